@@ -1,0 +1,37 @@
+#include <tenon/support/log.hpp>
+
+#include <atomic>
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+namespace tenon {
+namespace {
+
+std::atomic<LogLevel> g_level{LogLevel::warning};
+
+spdlog::logger& logger() {
+  static const auto made = [] {
+    // A private logger: the host program's own spdlog registry is left alone.
+    auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
+    auto made = std::make_shared<spdlog::logger>("tenon", std::move(sink));
+    made->set_level(spdlog::level::trace);
+    made->set_pattern("tenon: %^%l%$: %v");
+    return made;
+  }();
+  return *made;
+}
+
+}  // namespace
+
+void set_log_level(LogLevel level) { g_level = level; }
+LogLevel log_level() { return g_level; }
+
+void log_message(LogLevel level, const std::string& message) {
+  static constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::err, spdlog::level::warn, spdlog::level::info,
+                                                          spdlog::level::debug};
+  // As an argument, not as the format: braces in a message are text.
+  logger().log(kLevels[static_cast<int>(level)], "{}", message);
+}
+
+}  // namespace tenon

@@ -1,0 +1,47 @@
+# One CMake target per room of sdk/tenon. Rooms are object libraries; two shared libraries are made of them:
+# libtenon_runtime.so (what runs compiled artefacts) and libtenon.so (the compiler, linked to the former), so a
+# process holds one copy of each room whatever it links.
+
+find_package(spdlog REQUIRED)
+
+add_library(tenon_options INTERFACE)
+target_compile_options(tenon_options INTERFACE -Wall -Wextra -Wpedantic -Wno-missing-field-initializers
+                       $<$<BOOL:${TENON_WERROR}>:-Werror>)
+if(TENON_SANITIZE)
+  target_compile_options(tenon_options INTERFACE -fsanitize=${TENON_SANITIZE} -fno-omit-frame-pointer
+                         -fno-sanitize-recover=all)
+  target_link_options(tenon_options INTERFACE -fsanitize=${TENON_SANITIZE})
+endif()
+
+# tenon_room(NAME LIB runtime|compiler SRCS files... DEPS rooms... [LINK third-party targets...])
+# DEPS is the include rule: tools/check_layers.py refuses an include of a room that is not listed.
+# LINK is private to the room: no public header may need it.
+function(tenon_room NAME)
+  cmake_parse_arguments(ROOM "" "LIB" "SRCS;DEPS;LINK" ${ARGN})
+  add_library(tenon_room_${NAME} OBJECT ${ROOM_SRCS})
+  add_library(tenon::room::${NAME} ALIAS tenon_room_${NAME})
+  target_include_directories(tenon_room_${NAME} PUBLIC ${PROJECT_SOURCE_DIR}/sdk)
+  target_link_libraries(tenon_room_${NAME} PRIVATE tenon_options ${ROOM_LINK})
+  target_compile_definitions(tenon_room_${NAME} PRIVATE TENON_BUILDING=1)
+  if(TENON_PCH)
+    target_precompile_headers(tenon_room_${NAME} PRIVATE
+      <algorithm> <cstdint> <functional> <map> <memory> <span> <string> <string_view> <unordered_map> <vector>)
+  endif()
+  set_property(GLOBAL APPEND PROPERTY TENON_ROOMS_${ROOM_LIB} ${NAME})
+  set_property(GLOBAL APPEND PROPERTY TENON_LINK_${ROOM_LIB} ${ROOM_LINK})
+endfunction()
+
+# tenon_test(NAME SRCS files... [LINK targets...] [ENV NAME=VALUE...] [LABELS labels...]): a GoogleTest program, one ctest.
+function(tenon_test NAME)
+  cmake_parse_arguments(TEST "" "" "SRCS;LINK;ENV;LABELS" ${ARGN})
+  add_executable(${NAME} ${TEST_SRCS})
+  target_link_libraries(${NAME} PRIVATE tenon_options $<TARGET_NAME_IF_EXISTS:tenon::sdk> tenon::runtime
+                        GTest::gmock GTest::gtest_main ${TEST_LINK})
+  target_include_directories(${NAME} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  if(TENON_PCH)
+    target_precompile_headers(${NAME} REUSE_FROM tenon_test_pch)
+  endif()
+  add_test(NAME ${NAME} COMMAND ${NAME})
+  set_tests_properties(${NAME} PROPERTIES ENVIRONMENT "${TEST_ENV}" LABELS "${TEST_LABELS}" TIMEOUT 300)
+endfunction()
