@@ -1,0 +1,41 @@
+// The text form. parse(print(g)) equals g: names, types, attributes bit for bit.
+//
+//   graph @block(%x: f32[1,64,56,56], %w: f32[64,64,3,3]) -> (%y, sum: %s) {
+//     %c = Conv %x, %w {pads = [1, 1, 1, 1]} : f32[1,64,56,56]
+//     %y = Relu %c : f32[1,64,56,56]
+//     %a, %b = Split %y "split/halves" {axis = 1} : f32[1,32,56,56], f32[1,32,56,56]
+//     %s = If %cond (() -> %t { %t = Neg %a }, () -> %a {})
+//     %k = Constant {value = dense<f32[2]: 1.0, 2.0>}
+//   }
+//
+// Names that are not [A-Za-z0-9_.$-]+ are quoted: %"layer1/conv 0". `_` is an absent operand. Values without a name print as
+// %0, %1 ... `name: %v` in the outputs tells an output's name where it differs from the value's. Result types may be left
+// out; they are then inferred. Comments run from # to the end of the line. Tensors print as elements, as `splat<T: v>`
+// when all are equal, as `hex<T: ...>` when long; ElideOptions shorten them for reading only.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <tenon/ir/graph.hpp>
+#include <tenon/support/export.hpp>
+#include <tenon/support/result.hpp>
+
+namespace tenon {
+
+struct PrintOptions {
+  bool types = true;
+  // Tensors beyond this many elements print as `elided<T>`, which does not parse; negative: never.
+  int64_t elide_beyond = -1;
+};
+TENON_API std::string print(const Graph& graph, const PrintOptions& options = {});
+TENON_API std::string print(const Op& op, const PrintOptions& options = {});
+TENON_API std::string print(const Attribute& attribute, const PrintOptions& options = {});
+
+// Errors carry `where`:line:column. Result types that are left out are inferred; the graph is not verified further.
+TENON_API Result<std::unique_ptr<Graph>> parse_graph(std::string_view text, std::string_view where = "text");
+
+// Graphviz, one node per operator, edges labelled with types; regions as clusters.
+TENON_API std::string to_dot(const Graph& graph);
+
+}  // namespace tenon
