@@ -8,8 +8,8 @@ namespace tenon::detail {
 [[noreturn]] TENON_API void check_failed(const char* file, int line, const char* condition, const std::string& message);
 }
 
-#define TENON_CHECK(condition, ...)                                                                        \
-  do {                                                                                                     \
-    if (!(condition)) [[unlikely]]                                                                         \
-      ::tenon::detail::check_failed(__FILE__, __LINE__, #condition, ::tenon::str(__VA_ARGS__));            \
+#define TENON_CHECK(condition, ...)                                                             \
+  do {                                                                                          \
+    if (!(condition)) [[unlikely]]                                                              \
+      ::tenon::detail::check_failed(__FILE__, __LINE__, #condition, ::tenon::str(__VA_ARGS__)); \
   } while (0)

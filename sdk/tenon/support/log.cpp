@@ -11,13 +11,12 @@ namespace {
 std::atomic<LogLevel> g_level{LogLevel::warning};
 
 spdlog::logger& logger() {
-  static const auto made = [] {
-    // A private logger: the host program's own spdlog registry is left alone.
-    auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
-    auto made = std::make_shared<spdlog::logger>("tenon", std::move(sink));
-    made->set_level(spdlog::level::trace);
-    made->set_pattern("tenon: %^%l%$: %v");
-    return made;
+  // Never destroyed: destructors of the host's statics may log. Private: the host's own spdlog registry is left alone.
+  static auto* const made = [] {
+    auto* logger = new spdlog::logger("tenon", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+    logger->set_level(spdlog::level::trace);
+    logger->set_pattern("tenon: %^%l%$: %v");
+    return logger;
   }();
   return *made;
 }

@@ -1,7 +1,10 @@
 #include <tenon/support/memory.hpp>
 
+#include <charconv>
 #include <cstdlib>
-#include <new>
+#include <string_view>
+
+#include <tenon/support/log.hpp>
 
 namespace tenon {
 
@@ -18,11 +21,15 @@ Result<AlignedBytes> allocate_aligned(size_t size, size_t align) {
 size_t tensor_bytes_limit() {
   static const size_t limit = [] {
     constexpr size_t kDefault = size_t{16} << 30;
-    const char* text = std::getenv("TENON_TENSOR_LIMIT");
-    if (!text) return kDefault;
-    char* end = nullptr;
-    const unsigned long long value = std::strtoull(text, &end, 10);
-    return *text != '\0' && *end == '\0' ? static_cast<size_t>(value) : kDefault;
+    const char* variable = std::getenv("TENON_TENSOR_LIMIT");
+    if (!variable) return kDefault;
+    const std::string_view text = variable;
+    size_t value = 0;
+    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (problem == std::errc() && end == text.data() + text.size()) return value;
+    log(LogLevel::warning, "TENON_TENSOR_LIMIT=", quote(text), " is not a number of bytes; the limit stays at ",
+        kDefault);
+    return kDefault;
   }();
   return limit;
 }

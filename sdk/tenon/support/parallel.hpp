@@ -11,8 +11,8 @@ class TENON_API ParallelFor {
  public:
   virtual ~ParallelFor() = default;
   // Calls body(begin, end) on disjoint ranges that cover [0, count), each at least `grain` long but for the last.
-  // Returns when all have returned. Writes made by the body are visible to the caller afterwards. Bodies must not throw.
-  // May be called from several threads at once and from inside a body (then it runs serially).
+  // Returns when all have returned. Writes made by the body are visible to the caller afterwards. Bodies must not
+  // throw. May be called from several threads at once and from inside a body (then it runs serially).
   virtual void run(int64_t count, int64_t grain, const std::function<void(int64_t begin, int64_t end)>& body) = 0;
   virtual int threads() const = 0;
 };

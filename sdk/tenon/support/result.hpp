@@ -62,26 +62,28 @@ class [[nodiscard]] Result {
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
   template <class U>
-    requires(std::convertible_to<U &&, T> && !std::same_as<std::remove_cvref_t<U>, Result> &&
-             !std::same_as<std::remove_cvref_t<U>, T> && !std::same_as<std::remove_cvref_t<U>, Error>)
-  Result(U&& value) : state_(std::in_place_index<0>, std::forward<U>(value)) {}
+  requires(std::convertible_to<U&&, T> && !std::same_as<std::remove_cvref_t<U>, Result> &&
+           !std::same_as<std::remove_cvref_t<U>, T> && !std::same_as<std::remove_cvref_t<U>, Error>) Result(U&& value)
+      : state_(std::in_place_index<0>, std::forward<U>(value)) {}
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
 
-  // Checked: asking for what is not there aborts with the error's text.
+  // Checked, as error() is: asking for what is not there aborts with the error's text.
   T& value() & { return require(), std::get<0>(state_); }
   const T& value() const& { return require(), std::get<0>(state_); }
   T&& value() && { return require(), std::get<0>(std::move(state_)); }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 
-  const Error& error() const& { return std::get<1>(state_); }
-  Error&& error() && { return std::get<1>(std::move(state_)); }
+  const Error& error() const& { return require_error(), std::get<1>(state_); }
+  Error&& error() && { return require_error(), std::get<1>(std::move(state_)); }
 
  private:
+  void require_error() const { TENON_CHECK(!ok(), "error of a Result that holds a value"); }
   void require() const { TENON_CHECK(ok(), "value of a failed Result: ", std::get<1>(state_).to_string()); }
   std::variant<T, Error> state_;
 };
@@ -93,37 +95,37 @@ class [[nodiscard]] Result<void> {
   Result(Error error) : error_(std::move(error)) {}
   bool ok() const { return !error_.has_value(); }
   explicit operator bool() const { return ok(); }
-  const Error& error() const& { return *error_; }
-  Error&& error() && { return *std::move(error_); }
+  const Error& error() const& { return require_error(), *error_; }
+  Error&& error() && { return require_error(), *std::move(error_); }
 
  private:
+  void require_error() const { TENON_CHECK(!ok(), "error of a Result that holds a value"); }
   std::optional<Error> error_;
 };
 
 namespace detail {
 inline Error framed(Error error) { return error; }
 template <class... Parts>
-  requires(sizeof...(Parts) > 0)
-Error framed(Error error, const Parts&... parts) {
+requires(sizeof...(Parts) > 0) Error framed(Error error, const Parts&... parts) {
   return std::move(error).with_frame(str(parts...));
 }
 }  // namespace detail
 
 #define TENON_CONCAT_(a, b) a##b
 #define TENON_CONCAT(a, b) TENON_CONCAT_(a, b)
-#define TENON_TRY_(tmp, name, expression, ...)                                                          \
-  auto tmp = (expression);                                                                              \
-  if (!tmp.ok()) [[unlikely]]                                                                           \
-    return ::tenon::detail::framed(std::move(tmp).error() __VA_OPT__(, ) __VA_ARGS__);                  \
+#define TENON_TRY_(tmp, name, expression, ...)                                         \
+  auto tmp = (expression);                                                             \
+  if (!tmp.ok()) [[unlikely]]                                                          \
+    return ::tenon::detail::framed(std::move(tmp).error() __VA_OPT__(, ) __VA_ARGS__); \
   auto name = std::move(tmp).value()
 // Declares `name` with the value, or returns the error with a frame made of the further arguments.
 #define TENON_TRY(name, expression, ...) \
   TENON_TRY_(TENON_CONCAT(tenon_try_, __LINE__), name, expression __VA_OPT__(, ) __VA_ARGS__)
 // The same for an expression whose value is not wanted.
-#define TENON_OK(expression, ...)                                                                            \
-  do {                                                                                                       \
-    if (auto tenon_ok_ = (expression); !tenon_ok_.ok()) [[unlikely]]                                         \
-      return ::tenon::detail::framed(std::move(tenon_ok_).error() __VA_OPT__(, ) __VA_ARGS__);               \
+#define TENON_OK(expression, ...)                                                              \
+  do {                                                                                         \
+    if (auto tenon_ok_ = (expression); !tenon_ok_.ok()) [[unlikely]]                           \
+      return ::tenon::detail::framed(std::move(tenon_ok_).error() __VA_OPT__(, ) __VA_ARGS__); \
   } while (0)
 
 }  // namespace tenon

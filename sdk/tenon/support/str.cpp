@@ -77,6 +77,45 @@ std::string quote(std::string_view text) {
   return out;
 }
 
+std::optional<std::string> unquote(std::string_view& text) {
+  if (text.empty() || text.front() != '"') return std::nullopt;
+  std::string out;
+  for (size_t i = 1; i < text.size(); ++i) {
+    if (text[i] == '"') {
+      text.remove_prefix(i + 1);
+      return out;
+    }
+    if (text[i] != '\\') {
+      out += text[i];
+      continue;
+    }
+    if (++i == text.size()) return std::nullopt;
+    switch (text[i]) {
+      case '"':
+      case '\\':
+        out += text[i];
+        break;
+      case 'n':
+        out += '\n';
+        break;
+      case 't':
+        out += '\t';
+        break;
+      case 'x': {
+        unsigned byte = 0;
+        const auto* digits = text.data() + i + 1;
+        if (text.size() - i < 3 || std::from_chars(digits, digits + 2, byte, 16).ptr != digits + 2) return std::nullopt;
+        out += static_cast<char>(byte);
+        i += 2;
+        break;
+      }
+      default:
+        return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
 bool is_utf8(std::string_view text) {
   const auto* p = reinterpret_cast<const unsigned char*>(text.data());
   const auto* end = p + text.size();

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <ranges>
 #include <string>
 #include <string_view>
@@ -13,30 +14,38 @@
 
 namespace tenon {
 
-// Shortest text that reads back as the same value; "inf", "-inf", "nan".
+// Shortest text that reads back as the same value; "inf", "-inf", "nan", "-nan".
 TENON_API void append_double(std::string& out, double value);
 TENON_API void append_float(std::string& out, float value);
 
 inline void append_text(std::string& out, std::string_view text) { out += text; }
 inline void append_text(std::string& out, const char* text) { out += text; }
 inline void append_text(std::string& out, char c) { out += c; }
-inline void append_text(std::string& out, bool b) { out += b ? "true" : "false"; }
+// A template, so that pointers do not turn into bool.
+template <std::same_as<bool> T>
+void append_text(std::string& out, T b) {
+  out += b ? "true" : "false";
+}
 inline void append_text(std::string& out, double v) { append_double(out, v); }
 inline void append_text(std::string& out, float v) { append_float(out, v); }
 template <std::integral T>
-void append_text(std::string& out, T v) {
+requires(!std::same_as<T, bool>) void append_text(std::string& out, T v) {
   char buffer[24];
   auto end = std::to_chars(buffer, buffer + sizeof buffer, v).ptr;
   out.append(buffer, end);
 }
-// Anything with a member `to_string() const`.
 template <class T>
-  requires requires(const T& t) { { t.to_string() } -> std::convertible_to<std::string>; }
-void append_text(std::string& out, const T& v) { out += v.to_string(); }
-// A range of printable things: "[a, b, c]".
+concept HasToString = requires(const T& t) {
+  { t.to_string() } -> std::convertible_to<std::string>;
+};
+template <HasToString T>
+void append_text(std::string& out, const T& v) {
+  out += v.to_string();
+}
+// A range of printable things with no text form of its own: "[a, b, c]".
 template <class R>
-  requires(std::ranges::input_range<const R> && !std::convertible_to<const R&, std::string_view>)
-void append_text(std::string& out, const R& range) {
+requires(std::ranges::input_range<const R> && !std::convertible_to<const R&, std::string_view> &&
+         !HasToString<R>) void append_text(std::string& out, const R& range) {
   out += '[';
   bool first = true;
   for (const auto& item : range) {
@@ -58,8 +67,11 @@ std::string str(const Args&... args) {
 // `text` cut at every `separator`; an empty text gives one empty piece. The pieces borrow from `text`.
 TENON_API std::vector<std::string_view> split(std::string_view text, char separator);
 TENON_API std::string_view trim(std::string_view text);
-// Double-quoted, with \" \\ \n \t and \xNN for control bytes; unquote reads it back (text must start with '"').
+// Double-quoted, with \" \\ \n \t and \xNN for control bytes; other bytes stand as they are.
 TENON_API std::string quote(std::string_view text);
+// Reads back what quote() wrote at the front of `text`, and drops it from `text`. Malformed (no quote at the front or
+// at the end, an unknown escape): nothing, and `text` is left as it was.
+TENON_API std::optional<std::string> unquote(std::string_view& text);
 // True when `text` is valid UTF-8.
 TENON_API bool is_utf8(std::string_view text);
 // The candidate nearest to `word` by edit distance, "" when none is near: for "did you mean" hints.
