@@ -4,15 +4,6 @@
 
 find_package(spdlog REQUIRED)
 
-add_library(tenon_options INTERFACE)
-target_compile_options(tenon_options INTERFACE -Wall -Wextra -Wpedantic -Wno-missing-field-initializers
-                       $<$<BOOL:${TENON_WERROR}>:-Werror>)
-if(TENON_SANITIZE)
-  target_compile_options(tenon_options INTERFACE -fsanitize=${TENON_SANITIZE} -fno-omit-frame-pointer
-                         -fno-sanitize-recover=all)
-  target_link_options(tenon_options INTERFACE -fsanitize=${TENON_SANITIZE})
-endif()
-
 # tenon_room(NAME LIB runtime|compiler SRCS files... DEPS rooms... [LINK third-party targets...])
 # DEPS is the include rule: tools/check_layers.py refuses an include of a room that is not listed.
 # LINK is private to the room: no public header may need it.
@@ -43,5 +34,5 @@ function(tenon_test NAME)
     target_precompile_headers(${NAME} REUSE_FROM tenon_test_pch)
   endif()
   add_test(NAME ${NAME} COMMAND ${NAME})
-  set_tests_properties(${NAME} PROPERTIES ENVIRONMENT "${TEST_ENV}" LABELS "${TEST_LABELS}" TIMEOUT 300)
+  set_tests_properties(${NAME} PROPERTIES ENVIRONMENT "${TEST_ENV};${TENON_TEST_SANITIZER_ENV}" LABELS "${TEST_LABELS}" TIMEOUT 300)
 endfunction()

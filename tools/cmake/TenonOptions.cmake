@@ -1,0 +1,26 @@
+# How everything of this tree is compiled: warnings, sanitizers, the compiler cache.
+
+add_library(tenon_options INTERFACE)
+# Not -Wshadow: TENON_TRY and TENON_OK inside a lambda inside TENON_OK shadow each other on purpose.
+target_compile_options(tenon_options INTERFACE -Wall -Wextra -Wpedantic -Wnon-virtual-dtor
+                       -Wno-missing-field-initializers $<$<BOOL:${TENON_WERROR}>:-Werror>)
+if(TENON_SANITIZE)
+  target_compile_options(tenon_options INTERFACE -fsanitize=${TENON_SANITIZE} -fno-omit-frame-pointer
+                         -fno-sanitize-recover=all)
+  target_link_options(tenon_options INTERFACE -fsanitize=${TENON_SANITIZE})
+  # What our own code must survive, so it must see it: the allocator answers null to an absurd size.
+  set(TENON_TEST_SANITIZER_ENV ASAN_OPTIONS=allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1)
+endif()
+
+# ccache where present. It caches a unit that uses a precompiled header only when told that neither macros defined on
+# the way nor __TIME__ and its kind matter (its manual, "Precompiled headers").
+find_program(TENON_CCACHE ccache)
+if(TENON_CCACHE)
+  foreach(lang C CXX)
+    if(NOT DEFINED CMAKE_${lang}_COMPILER_LAUNCHER)
+      set(CMAKE_${lang}_COMPILER_LAUNCHER
+          ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+          ${TENON_CCACHE})
+    endif()
+  endforeach()
+endif()

@@ -1,0 +1,24 @@
+# tenon_add_plugin(NAME SRCS files... [LINK targets...]): a plugin of Tenon as the CMake target NAME and the file NAME.so.
+#
+# Installed with the package, so that a vendor's project uses the same function after find_package(tenon). Only what the
+# sources mark with TENON_API is exported. The library goes to TENON_PLUGIN_OUTPUT_DIRECTORY where that is set (in
+# Tenon's own tree), else to the project's current binary folder, and is installed to lib/tenon/plugins, where the
+# programs under the same prefix find it.
+function(tenon_add_plugin NAME)
+  cmake_parse_arguments(PLUGIN "" "" "SRCS;LINK" ${ARGN})
+  if(NOT PLUGIN_SRCS OR PLUGIN_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "tenon_add_plugin(${NAME} SRCS files... [LINK targets...]): "
+                        "no SRCS, or unknown arguments: '${PLUGIN_UNPARSED_ARGUMENTS}'")
+  endif()
+  add_library(${NAME} MODULE ${PLUGIN_SRCS})
+  target_link_libraries(${NAME} PRIVATE $<TARGET_NAME_IF_EXISTS:tenon_options> tenon::sdk ${PLUGIN_LINK})
+  target_compile_features(${NAME} PRIVATE cxx_std_20)
+  set_target_properties(${NAME} PROPERTIES
+    PREFIX "" SUFFIX ".so" CXX_EXTENSIONS OFF
+    C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+    INSTALL_RPATH "$ORIGIN/../..")
+  if(TENON_PLUGIN_OUTPUT_DIRECTORY)
+    set_target_properties(${NAME} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${TENON_PLUGIN_OUTPUT_DIRECTORY})
+  endif()
+  install(TARGETS ${NAME} LIBRARY DESTINATION lib/tenon/plugins)
+endfunction()
