@@ -1,13 +1,14 @@
-# tenon_add_plugin(NAME SRCS files... [LINK targets...]): a plugin of Tenon as the CMake target NAME and the file NAME.so.
+# tenon_add_plugin(NAME SRCS files... [LINK targets...] [OUTPUT_DIRECTORY folder]): a plugin of Tenon as the CMake target
+# NAME and the file NAME.so.
 #
 # Installed with the package, so that a vendor's project uses the same function after find_package(tenon). Only what the
 # sources mark with TENON_API is exported. The library goes to TENON_PLUGIN_OUTPUT_DIRECTORY where that is set (in
 # Tenon's own tree), else to the project's current binary folder, and is installed to lib/tenon/plugins, where the
-# programs under the same prefix find it.
+# programs under the same prefix find it. With OUTPUT_DIRECTORY it goes there and is not installed: plugins of tests.
 function(tenon_add_plugin NAME)
-  cmake_parse_arguments(PLUGIN "" "" "SRCS;LINK" ${ARGN})
+  cmake_parse_arguments(PLUGIN "" "OUTPUT_DIRECTORY" "SRCS;LINK" ${ARGN})
   if(NOT PLUGIN_SRCS OR PLUGIN_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "tenon_add_plugin(${NAME} SRCS files... [LINK targets...]): "
+    message(FATAL_ERROR "tenon_add_plugin(${NAME} SRCS files... [LINK targets...] [OUTPUT_DIRECTORY folder]): "
                         "no SRCS, or unknown arguments: '${PLUGIN_UNPARSED_ARGUMENTS}'")
   endif()
   add_library(${NAME} MODULE ${PLUGIN_SRCS})
@@ -17,8 +18,13 @@ function(tenon_add_plugin NAME)
     PREFIX "" SUFFIX ".so" CXX_EXTENSIONS OFF
     C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
     INSTALL_RPATH "$ORIGIN/../..")
+  if(PLUGIN_OUTPUT_DIRECTORY)
+    set_target_properties(${NAME} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PLUGIN_OUTPUT_DIRECTORY})
+    return()
+  endif()
   if(TENON_PLUGIN_OUTPUT_DIRECTORY)
     set_target_properties(${NAME} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${TENON_PLUGIN_OUTPUT_DIRECTORY})
+    add_dependencies(tenon_plugins ${NAME})
   endif()
   install(TARGETS ${NAME} LIBRARY DESTINATION lib/tenon/plugins)
 endfunction()

@@ -1,0 +1,138 @@
+"""Builds small repositories and asks tools/check_layers.py about them: each wrong include must be found, at its line."""
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SCRIPT = Path(__file__).resolve().parents[2] / "tools" / "check_layers.py"
+
+GOOD = {
+    "sdk/CMakeLists.txt": "add_subdirectory(tenon/support)\nadd_subdirectory(tenon/tensor)\nadd_subdirectory(tenon/target)\n"
+                          "add_subdirectory(tenon/ir)\n# add_subdirectory(tenon/nowhere)\n",
+    "sdk/tenon/support/CMakeLists.txt": "tenon_room(support LIB runtime\n  SRCS str.cpp\n  DEPS\n  LINK spdlog::spdlog)\n",
+    "sdk/tenon/support/str.hpp": "#pragma once\n#include <string>\n#include <sys/types.h>\n",
+    "sdk/tenon/support/str.cpp": "#include <tenon/support/str.hpp>\n#include <spdlog/spdlog.h>\n",
+    "sdk/tenon/tensor/CMakeLists.txt": "tenon_room(tensor LIB runtime SRCS a.cpp DEPS support)\n",
+    "sdk/tenon/tensor/a.hpp": "#include <tenon/support/str.hpp>\n",
+    "sdk/tenon/target/CMakeLists.txt": "tenon_room(target LIB runtime SRCS a.cpp\n  DEPS support  # text\n  LINK yaml-cpp)\n",
+    "sdk/tenon/target/a.cpp": '#include <yaml-cpp/yaml.h>\n#include "yaml_internal.hpp"\n',
+    "sdk/tenon/target/yaml_internal.hpp": "#include <yaml-cpp/yaml.h>\n",
+    "sdk/tenon/ir/CMakeLists.txt": "tenon_room(ir LIB compiler SRCS g.cpp\n  DEPS support\n       tensor)\n",
+    "sdk/tenon/ir/g.cpp": "#include <tenon/support/str.hpp>\n#include <tenon/tensor/a.hpp>\n",
+    "ir-ext/fused/conv.hpp": "#include <vector>\n#include <tenon/ir/g.hpp>\n",
+    "ir-ext/fused/conv.cpp": "#include <tenon-ext/fused/conv.hpp>\n",
+    "plugins/one/a.hpp": "#include <tenon-ext/fused/conv.hpp>\n#include <boost/any.hpp>\n",
+    "plugins/one/a.cpp": '#include "a.hpp"\n#include <one/a.hpp>\n',
+    "plugins/two/b.hpp": "#include <vector>\n",
+}
+
+
+class CheckLayersTest(unittest.TestCase):
+    def check(self, changes):
+        """(exit status, lines of standard output) for the good tree with `changes` written over it."""
+        with tempfile.TemporaryDirectory() as root:
+            for name, text in {**GOOD, **changes}.items():
+                path = Path(root) / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+            done = subprocess.run([sys.executable, str(SCRIPT), root], capture_output=True, text=True, check=False)
+            self.assertNotIn("Traceback", done.stderr)
+            return done.returncode, done.stdout.splitlines()
+
+    def assert_refused(self, changes, place, *words):
+        status, lines = self.check(changes)
+        self.assertEqual(status, 1, lines)
+        self.assertEqual(len(lines), 1, lines)
+        self.assertTrue(lines[0].startswith(place + ": "), lines[0])
+        for word in words:
+            self.assertIn(word, lines[0])
+
+    def test_accepts_a_good_tree(self):
+        self.assertEqual(self.check({}), (0, []))
+
+    def test_refuses_an_include_of_a_room_above(self):
+        self.assert_refused({"sdk/tenon/support/str.cpp": "\n#include <tenon/tensor/a.hpp>\n"},
+                            "sdk/tenon/support/str.cpp:2", "'support'", "'tensor'", "DEPS (none)")
+
+    def test_refuses_a_room_below_that_is_not_in_deps(self):
+        self.assert_refused({"sdk/tenon/ir/g.hpp": "\n\n  #  include <tenon/target/a.hpp>\n",
+                             "sdk/tenon/target/a.hpp": ""},
+                            "sdk/tenon/ir/g.hpp:3", "'ir'", "'target'", "support, tensor")
+
+    def test_refuses_a_quoted_path_out_of_the_room(self):
+        self.assert_refused({"sdk/tenon/support/str.cpp": '#include "../tensor/a.hpp"\n'},
+                            "sdk/tenon/support/str.cpp:1", "'tensor'")
+
+    def test_refuses_a_header_that_is_not_there(self):
+        self.assert_refused({"sdk/tenon/ir/g.cpp": "#include <tenon/tensor/gone.hpp>\n"},
+                            "sdk/tenon/ir/g.cpp:1", "does not exist")
+
+    def test_refuses_a_room_out_of_order(self):
+        self.assert_refused({"sdk/CMakeLists.txt": "add_subdirectory(tenon/support)\nadd_subdirectory(tenon/target)\n"
+                                                   "add_subdirectory(tenon/tensor)\nadd_subdirectory(tenon/ir)\n"},
+                            "sdk/CMakeLists.txt:3", "'tensor'", "above 'target'")
+
+    def test_refuses_deps_on_a_later_room_and_on_itself(self):
+        self.assert_refused({"sdk/tenon/tensor/CMakeLists.txt": "\ntenon_room(tensor LIB runtime DEPS support ir)\n"},
+                            "sdk/tenon/tensor/CMakeLists.txt:2", "'ir'", "not above it")
+        self.assert_refused({"sdk/tenon/ir/CMakeLists.txt": "tenon_room(ir LIB compiler DEPS support tensor ir)\n"},
+                            "sdk/tenon/ir/CMakeLists.txt:1", "'ir'", "not above it")
+
+    def test_refuses_deps_on_a_room_that_is_not_there(self):
+        self.assert_refused({"sdk/tenon/tensor/CMakeLists.txt": "tenon_room(tensor LIB runtime DEPS support tensr)\n"},
+                            "sdk/tenon/tensor/CMakeLists.txt:1", "'tensr'", "no such room")
+
+    def test_refuses_a_room_that_nobody_adds_or_places(self):
+        self.assert_refused({"sdk/tenon/expr/CMakeLists.txt": "tenon_room(expr LIB runtime DEPS support)\n"},
+                            "sdk/tenon/expr/CMakeLists.txt:1", "'expr'", "not added")
+        self.assert_refused({"sdk/tenon/attic/CMakeLists.txt": "tenon_room(attic LIB runtime DEPS)\n",
+                             "sdk/CMakeLists.txt": GOOD["sdk/CMakeLists.txt"] + "add_subdirectory(tenon/attic)\n"},
+                            "sdk/CMakeLists.txt:6", "'attic'", "LAYERS")
+
+    def test_refuses_sources_without_a_room(self):
+        self.assertEqual(self.check({"sdk/tenon/expr/contract.hpp": "#include <yaml-cpp/yaml.h>\n"}), (0, []))
+        self.assert_refused({"sdk/tenon/expr/e.cpp": "#include <tenon/ir/g.cpp>\n"}, "sdk/tenon/expr:1", "no room")
+
+    def test_refuses_third_party_libraries_outside_their_room(self):
+        for header, library in [("google/protobuf/message.h", "protobuf"), ("tenon_onnx.pb.h", "protobuf"),
+                                ("yaml-cpp/yaml.h", "yaml-cpp"), ("boost/dll.hpp", "Boost")]:
+            self.assert_refused({"sdk/tenon/ir/g.cpp": f"#include <{header}>\n"}, "sdk/tenon/ir/g.cpp:1", "'ir'", library)
+
+    def test_refuses_third_party_libraries_in_public_headers(self):
+        self.assert_refused({"sdk/tenon/target/a.hpp": "#include <yaml-cpp/yaml.h>\n"},
+                            "sdk/tenon/target/a.hpp:1", "public header")
+        self.assert_refused({"sdk/tenon/support/str.hpp": "#include <fmt/core.h>\n"},
+                            "sdk/tenon/support/str.hpp:1", "public header")
+
+    def test_keeps_internal_headers_in_their_room(self):
+        self.assert_refused({"sdk/tenon/ir/CMakeLists.txt": "tenon_room(ir LIB compiler DEPS support tensor target)\n",
+                             "sdk/tenon/ir/g.cpp": "#include <tenon/target/yaml_internal.hpp>\n"},
+                            "sdk/tenon/ir/g.cpp:1", "'target' alone")
+        self.assert_refused({"sdk/tenon/target/a.hpp": "#include <tenon/target/yaml_internal.hpp>\n"},
+                            "sdk/tenon/target/a.hpp:1", "not installed")
+        self.assert_refused({"plugins/one/a.cpp": "#include <tenon/target/yaml_internal.hpp>\n"},
+                            "plugins/one/a.cpp:1", "'target' alone")
+
+    def test_refuses_plugins_and_extensions_in_the_sdk(self):
+        self.assert_refused({"sdk/tenon/ir/g.cpp": "#include <tenon-ext/fused/conv.hpp>\n"},
+                            "sdk/tenon/ir/g.cpp:1", "ir-ext")
+        self.assert_refused({"sdk/tenon/ir/g.cpp": "#include <plugins/one/a.hpp>\n"}, "sdk/tenon/ir/g.cpp:1", "plugins")
+
+    def test_refuses_plugins_and_libraries_in_ir_ext(self):
+        for header in ["plugins/one/a.hpp", "one/a.hpp", "boost/any.hpp"]:
+            self.assert_refused({"ir-ext/fused/conv.cpp": f"#include <{header}>\n"}, "ir-ext/fused/conv.cpp:1", header)
+
+    def test_refuses_a_plugin_in_another(self):
+        for include in ['"../two/b.hpp"', "<plugins/two/b.hpp>", "<two/b.hpp>"]:
+            self.assert_refused({"plugins/one/a.cpp": f"#include {include}\n"}, "plugins/one/a.cpp:1", "'one'", "'two'")
+
+    def test_refuses_a_folder_that_is_no_checkout(self):
+        with tempfile.TemporaryDirectory() as root:
+            done = subprocess.run([sys.executable, str(SCRIPT), root], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no checkout", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+"""Checks who includes whom. Prints `file:line: sentence` for each violation; exit 1 when there is one.
+
+    tools/check_layers.py [ROOT]       ROOT: the repository, by default the one that this file lies in
+
+The rules, from the plan of the house (docs/architecture.md):
+- A room of sdk/tenon includes itself and the DEPS of its tenon_room() only; sdk/CMakeLists.txt adds the rooms in the
+  order of LAYERS, and DEPS name rooms added before.
+- A header named *_internal.hpp belongs to its room alone; it is not installed. Other headers of the sdk are public, and
+  include Tenon and the standard library only.
+- A third-party library with an owner in OWNERS is included by that room only.
+- ir-ext includes the sdk, itself and the standard library. A plugin never includes another plugin.
+"""
+import re
+import sys
+from pathlib import Path
+
+LAYERS = ["support", "expr", "tensor", "target", "runtime", "ir", "ops", "reference", "passes", "onnx", "codegen",
+          "snippet", "program", "plugin", "compile"]
+# What the include path of a library looks like, and the only room of the sdk that may use it.
+OWNERS = [(re.compile(r"google/protobuf/|.*\.pb\.h$"), "protobuf", "onnx"),
+          (re.compile(r"yaml-cpp/"), "yaml-cpp", "target"),
+          (re.compile(r"boost/"), "Boost", "plugin")]
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+SOURCES = {".cpp", ".hpp", ".h", ".c", ".cc", ".inc"}
+
+
+def without_comments(cmake):
+    """The same text with `# ...` blanked, so that offsets still give line numbers."""
+    return re.sub(r"#[^\n]*", lambda found: " " * len(found[0]), cmake)
+
+
+class Room:
+    def __init__(self, name, folder, line, deps, cmake):
+        self.name, self.folder, self.line, self.deps, self.cmake = name, folder, line, deps, cmake
+
+
+class Checker:
+    def __init__(self, root):
+        self.root = Path(root).resolve()
+        self.sdk = self.root / "sdk"
+        self.violations = []
+        self.files_checked = 0
+        self.rooms = {room.name: room for room in self.read_rooms()}
+
+    def report(self, path, line, sentence):
+        self.violations.append(f"{path.relative_to(self.root)}:{line}: {sentence}")
+
+    # The rooms -------------------------------------------------------------------------------------------------
+
+    def read_rooms(self):
+        for cmake in sorted(self.sdk.glob("tenon/**/CMakeLists.txt")):
+            text = without_comments(cmake.read_text(encoding="utf-8"))
+            for call in re.finditer(r"\btenon_room\s*\(([^)]*)\)", text):
+                words = call[1].split()
+                line = text.count("\n", 0, call.start()) + 1
+                if not words:
+                    self.report(cmake, line, "this tenon_room() has no name")
+                    continue
+                yield Room(words[0], cmake.parent, line, self.keyword_values(words, "DEPS"), cmake)
+
+    @staticmethod
+    def keyword_values(words, keyword):
+        values, on = [], False
+        for word in words[1:]:
+            if word in ("LIB", "SRCS", "DEPS", "LINK"):
+                on = word == keyword
+            elif on:
+                values.append(word)
+        return values
+
+    def check_rooms(self):
+        list_file = self.sdk / "CMakeLists.txt"
+        text = without_comments(list_file.read_text(encoding="utf-8"))
+        order = []
+        for call in re.finditer(r"\badd_subdirectory\s*\(\s*tenon/([\w/]+)\s*\)", text):
+            line = text.count("\n", 0, call.start()) + 1
+            name = next((r.name for r in self.rooms.values() if r.folder == self.sdk / "tenon" / call[1]), None)
+            if name is None:
+                self.report(list_file, line, f"tenon/{call[1]} has no tenon_room() in its CMakeLists.txt")
+                continue
+            above = [LAYERS.index(o) for o in order if o in LAYERS]
+            if call[1].split("/")[0] not in LAYERS:
+                self.report(list_file, line, f"room '{name}' has no place in LAYERS of tools/check_layers.py")
+            elif name in LAYERS and above and LAYERS.index(name) < max(above):
+                self.report(list_file, line, f"room '{name}' belongs above '{LAYERS[max(above)]}': the rooms stand in "
+                                             "the order of the layers")
+            order.append(name)
+        for room in self.rooms.values():
+            if room.name not in order:
+                self.report(room.cmake, room.line, f"room '{room.name}' is not added in sdk/CMakeLists.txt")
+                continue
+            for dep in room.deps:
+                if dep not in self.rooms:
+                    self.report(room.cmake, room.line, f"room '{room.name}' names '{dep}' in DEPS, and there is no such "
+                                                       "room")
+                elif dep not in order[:order.index(room.name)]:
+                    self.report(room.cmake, room.line, f"room '{room.name}' names '{dep}' in DEPS, which is not above it "
+                                                       "in sdk/CMakeLists.txt")
+
+    def room_of(self, path):
+        """The room whose folder holds `path`; the innermost, where one room lies inside another's folder."""
+        holders = [r for r in self.rooms.values() if path.is_relative_to(r.folder)]
+        return max(holders, key=lambda r: len(r.folder.parts), default=None)
+
+    # The includes ----------------------------------------------------------------------------------------------
+
+    def includes(self, folder):
+        """(file, line, include text, the file inside the repository that it means or None) of each include."""
+        for path in sorted(p for p in folder.rglob("*") if p.suffix in SOURCES and p.is_file()):
+            self.files_checked += 1
+            for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+                found = INCLUDE.match(line)
+                if found:
+                    yield path, number, found[2], self.resolve(path, found[1] == '"', found[2])
+
+    def resolve(self, path, quoted, text):
+        if text.startswith("tenon/"):
+            return self.sdk / text
+        if text.startswith("tenon-ext/"):
+            return self.root / "ir-ext" / text.removeprefix("tenon-ext/")
+        places = [path.parent] if quoted else []
+        for place in [*places, self.root, self.root / "plugins", self.sdk, self.root / "ir-ext"]:
+            if (place / text).is_file():
+                return (place / text).resolve()
+        return None
+
+    @staticmethod
+    def is_standard(text):
+        """C++, C and POSIX headers: <vector>, <dlfcn.h>, <sys/mman.h>; third-party headers have a folder or a .hpp."""
+        return text.startswith(("sys/", "linux/", "asm/")) or ("/" not in text and not text.endswith((".hpp", ".pb.h")))
+
+    def check_internal(self, path, line, text, room, target):
+        if target is not None and target.stem.endswith("_internal") and target.is_relative_to(self.sdk):
+            owner = self.room_of(target)
+            if owner is not None and owner is not room:
+                self.report(path, line, f"<{text}> belongs to room '{owner.name}' alone: include its public headers")
+
+    def check_homeless(self):
+        # A folder of headers alone may precede its room: contracts come before the code.
+        homeless = {p.parent for p in self.sdk.rglob("*.cpp") if self.room_of(p) is None}
+        for folder in sorted(homeless):
+            self.report(folder, 1, "this folder holds sources and belongs to no room: it needs a CMakeLists.txt with "
+                                   "tenon_room()")
+
+    def check_sdk(self):
+        self.check_homeless()
+        for path, line, text, target in self.includes(self.sdk):
+            room = self.room_of(path)
+            if room is None:
+                continue
+            if target is not None:
+                self.check_sdk_include(path, line, text, room, target)
+                continue
+            if path.suffix in (".hpp", ".h") and not path.stem.endswith("_internal") and not self.is_standard(text):
+                self.report(path, line, f"public header includes third-party <{text}>: use it in a .cpp or in a header "
+                                        "named *_internal.hpp")
+            for pattern, library, owner in OWNERS:
+                if pattern.match(text) and room.name != owner:
+                    self.report(path, line, f"room '{room.name}' includes {library} <{text}>; only room '{owner}' may")
+
+    def check_sdk_include(self, path, line, text, room, target):
+        if not target.is_relative_to(self.sdk):
+            place = target.relative_to(self.root).parts[0]
+            self.report(path, line, f"room '{room.name}' includes {place}: <{text}>; the sdk knows nothing of {place}")
+            return
+        other = self.room_of(target)
+        if other is None:
+            self.report(path, line, f"<{text}> lies in no room")
+        elif other is not room and other.name not in room.deps:
+            self.report(path, line, f"room '{room.name}' includes room '{other.name}' (<{text}>), which is not in its DEPS "
+                                    f"({', '.join(room.deps) or 'none'})")
+        self.check_internal(path, line, text, room, target)
+        if not target.is_file():
+            self.report(path, line, f"<{text}> does not exist")
+        elif path.suffix in (".hpp", ".h") and not path.stem.endswith("_internal") and target.stem.endswith("_internal"):
+            self.report(path, line, f"public header includes <{text}>, which is not installed")
+
+    def check_ir_ext(self):
+        ir_ext = self.root / "ir-ext"
+        for path, line, text, target in self.includes(ir_ext):
+            inside = target is not None and (target.is_relative_to(ir_ext) or target.is_relative_to(self.sdk))
+            if not inside and not (target is None and self.is_standard(text)):
+                self.report(path, line, f"ir-ext includes <{text}>: it may use the sdk, ir-ext and the standard library")
+            self.check_internal(path, line, text, None, target)
+
+    def check_plugins(self):
+        plugins = self.root / "plugins"
+        for folder in sorted(p for p in plugins.glob("*") if p.is_dir()):
+            for path, line, text, target in self.includes(folder):
+                if target is not None and target.is_relative_to(plugins) and not target.is_relative_to(folder):
+                    other = target.relative_to(plugins).parts[0]
+                    self.report(path, line, f"plugin '{folder.name}' includes plugin '{other}' (<{text}>): what two "
+                                            "plugins share belongs in ir-ext or the sdk")
+                self.check_internal(path, line, text, None, target)
+
+    def run(self):
+        self.check_rooms()
+        self.check_sdk()
+        self.check_ir_ext()
+        self.check_plugins()
+        return self.violations
+
+
+def main(arguments):
+    if len(arguments) > 1 or any(a.startswith("-") for a in arguments):
+        print(__doc__, file=sys.stderr)
+        return 2
+    root = Path(arguments[0]) if arguments else Path(__file__).resolve().parent.parent
+    if not (root / "sdk" / "CMakeLists.txt").is_file():
+        print(f"check_layers: {root} is no checkout of Tenon: it has no sdk/CMakeLists.txt", file=sys.stderr)
+        return 2
+    checker = Checker(root)
+    violations = checker.run()
+    for violation in violations:
+        print(violation)
+    print(f"check_layers: {len(checker.rooms)} rooms, {checker.files_checked} files, {len(violations)} violations",
+          file=sys.stderr)
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
