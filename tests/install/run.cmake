@@ -1,0 +1,54 @@
+# The steps of the test install_consumer; the first that fails ends it.
+cmake_minimum_required(VERSION 3.25)
+
+function(run)
+  execute_process(COMMAND ${ARGV} COMMAND_ECHO STDOUT RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  message("${output}")
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "exit status ${status} of: ${ARGV}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+# Moved after the installation, to a name with a blank: nothing may remember where it was installed.
+set(prefix "${WORK_DIR}/moved prefix")
+file(REMOVE_RECURSE ${WORK_DIR})
+run(${CMAKE_COMMAND} --install ${TENON_BINARY_DIR} --prefix ${WORK_DIR}/prefix)
+file(RENAME ${WORK_DIR}/prefix ${prefix})
+
+foreach(file include/tenon/support/result.hpp share/tenon/LICENSE lib/cmake/tenon/tenonConfig.cmake)
+  if(NOT EXISTS "${prefix}/${file}")
+    message(FATAL_ERROR "not installed: ${file}")
+  endif()
+endforeach()
+file(GLOB_RECURSE internal "${prefix}/include/*_internal.hpp")
+if(internal)
+  message(FATAL_ERROR "headers of one room are installed: ${internal}")
+endif()
+
+# Every program, library and plugin finds the libraries of Tenon beside itself.
+file(GLOB programs "${prefix}/bin/*")
+file(GLOB libraries "${prefix}/lib/*.so")
+file(GLOB plugins "${prefix}/lib/tenon/plugins/*.so")
+file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${programs} LIBRARIES ${libraries} MODULES ${plugins}
+     RESOLVED_DEPENDENCIES_VAR found UNRESOLVED_DEPENDENCIES_VAR lost)
+foreach(library IN LISTS found lost)
+  string(FIND "${library}" "${prefix}/" place)
+  if(library MATCHES "libtenon" AND NOT place EQUAL 0)
+    message(FATAL_ERROR "something under ${prefix} would load '${library}'")
+  endif()
+endforeach()
+
+# The consumer's flags must be those of the libraries only where a sanitizer asks for it.
+set(flags "")
+if(SANITIZE)
+  set(flags -fsanitize=${SANITIZE})
+endif()
+run(${CMAKE_COMMAND} -S ${CONSUMER_DIR} -B ${WORK_DIR}/build -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER}
+    -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_FLAGS=${flags} -DWITH_SDK=${WITH_SDK})
+run(${CMAKE_COMMAND} --build ${WORK_DIR}/build)
+run(${WORK_DIR}/build/runtime_consumer)
+if(WITH_SDK)
+  run(${CMAKE_COMMAND} --install ${WORK_DIR}/build --prefix ${WORK_DIR}/consumer)
+  run(${WORK_DIR}/build/sdk_consumer ${WORK_DIR}/consumer/lib/tenon/plugins/consumer_plugin.so)
+endif()
