@@ -10,6 +10,7 @@
 // Ownership: regions own their operators and inputs, operators own their results and regions. Pointers to them stay valid
 // until erased. Threads: one thread may change a graph; several may read it while nobody changes it.
 #pragma once
+#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -267,8 +268,8 @@ class TENON_API Graph {
   std::map<std::string, std::string> properties_;
 };
 
-// Every operator of `region` and of the regions inside, an operator before those inside it. `visit` may erase the operator
-// that it is given and add operators, but must not erase others.
+// Every operator of `region` and of the regions inside, the operators inside one before it. `visit` may erase the operator
+// that it is given and add operators (which are not visited), but must not erase others.
 TENON_API void for_each_op(Region& region, const std::function<void(Op&)>& visit);
 TENON_API void for_each_op(const Region& region, const std::function<void(const Op&)>& visit);
 

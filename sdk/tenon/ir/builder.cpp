@@ -1,0 +1,134 @@
+#include <tenon/ir/builder.hpp>
+
+#include <tenon/ir/op_def.hpp>
+#include <tenon/ir/verify.hpp>
+
+namespace tenon {
+namespace {
+
+const Name& constant_name() {
+  static const Name name("Constant");
+  return name;
+}
+const Name& value_name() {
+  static const Name name("value");
+  return name;
+}
+
+std::optional<std::vector<Dim>> dims_of(const Value* value, int depth);
+
+// What the compiler knows about an operator's operands: types, and the tensors of constants.
+class StaticContext final : public InferContext {
+ public:
+  // Chains of shape arithmetic are short; the depth keeps a hostile graph from making each query walk all of it.
+  static constexpr int kDimsDepth = 16;
+  explicit StaticContext(const Op& op, int depth = kDimsDepth) : InferContext(op), depth_(depth) {}
+
+  const Type& type(size_t i) const override {
+    static const Type unknown;
+    const Value* operand = op().operand(i);
+    return operand ? operand->type() : unknown;
+  }
+  const Tensor* constant(size_t i) const override { return constant_of(op().operand(i)); }
+  std::optional<std::vector<Dim>> dims_value(size_t i) const override { return dims_of(op().operand(i), depth_ - 1); }
+  Type declared(size_t i) const override { return op().result(i)->type(); }
+
+ private:
+  int depth_;
+};
+
+std::optional<std::vector<Dim>> dims_of(const Value* value, int depth) {
+  if (!value || !value->type().is_tensor()) return std::nullopt;
+  if (const Tensor* tensor = constant_of(value)) {
+    if (!tensor->element().is_int() || tensor->rank() > 1) return std::nullopt;
+    std::vector<Dim> dims;
+    for (const int64_t element : tensor->to_ints()) dims.emplace_back(element);
+    return dims;
+  }
+  const Op* producer = value->producer();
+  if (!producer || depth <= 0) return std::nullopt;
+  const OpDef* def = producer->def();
+  if (!def || !def->infer_dims_fn() || value->index() != 0) return std::nullopt;
+  return def->infer_dims_fn()(StaticContext(*producer, depth));
+}
+
+}  // namespace
+
+Result<void> infer_result_types(Op& op) {
+  const OpDef* def = op.def();
+  if (!def) return error(Code::not_found, "no operator '", op.name(), "' is defined; load the plugin that brings it");
+  if (!def->infer_fn()) return error(Code::internal, "operator '", op.name(), "' has no shape rule");
+  TENON_TRY(types, def->infer_fn()(StaticContext(op)), "the shape rule of ", op.describe());
+  if (types.size() < op.result_count()) {
+    return error(Code::internal, "the shape rule of ", op.describe(), " gives ", types.size(), " types for ",
+                 op.result_count(), " results");
+  }
+  for (size_t i = 0; i < op.result_count(); ++i) {
+    TENON_TRY(merged, merge(types[i], op.result(i)->type()), "result ", i, " of ", op.describe(),
+              ": inferred against declared type");
+    op.result(i)->set_type(std::move(merged));
+  }
+  return {};
+}
+
+Op& Builder::create(Name name, std::span<Value* const> operands, size_t results, Attributes attributes) {
+  Op& op = region_->create(name, operands, std::vector<Type>(results), std::move(attributes), before_);
+  op.set_label(prefix_);
+  return op;
+}
+
+Result<std::vector<Value*>> Builder::ops(Name name, std::span<Value* const> operands, size_t results,
+                                         Attributes attributes) {
+  Op& made = create(name, operands, results, std::move(attributes));
+  auto inferred = infer_result_types(made);
+  if (inferred.ok()) inferred = verify(made);
+  if (!inferred.ok()) {
+    made.erase();
+    return std::move(inferred).error();
+  }
+  std::vector<Value*> values;
+  for (size_t i = 0; i < results; ++i) values.push_back(made.result(i));
+  return values;
+}
+
+Result<Value*> Builder::op(Name name, std::span<Value* const> operands, Attributes attributes) {
+  TENON_TRY(values, ops(name, operands, 1, std::move(attributes)));
+  return values[0];
+}
+
+Result<Value*> Builder::op(Name name, std::initializer_list<Value*> operands, Attributes attributes) {
+  return op(name, std::span<Value* const>(operands.begin(), operands.size()), std::move(attributes));
+}
+
+Value* Builder::constant(Tensor value, std::string name) {
+  Type type(value.type());
+  Op& made = region_->create(constant_name(), {}, {std::move(type)}, {{value_name(), std::move(value)}}, before_);
+  made.result()->set_name(std::move(name));
+  return made.result();
+}
+
+Value* Builder::constant_ints(const std::vector<int64_t>& values) {
+  return constant(Tensor::of<int64_t>({static_cast<int64_t>(values.size())}, values));
+}
+Value* Builder::constant_int(int64_t value) { return constant(Tensor::scalar<int64_t>(value)); }
+
+Value* Builder::constant_scalar(ElementType element, double value) {
+  auto tensor = Tensor::zeros(element, {});
+  TENON_CHECK(tensor.ok(), tensor.error().to_string());
+  tensor->set_double(0, value);
+  return constant(*std::move(tensor));
+}
+
+const Tensor* constant_of(const Value* value) {
+  if (!value || !value->producer() || !value->producer()->is(constant_name())) return nullptr;
+  const Attribute* attribute = value->producer()->attributes().find(value_name());
+  return attribute ? attribute->get_if<Tensor>() : nullptr;
+}
+
+std::optional<std::vector<int64_t>> constant_ints_of(const Value* value) {
+  const Tensor* tensor = constant_of(value);
+  if (!tensor || !tensor->element().is_int()) return std::nullopt;
+  return tensor->to_ints();
+}
+
+}  // namespace tenon
