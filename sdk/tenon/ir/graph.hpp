@@ -42,6 +42,7 @@ class Use {
 
  private:
   friend class Op;
+  friend class Region;
   friend class Value;
   void link(Value* value);
   void unlink();

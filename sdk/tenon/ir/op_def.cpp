@@ -204,6 +204,11 @@ Result<void> register_ops(OpDefs defs) {
   return {};
 }
 
+OpRegistration::OpRegistration(OpDefs defs) {
+  const auto registered = register_ops(std::move(defs));
+  TENON_CHECK(registered.ok(), registered.error().to_string());
+}
+
 // ---- Shared shape rules --------------------------------------------------------------------------------------------
 
 InferFn same_as_operand(size_t i) {

@@ -1,13 +1,12 @@
 // OpDef: everything known about one operator, in one place. Registry, verifier, parser, printer, generated documentation,
 // ONNX import and tests read it; nothing about an operator is written twice.
 //
-//   const OpDefs kDefs = {
-//     OpDef("Softmax").summary("exp(x) / sum(exp(x)) along `axis`")
-//         .operand("input", "T").result("output", "T").types("T", kFloatTypes)
-//         .attribute("axis", int64_t{-1}).traits(Trait::pure | Trait::layout_aware)
-//         .infer(same_as_operand(0)),
-//   };
-//   Result<void> registered = register_ops(kDefs);
+//   const OpRegistration kRegistered({
+//       OpDef("Softmax").summary("exp(x) / sum(exp(x)) along `axis`")
+//           .operand("input", "T").result("output", "T").types("T", kFloatTypes)
+//           .attribute("axis", int64_t{-1}).traits(Trait::pure | Trait::layout_aware)
+//           .infer(same_as_operand(0)),
+//   });
 #pragma once
 #include <functional>
 #include <map>
@@ -38,6 +37,7 @@ enum class Trait : uint32_t {
   random = 512,          // two runs differ; not pure
   data_dependent = 1024, // a result's shape depends on operand values
   movement = 2048,       // moves or copies elements without arithmetic
+  view = 4096,           // result 0 has the bytes of operand 0 in the same order, under another shape
 };
 constexpr Trait operator|(Trait a, Trait b) { return static_cast<Trait>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b)); }
 constexpr bool has(Trait set, Trait one) { return (static_cast<uint32_t>(set) & static_cast<uint32_t>(one)) != 0; }
@@ -198,6 +198,12 @@ TENON_API std::vector<const OpDef*> all_ops();  // by name
 // types, an optional operand before a required one, an attribute twice).
 TENON_API Result<void> register_op(OpDef def);
 TENON_API Result<void> register_ops(OpDefs defs);
+
+// Registers at load: one such object stands at the end of each family's file. A definition that is refused is our own fault
+// and aborts; plugins call register_ops and report.
+struct TENON_API OpRegistration {
+  explicit OpRegistration(OpDefs defs);
+};
 
 // Shape rules that many operators share.
 TENON_API InferFn same_as_operand(size_t i);        // every result: the operand's type

@@ -1,0 +1,82 @@
+// Evaluators: what each generic operator computes, written to be obviously right. They are the oracle of every test, the
+// fallback of every target, and what constant folding runs.
+//
+// One file a family, registered by name:
+//
+//   Result<void> relu(EvalContext& context) {
+//     TENON_TRY(y, context.output(0));            // a tensor of the type that the shape rule gives
+//     const Tensor& x = context.tensor(0);
+//     ...
+//   }
+//   const EvaluatorRegistration kRegistered({{"Relu", relu}});
+//
+// Contract: operands have been verified against the definition and its shape rule with their actual types and values, so an
+// evaluator checks only what depends on data (an index out of range). It must not keep references to operands, must not
+// write to them, and must produce every result for which wants(i) holds. Several threads may run it at once.
+#pragma once
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <tenon/ir/graph.hpp>
+#include <tenon/ir/op_def.hpp>
+#include <tenon/support/export.hpp>
+#include <tenon/support/parallel.hpp>
+#include <tenon/support/result.hpp>
+#include <tenon/tensor/datum.hpp>
+
+namespace tenon {
+
+class TENON_API EvalContext {
+ public:
+  virtual ~EvalContext() = default;
+
+  const Op& op() const { return *op_; }
+  template <class T>
+  T attr(Name name, T fallback = T()) const { return op_->attr<T>(name, fallback); }
+
+  size_t operand_count() const { return op_->operand_count(); }
+  bool has_operand(size_t i) const { return op_->operand(i) != nullptr; }
+  const Datum& datum(size_t i) const { return *operands_[i]; }
+  const Tensor& tensor(size_t i) const { return operands_[i]->tensor(); }
+
+  size_t result_count() const { return op_->result_count(); }
+  // Is result `i` there and used?
+  bool wants(size_t i) const { return i < op_->result_count() && (op_->result(i)->used()); }
+  // The tensor to fill for result `i`, of the type that the shape rule gives for the actual operands. Uninitialised.
+  // May be called for results that nobody wants.
+  virtual Result<Tensor*> output(size_t i) = 0;
+  // The same with a type that only the evaluator can know (NonZero, Unique ...). Limited by tensor_bytes_limit().
+  virtual Result<Tensor*> output(size_t i, ElementType element, Dims dims) = 0;
+  // For sequences, optionals, and tensors that exist already.
+  virtual void set_output(size_t i, Datum value) = 0;
+
+  // Runs region `i` of the operator; values from outside are found where the operator stands.
+  virtual Result<std::vector<Datum>> run_region(size_t i, std::vector<Datum> inputs) = 0;
+
+  virtual ParallelFor& parallel() = 0;
+  // For random operators without a seed of their own: differs from call to call.
+  virtual uint64_t random_seed() = 0;
+
+ protected:
+  const Op* op_ = nullptr;
+  std::span<const Datum* const> operands_;  // never null: an absent operand points to an absent datum
+};
+
+using EvaluatorFn = Result<void> (*)(EvalContext&);
+
+struct TENON_API EvaluatorRegistration {
+  struct Entry {
+    std::string_view op;
+    EvaluatorFn evaluate;
+  };
+  EvaluatorRegistration(std::initializer_list<Entry> entries);
+};
+// Null when the operator has none. Any thread. Plugins may register evaluators for their own operators, so that these run
+// on every target too; a name that has one already is Code::already_exists.
+TENON_API EvaluatorFn find_evaluator(Name op);
+TENON_API Result<void> register_evaluator(Name op, EvaluatorFn evaluate);
+
+}  // namespace tenon

@@ -1,0 +1,52 @@
+// The interpreter: runs a verified graph with the reference evaluators.
+//
+// Prepared once, run many times, from several threads at once. Values of static shape lie in one arena per run context, at
+// offsets planned beforehand; run contexts are kept and reused. Everything else (dynamic shapes, sequences) is allocated as
+// it is made and dropped after its last use.
+#pragma once
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <tenon/ir/graph.hpp>
+#include <tenon/reference/evaluator.hpp>
+#include <tenon/support/export.hpp>
+#include <tenon/support/parallel.hpp>
+#include <tenon/tensor/datum.hpp>
+
+namespace tenon {
+
+class TENON_API Interpreter {
+ public:
+  // The graph must be verified, stay alive and not change. An operator without evaluator or decomposition is
+  // Code::unsupported, naming it.
+  static Result<std::unique_ptr<Interpreter>> prepare(const Graph& graph);
+  ~Interpreter();
+
+  // One datum per graph input, in order; types are checked against the graph's (symbols must agree among themselves).
+  // Outputs own their bytes. `parallel` must outlive the call.
+  Result<std::vector<Datum>> run(std::span<const Datum> inputs, ParallelFor& parallel = serial()) const;
+
+  // Called after each operator with its results; for shadow runs, profiles and bisecting. Null: nothing.
+  struct Observer {
+    virtual ~Observer() = default;
+    virtual void before(const Op& op) = 0;
+    virtual void after(const Op& op, std::span<const Datum> results) = 0;
+  };
+  Result<std::vector<Datum>> run(std::span<const Datum> inputs, ParallelFor& parallel, Observer* observer) const;
+
+  // Bytes of the arena of one run context, and the most bytes live at any one operator: what no plan can beat.
+  size_t arena_bytes() const;
+  size_t arena_lower_bound_bytes() const;
+
+ private:
+  struct Impl;
+  explicit Interpreter(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// Runs one operator, without a graph around it: for tests and constant folding. `results` is how many it makes.
+TENON_API Result<std::vector<Datum>> evaluate(Name op, std::vector<Datum> operands, const Attributes& attributes = {},
+                                              size_t results = 1, ParallelFor& parallel = serial());
+
+}  // namespace tenon
