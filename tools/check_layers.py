@@ -9,6 +9,7 @@ The rules, from the plan of the house (docs/architecture.md):
 - A header named *_internal.hpp belongs to its room alone; it is not installed. Other headers of the sdk are public, and
   include Tenon and the standard library only.
 - A third-party library with an owner in OWNERS is included by that room only.
+- What sdk/CMakeLists.txt does not add is not built and not checked; a note on standard error names it.
 - ir-ext includes the sdk, itself and the standard library. A plugin never includes another plugin.
 """
 import re
@@ -40,8 +41,12 @@ class Checker:
         self.root = Path(root).resolve()
         self.sdk = self.root / "sdk"
         self.violations = []
+        self.notes = []
         self.files_checked = 0
         self.rooms = {room.name: room for room in self.read_rooms()}
+        self.order = self.check_order()
+        for name in self.rooms.keys() - set(self.order):
+            del self.rooms[name]
 
     def report(self, path, line, sentence):
         self.violations.append(f"{path.relative_to(self.root)}:{line}: {sentence}")
@@ -69,7 +74,8 @@ class Checker:
                 values.append(word)
         return values
 
-    def check_rooms(self):
+    def check_order(self):
+        """The names of the rooms that sdk/CMakeLists.txt adds, in its order."""
         list_file = self.sdk / "CMakeLists.txt"
         text = without_comments(list_file.read_text(encoding="utf-8"))
         order = []
@@ -86,15 +92,16 @@ class Checker:
                 self.report(list_file, line, f"room '{name}' belongs above '{LAYERS[max(above)]}': the rooms stand in "
                                              "the order of the layers")
             order.append(name)
+        return order
+
+    def check_deps(self):
         for room in self.rooms.values():
-            if room.name not in order:
-                self.report(room.cmake, room.line, f"room '{room.name}' is not added in sdk/CMakeLists.txt")
-                continue
+            above = self.order[:self.order.index(room.name)]
             for dep in room.deps:
                 if dep not in self.rooms:
-                    self.report(room.cmake, room.line, f"room '{room.name}' names '{dep}' in DEPS, and there is no such "
-                                                       "room")
-                elif dep not in order[:order.index(room.name)]:
+                    self.report(room.cmake, room.line, f"room '{room.name}' names '{dep}' in DEPS, and sdk/CMakeLists.txt "
+                                                       "adds no such room")
+                elif dep not in above:
                     self.report(room.cmake, room.line, f"room '{room.name}' names '{dep}' in DEPS, which is not above it "
                                                        "in sdk/CMakeLists.txt")
 
@@ -136,15 +143,12 @@ class Checker:
             if owner is not None and owner is not room:
                 self.report(path, line, f"<{text}> belongs to room '{owner.name}' alone: include its public headers")
 
-    def check_homeless(self):
-        # A folder of headers alone may precede its room: contracts come before the code.
-        homeless = {p.parent for p in self.sdk.rglob("*.cpp") if self.room_of(p) is None}
-        for folder in sorted(homeless):
-            self.report(folder, 1, "this folder holds sources and belongs to no room: it needs a CMakeLists.txt with "
-                                   "tenon_room()")
+    def note_what_is_not_built(self):
+        # Contracts may come before the code, and a room before its neighbours.
+        for folder in sorted({p.parent for p in self.sdk.rglob("*.?pp") if self.room_of(p) is None}):
+            self.notes.append(f"{folder.relative_to(self.root)} belongs to no room of sdk/CMakeLists.txt: not checked")
 
     def check_sdk(self):
-        self.check_homeless()
         for path, line, text, target in self.includes(self.sdk):
             room = self.room_of(path)
             if room is None:
@@ -195,7 +199,8 @@ class Checker:
                 self.check_internal(path, line, text, None, target)
 
     def run(self):
-        self.check_rooms()
+        self.check_deps()
+        self.note_what_is_not_built()
         self.check_sdk()
         self.check_ir_ext()
         self.check_plugins()
@@ -212,6 +217,8 @@ def main(arguments):
         return 2
     checker = Checker(root)
     violations = checker.run()
+    for note in checker.notes:
+        print("note:", note, file=sys.stderr)
     for violation in violations:
         print(violation)
     print(f"check_layers: {len(checker.rooms)} rooms, {checker.files_checked} files, {len(violations)} violations",
