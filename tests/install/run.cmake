@@ -39,6 +39,13 @@ foreach(library IN LISTS found lost)
   endif()
 endforeach()
 
+if(EXISTS ${TENON_BINARY_DIR}/bin/tenon)
+  if(NOT EXISTS "${prefix}/bin/tenon")
+    message(FATAL_ERROR "bin/tenon is built and not installed: its CMakeLists.txt needs install(TARGETS)")
+  endif()
+  run("${prefix}/bin/tenon" devices)
+endif()
+
 # The consumer's flags must be those of the libraries only where a sanitizer asks for it.
 set(flags "")
 if(SANITIZE)
