@@ -1,6 +1,6 @@
-// Interned names: one pointer wide, compared by address, read as text. The table lives once in libtenon_runtime.so, so a
-// name made in a plugin equals the same name made in the core. Entries are never freed: intern the names of operators,
-// attributes and domains, not those of values.
+// Interned names: one pointer wide, compared by address, read as text. The table lives once in libtenon_runtime.so, so
+// a name made in a plugin equals the same name made in the core. Entries are never freed: intern the names of
+// operators, attributes and domains, not those of values.
 #pragma once
 #include <functional>
 #include <string>

@@ -7,26 +7,16 @@ namespace tenon {
 
 std::string_view code_name(Code code) {
   switch (code) {
-    case Code::invalid_argument:
-      return "invalid_argument";
-    case Code::not_found:
-      return "not_found";
-    case Code::already_exists:
-      return "already_exists";
-    case Code::unsupported:
-      return "unsupported";
-    case Code::resource_exhausted:
-      return "resource_exhausted";
-    case Code::io:
-      return "io";
-    case Code::parse:
-      return "parse";
-    case Code::plugin:
-      return "plugin";
-    case Code::internal:
-      return "internal";
-    case Code::cancelled:
-      return "cancelled";
+    case Code::invalid_argument: return "invalid_argument";
+    case Code::not_found: return "not_found";
+    case Code::already_exists: return "already_exists";
+    case Code::unsupported: return "unsupported";
+    case Code::resource_exhausted: return "resource_exhausted";
+    case Code::io: return "io";
+    case Code::parse: return "parse";
+    case Code::plugin: return "plugin";
+    case Code::internal: return "internal";
+    case Code::cancelled: return "cancelled";
   }
   return "unknown";
 }

@@ -92,15 +92,9 @@ std::optional<std::string> unquote(std::string_view& text) {
     if (++i == text.size()) return std::nullopt;
     switch (text[i]) {
       case '"':
-      case '\\':
-        out += text[i];
-        break;
-      case 'n':
-        out += '\n';
-        break;
-      case 't':
-        out += '\t';
-        break;
+      case '\\': out += text[i]; break;
+      case 'n': out += '\n'; break;
+      case 't': out += '\t'; break;
       case 'x': {
         unsigned byte = 0;
         const auto* digits = text.data() + i + 1;
@@ -109,8 +103,7 @@ std::optional<std::string> unquote(std::string_view& text) {
         i += 2;
         break;
       }
-      default:
-        return std::nullopt;
+      default: return std::nullopt;
     }
   }
   return std::nullopt;
