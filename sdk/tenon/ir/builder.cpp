@@ -1,5 +1,6 @@
 #include <tenon/ir/builder.hpp>
 
+#include <tenon/ir/infer.hpp>
 #include <tenon/ir/op_def.hpp>
 #include <tenon/ir/verify.hpp>
 
@@ -15,54 +16,11 @@ const Name& value_name() {
   return name;
 }
 
-std::optional<std::vector<Dim>> dims_of(const Value* value, int depth);
-
-// What the compiler knows about an operator's operands: types, and the tensors of constants.
-class StaticContext final : public InferContext {
- public:
-  // Chains of shape arithmetic are short; the depth keeps a hostile graph from making each query walk all of it.
-  static constexpr int kDimsDepth = 16;
-  explicit StaticContext(const Op& op, int depth = kDimsDepth) : InferContext(op), depth_(depth) {}
-
-  const Type& type(size_t i) const override {
-    static const Type unknown;
-    const Value* operand = op().operand(i);
-    return operand ? operand->type() : unknown;
-  }
-  const Tensor* constant(size_t i) const override { return constant_of(op().operand(i)); }
-  std::optional<std::vector<Dim>> dims_value(size_t i) const override { return dims_of(op().operand(i), depth_ - 1); }
-  Type declared(size_t i) const override { return op().result(i)->type(); }
-
- private:
-  int depth_;
-};
-
-std::optional<std::vector<Dim>> dims_of(const Value* value, int depth) {
-  if (!value || !value->type().is_tensor()) return std::nullopt;
-  if (const Tensor* tensor = constant_of(value)) {
-    if (!tensor->element().is_int() || tensor->rank() > 1) return std::nullopt;
-    std::vector<Dim> dims;
-    for (const int64_t element : tensor->to_ints()) dims.emplace_back(element);
-    return dims;
-  }
-  const Op* producer = value->producer();
-  if (!producer || depth <= 0) return std::nullopt;
-  const OpDef* def = producer->def();
-  if (!def || !def->infer_dims_fn() || value->index() != 0) return std::nullopt;
-  return def->infer_dims_fn()(StaticContext(*producer, depth));
-}
-
 }  // namespace
 
 Result<void> infer_result_types(Op& op) {
-  const OpDef* def = op.def();
-  if (!def) return error(Code::not_found, "no operator '", op.name(), "' is defined; load the plugin that brings it");
-  if (!def->infer_fn()) return error(Code::internal, "operator '", op.name(), "' has no shape rule");
-  TENON_TRY(types, def->infer_fn()(StaticContext(op)), "the shape rule of ", op.describe());
-  if (types.size() < op.result_count()) {
-    return error(Code::internal, "the shape rule of ", op.describe(), " gives ", types.size(), " types for ",
-                 op.result_count(), " results");
-  }
+  static const TypeSource graph_types;
+  TENON_TRY(types, infer_types(StaticInferContext(op, graph_types)));
   for (size_t i = 0; i < op.result_count(); ++i) {
     TENON_TRY(merged, merge(types[i], op.result(i)->type()), "result ", i, " of ", op.describe(),
               ": inferred against declared type");

@@ -1,0 +1,46 @@
+#include <tenon/ir/infer.hpp>
+
+#include <tenon/ir/builder.hpp>
+
+namespace tenon {
+
+const Type& StaticInferContext::type(size_t i) const {
+  static const Type unknown;
+  const Value* operand = op().operand(i);
+  return operand ? source_.type_of(*operand) : unknown;
+}
+
+const Tensor* StaticInferContext::constant(size_t i) const { return constant_of(op().operand(i)); }
+
+std::optional<std::vector<Dim>> StaticInferContext::dims_value(size_t i) const {
+  const Value* value = op().operand(i);
+  if (!value) return std::nullopt;
+  if (const Tensor* tensor = constant_of(value)) return dims_of_tensor(*tensor);
+  const Op* producer = value->producer();
+  if (!producer || depth_ == 0 || value->index() != 0) return std::nullopt;
+  const OpDef* def = producer->def();
+  if (!def || !def->infer_dims_fn()) return std::nullopt;
+  return def->infer_dims_fn()(StaticInferContext(*producer, source_, depth_ - 1));
+}
+
+std::optional<std::vector<Dim>> dims_of_tensor(const Tensor& tensor) {
+  if (!tensor.element().is_int() || tensor.rank() > 1) return std::nullopt;
+  std::vector<Dim> dims;
+  for (const int64_t element : tensor.to_ints()) dims.emplace_back(element);
+  return dims;
+}
+
+Result<std::vector<Type>> infer_types(const InferContext& context) {
+  const Op& op = context.op();
+  const OpDef* def = op.def();
+  if (!def) return error(Code::not_found, "no operator '", op.name(), "' is defined; load the plugin that brings it");
+  if (!def->infer_fn()) return error(Code::internal, "operator '", op.name(), "' has no shape rule");
+  TENON_TRY(types, def->infer_fn()(context), "the shape rule of ", op.describe());
+  if (types.size() < op.result_count()) {
+    return error(Code::internal, "the shape rule of ", op.describe(), " gives ", types.size(), " types for ",
+                 op.result_count(), " results");
+  }
+  return types;
+}
+
+}  // namespace tenon

@@ -1,0 +1,29 @@
+// Places blocks of known size and lifetime in one arena.
+#pragma once
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <tenon/support/export.hpp>
+
+namespace tenon {
+
+// Alive from step `first` to step `last`, both included.
+struct Lifetime {
+  size_t bytes = 0;
+  size_t first = 0;
+  size_t last = 0;
+};
+
+struct ArenaPlan {
+  std::vector<size_t> offsets;   // bytes, multiples of the alignment, one per lifetime
+  size_t bytes = 0;              // size of the arena
+  size_t lower_bound_bytes = 0;  // most bytes alive at one step, sizes rounded up: no plan can need less
+};
+
+// Deterministic. Up to kExactPlacement blocks: the best of three greedy orders (size, lifetime, given), each block at the
+// lowest offset that is free during its life. Beyond: best fit in order of time, n log n.
+inline constexpr size_t kExactPlacement = 2048;
+TENON_API ArenaPlan plan_arena(std::span<const Lifetime> lifetimes, size_t align = 64);
+
+}  // namespace tenon
