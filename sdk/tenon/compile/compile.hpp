@@ -1,0 +1,37 @@
+// The walk: from a graph to something that runs.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tenon/ir/graph.hpp>
+#include <tenon/model/compiled_model.hpp>
+#include <tenon/passes/pass_manager.hpp>
+#include <tenon/plugin/target_registry.hpp>
+#include <tenon/support/export.hpp>
+#include <tenon/support/result.hpp>
+
+namespace tenon {
+
+struct CompileOptions {
+  // In order of preference; each operator goes to the first that takes it. "auto": the best that is available. The reference
+  // takes what is left.
+  std::vector<std::string> targets = {"auto"};
+  // An operator that none of `targets` takes is an error that names it and the reasons.
+  bool no_fallback = false;
+  // Least share of operators that the first target must run, 0 to 1; less is an error with the report.
+  double min_coverage = 0;
+  // Skip the generic passes: for checking them.
+  bool optimize = true;
+  PassOptions passes;  // verify, dump, timing, stop after
+};
+
+// Verifies, optimises, partitions, and compiles each part on its target. The graph is consumed.
+TENON_API Result<std::unique_ptr<CompiledModel>> compile(std::unique_ptr<Graph> graph, TargetRegistry& registry,
+                                                         const CompileOptions& options = {});
+
+// The same from a file: .onnx, or text IR (.tir).
+TENON_API Result<std::unique_ptr<CompiledModel>> compile_file(const std::string& path, TargetRegistry& registry,
+                                                              const CompileOptions& options = {});
+
+}  // namespace tenon

@@ -1,0 +1,75 @@
+// CompiledModel: what integrators run. A graph cut into segments, each an executable of one target, with copies where
+// values cross between devices. Needs no compiler: it may be loaded from an artefact with libtenon_runtime.so alone.
+#pragma once
+#include <future>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <tenon/plugin/target_registry.hpp>
+#include <tenon/runtime/executable.hpp>
+#include <tenon/support/export.hpp>
+#include <tenon/support/result.hpp>
+#include <tenon/tensor/datum.hpp>
+
+namespace tenon {
+
+// Where one operator went, and who refused it first.
+struct PlacementEntry {
+  std::string op, label, target;
+  std::vector<std::pair<std::string, std::string>> refusals;  // target, reason
+};
+struct PlacementReport {
+  std::vector<PlacementEntry> entries;  // in graph order
+  // Share of operators (not counting constants) that run on `target`; 1 for an empty graph.
+  double coverage(std::string_view target) const;
+  // A table: per target the operators it runs; per refusal reason how often.
+  std::string to_string() const;
+};
+
+class TENON_API CompiledModel {
+ public:
+  struct Segment {
+    std::string target;
+    std::shared_ptr<const Executable> executable;
+    std::vector<size_t> inputs, outputs;  // slots
+  };
+  // Slots 0 .. inputs-1 hold the model's inputs; segments run in order; output i is slot output_slots[i].
+  struct Parts {
+    std::string name;
+    std::vector<ValueInfo> inputs, outputs;
+    size_t slots = 0;
+    std::vector<std::pair<size_t, Tensor>> constants;  // slots known beforehand
+    std::vector<Segment> segments;
+    std::vector<size_t> output_slots;
+    PlacementReport placement;
+  };
+  static Result<std::unique_ptr<CompiledModel>> assemble(Parts parts);
+  ~CompiledModel();
+
+  const std::vector<ValueInfo>& inputs() const;
+  const std::vector<ValueInfo>& outputs() const;
+  const PlacementReport& placement() const;
+  const std::vector<Segment>& segments() const;
+  size_t arena_bytes() const;
+  size_t arena_lower_bound_bytes() const;
+
+  // One datum per input, in order. Outputs own their bytes. Several threads may run at once; each run is apart.
+  Result<std::vector<Datum>> run(std::span<const Datum> inputs, const RunOptions& options = {}) const;
+  // The same in the background. The model must outlive the future; inputs are shared, not copied.
+  std::future<Result<std::vector<Datum>>> run_async(std::vector<Datum> inputs, RunOptions options = {}) const;
+
+  // Artefacts: one file with every segment's compiled form. Code::unsupported names the target that has none.
+  Result<void> save(const std::string& path) const;
+  static Result<std::unique_ptr<CompiledModel>> load(const std::string& path, TargetRegistry& registry);
+  // Does the file begin like an artefact?
+  static bool is_artefact(const std::string& path);
+
+ private:
+  struct Impl;
+  explicit CompiledModel(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tenon

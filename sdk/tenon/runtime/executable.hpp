@@ -1,0 +1,50 @@
+// Executable: a graph compiled for one device.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <tenon/runtime/device.hpp>
+#include <tenon/support/export.hpp>
+#include <tenon/support/result.hpp>
+#include <tenon/tensor/type.hpp>
+
+namespace tenon {
+
+struct ValueInfo {
+  std::string name;
+  Type type;
+  bool operator==(const ValueInfo&) const = default;
+};
+
+// Filled by a run when asked.
+struct OpProfile {
+  std::string op, label;  // "Conv", "layer1/conv"
+  double microseconds = 0;
+};
+struct RunOptions {
+  ParallelFor* parallel = nullptr;             // threads for host work; null: the process' pool
+  std::vector<OpProfile>* profile = nullptr;   // in order of execution
+};
+
+// Several threads may run one executable at once, each on a stream of its own.
+class TENON_API Executable {
+ public:
+  virtual ~Executable() = default;
+  virtual Device& device() const = 0;
+  virtual const std::vector<ValueInfo>& inputs() const = 0;
+  virtual const std::vector<ValueInfo>& outputs() const = 0;
+  // Enqueues one run. Inputs are host data (when the device is_host(), or for values that are no dense tensors) or tensors on
+  // device(). `outputs` has one entry per output; they are complete when the event is done. `options` is read before return.
+  virtual Result<EventPtr> enqueue(Stream& stream, std::span<const RunValue> inputs, std::span<RunValue> outputs,
+                                   const RunOptions& options) const = 0;
+  // Memory for intermediate values of one run, and what no plan could beat; 0 when the device does not tell.
+  virtual size_t arena_bytes() const { return 0; }
+  virtual size_t arena_lower_bound_bytes() const { return 0; }
+  // Bytes from which TargetBackend::load makes the same executable; Code::unsupported when the target cannot.
+  virtual Result<std::string> serialize() const { return error(Code::unsupported, "this target does not store compiled code"); }
+};
+
+}  // namespace tenon
