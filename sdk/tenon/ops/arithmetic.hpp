@@ -22,15 +22,15 @@ struct Div : BinaryView<Div> {
   static constexpr std::string_view kName = "Div";
   using BinaryView::BinaryView;
 };
-// c = a - n * b for an integer n. fmod false: c has the sign of b (floats: floor of the quotient, as Python's %); true: the
-// sign of a (C's fmod). Integers: 0 where b is 0 (ONNX leaves that undefined).
+// c = a - n * b for an integer n. fmod false: c has the sign of b (floats: floor of the quotient, as Python's %); true:
+// the sign of a (C's fmod). Integers: 0 where b is 0 (ONNX leaves that undefined).
 struct Mod : BinaryView<Mod> {
   static constexpr std::string_view kName = "Mod";
   using BinaryView::BinaryView;
   bool fmod() const { return attr<int64_t>("fmod") != 0; }
 };
-// c = a ^ b; b may have another element type. Integer to a negative integer power: truncated, so 0 but for a = 1 and -1.
-// Integer to a float power: computed in f64, then as Cast does.
+// c = a ^ b; b may have another element type. Integer to a negative integer power: truncated, so 0 but for a = 1 and
+// -1. Integer to a float power: computed in f64, then as Cast does.
 struct Pow : BinaryView<Pow> {
   static constexpr std::string_view kName = "Pow";
   using BinaryView::BinaryView;

@@ -10,8 +10,8 @@
 
 namespace tenon {
 
-// The result's elements when every operand's are known as far as `f` needs; a scalar or one-element operand is repeated.
-// f takes one Dim per operand and gives the result's.
+// The result's elements when every operand's are known as far as `f` needs; a scalar or one-element operand is
+// repeated. f takes one Dim per operand and gives the result's.
 template <class F>
 std::optional<std::vector<Dim>> zip_dims(const InferContext& context, F f) {
   std::vector<std::vector<Dim>> operands;

@@ -12,27 +12,37 @@ namespace {
 template <class T>
 constexpr bool kIsInt = std::is_integral_v<T>;
 template <class T>
-constexpr bool kIsSigned = kIsInt<T> && std::is_signed_v<T>;
+constexpr bool kIsSigned = kIsInt<T>&& std::is_signed_v<T>;
 
 // Signed overflow has no meaning in C++: what should wrap around is computed unsigned.
 template <class T>
 auto bits(T value) {
-  if constexpr (kIsSigned<T>) return static_cast<std::make_unsigned_t<T>>(value);
-  else return value;
+  if constexpr (kIsSigned<T>)
+    return static_cast<std::make_unsigned_t<T>>(value);
+  else
+    return value;
 }
 
 template <class T>
-T add(T a, T b) { return static_cast<T>(bits(a) + bits(b)); }
+T add(T a, T b) {
+  return static_cast<T>(bits(a) + bits(b));
+}
 template <class T>
-T subtract(T a, T b) { return static_cast<T>(bits(a) - bits(b)); }
+T subtract(T a, T b) {
+  return static_cast<T>(bits(a) - bits(b));
+}
 template <class T>
-T multiply(T a, T b) { return static_cast<T>(bits(a) * bits(b)); }
+T multiply(T a, T b) {
+  return static_cast<T>(bits(a) * bits(b));
+}
 
 // Not 0 - x for floats: that would lose the sign of -0.
 template <class T>
 T negate(T x) {
-  if constexpr (kIsInt<T>) return subtract(T{0}, x);
-  else return -x;
+  if constexpr (kIsInt<T>)
+    return subtract(T{0}, x);
+  else
+    return -x;
 }
 
 template <class T>
@@ -49,7 +59,8 @@ T divide(T a, T b) {
 // With the sign of a.
 template <class T>
 T c_remainder(T a, T b) {
-  if constexpr (!kIsInt<T>) return std::fmod(a, b);
+  if constexpr (!kIsInt<T>)
+    return std::fmod(a, b);
   else {
     if (b == 0) return 0;
     if constexpr (kIsSigned<T>) {
@@ -63,8 +74,10 @@ T c_remainder(T a, T b) {
 template <class T>
 T floor_remainder(T a, T b) {
   const T remainder = c_remainder(a, b);
-  if constexpr (std::is_unsigned_v<T>) return remainder;
-  else return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
+  if constexpr (std::is_unsigned_v<T>)
+    return remainder;
+  else
+    return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
 }
 
 template <class T, class E>
@@ -90,31 +103,46 @@ double float_power(double base, double exponent) { return exponent == 2 ? base *
 
 template <class T>
 T magnitude(T x) {
-  if constexpr (!kIsInt<T>) return std::abs(x);
-  else if constexpr (kIsSigned<T>) return x < 0 ? negate(x) : x;
-  else return x;
+  if constexpr (!kIsInt<T>)
+    return std::abs(x);
+  else if constexpr (kIsSigned<T>)
+    return x < 0 ? negate(x) : x;
+  else
+    return x;
 }
 
 template <class T>
 T sign(T x) {
-  if constexpr (std::is_unsigned_v<T>) return x != 0;
-  else return x > 0 ? T{1} : x < 0 ? T{-1} : x == 0 ? T{0} : x;
+  if constexpr (std::is_unsigned_v<T>)
+    return x != 0;
+  else
+    return x > 0 ? T{1} : x < 0 ? T{-1} : x == 0 ? T{0} : x;
 }
 
 template <class T>
-T greater_of(T a, T b) { return a > b || a != a ? a : b; }
+T greater_of(T a, T b) {
+  return a > b || a != a ? a : b;
+}
 template <class T>
-T less_of(T a, T b) { return a < b || a != a ? a : b; }
+T less_of(T a, T b) {
+  return a < b || a != a ? a : b;
+}
 
 // ---- Evaluators ----------------------------------------------------------------------------------------------------
 
 // Evaluators from functions of carriers: F is a generic lambda.
 template <auto F>
-Result<void> number_pairs(EvalContext& context) { return map_number_pairs(context, F); }
+Result<void> number_pairs(EvalContext& context) {
+  return map_number_pairs(context, F);
+}
 template <auto F>
-Result<void> numbers(EvalContext& context) { return map_numbers(context, F); }
+Result<void> numbers(EvalContext& context) {
+  return map_numbers(context, F);
+}
 template <auto F>
-Result<void> floats(EvalContext& context) { return map_floats(context, F); }
+Result<void> floats(EvalContext& context) {
+  return map_floats(context, F);
+}
 template <double (*F)(double)>
 Result<void> doubles(EvalContext& context) {
   return map_floats(context, [](auto x) { return static_cast<decltype(x)>(F(static_cast<double>(x))); });
@@ -123,13 +151,16 @@ Result<void> doubles(EvalContext& context) {
 template <auto F>
 Result<void> int_pairs(EvalContext& context) {
   return map_number_pairs(context, []<class T>(T a, T b) -> T {
-    if constexpr (kIsInt<T>) return static_cast<T>(F(a, b));
-    else return a;
+    if constexpr (kIsInt<T>)
+      return static_cast<T>(F(a, b));
+    else
+      return a;
   });
 }
 
 Result<void> remainder(EvalContext& context) {
-  if (context.attr<int64_t>("fmod") != 0) return map_number_pairs(context, [](auto a, auto b) { return c_remainder(a, b); });
+  if (context.attr<int64_t>("fmod") != 0)
+    return map_number_pairs(context, [](auto a, auto b) { return c_remainder(a, b); });
   return map_number_pairs(context, [](auto a, auto b) { return floor_remainder(a, b); });
 }
 
@@ -160,9 +191,12 @@ Result<void> power(EvalContext& context) {
 Result<void> shift(EvalContext& context) {
   const bool left = context.attr<std::string>("direction") == "LEFT";
   return map_number_pairs(context, [left]<class T>(T a, T b) -> T {
-    if constexpr (!std::is_same_v<T, uint64_t>) return a;  // unsigned integers only
-    else if (b >= 64) return 0;
-    else return left ? a << b : a >> b;
+    if constexpr (!std::is_same_v<T, uint64_t>)
+      return a;  // unsigned integers only
+    else if (b >= 64)
+      return 0;
+    else
+      return left ? a << b : a >> b;
   });
 }
 
@@ -176,7 +210,8 @@ Result<Tensor> fold_operands(EvalContext& context, const Dims& dims, ElementType
     TENON_TRY(next, to_element(context.tensor(i), in));
     const BroadcastPlan<2> plan(dims, {so_far.dims(), next.dims()});
     with_carrier(in, [&]<class T>() {
-      map_elements(context.parallel(), plan, so_far.as<T>().data(), next.as<T>().data(), result.mutable_as<T>().data(), f);
+      map_elements(context.parallel(), plan, so_far.as<T>().data(), next.as<T>().data(), result.mutable_as<T>().data(),
+                   f);
     });
     so_far = result;
   }

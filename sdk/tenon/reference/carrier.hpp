@@ -1,12 +1,12 @@
-// Carriers: the few C++ types in which evaluators compute, so that each formula is compiled a few times and serves every
-// element type.
+// Carriers: the few C++ types in which evaluators compute, so that each formula is compiled a few times and serves
+// every element type.
 //
 //   f32            float           integers up to 32 bits signed   int32_t
 //   other floats   double          wider signed integers           int64_t
 //   bool           int32_t         unsigned integers               uint64_t
 //
-// A carrier holds every value of its element types exactly. Going back, floats are rounded once and integers keep their low
-// bits: sums, differences and products wrap around in every width as two's complement does.
+// A carrier holds every value of its element types exactly. Going back, floats are rounded once and integers keep their
+// low bits: sums, differences and products wrap around in every width as two's complement does.
 #pragma once
 #include <array>
 #include <cstring>
@@ -91,18 +91,16 @@ template <class F>
 Result<void> map_numbers(EvalContext& context, F f) {
   TENON_TRY(x, to_carrier(context.tensor(0)));
   TENON_TRY(y, CarrierOutput::open(context, 0));
-  with_carrier(x.element(), [&]<class T>() {
-    map_elements(context.parallel(), x.as<T>().data(), y.data<T>(), x.size(), f);
-  });
+  with_carrier(x.element(),
+               [&]<class T>() { map_elements(context.parallel(), x.as<T>().data(), y.data<T>(), x.size(), f); });
   return y.close();
 }
 template <class F>
 Result<void> map_floats(EvalContext& context, F f) {
   TENON_TRY(x, to_carrier(context.tensor(0)));
   TENON_TRY(y, CarrierOutput::open(context, 0));
-  with_float_carrier(x.element(), [&]<class T>() {
-    map_elements(context.parallel(), x.as<T>().data(), y.data<T>(), x.size(), f);
-  });
+  with_float_carrier(x.element(),
+                     [&]<class T>() { map_elements(context.parallel(), x.as<T>().data(), y.data<T>(), x.size(), f); });
   return y.close();
 }
 

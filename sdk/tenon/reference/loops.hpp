@@ -1,7 +1,7 @@
 // Iteration that the evaluators share: broadcasting, one axis, several axes reduced; in pieces that run in parallel.
 //
-// All offsets and strides are in elements of dense row-major tensors. Bodies get whole runs, so that the inner loop is the
-// evaluator's own, typed and without calls.
+// All offsets and strides are in elements of dense row-major tensors. Bodies get whole runs, so that the inner loop is
+// the evaluator's own, typed and without calls.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -9,7 +9,6 @@
 #include <span>
 
 #include <vector>
-
 
 #include <tenon/support/parallel.hpp>
 #include <tenon/tensor/shape.hpp>
@@ -25,7 +24,8 @@ constexpr int64_t grain_of(int64_t cost) { return std::max<int64_t>(1, kTaskElem
 template <size_t N>
 class Odometer {
  public:
-  Odometer(const Dims& dims, const std::array<Dims, N>& strides) : dims_(dims), strides_(strides), index_(dims.size()) {}
+  Odometer(const Dims& dims, const std::array<Dims, N>& strides)
+      : dims_(dims), strides_(strides), index_(dims.size()) {}
 
   // At index number `position` of all, in [0, product of dims).
   void seek(int64_t position) {
@@ -55,8 +55,8 @@ class Odometer {
   std::array<int64_t, N> offsets_{};
 };
 
-// How `N` operands lie under a result that they broadcast to. Dims that all operands step through alike are merged, so an
-// operand's stride along the innermost dim is 1, or 0 where it is broadcast.
+// How `N` operands lie under a result that they broadcast to. Dims that all operands step through alike are merged, so
+// an operand's stride along the innermost dim is 1, or 0 where it is broadcast.
 template <size_t N>
 class BroadcastPlan {
  public:
@@ -80,8 +80,8 @@ class BroadcastPlan {
   int64_t count() const { return count_; }
   const std::array<int64_t, N>& inner_strides() const { return inner_strides_; }
 
-  // body(first, count, offsets) for runs of result elements [first, first + count) within [begin, end); offsets[k] is where
-  // operand k stands for element `first`, and it moves by inner_strides()[k] from there.
+  // body(first, count, offsets) for runs of result elements [first, first + count) within [begin, end); offsets[k] is
+  // where operand k stands for element `first`, and it moves by inner_strides()[k] from there.
   template <class Body>
   void for_runs(int64_t begin, int64_t end, Body&& body) const {
     if (begin >= end) return;
@@ -116,11 +116,15 @@ class BroadcastPlan {
   void append(int64_t extent, const std::array<int64_t, N>& strides) {
     bool merges = !dims_.empty();
     for (size_t k = 0; merges && k < N; ++k) merges = strides_[k].back() == strides[k] * extent;
-    if (merges) dims_.back() *= extent;
-    else dims_.push_back(extent);
+    if (merges)
+      dims_.back() *= extent;
+    else
+      dims_.push_back(extent);
     for (size_t k = 0; k < N; ++k) {
-      if (merges) strides_[k].back() = strides[k];
-      else strides_[k].push_back(strides[k]);
+      if (merges)
+        strides_[k].back() = strides[k];
+      else
+        strides_[k].push_back(strides[k]);
     }
   }
 
@@ -188,10 +192,14 @@ class ReductionPlan {
       if (dims[d] == 1) continue;
       Group& group = reduced[d] ? reduced_ : kept_;
       const bool merges = !group.dims.empty() && group.strides[0].back() == strides[d] * dims[d];
-      if (merges) group.dims.back() *= dims[d];
-      else group.dims.push_back(dims[d]);
-      if (merges) group.strides[0].back() = strides[d];
-      else group.strides[0].push_back(strides[d]);
+      if (merges)
+        group.dims.back() *= dims[d];
+      else
+        group.dims.push_back(dims[d]);
+      if (merges)
+        group.strides[0].back() = strides[d];
+      else
+        group.strides[0].push_back(strides[d]);
       (reduced[d] ? folded_ : results_) *= dims[d];
     }
     reduced_inner_ = split_inner(reduced_);
