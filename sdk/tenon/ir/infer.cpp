@@ -1,6 +1,7 @@
 #include <tenon/ir/infer.hpp>
 
 #include <tenon/ir/builder.hpp>
+#include <tenon/ir/signature_internal.hpp>
 
 namespace tenon {
 
@@ -35,6 +36,7 @@ Result<std::vector<Type>> infer_types(const InferContext& context) {
   const OpDef* def = op.def();
   if (!def) return error(Code::not_found, "no operator '", op.name(), "' is defined; load the plugin that brings it");
   if (!def->infer_fn()) return error(Code::internal, "operator '", op.name(), "' has no shape rule");
+  TENON_OK(signature::check(op, *def));  // rules rely on it
   TENON_TRY(types, def->infer_fn()(context), "the shape rule of ", op.describe());
   if (types.size() < op.result_count()) {
     return error(Code::internal, "the shape rule of ", op.describe(), " gives ", types.size(), " types for ",
