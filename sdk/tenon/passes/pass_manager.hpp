@@ -1,0 +1,101 @@
+// Passes and the manager that runs them.
+//
+//   // transpose(transpose(x, p), q) -> transpose(x, p then q); gone when the result is the identity.
+//   // Needs: inferred types. Keeps: output names. Leaves dead producers for remove-dead.
+//   Result<Change> fold_transpose(Graph& graph);
+//
+// A pass is a named function with a contract of two lines. Passes that others may ask for by name are registered; a plugin
+// adds its own to the manager of a phase, before or after a named one.
+#pragma once
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tenon/ir/graph.hpp>
+#include <tenon/support/export.hpp>
+#include <tenon/support/result.hpp>
+
+namespace tenon {
+
+enum class Change : bool { no, yes };
+
+struct Pass {
+  std::string name;                   // verb-noun
+  std::string contract;               // what it needs, keeps and leaves
+  std::function<Result<Change>(Graph&)> run;
+  std::vector<std::string> needs = {};  // passes that must stand somewhere before this one
+  int max_repeats = 1;                // runs again while it reports a change, at most this often
+};
+
+// Named passes of the core and of plugins. Any thread; a name that is taken is Code::already_exists.
+TENON_API Result<void> register_pass(Pass pass);
+TENON_API const Pass* find_pass(std::string_view name);
+TENON_API std::vector<const Pass*> all_passes();  // by name
+struct TENON_API PassRegistration {
+  explicit PassRegistration(std::vector<Pass> passes);
+};
+
+struct PassOptions {
+  bool verify_each = false;
+  // Receives the text of the graph after each pass named in `dump_after` ("*": every pass that changed it).
+  std::set<std::string> dump_after;
+  std::function<void(const std::string& pass, const Graph& graph)> dump;
+  std::string stop_after;  // a pass' name; the rest is not run
+  // Only the first `limit` runs of passes happen; negative: all. For bisecting.
+  int64_t limit = -1;
+};
+
+struct PassTiming {
+  std::string pass;
+  int runs = 0;
+  bool changed = false;
+  double milliseconds = 0;
+};
+struct PassReport {
+  std::vector<PassTiming> passes;  // in order
+  int64_t runs = 0;
+  double milliseconds = 0;
+  std::string to_string() const;  // a table
+};
+
+class TENON_API PassManager {
+ public:
+  explicit PassManager(std::string name = "passes") : name_(std::move(name)) {}
+  const std::string& name() const { return name_; }
+
+  // Appends. What the pass needs and is not there yet is taken from the registry and put before it. Errors, with the chain of
+  // needs: a need that nobody registered, needs that form a cycle, a pass without a name or function.
+  Result<void> add(Pass pass);
+  Result<void> add(std::string_view registered);
+  Result<void> add_all(const std::vector<std::string>& registered);
+  // Beside the first pass of that name; Code::not_found lists what is there.
+  Result<void> insert_before(std::string_view name, Pass pass);
+  Result<void> insert_after(std::string_view name, Pass pass);
+  Result<void> remove(std::string_view name);
+  const std::vector<Pass>& passes() const { return passes_; }
+
+  // Runs all in order. An error carries "in pass 'NAME'". With verify_each the verifier's error names the pass that broke the
+  // graph.
+  Result<PassReport> run(Graph& graph, const PassOptions& options = {}) const;
+
+ private:
+  Result<void> resolve(const Pass& pass, size_t at, std::vector<std::string>& chain, size_t& inserted);
+  Result<size_t> position(std::string_view name) const;
+
+  std::string name_;
+  std::vector<Pass> passes_;
+};
+
+// The first run of a pass after which `good` is false (binary search over PassOptions::limit; good(0 runs) must hold, bad with
+// all). The run's number and the pass' name.
+struct BisectResult {
+  int64_t run = -1;  // -1: no run makes it bad
+  std::string pass;
+};
+TENON_API Result<BisectResult> bisect_passes(const PassManager& manager, const Graph& graph,
+                                             const std::function<Result<bool>(const Graph&)>& good);
+
+}  // namespace tenon
