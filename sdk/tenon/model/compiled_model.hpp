@@ -52,6 +52,7 @@ class TENON_API CompiledModel {
   const std::vector<ValueInfo>& outputs() const;
   const PlacementReport& placement() const;
   const std::vector<Segment>& segments() const;
+  const Parts& parts() const;
   size_t arena_bytes() const;
   size_t arena_lower_bound_bytes() const;
 

@@ -47,9 +47,10 @@ class TENON_API TargetBackend {
   virtual Result<void> add_code_emit(PassManager&) { return {}; }
   // The graph, after the phases' passes, as an executable. Inputs and outputs keep their order, names and types.
   virtual Result<std::unique_ptr<Executable>> build(std::unique_ptr<Graph> graph) = 0;
-  // From Executable::serialize of the same target and version.
-  virtual Result<std::unique_ptr<Executable>> load(std::string_view bytes) {
-    (void)bytes;
+  // From Executable::serialize of the same target and version. `owner` keeps `bytes` alive, which start at a multiple of 64,
+  // so the executable may use them in place.
+  virtual Result<std::unique_ptr<Executable>> load(std::span<const std::byte> bytes, std::shared_ptr<void> owner) {
+    (void)bytes, (void)owner;
     return error(Code::unsupported, "target '", name(), "' does not store compiled code");
   }
 };

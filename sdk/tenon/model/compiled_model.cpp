@@ -1,0 +1,235 @@
+#include <tenon/model/compiled_model.hpp>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include <tenon/support/str.hpp>
+
+namespace tenon {
+
+// ---- Placement -----------------------------------------------------------------------------------------------------
+
+double PlacementReport::coverage(std::string_view target) const {
+  if (entries.empty()) return 1;
+  const auto there = std::count_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.target == target; });
+  return static_cast<double>(there) / static_cast<double>(entries.size());
+}
+
+std::string PlacementReport::to_string() const {
+  std::map<std::string, std::map<std::string, int>> operators;          // target -> operator -> count
+  std::map<std::string, std::map<std::string, std::vector<std::string>>> refused;  // target -> reason -> labels
+  for (const auto& entry : entries) {
+    ++operators[entry.target][entry.op];
+    for (const auto& [target, reason] : entry.refusals) {
+      refused[target][reason].push_back(entry.label.empty() ? entry.op : entry.label);
+    }
+  }
+  std::string out;
+  for (const auto& [target, counts] : operators) {
+    int total = 0;
+    for (const auto& [op, count] : counts) total += count;
+    out += str(target, ": ", total, " of ", entries.size(), " operators\n ");
+    for (const auto& [op, count] : counts) out += str(" ", op, count > 1 ? str(" x", count) : std::string());
+    out += "\n";
+  }
+  for (const auto& [target, reasons] : refused) {
+    out += str("refused by ", target, ":\n");
+    for (const auto& [reason, labels] : reasons) {
+      out += str("  ", reason, " (", labels.size(), ": ", labels[0], labels.size() > 1 ? ", ..." : "", ")\n");
+    }
+  }
+  return out;
+}
+
+// ---- CompiledModel -------------------------------------------------------------------------------------------------
+
+namespace {
+
+// A value on its way through the segments, and the work that fills it.
+struct Slot {
+  RunValue value;
+  EventPtr ready;  // null: ready
+};
+
+using Streams = std::vector<std::unique_ptr<Stream>>;
+
+}  // namespace
+
+struct CompiledModel::Impl {
+  Parts parts;
+  // Stream numbers: segments of one device share a stream, so that their order needs no events.
+  std::vector<size_t> stream_of;     // per segment
+  std::vector<Device*> devices;      // per stream
+  std::vector<std::vector<size_t>> dead;  // per segment: slots that nothing later reads
+  std::mutex mutex;
+  std::vector<Streams> idle;
+
+  Result<Streams> acquire() {
+    {
+      std::lock_guard lock(mutex);
+      if (!idle.empty()) {
+        Streams taken = std::move(idle.back());
+        idle.pop_back();
+        return taken;
+      }
+    }
+    Streams made;
+    for (Device* device : devices) {
+      TENON_TRY(stream, device->create_stream(/*background=*/false), "opening a stream on device '", device->name(), "'");
+      made.push_back(std::move(stream));
+    }
+    return made;
+  }
+  void release(Streams streams) {
+    std::lock_guard lock(mutex);
+    idle.push_back(std::move(streams));
+  }
+
+  Result<std::vector<Datum>> run(std::span<const Datum> inputs, const RunOptions& options, Streams& streams) const;
+};
+
+namespace {
+
+// The value where `stream`'s device can read it.
+Result<RunValue> bring(Slot& slot, Stream& stream) {
+  if (!slot.value.on_device() && (stream.device().is_host() || !slot.value.host.is_tensor())) return slot.value;
+  if (slot.value.on_device() && &slot.value.device.buffer->device() == &stream.device()) return slot.value;
+  if (slot.ready) TENON_OK(slot.ready->wait());
+  slot.ready = nullptr;
+  RunValue on_host = slot.value;
+  if (slot.value.on_device()) {
+    TENON_TRY(foreign, slot.value.device.buffer->device().create_stream(false));
+    TENON_TRY(fetched, to_host(*foreign, slot.value));
+    on_host = RunValue{std::move(fetched), {}};
+  }
+  if (stream.device().is_host()) return on_host;
+  return to_device(stream, on_host.host.tensor());
+}
+
+}  // namespace
+
+Result<std::vector<Datum>> CompiledModel::Impl::run(std::span<const Datum> inputs, const RunOptions& options,
+                                                    Streams& streams) const {
+  std::vector<Slot> slots(parts.slots);
+  for (size_t i = 0; i < inputs.size(); ++i) slots[i].value.host = inputs[i];
+  for (const auto& [slot, tensor] : parts.constants) slots[slot].value.host = tensor;
+  for (size_t s = 0; s < parts.segments.size(); ++s) {
+    const Segment& segment = parts.segments[s];
+    Stream& stream = *streams[stream_of[s]];
+    std::vector<RunValue> arguments;
+    arguments.reserve(segment.inputs.size());
+    for (const size_t slot : segment.inputs) {
+      TENON_TRY(value, bring(slots[slot], stream), "moving '", segment.executable->inputs()[arguments.size()].name,
+                "' to target '", segment.target, "'");
+      arguments.push_back(std::move(value));
+    }
+    std::vector<RunValue> results(segment.outputs.size());
+    TENON_TRY(done, segment.executable->enqueue(stream, arguments, results, options), "target '", segment.target, "'");
+    // Host results are read right away by the next segment; device results wait on their stream.
+    if (stream.device().is_host()) TENON_OK(done->wait(), "target '", segment.target, "'");
+    for (size_t i = 0; i < results.size(); ++i) slots[segment.outputs[i]] = {std::move(results[i]), done};
+    for (const size_t slot : dead[s]) slots[slot] = {};
+  }
+  std::vector<Datum> outputs;
+  for (const size_t at : parts.output_slots) {
+    Slot& slot = slots[at];
+    if (!slot.value.on_device()) {
+      // An input or a constant that passes through is copied: outputs own their bytes.
+      const bool passes = at < inputs.size() || std::any_of(parts.constants.begin(), parts.constants.end(),
+                                                            [&](const auto& entry) { return entry.first == at; });
+      outputs.push_back(passes && slot.value.host.is_tensor() ? Datum(slot.value.host.tensor().clone()) : slot.value.host);
+      continue;
+    }
+    if (slot.ready) TENON_OK(slot.ready->wait());
+    for (const auto& stream : streams) {
+      if (&stream->device() != &slot.value.device.buffer->device()) continue;
+      TENON_TRY(fetched, to_host(*stream, slot.value), "fetching output '", parts.outputs[outputs.size()].name, "'");
+      outputs.push_back(std::move(fetched));
+      break;
+    }
+  }
+  return outputs;
+}
+
+CompiledModel::CompiledModel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+CompiledModel::~CompiledModel() = default;
+
+Result<std::unique_ptr<CompiledModel>> CompiledModel::assemble(Parts parts) {
+  auto impl = std::make_unique<Impl>();
+  const auto in_range = [&](const std::vector<size_t>& slots) {
+    return std::all_of(slots.begin(), slots.end(), [&](size_t slot) { return slot < parts.slots; });
+  };
+  bool sound = parts.inputs.size() <= parts.slots && parts.outputs.size() == parts.output_slots.size() &&
+               in_range(parts.output_slots);
+  for (const Segment& segment : parts.segments) {
+    sound = sound && in_range(segment.inputs) && in_range(segment.outputs) &&
+            segment.inputs.size() == segment.executable->inputs().size() &&
+            segment.outputs.size() == segment.executable->outputs().size();
+  }
+  for (const auto& [slot, tensor] : parts.constants) sound = sound && slot < parts.slots;
+  if (!sound) return error(Code::parse, "the parts of model '", parts.name, "' do not fit together");
+
+  // Every slot is filled before it is read.
+  std::vector<bool> filled(parts.slots, false);
+  for (size_t i = 0; i < parts.inputs.size(); ++i) filled[i] = true;
+  for (const auto& [slot, tensor] : parts.constants) filled[slot] = true;
+  std::vector<size_t> last_use(parts.slots, SIZE_MAX);
+  for (size_t s = 0; s < parts.segments.size(); ++s) {
+    for (const size_t slot : parts.segments[s].inputs) {
+      sound = sound && filled[slot];
+      last_use[slot] = s;
+    }
+    for (const size_t slot : parts.segments[s].outputs) filled[slot] = true, last_use[slot] = s;
+  }
+  for (const size_t slot : parts.output_slots) sound = sound && filled[slot], last_use[slot] = SIZE_MAX;
+  if (!sound) return error(Code::parse, "model '", parts.name, "' reads a value that no segment makes");
+  impl->dead.resize(parts.segments.size());
+  for (size_t slot = 0; slot < parts.slots; ++slot) {
+    if (last_use[slot] != SIZE_MAX) impl->dead[last_use[slot]].push_back(slot);
+  }
+  for (const Segment& segment : parts.segments) {
+    Device* device = &segment.executable->device();
+    auto found = std::find(impl->devices.begin(), impl->devices.end(), device);
+    impl->stream_of.push_back(static_cast<size_t>(found - impl->devices.begin()));
+    if (found == impl->devices.end()) impl->devices.push_back(device);
+  }
+  impl->parts = std::move(parts);
+  return std::unique_ptr<CompiledModel>(new CompiledModel(std::move(impl)));
+}
+
+const std::vector<ValueInfo>& CompiledModel::inputs() const { return impl_->parts.inputs; }
+const std::vector<ValueInfo>& CompiledModel::outputs() const { return impl_->parts.outputs; }
+const PlacementReport& CompiledModel::placement() const { return impl_->parts.placement; }
+const std::vector<CompiledModel::Segment>& CompiledModel::segments() const { return impl_->parts.segments; }
+const CompiledModel::Parts& CompiledModel::parts() const { return impl_->parts; }
+
+size_t CompiledModel::arena_bytes() const {
+  size_t bytes = 0;
+  for (const Segment& segment : segments()) bytes += segment.executable->arena_bytes();
+  return bytes;
+}
+size_t CompiledModel::arena_lower_bound_bytes() const {
+  size_t bytes = 0;
+  for (const Segment& segment : segments()) bytes += segment.executable->arena_lower_bound_bytes();
+  return bytes;
+}
+
+Result<std::vector<Datum>> CompiledModel::run(std::span<const Datum> inputs, const RunOptions& options) const {
+  if (inputs.size() != impl_->parts.inputs.size()) {
+    return error(Code::invalid_argument, "model '", impl_->parts.name, "' has ", impl_->parts.inputs.size(), " inputs, ",
+                 inputs.size(), " are given");
+  }
+  TENON_TRY(streams, impl_->acquire());
+  auto outputs = impl_->run(inputs, options, streams);
+  // Streams of a failed run may hold work or an error: they are not used again.
+  if (outputs.ok()) impl_->release(std::move(streams));
+  if (!outputs.ok()) return std::move(outputs).error().with_frame(str("running model '", impl_->parts.name, "'"));
+  return outputs;
+}
+
+std::future<Result<std::vector<Datum>>> CompiledModel::run_async(std::vector<Datum> inputs, RunOptions options) const {
+  return std::async(std::launch::async, [this, inputs = std::move(inputs), options] { return run(inputs, options); });
+}
+
+}  // namespace tenon
