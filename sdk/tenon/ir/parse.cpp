@@ -307,9 +307,7 @@ class Parser {
                              "inferred: write them behind ':', or load the plugin that defines it");
     }
     auto inferred = infer_result_types(op);
-    if (!inferred.ok()) {
-      return Error(inferred.error().code(), str(cursor_.position(begin), ": ", inferred.error().message()));
-    }
+    if (!inferred.ok()) return cursor_.placed(begin, inferred.error());
     return {};
   }
 

@@ -206,7 +206,7 @@ Result<Tensor> read_tensor(Cursor& cursor, std::string_view form) {
     TENON_OK(check_enough_text(cursor, form, type.element(), *dims));
     return Tensor::zeros(type.element(), *dims);
   }();
-  if (!tensor.ok()) return cursor.fail_at(begin, tensor.error().message());
+  if (!tensor.ok()) return cursor.placed(begin, tensor.error());
   if (form == "hex") {
     TENON_OK(read_hex(cursor, *tensor));
   } else if (form == "dense") {

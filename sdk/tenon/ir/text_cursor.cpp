@@ -104,10 +104,16 @@ Result<Type> Cursor::type() {
     return known->second;
   }
   auto parsed = depth == 0 ? parse_type(spelled) : error(Code::parse, "the brackets of this type are not closed");
-  if (!parsed.ok()) return fail_at(begin, parsed.error().message());
+  if (!parsed.ok()) return placed(begin, parsed.error());
   types_.emplace(spelled, *parsed);
   at_ = end;
   return parsed;
+}
+
+Error Cursor::placed(size_t offset, const Error& error) const {
+  Error out(error.code(), str(position(offset), ": ", error.message()));
+  for (const auto& frame : error.frames()) std::move(out).with_frame(frame);
+  return out;
 }
 
 std::string Cursor::position(size_t offset) const {

@@ -71,6 +71,8 @@ class Cursor {
   Error fail_at(size_t offset, const Parts&... parts) const {
     return error(Code::parse, position(offset), ": ", parts...);
   }
+  // The same error with the place in front.
+  Error placed(size_t offset, const Error& error) const;
   std::string position(size_t offset) const;
   // What stands here, quoted and shortened, for messages.
   std::string found();
