@@ -65,10 +65,21 @@ Range difference_range(const Expr& a, const Expr& b, const Assumptions& assumpti
   Ranges ranges(assumptions);
   Range result = ranges(difference);
   if (result.lo == result.hi) return result;
-  const Expr simpler = simplify(difference, assumptions);
-  result = Range::intersect(result, ranges(simpler));
   const Expr expanded = without_mod(a, Builder()) - without_mod(b, Builder());
-  return Range::intersect(result, ranges(expanded));
+  for (const Expr& form : {difference, simplify(difference, assumptions), expanded}) {
+    result = Range::intersect(result, ranges(form));
+    // min(x, y) <= x and so on, for one extremum at a time.
+    for (const auto& [term, k] : detail::Linear(form).terms) {
+      if (term.kind() != ExprKind::min && term.kind() != ExprKind::max) continue;
+      const bool from_above = (term.kind() == ExprKind::min) == (k > 0);
+      for (const Expr& operand : term.operands()) {
+        const Range range = ranges(form + (operand - term) * k);
+        result = Range::intersect(result,
+                                  from_above ? Range{-Range::kInfinity, range.hi} : Range{range.lo, Range::kInfinity});
+      }
+    }
+  }
+  return result;
 }
 
 enum class Direction : uint8_t { constant, up, down, unknown };
@@ -124,10 +135,8 @@ Direction node_direction(const Expr& e, std::string_view symbol, Ranges& ranges,
       return done.at(operands[0]) == Direction::constant ? both(done.at(operands[1]), done.at(operands[2]))
                                                          : Direction::unknown;
     case ExprKind::mod:
-    case ExprKind::is_0:
-      return all == Direction::constant ? all : Direction::unknown;
-    default:
-      return all;  // sums, min, max, at_least_0 follow their operands
+    case ExprKind::is_0: return all == Direction::constant ? all : Direction::unknown;
+    default: return all;  // sums, min, max, at_least_0 follow their operands
   }
 }
 
@@ -221,16 +230,14 @@ int64_t alignment_of(const Expr& e, const SymbolValues& symbol_alignments) {
         const int64_t divisor = absolute(operands[1].constant());
         return operands[1].constant() != INT64_MIN && dividend % divisor == 0 ? dividend / divisor : 1;
       }
-      case ExprKind::select:
-        return std::gcd(done.at(operands[1]), done.at(operands[2]));
+      case ExprKind::select: return std::gcd(done.at(operands[1]), done.at(operands[2]));
       case ExprKind::unfolded_sum:
       case ExprKind::mod:  // x mod m is x less a multiple of m
       case ExprKind::min:
       case ExprKind::max:
         for (const Expr& operand : operands) result = std::gcd(result, done.at(operand));
         return result;
-      default:
-        return 1;
+      default: return 1;
     }
   });
   return walk(e);

@@ -63,7 +63,13 @@ class Accumulator {
   }
 
   void merge() {
-    std::sort(terms_.begin(), terms_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    const auto by_term = [](const auto& a, const auto& b) { return a.first < b.first; };
+    // Mostly two expressions are added, and the terms of each are sorted.
+    const auto middle = std::is_sorted_until(terms_.begin(), terms_.end(), by_term);
+    if (std::is_sorted(middle, terms_.end(), by_term))
+      std::inplace_merge(terms_.begin(), middle, terms_.end(), by_term);
+    else
+      std::sort(terms_.begin(), terms_.end(), by_term);
     size_t kept = 0;
     for (size_t i = 0; i < terms_.size();) {
       auto [term, total] = std::move(terms_[i]);
@@ -366,7 +372,8 @@ Expr Builder::mod(const Expr& a, const Expr& b) const {
     }
     const Range range = range_of_(a);
     const Wide quotient = floor_div(range.lo, Wide{c});
-    if (quotient == floor_div(range.hi, Wide{c}) && fits(-quotient * c)) return a - static_cast<int64_t>(quotient * c);
+    if (range.lo == range.hi) return static_cast<int64_t>(floor_mod(range.lo, Wide{c}));
+    if (quotient == floor_div(range.hi, Wide{c}) && fits(-quotient * c)) return a + static_cast<int64_t>(-quotient * c);
     return keep();
   }
   if (range_of_(b).has_zero()) return keep();
@@ -401,13 +408,28 @@ Expr Builder::extremum(ExprKind kind, std::span<const Expr> operands) const {
   // Those that the ranges show to be never below (above) another one.
   const auto high = [&](const Expr& e) { return is_min ? range_of_(e).hi : -range_of_(e).lo; };
   const auto low = [&](const Expr& e) { return is_min ? range_of_(e).lo : -range_of_(e).hi; };
-  const Expr winner = *std::min_element(kept.begin(), kept.end(), [&](auto& a, auto& b) { return high(a) < high(b); });
+  const Expr winner = *std::min_element(kept.begin(), kept.end(), [&](const Expr& a, const Expr& b) {
+    return std::pair(high(a), low(a)) < std::pair(high(b), low(b));
+  });
   if (const Wide limit = high(winner); limit < Range::kInfinity)
     std::erase_if(kept, [&](const Expr& e) { return e != winner && low(e) >= limit; });
   if (kept.size() == 1) return kept[0];
 
-  // Move the offset of the first operand that is not constant, then the common factor, out of it.
-  const Linear first(kept[0].is_constant() ? kept[1] : kept[0]);
+  // Move the offset of a leading operand, then the common factor, out of it. Which operand leads must not depend on the
+  // sign of the whole, or the steps would not end: that of the least terms when their first coefficient is made
+  // positive.
+  std::map<Expr, Expr> by_unsigned_terms;
+  bool ambiguous = false;
+  for (const Expr& e : kept) {
+    const Linear linear(e);
+    if (linear.terms.empty()) continue;
+    const Expr terms = make_linear(linear.terms, 0);
+    const bool flipped = linear.terms[0].second < 0 && !has_minimum(linear);
+    const auto [it, added] = by_unsigned_terms.emplace(flipped ? divide_numbers(Linear(terms), -1) : terms, e);
+    ambiguous |= !added && it == by_unsigned_terms.begin();
+    if (!added && !flipped) it->second = e;
+  }
+  const Linear first(by_unsigned_terms.begin()->second);
   std::vector<Expr> changed;
   if (first.constant != 0 && std::all_of(kept.begin(), kept.end(), [&](const Expr& e) {
         return fits(Wide{Linear(e).constant} - first.constant);
@@ -421,7 +443,7 @@ Expr Builder::extremum(ExprKind kind, std::span<const Expr> operands) const {
     content = std::gcd(content, content_of(Linear(e), true));
     negatable &= !has_minimum(Linear(e));
   }
-  const bool negate = negatable && first.terms[0].second < 0;
+  const bool negate = negatable && !ambiguous && first.terms[0].second < 0;
   if (content <= INT64_MAX && (content > 1 || negate)) {
     const int64_t factor = negate ? -static_cast<int64_t>(content) : static_cast<int64_t>(content);
     for (const Expr& e : kept) changed.push_back(divide_numbers(Linear(e), factor));
@@ -471,26 +493,17 @@ Expr Builder::rebuild(const Expr& like, std::span<const Expr> operands) const {
       for (size_t i = 0; i < operands.size(); ++i)
         parts.insert(parts.end(), static_cast<size_t>(like.numbers()[i]), operands[i]);
       return product(parts);
-    case ExprKind::unfolded_sum:
-      return sum(operands);
-    case ExprKind::unfolded_product:
-      return product(operands);
-    case ExprKind::floordiv:
-      return floordiv(operands[0], operands[1]);
-    case ExprKind::mod:
-      return mod(operands[0], operands[1]);
+    case ExprKind::unfolded_sum: return sum(operands);
+    case ExprKind::unfolded_product: return product(operands);
+    case ExprKind::floordiv: return floordiv(operands[0], operands[1]);
+    case ExprKind::mod: return mod(operands[0], operands[1]);
     case ExprKind::min:
-    case ExprKind::max:
-      return extremum(like.kind(), operands);
-    case ExprKind::select:
-      return select(operands[0], operands[1], operands[2]);
-    case ExprKind::at_least_0:
-      return at_least_0(operands[0]);
-    case ExprKind::is_0:
-      return is_0(operands[0]);
+    case ExprKind::max: return extremum(like.kind(), operands);
+    case ExprKind::select: return select(operands[0], operands[1], operands[2]);
+    case ExprKind::at_least_0: return at_least_0(operands[0]);
+    case ExprKind::is_0: return is_0(operands[0]);
     case ExprKind::constant:
-    case ExprKind::symbol:
-      break;
+    case ExprKind::symbol: break;
   }
   return like;
 }
@@ -616,22 +629,13 @@ Evaluated evaluate_node(const Expr& e, const SymbolValues& values, const detail:
       }
       result = e.kind() == ExprKind::floordiv ? detail::floor_div(v[0], v[1]) : detail::floor_mod(v[0], v[1]);
       break;
-    case ExprKind::min:
-      result = *std::min_element(v.begin(), v.end());
-      break;
-    case ExprKind::max:
-      result = *std::max_element(v.begin(), v.end());
-      break;
-    case ExprKind::at_least_0:
-      result = v[0] >= 0;
-      break;
-    case ExprKind::is_0:
-      result = v[0] == 0;
-      break;
+    case ExprKind::min: result = *std::min_element(v.begin(), v.end()); break;
+    case ExprKind::max: result = *std::max_element(v.begin(), v.end()); break;
+    case ExprKind::at_least_0: result = v[0] >= 0; break;
+    case ExprKind::is_0: result = v[0] == 0; break;
     case ExprKind::constant:
     case ExprKind::symbol:
-    case ExprKind::select:
-      break;
+    case ExprKind::select: break;
   }
   return overflow ? fault(Fault::overflow) : Evaluated{result};
 }

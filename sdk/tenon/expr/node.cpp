@@ -87,6 +87,8 @@ bool is_constant_division(const Expr& e, ExprKind kind) {
 Range relaxed_sum_range(const ExprNode& node, const std::function<Range(const Expr&)>& range_of) {
   static constexpr int kMaxRounds = 8;
   static constexpr Wide kMaxScale = Wide{1} << 31, kMaxCoefficient = Wide{1} << 62;
+  if (std::ranges::none_of(node.operands, [](const Expr& e) { return is_constant_division(e, ExprKind::floordiv); }))
+    return {};
   std::map<Expr, Wide> terms;
   for (size_t i = 0; i < node.operands.size(); ++i) terms[node.operands[i]] = node.numbers[i];
   Range slack{node.numbers.back(), node.numbers.back()};
@@ -155,8 +157,7 @@ Range range_of_node(const ExprNode& node, const std::function<Range(const Expr&)
   Range result;
   switch (node.kind) {
     case ExprKind::constant:
-    case ExprKind::symbol:
-      return {};
+    case ExprKind::symbol: return {};
     case ExprKind::sum:
       result = {node.numbers.back(), node.numbers.back()};
       for (size_t i = 0; i < operands.size(); ++i)
@@ -175,10 +176,8 @@ Range range_of_node(const ExprNode& node, const std::function<Range(const Expr&)
       result = {1, 1};
       for (const Expr& operand : operands) result = result * range_of(operand);
       return result;
-    case ExprKind::floordiv:
-      return divide_ranges(range_of(operands[0]), range_of(operands[1]));
-    case ExprKind::mod:
-      return mod_ranges(range_of(operands[0]), range_of(operands[1]));
+    case ExprKind::floordiv: return divide_ranges(range_of(operands[0]), range_of(operands[1]));
+    case ExprKind::mod: return mod_ranges(range_of(operands[0]), range_of(operands[1]));
     case ExprKind::min:
     case ExprKind::max:
       result = range_of(operands[0]);

@@ -26,45 +26,19 @@ class Printer {
       return;
     }
     switch (e.kind()) {
-      case ExprKind::constant:
-        append_text(out_, e.constant());
-        return;
-      case ExprKind::symbol:
-        symbol(e.name());
-        return;
-      case ExprKind::sum:
-        sum(e);
-        return;
-      case ExprKind::product:
-        product(e);
-        return;
-      case ExprKind::unfolded_sum:
-        unfolded(e, " + ");
-        return;
-      case ExprKind::unfolded_product:
-        unfolded(e, "*");
-        return;
-      case ExprKind::floordiv:
-        infix(e, " floordiv ");
-        return;
-      case ExprKind::mod:
-        infix(e, " mod ");
-        return;
-      case ExprKind::min:
-        call("min", e);
-        return;
-      case ExprKind::max:
-        call("max", e);
-        return;
-      case ExprKind::select:
-        call("select", e);
-        return;
-      case ExprKind::at_least_0:
-        comparison(e.operands()[0], " <= ");
-        return;
-      case ExprKind::is_0:
-        comparison(e.operands()[0], " == ");
-        return;
+      case ExprKind::constant: append_text(out_, e.constant()); return;
+      case ExprKind::symbol: symbol(e.name()); return;
+      case ExprKind::sum: sum(e); return;
+      case ExprKind::product: product(e); return;
+      case ExprKind::unfolded_sum: unfolded(e, " + "); return;
+      case ExprKind::unfolded_product: unfolded(e, "*"); return;
+      case ExprKind::floordiv: infix(e, " floordiv "); return;
+      case ExprKind::mod: infix(e, " mod "); return;
+      case ExprKind::min: call("min", e); return;
+      case ExprKind::max: call("max", e); return;
+      case ExprKind::select: call("select", e); return;
+      case ExprKind::at_least_0: comparison(e.operands()[0], " <= "); return;
+      case ExprKind::is_0: comparison(e.operands()[0], " == "); return;
     }
   }
 
@@ -89,10 +63,8 @@ class Printer {
       case ExprKind::symbol:
       case ExprKind::min:
       case ExprKind::max:
-      case ExprKind::select:
-        return expr(e);
-      default:
-        return bracketed(e);
+      case ExprKind::select: return expr(e);
+      default: return bracketed(e);
     }
   }
   void infix(const Expr& e, std::string_view word) {
@@ -122,7 +94,7 @@ class Printer {
         out_ += " + ";
       }
       const bool is_product = terms[i].kind() == ExprKind::product;
-      if (k == 1 && comes_bare(terms[i])) {
+      if (k == 1 && !is_comparison(terms[i])) {
         expr(terms[i]);
         continue;
       }
@@ -135,9 +107,8 @@ class Printer {
     out_ += constant < 0 && constant != INT64_MIN ? " - " : " + ";
     append_text(out_, constant < 0 && constant != INT64_MIN ? -constant : constant);
   }
-  static bool comes_bare(const Expr& term) {
-    return term.kind() != ExprKind::at_least_0 && term.kind() != ExprKind::is_0;
-  }
+  // Comparisons bind less than anything and need brackets inside other expressions.
+  static bool is_comparison(const Expr& e) { return e.kind() == ExprKind::at_least_0 || e.kind() == ExprKind::is_0; }
   // The brackets make it one operand of whatever stands around it.
   void unfolded(const Expr& e, std::string_view sign) {
     out_ += '(';
@@ -176,10 +147,11 @@ class Printer {
       left += term * -k;
       right += term * -k;
     }
-    expr(left);
+    side(left);
     out_ += sign;
-    expr(right);
+    side(right);
   }
+  void side(const Expr& e) { is_comparison(e) ? bracketed(e) : expr(e); }
 
   std::string& out_;
   int depth_ = 0;

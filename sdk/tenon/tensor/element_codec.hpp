@@ -1,10 +1,15 @@
 // Inside the tensor room: elements of any type as one of three carriers that hold them exactly - double (every float),
 // int64_t (signed integers) and uint64_t (unsigned integers, booleans).
 #pragma once
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <span>
+#include <string>
 
 #include <tenon/tensor/numeric.hpp>
+#include <tenon/tensor/tensor.hpp>
 
 namespace tenon::detail {
 
@@ -54,5 +59,59 @@ decltype(auto) with_carrier(ElementType element, uint64_t bits, Body&& body) {
   if (element.is_signed_int()) return body(sign_extend(bits, element.bits()));
   return body(element.is_bool() ? uint64_t{bits != 0} : bits);
 }
+
+// The decimal text of an element that is a float, an integer or bool: see convert() to strings.
+std::string element_text(ElementType element, uint64_t bits);
+
+// Runs body.template operator()<Carrier>() with the carrier type of `element`, a float, an integer or bool.
+template <class Body>
+void dispatch_carrier(ElementType element, Body&& body) {
+  if (element.is_float()) return body.template operator()<double>();
+  if (element.is_signed_int()) return body.template operator()<int64_t>();
+  body.template operator()<uint64_t>();
+}
+
+// Reads runs of elements of one tensor as carriers. The tensor must outlive the reader.
+template <class Carrier>
+class ElementReader {
+ public:
+  explicit ElementReader(const Tensor& source) : element_(source.element()), data_(source.data()) {
+    if constexpr (kFloat) {
+      if (element_.bits() > 8) return;
+      for (size_t code = 0; code < size_t{1} << element_.bits(); ++code) table_[code] = decode_float(element_, code);
+    }
+  }
+
+  // Elements begin, begin + 1, ...
+  void read(int64_t begin, std::span<Carrier> out) const {
+    const bool native = dispatch_number(element_, [&]<class T>() {
+      if constexpr (kFloat != std::is_integral_v<T>) {
+        const auto* in = reinterpret_cast<const storage_of<T>*>(data_) + begin;
+        for (size_t i = 0; i < out.size(); ++i) {
+          if constexpr (std::is_same_v<T, bool>)
+            out[i] = in[i] != 0;
+          else
+            out[i] = static_cast<Carrier>(in[i]);
+        }
+      }
+    });
+    if (native) return;
+    for (size_t i = 0; i < out.size(); ++i) {
+      const uint64_t bits = load_bits(data_, element_.bits(), begin + static_cast<int64_t>(i));
+      if constexpr (kFloat)
+        out[i] = table_[bits];
+      else if constexpr (std::is_signed_v<Carrier>)
+        out[i] = sign_extend(bits, element_.bits());
+      else
+        out[i] = bits;
+    }
+  }
+
+ private:
+  static constexpr bool kFloat = std::is_same_v<Carrier, double>;
+  ElementType element_;
+  const std::byte* data_;
+  std::array<double, kFloat ? 256 : 0> table_;  // of formats of up to 8 bits
+};
 
 }  // namespace tenon::detail

@@ -33,22 +33,14 @@ constexpr Format kFormatE2M1{2, 1, 1, 0x7, 0, 0, false};
 
 const Format& format_of(ElementType element) {
   switch (element.kind()) {
-    case ElementKind::ieee:
-      return kFormatF16;
-    case ElementKind::bf16:
-      return kFormatBF16;
-    case ElementKind::f8e4m3fn:
-      return kFormatE4M3FN;
-    case ElementKind::f8e4m3fnuz:
-      return kFormatE4M3FNUZ;
-    case ElementKind::f8e5m2:
-      return kFormatE5M2;
-    case ElementKind::f8e5m2fnuz:
-      return kFormatE5M2FNUZ;
-    case ElementKind::f4e2m1:
-      return kFormatE2M1;
-    default:
-      break;
+    case ElementKind::ieee: return kFormatF16;
+    case ElementKind::bf16: return kFormatBF16;
+    case ElementKind::f8e4m3fn: return kFormatE4M3FN;
+    case ElementKind::f8e4m3fnuz: return kFormatE4M3FNUZ;
+    case ElementKind::f8e5m2: return kFormatE5M2;
+    case ElementKind::f8e5m2fnuz: return kFormatE5M2FNUZ;
+    case ElementKind::f4e2m1: return kFormatE2M1;
+    default: break;
   }
   TENON_CHECK(false, element, " is no float format");
   return kFormatF16;

@@ -19,27 +19,27 @@ class Tensor;
 
 // What happens to values that a narrow type cannot hold.
 struct ConvertOptions {
-  // 8-bit floats: too large or infinite becomes the largest finite value (true), or infinity, else NaN, as the format has
-  // it (the `saturate` attribute of ONNX Cast and QuantizeLinear). The other floats ignore it: f4e2m1 always saturates, the
-  // wider ones overflow to infinity.
+  // 8-bit floats: too large or infinite becomes the largest finite value (true), or infinity, else NaN, as the format
+  // has it (the `saturate` attribute of ONNX Cast and QuantizeLinear). The other floats ignore it: f4e2m1 always
+  // saturates, the wider ones overflow to infinity.
   bool saturate = true;
   // f8e8m0 only, which holds powers of two: the next one upwards, downwards, or the nearer (halfway: upwards;
   // nearest_even: halfway to the even code).
   enum class Rounding : uint8_t { nearest_even, up, down, nearest } e8m0_rounding = Rounding::up;
 };
 
-// A float format given by its bits in the low part of an unsigned integer. `decode` is exact; `encode` rounds to nearest,
-// ties to even, once (from double: no double rounding). NaN keeps its sign where the format has one; f4e2m1, which has no
-// NaN, gets -0, as the ONNX cases do. f8e8m0 has no sign and no zero: it takes the magnitude, and what is below its least
-// value 2^-127 becomes that. Formulas: "Float stored in 8 bits", "Float stored in 4 bits" of the ONNX documentation, and
-// the OCP Microscaling Formats specification 1.0.
+// A float format given by its bits in the low part of an unsigned integer. `decode` is exact; `encode` rounds to
+// nearest, ties to even, once (from double: no double rounding). NaN keeps its sign where the format has one; f4e2m1,
+// which has no NaN, gets -0, as the ONNX cases do. f8e8m0 has no sign and no zero: it takes the magnitude, and what is
+// below its least value 2^-127 becomes that. Formulas: "Float stored in 8 bits", "Float stored in 4 bits" of the ONNX
+// documentation, and the OCP Microscaling Formats specification 1.0.
 TENON_API double decode_float(ElementType format, uint64_t bits);
 TENON_API uint64_t encode_float(ElementType format, double value, const ConvertOptions& options = {});
 
 namespace detail {
 // `value` as a double, rounded to odd where 53 bits do not hold it: rounding that to a format of at most 40 bits of
-// significand then gives what rounding `value` at once would (Boldo and Melquiond, "Emulation of FMA and correctly rounded
-// sums: proved algorithms using rounding to odd", 2008).
+// significand then gives what rounding `value` at once would (Boldo and Melquiond, "Emulation of FMA and correctly
+// rounded sums: proved algorithms using rounding to odd", 2008).
 template <std::integral T>
 constexpr double odd_double(T value) {
   const bool negative = value < 0;
@@ -85,7 +85,8 @@ struct bf16 {
   static uint16_t round(float value);
 };
 
-// No branch depends on the machine's rounding or flush-to-zero mode, but for f16's denormal results (nearest is assumed).
+// No branch depends on the machine's rounding or flush-to-zero mode, but for f16's denormal results (nearest is
+// assumed).
 inline f16::operator float() const {
   const uint32_t sign = (bits & 0x8000u) << 16, magnitude = (bits & 0x7fffu) << 13;
   uint32_t out;
@@ -125,9 +126,13 @@ inline uint16_t bf16::round(float value) {
 
 namespace detail {
 template <class T>
-struct Storage { using type = T; };
+struct Storage {
+  using type = T;
+};
 template <>
-struct Storage<bool> { using type = uint8_t; };
+struct Storage<bool> {
+  using type = uint8_t;
+};
 }  // namespace detail
 // The C++ type in memory: T itself, but one byte for bool.
 template <class T>
@@ -135,14 +140,22 @@ using storage_of = typename detail::Storage<T>::type;
 
 template <class T>
 constexpr ElementType element_type_of() {
-  if constexpr (std::is_same_v<T, double>) return kF64;
-  else if constexpr (std::is_same_v<T, float>) return kF32;
-  else if constexpr (std::is_same_v<T, f16>) return kF16;
-  else if constexpr (std::is_same_v<T, bf16>) return kBF16;
-  else if constexpr (std::is_same_v<T, bool>) return kBool;
-  else if constexpr (std::is_same_v<T, std::string>) return kString;
-  else if constexpr (std::is_same_v<T, std::complex<float>>) return kC64;
-  else if constexpr (std::is_same_v<T, std::complex<double>>) return kC128;
+  if constexpr (std::is_same_v<T, double>)
+    return kF64;
+  else if constexpr (std::is_same_v<T, float>)
+    return kF32;
+  else if constexpr (std::is_same_v<T, f16>)
+    return kF16;
+  else if constexpr (std::is_same_v<T, bf16>)
+    return kBF16;
+  else if constexpr (std::is_same_v<T, bool>)
+    return kBool;
+  else if constexpr (std::is_same_v<T, std::string>)
+    return kString;
+  else if constexpr (std::is_same_v<T, std::complex<float>>)
+    return kC64;
+  else if constexpr (std::is_same_v<T, std::complex<double>>)
+    return kC128;
   else {
     static_assert(std::is_integral_v<T>, "no element type for this C++ type");
     return {std::is_signed_v<T> ? ElementKind::sint : ElementKind::uint, static_cast<uint8_t>(sizeof(T) * 8)};
@@ -152,8 +165,10 @@ constexpr ElementType element_type_of() {
 // True when a tensor of `element` may be viewed as T: uint8_t also views booleans and every one-byte float's bits.
 template <class T>
 constexpr bool holds_storage(ElementType element) {
-  if constexpr (std::is_same_v<T, uint8_t>) return element.bits() == 8 && element != kI8;
-  else return element == element_type_of<T>();
+  if constexpr (std::is_same_v<T, uint8_t>)
+    return element.bits() == 8 && element != kI8;
+  else
+    return element == element_type_of<T>();
 }
 
 // Runs body.template operator()<T>() with the C++ type of `element`, for those that have one: f64 f32 f16 bf16, 8- to
@@ -190,10 +205,11 @@ TENON_API void store_bits(std::byte* data, int bits, int64_t index, uint64_t val
 //   any -> bool       not zero (NaN is true);   bool -> any  0 or 1
 //   string -> number  decimal text, plain or scientific, "INF", "+INF", "-INF", "NaN" in any case; spaces around it are
 //                     skipped. To an integer: truncated and saturated. To floats narrower than f32: by way of f64
-//   number -> string  the shortest text that reads back as the same element; "INF", "-INF", "NaN"; an exponent only below
+//   number -> string  the shortest text that reads back as the same element; "INF", "-INF", "NaN"; an exponent only
+//   below
 //                     1e-4 and from 1e16
-// An unparsable string is an error that quotes it. Complex converts only to complex. The same type gives `source` itself,
-// sharing its bytes.
+// An unparsable string is an error that quotes it. Complex converts only to complex. The same type gives `source`
+// itself, sharing its bytes.
 TENON_API Result<Tensor> convert(const Tensor& source, ElementType to, const ConvertOptions& options = {});
 
 }  // namespace tenon

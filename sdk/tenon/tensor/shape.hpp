@@ -23,6 +23,9 @@ TENON_API Dims row_major_strides(std::span<const int64_t> dims);
 TENON_API Result<int64_t> normalize_axis(int64_t axis, int64_t rank);
 // NumPy broadcasting of static shapes (right-aligned; 1 stretches), or an error naming both shapes.
 TENON_API Result<Dims> broadcast(std::span<const int64_t> a, std::span<const int64_t> b);
+inline Result<Dims> broadcast(const Dims& a, const Dims& b) {
+  return broadcast(std::span<const int64_t>(a), std::span<const int64_t>(b));
+}
 
 // One extent: a number, an expression over symbols, or unknown ("?").
 class TENON_API Dim {

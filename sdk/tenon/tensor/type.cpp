@@ -106,14 +106,10 @@ bool Type::operator==(const Type& other) const {
 
 std::string Type::to_string() const {
   switch (kind_) {
-    case Kind::unknown:
-      return "?";
-    case Kind::tensor:
-      return tensor_.to_string();
-    case Kind::sequence:
-      return str("seq(", *inner_, ")");
-    case Kind::optional:
-      return str("optional(", *inner_, ")");
+    case Kind::unknown: return "?";
+    case Kind::tensor: return tensor_.to_string();
+    case Kind::sequence: return str("seq(", *inner_, ")");
+    case Kind::optional: return str("optional(", *inner_, ")");
   }
   return "?";
 }
