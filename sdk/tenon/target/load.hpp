@@ -1,0 +1,37 @@
+// Target files: reading, finding and listing them.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tenon/support/export.hpp>
+#include <tenon/support/result.hpp>
+#include <tenon/target/description.hpp>
+
+namespace tenon {
+
+// The description in `text`; `file` names it in errors ("vta.yaml:12:7: unknown key ..."). Never throws, and takes time
+// and memory in proportion to the text, whatever it holds.
+TENON_API Result<TargetDescription> parse_target(std::string_view text, std::string_view file);
+TENON_API Result<TargetDescription> load_target(const std::string& path);
+
+// The folders of target files, in the order they are searched: TENON_TARGET_PATH (folders joined by ':'; read with
+// secure_getenv; an entry that is not absolute is ignored with a warning, so that nothing is picked up from the working
+// directory), then share/tenon/targets of the program's installation and of the library's.
+TENON_API std::vector<std::string> target_search_paths();
+
+// `name` is a path when it holds a '/' or ends in .yaml or .yml; otherwise NAME.yaml in the first of `folders` that has
+// one, whose key `name` must be the same. Code::not_found lists the folders and the nearest name.
+TENON_API Result<TargetDescription> find_target(std::string_view name,
+                                                const std::vector<std::string>& folders = target_search_paths());
+
+struct FoundTarget {
+  std::string name;  // from the file's name
+  std::string path;
+  Result<TargetDescription> description;
+};
+// Every NAME.yaml in `folders`, by name; of two with one name, the one that find_target takes. Files in error are
+// listed with it; folders that cannot be read count as empty.
+TENON_API std::vector<FoundTarget> list_targets(const std::vector<std::string>& folders = target_search_paths());
+
+}  // namespace tenon
