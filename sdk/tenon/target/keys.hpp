@@ -37,7 +37,7 @@ struct Key {
   bool power_of_two = false;
 };
 
-inline constexpr uint64_t kMaxBytes = uint64_t{1} << 60;
+inline constexpr uint64_t kMaxBytes = uint64_t{1} << 50;
 inline constexpr uint64_t kMaxHertz = 1'000'000'000'000;
 
 template <class V>
@@ -79,7 +79,7 @@ void visit_keys(V& v, MemorySpace& m) {
 template <class V>
 void visit_keys(V& v, Engine& e) {
   v.key({.name = "macs_per_cycle",
-         .summary = "Multiply-accumulates done in one step. This or `lanes` must be stated.",
+         .summary = "Multiply-accumulates done in one cycle. This or `lanes` must be stated.",
          .example = "256"},
         e.macs_per_cycle);
   v.key({.name = "lanes", .summary = "Elements that one step works on.", .example = "16"}, e.lanes);
@@ -223,6 +223,13 @@ constexpr std::string_view section_name(const RegisterClass&) { return "register
 constexpr std::string_view section_name(const Constraint&) { return "constraint"; }
 constexpr std::string_view section_name(const OperatorLimits&) { return "operator"; }
 constexpr std::string_view section_name(const TargetDescription&) { return "target"; }
+
+// Keys of an operator that people write for `types` and `layouts`. Taken for attributes they would limit nothing.
+struct Misspelt {
+  std::string_view wrong, right;
+};
+inline constexpr Misspelt kMisspelt[] = {
+    {"type", "types"}, {"dtype", "types"}, {"dtypes", "types"}, {"layout", "layouts"}};
 
 // How a key's value is written.
 enum class Shape : uint8_t {

@@ -230,16 +230,12 @@ class Reader {
   std::optional<Error> error_;
 };
 
-// Keys of an operator that people write for `types` and `layouts`; taken for attributes they would limit nothing.
-constexpr std::pair<std::string_view, std::string_view> kMisspelt[] = {
-    {"type", "types"}, {"dtype", "types"}, {"dtypes", "types"}, {"layout", "layouts"}};
-
 template <class T>
 Result<void> read_section(const Setting& setting, T& section) {
   const auto& info = section_info<T>();
   TENON_OK(setting.expect(Setting::Kind::map));
   if (info.open) {
-    for (const auto& [wrong, right] : kMisspelt)
+    for (const auto& [wrong, right] : target_keys::kMisspelt)
       if (const auto* item = setting.find(wrong))
         return item->fault("unknown key ", quote(wrong), " in ", setting.subject(), "; did you mean '", right, "'?");
   } else {
@@ -255,13 +251,11 @@ Result<void> read_section(const Setting& setting, T& section) {
 
 // Before anything else, so that a file of a later format is called that and not full of unknown keys.
 Result<void> check_version(const Setting& root) {
-  if (root.kind() == Setting::Kind::none)
-    return root.place().file
-               ? root.fault("the file holds nothing; it starts with `tenon_target: 1`")
-               : error(Code::invalid_argument, "the file holds nothing; it starts with `tenon_target: 1`");
-  TENON_OK(root.expect(Setting::Kind::map));
+  constexpr std::string_view kRemedy = "; a target file is a map of keys and starts with `tenon_target: 1`";
+  if (root.kind() == Setting::Kind::none) return root.fault("the file is empty", kRemedy);
+  if (root.kind() != Setting::Kind::map) return root.fault("the keys are missing", kRemedy);
   const auto* version = root.find("tenon_target");
-  if (!version) return root.fault("the key 'tenon_target' is missing; a target file starts with `tenon_target: 1`");
+  if (!version) return root.fault("the key 'tenon_target' is missing", kRemedy);
   TENON_TRY(number, version->as_integer());
   if (number != 1)
     return version->fault("this is version ", number, " of the target format, and this Tenon reads version 1");
@@ -313,10 +307,7 @@ const char kAnchor = 0;  // an address in this library, for dladdr
 
 Result<TargetDescription> parse_target(std::string_view text, std::string_view file) {
   TENON_TRY(root, parse_yaml(text, file));
-  if (auto version = check_version(root); !version.ok()) {
-    if (root.place().file) return std::move(version).error();
-    return error(version.error().code(), file, ":1:1: ", version.error().message());
-  }
+  TENON_OK(check_version(root));
   TargetDescription target;
   TENON_OK(read_section(root, target));
   target.source = file;

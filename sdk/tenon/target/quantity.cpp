@@ -1,10 +1,10 @@
 #include <tenon/target/quantity.hpp>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <numeric>
-#include <vector>
 
 namespace tenon {
 namespace {
@@ -66,12 +66,6 @@ Result<Decimal> parse_decimal(std::string_view text, std::string_view subject, s
   return decimal;
 }
 
-std::vector<std::string> names_of(std::span<const UnitName> units) {
-  std::vector<std::string> names;
-  for (const auto& unit : units) names.emplace_back(unit.text);
-  return names;
-}
-
 Result<UnitName> find_unit(const Decimal& decimal, std::span<const UnitName> units, std::string_view text,
                            std::string_view subject) {
   std::string list;
@@ -81,9 +75,7 @@ Result<UnitName> find_unit(const Decimal& decimal, std::span<const UnitName> uni
   }
   if (decimal.unit.empty())
     return error(Code::invalid_argument, subject, " is ", text, " with no unit; write one of ", list, " behind it");
-  const auto hint = nearest(decimal.unit, names_of(units));
-  return error(Code::invalid_argument, subject, " has the unit ", quote(decimal.unit), "; write one of ", list,
-               hint.empty() ? "" : str(" (did you mean ", hint, "?)"));
+  return error(Code::invalid_argument, subject, " has the unit ", quote(decimal.unit), "; write one of ", list);
 }
 
 std::string sample_of(std::span<const UnitName> units) { return units.empty() ? "" : str("64 ", units.back().text); }

@@ -121,6 +121,8 @@ Setting section_schema(const SectionInfo& section) {
     properties.add(std::string(info.key.name), described(info));
     if (info.key.required) required.add(json_text(info.key.name));
   }
+  if (section.open)
+    for (const auto& misspelt : target_keys::kMisspelt) properties.add(std::string(misspelt.wrong), json_word("false"));
   auto schema = typed("object").add("properties", properties);
   if (!required.items().empty()) schema.add("required", required);
   if (&section == &section_info<Engine>()) {

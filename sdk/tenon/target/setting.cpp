@@ -124,7 +124,9 @@ Result<int64_t> Setting::as_integer(int64_t min, int64_t max) const {
 }
 
 Result<uint64_t> Setting::as_quantity(Unit unit, uint64_t min, uint64_t max) const {
-  TENON_TRY(text, bare(*this, "a number"));
+  // With a unit it cannot be mistaken, so quotes do no harm: to YAML both forms are the same string.
+  if (unit == Unit::none) TENON_OK(bare(*this, "a number"));
+  TENON_TRY(text, as_text());
   TENON_TRY(value, placed(*this, parse_quantity(text, unit, subject())));
   if (unit == Unit::none || (value >= min && value <= max)) return in_range(*this, value, min, max);
   return fault(subject(), " is ", text, ", outside [", format_quantity(min, unit), ", ", format_quantity(max, unit),
@@ -132,7 +134,7 @@ Result<uint64_t> Setting::as_quantity(Unit unit, uint64_t min, uint64_t max) con
 }
 
 Result<Bandwidth> Setting::as_bandwidth() const {
-  TENON_TRY(text, bare(*this, "a bandwidth"));
+  TENON_TRY(text, as_text());
   return placed(*this, parse_bandwidth(text, subject()));
 }
 
@@ -218,8 +220,9 @@ Result<void> Setting::allow_keys(const std::vector<std::string>& known) const {
 }
 
 bool Setting::operator==(const Setting& other) const {
-  return kind_ == other.kind_ && quoted_ == other.quoted_ && text_ == other.text_ && key_ == other.key_ &&
-         items_ == other.items_;
+  const auto same_entry = [](const Setting& a, const Setting& b) { return a.key_ == b.key_ && a == b; };
+  return kind_ == other.kind_ && quoted_ == other.quoted_ && text_ == other.text_ &&
+         std::ranges::equal(items_, other.items_, same_entry);
 }
 
 namespace {

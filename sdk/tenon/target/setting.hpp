@@ -95,7 +95,7 @@ class TENON_API Setting {
   // "'size'", or "this value" where there is no key: how a sentence names this setting.
   std::string subject() const;
 
-  // Places do not count.
+  // Places do not count, nor does the key that this setting itself stands under; the keys inside do.
   bool operator==(const Setting& other) const;
 
  private:

@@ -26,6 +26,8 @@ struct Refused {
   Error error;
 };
 
+constexpr std::string_view kNoAliases = "aliases are not allowed: write the value out again";
+
 struct Where {
   int line, column;  // from 1
 };
@@ -42,13 +44,28 @@ std::optional<size_t> first_bad_byte(std::string_view text) {
     if (c0 || c1 || byte == 0x7f) return i;
   }
   for (size_t i = 0; i < text.size();) {
-    size_t length = 1;
-    while (length < 4 && i + length < text.size() && (static_cast<unsigned char>(text[i + length]) & 0xc0) == 0x80)
-      ++length;
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
     if (!is_utf8(text.substr(i, length))) return i;
     i += length;
   }
   return std::nullopt;
+}
+
+// Whether the quote at the start of `text` has its partner. The library takes the end of the file for one when it
+// follows a line break.
+bool is_closed(std::string_view text) {
+  const char quote = text.front();
+  for (size_t i = 1; i < text.size(); ++i) {
+    if (quote == '"' && text[i] == '\\') {
+      ++i;
+    } else if (text[i] == quote) {
+      const bool doubled = quote == '\'' && i + 1 < text.size() && text[i + 1] == quote;
+      if (!doubled) return true;
+      ++i;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -56,7 +73,10 @@ std::optional<size_t> first_bad_byte(std::string_view text) {
 // Builds the tree. Named in setting.hpp as the one who may fill in places.
 class SettingBuilder final : public YAML::EventHandler {
  public:
-  explicit SettingBuilder(std::string_view file) : file_(std::make_shared<const std::string>(file)) {}
+  SettingBuilder(std::string_view text, std::string_view file)
+      : text_(text), file_(std::make_shared<const std::string>(file)) {
+    place(root_, {1, 1});  // for a text that holds no document
+  }
 
   Setting take() { return std::move(root_); }
 
@@ -73,15 +93,17 @@ class SettingBuilder final : public YAML::EventHandler {
   void OnAnchor(const YAML::Mark& mark, const std::string& name) override {
     refuse(where(mark), "the anchor ", quote(clipped(name)), " is not allowed: write the value out where it is needed");
   }
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    refuse(where(mark), "aliases are not allowed: write the value out again");
-  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { refuse(where(mark), kNoAliases); }
   void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { value(where(mark), Setting()); }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t, const std::string& text) override {
     // "?" marks a scalar without quotes, "!" one with.
     check_tag(mark, tag);
     if (first_bad_byte(text))
       refuse(where(mark), "an escape in this text stands for a control character, which is not allowed");
+    const auto source = text_.substr(std::min(static_cast<size_t>(mark.pos), text_.size()));
+    if (source.starts_with('!')) refuse(where(mark), "the tag \"!\" is not allowed: remove it");
+    if ((source.starts_with('"') || source.starts_with('\'')) && !is_closed(source))
+      refuse(where(mark), "the quote that opens here is never closed");
     value(where(mark), Setting::scalar(text, tag == "!"));
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t,
@@ -162,11 +184,14 @@ class SettingBuilder final : public YAML::EventHandler {
       setting.key_ = *std::move(level.key);
       setting.key_line_ = level.key_at.line;
       setting.key_column_ = level.key_at.column;
+      // The library places what is not there at the next thing in the file.
+      if (setting.kind() == Setting::Kind::none) place(setting, level.key_at);
       level.key.reset();
     }
     level.setting.items_.push_back(std::move(setting));
   }
 
+  std::string_view text_;
   std::shared_ptr<const std::string> file_;
   Setting root_;
   std::vector<Level> levels_;
@@ -177,7 +202,9 @@ Result<Setting> parse_yaml(std::string_view text, std::string_view file) {
   if (text.size() > kMaxYamlBytes)
     return error(Code::resource_exhausted, file, ": ", text.size(), " bytes; a target file may have at most ",
                  kMaxYamlBytes);
-  SettingBuilder builder(file);
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  SettingBuilder builder(text, file);
   try {
     if (const auto bad = first_bad_byte(text)) {
       const auto before = text.substr(0, *bad);
@@ -195,9 +222,11 @@ Result<Setting> parse_yaml(std::string_view text, std::string_view file) {
   } catch (Refused& refused) {
     return std::move(refused.error);
   } catch (const YAML::Exception& fault) {
-    const bool placed = !fault.mark.is_null();
-    return error(Code::parse, file, ":", placed ? fault.mark.line + 1 : 1, ":", placed ? fault.mark.column + 1 : 1,
-                 ": this is not YAML: ", fault.msg);
+    const Where at = fault.mark.is_null() ? Where{1, 1} : where(fault.mark);
+    // No anchor is ever let through, so every alias is one to an unknown anchor.
+    const bool is_alias = fault.msg.starts_with(YAML::ErrorMsg::UNKNOWN_ANCHOR);
+    return error(Code::parse, file, ":", at.line, ":", at.column, ": ",
+                 is_alias ? str(kNoAliases) : str("this is not YAML: ", fault.msg));
   } catch (const std::exception& fault) {
     return error(Code::parse, file, ": the YAML reader failed: ", fault.what());
   }
