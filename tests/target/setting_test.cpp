@@ -130,6 +130,7 @@ TEST(Setting, JsonHasStringsAndWords) {
       .add("b", Setting::text("x\"\n"))
       .add("c", Setting::list().add(Setting::word("true")));
   EXPECT_EQ(to_json(json), "{\n  \"a\": 1,\n  \"b\": \"x\\\"\\n\",\n  \"c\": [true]\n}\n");
+  EXPECT_EQ(to_json(Setting::text(std::string("\x01\\x02\t\"", 7))), "\"\\u0001\\\\x02\\t\\\"\"\n");
   EXPECT_EQ(to_json(Setting::map()), "{}\n");
   EXPECT_EQ(to_json(Setting()), "null\n");
 }

@@ -227,43 +227,34 @@ bool Setting::operator==(const Setting& other) const {
 
 namespace {
 
-// YAML and JSON share the escapes of a double-quoted string as far as they are used here.
-std::string quoted_scalar(std::string_view text) {
-  static constexpr char kHex[] = "0123456789abcdef";
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (c == '\t') {
-      out += "\\t";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      out += "\\u00";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
-    } else {
-      out += c;
-    }
+// quote() writes control bytes as \xNN, which YAML reads and JSON does not.
+std::string json_quote(std::string_view text) {
+  const std::string quoted = quote(text);
+  std::string out;
+  for (size_t i = 0; i < quoted.size(); ++i) {
+    out += quoted[i];
+    if (quoted[i] != '\\') continue;
+    const char escape = quoted[++i];
+    out += escape == 'x' ? "u00" : std::string(1, escape);
   }
-  return out + '"';
+  return out;
 }
 
-std::string yaml_key(const std::string& key) { return is_plain(key) ? key : quoted_scalar(key); }
+// A scalar, or nothing at all, in one of the two languages.
+std::string leaf_text(const Setting& setting, const char* none, std::string (*quoted)(std::string_view)) {
+  if (setting.kind() == Setting::Kind::none) return none;
+  return setting.is_quoted() ? quoted(setting.raw()) : setting.raw();
+}
+bool is_leaf(const Setting& setting) {
+  return setting.kind() == Setting::Kind::none || setting.kind() == Setting::Kind::scalar;
+}
+
+std::string yaml_key(const std::string& key) { return is_plain(key) ? key : quote(key); }
 
 void write_flow(std::string& out, const Setting& setting) {
-  switch (setting.kind()) {
-    case Setting::Kind::none:
-      out += "~";
-      return;
-    case Setting::Kind::scalar:
-      out += setting.is_quoted() ? quoted_scalar(setting.raw()) : setting.raw();
-      return;
-    case Setting::Kind::list:
-    case Setting::Kind::map:
-      break;
+  if (is_leaf(setting)) {
+    out += leaf_text(setting, "~", quote);
+    return;
   }
   const bool is_map = setting.kind() == Setting::Kind::map;
   out += is_map ? '{' : '[';
@@ -295,29 +286,20 @@ void write_block(std::string& out, const Setting& map, size_t level) {
 }
 
 void write_json(std::string& out, const Setting& setting, size_t level) {
-  switch (setting.kind()) {
-    case Setting::Kind::none:
-      out += "null";
-      return;
-    case Setting::Kind::scalar:
-      out += setting.is_quoted() ? quoted_scalar(setting.raw()) : setting.raw();
-      return;
-    case Setting::Kind::list:
-    case Setting::Kind::map:
-      break;
+  if (is_leaf(setting)) {
+    out += leaf_text(setting, "null", json_quote);
+    return;
   }
   const bool is_map = setting.kind() == Setting::Kind::map;
   // A list of scalars reads better on one line.
-  const bool spread = is_map || std::ranges::any_of(setting.items(), [](const Setting& item) {
-                        return item.kind() == Setting::Kind::map || item.kind() == Setting::Kind::list;
-                      });
+  const bool spread = is_map || !std::ranges::all_of(setting.items(), is_leaf);
   out += is_map ? '{' : '[';
   bool first = true;
   for (const auto& item : setting.items()) {
     if (!first) out += spread ? "," : ", ";
     first = false;
     if (spread) out += '\n', out.append(2 * (level + 1), ' ');
-    if (is_map) out += quoted_scalar(item.key()) + ": ";
+    if (is_map) out += json_quote(item.key()) + ": ";
     write_json(out, item, level + 1);
   }
   if (spread && !first) out += '\n', out.append(2 * level, ' ');
