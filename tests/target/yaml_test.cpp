@@ -163,24 +163,12 @@ TEST(ParseYaml, FiveThousandMutations) {
     for (size_t edits = 1 + below(4); edits > 0 && !text.empty(); --edits) {
       const size_t at = below(text.size());
       switch (below(6)) {
-        case 0:
-          text[at] = static_cast<char>(below(256));
-          break;
-        case 1:
-          text.erase(at, 1 + below(20));
-          break;
-        case 2:
-          text.insert(at, kPieces[below(std::size(kPieces))]);
-          break;
-        case 3:
-          text.insert(at, text.substr(below(text.size()), below(80)));
-          break;
-        case 4:
-          text.resize(at);
-          break;
-        case 5:
-          std::swap(text[at], text[below(text.size())]);
-          break;
+        case 0: text[at] = static_cast<char>(below(256)); break;
+        case 1: text.erase(at, 1 + below(20)); break;
+        case 2: text.insert(at, kPieces[below(std::size(kPieces))]); break;
+        case 3: text.insert(at, text.substr(below(text.size()), below(80))); break;
+        case 4: text.resize(at); break;
+        case 5: std::swap(text[at], text[below(text.size())]); break;
       }
     }
     const auto before = std::chrono::steady_clock::now();

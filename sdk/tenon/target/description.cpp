@@ -4,7 +4,7 @@
 #include <iterator>
 #include <tuple>
 
-#include <tenon/target/keys.hpp>
+#include <tenon/target/keys_internal.hpp>
 
 namespace tenon {
 namespace {

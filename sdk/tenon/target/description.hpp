@@ -1,5 +1,6 @@
 // TargetDescription: everything about a device that is a number or a list, as a target file states it. The keys, their
-// units and limits are in docs/target-yaml.md, which is generated from the same table as the reader (keys.hpp).
+// units and limits are in docs/target-yaml.md, which is generated from the same table as the reader
+// (keys_internal.hpp).
 //
 // A plain value: copy it, compare it, change it. A number of 0 means "not stated" unless its comment says otherwise.
 #pragma once

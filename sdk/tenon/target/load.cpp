@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include <tenon/support/log.hpp>
-#include <tenon/target/keys.hpp>
+#include <tenon/target/keys_internal.hpp>
 
 namespace tenon {
 namespace {

@@ -104,16 +104,11 @@ Result<uint64_t> scaled(const Decimal& decimal, uint64_t factor, std::string_vie
 
 std::span<const UnitName> unit_names(Unit unit) {
   switch (unit) {
-    case Unit::none:
-      return {};
-    case Unit::bytes:
-      return kBytes;
-    case Unit::hertz:
-      return kHertz;
-    case Unit::cycles:
-      return kCycles;
-    case Unit::bits:
-      return kBits;
+    case Unit::none: return {};
+    case Unit::bytes: return kBytes;
+    case Unit::hertz: return kHertz;
+    case Unit::cycles: return kCycles;
+    case Unit::bits: return kBits;
   }
   return {};
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include <tenon/target/keys.hpp>
+#include <tenon/target/keys_internal.hpp>
 
 namespace tenon {
 namespace {
@@ -80,28 +80,17 @@ Setting number_schema(const Key& key) {
 
 Setting value_schema(const KeyInfo& info) {
   switch (info.shape) {
-    case Shape::number:
-      return number_schema(info.key);
-    case Shape::integer:
-      return typed("integer");
-    case Shape::bandwidth:
-      return quantity_schema(bandwidth_unit_names());
-    case Shape::word:
-      return word_schema(info.key.form);
-    case Shape::words:
-      return list_schema(word_schema(info.key.form));
-    case Shape::choices:
-      return list_schema(choice_schema()).add("minItems", json_word("1"));
-    case Shape::word_map:
-      return map_schema(target_keys::kAttribute, word_schema(info.key.form));
-    case Shape::free_map:
-      return typed("object");
-    case Shape::section:
-      return reference(info.section->name);
-    case Shape::sections:
-      return map_schema(info.key.form, entry_schema(*info.section));
-    case Shape::others:
-      return entry_schema(*info.section);
+    case Shape::number: return number_schema(info.key);
+    case Shape::integer: return typed("integer");
+    case Shape::bandwidth: return quantity_schema(bandwidth_unit_names());
+    case Shape::word: return word_schema(info.key.form);
+    case Shape::words: return list_schema(word_schema(info.key.form));
+    case Shape::choices: return list_schema(choice_schema()).add("minItems", json_word("1"));
+    case Shape::word_map: return map_schema(target_keys::kAttribute, word_schema(info.key.form));
+    case Shape::free_map: return typed("object");
+    case Shape::section: return reference(info.section->name);
+    case Shape::sections: return map_schema(info.key.form, entry_schema(*info.section));
+    case Shape::others: return entry_schema(*info.section);
   }
   return Setting::map();
 }
@@ -146,26 +135,17 @@ std::string value_words(const KeyInfo& info) {
       return key.unit == Unit::none ? str("whole number, ", range)
                                     : str("number with ", units(unit_names(key.unit)), "; ", range);
     }
-    case Shape::integer:
-      return "whole number, 64 bits";
-    case Shape::bandwidth:
-      return str("number with ", units(bandwidth_unit_names()));
-    case Shape::word:
-      return key.form.noun;
-    case Shape::words:
-      return str("list; each ", key.form.noun);
-    case Shape::choices:
-      return "list of whole numbers and words";
-    case Shape::word_map:
-      return str("map from a name to ", key.form.noun);
-    case Shape::free_map:
-      return "map";
-    case Shape::section:
-      return str("map: see [", info.section->name, "](#keys-of-", info.section->name, ")");
+    case Shape::integer: return "whole number, 64 bits";
+    case Shape::bandwidth: return str("number with ", units(bandwidth_unit_names()));
+    case Shape::word: return key.form.noun;
+    case Shape::words: return str("list; each ", key.form.noun);
+    case Shape::choices: return "list of whole numbers and words";
+    case Shape::word_map: return str("map from a name to ", key.form.noun);
+    case Shape::free_map: return "map";
+    case Shape::section: return str("map: see [", info.section->name, "](#keys-of-", info.section->name, ")");
     case Shape::sections:
       return str("map from ", key.form.noun, " to [", info.section->name, "](#keys-of-", info.section->name, ")");
-    case Shape::others:
-      return str("see [", info.section->name, "](#keys-of-", info.section->name, ")");
+    case Shape::others: return str("see [", info.section->name, "](#keys-of-", info.section->name, ")");
   }
   return "";
 }

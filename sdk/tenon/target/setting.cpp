@@ -31,14 +31,10 @@ std::string shown(std::string_view text) {
 
 const char* kind_name(Setting::Kind kind) {
   switch (kind) {
-    case Setting::Kind::none:
-      return "empty";
-    case Setting::Kind::scalar:
-      return "a single value";
-    case Setting::Kind::list:
-      return "a list";
-    case Setting::Kind::map:
-      return "a map";
+    case Setting::Kind::none: return "empty";
+    case Setting::Kind::scalar: return "a single value";
+    case Setting::Kind::list: return "a list";
+    case Setting::Kind::map: return "a map";
   }
   return "";
 }
