@@ -17,6 +17,8 @@ std::optional<std::vector<Dim>> zip_dims(const InferContext& context, F f) {
   std::vector<std::vector<Dim>> operands;
   size_t count = 1;
   for (size_t i = 0; i < context.operand_count(); ++i) {
+    // Floats round and divide otherwise.
+    if (context.type(i).is_tensor() && context.type(i).element().is_float()) return std::nullopt;
     auto dims = context.dims_value(i);
     if (!dims) return std::nullopt;
     if (dims->size() != 1) count = dims->size();
