@@ -45,15 +45,17 @@ Result<std::vector<Type>> infer_bit_cast(const InferContext& context) {
 Result<void> verify_target(const Op& op) {
   const Type to = op.attr<Type>("to");
   if (to.is_tensor() && to.element().valid()) return {};
-  return error(Code::invalid_argument, op.describe(), ": the attribute 'to' must hold a tensor type such as f16[*], it is ", to);
+  return error(Code::invalid_argument, op.describe(),
+               ": the attribute 'to' must hold a tensor type such as f16[*], it is ", to);
 }
 
 // Integers wide enough for extents keep them; what was cast to fewer bits or to float is not followed.
 std::optional<std::vector<Dim>> cast_dims(const InferContext& context) {
-  const ElementType to = context.op().is(Name(CastLike::kName)) ? context.type(1).element()
-                                                                : context.attr<Type>("to").element();
+  const ElementType to =
+      context.op().is(Name(CastLike::kName)) ? context.type(1).element() : context.attr<Type>("to").element();
   if (to.is_bool()) {
-    return zip_dims(context, [](const std::vector<Dim>& at) { return at[0].is_static() ? Dim(at[0].value() != 0) : Dim(); });
+    return zip_dims(context,
+                    [](const std::vector<Dim>& at) { return at[0].is_static() ? Dim(at[0].value() != 0) : Dim(); });
   }
   if (!to.is_int() || to.bits() < 32) return std::nullopt;
   return context.dims_value(0);

@@ -33,9 +33,7 @@ Dim negated(const Dim& truth) { return truth.known() ? Dim(1) - truth : truth; }
 
 template <class F>
 InferDimsFn pairs(F f) {
-  return [f](const InferContext& context) {
-    return zip_dims(context, [&](const Row& at) { return f(at[0], at[1]); });
-  };
+  return [f](const InferContext& context) { return zip_dims(context, [&](const Row& at) { return f(at[0], at[1]); }); };
 }
 
 Dim chosen(const Row& at) {

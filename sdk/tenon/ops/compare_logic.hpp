@@ -1,4 +1,5 @@
-// Comparisons, logic, and choosing by a condition. Operands broadcast as NumPy does; results are booleans but for Where.
+// Comparisons, logic, and choosing by a condition. Operands broadcast as NumPy does; results are booleans but for
+// Where.
 #pragma once
 #include <tenon/ops/elementwise_views.hpp>
 

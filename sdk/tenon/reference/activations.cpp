@@ -110,8 +110,10 @@ Result<void> prelu(EvalContext& context) {
 Result<void> swiglu(EvalContext& context) {
   const double alpha = alpha_of(context, 1);
   return map_number_pairs(context, [alpha]<class T>(T a, T b) -> T {
-    if constexpr (std::is_integral_v<T>) return a;  // floats only
-    else return static_cast<T>(swish(a, alpha) * static_cast<double>(b));
+    if constexpr (std::is_integral_v<T>)
+      return a;  // floats only
+    else
+      return static_cast<T>(swish(a, alpha) * static_cast<double>(b));
   });
 }
 

@@ -81,13 +81,13 @@ template <class T>
 void choose(EvalContext& context, const BroadcastPlan<3>& plan, const T* x, const T* y, T* out) {
   const uint8_t* condition = context.tensor(0).as<uint8_t>().data();
   const auto [step_c, step_x, step_y] = plan.inner_strides();
-  plan.run(context.parallel(), [=, step_c = step_c, step_x = step_x, step_y = step_y](int64_t first, int64_t count,
-                                                                                      const auto& offsets) {
-    for (int64_t i = 0; i < count; ++i) {
-      const bool truth = condition[offsets[0] + i * step_c] != 0;
-      out[first + i] = truth ? x[offsets[1] + i * step_x] : y[offsets[2] + i * step_y];
-    }
-  });
+  plan.run(context.parallel(),
+           [=, step_c = step_c, step_x = step_x, step_y = step_y](int64_t first, int64_t count, const auto& offsets) {
+             for (int64_t i = 0; i < count; ++i) {
+               const bool truth = condition[offsets[0] + i * step_c] != 0;
+               out[first + i] = truth ? x[offsets[1] + i * step_x] : y[offsets[2] + i * step_y];
+             }
+           });
 }
 
 struct Bytes16 {
@@ -116,13 +116,20 @@ Result<void> where(EvalContext& context) {
     choose(context, plan, reinterpret_cast<const T*>(x.data()), reinterpret_cast<const T*>(y.data()),
            reinterpret_cast<T*>(out->mutable_data()));
   };
-  if (x.element().is_string()) by_type.template operator()<std::string>();
-  else if (x.element().bits() == 8) by_type.template operator()<uint8_t>();
-  else if (x.element().bits() == 16) by_type.template operator()<uint16_t>();
-  else if (x.element().bits() == 32) by_type.template operator()<uint32_t>();
-  else if (x.element().bits() == 64) by_type.template operator()<uint64_t>();
-  else if (x.element().bits() == 128) by_type.template operator()<Bytes16>();
-  else choose_bits(plan, condition, x, y, *out);
+  if (x.element().is_string())
+    by_type.template operator()<std::string>();
+  else if (x.element().bits() == 8)
+    by_type.template operator()<uint8_t>();
+  else if (x.element().bits() == 16)
+    by_type.template operator()<uint16_t>();
+  else if (x.element().bits() == 32)
+    by_type.template operator()<uint32_t>();
+  else if (x.element().bits() == 64)
+    by_type.template operator()<uint64_t>();
+  else if (x.element().bits() == 128)
+    by_type.template operator()<Bytes16>();
+  else
+    choose_bits(plan, condition, x, y, *out);
   return {};
 }
 
