@@ -30,7 +30,10 @@ struct CompileOptions {
 TENON_API Result<std::unique_ptr<CompiledModel>> compile(std::unique_ptr<Graph> graph, TargetRegistry& registry,
                                                          const CompileOptions& options = {});
 
-// The same from a file: .onnx, or text IR (.tir).
+// The graph of a model file: text IR when the name ends in .tir, ONNX otherwise.
+TENON_API Result<std::unique_ptr<Graph>> load_graph(const std::string& path);
+
+// load_graph, then compile.
 TENON_API Result<std::unique_ptr<CompiledModel>> compile_file(const std::string& path, TargetRegistry& registry,
                                                               const CompileOptions& options = {});
 

@@ -1,0 +1,130 @@
+#include <tenon/compile/compile.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <tenon/compile/partition.hpp>
+#include <tenon/ir/text.hpp>
+#include <tenon/ir/verify.hpp>
+#include <tenon/onnx/import.hpp>
+#include <tenon/passes/standard.hpp>
+
+namespace tenon {
+namespace {
+
+using Backends = std::vector<std::unique_ptr<TargetBackend>>;
+
+// The wanted targets in order, then the reference to take what they leave.
+Result<Backends> open_targets(TargetRegistry& registry, const CompileOptions& options) {
+  Backends backends;
+  const auto open = [&](const std::string& wanted) -> Result<void> {
+    TENON_TRY(backend, registry.open(wanted), "opening target '", wanted, "'");
+    const bool twice = std::any_of(backends.begin(), backends.end(),
+                                   [&](const auto& other) { return other->name() == backend->name(); });
+    if (!twice) backends.push_back(std::move(backend));
+    return {};
+  };
+  if (options.targets.empty()) return error(Code::invalid_argument, "no target is given to compile for");
+  for (const std::string& target : options.targets) {
+    TENON_OK(open(target == "auto" ? registry.best_target() : target));
+  }
+  if (!options.no_fallback) TENON_OK(open("reference"));
+  return backends;
+}
+
+// The four phases of one target on its part of the graph.
+Result<std::unique_ptr<Executable>> compile_part(std::unique_ptr<Graph> graph, TargetBackend& backend,
+                                                 const PassOptions& options) {
+  using AddPasses = Result<void> (TargetBackend::*)(PassManager&);
+  static constexpr std::pair<const char*, AddPasses> kPhases[] = {
+      {"tensor selection", &TargetBackend::add_tensor_sel},
+      {"tensor scheduling", &TargetBackend::add_tensor_sched},
+      {"memory allocation", &TargetBackend::add_mem_alloc},
+      {"code emission", &TargetBackend::add_code_emit},
+  };
+  for (const auto& [name, add] : kPhases) {
+    PassManager passes(str(name, " of ", backend.name()));
+    TENON_OK((backend.*add)(passes), "adding the passes of ", passes.name());
+    if (passes.passes().empty()) continue;
+    PassOptions phase = options;
+    phase.stop_after.clear();
+    TENON_OK(passes.run(*graph, phase), passes.name());
+    TENON_OK(verify(*graph), "the verifier, after ", passes.name());
+  }
+  return backend.build(std::move(graph));
+}
+
+std::vector<ValueInfo> inputs_of(const Region& body) {
+  std::vector<ValueInfo> out;
+  for (size_t i = 0; i < body.input_count(); ++i) out.push_back({body.input(i)->name(), body.input(i)->type()});
+  return out;
+}
+
+std::vector<ValueInfo> outputs_of(const Region& body) {
+  std::vector<ValueInfo> out;
+  for (size_t i = 0; i < body.output_count(); ++i) {
+    out.push_back({body.output_name(i), body.output(i) ? body.output(i)->type() : Type()});
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CompiledModel>> compile(std::unique_ptr<Graph> graph, TargetRegistry& registry,
+                                               const CompileOptions& options) {
+  // Targets first: a plugin may define operators that the graph uses.
+  TENON_TRY(backends, open_targets(registry, options));
+  TENON_OK(verify(*graph), "verifying graph '", graph->name(), "'");
+  if (options.optimize) {
+    TENON_TRY(passes, standard_passes());
+    TENON_OK(passes.run(*graph, options.passes), "optimising graph '", graph->name(), "'");
+    TENON_OK(verify(*graph), "the verifier, after the standard passes");
+  }
+  std::vector<const TargetBackend*> views;
+  for (const auto& backend : backends) views.push_back(backend.get());
+  TENON_TRY(cut, partition(*graph, views), "placing graph '", graph->name(), "'");
+  const double coverage = cut.placement.coverage(backends[0]->name());
+  if (coverage < options.min_coverage) {
+    return error(Code::unsupported, "target '", backends[0]->name(), "' runs ", coverage * 100, "% of the operators of '",
+                 graph->name(), "', min_coverage asks for ", options.min_coverage * 100, "%\n", cut.placement.to_string());
+  }
+
+  CompiledModel::Parts parts;
+  parts.name = graph->name();
+  parts.inputs = inputs_of(graph->body());
+  parts.outputs = outputs_of(graph->body());
+  parts.slots = cut.slots;
+  parts.constants = std::move(cut.constants);
+  parts.output_slots = std::move(cut.output_slots);
+  parts.placement = std::move(cut.placement);
+  graph.reset();  // the parts hold what they need; weights are shared
+  for (GraphPart& part : cut.parts) {
+    TargetBackend& backend = *backends[part.target];
+    TENON_TRY(executable, compile_part(std::move(part.graph), backend, options.passes), "compiling '", parts.name,
+              "' for target '", backend.name(), "'");
+    parts.segments.push_back({backend.name(), std::move(executable), std::move(part.inputs), std::move(part.outputs)});
+  }
+  return CompiledModel::assemble(std::move(parts));
+}
+
+Result<std::unique_ptr<Graph>> load_graph(const std::string& path) {
+  if (!path.ends_with(".tir")) return import_model(path);
+  std::error_code status;
+  if (!std::filesystem::is_regular_file(path, status)) return error(Code::io, "'", path, "' is not a regular file");
+  std::ifstream file(path, std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (!file.good() && !file.eof()) return error(Code::io, "cannot read '", path, "'");
+  return parse_graph(text, path);
+}
+
+Result<std::unique_ptr<CompiledModel>> compile_file(const std::string& path, TargetRegistry& registry,
+                                                    const CompileOptions& options) {
+  // A plugin's operators must be known before its models are read.
+  TENON_OK(open_targets(registry, options));
+  TENON_TRY(graph, load_graph(path));
+  return compile(std::move(graph), registry, options);
+}
+
+}  // namespace tenon
