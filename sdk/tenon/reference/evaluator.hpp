@@ -45,6 +45,8 @@ class TENON_API EvalContext {
   size_t result_count() const { return op_->result_count(); }
   // Is result `i` there and used?
   bool wants(size_t i) const { return i < op_->result_count() && (op_->result(i)->used()); }
+  // The dims that the shape rule gives for result `i` and the actual operands; for views, which need no tensor to fill.
+  virtual Result<Dims> result_dims(size_t i) const = 0;
   // The tensor to fill for result `i`, of the type that the shape rule gives for the actual operands. Uninitialised.
   // May be called for results that nobody wants.
   virtual Result<Tensor*> output(size_t i) = 0;

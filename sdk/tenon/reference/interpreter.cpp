@@ -403,15 +403,19 @@ class StepContext final : public EvalContext {
     return {};
   }
 
+  Result<Dims> result_dims(size_t i) const override {
+    const Type& type = result_type(i);
+    if (auto dims = type.is_tensor() ? type.shape().static_dims() : std::nullopt) return *std::move(dims);
+    return error(Code::internal, "the shape rule of ", op_->describe(), " leaves result ", i, " open (", type,
+                 "), and its evaluator does not say either");
+  }
+
   Result<Tensor*> output(size_t i) override {
     if (runner_.plan_.in_arena[step_.results + i]) return &slot(i).tensor();
-    const Type& type = (step_.checked ? step_.types : types_).at(i);
-    const auto dims = type.is_tensor() && type.element().valid() ? type.shape().static_dims() : std::nullopt;
-    if (!dims) {
-      return error(Code::internal, "the shape rule of ", op_->describe(), " leaves result ", i, " open (", type,
-                   "), and its evaluator does not say either");
-    }
-    return allocate(i, type.element(), *dims);
+    TENON_TRY(dims, result_dims(i));
+    const ElementType element = result_type(i).element();
+    if (element.valid()) return allocate(i, element, std::move(dims));
+    return error(Code::internal, "the shape rule of ", op_->describe(), " gives result ", i, " no element type");
   }
 
   Result<Tensor*> output(size_t i, ElementType element, Dims dims) override {
@@ -455,6 +459,12 @@ class StepContext final : public EvalContext {
 
  private:
   Datum& slot(size_t i) { return runner_.memory_.slots[step_.results + i]; }
+  // Operators with regions have no rule that a run asks.
+  const Type& result_type(size_t i) const {
+    static const Type unknown;
+    const std::vector<Type>& types = step_.checked ? step_.types : types_;
+    return i < types.size() ? types[i] : unknown;
+  }
 
   Result<Tensor*> allocate(size_t i, ElementType element, Dims dims) {
     TENON_TRY(made, Tensor::allocate(element, std::move(dims)));
