@@ -1,0 +1,125 @@
+#include <tenon/ops/infer_util.hpp>
+
+#include <algorithm>
+
+#include <tenon/expr/bounds.hpp>
+
+namespace tenon {
+namespace {
+
+Assumptions no_symbol_negative(const Expr& e) {
+  Assumptions assumptions;
+  for (const std::string& symbol : e.symbols()) assumptions[symbol] = {0, std::nullopt};
+  return assumptions;
+}
+
+bool certainly_at_least(const Dim& dim, int64_t bound) {
+  return dim.known() && prove_le(Expr(bound), dim.expr(), no_symbol_negative(dim.expr()));
+}
+
+}  // namespace
+
+Shape unknown_shape(int64_t rank) { return Shape(std::vector<Dim>(static_cast<size_t>(rank))); }
+
+Dim product_of(std::span<const Dim> dims) {
+  Dim product = 1;
+  for (const Dim& dim : dims) product = product * dim;
+  return product;
+}
+
+std::optional<std::vector<int64_t>> numbers_of(std::span<const Dim> dims) {
+  std::vector<int64_t> numbers;
+  for (const Dim& dim : dims) {
+    if (!dim.is_static()) return std::nullopt;
+    numbers.push_back(dim.value());
+  }
+  return numbers;
+}
+
+Dim extent(const Expr& e) { return e.is_constant() ? Dim(e) : Dim(simplify(e, no_symbol_negative(e))); }
+
+bool certainly_differ(const Dim& a, const Dim& b) {
+  if (!a.known() || !b.known()) return false;
+  const Expr difference = a.expr() - b.expr();
+  return difference.is_constant() && difference.constant() != 0;
+}
+
+std::optional<int64_t> static_length(const InferContext& context, size_t operand) {
+  const Type& type = context.type(operand);
+  if (!type.is_tensor() || !type.shape().ranked() || type.shape().rank() != 1) return std::nullopt;
+  const Dim& length = type.shape()[0];
+  return length.is_static() ? std::optional(length.value()) : std::nullopt;
+}
+
+namespace {
+
+Result<void> require(const InferContext& context, size_t operand, int64_t rank, bool or_more) {
+  const Type& type = context.type(operand);
+  if (!type.is_tensor() || !type.shape().ranked()) return {};
+  const int64_t actual = type.shape().rank();
+  if (actual == rank || (or_more && actual > rank)) return {};
+  return error(Code::invalid_argument, "operand ", operand, " of ", context.op().describe(), " must have rank ", rank,
+               or_more ? " or more" : "", ", it is ", type);
+}
+
+}  // namespace
+
+Result<void> require_rank(const InferContext& context, size_t operand, int64_t rank) {
+  return require(context, operand, rank, false);
+}
+Result<void> require_rank_at_least(const InferContext& context, size_t operand, int64_t rank) {
+  return require(context, operand, rank, true);
+}
+
+Result<size_t> axis_attribute(const InferContext& context, Name name, int64_t fallback, int64_t rank) {
+  TENON_TRY(axis, normalize_axis(context.attr<int64_t>(name, fallback), rank), "attribute '", name, "'");
+  return static_cast<size_t>(axis);
+}
+
+Result<std::vector<size_t>> normalize_axes(std::span<const int64_t> axes, int64_t rank) {
+  std::vector<size_t> normal;
+  for (const int64_t given : axes) {
+    TENON_TRY(axis, normalize_axis(given, rank));
+    if (std::find(normal.begin(), normal.end(), static_cast<size_t>(axis)) != normal.end()) {
+      return error(Code::invalid_argument, "axis ", given, " stands twice in ", axes, " for rank ", rank);
+    }
+    normal.push_back(static_cast<size_t>(axis));
+  }
+  return normal;
+}
+
+std::optional<std::vector<int64_t>> known_ints(const InferContext& context, size_t operand) {
+  if (!context.has_operand(operand)) return std::nullopt;
+  if (const Tensor* tensor = context.constant(operand)) {
+    return tensor->element().is_int() ? std::optional(tensor->to_ints()) : std::nullopt;
+  }
+  const auto dims = context.dims_value(operand);
+  return dims ? numbers_of(*dims) : std::nullopt;
+}
+
+InferDimsFn dims_of_operand(size_t i) {
+  return [i](const InferContext& context) { return context.dims_value(i); };
+}
+
+InferDimsFn elementwise_dims(DimsArithmetic f) {
+  return [f](const InferContext& context) -> std::optional<std::vector<Dim>> {
+    const auto a = context.dims_value(0);
+    const auto b = a ? context.dims_value(1) : std::nullopt;
+    if (!b) return std::nullopt;
+    const size_t count = a->empty() || b->empty() ? 0 : std::max(a->size(), b->size());
+    if (count > kMostTracedDims || (a->size() > 1 && b->size() > 1 && a->size() != b->size())) return std::nullopt;
+    std::vector<Dim> out;
+    for (size_t k = 0; k < count; ++k) out.push_back(f((*a)[a->size() == 1 ? 0 : k], (*b)[b->size() == 1 ? 0 : k]));
+    return out;
+  };
+}
+
+Dim truncating_div(const Dim& a, const Dim& b) {
+  if (a.is_static() && b.is_static()) {
+    if (b.value() == 0 || b.value() == -1) return b.value() == 0 ? Dim() : Dim(-a.expr());
+    return Dim(a.value() / b.value());
+  }
+  return certainly_at_least(a, 0) && certainly_at_least(b, 1) ? extent(floordiv(a.expr(), b.expr())) : Dim();
+}
+
+}  // namespace tenon

@@ -1,0 +1,68 @@
+// What the shape rules of many families share: results, axes, integer operands, extents as expressions, and the rules
+// for operators that stand in shape arithmetic (infer_dims).
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <tenon/ir/op_def.hpp>
+#include <tenon/support/export.hpp>
+#include <tenon/support/result.hpp>
+#include <tenon/tensor/shape.hpp>
+#include <tenon/tensor/type.hpp>
+
+namespace tenon {
+
+using InferredTypes = Result<std::vector<Type>>;
+
+// The types of an operator with one result.
+inline std::vector<Type> one_type(ElementType element, Shape shape) { return {Type(element, std::move(shape))}; }
+
+// ---- Shapes --------------------------------------------------------------------------------------------------------
+
+// `rank` unknown extents.
+TENON_API Shape unknown_shape(int64_t rank);
+// The product of the dims; unknown when one is.
+TENON_API Dim product_of(std::span<const Dim> dims);
+// The numbers, when every dim is one.
+TENON_API std::optional<std::vector<int64_t>> numbers_of(std::span<const Dim> dims);
+// An extent computed from other extents, simplified with what holds for all extents: no symbol is negative.
+TENON_API Dim extent(const Expr& e);
+// Both known and certainly different.
+TENON_API bool certainly_differ(const Dim& a, const Dim& b);
+// How many elements an operand of rank 1 has: how long a list of axes or extents is. nullopt when not known.
+TENON_API std::optional<int64_t> static_length(const InferContext& context, size_t operand);
+
+// An error naming the operator and operand unless the operand's rank is unknown, or is `rank`, or is at least `rank`.
+TENON_API Result<void> require_rank(const InferContext& context, size_t operand, int64_t rank);
+TENON_API Result<void> require_rank_at_least(const InferContext& context, size_t operand, int64_t rank);
+
+// ---- Axes ----------------------------------------------------------------------------------------------------------
+
+// The attribute `name` as an axis of a tensor of `rank`; an error naming the attribute.
+TENON_API Result<size_t> axis_attribute(const InferContext& context, Name name, int64_t fallback, int64_t rank);
+// Each in [-rank, rank) made non-negative; an error for one outside, or for one that stands twice.
+TENON_API Result<std::vector<size_t>> normalize_axes(std::span<const int64_t> axes, int64_t rank);
+
+// ---- Integer operands ----------------------------------------------------------------------------------------------
+
+// The elements of an integer operand when all of them are numbers that are known.
+TENON_API std::optional<std::vector<int64_t>> known_ints(const InferContext& context, size_t operand);
+
+// ---- Rules for shape arithmetic ------------------------------------------------------------------------------------
+
+// More elements than any shape has are not traced: nullopt instead.
+inline constexpr size_t kMostTracedDims = 256;
+
+// The result has operand `i`'s elements in their order (Identity, Reshape, Squeeze, Unsqueeze ...).
+TENON_API InferDimsFn dims_of_operand(size_t i);
+// result[k] = f(a[k], b[k]) of operands 0 and 1, one of which may have a single element (Add, Mul ...). `f` gives an
+// unknown dim where it cannot tell.
+using DimsArithmetic = Dim (*)(const Dim&, const Dim&);
+TENON_API InferDimsFn elementwise_dims(DimsArithmetic f);
+// For Div of integers, which rounds towards zero: unknown unless the operands' signs make that a floor.
+TENON_API Dim truncating_div(const Dim& a, const Dim& b);
+
+}  // namespace tenon
