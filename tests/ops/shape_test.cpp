@@ -44,7 +44,7 @@ TEST(ShapeRule, ShapesFlowThroughVectors) {
   EXPECT_EQ(spelled("%x: f32[2,N,4]", "%v = Shape %x {start = 1}"), "f32[N,4]");
   EXPECT_EQ(spelled("%x: f32[2,?,4]", "%v = Shape %x"), "f32[2,?,4]");
   EXPECT_EQ(spelled("%x: f32[2,N]", "%a = Constant {value = dense<i64[1]: 0>} %s = Size %x %v = Unsqueeze %s, %a"),
-            "f32[2 * N]");
+            "f32[2*N]");
   EXPECT_EQ(spelled("%x: f32[2,N]",
                     "%a = Constant {value = dense<i64[1]: 2>} %v = ConstantOfShape %a "
                     "{value = dense<i64[1]: 7>}"),
@@ -68,8 +68,8 @@ TEST(ShapeRule, ReshapeWithNumbers) {
 TEST(ShapeRule, ReshapeWithSymbols) {
   EXPECT_EQ(with_list("Reshape", "f32[N,12]", "i64[3]: 0, 3, -1"), "f32[N,3,4]");
   EXPECT_EQ(with_list("Reshape", "f32[N,S,768]", "i64[4]: 0, 0, 12, -1"), "f32[N,S,12,64]");
-  EXPECT_EQ(with_list("Reshape", "f32[N,12]", "i64[1]: -1"), "f32[12 * N]");
-  EXPECT_EQ(with_list("Reshape", "f32[N,12]", "i64[2]: -1, 4"), "f32[3 * N,4]");
+  EXPECT_EQ(with_list("Reshape", "f32[N,12]", "i64[1]: -1"), "f32[12*N]");
+  EXPECT_EQ(with_list("Reshape", "f32[N,12]", "i64[2]: -1, 4"), "f32[3*N,4]");
   EXPECT_EQ(with_list("Reshape", "f32[?,12]", "i64[2]: -1, 4"), "f32[?,4]");
   EXPECT_EQ(with_list("Reshape", "f32[*]", "i64[2]: -1, 4"), "f32[?,4]");
   EXPECT_EQ(inferred("(%x: f32[N,12], %s: i64[3]) -> %y { %y = Reshape %x, %s }"), "f32[?,?,?]");
@@ -83,14 +83,15 @@ TEST(ShapeRule, ReshapeRefuses) {
   EXPECT_THAT(with_list("Reshape", "f32[2,3]", "i64[2]: -1, -1"), HasSubstr("-1 may stand once only"));
   EXPECT_THAT(with_list("Reshape", "f32[2,3]", "i64[2]: -2, 3"), HasSubstr("-1, 0 or positive"));
   EXPECT_THAT(with_list("Reshape", "f32[2]", "i64[2]: 2, 0"), HasSubstr("allowzero"));
-  EXPECT_THAT(with_list("Reshape", "f32[0,3]", "i64[2]: -1, 0", "{allowzero = 1}"), HasSubstr("f32[0,3]"));
+  EXPECT_THAT(with_list("Reshape", "f32[0,3]", "i64[2]: -1, 0", "{allowzero = 1}"),
+              HasSubstr("-1 is not determined beside"));
 }
 
 TEST(ShapeRule, Flatten) {
-  EXPECT_EQ(alone("Flatten", "f32[2,N,4]"), "f32[2,4 * N]");
-  EXPECT_EQ(alone("Flatten", "f32[2,N,4]", "{axis = 0}"), "f32[1,8 * N]");
-  EXPECT_EQ(alone("Flatten", "f32[2,N,4]", "{axis = 3}"), "f32[8 * N,1]");
-  EXPECT_EQ(alone("Flatten", "f32[2,N,4]", "{axis = -1}"), "f32[2 * N,4]");
+  EXPECT_EQ(alone("Flatten", "f32[2,N,4]"), "f32[2,4*N]");
+  EXPECT_EQ(alone("Flatten", "f32[2,N,4]", "{axis = 0}"), "f32[1,8*N]");
+  EXPECT_EQ(alone("Flatten", "f32[2,N,4]", "{axis = 3}"), "f32[8*N,1]");
+  EXPECT_EQ(alone("Flatten", "f32[2,N,4]", "{axis = -1}"), "f32[2*N,4]");
   EXPECT_EQ(alone("Flatten", "f32[*]"), "f32[?,?]");
   EXPECT_EQ(alone("Flatten", "f32[]", "{axis = 0}"), "f32[1,1]");
   EXPECT_THAT(alone("Flatten", "f32[2,3]", "{axis = 4}"), HasSubstr("'axis' of Flatten is 4, outside [-2, 2]"));
@@ -105,7 +106,7 @@ TEST(ShapeRule, SqueezeAndUnsqueeze) {
   EXPECT_THAT(with_list("Squeeze", "f32[1,3]", "i64[1]: 1"), HasSubstr("axis 1 has extent 3"));
   EXPECT_THAT(with_list("Squeeze", "f32[1,3]", "i64[1]: 2"), HasSubstr("axis 2"));
   EXPECT_EQ(with_list("Unsqueeze", "f32[N]", "i64[2]: 0, -1"), "f32[1,N,1]");
-  EXPECT_EQ(with_list("Unsqueeze", "f32[3,4]", "i64[3]: 5, 4, 2"), "f32[3,4,1,1,1]");
+  EXPECT_EQ(with_list("Unsqueeze", "f32[3,4,5]", "i64[3]: 5, 4, 2"), "f32[3,4,1,5,1,1]");
   EXPECT_EQ(inferred("(%x: f32[N], %a: i64[2]) -> %y { %y = Unsqueeze %x, %a }"), "f32[?,?,?]");
   EXPECT_THAT(with_list("Unsqueeze", "f32[N]", "i64[2]: 0, 0"), HasSubstr("twice"));
 }
@@ -152,7 +153,7 @@ TEST(ShapeRule, Range) {
 
 TEST(ShapeRule, EyeLike) {
   EXPECT_EQ(alone("EyeLike", "f32[N,4]"), "f32[N,4]");
-  EXPECT_EQ(alone("EyeLike", "f32[N,4]", "{dtype = i32[*]}"), "i32[N,4]");
+  EXPECT_EQ(alone("EyeLike", "f32[N,4]", "{dtype = type<i32[*]>}"), "i32[N,4]");
   EXPECT_THAT(alone("EyeLike", "f32[4]"), HasSubstr("must have rank 2"));
 }
 

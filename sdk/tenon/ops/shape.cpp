@@ -58,9 +58,6 @@ Result<Dim> open_extent(const InferContext& context, const Shape& data, const st
     const auto same = std::find_if(have.begin(), have.end(), [&](const Dim& dim) { return dim.same_extent(asked[i]); });
     if (same != have.end()) {
       have.erase(same);
-    } else if (asked[i].is_static() && asked[i].value() == 0) {
-      return error(Code::invalid_argument, "Reshape to ", Shape(asked), " of ", context.type(0),
-                   ": -1 is not determined beside an extent of 0");
     } else {
       rest = rest * asked[i];
     }
@@ -84,6 +81,7 @@ InferredTypes infer_reshape(const InferContext& context) {
   std::vector<Dim> asked = *given;
   const bool allowzero = context.attr<int64_t>("allowzero", 0) != 0;
   std::optional<size_t> open;
+  bool has_zero = false;
   for (size_t i = 0; i < asked.size(); ++i) {
     if (!asked[i].is_static() || asked[i].value() > 0) continue;
     if (asked[i].value() < -1) {
@@ -98,10 +96,14 @@ InferredTypes infer_reshape(const InferContext& context) {
                      " copies an extent that is not there; set allowzero for an extent of 0");
       }
       asked[i] = data.shape.ranked() ? data.shape[i] : Dim();
+    } else {
+      has_zero = true;
     }
   }
+  if (open && has_zero) {
+    return error(Code::invalid_argument, "Reshape to ", Shape(asked), ": -1 is not determined beside an extent of 0");
+  }
   if (open) {
-    asked[*open] = -1;
     if (data.shape.ranked()) {
       TENON_TRY(rest, open_extent(context, data.shape, asked, *open));
       asked[*open] = rest;
