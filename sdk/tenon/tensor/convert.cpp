@@ -214,7 +214,9 @@ Result<Tensor> convert(const Tensor& source, ElementType to, const ConvertOption
   if (from == to) return source;
   if (from.is_complex() != to.is_complex())
     return error(Code::unsupported, "no conversion from ", from, " to ", to, ": complex converts only to complex");
-  TENON_TRY(out, Tensor::zeros(to, source.dims()), "converting ", source, " to ", to);
+  // Packed elements are written into what is there; whole bytes need no zeros before them.
+  TENON_TRY(out, to.byte_addressable() ? Tensor::allocate(to, source.dims()) : Tensor::zeros(to, source.dims()),
+            "converting ", source, " to ", to);
   if (from.is_complex()) {
     from == kC64 ? convert_complex<float, double>(source, out) : convert_complex<double, float>(source, out);
   } else if (from.is_string()) {

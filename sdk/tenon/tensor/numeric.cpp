@@ -1,5 +1,6 @@
 #include <tenon/tensor/numeric.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -134,32 +135,76 @@ uint64_t encode_float(ElementType format, double value, const ConvertOptions& op
   return encode(format_of(format), value, options.saturate && format.bits() == 8);
 }
 
+namespace {
+
+template <class Word>
+uint64_t load_word(const std::byte* data, int64_t index) {
+  Word word;
+  std::memcpy(&word, data + static_cast<size_t>(index) * sizeof(Word), sizeof(Word));
+  return word;
+}
+template <class Word>
+void store_word(std::byte* data, int64_t index, uint64_t value) {
+  const auto word = static_cast<Word>(value);
+  std::memcpy(data + static_cast<size_t>(index) * sizeof(Word), &word, sizeof(Word));
+}
+
+// Where an element lies in the bit stream.
+struct Place {
+  Place(int bits, int64_t index)
+      : byte((static_cast<uint64_t>(index) * static_cast<uint64_t>(bits)) >> 3),
+        shift(static_cast<int>((static_cast<uint64_t>(index) * static_cast<uint64_t>(bits)) & 7)),
+        bytes((shift + bits + 7) / 8) {}
+  uint64_t byte;
+  int shift;
+  int bytes;  // touched: 1 to 9. The bytes beyond the last element are not ours to read
+};
+
+}  // namespace
+
 uint64_t load_bits(const std::byte* data, int bits, int64_t index) {
-  const auto position = static_cast<uint64_t>(index) * static_cast<uint64_t>(bits);
-  const std::byte* first = data + (position >> 3);
-  const int shift = static_cast<int>(position & 7);
-  const int bytes = (shift + bits + 7) / 8;  // up to 9: the bytes beyond the last element are not ours to read
+  switch (bits) {
+    case 8: return load_word<uint8_t>(data, index);
+    case 16: return load_word<uint16_t>(data, index);
+    case 32: return load_word<uint32_t>(data, index);
+    case 64: return load_word<uint64_t>(data, index);
+    default: break;
+  }
+  const Place place(bits, index);
+  const std::byte* first = data + place.byte;
+  const uint64_t mask = (uint64_t{1} << bits) - 1;
+  if (place.bytes == 1) return std::to_integer<uint64_t>(*first) >> place.shift & mask;
   uint64_t low = 0;
-  std::memcpy(&low, first, static_cast<size_t>(std::min(bytes, 8)));
-  low >>= shift;
-  if (bytes == 9) low |= std::to_integer<uint64_t>(first[8]) << (64 - shift);
-  return bits == 64 ? low : low & ((uint64_t{1} << bits) - 1);
+  std::memcpy(&low, first, static_cast<size_t>(std::min(place.bytes, 8)));
+  low >>= place.shift;
+  if (place.bytes == 9) low |= std::to_integer<uint64_t>(first[8]) << (64 - place.shift);
+  return low & mask;
 }
 
 void store_bits(std::byte* data, int bits, int64_t index, uint64_t value) {
-  const auto position = static_cast<uint64_t>(index) * static_cast<uint64_t>(bits);
-  std::byte* first = data + (position >> 3);
-  const int shift = static_cast<int>(position & 7);
-  const int bytes = (shift + bits + 7) / 8;
-  const uint64_t mask = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
+  switch (bits) {
+    case 8: return store_word<uint8_t>(data, index, value);
+    case 16: return store_word<uint16_t>(data, index, value);
+    case 32: return store_word<uint32_t>(data, index, value);
+    case 64: return store_word<uint64_t>(data, index, value);
+    default: break;
+  }
+  const Place place(bits, index);
+  std::byte* first = data + place.byte;
+  const uint64_t mask = (uint64_t{1} << bits) - 1;
+  value &= mask;
+  if (place.bytes == 1) {
+    *first = (*first & ~std::byte(mask << place.shift)) | std::byte(value << place.shift);
+    return;
+  }
+  const auto low_bytes = static_cast<size_t>(std::min(place.bytes, 8));
   uint64_t low = 0;
-  std::memcpy(&low, first, static_cast<size_t>(std::min(bytes, 8)));
-  low = (low & ~(mask << shift)) | ((value & mask) << shift);
-  std::memcpy(first, &low, static_cast<size_t>(std::min(bytes, 8)));
-  if (bytes < 9) return;
-  const uint64_t high_mask = mask >> (64 - shift);
-  const uint64_t high = (std::to_integer<uint64_t>(first[8]) & ~high_mask) | ((value & mask) >> (64 - shift));
-  first[8] = static_cast<std::byte>(high);
+  std::memcpy(&low, first, low_bytes);
+  low = (low & ~(mask << place.shift)) | (value << place.shift);
+  std::memcpy(first, &low, low_bytes);
+  if (place.bytes < 9) return;
+  const auto high_mask = static_cast<std::byte>(mask >> (64 - place.shift));
+  first[8] = (first[8] & ~high_mask) | static_cast<std::byte>(value >> (64 - place.shift));
 }
 
 }  // namespace tenon

@@ -29,9 +29,10 @@ class TENON_API Tensor {
   // error, not an out-of-memory kill.
   static Result<Tensor> allocate(ElementType element, Dims dims);
   static Result<Tensor> zeros(ElementType element, Dims dims);
-  // Borrows `data`, which must hold storage_bytes(element, count) bytes and outlive every copy.
+  // Borrows `data`, which must hold storage_bytes(element, count) bytes and outlive every copy. It must be aligned as the
+  // element's C++ type is (complex: as its parts; packed bits: to a byte); anything else is an error.
   static Result<Tensor> borrow(ElementType element, Dims dims, void* data, size_t data_bytes);
-  // Shares `owner`, which keeps `data` alive.
+  // Shares `owner`, which keeps `data` alive; the same conditions.
   static Result<Tensor> share(ElementType element, Dims dims, std::shared_ptr<void> owner, void* data, size_t data_bytes);
   // From C++ values: of<float>({2, 2}, {1, 2, 3, 4}). The count must match.
   template <class T>
@@ -50,7 +51,7 @@ class TENON_API Tensor {
 
   const std::byte* data() const { return data_; }
   std::byte* mutable_data() { return data_; }
-  // Elements as C++ values; T must be the storage type of element() (see StorageOf in numeric.hpp).
+  // Elements as C++ values; T must be the storage type of element() (storage_of in numeric.hpp).
   template <class T>
   std::span<const T> as() const { return {typed<T>(), static_cast<size_t>(count_)}; }
   template <class T>
@@ -58,7 +59,7 @@ class TENON_API Tensor {
 
   // Any numeric or boolean element, by value. Exact for every type up to f64; integers of 64 bits want int_at.
   double double_at(int64_t index) const;
-  int64_t int_at(int64_t index) const;  // integers and booleans; u64 beyond 2^63 wraps; floats truncate
+  int64_t int_at(int64_t index) const;  // integers and booleans; u64 beyond 2^63 wraps; floats truncate and saturate
   // Rounds and saturates as convert() does.
   void set_double(int64_t index, double value);
   void set_int(int64_t index, int64_t value);
