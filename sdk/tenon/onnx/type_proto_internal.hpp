@@ -1,0 +1,17 @@
+// Types between TypeProto and Type.
+#pragma once
+#include <onnx.pb.h>
+
+#include <tenon/support/result.hpp>
+#include <tenon/tensor/type.hpp>
+
+namespace tenon::onnx {
+
+namespace format = ::tenon::onnx_format;
+
+// The unknown type for a proto that says nothing. Maps, sparse tensors and opaque types are Code::unsupported.
+Result<Type> read_type(const format::TypeProto& proto);
+// Dims that are neither a number nor a plain symbol are left open, as ONNX cannot say them.
+Result<void> write_type(const Type& type, format::TypeProto& out);
+
+}  // namespace tenon::onnx
