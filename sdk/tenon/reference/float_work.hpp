@@ -1,0 +1,57 @@
+// Floats of every format through kernels that exist for f32 and f64 only: narrower ones are widened to f32, computed there,
+// and rounded once at the end.
+#pragma once
+#include <cstring>
+#include <utility>
+
+#include <tenon/reference/evaluator.hpp>
+#include <tenon/tensor/numeric.hpp>
+#include <tenon/tensor/tensor.hpp>
+
+namespace tenon {
+
+// f64 for f64, f32 for every other float.
+inline ElementType work_type(ElementType element) { return element == kF64 ? kF64 : kF32; }
+
+// `tensor` in element type `work`: the tensor itself when it has it.
+inline Result<Tensor> in_work_type(const Tensor& tensor, ElementType work) {
+  if (tensor.element() == work) return tensor;
+  return convert(tensor, work);
+}
+
+// A result that is computed in another element type than it is delivered in.
+class WorkResult {
+ public:
+  static Result<WorkResult> make(EvalContext& context, size_t i, ElementType work) {
+    TENON_TRY(out, context.output(i));
+    WorkResult result;
+    result.out_ = out;
+    if (out->element() != work) {
+      TENON_TRY(made, Tensor::allocate(work, out->dims()));
+      result.work_ = std::move(made);
+    }
+    return result;
+  }
+  Tensor& tensor() { return work_.valid() ? work_ : *out_; }
+  template <class T>
+  T* data() { return tensor().template mutable_as<T>().data(); }
+  // Call last: rounds to the element type of the result.
+  Result<void> deliver() {
+    if (!work_.valid()) return {};
+    TENON_TRY(rounded, convert(work_, out_->element()));
+    if (rounded.bytes() != 0) std::memcpy(out_->mutable_data(), rounded.data(), rounded.bytes());
+    return {};
+  }
+
+ private:
+  Tensor* out_ = nullptr;
+  Tensor work_;
+};
+
+// body.template operator()<float>() or <double>(): the type that holds elements of work_type().
+template <class Body>
+auto with_work_type(ElementType work, Body&& body) {
+  return work == kF64 ? body.template operator()<double>() : body.template operator()<float>();
+}
+
+}  // namespace tenon
