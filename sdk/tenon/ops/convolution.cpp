@@ -11,7 +11,8 @@ constexpr TypeSet kInt32("i32", [](ElementType e) { return e == kI32; });
 
 Result<void> same_rank(const Op& op, const Shape& x, const Shape& w) {
   if (!x.ranked() || !w.ranked() || (x.rank() == w.rank() && x.rank() >= 2)) return {};
-  return error(Code::invalid_argument, op.describe(), " needs x [N, C, ...] and w of one rank >= 2, they are ", x, " and ", w);
+  return error(Code::invalid_argument, op.describe(), " needs x [N, C, ...] and w of one rank >= 2, they are ", x,
+               " and ", w);
 }
 
 // Do `channels` inputs fit the `per_group` that w has, `group` times?
@@ -24,8 +25,8 @@ Result<void> channels_fit(const Op& op, const Dim& channels, const Dim& per_grou
 
 Result<void> divides(const Op& op, const char* what, const Dim& extent, int64_t group) {
   if (!extent.is_static() || extent.value() % group == 0) return {};
-  return error(Code::invalid_argument, op.describe(), ": ", what, ", ", extent.value(), ", must be a multiple of its group, ",
-               group);
+  return error(Code::invalid_argument, op.describe(), ": ", what, ", ", extent.value(),
+               ", must be a multiple of its group, ", group);
 }
 
 // A vector with one element for each of `channels`; scalars too, where `scalar` says so.
@@ -34,8 +35,7 @@ Result<void> per_channel(const InferContext& context, size_t operand, const Dim&
   const Shape& shape = context.type(operand).shape();
   if (!shape.ranked()) return {};
   if (scalar && (shape.rank() == 0 || (shape.rank() == 1 && shape[0].is_static() && shape[0].value() == 1))) return {};
-  if (shape.rank() == 1 &&
-      (!shape[0].is_static() || !channels.is_static() || shape[0].value() == channels.value())) {
+  if (shape.rank() == 1 && (!shape[0].is_static() || !channels.is_static() || shape[0].value() == channels.value())) {
     return {};
   }
   return error(Code::invalid_argument, "operand ", operand, " of ", context.op().describe(), " is ", shape,
@@ -128,7 +128,8 @@ Result<std::vector<Type>> infer_conv_transpose(const InferContext& context) {
 
 Result<void> extent_is(const Op& op, const char* what, const Shape& shape, size_t axis, int64_t expected) {
   if (!shape[axis].is_static() || shape[axis].value() == expected) return {};
-  return error(Code::invalid_argument, what, " of ", op.describe(), " is ", shape, ", it needs ", expected, " at axis ", axis);
+  return error(Code::invalid_argument, what, " of ", op.describe(), " is ", shape, ", it needs ", expected, " at axis ",
+               axis);
 }
 
 Result<std::vector<Type>> infer_deform_conv(const InferContext& context) {
@@ -136,7 +137,8 @@ Result<std::vector<Type>> infer_deform_conv(const InferContext& context) {
   const Shape& y = types[0].shape();
   const int64_t groups = context.attr<int64_t>("offset_group", 1);
   if (groups < 1) {
-    return error(Code::invalid_argument, "offset_group of ", context.op().describe(), " is ", groups, ", the least is 1");
+    return error(Code::invalid_argument, "offset_group of ", context.op().describe(), " is ", groups,
+                 ", the least is 1");
   }
   if (!y.ranked() || !context.type(1).is_tensor()) return types;
   TENON_OK(divides(context.op(), "the number of input channels", context.type(0).shape()[1], groups));
@@ -150,7 +152,8 @@ Result<std::vector<Type>> infer_deform_conv(const InferContext& context) {
     if (!shape.ranked()) continue;
     const char* what = operand == 2 ? "offset" : "mask";
     if (shape.rank() != y.rank()) {
-      return error(Code::invalid_argument, what, " of ", context.op().describe(), " is ", shape, ", it needs rank ", y.rank());
+      return error(Code::invalid_argument, what, " of ", context.op().describe(), " is ", shape, ", it needs rank ",
+                   y.rank());
     }
     if (taps.is_static()) {
       TENON_OK(extent_is(context.op(), what, shape, 1, taps.value() * groups * (operand == 2 ? y.rank() - 2 : 1)));

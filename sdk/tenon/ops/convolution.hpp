@@ -4,8 +4,9 @@
 
 namespace tenon {
 
-// y[n, m, o] = b[m] + sum over c in the group of m, and k, of x[n, c, o * stride - pad + k * dilation] * w[m, c, k], where x is
-// 0 outside. w: [M, C / group, kernel ...], b: [M]. Output channels of group g see the input channels of group g only.
+// y[n, m, o] = b[m] + sum over c in the group of m, and k, of x[n, c, o * stride - pad + k * dilation] * w[m, c, k],
+// where x is 0 outside. w: [M, C / group, kernel ...], b: [M]. Output channels of group g see the input channels of
+// group g only.
 struct Conv : OpView<Conv> {
   static constexpr std::string_view kName = "Conv";
   using OpView::OpView;
@@ -15,9 +16,10 @@ struct Conv : OpView<Conv> {
   int64_t group() const { return attr<int64_t>("group", 1); }
 };
 
-// The transpose of Conv as a linear map: y[n, m, i * stride - pad + k * dilation] gets b[m] and adds x[n, c, i] * w[c, m, k]. w: [C,
-// M / group, kernel ...]. Output extent: (in - 1) * stride + eff + output_padding - pads, or as `output_shape` says, or in * stride
-// for auto_pad SAME_*; the pads follow from it, the odd one at the end for SAME_UPPER, else at the beginning.
+// The transpose of Conv as a linear map: y[n, m, i * stride - pad + k * dilation] gets b[m] and adds x[n, c, i] * w[c,
+// m, k]. w: [C, M / group, kernel ...]. Output extent: (in - 1) * stride + eff + output_padding - pads, or as
+// `output_shape` says, or in * stride for auto_pad SAME_*; the pads follow from it, the odd one at the end for
+// SAME_UPPER, else at the beginning.
 struct ConvTranspose : OpView<ConvTranspose> {
   static constexpr std::string_view kName = "ConvTranspose";
   using OpView::OpView;
@@ -37,8 +39,8 @@ struct ConvInteger : OpView<ConvInteger> {
   Value* w_zero_point() const { return operand(3); }  // may be null
 };
 
-// y = saturate(round((ConvInteger(x, w) + b) * x_scale * w_scale / y_scale) + y_zero_point), half to even. Scales and zero points
-// of w: scalars or one for each m; b: i32[M], at scale x_scale * w_scale.
+// y = saturate(round((ConvInteger(x, w) + b) * x_scale * w_scale / y_scale) + y_zero_point), half to even. Scales and
+// zero points of w: scalars or one for each m; b: i32[M], at scale x_scale * w_scale.
 struct QLinearConv : OpView<QLinearConv> {
   static constexpr std::string_view kName = "QLinearConv";
   using OpView::OpView;
@@ -53,9 +55,10 @@ struct QLinearConv : OpView<QLinearConv> {
   Value* b() const { return operand(8); }  // may be null
 };
 
-// Conv whose taps are moved: tap k at output o reads x at o * stride - pad + k * dilation + offset[n, (g * K + k) * axes + axis, o] by
-// linear interpolation (0 outside), times mask[n, g * K + k, o] when there is a mask. K: taps of the kernel; g: offset group of
-// the input channel. offset: [N, offset_group * K * axes, D1', ...], mask: [N, offset_group * K, D1', ...].
+// Conv whose taps are moved: tap k at output o reads x at o * stride - pad + k * dilation + offset[n, (g * K + k) *
+// axes + axis, o] by linear interpolation (0 outside), times mask[n, g * K + k, o] when there is a mask. K: taps of the
+// kernel; g: offset group of the input channel. offset: [N, offset_group * K * axes, D1', ...], mask: [N, offset_group
+// * K, D1', ...].
 struct DeformConv : OpView<DeformConv> {
   static constexpr std::string_view kName = "DeformConv";
   using OpView::OpView;
@@ -69,9 +72,9 @@ struct DeformConv : OpView<DeformConv> {
 };
 
 // Depthwise convolution along time that sees the past only: with z = [past_state, input] along the last axis,
-// output[n, c, t] = act(bias[c] + sum over k of z[n, c, t + k] * weight[c, 0, k]); present_state is the last K - 1 columns of z.
-// input: [N, C, L], weight: [C, 1, K], states: [N, C, K - 1], an absent past is 0. activation: none, silu or swish (the same:
-// v * sigmoid(v)).
+// output[n, c, t] = act(bias[c] + sum over k of z[n, c, t + k] * weight[c, 0, k]); present_state is the last K - 1
+// columns of z. input: [N, C, L], weight: [C, 1, K], states: [N, C, K - 1], an absent past is 0. activation: none, silu
+// or swish (the same: v * sigmoid(v)).
 struct CausalConvWithState : OpView<CausalConvWithState> {
   static constexpr std::string_view kName = "CausalConvWithState";
   using OpView::OpView;

@@ -26,8 +26,8 @@ Result<Dims> integers_attribute(const Op& op, Name name, size_t count, int64_t f
   auto values = op.attr<Attribute::Integers>(name);
   if (values.empty()) values.assign(count, fallback);
   if (values.size() != count) {
-    return error(Code::invalid_argument, name, " of ", op.describe(), " has ", values.size(), " numbers, its input needs ",
-                 count);
+    return error(Code::invalid_argument, name, " of ", op.describe(), " has ", values.size(),
+                 " numbers, its input needs ", count);
   }
   for (const int64_t value : values) {
     if (value < least) {

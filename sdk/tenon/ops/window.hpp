@@ -2,9 +2,9 @@
 //
 // With eff = (kernel - 1) * dilation + 1, the window at output position o of one axis covers the inputs
 //   o * stride - pad_begin + k * dilation,  k in [0, kernel)
-// and the output extent is floor((in + pad_begin + pad_end - eff) / stride) + 1, where ceil_mode rounds up instead, but never
-// starts a window behind the input and pad_begin. auto_pad SAME_* makes it ceil(in / stride) and pads as little as that needs,
-// an odd one at the end (UPPER) or the beginning (LOWER); VALID pads nothing.
+// and the output extent is floor((in + pad_begin + pad_end - eff) / stride) + 1, where ceil_mode rounds up instead, but
+// never starts a window behind the input and pad_begin. auto_pad SAME_* makes it ceil(in / stride) and pads as little
+// as that needs, an odd one at the end (UPPER) or the beginning (LOWER); VALID pads nothing.
 #pragma once
 #include <optional>
 #include <vector>
@@ -23,9 +23,9 @@ enum class AutoPad : uint8_t { notset, same_upper, same_lower, valid };
 struct TENON_API Window {
   AutoPad auto_pad = AutoPad::notset;
   bool ceil_mode = false;
-  Dims strides, dilations;         // one an axis, all >= 1
-  Dims pads;                       // begin of each axis, then end of each axis; zeros unless notset
-  std::vector<Dim> kernel;         // one an axis
+  Dims strides, dilations;  // one an axis, all >= 1
+  Dims pads;                // begin of each axis, then end of each axis; zeros unless notset
+  std::vector<Dim> kernel;  // one an axis
 
   // Errors: a list of another length than the spatial rank, a stride or dilation below 1, a kernel that contradicts
   // `kernel_shape`.
@@ -42,7 +42,8 @@ struct TENON_API Window {
   int64_t pad_begin(size_t axis, int64_t in) const;
 };
 
-// The integers of attribute `name`, or `count` times `fallback`; an error when there are more or fewer, or one is below `least`.
+// The integers of attribute `name`, or `count` times `fallback`; an error when there are more or fewer, or one is below
+// `least`.
 TENON_API Result<Dims> integers_attribute(const Op& op, Name name, size_t count, int64_t fallback, int64_t least);
 
 // The output shape [N, channels, D1', D2' ...] for an input of shape `in`, unranked in, unranked out.

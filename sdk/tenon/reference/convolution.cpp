@@ -45,10 +45,11 @@ struct Geometry {
   int64_t rows() const { return out[last()] == 0 ? 0 : out_size / out[last()]; }
   // Where tap `tap` reads relative to o * stride.
   void tap_offset(int64_t tap, int64_t* offset) const {
-    for (size_t axis = rank(); axis-- > 0; tap /= kernel[axis]) offset[axis] = tap % kernel[axis] * dilations[axis] - begin[axis];
+    for (size_t axis = rank(); axis-- > 0; tap /= kernel[axis])
+      offset[axis] = tap % kernel[axis] * dilations[axis] - begin[axis];
   }
-  // The input row that tap `offset` reads for output row `row` (all axes but the last): its first element, or -1 when it is
-  // outside.
+  // The input row that tap `offset` reads for output row `row` (all axes but the last): its first element, or -1 when
+  // it is outside.
   int64_t input_row(int64_t row, const int64_t* offset) const {
     int64_t start = 0, stride = in[last()];
     for (size_t axis = last(); axis-- > 0;) {
@@ -166,7 +167,8 @@ void convolve_depthwise(const Geometry& g, const T* x, const T* w, const T* bias
   });
 }
 
-// Runs body(n, group, inner) for all pairs: shared out among threads when there are many, else each with all threads inside.
+// Runs body(n, group, inner) for all pairs: shared out among threads when there are many, else each with all threads
+// inside.
 template <class Body>
 void for_each_group(int64_t batch, int64_t groups, ParallelFor& parallel, Body&& body) {
   const int64_t pairs = batch * groups;
@@ -185,7 +187,8 @@ void convolve_by_panels(const Geometry& g, const T* w, const T* bias, T* y, Para
   for_each_group(g.batch, g.group, parallel, [&](int64_t n, int64_t group, ParallelFor& inner) {
     const int64_t first = group * g.group_outputs();
     T* to = y + (n * g.outputs + first) * g.out_size;
-    for (int64_t m = 0; bias && m < g.group_outputs(); ++m) std::fill_n(to + m * g.out_size, g.out_size, bias[first + m]);
+    for (int64_t m = 0; bias && m < g.group_outputs(); ++m)
+      std::fill_n(to + m * g.out_size, g.out_size, bias[first + m]);
     const StridedPanels<T> weights(w + first * g.depth(), g.depth(), 1);
     panels(n, group, [&](const PanelSource<T>& image) {
       gemm<T>(g.group_outputs(), g.out_size, g.depth(), weights, image, to, g.out_size,
@@ -198,12 +201,15 @@ template <class T>
 void convolve(const Geometry& g, const T* x, const T* w, const T* bias, T* y, ParallelFor& parallel) {
   if (g.group_channels() == 1 && g.group > 1) return convolve_depthwise(g, x, w, bias, y, parallel);
   // A 1x1 kernel that neither skips nor pads reads the image as the matrix it is.
-  const bool plain = g.taps == 1 && g.in == g.out && std::all_of(g.strides.begin(), g.strides.end(), [](auto s) { return s == 1; }) &&
+  const bool plain = g.taps == 1 && g.in == g.out &&
+                     std::all_of(g.strides.begin(), g.strides.end(), [](auto s) { return s == 1; }) &&
                      std::all_of(g.begin.begin(), g.begin.end(), [](auto p) { return p == 0; });
   convolve_by_panels<T>(g, w, bias, y, parallel, [&](int64_t n, int64_t group, auto&& multiply) {
     const T* image = x + (n * g.channels + group * g.group_channels()) * g.in_size;
-    if (plain) multiply(StridedPanels<T>(image, 1, g.in_size));
-    else multiply(ImagePanels<T>(g, image));
+    if (plain)
+      multiply(StridedPanels<T>(image, 1, g.in_size));
+    else
+      multiply(ImagePanels<T>(g, image));
   });
 }
 
@@ -235,7 +241,8 @@ Result<void> conv(EvalContext& context) {
   return y.deliver();
 }
 
-// ---- ConvTranspose ---------------------------------------------------------------------------------------------------
+// ---- ConvTranspose
+// ---------------------------------------------------------------------------------------------------
 
 // The convolution of which this is the transpose: its input is our output.
 Result<Geometry> transposed_geometry(const Op& op, const Tensor& x, const Tensor& w, const Dims& y) {
@@ -281,7 +288,8 @@ template <class T>
 void convolve_transposed(const Geometry& g, const T* x, const T* w, const T* bias, T* y, ParallelFor& parallel) {
   constexpr int64_t kColumns = int64_t{1} << 22;  // elements of the buffer between product and scatter, at most about
   const int64_t group_channels = g.group_channels(), lines = group_channels * g.taps;
-  const int64_t chunk = std::clamp<int64_t>(kColumns / std::max<int64_t>(1, g.taps * g.out_size), 1, std::max<int64_t>(1, group_channels));
+  const int64_t chunk = std::clamp<int64_t>(kColumns / std::max<int64_t>(1, g.taps * g.out_size), 1,
+                                            std::max<int64_t>(1, group_channels));
   for_each_group(g.batch, g.group, parallel, [&](int64_t n, int64_t group, ParallelFor& inner) {
     std::vector<T> columns(chunk * g.taps * g.out_size);
     const int64_t first = group * g.group_outputs();
@@ -315,7 +323,8 @@ Result<void> conv_transpose(EvalContext& context) {
   return y.deliver();
 }
 
-// ---- quantised -------------------------------------------------------------------------------------------------------
+// ---- quantised
+// -------------------------------------------------------------------------------------------------------
 
 Result<void> conv_integer(EvalContext& context) {
   const Tensor &x = context.tensor(0), &w = context.tensor(1);
@@ -340,7 +349,8 @@ Result<void> qlinear_conv(EvalContext& context) {
   if (const Tensor* b = operand_or_null(context, 8)) {
     for (const int32_t value : b->as<int32_t>()) bias.push_back(static_cast<uint32_t>(value));
   }
-  convolve<uint32_t>(g, image.data(), weights.data(), bias.empty() ? nullptr : bias.data(), sums.data(), context.parallel());
+  convolve<uint32_t>(g, image.data(), weights.data(), bias.empty() ? nullptr : bias.data(), sums.data(),
+                     context.parallel());
   const double scale = context.tensor(1).double_at(0) / context.tensor(6).double_at(0);
   for (int64_t plane = 0; plane < g.batch * g.outputs; ++plane) {
     const double factor = scale * w_scale.double_at(w_scale.size() == 1 ? 0 : plane % g.outputs);
@@ -351,15 +361,22 @@ Result<void> qlinear_conv(EvalContext& context) {
   return {};
 }
 
-// ---- DeformConv ------------------------------------------------------------------------------------------------------
+// ---- DeformConv
+// ------------------------------------------------------------------------------------------------------
 
 // The image as seen through moved taps.
 template <class T>
 class DeformedPanels final : public PanelSource<T> {
  public:
   // `image`: the channels of one group, `first_channel` the number of the first one; `offset`, `mask`: of this image.
-  DeformedPanels(const Geometry& g, const T* image, int64_t first_channel, int64_t offset_groups, const T* offset, const T* mask)
-      : g_(g), image_(image), first_channel_(first_channel), offset_groups_(offset_groups), offset_(offset), mask_(mask) {}
+  DeformedPanels(const Geometry& g, const T* image, int64_t first_channel, int64_t offset_groups, const T* offset,
+                 const T* mask)
+      : g_(g),
+        image_(image),
+        first_channel_(first_channel),
+        offset_groups_(offset_groups),
+        offset_(offset),
+        mask_(mask) {}
 
   void pack(int64_t depth, int64_t depths, int64_t x, int64_t count, int64_t width, T* out) const override {
     std::vector<int64_t> taps(g_.rank());
@@ -388,8 +405,8 @@ class DeformedPanels final : public PanelSource<T> {
     for (size_t axis = rank; axis-- > 0; rest /= g_.out[axis]) {
       const double moved = static_cast<double>(offset_[(row * rank + axis) * g_.out_size + position]);
       // Far outside reads 0 however far it is; NaN too.
-      const double at = std::clamp(static_cast<double>(rest % g_.out[axis] * g_.strides[axis] + taps[axis]) + moved, -2.0,
-                                   static_cast<double>(g_.in[axis]) + 1);
+      const double at = std::clamp(static_cast<double>(rest % g_.out[axis] * g_.strides[axis] + taps[axis]) + moved,
+                                   -2.0, static_cast<double>(g_.in[axis]) + 1);
       if (std::isnan(at)) return 0;
       floor[axis] = static_cast<int64_t>(std::floor(at));
       fraction[axis] = at - std::floor(at);
@@ -426,24 +443,27 @@ Result<void> deform_conv(EvalContext& context) {
   TENON_TRY(g, conv_geometry(context.op(), x, w, y.tensor().dims()));
   const int64_t offset_groups = context.attr<int64_t>("offset_group", 1);
   with_work_type(work, [&]<class T>() {
-    convolve_by_panels<T>(g, w.as<T>().data(), data_or_null<T>(b), y.data<T>(), context.parallel(),
-                          [&](int64_t n, int64_t group, auto&& multiply) {
-                            const int64_t first = group * g.group_channels(), rows = offset_groups * g.taps * g.out_size;
-                            multiply(DeformedPanels<T>(g, x.as<T>().data() + (n * g.channels + first) * g.in_size, first,
-                                                       offset_groups, offset.as<T>().data() + n * rows * g.rank(),
-                                                       mask.valid() ? mask.as<T>().data() + n * rows : nullptr));
-                          });
+    convolve_by_panels<T>(
+        g, w.as<T>().data(), data_or_null<T>(b), y.data<T>(), context.parallel(),
+        [&](int64_t n, int64_t group, auto&& multiply) {
+          const int64_t first = group * g.group_channels(), rows = offset_groups * g.taps * g.out_size;
+          multiply(DeformedPanels<T>(g, x.as<T>().data() + (n * g.channels + first) * g.in_size, first, offset_groups,
+                                     offset.as<T>().data() + n * rows * g.rank(),
+                                     mask.valid() ? mask.as<T>().data() + n * rows : nullptr));
+        });
   });
   return y.deliver();
 }
 
-// ---- CausalConvWithState ---------------------------------------------------------------------------------------------
+// ---- CausalConvWithState
+// ---------------------------------------------------------------------------------------------
 
 // As the ONNX function does, the convolution is rounded to the element type before the activation.
 Result<void> causal_conv(EvalContext& context) {
   const Tensor& input = context.tensor(0);
   const ElementType element = input.element(), work = work_type(element);
-  const int64_t rows = input.dim(0) * input.dim(1), channels = input.dim(1), length = input.dim(2), taps = context.tensor(1).dim(2);
+  const int64_t rows = input.dim(0) * input.dim(1), channels = input.dim(1), length = input.dim(2),
+                taps = context.tensor(1).dim(2);
   const int64_t kept = taps - 1, joined = kept + length;
   TENON_TRY(x, in_work_type(input, work));
   TENON_TRY(w, in_work_type(context.tensor(1), work));

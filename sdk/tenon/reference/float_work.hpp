@@ -1,5 +1,5 @@
-// Floats of every format through kernels that exist for f32 and f64 only: narrower ones are widened to f32, computed there,
-// and rounded once at the end.
+// Floats of every format through kernels that exist for f32 and f64 only: narrower ones are widened to f32, computed
+// there, and rounded once at the end.
 #pragma once
 #include <cstring>
 #include <utility>
@@ -34,7 +34,9 @@ class WorkResult {
   }
   Tensor& tensor() { return work_.valid() ? work_ : *out_; }
   template <class T>
-  T* data() { return tensor().template mutable_as<T>().data(); }
+  T* data() {
+    return tensor().template mutable_as<T>().data();
+  }
   // Call last: rounds to the element type of the result.
   Result<void> deliver() {
     if (!work_.valid()) return {};

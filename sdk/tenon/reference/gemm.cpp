@@ -7,10 +7,10 @@
 namespace tenon {
 namespace {
 
-constexpr int64_t kDepth = 256;        // products in one run of additions
-constexpr int64_t kTile = 384;         // lines of A and of B in one task, about: both panels together take 768 KiB of f32
-constexpr int64_t kFewRows = 3;        // up to here packing B costs more than it saves
-constexpr int64_t kTaskWork = 1 << 18; // products that are worth a task
+constexpr int64_t kDepth = 256;  // products in one run of additions
+constexpr int64_t kTile = 384;   // lines of A and of B in one task, about: both panels together take 768 KiB of f32
+constexpr int64_t kFewRows = 3;  // up to here packing B costs more than it saves
+constexpr int64_t kTaskWork = 1 << 18;  // products that are worth a task
 
 // Multiplies one panel of A (rows x depths) with one of B, and stores or adds the rows x columns elements that exist.
 template <class T>
@@ -88,8 +88,8 @@ template <class T>
 }
 #endif
 
-// Chosen by hand and not by target_clones: no resolver that runs while the library is being loaded, before a sanitizer is
-// ready.
+// Chosen by hand and not by target_clones: no resolver that runs while the library is being loaded, before a sanitizer
+// is ready.
 template <class T>
 Kernel<T> choose_kernel() {
   constexpr int64_t kPerVector = 16 / sizeof(T);
@@ -130,8 +130,8 @@ struct Tile {
 };
 
 template <class T>
-void multiply_tile(const Tile<T>& tile, int64_t k, const PanelSource<T>& a, const PanelSource<T>& b, T* c, int64_t c_stride,
-                   Store store) {
+void multiply_tile(const Tile<T>& tile, int64_t k, const PanelSource<T>& a, const PanelSource<T>& b, T* c,
+                   int64_t c_stride, Store store) {
   const Kernel<T>& inner = kernel<T>();
   const int64_t depth = std::min(k, kDepth);
   auto& panels_a = scratch<T>(0);
@@ -147,8 +147,8 @@ void multiply_tile(const Tile<T>& tile, int64_t k, const PanelSource<T>& a, cons
       const int64_t columns = std::min(inner.columns, tile.columns - j);
       for (int64_t i = 0; i < tile.rows; i += inner.rows) {
         inner.run(depths, panels_a.data() + i * depths, panels_b.data() + j * depths,
-                  c + (tile.row + i) * c_stride + tile.column + j, c_stride, std::min(inner.rows, tile.rows - i), columns,
-                  add);
+                  c + (tile.row + i) * c_stride + tile.column + j, c_stride, std::min(inner.rows, tile.rows - i),
+                  columns, add);
       }
     }
   }
@@ -161,7 +161,8 @@ void fill_zero(int64_t m, int64_t n, T* c, int64_t c_stride) {
 
 // c[0, n) (+)= a row times columns [0, n) of B whose rows are contiguous.
 template <class T>
-void row_times_rows(int64_t n, int64_t k, const T* a, int64_t a_stride, const T* b, int64_t b_stride, T* c, Store store) {
+void row_times_rows(int64_t n, int64_t k, const T* a, int64_t a_stride, const T* b, int64_t b_stride, T* c,
+                    Store store) {
   constexpr int64_t kBlock = 512;
   T sum[kBlock];
   for (int64_t j = 0; j < n; j += kBlock) {
@@ -239,7 +240,8 @@ void gemm(int64_t m, int64_t n, int64_t k, const PanelSource<T>& a, const PanelS
   parallel.run(tiles_down * tiles_across, 1, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
       const int64_t row = t / tiles_across * rows, column = t % tiles_across * columns;
-      multiply_tile<T>({row, std::min(rows, m - row), column, std::min(columns, n - column)}, k, a, b, c, c_stride, store);
+      multiply_tile<T>({row, std::min(rows, m - row), column, std::min(columns, n - column)}, k, a, b, c, c_stride,
+                       store);
     }
   });
 }
@@ -267,10 +269,10 @@ void gemm(int64_t m, int64_t n, int64_t k, MatrixView<T> a, MatrixView<T> b, T* 
   });
 }
 
-#define TENON_INSTANTIATE_GEMM(T)                                                                                        \
-  template class StridedPanels<T>;                                                                                       \
-  template void gemm<T>(int64_t, int64_t, int64_t, const PanelSource<T>&, const PanelSource<T>&, T*, int64_t, Store,     \
-                        ParallelFor&);                                                                                   \
+#define TENON_INSTANTIATE_GEMM(T)                                                                                    \
+  template class StridedPanels<T>;                                                                                   \
+  template void gemm<T>(int64_t, int64_t, int64_t, const PanelSource<T>&, const PanelSource<T>&, T*, int64_t, Store, \
+                        ParallelFor&);                                                                               \
   template void gemm<T>(int64_t, int64_t, int64_t, MatrixView<T>, MatrixView<T>, T*, int64_t, Store, ParallelFor&);
 TENON_INSTANTIATE_GEMM(float)
 TENON_INSTANTIATE_GEMM(double)

@@ -3,15 +3,15 @@
 // Used by matrix products, convolutions (which hand in their image as a matrix that is never stored: see PanelSource),
 // recurrent layers and attention.
 //
-// Arithmetic. Element types float, double, uint32_t and uint64_t; signed integers are passed as unsigned ones of the same
-// width, whose sums and products have the same bits. Integers are exact modulo 2^width. Floats are multiplied and added in
-// their own type: at most 256 products in one run of additions, and one addition to C per run, so that the error grows with
-// k / 256 and not with k. Whether a product and a sum are fused depends on the machine, so low bits may differ between machines
-// but not between runs or thread counts.
+// Arithmetic. Element types float, double, uint32_t and uint64_t; signed integers are passed as unsigned ones of the
+// same width, whose sums and products have the same bits. Integers are exact modulo 2^width. Floats are multiplied and
+// added in their own type: at most 256 products in one run of additions, and one addition to C per run, so that the
+// error grows with k / 256 and not with k. Whether a product and a sum are fused depends on the machine, so low bits
+// may differ between machines but not between runs or thread counts.
 //
 // Speed. C is cut into tiles, one task each; a task packs its part of A and B into panels that fit the L2 cache and
-// multiplies them in registers. The register kernel is compiled for the baseline, for AVX2+FMA and for AVX-512; the machine
-// is asked once, when the first product runs.
+// multiplies them in registers. The register kernel is compiled for the baseline, for AVX2+FMA and for AVX-512; the
+// machine is asked once, when the first product runs.
 #pragma once
 #include <cstdint>
 
@@ -59,7 +59,7 @@ struct MatrixView {
 };
 // The same for matrices in memory; few rows go without packing.
 template <class T>
-TENON_API void gemm(int64_t m, int64_t n, int64_t k, MatrixView<T> a, MatrixView<T> b, T* c, int64_t c_stride, Store store,
-                    ParallelFor& parallel);
+TENON_API void gemm(int64_t m, int64_t n, int64_t k, MatrixView<T> a, MatrixView<T> b, T* c, int64_t c_stride,
+                    Store store, ParallelFor& parallel);
 
 }  // namespace tenon

@@ -8,8 +8,8 @@
 
 namespace tenon {
 
-// The integers of `tensor` less their zero points, modulo 2^32. `zero_points`: null for 0, one for all, or one for each of
-// `blocks` equal parts of the tensor.
+// The integers of `tensor` less their zero points, modulo 2^32. `zero_points`: null for 0, one for all, or one for each
+// of `blocks` equal parts of the tensor.
 inline std::vector<uint32_t> centered(const Tensor& tensor, const Tensor* zero_points, int64_t blocks) {
   std::vector<uint32_t> out(static_cast<size_t>(tensor.size()));
   const int64_t block = blocks == 0 ? 0 : tensor.size() / blocks;

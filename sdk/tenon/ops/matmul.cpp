@@ -1,0 +1,276 @@
+#include <tenon/ops/matmul.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include <tenon/ir/op_def.hpp>
+
+namespace tenon {
+namespace {
+
+constexpr TypeSet kBytes("8-bit integers", [](ElementType e) { return e == kI8 || e == kU8; });
+constexpr TypeSet kInt32("i32", [](ElementType e) { return e == kI32; });
+constexpr TypeSet kQuantized("8-bit integers and floats",
+                             [](ElementType e) { return e.bits() == 8 && (e.is_int() || e.is_float()); });
+
+Result<Dim> same_extent(const char* what, const Dim& a, const Dim& b) {
+  if (a.is_static() && b.is_static() && a.value() != b.value()) {
+    return error(Code::invalid_argument, what, " of A is ", a.value(), ", of B ", b.value());
+  }
+  return a.is_static() ? a : b;
+}
+
+Result<std::vector<Type>> infer_product(const InferContext& context, size_t a_at, size_t b_at, ElementType element) {
+  TENON_TRY(a, context.tensor(a_at));
+  TENON_TRY(b, context.tensor(b_at));
+  TENON_TRY(shape, matmul_shape(a.shape, b.shape), "the shape of ", context.op().describe());
+  return std::vector<Type>{Type(element.valid() ? element : a.element, std::move(shape))};
+}
+
+Result<std::vector<Type>> infer_matmul(const InferContext& context) { return infer_product(context, 0, 1, {}); }
+Result<std::vector<Type>> infer_matmul_integer(const InferContext& context) {
+  return infer_product(context, 0, 1, kI32);
+}
+Result<std::vector<Type>> infer_qlinear_matmul(const InferContext& context) {
+  TENON_TRY(y_zero_point, context.tensor(7));
+  return infer_product(context, 0, 3, y_zero_point.element);
+}
+
+Result<std::vector<Type>> infer_gemm(const InferContext& context) {
+  const Op& op = context.op();
+  TENON_TRY(a, context.tensor(0));
+  TENON_TRY(b, context.tensor(1));
+  for (const Shape* shape : {&a.shape, &b.shape}) {
+    if (shape->ranked() && shape->rank() != 2) {
+      return error(Code::invalid_argument, op.describe(), " needs matrices, one operand is ", *shape);
+    }
+  }
+  const Shape left = a.shape.ranked() ? a.shape : Shape(std::vector<Dim>(2));
+  const Shape right = b.shape.ranked() ? b.shape : Shape(std::vector<Dim>(2));
+  const size_t row = context.attr<int64_t>("transA", 0) != 0 ? 1 : 0;
+  const size_t column = context.attr<int64_t>("transB", 0) != 0 ? 0 : 1;
+  TENON_TRY(inner, same_extent("the inner extent", left[1 - row], right[1 - column]), "the shape of ", op.describe());
+  static_cast<void>(inner);
+  Shape shape{left[row], right[column]};
+  if (context.has_operand(2) && context.type(2).is_tensor()) {
+    const Shape& c = context.type(2).shape();
+    TENON_TRY(joined, broadcast(shape, c), "C of ", op.describe());
+    if (joined.ranked()) {
+      for (size_t axis = 0; axis < 2; ++axis) {
+        if (joined.rank() > 2 ||
+            (shape[axis].is_static() && joined[axis].is_static() && !shape[axis].same_extent(joined[axis]))) {
+          return error(Code::invalid_argument, "C of ", op.describe(), " is ", c, ", which does not broadcast to ",
+                       shape);
+        }
+      }
+    }
+  }
+  return std::vector<Type>{Type(a.element, std::move(shape))};
+}
+
+Result<std::vector<Type>> infer_einsum(const InferContext& context) {
+  const Op& op = context.op();
+  TENON_TRY(first, context.tensor(0));
+  std::vector<Shape> shapes;
+  std::vector<int64_t> ranks;
+  for (size_t i = 0; i < context.operand_count(); ++i) {
+    TENON_TRY(type, context.tensor(i));
+    if (!type.shape.ranked()) return std::vector<Type>{Type(first.element, Shape())};
+    ranks.push_back(type.shape.rank());
+    shapes.push_back(type.shape);
+  }
+  TENON_TRY(labels, EinsumLabels::parse(op.attr<std::string>("equation"), ranks), op.describe());
+  std::map<int, Dim> extents;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    for (size_t axis = 0; axis < labels.operands[i].size(); ++axis) {
+      const auto [place, fresh] = extents.emplace(labels.operands[i][axis], shapes[i][axis]);
+      if (fresh) continue;
+      TENON_TRY(joined, broadcast(Shape{place->second}, Shape{shapes[i][axis]}), "axis ", axis, " of operand ", i,
+                " of ", op.describe());
+      place->second = joined[0];
+    }
+  }
+  std::vector<Dim> dims;
+  for (const int label : labels.output) dims.push_back(extents.at(label));
+  return std::vector<Type>{Type(first.element, Shape(std::move(dims)))};
+}
+
+Result<std::vector<Type>> infer_det(const InferContext& context) {
+  TENON_TRY(x, context.tensor(0));
+  if (!x.shape.ranked()) return std::vector<Type>{Type(x.element, Shape())};
+  const auto& dims = x.shape.dims();
+  const size_t rank = dims.size();
+  if (rank < 2 ||
+      (dims[rank - 1].is_static() && dims[rank - 2].is_static() && dims[rank - 1].value() != dims[rank - 2].value())) {
+    return error(Code::invalid_argument, context.op().describe(), " needs square matrices, X is ", x.shape);
+  }
+  return std::vector<Type>{Type(x.element, Shape(std::vector<Dim>(dims.begin(), dims.end() - 2)))};
+}
+
+// One term of an equation: its letters, and where "..." stands among them.
+struct Term {
+  std::string letters;
+  std::optional<size_t> ellipsis;
+};
+
+Result<Term> parse_term(std::string_view text) {
+  Term term;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (std::isalpha(static_cast<unsigned char>(text[i]))) {
+      term.letters += text[i];
+    } else if (text.substr(i, 3) == "..." && !term.ellipsis) {
+      term.ellipsis = term.letters.size();
+      i += 2;
+    } else {
+      return error(Code::invalid_argument, "'", text[i], "' at position ", i, " of the term '", text,
+                   "' is neither a letter nor the one \"...\"");
+    }
+  }
+  return term;
+}
+
+std::vector<int> label_axes(const Term& term, int64_t ellipsis_axes) {
+  std::vector<int> labels;
+  for (size_t i = 0; i <= term.letters.size(); ++i) {
+    if (term.ellipsis == i) {
+      for (int64_t axis = ellipsis_axes; axis-- > 0;)
+        labels.push_back(EinsumLabels::kEllipsis + static_cast<int>(axis));
+    }
+    if (i < term.letters.size()) labels.push_back(term.letters[i]);
+  }
+  return labels;
+}
+
+// "...", then the letters that occur once in all operands, in alphabetical order.
+Term implicit_output(const std::string& letters) {
+  Term term;
+  for (const char letter : std::string(letters)) {
+    if (std::count(letters.begin(), letters.end(), letter) == 1) term.letters += letter;
+  }
+  std::sort(term.letters.begin(), term.letters.end());
+  term.ellipsis = 0;
+  return term;
+}
+
+const OpRegistration kRegistered({
+    OpDef(MatMul::kName)
+        .summary("Y = A * B as matrices, over broadcast leading axes")
+        .operand("A", "T")
+        .operand("B", "T")
+        .result("Y", "T")
+        .types("T", kNumberTypes)
+        .infer(infer_matmul),
+    OpDef(Gemm::kName)
+        .summary("Y = alpha * A' * B' + beta * C")
+        .operand("A", "T")
+        .operand("B", "T")
+        .optional_operand("C", "T")
+        .result("Y", "T")
+        .types("T", kNumberTypes)
+        .attribute("alpha", 1.0f)
+        .attribute("beta", 1.0f)
+        .attribute("transA", int64_t{0})
+        .attribute("transB", int64_t{0})
+        .infer(infer_gemm),
+    OpDef(MatMulInteger::kName)
+        .summary("Y = (A - a_zero_point) * (B - b_zero_point) as matrices, in i32")
+        .operand("A", "T1")
+        .operand("B", "T2")
+        .optional_operand("a_zero_point", "T1")
+        .optional_operand("b_zero_point", "T2")
+        .result("Y", "T3")
+        .types("T1", kBytes)
+        .types("T2", kBytes)
+        .types("T3", kInt32)
+        .infer(infer_matmul_integer),
+    OpDef(QLinearMatMul::kName)
+        .summary("y = the matrix product of quantised a and b, quantised again")
+        .operand("a", "T1")
+        .operand("a_scale", "TS")
+        .operand("a_zero_point", "T1")
+        .operand("b", "T2")
+        .operand("b_scale", "TS")
+        .operand("b_zero_point", "T2")
+        .operand("y_scale", "TS")
+        .operand("y_zero_point", "T3")
+        .result("y", "T3")
+        .types("TS", kFloatTypes)
+        .types("T1", kQuantized)
+        .types("T2", kQuantized)
+        .types("T3", kQuantized)
+        .infer(infer_qlinear_matmul),
+    OpDef(Einsum::kName)
+        .summary("Output = the sum of products that `equation` states")
+        .variadic_operands("Inputs", "T", 1)
+        .result("Output", "T")
+        .types("T", kNumberTypes)
+        .required_attribute("equation", AttributeKind::text)
+        .infer(infer_einsum),
+    OpDef(Det::kName)
+        .summary("Y = the determinants of the square matrices in X")
+        .operand("X", "T")
+        .result("Y", "T")
+        .types("T", kFloatTypes)
+        .infer(infer_det),
+});
+
+}  // namespace
+
+Result<EinsumLabels> EinsumLabels::parse(std::string_view equation, const std::vector<int64_t>& ranks) {
+  std::string text(equation);
+  std::erase_if(text, [](unsigned char c) { return std::isspace(c) != 0; });
+  const size_t arrow = text.find("->");
+  const auto terms = split(std::string_view(text).substr(0, arrow), ',');
+  if (terms.size() != ranks.size()) {
+    return error(Code::invalid_argument, "the equation '", equation, "' has ", terms.size(), " terms for ",
+                 ranks.size(), " operands");
+  }
+  EinsumLabels labels;
+  std::string letters;
+  int64_t widest = 0;
+  for (size_t i = 0; i < terms.size(); ++i) {
+    TENON_TRY(term, parse_term(terms[i]), "in the equation '", equation, "'");
+    const int64_t hidden = ranks[i] - static_cast<int64_t>(term.letters.size());
+    if (hidden < 0 || (hidden > 0 && !term.ellipsis)) {
+      return error(Code::invalid_argument, "term '", terms[i], "' of the equation '", equation, "' labels ",
+                   term.letters.size(), " axes, its operand has ", ranks[i]);
+    }
+    widest = std::max(widest, hidden);
+    letters += term.letters;
+    labels.operands.push_back(label_axes(term, hidden));
+  }
+  Term output = implicit_output(letters);
+  if (arrow != std::string::npos) {
+    TENON_TRY(stated, parse_term(std::string_view(text).substr(arrow + 2)), "in the equation '", equation, "'");
+    output = std::move(stated);
+  }
+  labels.output = label_axes(output, widest);
+  for (const char letter : output.letters) {
+    if (letters.find(letter) == std::string::npos ||
+        std::count(output.letters.begin(), output.letters.end(), letter) > 1) {
+      return error(Code::invalid_argument, "output label '", letter, "' of the equation '", equation,
+                   "' must stand once, and in some operand");
+    }
+  }
+  return labels;
+}
+
+Result<Shape> matmul_shape(const Shape& a, const Shape& b) {
+  if (!a.ranked() || !b.ranked()) return Shape();
+  if (a.rank() == 0 || b.rank() == 0) {
+    return error(Code::invalid_argument, "a matrix product needs operands of rank >= 1, they are ", a, " and ", b);
+  }
+  const auto &x = a.dims(), &y = b.dims();
+  TENON_TRY(inner, same_extent("the inner extent", x.back(), y[y.size() == 1 ? 0 : y.size() - 2]), a, " times ", b);
+  static_cast<void>(inner);
+  const Shape x_batch(std::vector<Dim>(x.begin(), x.end() - std::min<size_t>(2, x.size())));
+  const Shape y_batch(std::vector<Dim>(y.begin(), y.end() - std::min<size_t>(2, y.size())));
+  TENON_TRY(batch, broadcast(x_batch, y_batch), "the leading axes of ", a, " times ", b);
+  std::vector<Dim> dims = batch.dims();
+  if (x.size() > 1) dims.push_back(x[x.size() - 2]);
+  if (y.size() > 1) dims.push_back(y.back());
+  return Shape(std::move(dims));
+}
+
+}  // namespace tenon
