@@ -61,12 +61,15 @@ Result<Shape> convolved(const InferContext& context, size_t x_at, size_t w_at) {
   return shape;
 }
 
-Result<std::vector<Type>> infer_conv(const InferContext& context) {
+// Of an operator that convolves operand 0 by operand 1, its bias operand `bias`.
+Result<std::vector<Type>> infer_biased(const InferContext& context, size_t bias) {
   TENON_TRY(shape, convolved(context, 0, 1));
   TENON_TRY(x, context.tensor(0));
-  if (shape.ranked()) TENON_OK(per_channel(context, 2, shape[1], false));
+  if (shape.ranked()) TENON_OK(per_channel(context, bias, shape[1], false));
   return std::vector<Type>{Type(x.element, std::move(shape))};
 }
+
+Result<std::vector<Type>> infer_conv(const InferContext& context) { return infer_biased(context, 2); }
 
 Result<std::vector<Type>> infer_conv_integer(const InferContext& context) {
   TENON_TRY(shape, convolved(context, 0, 1));
@@ -133,7 +136,7 @@ Result<void> extent_is(const Op& op, const char* what, const Shape& shape, size_
 }
 
 Result<std::vector<Type>> infer_deform_conv(const InferContext& context) {
-  TENON_TRY(types, infer_conv(context));
+  TENON_TRY(types, infer_biased(context, 3));
   const Shape& y = types[0].shape();
   const int64_t groups = context.attr<int64_t>("offset_group", 1);
   if (groups < 1) {
