@@ -1,0 +1,194 @@
+#include <tenon/plugin/reference_backend.hpp>
+
+#include <chrono>
+#include <utility>
+
+#include <tenon/ir/op_def.hpp>
+#include <tenon/ir/serialize.hpp>
+#include <tenon/ir/verify.hpp>
+#include <tenon/ops/constant.hpp>
+#include <tenon/reference/interpreter.hpp>
+#include <tenon/runtime/thread_pool.hpp>
+
+namespace tenon {
+namespace {
+
+// Times the operators of the body. Those inside regions count for the operator around them.
+class Profiler final : public Interpreter::Observer {
+ public:
+  explicit Profiler(std::vector<OpProfile>& out) : out_(out) {}
+  void before(const Op& op) override {
+    if (!op.parent()->parent()) begin_ = Clock::now();
+  }
+  void after(const Op& op, std::span<const Datum>) override {
+    if (op.parent()->parent()) return;
+    const std::chrono::duration<double, std::micro> taken = Clock::now() - begin_;
+    out_.push_back({op.name().str(), op.label(), taken.count()});
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::vector<OpProfile>& out_;
+  Clock::time_point begin_;
+};
+
+std::vector<ValueInfo> inputs_of(const Region& body) {
+  std::vector<ValueInfo> out;
+  for (size_t i = 0; i < body.input_count(); ++i) out.push_back({body.input(i)->name(), body.input(i)->type()});
+  return out;
+}
+
+std::vector<ValueInfo> outputs_of(const Region& body) {
+  std::vector<ValueInfo> out;
+  for (size_t i = 0; i < body.output_count(); ++i) out.push_back({body.output_name(i), body.output(i)->type()});
+  return out;
+}
+
+// A tensor that lies in a buffer of the host device, where it is.
+Result<Datum> host_view(const RunValue& value) {
+  if (!value.on_device()) return value.host;
+  const DeviceTensor& device = value.device;
+  std::byte* data = device.buffer->host_data();
+  if (!data || device.offset > device.buffer->bytes()) {
+    return error(Code::invalid_argument, "a tensor at byte ", device.offset, " of a buffer of ", device.buffer->bytes(),
+                 " bytes on device '", device.buffer->device().name(), "' cannot be read on the host");
+  }
+  TENON_TRY(tensor, Tensor::share(device.element, device.dims, device.buffer, data + device.offset,
+                                  device.buffer->bytes() - device.offset));
+  return Datum(std::move(tensor));
+}
+
+class ReferenceExecutable final : public Executable {
+ public:
+  static Result<std::unique_ptr<Executable>> make(std::unique_ptr<Graph> graph) {
+    const Region& body = graph->body();
+    for (size_t i = 0; i < body.output_count(); ++i) {
+      if (body.output(i)) continue;
+      return error(Code::invalid_argument, "output '", body.output_name(i), "' of graph '", graph->name(), "' has no value");
+    }
+    TENON_TRY(interpreter, Interpreter::prepare(*graph));
+    return std::unique_ptr<Executable>(new ReferenceExecutable(std::move(graph), std::move(interpreter)));
+  }
+
+  Device& device() const override { return *device_; }
+  const std::vector<ValueInfo>& inputs() const override { return inputs_; }
+  const std::vector<ValueInfo>& outputs() const override { return outputs_; }
+  size_t arena_bytes() const override { return interpreter_->arena_bytes(); }
+  size_t arena_lower_bound_bytes() const override { return interpreter_->arena_lower_bound_bytes(); }
+  Result<std::string> serialize() const override { return tenon::serialize(*graph_); }
+
+  Result<EventPtr> enqueue(Stream& stream, std::span<const RunValue> inputs, std::span<RunValue> outputs,
+                           const RunOptions& options) const override {
+    if (&stream.device() != device_.get()) {
+      return error(Code::invalid_argument, "an executable of device '", device_->name(), "' is enqueued on a stream of device '",
+                   stream.device().name(), "'");
+    }
+    if (inputs.size() != inputs_.size() || outputs.size() != outputs_.size()) {
+      return error(Code::invalid_argument, "graph '", graph_->name(), "' has ", inputs_.size(), " inputs and ",
+                   outputs_.size(), " outputs, ", inputs.size(), " and ", outputs.size(), " are given");
+    }
+    std::vector<Datum> data;
+    data.reserve(inputs.size());
+    for (const RunValue& input : inputs) {
+      TENON_TRY(datum, host_view(input), "input '", inputs_[data.size()].name, "'");
+      data.push_back(std::move(datum));
+    }
+    return stream.call([this, data = std::move(data), outputs, options] { return run(data, outputs, options); });
+  }
+
+ private:
+  ReferenceExecutable(std::unique_ptr<Graph> graph, std::unique_ptr<Interpreter> interpreter)
+      : device_(host_device()),
+        graph_(std::move(graph)),
+        interpreter_(std::move(interpreter)),
+        inputs_(inputs_of(graph_->body())),
+        outputs_(outputs_of(graph_->body())) {}
+
+  Result<void> run(std::span<const Datum> inputs, std::span<RunValue> outputs, const RunOptions& options) const {
+    ParallelFor& parallel = options.parallel ? *options.parallel : default_pool();
+    std::optional<Profiler> profiler;
+    if (options.profile) profiler.emplace(*options.profile);
+    TENON_TRY(made, interpreter_->run(inputs, parallel, profiler ? &*profiler : nullptr));
+    for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = {std::move(made[i]), {}};
+    return {};
+  }
+
+  std::shared_ptr<Device> device_;
+  std::unique_ptr<Graph> graph_;
+  std::unique_ptr<Interpreter> interpreter_;
+  std::vector<ValueInfo> inputs_, outputs_;
+};
+
+class ReferenceBackend final : public TargetBackend {
+ public:
+  explicit ReferenceBackend(TargetDescription description) : description_(std::move(description)) {}
+
+  const TargetDescription& description() const override { return description_; }
+  std::shared_ptr<Device> device() const override { return host_device(); }
+  std::optional<Refusal> refuses(const Op& op) const override {
+    if (auto refusal = reference_refuses(op)) return refusal;
+    return limits_refuse(description_, op);
+  }
+  Result<std::unique_ptr<Executable>> build(std::unique_ptr<Graph> graph) override {
+    return ReferenceExecutable::make(std::move(graph));
+  }
+  Result<std::unique_ptr<Executable>> load(std::span<const std::byte> bytes, std::shared_ptr<void> owner) override {
+    TENON_TRY(graph, deserialize(bytes, std::move(owner)), "a graph stored for target '", name(), "'");
+    TENON_OK(verify(*graph), "a graph stored for target '", name(), "'");
+    return ReferenceExecutable::make(std::move(graph));
+  }
+
+ private:
+  TargetDescription description_;
+};
+
+std::optional<Refusal> refusal_of(Result<void> checked) {
+  if (checked.ok()) return std::nullopt;
+  return Refusal{checked.error().message()};
+}
+
+}  // namespace
+
+std::optional<Refusal> reference_refuses(const Op& op) {
+  const bool runs = isa<Constant>(op) || find_evaluator(op.name()) || (op.def() && op.def()->decompose_fn());
+  if (!runs) {
+    return Refusal{str("the reference has no evaluator for operator '", op.name(), "', and the operator no decomposition")};
+  }
+  for (size_t i = 0; i < op.region_count(); ++i) {
+    for (const Op& inner : op.region(i)) {
+      if (auto refusal = reference_refuses(inner)) return refusal;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> limits_refuse(const TargetDescription& description, const Op& op) {
+  const std::string& name = op.name().str();
+  const OperatorLimits* limits = description.limits(name);
+  if (!limits) return std::nullopt;
+  if (auto refusal = refusal_of(description.check(name))) return refusal;
+  const auto check = [&](const Value* value) -> std::optional<Refusal> {
+    if (limits->types.empty() || !value || !value->type().is_tensor()) return std::nullopt;
+    return refusal_of(description.check_type(name, value->type().element().to_string()));
+  };
+  for (size_t i = 0; i < op.operand_count(); ++i) {
+    if (auto refusal = check(op.operand(i))) return refusal;
+  }
+  for (size_t i = 0; i < op.result_count(); ++i) {
+    if (auto refusal = check(op.result(i))) return refusal;
+  }
+  return std::nullopt;
+}
+
+std::unique_ptr<TargetBackend> create_reference_backend(TargetDescription description) {
+  return std::make_unique<ReferenceBackend>(std::move(description));
+}
+
+Result<std::unique_ptr<TargetBackend>> create_reference_backend() {
+  TargetDescription description;
+  description.name = "reference";
+  description.plugin = "reference";
+  return create_reference_backend(std::move(description));
+}
+
+}  // namespace tenon

@@ -1,0 +1,98 @@
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <tenon/plugin/target_registry.hpp>
+
+namespace tenon {
+namespace {
+
+using ::testing::HasSubstr;
+
+class TargetRegistryTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "tenon_registry_XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    setenv("TENON_TARGET_PATH", folder_.c_str(), 1);
+  }
+  void TearDown() override {
+    unsetenv("TENON_TARGET_PATH");
+    std::filesystem::remove_all(folder_);
+  }
+  std::string write(const std::string& name, const std::string& text) {
+    const auto path = folder_ / (name + ".yaml");
+    std::ofstream(path) << text;
+    return path.string();
+  }
+  static const TargetStatus* find(const std::vector<TargetStatus>& all, std::string_view name) {
+    for (const TargetStatus& status : all) {
+      if (status.name == name) return &status;
+    }
+    return nullptr;
+  }
+  std::filesystem::path folder_;
+};
+
+TEST_F(TargetRegistryTest, TheReferenceIsAlwaysThere) {
+  TargetRegistry registry;
+  auto backend = registry.open("reference");
+  ASSERT_TRUE(backend.ok()) << backend.error().to_string();
+  EXPECT_EQ((*backend)->name(), "reference");
+  const auto all = registry.targets();
+  ASSERT_NE(find(all, "reference"), nullptr);
+  EXPECT_TRUE(find(all, "reference")->available);
+  EXPECT_EQ(registry.best_target(), "reference");
+}
+
+TEST_F(TargetRegistryTest, ABrokenFileOfThatNameDoesNotTakeTheReferenceAway) {
+  write("reference", "tenon_target: 1\nname: reference\nplugin: [");
+  EXPECT_TRUE(TargetRegistry().open("reference").ok());
+  write("reference", "tenon_target: 1\nname: reference\nplugin: other\n");
+  auto backend = TargetRegistry().open("reference");
+  ASSERT_TRUE(backend.ok());
+  EXPECT_EQ((*backend)->description().plugin, "reference");
+}
+
+TEST_F(TargetRegistryTest, DescriptionsJoinTheirPlugins) {
+  const auto path = write("slow", "tenon_target: 1\nname: slow\nplugin: reference\noperators: {Neg: none}\n");
+  write("far", "tenon_target: 1\nname: far\nplugin: nowhere-to-be-found\n");
+  write("broken", "tenon_target: 1\nname: broken\nplugin: reference\ncolour: red\n");
+  TargetRegistry registry;
+  const auto all = registry.targets();
+  ASSERT_TRUE(find(all, "slow") && find(all, "far") && find(all, "broken"));
+  EXPECT_TRUE(find(all, "slow")->available);
+  EXPECT_EQ(find(all, "slow")->yaml, path);
+  EXPECT_FALSE(find(all, "far")->available);
+  EXPECT_THAT(find(all, "far")->reason, HasSubstr("nowhere-to-be-found"));
+  EXPECT_FALSE(find(all, "broken")->available);
+  EXPECT_THAT(find(all, "broken")->reason, HasSubstr("colour"));
+
+  for (const std::string& name : {std::string("slow"), path}) {
+    auto backend = registry.open(name);
+    ASSERT_TRUE(backend.ok()) << backend.error().to_string();
+    EXPECT_EQ((*backend)->name(), "slow");
+    EXPECT_FALSE((*backend)->description().limits("Neg")->supported);
+  }
+  auto far = registry.open("far");
+  ASSERT_FALSE(far.ok());
+  EXPECT_THAT(far.error().message(), HasSubstr("nowhere-to-be-found"));
+  EXPECT_FALSE(registry.open("broken").ok());
+}
+
+TEST_F(TargetRegistryTest, AnUnknownNameListsWhatThereIs) {
+  auto missing = TargetRegistry().open("refrence");
+  ASSERT_FALSE(missing.ok());
+  EXPECT_EQ(missing.error().code(), Code::not_found);
+  EXPECT_THAT(missing.error().message(), HasSubstr("did you mean 'reference'"));
+  auto no_file = TargetRegistry().open("./nothing-here.yaml");
+  ASSERT_FALSE(no_file.ok());
+  EXPECT_THAT(no_file.error().message(), HasSubstr("nothing-here.yaml"));
+}
+
+}  // namespace
+}  // namespace tenon

@@ -1,0 +1,127 @@
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <random>
+#include <set>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include <tenon/runtime/thread_pool.hpp>
+
+namespace tenon {
+namespace {
+
+// Every index once, and no range but the last below the grain.
+void expect_covers(ParallelFor& pool, int64_t count, int64_t grain) {
+  std::vector<std::atomic<int>> seen(static_cast<size_t>(std::max<int64_t>(count, 0)));
+  std::atomic<int> short_ranges = 0;
+  pool.run(count, grain, [&](int64_t begin, int64_t end) {
+    if (end - begin < grain && end != count) ++short_ranges;
+    for (int64_t i = begin; i < end; ++i) ++seen[static_cast<size_t>(i)];
+  });
+  EXPECT_EQ(short_ranges, 0) << count << " by " << grain;
+  const bool once = std::ranges::all_of(seen, [](const auto& times) { return times == 1; });
+  EXPECT_TRUE(once) << count << " by " << grain;
+}
+
+TEST(ThreadPool, CoversEveryRangeOnce) {
+  std::mt19937 random(20240117);
+  for (const int threads : {1, 2, 3, 8}) {
+    ThreadPool pool(threads);
+    EXPECT_EQ(pool.threads(), threads);
+    for (int i = 0; i < 200; ++i) {
+      const auto count = static_cast<int64_t>(random() % 1000), grain = static_cast<int64_t>(random() % 60);
+      expect_covers(pool, count, std::max<int64_t>(grain, 1));
+    }
+    expect_covers(pool, -3, 1);
+    expect_covers(pool, 5, 1 << 30);
+  }
+}
+
+TEST(ThreadPool, AShortLoopStaysWithItsCaller) {
+  ThreadPool pool(4);
+  for (int i = 0; i < 100; ++i) {
+    int calls = 0;
+    pool.run(16, 16, [&](int64_t begin, int64_t end) {
+      ++calls;
+      EXPECT_EQ(begin, 0);
+      EXPECT_EQ(end, 16);
+    });
+    EXPECT_EQ(calls, 1);
+  }
+}
+
+TEST(ThreadPool, OtherThreadsHelp) {
+  ThreadPool pool(2);
+  std::atomic<int> arrived = 0;
+  // Both ranges wait for each other: this ends only when two threads are at work.
+  pool.run(2, 1, [&](int64_t, int64_t) {
+    ++arrived;
+    while (arrived < 2) std::this_thread::yield();
+  });
+  EXPECT_EQ(arrived, 2);
+}
+
+TEST(ThreadPool, NestedLoopsRunOnTheirThread) {
+  ThreadPool pool(3);
+  std::atomic<int> strangers = 0, sum = 0;
+  pool.run(30, 1, [&](int64_t begin, int64_t end) {
+    const auto mine = std::this_thread::get_id();
+    pool.run(100, 1, [&](int64_t b, int64_t e) {
+      if (std::this_thread::get_id() != mine) ++strangers;
+      sum += static_cast<int>((e - b) * (end - begin));
+    });
+  });
+  EXPECT_EQ(strangers, 0);
+  EXPECT_EQ(sum, 3000);
+}
+
+TEST(ThreadPool, ServesSeveralCallers) {
+  ThreadPool pool(3);
+  std::vector<std::thread> callers;
+  std::atomic<int64_t> total = 0;
+  for (int t = 0; t < 8; ++t) {
+    callers.emplace_back([&] {
+      for (int i = 0; i < 300; ++i) {
+        std::atomic<int64_t> sum = 0;
+        pool.run(1000, 10, [&](int64_t begin, int64_t end) {
+          for (int64_t k = begin; k < end; ++k) sum += k;
+        });
+        total += sum;
+      }
+    });
+  }
+  for (auto& caller : callers) caller.join();
+  EXPECT_EQ(total, 8 * 300 * int64_t{499500});
+}
+
+TEST(ThreadPool, WritesOfTheBodyAreSeen) {
+  ThreadPool pool(4);
+  std::vector<int> data(4096);
+  for (int round = 1; round <= 200; ++round) {
+    pool.run(4096, 64, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) data[static_cast<size_t>(i)] += static_cast<int>(i);
+    });
+  }
+  for (size_t i = 0; i < data.size(); ++i) ASSERT_EQ(data[i], 200 * static_cast<int>(i));
+}
+
+TEST(ThreadPool, ComesAndGoesWithoutWork) {
+  for (int i = 0; i < 50; ++i) ThreadPool pool(4);
+}
+
+TEST(ThreadPool, ZeroMeansWhatTheProcessMayUse) {
+  const int threads = ThreadPool(0).threads();
+  EXPECT_GE(threads, 1);
+  EXPECT_LE(threads, static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+}
+
+TEST(DefaultPool, IsOne) {
+  ParallelFor& pool = default_pool();
+  EXPECT_EQ(&pool, &default_pool());
+  EXPECT_GE(pool.threads(), 1);
+}
+
+}  // namespace
+}  // namespace tenon
