@@ -46,7 +46,8 @@ TEST(ReferenceBackend, RunsAGraphOnBothKindsOfStream) {
   EXPECT_EQ((*executable)->outputs()[0].name, "sum");
   EXPECT_EQ((*executable)->outputs()[1].name, "n");
   for (const bool background : {false, true}) {
-    auto made = run(**executable, {Tensor::of<float>({1, 3}, {1, 2, 3}), Tensor::of<float>({3}, {10, 20, 30})}, background);
+    auto made =
+        run(**executable, {Tensor::of<float>({1, 3}, {1, 2, 3}), Tensor::of<float>({3}, {10, 20, 30})}, background);
     ASSERT_TRUE(made.ok()) << made.error().to_string();
     EXPECT_TRUE((*made)[0].host.tensor().identical(Tensor::of<float>({1, 3}, {11, 22, 33})));
     EXPECT_TRUE((*made)[1].host.tensor().identical(Tensor::of<float>({1, 3}, {-11, -44, -99})));
@@ -59,7 +60,8 @@ TEST(ReferenceBackend, TakesTensorsInHostBuffers) {
   auto stream = *host_device()->create_stream(false);
   auto buffer = *host_device()->allocate("host", 32);
   ASSERT_TRUE(stream->copy_to_device(*buffer, 16, {x.data(), x.bytes()}).ok());
-  std::vector<RunValue> inputs = {{{}, {x.element(), x.dims(), buffer, 16}}, {Tensor::of<float>({3}, {1, 1, 1}), {}}}, outputs(2);
+  std::vector<RunValue> inputs = {{{}, {x.element(), x.dims(), buffer, 16}}, {Tensor::of<float>({3}, {1, 1, 1}), {}}},
+                        outputs(2);
   auto done = executable->enqueue(*stream, inputs, outputs, {});
   ASSERT_TRUE(done.ok()) << done.error().to_string();
   EXPECT_TRUE(outputs[0].host.tensor().identical(Tensor::of<float>({1, 3}, {2, 3, 4})));
@@ -99,7 +101,7 @@ TEST(ReferenceBackend, StoresAndLoads) {
 
 TEST(ReferenceBackend, RefusesWhatNobodyEvaluatesAlsoInsideRegions) {
   Graph g("g");
-  Value* x = g.body().add_input("x", Type(f32, Shape(Dims{2})));
+  Value* x = g.body().add_input("x", Type(kF32, Shape(Dims{2})));
   Value* operands[] = {x};
   Op& stranger = g.body().create("test.Unheard", operands, {x->type()});
   auto refusal = reference()->refuses(stranger);
@@ -131,7 +133,8 @@ TEST(ReferenceBackend, LimitsOfADescriptionAreRefusals) {
   for (const Op& op : g->body()) {
     const auto refusal = backend->refuses(op);
     refused[op.name().str()] = refusal.has_value();
-    if (refusal) EXPECT_THAT(refusal->reason, HasSubstr("narrow"));
+    if (!refusal) continue;
+    EXPECT_THAT(refusal->reason, HasSubstr("narrow"));
   }
   EXPECT_EQ(refused, (std::map<std::string, bool>{{"Add", true}, {"Mul", false}, {"Neg", true}}));
 }
@@ -141,7 +144,8 @@ TEST(ReferenceBackend, ProfilesEachOperatorInOrder) {
   std::vector<OpProfile> profile;
   RunOptions options;
   options.profile = &profile;
-  ASSERT_TRUE(run(*executable, {Tensor::of<float>({1, 3}, {1, 2, 3}), Tensor::of<float>({3}, {1, 1, 1})}, false, options).ok());
+  ASSERT_TRUE(
+      run(*executable, {Tensor::of<float>({1, 3}, {1, 2, 3}), Tensor::of<float>({3}, {1, 1, 1})}, false, options).ok());
   std::vector<std::string> ops;
   for (const OpProfile& entry : profile) {
     ops.push_back(entry.op);
@@ -158,7 +162,8 @@ TEST(ReferenceBackend, EightThreadsRunOneExecutable) {
     threads.emplace_back([&, t] {
       const auto v = static_cast<float>(t);
       for (int i = 0; i < 100; ++i) {
-        auto made = run(*executable, {Tensor::of<float>({1, 3}, {v, v, v}), Tensor::of<float>({3}, {1, 2, 3})}, i % 8 == 0);
+        auto made =
+            run(*executable, {Tensor::of<float>({1, 3}, {v, v, v}), Tensor::of<float>({3}, {1, 2, 3})}, i % 8 == 0);
         const auto want = Tensor::of<float>({1, 3}, {-v * (v + 1), -v * (v + 2), -v * (v + 3)});
         if (!made.ok() || (*made)[1].host.tensor().as<float>()[2] != want.as<float>()[2]) ++wrong;
       }

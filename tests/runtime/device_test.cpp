@@ -75,7 +75,8 @@ TEST_P(StreamTest, RangesOutsideABufferAreRefusedAndTheStreamGoesOn) {
 
 TEST_P(StreamTest, WorkKeepsItsOrder) {
   std::vector<int> order;
-  for (int i = 0; i < 200; ++i) ASSERT_TRUE(stream_->call([&order, i] { return order.push_back(i), Result<void>(); }).ok());
+  for (int i = 0; i < 200; ++i)
+    ASSERT_TRUE(stream_->call([&order, i] { return order.push_back(i), Result<void>(); }).ok());
   ASSERT_TRUE(stream_->synchronize().ok());
   std::vector<int> expected(200);
   std::iota(expected.begin(), expected.end(), 0);
@@ -168,7 +169,10 @@ TEST(BackgroundStream, EndsItsWorkBeforeItGoes) {
   {
     auto stream = *host_device()->create_stream(true);
     for (int i = 0; i < 50; ++i) {
-      ASSERT_TRUE(stream->call([&] { return std::this_thread::sleep_for(std::chrono::microseconds(50)), ++done, Result<void>(); }).ok());
+      ASSERT_TRUE(
+          stream
+              ->call([&] { return std::this_thread::sleep_for(std::chrono::microseconds(50)), ++done, Result<void>(); })
+              .ok());
     }
   }
   EXPECT_EQ(done, 50);

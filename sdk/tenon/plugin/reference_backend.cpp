@@ -64,7 +64,8 @@ class ReferenceExecutable final : public Executable {
     const Region& body = graph->body();
     for (size_t i = 0; i < body.output_count(); ++i) {
       if (body.output(i)) continue;
-      return error(Code::invalid_argument, "output '", body.output_name(i), "' of graph '", graph->name(), "' has no value");
+      return error(Code::invalid_argument, "output '", body.output_name(i), "' of graph '", graph->name(),
+                   "' has no value");
     }
     TENON_TRY(interpreter, Interpreter::prepare(*graph));
     return std::unique_ptr<Executable>(new ReferenceExecutable(std::move(graph), std::move(interpreter)));
@@ -80,8 +81,8 @@ class ReferenceExecutable final : public Executable {
   Result<EventPtr> enqueue(Stream& stream, std::span<const RunValue> inputs, std::span<RunValue> outputs,
                            const RunOptions& options) const override {
     if (&stream.device() != device_.get()) {
-      return error(Code::invalid_argument, "an executable of device '", device_->name(), "' is enqueued on a stream of device '",
-                   stream.device().name(), "'");
+      return error(Code::invalid_argument, "an executable of device '", device_->name(),
+                   "' is enqueued on a stream of device '", stream.device().name(), "'");
     }
     if (inputs.size() != inputs_.size() || outputs.size() != outputs_.size()) {
       return error(Code::invalid_argument, "graph '", graph_->name(), "' has ", inputs_.size(), " inputs and ",
@@ -152,7 +153,8 @@ std::optional<Refusal> refusal_of(Result<void> checked) {
 std::optional<Refusal> reference_refuses(const Op& op) {
   const bool runs = isa<Constant>(op) || find_evaluator(op.name()) || (op.def() && op.def()->decompose_fn());
   if (!runs) {
-    return Refusal{str("the reference has no evaluator for operator '", op.name(), "', and the operator no decomposition")};
+    return Refusal{
+        str("the reference has no evaluator for operator '", op.name(), "', and the operator no decomposition")};
   }
   for (size_t i = 0; i < op.region_count(); ++i) {
     for (const Op& inner : op.region(i)) {

@@ -28,7 +28,9 @@ struct TargetRegistry::Impl {
   }
 };
 
-TargetRegistry::TargetRegistry(PluginSearch search) : impl_(std::make_unique<Impl>()) { impl_->search = std::move(search); }
+TargetRegistry::TargetRegistry(PluginSearch search) : impl_(std::make_unique<Impl>()) {
+  impl_->search = std::move(search);
+}
 TargetRegistry::~TargetRegistry() = default;
 
 std::vector<PluginStatus> TargetRegistry::plugins() { return {}; }
@@ -56,7 +58,8 @@ std::vector<TargetStatus> TargetRegistry::targets() {
 Result<std::unique_ptr<TargetBackend>> TargetRegistry::open(std::string_view target) {
   auto description = find_target(target);
   // The fallback of everything works without any file.
-  if (target == kReference && (!description.ok() || description->plugin != kReference)) return create_reference_backend();
+  if (target == kReference && (!description.ok() || description->plugin != kReference))
+    return create_reference_backend();
   if (!description.ok() && description.error().code() == Code::not_found && !is_path(target)) {
     std::vector<std::string> names;
     for (const TargetStatus& status : targets()) names.push_back(status.name);

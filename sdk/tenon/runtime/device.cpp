@@ -22,7 +22,8 @@ Result<RunValue> to_device(Stream& stream, const Tensor& tensor) {
   Device& device = stream.device();
   if (device.is_host()) return RunValue{tensor, {}};
   if (tensor.element().is_string()) {
-    return error(Code::unsupported, "strings stay on the host: a tensor ", tensor, " cannot go to device '", device.name(), "'");
+    return error(Code::unsupported, "strings stay on the host: a tensor ", tensor, " cannot go to device '",
+                 device.name(), "'");
   }
   const auto memories = device.memories();
   if (memories.empty()) return error(Code::plugin, "device '", device.name(), "' names no memory space");

@@ -144,7 +144,8 @@ class QueuedEvent final : public Event {
 // Works on a thread of its own. Destruction finishes what was enqueued.
 class BackgroundStream final : public HostStream {
  public:
-  explicit BackgroundStream(std::shared_ptr<Device> device) : HostStream(std::move(device)), worker_([this] { work(); }) {}
+  explicit BackgroundStream(std::shared_ptr<Device> device)
+      : HostStream(std::move(device)), worker_([this] { work(); }) {}
   ~BackgroundStream() override {
     {
       std::lock_guard lock(mutex_);

@@ -108,8 +108,8 @@ int usable_threads() {
 
 }  // namespace
 
-// Loops in progress are listed; a worker joins the first that still has ranges to give away. A loop lives on its caller's
-// stack: `users` changes only under the mutex, and only while the loop is listed may it grow.
+// Loops in progress are listed; a worker joins the first that still has ranges to give away. A loop lives on its
+// caller's stack: `users` changes only under the mutex, and only while the loop is listed may it grow.
 struct ThreadPool::Impl {
   struct Loop {
     const std::function<void(int64_t, int64_t)>* body;
@@ -228,7 +228,8 @@ ParallelFor& default_pool() {
       if (number && *number >= 1 && *number <= kMostThreads) {
         threads = static_cast<int>(*number);
       } else {
-        log(LogLevel::warning, "TENON_THREADS is ", quote(text), ", not a number from 1 to ", kMostThreads, "; ignored");
+        log(LogLevel::warning, "TENON_THREADS is ", quote(text), ", not a number from 1 to ", kMostThreads,
+            "; ignored");
       }
     }
     return new ThreadPool(threads);
