@@ -148,8 +148,7 @@ Result<void> check_slots(const OpDef& def, const std::vector<OperandDef>& slots,
       return error(Code::invalid_argument, "definition of ", def.name(), ": variadic ", what, " '", slot.name,
                    "' must be the last");
     }
-    if (slot.arity == Arity::required && i > 0 && slots[i - 1].arity == Arity::optional && what == "operand" &&
-        def.min_operands() < i + 1) {
+    if (slot.arity == Arity::required && i > 0 && slots[i - 1].arity == Arity::optional && what == "operand") {
       return error(Code::invalid_argument, "definition of ", def.name(), ": required operand '", slot.name,
                    "' stands behind an optional one");
     }
