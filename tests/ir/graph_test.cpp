@@ -270,10 +270,8 @@ TEST_F(GraphTest, SortingACycleNamesIt) {
 TEST_F(GraphTest, ShuffledGraphsSort) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     SCOPED_TRACE(str("seed ", seed));
-    auto shuffled = testing::random_graph({.seed = seed,
-                                           .ops = 40,
-                                           .use = {"test.Neg", "test.Add", "test.Clip", "test.Split"},
-                                           .branch = "test.If"});
+    auto shuffled = testing::random_graph(
+        {.seed = seed, .ops = 40, .use = {"test.Neg", "test.Add", "test.Clip", "test.Split"}, .branch = "test.If"});
     std::mt19937_64 random(seed);
     const auto ops = shuffled->body().ops();
     for (Op* each : ops) each->move_before(*ops[random() % ops.size()]);

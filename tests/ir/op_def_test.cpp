@@ -21,13 +21,17 @@ TEST(OpDefTest, CountsFollowFromTheArities) {
   const OpDef fixed = OpDef("t.A").operand("a", "f32").operand("b", "f32").result("y", "f32");
   EXPECT_EQ(fixed.min_operands(), 2u);
   EXPECT_EQ(fixed.max_operands(), 2u);
-  const OpDef optional = OpDef("t.B").operand("a", "f32").optional_operand("b", "f32").result("y", "f32").result(
-      "z", "f32", Arity::optional);
+  const OpDef optional = OpDef("t.B")
+                             .operand("a", "f32")
+                             .optional_operand("b", "f32")
+                             .result("y", "f32")
+                             .result("z", "f32", Arity::optional);
   EXPECT_EQ(optional.min_operands(), 1u);
   EXPECT_EQ(optional.max_operands(), 2u);
   EXPECT_EQ(optional.min_results(), 1u);
   EXPECT_EQ(optional.max_results(), 2u);
-  const OpDef variadic = OpDef("t.C").operand("a", "f32").variadic_operands("more", "f32", 2).variadic_results("y", "f32", 1);
+  const OpDef variadic =
+      OpDef("t.C").operand("a", "f32").variadic_operands("more", "f32", 2).variadic_results("y", "f32", 1);
   EXPECT_EQ(variadic.min_operands(), 3u);
   EXPECT_EQ(variadic.max_operands(), SIZE_MAX);
   EXPECT_EQ(variadic.min_results(), 1u);

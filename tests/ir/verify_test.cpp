@@ -27,7 +27,8 @@ class VerifyTest : public ::testing::Test {
   }
   // Of one line in a graph with inputs of several types.
   static std::string verdict_of(std::string_view line, const VerifyOptions& options = {}) {
-    const auto graph = parsed(str("graph @g(%x: f32[2], %i: i64[2], %flag: bool[], %list: seq(f32[?])) -> () {\n", line, "\n}"));
+    const auto graph =
+        parsed(str("graph @g(%x: f32[2], %i: i64[2], %flag: bool[], %list: seq(f32[?])) -> () {\n", line, "\n}"));
     return graph ? verdict(*graph, options) : "unparsed";
   }
 };
@@ -38,7 +39,8 @@ TEST_F(VerifyTest, GoodGraphsPass) {
   EXPECT_EQ(verdict_of("%y = test.Clip %x, _, %x : f32[*]"), "good");
   EXPECT_EQ(verdict_of("%a, %b = test.Split %x : f32[1], f32[1]"), "good");
   EXPECT_EQ(verdict_of("%y = test.Repeat %x {times = 2, mode = \"mirror\"} : f32[2]"), "good");
-  EXPECT_EQ(verdict_of("%y, %l = test.If %flag (() -> (%x, %list) {}, () -> (%x, %list) {}) : f32[2], seq(f32[?])"), "good");
+  EXPECT_EQ(verdict_of("%y, %l = test.If %flag (() -> (%x, %list) {}, () -> (%x, %list) {}) : f32[2], seq(f32[?])"),
+            "good");
   EXPECT_EQ(verdict_of("test.Log %x"), "good");
 }
 
@@ -50,7 +52,8 @@ TEST_F(VerifyTest, UnknownOperators) {
 TEST_F(VerifyTest, CountsAndAbsence) {
   EXPECT_THAT(verdict_of("%y = test.Neg %x, %x \"n1\" : f32[2]"),
               HasSubstr("test.Neg 'n1' (%y): it has 2 operands, its definition wants 1\n  in graph \"g\""));
-  EXPECT_THAT(verdict_of("%y = test.Clip %x, %x, %x, %x : f32[2]"), HasSubstr("4 operands, its definition wants 1 to 3"));
+  EXPECT_THAT(verdict_of("%y = test.Clip %x, %x, %x, %x : f32[2]"),
+              HasSubstr("4 operands, its definition wants 1 to 3"));
   EXPECT_THAT(verdict_of("%y = test.Sum : f32[2]"), HasSubstr("0 operands, its definition wants 1 or more"));
   EXPECT_THAT(verdict_of("%y = test.Add %x, _ : f32[2]"), HasSubstr("operand 1 ('b') is absent"));
   EXPECT_THAT(verdict_of("%y = test.Sum %x, _ : f32[2]"), HasSubstr("operand 1 ('terms') is absent"));
@@ -61,7 +64,8 @@ TEST_F(VerifyTest, CountsAndAbsence) {
 
 TEST_F(VerifyTest, Attributes) {
   EXPECT_THAT(verdict_of("%y = test.Repeat %x : f32[2]"), HasSubstr("attribute 'times' is missing"));
-  EXPECT_THAT(verdict_of("%y = test.Repeat %x {tines = 1} : f32[2]"), HasSubstr("no attribute 'tines'; did you mean 'times'?"));
+  EXPECT_THAT(verdict_of("%y = test.Repeat %x {tines = 1} : f32[2]"),
+              HasSubstr("no attribute 'tines'; did you mean 'times'?"));
   EXPECT_THAT(verdict_of("%y = test.Repeat %x {times = 1.0} : f32[2]"), HasSubstr("'times' is of kind"));
   EXPECT_THAT(verdict_of("%y = test.Repeat %x {times = 1, mode = \"fold\"} : f32[2]"),
               HasSubstr("'mode' is \"fold\", allowed are [wrap, mirror]"));
@@ -71,7 +75,8 @@ TEST_F(VerifyTest, Attributes) {
 TEST_F(VerifyTest, TypeVariables) {
   EXPECT_THAT(verdict_of("%y = test.Add %x, %i : f32[2]"),
               HasSubstr("'b' has type i64[2] and 'a' has type f32[2]; both must be the same T"));
-  EXPECT_THAT(verdict_of("%y = test.Neg %flag : bool[]"), HasSubstr("'x' has type bool[], allowed are float and integer"));
+  EXPECT_THAT(verdict_of("%y = test.Neg %flag : bool[]"),
+              HasSubstr("'x' has type bool[], allowed are float and integer"));
   EXPECT_THAT(verdict_of("%y = test.Neg %list : seq(f32[?])"), HasSubstr("'x' has type seq(f32[?])"));
   EXPECT_THAT(verdict_of("%y = test.Neg %x : i64[2]"), HasSubstr("'y' has type i64[2] and 'x' has type f32[2]"));
   EXPECT_THAT(verdict_of("%y = test.If %x (() -> %x {}, () -> %x {}) : f32[2]"),
@@ -100,7 +105,8 @@ TEST_F(VerifyTest, ProducersStandBeforeUsers) {
   Op& early = *graph->body().first();
   Op& late = *graph->body().last();
   late.move_before(early);
-  EXPECT_THAT(verdict(*graph), HasSubstr("test.Neg (%z): operand 0 is made by test.Neg 'early' (%y), which stands behind it"));
+  EXPECT_THAT(verdict(*graph),
+              HasSubstr("test.Neg (%z): operand 0 is made by test.Neg 'early' (%y), which stands behind it"));
   ASSERT_TRUE(graph->body().sort_topologically().ok());
   EXPECT_EQ(verdict(*graph), "good");
   early.set_operand(0, early.result());
@@ -143,7 +149,8 @@ TEST_F(VerifyTest, OutputNames) {
 }
 
 TEST_F(VerifyTest, OneOperatorWithWhatIsInside) {
-  const auto graph = parsed("graph(%c: bool[], %x: f32[2]) -> () { %r = test.If %c (() -> %x {}, () -> %t { %t = test.Neg %x }) }");
+  const auto graph =
+      parsed("graph(%c: bool[], %x: f32[2]) -> () { %r = test.If %c (() -> %x {}, () -> %t { %t = test.Neg %x }) }");
   const Op& choice = *graph->body().first();
   EXPECT_TRUE(verify(choice).ok());
   choice.region(1).first()->result()->set_type(Type(kI64, Shape()));

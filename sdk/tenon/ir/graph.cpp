@@ -148,15 +148,19 @@ Region::Region(Graph& graph, Op* parent) : graph_(&graph), parent_(parent) {
 }
 
 Region::~Region() {
-  // Cut all references first, so that operators can be freed in any order.
-  for (Op* op = first_; op; op = op->next_) {
-    op->regions_.clear();
-    for (size_t i = 0; i < op->operand_count_; ++i) op->operands_[i].unlink();
-  }
+  drop_uses();
   for (Op* op = first_; op;) {
     Op* next = op->next_;
     delete op;
     op = next;
+  }
+}
+
+// A graph that the verifier refused may use values anywhere, so all uses go before any value does.
+void Region::drop_uses() {
+  for (Op* op = first_; op; op = op->next_) {
+    for (size_t i = 0; i < op->operand_count_; ++i) op->operands_[i].unlink();
+    for (auto& region : op->regions_) region->drop_uses();
   }
 }
 

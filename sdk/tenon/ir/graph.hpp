@@ -231,6 +231,7 @@ class TENON_API Region {
   void link_before(Op& op, Op& before);
   void unlink(Op& op);
   void renumber() const;
+  void drop_uses();
 
   Graph* graph_;
   Op* parent_;
