@@ -71,7 +71,7 @@ class Scan {
   Comparison result(const Tensor& got, const Tensor& expected) const {
     Comparison out;
     out.max_abs = max_abs_;
-    out.relative_max = max_abs_ == 0 ? 0 : max_expected_ == 0 ? kInfinity : max_abs_ / max_expected_;
+    out.relative_max = incomparable_ ? kInfinity : max_abs_ == 0 ? 0 : max_expected_ == 0 ? kInfinity : max_abs_ / max_expected_;
     out.mismatches = mismatches_;
     out.equal = mismatches_ == 0;
     if (!out.equal) out.difference = describe(got, expected);
@@ -81,6 +81,7 @@ class Scan {
  private:
   // Compared by how many times the limit the difference is; the first of equals counts.
   void differs(int64_t index, double difference, double limit) {
+    incomparable_ = incomparable_ || !std::isfinite(difference);
     const double excess = limit > 0 ? difference / limit : kInfinity;
     const bool worse = mismatches_ == 0 || excess > excess_ || (excess == excess_ && difference > difference_);
     ++mismatches_;
@@ -92,6 +93,7 @@ class Scan {
 
   Tolerance tolerance_;
   double max_abs_ = 0, max_expected_ = 0;
+  bool incomparable_ = false;
   int64_t mismatches_ = 0;
   int64_t worst_ = 0;
   double excess_ = 0, difference_ = 0, limit_ = 0;
@@ -147,6 +149,7 @@ Comparison unlike(std::string difference) {
   Comparison out;
   out.equal = false;
   out.difference = std::move(difference);
+  out.relative_max = kInfinity;
   return out;
 }
 

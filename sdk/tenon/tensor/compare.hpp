@@ -22,7 +22,9 @@ struct Comparison {
   // 24 elements differ".
   std::string difference;
   double max_abs = 0;       // largest |got - expected| over finite elements
-  double relative_max = 0;  // max|got - expected| / max|expected|: the measure for whole networks
+  // max|got - expected| / max|expected|: the measure for whole networks. Infinite when types, shapes, texts or elements that
+  // are not finite disagree.
+  double relative_max = 0;
   int64_t mismatches = 0;
 };
 TENON_API Comparison compare(const Tensor& got, const Tensor& expected, const Tolerance& tolerance = {});

@@ -1,0 +1,300 @@
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <numeric>
+
+#include <tenon/onnx/test_data.hpp>
+#include <tenon/tensor/compare.hpp>
+
+#include "session.hpp"
+#include "values.hpp"
+
+namespace tenon::cli {
+namespace {
+
+struct RunCommand {
+  ModelOptions model;
+  std::string data, output_dir, shadow;
+  std::vector<std::string> inputs;
+  double rtol = -1, atol = -1;
+  int top = 0, repeats = 1;
+  uint64_t seed = 1;
+  bool stats = false;
+};
+
+double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::string fixed(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+// Inputs from --input, then from --data, then seeded.
+Result<std::vector<Datum>> gather_inputs(const RunCommand& command, const CompiledModel& model, const TestData& data) {
+  std::map<std::string, std::string> files;
+  for (const std::string& text : command.inputs) {
+    const auto equals = text.find('=');
+    if (equals == std::string::npos) return error(Code::invalid_argument, "--input '", text, "' should be NAME=FILE");
+    files[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  std::vector<Datum> inputs;
+  std::vector<size_t> missing;
+  for (size_t i = 0; i < model.inputs().size(); ++i) {
+    const ValueInfo& info = model.inputs()[i];
+    if (const auto file = files.find(info.name); file != files.end()) {
+      TENON_TRY(value, read_value(file->second, info.type), "input '", info.name, "'");
+      inputs.push_back(std::move(value));
+      files.erase(file);
+    } else if (const auto found = data.inputs.find(i); found != data.inputs.end()) {
+      inputs.push_back(found->second);
+    } else {
+      inputs.emplace_back();
+      if (!info.type.is_optional()) missing.push_back(i);
+    }
+  }
+  if (!files.empty()) {
+    std::vector<std::string> names;
+    for (const ValueInfo& info : model.inputs()) names.push_back(info.name);
+    return error(Code::not_found, "--input names '", files.begin()->first, "'; the model's inputs are ", names);
+  }
+  if (missing.empty()) return inputs;
+  if (!command.data.empty() || !command.inputs.empty()) {
+    return error(Code::not_found, "no value is given for input '", model.inputs()[missing[0]].name, "'");
+  }
+  return seeded_inputs(model, command.model, command.seed);
+}
+
+Json describe(const ValueInfo& info, const Datum& value) {
+  Json out = {{"name", info.name}, {"type", value.absent() ? "absent" : value.type().to_string()}};
+  if (!value.is_tensor() || !value.tensor().element().is_number() || value.tensor().size() == 0) return out;
+  const Tensor& tensor = value.tensor();
+  double least = INFINITY, most = -INFINITY, sum = 0;
+  int64_t not_finite = 0;
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    const double x = tensor.double_at(i);
+    if (!std::isfinite(x)) {
+      ++not_finite;
+      continue;
+    }
+    least = std::min(least, x);
+    most = std::max(most, x);
+    sum += x;
+  }
+  if (not_finite < tensor.size()) {
+    out["min"] = least;
+    out["max"] = most;
+    out["mean"] = sum / static_cast<double>(tensor.size() - not_finite);
+  }
+  out["not_finite"] = not_finite;
+  return out;
+}
+
+// The largest elements of each row of a [rows, classes] output.
+Json top_classes(const Tensor& scores, int count) {
+  const int64_t classes = scores.rank() == 0 ? 1 : scores.dims().back();
+  Json rows = Json::array();
+  for (int64_t row = 0; classes > 0 && row < scores.size() / classes; ++row) {
+    std::vector<int64_t> order(static_cast<size_t>(classes));
+    std::iota(order.begin(), order.end(), int64_t{0});
+    const auto better = [&](int64_t a, int64_t b) {
+      return scores.double_at(row * classes + a) > scores.double_at(row * classes + b);
+    };
+    const auto kept = std::min<int64_t>(count, classes);
+    std::partial_sort(order.begin(), order.begin() + kept, order.end(), better);
+    Json best = Json::array();
+    for (int64_t i = 0; i < kept; ++i) {
+      best.push_back({{"class", order[static_cast<size_t>(i)]},
+                      {"score", scores.double_at(row * classes + order[static_cast<size_t>(i)])}});
+    }
+    rows.push_back(std::move(best));
+  }
+  return rows;
+}
+
+Result<void> write_outputs(const std::string& folder, const CompiledModel& model, const std::vector<Datum>& outputs) {
+  std::error_code status;
+  std::filesystem::create_directories(folder, status);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].is_tensor()) {
+      return error(Code::unsupported, "output '", model.outputs()[i].name, "' is ", outputs[i].type(),
+                   "; only tensors are written");
+    }
+    TENON_OK(write_test_data(str(folder, "/output_", i, ".pb"), outputs[i].tensor(), model.outputs()[i].name));
+  }
+  return {};
+}
+
+struct Shadow {
+  std::unique_ptr<CompiledModel> model;
+  double share = 0;
+};
+
+// "TARGET:PERCENT%": that share of runs is repeated there and compared.
+Result<Shadow> open_shadow(const RunCommand& command, Session& session) {
+  if (command.shadow.empty()) return Shadow{};
+  const auto colon = command.shadow.rfind(':');
+  double percent = -1;
+  if (colon != std::string::npos && command.shadow.ends_with('%')) {
+    const char* end = command.shadow.data() + command.shadow.size() - 1;
+    const auto [stop, code] = std::from_chars(command.shadow.data() + colon + 1, end, percent);
+    if (code != std::errc() || stop != end) percent = -1;
+  }
+  if (!(percent > 0 && percent <= 100)) {
+    return error(Code::invalid_argument, "--shadow '", command.shadow, "' should be TARGET:PERCENT%, such as reference:1%");
+  }
+  ModelOptions options = command.model;
+  options.targets = {command.shadow.substr(0, colon)};
+  TENON_TRY(model, options.load(session), "compiling for the shadow target");
+  return Shadow{std::move(model), percent / 100};
+}
+
+Tolerance tolerance_of(const RunCommand& command) {
+  Tolerance tolerance;
+  if (command.rtol >= 0) tolerance.rtol = command.rtol;
+  if (command.atol >= 0) tolerance.atol = command.atol;
+  return tolerance;
+}
+
+// Whole networks are judged by max|a-b| / max|b| as well: single elements near zero say little there.
+bool acceptable(const Comparison& comparison, const RunCommand& command) {
+  return comparison.equal || (command.rtol < 0 && command.atol < 0 && comparison.relative_max <= 1e-3);
+}
+
+Result<bool> run(const RunCommand& command, Session& session) {
+  const auto begin = std::chrono::steady_clock::now();
+  TENON_TRY(model, command.model.load(session));
+  const double compile_ms = milliseconds_since(begin);
+  TENON_TRY(shadow, open_shadow(command, session));
+  TestData data;
+  if (!command.data.empty()) {
+    TENON_TRY(read, read_test_folder(command.data, *model));
+    data = std::move(read);
+  }
+  TENON_TRY(inputs, gather_inputs(command, *model, data));
+
+  ThreadPool pool(command.model.threads);
+  std::vector<OpProfile> profile;
+  std::vector<double> times;
+  std::vector<Datum> outputs;
+  bool good = true;
+  Json shadows = Json::array();
+  double due = 1;  // the first run is always shadowed
+  for (int i = 0; i < command.repeats; ++i) {
+    profile.clear();
+    const auto start = std::chrono::steady_clock::now();
+    TENON_TRY(made, model->run(inputs, {&pool, command.stats ? &profile : nullptr}));
+    times.push_back(milliseconds_since(start));
+    outputs = std::move(made);
+    if (shadow.model && due >= 1) {
+      due -= 1;
+      TENON_TRY(expected, shadow.model->run(inputs, {&pool, nullptr}), "the shadow run");
+      for (size_t k = 0; k < outputs.size(); ++k) {
+        const Comparison comparison = compare(outputs[k], expected[k], tolerance_of(command));
+        const bool ok = acceptable(comparison, command);
+        good = good && ok;
+        shadows.push_back({{"run", i}, {"output", model->outputs()[k].name}, {"equal", ok},
+                           {"relative_max", comparison.relative_max}, {"difference", comparison.difference}});
+        if (!ok) session.say(str("shadow: output '", model->outputs()[k].name, "': ", comparison.difference));
+      }
+    }
+    due += shadow.share;
+  }
+  std::sort(times.begin(), times.end());
+  const double median = times[times.size() / 2];
+
+  Json document = {{"model", command.model.model}, {"compile_ms", compile_ms}, {"runs", times.size()}, {"median_ms", median}};
+  session.say(model->placement().to_string());
+  session.say(str("compiled in ", fixed(compile_ms, 1), " ms; ", times.size() == 1 ? "one run" : str("median of ", times.size(), " runs"),
+                  " ", fixed(median, 3), " ms on ", pool.threads(), " threads"));
+  Json placement = Json::object();
+  for (const auto& entry : model->placement().entries) placement[entry.target] = placement.value(entry.target, 0) + 1;
+  document["operators_by_target"] = placement;
+
+  document["outputs"] = Json::array();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    Json entry = describe(model->outputs()[i], outputs[i]);
+    std::string line = str("output '", model->outputs()[i].name, "': ", entry["type"].get<std::string>());
+    if (entry.contains("min")) {
+      line += str("  min ", entry["min"].get<double>(), "  max ", entry["max"].get<double>(), "  mean ",
+                  entry["mean"].get<double>());
+    }
+    session.say(line);
+    if (const auto expected = data.outputs.find(i); expected != data.outputs.end()) {
+      const Comparison comparison = compare(outputs[i], expected->second, tolerance_of(command));
+      const bool ok = acceptable(comparison, command);
+      good = good && ok;
+      entry["equal"] = ok;
+      entry["relative_max"] = comparison.relative_max;
+      entry["difference"] = comparison.difference;
+      session.say(str("  against ", command.data, ": ", ok ? "equal" : "DIFFERENT", ", max|a-b| / max|b| = ",
+                      comparison.relative_max, ok ? "" : "; ", ok ? "" : comparison.difference));
+    }
+    document["outputs"].push_back(std::move(entry));
+  }
+  if (command.top > 0 && !outputs.empty() && outputs[0].is_tensor() && outputs[0].tensor().element().is_number()) {
+    const Json classes = top_classes(outputs[0].tensor(), command.top);
+    for (const Json& row : classes) {
+      session.say("top classes:");
+      for (const Json& best : row) {
+        session.say(str("  ", best["class"].get<int64_t>(), "  ", fixed(best["score"].get<double>(), 6)));
+      }
+    }
+    document["top"] = classes;
+  }
+  if (command.stats) {
+    std::map<std::string, std::pair<int, double>> by_op;
+    double total = 0;
+    for (const OpProfile& op : profile) {
+      by_op[op.op].first += 1;
+      by_op[op.op].second += op.microseconds;
+      total += op.microseconds;
+    }
+    std::vector<std::pair<std::string, std::pair<int, double>>> rows(by_op.begin(), by_op.end());
+    std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.second.second > b.second.second; });
+    session.say("time by operator (last run):");
+    document["stats"] = Json::array();
+    for (const auto& [op, cost] : rows) {
+      session.say(str("  ", fixed(cost.second / 1000, 3), " ms  ", fixed(100 * cost.second / std::max(total, 1e-9), 1), "%  ",
+                      op, " x", cost.first));
+      document["stats"].push_back({{"op", op}, {"count", cost.first}, {"milliseconds", cost.second / 1000}});
+    }
+    session.say(str("arena ", model->arena_bytes(), " bytes, lower bound ", model->arena_lower_bound_bytes()));
+    document["arena_bytes"] = model->arena_bytes();
+    document["arena_lower_bound_bytes"] = model->arena_lower_bound_bytes();
+  }
+  if (!command.shadow.empty()) document["shadow"] = shadows;
+  if (!command.output_dir.empty()) TENON_OK(write_outputs(command.output_dir, *model, outputs));
+  document["ok"] = good;
+  session.result(document);
+  return good;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Session& session, int& exit_code) {
+  auto* command = app.add_subcommand("run", "Compile a model, run it, compare its outputs when there is data");
+  auto options = std::make_shared<RunCommand>();
+  options->model.add_to(*command);
+  command->add_option("--data", options->data, "A folder with input_0.pb ... and output_0.pb ...")->type_name("DIR");
+  command->add_option("--input", options->inputs, "NAME=FILE: an input from a .pb or .npy file")->type_name("NAME=FILE");
+  command->add_option("--output-dir", options->output_dir, "Write the outputs here as output_N.pb")->type_name("DIR");
+  command->add_option("--rtol", options->rtol, "Relative tolerance of comparisons (default 1e-3)")->check(CLI::NonNegativeNumber);
+  command->add_option("--atol", options->atol, "Absolute tolerance of comparisons (default 1e-7)")->check(CLI::NonNegativeNumber);
+  command->add_option("--shadow", options->shadow, "TARGET:PERCENT%: repeat that share of runs there and compare");
+  command->add_option("--runs", options->repeats, "How often to run")->check(CLI::Range(1, 1000000));
+  command->add_option("--seed", options->seed, "Seed of the inputs that are made when none are given");
+  command->add_option("--top", options->top, "Print the largest N classes of the first output")->check(CLI::Range(0, 1000));
+  command->add_flag("--stats", options->stats, "Time by operator and memory");
+  Session::add_json(*command, session);
+  command->callback([&session, &exit_code, options] {
+    const auto done = run(*options, session);
+    exit_code = !done.ok() ? session.fail(done.error()) : *done ? kDone : kFailed;
+  });
+}
+
+}  // namespace tenon::cli

@@ -1,0 +1,73 @@
+// What all commands of the program share: global options, output as text or JSON, exit codes.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <tenon/compile/compile.hpp>
+#include <tenon/plugin/target_registry.hpp>
+#include <tenon/runtime/thread_pool.hpp>
+#include <tenon/support/result.hpp>
+
+namespace tenon::cli {
+
+using Json = nlohmann::json;
+
+// Exit codes that scripts rely on.
+inline constexpr int kDone = 0, kFailed = 1, kUsage = 2;
+
+class Session {
+ public:
+  bool json = false;
+
+  // Flags of the program itself, and --json of each command.
+  void add_global_options(CLI::App& app);
+  static void add_json(CLI::App& command, Session& session);
+
+  TargetRegistry& registry();
+  // A table row or sentence on standard output; nothing with --json.
+  void say(const std::string& line) const;
+  // The command's one JSON document, when --json was given.
+  void result(const Json& document) const;
+  // The error on standard error, or as the JSON document. Gives kFailed.
+  int fail(const Error& error) const;
+
+ private:
+  PluginSearch search_;
+  std::unique_ptr<TargetRegistry> registry_;
+};
+
+// Options of commands that compile a model.
+struct ModelOptions {
+  std::string model;
+  std::vector<std::string> targets{"auto"};
+  int threads = 0;
+  bool no_fallback = false;
+  double min_coverage = 0;
+  std::vector<std::string> dims;  // NAME=N for symbolic dims
+
+  void add_to(CLI::App& command);
+  CompileOptions compile_options() const;
+  // From an artefact, or compiled from a model.
+  Result<std::unique_ptr<CompiledModel>> load(Session& session) const;
+  // Values for the model's symbolic dims; 1 where none is given.
+  Result<std::vector<std::pair<std::string, int64_t>>> dim_values() const;
+};
+
+// Seeded inputs for a model: floats uniform in [-1, 1), integers 0 or 1, booleans either, texts empty; unknown dims 1.
+Result<std::vector<Datum>> seeded_inputs(const CompiledModel& model, const ModelOptions& options, uint64_t seed);
+
+// Each registers one command; `exit_code` receives what the program returns.
+void add_devices(CLI::App& app, Session& session, int& exit_code);
+void add_run(CLI::App& app, Session& session, int& exit_code);
+void add_bench(CLI::App& app, Session& session, int& exit_code);
+void add_opt(CLI::App& app, Session& session, int& exit_code);
+void add_compile(CLI::App& app, Session& session, int& exit_code);
+void add_target(CLI::App& app, Session& session, int& exit_code);
+void add_conformance(CLI::App& app, Session& session, int& exit_code);
+
+}  // namespace tenon::cli
