@@ -70,6 +70,7 @@ class CarrierOutput {
   }
   const Dims& dims() const { return result_->dims(); }
   int64_t size() const { return result_->size(); }
+  ElementType carrier() const { return written_.element(); }
   template <class T>
   T* data() {
     return written_.mutable_as<T>().data();

@@ -174,11 +174,11 @@ struct AxisView {
   // Where line `i` begins; its elements follow at multiples of `inner`.
   int64_t offset(int64_t i) const { return i / inner * extent * inner + i % inner; }
 
-  // body(offset) for every line, in parallel; `cost` is element-operations per element.
+  // body(line, offset) for every line, in parallel; `cost` is element-operations per element.
   template <class Body>
   void run(ParallelFor& parallel, Body&& body, int64_t cost = 1) const {
     parallel.run(lines(), grain_of(extent * cost), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) body(offset(i));
+      for (int64_t i = begin; i < end; ++i) body(i, offset(i));
     });
   }
 };

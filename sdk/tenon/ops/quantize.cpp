@@ -1,0 +1,132 @@
+#include <tenon/ops/quantize.hpp>
+
+#include <tenon/ir/op_def.hpp>
+
+namespace tenon {
+
+Result<ScaleLayout> scale_layout(const Op& op, const Dims& x, const Dims& scale) {
+  const auto rank = static_cast<int64_t>(x.size());
+  const int64_t block = op.attr<int64_t>("block_size", 0);
+  TENON_TRY(count, element_count(x));
+  TENON_TRY(scales, element_count(scale));
+  if (block == 0 && scales == 1 && scale.size() <= 1) return ScaleLayout{.outer = 1, .extent = 1, .inner = count};
+  TENON_TRY(axis, normalize_axis(op.attr<int64_t>("axis", 1), rank), op.describe());
+  const auto at = static_cast<size_t>(axis);
+  ScaleLayout layout{.outer = 1, .extent = x[at], .inner = 1};
+  for (size_t d = 0; d < at; ++d) layout.outer *= x[d];
+  for (size_t d = at + 1; d < x.size(); ++d) layout.inner *= x[d];
+  Dims wanted{x[at]};
+  if (block > 0) {
+    wanted = x;
+    wanted[at] = (x[at] + block - 1) / block;
+    layout.block = block;
+    layout.inner_step = 1;
+    layout.outer_step = wanted[at] * layout.inner;
+  }
+  layout.axis_step = block > 0 ? layout.inner : 1;
+  if (scale == wanted) return layout;
+  return error(Code::invalid_argument, op.describe(), ": the scale has shape ", Shape(scale), "; for x of shape ",
+               Shape(x), ", axis ", axis, " and block_size ", block, " it must be ", Shape(wanted),
+               block > 0 ? "" : ", or a scalar");
+}
+
+namespace {
+
+const TypeSet kQuantizable("float and i32 tensors", [](ElementType e) { return e.is_float() || e == kI32; });
+
+// Checks the scale and the zero point against x as far as shapes are known.
+Result<TensorType> checked_x(const InferContext& context) {
+  TENON_TRY(x, context.tensor(0));
+  TENON_TRY(scale, context.tensor(1));
+  const auto x_dims = x.shape.static_dims(), scale_dims = scale.shape.static_dims();
+  if (x_dims && scale_dims) TENON_OK(scale_layout(context.op(), *x_dims, *scale_dims));
+  if (context.has_operand(2) && context.type(2).is_tensor()) {
+    TENON_OK(merge(scale.shape, context.type(2).shape()), "scale and zero point of ", context.op().describe());
+  }
+  return x;
+}
+
+// The element type of the attribute, else `fallback`.
+ElementType type_attr(const InferContext& context, Name name, ElementType fallback) {
+  const Type type = context.attr<Type>(name);
+  return type.is_tensor() ? type.element() : fallback;
+}
+
+Result<std::vector<Type>> infer_quantize(const InferContext& context) {
+  TENON_TRY(x, checked_x(context));
+  const bool has_zero = context.has_operand(2) && context.type(2).is_tensor();
+  const ElementType asked = type_attr(context, "output_dtype", ElementType());
+  const ElementType zero = has_zero ? context.type(2).element() : ElementType();
+  if (asked.valid() && zero.valid() && asked != zero) {
+    return error(Code::invalid_argument, context.op().describe(), ": output_dtype is ", asked, ", the zero point is ",
+                 zero, "; they must agree");
+  }
+  const ElementType element = has_zero ? zero : asked.valid() ? asked : kU8;
+  return std::vector<Type>{Type(element, std::move(x.shape))};
+}
+
+Result<std::vector<Type>> infer_dequantize(const InferContext& context) {
+  TENON_TRY(x, checked_x(context));
+  TENON_TRY(scale, context.tensor(1));
+  return std::vector<Type>{Type(type_attr(context, "output_dtype", scale.element), std::move(x.shape))};
+}
+
+Result<std::vector<Type>> infer_dynamic(const InferContext& context) {
+  TENON_TRY(x, context.tensor(0));
+  return std::vector<Type>{Type(kU8, std::move(x.shape)), Type(kF32, Shape(Dims())), Type(kU8, Shape(Dims()))};
+}
+
+Result<void> verify_block_size(const Op& op) {
+  const int64_t block = op.attr<int64_t>("block_size", 0);
+  if (block >= 0) return {};
+  return error(Code::invalid_argument, op.describe(), ": block_size is ", block, ", it must not be negative");
+}
+
+constexpr Trait kQuantising = Trait::pure | Trait::layout_aware;
+
+const OpRegistration kRegistered({
+    OpDef(QuantizeLinear::kName)
+        .summary("saturate(round(x / y_scale) + y_zero_point)")
+        .operand("x", "T1")
+        .operand("y_scale", "T2")
+        .optional_operand("y_zero_point", "T3")
+        .result("y", "T3")
+        .types("T1", kQuantizable)
+        .types("T2", kQuantizable)
+        .types("T3", kNumberTypes)
+        .attribute("axis", int64_t{1})
+        .attribute("block_size", int64_t{0})
+        .optional_attribute("output_dtype", AttributeKind::type)
+        .optional_attribute("precision", AttributeKind::type)
+        .attribute("saturate", int64_t{1})
+        .traits(kQuantising)
+        .infer(infer_quantize)
+        .verify(verify_block_size),
+    OpDef(DequantizeLinear::kName)
+        .summary("(x - x_zero_point) * x_scale")
+        .operand("x", "T1")
+        .operand("x_scale", "T2")
+        .optional_operand("x_zero_point", "T1")
+        .result("y", "T3")
+        .types("T1", kNumberTypes)
+        .types("T2", kFloatTypes)
+        .types("T3", kFloatTypes)
+        .attribute("axis", int64_t{1})
+        .attribute("block_size", int64_t{0})
+        .optional_attribute("output_dtype", AttributeKind::type)
+        .traits(kQuantising)
+        .infer(infer_dequantize)
+        .verify(verify_block_size),
+    OpDef(DynamicQuantizeLinear::kName)
+        .summary("x quantised to u8 by its own range; also the scale and the zero point")
+        .operand("x", "T1")
+        .result("y", "u8")
+        .result("y_scale", "f32")
+        .result("y_zero_point", "u8")
+        .types("T1", kFloatTypes)
+        .traits(kQuantising | Trait::reduction)
+        .infer(infer_dynamic),
+});
+
+}  // namespace
+}  // namespace tenon

@@ -1,0 +1,57 @@
+// Linear quantisation: q = saturate(round(x / scale) + zero_point) and back, x = (q - zero_point) * scale.
+//
+// Scale and zero point (of one shape; the zero point may be absent, then it is 0) are
+//   per tensor   one number, when their rank is 0 or they have one element and x's axis is longer
+//   per axis     [D] for the extent D of x's dim `axis`
+//   per block    of x's shape but for dim `axis`, which has ceil(D / block_size), when `block_size` > 0
+// Halves round to the even number. Integers saturate at the ends of their range. To narrow floats the zero point is 0,
+// and `saturate` decides what becomes of numbers that are too large (see ConvertOptions). `output_dtype` and
+// `precision` are types as Cast.to is; absent: as below.
+#pragma once
+#include <tenon/ir/op_view.hpp>
+#include <tenon/support/export.hpp>
+#include <tenon/support/result.hpp>
+#include <tenon/tensor/tensor.hpp>
+
+namespace tenon {
+
+template <class Derived>
+struct QuantizeView : OpView<Derived> {
+  using OpView<Derived>::OpView;
+  Value* x() const { return this->operand(0); }
+  Value* scale() const { return this->operand(1); }
+  Value* zero_point() const { return this->operand(2); }
+  int64_t axis() const { return this->template attr<int64_t>("axis", 1); }
+  int64_t block_size() const { return this->template attr<int64_t>("block_size", 0); }
+};
+
+// The result has the zero point's element type, else `output_dtype`, else u8. The division is rounded to `precision`,
+// or to the scale's type.
+struct QuantizeLinear : QuantizeView<QuantizeLinear> {
+  static constexpr std::string_view kName = "QuantizeLinear";
+  using QuantizeView::QuantizeView;
+};
+// The result has the element type `output_dtype`, else the scale's.
+struct DequantizeLinear : QuantizeView<DequantizeLinear> {
+  static constexpr std::string_view kName = "DequantizeLinear";
+  using QuantizeView::QuantizeView;
+};
+// Quantises x to u8 by its own range, widened to hold 0: scale = (greatest - least) / 255 (1 for x = 0 everywhere,
+// which ONNX leaves undefined), zero_point = saturate(round(-least / scale)). Results: y, y_scale, y_zero_point. In
+// f32.
+struct DynamicQuantizeLinear : OpView<DynamicQuantizeLinear> {
+  static constexpr std::string_view kName = "DynamicQuantizeLinear";
+  using OpView::OpView;
+  Value* x() const { return operand(0); }
+};
+
+// Which scale belongs to an element: x is outer x extent x inner around `axis`, and the element (o, d, i) has scale
+// number o * outer_step + d / block * axis_step + i * inner_step.
+struct ScaleLayout {
+  int64_t outer = 1, extent = 1, inner = 1;
+  int64_t block = 1;
+  int64_t outer_step = 0, axis_step = 0, inner_step = 0;
+};
+TENON_API Result<ScaleLayout> scale_layout(const Op& op, const Dims& x, const Dims& scale);
+
+}  // namespace tenon

@@ -1,0 +1,145 @@
+#include <tenon/ops/reduce.hpp>
+
+#include <tenon/ir/op_def.hpp>
+
+namespace tenon {
+
+Result<std::vector<bool>> folded_axes(const Op& op, int64_t rank, const std::vector<int64_t>& axes) {
+  std::vector<bool> folded(static_cast<size_t>(rank), false);
+  if (axes.empty() && op.attr<int64_t>("noop_with_empty_axes", 0) == 0) folded.assign(folded.size(), true);
+  for (const int64_t axis : axes) {
+    TENON_TRY(at, normalize_axis(axis, rank), "the axes of ", op.describe());
+    folded[static_cast<size_t>(at)] = true;
+  }
+  return folded;
+}
+
+namespace {
+
+constexpr Trait kReduction = Trait::pure | Trait::reduction | Trait::layout_aware;
+
+const TypeSet kOrderedTypes("number and bool tensors", [](ElementType e) { return e.is_number() || e.is_bool(); });
+
+// ---- Shape rules ---------------------------------------------------------------------------------------------------
+
+Shape without(const Shape& shape, const std::vector<bool>& folded, bool keep) {
+  std::vector<Dim> dims;
+  for (size_t d = 0; d < folded.size(); ++d) {
+    if (!folded[d])
+      dims.push_back(shape[d]);
+    else if (keep)
+      dims.push_back(1);
+  }
+  return Shape(std::move(dims));
+}
+
+// The result's shape when nobody knows which axes are folded.
+Shape after_unknown_axes(const InferContext& context, const Shape& shape, bool keep) {
+  const auto unknown = [](int64_t rank) { return Shape(std::vector<Dim>(static_cast<size_t>(rank))); };
+  if (keep) return unknown(shape.rank());
+  const auto axes = context.type(1).is_tensor() ? context.type(1).shape().static_dims() : std::nullopt;
+  // An empty list may mean all axes; a repeated axis folds only once, but ONNX forbids it.
+  if (!axes || axes->size() != 1 || (*axes)[0] == 0 || (*axes)[0] > shape.rank()) return {};
+  return unknown(shape.rank() - (*axes)[0]);
+}
+
+Result<std::vector<Type>> infer_reduce(const InferContext& context) {
+  TENON_TRY(data, context.tensor(0));
+  const bool keep = context.attr<int64_t>("keepdims", 1) != 0;
+  if (!data.shape.ranked()) return std::vector<Type>{Type(data.element, Shape())};
+  std::vector<int64_t> axes;
+  if (context.has_operand(1)) {
+    const Tensor* known = context.constant(1);
+    if (!known) return std::vector<Type>{Type(data.element, after_unknown_axes(context, data.shape, keep))};
+    axes = known->to_ints();
+  }
+  TENON_TRY(folded, folded_axes(context.op(), data.shape.rank(), axes));
+  return std::vector<Type>{Type(data.element, without(data.shape, folded, keep))};
+}
+
+Result<std::vector<Type>> infer_arg(const InferContext& context) {
+  TENON_TRY(data, context.tensor(0));
+  if (!data.shape.ranked()) return std::vector<Type>{Type(kI64, Shape())};
+  TENON_TRY(axis, normalize_axis(context.attr<int64_t>("axis", 0), data.shape.rank()), context.op().describe());
+  std::vector<bool> folded(data.shape.dims().size(), false);
+  folded[static_cast<size_t>(axis)] = true;
+  const Dim& extent = data.shape[static_cast<size_t>(axis)];
+  if (extent.is_static() && extent.value() == 0) {
+    return error(Code::invalid_argument, context.op().describe(), ": axis ", axis, " of ", data.shape,
+                 " is empty, it has no extreme");
+  }
+  return std::vector<Type>{Type(kI64, without(data.shape, folded, context.attr<int64_t>("keepdims", 1) != 0))};
+}
+
+Result<std::vector<Type>> infer_scan(const InferContext& context) {
+  TENON_TRY(x, context.tensor(0));
+  const Tensor* axis = context.constant(1);
+  if (axis && axis->size() != 1) {
+    return error(Code::invalid_argument, context.op().describe(), ": the axis must be one number, it has shape ",
+                 Shape(axis->dims()));
+  }
+  if (axis && x.shape.ranked()) TENON_OK(normalize_axis(axis->int_at(0), x.shape.rank()), context.op().describe());
+  return std::vector<Type>{Type(x)};
+}
+
+// ---- Definitions ---------------------------------------------------------------------------------------------------
+
+OpDef reducer(Name name, std::string summary, const TypeSet& types = kNumberTypes) {
+  return OpDef(name)
+      .summary(std::move(summary))
+      .operand("data", "T")
+      .optional_operand("axes", "i64")
+      .result("reduced", "T")
+      .types("T", types)
+      .attribute("keepdims", int64_t{1})
+      .attribute("noop_with_empty_axes", int64_t{0})
+      .traits(kReduction)
+      .infer(infer_reduce);
+}
+
+OpDef arg(Name name, std::string summary) {
+  return OpDef(name)
+      .summary(std::move(summary))
+      .operand("data", "T")
+      .result("reduced", "i64")
+      .types("T", kNumberTypes)
+      .attribute("axis", int64_t{0})
+      .attribute("keepdims", int64_t{1})
+      .attribute("select_last_index", int64_t{0})
+      .traits(kReduction)
+      .infer(infer_arg);
+}
+
+OpDef scan(Name name, std::string summary) {
+  return OpDef(name)
+      .summary(std::move(summary))
+      .operand("x", "T")
+      .operand("axis", "T2")
+      .result("y", "T")
+      .types("T", kNumberTypes)
+      .types("T2", kIndexTypes)
+      .attribute("exclusive", int64_t{0})
+      .attribute("reverse", int64_t{0})
+      .traits(Trait::pure | Trait::layout_aware)
+      .infer(infer_scan);
+}
+
+const OpRegistration kRegistered({
+    reducer(ReduceSum::kName, "The sum over `axes`"),
+    reducer(ReduceMean::kName, "The mean over `axes`"),
+    reducer(ReduceMax::kName, "The greatest element over `axes`", kOrderedTypes),
+    reducer(ReduceMin::kName, "The least element over `axes`", kOrderedTypes),
+    reducer(ReduceProd::kName, "The product over `axes`"),
+    reducer(ReduceL1::kName, "The sum of |data| over `axes`"),
+    reducer(ReduceL2::kName, "The square root of the sum of data^2 over `axes`"),
+    reducer(ReduceLogSum::kName, "The logarithm of the sum over `axes`"),
+    reducer(ReduceLogSumExp::kName, "The logarithm of the sum of e^data over `axes`"),
+    reducer(ReduceSumSquare::kName, "The sum of data^2 over `axes`"),
+    arg(ArgMax::kName, "Where the greatest element stands along `axis`"),
+    arg(ArgMin::kName, "Where the least element stands along `axis`"),
+    scan(CumSum::kName, "The running sum along the axis"),
+    scan(CumProd::kName, "The running product along the axis"),
+});
+
+}  // namespace
+}  // namespace tenon

@@ -1,0 +1,72 @@
+#include <tenon/ops/training.hpp>
+
+#include <tenon/ir/op_def.hpp>
+
+namespace tenon {
+namespace {
+
+// R and T, then for each tensor itself, its gradient and `states` of state; the results leave out R, T and the
+// gradients.
+size_t tensors_of(const Op& op, size_t states) {
+  return op.operand_count() < 2 ? 0 : (op.operand_count() - 2) / (states + 2);
+}
+
+template <size_t States>
+Result<std::vector<Type>> infer_step(const InferContext& context) {
+  const size_t count = tensors_of(context.op(), States);
+  std::vector<Type> types;
+  for (size_t group = 0; group <= States; ++group) {
+    for (size_t i = 0; i < count; ++i) {
+      // Groups of operands: X, G, state ...; of results: X, state ...
+      const size_t of_operands = group == 0 ? 0 : group + 1;
+      TENON_TRY(x, merge(context.type(2 + i), context.type(2 + of_operands * count + i)), "tensor ", i + 1, " of ",
+                context.op().describe());
+      types.push_back(std::move(x));
+    }
+  }
+  return types;
+}
+
+template <size_t States>
+Result<void> verify_step(const Op& op) {
+  const size_t count = tensors_of(op, States);
+  if (count > 0 && op.operand_count() == 2 + count * (States + 2) && op.result_count() == count * (States + 1))
+    return {};
+  return error(Code::invalid_argument, op.describe(), " has ", op.operand_count(), " operands and ", op.result_count(),
+               " results; for n tensors it takes R, T and ", States + 2, " n operands and makes ", States + 1,
+               " n results");
+}
+
+template <size_t States>
+OpDef optimiser(Name name, std::string summary) {
+  return OpDef(name)
+      .summary(std::move(summary))
+      .operand("R", "T1")
+      .operand("T", "i64")
+      .variadic_operands("inputs", "T3", States + 2, /*homogeneous=*/false)
+      .variadic_results("outputs", "T3", States + 1, /*homogeneous=*/false)
+      .types("T1", kFloatTypes)
+      .types("T3", kFloatTypes)
+      .attribute("norm_coefficient", 0.0f)
+      .infer(infer_step<States>)
+      .verify(verify_step<States>);
+}
+
+const OpRegistration kRegistered({
+    optimiser<1>(Adagrad::kName, "One step of Adagrad for n tensors")
+        .attribute("decay_factor", 0.0f)
+        .attribute("epsilon", 1e-6f),
+    optimiser<2>(Adam::kName, "One step of Adam for n tensors")
+        .attribute("alpha", 0.9f)
+        .attribute("beta", 0.999f)
+        .attribute("epsilon", 1e-6f)
+        .attribute("norm_coefficient_post", 0.0f),
+    optimiser<1>(Momentum::kName, "One step of descent with momentum for n tensors")
+        .required_attribute("alpha", AttributeKind::real)
+        .required_attribute("beta", AttributeKind::real)
+        .required_attribute("mode", AttributeKind::text)
+        .one_of({"standard", "nesterov"}),
+});
+
+}  // namespace
+}  // namespace tenon

@@ -1,0 +1,247 @@
+#include <tenon/ops/reduce.hpp>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <type_traits>
+
+#include <tenon/reference/carrier.hpp>
+
+namespace tenon {
+namespace {
+
+// What sums and products of a carrier are kept in: floats in f64, integers unsigned, as these wrap around.
+template <class T>
+using Wide = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
+template <class T>
+Wide<T> widened(T x) {
+  return static_cast<Wide<T>>(x);
+}
+template <class T>
+Wide<T> magnitude(T x) {
+  if constexpr (std::is_floating_point_v<T>)
+    return std::abs(static_cast<double>(x));
+  else
+    return x < T{0} ? uint64_t{0} - static_cast<uint64_t>(x) : static_cast<uint64_t>(x);
+}
+
+Result<ReductionPlan> plan_of(EvalContext& context) {
+  const Tensor& data = context.tensor(0);
+  TENON_TRY(folded, folded_axes(context.op(), data.rank(),
+                                context.has_operand(1) ? context.tensor(1).to_ints() : std::vector<int64_t>()));
+  return ReductionPlan(data.dims(), folded);
+}
+
+// Calls body<T>(plan, in, out) in the carrier of operand 0.
+template <class Body>
+Result<void> reduce(EvalContext& context, Body body) {
+  TENON_TRY(plan, plan_of(context));
+  TENON_TRY(x, to_carrier(context.tensor(0)));
+  TENON_TRY(y, CarrierOutput::open(context, 0));
+  with_carrier(x.element(), [&]<class T>() { body.template operator()<T>(plan, x.as<T>().data(), y.data<T>()); });
+  return y.close();
+}
+
+// out = sum of f(x); f gives the wide type.
+template <class F>
+Result<void> reduce_sum_of(EvalContext& context, F f) {
+  return reduce(context, [&]<class T>(const ReductionPlan& plan, const T* in, T* out) {
+    plan.run(
+        context.parallel(), in, out, Wide<T>{0}, [f](Wide<T>& sum, T x) { sum += f(x); },
+        [](Wide<T> sum) { return static_cast<T>(sum); });
+  });
+}
+
+Result<void> reduce_sum(EvalContext& context) {
+  return reduce_sum_of(context, [](auto x) { return widened(x); });
+}
+Result<void> reduce_l1(EvalContext& context) {
+  return reduce_sum_of(context, [](auto x) { return magnitude(x); });
+}
+Result<void> reduce_sum_square(EvalContext& context) {
+  return reduce_sum_of(context, [](auto x) { return widened(x) * widened(x); });
+}
+
+Result<void> reduce_prod(EvalContext& context) {
+  return reduce(context, [&]<class T>(const ReductionPlan& plan, const T* in, T* out) {
+    plan.run(
+        context.parallel(), in, out, Wide<T>{1}, [](Wide<T>& product, T x) { product *= widened(x); },
+        [](Wide<T> product) { return static_cast<T>(product); });
+  });
+}
+
+template <class T>
+T quotient(Wide<T> sum, int64_t count) {
+  if constexpr (std::is_floating_point_v<T>)
+    return static_cast<T>(sum / static_cast<double>(count));
+  else if (count == 0)
+    return 0;
+  else if constexpr (std::is_signed_v<T>)
+    return static_cast<T>(static_cast<int64_t>(sum) / count);
+  else
+    return static_cast<T>(sum / static_cast<uint64_t>(count));
+}
+
+Result<void> reduce_mean(EvalContext& context) {
+  return reduce(context, [&]<class T>(const ReductionPlan& plan, const T* in, T* out) {
+    plan.run(
+        context.parallel(), in, out, Wide<T>{0}, [](Wide<T>& sum, T x) { sum += widened(x); },
+        [count = plan.folded()](Wide<T> sum) { return quotient<T>(sum, count); });
+  });
+}
+
+// What folding over nothing gives: `sign` times infinity, or the integer at that end. It is the element type's end, not
+// the carrier's: an i8 gives -128.
+template <class T>
+T end_of_range(ElementType element, bool upper) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return upper ? std::numeric_limits<T>::infinity() : -std::numeric_limits<T>::infinity();
+  } else {
+    if (element.is_bool()) return upper;
+    const int bits = element.bits();
+    if constexpr (std::is_unsigned_v<T>) return upper ? ~uint64_t{0} >> (64 - bits) : 0;
+    const auto greatest = static_cast<int64_t>(~uint64_t{0} >> (65 - bits));
+    return static_cast<T>(upper ? greatest : -greatest - 1);
+  }
+}
+
+template <class Better>
+Result<void> reduce_extreme(EvalContext& context, bool from_upper, Better better) {
+  return reduce(context, [&]<class T>(const ReductionPlan& plan, const T* in, T* out) {
+    plan.run(
+        context.parallel(), in, out, end_of_range<T>(context.tensor(0).element(), from_upper),
+        [better](T& best, T x) {
+          if (better(x, best) || x != x) best = x;
+        },
+        [](T best) { return best; });
+  });
+}
+Result<void> reduce_max(EvalContext& context) { return reduce_extreme(context, false, std::greater<>()); }
+Result<void> reduce_min(EvalContext& context) { return reduce_extreme(context, true, std::less<>()); }
+
+// ---- Through f64, whatever the element type ------------------------------------------------------------------------
+
+template <class State, class Add, class Finish>
+Result<void> reduce_in_double(EvalContext& context, const State& initial, Add add, Finish finish) {
+  TENON_TRY(plan, plan_of(context));
+  TENON_TRY(x, to_carrier(context.tensor(0)));
+  TENON_TRY(result, context.output(0));
+  TENON_TRY(y, Tensor::allocate(kF64, result->dims()));
+  with_carrier(x.element(), [&]<class T>() {
+    plan.run(
+        context.parallel(), x.as<T>().data(), y.mutable_as<double>().data(), initial,
+        [add](State& state, T value) { add(state, static_cast<double>(value)); }, finish);
+  });
+  return store_converted(*result, y);
+}
+
+Result<void> reduce_l2(EvalContext& context) {
+  return reduce_in_double(
+      context, 0.0, [](double& sum, double x) { sum += x * x; }, [](double sum) { return std::sqrt(sum); });
+}
+
+Result<void> reduce_log_sum(EvalContext& context) {
+  return reduce_in_double(
+      context, 0.0, [](double& sum, double x) { sum += x; }, [](double sum) { return std::log(sum); });
+}
+
+// sum of e^x = e^greatest * scaled
+struct ExpSum {
+  double greatest = -std::numeric_limits<double>::infinity();
+  double scaled = 0;
+};
+
+Result<void> reduce_log_sum_exp(EvalContext& context) {
+  return reduce_in_double(
+      context, ExpSum(),
+      [](ExpSum& sum, double x) {
+        if (x == sum.greatest) {
+          // Also where both are infinite and their difference would be NaN; e^-infinity adds nothing.
+          if (x != -std::numeric_limits<double>::infinity()) sum.scaled += 1;
+        } else if (x < sum.greatest) {
+          sum.scaled += std::exp(x - sum.greatest);
+        } else {
+          sum.scaled = sum.scaled * std::exp(sum.greatest - x) + 1;
+          sum.greatest = x;
+        }
+      },
+      [](const ExpSum& sum) { return sum.greatest + std::log(sum.scaled); });
+}
+
+// ---- Positions -----------------------------------------------------------------------------------------------------
+
+template <class Better>
+Result<void> arg_extreme(EvalContext& context, Better better) {
+  const Tensor& data = context.tensor(0);
+  TENON_TRY(axis, normalize_axis(context.attr<int64_t>("axis", 0), data.rank()));
+  const bool last = context.attr<int64_t>("select_last_index", 0) != 0;
+  TENON_TRY(x, to_carrier(data));
+  TENON_TRY(y, context.output(0));
+  const AxisView view(data.dims(), static_cast<size_t>(axis));
+  int64_t* out = y->mutable_as<int64_t>().data();
+  with_carrier(x.element(), [&]<class T>() {
+    const T* in = x.as<T>().data();
+    view.run(context.parallel(), [=](int64_t line, int64_t offset) {
+      int64_t best = 0;
+      for (int64_t i = 1; i < view.extent; ++i) {
+        const T value = in[offset + i * view.inner], leader = in[offset + best * view.inner];
+        const bool is_nan = value != value, leads_nan = leader != leader;
+        const bool ties = value == leader || (is_nan && leads_nan);
+        if (ties ? last : is_nan || (!leads_nan && better(value, leader))) best = i;
+      }
+      out[line] = best;
+    });
+  });
+  return {};
+}
+Result<void> arg_max(EvalContext& context) { return arg_extreme(context, std::greater<>()); }
+Result<void> arg_min(EvalContext& context) { return arg_extreme(context, std::less<>()); }
+
+// ---- Running sums and products -------------------------------------------------------------------------------------
+
+template <class Combine>
+Result<void> scan(EvalContext& context, int first, Combine combine) {
+  const Tensor& data = context.tensor(0);
+  TENON_TRY(axis, normalize_axis(context.tensor(1).int_at(0), data.rank()));
+  const bool exclusive = context.attr<int64_t>("exclusive", 0) != 0;
+  const bool reverse = context.attr<int64_t>("reverse", 0) != 0;
+  TENON_TRY(x, to_carrier(data));
+  TENON_TRY(y, CarrierOutput::open(context, 0));
+  const AxisView view(data.dims(), static_cast<size_t>(axis));
+  with_carrier(x.element(), [&]<class T>() {
+    const T* in = x.as<T>().data();
+    T* out = y.data<T>();
+    view.run(context.parallel(), [=](int64_t, int64_t offset) {
+      auto state = static_cast<Wide<T>>(first);
+      for (int64_t n = 0; n < view.extent; ++n) {
+        const int64_t at = offset + (reverse ? view.extent - 1 - n : n) * view.inner;
+        const Wide<T> next = combine(state, widened(in[at]));
+        out[at] = static_cast<T>(exclusive ? state : next);
+        state = next;
+      }
+    });
+  });
+  return y.close();
+}
+Result<void> cum_sum(EvalContext& context) { return scan(context, 0, std::plus<>()); }
+Result<void> cum_prod(EvalContext& context) { return scan(context, 1, std::multiplies<>()); }
+
+const EvaluatorRegistration kRegistered({
+    {ReduceSum::kName, reduce_sum},
+    {ReduceMean::kName, reduce_mean},
+    {ReduceMax::kName, reduce_max},
+    {ReduceMin::kName, reduce_min},
+    {ReduceProd::kName, reduce_prod},
+    {ReduceL1::kName, reduce_l1},
+    {ReduceL2::kName, reduce_l2},
+    {ReduceLogSum::kName, reduce_log_sum},
+    {ReduceLogSumExp::kName, reduce_log_sum_exp},
+    {ReduceSumSquare::kName, reduce_sum_square},
+    {ArgMax::kName, arg_max},
+    {ArgMin::kName, arg_min},
+    {CumSum::kName, cum_sum},
+    {CumProd::kName, cum_prod},
+});
+
+}  // namespace
+}  // namespace tenon
