@@ -1,7 +1,6 @@
 #include <tenon/ops/arithmetic.hpp>
 
 #include <array>
-#include <limits>
 
 #include <tenon/ir/op_def.hpp>
 #include <tenon/ops/elementwise_dims.hpp>
@@ -27,17 +26,6 @@ InferDimsFn dims_of(F f) {
 }
 
 using Row = std::vector<Dim>;  // one dim per operand
-
-// Rounded towards zero, which is floordiv where nothing is negative.
-Dim quotient(const Row& at) {
-  const Dim &a = at[0], &b = at[1];
-  if (a.is_static() && b.is_static()) {
-    if (b.value() == 0 || (b.value() == -1 && a.value() == std::numeric_limits<int64_t>::min())) return {};
-    return a.value() / b.value();
-  }
-  if (!b.is_static() || b.value() <= 0 || !never_negative(a)) return {};
-  return floordiv(a, b);
-}
 
 std::optional<std::vector<Dim>> remainder_dims(const InferContext& context) {
   const bool c_remainder = context.attr<int64_t>("fmod") != 0;
@@ -166,7 +154,7 @@ const OpRegistration kRegistered({
     })),
     binary(Div::kName, "A / B; integers: rounded towards zero, and 0 where B is 0", kNumberTypes)
         .gradient(div_gradient)
-        .infer_dims(dims_of(quotient)),
+        .infer_dims(dims_of([](const Row& at) { return truncating_div(at[0], at[1]); })),
     binary(Mod::kName, "A - n * B for the integer n that gives the result B's sign, or with `fmod` A's", kNumberTypes)
         .attribute("fmod", int64_t{0})
         .infer_dims(remainder_dims),

@@ -6,6 +6,7 @@
 
 #include <tenon/expr/bounds.hpp>
 #include <tenon/ir/op_def.hpp>
+#include <tenon/ops/infer_util.hpp>
 #include <tenon/tensor/shape.hpp>
 
 namespace tenon {
@@ -20,7 +21,7 @@ std::optional<std::vector<Dim>> zip_dims(const InferContext& context, F f) {
     // Floats round and divide otherwise.
     if (context.type(i).is_tensor() && context.type(i).element().is_float()) return std::nullopt;
     auto dims = context.dims_value(i);
-    if (!dims) return std::nullopt;
+    if (!dims || dims->size() > kMostTracedDims) return std::nullopt;
     if (dims->size() != 1) count = dims->size();
     operands.push_back(*std::move(dims));
   }

@@ -1,5 +1,7 @@
 #include <tenon/ops/quantize.hpp>
 
+#include <optional>
+
 #include <tenon/ir/op_def.hpp>
 
 namespace tenon {
@@ -40,8 +42,15 @@ Result<TensorType> checked_x(const InferContext& context) {
   TENON_TRY(scale, context.tensor(1));
   const auto x_dims = x.shape.static_dims(), scale_dims = scale.shape.static_dims();
   if (x_dims && scale_dims) TENON_OK(scale_layout(context.op(), *x_dims, *scale_dims));
-  if (context.has_operand(2) && context.type(2).is_tensor()) {
-    TENON_OK(merge(scale.shape, context.type(2).shape()), "scale and zero point of ", context.op().describe());
+  const auto zero_dims = context.type(2).is_tensor() ? context.type(2).shape().static_dims() : std::nullopt;
+  if (scale_dims && zero_dims && *scale_dims != *zero_dims) {
+    // One number may be written with rank 0 and with rank 1.
+    TENON_TRY(scales, element_count(*scale_dims));
+    TENON_TRY(zeros, element_count(*zero_dims));
+    if (scales != 1 || zeros != 1) {
+      return error(Code::invalid_argument, context.op().describe(), ": the scale has shape ", scale.shape,
+                   " and the zero point ", context.type(2).shape(), "; they must be alike");
+    }
   }
   return x;
 }

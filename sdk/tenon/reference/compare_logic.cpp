@@ -3,10 +3,10 @@
 #include <cmath>
 #include <complex>
 #include <functional>
-#include <limits>
 #include <string>
 
 #include <tenon/reference/carrier.hpp>
+#include <tenon/reference/elements.hpp>
 
 namespace tenon {
 namespace {
@@ -90,47 +90,15 @@ void choose(EvalContext& context, const BroadcastPlan<3>& plan, const T* x, cons
            });
 }
 
-struct Bytes16 {
-  uint64_t low, high;
-};
-
-// Bit by bit, for elements that do not fill bytes.
-void choose_bits(const BroadcastPlan<3>& plan, const Tensor& condition, const Tensor& x, const Tensor& y, Tensor& out) {
-  const int bits = out.element().bits();
-  const auto steps = plan.inner_strides();
-  plan.for_runs(0, plan.count(), [&](int64_t first, int64_t count, const auto& offsets) {
-    for (int64_t i = 0; i < count; ++i) {
-      const bool truth = condition.as<uint8_t>()[static_cast<size_t>(offsets[0] + i * steps[0])] != 0;
-      const size_t from = truth ? 1 : 2;
-      const Tensor& source = truth ? x : y;
-      store_bits(out.mutable_data(), bits, first + i, load_bits(source.data(), bits, offsets[from] + i * steps[from]));
-    }
-  });
-}
-
 Result<void> where(EvalContext& context) {
-  const Tensor &condition = context.tensor(0), &x = context.tensor(1), &y = context.tensor(2);
-  TENON_TRY(out, context.output(0));
-  const BroadcastPlan<3> plan(out->dims(), {condition.dims(), x.dims(), y.dims()});
-  const auto by_type = [&]<class T>() {
-    choose(context, plan, reinterpret_cast<const T*>(x.data()), reinterpret_cast<const T*>(y.data()),
-           reinterpret_cast<T*>(out->mutable_data()));
-  };
-  if (x.element().is_string())
-    by_type.template operator()<std::string>();
-  else if (x.element().bits() == 8)
-    by_type.template operator()<uint8_t>();
-  else if (x.element().bits() == 16)
-    by_type.template operator()<uint16_t>();
-  else if (x.element().bits() == 32)
-    by_type.template operator()<uint32_t>();
-  else if (x.element().bits() == 64)
-    by_type.template operator()<uint64_t>();
-  else if (x.element().bits() == 128)
-    by_type.template operator()<Bytes16>();
-  else
-    choose_bits(plan, condition, x, y, *out);
-  return {};
+  TENON_TRY(x, spread(context.tensor(1)));
+  TENON_TRY(y, spread(context.tensor(2)));
+  TENON_TRY(out, SpreadOutput::open(context, 0));
+  const BroadcastPlan<3> plan(out.dims(), {context.tensor(0).dims(), x.dims(), y.dims()});
+  dispatch_storage(x.element(), [&]<class T>() {
+    choose(context, plan, storage_of_elements<T>(x), storage_of_elements<T>(y), storage_of_elements<T>(out.tensor()));
+  });
+  return out.close();
 }
 
 const EvaluatorRegistration kRegistered({
