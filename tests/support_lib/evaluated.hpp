@@ -2,6 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,24 @@ inline Tensor iota(ElementType element, Dims dims) {
                  element.bits() == 64 ? value : value & ((uint64_t{1} << element.bits()) - 1));
   }
   return out;
+}
+
+// Every element of `y` against the text that `expected` gives for its index.
+inline void expect_elements(const Tensor& y, const Dims& dims,
+                            const std::function<std::string(const Dims&)>& expected) {
+  ASSERT_EQ(y.dims(), dims);
+  Dims index(dims.size());
+  for (int64_t i = 0; i < y.size(); ++i) {
+    int64_t rest = i;
+    for (size_t d = dims.size(); d-- > 0; rest /= dims[d]) index[d] = rest % dims[d];
+    ASSERT_EQ(element_text(y, i), expected(index)) << "element " << str(index) << " of " << y.to_string();
+  }
+}
+// The element of `x` at an index, as text.
+inline std::string at(const Tensor& x, const Dims& index) {
+  int64_t offset = 0;
+  for (size_t d = 0; d < index.size(); ++d) offset = offset * x.dim(d) + index[d];
+  return element_text(x, offset);
 }
 
 }  // namespace tenon::testing

@@ -13,10 +13,6 @@ Assumptions no_symbol_negative(const Expr& e) {
   return assumptions;
 }
 
-bool certainly_at_least(const Dim& dim, int64_t bound) {
-  return dim.known() && prove_le(Expr(bound), dim.expr(), no_symbol_negative(dim.expr()));
-}
-
 }  // namespace
 
 Shape unknown_shape(int64_t rank) { return Shape(std::vector<Dim>(static_cast<size_t>(rank))); }
@@ -42,6 +38,10 @@ bool certainly_differ(const Dim& a, const Dim& b) {
   if (!a.known() || !b.known()) return false;
   const Expr difference = a.expr() - b.expr();
   return difference.is_constant() && difference.constant() != 0;
+}
+
+bool certainly_at_least(const Dim& dim, int64_t bound) {
+  return dim.known() && prove_le(Expr(bound), dim.expr(), no_symbol_negative(dim.expr()));
 }
 
 std::optional<int64_t> static_length(const InferContext& context, size_t operand) {
@@ -99,27 +99,6 @@ std::optional<std::vector<int64_t>> known_ints(const InferContext& context, size
 
 InferDimsFn dims_of_operand(size_t i) {
   return [i](const InferContext& context) { return context.dims_value(i); };
-}
-
-InferDimsFn elementwise_dims(DimsArithmetic f) {
-  return [f](const InferContext& context) -> std::optional<std::vector<Dim>> {
-    const auto a = context.dims_value(0);
-    const auto b = a ? context.dims_value(1) : std::nullopt;
-    if (!b) return std::nullopt;
-    const size_t count = a->empty() || b->empty() ? 0 : std::max(a->size(), b->size());
-    if (count > kMostTracedDims || (a->size() > 1 && b->size() > 1 && a->size() != b->size())) return std::nullopt;
-    std::vector<Dim> out;
-    for (size_t k = 0; k < count; ++k) out.push_back(f((*a)[a->size() == 1 ? 0 : k], (*b)[b->size() == 1 ? 0 : k]));
-    return out;
-  };
-}
-
-Dim truncating_div(const Dim& a, const Dim& b) {
-  if (a.is_static() && b.is_static()) {
-    if (b.value() == 0 || b.value() == -1) return b.value() == 0 ? Dim() : Dim(-a.expr());
-    return Dim(a.value() / b.value());
-  }
-  return certainly_at_least(a, 0) && certainly_at_least(b, 1) ? extent(floordiv(a.expr(), b.expr())) : Dim();
 }
 
 }  // namespace tenon

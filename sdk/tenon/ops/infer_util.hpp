@@ -32,6 +32,8 @@ TENON_API std::optional<std::vector<int64_t>> numbers_of(std::span<const Dim> di
 TENON_API Dim extent(const Expr& e);
 // Both known and certainly different.
 TENON_API bool certainly_differ(const Dim& a, const Dim& b);
+// Known, and `bound` or more whatever the symbols are (which are not negative).
+TENON_API bool certainly_at_least(const Dim& dim, int64_t bound);
 // How many elements an operand of rank 1 has: how long a list of axes or extents is. nullopt when not known.
 TENON_API std::optional<int64_t> static_length(const InferContext& context, size_t operand);
 
@@ -58,11 +60,5 @@ inline constexpr size_t kMostTracedDims = 256;
 
 // The result has operand `i`'s elements in their order (Identity, Reshape, Squeeze, Unsqueeze ...).
 TENON_API InferDimsFn dims_of_operand(size_t i);
-// result[k] = f(a[k], b[k]) of operands 0 and 1, one of which may have a single element (Add, Mul ...). `f` gives an
-// unknown dim where it cannot tell.
-using DimsArithmetic = Dim (*)(const Dim&, const Dim&);
-TENON_API InferDimsFn elementwise_dims(DimsArithmetic f);
-// For Div of integers, which rounds towards zero: unknown unless the operands' signs make that a floor.
-TENON_API Dim truncating_div(const Dim& a, const Dim& b);
 
 }  // namespace tenon

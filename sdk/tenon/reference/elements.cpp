@@ -170,10 +170,25 @@ void copy_elements(ParallelFor& parallel, const Tensor& from, const ElementBlock
   });
 }
 
+void copy_transposed(ParallelFor& parallel, const Tensor& from, const Dims& dims, std::span<const int64_t> perm,
+                     Tensor& to) {
+  const Dims strides = row_major_strides(dims);
+  Dims to_dims, from_strides;
+  for (const int64_t axis : perm) {
+    to_dims.push_back(dims[static_cast<size_t>(axis)]);
+    from_strides.push_back(strides[static_cast<size_t>(axis)]);
+  }
+  copy_elements(parallel, from, {0, from_strides}, to, {0, row_major_strides(to_dims)}, to_dims);
+}
+
 void copy_run(const Tensor& from, int64_t from_offset, Tensor& to, int64_t to_offset, int64_t count) {
   dispatch_storage(from.element(), [&]<class T>() {
     std::copy_n(storage_of_elements<T>(from) + from_offset, count, storage_of_elements<T>(to) + to_offset);
   });
+}
+
+void fill_zero(Tensor& to) {
+  dispatch_storage(to.element(), [&]<class T>() { std::fill_n(storage_of_elements<T>(to), to.size(), T()); });
 }
 
 void fill_elements(ParallelFor& parallel, const Tensor& from, int64_t index, Tensor& to) {

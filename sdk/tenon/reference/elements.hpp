@@ -53,8 +53,15 @@ struct ElementBlock {
 void copy_elements(ParallelFor& parallel, const Tensor& from, const ElementBlock& from_block, Tensor& to,
                    const ElementBlock& to_block, const Dims& dims);
 
+// Axis d of `to` is axis perm[d] of `from`, which is seen under the shape `dims`.
+void copy_transposed(ParallelFor& parallel, const Tensor& from, const Dims& dims, std::span<const int64_t> perm,
+                     Tensor& to);
+
 // `count` elements in a row.
 void copy_run(const Tensor& from, int64_t from_offset, Tensor& to, int64_t to_offset, int64_t count);
+
+// Zeros, false, or empty strings.
+void fill_zero(Tensor& to);
 
 // All of `to` = element `index` of `from`.
 void fill_elements(ParallelFor& parallel, const Tensor& from, int64_t index, Tensor& to);
