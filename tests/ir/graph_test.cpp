@@ -146,8 +146,8 @@ TEST_F(GraphTest, ErasingWhileWalking) {
   seen.clear();
   for_each_op(graph.body(), [&](Op& each) {
     seen.push_back(each.name().str());
-    if (each.is("D")) each.erase();
     if (each.is("A")) graph.body().create("New", {}, {}, {}, each.next());
+    if (each.is("D")) each.erase();
   });
   EXPECT_THAT(seen, ElementsAre("A", "C", "D"));  // what was added is not visited
   EXPECT_THAT(order(), ElementsAre("A", "New", "C"));
