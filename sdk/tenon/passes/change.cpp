@@ -1,0 +1,79 @@
+#include <tenon/passes/change.hpp>
+
+#include <algorithm>
+
+namespace tenon {
+namespace {
+
+bool every_inner_op(const Op& op, bool (*test)(const Op&)) {
+  for (size_t i = 0; i < op.region_count(); ++i) {
+    const Region& region = op.region(i);
+    if (!std::all_of(region.begin(), region.end(), test)) return false;
+  }
+  return true;
+}
+
+// What `op` and the operators in its regions read. An operator with regions is rare, so that copies do not matter.
+std::vector<Op*> producers_read_by(const Op& op) {
+  std::vector<Op*> producers;
+  const auto add = [&](const Op& reader) {
+    for (size_t i = 0; i < reader.operand_count(); ++i) {
+      if (reader.operand(i) && reader.operand(i)->producer()) producers.push_back(reader.operand(i)->producer());
+    }
+  };
+  add(op);
+  for (size_t i = 0; i < op.region_count(); ++i) {
+    for_each_op(std::as_const(op.region(i)), [&](const Op& inner) { add(inner); });
+    add(op.region(i).return_op());
+  }
+  // Operators inside go together with `op`.
+  std::erase_if(producers,
+                [&](const Op* producer) { return producer->parent() != op.parent() && op.region_count() > 0; });
+  std::sort(producers.begin(), producers.end());
+  producers.erase(std::unique(producers.begin(), producers.end()), producers.end());
+  return producers;
+}
+
+}  // namespace
+
+bool has_no_effect(const Op& op) {
+  const OpDef* def = op.def();
+  return def && (def->has(Trait::pure) || def->has(Trait::random)) && every_inner_op(op, has_no_effect);
+}
+
+bool is_repeatable(const Op& op) {
+  const OpDef* def = op.def();
+  return def && def->has(Trait::pure) && !def->has(Trait::random) && every_inner_op(op, is_repeatable);
+}
+
+Result<void> replace_value(Value& old, Value& by) {
+  if (&old == &by) return {};
+  if (old.type() != by.type()) {
+    auto merged = merge(old.type(), by.type());
+    if (!merged.ok()) {
+      return error(Code::internal, "%", old.name(), " of type ", old.type(), " cannot become %", by.name(), " of type ",
+                   by.type(), ": ", merged.error().message());
+    }
+    if (by.producer()) by.set_type(*std::move(merged));
+  }
+  if (by.producer() && by.name().empty()) by.set_name(old.name());
+  old.replace_all_uses_with(&by);
+  return {};
+}
+
+void erase_dead(Op& op, const std::function<void(Op&)>& erasing) {
+  std::vector<Op*> candidates = {&op};
+  while (!candidates.empty()) {
+    Op* candidate = candidates.back();
+    candidates.pop_back();
+    if (candidate->has_uses() || !has_no_effect(*candidate)) continue;
+    const std::vector<Op*> producers = producers_read_by(*candidate);
+    // Twice in the list it would be erased twice.
+    std::erase(candidates, candidate);
+    if (erasing) erasing(*candidate);
+    candidate->erase();
+    candidates.insert(candidates.end(), producers.begin(), producers.end());
+  }
+}
+
+}  // namespace tenon
