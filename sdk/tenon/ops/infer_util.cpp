@@ -101,4 +101,12 @@ InferDimsFn dims_of_operand(size_t i) {
   return [i](const InferContext& context) { return context.dims_value(i); };
 }
 
+Dim truncating_div(const Dim& a, const Dim& b) {
+  if (a.is_static() && b.is_static()) {
+    if (b.value() == 0 || b.value() == -1) return b.value() == 0 ? Dim() : Dim(-a.expr());
+    return Dim(a.value() / b.value());
+  }
+  return certainly_at_least(a, 0) && certainly_at_least(b, 1) ? extent(floordiv(a.expr(), b.expr())) : Dim();
+}
+
 }  // namespace tenon
