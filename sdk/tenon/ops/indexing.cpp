@@ -1,0 +1,339 @@
+#include <tenon/ops/indexing.hpp>
+
+#include <algorithm>
+
+#include <tenon/ops/infer_util.hpp>
+
+namespace tenon {
+namespace {
+
+// ---- Gather --------------------------------------------------------------------------------------------------------
+
+void append(std::vector<Dim>& dims, const Shape& shape, int64_t begin, int64_t end) {
+  dims.insert(dims.end(), shape.dims().begin() + begin, shape.dims().begin() + end);
+}
+
+InferredTypes infer_gather(const InferContext& context) {
+  TENON_TRY(data, context.tensor(0));
+  TENON_TRY(indices, context.tensor(1));
+  if (!data.shape.ranked() || !indices.shape.ranked()) return one_type(data.element, Shape());
+  TENON_TRY(axis, axis_attribute(context, "axis", 0, data.shape.rank()));
+  std::vector<Dim> dims;
+  append(dims, data.shape, 0, static_cast<int64_t>(axis));
+  append(dims, indices.shape, 0, indices.shape.rank());
+  append(dims, data.shape, static_cast<int64_t>(axis) + 1, data.shape.rank());
+  return one_type(data.element, Shape(std::move(dims)));
+}
+
+std::optional<std::vector<Dim>> dims_of_gather(const InferContext& context) {
+  const Type& type = context.type(1);
+  if (!type.is_tensor() || !type.shape().ranked() || type.shape().rank() > 1) return std::nullopt;
+  const auto data = context.dims_value(0);
+  const auto indices = known_ints(context, 1);
+  if (!data || !indices || indices->size() > kMostTracedDims) return std::nullopt;
+  const auto count = static_cast<int64_t>(data->size());
+  std::vector<Dim> out;
+  for (const int64_t index : *indices) {
+    if (index < -count || index >= count) return std::nullopt;
+    out.push_back((*data)[static_cast<size_t>(index < 0 ? index + count : index)]);
+  }
+  return out;
+}
+
+Result<void> require_same_rank(const InferContext& context, size_t a, size_t b) {
+  const Type& type = context.type(a);
+  return type.is_tensor() && type.shape().ranked() ? require_rank(context, b, type.shape().rank()) : Result<void>();
+}
+
+InferredTypes infer_gather_elements(const InferContext& context) {
+  TENON_TRY(data, context.tensor(0));
+  TENON_TRY(indices, context.tensor(1));
+  TENON_OK(require_same_rank(context, 0, 1));
+  if (!data.shape.ranked()) return one_type(data.element, indices.shape);
+  TENON_TRY(axis, axis_attribute(context, "axis", 0, data.shape.rank()));
+  const Shape shape = indices.shape.ranked() ? indices.shape : unknown_shape(data.shape.rank());
+  for (size_t d = 0; d < shape.dims().size(); ++d) {
+    const bool beyond =
+        d != axis && shape[d].is_static() && data.shape[d].is_static() && shape[d].value() > data.shape[d].value();
+    if (!beyond) continue;
+    return error(Code::invalid_argument, context.op().describe(), " has indices for ", shape[d], " places along axis ",
+                 d, " of ", context.type(0));
+  }
+  return one_type(data.element, shape);
+}
+
+// How many axes of data an ND operator's indices address; nullopt when not known.
+Result<std::optional<int64_t>> addressed_axes(const InferContext& context, const Shape& data, const Shape& indices,
+                                              int64_t batch) {
+  if (!indices.ranked()) return std::optional<int64_t>();
+  TENON_OK(require_rank_at_least(context, 1, batch + 1));
+  const Dim& last = indices.dims().back();
+  if (!last.is_static()) return std::optional<int64_t>();
+  if (data.ranked() && batch + last.value() > data.rank()) {
+    return error(Code::invalid_argument, context.op().describe(), " has indices of ", last, " positions for ",
+                 context.type(0), batch ? str(" behind ", batch, " batch axes") : std::string());
+  }
+  return std::optional(last.value());
+}
+
+InferredTypes infer_gather_nd(const InferContext& context) {
+  TENON_TRY(data, context.tensor(0));
+  TENON_TRY(indices, context.tensor(1));
+  const auto batch = context.attr<int64_t>("batch_dims", 0);
+  if (batch < 0) return error(Code::invalid_argument, "attribute 'batch_dims' of GatherND is ", batch);
+  TENON_OK(require_rank_at_least(context, 0, batch + 1));
+  TENON_TRY(addressed, addressed_axes(context, data.shape, indices.shape, batch));
+  if (!addressed || !data.shape.ranked()) return one_type(data.element, Shape());
+  for (int64_t d = 0; d < batch; ++d) {
+    if (!certainly_differ(data.shape[d], indices.shape[d])) continue;
+    return error(Code::invalid_argument, "batch axis ", d, " of GatherND is ", data.shape[d], " for data and ",
+                 indices.shape[d], " for indices");
+  }
+  std::vector<Dim> dims;
+  append(dims, indices.shape, 0, indices.shape.rank() - 1);
+  append(dims, data.shape, batch + *addressed, data.shape.rank());
+  return one_type(data.element, Shape(std::move(dims)));
+}
+
+// ---- Scatter -------------------------------------------------------------------------------------------------------
+
+Result<void> require_reducible(const InferContext& context, ElementType element) {
+  const auto reduction = context.attr<std::string>("reduction", "none");
+  if (reduction == "none" || !element.valid() || element.is_number() || element.is_bool()) return {};
+  return error(Code::invalid_argument, context.op().describe(), ": there is no '", reduction, "' of ", element);
+}
+
+InferredTypes infer_scatter_elements(const InferContext& context) {
+  TENON_TRY(data, context.tensor(0));
+  TENON_TRY(indices, context.tensor(1));
+  TENON_TRY(updates, context.tensor(2));
+  TENON_OK(require_reducible(context, data.element));
+  TENON_OK(require_same_rank(context, 0, 1));
+  TENON_OK(merge(indices.shape, updates.shape), "indices and updates of ", context.op().describe());
+  if (data.shape.ranked()) TENON_OK(axis_attribute(context, "axis", 0, data.shape.rank()));
+  return std::vector<Type>{context.type(0)};
+}
+
+InferredTypes infer_scatter_nd(const InferContext& context) {
+  TENON_TRY(data, context.tensor(0));
+  TENON_TRY(indices, context.tensor(1));
+  TENON_TRY(updates, context.tensor(2));
+  TENON_OK(require_reducible(context, data.element));
+  TENON_TRY(addressed, addressed_axes(context, data.shape, indices.shape, 0));
+  if (addressed && data.shape.ranked()) {
+    std::vector<Dim> dims;
+    append(dims, indices.shape, 0, indices.shape.rank() - 1);
+    append(dims, data.shape, *addressed, data.shape.rank());
+    TENON_OK(merge(Shape(std::move(dims)), updates.shape), "updates of ", context.op().describe(),
+             " against what its data and indices ask for");
+  }
+  return std::vector<Type>{context.type(0)};
+}
+
+InferredTypes infer_tensor_scatter(const InferContext& context) {
+  TENON_TRY(cache, context.tensor(0));
+  TENON_TRY(update, context.tensor(1));
+  TENON_OK(require_same_rank(context, 0, 1));
+  if (!cache.shape.ranked()) return std::vector<Type>{context.type(0)};
+  TENON_TRY(axis, axis_attribute(context, "axis", -2, cache.shape.rank()));
+  if (axis == 0) return error(Code::invalid_argument, "attribute 'axis' of TensorScatter is the batch axis 0");
+  for (size_t d = 0; update.shape.ranked() && d < cache.shape.dims().size(); ++d) {
+    if (d == axis || !certainly_differ(cache.shape[d], update.shape[d])) continue;
+    return error(Code::invalid_argument, "axis ", d, " of TensorScatter is ", cache.shape[d], " for the cache and ",
+                 update.shape[d], " for the update");
+  }
+  return std::vector<Type>{context.type(0)};
+}
+
+// ---- Compress, OneHot ----------------------------------------------------------------------------------------------
+
+InferredTypes infer_compress(const InferContext& context) {
+  TENON_TRY(input, context.tensor(0));
+  TENON_OK(require_rank(context, 1, 1));
+  Dim kept;
+  if (const Tensor* condition = context.constant(1)) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < condition->size(); ++i) count += condition->int_at(i);
+    kept = count;
+  }
+  if (!context.op().attributes().has("axis")) return one_type(input.element, {kept});
+  if (!input.shape.ranked()) return one_type(input.element, Shape());
+  TENON_TRY(axis, axis_attribute(context, "axis", 0, input.shape.rank()));
+  input.shape[axis] = kept;
+  return one_type(input.element, std::move(input.shape));
+}
+
+// The one number of operand `i`, if it is known; an error when it is not one number.
+Result<Dim> single_number(const InferContext& context, size_t i) {
+  if (const Tensor* tensor = context.constant(i)) {
+    if (tensor->size() == 1)
+      return Dim(tensor->element().is_float() ? static_cast<int64_t>(tensor->double_at(0)) : tensor->int_at(0));
+    return error(Code::invalid_argument, "operand ", i, " of ", context.op().describe(), " must be one number, it is ",
+                 *tensor);
+  }
+  const auto dims = context.dims_value(i);
+  return dims && dims->size() == 1 ? (*dims)[0] : Dim();
+}
+
+InferredTypes infer_one_hot(const InferContext& context) {
+  TENON_TRY(indices, context.tensor(0));
+  TENON_TRY(values, context.tensor(2));
+  TENON_TRY(depth, single_number(context, 1));
+  TENON_OK(require_rank(context, 2, 1));
+  if (values.shape.ranked() && certainly_differ(values.shape[0], 2)) {
+    return error(Code::invalid_argument, "operand 'values' of OneHot must hold two elements, off and on; it is ",
+                 context.type(2));
+  }
+  if (depth.is_static() && depth.value() < 1)
+    return error(Code::invalid_argument, "operand 'depth' of OneHot is ", depth);
+  if (!indices.shape.ranked()) return one_type(values.element, Shape());
+  TENON_TRY(axis, axis_attribute(context, "axis", -1, indices.shape.rank() + 1));
+  std::vector<Dim> dims = indices.shape.dims();
+  dims.insert(dims.begin() + static_cast<int64_t>(axis), depth);
+  return one_type(values.element, Shape(std::move(dims)));
+}
+
+// ---- NonZero, Unique, TopK -----------------------------------------------------------------------------------------
+
+InferredTypes infer_non_zero(const InferContext& context) {
+  TENON_TRY(x, context.tensor(0));
+  return one_type(kI64, {x.shape.ranked() ? Dim(x.shape.rank()) : Dim(), Dim()});
+}
+
+InferredTypes infer_unique(const InferContext& context) {
+  TENON_TRY(x, context.tensor(0));
+  Shape shape{Dim()};
+  if (context.op().attributes().has("axis")) {
+    shape = x.shape;
+    if (shape.ranked()) {
+      TENON_TRY(axis, axis_attribute(context, "axis", 0, shape.rank()));
+      shape[axis] = Dim();
+    }
+  }
+  const Type list(kI64, Shape{Dim()});
+  return std::vector<Type>{Type(x.element, std::move(shape)), list, list, list};
+}
+
+InferredTypes infer_top_k(const InferContext& context) {
+  TENON_TRY(x, context.tensor(0));
+  TENON_TRY(k, single_number(context, 1));
+  if (x.shape.ranked()) {
+    TENON_TRY(axis, axis_attribute(context, "axis", -1, x.shape.rank()));
+    if (k.is_static() && (k.value() < 0 || (x.shape[axis].is_static() && k.value() > x.shape[axis].value()))) {
+      return error(Code::invalid_argument, "TopK asks for ", k, " of ", x.shape[axis], " elements along axis ", axis,
+                   " of ", context.type(0));
+    }
+    x.shape[axis] = k;
+  }
+  return std::vector<Type>{Type(x), Type(kI64, x.shape)};
+}
+
+// ---- Definitions ---------------------------------------------------------------------------------------------------
+
+constexpr Trait kMoves = Trait::pure | Trait::movement | Trait::layout_aware;
+constexpr Trait kFinds = Trait::pure | Trait::layout_aware | Trait::data_dependent;
+const TypeSet kOrderedTypes("number, bool and string tensors", [](ElementType e) { return !e.is_complex(); });
+
+// data and indices first, result last, as gathering and scattering have it.
+OpDef indexed(std::string_view name, std::string_view summary) {
+  return OpDef(name)
+      .summary(std::string(summary))
+      .operand("data", "T")
+      .operand("indices", "Tind")
+      .result("output", "T")
+      .types("T", kAnyTensor)
+      .types("Tind", kIndexTypes)
+      .traits(kMoves);
+}
+OpDef scattering(std::string_view name, std::string_view summary) {
+  return indexed(name, summary)
+      .operand("updates", "T")
+      .attribute("reduction", "none")
+      .one_of({"none", "add", "mul", "max", "min"})
+      .traits(Trait::pure | Trait::layout_aware);
+}
+
+const OpRegistration kRegistered({
+    indexed(Gather::kName, "The slices of `data` along `axis` that `indices` names")
+        .attribute("axis", int64_t{0})
+        .infer(infer_gather)
+        .infer_dims(dims_of_gather),
+    indexed(GatherElements::kName, "y[i] = data[i with i[axis] replaced by indices[i]]")
+        .attribute("axis", int64_t{0})
+        .infer(infer_gather_elements),
+    indexed(GatherND::kName, "The slices of `data` at the positions that the last axis of `indices` holds")
+        .attribute("batch_dims", int64_t{0})
+        .infer(infer_gather_nd),
+    scattering(ScatterElements::kName, "data with y[i with i[axis] replaced by indices[i]] = updates[i]")
+        .attribute("axis", int64_t{0})
+        .infer(infer_scatter_elements),
+    scattering(ScatterND::kName, "data with `updates` put at the positions that the last axis of `indices` holds")
+        .infer(infer_scatter_nd),
+    OpDef(TensorScatter::kName)
+        .summary("`past_cache` with `update` written from write_indices[batch] on along `axis`")
+        .operand("past_cache", "T")
+        .operand("update", "T")
+        .optional_operand("write_indices", "i64")
+        .result("present_cache", "T")
+        .types("T", kAnyTensor)
+        .attribute("axis", int64_t{-2})
+        .attribute("mode", "linear")
+        .one_of({"linear", "circular"})
+        .traits(kMoves)
+        .infer(infer_tensor_scatter),
+    OpDef(Compress::kName)
+        .summary("The slices of `input` along `axis`, or its elements, where `condition` holds")
+        .operand("input", "T")
+        .operand("condition", "bool")
+        .result("output", "T")
+        .types("T", kAnyTensor)
+        .optional_attribute("axis", AttributeKind::integer)
+        .traits(kFinds | Trait::movement)
+        .infer(infer_compress),
+    OpDef(OneHot::kName)
+        .summary("values[1] where the position along the inserted axis is the index, else values[0]")
+        .operand("indices", "T1")
+        .operand("depth", "T2")
+        .operand("values", "T3")
+        .result("output", "T3")
+        .types("T1", kNumberTypes)
+        .types("T2", kNumberTypes)
+        .types("T3", kAnyTensor)
+        .attribute("axis", int64_t{-1})
+        .infer(infer_one_hot),
+    OpDef(NonZero::kName)
+        .summary("The indices of the elements that are not zero, one column each")
+        .operand("X", "T")
+        .result("Y", "i64")
+        .types("T", kAnyTensor)
+        .traits(kFinds)
+        .infer(infer_non_zero),
+    OpDef(Unique::kName)
+        .summary(
+            "The different elements, or slices along `axis`; where each is first, which each is, how often each occurs")
+        .operand("X", "T")
+        .result("Y", "T")
+        .result("indices", "i64", Arity::optional)
+        .result("inverse_indices", "i64", Arity::optional)
+        .result("counts", "i64", Arity::optional)
+        .types("T", kOrderedTypes)
+        .optional_attribute("axis", AttributeKind::integer)
+        .attribute("sorted", int64_t{1})
+        .traits(kFinds)
+        .infer(infer_unique),
+    OpDef(TopK::kName)
+        .summary("The K largest or smallest elements along `axis`, and their indices")
+        .operand("X", "T")
+        .operand("K", "i64")
+        .result("Values", "T")
+        .result("Indices", "i64")
+        .types("T", kNumberTypes)
+        .attribute("axis", int64_t{-1})
+        .attribute("largest", int64_t{1})
+        .attribute("sorted", int64_t{1})
+        .traits(Trait::pure | Trait::layout_aware | Trait::reduction)
+        .infer(infer_top_k),
+});
+
+}  // namespace
+}  // namespace tenon
