@@ -1,0 +1,181 @@
+#include <tenon/compile/compile.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <tenon/ir/text.hpp>
+#include <tenon/tensor/compare.hpp>
+
+namespace tenon {
+namespace {
+
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+constexpr std::string_view kText = R"(graph @net(%x: f32[N,4]) -> (%y, sum: %s) {
+  %w = Constant {value = dense<f32[4,2]: 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0>}
+  %b = Constant {value = splat<f32[100]: 0.5>}
+  %m = MatMul %x, %w
+  %y = Relu %m
+  %s = Add %y, %y
+})";
+
+std::unique_ptr<Graph> net() {
+  auto graph = parse_graph(kText);
+  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().to_string());
+  return *std::move(graph);
+}
+
+Datum input(int64_t rows) {
+  std::vector<float> values(static_cast<size_t>(rows * 4));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) - 3;
+  return Tensor::of<float>({rows, 4}, values);
+}
+
+class Folder {
+ public:
+  Folder() : path_(fs::temp_directory_path() / str("tenon_compile_test_", getpid())) { fs::create_directories(path_); }
+  ~Folder() { fs::remove_all(path_); }
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  fs::path path_;
+};
+
+std::string failure(const Result<std::unique_ptr<CompiledModel>>& made) {
+  return made.ok() ? "no error" : made.error().to_string();
+}
+
+TEST(Compile, RunsOnTheReference) {
+  TargetRegistry registry;
+  const auto model = compile(net(), registry, {.targets = {"reference"}});
+  ASSERT_TRUE(model.ok()) << model.error().to_string();
+  EXPECT_EQ((*model)->inputs()[0].name, "x");
+  EXPECT_EQ((*model)->outputs()[1].name, "sum");
+  const std::vector<Datum> inputs{input(2)};
+  const auto outputs = (*model)->run(inputs);
+  ASSERT_TRUE(outputs.ok()) << outputs.error().to_string();
+  EXPECT_TRUE(compare((*outputs)[0], Datum(Tensor::of<float>({2, 2}, {0, 0, 4, 6}))).equal);
+  EXPECT_TRUE(compare((*outputs)[1], Datum(Tensor::of<float>({2, 2}, {0, 0, 8, 12}))).equal);
+}
+
+TEST(Compile, OptimisedAndPlainAgree) {
+  TargetRegistry registry;
+  const auto fast = compile(net(), registry, {.targets = {"reference"}});
+  const auto plain = compile(net(), registry, {.targets = {"reference"}, .optimize = false});
+  ASSERT_TRUE(fast.ok() && plain.ok());
+  const std::vector<Datum> inputs{input(5)};
+  const auto a = (*fast)->run(inputs), b = (*plain)->run(inputs);
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_TRUE((*a)[1].tensor().identical((*b)[1].tensor()));
+}
+
+TEST(Compile, ARefusingTargetFallsBackAndTheReportSaysWhy) {
+  TargetRegistry registry;
+  const auto model = compile(net(), registry, {.targets = {"template"}});
+  ASSERT_TRUE(model.ok()) << model.error().to_string();
+  EXPECT_EQ((*model)->placement().coverage("reference"), 1);
+  const auto& entry = (*model)->placement().entries.at(0);
+  ASSERT_EQ(entry.refusals.size(), 1u);
+  EXPECT_EQ(entry.refusals[0].first, "template");
+  EXPECT_FALSE(entry.refusals[0].second.empty());
+  EXPECT_THAT((*model)->placement().to_string(), HasSubstr("refused by template"));
+}
+
+TEST(Compile, NoFallbackAndMinCoverageAreErrorsWithReasons) {
+  TargetRegistry registry;
+  EXPECT_THAT(failure(compile(net(), registry, {.targets = {"template"}, .no_fallback = true})),
+              HasSubstr("no target takes MatMul"));
+  EXPECT_THAT(failure(compile(net(), registry, {.targets = {"template"}, .min_coverage = 0.5})),
+              HasSubstr("target 'template' runs 0% of the operators"));
+  EXPECT_TRUE(compile(net(), registry, {.targets = {"reference"}, .no_fallback = true, .min_coverage = 1}).ok());
+}
+
+TEST(Compile, AnUnknownTargetHasAHint) {
+  TargetRegistry registry;
+  EXPECT_THAT(failure(compile(net(), registry, {.targets = {"referense"}})), HasSubstr("reference"));
+  EXPECT_THAT(failure(compile(net(), registry, {.targets = {}})), HasSubstr("no target"));
+}
+
+TEST(Compile, ManyThreadsRunOneModel) {
+  TargetRegistry registry;
+  const auto model = compile(net(), registry, {.targets = {"reference"}});
+  ASSERT_TRUE(model.ok());
+  std::vector<std::future<Result<std::vector<Datum>>>> futures;
+  for (int64_t rows = 1; rows < 9; ++rows) futures.push_back((*model)->run_async({input(rows)}));
+  for (int64_t rows = 1; rows < 9; ++rows) {
+    const auto outputs = futures[static_cast<size_t>(rows - 1)].get();
+    ASSERT_TRUE(outputs.ok()) << outputs.error().to_string();
+    EXPECT_EQ((*outputs)[0].tensor().dims(), (Dims{rows, 2}));
+  }
+}
+
+TEST(Artefact, RoundTripGivesTheSameBytes) {
+  const Folder folder;
+  TargetRegistry registry;
+  const auto model = compile(net(), registry, {.targets = {"template", "reference"}});
+  ASSERT_TRUE(model.ok());
+  const std::string path = folder.file("net.tenon");
+  const auto saved = (*model)->save(path);
+  ASSERT_TRUE(saved.ok()) << saved.error().to_string();
+  EXPECT_TRUE(CompiledModel::is_artefact(path));
+  const auto loaded = CompiledModel::load(path, registry);
+  ASSERT_TRUE(loaded.ok()) << loaded.error().to_string();
+  EXPECT_EQ((*loaded)->inputs(), (*model)->inputs());
+  EXPECT_EQ((*loaded)->outputs(), (*model)->outputs());
+  EXPECT_EQ((*loaded)->placement().entries.size(), (*model)->placement().entries.size());
+  const std::vector<Datum> inputs{input(3)};
+  const auto a = (*model)->run(inputs), b = (*loaded)->run(inputs);
+  ASSERT_TRUE(a.ok() && b.ok());
+  for (size_t i = 0; i < a->size(); ++i) EXPECT_TRUE((*a)[i].tensor().identical((*b)[i].tensor()));
+}
+
+TEST(Artefact, EveryDamagedByteAndEveryLengthIsRefused) {
+  const Folder folder;
+  TargetRegistry registry;
+  const auto model = compile(net(), registry, {.targets = {"reference"}});
+  ASSERT_TRUE(model.ok());
+  const std::string path = folder.file("net.tenon"), damaged = folder.file("damaged.tenon");
+  ASSERT_TRUE((*model)->save(path).ok());
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const auto refused = [&](const std::string& content) {
+    std::ofstream(damaged, std::ios::binary | std::ios::trunc) << content;
+    return !CompiledModel::load(damaged, registry).ok();
+  };
+  EXPECT_FALSE(refused(bytes));
+  for (size_t i = 0; i < bytes.size(); i += 7) {
+    std::string changed = bytes;
+    changed[i] = static_cast<char>(changed[i] ^ 0x20);
+    EXPECT_TRUE(refused(changed)) << "byte " << i;
+    EXPECT_TRUE(refused(bytes.substr(0, i))) << "length " << i;
+  }
+}
+
+TEST(Artefact, ErrorsNameTheFile) {
+  TargetRegistry registry;
+  EXPECT_THAT(failure(CompiledModel::load("/nowhere/net.tenon", registry)), HasSubstr("/nowhere/net.tenon"));
+  EXPECT_THAT(failure(CompiledModel::load("/tmp", registry)), HasSubstr("not a regular file"));
+  const auto model = compile(net(), registry, {.targets = {"reference"}});
+  ASSERT_TRUE(model.ok());
+  const auto saved = (*model)->save("/nowhere/net.tenon");
+  ASSERT_FALSE(saved.ok());
+  EXPECT_THAT(saved.error().message(), HasSubstr("/nowhere/net.tenon"));
+}
+
+TEST(Compile, TextModelsAreFiles) {
+  const Folder folder;
+  std::ofstream(folder.file("net.tir")) << kText;
+  TargetRegistry registry;
+  EXPECT_TRUE(compile_file(folder.file("net.tir"), registry, {.targets = {"reference"}}).ok());
+  EXPECT_THAT(failure(compile_file(folder.file("none.tir"), registry)), HasSubstr("not a regular file"));
+  EXPECT_THAT(failure(compile_file(folder.file("none.onnx"), registry)), HasSubstr("none.onnx"));
+}
+
+}  // namespace
+}  // namespace tenon

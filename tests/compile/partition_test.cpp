@@ -1,0 +1,212 @@
+#include <tenon/compile/partition.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include <support_lib/fake_backend.hpp>
+#include <tenon/ir/text.hpp>
+#include <tenon/ir/verify.hpp>
+#include <tenon/tensor/compare.hpp>
+
+namespace tenon {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::FakeBackend;
+using testing::FarDevice;
+
+std::unique_ptr<Graph> parsed(std::string_view text) {
+  auto graph = parse_graph(text);
+  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().to_string());
+  return graph.ok() ? *std::move(graph) : std::make_unique<Graph>();
+}
+
+Datum row(std::vector<float> values) {
+  const auto count = static_cast<int64_t>(values.size());
+  return Tensor::of<float>({count}, values);
+}
+
+// The partition assembled as compile() does it.
+Result<std::unique_ptr<CompiledModel>> assembled(const Graph& graph, std::vector<TargetBackend*> backends) {
+  const std::vector<const TargetBackend*> views(backends.begin(), backends.end());
+  TENON_TRY(cut, partition(graph, views));
+  CompiledModel::Parts parts;
+  parts.name = graph.name();
+  const Region& body = graph.body();
+  for (size_t i = 0; i < body.input_count(); ++i) parts.inputs.push_back({body.input(i)->name(), body.input(i)->type()});
+  for (size_t i = 0; i < body.output_count(); ++i) parts.outputs.push_back({body.output_name(i), body.output(i)->type()});
+  parts.slots = cut.slots;
+  parts.constants = std::move(cut.constants);
+  parts.output_slots = std::move(cut.output_slots);
+  parts.placement = std::move(cut.placement);
+  for (GraphPart& part : cut.parts) {
+    TENON_OK(verify(*part.graph), "a part for ", backends[part.target]->name());
+    TENON_TRY(executable, backends[part.target]->build(std::move(part.graph)));
+    parts.segments.push_back(
+        {backends[part.target]->name(), std::move(executable), std::move(part.inputs), std::move(part.outputs)});
+  }
+  return CompiledModel::assemble(std::move(parts));
+}
+
+std::vector<std::string> targets_of(const CompiledModel& model) {
+  std::vector<std::string> out;
+  for (const auto& segment : model.segments()) out.push_back(segment.target);
+  return out;
+}
+
+TEST(Partition, OneTargetIsOnePart) {
+  const auto graph = parsed("graph @g(%x: f32[2]) -> %z { %y = Neg %x %z = Add %y, %x }");
+  FakeBackend all("all", {"Neg", "Add"});
+  const auto cut = partition(*graph, {&all});
+  ASSERT_TRUE(cut.ok()) << cut.error().to_string();
+  ASSERT_EQ(cut->parts.size(), 1u);
+  EXPECT_THAT(cut->parts[0].inputs, ElementsAre(0));
+  EXPECT_EQ(cut->placement.coverage("all"), 1);
+}
+
+TEST(Partition, NamesTheOperatorThatNobodyTakesAndEveryReason) {
+  const auto graph = parsed("graph @g(%x: f32[2]) -> %z { %z = Abs %x \"block/abs\" }");
+  FakeBackend a("a", {"Neg"}), b("b", {"Add"});
+  const auto cut = partition(*graph, {&a, &b});
+  ASSERT_FALSE(cut.ok());
+  EXPECT_EQ(cut.error().code(), Code::unsupported);
+  EXPECT_THAT(cut.error().message(), HasSubstr("no target takes Abs 'block/abs'"));
+  EXPECT_THAT(cut.error().message(), HasSubstr("a: a has no Abs"));
+  EXPECT_THAT(cut.error().message(), HasSubstr("b: b has no Abs"));
+}
+
+TEST(Partition, ADiamondAcrossTargetsStaysAcyclic) {
+  // a0 -> b -> a1 and a0 -> a1: a0 and a1 must not become one part around b.
+  const auto graph = parsed(R"(graph @g(%x: f32[2]) -> %r {
+    %p = Neg %x
+    %q = Abs %p
+    %r = Add %p, %q
+  })");
+  FakeBackend a("a", {"Neg", "Add"}), b("b", {"Abs"});
+  const auto model = assembled(*graph, {&a, &b});
+  ASSERT_TRUE(model.ok()) << model.error().to_string();
+  EXPECT_THAT(targets_of(**model), ElementsAre("a", "b", "a"));
+  const std::vector<Datum> inputs{row({1, -2})};
+  const auto outputs = (*model)->run(inputs);
+  ASSERT_TRUE(outputs.ok()) << outputs.error().to_string();
+  EXPECT_TRUE(compare((*outputs)[0], row({0, 4})).equal);
+}
+
+TEST(Partition, BranchesOfOneTargetShareAPart) {
+  const auto graph = parsed(R"(graph @g(%x: f32[2], %y: f32[2]) -> (%a, %b) {
+    %p = Abs %x
+    %q = Abs %y
+    %a = Neg %p
+    %b = Neg %q
+  })");
+  FakeBackend a("a", {"Abs"}), b("b", {"Neg"});
+  const auto model = assembled(*graph, {&a, &b});
+  ASSERT_TRUE(model.ok()) << model.error().to_string();
+  EXPECT_THAT(targets_of(**model), ElementsAre("a", "b"));
+}
+
+TEST(Partition, ConstantsGoWhereTheyAreUsedAndMayBeOutputs) {
+  const auto graph = parsed(R"(graph @g(%x: f32[2]) -> (%z, %k, %x) {
+    %k = Constant {value = dense<f32[2]: 1.0, 2.0>}
+    %y = Add %x, %k
+    %n = Neg %y
+    %z = Add %n, %k
+  })");
+  FakeBackend a("a", {"Add"}), b("b", {"Neg"});
+  const auto model = assembled(*graph, {&a, &b});
+  ASSERT_TRUE(model.ok()) << model.error().to_string();
+  const std::vector<Datum> inputs{row({10, 20})};
+  const auto outputs = (*model)->run(inputs);
+  ASSERT_TRUE(outputs.ok()) << outputs.error().to_string();
+  EXPECT_TRUE(compare((*outputs)[0], row({-10, -20})).equal);
+  EXPECT_TRUE(compare((*outputs)[1], row({1, 2})).equal);
+  EXPECT_TRUE(compare((*outputs)[2], row({10, 20})).equal);
+}
+
+TEST(Partition, ValuesAreCopiedOnlyWhereTheyCrossDevices) {
+  const auto graph = parsed(R"(graph @g(%x: f32[2]) -> %e {
+    %a = Neg %x
+    %b = Neg %a
+    %c = Abs %b
+    %d = Neg %c
+    %e = Neg %d
+  })");
+  const auto far = std::make_shared<FarDevice>("far");
+  FakeBackend remote("remote", {"Neg"}, far), host("host", {"Abs"});
+  const auto model = assembled(*graph, {&remote, &host});
+  ASSERT_TRUE(model.ok()) << model.error().to_string();
+  const std::vector<Datum> inputs{row({1, -2})};
+  const auto outputs = (*model)->run(inputs);
+  ASSERT_TRUE(outputs.ok()) << outputs.error().to_string();
+  EXPECT_TRUE(compare((*outputs)[0], row({1, 2})).equal);
+  // To the device: x, c, and what the two parts store themselves; back: b, e, and what they fetch themselves.
+  EXPECT_EQ(far->copies_in, 4);
+  EXPECT_EQ(far->copies_out, 4);
+}
+
+TEST(Partition, TwoFarDevicesExchangeThroughTheHost) {
+  const auto graph = parsed("graph @g(%x: f32[3]) -> %z { %y = Neg %x %z = Abs %y }");
+  const auto one = std::make_shared<FarDevice>("one"), two = std::make_shared<FarDevice>("two");
+  FakeBackend a("a", {"Neg"}, one), b("b", {"Abs"}, two);
+  const auto model = assembled(*graph, {&a, &b});
+  ASSERT_TRUE(model.ok()) << model.error().to_string();
+  const std::vector<Datum> inputs{row({1, -2, 3})};
+  const auto outputs = (*model)->run(inputs);
+  ASSERT_TRUE(outputs.ok()) << outputs.error().to_string();
+  EXPECT_TRUE(compare((*outputs)[0], row({1, 2, 3})).equal);
+}
+
+TEST(Partition, AFailingPartNamesItsTargetAndTheModelRunsAgain) {
+  const auto graph = parsed("graph @g(%x: f32[N], %y: f32[M]) -> %z { %n = Neg %x %z = Add %n, %y }");
+  FakeBackend a("a", {"Neg"}), b("b", {"Add"});
+  const auto model = assembled(*graph, {&a, &b});
+  ASSERT_TRUE(model.ok()) << model.error().to_string();
+  const std::vector<Datum> bad{row({1, 2}), row({1, 2, 3})}, good{row({1, 2}), row({3, 4})};
+  const auto failed = (*model)->run(bad);
+  ASSERT_FALSE(failed.ok());
+  EXPECT_THAT(failed.error().to_string(), HasSubstr("target 'b'"));
+  EXPECT_TRUE((*model)->run(good).ok());
+}
+
+// Random graphs, each operator on one of three targets by chance: the same results as on one.
+TEST(Partition, RandomPlacementsGiveWhatOneTargetGives) {
+  for (uint64_t seed = 0; seed < 150; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    const std::vector<std::string> ops = {"Add", "Mul", "Neg", "Abs", "Sub"};
+    std::string text = "graph @g(%v0: f32[4], %v1: f32[4]) -> (";
+    std::string body;
+    const int count = 5 + static_cast<int>(random() % 30);
+    for (int i = 2; i < count; ++i) {
+      const auto& op = ops[random() % ops.size()];
+      body += str("  %v", i, " = ", op, " %v", random() % i);
+      if (op != "Neg" && op != "Abs") body += str(", %v", random() % i);
+      body += "\n";
+    }
+    text += str("%v", count - 1, ", %v", count / 2, ") {\n", body, "}\n");
+    if (count - 1 == count / 2) continue;
+    const auto graph = parsed(text);
+    std::set<std::string> first, second;
+    for (const auto& op : ops) {
+      if (random() % 2) first.insert(op);
+      if (random() % 2) second.insert(op);
+    }
+    FakeBackend a("a", first, std::make_shared<FarDevice>("far")), b("b", second),
+        rest("rest", {ops.begin(), ops.end()}), whole("whole", {ops.begin(), ops.end()});
+    const auto cut = assembled(*graph, {&a, &b, &rest});
+    const auto plain = assembled(*graph, {&whole});
+    ASSERT_TRUE(cut.ok() && plain.ok()) << text;
+    const std::vector<Datum> inputs{row({1, 2, 3, 4}), row({-0.5f, 0.25f, 1, 0})};
+    const auto got = (*cut)->run(inputs), expected = (*plain)->run(inputs);
+    ASSERT_TRUE(got.ok() && expected.ok()) << text;
+    for (size_t i = 0; i < got->size(); ++i) {
+      EXPECT_TRUE((*got)[i].tensor().identical((*expected)[i].tensor())) << text;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenon
