@@ -104,8 +104,6 @@ Result<Tensor> seeded_tensor(ElementType element, Dims dims, std::mt19937_64& ra
 
 Result<std::vector<Datum>> seeded_inputs(const CompiledModel& model, const ModelOptions& options, uint64_t seed) {
   TENON_TRY(given, options.dim_values());
-  std::map<std::string, Expr> symbols;
-  for (const auto& [name, value] : given) symbols.emplace(name, Expr(value));
   std::mt19937_64 random(seed);
   std::vector<Datum> inputs;
   for (const ValueInfo& input : model.inputs()) {
@@ -117,7 +115,7 @@ Result<std::vector<Datum>> seeded_inputs(const CompiledModel& model, const Model
     for (const Dim& dim : input.type.shape().dims()) {
       int64_t extent = 1;
       if (dim.known()) {
-        std::map<std::string, int64_t> values(given.begin(), given.end());
+        SymbolValues values(given.begin(), given.end());
         for (const std::string& symbol : dim.expr().symbols()) values.emplace(symbol, 1);
         TENON_TRY(value, dim.expr().evaluate(values), "dim ", dim, " of input '", input.name, "'");
         extent = value;

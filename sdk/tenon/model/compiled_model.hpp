@@ -20,7 +20,7 @@ struct PlacementEntry {
   std::string op, label, target;
   std::vector<std::pair<std::string, std::string>> refusals;  // target, reason
 };
-struct PlacementReport {
+struct TENON_API PlacementReport {
   std::vector<PlacementEntry> entries;  // in graph order
   // Share of operators (not counting constants) that run on `target`; 1 for an empty graph.
   double coverage(std::string_view target) const;

@@ -54,7 +54,7 @@ struct PassTiming {
   bool changed = false;
   double milliseconds = 0;
 };
-struct PassReport {
+struct TENON_API PassReport {
   std::vector<PassTiming> passes;  // in order
   int64_t runs = 0;
   double milliseconds = 0;
