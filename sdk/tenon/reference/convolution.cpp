@@ -11,66 +11,20 @@
 #include <tenon/reference/gemm.hpp>
 #include <tenon/reference/loops.hpp>
 #include <tenon/reference/quantized.hpp>
+#include <tenon/reference/sliding_window.hpp>
 
 namespace tenon {
 namespace {
 
-int64_t product_of(std::span<const int64_t> dims) {
-  int64_t product = 1;
-  for (const int64_t dim : dims) product *= dim;
-  return product;
-}
-
-// Which outputs of a run read inside the input: output j reads input first + j * stride.
-struct Range {
-  int64_t begin, end;
-};
-Range inside(int64_t first, int64_t stride, int64_t extent, int64_t count) {
-  const int64_t begin = first >= 0 ? 0 : (-first + stride - 1) / stride;
-  const int64_t end = first >= extent ? 0 : (extent - first + stride - 1) / stride;
-  return {std::min(begin, count), std::clamp(end, std::min(begin, count), count)};
-}
-
-// A convolution whose sizes are all known. No spatial axis counts as one of extent 1.
-struct Geometry {
+// A convolution whose sizes are all known.
+struct Geometry : SlidingWindow {
   int64_t batch = 0, channels = 0, outputs = 0, group = 1;
-  Dims in, out, kernel, strides, dilations, begin;
-  int64_t in_size = 0, out_size = 0, taps = 0;
 
-  size_t rank() const { return in.size(); }
-  size_t last() const { return in.size() - 1; }
   int64_t group_channels() const { return channels / group; }
   int64_t group_outputs() const { return outputs / group; }
   int64_t depth() const { return group_channels() * taps; }
-  int64_t rows() const { return out[last()] == 0 ? 0 : out_size / out[last()]; }
-  // Where tap `tap` reads relative to o * stride.
-  void tap_offset(int64_t tap, int64_t* offset) const {
-    for (size_t axis = rank(); axis-- > 0; tap /= kernel[axis])
-      offset[axis] = tap % kernel[axis] * dilations[axis] - begin[axis];
-  }
-  // The input row that tap `offset` reads for output row `row` (all axes but the last): its first element, or -1 when
-  // it is outside.
-  int64_t input_row(int64_t row, const int64_t* offset) const {
-    int64_t start = 0, stride = in[last()];
-    for (size_t axis = last(); axis-- > 0;) {
-      const int64_t at = row % out[axis] * strides[axis] + offset[axis];
-      if (at < 0 || at >= in[axis]) return -1;
-      row /= out[axis];
-      start += at * stride;
-      stride *= in[axis];
-    }
-    return start;
-  }
-
-  void finish() {
-    if (in.empty()) in = out = kernel = strides = dilations = {1}, begin = {0};
-    in_size = product_of(in);
-    out_size = product_of(out);
-    taps = product_of(kernel);
-  }
 };
 
-Dims spatial(const Dims& dims) { return {dims.begin() + 2, dims.end()}; }
 std::vector<Dim> as_dims(const Dims& values) { return {values.begin(), values.end()}; }
 
 // Of an operator like Conv; w: [M, C / group, kernel ...].
@@ -78,11 +32,8 @@ Result<Geometry> conv_geometry(const Op& op, const Tensor& x, const Tensor& w, c
   Geometry g;
   g.batch = x.dim(0), g.channels = x.dim(1), g.outputs = w.dim(0);
   g.group = op.attr<int64_t>("group", 1);
-  g.in = spatial(x.dims()), g.out = spatial(y), g.kernel = spatial(w.dims());
-  TENON_TRY(window, Window::of(op, g.in.size(), as_dims(g.kernel)));
-  g.strides = window.strides, g.dilations = window.dilations;
-  for (size_t axis = 0; axis < g.in.size(); ++axis) g.begin.push_back(window.pad_begin(axis, g.in[axis]));
-  g.finish();
+  TENON_TRY(window, Window::of(op, w.dims().size() - 2, as_dims(spatial_dims(w.dims()))));
+  g.set(window, spatial_dims(x.dims()), spatial_dims(y));
   return g;
 }
 
@@ -90,9 +41,7 @@ Result<Geometry> conv_geometry(const Op& op, const Tensor& x, const Tensor& w, c
 template <class T>
 class ImagePanels final : public PanelSource<T> {
  public:
-  ImagePanels(const Geometry& geometry, const T* image) : g_(geometry), image_(image), offsets_(g_.taps * g_.rank()) {
-    for (int64_t tap = 0; tap < g_.taps; ++tap) g_.tap_offset(tap, &offsets_[tap * g_.rank()]);
-  }
+  ImagePanels(const Geometry& geometry, const T* image) : g_(geometry), image_(image), offsets_(g_.tap_offsets()) {}
 
   void pack(int64_t depth, int64_t depths, int64_t x, int64_t count, int64_t width, T* out) const override {
     std::vector<T> line((count + width - 1) / width * width, T(0));
@@ -139,8 +88,7 @@ template <class T>
 void convolve_depthwise(const Geometry& g, const T* x, const T* w, const T* bias, T* y, ParallelFor& parallel) {
   const size_t last = g.last();
   const int64_t extent = g.out[last], stride = g.strides[last];
-  std::vector<int64_t> offsets(g.taps * g.rank());
-  for (int64_t tap = 0; tap < g.taps; ++tap) g.tap_offset(tap, &offsets[tap * g.rank()]);
+  const std::vector<int64_t> offsets = g.tap_offsets();
   parallel.run(g.batch * g.outputs, grain_of(g.out_size * g.taps), [&](int64_t begin, int64_t end) {
     for (int64_t plane = begin; plane < end; ++plane) {
       const int64_t m = plane % g.outputs;
@@ -249,7 +197,7 @@ Result<Geometry> transposed_geometry(const Op& op, const Tensor& x, const Tensor
   Geometry g;
   g.batch = x.dim(0), g.channels = y[1], g.outputs = x.dim(1);
   g.group = op.attr<int64_t>("group", 1);
-  g.in = spatial(y), g.out = spatial(x.dims()), g.kernel = spatial(w.dims());
+  g.in = spatial_dims(y), g.out = spatial_dims(x.dims()), g.kernel = spatial_dims(w.dims());
   const size_t rank = g.in.size();
   TENON_TRY(window, Window::of(op, rank, as_dims(g.kernel)));
   TENON_TRY(padding, integers_attribute(op, "output_padding", rank, 0, 0));
