@@ -67,7 +67,8 @@ InferredTypes infer_layer(const InferContext& context) {
     TENON_TRY(axis, axis_attribute(context, "axis", -1, x.shape.rank()));
     for (size_t i = axis; i < statistics.dims().size(); ++i) statistics[i] = Dim(1);
     for (const size_t operand : {size_t{1}, size_t{2}}) {
-      if (operand >= context.operand_count() || !context.has_operand(operand) || !context.type(operand).is_tensor()) continue;
+      if (operand >= context.operand_count() || !context.has_operand(operand) || !context.type(operand).is_tensor())
+        continue;
       const Shape& shape = context.type(operand).shape();
       TENON_TRY(joined, broadcast(x.shape, shape), "operand ", operand, " of ", op.describe());
       if (shape.ranked() && shape.rank() > x.shape.rank()) {
@@ -103,7 +104,8 @@ InferredTypes infer_along_axes(const InferContext& context) {
 InferredTypes infer_lrn(const InferContext& context) {
   TENON_OK(require_rank_at_least(context, 0, 2));
   const int64_t size = context.attr<int64_t>("size");
-  if (size < 1) return error(Code::invalid_argument, "size of ", context.op().describe(), " is ", size, ", the least is 1");
+  if (size < 1)
+    return error(Code::invalid_argument, "size of ", context.op().describe(), " is ", size, ", the least is 1");
   return same_as_operand(0)(context);
 }
 

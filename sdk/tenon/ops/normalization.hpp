@@ -1,12 +1,13 @@
-// Normalisations: elements less their mean, over their deviation, by groups of elements. Variances are of the population
-// (divided by the count), `epsilon` is added before the root unless stated otherwise.
+// Normalisations: elements less their mean, over their deviation, by groups of elements. Variances are of the
+// population (divided by the count), `epsilon` is added before the root unless stated otherwise.
 #pragma once
 #include <tenon/ir/op_view.hpp>
 
 namespace tenon {
 
-// Y = (X - mean) / sqrt(var + epsilon) * scale + B, each of them one for each channel (axis 1). With training_mode the mean and
-// variance are X's own, and running_mean = momentum * input_mean + (1 - momentum) * mean, running_var likewise.
+// Y = (X - mean) / sqrt(var + epsilon) * scale + B, each of them one for each channel (axis 1). With training_mode the
+// mean and variance are X's own, and running_mean = momentum * input_mean + (1 - momentum) * mean, running_var
+// likewise.
 struct BatchNormalization : OpView<BatchNormalization> {
   static constexpr std::string_view kName = "BatchNormalization";
   using OpView::OpView;
@@ -41,7 +42,8 @@ struct GroupNormalization : OpView<GroupNormalization> {
 };
 
 // Y = (X - Mean) * InvStdDev * Scale + B over all axes from `axis` on; Scale and B broadcast to X. Mean and InvStdDev =
-// 1 / sqrt(var + epsilon) have extent 1 on those axes and the float type that stash_type names (1: f32, as in ONNX's data types).
+// 1 / sqrt(var + epsilon) have extent 1 on those axes and the float type that stash_type names (1: f32, as in ONNX's
+// data types).
 struct LayerNormalization : OpView<LayerNormalization> {
   static constexpr std::string_view kName = "LayerNormalization";
   using OpView::OpView;

@@ -7,7 +7,8 @@
 namespace tenon {
 namespace {
 
-constexpr TypeSet kPooled("floats and 8-bit integers", [](ElementType e) { return e.is_float() || e == kI8 || e == kU8; });
+constexpr TypeSet kPooled("floats and 8-bit integers",
+                          [](ElementType e) { return e.is_float() || e == kI8 || e == kU8; });
 
 Result<Shape> pooled_shape(const InferContext& context) {
   TENON_OK(require_rank_at_least(context, 0, 2));
@@ -51,9 +52,11 @@ InferredTypes boxed(const InferContext& context, int64_t columns, Dim height, Di
   TENON_TRY(rois, context.tensor(1));
   const Shape boxes = rois.shape.ranked() ? rois.shape : unknown_shape(2);
   if (certainly_differ(boxes[1], Dim(columns))) {
-    return error(Code::invalid_argument, "rois of ", context.op().describe(), " are ", boxes, ", each needs ", columns, " numbers");
+    return error(Code::invalid_argument, "rois of ", context.op().describe(), " are ", boxes, ", each needs ", columns,
+                 " numbers");
   }
-  return one_type(x.element, Shape{boxes[0], x.shape.ranked() ? x.shape[1] : Dim(), std::move(height), std::move(width)});
+  return one_type(x.element,
+                  Shape{boxes[0], x.shape.ranked() ? x.shape[1] : Dim(), std::move(height), std::move(width)});
 }
 
 InferredTypes infer_roi_pool(const InferContext& context) {
@@ -65,8 +68,8 @@ InferredTypes infer_roi_align(const InferContext& context) {
   TENON_OK(require_rank(context, 2, 1));
   const int64_t height = context.attr<int64_t>("output_height", 1), width = context.attr<int64_t>("output_width", 1);
   if (height < 1 || width < 1) {
-    return error(Code::invalid_argument, context.op().describe(), " needs output_height and output_width >= 1, they are ", height,
-                 " and ", width);
+    return error(Code::invalid_argument, context.op().describe(),
+                 " needs output_height and output_width >= 1, they are ", height, " and ", width);
   }
   return boxed(context, 4, Dim(height), Dim(width));
 }
@@ -90,7 +93,11 @@ OpDef pool(std::string_view name, const TypeSet& types) {
 
 OpDef global_pool(std::string_view name) {
   OpDef def{Name(name)};
-  def.operand("X", "T").result("Y", "T").types("T", kFloatTypes).traits(Trait::pure | Trait::reduction | Trait::layout_aware).infer(infer_global);
+  def.operand("X", "T")
+      .result("Y", "T")
+      .types("T", kFloatTypes)
+      .traits(Trait::pure | Trait::reduction | Trait::layout_aware)
+      .infer(infer_global);
   return def;
 }
 
@@ -108,7 +115,9 @@ const OpRegistration kRegistered({
         .attribute("p", int64_t{2}),
     global_pool(GlobalMaxPool::kName).summary("Y = the largest element of each channel of X"),
     global_pool(GlobalAveragePool::kName).summary("Y = the mean of each channel of X"),
-    global_pool(GlobalLpPool::kName).summary("Y = (sum of |x|^p over each channel of X)^(1/p)").attribute("p", int64_t{2}),
+    global_pool(GlobalLpPool::kName)
+        .summary("Y = (sum of |x|^p over each channel of X)^(1/p)")
+        .attribute("p", int64_t{2}),
     OpDef(MaxUnpool::kName)
         .summary("output = zeros, with the elements of X where I says")
         .operand("X", "T1")

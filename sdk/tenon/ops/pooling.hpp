@@ -7,8 +7,8 @@
 
 namespace tenon {
 
-// Y = the largest element of each window; padding does not take part; NaN is larger than all. Indices: where it stands, as an
-// index into all of X, row-major, or with storage_order 1 with the spatial axes column-major.
+// Y = the largest element of each window; padding does not take part; NaN is larger than all. Indices: where it stands,
+// as an index into all of X, row-major, or with storage_order 1 with the spatial axes column-major.
 struct MaxPool : OpView<MaxPool> {
   static constexpr std::string_view kName = "MaxPool";
   using OpView::OpView;
@@ -17,7 +17,8 @@ struct MaxPool : OpView<MaxPool> {
   Value* indices() const { return result(1); }
 };
 
-// Y = the mean of each window: over its elements inside X, or with count_include_pad also over the zeros of the padding.
+// Y = the mean of each window: over its elements inside X, or with count_include_pad also over the zeros of the
+// padding.
 struct AveragePool : OpView<AveragePool> {
   static constexpr std::string_view kName = "AveragePool";
   using OpView::OpView;
@@ -48,7 +49,8 @@ struct GlobalLpPool : OpView<GlobalLpPool> {
 };
 
 // Undoes MaxPool: zeros, with the elements of X where I says, I counting in a tensor of the extents
-// (in - 1) * stride + kernel - pads. `output_shape`, when given, is what Y has instead: the same places of a larger tensor.
+// (in - 1) * stride + kernel - pads. `output_shape`, when given, is what Y has instead: the same places of a larger
+// tensor.
 struct MaxUnpool : OpView<MaxUnpool> {
   static constexpr std::string_view kName = "MaxUnpool";
   using OpView::OpView;
@@ -57,8 +59,9 @@ struct MaxUnpool : OpView<MaxUnpool> {
   Value* output_shape() const { return operand(2); }  // may be null
 };
 
-// For each row [batch, x1, y1, x2, y2] of rois, times spatial_scale and rounded: the box, ends included, cut into pooled_shape
-// bins (that may overlap by one), the largest element of each; 0 for an empty bin. (Girshick, Fast R-CNN, 2015, section 2.1)
+// For each row [batch, x1, y1, x2, y2] of rois, times spatial_scale and rounded: the box, ends included, cut into
+// pooled_shape bins (that may overlap by one), the largest element of each; 0 for an empty bin. (Girshick, Fast R-CNN,
+// 2015, section 2.1)
 struct MaxRoiPool : OpView<MaxRoiPool> {
   static constexpr std::string_view kName = "MaxRoiPool";
   using OpView::OpView;
@@ -66,9 +69,10 @@ struct MaxRoiPool : OpView<MaxRoiPool> {
   Value* rois() const { return operand(1); }
 };
 
-// For each row [x1, y1, x2, y2] of rois: the box is cut into output_height x output_width bins, each sampled at sampling_ratio^2
-// (0: as many as the bin has elements) points by linear interpolation, and the mean or the largest taken. (He et al., Mask R-CNN,
-// 2017, section 3; "half_pixel" shifts the box by half an element, "output_half_pixel" does not and makes boxes at least 1 wide.)
+// For each row [x1, y1, x2, y2] of rois: the box is cut into output_height x output_width bins, each sampled at
+// sampling_ratio^2 (0: as many as the bin has elements) points by linear interpolation, and the mean or the largest
+// taken. (He et al., Mask R-CNN, 2017, section 3; "half_pixel" shifts the box by half an element, "output_half_pixel"
+// does not and makes boxes at least 1 wide.)
 struct RoiAlign : OpView<RoiAlign> {
   static constexpr std::string_view kName = "RoiAlign";
   using OpView::OpView;

@@ -16,9 +16,11 @@ Result<Shape> ranked_operand(const InferContext& context, size_t operand, int64_
   return type.shape.ranked() ? type.shape : unknown_shape(rank);
 }
 
-Result<void> extent_is(const InferContext& context, const char* what, const Shape& shape, size_t axis, const Dim& expected) {
+Result<void> extent_is(const InferContext& context, const char* what, const Shape& shape, size_t axis,
+                       const Dim& expected) {
   if (!certainly_differ(shape[axis], expected)) return {};
-  return error(Code::invalid_argument, what, " of ", context.op().describe(), " is ", shape, ", axis ", axis, " must be ", expected);
+  return error(Code::invalid_argument, what, " of ", context.op().describe(), " is ", shape, ", axis ", axis,
+               " must be ", expected);
 }
 
 InferFn recurrent(int64_t gates) {
@@ -45,10 +47,12 @@ InferFn recurrent(int64_t gates) {
     for (const size_t operand : {size_t{5}, size_t{6}}) {
       if (gates != 4 && operand == 6) continue;
       TENON_TRY(initial, ranked_operand(context, operand, 3));
-      for (size_t axis = 0; axis < 3; ++axis) TENON_OK(extent_is(context, "an initial state", initial, axis, state[axis]));
+      for (size_t axis = 0; axis < 3; ++axis)
+        TENON_OK(extent_is(context, "an initial state", initial, axis, state[axis]));
     }
     const ElementType element = context.type(0).element();
-    std::vector<Type> types{Type(element, batch_first ? Shape{batch, time, directions, hidden} : Shape{time, directions, batch, hidden})};
+    std::vector<Type> types{
+        Type(element, batch_first ? Shape{batch, time, directions, hidden} : Shape{time, directions, batch, hidden})};
     while (types.size() < op.result_count()) types.emplace_back(element, state);
     return types;
   };

@@ -17,7 +17,8 @@ struct Moments {
   double mean = 0, variance = 0;
 };
 
-// Of elements x[o * outer_stride + i], o < outer, i < inner; not centred: mean 0, and the variance is the mean of squares.
+// Of elements x[o * outer_stride + i], o < outer, i < inner; not centred: mean 0, and the variance is the mean of
+// squares.
 template <class T>
 Moments moments(const T* x, int64_t outer, int64_t outer_stride, int64_t inner, bool centred = true) {
   Moments out;
@@ -103,16 +104,18 @@ Result<void> normalize_groups(EvalContext& context, int64_t group) {
   with_work_type(work, [&]<class T>() {
     const T* from = x.as<T>().data();
     T* to = y.data<T>();
-    context.parallel().run(c.batch * c.channels / std::max<int64_t>(1, group), grain_of(3 * size), [&](int64_t begin, int64_t end) {
-      for (int64_t g = begin; g < end; ++g) {
-        const Moments m = moments(from + g * size, 1, 0, size);
-        for (int64_t i = 0; i < group; ++i) {
-          const int64_t plane = g * group + i, channel = plane % c.channels;
-          shift_and_scale(from + plane * c.inner, to + plane * c.inner, c.inner, m.mean,
-                          context.tensor(1).double_at(channel) * inverse_deviation(m.variance, epsilon), context.tensor(2).double_at(channel));
-        }
-      }
-    });
+    context.parallel().run(
+        c.batch * c.channels / std::max<int64_t>(1, group), grain_of(3 * size), [&](int64_t begin, int64_t end) {
+          for (int64_t g = begin; g < end; ++g) {
+            const Moments m = moments(from + g * size, 1, 0, size);
+            for (int64_t i = 0; i < group; ++i) {
+              const int64_t plane = g * group + i, channel = plane % c.channels;
+              shift_and_scale(from + plane * c.inner, to + plane * c.inner, c.inner, m.mean,
+                              context.tensor(1).double_at(channel) * inverse_deviation(m.variance, epsilon),
+                              context.tensor(2).double_at(channel));
+            }
+          }
+        });
   });
   return y.deliver();
 }
@@ -150,8 +153,8 @@ struct RowParameter {
   const T* row(int64_t i) const { return values.data() + i * stride; }
 };
 
-// LayerNormalization, or with `centred` false RMSNormalization: as ONNX states both, normalised elements are rounded to the
-// element type of X before they are scaled where X is narrower than f32.
+// LayerNormalization, or with `centred` false RMSNormalization: as ONNX states both, normalised elements are rounded to
+// the element type of X before they are scaled where X is narrower than f32.
 Result<void> normalize_rows(EvalContext& context, bool centred) {
   const Tensor& operand = context.tensor(0);
   const ElementType work = work_type(operand.element());
@@ -272,7 +275,8 @@ Result<void> local_response_normalization(EvalContext& context) {
   TENON_TRY(y, WorkResult::make(context, 0, work));
   const Channels c(x.dims());
   const int64_t size = context.attr<int64_t>("size"), below = (size - 1) / 2, above = size - 1 - below;
-  const double alpha = context.attr<float>("alpha", 0.0001f) / static_cast<double>(size), beta = context.attr<float>("beta", 0.75f);
+  const double alpha = context.attr<float>("alpha", 0.0001f) / static_cast<double>(size),
+               beta = context.attr<float>("beta", 0.75f);
   const double bias = context.attr<float>("bias", 1.0f);
   with_work_type(work, [&]<class T>() {
     context.parallel().run(c.batch * c.channels, grain_of(c.inner * (size + 20)), [&](int64_t begin, int64_t end) {
@@ -286,7 +290,8 @@ Result<void> local_response_normalization(EvalContext& context) {
         }
         const T* from = x.as<T>().data() + plane * c.inner;
         T* to = y.data<T>() + plane * c.inner;
-        for (int64_t i = 0; i < c.inner; ++i) to[i] = static_cast<T>(static_cast<double>(from[i]) * std::pow(bias + alpha * sums[i], -beta));
+        for (int64_t i = 0; i < c.inner; ++i)
+          to[i] = static_cast<T>(static_cast<double>(from[i]) * std::pow(bias + alpha * sums[i], -beta));
       }
     });
   });
@@ -304,7 +309,8 @@ Result<void> dropout(EvalContext& context) {
   std::vector<bool> kept(static_cast<size_t>(data.size()), true);
   if (training && ratio > 0) {
     const Attribute* seed = context.op().attributes().find("seed");
-    std::mt19937 random(static_cast<uint32_t>(seed ? static_cast<uint64_t>(context.attr<int64_t>("seed")) : context.random_seed()));
+    std::mt19937 random(
+        static_cast<uint32_t>(seed ? static_cast<uint64_t>(context.attr<int64_t>("seed")) : context.random_seed()));
     // 53 bits of two draws, as NumPy makes its uniform numbers, so that its users' masks come out again.
     for (size_t i = 0; i < kept.size(); ++i) {
       const double high = static_cast<double>(random() >> 5), low = static_cast<double>(random() >> 6);
@@ -313,7 +319,8 @@ Result<void> dropout(EvalContext& context) {
   }
   if (training) {
     TENON_TRY(out, context.output(0));
-    for (int64_t i = 0; i < data.size(); ++i) out->set_double(i, kept[static_cast<size_t>(i)] ? data.double_at(i) / (1 - ratio) : 0);
+    for (int64_t i = 0; i < data.size(); ++i)
+      out->set_double(i, kept[static_cast<size_t>(i)] ? data.double_at(i) / (1 - ratio) : 0);
   } else {
     context.set_output(0, context.datum(0));
   }

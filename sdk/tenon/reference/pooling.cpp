@@ -21,7 +21,8 @@ Result<SlidingWindow> pool_window(const Op& op, const Dims& x, const Dims& y) {
   return sliding;
 }
 
-// Runs body(plane, first output, row) for every row of every [n, c] plane, in parallel; `row` is one scratch row for each S.
+// Runs body(plane, first output, row) for every row of every [n, c] plane, in parallel; `row` is one scratch row for
+// each S.
 template <class... S, class Body>
 void for_rows(const SlidingWindow& g, int64_t planes, ParallelFor& parallel, Body&& body) {
   const int64_t columns = g.out[g.last()];
@@ -47,8 +48,10 @@ void for_tap(const SlidingWindow& g, int64_t row, const int64_t* offset, Body&& 
 
 template <class T>
 bool beats(T value, T best) {
-  if constexpr (std::is_floating_point_v<T>) return value > best || std::isnan(value);
-  else return value > best;
+  if constexpr (std::is_floating_point_v<T>)
+    return value > best || std::isnan(value);
+  else
+    return value > best;
 }
 
 // A row-major index into a plane, with the axes in the opposite order.
@@ -62,13 +65,16 @@ int64_t column_major(int64_t index, const Dims& dims) {
 }
 
 template <class T>
-void max_pool_rows(const SlidingWindow& g, int64_t planes, const T* x, T* y, int64_t* indices, bool column_order, ParallelFor& parallel) {
+void max_pool_rows(const SlidingWindow& g, int64_t planes, const T* x, T* y, int64_t* indices, bool column_order,
+                   ParallelFor& parallel) {
   const auto offsets = g.tap_offsets();
   const int64_t columns = g.out[g.last()];
   for_rows<int64_t>(g, planes, parallel, [&](int64_t plane, int64_t row, int64_t* where) {
     const T* image = x + plane * g.in_size;
     T* to = y + plane * g.out_size + row * columns;
-    std::fill_n(to, columns, std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest());
+    std::fill_n(
+        to, columns,
+        std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest());
     std::fill_n(where, columns, int64_t{-1});
     for (int64_t tap = 0; tap < g.taps; ++tap) {
       for_tap(g, row, &offsets[tap * g.rank()], [&](int64_t j, int64_t input) {
@@ -99,12 +105,15 @@ Result<void> max_pool(EvalContext& context) {
     indices = out->mutable_as<int64_t>().data();
   }
   const auto run = [&]<class T>() {
-    max_pool_rows<T>(g, x.dim(0) * x.dim(1), x.as<T>().data(), y.data<T>(), indices, context.attr<int64_t>("storage_order", 0) == 1,
-                     context.parallel());
+    max_pool_rows<T>(g, x.dim(0) * x.dim(1), x.as<T>().data(), y.data<T>(), indices,
+                     context.attr<int64_t>("storage_order", 0) == 1, context.parallel());
   };
-  if (work == kI8) run.operator()<int8_t>();
-  else if (work == kU8) run.operator()<uint8_t>();
-  else with_work_type(work, run);
+  if (work == kI8)
+    run.operator()<int8_t>();
+  else if (work == kU8)
+    run.operator()<uint8_t>();
+  else
+    with_work_type(work, run);
   return y.deliver();
 }
 
@@ -127,7 +136,8 @@ Dims pads_end(const Op& op, const SlidingWindow& g) {
   const auto stated = op.attr<Attribute::Integers>("pads");
   const bool explicit_pads = op.attr<std::string>("auto_pad", "NOTSET") == "NOTSET" && !stated.empty();
   for (size_t axis = 0; axis < g.rank(); ++axis) {
-    const int64_t reach = (g.out[axis] - 1) * g.strides[axis] + (g.kernel[axis] - 1) * g.dilations[axis] + 1 - g.begin[axis];
+    const int64_t reach =
+        (g.out[axis] - 1) * g.strides[axis] + (g.kernel[axis] - 1) * g.dilations[axis] + 1 - g.begin[axis];
     const bool same = op.attr<std::string>("auto_pad", "NOTSET").starts_with("SAME");
     pads.push_back(explicit_pads ? stated[g.rank() + axis] : same ? std::max<int64_t>(0, reach - g.in[axis]) : 0);
   }
@@ -136,7 +146,8 @@ Dims pads_end(const Op& op, const SlidingWindow& g) {
 
 // Sums `term` of the elements of each window in double, and gives `finish`(sum, elements inside, row, column).
 template <class T, class Term, class Finish>
-void sum_pool_rows(const SlidingWindow& g, int64_t planes, const T* x, T* y, ParallelFor& parallel, Term term, Finish finish) {
+void sum_pool_rows(const SlidingWindow& g, int64_t planes, const T* x, T* y, ParallelFor& parallel, Term term,
+                   Finish finish) {
   const auto offsets = g.tap_offsets();
   const int64_t columns = g.out[g.last()];
   for_rows<double, int64_t>(g, planes, parallel, [&](int64_t plane, int64_t row, double* sums, int64_t* counts) {
@@ -149,7 +160,8 @@ void sum_pool_rows(const SlidingWindow& g, int64_t planes, const T* x, T* y, Par
         ++counts[j];
       });
     }
-    for (int64_t j = 0; j < columns; ++j) y[plane * g.out_size + row * columns + j] = static_cast<T>(finish(sums[j], counts[j], row, j));
+    for (int64_t j = 0; j < columns; ++j)
+      y[plane * g.out_size + row * columns + j] = static_cast<T>(finish(sums[j], counts[j], row, j));
   });
 }
 
@@ -184,17 +196,20 @@ double power_sum_term(double value, int64_t p) { return std::pow(std::abs(value)
 Result<void> lp_pool_over(EvalContext& context, const SlidingWindow& g) {
   const int64_t p = context.attr<int64_t>("p", 2);
   const auto root = [p](double sum, int64_t, int64_t, int64_t) { return std::pow(sum, 1.0 / static_cast<double>(p)); };
-  return sum_pool(context, g, [p](double value) { return power_sum_term(value, p); }, root);
+  return sum_pool(
+      context, g, [p](double value) { return power_sum_term(value, p); }, root);
 }
 
 Result<void> average_pool(EvalContext& context) {
   TENON_TRY(g, window_of(context));
   const bool with_padding = context.attr<int64_t>("count_include_pad", 0) != 0;
   const Dims end = pads_end(context.op(), g);
-  return sum_pool(context, g, [](double value) { return value; }, [&](double sum, int64_t count, int64_t row, int64_t column) {
-    const int64_t elements = with_padding ? padded_count(g, end, row, column) : count;
-    return elements == 0 ? 0 : sum / static_cast<double>(elements);
-  });
+  return sum_pool(
+      context, g, [](double value) { return value; },
+      [&](double sum, int64_t count, int64_t row, int64_t column) {
+        const int64_t elements = with_padding ? padded_count(g, end, row, column) : count;
+        return elements == 0 ? 0 : sum / static_cast<double>(elements);
+      });
 }
 
 Result<void> lp_pool(EvalContext& context) {
@@ -203,8 +218,9 @@ Result<void> lp_pool(EvalContext& context) {
 }
 
 Result<void> global_average_pool(EvalContext& context) {
-  return sum_pool(context, whole_channel(context.tensor(0)), [](double value) { return value; },
-                  [](double sum, int64_t count, int64_t, int64_t) { return sum / static_cast<double>(count); });
+  return sum_pool(
+      context, whole_channel(context.tensor(0)), [](double value) { return value; },
+      [](double sum, int64_t count, int64_t, int64_t) { return sum / static_cast<double>(count); });
 }
 
 Result<void> global_lp_pool(EvalContext& context) { return lp_pool_over(context, whole_channel(context.tensor(0))); }
@@ -220,7 +236,8 @@ Result<void> global_max_pool(EvalContext& context) {
   return y.deliver();
 }
 
-// ---- MaxUnpool -------------------------------------------------------------------------------------------------------
+// ---- MaxUnpool
+// -------------------------------------------------------------------------------------------------------
 
 Result<void> max_unpool(EvalContext& context) {
   const Tensor& indices = context.tensor(1);
@@ -230,7 +247,8 @@ Result<void> max_unpool(EvalContext& context) {
   TENON_TRY(shape, max_unpool_shape(context.op(), Shape(x.dims())));
   const Dims from = *shape.static_dims(), to = y.tensor().dims();
   if (indices.dims() != x.dims() || from.size() != to.size()) {
-    return error(Code::invalid_argument, "X ", x.dims(), ", I ", indices.dims(), " and the output ", to, " must fit each other");
+    return error(Code::invalid_argument, "X ", x.dims(), ", I ", indices.dims(), " and the output ", to,
+                 " must fit each other");
   }
   const Dims strides = row_major_strides(to);
   const int64_t count = product_of_dims(from);
@@ -239,7 +257,8 @@ Result<void> max_unpool(EvalContext& context) {
     for (int64_t i = 0; i < x.size(); ++i) {
       int64_t rest = indices.int_at(i), at = 0;
       if (rest < 0 || rest >= count) {
-        return error(Code::invalid_argument, "element ", i, " of I is ", rest, ", X was pooled from ", count, " elements ", from);
+        return error(Code::invalid_argument, "element ", i, " of I is ", rest, ", X was pooled from ", count,
+                     " elements ", from);
       }
       for (size_t axis = from.size(); axis-- > 0; rest /= from[axis]) {
         if (rest % from[axis] >= to[axis]) {
@@ -254,7 +273,8 @@ Result<void> max_unpool(EvalContext& context) {
   });
 }
 
-// ---- boxes -----------------------------------------------------------------------------------------------------------
+// ---- boxes
+// -----------------------------------------------------------------------------------------------------------
 
 Result<int64_t> image_of(double index, int64_t box, int64_t batch) {
   if (index >= 0 && index < static_cast<double>(batch)) return static_cast<int64_t>(index);
@@ -262,7 +282,9 @@ Result<int64_t> image_of(double index, int64_t box, int64_t batch) {
 }
 
 // A number from a model as an index, without overflow.
-int64_t rounded(double value) { return static_cast<int64_t>(std::clamp(std::isnan(value) ? 0 : std::round(value), -1e9, 1e9)); }
+int64_t rounded(double value) {
+  return static_cast<int64_t>(std::clamp(std::isnan(value) ? 0 : std::round(value), -1e9, 1e9));
+}
 
 // Elements [begin, end) of bin `bin` of `bins` over `extent` elements from `start`, cut to [0, limit).
 Range roi_bin(int64_t bin, int64_t bins, int64_t start, int64_t extent, int64_t limit) {
@@ -280,10 +302,12 @@ Result<void> max_roi_pool(EvalContext& context) {
     TENON_TRY(image, image_of(rois.double_at(box * 5), box, x.dim(0)));
     const auto corner = [&](int64_t i) { return rounded(rois.double_at(box * 5 + i) * scale); };
     const int64_t left = corner(1), top = corner(2);
-    const int64_t box_width = std::max<int64_t>(1, corner(3) - left + 1), box_height = std::max<int64_t>(1, corner(4) - top + 1);
+    const int64_t box_width = std::max<int64_t>(1, corner(3) - left + 1),
+                  box_height = std::max<int64_t>(1, corner(4) - top + 1);
     for (int64_t e = 0; e < channels * rows * columns; ++e) {
       const int64_t channel = e / columns / rows;
-      const Range i = roi_bin(e / columns % rows, rows, top, box_height, height), j = roi_bin(e % columns, columns, left, box_width, width);
+      const Range i = roi_bin(e / columns % rows, rows, top, box_height, height),
+                  j = roi_bin(e % columns, columns, left, box_width, width);
       double best = i.begin < i.end && j.begin < j.end ? -INFINITY : 0;
       for (int64_t row = i.begin; row < i.end; ++row) {
         for (int64_t column = j.begin; column < j.end; ++column) {
@@ -334,7 +358,8 @@ struct BoxAxis {
     start = half_pixel ? low - 0.5 : low;
     const double extent = half_pixel ? high - low : std::max(high - low, 1.0);
     const double bin = extent / static_cast<double>(bins);
-    samples = sampling_ratio > 0 ? sampling_ratio : std::max<int64_t>(0, static_cast<int64_t>(std::ceil(std::min(bin, 1e6))));
+    samples =
+        sampling_ratio > 0 ? sampling_ratio : std::max<int64_t>(0, static_cast<int64_t>(std::ceil(std::min(bin, 1e6))));
     step = bin / static_cast<double>(std::max<int64_t>(1, samples));
   }
   double at(int64_t bin, int64_t sample) const {
@@ -351,9 +376,11 @@ Result<void> roi_align(EvalContext& context) {
   const bool half_pixel = context.attr<std::string>("coordinate_transformation_mode", "half_pixel") == "half_pixel";
   const bool largest = context.attr<std::string>("mode", "avg") == "max";
   const int64_t ratio = context.attr<int64_t>("sampling_ratio", 0);
-  const int64_t channels = x.dim(1), height = x.dim(2), width = x.dim(3), rows = y.tensor().dim(2), columns = y.tensor().dim(3);
+  const int64_t channels = x.dim(1), height = x.dim(2), width = x.dim(3), rows = y.tensor().dim(2),
+                columns = y.tensor().dim(3);
   if (batch_indices.size() != rois.dim(0)) {
-    return error(Code::invalid_argument, "there are ", rois.dim(0), " boxes and ", batch_indices.size(), " batch_indices");
+    return error(Code::invalid_argument, "there are ", rois.dim(0), " boxes and ", batch_indices.size(),
+                 " batch_indices");
   }
   std::vector<int64_t> images;
   for (int64_t box = 0; box < rois.dim(0); ++box) {
@@ -368,7 +395,8 @@ Result<void> roi_align(EvalContext& context) {
       for (int64_t e = begin; e < end; ++e) {
         const int64_t box = e / columns / rows, row = e / columns % rows, column = e % columns;
         const auto corner = [&](int64_t i) { return rois.double_at(box * 4 + i) * scale; };
-        const BoxAxis down(corner(1), corner(3), rows, ratio, half_pixel), across(corner(0), corner(2), columns, ratio, half_pixel);
+        const BoxAxis down(corner(1), corner(3), rows, ratio, half_pixel),
+            across(corner(0), corner(2), columns, ratio, half_pixel);
         const int64_t samples = down.samples * across.samples;
         std::fill(folded.begin(), folded.end(), largest && samples > 0 ? -INFINITY : 0);
         for (int64_t s = 0; s < samples; ++s) {
@@ -383,7 +411,8 @@ Result<void> roi_align(EvalContext& context) {
           }
         }
         for (int64_t channel = 0; channel < channels; ++channel) {
-          const double value = largest ? folded[channel] : folded[channel] / static_cast<double>(std::max<int64_t>(1, samples));
+          const double value =
+              largest ? folded[channel] : folded[channel] / static_cast<double>(std::max<int64_t>(1, samples));
           out[((box * channels + channel) * rows + row) * columns + column] = static_cast<T>(value);
         }
       }

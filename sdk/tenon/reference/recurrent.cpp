@@ -12,12 +12,13 @@
 namespace tenon {
 namespace {
 
-// ---- activations -----------------------------------------------------------------------------------------------------
+// ---- activations
+// -----------------------------------------------------------------------------------------------------
 
 struct ActivationDef {
   std::string_view name;  // lower case
   bool takes_alpha, takes_beta;
-  double alpha, beta;     // where none is stated
+  double alpha, beta;  // where none is stated
   double (*apply)(double x, double alpha, double beta);
 };
 constexpr ActivationDef kActivations[] = {
@@ -31,7 +32,8 @@ constexpr ActivationDef kActivations[] = {
     {"hardsigmoid", true, true, 0.2, 0.5, [](double x, double a, double b) { return std::clamp(a * x + b, 0.0, 1.0); }},
     {"elu", true, false, 1, 0, [](double x, double a, double) { return x >= 0 ? x : a * std::expm1(x); }},
     {"softsign", false, false, 0, 0, [](double x, double, double) { return x / (1 + std::abs(x)); }},
-    {"softplus", false, false, 0, 0, [](double x, double, double) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }},
+    {"softplus", false, false, 0, 0,
+     [](double x, double, double) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }},
 };
 
 struct Activation {
@@ -42,23 +44,28 @@ struct Activation {
 
 // `count` a direction: those of the attribute, or `fallback` for every direction. Alphas and betas go, in order, to the
 // activations that take one.
-Result<std::vector<Activation>> activations_of(const Op& op, int64_t directions, const std::vector<std::string>& fallback) {
+Result<std::vector<Activation>> activations_of(const Op& op, int64_t directions,
+                                               const std::vector<std::string>& fallback) {
   auto names = op.attr<Attribute::Texts>("activations");
   if (names.empty()) names = fallback;
-  if (names.size() == fallback.size() && directions == 2) names.insert(names.end(), names.begin(), names.begin() + fallback.size());
+  if (names.size() == fallback.size() && directions == 2)
+    names.insert(names.end(), names.begin(), names.begin() + fallback.size());
   if (names.size() != fallback.size() * directions) {
     return error(Code::invalid_argument, op.describe(), " has ", names.size(), " activations, ", directions,
                  " directions need ", fallback.size() * directions);
   }
-  const auto alphas = op.attr<Attribute::Reals>("activation_alpha"), betas = op.attr<Attribute::Reals>("activation_beta");
+  const auto alphas = op.attr<Attribute::Reals>("activation_alpha"),
+             betas = op.attr<Attribute::Reals>("activation_beta");
   size_t alpha = 0, beta = 0;
   std::vector<Activation> out;
   for (std::string name : names) {
     const std::string stated = name;
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-    const auto def = std::find_if(std::begin(kActivations), std::end(kActivations), [&](const auto& d) { return d.name == name; });
+    const auto def =
+        std::find_if(std::begin(kActivations), std::end(kActivations), [&](const auto& d) { return d.name == name; });
     if (def == std::end(kActivations)) {
-      return error(Code::invalid_argument, op.describe(), " has the activation '", stated, "', which no recurrent layer knows");
+      return error(Code::invalid_argument, op.describe(), " has the activation '", stated,
+                   "', which no recurrent layer knows");
     }
     Activation activation{def, def->alpha, def->beta, op.attr<float>("clip", INFINITY)};
     if (def->takes_alpha && alpha < alphas.size()) activation.alpha = alphas[alpha++];
@@ -68,7 +75,8 @@ Result<std::vector<Activation>> activations_of(const Op& op, int64_t directions,
   return out;
 }
 
-// ---- what the three layers share -------------------------------------------------------------------------------------
+// ---- what the three layers share
+// -------------------------------------------------------------------------------------
 
 // Sizes, and where things stand in either layout.
 struct Sizes {
@@ -90,8 +98,8 @@ struct Operands {
 
 Result<Operands> read_operands(EvalContext& context, ElementType work) {
   Operands operands;
-  Tensor* const all[] = {&operands.x, &operands.w, &operands.r, &operands.b, &operands.lengths, &operands.initial_h, &operands.initial_c,
-                         &operands.peepholes};
+  Tensor* const all[] = {&operands.x,       &operands.w,         &operands.r,         &operands.b,
+                         &operands.lengths, &operands.initial_h, &operands.initial_c, &operands.peepholes};
   for (size_t i = 0; i < context.operand_count() && i < std::size(all); ++i) {
     if (!context.has_operand(i)) continue;
     TENON_TRY(tensor, i == 4 ? Result<Tensor>(context.tensor(i)) : in_work_type(context.tensor(i), work));
@@ -119,8 +127,8 @@ class Direction {
         parallel_(parallel) {
     // Every step's x W' at once.
     gemm<T>(s.time * s.batch, s.lines(), s.input, MatrixView<T>{operands.x.as<T>().data(), s.input, 1},
-            MatrixView<T>{part<T>(operands.w, direction, s.lines() * s.input), 1, s.input}, from_x.data(), s.lines(), Store::overwrite,
-            parallel);
+            MatrixView<T>{part<T>(operands.w, direction, s.lines() * s.input), 1, s.input}, from_x.data(), s.lines(),
+            Store::overwrite, parallel);
     if (const T* biases = part<T>(operands.b, direction, 2 * s.lines())) {
       bias_x.assign(biases, biases + s.lines());
       bias_h.assign(biases + s.lines(), biases + 2 * s.lines());
@@ -130,7 +138,8 @@ class Direction {
     }
     for (int64_t b = 0; b < s.batch; ++b) {
       const auto load = [&](const Tensor& initial, std::vector<T>& state) {
-        if (initial.valid()) std::copy_n(initial.as<T>().data() + s.state_row(direction, b), s.hidden, &state[b * s.hidden]);
+        if (initial.valid())
+          std::copy_n(initial.as<T>().data() + s.state_row(direction, b), s.hidden, &state[b * s.hidden]);
       };
       load(operands.initial_h, h);
       load(operands.initial_c, c);
@@ -139,8 +148,9 @@ class Direction {
 
   // from_h[:, first .. first + lines) = states R' for these lines of R.
   void multiply_states(const std::vector<T>& states, int64_t first, int64_t lines) {
-    gemm<T>(s.batch, lines, s.hidden, MatrixView<T>{states.data(), s.hidden, 1}, MatrixView<T>{r_ + first * s.hidden, 1, s.hidden},
-            from_h.data() + first, s.lines(), Store::overwrite, parallel_);
+    gemm<T>(s.batch, lines, s.hidden, MatrixView<T>{states.data(), s.hidden, 1},
+            MatrixView<T>{r_ + first * s.hidden, 1, s.hidden}, from_h.data() + first, s.lines(), Store::overwrite,
+            parallel_);
   }
 
   const Sizes& s;
@@ -151,10 +161,11 @@ class Direction {
   ParallelFor& parallel_;
 };
 
-// Runs `step`(direction state, its number, active) through time, for each direction. active[b] is the x row that entry b
-// reads in this step, or -1 when its sequence is over. The step updates h and c of the active ones.
+// Runs `step`(direction state, its number, active) through time, for each direction. active[b] is the x row that entry
+// b reads in this step, or -1 when its sequence is over. The step updates h and c of the active ones.
 template <class T, class Step>
-void run_layer(const Sizes& s, const Operands& operands, bool reverse, T* y, T* y_h, T* y_c, ParallelFor& parallel, Step&& step) {
+void run_layer(const Sizes& s, const Operands& operands, bool reverse, T* y, T* y_h, T* y_c, ParallelFor& parallel,
+               Step&& step) {
   if (y) std::fill_n(y, s.time * s.directions * s.batch * s.hidden, T(0));
   for (int64_t d = 0; d < s.directions; ++d) {
     Direction<T> direction(s, operands, d, parallel);
@@ -184,7 +195,8 @@ void for_active(Direction<T>& direction, const std::vector<int64_t>& active, Bod
   const Sizes& s = direction.s;
   for (int64_t b = 0; b < s.batch; ++b) {
     if (active[b] < 0) continue;
-    body(b, &direction.from_x[active[b] * s.lines()], &direction.from_h[b * s.lines()], &direction.h[b * s.hidden], &direction.c[b * s.hidden]);
+    body(b, &direction.from_x[active[b] * s.lines()], &direction.from_h[b * s.lines()], &direction.h[b * s.hidden],
+         &direction.c[b * s.hidden]);
   }
 }
 
@@ -223,7 +235,8 @@ struct GruStep {
     for_active(direction, active, [&](int64_t b, const T* x, const T* r, T* h, T*) {
       for (int64_t i = 0; i < hidden; ++i) {
         const double recurrent = static_cast<double>(r[n + i]) + bias_h[n + i];
-        const double fresh = g(x[n + i] + bias_x[n + i] + (linear_before_reset ? reset[b * hidden + i] : 1) * recurrent);
+        const double fresh =
+            g(x[n + i] + bias_x[n + i] + (linear_before_reset ? reset[b * hidden + i] : 1) * recurrent);
         const double update = f(x[i] + r[i] + bias_x[i] + bias_h[i]);
         h[i] = static_cast<T>((1 - update) * fresh + update * h[i]);
       }
@@ -260,19 +273,26 @@ struct LstmStep {
 
 // Evaluates a layer of `gates`; make_step.template operator()<T>(activations, operands) gives its step.
 template <class MakeStep>
-Result<void> layer(EvalContext& context, int64_t gates, const std::vector<std::string>& fallback, MakeStep&& make_step) {
+Result<void> layer(EvalContext& context, int64_t gates, const std::vector<std::string>& fallback,
+                   MakeStep&& make_step) {
   const ElementType work = work_type(context.tensor(0).element());
   const std::string direction = context.attr<std::string>("direction", "forward");
   TENON_TRY(operands, read_operands(context, work));
   const bool batch_first = context.attr<int64_t>("layout", 0) != 0;
   const Dims& x = operands.x.dims();
-  const Sizes sizes{x[batch_first ? 1 : 0], x[batch_first ? 0 : 1], x[2], operands.r.dim(2), direction == "bidirectional" ? 2 : 1, gates, batch_first};
+  const Sizes sizes{x[batch_first ? 1 : 0],
+                    x[batch_first ? 0 : 1],
+                    x[2],
+                    operands.r.dim(2),
+                    direction == "bidirectional" ? 2 : 1,
+                    gates,
+                    batch_first};
   TENON_TRY(activations, activations_of(context.op(), sizes.directions, fallback));
   for (int64_t b = 0; operands.lengths.valid() && b < sizes.batch; ++b) {
     const int64_t length = b < operands.lengths.size() ? operands.lengths.int_at(b) : -1;
     if (length < 0 || length > sizes.time) {
-      return error(Code::invalid_argument, "sequence_lens has ", operands.lengths.size(), " elements for a batch of ", sizes.batch,
-                   ", element ", b, " is ", length, "; it must lie in [0, ", sizes.time, "]");
+      return error(Code::invalid_argument, "sequence_lens has ", operands.lengths.size(), " elements for a batch of ",
+                   sizes.batch, ", element ", b, " is ", length, "; it must lie in [0, ", sizes.time, "]");
     }
   }
   std::vector<WorkResult> results;
@@ -290,20 +310,23 @@ Result<void> layer(EvalContext& context, int64_t gates, const std::vector<std::s
 }
 
 Result<void> rnn(EvalContext& context) {
-  return layer(context, 1, {"Tanh"}, []<class T>(const auto& activations, const Operands&) { return RnnStep<T>{activations}; });
+  return layer(context, 1, {"Tanh"},
+               []<class T>(const auto& activations, const Operands&) { return RnnStep<T>{activations}; });
 }
 
 Result<void> gru(EvalContext& context) {
   const bool linear = context.attr<int64_t>("linear_before_reset", 0) != 0;
-  return layer(context, 3, {"Sigmoid", "Tanh"},
-               [linear]<class T>(const auto& activations, const Operands&) { return GruStep<T>{activations, linear}; });
+  return layer(context, 3, {"Sigmoid", "Tanh"}, [linear]<class T>(const auto& activations, const Operands&) {
+    return GruStep<T>{activations, linear};
+  });
 }
 
 Result<void> lstm(EvalContext& context) {
   const bool coupled = context.attr<int64_t>("input_forget", 0) != 0;
-  return layer(context, 4, {"Sigmoid", "Tanh", "Tanh"}, [coupled]<class T>(const auto& activations, const Operands& operands) {
-    return LstmStep<T>{activations, operands.peepholes, coupled};
-  });
+  return layer(context, 4, {"Sigmoid", "Tanh", "Tanh"},
+               [coupled]<class T>(const auto& activations, const Operands& operands) {
+                 return LstmStep<T>{activations, operands.peepholes, coupled};
+               });
 }
 
 const EvaluatorRegistration kRegistered({{RNN::kName, rnn}, {GRU::kName, gru}, {LSTM::kName, lstm}});

@@ -1,7 +1,7 @@
 // A window that slides over spatial axes, with every size known: the evaluators' side of tenon/ops/window.hpp.
 //
-// Evaluators go row by row along the last axis: for one output row and one tap, the outputs in `inside` read inputs that lie
-// `strides.back()` apart.
+// Evaluators go row by row along the last axis: for one output row and one tap, the outputs in `inside` read inputs
+// that lie `strides.back()` apart.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -47,7 +47,8 @@ struct SlidingWindow {
 
   // Where tap `tap` reads relative to o * stride, one number an axis.
   void tap_offset(int64_t tap, int64_t* offset) const {
-    for (size_t axis = rank(); axis-- > 0; tap /= kernel[axis]) offset[axis] = tap % kernel[axis] * dilations[axis] - begin[axis];
+    for (size_t axis = rank(); axis-- > 0; tap /= kernel[axis])
+      offset[axis] = tap % kernel[axis] * dilations[axis] - begin[axis];
   }
   // Those of all taps, one after another.
   std::vector<int64_t> tap_offsets() const {
@@ -55,7 +56,8 @@ struct SlidingWindow {
     for (int64_t tap = 0; tap < taps; ++tap) tap_offset(tap, &offsets[tap * rank()]);
     return offsets;
   }
-  // The input row that a tap reads for output row `row` (all axes but the last): its first element, or -1 when it is outside.
+  // The input row that a tap reads for output row `row` (all axes but the last): its first element, or -1 when it is
+  // outside.
   int64_t input_row(int64_t row, const int64_t* offset) const {
     int64_t start = 0, stride = in[last()];
     for (size_t axis = last(); axis-- > 0;) {

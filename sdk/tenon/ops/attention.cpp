@@ -1,0 +1,203 @@
+#include <tenon/ops/attention.hpp>
+
+#include <tenon/ir/op_def.hpp>
+#include <tenon/ops/infer_util.hpp>
+
+namespace tenon {
+namespace {
+
+constexpr TypeSet kMask("floats, integers and booleans", [](ElementType e) { return e.is_number() || e.is_bool(); });
+
+// [batch, heads, length, head size] of Q, K or V.
+struct HeadShape {
+  Dim batch, heads, length, size;
+};
+
+Result<HeadShape> head_shape(const InferContext& context, size_t operand, Name heads_attribute) {
+  const Op& op = context.op();
+  TENON_TRY(type, context.tensor(operand));
+  if (!type.shape.ranked()) return HeadShape();
+  if (type.shape.rank() == 4) return HeadShape{type.shape[0], type.shape[1], type.shape[2], type.shape[3]};
+  const int64_t heads = op.attr<int64_t>(heads_attribute, 0);
+  if (type.shape.rank() != 3) {
+    return error(Code::invalid_argument, "operand ", operand, " of ", op.describe(), " is ", type.shape,
+                 ", it needs rank 3 or 4");
+  }
+  if (heads < 1 || (type.shape[2].is_static() && type.shape[2].value() % heads != 0)) {
+    return error(Code::invalid_argument, "operand ", operand, " of ", op.describe(), " is ", type.shape, ", ",
+                 heads_attribute, " = ", heads, " does not divide its last axis");
+  }
+  return HeadShape{type.shape[0], Dim(heads), type.shape[1], floordiv(type.shape[2], Dim(heads))};
+}
+
+Result<void> heads_fit(const Op& op, const HeadShape& q, const HeadShape& k, const HeadShape& v) {
+  if (certainly_differ(q.size, k.size)) {
+    return error(Code::invalid_argument, op.describe(), ": the heads of Q have ", q.size, " elements, those of K ",
+                 k.size);
+  }
+  if (certainly_differ(k.length, v.length) || certainly_differ(k.heads, v.heads)) {
+    return error(Code::invalid_argument, op.describe(), ": K has ", k.heads, " heads of length ", k.length, ", V ",
+                 v.heads, " of length ", v.length);
+  }
+  if (q.heads.is_static() && k.heads.is_static() && (k.heads.value() < 1 || q.heads.value() % k.heads.value() != 0)) {
+    return error(Code::invalid_argument, op.describe(), ": ", q.heads, " query heads cannot share ", k.heads,
+                 " key heads");
+  }
+  return {};
+}
+
+InferredTypes infer_attention(const InferContext& context) {
+  const Op& op = context.op();
+  TENON_TRY(q, head_shape(context, 0, "q_num_heads"));
+  TENON_TRY(k, head_shape(context, 1, "kv_num_heads"));
+  TENON_TRY(v, head_shape(context, 2, "kv_num_heads"));
+  TENON_OK(heads_fit(op, q, k, v));
+  const ElementType q_element = context.type(0).element();
+  Dim length = k.length;
+  const auto given = [&](size_t i) { return i < context.operand_count() && context.has_operand(i); };
+  if (given(4) != given(5))
+    return error(Code::invalid_argument, op.describe(), " needs past_key and past_value, or neither");
+  if (given(4)) {
+    TENON_OK(require_rank(context, 4, 4));
+    TENON_OK(require_rank(context, 5, 4));
+    TENON_TRY(past, context.tensor(4));
+    length = past.shape.ranked() ? past.shape[2] + length : Dim();
+  }
+  const Shape& q_shape = context.type(0).shape();
+  Shape y;
+  if (q_shape.ranked()) {
+    y = q_shape.rank() == 4 ? Shape{q.batch, q.heads, q.length, v.size} : Shape{q.batch, q.length, q.heads * v.size};
+  }
+  const std::vector<Type> all{Type(q_element, y),
+                              Type(context.type(1).element(), Shape{k.batch, k.heads, length, k.size}),
+                              Type(context.type(2).element(), Shape{v.batch, v.heads, length, v.size}),
+                              Type(q_element, Shape{q.batch, q.heads, q.length, length})};
+  return std::vector<Type>(all.begin(), all.begin() + static_cast<int64_t>(op.result_count()));
+}
+
+InferredTypes infer_flex_attention(const InferContext& context) {
+  for (const size_t operand : {size_t{0}, size_t{1}, size_t{2}}) TENON_OK(require_rank(context, operand, 4));
+  return infer_attention(context);
+}
+
+InferredTypes infer_rotary(const InferContext& context) {
+  const Op& op = context.op();
+  TENON_TRY(x, head_shape(context, 0, "num_heads"));
+  const int64_t rotated = op.attr<int64_t>("rotary_embedding_dim", 0);
+  const int64_t size = rotated > 0 ? rotated : x.size.is_static() ? x.size.value() : 0;
+  if (rotated < 0 || size % 2 != 0 || (x.size.is_static() && size > x.size.value())) {
+    return error(Code::invalid_argument, op.describe(), " turns ", size, " elements of heads of ", x.size,
+                 ": it must be even and fit");
+  }
+  const bool looked_up = context.operand_count() > 3 && context.has_operand(3);
+  for (const size_t operand : {size_t{1}, size_t{2}}) {
+    TENON_OK(require_rank(context, operand, looked_up ? 2 : 3));
+    const Shape& cache = context.type(operand).shape();
+    if (size > 0 && cache.ranked() && certainly_differ(cache.dims().back(), Dim(size / 2))) {
+      return error(Code::invalid_argument, "operand ", operand, " of ", op.describe(), " is ", cache,
+                   ", its last axis must be ", size / 2);
+    }
+  }
+  return same_as_operand(0)(context);
+}
+
+InferredTypes infer_linear_attention(const InferContext& context) {
+  const Op& op = context.op();
+  for (const size_t operand : {size_t{0}, size_t{1}, size_t{2}}) TENON_OK(require_rank(context, operand, 3));
+  TENON_TRY(q, head_shape(context, 0, "q_num_heads"));
+  TENON_TRY(k, head_shape(context, 1, "kv_num_heads"));
+  TENON_TRY(v, head_shape(context, 2, "kv_num_heads"));
+  TENON_OK(heads_fit(op, q, k, v));
+  const auto rule = op.attr<std::string>("update_rule", "gated_delta");
+  const auto given = [&](size_t i) { return i < context.operand_count() && context.has_operand(i); };
+  if (given(4) != (rule == "gated" || rule == "gated_delta") ||
+      given(5) != (rule == "delta" || rule == "gated_delta")) {
+    return error(Code::invalid_argument, op.describe(), " with update_rule '", rule, "' has decay: ", given(4),
+                 ", beta: ", given(5), "; gated rules need decay, delta rules beta, others neither");
+  }
+  const Dim heads(op.attr<int64_t>("q_num_heads", 0));
+  const ElementType state =
+      given(3) && context.type(3).is_tensor() ? context.type(3).element() : context.type(0).element();
+  std::vector<Type> types{Type(context.type(0).element(), Shape{q.batch, q.length, heads * v.size})};
+  if (op.result_count() > 1) types.emplace_back(state, Shape{q.batch, k.heads, k.size, v.size});
+  return types;
+}
+
+const OpRegistration kRegistered({
+    OpDef(AttentionOp::kName)
+        .summary("Y = softmax(softcap(scale * Q K') + bias) V, by heads")
+        .operand("Q", "T1")
+        .operand("K", "T1")
+        .operand("V", "T2")
+        .optional_operand("attn_mask", "U")
+        .optional_operand("past_key", "T1")
+        .optional_operand("past_value", "T2")
+        .optional_operand("nonpad_kv_seqlen", "I")
+        .result("Y", "T1")
+        .result("present_key", "T1", Arity::optional)
+        .result("present_value", "T2", Arity::optional)
+        .result("qk_matmul_output", "T1", Arity::optional)
+        .types("T1", kFloatTypes)
+        .types("T2", kFloatTypes)
+        .types("U", kMask)
+        .types("I", kI64Type)
+        .attribute("is_causal", int64_t{0})
+        .optional_attribute("kv_num_heads", AttributeKind::integer)
+        .optional_attribute("q_num_heads", AttributeKind::integer)
+        .attribute("qk_matmul_output_mode", int64_t{0})
+        .optional_attribute("scale", AttributeKind::real)
+        .attribute("softcap", 0.0f)
+        .optional_attribute("softmax_precision", AttributeKind::integer)
+        .traits(Trait::pure | Trait::layout_aware)
+        .infer(infer_attention),
+    OpDef(FlexAttention::kName)
+        .summary("Y = prob_mod(softmax(score_mod(scale * Q K'))) V, by heads")
+        .operand("Q", "T1")
+        .operand("K", "T1")
+        .operand("V", "T2")
+        .result("Y", "T1")
+        .types("T1", kFloatTypes)
+        .types("T2", kFloatTypes)
+        .optional_attribute("scale", AttributeKind::real)
+        .optional_attribute("softmax_precision", AttributeKind::integer)
+        .regions(2)
+        .traits(Trait::pure | Trait::layout_aware)
+        .infer(infer_flex_attention),
+    OpDef(RotaryEmbedding::kName)
+        .summary("Y = X with pairs of elements of each head turned by the angle of their position")
+        .operand("X", "T")
+        .operand("cos_cache", "T")
+        .operand("sin_cache", "T")
+        .optional_operand("position_ids", "M")
+        .result("Y", "T")
+        .types("T", kFloatTypes)
+        .types("M", kI64Type)
+        .attribute("interleaved", int64_t{0})
+        .optional_attribute("num_heads", AttributeKind::integer)
+        .attribute("rotary_embedding_dim", int64_t{0})
+        .traits(Trait::pure | Trait::layout_aware)
+        .infer(infer_rotary),
+    OpDef(LinearAttention::kName)
+        .summary("output = scale * S' q, with a state S that each step decays and adds to")
+        .operand("query", "T")
+        .operand("key", "T")
+        .operand("value", "T")
+        .optional_operand("past_state", "S")
+        .optional_operand("decay", "T")
+        .optional_operand("beta", "T")
+        .result("output", "T")
+        .result("present_state", "S", Arity::optional)
+        .types("T", kFloatTypes)
+        .types("S", kFloatTypes)
+        .attribute("chunk_size", int64_t{64})
+        .required_attribute("kv_num_heads", AttributeKind::integer)
+        .required_attribute("q_num_heads", AttributeKind::integer)
+        .attribute("scale", 0.0f)
+        .attribute("update_rule", "gated_delta")
+        .one_of({"linear", "gated", "delta", "gated_delta"})
+        .traits(Trait::pure | Trait::layout_aware)
+        .infer(infer_linear_attention),
+});
+
+}  // namespace
+}  // namespace tenon
