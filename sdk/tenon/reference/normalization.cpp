@@ -217,7 +217,7 @@ Result<void> lp_normalization(EvalContext& context) {
   const bool absolute = context.attr<int64_t>("p", 2) == 1;
   const AxisView view(x.dims(), static_cast<size_t>(axis));
   with_work_type(work, [&]<class T>() {
-    view.run(context.parallel(), [&](int64_t offset) {
+    view.run(context.parallel(), [&](int64_t, int64_t offset) {
       const T* from = x.as<T>().data() + offset;
       T* to = y.data<T>() + offset;
       double sum = 0;
