@@ -1,0 +1,187 @@
+"""The command-line program as scripts see it: output, JSON, exit codes. TENON names the program."""
+import json
+import os
+import struct
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+TENON = os.environ["TENON"]
+NET = """graph @net(%x: f32[N,2]) -> (%y, sum: %s) {
+  %k = Constant {value = dense<f32[2]: 1.0, -1.0>}
+  %m = Mul %x, %k "scale"
+  %y = Relu %m "act"
+  %i = Identity %y
+  %s = Add %y, %i
+}
+"""
+DONE, FAILED, USAGE = 0, 1, 2
+
+
+def npy(path, shape, values):
+    header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }" % "".join(f"{d}," for d in shape)
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    data = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
+    Path(path).write_bytes(data + struct.pack(f"<{len(values)}f", *values))
+
+
+class CommandLine(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.net = self.path("net.tir")
+        Path(self.net).write_text(NET)
+
+    def path(self, name):
+        return str(Path(self.folder.name) / name)
+
+    def run_tenon(self, *words, expect=DONE, stdin=""):
+        done = subprocess.run([TENON, *map(str, words)], input=stdin, capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, expect, f"{words}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def json(self, *words, expect=DONE):
+        done = self.run_tenon(*words, "--json", expect=expect)
+        return json.loads(done.stdout)  # fails when anything else stands on standard output
+
+    def test_usage_errors_exit_with_2(self):
+        for words in ([], ["nonsense"], ["run"], ["run", self.net, "--threads", "many"], ["run", self.net, "--runs", "0"],
+                      ["opt"], ["compile", self.net], ["conformance"], ["target"], ["bench", self.net, "--unknown"]):
+            with self.subTest(words=words):
+                done = self.run_tenon(*words, expect=USAGE)
+                self.assertTrue(done.stderr.strip())
+
+    def test_help_and_version_exit_with_0(self):
+        self.assertIn("conformance", self.run_tenon("--help").stdout)
+        self.assertRegex(self.run_tenon("--version").stdout, r"^\d+\.\d+\.\d+")
+        for command in ("devices", "run", "conformance", "bench", "opt", "compile", "target"):
+            self.run_tenon(command, "--help")
+
+    def test_devices_always_has_the_reference(self):
+        document = self.json("devices", "--describe")
+        reference = [t for t in document["targets"] if t["name"] == "reference"]
+        self.assertEqual(len(reference), 1)
+        self.assertTrue(reference[0]["available"])
+        self.assertIn("auto", document)
+        self.assertIn("reference", self.run_tenon("devices").stdout)
+
+    def test_a_plugin_that_is_none_is_listed_with_its_error(self):
+        bad = self.path("bad.so")
+        Path(bad).write_text("no library")
+        plugins = self.json("devices", "--plugin", bad)["plugins"]
+        self.assertTrue(any(p["path"] == bad and p["error"] for p in plugins), plugins)
+
+    def test_run_with_given_inputs(self):
+        npy(self.path("x.npy"), [2, 2], [1, 2, -3, -4])
+        document = self.json("run", self.net, "--target", "reference", "--input", f"x={self.path('x.npy')}",
+                             "--output-dir", self.path("out"), "--stats")
+        self.assertTrue(document["ok"])
+        y, total = document["outputs"]
+        self.assertEqual((y["name"], y["type"], y["max"]), ("y", "f32[2,2]", 4.0))
+        self.assertEqual((total["name"], total["max"]), ("sum", 8.0))
+        self.assertTrue(Path(self.path("out/output_1.pb")).is_file())
+        self.assertTrue(any(row["op"] == "Relu" for row in document["stats"]))
+
+    def test_run_compares_with_data_and_fails_on_a_difference(self):
+        npy(self.path("x.npy"), [2, 2], [1, 2, -3, -4])
+        self.run_tenon("run", self.net, "--input", f"x={self.path('x.npy')}", "--output-dir", self.path("out"))
+        data = Path(self.path("data"))
+        data.mkdir()
+        # An input is a tensor file like an output: the first output serves as input, [1,0,0,4] -> y [1,0,0,0].
+        first = Path(self.path("out/output_0.pb")).read_bytes()
+        (data / "input_0.pb").write_bytes(first)
+        self.run_tenon("run", self.net, "--data", data, "--output-dir", self.path("expected"))
+        (data / "output_0.pb").write_bytes(Path(self.path("expected/output_0.pb")).read_bytes())
+        self.assertIn("equal", self.run_tenon("run", self.net, "--data", data).stdout)
+        (data / "output_0.pb").write_bytes(Path(self.path("expected/output_1.pb")).read_bytes())
+        done = self.run_tenon("run", self.net, "--data", data, expect=FAILED)
+        self.assertIn("DIFFERENT", done.stdout)
+
+    def test_run_makes_seeded_inputs_and_shadows(self):
+        document = self.json("run", self.net, "--dim", "N=3", "--shadow", "reference:50%", "--runs", "4", "--top", "2")
+        self.assertEqual(len(document["shadow"]), 4)  # two of four runs, two outputs each
+        self.assertEqual(len(document["top"]), 3)
+        same = [self.json("run", self.net, "--seed", "7")["outputs"] for _ in range(2)]
+        self.assertEqual(same[0], same[1])
+
+    def test_run_errors_say_what_is_wrong(self):
+        for words, text in (
+            ([self.path("none.tir")], "none.tir"),
+            ([self.net, "--target", "referense"], "reference"),
+            ([self.net, "--input", "z=z.npy"], "inputs are [x]"),
+            ([self.net, "--input", "x"], "NAME=FILE"),
+            ([self.net, "--input", f"x={self.net}"], ".npy"),
+            ([self.net, "--data", self.path("nowhere")], "nowhere"),
+            ([self.net, "--dim", "N"], "NAME=N"),
+            ([self.net, "--shadow", "reference"], "TARGET:PERCENT%"),
+        ):
+            with self.subTest(words=words):
+                self.assertIn(text, self.run_tenon("run", *words, expect=FAILED).stderr)
+        document = self.json("run", self.path("none.tir"), expect=FAILED)
+        self.assertEqual(set(document), {"error", "message"})
+
+    def test_broken_text_gives_line_and_column(self):
+        Path(self.net).write_text("graph @g(%x: f32[2]) -> %y {\n  %y = Relu %z\n}\n")
+        self.assertRegex(self.run_tenon("run", self.net, expect=FAILED).stderr, r"net\.tir:2:\d+")
+
+    def test_bench_has_the_keys_that_scripts_read(self):
+        document = self.json("bench", self.net, "--target", "reference", "--threads", "1", "--runs", "3")
+        for key in ("median_ms", "min_ms", "p90_ms", "compile_ms", "peak_rss_mb", "arena_bytes", "arena_lower_bound_bytes",
+                    "flops"):
+            self.assertIsInstance(document[key], (int, float), key)
+        self.assertLessEqual(document["min_ms"], document["median_ms"])
+        self.assertLessEqual(document["median_ms"], document["p90_ms"])
+        self.assertEqual(document["threads"], 1)
+
+    def test_bench_counts_flops(self):
+        Path(self.net).write_text("graph @g(%a: f32[3,4], %b: f32[4,5]) -> %c { %c = MatMul %a, %b }\n")
+        self.assertEqual(self.json("bench", self.net, "--runs", "1")["flops"], 2 * 3 * 4 * 5)
+
+    def test_opt_runs_the_passes_that_are_named(self):
+        done = self.run_tenon("opt", self.net, "--passes", "remove-identity,remove-dead")
+        self.assertNotIn("Identity", done.stdout)
+        self.assertIn("Relu", done.stdout)
+        again = self.run_tenon("opt", "-", "--passes", "remove-dead", stdin=done.stdout)
+        self.assertEqual(again.stdout, done.stdout)
+        dumped = self.run_tenon("opt", self.net, "--passes", "remove-identity", "--dump-after", "remove-identity")
+        self.assertIn("# after remove-identity", dumped.stderr)
+        self.assertIn("digraph", self.run_tenon("opt", self.net, "--dot").stdout)
+        self.assertIn("remove-dead", self.run_tenon("opt", "--list").stdout)
+
+    def test_opt_refuses_an_unknown_pass(self):
+        done = self.run_tenon("opt", self.net, "--passes", "remove-ded", expect=FAILED)
+        self.assertIn("remove-dead", done.stderr)  # the hint
+        self.json("opt", self.net, "--passes", "none", expect=FAILED)
+
+    def test_compile_writes_an_artefact_that_runs(self):
+        artefact = self.path("net.tenon")
+        self.json("compile", self.net, "--target", "reference", "-o", artefact)
+        plain, loaded = (self.json("run", model, "--seed", "3")["outputs"] for model in (self.net, artefact))
+        self.assertEqual(plain, loaded)
+        data = bytearray(Path(artefact).read_bytes())
+        data[-1] ^= 1
+        Path(artefact).write_bytes(data)
+        self.assertIn("hash", self.run_tenon("run", artefact, expect=FAILED).stderr)
+
+    def test_target_check(self):
+        good = self.path("good.yaml")
+        Path(good).write_text("tenon_target: 1\nname: good\nplugin: reference\n")
+        self.run_tenon("target", "check", good)
+        Path(good).write_text("tenon_target: 1\nname: good\nplugin: reference\nclok: 1 MHz\n")
+        self.assertRegex(self.run_tenon("target", "check", good, expect=FAILED).stderr, r"good\.yaml:4:1")
+
+    def test_conformance_counts_and_filters(self):
+        folder = os.environ.get("TENON_CASES")
+        if not folder:
+            self.skipTest("no ONNX backend cases on this machine")
+        document = self.json("conformance", folder, "--target", "reference", "--filter", "^test_(relu|tanh)$")
+        self.assertEqual((document["passed"], document["failed"]), (2, 0))
+        self.assertEqual({case["ran_on"] for case in document["cases"]}, {"reference"})
+        self.run_tenon("conformance", folder, "--filter", "(", expect=FAILED)
+        self.run_tenon("conformance", folder, "--filter", "^matches_nothing$", expect=FAILED)
+        self.run_tenon("conformance", self.path("nowhere"), expect=FAILED)
+
+
+if __name__ == "__main__":
+    unittest.main()
