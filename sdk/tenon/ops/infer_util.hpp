@@ -60,8 +60,6 @@ inline constexpr size_t kMostTracedDims = 256;
 
 // The result has operand `i`'s elements in their order (Identity, Reshape, Squeeze, Unsqueeze ...).
 TENON_API InferDimsFn dims_of_operand(size_t i);
-// For Div of integers, which rounds towards zero: unknown unless the operands' signs make that a floor.
-TENON_API Dim truncating_div(const Dim& a, const Dim& b);
 
 // Division of integers, which rounds towards zero: unknown unless the operands' signs make that a floor.
 TENON_API Dim truncating_div(const Dim& a, const Dim& b);
