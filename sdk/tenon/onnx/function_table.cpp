@@ -28,6 +28,12 @@ std::string full_name(std::string_view domain, std::string_view op) {
   return domain.empty() ? std::string(op) : str(domain, ".", op);
 }
 
+std::optional<int64_t> newest_opset(std::string_view domain) {
+  const auto known = std::find_if(std::begin(kKnownDomains), std::end(kKnownDomains),
+                                  [&](const KnownDomain& row) { return row.domain == plain_domain(domain); });
+  return known == std::end(kKnownDomains) ? std::nullopt : std::optional(known->newest);
+}
+
 std::string describe_node(const format::NodeProto& node, int index) {
   std::string out = str("node ", index, " ", full_name(node.domain(), node.op_type()));
   if (!node.name().empty()) out += str(" '", node.name(), "'");
@@ -39,13 +45,12 @@ Result<Opsets> read_opsets(const google::protobuf::RepeatedPtrField<format::Oper
   for (const auto& import : imports) {
     const std::string_view domain = plain_domain(import.domain());
     const std::string_view shown = domain.empty() ? std::string_view("ai.onnx") : domain;
-    const auto known = std::find_if(std::begin(kKnownDomains), std::end(kKnownDomains),
-                                    [&](const KnownDomain& row) { return row.domain == domain; });
+    const auto newest = newest_opset(domain);
     if (import.version() < 1)
       return error(Code::invalid_argument, "opset ", import.version(), " of ", shown, " does not exist");
-    if (known != std::end(kKnownDomains) && import.version() > known->newest) {
+    if (newest && import.version() > *newest) {
       return error(Code::unsupported, "opset ", import.version(), " of ", shown, " is newer than this Tenon knows (",
-                   known->newest, "); export the model for an older one");
+                   *newest, "); export the model for an older one");
     }
     const auto [at, added] = opsets.emplace(domain, import.version());
     if (!added && at->second != import.version()) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -23,6 +24,8 @@ using NodeList = google::protobuf::RepeatedPtrField<format::NodeProto>;
 std::string_view plain_domain(std::string_view domain);
 // Tenon's name of an operator: "Conv", "ai.onnx.ml.LabelEncoder".
 std::string full_name(std::string_view domain, std::string_view op);
+// The newest version of a domain's operators that Tenon knows; nullopt for domains of others.
+std::optional<int64_t> newest_opset(std::string_view domain);
 // "node 3 Conv 'layer1/conv'".
 std::string describe_node(const format::NodeProto& node, int index);
 // Versions that are out of range for the domains that Tenon knows, or no numbers at all, are errors.

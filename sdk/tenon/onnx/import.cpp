@@ -4,6 +4,7 @@
 #include <queue>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <tenon/ir/builder.hpp>
 #include <tenon/ir/op_def.hpp>
@@ -11,7 +12,7 @@
 #include <tenon/onnx/attribute_proto_internal.hpp>
 #include <tenon/onnx/function_table_internal.hpp>
 #include <tenon/onnx/model_file_internal.hpp>
-#include <tenon/onnx/region_inputs_internal.hpp>
+#include <tenon/onnx/regions_internal.hpp>
 #include <tenon/onnx/tensor_proto_internal.hpp>
 #include <tenon/onnx/type_proto_internal.hpp>
 #include <tenon/onnx/upgrade_internal.hpp>
@@ -67,11 +68,7 @@ Result<void> check_text(std::string_view text, std::string_view what) {
 // ---- The order of nodes
 // ----------------------------------------------------------------------------------------------
 
-void names_read(const NodeProto& node, std::vector<std::string_view>& out);
-void names_read(const GraphProto& graph, std::vector<std::string_view>& out) {
-  for (const auto& node : graph.node()) names_read(node, out);
-  for (const auto& output : graph.output()) out.push_back(output.name());
-}
+void names_read(const GraphProto& graph, std::vector<std::string_view>& out);
 // Of a node and the graphs inside it.
 void names_read(const NodeProto& node, std::vector<std::string_view>& out) {
   for (const auto& name : node.input()) out.push_back(name);
@@ -79,6 +76,20 @@ void names_read(const NodeProto& node, std::vector<std::string_view>& out) {
     if (attribute.has_g()) names_read(attribute.g(), out);
     for (const auto& graph : attribute.graphs()) names_read(graph, out);
   }
+}
+// What a graph takes from around it: names that it makes itself are its own, even where they are used outside, too.
+void names_read(const GraphProto& graph, std::vector<std::string_view>& out) {
+  std::unordered_set<std::string_view> made;
+  for (const auto& input : graph.input()) made.insert(input.name());
+  for (const auto& tensor : graph.initializer()) made.insert(tensor.name());
+  std::vector<std::string_view> read;
+  for (const auto& node : graph.node()) {
+    made.insert(node.output().begin(), node.output().end());
+    names_read(node, read);
+  }
+  for (const auto& output : graph.output()) read.push_back(output.name());
+  std::copy_if(read.begin(), read.end(), std::back_inserter(out),
+               [&](std::string_view name) { return !made.contains(name); });
 }
 
 // The format asks for producers first; many writers forget. The order of the file is kept where it is good.
@@ -241,7 +252,7 @@ class Importer {
     TENON_OK(check_text(graph.name(), "the graph name"));
     Scope scope{outer};
     TENON_OK(declare(scope, graph));
-    TENON_OK(import_inputs(graph, region, scope));
+    TENON_OK(import_inputs(graph, region, scope, frame));
     TENON_OK(import_initializers(graph, region, scope, frame));
     TENON_OK(import_nodes(graph.node(), region, scope, frame, depth));
     std::set<std::string_view> names;
@@ -256,7 +267,7 @@ class Importer {
                      "' is there twice");
       }
       TENON_OK(apply_declared(scope, output.name(), *value));
-      region.add_output(*value, output.name());
+      region.add_output(*value, frame.prefix + output.name());
     }
     return {};
   }
@@ -265,7 +276,7 @@ class Importer {
   // inputs.
   bool stays_input() const { return options_.keep_overridable_inputs && model_.ir_version() >= 4; }
 
-  Result<void> import_inputs(const GraphProto& graph, Region& region, Scope& scope) {
+  Result<void> import_inputs(const GraphProto& graph, Region& region, Scope& scope, const Frame& frame) {
     std::set<std::string_view> initialized;
     if (!stays_input()) {
       for (const auto& tensor : graph.initializer()) initialized.insert(tensor.name());
@@ -282,7 +293,7 @@ class Importer {
                   quote(input.name()), " of graph '", graph.name(), "'");
         declared = std::move(merged);
       }
-      Value* value = region.add_input(input.name(), std::move(declared));
+      Value* value = region.add_input(frame.prefix + input.name(), std::move(declared));
       TENON_OK(define(scope, input.name(), value), "input ", region.input_count() - 1);
     }
     return {};
@@ -438,21 +449,27 @@ class Importer {
     return infer_result_types(op);
   }
 
-  // The graphs of an operator in the order of its regions.
-  static std::vector<std::string> region_order(const Op& op, const std::map<std::string, Frame::Binding>& graphs) {
-    if (op.name().view() == "If") return {"then_branch", "else_branch"};
-    std::vector<std::string> names;
-    for (const auto& [name, graph] : graphs) names.push_back(name);
-    return names;
-  }
-
   Result<void> import_regions(Op& op, const std::map<std::string, Frame::Binding>& graphs, size_t depth) {
-    for (const std::string& name : region_order(op, graphs)) {
-      const auto found = graphs.find(name);
-      if (found == graphs.end()) return error(Code::invalid_argument, "it has no graph '", name, "'");
-      const Frame::Binding& binding = found->second;
+    const auto import_one = [&](const std::string& name, const Frame::Binding& binding) -> Result<void> {
       TENON_OK(import_graph(binding.attribute->g(), op.add_region(), binding.scope, *binding.frame, depth + 1),
                "graph '", name, "'");
+      return {};
+    };
+    const auto names = region_names(op.name());
+    if (!names) {
+      for (const auto& [name, binding] : graphs) TENON_OK(import_one(name, binding));
+      return {};
+    }
+    for (const RegionName& name : *names) {
+      const auto found = graphs.find(std::string(name.attribute));
+      if (found != graphs.end()) {
+        TENON_OK(import_one(found->first, found->second));
+      } else if (name.optional) {
+        Region& region = op.add_region();
+        region.add_output(region.add_input("x", region_input_type(op, 0)), "x");
+      } else {
+        return error(Code::invalid_argument, "it has no graph '", name.attribute, "'");
+      }
     }
     return {};
   }

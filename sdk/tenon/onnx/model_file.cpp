@@ -95,6 +95,10 @@ Result<void> parse_file(const std::string& path, google::protobuf::MessageLite& 
 }
 
 Result<void> write_file(const std::string& path, const google::protobuf::MessageLite& message) {
+  if (const size_t size = message.ByteSizeLong(); size > kLargestMessage) {
+    return error(Code::resource_exhausted, "'", path, "' would have ", size, " bytes; a model in one file has at most ",
+                 kLargestMessage, ": write its weights as external data");
+  }
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   if (!file || !message.SerializeToOstream(&file) || !file.flush()) {
     return error(Code::io, "writing '", path, "': ", std::strerror(errno));
