@@ -97,6 +97,29 @@ std::string light_output_of(const fs::path& model) {
   return fs::exists(expected) ? expected.string() : std::string();
 }
 
+// Debian's libonnx-testdata is of ONNX 1.12; these cases were repaired later.
+constexpr std::string_view kDebianFolder = "/usr/share/libonnx-testdata/data";
+struct Fault {
+  std::string_view name;
+  std::string_view reason;
+};
+constexpr Fault kDebianFaults[] = {
+    {"test_adam_multiple", "the model lacks the epsilon of 0.01 that the expected outputs were made with"},
+    {"test_cast_FLOAT_to_BFLOAT16", "ONNX 1.12 cut bf16 off instead of rounding"},
+    {"test_castlike_BFLOAT16_to_FLOAT", "the stored 'like' has another shape than the model declares"},
+    {"test_castlike_BFLOAT16_to_FLOAT_expanded", "the stored 'like' has another shape than the model declares"},
+    {"test_castlike_FLOAT_to_BFLOAT16", "the stored 'like' has another shape than the model declares"},
+    {"test_castlike_FLOAT_to_BFLOAT16_expanded", "the stored 'like' has another shape than the model declares"},
+};
+
+std::string fault_of(const Case& one) {
+  if (!one.model.starts_with(kDebianFolder)) return "";
+  for (const Fault& fault : kDebianFaults) {
+    if (fault.name == one.name) return std::string(fault.reason);
+  }
+  return "";
+}
+
 Result<void> add_case(Case found, const fs::path& json, const Index& index, std::vector<Case>& out) {
   const auto row = index.find(std::pair(found.suite, found.name));
   if (row != index.end()) {
@@ -105,6 +128,7 @@ Result<void> add_case(Case found, const fs::path& json, const Index& index, std:
     found.tolerance = row->second.tolerance;
   }
   TENON_OK(read_data_json(json, found.tolerance));
+  found.fault = fault_of(found);
   out.push_back(std::move(found));
   return {};
 }
@@ -148,6 +172,27 @@ bool has_random_op(const Graph& graph) {
   return random;
 }
 
+// Before ONNX's test data could hold bf16, its bits were stored as u16.
+Result<Datum> as_declared(Datum datum, const Type& type) {
+  const bool stand_in =
+      datum.is_tensor() && datum.tensor().element() == kU16 && type.is_tensor() && type.element() == kBF16;
+  if (!stand_in) return datum;
+  Tensor bits = datum.tensor();
+  TENON_TRY(tensor, Tensor::share(kBF16, bits.dims(), bits.owner(), bits.mutable_data(), bits.bytes()));
+  return Datum(std::move(tensor));
+}
+
+Result<std::vector<Datum>> read_values(const std::string& prefix, size_t count,
+                                       const std::function<const Type&(size_t)>& type) {
+  std::vector<Datum> out;
+  for (size_t i = 0; i < count; ++i) {
+    TENON_TRY(stored, read_test_data(str(prefix, i, ".pb"), type(i)));
+    TENON_TRY(value, as_declared(std::move(stored), type(i)));
+    out.push_back(std::move(value));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string_view status_name(Status status) {
@@ -159,7 +204,7 @@ Result<std::string> default_folder(const std::string& beside) {
   std::vector<fs::path> places;
   if (const char* shared = std::getenv("TENON_SHARED")) places.push_back(fs::path(shared) / "onnx-backend-tests");
   places.push_back(fs::path(beside) / "onnx-backend-tests");
-  places.emplace_back("/usr/share/libonnx-testdata/data");
+  places.emplace_back(kDebianFolder);
   std::string looked;
   for (const fs::path& place : places) {
     if (fs::is_directory(place)) return place.string();
@@ -201,16 +246,11 @@ Result<std::vector<Case>> find_cases(const std::string& folder) {
 
 Result<DataSet> read_data_set(const Graph& graph, const std::string& folder) {
   const Region& body = graph.body();
-  DataSet set;
-  for (size_t i = 0; i < body.input_count(); ++i) {
-    TENON_TRY(input, read_test_data(str(folder, "/input_", i, ".pb"), body.input(i)->type()));
-    set.inputs.push_back(std::move(input));
-  }
-  for (size_t i = 0; i < body.output_count(); ++i) {
-    TENON_TRY(output, read_test_data(str(folder, "/output_", i, ".pb"), body.output(i)->type()));
-    set.outputs.push_back(std::move(output));
-  }
-  return set;
+  TENON_TRY(inputs, read_values(folder + "/input_", body.input_count(),
+                                [&](size_t i) -> const Type& { return body.input(i)->type(); }));
+  TENON_TRY(outputs, read_values(folder + "/output_", body.output_count(),
+                                 [&](size_t i) -> const Type& { return body.output(i)->type(); }));
+  return DataSet{std::move(inputs), std::move(outputs)};
 }
 
 std::string compare_outputs(std::span<const Datum> got, std::span<const Datum> expected, const Tolerance& tolerance,
@@ -238,6 +278,7 @@ Prepare interpreter() {
 }
 
 Outcome run_case(const Case& one, const Prepare& prepare) {
+  if (!one.fault.empty()) return {Status::unsupported, one.fault, ""};
   auto graph = import_model(one.model);
   if (!graph.ok()) return stopped(graph.error());
   const bool random = one.random || has_random_op(**graph);

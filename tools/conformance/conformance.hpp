@@ -26,6 +26,8 @@ struct Case {
   std::string primary_op;              // of node cases, from index.csv; else empty
   bool random = false;                 // values cannot be matched: only count, types and shapes are compared
   Tolerance tolerance;
+  std::string
+      fault;  // why the stored data cannot be matched by anybody; empty but for a few cases of Debian's older set
 };
 
 // Every case under `folder`, by suite and name. Tolerances come from a case's data.json, else from the index.csv that
@@ -52,7 +54,8 @@ struct Outcome {
   std::string reason;  // of what did not pass
   std::string ran_on;
 };
-// Errors of Code::unsupported, from import, preparation or run, make a case unsupported; any other makes it failed.
+// A case with a fault is not run: unsupported. Errors of Code::unsupported, from import, preparation or run, make a
+// case unsupported; any other makes it failed.
 Outcome run_case(const Case& one, const Prepare& prepare);
 
 // The inputs and expected outputs of a data set, by the types of `graph`.

@@ -1,0 +1,324 @@
+#include <tenon/onnx/import.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <tenon/ir/builder.hpp>
+#include <tenon/ir/text.hpp>
+#include "onnx/wire.hpp"
+
+namespace tenon {
+namespace {
+
+using namespace tenon::wire;
+using testing::HasSubstr;
+
+std::unique_ptr<Graph> imported(const Message& model, const ImportOptions& options = {}) {
+  auto graph = import_model_bytes(model.span(), options);
+  EXPECT_TRUE(graph.ok()) << graph.error().to_string();
+  return graph.ok() ? *std::move(graph) : nullptr;
+}
+
+// `nodes` on input x: f32[dims] and output y, imported, against the text form.
+void expect_import(int64_t version, const std::vector<Message>& nodes, std::string_view expected,
+                   const std::vector<Extent>& dims = {2, 3, 4}, const std::vector<Message>& initializers = {}) {
+  const auto graph = imported(model(wire::graph({.nodes = nodes,
+                                                 .inputs = {info("x", kFloatType, dims)},
+                                                 .outputs = {info("y")},
+                                                 .initializers = initializers}),
+                                    version));
+  ASSERT_TRUE(graph);
+  const auto wanted = parse_graph(expected);
+  ASSERT_TRUE(wanted.ok()) << wanted.error().to_string();
+  std::string difference;
+  EXPECT_TRUE(tenon::equal(*graph, **wanted, {}, &difference)) << difference << "\n" << print(*graph);
+}
+
+TEST(Import, NamesAndTypes) {
+  const auto graph = imported(model(
+      wire::graph({.nodes = {node("Relu", {"x"}, {"hidden"}, {}, "", "layer/relu"), node("Neg", {"hidden"}, {"y"})},
+                   .inputs = {info("x", kFloatType, {"batch", 3})},
+                   .outputs = {info("y")}},
+                  "net"),
+      13));
+  ASSERT_TRUE(graph);
+  EXPECT_EQ(graph->name(), "net");
+  const Op& relu = *graph->body().first();
+  EXPECT_EQ(relu.label(), "layer/relu");
+  EXPECT_EQ(relu.result()->name(), "hidden");
+  EXPECT_EQ(graph->body().input(0)->name(), "x");
+  EXPECT_EQ(graph->body().output_name(0), "y");
+  EXPECT_EQ(graph->body().output(0)->type().to_string(), "f32[batch,3]");
+  EXPECT_EQ(graph->properties()["opset.ai.onnx"], "13");
+  EXPECT_EQ(graph->properties()["ir_version"], "8");
+}
+
+TEST(Import, NodesInAnyOrder) {
+  expect_import(13, {node("Neg", {"a"}, {"y"}), node("Relu", {"x"}, {"a"})},
+                "graph @g(%x: f32[2,3,4]) -> (%y) { %a = Relu %x\n %y = Neg %a }");
+}
+
+TEST(Import, InitializersAreConstantsEvenWhenListedAsInputs) {
+  const auto graph = imported(model(wire::graph({.nodes = {node("Add", {"x", "w"}, {"y"})},
+                                                 .inputs = {info("x", kFloatType, {2}), info("w", kFloatType, {2})},
+                                                 .outputs = {info("y", kFloatType, {2})},
+                                                 .initializers = {wire::tensor<float>("w", kFloatType, {2}, {1, 2})}}),
+                                    13));
+  ASSERT_TRUE(graph);
+  EXPECT_EQ(graph->body().input_count(), 1u);
+  const Tensor* w = constant_of(graph->body().last()->operand(1));
+  ASSERT_TRUE(w);
+  EXPECT_EQ(w->as<float>()[1], 2.0f);
+  EXPECT_EQ(graph->body().first()->result()->name(), "w");
+}
+
+TEST(Import, OverridableInitializersStayInputsWhenAsked) {
+  const Message file = model(wire::graph({.nodes = {node("Add", {"x", "w"}, {"a"}), node("Add", {"a", "v"}, {"y"})},
+                                          .inputs = {info("x", kFloatType, {2}), info("w", kFloatType, {2})},
+                                          .outputs = {info("y", kFloatType, {2})},
+                                          .initializers = {wire::tensor<float>("w", kFloatType, {2}, {1, 2}),
+                                                           wire::tensor<float>("v", kFloatType, {2}, {3, 4})}}),
+                             13);
+  const auto graph = imported(file, {.keep_overridable_inputs = true});
+  ASSERT_TRUE(graph);
+  ASSERT_EQ(graph->body().input_count(), 2u);
+  EXPECT_EQ(graph->body().input(1)->name(), "w");
+  EXPECT_EQ(graph->body().op_count(), 3u);  // v is a constant all the same
+}
+
+TEST(Import, TrailingAbsentOperandsAreDropped) {
+  const auto graph = imported(model(wire::graph({.nodes = {node("Clip", {"x", "", ""}, {"y"})},
+                                                 .inputs = {info("x", kFloatType, {2})},
+                                                 .outputs = {info("y")}}),
+                                    13));
+  ASSERT_TRUE(graph);
+  EXPECT_EQ(graph->body().first()->operand_count(), 1u);
+}
+
+TEST(Import, EveryFormOfConstant) {
+  const Message strings = strings_attribute("value_strings", {"a", "b"});
+  const auto graph = imported(
+      model(wire::graph({.nodes = {node("Constant", {}, {"f"}, {float_attribute("value_float", 2.5f)}),
+                                   node("Constant", {}, {"i"}, {int_attribute("value_int", 7)}),
+                                   node("Constant", {}, {"is"}, {ints_attribute("value_ints", {1, 2, 3})}),
+                                   node("Constant", {}, {"s"}, {string_attribute("value_string", "t")}),
+                                   node("Constant", {}, {"ss"}, {strings}),
+                                   node("Constant", {}, {"t"},
+                                        {tensor_attribute("value", wire::tensor<float>("", kFloatType, {1}, {4}))})},
+                         .inputs = {},
+                         .outputs = {info("f"), info("i"), info("is"), info("s"), info("ss"), info("t")}}),
+            13));
+  ASSERT_TRUE(graph);
+  const char* types[] = {"f32[]", "i64[]", "i64[3]", "str[]", "str[2]", "f32[1]"};
+  for (size_t i = 0; i < 6; ++i) EXPECT_EQ(graph->body().output(i)->type().to_string(), types[i]);
+  EXPECT_EQ(constant_of(graph->body().output(4))->as<std::string>()[1], "b");
+}
+
+TEST(Import, UnknownOperatorsAreAllNamed) {
+  const Message file =
+      model(wire::graph({.nodes = {node("Wibble", {"x"}, {"a"}), node("Wobble", {"a"}, {"y"}, {}, "my.domain")},
+                         .inputs = {info("x", kFloatType, {2})},
+                         .outputs = {info("y", kFloatType, {2})}}),
+            13)
+          .add(8, opset("my.domain", 3));
+  const auto refused = import_model_bytes(file.span());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), Code::unsupported);
+  EXPECT_THAT(refused.error().message(), HasSubstr("\"Wibble\" (domain \"ai.onnx\", opset 13)"));
+  EXPECT_THAT(refused.error().message(), HasSubstr("\"Wobble\" (domain \"my.domain\", opset 3)"));
+
+  const auto kept = imported(file, {.allow_unknown_ops = true});
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->body().last()->name().str(), "my.domain.Wobble");
+  EXPECT_EQ(kept->body().output(0)->type().to_string(), "f32[2]");
+}
+
+// ---- Subgraphs
+// -------------------------------------------------------------------------------------------------------
+
+Message branch(std::string_view op) {
+  return wire::graph({.nodes = {node(op, {"x"}, {"r"})}, .inputs = {}, .outputs = {info("r")}}, "branch");
+}
+
+TEST(Import, BranchesAreRegionsInTheirOrder) {
+  const auto graph = imported(model(wire::graph({.nodes = {node("If", {"c"}, {"y"},
+                                                                {graph_attribute("else_branch", branch("Neg")),
+                                                                 graph_attribute("then_branch", branch("Relu"))})},
+                                                 .inputs = {info("c", kBoolType, {}), info("x", kFloatType, {2})},
+                                                 .outputs = {info("y", kFloatType, {2})}}),
+                                    13),
+                              {.allow_unknown_ops = true});
+  ASSERT_TRUE(graph);
+  const Op& op = *graph->body().first();
+  ASSERT_EQ(op.region_count(), 2u);
+  EXPECT_EQ(op.region(0).first()->name().str(), "Relu");
+  EXPECT_EQ(op.region(1).first()->name().str(), "Neg");
+  EXPECT_EQ(op.region(0).first()->operand(0), graph->body().input(1));
+}
+
+// ---- Functions
+// -------------------------------------------------------------------------------------------------------
+
+TEST(ImportFunctions, AreInlinedWithTheirAttributes) {
+  const Message leaky = function("Twice", {"v"}, {"w"},
+                                 {node("LeakyRelu", {"v"}, {"inner"}, {ref_attribute("alpha", "slope", 1)}),
+                                  node("LeakyRelu", {"inner"}, {"w"}, {ref_attribute("alpha", "slope", 1)})})
+                            .add(11, float_attribute("slope", 0.5f));
+  const auto graph = imported(
+      model(wire::graph({.nodes = {node("Twice", {"x"}, {"a"}, {float_attribute("slope", 0.25f)}, "local", "one"),
+                                   node("Twice", {"a"}, {"y"}, {}, "local", "two")},
+                         .inputs = {info("x", kFloatType, {2})},
+                         .outputs = {info("y")}}),
+            16, {leaky}));
+  ASSERT_TRUE(graph);
+  ASSERT_EQ(graph->body().op_count(), 4u);
+  const auto ops = graph->body().ops();
+  const float slopes[] = {0.25f, 0.25f, 0.5f, 0.5f};
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(ops[i]->attr<float>("alpha"), slopes[i]) << i;
+  EXPECT_EQ(ops[0]->result()->name(), "one/inner");
+  EXPECT_EQ(ops[1]->result()->name(), "a");
+  EXPECT_EQ(graph->body().output(0)->name(), "y");
+}
+
+TEST(ImportFunctions, HaveTheirOwnOpset) {
+  // The function is of opset 11, where Squeeze had an attribute; the model of opset 13.
+  const Message squeeze =
+      function("Drop", {"v"}, {"w"}, {node("Squeeze", {"v"}, {"w"}, {ints_attribute("axes", {0})})}, "local", 11);
+  const auto graph = imported(model(wire::graph({.nodes = {node("Drop", {"x"}, {"y"}, {}, "local")},
+                                                 .inputs = {info("x", kFloatType, {1, 2})},
+                                                 .outputs = {info("y", kFloatType, {2})}}),
+                                    13, {squeeze}));
+  ASSERT_TRUE(graph);
+  EXPECT_EQ(graph->body().last()->operand_count(), 2u);
+}
+
+TEST(ImportFunctions, NestedAndOverloaded) {
+  const Message inner_a = function("Inner", {"v"}, {"w"}, {node("Neg", {"v"}, {"w"})});
+  const Message inner_b = function("Inner", {"v"}, {"w"}, {node("Relu", {"v"}, {"w"})}).text(13, "other");
+  const Message outer =
+      function("Outer", {"v"}, {"w"},
+               {node("Inner", {"v"}, {"t"}, {}, "local").text(8, "other"), node("Inner", {"t"}, {"w"}, {}, "local")});
+  const auto graph = imported(model(wire::graph({.nodes = {node("Outer", {"x"}, {"y"}, {}, "local")},
+                                                 .inputs = {info("x", kFloatType, {2})},
+                                                 .outputs = {info("y", kFloatType, {2})}}),
+                                    13, {inner_a, inner_b, outer}));
+  ASSERT_TRUE(graph);
+  ASSERT_EQ(graph->body().op_count(), 2u);
+  EXPECT_EQ(graph->body().first()->name().str(), "Relu");
+  EXPECT_EQ(graph->body().last()->name().str(), "Neg");
+}
+
+TEST(ImportFunctions, OperandsMayBeLeftOut) {
+  const Message clip = function("MyClip", {"v", "low", "high"}, {"w"}, {node("Clip", {"v", "low", "high"}, {"w"})});
+  const auto graph = imported(model(wire::graph({.nodes = {node("MyClip", {"x"}, {"y"}, {}, "local")},
+                                                 .inputs = {info("x", kFloatType, {2})},
+                                                 .outputs = {info("y", kFloatType, {2})}}),
+                                    13, {clip}));
+  ASSERT_TRUE(graph);
+  EXPECT_EQ(graph->body().first()->operand_count(), 1u);
+}
+
+TEST(ImportFunctions, ConstantsAreSharedBetweenCalls) {
+  const Message weights = function(
+      "W", {"v"}, {"w"},
+      {node("Constant", {}, {"k"}, {tensor_attribute("value", wire::tensor<float>("", kFloatType, {2}, {1, 2}))}),
+       node("Add", {"v", "k"}, {"w"})});
+  const auto graph =
+      imported(model(wire::graph({.nodes = {node("W", {"x"}, {"a"}, {}, "local"), node("W", {"a"}, {"y"}, {}, "local")},
+                                  .inputs = {info("x", kFloatType, {2})},
+                                  .outputs = {info("y", kFloatType, {2})}}),
+                     13, {weights}));
+  ASSERT_TRUE(graph);
+  const auto ops = graph->body().ops();
+  ASSERT_EQ(ops.size(), 4u);
+  EXPECT_EQ(constant_of(ops[0]->result())->data(), constant_of(ops[2]->result())->data());
+}
+
+// ---- Older operators
+// -------------------------------------------------------------------------------------------------
+
+TEST(Upgrade, AxesBecomeAnOperand) {
+  expect_import(
+      11, {node("Unsqueeze", {"x"}, {"y"}, {ints_attribute("axes", {0})})},
+      "graph @g(%x: f32[2,3,4]) -> (%y) { %a = Constant {value = dense<i64[1]: 0>}\n %y = Unsqueeze %x, %a }");
+  // ReduceSum moved at 13, the other reductions at 18.
+  expect_import(
+      11, {node("ReduceSum", {"x"}, {"y"}, {ints_attribute("axes", {1})})},
+      "graph @g(%x: f32[2,3,4]) -> (%y) { %a = Constant {value = dense<i64[1]: 1>}\n %y = ReduceSum %x, %a }");
+  expect_import(
+      17, {node("ReduceMax", {"x"}, {"y"}, {ints_attribute("axes", {1})})},
+      "graph @g(%x: f32[2,3,4]) -> (%y) { %a = Constant {value = dense<i64[1]: 1>}\n %y = ReduceMax %x, %a }");
+}
+
+TEST(Upgrade, SoftmaxWorkedOnAMatrix) {
+  expect_import(11, {node("Softmax", {"x"}, {"y"}, {int_attribute("axis", 1)})},
+                "graph @g(%x: f32[2,3,4]) -> (%y) { %s = Shape %x\n %m = Flatten %x {axis = 1}\n %d = Softmax %m {axis "
+                "= -1}\n %y = Reshape %d, %s }");
+  // The default axis was 1; where only ones stand behind it, the operator itself says the same.
+  expect_import(11, {node("Softmax", {"x"}, {"y"})}, "graph @g(%x: f32[2,3,1]) -> (%y) { %y = Softmax %x {axis = 1} }",
+                {2, 3, 1});
+  expect_import(13, {node("Softmax", {"x"}, {"y"})}, "graph @g(%x: f32[2,3,4]) -> (%y) { %y = Softmax %x }");
+}
+
+TEST(Upgrade, BroadcastAtAnAxis) {
+  expect_import(6, {node("Add", {"x", "w"}, {"y"}, {int_attribute("broadcast", 1), int_attribute("axis", 1)})},
+                "graph @g(%x: f32[2,3,4]) -> (%y) { %w = Constant {value = dense<f32[3]: 1.0, 2.0, 3.0>}\n %a = "
+                "Constant {value = dense<i64[1]: 1>}\n"
+                " %u = Unsqueeze %w, %a\n %y = Add %x, %u }",
+                {2, 3, 4}, {wire::tensor<float>("w", kFloatType, {3}, {1, 2, 3})});
+  expect_import(6, {node("Add", {"x", "w"}, {"y"}, {int_attribute("broadcast", 1)})},
+                "graph @g(%x: f32[2,3,4]) -> (%y) { %w = Constant {value = dense<f32[4]: 1.0, 2.0, 3.0, 4.0>}\n %y = "
+                "Add %x, %w }",
+                {2, 3, 4}, {wire::tensor<float>("w", kFloatType, {4}, {1, 2, 3, 4})});
+}
+
+TEST(Upgrade, LimitsOfClip) {
+  expect_import(6, {node("Clip", {"x"}, {"y"}, {float_attribute("max", 6.0f), float_attribute("min", 0.0f)})},
+                "graph @g(%x: f32[2,3,4]) -> (%y) { %a = Constant {value = dense<f32[]: 0.0>}\n %b = Constant {value = "
+                "dense<f32[]: 6.0>}\n %y = Clip %x, %a, %b }");
+}
+
+TEST(Upgrade, CastToANamedType) {
+  expect_import(1, {node("Cast", {"x"}, {"y"}, {string_attribute("to", "INT64")})},
+                "graph @g(%x: f32[2,3,4]) -> (%y) { %y = Cast %x {to = type<i64[*]>} }");
+}
+
+TEST(Upgrade, ConsumedInputsGo) {
+  expect_import(1, {node("Relu", {"x"}, {"y"}, {ints_attribute("consumed_inputs", {0})})},
+                "graph @g(%x: f32[2,3,4]) -> (%y) { %y = Relu %x }");
+}
+
+TEST(Upgrade, SplitCountsItsOutputs) {
+  const auto graph =
+      imported(model(wire::graph({.nodes = {node("Split", {"x"}, {"a", "b"}, {int_attribute("axis", 2)})},
+                                  .inputs = {info("x", kFloatType, {2, 3, 4})},
+                                  .outputs = {info("a", kFloatType, {2, 3, 2}), info("b", kFloatType, {2, 3, 2})}}),
+                     13));
+  ASSERT_TRUE(graph);
+  EXPECT_EQ(graph->body().last()->attr<int64_t>("num_outputs"), 2);
+}
+
+TEST(Upgrade, UpsampleBecameResize) {
+  const auto graph =
+      imported(model(wire::graph({.nodes = {node("Upsample", {"x", "s"}, {"y"}, {string_attribute("mode", "linear")})},
+                                  .inputs = {info("x", kFloatType, {1, 1, 2, 2})},
+                                  .outputs = {info("y")},
+                                  .initializers = {wire::tensor<float>("s", kFloatType, {4}, {1, 1, 2, 2})}}),
+                     9),
+               {.allow_unknown_ops = true});
+  ASSERT_TRUE(graph);
+  const Op& op = *graph->body().last();
+  EXPECT_EQ(op.name().str(), "Resize");
+  EXPECT_EQ(op.operand(1), nullptr);
+  EXPECT_NE(op.operand(2), nullptr);
+  EXPECT_EQ(op.attr<std::string>("coordinate_transformation_mode"), "asymmetric");
+  EXPECT_EQ(op.attr<std::string>("nearest_mode"), "floor");
+}
+
+TEST(Upgrade, WhatTheNewestLeavesAlone) {
+  expect_import(28, {node("Softmax", {"x"}, {"y"}, {int_attribute("axis", 1)})},
+                "graph @g(%x: f32[2,3,4]) -> (%y) { %y = Softmax %x {axis = 1} }");
+}
+
+}  // namespace
+}  // namespace tenon
