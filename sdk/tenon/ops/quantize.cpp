@@ -40,6 +40,10 @@ const TypeSet kQuantizable("float and i32 tensors", [](ElementType e) { return e
 Result<TensorType> checked_x(const InferContext& context) {
   TENON_TRY(x, context.tensor(0));
   TENON_TRY(scale, context.tensor(1));
+  if (const int64_t block = context.attr<int64_t>("block_size", 0); block < 0) {
+    return error(Code::invalid_argument, context.op().describe(), ": block_size is ", block,
+                 ", it must not be negative");
+  }
   const auto x_dims = x.shape.static_dims(), scale_dims = scale.shape.static_dims();
   if (x_dims && scale_dims) TENON_OK(scale_layout(context.op(), *x_dims, *scale_dims));
   const auto zero_dims = context.type(2).is_tensor() ? context.type(2).shape().static_dims() : std::nullopt;
@@ -85,12 +89,6 @@ Result<std::vector<Type>> infer_dynamic(const InferContext& context) {
   return std::vector<Type>{Type(kU8, std::move(x.shape)), Type(kF32, Shape(Dims())), Type(kU8, Shape(Dims()))};
 }
 
-Result<void> verify_block_size(const Op& op) {
-  const int64_t block = op.attr<int64_t>("block_size", 0);
-  if (block >= 0) return {};
-  return error(Code::invalid_argument, op.describe(), ": block_size is ", block, ", it must not be negative");
-}
-
 constexpr Trait kQuantising = Trait::pure | Trait::layout_aware;
 
 const OpRegistration kRegistered({
@@ -109,8 +107,7 @@ const OpRegistration kRegistered({
         .optional_attribute("precision", AttributeKind::type)
         .attribute("saturate", int64_t{1})
         .traits(kQuantising)
-        .infer(infer_quantize)
-        .verify(verify_block_size),
+        .infer(infer_quantize),
     OpDef(DequantizeLinear::kName)
         .summary("(x - x_zero_point) * x_scale")
         .operand("x", "T1")
@@ -124,8 +121,7 @@ const OpRegistration kRegistered({
         .attribute("block_size", int64_t{0})
         .optional_attribute("output_dtype", AttributeKind::type)
         .traits(kQuantising)
-        .infer(infer_dequantize)
-        .verify(verify_block_size),
+        .infer(infer_dequantize),
     OpDef(DynamicQuantizeLinear::kName)
         .summary("x quantised to u8 by its own range; also the scale and the zero point")
         .operand("x", "T1")

@@ -14,16 +14,18 @@ size_t tensors_of(const Op& op, size_t states) {
 template <size_t States>
 Result<std::vector<Type>> infer_step(const InferContext& context) {
   const size_t count = tensors_of(context.op(), States);
-  std::vector<Type> types;
-  for (size_t group = 0; group <= States; ++group) {
-    for (size_t i = 0; i < count; ++i) {
-      // Groups of operands: X, G, state ...; of results: X, state ...
-      const size_t of_operands = group == 0 ? 0 : group + 1;
-      TENON_TRY(x, merge(context.type(2 + i), context.type(2 + of_operands * count + i)), "tensor ", i + 1, " of ",
+  std::vector<Type> tensors;  // what x, its gradient and its state together tell
+  for (size_t i = 0; i < count; ++i) {
+    Type tensor;
+    for (size_t group = 0; group < States + 2; ++group) {
+      TENON_TRY(merged, merge(tensor, context.type(2 + group * count + i)), "tensor ", i + 1, " of ",
                 context.op().describe());
-      types.push_back(std::move(x));
+      tensor = std::move(merged);
     }
+    tensors.push_back(std::move(tensor));
   }
+  std::vector<Type> types;
+  for (size_t group = 0; group < States + 1; ++group) types.insert(types.end(), tensors.begin(), tensors.end());
   return types;
 }
 
