@@ -1,0 +1,23 @@
+// A parallel loop at its worst: ranges as small as allowed or smaller, in reverse order.
+#pragma once
+#include <algorithm>
+#include <functional>
+
+#include <tenon/support/parallel.hpp>
+
+namespace tenon::testing {
+
+// Ignores the grain, so that small tensors are cut too: what a range computes must not depend on where it begins.
+class ShreddingParallel final : public ParallelFor {
+ public:
+  explicit ShreddingParallel(int64_t piece) : piece_(piece) {}
+  void run(int64_t count, int64_t, const std::function<void(int64_t, int64_t)>& body) override {
+    for (int64_t end = count; end > 0; end -= piece_) body(std::max<int64_t>(0, end - piece_), end);
+  }
+  int threads() const override { return 1; }
+
+ private:
+  int64_t piece_;
+};
+
+}  // namespace tenon::testing
