@@ -71,6 +71,25 @@ Result<void> require_rank_at_least(const InferContext& context, size_t operand, 
   return require(context, operand, rank, true);
 }
 
+Result<Type> join(const Type& a, const Type& b) {
+  if (!a.known() || !b.known()) return Type();
+  if (a.kind() != b.kind() ||
+      (a.is_tensor() && a.element().valid() && b.element().valid() && a.element() != b.element())) {
+    return error(Code::invalid_argument, "one is ", a, ", the other ", b);
+  }
+  if (!a.is_tensor()) {
+    TENON_TRY(inner, join(a.inner(), b.inner()));
+    return a.is_sequence() ? Type::sequence(std::move(inner)) : Type::optional(std::move(inner));
+  }
+  const ElementType element = a.element().valid() ? a.element() : b.element();
+  if (!a.shape().ranked() || !b.shape().ranked() || a.shape().rank() != b.shape().rank()) return Type(element, Shape());
+  Shape shape = a.shape();
+  for (size_t d = 0; d < shape.dims().size(); ++d) {
+    if (!shape[d].same_extent(b.shape()[d])) shape[d] = Dim();
+  }
+  return Type(element, std::move(shape));
+}
+
 Result<size_t> axis_attribute(const InferContext& context, Name name, int64_t fallback, int64_t rank) {
   TENON_TRY(axis, normalize_axis(context.attr<int64_t>(name, fallback), rank), "attribute '", name, "'");
   return static_cast<size_t>(axis);

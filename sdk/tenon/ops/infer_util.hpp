@@ -41,6 +41,12 @@ TENON_API std::optional<int64_t> static_length(const InferContext& context, size
 TENON_API Result<void> require_rank(const InferContext& context, size_t operand, int64_t rank);
 TENON_API Result<void> require_rank_at_least(const InferContext& context, size_t operand, int64_t rank);
 
+// ---- One of two types ----------------------------------------------------------------------------------------------
+
+// What holds for a value that is of either type: extents that agree, the rank if it agrees. Unknown when one is
+// unknown. Kinds or element types that differ: an error naming both.
+TENON_API Result<Type> join(const Type& a, const Type& b);
+
 // ---- Axes ----------------------------------------------------------------------------------------------------------
 
 // The attribute `name` as an axis of a tensor of `rank`; an error naming the attribute.

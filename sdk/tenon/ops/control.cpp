@@ -1,0 +1,152 @@
+#include <tenon/ops/control.hpp>
+
+#include <algorithm>
+
+#include <tenon/ops/infer_util.hpp>
+
+namespace tenon {
+namespace {
+
+InferredTypes infer_if(const InferContext& context) {
+  const std::vector<Type> yes = context.region_outputs(0), no = context.region_outputs(1);
+  const size_t count = context.op().result_count();
+  if (yes.size() != count || no.size() != count) {
+    return error(Code::invalid_argument, context.op().describe(), " has ", count, " results, its branches have ",
+                 yes.size(), " and ", no.size(), " outputs");
+  }
+  std::vector<Type> types;
+  for (size_t i = 0; i < count; ++i) {
+    TENON_TRY(joined, join(yes[i], no[i]), "output ", i, " of the branches of ", context.op().describe());
+    types.push_back(std::move(joined));
+  }
+  return types;
+}
+
+// A carried value is what it was before the first iteration, or what the body makes of it. A body may turn an optional
+// into what it holds; then there is an iteration.
+Result<Type> carried_type(const Type& before, const Type& after) {
+  if (before.is_optional() != after.is_optional()) return after;
+  return join(before, after);
+}
+
+Type with_axis(const Type& slice, int64_t axis, const Dim& dim) {
+  if (!slice.is_tensor() || !slice.shape().ranked()) return slice;
+  std::vector<Dim> dims = slice.shape().dims();
+  dims.insert(dims.begin() + axis, dim);
+  return Type(slice.element(), Shape(std::move(dims)));
+}
+
+Result<void> check_body(const InferContext& context, size_t inputs, size_t outputs) {
+  const Region& body = context.op().region(0);
+  if (body.input_count() == inputs && body.output_count() == outputs) return {};
+  return error(Code::invalid_argument, "the body of ", context.op().describe(), " has ", body.input_count(),
+               " inputs and ", body.output_count(), " outputs; its operands and results ask for ", inputs, " and ",
+               outputs);
+}
+
+InferredTypes infer_loop(const InferContext& context) {
+  const size_t operands = std::max<size_t>(context.operand_count(), 2), carried = operands - 2;
+  const size_t results = context.op().result_count();
+  TENON_OK(check_body(context, operands, results + 1));
+  if (results < carried) {
+    return error(Code::invalid_argument, context.op().describe(), " carries ", carried, " values and has ", results,
+                 " results");
+  }
+  const std::vector<Type> outputs = context.region_outputs(0);
+  std::vector<Type> types;
+  for (size_t i = 0; i < results; ++i) {
+    const Type& made = outputs[i + 1];
+    if (i < carried) {
+      TENON_TRY(type, carried_type(context.type(i + 2), made), "value ", i, " carried by ", context.op().describe());
+      types.push_back(std::move(type));
+    } else {
+      types.push_back(with_axis(made, 0, Dim()));
+    }
+  }
+  return types;
+}
+
+int64_t list_at(const Attribute::Integers& list, size_t i) { return i < list.size() ? list[i] : 0; }
+
+InferredTypes infer_scan(const InferContext& context) {
+  const auto scanned = context.attr<int64_t>("num_scan_inputs");
+  const auto operands = static_cast<int64_t>(context.operand_count());
+  if (scanned < 1 || scanned > operands) {
+    return error(Code::invalid_argument, "attribute 'num_scan_inputs' of ", context.op().describe(), " is ", scanned,
+                 ", it has ", operands, " operands");
+  }
+  const auto carried = static_cast<size_t>(operands - scanned);
+  const size_t results = context.op().result_count();
+  TENON_OK(check_body(context, context.operand_count(), results));
+  if (results < carried) {
+    return error(Code::invalid_argument, context.op().describe(), " carries ", carried, " values and has ", results,
+                 " results");
+  }
+  const auto input_axes = context.attr<Attribute::Integers>("scan_input_axes");
+  const auto output_axes = context.attr<Attribute::Integers>("scan_output_axes");
+  Dim length;
+  for (size_t i = carried; i < context.operand_count(); ++i) {
+    TENON_TRY(input, context.tensor(i));
+    if (!input.shape.ranked()) continue;
+    TENON_TRY(axis, normalize_axis(list_at(input_axes, i - carried), input.shape.rank()),
+              "attribute 'scan_input_axes'");
+    const Dim& dim = input.shape[static_cast<size_t>(axis)];
+    if (certainly_differ(length, dim)) {
+      return error(Code::invalid_argument, "scan input ", i - carried, " of ", context.op().describe(), " has ", dim,
+                   " slices, those before it ", length);
+    }
+    if (!length.is_static()) length = dim.known() ? dim : length;
+  }
+  const std::vector<Type> outputs = context.region_outputs(0);
+  std::vector<Type> types;
+  for (size_t i = 0; i < results; ++i) {
+    const Type& made = outputs[i];
+    if (i < carried) {
+      TENON_TRY(type, carried_type(context.type(i), made), "value ", i, " carried by ", context.op().describe());
+      types.push_back(std::move(type));
+      continue;
+    }
+    int64_t axis = 0;
+    if (made.is_tensor() && made.shape().ranked()) {
+      TENON_TRY(given, normalize_axis(list_at(output_axes, i - carried), made.shape().rank() + 1),
+                "attribute 'scan_output_axes'");
+      axis = given;
+    }
+    types.push_back(with_axis(made, axis, length));
+  }
+  return types;
+}
+
+const OpRegistration kRegistered({
+    OpDef(If::kName)
+        .summary("The outputs of the first region when `cond` is true, else those of the second")
+        .operand("cond", "bool")
+        .variadic_results("outputs", "V", 1, /*homogeneous=*/false)
+        .types("V", kAnyType)
+        .regions(2)
+        .infer(infer_if),
+    OpDef(Loop::kName)
+        .summary("Runs its region up to `M` times while a condition holds; carries values along and stacks others")
+        .optional_operand("M", "i64")
+        .optional_operand("cond", "bool")
+        .variadic_operands("v_initial", "V", 0, /*homogeneous=*/false)
+        .variadic_results("v_final_and_scan_outputs", "V", 1, /*homogeneous=*/false)
+        .types("V", kAnyType)
+        .regions(1)
+        .infer(infer_loop),
+    OpDef(Scan::kName)
+        .summary("Runs its region for each slice of its scan inputs; carries values along and stacks others")
+        .variadic_operands("initial_state_and_scan_inputs", "V", 1, /*homogeneous=*/false)
+        .variadic_results("final_state_and_scan_outputs", "V", 1, /*homogeneous=*/false)
+        .types("V", kAnyTensor)
+        .required_attribute("num_scan_inputs", AttributeKind::integer)
+        .optional_attribute("scan_input_axes", AttributeKind::integers)
+        .optional_attribute("scan_input_directions", AttributeKind::integers)
+        .optional_attribute("scan_output_axes", AttributeKind::integers)
+        .optional_attribute("scan_output_directions", AttributeKind::integers)
+        .regions(1)
+        .infer(infer_scan),
+});
+
+}  // namespace
+}  // namespace tenon

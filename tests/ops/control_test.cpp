@@ -1,0 +1,55 @@
+#include <tenon/ops/control.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <support_lib/inferred.hpp>
+
+namespace tenon {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::inferred;
+
+TEST(ControlRule, IfGivesWhatBothBranchesSay) {
+  const auto chosen = [](std::string_view a, std::string_view b) {
+    return inferred(str("(%c: bool[], %a: ", a, ", %b: ", b, ") -> %y { %y = If %c (() -> %a {}, () -> %b {}) }"));
+  };
+  EXPECT_EQ(chosen("f32[2,N]", "f32[2,N]"), "f32[2,N]");
+  EXPECT_EQ(chosen("f32[2,N]", "f32[3,N]"), "f32[?,N]");
+  EXPECT_EQ(chosen("f32[2,N]", "f32[3]"), "f32[*]");
+  EXPECT_EQ(chosen("seq(f32[2])", "seq(f32[3])"), "seq(f32[?])");
+  EXPECT_THAT(chosen("f32[2]", "i32[2]"), HasSubstr("one is f32[2], the other i32[2]"));
+  EXPECT_THAT(chosen("f32[2]", "seq(f32[2])"), HasSubstr("output 0 of the branches"));
+}
+
+TEST(ControlRule, LoopCarriesAndStacks) {
+  const auto loop = [](std::string_view carried, std::string_view body) {
+    return inferred(str("(%m: i64[], %v: ", carried, ") -> (%w, %s) { %w, %s = Loop %m, _, %v ", body, " }"));
+  };
+  EXPECT_EQ(loop("f32[2]", "((%i: i64[], %c: bool[], %a: f32[2]) -> (%c, %a, %a) {})"), "f32[2] f32[?,2]");
+  EXPECT_EQ(loop("f32[N]", "((%i: i64[], %c: bool[], %a: f32[?]) -> (%c, %b, %i) { %b = Concat %a, %a {axis = 0} })"),
+            "f32[?] i64[?]");
+  EXPECT_THAT(loop("f32[N]", "((%i: i64[], %c: bool[]) -> (%c, %i, %i) {})"),
+              HasSubstr("2 inputs and 3 outputs; its operands and results ask for 3 and 3"));
+  EXPECT_THAT(loop("f32[N]", "((%i: i64[], %c: bool[], %a: f32[N]) -> (%c, %i, %i) {})"),
+              HasSubstr("value 0 carried by Loop"));
+}
+
+TEST(ControlRule, ScanKnowsItsLength) {
+  const auto scan = [](std::string_view x, std::string_view attributes) {
+    return inferred(str("(%z: f32[3], %x: ", x, ") -> (%s, %y) { %s, %y = Scan %z, %x {num_scan_inputs = 1", attributes,
+                        "} ((%a: f32[3], %b: f32[3]) -> (%a, %b) {}) }"));
+  };
+  EXPECT_EQ(scan("f32[N,3]", ""), "f32[3] f32[N,3]");
+  EXPECT_EQ(scan("f32[3,N]", ", scan_input_axes = [1], scan_output_axes = [-1]"), "f32[3] f32[3,N]");
+  EXPECT_THAT(scan("f32[N,3]", ", scan_input_axes = [2]"), HasSubstr("scan_input_axes"));
+  EXPECT_THAT(inferred("(%x: f32[2,3], %w: f32[4,3]) -> %y { %y = Scan %x, %w {num_scan_inputs = 2} ((%a: f32[3], %b: "
+                       "f32[3]) -> %b {}) }"),
+              HasSubstr("scan input 1 of Scan (%y) has 4 slices, those before it 2"));
+  EXPECT_THAT(inferred("(%x: f32[2,3]) -> %y { %y = Scan %x {num_scan_inputs = 2} ((%a: f32[3]) -> %a {}) }"),
+              HasSubstr("it has 1 operands"));
+}
+
+}  // namespace
+}  // namespace tenon
