@@ -47,6 +47,21 @@ TEST(ReduceRule, AxesThatNobodyKnows) {
   EXPECT_EQ(unknown("i64[*]", 1), "f32[?,?,?]");
 }
 
+TEST(ReduceRule, ShapesFlowThrough) {
+  const auto spelled = [](std::string_view body) {
+    return inferred(str("(%one: f32[], %x: f32[N,3,4]) -> %y { %s = Shape %x ", body, " %y = Expand %one, %v }"));
+  };
+  EXPECT_EQ(spelled("%v = ReduceProd %s"), "f32[12*N]");
+  EXPECT_EQ(spelled("%v = ReduceSum %s"), "f32[N + 7]");
+  EXPECT_EQ(spelled("%z = Constant {value = dense<i64[1]: 0>} %v = ReduceProd %s, %z"), "f32[12*N]");
+  EXPECT_EQ(spelled("%v = ReduceProd %s {noop_with_empty_axes = 1}"), "f32[N,3,4]");
+  EXPECT_EQ(spelled("%m = ReduceMax %s %n = ReduceMin %m %v = ReduceProd %n"), spelled("%v = ReduceMax %s"));
+  EXPECT_THAT(spelled("%v = ReduceMax %s"), HasSubstr("max("));
+  EXPECT_EQ(spelled("%v = ReduceMean %s"), "f32[?]");
+  EXPECT_EQ(inferred("(%one: f32[], %x: f32[N,?]) -> %y { %s = Shape %x %v = ReduceProd %s %y = Expand %one, %v }"),
+            "f32[?]");
+}
+
 TEST(ReduceRule, PositionsOfExtremes) {
   for (const char* op : {"ArgMax", "ArgMin"}) {
     EXPECT_EQ(alone(op, "f32[N,3]"), "i64[1,3]") << op;

@@ -1,6 +1,10 @@
 #include <tenon/ops/reduce.hpp>
 
+#include <algorithm>
+
+#include <tenon/expr/expr.hpp>
 #include <tenon/ir/op_def.hpp>
+#include <tenon/ops/infer_util.hpp>
 
 namespace tenon {
 
@@ -82,6 +86,29 @@ Result<std::vector<Type>> infer_scan(const InferContext& context) {
   return std::vector<Type>{Type(x)};
 }
 
+// ---- Shape arithmetic ----------------------------------------------------------------------------------------------
+
+// A shape vector folded into one extent (how many elements x has, its longest dim ...).
+using FoldExprs = Expr (*)(std::span<const Expr>);
+InferDimsFn folded_dims(FoldExprs fold) {
+  return [fold](const InferContext& context) -> std::optional<std::vector<Dim>> {
+    const auto dims = context.dims_value(0);
+    if (!dims || dims->empty() || dims->size() > kMostTracedDims) return std::nullopt;
+    if (!context.type(0).is_tensor() || !context.type(0).shape().ranked()) return std::nullopt;
+    const auto axes = context.has_operand(1) ? known_ints(context, 1) : std::optional(std::vector<int64_t>());
+    const auto folds =
+        axes ? folded_axes(context.op(), context.type(0).shape().rank(), *axes) : Result(std::vector<bool>());
+    if (!axes || !folds.ok()) return std::nullopt;
+    if (std::ranges::find(*folds, true) == folds->end()) return dims;
+    std::vector<Expr> exprs;
+    for (const Dim& dim : *dims) {
+      if (!dim.known()) return std::vector<Dim>{Dim()};
+      exprs.push_back(dim.expr());
+    }
+    return std::vector<Dim>{extent(fold(exprs))};
+  };
+}
+
 // ---- Definitions ---------------------------------------------------------------------------------------------------
 
 OpDef reducer(Name name, std::string summary, const TypeSet& types = kNumberTypes) {
@@ -125,11 +152,11 @@ OpDef scan(Name name, std::string summary) {
 }
 
 const OpRegistration kRegistered({
-    reducer(ReduceSum::kName, "The sum over `axes`"),
+    reducer(ReduceSum::kName, "The sum over `axes`").infer_dims(folded_dims(sum)),
     reducer(ReduceMean::kName, "The mean over `axes`"),
-    reducer(ReduceMax::kName, "The greatest element over `axes`", kOrderedTypes),
-    reducer(ReduceMin::kName, "The least element over `axes`", kOrderedTypes),
-    reducer(ReduceProd::kName, "The product over `axes`"),
+    reducer(ReduceMax::kName, "The greatest element over `axes`", kOrderedTypes).infer_dims(folded_dims(max)),
+    reducer(ReduceMin::kName, "The least element over `axes`", kOrderedTypes).infer_dims(folded_dims(min)),
+    reducer(ReduceProd::kName, "The product over `axes`").infer_dims(folded_dims(product)),
     reducer(ReduceL1::kName, "The sum of |data| over `axes`"),
     reducer(ReduceL2::kName, "The square root of the sum of data^2 over `axes`"),
     reducer(ReduceLogSum::kName, "The logarithm of the sum over `axes`"),
