@@ -28,8 +28,8 @@ void expect_refused(const Message& file, Code code, std::string_view words, cons
 
 Message simple(const std::vector<Message>& nodes, const std::vector<Message>& initializers = {}) {
   return wire::graph({.nodes = nodes,
-                      .inputs = {info("x", kFloatType, {2})},
-                      .outputs = {info("y", kFloatType, {2})},
+                      .inputs = {info("x", kFloatElement, {2})},
+                      .outputs = {info("y", kFloatElement, {2})},
                       .initializers = initializers});
 }
 
@@ -111,27 +111,27 @@ TEST(BadGraphs, Names) {
                  "cycle");
   expect_refused(model(simple({node("Relu", {"x"}, {"z"})})), Code::invalid_argument, "output \"y\"");
   expect_refused(model(wire::graph({.nodes = {node("Relu", {"x"}, {"y"})},
-                                    .inputs = {info("x", kFloatType, {2}), info("x", kFloatType, {2})},
+                                    .inputs = {info("x", kFloatElement, {2}), info("x", kFloatElement, {2})},
                                     .outputs = {info("y")}})),
                  Code::invalid_argument, "\"x\" is made twice");
   expect_refused(model(wire::graph({.nodes = {node("Relu", {"x"}, {"y"})},
-                                    .inputs = {info("x", kFloatType, {2})},
+                                    .inputs = {info("x", kFloatElement, {2})},
                                     .outputs = {info("y"), info("y")}})),
                  Code::invalid_argument, "\"y\" of graph 'g' is there twice");
 }
 
 TEST(BadGraphs, DeclaredTypesThatDisagree) {
   expect_refused(model(wire::graph({.nodes = {node("Relu", {"x"}, {"y"})},
-                                    .inputs = {info("x", kFloatType, {2})},
-                                    .outputs = {info("y", kFloatType, {3})}})),
+                                    .inputs = {info("x", kFloatElement, {2})},
+                                    .outputs = {info("y", kFloatElement, {3})}})),
                  Code::invalid_argument, "dim 0 is 2 and 3");
   expect_refused(model(wire::graph({.nodes = {node("Relu", {"x"}, {"y"})},
-                                    .inputs = {info("x", kFloatType, {2})},
-                                    .outputs = {info("y", kInt64Type, {2})}})),
+                                    .inputs = {info("x", kFloatElement, {2})},
+                                    .outputs = {info("y", kInt64Element, {2})}})),
                  Code::invalid_argument, "i64");
   expect_refused(
       model(wire::graph(
-          {.nodes = {node("Relu", {"x"}, {"y"})}, .inputs = {info("x", kFloatType, {-2})}, .outputs = {info("y")}})),
+          {.nodes = {node("Relu", {"x"}, {"y"})}, .inputs = {info("x", kFloatElement, {-2})}, .outputs = {info("y")}})),
       Code::invalid_argument, "is -2");
   expect_refused(model(wire::graph(
                      {.nodes = {node("Relu", {"x"}, {"y"})}, .inputs = {info("x", 99, {2})}, .outputs = {info("y")}})),
@@ -161,8 +161,8 @@ Message nested_ifs(int levels) {
   return model(
       wire::graph({.nodes = {node("If", {"c"}, {"y"},
                                   {graph_attribute("then_branch", inner), graph_attribute("else_branch", inner)})},
-                   .inputs = {info("c", kBoolType, {}), info("x", kFloatType, {2})},
-                   .outputs = {info("y", kFloatType, {2})}}));
+                   .inputs = {info("c", kBoolElement, {}), info("x", kFloatElement, {2})},
+                   .outputs = {info("y", kFloatElement, {2})}}));
 }
 
 TEST(BadGraphs, NestingUpToTheCap) {
@@ -183,8 +183,8 @@ TEST(BadGraphs, MissingBranch) {
                                      {graph_attribute("then_branch", wire::graph({.nodes = {node("Relu", {"x"}, {"r"})},
                                                                                   .inputs = {},
                                                                                   .outputs = {info("r")}}))})},
-                      .inputs = {info("c", kBoolType, {}), info("x", kFloatType, {2})},
-                      .outputs = {info("y", kFloatType, {2})}})),
+                      .inputs = {info("c", kBoolElement, {}), info("x", kFloatElement, {2})},
+                      .outputs = {info("y", kFloatElement, {2})}})),
                  Code::invalid_argument, "no graph 'else_branch'", {.allow_unknown_ops = true});
 }
 
@@ -266,25 +266,26 @@ void expect_tensor_refused(const Message& tensor, Code code, std::string_view wo
 }
 
 TEST(BadTensors, Sizes) {
-  expect_tensor_refused(wire::tensor<float>("w", kFloatType, {3}, {1, 2}), Code::invalid_argument,
+  expect_tensor_refused(wire::tensor<float>("w", kFloatElement, {3}, {1, 2}), Code::invalid_argument,
                         "raw_data has 8 bytes, f32[3] takes 12");
-  expect_tensor_refused(wire::tensor<float>("w", kFloatType, {1}, {1, 2}), Code::invalid_argument,
+  expect_tensor_refused(wire::tensor<float>("w", kFloatElement, {1}, {1, 2}), Code::invalid_argument,
                         "raw_data has 8 bytes");
-  expect_tensor_refused(wire::tensor<float>("w", kFloatType, {-2}, {1, 2}), Code::invalid_argument, "-2");
-  expect_tensor_refused(wire::tensor<float>("w", kFloatType, {int64_t{1} << 32, int64_t{1} << 32}, {}),
+  expect_tensor_refused(wire::tensor<float>("w", kFloatElement, {-2}, {1, 2}), Code::invalid_argument, "-2");
+  expect_tensor_refused(wire::tensor<float>("w", kFloatElement, {int64_t{1} << 32, int64_t{1} << 32}, {}),
                         Code::resource_exhausted, "4294967296");
-  expect_tensor_refused(wire::tensor<float>("w", kFloatType, {int64_t{1} << 40}, {1}), Code::invalid_argument,
+  expect_tensor_refused(wire::tensor<float>("w", kFloatElement, {int64_t{1} << 40}, {1}), Code::invalid_argument,
                         "raw_data has 4 bytes");
   expect_tensor_refused(wire::tensor<float>("w", 27, {1}, {1}), Code::invalid_argument, "number 27");
   expect_tensor_refused(wire::tensor<float>("w", 0, {1}, {1}), Code::invalid_argument, "number 0");
   expect_tensor_refused(wire::tensor<char>("w", 8, {1}, {'a'}), Code::invalid_argument, "strings in raw_data");
   // No raw data, and too few in the typed field.
-  expect_tensor_refused(Message().number(1, 3).number(2, kFloatType).text(8, "w").real(4, 1.0f), Code::invalid_argument,
-                        "float_data has 1 entries, 3 are needed");
-  expect_tensor_refused(Message().number(1, int64_t{1} << 40).number(2, kFloatType).text(8, "w"),
+  expect_tensor_refused(Message().number(1, 3).number(2, kFloatElement).text(8, "w").real(4, 1.0f),
+                        Code::invalid_argument, "float_data has 1 entries, 3 are needed");
+  expect_tensor_refused(Message().number(1, int64_t{1} << 40).number(2, kFloatElement).text(8, "w"),
                         Code::invalid_argument, "0 entries");
-  expect_tensor_refused(wire::tensor<float>("w", kFloatType, {2}, {1, 2}).add(3, Message().number(1, 0).number(2, 8)),
-                        Code::unsupported, "segment");
+  expect_tensor_refused(
+      wire::tensor<float>("w", kFloatElement, {2}, {1, 2}).add(3, Message().number(1, 0).number(2, 8)),
+      Code::unsupported, "segment");
 }
 
 TEST(BadTensors, BitsBehindTheEndAndOddBooleans) {
@@ -298,12 +299,12 @@ TEST(BadTensors, BitsBehindTheEndAndOddBooleans) {
                              .span());
   ASSERT_TRUE(four_bit.ok()) << four_bit.error().to_string();
   EXPECT_EQ(constant_of((*four_bit)->body().output(0))->data()[1], std::byte{0x03});
-  const auto booleans =
-      import_model_bytes(model(wire::graph({.nodes = {},
-                                            .inputs = {},
-                                            .outputs = {info("w")},
-                                            .initializers = {wire::tensor<uint8_t>("w", kBoolType, {3}, {0, 1, 200})}}))
-                             .span());
+  const auto booleans = import_model_bytes(
+      model(wire::graph({.nodes = {},
+                         .inputs = {},
+                         .outputs = {info("w")},
+                         .initializers = {wire::tensor<uint8_t>("w", kBoolElement, {3}, {0, 1, 200})}}))
+          .span());
   ASSERT_TRUE(booleans.ok());
   EXPECT_EQ(constant_of((*booleans)->body().output(0))->data()[2], std::byte{1});
 }
@@ -311,8 +312,8 @@ TEST(BadTensors, BitsBehindTheEndAndOddBooleans) {
 TEST(BadTensors, SparseIndices) {
   const auto sparse = [](const std::vector<int64_t>& indices) {
     const Message tensor = Message()
-                               .add(1, wire::tensor<float>("w", kFloatType, {2}, {1, 2}))
-                               .add(2, wire::tensor<int64_t>("", kInt64Type, {2}, indices))
+                               .add(1, wire::tensor<float>("w", kFloatElement, {2}, {1, 2}))
+                               .add(2, wire::tensor<int64_t>("", kInt64Element, {2}, indices))
                                .number(3, 4);
     return model(Message().add(15, tensor).text(2, "g").add(12, info("w")));
   };
@@ -348,7 +349,7 @@ class ExternalFiles : public testing::Test {
   // A model whose w, f32[2], lies at `location`.
   Result<std::unique_ptr<Graph>> load(std::string_view location, std::string_view offset = "",
                                       std::string_view length = "") const {
-    Message tensor = Message().number(1, 2).number(2, kFloatType).text(8, "w").number(14, 1);
+    Message tensor = Message().number(1, 2).number(2, kFloatElement).text(8, "w").number(14, 1);
     const auto entry = [&](std::string_view key, std::string_view value) {
       if (!value.empty() || key == "location") tensor.add(13, Message().text(1, key).text(2, value));
     };
@@ -418,7 +419,7 @@ TEST_F(ExternalFiles, OffsetsAndLengths) {
 TEST_F(ExternalFiles, FromMemoryOnlyWithAFolder) {
   const Message tensor = Message()
                              .number(1, 2)
-                             .number(2, kFloatType)
+                             .number(2, kFloatElement)
                              .text(8, "w")
                              .number(14, 1)
                              .add(13, Message().text(1, "location").text(2, "data.bin"));
@@ -444,8 +445,8 @@ TEST_F(ExternalFiles, TestData) {
 
   const Message sequence = Message()
                                .number(2, 1)
-                               .add(3, wire::tensor<float>("", kFloatType, {1}, {5}))
-                               .add(3, wire::tensor<float>("", kFloatType, {2}, {6, 7}));
+                               .add(3, wire::tensor<float>("", kFloatElement, {1}, {5}))
+                               .add(3, wire::tensor<float>("", kFloatElement, {2}, {6, 7}));
   std::ofstream(path, std::ios::binary) << sequence.bytes();
   const auto list = read_test_data(path, Type::sequence(Type(kF32, Shape())));
   ASSERT_TRUE(list.ok()) << list.error().to_string();

@@ -5,6 +5,7 @@
 
 #include <tenon/ir/builder.hpp>
 #include <tenon/ir/text.hpp>
+#include <tenon/reference/interpreter.hpp>
 #include "onnx/wire.hpp"
 
 namespace tenon {
@@ -23,7 +24,7 @@ std::unique_ptr<Graph> imported(const Message& model, const ImportOptions& optio
 void expect_import(int64_t version, const std::vector<Message>& nodes, std::string_view expected,
                    const std::vector<Extent>& dims = {2, 3, 4}, const std::vector<Message>& initializers = {}) {
   const auto graph = imported(model(wire::graph({.nodes = nodes,
-                                                 .inputs = {info("x", kFloatType, dims)},
+                                                 .inputs = {info("x", kFloatElement, dims)},
                                                  .outputs = {info("y")},
                                                  .initializers = initializers}),
                                     version));
@@ -37,7 +38,7 @@ void expect_import(int64_t version, const std::vector<Message>& nodes, std::stri
 TEST(Import, NamesAndTypes) {
   const auto graph = imported(model(
       wire::graph({.nodes = {node("Relu", {"x"}, {"hidden"}, {}, "", "layer/relu"), node("Neg", {"hidden"}, {"y"})},
-                   .inputs = {info("x", kFloatType, {"batch", 3})},
+                   .inputs = {info("x", kFloatElement, {"batch", 3})},
                    .outputs = {info("y")}},
                   "net"),
       13));
@@ -59,11 +60,12 @@ TEST(Import, NodesInAnyOrder) {
 }
 
 TEST(Import, InitializersAreConstantsEvenWhenListedAsInputs) {
-  const auto graph = imported(model(wire::graph({.nodes = {node("Add", {"x", "w"}, {"y"})},
-                                                 .inputs = {info("x", kFloatType, {2}), info("w", kFloatType, {2})},
-                                                 .outputs = {info("y", kFloatType, {2})},
-                                                 .initializers = {wire::tensor<float>("w", kFloatType, {2}, {1, 2})}}),
-                                    13));
+  const auto graph =
+      imported(model(wire::graph({.nodes = {node("Add", {"x", "w"}, {"y"})},
+                                  .inputs = {info("x", kFloatElement, {2}), info("w", kFloatElement, {2})},
+                                  .outputs = {info("y", kFloatElement, {2})},
+                                  .initializers = {wire::tensor<float>("w", kFloatElement, {2}, {1, 2})}}),
+                     13));
   ASSERT_TRUE(graph);
   EXPECT_EQ(graph->body().input_count(), 1u);
   const Tensor* w = constant_of(graph->body().last()->operand(1));
@@ -74,10 +76,10 @@ TEST(Import, InitializersAreConstantsEvenWhenListedAsInputs) {
 
 TEST(Import, OverridableInitializersStayInputsWhenAsked) {
   const Message file = model(wire::graph({.nodes = {node("Add", {"x", "w"}, {"a"}), node("Add", {"a", "v"}, {"y"})},
-                                          .inputs = {info("x", kFloatType, {2}), info("w", kFloatType, {2})},
-                                          .outputs = {info("y", kFloatType, {2})},
-                                          .initializers = {wire::tensor<float>("w", kFloatType, {2}, {1, 2}),
-                                                           wire::tensor<float>("v", kFloatType, {2}, {3, 4})}}),
+                                          .inputs = {info("x", kFloatElement, {2}), info("w", kFloatElement, {2})},
+                                          .outputs = {info("y", kFloatElement, {2})},
+                                          .initializers = {wire::tensor<float>("w", kFloatElement, {2}, {1, 2}),
+                                                           wire::tensor<float>("v", kFloatElement, {2}, {3, 4})}}),
                              13);
   const auto graph = imported(file, {.keep_overridable_inputs = true});
   ASSERT_TRUE(graph);
@@ -88,7 +90,7 @@ TEST(Import, OverridableInitializersStayInputsWhenAsked) {
 
 TEST(Import, TrailingAbsentOperandsAreDropped) {
   const auto graph = imported(model(wire::graph({.nodes = {node("Clip", {"x", "", ""}, {"y"})},
-                                                 .inputs = {info("x", kFloatType, {2})},
+                                                 .inputs = {info("x", kFloatElement, {2})},
                                                  .outputs = {info("y")}}),
                                     13));
   ASSERT_TRUE(graph);
@@ -104,7 +106,7 @@ TEST(Import, EveryFormOfConstant) {
                                    node("Constant", {}, {"s"}, {string_attribute("value_string", "t")}),
                                    node("Constant", {}, {"ss"}, {strings}),
                                    node("Constant", {}, {"t"},
-                                        {tensor_attribute("value", wire::tensor<float>("", kFloatType, {1}, {4}))})},
+                                        {tensor_attribute("value", wire::tensor<float>("", kFloatElement, {1}, {4}))})},
                          .inputs = {},
                          .outputs = {info("f"), info("i"), info("is"), info("s"), info("ss"), info("t")}}),
             13));
@@ -117,8 +119,8 @@ TEST(Import, EveryFormOfConstant) {
 TEST(Import, UnknownOperatorsAreAllNamed) {
   const Message file =
       model(wire::graph({.nodes = {node("Wibble", {"x"}, {"a"}), node("Wobble", {"a"}, {"y"}, {}, "my.domain")},
-                         .inputs = {info("x", kFloatType, {2})},
-                         .outputs = {info("y", kFloatType, {2})}}),
+                         .inputs = {info("x", kFloatElement, {2})},
+                         .outputs = {info("y", kFloatElement, {2})}}),
             13)
           .add(8, opset("my.domain", 3));
   const auto refused = import_model_bytes(file.span());
@@ -144,8 +146,8 @@ TEST(Import, BranchesAreRegionsInTheirOrder) {
   const auto graph = imported(model(wire::graph({.nodes = {node("If", {"c"}, {"y"},
                                                                 {graph_attribute("else_branch", branch("Neg")),
                                                                  graph_attribute("then_branch", branch("Relu"))})},
-                                                 .inputs = {info("c", kBoolType, {}), info("x", kFloatType, {2})},
-                                                 .outputs = {info("y", kFloatType, {2})}}),
+                                                 .inputs = {info("c", kBoolElement, {}), info("x", kFloatElement, {2})},
+                                                 .outputs = {info("y", kFloatElement, {2})}}),
                                     13),
                               {.allow_unknown_ops = true});
   ASSERT_TRUE(graph);
@@ -167,7 +169,7 @@ TEST(ImportFunctions, AreInlinedWithTheirAttributes) {
   const auto graph = imported(
       model(wire::graph({.nodes = {node("Twice", {"x"}, {"a"}, {float_attribute("slope", 0.25f)}, "local", "one"),
                                    node("Twice", {"a"}, {"y"}, {}, "local", "two")},
-                         .inputs = {info("x", kFloatType, {2})},
+                         .inputs = {info("x", kFloatElement, {2})},
                          .outputs = {info("y")}}),
             16, {leaky}));
   ASSERT_TRUE(graph);
@@ -185,8 +187,8 @@ TEST(ImportFunctions, HaveTheirOwnOpset) {
   const Message squeeze =
       function("Drop", {"v"}, {"w"}, {node("Squeeze", {"v"}, {"w"}, {ints_attribute("axes", {0})})}, "local", 11);
   const auto graph = imported(model(wire::graph({.nodes = {node("Drop", {"x"}, {"y"}, {}, "local")},
-                                                 .inputs = {info("x", kFloatType, {1, 2})},
-                                                 .outputs = {info("y", kFloatType, {2})}}),
+                                                 .inputs = {info("x", kFloatElement, {1, 2})},
+                                                 .outputs = {info("y", kFloatElement, {2})}}),
                                     13, {squeeze}));
   ASSERT_TRUE(graph);
   EXPECT_EQ(graph->body().last()->operand_count(), 2u);
@@ -199,8 +201,8 @@ TEST(ImportFunctions, NestedAndOverloaded) {
       function("Outer", {"v"}, {"w"},
                {node("Inner", {"v"}, {"t"}, {}, "local").text(8, "other"), node("Inner", {"t"}, {"w"}, {}, "local")});
   const auto graph = imported(model(wire::graph({.nodes = {node("Outer", {"x"}, {"y"}, {}, "local")},
-                                                 .inputs = {info("x", kFloatType, {2})},
-                                                 .outputs = {info("y", kFloatType, {2})}}),
+                                                 .inputs = {info("x", kFloatElement, {2})},
+                                                 .outputs = {info("y", kFloatElement, {2})}}),
                                     13, {inner_a, inner_b, outer}));
   ASSERT_TRUE(graph);
   ASSERT_EQ(graph->body().op_count(), 2u);
@@ -211,8 +213,8 @@ TEST(ImportFunctions, NestedAndOverloaded) {
 TEST(ImportFunctions, OperandsMayBeLeftOut) {
   const Message clip = function("MyClip", {"v", "low", "high"}, {"w"}, {node("Clip", {"v", "low", "high"}, {"w"})});
   const auto graph = imported(model(wire::graph({.nodes = {node("MyClip", {"x"}, {"y"}, {}, "local")},
-                                                 .inputs = {info("x", kFloatType, {2})},
-                                                 .outputs = {info("y", kFloatType, {2})}}),
+                                                 .inputs = {info("x", kFloatElement, {2})},
+                                                 .outputs = {info("y", kFloatElement, {2})}}),
                                     13, {clip}));
   ASSERT_TRUE(graph);
   EXPECT_EQ(graph->body().first()->operand_count(), 1u);
@@ -221,17 +223,71 @@ TEST(ImportFunctions, OperandsMayBeLeftOut) {
 TEST(ImportFunctions, ConstantsAreSharedBetweenCalls) {
   const Message weights = function(
       "W", {"v"}, {"w"},
-      {node("Constant", {}, {"k"}, {tensor_attribute("value", wire::tensor<float>("", kFloatType, {2}, {1, 2}))}),
+      {node("Constant", {}, {"k"}, {tensor_attribute("value", wire::tensor<float>("", kFloatElement, {2}, {1, 2}))}),
        node("Add", {"v", "k"}, {"w"})});
   const auto graph =
       imported(model(wire::graph({.nodes = {node("W", {"x"}, {"a"}, {}, "local"), node("W", {"a"}, {"y"}, {}, "local")},
-                                  .inputs = {info("x", kFloatType, {2})},
-                                  .outputs = {info("y", kFloatType, {2})}}),
+                                  .inputs = {info("x", kFloatElement, {2})},
+                                  .outputs = {info("y", kFloatElement, {2})}}),
                      13, {weights}));
   ASSERT_TRUE(graph);
   const auto ops = graph->body().ops();
   ASSERT_EQ(ops.size(), 4u);
   EXPECT_EQ(constant_of(ops[0]->result())->data(), constant_of(ops[2]->result())->data());
+}
+
+// ---- Gradient
+// --------------------------------------------------------------------------------------------------------
+
+Message gradient_model(const std::vector<Message>& nodes, const Names& xs, const Names& at) {
+  std::vector<Message> all = nodes;
+  all.push_back(node("Gradient", at, {"dx"}, {strings_attribute("xs", xs), string_attribute("y", "y")},
+                     "ai.onnx.preview.training"));
+  return model(wire::graph({.nodes = all,
+                            .inputs = {info("x", kFloatElement, {3}), info("other", kFloatElement, {3})},
+                            .outputs = {info("dx", kFloatElement, {3})}}),
+               13)
+      .add(8, opset("ai.onnx.preview.training", 1));
+}
+
+void expect_gradient(const Message& file, const std::vector<float>& expected) {
+  const auto graph = imported(file);
+  ASSERT_TRUE(graph);
+  const auto runs = Interpreter::prepare(*graph);
+  ASSERT_TRUE(runs.ok()) << runs.error().to_string();
+  const std::vector<Datum> inputs = {Tensor::of<float>({3}, {1, 2, 3}), Tensor::of<float>({3}, {-1, 5, 0})};
+  const auto outputs = (*runs)->run(inputs);
+  ASSERT_TRUE(outputs.ok()) << outputs.error().to_string();
+  const auto got = (*outputs)[0].tensor().as<float>();
+  EXPECT_EQ(std::vector<float>(got.begin(), got.end()), expected);
+}
+
+// y = x * x + x * other
+const std::vector<Message>& polynomial() {
+  static const std::vector<Message> nodes = {node("Mul", {"x", "x"}, {"a"}), node("Mul", {"x", "other"}, {"b"}),
+                                             node("Add", {"a", "b"}, {"y"})};
+  return nodes;
+}
+
+TEST(ImportGradient, IsExpanded) { expect_gradient(gradient_model(polynomial(), {"x"}, {"x"}), {1, 9, 6}); }
+
+TEST(ImportGradient, AtOtherValues) { expect_gradient(gradient_model(polynomial(), {"x"}, {"other"}), {-3, 15, 0}); }
+
+TEST(ImportGradient, OfWhatDoesNotDependIsZero) {
+  expect_gradient(gradient_model({node("Mul", {"other", "other"}, {"y"})}, {"x"}, {"x"}), {0, 0, 0});
+}
+
+TEST(ImportGradient, NamesWhatCannotBeDone) {
+  const auto rule =
+      import_model_bytes(gradient_model({node("Round", {"x"}, {"y"}, {}, "", "rounding")}, {"x"}, {"x"}).span());
+  ASSERT_FALSE(rule.ok());
+  EXPECT_EQ(rule.error().code(), Code::unsupported);
+  EXPECT_THAT(rule.error().to_string(), HasSubstr("'Round' has no gradient rule"));
+  EXPECT_THAT(rule.error().to_string(), HasSubstr("rounding"));
+  const auto name = import_model_bytes(gradient_model(polynomial(), {"nothing"}, {"x"}).span());
+  ASSERT_FALSE(name.ok());
+  EXPECT_THAT(name.error().to_string(), HasSubstr("\"nothing\""));
+  EXPECT_FALSE(import_model_bytes(gradient_model(polynomial(), {"x", "other"}, {"x"}).span()).ok());
 }
 
 // ---- Older operators
@@ -265,11 +321,11 @@ TEST(Upgrade, BroadcastAtAnAxis) {
                 "graph @g(%x: f32[2,3,4]) -> (%y) { %w = Constant {value = dense<f32[3]: 1.0, 2.0, 3.0>}\n %a = "
                 "Constant {value = dense<i64[1]: 1>}\n"
                 " %u = Unsqueeze %w, %a\n %y = Add %x, %u }",
-                {2, 3, 4}, {wire::tensor<float>("w", kFloatType, {3}, {1, 2, 3})});
+                {2, 3, 4}, {wire::tensor<float>("w", kFloatElement, {3}, {1, 2, 3})});
   expect_import(6, {node("Add", {"x", "w"}, {"y"}, {int_attribute("broadcast", 1)})},
                 "graph @g(%x: f32[2,3,4]) -> (%y) { %w = Constant {value = dense<f32[4]: 1.0, 2.0, 3.0, 4.0>}\n %y = "
                 "Add %x, %w }",
-                {2, 3, 4}, {wire::tensor<float>("w", kFloatType, {4}, {1, 2, 3, 4})});
+                {2, 3, 4}, {wire::tensor<float>("w", kFloatElement, {4}, {1, 2, 3, 4})});
 }
 
 TEST(Upgrade, LimitsOfClip) {
@@ -289,11 +345,11 @@ TEST(Upgrade, ConsumedInputsGo) {
 }
 
 TEST(Upgrade, SplitCountsItsOutputs) {
-  const auto graph =
-      imported(model(wire::graph({.nodes = {node("Split", {"x"}, {"a", "b"}, {int_attribute("axis", 2)})},
-                                  .inputs = {info("x", kFloatType, {2, 3, 4})},
-                                  .outputs = {info("a", kFloatType, {2, 3, 2}), info("b", kFloatType, {2, 3, 2})}}),
-                     13));
+  const auto graph = imported(
+      model(wire::graph({.nodes = {node("Split", {"x"}, {"a", "b"}, {int_attribute("axis", 2)})},
+                         .inputs = {info("x", kFloatElement, {2, 3, 4})},
+                         .outputs = {info("a", kFloatElement, {2, 3, 2}), info("b", kFloatElement, {2, 3, 2})}}),
+            13));
   ASSERT_TRUE(graph);
   EXPECT_EQ(graph->body().last()->attr<int64_t>("num_outputs"), 2);
 }
@@ -301,9 +357,9 @@ TEST(Upgrade, SplitCountsItsOutputs) {
 TEST(Upgrade, UpsampleBecameResize) {
   const auto graph =
       imported(model(wire::graph({.nodes = {node("Upsample", {"x", "s"}, {"y"}, {string_attribute("mode", "linear")})},
-                                  .inputs = {info("x", kFloatType, {1, 1, 2, 2})},
+                                  .inputs = {info("x", kFloatElement, {1, 1, 2, 2})},
                                   .outputs = {info("y")},
-                                  .initializers = {wire::tensor<float>("s", kFloatType, {4}, {1, 1, 2, 2})}}),
+                                  .initializers = {wire::tensor<float>("s", kFloatElement, {4}, {1, 1, 2, 2})}}),
                      9),
                {.allow_unknown_ops = true});
   ASSERT_TRUE(graph);

@@ -142,6 +142,6 @@ inline Message model(const Message& graph, int64_t version = 13, const std::vect
   return out;
 }
 
-constexpr int kFloatType = 1, kInt64Type = 7, kBoolType = 9;
+constexpr int kFloatElement = 1, kInt64Element = 7, kBoolElement = 9;
 
 }  // namespace tenon::wire

@@ -5,6 +5,7 @@
 
 #include <tenon/ir/op_def.hpp>
 #include <tenon/onnx/attribute_proto_internal.hpp>
+#include <tenon/onnx/gradient_internal.hpp>
 #include <tenon/onnx/upgrade_internal.hpp>
 
 namespace tenon::onnx {
@@ -133,7 +134,8 @@ struct FunctionTable::Walk {
 
   void note_unknown(const format::NodeProto& node, const Opsets& opsets) {
     const std::string_view domain = plain_domain(node.domain());
-    if (node.op_type().empty() || find_op(newest_name(full_name(domain, node.op_type())))) return;
+    const std::string name = full_name(domain, node.op_type());
+    if (node.op_type().empty() || name == kGradientOp || find_op(newest_name(name))) return;
     const auto opset = opsets.find(domain);
     unknown.insert(str(quote(node.op_type()), " (domain ", quote(domain.empty() ? "ai.onnx" : domain), ", opset ",
                        opset == opsets.end() ? int64_t{0} : opset->second, ")"));

@@ -11,6 +11,7 @@
 #include <tenon/ir/verify.hpp>
 #include <tenon/onnx/attribute_proto_internal.hpp>
 #include <tenon/onnx/function_table_internal.hpp>
+#include <tenon/onnx/gradient_internal.hpp>
 #include <tenon/onnx/model_file_internal.hpp>
 #include <tenon/onnx/regions_internal.hpp>
 #include <tenon/onnx/tensor_proto_internal.hpp>
@@ -405,6 +406,10 @@ class Importer {
 
     Builder builder(region);
     builder.set_name_prefix(frame.prefix + node.name());
+    if (full_name(domain, node.op_type()) == kGradientOp) {
+      TENON_TRY(gradients, import_gradient(operands, attributes.plain, builder, scope));
+      return define_results(node, gradients, operands, scope, frame);
+    }
     UpgradeNode upgraded{Name(full_name(domain, node.op_type())),
                          opset->second,
                          std::move(operands),
@@ -423,6 +428,33 @@ class Importer {
     for (size_t i = 0; i < op.result_count(); ++i) results.push_back(op.result(i));
     TENON_OK(define_results(node, results, {}, scope, frame));
     return infer(op);
+  }
+
+  Result<std::vector<Value*>> import_gradient(std::span<Value* const> operands, const Attributes& attributes,
+                                              Builder& builder, const Scope& scope) {
+    const auto named = [&](const std::string& name) -> Result<Value*> {
+      Value* const* value = scope.find(name);
+      if (!value || !*value)
+        return error(Code::invalid_argument, "it names value ", quote(name), ", which is made by nothing before it");
+      return *value;
+    };
+    const auto list = [&](Name attribute) -> Result<std::vector<Value*>> {
+      std::vector<Value*> values;
+      const Attribute* names = attributes.find(attribute);
+      if (!names || !names->get_if<Attribute::Texts>()) return values;
+      for (const std::string& name : *names->get_if<Attribute::Texts>()) {
+        TENON_TRY(value, named(name));
+        values.push_back(value);
+      }
+      return values;
+    };
+    TENON_TRY(xs, list("xs"));
+    TENON_TRY(zs, list("zs"));
+    const Attribute* target = attributes.find("y");
+    if (!target || !target->get_if<std::string>())
+      return error(Code::invalid_argument, "it has no text in its attribute 'y'");
+    TENON_TRY(y, named(*target->get_if<std::string>()));
+    return expand_gradient(builder, xs, zs, y, operands);
   }
 
   // Defines the results under the node's output names and joins their types with the declared ones. Operands that come

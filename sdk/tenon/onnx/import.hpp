@@ -8,6 +8,7 @@
 //   - subgraphs are regions: If then_branch, else_branch; Loop, Scan and SequenceMap their body; else in the order of
 //   the
 //     attributes' names
+//   - ai.onnx.preview.training.Gradient is replaced by the operators of the reverse mode
 //   - trailing absent operands are dropped; names of values, nodes (as labels), inputs, outputs and symbolic dims stay
 //   - types are inferred; what the file declares about values must agree
 //   - properties() holds "ir_version", "opset.DOMAIN" ("opset.ai.onnx"), "producer_name", "producer_version", "domain",
