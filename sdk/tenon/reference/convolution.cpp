@@ -213,25 +213,6 @@ Result<Geometry> transposed_geometry(const Op& op, const Tensor& x, const Tensor
   return g;
 }
 
-// Adds `columns`, one value for each tap and position of x, to the plane of y where they belong.
-template <class T>
-void scatter_plane(const Geometry& g, const T* columns, T* plane) {
-  const size_t last = g.last();
-  const int64_t extent = g.out[last], stride = g.strides[last];
-  std::vector<int64_t> offset(g.rank());
-  for (int64_t tap = 0; tap < g.taps; ++tap) {
-    g.tap_offset(tap, offset.data());
-    for (int64_t row = 0; row < g.rows(); ++row) {
-      const int64_t start = g.input_row(row, offset.data());
-      if (start < 0) continue;
-      const Range range = inside(offset[last], stride, g.in[last], extent);
-      T* to = plane + start + offset[last];
-      const T* from = columns + tap * g.out_size + row * extent;
-      for (int64_t j = range.begin; j < range.end; ++j) to[j * stride] += from[j];
-    }
-  }
-}
-
 template <class T>
 void convolve_transposed(const Geometry& g, const T* x, const T* w, const T* bias, T* y, ParallelFor& parallel) {
   constexpr int64_t kColumns = int64_t{1} << 22;  // elements of the buffer between product and scatter, at most about
@@ -251,7 +232,7 @@ void convolve_transposed(const Geometry& g, const T* x, const T* w, const T* bia
           const int64_t channel = group * group_channels + m + i;
           T* plane = y + (n * g.channels + channel) * g.in_size;
           std::fill_n(plane, g.in_size, bias ? bias[channel] : T(0));
-          scatter_plane(g, columns.data() + i * g.taps * g.out_size, plane);
+          scatter_taps(g, columns.data() + i * g.taps * g.out_size, plane);
         }
       });
     }

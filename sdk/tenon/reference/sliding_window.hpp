@@ -81,4 +81,23 @@ inline Range inside(int64_t first, int64_t stride, int64_t extent, int64_t count
   return {std::min(begin, count), std::clamp(end, std::min(begin, count), count)};
 }
 
+// Adds `columns`, one value for each tap and output, to the plane of inputs where that tap reads.
+template <class T>
+void scatter_taps(const SlidingWindow& g, const T* columns, T* plane) {
+  const size_t last = g.last();
+  const int64_t extent = g.out[last], stride = g.strides[last];
+  std::vector<int64_t> offset(g.rank());
+  for (int64_t tap = 0; tap < g.taps; ++tap) {
+    g.tap_offset(tap, offset.data());
+    for (int64_t row = 0; row < g.rows(); ++row) {
+      const int64_t start = g.input_row(row, offset.data());
+      if (start < 0) continue;
+      const Range range = inside(offset[last], stride, g.in[last], extent);
+      T* to = plane + start + offset[last];
+      const T* from = columns + tap * g.out_size + row * extent;
+      for (int64_t j = range.begin; j < range.end; ++j) to[j * stride] += from[j];
+    }
+  }
+}
+
 }  // namespace tenon

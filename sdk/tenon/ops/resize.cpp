@@ -1,0 +1,270 @@
+#include <tenon/ops/resize.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+#include <tenon/ir/op_def.hpp>
+#include <tenon/ops/infer_util.hpp>
+#include <tenon/ops/window.hpp>
+
+namespace tenon {
+namespace {
+
+bool given(const InferContext& context, size_t i) { return i < context.operand_count() && context.has_operand(i); }
+
+// The elements of a known operand, nullopt when it is absent, empty or not known.
+std::optional<std::vector<double>> known_numbers(const InferContext& context, size_t operand) {
+  const Tensor* tensor = given(context, operand) ? context.constant(operand) : nullptr;
+  if (!tensor || tensor->size() == 0) return {};
+  std::vector<double> out;
+  for (int64_t i = 0; i < tensor->size(); ++i) out.push_back(tensor->double_at(i));
+  return out;
+}
+
+Result<std::vector<size_t>> resized_axes(const Op& op, int64_t rank) {
+  auto axes = op.attr<Attribute::Integers>("axes");
+  if (axes.empty()) {
+    for (int64_t axis = 0; axis < rank; ++axis) axes.push_back(axis);
+  }
+  TENON_TRY(normalized, normalize_axes(axes, rank), "axes of ", op.describe());
+  return normalized;
+}
+
+// What is known of the extents without knowing all of them.
+Result<Shape> partial_resize(const InferContext& context, const Shape& x) {
+  TENON_TRY(axes, resized_axes(context.op(), x.rank()));
+  Shape y = x;
+  for (const size_t axis : axes) y[axis] = Dim();
+  const bool crops = context.attr<std::string>("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
+  if (const auto scales = known_numbers(context, 2); scales && scales->size() == axes.size() && !crops) {
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const double scale = (*scales)[i];
+      if (scale == std::floor(scale) && scale >= 1 && scale < 1e9)
+        y[axes[i]] = x[axes[i]] * Dim(static_cast<int64_t>(scale));
+      else if (x[axes[i]].is_static())
+        y[axes[i]] = Dim(static_cast<int64_t>(std::floor(static_cast<double>(x[axes[i]].value()) * scale)));
+    }
+  }
+  const bool stretch = context.attr<std::string>("keep_aspect_ratio_policy", "stretch") == "stretch";
+  if (given(context, 3) && stretch) {
+    if (const auto sizes = context.dims_value(3); sizes && sizes->size() == axes.size()) {
+      for (size_t i = 0; i < axes.size(); ++i) y[axes[i]] = (*sizes)[i];
+    }
+  }
+  return y;
+}
+
+InferredTypes infer_resize(const InferContext& context) {
+  TENON_TRY(x, context.tensor(0));
+  if (!given(context, 2) && !given(context, 3)) {
+    return error(Code::invalid_argument, context.op().describe(), " needs scales or sizes");
+  }
+  if (!x.shape.ranked()) return one_type(x.element, Shape());
+  const auto scales = known_numbers(context, 2), roi = known_numbers(context, 1);
+  const auto sizes = given(context, 3) ? known_ints(context, 3) : std::nullopt;
+  const auto in = x.shape.static_dims();
+  const bool crops = context.attr<std::string>("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
+  if (!in || (!scales && (!sizes || sizes->empty())) || (crops && scales && !roi)) {
+    TENON_TRY(partial, partial_resize(context, x.shape));
+    return one_type(x.element, std::move(partial));
+  }
+  TENON_TRY(plan, ResizePlan::of(context.op(), *in, scales, sizes, roi));
+  return one_type(x.element, Shape(plan.out));
+}
+
+InferredTypes infer_grid_sample(const InferContext& context) {
+  TENON_OK(require_rank_at_least(context, 0, 3));
+  TENON_TRY(x, context.tensor(0));
+  TENON_TRY(grid, context.tensor(1));
+  if (!x.shape.ranked() && !grid.shape.ranked()) return one_type(x.element, Shape());
+  const int64_t rank = x.shape.ranked() ? x.shape.rank() : grid.shape.rank();
+  const Shape image = x.shape.ranked() ? x.shape : unknown_shape(rank),
+              points = grid.shape.ranked() ? grid.shape : unknown_shape(rank);
+  if (points.rank() != rank || certainly_differ(points.dims().back(), Dim(rank - 2)) ||
+      certainly_differ(image[0], points[0])) {
+    return error(Code::invalid_argument, context.op().describe(), ": grid ", points, " does not fit X ", image,
+                 "; it must be [N, ...extents, ", rank - 2, "]");
+  }
+  std::vector<Dim> dims{image[0], image[1]};
+  dims.insert(dims.end(), points.dims().begin() + 1, points.dims().end() - 1);
+  return one_type(x.element, Shape(std::move(dims)));
+}
+
+InferredTypes infer_affine_grid(const InferContext& context) {
+  TENON_OK(require_rank(context, 0, 3));
+  TENON_TRY(theta, context.tensor(0));
+  const auto size = context.dims_value(1);
+  if (!size) return one_type(theta.element, Shape());
+  if (size->size() != 4 && size->size() != 5) {
+    return error(Code::invalid_argument, "size of ", context.op().describe(), " has ", size->size(),
+                 " elements, it needs 4 or 5");
+  }
+  const auto k = static_cast<int64_t>(size->size()) - 2;
+  if (theta.shape.ranked() &&
+      (certainly_differ(theta.shape[1], Dim(k)) || certainly_differ(theta.shape[2], Dim(k + 1)) ||
+       certainly_differ(theta.shape[0], (*size)[0]))) {
+    return error(Code::invalid_argument, "theta of ", context.op().describe(), " is ", theta.shape, ", it must be [",
+                 (*size)[0], ",", k, ",", k + 1, "]");
+  }
+  std::vector<Dim> dims{(*size)[0]};
+  dims.insert(dims.end(), size->begin() + 2, size->end());
+  dims.emplace_back(k);
+  return one_type(theta.element, Shape(std::move(dims)));
+}
+
+InferredTypes infer_col2im(const InferContext& context) {
+  TENON_OK(require_rank(context, 0, 3));
+  TENON_TRY(input, context.tensor(0));
+  const auto image = context.dims_value(1), block = context.dims_value(2);
+  if (!image) return one_type(input.element, Shape());
+  const size_t rank = image->size();
+  if (block && block->size() != rank) {
+    return error(Code::invalid_argument, context.op().describe(), ": image_shape has ", rank, " elements, block_shape ",
+                 block->size());
+  }
+  const Shape columns = input.shape.ranked() ? input.shape : unknown_shape(3);
+  const Dim block_size = block ? product_of(*block) : Dim();
+  if (columns[1].is_static() && block_size.is_static() &&
+      (block_size.value() < 1 || columns[1].value() % block_size.value() != 0)) {
+    return error(Code::invalid_argument, context.op().describe(), ": ", columns[1],
+                 " rows are no whole number of blocks of ", block_size);
+  }
+  if (block) {
+    TENON_TRY(window, Window::of(context.op(), rank, *block));
+    Dim blocks(1);
+    for (size_t axis = 0; axis < rank; ++axis) {
+      TENON_TRY(count, window.output_extent(axis, (*image)[axis]), context.op().describe());
+      blocks = blocks * count;
+    }
+    if (certainly_differ(blocks, columns[2])) {
+      return error(Code::invalid_argument, context.op().describe(), ": an image of ", Shape(*image), " has ", blocks,
+                   " blocks, input has ", columns[2]);
+    }
+  }
+  std::vector<Dim> dims{columns[0], floordiv(columns[1], block_size)};
+  dims.insert(dims.end(), image->begin(), image->end());
+  return one_type(input.element, Shape(std::move(dims)));
+}
+
+const OpRegistration kRegistered({
+    OpDef(Resize::kName)
+        .summary("Y = X resampled to other extents")
+        .operand("X", "T1")
+        .optional_operand("roi", "T2")
+        .optional_operand("scales", "TS")
+        .optional_operand("sizes", "TI")
+        .result("Y", "T1")
+        .types("T1", kAnyTensor)
+        .types("T2", kFloatTypes)
+        .types("TS", kFloatTypes)
+        .types("TI", kI64Type)
+        .attribute("antialias", int64_t{0})
+        .optional_attribute("axes", AttributeKind::integers)
+        .attribute("coordinate_transformation_mode", "half_pixel")
+        .one_of({"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
+                 "tf_half_pixel_for_nn", "tf_crop_and_resize"})
+        .attribute("cubic_coeff_a", -0.75f)
+        .attribute("exclude_outside", int64_t{0})
+        .attribute("extrapolation_value", 0.0f)
+        .attribute("keep_aspect_ratio_policy", "stretch")
+        .one_of({"stretch", "not_larger", "not_smaller"})
+        .attribute("mode", "nearest")
+        .one_of({"nearest", "linear", "cubic"})
+        .attribute("nearest_mode", "round_prefer_floor")
+        .one_of({"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})
+        .traits(Trait::pure | Trait::layout_aware)
+        .infer(infer_resize)
+        .verify([](const Op& op) -> Result<void> {
+          if (op.attr<std::string>("mode", "nearest") == "nearest" || !op.operand(0)->type().is_tensor()) return {};
+          const ElementType element = op.operand(0)->type().element();
+          if (!element.valid() || element.is_number()) return {};
+          return error(Code::invalid_argument, op.describe(), " cannot interpolate ", element,
+                       ": only mode 'nearest' can");
+        }),
+    OpDef(GridSample::kName)
+        .summary("Y = X at the points of `grid`")
+        .operand("X", "T1")
+        .operand("grid", "T2")
+        .result("Y", "T1")
+        .types("T1", kNumberTypes)
+        .types("T2", kFloatTypes)
+        .attribute("align_corners", int64_t{0})
+        .attribute("mode", "linear")
+        .one_of({"linear", "nearest", "cubic"})
+        .attribute("padding_mode", "zeros")
+        .one_of({"zeros", "border", "reflection"})
+        .traits(Trait::pure | Trait::layout_aware)
+        .infer(infer_grid_sample),
+    OpDef(AffineGrid::kName)
+        .summary("grid = theta applied to the points of a grid over [-1, 1]^k")
+        .operand("theta", "T1")
+        .operand("size", "T2")
+        .result("grid", "T1")
+        .types("T1", kFloatTypes)
+        .types("T2", kI64Type)
+        .attribute("align_corners", int64_t{0})
+        .traits(Trait::pure | Trait::data_dependent)
+        .infer(infer_affine_grid),
+    OpDef(Col2Im::kName)
+        .summary("output = the image that the blocks in `input` add up to")
+        .operand("input", "T")
+        .operand("image_shape", "I")
+        .operand("block_shape", "I")
+        .result("output", "T")
+        .types("T", kNumberTypes)
+        .types("I", kI64Type)
+        .optional_attribute("dilations", AttributeKind::integers)
+        .optional_attribute("pads", AttributeKind::integers)
+        .optional_attribute("strides", AttributeKind::integers)
+        .traits(Trait::pure | Trait::layout_aware | Trait::data_dependent)
+        .infer(infer_col2im),
+});
+
+Result<void> count_is(const Op& op, const char* what, size_t count, size_t expected) {
+  if (count == expected) return {};
+  return error(Code::invalid_argument, what, " of ", op.describe(), " has ", count, " elements, it needs ", expected);
+}
+
+}  // namespace
+
+Result<ResizePlan> ResizePlan::of(const Op& op, const Dims& in, const std::optional<std::vector<double>>& scales,
+                                  const std::optional<std::vector<int64_t>>& sizes,
+                                  const std::optional<std::vector<double>>& roi) {
+  TENON_TRY(axes, resized_axes(op, static_cast<int64_t>(in.size())));
+  ResizePlan plan{in, std::vector<double>(in.size(), 1), std::vector<double>(in.size(), 0),
+                  std::vector<double>(in.size(), 1), std::vector<bool>(in.size(), false)};
+  const bool crops = op.attr<std::string>("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
+  if (crops && !roi) return error(Code::invalid_argument, op.describe(), " with tf_crop_and_resize needs roi");
+  if (crops) TENON_OK(count_is(op, "roi", roi->size(), 2 * axes.size()));
+  if (scales)
+    TENON_OK(count_is(op, "scales", scales->size(), axes.size()));
+  else
+    TENON_OK(count_is(op, "sizes", sizes ? sizes->size() : 0, axes.size()));
+  const auto policy = op.attr<std::string>("keep_aspect_ratio_policy", "stretch");
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const size_t axis = axes[i];
+    const auto extent = static_cast<double>(in[axis]);
+    plan.resized[axis] = true;
+    if (crops) plan.start[axis] = (*roi)[i], plan.end[axis] = (*roi)[i + axes.size()];
+    plan.scales[axis] = scales ? (*scales)[i] : in[axis] == 0 ? 1 : static_cast<double>((*sizes)[i]) / extent;
+    const double out = scales ? std::floor(extent * (*scales)[i] * (crops ? plan.end[axis] - plan.start[axis] : 1))
+                              : static_cast<double>((*sizes)[i]);
+    if (!(plan.scales[axis] > 0 || in[axis] == 0 || out == 0) || !(out >= 0 && out < 1e15)) {
+      return error(Code::invalid_argument, op.describe(), " would give axis ", axis, " of extent ", in[axis],
+                   " the extent ", out, " (scale ", plan.scales[axis], ")");
+    }
+    plan.out[axis] = static_cast<int64_t>(out);
+  }
+  if (!scales && policy != "stretch" && !axes.empty()) {
+    double scale = plan.scales[axes[0]];
+    for (const size_t axis : axes)
+      scale = policy == "not_larger" ? std::min(scale, plan.scales[axis]) : std::max(scale, plan.scales[axis]);
+    for (const size_t axis : axes) {
+      plan.scales[axis] = scale;
+      plan.out[axis] = static_cast<int64_t>(std::floor(scale * static_cast<double>(in[axis]) + 0.5));
+    }
+  }
+  return plan;
+}
+
+}  // namespace tenon

@@ -1,0 +1,416 @@
+#include <tenon/ops/resize.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include <tenon/ops/window.hpp>
+#include <tenon/reference/evaluator.hpp>
+#include <tenon/reference/float_work.hpp>
+#include <tenon/reference/loops.hpp>
+#include <tenon/reference/sliding_window.hpp>
+
+namespace tenon {
+namespace {
+
+// Keys' cubic kernel; interpolates for every a.
+double cubic_weight(double x, double a) {
+  x = std::abs(x);
+  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  if (x < 2) return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+  return 0;
+}
+double linear_weight(double x) { return std::max(0.0, 1 - std::abs(x)); }
+
+// Integers are interpolated in f64.
+ElementType image_type(ElementType element) { return element.is_float() ? work_type(element) : kF64; }
+
+// ---- Resize
+// ----------------------------------------------------------------------------------------------------------
+
+struct Tap {
+  int64_t index;
+  double weight;
+};
+// What each output of one axis reads; `outside` where the region of interest leaves X.
+struct AxisTaps {
+  std::vector<std::vector<Tap>> taps;
+  std::vector<bool> outside;
+
+  bool identity(int64_t in) const {
+    if (static_cast<int64_t>(taps.size()) != in) return false;
+    for (size_t i = 0; i < taps.size(); ++i) {
+      if (outside[i] || taps[i].size() != 1 || taps[i][0].index != static_cast<int64_t>(i) || taps[i][0].weight != 1)
+        return false;
+    }
+    return true;
+  }
+};
+
+double source_coordinate(const std::string& mode, int64_t i, int64_t in_extent, int64_t out_extent, double scale,
+                         double start, double end) {
+  const auto x = static_cast<double>(i), in = static_cast<double>(in_extent), out = static_cast<double>(out_extent);
+  if (mode == "asymmetric") return x / scale;
+  if (mode == "tf_half_pixel_for_nn") return (x + 0.5) / scale;
+  if (mode == "align_corners") return out_extent == 1 ? 0 : x * (in - 1) / (out - 1);
+  if (mode == "pytorch_half_pixel" && out_extent == 1) return 0;
+  if (mode == "tf_crop_and_resize") {
+    if (out_extent == 1) return 0.5 * (start + end) * (in - 1);
+    return start * (in - 1) + x * (end - start) * (in - 1) / (out - 1);
+  }
+  // half_pixel_symmetric moves the centre of the exact output onto the centre of the whole one.
+  const double shift = mode == "half_pixel_symmetric" ? in / 2 * (1 - out / (scale * in)) : 0;
+  return shift + (x + 0.5) / scale - 0.5;
+}
+
+int64_t nearest(const std::string& mode, double x) {
+  if (mode == "floor") return static_cast<int64_t>(std::floor(x));
+  if (mode == "ceil") return static_cast<int64_t>(std::ceil(x));
+  if (mode == "round_prefer_ceil") return static_cast<int64_t>(std::floor(x + 0.5));
+  return static_cast<int64_t>(std::ceil(x - 0.5));
+}
+
+// Neighbours of x and their weights: the kernel has its zero at x, and `scale` < 1 widens it.
+std::vector<Tap> interpolation_taps(const Op& op, double x, int64_t in, double scale) {
+  const bool cubic = op.attr<std::string>("mode", "nearest") == "cubic",
+             exclude = op.attr<int64_t>("exclude_outside", 0) != 0;
+  const bool antialias = op.attr<int64_t>("antialias", 0) != 0;
+  const double width = antialias ? std::min(scale, 1.0) : 1, a = op.attr<float>("cubic_coeff_a", -0.75f);
+  // As many neighbours left as right of x, which counts as lying in (left, left + 1].
+  const auto left = static_cast<int64_t>(std::ceil(x)) - 1;
+  const auto first = static_cast<int64_t>(std::floor(-(cubic ? 2 : 1) / width)) + 1;
+  std::vector<Tap> taps;
+  double sum = 0;
+  for (int64_t i = first; i < 2 - first; ++i) {
+    const double distance = (static_cast<double>(left + i) - x) * width;
+    const bool outside = left + i < 0 || left + i >= in;
+    const double weight = exclude && outside ? 0 : cubic ? cubic_weight(distance, a) : linear_weight(distance);
+    sum += weight;
+    if (weight != 0) taps.push_back({std::clamp<int64_t>(left + i, 0, in - 1), weight});
+  }
+  if (antialias || exclude) {
+    for (Tap& tap : taps) tap.weight /= sum;
+  }
+  return taps;
+}
+
+AxisTaps axis_taps(const Op& op, const ResizePlan& plan, size_t axis, int64_t in) {
+  const auto transformation = op.attr<std::string>("coordinate_transformation_mode", "half_pixel");
+  const auto rounding = op.attr<std::string>("nearest_mode", "round_prefer_floor");
+  const bool takes_nearest = op.attr<std::string>("mode", "nearest") == "nearest",
+             crops = transformation == "tf_crop_and_resize";
+  AxisTaps out;
+  for (int64_t i = 0; i < plan.out[axis]; ++i) {
+    // Beyond twice the extent nothing changes, and every index stays far from overflow.
+    const double x = std::clamp(
+        source_coordinate(transformation, i, in, plan.out[axis], plan.scales[axis], plan.start[axis], plan.end[axis]),
+        -2.0 * static_cast<double>(in) - 8, 3.0 * static_cast<double>(in) + 8);
+    out.outside.push_back(crops && (x < 0 || x > static_cast<double>(in - 1)));
+    if (takes_nearest)
+      out.taps.push_back({{std::clamp<int64_t>(nearest(rounding, x), 0, in - 1), 1}});
+    else
+      out.taps.push_back(interpolation_taps(op, x, in, plan.scales[axis]));
+  }
+  return out;
+}
+
+// x seen as outer x in x inner, its middle axis through `taps`. What is outside becomes the extrapolated value; later
+// axes leave it so where they are inside, as their weights sum to 1.
+template <class T>
+std::vector<T> resample(const std::vector<T>& x, int64_t outer, int64_t in, int64_t inner, const AxisTaps& taps,
+                        T extrapolation, ParallelFor& parallel) {
+  const auto out = static_cast<int64_t>(taps.taps.size());
+  std::vector<T> y(outer * out * inner);
+  parallel.run(outer * out, grain_of(inner * 4), [&](int64_t begin, int64_t end) {
+    std::vector<double> sums(inner);
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t i = row % out;
+      T* to = y.data() + row * inner;
+      if (taps.outside[i]) {
+        std::fill_n(to, inner, extrapolation);
+        continue;
+      }
+      std::fill(sums.begin(), sums.end(), 0.0);
+      for (const Tap& tap : taps.taps[i]) {
+        const T* from = x.data() + (row / out * in + tap.index) * inner;
+        for (int64_t j = 0; j < inner; ++j) sums[j] += tap.weight * static_cast<double>(from[j]);
+      }
+      for (int64_t j = 0; j < inner; ++j) to[j] = static_cast<T>(sums[j]);
+    }
+  });
+  return y;
+}
+
+// Nearest elements of any type, moved and not computed with: which element of X each element of Y is, -1 for none.
+std::vector<int64_t> nearest_sources(const Dims& in, const Dims& out, const std::vector<AxisTaps>& axes) {
+  std::vector<int64_t> sources{0};
+  for (size_t axis = 0; axis < in.size(); ++axis) {
+    std::vector<int64_t> next;
+    next.reserve(sources.size() * static_cast<size_t>(out[axis]));
+    for (const int64_t source : sources) {
+      for (int64_t i = 0; i < out[axis]; ++i) {
+        const bool outside = source < 0 || axes[axis].outside[i];
+        next.push_back(outside ? -1 : source * in[axis] + axes[axis].taps[i][0].index);
+      }
+    }
+    sources = std::move(next);
+  }
+  return sources;
+}
+
+void copy_element(const Tensor& from, int64_t source, Tensor& to, int64_t target) {
+  const ElementType element = from.element();
+  if (element.is_string())
+    to.mutable_as<std::string>()[target] = from.as<std::string>()[source];
+  else if (element.bits() > 64)
+    std::copy_n(from.data() + source * element.bits() / 8, element.bits() / 8,
+                to.mutable_data() + target * element.bits() / 8);
+  else
+    store_bits(to.mutable_data(), element.bits(), target, load_bits(from.data(), element.bits(), source));
+}
+
+template <class T>
+void copy_typed(const Tensor& x, const std::vector<int64_t>& sources, Tensor& y) {
+  const T* from = x.as<T>().data();
+  T* to = y.mutable_as<T>().data();
+  for (size_t i = 0; i < sources.size(); ++i) to[i] = from[std::max<int64_t>(0, sources[i])];
+}
+
+Result<void> resize_nearest(EvalContext& context, const std::vector<AxisTaps>& axes) {
+  const Tensor& x = context.tensor(0);
+  TENON_TRY(y, context.output(0));
+  const auto sources = nearest_sources(x.dims(), y->dims(), axes);
+  if (x.element() == kF32)
+    copy_typed<float>(x, sources, *y);
+  else if (x.element() == kU8)
+    copy_typed<uint8_t>(x, sources, *y);
+  else {
+    for (size_t i = 0; i < sources.size(); ++i)
+      copy_element(x, std::max<int64_t>(0, sources[i]), *y, static_cast<int64_t>(i));
+  }
+  const double extrapolation = context.attr<float>("extrapolation_value", 0.0f);
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (sources[i] >= 0) continue;
+    if (!x.element().is_number())
+      return error(Code::unsupported, "a region outside X has no value to take in ", x.element());
+    y->set_double(static_cast<int64_t>(i), extrapolation);
+  }
+  return {};
+}
+
+std::optional<std::vector<double>> numbers(EvalContext& context, size_t operand) {
+  if (operand >= context.operand_count() || !context.has_operand(operand) || context.tensor(operand).size() == 0)
+    return {};
+  std::vector<double> out;
+  for (int64_t i = 0; i < context.tensor(operand).size(); ++i) out.push_back(context.tensor(operand).double_at(i));
+  return out;
+}
+
+Result<void> resize(EvalContext& context) {
+  const Tensor& operand = context.tensor(0);
+  std::optional<std::vector<int64_t>> sizes;
+  if (context.operand_count() > 3 && context.has_operand(3)) sizes = context.tensor(3).to_ints();
+  TENON_TRY(plan, ResizePlan::of(context.op(), operand.dims(), numbers(context, 2), sizes, numbers(context, 1)));
+  std::vector<AxisTaps> axes;
+  for (size_t axis = 0; axis < plan.out.size(); ++axis) {
+    if (operand.dim(axis) == 0 && plan.out[axis] > 0) {
+      return error(Code::invalid_argument, "axis ", axis, " has no elements that could become ", plan.out[axis]);
+    }
+    AxisTaps taps;
+    if (plan.resized[axis]) {
+      taps = axis_taps(context.op(), plan, axis, operand.dim(axis));
+    } else {
+      for (int64_t i = 0; i < plan.out[axis]; ++i) taps.taps.push_back({{i, 1}});
+      taps.outside.assign(taps.taps.size(), false);
+    }
+    axes.push_back(std::move(taps));
+  }
+  if (context.attr<std::string>("mode", "nearest") == "nearest") return resize_nearest(context, axes);
+  const ElementType work = image_type(operand.element());
+  TENON_TRY(x, in_work_type(operand, work));
+  TENON_TRY(y, WorkResult::make(context, 0, work));
+  with_work_type(work, [&]<class T>() {
+    std::vector<T> image(x.as<T>().begin(), x.as<T>().end());
+    Dims dims = x.dims();
+    for (size_t axis = dims.size(); axis-- > 0;) {
+      if (axes[axis].identity(dims[axis])) continue;
+      int64_t outer = 1, inner = 1;
+      for (size_t i = 0; i < dims.size(); ++i) {
+        if (i != axis) (i < axis ? outer : inner) *= dims[i];
+      }
+      image = resample<T>(image, outer, dims[axis], inner, axes[axis], context.attr<float>("extrapolation_value", 0.0f),
+                          context.parallel());
+      dims[axis] = plan.out[axis];
+    }
+    std::copy(image.begin(), image.end(), y.data<T>());
+  });
+  return y.deliver();
+}
+
+// ---- GridSample
+// ------------------------------------------------------------------------------------------------------
+
+// Mirrors x at low and high until it lies between them.
+double reflected(double x, double low, double high) {
+  const double range = high - low;
+  if (range <= 0) return low;
+  double at = std::fmod(std::abs(x - low), 2 * range);
+  if (at > range) at = 2 * range - at;
+  return low + at;
+}
+
+enum class Padding : uint8_t { zeros, border, reflection };
+enum class Sampling : uint8_t { nearest, linear, cubic };
+
+class GridSampler {
+ public:
+  GridSampler(const Op& op, const Dims& image) : image_(image), aligned_(op.attr<int64_t>("align_corners", 0) != 0) {
+    const auto padding = op.attr<std::string>("padding_mode", "zeros"), mode = op.attr<std::string>("mode", "linear");
+    padding_ = padding == "border" ? Padding::border : padding == "reflection" ? Padding::reflection : Padding::zeros;
+    sampling_ = mode == "nearest" ? Sampling::nearest : mode == "cubic" ? Sampling::cubic : Sampling::linear;
+  }
+
+  // The elements of one image that a point reads. `point`: last axis first.
+  void taps(const std::vector<double>& point, std::vector<Tap>& out) const {
+    out.assign(1, {0, 1});
+    for (size_t axis = 0; axis < image_.size(); ++axis) {
+      const auto along = axis_taps(point[image_.size() - 1 - axis], image_[axis]);
+      std::vector<Tap> next;
+      for (const Tap& tap : out) {
+        for (const Tap& other : along)
+          next.push_back({tap.index * image_[axis] + other.index, tap.weight * other.weight});
+      }
+      out = std::move(next);
+    }
+  }
+
+ private:
+  std::vector<Tap> axis_taps(double coordinate, int64_t extent) const {
+    const auto size = static_cast<double>(extent);
+    const double low = aligned_ ? 0 : -0.5, high = aligned_ ? size - 1 : size - 0.5;
+    double x = aligned_ ? (coordinate + 1) / 2 * (size - 1) : ((coordinate + 1) * size - 1) / 2;
+    if (!std::isfinite(x)) x = std::isnan(x) || x < 0 ? -1e9 : 1e9;
+    x = std::clamp(x, -1e9, 1e9);
+    if (sampling_ == Sampling::nearest) x = std::nearbyint(x);
+    if (padding_ == Padding::border)
+      x = std::clamp(x, 0.0, size - 1);
+    else if (padding_ == Padding::reflection)
+      x = reflected(x, low, high);
+    if (sampling_ == Sampling::nearest) x = std::nearbyint(x);
+    const auto floor = static_cast<int64_t>(std::floor(x));
+    const double fraction = x - std::floor(x);
+    std::vector<Tap> out;
+    const auto add = [&](int64_t index, double weight) {
+      if (padding_ == Padding::reflection)
+        index = static_cast<int64_t>(reflected(static_cast<double>(index), low, high));
+      if (padding_ != Padding::zeros) index = std::clamp<int64_t>(index, 0, extent - 1);
+      if (weight != 0 && index >= 0 && index < extent) out.push_back({index, weight});
+    };
+    if (sampling_ == Sampling::nearest) {
+      add(floor, 1);
+    } else if (sampling_ == Sampling::linear) {
+      add(floor, 1 - fraction);
+      add(floor + 1, fraction);
+    } else {
+      for (int64_t i = -1; i <= 2; ++i) add(floor + i, cubic_weight(static_cast<double>(i) - fraction, -0.75));
+    }
+    return out;
+  }
+
+  Dims image_;
+  bool aligned_;
+  Padding padding_;
+  Sampling sampling_;
+};
+
+Result<void> grid_sample(EvalContext& context) {
+  const Tensor& grid = context.tensor(1);
+  const ElementType work = image_type(context.tensor(0).element());
+  TENON_TRY(x, in_work_type(context.tensor(0), work));
+  TENON_TRY(y, WorkResult::make(context, 0, work));
+  const Dims image = spatial_dims(x.dims());
+  const GridSampler sampler(context.op(), image);
+  const int64_t channels = x.dim(1), size = product_of_dims(image),
+                points = product_of_dims(spatial_dims(y.tensor().dims()));
+  const auto axes = static_cast<int64_t>(image.size());
+  with_work_type(work, [&]<class T>() {
+    context.parallel().run(x.dim(0) * points, grain_of(64 + channels * 8), [&](int64_t begin, int64_t end) {
+      std::vector<double> point(image.size());
+      std::vector<Tap> taps;
+      for (int64_t p = begin; p < end; ++p) {
+        for (int64_t axis = 0; axis < axes; ++axis) point[axis] = grid.double_at(p * axes + axis);
+        sampler.taps(point, taps);
+        for (int64_t channel = 0; channel < channels; ++channel) {
+          const int64_t plane = p / points * channels + channel;
+          double sum = 0;
+          for (const Tap& tap : taps) sum += tap.weight * static_cast<double>(x.as<T>()[plane * size + tap.index]);
+          y.data<T>()[plane * points + p % points] = static_cast<T>(sum);
+        }
+      }
+    });
+  });
+  return y.deliver();
+}
+
+// ---- AffineGrid, Col2Im
+// ----------------------------------------------------------------------------------------------
+
+Result<void> affine_grid(EvalContext& context) {
+  const Tensor& theta = context.tensor(0);
+  TENON_TRY(grid, context.output(0));
+  const bool aligned = context.attr<int64_t>("align_corners", 0) != 0;
+  const Dims extents(grid->dims().begin() + 1, grid->dims().end() - 1);
+  const auto k = static_cast<int64_t>(extents.size());
+  const int64_t points = product_of_dims(extents);
+  std::vector<double> point(k + 1, 1);  // last axis first, then 1
+  for (int64_t p = 0; p < grid->dim(0) * points; ++p) {
+    int64_t rest = p % points;
+    for (int64_t axis = k; axis-- > 0; rest /= extents[axis]) {
+      const auto i = static_cast<double>(rest % extents[axis]), size = static_cast<double>(extents[axis]);
+      point[k - 1 - axis] = aligned ? (size == 1 ? 0 : 2 * i / (size - 1) - 1) : (2 * i + 1) / size - 1;
+    }
+    for (int64_t row = 0; row < k; ++row) {
+      double sum = 0;
+      for (int64_t j = 0; j <= k; ++j) sum += theta.double_at((p / points * k + row) * (k + 1) + j) * point[j];
+      grid->set_double(p * k + row, sum);
+    }
+  }
+  return {};
+}
+
+Result<void> col2im(EvalContext& context) {
+  const ElementType work = image_type(context.tensor(0).element());
+  TENON_TRY(x, in_work_type(context.tensor(0), work));
+  TENON_TRY(y, WorkResult::make(context, 0, work));
+  const auto block = context.tensor(2).to_ints();
+  const Dims image = spatial_dims(y.tensor().dims());
+  TENON_TRY(window, Window::of(context.op(), image.size(), std::vector<Dim>(block.begin(), block.end())));
+  Dims blocks;
+  for (size_t axis = 0; axis < image.size(); ++axis) {
+    TENON_TRY(extent, window.output_extent(axis, Dim(image[axis])));
+    blocks.push_back(extent.value());
+  }
+  SlidingWindow g;
+  g.set(window, image, blocks);
+  const int64_t planes = y.tensor().dim(0) * y.tensor().dim(1);
+  with_work_type(work, [&]<class T>() {
+    context.parallel().run(planes, grain_of(g.taps * g.out_size), [&](int64_t begin, int64_t end) {
+      for (int64_t plane = begin; plane < end; ++plane) {
+        T* to = y.data<T>() + plane * g.in_size;
+        std::fill_n(to, g.in_size, T(0));
+        scatter_taps(g, x.as<T>().data() + plane * g.taps * g.out_size, to);
+      }
+    });
+  });
+  return y.deliver();
+}
+
+const EvaluatorRegistration kRegistered({
+    {Resize::kName, resize},
+    {GridSample::kName, grid_sample},
+    {AffineGrid::kName, affine_grid},
+    {Col2Im::kName, col2im},
+});
+
+}  // namespace
+}  // namespace tenon
