@@ -48,8 +48,10 @@ Result<std::vector<Activation>> activations_of(const Op& op, int64_t directions,
                                                const std::vector<std::string>& fallback) {
   auto names = op.attr<Attribute::Texts>("activations");
   if (names.empty()) names = fallback;
-  if (names.size() == fallback.size() && directions == 2)
-    names.insert(names.end(), names.begin(), names.begin() + fallback.size());
+  if (names.size() == fallback.size() && directions == 2) {
+    const auto forward = names;  // a vector must not insert a range of its own
+    names.insert(names.end(), forward.begin(), forward.end());
+  }
   if (names.size() != fallback.size() * directions) {
     return error(Code::invalid_argument, op.describe(), " has ", names.size(), " activations, ", directions,
                  " directions need ", fallback.size() * directions);
