@@ -190,7 +190,7 @@ TEST(Rewrite, OperatorsOfSeveralResults) {
                                            const std::vector<Value*> operands = {m.value("x")};
                                            TENON_TRY(first, b.op("test.Fused", operands));
                                            (void)first;  // unused: goes again
-                                           TENON_TRY(made, b.ops("test.Split", operands, 2, {{"axis", int64_t{1}}}));
+                                           TENON_TRY(made, b.ops("test.Split", operands, 2, {{"axis", int64_t{0}}}));
                                            return made;
                                          })};
   // It matches what it makes, so it goes on until it is stopped.

@@ -7,6 +7,7 @@ Result<PassManager> standard_passes() {
   TENON_OK(passes.add_all({
       "infer-types",
       "remove-identity",
+      "simplify-algebra",
       "fold-constants",
       "infer-types",  // folded constants tell shapes
       "share-common",
