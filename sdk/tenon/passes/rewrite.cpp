@@ -47,6 +47,9 @@ Pattern op(Name name, std::vector<Pattern> operands) { return PatternMaker::op({
 Pattern op(std::initializer_list<Name> names, std::vector<Pattern> operands) {
   return PatternMaker::op(names, std::move(operands));
 }
+Pattern op_among(std::vector<Name> names, std::vector<Pattern> operands) {
+  return PatternMaker::op(std::move(names), std::move(operands));
+}
 Pattern one_of(std::vector<Pattern> alternatives) { return PatternMaker::one_of(std::move(alternatives)); }
 }  // namespace pattern
 

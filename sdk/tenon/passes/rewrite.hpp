@@ -78,6 +78,8 @@ TENON_API Pattern constant(std::string name = "");
 // The result of an operator of one of these names on these operands, in the region of the pattern's root.
 TENON_API Pattern op(Name name, std::vector<Pattern> operands);
 TENON_API Pattern op(std::initializer_list<Name> names, std::vector<Pattern> operands);
+// The same for a list that is made at run time: all operators of a trait.
+TENON_API Pattern op_among(std::vector<Name> names, std::vector<Pattern> operands);
 // The first alternative that fits, and with which the rest fits: one_of({op("Relu", {sum}), sum}).
 TENON_API Pattern one_of(std::vector<Pattern> alternatives);
 }  // namespace pattern

@@ -8,6 +8,8 @@ Result<PassManager> standard_passes() {
       "infer-types",
       "remove-identity",
       "simplify-algebra",
+      "fold-transpose",
+      "fold-reshape",
       "fold-constants",
       "infer-types",  // folded constants tell shapes
       "share-common",

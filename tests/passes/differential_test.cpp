@@ -1,0 +1,141 @@
+// Random graphs mean the same before and after each pass.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include <support_lib/random_graph.hpp>
+#include <support_lib/random_tensor.hpp>
+#include <tenon/ir/text.hpp>
+#include <tenon/ir/verify.hpp>
+#include <tenon/passes/pass_manager.hpp>
+#include <tenon/passes/standard.hpp>
+#include <tenon/reference/interpreter.hpp>
+
+namespace tenon::testing {
+namespace {
+
+Attributes cast_to(std::mt19937_64& random) {
+  static const ElementType kTo[] = {kF32, kF32, kI64, kBool, kF64, kI32};
+  return {{"to", Type(kTo[random() % std::size(kTo)], Shape())}};
+}
+Attributes permutation(std::mt19937_64& random) {
+  static const std::vector<Attribute::Integers> kPerms = {{1, 0}, {0, 1}, {2, 0, 1}, {1, 2, 0}, {0, 2, 1}, {1, 0, 2}};
+  return {{"perm", kPerms[random() % kPerms.size()]}};
+}
+Attributes axis(std::mt19937_64& random) { return {{"axis", static_cast<int64_t>(random() % 3)}}; }
+
+// Each the more often the more often it stands here. None that makes shapes from data: what is in a branch that no run
+// takes would contradict itself as soon as a pass finds out more.
+std::vector<RandomOp> operators() {
+  std::vector<RandomOp> ops = {"Add",   "Add",   "Sub",     "Mul",       "Div", "Neg",    "Abs",  "Relu",  "Relu",
+                               "Min",   "Max",   "Sum",     "Mean",      "Pow", "Floor",  "Ceil", "Round", "Sign",
+                               "Where", "Equal", "Less",    "Not",       "And", "Or",     "Xor",  "Clip",  "Identity",
+                               "Shape", "Size",  "Greater", "LeakyRelu", "Exp", "Dropout"};
+  ops.push_back({"Cast", cast_to});
+  ops.push_back({"Cast", cast_to});
+  for (int i = 0; i < 5; ++i) ops.push_back({"Transpose", permutation});
+  ops.push_back(RandomOp("Transpose"));
+  ops.push_back({"Flatten", axis});
+  ops.push_back({"Concat", axis});
+  return ops;
+}
+
+std::vector<Datum> random_inputs(const Graph& graph, uint64_t seed) {
+  std::mt19937 random(static_cast<std::mt19937::result_type>(seed));
+  std::vector<Datum> inputs;
+  for (size_t i = 0; i < graph.body().input_count(); ++i) {
+    const Type& type = graph.body().input(i)->type();
+    Dims dims;
+    for (const Dim& dim : type.shape().dims()) dims.push_back(dim.is_static() ? dim.value() : 4);  // "N"
+    const bool truth = type.element().is_bool();
+    inputs.emplace_back(random_tensor(random, type.element(), dims, truth ? 0 : -20, truth ? 1 : 20));
+  }
+  return inputs;
+}
+
+// Bits alike; one NaN is like another.
+bool alike(const Tensor& a, const Tensor& b) {
+  if (a.element() != b.element() || a.dims() != b.dims()) return false;
+  if (!a.element().is_float()) return a.identical(b);
+  for (int64_t i = 0; i < a.size(); ++i) {
+    const double x = a.double_at(i), y = b.double_at(i);
+    if (std::isnan(x) ? !std::isnan(y) : x != y || std::signbit(x) != std::signbit(y)) return false;
+  }
+  return true;
+}
+
+Result<PassManager> manager_of(const std::string& pass) {
+  if (pass == "standard") return standard_passes();
+  PassManager manager(pass);
+  TENON_OK(manager.add(std::string_view(pass)));
+  return manager;
+}
+
+struct Tally {
+  int changed = 0, run = 0;
+};
+
+void compare(const Graph& before, const std::string& pass, uint64_t seed, Tally& tally) {
+  const auto manager = manager_of(pass);
+  ASSERT_TRUE(manager.ok()) << manager.error().to_string();
+  const auto after = before.clone();
+  const auto report = manager->run(*after, {.verify_each = true});
+  ASSERT_TRUE(report.ok()) << report.error().to_string() << "\n" << print(before);
+
+  tally.changed += !equal(before, *after);
+  ASSERT_EQ(before.body().output_count(), after->body().output_count());
+  for (size_t i = 0; i < before.body().output_count(); ++i) {
+    EXPECT_EQ(before.body().output_name(i), after->body().output_name(i));
+    const auto merged = merge(before.body().output(i)->type(), after->body().output(i)->type());
+    EXPECT_TRUE(merged.ok()) << merged.error().to_string();
+  }
+  const auto inputs = random_inputs(before, seed);
+  const auto first = Interpreter::prepare(before), second = Interpreter::prepare(*after);
+  ASSERT_TRUE(first.ok()) << first.error().to_string();
+  ASSERT_TRUE(second.ok()) << second.error().to_string();
+  const auto wanted = (*first)->run(inputs), got = (*second)->run(inputs);
+  if (!wanted.ok()) return;  // extents that turn out not to go together
+  ++tally.run;
+  ASSERT_TRUE(got.ok()) << got.error().to_string() << print(before) << print(*after);
+  for (size_t i = 0; i < wanted->size(); ++i) {
+    EXPECT_TRUE(alike((*wanted)[i].tensor(), (*got)[i].tensor()))
+        << "output " << i << " ('" << before.body().output_name(i) << "') before:\n"
+        << print(before) << "after:\n"
+        << print(*after);
+  }
+}
+
+class Differential : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Differential, MeansTheSame) {
+  constexpr uint64_t kGraphs = 150;
+  Tally tally;
+  for (uint64_t seed = 0; seed < kGraphs && !HasFailure(); ++seed) {
+    SCOPED_TRACE(str("pass ", GetParam(), ", seed ", seed));
+    RandomGraphOptions options;
+    options.seed = seed;
+    options.use = operators();
+    if (find_op("If")) options.branch = "If";
+    const auto graph = random_graph(options);
+    const auto verified = verify(*graph);
+    ASSERT_TRUE(verified.ok()) << verified.error().to_string();
+    compare(*graph, GetParam(), seed, tally);
+  }
+  EXPECT_GE(tally.changed, 10) << "the graphs hardly ever hold what the pass looks for";
+  EXPECT_GE(tally.run, 75) << "most graphs cannot run";
+}
+
+std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Passes, Differential,
+                         ::testing::Values("standard", "remove-identity", "simplify-algebra", "fold-constants",
+                                           "fold-transpose", "fold-reshape", "share-common"),
+                         test_name);
+
+}  // namespace
+}  // namespace tenon::testing
