@@ -371,6 +371,38 @@ TEST(Upgrade, UpsampleBecameResize) {
   EXPECT_EQ(op.attr<std::string>("nearest_mode"), "floor");
 }
 
+// Opset 8: a batch of two sequences of three steps, summed up.
+TEST(Upgrade, ScanOverABatch) {
+  const Message body =
+      wire::graph({.nodes = {node("Add", {"sum", "next"}, {"sum_out"}), node("Identity", {"sum_out"}, {"scan_out"})},
+                   .inputs = {info("sum", kFloatElement, {1}), info("next", kFloatElement, {1})},
+                   .outputs = {info("sum_out", kFloatElement, {1}), info("scan_out", kFloatElement, {1})}});
+  const auto scan = [&](std::string_view lengths) {
+    return model(wire::graph({.nodes = {node("Scan", {lengths, "start", "x"}, {"y", "z"},
+                                             {graph_attribute("body", body), int_attribute("num_scan_inputs", 1)})},
+                              .inputs = {info("start", kFloatElement, {2, 1}), info("x", kFloatElement, {2, 3, 1}),
+                                         info("lengths", kInt64Element, {2})},
+                              .outputs = {info("y", kFloatElement, {2, 1}), info("z", kFloatElement, {2, 3, 1})}}),
+                 8);
+  };
+  const auto graph = imported(scan(""));
+  ASSERT_TRUE(graph);
+  const auto runs = Interpreter::prepare(*graph);
+  ASSERT_TRUE(runs.ok()) << runs.error().to_string();
+  const std::vector<Datum> inputs = {Tensor::of<float>({2, 1}, {0, 100}),
+                                     Tensor::of<float>({2, 3, 1}, {1, 2, 3, 4, 5, 6}),
+                                     Tensor::of<int64_t>({2}, {3, 3})};
+  const auto outputs = (*runs)->run(inputs);
+  ASSERT_TRUE(outputs.ok()) << outputs.error().to_string();
+  EXPECT_TRUE((*outputs)[0].tensor().identical(Tensor::of<float>({2, 1}, {6, 115})));
+  EXPECT_TRUE((*outputs)[1].tensor().identical(Tensor::of<float>({2, 3, 1}, {1, 3, 6, 104, 109, 115})));
+
+  const auto refused = import_model_bytes(scan("lengths").span());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), Code::unsupported);
+  EXPECT_THAT(refused.error().to_string(), HasSubstr("sequence_lens"));
+}
+
 TEST(Upgrade, WhatTheNewestLeavesAlone) {
   expect_import(28, {node("Softmax", {"x"}, {"y"}, {int_attribute("axis", 1)})},
                 "graph @g(%x: f32[2,3,4]) -> (%y) { %y = Softmax %x {axis = 1} }");

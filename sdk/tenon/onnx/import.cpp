@@ -32,6 +32,9 @@ constexpr int64_t kOldestIr = 3, kNewestIr = 13;
 // A file may ask for this many times its own nodes, or this many in all, whichever is more.
 constexpr uint64_t kInlineFactor = 64, kInlineFloor = 20'000;
 
+const Name kScan("Scan");
+constexpr int64_t kUnbatchedScan = 9;
+
 // The names that the nodes of one graph (or one function call) may use.
 struct Scope {
   const Scope* outer = nullptr;
@@ -419,6 +422,10 @@ class Importer {
                          builder};
     TENON_OK(upgrade(upgraded), "upgrading it from opset ", opset->second);
     if (!upgraded.made.empty()) return define_results(node, upgraded.made, upgraded.operands, scope, frame);
+    if (upgraded.op == kScan && upgraded.version < kUnbatchedScan) {
+      TENON_TRY(results, import_batched_scan(upgraded, attributes.graphs, depth));
+      return define_results(node, results, {}, scope, frame);
+    }
 
     while (!upgraded.operands.empty() && !upgraded.operands.back()) upgraded.operands.pop_back();
     TENON_OK(numbers_to_types(upgraded.op, upgraded.attributes));
@@ -504,6 +511,34 @@ class Importer {
       }
     }
     return {};
+  }
+
+  // Before opset 9, Scan ran once for each sample of a batch (axis 0) along axis 1. Now it is a Scan along the batch
+  // around a Scan along the sequence.
+  Result<std::vector<Value*>> import_batched_scan(const UpgradeNode& node,
+                                                  const std::map<std::string, Frame::Binding>& graphs, size_t depth) {
+    if (node.operand(0)) return error(Code::unsupported, "Scan of opset 8 with sequence_lens is not supported");
+    if (node.operands.empty()) return error(Code::invalid_argument, "it has no operands");
+    const std::vector<Value*> operands(node.operands.begin() + 1, node.operands.end());
+    Op& batch = node.builder.create(kScan, operands, node.results, {{"num_scan_inputs", operands.size()}});
+    Region& body = batch.add_region();
+    for (size_t i = 0; i < operands.size(); ++i) body.add_input(str("sample_", i), region_input_type(batch, i));
+
+    Attributes attributes{{"num_scan_inputs", node.attr<int64_t>("num_scan_inputs")}};
+    if (const Attribute* directions = node.attributes.find("directions"))
+      attributes.set("scan_input_directions", *directions);
+    std::vector<Value*> samples;
+    for (size_t i = 0; i < operands.size(); ++i) samples.push_back(body.input(i));
+    Op& sequence = Builder(body).create(kScan, samples, node.results, std::move(attributes));
+    TENON_OK(import_regions(sequence, graphs, depth + 1));
+    TENON_OK(infer(sequence));
+    std::vector<Value*> results;
+    for (size_t i = 0; i < node.results; ++i) {
+      body.add_output(sequence.result(i), str("result_", i));
+      results.push_back(batch.result(i));
+    }
+    TENON_OK(infer(batch));
+    return results;
   }
 
   // ---- Functions ----
