@@ -135,8 +135,7 @@ TEST(Import, UnknownOperatorsAreAllNamed) {
   EXPECT_EQ(kept->body().output(0)->type().to_string(), "f32[2]");
 }
 
-// ---- Subgraphs
-// -------------------------------------------------------------------------------------------------------
+// ---- Subgraphs -----------------------------------------------------------------------------------------------------
 
 Message branch(std::string_view op) {
   return wire::graph({.nodes = {node(op, {"x"}, {"r"})}, .inputs = {}, .outputs = {info("r")}}, "branch");
@@ -158,8 +157,7 @@ TEST(Import, BranchesAreRegionsInTheirOrder) {
   EXPECT_EQ(op.region(0).first()->operand(0), graph->body().input(1));
 }
 
-// ---- Functions
-// -------------------------------------------------------------------------------------------------------
+// ---- Functions -----------------------------------------------------------------------------------------------------
 
 TEST(ImportFunctions, AreInlinedWithTheirAttributes) {
   const Message leaky = function("Twice", {"v"}, {"w"},
@@ -236,8 +234,7 @@ TEST(ImportFunctions, ConstantsAreSharedBetweenCalls) {
   EXPECT_EQ(constant_of(ops[0]->result())->data(), constant_of(ops[2]->result())->data());
 }
 
-// ---- Gradient
-// --------------------------------------------------------------------------------------------------------
+// ---- Gradient ------------------------------------------------------------------------------------------------------
 
 Message gradient_model(const std::vector<Message>& nodes, const Names& xs, const Names& at) {
   std::vector<Message> all = nodes;
@@ -290,8 +287,7 @@ TEST(ImportGradient, NamesWhatCannotBeDone) {
   EXPECT_FALSE(import_model_bytes(gradient_model(polynomial(), {"x", "other"}, {"x"}).span()).ok());
 }
 
-// ---- Older operators
-// -------------------------------------------------------------------------------------------------
+// ---- Older operators -----------------------------------------------------------------------------------------------
 
 TEST(Upgrade, AxesBecomeAnOperand) {
   expect_import(
@@ -401,6 +397,26 @@ TEST(Upgrade, ScanOverABatch) {
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code(), Code::unsupported);
   EXPECT_THAT(refused.error().to_string(), HasSubstr("sequence_lens"));
+}
+
+TEST(Upgrade, LabelEncoderReadItsClassesBothWays) {
+  for (const bool from_strings : {true, false}) {
+    const Message file =
+        model(wire::graph({.nodes = {node("LabelEncoder", {"x"}, {"y"},
+                                          {strings_attribute("classes_strings", {"a", "b"})}, "ai.onnx.ml")},
+                           .inputs = {info("x", from_strings ? 8 : kInt64Element, {2})},
+                           .outputs = {info("y")}}),
+              13)
+            .add(8, opset("ai.onnx.ml", 1));
+    const auto graph = imported(file, {.allow_unknown_ops = true});
+    ASSERT_TRUE(graph);
+    const Op& op = *graph->body().last();
+    EXPECT_FALSE(op.attributes().has("classes_strings"));
+    EXPECT_EQ(op.attr<std::vector<int64_t>>(from_strings ? "values_int64s" : "keys_int64s"),
+              (std::vector<int64_t>{0, 1}));
+    EXPECT_EQ(op.attr<std::vector<std::string>>(from_strings ? "keys_strings" : "values_strings"),
+              (std::vector<std::string>{"a", "b"}));
+  }
 }
 
 TEST(Upgrade, WhatTheNewestLeavesAlone) {

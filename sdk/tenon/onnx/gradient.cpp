@@ -128,6 +128,11 @@ Result<std::vector<Value*>> expand_gradient(Builder& builder, std::span<Value* c
   std::vector<Value*> out;
   for (Value* variable : variables) {
     TENON_TRY(gradient, reverse.of(variable));
+    // Each result keeps a value, and so a name, of its own.
+    if (std::find(out.begin(), out.end(), gradient) != out.end()) {
+      TENON_TRY(copy, builder.op("Identity", {gradient}));
+      gradient = copy;
+    }
     out.push_back(gradient);
   }
   return out;

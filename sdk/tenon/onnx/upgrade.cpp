@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include <tenon/ir/op_def.hpp>
 #include <tenon/onnx/tensor_proto_internal.hpp>
@@ -24,8 +25,7 @@ struct Rule {
   RuleFn apply;
 };
 
-// ---- What rules are made of
-// ------------------------------------------------------------------------------------------
+// ---- What rules are made of ----------------------------------------------------------------------------------------
 
 Result<int64_t> rank_of(const UpgradeNode& node, size_t i, std::string_view why) {
   const Value* value = node.operand(i);
@@ -75,8 +75,7 @@ Result<void> drop(UpgradeNode& node) {
   return {};
 }
 
-// ---- Broadcasting before opset 7
-// -------------------------------------------------------------------------------------
+// ---- Broadcasting before opset 7 -----------------------------------------------------------------------------------
 
 // With `broadcast`, operand 1 matched the dims of operand 0 from `axis` on (default: its last dims).
 Result<void> explicit_broadcast(UpgradeNode& node) {
@@ -107,8 +106,7 @@ Result<void> prelu_per_channel(UpgradeNode& node) {
   return keep(node.builder.op("Unsqueeze", {node.operand(1), node.builder.constant_ints(axes)}), node.operands[1]);
 }
 
-// ---- Elementwise
-// -----------------------------------------------------------------------------------------------------
+// ---- Elementwise ---------------------------------------------------------------------------------------------------
 
 constexpr std::array<std::string_view, 17> kTypeNames = {
     "UNDEFINED", "FLOAT",   "UINT8",  "INT8",   "UINT16", "INT16",     "INT32",      "INT64",   "STRING",
@@ -136,8 +134,7 @@ Result<void> selu_constants(UpgradeNode& node) {
   return {};
 }
 
-// ---- Softmax and its kind before opset 13
-// ----------------------------------------------------------------------------
+// ---- Softmax and its kind before opset 13 --------------------------------------------------------------------------
 
 // They worked on the matrix that Flatten(axis) makes.
 Result<void> flattened(UpgradeNode& node) {
@@ -165,8 +162,7 @@ Result<void> flattened(UpgradeNode& node) {
   return {};
 }
 
-// ---- Shapes and movement
-// ---------------------------------------------------------------------------------------------
+// ---- Shapes and movement -------------------------------------------------------------------------------------------
 
 Result<void> concat_axis(UpgradeNode& node) {
   if (!node.attributes.has("axis")) node.attributes.set("axis", 1);
@@ -225,8 +221,7 @@ Result<void> dft_axis(UpgradeNode& node) {
   return {};
 }
 
-// ---- Constants
-// -------------------------------------------------------------------------------------------------------
+// ---- Constants -----------------------------------------------------------------------------------------------------
 
 Result<void> constant_value(UpgradeNode& node) {
   const auto set = [&](Tensor tensor) { node.attributes.set("value", std::move(tensor)); };
@@ -241,8 +236,7 @@ Result<void> constant_value(UpgradeNode& node) {
   return {};
 }
 
-// ---- Networks' layers
-// ------------------------------------------------------------------------------------------------
+// ---- Networks' layers ----------------------------------------------------------------------------------------------
 
 Result<void> power_to_integer(UpgradeNode& node) {
   const auto p = node.take<float>("p");
@@ -335,8 +329,22 @@ Result<void> mean_variance_axes(UpgradeNode& node) {
   return {};
 }
 
-// ---- Resize
-// ----------------------------------------------------------------------------------------------------------
+// ---- ai.onnx.ml ----------------------------------------------------------------------------------------------------
+
+// One list of classes was read in both directions: from strings to their places, or from places to strings.
+Result<void> label_encoder_lists(UpgradeNode& node) {
+  auto classes = node.take<Texts>("classes_strings");
+  if (!classes) return {};
+  Integers places(classes->size());
+  std::iota(places.begin(), places.end(), int64_t{0});
+  TENON_TRY(element, element_of(node, 0));
+  const bool from_strings = element.is_string();
+  node.attributes.set(from_strings ? "keys_strings" : "values_strings", *std::move(classes));
+  node.attributes.set(from_strings ? "values_int64s" : "keys_int64s", std::move(places));
+  return {};
+}
+
+// ---- Resize --------------------------------------------------------------------------------------------------------
 
 // Versions 7 and 9 of Upsample, and 10 of Resize: places are divided by the scale, and cut down to the nearest.
 Result<void> resize_asymmetric(UpgradeNode& node) {
@@ -385,8 +393,7 @@ Result<void> resize_absent(UpgradeNode& node) {
   return {};
 }
 
-// ---- The table
-// -------------------------------------------------------------------------------------------------------
+// ---- The table -----------------------------------------------------------------------------------------------------
 
 // By operator, then by version. A rule that renames goes on with the rules of the new name; one that makes more than
 // the next version's form raises the node's version.
@@ -451,6 +458,7 @@ constexpr Rule kRules[] = {
     {"Upsample", 9, upsample_scales},
     {"Upsample", 10, resize_asymmetric},
     {"Xor", 7, explicit_broadcast},
+    {"ai.onnx.ml.LabelEncoder", 2, label_encoder_lists},
 };
 
 struct Renamed {
