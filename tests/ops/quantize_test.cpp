@@ -47,6 +47,7 @@ TEST(QuantizeRule, ShapesOfScales) {
     EXPECT_THAT(rule("[3]", "[1]", ""), HasSubstr("they must be alike"));
     EXPECT_THAT(rule("[3]", "", "{axis = 3}"), HasSubstr("error: "));
     EXPECT_THAT(rule("[]", "", "{block_size = -1}"), HasSubstr("block_size is -1"));
+    EXPECT_EQ(rule("[2,1,5]", "", "{block_size = 9223372036854775807}"), good);
   }
 }
 

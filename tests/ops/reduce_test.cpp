@@ -77,6 +77,9 @@ TEST(ReduceRule, RunningSums) {
     EXPECT_EQ(over(op, "f32[N,3]", "i32[]: -2"), "f32[N,3]") << op;
     EXPECT_THAT(over(op, "f32[N,3]", "i64[]: 2"), HasSubstr("error: ")) << op;
     EXPECT_THAT(over(op, "f32[N,3]", "i64[2]: 0, 1"), HasSubstr("the axis must be one number")) << op;
+    EXPECT_THAT(inferred(str("(%x: f32[3], %a: i64[0]) -> %y { %y = ", op, " %x, %a }")),
+                HasSubstr("the axis must be one number, it has shape [0]"))
+        << op;
   }
 }
 

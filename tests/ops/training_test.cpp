@@ -28,6 +28,9 @@ TEST(TrainingRule, Refuses) {
   const char* good = R"({alpha = 0.5, beta = 0.5, mode = "standard"})";
   EXPECT_EQ(momentum("f32[2]", "%x, %g, %v", good), "f32[2] f32[2]");
   EXPECT_THAT(momentum("f32[3]", "%x, %g, %v", good), HasSubstr("tensor 1 of "));
+  EXPECT_THAT(inferred("(%r: f32[0], %t: i64[], %x: f32[2], %g: f32[2], %v: f32[2]) -> (%a, %b) "
+                       "{ %a, %b = ai.onnx.preview.training.Adagrad %r, %t, %x, %g, %v }"),
+              HasSubstr("'R' must be one number, it has shape [0]"));
   EXPECT_THAT(momentum("f32[2]", "%x, %g, %v, %v", good),
               HasSubstr("takes R, T and 3 n operands and makes 2 n results"));
   EXPECT_THAT(momentum("f32[2]", "%x, %g, %v", R"({alpha = 0.5, beta = 0.5, mode = "fast"})"), HasSubstr("fast"));

@@ -112,6 +112,8 @@ TEST(Quantize, ByItsOwnRange) {
   const auto positive = evaluated_all("DynamicQuantizeLinear", {row<float>({51, 255})}, {}, 3);
   EXPECT_EQ(positive[2].tensor().int_at(0), 0);
   EXPECT_EQ(positive[0].tensor().to_ints(), (std::vector<int64_t>{51, 255}));
+  const float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(evaluated_all("DynamicQuantizeLinear", {row<float>({-infinity, 1})}, {}, 3)[2].tensor().int_at(0), 0);
   const auto zeros = evaluated_all("DynamicQuantizeLinear", {row<float>({0, 0})}, {}, 3);
   EXPECT_EQ(zeros[1].tensor().as<float>()[0], 1);
   EXPECT_EQ(zeros[0].tensor().to_ints(), (std::vector<int64_t>{0, 0}));

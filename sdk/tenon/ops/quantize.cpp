@@ -20,7 +20,7 @@ Result<ScaleLayout> scale_layout(const Op& op, const Dims& x, const Dims& scale)
   Dims wanted{x[at]};
   if (block > 0) {
     wanted = x;
-    wanted[at] = (x[at] + block - 1) / block;
+    wanted[at] = x[at] / block + (x[at] % block != 0 ? 1 : 0);
     layout.block = block;
     layout.inner_step = 1;
     layout.outer_step = wanted[at] * layout.inner;

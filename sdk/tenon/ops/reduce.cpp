@@ -77,11 +77,12 @@ Result<std::vector<Type>> infer_arg(const InferContext& context) {
 
 Result<std::vector<Type>> infer_scan(const InferContext& context) {
   TENON_TRY(x, context.tensor(0));
-  const Tensor* axis = context.constant(1);
-  if (axis && axis->size() != 1) {
+  const auto axis_dims = context.type(1).is_tensor() ? context.type(1).shape().static_dims() : std::nullopt;
+  if (axis_dims && *element_count(*axis_dims) != 1) {
     return error(Code::invalid_argument, context.op().describe(), ": the axis must be one number, it has shape ",
-                 Shape(axis->dims()));
+                 Shape(*axis_dims));
   }
+  const Tensor* axis = context.constant(1);
   if (axis && x.shape.ranked()) TENON_OK(normalize_axis(axis->int_at(0), x.shape.rank()), context.op().describe());
   return std::vector<Type>{Type(x)};
 }

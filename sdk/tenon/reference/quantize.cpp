@@ -173,7 +173,8 @@ Result<void> dynamic_quantize_linear(EvalContext& context) {
     greatest = std::max(greatest, value);
   }
   const float scale = greatest > least ? (greatest - least) / 255 : 1;
-  const float zero = std::clamp(std::rint(-least / scale), 0.0f, 255.0f);
+  const float place = std::rint(-least / scale);  // NaN for an infinite range
+  const float zero = std::isnan(place) ? 0 : std::clamp(place, 0.0f, 255.0f);
   TENON_TRY(y, context.output(0));
   TENON_TRY(y_scale, context.output(1));
   TENON_TRY(y_zero_point, context.output(2));

@@ -75,7 +75,8 @@ Result<void> multinomial(EvalContext& context) {
   const Stream stream(context);
   TENON_TRY(logs, to_element(context.tensor(0), kF64));
   const int64_t batch = logs.dim(0), classes = logs.dim(1), samples = context.attr<int64_t>("sample_size", 1);
-  if (classes == 0 && batch * samples != 0) return error(Code::invalid_argument, "there is no class to draw from");
+  if (classes == 0 && batch != 0 && samples != 0)
+    return error(Code::invalid_argument, "there is no class to draw from");
   // Row by row, the running sums of the weights, the greatest taken as 1 to keep the exponentials finite.
   std::vector<double> sums(static_cast<size_t>(logs.size()));
   for (int64_t n = 0; n < batch; ++n) {
