@@ -2,6 +2,7 @@
 
 #include <tenon/ir/op_def.hpp>
 #include <tenon/ops/gradient.hpp>
+#include <tenon/ops/infer_util.hpp>
 
 namespace tenon {
 namespace {
@@ -62,8 +63,7 @@ Result<std::vector<Type>> infer_clip(const InferContext& context) {
   for (const size_t i : {1, 2}) {
     if (!context.has_operand(i) || !context.type(i).is_tensor()) continue;
     const Shape& shape = context.type(i).shape();
-    const auto dims = shape.static_dims();
-    if (dims && *element_count(*dims) != 1) {
+    if (!may_be_one_number(shape)) {
       return error(Code::invalid_argument, context.op().describe(), ": the bound '", i == 1 ? "min" : "max",
                    "' must be a scalar, it has shape ", shape);
     }

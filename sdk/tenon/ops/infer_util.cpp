@@ -34,6 +34,10 @@ std::optional<std::vector<int64_t>> numbers_of(std::span<const Dim> dims) {
 
 Dim extent(const Expr& e) { return e.is_constant() ? Dim(e) : Dim(simplify(e, no_symbol_negative(e))); }
 
+bool may_be_one_number(const Shape& shape) {
+  return std::ranges::all_of(shape.dims(), [](const Dim& dim) { return !dim.is_static() || dim.value() == 1; });
+}
+
 bool certainly_differ(const Dim& a, const Dim& b) {
   if (!a.known() || !b.known()) return false;
   const Expr difference = a.expr() - b.expr();

@@ -37,6 +37,9 @@ TENON_API bool certainly_at_least(const Dim& dim, int64_t bound);
 // How many elements an operand of rank 1 has: how long a list of axes or extents is. nullopt when not known.
 TENON_API std::optional<int64_t> static_length(const InferContext& context, size_t operand);
 
+// False when a tensor of this shape certainly has other than one element: for operands that hold one number.
+TENON_API bool may_be_one_number(const Shape& shape);
+
 // An error naming the operator and operand unless the operand's rank is unknown, or is `rank`, or is at least `rank`.
 TENON_API Result<void> require_rank(const InferContext& context, size_t operand, int64_t rank);
 TENON_API Result<void> require_rank_at_least(const InferContext& context, size_t operand, int64_t rank);

@@ -77,10 +77,9 @@ Result<std::vector<Type>> infer_arg(const InferContext& context) {
 
 Result<std::vector<Type>> infer_scan(const InferContext& context) {
   TENON_TRY(x, context.tensor(0));
-  const auto axis_dims = context.type(1).is_tensor() ? context.type(1).shape().static_dims() : std::nullopt;
-  if (axis_dims && *element_count(*axis_dims) != 1) {
+  if (context.type(1).is_tensor() && !may_be_one_number(context.type(1).shape())) {
     return error(Code::invalid_argument, context.op().describe(), ": the axis must be one number, it has shape ",
-                 Shape(*axis_dims));
+                 context.type(1).shape());
   }
   const Tensor* axis = context.constant(1);
   if (axis && x.shape.ranked()) TENON_OK(normalize_axis(axis->int_at(0), x.shape.rank()), context.op().describe());

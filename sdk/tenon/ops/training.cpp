@@ -1,6 +1,7 @@
 #include <tenon/ops/training.hpp>
 
 #include <tenon/ir/op_def.hpp>
+#include <tenon/ops/infer_util.hpp>
 
 namespace tenon {
 namespace {
@@ -14,11 +15,9 @@ size_t tensors_of(const Op& op, size_t states) {
 template <size_t States>
 Result<std::vector<Type>> infer_step(const InferContext& context) {
   for (const size_t i : {0, 1}) {
-    const auto dims = context.type(i).is_tensor() ? context.type(i).shape().static_dims() : std::nullopt;
-    if (dims && element_count(*dims).ok() && *element_count(*dims) == 1) continue;
-    if (dims)
-      return error(Code::invalid_argument, context.op().describe(), ": '", i == 0 ? "R" : "T",
-                   "' must be one number, it has shape ", Shape(*dims));
+    if (!context.type(i).is_tensor() || may_be_one_number(context.type(i).shape())) continue;
+    return error(Code::invalid_argument, context.op().describe(), ": '", i == 0 ? "R" : "T",
+                 "' must be one number, it has shape ", context.type(i).shape());
   }
   const size_t count = tensors_of(context.op(), States);
   std::vector<Type> tensors;  // what x, its gradient and its state together tell
