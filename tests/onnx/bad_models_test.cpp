@@ -11,6 +11,7 @@
 #include <tenon/ir/builder.hpp>
 #include <tenon/onnx/import.hpp>
 #include <tenon/onnx/test_data.hpp>
+#include <tenon/reference/interpreter.hpp>
 #include "onnx/wire.hpp"
 
 namespace tenon {
@@ -303,6 +304,21 @@ TEST(BadTensors, BitsBehindTheEndAndOddBooleans) {
           .span());
   ASSERT_TRUE(booleans.ok());
   EXPECT_EQ(constant_of((*booleans)->body().output(0))->data()[2], std::byte{1});
+}
+
+// A hundred bytes that ask for four terabytes: refused when prepared or run, before any memory is asked for.
+TEST(BadTensors, ConstantOfShapeBeyondTheBudget) {
+  const Message file =
+      model(wire::graph({.nodes = {node("ConstantOfShape", {"s"}, {"y"})},
+                         .inputs = {},
+                         .outputs = {info("y")},
+                         .initializers = {wire::tensor<int64_t>("s", kInt64Element, {1}, {int64_t{1} << 40})}}));
+  const auto graph = import_model_bytes(file.span());
+  ASSERT_TRUE(graph.ok()) << graph.error().to_string();
+  const auto runs = Interpreter::prepare(**graph);
+  const auto outputs = runs.ok() ? (*runs)->run({}) : Result<std::vector<Datum>>(runs.error());
+  ASSERT_FALSE(outputs.ok());
+  EXPECT_EQ(outputs.error().code(), Code::resource_exhausted) << outputs.error().to_string();
 }
 
 TEST(BadTensors, SparseIndices) {

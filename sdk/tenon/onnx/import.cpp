@@ -315,7 +315,7 @@ class Importer {
     }
     for (const auto& proto : graph.sparse_initializer()) {
       if (stays_input() && scope.values.contains(proto.values().name())) continue;
-      const std::string name = proto.values().name();
+      const std::string& name = proto.values().name();  // scopes hold views of the names in the message
       TENON_TRY(tensor, source_.sparse(proto), "sparse initializer of graph '", graph.name(), "'");
       TENON_OK(add(name, std::move(tensor)));
     }
