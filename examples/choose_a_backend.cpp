@@ -1,0 +1,61 @@
+// Chooses targets at run time: what there is, several in order of preference, where each operator went and why, and
+// what happens when nothing else may help out.
+//
+//   choose_a_backend MODEL TARGET [TARGET]...     names, or the YAML files of target descriptions
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <tenon/compile/compile.hpp>
+
+using namespace tenon;
+
+namespace {
+
+void list_targets(TargetRegistry& registry) {
+  std::printf("targets:\n");
+  for (const TargetStatus& target : registry.targets()) {
+    std::printf("  %-16s %s\n", target.name.c_str(), target.available ? "available" : target.reason.c_str());
+  }
+  std::printf("auto would take '%s'\n\n", registry.best_target().c_str());
+}
+
+void explain(const PlacementReport& placement) {
+  std::printf("%s\n", placement.to_string().c_str());
+  for (const PlacementEntry& entry : placement.entries) {
+    for (const auto& [target, reason] : entry.refusals) {
+      std::printf("  %s '%s' runs on %s: %s\n", entry.op.c_str(), entry.label.c_str(), entry.target.c_str(),
+                  reason.c_str());
+    }
+  }
+}
+
+Result<void> choose(const std::string& model, const std::vector<std::string>& targets) {
+  TargetRegistry registry;
+  list_targets(registry);
+
+  // Each operator goes to the first target that takes it, and to the reference when none does.
+  TENON_TRY(compiled, compile_file(model, registry, {.targets = targets}));
+  explain(compiled->placement());
+  std::printf("%zu parts run one after another\n\n", compiled->segments().size());
+
+  // A product may insist: then what would have fallen back is an error that names the operator and the reasons.
+  const auto strict = compile_file(model, registry, {.targets = targets, .no_fallback = true});
+  std::printf("without fallback: %s\n", strict.ok() ? "the targets run all of it" : strict.error().to_string().c_str());
+  // Or ask for a share of operators on the first target.
+  const auto half = compile_file(model, registry, {.targets = targets, .min_coverage = 0.5});
+  std::printf("at least half on the first: %s\n", half.ok() ? "yes" : half.error().to_string().c_str());
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    std::fprintf(stderr, "usage: choose_a_backend MODEL TARGET [TARGET]...\n");
+    return 2;
+  }
+  const auto done = choose(argv[1], std::vector<std::string>(argv + 2, argv + argc));
+  if (!done.ok()) std::fprintf(stderr, "error: %s\n", done.error().to_string().c_str());
+  return done.ok() ? 0 : 1;
+}
