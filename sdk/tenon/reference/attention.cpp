@@ -252,8 +252,11 @@ Result<Tensor> modified(EvalContext& context, size_t region, Tensor scores) {
 Result<void> flex_attention(EvalContext& context) {
   const ElementType work = work_type(context.tensor(0).element());
   TENON_TRY(operands, attention_operands(context, work));
-  TENON_TRY(y, WorkResult::make(context, 0, work));
-  const Heads q(operands.q.dims(), 0), k(operands.k.dims(), 0), out(y.tensor().dims(), 0);
+  const Heads q(operands.q.dims(), 0), k(operands.k.dims(), 0);
+  // Shape rules are not asked where an operator has regions.
+  TENON_TRY(y, WorkResult::make(context, 0, work, context.tensor(0).element(),
+                                {q.batch, q.heads, q.length, operands.v.dim(3)}));
+  const Heads out(y.tensor().dims(), 0);
   const int64_t area = q.length * k.length;
   TENON_TRY(scores, Tensor::allocate(work, {q.batch, q.heads, q.length, k.length}));
   const auto each_head = [&](auto&& body) {

@@ -24,13 +24,12 @@ class WorkResult {
  public:
   static Result<WorkResult> make(EvalContext& context, size_t i, ElementType work) {
     TENON_TRY(out, context.output(i));
-    WorkResult result;
-    result.out_ = out;
-    if (out->element() != work) {
-      TENON_TRY(made, Tensor::allocate(work, out->dims()));
-      result.work_ = std::move(made);
-    }
-    return result;
+    return of(out, work);
+  }
+  // With a type that only the evaluator knows.
+  static Result<WorkResult> make(EvalContext& context, size_t i, ElementType work, ElementType element, Dims dims) {
+    TENON_TRY(out, context.output(i, element, std::move(dims)));
+    return of(out, work);
   }
   Tensor& tensor() { return work_.valid() ? work_ : *out_; }
   template <class T>
@@ -46,6 +45,15 @@ class WorkResult {
   }
 
  private:
+  static Result<WorkResult> of(Tensor* out, ElementType work) {
+    WorkResult result;
+    result.out_ = out;
+    if (out->element() != work) {
+      TENON_TRY(made, Tensor::allocate(work, out->dims()));
+      result.work_ = std::move(made);
+    }
+    return result;
+  }
   Tensor* out_ = nullptr;
   Tensor work_;
 };
