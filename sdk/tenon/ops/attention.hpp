@@ -28,8 +28,8 @@ struct AttentionOp : OpView<AttentionOp> {
 };
 
 // Y = prob_mod(softmax(score_mod(scale * Q K'))) V with Q, K, V as in Attention, 4 axes. The regions are score_mod and
-// prob_mod, in this order, each from [B, Hq, L, S] to the same; the identity where a model has none. They see the type
-// of softmax_precision (f32, at least, when not stated).
+// prob_mod, in this order, each from [B, Hq, L, S] to the same; the identity where a model has none. They see f32
+// (f64 of f64), or the type that they declare.
 struct FlexAttention : OpView<FlexAttention> {
   static constexpr std::string_view kName = "ai.onnx.preview.FlexAttention";
   using OpView::OpView;
