@@ -8,11 +8,14 @@ Result<PassManager> standard_passes() {
       "infer-types",
       "remove-identity",
       "simplify-algebra",
-      "fold-transpose",
-      "fold-reshape",
       "fold-constants",
       "infer-types",  // folded constants tell shapes
-      "share-common",
+      "fold-transpose",
+      "fold-reshape",
+      "fold-batch-norm",  // after the Transposes between it and its convolution are gone
+      "fold-pad",
+      "fold-constants",  // of Transposes and Reshapes of weights
+      "share-common",    // last, since most folds want values that are used once
       "remove-dead",
   }));
   return passes;
