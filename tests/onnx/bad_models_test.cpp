@@ -1,7 +1,12 @@
 // Models that are wrong or hostile: each gives an error that names the fault; none crashes, hangs or fills the memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -415,6 +420,41 @@ TEST_F(ExternalFiles, Links) {
   expect_refused("inside.bin", "symbolic link");
   expect_refused("parent/secret.bin", "symbolic link");
   expect_refused("hard.bin", "2 names");
+}
+
+// Makes openat2 fail as it does on kernels before 5.6 and in some sandboxes, for this process only.
+bool forbid_openat2() {
+  sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog filter{static_cast<unsigned short>(std::size(program)), program};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+TEST_F(ExternalFiles, WithoutOpenat2) {
+  std::filesystem::create_symlink(root_ / "secret.bin", folder() / "leaf.bin");
+  std::filesystem::create_directory_symlink(root_, folder() / "parent");
+  std::filesystem::create_hard_link(root_ / "secret.bin", folder() / "hard.bin");
+  constexpr int kNoFilter = 100;
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (!forbid_openat2()) _exit(kNoFilter);
+    int wrong = 0;
+    for (const char* good : {"data.bin", "sub/data.bin", "./sub//data.bin"}) wrong += !load(good).ok();
+    for (const char* bad :
+         {"leaf.bin", "parent/secret.bin", "hard.bin", "../secret.bin", "sub", "missing.bin", "data.bin/x"})
+      wrong += load(bad).ok();
+    _exit(wrong);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == kNoFilter) GTEST_SKIP() << "this machine allows no seccomp filter";
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "so many locations were judged wrongly";
 }
 
 TEST_F(ExternalFiles, OffsetsAndLengths) {

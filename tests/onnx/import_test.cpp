@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include <tenon/ir/builder.hpp>
 #include <tenon/ir/text.hpp>
 #include <tenon/reference/interpreter.hpp>
+#include <tenon/tensor/compare.hpp>
 #include "onnx/wire.hpp"
 
 namespace tenon {
@@ -417,6 +420,147 @@ TEST(Upgrade, LabelEncoderReadItsClassesBothWays) {
     EXPECT_EQ(op.attr<std::vector<std::string>>(from_strings ? "keys_strings" : "values_strings"),
               (std::vector<std::string>{"a", "b"}));
   }
+}
+
+// ---- Older operators by what they compute
+// ----------------------------------------------------------------------------
+
+std::vector<Datum> results_of(int64_t version, const std::vector<Message>& nodes, const std::vector<Extent>& dims,
+                              const std::vector<Message>& initializers, const Names& outputs) {
+  std::vector<Message> infos;
+  for (const auto name : outputs) infos.push_back(info(name));
+  const auto graph = imported(model(
+      wire::graph(
+          {.nodes = nodes, .inputs = {info("x", kFloatElement, dims)}, .outputs = infos, .initializers = initializers}),
+      version));
+  if (!graph) return {};
+  Dims extents;
+  for (const Extent& dim : dims) extents.push_back(dim.value);
+  auto x = Tensor::allocate(kF32, extents);
+  std::mt19937 random(7);
+  for (float& value : x->mutable_as<float>()) value = std::normal_distribution<float>()(random);
+  const auto runs = Interpreter::prepare(*graph);
+  EXPECT_TRUE(runs.ok()) << runs.error().to_string();
+  auto results = runs.ok() ? (*runs)->run(std::vector<Datum>{*x}) : Result<std::vector<Datum>>(runs.error());
+  EXPECT_TRUE(results.ok()) << results.error().to_string();
+  return results.ok() ? *std::move(results) : std::vector<Datum>();
+}
+
+// Nodes of an old version give what nodes of the newest do, on the same input x and the same initializers.
+void expect_same(int64_t version, const std::vector<Message>& old_nodes, const std::vector<Message>& new_nodes,
+                 const std::vector<Extent>& dims = {2, 3, 4}, const std::vector<Message>& initializers = {},
+                 const Names& outputs = {"y"}) {
+  const auto old_results = results_of(version, old_nodes, dims, initializers, outputs);
+  const auto new_results = results_of(28, new_nodes, dims, initializers, outputs);
+  ASSERT_EQ(old_results.size(), outputs.size());
+  ASSERT_EQ(new_results.size(), outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const auto comparison = compare(old_results[i], new_results[i], {.rtol = 1e-6, .atol = 1e-6});
+    EXPECT_TRUE(comparison.equal) << "output " << i << ": " << comparison.difference;
+  }
+}
+
+Message ints(std::string_view name, const std::vector<int64_t>& values) {
+  return node("Constant", {}, {name}, {ints_attribute("value_ints", values)});
+}
+Message floats(std::string_view name, const std::vector<int64_t>& dims, const std::vector<float>& values) {
+  return wire::tensor<float>(name, kFloatElement, dims, values);
+}
+Message scalar(std::string_view name, int64_t value) { return wire::tensor<int64_t>(name, kInt64Element, {}, {value}); }
+
+TEST(UpgradeResults, Movement) {
+  expect_same(
+      1,
+      {node("Slice", {"x"}, {"y"},
+            {ints_attribute("starts", {1, 0}), ints_attribute("ends", {3, -1}), ints_attribute("axes", {1, 2})})},
+      {ints("s", {1, 0}), ints("e", {3, -1}), ints("a", {1, 2}), node("Slice", {"x", "s", "e", "a"}, {"y"})});
+  expect_same(1, {node("Reshape", {"x"}, {"y"}, {ints_attribute("shape", {4, -1})})},
+              {ints("s", {4, -1}), node("Reshape", {"x", "s"}, {"y"})});
+  expect_same(1, {node("Concat", {"x", "x"}, {"y"})}, {node("Concat", {"x", "x"}, {"y"}, {int_attribute("axis", 1)})});
+  expect_same(1, {node("Tile", {"x", "n", "at"}, {"y"})}, {ints("r", {1, 3, 1}), node("Tile", {"x", "r"}, {"y"})},
+              {2, 3, 4}, {scalar("n", 3), scalar("at", 1)});
+  expect_same(1, {node("TopK", {"x"}, {"y", "i"}, {int_attribute("k", 2)})},
+              {ints("k", {2}), node("TopK", {"x", "k"}, {"y", "i"})}, {2, 3, 4}, {}, {"y", "i"});
+  expect_same(2, {node("Split", {"x"}, {"y", "z"}, {int_attribute("axis", 2), ints_attribute("split", {1, 3})})},
+              {ints("s", {1, 3}), node("Split", {"x", "s"}, {"y", "z"}, {int_attribute("axis", 2)})}, {2, 3, 4}, {},
+              {"y", "z"});
+}
+
+TEST(UpgradeResults, Padding) {
+  const auto wanted = {ints("p", {0, 1, 0, 0, 0, 2}),
+                       node("Constant", {}, {"v"}, {float_attribute("value_float", 1.5f)}),
+                       node("Pad", {"x", "p", "v"}, {"y"})};
+  expect_same(
+      1, {node("Pad", {"x"}, {"y"}, {ints_attribute("paddings", {0, 1, 0, 0, 0, 2}), float_attribute("value", 1.5f)})},
+      wanted);
+  expect_same(2,
+              {node("Pad", {"x"}, {"y"}, {ints_attribute("pads", {0, 1, 0, 0, 0, 2}), float_attribute("value", 1.5f)})},
+              wanted);
+}
+
+TEST(UpgradeResults, SlopePerChannel) {
+  expect_same(6, {node("PRelu", {"x", "s"}, {"y"})},
+              {ints("a", {1}), node("Unsqueeze", {"s", "a"}, {"u"}), node("PRelu", {"x", "u"}, {"y"})}, {2, 3, 4},
+              {floats("s", {3}, {0.1f, 0.2f, 0.3f})});
+}
+
+TEST(UpgradeResults, Normalisations) {
+  const std::vector<Message> statistics = {floats("s", {3}, {1, 2, 3}), floats("b", {3}, {0, 1, 0}),
+                                           floats("m", {3}, {0.5f, 0, 1}), floats("v", {3}, {1, 2, 4})};
+  const Message newest =
+      node("BatchNormalization", {"x", "s", "b", "m", "v"}, {"y"}, {float_attribute("epsilon", 0.01f)});
+  const auto old = [](const std::vector<Message>& more) {
+    std::vector<Message> attributes = {float_attribute("epsilon", 0.01f)};
+    attributes.insert(attributes.end(), more.begin(), more.end());
+    return node("BatchNormalization", {"x", "s", "b", "m", "v"}, {"y"}, attributes);
+  };
+  expect_same(6, {old({int_attribute("is_test", 1)})}, {newest}, {2, 3, 4}, statistics);
+  expect_same(7, {old({int_attribute("spatial", 1)})}, {newest}, {2, 3, 4}, statistics);
+  // Per activation is per channel where a channel has one place.
+  expect_same(7, {old({int_attribute("spatial", 0)})}, {newest}, {2, 3}, statistics);
+
+  const std::vector<Message> by_group = {floats("s", {2}, {2, 3}), floats("b", {2}, {1, -1}),
+                                         floats("s4", {4}, {2, 2, 3, 3}), floats("b4", {4}, {1, 1, -1, -1})};
+  expect_same(18, {node("GroupNormalization", {"x", "s", "b"}, {"y"}, {int_attribute("num_groups", 2)})},
+              {node("GroupNormalization", {"x", "s4", "b4"}, {"y"}, {int_attribute("num_groups", 2)})}, {2, 4, 3},
+              by_group);
+
+  expect_same(1, {node("MeanVarianceNormalization", {"x"}, {"y"}, {int_attribute("across_channels", 1)})},
+              {node("MeanVarianceNormalization", {"x"}, {"y"}, {ints_attribute("axes", {0, 1, 2, 3})})}, {2, 3, 4, 2});
+  expect_same(1, {node("MeanVarianceNormalization", {"x"}, {"y"}, {int_attribute("normalize_variance", 0)})},
+              {ints("a", {0, 2, 3}), node("ReduceMean", {"x", "a"}, {"m"}), node("Sub", {"x", "m"}, {"y"})},
+              {2, 3, 4, 2});
+}
+
+TEST(UpgradeResults, Dropout) {
+  // No training before opset 12 (from 7 on): the data as they are; until opset 10 the mask had their type.
+  expect_same(7, {node("Dropout", {"x"}, {"y", "m"}, {float_attribute("ratio", 0.3f)})},
+              {node("Dropout", {"x"}, {"y", "b"}), node("CastLike", {"b", "x"}, {"m"})}, {2, 3, 4}, {}, {"y", "m"});
+  expect_same(6, {node("Dropout", {"x"}, {"y"}, {int_attribute("is_test", 1)})}, {node("Identity", {"x"}, {"y"})});
+}
+
+TEST(UpgradeResults, Resizing) {
+  const auto sizes = [](std::string_view mode, std::string_view transform, std::string_view nearest) {
+    return node("Resize", {"x", "", "s"}, {"y"},
+                {string_attribute("mode", mode), string_attribute("coordinate_transformation_mode", transform),
+                 string_attribute("nearest_mode", nearest)});
+  };
+  const std::vector<Message> scales = {floats("s", {4}, {1, 1, 2, 3}), floats("empty", {0}, {})};
+  const std::vector<Extent> dims = {1, 2, 3, 3};
+  expect_same(1,
+              {node("Upsample", {"x"}, {"y"},
+                    {float_attribute("height_scale", 2), float_attribute("width_scale", 3),
+                     string_attribute("mode", "bilinear")})},
+              {sizes("linear", "asymmetric", "floor")}, dims, scales);
+  expect_same(10, {node("Resize", {"x", "s"}, {"y"})}, {sizes("nearest", "asymmetric", "floor")}, dims, scales);
+  expect_same(11, {node("Resize", {"x", "empty", "s"}, {"y"}, {string_attribute("nearest_mode", "ceil")})},
+              {sizes("nearest", "half_pixel", "ceil")}, dims, scales);
+  // floor((x + 0.5) / scale): by 2 and 3, each source row and column 2 and 3 times.
+  expect_same(11,
+              {node("Resize", {"x", "empty", "s"}, {"y"},
+                    {string_attribute("nearest_mode", "floor"),
+                     string_attribute("coordinate_transformation_mode", "tf_half_pixel_for_nn")})},
+              {sizes("nearest", "asymmetric", "floor")}, dims, scales);
 }
 
 TEST(Upgrade, WhatTheNewestLeavesAlone) {
