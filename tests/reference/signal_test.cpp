@@ -37,6 +37,24 @@ TEST(SignalEvaluator, DftOfKnownSignals) {
               near({1, 0, -0.5, -s, -0.5, s}, 1e-14));
 }
 
+// Every length up to 40, so with all kinds of factors, against the definition.
+TEST(SignalEvaluator, DftOfEveryLength) {
+  for (int64_t length = 1; length <= 40; ++length) {
+    std::vector<double> x, expected;
+    for (int64_t n = 0; n < length; ++n) x.push_back(std::sin(static_cast<double>(n * n + 1)));
+    for (int64_t k = 0; k < length; ++k) {
+      double re = 0, im = 0;
+      for (int64_t n = 0; n < length; ++n) {
+        const double angle = 2 * M_PI * static_cast<double>(k * n % length) / static_cast<double>(length);
+        re += x[n] * std::cos(angle);
+        im -= x[n] * std::sin(angle);
+      }
+      expected.insert(expected.end(), {re, im});
+    }
+    EXPECT_THAT(values(evaluated("DFT", {Tensor::of<double>({1, length, 1}, x)})), near(expected, 1e-12)) << length;
+  }
+}
+
 TEST(SignalEvaluator, InverseBringsBack) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE(seed);
