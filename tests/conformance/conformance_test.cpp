@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace tenon::conformance {
 
 // For GoogleTest's messages.
@@ -23,12 +25,22 @@ std::string test_name(const testing::TestParamInfo<Case>& info) {
   return name;
 }
 
+// Operators that the reference does not have yet. Cases of others must run.
+constexpr std::string_view kLeftForLater[] = {
+    "ImageDecoder",  // wants decoders of JPEG, PNG, WebP and other formats
+};
+
+bool may_be_unsupported(const Case& one) {
+  return !one.fault.empty() ||
+         std::find(std::begin(kLeftForLater), std::end(kLeftForLater), one.primary_op) != std::end(kLeftForLater);
+}
+
 class Conformance : public testing::TestWithParam<Case> {};
 
 TEST_P(Conformance, Case) {
   const Case& one = GetParam();
   const Outcome outcome = run_case(one, interpreter());
-  if (outcome.status == Status::unsupported) GTEST_SKIP() << outcome.reason;
+  if (outcome.status == Status::unsupported && may_be_unsupported(one)) GTEST_SKIP() << outcome.reason;
   EXPECT_EQ(outcome.status, Status::passed) << outcome.reason;
 }
 
