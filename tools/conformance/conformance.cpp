@@ -108,6 +108,7 @@ constexpr Fault kDebianFaults[] = {
     {"test_castlike_BFLOAT16_to_FLOAT_expanded", "the stored 'like' has another shape than the model declares"},
     {"test_castlike_FLOAT_to_BFLOAT16", "the stored 'like' has another shape than the model declares"},
     {"test_castlike_FLOAT_to_BFLOAT16_expanded", "the stored 'like' has another shape than the model declares"},
+    {"test_dft_inverse", "recorded in double precision, with zeros that f32 misses by rounding; later data are in f32"},
     {"test_resize_downsample_scales_cubic_align_corners", "ONNX 1.12 took the scaled length unrounded"},
     {"test_resize_downsample_scales_linear_align_corners", "ONNX 1.12 took the scaled length unrounded"},
 };
