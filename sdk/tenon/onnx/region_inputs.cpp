@@ -1,0 +1,52 @@
+#include <tenon/onnx/region_inputs_internal.hpp>
+
+namespace tenon::onnx {
+namespace {
+
+Type operand_type(const Op& op, size_t i) { return op.operand(i) ? op.operand(i)->type() : Type(); }
+
+// The same kind and element, any shape: what a value carried through iterations keeps for sure.
+Type without_shape(const Type& type) { return type.is_tensor() ? Type(type.element(), Shape()) : type; }
+
+Type loop_input(const Op& op, size_t i) {
+  if (i == 0) return Type(kI64, Shape(std::vector<Dim>{}));
+  if (i == 1) return Type(kBool, Shape(std::vector<Dim>{}));
+  return without_shape(operand_type(op, i));
+}
+
+Type scan_input(const Op& op, size_t i) {
+  const Type type = operand_type(op, i);
+  const auto scanned = static_cast<size_t>(op.attr<int64_t>("num_scan_inputs"));
+  if (scanned > op.operand_count() || i < op.operand_count() - scanned) return without_shape(type);
+  if (!type.is_tensor() || !type.shape().ranked() || type.shape().rank() == 0) return without_shape(type);
+  const auto axes = op.attr<std::vector<int64_t>>("scan_input_axes");
+  const size_t k = i - (op.operand_count() - scanned);
+  int64_t axis = k < axes.size() ? axes[k] : 0;
+  if (axis < 0) axis += type.shape().rank();
+  if (axis < 0 || axis >= type.shape().rank()) return without_shape(type);
+  std::vector<Dim> dims = type.shape().dims();
+  dims.erase(dims.begin() + axis);
+  return Type(type.element(), Shape(std::move(dims)));
+}
+
+Type sequence_map_input(const Op& op, size_t i) {
+  const Type type = operand_type(op, i);
+  return type.is_sequence() ? type.inner() : type;
+}
+
+struct Row {
+  std::string_view op;
+  Type (*type)(const Op&, size_t);
+};
+constexpr Row kRows[] = {{"Loop", loop_input}, {"Scan", scan_input}, {"SequenceMap", sequence_map_input}};
+
+}  // namespace
+
+Type region_input_type(const Op& op, size_t i) {
+  for (const Row& row : kRows) {
+    if (op.name().view() == row.op) return row.type(op, i);
+  }
+  return Type();
+}
+
+}  // namespace tenon::onnx
