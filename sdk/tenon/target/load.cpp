@@ -288,13 +288,13 @@ Result<TargetDescription> load_named(const std::string& path, std::string_view n
                kSuffix, " or the target ", name);
 }
 
-// The folders share/tenon/targets of the installation that the file `binary` belongs to: it stands in PREFIX/bin,
-// PREFIX/lib or PREFIX/lib/<machine>.
-void add_installed(std::vector<std::string>& folders, const std::filesystem::path& binary) {
+// The folder `below` of the installation that the file `binary` belongs to: it stands in PREFIX/bin, PREFIX/lib or
+// PREFIX/lib/<machine>.
+void add_installed(std::vector<std::string>& folders, const std::filesystem::path& binary, std::string_view below) {
   auto prefix = binary.parent_path();
   for (int level = 0; level < 2; ++level) {
     prefix = prefix.parent_path();
-    const auto folder = prefix / "share" / "tenon" / "targets";
+    const auto folder = prefix / below;
     std::error_code ignored;
     if (!std::filesystem::is_directory(folder, ignored)) continue;
     if (std::ranges::find(folders, folder.string()) == folders.end()) folders.push_back(folder.string());
@@ -319,27 +319,29 @@ Result<TargetDescription> load_target(const std::string& path) {
   return parse_target(text, path);
 }
 
-std::vector<std::string> target_search_paths() {
+std::vector<std::string> search_folders(const char* variable, std::string_view below) {
   std::vector<std::string> folders;
-  if (const char* listed = ::secure_getenv("TENON_TARGET_PATH")) {
+  if (const char* listed = ::secure_getenv(variable)) {
     for (const auto piece : split(listed, ':')) {
       if (piece.starts_with('/')) {
         folders.emplace_back(piece);
       } else if (!piece.empty()) {
-        log(LogLevel::warning, "TENON_TARGET_PATH: ignoring '", piece, "', which is not an absolute path");
+        log(LogLevel::warning, variable, ": ignoring '", piece, "', which is not an absolute path");
       }
     }
   }
   std::error_code ignored;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  if (!ignored) add_installed(folders, program);
+  if (!ignored) add_installed(folders, program, below);
   Dl_info library{};
   if (::dladdr(&kAnchor, &library) != 0 && library.dli_fname) {
     const auto path = std::filesystem::canonical(library.dli_fname, ignored);
-    if (!ignored) add_installed(folders, path);
+    if (!ignored) add_installed(folders, path, below);
   }
   return folders;
 }
+
+std::vector<std::string> target_search_paths() { return search_folders("TENON_TARGET_PATH", "share/tenon/targets"); }
 
 Result<TargetDescription> find_target(std::string_view name, const std::vector<std::string>& folders) {
   if (is_path(name)) return load_target(std::string(name));

@@ -15,9 +15,11 @@ namespace tenon {
 TENON_API Result<TargetDescription> parse_target(std::string_view text, std::string_view file);
 TENON_API Result<TargetDescription> load_target(const std::string& path);
 
-// The folders of target files, in the order they are searched: TENON_TARGET_PATH (folders joined by ':'; read with
+// Where things of Tenon are searched, in order: the environment variable `variable` (folders joined by ':'; read with
 // secure_getenv; an entry that is not absolute is ignored with a warning, so that nothing is picked up from the working
-// directory), then share/tenon/targets of the program's installation and of the library's.
+// directory), then the folder `below` the prefix of the program's installation and of the library's.
+TENON_API std::vector<std::string> search_folders(const char* variable, std::string_view below);
+// The folders of target files: TENON_TARGET_PATH and share/tenon/targets.
 TENON_API std::vector<std::string> target_search_paths();
 
 // `name` is a path when it holds a '/' or ends in .yaml or .yml; otherwise NAME.yaml in the first of `folders` that has
