@@ -18,6 +18,19 @@ EventPtr completed_event() {
   return event;
 }
 
+Result<void> check_range(const Device& device, const Buffer& buffer, size_t offset, size_t bytes,
+                         std::string_view verb) {
+  if (&buffer.device() != &device) {
+    return error(Code::invalid_argument, "a buffer of device '", buffer.device().name(), "' is ", verb,
+                 " on a stream of device '", device.name(), "'; copy through host memory");
+  }
+  if (offset > buffer.bytes() || bytes > buffer.bytes() - offset) {
+    return error(Code::invalid_argument, "a copy of ", bytes, " bytes at offset ", offset, " leaves the buffer of ",
+                 buffer.bytes(), " bytes that is ", verb);
+  }
+  return {};
+}
+
 Result<RunValue> to_device(Stream& stream, const Tensor& tensor) {
   Device& device = stream.device();
   if (device.is_host()) return RunValue{tensor, {}};

@@ -81,6 +81,11 @@ struct DeviceTensor {
   size_t offset = 0;  // bytes
 };
 
+// For those who implement streams: `buffer` belongs to `device`, and [offset, offset + bytes) lies inside it. `verb` says what
+// is done to it: "read", "written".
+TENON_API Result<void> check_range(const Device& device, const Buffer& buffer, size_t offset, size_t bytes,
+                                   std::string_view verb);
+
 // What executables take and give: host data, or a tensor on their device.
 struct RunValue {
   Datum host;           // absent when `device` is set

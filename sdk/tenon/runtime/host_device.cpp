@@ -68,14 +68,7 @@ class HostStream : public Stream {
 
  private:
   Result<std::byte*> part(const Buffer& buffer, size_t offset, size_t bytes, std::string_view verb) const {
-    if (&buffer.device() != device_.get()) {
-      return error(Code::invalid_argument, "a buffer of device '", buffer.device().name(), "' is ", verb,
-                   " on a stream of device '", device_->name(), "'; copy through host memory");
-    }
-    if (offset > buffer.bytes() || bytes > buffer.bytes() - offset) {
-      return error(Code::invalid_argument, "a copy of ", bytes, " bytes at offset ", offset, " leaves the buffer of ",
-                   buffer.bytes(), " bytes that is ", verb);
-    }
+    TENON_OK(check_range(*device_, buffer, offset, bytes, verb));
     return buffer.host_data() + offset;
   }
   Result<EventPtr> copy_bytes(std::byte* to, const std::byte* from, size_t bytes) {
