@@ -86,6 +86,7 @@ struct TENON_API TargetDescription {
   std::string name;
   std::string plugin;
   std::string driver;  // a word or library that the plugin understands; empty: the plugin's own choice
+  uint64_t rank = 0;   // `auto` picks the highest that is available; 0: never
   uint64_t clock_hz = 0;
   std::vector<std::string> features;  // instruction sets, extensions
   std::vector<MemorySpace> memories;

@@ -178,6 +178,12 @@ void visit_keys(V& v, TargetDescription& t) {
          .example = "embedded",
          .form = kAnyText},
         t.driver);
+  v.key({.name = "rank",
+         .summary = "`auto` picks the available target of the highest rank; never one of rank 0.",
+         .example = "40",
+         .min = 0,
+         .max = 1000},
+        t.rank);
   v.key({.name = "clock",
          .summary = "Clock of everything that states none of its own.",
          .example = "100 MHz",
