@@ -10,6 +10,7 @@
 #include <tenon/ir/verify.hpp>
 #include <tenon/onnx/import.hpp>
 #include <tenon/passes/standard.hpp>
+#include <tenon/plugin/graph_values.hpp>
 
 namespace tenon {
 namespace {
@@ -54,20 +55,6 @@ Result<std::unique_ptr<Executable>> compile_part(std::unique_ptr<Graph> graph, T
     TENON_OK(verify(*graph), "the verifier, after ", passes.name());
   }
   return backend.build(std::move(graph));
-}
-
-std::vector<ValueInfo> inputs_of(const Region& body) {
-  std::vector<ValueInfo> out;
-  for (size_t i = 0; i < body.input_count(); ++i) out.push_back({body.input(i)->name(), body.input(i)->type()});
-  return out;
-}
-
-std::vector<ValueInfo> outputs_of(const Region& body) {
-  std::vector<ValueInfo> out;
-  for (size_t i = 0; i < body.output_count(); ++i) {
-    out.push_back({body.output_name(i), body.output(i) ? body.output(i)->type() : Type()});
-  }
-  return out;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <tenon/ir/serialize.hpp>
 #include <tenon/ir/verify.hpp>
 #include <tenon/ops/constant.hpp>
+#include <tenon/plugin/graph_values.hpp>
 #include <tenon/reference/interpreter.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 
@@ -31,18 +32,6 @@ class Profiler final : public Interpreter::Observer {
   std::vector<OpProfile>& out_;
   Clock::time_point begin_;
 };
-
-std::vector<ValueInfo> inputs_of(const Region& body) {
-  std::vector<ValueInfo> out;
-  for (size_t i = 0; i < body.input_count(); ++i) out.push_back({body.input(i)->name(), body.input(i)->type()});
-  return out;
-}
-
-std::vector<ValueInfo> outputs_of(const Region& body) {
-  std::vector<ValueInfo> out;
-  for (size_t i = 0; i < body.output_count(); ++i) out.push_back({body.output_name(i), body.output(i)->type()});
-  return out;
-}
 
 // A tensor that lies in a buffer of the host device, where it is.
 Result<Datum> host_view(const RunValue& value) {

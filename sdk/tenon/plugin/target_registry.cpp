@@ -1,8 +1,11 @@
 #include <tenon/plugin/target_registry.hpp>
 
 #include <algorithm>
+#include <filesystem>
+#include <mutex>
 #include <utility>
 
+#include <tenon/plugin/loader_internal.hpp>
 #include <tenon/plugin/reference_backend.hpp>
 #include <tenon/support/str.hpp>
 #include <tenon/target/load.hpp>
@@ -18,13 +21,42 @@ bool is_path(std::string_view target) {
 
 }  // namespace
 
+using plugin_room::Candidate;
+using plugin_room::LoadedPlugin;
+
 struct TargetRegistry::Impl {
   PluginSearch search;
+  std::once_flag discovered;
+  std::vector<Candidate> candidates_;
 
-  // Why targets of this plugin cannot be opened; empty: they can.
-  std::string unusable(const TargetDescription& description) const {
-    if (description.plugin == kReference) return "";
-    return str("no plugin '", description.plugin, "' is installed");
+  const std::vector<Candidate>& candidates() {
+    std::call_once(discovered, [this] { candidates_ = plugin_room::discover(search); });
+    return candidates_;
+  }
+
+  // The plugin that drives `description`, loaded.
+  Result<std::shared_ptr<LoadedPlugin>> plugin_of(const TargetDescription& description) {
+    std::vector<std::string> names, broken;
+    for (const Candidate& candidate : candidates()) {
+      if (candidate.status.name == description.plugin && candidate.file)
+        return plugin_room::load_plugin(*candidate.file);
+      if (candidate.file) names.push_back(candidate.status.name);
+      // A file that cannot even tell its name may well be the one that is missed.
+      const bool meant = candidate.status.name == description.plugin ||
+                         std::filesystem::path(candidate.status.path).stem() == description.plugin;
+      if (!candidate.file && meant) broken.push_back(candidate.status.error);
+    }
+    if (!broken.empty()) return error(Code::plugin, broken.front());
+    const std::string near = nearest(description.plugin, names);
+    return error(Code::not_found, "no plugin '", description.plugin, "' is installed",
+                 near.empty() ? "" : str(", did you mean '", near, "'?"), "; found: ", names,
+                 "; --plugin PATH or TENON_PLUGIN_PATH name further places");
+  }
+
+  Result<void> available(const TargetDescription& description) {
+    if (description.plugin == kReference) return {};
+    TENON_TRY(plugin, plugin_of(description));
+    return plugin->available(description);
   }
 };
 
@@ -33,7 +65,11 @@ TargetRegistry::TargetRegistry(PluginSearch search) : impl_(std::make_unique<Imp
 }
 TargetRegistry::~TargetRegistry() = default;
 
-std::vector<PluginStatus> TargetRegistry::plugins() { return {}; }
+std::vector<PluginStatus> TargetRegistry::plugins() {
+  std::vector<PluginStatus> out;
+  for (const Candidate& candidate : impl_->candidates()) out.push_back(candidate.status);
+  return out;
+}
 
 std::vector<TargetStatus> TargetRegistry::targets() {
   std::vector<TargetStatus> out = {{std::string(kReference), std::string(kReference), "", true, ""}};
@@ -43,14 +79,19 @@ std::vector<TargetStatus> TargetRegistry::targets() {
       continue;
     }
     TargetStatus status{found.name, "", found.path, false, ""};
-    if (found.description.ok()) {
-      status.plugin = found.description->plugin;
-      status.reason = impl_->unusable(*found.description);
-    } else {
-      status.reason = found.description.error().message();
-    }
-    status.available = status.reason.empty();
+    if (found.description.ok()) status.plugin = found.description->plugin;
+    const auto usable = found.description.ok() ? impl_->available(*found.description) : found.description.error();
+    status.available = usable.ok();
+    if (!usable.ok()) status.reason = usable.error().message();
     out.push_back(std::move(status));
+  }
+  for (const Candidate& candidate : impl_->candidates()) {
+    if (!candidate.file) continue;
+    for (const std::string& target : candidate.status.targets) {
+      if (std::ranges::find(out, target, &TargetStatus::name) != out.end()) continue;
+      out.push_back({target, candidate.status.name, "", false,
+                     str("no file '", target, ".yaml' describes it; TENON_TARGET_PATH names further folders")});
+    }
   }
   return out;
 }
@@ -69,9 +110,21 @@ Result<std::unique_ptr<TargetBackend>> TargetRegistry::open(std::string_view tar
   }
   if (!description.ok()) return std::move(description).error();
   if (description->plugin == kReference) return create_reference_backend(*std::move(description));
-  return error(Code::unsupported, "target '", target, "' cannot be used: ", impl_->unusable(*description));
+  TENON_TRY(plugin, impl_->plugin_of(*description), "opening target '", description->name, "'");
+  TENON_OK(plugin->available(*description), "opening target '", description->name, "'");
+  TENON_TRY(backend, plugin->create_backend(*description), "opening target '", description->name, "'");
+  return backend;
 }
 
-std::string TargetRegistry::best_target() { return std::string(kReference); }
+std::string TargetRegistry::best_target() {
+  std::vector<TargetDescription> ranked;
+  for (FoundTarget& found : list_targets()) {
+    if (found.description.ok() && found.description->rank > 0) ranked.push_back(*std::move(found.description));
+  }
+  // Of equals the first by name.
+  std::ranges::stable_sort(ranked, std::ranges::greater(), &TargetDescription::rank);
+  const auto best = std::ranges::find_if(ranked, [&](const auto& target) { return impl_->available(target).ok(); });
+  return best == ranked.end() ? std::string(kReference) : best->name;
+}
 
 }  // namespace tenon
