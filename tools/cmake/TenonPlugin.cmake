@@ -1,8 +1,8 @@
 # tenon_add_plugin(NAME SRCS files... [LINK targets...] [OUTPUT_DIRECTORY folder]): a plugin of Tenon as the CMake target
 # NAME and the file NAME.so.
 #
-# Installed with the package, so that a vendor's project uses the same function after find_package(tenon). Only what the
-# sources mark with TENON_API is exported. The library goes to TENON_PLUGIN_OUTPUT_DIRECTORY where that is set (in
+# Installed with the package, so that a vendor's project uses the same function after find_package(tenon). Exported are the
+# plugin's symbol and what else is extern "C" and marked with TENON_API. The library goes to TENON_PLUGIN_OUTPUT_DIRECTORY where that is set (in
 # Tenon's own tree), else to the project's current binary folder, and is installed to lib/tenon/plugins, where the
 # programs under the same prefix find it. With OUTPUT_DIRECTORY it goes there and is not installed: plugins of tests.
 function(tenon_add_plugin NAME)
@@ -18,6 +18,10 @@ function(tenon_add_plugin NAME)
     PREFIX "" SUFFIX ".so" CXX_EXTENSIONS OFF
     C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
     INSTALL_RPATH "$ORIGIN/../..")
+  # Templates of the standard library are visible whatever the flags say. Two plugins must not share theirs.
+  set(script ${CMAKE_CURRENT_BINARY_DIR}/${NAME}.version)
+  file(CONFIGURE OUTPUT ${script} CONTENT "{ local: _Z*; };\n" @ONLY)
+  target_link_options(${NAME} PRIVATE LINKER:--version-script=${script})
   if(PLUGIN_OUTPUT_DIRECTORY)
     set_target_properties(${NAME} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PLUGIN_OUTPUT_DIRECTORY})
     return()
