@@ -1,0 +1,18 @@
+// The reference target as a plugin: the whole seam with nothing new behind it, so that every test of the built-in
+// reference can be run through a loaded library.
+#include <tenon/plugin/plugin.hpp>
+#include <tenon/plugin/reference_backend.hpp>
+
+namespace {
+
+class ReferencePlugin final : public tenon::Plugin {
+ public:
+  tenon::Result<std::unique_ptr<tenon::TargetBackend>> create_backend(
+      const tenon::TargetDescription& description) override {
+    return tenon::create_reference_backend(description);
+  }
+};
+
+}  // namespace
+
+TENON_PLUGIN(ReferencePlugin, "reference-plugin", "Tenon", "0.1.0", "reference-plugin")
