@@ -1,41 +1,18 @@
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <tenon/plugin/target_registry.hpp>
+#include "plugin/plugin_test.hpp"
 
 namespace tenon {
 namespace {
 
 using ::testing::HasSubstr;
 
-class TargetRegistryTest : public ::testing::Test {
+class TargetRegistryTest : public testing::PluginTest {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "tenon_registry_XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-    setenv("TENON_TARGET_PATH", folder_.c_str(), 1);
-  }
-  void TearDown() override {
-    unsetenv("TENON_TARGET_PATH");
-    std::filesystem::remove_all(folder_);
-  }
-  std::string write(const std::string& name, const std::string& text) {
-    const auto path = folder_ / (name + ".yaml");
-    std::ofstream(path) << text;
-    return path.string();
-  }
   static const TargetStatus* find(const std::vector<TargetStatus>& all, std::string_view name) {
     for (const TargetStatus& status : all) {
       if (status.name == name) return &status;
     }
     return nullptr;
   }
-  std::filesystem::path folder_;
 };
 
 TEST_F(TargetRegistryTest, TheReferenceIsAlwaysThere) {
@@ -50,18 +27,18 @@ TEST_F(TargetRegistryTest, TheReferenceIsAlwaysThere) {
 }
 
 TEST_F(TargetRegistryTest, ABrokenFileOfThatNameDoesNotTakeTheReferenceAway) {
-  write("reference", "tenon_target: 1\nname: reference\nplugin: [");
+  write("reference.yaml", "tenon_target: 1\nname: reference\nplugin: [");
   EXPECT_TRUE(TargetRegistry().open("reference").ok());
-  write("reference", "tenon_target: 1\nname: reference\nplugin: other\n");
+  write("reference.yaml", "tenon_target: 1\nname: reference\nplugin: other\n");
   auto backend = TargetRegistry().open("reference");
   ASSERT_TRUE(backend.ok());
   EXPECT_EQ((*backend)->description().plugin, "reference");
 }
 
 TEST_F(TargetRegistryTest, DescriptionsJoinTheirPlugins) {
-  const auto path = write("slow", "tenon_target: 1\nname: slow\nplugin: reference\noperators: {Neg: none}\n");
-  write("far", "tenon_target: 1\nname: far\nplugin: nowhere-to-be-found\n");
-  write("broken", "tenon_target: 1\nname: broken\nplugin: reference\ncolour: red\n");
+  const auto path = describe("slow", "reference", "operators: {Neg: none}\n");
+  describe("far", "nowhere-to-be-found");
+  describe("broken", "reference", "colour: red\n");
   TargetRegistry registry;
   const auto all = registry.targets();
   ASSERT_TRUE(find(all, "slow") && find(all, "far") && find(all, "broken"));
@@ -82,6 +59,17 @@ TEST_F(TargetRegistryTest, DescriptionsJoinTheirPlugins) {
   ASSERT_FALSE(far.ok());
   EXPECT_THAT(far.error().message(), HasSubstr("nowhere-to-be-found"));
   EXPECT_FALSE(registry.open("broken").ok());
+}
+
+TEST_F(TargetRegistryTest, TheHighestRankThatIsAvailableIsBest) {
+  describe("middle", "reference", "rank: 500\n");
+  describe("low", "reference", "rank: 400\n");
+  describe("none", "reference");
+  EXPECT_EQ(TargetRegistry().best_target(), "middle");
+  describe("high", "nowhere-to-be-found", "rank: 999\n");
+  EXPECT_EQ(TargetRegistry().best_target(), "middle");
+  describe("also", "reference", "rank: 500\n");
+  EXPECT_EQ(TargetRegistry().best_target(), "also");
 }
 
 TEST_F(TargetRegistryTest, AnUnknownNameListsWhatThereIs) {

@@ -1,0 +1,179 @@
+// The C++ side: the reference through a loaded library, exceptions from everywhere, broken promises, other layouts.
+#include <tenon/plugin/reference_backend.hpp>
+#include <tenon/support/memory.hpp>
+
+#include "plugin/plugin_test.hpp"
+
+namespace tenon {
+
+class PassManager {};  // only passed on here
+
+namespace {
+
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using testing::Environment;
+using ::testing::HasSubstr;
+
+class GuardTest : public testing::PluginTest {
+ protected:
+  static constexpr std::string_view kGraph = "graph @g(%x: f32[N]) -> (%y) { %a = Neg %x %y = Add %a, %a }";
+
+  // The whole use of a target; the first error of it.
+  static Result<void> use(TargetRegistry& registry, const std::string& target) {
+    TENON_TRY(backend, registry.open(target));
+    const auto g = graph(kGraph);
+    if (auto refusal = backend->refuses(*g->body().first())) return error(Code::unsupported, refusal->reason);
+    PassManager passes;
+    TENON_OK(backend->add_tensor_sel(passes));
+    TENON_OK(backend->add_tensor_sched(passes));
+    TENON_OK(backend->add_mem_alloc(passes));
+    TENON_OK(backend->add_code_emit(passes));
+    TENON_TRY(built, backend->build(graph(kGraph)));
+    TENON_TRY(made, run(*built, {Tensor::of<float>({2}, {1, -2})}));
+    if (!made[0].tensor().identical(Tensor::of<float>({2}, {-2, 4}))) return error(Code::internal, "wrong result");
+    TENON_TRY(stored, built->serialize());
+    TENON_TRY(memory, allocate_aligned(stored.size()));
+    auto owner = std::make_shared<AlignedBytes>(std::move(memory));
+    std::ranges::copy(std::as_bytes(std::span(stored)), owner->get());
+    TENON_TRY(loaded, backend->load({owner->get(), stored.size()}, owner));
+    TENON_TRY(again, run(*loaded, {Tensor::of<float>({2}, {1, -2})}));
+    return again[0].tensor().identical(made[0].tensor()) ? Result<void>()
+                                                         : error(Code::internal, "wrong result of the loaded");
+  }
+};
+
+TEST_F(GuardTest, TheReferenceRunsThroughTheSeam) {
+  describe("reference-plugin", "reference-plugin");
+  TargetRegistry registry({{TENON_PLUGINS}, false});
+  const auto used = use(registry, "reference-plugin");
+  EXPECT_TRUE(used.ok()) << used.error().to_string();
+  for (const PluginStatus& status : registry.plugins()) {
+    if (status.name == "reference-plugin") {
+      EXPECT_TRUE(status.matched) << status.path;
+    }
+  }
+  // What the seam adds to one call, not to the work: same device, so no copies.
+  EXPECT_EQ((*registry.open("reference-plugin"))->device(), host_device());
+}
+
+TEST_F(GuardTest, TheTemplateRefusesPolitely) {
+  describe("template", "template");
+  TargetRegistry registry({{TENON_PLUGINS}, false});
+  auto backend = registry.open("template");
+  ASSERT_TRUE(backend.ok()) << backend.error().to_string();
+  const auto g = graph(kGraph);
+  for (const Op& op : g->body()) {
+    const auto refusal = (*backend)->refuses(op);
+    ASSERT_TRUE(refusal);
+    EXPECT_THAT(refusal->reason, AllOf(HasSubstr("template"), HasSubstr(op.name().str())));
+  }
+  auto built = (*backend)->build(graph(kGraph));
+  ASSERT_FALSE(built.ok());
+  EXPECT_EQ(built.error().code(), Code::unsupported);
+}
+
+TEST_F(GuardTest, WhateverThrowsBecomesAnError) {
+  install("throwing");
+  for (const bool integer : {false, true}) {
+    std::optional<Environment> kind;
+    if (integer) kind.emplace("FIXTURE_THROW_INT", "1");
+    // The first two while it is loaded: nothing is kept of the attempt.
+    for (const std::string place : {"create", "register_extensions"}) {
+      const Environment asked("FIXTURE_THROW", place);
+      TargetRegistry registry;
+      const auto used = use(registry, "throwing");
+      ASSERT_FALSE(used.ok()) << place;
+      EXPECT_THAT(used.error().to_string(), HasSubstr(integer ? "no std::exception" : "out of paper")) << place;
+    }
+  }
+  TargetRegistry registry;
+  const auto used = use(registry, "throwing");
+  ASSERT_TRUE(used.ok()) << used.error().to_string();
+  for (const bool integer : {false, true}) {
+    std::optional<Environment> kind;
+    if (integer) kind.emplace("FIXTURE_THROW_INT", "1");
+    for (const std::string place :
+         {"unavailable", "create_backend", "device", "description", "refuses", "add_tensor_sel", "add_tensor_sched",
+          "add_mem_alloc", "add_code_emit", "build", "inputs", "enqueue", "wait", "serialize", "load"}) {
+      const Environment asked("FIXTURE_THROW", place);
+      const auto broken = use(registry, "throwing");
+      ASSERT_FALSE(broken.ok()) << place;
+      EXPECT_THAT(broken.error().to_string(), HasSubstr(integer ? "no std::exception" : "out of paper")) << place;
+      EXPECT_THAT(broken.error().to_string(), HasSubstr("throwing")) << place;
+    }
+  }
+  EXPECT_TRUE(use(registry, "throwing").ok());
+}
+
+TEST_F(GuardTest, BrokenPromisesAreNamed) {
+  install("throwing");
+  {
+    const Environment asked("FIXTURE_BREAK", "register");
+    TargetRegistry registry;
+    const auto text = failure(registry, "throwing");
+    if (!text.empty()) {
+      EXPECT_THAT(text, HasSubstr("Add"));
+    }
+  }
+  TargetRegistry registry;
+  ASSERT_EQ(failure(registry, "throwing"), "");
+  const std::pair<const char*, const char*> cases[] = {{"create_backend", "gave nothing in create_backend()"},
+                                                       {"device", "gave nothing in device()"},
+                                                       {"build", "gave nothing in build()"},
+                                                       {"outputs", "2 outputs from a graph of 1"},
+                                                       {"event", "gave nothing in enqueue()"}};
+  for (const auto& [what, sentence] : cases) {
+    const Environment asked("FIXTURE_BREAK", what);
+    const auto used = use(registry, "throwing");
+    ASSERT_FALSE(used.ok()) << what;
+    EXPECT_EQ(used.error().code(), Code::plugin) << what;
+    EXPECT_THAT(used.error().message(), HasSubstr(sentence));
+  }
+}
+
+TEST_F(GuardTest, AnotherLayoutIsRefusedWithItsFirstDifference) {
+  install("no_rtti");
+  TargetRegistry registry;
+  for (const PluginStatus& status : registry.plugins()) {
+    if (status.name == "no-rtti") {
+      EXPECT_FALSE(status.matched);
+    }
+  }
+  EXPECT_THAT(failure(registry, "no-rtti"), HasSubstr("rtti is 0 there, 1 here"));
+}
+
+TEST_F(GuardTest, ThePlainSideServesACoreOfAnotherLayout) {
+  install("no_rtti_plain");
+  auto backend = TargetRegistry().open("no-rtti-plain");
+  ASSERT_TRUE(backend.ok()) << backend.error().to_string();
+  const auto g = graph(kGraph);
+  const auto refusal = (*backend)->refuses(*g->body().first());
+  ASSERT_TRUE(refusal);
+  EXPECT_EQ(refusal->reason, "plain");
+}
+
+TEST_F(GuardTest, TheOtherCompilersPluginsMatch) {
+  for (const std::string level : {"o0", "o3"}) {
+    if (!std::filesystem::exists(fixture("clang_" + level)))
+      GTEST_SKIP() << "no plugin was built with clang++ (not installed, or a sanitizer build)";
+    std::filesystem::copy_file(fixture("clang_" + level), folder_ / ("clang_" + level + ".so"));
+    const std::string target = "clang-" + level;
+    const auto yaml = describe("clang", target);
+    TargetRegistry registry;
+    for (const PluginStatus& status : registry.plugins()) {
+      if (status.name == target) {
+        EXPECT_TRUE(status.matched) << status.path;
+      }
+    }
+    const auto used = use(registry, yaml);
+    EXPECT_TRUE(used.ok()) << used.error().to_string();
+    const Environment asked("FIXTURE_THROW", "build");
+    const auto broken = use(registry, yaml);
+    ASSERT_FALSE(broken.ok());
+    EXPECT_THAT(broken.error().to_string(), HasSubstr("out of paper"));
+  }
+}
+
+}  // namespace
+}  // namespace tenon
