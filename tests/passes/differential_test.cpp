@@ -109,7 +109,7 @@ void compare(const Graph& before, const std::string& pass, uint64_t seed, Tally&
 class Differential : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Differential, MeansTheSame) {
-  constexpr uint64_t kGraphs = 150;
+  constexpr uint64_t kGraphs = 100;
   Tally tally;
   for (uint64_t seed = 0; seed < kGraphs && !HasFailure(); ++seed) {
     SCOPED_TRACE(str("pass ", GetParam(), ", seed ", seed));
@@ -123,7 +123,7 @@ TEST_P(Differential, MeansTheSame) {
     compare(*graph, GetParam(), seed, tally);
   }
   EXPECT_GE(tally.changed, 10) << "the graphs hardly ever hold what the pass looks for";
-  EXPECT_GE(tally.run, 75) << "most graphs cannot run";
+  EXPECT_GE(tally.run, 50) << "most graphs cannot run";
 }
 
 std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
@@ -134,7 +134,7 @@ std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Passes, Differential,
                          ::testing::Values("standard", "remove-identity", "simplify-algebra", "fold-constants",
-                                           "fold-transpose", "fold-reshape", "share-common"),
+                                           "fold-transpose", "fold-reshape", "inline-branch", "share-common"),
                          test_name);
 
 }  // namespace

@@ -9,7 +9,8 @@ Result<PassManager> standard_passes() {
       "remove-identity",
       "simplify-algebra",
       "fold-constants",
-      "infer-types",  // folded constants tell shapes
+      "inline-branch",
+      "infer-types",  // folded constants and branches tell shapes
       "fold-transpose",
       "fold-reshape",
       "fold-batch-norm",  // after the Transposes between it and its convolution are gone

@@ -1,0 +1,101 @@
+// How parsing, verifying and the standard passes grow with the graph: close to linear, 100,000 operators in 2 s.
+#include <benchmark/benchmark.h>
+#include <malloc.h>
+
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+#include <bench/generated_graph.hpp>
+#include <tenon/ir/text.hpp>
+#include <tenon/ir/verify.hpp>
+#include <tenon/passes/standard.hpp>
+
+namespace tenon::bench {
+namespace {
+
+// Since the last reset; nothing where the kernel does not say.
+double peak_megabytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    long kilobytes = 0;
+    if (std::sscanf(line.c_str(), "VmHWM: %ld", &kilobytes) == 1) return static_cast<double>(kilobytes) / 1024;
+  }
+  return 0;
+}
+// What earlier measurements left in the heap goes back first.
+void reset_peak() {
+  malloc_trim(0);
+  std::ofstream("/proc/self/clear_refs") << "5";
+}
+
+const std::string& text_of(size_t ops) {
+  static std::map<size_t, std::string> texts;
+  std::string& text = texts[ops];
+  if (text.empty()) text = print(*generated_network(ops));
+  return text;
+}
+
+template <class T>
+bool failed(benchmark::State& state, const Result<T>& result) {
+  if (!result.ok()) state.SkipWithError(result.error().to_string().c_str());
+  return !result.ok();
+}
+
+void parse(benchmark::State& state) {
+  const std::string& text = text_of(static_cast<size_t>(state.range(0)));
+  for (auto _ : state) {
+    auto graph = parse_graph(text);
+    if (failed(state, graph)) return;
+    benchmark::DoNotOptimize(graph);
+  }
+}
+
+void verify_all(benchmark::State& state) {
+  const auto graph = generated_network(static_cast<size_t>(state.range(0)));
+  for (auto _ : state) {
+    if (failed(state, verify(*graph))) return;
+  }
+}
+
+void all_passes(benchmark::State& state) {
+  const auto graph = generated_network(static_cast<size_t>(state.range(0)));
+  const auto passes = standard_passes();
+  if (failed(state, passes)) return;
+  std::string report;
+  for (auto _ : state) {
+    state.PauseTiming();
+    const auto copy = graph->clone();
+    state.ResumeTiming();
+    const auto done = passes->run(*copy);
+    if (failed(state, done)) return;
+    report = done->to_string();
+    state.counters["ops_after"] = static_cast<double>(copy->total_op_count());
+  }
+  if (std::getenv("TENON_BENCH_PASSES")) std::fprintf(stderr, "%s", report.c_str());
+}
+
+void parse_verify_passes(benchmark::State& state) {
+  const std::string& text = text_of(static_cast<size_t>(state.range(0)));
+  const auto passes = standard_passes();
+  if (failed(state, passes)) return;
+  reset_peak();
+  const double before = peak_megabytes();
+  for (auto _ : state) {
+    auto graph = parse_graph(text);
+    if (failed(state, graph) || failed(state, verify(**graph)) || failed(state, passes->run(**graph))) return;
+  }
+  state.counters["text_mb"] = static_cast<double>(text.size()) / 1e6;
+  state.counters["peak_mb"] = peak_megabytes() - before;
+  state.counters["per_op"] = benchmark::Counter(
+      static_cast<double>(state.range(0)), benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+
+#define TENON_AT_EACH_SIZE(fn) BENCHMARK(fn)->Arg(1000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMillisecond)
+TENON_AT_EACH_SIZE(parse);
+TENON_AT_EACH_SIZE(verify_all);
+TENON_AT_EACH_SIZE(all_passes);
+TENON_AT_EACH_SIZE(parse_verify_passes);
+
+}  // namespace
+}  // namespace tenon::bench
