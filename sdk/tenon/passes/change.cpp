@@ -1,6 +1,7 @@
 #include <tenon/passes/change.hpp>
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace tenon {
 namespace {
@@ -13,7 +14,15 @@ bool every_inner_op(const Op& op, bool (*test)(const Op&)) {
   return true;
 }
 
-// What `op` and the operators in its regions read. An operator with regions is rare, so that copies do not matter.
+bool is_inside(const Op& inner, const Op& op) {
+  for (const Region* around = inner.parent(); around->parent(); around = around->outer()) {
+    if (around->parent() == &op) return true;
+  }
+  return false;
+}
+
+// What `op` and the operators in its regions read, without the latter, which go together with it. An operator with
+// regions is rare, so that copies do not matter.
 std::vector<Op*> producers_read_by(const Op& op) {
   std::vector<Op*> producers;
   const auto add = [&](const Op& reader) {
@@ -26,9 +35,7 @@ std::vector<Op*> producers_read_by(const Op& op) {
     for_each_op(std::as_const(op.region(i)), [&](const Op& inner) { add(inner); });
     add(op.region(i).return_op());
   }
-  // Operators inside go together with `op`.
-  std::erase_if(producers,
-                [&](const Op* producer) { return producer->parent() != op.parent() && op.region_count() > 0; });
+  std::erase_if(producers, [&](const Op* producer) { return is_inside(*producer, op); });
   std::sort(producers.begin(), producers.end());
   producers.erase(std::unique(producers.begin(), producers.end()), producers.end());
   return producers;
@@ -62,14 +69,14 @@ Result<void> replace_value(Value& old, Value& by) {
 }
 
 void erase_dead(Op& op, const std::function<void(Op&)>& erasing) {
+  std::unordered_set<const Op*> gone;  // an operator that several of them read stands in the list several times
   std::vector<Op*> candidates = {&op};
   while (!candidates.empty()) {
     Op* candidate = candidates.back();
     candidates.pop_back();
-    if (candidate->has_uses() || !has_no_effect(*candidate)) continue;
+    if (gone.contains(candidate) || candidate->has_uses() || !has_no_effect(*candidate)) continue;
     const std::vector<Op*> producers = producers_read_by(*candidate);
-    // Twice in the list it would be erased twice.
-    std::erase(candidates, candidate);
+    gone.insert(candidate);
     if (erasing) erasing(*candidate);
     candidate->erase();
     candidates.insert(candidates.end(), producers.begin(), producers.end());

@@ -65,6 +65,9 @@ std::optional<std::vector<Datum>> folded(const Op& op) {
   return *std::move(results);
 }
 
+// How far back. Short: what is known whole on the way is a constant by now, and each step may branch.
+constexpr int kTracedOps = 8;
+
 // The one result as dims that are all known, though some operand is not: Shape of a static shape, and what is computed
 // from it.
 std::optional<Tensor> folded_dims(const Op& op) {
@@ -74,7 +77,7 @@ std::optional<Tensor> folded_dims(const Op& op) {
     return std::nullopt;
   }
   static const TypeSource graph_types;
-  const auto dims = op.def()->infer_dims_fn()(StaticInferContext(op, graph_types));
+  const auto dims = op.def()->infer_dims_fn()(StaticInferContext(op, graph_types, kTracedOps));
   if (!dims) return std::nullopt;
   std::vector<int64_t> values;
   for (const Dim& dim : *dims) {

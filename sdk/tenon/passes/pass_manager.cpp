@@ -90,8 +90,8 @@ Result<void> PassManager::resolve(const Pass& pass, size_t at, std::vector<std::
       std::vector<std::string> names;
       for (const Pass* other : all_passes()) names.push_back(other->name);
       const std::string hint = nearest(need, names);
-      return error(Code::not_found, "pass '", pass.name, "' needs '", need, "', which stands neither before it in '", name_,
-                   "' nor among the registered passes", hint.empty() ? "" : str("; did you mean '", hint, "'?"));
+      return error(Code::not_found, "pass '", pass.name, "' needs '", need, "', which stands neither before it in '",
+                   name_, "' nor among the registered passes", hint.empty() ? "" : str("; did you mean '", hint, "'?"));
     }
     TENON_OK(resolve(*registered, at, chain, inserted));
   }

@@ -4,8 +4,8 @@
 //   // Needs: inferred types. Keeps: output names. Leaves dead producers for remove-dead.
 //   Result<Change> fold_transpose(Graph& graph);
 //
-// A pass is a named function with a contract of two lines. Passes that others may ask for by name are registered; a plugin
-// adds its own to the manager of a phase, before or after a named one.
+// A pass is a named function with a contract of two lines. Passes that others may ask for by name are registered; a
+// plugin adds its own to the manager of a phase, before or after a named one.
 #pragma once
 #include <functional>
 #include <memory>
@@ -23,11 +23,11 @@ namespace tenon {
 enum class Change : bool { no, yes };
 
 struct Pass {
-  std::string name;                   // verb-noun
-  std::string contract;               // what it needs, keeps and leaves
+  std::string name;      // verb-noun
+  std::string contract;  // what it needs, keeps and leaves
   std::function<Result<Change>(Graph&)> run;
   std::vector<std::string> needs = {};  // passes that must stand somewhere before this one
-  int max_repeats = 1;                // runs again while it reports a change, at most this often
+  int max_repeats = 1;                  // runs again while it reports a change, at most this often
 };
 
 // Named passes of the core and of plugins. Any thread; a name that is taken is Code::already_exists.
@@ -66,8 +66,8 @@ class TENON_API PassManager {
   explicit PassManager(std::string name = "passes") : name_(std::move(name)) {}
   const std::string& name() const { return name_; }
 
-  // Appends. What the pass needs and is not there yet is taken from the registry and put before it. Errors, with the chain of
-  // needs: a need that nobody registered, needs that form a cycle, a pass without a name or function.
+  // Appends. What the pass needs and is not there yet is taken from the registry and put before it. Errors, with the
+  // chain of needs: a need that nobody registered, needs that form a cycle, a pass without a name or function.
   Result<void> add(Pass pass);
   Result<void> add(std::string_view registered);
   Result<void> add_all(const std::vector<std::string>& registered);
@@ -77,8 +77,8 @@ class TENON_API PassManager {
   Result<void> remove(std::string_view name);
   const std::vector<Pass>& passes() const { return passes_; }
 
-  // Runs all in order. An error carries "in pass 'NAME'". With verify_each the verifier's error names the pass that broke the
-  // graph.
+  // Runs all in order. An error carries "in pass 'NAME'". With verify_each the verifier's error names the pass that
+  // broke the graph.
   Result<PassReport> run(Graph& graph, const PassOptions& options = {}) const;
 
  private:
@@ -89,8 +89,8 @@ class TENON_API PassManager {
   std::vector<Pass> passes_;
 };
 
-// The first run of a pass after which `good` is false (binary search over PassOptions::limit; good(0 runs) must hold, bad with
-// all). The run's number and the pass' name.
+// The first run of a pass after which `good` is false (binary search over PassOptions::limit; good(0 runs) must hold,
+// bad with all). The run's number and the pass' name.
 struct BisectResult {
   int64_t run = -1;  // -1: no run makes it bad
   std::string pass;

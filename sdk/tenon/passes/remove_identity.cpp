@@ -78,18 +78,12 @@ struct Row {
 };
 const std::vector<Row>& table() {
   static const std::vector<Row> rows = {
-      {"Identity", always},
-      {"Dropout", drops_nothing},
-      {"Cast", keeps_element},
-      {"Transpose", permutes_nothing},
-      {"Pad", pads_nothing},
-      {"Tile", repeats_once},
-      {"Slice", slices_all},
-      {"Expand", expands_nothing},
-      {"Concat", has_one_operand},
-      {"Sum", has_one_operand},
-      {"Mean", has_one_operand},
-      {"Max", has_one_operand},
+      {"Identity", always},        {"Dropout", drops_nothing},
+      {"Cast", keeps_element},     {"Transpose", permutes_nothing},
+      {"Pad", pads_nothing},       {"Tile", repeats_once},
+      {"Slice", slices_all},       {"Expand", expands_nothing},
+      {"Concat", has_one_operand}, {"Sum", has_one_operand},
+      {"Mean", has_one_operand},   {"Max", has_one_operand},
       {"Min", has_one_operand},
   };
   return rows;

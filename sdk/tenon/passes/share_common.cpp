@@ -54,7 +54,8 @@ class Sharer {
  public:
   Result<bool> share_in(Region& region) {
     bool changed = false;
-    std::vector<Op*> here;  // visible from here to the region's end
+    seen_.reserve(seen_.size() + region.op_count());
+    std::vector<Op*> here;  // visible from here to the end of an inner region
     for (Op* op = region.first(); op && !region.is_return(*op);) {
       Op* next = op->next();
       for (size_t i = 0; i < op->region_count(); ++i) {
@@ -64,7 +65,7 @@ class Sharer {
       if (op->region_count() == 0 && op->result_count() > 0 && is_repeatable(*op)) {
         const auto [known, is_new] = seen_.insert(op);
         if (is_new) {
-          here.push_back(op);
+          if (region.parent()) here.push_back(op);
         } else {
           TENON_OK(share(**known, *op));
           changed = true;
