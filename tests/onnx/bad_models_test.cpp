@@ -39,7 +39,7 @@ Message simple(const std::vector<Message>& nodes, const std::vector<Message>& in
                       .initializers = initializers});
 }
 
-// ---- Files ---------------------------------------------------------------------------------------------------------
+// ---- Files ----
 
 TEST(BadFiles, Empty) { expect_refused(Message(), Code::parse, "no graph"); }
 
@@ -98,7 +98,7 @@ TEST(BadFiles, TextThatIsNotUtf8) {
   expect_refused(model(simple({node("Relu", {"x"}, {"y"}, {int_attribute(bad, 1)})})), Code::parse, "UTF-8");
 }
 
-// ---- Graphs --------------------------------------------------------------------------------------------------------
+// ---- Graphs ----
 
 TEST(BadGraphs, Cycle) {
   expect_refused(model(simple({node("Add", {"x", "b"}, {"a"}, {}, "", "first"),
@@ -192,7 +192,7 @@ TEST(BadGraphs, MissingBranch) {
                  Code::invalid_argument, "no graph 'else_branch'", {.allow_unknown_ops = true});
 }
 
-// ---- Functions -----------------------------------------------------------------------------------------------------
+// ---- Functions ----
 
 Message calls(std::string_view name, const std::vector<Message>& functions) {
   return model(simple({node(name, {"x"}, {"y"}, {}, "local")}), 13, functions);
@@ -261,7 +261,7 @@ TEST(BadFunctions, Calls) {
   expect_refused(calls("F", {required}), Code::invalid_argument, "lacks attribute 'alpha'");
 }
 
-// ---- Tensors -------------------------------------------------------------------------------------------------------
+// ---- Tensors ----
 
 void expect_tensor_refused(const Message& tensor, Code code, std::string_view words) {
   expect_refused(model(simple({node("Add", {"x", "w"}, {"y"})}, {tensor})), code, words);
@@ -342,7 +342,7 @@ TEST(BadTensors, SparseIndices) {
   expect_refused(sparse({-1, 0}), Code::invalid_argument, "outside [4]");
 }
 
-// ---- External data -------------------------------------------------------------------------------------------------
+// ---- External data ----
 
 class ExternalFiles : public testing::Test {
  protected:
@@ -482,7 +482,7 @@ TEST_F(ExternalFiles, FromMemoryOnlyWithAFolder) {
   EXPECT_TRUE(with.ok()) << with.error().to_string();
 }
 
-// ---- Test data -----------------------------------------------------------------------------------------------------
+// ---- Test data ----
 
 TEST_F(ExternalFiles, TestData) {
   const std::string path = (root_ / "tensor.pb").string();

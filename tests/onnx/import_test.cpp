@@ -138,7 +138,7 @@ TEST(Import, UnknownOperatorsAreAllNamed) {
   EXPECT_EQ(kept->body().output(0)->type().to_string(), "f32[2]");
 }
 
-// ---- Subgraphs -----------------------------------------------------------------------------------------------------
+// ---- Subgraphs ----
 
 Message branch(std::string_view op) {
   return wire::graph({.nodes = {node(op, {"x"}, {"r"})}, .inputs = {}, .outputs = {info("r")}}, "branch");
@@ -160,7 +160,7 @@ TEST(Import, BranchesAreRegionsInTheirOrder) {
   EXPECT_EQ(op.region(0).first()->operand(0), graph->body().input(1));
 }
 
-// ---- Functions -----------------------------------------------------------------------------------------------------
+// ---- Functions ----
 
 TEST(ImportFunctions, AreInlinedWithTheirAttributes) {
   const Message leaky = function("Twice", {"v"}, {"w"},
@@ -237,7 +237,7 @@ TEST(ImportFunctions, ConstantsAreSharedBetweenCalls) {
   EXPECT_EQ(constant_of(ops[0]->result())->data(), constant_of(ops[2]->result())->data());
 }
 
-// ---- Gradient ------------------------------------------------------------------------------------------------------
+// ---- Gradient ----
 
 Message gradient_model(const std::vector<Message>& nodes, const Names& xs, const Names& at) {
   std::vector<Message> all = nodes;
@@ -290,7 +290,7 @@ TEST(ImportGradient, NamesWhatCannotBeDone) {
   EXPECT_FALSE(import_model_bytes(gradient_model(polynomial(), {"x", "other"}, {"x"}).span()).ok());
 }
 
-// ---- Older operators -----------------------------------------------------------------------------------------------
+// ---- Older operators ----
 
 TEST(Upgrade, AxesBecomeAnOperand) {
   expect_import(
@@ -422,8 +422,7 @@ TEST(Upgrade, LabelEncoderReadItsClassesBothWays) {
   }
 }
 
-// ---- Older operators by what they compute
-// ----------------------------------------------------------------------------
+// ---- Older operators by what they compute ----
 
 std::vector<Datum> results_of(int64_t version, const std::vector<Message>& nodes, const std::vector<Extent>& dims,
                               const std::vector<Message>& initializers, const Names& outputs) {

@@ -94,8 +94,7 @@ TEST_F(PlainBackendTest, EightThreadsRunOneExecutable) {
   EXPECT_EQ(wrong, 0);
 }
 
-// ---- Memory of its own
-// ----------------------------------------------------------------------------------------------------
+// ---- Memory of its own ----
 
 constexpr std::string_view kTwice = "graph @g(%x: f32[2]) -> (%y) { %a = Neg %x %b = Neg %a %y = Neg %b }";
 

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// ---- index.csv -----------------------------------------------------------------------------------------------------
+// ---- index.csv ----
 
 struct IndexRow {
   std::string primary_op;
@@ -64,7 +64,7 @@ Index find_index(fs::path folder) {
   return {};
 }
 
-// ---- Cases ---------------------------------------------------------------------------------------------------------
+// ---- Cases ----
 
 Result<void> read_data_json(const fs::path& path, Tolerance& tolerance) {
   std::ifstream file(path);
@@ -134,7 +134,7 @@ Result<void> add_case(Case found, const fs::path& json, const Index& index, std:
   return {};
 }
 
-// ---- Running -------------------------------------------------------------------------------------------------------
+// ---- Running ----
 
 Outcome stopped(const Error& error, std::string ran_on = "") {
   return {error.code() == Code::unsupported ? Status::unsupported : Status::failed, error.to_string(),

@@ -11,6 +11,7 @@
 #include <tenon/onnx/import.hpp>
 #include <tenon/passes/standard.hpp>
 #include <tenon/plugin/graph_values.hpp>
+#include <tenon/support/log.hpp>
 
 namespace tenon {
 namespace {
@@ -72,6 +73,7 @@ Result<std::unique_ptr<CompiledModel>> compile(std::unique_ptr<Graph> graph, Tar
   std::vector<const TargetBackend*> views;
   for (const auto& backend : backends) views.push_back(backend.get());
   TENON_TRY(cut, partition(*graph, views), "placing graph '", graph->name(), "'");
+  log(LogLevel::info, "placement of '", graph->name(), "':\n", cut.placement.to_string());
   const double coverage = cut.placement.coverage(backends[0]->name());
   if (coverage < options.min_coverage) {
     return error(Code::unsupported, "target '", backends[0]->name(), "' runs ", coverage * 100, "% of the operators of '",

@@ -17,7 +17,7 @@ const Name& return_name() {
 
 }  // namespace
 
-// ---- Use and Value -------------------------------------------------------------------------------------------------
+// ---- Use and Value ----
 
 void Use::link(Value* value) {
   value_ = value;
@@ -62,7 +62,7 @@ void Value::replace_all_uses_with(Value* other) {
   while (first_use_) first_use_->user()->set_operand(first_use_->index(), other);
 }
 
-// ---- Op ------------------------------------------------------------------------------------------------------------
+// ---- Op ----
 
 Op::~Op() {
   regions_.clear();
@@ -138,7 +138,7 @@ void Op::erase() {
   delete this;
 }
 
-// ---- Region --------------------------------------------------------------------------------------------------------
+// ---- Region ----
 
 Region::Region(Graph& graph, Op* parent) : graph_(&graph), parent_(parent) {
   return_op_ = new Op;
@@ -312,7 +312,7 @@ Result<void> Region::sort_topologically() {
   return {};
 }
 
-// ---- Graph ---------------------------------------------------------------------------------------------------------
+// ---- Graph ----
 
 Graph::Graph(std::string name) : name_(std::move(name)), body_(new Region(*this, nullptr)) {}
 Graph::~Graph() = default;
@@ -338,7 +338,7 @@ size_t Graph::total_op_count() const {
   return count;
 }
 
-// ---- Copies --------------------------------------------------------------------------------------------------------
+// ---- Copies ----
 
 namespace {
 
@@ -391,7 +391,7 @@ std::unique_ptr<Graph> Graph::clone() const {
   return copy;
 }
 
-// ---- Equality ------------------------------------------------------------------------------------------------------
+// ---- Equality ----
 
 namespace {
 

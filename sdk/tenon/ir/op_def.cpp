@@ -7,7 +7,7 @@
 
 namespace tenon {
 
-// ---- Type sets -----------------------------------------------------------------------------------------------------
+// ---- Type sets ----
 
 bool TypeSet::contains(const Type& type) const {
   switch (type.kind()) {
@@ -35,7 +35,7 @@ const TypeSet kI64Type("i64 tensors", [](ElementType e) { return e == kI64; });
 const TypeSet kSequenceTypes("sequences", any_element, true, false, false);
 const TypeSet kOptionalTypes("optionals", any_element, false, true, false);
 
-// ---- Inference context ---------------------------------------------------------------------------------------------
+// ---- Inference context ----
 
 std::vector<Type> InferContext::region_outputs(size_t i) const {
   std::vector<Type> types;
@@ -53,7 +53,7 @@ Result<TensorType> InferContext::tensor(size_t i) const {
                has_operand(i) ? known.to_string() : "absent");
 }
 
-// ---- OpDef ---------------------------------------------------------------------------------------------------------
+// ---- OpDef ----
 
 OpDef& OpDef::summary(std::string text) { return summary_ = std::move(text), *this; }
 
@@ -127,7 +127,7 @@ const AttributeDef* OpDef::attribute(Name name) const {
   return nullptr;
 }
 
-// ---- Registry ------------------------------------------------------------------------------------------------------
+// ---- Registry ----
 
 namespace {
 
@@ -208,7 +208,7 @@ OpRegistration::OpRegistration(OpDefs defs) {
   TENON_CHECK(registered.ok(), registered.error().to_string());
 }
 
-// ---- Shared shape rules --------------------------------------------------------------------------------------------
+// ---- Shared shape rules ----
 
 InferFn same_as_operand(size_t i) {
   return [i](const InferContext& context) -> Result<std::vector<Type>> {

@@ -53,7 +53,7 @@ Result<void> check_op(const Op& op, const VerifyOptions& options) {
   return check_shape_rule(op, *def);
 }
 
-// ---- The wiring ----------------------------------------------------------------------------------------------------
+// ---- The wiring ----
 
 class GraphVerifier {
  public:

@@ -8,7 +8,7 @@
 
 namespace tenon {
 
-// ---- Placement -----------------------------------------------------------------------------------------------------
+// ---- Placement ----
 
 double PlacementReport::coverage(std::string_view target) const {
   if (entries.empty()) return 1;
@@ -42,7 +42,7 @@ std::string PlacementReport::to_string() const {
   return out;
 }
 
-// ---- CompiledModel -------------------------------------------------------------------------------------------------
+// ---- CompiledModel ----
 
 namespace {
 

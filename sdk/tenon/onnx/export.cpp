@@ -28,7 +28,7 @@ using format::NodeProto;
 
 constexpr int64_t kIrVersion = 13;
 
-// ---- Names ---------------------------------------------------------------------------------------------------------
+// ---- Names ----
 
 // Names that are unique in a region and those around it; regions beside each other may use the same.
 class Names {
@@ -88,7 +88,7 @@ class Names {
   std::vector<std::vector<std::string>> entered_;  // by region, outermost first
 };
 
-// ---- External data -------------------------------------------------------------------------------------------------
+// ---- External data ----
 
 class DataFile {
  public:
@@ -130,7 +130,7 @@ class DataFile {
   size_t at_ = 0;
 };
 
-// ---- The exporter --------------------------------------------------------------------------------------------------
+// ---- The exporter ----
 
 // The one attribute of ONNX that is a whole type; elsewhere element types are numbers.
 bool is_whole_type(const Op& op, Name attribute) { return op.is("Optional") && attribute == Name("type"); }

@@ -69,7 +69,7 @@ Result<void> check_text(std::string_view text, std::string_view what) {
   return {};
 }
 
-// ---- The order of nodes --------------------------------------------------------------------------------------------
+// ---- The order of nodes ----
 
 void names_read(const GraphProto& graph, std::vector<std::string_view>& out);
 // Of a node and the graphs inside it.
@@ -145,7 +145,7 @@ Result<std::vector<int>> order_of(const NodeList& nodes) {
   return error(Code::invalid_argument, "the graph has a cycle: each of these waits for the others: ", names);
 }
 
-// ---- The importer --------------------------------------------------------------------------------------------------
+// ---- The importer ----
 
 class Importer {
  public:

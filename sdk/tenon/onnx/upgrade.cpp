@@ -25,7 +25,7 @@ struct Rule {
   RuleFn apply;
 };
 
-// ---- What rules are made of ----------------------------------------------------------------------------------------
+// ---- What rules are made of ----
 
 Result<int64_t> rank_of(const UpgradeNode& node, size_t i, std::string_view why) {
   const Value* value = node.operand(i);
@@ -75,7 +75,7 @@ Result<void> drop(UpgradeNode& node) {
   return {};
 }
 
-// ---- Broadcasting before opset 7 -----------------------------------------------------------------------------------
+// ---- Broadcasting before opset 7 ----
 
 // With `broadcast`, operand 1 matched the dims of operand 0 from `axis` on (default: its last dims).
 Result<void> explicit_broadcast(UpgradeNode& node) {
@@ -106,7 +106,7 @@ Result<void> prelu_per_channel(UpgradeNode& node) {
   return keep(node.builder.op("Unsqueeze", {node.operand(1), node.builder.constant_ints(axes)}), node.operands[1]);
 }
 
-// ---- Elementwise ---------------------------------------------------------------------------------------------------
+// ---- Elementwise ----
 
 constexpr std::array<std::string_view, 17> kTypeNames = {
     "UNDEFINED", "FLOAT",   "UINT8",  "INT8",   "UINT16", "INT16",     "INT32",      "INT64",   "STRING",
@@ -134,7 +134,7 @@ Result<void> selu_constants(UpgradeNode& node) {
   return {};
 }
 
-// ---- Softmax and its kind before opset 13 --------------------------------------------------------------------------
+// ---- Softmax and its kind before opset 13 ----
 
 // They worked on the matrix that Flatten(axis) makes.
 Result<void> flattened(UpgradeNode& node) {
@@ -162,7 +162,7 @@ Result<void> flattened(UpgradeNode& node) {
   return {};
 }
 
-// ---- Shapes and movement -------------------------------------------------------------------------------------------
+// ---- Shapes and movement ----
 
 Result<void> concat_axis(UpgradeNode& node) {
   if (!node.attributes.has("axis")) node.attributes.set("axis", 1);
@@ -221,7 +221,7 @@ Result<void> dft_axis(UpgradeNode& node) {
   return {};
 }
 
-// ---- Constants -----------------------------------------------------------------------------------------------------
+// ---- Constants ----
 
 Result<void> constant_value(UpgradeNode& node) {
   const auto set = [&](Tensor tensor) { node.attributes.set("value", std::move(tensor)); };
@@ -236,7 +236,7 @@ Result<void> constant_value(UpgradeNode& node) {
   return {};
 }
 
-// ---- Networks' layers ----------------------------------------------------------------------------------------------
+// ---- Networks' layers ----
 
 Result<void> power_to_integer(UpgradeNode& node) {
   const auto p = node.take<float>("p");
@@ -329,7 +329,7 @@ Result<void> mean_variance_axes(UpgradeNode& node) {
   return {};
 }
 
-// ---- ai.onnx.ml ----------------------------------------------------------------------------------------------------
+// ---- ai.onnx.ml ----
 
 // One list of classes was read in both directions: from strings to their places, or from places to strings.
 Result<void> label_encoder_lists(UpgradeNode& node) {
@@ -344,7 +344,7 @@ Result<void> label_encoder_lists(UpgradeNode& node) {
   return {};
 }
 
-// ---- Resize --------------------------------------------------------------------------------------------------------
+// ---- Resize ----
 
 // Versions 7 and 9 of Upsample, and 10 of Resize: places are divided by the scale, and cut down to the nearest.
 Result<void> resize_asymmetric(UpgradeNode& node) {
@@ -393,7 +393,7 @@ Result<void> resize_absent(UpgradeNode& node) {
   return {};
 }
 
-// ---- The table -----------------------------------------------------------------------------------------------------
+// ---- The table ----
 
 // By operator, then by version. A rule that renames goes on with the rules of the new name; one that makes more than
 // the next version's form raises the node's version.

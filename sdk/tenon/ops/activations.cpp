@@ -12,7 +12,7 @@ using Gradients = std::span<Value* const>;
 
 constexpr Trait kElementwise = Trait::pure | Trait::elementwise | Trait::layout_oblivious;
 
-// ---- Gradients -----------------------------------------------------------------------------------------------------
+// ---- Gradients ----
 
 // A constant of the type of `value`'s elements.
 Value* scalar_like(Builder& b, const Value* value, double number) {
@@ -43,7 +43,7 @@ Result<Values> tanh_gradient(Builder& b, const Op& op, Gradients g) {
   return Values{x};
 }
 
-// ---- Shape rules ---------------------------------------------------------------------------------------------------
+// ---- Shape rules ----
 
 // The result is the first operand's type; the second must broadcast to it without changing it.
 Result<std::vector<Type>> infer_prelu(const InferContext& context) {
@@ -78,7 +78,7 @@ Result<std::vector<Type>> infer_swiglu(const InferContext& context) {
   return std::vector<Type>{Type(a.element, std::move(shape))};
 }
 
-// ---- Definitions ---------------------------------------------------------------------------------------------------
+// ---- Definitions ----
 
 OpDef function(Name name, std::string summary, const TypeSet& types = kFloatTypes) {
   return OpDef(name)

@@ -18,7 +18,7 @@ constexpr Trait kUnary = Trait::pure | Trait::elementwise | Trait::layout_oblivi
 constexpr Trait kBinary = kUnary | Trait::broadcasting;
 constexpr Trait kCommuting = kBinary | Trait::commutative | Trait::associative;
 
-// ---- Shape arithmetic ----------------------------------------------------------------------------------------------
+// ---- Shape arithmetic ----
 
 template <class F>
 InferDimsFn dims_of(F f) {
@@ -55,7 +55,7 @@ Dim total(const Row& at) {
   return fold_exprs(at, [](std::span<const Expr> exprs) { return sum(exprs); });
 }
 
-// ---- Gradients -----------------------------------------------------------------------------------------------------
+// ---- Gradients ----
 
 Result<Values> to_operands(Builder& b, const Op& op, Value* first, Value* second) {
   TENON_TRY(to_first, sum_to_operand(b, first, op.operand(0)), op.describe());
@@ -109,7 +109,7 @@ Result<Values> sqrt_gradient(Builder& b, const Op& op, Gradients g) {
   return Values{x};
 }
 
-// ---- Definitions ---------------------------------------------------------------------------------------------------
+// ---- Definitions ----
 
 OpDef binary(Name name, std::string summary, const TypeSet& types, Trait traits = kBinary) {
   return OpDef(name)

@@ -10,7 +10,7 @@ constexpr Trait kElementwise = Trait::pure | Trait::elementwise | Trait::layout_
 constexpr Trait kBroadcasting = kElementwise | Trait::broadcasting;
 constexpr Trait kCommuting = kBroadcasting | Trait::commutative;
 
-// ---- Shape arithmetic: truth as 0, 1 or unknown --------------------------------------------------------------------
+// ---- Shape arithmetic: truth as 0, 1 or unknown ----
 
 using Row = std::vector<Dim>;
 
@@ -42,7 +42,7 @@ Dim chosen(const Row& at) {
   return at[0].value() != 0 ? at[1] : at[2];
 }
 
-// ---- Definitions ---------------------------------------------------------------------------------------------------
+// ---- Definitions ----
 
 OpDef predicate(Name name, std::string summary, const TypeSet& types) {
   return OpDef(name)

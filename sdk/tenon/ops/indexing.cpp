@@ -7,7 +7,7 @@
 namespace tenon {
 namespace {
 
-// ---- Gather --------------------------------------------------------------------------------------------------------
+// ---- Gather ----
 
 void append(std::vector<Dim>& dims, const Shape& shape, int64_t begin, int64_t end) {
   dims.insert(dims.end(), shape.dims().begin() + begin, shape.dims().begin() + end);
@@ -95,7 +95,7 @@ InferredTypes infer_gather_nd(const InferContext& context) {
   return one_type(data.element, Shape(std::move(dims)));
 }
 
-// ---- Scatter -------------------------------------------------------------------------------------------------------
+// ---- Scatter ----
 
 Result<void> require_reducible(const InferContext& context, ElementType element) {
   const auto reduction = context.attr<std::string>("reduction", "none");
@@ -145,7 +145,7 @@ InferredTypes infer_tensor_scatter(const InferContext& context) {
   return std::vector<Type>{context.type(0)};
 }
 
-// ---- Compress, OneHot ----------------------------------------------------------------------------------------------
+// ---- Compress, OneHot ----
 
 InferredTypes infer_compress(const InferContext& context) {
   TENON_TRY(input, context.tensor(0));
@@ -193,7 +193,7 @@ InferredTypes infer_one_hot(const InferContext& context) {
   return one_type(values.element, Shape(std::move(dims)));
 }
 
-// ---- NonZero, Unique, TopK -----------------------------------------------------------------------------------------
+// ---- NonZero, Unique, TopK ----
 
 InferredTypes infer_non_zero(const InferContext& context) {
   TENON_TRY(x, context.tensor(0));
@@ -228,7 +228,7 @@ InferredTypes infer_top_k(const InferContext& context) {
   return std::vector<Type>{Type(x), Type(kI64, x.shape)};
 }
 
-// ---- Definitions ---------------------------------------------------------------------------------------------------
+// ---- Definitions ----
 
 constexpr Trait kMoves = Trait::pure | Trait::movement | Trait::layout_aware;
 constexpr Trait kFinds = Trait::pure | Trait::layout_aware | Trait::data_dependent;

@@ -20,7 +20,7 @@ using InferredTypes = Result<std::vector<Type>>;
 // The types of an operator with one result.
 inline std::vector<Type> one_type(ElementType element, Shape shape) { return {Type(element, std::move(shape))}; }
 
-// ---- Shapes --------------------------------------------------------------------------------------------------------
+// ---- Shapes ----
 
 // `rank` unknown extents.
 TENON_API Shape unknown_shape(int64_t rank);
@@ -44,25 +44,25 @@ TENON_API bool may_be_one_number(const Shape& shape);
 TENON_API Result<void> require_rank(const InferContext& context, size_t operand, int64_t rank);
 TENON_API Result<void> require_rank_at_least(const InferContext& context, size_t operand, int64_t rank);
 
-// ---- One of two types ----------------------------------------------------------------------------------------------
+// ---- One of two types ----
 
 // What holds for a value that is of either type: extents that agree, the rank if it agrees. Unknown when one is
 // unknown. Kinds or element types that differ: an error naming both.
 TENON_API Result<Type> join(const Type& a, const Type& b);
 
-// ---- Axes ----------------------------------------------------------------------------------------------------------
+// ---- Axes ----
 
 // The attribute `name` as an axis of a tensor of `rank`; an error naming the attribute.
 TENON_API Result<size_t> axis_attribute(const InferContext& context, Name name, int64_t fallback, int64_t rank);
 // Each in [-rank, rank) made non-negative; an error for one outside, or for one that stands twice.
 TENON_API Result<std::vector<size_t>> normalize_axes(std::span<const int64_t> axes, int64_t rank);
 
-// ---- Integer operands ----------------------------------------------------------------------------------------------
+// ---- Integer operands ----
 
 // The elements of an integer operand when all of them are numbers that are known.
 TENON_API std::optional<std::vector<int64_t>> known_ints(const InferContext& context, size_t operand);
 
-// ---- Rules for shape arithmetic ------------------------------------------------------------------------------------
+// ---- Rules for shape arithmetic ----
 
 // More elements than any shape has are not traced: nullopt instead.
 inline constexpr size_t kMostTracedDims = 256;

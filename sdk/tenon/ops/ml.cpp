@@ -8,7 +8,7 @@
 namespace tenon::ml {
 namespace {
 
-// ---- LabelEncoder --------------------------------------------------------------------------------------------------
+// ---- LabelEncoder ----
 
 // Element type and number of the entries that one of the attributes PREFIX_tensor, PREFIX_strings ... holds.
 struct Entries {
@@ -49,7 +49,7 @@ InferredTypes infer_label_encoder(const InferContext& context) {
   return one_type(values ? values->element : ElementType(), x.shape);
 }
 
-// ---- The others ----------------------------------------------------------------------------------------------------
+// ---- The others ----
 
 InferredTypes infer_extractor(const InferContext& context) {
   TENON_TRY(x, context.tensor(0));

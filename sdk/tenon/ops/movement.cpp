@@ -8,7 +8,7 @@
 namespace tenon {
 namespace {
 
-// ---- Transpose, Concat, Split --------------------------------------------------------------------------------------
+// ---- Transpose, Concat, Split ----
 
 InferredTypes infer_transpose(const InferContext& context) {
   TENON_TRY(data, context.tensor(0));
@@ -110,7 +110,7 @@ InferredTypes infer_split(const InferContext& context) {
   return types;
 }
 
-// ---- Slice ---------------------------------------------------------------------------------------------------------
+// ---- Slice ----
 
 // A bound of a slice clamped to the axis; `last` is 0 for steps forward, -1 for steps back, where positions run from
 // -1.
@@ -208,7 +208,7 @@ std::optional<std::vector<Dim>> dims_of_slice(const InferContext& context) {
   return out;
 }
 
-// ---- Pad, Tile -----------------------------------------------------------------------------------------------------
+// ---- Pad, Tile ----
 
 // The axes that operand or attribute `axes` names; all when absent; nullopt when they are not known.
 Result<std::optional<std::vector<size_t>>> axes_operand(const InferContext& context, size_t operand, int64_t rank) {
@@ -275,7 +275,7 @@ std::optional<std::vector<Dim>> dims_of_tile(const InferContext& context) {
   return out;
 }
 
-// ---- Blocks, sequences, the middle ---------------------------------------------------------------------------------
+// ---- Blocks, sequences, the middle ----
 
 InferredTypes infer_trilu(const InferContext& context) {
   TENON_OK(require_rank_at_least(context, 0, 2));
@@ -351,7 +351,7 @@ InferredTypes infer_center_crop_pad(const InferContext& context) {
   return one_type(input.element, std::move(input.shape));
 }
 
-// ---- Definitions ---------------------------------------------------------------------------------------------------
+// ---- Definitions ----
 
 constexpr Trait kMoves = Trait::pure | Trait::movement | Trait::layout_aware;
 

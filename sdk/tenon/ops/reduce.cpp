@@ -24,7 +24,7 @@ constexpr Trait kReduction = Trait::pure | Trait::reduction | Trait::layout_awar
 
 const TypeSet kOrderedTypes("number and bool tensors", [](ElementType e) { return e.is_number() || e.is_bool(); });
 
-// ---- Shape rules ---------------------------------------------------------------------------------------------------
+// ---- Shape rules ----
 
 Shape without(const Shape& shape, const std::vector<bool>& folded, bool keep) {
   std::vector<Dim> dims;
@@ -86,7 +86,7 @@ Result<std::vector<Type>> infer_scan(const InferContext& context) {
   return std::vector<Type>{Type(x)};
 }
 
-// ---- Shape arithmetic ----------------------------------------------------------------------------------------------
+// ---- Shape arithmetic ----
 
 // A shape vector folded into one extent (how many elements x has, its longest dim ...).
 using FoldExprs = Expr (*)(std::span<const Expr>);
@@ -109,7 +109,7 @@ InferDimsFn folded_dims(FoldExprs fold) {
   };
 }
 
-// ---- Definitions ---------------------------------------------------------------------------------------------------
+// ---- Definitions ----
 
 OpDef reducer(Name name, std::string summary, const TypeSet& types = kNumberTypes) {
   return OpDef(name)

@@ -8,7 +8,7 @@
 namespace tenon {
 namespace {
 
-// ---- Shape and Size ------------------------------------------------------------------------------------------------
+// ---- Shape and Size ----
 
 // The axes [begin, end) that a Shape operator asks for, of a tensor of `rank`.
 struct AxisRange {
@@ -46,7 +46,7 @@ std::optional<std::vector<Dim>> dims_of_size(const InferContext& context) {
   return std::vector<Dim>{product_of(data.shape().dims())};
 }
 
-// ---- Reshape -------------------------------------------------------------------------------------------------------
+// ---- Reshape ----
 
 // What is left of data's elements for the one open extent, once the others are divided out. Extents that stand on both
 // sides cancel as they are, so that symbols may.
@@ -123,7 +123,7 @@ std::optional<std::vector<Dim>> dims_of_reshape(const InferContext& context) {
   return rank && *rank <= 1 ? context.dims_value(0) : std::nullopt;
 }
 
-// ---- Flatten, Squeeze, Unsqueeze -----------------------------------------------------------------------------------
+// ---- Flatten, Squeeze, Unsqueeze ----
 
 InferredTypes infer_flatten(const InferContext& context) {
   TENON_TRY(input, context.tensor(0));
@@ -195,7 +195,7 @@ std::optional<std::vector<Dim>> dims_of_unsqueeze(const InferContext& context) {
   return scalar && static_length(context, 1) == 1 ? context.dims_value(0) : std::nullopt;
 }
 
-// ---- Tensors from shapes -------------------------------------------------------------------------------------------
+// ---- Tensors from shapes ----
 
 // The shape that integer operand `i` spells; an error when an extent is negative.
 Result<Shape> spelled_shape(const InferContext& context, size_t i) {
@@ -316,7 +316,7 @@ InferredTypes infer_eye_like(const InferContext& context) {
   return one_type(context.attr<Type>("dtype", Type(input.element, Shape())).element(), input.shape);
 }
 
-// ---- Definitions ---------------------------------------------------------------------------------------------------
+// ---- Definitions ----
 
 constexpr Trait kView = Trait::pure | Trait::layout_dependent | Trait::movement | Trait::view;
 

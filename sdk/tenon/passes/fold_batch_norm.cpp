@@ -23,7 +23,7 @@ struct Affine {
   }
 };
 
-// ---- Which channel an element belongs to ---------------------------------------------------------------------------
+// ---- Which channel an element belongs to ----
 
 // An operator that is linear in its constant weights, and makes `channels` channels along `axis` of a result of `rank`
 // axes.
@@ -92,7 +92,7 @@ std::optional<Numbers> per_channel(const Tensor& tensor, const Linear& linear) {
   return numbers;
 }
 
-// ---- The new weights -----------------------------------------------------------------------------------------------
+// ---- The new weights ----
 
 // Nothing when a weight that was finite would not be so any more.
 std::optional<Tensor> scaled(const Linear& linear, const Numbers& scale) {
@@ -157,7 +157,7 @@ Result<Value*> absorbed(Builder& builder, const Linear& linear, const Affine& af
   return builder.op(linear.op->name(), {x, weights, builder.constant(shifted(linear, affine, beta))}, attributes);
 }
 
-// ---- What is absorbed ----------------------------------------------------------------------------------------------
+// ---- What is absorbed ----
 
 // y = (x - mean) / sqrt(var + epsilon) * scale + b
 std::optional<Affine> affine_of_batch_norm(const Match& match, const Linear& linear) {

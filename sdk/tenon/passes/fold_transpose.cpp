@@ -55,8 +55,7 @@ bool is_single(const Value& value) {
   return tensor && tensor->size() == 1;
 }
 
-// ---- A Transpose behind elementwise operators is taken up to other Transposes
-// -----------------------------------------
+// ---- A Transpose behind elementwise operators is taken up to other Transposes ----
 
 // The tree of elementwise operators over a Transpose, and what the Transpose would cost at its leaves.
 class Lift {
@@ -135,7 +134,7 @@ Result<Value*> lift_transpose(Builder& builder, const Match& match) {
   return lift.lifted(builder, value);
 }
 
-// ---- Elementwise on Transposes --------------------------------------------------------------------------------------
+// ---- Elementwise on Transposes ----
 
 // The order in which all operands stand, when two or more Transposes that nobody else uses become one.
 std::optional<Perm> common_perm(const Op& op) {
@@ -167,8 +166,7 @@ Result<Value*> sink_transposes(Builder& builder, const Match& match) {
   return transposed(builder, made, *perm);
 }
 
-// ---- The pass
-// --------------------------------------------------------------------------------------------------------
+// ---- The pass ----
 
 Result<Value*> compose_transposes(Builder& builder, const Match& match) {
   const auto first = perm_of(match.op("inner")), second = perm_of(match.root());

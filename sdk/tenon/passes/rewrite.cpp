@@ -12,7 +12,7 @@
 
 namespace tenon {
 
-// ---- Patterns ------------------------------------------------------------------------------------------------------
+// ---- Patterns ----
 
 Pattern Pattern::as(std::string name) && { return name_ = std::move(name), std::move(*this); }
 Pattern Pattern::optional() && { return optional_ = true, std::move(*this); }
@@ -53,7 +53,7 @@ Pattern op_among(std::vector<Name> names, std::vector<Pattern> operands) {
 Pattern one_of(std::vector<Pattern> alternatives) { return PatternMaker::one_of(std::move(alternatives)); }
 }  // namespace pattern
 
-// ---- Matches -------------------------------------------------------------------------------------------------------
+// ---- Matches ----
 
 bool Match::has(std::string_view name) const {
   return std::any_of(bound_.begin(), bound_.end(), [&](const auto& b) { return b.first == name && b.second; });
@@ -200,7 +200,7 @@ class Matcher {
   std::deque<Pattern> names_;
 };
 
-// ---- Rewrites ------------------------------------------------------------------------------------------------------
+// ---- Rewrites ----
 
 Rewrite& Rewrite::match(Pattern root) {
   TENON_CHECK(root.kind_ == Pattern::Kind::op, "the pattern of rewrite '", name_, "' must begin with an operator");
@@ -228,7 +228,7 @@ Rewrite& Rewrite::into(Name target, std::vector<std::string> operands,
   });
 }
 
-// ---- The driver ----------------------------------------------------------------------------------------------------
+// ---- The driver ----
 
 class Rewriter {
  public:

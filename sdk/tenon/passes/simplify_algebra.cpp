@@ -10,7 +10,7 @@
 namespace tenon::algebra {
 namespace {
 
-// ---- Terms ---------------------------------------------------------------------------------------------------------
+// ---- Terms ----
 
 class TermReader {
  public:
@@ -80,7 +80,7 @@ class TermReader {
   size_t at_ = 0;
 };
 
-// ---- Patterns ------------------------------------------------------------------------------------------------------
+// ---- Patterns ----
 
 bool is_number_everywhere(const Tensor& tensor, const Term& wanted) {
   const ElementType element = tensor.element();
@@ -108,7 +108,7 @@ Pattern to_pattern(const Term& term) {
   return term.name.empty() ? op : std::move(op).as(term.name);
 }
 
-// ---- Replacements --------------------------------------------------------------------------------------------------
+// ---- Replacements ----
 
 // Larger ones are not worth it: an operator computes them as it goes.
 constexpr int64_t kMostElements = 4096;

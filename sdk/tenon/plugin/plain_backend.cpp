@@ -11,7 +11,7 @@
 namespace tenon::plugin_room {
 namespace {
 
-// ---- Calls ---------------------------------------------------------------------------------------------------------
+// ---- Calls ----
 
 constexpr std::array kCodes = {Code::internal,  // TENON_OK has none
                                Code::invalid_argument,   Code::not_found, Code::already_exists, Code::unsupported,
@@ -96,8 +96,7 @@ struct DeviceHandle {
 };
 using DevicePtr = std::shared_ptr<DeviceHandle>;
 
-// ---- The group `memory`
-// ------------------------------------------------------------------------------------------------
+// ---- The group `memory` ----
 
 class PlainBuffer final : public Buffer {
  public:
@@ -255,7 +254,7 @@ class PlainDevice final : public Device, public std::enable_shared_from_this<Pla
   std::string name_, memory_;
 };
 
-// ---- Executables ---------------------------------------------------------------------------------------------------
+// ---- Executables ----
 
 // Results of one run, made as the plugin asks for them.
 struct Outputs {
@@ -399,8 +398,7 @@ class PlainExecutable final : public Executable {
   std::shared_ptr<void> bytes_;
 };
 
-// ---- Stored executables: inputs and outputs as text, padded to 64 bytes, then the plugin's own bytes
-// ----------------------
+// ---- Stored executables: inputs and outputs as text, padded to 64 bytes, then the plugin's own bytes ----
 
 constexpr std::string_view kStored = "tenon plain 1\n";
 constexpr size_t kAlign = 64;
@@ -461,8 +459,7 @@ Result<Stored> read_stored(std::span<const std::byte> bytes) {
   return stored;
 }
 
-// ---- The target
-// ------------------------------------------------------------------------------------------------------
+// ---- The target ----
 
 class PlainBackend final : public TargetBackend {
  public:

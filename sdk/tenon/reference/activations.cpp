@@ -13,7 +13,7 @@
 namespace tenon {
 namespace {
 
-// ---- Formulas, in f64 ----------------------------------------------------------------------------------------------
+// ---- Formulas, in f64 ----
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 // ln(1 + e^x) without overflow for large x, and exact to the last bits for small e^x.
@@ -27,7 +27,7 @@ double gelu(double x) { return x / 2 * std::erfc(-x / std::numbers::sqrt2); }
 // Hendrycks and Gimpel, "Gaussian Error Linear Units", arXiv:1606.08415, section 2.
 double gelu_by_tanh(double x) { return x * sigmoid(2 * std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)); }
 
-// ---- Evaluators ----------------------------------------------------------------------------------------------------
+// ---- Evaluators ----
 
 // y = f(x), computed in f64 and rounded once.
 template <class F>

@@ -128,7 +128,7 @@ T less_of(T a, T b) {
   return a < b || a != a ? a : b;
 }
 
-// ---- Evaluators ----------------------------------------------------------------------------------------------------
+// ---- Evaluators ----
 
 // Evaluators from functions of carriers: F is a generic lambda.
 template <auto F>

@@ -289,8 +289,7 @@ Result<void> flex_attention(EvalContext& context) {
   return y.deliver();
 }
 
-// ---- RotaryEmbedding
-// -------------------------------------------------------------------------------------------------
+// ---- RotaryEmbedding ----
 
 Result<void> rotary_embedding(EvalContext& context) {
   const ElementType work = work_type(context.tensor(0).element());
@@ -330,8 +329,7 @@ Result<void> rotary_embedding(EvalContext& context) {
   return y.deliver();
 }
 
-// ---- LinearAttention
-// -------------------------------------------------------------------------------------------------
+// ---- LinearAttention ----
 
 Result<void> linear_attention(EvalContext& context) {
   const ElementType work = work_type(context.tensor(0).element());

@@ -75,7 +75,7 @@ Result<void> is_inf(EvalContext& context) {
   return test_floats(context, [=](auto x) { return std::isinf(x) && (x > 0 ? positive : negative); });
 }
 
-// ---- Where ---------------------------------------------------------------------------------------------------------
+// ---- Where ----
 
 template <class T>
 void choose(EvalContext& context, const BroadcastPlan<3>& plan, const T* x, const T* y, T* out) {

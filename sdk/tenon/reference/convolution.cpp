@@ -189,8 +189,7 @@ Result<void> conv(EvalContext& context) {
   return y.deliver();
 }
 
-// ---- ConvTranspose
-// ---------------------------------------------------------------------------------------------------
+// ---- ConvTranspose ----
 
 // The convolution of which this is the transpose: its input is our output.
 Result<Geometry> transposed_geometry(const Op& op, const Tensor& x, const Tensor& w, const Dims& y) {
@@ -252,8 +251,7 @@ Result<void> conv_transpose(EvalContext& context) {
   return y.deliver();
 }
 
-// ---- quantised
-// -------------------------------------------------------------------------------------------------------
+// ---- quantised ----
 
 Result<void> conv_integer(EvalContext& context) {
   const Tensor &x = context.tensor(0), &w = context.tensor(1);
@@ -290,8 +288,7 @@ Result<void> qlinear_conv(EvalContext& context) {
   return {};
 }
 
-// ---- DeformConv
-// ------------------------------------------------------------------------------------------------------
+// ---- DeformConv ----
 
 // The image as seen through moved taps.
 template <class T>
@@ -384,8 +381,7 @@ Result<void> deform_conv(EvalContext& context) {
   return y.deliver();
 }
 
-// ---- CausalConvWithState
-// ---------------------------------------------------------------------------------------------
+// ---- CausalConvWithState ----
 
 // As the ONNX function does, the convolution is rounded to the element type before the activation.
 Result<void> causal_conv(EvalContext& context) {

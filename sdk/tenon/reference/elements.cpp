@@ -11,7 +11,7 @@ namespace {
 bool needs_spreading(ElementType element) { return !element.is_string() && !element.byte_addressable(); }
 ElementType spread_type(ElementType element) { return element.bits() <= 8 ? kU8 : kU64; }
 
-// ---- Strided copies ------------------------------------------------------------------------------------------------
+// ---- Strided copies ----
 
 struct Axis {
   int64_t extent, from, to;  // strides
@@ -107,7 +107,7 @@ void copy_axes(ParallelFor& parallel, const T* from, T* to, std::vector<Axis> ax
 
 }  // namespace
 
-// ---- Spreading -----------------------------------------------------------------------------------------------------
+// ---- Spreading ----
 
 Result<Tensor> spread(const Tensor& tensor) {
   if (!needs_spreading(tensor.element())) return tensor;
@@ -159,7 +159,7 @@ Result<void> SpreadOutput::close() {
   return {};
 }
 
-// ---- Copies --------------------------------------------------------------------------------------------------------
+// ---- Copies ----
 
 void copy_elements(ParallelFor& parallel, const Tensor& from, const ElementBlock& from_block, Tensor& to,
                    const ElementBlock& to_block, const Dims& dims) {

@@ -34,7 +34,7 @@ Result<std::vector<int64_t>> positions(const Tensor& indices, int64_t extent, si
   return out;
 }
 
-// ---- Where things lie ----------------------------------------------------------------------------------------------
+// ---- Where things lie ----
 
 // Runs of equal length, one for each index: where run i begins in the indexed tensor. On the other side they follow
 // each other.
@@ -81,7 +81,7 @@ Result<Runs> slice_runs(const Tensor& data, const Tensor& indices, size_t batch)
   return runs;
 }
 
-// ---- Gather --------------------------------------------------------------------------------------------------------
+// ---- Gather ----
 
 // Result 0: the runs of operand 0 one behind the other.
 Result<void> gather_runs(EvalContext& context, const Runs& runs) {
@@ -126,7 +126,7 @@ Result<void> gather_nd(EvalContext& context) {
   return gather_runs(context, runs);
 }
 
-// ---- Scatter -------------------------------------------------------------------------------------------------------
+// ---- Scatter ----
 
 template <class T, class F>
 void reduce_runs(const Runs& runs, const T* from, T* to, F f) {
@@ -220,7 +220,7 @@ Result<void> tensor_scatter(EvalContext& context) {
   return out.close();
 }
 
-// ---- Compress, OneHot, NonZero -------------------------------------------------------------------------------------
+// ---- Compress, OneHot, NonZero ----
 
 Result<void> compress(EvalContext& context) {
   TENON_TRY(in, spread(context.tensor(0)));
@@ -294,7 +294,7 @@ Result<void> non_zero(EvalContext& context) {
   return {};
 }
 
-// ---- By order ------------------------------------------------------------------------------------------------------
+// ---- By order ----
 
 // NaN equals NaN and is the greatest.
 template <class T>

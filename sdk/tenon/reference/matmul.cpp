@@ -29,8 +29,7 @@ auto with_product_type(ElementType type, Body&& body) {
   return with_work_type(type, body);
 }
 
-// ---- products of stacks of matrices
-// ----------------------------------------------------------------------------------
+// ---- products of stacks of matrices ----
 
 // A product of stacks: matrix t of the result is matrix a[t] times matrix b[t].
 struct Stack {
@@ -45,8 +44,8 @@ struct Stack {
       if (a[t] != t || b[t] != 0) return;
     }
     m *= count();
-    a.resize(1);
-    b.resize(1);
+    a = {0};
+    b = {0};
   }
 };
 
@@ -151,8 +150,7 @@ Result<void> general_product(EvalContext& context) {
   return y.deliver();
 }
 
-// ---- quantised products
-// ----------------------------------------------------------------------------------------------
+// ---- quantised products ----
 
 // Where the parameter of a row (of A, matrix by matrix) or of a column (of B) stands: parameters are one, one a line of
 // a matrix, or one a line of each matrix.
@@ -223,8 +221,7 @@ Result<void> qlinear_matmul(EvalContext& context) {
   return {};
 }
 
-// ---- Einsum
-// ----------------------------------------------------------------------------------------------------------
+// ---- Einsum ----
 
 // A dense array whose axes are named; no name twice.
 template <class T>
@@ -378,8 +375,7 @@ Result<void> einsum(EvalContext& context) {
   return y.deliver();
 }
 
-// ---- Det
-// -------------------------------------------------------------------------------------------------------------
+// ---- Det ----
 
 // Gaussian elimination with the largest pivot of each column; `a` is n x n and destroyed.
 double determinant(std::vector<double>& a, int64_t n) {

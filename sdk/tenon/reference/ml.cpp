@@ -11,7 +11,7 @@
 namespace tenon::ml {
 namespace {
 
-// ---- LabelEncoder --------------------------------------------------------------------------------------------------
+// ---- LabelEncoder ----
 
 // The attribute PREFIX_tensor, PREFIX_strings ... that is given, as a tensor; invalid when none is.
 Tensor entries_of(const Op& op, const std::string& prefix) {
@@ -68,7 +68,7 @@ Result<void> label_encoder(EvalContext& context) {
   return out.close();
 }
 
-// ---- Features ------------------------------------------------------------------------------------------------------
+// ---- Features ----
 
 Result<void> array_feature_extractor(EvalContext& context) {
   TENON_TRY(x, spread(context.tensor(0)));
@@ -94,7 +94,7 @@ Result<void> binarizer(EvalContext& context) {
   return {};
 }
 
-// ---- Trees ---------------------------------------------------------------------------------------------------------
+// ---- Trees ----
 
 enum class Mode : uint8_t { less_equal, less, greater_equal, greater, equal, not_equal, member };
 enum class Aggregate : uint8_t { average, sum, min, max };

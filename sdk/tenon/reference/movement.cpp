@@ -29,7 +29,7 @@ size_t axis_of(const EvalContext& context, Name name, int64_t fallback, int64_t 
   return static_cast<size_t>(axis < 0 ? axis + rank : axis);
 }
 
-// ---- Transpose and blocks ------------------------------------------------------------------------------------------
+// ---- Transpose and blocks ----
 
 Result<void> transposed(EvalContext& context, const Dims& seen_as, std::span<const int64_t> perm) {
   TENON_TRY(in, spread(context.tensor(0)));
@@ -67,7 +67,7 @@ Result<void> space_to_depth(EvalContext& context) {
                     std::vector<int64_t>{0, 3, 5, 1, 2, 4});
 }
 
-// ---- Joined and cut ------------------------------------------------------------------------------------------------
+// ---- Joined and cut ----
 
 Result<void> concat(EvalContext& context) {
   TENON_TRY(out, SpreadOutput::open(context, 0));
@@ -121,7 +121,7 @@ Result<void> slice(EvalContext& context) {
   return out.close();
 }
 
-// ---- Repeated and padded -------------------------------------------------------------------------------------------
+// ---- Repeated and padded ----
 
 Result<void> tile(EvalContext& context) {
   TENON_TRY(in, spread(context.tensor(0)));
@@ -248,7 +248,7 @@ Result<void> center_crop_pad(EvalContext& context) {
   return out.close();
 }
 
-// ---- Triangles, reversed sequences ---------------------------------------------------------------------------------
+// ---- Triangles, reversed sequences ----
 
 Result<void> trilu(EvalContext& context) {
   TENON_TRY(in, spread(context.tensor(0)));

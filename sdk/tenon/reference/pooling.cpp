@@ -236,8 +236,7 @@ Result<void> global_max_pool(EvalContext& context) {
   return y.deliver();
 }
 
-// ---- MaxUnpool
-// -------------------------------------------------------------------------------------------------------
+// ---- MaxUnpool ----
 
 Result<void> max_unpool(EvalContext& context) {
   const Tensor& indices = context.tensor(1);
@@ -273,8 +272,7 @@ Result<void> max_unpool(EvalContext& context) {
   });
 }
 
-// ---- boxes
-// -----------------------------------------------------------------------------------------------------------
+// ---- boxes ----
 
 Result<int64_t> image_of(double index, int64_t box, int64_t batch) {
   if (index >= 0 && index < static_cast<double>(batch)) return static_cast<int64_t>(index);

@@ -45,7 +45,7 @@ Result<Tensor> zero_points(EvalContext& context, ElementType element) {
   return Tensor::zeros(element, context.tensor(1).dims());
 }
 
-// ---- QuantizeLinear ------------------------------------------------------------------------------------------------
+// ---- QuantizeLinear ----
 
 // Runs body(round), where round brings a quotient to the precision that the division is done in.
 template <class Body>
@@ -127,7 +127,7 @@ Result<void> quantize_linear(EvalContext& context) {
   });
 }
 
-// ---- DequantizeLinear ----------------------------------------------------------------------------------------------
+// ---- DequantizeLinear ----
 
 // out = (x - zero) * scale; X is the storage of x, or a carrier.
 template <class X, class T>
@@ -163,7 +163,7 @@ Result<void> dequantize_linear(EvalContext& context) {
   return y.close();
 }
 
-// ---- DynamicQuantizeLinear -----------------------------------------------------------------------------------------
+// ---- DynamicQuantizeLinear ----
 
 Result<void> dynamic_quantize_linear(EvalContext& context) {
   TENON_TRY(x, to_element(context.tensor(0), kF32));

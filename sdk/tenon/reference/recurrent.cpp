@@ -12,8 +12,7 @@
 namespace tenon {
 namespace {
 
-// ---- activations
-// -----------------------------------------------------------------------------------------------------
+// ---- activations ----
 
 struct ActivationDef {
   std::string_view name;  // lower case
@@ -77,8 +76,7 @@ Result<std::vector<Activation>> activations_of(const Op& op, int64_t directions,
   return out;
 }
 
-// ---- what the three layers share
-// -------------------------------------------------------------------------------------
+// ---- what the three layers share ----
 
 // Sizes, and where things stand in either layout.
 struct Sizes {

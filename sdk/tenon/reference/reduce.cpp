@@ -119,7 +119,7 @@ Result<void> reduce_extreme(EvalContext& context, bool from_upper, Better better
 Result<void> reduce_max(EvalContext& context) { return reduce_extreme(context, false, std::greater<>()); }
 Result<void> reduce_min(EvalContext& context) { return reduce_extreme(context, true, std::less<>()); }
 
-// ---- Through f64, whatever the element type ------------------------------------------------------------------------
+// ---- Through f64, whatever the element type ----
 
 template <class State, class Add, class Finish>
 Result<void> reduce_in_double(EvalContext& context, const State& initial, Add add, Finish finish) {
@@ -168,7 +168,7 @@ Result<void> reduce_log_sum_exp(EvalContext& context) {
       [](const ExpSum& sum) { return sum.greatest + std::log(sum.scaled); });
 }
 
-// ---- Positions -----------------------------------------------------------------------------------------------------
+// ---- Positions ----
 
 template <class Better>
 Result<void> arg_extreme(EvalContext& context, Better better) {
@@ -197,7 +197,7 @@ Result<void> arg_extreme(EvalContext& context, Better better) {
 Result<void> arg_max(EvalContext& context) { return arg_extreme(context, std::greater<>()); }
 Result<void> arg_min(EvalContext& context) { return arg_extreme(context, std::less<>()); }
 
-// ---- Running sums and products -------------------------------------------------------------------------------------
+// ---- Running sums and products ----
 
 template <class Combine>
 Result<void> scan(EvalContext& context, int first, Combine combine) {

@@ -25,8 +25,7 @@ double linear_weight(double x) { return std::max(0.0, 1 - std::abs(x)); }
 // Integers are interpolated in f64.
 ElementType image_type(ElementType element) { return element.is_float() ? work_type(element) : kF64; }
 
-// ---- Resize
-// ----------------------------------------------------------------------------------------------------------
+// ---- Resize ----
 
 struct Tap {
   int64_t index;
@@ -247,8 +246,7 @@ Result<void> resize(EvalContext& context) {
   return y.deliver();
 }
 
-// ---- GridSample
-// ------------------------------------------------------------------------------------------------------
+// ---- GridSample ----
 
 // Mirrors x at low and high until it lies between them.
 double reflected(double x, double low, double high) {
@@ -352,8 +350,7 @@ Result<void> grid_sample(EvalContext& context) {
   return y.deliver();
 }
 
-// ---- AffineGrid, Col2Im
-// ----------------------------------------------------------------------------------------------
+// ---- AffineGrid, Col2Im ----
 
 Result<void> affine_grid(EvalContext& context) {
   const Tensor& theta = context.tensor(0);

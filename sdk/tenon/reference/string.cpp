@@ -22,7 +22,7 @@ Result<void> string_concat(EvalContext& context) {
   return {};
 }
 
-// ---- Split ---------------------------------------------------------------------------------------------------------
+// ---- Split ----
 
 constexpr std::string_view kWhiteSpace = " \t\n\r\v\f";
 
@@ -82,7 +82,7 @@ Result<void> regex_full_match(EvalContext& context) {
   return {};
 }
 
-// ---- Normalizer ----------------------------------------------------------------------------------------------------
+// ---- Normalizer ----
 
 // Unicode's tables, whatever locale the process runs in.
 locale_t unicode() {
@@ -135,7 +135,7 @@ Result<void> string_normalizer(EvalContext& context) {
   return {};
 }
 
-// ---- N-grams -------------------------------------------------------------------------------------------------------
+// ---- N-grams ----
 
 template <class Item>
 class NgramCounter {
