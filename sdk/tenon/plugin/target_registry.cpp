@@ -103,7 +103,10 @@ Result<std::unique_ptr<TargetBackend>> TargetRegistry::open(std::string_view tar
     return create_reference_backend();
   if (!description.ok() && description.error().code() == Code::not_found && !is_path(target)) {
     std::vector<std::string> names;
-    for (const TargetStatus& status : targets()) names.push_back(status.name);
+    for (const TargetStatus& status : targets()) {
+      if (status.name == target) return error(Code::not_found, "target '", target, "' is not available: ", status.reason);
+      names.push_back(status.name);
+    }
     const std::string near = nearest(target, names);
     return error(Code::not_found, "no target '", target, "'", near.empty() ? "" : str(", did you mean '", near, "'?"),
                  "; there are ", names, ", and files by path");
