@@ -503,7 +503,7 @@ class Importer {
         TENON_OK(import_one(found->first, found->second));
       } else if (name.optional) {
         Region& region = op.add_region();
-        region.add_output(region.add_input("x", region_input_type(op, 0)), "x");
+        region.add_output(region.add_input("x", left_out_input_type(op)), "x");
       } else {
         return error(Code::invalid_argument, "it has no graph '", name.attribute, "'");
       }

@@ -70,4 +70,9 @@ Type region_input_type(const Op& op, size_t i) {
   return row && row->input ? row->input(op, i) : Type();
 }
 
+Type left_out_input_type(const Op& op) {
+  // Scores of attention are computed in f32, or in f64 for f64.
+  return Type(operand_type(op, 0).is_tensor() && operand_type(op, 0).element() == kF64 ? kF64 : kF32, Shape());
+}
+
 }  // namespace tenon::onnx

@@ -20,4 +20,7 @@ std::optional<std::span<const RegionName>> region_names(Name op);
 // mostly leave it out. Unknown for others. Shapes that may change from one iteration to the next are left open.
 Type region_input_type(const Op& op, size_t i);
 
+// The type of the one input of a region that was left out: wide enough that passing it through loses nothing.
+Type left_out_input_type(const Op& op);
+
 }  // namespace tenon::onnx
