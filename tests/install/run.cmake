@@ -58,4 +58,10 @@ run(${WORK_DIR}/build/runtime_consumer)
 if(WITH_SDK)
   run(${CMAKE_COMMAND} --install ${WORK_DIR}/build --prefix ${WORK_DIR}/consumer)
   run(${WORK_DIR}/build/sdk_consumer ${WORK_DIR}/consumer/lib/tenon/plugins/consumer_plugin.so)
+
+  # A vendor's plugin in a folder of its own: its operator, pass and visitor at work beside the reference.
+  run(${CMAKE_COMMAND} -S ${VENDOR_DIR} -B ${WORK_DIR}/vendor -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER}
+      -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_FLAGS=${flags})
+  run(${CMAKE_COMMAND} --build ${WORK_DIR}/vendor)
+  run(${WORK_DIR}/vendor/run_on_acme ${WORK_DIR}/vendor/acme.so ${VENDOR_DIR}/acme-one.yaml)
 endif()
