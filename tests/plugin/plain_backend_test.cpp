@@ -1,4 +1,10 @@
 // Targets on the plain side: a library in C on host memory, and one with memory of its own.
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
 #include <thread>
 
 #include <tenon/plugin/abi.h>
@@ -92,6 +98,32 @@ TEST_F(PlainBackendTest, EightThreadsRunOneExecutable) {
   }
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
+}
+
+// A core of an older minor version knows fewer slots: what lies behind them is not touched.
+TEST_F(PlainBackendTest, AShorterTableOfSlotsIsRespected) {
+  const long page = sysconf(_SC_PAGESIZE);
+  auto* memory =
+      static_cast<char*>(mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(static_cast<void*>(memory), MAP_FAILED);
+  ASSERT_EQ(mprotect(memory + page, page, PROT_NONE), 0);
+  for (const std::string name : {"c_only", "device", "throwing"}) {
+    void* library = dlopen(fixture(name).c_str(), RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(library, nullptr) << dlerror();
+    const auto* plugin = static_cast<const tenon_plugin*>(dlsym(library, TENON_PLUGIN_SYMBOL));
+    ASSERT_NE(plugin, nullptr);
+    tenon_call call{sizeof(tenon_call), [](tenon_call*, int32_t code, tenon_text) { return code; }};
+    const tenon_host host{sizeof(tenon_host), TENON_ABI_MAJOR, 0, nullptr, nullptr, nullptr};
+    for (size_t size = sizeof(size_t); size <= sizeof(tenon_slots); size += sizeof(void*)) {
+      auto* slots = reinterpret_cast<tenon_slots*>(memory + page - size);
+      std::memset(static_cast<void*>(slots), 0, size);
+      slots->struct_size = size;
+      EXPECT_EQ(plugin->query(&call, &host, slots), TENON_OK);
+      EXPECT_EQ(slots->struct_size, size);
+    }
+    // The library stays: others of this process may have it open.
+  }
+  munmap(memory, 2 * page);
 }
 
 // ---- Memory of its own ----

@@ -269,6 +269,10 @@ struct Outputs {
   }
 
   Result<void> make(size_t index, const tenon_type& type, tenon_tensor& tensor) {
+    if (!TENON_HAS(&type, dims) || !TENON_HAS(&tensor, offset)) {
+      return library.fault(str("asks for output ", index, " with structures of ", type.struct_size, " and ",
+                               tensor.struct_size, " bytes; was struct_size set?"));
+    }
     if (index >= values.size()) return library.fault(str("makes output ", index, " of ", values.size()));
     const auto element = ElementType::parse(view(type.element));
     if (!element || type.rank < 0 || (type.rank > 0 && !type.dims)) {

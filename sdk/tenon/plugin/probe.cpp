@@ -128,7 +128,8 @@ Result<Outcome> try_once(const std::string& what, int seconds, const std::functi
   if (answer->empty()) return error(Code::plugin, what, " ", fate(status), " while it was loaded");
   if (answer->front() == kGood) return Outcome::answered;
   if (answer->size() < 2) return error(Code::plugin, what, " could not be tried: half an answer");
-  return Error(static_cast<Code>((*answer)[1]), answer->substr(2));
+  const auto code = static_cast<uint8_t>((*answer)[1]);
+  return Error(code <= static_cast<uint8_t>(Code::cancelled) ? Code{code} : Code::plugin, answer->substr(2));
 }
 
 }  // namespace
