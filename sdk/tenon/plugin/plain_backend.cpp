@@ -318,14 +318,13 @@ class PlainExecutable final : public Executable {
   const std::vector<ValueInfo>& outputs() const override { return outputs_; }
 
   Result<EventPtr> enqueue(Stream& stream, std::span<const RunValue> inputs, std::span<RunValue> outputs,
-                           const RunOptions& options) const override {
+                           const RunOptions&) const override {
     if (inputs.size() != inputs_.size() || outputs.size() != outputs_.size() || &stream.device() != device_.get()) {
       return error(Code::invalid_argument, "an executable with ", inputs_.size(), " inputs and ", outputs_.size(),
                    " outputs on device '", device_->name(), "' is given ", inputs.size(), " and ", outputs.size(),
                    " on device '", stream.device().name(), "'");
     }
     for (size_t i = 0; i < inputs.size(); ++i) TENON_OK(check_input(i, inputs[i]));
-    (void)options;
     if (device_->is_host()) {
       return stream.call([this, own = std::vector<RunValue>(inputs.begin(), inputs.end()), outputs]() -> Result<void> {
         return run(nullptr, own, outputs, nullptr);

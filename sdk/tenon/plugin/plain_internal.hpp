@@ -66,6 +66,7 @@ class PlainView {
  private:
   template <class T>
   const T* keep(std::vector<T> values, std::deque<std::vector<T>>& pool) {
+    values.reserve(values.size() + 1);  // never null, which C functions do not take even for nothing
     pool.push_back(std::move(values));
     return pool.back().data();
   }
