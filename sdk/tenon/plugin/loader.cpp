@@ -1,7 +1,10 @@
 #define BOOST_DLL_USE_STD_FS
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <span>
 
 #include <boost/dll/shared_library.hpp>
 
@@ -51,20 +54,25 @@ Result<const tenon_plugin*> find_symbol(const PluginFile& file, const Library& l
 }
 
 Result<void> check_slots(const PluginFile& file, const tenon_slots& slots) {
-  const bool plain = file.info.flags & TENON_FLAG_PLAIN, matched = file.info.flags & TENON_FLAG_MATCHED, extra = false;
-  bool memory = false;
-  const auto in_group = [](std::string_view group, std::string_view wanted) { return group == wanted; };
-#define TENON_ANY_MEMORY(group, result, name, arguments) memory = memory || (in_group(#group, "memory") && slots.name);
-  TENON_PLUGIN_SLOTS(TENON_ANY_MEMORY)
-#undef TENON_ANY_MEMORY
-  std::string missing, needed_by;
-#define TENON_CHECK_SLOT(group, result, name, arguments) \
-  if (group && !slots.name && missing.empty()) missing = #name, needed_by = #group;
-  TENON_PLUGIN_SLOTS(TENON_CHECK_SLOT)
-#undef TENON_CHECK_SLOT
-  (void)extra;
-  if (missing.empty()) return {};
-  return fault(file, str("leaves slot '", missing, "' empty, which the group '", needed_by, "' needs"));
+  struct Slot {
+    std::string_view group, name;
+    bool filled;
+  };
+#define TENON_SLOT_STATE(group, result, name, arguments) {#group, #name, slots.name != nullptr},
+  const Slot all[] = {TENON_PLUGIN_SLOTS(TENON_SLOT_STATE)};
+#undef TENON_SLOT_STATE
+  const bool has_memory =
+      std::ranges::any_of(all, [](const Slot& slot) { return slot.group == "memory" && slot.filled; });
+  const auto is_needed = [&](std::string_view group) {
+    if (group == "plain") return (file.info.flags & TENON_FLAG_PLAIN) != 0;
+    if (group == "matched") return (file.info.flags & TENON_FLAG_MATCHED) != 0;
+    return group == "memory" && has_memory;
+  };
+  for (const Slot& slot : all) {
+    if (slot.filled || !is_needed(slot.group)) continue;
+    return fault(file, str("leaves slot '", slot.name, "' empty, which the group '", slot.group, "' needs"));
+  }
+  return {};
 }
 
 // Nothing when both sides see the same; else the first line that differs.
@@ -153,10 +161,11 @@ Result<std::shared_ptr<LoadedPlugin>> load_plugin(const PluginFile& file) {
   auto& entry = loaded[{file.device, file.inode}];
   if (entry) return entry;
   TENON_OK(probe(str("plugin '", file.name, "' (", file.path, ")"), [&]() -> Result<void> {
-    auto tried = start(file);
-    // The child ends without unloading: a plugin's last words are not part of the attempt.
-    if (tried.ok()) return new Started(*std::move(tried)), Result<void>();
-    return std::move(tried).error();
+    TENON_TRY(tried, start(file));
+    // Kept: the child ends without unloading, since a plugin's last words are no part of the attempt.
+    static std::optional<Started> kept;
+    kept = std::move(tried);
+    return {};
   }));
   TENON_TRY(started, start(file));
   entry = std::make_shared<StartedPlugin>(std::move(started));
