@@ -1,3 +1,5 @@
+#include <set>
+
 #include <tenon/ir/builder.hpp>
 #include <tenon/ir/infer.hpp>
 #include <tenon/passes/change.hpp>
@@ -89,6 +91,14 @@ std::optional<Tensor> folded_dims(const Op& op) {
   return Tensor::of<int64_t>(shape, values);
 }
 
+std::set<const Value*> constants_read_by(const Op& op) {
+  std::set<const Value*> constants;
+  for (size_t i = 0; i < op.operand_count(); ++i) {
+    if (constant_of(op.operand(i))) constants.insert(op.operand(i));
+  }
+  return constants;
+}
+
 Result<bool> fold(Op& op) {
   if (!is_folded(op)) return false;
   std::vector<Datum> results;
@@ -107,7 +117,12 @@ Result<bool> fold(Op& op) {
     constant->producer()->set_label(op.label());
     TENON_OK(replace_value(*op.result(i), *constant), "folding ", op.describe());
   }
+  const std::set<const Value*> constants = constants_read_by(op);
   op.erase();
+  // At once: large weights would be held in both forms until the end of the pass.
+  for (const Value* constant : constants) {
+    if (!constant->used()) constant->producer()->erase();
+  }
   return true;
 }
 
@@ -130,7 +145,7 @@ Result<bool> fold_in(Region& region) {
 const PassRegistration kRegistered({{
     .name = "fold-constants",
     .contract = "Operators on constants alone are computed now, as is shape arithmetic on static shapes.\n"
-                "Needs inferred types; keeps names. Leaves constants that nobody uses any more for remove-dead.",
+                "Needs inferred types; keeps names. Constants that only they used go with them.",
     .run = [](Graph& graph) -> Result<Change> {
       TENON_TRY(changed, fold_in(graph.body()));
       return Change{changed};

@@ -5,7 +5,8 @@ namespace tenon {
 namespace {
 
 Result<Change> infer_op(Op& op) {
-  if (!op.def()) return Change::no;
+  // As the verifier: what makes nothing, and what has no rule, is as it was declared.
+  if (op.result_count() == 0 || !op.def() || !op.def()->infer_fn()) return Change::no;
   static const TypeSource graph_types;
   TENON_TRY(types, infer_types(StaticInferContext(op, graph_types)));
   Change change = Change::no;
