@@ -1,0 +1,85 @@
+#include <tenon/passes/standard.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <tenon/ir/text.hpp>
+#include <tenon/ir/verify.hpp>
+
+namespace tenon::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A block as exporters write it: normalisation apart, padding apart, channels last for the activation, a shape computed
+// from the input, a branch on a constant, work done twice.
+constexpr std::string_view kBlock = R"(graph @block(%x: f32[1,2,4,4]) -> (%y, probe: %p) {
+  %pads = Constant {value = dense<i64[8]: 0, 0, 1, 1, 0, 0, 1, 1>}
+  %padded = Pad %x, %pads "pad"
+  %w = Constant {value = splat<f32[2,2,3,3]: 0.5>}
+  %conv = Conv %padded, %w "conv"
+  %one = Constant {value = dense<f32[2]: 1, 2>}
+  %norm = BatchNormalization %conv, %one, %one, %one, %one "norm" {epsilon = 0.0}
+  %last = Transpose %norm {perm = [0, 2, 3, 1]}
+  %act = Relu %last "act"
+  %first = Transpose %act {perm = [0, 3, 1, 2]}
+  %same = Dropout %first
+  %shape = Shape %same
+  %axis = Constant {value = dense<i64[]: 0>}
+  %batch = Gather %shape, %axis
+  %zero = Constant {value = dense<i64[1]: 0>}
+  %batches = Unsqueeze %batch, %zero
+  %rest = Constant {value = dense<i64[1]: -1>}
+  %to = Concat %batches, %rest {axis = 0}
+  %flat = Reshape %same, %to "flat"
+  %is_one = Equal %batch, %axis
+  %y = If %is_one (() -> %n { %n = Neg %flat }, () -> %a { %a = Exp %flat "exp" })
+  %p = Exp %flat
+})";
+
+std::unique_ptr<Graph> block() {
+  auto graph = parse_graph(kBlock);
+  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().to_string());
+  return *std::move(graph);
+}
+
+TEST(StandardPasses, LeaveWhatABlockComputes) {
+  const auto passes = standard_passes();
+  ASSERT_TRUE(passes.ok()) << passes.error().to_string();
+  const auto graph = block();
+  const auto report = passes->run(*graph, {.verify_each = true});
+  ASSERT_TRUE(report.ok()) << report.error().to_string();
+  std::vector<std::string> ops;
+  for (const Op& op : graph->body()) {
+    if (!op.is("Constant")) ops.push_back(op.describe());
+  }
+  // The %a of the branch and %p are one value.
+  EXPECT_THAT(ops, ::testing::ElementsAre(HasSubstr("Conv 'pad+conv+norm'"), HasSubstr("Relu 'act'"),
+                                          HasSubstr("Reshape"), HasSubstr("Exp 'exp'")));
+  EXPECT_EQ(graph->body().output(0), graph->body().output(1));
+  EXPECT_EQ(graph->body().output_name(0), "y");
+  EXPECT_EQ(graph->body().output_name(1), "probe");
+  EXPECT_EQ(graph->body().output(0)->type().to_string(), "f32[1,32]");
+}
+
+TEST(StandardPasses, FindNothingMoreTheSecondTime) {
+  const auto passes = standard_passes();
+  ASSERT_TRUE(passes.ok());
+  const auto graph = block();
+  ASSERT_TRUE(passes->run(*graph).ok());
+  const std::string once = print(*graph);
+  ASSERT_TRUE(passes->run(*graph).ok());
+  EXPECT_EQ(print(*graph), once);
+}
+
+TEST(StandardPasses, EveryRegisteredPassSaysWhatItDoes) {
+  ASSERT_GE(all_passes().size(), 11u);
+  for (const Pass* pass : all_passes()) {
+    if (pass->name.find('.') != std::string::npos) continue;  // of tests
+    EXPECT_GE(pass->contract.size(), 40u) << pass->name;
+    EXPECT_NE(pass->contract.find('\n'), std::string::npos) << pass->name;
+  }
+}
+
+}  // namespace
+}  // namespace tenon::testing
