@@ -27,7 +27,7 @@ Result<TestData> read_test_folder(const std::string& folder, const CompiledModel
       const std::string path = str(folder, "/", prefix, i, ".pb");
       if (!fs::exists(path, status)) continue;
       TENON_TRY(value, read_test_data(path, values[i].type), "reading ", path);
-      into[i] = std::move(value);
+      into.emplace(i, std::move(value));
     }
     const std::string beyond = str(folder, "/", prefix, values.size(), ".pb");
     if (fs::exists(beyond, status)) {

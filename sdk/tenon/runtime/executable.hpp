@@ -44,7 +44,7 @@ class TENON_API Executable {
   virtual size_t arena_bytes() const { return 0; }
   virtual size_t arena_lower_bound_bytes() const { return 0; }
   // Bytes from which TargetBackend::load makes the same executable; Code::unsupported when the target cannot.
-  virtual Result<std::string> serialize() const { return error(Code::unsupported, "this target does not store compiled code"); }
+  virtual Result<std::string> serialize() const;
 };
 
 }  // namespace tenon
