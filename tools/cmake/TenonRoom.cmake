@@ -4,16 +4,20 @@
 
 find_package(spdlog REQUIRED)
 
-# tenon_room(NAME LIB runtime|compiler SRCS files... DEPS rooms... [LINK third-party targets...])
+# tenon_room(NAME [HOT] LIB runtime|compiler SRCS files... DEPS rooms... [LINK third-party targets...])
 # DEPS is the include rule: tools/check_layers.py refuses an include of a room that is not listed.
 # LINK is private to the room: no public header may need it.
 function(tenon_room NAME)
-  cmake_parse_arguments(ROOM "" "LIB" "SRCS;DEPS;LINK" ${ARGN})
+  cmake_parse_arguments(ROOM "HOT" "LIB" "SRCS;DEPS;LINK" ${ARGN})
   add_library(tenon_room_${NAME} OBJECT ${ROOM_SRCS})
   add_library(tenon::room::${NAME} ALIAS tenon_room_${NAME})
   target_include_directories(tenon_room_${NAME} PUBLIC ${PROJECT_SOURCE_DIR}/sdk)
   target_link_libraries(tenon_room_${NAME} PRIVATE tenon_options ${ROOM_LINK})
   target_compile_definitions(tenon_room_${NAME} PRIVATE TENON_BUILDING=1)
+  # Rooms whose loops run over tensors are worth the compiler's time; for the rest -O2 does.
+  if(ROOM_HOT)
+    target_compile_options(tenon_room_${NAME} PRIVATE $<$<CONFIG:Release>:-O3>)
+  endif()
   if(TENON_PCH)
     target_precompile_headers(tenon_room_${NAME} PRIVATE
       <algorithm> <cstdint> <functional> <map> <memory> <span> <string> <string_view> <unordered_map> <vector>)
@@ -22,6 +26,9 @@ function(tenon_room NAME)
   set_property(GLOBAL APPEND PROPERTY TENON_LINK_${ROOM_LIB} ${ROOM_LINK})
 endfunction()
 
+# What is measured and shipped is the libraries; tests only need to be built soon.
+set(TENON_TEST_OPTIMIZATION $<$<CONFIG:Release>:-O1>)
+
 # tenon_test(NAME SRCS files... [LINK targets...] [ENV NAME=VALUE...] [LABELS labels...]): a GoogleTest program, one ctest.
 function(tenon_test NAME)
   cmake_parse_arguments(TEST "" "" "SRCS;LINK;ENV;LABELS" ${ARGN})
@@ -29,6 +36,7 @@ function(tenon_test NAME)
   target_link_libraries(${NAME} PRIVATE tenon_options $<TARGET_NAME_IF_EXISTS:tenon::sdk> tenon::runtime
                         GTest::gmock GTest::gtest_main ${TEST_LINK})
   target_include_directories(${NAME} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_options(${NAME} PRIVATE ${TENON_TEST_OPTIMIZATION})
   set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   if(TENON_PCH)
     target_precompile_headers(${NAME} REUSE_FROM tenon_test_pch)
