@@ -7,7 +7,7 @@ target_compile_options(tenon_options INTERFACE -Wall -Wextra -Wpedantic -Wnon-vi
 # g++ 12 sees writes beyond std::string and std::vector in code that it has inlined and that cannot run (GCC bugs 105329,
 # 105651): once `return error(...)` is inlined, every caller warns. The sanitizer builds look for the real ones.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  target_compile_options(tenon_options INTERFACE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow
+  target_compile_options(tenon_options INTERFACE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread
                          -Wno-maybe-uninitialized)
 endif()
 if(TENON_SANITIZE)
