@@ -2,12 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <random>
 #include <thread>
 #include <vector>
 
+#include <support_lib/guarded.hpp>
+
 namespace tenon {
 namespace {
+
+using testing::Guarded;
 
 // Shares ranges out to real threads, so that races show under a sanitizer.
 class Threads final : public ParallelFor {
@@ -35,6 +41,47 @@ std::vector<T> numbers(std::mt19937& random, int64_t count) {
   for (T& x : out) x = static_cast<T>(std::uniform_int_distribution<int>(-8, 8)(random));
   return out;
 }
+
+// One product of whole numbers; A, B and C end where memory ends.
+template <class T>
+struct Product {
+  int64_t m, n, k;
+  bool trans_a, trans_b, add;
+  Guarded<T> a, b, c;
+  std::vector<T> old;
+
+  Product(std::mt19937& random, int64_t m, int64_t n, int64_t k, int form)
+      : m(m),
+        n(n),
+        k(k),
+        trans_a(form & 1),
+        trans_b(form & 2),
+        add(form & 4),
+        a(numbers<T>(random, m * k)),
+        b(numbers<T>(random, k * n)),
+        c(numbers<T>(random, m * n)),
+        old(c.values().begin(), c.values().end()) {}
+
+  MatrixView<T> left() { return {a.data(), trans_a ? 1 : k, trans_a ? m : 1}; }
+  MatrixView<T> right() { return {b.data(), trans_b ? 1 : n, trans_b ? k : 1}; }
+  Store store() const { return add ? Store::add : Store::overwrite; }
+
+  // How many elements of C are not what the definition says.
+  int64_t wrong() {
+    int64_t count = 0;
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        T expected = add ? old[i * n + j] : T(0);
+        for (int64_t p = 0; p < k; ++p) {
+          expected += left().data[i * left().row_stride + p * left().column_stride] *
+                      right().data[p * right().row_stride + j * right().column_stride];
+        }
+        count += c.values()[i * n + j] != expected;
+      }
+    }
+    return count;
+  }
+};
 
 TYPED_TEST(Gemm, EqualsTheDefinition) {
   using T = TypeParam;
@@ -65,6 +112,58 @@ TYPED_TEST(Gemm, EqualsTheDefinition) {
       EXPECT_EQ(wrong, 0) << "elements, of " << m * (n + 1);
     }
   }
+}
+
+// Every kernel that this machine runs, around the ends of a vector and of a register tile.
+TYPED_TEST(Gemm, EveryKernelEqualsTheDefinitionAndStaysInBounds) {
+  using T = TypeParam;
+  for (const GemmIsa isa : gemm_isas()) {
+    const auto [rows, columns] = gemm_panel<T>(isa);
+    const int64_t lanes = columns / 2;
+    for (const int64_t m : {int64_t{0}, int64_t{1}, int64_t{4}, rows - 1, rows, rows + 1}) {
+      for (const int64_t n : {int64_t{0}, int64_t{1}, lanes - 1, lanes, lanes + 1, columns - 1, columns, columns + 1}) {
+        for (const int64_t k : {0, 1, 7, 257}) {
+          for (int form = 0; form < 8; ++form) {
+            const auto seed = static_cast<unsigned>(((m * 100 + n) * 300 + k) * 8 + form);
+            std::mt19937 random(seed);
+            Product<T> product(random, m, n, k, form);
+            const StridedPanels<T> a(product.left().data, product.left().row_stride, product.left().column_stride);
+            const StridedPanels<T> b(product.right().data, product.right().column_stride, product.right().row_stride);
+            gemm<T>(m, n, k, a, b, product.c.data(), n, product.store(), serial(), isa);
+            ASSERT_EQ(product.wrong(), 0)
+                << gemm_isa_name(isa) << ": " << m << "x" << n << "x" << k << " form " << form << ", seed " << seed;
+          }
+        }
+      }
+    }
+  }
+}
+
+// Up to three rows go another way.
+TYPED_TEST(Gemm, FewRowsStayInBounds) {
+  using T = TypeParam;
+  for (unsigned seed = 0; const int64_t m : {0, 1, 2, 3}) {
+    for (const int64_t n : {0, 1, 15, 16, 17, 511, 512, 513}) {
+      for (const int64_t k : {0, 1, 15, 16, 17, 256, 257}) {
+        for (int form = 0; form < 8; ++form) {
+          std::mt19937 random(++seed);
+          Product<T> product(random, m, n, k, form);
+          gemm<T>(m, n, k, product.left(), product.right(), product.c.data(), n, product.store(), serial());
+          ASSERT_EQ(product.wrong(), 0) << m << "x" << n << "x" << k << " form " << form << ", seed " << seed;
+        }
+      }
+    }
+  }
+}
+
+TEST(GemmIsas, AreOrderedAndTheWidestIsTakenUnlessTheEnvironmentNamesOne) {
+  const std::vector<GemmIsa> known = gemm_isas();
+  ASSERT_FALSE(known.empty());
+  EXPECT_EQ(known.front(), GemmIsa::baseline);
+  EXPECT_TRUE(std::is_sorted(known.begin(), known.end()));
+  const char* wanted = std::getenv("TENON_REFERENCE_ISA");  // set by some of this program's entries in CMakeLists.txt
+  const auto named = std::ranges::find_if(known, [&](GemmIsa isa) { return wanted && gemm_isa_name(isa) == wanted; });
+  EXPECT_EQ(gemm_isa(), named == known.end() ? known.back() : *named);
 }
 
 TEST(GemmAccuracy, LongSumsStayCloseToDouble) {

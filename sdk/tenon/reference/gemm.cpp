@@ -1,8 +1,11 @@
 #include <tenon/reference/gemm.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
-#include <vector>
+#include <iterator>
+
+#include <tenon/support/log.hpp>
 
 namespace tenon {
 namespace {
@@ -19,36 +22,46 @@ using KernelFn = void (*)(int64_t depths, const T* a, const T* b, T* c, int64_t 
 
 template <class T>
 struct Kernel {
-  int64_t rows, columns;  // of a register tile
+  GemmPanel panel;
   KernelFn<T> run;
 };
 
-// Rows * Vectors accumulators of Bytes each. Register budget (SSE2 and AVX2 have 16, AVX-512 has 32):
-//   rows x vectors   accumulators   B   A and the product
-//   6 x 2            12             2   2
-//   12 x 2           24             2   2
-template <class T, int Bytes, int Rows, int Vectors>
+// A register tile: rows x vectors accumulators of so many bytes each.
+struct TileSize {
+  int bytes, rows, vectors;
+  template <class T>
+  constexpr GemmPanel panel() const {
+    return {rows, bytes / static_cast<int64_t>(sizeof(T)) * vectors};
+  }
+};
+// Register budget (SSE2 and AVX2 have 16, AVX-512 has 32):
+//                                                accumulators   B   A and the product
+constexpr TileSize kBaselineTile = {16, 6, 2};  // 12             2   2
+constexpr TileSize kAvx2Tile = {32, 6, 2};      // 12             2   2
+constexpr TileSize kAvx512Tile = {64, 12, 2};   // 24             2   2
+
+template <class T, TileSize kSize>
 [[gnu::always_inline]] inline void multiply_panels(int64_t depths, const T* a, const T* b, T* c, int64_t c_stride,
                                                    int64_t rows, int64_t columns, bool add) {
-  typedef T Vector __attribute__((vector_size(Bytes)));
-  constexpr int kLanes = Bytes / sizeof(T);
-  constexpr int kColumns = kLanes * Vectors;
-  Vector sum[Rows][Vectors] = {};
-  for (int64_t d = 0; d < depths; ++d, a += Rows, b += kColumns) {
-    Vector line[Vectors];
+  typedef T Vector __attribute__((vector_size(kSize.bytes)));
+  constexpr int kLanes = kSize.bytes / sizeof(T), kRows = kSize.rows, kVectors = kSize.vectors;
+  constexpr int kColumns = kLanes * kVectors;
+  Vector sum[kRows][kVectors] = {};
+  for (int64_t d = 0; d < depths; ++d, a += kRows, b += kColumns) {
+    Vector line[kVectors];
     std::memcpy(line, b, sizeof line);
 #pragma GCC unroll 16
-    for (int i = 0; i < Rows; ++i) {
+    for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 4
-      for (int v = 0; v < Vectors; ++v) sum[i][v] += a[i] * line[v];
+      for (int v = 0; v < kVectors; ++v) sum[i][v] += a[i] * line[v];
     }
   }
-  if (rows == Rows && columns == kColumns) {
+  if (rows == kRows && columns == kColumns) {
 #pragma GCC unroll 16
-    for (int i = 0; i < Rows; ++i) {
+    for (int i = 0; i < kRows; ++i) {
       T* row = c + i * c_stride;
 #pragma GCC unroll 4
-      for (int v = 0; v < Vectors; ++v) {
+      for (int v = 0; v < kVectors; ++v) {
         if (add) {
           Vector old;
           std::memcpy(&old, row + v * kLanes, sizeof old);
@@ -59,7 +72,7 @@ template <class T, int Bytes, int Rows, int Vectors>
     }
     return;
   }
-  T tile[Rows][kColumns];
+  T tile[kRows][kColumns];
   std::memcpy(tile, sum, sizeof tile);
   for (int64_t i = 0; i < rows; ++i) {
     T* row = c + i * c_stride;
@@ -70,43 +83,58 @@ template <class T, int Bytes, int Rows, int Vectors>
 template <class T>
 void multiply_baseline(int64_t depths, const T* a, const T* b, T* c, int64_t c_stride, int64_t rows, int64_t columns,
                        bool add) {
-  multiply_panels<T, 16, 6, 2>(depths, a, b, c, c_stride, rows, columns, add);
+  multiply_panels<T, kBaselineTile>(depths, a, b, c, c_stride, rows, columns, add);
 }
 
 #if defined(__x86_64__)
 template <class T>
 [[gnu::target("avx2,fma")]] void multiply_avx2(int64_t depths, const T* a, const T* b, T* c, int64_t c_stride,
                                                int64_t rows, int64_t columns, bool add) {
-  multiply_panels<T, 32, 6, 2>(depths, a, b, c, c_stride, rows, columns, add);
+  multiply_panels<T, kAvx2Tile>(depths, a, b, c, c_stride, rows, columns, add);
 }
 
 template <class T>
 [[gnu::target("avx512f,avx512dq,prefer-vector-width=512")]] void multiply_avx512(int64_t depths, const T* a, const T* b,
                                                                                  T* c, int64_t c_stride, int64_t rows,
                                                                                  int64_t columns, bool add) {
-  multiply_panels<T, 64, 12, 2>(depths, a, b, c, c_stride, rows, columns, add);
+  multiply_panels<T, kAvx512Tile>(depths, a, b, c, c_stride, rows, columns, add);
 }
 #endif
 
-// Chosen by hand and not by target_clones: no resolver that runs while the library is being loaded, before a sanitizer
-// is ready.
 template <class T>
-Kernel<T> choose_kernel() {
-  constexpr int64_t kPerVector = 16 / sizeof(T);
+Kernel<T> kernel_for([[maybe_unused]] GemmIsa isa) {
+#if defined(__x86_64__)
+  if (isa == GemmIsa::avx512) return {kAvx512Tile.panel<T>(), multiply_avx512<T>};
+  if (isa == GemmIsa::avx2) return {kAvx2Tile.panel<T>(), multiply_avx2<T>};
+#endif
+  return {kBaselineTile.panel<T>(), multiply_baseline<T>};
+}
+
+// Asked by hand and not by target_clones: no resolver that runs while the library is being loaded, before a sanitizer
+// is ready.
+bool machine_runs(GemmIsa isa) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
-    return {12, 8 * kPerVector, multiply_avx512<T>};
-  }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return {6, 4 * kPerVector, multiply_avx2<T>};
+  if (isa == GemmIsa::avx512) return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
+  if (isa == GemmIsa::avx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #endif
-  return {6, 2 * kPerVector, multiply_baseline<T>};
+  return isa == GemmIsa::baseline;
 }
 
-template <class T>
-const Kernel<T>& kernel() {
-  static const Kernel<T> chosen = choose_kernel<T>();
-  return chosen;
+constexpr GemmIsa kIsas[] = {GemmIsa::baseline, GemmIsa::avx2, GemmIsa::avx512};
+
+GemmIsa choose_isa() {
+  const std::vector<GemmIsa> known = gemm_isas();
+  const char* wanted = ::secure_getenv("TENON_REFERENCE_ISA");
+  if (!wanted) return known.back();
+  for (const GemmIsa isa : known) {
+    if (gemm_isa_name(isa) == wanted) return isa;
+  }
+  std::string names;
+  for (const GemmIsa isa : known) names += str(names.empty() ? "" : ", ", gemm_isa_name(isa));
+  log(LogLevel::warning, "TENON_REFERENCE_ISA=", quote(wanted), " is none of those that this machine runs (", names,
+      "); ", gemm_isa_name(known.back()), " is used");
+  return known.back();
 }
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -131,24 +159,24 @@ struct Tile {
 
 template <class T>
 void multiply_tile(const Tile<T>& tile, int64_t k, const PanelSource<T>& a, const PanelSource<T>& b, T* c,
-                   int64_t c_stride, Store store) {
-  const Kernel<T>& inner = kernel<T>();
+                   int64_t c_stride, Store store, GemmIsa isa) {
+  const auto [panel, multiply] = kernel_for<T>(isa);
   const int64_t depth = std::min(k, kDepth);
   auto& panels_a = scratch<T>(0);
   auto& panels_b = scratch<T>(1);
-  panels_a.resize(std::max<size_t>(panels_a.size(), round_up(tile.rows, inner.rows) * depth));
-  panels_b.resize(std::max<size_t>(panels_b.size(), round_up(tile.columns, inner.columns) * depth));
+  panels_a.resize(std::max<size_t>(panels_a.size(), round_up(tile.rows, panel.rows) * depth));
+  panels_b.resize(std::max<size_t>(panels_b.size(), round_up(tile.columns, panel.columns) * depth));
   for (int64_t d = 0; d < k; d += depth) {
     const int64_t depths = std::min(depth, k - d);
     const bool add = d > 0 || store == Store::add;
-    a.pack(d, depths, tile.row, tile.rows, inner.rows, panels_a.data());
-    b.pack(d, depths, tile.column, tile.columns, inner.columns, panels_b.data());
-    for (int64_t j = 0; j < tile.columns; j += inner.columns) {
-      const int64_t columns = std::min(inner.columns, tile.columns - j);
-      for (int64_t i = 0; i < tile.rows; i += inner.rows) {
-        inner.run(depths, panels_a.data() + i * depths, panels_b.data() + j * depths,
-                  c + (tile.row + i) * c_stride + tile.column + j, c_stride, std::min(inner.rows, tile.rows - i),
-                  columns, add);
+    a.pack(d, depths, tile.row, tile.rows, panel.rows, panels_a.data());
+    b.pack(d, depths, tile.column, tile.columns, panel.columns, panels_b.data());
+    for (int64_t j = 0; j < tile.columns; j += panel.columns) {
+      const int64_t columns = std::min(panel.columns, tile.columns - j);
+      for (int64_t i = 0; i < tile.rows; i += panel.rows) {
+        multiply(depths, panels_a.data() + i * depths, panels_b.data() + j * depths,
+                 c + (tile.row + i) * c_stride + tile.column + j, c_stride, std::min(panel.rows, tile.rows - i),
+                 columns, add);
       }
     }
   }
@@ -202,6 +230,27 @@ void row_times_columns(int64_t n, int64_t k, const T* a, int64_t a_stride, Matri
 
 }  // namespace
 
+std::string_view gemm_isa_name(GemmIsa isa) {
+  constexpr std::string_view kNames[] = {"baseline", "avx2", "avx512"};
+  return kNames[static_cast<size_t>(isa)];
+}
+
+std::vector<GemmIsa> gemm_isas() {
+  std::vector<GemmIsa> known;
+  std::ranges::copy_if(kIsas, std::back_inserter(known), machine_runs);
+  return known;
+}
+
+GemmIsa gemm_isa() {
+  static const GemmIsa chosen = choose_isa();
+  return chosen;
+}
+
+template <class T>
+GemmPanel gemm_panel(GemmIsa isa) {
+  return kernel_for<T>(isa).panel;
+}
+
 template <class T>
 void StridedPanels<T>::pack(int64_t depth, int64_t depths, int64_t x, int64_t count, int64_t width, T* out) const {
   for (int64_t first = 0; first < count; first += width, out += depths * width) {
@@ -221,37 +270,37 @@ void StridedPanels<T>::pack(int64_t depth, int64_t depths, int64_t x, int64_t co
 
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, const PanelSource<T>& a, const PanelSource<T>& b, T* c, int64_t c_stride,
-          Store store, ParallelFor& parallel) {
+          Store store, ParallelFor& parallel, GemmIsa isa) {
   if (m == 0 || n == 0) return;
   if (k == 0) {
     if (store == Store::overwrite) fill_zero(m, n, c, c_stride);
     return;
   }
-  const Kernel<T>& inner = kernel<T>();
-  const int64_t rows = tile_lines(m, kTile, inner.rows);
-  int64_t columns = tile_lines(n, kTile, inner.columns);
+  const GemmPanel panel = gemm_panel<T>(isa);
+  const int64_t rows = tile_lines(m, kTile, panel.rows);
+  int64_t columns = tile_lines(n, kTile, panel.columns);
   // Narrower tiles when there would be too few to share out: four a thread even out unequal speeds.
   const int64_t wanted = std::min<int64_t>(4 * parallel.threads(), m * n * k / kTaskWork);
   if (parallel.threads() > 1 && ceil_div(m, rows) * ceil_div(n, columns) < wanted) {
     const int64_t parts = ceil_div(wanted, ceil_div(m, rows));
-    columns = std::min(columns, round_up(ceil_div(n, parts), inner.columns));
+    columns = std::min(columns, round_up(ceil_div(n, parts), panel.columns));
   }
   const int64_t tiles_down = ceil_div(m, rows), tiles_across = ceil_div(n, columns);
   parallel.run(tiles_down * tiles_across, 1, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
       const int64_t row = t / tiles_across * rows, column = t % tiles_across * columns;
       multiply_tile<T>({row, std::min(rows, m - row), column, std::min(columns, n - column)}, k, a, b, c, c_stride,
-                       store);
+                       store, isa);
     }
   });
 }
 
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, MatrixView<T> a, MatrixView<T> b, T* c, int64_t c_stride, Store store,
-          ParallelFor& parallel) {
+          ParallelFor& parallel, GemmIsa isa) {
   if (m > kFewRows) {
     gemm<T>(m, n, k, StridedPanels<T>(a.data, a.row_stride, a.column_stride),
-            StridedPanels<T>(b.data, b.column_stride, b.row_stride), c, c_stride, store, parallel);
+            StridedPanels<T>(b.data, b.column_stride, b.row_stride), c, c_stride, store, parallel, isa);
     return;
   }
   const int64_t grain = std::max<int64_t>(16, kTaskWork / std::max<int64_t>(1, m * k));
@@ -271,9 +320,11 @@ void gemm(int64_t m, int64_t n, int64_t k, MatrixView<T> a, MatrixView<T> b, T* 
 
 #define TENON_INSTANTIATE_GEMM(T)                                                                                    \
   template class StridedPanels<T>;                                                                                   \
+  template GemmPanel gemm_panel<T>(GemmIsa);                                                                         \
   template void gemm<T>(int64_t, int64_t, int64_t, const PanelSource<T>&, const PanelSource<T>&, T*, int64_t, Store, \
-                        ParallelFor&);                                                                               \
-  template void gemm<T>(int64_t, int64_t, int64_t, MatrixView<T>, MatrixView<T>, T*, int64_t, Store, ParallelFor&);
+                        ParallelFor&, GemmIsa);                                                                      \
+  template void gemm<T>(int64_t, int64_t, int64_t, MatrixView<T>, MatrixView<T>, T*, int64_t, Store, ParallelFor&,   \
+                        GemmIsa);
 TENON_INSTANTIATE_GEMM(float)
 TENON_INSTANTIATE_GEMM(double)
 TENON_INSTANTIATE_GEMM(uint32_t)

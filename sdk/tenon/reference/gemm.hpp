@@ -10,15 +10,26 @@
 // may differ between machines but not between runs or thread counts.
 //
 // Speed. C is cut into tiles, one task each; a task packs its part of A and B into panels that fit the L2 cache and
-// multiplies them in registers. The register kernel is compiled for the baseline, for AVX2+FMA and for AVX-512; the
-// machine is asked once, when the first product runs.
+// multiplies them in registers. The register kernel is compiled for several instruction sets: see GemmIsa.
 #pragma once
 #include <cstdint>
+#include <string_view>
+#include <vector>
 
 #include <tenon/support/export.hpp>
 #include <tenon/support/parallel.hpp>
 
 namespace tenon {
+
+// What the register kernel is compiled for, narrowest first: what every machine of this kind has, AVX2 with FMA,
+// AVX-512 (F and DQ). Only the first exists off x86-64.
+enum class GemmIsa : uint8_t { baseline, avx2, avx512 };
+TENON_API std::string_view gemm_isa_name(GemmIsa isa);  // "baseline" ...
+// Those that this machine runs, narrowest first; never empty.
+TENON_API std::vector<GemmIsa> gemm_isas();
+// The widest of them, or the one that the environment variable TENON_REFERENCE_ISA names, which is read once and not by
+// programs that run with raised privileges. A name that is unknown or beyond the machine is warned of and ignored.
+TENON_API GemmIsa gemm_isa();
 
 // A matrix seen as panels: the rows of A, or the columns of B, in groups of `width`, each stored k by k.
 template <class T>
@@ -47,9 +58,10 @@ class TENON_API StridedPanels final : public PanelSource<T> {
 enum class Store : uint8_t { overwrite, add };
 
 // Row i of C starts at c + i * c_stride; its elements are neighbours. C must not overlap A or B. Any sizes, 0 included.
+// `isa` is one of gemm_isas().
 template <class T>
 TENON_API void gemm(int64_t m, int64_t n, int64_t k, const PanelSource<T>& a, const PanelSource<T>& b, T* c,
-                    int64_t c_stride, Store store, ParallelFor& parallel);
+                    int64_t c_stride, Store store, ParallelFor& parallel, GemmIsa isa = gemm_isa());
 
 // A matrix in memory: element (i, j) is data[i * row_stride + j * column_stride].
 template <class T>
@@ -60,6 +72,14 @@ struct MatrixView {
 // The same for matrices in memory; few rows go without packing.
 template <class T>
 TENON_API void gemm(int64_t m, int64_t n, int64_t k, MatrixView<T> a, MatrixView<T> b, T* c, int64_t c_stride,
-                    Store store, ParallelFor& parallel);
+                    Store store, ParallelFor& parallel, GemmIsa isa = gemm_isa());
+
+// Lines of A and of B in one panel, and so the size of a register tile: sizes around multiples of these are the ones
+// to test.
+struct GemmPanel {
+  int64_t rows, columns;
+};
+template <class T>
+TENON_API GemmPanel gemm_panel(GemmIsa isa);
 
 }  // namespace tenon
