@@ -53,6 +53,23 @@ TEST(ConvolutionShape, Refusals) {
               HasSubstr("one element for each of 4"));
 }
 
+TEST(ConvolutionShape, NumbersThatWouldOverflowAreRefused) {
+  const auto refused = [](std::string_view attributes) { return conv("f32[1,3,9]", "f32[8,3,3]", attributes); };
+  EXPECT_THAT(refused(R"({auto_pad = "SAME_UPPER", dilations = [9223372036854775807]})"), HasSubstr("dilations"));
+  EXPECT_THAT(refused("{strides = [9223372036854775807]}"), HasSubstr("strides"));
+  EXPECT_THAT(refused("{pads = [-9223372036854775807, 0]}"), HasSubstr("pads"));
+  EXPECT_THAT(refused("{group = 9223372036854775807}"), HasSubstr("9223372036854775807 groups"));
+  EXPECT_THAT(refused("{kernel_shape = [9223372036854775807]}"), HasSubstr("9223372036854775807"));
+  EXPECT_THAT(inferred("(%x: f32[1,0,2], %w: f32[1,0,2], %o: f32[1,4,1]) -> %y {\n"
+                       "  %y = DeformConv %x, %w, %o {offset_group = 9223372036854775807} }"),
+              HasSubstr("offset"));
+}
+
+// The window is as large as its input, whatever that is, and then some is cut off.
+TEST(ConvolutionShape, ASymbolicInputMayBeCertainlyTooSmall) {
+  EXPECT_THAT(conv("f32[1,1,N]", "f32[1,1,N]", "{pads = [-5, 0]}"), HasSubstr("larger than its padded input"));
+}
+
 TEST(ConvolutionShape, Transpose) {
   const auto shape = [](std::string_view x, std::string_view w, std::string_view attributes) {
     return conv(x, w, attributes, "ConvTranspose");

@@ -18,9 +18,10 @@ Result<void> same_rank(const Op& op, const Shape& x, const Shape& w) {
 // Do `channels` inputs fit the `per_group` that w has, `group` times?
 Result<void> channels_fit(const Op& op, const Dim& channels, const Dim& per_group, int64_t group) {
   if (group < 1) return error(Code::invalid_argument, "group of ", op.describe(), " is ", group, ", the least is 1");
-  if (!channels.is_static() || !per_group.is_static() || channels.value() == per_group.value() * group) return {};
+  if (!channels.is_static() || !per_group.is_static()) return {};
+  if (channels.value() % group == 0 && channels.value() / group == per_group.value()) return {};
   return error(Code::invalid_argument, op.describe(), ": x has ", channels.value(), " channels, w takes ",
-               per_group.value() * group, " (", per_group.value(), " in each of ", group, " groups)");
+               per_group.value(), " in each of ", group, " groups");
 }
 
 Result<void> divides(const Op& op, const char* what, const Dim& extent, int64_t group) {
@@ -129,8 +130,9 @@ Result<std::vector<Type>> infer_conv_transpose(const InferContext& context) {
   return std::vector<Type>{Type(x.element, Shape(std::move(dims)))};
 }
 
-Result<void> extent_is(const Op& op, const char* what, const Shape& shape, size_t axis, int64_t expected) {
-  if (!shape[axis].is_static() || shape[axis].value() == expected) return {};
+Result<void> extent_is(const Op& op, const char* what, const Shape& shape, size_t axis, const Dim& expected) {
+  // A product beyond int64_t is no number, and no extent either.
+  if (!shape[axis].is_static() || !expected.known() || shape[axis].same_extent(expected)) return {};
   return error(Code::invalid_argument, what, " of ", op.describe(), " is ", shape, ", it needs ", expected, " at axis ",
                axis);
 }
@@ -159,10 +161,10 @@ Result<std::vector<Type>> infer_deform_conv(const InferContext& context) {
                    y.rank());
     }
     if (taps.is_static()) {
-      TENON_OK(extent_is(context.op(), what, shape, 1, taps.value() * groups * (operand == 2 ? y.rank() - 2 : 1)));
+      TENON_OK(extent_is(context.op(), what, shape, 1, taps * Dim(groups) * Dim(operand == 2 ? y.rank() - 2 : 1)));
     }
     for (size_t axis = 2; axis < y.dims().size(); ++axis) {
-      if (y[axis].is_static()) TENON_OK(extent_is(context.op(), what, shape, axis, y[axis].value()));
+      if (y[axis].is_static()) TENON_OK(extent_is(context.op(), what, shape, axis, y[axis]));
     }
   }
   return types;

@@ -15,6 +15,24 @@ Result<AutoPad> auto_pad_of(const Op& op) {
                "', it must be NOTSET, SAME_UPPER, SAME_LOWER or VALID");
 }
 
+// What a window is made of stays below this, so that products and sums of it fit int64_t.
+constexpr int64_t kMostOfWindow = INT32_MAX;
+
+Result<void> within_bounds(const Op& op, const Window& window) {
+  const auto check = [&](const char* what, int64_t value, int64_t least) -> Result<void> {
+    if (value >= least && value <= kMostOfWindow) return {};
+    return error(Code::invalid_argument, what, " of ", op.describe(), " holds ", value, ", which is outside [", least,
+                 ", ", kMostOfWindow, "]");
+  };
+  for (const int64_t value : window.strides) TENON_OK(check("strides", value, 1));
+  for (const int64_t value : window.dilations) TENON_OK(check("dilations", value, 1));
+  for (const int64_t value : window.pads) TENON_OK(check("pads", value, -kMostOfWindow));
+  for (const Dim& extent : window.kernel) {
+    if (extent.is_static()) TENON_OK(check("the window", extent.value(), 0));
+  }
+  return {};
+}
+
 Dim smaller(const Dim& a, const Dim& b) {
   if (!a.known() || !b.known()) return {};
   return Dim(min(a.expr(), b.expr()));
@@ -61,6 +79,7 @@ Result<Window> Window::of(const Op& op, size_t spatial_rank, std::vector<Dim> ke
       extent = Dim(stated[i]);
     }
   }
+  TENON_OK(within_bounds(op, window));
   return window;
 }
 
@@ -79,7 +98,7 @@ Result<Dim> Window::output_extent(size_t axis, const Dim& in) const {
   const Dim padded = in + Dim(pads[axis]) + Dim(pads[axis + rank()]);
   const Dim room = padded - effective_kernel(axis);
   if (room.is_static() && room.value() < 0) {
-    if (in.value() == 0) return Dim(0);
+    if (in.is_static() && in.value() == 0) return Dim(0);
     return error(Code::invalid_argument, "a window of ", effective_kernel(axis), " at spatial axis ", axis,
                  " is larger than its padded input of ", padded, " (input ", in, ")");
   }
@@ -89,8 +108,8 @@ Result<Dim> Window::output_extent(size_t axis, const Dim& in) const {
 
 int64_t Window::pad_begin(size_t axis, int64_t in) const {
   if (auto_pad != AutoPad::same_upper && auto_pad != AutoPad::same_lower) return pads[axis];
-  const int64_t out = (in + strides[axis] - 1) / strides[axis];
-  const int64_t total = std::max<int64_t>(0, (out - 1) * strides[axis] + effective_kernel(axis).value() - in);
+  const int64_t last = in == 0 ? 0 : (in - 1) / strides[axis] * strides[axis];  // where the last window begins
+  const int64_t total = std::max<int64_t>(0, last - in + effective_kernel(axis).value());
   return auto_pad == AutoPad::same_upper ? total / 2 : total - total / 2;
 }
 

@@ -90,7 +90,7 @@ bool takes_padding(const Op& op, const Window& window, const Dims& pads, double 
     const Dim kernel = window.effective_kernel(i);
     if (!kernel.is_static()) return false;
     for (const size_t side : {i, i + window.rank()}) {
-      if (window.pads[side] + pads[side] >= kernel.value()) return false;
+      if (pads[side] >= kernel.value() - window.pads[side]) return false;
     }
   }
   return true;
@@ -107,7 +107,11 @@ Result<std::vector<Value*>> take_padding(Builder& builder, const Match& match) {
   const auto value = pad_value(pad);
   const auto window = window_of(op, rank);
   Attributes attributes = op.attributes();
-  if (!pads || !value || !window || !takes_padding(op, *window, *pads, *value, attributes)) return declined;
+  if (!pads || !value || !window) return declined;
+  // Far from any overflow, and within what a window may have.
+  const auto large = [](int64_t pad) { return pad <= -(1 << 30) || pad >= 1 << 30; };
+  if (std::ranges::any_of(*pads, large) || std::ranges::any_of(window->pads, large)) return declined;
+  if (!takes_padding(op, *window, *pads, *value, attributes)) return declined;
   Dims sum = *pads;
   for (size_t i = 0; i < sum.size(); ++i) sum[i] += window->pads[i];
   attributes.set("pads", sum);
