@@ -12,6 +12,9 @@ namespace {
 
 bool given(const InferContext& context, size_t i) { return i < context.operand_count() && context.has_operand(i); }
 
+constexpr double kMostExtent = 1e15;     // of what a Resize gives
+constexpr double kMostRegion = 1 << 20;  // of a region of interest, in extents of the image
+
 // The elements of a known operand, nullopt when it is absent, empty or not known.
 std::optional<std::vector<double>> known_numbers(const InferContext& context, size_t operand) {
   const Tensor* tensor = given(context, operand) ? context.constant(operand) : nullptr;
@@ -39,10 +42,12 @@ Result<Shape> partial_resize(const InferContext& context, const Shape& x) {
   if (const auto scales = known_numbers(context, 2); scales && scales->size() == axes.size() && !crops) {
     for (size_t i = 0; i < axes.size(); ++i) {
       const double scale = (*scales)[i];
-      if (scale == std::floor(scale) && scale >= 1 && scale < 1e9)
+      if (scale == std::floor(scale) && scale >= 1 && scale < 1e9) {
         y[axes[i]] = x[axes[i]] * Dim(static_cast<int64_t>(scale));
-      else if (x[axes[i]].is_static())
-        y[axes[i]] = Dim(static_cast<int64_t>(std::floor(static_cast<double>(x[axes[i]].value()) * scale)));
+      } else if (x[axes[i]].is_static()) {
+        const double extent = std::floor(static_cast<double>(x[axes[i]].value()) * scale);
+        if (extent >= 0 && extent < kMostExtent) y[axes[i]] = Dim(static_cast<int64_t>(extent));
+      }
     }
   }
   const bool stretch = context.attr<std::string>("keep_aspect_ratio_policy", "stretch") == "stretch";
@@ -246,10 +251,15 @@ Result<ResizePlan> ResizePlan::of(const Op& op, const Dims& in, const std::optio
     const auto extent = static_cast<double>(in[axis]);
     plan.resized[axis] = true;
     if (crops) plan.start[axis] = (*roi)[i], plan.end[axis] = (*roi)[i + axes.size()];
+    // Also what keeps scales from being so small that antialiasing would not end.
+    if (!(std::abs(plan.end[axis] - plan.start[axis]) <= kMostRegion)) {
+      return error(Code::invalid_argument, "roi of ", op.describe(), " is [", plan.start[axis], ", ", plan.end[axis],
+                   "] for axis ", axis, ", it may span ", kMostRegion, " times the extent");
+    }
     plan.scales[axis] = scales ? (*scales)[i] : in[axis] == 0 ? 1 : static_cast<double>((*sizes)[i]) / extent;
     const double out = scales ? std::floor(extent * (*scales)[i] * (crops ? plan.end[axis] - plan.start[axis] : 1))
                               : static_cast<double>((*sizes)[i]);
-    if (!(plan.scales[axis] > 0 || in[axis] == 0 || out == 0) || !(out >= 0 && out < 1e15)) {
+    if (!(plan.scales[axis] > 0 || in[axis] == 0 || out == 0) || !(out >= 0 && out < kMostExtent)) {
       return error(Code::invalid_argument, op.describe(), " would give axis ", axis, " of extent ", in[axis],
                    " the extent ", out, " (scale ", plan.scales[axis], ")");
     }

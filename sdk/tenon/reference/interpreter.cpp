@@ -1,5 +1,6 @@
 #include <tenon/reference/interpreter.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <map>
@@ -28,7 +29,8 @@ struct Step {
   EvaluatorFn evaluate = nullptr;
   size_t operands = 0;  // first of its operands in Plan::operand_slots
   size_t results = 0;   // slot of result 0; the others follow
-  // The operands' types were known and the shape rule accepted them when the plan was made.
+  // When the plan was made, the operands' types and every value that the shape rule asks for were known, and it accepted
+  // them.
   bool checked = false;
   std::vector<Type> types;              // of the results, when checked
   std::vector<size_t> dead;             // slots to drop afterwards
@@ -72,6 +74,33 @@ class TrustedTypes final : public TypeSource {
 
  private:
   std::unordered_map<const Value*, Type> types_;
+};
+
+// What the plan knows of an operator, and whether that was all that its shape rule wanted to know.
+class PlanContext final : public StaticInferContext {
+ public:
+  PlanContext(const Op& op, const TypeSource& source) : StaticInferContext(op, source) {}
+
+  const Tensor* constant(size_t i) const override {
+    const Tensor* told = StaticInferContext::constant(i);
+    note(i, told != nullptr);
+    return told;
+  }
+  std::optional<std::vector<Dim>> dims_value(size_t i) const override {
+    auto told = StaticInferContext::dims_value(i);
+    note(i, told && std::ranges::all_of(*told, &Dim::is_static));
+    return told;
+  }
+  // A rule may ask for the same value in both ways; one answer will do.
+  bool complete() const {
+    return std::ranges::none_of(asked_, [](const auto& operand) { return !operand.second; });
+  }
+
+ private:
+  void note(size_t i, bool told) const {
+    if (has_operand(i)) asked_[i] = asked_[i] || told;
+  }
+  mutable std::map<size_t, bool> asked_;  // operand -> told
 };
 
 bool has_static_shape(const Type& type) {
@@ -140,7 +169,9 @@ class Planner {
       known = known && (!op.operand(i) || has_static_shape(trusted_.type_of(*op.operand(i))));
     }
     if (!known) return {};
-    TENON_TRY(types, infer_types(StaticInferContext(op, trusted_)));
+    const PlanContext context(op, trusted_);
+    TENON_TRY(types, infer_types(context));
+    if (!context.complete()) return {};
     step.checked = true;
     for (size_t i = 0; i < op.result_count(); ++i) {
       step.checked = step.checked && has_static_shape(types[i]);
@@ -406,8 +437,10 @@ class StepContext final : public EvalContext {
   Result<Dims> result_dims(size_t i) const override {
     const Type& type = result_type(i);
     if (auto dims = type.is_tensor() ? type.shape().static_dims() : std::nullopt) return *std::move(dims);
-    return error(Code::internal, "the shape rule of ", op_->describe(), " leaves result ", i, " open (", type,
-                 "), and its evaluator does not say either");
+    std::string given;
+    for (const Datum* operand : operands_) given += str(given.empty() ? "" : ", ", operand->type());
+    return error(Code::invalid_argument, "the operands (", given, ") of ", op_->describe(), " do not tell the shape of result ",
+                 i, ", the shape rule gives ", type, ": one has a rank that spells no shape, or holds numbers too large");
   }
 
   Result<Tensor*> output(size_t i) override {

@@ -356,12 +356,20 @@ struct BoxAxis {
     start = half_pixel ? low - 0.5 : low;
     const double extent = half_pixel ? high - low : std::max(high - low, 1.0);
     const double bin = extent / static_cast<double>(bins);
-    samples =
-        sampling_ratio > 0 ? sampling_ratio : std::max<int64_t>(0, static_cast<int64_t>(std::ceil(std::min(bin, 1e6))));
+    samples = sampling_ratio > 0 ? sampling_ratio : std::max<int64_t>(0, rounded(std::ceil(bin)));
     step = bin / static_cast<double>(std::max<int64_t>(1, samples));
   }
   double at(int64_t bin, int64_t sample) const {
     return start + (static_cast<double>(bin * samples + sample) + 0.5) * step;
+  }
+  // The samples of a bin that may touch an image of so many lines: the others add nothing, and a box that a model makes
+  // up may have a thousand million of them.
+  Range touching(int64_t bin, int64_t lines) const {
+    if (!(std::abs(step) > 0)) return {0, samples};  // NaN too, of which there is one
+    const auto index = [&](double position) { return (position - at(bin, 0)) / step; };
+    const double a = index(-1), b = index(static_cast<double>(lines));
+    const int64_t first = std::clamp<int64_t>(rounded(std::floor(std::min(a, b))) - 1, 0, samples);
+    return {first, std::clamp<int64_t>(rounded(std::ceil(std::max(a, b))) + 2, first, samples)};
   }
 };
 
@@ -376,6 +384,11 @@ Result<void> roi_align(EvalContext& context) {
   const int64_t ratio = context.attr<int64_t>("sampling_ratio", 0);
   const int64_t channels = x.dim(1), height = x.dim(2), width = x.dim(3), rows = y.tensor().dim(2),
                 columns = y.tensor().dim(3);
+  constexpr int64_t kMostSamples = 4096;
+  if (ratio > kMostSamples) {
+    return error(Code::unsupported, "sampling_ratio ", ratio, ": at most ", kMostSamples,
+                 " samples are taken along an axis of a bin");
+  }
   if (batch_indices.size() != rois.dim(0)) {
     return error(Code::invalid_argument, "there are ", rois.dim(0), " boxes and ", batch_indices.size(),
                  " batch_indices");
@@ -395,10 +408,14 @@ Result<void> roi_align(EvalContext& context) {
         const auto corner = [&](int64_t i) { return rois.double_at(box * 4 + i) * scale; };
         const BoxAxis down(corner(1), corner(3), rows, ratio, half_pixel),
             across(corner(0), corner(2), columns, ratio, half_pixel);
+        const Range rows_touched = down.touching(row, height), columns_touched = across.touching(column, width);
+        const int64_t lines = rows_touched.end - rows_touched.begin, each = columns_touched.end - columns_touched.begin;
         const int64_t samples = down.samples * across.samples;
-        std::fill(folded.begin(), folded.end(), largest && samples > 0 ? -INFINITY : 0);
-        for (int64_t s = 0; s < samples; ++s) {
-          const Neighbours near(down.at(row, s / across.samples), across.at(column, s % across.samples), height, width);
+        // A sample outside counts as 0.
+        std::fill(folded.begin(), folded.end(), largest && samples > 0 && lines * each == samples ? -INFINITY : 0);
+        for (int64_t s = 0; s < lines * each; ++s) {
+          const Neighbours near(down.at(row, rows_touched.begin + s / each),
+                                across.at(column, columns_touched.begin + s % each), height, width);
           for (int64_t channel = 0; channel < channels; ++channel) {
             const T* image = elements + (images[box] * channels + channel) * height * width;
             for (int n = 0; n < 4; ++n) {

@@ -210,6 +210,9 @@ Result<void> resize(EvalContext& context) {
   std::optional<std::vector<int64_t>> sizes;
   if (context.operand_count() > 3 && context.has_operand(3)) sizes = context.tensor(3).to_ints();
   TENON_TRY(plan, ResizePlan::of(context.op(), operand.dims(), numbers(context, 2), sizes, numbers(context, 1)));
+  // Before the lists of taps, which are as long as the extents: what is too large ends here, and so does nothing.
+  TENON_TRY(result, context.output(0));
+  if (result->size() == 0) return {};
   std::vector<AxisTaps> axes;
   for (size_t axis = 0; axis < plan.out.size(); ++axis) {
     if (operand.dim(axis) == 0 && plan.out[axis] > 0) {
@@ -385,6 +388,9 @@ Result<void> col2im(EvalContext& context) {
   Dims blocks;
   for (size_t axis = 0; axis < image.size(); ++axis) {
     TENON_TRY(extent, window.output_extent(axis, Dim(image[axis])));
+    if (!extent.is_static()) {
+      return error(Code::unsupported, context.op().describe(), ": an image extent of ", image[axis], " is too large");
+    }
     blocks.push_back(extent.value());
   }
   SlidingWindow g;
