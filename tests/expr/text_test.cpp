@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 
 #include "expr/naive.hpp"
 
@@ -215,7 +215,7 @@ TEST(ExprText, HostileTextIsRefusedOrCheap) {
     EXPECT_EQ(e.error().code(), Code::resource_exhausted) << e.error().message().substr(0, 200);
   }
   EXPECT_EQ(parsed(repeat("(", 200) + "n" + repeat(")", 200)), Expr::symbol("n"));
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // processor time: other load on the machine is no fault of ours
   EXPECT_EQ(parsed(repeat("-", 100001) + "n"), -Expr::symbol("n"));
   EXPECT_EQ(parsed(repeat("n+", 100000) + "n"), 100001 * Expr::symbol("n"));
   parsed(repeat("n*", 100000) + "n");
@@ -226,7 +226,7 @@ TEST(ExprText, HostileTextIsRefusedOrCheap) {
   parsed(horner);
   for (int i = 0; i < 5000; ++i) distinct += str("s", i, " - 4*(s", i, " floordiv 4) + ");
   parsed(distinct + "1");
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  EXPECT_LT((std::clock() - start) / CLOCKS_PER_SEC, 20);
 }
 
 TEST(ExprText, MutatedTextNeverCrashes) {
