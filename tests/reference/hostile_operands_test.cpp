@@ -72,6 +72,7 @@ std::vector<Refusal> refusals() {
       {"RangeNaN", "Range", {Tensor::scalar(0.f), Tensor::scalar(std::nanf("")), Tensor::scalar(1.f)}, {}, "Range"},
       {"RangeTooLong", "Range", {number(0), number(kMost), number(1)}, {}, "bytes"},
       {"Split", "Split", {x, ints({1, 1})}, {{"axis", 1}}, "adds up to 2", 2},
+      {"SplitOverflow", "Split", {x, ints({kMost, kMost})}, {{"axis", 1}}, "has the length 9223372036854775807", 2},
       {"SplitNegative", "Split", {x, ints({-1, 4})}, {{"axis", 1}}, "negative", 2},
       {"Tile", "Tile", {x, ints({1, -1})}, {}, "negative"},
       {"TileCount", "Tile", {x, ints({2})}, {}, "one per axis"},

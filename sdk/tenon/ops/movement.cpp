@@ -93,6 +93,11 @@ InferredTypes infer_split(const InferContext& context) {
         return error(Code::invalid_argument, "operand 'split' of ", context.op().describe(),
                      " has the negative length ", part);
       }
+      // The total may have overflowed, and then it is not known to differ.
+      if (part.is_static() && whole.is_static() && part.value() > whole.value()) {
+        return error(Code::invalid_argument, "operand 'split' of ", context.op().describe(), " has the length ", part,
+                     ", axis ", axis, " of ", context.type(0), " has ", whole);
+      }
     }
   } else {
     const auto asked = context.attr<int64_t>("num_outputs", static_cast<int64_t>(count));

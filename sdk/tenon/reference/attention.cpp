@@ -300,12 +300,12 @@ Result<void> rotary_embedding(EvalContext& context) {
   const Heads at(x.dims(), context.attr<int64_t>("num_heads", 0));
   const int64_t stated = context.attr<int64_t>("rotary_embedding_dim", 0), pairs = (stated > 0 ? stated : at.size) / 2;
   const bool interleaved = context.attr<int64_t>("interleaved", 0) != 0;
+  const int64_t rows = pairs == 0 ? INT64_MAX : cosines.size() / pairs;
   std::vector<int64_t> positions;  // the row of the caches for each [b, i]
   for (int64_t p = 0; p < at.batch * at.length; ++p) {
     const int64_t position = given(context, 3) ? context.tensor(3).int_at(p) : p;
-    if (position < 0 || (position + 1) * pairs > cosines.size()) {
-      return error(Code::invalid_argument, "position ", position, " at ", p, " is outside the cache of ",
-                   pairs == 0 ? 0 : cosines.size() / pairs);
+    if (position < 0 || position >= rows) {
+      return error(Code::invalid_argument, "position ", position, " at ", p, " is outside the cache of ", rows);
     }
     positions.push_back(position);
   }
