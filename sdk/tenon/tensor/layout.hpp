@@ -7,7 +7,8 @@
 // Model.  A tensor has dims d of extent D_d and elements of w bits. Its layout has
 //   variables  v, one per dim, or one for several dims (fuse: their row-major mix x_v). z_v = x_v + offset, then mod
 //              fold when there is one; z_v < T_v, which is D_v + offset, or the fold.
-//   digits     (variable, place p, extent e, space, stride s), outermost first. Value q = floor(z_v / p) mod e. Sorted
+//   digits     (variable, place p, extent e, space, stride s), by space, outermost first. Value q = floor(z_v / p) mod
+//   e. Sorted
 //              by place those of a variable form a chain: p_0 = 1, p_(k+1) = p_k * e_k, and the last reaches T_v. So
 //              z_v = sum of p * q, and no information is lost.
 //   spaces     device, bank, address, lane: the number in each is the sum of s * q over the digits of that space.
@@ -24,7 +25,7 @@
 // Banks are counted through the devices: device d has the banks [d * n, (d + 1) * n), n = banks() / devices().
 //
 // Text, either form (docs/layouts.md explains it by examples):
-//   layout := [ '[' [ digit* '|' ] digit* ']' ] digit* [ '{' digit+ '}' ] [ '<' digit+ [ ':' W ] '>' ] { ';' key }
+//   layout := [ '[' [ digit* '|' ] digit* ']' ] digit* [ '{' digit+ '}' ] [ '<' digit* [ ':' W ] '>' ] { ';' key }
 //   digit  := DIM [ '/' n ]  |  n dim [ '@' place ] [ '~' | '!' ]  |  dim
 //   key    := stride(X)=slots | align(X)=32B | off(X)=n | fold(X)=n | fuse(K)=AB | size=128B | lane=msb | lane=lsb
 //           | fill=undef | fill=bits | xor(X)=Y[@place] | view=word,bank,banks,words
@@ -78,10 +79,10 @@ inline constexpr size_t kMaxLayoutTextBytes = 1 << 14;
 inline constexpr int64_t kMaxMapElements = int64_t{1} << 22;
 
 struct LayoutVariable {
-  char name = 0;          // upper case
-  std::vector<int> dims;  // as positions; several: fused, row-major
-  int64_t offset = 0;     // slots of padding in front
-  int64_t fold = 0;       // 0: none
+  char name = 0;               // upper case
+  std::vector<int> dims = {};  // as positions; several: fused, row-major
+  int64_t offset = 0;          // slots of padding in front
+  int64_t fold = 0;            // 0: none
   bool operator==(const LayoutVariable&) const = default;
 };
 
@@ -184,9 +185,9 @@ class TENON_API Layout {
   int64_t lanes() const;  // P
   int64_t word_bits() const;
   bool lane_msb() const;
-  int64_t words_per_bank() const;     // whole pitches: to be allocated
-  int64_t span_words() const;         // highest word in use + 1: all that is accessed
-  int64_t valid_elements() const;     // elements of the tensor
+  int64_t words_per_bank() const;  // whole pitches: to be allocated
+  int64_t span_words() const;      // highest word in use + 1: all that is accessed (no less, with swizzles of > 65536)
+  int64_t valid_elements() const;  // elements of the tensor
   int64_t physical_elements() const;  // slots of all banks
   int64_t padding() const;            // slots that hold no element
   int64_t bytes_per_bank() const;
@@ -216,7 +217,7 @@ class TENON_API Layout {
   Result<Layout> permute(std::span<const size_t> order) const;
   // The digit in another space, at its end; strides become compact.
   Result<Layout> retag(size_t digit, LayoutSpace space) const;
-  // `before` more slots in front of the variable, and its end at a multiple of `multiple`.
+  // `before` more slots in front of the variable, and its end at a multiple of `multiple`; strides become compact.
   Result<Layout> pad(char variable, int64_t before, int64_t multiple = 1) const;
   // The layout of the part [begin, end) of the tensor, in the same memory: a view. E_UNALIGNED unless the part starts
   // at a block and crosses no other border.
@@ -224,8 +225,10 @@ class TENON_API Layout {
   // Units gone, neighbours of one variable joined where nothing lies between them, dense lanes as addresses; sorted by
   // stride. Maps and slots stay the same.
   Layout normal() const;
-  // The same bank and bit for every index, and the same sizes.
+  // The same bank and bit for every index, and the same sizes. Beyond 65536 elements by the normal forms: false may
+  // then mean "not known to be the same".
   bool same_function(const Layout& other) const;
+  bool same_sizes(const Layout& other) const;
 
   // Queries.
   struct Run {
