@@ -32,9 +32,9 @@ void Session::result(const Json& document) const {
   if (json) std::printf("%s\n", document.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
 }
 
-int Session::fail(const Error& error) const {
+int Session::fail(const Error& error, std::string_view code) const {
   if (json) {
-    result({{"error", code_name(error.code())}, {"message", error.to_string()}});
+    result({{"error", code.empty() ? code_name(error.code()) : code}, {"message", error.to_string()}});
   } else {
     std::fflush(stdout);
     std::fprintf(stderr, "tenon: error: %s\n", error.to_string().c_str());

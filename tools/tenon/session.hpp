@@ -33,8 +33,8 @@ class Session {
   void say(const std::string& line) const;
   // The command's one JSON document, when --json was given.
   void result(const Json& document) const;
-  // The error on standard error, or as the JSON document. Gives kFailed.
-  int fail(const Error& error) const;
+  // The error on standard error, or as the JSON document, where `code` may stand for that of the error. Gives kFailed.
+  int fail(const Error& error, std::string_view code = {}) const;
 
  private:
   PluginSearch search_;
@@ -67,6 +67,7 @@ void add_run(CLI::App& app, Session& session, int& exit_code);
 void add_bench(CLI::App& app, Session& session, int& exit_code);
 void add_opt(CLI::App& app, Session& session, int& exit_code);
 void add_compile(CLI::App& app, Session& session, int& exit_code);
+void add_layout(CLI::App& app, Session& session, int& exit_code);
 void add_target(CLI::App& app, Session& session, int& exit_code);
 void add_conformance(CLI::App& app, Session& session, int& exit_code);
 
