@@ -1,0 +1,73 @@
+// Inside of the room: bits that lie side by side, written without touching a byte that has none of them.
+#pragma once
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace tenon::detail {
+
+static_assert(std::endian::native == std::endian::little, "words are moved as they lie in memory");
+
+// `count` bits from bit `at` on, 1 to 57; reads only bytes that have one of them.
+inline uint64_t load_bits(const std::byte* bytes, int64_t at, int64_t count) {
+  const int64_t shift = at & 7, size = (shift + count + 7) >> 3;
+  const std::byte* p = bytes + (at >> 3);
+  uint64_t word = 0;
+  if (size == 8) {
+    std::memcpy(&word, p, 8);
+  } else {
+    for (int64_t i = 0; i < size; ++i) word |= static_cast<uint64_t>(p[i]) << (8 * i);
+  }
+  return word >> shift & ((uint64_t{1} << count) - 1);
+}
+
+// Bits from `at` on, in order. Keeps the other bits of the first and the last byte.
+class BitWriter {
+ public:
+  BitWriter(std::byte* bytes, int64_t at) : next_(bytes + (at >> 3)), held_(at & 7) {
+    if (held_) word_ = static_cast<uint64_t>(*next_) & ((uint64_t{1} << held_) - 1);
+  }
+
+  // `count` bits, at most 32; those above are 0.
+  void put(uint64_t value, int64_t count) {
+    word_ |= value << held_;
+    held_ += count;
+    if (held_ < 32) return;
+    const auto low = static_cast<uint32_t>(word_);
+    std::memcpy(next_, &low, 4);
+    next_ += 4;
+    word_ >>= 32;
+    held_ -= 32;
+  }
+  // Up to 64 bits.
+  void put_wide(uint64_t value, int64_t count) {
+    const int64_t low = std::min<int64_t>(count, 32);
+    put(value & ((uint64_t{1} << low) - 1), low);
+    if (count > 32) put(value >> 32, count - 32);
+  }
+  void put_zeros(int64_t count) {
+    for (; count > 0; count -= 32) put(0, std::min<int64_t>(count, 32));
+  }
+  void copy(const std::byte* source, int64_t from, int64_t count) {
+    for (; count > 0; count -= 32, from += 32) {
+      const int64_t some = std::min<int64_t>(count, 32);
+      put(load_bits(source, from, some), some);
+    }
+  }
+  // Ends the writing.
+  void flush() {
+    for (; held_ >= 8; held_ -= 8, word_ >>= 8) *next_++ = static_cast<std::byte>(word_ & 0xff);
+    if (held_ == 0) return;
+    const auto mask = static_cast<uint64_t>((1 << held_) - 1);
+    *next_ = static_cast<std::byte>((static_cast<uint64_t>(*next_) & ~mask) | (word_ & mask));
+  }
+
+ private:
+  std::byte* next_;
+  int64_t held_;  // bits in word_, below 40
+  uint64_t word_ = 0;
+};
+
+}  // namespace tenon::detail

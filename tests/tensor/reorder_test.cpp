@@ -1,0 +1,385 @@
+#include <tenon/tensor/reorder.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <random>
+
+#include <support_lib/shredding_parallel.hpp>
+#include <tenon/runtime/thread_pool.hpp>
+#include <tenon/support/hash.hpp>
+
+namespace tenon {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+Layout layout(std::string_view text, std::string_view dims, const Dims& shape, int64_t bits) {
+  return Layout::parse(text, dims, shape, bits).value();
+}
+
+ReorderPlan plan(const Layout& from, const Layout& to) { return plan_reorder(from, to).value(); }
+
+// Bytes between two pages that nobody may touch; they begin behind the first or end before the second.
+class Fenced {
+ public:
+  Fenced(size_t bytes, bool at_front) {
+    const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    const size_t open = (bytes + page) / page * page;
+    mapped_ = open + 2 * page;
+    base_ = static_cast<std::byte*>(mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (mprotect(base_ + page, open, PROT_READ | PROT_WRITE) != 0) std::abort();
+    bytes_ = {base_ + page + (at_front ? 0 : open - bytes), bytes};
+  }
+  ~Fenced() { munmap(base_, mapped_); }
+  Fenced(const Fenced&) = delete;
+  Fenced& operator=(const Fenced&) = delete;
+  std::span<std::byte> bytes() { return bytes_; }
+
+ private:
+  std::byte* base_ = nullptr;
+  size_t mapped_ = 0;
+  std::span<std::byte> bytes_;
+};
+
+// One bit at a time: slow, and with nothing in common with what it checks.
+bool bit_of(std::span<const std::byte> bytes, int64_t at) {
+  return std::to_integer<int>(bytes[static_cast<size_t>(at / 8)]) >> (at % 8) & 1;
+}
+void set_bit(std::span<std::byte> bytes, int64_t at, bool value) {
+  std::byte& byte = bytes[static_cast<size_t>(at / 8)];
+  const auto mask = static_cast<std::byte>(1 << (at % 8));
+  byte = value ? byte | mask : byte & ~mask;
+}
+
+int64_t bit_offset(const Layout& layout, std::span<const int64_t> index) {
+  const LayoutPosition at = layout.apply(index);
+  return at.bank * layout.bytes_per_bank() * 8 + at.bit;
+}
+
+// All indices, the last one first: of several in one slot the least one is written last.
+template <class F>
+void for_each_index_backwards(const Dims& shape, const F& f) {
+  Dims index;
+  for (const int64_t extent : shape) {
+    if (extent == 0) return;
+    index.push_back(extent - 1);
+  }
+  while (true) {
+    f(index);
+    size_t d = shape.size();
+    while (d > 0 && index[d - 1] == 0) {
+      index[d - 1] = shape[d - 1] - 1;
+      --d;
+    }
+    if (d == 0) return;
+    --index[d - 1];
+  }
+}
+
+// What `destination` has to be after the reorder.
+void reorder_oracle(const Layout& from, const Layout& to, std::span<const std::byte> source,
+                    std::span<std::byte> destination) {
+  const int64_t w = to.element_bits();
+  if (to.fill() && !to.is_view()) {
+    std::ranges::fill(destination, std::byte{0});
+    for (int64_t bank = 0; bank < to.banks(); ++bank) {
+      for (int64_t slot = 0; slot < to.words_per_bank() * to.lanes(); ++slot) {
+        const int64_t lane = slot % to.lanes(), in_word = to.lane_msb() ? to.word_bits() - w - lane * w : lane * w;
+        const int64_t at = bank * to.bytes_per_bank() * 8 + slot / to.lanes() * to.word_bits() + in_word;
+        for (int64_t b = 0; b < std::min<int64_t>(w, 64); ++b) set_bit(destination, at + b, *to.fill() >> b & 1);
+      }
+    }
+  }
+  for_each_index_backwards(to.shape(), [&](const Dims& index) {
+    const int64_t a = bit_offset(from, index), b = bit_offset(to, index);
+    for (int64_t i = 0; i < w; ++i) set_bit(destination, b + i, bit_of(source, a + i));
+  });
+}
+
+void randomise(std::span<std::byte> bytes, std::mt19937_64& random) {
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+}
+
+// Source and destination start as noise, so that padding of one shows in the other.
+::testing::AssertionResult moves_right(const Layout& from, const Layout& to, std::mt19937_64& random) {
+  const ReorderPlan reorder = plan(from, to);
+  const auto text = [&] {
+    return str(from.to_string(), " -> ", to.to_string(), ", dims ", to.dims(), ", shape ", to.shape(), ", ",
+               to.element_bits(), " bits: ", reorder.to_string());
+  };
+  const bool at_front = random() % 2;
+  Fenced source(static_cast<size_t>(from.bytes()), at_front);
+  randomise(source.bytes(), random);
+  std::vector<std::byte> initial(static_cast<size_t>(to.bytes()));
+  randomise(initial, random);
+  std::vector<std::byte> expected = initial;
+  reorder_oracle(from, to, source.bytes(), expected);
+  static ThreadPool four(4);
+  testing::ShreddingParallel shredded(1);
+  const std::pair<ParallelFor*, int64_t> runs[] = {{&serial(), 64 << 10}, {&four, 16}, {&shredded, 1}};
+  for (const auto& [parallel, task_bytes] : runs) {
+    Fenced destination(initial.size(), at_front);
+    std::ranges::copy(initial, destination.bytes().begin());
+    const auto done = reorder.run(source.bytes(), destination.bytes(), *parallel, task_bytes);
+    if (!done.ok()) return ::testing::AssertionFailure() << text() << ": " << done.error().to_string();
+    const auto differ = std::ranges::mismatch(destination.bytes(), expected);
+    if (differ.in2 == expected.end()) continue;
+    return ::testing::AssertionFailure() << text() << "; byte " << differ.in2 - expected.begin() << " is "
+                                         << std::to_integer<int>(*differ.in1) << ", not "
+                                         << std::to_integer<int>(*differ.in2) << ", tasks of " << task_bytes
+                                         << " bytes";
+  }
+  return ::testing::AssertionSuccess();
+}
+
+struct Case {
+  Dims shape;
+  std::string from, to;
+  std::vector<std::vector<int64_t>> loops;  // count and strides in elements
+  bool tail;
+  uint64_t pairs;  // FNV-1a over the slots of source and destination of every index
+};
+
+// The reorders of design/layout/vectors.yaml whose radices nest.
+TEST(Reorder, LoopsOfTheDesign) {
+  const Case cases[] = {
+      {{2, 3, 4, 5}, "NCHW", "NHWC", {{2, 60, 60}, {20, 1, 3}, {3, 20, 1}}, false, 0x4bb62d97c0bd1f25},
+      {{2, 3, 4, 5}, "NHWC", "NCHW", {{2, 60, 60}, {3, 1, 20}, {20, 3, 1}}, false, 0xf391a28a1eec2125},
+      {{2, 17, 2, 3}, "NCHW", "NCHW{8c}", {{2, 102, 144}, {3, 48, 48}, {6, 1, 8}, {8, 6, 1}}, true, 0xafd6627cbc0a8909},
+      {{2, 8, 1, 1}, "NCHW", "NHWC", {{16, 1, 1}}, false, 0xf9c322a63d0eec25},
+      {{2, 32, 3, 3},
+       "NCHW{8c}",
+       "NCHW{16c}",
+       {{4, 144, 144}, {9, 8, 16}, {2, 72, 8}, {8, 1, 1}},
+       false,
+       0x71f3f77103164d85},
+  };
+  for (const Case& c : cases) {
+    const Layout from = layout(c.from, "NCHW", c.shape, 32), to = layout(c.to, "NCHW", c.shape, 32);
+    const ReorderPlan reorder = plan(from, to);
+    std::vector<std::vector<int64_t>> loops;
+    for (const ReorderLoop& loop : reorder.loops()) {
+      loops.push_back({loop.count, loop.from_bits / 32, loop.to_bits / 32});
+    }
+    EXPECT_EQ(loops, c.loops) << reorder.to_string();
+    EXPECT_EQ(reorder.has_tail(), c.tail) << reorder.to_string();
+    EXPECT_THAT(reorder.pieces(), IsEmpty());
+    // Every slot of the source holds its number, so what arrives tells where it came from.
+    std::vector<uint32_t> source(static_cast<size_t>(from.bytes() / 4)),
+        destination(static_cast<size_t>(to.bytes() / 4));
+    for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<uint32_t>(i);
+    ASSERT_TRUE(reorder.run(std::as_bytes(std::span(source)), std::as_writable_bytes(std::span(destination))).ok());
+    std::vector<uint64_t> pairs;
+    for_each_index_backwards(c.shape, [&](const Dims& index) {
+      const int64_t slot = to.apply(index).slot;
+      pairs.insert(pairs.begin(), {destination[static_cast<size_t>(slot)], static_cast<uint64_t>(slot)});
+    });
+    const std::string_view bytes(reinterpret_cast<const char*>(pairs.data()), pairs.size() * 8);
+    EXPECT_EQ(fnv1a(bytes), c.pairs) << reorder.to_string();
+  }
+}
+
+TEST(Reorder, PiecesOfTheDesign) {
+  const Dims shape{1, 24, 2, 2};
+  const ReorderPlan reorder = plan(layout("NCHW{6c}", "NCHW", shape, 32), layout("NCHW{4c}", "NCHW", shape, 32));
+  EXPECT_EQ(reorder.kind(), ReorderKind::pieces);
+  EXPECT_THAT(reorder.loops(), IsEmpty());
+  ASSERT_THAT(reorder.pieces(), SizeIs(1));
+  EXPECT_EQ(reorder.pieces()[0], (ReorderPieces{"C", 12, {{0, 4}, {4, 2}, {6, 2}, {8, 4}}}));
+  EXPECT_EQ(reorder.to_string(), "pieces: C every 12: [0 4] [4 2] [6 2] [8 4]");
+}
+
+TEST(Reorder, Kinds) {
+  const Dims shape{2, 17, 4, 5};
+  const auto kind = [&](std::string_view from, std::string_view to, int64_t bits) {
+    return plan(layout(from, "NCHW", shape, bits), layout(to, "NCHW", shape, bits)).kind();
+  };
+  EXPECT_EQ(kind("NCHW", "NCHW", 32), ReorderKind::no_op);
+  EXPECT_EQ(kind("NCHW", "NCHW;size=4096B", 32), ReorderKind::copy);
+  EXPECT_EQ(kind("NCHW", "CNHW", 32), ReorderKind::runs);
+  EXPECT_EQ(kind("NCHW", "NHWC", 16), ReorderKind::transpose);
+  EXPECT_EQ(kind("NCHW", "NHWC", 24), ReorderKind::runs);
+  EXPECT_EQ(kind("NCHW", "NHWC", 4), ReorderKind::bits);
+  EXPECT_EQ(kind("NCHW", "NHWC<6c:8>", 1), ReorderKind::bits);
+  EXPECT_EQ(kind("NCHW;off(C)=1", "NCHW{3c}", 32), ReorderKind::pieces);
+  EXPECT_EQ(kind("NKW;fuse(K)=CH", "NCHW", 32), ReorderKind::no_op);
+  EXPECT_EQ(kind("NKW{7k};fuse(K)=CH", "NCHW", 32), ReorderKind::pieces);
+  EXPECT_EQ(kind("NCHW", "NCHW{4c~}", 32), ReorderKind::elements);
+}
+
+TEST(Reorder, WholeWordsOfBitsAreBytes) {
+  const auto kind = [&](const Dims& shape, std::string_view to) {
+    return plan(layout("NHWC<8c:8>", "NCHW", shape, 1), layout(to, "NCHW", shape, 1)).kind();
+  };
+  EXPECT_EQ(kind({2, 16, 4, 5}, "NCHW<8c:8>"), ReorderKind::transpose);
+  EXPECT_EQ(kind({2, 24, 4, 5}, "HWNC<8c:8>"), ReorderKind::runs);
+  EXPECT_EQ(kind({2, 17, 4, 5}, "HWNC<8c:8>"), ReorderKind::bits);
+}
+
+TEST(Reorder, RefusesOtherTensorsAndSmallBuffers) {
+  const Layout a = layout("NC", "NC", {2, 3}, 32), padded = layout("NC{4c}", "NC", {2, 3}, 32);
+  const auto other_shape = plan_reorder(a, layout("NC", "NC", {3, 2}, 32));
+  ASSERT_FALSE(other_shape.ok());
+  EXPECT_THAT(other_shape.error().message(), HasSubstr("shape [3, 2]"));
+  const auto other_bits = plan_reorder(a, layout("NC", "NC", {2, 3}, 16));
+  ASSERT_FALSE(other_bits.ok());
+  EXPECT_THAT(other_bits.error().message(), HasSubstr("elements of 16 bits"));
+  std::vector<std::byte> small(23), source(24), large(32);
+  EXPECT_THAT(plan(a, padded).run(small, large).error().message(), HasSubstr("has 23 bytes"));
+  EXPECT_THAT(plan(a, padded).run(source, source).error().message(), HasSubstr("needs 32"));
+  EXPECT_THAT(plan(padded, a).run(large, std::span(large).first(24)).error().message(), HasSubstr("overlap"));
+  EXPECT_TRUE(plan(a, a).run(source, source).ok());
+}
+
+TEST(Reorder, CostCountsBytesAndRuns) {
+  const Dims shape{1, 3, 4, 4};
+  const Layout nchw = layout("NCHW", "NCHW", shape, 32), blocked = layout("NCHW{16c}", "NCHW", shape, 32);
+  EXPECT_EQ(reorder_cost(nchw, blocked, {}).value(), 192 + 1024);
+  EXPECT_EQ(reorder_cost(nchw, nchw, {{{1, 1}}, 5}).value(), 0);
+  // Runs: all 192 bytes of NCHW, 3 channels of the blocked one.
+  const BandwidthTable table{{{1, 1}, {8, 2}, {16, 4}, {192, 8}}, 5};
+  EXPECT_EQ(reorder_cost(nchw, blocked, table).value(), 192 / 8.0 * (nchw.run().length == 48 ? 1 : 2) + 1024 / 2.0 + 5);
+  EXPECT_FALSE(reorder_cost(nchw, layout("N", "N", {48}, 32), table).ok());
+}
+
+TEST(Reorder, EveryWidth) {
+  std::mt19937_64 random(4);
+  for (int64_t bits = 1; bits <= 64; ++bits) {
+    const Dims shape{2, 19, 3, 5};
+    const std::string_view texts[] = {"NCHW", "NHWC", "NCHW{8c}", "NCHW<2w:128>", "[3h]NCHW{4c}", "HWNC;fill=1"};
+    for (const std::string_view from : texts) {
+      for (const std::string_view to : texts) {
+        ASSERT_TRUE(moves_right(layout(from, "NCHW", shape, bits), layout(to, "NCHW", shape, bits), random));
+      }
+    }
+  }
+}
+
+// Sizes around those of the vectors, tiles and tasks.
+TEST(Reorder, TilesAndTheirBorders) {
+  std::mt19937_64 random(5);
+  for (const int64_t bits : {8, 16, 32, 64}) {
+    for (const int64_t rows : {1, 3, 15, 16, 17, 33, 64, 67}) {
+      for (const int64_t columns : {2, 7, 16, 31, 65, 130}) {
+        const Dims shape{rows, columns};
+        ASSERT_TRUE(moves_right(layout("AB", "AB", shape, bits), layout("BA", "AB", shape, bits), random));
+        ASSERT_TRUE(moves_right(layout("AB", "AB", shape, bits), layout("AB{16a}", "AB", shape, bits), random));
+        ASSERT_TRUE(
+            moves_right(layout("AB{16a}", "AB", shape, bits), layout("AB;align(A)=64B", "AB", shape, bits), random));
+      }
+    }
+  }
+}
+
+// A layout of everything that the text can say.
+class RandomLayouts {
+ public:
+  RandomLayouts(std::mt19937_64& random, std::string dims, int64_t bits)
+      : random_(random), dims_(std::move(dims)), fill_mask_(bits < 64 ? (uint64_t{1} << bits) - 1 : ~uint64_t{0}) {}
+
+  std::string text() {
+    if (one_in(12)) return map();
+    std::vector<std::string> bank, outer, inner, lane;
+    std::string names = dims_, keys;
+    if (names.size() > 1 && one_in(6)) {
+      const size_t at = below(names.size() - 1);
+      keys += ";fuse(K)=" + names.substr(at, 2);
+      names.replace(at, 2, "K");
+    }
+    for (const char name : names) {
+      const char low = static_cast<char>(name - 'A' + 'a');
+      for (uint64_t more = below(3); more > 0; --more) {
+        std::string digit = std::to_string(1 + below(9)) + low;
+        if (one_in(40)) digit += '~';
+        (one_in(2) ? inner : one_in(2) ? lane : one_in(2) ? outer : bank).push_back(std::move(digit));
+      }
+      outer.push_back(std::string(1, name));
+      if (one_in(8)) keys += str(";off(", name_of(name), ")=", 1 + below(5));
+      if (one_in(16)) keys += str(";fold(", name_of(name), ")=", 1 + below(20));
+      if (one_in(12)) keys += str(";align(", name_of(name), ")=", 1 << below(6), "B");
+    }
+    for (auto* list : {&bank, &outer, &inner, &lane}) std::ranges::shuffle(*list, random_);
+    if (!inner.empty() && one_in(20)) keys += str(";xor(", name_of(names[0]), ")=", name_of(names.back()));
+    if (one_in(3)) keys += one_in(4) ? std::string(";fill=undef") : str(";fill=", random_() & fill_mask_ >> 1);
+    if (one_in(6)) keys += str(";size=", 1 + below(64), "B");
+    if (!lane.empty() && one_in(3)) keys += ";lane=msb";
+    std::string out = bank.empty() ? "" : "[" + join(bank) + "]";
+    out += join(outer);
+    if (!inner.empty()) out += "{" + join(inner) + "}";
+    if (!lane.empty()) out += "<" + join(lane) + (one_in(3) ? ":" + std::to_string(8 << below(7)) : "") + ">";
+    return out + keys;
+  }
+
+ private:
+  uint64_t below(uint64_t n) { return random_() % n; }
+  bool one_in(uint64_t n) { return below(n) == 0; }
+  static std::string_view name_of(const char& name) { return {&name, 1}; }
+  static std::string join(const std::vector<std::string>& parts) {
+    std::string out;
+    for (const std::string& part : parts) out += part;
+    return out;
+  }
+  // Sheared, so that it has no digits.
+  std::string map() {
+    std::string index, last;
+    for (const char name : dims_) {
+      if (!index.empty()) index += ", ";
+      last = std::string(1, static_cast<char>(name - 'A' + 'a'));
+      index += last;
+    }
+    const std::string first = index.substr(0, 1);
+    return dims_.size() < 2 ? dims_ : "(" + index + ") -> (" + index + " + " + first + ")";
+  }
+
+  std::mt19937_64& random_;
+  std::string dims_;
+  uint64_t fill_mask_;
+};
+
+TEST(Reorder, RandomPairsMatchTheOracle) {
+  const uint64_t seed = std::random_device()();
+  SCOPED_TRACE(str("seed ", seed));
+  std::mt19937_64 random(seed);
+  std::map<ReorderKind, int> kinds;
+  for (int pairs = 0; pairs < 3000;) {
+    Dims shape;
+    for (uint64_t rank = 1 + random() % 4; rank > 0; --rank) shape.push_back(static_cast<int64_t>(1 + random() % 13));
+    if (random() % 100 == 0) shape[0] = 0;
+    const std::string dims = std::string("NCHW").substr(0, shape.size());
+    const int64_t bits = random() % 2 ? int64_t{8} << random() % 4 : static_cast<int64_t>(1 + random() % 64);
+    RandomLayouts layouts(random, dims, bits);
+    const auto from = Layout::parse(random() % 8 ? layouts.text() : dims, dims, shape, bits);
+    const auto to = Layout::parse(random() % 8 ? layouts.text() : dims, dims, shape, bits);
+    if (!from.ok() || !to.ok() || from->bytes() > 1 << 16 || to->bytes() > 1 << 16) continue;
+    ++pairs;
+    ++kinds[plan(*from, *to).kind()];
+    ASSERT_TRUE(moves_right(*from, *to, random));
+  }
+  for (const ReorderKind kind :
+       {ReorderKind::runs, ReorderKind::transpose, ReorderKind::bits, ReorderKind::pieces, ReorderKind::elements}) {
+    EXPECT_GT(kinds[kind], 20) << reorder_kind_name(kind);
+  }
+}
+
+TEST(Reorder, PartsOfALargerBuffer) {
+  std::mt19937_64 random(6);
+  for (const int64_t bits : {1, 4, 12, 32}) {
+    const Layout whole = layout("NCHW{8c}", "NCHW", {2, 40, 3, 5}, bits);
+    const Layout part = whole.slice({1, 8, 0, 0}, {2, 27, 3, 5}).value();
+    const Layout plain = layout("NHWC", "NCHW", part.shape(), bits);
+    EXPECT_TRUE(moves_right(part, plain, random));
+    EXPECT_TRUE(moves_right(plain, part, random)) << "and keeps what is not its own";
+  }
+}
+
+}  // namespace
+}  // namespace tenon
