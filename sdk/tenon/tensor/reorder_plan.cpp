@@ -6,6 +6,7 @@
 #include <tenon/support/str.hpp>
 #include <tenon/tensor/layout_internal.hpp>
 #include <tenon/tensor/reorder_internal.hpp>
+#include <tenon/tensor/reorder_tiles.hpp>
 
 namespace tenon {
 
@@ -321,8 +322,7 @@ void prepare(Nest& nest) {
     loop.to /= 8;
   }
   nest.disjoint = nest.loops.size();
-  const bool vector_unit = nest.unit == 1 || nest.unit == 2 || nest.unit == 4 || nest.unit == 8;
-  if (!vector_unit || nest.loops.size() < 2 || nest.loops.back().to != nest.unit) return;
+  if (!detail::can_transpose(nest.unit) || nest.loops.size() < 2 || nest.loops.back().to != nest.unit) return;
   const auto reader = std::ranges::find(nest.loops, nest.unit, &NestLoop::from);
   if (reader == nest.loops.end()) return;
   nest.kind = Nest::Kind::transpose;
@@ -408,8 +408,11 @@ ReorderKind kind_of(const ReorderProgram& program) {
   if (program.from.same_function(program.to)) return ReorderKind::no_op;
   if (program.nests.empty()) return ReorderKind::elements;
   if (!program.pieces.empty()) return ReorderKind::pieces;
+  // Runs that are longer than an element of any machine type stay runs, though they are moved in tiles, too.
   const auto has = [&](Nest::Kind kind) {
-    return std::ranges::any_of(program.nests, [&](const Nest& nest) { return nest.kind == kind; });
+    return std::ranges::any_of(program.nests, [&](const Nest& nest) {
+      return nest.kind == kind && (kind != Nest::Kind::transpose || nest.unit <= 8);
+    });
   };
   if (has(Nest::Kind::bits)) return ReorderKind::bits;
   if (has(Nest::Kind::transpose)) return ReorderKind::transpose;

@@ -8,6 +8,10 @@ namespace tenon::detail {
 namespace {
 
 constexpr int64_t kVectorBytes = 16;
+// A matrix that the nearer caches hold needs no prefetch.
+constexpr int64_t kNearBytes = 512 << 10;
+// Of runs, a tile has as many as fit here, half of the smallest caches in use.
+constexpr int64_t kRunTileBytes = 16 << 10;
 
 template <class T>
 struct Vector {
@@ -53,11 +57,12 @@ class Transposer {
 
   void run() const {
     constexpr int64_t kTile = kTileBytes / static_cast<int64_t>(sizeof(T));
+    const bool far = task_.rows * task_.columns * static_cast<int64_t>(sizeof(T)) > kNearBytes;
     for (int64_t column = 0; column < task_.columns; column += kTile) {
       const int64_t columns = std::min(kTile, task_.columns - column);
       for (int64_t row = 0; row < task_.rows; row += kTile) {
         const int64_t rows = std::min(kTile, task_.rows - row);
-        prefetch(row, rows, column + kTile);
+        if (far) prefetch(row, rows, column + kTile);
         tile(row, rows, column, columns);
       }
     }
@@ -100,15 +105,45 @@ class Transposer {
   const TransposeTask& task_;
 };
 
+// Runs instead of elements: in tiles, so that both sides are read and written line by line.
+template <int64_t kVectors>
+void transpose_runs(const TransposeTask& task, int64_t vectors) {
+  const int64_t count = kVectors ? kVectors : vectors, bytes = count * kVectorBytes;
+  const int64_t columns = std::min<int64_t>(task.columns, 16),
+                rows = std::max<int64_t>(kRunTileBytes / bytes / columns, 1);
+  for (int64_t column = 0; column < task.columns; column += columns) {
+    const int64_t column_end = std::min(column + columns, task.columns);
+    for (int64_t row = 0; row < task.rows; row += rows) {
+      const int64_t row_end = std::min(row + rows, task.rows);
+      for (int64_t c = column; c < column_end; ++c) {
+        const std::byte* source = task.source + row * task.source_pitch + c * bytes;
+        std::byte* destination = task.destination + c * task.destination_pitch + row * bytes;
+        for (int64_t r = row; r < row_end; ++r, source += task.source_pitch, destination += bytes) {
+          for (int64_t v = 0; v < count; ++v) {
+            std::memcpy(destination + v * kVectorBytes, source + v * kVectorBytes, kVectorBytes);
+          }
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
+bool can_transpose(int64_t element_bytes) {
+  return element_bytes == 1 || element_bytes == 2 || element_bytes == 4 || element_bytes == 8 ||
+         (element_bytes % kVectorBytes == 0 && element_bytes <= 512);
+}
+
 void transpose(const TransposeTask& task, int64_t element_bytes) {
+  TENON_CHECK(can_transpose(element_bytes), "a transpose of elements of ", element_bytes, " bytes");
   switch (element_bytes) {
     case 1: return Transposer<uint8_t>(task).run();
     case 2: return Transposer<uint16_t>(task).run();
     case 4: return Transposer<uint32_t>(task).run();
     case 8: return Transposer<uint64_t>(task).run();
-    default: TENON_CHECK(false, "a transpose of elements of ", element_bytes, " bytes");
+    case 4 * kVectorBytes: return transpose_runs<4>(task, 4);
+    default: return transpose_runs<0>(task, element_bytes / kVectorBytes);
   }
 }
 

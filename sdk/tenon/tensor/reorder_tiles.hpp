@@ -1,4 +1,4 @@
-// Inside of the room: the transpose of a matrix of 1, 2, 4 or 8 byte elements.
+// Inside of the room: the transpose of a matrix of elements of 1, 2, 4 or 8 bytes, or of runs of whole vectors.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +15,7 @@ struct TransposeTask {
   int64_t rows, columns;
   int64_t source_pitch, destination_pitch;
 };
+bool can_transpose(int64_t element_bytes);
 void transpose(const TransposeTask& task, int64_t element_bytes);
 
 }  // namespace tenon::detail
