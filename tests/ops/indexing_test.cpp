@@ -86,6 +86,11 @@ TEST(IndexingRule, OneHotAndTopK) {
   EXPECT_THAT(inferred(str("(%x: i64[N], %v: f16[3]) -> %y { ", depth, "%y = OneHot %x, %d, %v }")),
               HasSubstr("two elements, off and on"));
   EXPECT_EQ(three("OneHot", "i64[N]", "i64[]", "f32[2]"), "f32[N,?]");
+  for (const char* depth : {"nan", "inf", "1e30"}) {
+    EXPECT_THAT(inferred(str("(%x: i64[N], %v: f16[2]) -> %y { %d = Constant {value = dense<f32[]: ", depth,
+                             ">} %y = OneHot %x, %d, %v }")),
+                HasSubstr("must be one number that fits 64 bits"));
+  }
   const auto top = [](int k, std::string_view attributes) {
     return inferred(str("(%x: f32[N,4]) -> (%v, %i) { %k = Constant {value = dense<i64[1]: ", k,
                         ">} %v, %i = TopK %x, %k ", attributes, " }"));

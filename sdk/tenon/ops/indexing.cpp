@@ -1,6 +1,7 @@
 #include <tenon/ops/indexing.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 #include <tenon/ops/infer_util.hpp>
 
@@ -166,10 +167,13 @@ InferredTypes infer_compress(const InferContext& context) {
 // The one number of operand `i`, if it is known; an error when it is not one number.
 Result<Dim> single_number(const InferContext& context, size_t i) {
   if (const Tensor* tensor = context.constant(i)) {
-    if (tensor->size() == 1)
-      return Dim(tensor->element().is_float() ? static_cast<int64_t>(tensor->double_at(0)) : tensor->int_at(0));
-    return error(Code::invalid_argument, "operand ", i, " of ", context.op().describe(), " must be one number, it is ",
-                 *tensor);
+    const bool one = tensor->size() == 1;
+    if (one && !tensor->element().is_float()) return Dim(tensor->int_at(0));
+    // Not NaN, and inside int64_t: outside of it the conversion has no meaning.
+    if (one && std::fabs(tensor->double_at(0)) < 0x1p63) return Dim(static_cast<int64_t>(tensor->double_at(0)));
+    return error(Code::invalid_argument, "operand ", i, " of ", context.op().describe(),
+                 " must be one number that fits 64 bits, it is ", *tensor,
+                 one ? str(" holding ", tensor->double_at(0)) : std::string());
   }
   const auto dims = context.dims_value(i);
   return dims && dims->size() == 1 ? (*dims)[0] : Dim();
