@@ -171,8 +171,8 @@ Result<Dim> single_number(const InferContext& context, size_t i) {
     if (one && !tensor->element().is_float()) return Dim(tensor->int_at(0));
     // Not NaN, and inside int64_t: outside of it the conversion has no meaning.
     if (one && std::fabs(tensor->double_at(0)) < 0x1p63) return Dim(static_cast<int64_t>(tensor->double_at(0)));
-    return error(Code::invalid_argument, "operand ", i, " of ", context.op().describe(),
-                 " must be one number that fits 64 bits, it is ", *tensor,
+    return error(Code::invalid_argument, "operand '", context.op().def()->operands()[i].name, "' of ",
+                 context.op().describe(), " must be one number that fits 64 bits, it is ", *tensor,
                  one ? str(" holding ", tensor->double_at(0)) : std::string());
   }
   const auto dims = context.dims_value(i);
