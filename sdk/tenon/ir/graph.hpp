@@ -31,6 +31,7 @@ class Op;
 class OpDef;
 class Region;
 class Value;
+struct ValueLayout;
 
 // One operand slot. Linked into the list of its value's uses.
 class Use {
@@ -63,6 +64,10 @@ class TENON_API Value {
   // As the model named it; may be empty, need not be unique. The text form makes names unique when printing.
   const std::string& name() const { return name_; }
   void set_name(std::string name) { name_ = std::move(name); }
+  // How it lies in memory; null: row-major. Shared with copies of the graph, never changed in place. See value_layout.hpp.
+  const ValueLayout* layout() const { return layout_.get(); }
+  const std::shared_ptr<const ValueLayout>& shared_layout() const { return layout_; }
+  void set_layout(std::shared_ptr<const ValueLayout> layout) { layout_ = std::move(layout); }
 
   Op* producer() const { return producer_; }  // null for a region's input
   size_t index() const { return index_; }     // which result, or which input
@@ -87,6 +92,7 @@ class TENON_API Value {
 
   Type type_;
   std::string name_;
+  std::shared_ptr<const ValueLayout> layout_;
   Op* producer_ = nullptr;
   Region* input_of_ = nullptr;
   size_t index_ = 0;

@@ -8,11 +8,13 @@
 #include <vector>
 
 #include <tenon/ir/graph.hpp>
+#include <tenon/ir/layout_kernel.hpp>
 #include <tenon/runtime/device.hpp>
 #include <tenon/runtime/executable.hpp>
 #include <tenon/support/export.hpp>
 #include <tenon/support/result.hpp>
 #include <tenon/target/description.hpp>
+#include <tenon/tensor/reorder.hpp>
 
 namespace tenon {
 
@@ -40,6 +42,12 @@ class TENON_API TargetBackend {
   // nullopt: the target runs this operator. Asked of each operator of the optimised graph, before partitioning; it must
   // not depend on neighbours.
   virtual std::optional<Refusal> refuses(const Op& op) const = 0;
+
+  // The ways in which the target runs this operator of its part of the graph, in layouts. Empty: row-major only, or, for an
+  // operator of Trait::layout_oblivious, any layout that is the same for operands and results.
+  virtual std::vector<LayoutKernel> layout_kernels(const Op&) const { return {}; }
+  // What reorders cost, in the unit of LayoutKernel::cost.
+  virtual BandwidthTable layout_costs() const { return {}; }
 
   virtual Result<void> add_tensor_sel(PassManager&) { return {}; }
   virtual Result<void> add_tensor_sched(PassManager&) { return {}; }

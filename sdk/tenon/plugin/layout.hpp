@@ -57,6 +57,15 @@ namespace tenon {
   TYPE(ValueInfo) FIELD(ValueInfo, name) FIELD(ValueInfo, type)                                                        \
   TYPE(OpProfile) FIELD(OpProfile, op) FIELD(OpProfile, label) FIELD(OpProfile, microseconds)                          \
   TYPE(RunOptions) FIELD(RunOptions, parallel) FIELD(RunOptions, profile)                                              \
+  TYPE(ValueLayout) FIELD(ValueLayout, text) FIELD(ValueLayout, dims) FIELD(ValueLayout, pad)                          \
+  FIELD(ValueLayout, pad_bits) FIELD(ValueLayout, pinned)                                                              \
+  TYPE(LayoutKernel::Port) FIELD(LayoutKernel::Port, layout) FIELD(LayoutKernel::Port, dims)                           \
+  FIELD(LayoutKernel::Port, needs_zero_pad)                                                                            \
+  TYPE(LayoutKernel) FIELD(LayoutKernel, operands) FIELD(LayoutKernel, results) FIELD(LayoutKernel, cost)              \
+  FIELD(LayoutKernel, pad) FIELD(LayoutKernel, name)                                                                   \
+  TYPE(BandwidthTable::Entry) FIELD(BandwidthTable::Entry, run_bytes)                                                  \
+  FIELD(BandwidthTable::Entry, bytes_per_second)                                                                       \
+  TYPE(BandwidthTable) FIELD(BandwidthTable, entries) FIELD(BandwidthTable, setup_seconds)                             \
   TYPE(Refusal) FIELD(Refusal, reason)                                                                                 \
   TYPE(MemorySpace) FIELD(MemorySpace, name) FIELD(MemorySpace, size_bytes) FIELD(MemorySpace, alignment_bytes)        \
   FIELD(MemorySpace, element_bytes) FIELD(MemorySpace, bandwidth) FIELD(MemorySpace, latency_cycles)                   \
@@ -87,6 +96,7 @@ namespace tenon {
   VIRTUAL(Executable, device) VIRTUAL(Executable, inputs) VIRTUAL(Executable, outputs) VIRTUAL(Executable, enqueue)    \
   VIRTUAL(Executable, arena_bytes) VIRTUAL(Executable, arena_lower_bound_bytes) VIRTUAL(Executable, serialize)         \
   VIRTUAL(TargetBackend, description) VIRTUAL(TargetBackend, device) VIRTUAL(TargetBackend, refuses)                   \
+  VIRTUAL(TargetBackend, layout_kernels) VIRTUAL(TargetBackend, layout_costs)                                          \
   VIRTUAL(TargetBackend, add_tensor_sel) VIRTUAL(TargetBackend, add_tensor_sched)                                      \
   VIRTUAL(TargetBackend, add_mem_alloc) VIRTUAL(TargetBackend, add_code_emit) VIRTUAL(TargetBackend, build)            \
   VIRTUAL(TargetBackend, load)                                                                                         \
