@@ -109,8 +109,9 @@ enum class Placement : uint8_t {
   stack,      // small, close to the code; same arena in a compiled program, counted apart
 };
 
-// Memory for a buffer; its dims are what the body sees. Its contents are undefined until written. Takes
-// min(fold, extent) * |stride| bytes of the dim that spreads widest (dense: the product of the places).
+// Memory for a buffer; its dims are what the body sees. Its contents are undefined until written. A dim has `places` =
+// fold where 0 < fold < extent, else extent, and the memory reaches from the lowest to the highest byte of any element:
+// element bytes + sum over dims of (places - 1) * |stride|.
 struct Allocation {
   BufferId buffer = -1;
   std::vector<Dim> dims;
