@@ -15,8 +15,8 @@
 //   }
 //
 // Buffers. A buffer is an entry of Program::buffers (program.hpp) and is named by its index there. Declared buffers
-// (input, output, constant, state) are given by the caller. The others come to be by one statement (Allocate, the
-// locals of a Loop, Crop, Slice, Transpose, View) and are visible in its body only. Each has, per dim, min, extent,
+// (input, output, constant, state) are given by the caller. The others come to be by one statement (Allocate, Crop,
+// Slice, Transpose, View) and are visible in its body only. Each has, per dim, min, extent,
 // stride and fold; DimView (kernel.hpp) says what they mean.
 //
 // Expressions are tenon::Expr over these symbols, evaluated where the statement stands:
@@ -118,6 +118,10 @@ struct Allocation {
   std::string space = "host";  // a memory of the target
   int64_t align_bytes = 0;     // a power of two; 0: kAlignBytes
   Placement placement = Placement::automatic;
+  // As many times that memory, in one piece. A statement that runs on worker w of the loop around it that has more than
+  // one worker uses slot w; outside of such loops, slot 0. A slot keeps its contents between the iterations of a
+  // worker.
+  Expr slots = 1;
   bool operator==(const Allocation&) const = default;
 };
 
@@ -134,11 +138,18 @@ struct Let {
   bool operator==(const Let&) const = default;
 };
 
-// Freed at the end of the body.
+// Freed at the end of the body, or by a Free within.
 struct Allocate {
   Allocation allocation;
   Statement body;
   bool operator==(const Allocate&) const = default;
+};
+
+// Gives the memory of an Allocate around back before the end of its body. Until that end, nobody uses the buffer or a
+// view of it. Must not stand inside of a loop that does not hold the Allocate as well.
+struct Free {
+  BufferId buffer = -1;
+  bool operator==(const Free&) const = default;
 };
 
 enum class LoopKind : uint8_t {
@@ -152,9 +163,9 @@ enum class LoopKind : uint8_t {
 
 // for symbol = begin, begin + step ... while < end. begin, end, step and workers are evaluated once, at entry; a step
 // below 1 is an error.
-// A parallel or pipelined loop is run by min(workers, threads of the run, iterations) workers, at least one; inside of
-// another such loop, by one. An error in an iteration ends the loop; the one reported is of the lowest iteration known
-// to have failed.
+// A parallel or pipelined loop is run by min(workers, threads of the run, iterations) workers, at least one; by one
+// inside of a loop that has several. Workers take iterations in ascending order. An error in an iteration ends the
+// loop; the one reported is of the lowest iteration known to have failed.
 struct Loop {
   std::string symbol;
   Expr begin;
@@ -162,10 +173,6 @@ struct Loop {
   Expr step = 1;
   LoopKind kind = LoopKind::serial;
   Expr workers = 1;  // at most; serial loops ignore it
-  // Buffers that are made at entry, one for each worker (serial: one), keep their contents from an iteration to the
-  // next of the same worker, and are freed at exit. Their dims may use what is in scope before the loop, and the
-  // metadata of locals before them in the list.
-  std::vector<Allocation> locals;
   Statement body;
   bool operator==(const Loop&) const = default;
 };
@@ -286,8 +293,8 @@ struct Check {
 };
 
 namespace detail {
-using StatementVariant = std::variant<Block, Let, Allocate, Loop, Crop, Slice, Transpose, View, Call, Copy, DmaStart,
-                                      DmaWait, Signal, Await, Check>;
+using StatementVariant = std::variant<Block, Let, Allocate, Free, Loop, Crop, Slice, Transpose, View, Call, Copy,
+                                      DmaStart, DmaWait, Signal, Await, Check>;
 struct StatementNode {
   StatementVariant value;
 };
