@@ -54,7 +54,7 @@ Result<void> run() {
   TENON_OK(export_model(*graph, path));
   TENON_TRY(read, load_graph(path));
   std::string difference;
-  if (!tenon::equal(*graph, *read, {}, &difference))
+  if (!same_graph(*graph, *read, {}, &difference))
     return error(Code::internal, "what was read differs: ", difference);
 
   TargetRegistry registry;

@@ -309,7 +309,7 @@ constexpr std::string_view kNested =
 TEST_F(GraphTest, CloneIsEqualAndApart) {
   const auto original = parsed(kNested);
   auto copy = original->clone();
-  EXPECT_TRUE(equal(*original, *copy, {.names = true}));
+  EXPECT_TRUE(same_graph(*original, *copy, {.names = true}));
   EXPECT_EQ(print(*copy), print(*original));
   EXPECT_TRUE(verify(*copy).ok());
   EXPECT_EQ(copy->body().first()->attr<Tensor>("value").data(), original->body().first()->attr<Tensor>("value").data());
@@ -317,7 +317,7 @@ TEST_F(GraphTest, CloneIsEqualAndApart) {
   copy->body().last()->region(1).first()->set_operand(0, copy->body().input(1));
   copy->properties()["p"] = "2";
   EXPECT_EQ(print(*original), before);
-  EXPECT_FALSE(equal(*original, *copy));
+  EXPECT_FALSE(same_graph(*original, *copy));
 }
 
 TEST_F(GraphTest, CloneOfAGraphOutlivesIt) {
@@ -373,13 +373,13 @@ TEST_F(GraphTest, EqualSaysWhatDiffers) {
     ASSERT_NE(at, std::string::npos) << from;
     const auto other = parsed(text.replace(at, from.size(), to));
     std::string difference;
-    EXPECT_FALSE(equal(*original, *other, EqualOptions{}, &difference)) << to;
+    EXPECT_FALSE(same_graph(*original, *other, EqualOptions{}, &difference)) << to;
     EXPECT_FALSE(difference.empty()) << to;
   }
   std::string renamed(kNested);
   renamed.replace(renamed.find("\"label\""), 7, "\"other\"");
-  EXPECT_TRUE(equal(*original, *parsed(renamed)));
-  EXPECT_FALSE(equal(*original, *parsed(renamed), {.names = true}));
+  EXPECT_TRUE(same_graph(*original, *parsed(renamed)));
+  EXPECT_FALSE(same_graph(*original, *parsed(renamed), {.names = true}));
 }
 
 }  // namespace

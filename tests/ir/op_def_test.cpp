@@ -55,6 +55,15 @@ TEST(OpDefTest, AttributesAndTraits) {
   EXPECT_FALSE(def.has(Trait::elementwise));
 }
 
+TEST(OpDefTest, AnOperatorFindsADefinitionThatCameLater) {
+  Graph graph;
+  const Op& op = graph.body().create("test.def.Later", {}, {});
+  EXPECT_EQ(op.def(), nullptr);
+  ASSERT_EQ(refusal(OpDef("test.def.Later")), "registered");
+  EXPECT_EQ(op.def(), find_op("test.def.Later"));
+  EXPECT_EQ(op.def()->name(), "test.def.Later");
+}
+
 TEST(OpDefTest, DomainStandsBeforeTheLastDot) {
   EXPECT_EQ(OpDef("Conv").domain(), "");
   EXPECT_EQ(OpDef("vta.Gemm").domain(), "vta");

@@ -31,9 +31,9 @@ void expect_round_trip(const Graph& graph, const std::string& what) {
     return;
   }
   std::string difference;
-  EXPECT_TRUE(tenon::equal(graph, *once, {}, &difference)) << what << ": " << difference << "\n"
+  EXPECT_TRUE(same_graph(graph, *once, {}, &difference)) << what << ": " << difference << "\n"
                                                            << print(graph) << print(*once);
-  EXPECT_TRUE(tenon::equal(*once, *twice, {.names = true}, &difference)) << what << ": " << difference << "\n"
+  EXPECT_TRUE(same_graph(*once, *twice, {.names = true}, &difference)) << what << ": " << difference << "\n"
                                                                          << print(*once) << print(*twice);
 }
 
@@ -81,7 +81,7 @@ TEST(Export, MakesNamesUnique) {
   for (Op& op : graph->body()) op.result()->set_name("same");
   const auto back = again(*graph);
   ASSERT_TRUE(back);
-  EXPECT_TRUE(tenon::equal(*graph, *back));
+  EXPECT_TRUE(same_graph(*graph, *back));
   EXPECT_EQ(back->body().output_name(0), "y");
   EXPECT_EQ(back->body().output(0)->name(), "y");
 }
@@ -141,7 +141,7 @@ TEST(Export, ExternalData) {
   const auto back = import_model(path);
   ASSERT_TRUE(back.ok()) << back.error().to_string();
   std::string difference;
-  EXPECT_TRUE(tenon::equal(graph, **back, {.names = true}, &difference)) << difference;
+  EXPECT_TRUE(same_graph(graph, **back, {.names = true}, &difference)) << difference;
   EXPECT_FALSE(export_model(graph, path, {.external_data_threshold = 1000, .external_data_file = "../elsewhere"}).ok());
   std::filesystem::remove_all(folder);
 }

@@ -93,7 +93,7 @@ TEST(Gradient, MatchesDifferences) {
         constexpr double kStep = 1e-5;
         const auto loss_at = [&](double shift) {
           auto moved = operands;
-          Tensor x = moved[k].tensor().clone();
+          Tensor x = moved[k].tensor().clone().value();
           x.mutable_as<double>()[static_cast<size_t>(i)] += shift;
           moved[k] = x;
           return dot(g, evaluated(c.op, moved));

@@ -58,6 +58,33 @@ TEST(Error, PrintsItsFramesInnermostFirst) {
   EXPECT_EQ(framed.to_string(), "disk full\n  in writing a\n  in saving b");
 }
 
+TEST(Error, TakesAFrameInPlace) {
+  Error error(Code::io, "disk full");
+  error = std::move(error).with_frame("writing a");
+  error = std::move(error).with_frame("saving b");
+  EXPECT_EQ(error.to_string(), "disk full\n  in writing a\n  in saving b");
+  const Error& same = error;
+  error = same;
+  EXPECT_EQ(error.message(), "disk full");
+}
+
+TEST(Error, CopiesAreApartAndAMovedOneSaysSo) {
+  Error error(Code::io, "disk full");
+  Error copy = error;
+  copy = std::move(copy).with_frame("writing a");
+  EXPECT_THAT(error.frames(), IsEmpty());
+  const Error taken = std::move(error);
+  EXPECT_EQ(taken.code(), Code::io);
+  EXPECT_EQ(error.code(), Code::internal);  // NOLINT: this is what is tested
+  EXPECT_EQ(error.to_string(), "an error that was moved away");
+  EXPECT_EQ(std::move(error).with_frame("here").to_string(), "an error that was moved away\n  in here");
+}
+
+TEST(Result, IsOnePointerWiderThanItsValueAtMost) {
+  EXPECT_LE(sizeof(Result<void>), 2 * sizeof(void*));
+  EXPECT_LE(sizeof(Result<void*>), 2 * sizeof(void*));
+}
+
 TEST(Result, MacrosPassTheValueOn) {
   const auto good = describe("246");
   ASSERT_TRUE(good.ok());

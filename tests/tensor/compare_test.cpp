@@ -39,7 +39,7 @@ TEST(Compare, NanAndInfinity) {
 }
 
 TEST(Compare, WorstElementAndItsPlace) {
-  auto got = *Tensor::zeros(kF32, {2, 3, 4}), expected = got.clone();
+  auto got = *Tensor::zeros(kF32, {2, 3, 4}), expected = *got.clone();
   for (auto& value : expected.mutable_as<float>()) value = 1;
   for (auto& value : got.mutable_as<float>()) value = 1;
   got.set_double(3, 1.25);
@@ -85,7 +85,7 @@ TEST(Compare, IntegersAreExact) {
 TEST(Compare, PackedAndNarrowTypes) {
   for (const ElementType element : {kI4, kU2, kF4E2M1, kF8E4M3FN, kF16, kBF16, ElementType(ElementKind::sint, 13)}) {
     const Tensor expected = *Tensor::zeros(element, {300});
-    Tensor got = expected.clone();
+    Tensor got = *expected.clone();
     EXPECT_TRUE(compare(got, expected).equal);
     got.set_int(299, 1);
     EXPECT_THAT(compare(got, expected).difference, HasSubstr("element [299]: 1 against 0")) << element.to_string();

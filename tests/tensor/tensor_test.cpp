@@ -31,7 +31,7 @@ TEST(Tensor, ScalarsAndEmpties) {
   EXPECT_EQ(empty->size(), 0);
   EXPECT_EQ(empty->bytes(), 0u);
   EXPECT_TRUE(empty->as<float>().empty());
-  EXPECT_EQ(empty->clone().dims(), (Dims{3, 0}));
+  EXPECT_EQ(empty->clone()->dims(), (Dims{3, 0}));
 }
 
 TEST(Tensor, StorageBytes) {
@@ -65,7 +65,7 @@ TEST(Tensor, AllocateRefuses) {
 TEST(Tensor, Strings) {
   const std::string long_text(100, 'x');
   auto tensor = Tensor::of<std::string>({2}, {"short", long_text});
-  const Tensor copy = tensor.clone(), shared = tensor;
+  const Tensor copy = *tensor.clone(), shared = tensor;
   tensor.mutable_as<std::string>()[0] = "changed";
   EXPECT_EQ(copy.as<std::string>()[0], "short");
   EXPECT_EQ(shared.as<std::string>()[0], "changed");
@@ -142,15 +142,26 @@ TEST(Tensor, Reshaped) {
 
 TEST(Tensor, CloneIsApart) {
   auto tensor = Tensor::of<int32_t>({2}, {1, 2});
-  const Tensor copy = tensor.clone();
+  const Tensor copy = *tensor.clone();
   tensor.mutable_as<int32_t>()[0] = 9;
   EXPECT_EQ(copy.as<int32_t>()[0], 1);
-  EXPECT_FALSE(Tensor().clone().valid());
+  EXPECT_FALSE(Tensor().clone()->valid());
+}
+
+TEST(Tensor, CloneThatTheHeapCannotGiveIsAnError) {
+  // Borrowed, so that nothing of that size is ever touched.
+  std::byte byte{};
+  const auto huge = Tensor::borrow(kI8, {INT64_MAX}, &byte, SIZE_MAX);
+  ASSERT_TRUE(huge.ok()) << huge.error().to_string();
+  const auto copy = huge->clone();
+  ASSERT_FALSE(copy.ok());
+  EXPECT_EQ(copy.error().code(), Code::resource_exhausted);
+  EXPECT_THAT(copy.error().to_string(), HasSubstr("a copy of a tensor i8[9223372036854775807]"));
 }
 
 TEST(Tensor, Identical) {
   const auto tensor = Tensor::of<float>({2}, {NAN, -0.f});
-  EXPECT_TRUE(tensor.identical(tensor.clone()));
+  EXPECT_TRUE(tensor.identical(*tensor.clone()));
   EXPECT_FALSE(tensor.identical(Tensor::of<float>({2}, {NAN, 0.f})));  // bits, not values
   EXPECT_FALSE(tensor.identical(*tensor.reshaped({2, 1})));
   EXPECT_FALSE(Tensor::of<int32_t>({1}, {0}).identical(Tensor::of<float>({1}, {0})));

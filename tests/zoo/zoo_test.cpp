@@ -88,7 +88,7 @@ void expect_round_trip(const Graph& graph) {
   auto read = import_model(folder / "model.onnx");
   ASSERT_TRUE(read.ok()) << read.error().to_string();
   std::string difference;
-  EXPECT_TRUE(equal(graph, **read, {.names = true}, &difference)) << difference;
+  EXPECT_TRUE(same_graph(graph, **read, {.names = true}, &difference)) << difference;
 
   const auto direct = run(graph, values), imported = run(**read, values);
   ASSERT_EQ(direct.size(), imported.size());
@@ -118,8 +118,8 @@ TEST_P(ZooModel, SameSeedSameModelOtherSeedOther) {
   const auto c = built(GetParam(), {.size = Size::tiny, .seed = 2});
   ASSERT_TRUE(a && b && c);
   std::string difference;
-  EXPECT_TRUE(equal(*a, *b, {.names = true}, &difference)) << difference;
-  EXPECT_FALSE(equal(*a, *c));
+  EXPECT_TRUE(same_graph(*a, *b, {.names = true}, &difference)) << difference;
+  EXPECT_FALSE(same_graph(*a, *c));
 }
 
 TEST_P(ZooModel, OutputsAreFiniteAndDependOnInputs) {

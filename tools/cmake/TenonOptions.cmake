@@ -4,12 +4,6 @@ add_library(tenon_options INTERFACE)
 # Not -Wshadow: TENON_TRY and TENON_OK inside a lambda inside TENON_OK shadow each other on purpose.
 target_compile_options(tenon_options INTERFACE -Wall -Wextra -Wpedantic -Wnon-virtual-dtor
                        -Wno-missing-field-initializers $<$<BOOL:${TENON_WERROR}>:-Werror>)
-# g++ 12 sees writes beyond std::string and std::vector in code that it has inlined and that cannot run (GCC bugs 105329,
-# 105651): once `return error(...)` is inlined, every caller warns. The sanitizer builds look for the real ones.
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  target_compile_options(tenon_options INTERFACE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread
-                         -Wno-maybe-uninitialized)
-endif()
 if(TENON_SANITIZE)
   target_compile_options(tenon_options INTERFACE -fsanitize=${TENON_SANITIZE} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all)

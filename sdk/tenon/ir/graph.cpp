@@ -74,7 +74,11 @@ Op::~Op() {
   delete[] results_;
 }
 
-const OpDef* Op::def() const { return find_op(name_); }
+const OpDef* Op::find_def() const {
+  const OpDef* found = find_op(name_);
+  if (found) def_.store(found, std::memory_order_release);
+  return found;
+}
 
 std::string Op::describe() const {
   std::string out = name_.str();
@@ -470,7 +474,7 @@ class Comparer {
 
 }  // namespace
 
-bool equal(const Graph& a, const Graph& b, const EqualOptions& options, std::string* difference) {
+bool same_graph(const Graph& a, const Graph& b, const EqualOptions& options, std::string* difference) {
   return Comparer(options, difference).same(a.body(), b.body());
 }
 

@@ -10,6 +10,7 @@
 // Ownership: regions own their operators and inputs, operators own their results and regions. Pointers to them stay valid
 // until erased. Threads: one thread may change a graph; several may read it while nobody changes it.
 #pragma once
+#include <atomic>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -106,8 +107,11 @@ class TENON_API Op {
 
   Name name() const { return name_; }
   bool is(Name name) const { return name_ == name; }
-  // The definition registered under name(), null when nobody did.
-  const OpDef* def() const;
+  // The definition registered under name(), null when nobody did yet.
+  const OpDef* def() const {
+    const OpDef* known = def_.load(std::memory_order_acquire);
+    return known ? known : find_def();
+  }
   // The node's own name in the model, for messages; may be empty.
   const std::string& label() const { return label_; }
   void set_label(std::string label) { label_ = std::move(label); }
@@ -156,8 +160,10 @@ class TENON_API Op {
   friend class Graph;
   Op() = default;
   ~Op();
+  const OpDef* find_def() const;
 
   Name name_;
+  mutable std::atomic<const OpDef*> def_ = nullptr;  // once found: definitions are never removed
   std::string label_;
   Region* parent_ = nullptr;
   Op* previous_ = nullptr;
@@ -294,6 +300,8 @@ struct EqualOptions {
   bool names = false;
   bool types = true;
 };
-TENON_API bool equal(const Graph& a, const Graph& b, const EqualOptions& options = {}, std::string* difference = nullptr);
+// Not `equal`: outside namespace tenon, std::equal would be found, too, and fit better.
+TENON_API bool same_graph(const Graph& a, const Graph& b, const EqualOptions& options = {},
+                          std::string* difference = nullptr);
 
 }  // namespace tenon

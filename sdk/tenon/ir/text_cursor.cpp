@@ -112,7 +112,7 @@ Result<Type> Cursor::type() {
 
 Error Cursor::placed(size_t offset, const Error& error) const {
   Error out(error.code(), str(position(offset), ": ", error.message()));
-  for (const auto& frame : error.frames()) std::move(out).with_frame(frame);
+  for (const auto& frame : error.frames()) out = std::move(out).with_frame(frame);
   return out;
 }
 

@@ -138,7 +138,10 @@ Result<std::vector<Datum>> CompiledModel::Impl::run(std::span<const Datum> input
       // An input or a constant that passes through is copied: outputs own their bytes.
       const bool passes = at < inputs.size() || std::any_of(parts.constants.begin(), parts.constants.end(),
                                                             [&](const auto& entry) { return entry.first == at; });
-      outputs.push_back(passes && slot.value.host.is_tensor() ? Datum(slot.value.host.tensor().clone()) : slot.value.host);
+      outputs.push_back(slot.value.host);
+      if (!passes || !slot.value.host.is_tensor()) continue;
+      TENON_TRY(copy, slot.value.host.tensor().clone(), "output '", parts.outputs[outputs.size() - 1].name, "'");
+      outputs.back() = Datum(std::move(copy));
       continue;
     }
     if (slot.ready) TENON_OK(slot.ready->wait());

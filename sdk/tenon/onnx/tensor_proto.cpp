@@ -71,7 +71,10 @@ Result<Tensor> from_bytes(ElementType element, const Dims& dims, std::shared_ptr
   if (aligned || bytes == 0) {
     TENON_TRY(tensor, Tensor::share(element, dims, std::move(owner), data, bytes));
     if (!needs_cleaning(tensor)) return tensor;
-    if (!writable) tensor = tensor.clone();
+    if (!writable) {
+      TENON_TRY(copy, tensor.clone());
+      tensor = std::move(copy);
+    }
     clean(tensor);
     return tensor;
   }

@@ -272,7 +272,7 @@ Result<void> flex_attention(EvalContext& context) {
   });
   TENON_TRY(biased, modified(context, 0, std::move(scores)), "score_mod");
   // The region may have handed back bytes that others hold too.
-  Tensor weights = biased.clone();
+  TENON_TRY(weights, biased.clone(), "the scores");
   with_work_type(work, [&]<class T>() {
     each_head([&](int64_t t, int64_t, int64_t) {
       for (int64_t i = 0; i < q.length; ++i)

@@ -398,16 +398,25 @@ class Runner {
     }
     TENON_OK(run(steps));
     std::vector<Datum> outputs;
-    for (const size_t slot : mine.outputs) outputs.push_back(slot == kNowhere ? Datum() : own(memory_.slots[slot]));
+    for (const size_t slot : mine.outputs) {
+      TENON_TRY(output, slot == kNowhere ? Datum() : own(memory_.slots[slot]));
+      outputs.push_back(std::move(output));
+    }
     return outputs;
   }
 
   // A copy for data in the arena, which the next operators may overwrite.
-  Datum own(const Datum& datum) const {
-    if (datum.is_tensor() && memory_.holds(datum.tensor(), plan_)) return datum.tensor().clone();
+  Result<Datum> own(const Datum& datum) const {
+    if (datum.is_tensor() && memory_.holds(datum.tensor(), plan_)) {
+      TENON_TRY(copy, datum.tensor().clone());
+      return Datum(std::move(copy));
+    }
     if (!datum.is_sequence()) return datum;
     std::vector<Datum> elements;
-    for (const Datum& element : datum.elements()) elements.push_back(own(element));
+    for (const Datum& element : datum.elements()) {
+      TENON_TRY(owned, own(element));
+      elements.push_back(std::move(owned));
+    }
     return Datum::sequence(std::move(elements), datum.element_type());
   }
 
@@ -470,8 +479,12 @@ class StepContext final : public EvalContext {
       }
       return;
     }
-    slot(i) = runner_.own(value);
+    auto owned = runner_.own(value);
+    if (owned.ok()) slot(i) = *std::move(owned);
+    else delivered_ = std::move(owned).error();
   }
+  // What went wrong in set_output().
+  Result<void> delivered() { return std::move(delivered_); }
 
   Result<std::vector<Datum>> run_region(size_t i, std::vector<Datum> inputs) override {
     return runner_.run_region(op_->region(i), step_.regions[i], std::move(inputs));
@@ -508,6 +521,7 @@ class StepContext final : public EvalContext {
   Runner& runner_;
   const Step& step_;
   std::vector<Type> types_;
+  Result<void> delivered_;
 };
 
 Result<void> Runner::run(std::span<const Step> steps) {
@@ -517,12 +531,26 @@ Result<void> Runner::run(std::span<const Step> steps) {
       StepContext context(*this, step);
       TENON_OK(context.check(), "operator ", step.op->describe());
       TENON_OK(step.evaluate(context), "operator ", step.op->describe());
+      TENON_OK(context.delivered(), "operator ", step.op->describe());
       if (!step.checked) TENON_OK(context.check_results());
     }
     if (observer_ && step.op->result_count() > 0) {
       observer_->after(*step.op, {&memory_.slots[step.results], step.op->result_count()});
     }
     for (const size_t slot : step.dead) memory_.slots[slot] = Datum();
+  }
+  return {};
+}
+
+// The outputs of the whole graph, when it has run. What the caller or the graph holds, too, is copied.
+Result<void> collect(const Plan& plan, const RunContext& context, const Region& body, std::vector<Datum>& outputs) {
+  const RegionPlan& region = plan.regions.at(&body);
+  for (size_t i = 0; i < body.output_count(); ++i) {
+    const size_t slot = region.outputs[i];
+    outputs.push_back(slot == kNowhere ? Datum() : context.slots[slot]);
+    if (!plan.copy_output[i] || !outputs.back().is_tensor()) continue;
+    TENON_TRY(copy, outputs.back().tensor().clone(), "output '", body.output_name(i), "'");
+    outputs.back() = Datum(std::move(copy));
   }
   return {};
 }
@@ -644,23 +672,17 @@ Result<std::vector<Datum>> Interpreter::run(std::span<const Datum> inputs, Paral
   const RegionPlan& region = plan.regions.at(&body);
   for (size_t i = 0; i < inputs.size(); ++i) context->slots[region.inputs[i]] = inputs[i];
   Runner runner(plan, *context, parallel, observer);
+  std::vector<Datum> outputs;
   auto done = [&]() -> Result<void> {
     try {
-      return runner.run(plan.steps);
+      TENON_OK(runner.run(plan.steps));
+      return collect(plan, *context, body, outputs);
     } catch (const std::bad_alloc&) {
       return error(Code::resource_exhausted, "the heap is exhausted");
     } catch (const std::exception& thrown) {
       return error(Code::internal, "an evaluator threw: ", thrown.what());
     }
   }();
-  std::vector<Datum> outputs;
-  if (done.ok()) {
-    for (size_t i = 0; i < body.output_count(); ++i) {
-      const size_t slot = region.outputs[i];
-      const Datum& made = slot == kNowhere ? Datum() : context->slots[slot];
-      outputs.push_back(made.is_tensor() && plan.copy_output[i] ? Datum(made.tensor().clone()) : made);
-    }
-  }
   impl_->release(std::move(context));
   TENON_OK(std::move(done), "graph '", impl_->graph->name(), "' on the reference");
   return outputs;

@@ -21,9 +21,37 @@ std::string_view code_name(Code code) {
   return "unknown";
 }
 
+struct Error::Parts {
+  Code code;
+  std::string message;
+  std::vector<std::string> frames;
+};
+
+Error::Error(Code code, std::string message) : parts_(new Parts{code, std::move(message), {}}) {}
+Error::Error(const Error& other) : parts_(new Parts(other.parts())) {}
+Error::Error(Error&&) noexcept = default;
+Error& Error::operator=(const Error& other) { return *this = Error(other); }
+Error& Error::operator=(Error&&) noexcept = default;
+Error::~Error() = default;
+
+const Error::Parts& Error::parts() const {
+  static const Parts gone{Code::internal, "an error that was moved away", {}};
+  return parts_ ? *parts_ : gone;
+}
+
+Code Error::code() const { return parts().code; }
+const std::string& Error::message() const { return parts().message; }
+const std::vector<std::string>& Error::frames() const { return parts().frames; }
+
+Error Error::with_frame(std::string frame) && {
+  Error out = parts_ ? std::move(*this) : *this;
+  out.parts_->frames.push_back(std::move(frame));
+  return out;
+}
+
 std::string Error::to_string() const {
-  std::string out = message_;
-  for (const auto& frame : frames_) out += "\n  in " + frame;
+  std::string out = message();
+  for (const auto& frame : frames()) out += str("\n  in ", frame);
   return out;
 }
 

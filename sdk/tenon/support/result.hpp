@@ -4,6 +4,7 @@
 //   TENON_OK(verify(graph), "the verifier");              // the same for Result<void>
 //   return error(Code::invalid_argument, "axis ", axis, " is outside [", -rank, ", ", rank - 1, "]");
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -30,25 +31,30 @@ enum class Code : uint8_t {
 };
 TENON_API std::string_view code_name(Code code);
 
+// One pointer wide, so that a Result<T> costs little more than its T.
+// Nothing is inline: g++ 12 sees faults that are not there in copies of strings that it has inlined (GCC bugs 105329,
+// 105651), and whoever returns an error would meet its warnings.
 class TENON_API Error {
  public:
-  Error(Code code, std::string message) : code_(code), message_(std::move(message)) {}
+  Error(Code code, std::string message);
+  Error(const Error& other);
+  Error(Error&& other) noexcept;
+  Error& operator=(const Error& other);
+  Error& operator=(Error&& other) noexcept;
+  ~Error();
 
-  Code code() const { return code_; }
-  const std::string& message() const { return message_; }
+  Code code() const;
+  const std::string& message() const;
   // Innermost first.
-  const std::vector<std::string>& frames() const { return frames_; }
-  Error&& with_frame(std::string frame) && {
-    frames_.push_back(std::move(frame));
-    return std::move(*this);
-  }
+  const std::vector<std::string>& frames() const;
+  [[nodiscard]] Error with_frame(std::string frame) &&;
   // "message\n  in frame\n  in frame".
   std::string to_string() const;
 
  private:
-  Code code_;
-  std::string message_;
-  std::vector<std::string> frames_;
+  struct Parts;
+  const Parts& parts() const;
+  std::unique_ptr<Parts> parts_;
 };
 
 template <class... Parts>

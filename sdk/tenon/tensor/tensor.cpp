@@ -135,14 +135,12 @@ Result<Tensor> Tensor::reshaped(Dims dims) const {
   return out;
 }
 
-Tensor Tensor::clone() const {
-  if (!valid()) return {};
-  // Not allocate(): what is held already may be larger than the limit for tensors that a model asks for.
-  auto storage = allocate_storage(element_, count_, bytes_);
-  TENON_CHECK(storage.ok(), "cloning ", *this, ": ", storage.error().to_string());
+Result<Tensor> Tensor::clone() const {
+  if (!valid()) return Tensor();
+  TENON_TRY(storage, allocate_storage(element_, count_, bytes_), "a copy of a tensor ", *this);
   Tensor out = *this;
-  out.owner_ = *storage;
-  out.data_ = storage->get();
+  out.data_ = storage.get();
+  out.owner_ = std::move(storage);
   if (element_.is_string())
     std::ranges::copy(as<std::string>(), out.mutable_as<std::string>().begin());
   else if (bytes_ != 0)

@@ -68,7 +68,9 @@ class TENON_API Tensor {
 
   // The same bytes under another shape of the same element count.
   Result<Tensor> reshaped(Dims dims) const;
-  Tensor clone() const;
+  // A copy that owns its bytes; of no tensor: no tensor. An error when the heap is exhausted; tensor_bytes_limit() is not
+  // asked, since what is held already may be larger.
+  Result<Tensor> clone() const;
   // Same element type, shape and bits (strings: text).
   bool identical(const Tensor& other) const;
   // Who keeps the bytes; null for a borrowed tensor.
