@@ -355,6 +355,22 @@ TEST_F(GraphTest, CloneBodyPutsValuesInPlaceOfInputs) {
   EXPECT_EQ(callee->body().first()->operand(0), callee->body().input(0));
 }
 
+TEST_F(GraphTest, OutputsAreAddedOneByOneToAnyNumber) {
+  Graph graph;
+  Region& body = graph.body();
+  Value* values[] = {body.add_input("a", kType), body.add_input("b", kType)};
+  constexpr size_t kMany = 1000;
+  for (size_t i = 0; i < kMany; ++i) body.add_output(values[i % 3 == 0], str("y", i));
+  ASSERT_EQ(body.output_count(), kMany);
+  for (size_t i = 0; i < kMany; ++i) EXPECT_EQ(body.output(i), values[i % 3 == 0]) << i;
+  EXPECT_EQ(values[0]->use_count() + values[1]->use_count(), kMany);
+  for (const Use* use : values[1]->uses()) EXPECT_EQ(use->index() % 3, 0u);
+  body.set_output(0, values[0]);
+  EXPECT_EQ(values[1]->use_count(), (kMany + 2) / 3 - 1);
+  const auto copy = graph.clone();
+  EXPECT_TRUE(same_graph(graph, *copy));
+}
+
 TEST_F(GraphTest, EqualSaysWhatDiffers) {
   const std::vector<std::pair<std::string, std::string>> changes = {
       {"test.Neg", "test.Clip"},

@@ -30,6 +30,7 @@ constexpr std::pair<Trait, const char*> kTraits[] = {
     {Trait::data_dependent, "data-dependent"},
     {Trait::movement, "movement"},
     {Trait::view, "view"},
+    {Trait::conditional, "conditional"},
 };
 
 constexpr std::string_view kHead = R"(# Operators

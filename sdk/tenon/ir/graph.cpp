@@ -106,7 +106,7 @@ void Op::set_operands(std::span<Value* const> values) {
   const std::vector<Value*> wanted(values.begin(), values.end());
   for (size_t i = 0; i < operand_count_; ++i) operands_[i].unlink();
   if (wanted.size() != operand_count_) {
-    operand_count_ = wanted.size();
+    operand_count_ = operand_capacity_ = wanted.size();
     operands_ = std::make_unique<Use[]>(operand_count_);
   }
   for (size_t i = 0; i < operand_count_; ++i) {
@@ -114,6 +114,21 @@ void Op::set_operands(std::span<Value* const> values) {
     operands_[i].index_ = i;
     operands_[i].link(wanted[i]);
   }
+}
+
+void Op::append_operand(Value* value) {
+  if (operand_count_ == operand_capacity_) {
+    const std::vector<Value*> held = operands();
+    for (size_t i = 0; i < operand_count_; ++i) operands_[i].unlink();
+    operand_capacity_ = std::max<size_t>(4, 2 * operand_capacity_);
+    operands_ = std::make_unique<Use[]>(operand_capacity_);
+    operand_count_ = 0;
+    for (Value* operand : held) append_operand(operand);
+  }
+  Use& use = operands_[operand_count_];
+  use.user_ = this;
+  use.index_ = operand_count_++;
+  use.link(value);
 }
 
 bool Op::has_uses() const {
@@ -185,10 +200,8 @@ void Region::erase_input(size_t i) {
 }
 
 void Region::add_output(Value* value, std::string name) {
-  auto values = return_op_->operands();
-  values.push_back(value);
   output_names_.push_back(std::move(name));
-  return_op_->set_operands(values);
+  return_op_->append_operand(value);
 }
 
 void Region::set_outputs(std::span<Value* const> values, std::vector<std::string> names) {

@@ -17,6 +17,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <tenon/ir/attribute.hpp>
@@ -160,6 +161,7 @@ class TENON_API Op {
   friend class Graph;
   Op() = default;
   ~Op();
+  void append_operand(Value* value);  // amortised constant time
   const OpDef* find_def() const;
 
   Name name_;
@@ -170,6 +172,7 @@ class TENON_API Op {
   Op* next_ = nullptr;
   mutable uint64_t order_ = 0;
   size_t operand_count_ = 0;
+  size_t operand_capacity_ = 0;
   size_t result_count_ = 0;
   std::unique_ptr<Use[]> operands_;
   Value* results_ = nullptr;
@@ -289,7 +292,7 @@ TENON_API void for_each_op(const Region& region, const std::function<void(const 
 
 // A copy of `op` (with its regions) before `before`; `map` gives the copies of values, values that are not in it are used as
 // they are; the results are added to it.
-using ValueMap = std::map<const Value*, Value*>;
+using ValueMap = std::unordered_map<const Value*, Value*>;
 TENON_API Op& clone_op(const Op& op, Region& into, Op* before, ValueMap& map);
 // Copies the operators of `from` into `into` before `before`, with `inputs` in place of from's inputs; returns what its
 // outputs became. Inlines a function or a branch.

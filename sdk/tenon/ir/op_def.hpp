@@ -38,6 +38,7 @@ enum class Trait : uint32_t {
   data_dependent = 1024, // a result's shape depends on operand values
   movement = 2048,       // moves or copies elements without arithmetic
   view = 4096,           // result 0 has the bytes of operand 0 in the same order, under another shape
+  conditional = 8192,    // a run may leave its regions out: shapes that contradict in them are a fault only if it comes there
 };
 constexpr Trait operator|(Trait a, Trait b) { return static_cast<Trait>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b)); }
 constexpr bool has(Trait set, Trait one) { return (static_cast<uint32_t>(set) & static_cast<uint32_t>(one)) != 0; }

@@ -123,6 +123,7 @@ const OpRegistration kRegistered({
         .operand("cond", "bool")
         .variadic_results("outputs", "V", 1, /*homogeneous=*/false)
         .types("V", kAnyType)
+        .traits(Trait::pure | Trait::conditional)
         .regions(2)
         .infer(infer_if),
     OpDef(Loop::kName)
