@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <tenon/ir/attribute.hpp>
+#include <tenon/ir/bounds_rule.hpp>
 #include <tenon/ir/graph.hpp>
 #include <tenon/support/export.hpp>
 #include <tenon/support/name.hpp>
@@ -148,6 +149,8 @@ class TENON_API OpDef {
   OpDef& traits(Trait traits) { return traits_ = traits, *this; }
   OpDef& infer(InferFn fn) { return infer_ = std::move(fn), *this; }
   OpDef& infer_dims(InferDimsFn fn) { return infer_dims_ = std::move(fn), *this; }
+  // What parts of results read (bounds_rule.hpp); without one the operator is no stage of a pipeline.
+  OpDef& bounds(BoundsRule rule) { return bounds_ = std::move(rule), *this; }
   OpDef& verify(VerifyFn fn) { return verify_ = std::move(fn), *this; }
   OpDef& decompose(DecomposeFn fn) { return decompose_ = std::move(fn), *this; }
   OpDef& gradient(GradientFn fn) { return gradient_ = std::move(fn), *this; }
@@ -171,6 +174,8 @@ class TENON_API OpDef {
   bool has(Trait trait) const { return tenon::has(traits_, trait); }
   const InferFn& infer_fn() const { return infer_; }
   const InferDimsFn& infer_dims_fn() const { return infer_dims_; }
+  const BoundsRule& bounds_rule() const { return bounds_; }
+  const BoundsFn& bounds_fn() const { return bounds_.bounds; }
   const VerifyFn& verify_fn() const { return verify_; }
   const DecomposeFn& decompose_fn() const { return decompose_; }
   const GradientFn& gradient_fn() const { return gradient_; }
@@ -186,6 +191,7 @@ class TENON_API OpDef {
   Trait traits_ = Trait::pure;
   InferFn infer_;
   InferDimsFn infer_dims_;
+  BoundsRule bounds_;
   VerifyFn verify_;
   DecomposeFn decompose_;
   GradientFn gradient_;

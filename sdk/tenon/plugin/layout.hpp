@@ -48,6 +48,15 @@ namespace tenon {
   TYPE(TensorType) TYPE(Type) TYPE(Tensor) TYPE(Datum) TYPE(Attribute) TYPE(Attributes) TYPE(Use) TYPE(Value)          \
   TYPE(Op) TYPE(Region) TYPE(Graph) TYPE(OpDef) TYPE(TypeSet) TYPE(OperandDef) TYPE(AttributeDef)                      \
   FIELD(TensorType, element) FIELD(TensorType, shape)                                                                  \
+  TYPE(BoxRange) FIELD(BoxRange, min) FIELD(BoxRange, max)                                                             \
+  TYPE(DimBounds) FIELD(DimBounds, min) FIELD(DimBounds, max) FIELD(DimBounds, whole) FIELD(DimBounds, exact)          \
+  TYPE(OperandBounds) FIELD(OperandBounds, kind) FIELD(OperandBounds, dims)                                            \
+  TYPE(Bounds) FIELD(Bounds, operands) FIELD(Bounds, splits) FIELD(Bounds, same_bits)                                  \
+  TYPE(BoundsQuery) FIELD(BoundsQuery, result)                                                                         \
+  TYPE(StaticRange) FIELD(StaticRange, min) FIELD(StaticRange, max)                                                    \
+  TYPE(SubBoxOp) FIELD(SubBoxOp, attributes) FIELD(SubBoxOp, operands) FIELD(SubBoxOp, replaced)                       \
+  TYPE(SubBoxQuery) FIELD(SubBoxQuery, result)                                                                         \
+  TYPE(BoundsRule) FIELD(BoundsRule, bounds) FIELD(BoundsRule, sub_box)                                                \
   TYPE(EqualOptions) FIELD(EqualOptions, names) FIELD(EqualOptions, types)                                             \
   TYPE(Buffer) TYPE(Event) TYPE(Stream) TYPE(Device) TYPE(Executable) TYPE(TargetBackend) TYPE(Plugin)                 \
   TYPE(ParallelFor) TYPE(EvalContext) TYPE(InferContext)                                                               \
