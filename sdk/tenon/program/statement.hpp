@@ -275,7 +275,8 @@ struct DmaWait {
 
 // Inside of a pipelined loop; they speak of the innermost one around. Signal: stage `stage` of this iteration is done.
 // Await: blocks until stage `stage` of all earlier iterations is done; what they wrote before their Signal is visible.
-// An iteration that ends has done all of its stages.
+// An iteration that ends has done all of its stages. Stages are 0 to kMostStages.
+inline constexpr int kMostStages = 255;
 struct Signal {
   int stage = 0;
   bool operator==(const Signal&) const = default;

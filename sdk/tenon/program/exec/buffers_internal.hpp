@@ -1,0 +1,69 @@
+// Inside of the room: buffers with numbers for bounds, and how statements derive one from another. Used by the
+// reference; what it says for numbers, compile says for expressions.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tenon/program/kernel.hpp>
+#include <tenon/program/program.hpp>
+#include <tenon/support/memory.hpp>
+#include <tenon/support/result.hpp>
+
+namespace tenon::program::detail {
+
+// Where a buffer's bytes are: an allocation, or what the caller gave.
+struct MemoryBlock {
+  AlignedBytes owned;          // of an allocation
+  std::byte* begin = nullptr;  // of slot 0
+  int64_t bytes = 0;           // of one slot
+  int64_t slots = 1;
+  BufferId root = -1;
+  bool freed = false;
+};
+
+// A buffer as visible somewhere in the program. `base` is that of slot 0.
+struct BoundBuffer {
+  std::byte* base = nullptr;
+  std::vector<DimView> dims;
+  ElementType element;
+  std::shared_ptr<MemoryBlock> memory;
+
+  BufferView view() const { return {base, dims, element}; }
+};
+
+// A Dim with numbers in place of expressions.
+struct DimNumbers {
+  int64_t min = 0;
+  int64_t extent = 0;
+  std::optional<int64_t> stride;
+  int64_t fold = 0;
+};
+
+// Dense strides where none are given, no fold where it has no effect. Fails on a negative extent and on overflow.
+Result<std::vector<DimView>> make_dims(const std::vector<DimNumbers>& numbers, ElementType element);
+
+// Bytes from the base down to the lowest byte of any element (<= 0), and up to the end of the highest; 0, 0 when empty.
+struct Spread {
+  int64_t low = 0;
+  int64_t high = 0;
+  int64_t bytes() const { return high - low; }
+};
+Result<Spread> spread_of(const std::vector<DimView>& dims, ElementType element);
+// Of the elements of the box only: the places that it has, a ring that it wraps around as a whole.
+Spread spread_of_box(const BufferView& view);
+
+struct RangeNumbers {
+  int64_t min = 0;
+  int64_t extent = 0;
+};
+// The part of dim d of `buffer` within the range, as Crop says.
+void crop_dim(BoundBuffer& buffer, size_t d, RangeNumbers range);
+// Drops dim d, which stands at `index`.
+void slice_dim(BoundBuffer& buffer, size_t d, int64_t index);
+
+// Dims whose box does not wrap around their ring lose the fold.
+void make_linear(BoundBuffer& buffer);
+
+}  // namespace tenon::program::detail
