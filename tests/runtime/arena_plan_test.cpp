@@ -69,7 +69,7 @@ TEST(PlanArena, RandomLivesAreSoundAndNearTheBound) {
 TEST(PlanArena, ManyBlocksStaySound) {
   std::mt19937_64 random(7);
   std::vector<Lifetime> lives;
-  for (size_t i = 0; i < kExactPlacement + 500; ++i) lives.push_back({1 + random() % 900, i, i + 1 + random() % 20});
+  for (size_t i = 0; i < 2548; ++i) lives.push_back({1 + random() % 900, i, i + 1 + random() % 20});
   expect_sound(lives, plan_arena(lives));
 }
 

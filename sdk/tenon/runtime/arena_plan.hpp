@@ -21,9 +21,8 @@ struct ArenaPlan {
   size_t lower_bound_bytes = 0;  // most bytes alive at one step, sizes rounded up: no plan can need less
 };
 
-// Deterministic. Up to kExactPlacement blocks: the best of three greedy orders (size, lifetime, given), each block at the
-// lowest offset that is free during its life. Beyond: best fit in order of time, n log n.
-inline constexpr size_t kExactPlacement = 2048;
+// plan_memory (memory_plan.hpp) for blocks without further rules. Deterministic. Sizes that no memory holds: both sizes are
+// SIZE_MAX, which no allocation gives.
 TENON_API ArenaPlan plan_arena(std::span<const Lifetime> lifetimes, size_t align = 64);
 
 }  // namespace tenon

@@ -1,0 +1,313 @@
+#include <tenon/runtime/memory_order.hpp>
+
+#include <algorithm>
+#include <numeric>
+#include <queue>
+
+namespace tenon {
+namespace {
+
+// Sums stay below SIZE_MAX, whatever the sizes.
+size_t plus(size_t a, size_t b) { return a > SIZE_MAX - b ? SIZE_MAX : a + b; }
+
+// Edges without repetition, both ways.
+struct Edges {
+  std::vector<size_t> operand_begin, operands, user_begin, users;
+
+  explicit Edges(std::span<const OrderNode> nodes) : operand_begin(1, 0), user_begin(nodes.size() + 1, 0) {
+    for (const OrderNode& node : nodes) {
+      const size_t from = operands.size();
+      operands.insert(operands.end(), node.operands.begin(), node.operands.end());
+      std::sort(operands.begin() + static_cast<ptrdiff_t>(from), operands.end());
+      operands.erase(std::unique(operands.begin() + static_cast<ptrdiff_t>(from), operands.end()), operands.end());
+      operand_begin.push_back(operands.size());
+    }
+    for (const size_t operand : operands) ++user_begin[operand + 1];
+    std::partial_sum(user_begin.begin(), user_begin.end(), user_begin.begin());
+    users.resize(operands.size());
+    std::vector<size_t> end(user_begin.begin(), user_begin.end() - 1);
+    for (size_t node = 0; node < nodes.size(); ++node) {
+      for (const size_t operand : operands_of(node)) users[end[operand]++] = node;
+    }
+  }
+  std::span<const size_t> operands_of(size_t node) const {
+    return std::span(operands).subspan(operand_begin[node], operand_begin[node + 1] - operand_begin[node]);
+  }
+  std::span<const size_t> users_of(size_t node) const {
+    return std::span(users).subspan(user_begin[node], user_begin[node + 1] - user_begin[node]);
+  }
+};
+
+class Orderer {
+ public:
+  explicit Orderer(std::span<const OrderNode> nodes) : nodes_(nodes), edges_(nodes) {}
+
+  Result<MemoryOrder> best() {
+    std::vector<size_t> original = listed([](size_t, size_t) { return size_t{0}; });
+    if (original.size() < nodes_.size()) return cycle(original);
+    MemoryOrder best;
+    best.peak_bytes = best.original_peak_bytes = peak_of_order(nodes_, original);
+    best.order = std::move(original);
+    const std::vector<size_t> topological = best.order;
+    improve(topological, best);
+    improve(depth_first(topological), best);
+    // Among the nodes that are ready, the one that leaves least behind.
+    improve(listed([&](size_t freed, size_t node) {
+              return plus(nodes_[node].result_bytes, SIZE_MAX / 2 - std::min(freed, SIZE_MAX / 2));
+            }),
+            best);
+    return best;
+  }
+
+ private:
+  Error cycle(const std::vector<size_t>& order) const {
+    std::vector<bool> done(nodes_.size(), false);
+    for (const size_t node : order) done[node] = true;
+    const auto first = static_cast<size_t>(std::find(done.begin(), done.end(), false) - done.begin());
+    return error(Code::invalid_argument, nodes_.size() - order.size(), " of ", nodes_.size(),
+                 " nodes wait for each other in a cycle; the first is node ", first);
+  }
+
+  // Ready nodes by ascending `cost(bytes that it frees, node)`, then as given.
+  template <class Cost>
+  std::vector<size_t> listed(const Cost& cost) const {
+    std::vector<size_t> waits(nodes_.size()), unread(nodes_.size()), order;
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      waits[i] = edges_.operands_of(i).size();
+      unread[i] = edges_.users_of(i).size();
+    }
+    const auto freed = [&](size_t node) {
+      size_t bytes = 0;
+      for (const size_t operand : edges_.operands_of(node)) {
+        if (unread[operand] == 1 && !nodes_[operand].kept) bytes = plus(bytes, nodes_[operand].result_bytes);
+      }
+      return bytes;
+    };
+    using Entry = std::pair<size_t, size_t>;
+    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+    const auto enqueue = [&](size_t node) { ready.emplace(cost(freed(node), node), node); };
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      if (waits[i] == 0) enqueue(i);
+    }
+    std::vector<bool> done(nodes_.size(), false);
+    while (!ready.empty()) {
+      const size_t node = ready.top().second;
+      ready.pop();
+      if (done[node]) continue;
+      done[node] = true;
+      order.push_back(node);
+      for (const size_t user : edges_.users_of(node)) {
+        if (--waits[user] == 0) enqueue(user);
+      }
+      for (const size_t operand : edges_.operands_of(node)) {
+        // The last reader frees it: that one has become cheaper. Its older entry is passed over.
+        if (--unread[operand] != 1) continue;
+        for (const size_t user : edges_.users_of(operand)) {
+          if (!done[user] && waits[user] == 0) enqueue(user);
+        }
+      }
+    }
+    return order;
+  }
+
+  // Most memory needed to make each node's result, as if nobody else used what is below it.
+  std::vector<size_t> needs(const std::vector<size_t>& topological) const {
+    std::vector<size_t> need(nodes_.size(), 0);
+    for (const size_t node : topological) {
+      size_t held = 0, most = 0;
+      for (const size_t operand : by_need(node, need)) {
+        most = std::max(most, plus(held, need[operand]));
+        held = plus(held, nodes_[operand].result_bytes);
+      }
+      need[node] = std::max(most, plus(plus(held, nodes_[node].result_bytes), nodes_[node].scratch_bytes));
+    }
+    return need;
+  }
+
+  std::vector<size_t> by_need(size_t node, const std::vector<size_t>& need) const {
+    const auto operands = edges_.operands_of(node);
+    std::vector<size_t> sorted(operands.begin(), operands.end());
+    // Needs include the own result.
+    const auto gain = [&](size_t i) { return need[i] - std::min(need[i], nodes_[i].result_bytes); };
+    std::stable_sort(sorted.begin(), sorted.end(), [&](size_t a, size_t b) { return gain(a) > gain(b); });
+    return sorted;
+  }
+
+  std::vector<size_t> depth_first(const std::vector<size_t>& topological) const {
+    const std::vector<size_t> need = needs(topological);
+    struct Frame {
+      size_t node, next;
+      std::vector<size_t> operands;
+    };
+    std::vector<bool> seen(nodes_.size(), false);
+    std::vector<size_t> order;
+    std::vector<Frame> stack;  // graphs are deep: no recursion
+    const auto enter = [&](size_t node) {
+      if (seen[node]) return;
+      seen[node] = true;
+      stack.push_back({node, 0, by_need(node, need)});
+    };
+    for (const size_t root : topological) {
+      if (!edges_.users_of(root).empty()) continue;
+      enter(root);
+      while (!stack.empty()) {
+        Frame& top = stack.back();
+        if (top.next < top.operands.size()) {
+          enter(top.operands[top.next++]);
+        } else {
+          order.push_back(top.node);
+          stack.pop_back();
+        }
+      }
+    }
+    return order;
+  }
+
+  void improve(std::vector<size_t> order, MemoryOrder& best) const {
+    consider(order, best);
+    consider(later(order), best);
+    consider(earlier(order), best);
+    consider(later(earlier(order)), best);
+  }
+  void consider(const std::vector<size_t>& order, MemoryOrder& best) const {
+    const size_t peak = peak_of_order(nodes_, order);
+    if (peak < best.peak_bytes) {
+      best.peak_bytes = peak;
+      best.order = order;
+    }
+  }
+
+  // The nodes that free less than they make go to right before their first user.
+  std::vector<size_t> later(const std::vector<size_t>& order) const {
+    const std::vector<size_t> at = positions(order);
+    const std::vector<size_t> last = last_readers(order, at);
+    std::vector<bool> lazy(nodes_.size(), false), out(nodes_.size(), false);
+    for (const size_t node : order) {
+      lazy[node] = !edges_.users_of(node).empty() && freed(node, last) < nodes_[node].result_bytes;
+    }
+    std::vector<size_t> result, stack;
+    for (const size_t wanted : order) {
+      if (lazy[wanted]) continue;
+      stack.push_back(wanted);
+      while (!stack.empty()) {
+        const size_t node = stack.back();
+        const auto operands = edges_.operands_of(node);
+        const auto missing = std::find_if(operands.begin(), operands.end(), [&](size_t i) { return !out[i]; });
+        if (missing != operands.end()) {
+          stack.push_back(*missing);
+          continue;
+        }
+        stack.pop_back();
+        out[node] = true;
+        result.push_back(node);
+      }
+    }
+    return result;
+  }
+
+  // The nodes that free no less than they make go to right behind their last operand.
+  std::vector<size_t> earlier(const std::vector<size_t>& order) const {
+    const std::vector<size_t> at = positions(order);
+    const std::vector<size_t> last = last_readers(order, at);
+    std::vector<std::vector<size_t>> behind(nodes_.size());
+    std::vector<size_t> result, stack;
+    std::vector<bool> moved(nodes_.size(), false);
+    for (const size_t node : order) {
+      const auto operands = edges_.operands_of(node);
+      if (operands.empty() || freed(node, last) < nodes_[node].result_bytes) continue;
+      const size_t latest = *std::max_element(operands.begin(), operands.end(), [&](size_t a, size_t b) { return at[a] < at[b]; });
+      behind[latest].push_back(node);
+      moved[node] = true;
+    }
+    // A moved node may wait for an operand that moved, too, and comes out later than its own latest: so by counting.
+    std::vector<size_t> waits(nodes_.size());
+    for (size_t i = 0; i < nodes_.size(); ++i) waits[i] = edges_.operands_of(i).size();
+    for (const size_t node : order) {
+      if (moved[node]) continue;
+      stack.push_back(node);
+      while (!stack.empty()) {
+        const size_t top = stack.back();
+        stack.pop_back();
+        result.push_back(top);
+        for (const size_t user : edges_.users_of(top)) {
+          if (--waits[user] == 0 && moved[user]) stack.push_back(user);
+        }
+      }
+    }
+    return result;
+  }
+
+  size_t freed(size_t node, const std::vector<size_t>& last) const {
+    size_t bytes = 0;
+    for (const size_t operand : edges_.operands_of(node)) {
+      if (last[operand] == node && !nodes_[operand].kept) bytes = plus(bytes, nodes_[operand].result_bytes);
+    }
+    return bytes;
+  }
+  std::vector<size_t> positions(const std::vector<size_t>& order) const {
+    std::vector<size_t> at(nodes_.size());
+    for (size_t i = 0; i < order.size(); ++i) at[order[i]] = i;
+    return at;
+  }
+  std::vector<size_t> last_readers(const std::vector<size_t>& order, const std::vector<size_t>& at) const {
+    std::vector<size_t> last(nodes_.size());
+    for (const size_t node : order) {
+      last[node] = node;
+      for (const size_t user : edges_.users_of(node)) {
+        if (at[user] > at[last[node]]) last[node] = user;
+      }
+    }
+    return last;
+  }
+
+  std::span<const OrderNode> nodes_;
+  Edges edges_;
+};
+
+}  // namespace
+
+std::vector<Lifetime> lifetimes_of_order(std::span<const OrderNode> nodes, std::span<const size_t> order) {
+  std::vector<Lifetime> lives(nodes.size());
+  for (size_t step = 0; step < order.size(); ++step) {
+    const OrderNode& node = nodes[order[step]];
+    lives[order[step]] = {node.result_bytes, step, node.kept ? order.size() - 1 : step};
+    for (const size_t operand : node.operands) lives[operand].last = std::max(lives[operand].last, step);
+  }
+  return lives;
+}
+
+size_t peak_of_order(std::span<const OrderNode> nodes, std::span<const size_t> order) {
+  const std::vector<Lifetime> lives = lifetimes_of_order(nodes, order);
+  std::vector<std::vector<size_t>> dying(order.size());
+  for (size_t i = 0; i < lives.size(); ++i) dying[lives[i].last].push_back(i);
+  // Saturated sums could not be taken back, so hostile sizes end the count.
+  size_t alive = 0, peak = 0;
+  for (size_t step = 0; step < order.size(); ++step) {
+    const OrderNode& node = nodes[order[step]];
+    alive = plus(alive, node.result_bytes);
+    size_t saved = 0, freed = 0;
+    for (const size_t dead : dying[step]) {
+      freed = plus(freed, lives[dead].bytes);
+      if (node.in_place && dead != order[step] && std::ranges::count(node.operands, dead) > 0) {
+        saved = std::max(saved, std::min(lives[dead].bytes, node.result_bytes));
+      }
+    }
+    peak = std::max(peak, plus(alive - saved, node.scratch_bytes));
+    if (alive == SIZE_MAX) return SIZE_MAX;
+    alive -= freed;
+  }
+  return peak;
+}
+
+Result<MemoryOrder> order_for_memory(std::span<const OrderNode> nodes) {
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (const size_t operand : nodes[i].operands) {
+      if (operand >= nodes.size()) {
+        return error(Code::invalid_argument, "node ", i, " reads node ", operand, " of ", nodes.size());
+      }
+    }
+  }
+  return Orderer(nodes).best();
+}
+
+}  // namespace tenon

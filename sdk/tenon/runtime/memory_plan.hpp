@@ -1,0 +1,79 @@
+// The memory plan: offsets for blocks of known size and lifetime, in one arena per memory space, known before a run.
+//
+//   blocks = {{.bytes = 4096, .first = 0, .last = 2, .name = "conv1"}, ...}
+//   TENON_TRY(plan, plan_memory(blocks, spaces));
+//   address of block i = base of its space + plan.offsets[i]
+//
+// Two blocks whose lives share a step never share bytes. What the planner promises, verify_plan checks.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <tenon/support/export.hpp>
+#include <tenon/support/result.hpp>
+
+namespace tenon {
+
+struct MemorySpace {
+  std::string name = "arena";
+  size_t limit_bytes = SIZE_MAX;  // most that a plan may use
+  size_t align_bytes = 1;         // of every offset in it
+  size_t bank_bytes = 0;          // bank k is [k * bank_bytes, (k + 1) * bank_bytes); 0: no banks
+};
+
+struct MemoryBlock {
+  size_t bytes = 0;  // 0: takes no place, and any offset that its own rules allow will do
+  size_t first = 0;  // alive from this step
+  size_t last = 0;   // to this one, included
+  size_t align_bytes = 1;
+  size_t space = 0;  // index of its MemorySpace
+  std::optional<size_t> pinned = {};  // its offset, when that is not the planner's to choose
+  size_t window_bytes = 0;       // crosses no multiple of this, itself a multiple of the alignment; 0: may
+  std::optional<size_t> bank = {};    // lies in this bank
+  std::vector<size_t> apart_from = {};   // blocks with which it shares no bank, whatever their lives
+  // Blocks that it may replace: one of them that dies at step `first` may have the same offset. Others are as if not named.
+  std::vector<size_t> in_place_of = {};
+  std::string name = {};  // for messages and pictures; may be empty
+};
+
+struct PlanOptions {
+  uint64_t seed = 1;
+  // Work for the search behind the greedy orders, in neighbours looked at per block: the same on every machine. Some
+  // 30 million in all are the most, about a second.
+  // 0: greedy orders only.
+  size_t effort = 6000;
+};
+
+struct SpacePlan {
+  size_t bytes = 0;  // of the arena; a multiple of what all alignments have in common
+  // No plan needs less: live bytes at the worst step, counted with alignment, pinned blocks and banks.
+  size_t lower_bound_bytes = 0;
+  size_t peak_step = 0;  // where most bytes are alive
+  std::string order;     // which order of placing won
+  bool optimal = false;  // at the lower bound, or proved by exhaustion to be the best
+  double efficiency() const {
+    return bytes == 0 ? 1.0 : static_cast<double>(lower_bound_bytes) / static_cast<double>(bytes);
+  }
+};
+
+struct MemoryPlan {
+  std::vector<size_t> offsets;    // bytes from the start of the block's space, one per block
+  std::vector<SpacePlan> spaces;  // as given
+};
+
+// Deterministic: the same blocks, spaces, seed and effort give the same plan on every machine.
+// Code::invalid_argument: a block or space that makes no sense, pinned blocks in each other's way.
+// Code::resource_exhausted: a space is too small; names the step and the biggest blocks alive there.
+TENON_API Result<MemoryPlan> plan_memory(std::span<const MemoryBlock> blocks, std::span<const MemorySpace> spaces,
+                                         const PlanOptions& options = {});
+
+// Does `plan` keep every rule that blocks and spaces state? The error names the first broken one. n log n plus the number of
+// pairs of blocks alive at the same time.
+TENON_API Result<void> verify_plan(std::span<const MemoryBlock> blocks, std::span<const MemorySpace> spaces,
+                                   const MemoryPlan& plan);
+
+}  // namespace tenon
