@@ -12,6 +12,9 @@ using namespace memory;
 constexpr size_t kMostOffset = size_t{1} << 60;
 constexpr size_t kMostAlign = size_t{1} << 40;
 
+// Sums of any sizes.
+__extension__ typedef __int128 Wide;
+
 class Validator {
  public:
   Validator(std::span<const MemoryBlock> blocks, std::span<const MemorySpace> spaces) : blocks_(blocks), spaces_(spaces) {}
@@ -166,15 +169,15 @@ class SpacePlanner {
  private:
   // Live bytes that later sums can hold.
   Result<void> check_sum() const {
-    std::map<size_t, __int128> change;
+    std::map<size_t, Wide> change;
     for (const uint32_t i : chosen_) {
       change[blocks_[i].first] += blocks_[i].bytes;
       if (blocks_[i].last < SIZE_MAX) change[blocks_[i].last + 1] -= blocks_[i].bytes;
     }
-    __int128 alive = 0;
+    Wide alive = 0;
     for (const auto& [step, bytes] : change) {
       alive += bytes;
-      if (alive > static_cast<__int128>(kMostOffset)) return too_small(kMostOffset, step, " or more");
+      if (alive > static_cast<Wide>(kMostOffset)) return too_small(kMostOffset, step, " or more");
     }
     return {};
   }
