@@ -1,5 +1,7 @@
 // Inside of the room: what a ReorderPlan is made of.
 #pragma once
+#include <optional>
+
 #include <tenon/tensor/reorder.hpp>
 
 namespace tenon::detail {
@@ -13,11 +15,18 @@ struct NestLoop {
 // everything is whole, in bytes. Loops by falling `to`, which is positive; for a transpose the last but one reads, the
 // last one writes side by side.
 struct Nest {
-  enum class Kind : uint8_t { run, transpose, bits };
+  enum class Kind : uint8_t {
+    run,
+    transpose,
+    bits,
+    zeros,  // has no source
+  };
   Kind kind = Kind::run;
   int64_t from_base = 0, to_base = 0, unit = 1;
   std::vector<NestLoop> loops;
-  // Iterations of the first so many loops share no byte of the destination, and leave the loops of a tile alone.
+  // Of padding with 0 in bytes: behind each run; of a transpose, behind the last loop.
+  int64_t zeros = 0;
+  // Iterations of the first so many loops share no byte of the destination. Those of a tile are among them.
   size_t disjoint = 0;
 };
 
@@ -27,8 +36,17 @@ struct ReorderProgram {
   std::vector<ReorderLoop> loops;
   std::vector<ReorderPieces> pieces;
   bool tail = false;
-  bool fills = false;       // the destination has slots or bits without an element that are ours to write
-  std::vector<Nest> nests;  // none for ReorderKind::elements
+  bool fills = false;       // all of the destination is filled first, since slots or bits without an element are ours
+  std::vector<Nest> nests;  // none for ReorderKind::elements; instead of the fill, zeros where no element is
 };
+
+// Joins the loops of a nest in bits, and chooses its kind.
+void prepare(Nest& nest);
+// Lets the nest write so many elements of 0 behind its innermost run of `count` elements. False: it is no such nest.
+bool write_zeros_behind(Nest& nest, int64_t count, int64_t zeros, int64_t element_bits);
+// Zeros for each byte of the destination that no element has, but for the padding of `done` within its innermost block;
+// -1: of no variable. Nothing where it is better to fill it all: bytes with several elements, a fill that is not 0, no
+// constant strides, or gaps of few bytes.
+std::optional<std::vector<Nest>> zero_nests(const Layout& to, int done);
 
 }  // namespace tenon::detail

@@ -7,11 +7,12 @@
 #include <tenon/tensor/layout_internal.hpp>
 #include <tenon/tensor/reorder_bits.hpp>
 #include <tenon/tensor/reorder_internal.hpp>
-#include <tenon/tensor/reorder_tiles.hpp>
+#include <tenon/tensor/reorder_vectors.hpp>
 
 namespace tenon {
 
 using detail::BitWriter;
+using detail::copy_short;
 using detail::Nest;
 using detail::NestLoop;
 using detail::ReorderProgram;
@@ -34,13 +35,29 @@ void copy_units(const std::byte* source, std::byte* destination, const NestLoop&
   for (int64_t i = 0; i < loop.count; ++i) std::memcpy(destination + i * loop.to, source + i * loop.from, kUnit);
 }
 
-// Runs that take a few vectors: the last one overlaps the one before.
-void copy_short_runs(const std::byte* source, std::byte* destination, const NestLoop& loop, int64_t unit) {
-  constexpr int64_t kVector = 16;
+// Up to here a loop of vectors is quicker than a call.
+constexpr int64_t kShortRun = 256;
+
+inline void zero(std::byte* to, int64_t bytes) {
+  static constexpr std::byte kZeros[kShortRun] = {};
+  if (bytes <= kShortRun) return copy_short(to, kZeros, bytes);
+  std::memset(to, 0, static_cast<size_t>(bytes));
+}
+
+// Runs with zeros behind each.
+void copy_padded(const std::byte* source, std::byte* destination, const NestLoop& loop, int64_t unit, int64_t zeros) {
   for (int64_t i = 0; i < loop.count; ++i, source += loop.from, destination += loop.to) {
-    for (int64_t at = 0; at < unit - kVector; at += kVector) std::memcpy(destination + at, source + at, kVector);
-    std::memcpy(destination + unit - kVector, source + unit - kVector, kVector);
+    if (unit <= kShortRun) {
+      copy_short(destination, source, unit);
+    } else {
+      std::memcpy(destination, source, static_cast<size_t>(unit));
+    }
+    zero(destination + unit, zeros);
   }
+}
+
+void zero_loop(std::byte* destination, const NestLoop& loop, int64_t unit) {
+  for (int64_t i = 0; i < loop.count; ++i) zero(destination + i * loop.to, unit);
 }
 
 void copy_loop(const std::byte* source, std::byte* destination, const NestLoop& loop, int64_t unit) {
@@ -54,7 +71,10 @@ void copy_loop(const std::byte* source, std::byte* destination, const NestLoop& 
     case 64: return copy_units<64>(source, destination, loop);
     default: break;
   }
-  if (unit > 16 && unit <= 256) return copy_short_runs(source, destination, loop, unit);
+  if (unit <= kShortRun) {
+    for (int64_t i = 0; i < loop.count; ++i) copy_short(destination + i * loop.to, source + i * loop.from, unit);
+    return;
+  }
   for (int64_t i = 0; i < loop.count; ++i) {
     std::memcpy(destination + i * loop.to, source + i * loop.from, static_cast<size_t>(unit));
   }
@@ -86,14 +106,20 @@ void run_loops(const Nest& nest, const Buffers& buffers, std::span<const NestLoo
   }
   const NestLoop inner = loops.empty() ? NestLoop{} : loops.back();
   switch (nest.kind) {
-    case Nest::Kind::run: return copy_loop(buffers.source + from, buffers.destination + to, inner, nest.unit);
+    case Nest::Kind::run:
+      if (nest.zeros > 0) {
+        return copy_padded(buffers.source + from, buffers.destination + to, inner, nest.unit, nest.zeros);
+      }
+      return copy_loop(buffers.source + from, buffers.destination + to, inner, nest.unit);
+    case Nest::Kind::zeros: return zero_loop(buffers.destination + to, inner, nest.unit);
     case Nest::Kind::transpose:
       return detail::transpose({.source = buffers.source + from,
                                 .destination = buffers.destination + to,
                                 .rows = inner.count,
                                 .columns = loops[0].count,
                                 .source_pitch = inner.from,
-                                .destination_pitch = loops[0].to},
+                                .destination_pitch = loops[0].to,
+                                .zero_rows = nest.zeros / nest.unit},
                                nest.unit);
     case Nest::Kind::bits: return gather_loop(buffers, from, to, inner, nest.unit);
   }
@@ -105,7 +131,7 @@ void run_nest(const Nest& nest, const Buffers& buffers, const Tasks& split) {
   size_t disjoint = nest.disjoint;
   int64_t unit = nest.unit;
   Nest whole = nest;
-  if (loops.empty() && nest.kind == Nest::Kind::run && unit > split.bytes) {
+  if (loops.empty() && nest.kind == Nest::Kind::run && nest.zeros == 0 && unit > split.bytes) {
     // One run: cut into runs, and the rest.
     loops.push_back({unit / split.bytes, split.bytes, split.bytes});
     const int64_t done = loops[0].count * split.bytes;
@@ -117,30 +143,36 @@ void run_nest(const Nest& nest, const Buffers& buffers, const Tasks& split) {
   int64_t bytes = nest.kind == Nest::Kind::bits ? detail::ceil_div(unit, 8) : unit;
   for (const NestLoop& loop : loops) bytes *= loop.count;
   const int64_t wanted = std::min<int64_t>(detail::ceil_div(bytes, split.bytes), int64_t{4} * split.parallel.threads());
-  // Outer loops until there are enough tasks; the last one of them in pieces.
+  // Outer loops until there are enough tasks; the last one of them in pieces. Of a tile, the longer one of its loops.
   size_t outer = 0;
   int64_t tasks = 1;
   while (outer < disjoint && tasks < wanted) tasks *= loops[outer++].count;
   if (outer == 0) return run_loops(whole, buffers, loops, nest.from_base, nest.to_base);
-  const size_t cut = outer - 1;
-  const int64_t before = tasks / loops[cut].count;
+  size_t cut = outer - 1;
+  int64_t before = tasks / loops[cut].count;
+  const bool in_tile = nest.kind == Nest::Kind::transpose && cut + 2 >= loops.size();
+  if (in_tile) {
+    if (cut + 1 == loops.size()) before /= loops[--cut].count;
+    outer = cut;
+    if (nest.zeros == 0 && loops[cut].count < loops[cut + 1].count) ++cut;
+  } else {
+    outer = cut;
+  }
   int64_t piece = std::max<int64_t>(loops[cut].count * before / wanted, 1);
-  // Of whole tiles where they cut a transpose.
-  if (nest.kind == Nest::Kind::transpose && cut + 2 == loops.size())
-    piece = detail::round_up(piece, detail::kTileBytes);
+  if (in_tile) piece = detail::round_up(piece, detail::kTileBytes);  // whole tiles
   const int64_t pieces = detail::ceil_div(loops[cut].count, piece);
   split.parallel.run(before * pieces, 1, [&](int64_t begin, int64_t end) {
-    std::vector<NestLoop> inner(loops.begin() + static_cast<ptrdiff_t>(cut), loops.end());
+    std::vector<NestLoop> inner(loops.begin() + static_cast<ptrdiff_t>(outer), loops.end());
     for (int64_t task = begin; task < end; ++task) {
       const int64_t first = task % pieces * piece;
       int64_t from = nest.from_base + first * loops[cut].from, to = nest.to_base + first * loops[cut].to;
       int64_t rest = task / pieces;
-      for (size_t i = cut; i-- > 0;) {
+      for (size_t i = outer; i-- > 0;) {
         from += rest % loops[i].count * loops[i].from;
         to += rest % loops[i].count * loops[i].to;
         rest /= loops[i].count;
       }
-      inner[0].count = std::min(piece, loops[cut].count - first);
+      inner[cut - outer].count = std::min(piece, loops[cut].count - first);
       run_loops(whole, buffers, inner, from, to);
     }
   });

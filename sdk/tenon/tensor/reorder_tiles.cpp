@@ -1,108 +1,125 @@
+#include <tenon/tensor/reorder_tiles.hpp>
+
 #include <algorithm>
 #include <cstring>
 
 #include <tenon/support/check.hpp>
-#include <tenon/tensor/reorder_tiles.hpp>
+#include <tenon/tensor/reorder_vectors.hpp>
 
 namespace tenon::detail {
 namespace {
 
-constexpr int64_t kVectorBytes = 16;
 // A matrix that the nearer caches hold needs no prefetch.
 constexpr int64_t kNearBytes = 512 << 10;
 // Of runs, a tile has as many as fit here, half of the smallest caches in use.
 constexpr int64_t kRunTileBytes = 16 << 10;
 
-template <class T>
-struct Vector {
-  using Type [[gnu::vector_size(kVectorBytes)]] = T;
-  static constexpr int kCount = kVectorBytes / sizeof(T);
-};
-
-// Lanes of the lower or upper halves of two vectors, taken in turn.
-template <class T, bool kUpper>
-typename Vector<T>::Type interleave(typename Vector<T>::Type a, typename Vector<T>::Type b) {
-  typename Vector<T>::Type order;
-  constexpr int kCount = Vector<T>::kCount;
-  for (int i = 0; i < kCount; ++i) order[i] = static_cast<T>((kUpper ? kCount / 2 : 0) + i / 2 + (i % 2) * kCount);
-  return __builtin_shuffle(a, b, order);
-}
-
-// A square of as many rows as a vector has lanes. Rows i and i + n/2 interleaved, log2(n) times, are the columns.
-template <class T>
-inline void transpose_square(const std::byte* source, int64_t source_pitch, std::byte* destination,
-                             int64_t destination_pitch) {
-  constexpr int kCount = Vector<T>::kCount;
-  typename Vector<T>::Type rows[kCount], next[kCount];
-#pragma GCC unroll 16
-  for (int i = 0; i < kCount; ++i) std::memcpy(&rows[i], source + i * source_pitch, kVectorBytes);
-#pragma GCC unroll 4
-  for (int step = 1; step < kCount; step *= 2) {
-#pragma GCC unroll 8
-    for (int i = 0; i < kCount / 2; ++i) {
-      next[2 * i] = interleave<T, false>(rows[i], rows[i + kCount / 2]);
-      next[2 * i + 1] = interleave<T, true>(rows[i], rows[i + kCount / 2]);
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < kCount; ++i) rows[i] = next[i];
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < kCount; ++i) std::memcpy(destination + i * destination_pitch, &rows[i], kVectorBytes);
-}
-
+// Elements of one type. Whole squares go through a kernel; what is left at the right and at the bottom goes through
+// squares on the stack, whose other rows and columns are not looked at.
 template <class T>
 class Transposer {
  public:
-  explicit Transposer(const TransposeTask& task) : task_(task) {}
+  Transposer(const TransposeTask& task, ReorderIsa isa)
+      : task_(task), kernels_(tile_kernels<T>(isa)), all_rows_(task.rows + task.zero_rows) {
+    const int64_t last = (task.rows - 1) * task.source_pitch;
+    readable_ = task.source + std::max<int64_t>(last, 0) + task.columns * kSize;
+    writable_ = task.destination + (task.columns - 1) * task.destination_pitch + all_rows_ * kSize;
+    // What a vector writes behind the rows is then the start of the next columns, which come later.
+    overwrites_ = all_rows_ <= kSquare<T> && task.destination_pitch == all_rows_ * kSize;
+  }
 
   void run() const {
-    constexpr int64_t kTile = kTileBytes / static_cast<int64_t>(sizeof(T));
-    const bool far = task_.rows * task_.columns * static_cast<int64_t>(sizeof(T)) > kNearBytes;
+    if (planes()) return;
+    constexpr int64_t kTile = kTileBytes / kSize;
+    const bool far = task_.rows * task_.columns * kSize > kNearBytes;
     for (int64_t column = 0; column < task_.columns; column += kTile) {
       const int64_t columns = std::min(kTile, task_.columns - column);
-      for (int64_t row = 0; row < task_.rows; row += kTile) {
-        const int64_t rows = std::min(kTile, task_.rows - row);
-        if (far) prefetch(row, rows, column + kTile);
-        tile(row, rows, column, columns);
+      for (int64_t row = 0; row < all_rows_; row += kTile) {
+        if (far) prefetch(row, column + kTile);
+        tile(row, std::min(kTile, all_rows_ - row), column, columns);
       }
     }
   }
 
  private:
-  static constexpr int64_t kSquare = Vector<T>::kCount;
+  static constexpr int64_t kSize = sizeof(T);
 
   const std::byte* source(int64_t row, int64_t column) const {
-    return task_.source + row * task_.source_pitch + column * static_cast<int64_t>(sizeof(T));
+    return task_.source + row * task_.source_pitch + column * kSize;
   }
   std::byte* destination(int64_t row, int64_t column) const {
-    return task_.destination + column * task_.destination_pitch + row * static_cast<int64_t>(sizeof(T));
+    return task_.destination + column * task_.destination_pitch + row * kSize;
+  }
+
+  // A few planes on one side, elements side by side on the other one.
+  bool planes() const {
+    const auto few = [](int64_t n) { return n >= 2 && n <= 4; };
+    if (task_.zero_rows > 0) return false;
+    if (few(task_.columns) && task_.source_pitch == task_.columns * kSize) {
+      kernels_.split[task_.columns - 2](task_.source, task_.destination, task_.destination_pitch, task_.rows);
+      return true;
+    }
+    if (!few(task_.rows) || task_.destination_pitch != task_.rows * kSize) return false;
+    kernels_.interleave[task_.rows - 2](task_.source, task_.destination, task_.source_pitch, task_.columns);
+    return true;
   }
 
   // The same rows in the next lines: further rows are too far apart for the processor to see a stream.
-  void prefetch(int64_t row, int64_t rows, int64_t column) const {
+  void prefetch(int64_t row, int64_t column) const {
     if (column >= task_.columns) return;
-    for (int64_t i = 0; i < rows; ++i) __builtin_prefetch(source(row + i, column));
+    const int64_t end = std::min(row + kTileBytes / kSize, task_.rows);
+    for (; row < end; ++row) __builtin_prefetch(source(row, column));
   }
 
   void tile(int64_t row, int64_t rows, int64_t column, int64_t columns) const {
-    const int64_t whole_rows = rows / kSquare * kSquare, whole_columns = columns / kSquare * kSquare;
-    for (int64_t c = 0; c < whole_columns; c += kSquare) {
-      for (int64_t r = 0; r < whole_rows; r += kSquare) {
-        transpose_square<T>(source(row + r, column + c), task_.source_pitch, destination(row + r, column + c),
-                            task_.destination_pitch);
-      }
+    const int64_t whole_rows = std::clamp<int64_t>(task_.rows - row, 0, rows) / kSquare<T> * kSquare<T>;
+    const int64_t whole_columns = columns / kSquare<T> * kSquare<T>;
+    if (whole_rows > 0 && whole_columns > 0) {
+      kernels_.squares({.source = source(row, column),
+                        .destination = destination(row, column),
+                        .rows = whole_rows,
+                        .columns = whole_columns,
+                        .source_pitch = task_.source_pitch,
+                        .destination_pitch = task_.destination_pitch});
     }
-    elements(row + whole_rows, rows - whole_rows, column, columns);
-    elements(row, whole_rows, column + whole_columns, columns - whole_columns);
+    staged(row + whole_rows, rows - whole_rows, column, columns);
+    staged(row, whole_rows, column + whole_columns, columns - whole_columns);
   }
 
-  void elements(int64_t row, int64_t rows, int64_t column, int64_t columns) const {
-    for (int64_t c = column; c < column + columns; ++c) {
-      for (int64_t r = row; r < row + rows; ++r) std::memcpy(destination(r, c), source(r, c), sizeof(T));
+  static int64_t whole(int64_t count) { return (count + kSquare<T> - 1) / kSquare<T> * kSquare<T>; }
+
+  // What is no whole squares, through squares that are: as they lie in the source and, unless only rows of zeros are
+  // missing there, as they will lie in the destination.
+  void staged(int64_t row, int64_t rows, int64_t column, int64_t columns) const {
+    if (rows == 0 || columns == 0) return;
+    alignas(kTileBytes) std::byte in[kTileBytes / kSize * kTileBytes], out[kTileBytes / kSize * kTileBytes];
+    const int64_t held = std::clamp<int64_t>(task_.rows - row, 0, rows), width = whole(columns) * kSize;
+    for (int64_t i = 0; i < held; ++i) {
+      const std::byte* from = source(row + i, column);
+      copy_short(in + i * kTileBytes, from, readable_ - from >= width ? width : columns * kSize);
+    }
+    std::memset(in + held * kTileBytes, 0, static_cast<size_t>((rows - held) * kTileBytes));
+    const bool direct = rows % kSquare<T> == 0 && columns % kSquare<T> == 0;
+    kernels_.squares({.source = in,
+                      .destination = direct ? destination(row, column) : out,
+                      .rows = whole(rows),
+                      .columns = whole(columns),
+                      .source_pitch = kTileBytes,
+                      .destination_pitch = direct ? task_.destination_pitch : kTileBytes});
+    if (direct) return;
+    for (int64_t i = 0; i < columns; ++i) {
+      std::byte* to = destination(row, column + i);
+      const bool over = overwrites_ && writable_ - to >= kVectorBytes;
+      copy_short(to, out + i * kTileBytes, over ? kVectorBytes : rows * kSize);
     }
   }
 
   const TransposeTask& task_;
+  const TileKernels& kernels_;
+  int64_t all_rows_;
+  const std::byte* readable_;  // end of the source
+  std::byte* writable_;        // end of the destination
+  bool overwrites_;
 };
 
 // Runs instead of elements: in tiles, so that both sides are read and written line by line.
@@ -130,18 +147,27 @@ void transpose_runs(const TransposeTask& task, int64_t vectors) {
 
 }  // namespace
 
+bool has_zero_rows(int64_t element_bytes) {
+  return element_bytes == 1 || element_bytes == 2 || element_bytes == 4 || element_bytes == 8;
+}
+
 bool can_transpose(int64_t element_bytes) {
-  return element_bytes == 1 || element_bytes == 2 || element_bytes == 4 || element_bytes == 8 ||
+  return has_zero_rows(element_bytes) ||
          (element_bytes % kVectorBytes == 0 && element_bytes <= 512);
 }
 
 void transpose(const TransposeTask& task, int64_t element_bytes) {
+  static const ReorderIsa widest = reorder_isas().back();
+  transpose(task, element_bytes, widest);
+}
+
+void transpose(const TransposeTask& task, int64_t element_bytes, ReorderIsa isa) {
   TENON_CHECK(can_transpose(element_bytes), "a transpose of elements of ", element_bytes, " bytes");
   switch (element_bytes) {
-    case 1: return Transposer<uint8_t>(task).run();
-    case 2: return Transposer<uint16_t>(task).run();
-    case 4: return Transposer<uint32_t>(task).run();
-    case 8: return Transposer<uint64_t>(task).run();
+    case 1: return Transposer<uint8_t>(task, isa).run();
+    case 2: return Transposer<uint16_t>(task, isa).run();
+    case 4: return Transposer<uint32_t>(task, isa).run();
+    case 8: return Transposer<uint64_t>(task, isa).run();
     case 4 * kVectorBytes: return transpose_runs<4>(task, 4);
     default: return transpose_runs<0>(task, element_bytes / kVectorBytes);
   }

@@ -2,20 +2,35 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <vector>
+
+#include <tenon/support/export.hpp>
 
 namespace tenon::detail {
 
 // A tile spans one cache line on either side.
 inline constexpr int64_t kTileBytes = 64;
 
-// destination[column][row] = source[row][column]; pitches in bytes. `source_pitch` may be negative.
+// What the kernels are compiled for, narrowest first: what every machine of this kind has, AVX2, AVX-512 (BW and VBMI).
+// Only the first exists off x86-64.
+enum class ReorderIsa : uint8_t { baseline, avx2, avx512 };
+// Those that this machine runs, narrowest first; never empty.
+TENON_API std::vector<ReorderIsa> reorder_isas();
+
+// destination[column][row] = source[row][column]; pitches in bytes. `source_pitch` may be negative. Behind its rows
+// each column of the destination has `zero_rows` elements of 0, which only elements of 8 bytes or less may have.
+// Nothing outside of both matrices is touched, gaps between lines of the destination included; gaps of the source may
+// be read.
 struct TransposeTask {
   const std::byte* source;
   std::byte* destination;
   int64_t rows, columns;
   int64_t source_pitch, destination_pitch;
+  int64_t zero_rows = 0;
 };
 bool can_transpose(int64_t element_bytes);
-void transpose(const TransposeTask& task, int64_t element_bytes);
+bool has_zero_rows(int64_t element_bytes);
+TENON_API void transpose(const TransposeTask& task, int64_t element_bytes);
+TENON_API void transpose(const TransposeTask& task, int64_t element_bytes, ReorderIsa isa);
 
 }  // namespace tenon::detail

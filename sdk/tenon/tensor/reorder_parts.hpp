@@ -1,0 +1,68 @@
+// Inside of the room: the variables of two layouts in common groups, and the loops that each group is walked with.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tenon/tensor/layout_internal.hpp>
+#include <tenon/tensor/reorder_internal.hpp>
+
+namespace tenon::detail {
+
+// Distance in bits between neighbouring values of a digit.
+struct BitDigit {
+  int64_t place = 1, extent = 1, bits = 0;
+};
+
+// What one variable of a layout adds to the bit offset, as a function of the values x of a group of dims: z = (x / div
+// mod size) + offset, mod fold, then its digits.
+struct Term {
+  int variable = 0;
+  int64_t div = 1, size = 1, offset = 0, fold = 0;
+  std::vector<BitDigit> digits;  // by rising place, the first one at 1
+
+  int64_t at(int64_t x) const;
+  // Whether the offset goes on from x - 1 to x with the stride of the first digit.
+  bool is_border(int64_t x) const;
+};
+
+// One side of a group: its variables from the outermost in. Their offsets add up.
+struct Side {
+  std::vector<Term> terms;
+
+  int64_t at(int64_t x) const;
+  bool is_border(int64_t x) const;
+  // at(x + period) - at(x) is the same for all x. 0: beyond `limit`.
+  int64_t period(int64_t limit) const;
+  // Places in x, when they are a radix chain of x.
+  std::optional<std::vector<int64_t>> places() const;
+};
+
+// Dims that a variable of either layout holds together, with x as their row-major mix.
+struct Group {
+  std::string name;
+  int64_t extent = 1;
+  Side from, to;
+};
+// Nothing when the fused dims of both layouts cross.
+std::optional<std::vector<Group>> groups_of(const Layout& from, const Layout& to);
+
+// A part of a group's values: base offsets and loops.
+struct Part {
+  int64_t from = 0, to = 0;
+  std::vector<NestLoop> loops;
+  // Its one loop is followed by so many slots of padding that go on with its stride in the destination, one element.
+  int64_t zeros = 0;
+};
+
+// The union of both radix chains below the extent, when each place divides the next one.
+std::optional<std::vector<int64_t>> common_places(const Group& group);
+std::vector<Part> nested_parts(const Group& group, const std::vector<int64_t>& places, int64_t element_bits);
+// Nothing when the period is too long.
+std::optional<std::vector<Part>> piecewise_parts(const Group& group, ReorderPieces& pieces);
+
+// The digits of a variable that matter, with those joined that go on with one stride. Never empty; the last one has
+// room for every value.
+std::vector<BitDigit> digits_of(const LayoutData& data, int64_t bank_bits, int variable);
+
+}  // namespace tenon::detail

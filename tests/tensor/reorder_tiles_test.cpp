@@ -1,0 +1,99 @@
+// The kernels beneath a reorder, for each instruction set that this machine has.
+#include <tenon/tensor/reorder_tiles.hpp>
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include <tenon/support/str.hpp>
+
+namespace tenon::detail {
+namespace {
+
+struct Shape {
+  int64_t rows, columns, source_gap, destination_gap, zero_rows;
+};
+
+// Every byte of the destination is looked at: those of elements, of zero rows, and those that have to stay.
+void expect_transpose(const Shape& shape, int64_t size, ReorderIsa isa, std::mt19937_64& random) {
+  const int64_t source_pitch = (shape.columns + shape.source_gap) * size,
+                destination_pitch = (shape.rows + shape.zero_rows + shape.destination_gap) * size;
+  // Exactly as long as the matrices, so that a sanitizer sees what goes beyond.
+  std::vector<std::byte> source(static_cast<size_t>((shape.rows - 1) * source_pitch + shape.columns * size)),
+      destination(static_cast<size_t>((shape.columns - 1) * destination_pitch +
+                                      (shape.rows + shape.zero_rows) * size),
+                  std::byte{0x5a});
+  for (std::byte& byte : source) byte = static_cast<std::byte>(random());
+  std::vector<std::byte> expected = destination;
+  const auto at = [](int64_t i) { return static_cast<size_t>(i); };
+  for (int64_t c = 0; c < shape.columns; ++c) {
+    for (int64_t r = 0; r < shape.rows + shape.zero_rows; ++r) {
+      for (int64_t b = 0; b < size; ++b) {
+        expected[at(c * destination_pitch + r * size + b)] =
+            r < shape.rows ? source[at(r * source_pitch + c * size + b)] : std::byte{0};
+      }
+    }
+  }
+  transpose({.source = source.data(),
+             .destination = destination.data(),
+             .rows = shape.rows,
+             .columns = shape.columns,
+             .source_pitch = source_pitch,
+             .destination_pitch = destination_pitch,
+             .zero_rows = shape.zero_rows},
+            size, isa);
+  ASSERT_EQ(destination, expected) << shape.rows << "x" << shape.columns << " of " << size << " bytes, gaps "
+                                   << shape.source_gap << " and " << shape.destination_gap << ", zero rows "
+                                   << shape.zero_rows << ", isa " << static_cast<int>(isa);
+}
+
+class ReorderTiles : public ::testing::TestWithParam<int64_t> {};
+
+TEST_P(ReorderTiles, EverySizeOnEveryInstructionSet) {
+  std::mt19937_64 random(7);
+  for (const ReorderIsa isa : reorder_isas()) {
+    for (const int64_t few : {1, 2, 3, 4, 5, 7, 8, 12, 15, 16, 17, 33, 64, 67}) {
+      for (const int64_t many : {1, 2, 3, 15, 16, 31, 47, 64, 65, 130, 200}) {
+        for (const int64_t gap : {0, 1, 16}) {
+          expect_transpose({few, many, gap, 0, 0}, GetParam(), isa, random);
+          expect_transpose({many, few, gap, 0, 0}, GetParam(), isa, random);
+          expect_transpose({few, many, 0, gap, 0}, GetParam(), isa, random);
+          expect_transpose({many, few, 0, gap, 0}, GetParam(), isa, random);
+          expect_transpose({few, many, 0, gap, 16 - few % 16}, GetParam(), isa, random);
+          expect_transpose({few, many, gap, 0, 1}, GetParam(), isa, random);
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(ReorderTiles, RowsFromTheLastToTheFirst) {
+  for (const ReorderIsa isa : reorder_isas()) {
+    for (const int64_t columns : {3, 16, 40}) {
+      const int64_t size = GetParam(), rows = 20, pitch = columns * size;
+      std::vector<std::byte> source(static_cast<size_t>(rows * pitch)), destination(source.size());
+      for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<std::byte>(i * 7);
+      transpose({.source = source.data() + (rows - 1) * pitch,
+                 .destination = destination.data(),
+                 .rows = rows,
+                 .columns = columns,
+                 .source_pitch = -pitch,
+                 .destination_pitch = rows * size},
+                size, isa);
+      for (int64_t i = 0; i < rows * columns * size; ++i) {
+        const int64_t byte = i % size, row = i / size % rows, column = i / size / rows;
+        ASSERT_EQ(destination[static_cast<size_t>(i)],
+                  source[static_cast<size_t>((rows - 1 - row) * pitch + column * size + byte)])
+            << "row " << row << ", column " << column;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(ElementBytes, ReorderTiles, ::testing::Values(1, 2, 4, 8),
+                         [](const auto& info) { return str(info.param, "_bytes"); });
+
+}  // namespace
+}  // namespace tenon::detail
