@@ -66,6 +66,7 @@ class LayoutGenerator {
     if (!ragged && rank > 0 && chance(5)) {
       keys_ += str(";align(", out.dims.back(), ")=", 1 + below(4), "B");
     }
+    if (!ragged && rank > 0 && chance(8)) keys_ += str(";stride(", out.dims[0], ")=", below(40));
     if (chance(8)) keys_ += str(";size=", 1 + below(9), "B");
     if (chance(4)) keys_ += ";lane=msb";
     if (chance(4)) keys_ += chance(2) ? ";fill=undef" : ";fill=1";

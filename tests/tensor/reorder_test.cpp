@@ -2,18 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
-#include <optional>
 #include <random>
+#include <string>
 
-#include <support_lib/shredding_parallel.hpp>
-#include <tenon/runtime/thread_pool.hpp>
 #include <tenon/support/hash.hpp>
+
+#include "reorder_testing.hpp"
 
 namespace tenon {
 namespace {
@@ -22,132 +19,28 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-Layout layout(std::string_view text, std::string_view dims, const Dims& shape, int64_t bits) {
-  return Layout::parse(text, dims, shape, bits).value();
-}
-
-ReorderPlan plan(const Layout& from, const Layout& to) { return plan_reorder(from, to).value(); }
-
-// Bytes between two pages that nobody may touch; they begin behind the first or end before the second.
-class Fenced {
- public:
-  Fenced(size_t bytes, bool at_front) {
-    const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    const size_t open = (bytes + page) / page * page;
-    mapped_ = open + 2 * page;
-    base_ = static_cast<std::byte*>(mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    if (mprotect(base_ + page, open, PROT_READ | PROT_WRITE) != 0) std::abort();
-    bytes_ = {base_ + page + (at_front ? 0 : open - bytes), bytes};
-  }
-  ~Fenced() { munmap(base_, mapped_); }
-  Fenced(const Fenced&) = delete;
-  Fenced& operator=(const Fenced&) = delete;
-  std::span<std::byte> bytes() { return bytes_; }
-
- private:
-  std::byte* base_ = nullptr;
-  size_t mapped_ = 0;
-  std::span<std::byte> bytes_;
-};
-
-// One bit at a time: slow, and with nothing in common with what it checks.
-bool bit_of(std::span<const std::byte> bytes, int64_t at) {
-  return std::to_integer<int>(bytes[static_cast<size_t>(at / 8)]) >> (at % 8) & 1;
-}
-void set_bit(std::span<std::byte> bytes, int64_t at, bool value) {
-  std::byte& byte = bytes[static_cast<size_t>(at / 8)];
-  const auto mask = static_cast<std::byte>(1 << (at % 8));
-  byte = value ? byte | mask : byte & ~mask;
-}
-
-int64_t bit_offset(const Layout& layout, std::span<const int64_t> index) {
-  const LayoutPosition at = layout.apply(index);
-  return at.bank * layout.bytes_per_bank() * 8 + at.bit;
-}
-
-// All indices, the last one first: of several in one slot the least one is written last.
-template <class F>
-void for_each_index_backwards(const Dims& shape, const F& f) {
-  Dims index;
-  for (const int64_t extent : shape) {
-    if (extent == 0) return;
-    index.push_back(extent - 1);
-  }
-  while (true) {
-    f(index);
-    size_t d = shape.size();
-    while (d > 0 && index[d - 1] == 0) {
-      index[d - 1] = shape[d - 1] - 1;
-      --d;
-    }
-    if (d == 0) return;
-    --index[d - 1];
-  }
-}
-
-// What `destination` has to be after the reorder.
-void reorder_oracle(const Layout& from, const Layout& to, std::span<const std::byte> source,
-                    std::span<std::byte> destination) {
-  const int64_t w = to.element_bits();
-  if (to.fill() && !to.is_view()) {
-    std::ranges::fill(destination, std::byte{0});
-    for (int64_t bank = 0; bank < to.banks(); ++bank) {
-      for (int64_t slot = 0; slot < to.words_per_bank() * to.lanes(); ++slot) {
-        const int64_t lane = slot % to.lanes(), in_word = to.lane_msb() ? to.word_bits() - w - lane * w : lane * w;
-        const int64_t at = bank * to.bytes_per_bank() * 8 + slot / to.lanes() * to.word_bits() + in_word;
-        for (int64_t b = 0; b < std::min<int64_t>(w, 64); ++b) set_bit(destination, at + b, *to.fill() >> b & 1);
-      }
-    }
-  }
-  for_each_index_backwards(to.shape(), [&](const Dims& index) {
-    const int64_t a = bit_offset(from, index), b = bit_offset(to, index);
-    for (int64_t i = 0; i < w; ++i) set_bit(destination, b + i, bit_of(source, a + i));
-  });
-}
-
-void randomise(std::span<std::byte> bytes, std::mt19937_64& random) {
-  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
-}
-
-// Source and destination start as noise, so that padding of one shows in the other.
-::testing::AssertionResult moves_right(const Layout& from, const Layout& to, std::mt19937_64& random) {
-  const ReorderPlan reorder = plan(from, to);
-  const auto text = [&] {
-    return str(from.to_string(), " -> ", to.to_string(), ", dims ", to.dims(), ", shape ", to.shape(), ", ",
-               to.element_bits(), " bits: ", reorder.to_string());
-  };
-  const bool at_front = random() % 2;
-  Fenced source(static_cast<size_t>(from.bytes()), at_front);
-  randomise(source.bytes(), random);
-  std::vector<std::byte> initial(static_cast<size_t>(to.bytes()));
-  randomise(initial, random);
-  std::vector<std::byte> expected = initial;
-  reorder_oracle(from, to, source.bytes(), expected);
-  static ThreadPool four(4);
-  testing::ShreddingParallel shredded(1);
-  const std::pair<ParallelFor*, int64_t> runs[] = {{&serial(), 64 << 10}, {&four, 16}, {&shredded, 1}};
-  for (const auto& [parallel, task_bytes] : runs) {
-    Fenced destination(initial.size(), at_front);
-    std::ranges::copy(initial, destination.bytes().begin());
-    const auto done = reorder.run(source.bytes(), destination.bytes(), *parallel, task_bytes);
-    if (!done.ok()) return ::testing::AssertionFailure() << text() << ": " << done.error().to_string();
-    const auto differ = std::ranges::mismatch(destination.bytes(), expected);
-    if (differ.in2 == expected.end()) continue;
-    return ::testing::AssertionFailure() << text() << "; byte " << differ.in2 - expected.begin() << " is "
-                                         << std::to_integer<int>(*differ.in1) << ", not "
-                                         << std::to_integer<int>(*differ.in2) << ", tasks of " << task_bytes
-                                         << " bytes";
-  }
-  return ::testing::AssertionSuccess();
-}
-
 struct Case {
   Dims shape;
   std::string from, to;
   std::vector<std::vector<int64_t>> loops;  // count and strides in elements
   bool tail;
-  uint64_t pairs;  // FNV-1a over the slots of source and destination of every index
+  uint64_t pairs;  // pairs_hash()
 };
+
+// Every slot of the source holds its number, so what arrives tells where it came from: FNV-1a over the slots of source and
+// destination of every index.
+uint64_t pairs_hash(const ReorderPlan& reorder) {
+  std::vector<uint32_t> source(static_cast<size_t>(reorder.from().bytes() / 4)),
+      destination(static_cast<size_t>(reorder.to().bytes() / 4));
+  for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<uint32_t>(i);
+  EXPECT_TRUE(reorder.run(std::as_bytes(std::span(source)), std::as_writable_bytes(std::span(destination))).ok());
+  std::vector<uint64_t> pairs;
+  for_each_index_backwards(reorder.to().shape(), [&](const Dims& index) {
+    const int64_t slot = reorder.to().apply(index).slot;
+    pairs.insert(pairs.begin(), {destination[static_cast<size_t>(slot)], static_cast<uint64_t>(slot)});
+  });
+  return fnv1a({reinterpret_cast<const char*>(pairs.data()), pairs.size() * 8});
+}
 
 // The reorders of design/layout/vectors.yaml whose radices nest.
 TEST(Reorder, LoopsOfTheDesign) {
@@ -173,18 +66,7 @@ TEST(Reorder, LoopsOfTheDesign) {
     EXPECT_EQ(loops, c.loops) << reorder.to_string();
     EXPECT_EQ(reorder.has_tail(), c.tail) << reorder.to_string();
     EXPECT_THAT(reorder.pieces(), IsEmpty());
-    // Every slot of the source holds its number, so what arrives tells where it came from.
-    std::vector<uint32_t> source(static_cast<size_t>(from.bytes() / 4)),
-        destination(static_cast<size_t>(to.bytes() / 4));
-    for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<uint32_t>(i);
-    ASSERT_TRUE(reorder.run(std::as_bytes(std::span(source)), std::as_writable_bytes(std::span(destination))).ok());
-    std::vector<uint64_t> pairs;
-    for_each_index_backwards(c.shape, [&](const Dims& index) {
-      const int64_t slot = to.apply(index).slot;
-      pairs.insert(pairs.begin(), {destination[static_cast<size_t>(slot)], static_cast<uint64_t>(slot)});
-    });
-    const std::string_view bytes(reinterpret_cast<const char*>(pairs.data()), pairs.size() * 8);
-    EXPECT_EQ(fnv1a(bytes), c.pairs) << reorder.to_string();
+    EXPECT_EQ(pairs_hash(reorder), c.pairs) << reorder.to_string();
   }
 }
 
@@ -196,6 +78,7 @@ TEST(Reorder, PiecesOfTheDesign) {
   ASSERT_THAT(reorder.pieces(), SizeIs(1));
   EXPECT_EQ(reorder.pieces()[0], (ReorderPieces{"C", 12, {{0, 4}, {4, 2}, {6, 2}, {8, 4}}}));
   EXPECT_EQ(reorder.to_string(), "pieces: C every 12: [0 4] [4 2] [6 2] [8 4]");
+  EXPECT_EQ(pairs_hash(reorder), 0xdec9a8e177bd5b25u);
 }
 
 TEST(Reorder, Kinds) {
@@ -259,6 +142,42 @@ TEST(Reorder, EveryWidth) {
     for (const std::string_view from : texts) {
       for (const std::string_view to : texts) {
         ASSERT_TRUE(moves_right(layout(from, "NCHW", shape, bits), layout(to, "NCHW", shape, bits), random));
+      }
+    }
+  }
+}
+
+// Every width in every word that can hold it, dense too, in both orders of lanes.
+TEST(Reorder, WidthsAndWords) {
+  std::mt19937_64 random(8);
+  const Dims shape{3, 11};
+  for (int64_t bits = 1; bits <= 64; ++bits) {
+    const Layout plain = layout("CN", "NC", shape, bits), dense = layout("NC<4c>", "NC", shape, bits);
+    for (const int64_t word : {0, 8, 16, 32, 64, 128}) {
+      const int64_t lanes = word == 0 ? 5 : word / bits;
+      if (lanes == 0) continue;
+      for (const std::string_view order : {"", ";lane=msb"}) {
+        const Layout packed = layout(str("NC<", lanes, "c", word ? str(":", word) : "", ">", order), "NC", shape, bits);
+        ASSERT_TRUE(moves_right(plain, packed, random));
+        ASSERT_TRUE(moves_right(packed, plain, random));
+        ASSERT_TRUE(moves_right(packed, dense, random));
+      }
+    }
+  }
+}
+
+// Padding is written with the elements, by itself, or with everything: whatever is least.
+TEST(Reorder, TailsOfEverySize) {
+  std::mt19937_64 random(9);
+  const std::string_view texts[] = {"NCHW", "NHWC", "NCHW{8c}", "NCHW{16c}", "NCHW{16c};align(W)=128B", "NCHW{4n16c}",
+                                    "CNHW{4c4w};size=4096B", "NCHW{16c};off(H)=1"};
+  for (const int64_t bits : {8, 16, 32, 64, 128}) {
+    for (const int64_t channels : {1, 2, 3, 5, 8, 12, 15, 16, 17, 31, 33, 60}) {
+      const Dims shape{2, channels, 3, 21};
+      for (const std::string_view from : texts) {
+        const auto to = layout(texts[random() % std::size(texts)], "NCHW", shape, bits);
+        ASSERT_TRUE(moves_right(layout(from, "NCHW", shape, bits), to, random));
+        ASSERT_TRUE(moves_right(layout("NCHW", "NCHW", shape, bits), layout(from, "NCHW", shape, bits), random));
       }
     }
   }

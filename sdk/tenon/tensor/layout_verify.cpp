@@ -92,6 +92,7 @@ uint64_t Layout::fnv1a64() const {
 
 uint64_t Layout::fingerprint() const {
   uint64_t state = hash_mix(static_cast<uint64_t>(banks()), static_cast<uint64_t>(element_bits()));
+  state = hash_mix(state, static_cast<uint64_t>(devices()));
   for (const int64_t extent : shape()) state = hash_mix(state, static_cast<uint64_t>(extent));
   state = hash_mix(state, static_cast<uint64_t>(words_per_bank() * word_bits()));
   state = hash_mix(state, static_cast<uint64_t>(bytes()));

@@ -88,7 +88,9 @@ class ZeroNests {
       const int64_t begin = outer == loops.size() ? to_.element_bits() : loops[outer].to * loops[outer].count;
       if (begin > end) return false;
       if (begin < end) {
-        add({.to_base = begin, .unit = end - begin, .loops = {loops.begin(), loops.begin() + static_cast<long>(outer)}});
+        add({.to_base = begin,
+             .unit = end - begin,
+             .loops = {loops.begin(), loops.begin() + static_cast<long>(outer)}});
       }
       if (outer < loops.size()) end = loops[outer].to;
     }

@@ -73,8 +73,8 @@ bool build_nests(ReorderProgram& program, const std::vector<std::vector<Part>>& 
       if (g == padded && part.zeros > 0) before_zeros = &part;
     }
     detail::prepare(nest);
-    if (before_zeros && !detail::write_zeros_behind(nest, before_zeros->loops.back().count, before_zeros->zeros,
-                                                    to.element_bits())) {
+    if (before_zeros &&
+        !detail::write_zeros_behind(nest, before_zeros->loops.back().count, before_zeros->zeros, to.element_bits())) {
       return false;
     }
     program.nests.push_back(std::move(nest));
