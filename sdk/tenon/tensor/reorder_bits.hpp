@@ -10,18 +10,24 @@ namespace tenon::detail {
 
 static_assert(std::endian::native == std::endian::little, "words are moved as they lie in memory");
 
-// `count` bits from bit `at` on, 1 to 57; reads only bytes that have one of them.
-inline uint64_t load_bits(const std::byte* bytes, int64_t at, int64_t count) {
-  const int64_t shift = at & 7, size = (shift + count + 7) >> 3;
-  const std::byte* p = bytes + (at >> 3);
-  uint64_t word = 0;
-  if (size == 8) {
-    std::memcpy(&word, p, 8);
-  } else {
-    for (int64_t i = 0; i < size; ++i) word |= static_cast<uint64_t>(p[i]) << (8 * i);
+// Bits to read. Only bytes up to `end` are touched, and no byte before the one asked for.
+struct BitSource {
+  const std::byte* bytes;
+  const std::byte* end;
+
+  // `count` bits from bit `at` on, 1 to 57.
+  uint64_t load(int64_t at, int64_t count) const {
+    const int64_t shift = at & 7;
+    const std::byte* p = bytes + (at >> 3);
+    uint64_t word = 0;
+    if (end - p >= 8) {
+      std::memcpy(&word, p, 8);
+    } else {
+      for (int64_t i = 0; i < (shift + count + 7) >> 3; ++i) word |= static_cast<uint64_t>(p[i]) << (8 * i);
+    }
+    return word >> shift & ((uint64_t{1} << count) - 1);
   }
-  return word >> shift & ((uint64_t{1} << count) - 1);
-}
+};
 
 // Bits from `at` on, in order. Keeps the other bits of the first and the last byte.
 class BitWriter {
@@ -50,10 +56,10 @@ class BitWriter {
   void put_zeros(int64_t count) {
     for (; count > 0; count -= 32) put(0, std::min<int64_t>(count, 32));
   }
-  void copy(const std::byte* source, int64_t from, int64_t count) {
+  void copy(const BitSource& source, int64_t from, int64_t count) {
     for (; count > 0; count -= 32, from += 32) {
       const int64_t some = std::min<int64_t>(count, 32);
-      put(load_bits(source, from, some), some);
+      put(source.load(from, some), some);
     }
   }
   // Ends the writing.

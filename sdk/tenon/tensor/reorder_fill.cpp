@@ -3,7 +3,7 @@
 #include <functional>
 #include <utility>
 
-#include <tenon/tensor/reorder_parts.hpp>
+#include <tenon/tensor/reorder_parts_internal.hpp>
 
 namespace tenon::detail {
 namespace {

@@ -1,4 +1,4 @@
-#include <tenon/tensor/reorder_parts.hpp>
+#include <tenon/tensor/reorder_parts_internal.hpp>
 
 #include <algorithm>
 #include <numeric>

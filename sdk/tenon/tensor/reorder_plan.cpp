@@ -4,7 +4,7 @@
 
 #include <tenon/support/str.hpp>
 #include <tenon/tensor/layout_internal.hpp>
-#include <tenon/tensor/reorder_parts.hpp>
+#include <tenon/tensor/reorder_parts_internal.hpp>
 
 namespace tenon {
 

@@ -22,6 +22,9 @@ namespace {
 struct Buffers {
   const std::byte* source;
   std::byte* destination;
+  const std::byte* source_end;
+
+  detail::BitSource bits() const { return {source, source_end}; }
 };
 
 struct Tasks {
@@ -80,17 +83,37 @@ void copy_loop(const std::byte* source, std::byte* destination, const NestLoop& 
   }
 }
 
+// Each within one byte.
+void scatter_bits(const Buffers& buffers, int64_t from, int64_t to, const NestLoop& loop, int64_t unit) {
+  const detail::BitSource source = buffers.bits();
+  const auto mask = static_cast<uint8_t>((1 << unit) - 1);
+  for (int64_t i = 0; i < loop.count; ++i, from += loop.from, to += loop.to) {
+    auto* byte = reinterpret_cast<uint8_t*>(buffers.destination + (to >> 3));
+    const int64_t shift = to & 7;
+    const auto value = static_cast<uint8_t>(source.load(from, unit) << shift);
+    *byte = static_cast<uint8_t>((*byte & ~(mask << shift)) | value);
+  }
+}
+
 // `loop` of `unit` bits each, from bit `from` to bit `to`.
 void gather_loop(const Buffers& buffers, int64_t from, int64_t to, const NestLoop& loop, int64_t unit) {
-  if (loop.to == unit) {
+  const detail::BitSource source = buffers.bits();
+  if (loop.to == unit && unit <= 32) {
     BitWriter out(buffers.destination, to);
-    for (int64_t i = 0; i < loop.count; ++i) out.copy(buffers.source, from + i * loop.from, unit);
+    for (int64_t i = 0; i < loop.count; ++i) out.put(source.load(from + i * loop.from, unit), unit);
     out.flush();
     return;
   }
+  if (loop.to == unit) {
+    BitWriter out(buffers.destination, to);
+    for (int64_t i = 0; i < loop.count; ++i) out.copy(source, from + i * loop.from, unit);
+    out.flush();
+    return;
+  }
+  if (unit <= 8 && loop.to % 8 == 0 && (to & 7) + unit <= 8) return scatter_bits(buffers, from, to, loop, unit);
   for (int64_t i = 0; i < loop.count; ++i) {
     BitWriter out(buffers.destination, to + i * loop.to);
-    out.copy(buffers.source, from + i * loop.from, unit);
+    out.copy(source, from + i * loop.from, unit);
     out.flush();
   }
 }
@@ -240,7 +263,7 @@ void run_elements(const ReorderProgram& program, const Buffers& buffers, const T
         const int64_t word = slot / lanes, lane = slot % lanes;
         const int64_t bit = to.lane_msb() ? to.word_bits() - w - lane * w : lane * w;
         BitWriter out(buffers.destination + bank * to.bytes_per_bank(), word * to.word_bits() + bit);
-        out.copy(buffers.source, at.bank * from_bank_bits + at.bit, w);
+        out.copy(buffers.bits(), at.bank * from_bank_bits + at.bit, w);
         out.flush();
       }
     }
@@ -271,7 +294,7 @@ Result<void> ReorderPlan::run(std::span<const std::byte> source, std::span<std::
   const ReorderProgram& program = *program_;
   TENON_OK(check_buffers(program, source, destination));
   if (program.to.bytes() == 0 || (program.kind == ReorderKind::no_op && source.data() == destination.data())) return {};
-  const Buffers buffers{source.data(), destination.data()};
+  const Buffers buffers{source.data(), destination.data(), source.data() + program.from.bytes()};
   const Tasks split{parallel, std::max<int64_t>(task_bytes, 1)};
   if (program.fills) fill_all(program.to, destination.data(), split);
   if (program.to.valid_elements() == 0) return {};
