@@ -41,7 +41,9 @@ brings older models to it.
 
 In a signature `?` marks an operand or a result that may be absent, `...` one that may stand any number of times. An
 attribute has its default behind `=`; `required` and `optional` ones have none. *Reference*: has an evaluator, so it runs
-on every target. *Decomposes*: can be rebuilt from simpler operators. *Gradient*: can be differentiated.
+on every target. *Decomposes*: can be rebuilt from simpler operators. *Gradient*: can be differentiated. *Bounds*: can be
+a stage of a pipeline, since it is known which part of its operands a part of a result needs; `by parts` if it also runs on
+such parts by itself.
 )";
 
 std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
@@ -96,14 +98,20 @@ std::string details(const OpDef& op) {
   return out;
 }
 
+const char* bounds_text(const OpDef& op) {
+  const BoundsRule& rule = op.bounds_rule();
+  return !rule.bounds ? "" : rule.sub_box ? "by parts" : "yes";
+}
+
 std::string page() {
   const auto ops = all_ops();
   const auto mark = [](bool holds) { return holds ? "yes" : ""; };
   std::string out = str(kHead, "\n", ops.size(), " operators:\n\n",
-                        "| operator | meaning | reference | decomposes | gradient |\n|---|---|---|---|---|\n");
+                        "| operator | meaning | reference | decomposes | gradient | bounds |\n|---|---|---|---|---|---|\n");
   for (const OpDef* op : ops) {
     out += str("| ", op->name(), " | ", in_table(op->summary()), " | ", mark(find_evaluator(op->name()) != nullptr),
-               " | ", mark(op->decompose_fn() != nullptr), " | ", mark(op->gradient_fn() != nullptr), " |\n");
+               " | ", mark(op->decompose_fn() != nullptr), " | ", mark(op->gradient_fn() != nullptr), " | ", bounds_text(*op),
+               " |\n");
   }
   for (const OpDef* op : ops) out += details(*op);
   return out;

@@ -1,6 +1,7 @@
 #include <tenon/ops/activations.hpp>
 
 #include <tenon/ir/op_def.hpp>
+#include <tenon/ops/bounds_rules.hpp>
 #include <tenon/ops/gradient.hpp>
 #include <tenon/ops/infer_util.hpp>
 
@@ -87,7 +88,8 @@ OpDef function(Name name, std::string summary, const TypeSet& types = kFloatType
       .result("Y", "T")
       .types("T", types)
       .traits(kElementwise)
-      .infer(same_as_operand(0));
+      .infer(same_as_operand(0))
+      .bounds(pointwise());
 }
 
 const OpRegistration kRegistered({
@@ -121,7 +123,8 @@ const OpRegistration kRegistered({
         .result("Y", "T")
         .types("T", kNumberTypes)
         .traits(kElementwise | Trait::broadcasting)
-        .infer(infer_prelu),
+        .infer(infer_prelu)
+        .bounds(pointwise()),
     OpDef(Clip::kName)
         .summary("min(max(input, min), max); either bound may be absent")
         .operand("input", "T")
@@ -130,7 +133,8 @@ const OpRegistration kRegistered({
         .result("output", "T")
         .types("T", kNumberTypes)
         .traits(kElementwise)
-        .infer(infer_clip),
+        .infer(infer_clip)
+        .bounds(pointwise()),
     OpDef(SwiGLU::kName)
         .summary("A / (1 + e^(-alpha * A)) * B")
         .operand("A", "T")
@@ -139,7 +143,8 @@ const OpRegistration kRegistered({
         .types("T", kFloatTypes)
         .attribute("alpha", 1.0f)
         .traits(kElementwise)
-        .infer(infer_swiglu),
+        .infer(infer_swiglu)
+        .bounds(pointwise()),
     function(Sin::kName, "The sine of X, in radians"),
     function(Cos::kName, "The cosine of X, in radians"),
     function(Tan::kName, "The tangent of X, in radians"),

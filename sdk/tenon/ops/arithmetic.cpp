@@ -3,6 +3,7 @@
 #include <array>
 
 #include <tenon/ir/op_def.hpp>
+#include <tenon/ops/bounds_rules.hpp>
 #include <tenon/ops/elementwise_dims.hpp>
 #include <tenon/ops/gradient.hpp>
 
@@ -119,7 +120,8 @@ OpDef binary(Name name, std::string summary, const TypeSet& types, Trait traits 
       .result("C", "T")
       .types("T", types)
       .traits(traits)
-      .infer(broadcast_operands());
+      .infer(broadcast_operands())
+      .bounds(pointwise());
 }
 
 OpDef unary(Name name, std::string summary, const TypeSet& types) {
@@ -129,7 +131,8 @@ OpDef unary(Name name, std::string summary, const TypeSet& types) {
       .result("Y", "T")
       .types("T", types)
       .traits(kUnary)
-      .infer(same_as_operand(0));
+      .infer(same_as_operand(0))
+      .bounds(pointwise());
 }
 
 OpDef variadic(Name name, std::string summary, const TypeSet& types, Trait traits) {
@@ -139,7 +142,8 @@ OpDef variadic(Name name, std::string summary, const TypeSet& types, Trait trait
       .result("result", "T")
       .types("T", types)
       .traits(traits)
-      .infer(broadcast_operands());
+      .infer(broadcast_operands())
+      .bounds(pointwise());
 }
 
 const OpRegistration kRegistered({
@@ -166,7 +170,8 @@ const OpRegistration kRegistered({
         .types("T", kNumberTypes)
         .types("T1", kNumberTypes)
         .traits(kBinary)
-        .infer(broadcast_operands()),
+        .infer(broadcast_operands())
+        .bounds(pointwise()),
     binary(BitShift::kName, "X * 2^Y (LEFT) or floor(X / 2^Y) (RIGHT)", kUnsignedTypes)
         .required_attribute("direction", AttributeKind::text)
         .one_of({"LEFT", "RIGHT"}),

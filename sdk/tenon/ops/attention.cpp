@@ -1,6 +1,7 @@
 #include <tenon/ops/attention.hpp>
 
 #include <tenon/ir/op_def.hpp>
+#include <tenon/ops/bounds_rules.hpp>
 #include <tenon/ops/infer_util.hpp>
 
 namespace tenon {
@@ -123,6 +124,155 @@ InferredTypes infer_linear_attention(const InferContext& context) {
   return types;
 }
 
+// ---- Bounds ----
+
+// Which heads, and elements of a head, a box of [B, H, L, D] or [B, L, H * D] holds.
+struct HeadBox {
+  BoxRange batch, heads, length, size;
+};
+
+// `size`: of one head of the value that the box is of.
+HeadBox head_box(const BoundsQuery& query, const Expr& size) {
+  const Box& box = query.box;
+  if (box.size() == 4) return {box[0], box[1], box[2], box[3]};
+  return {box[0], outer_part(box[2], size), box[1], inner_part(box[2], size)};
+}
+
+// The part of Q, K or V that holds `box`; whole heads where `whole_size`, all positions where `whole_length`.
+OperandBounds of_heads(const BoundsQuery& query, size_t operand, const HeadBox& box, const HeadShape& head,
+                       bool whole_length, bool whole_size) {
+  const Shape& shape = *ranked_shape(query.context, operand);
+  if (shape.rank() == 4) {
+    return boxed({exactly(box.batch), exactly(box.heads), whole_length ? whole_dim(shape[2]) : exactly(box.length),
+                  whole_size ? whole_dim(shape[3]) : exactly(box.size)});
+  }
+  const BoxRange last = whole_size ? groups(box.heads, head.size.expr())
+                                   : BoxRange{box.heads.min * head.size.expr() + box.size.min,
+                                              box.heads.max * head.size.expr() + box.size.max};
+  return boxed({exactly(box.batch), whole_length ? whole_dim(shape[1]) : exactly(box.length), exactly(last)});
+}
+
+bool all_known(const HeadShape& head) {
+  return head.batch.known() && head.heads.known() && head.length.known() && head.size.known();
+}
+
+// A box of present_key or present_value: what it holds of the past, and of K or V behind that.
+void present_bounds(const BoundsQuery& query, const HeadShape& head, Bounds& bounds) {
+  const size_t operand = query.result, past_at = operand + 3;
+  const Shape* past = ranked_shape(query.context, past_at);
+  HeadBox box = head_box(query, head.size.expr());
+  const Dim before = past ? (*past)[2] : Dim(0);
+  if (!before.known()) return;
+  if (past) {
+    bounds.operands[past_at] = boxed({exactly(box.batch), exactly(box.heads), clamped(box.length, before), exactly(box.size)});
+  }
+  const DimBounds own = clamped(shifted(box.length, -before.expr()), head.length);
+  box.length = {own.min, own.max};
+  bounds.operands[operand] = of_heads(query, operand, box, head, false, false);
+}
+
+// Rows of Q against all of K and V of their heads. Key heads are shared by runs of query heads.
+Result<Bounds> attention_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query, false);
+  for (const size_t operand : {size_t{0}, size_t{1}, size_t{2}}) {
+    if (!ranked_shape(query.context, operand)) return bounds;
+  }
+  TENON_TRY(q, head_shape(query.context, 0, "q_num_heads"));
+  TENON_TRY(k, head_shape(query.context, 1, "kv_num_heads"));
+  TENON_TRY(v, head_shape(query.context, 2, "kv_num_heads"));
+  if (!all_known(q) || !all_known(k) || !all_known(v)) return bounds;
+  if (query.result == 1 || query.result == 2) {
+    present_bounds(query, query.result == 1 ? k : v, bounds);
+    return bounds;
+  }
+  const HeadBox rows = head_box(query, v.size.expr());
+  HeadBox keys = rows;
+  keys.heads = outer_part(rows.heads, floordiv(q.heads.expr(), k.heads.expr()));
+  const bool scores = query.result == 3;
+  bounds.operands[0] = of_heads(query, 0, rows, q, false, true);
+  bounds.operands[1] = of_heads(query, 1, keys, k, true, true);
+  bounds.operands[2] = of_heads(query, 2, keys, v, true, scores);
+  if (scores) bounds.operands[2] = inexact(bounds.operands[2]);
+  const BoxRange size = keys.size;
+  for (const size_t past : {size_t{4}, size_t{5}}) {
+    const Shape* shape = ranked_shape(query.context, past);
+    if (!shape) continue;
+    const DimBounds last = past == 4 || scores ? whole_dim((*shape)[3]) : exactly(size);
+    bounds.operands[past] = boxed({exactly(keys.batch), exactly(keys.heads), whole_dim((*shape)[2]), last});
+    if (scores) bounds.operands[past] = inexact(bounds.operands[past]);
+  }
+  if (const Shape* mask = ranked_shape(query.context, 3)) {
+    const BoxRange by_dim[] = {rows.batch, rows.heads, rows.length};
+    const size_t rank = mask->dims().size();
+    for (size_t d = 0; d + 1 < rank && rank <= 4; ++d) {
+      const bool one = (*mask)[d].is_static() && (*mask)[d].value() == 1;
+      const bool follows = (*mask)[d].is_static() && !one;
+      if (follows) bounds.operands[3].dims[d] = at_most(by_dim[4 - rank + d]);
+    }
+  }
+  if (ranked_shape(query.context, 6)) bounds.operands[6] = boxed({at_most(rows.batch)});
+  bounds.splits.assign(query.box.size(), true);
+  bounds.splits.back() = false;
+  const size_t blocked[] = {1, 2};
+  bounds.same_bits = keeps_sums(query, blocked);
+  // Rows that see nothing, or not all, read less than their keys.
+  for (const size_t operand : {size_t{1}, size_t{2}, size_t{4}, size_t{5}}) {
+    if (operand < bounds.operands.size()) bounds.operands[operand] = inexact(bounds.operands[operand]);
+  }
+  return bounds;
+}
+
+// Causal rows count from the first one, so that rows stay together; and query heads that share keys do.
+Result<void> attention_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
+  if (query.result != 0) return error(Code::unsupported, "only parts of Y are computed by themselves");
+  const bool by_heads = query.box.size() == 4;
+  if (query.context.attr<int64_t>("is_causal", 0) != 0) TENON_OK(require_whole(query, by_heads ? 2 : 1));
+  if (by_heads) {
+    const int64_t q = query.context.type(0).shape()[1].value(), k = query.context.type(1).shape()[1].value();
+    const StaticRange& heads = query.box[1];
+    if (q != k && (heads.min % (q / k) != 0 || (heads.max + 1) % (q / k) != 0)) {
+      return error(Code::unsupported, "the heads [", heads.min, ", ", heads.max, "] cut through those that share a key");
+    }
+  }
+  return runs_as_it_is()(query, op);
+}
+
+// Pairs lie in one head; position by position along all else.
+Result<Bounds> rotary_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  TENON_TRY(head, head_shape(query.context, 0, "num_heads"));
+  const size_t rank = query.box.size();
+  bounds.splits.back() = false;
+  bounds.operands[0] = follow(query, 0, each_dim(rank, {rank - 1}));
+  if (rank == 3 && bounds.operands[0].kind == OperandBounds::Kind::box && head.size.known()) {
+    bounds.operands[0].dims[2] = exactly(groups(outer_part(query.box[2], head.size.expr()), head.size.expr()));
+  }
+  // With rotary_embedding_dim some elements of a head are copied.
+  bounds.operands[0] = inexact(bounds.operands[0]);
+  const int length = rank == 4 ? 2 : 1;
+  if (ranked_shape(query.context, 3)) {
+    bounds.operands[3] = inexact(follow(query, 3, {0, length}));
+  } else {
+    for (const size_t cache : {size_t{1}, size_t{2}}) bounds.operands[cache] = inexact(follow(query, cache, {0, length, kWhole}));
+  }
+  return bounds;
+}
+
+// Entries of the batch by themselves; steps need those before them.
+Result<Bounds> linear_attention_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query, false);
+  bounds.splits[0] = true;
+  for (size_t i = 0; i < bounds.operands.size(); ++i) {
+    const Shape* shape = ranked_shape(query.context, i);
+    if (!shape || shape->rank() == 0) continue;
+    std::vector<DimBounds>& dims = bounds.operands[i].dims;
+    dims[0] = at_most(query.box[0]);
+    const bool steps = i != 3 && shape->rank() == 3 && query.result == 0;
+    if (steps) dims[1] = at_most({Expr(0), query.box[1].max});
+  }
+  return bounds;
+}
+
 const OpRegistration kRegistered({
     OpDef(AttentionOp::kName)
         .summary("Y = softmax(softcap(scale * Q K') + bias) V, by heads")
@@ -149,7 +299,8 @@ const OpRegistration kRegistered({
         .attribute("softcap", 0.0f)
         .optional_attribute("softmax_precision", AttributeKind::integer)
         .traits(Trait::pure | Trait::layout_aware)
-        .infer(infer_attention),
+        .infer(infer_attention)
+        .bounds({attention_bounds, attention_sub_box}),
     OpDef(FlexAttention::kName)
         .summary("Y = prob_mod(softmax(score_mod(scale * Q K'))) V, by heads")
         .operand("Q", "T1")
@@ -176,7 +327,8 @@ const OpRegistration kRegistered({
         .optional_attribute("num_heads", AttributeKind::integer)
         .attribute("rotary_embedding_dim", int64_t{0})
         .traits(Trait::pure | Trait::layout_aware)
-        .infer(infer_rotary),
+        .infer(infer_rotary)
+        .bounds({rotary_bounds, runs_as_it_is()}),
     OpDef(LinearAttention::kName)
         .summary("output = scale * S' q, with a state S that each step decays and adds to")
         .operand("query", "T")
@@ -196,7 +348,8 @@ const OpRegistration kRegistered({
         .attribute("update_rule", "gated_delta")
         .one_of({"linear", "gated", "delta", "gated_delta"})
         .traits(Trait::pure | Trait::layout_aware)
-        .infer(infer_linear_attention),
+        .infer(infer_linear_attention)
+        .bounds({linear_attention_bounds, runs_as_it_is()}),
 });
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <tenon/ops/cast.hpp>
 
 #include <tenon/ir/op_def.hpp>
+#include <tenon/ops/bounds_rules.hpp>
 #include <tenon/ops/elementwise_dims.hpp>
 
 namespace tenon {
@@ -68,7 +69,8 @@ OpDef casting(Name name, std::string summary) {
       .result("output", "T2")
       .types("T1", kAnyTensor)
       .types("T2", kAnyTensor)
-      .traits(kElementwise);
+      .traits(kElementwise)
+      .bounds(pointwise());
 }
 
 const OpRegistration kRegistered({
@@ -86,6 +88,7 @@ const OpRegistration kRegistered({
         .attribute("round_mode", "up")
         .one_of({"up", "down", "nearest"})
         .infer(infer_cast_like)
+        .bounds(pointwise(/*only_type=*/{1}))
         .infer_dims(cast_dims),
     casting(BitCast::kName, "The bits of input read as the element type `to`")
         .required_attribute("to", AttributeKind::type)

@@ -1,6 +1,7 @@
 #include <tenon/ops/compare_logic.hpp>
 
 #include <tenon/ir/op_def.hpp>
+#include <tenon/ops/bounds_rules.hpp>
 #include <tenon/ops/elementwise_dims.hpp>
 
 namespace tenon {
@@ -51,7 +52,8 @@ OpDef predicate(Name name, std::string summary, const TypeSet& types) {
       .result("Y", "bool")
       .types("T", types)
       .traits(kElementwise)
-      .infer(broadcast_operands_to(kBool));
+      .infer(broadcast_operands_to(kBool))
+      .bounds(pointwise());
 }
 
 OpDef comparison(Name name, std::string summary, const TypeSet& types, Trait traits = kBroadcasting) {
@@ -62,7 +64,8 @@ OpDef comparison(Name name, std::string summary, const TypeSet& types, Trait tra
       .result("C", "bool")
       .types("T", types)
       .traits(traits)
-      .infer(broadcast_operands_to(kBool));
+      .infer(broadcast_operands_to(kBool))
+      .bounds(pointwise());
 }
 
 Result<std::vector<Type>> infer_where(const InferContext& context) {
@@ -103,6 +106,7 @@ const OpRegistration kRegistered({
         .types("T", kAnyTensor)
         .traits(kBroadcasting)
         .infer(infer_where)
+        .bounds(pointwise())
         .infer_dims([](const InferContext& context) { return zip_dims(context, chosen); }),
     predicate(IsNaN::kName, "True where X is not a number", kFloatTypes),
     predicate(IsInf::kName, "True where X is infinite, of the signs asked for", kFloatTypes)

@@ -1,6 +1,7 @@
 #include <tenon/ops/constant.hpp>
 
 #include <tenon/ir/op_def.hpp>
+#include <tenon/ops/bounds_rules.hpp>
 
 namespace tenon {
 namespace {
@@ -18,7 +19,8 @@ const OpRegistration kRegistered({
         .result("output", "T")
         .types("T", kAnyTensor)
         .required_attribute("value", AttributeKind::tensor)
-        .infer(infer_constant),
+        .infer(infer_constant)
+        .bounds(whole_operands()),
     OpDef(Identity::kName)
         .summary("output = input")
         .operand("input", "T")
@@ -26,6 +28,7 @@ const OpRegistration kRegistered({
         .types("T", kAnyType)
         .traits(Trait::pure | Trait::elementwise | Trait::layout_oblivious | Trait::movement | Trait::view)
         .infer(same_as_operand(0))
+        .bounds(pointwise())
         .infer_dims([](const InferContext& context) { return context.dims_value(0); }),
 });
 

@@ -1,7 +1,11 @@
 #include <tenon/ops/convolution.hpp>
 
+#include <algorithm>
+
 #include <tenon/ir/op_def.hpp>
+#include <tenon/ops/bounds_rules.hpp>
 #include <tenon/ops/window.hpp>
+#include <tenon/ops/window_bounds.hpp>
 
 namespace tenon {
 namespace {
@@ -194,6 +198,189 @@ Result<std::vector<Type>> infer_causal_conv(const InferContext& context) {
   return types;
 }
 
+// ---- Bounds ----
+
+// Ranges of the groups' channels: of x [C] and w [M] when the output channels [min, max] are computed.
+struct Channels {
+  DimBounds x, w;
+};
+Channels channels_of(const BoundsQuery& query, const Dim& in) {
+  const BoxRange& out = query.box[1];
+  const int64_t group = query.context.attr<int64_t>("group", 1);
+  if (group == 1) return {whole_dim(in), exactly(out)};
+  if (!in.known() || !query.shape[1].known()) return {whole_dim(in, false), exactly(out)};
+  const BoxRange used = outer_part(out, floordiv(query.shape[1].expr(), Expr(group)));
+  return {exactly(groups(used, floordiv(in.expr(), Expr(group)))), exactly(out)};
+}
+
+// Of operands x at `x_at` and w at `w_at`; those in `per_channel` hold one element for each output channel, or one.
+Result<Bounds> convolution_bounds(const BoundsQuery& query, size_t x_at, size_t w_at,
+                                  std::initializer_list<size_t> per_channel) {
+  Bounds bounds = all_whole(query);
+  for (const size_t operand : per_channel) {
+    if (ranked_shape(query.context, operand)) bounds.operands[operand] = follow(query, operand, {1});
+  }
+  const Shape *x = ranked_shape(query.context, x_at), *w = ranked_shape(query.context, w_at);
+  if (!x || !w) return bounds;
+  TENON_TRY(window, Window::of(query.context.op(), w->dims().size() - 2, spatial(*w)));
+  const Channels channels = channels_of(query, (*x)[1]);
+  std::vector<DimBounds> read{exactly(query.box[0]), channels.x}, taps{channels.w, whole_dim((*w)[1])};
+  for (size_t axis = 0; axis < window.rank(); ++axis) {
+    read.push_back(window_reads(window, axis, query, (*x)[axis + 2]));
+    taps.push_back(window_taps(window, axis));
+  }
+  // Channels of one group each are multiplied in another order when only one group is left.
+  const size_t channel_dim[] = {1};
+  const bool depthwise = query.context.attr<int64_t>("group", 1) > 1;
+  bounds.same_bits = !depthwise || keeps_sums(query, channel_dim);
+  bounds.operands[x_at] = boxed(std::move(read));
+  bounds.operands[w_at] = boxed(std::move(taps));
+  return bounds;
+}
+
+// Whole groups of channels, or channels of one group.
+Result<void> set_groups(const SubBoxQuery& query, SubBoxOp& op) {
+  const int64_t group = query.context.attr<int64_t>("group", 1), size = query.shape[1] / group;
+  const StaticRange& out = query.box[1];
+  const int64_t first = out.min / size, last = out.max / size;
+  if (first != last && (out.min % size != 0 || (out.max + 1) % size != 0)) {
+    return error(Code::unsupported, "the output channels [", out.min, ", ", out.max,
+                 "] cut through groups of ", size);
+  }
+  op.attributes.set("group", last - first + 1);
+  return {};
+}
+
+template <size_t X, size_t W>
+Result<void> convolution_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
+  const Shape& w = query.context.type(W).shape();
+  TENON_TRY(window, Window::of(query.context.op(), w.dims().size() - 2, spatial(w)));
+  TENON_OK(set_groups(query, op));
+  return set_window_pads(window, query, X, op);
+}
+
+BoundsRule conv_rule() {
+  return {[](const BoundsQuery& query) { return convolution_bounds(query, 0, 1, {2}); }, convolution_sub_box<0, 1>};
+}
+BoundsRule conv_integer_rule() {
+  return {[](const BoundsQuery& query) { return convolution_bounds(query, 0, 1, {3}); }, convolution_sub_box<0, 1>};
+}
+BoundsRule qlinear_conv_rule() {
+  return {[](const BoundsQuery& query) { return convolution_bounds(query, 0, 3, {4, 5, 8}); },
+          convolution_sub_box<0, 3>};
+}
+
+// Output o gets input i where o = i * stride - begin + k * dilation for a tap k.
+DimBounds transposed_reads(const Window& window, size_t axis, const Expr& begin, const BoxRange& out, const Dim& in) {
+  const Expr stride(window.strides[axis]), reach = window.effective_kernel(axis).expr() - Expr(1);
+  const BoxRange range{ceildiv(out.min + begin - reach, stride), floordiv(out.max + begin, stride)};
+  return clamped(range, in, window.dilations[axis] == 1);
+}
+
+bool all_known(const Shape& shape) {
+  return std::ranges::all_of(shape.dims(), [](const Dim& dim) { return dim.known(); });
+}
+std::vector<Expr> spatial_extents(const Shape& shape) {
+  std::vector<Expr> extents;
+  for (size_t d = 2; d < shape.dims().size(); ++d) extents.push_back(shape[d].expr());
+  return extents;
+}
+
+Result<Bounds> conv_transpose_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  if (ranked_shape(query.context, 2)) bounds.operands[2] = follow(query, 2, {1});
+  const Shape *x = ranked_shape(query.context, 0), *w = ranked_shape(query.context, 1);
+  if (!x || !w) return bounds;
+  bounds.operands[0].dims[0] = exactly(query.box[0]);
+  const size_t channel_dim[] = {1};
+  bounds.same_bits = keeps_sums(query, channel_dim);
+  if (!all_known(*w) || !(*x)[1].known()) return bounds;
+  const Expr group(query.context.attr<int64_t>("group", 1));
+  const DimBounds channels = exactly(groups(outer_part(query.box[1], (*w)[1].expr()), floordiv((*x)[1].expr(), group)));
+  bounds.operands[0].dims[1] = channels;
+  // No weight matters where no input reaches.
+  bounds.operands[1].dims[0] = at_most({channels.min, channels.max});
+  bounds.operands[1].dims[1] = at_most(inner_part(query.box[1], (*w)[1].expr()));
+  if (!all_known(*x) || !all_known(query.shape)) return bounds;
+  TENON_TRY(window, Window::of(query.context.op(), w->dims().size() - 2, spatial(*w)));
+  TENON_TRY(begin, conv_transpose_begin(query.context.op(), window, spatial_extents(*x), spatial_extents(query.shape)));
+  for (size_t axis = 0; axis < window.rank(); ++axis) {
+    bounds.operands[0].dims[axis + 2] =
+        transposed_reads(window, axis, begin[axis], query.box[axis + 2], (*x)[axis + 2]);
+  }
+  return bounds;
+}
+
+// The crop's full output begins at crop.min * stride - begin; what stands before and behind the box is dropped by pads.
+Result<void> conv_transpose_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
+  TENON_OK(set_groups(query, op));
+  TENON_OK(require_elements(op, 0));
+  const Shape &x = query.context.type(0).shape(), &w = query.context.type(1).shape();
+  TENON_TRY(window, Window::of(query.context.op(), w.dims().size() - 2, spatial(w)));
+  TENON_TRY(begin, conv_transpose_begin(query.context.op(), window, spatial_extents(x),
+                                        spatial_extents(Shape(query.shape))));
+  Attribute::Integers pads(2 * window.rank());
+  for (size_t axis = 0; axis < window.rank(); ++axis) {
+    const StaticRange &crop = op.operands[0][axis + 2], &out = query.box[axis + 2];
+    const int64_t full = (crop.extent() - 1) * window.strides[axis] + window.effective_kernel(axis).value();
+    pads[axis] = out.min + begin[axis].constant() - crop.min * window.strides[axis];
+    pads[axis + window.rank()] = full - pads[axis] - out.extent();
+  }
+  for (const char* attribute : {"output_padding", "output_shape"}) op.attributes.erase(attribute);
+  op.attributes.set("auto_pad", "NOTSET");
+  op.attributes.set("pads", pads);
+  return {};
+}
+
+// Taps are moved by data, so that any pixel may be read.
+Result<Bounds> deform_conv_bounds(const BoundsQuery& query) {
+  TENON_TRY(bounds, convolution_bounds(query, 0, 1, {3}));
+  for (const size_t moved : {size_t{0}, size_t{1}}) {
+    const Shape* shape = ranked_shape(query.context, moved);
+    for (size_t d = 2; shape && d < shape->dims().size(); ++d) bounds.operands[moved].dims[d] = whole_dim((*shape)[d], false);
+  }
+  for (const size_t by_place : {size_t{2}, size_t{4}}) {
+    if (by_place < bounds.operands.size()) {
+      bounds.operands[by_place] = inexact(follow(query, by_place, each_dim(query.box.size(), {1})));
+    }
+  }
+  return bounds;
+}
+
+// Offset groups count all channels of x; taps count from the first output.
+Result<void> deform_conv_sub_box(const SubBoxQuery& query, SubBoxOp&) {
+  for (size_t d = 1; d < query.box.size(); ++d) TENON_OK(require_whole(query, d));
+  return {};
+}
+
+// Column t reads columns t .. t + K - 1 of [past_state, input]; K - 1 of them are the past.
+Result<Bounds> causal_conv_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  const Shape *x = ranked_shape(query.context, 0), *w = ranked_shape(query.context, 1);
+  if (!x || !w || !(*x)[2].known() || !(*w)[2].known()) return bounds;
+  const Expr past = (*w)[2].expr() - Expr(1), length = (*x)[2].expr();
+  const BoxRange& out = query.box[2];
+  const BoxRange columns = query.result == 0 ? BoxRange{out.min, out.max + past} : shifted(out, length);
+  const std::vector<DimBounds> place{exactly(query.box[0]), exactly(query.box[1])};
+  bounds.operands[0] = boxed({place[0], place[1], clamped(shifted(columns, -past), (*x)[2])});
+  bounds.operands[1] = query.result == 0 ? follow(query, 1, {1, kWhole, kWhole}) : inexact(follow(query, 1, {1, kWhole, kWhole}));
+  if (ranked_shape(query.context, 2)) {
+    bounds.operands[2] = query.result == 0 ? follow(query, 2, {1}) : inexact(follow(query, 2, {1}));
+  }
+  if (ranked_shape(query.context, 3)) bounds.operands[3] = boxed({place[0], place[1], clamped(columns, Dim(past))});
+  return bounds;
+}
+
+// Parts of time would need the columns before them as their past.
+Result<void> causal_conv_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
+  TENON_OK(require_whole(query, 2));
+  for (const size_t operand : {size_t{0}, size_t{3}}) {
+    if (operand >= op.operands.size() || op.operands[operand].empty()) continue;
+    op.operands[operand][2] = {0, query.context.type(operand).shape()[2].value() - 1};
+  }
+  return {};
+}
+
 OpDef windowed(std::string_view name) {
   OpDef def{Name(name)};
   def.attribute("auto_pad", "NOTSET")
@@ -215,7 +402,8 @@ const OpRegistration kRegistered({
         .optional_operand("B", "T")
         .result("Y", "T")
         .types("T", kFloatTypes)
-        .infer(infer_conv),
+        .infer(infer_conv)
+        .bounds(conv_rule()),
     windowed(ConvTranspose::kName)
         .summary("Y = X through the transpose of the convolution with W, plus B per output channel")
         .operand("X", "T")
@@ -225,7 +413,8 @@ const OpRegistration kRegistered({
         .types("T", kFloatTypes)
         .optional_attribute("output_padding", AttributeKind::integers)
         .optional_attribute("output_shape", AttributeKind::integers)
-        .infer(infer_conv_transpose),
+        .infer(infer_conv_transpose)
+        .bounds({conv_transpose_bounds, conv_transpose_sub_box}),
     windowed(ConvInteger::kName)
         .summary("y = (x - x_zero_point) convolved with (w - w_zero_point), in i32")
         .operand("x", "T1")
@@ -236,7 +425,8 @@ const OpRegistration kRegistered({
         .types("T1", kBytes)
         .types("T2", kBytes)
         .types("T3", kInt32)
-        .infer(infer_conv_integer),
+        .infer(infer_conv_integer)
+        .bounds(conv_integer_rule()),
     windowed(QLinearConv::kName)
         .summary("y = the convolution of quantised x and w, quantised again")
         .operand("x", "T1")
@@ -254,7 +444,8 @@ const OpRegistration kRegistered({
         .types("T3", kBytes)
         .types("T4", kInt32)
         .types("TS", kFloatTypes)
-        .infer(infer_qlinear_conv),
+        .infer(infer_qlinear_conv)
+        .bounds(qlinear_conv_rule()),
     windowed(DeformConv::kName)
         .summary("Y = X convolved with W at taps moved by `offset` and weighted by `mask`, plus B per output channel")
         .operand("X", "T")
@@ -265,7 +456,8 @@ const OpRegistration kRegistered({
         .result("Y", "T")
         .types("T", kFloatTypes)
         .attribute("offset_group", int64_t{1})
-        .infer(infer_deform_conv),
+        .infer(infer_deform_conv)
+        .bounds({deform_conv_bounds, deform_conv_sub_box}),
     OpDef(CausalConvWithState::kName)
         .summary("output = act(depthwise convolution of [past_state, input] with weight, plus bias)")
         .operand("input", "T")
@@ -278,8 +470,25 @@ const OpRegistration kRegistered({
         .attribute("activation", "none")
         .one_of({"none", "silu", "swish"})
         .traits(Trait::pure | Trait::layout_aware)
-        .infer(infer_causal_conv),
+        .infer(infer_causal_conv)
+        .bounds({causal_conv_bounds, causal_conv_sub_box}),
 });
 
 }  // namespace
+
+Result<std::vector<Expr>> conv_transpose_begin(const Op& op, const Window& window, const std::vector<Expr>& in,
+                                               const std::vector<Expr>& out) {
+  TENON_TRY(padding, integers_attribute(op, "output_padding", window.rank(), 0, 0));
+  const bool pads_follow = window.auto_pad != AutoPad::notset || !op.attr<Attribute::Integers>("output_shape").empty();
+  std::vector<Expr> begin;
+  for (size_t axis = 0; axis < window.rank(); ++axis) {
+    const Expr full = (in[axis] - Expr(1)) * Expr(window.strides[axis]) + window.effective_kernel(axis).expr() +
+                      Expr(padding[axis]);
+    const Expr total = max(Expr(0), full - out[axis]), half = floordiv(total, Expr(2));
+    const Expr follows = window.auto_pad == AutoPad::same_upper ? half : total - half;
+    begin.push_back(pads_follow ? follows : Expr(window.pads[axis]));
+  }
+  return begin;
+}
+
 }  // namespace tenon

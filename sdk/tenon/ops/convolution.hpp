@@ -1,6 +1,11 @@
 // Convolutions. Activations are [N, C, D1, D2 ...] with any number of spatial axes; windows as in window.hpp.
 #pragma once
+#include <vector>
+
+#include <tenon/expr/expr.hpp>
 #include <tenon/ir/op_view.hpp>
+#include <tenon/ops/window.hpp>
+#include <tenon/support/export.hpp>
 
 namespace tenon {
 
@@ -85,5 +90,10 @@ struct CausalConvWithState : OpView<CausalConvWithState> {
   Value* output() const { return result(0); }
   Value* present_state() const { return result(1); }
 };
+
+// How many outputs before its first one a ConvTranspose with this window drops, for each spatial axis: as `pads` says, or
+// what makes its full extent `out`.
+TENON_API Result<std::vector<Expr>> conv_transpose_begin(const Op& op, const Window& window, const std::vector<Expr>& in,
+                                                         const std::vector<Expr>& out);
 
 }  // namespace tenon

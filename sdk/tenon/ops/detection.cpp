@@ -1,5 +1,6 @@
 #include <tenon/ops/detection.hpp>
 
+#include <tenon/ops/bounds_rules.hpp>
 #include <tenon/ops/infer_util.hpp>
 
 namespace tenon {
@@ -33,7 +34,8 @@ const OpRegistration kRegistered({
         .types("T", kFloatTypes)
         .attribute("center_point_box", int64_t{0})
         .traits(Trait::pure | Trait::data_dependent)
-        .infer(infer_non_max_suppression),
+        .infer(infer_non_max_suppression)
+        .bounds(whole_operands()),
 });
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <tenon/ops/bounds_rules.hpp>
 #include <tenon/ops/infer_util.hpp>
 
 namespace tenon {
@@ -232,6 +233,157 @@ InferredTypes infer_top_k(const InferContext& context) {
   return std::vector<Type>{Type(x), Type(kI64, x.shape)};
 }
 
+// ---- Bounds ----
+
+// The least and the greatest of the indices that the box of `indices` holds, counted from the front; all positions when
+// they are not known.
+DimBounds gathered_range(const BoundsQuery& query, const Dim& extent, const Box& box) {
+  const Tensor* indices = query.context.constant(1);
+  const bool told = indices && indices->size() > 0 && extent.is_static();
+  std::optional<int64_t> least, greatest;
+  const auto inside = [&](int64_t element) {
+    for (size_t d = box.size(); d-- > 0; element /= indices->dim(d)) {
+      const Expr at(element % indices->dim(d));
+      const bool out = (box[d].min.is_constant() && at < box[d].min) || (box[d].max.is_constant() && box[d].max < at);
+      if (out) return false;
+    }
+    return true;
+  };
+  for (int64_t i = 0; told && i < indices->size(); ++i) {
+    if (!inside(i)) continue;
+    const int64_t index = indices->int_at(i), at = index < 0 ? index + extent.value() : index;
+    least = std::min(least.value_or(at), at);
+    greatest = std::max(greatest.value_or(at), at);
+  }
+  const bool numbers = std::ranges::all_of(box, [](const BoxRange& range) {
+    return range.min.is_constant() && range.max.is_constant();
+  });
+  if (!least) return whole_dim(extent, false);
+  return numbers ? exactly({Expr(*least), Expr(*greatest)}) : at_most({Expr(*least), Expr(*greatest)});
+}
+
+Result<Bounds> gather_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  const Shape *data = ranked_shape(query.context, 0), *indices = ranked_shape(query.context, 1);
+  if (!data || !indices) return bounds;
+  TENON_TRY(axis, axis_attribute(query.context, "axis", 0, data->rank()));
+  const auto at = query.box.begin() + static_cast<int64_t>(axis);
+  const Box taken(at, at + indices->rank());
+  std::vector<DimBounds> from, by;
+  for (const BoxRange& range : taken) by.push_back(exactly(range));
+  for (size_t d = 0; d < data->dims().size(); ++d) {
+    const size_t place = d < axis ? d : d - 1 + taken.size();
+    from.push_back(d == axis ? gathered_range(query, (*data)[d], taken) : exactly(query.box[place]));
+  }
+  bounds.operands[0] = boxed(std::move(from));
+  bounds.operands[1] = boxed(std::move(by));
+  return bounds;
+}
+
+// Indices count from the first position of the axis, which therefore stays whole.
+Result<void> gather_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
+  const Shape& data = query.context.type(0).shape();
+  TENON_TRY(axis, axis_attribute(query.context, "axis", 0, data.rank()));
+  op.operands[0][axis] = {0, data[axis].value() - 1};
+  return {};
+}
+
+Result<Bounds> gather_elements_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  TENON_TRY(axis, axis_attribute(query.context, "axis", 0, query.shape.rank()));
+  bounds.operands[1] = follow(query, 1, each_dim(query.box.size()));
+  bounds.operands[0] = inexact(follow(query, 0, each_dim(query.box.size(), {axis})));
+  return bounds;
+}
+
+// Batch dims and the trailing ones follow; where the addressed ones are read is data.
+Result<Bounds> gather_nd_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  const Shape *data = ranked_shape(query.context, 0), *indices = ranked_shape(query.context, 1);
+  if (!data || !indices) return bounds;
+  const auto batch = static_cast<size_t>(query.context.attr<int64_t>("batch_dims", 0));
+  std::vector<int> to(data->dims().size(), kWhole), places = each_dim(indices->dims().size() - 1);
+  for (size_t d = 0; d < batch; ++d) to[d] = static_cast<int>(d);
+  const size_t trailing = query.box.size() - places.size();
+  for (size_t d = 0; d < trailing; ++d) {
+    to[to.size() - trailing + d] = static_cast<int>(places.size() + d);
+  }
+  places.push_back(kWhole);
+  bounds.operands[0] = inexact(follow(query, 0, to));
+  bounds.operands[1] = follow(query, 1, places);
+  return bounds;
+}
+
+// Lines along the axis by themselves, as far as there are indices for them.
+Result<Bounds> scatter_elements_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  TENON_TRY(axis, axis_attribute(query.context, "axis", 0, query.shape.rank()));
+  bounds.operands[0] = inexact(follow(query, 0, each_dim(query.box.size())));
+  bounds.splits[axis] = false;
+  for (const size_t i : {1, 2}) {
+    const Shape* shape = ranked_shape(query.context, i);
+    for (size_t d = 0; shape && d < query.box.size(); ++d) {
+      if (d != axis) bounds.operands[i].dims[d] = clamped(query.box[d], (*shape)[d], false);
+    }
+  }
+  return bounds;
+}
+
+// Lines without an index stay what data is.
+Result<void> scatter_elements_sub_box(const SubBoxQuery& query, SubBoxOp&) {
+  TENON_TRY(axis, axis_attribute(query.context, "axis", 0, static_cast<int64_t>(query.box.size())));
+  return require_whole(query, axis);
+}
+
+// The dims that no index addresses by themselves.
+Result<Bounds> scatter_nd_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query, false);
+  bounds.operands[0] = inexact(follow(query, 0, each_dim(query.box.size())));
+  const Shape *indices = ranked_shape(query.context, 1), *updates = ranked_shape(query.context, 2);
+  if (!indices || !updates || !indices->dims().back().is_static()) return bounds;
+  const auto addressed = static_cast<size_t>(indices->dims().back().value());
+  const size_t places = indices->dims().size() - 1;
+  for (size_t d = addressed; d < query.box.size(); ++d) {
+    bounds.splits[d] = true;
+    bounds.operands[2].dims[places + d - addressed] = at_most(query.box[d]);
+  }
+  return bounds;
+}
+
+Result<Bounds> tensor_scatter_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  TENON_TRY(axis, axis_attribute(query.context, "axis", -2, query.shape.rank()));
+  bounds.operands[0] = inexact(follow(query, 0, each_dim(query.box.size())));
+  bounds.operands[1] = inexact(follow(query, 1, each_dim(query.box.size(), {axis})));
+  if (ranked_shape(query.context, 2)) bounds.operands[2] = inexact(follow(query, 2, {0}));
+  bounds.splits[axis] = false;
+  return bounds;
+}
+
+Result<Bounds> compress_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query, false);
+  if (!query.context.op().attributes().has("axis")) return bounds;
+  TENON_TRY(axis, axis_attribute(query.context, "axis", 0, query.shape.rank()));
+  bounds.operands[0] = inexact(follow(query, 0, each_dim(query.box.size(), {axis})));
+  bounds.splits.assign(query.box.size(), true);
+  bounds.splits[axis] = false;
+  return bounds;
+}
+
+Result<Bounds> one_hot_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  TENON_TRY(axis, axis_attribute(query.context, "axis", -1, query.shape.rank()));
+  std::vector<int> to = each_dim(query.box.size());
+  to.erase(to.begin() + static_cast<int64_t>(axis));
+  bounds.operands[0] = follow(query, 0, to);
+  return bounds;
+}
+
+Result<void> one_hot_sub_box(const SubBoxQuery& query, SubBoxOp&) {
+  TENON_TRY(axis, axis_attribute(query.context, "axis", -1, static_cast<int64_t>(query.box.size())));
+  return require_whole(query, axis);
+}
+
 // ---- Definitions ----
 
 constexpr Trait kMoves = Trait::pure | Trait::movement | Trait::layout_aware;
@@ -261,18 +413,23 @@ const OpRegistration kRegistered({
     indexed(Gather::kName, "The slices of `data` along `axis` that `indices` names")
         .attribute("axis", int64_t{0})
         .infer(infer_gather)
+        .bounds({gather_bounds, gather_sub_box})
         .infer_dims(dims_of_gather),
     indexed(GatherElements::kName, "y[i] = data[i with i[axis] replaced by indices[i]]")
         .attribute("axis", int64_t{0})
-        .infer(infer_gather_elements),
+        .infer(infer_gather_elements)
+        .bounds({gather_elements_bounds, runs_as_it_is()}),
     indexed(GatherND::kName, "The slices of `data` at the positions that the last axis of `indices` holds")
         .attribute("batch_dims", int64_t{0})
-        .infer(infer_gather_nd),
+        .infer(infer_gather_nd)
+        .bounds({gather_nd_bounds, runs_as_it_is()}),
     scattering(ScatterElements::kName, "data with y[i with i[axis] replaced by indices[i]] = updates[i]")
         .attribute("axis", int64_t{0})
-        .infer(infer_scatter_elements),
+        .infer(infer_scatter_elements)
+        .bounds({scatter_elements_bounds, scatter_elements_sub_box}),
     scattering(ScatterND::kName, "data with `updates` put at the positions that the last axis of `indices` holds")
-        .infer(infer_scatter_nd),
+        .infer(infer_scatter_nd)
+        .bounds({scatter_nd_bounds, runs_as_it_is()}),
     OpDef(TensorScatter::kName)
         .summary("`past_cache` with `update` written from write_indices[batch] on along `axis`")
         .operand("past_cache", "T")
@@ -284,7 +441,8 @@ const OpRegistration kRegistered({
         .attribute("mode", "linear")
         .one_of({"linear", "circular"})
         .traits(kMoves)
-        .infer(infer_tensor_scatter),
+        .infer(infer_tensor_scatter)
+        .bounds({tensor_scatter_bounds, runs_as_it_is()}),
     OpDef(Compress::kName)
         .summary("The slices of `input` along `axis`, or its elements, where `condition` holds")
         .operand("input", "T")
@@ -293,7 +451,8 @@ const OpRegistration kRegistered({
         .types("T", kAnyTensor)
         .optional_attribute("axis", AttributeKind::integer)
         .traits(kFinds | Trait::movement)
-        .infer(infer_compress),
+        .infer(infer_compress)
+        .bounds({compress_bounds, runs_as_it_is()}),
     OpDef(OneHot::kName)
         .summary("values[1] where the position along the inserted axis is the index, else values[0]")
         .operand("indices", "T1")
@@ -304,14 +463,16 @@ const OpRegistration kRegistered({
         .types("T2", kNumberTypes)
         .types("T3", kAnyTensor)
         .attribute("axis", int64_t{-1})
-        .infer(infer_one_hot),
+        .infer(infer_one_hot)
+        .bounds({one_hot_bounds, one_hot_sub_box}),
     OpDef(NonZero::kName)
         .summary("The indices of the elements that are not zero, one column each")
         .operand("X", "T")
         .result("Y", "i64")
         .types("T", kAnyTensor)
         .traits(kFinds)
-        .infer(infer_non_zero),
+        .infer(infer_non_zero)
+        .bounds(whole_operands()),
     OpDef(Unique::kName)
         .summary(
             "The different elements, or slices along `axis`; where each is first, which each is, how often each occurs")
@@ -324,7 +485,8 @@ const OpRegistration kRegistered({
         .optional_attribute("axis", AttributeKind::integer)
         .attribute("sorted", int64_t{1})
         .traits(kFinds)
-        .infer(infer_unique),
+        .infer(infer_unique)
+        .bounds(whole_operands()),
     OpDef(TopK::kName)
         .summary("The K largest or smallest elements along `axis`, and their indices")
         .operand("X", "T")
@@ -336,7 +498,8 @@ const OpRegistration kRegistered({
         .attribute("largest", int64_t{1})
         .attribute("sorted", int64_t{1})
         .traits(Trait::pure | Trait::layout_aware | Trait::reduction)
-        .infer(infer_top_k),
+        .infer(infer_top_k)
+        .bounds(whole_along("axis", -1)),
 });
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <tenon/ops/loss.hpp>
 
 #include <tenon/ir/op_def.hpp>
+#include <tenon/ops/bounds_rules.hpp>
 
 namespace tenon {
 namespace {
@@ -31,6 +32,26 @@ Result<std::vector<Type>> infer_loss(const InferContext& context) {
   return types;
 }
 
+// The loss of a place reads its scores and its class; a sum over places, all of them. The logarithms of probabilities,
+// result 1, read scores; the classes are cut along only because the operator runs on both.
+Result<Bounds> loss_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  const size_t rank = query.box.size();
+  if (query.result == 1) {
+    std::vector<int> places = each_dim(rank);
+    places.erase(places.begin() + 1);
+    bounds.operands[0] = follow(query, 0, each_dim(rank, {1}));
+    bounds.operands[1] = inexact(follow(query, 1, places));
+    bounds.splits[1] = false;
+  } else if (query.context.attr<std::string>("reduction", "mean") == "none") {
+    std::vector<int> scores = each_dim(rank);
+    scores.insert(scores.begin() + 1, kWhole);
+    bounds.operands[0] = inexact(follow(query, 0, scores));
+    bounds.operands[1] = follow(query, 1, each_dim(rank));
+  }
+  return bounds;
+}
+
 OpDef loss(Name name, std::string summary, std::string scores, std::string classes, std::string weights) {
   return OpDef(name)
       .summary(std::move(summary))
@@ -44,7 +65,8 @@ OpDef loss(Name name, std::string summary, std::string scores, std::string class
       .attribute("reduction", "mean")
       .one_of({"none", "sum", "mean"})
       .traits(Trait::pure | Trait::layout_aware)
-      .infer(infer_loss);
+      .infer(infer_loss)
+      .bounds({loss_bounds, runs_as_it_is()});
 }
 
 const OpRegistration kRegistered({

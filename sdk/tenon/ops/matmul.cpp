@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <numeric>
 
 #include <tenon/ir/op_def.hpp>
+#include <tenon/ops/bounds_rules.hpp>
 
 namespace tenon {
 namespace {
@@ -108,6 +110,113 @@ Result<std::vector<Type>> infer_det(const InferContext& context) {
   return std::vector<Type>{Type(x.element, Shape(std::vector<Dim>(dims.begin(), dims.end() - 2)))};
 }
 
+// ---- Bounds ----
+
+// The dims of the result that A's and B's dims follow: the leading ones broadcast, then the rows and columns.
+struct ProductDims {
+  size_t batch;  // how many dims of the result lead
+  int row, column;
+};
+ProductDims product_dims(const BoundsQuery& query, const Shape& a, const Shape& b) {
+  const size_t rank = query.box.size(), rows = a.rank() > 1 ? 1 : 0, columns = b.rank() > 1 ? 1 : 0;
+  const size_t batch = rank - rows - columns;
+  return {batch, rows ? static_cast<int>(batch) : kWhole, columns ? static_cast<int>(rank - 1) : kWhole};
+}
+
+// A matrix operand: its leading dims broadcast to the result's, its last two follow `rows` and `columns`. A vector has
+// only one of both, which is summed over.
+OperandBounds factor(const BoundsQuery& query, size_t operand, const ProductDims& dims, int rows, int columns) {
+  const Shape& shape = *ranked_shape(query.context, operand);
+  if (shape.rank() == 1) return boxed({whole_dim(shape[0])});
+  const size_t leading = shape.dims().size() - 2;
+  OperandBounds bounds = whole_operand(query, operand);
+  for (size_t d = 0; d < leading; ++d) bounds.dims[d] = broadcast_dim(query, shape[d], dims.batch - leading + d);
+  for (const auto& [at, to] : {std::pair{leading, rows}, {leading + 1, columns}}) {
+    bounds.dims[at] = to == kWhole ? whole_dim(shape[at]) : broadcast_dim(query, shape[at], static_cast<size_t>(to));
+  }
+  return bounds;
+}
+
+// Scales and zero points: one number, one for each row (column) as a vector, or with the leading dims of the result.
+OperandBounds along_lines(const BoundsQuery& query, size_t operand, const ProductDims& dims, bool of_rows) {
+  const Shape* shape = ranked_shape(query.context, operand);
+  if (!shape || shape->rank() == 0) return whole_operand(query, operand);
+  const int line = of_rows ? dims.row : dims.column;
+  if (shape->rank() == 1) return follow(query, operand, {line});
+  return factor(query, operand, dims, of_rows ? line : kWhole, of_rows ? kWhole : line);
+}
+
+// Y[..., i, j] of A[..., i, k] at `a_at` and B[..., k, j] at `b_at`; `of_rows` and `of_columns` hold a number a line.
+Result<Bounds> product_bounds(const BoundsQuery& query, size_t a_at, size_t b_at,
+                              std::initializer_list<size_t> of_rows = {},
+                              std::initializer_list<size_t> of_columns = {}) {
+  Bounds bounds = all_whole(query);
+  const Shape *a = ranked_shape(query.context, a_at), *b = ranked_shape(query.context, b_at);
+  if (!a || !b) return bounds;
+  const ProductDims dims = product_dims(query, *a, *b);
+  bounds.operands[a_at] = factor(query, a_at, dims, dims.row, kWhole);
+  bounds.operands[b_at] = factor(query, b_at, dims, kWhole, dims.column);
+  // Few rows, of all matrices that share B, are summed in another order than many.
+  std::vector<size_t> rows(query.box.size() - (dims.column == kWhole ? 0 : 1));
+  std::iota(rows.begin(), rows.end(), size_t{0});
+  bounds.same_bits = keeps_sums(query, rows);
+  for (const size_t i : of_rows) {
+    if (i < bounds.operands.size()) bounds.operands[i] = along_lines(query, i, dims, true);
+  }
+  for (const size_t i : of_columns) {
+    if (i < bounds.operands.size()) bounds.operands[i] = along_lines(query, i, dims, false);
+  }
+  return bounds;
+}
+
+Result<Bounds> gemm_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  const auto matrix = [&](size_t operand, const char* transposed, int rows, int columns) {
+    const bool swapped = query.context.attr<int64_t>(transposed, 0) != 0;
+    return follow(query, operand, {swapped ? columns : rows, swapped ? rows : columns});
+  };
+  bounds.operands[0] = matrix(0, "transA", 0, kWhole);
+  bounds.operands[1] = matrix(1, "transB", kWhole, 1);
+  if (bounds.operands.size() > 2) bounds.operands[2] = broadcast_to(query, 2);
+  const size_t rows[] = {0};
+  bounds.same_bits = keeps_sums(query, rows);
+  return bounds;
+}
+
+// A dim follows the dim of the result that has its label; what the result does not have is summed over.
+Result<Bounds> einsum_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  std::vector<int64_t> ranks;
+  for (size_t i = 0; i < query.context.operand_count(); ++i) {
+    const Shape* shape = ranked_shape(query.context, i);
+    if (!shape) return bounds;
+    ranks.push_back(shape->rank());
+  }
+  TENON_TRY(labels, EinsumLabels::parse(query.context.attr<std::string>("equation"), ranks));
+  std::vector<size_t> all(query.box.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  bounds.same_bits = keeps_sums(query, all);
+  for (size_t i = 0; i < bounds.operands.size(); ++i) {
+    std::vector<int> to;
+    for (const int label : labels.operands[i]) {
+      const auto found = std::ranges::find(labels.output, label);
+      to.push_back(found == labels.output.end() ? kWhole : static_cast<int>(found - labels.output.begin()));
+    }
+    bounds.operands[i] = follow(query, i, to);
+  }
+  return bounds;
+}
+
+Result<Bounds> det_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  std::vector<int> to = each_dim(query.box.size());
+  to.insert(to.end(), 2, kWhole);
+  bounds.operands[0] = follow(query, 0, to);
+  return bounds;
+}
+
+// ---- Equations ----
+
 // One term of an equation: its letters, and where "..." stands among them.
 struct Term {
   std::string letters;
@@ -160,7 +269,8 @@ const OpRegistration kRegistered({
         .operand("B", "T")
         .result("Y", "T")
         .types("T", kNumberTypes)
-        .infer(infer_matmul),
+        .infer(infer_matmul)
+        .bounds({[](const BoundsQuery& query) { return product_bounds(query, 0, 1); }, runs_as_it_is()}),
     OpDef(Gemm::kName)
         .summary("Y = alpha * A' * B' + beta * C")
         .operand("A", "T")
@@ -172,7 +282,8 @@ const OpRegistration kRegistered({
         .attribute("beta", 1.0f)
         .attribute("transA", int64_t{0})
         .attribute("transB", int64_t{0})
-        .infer(infer_gemm),
+        .infer(infer_gemm)
+        .bounds({gemm_bounds, runs_as_it_is()}),
     OpDef(MatMulInteger::kName)
         .summary("Y = (A - a_zero_point) * (B - b_zero_point) as matrices, in i32")
         .operand("A", "T1")
@@ -183,7 +294,8 @@ const OpRegistration kRegistered({
         .types("T1", kBytes)
         .types("T2", kBytes)
         .types("T3", kInt32)
-        .infer(infer_matmul_integer),
+        .infer(infer_matmul_integer)
+        .bounds({[](const BoundsQuery& query) { return product_bounds(query, 0, 1, {2}, {3}); }, runs_as_it_is()}),
     OpDef(QLinearMatMul::kName)
         .summary("y = the matrix product of quantised a and b, quantised again")
         .operand("a", "T1")
@@ -199,20 +311,24 @@ const OpRegistration kRegistered({
         .types("T1", kQuantized)
         .types("T2", kQuantized)
         .types("T3", kQuantized)
-        .infer(infer_qlinear_matmul),
+        .infer(infer_qlinear_matmul)
+        .bounds({[](const BoundsQuery& query) { return product_bounds(query, 0, 3, {1, 2, 6, 7}, {4, 5}); },
+                 runs_as_it_is()}),
     OpDef(Einsum::kName)
         .summary("Output = the sum of products that `equation` states")
         .variadic_operands("Inputs", "T", 1)
         .result("Output", "T")
         .types("T", kNumberTypes)
         .required_attribute("equation", AttributeKind::text)
-        .infer(infer_einsum),
+        .infer(infer_einsum)
+        .bounds({einsum_bounds, runs_as_it_is()}),
     OpDef(Det::kName)
         .summary("Y = the determinants of the square matrices in X")
         .operand("X", "T")
         .result("Y", "T")
         .types("T", kFloatTypes)
-        .infer(infer_det),
+        .infer(infer_det)
+        .bounds({det_bounds, runs_as_it_is()}),
 });
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <array>
 #include <optional>
 
+#include <tenon/ops/bounds_rules.hpp>
 #include <tenon/ops/infer_util.hpp>
 
 namespace tenon::ml {
@@ -66,6 +67,24 @@ InferredTypes infer_trees(const InferContext& context) {
   TENON_TRY(x, context.tensor(0));
   TENON_OK(require_rank(context, 0, 2));
   return one_type(x.element, {x.shape.ranked() ? x.shape[0] : Dim(), context.attr<int64_t>("n_targets", 1)});
+}
+
+// Which features are picked is data.
+Result<Bounds> extractor_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  const size_t last = query.box.size() - 1;
+  const Shape* x = ranked_shape(query.context, 0);
+  if (x && x->rank() == query.shape.rank()) bounds.operands[0] = inexact(follow(query, 0, each_dim(last + 1, {last})));
+  bounds.operands[1] = follow(query, 1, {static_cast<int>(last)});
+  return bounds;
+}
+
+// All targets of a row come from one walk through the trees.
+Result<Bounds> trees_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  bounds.operands[0] = inexact(follow(query, 0, {0, kWhole}));
+  bounds.splits[1] = false;
+  return bounds;
 }
 
 // A tensor attribute's elements; 0 when it is not there.
@@ -139,6 +158,7 @@ const OpRegistration kRegistered({
         .attribute("default_float", -0.0f)
         .traits(Trait::pure | Trait::elementwise)
         .infer(infer_label_encoder)
+        .bounds(pointwise())
         .verify(verify_label_encoder),
     OpDef(ArrayFeatureExtractor::kName)
         .summary("The features `Y` along the last axis of `X`")
@@ -147,7 +167,8 @@ const OpRegistration kRegistered({
         .result("Z", "T")
         .types("T", kAnyTensor)
         .traits(Trait::pure | Trait::movement)
-        .infer(infer_extractor),
+        .infer(infer_extractor)
+        .bounds({extractor_bounds, runs_as_it_is()}),
     OpDef(Binarizer::kName)
         .summary("1 where x > threshold, else 0")
         .operand("X", "T")
@@ -155,7 +176,8 @@ const OpRegistration kRegistered({
         .types("T", kNumberTypes)
         .attribute("threshold", 0.0f)
         .traits(Trait::pure | Trait::elementwise | Trait::layout_oblivious)
-        .infer(same_as_operand(0)),
+        .infer(same_as_operand(0))
+        .bounds(pointwise()),
     OpDef(TreeEnsemble::kName)
         .summary("The weights of the leaves that each row reaches in the trees, aggregated by target")
         .operand("X", "T")
@@ -178,6 +200,7 @@ const OpRegistration kRegistered({
         .attribute("post_transform", int64_t{0})
         .required_attribute("tree_roots", AttributeKind::integers)
         .infer(infer_trees)
+        .bounds({trees_bounds, runs_as_it_is()})
         .verify(verify_trees),
 });
 

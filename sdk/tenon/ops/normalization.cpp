@@ -1,6 +1,7 @@
 #include <tenon/ops/normalization.hpp>
 
 #include <tenon/ir/op_def.hpp>
+#include <tenon/ops/bounds_rules.hpp>
 #include <tenon/ops/infer_util.hpp>
 
 namespace tenon {
@@ -116,6 +117,133 @@ InferredTypes infer_dropout(const InferContext& context) {
   return types;
 }
 
+// ---- Bounds ----
+
+// Where the channel of dim 1 is; a tensor of rank 1 has one channel.
+std::vector<int> channel_dim(const BoundsQuery& query) { return {query.box.size() > 1 ? 1 : kWhole}; }
+
+// Parameters by channel; X position by position. In training the moments are those of whole channels.
+Result<Bounds> batch_bounds(const BoundsQuery& query) {
+  const bool training = query.context.attr<int64_t>("training_mode", 0) != 0;
+  Bounds bounds = all_whole(query);
+  if (query.result > 0) {
+    std::vector<int> by_channel;
+    if (const Shape* x = ranked_shape(query.context, 0)) by_channel.assign(x->dims().size(), kWhole);
+    if (by_channel.size() > 1) by_channel[1] = 0;
+    const OperandBounds x = follow(query, 0, by_channel);
+    bounds.operands[0] = training ? x : inexact(x);
+    for (size_t i = 1; i < bounds.operands.size(); ++i) {
+      bounds.operands[i] = i == query.result + 2 ? follow(query, i, {0}) : inexact(follow(query, i, {0}));
+    }
+    return bounds;
+  }
+  std::vector<int> to = each_dim(query.box.size());
+  for (size_t d = 0; training && d < to.size(); ++d) {
+    if (d == 1) continue;
+    to[d] = kWhole;
+    bounds.splits[d] = false;
+  }
+  bounds.operands[0] = follow(query, 0, to);
+  for (size_t i = 1; i < bounds.operands.size(); ++i) {
+    const OperandBounds parameter = follow(query, i, channel_dim(query));
+    bounds.operands[i] = training && i > 2 ? inexact(parameter) : parameter;
+  }
+  return bounds;
+}
+
+// Images and channels are normalised by themselves.
+Result<Bounds> instance_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  std::vector<int> to = each_dim(query.box.size());
+  for (size_t d = 2; d < to.size(); ++d) {
+    to[d] = kWhole;
+    bounds.splits[d] = false;
+  }
+  bounds.operands[0] = follow(query, 0, to);
+  for (const size_t i : {1, 2}) bounds.operands[i] = follow(query, i, channel_dim(query));
+  return bounds;
+}
+
+// The groups of channels that the box touches.
+Result<Bounds> group_bounds(const BoundsQuery& query) {
+  TENON_TRY(bounds, instance_bounds(query));
+  bounds.splits[1] = false;
+  const Dim& channels = query.shape[1];
+  if (bounds.operands[0].kind != OperandBounds::Kind::box) return bounds;
+  DimBounds& read = bounds.operands[0].dims[1];
+  if (!channels.known()) {
+    read = whole_dim(channels, false);
+  } else {
+    const Expr size = floordiv(channels.expr(), Expr(query.context.attr<int64_t>("num_groups")));
+    read = exactly(groups(outer_part(query.box[1], size), size));
+  }
+  return bounds;
+}
+
+// Rows from `axis` on are normalised by themselves; Scale and B broadcast. The statistics of a row have one place there.
+Result<Bounds> layer_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  TENON_TRY(axis, axis_attribute(query.context, "axis", -1, query.shape.rank()));
+  std::vector<int> to = each_dim(query.box.size());
+  for (size_t d = axis; d < to.size(); ++d) {
+    to[d] = kWhole;
+    bounds.splits[d] = false;
+  }
+  bounds.operands[0] = follow(query, 0, to);
+  for (size_t i = 1; i < bounds.operands.size(); ++i) {
+    bounds.operands[i] = broadcast_to(query, i);
+    if (query.result == 0) continue;
+    // Not read, but what runs has it, of the whole row.
+    const Shape* shape = ranked_shape(query.context, i);
+    for (size_t d = 0; shape && d < shape->dims().size(); ++d) {
+      DimBounds& dim = bounds.operands[i].dims[d];
+      dim = query.box.size() - shape->dims().size() + d >= axis ? whole_dim((*shape)[d], false) : dim;
+    }
+    bounds.operands[i] = inexact(bounds.operands[i]);
+  }
+  return bounds;
+}
+
+Result<Bounds> axes_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  const auto axes = query.context.attr<Attribute::Integers>("axes", {0, 2, 3});
+  TENON_TRY(normal, normalize_axes(axes, query.shape.rank()));
+  std::vector<int> to = each_dim(query.box.size());
+  for (const size_t axis : normal) {
+    to[axis] = kWhole;
+    bounds.splits[axis] = false;
+  }
+  bounds.operands[0] = follow(query, 0, to);
+  return bounds;
+}
+
+// `size` channels around each, of an even size the one more above.
+Result<Bounds> lrn_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  const int64_t size = query.context.attr<int64_t>("size");
+  bounds.operands[0] = follow(query, 0, each_dim(query.box.size()));
+  const BoxRange& channels = query.box[1];
+  if (bounds.operands[0].kind != OperandBounds::Kind::box) return bounds;
+  bounds.operands[0].dims[1] =
+      clamped({channels.min - Expr((size - 1) / 2), channels.max + Expr(size / 2)}, query.shape[1]);
+  return bounds;
+}
+
+Result<void> lrn_sub_box(const SubBoxQuery& query, SubBoxOp&) { return require_whole(query, 1); }
+
+// In training an element is dropped by a number that depends on its place in the whole.
+Result<Bounds> dropout_bounds(const BoundsQuery& query) {
+  const Tensor* training = query.context.has_operand(2) ? query.context.constant(2) : nullptr;
+  const bool may_train = query.context.has_operand(2) && !(training && training->size() == 1 && training->int_at(0) == 0);
+  if (may_train) {
+    return error(Code::unsupported, query.context.op().describe(),
+                 " drops elements at random, or is not known not to; parts of it are not parts of the whole");
+  }
+  Bounds bounds = all_whole(query);
+  bounds.operands[0] = query.result == 0 ? broadcast_to(query, 0) : inexact(broadcast_to(query, 0));
+  return bounds;
+}
+
 const OpRegistration kRegistered({
     OpDef(BatchNormalization::kName)
         .summary("Y = (X - mean) / sqrt(var + epsilon) * scale + B, by channel")
@@ -134,7 +262,8 @@ const OpRegistration kRegistered({
         .attribute("momentum", 0.9f)
         .attribute("training_mode", int64_t{0})
         .traits(Trait::pure | Trait::layout_aware)
-        .infer(infer_batch),
+        .infer(infer_batch)
+        .bounds({batch_bounds, runs_as_it_is()}),
     OpDef(InstanceNormalization::kName)
         .summary("output = (input - mean) / sqrt(var + epsilon) * scale + B, by channel and image")
         .operand("input", "T")
@@ -144,7 +273,8 @@ const OpRegistration kRegistered({
         .types("T", kFloatTypes)
         .attribute("epsilon", 1e-5f)
         .traits(Trait::pure | Trait::layout_aware)
-        .infer(infer_by_channel),
+        .infer(infer_by_channel)
+        .bounds({instance_bounds, runs_as_it_is()}),
     OpDef(GroupNormalization::kName)
         .summary("Y = (X - mean) / sqrt(var + epsilon) * scale + bias, by group of channels and image")
         .operand("X", "T")
@@ -156,7 +286,8 @@ const OpRegistration kRegistered({
         .required_attribute("num_groups", AttributeKind::integer)
         .attribute("stash_type", int64_t{1})
         .traits(Trait::pure | Trait::layout_aware)
-        .infer(infer_group),
+        .infer(infer_group)
+        .bounds({group_bounds, runs_as_it_is()}),
     OpDef(LayerNormalization::kName)
         .summary("Y = (X - Mean) * InvStdDev * Scale + B over the axes from `axis` on")
         .operand("X", "T")
@@ -171,7 +302,8 @@ const OpRegistration kRegistered({
         .attribute("epsilon", 1e-5f)
         .attribute("stash_type", int64_t{1})
         .traits(Trait::pure | Trait::layout_aware)
-        .infer(infer_layer),
+        .infer(infer_layer)
+        .bounds({layer_bounds, runs_as_it_is()}),
     OpDef(RMSNormalization::kName)
         .summary("Y = X / sqrt(mean(X^2) + epsilon) * scale over the axes from `axis` on")
         .operand("X", "T")
@@ -187,7 +319,8 @@ const OpRegistration kRegistered({
           TENON_TRY(types, infer_layer(context));
           TENON_TRY(scale, context.tensor(1));
           return one_type(scale.element, types[0].shape());
-        }),
+        })
+        .bounds({layer_bounds, runs_as_it_is()}),
     OpDef(LpNormalization::kName)
         .summary("output = input / (its p-norm along `axis`)")
         .operand("input", "T")
@@ -197,6 +330,7 @@ const OpRegistration kRegistered({
         .attribute("p", int64_t{2})
         .traits(Trait::pure | Trait::layout_aware)
         .infer(infer_along_axis)
+        .bounds(whole_along("axis", -1))
         .verify([](const Op& op) -> Result<void> {
           const int64_t p = op.attr<int64_t>("p", 2);
           if (p == 1 || p == 2) return {};
@@ -209,7 +343,8 @@ const OpRegistration kRegistered({
         .types("T", kFloatTypes)
         .attribute("axes", Attribute::Integers{0, 2, 3})
         .traits(Trait::pure | Trait::layout_aware)
-        .infer(infer_along_axes),
+        .infer(infer_along_axes)
+        .bounds({axes_bounds, runs_as_it_is()}),
     OpDef(LRN::kName)
         .summary("Y = X / (bias + alpha / size * sum of X^2 over `size` channels around)^beta")
         .operand("X", "T")
@@ -220,7 +355,8 @@ const OpRegistration kRegistered({
         .attribute("bias", 1.0f)
         .required_attribute("size", AttributeKind::integer)
         .traits(Trait::pure | Trait::layout_aware)
-        .infer(infer_lrn),
+        .infer(infer_lrn)
+        .bounds({lrn_bounds, lrn_sub_box}),
     OpDef(Dropout::kName)
         .summary("output = data, or in training elements set to 0 at random and the rest scaled")
         .operand("data", "T")
@@ -233,7 +369,8 @@ const OpRegistration kRegistered({
         .types("T2", kBoolType)
         .optional_attribute("seed", AttributeKind::integer)
         .traits(Trait::random | Trait::layout_oblivious)
-        .infer(infer_dropout),
+        .infer(infer_dropout)
+        .bounds({dropout_bounds, runs_as_it_is()}),
 });
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <tenon/ir/op_def.hpp>
 #include <tenon/ops/infer_util.hpp>
 #include <tenon/ops/window.hpp>
+#include <tenon/ops/window_bounds.hpp>
 
 namespace tenon {
 namespace {
@@ -74,6 +75,50 @@ InferredTypes infer_roi_align(const InferContext& context) {
   return boxed(context, 4, Dim(height), Dim(width));
 }
 
+// ---- Bounds ----
+
+Result<Bounds> pool_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  const Shape* x = ranked_shape(query.context, 0);
+  if (!x) return bounds;
+  TENON_TRY(window, Window::of(query.context.op(), x->dims().size() - 2));
+  std::vector<DimBounds> read{exactly(query.box[0]), exactly(query.box[1])};
+  for (size_t axis = 0; axis < window.rank(); ++axis) read.push_back(window_reads(window, axis, query, (*x)[axis + 2]));
+  bounds.operands[0] = boxed(std::move(read));
+  // A window may have one place only to point at, and places count in all of X.
+  if (query.result == 1) bounds.operands[0] = inexact(bounds.operands[0]);
+  bounds.same_bits = query.result == 0;
+  return bounds;
+}
+
+Result<void> pool_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
+  if (query.result == 1) return error(Code::unsupported, "its indices count in all of X");
+  TENON_TRY(window, Window::of(query.context.op(), query.shape.size() - 2));
+  return set_window_pads(window, query, 0, op);
+}
+
+Result<Bounds> global_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  std::vector<int> to(query.box.size(), kWhole);
+  to[0] = 0, to[1] = 1;
+  bounds.operands[0] = follow(query, 0, to);
+  return bounds;
+}
+
+// Which image a box lies in, and where, is data; so what is read of X is its channels only.
+Result<Bounds> roi_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  bounds.operands[0] = inexact(follow(query, 0, {kWhole, 1, kWhole, kWhole}));
+  bounds.operands[1] = inexact(follow(query, 1, {0, kWhole}));
+  if (bounds.operands.size() > 2) bounds.operands[2] = follow(query, 2, {0});
+  return bounds;
+}
+
+Result<void> roi_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
+  for (const size_t d : {size_t{2}, size_t{3}}) TENON_OK(require_whole(query, d));
+  return runs_as_it_is()(query, op);
+}
+
 OpDef pool(std::string_view name, const TypeSet& types) {
   OpDef def{Name(name)};
   def.operand("X", "T")
@@ -87,7 +132,8 @@ OpDef pool(std::string_view name, const TypeSet& types) {
       .optional_attribute("pads", AttributeKind::integers)
       .optional_attribute("strides", AttributeKind::integers)
       .traits(Trait::pure | Trait::layout_aware)
-      .infer(infer_pool);
+      .infer(infer_pool)
+      .bounds({pool_bounds, pool_sub_box});
   return def;
 }
 
@@ -97,7 +143,8 @@ OpDef global_pool(std::string_view name) {
       .result("Y", "T")
       .types("T", kFloatTypes)
       .traits(Trait::pure | Trait::reduction | Trait::layout_aware)
-      .infer(infer_global);
+      .infer(infer_global)
+      .bounds({global_bounds, runs_as_it_is()});
   return def;
 }
 
@@ -130,7 +177,8 @@ const OpRegistration kRegistered({
         .optional_attribute("pads", AttributeKind::integers)
         .optional_attribute("strides", AttributeKind::integers)
         .traits(Trait::pure | Trait::layout_aware)
-        .infer(infer_unpool),
+        .infer(infer_unpool)
+        .bounds(whole_operands()),
     OpDef(MaxRoiPool::kName)
         .summary("Y = the largest elements of the bins of each box")
         .operand("X", "T")
@@ -140,7 +188,8 @@ const OpRegistration kRegistered({
         .required_attribute("pooled_shape", AttributeKind::integers)
         .attribute("spatial_scale", 1.0f)
         .traits(Trait::pure | Trait::layout_aware)
-        .infer(infer_roi_pool),
+        .infer(infer_roi_pool)
+        .bounds({roi_bounds, roi_sub_box}),
     OpDef(RoiAlign::kName)
         .summary("Y = the bins of each box, sampled by linear interpolation")
         .operand("X", "T1")
@@ -158,7 +207,8 @@ const OpRegistration kRegistered({
         .attribute("sampling_ratio", int64_t{0})
         .attribute("spatial_scale", 1.0f)
         .traits(Trait::pure | Trait::layout_aware)
-        .infer(infer_roi_align),
+        .infer(infer_roi_align)
+        .bounds({roi_bounds, roi_sub_box}),
 });
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <optional>
 
 #include <tenon/ir/op_def.hpp>
+#include <tenon/ops/bounds_rules.hpp>
+#include <tenon/ops/infer_util.hpp>
 
 namespace tenon {
 
@@ -89,6 +91,44 @@ Result<std::vector<Type>> infer_dynamic(const InferContext& context) {
   return std::vector<Type>{Type(kU8, std::move(x.shape)), Type(kF32, Shape(Dims())), Type(kU8, Shape(Dims()))};
 }
 
+// ---- Bounds ----
+
+// A scale or zero point: one number; one for each position of the axis; or one for each block along it.
+Result<OperandBounds> scale_bounds(const BoundsQuery& query, size_t operand) {
+  const Shape* shape = ranked_shape(query.context, operand);
+  if (!shape || shape->rank() == 0) return whole_operand(query, operand);
+  const int64_t block = query.context.attr<int64_t>("block_size", 0);
+  const bool one = shape->rank() == 1 && block == 0 && (*shape)[0].is_static() && (*shape)[0].value() == 1;
+  if (one) return boxed({whole_dim(Dim(1))});
+  TENON_TRY(axis, axis_attribute(query.context, "axis", 1, query.shape.rank()));
+  if (block == 0) return follow(query, operand, {static_cast<int>(axis)});
+  OperandBounds bounds = follow(query, operand, each_dim(query.box.size()));
+  if (bounds.dims.size() == query.box.size()) bounds.dims[axis] = exactly(outer_part(query.box[axis], Expr(block)));
+  return bounds;
+}
+
+Result<Bounds> quantize_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  bounds.operands[0] = broadcast_to(query, 0);
+  for (size_t i = 1; i < bounds.operands.size(); ++i) {
+    TENON_TRY(scale, scale_bounds(query, i));
+    bounds.operands[i] = std::move(scale);
+  }
+  return bounds;
+}
+
+// Blocks are counted from the first position on.
+Result<void> quantize_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
+  const int64_t block = query.context.attr<int64_t>("block_size", 0);
+  if (block > 0) {
+    TENON_TRY(axis, axis_attribute(query.context, "axis", 1, static_cast<int64_t>(query.box.size())));
+    if (query.box[axis].min % block != 0) {
+      return error(Code::unsupported, "position ", query.box[axis].min, " of axis ", axis, " begins no block of ", block);
+    }
+  }
+  return runs_as_it_is()(query, op);
+}
+
 constexpr Trait kQuantising = Trait::pure | Trait::layout_aware;
 
 const OpRegistration kRegistered({
@@ -107,7 +147,8 @@ const OpRegistration kRegistered({
         .optional_attribute("precision", AttributeKind::type)
         .attribute("saturate", int64_t{1})
         .traits(kQuantising)
-        .infer(infer_quantize),
+        .infer(infer_quantize)
+        .bounds({quantize_bounds, quantize_sub_box}),
     OpDef(DequantizeLinear::kName)
         .summary("(x - x_zero_point) * x_scale")
         .operand("x", "T1")
@@ -121,7 +162,8 @@ const OpRegistration kRegistered({
         .attribute("block_size", int64_t{0})
         .optional_attribute("output_dtype", AttributeKind::type)
         .traits(kQuantising)
-        .infer(infer_dequantize),
+        .infer(infer_dequantize)
+        .bounds({quantize_bounds, quantize_sub_box}),
     OpDef(DynamicQuantizeLinear::kName)
         .summary("x quantised to u8 by its own range; also the scale and the zero point")
         .operand("x", "T1")
@@ -130,7 +172,8 @@ const OpRegistration kRegistered({
         .result("y_zero_point", "u8")
         .types("T1", kFloatTypes)
         .traits(kQuantising | Trait::reduction)
-        .infer(infer_dynamic),
+        .infer(infer_dynamic)
+        .bounds(whole_operands()),
 });
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <tenon/ops/recurrent.hpp>
 
 #include <tenon/ir/op_def.hpp>
+#include <tenon/ops/bounds_rules.hpp>
 #include <tenon/ops/infer_util.hpp>
 
 namespace tenon {
@@ -58,6 +59,33 @@ InferFn recurrent(int64_t gates) {
   };
 }
 
+// Entries of the batch are run by themselves, each through all its steps; a forward layer needs no step behind the last
+// one asked for.
+Result<Bounds> recurrent_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query, false);
+  const bool batch_first = query.context.attr<int64_t>("layout", 0) != 0;
+  const int batch = batch_first ? 0 : query.result == 0 ? 2 : 1;
+  const size_t time = batch_first ? 1 : 0;
+  const auto along_batch = [&](size_t operand, size_t rank, size_t at) {
+    if (!ranked_shape(query.context, operand)) return;
+    std::vector<int> to(rank, kWhole);
+    to[at] = batch;
+    // Which steps and directions count is data.
+    bounds.operands[operand] = inexact(follow(query, operand, to));
+  };
+  along_batch(0, 3, batch_first ? 0 : 1);
+  along_batch(4, 1, 0);
+  for (const size_t state : {size_t{5}, size_t{6}}) along_batch(state, 3, batch_first ? 0 : 1);
+  const bool forward = query.context.attr<std::string>("direction", "forward") == "forward";
+  if (query.result == 0 && forward && bounds.operands[0].kind == OperandBounds::Kind::box) {
+    bounds.operands[0].dims[time] = at_most({Expr(0), query.box[time].max});
+  }
+  bounds.splits[static_cast<size_t>(batch)] = true;
+  const size_t rows[] = {static_cast<size_t>(batch)};
+  bounds.same_bits = keeps_sums(query, rows);
+  return bounds;
+}
+
 OpDef recurrent_def(std::string_view name, int64_t gates, Attribute::Texts activations) {
   OpDef def{Name(name)};
   def.operand("X", "T")
@@ -79,7 +107,8 @@ OpDef recurrent_def(std::string_view name, int64_t gates, Attribute::Texts activ
       .optional_attribute("hidden_size", AttributeKind::integer)
       .attribute("layout", int64_t{0})
       .traits(Trait::pure | Trait::layout_aware)
-      .infer(recurrent(gates));
+      .infer(recurrent(gates))
+      .bounds({recurrent_bounds, runs_as_it_is()});
   return def;
 }
 

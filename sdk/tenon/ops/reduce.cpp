@@ -4,6 +4,7 @@
 
 #include <tenon/expr/expr.hpp>
 #include <tenon/ir/op_def.hpp>
+#include <tenon/ops/bounds_rules.hpp>
 #include <tenon/ops/infer_util.hpp>
 
 namespace tenon {
@@ -86,6 +87,74 @@ Result<std::vector<Type>> infer_scan(const InferContext& context) {
   return std::vector<Type>{Type(x)};
 }
 
+// ---- Bounds ----
+
+// A folded axis is read whole; the others follow the dims that the result keeps.
+void follow_unfolded(const BoundsQuery& query, const std::vector<bool>& folded, Bounds& bounds) {
+  const bool keep = query.context.attr<int64_t>("keepdims", 1) != 0;
+  std::vector<int> to;
+  int next = 0;
+  for (const bool folds : folded) {
+    to.push_back(folds ? kWhole : next);
+    if (!folds || keep) ++next;
+  }
+  bounds.operands[0] = follow(query, 0, to);
+}
+
+Result<Bounds> reduce_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  const Shape* data = ranked_shape(query.context, 0);
+  const auto axes = query.context.has_operand(1) ? known_ints(query.context, 1) : std::vector<int64_t>();
+  if (!data || !axes) return bounds;
+  TENON_TRY(folded, folded_axes(query.context.op(), data->rank(), *axes));
+  follow_unfolded(query, folded, bounds);
+  return bounds;
+}
+
+Result<Bounds> arg_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  const Shape* data = ranked_shape(query.context, 0);
+  if (!data) return bounds;
+  TENON_TRY(axis, axis_attribute(query.context, "axis", 0, data->rank()));
+  std::vector<bool> folded(data->dims().size(), false);
+  folded[axis] = true;
+  follow_unfolded(query, folded, bounds);
+  return bounds;
+}
+
+// Up to the last position asked for, or from the first one on when `reverse`; an `exclusive` scan leaves that one out.
+Result<Bounds> scan_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query, false);
+  const auto given = known_ints(query.context, 1);
+  if (!given || given->size() != 1) return bounds;
+  TENON_TRY(axis, normalize_axis((*given)[0], query.shape.rank()));
+  const auto at = static_cast<size_t>(axis);
+  bounds.operands[0] = follow(query, 0, each_dim(query.box.size()));
+  bounds.splits.assign(query.box.size(), true);
+  bounds.splits[at] = false;
+  const bool reverse = query.context.attr<int64_t>("reverse", 0) != 0;
+  const Expr left_out(query.context.attr<int64_t>("exclusive", 0) != 0 ? 1 : 0);
+  const BoxRange& range = query.box[at];
+  if (!query.shape[at].known()) {
+    bounds.operands[0].dims[at] = whole_dim(query.shape[at], false);
+  } else if (reverse) {
+    bounds.operands[0].dims[at] = exactly({range.min + left_out, query.shape[at].expr() - Expr(1)});
+  } else {
+    bounds.operands[0].dims[at] = exactly({Expr(0), range.max - left_out});
+  }
+  return bounds;
+}
+
+// An exclusive scan has one more position than what it reads.
+Result<void> scan_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
+  for (size_t d = 0; d < query.box.size(); ++d) {
+    if (query.bounds.splits[d]) continue;
+    TENON_OK(require_whole(query, d));
+    op.operands[0][d] = query.box[d];
+  }
+  return {};
+}
+
 // ---- Shape arithmetic ----
 
 // A shape vector folded into one extent (how many elements x has, its longest dim ...).
@@ -121,7 +190,8 @@ OpDef reducer(Name name, std::string summary, const TypeSet& types = kNumberType
       .attribute("keepdims", int64_t{1})
       .attribute("noop_with_empty_axes", int64_t{0})
       .traits(kReduction)
-      .infer(infer_reduce);
+      .infer(infer_reduce)
+      .bounds({reduce_bounds, runs_as_it_is()});
 }
 
 OpDef arg(Name name, std::string summary) {
@@ -134,7 +204,8 @@ OpDef arg(Name name, std::string summary) {
       .attribute("keepdims", int64_t{1})
       .attribute("select_last_index", int64_t{0})
       .traits(kReduction)
-      .infer(infer_arg);
+      .infer(infer_arg)
+      .bounds({arg_bounds, runs_as_it_is()});
 }
 
 OpDef scan(Name name, std::string summary) {
@@ -148,7 +219,8 @@ OpDef scan(Name name, std::string summary) {
       .attribute("exclusive", int64_t{0})
       .attribute("reverse", int64_t{0})
       .traits(Trait::pure | Trait::layout_aware)
-      .infer(infer_scan);
+      .infer(infer_scan)
+      .bounds({scan_bounds, scan_sub_box});
 }
 
 const OpRegistration kRegistered({

@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include <tenon/ir/op_def.hpp>
+#include <tenon/ops/bounds_rules.hpp>
 #include <tenon/ops/infer_util.hpp>
+#include <tenon/ops/resize_taps.hpp>
 #include <tenon/ops/window.hpp>
 
 namespace tenon {
@@ -151,6 +153,205 @@ InferredTypes infer_col2im(const InferContext& context) {
   return one_type(input.element, Shape(std::move(dims)));
 }
 
+// ---- Bounds ----
+
+// One axis of a Resize: the scale that it has, as far as it is told, and how it is mapped.
+struct ScaledAxis {
+  bool resized = true;
+  std::optional<double> scale;
+  double start = 0, end = 1;
+};
+
+// By axis. With static extents as the evaluator has it; else where the scale is stated, or follows from the extents.
+Result<std::vector<ScaledAxis>> scaled_axes(const BoundsQuery& query, const Shape& x) {
+  const InferContext& context = query.context;
+  std::vector<ScaledAxis> out(x.dims().size());
+  const auto scales = known_numbers(context, 2), roi = known_numbers(context, 1);
+  const auto sizes = given(context, 3) ? known_ints(context, 3) : std::nullopt;
+  const bool crops = context.attr<std::string>("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize";
+  const auto in = x.static_dims();
+  if (in && (scales || (sizes && !sizes->empty())) && (!crops || roi)) {
+    TENON_TRY(plan, ResizePlan::of(context.op(), *in, scales, sizes, roi));
+    for (size_t d = 0; d < out.size(); ++d) out[d] = {plan.resized[d], plan.scales[d], plan.start[d], plan.end[d]};
+    return out;
+  }
+  TENON_TRY(axes, resized_axes(context.op(), x.rank()));
+  for (ScaledAxis& axis : out) axis.resized = false;
+  const bool stretch = context.attr<std::string>("keep_aspect_ratio_policy", "stretch") == "stretch";
+  for (size_t i = 0; i < axes.size(); ++i) {
+    ScaledAxis& axis = out[axes[i]];
+    const Dim &from = x[axes[i]], &to = query.shape[axes[i]];
+    axis.resized = true;
+    if (crops) continue;
+    if (scales && scales->size() == axes.size()) {
+      axis.scale = (*scales)[i];
+    } else if (!given(context, 2) && stretch && from.same_extent(to)) {
+      axis.scale = 1;
+    } else if (!given(context, 2) && stretch && from.is_static() && to.is_static() && from.value() > 0) {
+      axis.scale = static_cast<double>(to.value()) / static_cast<double>(from.value());
+    }
+  }
+  return out;
+}
+
+// Is every output of the axis the input at its place?
+bool is_kept(const Op& op, const ScaledAxis& axis, const Dim& in, const Dim& out) {
+  if (!axis.resized) return true;
+  return axis.scale == 1 && in.same_extent(out) && ResizeAxis(op, 1, 1, 1).keeps_unscaled();
+}
+
+// The least and the greatest index that outputs [begin, end] read; coordinates run one way, so only those near an end
+// are looked at.
+DimBounds taps_of(const ResizeAxis& axis, int64_t begin, int64_t end) {
+  const bool rises = axis.coordinate(end) >= axis.coordinate(begin);
+  int64_t least = INT64_MAX, greatest = -1;
+  const auto look = [&](int64_t i) {
+    const ResizeTaps taps = axis.taps(i);
+    for (const ResizeTap& tap : taps.taps) {
+      if (taps.outside) continue;
+      least = std::min(least, tap.index);
+      greatest = std::max(greatest, tap.index);
+    }
+  };
+  const double reach = static_cast<double>(axis.reach());
+  int64_t from_begin = begin, from_end = end;
+  for (; from_begin <= end; ++from_begin) {
+    look(from_begin);
+    const double next = axis.coordinate(from_begin + 1);
+    if (rises ? next - reach > static_cast<double>(least) : next + reach < static_cast<double>(greatest)) break;
+  }
+  for (; from_end > from_begin; --from_end) {
+    look(from_end);
+    const double next = axis.coordinate(from_end - 1);
+    if (rises ? next + reach < static_cast<double>(greatest) : next - reach > static_cast<double>(least)) break;
+  }
+  return least > greatest ? exactly({Expr(0), Expr(-1)}) : exactly({Expr(least), Expr(greatest)});
+}
+
+// 1 / scale as a ratio: exact where small numbers make it, else rounded to 2^-20, which is off by less than one position
+// for extents up to 2^20.
+struct Ratio {
+  int64_t numerator, denominator;
+};
+std::optional<Ratio> inverse_of(double scale, bool exact_only) {
+  for (int64_t d = 1; d <= 64; ++d) {
+    const double n = scale * static_cast<double>(d);
+    if (n == std::floor(n) && n >= 1 && n < 1e6) return Ratio{d, static_cast<int64_t>(n)};
+  }
+  constexpr int64_t kOne = int64_t{1} << 20;
+  if (exact_only || scale < 1e-4) return std::nullopt;
+  return Ratio{static_cast<int64_t>(std::floor(static_cast<double>(kOne) / scale)), kOne};
+}
+
+// For ends that are expressions: a line along the coordinates, widened by what a tap reaches and by rounding.
+DimBounds line_reads(const ResizeAxis& axis, double scale, const BoxRange& out, const Dim& in, bool small) {
+  const auto ratio = inverse_of(scale, !small);
+  if (!ratio || !in.known()) return whole_dim(in, false);
+  const double offset = axis.coordinate(0);
+  const Expr margin(axis.reach() + 3);
+  const auto at = [&](const Expr& i) {
+    return floordiv(i * Expr(ratio->numerator), Expr(ratio->denominator)) + Expr(static_cast<int64_t>(std::floor(offset)));
+  };
+  // Beyond the ends the border's element is read.
+  const Expr last = in.expr() - Expr(1);
+  const auto inside = [&](const Expr& index) { return min(max(index, Expr(0)), last); };
+  return at_most({inside(at(out.min) - margin), inside(at(out.max) + margin)});
+}
+
+DimBounds resize_reads(const Op& op, const ScaledAxis& axis, const BoxRange& box, const Dim& in, const Dim& out) {
+  if (is_kept(op, axis, in, out)) return exactly(box);
+  if (!axis.scale || !(*axis.scale > 0)) return whole_dim(in, false);
+  const bool extents = in.is_static() && out.is_static();
+  const ResizeAxis resized(op, extents ? in.value() : 2, extents ? out.value() : 2, *axis.scale, axis.start, axis.end);
+  if (extents && box.min.is_constant() && box.max.is_constant()) {
+    return taps_of(resized, box.min.constant(), box.max.constant());
+  }
+  if (!resized.by_scale_alone()) return whole_dim(in, false);
+  return line_reads(resized, *axis.scale, box, in, extents && out.value() < 1 << 20);
+}
+
+Result<Bounds> resize_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  const Shape* x = ranked_shape(query.context, 0);
+  if (!x) return bounds;
+  TENON_TRY(axes, scaled_axes(query, *x));
+  for (size_t d = 0; d < axes.size(); ++d) {
+    bounds.operands[0].dims[d] = resize_reads(query.context.op(), axes[d], query.box[d], (*x)[d], query.shape[d]);
+  }
+  return bounds;
+}
+
+// Coordinates count from the whole axis; only an axis that is kept may be cut.
+Result<void> resize_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
+  const Shape &x = query.context.type(0).shape(), out(query.shape);
+  const Box box = to_box(query.box);
+  TENON_TRY(axes, scaled_axes({query.context, query.result, out, box}, x));
+  for (size_t d = 0; d < axes.size(); ++d) {
+    if (is_kept(query.context.op(), axes[d], x[d], out[d])) continue;
+    TENON_OK(require_whole(query, d));
+    op.operands[0][d] = {0, x[d].value() - 1};
+  }
+  if (!given(query.context, 3) || known_numbers(query.context, 2)) return {};
+  if (query.context.attr<std::string>("keep_aspect_ratio_policy", "stretch") != "stretch") {
+    return error(Code::unsupported, "its scales follow from all extents together");
+  }
+  TENON_TRY(named, resized_axes(query.context.op(), x.rank()));
+  std::vector<int64_t> sizes;
+  for (const size_t axis : named) sizes.push_back(query.box[axis].extent());
+  op.replaced[3] = ints_tensor(sizes);
+  return {};
+}
+
+// Points may lie anywhere.
+Result<Bounds> grid_sample_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  const Shape *x = ranked_shape(query.context, 0), *grid = ranked_shape(query.context, 1);
+  if (x) {
+    std::vector<int> image(x->dims().size(), kWhole);
+    image[0] = 0, image[1] = 1;
+    bounds.operands[0] = inexact(follow(query, 0, image));
+  }
+  if (!grid) return bounds;
+  std::vector<int> points = each_dim(query.box.size());
+  points.erase(points.begin() + 1);
+  points.push_back(kWhole);
+  bounds.operands[1] = inexact(follow(query, 1, points));
+  return bounds;
+}
+
+Result<Bounds> affine_grid_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  bounds.operands[0] = inexact(follow(query, 0, {0, kWhole, kWhole}));
+  return bounds;
+}
+
+// Points are told by the extents of the whole grid.
+Result<void> affine_grid_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
+  for (size_t d = 1; d < query.box.size(); ++d) TENON_OK(require_whole(query, d));
+  auto size = known_ints(query.context, 1);
+  if (!size) return error(Code::unsupported, "its size is not known");
+  (*size)[0] = query.box[0].extent();
+  op.replaced[1] = ints_tensor(*size);
+  return {};
+}
+
+// Channel c adds up the rows of its block elements.
+Result<Bounds> col2im_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  const Shape* input = ranked_shape(query.context, 0);
+  if (!input) return bounds;
+  bounds.operands[0].dims[0] = exactly(query.box[0]);
+  if (!(*input)[1].known() || !query.shape[1].known()) return bounds;
+  const Expr rows = floordiv((*input)[1].expr(), query.shape[1].expr());
+  bounds.operands[0].dims[1] = at_most(groups(query.box[1], rows));
+  return bounds;
+}
+
+Result<void> col2im_sub_box(const SubBoxQuery& query, SubBoxOp&) {
+  for (size_t d = 2; d < query.box.size(); ++d) TENON_OK(require_whole(query, d));
+  return {};
+}
+
 const OpRegistration kRegistered({
     OpDef(Resize::kName)
         .summary("Y = X resampled to other extents")
@@ -179,6 +380,7 @@ const OpRegistration kRegistered({
         .one_of({"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})
         .traits(Trait::pure | Trait::layout_aware)
         .infer(infer_resize)
+        .bounds({resize_bounds, resize_sub_box})
         .verify([](const Op& op) -> Result<void> {
           if (op.attr<std::string>("mode", "nearest") == "nearest" || !op.operand(0)->type().is_tensor()) return {};
           const ElementType element = op.operand(0)->type().element();
@@ -199,7 +401,8 @@ const OpRegistration kRegistered({
         .attribute("padding_mode", "zeros")
         .one_of({"zeros", "border", "reflection"})
         .traits(Trait::pure | Trait::layout_aware)
-        .infer(infer_grid_sample),
+        .infer(infer_grid_sample)
+        .bounds({grid_sample_bounds, runs_as_it_is()}),
     OpDef(AffineGrid::kName)
         .summary("grid = theta applied to the points of a grid over [-1, 1]^k")
         .operand("theta", "T1")
@@ -209,7 +412,8 @@ const OpRegistration kRegistered({
         .types("T2", kI64Type)
         .attribute("align_corners", int64_t{0})
         .traits(Trait::pure | Trait::data_dependent)
-        .infer(infer_affine_grid),
+        .infer(infer_affine_grid)
+        .bounds({affine_grid_bounds, affine_grid_sub_box}),
     OpDef(Col2Im::kName)
         .summary("output = the image that the blocks in `input` add up to")
         .operand("input", "T")
@@ -222,7 +426,8 @@ const OpRegistration kRegistered({
         .optional_attribute("pads", AttributeKind::integers)
         .optional_attribute("strides", AttributeKind::integers)
         .traits(Trait::pure | Trait::layout_aware | Trait::data_dependent)
-        .infer(infer_col2im),
+        .infer(infer_col2im)
+        .bounds({col2im_bounds, col2im_sub_box}),
 });
 
 Result<void> count_is(const Op& op, const char* what, size_t count, size_t expected) {

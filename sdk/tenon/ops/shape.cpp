@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <tenon/ops/bounds_rules.hpp>
 #include <tenon/ops/infer_util.hpp>
 
 namespace tenon {
@@ -316,6 +317,68 @@ InferredTypes infer_eye_like(const InferContext& context) {
   return one_type(context.attr<Type>("dtype", Type(input.element, Shape())).element(), input.shape);
 }
 
+// ---- Bounds ----
+
+Result<Bounds> shape_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  bounds.operands[0] = unread();
+  return bounds;
+}
+
+// The axes that the part is about.
+Result<void> shape_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
+  const Type& data = query.context.type(0);
+  const int64_t begin = axes_of_shape(query.context, data.shape().rank()).begin;
+  op.attributes.set("start", begin + query.box[0].min);
+  op.attributes.set("end", begin + query.box[0].max + 1);
+  return {};
+}
+
+// The crop has the part's elements in the part's order when it has as many.
+Result<void> require_view(const SubBoxQuery& query, const SubBoxOp& op) {
+  TENON_TRY(asked, element_count(extents_of(query.box)));
+  TENON_TRY(cropped, element_count(extents_of(op.operands[0])));
+  if (asked == cropped) return {};
+  return error(Code::unsupported, "its ", asked, " elements lie in no box of the operand");
+}
+
+Result<void> reshape_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
+  TENON_OK(require_view(query, op));
+  op.replaced[1] = ints_tensor(extents_of(query.box));
+  return {};
+}
+
+// Without a list of axes more of them might have extent 1 now.
+Result<void> squeeze_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
+  TENON_OK(require_view(query, op));
+  if (query.context.has_operand(1)) return {};
+  const Shape& data = query.context.type(0).shape();
+  std::vector<int64_t> axes;
+  for (size_t d = 0; d < data.dims().size(); ++d) {
+    if (data[d].value() == 1) axes.push_back(static_cast<int64_t>(d));
+  }
+  op.replaced[1] = ints_tensor(axes);
+  return {};
+}
+
+Result<Bounds> expand_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  bounds.operands[0] = broadcast_to(query, 0);
+  return bounds;
+}
+
+Result<void> spelled_sub_box(const SubBoxQuery& query, SubBoxOp& op, size_t operand) {
+  op.replaced[operand] = ints_tensor(extents_of(query.box));
+  return {};
+}
+
+// Only the operand's shape counts.
+Result<void> eye_like_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
+  op.operands[0] = query.box;
+  op.attributes.set("k", query.context.attr<int64_t>("k", 0) + query.box[0].min - query.box[1].min);
+  return {};
+}
+
 // ---- Definitions ----
 
 constexpr Trait kView = Trait::pure | Trait::layout_dependent | Trait::movement | Trait::view;
@@ -330,6 +393,7 @@ const OpRegistration kRegistered({
         .optional_attribute("end", AttributeKind::integer)
         .traits(Trait::pure | Trait::layout_oblivious)
         .infer(infer_shape)
+        .bounds({shape_bounds, shape_sub_box})
         .infer_dims(dims_of_shape),
     OpDef(Size::kName)
         .summary("The number of elements of `data`")
@@ -338,6 +402,7 @@ const OpRegistration kRegistered({
         .types("T", kAnyTensor)
         .traits(Trait::pure | Trait::layout_oblivious)
         .infer(infer_size)
+        .bounds({shape_bounds, nullptr})
         .infer_dims(dims_of_size),
     OpDef(Reshape::kName)
         .summary(
@@ -349,6 +414,7 @@ const OpRegistration kRegistered({
         .attribute("allowzero", int64_t{0})
         .traits(kView)
         .infer(infer_reshape)
+        .bounds({view_bounds, reshape_sub_box})
         .infer_dims(dims_of_reshape),
     OpDef(Flatten::kName)
         .summary("The matrix [product of the extents before `axis`, product of the others]")
@@ -357,7 +423,8 @@ const OpRegistration kRegistered({
         .types("T", kAnyTensor)
         .attribute("axis", int64_t{1})
         .traits(kView)
-        .infer(infer_flatten),
+        .infer(infer_flatten)
+        .bounds({view_bounds, require_view}),
     OpDef(Squeeze::kName)
         .summary("`data` without `axes` of extent 1, or without all axes of extent 1")
         .operand("data", "T")
@@ -366,6 +433,7 @@ const OpRegistration kRegistered({
         .types("T", kAnyTensor)
         .traits(kView)
         .infer(infer_squeeze)
+        .bounds({view_bounds, squeeze_sub_box})
         .infer_dims(dims_of_operand(0)),
     OpDef(Unsqueeze::kName)
         .summary("`data` with axes of extent 1 that stand at `axes` of the result")
@@ -375,6 +443,7 @@ const OpRegistration kRegistered({
         .types("T", kAnyTensor)
         .traits(kView)
         .infer(infer_unsqueeze)
+        .bounds({view_bounds, require_view})
         .infer_dims(dims_of_unsqueeze),
     OpDef(Expand::kName)
         .summary("`input` broadcast with `shape`")
@@ -384,6 +453,7 @@ const OpRegistration kRegistered({
         .types("T", kAnyTensor)
         .traits(Trait::pure | Trait::movement | Trait::layout_aware)
         .infer(infer_expand)
+        .bounds({expand_bounds, [](const SubBoxQuery& query, SubBoxOp& op) { return spelled_sub_box(query, op, 1); }})
         .infer_dims(dims_of_expand),
     OpDef(ConstantOfShape::kName)
         .summary("A tensor of shape `input` filled with `value`")
@@ -392,6 +462,8 @@ const OpRegistration kRegistered({
         .types("T", kAnyTensor)
         .attribute("value", Tensor::of<float>({1}, {0.0f}))
         .infer(infer_constant_of_shape)
+        .bounds({[](const BoundsQuery& query) -> Result<Bounds> { return all_whole(query); },
+                 [](const SubBoxQuery& query, SubBoxOp& op) { return spelled_sub_box(query, op, 0); }})
         .infer_dims(dims_of_constant_of_shape)
         .verify(verify_constant_of_shape),
     OpDef(Range::kName)
@@ -402,6 +474,7 @@ const OpRegistration kRegistered({
         .result("output", "T")
         .types("T", kNumberTypes)
         .infer(infer_range)
+        .bounds(whole_operands())
         .infer_dims(dims_of_range),
     OpDef(EyeLike::kName)
         .summary("1 on the diagonal `k` of a matrix with the shape of `input`, 0 elsewhere")
@@ -411,7 +484,8 @@ const OpRegistration kRegistered({
         .types("T2", kAnyTensor)
         .optional_attribute("dtype", AttributeKind::type)
         .attribute("k", int64_t{0})
-        .infer(infer_eye_like),
+        .infer(infer_eye_like)
+        .bounds({shape_bounds, eye_like_sub_box}),
 });
 
 }  // namespace

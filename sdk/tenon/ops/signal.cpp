@@ -1,5 +1,6 @@
 #include <tenon/ops/signal.hpp>
 
+#include <tenon/ops/bounds_rules.hpp>
 #include <tenon/ops/infer_util.hpp>
 
 namespace tenon {
@@ -102,6 +103,41 @@ InferredTypes infer_mel(const InferContext& context) {
   return one_type(output_element(context), {half_and_one(length), bins});
 }
 
+// ---- Bounds ----
+
+// All of the transformed axis, and of a complex number.
+Result<Bounds> dft_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query, false);
+  const Dim axis = query.context.has_operand(2) ? number_operand(query.context, 2) : Dim(-2);
+  if (!axis.is_static()) return bounds;
+  TENON_TRY(along, normalize_axis(axis.value(), query.shape.rank()));
+  const auto at = static_cast<size_t>(along), last = query.box.size() - 1;
+  bounds.operands[0] = inexact(follow(query, 0, each_dim(query.box.size(), {at, last})));
+  for (size_t d = 0; d < last; ++d) bounds.splits[d] = d != at;
+  return bounds;
+}
+
+// Frame f reads N points from f * frame_step on, N as long as the window, or as stated, or the signal.
+Result<Bounds> stft_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  bounds.splits[2] = bounds.splits[3] = false;
+  bounds.operands[0] = inexact(follow(query, 0, {0, kWhole, kWhole}));
+  const Dim step = number_operand(query.context, 1);
+  const Shape* window = ranked_shape(query.context, 2);
+  const Dim length = query.context.has_operand(3) ? number_operand(query.context, 3) : window ? (*window)[0] : Dim();
+  if (!step.known() || !length.known() || bounds.operands[0].dims.empty()) return bounds;
+  const BoxRange& frames = query.box[1];
+  bounds.operands[0].dims[1] =
+      at_most({frames.min * step.expr(), frames.max * step.expr() + length.expr() - Expr(1)});
+  return bounds;
+}
+
+// Without a length of its own a frame is as long as the signal.
+Result<void> stft_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
+  if (query.bounds.operands[0].dims[1].whole) TENON_OK(require_whole(query, 1));
+  return runs_as_it_is()(query, op);
+}
+
 OpDef window(std::string_view name, std::string_view summary) {
   return OpDef(name)
       .summary(std::string(summary))
@@ -111,7 +147,8 @@ OpDef window(std::string_view name, std::string_view summary) {
       .types("T", kNumberTypes)
       .optional_attribute("output_datatype", AttributeKind::type)
       .attribute("periodic", int64_t{1})
-      .infer(infer_window);
+      .infer(infer_window)
+      .bounds(whole_operands());
 }
 
 const OpRegistration kRegistered({
@@ -126,7 +163,8 @@ const OpRegistration kRegistered({
         .attribute("inverse", int64_t{0})
         .attribute("onesided", int64_t{0})
         .traits(Trait::pure | Trait::layout_aware)
-        .infer(infer_dft),
+        .infer(infer_dft)
+        .bounds({dft_bounds, runs_as_it_is()}),
     OpDef(STFT::kName)
         .summary("The Fourier transforms of windowed frames of a signal")
         .operand("signal", "T")
@@ -138,7 +176,8 @@ const OpRegistration kRegistered({
         .types("I", kIndexTypes)
         .attribute("onesided", int64_t{1})
         .traits(Trait::pure | Trait::layout_aware)
-        .infer(infer_stft),
+        .infer(infer_stft)
+        .bounds({stft_bounds, stft_sub_box}),
     window(HannWindow::kName, "1/2 - 1/2 cos(2 pi n / N)"),
     window(HammingWindow::kName, "25/46 - 21/46 cos(2 pi n / N)"),
     window(BlackmanWindow::kName, "0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N)"),
@@ -154,7 +193,8 @@ const OpRegistration kRegistered({
         .types("F", kFloatTypes)
         .types("T", kNumberTypes)
         .optional_attribute("output_datatype", AttributeKind::type)
-        .infer(infer_mel),
+        .infer(infer_mel)
+        .bounds(whole_operands()),
 });
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <tenon/ops/softmax.hpp>
 
 #include <tenon/ir/op_def.hpp>
+#include <tenon/ops/bounds_rules.hpp>
 
 namespace tenon {
 namespace {
@@ -21,7 +22,8 @@ OpDef along_axis(Name name, std::string summary) {
       .types("T", kFloatTypes)
       .attribute("axis", int64_t{-1})
       .traits(Trait::pure | Trait::layout_aware)
-      .infer(infer_along_axis);
+      .infer(infer_along_axis)
+      .bounds(whole_along("axis", -1));
 }
 
 const OpRegistration kRegistered({

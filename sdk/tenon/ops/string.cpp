@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <tenon/ops/bounds_rules.hpp>
 #include <tenon/ops/infer_util.hpp>
 
 namespace tenon {
@@ -66,6 +67,23 @@ Result<void> verify_tf_idf(const Op& op) {
   return error(Code::invalid_argument, "attribute 'ngram_indexes' of ", op.describe(), " holds ", *negative);
 }
 
+// How many pieces the longest row of Y has depends on all strings; the counts, result 1, do not.
+Result<Bounds> split_bounds(const BoundsQuery& query) {
+  if (query.result == 0) return all_whole(query, false);
+  Bounds bounds = all_whole(query);
+  bounds.operands[0] = broadcast_to(query, 0);
+  return bounds;
+}
+
+// A row of counts reads its row of items.
+Result<Bounds> tf_idf_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query, false);
+  if (query.box.size() != 2) return bounds;
+  bounds.operands[0] = follow(query, 0, {0, kWhole});
+  bounds.splits[0] = true;
+  return bounds;
+}
+
 const TypeSet kItemTypes("string, i32 and i64 tensors",
                          [](ElementType e) { return e.is_string() || e == kI32 || e == kI64; });
 
@@ -76,7 +94,8 @@ const OpRegistration kRegistered({
         .operand("Y", "str")
         .result("Z", "str")
         .traits(Trait::pure | Trait::elementwise | Trait::broadcasting)
-        .infer(broadcast_operands()),
+        .infer(broadcast_operands())
+        .bounds(pointwise()),
     OpDef(StringSplit::kName)
         .summary("The pieces of each string between delimiters, and how many each has")
         .operand("X", "str")
@@ -85,14 +104,16 @@ const OpRegistration kRegistered({
         .optional_attribute("delimiter", AttributeKind::text)
         .optional_attribute("maxsplit", AttributeKind::integer)
         .traits(Trait::pure | Trait::data_dependent)
-        .infer(infer_split),
+        .infer(infer_split)
+        .bounds({split_bounds, runs_as_it_is()}),
     OpDef(RegexFullMatch::kName)
         .summary("Does all of each string match the regular expression `pattern`?")
         .operand("X", "str")
         .result("Y", "bool")
         .required_attribute("pattern", AttributeKind::text)
         .traits(Trait::pure | Trait::elementwise)
-        .infer(infer_match),
+        .infer(infer_match)
+        .bounds(pointwise()),
     OpDef(StringNormalizer::kName)
         .summary("The strings that are no stop word, in lower or upper case if asked")
         .operand("X", "str")
@@ -103,7 +124,8 @@ const OpRegistration kRegistered({
         .optional_attribute("locale", AttributeKind::text)
         .optional_attribute("stopwords", AttributeKind::texts)
         .traits(Trait::pure | Trait::data_dependent)
-        .infer(infer_normalizer),
+        .infer(infer_normalizer)
+        .bounds(whole_operands()),
     OpDef(TfIdfVectorizer::kName)
         .summary("How often the n-grams of a pool occur in each row, weighted")
         .operand("X", "T")
@@ -120,6 +142,7 @@ const OpRegistration kRegistered({
         .optional_attribute("pool_strings", AttributeKind::texts)
         .optional_attribute("weights", AttributeKind::reals)
         .infer(infer_tf_idf)
+        .bounds({tf_idf_bounds, runs_as_it_is()})
         .verify(verify_tf_idf),
 });
 

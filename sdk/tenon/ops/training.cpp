@@ -1,6 +1,7 @@
 #include <tenon/ops/training.hpp>
 
 #include <tenon/ir/op_def.hpp>
+#include <tenon/ops/bounds_rules.hpp>
 #include <tenon/ops/infer_util.hpp>
 
 namespace tenon {
@@ -35,6 +36,19 @@ Result<std::vector<Type>> infer_step(const InferContext& context) {
   return types;
 }
 
+// Result i of a tensor reads that tensor, its gradient and its state, element by element; of the others nothing.
+template <size_t States>
+Result<Bounds> step_bounds(const BoundsQuery& query) {
+  Bounds bounds = all_whole(query);
+  const size_t count = tensors_of(query.context.op(), States);
+  for (size_t i = 2; count > 0 && i < bounds.operands.size(); ++i) {
+    const bool own = (i - 2) % count == query.result % count;
+    // The state of one kind does not need that of the other.
+    bounds.operands[i] = own ? inexact(broadcast_to(query, i)) : unread();
+  }
+  return bounds;
+}
+
 template <size_t States>
 Result<void> verify_step(const Op& op) {
   const size_t count = tensors_of(op, States);
@@ -57,6 +71,7 @@ OpDef optimiser(Name name, std::string summary) {
       .types("T3", kFloatTypes)
       .attribute("norm_coefficient", 0.0f)
       .infer(infer_step<States>)
+      .bounds({step_bounds<States>, runs_as_it_is()})
       .verify(verify_step<States>);
 }
 

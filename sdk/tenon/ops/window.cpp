@@ -106,11 +106,13 @@ Result<Dim> Window::output_extent(size_t axis, const Dim& in) const {
   return smaller(ceildiv(room, stride) + Dim(1), ceildiv(in + Dim(pads[axis]), stride));
 }
 
-int64_t Window::pad_begin(size_t axis, int64_t in) const {
+Expr Window::pad_begin(size_t axis, const Expr& in) const {
   if (auto_pad != AutoPad::same_upper && auto_pad != AutoPad::same_lower) return pads[axis];
-  const int64_t last = in == 0 ? 0 : (in - 1) / strides[axis] * strides[axis];  // where the last window begins
-  const int64_t total = std::max<int64_t>(0, last - in + effective_kernel(axis).value());
-  return auto_pad == AutoPad::same_upper ? total / 2 : total - total / 2;
+  const Expr stride(strides[axis]);
+  const Expr last = max(Expr(0), floordiv(in - Expr(1), stride)) * stride;  // where the last window begins
+  const Expr total = max(Expr(0), last - in + effective_kernel(axis).expr());
+  const Expr half = floordiv(total, Expr(2));
+  return auto_pad == AutoPad::same_upper ? half : total - half;
 }
 
 Result<Shape> window_output_shape(const Window& window, const Shape& in, Dim channels) {

@@ -38,8 +38,9 @@ struct TENON_API Window {
   Dim effective_kernel(size_t axis) const;
   // An error when a window is larger than the padded input.
   Result<Dim> output_extent(size_t axis, const Dim& in) const;
-  // Inputs of static extent; static kernels. Negative pads cut.
-  int64_t pad_begin(size_t axis, int64_t in) const;
+  // The padding before the first input; known kernels. Negative pads cut.
+  Expr pad_begin(size_t axis, const Expr& in) const;
+  int64_t pad_begin(size_t axis, int64_t in) const { return pad_begin(axis, Expr(in)).constant(); }
 };
 
 // The integers of attribute `name`, or `count` times `fallback`; an error when there are more or fewer, or one is below

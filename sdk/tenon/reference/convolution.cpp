@@ -199,15 +199,9 @@ Result<Geometry> transposed_geometry(const Op& op, const Tensor& x, const Tensor
   g.in = spatial_dims(y), g.out = spatial_dims(x.dims()), g.kernel = spatial_dims(w.dims());
   const size_t rank = g.in.size();
   TENON_TRY(window, Window::of(op, rank, as_dims(g.kernel)));
-  TENON_TRY(padding, integers_attribute(op, "output_padding", rank, 0, 0));
   g.strides = window.strides, g.dilations = window.dilations;
-  const bool pads_follow = window.auto_pad != AutoPad::notset || !op.attr<Attribute::Integers>("output_shape").empty();
-  for (size_t axis = 0; axis < rank; ++axis) {
-    const int64_t full = (g.out[axis] - 1) * g.strides[axis] + window.effective_kernel(axis).value() + padding[axis];
-    const int64_t total = std::max<int64_t>(0, full - g.in[axis]);
-    const int64_t half = window.auto_pad == AutoPad::same_upper ? total / 2 : total - total / 2;
-    g.begin.push_back(pads_follow ? half : window.pads[axis]);
-  }
+  TENON_TRY(begin, conv_transpose_begin(op, window, {g.out.begin(), g.out.end()}, {g.in.begin(), g.in.end()}));
+  for (const Expr& pad : begin) g.begin.push_back(pad.constant());
   g.finish();
   return g;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include <tenon/ops/resize_taps.hpp>
 #include <tenon/ops/window.hpp>
 #include <tenon/reference/evaluator.hpp>
 #include <tenon/reference/float_work.hpp>
@@ -13,27 +14,14 @@
 namespace tenon {
 namespace {
 
-// Keys' cubic kernel; interpolates for every a.
-double cubic_weight(double x, double a) {
-  x = std::abs(x);
-  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  if (x < 2) return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
-  return 0;
-}
-double linear_weight(double x) { return std::max(0.0, 1 - std::abs(x)); }
-
 // Integers are interpolated in f64.
 ElementType image_type(ElementType element) { return element.is_float() ? work_type(element) : kF64; }
 
 // ---- Resize ----
 
-struct Tap {
-  int64_t index;
-  double weight;
-};
 // What each output of one axis reads; `outside` where the region of interest leaves X.
 struct AxisTaps {
-  std::vector<std::vector<Tap>> taps;
+  std::vector<std::vector<ResizeTap>> taps;
   std::vector<bool> outside;
 
   bool identity(int64_t in) const {
@@ -46,69 +34,13 @@ struct AxisTaps {
   }
 };
 
-double source_coordinate(const std::string& mode, int64_t i, int64_t in_extent, int64_t out_extent, double scale,
-                         double start, double end) {
-  const auto x = static_cast<double>(i), in = static_cast<double>(in_extent), out = static_cast<double>(out_extent);
-  if (mode == "asymmetric") return x / scale;
-  if (mode == "tf_half_pixel_for_nn") return (x + 0.5) / scale;
-  if (mode == "align_corners") return out_extent == 1 ? 0 : x * (in - 1) / (out - 1);
-  if (mode == "pytorch_half_pixel" && out_extent == 1) return 0;
-  if (mode == "tf_crop_and_resize") {
-    if (out_extent == 1) return 0.5 * (start + end) * (in - 1);
-    return start * (in - 1) + x * (end - start) * (in - 1) / (out - 1);
-  }
-  // half_pixel_symmetric moves the centre of the exact output onto the centre of the whole one.
-  const double shift = mode == "half_pixel_symmetric" ? in / 2 * (1 - out / (scale * in)) : 0;
-  return shift + (x + 0.5) / scale - 0.5;
-}
-
-int64_t nearest(const std::string& mode, double x) {
-  if (mode == "floor") return static_cast<int64_t>(std::floor(x));
-  if (mode == "ceil") return static_cast<int64_t>(std::ceil(x));
-  if (mode == "round_prefer_ceil") return static_cast<int64_t>(std::floor(x + 0.5));
-  return static_cast<int64_t>(std::ceil(x - 0.5));
-}
-
-// Neighbours of x and their weights: the kernel has its zero at x, and `scale` < 1 widens it.
-std::vector<Tap> interpolation_taps(const Op& op, double x, int64_t in, double scale) {
-  const bool cubic = op.attr<std::string>("mode", "nearest") == "cubic",
-             exclude = op.attr<int64_t>("exclude_outside", 0) != 0;
-  const bool antialias = op.attr<int64_t>("antialias", 0) != 0;
-  const double width = antialias ? std::min(scale, 1.0) : 1, a = op.attr<float>("cubic_coeff_a", -0.75f);
-  // As many neighbours left as right of x, which counts as lying in (left, left + 1].
-  const auto left = static_cast<int64_t>(std::ceil(x)) - 1;
-  const auto first = static_cast<int64_t>(std::floor(-(cubic ? 2 : 1) / width)) + 1;
-  std::vector<Tap> taps;
-  double sum = 0;
-  for (int64_t i = first; i < 2 - first; ++i) {
-    const double distance = (static_cast<double>(left + i) - x) * width;
-    const bool outside = left + i < 0 || left + i >= in;
-    const double weight = exclude && outside ? 0 : cubic ? cubic_weight(distance, a) : linear_weight(distance);
-    sum += weight;
-    if (weight != 0) taps.push_back({std::clamp<int64_t>(left + i, 0, in - 1), weight});
-  }
-  if (antialias || exclude) {
-    for (Tap& tap : taps) tap.weight /= sum;
-  }
-  return taps;
-}
-
 AxisTaps axis_taps(const Op& op, const ResizePlan& plan, size_t axis, int64_t in) {
-  const auto transformation = op.attr<std::string>("coordinate_transformation_mode", "half_pixel");
-  const auto rounding = op.attr<std::string>("nearest_mode", "round_prefer_floor");
-  const bool takes_nearest = op.attr<std::string>("mode", "nearest") == "nearest",
-             crops = transformation == "tf_crop_and_resize";
+  const ResizeAxis resized(op, in, plan.out[axis], plan.scales[axis], plan.start[axis], plan.end[axis]);
   AxisTaps out;
   for (int64_t i = 0; i < plan.out[axis]; ++i) {
-    // Beyond twice the extent nothing changes, and every index stays far from overflow.
-    const double x = std::clamp(
-        source_coordinate(transformation, i, in, plan.out[axis], plan.scales[axis], plan.start[axis], plan.end[axis]),
-        -2.0 * static_cast<double>(in) - 8, 3.0 * static_cast<double>(in) + 8);
-    out.outside.push_back(crops && (x < 0 || x > static_cast<double>(in - 1)));
-    if (takes_nearest)
-      out.taps.push_back({{std::clamp<int64_t>(nearest(rounding, x), 0, in - 1), 1}});
-    else
-      out.taps.push_back(interpolation_taps(op, x, in, plan.scales[axis]));
+    ResizeTaps taps = resized.taps(i);
+    out.outside.push_back(taps.outside);
+    out.taps.push_back(std::move(taps.taps));
   }
   return out;
 }
@@ -130,7 +62,7 @@ std::vector<T> resample(const std::vector<T>& x, int64_t outer, int64_t in, int6
         continue;
       }
       std::fill(sums.begin(), sums.end(), 0.0);
-      for (const Tap& tap : taps.taps[i]) {
+      for (const ResizeTap& tap : taps.taps[i]) {
         const T* from = x.data() + (row / out * in + tap.index) * inner;
         for (int64_t j = 0; j < inner; ++j) sums[j] += tap.weight * static_cast<double>(from[j]);
       }
@@ -272,13 +204,13 @@ class GridSampler {
   }
 
   // The elements of one image that a point reads. `point`: last axis first.
-  void taps(const std::vector<double>& point, std::vector<Tap>& out) const {
+  void taps(const std::vector<double>& point, std::vector<ResizeTap>& out) const {
     out.assign(1, {0, 1});
     for (size_t axis = 0; axis < image_.size(); ++axis) {
       const auto along = axis_taps(point[image_.size() - 1 - axis], image_[axis]);
-      std::vector<Tap> next;
-      for (const Tap& tap : out) {
-        for (const Tap& other : along)
+      std::vector<ResizeTap> next;
+      for (const ResizeTap& tap : out) {
+        for (const ResizeTap& other : along)
           next.push_back({tap.index * image_[axis] + other.index, tap.weight * other.weight});
       }
       out = std::move(next);
@@ -286,7 +218,7 @@ class GridSampler {
   }
 
  private:
-  std::vector<Tap> axis_taps(double coordinate, int64_t extent) const {
+  std::vector<ResizeTap> axis_taps(double coordinate, int64_t extent) const {
     const auto size = static_cast<double>(extent);
     const double low = aligned_ ? 0 : -0.5, high = aligned_ ? size - 1 : size - 0.5;
     double x = aligned_ ? (coordinate + 1) / 2 * (size - 1) : ((coordinate + 1) * size - 1) / 2;
@@ -300,7 +232,7 @@ class GridSampler {
     if (sampling_ == Sampling::nearest) x = std::nearbyint(x);
     const auto floor = static_cast<int64_t>(std::floor(x));
     const double fraction = x - std::floor(x);
-    std::vector<Tap> out;
+    std::vector<ResizeTap> out;
     const auto add = [&](int64_t index, double weight) {
       if (padding_ == Padding::reflection)
         index = static_cast<int64_t>(reflected(static_cast<double>(index), low, high));
@@ -337,14 +269,14 @@ Result<void> grid_sample(EvalContext& context) {
   with_work_type(work, [&]<class T>() {
     context.parallel().run(x.dim(0) * points, grain_of(64 + channels * 8), [&](int64_t begin, int64_t end) {
       std::vector<double> point(image.size());
-      std::vector<Tap> taps;
+      std::vector<ResizeTap> taps;
       for (int64_t p = begin; p < end; ++p) {
         for (int64_t axis = 0; axis < axes; ++axis) point[axis] = grid.double_at(p * axes + axis);
         sampler.taps(point, taps);
         for (int64_t channel = 0; channel < channels; ++channel) {
           const int64_t plane = p / points * channels + channel;
           double sum = 0;
-          for (const Tap& tap : taps) sum += tap.weight * static_cast<double>(x.as<T>()[plane * size + tap.index]);
+          for (const ResizeTap& tap : taps) sum += tap.weight * static_cast<double>(x.as<T>()[plane * size + tap.index]);
           y.data<T>()[plane * points + p % points] = static_cast<T>(sum);
         }
       }

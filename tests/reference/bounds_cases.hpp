@@ -1,0 +1,30 @@
+// Random instances of operators, one way to draw them for each operator that has a bounds rule.
+#pragma once
+#include <functional>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <tenon/ir/attribute.hpp>
+#include <tenon/tensor/tensor.hpp>
+
+namespace tenon::testing {
+
+// One operand: how to draw its elements, again and again of one type and shape.
+struct DrawnOperand {
+  std::function<Tensor(std::mt19937&)> draw;  // none: the operand is absent
+  bool constant = false;  // part of the instance: a Constant in the graph, never drawn again
+  bool finite = false;    // NaN and infinity would be refused
+};
+struct DrawnOp {
+  std::vector<DrawnOperand> operands;
+  Attributes attributes;
+  size_t results = 1;
+};
+using DrawOp = std::function<DrawnOp(std::mt19937&)>;
+
+// By operator name; several where an operator has modes of very different kinds.
+const std::multimap<std::string, DrawOp>& bounds_cases();
+
+}  // namespace tenon::testing
