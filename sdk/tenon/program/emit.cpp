@@ -329,8 +329,8 @@ class Emitter {
     std::vector<Window> indices = computed_box(plan_, s, stage.body().size(), Iteration::any);
     std::vector<std::pair<std::string, Expr>> lets;
     for (size_t i = 0; i < indices.size(); ++i) {
-      name(indices[i].first, str(stage.indices[i], "_", s, ".first"), lets);
-      name(indices[i].last, str(stage.indices[i], "_", s, ".last"), lets);
+      name(indices[i].first, str(stage.indices[i], "_", s, "_first"), lets);
+      name(indices[i].last, str(stage.indices[i], "_", s, "_last"), lets);
     }
     Statement out = plan_.spec(s).is_copy() ? copies(s, indices) : call(s, indices);
     for (size_t i = lets.size(); i-- > 0;) out = Let{lets[i].first, lets[i].second, std::move(out)};

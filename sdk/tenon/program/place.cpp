@@ -333,8 +333,8 @@ class Placer {
       l.step = loop.step;
       l.workers = loop.workers;
       l.symbol = str(loop.index.name(), "_", plan_.loops.size());
-      l.lo = l.symbol + ".lo";
-      l.hi = l.symbol + ".hi";
+      l.lo = l.symbol + "_lo";
+      l.hi = l.symbol + "_hi";
       l.depth = static_cast<int>(stage.location.size() + stage.own.size());
       l.range = index_box(plan_, s, static_cast<size_t>(l.depth))[static_cast<size_t>(index)];
       l.first = l.range.first;
