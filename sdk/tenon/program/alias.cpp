@@ -8,6 +8,7 @@ namespace tenon::program {
 Expr alias_index(int dim) { return Expr::symbol(str("alias.", dim)); }
 
 bool Alias::same() const {
+  if (map.size() != rank) return false;
   for (size_t d = 0; d < map.size(); ++d)
     if (map[d] != alias_index(static_cast<int>(d))) return false;
   return true;
@@ -99,7 +100,7 @@ class CopyAliaser {
     if (!is_plain(plan_.buffer_spec(destination)) || !same_kind(destination, source)) return false;
     if (std::ranges::any_of(plan_.buffer_spec(source).dims, [](const auto& dim) { return dim.fold.has_value(); })) return false;
     const std::vector<std::string>& indices = spec.writes[0].indices;
-    Alias alias{source, {}};
+    Alias alias{source, {}, indices.size()};
     for (const Expr& e : spec.parts[0].map) {
       if (!is_linear(e, indices)) return false;
       alias.map.push_back(e.substitute(renamed(indices)));
@@ -115,8 +116,8 @@ class CopyAliaser {
     BufferPlan& src = plan_.buffer(source);
     if (plan_.is_declared(source) || src.alias || !is_plain(plan_.buffer_spec(source)) || !same_kind(destination, source)) return false;
     if (plan_.buffer(destination).role == Role::output && has_fold(destination)) return false;
-    std::optional<Alias> alias = inverse(s, part);
-    if (!alias || !fits(s, source, *alias)) return false;
+    std::optional<Alias> alias = inverse(s, part, whole_box(plan_, source));
+    if (!alias || !fits(s, part, source, *alias)) return false;
     alias->of = destination;
     // Who else reads the source may not see it after the destination is no more; and both are computed in one place, or
     // the destination is kept as long as the source.
@@ -133,18 +134,19 @@ class CopyAliaser {
     return plan_.stage(use.stage).body().empty() && plan_.is_declared(plan_.spec(use.stage).writes[0].buffer);
   }
 
-  // Which index of the destination an element of the source lies at, if each has one.
-  std::optional<Alias> inverse(int s, const CopyPart& part) const {
+  // Which index of the destination an element of the source lies at, if each has one. `whole`: all of the source.
+  std::optional<Alias> inverse(int s, const CopyPart& part, const std::vector<Window>& whole) const {
     const StageSpec& spec = plan_.spec(s);
     const std::vector<std::string>& indices = spec.writes[0].indices;
     std::vector<std::optional<Expr>> map(indices.size());
     for (size_t j = 0; j < part.map.size(); ++j) {
+      if (whole[j] == Window(part.map[j])) continue;  // a dim of one index
       const int d = shifted_index(part.map[j], indices);
       if (d < 0 || map[static_cast<size_t>(d)]) return {};
       map[static_cast<size_t>(d)] =
           alias_index(static_cast<int>(j)) - (part.map[j] - Expr::symbol(indices[static_cast<size_t>(d)]));
     }
-    Alias alias;
+    Alias alias{-1, {}, part.map.size()};
     for (size_t d = 0; d < map.size(); ++d) {
       const bool pinned = part.part && part.part_dim == static_cast<int>(d) && part.part->first == part.part->last;
       if (!map[d] && !pinned) return {};
@@ -154,13 +156,23 @@ class CopyAliaser {
   }
 
   // Whether all that is computed of the source has a place in the destination.
-  bool fits(int s, int source, const Alias& alias) const {
+  bool fits(int s, const CopyPart& part, int source, const Alias& alias) {
+    const int destination = plan_.spec(s).writes[0].buffer;
     const std::vector<Window> whole = whole_box(plan_, source);
     SymbolWindows symbols;
     for (size_t d = 0; d < whole.size(); ++d) symbols.emplace_back(alias_index(static_cast<int>(d)).name(), whole[d]);
     std::vector<Window> box;
     for (const Expr& e : alias.map) box.push_back(with_known_bounds(plan_, image(e, symbols)));
-    return is_within(box, whole_box(plan_, plan_.spec(s).writes[0].buffer));
+    std::vector<Window> around = whole_box(plan_, destination);
+    if (part.part && plan_.is_declared(destination)) {
+      // An output that holds only some of the parts could not take the others: the caller gives all.
+      const size_t d = static_cast<size_t>(part.part_dim);
+      const Expr holds = less_equal(around[d].first, part.part->first) * less_equal(part.part->last, around[d].last);
+      plan_.checks.push_back({holds, str("'", plan_.buffer_spec(destination).name, "' must hold the indices ", part.part->first.to_string(), " to ",
+                                         part.part->last.to_string(), " of dim ", d, ", which '", plan_.buffer_spec(source).name, "' is laid into")});
+      around[d] = united(around[d], *part.part);
+    }
+    return is_within(box, around);
   }
 
   bool has_fold(int buffer) const {
@@ -211,7 +223,7 @@ class InPlaceAliaser {
     if (a.element.bits() != b.element.bits() || a.space != b.space || !is_plain(a) || !is_plain(b)) return;
     if (!reads_points(s, read, write) || !is_last_use(s, from) || !same_boxes(s, from, write)) return;
     if (!source.carried_by.empty() || lies_here(from)) return;
-    Alias alias{to, {}};
+    Alias alias{to, {}, static_cast<size_t>(a.rank)};
     for (int d = 0; d < a.rank; ++d) alias.map.push_back(alias_index(d));
     source.alias = std::move(alias);
     taken_[to] = true;

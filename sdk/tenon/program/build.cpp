@@ -58,7 +58,7 @@ void know_declared_bounds(Plan& plan) {
 
 Result<Program> build_program(const PipelineData& data, const std::vector<int>& inputs, const std::vector<int>& outputs,
                               const std::vector<std::string>& scalars, const BuildOptions& options) {
-  Plan plan{data, options, inputs, outputs, scalars, {}, {}, {}, {}, {}};
+  Plan plan{data, options, inputs, outputs, scalars, {}, {}, {}, {}, {}, {}};
   plan.stages.resize(data.stages.size());
   plan.buffers.resize(data.buffers.size());
   for (size_t b = 0; b < data.buffers.size(); ++b)

@@ -26,7 +26,7 @@ class Emitter {
     for (const int b : plan_.outputs) declare(b);
     // Memory comes first: views within loops speak of it.
     for (int b = 0; b < static_cast<int>(plan_.buffers.size()); ++b)
-      if (has_memory(b)) allocations_[b] = allocation(b);
+      if (has_memory(b)) make_memory(b);
     std::vector<Statement> statements = checks();
     statements.push_back(block({}));
     program_.body = Block{std::move(statements)};
@@ -49,7 +49,7 @@ class Emitter {
     if (found < 0) found = add(plan_.buffer_spec(b), plan_.buffer_spec(b).name, Role::local);
     return found;
   }
-  const std::string& visible_name(int b) { return program_.buffer(id(b)).name; }
+  std::string visible_name(int b) { return program_.buffer(id(b)).name; }
 
   static Expr extent(const Window& w) { return max(w.extent(), Expr(0)); }
 
@@ -66,7 +66,51 @@ class Emitter {
     return path;
   }
 
-  static bool moves(const Storage& storage) { return std::ranges::count(storage.moves, true) > 0; }
+  // Made inside of loops: an iteration sees its box over the memory that all iterations share.
+  bool moves(int b) const { return plan_.buffer(b).storage.level > 0; }
+
+  void make_memory(int b) {
+    if (moves(b))
+      if (const int other = shared_memory(b); other >= 0) {
+        memory_[b] = memory_.at(other);
+        return;
+      }
+    allocations_[b] = allocation(b);
+  }
+
+  // A buffer of the same loops and size that has memory and is done before this one begins; -1: none.
+  int shared_memory(int b) {
+    if (!plan_.options.share_memory || plan_.buffer(b).storage.ring_dim >= 0) return -1;
+    const std::vector<Unit> all = units(level_path(b));
+    for (const auto& [other, allocation] : allocations_) {
+      if (!same_memory(b, other)) continue;
+      std::vector<std::pair<size_t, size_t>>& taken = taken_[other];
+      if (taken.empty()) taken.push_back(life(other, all));
+      const auto [first, last] = life(b, all);
+      if (std::ranges::any_of(taken, [&](const auto& t) { return first <= t.second && t.first <= last; })) continue;
+      taken.emplace_back(first, last);
+      return other;
+    }
+    return -1;
+  }
+
+  bool same_memory(int a, int b) const {
+    const Storage &m = plan_.buffer(a).storage, &n = plan_.buffer(b).storage;
+    const BufferSpec &x = plan_.buffer_spec(a), &y = plan_.buffer_spec(b);
+    if (n.ring_dim >= 0 || m.places != n.places || m.slots != n.slots || level_path(a) != level_path(b)) return false;
+    if (x.element != y.element || x.space != y.space || x.placement != y.placement) return false;
+    for (size_t d = 0; d < x.dims.size(); ++d)
+      if (x.dims[d].stride != y.dims[d].stride) return false;
+    return true;
+  }
+
+  // The first and last unit that touches the buffer.
+  std::pair<size_t, size_t> life(int b, const std::vector<Unit>& all) const {
+    std::pair<size_t, size_t> out{all.size(), 0};
+    for (size_t i = 0; i < all.size(); ++i)
+      if (uses_root(all[i], b, false)) out = {std::min(out.first, i), i};
+    return out;
+  }
 
   Allocation allocation(int b) {
     const BufferSpec& spec = plan_.buffer_spec(b);
@@ -75,12 +119,13 @@ class Emitter {
     a.space = spec.space;
     a.placement = spec.placement;
     a.slots = storage.slots;
-    const bool slot = moves(storage);
+    const bool slot = moves(b);
     a.buffer = slot ? add(spec, spec.name + "_memory", Role::local) : id(b);
     memory_[b] = a.buffer;
     for (int d = 0; d < spec.rank; ++d) {
       const size_t i = static_cast<size_t>(d);
-      Dim dim{slot ? Expr(0) : storage.box[i].first, slot ? max(storage.places[i], Expr(0)) : extent(storage.box[i]), spec.dims[i].stride, {}};
+      Dim dim{slot ? Expr(0) : storage.box[i].first, slot ? max(storage.places[i], Expr(0)) : extent(storage.box[i]), {}, {}};
+      if (spec.dims[i].stride) dim.stride = with_known_bounds(plan_, *spec.dims[i].stride).first;
       if (!slot && d == storage.ring_dim) dim.fold = storage.ring;
       if (!slot && spec.dims[i].fold) dim.fold = spec.dims[i].fold;
       a.dims.push_back(std::move(dim));
@@ -93,7 +138,7 @@ class Emitter {
     const BufferSpec& spec = plan_.buffer_spec(b);
     const Storage& storage = plan_.buffer(b).storage;
     View view{id(b), memory_.at(b), 0, {}, {}};
-    const std::string& memory = program_.buffer(view.source).name;
+    const std::string memory = program_.buffer(view.source).name;
     for (int d = 0; d < spec.rank; ++d) {
       const size_t i = static_cast<size_t>(d);
       Dim dim{here(storage.box[i].first), here(extent(storage.box[i])), stride_of(memory, d), {}};
@@ -108,7 +153,7 @@ class Emitter {
     const Alias& alias = *plan_.buffer(b).alias;
     const BufferPlan& buffer = plan_.buffer(b);
     const std::vector<Window> box = write_box(plan_, buffer.producer, buffer.write, computed_box(plan_, buffer.producer, level(b), Iteration::any));
-    const std::string& parent = visible_name(alias.of);
+    const std::string parent = visible_name(alias.of);
     Substitution at_first, at_zero;
     for (size_t d = 0; d < box.size(); ++d) {
       at_first[std::string(alias_index(static_cast<int>(d)).name())] = here(box[d].first);
@@ -220,7 +265,7 @@ class Emitter {
   std::vector<Views> views_at(const Path& path) {
     std::vector<Views> out;
     for (int b = 0; b < static_cast<int>(plan_.buffers.size()); ++b)
-      if (has_memory(b) && !path.empty() && moves(plan_.buffer(b).storage) && level_path(b) == path) out.emplace_back(moving_view(b));
+      if (has_memory(b) && moves(b) && level_path(b) == path) out.emplace_back(moving_view(b));
     for (const int b : aliases_in_order())
       if (level_path(b) == path) out.emplace_back(alias_view(b));
     return out;
@@ -254,18 +299,15 @@ class Emitter {
       size_t first, last;
     };
     std::vector<Life> lives;
-    for (int b = 0; b < static_cast<int>(plan_.buffers.size()); ++b) {
-      if (!has_memory(b)) continue;
-      Life life{b, all.size(), 0};
-      for (size_t i = 0; i < all.size(); ++i)
-        if (uses_root(all[i], b, false)) life = {b, std::min(life.first, i), i};
-      lives.push_back(life);
+    for (const auto& [b, allocation] : allocations_) {
+      const auto [first, last] = life(b, all);
+      lives.push_back({b, first, last});
     }
     Statement rest;
     for (size_t i = all.size(); i-- > 0;) {
       std::vector<Statement> statements{std::move(done[i])};
       for (const Life& life : lives)
-        if (life.last == i && i + 1 < all.size() && plan_.options.share_memory) statements.push_back(Free{memory_.contains(life.buffer) ? memory_.at(life.buffer) : id(life.buffer)});
+        if (life.last == i && i + 1 < all.size() && plan_.options.share_memory) statements.push_back(Free{memory_.at(life.buffer)});
       statements.push_back(std::move(rest));
       rest = Block{std::move(statements)};
       for (size_t v = views.size(); v-- > 0;)
@@ -415,9 +457,9 @@ class Emitter {
   // --- what the caller must give ---
 
   std::vector<Statement> checks() {
-    std::vector<Statement> out;
+    std::vector<Statement> out(plan_.checks.begin(), plan_.checks.end());
     for (int b = 0; b < static_cast<int>(plan_.buffers.size()); ++b) {
-      if (ids_[static_cast<size_t>(b)] < 0) continue;
+      if (!plan_.is_declared(b) || ids_[static_cast<size_t>(b)] < 0) continue;
       const BufferSpec& spec = plan_.buffer_spec(b);
       for (int d = 0; d < spec.rank; ++d) {
         check_covered(b, d, out);
@@ -426,6 +468,10 @@ class Emitter {
           out.push_back(Check{equal(a, e), str(what, " of dim ", d, " of '", spec.name, "' must be ", e.to_string())});
         };
         if (dim.stride) require(stride_of(spec.name, d), *dim.stride, "the stride");
+        if (dim.alignment > 1) {
+          require(mod(min_of(spec.name, d), dim.alignment), 0, str("the min modulo ", dim.alignment));
+          require(mod(extent_of(spec.name, d), dim.alignment), 0, str("the extent modulo ", dim.alignment));
+        }
         if (dim.bounds) require(min_of(spec.name, d), dim.bounds->first, "the min");
         if (dim.bounds) require(max_of(spec.name, d), dim.bounds->last, "the last index");
       }
@@ -454,6 +500,7 @@ class Emitter {
   std::vector<BufferId> ids_;
   std::map<int, BufferId> memory_;
   std::map<int, Allocation> allocations_;
+  std::map<int, std::vector<std::pair<size_t, size_t>>> taken_;  // of memory that several buffers share: when it is in use
   Substitution in_scope_;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include <tenon/program/pipeline_data.hpp>
+#include <tenon/program/text.hpp>
+#include <tenon/support/str.hpp>
 
 namespace tenon::program {
 
@@ -127,6 +129,7 @@ Pipeline& Pipeline::operator=(Pipeline&&) noexcept = default;
 
 BufferRef Pipeline::buffer(std::string_view name, ElementType element, int rank) {
   if (rank < 0 || rank > kMaxRank) data_->refuse("buffer '", name, "': rank ", rank, " is outside [0, ", kMaxRank, "]");
+  if (!is_name(name)) data_->refuse(quote(name), " cannot be the name of a buffer: see program/text.hpp");
   for (const BufferSpec& other : data_->buffers)
     if (other.name == name) data_->refuse("two buffers are called '", name, "'");
   BufferSpec spec;
@@ -145,6 +148,7 @@ BufferRef Pipeline::constant(std::string_view name, ElementType element, int ran
 }
 
 Expr Pipeline::scalar(std::string_view name) {
+  if (!is_name(name)) data_->refuse(quote(name), " cannot be the name of a scalar: see program/text.hpp");
   if (!std::ranges::count(data_->scalars, name)) data_->scalars.emplace_back(name);
   return Expr::symbol(name);
 }

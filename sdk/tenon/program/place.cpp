@@ -289,9 +289,19 @@ class Placer {
       }
   }
 
-  static Window aligned(int64_t to, const Window& w) {
-    if (to == 1) return w;
+  Window aligned(int64_t to, const Window& w) const {
+    if (to == 1 || is_aligned(to, w)) return w;
     return {to * floordiv(w.first, to), to * floordiv(w.last, to) + (to - 1)};
+  }
+
+  // Whether it is all of a declared buffer whose bounds are so aligned.
+  bool is_aligned(int64_t to, const Window& w) const {
+    for (const int b : plan_.outputs) {
+      const BufferSpec& spec = plan_.buffer_spec(b);
+      for (int d = 0; d < spec.rank; ++d)
+        if (spec.dims[static_cast<size_t>(d)].alignment % to == 0 && w == whole_box(plan_, b)[static_cast<size_t>(d)]) return true;
+    }
+    return false;
   }
 
   // Bounds of buffers that the caller does not give: all that is computed of them.

@@ -75,6 +75,7 @@ struct StagePlan {
 struct Alias {
   int of = -1;
   std::vector<Expr> map;  // per dim of `of`, over the symbols alias_index(d)
+  size_t rank = 0;        // of the buffer itself
   bool same() const;      // whether map is the identity
 };
 Expr alias_index(int dim);
@@ -116,6 +117,7 @@ struct Plan {
   std::vector<StagePlan> stages;
   std::vector<BufferPlan> buffers;
   std::vector<LoopPlan> loops;
+  std::vector<Check> checks;  // what the caller must give for the plan to hold
   Substitution known_bounds;  // symbols of bounds of local buffers, and of declared ones that has_bounds() speaks of
 
   StagePlan& stage(int i) { return stages[static_cast<size_t>(i)]; }
