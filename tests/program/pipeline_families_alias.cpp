@@ -168,7 +168,7 @@ void constrained_stencil(CaseRun& r) {
 void padded_stencil(CaseRun& r) {
   Pipeline p("padded_stencil");
   BufferRef src = p.buffer("src", kI16, 1), copied = p.buffer("copied", kI16, 1), wide = p.buffer("wide", kI16, 1), stencil = p.buffer("stencil", kI16, 2), dst = p.buffer("dst", kI16, 1);
-  StageRef copy_in = p.copy(src, {y}, copied, {y}).compute_root();
+  p.copy(src, {y}, copied, {y}).compute_root();
   StageRef pad = p.padded_copy(copied, {y}, wide, {y}, {src.bounds(0)}, Padding::value(int16_t{0}));
   StageRef taps = p.copy(wide, {y + k - 1}, stencil, {y, k});
   StageRef reduce = p.stage("reduce", kernel<int16_t>("reduce", [](const CallContext& c, const Index& at) {

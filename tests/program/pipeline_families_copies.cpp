@@ -257,7 +257,7 @@ void broadcast_new_dim(CaseRun& r) {
 void multiple_shared_aliases(CaseRun& r) {
   Pipeline p("multiple_shared_aliases");
   BufferRef src = p.buffer("src", kI32, 1), mid = p.buffer("mid", kI32, 1), mid1 = p.buffer("mid1", kI32, 1), mid2 = p.buffer("mid2", kI32, 1), dst = p.buffer("dst", kI32, 1);
-  StageRef producer = p.stage("producer", add_constant<int32_t>(1)).reads(src, {x}).writes(mid, {x}).loops({{x, 1}});
+  p.stage("producer", add_constant<int32_t>(1)).reads(src, {x}).writes(mid, {x}).loops({{x, 1}});
   StageRef copy1 = p.padded_copy(mid, {x - 6}, mid1, {x}, {{0, 1}}, Padding::value(int32_t{0}));
   StageRef copy2 = p.padded_copy(mid, {x - 4}, mid2, {x}, {{0, 1}}, Padding::value(int32_t{0}));
   StageRef consumer = p.stage("consumer", pointwise2<int32_t>("sub", [](int32_t a, int32_t m) { return a - m; })).reads(mid1, {x}).reads(mid2, {x}).writes(dst, {x}).loops({{x, 1}});
