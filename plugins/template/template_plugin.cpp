@@ -27,8 +27,8 @@ class TemplateBackend final : public tenon::TargetBackend {
 
   // 3. What the target runs. Answer per operator, without looking at its neighbours: nullopt takes it, a Refusal leaves
   //    it to the next target and shows its sentence in the placement report, so put the numbers in. Limits that the
-  //    YAML states (kernel sizes, element types) need no code: description().check("Conv", "kernel", 33) makes the
-  //    sentence.
+  //    YAML states (kernel sizes, element types ...) need no code: limits_refuse(description(), op) of
+  //    <tenon/plugin/limits.hpp> asks them all and makes the sentence.
   std::optional<Refusal> refuses(const Op& op) const override {
     return Refusal{tenon::str("target '", name(), "' is a template: it has no kernel for operator '", op.name(), "'")};
   }

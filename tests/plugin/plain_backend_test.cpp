@@ -100,6 +100,22 @@ TEST_F(PlainBackendTest, EightThreadsRunOneExecutable) {
   EXPECT_EQ(wrong, 0);
 }
 
+TEST_F(PlainBackendTest, ARunIsProfiledAsAWhole) {
+  install("c_only");
+  const auto executable = *open("c-only")->build(graph("graph @g(%x: f32[4]) -> (%y) { %s = Add %x, %x %y = Relu %s }"));
+  const auto stream = *executable->device().create_stream(false);
+  const std::vector<RunValue> inputs = {{Tensor::of<float>({4}, {1, 2, 3, 4}), {}}};
+  std::vector<RunValue> outputs(1);
+  std::vector<OpProfile> profile;
+  RunOptions options;
+  options.profile = &profile;
+  const auto done = executable->enqueue(*stream, inputs, outputs, options);
+  ASSERT_TRUE(done.ok() && (*done)->wait().ok());
+  ASSERT_EQ(profile.size(), 1u);
+  EXPECT_EQ(profile[0].op, "c-only");
+  EXPECT_GT(profile[0].microseconds, 0);
+}
+
 // A core of an older minor version knows fewer slots: what lies behind them is not touched.
 TEST_F(PlainBackendTest, AShorterTableOfSlotsIsRespected) {
   const long page = sysconf(_SC_PAGESIZE);

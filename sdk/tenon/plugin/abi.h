@@ -237,7 +237,8 @@ typedef struct tenon_layout_line {
   SLOT(plain, int32_t, accepts, (tenon_call*, tenon_device*, const tenon_op*))                                         \
   SLOT(plain, int32_t, compile, (tenon_call*, tenon_device*, const tenon_graph*, tenon_executable**))                  \
   SLOT(plain, void, destroy_executable, (tenon_executable*))                                                           \
-  /* Several threads may run one executable at once. Stream and event are NULL without the group `memory`. */          \
+  /* Several threads may run one executable at once. Stream and event are NULL without the group `memory`. A plugin  \
+   * that wants threads for a run has its own: those of the core are not handed over. */                               \
   SLOT(plain, int32_t, run, (tenon_call*, tenon_executable*, tenon_stream*, const tenon_tensor* inputs, size_t,        \
                              const tenon_outputs*, tenon_event**))                                                     \
   /* Bytes from which load_executable makes the same executable. */                                                    \

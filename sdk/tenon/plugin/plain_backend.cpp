@@ -1,9 +1,11 @@
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <mutex>
 
 #include <tenon/plugin/graph_values.hpp>
+#include <tenon/plugin/limits.hpp>
 #include <tenon/plugin/plain_internal.hpp>
 #include <tenon/support/log.hpp>
 #include <tenon/support/memory.hpp>
@@ -317,8 +319,9 @@ class PlainExecutable final : public Executable {
   const std::vector<ValueInfo>& inputs() const override { return inputs_; }
   const std::vector<ValueInfo>& outputs() const override { return outputs_; }
 
+  // RunOptions::parallel stays unused: the C profile has no way to hand threads to a plugin, which works with its own.
   Result<EventPtr> enqueue(Stream& stream, std::span<const RunValue> inputs, std::span<RunValue> outputs,
-                           const RunOptions&) const override {
+                           const RunOptions& options) const override {
     if (inputs.size() != inputs_.size() || outputs.size() != outputs_.size() || &stream.device() != device_.get()) {
       return error(Code::invalid_argument, "an executable with ", inputs_.size(), " inputs and ", outputs_.size(),
                    " outputs on device '", device_->name(), "' is given ", inputs.size(), " and ", outputs.size(),
@@ -326,8 +329,13 @@ class PlainExecutable final : public Executable {
     }
     for (size_t i = 0; i < inputs.size(); ++i) TENON_OK(check_input(i, inputs[i]));
     if (device_->is_host()) {
-      return stream.call([this, own = std::vector<RunValue>(inputs.begin(), inputs.end()), outputs]() -> Result<void> {
-        return run(nullptr, own, outputs, nullptr);
+      return stream.call([this, own = std::vector<RunValue>(inputs.begin(), inputs.end()), outputs,
+                          profile = options.profile]() -> Result<void> {
+        const auto begin = std::chrono::steady_clock::now();
+        TENON_OK(run(nullptr, own, outputs, nullptr));
+        const std::chrono::duration<double, std::micro> taken = std::chrono::steady_clock::now() - begin;
+        if (profile) profile->push_back({library().origin->plugin, "", taken.count()});
+        return {};
       });
     }
     const auto& own = static_cast<PlainStream&>(stream);
@@ -478,6 +486,7 @@ class PlainBackend final : public TargetBackend {
   std::shared_ptr<Device> device() const override { return device_; }
 
   std::optional<Refusal> refuses(const Op& op) const override {
+    if (auto refusal = limits_refuse(description_, op)) return refusal;
     const PlainView view(op);
     const auto accepted = library().call("accepts", library().slots.accepts, owner_->handle, &view.op());
     if (accepted.ok()) return std::nullopt;

@@ -8,6 +8,7 @@
 #include <tenon/ir/verify.hpp>
 #include <tenon/ops/constant.hpp>
 #include <tenon/plugin/graph_values.hpp>
+#include <tenon/plugin/limits.hpp>
 #include <tenon/reference/interpreter.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 
@@ -132,11 +133,6 @@ class ReferenceBackend final : public TargetBackend {
   TargetDescription description_;
 };
 
-std::optional<Refusal> refusal_of(Result<void> checked) {
-  if (checked.ok()) return std::nullopt;
-  return Refusal{checked.error().message()};
-}
-
 }  // namespace
 
 std::optional<Refusal> reference_refuses(const Op& op) {
@@ -149,24 +145,6 @@ std::optional<Refusal> reference_refuses(const Op& op) {
     for (const Op& inner : op.region(i)) {
       if (auto refusal = reference_refuses(inner)) return refusal;
     }
-  }
-  return std::nullopt;
-}
-
-std::optional<Refusal> limits_refuse(const TargetDescription& description, const Op& op) {
-  const std::string& name = op.name().str();
-  const OperatorLimits* limits = description.limits(name);
-  if (!limits) return std::nullopt;
-  if (auto refusal = refusal_of(description.check(name))) return refusal;
-  const auto check = [&](const Value* value) -> std::optional<Refusal> {
-    if (limits->types.empty() || !value || !value->type().is_tensor()) return std::nullopt;
-    return refusal_of(description.check_type(name, value->type().element().to_string()));
-  };
-  for (size_t i = 0; i < op.operand_count(); ++i) {
-    if (auto refusal = check(op.operand(i))) return refusal;
-  }
-  for (size_t i = 0; i < op.result_count(); ++i) {
-    if (auto refusal = check(op.result(i))) return refusal;
   }
   return std::nullopt;
 }

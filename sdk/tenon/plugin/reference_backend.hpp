@@ -13,7 +13,5 @@ TENON_API std::unique_ptr<TargetBackend> create_reference_backend(TargetDescript
 
 // Why the reference cannot run `op`: no evaluator and no decomposition, of the operator or of one in its regions.
 TENON_API std::optional<Refusal> reference_refuses(const Op& op);
-// Why the limits of `description` rule `op` out: the operator itself, or the element type of an operand or result.
-TENON_API std::optional<Refusal> limits_refuse(const TargetDescription& description, const Op& op);
 
 }  // namespace tenon

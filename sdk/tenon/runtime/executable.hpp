@@ -21,12 +21,12 @@ struct ValueInfo {
 
 // Filled by a run when asked.
 struct OpProfile {
-  std::string op, label;  // "Conv", "layer1/conv"
+  std::string op, label;  // "Conv", "layer1/conv"; of a C plugin's part as a whole: the plugin's name, ""
   double microseconds = 0;
 };
 struct RunOptions {
-  ParallelFor* parallel = nullptr;             // threads for host work; null: the process' pool
-  std::vector<OpProfile>* profile = nullptr;   // in order of execution
+  ParallelFor* parallel = nullptr;             // threads for host work; null: the process' pool. C plugins use their own
+  std::vector<OpProfile>* profile = nullptr;   // in order of execution; nothing of a C plugin with memory of its own
 };
 
 // Several threads may run one executable at once, each on a stream of its own.

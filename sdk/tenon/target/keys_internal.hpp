@@ -16,9 +16,10 @@ struct Form {
   const char* first;  // empty: any text
   const char* rest;
   size_t max_bytes;
+  bool is_element_type = false;  // also one that there is
 };
 inline constexpr Form kName{"a name", "a-z0-9", "a-z0-9._-", 64};
-inline constexpr Form kType{"an element type", "a-z", "a-z0-9_", 32};
+inline constexpr Form kType{"an element type", "a-z", "a-z0-9_", 32, true};
 inline constexpr Form kAttribute{"an attribute", "a-z", "a-z0-9_", 64};
 inline constexpr Form kOperator{"an operator", "A-Za-z_", "A-Za-z0-9_.", 128};
 inline constexpr Form kLayout{"a layout", "!-~", " -~", 256};

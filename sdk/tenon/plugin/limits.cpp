@@ -1,0 +1,161 @@
+#include <tenon/plugin/limits.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+#include <tenon/ir/op_def.hpp>
+#include <tenon/ir/op_view.hpp>
+#include <tenon/ops/convolution.hpp>
+#include <tenon/ops/window.hpp>
+
+namespace tenon {
+namespace {
+
+using Integers = Attribute::Integers;
+// What a word stands for in one operator. An error: it has no such thing, or only a run tells.
+using Numbers = Result<Integers>;
+
+Error unknown(const Op& op) { return error(Code::unsupported, " of ", op.describe(), " is known only to a run"); }
+Error no_meaning(const Op& op) { return error(Code::unsupported, " has no meaning for ", op.describe()); }
+
+bool has_attribute(const Op& op, Name name) { return op.def() && op.def()->attribute(name); }
+
+Numbers listed(const Op& op, Name name, int64_t fallback) {
+  if (!has_attribute(op, name)) return no_meaning(op);
+  Integers values = op.attr<Integers>(name);
+  return values.empty() ? Integers{fallback} : values;
+}
+
+// Extents `begin` to `end` (at most all) of a tensor.
+Numbers extents(const Op& op, const Value* value, size_t begin, size_t end) {
+  if (!value || !value->type().is_tensor()) return no_meaning(op);
+  const Shape& shape = value->type().shape();
+  if (!shape.ranked()) return unknown(op);
+  Integers out;
+  for (size_t i = begin; i < std::min(end, shape.dims().size()); ++i) {
+    if (!shape[i].is_static()) return unknown(op);
+    out.push_back(shape[i].value());
+  }
+  return out;
+}
+
+Numbers of_first_values(const Op& op, size_t begin, size_t end) {
+  TENON_TRY(out, extents(op, op.operand(0), begin, end));
+  TENON_TRY(result, extents(op, op.result_count() > 0 ? op.result(0) : nullptr, begin, end));
+  out.insert(out.end(), result.begin(), result.end());
+  return out;
+}
+
+const Value* weights_of(const Op& op) {
+  if (!op.def()) return nullptr;
+  const auto& operands = op.def()->operands();
+  const auto found = std::ranges::find_if(
+      operands, [](const OperandDef& def) { return def.name == "W" || def.name == "w" || def.name == "weight"; });
+  return found == operands.end() ? nullptr : op.operand(static_cast<size_t>(found - operands.begin()));
+}
+
+Numbers kernel_of(const Op& op) {
+  if (Integers given = op.attr<Integers>("kernel_shape"); !given.empty()) return given;
+  return extents(op, weights_of(op), 2, SIZE_MAX);
+}
+
+// What auto_pad SAME_* comes to: begins, then ends.
+Numbers same_pads(const Op& op) {
+  if (isa<ConvTranspose>(op)) return unknown(op);  // there it follows from the output
+  TENON_TRY(kernel, kernel_of(op));
+  TENON_TRY(in, extents(op, op.operand(0), 2, SIZE_MAX));
+  if (in.size() != kernel.size()) return unknown(op);
+  TENON_TRY(window, Window::of(op, kernel.size(), std::vector<Dim>(kernel.begin(), kernel.end())));
+  // An odd one is at the end (UPPER) or at the beginning (LOWER): the end of one is the beginning of the other.
+  Window turned = window;
+  turned.auto_pad = window.auto_pad == AutoPad::same_upper ? AutoPad::same_lower : AutoPad::same_upper;
+  Integers pads;
+  for (size_t i = 0; i < in.size(); ++i) pads.push_back(window.pad_begin(i, in[i]));
+  for (size_t i = 0; i < in.size(); ++i) pads.push_back(turned.pad_begin(i, in[i]));
+  return pads;
+}
+
+Numbers pads_of(const Op& op) {
+  const auto automatic = op.attr<std::string>("auto_pad", "NOTSET");
+  if (automatic == "VALID") return Integers{0};
+  return automatic == "NOTSET" ? listed(op, "pads", 0) : same_pads(op);
+}
+
+struct Word {
+  std::string_view text;
+  Numbers (*numbers)(const Op&);
+};
+constexpr Word kWords[] = {
+    {"kernel", kernel_of},
+    {"stride", [](const Op& op) { return listed(op, "strides", 1); }},
+    {"dilation", [](const Op& op) { return listed(op, "dilations", 1); }},
+    {"pad", pads_of},
+    {"groups",
+     [](const Op& op) {
+       return has_attribute(op, "group") ? Numbers(Integers{op.attr<int64_t>("group", 1)}) : no_meaning(op);
+     }},
+    {"batch", [](const Op& op) { return extents(op, op.operand(0), 0, 1); }},
+    {"channels", [](const Op& op) { return of_first_values(op, 1, 2); }},
+    {"dims", [](const Op& op) { return of_first_values(op, 0, SIZE_MAX); }},
+};
+
+Result<void> check_attribute(const TargetDescription& target, const Op& op, const std::string& word,
+                             const AttributeDef& def) {
+  const Attribute* value = op.attributes().find(def.name);
+  if (!value && def.fallback) value = &*def.fallback;
+  if (!value) return {};  // absent, so there is nothing to limit
+  const std::string& name = op.name().str();
+  if (const auto* number = value->get_if<int64_t>()) return target.check(name, word, *number);
+  if (const auto* numbers = value->get_if<Integers>()) return target.check(name, word, *numbers);
+  if (const auto* text = value->get_if<std::string>()) return target.check(name, word, std::string_view(*text));
+  const auto* real = value->get_if<float>();
+  if (real && *real == std::floor(*real) && std::abs(*real) < 1e9f)
+    return target.check(name, word, static_cast<int64_t>(*real));
+  return error(Code::unsupported, word, " of ", op.describe(),
+               " is neither a whole number nor a word, as its limit on target ", target.name, " is");
+}
+
+bool allows_anything(const Constraint& limit) {
+  return !limit.min && !limit.max && !limit.multiple_of && limit.one_of.empty();
+}
+
+Result<void> check_limit(const TargetDescription& target, const Op& op, const Constraint& limit) {
+  if (allows_anything(limit)) return {};
+  const AttributeDef* def = op.def() ? op.def()->attribute(Name(limit.name)) : nullptr;
+  if (def) return check_attribute(target, op, limit.name, *def);
+  const auto word = std::ranges::find(kWords, limit.name, &Word::text);
+  const Numbers numbers = word == std::end(kWords) ? Numbers(no_meaning(op)) : word->numbers(op);
+  if (numbers.ok()) return target.check(op.name().str(), limit.name, *numbers);
+  return error(Code::unsupported, limit.name, numbers.error().message(), ", and target ", target.name, " limits it");
+}
+
+Result<void> check_types(const TargetDescription& target, const Op& op) {
+  const auto check = [&](const Value* value) -> Result<void> {
+    if (!value || !value->type().is_tensor()) return {};
+    return target.check_type(op.name().str(), value->type().element().to_string());
+  };
+  for (size_t i = 0; i < op.operand_count(); ++i) TENON_OK(check(op.operand(i)));
+  for (size_t i = 0; i < op.result_count(); ++i) TENON_OK(check(op.result(i)));
+  return {};
+}
+
+Result<void> check_limits(const TargetDescription& target, const Op& op) {
+  if (const OperatorLimits* limits = target.limits(op.name().str())) {
+    TENON_OK(target.check(op.name().str()));
+    if (!limits->types.empty()) TENON_OK(check_types(target, op));
+    for (const Constraint& limit : limits->attributes) TENON_OK(check_limit(target, op, limit));
+  }
+  for (size_t i = 0; i < op.region_count(); ++i) {
+    for (const Op& inner : op.region(i)) TENON_OK(check_limits(target, inner));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<Refusal> limits_refuse(const TargetDescription& description, const Op& op) {
+  const auto checked = check_limits(description, op);
+  return checked.ok() ? std::nullopt : std::optional(Refusal{checked.error().message()});
+}
+
+}  // namespace tenon

@@ -1,0 +1,27 @@
+// The limits that a target's YAML states for operators (docs/target-yaml.md), for any backend's refuses().
+#pragma once
+#include <optional>
+
+#include <tenon/plugin/backend.hpp>
+#include <tenon/support/export.hpp>
+#include <tenon/target/description.hpp>
+
+namespace tenon {
+
+// Why what `description` states for operators of this name rules `op` out, one in its regions included: "kernel 33
+// exceeds 32 on target nvdla-small". Nothing: no limit is broken, or none is stated. Asks the operator itself (`none`),
+// the element types of all its operands and results, and each limited attribute; layouts are chosen later, so they are
+// not asked.
+//
+// A word names the operator's attribute of that name, or else one of
+//   kernel    the window: `kernel_shape`, else the spatial extents of the weights
+//   stride    `strides`, 1 when absent              dilation  `dilations`, 1 when absent
+//   pad       `pads`, 0 when absent; of `auto_pad`, what it comes to
+//   groups    `group`, 1 when absent
+//   batch     extent 0 of the first operand         channels  extent 1 of the first operand and of the first result
+//   dims      every extent of the first operand and of the first result
+// Of several values each must fit. What only a run tells, such as an extent that is a symbol, is refused, as is a word
+// that the operator has no meaning for: a limit that silently allows everything would be worse.
+TENON_API std::optional<Refusal> limits_refuse(const TargetDescription& description, const Op& op);
+
+}  // namespace tenon
