@@ -91,11 +91,34 @@ void parse_verify_passes(benchmark::State& state) {
       static_cast<double>(state.range(0)), benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
+// Chains of two operators, each ending in an output of its own.
+void many_outputs(benchmark::State& state) {
+  Graph graph("outputs");
+  Builder builder(graph.body());
+  Value* x = graph.body().add_input("x", Type(kF32, Shape(Dims{2})));
+  for (int64_t i = 0; i < state.range(0); ++i) {
+    auto y = builder.op("Exp", {x});
+    if (y.ok()) y = builder.op("LeakyRelu", {*y}, {{"alpha", static_cast<float>(i)}});
+    if (failed(state, y)) return;
+    graph.body().add_output(*y, str("y", i));
+  }
+  const std::string text = print(graph);
+  const auto passes = standard_passes();
+  for (auto _ : state) {
+    auto read = parse_graph(text);
+    if (failed(state, read) || failed(state, verify(**read)) || failed(state, passes->run(**read))) return;
+    if ((*read)->clone()->body().output_count() != graph.body().output_count()) state.SkipWithError("outputs are lost");
+  }
+  state.counters["per_output"] = benchmark::Counter(
+      static_cast<double>(state.range(0)), benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+
 #define TENON_AT_EACH_SIZE(fn) BENCHMARK(fn)->Arg(1000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMillisecond)
 TENON_AT_EACH_SIZE(parse);
 TENON_AT_EACH_SIZE(verify_all);
 TENON_AT_EACH_SIZE(all_passes);
 TENON_AT_EACH_SIZE(parse_verify_passes);
+TENON_AT_EACH_SIZE(many_outputs);
 
 }  // namespace
 }  // namespace tenon::bench

@@ -62,6 +62,7 @@ struct CompiledModel::Impl {
   std::vector<size_t> stream_of;     // per segment
   std::vector<Device*> devices;      // per stream
   std::vector<std::vector<size_t>> dead;  // per segment: slots that nothing later reads
+  std::vector<bool> given;                // slots of inputs and constants, whose bytes others hold
   std::mutex mutex;
   std::vector<Streams> idle;
 
@@ -135,11 +136,9 @@ Result<std::vector<Datum>> CompiledModel::Impl::run(std::span<const Datum> input
   for (const size_t at : parts.output_slots) {
     Slot& slot = slots[at];
     if (!slot.value.on_device()) {
-      // An input or a constant that passes through is copied: outputs own their bytes.
-      const bool passes = at < inputs.size() || std::any_of(parts.constants.begin(), parts.constants.end(),
-                                                            [&](const auto& entry) { return entry.first == at; });
       outputs.push_back(slot.value.host);
-      if (!passes || !slot.value.host.is_tensor()) continue;
+      // An input or a constant that passes through is copied: outputs own their bytes.
+      if (!given[at] || !slot.value.host.is_tensor()) continue;
       TENON_TRY(copy, slot.value.host.tensor().clone(), "output '", parts.outputs[outputs.size() - 1].name, "'");
       outputs.back() = Datum(std::move(copy));
       continue;
@@ -177,6 +176,7 @@ Result<std::unique_ptr<CompiledModel>> CompiledModel::assemble(Parts parts) {
   std::vector<bool> filled(parts.slots, false);
   for (size_t i = 0; i < parts.inputs.size(); ++i) filled[i] = true;
   for (const auto& [slot, tensor] : parts.constants) filled[slot] = true;
+  impl->given = filled;
   std::vector<size_t> last_use(parts.slots, SIZE_MAX);
   for (size_t s = 0; s < parts.segments.size(); ++s) {
     for (const size_t slot : parts.segments[s].inputs) {

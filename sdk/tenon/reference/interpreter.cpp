@@ -9,6 +9,7 @@
 #include <optional>
 #include <random>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <tenon/ir/builder.hpp>
 #include <tenon/ir/infer.hpp>
@@ -279,10 +280,10 @@ class Planner {
 
   // An output needs a copy unless an operator of the body makes it afresh.
   void plan_outputs(const Region& body) {
+    std::unordered_set<const Value*> seen;
     for (size_t i = 0; i < body.output_count(); ++i) {
       const Op* producer = body.output(i) ? body.output(i)->producer() : nullptr;
-      bool first = true;
-      for (size_t k = 0; k < i; ++k) first = first && body.output(k) != body.output(i);
+      const bool first = seen.insert(body.output(i)).second;
       const bool fresh = producer && producer->parent() == &body && !isa<Constant>(*producer) && producer->def() &&
                          !producer->def()->has(Trait::movement) && !producer->def()->has(Trait::view) &&
                          producer->region_count() == 0 && first;
