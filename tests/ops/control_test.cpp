@@ -23,6 +23,19 @@ TEST(ControlRule, IfGivesWhatBothBranchesSay) {
   EXPECT_THAT(chosen("f32[2]", "seq(f32[2])"), HasSubstr("output 0 of the branches"));
 }
 
+TEST(ControlRule, ABranchMayContradictWhatIsAroundIt) {
+  const auto chosen = [](std::string_view branch) {
+    return inferred(str("(%c: bool[], %a: f32[2,3,5], %n: i64[1]) -> %y { %y = If %c (() -> %r { ", branch,
+                        " }, () -> %a {}) }"));
+  };
+  const std::string squeeze = "%one = Constant {value = dense<i64[1]: 1>} %s = Squeeze %a, %one ";
+  EXPECT_EQ(chosen(squeeze + "%r = Relu %s"), "f32[*]");
+  EXPECT_EQ(chosen(squeeze + "%r = If %c (() -> %t { %t = Squeeze %s, %one }, () -> %s {})"), "f32[*]");
+  EXPECT_THAT(chosen(squeeze + "%r = Shape %s"), HasSubstr("one is i64[?], the other f32[2,3,5]"));
+  EXPECT_THAT(inferred("(%a: f32[2,3,5]) -> %y { %one = Constant {value = dense<i64[1]: 1>} %y = Squeeze %a, %one }"),
+              HasSubstr("Squeeze"));
+}
+
 TEST(ControlRule, LoopCarriesAndStacks) {
   const auto loop = [](std::string_view carried, std::string_view body) {
     return inferred(str("(%m: i64[], %v: ", carried, ") -> (%w, %s) { %w, %s = Loop %m, _, %v ", body, " }"));

@@ -19,10 +19,9 @@ const Name& value_name() {
 }  // namespace
 
 Result<void> infer_result_types(Op& op) {
-  static const TypeSource graph_types;
-  TENON_TRY(types, infer_types(StaticInferContext(op, graph_types)));
+  TENON_TRY(types, infer_types(op));
   for (size_t i = 0; i < op.result_count(); ++i) {
-    TENON_TRY(merged, merge(types[i], op.result(i)->type()), "result ", i, " of ", op.describe(),
+    TENON_TRY(merged, merge_at(op, types[i], op.result(i)->type()), "result ", i, " of ", op.describe(),
               ": inferred against declared type");
     op.result(i)->set_type(std::move(merged));
   }

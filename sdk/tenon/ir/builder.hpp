@@ -43,7 +43,7 @@ class TENON_API Builder {
 };
 
 // Runs the operator's shape rule with what is known statically and sets the types of its results (merged with what was
-// declared). An error in the rule comes back with the operator named. Operators without a definition are an error.
+// declared; see infer_types(op)). An error comes back with the operator named. Without a definition it is an error, too.
 TENON_API Result<void> infer_result_types(Op& op);
 
 // The tensor behind `value` when it is made by Constant, else null.

@@ -45,4 +45,38 @@ Result<std::vector<Type>> infer_types(const InferContext& context) {
   return types;
 }
 
+bool may_be_left_out(const Op& op) {
+  for (const Op* around = op.parent()->parent(); around; around = around->parent()->parent()) {
+    if (around->def() && around->def()->has(Trait::conditional)) return true;
+  }
+  return false;
+}
+
+namespace {
+const TypeSource& graph_types() {
+  static const TypeSource source;
+  return source;
+}
+}  // namespace
+
+bool contradicts(const Op& op) {
+  return may_be_left_out(op) && op.def() && op.def()->infer_fn() && !infer_types(StaticInferContext(op, graph_types())).ok();
+}
+
+Result<std::vector<Type>> infer_types(const Op& op) {
+  auto types = infer_types(StaticInferContext(op, graph_types()));
+  if (types.ok() || !op.def() || !op.def()->infer_fn() || !may_be_left_out(op)) return types;
+  TENON_OK(signature::check(op, *op.def()));
+  TENON_OK(signature::check_type_vars(op, *op.def()));
+  if (auto open = signature::open_result_types(op, *op.def())) return *std::move(open);
+  return types;
+}
+
+Result<Type> merge_at(const Op& op, const Type& inferred, const Type& declared) {
+  if (inferred == declared) return inferred;
+  auto merged = merge(inferred, declared);
+  if (merged.ok() || !signature::same_kind(inferred, declared) || !may_be_left_out(op)) return merged;
+  return inferred;
+}
+
 }  // namespace tenon

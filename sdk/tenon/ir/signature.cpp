@@ -14,15 +14,14 @@ bool fully_known(const Type& type) {
   return type.is_tensor() ? type.element().valid() : fully_known(type.inner());
 }
 
-namespace {
-
-// Do both leave the same choice open: kind and element, shapes aside? What is not known yet agrees with everything.
 bool same_kind(const Type& a, const Type& b) {
   if (!a.known() || !b.known()) return true;
   if (a.kind() != b.kind()) return false;
   if (!a.is_tensor()) return same_kind(a.inner(), b.inner());
   return a.element() == b.element() || !a.element().valid() || !b.element().valid();
 }
+
+namespace {
 
 const OperandDef& slot_of(const std::vector<OperandDef>& slots, size_t i) {
   return slots[std::min(i, slots.size() - 1)];  // the last one is variadic
@@ -113,7 +112,44 @@ Result<void> check_slot(const Op& op, const OpDef& def, const OperandDef& slot, 
   return {};
 }
 
+Type with_open_shapes(const Type& type) {
+  if (type.is_tensor()) return Type(type.element(), Shape());
+  if (!type.known()) return type;
+  const Type inner = with_open_shapes(type.inner());
+  return type.is_sequence() ? Type::sequence(inner) : Type::optional(inner);
+}
+
+// The type that the operands give a slot's type variable; unknown when none does.
+Type bound_type(const Op& op, const OpDef& def, const OperandDef& slot) {
+  if (!slot.homogeneous) return Type();
+  for (size_t i = 0; i < op.operand_count(); ++i) {
+    const OperandDef& other = slot_of(def.operands(), i);
+    if (!op.operand(i) || !other.homogeneous || other.type_var != slot.type_var) continue;
+    if (fully_known(op.operand(i)->type())) return with_open_shapes(op.operand(i)->type());
+  }
+  return Type();
+}
+
+// Of a slot that has no variable: "i64", "seq(T)" and the like.
+Type fixed_type(const OperandDef& slot) {
+  if (const auto element = ElementType::parse(slot.type_var)) return Type(*element, Shape());
+  const auto parsed = parse_type(slot.type_var);
+  return parsed.ok() ? with_open_shapes(*parsed) : Type();
+}
+
 }  // namespace
+
+std::optional<std::vector<Type>> open_result_types(const Op& op, const OpDef& def) {
+  std::vector<Type> types;
+  for (size_t i = 0; i < op.result_count(); ++i) {
+    const OperandDef& slot = slot_of(def.results(), i);
+    Type type = def.type_vars().contains(slot.type_var) ? bound_type(op, def, slot) : fixed_type(slot);
+    if (!fully_known(type)) type = with_open_shapes(op.result(i)->type());
+    if (!fully_known(type)) return std::nullopt;
+    types.push_back(std::move(type));
+  }
+  return types;
+}
 
 Result<void> check(const Op& op, const OpDef& def) {
   TENON_OK(check_counts(op, def));

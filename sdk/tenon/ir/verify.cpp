@@ -22,12 +22,10 @@ Error unknown_op(const Op& op) {
 
 Result<void> check_shape_rule(const Op& op, const OpDef& def) {
   if (!def.infer_fn() || op.result_count() == 0) return {};
-  static const TypeSource declared_types;
-  TENON_TRY(inferred, infer_types(StaticInferContext(op, declared_types)));
+  TENON_TRY(inferred, infer_types(op));
   for (size_t i = 0; i < op.result_count(); ++i) {
     const Type& declared = op.result(i)->type();
-    if (inferred[i] == declared) continue;
-    if (auto merged = merge(inferred[i], declared); !merged.ok()) {
+    if (auto merged = merge_at(op, inferred[i], declared); !merged.ok()) {
       return wrong(op, "result ", i, " is declared ", declared, ", its shape rule gives ", inferred[i], ": ",
                    merged.error().message());
     }
@@ -61,6 +59,7 @@ class GraphVerifier {
 
   Result<void> run() {
     const Region& body = graph_.body();
+    visible_.reserve(body.input_count() + body.op_count());
     TENON_OK(check_region(body));
     if (slots_ != listed_) {
       return error(Code::internal, "the use lists hold ", listed_, " uses, the operators have ", slots_, " operands");

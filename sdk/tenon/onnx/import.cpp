@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include <tenon/ir/builder.hpp>
+#include <tenon/ir/infer.hpp>
 #include <tenon/ir/op_def.hpp>
 #include <tenon/ir/verify.hpp>
 #include <tenon/onnx/attribute_proto_internal.hpp>
@@ -241,7 +242,9 @@ class Importer {
     const auto found = scope.declared.find(name);
     if (found == scope.declared.end()) return {};
     TENON_TRY(declared, read_type(*found->second), "the declared type of ", quote(name));
-    TENON_TRY(merged, merge(value->type(), declared), "value ", quote(name), ": its type against the declared one");
+    const Op* op = value->producer();
+    TENON_TRY(merged, op ? merge_at(*op, value->type(), declared) : merge(value->type(), declared), "value ",
+              quote(name), ": its type against the declared one");
     value->set_type(std::move(merged));
     return {};
   }
@@ -268,7 +271,8 @@ class Importer {
         return error(Code::invalid_argument, "output ", quote(output.name()), " of graph '", graph.name(),
                      "' is there twice");
       }
-      TENON_OK(apply_declared(scope, output.name(), *value));
+      // What a branch says of a value from around it holds in that branch alone.
+      if ((*value)->region() == &region) TENON_OK(apply_declared(scope, output.name(), *value));
       region.add_output(*value, frame.prefix + output.name());
     }
     return {};

@@ -3,6 +3,7 @@
 #include <tenon/ir/builder.hpp>
 #include <tenon/ir/infer.hpp>
 #include <tenon/passes/change.hpp>
+#include <tenon/passes/local_internal.hpp>
 #include <tenon/passes/pass_manager.hpp>
 #include <tenon/reference/interpreter.hpp>
 
@@ -99,15 +100,17 @@ std::set<const Value*> constants_read_by(const Op& op) {
   return constants;
 }
 
-Result<bool> fold(Op& op) {
-  if (!is_folded(op)) return false;
+}  // namespace
+
+Result<Change> fold_op(Op& op) {
+  if (!is_folded(op)) return Change::no;
   std::vector<Datum> results;
   if (auto values = folded(op)) {
     results = *std::move(values);
   } else if (auto dims = folded_dims(op)) {
     results.emplace_back(*std::move(dims));
   } else {
-    return false;
+    return Change::no;
   }
   Builder builder(*op.parent(), &op);
   builder.set_name_prefix(op.label());
@@ -123,8 +126,10 @@ Result<bool> fold(Op& op) {
   for (const Value* constant : constants) {
     if (!constant->used()) constant->producer()->erase();
   }
-  return true;
+  return Change::yes;
 }
+
+namespace {
 
 // In order, so that a chain folds in one walk.
 Result<bool> fold_in(Region& region) {
@@ -135,8 +140,8 @@ Result<bool> fold_in(Region& region) {
       TENON_TRY(inside, fold_in(op->region(i)));
       changed |= inside;
     }
-    TENON_TRY(here, fold(*op));
-    changed |= here;
+    TENON_TRY(here, fold_op(*op));
+    changed |= here == Change::yes;
     op = next;
   }
   return changed;

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include <tenon/ir/builder.hpp>
+#include <tenon/ir/infer.hpp>
 #include <tenon/ir/op_def.hpp>
 #include <tenon/ops/movement.hpp>
 #include <tenon/passes/change.hpp>
@@ -18,8 +19,9 @@ std::optional<size_t> rank_of(const Value& value) {
   return static_cast<size_t>(value.type().shape().rank());
 }
 
-// The permutation of a Transpose; nothing when it reverses axes of unknown number.
+// The permutation of a Transpose; nothing when it reverses axes of unknown number, or is none of its operand's axes.
 std::optional<Perm> perm_of(const Op& op) {
+  if (contradicts(op)) return std::nullopt;
   Perm perm = op.attr<Perm>("perm");
   if (!perm.empty()) return perm;
   const auto rank = rank_of(*op.operand(0));

@@ -1,19 +1,18 @@
 #include <tenon/ir/infer.hpp>
+#include <tenon/passes/local_internal.hpp>
 #include <tenon/passes/pass_manager.hpp>
 
 namespace tenon {
-namespace {
 
 Result<Change> infer_op(Op& op) {
   // As the verifier: what makes nothing, and what has no rule, is as it was declared.
   if (op.result_count() == 0 || !op.def() || !op.def()->infer_fn()) return Change::no;
-  static const TypeSource graph_types;
-  TENON_TRY(types, infer_types(StaticInferContext(op, graph_types)));
+  TENON_TRY(types, infer_types(op));
   Change change = Change::no;
   for (size_t i = 0; i < op.result_count(); ++i) {
     Value& result = *op.result(i);
     if (types[i] == result.type()) continue;
-    TENON_TRY(merged, merge(types[i], result.type()), "result ", i, " of ", op.describe(),
+    TENON_TRY(merged, merge_at(op, types[i], result.type()), "result ", i, " of ", op.describe(),
               ": inferred against declared type");
     if (merged == result.type()) continue;
     result.set_type(std::move(merged));
@@ -21,6 +20,8 @@ Result<Change> infer_op(Op& op) {
   }
   return change;
 }
+
+namespace {
 
 Result<Change> infer_region(Region& region) {
   Change change = Change::no;

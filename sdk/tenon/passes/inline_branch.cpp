@@ -1,6 +1,7 @@
 #include <tenon/ir/builder.hpp>
 #include <tenon/ops/control.hpp>
 #include <tenon/passes/change.hpp>
+#include <tenon/passes/local_internal.hpp>
 #include <tenon/passes/pass_manager.hpp>
 
 namespace tenon {
@@ -26,31 +27,36 @@ Result<Op*> inline_branch(Op& op, Region& branch) {
   return before ? before->next() : around.first();
 }
 
-Result<bool> inline_in(Region& region) {
-  bool changed = false;
+// From the first branch on that stands in place, what follows may know more: its types are inferred and its constants
+// folded on the way, so that a chain of Ifs, each on the shape of what the last one gave, goes in one walk.
+Result<void> inline_in(Region& region, bool& inlined) {
   for (Op* op = region.first(); op && !region.is_return(*op);) {
     if (Region* branch = taken_branch(*op)) {
       TENON_TRY(next, inline_branch(*op, *branch));
       op = next;
-      changed = true;
+      inlined = true;
       continue;
     }
-    for (size_t i = 0; i < op->region_count(); ++i) {
-      TENON_TRY(inside, inline_in(op->region(i)));
-      changed |= inside;
+    for (size_t i = 0; i < op->region_count(); ++i) TENON_OK(inline_in(op->region(i), inlined));
+    Op* next = op->next();
+    if (inlined) {
+      TENON_OK(infer_op(*op));
+      TENON_OK(fold_op(*op));
     }
-    op = op->next();
+    op = next;
   }
-  return changed;
+  return {};
 }
 
 const PassRegistration kRegistered({{
     .name = "inline-branch",
     .contract = "An If on a constant becomes the branch that is taken; the other one goes.\n"
-                "Needs folded constants to see them; keeps names and labels. Leaves the condition for remove-dead.",
+                "Needs folded constants to see them, and folds those behind a branch; keeps names and labels. Leaves the "
+                "condition for remove-dead.",
     .run = [](Graph& graph) -> Result<Change> {
-      TENON_TRY(changed, inline_in(graph.body()));
-      return Change{changed};
+      bool inlined = false;
+      TENON_OK(inline_in(graph.body(), inlined));
+      return Change{inlined};
     },
 }});
 

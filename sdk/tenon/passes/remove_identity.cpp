@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include <tenon/ir/builder.hpp>
+#include <tenon/ir/infer.hpp>
 #include <tenon/ir/op_view.hpp>
 #include <tenon/ops/cast.hpp>
 #include <tenon/passes/change.hpp>
@@ -96,7 +97,7 @@ Result<bool> remove_identities(Graph& graph) {
   Result<void> status;
   for_each_op(graph.body(), [&](Op& op) {
     const auto row = tests.find(op.name());
-    if (!status.ok() || row == tests.end() || !op.def() || !op.operand(0) || !row->second(op)) return;
+    if (!status.ok() || row == tests.end() || !op.def() || !op.operand(0) || !row->second(op) || contradicts(op)) return;
     status = replace_value(*op.result(), *op.operand(0));
     if (!status.ok()) return;
     op.erase();

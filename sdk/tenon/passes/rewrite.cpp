@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include <tenon/ir/infer.hpp>
 #include <tenon/ir/op_def.hpp>
 #include <tenon/ir/verify.hpp>
 #include <tenon/passes/change.hpp>
@@ -241,6 +242,7 @@ class Rewriter {
 
   Result<Change> run() {
     size_t ops = 0;
+    queued_.reserve(graph_.body().op_count());
     for_each_op(graph_.body(), [&](Op& op) {
       ++ops;
       queue(op);
@@ -292,7 +294,7 @@ class Rewriter {
     for (const Rewrite* rewrite : by_root_[op.name()]) {
       Matcher matcher(*rewrite, op);
       const Match* match = matcher.find();
-      if (!match) continue;
+      if (!match || std::ranges::any_of(match->ops(), [](const Op* matched) { return contradicts(*matched); })) continue;
       TENON_TRY(applied, apply(*rewrite, *match), "rewrite '", rewrite->name(), "' at ", op.describe());
       if (applied) return {};
     }
