@@ -25,17 +25,55 @@ DrawnOp three(R& r) {
 }  // namespace
 
 void add_pointwise(BoundsCases& cases) {
-  for (const char* name :
-       {"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Celu", "Cos", "Cosh", "Elu", "Erf", "Exp",
-        "Floor", "Gelu", "HardSigmoid", "HardSwish", "Identity", "IsInf", "IsNaN", "LeakyRelu", "Log", "Mish", "Neg",
-        "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign",
-        "Sqrt", "Swish", "Tan", "Tanh", "ThresholdedRelu", "ai.onnx.ml.Binarizer"}) {
+  for (const char* name : {"Abs",
+                           "Acos",
+                           "Acosh",
+                           "Asin",
+                           "Asinh",
+                           "Atan",
+                           "Atanh",
+                           "Ceil",
+                           "Celu",
+                           "Cos",
+                           "Cosh",
+                           "Elu",
+                           "Erf",
+                           "Exp",
+                           "Floor",
+                           "Gelu",
+                           "HardSigmoid",
+                           "HardSwish",
+                           "Identity",
+                           "IsInf",
+                           "IsNaN",
+                           "LeakyRelu",
+                           "Log",
+                           "Mish",
+                           "Neg",
+                           "Reciprocal",
+                           "Relu",
+                           "Round",
+                           "Selu",
+                           "Shrink",
+                           "Sigmoid",
+                           "Sign",
+                           "Sin",
+                           "Sinh",
+                           "Softplus",
+                           "Softsign",
+                           "Sqrt",
+                           "Swish",
+                           "Tan",
+                           "Tanh",
+                           "ThresholdedRelu",
+                           "ai.onnx.ml.Binarizer"}) {
     cases.emplace(name, unary());
   }
   for (const char* name : {"Add", "Sub", "Mul", "Div", "Pow", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"}) {
     cases.emplace(name, binary());
   }
-  for (const char* name : {"Add", "Mod", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Equal"}) cases.emplace(name, binary(kI32));
+  for (const char* name : {"Add", "Mod", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Equal"})
+    cases.emplace(name, binary(kI32));
   for (const char* name : {"And", "Or", "Xor"}) cases.emplace(name, binary(kBool));
   for (const char* name : {"Max", "Min", "Sum", "Mean"}) cases.emplace(name, three);
   cases.emplace("Not", unary(kBool));
@@ -66,8 +104,9 @@ void add_pointwise(BoundsCases& cases) {
     const Dims dims = random_dims(r, 1, 3);
     return {{texts(dims), texts(narrowed(r, dims))}};
   });
-  cases.emplace("RegexFullMatch",
-                [](R& r) -> DrawnOp { return {{texts(random_dims(r, 1, 3))}, {{"pattern", "[ab]*"}}}; });
+  cases.emplace("RegexFullMatch", [](R& r) -> DrawnOp {
+    return {{texts(random_dims(r, 1, 3))}, {{"pattern", "[ab]*"}}};
+  });
   cases.emplace("ai.onnx.ml.LabelEncoder", [](R& r) -> DrawnOp {
     return {{of(kI64, random_dims(r, 1, 3), 0, 4)},
             {{"keys_int64s", Integers{0, 1, 2}}, {"values_int64s", Integers{10, 20, 30}}}};
@@ -103,7 +142,8 @@ DrawnOp reduced(R& r) {
   const Dims dims = random_dims(r, 1, 4, 4);
   std::vector<int64_t> axes;
   for (size_t d = 0; d < dims.size(); ++d) {
-    if (pick(r, 0, 1)) axes.push_back(static_cast<int64_t>(d) - (pick(r, 0, 1) ? static_cast<int64_t>(dims.size()) : 0));
+    if (pick(r, 0, 1))
+      axes.push_back(static_cast<int64_t>(d) - (pick(r, 0, 1) ? static_cast<int64_t>(dims.size()) : 0));
   }
   return {{positive(dims), ints(axes)}, {{"keepdims", pick(r, 0, 1)}, {"noop_with_empty_axes", pick(r, 0, 1)}}};
 }
@@ -135,13 +175,14 @@ void add_along_axes(BoundsCases& cases) {
     const int64_t axis = random_axis(r, dims.size());
     dims[normal(axis, dims.size())] += 1;
     return {{floats(dims), ints({pick(r, 1, dims[normal(axis, dims.size())])})},
-            {{"axis", axis}, {"largest", pick(r, 0, 1)}}, 2};
+            {{"axis", axis}, {"largest", pick(r, 0, 1)}},
+            2};
   });
   cases.emplace("BatchNormalization", [](R& r) -> DrawnOp {
     const Dims x = random_dims(r, 2, 4, 4), c{x[1]};
     const int64_t training = pick(r, 0, 1);
-    return {{floats(x), floats(c), floats(c), floats(c), positive(c)}, {{"training_mode", training}},
-            training ? 3u : 1u};
+    return {
+        {floats(x), floats(c), floats(c), floats(c), positive(c)}, {{"training_mode", training}}, training ? 3u : 1u};
   });
   cases.emplace("InstanceNormalization", [](R& r) -> DrawnOp {
     const Dims x = random_dims(r, 3, 4, 4), c{x[1]};
@@ -155,7 +196,8 @@ void add_along_axes(BoundsCases& cases) {
   cases.emplace("LayerNormalization", [](R& r) -> DrawnOp {
     const Dims x = random_dims(r, 1, 4, 4);
     return {{floats(x), floats(narrowed(r, x)), pick(r, 0, 1) ? floats(narrowed(r, x)) : absent()},
-            {{"axis", random_axis(r, x.size())}}, size_t(pick(r, 1, 3))};
+            {{"axis", random_axis(r, x.size())}},
+            size_t(pick(r, 1, 3))};
   });
   cases.emplace("RMSNormalization", [](R& r) -> DrawnOp {
     const Dims x = random_dims(r, 1, 4, 4);
@@ -185,8 +227,8 @@ void add_along_axes(BoundsCases& cases) {
 const BoundsCases& bounds_cases() {
   static const BoundsCases all = [] {
     BoundsCases cases;
-    for (const auto add : {add_pointwise, add_along_axes, add_windows, add_images, add_products, add_attention, add_moves,
-                           add_indexed}) {
+    for (const auto add : {add_pointwise, add_along_axes, add_windows, add_images, add_products, add_attention,
+                           add_moves, add_indexed}) {
       add(cases);
     }
     return cases;

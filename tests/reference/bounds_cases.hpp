@@ -14,8 +14,8 @@ namespace tenon::testing {
 // One operand: how to draw its elements, again and again of one type and shape.
 struct DrawnOperand {
   std::function<Tensor(std::mt19937&)> draw;  // none: the operand is absent
-  bool constant = false;  // part of the instance: a Constant in the graph, never drawn again
-  bool finite = false;    // NaN and infinity would be refused
+  bool constant = false;                      // part of the instance: a Constant in the graph, never drawn again
+  bool finite = false;                        // NaN and infinity would be refused
 };
 struct DrawnOp {
   std::vector<DrawnOperand> operands;

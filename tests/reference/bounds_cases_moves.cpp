@@ -157,8 +157,9 @@ void add_moves(BoundsCases& cases) {
   cases.emplace("ConstantOfShape", [](R& r) -> DrawnOp { return {{ints(random_dims(r, 1, 3))}}; });
   cases.emplace("EyeLike", [](R& r) -> DrawnOp { return {{floats(random_dims(r, 2, 2))}, {{"k", pick(r, -2, 2)}}}; });
   cases.emplace("Range", [](R& r) -> DrawnOp { return {{number(2), number(pick(r, 5, 9)), number(2)}}; });
-  cases.emplace("Constant",
-                [](R& r) -> DrawnOp { return {{}, {{"value", random_tensor(r, kF32, random_dims(r, 1, 3))}}}; });
+  cases.emplace("Constant", [](R& r) -> DrawnOp {
+    return {{}, {{"value", random_tensor(r, kF32, random_dims(r, 1, 3))}}};
+  });
   for (const char* name : {"HannWindow", "HammingWindow", "BlackmanWindow"}) {
     cases.emplace(name, [](R& r) -> DrawnOp { return {{number(pick(r, 2, 9))}}; });
   }
@@ -223,8 +224,13 @@ void add_indexed(BoundsCases& cases) {
   cases.emplace("StringNormalizer", [](R& r) -> DrawnOp { return {{once(r, texts({pick(r, 1, 4)}))}}; });
   cases.emplace("TfIdfVectorizer", [](R& r) -> DrawnOp {
     return {{of(kI64, {pick(r, 1, 4), 5}, 0, 3)},
-            {{"max_gram_length", 1}, {"min_gram_length", 1}, {"max_skip_count", 0}, {"mode", "TF"},
-             {"ngram_counts", Integers{0}}, {"ngram_indexes", Integers{0, 1, 2}}, {"pool_int64s", Integers{0, 1, 2}}}};
+            {{"max_gram_length", 1},
+             {"min_gram_length", 1},
+             {"max_skip_count", 0},
+             {"mode", "TF"},
+             {"ngram_counts", Integers{0}},
+             {"ngram_indexes", Integers{0, 1, 2}},
+             {"pool_int64s", Integers{0, 1, 2}}}};
   });
 }
 

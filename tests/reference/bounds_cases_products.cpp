@@ -140,8 +140,8 @@ void add_products(BoundsCases& cases) {
 namespace {
 
 DrawnOp attention(R& r) {
-  const int64_t batch = pick(r, 1, 2), kv = pick(r, 1, 2), q = kv * pick(r, 1, 2), rows = pick(r, 1, 4), keys = pick(r, 1, 4),
-                size = pick(r, 1, 3), width = pick(r, 1, 3), past = pick(r, 1, 3);
+  const int64_t batch = pick(r, 1, 2), kv = pick(r, 1, 2), q = kv * pick(r, 1, 2), rows = pick(r, 1, 4),
+                keys = pick(r, 1, 4), size = pick(r, 1, 3), width = pick(r, 1, 3), past = pick(r, 1, 3);
   const bool flat = pick(r, 0, 1), with_past = pick(r, 0, 1), masked = pick(r, 0, 1);
   const auto heads = [&](int64_t count, int64_t length, int64_t last) {
     return floats(flat ? Dims{batch, length, count * last} : Dims{batch, count, length, last});
@@ -165,10 +165,11 @@ DrawOp recurrent(int64_t gates) {
     const int64_t steps = pick(r, 1, 4), batch = pick(r, 1, 4), in = 2, hidden = 2, way = pick(r, 0, 2),
                   directions = way == 2 ? 2 : 1, layout = pick(r, 0, 1);
     constexpr const char* kWays[] = {"forward", "reverse", "bidirectional"};
-    DrawnOp op{{floats(layout ? Dims{batch, steps, in} : Dims{steps, batch, in}), floats({directions, gates * hidden, in}),
-                floats({directions, gates * hidden, hidden}), floats({directions, 2 * gates * hidden})},
-               {{"hidden_size", hidden}, {"direction", kWays[way]}, {"layout", layout}},
-               gates == 4 ? 3u : 2u};
+    DrawnOp op{
+        {floats(layout ? Dims{batch, steps, in} : Dims{steps, batch, in}), floats({directions, gates * hidden, in}),
+         floats({directions, gates * hidden, hidden}), floats({directions, 2 * gates * hidden})},
+        {{"hidden_size", hidden}, {"direction", kWays[way]}, {"layout", layout}},
+        gates == 4 ? 3u : 2u};
     op.operands.push_back(pick(r, 0, 1) ? of(kI32, {batch}, 1, steps) : absent());
     op.operands.push_back(floats(layout ? Dims{batch, directions, hidden} : Dims{directions, batch, hidden}));
     if (way == 2) {
@@ -189,13 +190,15 @@ DrawOp recurrent(int64_t gates) {
 
 void add_attention(BoundsCases& cases) {
   for (int i = 0; i < 4; ++i) cases.emplace("Attention", attention);
-  for (const auto& [name, gates] : {std::pair{"RNN", 1}, {"GRU", 3}, {"LSTM", 4}}) cases.emplace(name, recurrent(gates));
+  for (const auto& [name, gates] : {std::pair{"RNN", 1}, {"GRU", 3}, {"LSTM", 4}})
+    cases.emplace(name, recurrent(gates));
   cases.emplace("RotaryEmbedding", [](R& r) -> DrawnOp {
     const int64_t batch = pick(r, 1, 3), heads = pick(r, 1, 3), length = pick(r, 1, 4), flat = pick(r, 0, 1),
                   looked_up = pick(r, 0, 1);
     const Dims cache = looked_up ? Dims{5, 2} : Dims{batch, length, 2};
-    DrawnOp op{{floats(flat ? Dims{batch, length, heads * 4} : Dims{batch, heads, length, 4}), floats(cache), floats(cache)},
-               {{"interleaved", pick(r, 0, 1)}}};
+    DrawnOp op{
+        {floats(flat ? Dims{batch, length, heads * 4} : Dims{batch, heads, length, 4}), floats(cache), floats(cache)},
+        {{"interleaved", pick(r, 0, 1)}}};
     if (flat) op.attributes.set("num_heads", heads);
     if (looked_up) op.operands.push_back(of(kI64, {batch, length}, 0, 4));
     return op;
@@ -204,7 +207,8 @@ void add_attention(BoundsCases& cases) {
     const int64_t batch = pick(r, 1, 3), steps = pick(r, 1, 4);
     return {{floats({batch, steps, 4}), floats({batch, steps, 4}), floats({batch, steps, 6}), floats({batch, 2, 2, 3}),
              floats({batch, steps, 2}), floats({batch, steps, 2})},
-            {{"q_num_heads", 2}, {"kv_num_heads", 2}}, 2};
+            {{"q_num_heads", 2}, {"kv_num_heads", 2}},
+            2};
   });
 }
 

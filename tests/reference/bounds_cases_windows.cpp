@@ -84,8 +84,8 @@ DrawnOp qlinear_convolution(R& r) {
       return x;
     }};
   };
-  return {{integer.operands[0], tiny({}), integer.operands[2], integer.operands[1], tiny(lines), of(kI8, lines), tiny({}),
-           of(kU8, {}, 100, 150), pick(r, 0, 1) ? of(kI32, {w.dim(0)}) : absent()},
+  return {{integer.operands[0], tiny({}), integer.operands[2], integer.operands[1], tiny(lines), of(kI8, lines),
+           tiny({}), of(kU8, {}, 100, 150), pick(r, 0, 1) ? of(kI32, {w.dim(0)}) : absent()},
           integer.attributes};
 }
 
@@ -133,13 +133,14 @@ void add_windows(BoundsCases& cases) {
   cases.emplace("CausalConvWithState", [](R& r) -> DrawnOp {
     const int64_t n = pick(r, 1, 3), c = pick(r, 1, 3), t = pick(r, 1, 8), k = pick(r, 2, 4);
     return {{floats({n, c, t}), floats({c, 1, k}), pick(r, 0, 1) ? floats({c}) : absent(), floats({n, c, k - 1})},
-            {}, size_t(pick(r, 1, 2))};
+            {},
+            size_t(pick(r, 1, 2))};
   });
   cases.emplace("DeformConv", [](R& r) -> DrawnOp {
     const Grouped g(r);
     const int64_t batch = pick(r, 2, 3);
-    return {{floats({batch, g.group * g.in, 5, 4}), floats({g.group * g.out, g.in, 2, 2}),
-             floats({batch, 8, 4, 3}), floats({g.group * g.out})},
+    return {{floats({batch, g.group * g.in, 5, 4}), floats({g.group * g.out, g.in, 2, 2}), floats({batch, 8, 4, 3}),
+             floats({g.group * g.out})},
             {{"group", g.group}}};
   });
 }
@@ -151,17 +152,18 @@ namespace {
 // Boxes of one image: `lead` columns of zeros, then two corners.
 DrawnOperand boxes(int64_t count, int64_t lead) {
   return {[=](R& r) {
-    Tensor x = *Tensor::zeros(kF32, {count, lead + 4});
-    for (int64_t i = 0; i < x.size(); ++i) {
-      const int64_t column = i % (lead + 4) - lead;
-      if (column >= 0) x.set_double(i, static_cast<double>(pick(r, 0, 2) + (column >= 2 ? 3 : 0)));
-    }
-    return x;
-  }, false, /*finite=*/true};
+            Tensor x = *Tensor::zeros(kF32, {count, lead + 4});
+            for (int64_t i = 0; i < x.size(); ++i) {
+              const int64_t column = i % (lead + 4) - lead;
+              if (column >= 0) x.set_double(i, static_cast<double>(pick(r, 0, 2) + (column >= 2 ? 3 : 0)));
+            }
+            return x;
+          },
+          false, /*finite=*/true};
 }
 
-constexpr const char* kCoordinates[] = {"half_pixel",    "half_pixel_symmetric", "pytorch_half_pixel",  "align_corners",
-                                        "asymmetric",    "tf_half_pixel_for_nn", "tf_crop_and_resize"};
+constexpr const char* kCoordinates[] = {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+                                        "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
 constexpr const char* kRoundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
 constexpr const char* kModes[] = {"nearest", "linear", "cubic"};
 

@@ -76,6 +76,8 @@ inline int64_t random_axis(R& r, size_t rank) {
   const auto n = static_cast<int64_t>(rank);
   return pick(r, -n, n - 1);
 }
-inline size_t normal(int64_t axis, size_t rank) { return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis); }
+inline size_t normal(int64_t axis, size_t rank) {
+  return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
+}
 
 }  // namespace tenon::testing

@@ -1,6 +1,6 @@
 // Bounds rules against the reference, for every operator that has one and on random instances: what lies outside the
-// boxes does not matter, their ends do where they are said to, expressions say the same as numbers, and operators run on
-// their parts. A new operator without an instance to draw fails by name.
+// boxes does not matter, their ends do where they are said to, expressions say the same as numbers, and operators run
+// on their parts. A new operator without an instance to draw fails by name.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -252,9 +252,8 @@ bool matters(const Asked& asked, const ReadBox& read, size_t i, size_t d, int64_
     std::vector<Datum> operands = instance.redrawn(random);
     const auto before = instance.evaluated(operands);
     const Tensor x = operands[i].tensor();
-    operands[i] = replaced_where(x, disturbed(random, instance.operand(i), x, attempt), [&](const Dims& index) {
-      return index[d] == at && contains(read.box, index);
-    });
+    operands[i] = replaced_where(x, disturbed(random, instance.operand(i), x, attempt),
+                                 [&](const Dims& index) { return index[d] == at && contains(read.box, index); });
     const auto after = instance.evaluated(operands);
     if (!before.ok() || !after.ok()) continue;
     if (!cropped((*after)[asked.result].tensor(), asked.box)
@@ -287,9 +286,8 @@ void expect_holds(const std::vector<ReadBox>& wide, const std::vector<ReadBox>& 
     EXPECT_FALSE(wide[i].nothing) << what << ": operand " << i << " is read";
     for (size_t d = 0; d < narrow[i].box.size(); ++d) {
       const StaticRange &w = wide[i].box[d], &n = narrow[i].box[d];
-      EXPECT_TRUE(w.min <= n.min && n.max <= w.max)
-          << what << ": dim " << d << " of operand " << i << " is " << text(wide[i].box) << ", by numbers "
-          << text(narrow[i].box);
+      EXPECT_TRUE(w.min <= n.min && n.max <= w.max) << what << ": dim " << d << " of operand " << i << " is "
+                                                    << text(wide[i].box) << ", by numbers " << text(narrow[i].box);
       if (wide[i].exact[d] && narrow[i].exact[d]) {
         EXPECT_EQ(w, n) << what << ": dim " << d << " of operand " << i << " is exact";
       }
@@ -411,14 +409,31 @@ INSTANTIATE_TEST_SUITE_P(Ops, BoundsRuleOf, ::testing::ValuesIn(ruled_ops()), []
   return out;
 });
 
-// Operators that are no stage of a pipeline, on purpose: their values are no tensors, they run regions, or what they make
-// depends on more than their operands.
+// Operators that are no stage of a pipeline, on purpose: their values are no tensors, they run regions, or what they
+// make depends on more than their operands.
 TEST(BoundsRule, IsThereForAllButThese) {
-  const std::set<std::string> none{
-      "Bernoulli", "ConcatFromSequence", "If", "Loop", "Multinomial", "Optional", "OptionalGetElement",
-      "OptionalHasElement", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Scan",
-      "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
-      "SequenceMap", "SplitToSequence", "ai.onnx.preview.FlexAttention"};
+  const std::set<std::string> none{"Bernoulli",
+                                   "ConcatFromSequence",
+                                   "If",
+                                   "Loop",
+                                   "Multinomial",
+                                   "Optional",
+                                   "OptionalGetElement",
+                                   "OptionalHasElement",
+                                   "RandomNormal",
+                                   "RandomNormalLike",
+                                   "RandomUniform",
+                                   "RandomUniformLike",
+                                   "Scan",
+                                   "SequenceAt",
+                                   "SequenceConstruct",
+                                   "SequenceEmpty",
+                                   "SequenceErase",
+                                   "SequenceInsert",
+                                   "SequenceLength",
+                                   "SequenceMap",
+                                   "SplitToSequence",
+                                   "ai.onnx.preview.FlexAttention"};
   for (const OpDef* def : all_ops()) {
     const std::string name(def->name().view());
     EXPECT_EQ(!def->bounds_fn(), none.contains(name))

@@ -164,7 +164,8 @@ void present_bounds(const BoundsQuery& query, const HeadShape& head, Bounds& bou
   const Dim before = past ? (*past)[2] : Dim(0);
   if (!before.known()) return;
   if (past) {
-    bounds.operands[past_at] = boxed({exactly(box.batch), exactly(box.heads), clamped(box.length, before), exactly(box.size)});
+    bounds.operands[past_at] =
+        boxed({exactly(box.batch), exactly(box.heads), clamped(box.length, before), exactly(box.size)});
   }
   const DimBounds own = clamped(shifted(box.length, -before.expr()), head.length);
   box.length = {own.min, own.max};
@@ -231,7 +232,8 @@ Result<void> attention_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
     const int64_t q = query.context.type(0).shape()[1].value(), k = query.context.type(1).shape()[1].value();
     const StaticRange& heads = query.box[1];
     if (q != k && (heads.min % (q / k) != 0 || (heads.max + 1) % (q / k) != 0)) {
-      return error(Code::unsupported, "the heads [", heads.min, ", ", heads.max, "] cut through those that share a key");
+      return error(Code::unsupported, "the heads [", heads.min, ", ", heads.max,
+                   "] cut through those that share a key");
     }
   }
   return runs_as_it_is()(query, op);
@@ -253,7 +255,8 @@ Result<Bounds> rotary_bounds(const BoundsQuery& query) {
   if (ranked_shape(query.context, 3)) {
     bounds.operands[3] = inexact(follow(query, 3, {0, length}));
   } else {
-    for (const size_t cache : {size_t{1}, size_t{2}}) bounds.operands[cache] = inexact(follow(query, cache, {0, length, kWhole}));
+    for (const size_t cache : {size_t{1}, size_t{2}})
+      bounds.operands[cache] = inexact(follow(query, cache, {0, length, kWhole}));
   }
   return bounds;
 }

@@ -210,8 +210,8 @@ std::vector<Nest> nests_of(const Shape& in, const Shape& out) {
 }
 
 bool all_known(const Shape& shape, size_t begin, size_t end) {
-  return std::all_of(shape.dims().begin() + static_cast<int64_t>(begin), shape.dims().begin() + static_cast<int64_t>(end),
-                     [](const Dim& dim) { return dim.known(); });
+  return std::all_of(shape.dims().begin() + static_cast<int64_t>(begin),
+                     shape.dims().begin() + static_cast<int64_t>(end), [](const Dim& dim) { return dim.known(); });
 }
 bool has_no_elements(const Shape& shape) {
   return std::ranges::any_of(shape.dims(), [](const Dim& dim) { return dim.is_static() && dim.value() == 0; });

@@ -74,8 +74,8 @@ TENON_API bool keeps_sums(const BoundsQuery& query, std::span<const size_t> bloc
 
 // ---- Rules ----
 
-// For operators that give the box when they run on the crops with the attributes they have: where the result may be split,
-// or is whole.
+// For operators that give the box when they run on the crops with the attributes they have: where the result may be
+// split, or is whole.
 TENON_API SubBoxFn runs_as_it_is();
 // Code::unsupported when the box leaves something of dim `dim` out.
 TENON_API Result<void> require_whole(const SubBoxQuery& query, size_t dim);
@@ -89,8 +89,8 @@ TENON_API BoundsRule pointwise(std::vector<size_t> only_type = {});
 TENON_API BoundsRule whole_along(Name attribute, int64_t fallback);
 // Everything is read for every part.
 TENON_API BoundsRule whole_operands();
-// The elements of operand 0 in row-major order under another shape: a box where the shapes nest, else the box around the
-// rows that hold it.
+// The elements of operand 0 in row-major order under another shape: a box where the shapes nest, else the box around
+// the rows that hold it.
 TENON_API Result<Bounds> view_bounds(const BoundsQuery& query);
 
 // ---- Sub-boxes ----

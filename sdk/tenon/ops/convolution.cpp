@@ -244,8 +244,7 @@ Result<void> set_groups(const SubBoxQuery& query, SubBoxOp& op) {
   const StaticRange& out = query.box[1];
   const int64_t first = out.min / size, last = out.max / size;
   if (first != last && (out.min % size != 0 || (out.max + 1) % size != 0)) {
-    return error(Code::unsupported, "the output channels [", out.min, ", ", out.max,
-                 "] cut through groups of ", size);
+    return error(Code::unsupported, "the output channels [", out.min, ", ", out.max, "] cut through groups of ", size);
   }
   op.attributes.set("group", last - first + 1);
   return {};
@@ -266,7 +265,9 @@ BoundsRule conv_integer_rule() {
   return {[](const BoundsQuery& query) { return convolution_bounds(query, 0, 1, {3}); }, convolution_sub_box<0, 1>};
 }
 BoundsRule qlinear_conv_rule() {
-  return {[](const BoundsQuery& query) { return convolution_bounds(query, 0, 3, {4, 5, 8}); },
+  return {[](const BoundsQuery& query) {
+            return convolution_bounds(query, 0, 3, {4, 5, 8});
+          },
           convolution_sub_box<0, 3>};
 }
 
@@ -317,8 +318,8 @@ Result<void> conv_transpose_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
   TENON_OK(require_elements(op, 0));
   const Shape &x = query.context.type(0).shape(), &w = query.context.type(1).shape();
   TENON_TRY(window, Window::of(query.context.op(), w.dims().size() - 2, spatial(w)));
-  TENON_TRY(begin, conv_transpose_begin(query.context.op(), window, spatial_extents(x),
-                                        spatial_extents(Shape(query.shape))));
+  TENON_TRY(begin,
+            conv_transpose_begin(query.context.op(), window, spatial_extents(x), spatial_extents(Shape(query.shape))));
   Attribute::Integers pads(2 * window.rank());
   for (size_t axis = 0; axis < window.rank(); ++axis) {
     const StaticRange &crop = op.operands[0][axis + 2], &out = query.box[axis + 2];
@@ -337,7 +338,8 @@ Result<Bounds> deform_conv_bounds(const BoundsQuery& query) {
   TENON_TRY(bounds, convolution_bounds(query, 0, 1, {3}));
   for (const size_t moved : {size_t{0}, size_t{1}}) {
     const Shape* shape = ranked_shape(query.context, moved);
-    for (size_t d = 2; shape && d < shape->dims().size(); ++d) bounds.operands[moved].dims[d] = whole_dim((*shape)[d], false);
+    for (size_t d = 2; shape && d < shape->dims().size(); ++d)
+      bounds.operands[moved].dims[d] = whole_dim((*shape)[d], false);
   }
   for (const size_t by_place : {size_t{2}, size_t{4}}) {
     if (by_place < bounds.operands.size()) {
@@ -363,7 +365,8 @@ Result<Bounds> causal_conv_bounds(const BoundsQuery& query) {
   const BoxRange columns = query.result == 0 ? BoxRange{out.min, out.max + past} : shifted(out, length);
   const std::vector<DimBounds> place{exactly(query.box[0]), exactly(query.box[1])};
   bounds.operands[0] = boxed({place[0], place[1], clamped(shifted(columns, -past), (*x)[2])});
-  bounds.operands[1] = query.result == 0 ? follow(query, 1, {1, kWhole, kWhole}) : inexact(follow(query, 1, {1, kWhole, kWhole}));
+  bounds.operands[1] =
+      query.result == 0 ? follow(query, 1, {1, kWhole, kWhole}) : inexact(follow(query, 1, {1, kWhole, kWhole}));
   if (ranked_shape(query.context, 2)) {
     bounds.operands[2] = query.result == 0 ? follow(query, 2, {1}) : inexact(follow(query, 2, {1}));
   }
@@ -482,8 +485,8 @@ Result<std::vector<Expr>> conv_transpose_begin(const Op& op, const Window& windo
   const bool pads_follow = window.auto_pad != AutoPad::notset || !op.attr<Attribute::Integers>("output_shape").empty();
   std::vector<Expr> begin;
   for (size_t axis = 0; axis < window.rank(); ++axis) {
-    const Expr full = (in[axis] - Expr(1)) * Expr(window.strides[axis]) + window.effective_kernel(axis).expr() +
-                      Expr(padding[axis]);
+    const Expr full =
+        (in[axis] - Expr(1)) * Expr(window.strides[axis]) + window.effective_kernel(axis).expr() + Expr(padding[axis]);
     const Expr total = max(Expr(0), full - out[axis]), half = floordiv(total, Expr(2));
     const Expr follows = window.auto_pad == AutoPad::same_upper ? half : total - half;
     begin.push_back(pads_follow ? follows : Expr(window.pads[axis]));

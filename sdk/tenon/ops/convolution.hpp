@@ -91,9 +91,9 @@ struct CausalConvWithState : OpView<CausalConvWithState> {
   Value* present_state() const { return result(1); }
 };
 
-// How many outputs before its first one a ConvTranspose with this window drops, for each spatial axis: as `pads` says, or
-// what makes its full extent `out`.
-TENON_API Result<std::vector<Expr>> conv_transpose_begin(const Op& op, const Window& window, const std::vector<Expr>& in,
-                                                         const std::vector<Expr>& out);
+// How many outputs before its first one a ConvTranspose with this window drops, for each spatial axis: as `pads` says,
+// or what makes its full extent `out`.
+TENON_API Result<std::vector<Expr>> conv_transpose_begin(const Op& op, const Window& window,
+                                                         const std::vector<Expr>& in, const std::vector<Expr>& out);
 
 }  // namespace tenon

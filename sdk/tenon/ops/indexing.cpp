@@ -255,9 +255,8 @@ DimBounds gathered_range(const BoundsQuery& query, const Dim& extent, const Box&
     least = std::min(least.value_or(at), at);
     greatest = std::max(greatest.value_or(at), at);
   }
-  const bool numbers = std::ranges::all_of(box, [](const BoxRange& range) {
-    return range.min.is_constant() && range.max.is_constant();
-  });
+  const bool numbers = std::ranges::all_of(
+      box, [](const BoxRange& range) { return range.min.is_constant() && range.max.is_constant(); });
   if (!least) return whole_dim(extent, false);
   return numbers ? exactly({Expr(*least), Expr(*greatest)}) : at_most({Expr(*least), Expr(*greatest)});
 }

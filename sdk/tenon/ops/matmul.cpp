@@ -312,7 +312,9 @@ const OpRegistration kRegistered({
         .types("T2", kQuantized)
         .types("T3", kQuantized)
         .infer(infer_qlinear_matmul)
-        .bounds({[](const BoundsQuery& query) { return product_bounds(query, 0, 3, {1, 2, 6, 7}, {4, 5}); },
+        .bounds({[](const BoundsQuery& query) {
+                   return product_bounds(query, 0, 3, {1, 2, 6, 7}, {4, 5});
+                 },
                  runs_as_it_is()}),
     OpDef(Einsum::kName)
         .summary("Output = the sum of products that `equation` states")

@@ -517,7 +517,8 @@ BoxRange mirrored(const BoxRange& range, const Expr& last) {
 }
 
 // The result extent tells how far behind the operand the padding reaches.
-DimBounds padded_reads(const std::string& mode, const PaddedDim& dim, const BoxRange& box, const Dim& out, const Dim& in) {
+DimBounds padded_reads(const std::string& mode, const PaddedDim& dim, const BoxRange& box, const Dim& out,
+                       const Dim& in) {
   const BoxRange range = shifted(box, Expr(-dim.before));
   const Expr last = dim.extent - Expr(1), first(dim.first);
   if (mode == "constant") {
@@ -557,7 +558,8 @@ struct PadPair {
 std::optional<PadPair> pads_of_crop(const std::string& mode, StaticRange box, StaticRange crop, int64_t extent) {
   if (mode == "edge" && box.max < 0) return PadPair{box.max - box.min, 0};
   if (mode == "edge" && box.min >= extent) return PadPair{0, box.max - box.min};
-  const bool fits = crop.extent() > 0 && crop.min == std::max<int64_t>(box.min, 0) && crop.max == std::min(box.max, extent - 1);
+  const bool fits =
+      crop.extent() > 0 && crop.min == std::max<int64_t>(box.min, 0) && crop.max == std::min(box.max, extent - 1);
   if (!fits) return std::nullopt;
   return PadPair{crop.min - box.min, box.max - crop.max};
 }
@@ -636,11 +638,10 @@ Result<Bounds> depth_to_space_bounds(const BoundsQuery& query) {
   const BoxRange pixel{row.min * block + column.min, row.max * block + column.max};
   const Expr channels = query.shape[1].expr(), area = block * block;
   const bool depth_first = query.context.attr<std::string>("mode", "DCR") == "DCR";
-  const BoxRange channel = depth_first
-                               ? BoxRange{pixel.min * channels + out[1].min, pixel.max * channels + out[1].max}
-                               : BoxRange{out[1].min * area + pixel.min, out[1].max * area + pixel.max};
-  bounds.operands[0] = boxed({exactly(out[0]), exactly(channel), exactly(outer_part(out[2], block)),
-                              exactly(outer_part(out[3], block))});
+  const BoxRange channel = depth_first ? BoxRange{pixel.min * channels + out[1].min, pixel.max * channels + out[1].max}
+                                       : BoxRange{out[1].min * area + pixel.min, out[1].max * area + pixel.max};
+  bounds.operands[0] = boxed(
+      {exactly(out[0]), exactly(channel), exactly(outer_part(out[2], block)), exactly(outer_part(out[3], block))});
   return bounds;
 }
 
@@ -708,7 +709,8 @@ Result<void> center_crop_pad_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
   if (extents != extents_of(op.operands[0])) return error(Code::unsupported, "the part holds padding");
   const auto axes = query.context.attr<Attribute::Integers>("axes");
   std::vector<int64_t> asked;
-  for (const int64_t axis : axes) asked.push_back(extents[static_cast<size_t>(axis < 0 ? axis + query.shape.size() : axis)]);
+  for (const int64_t axis : axes)
+    asked.push_back(extents[static_cast<size_t>(axis < 0 ? axis + query.shape.size() : axis)]);
   op.replaced[1] = ints_tensor(axes.empty() ? extents : asked, query.context.type(1).element());
   return {};
 }

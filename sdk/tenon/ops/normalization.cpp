@@ -180,7 +180,8 @@ Result<Bounds> group_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// Rows from `axis` on are normalised by themselves; Scale and B broadcast. The statistics of a row have one place there.
+// Rows from `axis` on are normalised by themselves; Scale and B broadcast. The statistics of a row have one place
+// there.
 Result<Bounds> layer_bounds(const BoundsQuery& query) {
   Bounds bounds = all_whole(query);
   TENON_TRY(axis, axis_attribute(query.context, "axis", -1, query.shape.rank()));
@@ -234,7 +235,8 @@ Result<void> lrn_sub_box(const SubBoxQuery& query, SubBoxOp&) { return require_w
 // In training an element is dropped by a number that depends on its place in the whole.
 Result<Bounds> dropout_bounds(const BoundsQuery& query) {
   const Tensor* training = query.context.has_operand(2) ? query.context.constant(2) : nullptr;
-  const bool may_train = query.context.has_operand(2) && !(training && training->size() == 1 && training->int_at(0) == 0);
+  const bool may_train =
+      query.context.has_operand(2) && !(training && training->size() == 1 && training->int_at(0) == 0);
   if (may_train) {
     return error(Code::unsupported, query.context.op().describe(),
                  " drops elements at random, or is not known not to; parts of it are not parts of the whole");

@@ -123,7 +123,8 @@ Result<void> quantize_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
   if (block > 0) {
     TENON_TRY(axis, axis_attribute(query.context, "axis", 1, static_cast<int64_t>(query.box.size())));
     if (query.box[axis].min % block != 0) {
-      return error(Code::unsupported, "position ", query.box[axis].min, " of axis ", axis, " begins no block of ", block);
+      return error(Code::unsupported, "position ", query.box[axis].min, " of axis ", axis, " begins no block of ",
+                   block);
     }
   }
   return runs_as_it_is()(query, op);

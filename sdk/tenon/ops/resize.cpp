@@ -228,8 +228,8 @@ DimBounds taps_of(const ResizeAxis& axis, int64_t begin, int64_t end) {
   return least > greatest ? exactly({Expr(0), Expr(-1)}) : exactly({Expr(least), Expr(greatest)});
 }
 
-// 1 / scale as a ratio: exact where small numbers make it, else rounded to 2^-20, which is off by less than one position
-// for extents up to 2^20.
+// 1 / scale as a ratio: exact where small numbers make it, else rounded to 2^-20, which is off by less than one
+// position for extents up to 2^20.
 struct Ratio {
   int64_t numerator, denominator;
 };
@@ -250,7 +250,8 @@ DimBounds line_reads(const ResizeAxis& axis, double scale, const BoxRange& out, 
   const double offset = axis.coordinate(0);
   const Expr margin(axis.reach() + 3);
   const auto at = [&](const Expr& i) {
-    return floordiv(i * Expr(ratio->numerator), Expr(ratio->denominator)) + Expr(static_cast<int64_t>(std::floor(offset)));
+    return floordiv(i * Expr(ratio->numerator), Expr(ratio->denominator)) +
+           Expr(static_cast<int64_t>(std::floor(offset)));
   };
   // Beyond the ends the border's element is read.
   const Expr last = in.expr() - Expr(1);

@@ -20,8 +20,8 @@ E choice(const Op& op, const char* attribute, const std::string_view (&names)[N]
 }
 
 // In the order of the enumerations; the first is the default.
-constexpr std::string_view kCoordinates[] = {"half_pixel",    "half_pixel_symmetric", "pytorch_half_pixel",
-                                             "align_corners", "asymmetric",           "tf_half_pixel_for_nn",
+constexpr std::string_view kCoordinates[] = {"half_pixel",        "half_pixel_symmetric", "pytorch_half_pixel",
+                                             "align_corners",     "asymmetric",           "tf_half_pixel_for_nn",
                                              "tf_crop_and_resize"};
 constexpr std::string_view kRoundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
 constexpr std::string_view kModes[] = {"nearest", "linear", "cubic"};
@@ -42,7 +42,11 @@ ResizeAxis::ResizeAxis(const Op& op, int64_t in, int64_t out, double scale, doub
       exclude_outside_(op.attr<int64_t>("exclude_outside", 0) != 0),
       antialias_(op.attr<int64_t>("antialias", 0) != 0),
       cubic_a_(op.attr<float>("cubic_coeff_a", -0.75f)),
-      in_(in), out_(out), scale_(scale), start_(start), end_(end) {}
+      in_(in),
+      out_(out),
+      scale_(scale),
+      start_(start),
+      end_(end) {}
 
 double ResizeAxis::coordinate(int64_t i) const {
   const auto x = static_cast<double>(i), in = static_cast<double>(in_), out = static_cast<double>(out_);
@@ -104,8 +108,7 @@ std::vector<ResizeTap> ResizeAxis::neighbours(double x) const {
 
 ResizeTaps ResizeAxis::taps(int64_t i) const {
   // Beyond twice the extent nothing changes, and every index stays far from overflow.
-  const double x =
-      std::clamp(coordinate(i), -2.0 * static_cast<double>(in_) - 8, 3.0 * static_cast<double>(in_) + 8);
+  const double x = std::clamp(coordinate(i), -2.0 * static_cast<double>(in_) - 8, 3.0 * static_cast<double>(in_) + 8);
   ResizeTaps out;
   out.outside = coordinates_ == Coordinates::tf_crop_and_resize && (x < 0 || x > static_cast<double>(in_ - 1));
   if (mode_ != Mode::nearest) {

@@ -22,7 +22,12 @@ struct ResizeTaps {
 class TENON_API ResizeAxis {
  public:
   enum class Coordinates : uint8_t {
-    half_pixel, half_pixel_symmetric, pytorch_half_pixel, align_corners, asymmetric, tf_half_pixel_for_nn,
+    half_pixel,
+    half_pixel_symmetric,
+    pytorch_half_pixel,
+    align_corners,
+    asymmetric,
+    tf_half_pixel_for_nn,
     tf_crop_and_resize
   };
   enum class Rounding : uint8_t { round_prefer_floor, round_prefer_ceil, floor, ceil };
@@ -33,7 +38,8 @@ class TENON_API ResizeAxis {
   // Where output i lies among the inputs: affine in i.
   double coordinate(int64_t i) const;
   ResizeTaps taps(int64_t i) const;
-  // Every tap of output i has an index in [coordinate(i) - reach(), coordinate(i) + reach()], before it is cut to the axis.
+  // Every tap of output i has an index in [coordinate(i) - reach(), coordinate(i) + reach()], before it is cut to the
+  // axis.
   int64_t reach() const;
   // Does coordinate() depend on the scale alone, not on the extents?
   bool by_scale_alone() const;

@@ -127,8 +127,7 @@ Result<Bounds> stft_bounds(const BoundsQuery& query) {
   const Dim length = query.context.has_operand(3) ? number_operand(query.context, 3) : window ? (*window)[0] : Dim();
   if (!step.known() || !length.known() || bounds.operands[0].dims.empty()) return bounds;
   const BoxRange& frames = query.box[1];
-  bounds.operands[0].dims[1] =
-      at_most({frames.min * step.expr(), frames.max * step.expr() + length.expr() - Expr(1)});
+  bounds.operands[0].dims[1] = at_most({frames.min * step.expr(), frames.max * step.expr() + length.expr() - Expr(1)});
   return bounds;
 }
 

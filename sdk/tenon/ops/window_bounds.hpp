@@ -1,8 +1,8 @@
 // Which inputs windows (window.hpp) read for a box of outputs, and how the windowed operator runs on that part of its
 // input.
 //
-// Along a spatial axis the outputs [a, b] read the inputs [a * stride - begin, b * stride - begin + eff - 1], cut to the
-// input; what is cut off is padding. A part of the input padded by exactly that gives exactly those outputs.
+// Along a spatial axis the outputs [a, b] read the inputs [a * stride - begin, b * stride - begin + eff - 1], cut to
+// the input; what is cut off is padding. A part of the input padded by exactly that gives exactly those outputs.
 #pragma once
 #include <vector>
 

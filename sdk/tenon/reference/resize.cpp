@@ -276,7 +276,8 @@ Result<void> grid_sample(EvalContext& context) {
         for (int64_t channel = 0; channel < channels; ++channel) {
           const int64_t plane = p / points * channels + channel;
           double sum = 0;
-          for (const ResizeTap& tap : taps) sum += tap.weight * static_cast<double>(x.as<T>()[plane * size + tap.index]);
+          for (const ResizeTap& tap : taps)
+            sum += tap.weight * static_cast<double>(x.as<T>()[plane * size + tap.index]);
           y.data<T>()[plane * points + p % points] = static_cast<T>(sum);
         }
       }
