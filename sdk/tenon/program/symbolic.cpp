@@ -40,6 +40,22 @@ Scope::Scope(const Program& program) : program_(program), buffers_(program.buffe
     ids_.emplace(program.buffers[id].name, static_cast<BufferId>(id));
 }
 
+void Scope::declare_unknown() {
+  define(std::string(kThreadsSymbol), Expr::symbol(kThreadsSymbol));
+  assumptions_[std::string(kThreadsSymbol)] = {1, std::nullopt};
+  for (const std::string& scalar : program_.scalars) define(scalar, Expr::symbol(scalar));
+  for (size_t id = 0; id < buffers_.size(); ++id) {
+    const Buffer& b = program_.buffers[id];
+    if (b.role == Role::local) continue;
+    SymbolicBuffer made{static_cast<BufferId>(id), 0, {}, false};
+    for (int d = 0; d < b.rank; ++d) {
+      made.dims.push_back({min_of(b.name, d), extent_of(b.name, d), stride_of(b.name, d), fold_of(b.name, d)});
+      assumptions_[std::string(extent_of(b.name, d).name())] = {0, std::nullopt};
+    }
+    buffers_[id] = std::move(made);
+  }
+}
+
 void Scope::define(const std::string& symbol, Expr value) { symbols_.insert_or_assign(symbol, std::move(value)); }
 
 std::optional<SymbolicBuffer> Scope::exchange(BufferId id, std::optional<SymbolicBuffer> buffer) {

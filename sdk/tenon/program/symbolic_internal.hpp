@@ -43,6 +43,8 @@ SymbolicSpread spread_of(const std::vector<SymbolicDim>& dims, ElementType eleme
 class Scope {
  public:
   explicit Scope(const Program& program);
+  // Scalars, run.threads and declared buffers, of which nothing is known but that extents are not negative.
+  void declare_unknown();
 
   // A scalar, let or loop symbol. A symbol of a loop stands for itself.
   void define(const std::string& symbol, Expr value);

@@ -24,11 +24,9 @@ class Verifier {
 
   Result<void> verify() {
     TENON_OK(declarations());
-    scope_.define(std::string(kThreadsSymbol), Expr::symbol(kThreadsSymbol));
-    scope_.assumptions()[std::string(kThreadsSymbol)] = {1, std::nullopt};
-    for (const std::string& scalar : program_.scalars) scope_.define(scalar, Expr::symbol(scalar));
+    scope_.declare_unknown();
     for (size_t id = 0; id < program_.buffers.size(); ++id)
-      if (program_.buffers[id].role != Role::local) declare(static_cast<BufferId>(id));
+      written_[id] = program_.buffers[id].role != Role::output && program_.buffers[id].role != Role::local;
     TENON_OK(check(program_.body));
     return tokens_are_done("the program");
   }
@@ -63,17 +61,6 @@ class Verifier {
             ", which do not fill 1, 2, 4, 8 or 16 bytes: declare it as u8, with as many as the packed elements fill");
     }
     return {};
-  }
-
-  void declare(BufferId id) {
-    const Buffer& b = buffer(id);
-    SymbolicBuffer made{id, 0, {}, false};
-    for (int d = 0; d < b.rank; ++d) {
-      made.dims.push_back({min_of(b.name, d), extent_of(b.name, d), stride_of(b.name, d), fold_of(b.name, d)});
-      scope_.assumptions()[std::string(extent_of(b.name, d).name())] = {0, std::nullopt};
-    }
-    scope_.exchange(id, std::move(made));
-    written_[static_cast<size_t>(id)] = b.role != Role::output;
   }
 
   // Names -----------------------------------------------------------------------------------------------------

@@ -16,10 +16,9 @@ Result<void> check_dims(const Buffer& declared, const BufferArgument& argument) 
       return error(Code::invalid_argument, "dim ", d, " has min ", dim.min, ", extent ", dim.extent, ", stride ",
                    dim.stride, ", fold ", dim.fold, ": extent and fold are not negative, and all fit int64");
   }
-  TENON_TRY(spread, spread_of(argument.dims, declared.element));
-  if (spread.bytes() > 0 && argument.data == nullptr)
-    return error(Code::invalid_argument, "given with ", spread.bytes(), " bytes at a null pointer");
-  return {};
+  return spread_of(argument.dims, declared.element).ok()
+             ? Result<void>()
+             : error(Code::resource_exhausted, "its size in bytes is outside of int64");
 }
 
 bool is_declared(const Program& program, const std::string& name) {
@@ -37,6 +36,18 @@ std::string declared_names(const Program& program) {
 }  // namespace
 
 Result<void> check_arguments(const Program& program, const Arguments& arguments) {
+  TENON_OK(check_shapes(program, arguments));
+  for (const Buffer& declared : program.buffers) {
+    if (declared.role == Role::local) continue;
+    const BufferArgument& argument = arguments.buffers.find(declared.name)->second;
+    if (argument.data == nullptr && spread_of(argument.dims, declared.element)->bytes() > 0)
+      return error(Code::invalid_argument, "program '", program.name, "': buffer '", declared.name,
+                   "' is given at a null pointer");
+  }
+  return {};
+}
+
+Result<void> check_shapes(const Program& program, const Arguments& arguments) {
   for (const std::string& name : program.scalars)
     if (!arguments.scalars.contains(name))
       return error(Code::invalid_argument, "program '", program.name, "': scalar ", name, " is not given");

@@ -8,6 +8,8 @@ namespace tenon::program::detail {
 
 // Each declared buffer and scalar is given, nothing else is, and dims fit what is declared.
 Result<void> check_arguments(const Program& program, const Arguments& arguments);
+// The same for what binding is given, where data are not looked at.
+Result<void> check_shapes(const Program& program, const Arguments& shapes);
 
 // Memory and view of a checked argument.
 BoundBuffer bind_argument(const Buffer& declared, BufferId id, const BufferArgument& argument);

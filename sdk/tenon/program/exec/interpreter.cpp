@@ -11,6 +11,7 @@
 #include <tenon/program/exec/contract.hpp>
 #include <tenon/program/exec/copy_reference_internal.hpp>
 #include <tenon/program/exec/statistics_internal.hpp>
+#include <tenon/program/exec/tracer_internal.hpp>
 #include <tenon/program/labels.hpp>
 
 namespace tenon::program {
@@ -38,9 +39,12 @@ struct Transfer {
 
 class Interpreter {
  public:
-  Interpreter(const Program& program, const InterpretOptions& options, RunStatistics* statistics)
+  // With a tracer: kernels, copies and transfers are not run.
+  Interpreter(const Program& program, const InterpretOptions& options, RunStatistics* statistics,
+              Tracer* tracer = nullptr)
       : program_(program),
         options_(options),
+        tracer_(tracer),
         counts_(statistics),
         random_(options.seed),
         buffers_(program.buffers.size()),
@@ -222,7 +226,7 @@ class Interpreter {
                    " bytes: at least one slot, and at most ", limit, " bytes (TENON_TENSOR_LIMIT)");
     const size_t bytes = static_cast<size_t>(spread.bytes() * slots);
     TENON_TRY(owned, allocate_aligned(bytes, a.align_bytes > 0 ? static_cast<size_t>(a.align_bytes) : kAlignBytes));
-    std::fill_n(owned.get(), bytes, kUndefined);
+    if (!tracer_) std::fill_n(owned.get(), bytes, kUndefined);
     *buffer.memory = {std::move(owned), nullptr, spread.bytes(), slots, a.buffer, false};
     buffer.memory->begin = buffer.memory->owned.get();
     buffer.base = buffer.memory->begin - spread.low;
@@ -243,6 +247,7 @@ class Interpreter {
           return error(Code::invalid_argument, "'", name_of(memory.root), "' is freed while a transfer of token '",
                        program_.tokens[token], "' is under way: wait for it before");
     memory.freed = true;
+    if (tracer_) memory.owned.reset();  // a tracer may keep the block, for its name
     counts_.free(memory.bytes * memory.slots, on_stack_[&memory]);
     on_stack_.erase(&memory);
     return {};
@@ -338,16 +343,20 @@ class Interpreter {
         return rank[static_cast<size_t>(a % workers)] < rank[static_cast<size_t>(b % workers)];
       });
     several_workers_ = true;
+    if (tracer_) tracer_->enter(loop, workers);
     Result<void> result;
     for (size_t i = 0; i < order.size() && result.ok(); ++i) {
       worker_ = worker_of[static_cast<size_t>(order[i])];
       auto outer_queues = std::exchange(queues_, std::vector<std::deque<Transfer>>(queues_.size()));
-      result = run_iteration(loop, begin + order[i] * step);
+      if (tracer_) result = tracer_->begin(order[i], begin + order[i] * step);
+      if (result.ok()) result = run_iteration(loop, begin + order[i] * step);
+      if (result.ok() && tracer_) result = tracer_->end();
       if (result.ok()) result = check_queues_empty(str("the iteration ", loop.symbol, " = ", begin + order[i] * step));
       queues_ = std::move(outer_queues);
     }
     several_workers_ = false;
     worker_ = 0;
+    if (tracer_) tracer_->leave();
     return result;
   }
 
@@ -368,8 +377,14 @@ class Interpreter {
   }
 
   // One iteration at a time, in order where that matters: all earlier stages are done.
-  Result<void> run(const Signal&) { return {}; }
-  Result<void> run(const Await&) { return {}; }
+  Result<void> run(const Signal& s) {
+    if (tracer_) tracer_->signal(s.stage);
+    return {};
+  }
+  Result<void> run(const Await& s) {
+    if (tracer_) tracer_->await(s.stage);
+    return {};
+  }
 
   // Calls and copies ------------------------------------------------------------------------------------------
 
@@ -406,7 +421,17 @@ class Interpreter {
     }
     ++counts.calls;
     counts.elements += elements;
-    return run_kernel(call, operands);
+    return tracer_ ? trace_call(call, operands) : run_kernel(call, operands);
+  }
+
+  Result<void> trace_call(const Call& call, const std::vector<BoundBuffer>& operands) {
+    for (const bool writes : {false, true})
+      for (size_t i = 0; i < operands.size(); ++i) {
+        const Access access = call.operands[i].access;
+        if (access == (writes ? Access::in : Access::out)) continue;
+        TENON_OK(tracer_->access(stage_of(call), operands[i], writes), operand_label(program_, call, i));
+      }
+    return {};
   }
 
   static Result<void> check_folds(const Kernel& kernel, const BoundBuffer& buffer) {
@@ -432,8 +457,19 @@ class Interpreter {
   Result<void> run(const Copy& copy) {
     TENON_TRY(ready, prepare(copy), "copy '", stage_of(copy), "'");
     if (!ready) return {};
+    if (tracer_) return trace_copy(*ready);
     TENON_OK(ready->run(), "copy '", stage_of(copy), "'");
     return {};
+  }
+
+  Result<void> trace_copy(const ReadyCopy& ready) {
+    for (const BoundBuffer& source : sources_of(ready)) TENON_OK(tracer_->access(stage_of(*ready.copy), source, false));
+    return tracer_->access(stage_of(*ready.copy), ready.destination, true);
+  }
+  static std::vector<BoundBuffer> sources_of(const ReadyCopy& ready) {
+    std::vector<BoundBuffer> sources{ready.source};
+    if (ready.padding) sources.push_back(*ready.padding);
+    return sources;
   }
 
   // Nothing when there is nothing to do.
@@ -476,6 +512,7 @@ class Interpreter {
     TENON_TRY(ready, prepare(start.copy), "dma '", token_of(start.token), "'");
     // A transfer of nothing is still one that the wait ends.
     Transfer transfer{ready ? *std::move(ready) : ReadyCopy{}, !ready};
+    if (tracer_) TENON_OK(trace_start(start.token, transfer), "dma '", token_of(start.token), "'");
     if (options_.seed == 0 && !transfer.done) {
       TENON_OK(transfer.copy.run(), "dma '", token_of(start.token), "'");
       transfer.done = true;
@@ -484,7 +521,14 @@ class Interpreter {
     return {};
   }
 
+  Result<void> trace_start(TokenId token, Transfer& transfer) {
+    const bool empty = std::exchange(transfer.done, true);
+    if (empty) return tracer_->start(token, BoundBuffer{}, {});
+    return tracer_->start(token, transfer.copy.destination, sources_of(transfer.copy));
+  }
+
   Result<void> run(const DmaWait& wait) {
+    if (tracer_) tracer_->wait(wait.token);
     auto& queue = queues_[static_cast<size_t>(wait.token)];
     if (queue.empty())
       return error(Code::invalid_argument, "wait '", token_of(wait.token),
@@ -525,6 +569,7 @@ class Interpreter {
 
   const Program& program_;
   const InterpretOptions& options_;
+  Tracer* tracer_;
   StatisticsRecorder counts_;
   std::mt19937_64 random_;
   SymbolValues symbols_;
@@ -543,4 +588,25 @@ Result<void> interpret(const Program& program, const Arguments& arguments, const
   return Interpreter(program, options, statistics).run(arguments);
 }
 
+namespace detail {
+
+Result<void> trace(const Program& program, const Arguments& shapes, int64_t threads, Tracer& tracer) {
+  TENON_OK(check_shapes(program, shapes));
+  // Memory that nobody touches, so that addresses are what they would be.
+  Arguments arguments = shapes;
+  std::vector<AlignedBytes> memory;
+  for (const Buffer& declared : program.buffers) {
+    if (declared.role == Role::local) continue;
+    BufferArgument& argument = arguments.buffers.find(declared.name)->second;
+    TENON_TRY(spread, spread_of(argument.dims, declared.element));
+    TENON_TRY(bytes, allocate_aligned(static_cast<size_t>(spread.bytes())), "buffer '", declared.name, "'");
+    argument.data = bytes.get() - spread.low;
+    memory.push_back(std::move(bytes));
+  }
+  InterpretOptions options;
+  options.threads = threads;
+  return Interpreter(program, options, nullptr, &tracer).run(arguments);
+}
+
+}  // namespace detail
 }  // namespace tenon::program

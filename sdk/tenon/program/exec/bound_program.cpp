@@ -1,0 +1,98 @@
+#include <tenon/program/exec/bound_program.hpp>
+
+#include <algorithm>
+
+#include <tenon/program/exec/arguments_internal.hpp>
+#include <tenon/program/exec/disassembly_internal.hpp>
+#include <tenon/program/exec/machine_internal.hpp>
+
+namespace tenon::program {
+
+struct BoundProgram::Impl {
+  Program program;
+  std::vector<std::vector<DimView>> shapes;  // of declared buffers, in order
+  std::vector<std::string> names;
+  detail::BoundCode bound;
+  std::unique_ptr<detail::Machine> machine;
+  std::vector<PlannedAllocation> plan;
+  std::map<std::string, int64_t> arena_bytes, bound_bytes;
+  std::vector<std::byte*> pointers;  // of run(arguments)
+
+  void report_plan();
+  Result<void> take_pointers(const Arguments& arguments);
+};
+
+void BoundProgram::Impl::report_plan() {
+  // Offsets in regions become those in the arena: of worker 0.
+  const auto offset_of = [&](int32_t region, const std::string& space) {
+    int64_t offset = 0;
+    for (; region > 0; region = bound.regions[static_cast<size_t>(region)].outer)
+      offset += bound.regions[static_cast<size_t>(region)].offset.at(space);
+    return offset;
+  };
+  for (const detail::PlannedBlock& b : bound.blocks)
+    if (b.first <= b.last)
+      plan.push_back({b.buffer, b.space, b.offset + offset_of(b.region, b.space), b.bytes, b.first, b.last});
+  std::stable_sort(plan.begin(), plan.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  arena_bytes = bound.regions[0].bytes;
+  bound_bytes = bound.regions[0].bound;
+}
+
+Result<BoundProgram> BoundProgram::bind(const Program& program, const Arguments& shapes, const BindOptions& options) {
+  TENON_OK(detail::check_shapes(program, shapes));
+  auto impl = std::make_unique<Impl>();
+  impl->program = program;
+  for (const Buffer& b : program.buffers) {
+    if (b.role == Role::local) continue;
+    impl->names.push_back(b.name);
+    impl->shapes.push_back(shapes.buffers.find(b.name)->second.dims);
+  }
+  BindOptions complete = options;
+  if (complete.pool == nullptr) complete.pool = &serial();
+  const int64_t threads = options.threads > 0 ? options.threads : complete.pool->threads();
+  TENON_TRY(bound, detail::bind_code(impl->program, shapes, complete, threads), "binding");
+  impl->bound = std::move(bound);
+  TENON_TRY(machine, detail::Machine::make(impl->program, impl->bound, complete), "binding");
+  impl->machine = std::move(machine);
+  impl->report_plan();
+  return BoundProgram(std::move(impl));
+}
+
+BoundProgram::BoundProgram(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+BoundProgram::BoundProgram(BoundProgram&&) noexcept = default;
+BoundProgram& BoundProgram::operator=(BoundProgram&&) noexcept = default;
+BoundProgram::~BoundProgram() = default;
+
+Result<void> BoundProgram::run(const std::vector<std::byte*>& buffers, RunStatistics* statistics) {
+  if (buffers.size() != impl_->names.size())
+    return error(Code::invalid_argument, "program '", impl_->program.name, "' declares ", impl_->names.size(),
+                 " buffers, ", buffers.size(), " are given");
+  return impl_->machine->run(buffers, statistics);
+}
+
+Result<void> BoundProgram::Impl::take_pointers(const Arguments& arguments) {
+  pointers.resize(names.size());
+  for (size_t i = 0; i < names.size(); ++i) {
+    const auto given = arguments.buffers.find(names[i]);
+    if (given == arguments.buffers.end())
+      return error(Code::invalid_argument, "program '", program.name, "': buffer '", names[i], "' is not given");
+    if (given->second.dims != shapes[i])
+      return error(Code::invalid_argument, "program '", program.name, "': buffer '", names[i],
+                   "' has other dims than those that the program is bound to");
+    pointers[i] = given->second.data;
+  }
+  return {};
+}
+
+Result<void> BoundProgram::run(const Arguments& arguments, RunStatistics* statistics) {
+  TENON_OK(impl_->take_pointers(arguments));
+  return impl_->machine->run(impl_->pointers, statistics);
+}
+
+const std::vector<PlannedAllocation>& BoundProgram::plan() const { return impl_->plan; }
+const std::map<std::string, int64_t>& BoundProgram::arena_bytes() const { return impl_->arena_bytes; }
+const std::map<std::string, int64_t>& BoundProgram::arena_lower_bound_bytes() const { return impl_->bound_bytes; }
+int64_t BoundProgram::steps() const { return impl_->bound.steps; }
+std::string BoundProgram::disassembly() const { return detail::disassemble(impl_->bound.code); }
+
+}  // namespace tenon::program

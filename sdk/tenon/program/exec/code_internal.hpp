@@ -1,0 +1,218 @@
+// Inside of the room: the code of a bound program, and the frame that it works on.
+//
+// A frame is one block of bytes: int64 registers, and the views, dims and scalars that kernels see, at fixed offsets.
+// What a kernel sees is computed in place: the min of a dim is a register like any other. Each worker of a parallel
+// loop has a copy of the frame.
+#pragma once
+#include <cstring>
+#include <map>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tenon/program/copy_region.hpp>
+#include <tenon/program/exec/run.hpp>
+#include <tenon/program/program.hpp>
+#include <tenon/support/memory.hpp>
+
+namespace tenon::program::detail {
+
+// A byte offset into the frame.
+using Place = int32_t;
+
+// A number that is known, or where it is computed.
+struct Value {
+  int64_t number = 0;
+  Place place = -1;  // -1: it is `number`
+
+  bool known() const { return place < 0; }
+  bool operator==(const Value&) const = default;
+};
+
+enum class Op : uint8_t {
+  set,       // to = number
+  move,      // to = a
+  linear,    // to = number + sum over terms [first, last) of factor * place
+  product,   // to = a * b
+  floordiv,  // to = a floordiv b
+  mod,       // to = a mod b
+  min,
+  max,
+  select,      // to = a != 0 ? b : c
+  at_least_0,  // to = a >= 0
+  is_0,        // to = a == 0
+  grow,        // to = address of growing block `index`, with at least a bytes, aligned
+  check,       // a != 0, or checks[index] fails
+  loop,        // loops[index]: to its end when there is no iteration
+  next,        // loops[index]: steps, to its body while there are iterations
+  workers,     // loops[index]: runs its body by several workers, to its end
+  body_end,    // of a body that workers run
+  call,        // sites[index]
+  copy,
+  start,
+  wait,
+  signal,  // number: the stage
+  await,
+  allocate,  // counted: a bytes, number: on the stack
+  free,
+  end,
+};
+
+struct Instr {
+  Op op;
+  Place to = -1;
+  Value a, b, c;
+  int64_t number = 0;
+  int32_t index = 0;
+  int32_t first = 0, last = 0;
+};
+
+struct Term {
+  Place place;
+  int64_t factor;
+};
+
+// place += by, for each iteration of a loop; with modulus > 0 the sum is kept in [0, modulus).
+struct Increment {
+  Place place;
+  Value by;
+  int64_t modulus = 0;
+};
+
+struct LoopCode {
+  std::string symbol;
+  LoopKind kind = LoopKind::serial;
+  Value begin, end, step, limit;
+  Place value = -1;         // of the symbol
+  Place left = -1;          // iterations to come
+  Place worker = -1;        // of loops run by workers: which one this is
+  Place outer_worker = -1;  // of the loop around; -1: none
+  int32_t outer = -1;       // the loop around
+  int32_t body = 0, exit = 0;
+  int32_t first_increment = 0, last_increment = 0;
+  int64_t workers = 1;        // at most
+  int64_t slots = INT64_MAX;  // fewest of a buffer that the body uses
+  std::string slots_of;
+  bool may_be_parallel = false;  // in the program
+  int stages = 0;                // of a pipelined loop: one more than the highest
+  // Memory of each worker, for allocations in the body: by memory space, then by allocation.
+  struct Base {
+    Place to;                // address of this worker's part
+    Place from;              // address of the block that it lies in
+    int64_t offset, stride;  // of the part of worker 0, and from one worker to the next
+  };
+  struct Root {
+    Place to, from;
+    int64_t offset;
+  };
+  std::vector<Base> bases;
+  std::vector<Root> worker_roots;
+};
+
+// A condition on numbers that could not be proved when binding: 0 <= value, unless a box is empty.
+struct Guard {
+  Value value;
+  int32_t message = 0;
+};
+// A ring that a box may wrap around: decided where it is used.
+struct Fold {
+  Place dim;    // the DimView
+  Value place;  // of its min
+  Value fold, stride;
+};
+struct OperandCode {
+  Place view = -1;
+  Value base;  // an address; folds below are not in it
+  int32_t first_fold = 0, last_fold = 0;
+  std::string label;  // for errors
+};
+
+struct Site {
+  const Call* call = nullptr;  // or
+  const Copy* copy = nullptr;
+  KernelFunction run;
+  Result<void> (*plain)(CallContext&) = nullptr;  // what `run` is, when it is a plain function
+  Place context = -1;                             // CallContext of a call
+  bool plain_path = false;                        // nothing below is to be looked at
+  Value predicate{1, -1};
+  std::vector<Value> extents;  // of boxes that are written: nothing is done when one is 0
+  std::vector<Guard> guards;
+  std::vector<OperandCode> operands;  // those of a copy: destination, source, padding
+  std::vector<Fold> folds;
+  std::optional<CopyPlan> plan;
+  Place parameters = -1;       // of the plan, one word each
+  std::vector<Value> counted;  // extents of the first box that is written, for statistics
+  std::string label;           // for statistics
+  int32_t loop = -1;           // the innermost around
+  TokenId token = -1;
+};
+
+struct CheckCode {
+  std::string message;
+  int32_t loop = -1;
+};
+
+// Pointers within a frame, set anew in each copy of it.
+struct ViewFixup {
+  Place view, dims;
+  int32_t rank;
+  ElementType element;
+};
+struct ContextFixup {
+  Place context, views, scalars;
+  int32_t operands, scalar_count;
+  std::string_view stage;
+};
+
+struct ByteCode {
+  std::vector<Instr> instrs;
+  std::vector<Term> terms;
+  std::vector<Increment> increments;
+  std::vector<LoopCode> loops;
+  std::vector<Site> sites;
+  std::vector<CheckCode> checks;
+  std::vector<std::string> messages;
+  std::vector<ViewFixup> views;
+  std::vector<ContextFixup> contexts;
+  std::vector<int64_t> frame;                         // as it is before a run
+  std::vector<Place> arguments;                       // of declared buffers, in order: address of the base
+  std::vector<std::pair<Place, std::string>> arenas;  // address of the arena of a space
+  std::vector<LoopCode::Root> roots;                  // of allocations in no loop of workers
+  std::map<std::string, int64_t> arena_bytes;
+  std::vector<Place> tokens;       // transfers under way, by TokenId
+  std::vector<size_t> grow_align;  // of growing blocks
+};
+
+// The parts of a frame.
+class Frame {
+ public:
+  explicit Frame(const ByteCode& code) : code_(&code), words_(code.frame) { fix(); }
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+
+  int64_t& at(Place place) { return words_[static_cast<size_t>(place) / 8]; }
+  int64_t get(const Value& v) { return v.known() ? v.number : at(v.place); }
+  template <class T>
+  T& as(Place place) {
+    return *std::launder(reinterpret_cast<T*>(reinterpret_cast<std::byte*>(words_.data()) + place));
+  }
+  // Registers as in another frame of the same code.
+  void copy_from(const Frame& other) {
+    std::memcpy(words_.data(), other.words_.data(), words_.size() * sizeof(int64_t));
+    fix();
+  }
+  std::vector<AlignedBytes>& grown() { return grown_; }
+  std::vector<int64_t>& grown_bytes() { return grown_bytes_; }
+
+ private:
+  void fix();
+
+  const ByteCode* code_;
+  std::vector<int64_t> words_;
+  std::vector<AlignedBytes> grown_;
+  std::vector<int64_t> grown_bytes_;
+};
+
+}  // namespace tenon::program::detail

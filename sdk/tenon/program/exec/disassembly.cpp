@@ -1,0 +1,75 @@
+#include <array>
+
+#include <tenon/program/exec/disassembly_internal.hpp>
+#include <tenon/support/str.hpp>
+
+namespace tenon::program::detail {
+namespace {
+
+constexpr std::array<std::string_view, 25> kNames = {
+    "set",        "move",  "linear", "product", "floordiv", "mod",      "min",     "max",      "select",
+    "at_least_0", "is_0",  "grow",   "check",   "loop",     "next",     "workers", "body_end", "call",
+    "copy",       "start", "wait",   "signal",  "await",    "allocate", "free"};
+
+std::string text(const Value& v) { return v.known() ? str(v.number) : str("r", v.place); }
+
+std::string terms(const ByteCode& code, const Instr& i) {
+  std::string result = str(i.number);
+  for (int32_t t = i.first; t < i.last; ++t)
+    result += str(" + ", code.terms[static_cast<size_t>(t)].factor, " * r", code.terms[static_cast<size_t>(t)].place);
+  return result;
+}
+
+std::string increments(const ByteCode& code, const LoopCode& loop) {
+  std::string result;
+  for (int32_t n = loop.first_increment; n < loop.last_increment; ++n) {
+    const Increment& i = code.increments[static_cast<size_t>(n)];
+    result += str(" r", i.place, " += ", text(i.by), i.modulus > 0 ? str(" mod ", i.modulus) : "");
+  }
+  return result;
+}
+
+std::string operands(const ByteCode& code, const Instr& i) {
+  switch (i.op) {
+    case Op::set: return str("r", i.to, " = ", i.number);
+    case Op::linear: return str("r", i.to, " = ", terms(code, i));
+    case Op::loop:
+    case Op::workers: {
+      const LoopCode& l = code.loops[static_cast<size_t>(i.index)];
+      return str(l.symbol, " = r", l.value, " from ", text(l.begin), " to ", text(l.end), " step ", text(l.step),
+                 ", exit ", l.exit);
+    }
+    case Op::next: {
+      const LoopCode& l = code.loops[static_cast<size_t>(i.index)];
+      return str(l.symbol, ", body ", l.body, ";", increments(code, l));
+    }
+    case Op::call:
+    case Op::copy:
+    case Op::start: return code.sites[static_cast<size_t>(i.index)].label;
+    case Op::check: return str(text(i.a), " : ", code.checks[static_cast<size_t>(i.index)].message);
+    case Op::signal:
+    case Op::await: return str(i.number);
+    case Op::body_end:
+    case Op::end: return "";
+    default: break;
+  }
+  std::string result = i.to >= 0 ? str("r", i.to, " = ") : "";
+  result += text(i.a);
+  if (i.op >= Op::product && i.op <= Op::select) result += ", " + text(i.b);
+  if (i.op == Op::select) result += ", " + text(i.c);
+  return result;
+}
+
+}  // namespace
+
+std::string disassemble(const ByteCode& code) {
+  std::string result;
+  for (size_t n = 0; n < code.instrs.size(); ++n) {
+    const Instr& i = code.instrs[n];
+    const auto op = static_cast<size_t>(i.op);
+    result += str(n, ": ", op < kNames.size() ? kNames[op] : "end", " ", operands(code, i), "\n");
+  }
+  return result;
+}
+
+}  // namespace tenon::program::detail

@@ -1,0 +1,106 @@
+// Inside of the room: runs the code of a bound program.
+#pragma once
+#include <atomic>
+#include <mutex>
+
+#include <tenon/program/exec/binder_internal.hpp>
+#include <tenon/program/exec/statistics_internal.hpp>
+#include <tenon/support/parallel.hpp>
+
+namespace tenon::program::detail {
+
+// What the workers of a loop share.
+struct WorkerLoop {
+  const LoopCode* code = nullptr;
+  int64_t begin = 0, step = 1, iterations = 0, workers = 1;
+  std::atomic<int64_t> next = 0;
+  std::atomic<bool> failed = false;
+  std::mutex mutex;
+  int64_t failed_iteration = INT64_MAX;
+  std::optional<Error> error;
+
+  void fail(int64_t iteration, Error e);
+};
+
+// Which stages of the iterations in flight are done. Iteration i uses the row i mod workers, after all iterations up to
+// i - workers have ended, so the numbers in a row only grow.
+class Progress {
+ public:
+  Progress(int64_t workers, int stages);
+  void reset();
+  // Waits until all iterations up to `iteration` - workers have ended; false when the loop has failed meanwhile.
+  bool enter(int64_t iteration, const WorkerLoop& loop) const;
+  void signal(int64_t iteration, int stage) { cell(iteration, stage).store(iteration, std::memory_order_release); }
+  void end(int64_t iteration) { cell(iteration, stages_).store(iteration, std::memory_order_release); }
+  // Waits until all earlier iterations have signalled the stage or ended.
+  bool await(int64_t iteration, int stage, const WorkerLoop& loop) const;
+
+ private:
+  struct alignas(64) Cell {
+    std::atomic<int64_t> iteration = -1;
+  };
+  std::atomic<int64_t>& cell(int64_t iteration, int stage) {
+    return cells_[static_cast<size_t>((iteration % workers_) * (stages_ + 1) + stage)].iteration;
+  }
+  int64_t seen(int64_t iteration, int stage) const {
+    return cells_[static_cast<size_t>((iteration % workers_) * (stages_ + 1) + stage)].iteration.load(
+        std::memory_order_acquire);
+  }
+
+  int64_t workers_;
+  int stages_;
+  std::vector<Cell> cells_;
+};
+
+class Machine {
+ public:
+  // `code` outlives the machine.
+  static Result<std::unique_ptr<Machine>> make(const Program& program, const BoundCode& code,
+                                               const BindOptions& options);
+  Result<void> run(std::span<std::byte* const> buffers, RunStatistics* statistics);
+
+ private:
+  // Who runs: a frame, and where it stands in the loop of several workers.
+  struct Worker {
+    explicit Worker(const ByteCode& code) : frame(code) {}
+    Frame frame;
+    WorkerLoop* loop = nullptr;  // with several workers; null outside of one
+    Progress* progress = nullptr;
+    int64_t iteration = 0;
+    std::optional<Error> error;
+  };
+
+  Machine(const Program& program, const BoundCode& bound, const BindOptions& options);
+  // False when it has failed: worker.error says how.
+  bool execute(Worker& worker, int32_t from);
+  bool fail(Worker& worker, Error e, int32_t loop);
+
+  bool enter_loop(Worker& worker, const LoopCode& loop);
+  static bool next_iteration(Frame& frame, const ByteCode& code, const LoopCode& loop);
+  bool run_workers(Worker& worker, int32_t number);
+  bool run_alone(Worker& worker, const LoopCode& loop, int64_t begin, int64_t step, int64_t iterations);
+  void run_worker(Worker& worker, WorkerLoop& shared, Progress* progress, int64_t number);
+  static void set_bases(Frame& frame, const LoopCode& loop, int64_t number);
+  bool tokens_are_done(Worker& worker, int32_t loop, const char* where);
+
+  bool call(Worker& worker, const Site& site);
+  bool copy(Worker& worker, const Site& site);
+  // Looks at predicate, empty boxes and guards; gives views their addresses. `skip`: nothing is to be done.
+  bool prepare(Worker& worker, const Site& site, bool& skip);
+  bool place_view(Worker& worker, const Site& site, const OperandCode& operand);
+  void count(Worker& worker, const Site& site, bool skipped);
+  bool grow(Worker& worker, const Instr& instr);
+  bool wait(Worker& worker, const Instr& instr);
+
+  const Program& program_;
+  const ByteCode& code_;
+  BindOptions options_;
+  Worker main_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<Progress>> progress_;  // by loop; null: not pipelined
+  std::vector<AlignedBytes> arenas_;                 // by code_.arenas
+  std::mutex counts_mutex_;
+  StatisticsRecorder* counts_ = nullptr;
+};
+
+}  // namespace tenon::program::detail

@@ -1,0 +1,90 @@
+// Inside of the room: expressions of a bound program as registers of its frame.
+//
+// A level is the program or a loop around the code that is being made. An expression belongs to the deepest level whose
+// symbol it has, and is computed there, once: a register that a serial loop steps by an amount that does not change
+// within it (also modulo a constant), or by code at the begin of each iteration.
+#pragma once
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <tenon/expr/bounds.hpp>
+#include <tenon/program/exec/code_internal.hpp>
+
+namespace tenon::program::detail {
+
+class Registers {
+ public:
+  Registers(ByteCode& code, const Assumptions& assumptions);
+
+  // Levels ----------------------------------------------------------------------------------------------------
+
+  // A loop around the code to come. `stepped`: a serial loop, which steps registers.
+  void enter(const std::string& symbol, Place place, const Expr& begin, const Expr& step, bool stepped);
+  // Its code: what precedes it, what begins an iteration, what the statements gave, and what it steps.
+  struct LevelCode {
+    std::vector<Instr> entry, header, body;
+    std::vector<Increment> increments;
+  };
+  LevelCode leave();
+  LevelCode leave_program();
+  // Where the code of statements goes.
+  std::vector<Instr>& body() { return levels_.back().code.body; }
+  size_t depth() const { return levels_.size() - 1; }
+
+  // A symbol whose register others set before the iterations of the level: an address, a worker.
+  void define(const std::string& symbol, Place place, size_t level);
+  // The same, set by an instruction at the begin of each iteration.
+  void define(const std::string& symbol, Instr instr, size_t level);
+  // The level of the expression, 0 when it has no symbol of a loop.
+  size_t level_of(const Expr& e) const;
+
+  // Expressions -----------------------------------------------------------------------------------------------
+
+  Place new_word();
+  Place new_words(size_t count);
+  // Where the value is, here and in all loops within the expression's level.
+  Value value(const Expr& e);
+  // Keeps the value at a place of the caller's.
+  void into(const Expr& e, Place place);
+  // What went wrong: an expression whose value cannot be told to exist.
+  const Result<void>& status() const { return status_; }
+  // Addresses may be anything; other numbers must lie within int64.
+  bool is_address(const Expr& e) const;
+
+ private:
+  struct Level {
+    std::string symbol;
+    Expr begin, step;
+    bool stepped = false;
+    LevelCode code;
+    std::unordered_map<Expr, Value> known;
+    std::vector<std::string> symbols;  // that are defined here
+  };
+  struct Definition {
+    Place place;
+    size_t level;
+  };
+
+  const Value* find(const Expr& e) const;
+  void check(const Expr& e);
+  void make(const Expr& e, Place place, size_t level);
+  bool step(const Expr& e, Place place, size_t level);
+  bool step_modulo(const Expr& e, Place place, size_t level);
+  void compute(const Expr& e, Place place, size_t level);
+  void compute_sum(const Expr& e, Place place, size_t level);
+  void compute_chain(const Expr& e, Place place, size_t level, Op op);
+  void emit(size_t level, Instr instr) { levels_[level].code.header.push_back(std::move(instr)); }
+  void set_before(size_t level, Place place, const Value& value);
+
+  ByteCode& code_;
+  const Assumptions& assumptions_;
+  std::vector<Level> levels_;
+  std::unordered_map<std::string, Definition> definitions_;
+  Result<void> status_;
+};
+
+// Symbols of addresses begin so; no text can name them.
+inline constexpr std::string_view kAddressPrefix = "address.";
+
+}  // namespace tenon::program::detail

@@ -1,0 +1,30 @@
+// Inside of the room: a run of the reference without its kernels, for who wants to know what would be touched.
+#pragma once
+#include <tenon/program/exec/buffers_internal.hpp>
+#include <tenon/program/exec/run.hpp>
+
+namespace tenon::program::detail {
+
+// Is told what an interpreter does, in its order. An error ends the run.
+class Tracer {
+ public:
+  virtual ~Tracer() = default;
+  // A call or copy that is made reads or writes a box, in the slot of its worker.
+  virtual Result<void> access(std::string_view stage, const BoundBuffer& box, bool writes) = 0;
+  // A transfer: of boxes that are read and one that is written.
+  virtual Result<void> start(TokenId token, const BoundBuffer& destination,
+                             const std::vector<BoundBuffer>& sources) = 0;
+  virtual void wait(TokenId token) = 0;
+  // Iterations of a loop with several workers, numbered from 0, in ascending order.
+  virtual void enter(const Loop& loop, int64_t workers) = 0;
+  virtual Result<void> begin(int64_t iteration, int64_t value) = 0;
+  virtual Result<void> end() = 0;
+  virtual void leave() = 0;
+  virtual void signal(int stage) = 0;
+  virtual void await(int stage) = 0;
+};
+
+// Data pointers of the shapes are not used.
+Result<void> trace(const Program& program, const Arguments& shapes, int64_t threads, Tracer& tracer);
+
+}  // namespace tenon::program::detail

@@ -1,0 +1,198 @@
+#include <tenon/program/simplify.hpp>
+
+#include <algorithm>
+#include <set>
+
+#include <tenon/program/symbolic_internal.hpp>
+#include <tenon/program/walk.hpp>
+
+namespace tenon::program {
+namespace {
+
+using namespace detail;
+
+// Which buffers are looked at, by anyone.
+class Uses {
+ public:
+  explicit Uses(const Program& program) : program_(program) {
+    for_each_statement(program.body, [this](const Statement& s) { look_at(s); });
+    for (size_t id = 0; id < program.buffers.size(); ++id)
+      if (program.buffers[id].role == Role::output || program.buffers[id].role == Role::state)
+        read_.insert(static_cast<BufferId>(id));
+    spread();
+  }
+  // The contents of the buffer, or of what it is a view of or what is a view of it.
+  bool is_read(BufferId id) const { return read_.contains(id); }
+
+ private:
+  void look_at(const Statement& s) {
+    const BufferId defined = defined_buffer(s);
+    for_each_buffer(s, [&](BufferId id, Access access) {
+      if (defined >= 0)
+        view_of_.emplace_back(defined, id);
+      else if (access != Access::out)
+        read_.insert(id);
+    });
+  }
+  // A buffer shares its memory with its views: what one reads, the other has written.
+  void spread() {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const auto& [view, source] : view_of_) {
+        if (read_.contains(view) && read_.insert(source).second) changed = true;
+        if (read_.contains(source) && read_.insert(view).second) changed = true;
+      }
+    }
+  }
+
+  const Program& program_;
+  std::vector<std::pair<BufferId, BufferId>> view_of_;
+  std::set<BufferId> read_;
+};
+
+// Whether the statement names the buffer, or its metadata.
+bool uses_buffer(const Program& program, const Statement& s, BufferId id) {
+  bool found = false;
+  for_each_statement(s, [&](const Statement& inner) {
+    for_each_buffer(inner, [&](BufferId used, Access) { found |= used == id; });
+    for_each_expr(inner, [&](const Expr& e) {
+      for (const std::string& symbol : e.symbols())
+        if (const auto meta = parse_meta(symbol)) found |= meta->buffer == program.buffer(id).name;
+    });
+  });
+  return found;
+}
+
+bool uses_symbol(const Statement& s, const std::string& symbol) {
+  bool found = false;
+  for_each_statement(s, [&](const Statement& inner) {
+    for_each_expr(inner, [&](const Expr& e) {
+      const auto symbols = e.symbols();
+      found |= std::binary_search(symbols.begin(), symbols.end(), symbol);
+    });
+  });
+  return found;
+}
+
+// Of the pipelined loop that the statement is the body of.
+bool has_stages(const Statement& s) {
+  bool found = false;
+  for_each_statement(s, [&](const Statement& inner) { found |= inner.as<Signal>() || inner.as<Await>(); });
+  return found;
+}
+
+Statement without_frees(const Statement& s, BufferId id) {
+  if (const Free* f = s.as<Free>(); f && f->buffer == id) return {};
+  return with_children(s, [id](const Statement& child) { return without_frees(child, id); });
+}
+
+class Simplifier {
+ public:
+  explicit Simplifier(const Program& program) : program_(program), uses_(program), scope_(program) {
+    scope_.declare_unknown();
+  }
+
+  Statement run(const Statement& s) {
+    if (s.empty()) return s;
+    // The map of a copy has symbols of its own; what is known of them is nothing.
+    const Statement known = with_exprs(s, [this](const Expr& e) { return scope_.simplified(e); });
+    return known.visit([&](const auto& statement) { return rewrite(statement, known); });
+  }
+
+ private:
+  Statement inside(const Statement& s) {
+    return with_children(s, [this](const Statement& child) { return run(child); });
+  }
+  bool proved(const Expr& e) const {
+    const Expr value = scope_.simplified(scope_.resolve(e));
+    return value.is_constant() && value.constant() != 0;
+  }
+  bool proved_le(const Expr& a, const Expr& b) const {
+    return prove_le(scope_.resolve(a), scope_.resolve(b), scope_.assumptions());
+  }
+
+  template <class T>
+  Statement rewrite(const T&, const Statement& s) {
+    return inside(s);
+  }
+
+  Statement rewrite(const Let& let, const Statement&) {
+    if (let.value.is_constant() || let.value.is_symbol() || !uses_symbol(let.body, let.symbol))
+      return run(substitute(let.body, {{let.symbol, let.value}}));
+    scope_.define(let.symbol, scope_.resolve(let.value));
+    const Statement body = run(let.body);
+    scope_.erase(let.symbol);
+    return Let{let.symbol, let.value, body};
+  }
+
+  Statement rewrite(const Allocate& a, const Statement&) {
+    const BufferId id = a.allocation.buffer;
+    auto before = scope_.exchange(id, scope_.allocation(a.allocation));
+    const Statement body = run(a.body);
+    scope_.exchange(id, std::move(before));
+    const Statement freed_nowhere = without_frees(body, id);
+    if (!uses_buffer(program_, freed_nowhere, id)) return freed_nowhere;
+    return Allocate{a.allocation, body};
+  }
+
+  template <class T>
+  Statement rewrite_view(const T& view, SymbolicBuffer made) {
+    auto before = scope_.exchange(view.buffer, std::move(made));
+    T changed = view;
+    changed.body = run(view.body);
+    scope_.exchange(view.buffer, std::move(before));
+    if (!uses_buffer(program_, changed.body, view.buffer)) return changed.body;
+    return changed;
+  }
+  Statement rewrite(const Crop& s, const Statement&) { return rewrite_view(s, scope_.crop(s)); }
+  Statement rewrite(const Slice& s, const Statement&) { return rewrite_view(s, scope_.slice(s)); }
+  Statement rewrite(const Transpose& s, const Statement&) { return rewrite_view(s, scope_.transpose(s)); }
+  Statement rewrite(const View& s, const Statement&) { return rewrite_view(s, scope_.view(s)); }
+
+  Statement rewrite(const Loop& loop, const Statement&) {
+    if (loop.body.empty() || proved_le(loop.end, loop.begin)) return {};
+    const bool once = proved_le(loop.begin + 1, loop.end) && proved_le(loop.end, loop.begin + loop.step);
+    if (once && proved_le(1, loop.step) && !has_stages(loop.body)) return run(Let{loop.symbol, loop.begin, loop.body});
+    const Expr begin = scope_.resolve(loop.begin), end = scope_.resolve(loop.end);
+    scope_.define(loop.symbol, Expr::symbol(loop.symbol));
+    scope_.assumptions()[loop.symbol] = {bounds(begin, scope_.assumptions()).lower,
+                                         bounds(end - 1, scope_.assumptions()).upper};
+    Loop changed = loop;
+    changed.body = run(loop.body);
+    scope_.assumptions().erase(loop.symbol);
+    scope_.erase(loop.symbol);
+    return changed.body.empty() ? Statement() : Statement(std::move(changed));
+  }
+
+  Statement rewrite(const Call& call, const Statement& s) {
+    if (call.predicate.is_constant(0)) return {};
+    bool writes = false, wanted = false;
+    for (const Operand& o : call.operands) {
+      if (o.access == Access::in) continue;
+      writes = true;
+      wanted |= uses_.is_read(o.region.buffer);
+    }
+    return writes && !wanted ? Statement() : s;
+  }
+  Statement rewrite(const Copy& copy, const Statement& s) {
+    return copy.predicate.is_constant(0) || !uses_.is_read(copy.destination.buffer) ? Statement() : s;
+  }
+  Statement rewrite(const Check& check, const Statement& s) { return proved(check.condition) ? Statement() : s; }
+
+  const Program& program_;
+  Uses uses_;
+  Scope scope_;
+};
+
+}  // namespace
+
+Program simplify(const Program& program) {
+  Program result = program;
+  for (;;) {
+    const Statement body = Simplifier(result).run(result.body);
+    if (body == result.body) return result;
+    result.body = body;
+  }
+}
+
+}  // namespace tenon::program

@@ -1,0 +1,271 @@
+#include <tenon/program/exec/bound_program.hpp>
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include <tenon/program/exec/interpreter.hpp>
+#include <tenon/program/verify.hpp>
+#include <tenon/runtime/thread_pool.hpp>
+
+#include "program/random_program.hpp"
+
+namespace {
+std::atomic<int64_t> allocations{0};
+}  // namespace
+
+// Counts every allocation of the process. Not inlined: g++ would see malloc beside delete, and warn.
+#define TENON_HOOK [[gnu::noinline]]
+TENON_HOOK void* operator new(size_t bytes) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* p = std::malloc(bytes > 0 ? bytes : 1)) return p;
+  throw std::bad_alloc();
+}
+TENON_HOOK void* operator new(size_t bytes, std::align_val_t align) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  const auto a = static_cast<size_t>(align);
+  if (void* p = std::aligned_alloc(a, (bytes + a - 1) / a * a)) return p;
+  throw std::bad_alloc();
+}
+TENON_HOOK void operator delete(void* p) noexcept { std::free(p); }
+TENON_HOOK void operator delete(void* p, size_t) noexcept { std::free(p); }
+TENON_HOOK void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+TENON_HOOK void operator delete(void* p, size_t, std::align_val_t) noexcept { std::free(p); }
+#undef TENON_HOOK
+
+namespace tenon::program {
+namespace {
+
+using namespace program::testing;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+ThreadPool& pool() {
+  static ThreadPool three(3);
+  return three;
+}
+
+Data random_data(int64_t workers) {
+  Data data;
+  data.add("in", {12, 10});
+  data.add("out", {12, 10});
+  data.scalar("workers", workers);
+  return data;
+}
+
+void expect_same(const RunStatistics& a, const RunStatistics& b) {
+  EXPECT_EQ(a.heap, b.heap);
+  EXPECT_EQ(a.stack, b.stack);
+  EXPECT_EQ(a.heap_peak, b.heap_peak);
+  EXPECT_EQ(a.stack_peak, b.stack_peak);
+  EXPECT_EQ(a.loop_iterations, b.loop_iterations);
+  EXPECT_EQ(a.parallel_loops, b.parallel_loops);
+  EXPECT_EQ(a.stages, b.stages);
+  EXPECT_EQ(a.copies, b.copies);
+}
+
+// Interpreted in order, interpreted with chance, compiled, and compiled with threads.
+void expect_all_agree(const Program& program, uint64_t seed, int64_t workers) {
+  ASSERT_TRUE(verify(program).ok()) << verify(program).error().to_string();
+  Data expected = random_data(workers), shuffled = random_data(workers), compiled = random_data(workers);
+  RunStatistics of_interpreter, of_compiled;
+  auto result = interpret(program, expected.arguments(), {.stack_bytes = 100}, &of_interpreter);
+  ASSERT_TRUE(result.ok()) << result.error().to_string();
+  result = interpret(program, shuffled.arguments(), {.threads = 3, .seed = seed + 1});
+  ASSERT_TRUE(result.ok()) << result.error().to_string();
+  EXPECT_EQ(shuffled["out"], expected["out"]) << "interpreted with seed " << seed + 1;
+
+  auto counted = BoundProgram::bind(program, compiled.arguments(), {.stack_bytes = 100, .statistics = true});
+  ASSERT_TRUE(counted.ok()) << counted.error().to_string();
+  result = counted->run(compiled.arguments(), &of_compiled);
+  ASSERT_TRUE(result.ok()) << result.error().to_string();
+  EXPECT_EQ(compiled["out"], expected["out"]) << "compiled\n" << counted->disassembly();
+  expect_same(of_compiled, of_interpreter);
+
+  auto threaded = BoundProgram::bind(program, compiled.arguments(), {.pool = &pool()});
+  ASSERT_TRUE(threaded.ok()) << threaded.error().to_string();
+  for (int run = 0; run < 3; ++run) {
+    std::fill(compiled["out"].begin(), compiled["out"].end(), -1);
+    result = threaded->run(compiled.arguments());
+    ASSERT_TRUE(result.ok()) << result.error().to_string();
+    EXPECT_EQ(compiled["out"], expected["out"]) << "with threads, run " << run << "\n" << threaded->disassembly();
+  }
+}
+
+TEST(BoundProgram, RandomProgramsGiveTheBytesOfTheInterpreter) {
+  for (uint64_t seed = 0; seed < 400 && !HasFailure(); ++seed) {
+    const std::string text = RandomProgram(seed).text();
+    SCOPED_TRACE(str("seed ", seed, "\n", text));
+    expect_all_agree(parsed(text), seed, static_cast<int64_t>(seed % 4) + 1);
+  }
+}
+
+TEST(BoundProgram, TextOfRandomProgramsReadsBack) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    const Program program = parsed(RandomProgram(seed).text());
+    EXPECT_TRUE(parsed(print(program)).body == program.body || print(parsed(print(program))) == print(program))
+        << "seed " << seed;
+  }
+}
+
+// Memory --------------------------------------------------------------------------------------------------------
+
+TEST(BoundProgram, ARunTakesNothingFromTheHeap) {
+  // Kernels of the tests do; these do not.
+  KernelTable table;
+  for (const char* kernel : {"add1", "twice", "add", "sum3", "iota"})
+    table[kernel] = make_kernel(
+        kernel,
+        [](CallContext& c) -> Result<void> {
+          const BufferView& out = c.operands.back();
+          *out.base = std::byte{1};
+          return {};
+        },
+        true);
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    const auto program = parse_program(RandomProgram(seed).text(), table);
+    ASSERT_TRUE(program.ok());
+    Data data = random_data(3);
+    auto bound = BoundProgram::bind(*program, data.arguments(), {.pool = &pool()});
+    ASSERT_TRUE(bound.ok()) << bound.error().to_string();
+    const std::vector<std::byte*> buffers = {data.view("in").base, data.view("out").base};
+    ASSERT_TRUE(bound->run(buffers).ok());  // the pool's list of loops, too, grows once
+    const int64_t before = allocations;
+    ASSERT_TRUE(bound->run(buffers).ok());
+    EXPECT_EQ(allocations - before, 0) << "seed " << seed;
+  }
+}
+
+TEST(BoundProgram, LifetimesShareOneArena) {
+  Data data;
+  data.add("out", {16});
+  auto bound = BoundProgram::bind(parsed(R"(program @chain() {
+    output %out : i32 rank 1
+    allocate %a : i32[0 +: 16] {
+      call iota(out %a; 0)
+      allocate %b : i32[0 +: 16] {
+        call add1(in %a, out %b)
+        allocate %c : i32[0 +: 16] {
+          call add1(in %b, out %c)
+          allocate %d : i32[0 +: 16] in scratch { call add1(in %c, out %d) call add1(in %d, out %out) }
+        }
+      }
+    }
+  })"),
+                                  data.arguments());
+  ASSERT_TRUE(bound.ok()) << bound.error().to_string();
+  EXPECT_EQ(bound->arena_bytes().at("host"), 2 * 64);
+  EXPECT_EQ(bound->arena_lower_bound_bytes().at("host"), 2 * 64);
+  EXPECT_EQ(bound->arena_bytes().at("scratch"), 64);
+  EXPECT_EQ(bound->plan().size(), 4u);
+  ASSERT_TRUE(bound->run(data.arguments()).ok());
+  EXPECT_EQ(data["out"][3], 34);
+}
+
+TEST(BoundProgram, AllocationsOfVaryingSizeGrowToWhatIsNeeded) {
+  const Program program = parsed(R"(program @grows() {
+    output %out : i32 rank 1
+    for i in [0, 8) {
+      allocate %a : i32[0 +: i * (7 - i) + 1] {
+        call iota(out %a; i)
+        copy %out[i +: 1](x) = %a(i * (7 - i))
+      }
+    }
+  })");
+  int64_t taken[2] = {0, 0};  // by kernels, in a run after the first
+  for (const bool planned : {false, true}) {
+    Data data;
+    data.add("out", {8});
+    auto bound = BoundProgram::bind(program, data.arguments(), {.most_planned_bytes = planned ? int64_t{1} << 30 : 16});
+    ASSERT_TRUE(bound.ok()) << bound.error().to_string();
+    EXPECT_EQ(bound->arena_bytes().contains("host"), planned);
+    ASSERT_TRUE(bound->run(data.arguments()).ok());
+    EXPECT_THAT(data["out"], ElementsAre(0, 61, 102, 123, 124, 105, 66, 7));
+    const int64_t before = allocations;
+    ASSERT_TRUE(bound->run(data.arguments()).ok());
+    taken[planned] = allocations - before;
+  }
+  EXPECT_EQ(taken[0], taken[1]);
+}
+
+// Errors --------------------------------------------------------------------------------------------------------
+
+std::string error_of(std::string_view text, int64_t threads) {
+  Data data;
+  data.add("out", {4});
+  auto bound = BoundProgram::bind(parsed(text), data.arguments(), {.pool = &pool(), .threads = threads});
+  if (!bound.ok()) return bound.error().to_string();
+  const auto result = bound->run(data.arguments());
+  return result.ok() ? std::string() : result.error().to_string();
+}
+
+TEST(BoundProgram, KernelErrorsSayWhereTheyHappened) {
+  for (const int64_t threads : {1, 3})
+    EXPECT_EQ(error_of(R"(program @errors() {
+      output %out : i32 rank 1
+      for i in [0, 4) parallel 8 { for j in [2, 3) { call fails(out %out[i +: 1]) as "bad" } }
+    })",
+                       threads)
+                  .substr(0, 43),
+              "it failed\n  in call 'bad'\n  in loop j = 2\n ");
+}
+
+TEST(BoundProgram, BoxesThatLeaveTheirBufferAreNamed) {
+  EXPECT_EQ(
+      error_of(R"(program @leaves() {
+    output %out : i32 rank 1
+    for i in [0, 3) { call iota(out %out[2 * i +: 1]; 0) }
+  })",
+               1),
+      "operand 0 (out 'out'): dim 0: the box ends behind the buffer 'out'\n  in loop i = 2\n  in program 'leaves'");
+  EXPECT_EQ(error_of(R"(program @empty() {
+    output %out : i32 rank 1
+    for i in [0, 3) { call iota(out %out[2 * i +: 2 - i]; 0) }
+  })",
+                     1),
+            "");
+}
+
+TEST(BoundProgram, AFailingWorkerEndsThePipeline) {
+  EXPECT_THAT(error_of(R"(program @fails() {
+    output %out : i32 rank 1
+    for i in [0, 1000) pipelined 3 {
+      await 0
+      check (i == 500) == 0 : "five hundred"
+      signal 0
+    }
+  })",
+                       3),
+              HasSubstr("five hundred"));
+}
+
+TEST(BoundProgram, DivisionsByZeroAreRefused) {
+  EXPECT_THAT(
+      error_of("program @zero() { output %out : i32 rank 1 for i in [0, 4) { call iota(out %out; 3 floordiv i) } }", 1),
+      HasSubstr("may divide by zero"));
+}
+
+TEST(BoundProgram, TooFewSlotsAreNamed) {
+  EXPECT_THAT(error_of(R"(program @slots() {
+    output %out : i32 rank 1
+    allocate %a : i32[0 +: 1] slots 2 { for i in [0, 4) parallel 3 { call iota(out %a; i) } }
+  })",
+                       3),
+              HasSubstr("'a', which has 2 slots"));
+}
+
+TEST(BoundProgram, ArgumentsMustHaveTheBoundShapes) {
+  Data data;
+  data.add("out", {4});
+  auto bound = BoundProgram::bind(parsed("program @p() { output %out : i32 rank 1 }"), data.arguments());
+  ASSERT_TRUE(bound.ok());
+  data.add("out", {5});
+  EXPECT_THAT(bound->run(data.arguments()).error().message(),
+              HasSubstr("other dims than those that the program is bound to"));
+  EXPECT_THAT(bound->run(std::vector<std::byte*>{}).error().message(), HasSubstr("declares 1 buffers, 0 are given"));
+}
+
+}  // namespace
+}  // namespace tenon::program

@@ -1,0 +1,86 @@
+#include <tenon/program/simplify.hpp>
+
+#include <gtest/gtest.h>
+
+#include <tenon/program/exec/interpreter.hpp>
+#include <tenon/program/verify.hpp>
+
+#include "program/random_program.hpp"
+
+namespace tenon::program {
+namespace {
+
+using namespace program::testing;
+
+std::string with_head(const std::string& body) {
+  return "program @p(n) {\n  input %in : i32 rank 1\n  output %out : i32 rank 1\n  token %t\n" + body + "}\n";
+}
+std::string simplified(const std::string& body) { return print(simplify(parsed(with_head(body)))); }
+
+struct Case {
+  const char* name;
+  const char* before;
+  const char* after;
+};
+
+class SimplifyTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(SimplifyTest, LeavesWhatIsNeeded) {
+  EXPECT_EQ(simplified(GetParam().before), print(parsed(with_head(GetParam().after))));
+}
+
+constexpr Case kCases[] = {
+    {"empty_loop", "for i in [4, 4) { call iota(out %out; i) }", ""},
+    {"loop_of_nothing", "for i in [0, n) { for j in [0, n) {} }", ""},
+    {"loop_that_may_be_empty", "for i in [0, n) { call iota(out %out; i) }",
+     "for i in [0, n) { call iota(out %out; i) }"},
+    {"loop_of_one", "for i in [n, n + 3) step 3 { call iota(out %out; i) }", "call iota(out %out; n)"},
+    {"loop_of_two", "for i in [n, n + 4) step 3 { call iota(out %out; i) }",
+     "for i in [n, n + 4) step 3 { call iota(out %out; i) }"},
+    {"false_predicate", "call iota(out %out; 0) if 0", ""},
+    {"predicate_of_a_loop", "for i in [0, 4) { call iota(out %out; 0) if i < 9 }",
+     "for i in [0, 4) { call iota(out %out; 0) }"},
+    {"false_copy", "copy %out(x) = %in(x) if n < n", ""},
+    {"check_that_holds", "check 0 <= out.extent0 : \"a\" check 1 <= out.extent0 : \"b\"",
+     "check 1 <= out.extent0 : \"b\""},
+    {"unused_allocation", "allocate %a : i32[0 +: n] { free %a }", ""},
+    {"unread_allocation", "allocate %a : i32[0 +: n] { call iota(out %a; 0) copy %a(x) = %in(x) free %a }", ""},
+    {"read_through_a_view",
+     "allocate %a : i32[0 +: n] { call iota(out %a; 0) crop %b = %a[0 +: 1] { call add1(in %b, out %out) } }",
+     "allocate %a : i32[0 +: n] { call iota(out %a; 0) crop %b = %a[0 +: 1] { call add1(in %b, out %out) } }"},
+    {"written_through_a_view",
+     "allocate %a : i32[0 +: n] { crop %b = %a[0 +: 1] { call iota(out %b; 0) } call add1(in %a, out %out) }",
+     "allocate %a : i32[0 +: n] { crop %b = %a[0 +: 1] { call iota(out %b; 0) } call add1(in %a, out %out) }"},
+    {"metadata_are_uses", "allocate %a : i32[0 +: n] { call iota(out %out; a.extent0) }",
+     "allocate %a : i32[0 +: n] { call iota(out %out; a.extent0) }"},
+    {"unused_crop", "crop %out[3 +: n] { crop %b = %in[1 +: n] { call iota(out %out; 0) } }",
+     "crop %out[3 +: n] { call iota(out %out; 0) }"},
+    {"let", "let a = n { let b = 3 { let c = n * n { call iota(out %out; a + b + c + c) } } }",
+     "let c = n * n { call iota(out %out; n + 3 + c + c) }"},
+    {"expressions", "for i in [0, 8) { call iota(out %out; i floordiv 8, min(i, 9)) }",
+     "for i in [0, 8) { call iota(out %out; 0, i) }"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Rules, SimplifyTest, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(Simplify, RandomProgramsComputeTheSame) {
+  for (uint64_t seed = 0; seed < 150; ++seed) {
+    const Program program = parsed(RandomProgram(seed).text());
+    const Program simpler = simplify(program);
+    ASSERT_TRUE(verify(simpler).ok()) << "seed " << seed << ": " << verify(simpler).error().to_string();
+    Data before, after;
+    for (Data* data : {&before, &after}) {
+      data->add("in", {12, 10});
+      data->add("out", {12, 10});
+      data->scalar("workers", 2);
+    }
+    ASSERT_TRUE(interpret(program, before.arguments()).ok());
+    const auto result = interpret(simpler, after.arguments());
+    ASSERT_TRUE(result.ok()) << "seed " << seed << ": " << result.error().to_string();
+    EXPECT_EQ(after["out"], before["out"]) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace tenon::program
