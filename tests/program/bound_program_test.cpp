@@ -95,7 +95,7 @@ void expect_all_agree(const Program& program, uint64_t seed, int64_t workers) {
 }
 
 TEST(BoundProgram, RandomProgramsGiveTheBytesOfTheInterpreter) {
-  for (uint64_t seed = 0; seed < 400 && !HasFailure(); ++seed) {
+  for (uint64_t seed = 0; seed < 150 && !HasFailure(); ++seed) {
     const std::string text = RandomProgram(seed).text();
     SCOPED_TRACE(str("seed ", seed, "\n", text));
     expect_all_agree(parsed(text), seed, static_cast<int64_t>(seed % 4) + 1);
