@@ -117,6 +117,7 @@ class Partitioner {
         const size_t slot = slots_.at(value);
         part.inputs.push_back(slot);
         map[value] = body.add_input(name_of(*value, slot), value->type());
+        map[value]->set_layout(value->shared_layout());
       });
     }
     for (Op* op : ops) clone_op(*op, body, nullptr, map);

@@ -2,6 +2,7 @@
 
 #include <tenon/ir/infer.hpp>
 #include <tenon/ir/op_def.hpp>
+#include <tenon/ir/value_layout.hpp>
 #include <tenon/ir/verify.hpp>
 
 namespace tenon {
@@ -55,6 +56,11 @@ Result<Value*> Builder::op(Name name, std::span<Value* const> operands, Attribut
 
 Result<Value*> Builder::op(Name name, std::initializer_list<Value*> operands, Attributes attributes) {
   return op(name, std::span<Value* const>(operands.begin(), operands.size()), std::move(attributes));
+}
+
+Result<Value*> Builder::layout(Value* value, std::string_view text, std::string_view dims) {
+  TENON_OK(set_layout(*value, text, dims));
+  return value;
 }
 
 Value* Builder::constant(Tensor value, std::string name) {

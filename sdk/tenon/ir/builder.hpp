@@ -30,6 +30,9 @@ class TENON_API Builder {
   // With regions: made without inference; fill them, then call infer_result_types(op).
   Op& create(Name name, std::span<Value* const> operands, size_t results, Attributes attributes = {});
 
+  // `value` in this layout: see set_layout() in value_layout.hpp. Returns the value.
+  Result<Value*> layout(Value* value, std::string_view text, std::string_view dims = "");
+
   Value* constant(Tensor value, std::string name = "");
   Value* constant_ints(const std::vector<int64_t>& values);  // i64[n]
   Value* constant_int(int64_t value);                        // i64[]

@@ -2,6 +2,7 @@
 #include <unordered_map>
 
 #include <tenon/ir/text.hpp>
+#include <tenon/ir/value_layout.hpp>
 #include <tenon/support/str.hpp>
 
 namespace tenon {
@@ -56,11 +57,15 @@ class DotWriter {
     return nodes_++;
   }
 
+  static std::string edge_text(const Value& value) {
+    return value.layout() ? str(value.type(), "\nin ", value.layout()->text) : value.type().to_string();
+  }
+
   // At the end of the text, for a node belongs to the cluster that first mentions it.
   void edge(const Value* from, size_t to) {
     const auto found = made_in_.find(from);
     if (found == made_in_.end()) return;  // absent
-    edges_ += str("  n", found->second, " -> n", to, " [label=", dot_quote(from->type().to_string()), "];\n");
+    edges_ += str("  n", found->second, " -> n", to, " [label=", dot_quote(edge_text(*from)), "];\n");
   }
 
   std::unordered_map<const Value*, size_t> made_in_;

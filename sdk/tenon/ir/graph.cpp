@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include <tenon/ir/op_def.hpp>
+#include <tenon/ir/value_layout.hpp>
 
 namespace tenon {
 namespace {
@@ -367,7 +368,9 @@ Value* mapped(const ValueMap& map, Value* value) {
 void clone_into(const Region& from, Region& into, ValueMap& map) {
   for (size_t i = 0; i < from.input_count(); ++i) {
     const Value* input = from.input(i);
-    map[input] = into.add_input(input->name(), input->type());
+    Value* copy = into.add_input(input->name(), input->type());
+    copy->set_layout(input->shared_layout());
+    map[input] = copy;
   }
   for (const Op& op : from) clone_op(op, into, nullptr, map);
   for (size_t i = 0; i < from.output_count(); ++i) into.add_output(mapped(map, from.output(i)), from.output_name(i));
@@ -384,6 +387,7 @@ Op& clone_op(const Op& op, Region& into, Op* before, ValueMap& map) {
   copy.set_label(op.label());
   for (size_t i = 0; i < op.result_count(); ++i) {
     copy.result(i)->set_name(op.result(i)->name());
+    copy.result(i)->set_layout(op.result(i)->shared_layout());
     map[op.result(i)] = copy.result(i);
   }
   for (size_t i = 0; i < op.region_count(); ++i) clone_into(op.region(i), copy.add_region(), map);
@@ -464,10 +468,13 @@ class Comparer {
     if (options_.types && a.type() != b.type()) {
       return differ(str(place, ": type ", a.type(), " against ", b.type()));
     }
+    if (!same_layout(a.layout(), b.layout())) return differ(str(place, ": other layouts"));
     if (options_.names && a.name() != b.name()) return differ(str(place, ": '", a.name(), "' against '", b.name(), "'"));
     map_[&a] = &b;
     return true;
   }
+
+  static bool same_layout(const ValueLayout* a, const ValueLayout* b) { return a && b ? *a == *b : a == b; }
 
   bool matches(const Value* a, const Value* b) const {
     if (!a || !b) return a == b;

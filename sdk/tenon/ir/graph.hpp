@@ -297,8 +297,8 @@ TENON_API Op& clone_op(const Op& op, Region& into, Op* before, ValueMap& map);
 // Copies the operators of `from` into `into` before `before`, with `inputs` in place of from's inputs; returns what its
 // outputs became. Inlines a function or a branch.
 TENON_API std::vector<Value*> clone_body(const Region& from, std::span<Value* const> inputs, Region& into, Op* before);
-// Same operators, wiring, attributes, types and names of inputs and outputs; names of inner values and labels are compared
-// only when asked. `difference`, when given, receives a sentence.
+// Same operators, wiring, attributes, types, layouts and names of inputs and outputs; names of inner values and labels are
+// compared only when asked. `difference`, when given, receives a sentence.
 struct EqualOptions {
   bool names = false;
   bool types = true;

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tenon/ir/value_layout.hpp>
@@ -14,6 +15,11 @@ enum class PadEffect : uint8_t {
   same,   // what the operands' padding gives: zero only where all are zero, dirty otherwise
   dirty,  // anything
 };
+
+// The attribute (a text) by which an operator says how the reference is to run it in layouts; any operator may have it.
+// "padded": over the padded extents of its operands, as a blocked kernel does. Otherwise in logical indices.
+inline constexpr std::string_view kLayoutKernelAttribute = "layout.kernel";
+inline constexpr std::string_view kPaddedKernel = "padded";
 
 // One way in which a target runs an operator.
 struct LayoutKernel {

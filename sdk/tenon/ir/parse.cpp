@@ -150,7 +150,10 @@ class Parser {
       TENON_TRY(token, value_token());
       TENON_OK(cursor_.expect(":", "and a type behind an input; an unknown type is '?'"));
       TENON_TRY(type, cursor_.type());
-      TENON_OK(define(token, region.add_input("", std::move(type))));
+      TENON_TRY(layout, text::read_layout(cursor_, type));
+      Value* input = region.add_input("", std::move(type));
+      input->set_layout(std::move(layout));
+      TENON_OK(define(token, input));
     }
     TENON_OK(cursor_.expect("->", "and the outputs behind a region's inputs"));
     TENON_TRY(outputs, output_list());
@@ -217,7 +220,7 @@ class Parser {
     return {};
   }
 
-  // [results '='] name [operands] ["label"] [{attributes}] [(regions)] [: types]
+  // [results '='] name [operands] ["label"] [{attributes}] [(regions)] [: types, each with its layout]
   Result<void> op(Region& region, int depth) {
     std::vector<ValueToken> results;
     if (cursor_.peek() == '%') {
@@ -293,7 +296,11 @@ class Parser {
     size_t count = 0;
     do {
       TENON_TRY(type, cursor_.type());
-      if (count < op.result_count()) op.result(count)->set_type(std::move(type));
+      TENON_TRY(layout, text::read_layout(cursor_, type));
+      if (count < op.result_count()) {
+        op.result(count)->set_type(std::move(type));
+        op.result(count)->set_layout(std::move(layout));
+      }
       ++count;
     } while (cursor_.eat(","));
     if (count == op.result_count()) return {};

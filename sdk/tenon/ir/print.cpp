@@ -107,6 +107,7 @@ class Printer {
       value(region.input(i));
       out_ += ": ";
       append_text(out_, region.input(i)->type());
+      text::append_layout(out_, *region.input(i), options_);
     });
     out_ += ") -> ";
     const bool one = region.output_count() == 1;
@@ -153,7 +154,10 @@ class Printer {
     }
     if (!options_.types || op.result_count() == 0) return;
     out_ += " : ";
-    list(op.result_count(), [&](size_t i) { append_text(out_, op.result(i)->type()); });
+    list(op.result_count(), [&](size_t i) {
+      append_text(out_, op.result(i)->type());
+      text::append_layout(out_, *op.result(i), options_);
+    });
   }
 
   // A lone '_' would read as an absent operand.

@@ -64,7 +64,7 @@ std::string serialize(const Graph& graph) {
     op.attributes().erase(value_name());
     op.set_attr(block_name(), static_cast<int64_t>(blocks.size() - 1));
   });
-  const std::string text = print(*stripped);
+  const std::string text = print(*stripped, {.layout_maps = true});
 
   std::string out(kMagic, sizeof kMagic);
   append_u64(out, text.size());

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <tenon/ir/layout_kernel.hpp>
+
 namespace tenon::signature {
 
 std::string hint(std::string_view word, const std::vector<std::string>& candidates) {
@@ -50,6 +52,7 @@ Result<void> check_counts(const Op& op, const OpDef& def) {
 
 Result<void> check_attribute(const Op& op, const OpDef& def, Name name, const Attribute& value) {
   const AttributeDef* known = def.attribute(name);
+  if (!known && name == kLayoutKernelAttribute && value.get_if<std::string>()) return {};
   if (!known) {
     std::vector<std::string> names;
     for (const auto& attribute : def.attributes()) names.push_back(attribute.name.str());

@@ -12,7 +12,8 @@
 // a name print as %0, %1 ...; a name of digits is quoted. Several visible values of one name are told apart by a tick that
 // is no part of it: %y, %y'1. `name: %v` in the outputs tells an output's name where it differs from the value's. Result
 // types may be left out; they are then inferred. Comments run from # to the end of the line. Line ends are blanks, but for
-// one: operands begin on the line of their operator. Tensors print as elements, as `splat<T: v>` when all are equal, as
+// one: operands begin on the line of their operator. A value's layout stands behind its type, on the
+// same line: `: f32[1,17,8,8] in "NCHW{16c}" pad zero`. Tensors print as elements, as `splat<T: v>` when all are equal, as
 // `hex<T: ...>` (the bytes in memory) when long; PrintOptions shorten them for reading only. docs/text-form.md has the
 // grammar.
 #pragma once
@@ -30,6 +31,8 @@ struct PrintOptions {
   bool types = true;
   // Tensors beyond this many elements print as `elided<T>`, which does not parse; negative: never.
   int64_t elide_beyond = -1;
+  // Layouts with their fingerprints, which parse_graph compares: for files.
+  bool layout_maps = false;
 };
 TENON_API std::string print(const Graph& graph, const PrintOptions& options = {});
 TENON_API std::string print(const Op& op, const PrintOptions& options = {});

@@ -31,6 +31,8 @@ bool is_all_digits(std::string_view name);
 
 void append_name(std::string& out, std::string_view name);
 void append_attribute(std::string& out, const Attribute& attribute, const PrintOptions& options);
+// The value's layout, with the blank in front; nothing when it has none.
+void append_layout(std::string& out, const Value& value, const PrintOptions& options);
 void append_tensor(std::string& out, const Tensor& tensor, const PrintOptions& options);
 
 // A place in a text. Tokens are separated by blanks, line ends and comments, which every reading function skips first.
@@ -84,5 +86,7 @@ class Cursor {
 };
 
 Result<Attribute> read_attribute(Cursor& cursor);
+// What stands behind a type: `in "NHWC" ...` on the same line; null when nothing does.
+Result<std::shared_ptr<const ValueLayout>> read_layout(Cursor& cursor, const Type& type);
 
 }  // namespace tenon::text

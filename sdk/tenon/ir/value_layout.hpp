@@ -34,16 +34,47 @@ struct ValueLayout {
 };
 
 // The names that people give to dims of this rank: "NCHW" for 4. Where the letters of `text` are those of a weight
-// ("OIHW{16o16i}"), "OIHW". Other letters: an error that asks for the names.
+// ("OIHW{16o16i}"), "OIHW"; of an index map, those of its index. Other letters: an error that asks for the names.
 TENON_API Result<std::string> default_layout_dims(std::string_view text, size_t rank);
 
 // The layout of a value of this type, row-major where the value has none. The shape must be static.
 TENON_API Result<Layout> resolve_layout(const Value& value);
 // For a shape known only at run time.
 TENON_API Result<Layout> resolve_layout(const ValueLayout& layout, const Dims& shape, int64_t element_bits);
+// That the value's layout, if it has one, fits its type: a tensor of numbers; of a static shape: one that resolves, with
+// a slot for each element.
+TENON_API Result<void> check_layout(const Value& value);
 
-// Puts a layout on every value called `name`, in all regions; pinned. An empty `dims`: default_layout_dims(). An error when
-// there is no such value (which lists the nearest names), or when the text is no layout for its type.
+// Names for the layouts in common use; the text says the rest: layout_name_text(LayoutName::NCHW16c) is "NCHW{16c}".
+enum class LayoutName : uint8_t {
+  NC, CN,
+  NCW, NWC,
+  NCHW, NHWC, CHWN, NCHW4c, NCHW8c, NCHW16c, NCHW32c,
+  NCDHW, NDHWC,
+  OIHW, OHWI, HWIO, OIHW8i8o, OIHW16i16o,
+  OIDHW, DHWIO,
+};
+TENON_API std::string_view layout_name_text(LayoutName name);
+
+// Puts a layout on one value; pinned, its padding anything. An empty `dims`: default_layout_dims(). An error when the
+// text is no layout for the value's type; the value keeps what it had.
+TENON_API Result<void> set_layout(Value& value, std::string_view text, std::string_view dims = "");
+// On every value called `name`, in all regions, and on those that feed an output of the graph of that name. An error when
+// there is no such value (which lists the nearest names); no value is changed when one cannot have the layout.
 TENON_API Result<void> set_layout(Graph& graph, std::string_view name, std::string_view text, std::string_view dims = "");
+TENON_API Result<void> set_layout(Graph& graph, std::string_view name, LayoutName layout);
+// As an index map: set_layout(graph, "y", [](Expr n, Expr c) { return LayoutMap{.address = {c, n}}; }). The shape must be
+// static and has as many dims as the map has parameters.
+TENON_API Result<void> set_layout(Graph& graph, std::string_view name, size_t parameters,
+                                  const Layout::MapFunction& map);
+template <class F>
+  requires requires { &F::operator(); }
+Result<void> set_layout(Graph& graph, std::string_view name, F map) {
+  constexpr size_t kArity = detail::ArityOf<F>::value;
+  return set_layout(graph, name, kArity, [&map](std::span<const Expr> index) -> LayoutMap {
+    return [&]<size_t... I>(std::index_sequence<I...>) { return map(index[I]...); }
+    (std::make_index_sequence<kArity>());
+  });
+}
 
 }  // namespace tenon

@@ -6,6 +6,7 @@
 #include <tenon/ir/infer.hpp>
 #include <tenon/ir/op_def.hpp>
 #include <tenon/ir/signature_internal.hpp>
+#include <tenon/ir/value_layout.hpp>
 
 namespace tenon {
 namespace {
@@ -40,6 +41,7 @@ Result<void> check_op(const Op& op, const VerifyOptions& options) {
       if (!fully_known(type)) return wrong(op, "the type of result ", i, " is not known: ", type);
     }
   }
+  for (size_t i = 0; i < op.result_count(); ++i) TENON_OK(check_layout(*op.result(i)), op.describe());
   const OpDef* def = op.def();
   if (!def) {
     if (options.allow_unknown_ops) return {};
@@ -86,6 +88,7 @@ class GraphVerifier {
         return error(Code::invalid_argument, "the type of input ", i, " ('", input->name(),
                      "') is not known: ", input->type());
       }
+      TENON_OK(check_layout(*input));
       TENON_OK(define(*input, defined));
     }
     for (const Op& op : region) {
