@@ -2,10 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 
-#include <support_lib/random_graph.hpp>
-#include <support_lib/random_tensor.hpp>
+#include <support_lib/random_ops.hpp>
 #include <tenon/ir/text.hpp>
 #include <tenon/ir/verify.hpp>
 #include <tenon/passes/pass_manager.hpp>
@@ -14,45 +12,6 @@
 
 namespace tenon::testing {
 namespace {
-
-Attributes cast_to(std::mt19937_64& random) {
-  static const ElementType kTo[] = {kF32, kF32, kI64, kBool, kF64, kI32};
-  return {{"to", Type(kTo[random() % std::size(kTo)], Shape())}};
-}
-Attributes permutation(std::mt19937_64& random) {
-  static const std::vector<Attribute::Integers> kPerms = {{1, 0}, {0, 1}, {2, 0, 1}, {1, 2, 0}, {0, 2, 1}, {1, 0, 2}};
-  return {{"perm", kPerms[random() % kPerms.size()]}};
-}
-Attributes axis(std::mt19937_64& random) { return {{"axis", static_cast<int64_t>(random() % 3)}}; }
-
-// Each the more often the more often it stands here. None that makes shapes from data: what is in a branch that no run
-// takes would contradict itself as soon as a pass finds out more.
-std::vector<RandomOp> operators() {
-  std::vector<RandomOp> ops = {"Add",   "Add",   "Sub",     "Mul",       "Div", "Neg",    "Abs",  "Relu",  "Relu",
-                               "Min",   "Max",   "Sum",     "Mean",      "Pow", "Floor",  "Ceil", "Round", "Sign",
-                               "Where", "Equal", "Less",    "Not",       "And", "Or",     "Xor",  "Clip",  "Identity",
-                               "Shape", "Size",  "Greater", "LeakyRelu", "Exp", "Dropout"};
-  ops.push_back({"Cast", cast_to});
-  ops.push_back({"Cast", cast_to});
-  for (int i = 0; i < 5; ++i) ops.push_back({"Transpose", permutation});
-  ops.push_back(RandomOp("Transpose"));
-  ops.push_back({"Flatten", axis});
-  ops.push_back({"Concat", axis});
-  return ops;
-}
-
-std::vector<Datum> random_inputs(const Graph& graph, uint64_t seed) {
-  std::mt19937 random(static_cast<std::mt19937::result_type>(seed));
-  std::vector<Datum> inputs;
-  for (size_t i = 0; i < graph.body().input_count(); ++i) {
-    const Type& type = graph.body().input(i)->type();
-    Dims dims;
-    for (const Dim& dim : type.shape().dims()) dims.push_back(dim.is_static() ? dim.value() : 4);  // "N"
-    const bool truth = type.element().is_bool();
-    inputs.emplace_back(random_tensor(random, type.element(), dims, truth ? 0 : -20, truth ? 1 : 20));
-  }
-  return inputs;
-}
 
 // Bits alike; one NaN is like another.
 bool alike(const Tensor& a, const Tensor& b) {
@@ -115,7 +74,7 @@ TEST_P(Differential, MeansTheSame) {
     SCOPED_TRACE(str("pass ", GetParam(), ", seed ", seed));
     RandomGraphOptions options;
     options.seed = seed;
-    options.use = operators();
+    options.use = usual_operators();
     if (find_op("If")) options.branch = "If";
     const auto graph = random_graph(options);
     const auto verified = verify(*graph);

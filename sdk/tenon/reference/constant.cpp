@@ -1,4 +1,5 @@
 #include <tenon/ops/constant.hpp>
+#include <tenon/ops/layout.hpp>
 #include <tenon/reference/evaluator.hpp>
 
 namespace tenon {
@@ -14,7 +15,10 @@ Result<void> identity(EvalContext& context) {
   return {};
 }
 
-const EvaluatorRegistration kRegistered({{Constant::kName, constant}, {Identity::kName, identity}});
+const EvaluatorRegistration kRegistered({{Constant::kName, constant},
+                                         {Identity::kName, identity},
+                                         {LayoutReorder::kName, identity},
+                                         {LayoutScrub::kName, identity}});
 
 }  // namespace
 }  // namespace tenon

@@ -3,7 +3,11 @@
 // Prepared once, run many times, from several threads at once. Values of static shape lie in one arena per run context, at
 // offsets planned beforehand; run contexts are kept and reused. Everything else (dynamic shapes, sequences) is allocated as
 // it is made and dropped after its last use.
+//
+// Values with a layout (Value::layout()) lie in it between operators; docs/layouts.md says how operators run then. Data that
+// come from outside or leave are row-major.
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -16,11 +20,23 @@
 
 namespace tenon {
 
+// Tests of layouts: what is written into every slot without an element, whenever a value in a layout has been made whose
+// PadState is dirty. Padding that promises a value is then checked, too. Results must not change.
+enum class PoisonPadding : uint8_t {
+  none,
+  ones,  // all bits 1 (booleans: true)
+  nan,   // a quiet NaN; all bits 1 in integers
+};
+struct InterpreterOptions {
+  // none: as the environment variable TENON_POISON_PADDING says (ones, nan).
+  PoisonPadding poison_padding = PoisonPadding::none;
+};
+
 class TENON_API Interpreter {
  public:
   // The graph must be verified, stay alive and not change. An operator without evaluator or decomposition is
   // Code::unsupported, naming it.
-  static Result<std::unique_ptr<Interpreter>> prepare(const Graph& graph);
+  static Result<std::unique_ptr<Interpreter>> prepare(const Graph& graph, const InterpreterOptions& options = {});
   ~Interpreter();
 
   // One datum per graph input, in order; types are checked against the graph's (symbols must agree among themselves).

@@ -1,0 +1,218 @@
+// Inside of the interpreter: what is planned once (interpreter_plan.cpp), what runs (interpreter_run.cpp), and how steps run
+// whose values lie in layouts (laid_out_run.cpp, laid_out_padded.cpp).
+#pragma once
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include <tenon/ir/infer.hpp>
+#include <tenon/reference/interpreter.hpp>
+#include <tenon/reference/laid_out.hpp>
+#include <tenon/runtime/arena_plan.hpp>
+#include <tenon/support/memory.hpp>
+
+namespace tenon::interpreter {
+
+inline constexpr size_t kNowhere = SIZE_MAX;
+
+// One operator to run. Values have slots, numbered over the whole graph: a region never runs inside itself.
+struct Step {
+  const Op* op = nullptr;
+  EvaluatorFn evaluate = nullptr;
+  size_t operands = 0;  // first of its operands in Plan::operand_slots
+  size_t results = 0;   // slot of result 0; the others follow
+  // When the plan was made, the operands' types and every value that the shape rule asks for were known, and it accepted
+  // them.
+  bool checked = false;
+  // An operand or a result lies in a layout: see run_laid_out().
+  bool laid_out = false;
+  std::vector<Type> types;              // of the results, when checked
+  std::vector<size_t> dead;             // slots to drop afterwards
+  std::vector<std::vector<Step>> regions;
+};
+
+struct RegionPlan {
+  std::vector<size_t> inputs, outputs;  // slots
+};
+
+struct Planned {
+  size_t slot;
+  size_t offset;
+  TensorType type;
+};
+
+// What holds for every run.
+struct Plan {
+  std::vector<Step> steps;
+  std::unordered_map<const Region*, RegionPlan> regions;
+  std::vector<size_t> operand_slots;  // kNowhere: absent
+  size_t slots = 0;
+  std::vector<std::pair<size_t, Tensor>> constants;
+  std::vector<Planned> planned;
+  std::vector<bool> in_arena;   // by slot
+  std::vector<size_t> loose;    // slots that are neither in the arena nor constants
+  ArenaPlan arena;
+  std::vector<const Value*> laid_values;  // by slot; null: row-major
+  std::vector<LaidOutPointer> laid_out;   // by slot; null also where the shape is known only at run time
+  Poison poison = Poison::none;
+  std::vector<bool> copy_output;  // outputs whose bytes may be those of an input or a constant
+};
+
+// Fills `plan`, whose poison is set.
+Result<void> make_plan(const Graph& graph, Plan& plan);
+
+// What one run at a time needs; kept for the next run.
+struct RunContext {
+  AlignedBytes arena;
+  std::vector<Datum> slots;
+  // Of slots in a layout, for the shape of this run. Their data are the physical bytes, u8[n].
+  std::vector<LaidOutPointer> laid_out;
+  // The plans of layout.Reorder, good while both sides lie as they did.
+  struct Reorder {
+    LaidOutPointer from, to;
+    ReorderPlan plan;
+  };
+  std::unordered_map<const Op*, Reorder> reorders;
+  std::vector<const Datum*> operands;  // as Plan::operand_slots
+
+  static Result<std::unique_ptr<RunContext>> make(const Plan& plan);
+
+  bool holds(const Tensor& tensor, const Plan& plan) const {
+    return tensor.data() >= arena.get() && tensor.data() < arena.get() + std::max<size_t>(plan.arena.bytes, 1);
+  }
+};
+
+// Does `datum` have the kind and element type that `type` states, where it states them?
+bool agrees(const Datum& datum, const Type& type);
+
+class Runner {
+ public:
+  Runner(const Plan& plan, RunContext& memory, ParallelFor& parallel, Interpreter::Observer* observer)
+      : plan_(plan), memory_(memory), parallel_(parallel), observer_(observer) {}
+
+  Result<void> run(std::span<const Step> steps);
+  Result<std::vector<Datum>> run_region(const Region& region, std::span<const Step> steps, std::vector<Datum> inputs);
+
+  // Of the graph's body, row-major, and free of the arena.
+  Result<std::vector<Datum>> outputs(const RegionPlan& body) const;
+
+  // Row-major, whatever the layout of the slot.
+  Result<Datum> logical(size_t slot) const;
+  // The value of an input of a region.
+  Result<void> store(size_t slot, Datum value);
+
+ private:
+  friend class StepContext;
+  friend class LaidContext;
+  friend class LaidStep;
+  bool lies_in_layout(size_t slot) const { return slot != kNowhere && plan_.laid_values[slot] != nullptr; }
+  // How the slot lies for this shape; remembered for the next run.
+  Result<const LaidOut*> lay_out(size_t slot, ElementType element, const Dims& dims);
+  // Where its physical bytes go.
+  Result<Tensor*> physical(size_t slot, const LaidOut& laid_out);
+  // Result `i` of the operator, made elsewhere, into a slot that is row-major.
+  Result<void> place(const Op& op, size_t i, size_t slot, const Datum& value);
+  // A copy for data in the arena, which the next operators may overwrite.
+  Result<Datum> own(const Datum& datum) const;
+  Result<void> observe(const Step& step);
+
+  const Plan& plan_;
+  RunContext& memory_;
+  ParallelFor& parallel_;
+  Interpreter::Observer* observer_;
+};
+
+// One that has an operand or a result in a layout. Tried in this order:
+//   layout.Reorder, layout.Scrub   physical to physical
+//   padded boxes                   for an operator of the kernel "padded": run_padded()
+//   flat                           elementwise operators, all of whose slots lie alike: over all slots, padding included
+//   logical                        operands are unpacked, results packed
+// Operands are sought by Plan::operand_slots.
+class LaidStep {
+ public:
+  LaidStep(Runner& runner, const Step& step) : runner_(runner), step_(step), op_(*step.op) {}
+  Result<void> run();
+
+ private:
+  size_t operand_slot(size_t i) const { return runner_.plan_.operand_slots[step_.operands + i]; }
+  size_t result_slot(size_t i) const { return step_.results + i; }
+  // Null: row-major.
+  const LaidOut* operand_layout(size_t i) const;
+  Type operand_type(size_t i) const;  // logical
+  // What the shape rule gives, without elements of operands in layouts.
+  Result<std::vector<Type>> result_types() const;
+  Result<const LaidOut*> result_layout(size_t i, const Type& type);
+  Error in_result(size_t i, Error error) const;
+
+  Result<void> reorder();
+  Result<const ReorderPlan*> reorder_plan(size_t from, size_t to);
+  Result<void> scrub();
+  // These say whether they could.
+  Result<bool> run_flat();
+  Result<bool> run_padded();
+  Result<void> run_logical();
+
+  Result<void> store_logical(size_t i, const Datum& made);
+  Result<Tensor> padded_operand(size_t i, const Dims& dims) const;
+  Result<bool> store_padded(size_t i, const Tensor& made, const Type& type);
+
+  Runner& runner_;
+  const Step& step_;
+  const Op& op_;
+};
+
+// The extents over which a kernel in blocks runs: given those of the operands and of their padded boxes (equal for an operand
+// without), extents between the two, or beyond (zeros). Nothing for operators that have no such kernel.
+struct PaddedExtents {
+  std::vector<Dims> logical, boxes;  // empty for what is no tensor
+};
+std::optional<std::vector<Dims>> padded_extents(const Op& op, const PaddedExtents& extents);
+
+// Operands and results of its own, for an operator that runs beside the slots.
+class LaidContext final : public EvalContext {
+ public:
+  LaidContext(Runner& runner, const Step& step, std::vector<Datum> operands);
+  // The shape rule on these operands.
+  Result<void> infer();
+  // Results are to be written there; the rule is not asked.
+  void set_results(std::vector<Datum> results);
+
+  Result<Dims> result_dims(size_t i) const override;
+  Result<Tensor*> output(size_t i) override;
+  Result<Tensor*> output(size_t i, ElementType element, Dims dims) override;
+  void set_output(size_t i, Datum value) override;
+  Result<std::vector<Datum>> run_region(size_t i, std::vector<Datum> inputs) override;
+  ParallelFor& parallel() override { return runner_.parallel_; }
+  uint64_t random_seed() override;
+
+  Datum& result(size_t i) { return results_[i]; }
+
+ private:
+  Runner& runner_;
+  const Step& step_;
+  std::vector<Datum> owned_, results_;
+  std::vector<const Datum*> pointers_;
+  std::vector<Type> types_;
+  bool preset_ = false;
+};
+
+// Actual operands, for shape rules at run time.
+class ActualContext final : public InferContext {
+ public:
+  ActualContext(const Op& op, std::span<const Datum* const> operands);
+  const Type& type(size_t i) const override;
+  const Tensor* constant(size_t i) const override;
+  std::optional<std::vector<Dim>> dims_value(size_t i) const override;
+  // Only the parts that operands cannot tell: what an empty sequence or an absent optional would hold.
+  Type declared(size_t i) const override;
+
+ private:
+  std::span<const Datum* const> operands_;
+  std::vector<Type> types_;
+};
+
+uint64_t fresh_seed();
+
+}  // namespace tenon::interpreter
