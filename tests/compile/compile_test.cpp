@@ -51,6 +51,22 @@ std::string failure(const Result<std::unique_ptr<CompiledModel>>& made) {
   return made.ok() ? "no error" : made.error().to_string();
 }
 
+TEST(Compile, PutsLayoutsOnValuesByName) {
+  TargetRegistry registry;
+  const std::vector<Datum> inputs{input(2)};
+  const auto plain = compile(net(), registry, {.targets = {"reference"}});
+  const auto laid_out = compile(net(), registry,
+                                {.targets = {"reference"}, .layouts = {{"x", "NC{8c}"}, {"sum", "CN"}, {"m", "[2n]NC"}}});
+  ASSERT_TRUE(plain.ok() && laid_out.ok()) << failure(laid_out);
+  const auto wanted = (*plain)->run(inputs), got = (*laid_out)->run(inputs);
+  ASSERT_TRUE(wanted.ok() && got.ok());
+  for (size_t i = 0; i < wanted->size(); ++i) EXPECT_TRUE((*wanted)[i].tensor().identical((*got)[i].tensor())) << i;
+  EXPECT_THAT(failure(compile(net(), registry, {.targets = {"reference"}, .layouts = {{"sun", "CN"}}})),
+              HasSubstr("did you mean 'sum'"));
+  EXPECT_THAT(failure(compile(net(), registry, {.targets = {"reference"}, .layouts = {{"x", "NCHW"}}})),
+              HasSubstr("the layout \"NCHW\" for 'x'"));
+}
+
 TEST(Compile, RunsOnTheReference) {
   TargetRegistry registry;
   const auto model = compile(net(), registry, {.targets = {"reference"}});

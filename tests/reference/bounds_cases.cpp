@@ -66,7 +66,9 @@ void add_pointwise(BoundsCases& cases) {
                            "Tan",
                            "Tanh",
                            "ThresholdedRelu",
-                           "ai.onnx.ml.Binarizer", "layout.Reorder", "layout.Scrub"}) {
+                           "ai.onnx.ml.Binarizer",
+                           "layout.Reorder",
+                           "layout.Scrub"}) {
     cases.emplace(name, unary());
   }
   for (const char* name : {"Add", "Sub", "Mul", "Div", "Pow", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"}) {

@@ -7,6 +7,7 @@
 
 #include <tenon/compile/partition.hpp>
 #include <tenon/ir/text.hpp>
+#include <tenon/ir/value_layout.hpp>
 #include <tenon/ir/verify.hpp>
 #include <tenon/onnx/import.hpp>
 #include <tenon/passes/standard.hpp>
@@ -34,6 +35,24 @@ Result<Backends> open_targets(TargetRegistry& registry, const CompileOptions& op
   }
   if (!options.no_fallback) TENON_OK(open("reference"));
   return backends;
+}
+
+Result<void> put_layouts(Graph& graph, const CompileOptions& options) {
+  for (const auto& [value, layout] : options.layouts) {
+    TENON_OK(set_layout(graph, value, layout), "the layout ", quote(layout), " for '", value, "'");
+  }
+  return {};
+}
+
+// Passes make new values under old names, and remove some.
+Result<void> renew_layouts(Graph& graph, const CompileOptions& options) {
+  for (const auto& [value, layout] : options.layouts) {
+    auto set = set_layout(graph, value, layout);
+    if (set.ok()) continue;
+    if (set.error().code() != Code::not_found) return set;
+    log(LogLevel::warning, "value '", value, "' was optimised away, and its layout ", quote(layout), " with it");
+  }
+  return {};
 }
 
 // The four phases of one target on its part of the graph.
@@ -65,9 +84,11 @@ Result<std::unique_ptr<CompiledModel>> compile(std::unique_ptr<Graph> graph, Tar
   // Targets first: a plugin may define operators that the graph uses.
   TENON_TRY(backends, open_targets(registry, options));
   TENON_OK(verify(*graph), "verifying graph '", graph->name(), "'");
+  TENON_OK(put_layouts(*graph, options));
   if (options.optimize) {
     TENON_TRY(passes, standard_passes());
     TENON_OK(passes.run(*graph, options.passes), "optimising graph '", graph->name(), "'");
+    TENON_OK(renew_layouts(*graph, options));
     TENON_OK(verify(*graph), "the verifier, after the standard passes");
   }
   std::vector<const TargetBackend*> views;

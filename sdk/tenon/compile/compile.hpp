@@ -1,5 +1,6 @@
 // The walk: from a graph to something that runs.
 #pragma once
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +25,9 @@ struct CompileOptions {
   // Skip the generic passes: for checking them.
   bool optimize = true;
   PassOptions passes;  // verify, dump, timing, stop after
+  // Layouts by the name of a value of the model (set_layout). Passes run with them; a value that a pass has removed takes its
+  // layout along, with a warning.
+  std::map<std::string, std::string> layouts;
 };
 
 // Verifies, optimises, partitions, and compiles each part on its target. The graph is consumed.
