@@ -122,24 +122,40 @@ class Transposer {
   bool overwrites_;
 };
 
-// Runs instead of elements: in tiles, so that both sides are read and written line by line.
+// `count` runs, one after the other on either side.
+template <int64_t kVectors>
+void copy_runs(const std::byte* source, int64_t source_step, std::byte* destination, int64_t destination_step,
+               int64_t count, int64_t vectors) {
+  for (int64_t i = 0; i < count; ++i, source += source_step, destination += destination_step) {
+    for (int64_t v = 0; v < (kVectors ? kVectors : vectors); ++v) {
+      std::memcpy(destination + v * kVectorBytes, source + v * kVectorBytes, kVectorBytes);
+    }
+  }
+}
+
+// Runs instead of elements. Beyond the near caches a few columns go along the source, which the processor then sees as
+// one stream, next to as few streams of the destination as there are columns. Else in tiles, so that both sides are read
+// and written line by line.
 template <int64_t kVectors>
 void transpose_runs(const TransposeTask& task, int64_t vectors) {
-  const int64_t count = kVectors ? kVectors : vectors, bytes = count * kVectorBytes;
-  const int64_t columns = std::min<int64_t>(task.columns, 16),
+  const int64_t bytes = (kVectors ? kVectors : vectors) * kVectorBytes;
+  constexpr int64_t kStreams = 32, kTileColumns = 16;
+  if (task.columns <= kStreams && task.rows * task.columns * bytes > kNearBytes) {
+    for (int64_t row = 0; row < task.rows; ++row) {
+      copy_runs<kVectors>(task.source + row * task.source_pitch, bytes, task.destination + row * bytes,
+                          task.destination_pitch, task.columns, vectors);
+    }
+    return;
+  }
+  const int64_t columns = std::min(task.columns, kTileColumns),
                 rows = std::max<int64_t>(kRunTileBytes / bytes / columns, 1);
-  for (int64_t column = 0; column < task.columns; column += columns) {
-    const int64_t column_end = std::min(column + columns, task.columns);
+  for (int64_t first = 0; first < task.columns; first += columns) {
+    const int64_t end = std::min(first + columns, task.columns);
     for (int64_t row = 0; row < task.rows; row += rows) {
-      const int64_t row_end = std::min(row + rows, task.rows);
-      for (int64_t c = column; c < column_end; ++c) {
-        const std::byte* source = task.source + row * task.source_pitch + c * bytes;
-        std::byte* destination = task.destination + c * task.destination_pitch + row * bytes;
-        for (int64_t r = row; r < row_end; ++r, source += task.source_pitch, destination += bytes) {
-          for (int64_t v = 0; v < count; ++v) {
-            std::memcpy(destination + v * kVectorBytes, source + v * kVectorBytes, kVectorBytes);
-          }
-        }
+      for (int64_t column = first; column < end; ++column) {
+        copy_runs<kVectors>(task.source + row * task.source_pitch + column * bytes, task.source_pitch,
+                            task.destination + column * task.destination_pitch + row * bytes, bytes,
+                            std::min(rows, task.rows - row), vectors);
       }
     }
   }
