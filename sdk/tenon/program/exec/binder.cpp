@@ -327,9 +327,7 @@ class Binder {
     scope_.assumptions().erase(loop.symbol);
     scope_.erase(loop.symbol);
     LoopCode& made = code().loops[static_cast<size_t>(number)];
-    made.first_increment = static_cast<int32_t>(code().increments.size());
-    code().increments.insert(code().increments.end(), inner.increments.begin(), inner.increments.end());
-    made.last_increment = static_cast<int32_t>(code().increments.size());
+    add_increments(inner.increments, made);
     Instr instr{workers > 1 ? Op::workers : Op::loop};
     instr.index = number;
     auto& out = body();
@@ -340,6 +338,19 @@ class Binder {
     instr.op = workers > 1 ? Op::body_end : Op::next;
     out.push_back(instr);
   }
+  void add_increments(const std::vector<Increment>& increments, LoopCode& loop) {
+    loop.first_step = static_cast<int32_t>(code().steps.size());
+    loop.first_increment = static_cast<int32_t>(code().increments.size());
+    for (const Increment& i : increments) {
+      if (i.by.known() && i.modulus == 0)
+        code().steps.push_back({i.place, i.by.number});
+      else
+        code().increments.push_back(i);
+    }
+    loop.last_step = static_cast<int32_t>(code().steps.size());
+    loop.last_increment = static_cast<int32_t>(code().increments.size());
+  }
+
   static void flatten(Registers::LevelCode program, std::vector<Instr>& to) {
     to = std::move(program.header);
     to.insert(to.end(), program.body.begin(), program.body.end());
@@ -457,8 +468,10 @@ class Binder {
     site.plain_path = site.extents.empty() && site.guards.empty() && site.folds.empty() &&
                       site.predicate == Value{1, -1} && !options_.statistics;
     site.loop = innermost();
-    Instr instr{op};
+    Instr instr{op == Op::call && site.plain_path && site.plain ? Op::call_plain : op};
     instr.index = static_cast<int32_t>(code().sites.size());
+    instr.to = site.context;
+    instr.plain = site.plain;
     code().sites.push_back(std::move(site));
     body().push_back(instr);
   }

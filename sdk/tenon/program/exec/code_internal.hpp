@@ -50,6 +50,7 @@ enum class Op : uint8_t {
   workers,     // loops[index]: runs its body by several workers, to its end
   body_end,    // of a body that workers run
   call,        // sites[index]
+  call_plain,  // the same for a site with the plain path: `plain` on the CallContext at `to`
   copy,
   start,
   wait,
@@ -67,6 +68,7 @@ struct Instr {
   int64_t number = 0;
   int32_t index = 0;
   int32_t first = 0, last = 0;
+  Result<void> (*plain)(CallContext&) = nullptr;
 };
 
 struct Term {
@@ -74,6 +76,11 @@ struct Term {
   int64_t factor;
 };
 
+// place += by, for each iteration of a loop. Most are such: nothing is to be looked at.
+struct Step {
+  Place place;
+  int64_t by;
+};
 // place += by, for each iteration of a loop; with modulus > 0 the sum is kept in [0, modulus).
 struct Increment {
   Place place;
@@ -91,9 +98,10 @@ struct LoopCode {
   Place outer_worker = -1;  // of the loop around; -1: none
   int32_t outer = -1;       // the loop around
   int32_t body = 0, exit = 0;
-  int32_t first_increment = 0, last_increment = 0;
-  int64_t workers = 1;        // at most
-  int64_t slots = INT64_MAX;  // fewest of a buffer that the body uses
+  int32_t first_step = 0, last_step = 0;
+  int32_t first_increment = 0, last_increment = 0;  // the others
+  int64_t workers = 1;                              // at most
+  int64_t slots = INT64_MAX;                        // fewest of a buffer that the body uses
   std::string slots_of;
   bool may_be_parallel = false;  // in the program
   int stages = 0;                // of a pipelined loop: one more than the highest
@@ -169,6 +177,7 @@ struct ContextFixup {
 struct ByteCode {
   std::vector<Instr> instrs;
   std::vector<Term> terms;
+  std::vector<Step> steps;
   std::vector<Increment> increments;
   std::vector<LoopCode> loops;
   std::vector<Site> sites;
@@ -193,6 +202,7 @@ class Frame {
   Frame& operator=(const Frame&) = delete;
 
   int64_t& at(Place place) { return words_[static_cast<size_t>(place) / 8]; }
+  std::byte* data() { return reinterpret_cast<std::byte*>(words_.data()); }
   int64_t get(const Value& v) { return v.known() ? v.number : at(v.place); }
   template <class T>
   T& as(Place place) {

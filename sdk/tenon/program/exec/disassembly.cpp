@@ -6,10 +6,10 @@
 namespace tenon::program::detail {
 namespace {
 
-constexpr std::array<std::string_view, 25> kNames = {
-    "set",        "move",  "linear", "product", "floordiv", "mod",      "min",     "max",      "select",
-    "at_least_0", "is_0",  "grow",   "check",   "loop",     "next",     "workers", "body_end", "call",
-    "copy",       "start", "wait",   "signal",  "await",    "allocate", "free"};
+constexpr std::array<std::string_view, 26> kNames = {
+    "set",        "move", "linear", "product", "floordiv", "mod",   "min",      "max",      "select",
+    "at_least_0", "is_0", "grow",   "check",   "loop",     "next",  "workers",  "body_end", "call",
+    "call_plain", "copy", "start",  "wait",    "signal",   "await", "allocate", "free"};
 
 std::string text(const Value& v) { return v.known() ? str(v.number) : str("r", v.place); }
 
@@ -22,6 +22,10 @@ std::string terms(const ByteCode& code, const Instr& i) {
 
 std::string increments(const ByteCode& code, const LoopCode& loop) {
   std::string result;
+  for (int32_t n = loop.first_step; n < loop.last_step; ++n) {
+    const Step& s = code.steps[static_cast<size_t>(n)];
+    result += str(" r", s.place, " += ", s.by);
+  }
   for (int32_t n = loop.first_increment; n < loop.last_increment; ++n) {
     const Increment& i = code.increments[static_cast<size_t>(n)];
     result += str(" r", i.place, " += ", text(i.by), i.modulus > 0 ? str(" mod ", i.modulus) : "");
@@ -44,6 +48,7 @@ std::string operands(const ByteCode& code, const Instr& i) {
       return str(l.symbol, ", body ", l.body, ";", increments(code, l));
     }
     case Op::call:
+    case Op::call_plain:
     case Op::copy:
     case Op::start: return code.sites[static_cast<size_t>(i.index)].label;
     case Op::check: return str(text(i.a), " : ", code.checks[static_cast<size_t>(i.index)].message);

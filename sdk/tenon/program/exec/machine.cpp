@@ -183,6 +183,12 @@ bool Machine::execute(Worker& worker, int32_t from) {
         if (!run_workers(worker, i.index)) return false;
         at = code_.instrs.data() + code_.loops[static_cast<size_t>(i.index)].exit - 1;
         break;
+      case Op::call_plain: {
+        const Result<void> result = i.plain(f.as<CallContext>(i.to));
+        if (!result.ok()) [[unlikely]]
+          return fail_call(worker, code_.sites[static_cast<size_t>(i.index)], result.error());
+        break;
+      }
       case Op::call:
         if (!call(worker, code_.sites[static_cast<size_t>(i.index)])) return false;
         break;
@@ -238,6 +244,12 @@ bool Machine::enter_loop(Worker& worker, const LoopCode& loop) {
 bool Machine::next_iteration(Frame& f, const ByteCode& code, const LoopCode& loop) {
   if (--f.at(loop.left) == 0) return false;
   f.at(loop.value) += f.get(loop.step);
+  std::byte* const frame = f.data();
+  const Step* const last = code.steps.data() + loop.last_step;
+  for (const Step* s = code.steps.data() + loop.first_step; s != last; ++s) {
+    auto& to = *reinterpret_cast<int64_t*>(frame + s->place);
+    to = add(to, s->by);
+  }
   const Increment* const end = code.increments.data() + loop.last_increment;
   for (const Increment* i = code.increments.data() + loop.first_increment; i != end; ++i) {
     int64_t& to = f.at(i->place);
@@ -387,7 +399,11 @@ bool Machine::call(Worker& worker, const Site& site) {
   Result<void> result = site.plain ? site.plain(context) : site.run(context);
   if (result.ok()) [[likely]]
     return true;
-  return fail(worker, std::move(result).error().with_frame(str("call '", stage_of(*site.call), "'")), site.loop);
+  return fail_call(worker, site, std::move(result).error());
+}
+
+bool Machine::fail_call(Worker& worker, const Site& site, Error e) {
+  return fail(worker, std::move(e).with_frame(str("call '", stage_of(*site.call), "'")), site.loop);
 }
 
 bool Machine::copy(Worker& worker, const Site& site) {

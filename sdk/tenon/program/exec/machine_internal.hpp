@@ -84,6 +84,7 @@ class Machine {
   bool tokens_are_done(Worker& worker, int32_t loop, const char* where);
 
   bool call(Worker& worker, const Site& site);
+  bool fail_call(Worker& worker, const Site& site, Error e);
   bool copy(Worker& worker, const Site& site);
   // Looks at predicate, empty boxes and guards; gives views their addresses. `skip`: nothing is to be done.
   bool prepare(Worker& worker, const Site& site, bool& skip);
