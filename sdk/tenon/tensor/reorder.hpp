@@ -105,8 +105,9 @@ class TENON_API ReorderPlan {
 // Fails when shapes or element bits differ.
 TENON_API Result<ReorderPlan> plan_reorder(const Layout& from, const Layout& to);
 
-// Time of a reorder: bytes of the elements read / bandwidth at from's longest run + bytes of `to` written / bandwidth
-// at its longest run + setup; 0 for the same function. Fails as plan_reorder does.
+// Time of a reorder: bytes of `from` / bandwidth at its longest run + bytes of `to` / bandwidth at its longest run +
+// setup; 0 for the same function. Padding counts on both sides, since it lies in the cache lines that are read, too.
+// Fails as plan_reorder does.
 TENON_API Result<double> reorder_cost(const Layout& from, const Layout& to, const BandwidthTable& bandwidth);
 
 }  // namespace tenon

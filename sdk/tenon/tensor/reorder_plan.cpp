@@ -218,8 +218,8 @@ Result<double> reorder_cost(const Layout& from, const Layout& to, const Bandwidt
   const auto bandwidth_of = [&](const Layout& layout) {
     return bandwidth.at(std::max<int64_t>(layout.run().length * w / 8, 1));
   };
-  const double read = static_cast<double>(from.valid_elements()) * static_cast<double>(w) / 8;
-  return read / bandwidth_of(from) + static_cast<double>(to.bytes()) / bandwidth_of(to) + bandwidth.setup_seconds;
+  const auto time = [&](const Layout& side) { return static_cast<double>(side.bytes()) / bandwidth_of(side); };
+  return time(from) + time(to) + bandwidth.setup_seconds;
 }
 
 }  // namespace tenon
