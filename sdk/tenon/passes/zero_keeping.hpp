@@ -1,0 +1,23 @@
+// Which operators leave padding zero.
+#pragma once
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <tenon/ir/graph.hpp>
+#include <tenon/tensor/tensor.hpp>
+
+namespace tenon {
+
+// Asks the reference, once for each operator with the same attributes, types and constants.
+class ZeroKeeping {
+ public:
+  // Does the elementwise operator give all bits 0 where its operands are 0? `known` has an entry per operand: the one
+  // element that it has everywhere, or null for zero.
+  bool keeps(const Op& op, const std::vector<const Tensor*>& known);
+
+ private:
+  std::unordered_map<std::string, bool> answers_;
+};
+
+}  // namespace tenon
