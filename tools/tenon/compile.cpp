@@ -14,12 +14,14 @@ void add_compile(CLI::App& app, Session& session, int& exit_code) {
       TENON_TRY(model, options->load(session));
       TENON_OK(model->save(*output));
       session.say(model->placement().to_string());
+      if (!model->layouts().empty()) session.say(model->layouts().to_string());
       session.say(str("wrote ", *output));
       Json targets = Json::object();
       for (const auto& entry : model->placement().entries) {
         targets[entry.target] = targets.value(entry.target, 0) + 1;
       }
-      session.result({{"output", *output}, {"operators_by_target", targets}, {"segments", model->segments().size()}});
+      session.result({{"output", *output}, {"operators_by_target", targets}, {"segments", model->segments().size()},
+                      {"layouts", Json::parse(model->layouts().to_json())}});
       return {};
     };
     const auto done = work();

@@ -15,7 +15,7 @@ namespace {
 struct OptOptions {
   std::string file, passes, target, stop_after, output;
   std::vector<std::string> dump_after;
-  bool verify_each = false, timing = false, list = false, dot = false;
+  bool verify_each = false, timing = false, layouts = false, list = false, dot = false;
   int64_t elide = -1;
 };
 
@@ -25,9 +25,15 @@ Result<std::unique_ptr<Graph>> read(const std::string& file) {
   return parse_graph(text, "standard input");
 }
 
-// The passes named, or the standard ones; then what the target adds.
-Result<PassManager> pipeline(const OptOptions& options, Session& session) {
+// The passes named, or the standard ones; then what the target adds, which needs it as long as they run.
+struct Pipeline {
   PassManager manager;
+  std::unique_ptr<TargetBackend> backend;
+  std::shared_ptr<LayoutReport> layouts = std::make_shared<LayoutReport>();
+};
+Result<Pipeline> make_pipeline(const OptOptions& options, const Graph& graph, Session& session) {
+  Pipeline pipeline;
+  PassManager& manager = pipeline.manager;
   if (!options.passes.empty()) {
     for (const auto name : split(options.passes, ',')) TENON_OK(manager.add(trim(name)));
   } else {
@@ -36,10 +42,12 @@ Result<PassManager> pipeline(const OptOptions& options, Session& session) {
   }
   if (!options.target.empty()) {
     TENON_TRY(backend, session.registry().open(options.target));
+    TENON_OK(add_layouts(manager, graph, *backend, pipeline.layouts));
     TENON_OK(backend->add_tensor_sel(manager));
     TENON_OK(backend->add_tensor_sched(manager));
+    pipeline.backend = std::move(backend);
   }
-  return manager;
+  return pipeline;
 }
 
 Result<void> run(const OptOptions& options, Session& session) {
@@ -54,7 +62,7 @@ Result<void> run(const OptOptions& options, Session& session) {
   }
   TENON_TRY(graph, read(options.file));
   TENON_OK(verify(*graph), "verifying ", options.file);
-  TENON_TRY(manager, pipeline(options, session));
+  TENON_TRY(pipeline, make_pipeline(options, *graph, session));
   const PrintOptions print_options{.types = true, .elide_beyond = options.elide};
   PassOptions pass_options;
   pass_options.verify_each = options.verify_each;
@@ -63,8 +71,9 @@ Result<void> run(const OptOptions& options, Session& session) {
   pass_options.dump = [&](const std::string& pass, const Graph& now) {
     std::fprintf(stderr, "# after %s\n%s", pass.c_str(), print(now, print_options).c_str());
   };
-  TENON_TRY(report, manager.run(*graph, pass_options));
+  TENON_TRY(report, pipeline.manager.run(*graph, pass_options));
   if (options.timing) std::fprintf(stderr, "%s", report.to_string().c_str());
+  if (options.layouts) std::fprintf(stderr, "%s", pipeline.layouts->to_string().c_str());
   const std::string text = options.dot ? to_dot(*graph) : print(*graph, print_options);
   if (options.output.empty()) {
     if (!session.json) std::fwrite(text.data(), 1, text.size(), stdout);
@@ -78,7 +87,9 @@ Result<void> run(const OptOptions& options, Session& session) {
     passes.push_back({{"pass", timing.pass}, {"runs", timing.runs}, {"changed", timing.changed},
                       {"milliseconds", timing.milliseconds}});
   }
-  session.result({{"passes", passes}, {"milliseconds", report.milliseconds}, {"text", options.output.empty() ? Json(text) : Json()}});
+  session.result({{"passes", passes}, {"milliseconds", report.milliseconds},
+                  {"layouts", Json::parse(pipeline.layouts->to_json())},
+                  {"text", options.output.empty() ? Json(text) : Json()}});
   return {};
 }
 
@@ -97,6 +108,7 @@ void add_opt(CLI::App& app, Session& session, int& exit_code) {
   command->add_option("-o,--output", options->output, "Write the text here");
   command->add_flag("--verify-each", options->verify_each, "Verify after each pass");
   command->add_flag("--timing", options->timing, "Time of each pass, on standard error");
+  command->add_flag("--layouts", options->layouts, "What the target's layouts cost and who asks for them, on standard error");
   command->add_flag("--dot", options->dot, "Graphviz instead of text IR");
   command->add_flag("--list", options->list, "List the passes and their contracts");
   Session::add_json(*command, session);

@@ -266,6 +266,8 @@ Result<bool> run(const RunCommand& command, Session& session) {
     session.say(str("arena ", model->arena_bytes(), " bytes, lower bound ", model->arena_lower_bound_bytes()));
     document["arena_bytes"] = model->arena_bytes();
     document["arena_lower_bound_bytes"] = model->arena_lower_bound_bytes();
+    if (!model->layouts().empty()) session.say(model->layouts().to_string());
+    document["layouts"] = Json::parse(model->layouts().to_json());
   }
   if (!command.shadow.empty()) document["shadow"] = shadows;
   if (!command.output_dir.empty()) TENON_OK(write_outputs(command.output_dir, *model, outputs));
@@ -289,7 +291,7 @@ void add_run(CLI::App& app, Session& session, int& exit_code) {
   command->add_option("--runs", options->repeats, "How often to run")->check(CLI::Range(1, 1000000));
   command->add_option("--seed", options->seed, "Seed of the inputs that are made when none are given");
   command->add_option("--top", options->top, "Print the largest N classes of the first output")->check(CLI::Range(0, 1000));
-  command->add_flag("--stats", options->stats, "Time by operator and memory");
+  command->add_flag("--stats", options->stats, "Time by operator, memory and layouts");
   Session::add_json(*command, session);
   command->callback([&session, &exit_code, options] {
     const auto done = run(*options, session);

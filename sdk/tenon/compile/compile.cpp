@@ -10,6 +10,7 @@
 #include <tenon/ir/value_layout.hpp>
 #include <tenon/ir/verify.hpp>
 #include <tenon/onnx/import.hpp>
+#include <tenon/passes/assign_layouts.hpp>
 #include <tenon/passes/standard.hpp>
 #include <tenon/plugin/graph_values.hpp>
 #include <tenon/support/log.hpp>
@@ -57,7 +58,7 @@ Result<void> renew_layouts(Graph& graph, const CompileOptions& options) {
 
 // The four phases of one target on its part of the graph.
 Result<std::unique_ptr<Executable>> compile_part(std::unique_ptr<Graph> graph, TargetBackend& backend,
-                                                 const PassOptions& options) {
+                                                 const PassOptions& options, LayoutReport& layouts) {
   using AddPasses = Result<void> (TargetBackend::*)(PassManager&);
   static constexpr std::pair<const char*, AddPasses> kPhases[] = {
       {"tensor selection", &TargetBackend::add_tensor_sel},
@@ -65,8 +66,12 @@ Result<std::unique_ptr<Executable>> compile_part(std::unique_ptr<Graph> graph, T
       {"memory allocation", &TargetBackend::add_mem_alloc},
       {"code emission", &TargetBackend::add_code_emit},
   };
-  for (const auto& [name, add] : kPhases) {
+  const auto report = std::make_shared<LayoutReport>();
+  for (const auto& phase : kPhases) {
+    const auto& [name, add] = phase;
     PassManager passes(str(name, " of ", backend.name()));
+    // First, where operators are still the generic ones that kernels are stated for.
+    if (&phase == kPhases) TENON_OK(add_layouts(passes, *graph, backend, report));
     TENON_OK((backend.*add)(passes), "adding the passes of ", passes.name());
     if (passes.passes().empty()) continue;
     PassOptions phase = options;
@@ -74,10 +79,22 @@ Result<std::unique_ptr<Executable>> compile_part(std::unique_ptr<Graph> graph, T
     TENON_OK(passes.run(*graph, phase), passes.name());
     TENON_OK(verify(*graph), "the verifier, after ", passes.name());
   }
+  layouts.append(*report);
   return backend.build(std::move(graph));
 }
 
 }  // namespace
+
+Result<void> add_layouts(PassManager& passes, const Graph& graph, const TargetBackend& backend,
+                         std::shared_ptr<LayoutReport> report) {
+  const auto has_kernels = [&](const Op& op) { return !backend.layout_kernels(op).empty(); };
+  const Region& body = graph.body();
+  if (!has_pinned_layouts(graph) && std::none_of(body.begin(), body.end(), has_kernels)) return {};
+  AssignLayoutsOptions options;
+  options.kernels = [&backend](const Op& op) { return backend.layout_kernels(op); };
+  options.costs = backend.layout_costs();
+  return passes.add(assign_layouts_pass(std::move(options), std::move(report)));
+}
 
 Result<std::unique_ptr<CompiledModel>> compile(std::unique_ptr<Graph> graph, TargetRegistry& registry,
                                                const CompileOptions& options) {
@@ -112,9 +129,12 @@ Result<std::unique_ptr<CompiledModel>> compile(std::unique_ptr<Graph> graph, Tar
   graph.reset();  // the parts hold what they need; weights are shared
   for (GraphPart& part : cut.parts) {
     TargetBackend& backend = *backends[part.target];
-    TENON_TRY(executable, compile_part(std::move(part.graph), backend, options.passes), "compiling '", parts.name,
-              "' for target '", backend.name(), "'");
+    TENON_TRY(executable, compile_part(std::move(part.graph), backend, options.passes, parts.layouts), "compiling '",
+              parts.name, "' for target '", backend.name(), "'");
     parts.segments.push_back({backend.name(), std::move(executable), std::move(part.inputs), std::move(part.outputs)});
+  }
+  if (!parts.layouts.empty()) {
+    log(LogLevel::info, "layouts of '", parts.name, "':\n", parts.layouts.to_string());
   }
   return CompiledModel::assemble(std::move(parts));
 }

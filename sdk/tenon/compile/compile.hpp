@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <tenon/ir/graph.hpp>
+#include <tenon/ir/layout_report.hpp>
 #include <tenon/model/compiled_model.hpp>
 #include <tenon/passes/pass_manager.hpp>
 #include <tenon/plugin/target_registry.hpp>
@@ -33,6 +34,11 @@ struct CompileOptions {
 // Verifies, optimises, partitions, and compiles each part on its target. The graph is consumed.
 TENON_API Result<std::unique_ptr<CompiledModel>> compile(std::unique_ptr<Graph> graph, TargetRegistry& registry,
                                                          const CompileOptions& options = {});
+
+// What compile() does first in tensor selection: assign-layouts with the target's kernels and costs, where it has kernels
+// for some operator of `graph` or a value has a pinned layout; nothing otherwise. `backend` must outlive the passes.
+TENON_API Result<void> add_layouts(PassManager& passes, const Graph& graph, const TargetBackend& backend,
+                                   std::shared_ptr<LayoutReport> report = nullptr);
 
 // The graph of a model file: text IR when the name ends in .tir, ONNX otherwise.
 TENON_API Result<std::unique_ptr<Graph>> load_graph(const std::string& path);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <tenon/ir/layout_report.hpp>
 #include <tenon/plugin/target_registry.hpp>
 #include <tenon/runtime/executable.hpp>
 #include <tenon/support/export.hpp>
@@ -44,6 +45,7 @@ class TENON_API CompiledModel {
     std::vector<Segment> segments;
     std::vector<size_t> output_slots;
     PlacementReport placement;
+    LayoutReport layouts;  // of all segments; empty for an artefact that is loaded
   };
   static Result<std::unique_ptr<CompiledModel>> assemble(Parts parts);
   ~CompiledModel();
@@ -51,6 +53,7 @@ class TENON_API CompiledModel {
   const std::vector<ValueInfo>& inputs() const;
   const std::vector<ValueInfo>& outputs() const;
   const PlacementReport& placement() const;
+  const LayoutReport& layouts() const { return parts().layouts; }
   const std::vector<Segment>& segments() const;
   const Parts& parts() const;
   size_t arena_bytes() const;

@@ -9,6 +9,7 @@
 #include <tenon/ops/constant.hpp>
 #include <tenon/plugin/graph_values.hpp>
 #include <tenon/plugin/limits.hpp>
+#include <tenon/plugin/reference_layouts.hpp>
 #include <tenon/reference/interpreter.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 
@@ -119,6 +120,9 @@ class ReferenceBackend final : public TargetBackend {
   std::optional<Refusal> refuses(const Op& op) const override {
     if (auto refusal = reference_refuses(op)) return refusal;
     return limits_refuse(description_, op);
+  }
+  std::vector<LayoutKernel> layout_kernels(const Op& op) const override {
+    return reference_layout_kernels(description_, op);
   }
   Result<std::unique_ptr<Executable>> build(std::unique_ptr<Graph> graph) override {
     return ReferenceExecutable::make(std::move(graph));
