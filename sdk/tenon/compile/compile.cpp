@@ -67,11 +67,11 @@ Result<std::unique_ptr<Executable>> compile_part(std::unique_ptr<Graph> graph, T
       {"code emission", &TargetBackend::add_code_emit},
   };
   const auto report = std::make_shared<LayoutReport>();
-  for (const auto& phase : kPhases) {
-    const auto& [name, add] = phase;
+  for (const auto& entry : kPhases) {
+    const auto& [name, add] = entry;
     PassManager passes(str(name, " of ", backend.name()));
     // First, where operators are still the generic ones that kernels are stated for.
-    if (&phase == kPhases) TENON_OK(add_layouts(passes, *graph, backend, report));
+    if (&entry == kPhases) TENON_OK(add_layouts(passes, *graph, backend, report));
     TENON_OK((backend.*add)(passes), "adding the passes of ", passes.name());
     if (passes.passes().empty()) continue;
     PassOptions phase = options;

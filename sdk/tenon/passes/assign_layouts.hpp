@@ -45,6 +45,11 @@ struct AssignLayoutsOptions {
 // type, or that has an operand more than the operator; an operator none of whose kernels fits.
 TENON_API Result<LayoutReport> assign_layouts(Graph& graph, const AssignLayoutsOptions& options = {});
 
+// That the layouts of values are such that each operator of the body can run: one of its kernels takes and gives them,
+// with the padding that it needs; oblivious operators have one layout; all others, and outputs, row-major; "layout.kernel"
+// stands where padding is worked on. What a run cannot show, since the reference reads every layout anywhere.
+TENON_API Result<void> verify_layouts(const Graph& graph, const AssignLayoutsOptions& options = {});
+
 // Does any value have a pinned layout?
 TENON_API bool has_pinned_layouts(const Graph& graph);
 
