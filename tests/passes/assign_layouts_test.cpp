@@ -334,7 +334,7 @@ void check_network(uint64_t seed, bool with_mutants, Tally& tally) {
   static constexpr unsigned kTargets[] = {kNhwc, kBlocked, kPlain | kBlocked, kPlain | kNhwc | kBlocked | kIntoBlocks,
                                           kPlain | kBlocked | kIntoBlocks};
   NetworkBuilder builder(seed);
-  const auto plain = builder.make(4 + static_cast<int>(seed % 14));
+  const auto plain = builder.make(4 + static_cast<int>(seed % 24));
   const auto inputs = builder.inputs(*plain);
   const auto options = target_taking(kTargets[seed % std::size(kTargets)], seed % 3);
   const auto wanted = run_poisoned(*plain, inputs, PoisonPadding::none);

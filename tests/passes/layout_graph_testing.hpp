@@ -91,10 +91,12 @@ class NetworkBuilder {
   void layer() {
     Value* x = any();
     const int64_t channels = dims(x)[1];
-    switch (draw(12)) {
+    switch (draw(15)) {
       case 0:
       case 1:
-      case 2: {
+      case 2:
+      case 12:
+      case 13: {
         const int64_t outputs = 2 + draw(6), kernel = 1 + 2 * draw(2);
         Attributes attributes = {{"pads", Attribute::Integers(4, kernel / 2)}};
         std::vector<Value*> operands = {x, constant({outputs, channels, kernel, kernel})};
@@ -103,7 +105,8 @@ class NetworkBuilder {
         return keep(op("Mul", {x, builder_.constant(Tensor::of<float>({}, {0.125f}))}));
       }
       case 3: return keep(op("Relu", {x}));
-      case 4: return keep(op("Sigmoid", {x}));
+      case 4:
+      case 14: return keep(op("Sigmoid", {x}));
       case 5: return keep(op("Add", {x, constant({channels, 1, 1})}));
       case 6: return keep(op("Mul", {x, constant({1, channels, 1, 1})}));
       case 7: {

@@ -148,7 +148,7 @@ class Enumeration {
         if (node.results[i] == tensor) return node.implementations[impls_[n]].results[i];
       }
     }
-    return std::nullopt;
+    return problem_.tensors[tensor].given;
   }
 
   double cost() const {

@@ -1,0 +1,118 @@
+// Layouts from a target's file to the result of a run.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include <tenon/compile/compile.hpp>
+#include <tenon/ir/value_layout.hpp>
+#include <tenon/runtime/thread_pool.hpp>
+
+#include <support_lib/layout_check.hpp>
+
+#include "zoo/zoo.hpp"
+
+namespace tenon::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using Kind = LayoutStep::Kind;
+
+std::string fixture(const std::string& name) {
+  return TENON_SOURCE_DIR "/tests/fixtures/layout/" + name + ".yaml";
+}
+
+std::unique_ptr<Graph> tiny(const std::string& model) {
+  auto graph = zoo::build(model, {.size = zoo::Size::tiny});
+  EXPECT_TRUE(graph.ok()) << graph.error().to_string();
+  return *std::move(graph);
+}
+
+std::unique_ptr<CompiledModel> compiled(std::unique_ptr<Graph> graph, const std::string& target) {
+  TargetRegistry registry;
+  auto model = compile(std::move(graph), registry, {.targets = {target}});
+  EXPECT_TRUE(model.ok()) << model.error().to_string();
+  return model.ok() ? *std::move(model) : nullptr;
+}
+
+// The largest difference of the two models' outputs, while padding is NaN.
+double compare(const CompiledModel& plain, const CompiledModel& laid, std::span<const Datum> inputs) {
+  const auto wanted = plain.run(inputs), got = laid.run(inputs);
+  EXPECT_TRUE(wanted.ok()) << wanted.error().to_string();
+  EXPECT_TRUE(got.ok()) << got.error().to_string();
+  if (!wanted.ok() || !got.ok()) return INFINITY;
+  double most = 0;
+  for (size_t i = 0; i < wanted->size(); ++i) {
+    most = std::max(most, difference((*wanted)[i].tensor(), (*got)[i].tensor()));
+  }
+  return most;
+}
+
+class Layouts : public ::testing::Test {
+ protected:
+  void SetUp() override { setenv("TENON_POISON_PADDING", "nan", 1); }
+  void TearDown() override { unsetenv("TENON_POISON_PADDING"); }
+};
+
+TEST_F(Layouts, ResNetHasReordersAtItsEdgesOnly) {
+  const auto inputs = zoo::inputs(*tiny("resnet18"), 1);
+  ASSERT_TRUE(inputs.ok());
+  const auto plain = compiled(tiny("resnet18"), "reference");
+  EXPECT_TRUE(plain->layouts().empty());
+
+  const auto nchw = compiled(tiny("resnet18"), fixture("nchw"));
+  EXPECT_EQ(nchw->layouts().to_string(), "");
+  EXPECT_EQ(compare(*plain, *nchw, *inputs), 0);
+
+  const auto nhwc = compiled(tiny("resnet18"), fixture("nhwc"));
+  // The image at the front; at the end there is one pixel, where NHWC is NCHW.
+  EXPECT_EQ(nhwc->layouts().count(Kind::reorder), 1u) << nhwc->layouts().to_string();
+  EXPECT_EQ(nhwc->layouts().count(Kind::scrub), 0u);
+  EXPECT_GT(nhwc->layouts().count(Kind::constant), 10u);
+  EXPECT_TRUE(nhwc->layouts().proven);
+  EXPECT_EQ(nhwc->layouts().steps[0].tensor, nhwc->inputs()[0].name);
+  // The reference computes a kernel that reads no padding on the elements, in the order of the plain graph.
+  EXPECT_EQ(compare(*plain, *nhwc, *inputs), 0);
+
+  const auto blocked = compiled(tiny("resnet18"), fixture("nchw16c"));
+  EXPECT_LE(blocked->layouts().count(Kind::reorder), 2u) << blocked->layouts().to_string();
+  EXPECT_EQ(blocked->layouts().count(Kind::scrub), 0u);
+  // Sums run over padded channels, too, so their terms are grouped otherwise.
+  EXPECT_LE(compare(*plain, *blocked, *inputs), 1e-5);
+}
+
+TEST_F(Layouts, EveryModelOfTheZooMeansTheSame) {
+  int laid_out = 0;
+  for (const zoo::ModelInfo& info : zoo::models()) {
+    SCOPED_TRACE(info.name);
+    const auto inputs = zoo::inputs(*tiny(info.name), 1);
+    if (!inputs.ok()) continue;  // no static shape
+    const auto plain = compiled(tiny(info.name), "reference");
+    for (const char* target : {"nhwc", "nchw16c"}) {
+      SCOPED_TRACE(target);
+      const auto laid = compiled(tiny(info.name), fixture(target));
+      ASSERT_NE(laid, nullptr);
+      laid_out += !laid->layouts().empty();
+      EXPECT_LE(compare(*plain, *laid, *inputs), 1e-4);
+    }
+  }
+  EXPECT_GE(laid_out, 8);
+}
+
+TEST_F(Layouts, PinnedValuesAreServedOnAnyTarget) {
+  auto graph = tiny("resnet18");
+  const std::string name = graph->body().input(0)->name();
+  ASSERT_TRUE(set_layout(*graph, name, "NHWC").ok());
+  const auto inputs = zoo::inputs(*graph, 1);
+  const auto plain = compiled(tiny("resnet18"), "reference");
+  const auto pinned = compiled(graph->clone(), "reference");
+  ASSERT_EQ(pinned->layouts().count(Kind::reorder), 1u);
+  EXPECT_EQ(pinned->layouts().steps[0].from, "NHWC");
+  EXPECT_EQ(compare(*plain, *pinned, *inputs), 0);
+  const auto fitting = compiled(std::move(graph), fixture("nhwc"));
+  EXPECT_EQ(fitting->layouts().count(Kind::reorder), 0u) << fitting->layouts().to_string();
+  EXPECT_EQ(compare(*plain, *fitting, *inputs), 0);
+}
+
+}  // namespace
+}  // namespace tenon::testing
