@@ -130,12 +130,14 @@ void graph(benchmark::State& state) {
   }
 }
 
-#define TENON_AT_EACH_SIZE(b) (b)->Arg(1000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMillisecond)
-TENON_AT_EACH_SIZE(BENCHMARK_CAPTURE(problem, chain, chain));
-TENON_AT_EACH_SIZE(BENCHMARK_CAPTURE(problem, resnet, resnet));
-TENON_AT_EACH_SIZE(BENCHMARK_CAPTURE(problem, densenet, densenet));
-TENON_AT_EACH_SIZE(BENCHMARK_CAPTURE(problem, random_dag, random_dag));
-TENON_AT_EACH_SIZE(BENCHMARK(graph));
+void at_each_size(benchmark::internal::Benchmark* it) {
+  it->Arg(1000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMillisecond);
+}
+BENCHMARK_CAPTURE(problem, chain, chain)->Apply(at_each_size);
+BENCHMARK_CAPTURE(problem, resnet, resnet)->Apply(at_each_size);
+BENCHMARK_CAPTURE(problem, densenet, densenet)->Apply(at_each_size);
+BENCHMARK_CAPTURE(problem, random_dag, random_dag)->Apply(at_each_size);
+BENCHMARK(graph)->Apply(at_each_size);
 
 }  // namespace
 }  // namespace tenon::bench
