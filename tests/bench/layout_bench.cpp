@@ -31,8 +31,11 @@ class ShapedProblem {
     for (size_t layout = 0; layout < 3; ++layout) {
       const double cost = oblivious ? 0 : 500 + static_cast<double>(random_() % 1000);
       const LayoutProblem::Implementation::Port port{layout, !oblivious && layout == 2};
-      node.implementations.push_back({std::vector(node.operands.size(), port), {layout}, cost,
-                                      oblivious ? random_() % 4 == 0 ? PadEffect::dirty : PadEffect::same : PadEffect::zero});
+      node.implementations.push_back(
+          {std::vector(node.operands.size(), port),
+           {layout},
+           cost,
+           oblivious ? random_() % 4 == 0 ? PadEffect::dirty : PadEffect::same : PadEffect::zero});
     }
     problem_.nodes.push_back(std::move(node));
     return newest();
@@ -117,7 +120,11 @@ void graph(benchmark::State& state) {
   options.kernels = [](const Op& op) -> std::vector<LayoutKernel> {
     if (op.name().view() != "Conv") return {};
     return {{{}, {}, 100000, PadEffect::zero, "plain"},
-            {{{"NCHW{16c}", "", true}, {"OIHW{16i16o}", "", true}}, {{"NCHW{16c}", "", false}}, 40000, PadEffect::zero, "16c"}};
+            {{{"NCHW{16c}", "", true}, {"OIHW{16i16o}", "", true}},
+             {{"NCHW{16c}", "", false}},
+             40000,
+             PadEffect::zero,
+             "16c"}};
   };
   const auto plain = network(static_cast<size_t>(state.range(0)));
   for (auto _ : state) {

@@ -18,9 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 using Kind = LayoutStep::Kind;
 
-std::string fixture(const std::string& name) {
-  return TENON_SOURCE_DIR "/tests/fixtures/layout/" + name + ".yaml";
-}
+std::string fixture(const std::string& name) { return TENON_SOURCE_DIR "/tests/fixtures/layout/" + name + ".yaml"; }
 
 std::unique_ptr<Graph> tiny(const std::string& model) {
   auto graph = zoo::build(model, {.size = zoo::Size::tiny});

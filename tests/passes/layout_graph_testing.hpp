@@ -29,7 +29,8 @@ inline std::vector<LayoutKernel> kernels_in(const Op& op, unsigned takes, uint64
     if (!weight.empty() && conv) kernel.operands.push_back({weight, "", true});
     kernel.results = {{layout, "", false}};
     kernel.pad = pad;
-    kernel.cost = static_cast<double>(cost_seed == 0 ? 100 : (cost_seed * 7919 + op.label().size() * 31 + salt * 977) % 4000);
+    kernel.cost =
+        static_cast<double>(cost_seed == 0 ? 100 : (cost_seed * 7919 + op.label().size() * 31 + salt * 977) % 4000);
     kernel.name = "in " + layout;
     return kernel;
   };
@@ -118,7 +119,9 @@ class NetworkBuilder {
       case 8:
         if (channels > 12) return keep(op("Tanh", {x}));
         return keep(op("Concat", {x, any()}, {{"axis", int64_t{1}}}));
-      case 9: return keep(op("MaxPool", {x}, {{"kernel_shape", Attribute::Integers{3, 3}}, {"pads", Attribute::Integers(4, 1)}}));
+      case 9:
+        return keep(
+            op("MaxPool", {x}, {{"kernel_shape", Attribute::Integers{3, 3}}, {"pads", Attribute::Integers(4, 1)}}));
       case 10: {
         Value* flat = op("Reshape", {x, builder_.constant_ints({channels * 16})});
         return keep(op("Reshape", {flat, builder_.constant_ints(dims(x))}));
@@ -131,8 +134,10 @@ class NetworkBuilder {
       live_.push_back(value);
     } else {
       Value*& place = live_[static_cast<size_t>(draw(6))];
-      if (place->used()) place = value;
-      else live_.push_back(value);
+      if (place->used())
+        place = value;
+      else
+        live_.push_back(value);
     }
   }
 

@@ -35,7 +35,8 @@ class LayoutVerifier {
 
  private:
   Result<void> verify(const Op& op) {
-    const auto kernels = options_.kernels && op.region_count() == 0 ? options_.kernels(op) : std::vector<LayoutKernel>();
+    const auto kernels =
+        options_.kernels && op.region_count() == 0 ? options_.kernels(op) : std::vector<LayoutKernel>();
     if (!kernels.empty()) return verify_kernels(op, kernels);
     const OpDef* def = op.def();
     if (def && def->has(Trait::layout_oblivious) && op.region_count() == 0) return verify_oblivious(op);
@@ -81,7 +82,8 @@ class LayoutVerifier {
   }
 
   Result<void> verify_kernels(const Op& op, const std::vector<LayoutKernel>& kernels) {
-    if (std::any_of(kernels.begin(), kernels.end(), [&](const auto& kernel) { return is_run_by(op, kernel); })) return {};
+    if (std::any_of(kernels.begin(), kernels.end(), [&](const auto& kernel) { return is_run_by(op, kernel); }))
+      return {};
     std::string layouts;
     for (size_t i = 0; i < op.operand_count(); ++i) layouts += op.operand(i) ? " " + text_of(*op.operand(i)) : " -";
     layouts += " ->";
@@ -102,13 +104,13 @@ class LayoutVerifier {
       const bool same_shape = operand->type().shape() == result.type().shape();
       const bool same = made == LayoutTable::kRowMajor ? !operand->layout() : has_layout(*operand, port_of(result));
       if (!same && (same_shape || (operand->layout() && made == LayoutTable::kRowMajor))) {
-        return error(Code::internal, "operand ", i, " lies in ", text_of(*operand), " and the result in ", text_of(result),
-                     "; it takes one layout for all");
+        return error(Code::internal, "operand ", i, " lies in ", text_of(*operand), " and the result in ",
+                     text_of(result), "; it takes one layout for all");
       }
     }
     if (op.attributes().has(Name(kLayoutKernelAttribute)) == padded) return {};
-    return error(Code::internal, padded ? "works on padding" : "has no padding", ", and '", kLayoutKernelAttribute, "' is ",
-                 padded ? "not set" : "set");
+    return error(Code::internal, padded ? "works on padding" : "has no padding", ", and '", kLayoutKernelAttribute,
+                 "' is ", padded ? "not set" : "set");
   }
   static LayoutKernel::Port port_of(const Value& value) { return {value.layout()->text, value.layout()->dims, false}; }
 
