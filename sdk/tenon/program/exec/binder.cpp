@@ -270,16 +270,28 @@ class Binder {
     made.limit = registers_.value(resolved(loop.workers));
     made.value = registers_.new_word();
     made.left = registers_.new_word();
+    made.counter = registers_.new_word();
     made.outer = innermost();
     made.may_be_parallel = loop.kind != LoopKind::serial;
     code().loops[static_cast<size_t>(number)] = made;
 
-    scope_.define(loop.symbol, Expr::symbol(loop.symbol));
-    scope_.assumptions()[loop.symbol] = range;
-    registers_.enter(loop.symbol, made.value, begin, step, workers == 1);
+    // As begin + step * number of the iteration, where that is known: then x mod 8 in a loop of step 4 is 4 * (k mod
+    // 2).
+    const bool counted = begin.is_constant() && step.is_constant() && step.constant() >= 1;
+    const std::string symbol = counted ? str("iteration.", number) : loop.symbol;
+    if (counted) {
+      const int64_t most = iteration_count(begin.constant(), *range.upper + 1, step.constant()) - 1;
+      scope_.define(loop.symbol, begin + step * Expr::symbol(symbol));
+      scope_.assumptions()[symbol] = {0, most};
+      registers_.enter(symbol, made.counter, 0, 1, workers == 1);
+    } else {
+      scope_.define(loop.symbol, Expr::symbol(symbol));
+      scope_.assumptions()[symbol] = range;
+      registers_.enter(symbol, made.value, begin, step, workers == 1);
+    }
     loops_.push_back({number, step_, {}});
     auto result = workers > 1 ? emit_workers(loop, number) : emit(loop.body);
-    leave_loop(loop, number, workers);
+    leave_loop(loop, symbol, number, workers);
     TENON_OK(std::move(result), "loop ", loop.symbol);
     return registers_.status();
   }
@@ -318,13 +330,13 @@ class Binder {
     return result;
   }
 
-  void leave_loop(const Loop& loop, int32_t number, int64_t workers) {
+  void leave_loop(const Loop& loop, const std::string& symbol, int32_t number, int64_t workers) {
     ++step_;
     const OpenLoop open = std::move(loops_.back());
     loops_.pop_back();
     for (const int32_t block : open.touched) result_.blocks[static_cast<size_t>(block)].use(open.first, step_);
     Registers::LevelCode inner = registers_.leave();
-    scope_.assumptions().erase(loop.symbol);
+    scope_.assumptions().erase(symbol);
     scope_.erase(loop.symbol);
     LoopCode& made = code().loops[static_cast<size_t>(number)];
     add_increments(inner.increments, made);

@@ -93,6 +93,7 @@ struct LoopCode {
   LoopKind kind = LoopKind::serial;
   Value begin, end, step, limit;
   Place value = -1;         // of the symbol
+  Place counter = -1;       // iterations before this one
   Place left = -1;          // iterations to come
   Place worker = -1;        // of loops run by workers: which one this is
   Place outer_worker = -1;  // of the loop around; -1: none

@@ -237,6 +237,7 @@ bool Machine::enter_loop(Worker& worker, const LoopCode& loop) {
   const int64_t begin = f.get(loop.begin), end = f.get(loop.end);
   if (begin >= end) return false;
   f.at(loop.value) = begin;
+  f.at(loop.counter) = 0;
   f.at(loop.left) = iteration_count(begin, end, f.get(loop.step));
   return true;
 }
@@ -244,6 +245,7 @@ bool Machine::enter_loop(Worker& worker, const LoopCode& loop) {
 bool Machine::next_iteration(Frame& f, const ByteCode& code, const LoopCode& loop) {
   if (--f.at(loop.left) == 0) return false;
   f.at(loop.value) += f.get(loop.step);
+  ++f.at(loop.counter);
   std::byte* const frame = f.data();
   const Step* const last = code.steps.data() + loop.last_step;
   for (const Step* s = code.steps.data() + loop.first_step; s != last; ++s) {
@@ -315,6 +317,7 @@ bool Machine::run_alone(Worker& worker, const LoopCode& loop, int64_t begin, int
       counts_->iteration();
     }
     f.at(loop.value) = begin + i * step;
+    f.at(loop.counter) = i;
     if (!execute(worker, loop.body)) return false;
   }
   return true;
@@ -336,6 +339,7 @@ void Machine::run_worker(Worker& worker, WorkerLoop& shared, Progress* progress,
       counts_->iteration();
     }
     f.at(loop.value) = shared.begin + i * shared.step;
+    f.at(loop.counter) = i;
     for (const Place token : code_.tokens) f.at(token) = 0;
     worker.error.reset();
     const auto loop_number = static_cast<int32_t>(&loop - code_.loops.data());
