@@ -52,6 +52,17 @@ class CommandLine(unittest.TestCase):
                 done = self.run_tenon(*words, expect=USAGE)
                 self.assertTrue(done.stderr.strip())
 
+    def test_layouts_by_name(self):
+        text = self.run_tenon("opt", self.net, "--passes", "remove-dead", "--layout", "m=NC{8c}",
+                              "--layout", "y=(n, c) -> (c, n)").stdout
+        self.assertIn('f32[N,2] in "NC{8c}" pinned', text)
+        self.assertIn('in "(n, c) -> (c, n)" pinned', text)
+        self.run_tenon("run", self.net, "--target", "reference", "--layout", "m=CN;align(C)=32B")
+        error = self.json("run", self.net, "--target", "reference", "--layout", "mm=CN", expect=FAILED)
+        self.assertIn("did you mean 'm'", error["message"])
+        self.json("run", self.net, "--target", "reference", "--layout", "CN", expect=FAILED)
+        self.json("run", self.net, "--target", "reference", "--layout", "m=CN", "--layout", "m=NC", expect=FAILED)
+
     def test_help_and_version_exit_with_0(self):
         self.assertIn("conformance", self.run_tenon("--help").stdout)
         self.assertRegex(self.run_tenon("--version").stdout, r"^\d+\.\d+\.\d+")

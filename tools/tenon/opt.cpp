@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include <tenon/ir/text.hpp>
+#include <tenon/ir/value_layout.hpp>
 #include <tenon/ir/verify.hpp>
 #include <tenon/passes/standard.hpp>
 
@@ -17,6 +18,7 @@ struct OptOptions {
   std::vector<std::string> dump_after;
   bool verify_each = false, timing = false, layouts = false, list = false, dot = false;
   int64_t elide = -1;
+  ValueLayoutOptions value_layouts;
 };
 
 Result<std::unique_ptr<Graph>> read(const std::string& file) {
@@ -62,6 +64,8 @@ Result<void> run(const OptOptions& options, Session& session) {
   }
   TENON_TRY(graph, read(options.file));
   TENON_OK(verify(*graph), "verifying ", options.file);
+  TENON_TRY(layouts, options.value_layouts.by_value());
+  for (const auto& [value, layout] : layouts) TENON_OK(set_layout(*graph, value, layout));
   TENON_TRY(pipeline, make_pipeline(options, *graph, session));
   const PrintOptions print_options{.types = true, .elide_beyond = options.elide};
   PassOptions pass_options;
@@ -106,6 +110,7 @@ void add_opt(CLI::App& app, Session& session, int& exit_code) {
   command->add_option("--stop-after", options->stop_after, "The last pass to run");
   command->add_option("--elide", options->elide, "Leave out tensors of more elements than this");
   command->add_option("-o,--output", options->output, "Write the text here");
+  options->value_layouts.add_to(*command);
   command->add_flag("--verify-each", options->verify_each, "Verify after each pass");
   command->add_flag("--timing", options->timing, "Time of each pass, on standard error");
   command->add_flag("--layouts", options->layouts, "What the target's layouts cost and who asks for them, on standard error");

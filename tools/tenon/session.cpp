@@ -52,11 +52,36 @@ void ModelOptions::add_to(CLI::App& command) {
   command.add_flag("--no-fallback", no_fallback, "An operator that no named target takes is an error");
   command.add_option("--min-coverage", min_coverage, "Least share of operators on the first target")
       ->check(CLI::Range(0.0, 1.0));
+  layouts.add_to(command);
   command.add_option("--dim", dims, "NAME=N: a symbolic dim of seeded inputs (default 1)")->type_name("NAME=N");
 }
 
-CompileOptions ModelOptions::compile_options() const {
+void ValueLayoutOptions::add_to(CLI::App& command) {
+  // Not split at commas, which index maps have.
+  command.add_option("--layout", texts, "A layout for the value NAME of the model")
+      ->type_name("NAME=LAYOUT")
+      ->allow_extra_args(false);
+}
+
+Result<std::map<std::string, std::string>> ValueLayoutOptions::by_value() const {
+  std::map<std::string, std::string> out;
+  for (const std::string& text : texts) {
+    // Layouts hold '=' behind their first ';' only, names may hold it anywhere.
+    const auto equals = text.substr(0, text.find(';')).rfind('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+      return error(Code::invalid_argument, "--layout '", text, "' should be NAME=LAYOUT, such as conv1_out=NHWC");
+    }
+    if (!out.emplace(text.substr(0, equals), text.substr(equals + 1)).second) {
+      return error(Code::invalid_argument, "--layout gives two layouts to '", text.substr(0, equals), "'");
+    }
+  }
+  return out;
+}
+
+Result<CompileOptions> ModelOptions::compile_options() const {
   CompileOptions options;
+  TENON_TRY(by_value, layouts.by_value());
+  options.layouts = std::move(by_value);
   options.targets = targets;
   options.no_fallback = no_fallback;
   options.min_coverage = min_coverage;
@@ -65,7 +90,8 @@ CompileOptions ModelOptions::compile_options() const {
 
 Result<std::unique_ptr<CompiledModel>> ModelOptions::load(Session& session) const {
   if (CompiledModel::is_artefact(model)) return CompiledModel::load(model, session.registry());
-  return compile_file(model, session.registry(), compile_options());
+  TENON_TRY(options, compile_options());
+  return compile_file(model, session.registry(), options);
 }
 
 Result<std::vector<std::pair<std::string, int64_t>>> ModelOptions::dim_values() const {

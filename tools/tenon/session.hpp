@@ -1,5 +1,6 @@
 // What all commands of the program share: global options, output as text or JSON, exit codes.
 #pragma once
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,6 +42,14 @@ class Session {
   std::unique_ptr<TargetRegistry> registry_;
 };
 
+// --layout NAME=LAYOUT, any number of them.
+struct ValueLayoutOptions {
+  std::vector<std::string> texts;
+
+  void add_to(CLI::App& command);
+  Result<std::map<std::string, std::string>> by_value() const;
+};
+
 // Options of commands that compile a model.
 struct ModelOptions {
   std::string model;
@@ -49,9 +58,10 @@ struct ModelOptions {
   bool no_fallback = false;
   double min_coverage = 0;
   std::vector<std::string> dims;  // NAME=N for symbolic dims
+  ValueLayoutOptions layouts;
 
   void add_to(CLI::App& command);
-  CompileOptions compile_options() const;
+  Result<CompileOptions> compile_options() const;
   // From an artefact, or compiled from a model.
   Result<std::unique_ptr<CompiledModel>> load(Session& session) const;
   // Values for the model's symbolic dims; 1 where none is given.
