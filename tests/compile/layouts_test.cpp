@@ -68,6 +68,7 @@ TEST_F(Layouts, ResNetHasReordersAtItsEdgesOnly) {
   EXPECT_EQ(nhwc->layouts().count(Kind::scrub), 0u);
   EXPECT_GT(nhwc->layouts().count(Kind::constant), 10u);
   EXPECT_TRUE(nhwc->layouts().proven);
+  EXPECT_GT(nhwc->layouts().kernel_cost, 0);
   EXPECT_EQ(nhwc->layouts().steps[0].tensor, nhwc->inputs()[0].name);
   // The reference computes a kernel that reads no padding on the elements, in the order of the plain graph.
   EXPECT_EQ(compare(*plain, *nhwc, *inputs), 0);

@@ -63,8 +63,10 @@ std::optional<Layout> layout_of(const Value* value, const std::string& text) {
 }
 
 double bytes_of(const Value* value) {
-  const auto layout = layout_of(value, "");
-  return layout ? static_cast<double>(layout->bytes()) : 0;
+  const auto dims = dims_of(value);
+  if (!dims || value->type().element().is_string()) return 0;
+  const auto layout = Layout::row_major(*dims, value->type().element().bits());
+  return layout.ok() ? static_cast<double>(layout->bytes()) : 0;
 }
 double cost_of(const Op& op) {
   double bytes = 0;
