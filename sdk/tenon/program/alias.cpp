@@ -119,13 +119,9 @@ class CopyAliaser {
     std::optional<Alias> alias = inverse(s, part, whole_box(plan_, source));
     if (!alias || !fits(s, part, source, *alias)) return false;
     alias->of = destination;
-    // Who else reads the source may not see it after the destination is no more; and both are computed in one place, or
-    // the destination is kept as long as the source.
+    // Who else reads the source may not see it after the destination is no more.
     for (const Use& use : src.uses)
       if (use.stage != s && !reads_whole_at_root(use)) return false;
-    BufferPlan& dst = plan_.buffer(plan_.root_of(destination));
-    const Path &from = plan_.stage(src.producer).location, &to = plan_.stage(s).location;
-    if (from != to) dst.keep_outside = std::min(dst.keep_outside, from.size());
     src.alias = std::move(alias);
     return true;
   }

@@ -481,7 +481,6 @@ class Emitter {
 
   void check_covered(int b, int d, std::vector<Statement>& out) {
     const BufferPlan& buffer = plan_.buffer(b);
-    if (buffer.role == Role::output) return;
     const std::string& name = plan_.buffer_spec(b).name;
     std::optional<Window> read;
     for (const Use& use : buffer.uses) {

@@ -261,8 +261,11 @@ class Placer {
     const BufferPlan& b = plan_.buffer(buffer);
     const BufferSpec& spec = plan_.buffer_spec(buffer);
     const auto add = [&](size_t d, const Window& w) { box[d] = box[d] ? united(*box[d], w) : w; };
-    if (b.role == Role::output)
+    if (b.role == Role::output) {
+      // All that the caller has room for; a run checks that nobody reads more.
       for (int d = 0; d < spec.rank; ++d) add(static_cast<size_t>(d), whole_box(plan_, buffer)[static_cast<size_t>(d)]);
+      return;
+    }
     for (const Use& use : b.uses) {
       const std::vector<Window> read = read_box(plan_, use, index_box(plan_, use.stage, location.size()));
       for (size_t d = 0; d < read.size(); ++d)

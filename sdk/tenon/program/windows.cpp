@@ -51,6 +51,7 @@ class WindowPlanner {
   explicit WindowPlanner(Plan& plan) : plan_(plan) {}
 
   void run() {
+    for (int b = 0; b < static_cast<int>(plan_.buffers.size()); ++b) keep_for_aliases(b);
     slide_all();
     bool warm = false;
     for (int l = 0; l < static_cast<int>(plan_.loops.size()); ++l)
@@ -61,6 +62,20 @@ class WindowPlanner {
   }
 
  private:
+  // Memory of a buffer is outside of loops that only one of it and of what lies in it is computed in.
+  void keep_for_aliases(int b) {
+    const std::optional<Alias>& alias = plan_.buffer(b).alias;
+    if (!alias || plan_.buffer(b).producer < 0) return;
+    const Path& mine = plan_.stage(plan_.buffer(b).producer).location;
+    size_t depth = mine.size();
+    if (const int other = plan_.buffer(alias->of).producer; other >= 0 && !plan_.stage(plan_.buffer(b).producer).is_view) {
+      const Path& its = plan_.stage(other).location;
+      depth = static_cast<size_t>(std::ranges::mismatch(mine, its).in1 - mine.begin());
+    }
+    size_t& keep = plan_.buffer(plan_.root_of(b)).keep_outside;
+    keep = std::min(keep, depth);
+  }
+
   void slide_all() {
     for (BufferPlan& b : plan_.buffers) b.carried_by.clear();
     for (size_t i = plan_.order.size(); i-- > 0;) {
