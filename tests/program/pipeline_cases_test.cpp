@@ -33,6 +33,9 @@ void CaseRun::run(const Pipeline& p, const std::vector<BufferRef>& inputs, const
     const auto ran = interpret(program.value(), {buffers, scalars}, {kThreads, stack_bytes, seed, false}, &statistics);
     ASSERT_TRUE(ran.ok()) << ran.error().to_string() << "\n" << program_;
   }
+  const auto races = check_races(program.value(), {buffers, scalars}, {kThreads});
+  EXPECT_TRUE(races.ok()) << races.error().to_string() << "\n" << program_;
+  expect_same_compiled(program.value(), {buffers, scalars}, static_cast<int>(kThreads), stack_bytes);
   ++runs_;
   counts_.heap_count = std::max(counts_.heap_count, static_cast<int64_t>(statistics.heap.size()));
   counts_.heap_peak = std::max(counts_.heap_peak, statistics.heap_peak);

@@ -169,6 +169,10 @@ class PipelineFuzz : public ::testing::Test {
     for (size_t i = 0; i < c.outputs().size(); ++i) buffers[c.outputs()[i].name()] = out[i].argument();
     const auto ran = interpret(program, {buffers, {}}, {threads, 0, seed, contract}, nullptr);
     EXPECT_TRUE(ran.ok()) << ran.error().to_string();
+    if (threads == 1) return out;
+    const auto races = check_races(program, {buffers, {}}, {threads});
+    EXPECT_TRUE(races.ok()) << races.error().to_string() << "\n" << print(program);
+    if (ran.ok()) expect_same_compiled(program, {buffers, {}}, static_cast<int>(threads), 0);
     return out;
   }
 

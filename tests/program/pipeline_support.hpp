@@ -1,16 +1,22 @@
 // For tests of pipelines: arrays with bounds, kernels that say what they compute, and runs that are counted.
 #pragma once
+#include <algorithm>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include <tenon/program/exec/bound_program.hpp>
 #include <tenon/program/exec/interpreter.hpp>
 #include <tenon/program/pipeline.hpp>
 #include <tenon/program/text.hpp>
+#include <tenon/program/races.hpp>
 #include <tenon/program/verify.hpp>
+#include <tenon/runtime/thread_pool.hpp>
 
 namespace tenon::program {
 
@@ -154,6 +160,33 @@ KernelHandle window_sum(Index below, Index above) {
     for_each_index(mins, extents, [&](const Index& j) { sum = static_cast<T>(sum + in.at(j)); });
     return sum;
   });
+}
+
+// The bytes of an argument that is dense.
+inline std::span<std::byte> bytes_of(const BufferArgument& argument, ElementType element) {
+  size_t bytes = static_cast<size_t>(element.bits()) / 8;
+  for (const DimView& d : argument.dims) bytes *= static_cast<size_t>(d.extent);
+  return {argument.data, bytes};
+}
+
+// Runs the compiled form over cleared outputs and compares them with what they held, byte for byte.
+inline void expect_same_compiled(const Program& program, const Arguments& arguments, int threads, int64_t stack_bytes) {
+  ThreadPool pool(threads);
+  auto bound = BoundProgram::bind(program, arguments, {&pool, threads, stack_bytes});
+  ASSERT_TRUE(bound.ok()) << bound.error().to_string() << "\n" << print(program);
+  std::map<std::string, std::vector<std::byte>> wanted;
+  for (const Buffer& b : program.buffers) {
+    if (b.role != Role::output) continue;
+    const std::span<std::byte> bytes = bytes_of(arguments.buffers.at(b.name), b.element);
+    wanted[b.name].assign(bytes.begin(), bytes.end());
+    std::ranges::fill(bytes, std::byte{0x5a});
+  }
+  const auto ran = bound.value().run(arguments);
+  ASSERT_TRUE(ran.ok()) << ran.error().to_string() << "\n" << print(program);
+  for (const Buffer& b : program.buffers)
+    if (b.role == Role::output)
+      EXPECT_TRUE(std::ranges::equal(bytes_of(arguments.buffers.at(b.name), b.element), wanted[b.name]))
+          << "the compiled form differs in '" << b.name << "'\n" << print(program);
 }
 
 inline Expr var(std::string_view name) { return Expr::symbol(name); }

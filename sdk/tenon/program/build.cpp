@@ -54,21 +54,34 @@ void know_declared_bounds(Plan& plan) {
   }
 }
 
+Result<void> place(Plan& plan) {
+  plan.stages.resize(plan.data.stages.size());
+  plan.buffers.resize(plan.data.buffers.size());
+  for (size_t b = 0; b < plan.data.buffers.size(); ++b)
+    if (plan.data.buffers[b].constant) plan.buffers[b].role = Role::constant;
+  TENON_OK(declare(plan, plan.inputs, Role::input));
+  TENON_OK(declare(plan, plan.outputs, Role::output));
+  TENON_OK(order_stages(plan));
+  TENON_OK(check_all_symbols(plan));
+  know_declared_bounds(plan);
+  return place_stages(plan);
+}
+
 }  // namespace
+
+Result<Plan> plan_unscheduled(const PipelineData& data, const std::vector<BufferRef>& inputs,
+                              const std::vector<BufferRef>& outputs, const BuildOptions& options) {
+  Plan plan{data, options, {}, {}, data.scalars, {}, {}, {}, {}, {}, {}};
+  for (const BufferRef& b : inputs) plan.inputs.push_back(PipelineData::id(b));
+  for (const BufferRef& b : outputs) plan.outputs.push_back(PipelineData::id(b));
+  TENON_OK(place(plan));
+  return plan;
+}
 
 Result<Program> build_program(const PipelineData& data, const std::vector<int>& inputs, const std::vector<int>& outputs,
                               const std::vector<std::string>& scalars, const BuildOptions& options) {
   Plan plan{data, options, inputs, outputs, scalars, {}, {}, {}, {}, {}, {}};
-  plan.stages.resize(data.stages.size());
-  plan.buffers.resize(data.buffers.size());
-  for (size_t b = 0; b < data.buffers.size(); ++b)
-    if (data.buffers[b].constant) plan.buffers[b].role = Role::constant;
-  TENON_OK(declare(plan, inputs, Role::input));
-  TENON_OK(declare(plan, outputs, Role::output));
-  TENON_OK(order_stages(plan));
-  TENON_OK(check_all_symbols(plan));
-  know_declared_bounds(plan);
-  TENON_OK(place_stages(plan));
+  TENON_OK(place(plan));
   if (std::ranges::any_of(plan.order, [&](int s) { return plan.spec(s).is_copy(); })) {
     alias_copies(plan);
     TENON_OK(place_stages(plan));

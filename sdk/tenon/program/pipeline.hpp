@@ -185,6 +185,7 @@ class TENON_API Pipeline {
                         const std::vector<Expr>& scalars = {}, const BuildOptions& options = {}) const;
 
  private:
+  friend struct PipelineData;
   std::unique_ptr<PipelineData> data_;
 };
 

@@ -72,7 +72,7 @@ struct PipelineData {
   std::vector<std::string> scalars;
   std::vector<Error> errors;  // of the author's calls; the first is what build() returns
 
-  BufferRef ref(int buffer) { return {this, buffer}; }
+  static PipelineData& of(const Pipeline& pipeline) { return *pipeline.data_; }
   static int id(const BufferRef& buffer) { return buffer.id_; }
   BufferSpec& of(const BufferRef& buffer) { return buffers[static_cast<size_t>(buffer.id_)]; }
   // Keeps the error.

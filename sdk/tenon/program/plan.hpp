@@ -134,6 +134,10 @@ struct Plan {
   int root_of(int buffer_id) const;
 };
 
+// Ordered and placed, with nothing shared. The plan refers to `data` and `options`.
+Result<Plan> plan_unscheduled(const PipelineData& data, const std::vector<BufferRef>& inputs,
+                              const std::vector<BufferRef>& outputs, const BuildOptions& options);
+
 Result<void> order_stages(Plan& plan);
 void alias_copies(Plan& plan);
 Result<void> place_stages(Plan& plan);

@@ -1,0 +1,159 @@
+// Pipelines: what locality, overhead and building cost. docs/performance.md has the wanted figures.
+//   build/release/tests/bench/pipeline_bench --benchmark_enable_random_interleaving=true --benchmark_repetitions=9
+#include <benchmark/benchmark.h>
+
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include <tenon/program/auto_schedule.hpp>
+#include <tenon/program/exec/bound_program.hpp>
+#include <tenon/program/pipeline.hpp>
+#include <tenon/program/verify.hpp>
+#include <tenon/runtime/thread_pool.hpp>
+
+namespace {
+
+using namespace tenon;
+using namespace tenon::program;
+
+const Expr x = Expr::symbol("x"), y = Expr::symbol("y");
+
+struct Pair {
+  Pipeline pipeline;
+  BufferRef source, result;
+  StageRef last;
+};
+
+KernelHandle scale() {
+  return make_kernel("scale", [](CallContext& c) -> Result<void> {
+    const BufferView &in = c.operands[0], &out = c.operands[1];
+    const auto* from = reinterpret_cast<const float*>(in.base);
+    auto* to = reinterpret_cast<float*>(out.base);
+    for (int64_t i = 0, n = out.dims[0].extent; i < n; ++i) to[i] = from[i] * 1.0001f + 0.5f;
+    return {};
+  });
+}
+
+// Rows of three sources, wherever a ring has them.
+KernelHandle blur() {
+  return make_kernel("blur", [](CallContext& c) -> Result<void> {
+    const BufferView &in = c.operands[0], &out = c.operands[1];
+    const int64_t n = out.dims[0].extent, first = out.dims[0].min;
+    for (int64_t v = out.dims[1].min; v <= out.dims[1].max(); ++v) {
+      const auto row = [&](const BufferView& b, int64_t at) { return reinterpret_cast<float*>(b.address(std::vector<int64_t>{first, at})); };
+      const float *above = row(in, v - 1), *here = row(in, v), *below = row(in, v + 1);
+      float* to = row(out, v);
+      for (int64_t i = 0; i < n; ++i) to[i] = (above[i] + here[i] + below[i]) * (1.0f / 3);
+    }
+    return {};
+  }, true);
+}
+
+KernelHandle move_bytes() {
+  return make_kernel("move", [](CallContext& c) -> Result<void> {
+    const BufferView &in = c.operands[0], &out = c.operands[1];
+    std::memcpy(out.base, in.base, static_cast<size_t>(out.dims[0].extent));
+    return {};
+  });
+}
+
+Pair chain(int stages, const KernelHandle& kernel, ElementType element, int rank, const Windows& windows) {
+  Pipeline p("chain");
+  const std::vector<Expr> indices = rank == 1 ? std::vector<Expr>{x} : std::vector<Expr>{x, y};
+  BufferRef source = p.buffer("source", element, rank), from = source;
+  std::optional<StageRef> last;
+  for (int s = 0; s < stages; ++s) {
+    BufferRef to = p.buffer(s + 1 == stages ? "result" : "mid" + std::to_string(s), element, rank);
+    last = p.stage("stage" + std::to_string(s), kernel).reads(from, windows).writes(to, indices);
+    from = to;
+  }
+  return {std::move(p), source, from, *last};
+}
+Pair scales() { return chain(8, scale(), kF32, 1, {x}); }
+Pair blurs(int stages = 6) { return chain(stages, blur(), kF32, 2, {x, {y - 1, y + 1}}); }
+
+void run(benchmark::State& state, Pair& pair, BufferArgument source, BufferArgument result, int threads = 1) {
+  const auto built = pair.pipeline.build({pair.source}, {pair.result});
+  if (!built.ok()) return state.SkipWithError(built.error().to_string().c_str());
+  const Arguments arguments{{{"source", source}, {"result", result}}, {}};
+  ThreadPool pool(threads);
+  auto bound = BoundProgram::bind(built.value(), arguments, {&pool, threads});
+  if (!bound.ok()) return state.SkipWithError(bound.error().to_string().c_str());
+  for (auto _ : state)
+    if (const auto ran = bound.value().run(arguments); !ran.ok()) return state.SkipWithError(ran.error().to_string().c_str());
+  int64_t arena = 0;
+  for (const auto& [space, bytes] : bound.value().arena_bytes()) arena += bytes;
+  state.counters["arena_bytes"] = static_cast<double>(arena);
+}
+
+constexpr int64_t kFloats = int64_t{4} << 20, kSide = 2048;
+
+// range(0): indices a step; 0: as a whole; -1: the automatic schedule.
+void schedule(Pair& pair, int64_t step, const Expr& index, int64_t extent, int64_t workers = 1) {
+  if (step > 0) pair.last.loops({{index, step, workers}});
+  if (step < 0) {
+    SymbolValues sizes{{"result.min0", 0}, {"result.extent0", extent}, {"result.min1", 0}, {"result.extent1", kSide}};
+    const auto report = auto_schedule(pair.pipeline, {pair.source}, {pair.result}, sizes, CostModel::host());
+    TENON_CHECK(report.ok(), report.error().to_string());
+  }
+}
+
+void scale_chain(benchmark::State& state) {
+  std::vector<float> a(kFloats, 1), b(kFloats);
+  Pair pair = scales();
+  schedule(pair, state.range(0), x, kFloats);
+  run(state, pair, BufferArgument::dense(a.data(), kF32, {kFloats}), BufferArgument::dense(b.data(), kF32, {kFloats}));
+}
+BENCHMARK(scale_chain)->Arg(0)->Arg(-1)->Arg(1024)->Arg(4096)->Arg(16384)->Arg(65536)->Unit(benchmark::kMillisecond);
+
+// range(1): workers.
+void blur_chain(benchmark::State& state) {
+  const int64_t rows = kSide + 12;
+  std::vector<float> a(static_cast<size_t>(kSide * rows), 1), b(static_cast<size_t>(kSide * kSide));
+  Pair pair = blurs();
+  schedule(pair, state.range(0), y, kSide, state.range(1));
+  run(state, pair, BufferArgument::dense(a.data(), kF32, {kSide, rows}, {0, -6}), BufferArgument::dense(b.data(), kF32, {kSide, kSide}),
+      static_cast<int>(state.range(1)));
+}
+BENCHMARK(blur_chain)->Args({0, 1})->Args({-1, 1})->Args({1, 1})->Args({4, 1})->Args({16, 1})->Args({64, 1})->Args({4, 2})->Args({16, 2})
+    ->UseRealTime()->Unit(benchmark::kMillisecond);
+
+// Two copies through an intermediate of range(0) bytes, range(1) bytes at a time; range(2): in a loop, or without one.
+void copies(benchmark::State& state) {
+  const int64_t bytes = state.range(0), chunk = state.range(1);
+  std::vector<std::byte> a(static_cast<size_t>(bytes)), b(static_cast<size_t>(bytes));
+  if (state.range(2)) {
+    Pair pair = chain(2, move_bytes(), kU8, 1, {x});
+    pair.last.loops({{x, chunk}});
+    return run(state, pair, BufferArgument::dense(a.data(), kU8, {bytes}), BufferArgument::dense(b.data(), kU8, {bytes}));
+  }
+  std::vector<std::byte> mid(static_cast<size_t>(chunk));
+  for (auto _ : state)
+    for (int64_t i = 0; i < bytes; i += chunk) {
+      std::memcpy(mid.data(), a.data() + i, static_cast<size_t>(chunk));
+      benchmark::DoNotOptimize(mid.data());
+      std::memcpy(b.data() + i, mid.data(), static_cast<size_t>(chunk));
+      benchmark::ClobberMemory();
+    }
+}
+BENCHMARK(copies)->ArgsProduct({{32 << 10, 256 << 10, 8 << 20}, {1 << 10, 4 << 10, 32 << 10}, {0, 1}});
+
+void build_32_stages(benchmark::State& state) {
+  Pair pair = blurs(32);
+  pair.last.loops({{y, 16}});
+  for (auto _ : state) {
+    auto built = pair.pipeline.build({pair.source}, {pair.result});
+    if (!built.ok()) return state.SkipWithError(built.error().to_string().c_str());
+    benchmark::DoNotOptimize(built);
+  }
+}
+BENCHMARK(build_32_stages)->Unit(benchmark::kMillisecond);
+
+void schedule_32_stages(benchmark::State& state) {
+  Pair pair = blurs(32);
+  for (auto _ : state) schedule(pair, -1, y, kSide);
+}
+BENCHMARK(schedule_32_stages)->Unit(benchmark::kMillisecond);
+
+}  // namespace
