@@ -1,6 +1,6 @@
 // Random pipelines (stencils, resampling, transposes, copies, padding, several readers, in place) with random schedules
 // (loops, steps, workers, placement) against the same pipeline without a schedule and without shared memory. A part of
-// them in contract mode. TENON_FUZZ_SEEDS and TENON_FUZZ_FIRST say which seeds.
+// them in contract mode, a part on the compiled form and through the race verifier. TENON_FUZZ_SEEDS and TENON_FUZZ_FIRST say which seeds.
 #include <cstdlib>
 #include <random>
 
@@ -169,7 +169,7 @@ class PipelineFuzz : public ::testing::Test {
     for (size_t i = 0; i < c.outputs().size(); ++i) buffers[c.outputs()[i].name()] = out[i].argument();
     const auto ran = interpret(program, {buffers, {}}, {threads, 0, seed, contract}, nullptr);
     EXPECT_TRUE(ran.ok()) << ran.error().to_string();
-    if (threads == 1) return out;
+    if (threads == 1 || seed % 8 != 3) return out;
     const auto races = check_races(program, {buffers, {}}, {threads});
     EXPECT_TRUE(races.ok()) << races.error().to_string() << "\n" << print(program);
     if (ran.ok()) expect_same_compiled(program, {buffers, {}}, static_cast<int>(threads), 0);
@@ -203,7 +203,7 @@ int64_t number_from_environment(const char* name, int64_t otherwise) {
 }
 
 TEST_F(PipelineFuzz, SchedulesDoNotChangeResults) {
-  const int64_t first = number_from_environment("TENON_FUZZ_FIRST", 0), count = number_from_environment("TENON_FUZZ_SEEDS", 2000);
+  const int64_t first = number_from_environment("TENON_FUZZ_FIRST", 0), count = number_from_environment("TENON_FUZZ_SEEDS", 300);
   Runs runs;
   for (int64_t seed = first; seed < first + count && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

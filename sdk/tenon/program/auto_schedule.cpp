@@ -8,7 +8,7 @@
 namespace tenon::program {
 
 CostModel CostModel::host() {
-  return {{{"L1", 32e3, 200e9}, {"L2", 1e6, 80e9}, {"L3", 32e6, 25e9}, {"memory", 0, 9e9}}};
+  return {{{"L1", 32e3, 100e9}, {"L2", 1e6, 80e9}, {"L3", 32e6, 25e9}, {"memory", 0, 9e9}}};
 }
 
 CostModel CostModel::of(const TargetDescription& target) {
@@ -45,6 +45,8 @@ struct StageNumbers {
   double elements = 1;          // of its first result
   double bytes = 0;             // of all its results
   double bytes_in = 0;          // that it reads of what the caller gives
+  double bytes_from_stages = 0;  // that it reads of results of other stages
+  double bytes_out = 0;          // that others read of its results
 };
 
 class Scheduler {
@@ -53,7 +55,14 @@ class Scheduler {
 
   Result<void> measure() {
     numbers_.resize(plan_.stages.size());
-    for (const int s : plan_.order) TENON_OK(measure(s), "in stage '", plan_.spec(s).name, "'");
+    reads_.resize(plan_.stages.size());
+    position_.resize(plan_.stages.size());
+    for (size_t i = 0; i < plan_.order.size(); ++i) {
+      const int s = plan_.order[i];
+      position_[static_cast<size_t>(s)] = i;
+      TENON_OK(measure(s), "in stage '", plan_.spec(s).name, "'");
+      measure_reads(s);
+    }
     return {};
   }
 
@@ -71,15 +80,12 @@ class Scheduler {
     std::vector<double> cost(n + 1, INFINITY);
     std::vector<Group> into(n + 1);
     cost[0] = 0;
-    for (size_t end = 1; end <= n; ++end)
-      for (size_t begin = end; begin-- > 0;) {
-        if (begin + 1 < end && !ends_in(begin, end - 1)) break;
-        const Group g = best_group(begin, end - 1);
-        if (cost[begin] + g.cost.seconds() < cost[end]) {
-          cost[end] = cost[begin] + g.cost.seconds();
-          into[end] = g;
-        }
-      }
+    for (size_t last = 0; last < n; ++last)
+      for_each_group_ending(last, [&](const Group& g) {
+        if (cost[g.first] + g.cost.seconds() >= cost[last + 1]) return;
+        cost[last + 1] = cost[g.first] + g.cost.seconds();
+        into[last + 1] = g;
+      });
     std::vector<Group> out;
     for (size_t end = n; end > 0; end = out.back().first) out.push_back(into[end]);
     std::ranges::reverse(out);
@@ -120,9 +126,13 @@ class Scheduler {
       if (w == 0) n.elements = elements;
       n.bytes += elements * plan_.buffer_spec(write.buffer).element.bits() / 8;
     }
+    for (const WriteSpec& write : plan_.spec(s).writes) n.bytes_out += n.bytes * static_cast<double>(plan_.buffer(write.buffer).uses.size());
     for (int r = 0; r < static_cast<int>(plan_.spec(s).reads.size()); ++r) {
       const ReadSpec& read = plan_.spec(s).reads[static_cast<size_t>(r)];
-      if (!plan_.is_declared(read.buffer)) continue;
+      if (!plan_.is_declared(read.buffer)) {
+        n.bytes_from_stages += numbers_[static_cast<size_t>(plan_.buffer(read.buffer).producer)].bytes;
+        continue;
+      }
       double elements = 1;
       for (const Window& w : read_box(plan_, {s, r}, index_box(plan_, s, 0))) {
         TENON_TRY(extent, w.extent().evaluate(sizes_));
@@ -144,8 +154,7 @@ class Scheduler {
     for (const WriteSpec& write : plan_.spec(plan_.order[at]).writes) {
       if (plan_.buffer(write.buffer).role == Role::output) return false;
       for (const Use& use : plan_.buffer(write.buffer).uses) {
-        const auto position = static_cast<size_t>(std::ranges::find(plan_.order, use.stage) - plan_.order.begin());
-        if (position > last) return false;
+        if (position_[static_cast<size_t>(use.stage)] > last) return false;
       }
     }
     return true;
@@ -155,42 +164,66 @@ class Scheduler {
     return !(spec.compute_at && spec.compute_at->stage < 0) && ends_in(at, last);
   }
 
-  Group best_group(size_t first, size_t last) const {
-    Group best = first == last ? group(first, last, -1, 0) : Group{first, last, -1, 0, {INFINITY, 0, 0}, 0};
+  // Loops go over the slowest index, so that rows stay whole.
+  template <class F>
+  void for_each_group_ending(size_t last, const F& f) const {
+    f(group(last, last, -1, 0));
     const StageNumbers& owner = numbers_[static_cast<size_t>(plan_.order[last])];
-    if (first == last) return best;
-    for (size_t index = 0; index < owner.extents.size(); ++index)
-      for (int64_t step = 1; step < owner.extents[index]; step *= 2)
-        if (const Group g = group(first, last, static_cast<int>(index), step); g.cost.seconds() < best.cost.seconds()) best = g;
-    return best;
+    if (owner.extents.empty()) return;
+    const int index = static_cast<int>(owner.extents.size()) - 1;
+    size_t first = last;
+    while (first > 0 && ends_in(first - 1, last)) --first;
+    if (first == last) return;
+    const std::vector<std::vector<Motion>> motion = motion_below(first, last, index);
+    for (int64_t step = 1; static_cast<double>(step) < owner.extents[static_cast<size_t>(index)]; step *= 2) {
+      Sum sum;
+      for (size_t i = last + 1; i-- > first;) {
+        add(i, last, motion[i - first], step, sum);
+        if (i < last) f(total(i, last, index, step, sum));
+      }
+    }
   }
 
-  // Costs of stages first ... last in a loop of the last one over an index of it.
   Group group(size_t first, size_t last, int index, int64_t step) const {
-    Group g{first, last, index, step, {}, 0};
-    const int owner = plan_.order[last];
-    const double length = index < 0 ? 1 : std::max(numbers_[static_cast<size_t>(owner)].extents[static_cast<size_t>(index)], 1.0);
-    const double iterations = index < 0 ? 1 : std::ceil(length / static_cast<double>(step));
-    std::map<int, std::vector<Motion>> motion;
-    motion[owner].resize(plan_.stage(owner).indices.size());
-    if (index >= 0) motion[owner][static_cast<size_t>(index)] = {1, 0};
-    double inside = 0, outside = 0;
-    for (size_t i = last + 1; i-- > first;) {
-      const int s = plan_.order[i];
-      const StageNumbers& n = numbers_[static_cast<size_t>(s)];
-      if (i != last) motion[s] = motion_of(s, motion);
-      const bool moves = std::ranges::any_of(motion[s], [](const Motion& m) { return m.rate > 0; });
-      if (i != last) {
-        g.window_bytes += n.bytes * kept_part(s, motion[s], step);
-        inside += 2 * n.bytes;
-        g.cost.redundant_seconds += computed_twice(s, owner, motion[s], step) * model_.seconds_per_element;
-      }
-      outside += n.bytes_in + (i == last ? n.bytes : 0);
-      outside += read_from_groups_before(s, first);
-      g.cost.dispatch_seconds += (moves || i == last ? iterations : 1) * model_.seconds_per_call;
+    const std::vector<std::vector<Motion>> motion = motion_below(first, last, index);
+    Sum sum;
+    for (size_t i = last + 1; i-- > first;) add(i, last, motion[i - first], step, sum);
+    return total(first, last, index, step, sum);
+  }
+
+  // Of the stages of a group so far, from the last one back.
+  struct Sum {
+    double inside = 0;   // bytes of results that only the group sees, written and read
+    double outside = 0;  // bytes that come from elsewhere, and the results
+    double from_stages = 0;  // ... of stages that may yet come into the group
+    double windows = 0, redundant = 0;
+    int moving = 0, still = 0;  // stages called in each iteration, and once
+  };
+
+  void add(size_t i, size_t last, const std::vector<Motion>& motion, int64_t step, Sum& sum) const {
+    const int s = plan_.order[i];
+    const StageNumbers& n = numbers_[static_cast<size_t>(s)];
+    const bool moves = std::ranges::any_of(motion, [](const Motion& m) { return m.rate > 0; });
+    if (i != last) {
+      sum.windows += n.bytes * kept_part(s, motion, step);
+      sum.inside += 2 * n.bytes;
+      sum.from_stages -= n.bytes_out;
+      sum.redundant += computed_twice(s, plan_.order[last], motion, step) * model_.seconds_per_element;
     }
-    const double strip = outside / iterations + g.window_bytes;
-    g.cost.memory_seconds = outside / bandwidth(outside) + inside / bandwidth(strip);
+    sum.outside += n.bytes_in + (i == last ? n.bytes : 0);
+    sum.from_stages += n.bytes_from_stages;
+    ++(moves || i == last ? sum.moving : sum.still);
+  }
+
+  Group total(size_t first, size_t last, int index, int64_t step, const Sum& sum) const {
+    Group g{first, last, index, step, {}, sum.windows};
+    const StageNumbers& owner = numbers_[static_cast<size_t>(plan_.order[last])];
+    const double length = index < 0 ? 1 : std::max(owner.extents[static_cast<size_t>(index)], 1.0);
+    const double iterations = index < 0 ? 1 : std::ceil(length / static_cast<double>(step));
+    const double outside = sum.outside + std::max(sum.from_stages, 0.0);
+    g.cost.memory_seconds = outside / bandwidth(outside) + sum.inside / bandwidth(outside / iterations + sum.windows);
+    g.cost.dispatch_seconds = (iterations * sum.moving + sum.still) * model_.seconds_per_call;
+    g.cost.redundant_seconds = sum.redundant;
     return g;
   }
 
@@ -204,18 +237,6 @@ class Scheduler {
     return part * numbers_[static_cast<size_t>(s)].elements;
   }
 
-  // What a stage reads of results that were computed by groups before.
-  double read_from_groups_before(int s, size_t first) const {
-    double bytes = 0;
-    for (const ReadSpec& read : plan_.spec(s).reads) {
-      const int producer = plan_.buffer(read.buffer).producer;
-      if (producer < 0) continue;
-      const auto position = static_cast<size_t>(std::ranges::find(plan_.order, producer) - plan_.order.begin());
-      if (position < first) bytes += numbers_[static_cast<size_t>(producer)].bytes;
-    }
-    return bytes;
-  }
-
   // The part of all its results that is kept at a time.
   double kept_part(int s, const std::vector<Motion>& motion, int64_t step) const {
     double part = 1;
@@ -226,42 +247,63 @@ class Scheduler {
     return part;
   }
 
-  std::vector<Motion> motion_of(int s, const std::map<int, std::vector<Motion>>& motion) const {
-    std::vector<Motion> out(plan_.stage(s).indices.size());
-    for (const WriteSpec& write : plan_.spec(s).writes)
-      for (const Use& use : plan_.buffer(write.buffer).uses) {
-        const auto reader = motion.find(use.stage);
-        if (reader == motion.end()) continue;
-        const Windows& windows = plan_.spec(use.stage).reads[static_cast<size_t>(use.read)].windows;
-        for (size_t d = 0; d < windows.size(); ++d) {
-          Motion& m = out[static_cast<size_t>(plan_.stage(s).index_of(write.indices[d]))];
-          const Motion here = through(windows[d], plan_.stage(use.stage), reader->second);
-          m = {std::max(m.rate, here.rate), std::max(m.span, here.span)};
+  // Per index of each stage order[first ... last] how it moves with the loop.
+  std::vector<std::vector<Motion>> motion_below(size_t first, size_t last, int index) const {
+    std::vector<std::vector<Motion>> out(last - first + 1);
+    out.back().resize(plan_.stage(plan_.order[last]).indices.size());
+    if (index >= 0) out.back()[static_cast<size_t>(index)] = {1, 0};
+    for (size_t i = last; i-- > first;) {
+      const int s = plan_.order[i];
+      std::vector<Motion>& mine = out[i - first];
+      mine.resize(plan_.stage(s).indices.size());
+      for (const WriteSpec& write : plan_.spec(s).writes)
+        for (const Use& use : plan_.buffer(write.buffer).uses) {
+          const size_t reader = position_[static_cast<size_t>(use.stage)];
+          if (reader > last) continue;
+          const ReadMotion& read = reads_[static_cast<size_t>(use.stage)][static_cast<size_t>(use.read)];
+          for (size_t d = 0; d < write.indices.size(); ++d) {
+            Motion& m = mine[static_cast<size_t>(plan_.stage(s).index_of(write.indices[d]))];
+            for (const auto& [by, slope] : read[d]) {
+              const Motion& r = out[reader - first][static_cast<size_t>(by)];
+              if (r.rate > 0) m = {std::max(m.rate, r.rate * slope.rate), std::max(m.span, slope.span)};
+            }
+          }
         }
-      }
+    }
     return out;
   }
 
-  // How a window moves with the indices of its stage.
-  Motion through(const Window& w, const StagePlan& reader, const std::vector<Motion>& motion) const {
+  // Per dim of a read: the indices of the reader that move it, how fast, and how much it spans.
+  using ReadMotion = std::vector<std::vector<std::pair<int, Motion>>>;
+
+  void measure_reads(int s) {
     constexpr int64_t kFar = 48;  // a multiple of the usual periods
-    for (size_t i = 0; i < motion.size(); ++i) {
-      if (motion[i].rate <= 0 || !depends_on(w.last, reader.indices[i])) continue;
-      SymbolValues at = sizes_;
-      for (const std::string& index : reader.indices) at[index] = 0;
-      const Result<int64_t> first = w.first.evaluate(at), last = w.last.evaluate(at);
-      at[reader.indices[i]] = kFar;
-      const Result<int64_t> far = w.last.evaluate(at);
-      if (!first.ok() || !last.ok() || !far.ok()) return {};
-      return {motion[i].rate * static_cast<double>(far.value() - last.value()) / kFar, static_cast<double>(last.value() - first.value())};
+    const StagePlan& reader = plan_.stage(s);
+    SymbolValues at = sizes_;
+    for (const std::string& index : reader.indices) at[index] = 0;
+    for (const ReadSpec& read : plan_.spec(s).reads) {
+      ReadMotion& motion = reads_[static_cast<size_t>(s)].emplace_back(read.windows.size());
+      for (size_t d = 0; d < read.windows.size(); ++d)
+        for (size_t i = 0; i < reader.indices.size(); ++i) {
+          const Window& w = read.windows[d];
+          if (!depends_on(w.last, reader.indices[i])) continue;
+          at[reader.indices[i]] = 0;
+          const Result<int64_t> first = w.first.evaluate(at), last = w.last.evaluate(at);
+          at[reader.indices[i]] = kFar;
+          const Result<int64_t> far = w.last.evaluate(at);
+          at[reader.indices[i]] = 0;
+          if (!first.ok() || !last.ok() || !far.ok()) continue;
+          motion[d].push_back({static_cast<int>(i), {std::abs(static_cast<double>(far.value() - last.value())) / kFar, static_cast<double>(last.value() - first.value())}});
+        }
     }
-    return {};
   }
 
   const Plan& plan_;
   const SymbolValues& sizes_;
   const CostModel& model_;
   std::vector<StageNumbers> numbers_;
+  std::vector<std::vector<ReadMotion>> reads_;  // per stage and read
+  std::vector<size_t> position_;                // of each stage in the order
 };
 
 PredictedCost total(const std::vector<Scheduler::Group>& groups) {

@@ -8,7 +8,7 @@
 //       bytes into and out of the group / bandwidth of the memory that holds what they come from
 //     + bytes of results used inside of it / bandwidth of the smallest memory that holds the group's windows
 //     + calls * dispatch
-//     + elements computed beyond those needed * compute
+//     + elements computed again, where the author keeps no window of them * compute
 // Groups are runs of stages in order of computation; of all ways to cut them, and all steps that are powers of two, the
 // cheapest is taken (dynamic programming: time quadratic in the stages).
 #pragma once
@@ -29,7 +29,7 @@ struct CostModel {
     double bytes_per_second = 0;
   };
   std::vector<Memory> memories;       // smallest first; the last holds anything
-  double seconds_per_call = 20e-9;
+  double seconds_per_call = 100e-9;  // with its share of the loop and of views
   double seconds_per_element = 0.3e-9;
 
   // The memories of the description that state a size and a bandwidth, and room for anything in the largest. A target

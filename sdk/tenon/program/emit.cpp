@@ -446,7 +446,8 @@ class Emitter {
     for (int root = 0; root < static_cast<int>(plan_.buffers.size()); ++root) {
       if (plan_.root_of(root) != root) continue;
       signals = signals || hands_on(all[i], root, l);
-      for (size_t j = 0; j < i; ++j)
+      // A loop may hold both who hands on and who reads: then it waits for itself.
+      for (size_t j = 0; j < i + (all[i].loop >= 0); ++j)
         if (hands_on(all[j], root, l) && uses_root(all[i], root, true)) out.push_back(Await{static_cast<int>(j)});
     }
     out.push_back(std::move(s));

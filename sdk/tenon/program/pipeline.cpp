@@ -129,7 +129,6 @@ Pipeline& Pipeline::operator=(Pipeline&&) noexcept = default;
 
 BufferRef Pipeline::buffer(std::string_view name, ElementType element, int rank) {
   if (rank < 0 || rank > kMaxRank) data_->refuse("buffer '", name, "': rank ", rank, " is outside [0, ", kMaxRank, "]");
-  if (!is_name(name)) data_->refuse(quote(name), " cannot be the name of a buffer: see program/text.hpp");
   for (const BufferSpec& other : data_->buffers)
     if (other.name == name) data_->refuse("two buffers are called '", name, "'");
   BufferSpec spec;

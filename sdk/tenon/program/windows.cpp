@@ -278,7 +278,14 @@ class WindowPlanner {
       places = storage.ring;
     }
     storage.slots = slots(path, level);
+    for (size_t i = level; i < path.size(); ++i) make_serial_if_shared(b, path[i]);
     buffer.storage = std::move(storage);
+  }
+
+  // Iterations that may write the same elements of memory that they share take turns.
+  void make_serial_if_shared(int b, int l) {
+    const StagePlan& stage = plan_.stage(plan_.buffer(b).producer);
+    if (plan_.loop(l).parallel() && moved_index(stage, l) < 0) plan_.loop(l).workers = 1;
   }
 
   bool is_carried(int b, int l) const {

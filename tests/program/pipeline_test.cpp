@@ -1,0 +1,134 @@
+// What the builder refuses, and figures that cases.yaml names as goals beyond its measured ones.
+#include <program/pipeline_support.hpp>
+
+namespace tenon::program {
+
+namespace {
+
+const Expr x = var("x"), y = var("y");
+
+std::string refusal(const Result<Program>& built) { return built.ok() ? "built" : built.error().to_string(); }
+
+TEST(Pipeline, RefusesWrongUseWithNames) {
+  Pipeline p("wrong");
+  BufferRef a = p.buffer("a", kI32, 2), b = p.buffer("b", kI32, 2);
+  p.stage("s", add_constant<int32_t>(1)).reads(a, {x}).writes(b, {x, y});
+  EXPECT_NE(refusal(p.build({a}, {b})).find("stage 's' gives 1 windows of buffer 'a', which has 2 dims"), std::string::npos);
+}
+
+TEST(Pipeline, RefusesUnknownSymbolsAndMissingProducers) {
+  Pipeline p("unknown");
+  BufferRef a = p.buffer("a", kI32, 1), b = p.buffer("b", kI32, 1), c = p.buffer("c", kI32, 1);
+  p.stage("s", add_constant<int32_t>(1)).reads(a, {x + var("nowhere")}).writes(b, {x});
+  EXPECT_NE(refusal(p.build({a}, {b})).find("'nowhere'"), std::string::npos);
+  EXPECT_NE(refusal(p.build({}, {b})).find("'a', which is no input and which no stage writes"), std::string::npos);
+  EXPECT_NE(refusal(p.build({a}, {c})).find("output 'c' is written by no stage"), std::string::npos);
+}
+
+TEST(Pipeline, RefusesAPlaceThatIsNotAroundAllReaders) {
+  Pipeline p("place");
+  BufferRef a = p.buffer("a", kI32, 1), b = p.buffer("b", kI32, 1), c = p.buffer("c", kI32, 1), d = p.buffer("d", kI32, 1);
+  StageRef first = p.stage("first", add_constant<int32_t>(1)).reads(a, {x}).writes(b, {x});
+  StageRef second = p.stage("second", add_constant<int32_t>(1)).reads(b, {x}).writes(c, {x}).loops({{x, 1, kAllWorkers}});
+  p.stage("third", add_constant<int32_t>(1)).reads(b, {x}).writes(d, {x});
+  first.compute_at(second, x);
+  EXPECT_NE(refusal(p.build({a}, {c, d})).find("is not around all readers"), std::string::npos);
+}
+
+// out(y) = sum of a(y - r ... y + r), r rows around, in steps of a run-time value.
+TEST(Pipeline, WindowsSlideWithStepsKnownAtRunTime) {
+  constexpr int64_t kRadius = 2, kWidth = 8, kHeight = 64;
+  Pipeline p("symbolic_step");
+  const Expr chunk = p.scalar("chunk");
+  BufferRef in = p.buffer("in", kI32, 2), a = p.buffer("a", kI32, 2), out = p.buffer("out", kI32, 2);
+  p.stage("f", add_constant<int32_t>(1)).reads(in, {x, y}).writes(a, {x, y});
+  p.stage("g", window_sum<int32_t>({0, -kRadius}, {0, kRadius})).reads(a, {x, {y - kRadius, y + kRadius}}).writes(out, {x, y}).loops({{y, chunk}});
+  const auto program = p.build({in}, {out});
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  for (const int64_t step : {1, 4, 7, 100}) {
+    Array<int32_t> source({0, -kRadius}, {kWidth, kHeight + 2 * kRadius}), result({kWidth, kHeight});
+    source.fill_pattern();
+    RunStatistics statistics;
+    const auto ran = interpret(program.value(), {{{"in", source.argument()}, {"out", result.argument()}}, {{"chunk", step}}}, {}, &statistics);
+    ASSERT_TRUE(ran.ok()) << ran.error().to_string();
+    EXPECT_EQ(statistics.stages.at("f->a").elements, kWidth * (kHeight + 2 * kRadius));
+    EXPECT_EQ(statistics.heap_peak, kWidth * 4 * std::min(step + 2 * kRadius, kHeight + 2 * kRadius));
+  }
+}
+
+// Resampling chains slide, too: no level of a pyramid is computed twice.
+TEST(Pipeline, PyramidsComputeNothingTwice) {
+  Pipeline p("pyramid");
+  BufferRef from = p.buffer("in", kI32, 2), in = from;
+  std::vector<BufferRef> down;
+  const auto halves = kernel<int32_t>("half", [](const CallContext& c, const Index& i) {
+    const auto v = c.elements<const int32_t>(0);
+    return v(2 * i[0], 2 * i[1]) + v(2 * i[0] + 1, 2 * i[1] + 1);
+  });
+  for (int level = 0; level < 3; ++level) {
+    down.push_back(p.buffer("down" + std::to_string(level), kI32, 2));
+    p.stage("half" + std::to_string(level), halves).reads(from, {{2 * x, 2 * x + 1}, {2 * y, 2 * y + 1}}).writes(down.back(), {x, y});
+    from = down.back();
+  }
+  const auto doubles = kernel<int32_t>("double", [](const CallContext& c, const Index& i) {
+    return c.elements<const int32_t>(0).at(i) + c.elements<const int32_t>(1)(i[0] / 2, i[1] / 2);
+  });
+  std::optional<StageRef> last;
+  for (int level = 2; level >= 0; --level) {
+    const BufferRef fine = level == 0 ? in : down[static_cast<size_t>(level) - 1];
+    BufferRef up = p.buffer("up" + std::to_string(level), kI32, 2);
+    last = p.stage("double" + std::to_string(level), doubles).reads(fine, {x, y}).reads(from, {floordiv(x, 2), floordiv(y, 2)}).writes(up, {x, y});
+    from = up;
+  }
+  last->loops({{y, 1}});
+  const auto program = p.build({in}, {from});
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  Array<int32_t> source({48, 32}), result({48, 32});
+  source.fill_pattern();
+  RunStatistics statistics;
+  const auto ran = interpret(program.value(), {{{"in", source.argument()}, {"up0", result.argument()}}, {}}, {}, &statistics);
+  ASSERT_TRUE(ran.ok()) << ran.error().to_string() << print(program.value());
+  EXPECT_EQ(statistics.stages.at("half0->down0").elements, 384);
+  EXPECT_EQ(statistics.stages.at("half1->down1").elements, 96);
+  EXPECT_EQ(statistics.stages.at("half2->down2").elements, 24);
+}
+
+// A chain without loops needs two arrays, and none when stages work in place.
+TEST(Pipeline, LinearChainsTakeTwoArraysOrNone) {
+  for (const bool in_place : {false, true}) {
+    Pipeline p("chain");
+    BufferRef in = p.buffer("in", kI32, 1), from = in;
+    for (int s = 0; s < 32; ++s) {
+      BufferRef to = p.buffer("b" + std::to_string(s), kI32, 1);
+      StageRef stage = p.stage("s" + std::to_string(s), add_constant<int32_t>(1)).reads(from, {x}).writes(to, {x});
+      if (in_place) stage.in_place();
+      from = to;
+    }
+    const auto program = p.build({in}, {from});
+    ASSERT_TRUE(program.ok()) << program.error().to_string();
+    Array<int32_t> source({100}), result({100});
+    RunStatistics statistics;
+    ASSERT_TRUE(interpret(program.value(), {{{"in", source.argument()}, {"b31", result.argument()}}, {}}, {}, &statistics).ok());
+    EXPECT_EQ(statistics.heap_peak, in_place ? 0 : 800);
+    EXPECT_EQ(result(7), 32);
+  }
+}
+
+// Tiles and back again: each one copy, whatever the map.
+TEST(Pipeline, UntilingIsOneCopy) {
+  Pipeline p("untile");
+  BufferRef in = p.buffer("in", kI32, 4), out = p.buffer("out", kI32, 2);
+  p.copy(in, {mod(x, 4), mod(y, 4), floordiv(x, 4), floordiv(y, 4)}, out, {x, y});
+  const auto program = p.build({in}, {out});
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  Array<int32_t> source({4, 4, 3, 2}), result({12, 8});
+  source.fill_pattern();
+  RunStatistics statistics;
+  const auto ran = interpret(program.value(), {{{"in", source.argument()}, {"out", result.argument()}}, {}}, {}, &statistics);
+  ASSERT_TRUE(ran.ok()) << ran.error().to_string();
+  EXPECT_EQ(statistics.copies.at("copy out->out").calls, 1);
+  for_each_index({0, 0}, {12, 8}, [&](const Index& i) { EXPECT_EQ(result.at(i), source(i[0] % 4, i[1] % 4, i[0] / 4, i[1] / 4)); });
+}
+
+}  // namespace
+}  // namespace tenon::program
