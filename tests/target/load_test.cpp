@@ -85,6 +85,19 @@ TEST(ParseTarget, LeavesOutWhatTheFileLeavesOut) {
   EXPECT_EQ(*target, expected);
 }
 
+TEST(ParseTarget, LayoutsOfValuesByAnyName) {
+  const auto target = parse_target(std::string(test::kHead) + "value_layouts: {conv1_out: NHWC, \"layer1/conv 0\": \"NCHW{16c}\"}\n", "f");
+  ASSERT_TRUE(target.ok()) << target.error().to_string();
+  EXPECT_EQ(target->value_layouts,
+            (std::map<std::string, std::string>{{"conv1_out", "NHWC"}, {"layer1/conv 0", "NCHW{16c}"}}));
+  const auto again = parse_target(to_yaml(*target), "g");
+  ASSERT_TRUE(again.ok()) << again.error().to_string();
+  EXPECT_EQ(*again, *target);
+  const auto wrong = parse_target(std::string(test::kHead) + "value_layouts:\n  x: [NHWC]\n", "f.yaml");
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_THAT(wrong.error().message(), HasSubstr("f.yaml:5:6"));
+}
+
 TEST(ParseTarget, TakesDosLineEndsAndABlockForm) {
   const auto target = parse_target(
       "tenon_target: 1\r\nname: board\r\nplugin: 'vta'\r\nmemories:\r\n  dram:\r\n    size: \"1 KiB\"\r\n", "f");

@@ -60,6 +60,14 @@ class CommandLine(unittest.TestCase):
         fixed = self.path("fixed.tir")
         Path(fixed).write_text(NET.replace("[N,2]", "[3,2]"))
         self.run_tenon("run", fixed, "--target", "reference", "--layout", "m=CN;align(C)=32B")
+        board = self.path("board.yaml")
+        head = "tenon_target: 1\nname: board\nplugin: reference\n"
+        Path(board).write_text(head + "value_layouts: {m: CN}\n")
+        self.run_tenon("run", fixed, "--target", board)
+        Path(board).write_text(head + "value_layouts: {mm: CN}\n")
+        error = self.json("run", fixed, "--target", board, expect=FAILED)
+        self.assertIn("did you mean 'm'", error["message"])
+        self.assertIn("value_layouts of target 'board'", error["message"])
         # assign-layouts weighs layouts of shapes that it knows.
         error = self.json("run", self.net, "--target", "reference", "--layout", "m=CN", expect=FAILED)
         self.assertIn("static shape", error["message"])

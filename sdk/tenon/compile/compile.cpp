@@ -38,16 +38,28 @@ Result<Backends> open_targets(TargetRegistry& registry, const CompileOptions& op
   return backends;
 }
 
-Result<void> put_layouts(Graph& graph, const CompileOptions& options) {
-  for (const auto& [value, layout] : options.layouts) {
-    TENON_OK(set_layout(graph, value, layout), "the layout ", quote(layout), " for '", value, "'");
+using Layouts = std::map<std::string, std::string>;
+
+// Of the targets, the first of them last, so that its word counts; then of the options.
+Result<Layouts> put_layouts(Graph& graph, const Backends& backends, const CompileOptions& options) {
+  Layouts all;
+  const auto put = [&](const Layouts& layouts) -> Result<void> {
+    for (const auto& [value, layout] : layouts) {
+      TENON_OK(set_layout(graph, value, layout), "the layout ", quote(layout), " for '", value, "'");
+      all[value] = layout;
+    }
+    return {};
+  };
+  for (auto backend = backends.rbegin(); backend != backends.rend(); ++backend) {
+    TENON_OK(put((*backend)->description().value_layouts), "value_layouts of target '", (*backend)->name(), "'");
   }
-  return {};
+  TENON_OK(put(options.layouts));
+  return all;
 }
 
 // Passes make new values under old names, and remove some.
-Result<void> renew_layouts(Graph& graph, const CompileOptions& options) {
-  for (const auto& [value, layout] : options.layouts) {
+Result<void> renew_layouts(Graph& graph, const Layouts& layouts) {
+  for (const auto& [value, layout] : layouts) {
     auto set = set_layout(graph, value, layout);
     if (set.ok()) continue;
     if (set.error().code() != Code::not_found) return set;
@@ -101,11 +113,11 @@ Result<std::unique_ptr<CompiledModel>> compile(std::unique_ptr<Graph> graph, Tar
   // Targets first: a plugin may define operators that the graph uses.
   TENON_TRY(backends, open_targets(registry, options));
   TENON_OK(verify(*graph), "verifying graph '", graph->name(), "'");
-  TENON_OK(put_layouts(*graph, options));
+  TENON_TRY(layouts, put_layouts(*graph, backends, options));
   if (options.optimize) {
     TENON_TRY(passes, standard_passes());
     TENON_OK(passes.run(*graph, options.passes), "optimising graph '", graph->name(), "'");
-    TENON_OK(renew_layouts(*graph, options));
+    TENON_OK(renew_layouts(*graph, layouts));
     TENON_OK(verify(*graph), "the verifier, after the standard passes");
   }
   std::vector<const TargetBackend*> views;

@@ -26,7 +26,7 @@ struct CompileOptions {
   // Skip the generic passes: for checking them.
   bool optimize = true;
   PassOptions passes;  // verify, dump, timing, stop after
-  // Layouts by the name of a value of the model (set_layout). Passes run with them; a value that a pass has removed takes its
+  // Layouts by the name of a value of the model (set_layout); they overrule value_layouts of the targets' descriptions. Passes run with them; a value that a pass has removed takes its
   // layout along, with a warning.
   std::map<std::string, std::string> layouts;
 };

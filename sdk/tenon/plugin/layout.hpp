@@ -92,8 +92,8 @@ namespace tenon {
   FIELD(TargetDescription, plugin) FIELD(TargetDescription, driver) FIELD(TargetDescription, rank)                     \
   FIELD(TargetDescription, clock_hz) FIELD(TargetDescription, features) FIELD(TargetDescription, memories)             \
   FIELD(TargetDescription, engines) FIELD(TargetDescription, dma) FIELD(TargetDescription, registers)                  \
-  FIELD(TargetDescription, operators) FIELD(TargetDescription, layouts) FIELD(TargetDescription, options)              \
-  FIELD(TargetDescription, source)
+  FIELD(TargetDescription, operators) FIELD(TargetDescription, layouts) FIELD(TargetDescription, value_layouts)        \
+  FIELD(TargetDescription, options) FIELD(TargetDescription, source)
 
 #define TENON_LAYOUT_VIRTUALS(VIRTUAL, OVERLOAD)                                                                       \
   VIRTUAL(Buffer, device) VIRTUAL(Buffer, memory) VIRTUAL(Buffer, bytes) VIRTUAL(Buffer, host_data)                    \

@@ -109,7 +109,7 @@ Result<void> TargetDescription::check_layout(std::string_view operator_name, std
 bool TargetDescription::operator==(const TargetDescription& other) const {
   const auto facts = [](const TargetDescription& t) {
     return std::tie(t.version, t.name, t.plugin, t.driver, t.clock_hz, t.features, t.memories, t.engines, t.dma,
-                    t.registers, t.operators, t.layouts, t.options);
+                    t.registers, t.operators, t.layouts, t.value_layouts, t.options);
   };
   return facts(*this) == facts(other);
 }

@@ -95,6 +95,7 @@ struct TENON_API TargetDescription {
   std::vector<RegisterClass> registers;
   std::vector<OperatorLimits> operators;
   std::map<std::string, std::string> layouts;  // role, such as "activation" -> layout
+  std::map<std::string, std::string> value_layouts;  // name of a value of the model -> layout
   Setting options = Setting::map();            // what only the plugin understands
 
   // The file that it came from, for messages; empty when made by a program. Does not count in ==.

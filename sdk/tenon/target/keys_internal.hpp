@@ -23,6 +23,7 @@ inline constexpr Form kType{"an element type", "a-z", "a-z0-9_", 32, true};
 inline constexpr Form kAttribute{"an attribute", "a-z", "a-z0-9_", 64};
 inline constexpr Form kOperator{"an operator", "A-Za-z_", "A-Za-z0-9_.", 128};
 inline constexpr Form kLayout{"a layout", "!-~", " -~", 256};
+inline constexpr Form kValue{"a value's name", "!-~", " -~", 256};
 inline constexpr Form kAnyText{"text", "", "", 4096};
 
 // One key: what the documentation and the schema say, and what the reader checks.
@@ -36,6 +37,7 @@ struct Key {
   uint64_t max = 1'000'000'000;
   bool required = false;
   bool power_of_two = false;
+  Form names = kAttribute;  // of a map of words
 };
 
 inline constexpr uint64_t kMaxBytes = uint64_t{1} << 50;
@@ -215,6 +217,12 @@ void visit_keys(V& v, TargetDescription& t) {
          .example = "{activation: \"NCHW{1n16c}\"}",
          .form = kLayout},
         t.layouts);
+  v.key({.name = "value_layouts",
+         .summary = "Layouts of values by their name in the model; a name that the model does not have is an error.",
+         .example = "{conv1_out: NHWC}",
+         .form = kLayout,
+         .names = kValue},
+        t.value_layouts);
   v.key({.name = "options",
          .summary = "Whatever the plugin defines; it checks its own part.",
          .example = "{inp_width: 8}",

@@ -159,7 +159,7 @@ class Reader {
     take(k, [&](const Setting& setting) -> Result<void> {
       TENON_OK(setting.expect(Setting::Kind::map));
       for (const auto& item : setting.items()) {
-        TENON_OK(formed(item, item.key(), target_keys::kAttribute));
+        TENON_OK(formed(item, item.key(), k.names));
         TENON_TRY(word, read_word(item, k.form));
         value.emplace(item.key(), std::move(word));
       }

@@ -86,7 +86,7 @@ Setting value_schema(const KeyInfo& info) {
     case Shape::word: return word_schema(info.key.form);
     case Shape::words: return list_schema(word_schema(info.key.form));
     case Shape::choices: return list_schema(choice_schema()).add("minItems", json_word("1"));
-    case Shape::word_map: return map_schema(target_keys::kAttribute, word_schema(info.key.form));
+    case Shape::word_map: return map_schema(info.key.names, word_schema(info.key.form));
     case Shape::free_map: return typed("object");
     case Shape::section: return reference(info.section->name);
     case Shape::sections: return map_schema(info.key.form, entry_schema(*info.section));
@@ -140,7 +140,7 @@ std::string value_words(const KeyInfo& info) {
     case Shape::word: return key.form.noun;
     case Shape::words: return str("list; each ", key.form.noun);
     case Shape::choices: return "list of whole numbers and words";
-    case Shape::word_map: return str("map from a name to ", key.form.noun);
+    case Shape::word_map: return str("map from ", key.names.noun == target_keys::kAttribute.noun ? "a name" : key.names.noun, " to ", key.form.noun);
     case Shape::free_map: return "map";
     case Shape::section: return str("map: see [", info.section->name, "](#keys-of-", info.section->name, ")");
     case Shape::sections:
