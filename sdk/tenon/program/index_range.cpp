@@ -281,22 +281,35 @@ Expr supremum_of(const Expr& e, const LoopRange& loop) {
 
 }  // namespace
 
-Expr supremum_of_difference(const Expr& upper, const Expr& lower, const LoopRange& loop) {
+namespace {
+
+// Pairs of parts grow with the product of nested extrema: beyond so many, bounds of both sides are taken by themselves.
+constexpr int kMaxPairs = 48;
+
+Expr supremum_of_pairs(const Expr& upper, const Expr& lower, const LoopRange& loop, int& budget) {
   const bool upper_depends = depends_on(upper, loop.symbol), lower_depends = depends_on(lower, loop.symbol);
   if (!upper_depends && !lower_depends) return upper - lower;
-  if (upper_depends)
-    if (const auto parts = as_extremum(upper)) {
-      std::vector<Expr> values;
-      for (const Expr& part : parts->parts) values.push_back(supremum_of_difference(part, lower, loop));
-      return parts->kind == ExprKind::min ? min(values) : max(values);
-    }
-  if (lower_depends)
-    if (const auto parts = as_extremum(lower)) {
-      std::vector<Expr> values;
-      for (const Expr& part : parts->parts) values.push_back(supremum_of_difference(upper, part, loop));
-      return parts->kind == ExprKind::max ? min(values) : max(values);
-    }
-  return supremum_of(upper - lower, loop);
+  if (--budget < 0) {
+    const SymbolWindows all{{loop.symbol, Window(loop.first, loop.last)}};
+    return image(upper, all).last - image(lower, all).first;
+  }
+  const auto parts = upper_depends ? as_extremum(upper) : std::nullopt;
+  const auto lower_parts = !parts && lower_depends ? as_extremum(lower) : std::nullopt;
+  if (!parts && !lower_parts) return supremum_of(upper - lower, loop);
+  std::vector<Expr> values;
+  if (parts) {
+    for (const Expr& part : parts->parts) values.push_back(supremum_of_pairs(part, lower, loop, budget));
+    return parts->kind == ExprKind::min ? min(values) : max(values);
+  }
+  for (const Expr& part : lower_parts->parts) values.push_back(supremum_of_pairs(upper, part, loop, budget));
+  return lower_parts->kind == ExprKind::max ? min(values) : max(values);
+}
+
+}  // namespace
+
+Expr supremum_of_difference(const Expr& upper, const Expr& lower, const LoopRange& loop) {
+  int budget = kMaxPairs;
+  return supremum_of_pairs(upper, lower, loop, budget);
 }
 
 Slope slope_of(const Expr& e, const std::string& symbol) {
