@@ -161,24 +161,26 @@ class Emitter {
     }
     View view{id(b), id(alias.of), 0, {}, {}};
     std::vector<Expr> strides(box.size(), Expr(0));
-    std::vector<std::optional<Expr>> folds(box.size());
+    std::vector<int> rings(box.size(), -1);  // the dim of the ring that a dim is
     for (size_t j = 0; j < alias.map.size(); ++j) {
       const Expr map = here(alias.map[j]);
       const int dim = static_cast<int>(j);
       const Expr stride = stride_of(parent, dim);
-      Expr place = (map.substitute(at_first) - min_of(parent, dim)) * stride;
       const bool ring = is_ring(alias.of, dim);
-      if (ring) place = select(equal(fold_of(parent, dim), 0), place, 0);
-      view.offset += place;
+      // A ring is seen whole: one of fewer indices would be none to a view of it, and its places other ones.
+      if (!ring) view.offset += (map.substitute(at_first) - min_of(parent, dim)) * stride;
       for (size_t d = 0; d < box.size(); ++d) {
         Substitution at_one = at_zero;
         at_one[std::string(alias_index(static_cast<int>(d)).name())] = 1;
         const Expr steps = map.substitute(at_one) - map.substitute(at_zero);
         strides[d] += steps * stride;
-        if (ring && !steps.is_constant(0)) folds[d] = fold_of(parent, dim);
+        if (ring && !steps.is_constant(0)) rings[d] = dim;
       }
     }
-    for (size_t d = 0; d < box.size(); ++d) view.dims.push_back({here(box[d].first), here(extent(box[d])), strides[d], folds[d]});
+    for (size_t d = 0; d < box.size(); ++d) {
+      if (rings[d] < 0) view.dims.push_back({here(box[d].first), here(extent(box[d])), strides[d], {}});
+      else view.dims.push_back({min_of(parent, rings[d]), extent_of(parent, rings[d]), strides[d], fold_of(parent, rings[d])});
+    }
     return view;
   }
 
