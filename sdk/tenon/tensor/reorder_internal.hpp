@@ -12,13 +12,14 @@ struct NestLoop {
 };
 
 // dst[to_base + sum to * i] = src[from_base + sum from * i], `unit` long, for all i. All of it in bits or, where
-// everything is whole, in bytes. Loops by falling `to`, which is positive; for a transpose the last but one reads, the
+// everything is whole, in bytes. Loops by falling `to`, which is positive; for a transpose, of fields too, the last but one reads, the
 // last one writes side by side.
 struct Nest {
   enum class Kind : uint8_t {
     run,
     transpose,
     bits,
+    fields,  // a transpose of elements below a byte
     zeros,  // has no source
   };
   Kind kind = Kind::run;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <tenon/tensor/layout_internal.hpp>
+#include <tenon/tensor/reorder_fields.hpp>
 #include <tenon/tensor/reorder_internal.hpp>
 #include <tenon/tensor/reorder_tiles.hpp>
 
@@ -49,6 +50,19 @@ size_t count_disjoint(const Nest& nest) {
   return disjoint;
 }
 
+void prepare_bits(Nest& nest) {
+  nest.kind = Nest::Kind::bits;
+  nest.disjoint = count_disjoint(nest);
+  if (nest.unit > kMaxFieldBits || nest.loops.size() < 2 || nest.loops.back().to != nest.unit) return;
+  const auto reader = std::ranges::find(nest.loops, nest.unit, &NestLoop::from);
+  if (reader >= nest.loops.end() - 1) return;
+  nest.kind = Nest::Kind::fields;
+  // Loops keep their order but for the one that reads; those of a tile stay together.
+  const bool moves = reader + 2 < nest.loops.end();
+  nest.disjoint = std::min(nest.disjoint, moves ? static_cast<size_t>(reader - nest.loops.begin()) : nest.loops.size() - 1);
+  std::rotate(reader, reader + 1, nest.loops.end() - 1);
+}
+
 }  // namespace
 
 void prepare(Nest& nest) {
@@ -57,11 +71,7 @@ void prepare(Nest& nest) {
     nest.unit *= nest.loops.back().count;
     nest.loops.pop_back();
   }
-  if (!is_whole_bytes(nest)) {
-    nest.kind = Nest::Kind::bits;
-    nest.disjoint = count_disjoint(nest);
-    return;
-  }
+  if (!is_whole_bytes(nest)) return prepare_bits(nest);
   nest.unit /= 8;
   nest.from_base /= 8;
   nest.to_base /= 8;
@@ -79,7 +89,7 @@ void prepare(Nest& nest) {
 
 bool write_zeros_behind(Nest& nest, int64_t count, int64_t zeros, int64_t element_bits) {
   const int64_t element = element_bits / 8;
-  if (nest.kind == Nest::Kind::bits) return false;
+  if (nest.kind == Nest::Kind::bits || nest.kind == Nest::Kind::fields) return false;
   if (nest.kind == Nest::Kind::transpose) {
     if (nest.unit != element || nest.loops.back().count != count || !has_zero_rows(element)) return false;
     nest.zeros = zeros * element;

@@ -138,7 +138,7 @@ ReorderKind kind_of(const ReorderProgram& program) {
       return nest.kind == kind && (kind != Nest::Kind::transpose || nest.unit <= 8);
     });
   };
-  if (has(Nest::Kind::bits)) return ReorderKind::bits;
+  if (has(Nest::Kind::bits) || has(Nest::Kind::fields)) return ReorderKind::bits;
   if (has(Nest::Kind::transpose)) return ReorderKind::transpose;
   const auto moving = std::ranges::count_if(program.nests, [](const Nest& n) { return n.kind != Nest::Kind::zeros; });
   return moving == 1 && program.nests[0].loops.empty() ? ReorderKind::copy : ReorderKind::runs;

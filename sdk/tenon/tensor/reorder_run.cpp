@@ -6,6 +6,7 @@
 #include <tenon/support/str.hpp>
 #include <tenon/tensor/layout_internal.hpp>
 #include <tenon/tensor/reorder_bits.hpp>
+#include <tenon/tensor/reorder_fields.hpp>
 #include <tenon/tensor/reorder_internal.hpp>
 #include <tenon/tensor/reorder_vectors.hpp>
 
@@ -83,21 +84,10 @@ void copy_loop(const std::byte* source, std::byte* destination, const NestLoop& 
   }
 }
 
-// Each within one byte.
-void scatter_bits(const Buffers& buffers, int64_t from, int64_t to, const NestLoop& loop, int64_t unit) {
-  const detail::BitSource source = buffers.bits();
-  const auto mask = static_cast<uint8_t>((1 << unit) - 1);
-  for (int64_t i = 0; i < loop.count; ++i, from += loop.from, to += loop.to) {
-    auto* byte = reinterpret_cast<uint8_t*>(buffers.destination + (to >> 3));
-    const int64_t shift = to & 7;
-    const auto value = static_cast<uint8_t>(source.load(from, unit) << shift);
-    *byte = static_cast<uint8_t>((*byte & ~(mask << shift)) | value);
-  }
-}
-
 // `loop` of `unit` bits each, from bit `from` to bit `to`.
 void gather_loop(const Buffers& buffers, int64_t from, int64_t to, const NestLoop& loop, int64_t unit) {
   const detail::BitSource source = buffers.bits();
+  if (unit <= detail::kMaxFieldBits && detail::copy_fields(source, from, buffers.destination, to, loop, unit)) return;
   if (loop.to == unit && unit <= 32) {
     BitWriter out(buffers.destination, to);
     for (int64_t i = 0; i < loop.count; ++i) out.put(source.load(from + i * loop.from, unit), unit);
@@ -110,7 +100,6 @@ void gather_loop(const Buffers& buffers, int64_t from, int64_t to, const NestLoo
     out.flush();
     return;
   }
-  if (unit <= 8 && loop.to % 8 == 0 && (to & 7) + unit <= 8) return scatter_bits(buffers, from, to, loop, unit);
   for (int64_t i = 0; i < loop.count; ++i) {
     BitWriter out(buffers.destination, to + i * loop.to);
     out.copy(source, from + i * loop.from, unit);
@@ -120,7 +109,7 @@ void gather_loop(const Buffers& buffers, int64_t from, int64_t to, const NestLoo
 
 // The loops of one nest from `loops` on; `from` and `to` in its units.
 void run_loops(const Nest& nest, const Buffers& buffers, std::span<const NestLoop> loops, int64_t from, int64_t to) {
-  const size_t kernel = nest.kind == Nest::Kind::transpose ? 2 : 1;
+  const size_t kernel = nest.kind == Nest::Kind::transpose || nest.kind == Nest::Kind::fields ? 2 : 1;
   if (loops.size() > kernel) {
     for (int64_t i = 0; i < loops[0].count; ++i) {
       run_loops(nest, buffers, loops.subspan(1), from + i * loops[0].from, to + i * loops[0].to);
@@ -144,6 +133,8 @@ void run_loops(const Nest& nest, const Buffers& buffers, std::span<const NestLoo
                                 .destination_pitch = loops[0].to,
                                 .zero_rows = nest.zeros / nest.unit},
                                nest.unit);
+    case Nest::Kind::fields:
+      return detail::transpose_fields(buffers.bits(), from, buffers.destination, to, loops[0], inner, nest.unit);
     case Nest::Kind::bits: return gather_loop(buffers, from, to, inner, nest.unit);
   }
 }
@@ -163,7 +154,8 @@ void run_nest(const Nest& nest, const Buffers& buffers, const Tasks& split) {
     whole.unit = unit = split.bytes;
     disjoint = 1;
   }
-  int64_t bytes = nest.kind == Nest::Kind::bits ? detail::ceil_div(unit, 8) : unit;
+  const bool in_bits = nest.kind == Nest::Kind::bits || nest.kind == Nest::Kind::fields;
+  int64_t bytes = in_bits ? detail::ceil_div(unit, 8) : unit;
   for (const NestLoop& loop : loops) bytes *= loop.count;
   const int64_t wanted = std::min<int64_t>(detail::ceil_div(bytes, split.bytes), int64_t{4} * split.parallel.threads());
   // Outer loops until there are enough tasks; the last one of them in pieces. Of a tile, the longer one of its loops.
