@@ -44,7 +44,7 @@ struct PredictedCost {
   double seconds() const { return memory_seconds + dispatch_seconds + redundant_seconds; }
 };
 
-struct ScheduleReport {
+struct TENON_API ScheduleReport {
   PredictedCost automatic, by_hand;  // by_hand: the schedule that the pipeline had (none: every stage by itself)
   std::vector<std::string> groups;   // "blur: 6 stages over y in steps of 16, 720896 bytes of windows"
   std::string to_string() const;
