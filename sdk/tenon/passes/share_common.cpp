@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include <tenon/ir/value_layout.hpp>
 #include <tenon/passes/change.hpp>
 #include <tenon/passes/pass_manager.hpp>
 #include <tenon/support/hash.hpp>
@@ -39,10 +40,19 @@ struct SameWork {
   }
   bool operator()(const Op* a, const Op* b) const {
     return a->name() == b->name() && a->operand_count() == b->operand_count() &&
-           a->result_count() == b->result_count() && same_operands(*a, *b) && a->attributes() == b->attributes();
+           a->result_count() == b->result_count() && same_operands(*a, *b) && a->attributes() == b->attributes() &&
+           same_layouts(*a, *b);
   }
 
  private:
+  // A result that lies elsewhere is other work: two reorders of one value differ in nothing else.
+  static bool same_layouts(const Op& a, const Op& b) {
+    for (size_t i = 0; i < a.result_count(); ++i) {
+      const ValueLayout *first = a.result(i)->layout(), *second = b.result(i)->layout();
+      if (first != second && (!first || !second || !(*first == *second))) return false;
+    }
+    return true;
+  }
   static bool same_operands(const Op& a, const Op& b) {
     bool same = true;
     for (size_t i = 0; same && i < a.operand_count(); ++i) same = a.operand(i) == b.operand(i);

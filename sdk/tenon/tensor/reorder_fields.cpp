@@ -1,4 +1,4 @@
-#include <tenon/tensor/reorder_fields.hpp>
+#include <tenon/tensor/reorder_fields_internal.hpp>
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include <tenon/tensor/layout_internal.hpp>
-#include <tenon/tensor/reorder_fields.hpp>
+#include <tenon/tensor/reorder_fields_internal.hpp>
 #include <tenon/tensor/reorder_internal.hpp>
 #include <tenon/tensor/reorder_tiles.hpp>
 

@@ -6,7 +6,7 @@
 #include <tenon/support/str.hpp>
 #include <tenon/tensor/layout_internal.hpp>
 #include <tenon/tensor/reorder_bits.hpp>
-#include <tenon/tensor/reorder_fields.hpp>
+#include <tenon/tensor/reorder_fields_internal.hpp>
 #include <tenon/tensor/reorder_internal.hpp>
 #include <tenon/tensor/reorder_vectors.hpp>
 
