@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 LAYERS = ["support", "expr", "tensor", "target", "runtime", "ir", "ops", "reference", "passes", "onnx", "codegen",
-          "snippet", "program", "plugin", "model", "compile"]
+          "snippet", "program", "irgen", "plugin", "model", "compile"]
 # What the include path of a library looks like, and the only room of the sdk that may use it.
 OWNERS = [(re.compile(r"google/protobuf/|.*\.pb\.h$"), "protobuf", "onnx"),
           (re.compile(r"yaml-cpp/"), "yaml-cpp", "target"),

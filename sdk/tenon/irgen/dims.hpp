@@ -1,0 +1,27 @@
+// The one convention between graphs and programs: dims are reversed. Dim d of a tensor of rank r is dim r - 1 - d of
+// its buffer, so that dim 0 of a buffer is the fastest, as everywhere in programs, and a row-major tensor is a dense
+// buffer. Minima are 0 unless a part of a value is meant.
+#pragma once
+#include <vector>
+
+#include <tenon/ir/bounds_rule.hpp>
+#include <tenon/program/kernel.hpp>
+#include <tenon/program/statement.hpp>
+#include <tenon/support/export.hpp>
+#include <tenon/support/result.hpp>
+#include <tenon/tensor/shape.hpp>
+
+namespace tenon::irgen {
+
+// All of a shape, dense. An unknown dim is an error naming it.
+TENON_API Result<std::vector<program::Dim>> program_dims(const Shape& shape);
+// A box of a tensor, inclusive at both ends, as ranges of its buffer.
+TENON_API program::Box program_box(const Box& box);
+TENON_API program::Box program_box(const StaticBox& box);
+
+// The extents that a kernel sees, as dims of a tensor.
+TENON_API Dims tensor_dims(const program::BufferView& view);
+// Are the elements of the view a row-major tensor without gaps?
+TENON_API bool is_dense(const program::BufferView& view);
+
+}  // namespace tenon::irgen
