@@ -26,8 +26,8 @@ function(tenon_room NAME)
   set_property(GLOBAL APPEND PROPERTY TENON_LINK_${ROOM_LIB} ${ROOM_LINK})
 endfunction()
 
-# What is measured and shipped is the libraries; tests only need to be built soon.
-set(TENON_TEST_OPTIMIZATION $<$<CONFIG:Release>:-O1>)
+# What is measured is the libraries; tests, and the programs that only call them, need to be built soon.
+set(TENON_QUICK_OPTIMIZATION $<$<CONFIG:Release>:-O1>)
 
 # tenon_test(NAME SRCS files... [LINK targets...] [ENV NAME=VALUE...] [LABELS labels...]): a GoogleTest program, one ctest.
 function(tenon_test NAME)
@@ -36,7 +36,7 @@ function(tenon_test NAME)
   target_link_libraries(${NAME} PRIVATE tenon_options $<TARGET_NAME_IF_EXISTS:tenon::sdk> tenon::runtime
                         GTest::gmock GTest::gtest_main ${TEST_LINK})
   target_include_directories(${NAME} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  target_compile_options(${NAME} PRIVATE ${TENON_TEST_OPTIMIZATION})
+  target_compile_options(${NAME} PRIVATE ${TENON_QUICK_OPTIMIZATION})
   set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   if(TENON_PCH)
     target_precompile_headers(${NAME} REUSE_FROM tenon_test_pch)
