@@ -125,26 +125,29 @@ TEST(Branch, ChainsGoInOneWalk) {
   for (const Op& op : (*graph)->body()) EXPECT_FALSE(op.is("If")) << op.describe();
 }
 
-// If(c) then Squeeze(x, 1) else (if inner is given) If(Shape(x)[2] == 1) then Squeeze(x, 2) else Identity(x); negated.
-Message chosen_network(bool nested) {
-  const auto inner = Squeezed{"x", "w", "two"}.nodes();
-  const Message other = nested ? wire::graph({.nodes = inner, .inputs = {}, .outputs = {info("w")}}, "inner")
-                               : branch(node("Identity", {"x"}, {"w"}), "w");
-  return network(
-      {node("If", {"c"}, {"z"},
-            {graph_attribute("then_branch", branch(node("Squeeze", {"x", "one"}, {"v"}, {}, "", "drop"), "v")),
-             graph_attribute("else_branch", other)}),
-       node("Neg", {"z"}, {"y"})},
-      {2, 3, 5}, {info("c", kBoolElement, {})});
+Message identity_branch() {
+  return branch(node("Identity", {"x"}, {"w"}), "w");
+}
+
+// y = -(If(c) then `yes` else `no`) of x: f32[2,3,5]. Without `no`, x itself.
+Message chosen_network(const Message& yes, const Message& no = identity_branch()) {
+  return network({node("If", {"c"}, {"z"}, {graph_attribute("then_branch", yes), graph_attribute("else_branch", no)}),
+                  node("Neg", {"z"}, {"y"})},
+                 {2, 3, 5}, {info("c", kBoolElement, {})});
+}
+
+// Right where the condition is false; where it is true, an error of the run that says so.
+void expect_wrong_if_taken(const Message& file, const ::testing::Matcher<std::string>& says) {
+  EXPECT_EQ(negated(file, {ramp({2, 3, 5}), Tensor::scalar(false)}), "f32[2,3,5]");
+  EXPECT_THAT(negated(file, {ramp({2, 3, 5}), Tensor::scalar(true)}), says);
 }
 
 TEST(Branch, ThatIsTakenAndWrongIsAnErrorOfTheRun) {
-  for (const bool nested : {false, true}) {
-    const Message file = chosen_network(nested);
-    EXPECT_EQ(negated(file, {ramp({2, 3, 5}), Tensor::scalar(false)}), "f32[2,3,5]");
-    EXPECT_THAT(negated(file, {ramp({2, 3, 5}), Tensor::scalar(true)}),
-                AllOf(HasSubstr("Squeeze 'drop'"), HasSubstr("3")));
-  }
+  const Message drop = branch(node("Squeeze", {"x", "one"}, {"v"}, {}, "", "drop"), "v");
+  const auto inner = Squeezed{"x", "w", "two"}.nodes();
+  const Message nested = wire::graph({.nodes = inner, .inputs = {}, .outputs = {info("w")}}, "inner");
+  for (const Message& other : {identity_branch(), nested})
+    expect_wrong_if_taken(chosen_network(drop, other), AllOf(HasSubstr("Squeeze 'drop'"), HasSubstr("3")));
 }
 
 TEST(Branch, ThatEveryRunTakesAndIsWrongIsAnErrorOfCompilation) {
@@ -152,7 +155,7 @@ TEST(Branch, ThatEveryRunTakesAndIsWrongIsAnErrorOfCompilation) {
       {node("Constant", {}, {"c"}, {tensor_attribute("value", tensor("", kBoolElement, {}, std::vector<uint8_t>{1}))}),
        node("If", {"c"}, {"y"},
             {graph_attribute("then_branch", branch(node("Squeeze", {"x", "one"}, {"v"}, {}, "", "drop"), "v")),
-             graph_attribute("else_branch", branch(node("Identity", {"x"}, {"w"}), "w"))})},
+             graph_attribute("else_branch", identity_branch())})},
       {2, 3, 5}));
   ASSERT_FALSE(model.ok());
   EXPECT_THAT(model.error().to_string(), AllOf(HasSubstr("Squeeze 'drop'"), HasSubstr("pass 'inline-branch'")));
@@ -167,13 +170,7 @@ TEST(Branch, OperatorsOnWhatContradictsHaveTypesToo) {
        .inputs = {},
        .outputs = {info("v")}},
       "yes");
-  const Message file = network({node("If", {"c"}, {"z"},
-                                     {graph_attribute("then_branch", yes),
-                                      graph_attribute("else_branch", branch(node("Identity", {"x"}, {"w"}), "w"))}),
-                                node("Neg", {"z"}, {"y"})},
-                               {2, 3, 5}, {info("c", kBoolElement, {})});
-  EXPECT_EQ(negated(file, {ramp({2, 3, 5}), Tensor::scalar(false)}), "f32[2,3,5]");
-  EXPECT_THAT(negated(file, {ramp({2, 3, 5}), Tensor::scalar(true)}), HasSubstr("Squeeze"));
+  expect_wrong_if_taken(chosen_network(yes), HasSubstr("Squeeze"));
 }
 
 TEST(Branch, PassesLeaveWhatContradicts) {
@@ -188,13 +185,7 @@ TEST(Branch, PassesLeaveWhatContradicts) {
   };
   for (const auto& [culprit, nodes] : kBranches) {
     const Message yes = wire::graph({.nodes = nodes, .inputs = {}, .outputs = {info("v")}}, "yes");
-    const Message file = network({node("If", {"c"}, {"z"},
-                                       {graph_attribute("then_branch", yes),
-                                        graph_attribute("else_branch", branch(node("Identity", {"x"}, {"w"}), "w"))}),
-                                  node("Neg", {"z"}, {"y"})},
-                                 {2, 3, 5}, {info("c", kBoolElement, {})});
-    EXPECT_EQ(negated(file, {ramp({2, 3, 5}), Tensor::scalar(false)}), "f32[2,3,5]");
-    EXPECT_THAT(negated(file, {ramp({2, 3, 5}), Tensor::scalar(true)}), HasSubstr(culprit));
+    expect_wrong_if_taken(chosen_network(yes), HasSubstr(culprit));
   }
 }
 
@@ -203,7 +194,7 @@ TEST(Branch, MayNotBeWrongInMoreThanShapes) {
     const auto model =
         compiled(network({node("If", {"c"}, {"y"},
                                {graph_attribute("then_branch", branch(wrong, "v")),
-                                graph_attribute("else_branch", branch(node("Identity", {"x"}, {"w"}), "w"))})},
+                                graph_attribute("else_branch", identity_branch())})},
                          {2, 3, 5}, {info("c", kBoolElement, {})}));
     return model.ok() ? "compiled" : model.error().to_string();
   };
