@@ -1,0 +1,369 @@
+#include <tenon/irgen/chains.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <unordered_map>
+
+#include <tenon/support/str.hpp>
+
+namespace tenon::irgen {
+
+namespace {
+
+constexpr size_t kMostOps = 48;     // of a chain
+constexpr size_t kMostSkipped = 8;  // operators between those of a chain, in the order, that are not in it
+// Seconds that are added to what is to be avoided: operators that stay whole, strips beyond the bytes that are allowed.
+constexpr double kAvoidWhole = 1e6;
+constexpr double kAvoidLarge = 1e3;
+
+double bytes_of(const Value& value) {
+  const auto dims = strip_dims(value);
+  if (!dims.ok()) return 0;
+  double bytes = value.type().element().bits() / 8;
+  for (const int64_t extent : *dims) bytes *= static_cast<double>(extent);
+  return bytes;
+}
+
+// The body's operators that have operands, depth first from the outputs: producers first, and branches one after
+// another.
+std::vector<const Op*> order_of(const Region& body) {
+  std::vector<const Op*> order;
+  std::unordered_map<const Op*, size_t> visited;  // next operand
+  std::vector<const Op*> path;
+  const auto enter = [&](const Value* value) {
+    const Op* op = value ? value->producer() : nullptr;
+    if (op && op->parent() == &body && op->operand_count() > 0 && visited.emplace(op, 0).second) path.push_back(op);
+  };
+  for (size_t o = 0; o < body.output_count(); ++o) {
+    enter(body.output(o));
+    while (!path.empty()) {
+      const Op* op = path.back();
+      size_t& next = visited[op];
+      if (next < op->operand_count()) {
+        enter(op->operand(next++));
+      } else {
+        order.push_back(op);
+        path.pop_back();
+      }
+    }
+  }
+  return order;
+}
+
+StripCost whole_cost(const Op& op, const CostModel& model) {
+  StripCost cost(model);
+  std::set<const Value*> values{op.result()};
+  for (const Value* operand : op.operands())
+    if (operand) values.insert(operand);
+  double bytes = 0;
+  for (const Value* value : values) bytes += bytes_of(*value);
+  cost.move(model, bytes, bytes);
+  cost.seconds += model.seconds_per_call;
+  return cost;
+}
+
+// Answers of strip_reads(), asked once.
+class ReadsCache {
+ public:
+  explicit ReadsCache(const RefusedOps& refused) : refused_(refused) {}
+
+  const Result<StripReads>& of(const Op& op, const std::vector<int>& dims) {
+    const auto [found, is_new] = known_.try_emplace({&op, dims}, std::nullopt);
+    if (is_new) {
+      const auto banned = refused_.find(&op);
+      if (banned != refused_.end())
+        found->second.emplace(error(Code::unsupported, banned->second));
+      else
+        found->second.emplace(strip_reads(op, dims));
+    }
+    return *found->second;
+  }
+
+ private:
+  const RefusedOps& refused_;
+  std::map<std::pair<const Op*, std::vector<int>>, std::optional<Result<StripReads>>> known_;
+};
+
+// One operator of a chain that is being looked at: how its result moves with the loops.
+struct Member {
+  const Op* op;
+  std::vector<int> dims;
+  const StripReads* reads;
+  std::array<double, kMostStripLoops> rate{}, extra{};  // of its window: rate * step + extra indices
+  std::array<double, kMostStripLoops> extent{};
+  double bytes = 0;
+  bool strided = false;  // its strips have gaps between them in memory
+};
+
+// A chain that grows from its last operator back, and what it costs so far.
+class Growing {
+ public:
+  Growing(ReadsCache& cache, const CostModel& model, size_t loops) : cache_(cache), model_(model), loops_(loops) {}
+
+  const std::vector<Member>& members() const { return members_; }
+
+  Result<void> begin(const Op& last, const std::vector<int>& dims) {
+    Member m{.op = &last, .dims = dims, .reads = nullptr};
+    m.rate.fill(1);
+    return add(std::move(m));
+  }
+
+  // With a producer of what is in it. Code::unsupported with the reason.
+  Result<void> add(const Op& op) {
+    Member m{.op = &op, .dims = {}, .reads = nullptr};
+    TENON_OK(find_motion(m));
+    return add(std::move(m));
+  }
+
+  StripCost strips(const std::vector<int64_t>& steps, double& working_set) const {
+    double count = 1, windows = 0, inside = 0, repacked = 0, moving = members_[0].bytes, still = 0;
+    for (size_t l = 0; l < loops_; ++l) count *= std::ceil(members_[0].extent[l] / static_cast<double>(steps[l]));
+    for (const Member& m : members_) {
+      repacked += m.strided ? 2 * m.bytes : 0;
+      if (&m == &members_[0]) continue;
+      windows += m.bytes * part_kept(m, steps);
+      inside += 2 * m.bytes;
+      repacked += m.strided ? 2 * m.bytes : 0;
+    }
+    for (const auto& [value, outside] : outside_) (outside.moves ? moving : still) += outside.bytes;
+    working_set = windows + moving / count + still;
+    StripCost cost(model_);
+    cost.move(model_, moving, moving);
+    cost.move(model_, still, still);
+    cost.move(model_, (count - 1) * still + inside + repacked, working_set);
+    cost.seconds += (count * static_cast<double>(members_.size()) + 1) * model_.seconds_per_call;
+    cost.peak_bytes = static_cast<int64_t>(windows);
+    return cost;
+  }
+
+  StripCost whole() const {
+    StripCost cost(model_);
+    std::unordered_map<const Value*, double> live;
+    for (size_t i = members_.size(); i-- > 0;) {
+      const StripCost one = whole_cost(*members_[i].op, model_);
+      cost.seconds += one.seconds;
+      for (size_t k = 0; k < one.moved_bytes.size(); ++k) cost.moved_bytes[k] += one.moved_bytes[k];
+      if (i > 0) live[members_[i].op->result()] = members_[i].bytes;
+      double bytes = 0;
+      for (const auto& [value, b] : live) bytes += b;
+      cost.peak_bytes = std::max(cost.peak_bytes, static_cast<int64_t>(bytes));
+      std::erase_if(live, [&](const auto& v) { return last_user(*v.first) >= i; });
+    }
+    return cost;
+  }
+
+ private:
+  struct Outside {
+    double bytes = 0;
+    bool moves = false;
+  };
+
+  const Member* find(const Op* op) const {
+    const auto found = index_.find(op);
+    return found == index_.end() ? nullptr : &members_[found->second];
+  }
+  // The place of the member that uses it last: members are listed backwards.
+  size_t last_user(const Value& value) const {
+    size_t last = members_.size();
+    for (const Use* use : value.uses())
+      if (const auto found = index_.find(use->user()); found != index_.end()) last = std::min(last, found->second);
+    return last;
+  }
+
+  Result<void> add(Member m) {
+    const Result<StripReads>& reads = cache_.of(*m.op, m.dims);
+    if (!reads.ok()) return reads.error();
+    m.reads = &*reads;
+    m.bytes = bytes_of(*m.op->result());
+    const Dims dims = *strip_dims(*m.op->result());
+    for (size_t l = 0; l < loops_; ++l) m.extent[l] = static_cast<double>(dims[static_cast<size_t>(m.dims[l])]);
+    for (int d = 0; d < m.dims.back(); ++d)
+      m.strided = m.strided || (dims[static_cast<size_t>(d)] > 1 && std::ranges::count(m.dims, d) == 0);
+    outside_.erase(m.op->result());
+    for (size_t i = 0; i < m.op->operand_count(); ++i) take_from_outside(m, i);
+    index_[m.op] = members_.size();
+    members_.push_back(std::move(m));
+    return {};
+  }
+
+  void take_from_outside(const Member& m, size_t operand) {
+    const Value* value = m.op->operand(operand);
+    if (!value) return;
+    Outside& outside = outside_[value];
+    outside.bytes = bytes_of(*value);
+    for (const StripWindow& w : m.reads->operands[operand]) outside.moves = outside.moves || w.loop >= 0;
+  }
+
+  // By all who use its result: they must be in the chain, and agree which dims the loops move.
+  Result<void> find_motion(Member& m) const {
+    const Value& result = *m.op->result();
+    if (!result.used()) return error(Code::unsupported, "nothing uses ", m.op->describe());
+    for (const Use* use : result.uses()) {
+      const Member* user = find(use->user());
+      if (result.region()->is_return(*use->user()))
+        return error(Code::unsupported, "the result of ", m.op->describe(), " is an output of the graph");
+      if (!user) return error(Code::unsupported, "the result of ", m.op->describe(), " is used outside of the chain");
+      const std::vector<int> dims = user->reads->moved_dims(use->index(), loops_);
+      if (dims.empty() || std::ranges::count(dims, -1))
+        return error(Code::unsupported, "the result of ", m.op->describe(), " is read whole by ", user->op->describe());
+      if (!m.dims.empty() && m.dims != dims)
+        return error(Code::unsupported, "the result of ", m.op->describe(), " is read along different dims");
+      m.dims = dims;
+      for (size_t l = 0; l < loops_; ++l) {
+        const StripWindow& w = user->reads->operands[use->index()][static_cast<size_t>(dims[l])];
+        m.rate[l] = std::max(m.rate[l], user->rate[l] * w.rate);
+        m.extra[l] = std::max({m.extra[l], w.span - w.rate, 0.0});
+      }
+    }
+    return {};
+  }
+
+  // The part of its result that its window holds. Of an outer loop no window is kept: it is moved by whole strips.
+  double part_kept(const Member& m, const std::vector<int64_t>& steps) const {
+    double part = 1;
+    for (size_t l = 0; l < loops_; ++l)
+      part *= std::min(1.0, (std::ceil(static_cast<double>(steps[l]) * m.rate[l]) + m.extra[l]) / m.extent[l]);
+    return part;
+  }
+
+  ReadsCache& cache_;
+  const CostModel& model_;
+  size_t loops_;
+  std::vector<Member> members_;  // the last operator first
+  std::unordered_map<const Op*, size_t> index_;
+  std::map<const Value*, Outside> outside_;
+};
+
+// The chain that ends at an operator of the order and begins at another one.
+struct Choice {
+  size_t first = 0;
+  std::vector<int> dims;  // of the last result, one a loop; none: the operator as a whole
+  std::vector<int64_t> steps;
+};
+
+class Finder {
+ public:
+  Finder(const Graph& graph, const StripOptions& options, const RefusedOps& refused)
+      : options_(options), cache_(refused), order_(order_of(graph.body())) {}
+
+  Chains run() {
+    choose();
+    Chains found;
+    for (size_t end = order_.size(); end > 0; end = into_[end].first)
+      if (!into_[end].dims.empty()) found.chains.push_back(make(into_[end], end - 1));
+    std::ranges::reverse(found.chains);
+    for (const Chain& chain : found.chains)
+      for (const ChainOp& op : chain.ops) why_.erase(op.op);
+    found.whole = std::move(why_);
+    return found;
+  }
+
+ private:
+  void choose() {
+    cost_.assign(order_.size() + 1, INFINITY);
+    into_.resize(order_.size() + 1);
+    cost_[0] = 0;
+    for (size_t last = 0; last < order_.size(); ++last) {
+      consider(last, {last, {}, {}}, whole(last));
+      for (const std::vector<int>& dims : loops_of(*order_[last]))
+        if (options_.dim < 0 || dims.back() == options_.dim) grow(last, dims);
+    }
+  }
+
+  double whole(size_t at) const {
+    return whole_cost(*order_[at], options_.model).seconds + (options_.mode == StripMode::always ? kAvoidWhole : 0);
+  }
+
+  void consider(size_t last, Choice choice, double seconds) {
+    const double cost = cost_[choice.first] + seconds;
+    if (cost >= cost_[last + 1]) return;
+    cost_[last + 1] = cost;
+    into_[last + 1] = std::move(choice);
+  }
+
+  // Each dim by itself, and each beside an outer loop over the first one.
+  static std::vector<std::vector<int>> loops_of(const Op& op) {
+    std::vector<std::vector<int>> loops;
+    if (op.result_count() != 1) return loops;
+    const auto dims = strip_dims(*op.result());
+    if (!dims.ok()) return loops;
+    for (size_t d = 0; d < dims->size(); ++d) {
+      if ((*dims)[d] < 2) continue;
+      loops.push_back({static_cast<int>(d)});
+      if (d > 0 && (*dims)[0] > 1) loops.push_back({0, static_cast<int>(d)});
+    }
+    return loops;
+  }
+
+  void grow(size_t last, const std::vector<int>& dims) {
+    Growing chain(cache_, options_.model, dims.size());
+    if (const auto begun = chain.begin(*order_[last], dims); !begun.ok()) return note(last, begun.error());
+    double skipped = 0;
+    size_t skips = 0;
+    for (size_t i = last; i-- > 0 && skips <= kMostSkipped && chain.members().size() < kMostOps;) {
+      if (const auto added = chain.add(*order_[i]); !added.ok()) {
+        note(i, added.error());
+        skipped += whole(i);
+        ++skips;
+        continue;
+      }
+      if (const auto [steps, seconds] = best_steps(chain); !steps.empty())
+        consider(last, {i, dims, steps}, seconds + skipped);
+    }
+  }
+  // The first reason stands.
+  void note(size_t at, const Error& why) { why_.try_emplace(order_[at], why.message()); }
+
+  // The cheapest steps, within the bytes that are allowed; of loops around the innermost one: 1.
+  std::pair<std::vector<int64_t>, double> best_steps(const Growing& chain) const {
+    std::pair<std::vector<int64_t>, double> best{{}, INFINITY};
+    const size_t loops = chain.members()[0].dims.size();
+    const double extent = chain.members()[0].extent[loops - 1];
+    std::vector<int64_t> steps(loops, 1);
+    if (options_.step > 0) steps.back() = options_.step;
+    do {
+      double working_set = 0;
+      double seconds = chain.strips(steps, working_set).seconds;
+      if (options_.bytes > 0 && working_set > static_cast<double>(options_.bytes)) seconds += kAvoidLarge;
+      if (seconds < best.second) best = {steps, seconds};
+      steps.back() *= 2;
+    } while (options_.step == 0 && static_cast<double>(steps.back()) < extent);
+    return best;
+  }
+
+  Chain make(const Choice& choice, size_t last) {
+    Growing growing(cache_, options_.model, choice.dims.size());
+    TENON_CHECK(growing.begin(*order_[last], choice.dims).ok(), "a chain that was found cannot be grown again");
+    // Operators that were left out are refused again.
+    for (size_t i = last; i-- > choice.first;) (void)growing.add(*order_[i]).ok();
+    Chain chain;
+    for (size_t i = growing.members().size(); i-- > 0;) {
+      const Member& m = growing.members()[i];
+      chain.ops.push_back({m.op, m.dims, *m.reads});
+    }
+    for (size_t l = 0; l < choice.dims.size(); ++l) chain.loops.push_back({choice.dims[l], choice.steps[l]});
+    double working_set = 0;
+    chain.strips = growing.strips(choice.steps, working_set);
+    chain.whole = growing.whole();
+    return chain;
+  }
+
+  const StripOptions& options_;
+  ReadsCache cache_;
+  std::vector<const Op*> order_;
+  std::vector<double> cost_;  // of the operators before each place
+  std::vector<Choice> into_;
+  RefusedOps why_;
+};
+
+}  // namespace
+
+Chains find_chains(const Graph& graph, const StripOptions& options, const RefusedOps& refused) {
+  if (options.mode == StripMode::never) return {};
+  return Finder(graph, options, refused).run();
+}
+
+}  // namespace tenon::irgen

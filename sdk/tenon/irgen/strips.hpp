@@ -1,0 +1,67 @@
+// Strips: chains of operators (chains.hpp) as groups of from_graph, each one loop over strips of its last result.
+//
+//   StripReport report;
+//   TENON_TRY(lowered, from_graph(graph, kernels, {.grouping = strip_grouping({.model = strip_model(target)},
+//   &report)})); report.to_string()    // which operators run in strips of what size, what moves, what memory takes
+//
+// In a strip, each operator runs on crops of its operands with the attributes that sub_box_op gives: the first strip of
+// a padded convolution is padded above, the last one below. What is handed from strip to strip lies in windows, so
+// nothing is computed twice, and every element has the bits that the whole operator gives it. Kernels that take dense
+// operands only get packed copies of crops with gaps.
+#pragma once
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tenon/irgen/chains.hpp>
+#include <tenon/irgen/from_graph.hpp>
+#include <tenon/support/export.hpp>
+
+namespace tenon::irgen {
+
+class ChainKernels;
+
+// A chain that runs in strips, with a kernel for every strip of every operator.
+class TENON_API StripChain {
+ public:
+  // Code::unsupported with the reason when an operator has no kernel for some strip; `op` then says which.
+  static Result<StripChain> make(Chain chain, const KernelSource& kernels, int64_t workers, const Op** op = nullptr);
+
+  const Chain& chain() const { return *chain_; }
+  // Of windows and workspace, for one worker.
+  int64_t peak_bytes() const;
+  // Made for parts of operators.
+  size_t kernel_count() const;
+  // The loop over strips, in a program that has buffers for what comes in and goes out.
+  Result<program::Statement> lower(GroupContext& context) const;
+
+ private:
+  StripChain() = default;
+  std::shared_ptr<const Chain> chain_;
+  std::shared_ptr<const ChainKernels> kernels_;
+};
+
+struct TENON_API StripReport {
+  struct Row {
+    std::vector<std::string> ops;
+    std::string strips;          // "16 of 112 in dim 2"
+    StripCost whole, in_strips;  // as predicted
+    int64_t peak_bytes = 0;      // of the strips as they are, with what kernels take
+    size_t kernels = 0;          // made for parts
+  };
+  std::vector<Row> rows;
+  std::vector<std::pair<std::string, std::string>> whole;  // operators that are not in strips, and why
+  CostModel model;
+  std::string to_string() const;
+};
+
+// Chains of the graph for which the source has kernels. An operator without a kernel for some part is left whole, and
+// the chains are found anew without it.
+TENON_API std::vector<StripChain> plan_strips(const Graph& graph, const KernelSource& kernels,
+                                              const StripOptions& options = {}, StripReport* report = nullptr);
+
+// For LowerOptions::grouping. `report` outlives the lowering; null: none.
+TENON_API Grouping strip_grouping(StripOptions options = {}, StripReport* report = nullptr);
+
+}  // namespace tenon::irgen

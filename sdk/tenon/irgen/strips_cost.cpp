@@ -1,0 +1,59 @@
+#include <tenon/irgen/strips_cost.hpp>
+
+#include <algorithm>
+
+#include <tenon/support/str.hpp>
+
+namespace tenon::irgen {
+
+namespace {
+
+constexpr double kMainMemoryBytesPerSecond = 10e9;
+// A kernel on crops: views, a look-up, and what the kernel itself takes before its first element.
+constexpr double kSecondsPerCall = 1e-6;
+
+double rounded(double value, double digits) {
+  return static_cast<double>(static_cast<int64_t>(value * digits + 0.5)) / digits;
+}
+
+}  // namespace
+
+CostModel strip_model() {
+  CostModel model = CostModel::host();
+  model.seconds_per_call = kSecondsPerCall;
+  return model;
+}
+
+CostModel strip_model(const TargetDescription& target) {
+  CostModel model = strip_model();
+  std::vector<CostModel::Memory> memories;
+  const auto largest = std::ranges::max_element(target.memories, {}, &MemorySpace::size_bytes);
+  for (const MemorySpace& m : target.memories) {
+    double speed = m.bandwidth ? m.bandwidth->bytes_per_second(target.clock_hz) : 0;
+    const bool is_largest = &m == &*largest;
+    if (is_largest && speed <= 0) speed = kMainMemoryBytesPerSecond;
+    if (m.size_bytes > 0 && speed > 0) memories.push_back({m.name, static_cast<double>(m.size_bytes), speed});
+  }
+  if (memories.size() < 2) return model;
+  std::ranges::sort(memories, {}, &CostModel::Memory::bytes);
+  memories.back().bytes = 0;
+  model.memories = std::move(memories);
+  return model;
+}
+
+void StripCost::move(const CostModel& model, double bytes, double working_set) {
+  size_t level = 0;
+  while (model.memories[level].bytes != 0 && working_set > model.memories[level].bytes) ++level;
+  moved_bytes[level] += bytes;
+  seconds += bytes / model.memories[level].bytes_per_second;
+}
+
+std::string to_string(const StripCost& cost, const CostModel& model) {
+  std::string out;
+  for (size_t i = model.memories.size(); i-- > 0;)
+    if (cost.moved_bytes[i] > 0)
+      out += str(rounded(cost.moved_bytes[i] / 1e6, 1000), " MB through ", model.memories[i].name, ", ");
+  return out + str(rounded(cost.seconds * 1e3, 1000), " ms, ", cost.peak_bytes, " bytes at most");
+}
+
+}  // namespace tenon::irgen

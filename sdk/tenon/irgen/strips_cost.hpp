@@ -1,0 +1,45 @@
+// What chains cost, whole and in strips: the model that decides whether strips pay.
+//
+//   whole:   every operator streams its operands and its result through the smallest memory that holds them together
+//   strips:  what the chain takes from outside and gives to it is streamed once, through the memory that holds all of
+//   that;
+//            what is handed on within, weights from the second strip on, and repacking move in the memory that holds
+//            one strip's windows
+//   both:    + calls * seconds per call
+// Arithmetic is the same on both sides: windows that slide compute nothing twice.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <tenon/program/auto_schedule.hpp>
+#include <tenon/support/export.hpp>
+#include <tenon/target/description.hpp>
+
+namespace tenon::irgen {
+
+using program::CostModel;
+
+// The memories of a target, from its description; the one of most bytes holds anything. Those without a size or
+// bandwidth do not count, but for the largest, which then has that of usual main memory. With fewer than two: the model
+// of a usual host.
+TENON_API CostModel strip_model(const TargetDescription& target);
+// That of a usual host.
+TENON_API CostModel strip_model();
+
+// Of one way to run a chain.
+struct StripCost {
+  double seconds = 0;
+  std::vector<double> moved_bytes;  // by memory of the model: what streams through it
+  int64_t peak_bytes = 0;           // of values that are made and used within
+
+  StripCost() = default;
+  explicit StripCost(const CostModel& model) : moved_bytes(model.memories.size(), 0.0) {}
+  // `bytes` move while `working_set` bytes are in use.
+  TENON_API void move(const CostModel& model, double bytes, double working_set);
+};
+
+// "18.4 MB through memory, 2.1 MB through L2, 2.03 ms, 6422528 bytes at most".
+TENON_API std::string to_string(const StripCost& cost, const CostModel& model);
+
+}  // namespace tenon::irgen

@@ -1,0 +1,34 @@
+// Inside of the room: a chain as a pipeline, and the pipeline as a program.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <tenon/irgen/chains.hpp>
+#include <tenon/irgen/strips_stage.hpp>
+#include <tenon/program/program.hpp>
+
+namespace tenon::irgen {
+
+// How the operators of a chain are called.
+struct ChainShape {
+  std::vector<const Value*> inputs;         // values from outside, each once
+  std::vector<std::vector<size_t>> passed;  // by operator: its operands that are there
+  static ChainShape of(const Chain& chain);
+};
+
+using NameOf = std::function<std::string(const Value&)>;
+
+// The program of the chain: its declared buffers are the inputs, then the last result, all named by `names`, with
+// reversed dims and minima 0. Stage i calls kernels[i].
+Result<program::Program> chain_program(const Chain& chain, const ChainShape& shape, const NameOf& names,
+                                       const std::vector<program::KernelHandle>& kernels, int64_t workers);
+
+// What a run of the chain will call, found by a run without data.
+struct ChainTrace {
+  std::vector<std::vector<StageCall>> calls;  // by operator, each box once
+  int64_t peak_bytes = 0;                     // of values made within
+};
+Result<ChainTrace> trace_chain(const Chain& chain, const ChainShape& shape, int64_t workers);
+
+}  // namespace tenon::irgen

@@ -1,0 +1,272 @@
+#include <tenon/irgen/strips_stage.hpp>
+
+#include <algorithm>
+#include <array>
+
+#include <tenon/ir/builder.hpp>
+#include <tenon/ir/infer.hpp>
+#include <tenon/ir/op_def.hpp>
+#include <tenon/irgen/dims.hpp>
+#include <tenon/support/memory.hpp>
+
+namespace tenon::irgen {
+
+namespace {
+
+using program::BufferView;
+using program::DimView;
+
+constexpr size_t kMostOperands = 12;  // of a kernel, with its result and workspace
+constexpr size_t kMostRank = 8;
+
+int64_t aligned(int64_t bytes) {
+  return (bytes + static_cast<int64_t>(kAlignBytes) - 1) / static_cast<int64_t>(kAlignBytes) *
+         static_cast<int64_t>(kAlignBytes);
+}
+
+Dims extents_of(const StaticBox& box) {
+  Dims extents;
+  for (const StaticRange& range : box) extents.push_back(range.extent());
+  return extents;
+}
+
+int64_t dense_bytes(const Dims& extents, ElementType element) {
+  int64_t bytes = element.bits() / 8;
+  for (const int64_t extent : extents) bytes *= extent;
+  return bytes;
+}
+
+bool lies_in(const StaticBox& inner, const StaticBox& outer) {
+  for (size_t d = 0; d < inner.size(); ++d)
+    if (inner[d].extent() > 0 && (inner[d].min < outer[d].min || inner[d].max > outer[d].max)) return false;
+  return true;
+}
+
+bool same_tensors(const std::map<size_t, Tensor>& a, const std::map<size_t, Tensor>& b) {
+  return std::ranges::equal(
+      a, b, [](const auto& x, const auto& y) { return x.first == y.first && x.second.identical(y.second); });
+}
+
+// Does the operator's own shape rule take the crops, and give the box? A pool that rounds up may have a last window
+// that no crop can have.
+Result<void> check_shapes(const KernelRequest& request) {
+  Graph graph("part");
+  Builder builder(graph.body());
+  std::vector<Value*> operands;
+  for (size_t i = 0; i < request.operands.size(); ++i) {
+    const auto replaced = request.part->replaced.find(i);
+    const bool is_constant = replaced != request.part->replaced.end();
+    const Tensor* constant = is_constant             ? &replaced->second
+                             : request.op.operand(i) ? constant_of(request.op.operand(i))
+                                                     : nullptr;
+    if (constant && Shape(constant->dims()) == request.operands[i].shape())
+      operands.push_back(builder.constant(*constant));
+    else
+      operands.push_back(request.passes(i) ? graph.body().add_input(str("operand", i), request.operands[i]) : nullptr);
+  }
+  TENON_TRY(made, builder.op(request.op.name(), operands, request.attributes()));
+  if (made->type().shape() == request.results[0].shape()) return {};
+  return error(Code::unsupported, "the part of ", request.op.describe(), " has the shape ", made->type(),
+               " in place of ", request.results[0]);
+}
+
+// A copy of all of a buffer of that rank, index by index.
+Result<program::CopyPlan> whole_copy(size_t rank, ElementType element) {
+  program::Copy copy;
+  for (size_t d = 0; d < rank; ++d) {
+    copy.indices.push_back(str("x", d));
+    copy.map.push_back(Expr::symbol(copy.indices.back()));
+  }
+  return program::CopyPlan::make(copy, element);
+}
+
+// A part of a buffer, or a dense copy of one, with dims of its own.
+struct OwnView {
+  std::array<DimView, kMostRank> dims;
+  BufferView view;
+
+  void set(const BufferView& like) {
+    view = like;
+    view.dims = {dims.data(), like.dims.size()};
+  }
+  // Indices [min, min + extent) of dim d; a ring that they do not wrap around is none any more.
+  void set_dim(size_t d, const DimView& like, int64_t min, int64_t extent) {
+    const bool wraps = like.fold > 0 && like.place(min) + extent > like.fold;
+    if (!wraps) view.base += like.place(min) * like.stride;
+    dims[d] = {min, extent, like.stride, wraps ? like.fold : 0};
+  }
+  // `mins` and `extents` are those of a tensor.
+  void crop(const BufferView& of, const int64_t* mins, const Dims& extents) {
+    set(of);
+    const size_t last = of.dims.size() - 1;
+    for (size_t d = 0; d <= last && !of.dims.empty(); ++d) set_dim(d, of.dims[d], mins[last - d], extents[last - d]);
+  }
+  void whole(const BufferView& of) {
+    set(of);
+    for (size_t d = 0; d < of.dims.size(); ++d) set_dim(d, of.dims[d], of.dims[d].min, of.dims[d].extent);
+  }
+  void pack(const BufferView& like, std::byte* memory) {
+    set(like);
+    view.base = memory;
+    int64_t stride = like.element_bytes();
+    for (size_t d = 0; d < like.dims.size(); ++d) {
+      dims[d] = {like.dims[d].min, like.dims[d].extent, stride, 0};
+      stride *= like.dims[d].extent;
+    }
+  }
+};
+
+// The operands of one call of a kernel: as they are, or packed.
+class Operands {
+ public:
+  Operands(const KernelChoice& choice, std::byte* memory) : choice_(choice), memory_(memory) {}
+
+  OwnView& next() { return views_[count_]; }
+  // The one set last, packed if the kernel cannot take it. Whether it was.
+  bool add() {
+    const BufferView& view = views_[count_].view;
+    const bool packs = !takes(view);
+    if (packs) {
+      packed_[count_].pack(view, memory_);
+      memory_ += aligned(view.elements() * view.element_bytes());
+    }
+    operands_[count_] = packs ? packed_[count_].view : view;
+    ++count_;
+    return packs;
+  }
+  void add_workspace(const BufferView& all, int64_t bytes) {
+    OwnView& own = next();
+    own.set(all);
+    own.view.base = memory_;
+    own.dims[0] = {0, bytes, 1, 0};
+    operands_[count_++] = own.view;
+  }
+  const BufferView& given(size_t i) const { return operands_[i]; }
+  const BufferView& original(size_t i) const { return views_[i].view; }
+  std::span<const BufferView> all() const { return {operands_.data(), count_}; }
+
+ private:
+  bool takes(const BufferView& view) const {
+    if (!choice_.takes_strided) return is_dense(view);
+    return choice_.kernel->takes_folded || std::ranges::none_of(view.dims, [](const DimView& d) { return d.fold > 0; });
+  }
+
+  const KernelChoice& choice_;
+  std::byte* memory_;
+  size_t count_ = 0;
+  std::array<OwnView, kMostOperands> views_, packed_;
+  std::array<BufferView, kMostOperands> operands_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const StripStage>> StripStage::make(const ChainOp& op, const std::vector<size_t>& passed,
+                                                           const std::vector<StageCall>& calls,
+                                                           const KernelSource& kernels) {
+  auto stage = std::make_shared<StripStage>();
+  const int rank = static_cast<int>(op.op->result()->type().shape().rank());
+  for (const int d : op.dims) stage->moved_.push_back(rank - 1 - d);
+  for (const StageCall& call : calls)
+    TENON_OK(stage->add(op, passed, call, kernels), "in a strip of ", op.op->describe());
+  std::ranges::sort(stage->boxes_, {}, &Box::key);
+  return std::shared_ptr<const StripStage>(std::move(stage));
+}
+
+Result<void> StripStage::add(const ChainOp& op, const std::vector<size_t>& passed, const StageCall& call,
+                             const KernelSource& kernels) {
+  const TypeSource types;
+  const StaticInferContext context(*op.op, types);
+  TENON_TRY(part, sub_box_op(context, 0, *op.op->result()->type().shape().static_dims(), call.result));
+  for (size_t i = 0; i < passed.size(); ++i)
+    if (!lies_in(part.operands[passed[i]], call.reads[i]))
+      return error(Code::unsupported, "it reads more of operand ", passed[i],
+                   " than the rule says for each index by itself");
+  Box box;
+  for (const int d : op.dims) {
+    const StaticRange& range = call.result[static_cast<size_t>(d)];
+    box.key.insert(box.key.end(), {range.min, range.extent()});
+  }
+  const std::vector<StaticBox> crops = part.operands;
+  TENON_TRY(variant, variant_for(op, passed, call.result, std::move(part), kernels));
+  box.variant = variant;
+  for (const size_t operand : variants_[variant].operands)
+    for (const StaticRange& range : crops[passed[operand]]) box.mins.push_back(range.min);
+  boxes_.push_back(std::move(box));
+  return {};
+}
+
+Result<size_t> StripStage::variant_for(const ChainOp& op, const std::vector<size_t>& passed, const StaticBox& result,
+                                       SubBoxOp part, const KernelSource& kernels) {
+  Variant v;
+  for (size_t i = 0; i < passed.size(); ++i) {
+    if (part.replaced.contains(passed[i])) continue;
+    v.operands.push_back(i);
+    v.extents.push_back(extents_of(part.operands[passed[i]]));
+  }
+  v.extents.push_back(extents_of(result));
+  for (size_t i = 0; i < variants_.size(); ++i)
+    if (variants_[i].extents == v.extents && variants_[i].part.attributes == part.attributes &&
+        same_tensors(variants_[i].part.replaced, part.replaced))
+      return i;
+  if (v.extents.size() + 1 > kMostOperands)
+    return error(Code::unsupported, op.op->describe(), " has ", v.extents.size() - 1, " operands, strips pass up to ",
+                 kMostOperands - 2);
+  for (const Dims& extents : v.extents)
+    if (extents.size() > kMostRank) return error(Code::unsupported, op.op->describe(), " has dims beyond ", kMostRank);
+  TENON_TRY(request, request_for_part(*op.op, part, result));
+  TENON_OK(check_shapes(request));
+  TENON_TRY(choice, kernels.kernel(request));
+  if (!choice.workspace_bytes.is_constant())
+    return error(Code::unsupported, "the workspace of ", choice.kernel->name, " is not known before a run");
+  v.kernel_bytes = aligned(choice.workspace_bytes.constant());
+  int64_t bytes = v.kernel_bytes;
+  for (size_t i = 0; i < v.extents.size(); ++i) {
+    const Value& value = i < v.operands.size() ? *op.op->operand(passed[v.operands[i]]) : *op.op->result();
+    const ElementType element = value.type().element();
+    TENON_TRY(copy, whole_copy(v.extents[i].size(), element));
+    v.copies.push_back(std::move(copy));
+    if (!choice.takes_strided) bytes += aligned(dense_bytes(v.extents[i], element));
+  }
+  workspace_bytes_ = std::max(workspace_bytes_, bytes);
+  v.part = std::move(part);
+  v.choice = std::move(choice);
+  variants_.push_back(std::move(v));
+  return variants_.size() - 1;
+}
+
+const StripStage::Box* StripStage::find(const BufferView& result) const {
+  std::array<int64_t, 2 * kMostStripLoops> key{};
+  for (size_t i = 0; i < moved_.size(); ++i) {
+    const DimView& dim = result.dims[static_cast<size_t>(moved_[i])];
+    key[2 * i] = dim.min, key[2 * i + 1] = dim.extent;
+  }
+  const auto found = std::ranges::lower_bound(
+      boxes_, std::span<const int64_t>(key.data(), 2 * moved_.size()),
+      [](const auto& a, const auto& b) { return std::ranges::lexicographical_compare(a, b); }, &Box::key);
+  const bool equal = found != boxes_.end() && std::equal(found->key.begin(), found->key.end(), key.begin());
+  return equal ? &*found : nullptr;
+}
+
+Result<void> StripStage::run(program::CallContext& context) const {
+  const size_t results = context.operands.size() - (workspace_bytes_ > 0 ? 2 : 1);
+  const BufferView& result = context.operands[results];
+  const Box* box = find(result);
+  if (!box) return error(Code::internal, "stage '", context.stage, "' is called for a strip that was not planned");
+  const Variant& v = variants_[box->variant];
+  Operands operands(v.choice, workspace_bytes_ > 0 ? context.operands.back().base : nullptr);
+  const int64_t* mins = box->mins.data();
+  for (size_t i = 0; i < v.operands.size(); mins += v.extents[i].size(), ++i) {
+    operands.next().crop(context.operands[v.operands[i]], mins, v.extents[i]);
+    if (operands.add()) TENON_OK(v.copies[i].run(operands.given(i), operands.original(i), nullptr, {}));
+  }
+  const size_t out = v.operands.size();
+  operands.next().whole(result);
+  const bool is_packed = operands.add();
+  if (v.kernel_bytes > 0) operands.add_workspace(context.operands.back(), v.choice.workspace_bytes.constant());
+  program::CallContext inner{operands.all(), {}, context.stage, context.worker};
+  TENON_OK(v.choice.kernel->run(inner));
+  if (is_packed) TENON_OK(v.copies[out].run(operands.original(out), operands.given(out), nullptr, {}));
+  return {};
+}
+
+}  // namespace tenon::irgen

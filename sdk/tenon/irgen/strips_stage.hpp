@@ -1,0 +1,70 @@
+// Inside of the room: the kernel of one stage of a chain, made of the kernels that a source has for parts of its
+// operator.
+//
+// The first strip of a padded convolution is padded above, those in the middle are not, the last one is padded below:
+// few kernels serve all strips. Which box is computed with which of them is found out before, by a run without data.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tenon/irgen/chains.hpp>
+#include <tenon/irgen/kernel_source.hpp>
+#include <tenon/program/copy_region.hpp>
+#include <tenon/program/kernel.hpp>
+
+namespace tenon::irgen {
+
+// The boxes of one call, as boxes of tensors: what it may read of each operand that the stage passes, and what it
+// writes.
+struct StageCall {
+  std::vector<StaticBox> reads;
+  StaticBox result;
+};
+
+// Immutable once made; run() may be called from any number of threads.
+class StripStage {
+ public:
+  // Finds a kernel for each call. `passed`: operands of the operator that are operands of the calls, in order.
+  // Code::unsupported with the reason when some part has none.
+  static Result<std::shared_ptr<const StripStage>> make(const ChainOp& op, const std::vector<size_t>& passed,
+                                                        const std::vector<StageCall>& calls,
+                                                        const KernelSource& kernels);
+
+  // Bytes that each call takes as its last operand: copies of operands with gaps, and what the kernel asks for.
+  int64_t workspace_bytes() const { return workspace_bytes_; }
+  size_t variants() const { return variants_.size(); }
+  // Operands: those passed, the result, the workspace unless none is needed in the program.
+  Result<void> run(program::CallContext& context) const;
+
+ private:
+  // A kernel for boxes of some extents.
+  struct Variant {
+    SubBoxOp part;
+    std::vector<size_t> operands;           // which of those passed, in the order of the kernel's
+    std::vector<Dims> extents;              // of these, then of the result
+    std::vector<program::CopyPlan> copies;  // between them and dense ones
+    KernelChoice choice;
+    int64_t kernel_bytes = 0;
+  };
+  // What to do for one box of the result.
+  struct Box {
+    std::vector<int64_t> key;  // min and extent of the dims of the result that loops move
+    size_t variant = 0;
+    std::vector<int64_t> mins;  // of all dims of all operands of the variant
+  };
+
+  Result<void> add(const ChainOp& op, const std::vector<size_t>& passed, const StageCall& call,
+                   const KernelSource& kernels);
+  Result<size_t> variant_for(const ChainOp& op, const std::vector<size_t>& passed, const StaticBox& result,
+                             SubBoxOp part, const KernelSource& kernels);
+  const Box* find(const program::BufferView& result) const;
+
+  std::vector<int> moved_;  // dims of the result's buffer, in the order of the key
+  std::vector<Variant> variants_;
+  std::vector<Box> boxes_;  // sorted by key
+  int64_t workspace_bytes_ = 0;
+};
+
+}  // namespace tenon::irgen

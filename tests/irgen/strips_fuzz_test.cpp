@@ -1,0 +1,95 @@
+// Random pieces of networks in strips: the bits of the graph interpreter, at heights around that of a strip, on the
+// interpreter of programs and in compiled form, in contract mode, and with several workers without a race.
+#include <gtest/gtest.h>
+
+#include <tenon/runtime/thread_pool.hpp>
+
+#include "irgen/strips_random.hpp"
+#include "irgen/strips_support.hpp"
+
+namespace tenon::irgen {
+namespace {
+
+using namespace testing;
+
+struct Expected {
+  std::vector<Datum> inputs;
+  std::vector<Tensor> outputs;
+};
+
+Expected expected_of(const Graph& graph, uint32_t seed) {
+  Expected e;
+  std::mt19937 random(seed);
+  for (size_t i = 0; i < graph.body().input_count(); ++i)
+    e.inputs.emplace_back(random_tensor(random, kF32, *graph.body().input(i)->type().shape().static_dims()));
+  auto interpreter = Interpreter::prepare(graph);
+  EXPECT_TRUE(interpreter.ok()) << interpreter.error().to_string();
+  auto outputs = (*interpreter)->run(e.inputs);
+  EXPECT_TRUE(outputs.ok()) << outputs.error().to_string();
+  for (const Datum& d : *outputs) e.outputs.push_back(d.tensor());
+  return e;
+}
+
+void expect_same(const Expected& expected, const std::vector<Tensor>& outputs, const StripRun& run, const char* how) {
+  ASSERT_EQ(expected.outputs.size(), outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i)
+    ASSERT_TRUE(expected.outputs[i].identical(outputs[i])) << how << ": output " << i << " has other bits\n"
+                                                           << program::print(run.program) << run.report.to_string();
+}
+
+// Operators that ran in strips.
+size_t check(const Graph& graph, const StripOptions& options, bool contract, uint32_t seed) {
+  const Expected expected = expected_of(graph, seed);
+  auto made = StripRun::make(graph, options);
+  EXPECT_TRUE(made.ok()) << made.error().to_string();
+  if (!made.ok()) return 0;
+  StripRun& run = *made;
+  {
+    auto memory = run.memory(expected.inputs);
+    const auto done =
+        program::interpret(run.program, memory.arguments, {.threads = options.workers, .contract = contract});
+    EXPECT_TRUE(done.ok()) << done.error().to_string() << "\n" << program::print(run.program);
+    expect_same(expected, memory.outputs, run, "interpreted");
+  }
+  {
+    auto memory = run.memory(expected.inputs);
+    auto bound = program::BoundProgram::bind(
+        run.program, memory.arguments,
+        {.pool = options.workers > 1 ? &default_pool() : nullptr, .threads = options.workers});
+    EXPECT_TRUE(bound.ok()) << bound.error().to_string() << "\n" << program::print(run.program);
+    if (!bound.ok()) return 0;
+    const auto done = bound->run(memory.arguments);
+    EXPECT_TRUE(done.ok()) << done.error().to_string();
+    expect_same(expected, memory.outputs, run, "compiled");
+  }
+  if (options.workers > 1) {
+    auto memory = run.memory(expected.inputs);
+    const auto races = program::check_races(run.program, memory.arguments, {.threads = options.workers});
+    EXPECT_TRUE(races.ok()) << races.error().to_string() << "\n" << program::print(run.program);
+  }
+  size_t in_strips = 0;
+  for (const StripChain& chain : run.chains) in_strips += chain.chain().ops.size();
+  return in_strips;
+}
+
+TEST(StripsFuzz, HaveTheBitsOfWholeOperators) {
+  size_t in_strips = 0, of = 0;
+  for (uint32_t seed = 0; seed < 150; ++seed) {
+    const int64_t step = 1 + seed % 4;
+    for (const int64_t height : {int64_t{1}, step - 1, step, step + 1, 4 * step + 3}) {
+      if (height < 1) continue;
+      auto graph = RandomPiece(seed, height).build();
+      if (!graph) continue;
+      SCOPED_TRACE(str("seed ", seed, ", height ", height, ", step ", step));
+      in_strips +=
+          check(*graph, {.mode = StripMode::always, .step = step, .workers = seed % 3 == 0 ? 3 : 1}, false, seed);
+      of += graph->body().op_count();
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+  // With constants and chains of one operator counted among all.
+  EXPECT_GT(in_strips, of / 4) << of;
+}
+
+}  // namespace
+}  // namespace tenon::irgen
