@@ -149,6 +149,36 @@ TEST(Races, StagesOfAPipelineNeedTheirAwait) {
   EXPECT_EQ(with("await 1", "signal 0"), "");  // a stage nobody signals ends with its iteration
 }
 
+// Both loops are pipelined; the inner one is run by the worker of an iteration of the outer one, whose Signals and Awaits
+// its own are not.
+TEST(Races, SignalsOfANestedPipelineSpeakOfItAlone) {
+  const auto with = [](const char* outer_await, const char* inner_await, const char* inner_signal) {
+    return race_in(str(R"(program @nest(workers) {
+      input %in : i32 rank 2
+      output %out : i32 rank 2
+      call add1(in %in[0 +: 12, 0 +: 1], out %out[0 +: 12, 0 +: 1])
+      for y in [1, 10) pipelined workers {
+        )",
+                       outer_await, R"(
+        for x in [0, 12) step 4 pipelined workers {
+          )",
+                       inner_await, R"(
+          view %last : i32 = %out at (y - 1) * out.stride1 + x * out.stride0 [x +: 4, y +: 1] {
+            call add(in %in[x +: 4, y +: 1], in %last, out %out[x +: 4, y +: 1])
+          }
+          )",
+                       inner_signal, R"(
+        }
+        signal 0
+      }
+    })"));
+  };
+  EXPECT_EQ(with("await 0", "", ""), "");
+  EXPECT_EQ(with("await 0", "await 0", "signal 0"), "");
+  EXPECT_THAT(with("", "await 0", ""), HasSubstr("nothing orders the two"));
+  EXPECT_THAT(with("", "await 0", "signal 0"), HasSubstr("nothing orders the two"));
+}
+
 TEST(Races, RandomProgramsHaveNone) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const std::string text = RandomProgram(seed).text();

@@ -6,10 +6,10 @@
 namespace tenon::program::detail {
 namespace {
 
-constexpr std::array<std::string_view, 26> kNames = {
+constexpr std::array<std::string_view, 27> kNames = {
     "set",        "move", "linear", "product", "floordiv", "mod",   "min",      "max",      "select",
     "at_least_0", "is_0", "grow",   "check",   "loop",     "next",  "workers",  "body_end", "call",
-    "call_plain", "copy", "start",  "wait",    "signal",   "await", "allocate", "free"};
+    "call_plain", "call_function", "copy", "start",  "wait",    "signal",   "await", "allocate", "free"};
 
 std::string text(const Value& v) { return v.known() ? str(v.number) : str("r", v.place); }
 
@@ -49,11 +49,12 @@ std::string operands(const ByteCode& code, const Instr& i) {
     }
     case Op::call:
     case Op::call_plain:
+    case Op::call_function:
     case Op::copy:
     case Op::start: return code.sites[static_cast<size_t>(i.index)].label;
     case Op::check: return str(text(i.a), " : ", code.checks[static_cast<size_t>(i.index)].message);
     case Op::signal:
-    case Op::await: return str(i.number);
+    case Op::await: return str(i.number, " of ", code.loops[static_cast<size_t>(i.index)].symbol);
     case Op::body_end:
     case Op::end: return "";
     default: break;

@@ -321,10 +321,14 @@ class Interpreter {
       return error(Code::invalid_argument, "loop ", loop.symbol, " has step ", step, ", at least 1 is needed");
     if (begin >= end) return {};
     const int64_t iterations = iteration_count(begin, end, step);
-    const int64_t workers = workers_of(loop, limit, options_.threads, iterations, several_workers_);
+    const int64_t workers = workers_of(loop, limit, options_.threads, iterations, of_workers_ != nullptr);
     if (loop.kind != LoopKind::serial && limit > 1) counts_.enter_parallel();
-    if (workers == 1) return run_in_order(loop, begin, step, iterations);
-    return run_by_workers(loop, begin, step, iterations, workers);
+    const Loop* const around = pipelined_;
+    if (loop.kind == LoopKind::pipelined) pipelined_ = &loop;
+    auto result = workers == 1 ? run_in_order(loop, begin, step, iterations)
+                               : run_by_workers(loop, begin, step, iterations, workers);
+    pipelined_ = around;
+    return result;
   }
 
   Result<void> run_in_order(const Loop& loop, int64_t begin, int64_t step, int64_t iterations) {
@@ -342,7 +346,7 @@ class Interpreter {
       std::stable_sort(order.begin(), order.end(), [&, rank = worker_ranks(workers)](int64_t a, int64_t b) {
         return rank[static_cast<size_t>(a % workers)] < rank[static_cast<size_t>(b % workers)];
       });
-    several_workers_ = true;
+    of_workers_ = &loop;
     if (tracer_) tracer_->enter(loop, workers);
     Result<void> result;
     for (size_t i = 0; i < order.size() && result.ok(); ++i) {
@@ -354,7 +358,7 @@ class Interpreter {
       if (result.ok()) result = check_queues_empty(str("the iteration ", loop.symbol, " = ", begin + order[i] * step));
       queues_ = std::move(outer_queues);
     }
-    several_workers_ = false;
+    of_workers_ = nullptr;
     worker_ = 0;
     if (tracer_) tracer_->leave();
     return result;
@@ -378,13 +382,15 @@ class Interpreter {
 
   // One iteration at a time, in order where that matters: all earlier stages are done.
   Result<void> run(const Signal& s) {
-    if (tracer_) tracer_->signal(s.stage);
+    if (tracer_ && speaks_to_workers()) tracer_->signal(s.stage);
     return {};
   }
   Result<void> run(const Await& s) {
-    if (tracer_) tracer_->await(s.stage);
+    if (tracer_ && speaks_to_workers()) tracer_->await(s.stage);
     return {};
   }
+  // Those of a pipelined loop that has one worker order nothing: least of all iterations of the loop around it.
+  bool speaks_to_workers() const { return pipelined_ != nullptr && pipelined_ == of_workers_; }
 
   // Calls and copies ------------------------------------------------------------------------------------------
 
@@ -578,7 +584,8 @@ class Interpreter {
   std::unordered_map<Expr, std::vector<std::string>> symbols_of_;
   std::unordered_map<const MemoryBlock*, bool> on_stack_;
   int64_t worker_ = 0;
-  bool several_workers_ = false;
+  const Loop* of_workers_ = nullptr;  // the loop that has several; null outside of one
+  const Loop* pipelined_ = nullptr;   // the innermost pipelined loop
 };
 
 }  // namespace
