@@ -2,6 +2,7 @@
 //   build/release/tests/bench/pipeline_bench --benchmark_enable_random_interleaving=true --benchmark_repetitions=9
 #include <benchmark/benchmark.h>
 
+#include <array>
 #include <cstring>
 #include <numeric>
 #include <vector>
@@ -25,29 +26,35 @@ struct Pair {
   StageRef last;
 };
 
+// Rows as a target's kernels have them: in the widest vectors of the machine.
+#define TENON_WIDE [[gnu::target_clones("avx512f", "avx2", "default")]]
+TENON_WIDE void scale_row(float* __restrict to, const float* __restrict from, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = from[i] * 1.0001f + 0.5f;
+}
+TENON_WIDE void mean_row(float* __restrict to, const float* __restrict a, const float* __restrict b, const float* __restrict c, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = (a[i] + b[i] + c[i]) * (1.0f / 3);
+}
+#undef TENON_WIDE
+
 KernelHandle scale() {
   return make_kernel("scale", [](CallContext& c) -> Result<void> {
     const BufferView &in = c.operands[0], &out = c.operands[1];
-    const auto* from = reinterpret_cast<const float*>(in.base);
-    auto* to = reinterpret_cast<float*>(out.base);
-    for (int64_t i = 0, n = out.dims[0].extent; i < n; ++i) to[i] = from[i] * 1.0001f + 0.5f;
+    scale_row(reinterpret_cast<float*>(out.base), reinterpret_cast<const float*>(in.base), out.dims[0].extent);
     return {};
   });
 }
 
-// Rows of three sources, wherever a ring has them.
-KernelHandle blur() {
+// Rows of three sources, wherever a ring has them; or in one piece (`rings` false).
+KernelHandle blur(bool rings) {
   return make_kernel("blur", [](CallContext& c) -> Result<void> {
     const BufferView &in = c.operands[0], &out = c.operands[1];
     const int64_t n = out.dims[0].extent, first = out.dims[0].min;
     for (int64_t v = out.dims[1].min; v <= out.dims[1].max(); ++v) {
-      const auto row = [&](const BufferView& b, int64_t at) { return reinterpret_cast<float*>(b.address(std::vector<int64_t>{first, at})); };
-      const float *above = row(in, v - 1), *here = row(in, v), *below = row(in, v + 1);
-      float* to = row(out, v);
-      for (int64_t i = 0; i < n; ++i) to[i] = (above[i] + here[i] + below[i]) * (1.0f / 3);
+      const auto row = [&](const BufferView& b, int64_t at) { return reinterpret_cast<float*>(b.address(std::array{first, at})); };
+      mean_row(row(out, v), row(in, v - 1), row(in, v), row(in, v + 1), n);
     }
     return {};
-  }, true);
+  }, rings);
 }
 
 KernelHandle move_bytes() {
@@ -71,7 +78,7 @@ Pair chain(int stages, const KernelHandle& kernel, ElementType element, int rank
   return {std::move(p), source, from, *last};
 }
 Pair scales() { return chain(8, scale(), kF32, 1, {x}); }
-Pair blurs(int stages = 6) { return chain(stages, blur(), kF32, 2, {x, {y - 1, y + 1}}); }
+Pair blurs(int stages = 6, bool rings = true) { return chain(stages, blur(rings), kF32, 2, {x, {y - 1, y + 1}}); }
 
 void run(benchmark::State& state, Pair& pair, BufferArgument source, BufferArgument result, int threads = 1) {
   const auto built = pair.pipeline.build({pair.source}, {pair.result});
@@ -105,27 +112,29 @@ void scale_chain(benchmark::State& state) {
   schedule(pair, state.range(0), x, kFloats);
   run(state, pair, BufferArgument::dense(a.data(), kF32, {kFloats}), BufferArgument::dense(b.data(), kF32, {kFloats}));
 }
-BENCHMARK(scale_chain)->Arg(0)->Arg(-1)->Arg(1024)->Arg(4096)->Arg(16384)->Arg(65536)->Unit(benchmark::kMillisecond);
+BENCHMARK(scale_chain)->Arg(0)->Arg(-1)->Arg(1024)->Arg(2048)->Arg(4096)->Arg(16384)->Arg(65536)->Unit(benchmark::kMillisecond);
 
-// range(1): workers.
+// range(1): workers. range(2): kernels that take rings, or none.
 void blur_chain(benchmark::State& state) {
   const int64_t rows = kSide + 12;
   std::vector<float> a(static_cast<size_t>(kSide * rows), 1), b(static_cast<size_t>(kSide * kSide));
-  Pair pair = blurs();
+  Pair pair = blurs(6, state.range(2) != 0);
   schedule(pair, state.range(0), y, kSide, state.range(1));
   run(state, pair, BufferArgument::dense(a.data(), kF32, {kSide, rows}, {0, -6}), BufferArgument::dense(b.data(), kF32, {kSide, kSide}),
       static_cast<int>(state.range(1)));
 }
-BENCHMARK(blur_chain)->Args({0, 1})->Args({-1, 1})->Args({1, 1})->Args({4, 1})->Args({16, 1})->Args({64, 1})->Args({4, 2})->Args({16, 2})
+BENCHMARK(blur_chain)->Args({0, 1, 1})->Args({-1, 1, 1})->Args({1, 1, 1})->Args({2, 1, 1})->Args({4, 1, 1})->Args({8, 1, 1})->Args({16, 1, 1})
+    ->Args({64, 1, 1})->Args({4, 1, 0})->Args({8, 1, 0})->Args({16, 1, 0})->Args({8, 2, 1})->Args({16, 2, 1})->Args({32, 2, 1})
     ->UseRealTime()->Unit(benchmark::kMillisecond);
 
-// Two copies through an intermediate of range(0) bytes, range(1) bytes at a time; range(2): in a loop, or without one.
+// Two copies through an intermediate, range(0) bytes in all, range(1) bytes at a time; range(2): 0 by hand, 1 a pipeline in a
+// loop, 2 a pipeline without one (the intermediate then has all bytes).
 void copies(benchmark::State& state) {
   const int64_t bytes = state.range(0), chunk = state.range(1);
   std::vector<std::byte> a(static_cast<size_t>(bytes)), b(static_cast<size_t>(bytes));
-  if (state.range(2)) {
+  if (state.range(2) > 0) {
     Pair pair = chain(2, move_bytes(), kU8, 1, {x});
-    pair.last.loops({{x, chunk}});
+    if (state.range(2) == 1) pair.last.loops({{x, chunk}});
     return run(state, pair, BufferArgument::dense(a.data(), kU8, {bytes}), BufferArgument::dense(b.data(), kU8, {bytes}));
   }
   std::vector<std::byte> mid(static_cast<size_t>(chunk));
@@ -137,7 +146,7 @@ void copies(benchmark::State& state) {
       benchmark::ClobberMemory();
     }
 }
-BENCHMARK(copies)->ArgsProduct({{32 << 10, 256 << 10, 8 << 20}, {1 << 10, 4 << 10, 32 << 10}, {0, 1}});
+BENCHMARK(copies)->ArgsProduct({{32 << 10, 128 << 10, 512 << 10, 2 << 20, 8 << 20}, {1 << 10, 4 << 10, 16 << 10, 32 << 10}, {0, 1, 2}});
 
 void build_32_stages(benchmark::State& state) {
   Pair pair = blurs(32);

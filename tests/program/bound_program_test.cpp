@@ -39,8 +39,11 @@ namespace tenon::program {
 namespace {
 
 using namespace program::testing;
+using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 ThreadPool& pool() {
   static ThreadPool three(3);
@@ -239,6 +242,36 @@ TEST(BoundProgram, AFailingWorkerEndsThePipeline) {
   })",
                        3),
               HasSubstr("five hundred"));
+}
+
+// The inner loop has one worker, since the outer one has several: what it signals is not a stage of the outer one.
+TEST(BoundProgram, SignalsOfANestedPipelineAreNotThoseOfTheOneAround) {
+  Data data;
+  data.add("out", {12, 10});
+  auto bound = BoundProgram::bind(parsed(R"(program @nest() {
+    output %out : i32 rank 2
+    call iota(out %out[0 +: 12, 0 +: 1]; 0)
+    for y in [1, 10) pipelined 3 {
+      await 1
+      for x in [0, 12) pipelined 3 {
+        await 0
+        view %last : i32 = %out at (y - 1) * out.stride1 + x * out.stride0 [x +: 1, y +: 1] {
+          call add1(in %last, out %out[x +: 1, y +: 1])
+        }
+        signal 0
+      }
+      signal 1
+    }
+  })"),
+                                  data.arguments(), {.pool = &pool()});
+  ASSERT_TRUE(bound.ok()) << bound.error().to_string();
+  const std::string code = bound->disassembly();
+  EXPECT_THAT(code, AllOf(HasSubstr("await 1 of y"), HasSubstr("signal 1 of y")));
+  EXPECT_THAT(code, Not(AnyOf(HasSubstr("await 0"), HasSubstr("signal 0")))) << code;
+  for (int run = 0; run < 20; ++run) {
+    ASSERT_TRUE(bound->run(data.arguments()).ok());
+    for (int64_t x = 0; x < 12; ++x) ASSERT_EQ(data["out"][static_cast<size_t>(108 + x)], 10 * x + 9) << "run " << run;
+  }
 }
 
 TEST(BoundProgram, DivisionsByZeroAreRefused) {

@@ -151,6 +151,8 @@ void broadcast(CaseRun& r, bool constant) {
   if (r["split_y"] > 0) f.loops({{y, r["split_y"]}});
   Index extents{20, 4};
   extents[static_cast<size_t>(r["broadcast_dim"])] = 1;
+  // What a constant holds is known when the program is built.
+  for (int d = 0; constant && d < 2; ++d) src2.has_bounds(d, {0, extents[static_cast<size_t>(d)] - 1});
   Array<int32_t> a({20, 4}), m(extents), o({20, 4});
   a.fill_pattern(1), m.fill_pattern(2);
   std::vector<BufferRef> inputs{src1};

@@ -160,15 +160,15 @@ class CopyAliaser {
     std::vector<Window> box;
     for (const Expr& e : alias.map) box.push_back(with_known_bounds(plan_, image(e, symbols)));
     std::vector<Window> around = whole_box(plan_, destination);
-    if (part.part && plan_.is_declared(destination)) {
-      // An output that holds only some of the parts could not take the others: the caller gives all.
-      const size_t d = static_cast<size_t>(part.part_dim);
-      const Expr holds = less_equal(around[d].first, part.part->first) * less_equal(part.part->last, around[d].last);
-      plan_.checks.push_back({holds, str("'", plan_.buffer_spec(destination).name, "' must hold the indices ", part.part->first.to_string(), " to ",
-                                         part.part->last.to_string(), " of dim ", d, ", which '", plan_.buffer_spec(source).name, "' is laid into")});
-      around[d] = united(around[d], *part.part);
-    }
-    return is_within(box, around);
+    if (!part.part || !plan_.is_declared(destination)) return is_within(box, around);
+    // An output that holds only some of the parts could not take the others: the caller gives all.
+    Window& place = around[static_cast<size_t>(part.part_dim)];
+    const Expr holds = less_equal(place.first, part.part->first) * less_equal(part.part->last, place.last);
+    place = with_known_bounds(plan_, *part.part);
+    if (!is_within(box, around)) return false;
+    plan_.checks.push_back({holds, str("'", plan_.buffer_spec(destination).name, "' must hold the indices ", part.part->first.to_string(), " to ",
+                                         part.part->last.to_string(), " of dim ", part.part_dim, ", which '", plan_.buffer_spec(source).name, "' is laid into")});
+    return true;
   }
 
   bool has_fold(int buffer) const {
@@ -219,6 +219,7 @@ class InPlaceAliaser {
     if (a.element.bits() != b.element.bits() || a.space != b.space || !is_plain(a) || !is_plain(b)) return;
     if (!reads_points(s, read, write) || !is_last_use(s, from) || !same_boxes(s, from, write)) return;
     if (!source.carried_by.empty() || lies_here(from)) return;
+    if (plan_.buffer(plan_.root_of(to)).storage.ring_dim >= 0 && !takes_rings(plan_, from)) return;
     Alias alias{to, {}, static_cast<size_t>(a.rank)};
     for (int d = 0; d < a.rank; ++d) alias.map.push_back(alias_index(d));
     source.alias = std::move(alias);

@@ -341,6 +341,14 @@ void apply(PipelineData& data, const Plan& plan, const std::vector<Scheduler::Gr
     }
 }
 
+// What the schedule costs that the pipeline has; `plan` is that of its stages without one.
+Result<PredictedCost> cost_as_stated(const PipelineData& data, const Plan& plan, const SymbolValues& sizes, const CostModel& model) {
+  const Plan stated{data, plan.options, plan.inputs, plan.outputs, plan.scalars, plan.order, plan.stages, plan.buffers, plan.loops, plan.checks, plan.known_bounds};
+  Scheduler scheduler(stated, sizes, model);
+  TENON_OK(scheduler.measure(), "the cost of '", data.name, "'");
+  return total(scheduler.stated());
+}
+
 }  // namespace
 
 Result<ScheduleReport> auto_schedule(Pipeline& pipeline, const std::vector<BufferRef>& inputs,
@@ -353,7 +361,7 @@ Result<ScheduleReport> auto_schedule(Pipeline& pipeline, const std::vector<Buffe
   Scheduler scheduler(plan, sizes, model);
   TENON_OK(scheduler.measure(), "scheduling '", data.name, "'");
   ScheduleReport report;
-  TENON_TRY(by_hand, predict_cost(pipeline, inputs, outputs, sizes, model));
+  TENON_TRY(by_hand, cost_as_stated(data, plan, sizes, model));
   report.by_hand = by_hand;
   const std::vector<Scheduler::Group> groups = scheduler.best();
   report.automatic = total(groups);
@@ -369,11 +377,7 @@ Result<PredictedCost> predict_cost(const Pipeline& pipeline, const std::vector<B
   clear_schedule(bare);
   const BuildOptions options;
   TENON_TRY(plan, plan_unscheduled(bare, inputs, outputs, options), "the cost of '", data.name, "'");
-  // The schedule is read from the pipeline as it is.
-  Plan stated{data, options, plan.inputs, plan.outputs, plan.scalars, plan.order, plan.stages, plan.buffers, plan.loops, plan.checks, plan.known_bounds};
-  Scheduler scheduler(stated, sizes, model);
-  TENON_OK(scheduler.measure(), "the cost of '", data.name, "'");
-  return total(scheduler.stated());
+  return cost_as_stated(data, plan, sizes, model);
 }
 
 }  // namespace tenon::program

@@ -64,6 +64,7 @@ Result<void> place(Plan& plan) {
   TENON_OK(order_stages(plan));
   TENON_OK(check_all_symbols(plan));
   know_declared_bounds(plan);
+  find_repeats(plan);
   return place_stages(plan);
 }
 

@@ -80,7 +80,7 @@ class Emitter {
 
   // A buffer of the same loops and size that has memory and is done before this one begins; -1: none.
   int shared_memory(int b) {
-    if (!plan_.options.share_memory || plan_.buffer(b).storage.ring_dim >= 0) return -1;
+    if (!plan_.options.share_memory || !is_plain_memory(b)) return -1;
     const std::vector<Unit> all = units(level_path(b));
     for (const auto& [other, allocation] : allocations_) {
       if (!same_memory(b, other)) continue;
@@ -94,10 +94,17 @@ class Emitter {
     return -1;
   }
 
+  // No window, and no dim that has one place.
+  bool is_plain_memory(int b) const {
+    for (size_t d = 0; d < plan_.buffer_spec(b).dims.size(); ++d)
+      if (!plan_.one_place(b, d).is_constant(0)) return false;
+    return plan_.buffer(b).storage.ring_dim < 0 && !plan_.buffer(b).storage.linear;
+  }
+
   bool same_memory(int a, int b) const {
     const Storage &m = plan_.buffer(a).storage, &n = plan_.buffer(b).storage;
     const BufferSpec &x = plan_.buffer_spec(a), &y = plan_.buffer_spec(b);
-    if (n.ring_dim >= 0 || m.places != n.places || m.slots != n.slots || level_path(a) != level_path(b)) return false;
+    if (!is_plain_memory(b) || m.places != n.places || m.slots != n.slots || level_path(a) != level_path(b)) return false;
     if (x.element != y.element || x.space != y.space || x.placement != y.placement) return false;
     for (size_t d = 0; d < x.dims.size(); ++d)
       if (x.dims[d].stride != y.dims[d].stride) return false;
@@ -130,7 +137,22 @@ class Emitter {
       if (!slot && spec.dims[i].fold) dim.fold = spec.dims[i].fold;
       a.dims.push_back(std::move(dim));
     }
+    leave_one_place(b, a);
     return a;
+  }
+
+  // Dims that repeat one element have stride 0; then the others must say theirs.
+  void leave_one_place(int b, Allocation& a) const {
+    const auto rank = static_cast<size_t>(plan_.buffer_spec(b).rank);
+    bool any = false;
+    for (size_t d = 0; d < rank; ++d) any |= !plan_.one_place(b, d).is_constant(0);
+    if (!any) return;
+    Expr dense = plan_.buffer_spec(b).element.bits() / 8;
+    for (size_t d = 0; d < rank; ++d) {
+      const Expr one = plan_.one_place(b, d);
+      a.dims[d].stride = select(one, 0, dense);
+      dense *= select(one, 1, max(a.dims[d].fold.value_or(a.dims[d].extent), Expr(1)));
+    }
   }
 
   // The box of an iteration over the memory that all iterations share.
@@ -143,9 +165,37 @@ class Emitter {
       const size_t i = static_cast<size_t>(d);
       Dim dim{here(storage.box[i].first), here(extent(storage.box[i])), stride_of(memory, d), {}};
       if (d == storage.ring_dim) dim.fold = storage.ring;
+      if (storage.linear && d == storage.linear->dim) {
+        dim.min = here(storage.linear->anchor);
+        dim.extent = storage.linear->extent;
+        view.offset = place_of_window(b) * stride_of(memory, d);
+      }
       view.dims.push_back(std::move(dim));
     }
     return view;
+  }
+
+  // The place at which an iteration sees a window in one piece, as a name in its loop.
+  Expr place_of_window(int b) const { return Expr::symbol(plan_.buffer_spec(b).name + "_place"); }
+
+  // What a stage has written beyond the period of such a window is where the next period begins, too.
+  Statement begin_of_period(int b, const std::vector<Window>& written) {
+    const LinearWindow& w = *plan_.buffer(b).storage.linear;
+    const BufferId memory = memory_.at(b);
+    Copy copy{{memory, {}}, {memory, {}}, {}, {}, {}, 1, str("window ", plan_.buffer_spec(b).name)};
+    for (int d = 0; d < plan_.buffer_spec(b).rank; ++d) {
+      const Window& here_written = written[static_cast<size_t>(d)];
+      const bool along = d == w.dim;
+      const Expr from = along ? here(w.anchor) - place_of_window(b) : here(plan_.buffer(b).storage.box[static_cast<size_t>(d)].first);
+      Range range{here(here_written.first) - from, here(here_written.last) - here(here_written.first) + 1};
+      if (along) range = {max(range.min, w.period), range.min + range.extent - max(range.min, w.period)};
+      copy.source.box.push_back(range);
+      if (along) range.min = range.min - w.period;
+      copy.destination.box.push_back(range);
+      copy.indices.push_back(str("place", d));
+      copy.map.push_back(Expr::symbol(copy.indices.back()) + (along ? w.period : Expr(0)));
+    }
+    return copy;
   }
 
   // The buffer as part of the one whose memory it lies in.
@@ -208,8 +258,11 @@ class Emitter {
   // --- blocks ---
 
   bool is_in(int stage, const Path& path) const {
-    const Path body = plan_.stage(stage).body();
-    return body.size() >= path.size() && std::equal(path.begin(), path.end(), body.begin());
+    const StagePlan& s = plan_.stage(stage);
+    if (s.body_size() < path.size()) return false;
+    for (size_t i = 0; i < path.size(); ++i)
+      if (s.body_at(i) != path[i]) return false;
+    return true;
   }
 
   // A loop stands where its stage does: what is in it comes earlier in the order, and has no reader outside of it.
@@ -217,15 +270,15 @@ class Emitter {
     std::vector<Unit> out;
     for (const int s : plan_.order) {
       if (!is_in(s, path)) continue;
-      const Path body = plan_.stage(s).body();
-      if (body.size() == path.size()) out.push_back({s, -1});
-      else if (plan_.loop(body[path.size()]).stage == s) out.push_back({-1, body[path.size()]});
+      const StagePlan& stage = plan_.stage(s);
+      if (stage.body_size() == path.size()) out.push_back({s, -1});
+      else if (const int loop = stage.body_at(path.size()); plan_.loop(loop).stage == s) out.push_back({-1, loop});
     }
     return out;
   }
 
   bool touches(const Unit& unit, int stage) const {
-    return unit.stage == stage || (unit.loop >= 0 && std::ranges::count(plan_.stage(stage).body(), unit.loop) > 0);
+    return unit.stage == stage || (unit.loop >= 0 && plan_.stage(stage).is_in(unit.loop));
   }
 
   bool uses_root(const Unit& unit, int root, bool reads_only) const {
@@ -355,6 +408,9 @@ class Emitter {
     std::vector<std::pair<std::string, Expr>> lets;
     bind(plan.lo, plan.warm_up.is_constant(0) ? index : max(index, here(plan.first)), lets);
     bind(plan.hi, plan.step.is_constant(1) ? index : min(index + loop.step, end) - 1, lets);
+    for (int b = 0; b < static_cast<int>(plan_.buffers.size()); ++b)
+      if (const auto& w = plan_.buffer(b).storage.linear; w && w->loop == l)
+        lets.emplace_back(place_of_window(b).name(), mod(here(w->anchor - w->origin), w->period));
     loop.body = block(path);
     for (size_t i = lets.size(); i-- > 0;) loop.body = Let{lets[i].first, lets[i].second, std::move(loop.body)};
     in_scope_ = outside;
@@ -376,7 +432,11 @@ class Emitter {
       name(indices[i].first, str(stage.indices[i], "_", s, "_first"), lets);
       name(indices[i].last, str(stage.indices[i], "_", s, "_last"), lets);
     }
-    Statement out = plan_.spec(s).is_copy() ? copies(s, indices) : call(s, indices);
+    std::vector<Statement> done{plan_.spec(s).is_copy() ? copies(s, indices) : call(s, indices)};
+    for (int w = 0; w < static_cast<int>(plan_.spec(s).writes.size()); ++w)
+      if (const int b = plan_.spec(s).writes[static_cast<size_t>(w)].buffer; plan_.buffer(b).storage.linear)
+        done.push_back(begin_of_period(b, write_box(plan_, s, w, indices)));
+    Statement out = Block{std::move(done)};
     for (size_t i = lets.size(); i-- > 0;) out = Let{lets[i].first, lets[i].second, std::move(out)};
     return out;
   }
@@ -413,6 +473,10 @@ class Emitter {
       if (const auto& alias = plan_.buffer(source).alias; alias && alias->of == spec.writes[0].buffer && !spec.has_padding()) continue;
       Copy copy;
       std::vector<Window> destination = write_box(plan_, s, 0, indices);
+      for (size_t d = 0; d < destination.size(); ++d) {
+        const Window all = destination[d];
+        destination[d].last = select(plan_.one_place(spec.writes[0].buffer, d), min(all.first, all.last), all.last);
+      }
       if (part.part) {
         Window& w = destination[static_cast<size_t>(part.part_dim)];
         w = intersected(w, with_known_bounds(plan_, *part.part));

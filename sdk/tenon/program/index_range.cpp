@@ -155,7 +155,25 @@ Window structural(const Expr& e, const SymbolWindows& symbols) {
 
 }  // namespace
 
+namespace {
+
+// Without a list of what has been seen, which costs more than most expressions have nodes; nothing when that takes long.
+std::optional<bool> depends_on_within(const Expr& e, std::string_view symbol, int& budget) {
+  if (e.is_constant()) return false;
+  if (e.is_symbol()) return e.name() == symbol;
+  if (--budget < 0) return {};
+  for (const Expr& operand : e.operands()) {
+    const auto found = depends_on_within(operand, symbol, budget);
+    if (!found || *found) return found;
+  }
+  return false;
+}
+
+}  // namespace
+
 bool depends_on(const Expr& e, std::string_view symbol) {
+  int budget = 100;
+  if (const auto quick = depends_on_within(e, symbol, budget)) return *quick;
   bool found = false;
   walk(e, [&](const Expr& node) { found = found || (node.is_symbol() && node.name() == symbol); });
   return found;

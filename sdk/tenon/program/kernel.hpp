@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <tenon/support/export.hpp>
 #include <tenon/support/result.hpp>
@@ -123,5 +124,12 @@ struct Kernel {
 using KernelHandle = std::shared_ptr<const Kernel>;
 
 TENON_API KernelHandle make_kernel(std::string name, KernelFunction run, bool takes_folded = false);
+// Of a function, or a lambda without captures: compiled programs call it without a detour.
+template <class F>
+requires std::convertible_to<F, Result<void> (*)(CallContext&)>
+KernelHandle make_kernel(std::string name, F function, bool takes_folded = false) {
+  Result<void> (*const plain)(CallContext&) = function;
+  return make_kernel(std::move(name), KernelFunction(plain), takes_folded);
+}
 
 }  // namespace tenon::program

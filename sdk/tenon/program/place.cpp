@@ -91,6 +91,47 @@ Result<void> order_stages(Plan& plan) {
   return {};
 }
 
+// --- repetition ---
+
+namespace {
+
+// 1 where `e` is the same for all values of the index.
+Expr is_same_along(const Expr& e, const std::string& index) {
+  if (!depends_on(e, index)) return 1;
+  if (e.kind() != ExprKind::select || depends_on(e.operands()[0], index)) return 0;
+  return select(e.operands()[0], is_same_along(e.operands()[1], index), is_same_along(e.operands()[2], index));
+}
+
+// Conditions are asked outside of the stage, where it has no indices.
+bool mentions_any(const Expr& e, const std::vector<std::string>& indices) {
+  return std::ranges::any_of(indices, [&](const std::string& i) { return depends_on(e, i); });
+}
+
+}  // namespace
+
+void find_repeats(Plan& plan) {
+  for (const int s : plan.order) {
+    StagePlan& stage = plan.stage(s);
+    const StageSpec& spec = plan.spec(s);
+    const bool one_map = spec.is_copy() && spec.parts.size() == 1 && !spec.parts[0].part && spec.padding_read < 0;
+    stage.repeats.assign(stage.indices.size(), Expr(one_map ? 1 : 0));
+    for (size_t i = 0; one_map && i < stage.indices.size(); ++i) {
+      for (const Expr& e : spec.parts[0].map)
+        stage.repeats[i] *= is_same_along(with_known_bounds(plan, e).first, stage.indices[i]);
+      if (mentions_any(stage.repeats[i], stage.indices)) stage.repeats[i] = 0;
+    }
+  }
+}
+
+Expr Plan::one_place(int buffer_id, size_t dim) const {
+  const BufferPlan& b = buffer(buffer_id);
+  if (b.role != Role::local || b.alias || b.producer < 0) return 0;
+  for (const BufferSpec::DimSpec& d : buffer_spec(buffer_id).dims)
+    if (d.stride || d.fold) return 0;
+  const StagePlan& s = stage(b.producer);
+  return s.repeats[static_cast<size_t>(s.index_of(spec(b.producer).writes[static_cast<size_t>(b.write)].indices[dim]))];
+}
+
 // --- boxes ---
 
 Window lifted(const Plan& plan, Window w, const Path& path, size_t depth) {
@@ -324,7 +365,9 @@ class Placer {
   void leave_needless_loops(StagePlan& stage) {
     size_t depth = 0;
     const auto moves = [&](int loop) {
-      return std::ranges::any_of(stage.required, [&](const Window& w) { return depends_on_loop(plan_, w, loop); });
+      for (size_t i = 0; i < stage.required.size(); ++i)
+        if (!stage.repeats[i].is_constant(1) && depends_on_loop(plan_, stage.required[i], loop)) return true;
+      return false;
     };
     while (depth < stage.location.size() && moves(stage.location[depth])) ++depth;
     for (Window& w : stage.required) w = lifted(plan_, w, stage.location, depth);
@@ -368,7 +411,7 @@ int calls_in(const Plan& plan, int loop) {
   int calls = 0;
   for (const int s : plan.order) {
     const StagePlan& stage = plan.stage(s);
-    if (!stage.is_view && std::ranges::count(stage.body(), loop)) ++calls;
+    if (!stage.is_view && stage.is_in(loop)) ++calls;
   }
   return calls;
 }

@@ -1,6 +1,7 @@
 // Inside of the room: what build() decides about a pipeline, step by step, before it writes statements.
 //
 //   order_stages    which stages are needed, producers before readers
+//   find_repeats    along which indices copies write one element again and again
 //   alias_copies    which copies are no work: one side lies in the memory of the other
 //   place_stages    in which loops each stage is computed, and which indices of its results there
 //   plan_windows    what an iteration computes, and what is kept for later ones
@@ -15,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include <tenon/expr/bounds.hpp>
 #include <tenon/program/index_range.hpp>
 #include <tenon/program/pipeline_data.hpp>
 
@@ -54,6 +56,8 @@ struct StagePlan {
   bool is_view = false;  // a copy that is no work
   bool pads_only = false;  // a copy whose source lies in its destination
   std::vector<std::string> indices;
+  // Of a copy, per index: 1 where all indices along it get the same element, over what is known in a run (else 0).
+  std::vector<Expr> repeats;
   Path location;                 // the loops around the stage, without its own
   Path own;                      // its own loops, outermost first
   std::vector<Window> required;  // per index, over the symbols of `location`
@@ -68,6 +72,14 @@ struct StagePlan {
     Path path = location;
     path.insert(path.end(), own.begin(), own.end());
     return path;
+  }
+  // Of body(), without making it.
+  size_t body_size() const { return location.size() + own.size(); }
+  int body_at(size_t depth) const { return depth < location.size() ? location[depth] : own[depth - location.size()]; }
+  bool is_in(int loop) const {
+    for (size_t i = 0; i < body_size(); ++i)
+      if (body_at(i) == loop) return true;
+    return false;
   }
 };
 
@@ -85,6 +97,19 @@ struct Use {
   int read = -1;
 };
 
+// A window of a loop that stands in one piece, for kernels that take no rings. Iterations see `extent` indices from
+// `anchor` on, at place (anchor - origin) mod `period`; what lies beyond the period is there twice, at the begin of the
+// memory as well, for iterations to come.
+struct LinearWindow {
+  int loop = -1;
+  int dim = -1;
+  Expr anchor;  // over the symbol of the loop
+  Expr origin;  // the first index of all that is computed
+  Expr extent;
+  Expr period;  // a multiple of what the anchor moves by in an iteration
+  Expr places;  // of the memory
+};
+
 // How memory is kept for a buffer that lies in no other.
 struct Storage {
   int level = 0;          // memory is fresh in each iteration of the first `level` loops around the producer
@@ -95,6 +120,7 @@ struct Storage {
   std::vector<Expr> places;   // per dim, over no loop symbols: enough for `box` in any iteration, or for the ring
   std::vector<bool> moves;    // per dim, whether `box` is another one in other iterations
   Expr slots = 1;
+  std::optional<LinearWindow> linear;  // then `level` is 1, and memory the same for all iterations
 };
 
 struct BufferPlan {
@@ -132,6 +158,8 @@ struct Plan {
   bool is_declared(int buffer_id) const { return buffer(buffer_id).role != Role::local; }
   // The buffer in whose memory this one lies in the end, itself if none.
   int root_of(int buffer_id) const;
+  // 1 where one place is enough for the dim, since all its indices hold the same element: of copies that repeat.
+  Expr one_place(int buffer_id, size_t dim) const;
 };
 
 // Ordered and placed, with nothing shared. The plan refers to `data` and `options`.
@@ -139,6 +167,7 @@ Result<Plan> plan_unscheduled(const PipelineData& data, const std::vector<Buffer
                               const std::vector<BufferRef>& outputs, const BuildOptions& options);
 
 Result<void> order_stages(Plan& plan);
+void find_repeats(Plan& plan);
 void alias_copies(Plan& plan);
 Result<void> place_stages(Plan& plan);
 void plan_windows(Plan& plan);
@@ -159,6 +188,8 @@ std::vector<Window> computed_box(const Plan& plan, int stage, size_t depth, Iter
 // Windows per dim of the buffer that a write fills for a box of indices.
 std::vector<Window> write_box(const Plan& plan, int stage, int write, const std::vector<Window>& indices);
 Window with_known_bounds(const Plan& plan, Window w);
+// Whether all kernels that see the buffer, or what lies in it, take boxes that wrap around a ring.
+bool takes_rings(const Plan& plan, int buffer);
 bool depends_on_loop(const Plan& plan, const Window& w, int loop);
 // All of the buffer that is ever computed (of a declared one: that the caller gives), over no loop symbols.
 std::vector<Window> whole_box(const Plan& plan, int buffer);

@@ -16,6 +16,7 @@ struct SymbolicDim {
   Expr extent;
   Expr stride;  // bytes
   Expr fold;    // 0: none; without effect folds are gone as far as that can be told
+  bool operator==(const SymbolicDim&) const = default;
 };
 
 struct SymbolicBuffer {

@@ -14,6 +14,18 @@
 
 namespace tenon::program {
 
+bool takes_rings(const Plan& plan, int b) {
+  const auto takes = [&](int stage) { return plan.spec(stage).is_copy() || plan.spec(stage).kernel->takes_folded; };
+  for (int a = 0; a < static_cast<int>(plan.buffers.size()); ++a) {
+    const BufferPlan& buffer = plan.buffer(a);
+    if (plan.root_of(a) != b) continue;
+    if (buffer.producer >= 0 && !takes(buffer.producer)) return false;
+    for (const Use& use : buffer.uses)
+      if (!takes(use.stage)) return false;
+  }
+  return true;
+}
+
 std::vector<Window> computed_box(const Plan& plan, int s, size_t depth, Iteration iteration) {
   const StagePlan& stage = plan.stage(s);
   std::vector<Window> box = index_box(plan, s, depth);
@@ -108,11 +120,13 @@ class WindowPlanner {
     if (slide.first != required.first || !loop.warm_up.is_constant(0)) stage.slides.push_back(std::move(slide));
   }
 
-  // The one index that moves with the loop, and with no loop further in; -1 if there is none.
+  // The one index that moves with the loop, and with no loop further in; -1 if there is none. An index that follows a loop
+  // further in moves with this one where the range of that loop does.
   int moved_index(const StagePlan& stage, int l) const {
     int found = -1;
+    const auto inside = static_cast<size_t>(plan_.loop(l).depth) + 1;
     for (size_t i = 0; i < stage.required.size(); ++i) {
-      if (!depends_on_loop(plan_, stage.required[i], l)) continue;
+      if (!depends_on_loop(plan_, lifted(plan_, stage.required[i], stage.location, inside), l)) continue;
       for (const int other : stage.location)
         if (plan_.loop(other).depth > plan_.loop(l).depth && depends_on_loop(plan_, stage.required[i], other)) return -1;
       if (found >= 0) return -1;
@@ -197,8 +211,9 @@ class WindowPlanner {
     LoopPlan& loop = plan_.loop(l);
     Expr longest = 0;
     for (int b = 0; b < static_cast<int>(plan_.buffers.size()); ++b) {
-      if (!std::ranges::count(plan_.buffer(b).carried_by, l)) continue;
+      if (!needs_memory(b) || !std::ranges::count(plan_.stage(plan_.buffer(b).producer).location, l)) continue;
       const int dim = moved_dim(b, l);
+      if (dim < 0 || !need_of_buffer(b, static_cast<size_t>(dim), l, Iteration::later)) continue;
       const Expr last = plan_.stage(plan_.buffer(b).producer).required[static_cast<size_t>(moved_index(plan_.stage(plan_.buffer(b).producer), l))].last;
       const Expr excess = initial_extent(b, dim, l) - window_extent(b, dim, l, 0);
       if (prove_le(excess, 0)) continue;
@@ -258,10 +273,7 @@ class WindowPlanner {
     for (size_t i = 0; i < static_cast<size_t>(storage.level); ++i)
       if (is_carried(b, path[i])) {
         storage.level = static_cast<int>(i);
-        if (const int dim = moved_dim(b, path[i]); may_be_ring(b, dim)) {
-          storage.carried_by = path[i];
-          storage.ring_dim = dim;
-        }
+        keep_window(b, path[i], storage);
         break;
       }
     const size_t level = static_cast<size_t>(storage.level);
@@ -277,7 +289,8 @@ class WindowPlanner {
       storage.ring = max(min(places, over_loops(ring_places(b, storage.ring_dim, storage.carried_by), path, level)), Expr(1));
       places = storage.ring;
     }
-    storage.slots = slots(path, level);
+    if (storage.linear) storage.places[static_cast<size_t>(storage.linear->dim)] = storage.linear->places;
+    storage.slots = slots(path, storage.linear ? 0 : level);
     for (size_t i = level; i < path.size(); ++i) make_serial_if_shared(b, path[i]);
     buffer.storage = std::move(storage);
   }
@@ -285,12 +298,67 @@ class WindowPlanner {
   // Iterations that may write the same elements of memory that they share take turns.
   void make_serial_if_shared(int b, int l) {
     const StagePlan& stage = plan_.stage(plan_.buffer(b).producer);
-    if (plan_.loop(l).parallel() && moved_index(stage, l) < 0) plan_.loop(l).workers = 1;
+    LoopPlan& loop = plan_.loop(l);
+    if (!loop.parallel()) return;
+    const int index = moved_index(stage, l);
+    if (index < 0 || (!is_carried(b, l) && !is_disjoint(stage.required[static_cast<size_t>(index)], loop))) loop.workers = 1;
+  }
+
+  // Whether no two iterations require the same index.
+  bool is_disjoint(const Window& required, const LoopPlan& loop) const {
+    return is_monotone(required, loop) && prove_lt(required.last.substitute({{loop.hi, loop.index_symbol() - 1}}),
+                                                   required.first.substitute({{loop.lo, loop.index_symbol()}}));
   }
 
   bool is_carried(int b, int l) const {
     const BufferPlan& buffer = plan_.buffer(b);
     return std::ranges::count(buffer.carried_by, l) > 0;
+  }
+
+  // A ring where all who see the buffer take one, else a window in one piece; else all indices are kept.
+  void keep_window(int b, int l, Storage& storage) const {
+    const int dim = moved_dim(b, l);
+    if (!takes_rings(plan_, b)) {
+      storage.linear = linear_window(b, dim, l);
+      if (storage.linear) storage.level = 1;
+    } else if (may_be_ring(b, dim)) {
+      storage.carried_by = l;
+      storage.ring_dim = dim;
+    }
+  }
+
+  static Substitution next_of(const LoopPlan& loop) { return {{loop.symbol, loop.index_symbol() + loop.step}}; }
+
+  std::optional<LinearWindow> linear_window(int b, int dim, int l) const {
+    const LoopPlan& loop = plan_.loop(l);
+    const StagePlan& producer = plan_.stage(plan_.buffer(b).producer);
+    if (loop.depth > 0 || producer.is_view || producer.pads_only || holds_sources(b)) return {};
+    const Expr need = need_of_buffer(b, static_cast<size_t>(dim), l, Iteration::later)->substitute({{loop.lo, loop.index_symbol()}});
+    const Expr step = need.substitute(next_of(loop)) - need;
+    Assumptions known;  // steps are at least 1, or the run ends with an error
+    if (loop.step.is_symbol()) known[std::string(loop.step.name())] = {1, std::nullopt};
+    if (depends_on(step, loop.symbol) || !prove_lt(0, step, known)) return {};
+    const Expr initial = need_of_buffer(b, static_cast<size_t>(dim), l, Iteration::first)->substitute(at_start(loop));
+    const Expr need_at_begin = need.substitute({{loop.symbol, loop.begin()}});
+    LinearWindow w{l, dim, {}, {}, {}, {}, {}};
+    const Expr early = max(need_at_begin - initial, Expr(0));
+    const Window whole = whole_box(plan_, b)[static_cast<size_t>(dim)];
+    w.origin = whole.first;
+    w.anchor = max(need - early, w.origin);
+    w.extent = max(min(window_extent(b, dim, l, 0) + early, whole.extent()), Expr(1));
+    const Expr ahead = loop.parallel() ? workers(loop) - 1 : Expr(0);
+    w.period = step * (ceildiv(w.extent, step) + ahead);
+    // The last anchor of a period is a step before its end, or less where the first one is not at the origin.
+    const Expr rest = mod(need_at_begin - early - w.origin, step);
+    w.places = max(min(w.period - step + rest + w.extent, whole.extent()), Expr(1));
+    return w;
+  }
+
+  // Whether other stages write into the memory of the buffer.
+  bool holds_sources(int b) const {
+    for (int a = 0; a < static_cast<int>(plan_.buffers.size()); ++a)
+      if (a != b && plan_.root_of(a) == b && !plan_.stage(plan_.buffer(a).producer).is_view) return true;
+    return false;
   }
 
   // A view of a ring sees it where each index of the view is the index of the ring.
@@ -304,11 +372,8 @@ class WindowPlanner {
       for (size_t other = 0; other < alias->map.size(); ++other)
         if (static_cast<int>(other) != dim && depends_on(alias->map[other], e.name())) return false;
     }
-    return takes_rings(b);
+    return true;
   }
-
-  // Kernels that see the buffer, or a view of it, take a box that wraps around.
-  bool takes_rings(int) const { return true; }
 
   Expr ring_places(int b, int dim, int l) const {
     const LoopPlan& loop = plan_.loop(l);
@@ -329,14 +394,31 @@ class WindowPlanner {
     };
     const Window later = box(Iteration::later), first = box(Iteration::first);
     Expr most = over_loops(later, path, level);
-    if (first != later) most = max(most, over_loops(first, path, level));
+    if (first != later) most = max(most, over_loops(first, path, level, sliding_loop(b, d, level)));
     return most;
   }
 
-  Expr over_loops(const Window& w, const Path& path, size_t level) const {
+  // The innermost loop of which an iteration but the first begins elsewhere in the dim.
+  int sliding_loop(int b, size_t d, size_t level) const {
+    const BufferPlan& buffer = plan_.buffer(b);
+    const StagePlan& stage = plan_.stage(buffer.producer);
+    const int index = stage.index_of(plan_.spec(buffer.producer).writes[static_cast<size_t>(buffer.write)].indices[d]);
+    int found = -1;
+    for (const Slide& slide : stage.slides)
+      if (slide.index == index && static_cast<size_t>(plan_.loop(slide.loop).depth) < level) found = slide.loop;
+    return found;
+  }
+
+  // `at_first`: a loop that is in its first iteration.
+  Expr over_loops(const Window& w, const Path& path, size_t level, int at_first = -1) const {
     Expr lower = w.first, upper = w.last + 1;
     for (size_t i = level; i-- > 0;) {
       const LoopPlan& loop = plan_.loop(path[i]);
+      if (path[i] == at_first) {
+        upper = upper.substitute(at_start(loop)) - lower.substitute(at_start(loop));
+        lower = 0;
+        continue;
+      }
       upper = supremum_of_difference(upper.substitute(by_index(loop)), lower.substitute(by_index(loop)), range_of(loop));
       lower = 0;
     }

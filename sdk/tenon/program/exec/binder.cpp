@@ -289,7 +289,8 @@ class Binder {
       scope_.assumptions()[symbol] = range;
       registers_.enter(symbol, made.value, begin, step, workers == 1);
     }
-    loops_.push_back({number, step_, {}});
+    loops_.push_back({number, loop.kind == LoopKind::pipelined, step_, {}});
+    dims_known_.emplace_back();
     auto result = workers > 1 ? emit_workers(loop, number) : emit(loop.body);
     leave_loop(loop, symbol, number, workers);
     TENON_OK(std::move(result), "loop ", loop.symbol);
@@ -334,6 +335,7 @@ class Binder {
     ++step_;
     const OpenLoop open = std::move(loops_.back());
     loops_.pop_back();
+    dims_known_.pop_back();
     for (const int32_t block : open.touched) result_.blocks[static_cast<size_t>(block)].use(open.first, step_);
     Registers::LevelCode inner = registers_.leave();
     scope_.assumptions().erase(symbol);
@@ -400,12 +402,30 @@ class Binder {
     }
   }
 
+  // Dims that a kernel sees here already, with the same numbers: what one stage writes, the next one mostly reads.
+  Place find_dims(const SymbolicBuffer& box) const {
+    for (const auto& level : dims_known_)
+      for (const auto& [dims, place] : level)
+        if (dims == box.dims) return place;
+    return -1;
+  }
+
   // Fills a BufferView and its dims in the frame.
   OperandCode operand(const SymbolicBuffer& box, ElementType element, Place view, Site& site, std::string label) {
     OperandCode made{view, {}, static_cast<int32_t>(site.folds.size()), 0, std::move(label)};
     const auto rank = static_cast<int32_t>(box.dims.size());
+    const bool shares = std::ranges::all_of(box.dims, is_unfolded);
+    if (const Place known = shares ? find_dims(box) : -1; known >= 0) {
+      code().views.push_back({view, known, rank, element});
+      made.base = {0, view};
+      made.last_fold = made.first_fold;
+      registers_.into(address_of(box), view);
+      use(box.root);
+      return made;
+    }
     const Place dims = registers_.new_words(box.dims.size() * (sizeof(DimView) / sizeof(int64_t)));
     code().views.push_back({view, dims, rank, element});
+    if (shares) dims_known_.back().emplace_back(box.dims, dims);
     Expr base = address_of(box);
     for (int32_t d = 0; d < rank; ++d) {
       const SymbolicDim& dim = box.dims[static_cast<size_t>(d)];
@@ -480,7 +500,7 @@ class Binder {
     site.plain_path = site.extents.empty() && site.guards.empty() && site.folds.empty() &&
                       site.predicate == Value{1, -1} && !options_.statistics;
     site.loop = innermost();
-    Instr instr{op == Op::call && site.plain_path && site.plain ? Op::call_plain : op};
+    Instr instr{op == Op::call && site.plain_path ? (site.plain ? Op::call_plain : Op::call_function) : op};
     instr.index = static_cast<int32_t>(code().sites.size());
     instr.to = site.context;
     instr.plain = site.plain;
@@ -573,17 +593,15 @@ class Binder {
   Result<void> emit(const Signal& s) { return emit_stage(Op::signal, s.stage); }
   Result<void> emit(const Await& s) { return emit_stage(Op::await, s.stage); }
   Result<void> emit_stage(Op op, int stage) {
-    for (size_t i = loops_.size(); i-- > 0;) {
-      LoopCode& loop = code().loops[static_cast<size_t>(loops_[i].number)];
-      if (loop.kind != LoopKind::pipelined) continue;
-      loop.stages = std::max(loop.stages, stage + 1);
-      Instr instr{op};
-      instr.number = stage;
-      instr.index = loops_[i].number;
-      body().push_back(instr);
-      break;
-    }
-    return {};  // a pipelined loop with one worker is a serial one
+    const auto around = std::find_if(loops_.rbegin(), loops_.rend(), [](const OpenLoop& l) { return l.pipelined; });
+    LoopCode& loop = code().loops[static_cast<size_t>(around->number)];
+    if (loop.kind != LoopKind::pipelined) return {};  // with one worker it is a serial one: nobody waits
+    loop.stages = std::max(loop.stages, stage + 1);
+    Instr instr{op};
+    instr.number = stage;
+    instr.index = around->number;
+    body().push_back(instr);
+    return {};
   }
 
   // Memory ----------------------------------------------------------------------------------------------------
@@ -614,6 +632,7 @@ class Binder {
 
   struct OpenLoop {
     int32_t number;
+    bool pipelined;                // in the program; its code is serial when it has one worker
     int64_t first;                 // step
     std::vector<int32_t> touched;  // blocks from around it
   };
@@ -628,6 +647,8 @@ class Binder {
   std::vector<Place> block_roots_;                  // by block: the register of its address
   std::vector<std::vector<BufferId>> in_transfer_;  // by token
   std::vector<OpenLoop> loops_;
+  // Unfolded dims in the frame, by the loop that they were made in: they hold in it, and in loops further in.
+  std::vector<std::vector<std::pair<std::vector<SymbolicDim>, Place>>> dims_known_{1};
   std::vector<int32_t> worker_loops_;
   std::vector<size_t> region_levels_;
   std::map<BufferId, Instr> counted_;

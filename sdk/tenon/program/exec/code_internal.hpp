@@ -50,7 +50,8 @@ enum class Op : uint8_t {
   workers,     // loops[index]: runs its body by several workers, to its end
   body_end,    // of a body that workers run
   call,        // sites[index]
-  call_plain,  // the same for a site with the plain path: `plain` on the CallContext at `to`
+  call_plain,     // the same for a site with the plain path: `plain` on the CallContext at `to`
+  call_function,  // ... that has no `plain`: `run` of the site
   copy,
   start,
   wait,

@@ -189,6 +189,13 @@ bool Machine::execute(Worker& worker, int32_t from) {
           return fail_call(worker, code_.sites[static_cast<size_t>(i.index)], result.error());
         break;
       }
+      case Op::call_function: {
+        const Site& site = code_.sites[static_cast<size_t>(i.index)];
+        const Result<void> result = site.run(f.as<CallContext>(i.to));
+        if (!result.ok()) [[unlikely]]
+          return fail_call(worker, site, result.error());
+        break;
+      }
       case Op::call:
         if (!call(worker, code_.sites[static_cast<size_t>(i.index)])) return false;
         break;
@@ -398,7 +405,7 @@ bool Machine::grow(Worker& worker, const Instr& instr) {
 
 bool Machine::call(Worker& worker, const Site& site) {
   bool skip = false;
-  if (!site.plain_path && (!prepare(worker, site, skip) || skip)) return skip;
+  if (!prepare(worker, site, skip) || skip) return skip;
   CallContext& context = worker.frame.as<CallContext>(site.context);
   Result<void> result = site.plain ? site.plain(context) : site.run(context);
   if (result.ok()) [[likely]]
