@@ -159,7 +159,7 @@ struct StripRun {
 
   static Result<StripRun> make(const Graph& graph, const StripOptions& options, std::string without = "") {
     StripRun run{graph, PlainKernels(std::move(without)), {}, {}, {}, {}};
-    run.chains = plan_strips(graph, run.kernels, options, &run.report);
+    run.chains = plan_strips(body_ops(graph), run.kernels, options, &run.report);
     PlainLowering lowering(graph, run.kernels);
     TENON_TRY(program, lowering.run(run.chains));
     run.program = std::move(program);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <tenon/support/str.hpp>
 
@@ -27,31 +28,45 @@ double bytes_of(const Value& value) {
   return bytes;
 }
 
-// The body's operators that have operands, depth first from the outputs: producers first, and branches one after
-// another.
-std::vector<const Op*> order_of(const Region& body) {
+// Those that have operands, depth first from what is used elsewhere: producers first, and branches one after another.
+class DepthFirst {
+ public:
+  explicit DepthFirst(std::span<const Op* const> ops) : among_(ops.begin(), ops.end()) {
+    for (const Op* op : ops)
+      if (is_used_elsewhere(*op)) visit(op);
+    for (const Op* op : ops) visit(op);
+  }
   std::vector<const Op*> order;
-  std::unordered_map<const Op*, size_t> visited;  // next operand
-  std::vector<const Op*> path;
-  const auto enter = [&](const Value* value) {
-    const Op* op = value ? value->producer() : nullptr;
-    if (op && op->parent() == &body && op->operand_count() > 0 && visited.emplace(op, 0).second) path.push_back(op);
-  };
-  for (size_t o = 0; o < body.output_count(); ++o) {
-    enter(body.output(o));
-    while (!path.empty()) {
-      const Op* op = path.back();
-      size_t& next = visited[op];
+
+ private:
+  bool is_used_elsewhere(const Op& op) const {
+    for (size_t r = 0; r < op.result_count(); ++r)
+      for (const Use* use : op.result(r)->uses())
+        if (!among_.contains(use->user())) return true;
+    return false;
+  }
+  void visit(const Op* root) {
+    enter(root);
+    while (!path_.empty()) {
+      const Op* op = path_.back();
+      size_t& next = visited_[op];
       if (next < op->operand_count()) {
-        enter(op->operand(next++));
+        const Value* operand = op->operand(next++);
+        if (operand) enter(operand->producer());
       } else {
         order.push_back(op);
-        path.pop_back();
+        path_.pop_back();
       }
     }
   }
-  return order;
-}
+  void enter(const Op* op) {
+    if (op && among_.contains(op) && op->operand_count() > 0 && visited_.emplace(op, 0).second) path_.push_back(op);
+  }
+
+  std::unordered_set<const Op*> among_;
+  std::unordered_map<const Op*, size_t> visited_;  // the next operand
+  std::vector<const Op*> path_;
+};
 
 StripCost whole_cost(const Op& op, const CostModel& model) {
   StripCost cost(model);
@@ -246,8 +261,8 @@ struct Choice {
 
 class Finder {
  public:
-  Finder(const Graph& graph, const StripOptions& options, const RefusedOps& refused)
-      : options_(options), cache_(refused), order_(order_of(graph.body())) {}
+  Finder(std::span<const Op* const> ops, const StripOptions& options, const RefusedOps& refused)
+      : options_(options), cache_(refused), order_(DepthFirst(ops).order) {}
 
   Chains run() {
     choose();
@@ -361,9 +376,19 @@ class Finder {
 
 }  // namespace
 
-Chains find_chains(const Graph& graph, const StripOptions& options, const RefusedOps& refused) {
+Chains find_chains(std::span<const Op* const> ops, const StripOptions& options, const RefusedOps& refused) {
   if (options.mode == StripMode::never) return {};
-  return Finder(graph, options, refused).run();
+  return Finder(ops, options, refused).run();
+}
+
+Chains find_chains(const Graph& graph, const StripOptions& options, const RefusedOps& refused) {
+  return find_chains(body_ops(graph), options, refused);
+}
+
+std::vector<const Op*> body_ops(const Graph& graph) {
+  std::vector<const Op*> ops;
+  for (const Op& op : graph.body()) ops.push_back(&op);
+  return ops;
 }
 
 }  // namespace tenon::irgen

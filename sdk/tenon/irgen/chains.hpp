@@ -11,6 +11,7 @@
 // the cheapest is taken (dynamic programming; time: operators * longest chain * dims * steps).
 #pragma once
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -66,7 +67,12 @@ struct Chains {
   RefusedOps whole;  // why others are in none; not those that were never asked for, such as constants
 };
 
-// Chains of the graph's body, disjoint. Deterministic. The graph outlives them.
+// Chains of some operators of one region, which are given in its order; disjoint. Deterministic. The graph outlives
+// them.
+TENON_API Chains find_chains(std::span<const Op* const> ops, const StripOptions& options = {},
+                             const RefusedOps& refused = {});
+// Of a graph's body.
 TENON_API Chains find_chains(const Graph& graph, const StripOptions& options = {}, const RefusedOps& refused = {});
+TENON_API std::vector<const Op*> body_ops(const Graph& graph);
 
 }  // namespace tenon::irgen

@@ -170,12 +170,12 @@ std::string StripReport::to_string() const {
   return out;
 }
 
-std::vector<StripChain> plan_strips(const Graph& graph, const KernelSource& kernels, const StripOptions& options,
-                                    StripReport* report) {
+std::vector<StripChain> plan_strips(std::span<const Op* const> ops, const KernelSource& kernels,
+                                    const StripOptions& options, StripReport* report) {
   RefusedOps refused;
   // Each round refuses one more operator.
   while (true) {
-    Chains found = find_chains(graph, options, refused);
+    Chains found = find_chains(ops, options, refused);
     std::vector<StripChain> made;
     const Op* culprit = nullptr;
     for (Chain& chain : found.chains) {
@@ -197,7 +197,7 @@ Grouping strip_grouping(StripOptions options, StripReport* report) {
   return [options = std::move(options), report](const Graph& graph,
                                                 const KernelSource& kernels) -> Result<std::vector<OpGroup>> {
     std::vector<OpGroup> groups;
-    for (const StripChain& strips : plan_strips(graph, kernels, options, report)) {
+    for (const StripChain& strips : plan_strips(body_ops(graph), kernels, options, report)) {
       OpGroup group;
       for (const ChainOp& op : strips.chain().ops) group.ops.push_back(op.op);
       std::ranges::sort(group.ops, [](const Op* a, const Op* b) { return a->is_before(*b); });

@@ -10,6 +10,7 @@
 // operands only get packed copies of crops with gaps.
 #pragma once
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,9 +57,9 @@ struct TENON_API StripReport {
   std::string to_string() const;
 };
 
-// Chains of the graph for which the source has kernels. An operator without a kernel for some part is left whole, and
-// the chains are found anew without it.
-TENON_API std::vector<StripChain> plan_strips(const Graph& graph, const KernelSource& kernels,
+// Chains of the operators, as find_chains() takes them, for which the source has kernels. An operator without a kernel
+// for some part is left whole, and the chains are found anew without it.
+TENON_API std::vector<StripChain> plan_strips(std::span<const Op* const> ops, const KernelSource& kernels,
                                               const StripOptions& options = {}, StripReport* report = nullptr);
 
 // For LowerOptions::grouping. `report` outlives the lowering; null: none.

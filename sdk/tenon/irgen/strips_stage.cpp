@@ -164,6 +164,7 @@ Result<std::shared_ptr<const StripStage>> StripStage::make(const ChainOp& op, co
                                                            const std::vector<StageCall>& calls,
                                                            const KernelSource& kernels) {
   auto stage = std::make_shared<StripStage>();
+  stage->passed_ = passed.size();
   const int rank = static_cast<int>(op.op->result()->type().shape().rank());
   for (const int d : op.dims) stage->moved_.push_back(rank - 1 - d);
   for (const StageCall& call : calls)
@@ -248,12 +249,11 @@ const StripStage::Box* StripStage::find(const BufferView& result) const {
 }
 
 Result<void> StripStage::run(program::CallContext& context) const {
-  const size_t results = context.operands.size() - (workspace_bytes_ > 0 ? 2 : 1);
-  const BufferView& result = context.operands[results];
+  const BufferView& result = context.operands[passed_];
   const Box* box = find(result);
   if (!box) return error(Code::internal, "stage '", context.stage, "' is called for a strip that was not planned");
   const Variant& v = variants_[box->variant];
-  Operands operands(v.choice, workspace_bytes_ > 0 ? context.operands.back().base : nullptr);
+  Operands operands(v.choice, workspace_bytes_ > 0 ? context.operands[passed_ + 1].base : nullptr);
   const int64_t* mins = box->mins.data();
   for (size_t i = 0; i < v.operands.size(); mins += v.extents[i].size(), ++i) {
     operands.next().crop(context.operands[v.operands[i]], mins, v.extents[i]);

@@ -35,7 +35,7 @@ class StripStage {
   // Bytes that each call takes as its last operand: copies of operands with gaps, and what the kernel asks for.
   int64_t workspace_bytes() const { return workspace_bytes_; }
   size_t variants() const { return variants_.size(); }
-  // Operands: those passed, the result, the workspace unless none is needed in the program.
+  // Operands: those passed, the result, and a workspace where there is one.
   Result<void> run(program::CallContext& context) const;
 
  private:
@@ -61,6 +61,7 @@ class StripStage {
                              SubBoxOp part, const KernelSource& kernels);
   const Box* find(const program::BufferView& result) const;
 
+  size_t passed_ = 0;       // operands of a call before the result
   std::vector<int> moved_;  // dims of the result's buffer, in the order of the key
   std::vector<Variant> variants_;
   std::vector<Box> boxes_;  // sorted by key
