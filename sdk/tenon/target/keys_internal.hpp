@@ -21,6 +21,7 @@ struct Form {
 inline constexpr Form kName{"a name", "a-z0-9", "a-z0-9._-", 64};
 inline constexpr Form kType{"an element type", "a-z", "a-z0-9_", 32, true};
 inline constexpr Form kAttribute{"an attribute", "a-z", "a-z0-9_", 64};
+inline constexpr Form kRole{"a role", "a-z", "a-z0-9_", 64};
 inline constexpr Form kOperator{"an operator", "A-Za-z_", "A-Za-z0-9_.", 128};
 inline constexpr Form kLayout{"a layout", "!-~", " -~", 256};
 inline constexpr Form kValue{"a value's name", "!-~", " -~", 256};
@@ -37,7 +38,7 @@ struct Key {
   uint64_t max = 1'000'000'000;
   bool required = false;
   bool power_of_two = false;
-  Form names = kAttribute;  // of a map of words
+  Form names = kRole;  // of a map of words
 };
 
 inline constexpr uint64_t kMaxBytes = uint64_t{1} << 50;

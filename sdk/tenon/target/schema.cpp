@@ -140,7 +140,7 @@ std::string value_words(const KeyInfo& info) {
     case Shape::word: return key.form.noun;
     case Shape::words: return str("list; each ", key.form.noun);
     case Shape::choices: return "list of whole numbers and words";
-    case Shape::word_map: return str("map from ", key.names.noun == target_keys::kAttribute.noun ? "a name" : key.names.noun, " to ", key.form.noun);
+    case Shape::word_map: return str("map from ", key.names.noun, " to ", key.form.noun);
     case Shape::free_map: return "map";
     case Shape::section: return str("map: see [", info.section->name, "](#keys-of-", info.section->name, ")");
     case Shape::sections:
