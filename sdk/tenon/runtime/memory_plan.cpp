@@ -202,7 +202,13 @@ class SpacePlanner {
     problem.bound = bound_;
     Placement best;
     place_outward(problem, best);
-    if (best.end > bound_) {
+    if (best.end > bound_ && options_.effort > 0 && only_sizes_matter(problem)) {
+      // The rest is for the repair of what comes near.
+      Work most{work_.done, work_.done + work_.left() / 4 * 3};
+      search_stretches(problem, options_.seed, most, best);
+      work_.done = most.done;
+    }
+    if (best.end > bound_ && !best.proved) {
       find_neighbours(problem);
       if (!problem.dense) refine(problem, best);
     }

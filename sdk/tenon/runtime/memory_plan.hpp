@@ -41,11 +41,15 @@ struct MemoryBlock {
 };
 
 struct PlanOptions {
+  // Some 10 ms for 1,000 blocks of which no plan at the lower bound is found; nearly nothing where one is found early.
+  static constexpr size_t kSwift = 200;
+  // For plans that are made once and used for long: up to about a second.
+  static constexpr size_t kThorough = 6000;
+
   uint64_t seed = 1;
-  // Work for the search behind the greedy orders, in neighbours looked at per block: the same on every machine. Some
-  // 30 million in all are the most, about a second.
-  // 0: greedy orders only.
-  size_t effort = 6000;
+  // Work for the searches behind the greedy orders, in blocks looked at per block: the same on every machine, never a
+  // matter of time. 30 million looks in all are the most. 0: greedy orders only.
+  size_t effort = kSwift;
 };
 
 struct SpacePlan {

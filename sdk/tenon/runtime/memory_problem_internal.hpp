@@ -130,6 +130,7 @@ struct Placement {
 struct Work {
   uint64_t done = 0, limit = 0;
   bool spent() const { return done >= limit; }
+  uint64_t left() const { return spent() ? 0 : limit - done; }
 };
 
 // The lowest offset of body `i` that leaves alone the neighbours for which `counts` holds, at the offsets `at`.
@@ -157,6 +158,10 @@ void place_greedily(const Problem& problem, Placement& best);
 void place_outward(const Problem& problem, Placement& best);
 // Seeded, from a good placement to a better one, until the bound or the end of the work. Not for `dense` problems.
 void search(const Problem& problem, uint64_t seed, Work& work, Placement& best);
+// Do the bodies' sizes and lives say all? No alignment beyond the unit, no pins, windows, banks or families of two sizes.
+bool only_sizes_matter(const Problem& problem);
+// Seeded, for such problems: the bound or what lies nearest to it. Sets Placement::proved when nothing lies nearer.
+void search_stretches(const Problem& problem, uint64_t seed, Work& work, Placement& best);
 // All orders that differ, for few bodies. Sets Placement::proved when it came to an end.
 inline constexpr size_t kMostExact = 12;
 void search_exactly(const Problem& problem, Work& work, Placement& best);

@@ -122,7 +122,7 @@ class Repair {
 void search(const Problem& problem, uint64_t seed, Work& work, Placement& best) {
   Repair repair(problem, seed, work);
   constexpr uint64_t kAttempts = 8;
-  const uint64_t share = (work.limit - std::min(work.limit, work.done)) / kAttempts + 1;
+  const uint64_t share = work.left() / kAttempts + 1;
   double ambition = 1;
   while (best.end > problem.bound && best.end < kNowhere && !work.spent()) {
     const auto lower = static_cast<Address>(ambition * static_cast<double>(best.end - problem.bound));

@@ -1,0 +1,308 @@
+#include <tenon/runtime/memory_skyline_internal.hpp>
+
+#include <numeric>
+
+#include <tenon/support/hash.hpp>
+
+namespace tenon::memory {
+
+Skyline::Skyline(const Problem& problem, uint32_t first, uint32_t last, std::span<const uint32_t> loose,
+                 std::span<const uint32_t> fixed, const std::vector<Address>& at) {
+  lay_out(problem, first, last, loose, fixed, at);
+  for (const Item& item : items_) {
+    for (uint32_t s = item.first; s <= item.last; ++s) initial_[s].rest += item.bytes;
+  }
+  std::stable_sort(obstacles_.begin(), obstacles_.end(), [](const Obstacle& a, const Obstacle& b) {
+    return std::pair(a.section, a.bottom) < std::pair(b.section, b.bottom);
+  });
+  for (uint32_t i = 0; i < obstacles_.size(); ++i) {
+    Section& section = initial_[obstacles_[i].section];
+    if (section.obstacle_end == 0) section.obstacle = i;
+    section.obstacle_end = i + 1;
+    section.fixed += obstacles_[i].top - obstacles_[i].bottom;
+  }
+  weight_.assign(initial_.size(), 1);
+}
+
+void Skyline::lay_out(const Problem& problem, uint32_t first, uint32_t last, std::span<const uint32_t> loose,
+                      std::span<const uint32_t> fixed, const std::vector<Address>& at) {
+  std::vector<bool> dying(last - first + 1, false);
+  const auto end_of = [&](uint32_t body) { return std::min(problem.bodies[body].last, last) - first; };
+  const auto begin_of = [&](uint32_t body) { return std::max(problem.bodies[body].first, first) - first; };
+  for (const auto bodies : {loose, fixed}) {
+    for (const uint32_t body : bodies) dying[end_of(body)] = true;
+  }
+  std::vector<uint32_t> section(dying.size(), 0);
+  uint32_t sections = 0;
+  for (uint32_t step = 0; step < dying.size(); ++step) {
+    section[step] = sections;
+    sections += dying[step];
+  }
+  initial_.resize(sections);
+  for (const uint32_t body : loose) {
+    items_.push_back({problem.bodies[body].bytes, section[begin_of(body)], section[end_of(body)], body});
+  }
+  std::stable_sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) { return a.first < b.first; });
+  born_.assign(sections + 1, 0);
+  for (const Item& item : items_) ++born_[item.first + 1];
+  std::partial_sum(born_.begin(), born_.end(), born_.begin());
+  for (const uint32_t body : fixed) {
+    for (uint32_t s = section[begin_of(body)]; s <= section[end_of(body)]; ++s) {
+      obstacles_.push_back({s, at[body], at[body] + problem.bodies[body].bytes});
+    }
+  }
+}
+
+Skyline::Outcome Skyline::run(Address ceiling, uint64_t seed, uint64_t round, uint64_t limit, Work& work) {
+  ceiling_ = ceiling;
+  seed_ = seed;
+  round_ = round;
+  looks_ = 0;
+  reset();
+  Outcome outcome = Outcome::found;
+  for (const Section& section : sections_) {
+    if (section.rest > 0 && spare(section) < 0) outcome = Outcome::impossible;
+  }
+  while (left_ > 0 && outcome == Outcome::found) {
+    if (looks_ >= limit) {
+      outcome = Outcome::gave_up;
+      break;
+    }
+    open();
+    while (outcome == Outcome::found && !choose_next()) {
+      if (!back()) outcome = Outcome::impossible;
+    }
+  }
+  work.done += looks_;
+  return outcome;
+}
+
+void Skyline::reset() {
+  sections_ = initial_;
+  at_.assign(items_.size(), kNowhere);
+  frames_.clear();
+  pool_.clear();
+  left_ = items_.size();
+  for (Section& section : sections_) raise(section, 0);
+}
+
+// To `level`, and over the obstacles that stand there. Where nothing more is to come there is no valley.
+void Skyline::raise(Section& section, Address level) {
+  section.floor = level;
+  while (section.obstacle < section.obstacle_end && obstacles_[section.obstacle].bottom <= section.floor) {
+    const Obstacle& obstacle = obstacles_[section.obstacle++];
+    section.floor = obstacle.top;
+    section.fixed -= obstacle.top - obstacle.bottom;
+  }
+  if (section.rest == 0) section.floor = ceiling_;
+}
+
+void Skyline::lower(Section& section, Address level) {
+  section.floor = level;
+  const auto index = static_cast<size_t>(&section - sections_.data());
+  const uint32_t begin = initial_[index].obstacle;
+  while (section.obstacle > begin && obstacles_[section.obstacle - 1].top > level) {
+    const Obstacle& obstacle = obstacles_[--section.obstacle];
+    section.fixed += obstacle.top - obstacle.bottom;
+  }
+}
+
+Skyline::Frame Skyline::find_valley() const {
+  Frame best;
+  double least = 0;
+  const auto count = static_cast<uint32_t>(sections_.size());
+  for (uint32_t left = 0, right = 0; left < count; left = right) {
+    const Address level = sections_[left].floor;
+    for (right = left + 1; right < count && sections_[right].floor == level;) ++right;
+    const Address wall = std::min(left > 0 ? sections_[left - 1].floor : kNowhere, right < count ? sections_[right].floor : kNowhere);
+    if (level >= ceiling_ || wall < level) continue;
+    for (uint32_t s = left; s < right; ++s) {
+      const double urgency = static_cast<double>(spare(sections_[s])) / weight_[s];
+      if (best.right > 0 && urgency >= least) continue;
+      least = urgency;
+      best.level = level;
+      best.wall = wall;
+      best.left = left;
+      best.right = right;
+      best.section = s;
+    }
+  }
+  return best;
+}
+
+void Skyline::open() {
+  looks_ += 1 + sections_.size() / 16;
+  Frame frame = find_valley();
+  frame.from = frame.left > 0 ? frame.left - 1 : 0;
+  frame.to = frame.right;
+  frame.begin = frame.next = static_cast<uint32_t>(pool_.size());
+  gather(frame);
+  frames_.push_back(frame);
+}
+
+bool Skyline::fits(const Frame& frame, uint32_t i) const {
+  if (obstacles_.empty()) return true;
+  for (uint32_t s = items_[i].first; s <= items_[i].last; ++s) {
+    if (frame.level + items_[i].bytes > roof(sections_[s])) return false;
+  }
+  return true;
+}
+
+// What may lie at the bottom: items that live in the valley alone. Others lie no lower than its walls.
+void Skyline::gather(Frame& frame) {
+  looks_ += 1 + (born_[frame.right] - born_[frame.left]) / 4;
+  Address lowest_roof = ceiling_;
+  for (uint32_t s = frame.left; s < frame.right; ++s) lowest_roof = std::min(lowest_roof, roof(sections_[s]));
+  // No gap ends below a wall, an obstacle or the top of an item in the valley.
+  frame.rise = std::min(frame.wall, lowest_roof) - frame.level;
+  sums_.assign(frame.right - frame.left + 1, 0);
+  double most = 0;
+  uint32_t best = kNone;
+  Address smallest = frame.rise;
+  for (uint32_t i = born_[frame.left]; i < born_[frame.right]; ++i) {
+    if (!inside(frame, i)) continue;
+    sums_[items_[i].first - frame.left] += items_[i].bytes;
+    sums_[items_[i].last + 1 - frame.left] -= items_[i].bytes;
+    smallest = std::min(smallest, items_[i].bytes);
+    if (!fits(frame, i)) continue;
+    const double value = score(frame, i);
+    if (best != kNone && value <= most) continue;
+    most = value;
+    best = i;
+  }
+  if (hopeless(frame, frame.section)) {
+    frame.exhausted = true;
+    ++weight_[frame.section];
+    return;
+  }
+  frame.empty = best == kNone;
+  if (frame.empty) return;
+  // Where all of the valley may be wasted, nothing presses: the best item decides.
+  if (spare(sections_[frame.section]) >= frame.rise) {
+    frame.section = items_[best].first;
+    for (uint32_t s = items_[best].first; s <= items_[best].last; ++s) {
+      if (spare(sections_[s]) < spare(sections_[frame.section])) frame.section = s;
+    }
+  }
+  frame.rise = smallest;
+  rank(frame);
+}
+
+// Is more wasted below the walls than there is to spare, even if everything in the valley lay there?
+bool Skyline::hopeless(const Frame& frame, uint32_t& section) {
+  Address sum = 0;
+  for (uint32_t s = frame.left; s < frame.right; ++s) {
+    sum += sums_[s - frame.left];
+    const Address depth = std::min(frame.wall, roof(sections_[s])) - frame.level;
+    if (depth - sum <= spare(sections_[s])) continue;
+    section = s;
+    return true;
+  }
+  return false;
+}
+
+// Best first; of twins, one.
+void Skyline::rank(Frame& frame) {
+  ranked_.clear();
+  for (uint32_t i = born_[frame.left]; i < born_[frame.section + 1]; ++i) {
+    if (inside(frame, i) && items_[i].last >= frame.section && fits(frame, i)) ranked_.emplace_back(-score(frame, i), i);
+  }
+  std::sort(ranked_.begin(), ranked_.end());
+  for (const auto& [value, i] : ranked_) {
+    const Item& item = items_[i];
+    const bool twin = std::any_of(pool_.begin() + frame.begin, pool_.end(), [&](uint32_t k) {
+      return items_[k].bytes == item.bytes && items_[k].first == item.first && items_[k].last == item.last;
+    });
+    if (!twin) pool_.push_back(i);
+  }
+}
+
+// Wide, flush with the walls, best of all up to their tops, and big.
+double Skyline::score(const Frame& frame, uint32_t i) const {
+  const Item& item = items_[i];
+  const Address top = frame.level + item.bytes;
+  double value = 2.0 * (item.last - item.first + 1) / (frame.right - frame.left);
+  if (item.first == frame.left) value += frame.left > 0 && sections_[frame.left - 1].floor == top ? 1.5 : 0.5;
+  if (item.last + 1 == frame.right) value += frame.right < sections_.size() && sections_[frame.right].floor == top ? 1.5 : 0.5;
+  value += static_cast<double>(item.bytes) / static_cast<double>(ceiling_);
+  if (round_ > 0) value += static_cast<double>(hash_mix(seed_ + round_, item.body) % 1024) / 1024;
+  return value;
+}
+
+// The last frame's next choice; false when there is none.
+bool Skyline::choose_next() {
+  Frame& frame = frames_.back();
+  frame.choice = Choice::none;
+  if (frame.next < pool_.size() && !frame.exhausted) {
+    frame.choice = Choice::item;
+    frame.item = pool_[frame.next++];
+    const Item& item = items_[frame.item];
+    at_[frame.item] = frame.level;
+    --left_;
+    for (uint32_t s = item.first; s <= item.last; ++s) {
+      sections_[s].rest -= item.bytes;
+      raise(sections_[s], frame.level + item.bytes);
+    }
+    return true;
+  }
+  return !frame.exhausted && waste(frame);
+}
+
+// Leaves a gap: over the whole valley when no item fits into it, else in the frame's section.
+bool Skyline::waste(Frame& frame) {
+  frame.exhausted = true;
+  const uint32_t begin = frame.empty ? frame.left : frame.section, end = frame.empty ? frame.right : frame.section + 1;
+  for (uint32_t s = begin; s < end; ++s) {
+    if (frame.rise <= spare(sections_[s])) continue;
+    ++weight_[s];
+    return false;
+  }
+  frame.choice = frame.empty ? Choice::rise : Choice::gap;
+  for (uint32_t s = begin; s < end; ++s) raise(sections_[s], frame.level + frame.rise);
+  return true;
+}
+
+std::pair<uint32_t, uint32_t> Skyline::touched(const Frame& frame) const {
+  if (frame.choice == Choice::item) return {items_[frame.item].first, items_[frame.item].last};
+  if (frame.choice == Choice::rise) return {frame.left, frame.right - 1};
+  return {frame.section, frame.section};
+}
+
+void Skyline::undo(Frame& frame) {
+  const auto [first, last] = touched(frame);
+  for (uint32_t s = first; s <= last; ++s) {
+    if (frame.choice == Choice::item) sections_[s].rest += items_[frame.item].bytes;
+    lower(sections_[s], frame.level);
+  }
+  if (frame.choice == Choice::item) {
+    at_[frame.item] = kNowhere;
+    ++left_;
+  }
+  frame.choice = Choice::none;
+}
+
+// Drops the last frame and goes back to the last choice that its failure depends on. False: there is none.
+bool Skyline::back() {
+  const uint32_t from = frames_.back().from, to = frames_.back().to;
+  pool_.resize(frames_.back().begin);
+  frames_.pop_back();
+  while (!frames_.empty()) {
+    Frame& frame = frames_.back();
+    const auto [first, last] = touched(frame);
+    undo(frame);
+    if (first <= to && from <= last) {
+      frame.from = std::min(frame.from, from);
+      frame.to = std::max(frame.to, to);
+      return true;
+    }
+    pool_.resize(frame.begin);
+    frames_.pop_back();
+  }
+  return false;
+}
+
+void Skyline::copy_to(std::vector<Address>& at) const {
+  for (size_t i = 0; i < items_.size(); ++i) at[items_[i].body] = at_[i];
+}
+
+}  // namespace tenon::memory

@@ -1,0 +1,104 @@
+// Exact search for places in one stretch of time. For the planner's own files.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <tenon/runtime/memory_problem_internal.hpp>
+
+namespace tenon::memory {
+
+// Places bodies below a ceiling, from the bottom up: the tops of what is placed make a skyline over time. In one of its
+// valleys, where least can be wasted, either a body lies at the bottom or a gap is left there, which is wasted; all choices
+// are tried, depth first. A plan whose bodies all lie as low as the others let them is always among them, so that an end
+// without a plan proves that there is none. Failures send the search back to the last choice in the same part of time, not
+// to the last one made anywhere.
+//
+// The skyline is that of Burke, Kendall and Whitwell's best fit for strips (2004), applied to memory by Sekiyama et al.
+// (2018); wasting by sections as a bound follows MiniMalloc (Moffitt 2023).
+class Skyline {
+ public:
+  // Steps [first, last], numbers as in `problem`. Bodies `loose` are to be placed, each alive there; bodies `fixed` lie at
+  // `at`, without overlap. Their rules are not looked at: for problems in which sizes say all (no reaches, no pins).
+  Skyline(const Problem& problem, uint32_t first, uint32_t last, std::span<const uint32_t> loose,
+          std::span<const uint32_t> fixed, const std::vector<Address>& at);
+
+  enum class Outcome : uint8_t { found, impossible, gave_up };
+  // Within `limit` looks, which are added to `work`. Rounds differ in what they try first, by `seed`; round 0 has no
+  // randomness. Each learns from the failures of those before.
+  Outcome run(Address ceiling, uint64_t seed, uint64_t round, uint64_t limit, Work& work);
+  // After found: where the loose bodies lie.
+  void copy_to(std::vector<Address>& at) const;
+
+ private:
+  // Steps that differ only in what is born are one section.
+  struct Item {
+    Address bytes;
+    uint32_t first, last;  // sections
+    uint32_t body;
+  };
+  struct Obstacle {
+    uint32_t section;
+    Address bottom, top;
+  };
+  struct Section {
+    Address floor = 0;  // the skyline
+    Address rest = 0;   // bytes of items without place
+    Address fixed = 0;  // bytes of obstacles above the floor
+    uint32_t obstacle = 0, obstacle_end = 0;  // those above the floor
+  };
+  enum class Choice : uint8_t { none, item, gap, rise };
+  // A valley: the sections [left, right) of one floor between higher ones, and what to do there.
+  struct Frame {
+    Address level = 0, wall = 0, rise = 0;
+    uint32_t left = 0, right = 0;
+    uint32_t section = 0;           // for which it is decided what lies at the bottom
+    uint32_t begin = 0, next = 0;   // in pool_: the items to try
+    uint32_t item = 0;              // of Choice::item
+    uint32_t from = 0, to = 0;      // sections on which the failures so far depend
+    Choice choice = Choice::none;
+    bool empty = false;             // nothing fits at its bottom
+    bool exhausted = false;
+  };
+
+  void lay_out(const Problem& problem, uint32_t first, uint32_t last, std::span<const uint32_t> loose,
+               std::span<const uint32_t> fixed, const std::vector<Address>& at);
+  void reset();
+  Frame find_valley() const;
+  void open();
+  void gather(Frame& frame);
+  bool hopeless(const Frame& frame, uint32_t& section);
+  void rank(Frame& frame);
+  bool choose_next();
+  bool waste(Frame& frame);
+  bool back();
+  void undo(Frame& frame);
+  std::pair<uint32_t, uint32_t> touched(const Frame& frame) const;
+  void raise(Section& section, Address level);
+  void lower(Section& section, Address level);
+
+  bool inside(const Frame& frame, uint32_t i) const { return at_[i] == kNowhere && items_[i].last < frame.right; }
+  bool fits(const Frame& frame, uint32_t i) const;
+  double score(const Frame& frame, uint32_t i) const;
+  Address roof(const Section& section) const {
+    return section.obstacle == section.obstacle_end ? ceiling_ : obstacles_[section.obstacle].bottom;
+  }
+  Address spare(const Section& section) const { return ceiling_ - section.floor - section.fixed - section.rest; }
+
+  std::vector<Item> items_;        // by first section
+  std::vector<uint32_t> born_;     // by section: its first item; one more at the end
+  std::vector<Obstacle> obstacles_;  // by section and bottom
+  std::vector<Section> initial_, sections_;
+  std::vector<double> weight_;     // of sections: by failures
+  std::vector<Address> at_;        // of items
+  std::vector<Frame> frames_;
+  std::vector<uint32_t> pool_;
+  std::vector<Address> sums_;
+  std::vector<std::pair<double, uint32_t>> ranked_;
+  Address ceiling_ = 0;
+  uint64_t seed_ = 0, round_ = 0, looks_ = 0;
+  size_t left_ = 0;  // items without place
+};
+
+}  // namespace tenon::memory

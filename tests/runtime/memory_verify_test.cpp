@@ -1,0 +1,88 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include <tenon/runtime/memory_plan.hpp>
+
+namespace tenon {
+namespace {
+
+using testing::HasSubstr;
+
+const std::vector<MemorySpace> kOne = {{.name = "scratchpad"}};
+
+TEST(VerifyPlan, FindsWhatIsWrong) {
+  const std::vector<MemoryBlock> blocks = {{.bytes = 8, .first = 0, .last = 2, .name = "x"}, {.bytes = 8, .first = 2, .last = 3, .name = "y"}};
+  const auto complaint = [&](std::vector<size_t> offsets, size_t bytes) {
+    const auto sound = verify_plan(blocks, kOne, {std::move(offsets), {SpacePlan{bytes, 0, 0, {}}}});
+    return sound.ok() ? std::string("sound") : sound.error().message();
+  };
+  EXPECT_EQ(complaint({0, 8}, 16), "sound");
+  EXPECT_THAT(complaint({0, 4}, 16), HasSubstr("block 'x' of 8 bytes at offset 0 of 'scratchpad' overlaps block 'y'"));
+  EXPECT_THAT(complaint({0, 8}, 15), HasSubstr("ends beyond the plan's 15 bytes"));
+  EXPECT_THAT(complaint({0}, 16), HasSubstr("1 offsets"));
+}
+
+// Rules said anew, one by one and pair by pair.
+bool sound(const std::vector<MemoryBlock>& blocks, const std::vector<MemorySpace>& spaces, const MemoryPlan& plan) {
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const MemoryBlock& a = blocks[i];
+    const MemorySpace& space = spaces[a.space];
+    const size_t at = plan.offsets[i], last = at + std::max<size_t>(a.bytes, 1) - 1;
+    if (at % a.align_bytes != 0 || at % space.align_bytes != 0 || (a.pinned && *a.pinned != at)) return false;
+    if (a.bytes == 0) continue;
+    if (last >= plan.spaces[a.space].bytes) return false;
+    if (a.bank && (at / space.bank_bytes != *a.bank || last / space.bank_bytes != *a.bank)) return false;
+    if (a.window_bytes > 0 && at / a.window_bytes != last / a.window_bytes) return false;
+    for (size_t j = 0; j < i; ++j) {
+      const MemoryBlock& b = blocks[j];
+      if (b.space != a.space || b.bytes == 0 || a.last < b.first || b.last < a.first) continue;
+      if (at < plan.offsets[j] + b.bytes && plan.offsets[j] <= last) return false;
+    }
+  }
+  return true;
+}
+
+// Each mutant of a sound plan is judged as the rules judge it, and most of them break one.
+TEST(VerifyPlan, KillsMutants) {
+  size_t broken = 0, kept = 0, refused = 0;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    const std::vector<MemorySpace> spaces = {{.name = "a", .align_bytes = 4, .bank_bytes = 64}, {.name = "b"}};
+    std::vector<MemoryBlock> blocks;
+    for (size_t i = 0; i < 30; ++i) {
+      const size_t first = random() % 15;
+      blocks.push_back({.bytes = random() % 40, .first = first, .last = first + random() % 6, .space = random() % 2});
+      if (random() % 5 == 0) blocks.back().align_bytes = 16;
+      if (random() % 8 == 0) blocks.back().window_bytes = 64;
+      if (blocks.back().space == 0 && random() % 8 == 0) blocks.back().bank = random() % 3;
+    }
+    const auto plan = plan_memory(blocks, spaces);
+    if (!plan.ok()) {  // a bank with more than it holds
+      ++refused;
+      continue;
+    }
+    ASSERT_TRUE(sound(blocks, spaces, *plan));
+    for (size_t mutation = 0; mutation < 200; ++mutation) {
+      MemoryPlan mutant = *plan;
+      const size_t i = random() % blocks.size(), j = random() % blocks.size();
+      switch (random() % 4) {
+        case 0: mutant.offsets[i] += 1 + random() % 8; break;
+        case 1: mutant.offsets[i] -= std::min<size_t>(mutant.offsets[i], 4); break;
+        case 2: mutant.offsets[i] = mutant.offsets[j]; break;
+        default: std::swap(mutant.offsets[i], mutant.offsets[j]);
+      }
+      const bool right = sound(blocks, spaces, mutant);
+      ASSERT_EQ(verify_plan(blocks, spaces, mutant).ok(), right) << "mutation " << mutation << ", blocks " << i << " and " << j;
+      ++(right ? kept : broken);
+    }
+  }
+  EXPECT_LT(refused, 60u);
+  EXPECT_GT(broken, kept);
+  EXPECT_GT(kept, 0u);
+}
+
+}  // namespace
+}  // namespace tenon
