@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <new>
+#include <thread>
 
 #include <tenon/program/exec/interpreter.hpp>
 #include <tenon/program/verify.hpp>
@@ -298,6 +299,122 @@ TEST(BoundProgram, ArgumentsMustHaveTheBoundShapes) {
   EXPECT_THAT(bound->run(data.arguments()).error().message(),
               HasSubstr("other dims than those that the program is bound to"));
   EXPECT_THAT(bound->run(std::vector<std::byte*>{}).error().message(), HasSubstr("declares 1 buffers, 0 are given"));
+}
+
+// A chain longer than statements can stand in one another.
+Program long_chain(int64_t length) {
+  Program program;
+  program.name = "chain";
+  const BufferId in = program.add_buffer({"in", kI32, 1, Role::input, "host"});
+  const BufferId out = program.add_buffer({"out", kI32, 1, Role::output, "host"});
+  const KernelHandle add = kernels().find("add1")->second;
+  Block body;
+  BufferId from = in;
+  for (int64_t i = 0; i < length; ++i) {
+    BufferId to = out;
+    if (i + 1 < length) {
+      to = program.add_buffer({str("t", i), kI32, 1, Role::local, "host"});
+      Allocation local;
+      local.buffer = to;
+      local.dims = {{0, extent_of("in", 0), std::nullopt, std::nullopt}};
+      program.locals.push_back(std::move(local));
+    }
+    body.statements.push_back(Call{.kernel = add, .operands = {{Access::in, {from, {}}}, {Access::out, {to, {}}}}});
+    if (from != in) body.statements.push_back(Free{from});
+    from = to;
+  }
+  program.body = std::move(body);
+  return program;
+}
+
+Data chain_data() {
+  Data data;
+  data.add("in", {16});
+  data.add("out", {16});
+  return data;
+}
+
+TEST(BoundProgram, LocalsLiveFromFirstUseToFree) {
+  const Program program = long_chain(2000);
+  ASSERT_TRUE(verify(program).ok()) << verify(program).error().to_string();
+  Data interpreted = chain_data(), compiled = chain_data();
+  RunStatistics of_interpreter, of_compiled;
+  ASSERT_TRUE(interpret(program, interpreted.arguments(), {}, &of_interpreter).ok());
+  auto bound = BoundProgram::bind(program, compiled.arguments(), {.statistics = true});
+  ASSERT_TRUE(bound.ok()) << bound.error().to_string();
+  ASSERT_TRUE(bound->run(compiled.arguments(), &of_compiled).ok());
+  EXPECT_EQ(compiled["out"], interpreted["out"]);
+  expect_same(of_interpreter, of_compiled);
+  EXPECT_EQ(of_compiled.heap_peak, 2 * 64);
+  EXPECT_EQ(bound->arena_bytes().at("host"), 2 * 64);
+}
+
+TEST(BoundProgram, ALocalIsNotUsedAfterItsFree) {
+  Program program = long_chain(3);
+  Block body = *program.body.as<Block>();
+  body.statements.push_back(body.statements[1]);
+  program.body = std::move(body);
+  const auto checked = verify(program);
+  ASSERT_FALSE(checked.ok());
+  EXPECT_THAT(checked.error().to_string(), HasSubstr("after the free of 't0'"));
+}
+
+TEST(BoundProgram, ForksRunAtTheSameTime) {
+  const Program program = long_chain(50);
+  Data one = chain_data(), other = chain_data();
+  auto bound = BoundProgram::bind(program, one.arguments());
+  ASSERT_TRUE(bound.ok());
+  auto forked = bound->fork();
+  ASSERT_TRUE(forked.ok());
+  std::thread thread([&] { EXPECT_TRUE(forked->run(other.arguments()).ok()); });
+  EXPECT_TRUE(bound->run(one.arguments()).ok());
+  thread.join();
+  EXPECT_EQ(one["out"], other["out"]);
+}
+
+struct Calls final : KernelState {
+  int64_t count = 0;
+};
+
+// A kernel keeps a state for each place, and sees the threads of the run; an observer is told of each call.
+TEST(BoundProgram, PlacesHaveStatesAndRunsHaveObservers) {
+  ParallelFor* seen = nullptr;
+  int64_t most = 0;
+  auto kernel = std::make_shared<Kernel>(*kernels().find("add1")->second);
+  kernel->make_state = [] { return std::make_unique<Calls>(); };
+  kernel->run = [&, inner = kernel->run](CallContext& call) -> Result<void> {
+    seen = call.parallel;
+    most = std::max(most, ++static_cast<Calls*>(call.state)->count);
+    return inner(call);
+  };
+  Program program = long_chain(3);
+  Block body = *program.body.as<Block>();
+  for (Statement& s : body.statements)
+    if (const Call* call = s.as<Call>()) {
+      Call changed = *call;
+      changed.kernel = kernel;
+      s = changed;
+    }
+  program.body = std::move(body);
+  Data data = chain_data();
+  auto bound = BoundProgram::bind(program, data.arguments());
+  ASSERT_TRUE(bound.ok());
+  struct : StageObserver {
+    std::vector<std::string> stages;
+    void ran(std::string_view stage, double microseconds, bool in_loop) override {
+      EXPECT_GE(microseconds, 0);
+      EXPECT_FALSE(in_loop);
+      stages.emplace_back(stage);
+    }
+  } observer;
+  const std::vector<std::byte*> buffers = {data.arguments().buffers.at("in").data,
+                                           data.arguments().buffers.at("out").data};
+  ASSERT_TRUE(bound->run(buffers, {.pool = &pool(), .observer = &observer}).ok());
+  EXPECT_EQ(seen, &pool());
+  EXPECT_EQ(observer.stages, std::vector<std::string>(3, "add1"));
+  ASSERT_TRUE(bound->run(buffers, RunWith{}).ok());
+  EXPECT_EQ(observer.stages.size(), 3u);
+  EXPECT_EQ(most, 2);
 }
 
 }  // namespace

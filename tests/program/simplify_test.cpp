@@ -82,5 +82,27 @@ TEST(Simplify, RandomProgramsComputeTheSame) {
   }
 }
 
+TEST(Simplify, LocalsThatNothingUsesGo) {
+  constexpr std::string_view kText = R"(program @locals() {
+  input %in : i32 rank 1
+  output %out : i32 rank 1
+  local %used : i32[0 +: 4]
+  local %dead : i32[0 +: 4]
+  call add1(in %in, out %used)
+  call add1(in %in, out %dead)
+  free %dead
+  call add1(in %used, out %out)
+}
+)";
+  EXPECT_EQ(print(simplify(parsed(kText))), R"(program @locals() {
+  input %in : i32 rank 1
+  output %out : i32 rank 1
+  local %used : i32[0 +: 4]
+  call add1(in %in, out %used)
+  call add1(in %used, out %out)
+}
+)");
+}
+
 }  // namespace
 }  // namespace tenon::program

@@ -17,6 +17,7 @@ constexpr std::string_view kEverything = R"(program @every.statement(n, limit) {
   output %out : i32 rank 2
   state %cache : u8 rank 0
   token %load
+  local %early : i32[0 +: n, 0 +: in.extent1 fold 4] in scratch align 128 slots limit
   check n <= in.extent0 : "in is \"too\" small"
   let half = n floordiv 2 {
     allocate %tmp : i32[out.min0 - 1 +: half + 2 stride 8, out.min1 +: out.extent1 fold min(4, n)] in scratch align 128 stack slots limit {

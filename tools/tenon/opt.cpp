@@ -8,13 +8,14 @@
 #include <tenon/ir/verify.hpp>
 #include <tenon/passes/standard.hpp>
 
+#include "program.hpp"
 #include "session.hpp"
 
 namespace tenon::cli {
 namespace {
 
 struct OptOptions {
-  std::string file, passes, target, stop_after, output;
+  std::string file, passes, target, stop_after, output, program, picture;
   std::vector<std::string> dump_after;
   bool verify_each = false, timing = false, layouts = false, list = false, dot = false;
   int64_t elide = -1;
@@ -52,6 +53,21 @@ Result<Pipeline> make_pipeline(const OptOptions& options, const Graph& graph, Se
   return pipeline;
 }
 
+Result<void> write(const std::string& file, const std::string& text) {
+  std::ofstream out(file, std::ios::binary);
+  out << text;
+  if (out.flush()) return {};
+  return error(Code::io, "cannot write '", file, "'");
+}
+
+Result<void> write_programs(const OptOptions& options, const Graph& graph) {
+  if (options.program.empty() && options.picture.empty()) return {};
+  TENON_TRY(dump, dump_programs(graph), "the program of '", options.file, "'");
+  if (!options.program.empty()) TENON_OK(write(options.program, dump.text));
+  if (!options.picture.empty()) TENON_OK(write(options.picture, dump.picture));
+  return {};
+}
+
 Result<void> run(const OptOptions& options, Session& session) {
   if (options.list) {
     Json document = Json::array();
@@ -82,10 +98,9 @@ Result<void> run(const OptOptions& options, Session& session) {
   if (options.output.empty()) {
     if (!session.json) std::fwrite(text.data(), 1, text.size(), stdout);
   } else {
-    std::ofstream out(options.output, std::ios::binary);
-    out << text;
-    if (!out.flush()) return error(Code::io, "cannot write '", options.output, "'");
+    TENON_OK(write(options.output, text));
   }
+  TENON_OK(write_programs(options, *graph));
   Json passes = Json::array();
   for (const PassTiming& timing : report.passes) {
     passes.push_back({{"pass", timing.pass}, {"runs", timing.runs}, {"changed", timing.changed},
@@ -110,6 +125,8 @@ void add_opt(CLI::App& app, Session& session, int& exit_code) {
   command->add_option("--stop-after", options->stop_after, "The last pass to run");
   command->add_option("--elide", options->elide, "Leave out tensors of more elements than this");
   command->add_option("-o,--output", options->output, "Write the text here");
+  command->add_option("--program", options->program, "Write the programs that the graph becomes on the host here");
+  command->add_option("--memory", options->picture, "Write a picture of their memory over time here (HTML)");
   options->value_layouts.add_to(*command);
   command->add_flag("--verify-each", options->verify_each, "Verify after each pass");
   command->add_flag("--timing", options->timing, "Time of each pass, on standard error");

@@ -7,7 +7,7 @@
 // What becomes what:
 //   graph inputs, outputs   input and output buffers, in the graph's order, dims reversed (dims.hpp)
 //   Constant                a constant buffer over the tensor's bytes, one for each tensor
-//   symbol of a shape       a scalar of the program, whose value is a dim of an input (ScalarSource)
+//   symbol of a shape       a scalar of the program, whose value is a dim of an input (scalars_of)
 //   value                   a local buffer, or a place in another's memory
 //   view operator           no statement (Reshape, Flatten, Squeeze ...): another shape over the same bytes
 //   Slice, Split, Concat    a place in the memory of the other side where that is dense, else a copy
@@ -21,21 +21,16 @@
 #include <string_view>
 #include <vector>
 
+#include <tenon/irgen/graph_types.hpp>
 #include <tenon/irgen/kernel_source.hpp>
+#include <tenon/irgen/op_plan.hpp>
+#include <tenon/program/exec/run.hpp>
 #include <tenon/program/program.hpp>
 #include <tenon/support/export.hpp>
 #include <tenon/support/result.hpp>
 #include <tenon/tensor/tensor.hpp>
 
 namespace tenon::irgen {
-
-// A dim of an input that gives a scalar its value.
-struct ScalarSource {
-  std::string scalar;  // in the program
-  std::string symbol;  // in the graph's shapes; "" for a dim that is not named there
-  size_t input = 0;
-  size_t dim = 0;  // of the tensor
-};
 
 struct ProgramConstant {
   program::BufferId buffer = -1;
@@ -44,10 +39,20 @@ struct ProgramConstant {
 
 struct GraphProgram {
   program::Program program;
-  std::vector<program::BufferId> inputs, outputs;  // by graph input and output
+  // By graph input and output, with what types they have: symbols of shapes are scalars of the program.
+  std::vector<program::BufferId> inputs, outputs;
+  std::vector<Type> input_types, output_types;
   std::vector<ProgramConstant> constants;
-  std::vector<ScalarSource> scalars;  // one for each scalar of the program
 };
+
+// The values of scalars that inputs of these extents give: a dim that is a symbol alone gives it its value, all others
+// are held against theirs. Errors name the input and dim.
+TENON_API Result<SymbolValues> scalars_of(const GraphProgram& program, const std::vector<Dims>& inputs);
+// Extents of inputs and outputs.
+TENON_API Result<Dims> dims_of_input(const GraphProgram& program, size_t input, const SymbolValues& scalars);
+TENON_API Result<Dims> dims_of_output(const GraphProgram& program, size_t output, const SymbolValues& scalars);
+// What BoundProgram::bind and interpret() are given, without data of inputs and outputs; constants have theirs.
+TENON_API Result<program::Arguments> arguments_of(const GraphProgram& program, const SymbolValues& scalars);
 
 // The stage of an operator's statement: its name, and its label where it has one ("Conv layer1/conv"). Errors,
 // statistics, profiles and pictures name operators by it.
@@ -56,6 +61,15 @@ struct OpLabel {
   std::string_view op, label;
 };
 TENON_API OpLabel label_of_stage(std::string_view stage);
+
+// A part of a graph's body that becomes one program. Operators in the graph's order, no constants among them; `inputs`
+// are what they use from outside, without constants; `outputs` what others use of them, or of the inputs.
+struct GraphPart {
+  std::string name;
+  std::vector<const Op*> ops;
+  std::vector<const Value*> inputs, outputs;
+  std::vector<std::string> input_names, output_names;
+};
 
 // What a group's author may do while its statement is made.
 class TENON_API GroupContext {
@@ -75,7 +89,8 @@ struct OpGroup {
   std::function<Result<program::Statement>(GroupContext&)> lower;
   size_t scratch_bytes = 0;  // at most, while it runs: for the order of statements
 };
-// Chooses groups, disjoint, of operators that from_graph would call one by one.
+// Chooses groups, disjoint, of operators that from_graph would call one by one. Those that reach beyond a part, or rely on
+// types that only the model declares, are not taken.
 using Grouping = std::function<Result<std::vector<OpGroup>>(const Graph&, const KernelSource&)>;
 
 struct LowerOptions {
@@ -86,9 +101,14 @@ struct LowerOptions {
   Grouping grouping = {};    // none: every operator by itself
 };
 
-// Every operator must be one that a program can say: see lowerable.hpp. An error names the first that is not, with the
+TENON_API GraphPart whole_graph(const Graph& graph);
+
+// Every operator must be one that a program can say (op_plan.hpp). An error names the first that is not, with the
 // reason. The graph is verified, and outlives the kernels, hence the program.
 TENON_API Result<GraphProgram> from_graph(const Graph& graph, const KernelSource& kernels,
                                           const LowerOptions& options = {});
+// The same for a part, whose operators are planned.
+TENON_API Result<GraphProgram> lower_part(const GraphPart& part, const GraphTypes& types, const OpPlans& plans,
+                                          const KernelSource& kernels, const LowerOptions& options = {});
 
 }  // namespace tenon::irgen

@@ -1,39 +1,21 @@
 #include <tenon/plugin/reference_backend.hpp>
 
-#include <chrono>
 #include <utility>
 
 #include <tenon/ir/op_def.hpp>
 #include <tenon/ir/serialize.hpp>
 #include <tenon/ir/verify.hpp>
+#include <tenon/irgen/graph_runner.hpp>
+#include <tenon/irgen/reference_kernels.hpp>
 #include <tenon/ops/constant.hpp>
 #include <tenon/plugin/graph_values.hpp>
 #include <tenon/plugin/limits.hpp>
 #include <tenon/plugin/reference_layouts.hpp>
-#include <tenon/reference/interpreter.hpp>
+#include <tenon/reference/evaluator.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 
 namespace tenon {
 namespace {
-
-// Times the operators of the body. Those inside regions count for the operator around them.
-class Profiler final : public Interpreter::Observer {
- public:
-  explicit Profiler(std::vector<OpProfile>& out) : out_(out) {}
-  void before(const Op& op) override {
-    if (!op.parent()->parent()) begin_ = Clock::now();
-  }
-  void after(const Op& op, std::span<const Datum>) override {
-    if (op.parent()->parent()) return;
-    const std::chrono::duration<double, std::micro> taken = Clock::now() - begin_;
-    out_.push_back({op.name().str(), op.label(), taken.count()});
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  std::vector<OpProfile>& out_;
-  Clock::time_point begin_;
-};
 
 // A tensor that lies in a buffer of the host device, where it is.
 Result<Datum> host_view(const RunValue& value) {
@@ -58,15 +40,16 @@ class ReferenceExecutable final : public Executable {
       return error(Code::invalid_argument, "output '", body.output_name(i), "' of graph '", graph->name(),
                    "' has no value");
     }
-    TENON_TRY(interpreter, Interpreter::prepare(*graph));
-    return std::unique_ptr<Executable>(new ReferenceExecutable(std::move(graph), std::move(interpreter)));
+    const irgen::RunnerOptions options{.threads = default_pool().threads()};
+    TENON_TRY(runner, irgen::GraphRunner::prepare(*graph, irgen::reference_kernels(), options));
+    return std::unique_ptr<Executable>(new ReferenceExecutable(std::move(graph), std::move(runner)));
   }
 
   Device& device() const override { return *device_; }
   const std::vector<ValueInfo>& inputs() const override { return inputs_; }
   const std::vector<ValueInfo>& outputs() const override { return outputs_; }
-  size_t arena_bytes() const override { return interpreter_->arena_bytes(); }
-  size_t arena_lower_bound_bytes() const override { return interpreter_->arena_lower_bound_bytes(); }
+  size_t arena_bytes() const override { return runner_->arena_bytes(); }
+  size_t arena_lower_bound_bytes() const override { return runner_->arena_lower_bound_bytes(); }
   Result<std::string> serialize() const override { return tenon::serialize(*graph_); }
 
   Result<EventPtr> enqueue(Stream& stream, std::span<const RunValue> inputs, std::span<RunValue> outputs,
@@ -89,25 +72,23 @@ class ReferenceExecutable final : public Executable {
   }
 
  private:
-  ReferenceExecutable(std::unique_ptr<Graph> graph, std::unique_ptr<Interpreter> interpreter)
+  ReferenceExecutable(std::unique_ptr<Graph> graph, std::unique_ptr<irgen::GraphRunner> runner)
       : device_(host_device()),
         graph_(std::move(graph)),
-        interpreter_(std::move(interpreter)),
+        runner_(std::move(runner)),
         inputs_(inputs_of(graph_->body())),
         outputs_(outputs_of(graph_->body())) {}
 
   Result<void> run(std::span<const Datum> inputs, std::span<RunValue> outputs, const RunOptions& options) const {
     ParallelFor& parallel = options.parallel ? *options.parallel : default_pool();
-    std::optional<Profiler> profiler;
-    if (options.profile) profiler.emplace(*options.profile);
-    TENON_TRY(made, interpreter_->run(inputs, parallel, profiler ? &*profiler : nullptr));
+    TENON_TRY(made, runner_->run(inputs, parallel, options.profile));
     for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = {std::move(made[i]), {}};
     return {};
   }
 
   std::shared_ptr<Device> device_;
   std::unique_ptr<Graph> graph_;
-  std::unique_ptr<Interpreter> interpreter_;
+  std::unique_ptr<irgen::GraphRunner> runner_;
   std::vector<ValueInfo> inputs_, outputs_;
 };
 

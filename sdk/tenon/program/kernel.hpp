@@ -19,6 +19,7 @@
 #include <utility>
 
 #include <tenon/support/export.hpp>
+#include <tenon/support/parallel.hpp>
 #include <tenon/support/result.hpp>
 #include <tenon/tensor/element_type.hpp>
 
@@ -96,12 +97,22 @@ class Elements {
   BufferView view_;
 };
 
+// What a kernel keeps from one call to the next at one place of a program, so that hot calls need not take it from the
+// heap: tables, views of operands. Nobody else uses it meanwhile; it must not change results.
+struct TENON_API KernelState {
+  virtual ~KernelState();
+};
+
 // What one call gets. Borrowed for the call.
 struct CallContext {
   std::span<const BufferView> operands;  // in the order of the call statement, each cropped to its box
   std::span<const int64_t> scalars;
   std::string_view stage;
-  int64_t worker = 0;  // of the innermost parallel or pipelined loop around the call, 0 outside of one
+  int64_t worker = 0;            // of the innermost parallel or pipelined loop around the call, 0 outside of one
+  KernelState* state = nullptr;  // what Kernel::make_state gave for this place, worker and bound program; may be null
+  ParallelFor* parallel = nullptr;  // threads that the kernel may use; null: none
+
+  ParallelFor& pool() const { return parallel ? *parallel : serial(); }
 
   template <class T>
   Elements<T> elements(size_t operand) const {
@@ -120,6 +131,13 @@ struct Kernel {
   // Whether it takes operands with fold > 0. Otherwise a box that wraps around its ring is an error; a box that does
   // not is always given with fold 0, to any kernel.
   bool takes_folded = false;
+  // Takes boxes without gaps only, dim 0 fastest: whoever makes the program sees to it, and contract mode watches the
+  // ends of the outermost dim alone.
+  bool takes_dense_only = false;
+  // So many operands at the end are workspaces: `out`, and what the kernel leaves in them is no result.
+  int workspaces = 0;
+  // May be empty; see CallContext::state. Called when a program is bound. An interpreter has no states.
+  std::function<std::unique_ptr<KernelState>()> make_state = {};
 };
 using KernelHandle = std::shared_ptr<const Kernel>;
 

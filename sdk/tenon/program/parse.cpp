@@ -269,11 +269,16 @@ class Parser {
     if (word == "state") return Role::state;
     return std::nullopt;
   }
-  bool at_declaration() { return role_of(peek_word()) || peek_word() == "token"; }
+  bool at_declaration() { return role_of(peek_word()) || peek_word() == "token" || peek_word() == "local"; }
   Result<void> declaration() {
     if (take_word("token")) {
       TENON_TRY(name, percent_name("a token"));
       program_.add_token(name);
+      return {};
+    }
+    if (take_word("local")) {
+      TENON_TRY(local, allocation());
+      program_.locals.push_back(std::move(local));
       return {};
     }
     const std::string_view word = peek_word();
@@ -349,6 +354,11 @@ class Parser {
   }
 
   Result<Statement> allocate() {
+    TENON_TRY(a, allocation());
+    TENON_TRY(inner, body());
+    return Statement(Allocate{std::move(a), inner});
+  }
+  Result<Allocation> allocation() {
     Allocation a;
     TENON_TRY(name, percent_name("a buffer"));
     TENON_OK(expect(":"));
@@ -368,8 +378,7 @@ class Parser {
       TENON_TRY(slots, expr());
       a.slots = slots;
     }
-    TENON_TRY(inner, body());
-    return Statement(Allocate{std::move(a), inner});
+    return a;
   }
 
   Result<Statement> free() {

@@ -23,6 +23,7 @@ class Printer {
         line(str(kRoles[static_cast<size_t>(b.role)], " %", b.name, " : ", b.element, " rank ", b.rank,
                  in_space(b.space)));
     for (const std::string& token : program_.tokens) line(str("token %", token));
+    for (const Allocation& a : program_.locals) line("local " + text(a));
     print(program_.body);
     close();
     return std::move(out_);
@@ -93,15 +94,15 @@ class Printer {
     for (const Statement& s : block.statements) print(s);
   }
   void print(const Let& s) { with_body(str("let ", s.symbol, " = ", s.value), s.body); }
-  void print(const Allocate& s) {
-    const Allocation& a = s.allocation;
+  std::string text(const Allocation& a) const {
     std::string head =
-        str("allocate ", name(a.buffer), " : ", program_.buffer(a.buffer).element, brackets(a.dims), in_space(a.space));
+        str(name(a.buffer), " : ", program_.buffer(a.buffer).element, brackets(a.dims), in_space(a.space));
     if (a.align_bytes != 0) head += str(" align ", a.align_bytes);
     if (a.placement != Placement::automatic) head += a.placement == Placement::heap ? " heap" : " stack";
     if (!a.slots.is_constant(1)) head += str(" slots ", a.slots);
-    with_body(head, s.body);
+    return head;
   }
+  void print(const Allocate& s) { with_body("allocate " + text(s.allocation), s.body); }
   void print(const Free& s) { line("free " + name(s.buffer)); }
   void print(const Loop& s) {
     std::string head = str("for ", s.symbol, " in [", s.begin, ", ", s.end, ")");
@@ -189,7 +190,9 @@ Program renumbered(const Program& program) {
   Numbering numbers;
   for (size_t id = 0; id < program.buffers.size(); ++id)
     if (program.buffers[id].role != Role::local) numbers(static_cast<BufferId>(id));
-  Program result{program.name, program.scalars, {}, program.tokens, renumber(program.body, numbers)};
+  Program result{program.name, program.scalars, {}, program.tokens, {}, program.locals};
+  for (Allocation& a : result.locals) a.buffer = numbers(a.buffer);
+  result.body = renumber(program.body, numbers);
   for (const BufferId old : numbers.order()) result.buffers.push_back(program.buffer(old));
   return result;
 }

@@ -45,8 +45,11 @@ std::optional<MetaSymbol> parse_meta(std::string_view symbol) {
   return std::nullopt;
 }
 
+KernelState::~KernelState() = default;
+
 KernelHandle make_kernel(std::string name, KernelFunction run, bool takes_folded) {
-  return std::make_shared<const Kernel>(Kernel{std::move(name), std::move(run), takes_folded});
+  return std::make_shared<const Kernel>(
+      Kernel{.name = std::move(name), .run = std::move(run), .takes_folded = takes_folded});
 }
 
 }  // namespace tenon::program

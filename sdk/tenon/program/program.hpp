@@ -37,6 +37,10 @@ struct Program {
   std::vector<Buffer> buffers;       // in any order; local ones are visible where their statement says
   std::vector<std::string> tokens;   // names as of buffers
   Statement body;
+  // Memory that all of the body sees, with no statement around it: a graph has more values than statements can stand in
+  // one another. Dims and slots are expressions over scalars and declared buffers. A local lives from the statement of
+  // the outermost block that first names it to its Free, or to the end.
+  std::vector<Allocation> locals;
 
   bool operator==(const Program&) const = default;
   const Buffer& buffer(BufferId id) const { return buffers[static_cast<size_t>(id)]; }

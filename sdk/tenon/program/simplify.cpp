@@ -81,15 +81,42 @@ bool has_stages(const Statement& s) {
   return found;
 }
 
-Statement without_frees(const Statement& s, BufferId id) {
-  if (const Free* f = s.as<Free>(); f && f->buffer == id) return {};
-  return with_children(s, [id](const Statement& child) { return without_frees(child, id); });
+Statement without_frees(const Statement& s, const std::set<BufferId>& of) {
+  if (const Free* f = s.as<Free>(); f && of.contains(f->buffer)) return {};
+  return with_children(s, [&of](const Statement& child) { return without_frees(child, of); });
+}
+
+// All buffers that statements name, themselves or in metadata, otherwise than to free them.
+std::set<std::string_view> named_buffers(const Program& program) {
+  std::set<std::string_view> named;
+  std::set<std::string> in_metadata;
+  for_each_statement(program.body, [&](const Statement& s) {
+    for_each_buffer(s, [&](BufferId id, Access) { named.insert(program.buffer(id).name); });
+    for_each_expr(s, [&](const Expr& e) {
+      for (const std::string& symbol : e.symbols())
+        if (const auto meta = parse_meta(symbol)) in_metadata.emplace(meta->buffer);
+    });
+  });
+  for (const Buffer& b : program.buffers)
+    if (in_metadata.contains(b.name)) named.insert(b.name);
+  return named;
+}
+
+void drop_unused_locals(Program& program) {
+  if (program.locals.empty()) return;
+  const std::set<std::string_view> named = named_buffers(program);
+  std::set<BufferId> unused;
+  std::erase_if(program.locals, [&](const Allocation& a) {
+    return !named.contains(program.buffer(a.buffer).name) && unused.insert(a.buffer).second;
+  });
+  if (!unused.empty()) program.body = without_frees(program.body, unused);
 }
 
 class Simplifier {
  public:
   explicit Simplifier(const Program& program) : program_(program), uses_(program), scope_(program) {
     scope_.declare_unknown();
+    for (const Allocation& a : program.locals) scope_.exchange(a.buffer, scope_.allocation(a));
   }
 
   Statement run(const Statement& s) {
@@ -130,7 +157,7 @@ class Simplifier {
     auto before = scope_.exchange(id, scope_.allocation(a.allocation));
     const Statement body = run(a.body);
     scope_.exchange(id, std::move(before));
-    const Statement freed_nowhere = without_frees(body, id);
+    const Statement freed_nowhere = without_frees(body, {id});
     if (!uses_buffer(program_, freed_nowhere, id)) return freed_nowhere;
     return Allocate{a.allocation, body};
   }
@@ -192,6 +219,7 @@ Program simplify(const Program& program) {
     const Statement body = Simplifier(result).run(result.body);
     if (body == result.body) return result;
     result.body = body;
+    drop_unused_locals(result);
   }
 }
 

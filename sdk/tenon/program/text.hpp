@@ -3,8 +3,9 @@
 //   program  := "program" "@" name "(" [ name { "," name } ] ")" "{" { declaration } { statement } "}"
 //   declaration := ("input" | "constant" | "output" | "state") buffer ":" type "rank" integer [ "in" space ]
 //                | "token" token
+//                | "local" buffer ":" type dims memory
 //   statement := "let" name "=" expr body
-//     | "allocate" buffer ":" type dims [ "in" space ] [ "align" integer ] [ "heap" | "stack" ] [ "slots" expr ] body
+//     | "allocate" buffer ":" type dims memory body
 //     | "free" buffer
 //     | "for" name "in" "[" expr "," expr ")" [ "step" expr ] [ ("parallel" | "pipelined") expr ] body
 //     | "crop" [ buffer "=" ] buffer "[" ( "_" | range ) ... "]" body
@@ -14,6 +15,7 @@
 //     | "call" kernel "(" [ operand { "," operand } ] [ ";" expr { "," expr } ] ")" tail
 //     | copy | "start" token copy | "wait" token | "signal" integer | "await" integer
 //     | "check" expr ":" string
+//   memory   := [ "in" space ] [ "align" integer ] [ "heap" | "stack" ] [ "slots" expr ]
 //   copy     := "copy" region "(" [ name ... ] ")" "=" region "(" [ expr ... ] ")" [ "pad" ( bytes | region ) ] tail
 //   tail     := [ "if" expr ] [ "as" string ]
 //   operand  := ("in" | "out" | "inout") region

@@ -27,6 +27,7 @@ class Verifier {
     scope_.declare_unknown();
     for (size_t id = 0; id < program_.buffers.size(); ++id)
       written_[id] = program_.buffers[id].role != Role::output && program_.buffers[id].role != Role::local;
+    TENON_OK(locals());
     TENON_OK(check(program_.body));
     return tokens_are_done("the program");
   }
@@ -60,6 +61,18 @@ class Verifier {
             Code::unsupported, "buffer '", b.name, "' has elements of ", b.element.to_string(),
             ", which do not fill 1, 2, 4, 8 or 16 bytes: declare it as u8, with as many as the packed elements fill");
     }
+    return {};
+  }
+
+  Result<void> locals() {
+    std::vector<std::pair<BufferId, SymbolicBuffer>> made;
+    for (const Allocation& a : program_.locals) {
+      TENON_OK(check_id(a.buffer), "a local");
+      TENON_OK(check_allocation(a), "local '", name(a.buffer), "'");
+      if (!ever_defined_.insert(a.buffer).second) return wrong("'", name(a.buffer), "' is a local twice");
+      made.emplace_back(a.buffer, scope_.allocation(a));
+    }
+    for (auto& [id, buffer] : made) scope_.exchange(id, std::move(buffer));
     return {};
   }
 
@@ -238,8 +251,7 @@ class Verifier {
     return {};
   }
 
-  Result<void> check(const Allocate& s) {
-    const Allocation& a = s.allocation;
+  Result<void> check_allocation(const Allocation& a) {
     TENON_OK(check_new(a.buffer, a.dims.size()));
     TENON_OK(check_dims(a.dims));
     TENON_OK(check_expr(a.slots));
@@ -249,6 +261,12 @@ class Verifier {
       return wrong("'", name(a.buffer), "' has ", a.slots, " slots, at least 1 is needed");
     written_[static_cast<size_t>(a.buffer)] = false;
     loops_at_[a.buffer] = loops_;
+    return {};
+  }
+
+  Result<void> check(const Allocate& s) {
+    const Allocation& a = s.allocation;
+    TENON_OK(check_allocation(a));
     TENON_OK(with_buffer(a.buffer, scope_.allocation(a), s.body));
     freed_.erase(a.buffer);
     loops_at_.erase(a.buffer);

@@ -48,7 +48,30 @@ Result<void> check_input(const Datum& datum, const Value& input, std::map<std::s
   return {};
 }
 
-// Operators without an evaluator, rebuilt from simpler ones. Null when the graph needs none of that.
+Result<Poison> poison_of(const InterpreterOptions& options) {
+  if (options.poison_padding == PoisonPadding::ones) return Poison::ones;
+  if (options.poison_padding == PoisonPadding::nan) return Poison::nan;
+  const char* told = std::getenv("TENON_POISON_PADDING");
+  const std::string_view wanted = told ? told : "";
+  if (wanted.empty()) return Poison::none;
+  if (wanted == "ones") return Poison::ones;
+  if (wanted == "nan") return Poison::nan;
+  return error(Code::invalid_argument, "TENON_POISON_PADDING is ", quote(wanted), ", it may be ones or nan");
+}
+
+}  // namespace
+
+Result<void> check_inputs(const Graph& graph, std::span<const Datum> inputs) {
+  const Region& body = graph.body();
+  if (inputs.size() != body.input_count()) {
+    return error(Code::invalid_argument, "graph '", graph.name(), "' has ", body.input_count(), " inputs, ",
+                 inputs.size(), " are given");
+  }
+  std::map<std::string, int64_t> symbols;
+  for (size_t i = 0; i < inputs.size(); ++i) TENON_OK(check_input(inputs[i], *body.input(i), symbols));
+  return {};
+}
+
 Result<std::unique_ptr<Graph>> decomposed(const Graph& graph) {
   constexpr int kMostLevels = 32;  // a decomposition that leads back to itself ends here
   std::unique_ptr<Graph> copy;
@@ -79,19 +102,6 @@ Result<std::unique_ptr<Graph>> decomposed(const Graph& graph) {
   }
   return error(Code::internal, "decompositions of graph '", graph.name(), "' do not end after ", kMostLevels, " levels");
 }
-
-Result<Poison> poison_of(const InterpreterOptions& options) {
-  if (options.poison_padding == PoisonPadding::ones) return Poison::ones;
-  if (options.poison_padding == PoisonPadding::nan) return Poison::nan;
-  const char* told = std::getenv("TENON_POISON_PADDING");
-  const std::string_view wanted = told ? told : "";
-  if (wanted.empty()) return Poison::none;
-  if (wanted == "ones") return Poison::ones;
-  if (wanted == "nan") return Poison::nan;
-  return error(Code::invalid_argument, "TENON_POISON_PADDING is ", quote(wanted), ", it may be ones or nan");
-}
-
-}  // namespace
 
 struct Interpreter::Impl {
   std::unique_ptr<Graph> own_graph;  // when operators had to be decomposed
@@ -140,13 +150,7 @@ Result<std::vector<Datum>> Interpreter::run(std::span<const Datum> inputs, Paral
                                             Observer* observer) const {
   const Region& body = impl_->graph->body();
   const Plan& plan = impl_->plan;
-  if (inputs.size() != body.input_count()) {
-    return error(Code::invalid_argument, "graph '", impl_->graph->name(), "' has ", body.input_count(), " inputs, ",
-                 inputs.size(), " are given");
-  }
-  std::map<std::string, int64_t> symbols;
-  for (size_t i = 0; i < inputs.size(); ++i) TENON_OK(check_input(inputs[i], *body.input(i), symbols));
-
+  TENON_OK(check_inputs(*impl_->graph, inputs));
   TENON_TRY(context, impl_->acquire());
   const RegionPlan& region = plan.regions.at(&body);
   Runner runner(plan, *context, parallel, observer);

@@ -61,6 +61,13 @@ class TENON_API Interpreter {
   std::unique_ptr<Impl> impl_;
 };
 
+// The graph with operators that have no evaluator rebuilt from simpler ones; null when there are none.
+TENON_API Result<std::unique_ptr<Graph>> decomposed(const Graph& graph);
+// Is there one datum for each input, of the declared type? Symbols of shapes must agree among the inputs.
+TENON_API Result<void> check_inputs(const Graph& graph, std::span<const Datum> inputs);
+// For EvalContext::random_seed(): another number each time, of a sequence that differs from process to process.
+TENON_API uint64_t fresh_seed();
+
 // Runs one operator, without a graph around it: for tests and constant folding. `results` is how many it makes.
 TENON_API Result<std::vector<Datum>> evaluate(Name op, std::vector<Datum> operands, const Attributes& attributes = {},
                                               size_t results = 1, ParallelFor& parallel = serial());

@@ -213,6 +213,4 @@ class ActualContext final : public InferContext {
   std::vector<Type> types_;
 };
 
-uint64_t fresh_seed();
-
 }  // namespace tenon::interpreter

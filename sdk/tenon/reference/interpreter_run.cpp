@@ -57,14 +57,6 @@ Type ActualContext::declared(size_t i) const {
   return type.is_tensor() ? Type(type.element(), Shape()) : type;
 }
 
-uint64_t fresh_seed() {
-  static std::atomic<uint64_t> counter{[] {
-    std::random_device device;
-    return uint64_t{device()} << 32 | device();
-  }()};
-  return hash_mix(0, ++counter);
-}
-
 // Does `datum` have the kind and element type that `type` states, where it states them?
 bool agrees(const Datum& datum, const Type& type) {
   if (!type.known() || datum.absent()) return true;
@@ -311,3 +303,15 @@ Result<void> Runner::run(std::span<const Step> steps) {
 }
 
 }  // namespace tenon::interpreter
+
+namespace tenon {
+
+uint64_t fresh_seed() {
+  static std::atomic<uint64_t> counter{[] {
+    std::random_device device;
+    return uint64_t{device()} << 32 | device();
+  }()};
+  return hash_mix(0, ++counter);
+}
+
+}  // namespace tenon

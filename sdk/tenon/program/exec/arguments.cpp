@@ -61,6 +61,8 @@ Result<void> check_shapes(const Program& program, const Arguments& arguments) {
       return error(Code::invalid_argument, "program '", program.name, "': buffer '", declared.name, "' is not given");
     TENON_OK(check_dims(declared, given->second), "buffer '", declared.name, "'");
   }
+  const auto declared = std::ranges::count_if(program.buffers, [](const Buffer& b) { return b.role != Role::local; });
+  if (arguments.buffers.size() == static_cast<size_t>(declared)) return {};
   for (const auto& [name, argument] : arguments.buffers)
     if (!is_declared(program, name))
       return error(Code::not_found, "program '", program.name, "' declares no buffer '", name, "'; it has ",

@@ -5,6 +5,7 @@
 
 #include <tenon/program/exec/arguments_internal.hpp>
 #include <tenon/program/exec/binder_internal.hpp>
+#include <tenon/program/exec/locals_internal.hpp>
 #include <tenon/program/exec/registers_internal.hpp>
 #include <tenon/program/exec/statistics_internal.hpp>
 #include <tenon/program/labels.hpp>
@@ -46,7 +47,7 @@ class Binder {
   }
 
   Result<BoundCode> bind() {
-    TENON_OK(emit(program_.body), "program '", program_.name, "'");
+    TENON_OK(emit_outermost(), "program '", program_.name, "'");
     result_.steps = step_ + 1;
     place_blocks();
     flatten(registers_.leave_program(), code().instrs);
@@ -104,6 +105,22 @@ class Binder {
 
   // Statements ------------------------------------------------------------------------------------------------
 
+  // Locals live from the statement that names them first. Where they lie is a matter of their uses.
+  Result<void> emit_outermost() {
+    const auto locals = locals_by_first_use(program_);
+    for (size_t i = 0; i < locals.size(); ++i) {
+      for (const Allocation* a : locals[i]) {
+        TENON_TRY(made, make_allocation(*a), "local '", name(a->buffer), "'");
+        scope_.exchange(a->buffer, std::move(made));
+      }
+      TENON_OK(emit(outermost(program_)[i]));
+    }
+    for (const auto& first_named : locals)
+      for (const Allocation* a : first_named)
+        if (!freed_.contains(a->buffer)) count_free(a->buffer);
+    return {};
+  }
+
   Result<void> emit(const Statement& s) {
     if (s.empty()) return {};
     ++step_;
@@ -132,6 +149,16 @@ class Binder {
 
   Result<void> emit(const Allocate& s) {
     const Allocation& a = s.allocation;
+    const Root before = roots_[static_cast<size_t>(a.buffer)];
+    TENON_TRY(made, make_allocation(a), "allocate '", name(a.buffer), "'");
+    auto result = with_buffer(a.buffer, std::move(made), s.body);
+    if (!freed_.erase(a.buffer)) count_free(a.buffer);
+    roots_[static_cast<size_t>(a.buffer)] = before;
+    return result;
+  }
+
+  // Sets its root.
+  Result<SymbolicBuffer> make_allocation(const Allocation& a) {
     SymbolicBuffer made = scope_.allocation(a);
     TENON_OK(check_extents(a, made));
     const SymbolicSpread spread = spread_of(made.dims, program_.buffer(a.buffer).element);
@@ -139,14 +166,11 @@ class Binder {
     TENON_TRY(slots, most(resolved(a.slots)), "the slots of '", name(a.buffer), "'");
     if (slots < 1)
       return error(Code::invalid_argument, "'", name(a.buffer), "' has ", slots, " slots, at least 1 is needed");
-    TENON_TRY(root, make_root(a, bytes, slots), "allocate '", name(a.buffer), "'");
+    TENON_TRY(root, make_root(a, bytes, slots));
     made.offset = scope_.simplified(spread.base);
-    const Root before = std::exchange(roots_[static_cast<size_t>(a.buffer)], std::move(root));
+    roots_[static_cast<size_t>(a.buffer)] = std::move(root);
     count_allocation(a, bytes * slots);
-    auto result = with_buffer(a.buffer, std::move(made), s.body);
-    if (!freed_.erase(a.buffer)) count_free(a.buffer);
-    roots_[static_cast<size_t>(a.buffer)] = before;
-    return result;
+    return made;
   }
 
   Result<void> check_extents(const Allocation& a, const SymbolicBuffer& made) {
@@ -531,7 +555,7 @@ class Binder {
     for (size_t i = 0; i < s.scalars.size(); ++i)
       registers_.into(resolved(s.scalars[i]), scalars + static_cast<Place>(i) * kWord);
     code().contexts.push_back({site.context, views, scalars, static_cast<int32_t>(s.operands.size()),
-                               static_cast<int32_t>(s.scalars.size()), stage_of(s)});
+                               static_cast<int32_t>(s.scalars.size()), stage_of(s), s.kernel.get()});
     if (!worker_loops_.empty())
       registers_.into(worker(), site.context + static_cast<Place>(offsetof(CallContext, worker)));
     site.label = stage_label(stage_of(s), names);

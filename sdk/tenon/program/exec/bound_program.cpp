@@ -8,21 +8,22 @@
 
 namespace tenon::program {
 
-struct BoundProgram::Impl {
+namespace {
+
+// What forks share.
+struct Shared {
   Program program;
   std::vector<std::vector<DimView>> shapes;  // of declared buffers, in order
   std::vector<std::string> names;
+  BindOptions options;
   detail::BoundCode bound;
-  std::unique_ptr<detail::Machine> machine;
   std::vector<PlannedAllocation> plan;
   std::map<std::string, int64_t> arena_bytes, bound_bytes;
-  std::vector<std::byte*> pointers;  // of run(arguments)
 
   void report_plan();
-  Result<void> take_pointers(const Arguments& arguments);
 };
 
-void BoundProgram::Impl::report_plan() {
+void Shared::report_plan() {
   // Offsets in regions become those in the arena: of worker 0.
   const auto offset_of = [&](int32_t region, const std::string& space) {
     int64_t offset = 0;
@@ -38,23 +39,44 @@ void BoundProgram::Impl::report_plan() {
   bound_bytes = bound.regions[0].bound;
 }
 
+}  // namespace
+
+struct BoundProgram::Impl {
+  std::shared_ptr<const Shared> shared;
+  std::unique_ptr<detail::Machine> machine;
+  std::vector<std::byte*> pointers;  // of run(arguments)
+
+  static Result<std::unique_ptr<Impl>> make(std::shared_ptr<const Shared> shared) {
+    auto impl = std::make_unique<Impl>();
+    impl->shared = std::move(shared);
+    TENON_TRY(machine, detail::Machine::make(impl->shared->program, impl->shared->bound, impl->shared->options));
+    impl->machine = std::move(machine);
+    return impl;
+  }
+  Result<void> take_pointers(const Arguments& arguments);
+};
+
 Result<BoundProgram> BoundProgram::bind(const Program& program, const Arguments& shapes, const BindOptions& options) {
   TENON_OK(detail::check_shapes(program, shapes));
-  auto impl = std::make_unique<Impl>();
-  impl->program = program;
+  auto shared = std::make_shared<Shared>();
+  shared->program = program;
   for (const Buffer& b : program.buffers) {
     if (b.role == Role::local) continue;
-    impl->names.push_back(b.name);
-    impl->shapes.push_back(shapes.buffers.find(b.name)->second.dims);
+    shared->names.push_back(b.name);
+    shared->shapes.push_back(shapes.buffers.find(b.name)->second.dims);
   }
-  BindOptions complete = options;
-  if (complete.pool == nullptr) complete.pool = &serial();
-  const int64_t threads = options.threads > 0 ? options.threads : complete.pool->threads();
-  TENON_TRY(bound, detail::bind_code(impl->program, shapes, complete, threads), "binding");
-  impl->bound = std::move(bound);
-  TENON_TRY(machine, detail::Machine::make(impl->program, impl->bound, complete), "binding");
-  impl->machine = std::move(machine);
-  impl->report_plan();
+  shared->options = options;
+  if (shared->options.pool == nullptr) shared->options.pool = &serial();
+  const int64_t threads = options.threads > 0 ? options.threads : shared->options.pool->threads();
+  TENON_TRY(bound, detail::bind_code(shared->program, shapes, shared->options, threads), "binding");
+  shared->bound = std::move(bound);
+  shared->report_plan();
+  TENON_TRY(impl, Impl::make(std::move(shared)), "binding");
+  return BoundProgram(std::move(impl));
+}
+
+Result<BoundProgram> BoundProgram::fork() const {
+  TENON_TRY(impl, Impl::make(impl_->shared), "another context of program '", impl_->shared->program.name, "'");
   return BoundProgram(std::move(impl));
 }
 
@@ -64,19 +86,26 @@ BoundProgram& BoundProgram::operator=(BoundProgram&&) noexcept = default;
 BoundProgram::~BoundProgram() = default;
 
 Result<void> BoundProgram::run(const std::vector<std::byte*>& buffers, RunStatistics* statistics) {
-  if (buffers.size() != impl_->names.size())
-    return error(Code::invalid_argument, "program '", impl_->program.name, "' declares ", impl_->names.size(),
+  return run(buffers, RunWith{.statistics = statistics});
+}
+
+Result<void> BoundProgram::run(std::span<std::byte* const> buffers, const RunWith& with) {
+  const Shared& shared = *impl_->shared;
+  if (buffers.size() != shared.names.size())
+    return error(Code::invalid_argument, "program '", shared.program.name, "' declares ", shared.names.size(),
                  " buffers, ", buffers.size(), " are given");
-  return impl_->machine->run(buffers, statistics);
+  return impl_->machine->run(buffers, with);
 }
 
 Result<void> BoundProgram::Impl::take_pointers(const Arguments& arguments) {
+  const std::vector<std::string>& names = shared->names;
+  const Program& program = shared->program;
   pointers.resize(names.size());
   for (size_t i = 0; i < names.size(); ++i) {
     const auto given = arguments.buffers.find(names[i]);
     if (given == arguments.buffers.end())
       return error(Code::invalid_argument, "program '", program.name, "': buffer '", names[i], "' is not given");
-    if (given->second.dims != shapes[i])
+    if (given->second.dims != shared->shapes[i])
       return error(Code::invalid_argument, "program '", program.name, "': buffer '", names[i],
                    "' has other dims than those that the program is bound to");
     pointers[i] = given->second.data;
@@ -86,13 +115,15 @@ Result<void> BoundProgram::Impl::take_pointers(const Arguments& arguments) {
 
 Result<void> BoundProgram::run(const Arguments& arguments, RunStatistics* statistics) {
   TENON_OK(impl_->take_pointers(arguments));
-  return impl_->machine->run(impl_->pointers, statistics);
+  return run(impl_->pointers, statistics);
 }
 
-const std::vector<PlannedAllocation>& BoundProgram::plan() const { return impl_->plan; }
-const std::map<std::string, int64_t>& BoundProgram::arena_bytes() const { return impl_->arena_bytes; }
-const std::map<std::string, int64_t>& BoundProgram::arena_lower_bound_bytes() const { return impl_->bound_bytes; }
-int64_t BoundProgram::steps() const { return impl_->bound.steps; }
-std::string BoundProgram::disassembly() const { return detail::disassemble(impl_->bound.code); }
+const std::vector<PlannedAllocation>& BoundProgram::plan() const { return impl_->shared->plan; }
+const std::map<std::string, int64_t>& BoundProgram::arena_bytes() const { return impl_->shared->arena_bytes; }
+const std::map<std::string, int64_t>& BoundProgram::arena_lower_bound_bytes() const {
+  return impl_->shared->bound_bytes;
+}
+int64_t BoundProgram::steps() const { return impl_->shared->bound.steps; }
+std::string BoundProgram::disassembly() const { return detail::disassemble(impl_->shared->bound.code); }
 
 }  // namespace tenon::program

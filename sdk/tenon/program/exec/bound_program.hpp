@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,8 @@
 namespace tenon::program {
 
 struct BindOptions {
-  ParallelFor* pool = nullptr;  // runs parallel and pipelined loops; null: none, one thread. Outlives the bound program
+  // Runs parallel and pipelined loops, and is given to kernels; null: none, one thread. Outlives the bound program.
+  ParallelFor* pool = nullptr;
   // Most workers of a loop, and the value of run.threads; 0: as many as the pool has.
   int64_t threads = 0;
   int64_t stack_bytes = 0;  // automatic allocations up to this count as stack
@@ -55,8 +57,12 @@ class TENON_API BoundProgram {
   // Memory of declared buffers (data pointers, in the order of Program::buffers without the local ones), of the shapes
   // that the program was bound to. One run at a time. `statistics` only when bound with them.
   Result<void> run(const std::vector<std::byte*>& buffers, RunStatistics* statistics = nullptr);
+  Result<void> run(std::span<std::byte* const> buffers, const RunWith& with);
   // By name; dims must be those of the shapes.
   Result<void> run(const Arguments& arguments, RunStatistics* statistics = nullptr);
+
+  // The same code with arenas of its own, for a run at the same time.
+  Result<BoundProgram> fork() const;
 
   // Sorted by step.
   const std::vector<PlannedAllocation>& plan() const;

@@ -174,6 +174,7 @@ struct ContextFixup {
   Place context, views, scalars;
   int32_t operands, scalar_count;
   std::string_view stage;
+  const Kernel* kernel;
 };
 
 struct ByteCode {
@@ -199,7 +200,10 @@ struct ByteCode {
 // The parts of a frame.
 class Frame {
  public:
-  explicit Frame(const ByteCode& code) : code_(&code), words_(code.frame) { fix(); }
+  explicit Frame(const ByteCode& code) : code_(&code), words_(code.frame) {
+    make_states();
+    fix();
+  }
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
 
@@ -217,12 +221,17 @@ class Frame {
   }
   std::vector<AlignedBytes>& grown() { return grown_; }
   std::vector<int64_t>& grown_bytes() { return grown_bytes_; }
+  // What kernels may use from now on; copies of this frame's registers take it over.
+  void set_parallel(ParallelFor* parallel);
 
  private:
+  void make_states();
   void fix();
 
   const ByteCode* code_;
   std::vector<int64_t> words_;
+  std::vector<std::unique_ptr<KernelState>> states_;  // by context; null: the kernel has none
+  ParallelFor* parallel_ = nullptr;
   std::vector<AlignedBytes> grown_;
   std::vector<int64_t> grown_bytes_;
 };

@@ -22,17 +22,19 @@ struct Side {
 // in the box lies outside of it.
 class GuardedOperand {
  public:
-  static Result<GuardedOperand> make(const BufferView& original, Access access) {
+  static Result<GuardedOperand> make(const BufferView& original, Access access, bool dense) {
     GuardedOperand guarded;
     guarded.original_ = original;
     guarded.access_ = access;
     int64_t stride = original.element_bytes();
     int64_t offset = 0;
     for (const DimView& d : original.dims) {
-      const int64_t margin = d.fold > 0 ? 0 : kContractMargin;
+      const bool inner = &d != &original.dims.back();
+      const int64_t margin = d.fold > 0 || (dense && inner) ? 0 : kContractMargin;
       const int64_t places = d.fold > 0 ? d.fold : d.extent + 2 * margin;
       guarded.dims_.push_back({d.min, d.extent, stride, d.fold});
       guarded.places_.push_back(places);
+      guarded.margins_.push_back(margin);
       offset += margin * stride;
       if (__builtin_mul_overflow(stride, places, &stride))
         return error(Code::resource_exhausted, "the box with its margins has more bytes than int64 can count");
@@ -131,13 +133,15 @@ class GuardedOperand {
       const int64_t from_first = (p - d.place(d.min) + d.fold) % d.fold;
       return side.above && from_first >= d.extent;
     }
-    return side.above ? p >= kContractMargin + d.extent : p < kContractMargin;
+    const int64_t margin = margins_[side.dim];
+    return side.above ? p >= margin + d.extent : p < margin;
   }
 
   BufferView original_;
   Access access_ = Access::in;
   std::vector<DimView> dims_;
   std::vector<int64_t> places_;
+  std::vector<int64_t> margins_;
   AlignedBytes bytes_;
   size_t size_ = 0;
   int64_t offset_ = 0;
@@ -150,8 +154,9 @@ class CheckedCall {
 
   Result<void> run() {
     for (size_t i = 0; i < context_.operands.size(); ++i) {
-      TENON_TRY(first, GuardedOperand::make(context_.operands[i], call_.operands[i].access), label(i));
-      TENON_TRY(second, GuardedOperand::make(context_.operands[i], call_.operands[i].access), label(i));
+      const bool dense = call_.kernel->takes_dense_only;
+      TENON_TRY(first, GuardedOperand::make(context_.operands[i], call_.operands[i].access, dense), label(i));
+      TENON_TRY(second, GuardedOperand::make(context_.operands[i], call_.operands[i].access, dense), label(i));
       results_.push_back(std::move(first));
       other_.push_back(std::move(second));
     }
@@ -161,8 +166,8 @@ class CheckedCall {
     if (const auto wrong = difference()) TENON_OK(name_read(*wrong));
     TENON_OK(run_on(other_, kFill, kOtherUndefined));
     if (const auto wrong = difference()) return unwritten(*wrong);
-    for (const GuardedOperand& r : results_)
-      if (r.access() != Access::in) r.store();
+    for (size_t i = 0; i < results_.size(); ++i)
+      if (is_result(i)) results_[i].store();
     return {};
   }
 
@@ -184,7 +189,7 @@ class CheckedCall {
   Result<void> call_kernel(const std::vector<GuardedOperand>& operands) const {
     std::vector<BufferView> views;
     for (const GuardedOperand& o : operands) views.push_back(o.view());
-    CallContext context{views, context_.scalars, context_.stage, context_.worker};
+    CallContext context{views, context_.scalars, context_.stage, context_.worker, nullptr, context_.parallel};
     return call_.kernel->run(context);
   }
 
@@ -200,9 +205,13 @@ class CheckedCall {
     return {};
   }
 
+  bool is_result(size_t operand) const {
+    const auto workspaces = static_cast<size_t>(call_.kernel->workspaces);
+    return results_[operand].access() != Access::in && operand + workspaces < results_.size();
+  }
   std::optional<Difference> difference() const {
     for (size_t i = 0; i < results_.size(); ++i)
-      if (results_[i].access() != Access::in)
+      if (is_result(i))
         if (auto index = results_[i].first_difference(other_[i].view())) return Difference{i, *std::move(index)};
     return std::nullopt;
   }

@@ -10,6 +10,7 @@
 #include <tenon/program/exec/buffers_internal.hpp>
 #include <tenon/program/exec/contract.hpp>
 #include <tenon/program/exec/copy_reference_internal.hpp>
+#include <tenon/program/exec/locals_internal.hpp>
 #include <tenon/program/exec/statistics_internal.hpp>
 #include <tenon/program/exec/tracer_internal.hpp>
 #include <tenon/program/labels.hpp>
@@ -60,12 +61,28 @@ class Interpreter {
         buffers_[id] =
             bind_argument(declared, static_cast<BufferId>(id), arguments.buffers.find(declared.name)->second);
     }
-    TENON_OK(run(program_.body), "program '", program_.name, "'");
+    TENON_OK(run_outermost(), "program '", program_.name, "'");
     return check_queues_empty("the program");
   }
 
  private:
   using Saved = std::optional<BoundBuffer>;
+
+  // Locals live from the statement that names them first.
+  Result<void> run_outermost() {
+    const auto locals = locals_by_first_use(program_);
+    for (size_t i = 0; i < locals.size(); ++i) {
+      for (const Allocation* a : locals[i]) {
+        TENON_TRY(buffer, allocate(*a), "local '", name_of(a->buffer), "'");
+        buffers_[static_cast<size_t>(a->buffer)] = std::move(buffer);
+      }
+      TENON_OK(run(outermost(program_)[i]));
+    }
+    for (const Allocation& a : program_.locals)
+      if (const Saved& local = buffers_[static_cast<size_t>(a.buffer)]; local && !local->memory->freed)
+        TENON_OK(free(*local->memory));
+    return {};
+  }
 
   Result<void> run(const Statement& statement) {
     if (statement.empty()) return {};
@@ -203,15 +220,21 @@ class Interpreter {
 
   Result<void> run(const Allocate& allocate) {
     const Allocation& a = allocate.allocation;
-    TENON_TRY(buffer, make(a), "allocate '", name_of(a.buffer), "'");
+    TENON_TRY(buffer, this->allocate(a), "allocate '", name_of(a.buffer), "'");
     const std::shared_ptr<MemoryBlock> memory = buffer.memory;
-    const bool on_stack = is_on_stack(a.placement, memory->bytes * memory->slots, options_.stack_bytes);
-    counts_.allocate(memory->bytes * memory->slots, on_stack);
-    on_stack_[memory.get()] = on_stack;
     auto result = run_with(a.buffer, std::move(buffer), allocate.body);
     TENON_OK(std::move(result));
     if (!memory->freed) return free(*memory);
     return {};
+  }
+
+  Result<BoundBuffer> allocate(const Allocation& a) {
+    TENON_TRY(buffer, make(a));
+    const MemoryBlock& memory = *buffer.memory;
+    const bool on_stack = is_on_stack(a.placement, memory.bytes * memory.slots, options_.stack_bytes);
+    counts_.allocate(memory.bytes * memory.slots, on_stack);
+    on_stack_[&memory] = on_stack;
+    return buffer;
   }
 
   Result<BoundBuffer> make(const Allocation& a) {

@@ -1,6 +1,7 @@
 #include <tenon/program/exec/machine_internal.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 
 #include <tenon/program/exec/arguments_internal.hpp>
@@ -36,14 +37,27 @@ bool wait_until(const WorkerLoop& loop, const Done& done) {
 
 }  // namespace
 
+void Frame::make_states() {
+  for (const ContextFixup& c : code_->contexts)
+    states_.push_back(c.kernel->make_state ? c.kernel->make_state() : nullptr);
+}
+
+void Frame::set_parallel(ParallelFor* parallel) {
+  if (parallel == parallel_) return;
+  parallel_ = parallel;
+  for (const ContextFixup& c : code_->contexts) as<CallContext>(c.context).parallel = parallel;
+}
+
 void Frame::fix() {
   for (const ViewFixup& v : code_->views) {
     BufferView& view = as<BufferView>(v.view);
     view.dims = {&as<DimView>(v.dims), static_cast<size_t>(v.rank)};
     view.element = v.element;
   }
-  for (const ContextFixup& c : code_->contexts) {
+  for (size_t i = 0; i < code_->contexts.size(); ++i) {
+    const ContextFixup& c = code_->contexts[i];
     CallContext& context = as<CallContext>(c.context);
+    context.state = states_[i].get();
     context.operands = {&as<BufferView>(c.views), static_cast<size_t>(c.operands)};
     context.scalars = {words_.data() + c.scalars / static_cast<Place>(sizeof(int64_t)),
                        static_cast<size_t>(c.scalar_count)};
@@ -107,11 +121,14 @@ Result<std::unique_ptr<Machine>> Machine::make(const Program& program, const Bou
   return machine;
 }
 
-Result<void> Machine::run(std::span<std::byte* const> buffers, RunStatistics* statistics) {
+Result<void> Machine::run(std::span<std::byte* const> buffers, const RunWith& with) {
   std::optional<StatisticsRecorder> counts;
-  if (options_.statistics) counts.emplace(statistics);
+  if (options_.statistics) counts.emplace(with.statistics);
   counts_ = counts ? &*counts : nullptr;
+  observer_ = with.observer;
+  pool_ = with.pool ? with.pool : options_.pool;
   Frame& frame = main_.frame;
+  frame.set_parallel(pool_);
   for (size_t i = 0; i < buffers.size(); ++i) frame.at(code_.arguments[i]) = address_of(buffers[i]);
   for (size_t i = 0; i < arenas_.size(); ++i) frame.at(code_.arenas[i].first) = address_of(arenas_[i].get());
   for (const LoopCode::Root& r : code_.roots) frame.at(r.to) = frame.at(r.from) + r.offset;
@@ -184,6 +201,10 @@ bool Machine::execute(Worker& worker, int32_t from) {
         at = code_.instrs.data() + code_.loops[static_cast<size_t>(i.index)].exit - 1;
         break;
       case Op::call_plain: {
+        if (observer_) [[unlikely]] {
+          if (!observed(worker, i)) return false;
+          break;
+        }
         const Result<void> result = i.plain(f.as<CallContext>(i.to));
         if (!result.ok()) [[unlikely]]
           return fail_call(worker, code_.sites[static_cast<size_t>(i.index)], result.error());
@@ -197,13 +218,13 @@ bool Machine::execute(Worker& worker, int32_t from) {
         break;
       }
       case Op::call:
-        if (!call(worker, code_.sites[static_cast<size_t>(i.index)])) return false;
+        if (!(observer_ ? observed(worker, i) : call(worker, code_.sites[static_cast<size_t>(i.index)]))) return false;
         break;
       case Op::start:
         ++f.at(code_.tokens[static_cast<size_t>(code_.sites[static_cast<size_t>(i.index)].token)]);
         [[fallthrough]];  // the host's transfer is done when it is started
       case Op::copy:
-        if (!copy(worker, code_.sites[static_cast<size_t>(i.index)])) return false;
+        if (!(observer_ ? observed(worker, i) : copy(worker, code_.sites[static_cast<size_t>(i.index)]))) return false;
         break;
       case Op::wait:
         if (!wait(worker, i)) return false;
@@ -308,7 +329,7 @@ bool Machine::run_workers(Worker& worker, int32_t number) {
       start.machine.run_worker(other, start.shared, start.progress, w);
     }
   };
-  options_.pool->run(workers, 1, body);
+  pool_->run(workers, 1, body);
   if (!shared.error) return true;
   worker.error = std::move(shared.error);
   return false;
@@ -411,6 +432,16 @@ bool Machine::call(Worker& worker, const Site& site) {
   if (result.ok()) [[likely]]
     return true;
   return fail_call(worker, site, std::move(result).error());
+}
+
+bool Machine::observed(Worker& worker, const Instr& instr) {
+  const Site& site = code_.sites[static_cast<size_t>(instr.index)];
+  const auto begin = std::chrono::steady_clock::now();
+  const bool ok = site.call ? call(worker, site) : copy(worker, site);
+  const std::chrono::duration<double, std::micro> taken = std::chrono::steady_clock::now() - begin;
+  const std::lock_guard lock(counts_mutex_);
+  if (ok) observer_->ran(site.call ? stage_of(*site.call) : stage_of(*site.copy), taken.count(), site.loop >= 0);
+  return ok;
 }
 
 bool Machine::fail_call(Worker& worker, const Site& site, Error e) {

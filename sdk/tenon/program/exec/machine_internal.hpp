@@ -57,7 +57,7 @@ class Machine {
   // `code` outlives the machine.
   static Result<std::unique_ptr<Machine>> make(const Program& program, const BoundCode& code,
                                                const BindOptions& options);
-  Result<void> run(std::span<std::byte* const> buffers, RunStatistics* statistics);
+  Result<void> run(std::span<std::byte* const> buffers, const RunWith& with);
 
  private:
   // Who runs: a frame, and where it stands in the loop of several workers.
@@ -84,6 +84,8 @@ class Machine {
   bool tokens_are_done(Worker& worker, int32_t loop, const char* where);
 
   bool call(Worker& worker, const Site& site);
+  // A call or copy, timed.
+  bool observed(Worker& worker, const Instr& instr);
   bool fail_call(Worker& worker, const Site& site, Error e);
   bool copy(Worker& worker, const Site& site);
   // Looks at predicate, empty boxes and guards; gives views their addresses. `skip`: nothing is to be done.
@@ -102,6 +104,8 @@ class Machine {
   std::vector<AlignedBytes> arenas_;                 // by code_.arenas
   std::mutex counts_mutex_;
   StatisticsRecorder* counts_ = nullptr;
+  StageObserver* observer_ = nullptr;
+  ParallelFor* pool_ = nullptr;  // of the run
 };
 
 }  // namespace tenon::program::detail

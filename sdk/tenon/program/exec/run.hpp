@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tenon/expr/expr.hpp>
 #include <tenon/program/kernel.hpp>
 #include <tenon/support/export.hpp>
+#include <tenon/support/parallel.hpp>
 #include <tenon/tensor/tensor.hpp>
 
 namespace tenon::program {
@@ -51,6 +53,21 @@ struct RunStatistics {
   std::map<std::string, StageStatistics>
       stages;  // calls, by "STAGE->BUFFER,BUFFER": the buffers as allocated or declared
   std::map<std::string, StageStatistics> copies;  // copies and transfers, likewise
+};
+
+// Is told of each call and copy that ran, in order; of loops with several workers, as they end, one at a time. `in_loop`:
+// there may be more of the same statement.
+class StageObserver {
+ public:
+  virtual ~StageObserver() = default;
+  virtual void ran(std::string_view stage, double microseconds, bool in_loop) = 0;
+};
+
+// What a run of a bound program is given beside its buffers.
+struct RunWith {
+  RunStatistics* statistics = nullptr;  // only when bound with them
+  ParallelFor* pool = nullptr;          // in place of the one of bind; loops keep to the threads told there
+  StageObserver* observer = nullptr;
 };
 
 }  // namespace tenon::program

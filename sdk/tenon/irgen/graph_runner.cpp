@@ -1,0 +1,227 @@
+#include <tenon/irgen/graph_runner.hpp>
+
+#include <new>
+#include <unordered_map>
+#include <unordered_set>
+
+#include <tenon/ir/builder.hpp>
+#include <tenon/irgen/runner_part_internal.hpp>
+#include <tenon/ops/constant.hpp>
+
+namespace tenon::irgen {
+
+using detail::HostPart;
+using detail::PartRun;
+using detail::PartSource;
+using detail::ProgramPart;
+using detail::RunnerPart;
+using detail::take_scalars;
+
+namespace {
+
+constexpr size_t kNowhere = SIZE_MAX;
+
+// A part, and where its inputs come from and outputs go to.
+struct Step {
+  std::unique_ptr<RunnerPart> part;
+  std::vector<size_t> inputs, outputs;  // slots
+  std::vector<size_t> dead;             // slots that nobody reads afterwards
+};
+
+}  // namespace
+
+struct GraphRunner::Impl {
+  std::unique_ptr<Graph> own_graph;  // when operators had to be decomposed
+  const Graph* graph = nullptr;
+  std::optional<GraphTypes> types;
+  OpPlans plans;
+  RunnerOptions options;
+  std::optional<PartSource> source;
+  std::vector<Step> steps;
+  size_t slots = 0;
+  std::vector<std::pair<size_t, Tensor>> constants;  // that are outputs
+  std::vector<size_t> input_slots, output_slots;
+  std::vector<bool> copy_output;  // outputs whose bytes may be those of an input, a constant or another output
+  std::vector<const Value*> slot_values;
+  RunnerReport report;
+
+  size_t add_slot(const Value& value, std::unordered_map<const Value*, size_t>& slot_of) {
+    slot_of[&value] = slots;
+    slot_values.push_back(&value);
+    return slots++;
+  }
+  Result<void> make_steps(std::vector<CutPart> parts);
+  void make_outputs(std::unordered_map<const Value*, size_t>& slot_of);
+  void find_dead();
+  void describe(const std::vector<CutPart>& parts);
+  Result<std::vector<Datum>> run(std::span<const Datum> inputs, ParallelFor& parallel,
+                                 std::vector<OpProfile>* profile) const;
+  Result<std::vector<Datum>> run_steps(std::span<const Datum> inputs, PartRun& with) const;
+};
+
+GraphRunner::GraphRunner(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+GraphRunner::~GraphRunner() = default;
+
+Result<std::unique_ptr<GraphRunner>> GraphRunner::prepare(const Graph& graph, const KernelSource& kernels,
+                                                          const RunnerOptions& options) {
+  auto impl = std::make_unique<Impl>();
+  TENON_TRY(rebuilt, decomposed(graph));
+  impl->own_graph = std::move(rebuilt);
+  impl->graph = impl->own_graph ? impl->own_graph.get() : &graph;
+  impl->options = options;
+  impl->types = GraphTypes::of(*impl->graph);
+  impl->plans = plan_ops(*impl->graph, *impl->types, kernels);
+  impl->source.emplace(PartSource{*impl->graph, *impl->types, impl->plans, kernels, impl->options});
+  auto parts = cut(*impl->graph, *impl->types, impl->plans);
+  impl->describe(parts);
+  TENON_OK(impl->make_steps(std::move(parts)), "preparing graph '", graph.name(), "'");
+  return std::unique_ptr<GraphRunner>(new GraphRunner(std::move(impl)));
+}
+
+void GraphRunner::Impl::describe(const std::vector<CutPart>& parts) {
+  for (const CutPart& part : parts) {
+    report.programs += part.is_program;
+    if (part.is_program) report.program_ops += part.part.ops.size();
+    if (part.is_program) continue;
+    for (const Op* op : part.part.ops) {
+      const std::string& why = plans.at(op).why_not;
+      report.host_ops.push_back({op->name().str(), op->label(), why.empty() ? "it stands among such" : why});
+    }
+  }
+}
+
+Result<void> GraphRunner::Impl::make_steps(std::vector<CutPart> parts) {
+  const Region& body = graph->body();
+  std::unordered_map<const Value*, size_t> slot_of;
+  for (size_t i = 0; i < body.input_count(); ++i) input_slots.push_back(add_slot(*body.input(i), slot_of));
+  const bool whole = parts.size() == 1 && parts[0].part.inputs.size() == body.input_count() &&
+                     parts[0].part.outputs.size() == body.output_count();
+  for (CutPart& part : parts) {
+    Step step;
+    for (const Value* value : part.part.inputs) step.inputs.push_back(slot_of.at(value));
+    // A whole graph has its outputs as they are, an input or a value twice included.
+    for (const Value* value : part.part.outputs)
+      step.outputs.push_back(whole && slot_of.contains(value) ? slots++ : add_slot(*value, slot_of));
+    slot_values.resize(slots);
+    if (whole) output_slots = step.outputs;
+    if (part.is_program) {
+      TENON_TRY(made, ProgramPart::make(std::move(part.part), *source, whole));
+      step.part = std::move(made);
+    } else {
+      TENON_TRY(made, HostPart::make(part.part, *source, whole));
+      step.part = std::move(made);
+    }
+    steps.push_back(std::move(step));
+  }
+  if (whole)
+    copy_output.assign(output_slots.size(), false);
+  else
+    make_outputs(slot_of);
+  find_dead();
+  return {};
+}
+
+void GraphRunner::Impl::make_outputs(std::unordered_map<const Value*, size_t>& slot_of) {
+  const Region& body = graph->body();
+  std::unordered_set<const Value*> seen;
+  for (size_t i = 0; i < body.output_count(); ++i) {
+    const Value* value = body.output(i);
+    if (!value) {
+      output_slots.push_back(kNowhere);
+      copy_output.push_back(false);
+      continue;
+    }
+    if (!slot_of.contains(value)) constants.emplace_back(add_slot(*value, slot_of), *constant_of(value));
+    output_slots.push_back(slot_of.at(value));
+    const bool made = value->producer() && !isa<Constant>(*value->producer());
+    copy_output.push_back(!made || !seen.insert(value).second);
+  }
+}
+
+void GraphRunner::Impl::find_dead() {
+  std::vector<size_t> last(slots, kNowhere);
+  for (size_t s = 0; s < steps.size(); ++s) {
+    for (const size_t slot : steps[s].outputs) last[slot] = s;
+    for (const size_t slot : steps[s].inputs) last[slot] = s;
+  }
+  for (const size_t slot : output_slots)
+    if (slot != kNowhere) last[slot] = kNowhere;
+  for (size_t slot = 0; slot < slots; ++slot)
+    if (last[slot] != kNowhere) steps[last[slot]].dead.push_back(slot);
+}
+
+Result<std::vector<Datum>> GraphRunner::Impl::run_steps(std::span<const Datum> inputs, PartRun& with) const {
+  std::vector<Datum> values(slots);
+  for (const auto& [slot, tensor] : constants) values[slot] = tensor;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    values[input_slots[i]] = inputs[i];
+    take_scalars(types->type_of(*slot_values[input_slots[i]]), inputs[i], with.scalars);
+  }
+  std::vector<Datum> operands;
+  for (const Step& step : steps) {
+    operands.clear();
+    for (const size_t slot : step.inputs) operands.push_back(values[slot]);
+    TENON_TRY(made, step.part->run(operands, with));
+    for (size_t i = 0; i < made.size(); ++i) {
+      const size_t slot = step.outputs[i];
+      if (slot_values[slot]) take_scalars(types->type_of(*slot_values[slot]), made[i], with.scalars);
+      values[slot] = std::move(made[i]);
+    }
+    for (const size_t slot : step.dead) values[slot] = Datum();
+  }
+  std::vector<Datum> outputs;
+  for (size_t i = 0; i < output_slots.size(); ++i) {
+    if (output_slots[i] == kNowhere) {
+      outputs.emplace_back();
+      continue;
+    }
+    outputs.push_back(values[output_slots[i]]);
+    if (!copy_output[i] || !outputs.back().is_tensor()) continue;
+    TENON_TRY(copy, outputs.back().tensor().clone(), "output ", i);
+    outputs.back() = Datum(std::move(copy));
+  }
+  return outputs;
+}
+
+Result<std::vector<Datum>> GraphRunner::Impl::run(std::span<const Datum> inputs, ParallelFor& parallel,
+                                                  std::vector<OpProfile>* profile) const {
+  TENON_OK(check_inputs(*graph, inputs));
+  SymbolValues scalars;
+  PartRun with{parallel, profile, scalars};
+  try {
+    return run_steps(inputs, with);
+  } catch (const std::bad_alloc&) {
+    return error(Code::resource_exhausted, "the heap is exhausted");
+  } catch (const std::exception& thrown) {
+    return error(Code::internal, "an evaluator threw: ", thrown.what());
+  }
+}
+
+Result<std::vector<Datum>> GraphRunner::run(std::span<const Datum> inputs, ParallelFor& parallel,
+                                            std::vector<OpProfile>* profile) const {
+  TENON_TRY(outputs, impl_->run(inputs, parallel, profile), "graph '", impl_->graph->name(), "'");
+  return outputs;
+}
+
+const RunnerReport& GraphRunner::report() const { return impl_->report; }
+
+size_t GraphRunner::arena_bytes() const {
+  size_t bytes = 0;
+  for (const Step& step : impl_->steps) bytes += step.part->arena_bytes();
+  return bytes;
+}
+
+size_t GraphRunner::arena_lower_bound_bytes() const {
+  size_t bytes = 0;
+  for (const Step& step : impl_->steps) bytes += step.part->arena_lower_bound_bytes();
+  return bytes;
+}
+
+std::vector<const GraphProgram*> GraphRunner::programs() const {
+  std::vector<const GraphProgram*> programs;
+  for (const Step& step : impl_->steps)
+    if (const GraphProgram* program = step.part->program()) programs.push_back(program);
+  return programs;
+}
+
+}  // namespace tenon::irgen

@@ -1,0 +1,142 @@
+#include <tenon/irgen/graph_types.hpp>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include <tenon/ir/builder.hpp>
+#include <tenon/ir/op_def.hpp>
+#include <tenon/ops/constant.hpp>
+#include <tenon/program/kernel.hpp>
+
+namespace tenon::irgen {
+namespace {
+
+bool known(const std::vector<Dim>& dims) { return std::ranges::all_of(dims, &Dim::known); }
+
+// What is known of an operator without a run, and whether that was all that its shape rule wanted to know.
+class KnownContext final : public StaticInferContext {
+ public:
+  using StaticInferContext::StaticInferContext;
+
+  const Tensor* constant(size_t i) const override {
+    const Tensor* told = StaticInferContext::constant(i);
+    note(i, told != nullptr);
+    return told;
+  }
+  std::optional<std::vector<Dim>> dims_value(size_t i) const override {
+    auto told = StaticInferContext::dims_value(i);
+    note(i, told && known(*told));
+    return told;
+  }
+  // The first operand whose value was asked for and is known only in a run; a rule may ask in both ways, one answer
+  // will do.
+  std::optional<size_t> missing() const {
+    for (const auto& [operand, told] : asked_)
+      if (!told) return operand;
+    return std::nullopt;
+  }
+
+ private:
+  void note(size_t i, bool told) const {
+    if (has_operand(i)) asked_[i] = asked_[i] || told;
+  }
+  mutable std::map<size_t, bool> asked_;  // operand -> told
+};
+
+std::string what_does_not_fit(const Type& type) {
+  if (!type.is_tensor()) return type.known() ? str("is a ", type, ", no tensor") : "has no type before a run";
+  if (!type.element().valid()) return "has no element type before a run";
+  if (type.element().is_string() || !type.element().byte_addressable())
+    return str("has elements of ", type.element(), ", which do not fill 1, 2, 4, 8 or 16 bytes");
+  if (!type.shape().ranked()) return "has no rank before a run";
+  if (type.shape().rank() > program::kMaxRank) return str("has rank ", type.shape().rank());
+  return known(type.shape().dims()) ? "" : str("has a shape that only a run shows: ", type.shape().to_string());
+}
+
+}  // namespace
+
+bool fits_buffer(const Type& type) { return what_does_not_fit(type).empty(); }
+
+GraphTypes GraphTypes::of(const Graph& graph) {
+  GraphTypes types;
+  const Region& body = graph.body();
+  for (size_t i = 0; i < body.input_count(); ++i) types.types_[body.input(i)] = types.boundary(body.input(i)->type());
+  for (const Op& op : body) types.why_not_[&op] = types.visit(op);
+  return types;
+}
+
+const Type& GraphTypes::type_of(const Value& value) const {
+  static const Type unknown;
+  const auto found = types_.find(&value);
+  return found == types_.end() ? unknown : found->second;
+}
+
+const std::string& GraphTypes::why_not(const Op& op) const { return why_not_.at(&op); }
+
+const std::string& GraphTypes::symbol(const std::string& text) {
+  const auto [entry, fresh] = symbols_.try_emplace(text);
+  if (fresh) entry->second = names_.fresh(text);
+  return entry->second;
+}
+
+Dim GraphTypes::boundary_dim(const Dim& dim) {
+  if (dim.is_static()) return dim;
+  if (!dim.known()) return Expr::symbol(names_.fresh("n"));
+  Substitution names;
+  bool all_known = true;
+  for (const std::string& s : dim.expr().symbols()) {
+    all_known = all_known && (dim.expr().is_symbol() || symbols_.contains(s));
+    if (all_known) names.emplace(s, Expr::symbol(symbol(s)));
+  }
+  return all_known ? dim.expr().substitute(names) : Expr::symbol(symbol(dim.to_string()));
+}
+
+// Of a value that is made outside of any program.
+Type GraphTypes::boundary(const Type& type) {
+  if (!type.is_tensor() || !type.element().valid() || !type.shape().ranked()) return type;
+  std::vector<Dim> dims;
+  for (const Dim& dim : type.shape().dims()) dims.push_back(boundary_dim(dim));
+  return Type(type.element(), Shape(std::move(dims)));
+}
+
+std::string GraphTypes::visit(const Op& op) {
+  if (isa<Constant>(op)) {
+    types_[op.result()] = Type(constant_of(op.result())->type());
+    return what_does_not_fit(types_[op.result()]);
+  }
+  std::vector<Type> inferred;
+  std::string reason = infer(op, inferred);
+  for (size_t i = 0; i < op.result_count(); ++i) {
+    const bool told = i < inferred.size() && inferred[i].is_tensor() && inferred[i].shape().ranked();
+    const Type& type = told ? inferred[i] : op.result(i)->type();
+    types_[op.result(i)] = reason.empty() ? type : boundary(type);
+  }
+  return reason;
+}
+
+// Fills what the shape rule tells.
+std::string GraphTypes::infer(const Op& op, std::vector<Type>& types) const {
+  if (op.region_count() > 0) return "it runs graphs of its own";
+  const OpDef* def = op.def();
+  if (!def || !def->infer_fn()) return "it has no definition";
+  const KnownContext context(op, *this);
+  auto inferred = infer_types(context);
+  if (!inferred.ok()) return str("its shape rule refuses it: ", inferred.error().message());
+  types = *std::move(inferred);
+  if (def->has(Trait::data_dependent)) return "the shape of its result depends on data";
+  for (size_t i = 0; i < op.operand_count(); ++i) {
+    if (!op.operand(i)) continue;
+    if (op.operand(i)->layout()) return str("operand ", i, " lies in a layout");
+    if (std::string why = what_does_not_fit(type_of(*op.operand(i))); !why.empty()) return str("operand ", i, " ", why);
+  }
+  for (size_t i = 0; i < op.result_count(); ++i) {
+    if (op.result(i)->layout()) return str("result ", i, " lies in a layout");
+    if (std::string why = what_does_not_fit(types[i]); !why.empty()) return str("result ", i, " ", why);
+  }
+  if (const auto missing = context.missing())
+    return str("its shapes depend on the value of operand ", *missing, ", which only a run shows");
+  return "";
+}
+
+}  // namespace tenon::irgen

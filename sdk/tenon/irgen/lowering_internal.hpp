@@ -1,0 +1,83 @@
+// Inside of the room: a part of a graph on its way to a program.
+#pragma once
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include <tenon/irgen/from_graph.hpp>
+#include <tenon/irgen/places_internal.hpp>
+
+namespace tenon::irgen::detail {
+
+// What has a place in the order: an operator, a group, or an output that is a copy of what lies elsewhere.
+struct Node {
+  const Op* op = nullptr;
+  const OpPlan* plan = nullptr;  // of `op`
+  const OpGroup* group = nullptr;
+  size_t output = kNever;  // of a copy
+  std::vector<const Value*> operands, results;
+};
+
+// The steps from_graph is made of, in order; each is a function with what it needs from those before.
+class Lowering {
+ public:
+  Lowering(const GraphPart& part, const GraphTypes& types, const OpPlans& plans, const KernelSource& kernels,
+           const LowerOptions& options);
+  Result<GraphProgram> run();
+
+ private:
+  friend class StatementMaker;
+
+  // Declares inputs and outputs.
+  void declare();
+  // One node for each operator that is no view and in no group, one for each group. Views get their places.
+  Result<void> make_nodes();
+  Result<void> choose_groups();
+  void add_op_node(const Op& op);
+  void put_group_results(const OpGroup& group);
+  void add_group_node(const OpGroup& group);
+  void add_operand(Node& node, const Value& value);
+  void put_view(const Op& op);
+  // The storage of a value that was made outside of the part.
+  void put_boundary(const Value& value);
+
+  // Outputs that have a storage of their own get the caller's memory; others a node that copies. (places)
+  void place_outputs();
+  // (order)
+  Result<void> order_nodes();
+  void number_uses();
+  // Slice, Split and Concat in the memory of the other side, where that is dense and the peak does not grow. (sharing)
+  void share_memory();
+  void share_crop(const Node& node);
+  void share_concat(const Node& node);
+  bool may_merge(StorageId child, StorageId parent);
+  // A result in the memory of an operand that nobody needs any more. (sharing)
+  void write_in_place();
+  bool may_write_in_place(const Node& node, size_t position, const Value& operand, const Value& result);
+
+  // Statements in order, locals, frees. (statements)
+  Result<void> emit();
+
+  const GraphPart& part_;
+  const GraphTypes& types_;
+  const OpPlans& plans_;
+  const KernelSource& kernels_;
+  const LowerOptions& options_;
+  GraphProgram made_;
+  NameTable names_;
+  Places places_;
+  std::vector<OpGroup> groups_;
+  std::unordered_map<const Op*, const OpGroup*> group_of_;
+  std::vector<Node> nodes_;    // in the graph's order
+  std::vector<size_t> order_;  // of nodes
+  std::vector<const Value*> output_values_;
+  std::unordered_set<const Value*> is_output_;
+  std::unordered_map<const std::byte*, StorageId> constants_;  // by data
+  int64_t peak_ = 0;                                           // nominal bytes, while memory is shared
+};
+
+// Where a dense box begins in a dense tensor, in elements; nothing when it has gaps. By dims of the graph.
+std::optional<Expr> dense_offset(const Shape& whole, const std::vector<Expr>& begin, const Shape& box);
+
+}  // namespace tenon::irgen::detail

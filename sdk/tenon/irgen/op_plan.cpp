@@ -1,0 +1,143 @@
+#include <tenon/irgen/op_plan.hpp>
+
+#include <algorithm>
+#include <optional>
+
+#include <tenon/ir/builder.hpp>
+#include <tenon/ir/op_def.hpp>
+#include <tenon/ops/constant.hpp>
+#include <tenon/ops/movement.hpp>
+#include <tenon/ops/shape.hpp>
+
+namespace tenon::irgen {
+namespace {
+
+// Views of operands stand in one another around a call: far fewer than program::kMaxDepth.
+constexpr size_t kMostOperands = 256;
+
+// Of result `r`: where its box begins in operand 0. Nothing when the rule cannot say, or when the elements are not in
+// order.
+std::optional<std::vector<Expr>> begin_in_operand(const InferContext& context, const GraphTypes& types, size_t r) {
+  const Shape& shape = types.type_of(*context.op().result(r)).shape();
+  auto box = whole_box(shape);
+  if (!box.ok()) return std::nullopt;
+  const auto bounds = operand_bounds(context, r, shape, *box);
+  if (!bounds.ok() || bounds->operands[0].kind != OperandBounds::Kind::box) return std::nullopt;
+  std::vector<Expr> at;
+  for (const DimBounds& dim : bounds->operands[0].dims) at.push_back(dim.whole ? Expr(0) : dim.min);
+  return at.size() == shape.dims().size() ? std::optional(std::move(at)) : std::nullopt;
+}
+
+bool all_ones(const Value* steps) {
+  if (!steps) return true;
+  const Tensor* told = constant_of(steps);
+  return told && std::ranges::all_of(told->to_ints(), [](int64_t step) { return step == 1; });
+}
+
+bool plan_crop(const Op& op, const GraphTypes& types, OpPlan& plan) {
+  if (isa<Slice>(op) ? !all_ones(op.operand(4)) : !isa<Split>(op)) return false;
+  const StaticInferContext context(op, types);
+  for (size_t r = 0; r < op.result_count(); ++r) {
+    auto at = begin_in_operand(context, types, r);
+    if (!at) return false;
+    plan.at.push_back(*std::move(at));
+  }
+  plan.form = OpForm::crop;
+  return true;
+}
+
+bool plan_concat(const Op& op, const GraphTypes& types, OpPlan& plan) {
+  if (!isa<Concat>(op)) return false;
+  const auto axis = normalize_axis(op.attr<int64_t>("axis"), types.type_of(*op.result()).shape().rank());
+  if (!axis.ok()) return false;
+  plan.axis = static_cast<size_t>(*axis);
+  Expr start = 0;
+  for (size_t i = 0; i < op.operand_count(); ++i) {
+    if (!op.operand(i)) return false;
+    plan.starts.push_back(start);
+    start += types.type_of(*op.operand(i)).shape()[plan.axis].expr();
+  }
+  plan.form = OpForm::concat;
+  return true;
+}
+
+// Every dim of the operand is that of the result, or 1.
+bool plan_expand(const Op& op, const GraphTypes& types, OpPlan& plan) {
+  if (!isa<Expand>(op)) return false;
+  const Shape &from = types.type_of(*op.operand(0)).shape(), &to = types.type_of(*op.result()).shape();
+  if (from.rank() > to.rank()) return false;
+  const size_t added = static_cast<size_t>(to.rank() - from.rank());
+  for (size_t d = 0; d < from.dims().size(); ++d) {
+    const bool repeats = from[d].is_static() && from[d].value() == 1;
+    if (!repeats && !from[d].same_extent(to[d + added])) return false;
+  }
+  plan.form = OpForm::expand;
+  return true;
+}
+
+bool plan_movement(const Op& op, const GraphTypes& types, OpPlan& plan) {
+  if (op.def()->has(Trait::view) && op.operand(0) && op.result_count() == 1) {
+    plan.form = OpForm::view;
+    return true;
+  }
+  if (isa<Transpose>(op)) {
+    plan.form = OpForm::transpose;
+    return true;
+  }
+  return plan_crop(op, types, plan) || plan_concat(op, types, plan) || plan_expand(op, types, plan);
+}
+
+// A call is left out when any of its results is empty, so none may be where another is not.
+bool some_are_empty(const Op& op, const GraphTypes& types) {
+  const auto empty = [&](size_t r) {
+    return std::ranges::any_of(types.type_of(*op.result(r)).shape().dims(),
+                               [](const Dim& d) { return d.is_static() && d.value() == 0; });
+  };
+  for (size_t r = 1; r < op.result_count(); ++r)
+    if (empty(r) != empty(0)) return true;
+  return false;
+}
+
+KernelRequest typed_request(const Op& op, const GraphTypes& types) {
+  KernelRequest request{.op = op, .operands = {}, .results = {}};
+  for (size_t i = 0; i < op.operand_count(); ++i)
+    request.operands.push_back(op.operand(i) ? types.type_of(*op.operand(i)) : Type());
+  for (size_t i = 0; i < op.result_count(); ++i) request.results.push_back(types.type_of(*op.result(i)));
+  return request;
+}
+
+OpPlan plan_op(const Op& op, const GraphTypes& types, const KernelSource& kernels) {
+  OpPlan plan;
+  if (isa<Constant>(op)) {
+    plan.form = OpForm::constant;
+    return plan;
+  }
+  plan.why_not = types.why_not(op);
+  if (!plan.why_not.empty()) return plan;
+  if (plan_movement(op, types, plan)) return plan;
+  if (op.result_count() == 0 || op.operand_count() > kMostOperands || some_are_empty(op, types)) {
+    plan.why_not = op.result_count() == 0               ? "it has no result"
+                   : op.operand_count() > kMostOperands ? str("it has ", op.operand_count(), " operands")
+                                                        : "some of its results are empty, and others are not";
+    return plan;
+  }
+  auto choice = kernels.kernel(typed_request(op, types));
+  if (choice.ok()) {
+    plan.choice = *std::move(choice);
+    plan.form = OpForm::call;
+  } else {
+    plan.why_not = str(kernels.name(), " has no kernel for it: ", choice.error().message());
+  }
+  return plan;
+}
+
+}  // namespace
+
+OpPlans plan_ops(const Graph& graph, const GraphTypes& types, const KernelSource& kernels) {
+  OpPlans plans;
+  plans.reserve(graph.body().op_count());
+  for (const Op& op : graph.body()) plans.emplace(&op, plan_op(op, types, kernels));
+  return plans;
+}
+
+}  // namespace tenon::irgen

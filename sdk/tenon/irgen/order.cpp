@@ -1,0 +1,49 @@
+// The order of the nodes, and who uses what when.
+#include <numeric>
+
+#include <tenon/irgen/lowering_internal.hpp>
+#include <tenon/runtime/memory_order.hpp>
+
+namespace tenon::irgen::detail {
+
+// A node reads a storage, whatever views are between: it depends on the node that fills it.
+Result<void> Lowering::order_nodes() {
+  order_.resize(nodes_.size());
+  std::iota(order_.begin(), order_.end(), size_t{0});
+  if (!options_.order_for_memory && groups_.empty()) return {};
+  std::vector<OrderNode> nodes(nodes_.size());
+  std::unordered_map<StorageId, size_t> made_by;
+  for (size_t n = 0; n < nodes_.size(); ++n)
+    for (const Value* result : nodes_[n].results) made_by.emplace(places_.root_of(*result), n);
+  for (size_t n = 0; n < nodes_.size(); ++n) {
+    OrderNode& node = nodes[n];
+    for (const Value* operand : nodes_[n].operands) {
+      const auto maker = made_by.find(places_.root_of(*operand));
+      if (maker != made_by.end()) node.operands.push_back(maker->second);
+    }
+    for (const Value* result : nodes_[n].results) {
+      const Storage& storage = places_.root(*result);
+      node.kept = node.kept || storage.kind == Storage::Kind::output;
+      if (storage.kind == Storage::Kind::local) node.result_bytes += static_cast<size_t>(storage.nominal_bytes);
+    }
+    const OpPlan* plan = nodes_[n].plan;
+    node.in_place = options_.in_place && plan && !plan->choice.in_place.empty();
+    if (plan) node.scratch_bytes = static_cast<size_t>(Places::nominal(plan->choice.workspace_bytes));
+    if (nodes_[n].group) node.scratch_bytes = nodes_[n].group->scratch_bytes;
+  }
+  TENON_TRY(ordered, order_for_memory(nodes), "ordering the operators");
+  order_ = std::move(ordered.order);
+  return {};
+}
+
+void Lowering::number_uses() {
+  for (size_t position = 0; position < order_.size(); ++position) {
+    const Node& node = nodes_[order_[position]];
+    for (const Value* operand : node.operands) places_.root(*operand).use(position);
+    for (const Value* result : node.results) places_.root(*result).use(position);
+  }
+  // The caller's memory is needed to the end.
+  for (const Value* output : part_.outputs) places_.root(*output).last = order_.size();
+}
+
+}  // namespace tenon::irgen::detail

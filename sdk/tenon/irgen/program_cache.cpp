@@ -1,0 +1,103 @@
+#include <tenon/irgen/program_cache.hpp>
+
+#include <algorithm>
+#include <map>
+
+namespace tenon::irgen {
+
+using program::BoundProgram;
+
+ProgramCache::ProgramCache(GraphProgram program, program::BindOptions options, Check check)
+    : program_(std::move(program)), options_(options), check_(std::move(check)) {
+  for (const program::Buffer& b : program_.program.buffers) {
+    const bool declared = b.role != program::Role::local;
+    place_.push_back(declared ? declared_++ : SIZE_MAX);
+  }
+}
+
+std::shared_ptr<BoundShape> ProgramCache::shape(const SymbolValues& scalars) {
+  std::vector<int64_t> key;
+  for (const std::string& name : program_.program.scalars) {
+    const auto value = scalars.find(name);
+    key.push_back(value == scalars.end() ? 0 : value->second);
+  }
+  const std::lock_guard lock(mutex_);
+  const auto known = std::ranges::find_if(shapes_, [&](const auto& s) { return s->scalars == key; });
+  if (known != shapes_.end()) {
+    shapes_.splice(shapes_.begin(), shapes_, known);
+    return shapes_.front();
+  }
+  auto made = std::make_shared<BoundShape>();
+  made->scalars = std::move(key);
+  if (auto bound = bind(*made, scalars); !bound.ok()) made->refusal = bound.error().to_string();
+  shapes_.push_front(made);
+  if (shapes_.size() > kMostShapes) shapes_.pop_back();
+  return made;
+}
+
+Result<void> ProgramCache::bind(BoundShape& shape, const SymbolValues& scalars) const {
+  SymbolValues own;
+  for (const std::string& name : program_.program.scalars) {
+    const auto value = scalars.find(name);
+    if (value == scalars.end()) return error(Code::not_found, "the extent ", name, " is not known");
+    own.emplace(name, value->second);
+  }
+  if (check_) TENON_OK(check_(own));
+  TENON_TRY(arguments, arguments_of(program_, own));
+  for (size_t i = 0; i < program_.inputs.size(); ++i) {
+    TENON_TRY(dims, dims_of_input(program_, i, own));
+    shape.input_dims.push_back(std::move(dims));
+  }
+  for (size_t i = 0; i < program_.outputs.size(); ++i) {
+    TENON_TRY(dims, dims_of_output(program_, i, own));
+    shape.output_dims.push_back(std::move(dims));
+  }
+  TENON_TRY(bound, BoundProgram::bind(program_.program, arguments, options_));
+  for (const auto& [space, bytes] : bound.arena_bytes()) shape.arena_bytes += static_cast<size_t>(bytes);
+  for (const auto& [space, bytes] : bound.arena_lower_bound_bytes())
+    shape.arena_lower_bound_bytes += static_cast<size_t>(bytes);
+  auto first = std::make_unique<ProgramContext>(ProgramContext{std::move(bound), {}});
+  first->buffers.resize(declared_);
+  for (const ProgramConstant& c : program_.constants)
+    first->buffers[place_of(c.buffer)] = const_cast<std::byte*>(c.tensor.data());
+  shape.idle.push_back(first.get());
+  shape.contexts.push_back(std::move(first));
+  return {};
+}
+
+Result<ContextLease> ProgramCache::acquire(std::shared_ptr<BoundShape> shape) {
+  ProgramContext* taken = nullptr;
+  const std::lock_guard lock(shape->mutex);
+  if (shape->idle.empty()) {
+    const ProgramContext& first = *shape->contexts.front();
+    TENON_TRY(forked, first.bound.fork());
+    shape->contexts.push_back(std::make_unique<ProgramContext>(ProgramContext{std::move(forked), first.buffers}));
+    taken = shape->contexts.back().get();
+  } else {
+    taken = shape->idle.back();
+    shape->idle.pop_back();
+  }
+  return ContextLease(shape, taken);
+}
+
+ContextLease::~ContextLease() {
+  if (!shape_) return;
+  const std::lock_guard lock(shape_->mutex);
+  shape_->idle.push_back(context_);
+}
+
+size_t ProgramCache::arena_bytes() const {
+  const std::lock_guard lock(mutex_);
+  size_t most = 0;
+  for (const auto& s : shapes_) most = std::max(most, s->arena_bytes);
+  return most;
+}
+
+size_t ProgramCache::arena_lower_bound_bytes() const {
+  const std::lock_guard lock(mutex_);
+  size_t most = 0;
+  for (const auto& s : shapes_) most = std::max(most, s->arena_lower_bound_bytes);
+  return most;
+}
+
+}  // namespace tenon::irgen

@@ -1,0 +1,81 @@
+// A program bound to the shapes that it has been run with: a few are kept, each with as many contexts as run at once.
+#pragma once
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <tenon/irgen/from_graph.hpp>
+#include <tenon/program/exec/bound_program.hpp>
+#include <tenon/support/export.hpp>
+
+namespace tenon::irgen {
+
+// What one run at a time needs.
+struct ProgramContext {
+  program::BoundProgram bound;
+  std::vector<std::byte*> buffers;  // of declared buffers, in order; those of constants are set
+};
+
+// The program for one set of scalars.
+struct BoundShape {
+  std::vector<int64_t> scalars;  // in the order of Program::scalars
+  std::vector<Dims> input_dims, output_dims;
+  std::string refusal;  // why it cannot be bound to them; "" when it is
+  size_t arena_bytes = 0, arena_lower_bound_bytes = 0;
+
+  std::mutex mutex;
+  std::vector<std::unique_ptr<ProgramContext>> contexts;  // at least one, of which others are forked
+  std::vector<ProgramContext*> idle;
+};
+
+// A context for the time of one run.
+class TENON_API ContextLease {
+ public:
+  ContextLease(std::shared_ptr<BoundShape> shape, ProgramContext* context)
+      : shape_(std::move(shape)), context_(context) {}
+  ContextLease(ContextLease&&) = default;
+  ~ContextLease();
+  ProgramContext* operator->() const { return context_; }
+
+ private:
+  std::shared_ptr<BoundShape> shape_;  // null when moved from
+  ProgramContext* context_;
+};
+
+class TENON_API ProgramCache {
+ public:
+  // Is asked before a program is bound to scalars.
+  using Check = std::function<Result<void>(const SymbolValues&)>;
+  ProgramCache(GraphProgram program, program::BindOptions options, Check check);
+
+  const GraphProgram& program() const { return program_; }
+  // Bound to these values, the most recent kMostShapes are kept. Any thread; binding happens once.
+  std::shared_ptr<BoundShape> shape(const SymbolValues& scalars);
+
+  // Another one is made when all that there are run.
+  static Result<ContextLease> acquire(std::shared_ptr<BoundShape> shape);
+  // Which of the buffers of a context inputs, outputs and constants are.
+  size_t place_of(program::BufferId buffer) const { return place_[static_cast<size_t>(buffer)]; }
+
+  // Of the shape that needs most among those that are kept.
+  size_t arena_bytes() const;
+  size_t arena_lower_bound_bytes() const;
+
+  static constexpr size_t kMostShapes = 16;
+
+ private:
+  Result<void> bind(BoundShape& shape, const SymbolValues& scalars) const;
+
+  GraphProgram program_;
+  program::BindOptions options_;
+  Check check_;
+  std::vector<size_t> place_;  // by BufferId
+  size_t declared_ = 0;        // buffers that are
+  mutable std::mutex mutex_;
+  std::list<std::shared_ptr<BoundShape>> shapes_;  // the most recent first
+};
+
+}  // namespace tenon::irgen

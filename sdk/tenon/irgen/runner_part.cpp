@@ -1,0 +1,145 @@
+#include <algorithm>
+#include <chrono>
+
+#include <tenon/irgen/runner_part_internal.hpp>
+#include <tenon/irgen/shape_check.hpp>
+
+namespace tenon::irgen::detail {
+namespace {
+
+// Times the operators of the body. Those inside regions count for the operator around them.
+class HostProfiler final : public Interpreter::Observer {
+ public:
+  explicit HostProfiler(std::vector<OpProfile>& out) : out_(out) {}
+  void before(const Op& op) override {
+    if (!op.parent()->parent()) begin_ = Clock::now();
+  }
+  void after(const Op& op, std::span<const Datum>) override {
+    if (op.parent()->parent()) return;
+    const std::chrono::duration<double, std::micro> taken = Clock::now() - begin_;
+    out_.push_back({op.name().str(), op.label(), taken.count()});
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::vector<OpProfile>& out_;
+  Clock::time_point begin_;
+};
+
+// Statements in loops count together.
+class StageProfiler final : public program::StageObserver {
+ public:
+  explicit StageProfiler(std::vector<OpProfile>& out) : out_(out), begin_(out.size()) {}
+  void ran(std::string_view stage, double microseconds, bool in_loop) override {
+    const auto [op, label] = label_of_stage(stage);
+    if (in_loop) {
+      for (size_t i = out_.size(); i-- > begin_;) {
+        if (out_[i].op != op || out_[i].label != label) continue;
+        out_[i].microseconds += microseconds;
+        return;
+      }
+    }
+    out_.push_back({std::string(op), std::string(label), microseconds});
+  }
+
+ private:
+  std::vector<OpProfile>& out_;
+  size_t begin_;
+};
+
+}  // namespace
+
+void take_scalars(const Type& type, const Datum& datum, SymbolValues& scalars) {
+  if (!type.is_tensor() || !type.shape().ranked() || !datum.is_tensor()) return;
+  const Tensor& tensor = datum.tensor();
+  if (tensor.rank() != type.shape().rank()) return;
+  for (size_t d = 0; d < tensor.dims().size(); ++d) {
+    const Dim& dim = type.shape()[d];
+    if (dim.known() && dim.expr().is_symbol()) scalars.emplace(dim.expr().name(), tensor.dim(d));
+  }
+}
+
+// ---- Host ----
+
+Result<std::unique_ptr<HostPart>> HostPart::make(const GraphPart& part, const PartSource& from, bool whole) {
+  auto made = std::make_unique<HostPart>();
+  if (!whole) made->own_ = extract(from.graph, part, from.types);
+  TENON_TRY(interpreter, Interpreter::prepare(whole ? from.graph : *made->own_));
+  made->interpreter_ = std::move(interpreter);
+  return made;
+}
+
+Result<std::vector<Datum>> HostPart::run(std::span<const Datum> inputs, PartRun& with) {
+  std::optional<HostProfiler> profiler;
+  if (with.profile) profiler.emplace(*with.profile);
+  return interpreter_->run(inputs, with.parallel, profiler ? &*profiler : nullptr);
+}
+
+// ---- Programs ----
+
+Result<std::unique_ptr<ProgramPart>> ProgramPart::make(GraphPart part, const PartSource& from, bool whole) {
+  std::unique_ptr<ProgramPart> made(new ProgramPart(std::move(part), from, whole));
+  TENON_TRY(lowered, lower_part(made->part_, from.types, from.plans, from.kernels, from.options.lower));
+  const bool is_static = lowered.program.scalars.empty();
+  const ProgramPart* self = made.get();
+  ProgramCache::Check check;
+  if (!is_static)
+    check = [self](const SymbolValues& scalars) {
+      return check_shapes(self->part_, self->from_.types, self->from_.plans, scalars);
+    };
+  made->cache_.emplace(std::move(lowered), program::BindOptions{.threads = from.options.threads}, std::move(check));
+  if (!is_static) return made;
+  made->static_shape_ = made->cache_->shape({});
+  return made;
+}
+
+bool ProgramPart::fits(const BoundShape& shape, std::span<const Datum> inputs) const {
+  if (!shape.refusal.empty()) return false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool same = inputs[i].is_tensor() && inputs[i].tensor().dims() == shape.input_dims[i] &&
+                      inputs[i].tensor().element() == cache_->program().input_types[i].element();
+    if (!same) return false;
+  }
+  return true;
+}
+
+Result<std::vector<Datum>> ProgramPart::run(std::span<const Datum> inputs, PartRun& with) {
+  std::shared_ptr<BoundShape> shape = static_shape_ ? static_shape_ : cache_->shape(with.scalars);
+  if (fits(*shape, inputs)) return run_bound(std::move(shape), inputs, with);
+  return run_on_host(inputs, with);
+}
+
+Result<std::vector<Datum>> ProgramPart::run_bound(std::shared_ptr<BoundShape> shape, std::span<const Datum> inputs,
+                                                  PartRun& with) {
+  const GraphProgram& program = cache_->program();
+  TENON_TRY(context, ProgramCache::acquire(shape));
+  const auto set = [&](program::BufferId buffer, const std::byte* data) {
+    context->buffers[cache_->place_of(buffer)] = const_cast<std::byte*>(data);
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) set(program.inputs[i], inputs[i].tensor().data());
+  std::vector<Datum> outputs;
+  outputs.reserve(program.outputs.size());
+  for (size_t i = 0; i < program.outputs.size(); ++i) {
+    TENON_TRY(made, Tensor::allocate(program.output_types[i].element(), shape->output_dims[i]), "output '",
+              part_.output_names[i], "'");
+    set(program.outputs[i], made.data());
+    outputs.emplace_back(std::move(made));
+  }
+  std::optional<StageProfiler> profiler;
+  if (with.profile) profiler.emplace(*with.profile);
+  TENON_OK(context->bound.run(context->buffers, {.pool = &with.parallel, .observer = profiler ? &*profiler : nullptr}));
+  return outputs;
+}
+
+Result<std::vector<Datum>> ProgramPart::run_on_host(std::span<const Datum> inputs, PartRun& with) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!host_) {
+      TENON_TRY(made, HostPart::make(part_, from_, whole_));
+      host_ = std::move(made);
+    }
+  }
+  return host_->run(inputs, with);
+}
+
+}  // namespace tenon::irgen::detail

@@ -1,0 +1,85 @@
+// Inside of the room: the parts of a runner.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <tenon/irgen/cut.hpp>
+#include <tenon/irgen/graph_runner.hpp>
+#include <tenon/irgen/program_cache.hpp>
+#include <tenon/reference/interpreter.hpp>
+
+namespace tenon::irgen::detail {
+
+// What a run of a part has beside its inputs.
+struct PartRun {
+  ParallelFor& parallel;
+  std::vector<OpProfile>* profile;
+  SymbolValues& scalars;  // of the run so far
+};
+
+// What all parts are made from.
+struct PartSource {
+  const Graph& graph;
+  const GraphTypes& types;
+  const OpPlans& plans;
+  const KernelSource& kernels;
+  const RunnerOptions& options;
+};
+
+class RunnerPart {
+ public:
+  virtual ~RunnerPart() = default;
+  // One datum for each input of the part; the outputs own their bytes.
+  virtual Result<std::vector<Datum>> run(std::span<const Datum> inputs, PartRun& with) = 0;
+  virtual size_t arena_bytes() const = 0;
+  virtual size_t arena_lower_bound_bytes() const = 0;
+  virtual const GraphProgram* program() const { return nullptr; }
+};
+
+// Steps of the interpreter.
+class HostPart final : public RunnerPart {
+ public:
+  // `whole`: the part is all of the graph.
+  static Result<std::unique_ptr<HostPart>> make(const GraphPart& part, const PartSource& from, bool whole);
+  Result<std::vector<Datum>> run(std::span<const Datum> inputs, PartRun& with) override;
+  size_t arena_bytes() const override { return interpreter_->arena_bytes(); }
+  size_t arena_lower_bound_bytes() const override { return interpreter_->arena_lower_bound_bytes(); }
+
+ private:
+  std::unique_ptr<Graph> own_;
+  std::unique_ptr<Interpreter> interpreter_;
+};
+
+class ProgramPart final : public RunnerPart {
+ public:
+  // `from` outlives the part.
+  static Result<std::unique_ptr<ProgramPart>> make(GraphPart part, const PartSource& from, bool whole);
+  Result<std::vector<Datum>> run(std::span<const Datum> inputs, PartRun& with) override;
+  size_t arena_bytes() const override { return cache_->arena_bytes(); }
+  size_t arena_lower_bound_bytes() const override { return cache_->arena_lower_bound_bytes(); }
+  const GraphProgram* program() const override { return &cache_->program(); }
+
+ private:
+  ProgramPart(GraphPart part, const PartSource& from, bool whole)
+      : part_(std::move(part)), from_(from), whole_(whole) {}
+  bool fits(const BoundShape& shape, std::span<const Datum> inputs) const;
+  Result<std::vector<Datum>> run_bound(std::shared_ptr<BoundShape> shape, std::span<const Datum> inputs, PartRun& with);
+  // Extents that the program does not serve.
+  Result<std::vector<Datum>> run_on_host(std::span<const Datum> inputs, PartRun& with);
+
+  GraphPart part_;
+  const PartSource& from_;
+  bool whole_;
+  std::optional<ProgramCache> cache_;
+  std::shared_ptr<BoundShape> static_shape_;  // where no extent is a symbol
+  std::mutex mutex_;
+  std::unique_ptr<HostPart> host_;  // once it was needed
+};
+
+// Adds the extents of `datum` that `type` has names for.
+void take_scalars(const Type& type, const Datum& datum, SymbolValues& scalars);
+
+}  // namespace tenon::irgen::detail

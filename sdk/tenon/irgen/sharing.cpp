@@ -1,0 +1,118 @@
+// Values in the memory of others: parts of a whole (Slice, Split, Concat), and results in the place of operands.
+#include <algorithm>
+#include <optional>
+
+#include <tenon/irgen/lowering_internal.hpp>
+
+namespace tenon::irgen::detail {
+namespace {
+
+// Looking at the peak for each candidate is quadratic; beyond this many steps all are taken.
+constexpr size_t kMostWork = 20'000'000;
+
+bool is_one(const Dim& dim) { return dim.is_static() && dim.value() == 1; }
+
+}  // namespace
+
+// Below the first dim that is cut, all must be whole; above it, there is one index each.
+std::optional<Expr> dense_offset(const Shape& whole, const std::vector<Expr>& begin, const Shape& box) {
+  Expr offset = 0, stride = 1;
+  bool cut = false;
+  for (size_t d = whole.dims().size(); d-- > 0;) {
+    if (cut && !is_one(box[d])) return std::nullopt;
+    cut = cut || !whole[d].same_extent(box[d]);
+    offset += begin[d] * stride;
+    stride = stride * whole[d].expr();
+  }
+  return offset;
+}
+
+void Lowering::share_memory() {
+  size_t candidates = 0;
+  for (const Node& node : nodes_)
+    if (node.plan && (node.plan->form == OpForm::crop || node.plan->form == OpForm::concat))
+      candidates += node.operands.size() + node.results.size();
+  const bool look = candidates * (nodes_.size() + places_.size()) <= kMostWork;
+  peak_ = look ? peak_bytes(places_, order_.size()) : -1;
+  for (const size_t n : order_) {
+    const Node& node = nodes_[n];
+    if (!node.plan) continue;
+    if (node.plan->form == OpForm::crop) share_crop(node);
+    if (node.plan->form == OpForm::concat) share_concat(node);
+  }
+}
+
+// Would more memory be needed than without?
+bool Lowering::may_merge(StorageId child, StorageId parent) {
+  if (peak_ < 0) return true;
+  const int64_t peak = peak_bytes(places_, order_.size(), child, parent);
+  if (peak > peak_) return false;
+  peak_ = peak;
+  return true;
+}
+
+// The results are parts of the operand's memory, for good.
+void Lowering::share_crop(const Node& node) {
+  const Value& operand = *node.operands[0];
+  const Shape& whole = types_.type_of(operand).shape();
+  for (size_t r = 0; r < node.results.size(); ++r) {
+    const Value& result = *node.results[r];
+    const Type& type = types_.type_of(result);
+    const StorageId own = places_.root_of(result);
+    const auto offset = dense_offset(whole, node.plan->at[r], type.shape());
+    // One that is used as a whole elsewhere, as an output is, is copied there at once.
+    if (!offset || places_.storage(own).kind != Storage::Kind::local || !places_.covers_root(result)) continue;
+    const Place at = places_.place(operand);
+    if (!may_merge(own, at.storage)) continue;
+    places_.merge(own, {at.storage, at.offset + *offset * (type.element().bits() / 8)});
+  }
+}
+
+// Operands are made where the result has them.
+void Lowering::share_concat(const Node& node) {
+  const Value& result = *node.results[0];
+  const Shape& whole = types_.type_of(result).shape();
+  for (size_t i = 0; i < node.operands.size(); ++i) {
+    const Value& operand = *node.operands[i];
+    const Type& type = types_.type_of(operand);
+    const StorageId own = places_.root_of(operand);
+    const Place at = places_.place(result);
+    std::vector<Expr> begin(whole.dims().size(), Expr(0));
+    begin[node.plan->axis] = node.plan->starts[i];
+    const auto offset = dense_offset(whole, begin, type.shape());
+    if (!offset || own == at.storage || places_.storage(own).kind != Storage::Kind::local) continue;
+    if (!places_.covers_root(operand) || !may_merge(own, at.storage)) continue;
+    places_.merge(own, {at.storage, at.offset + *offset * (type.element().bits() / 8)});
+  }
+}
+
+void Lowering::write_in_place() {
+  for (size_t position = 0; position < order_.size(); ++position) {
+    const Node& node = nodes_[order_[position]];
+    if (!node.plan || node.plan->form != OpForm::call) continue;
+    for (const InPlace& pair : node.plan->choice.in_place) {
+      const Value* operand = node.op->operand(pair.operand);
+      const Value* result = node.op->result(pair.result);
+      if (!operand || !result || !may_write_in_place(node, position, *operand, *result)) continue;
+      places_.merge(places_.root_of(*operand), places_.place(*result));
+    }
+  }
+}
+
+bool Lowering::may_write_in_place(const Node& node, size_t position, const Value& operand, const Value& result) {
+  const Type &from = types_.type_of(operand), &to = types_.type_of(result);
+  if (from.element().bits() != to.element().bits() || from.shape() != to.shape()) return false;
+  const Place at = places_.place(operand);
+  const Storage& storage = places_.storage(at.storage);
+  if (storage.kind != Storage::Kind::local || storage.last != position || !places_.covers_root(operand)) return false;
+  // Another operand in the same memory must be read element for element as well. No other may lie where the result
+  // goes, and no other result in the operand's place.
+  const StorageId target = places_.root_of(result);
+  for (const Value* other : node.operands) {
+    const StorageId root = places_.root_of(*other);
+    if (root == target || (root == at.storage && types_.type_of(*other).shape() != from.shape())) return false;
+  }
+  return std::ranges::none_of(node.results, [&](const Value* r) { return places_.root_of(*r) == at.storage; });
+}
+
+}  // namespace tenon::irgen::detail

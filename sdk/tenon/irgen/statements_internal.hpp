@@ -1,0 +1,53 @@
+// Inside of the room: the statement of a node.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include <tenon/irgen/lowering_internal.hpp>
+
+namespace tenon::irgen::detail {
+
+// Makes statements over the buffers that places have. A value that is not all of its buffer is seen through a view
+// around the statement; the view's buffer is the same in all statements.
+class StatementMaker final : public GroupContext {
+ public:
+  explicit StatementMaker(Lowering& lowering);
+  // The empty statement where nothing is left to be done.
+  Result<program::Statement> make(const Node& node);
+  // Locals of the node alone: workspaces.
+  const std::vector<program::BufferId>& workspaces() const { return workspaces_; }
+
+  program::Program& program() override { return lowering_.made_.program; }
+  program::BufferId buffer_of(const Value& value) override;
+  std::string fresh_name(std::string_view wanted) override { return lowering_.names_.fresh(wanted); }
+  const KernelSource& kernels() const override { return lowering_.kernels_; }
+
+ private:
+  struct Alias {
+    program::BufferId buffer;
+    program::View view;
+  };
+
+  program::Statement call(const Node& node);
+  program::Statement crop(const Node& node);
+  program::Statement concat(const Node& node);
+  program::Statement transpose(const Node& node);
+  program::Statement expand(const Node& node);
+  program::Statement output(const Node& node);
+  program::Statement within_views(program::Statement inner);
+  // Destination and source are dense; the map is by dims of the program.
+  program::Statement copy(program::Region to, program::Region from, std::vector<Expr> map, std::string stage) const;
+  Expr index(size_t d) const { return Expr::symbol(indices_[d]); }
+  const Shape& shape(const Value& value) const { return lowering_.types_.type_of(value).shape(); }
+  program::BufferId root_buffer(StorageId id);
+  program::BufferId add_local(std::string_view name, ElementType element, std::vector<program::Dim> dims);
+
+  Lowering& lowering_;
+  std::vector<std::string> indices_;  // names of copies' indices
+  std::map<std::pair<const Value*, StorageId>, Alias> aliases_;
+  std::map<program::BufferId, const Alias*> used_;  // by the statement that is being made
+  std::vector<program::BufferId> workspaces_;
+};
+
+}  // namespace tenon::irgen::detail

@@ -1,0 +1,169 @@
+#include <tenon/irgen/from_graph.hpp>
+
+#include <gmock/gmock.h>
+
+#include "irgen/irgen_testing.hpp"
+
+namespace tenon::irgen {
+namespace {
+
+using namespace irgen::testing;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string text_of(std::string_view graph, const LowerOptions& options = {}) {
+  const auto parsed_graph = parsed(graph);
+  return program::print(lowered(*parsed_graph, options).program);
+}
+
+constexpr std::string_view kChain = R"(graph @net(%x: f32[2,3], %w: f32[3,4]) -> (%y) {
+    %a = MatMul %x, %w "fc" : f32[2,4]
+    %b = Softmax %a : f32[2,4]
+    %y = Neg %b : f32[2,4]
+  })";
+
+TEST(FromGraph, OperatorsAreCallsAndElementwiseOnesRunInPlace) {
+  EXPECT_EQ(text_of(kChain), R"(program @net() {
+  input %x : f32 rank 2
+  input %w : f32 rank 2
+  output %y : f32 rank 2
+  local %a : f32[0 +: 4, 0 +: 2]
+  call MatMul(in %x, in %w, out %a) as "MatMul fc"
+  call Softmax(in %a, out %y) as "Softmax"
+  free %a
+  call Neg(in %y, out %y) as "Neg"
+}
+)");
+}
+
+TEST(FromGraph, NotInPlaceWhenToldSo) {
+  EXPECT_EQ(text_of(kChain, {.in_place = false}), R"(program @net() {
+  input %x : f32 rank 2
+  input %w : f32 rank 2
+  output %y : f32 rank 2
+  local %a : f32[0 +: 4, 0 +: 2]
+  local %b : f32[0 +: 4, 0 +: 2]
+  call MatMul(in %x, in %w, out %a) as "MatMul fc"
+  call Softmax(in %a, out %b) as "Softmax"
+  free %a
+  call Neg(in %b, out %y) as "Neg"
+  free %b
+}
+)");
+}
+
+TEST(FromGraph, NotInPlaceWhenTheOperandIsReadLater) {
+  EXPECT_THAT(text_of(R"(graph @net(%x: f32[2]) -> (%y) {
+    %a = Softmax %x : f32[2]
+    %b = Neg %a : f32[2]
+    %y = Sub %a, %b : f32[2]
+  })"),
+              HasSubstr("call Neg(in %y, out %b)"));
+}
+
+// x and y are of one shape, and the broadcast one is read again for each row.
+TEST(FromGraph, NotInPlaceOfAnOperandThatIsBroadcast) {
+  EXPECT_THAT(text_of(R"(graph @net(%x: f32[1,2], %z: f32[2,2]) -> (%y) {
+    %a = Softmax %x : f32[1,2]
+    %y = Add %a, %z : f32[2,2]
+  })"),
+              HasSubstr("call Add(in %a, in %z, out %y)"));
+}
+
+TEST(FromGraph, ViewsAreNoStatements) {
+  EXPECT_EQ(text_of(R"(graph @net(%x: f32[2,3], %w: f32[6]) -> (%y) {
+    %a = Softmax %x : f32[2,3]
+    %s = Constant {value = dense<i64[1]: 6>} : i64[1]
+    %b = Reshape %a, %s : f32[6]
+    %y = Softmax %b : f32[6]
+  })"),
+            R"(program @net() {
+  input %x : f32 rank 2
+  input %w : f32 rank 1
+  output %y : f32 rank 1
+  local %a : f32[0 +: 3, 0 +: 2]
+  call Softmax(in %x, out %a) as "Softmax"
+  view %b : f32 = %a at 0 [0 +: 6] {
+    call Softmax(in %b, out %y) as "Softmax"
+  }
+  free %a
+}
+)");
+}
+
+TEST(FromGraph, OperandsOfAConcatAreMadeInTheResult) {
+  EXPECT_EQ(text_of(R"(graph @net(%x: f32[2,3]) -> (%y) {
+    %a = Softmax %x : f32[2,3]
+    %y = Concat %a, %x {axis = 0} : f32[4,3]
+  })"),
+            R"(program @net() {
+  input %x : f32 rank 2
+  output %y : f32 rank 2
+  view %a : f32 = %y at 0 [0 +: 3, 0 +: 2] {
+    call Softmax(in %x, out %a) as "Softmax"
+  }
+  copy %y[0 +: 3, 2 +: 2](i0, i1) = %x(i0, i1 - 2) as "Concat"
+}
+)");
+}
+
+TEST(FromGraph, PartsWithGapsAreCopied) {
+  EXPECT_EQ(text_of(R"(graph @net(%x: f32[2,3]) -> (%y) {
+    %a = Softmax %x : f32[2,3]
+    %y = Concat %a, %x {axis = 1} : f32[2,6]
+  })"),
+            R"(program @net() {
+  input %x : f32 rank 2
+  output %y : f32 rank 2
+  local %a : f32[0 +: 3, 0 +: 2]
+  call Softmax(in %x, out %a) as "Softmax"
+  copy %y[0 +: 3, 0 +: 2](i0, i1) = %a(i0, i1) as "Concat"
+  copy %y[3 +: 3, 0 +: 2](i0, i1) = %x(i0 - 3, i1) as "Concat"
+  free %a
+}
+)");
+}
+
+TEST(FromGraph, TransposeIsOneCopy) {
+  EXPECT_THAT(text_of(R"(graph @net(%x: f32[2,3,4]) -> (%y) {
+    %y = Transpose %x {perm = [2, 0, 1]} : f32[4,2,3]
+  })"),
+              HasSubstr("copy %y(i0, i1, i2) = %x(i2, i0, i1) as \"Transpose\""));
+}
+
+TEST(FromGraph, SymbolsAreScalars) {
+  EXPECT_EQ(text_of(R"(graph @net(%x: f32[N,3]) -> (%y) {
+    %a = Softmax %x : f32[N,3]
+    %y = Concat %a, %a {axis = 1} : f32[N,6]
+  })"),
+            R"(program @net(N) {
+  input %x : f32 rank 2
+  output %y : f32 rank 2
+  local %a : f32[0 +: 3, 0 +: N]
+  call Softmax(in %x, out %a) as "Softmax"
+  copy %y[0 +: 3, 0 +: N](i0, i1) = %a(i0, i1) as "Concat"
+  copy %y[3 +: 3, 0 +: N](i0, i1) = %a(i0 - 3, i1) as "Concat"
+  free %a
+}
+)");
+}
+
+TEST(FromGraph, WhatNoProgramSaysIsNamed) {
+  const auto graph = parsed(R"(graph @net(%x: f32[2,3]) -> (%y) {
+    %y = NonZero %x : i64[2,M]
+  })");
+  const auto made = from_graph(*graph, reference_kernels());
+  ASSERT_FALSE(made.ok());
+  EXPECT_THAT(made.error().to_string(), HasSubstr("NonZero"));
+  EXPECT_THAT(made.error().to_string(), HasSubstr("depends on data"));
+}
+
+TEST(FromGraph, StagesNameOperators) {
+  EXPECT_EQ(label_of_stage("Conv a b").op, "Conv");
+  EXPECT_EQ(label_of_stage("Conv a b").label, "a b");
+  EXPECT_EQ(label_of_stage("Relu").op, "Relu");
+  EXPECT_EQ(label_of_stage("Relu").label, "");
+}
+
+}  // namespace
+}  // namespace tenon::irgen

@@ -1,0 +1,169 @@
+#include <tenon/irgen/graph_runner.hpp>
+
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include <support_lib/random_ops.hpp>
+
+#include "irgen/irgen_testing.hpp"
+
+namespace tenon::irgen {
+namespace {
+
+using namespace irgen::testing;
+using tenon::testing::random_graph;
+using tenon::testing::random_inputs;
+using tenon::testing::usual_operators;
+using ::testing::HasSubstr;
+
+std::unique_ptr<GraphRunner> runner(const Graph& graph, const RunnerOptions& options = {}) {
+  auto made = GraphRunner::prepare(graph, reference_kernels(), options);
+  EXPECT_TRUE(made.ok()) << made.error().to_string();
+  return made.ok() ? *std::move(made) : nullptr;
+}
+
+// Results, or refusals, of both. Returns whether they ran.
+bool expect_as_interpreted(const Graph& graph, const std::vector<Datum>& inputs, const RunnerOptions& options = {}) {
+  const auto oracle = Interpreter::prepare(graph);
+  EXPECT_TRUE(oracle.ok()) << oracle.error().to_string();
+  const auto made = runner(graph, options);
+  if (!oracle.ok() || !made) return false;
+  const auto wanted = (*oracle)->run(inputs);
+  for (int time = 0; time < 2; ++time) {
+    const auto got = made->run(inputs);
+    EXPECT_EQ(wanted.ok(), got.ok()) << (wanted.ok() ? got.error() : wanted.error()).to_string() << print(graph);
+    if (!wanted.ok() || !got.ok()) return false;
+    expect_identical(*wanted, *got, print(graph));
+  }
+  return true;
+}
+
+TEST(GraphRunner, RandomGraphsRunAsTheInterpreterRunsThem) {
+  int ran = 0;
+  size_t in_programs = 0, on_host = 0;
+  for (uint64_t seed = 1; seed <= 150; ++seed) {
+    SCOPED_TRACE(str("seed ", seed));
+    const auto graph = random_graph({.seed = seed, .use = usual_operators(), .branch = seed % 3 == 0 ? "If" : ""});
+    ran += expect_as_interpreted(*graph, random_inputs(*graph, seed));
+    const auto made = runner(*graph);
+    in_programs += made->report().program_ops;
+    on_host += made->report().host_ops.size();
+    if (::testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(ran, 100);
+  EXPECT_GT(in_programs, 4 * on_host);
+  EXPECT_GT(on_host, 0u);
+}
+
+TEST(GraphRunner, EachOptimisationMayBeLeftOut) {
+  for (uint64_t seed = 200; seed < 230; ++seed) {
+    SCOPED_TRACE(str("seed ", seed));
+    const auto graph = random_graph({.seed = seed, .use = usual_operators()});
+    for (int without = 0; without < 4; ++without) {
+      const LowerOptions lower{
+          .order_for_memory = without != 1, .in_place = without != 2, .share_memory = without != 3};
+      expect_as_interpreted(*graph, random_inputs(*graph, seed), {.lower = lower});
+      if (::testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+TEST(GraphRunner, OneProgramForAllExtents) {
+  const auto graph = parsed(R"(graph @net(%x: f32[N,4], %w: f32[4,3]) -> (%y, %s) {
+      %a = MatMul %x, %w : f32[N,3]
+      %b = Relu %a : f32[N,3]
+      %y = Softmax %b : f32[N,3]
+      %s = Shape %y : i64[2]
+    })");
+  const auto made = runner(*graph);
+  EXPECT_EQ(made->report().programs, 1u);
+  EXPECT_TRUE(made->report().host_ops.empty());
+  std::mt19937 random(7);
+  const Datum w(tenon::testing::random_tensor(random, kF32, {4, 3}, -2, 2));
+  const auto oracle = Interpreter::prepare(*graph);
+  for (const int64_t n : {3, 1, 8, 0, 3, 40, 8}) {
+    const std::vector<Datum> inputs = {Datum(tenon::testing::random_tensor(random, kF32, {n, 4}, -2, 2)), w};
+    const auto wanted = (*oracle)->run(inputs), got = made->run(inputs);
+    ASSERT_TRUE(wanted.ok() && got.ok()) << n << (got.ok() ? "" : got.error().to_string());
+    expect_identical(*wanted, *got, str("N = ", n));
+  }
+}
+
+TEST(GraphRunner, ExtentsThatTheRulesRefuseAreRefused) {
+  const auto graph = parsed(R"(graph @net(%x: f32[N], %z: f32[5]) -> (%y) {
+      %y = Add %x, %z : f32[5]
+    })");
+  const auto made = runner(*graph);
+  const Datum z(Tensor::of<float>({5}, {1, 2, 3, 4, 5}));
+  EXPECT_TRUE(made->run(std::vector<Datum>{z, z}).ok());
+  EXPECT_TRUE(made->run(std::vector<Datum>{Datum(Tensor::of<float>({1}, {1})), z}).ok());
+  const auto refused = made->run(std::vector<Datum>{Datum(Tensor::of<float>({2}, {1, 2})), z});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().to_string(), HasSubstr("Add"));
+}
+
+TEST(GraphRunner, ShapesThatDependOnDataAreBetweenPrograms) {
+  const auto graph = parsed(R"(graph @net(%x: f32[2,5]) -> (%y, %z) {
+      %r = Relu %x : f32[2,5]
+      %i = NonZero %r : i64[2,M]
+      %y = Add %i, %i : i64[2,M]
+      %z = Neg %r : f32[2,5]
+    })");
+  const auto made = runner(*graph);
+  ASSERT_EQ(made->report().host_ops.size(), 1u);
+  EXPECT_EQ(made->report().host_ops[0].op, "NonZero");
+  EXPECT_THAT(made->report().host_ops[0].reason, HasSubstr("depends on data"));
+  EXPECT_EQ(made->report().programs, 2u);
+  EXPECT_EQ(made->report().program_ops, 3u);
+  std::mt19937 random(3);
+  for (int i = 0; i < 5; ++i)
+    expect_as_interpreted(*graph, {Datum(tenon::testing::random_tensor(random, kF32, {2, 5}, -9, 9))});
+}
+
+TEST(GraphRunner, InputsAndConstantsMayBeOutputsAndTwice) {
+  const auto graph = parsed(R"(graph @net(%x: f32[2]) -> (a: %x, %y, b: %y) {
+      %y = Neg %x : f32[2]
+    })");
+  const Datum x(Tensor::of<float>({2}, {1, 2}));
+  expect_as_interpreted(*graph, {x});
+  const auto outputs = runner(*graph)->run(std::vector<Datum>{x});
+  ASSERT_TRUE(outputs.ok());
+  EXPECT_NE((*outputs)[0].tensor().data(), x.tensor().data());
+  EXPECT_NE((*outputs)[1].tensor().data(), (*outputs)[2].tensor().data());
+}
+
+TEST(GraphRunner, SeveralThreadsRunOneRunner) {
+  const auto graph = random_graph({.seed = 5, .use = usual_operators(), .branch = "If"});
+  const auto made = runner(*graph);
+  const auto oracle = Interpreter::prepare(*graph);
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (uint64_t i = 0; i < 20; ++i) {
+        const auto inputs = random_inputs(*graph, 100 * t + i);
+        const auto wanted = (*oracle)->run(inputs), got = made->run(inputs);
+        ASSERT_EQ(wanted.ok(), got.ok());
+        if (got.ok()) expect_identical(*wanted, *got, str("thread ", t));
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(GraphRunner, ProfilesEachOperator) {
+  const auto graph = parsed(R"(graph @net(%x: f32[2,5]) -> (%y) {
+      %r = Relu %x : f32[2,5]
+      %i = NonZero %r : i64[2,M]
+      %y = Add %i, %i : i64[2,M]
+    })");
+  std::vector<OpProfile> profile;
+  const Datum x(Tensor::of<float>({2, 5}, std::vector<float>(10, 1)));
+  ASSERT_TRUE(runner(*graph)->run(std::vector<Datum>{x}, serial(), &profile).ok());
+  ASSERT_EQ(profile.size(), 3u);
+  EXPECT_EQ(profile[0].op, "Relu");
+  EXPECT_EQ(profile[1].op, "NonZero");
+  EXPECT_EQ(profile[2].op, "Add");
+}
+
+}  // namespace
+}  // namespace tenon::irgen

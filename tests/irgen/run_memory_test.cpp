@@ -1,0 +1,123 @@
+// What a run of a program takes from the heap, and where its values lie.
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "irgen/irgen_testing.hpp"
+
+namespace {
+std::atomic<int64_t> allocations{0};
+}  // namespace
+
+// Counts every allocation of the process. Not inlined: g++ would see malloc beside delete, and warn.
+#define TENON_HOOK [[gnu::noinline]]
+TENON_HOOK void* operator new(size_t bytes) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* p = std::malloc(bytes > 0 ? bytes : 1)) return p;
+  throw std::bad_alloc();
+}
+TENON_HOOK void operator delete(void* p) noexcept { std::free(p); }
+TENON_HOOK void operator delete(void* p, size_t) noexcept { std::free(p); }
+#undef TENON_HOOK
+
+namespace tenon::irgen {
+namespace {
+
+using namespace irgen::testing;
+
+// y = x + 1, as a target with kernels of its own would have it.
+Result<void> add_one(program::CallContext& call) {
+  const auto x = call.elements<const float>(0);
+  const auto y = call.elements<float>(1);
+  for (int64_t i = y.min(0); i <= y.max(0); ++i) y(i) = x(i) + 1;
+  return {};
+}
+class OwnKernels final : public KernelSource {
+ public:
+  std::string_view name() const override { return "own"; }
+  Result<KernelChoice> kernel(const KernelRequest& request) const override {
+    if (!request.op.is("Neg")) return error(Code::unsupported, "only Neg");
+    return KernelChoice{.kernel = program::make_kernel("add_one", add_one)};
+  }
+};
+
+std::unique_ptr<Graph> chain(int64_t ops, int64_t extent) {
+  auto graph = std::make_unique<Graph>("chain");
+  Value* value = graph->body().add_input("x", Type(kF32, Shape(Dims{extent})));
+  for (int64_t i = 0; i < ops; ++i)
+    value = graph->body().create("Neg", {{value}}, {Type(kF32, Shape(Dims{extent}))}).result();
+  graph->body().add_output(value, "y");
+  return graph;
+}
+
+TEST(RunMemory, ARunOfOwnKernelsTakesNothingButTheOutputs) {
+  const auto graph = chain(100, 16);
+  const auto program = from_graph(*graph, OwnKernels());
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  const auto arguments = arguments_of(*program, {});
+  auto bound = program::BoundProgram::bind(program->program, *arguments);
+  ASSERT_TRUE(bound.ok()) << bound.error().to_string();
+  std::vector<float> x(16, 1), y(16);
+  const std::vector<std::byte*> buffers = {reinterpret_cast<std::byte*>(x.data()),
+                                           reinterpret_cast<std::byte*>(y.data())};
+  ASSERT_TRUE(bound->run(buffers).ok());
+  const int64_t before = allocations;
+  const auto ran = bound->run(buffers, {.pool = &serial()});
+  EXPECT_EQ(allocations - before, 0);
+  ASSERT_TRUE(ran.ok());
+  EXPECT_EQ(y[3], 101);
+}
+
+TEST(RunMemory, AnExecutableTakesAFewForItsOutputs) {
+  const auto graph = chain(100, 16);
+  const OwnKernels kernels;
+  const auto runner = GraphRunner::prepare(*graph, kernels);
+  ASSERT_TRUE(runner.ok()) << runner.error().to_string();
+  const std::vector<Datum> inputs = {Datum(Tensor::of<float>({16}, std::vector<float>(16, 1)))};
+  ASSERT_TRUE((*runner)->run(inputs).ok());
+  const int64_t before = allocations;
+  const auto outputs = (*runner)->run(inputs);
+  // The values of the run, the operands and results of its one part, and the output: a tensor and its extents.
+  EXPECT_LE(allocations - before, 10);
+  ASSERT_TRUE(outputs.ok());
+  EXPECT_EQ((*outputs)[0].tensor().as<float>()[3], 101);
+}
+
+TEST(RunMemory, AChainInPlaceLiesInTheOutput) {
+  const auto graph = chain(20, 1024);
+  const auto runner = GraphRunner::prepare(*graph, reference_kernels());
+  ASSERT_TRUE(runner.ok()) << runner.error().to_string();
+  EXPECT_EQ((*runner)->arena_bytes(), 0u);
+  RunnerOptions apart;
+  apart.lower.in_place = false;
+  const auto other = GraphRunner::prepare(*graph, reference_kernels(), apart);
+  EXPECT_EQ((*other)->arena_bytes(), 2u * 4096);
+  EXPECT_EQ((*other)->arena_lower_bound_bytes(), 2u * 4096);
+}
+
+// What the compiled form plans is what an interpreter takes that frees as the program says.
+TEST(RunMemory, ThePredictedPeakIsTheMeasuredOne) {
+  const auto graph = parsed(R"(graph @net(%x: f32[64,64]) -> (%y) {
+      %a = MatMul %x, %x : f32[64,64]
+      %b = MatMul %a, %x : f32[64,64]
+      %c = Add %a, %b : f32[64,64]
+      %d = MatMul %c, %b : f32[64,64]
+      %y = Softmax %d : f32[64,64]
+    })");
+  const GraphProgram program = lowered(*graph);
+  auto arguments = *arguments_of(program, {});
+  std::vector<float> x(64 * 64, 0.5f), y(64 * 64);
+  arguments.buffers.at("x").data = reinterpret_cast<std::byte*>(x.data());
+  arguments.buffers.at("y").data = reinterpret_cast<std::byte*>(y.data());
+  program::RunStatistics statistics;
+  ASSERT_TRUE(program::interpret(program.program, arguments, {}, &statistics).ok());
+  const auto bound = program::BoundProgram::bind(program.program, arguments);
+  ASSERT_TRUE(bound.ok());
+  EXPECT_EQ(bound->arena_bytes().at("host"), statistics.heap_peak);
+  EXPECT_EQ(bound->arena_lower_bound_bytes().at("host"), statistics.heap_peak);
+}
+
+}  // namespace
+}  // namespace tenon::irgen
