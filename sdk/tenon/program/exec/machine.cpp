@@ -211,6 +211,10 @@ bool Machine::execute(Worker& worker, int32_t from) {
         break;
       }
       case Op::call_function: {
+        if (observer_) [[unlikely]] {
+          if (!observed(worker, i)) return false;
+          break;
+        }
         const Site& site = code_.sites[static_cast<size_t>(i.index)];
         const Result<void> result = site.run(f.as<CallContext>(i.to));
         if (!result.ok()) [[unlikely]]
