@@ -4,19 +4,22 @@
 
 find_package(spdlog REQUIRED)
 
-# tenon_room(NAME [HOT] LIB runtime|compiler SRCS files... DEPS rooms... [LINK third-party targets...])
+# tenon_room(NAME [HOT|COLD] LIB runtime|compiler SRCS files... DEPS rooms... [LINK third-party targets...])
 # DEPS is the include rule: tools/check_layers.py refuses an include of a room that is not listed.
 # LINK is private to the room: no public header may need it.
 function(tenon_room NAME)
-  cmake_parse_arguments(ROOM "HOT" "LIB" "SRCS;DEPS;LINK" ${ARGN})
+  cmake_parse_arguments(ROOM "HOT;COLD" "LIB" "SRCS;DEPS;LINK" ${ARGN})
   add_library(tenon_room_${NAME} OBJECT ${ROOM_SRCS})
   add_library(tenon::room::${NAME} ALIAS tenon_room_${NAME})
   target_include_directories(tenon_room_${NAME} PUBLIC ${PROJECT_SOURCE_DIR}/sdk)
   target_link_libraries(tenon_room_${NAME} PRIVATE tenon_options ${ROOM_LINK})
   target_compile_definitions(tenon_room_${NAME} PRIVATE TENON_BUILDING=1)
-  # Rooms whose loops run over tensors are worth the compiler's time; for the rest -O2 does.
+  # Rooms whose loops run over tensors are worth the compiler's time. Those that run once for an operator, a file or a
+  # plugin are not: -O1 takes a quarter less of it. For the rest -O2 does.
   if(ROOM_HOT)
     target_compile_options(tenon_room_${NAME} PRIVATE $<$<CONFIG:Release>:-O3>)
+  elseif(ROOM_COLD)
+    target_compile_options(tenon_room_${NAME} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
   if(TENON_PCH)
     target_precompile_headers(tenon_room_${NAME} PRIVATE
