@@ -1,24 +1,34 @@
-// How near the memory planner comes to the lower bound, on generated operator graphs, and how long it takes.
+// How near the memory planner comes to the lower bound, on generated operator graphs and on models, and how long it takes.
 //
-//   memory_plan_bench [--graphs N] [--most BLOCKS] [--seed S] [--effort E] [--json]
+//   memory_plan_bench [--graphs N] [--most BLOCKS] [--seed S] [--effort E] [--zoo 1] [--models FOLDER]... [--html FILE] [--json]
 //
-// Graph g has the family g mod 8 and the seed S + g; sizes are log-uniform from 10 to BLOCKS. Every plan is verified.
-// Times are processor time.
+// Graph g has the family g mod 8 and the seed S + g; sizes are log-uniform from 10 to BLOCKS. --zoo: all networks of the
+// zoo; --models: every .onnx file below the folder. Models are planned in the order of the file and in the one chosen for
+// memory. --html: a picture of the plan with the worst efficiency. Every plan is verified. Times are processor time.
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <map>
 #include <numeric>
 
+#include <bench/model_graphs.hpp>
 #include <bench/operator_graphs.hpp>
+#include <tenon/onnx/import.hpp>
+#include <tenon/runtime/memory_picture.hpp>
 #include <tenon/runtime/memory_plan.hpp>
+#include <zoo/zoo.hpp>
 
 namespace tenon::bench {
 namespace {
 
 struct Options {
-  size_t graphs = 1000, most = 5000, effort = PlanOptions().effort;
+  size_t graphs = 1000, most = 5000, effort = PlanOptions::kThorough;
   uint64_t seed = 1;
-  bool json = false;
+  bool json = false, zoo = false;
+  std::vector<std::string> folders;
+  std::string html;
 };
 
 struct Statistics {
@@ -33,6 +43,15 @@ struct Statistics {
     seconds += time;
     longest = std::max(longest, time);
   }
+  Statistics& operator+=(const Statistics& other) {
+    graphs += other.graphs;
+    at_bound += other.at_bound;
+    efficiency += other.efficiency;
+    worst = std::min(worst, other.worst);
+    seconds += other.seconds;
+    longest = std::max(longest, other.longest);
+    return *this;
+  }
   void print(std::string_view name, bool json, bool last) const {
     const double count = static_cast<double>(std::max<size_t>(graphs, 1));
     const char* format = json ? "  {\"family\": \"%.*s\", \"graphs\": %zu, \"at_bound_percent\": %.2f, \"mean_efficiency\": %.5f, "
@@ -43,46 +62,107 @@ struct Statistics {
   }
 };
 
-SpacePlan plan_one(GraphFamily family, size_t blocks, uint64_t seed, const Options& options, double& seconds) {
-  const std::vector<OrderNode> nodes = OperatorGraphMaker(family, blocks, seed).make();
-  std::vector<size_t> order(nodes.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::vector<MemoryBlock> lives;
-  for (const Lifetime& life : lifetimes_of_order(nodes, order)) {
-    lives.push_back({.bytes = life.bytes, .first = life.first, .last = life.last});
+class Bench {
+ public:
+  explicit Bench(const Options& options) : options_(options) {}
+
+  void graphs() {
+    for (size_t g = 0; g < options_.graphs; ++g) {
+      const uint64_t seed = options_.seed + g;
+      const double share = static_cast<double>(std::mt19937_64(seed)() % 10001) / 10000;
+      const auto blocks = static_cast<size_t>(10 * std::pow(static_cast<double>(options_.most) / 10, share));
+      const size_t family = g % kGraphFamilies.size();
+      const auto nodes = OperatorGraphMaker(static_cast<GraphFamily>(family), blocks, seed).make();
+      plan(std::string(kGraphFamilies[family]), str("seed ", seed), nodes, as_given(nodes));
+      if ((g + 1) % 100 == 0) std::fprintf(stderr, "%zu of %zu graphs\n", g + 1, options_.graphs);
+    }
   }
-  const std::vector<MemorySpace> spaces = {{.align_bytes = 64}};
-  const std::clock_t start = std::clock();
-  const auto plan = plan_memory(lives, spaces, {.effort = options.effort});
-  seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-  TENON_CHECK(plan.ok(), plan.error().to_string());
-  const auto sound = verify_plan(lives, spaces, *plan);
-  TENON_CHECK(sound.ok(), "seed ", seed, ": ", sound.error().to_string());
-  return plan->spaces[0];
-}
+
+  void zoo() {
+    for (const auto& [name, summary] : zoo::models()) model("zoo", name, zoo::build(name));
+  }
+
+  void models(const std::string& folder) {
+    std::vector<std::string> files;
+    std::error_code problem;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, problem)) {
+      if (entry.path().extension() == ".onnx") files.push_back(entry.path());
+    }
+    std::sort(files.begin(), files.end());
+    if (files.empty()) std::fprintf(stderr, "%s: skipped: no .onnx file there\n", folder.c_str());
+    for (const std::string& file : files) model(folder, file, import_model(file));
+  }
+
+  void report() const {
+    if (options_.json) std::printf("[\n");
+    Statistics all;
+    for (const auto& [name, family] : families_) {
+      family.print(name, options_.json, false);
+      all += family;
+    }
+    all.print("all", options_.json, true);
+    if (options_.json) std::printf("]\n");
+    if (!options_.html.empty()) std::ofstream(options_.html) << page_;
+  }
+
+ private:
+  static std::vector<size_t> as_given(const std::vector<OrderNode>& nodes) {
+    std::vector<size_t> order(nodes.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    return order;
+  }
+
+  void model(const std::string& family, const std::string& name, const Result<std::unique_ptr<Graph>>& graph) {
+    if (!graph.ok()) {
+      std::fprintf(stderr, "%s: skipped: %s\n", name.c_str(), graph.error().to_string().c_str());
+      return;
+    }
+    const ModelGraph model(**graph);
+    if (model.unknown > 0) std::fprintf(stderr, "%s: %zu values without a static shape are left out\n", name.c_str(), model.unknown);
+    plan(family, name, model.nodes, as_given(model.nodes));
+    const auto order = order_for_memory(model.nodes);
+    TENON_CHECK(order.ok(), order.error().to_string());
+    plan(family, name, model.nodes, order->order);
+  }
+
+  void plan(const std::string& family, const std::string& name, const std::vector<OrderNode>& nodes,
+            const std::vector<size_t>& order) {
+    std::vector<MemoryBlock> lives;
+    for (const Lifetime& life : lifetimes_of_order(nodes, order)) {
+      lives.push_back({.bytes = life.bytes, .first = life.first, .last = life.last});
+    }
+    const std::vector<MemorySpace> spaces = {{.align_bytes = 64}};
+    const std::clock_t start = std::clock();
+    const auto plan = plan_memory(lives, spaces, {.effort = options_.effort});
+    const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+    TENON_CHECK(plan.ok(), plan.error().to_string());
+    const auto sound = verify_plan(lives, spaces, *plan);
+    TENON_CHECK(sound.ok(), name, ": ", sound.error().to_string());
+    families_[family].add(plan->spaces[0], seconds);
+    if (!options_.html.empty() && plan->spaces[0].efficiency() <= worst_) {
+      worst_ = plan->spaces[0].efficiency();
+      page_ = plan_to_html(lives, spaces, *plan, str(family, ": ", name));
+    }
+  }
+
+  const Options& options_;
+  std::map<std::string, Statistics> families_;
+  double worst_ = 1;
+  std::string page_;
+};
 
 void run(const Options& options) {
-  std::array<Statistics, kGraphFamilies.size()> families;
-  Statistics all;
-  for (size_t g = 0; g < options.graphs; ++g) {
-    const uint64_t seed = options.seed + g;
-    const double share = static_cast<double>(std::mt19937_64(seed)() % 10001) / 10000;
-    const auto blocks = static_cast<size_t>(10 * std::pow(static_cast<double>(options.most) / 10, share));
-    const size_t family = g % families.size();
-    double seconds = 0;
-    const SpacePlan plan = plan_one(static_cast<GraphFamily>(family), blocks, seed, options, seconds);
-    families[family].add(plan, seconds);
-    all.add(plan, seconds);
-  }
-  if (options.json) std::printf("[\n");
-  else std::printf("seeds %zu to %zu, 10 to %zu blocks\n", size_t{options.seed}, options.seed + options.graphs - 1, options.most);
-  for (size_t i = 0; i < families.size(); ++i) families[i].print(kGraphFamilies[i], options.json, false);
-  all.print("all", options.json, true);
-  if (options.json) std::printf("]\n");
+  if (!options.json) std::printf("seeds %zu to %zu, 10 to %zu blocks, effort %zu\n", size_t{options.seed}, options.seed + options.graphs - 1, options.most, options.effort);
+  Bench bench(options);
+  bench.graphs();
+  if (options.zoo) bench.zoo();
+  for (const std::string& folder : options.folders) bench.models(folder);
+  bench.report();
 }
 
 int usage() {
-  std::fprintf(stderr, "memory_plan_bench [--graphs N] [--most BLOCKS >= 10] [--seed S] [--effort E] [--json]\n");
+  std::fprintf(stderr, "memory_plan_bench [--graphs N] [--most BLOCKS >= 10] [--seed S] [--effort E]\n"
+                       "  [--zoo 1] [--models FOLDER]... [--html FILE] [--json]\n");
   return 2;
 }
 
@@ -98,8 +178,12 @@ int main(int count, char** words) {
       continue;
     }
     if (i + 1 == count) return tenon::bench::usage();
-    const size_t value = std::strtoull(words[++i], nullptr, 10);
-    if (word == "--graphs") options.graphs = value;
+    const char* text = words[++i];
+    const size_t value = std::strtoull(text, nullptr, 10);
+    if (word == "--html") options.html = text;
+    else if (word == "--models") options.folders.emplace_back(text);
+    else if (word == "--zoo") options.zoo = value != 0;
+    else if (word == "--graphs") options.graphs = value;
     else if (word == "--most" && value >= 10) options.most = value;
     else if (word == "--seed") options.seed = value;
     else if (word == "--effort") options.effort = value;
