@@ -1,0 +1,58 @@
+// Every architecture of the zoo, small: as programs they give the bits of the interpreter, in no more memory.
+#include <gmock/gmock.h>
+
+#include <tenon/passes/standard.hpp>
+#include <tenon/runtime/thread_pool.hpp>
+
+#include "irgen/irgen_testing.hpp"
+#include "zoo/zoo.hpp"
+
+namespace tenon::irgen {
+namespace {
+
+using namespace irgen::testing;
+
+class ZooPrograms : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(ZooPrograms, GiveTheInterpretersBits) {
+  const auto graph = zoo::build(GetParam(), {.size = zoo::Size::tiny});
+  ASSERT_TRUE(graph.ok()) << graph.error().to_string();
+  const auto passes = standard_passes();
+  ASSERT_TRUE(passes.ok() && passes->run(**graph, {}).ok());
+  const auto inputs = zoo::inputs(**graph, 3);
+  ASSERT_TRUE(inputs.ok()) << inputs.error().to_string();
+  const auto oracle = Interpreter::prepare(**graph);
+  const auto runner = GraphRunner::prepare(**graph, reference_kernels());
+  ASSERT_TRUE(oracle.ok() && runner.ok()) << (runner.ok() ? oracle.error() : runner.error()).to_string();
+  const auto wanted = (*oracle)->run(*inputs, default_pool()), got = (*runner)->run(*inputs, default_pool());
+  ASSERT_TRUE(wanted.ok() && got.ok()) << (got.ok() ? wanted.error() : got.error()).to_string();
+  expect_identical(*wanted, *got, GetParam());
+
+  std::string on_host;
+  for (const HostOp& op : (*runner)->report().host_ops) on_host += str(op.op, " ", op.label, ": ", op.reason, "\n");
+  for (const GraphProgram* program : (*runner)->programs()) {
+    const auto checked = program::verify(program->program);
+    EXPECT_TRUE(checked.ok()) << checked.error().to_string();
+  }
+  EXPECT_LE(static_cast<double>((*runner)->arena_bytes()),
+            1.05 * static_cast<double>((*runner)->arena_lower_bound_bytes()));
+  std::printf("%-20s %5zu operators in %zu programs, %zu on the host; arena %zu, the interpreter's %zu\n%s",
+              GetParam().c_str(), (*runner)->report().program_ops, (*runner)->report().programs,
+              (*runner)->report().host_ops.size(), (*runner)->arena_bytes(), (*oracle)->arena_bytes(), on_host.c_str());
+}
+
+std::vector<std::string> names() {
+  std::vector<std::string> names;
+  for (const auto& model : zoo::models()) names.push_back(std::string(model.name));
+  return names;
+}
+std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(All, ZooPrograms, ::testing::ValuesIn(names()), test_name);
+
+}  // namespace
+}  // namespace tenon::irgen
