@@ -4,6 +4,7 @@
 
 #include <tenon/runtime/thread_pool.hpp>
 
+#include "irgen/irgen_testing.hpp"
 #include "irgen/strips_random.hpp"
 #include "irgen/strips_support.hpp"
 
@@ -67,6 +68,12 @@ size_t check(const Graph& graph, const StripOptions& options, bool contract, uin
     const auto races = program::check_races(run.program, memory.arguments, {.threads = options.workers});
     EXPECT_TRUE(races.ok()) << races.error().to_string() << "\n" << program::print(run.program);
   }
+  // The same on the kernels of the reference, which pack by themselves, by way of from_graph.
+  const GraphProgram program = lowered(graph, {.grouping = strip_grouping(options)});
+  const auto outputs = interpreted(program, expected.inputs, contract);
+  EXPECT_TRUE(outputs.ok()) << outputs.error().to_string() << "\n" << program::print(program.program);
+  for (size_t i = 0; outputs.ok() && i < outputs->size(); ++i)
+    EXPECT_TRUE(expected.outputs[i].identical((*outputs)[i].tensor())) << program::print(program.program);
   size_t in_strips = 0;
   for (const StripChain& chain : run.chains) in_strips += chain.chain().ops.size();
   return in_strips;
@@ -74,15 +81,15 @@ size_t check(const Graph& graph, const StripOptions& options, bool contract, uin
 
 TEST(StripsFuzz, HaveTheBitsOfWholeOperators) {
   size_t in_strips = 0, of = 0;
-  for (uint32_t seed = 0; seed < 150; ++seed) {
+  for (uint32_t seed = 0; seed < 100; ++seed) {
     const int64_t step = 1 + seed % 4;
     for (const int64_t height : {int64_t{1}, step - 1, step, step + 1, 4 * step + 3}) {
       if (height < 1) continue;
       auto graph = RandomPiece(seed, height).build();
       if (!graph) continue;
       SCOPED_TRACE(str("seed ", seed, ", height ", height, ", step ", step));
-      in_strips +=
-          check(*graph, {.mode = StripMode::always, .step = step, .workers = seed % 3 == 0 ? 3 : 1}, false, seed);
+      in_strips += check(*graph, {.mode = StripMode::always, .step = step, .workers = seed % 3 == 0 ? 3 : 1},
+                         seed % 10 == 0 && height < 6, seed);
       of += graph->body().op_count();
       if (::testing::Test::HasFailure()) return;
     }

@@ -44,23 +44,26 @@ class PlainKernels final : public KernelSource {
           fixed = Datum(found->second);
       call.operands.push_back(std::move(fixed));
     }
-    return KernelChoice{
-        program::make_kernel(str("plain.", request.op.name()), [call](program::CallContext& c) -> Result<void> {
-          std::vector<Datum> operands = call.operands;
-          size_t next = 0;
-          for (size_t i = 0; i < operands.size(); ++i)
-            if (call.is_passed[i]) {
-              TENON_TRY(tensor, tensor_of(c.operands[next++]));
-              operands[i] = Datum(std::move(tensor));
-            }
-          TENON_TRY(made, evaluate(call.op, operands, call.attributes));
-          const program::BufferView& result = c.operands[next];
-          if (made[0].tensor().dims() != tensor_dims(result))
-            return error(Code::internal, call.op, " makes ", made[0].tensor(), " where ", tensor_dims(result),
-                         " is wanted");
-          std::memcpy(result.base, made[0].tensor().data(), made[0].tensor().bytes());
-          return {};
-        })};
+    auto kernel = std::make_shared<program::Kernel>();
+    kernel->name = str("plain.", request.op.name());
+    kernel->takes_dense_only = true;
+    kernel->run = [call](program::CallContext& c) -> Result<void> {
+      std::vector<Datum> operands = call.operands;
+      size_t next = 0;
+      for (size_t i = 0; i < operands.size(); ++i)
+        if (call.is_passed[i]) {
+          TENON_TRY(tensor, tensor_of(c.operands[next++]));
+          operands[i] = Datum(std::move(tensor));
+        }
+      TENON_TRY(made, evaluate(call.op, operands, call.attributes));
+      const program::BufferView& result = c.operands[next];
+      if (made[0].tensor().dims() != tensor_dims(result))
+        return error(Code::internal, call.op, " makes ", made[0].tensor(), " where ", tensor_dims(result),
+                     " is wanted");
+      std::memcpy(result.base, made[0].tensor().data(), made[0].tensor().bytes());
+      return {};
+    };
+    return KernelChoice{kernel};
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <tenon/ir/text.hpp>
 #include <tenon/target/load.hpp>
 
+#include "irgen/irgen_testing.hpp"
 #include "irgen/strips_support.hpp"
 #include "support_lib/random_tensor.hpp"
 
@@ -203,7 +204,7 @@ TEST(Chains, TakeTheMemoriesOfATarget) {
 // ---- Programs ----
 
 // The bits of the graph interpreter; what a run counts.
-program::RunStatistics expect_same_bits(const Graph& graph, StripRun& run, int64_t threads = 1) {
+program::RunStatistics expect_same_bits(const Graph& graph, StripRun& run, bool contract = true) {
   std::mt19937 random(7);
   std::vector<Datum> inputs;
   for (size_t i = 0; i < graph.body().input_count(); ++i)
@@ -213,8 +214,7 @@ program::RunStatistics expect_same_bits(const Graph& graph, StripRun& run, int64
   EXPECT_TRUE(expected.ok()) << expected.error().to_string();
   auto memory = run.memory(inputs);
   program::RunStatistics statistics;
-  const auto done =
-      program::interpret(run.program, memory.arguments, {.threads = threads, .contract = false}, &statistics);
+  const auto done = program::interpret(run.program, memory.arguments, {.contract = contract}, &statistics);
   EXPECT_TRUE(done.ok()) << done.error().to_string() << program::print(run.program);
   for (size_t i = 0; i < memory.outputs.size(); ++i) EXPECT_TRUE((*expected)[i].tensor().identical(memory.outputs[i]));
   return statistics;
@@ -283,7 +283,7 @@ TEST(Strips, OfSixConvolutionsTakeMemoryOfAStripWhateverTheHeight) {
     ASSERT_EQ(run->chains.size(), 1u);
     EXPECT_EQ(run->chains[0].chain().ops.size(), 6u);
     last_program = program::print(run->program);
-    peaks.push_back(expect_same_bits(*graph, *run).heap_peak);
+    peaks.push_back(expect_same_bits(*graph, *run, false).heap_peak);
     EXPECT_EQ(peaks.back(), run->report.rows[0].peak_bytes);
   }
   EXPECT_EQ(peaks[0], peaks[1]);
@@ -315,6 +315,25 @@ TEST(Strips, LeaveOperatorsWholeThatHaveNoKernelForParts) {
   EXPECT_THAT(ops_of(run->chains[0].chain()), ElementsAre("Tanh", "Neg"));
   EXPECT_THAT(run->report.to_string(), HasSubstr("no kernel for parts of Sigmoid"));
   expect_same_bits(*graph, *run);
+}
+
+TEST(Strips, AreAStatementOfALoweredGraph) {
+  const auto graph = graph_of(convolutions(12));
+  StripReport report;
+  const GraphProgram program =
+      lowered(*graph, {.grouping = strip_grouping({.mode = StripMode::always, .dim = 2, .step = 4}, &report)});
+  ASSERT_EQ(report.rows.size(), 1u);
+  EXPECT_THAT(program::print(program.program), HasSubstr("for at2_0 in [0, 12) step 4"));
+  std::mt19937 random(3);
+  const std::vector<Datum> inputs{Datum(tenon::testing::random_tensor(random, kF32, {1, 2, 12, 16})),
+                                  Datum(tenon::testing::random_tensor(random, kF32, {2, 2, 3, 3}))};
+  const auto expected = (*Interpreter::prepare(*graph))->run(inputs);
+  const auto made = interpreted(program, inputs, true);
+  ASSERT_TRUE(made.ok()) << made.error().to_string();
+  expect_identical(*expected, *made, "six convolutions");
+  // Without a reason to, nothing runs in strips.
+  EXPECT_THAT(program::print(lowered(*graph, {.grouping = strip_grouping()}).program),
+              ::testing::Not(HasSubstr("for ")));
 }
 
 TEST(Strips, AreReported) {

@@ -63,10 +63,14 @@ class Splicer {
   program::BufferId workspace_ = -1;
 };
 
-program::KernelHandle handle_of(const ChainOp& op, std::shared_ptr<const StripStage> stage) {
-  return program::make_kernel(
-      str("strips.", op.op->name()), [stage = std::move(stage)](program::CallContext& c) { return stage->run(c); },
-      true);
+program::KernelHandle handle_of(const ChainOp& op, const std::shared_ptr<const StripStage>& stage, bool has_workspace) {
+  auto kernel = std::make_shared<program::Kernel>();
+  kernel->name = str("strips.", op.op->name());
+  kernel->run = [stage](program::CallContext& c) { return stage->run(c); };
+  kernel->takes_folded = true;
+  kernel->workspaces = has_workspace ? 1 : 0;
+  kernel->make_state = [stage] { return stage->make_state(); };
+  return kernel;
 }
 
 // For a buffer that is made when others have got their names.
@@ -117,9 +121,10 @@ Result<StripChain> StripChain::make(Chain chain, const KernelSource& source, int
     if (op) *op = chain.ops[i].op;
     TENON_TRY(stage, StripStage::make(chain.ops[i], kernels->shape.passed[i], trace.calls[i], source));
     kernels->workspace_bytes = std::max(kernels->workspace_bytes, stage->workspace_bytes());
-    kernels->stages.push_back(stage);
-    kernels->handles.push_back(handle_of(chain.ops[i], std::move(stage)));
+    kernels->stages.push_back(std::move(stage));
   }
+  for (size_t i = 0; i < chain.ops.size(); ++i)
+    kernels->handles.push_back(handle_of(chain.ops[i], kernels->stages[i], kernels->workspace_bytes > 0));
   kernels->window_bytes = trace.peak_bytes;
   StripChain made;
   made.chain_ = std::make_shared<const Chain>(std::move(chain));

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include <tenon/irgen/from_graph.hpp>
 #include <tenon/program/exec/interpreter.hpp>
 #include <tenon/program/pipeline.hpp>
 
@@ -17,8 +18,6 @@ using program::Window;
 using program::Windows;
 
 Dims dims_of(const Value& value) { return *value.type().shape().static_dims(); }
-
-std::string stage_name(const Op& op) { return op.label().empty() ? op.name().str() : str(op.name(), " ", op.label()); }
 
 // The index of dim d of any result.
 Expr index_of(size_t d) { return Expr::symbol(str("at", d)); }
@@ -52,7 +51,7 @@ class PipelineMaker {
   void add_stage(size_t i, const program::KernelHandle& kernel, int64_t workers) {
     const ChainOp& op = chain_.ops[i];
     const bool is_last = i + 1 == chain_.ops.size();
-    program::StageRef stage = pipeline_.stage(stage_name(*op.op), kernel);
+    program::StageRef stage = pipeline_.stage(stage_of_op(*op.op), kernel);
     for (const size_t operand : shape_.passed[i])
       stage.reads(buffers_.at(op.op->operand(operand)), windows(op, op.reads.operands[operand]));
     const Value& result = *op.op->result();

@@ -116,6 +116,11 @@ struct OwnView {
   }
 };
 
+// Of each variant.
+struct States final : program::KernelState {
+  std::vector<std::unique_ptr<program::KernelState>> of_variant;
+};
+
 // The operands of one call of a kernel: as they are, or packed.
 class Operands {
  public:
@@ -248,6 +253,13 @@ const StripStage::Box* StripStage::find(const BufferView& result) const {
   return equal ? &*found : nullptr;
 }
 
+std::unique_ptr<program::KernelState> StripStage::make_state() const {
+  auto states = std::make_unique<States>();
+  for (const Variant& v : variants_)
+    states->of_variant.push_back(v.choice.kernel->make_state ? v.choice.kernel->make_state() : nullptr);
+  return states;
+}
+
 Result<void> StripStage::run(program::CallContext& context) const {
   const BufferView& result = context.operands[passed_];
   const Box* box = find(result);
@@ -263,7 +275,9 @@ Result<void> StripStage::run(program::CallContext& context) const {
   operands.next().whole(result);
   const bool is_packed = operands.add();
   if (v.kernel_bytes > 0) operands.add_workspace(context.operands.back(), v.choice.workspace_bytes.constant());
-  program::CallContext inner{operands.all(), {}, context.stage, context.worker};
+  const auto* states = static_cast<const States*>(context.state);
+  program::KernelState* state = states ? states->of_variant[box->variant].get() : nullptr;
+  program::CallContext inner{operands.all(), {}, context.stage, context.worker, state, context.parallel};
   TENON_OK(v.choice.kernel->run(inner));
   if (is_packed) TENON_OK(v.copies[out].run(operands.original(out), operands.given(out), nullptr, {}));
   return {};

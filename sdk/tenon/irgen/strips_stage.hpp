@@ -35,6 +35,8 @@ class StripStage {
   // Bytes that each call takes as its last operand: copies of operands with gaps, and what the kernel asks for.
   int64_t workspace_bytes() const { return workspace_bytes_; }
   size_t variants() const { return variants_.size(); }
+  // What the kernels keep between calls.
+  std::unique_ptr<program::KernelState> make_state() const;
   // Operands: those passed, the result, and a workspace where there is one.
   Result<void> run(program::CallContext& context) const;
 

@@ -1,0 +1,149 @@
+// Chains of operators in strips against whole operators, on the kernels of the reference and one thread: medians of
+// runs in turn, beside what the model predicts. Results are compared bit by bit.
+//
+//   strips_bench [runs]
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <support_lib/random_tensor.hpp>
+#include <tenon/ir/builder.hpp>
+#include <tenon/ir/text.hpp>
+#include <tenon/irgen/from_graph.hpp>
+#include <tenon/irgen/reference_kernels.hpp>
+#include <tenon/irgen/strips.hpp>
+#include <tenon/program/exec/bound_program.hpp>
+
+namespace tenon::irgen {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* text;
+};
+
+// 16 channels of 1024 x 512 floats: 32 MiB a value.
+constexpr Case kCases[] = {{"eight elementwise operators", R"(
+graph @elementwise(%x: f32[1,16,1024,512], %s: f32[16,1,1], %b: f32[16,1,1]) -> %y {
+  %v0 = Relu %x
+  %v1 = Mul %v0, %s
+  %v2 = Add %v1, %b
+  %v3 = Neg %v2
+  %v4 = Max %v3, %b
+  %v5 = Sub %v4, %s
+  %v6 = Abs %v5
+  %y = Add %v6, %b
+})"},
+                           {"depthwise 3x3 and pools among elementwise operators", R"(
+graph @depthwise(%x: f32[1,16,1024,512], %w: f32[16,1,3,3], %s: f32[16,1,1], %b: f32[16,1,1]) -> %y {
+  %v0 = Mul %x, %s
+  %v1 = Add %v0, %b
+  %v2 = Conv %v1, %w {group = 16, pads = [1, 1, 1, 1]}
+  %v3 = Relu %v2
+  %v4 = MaxPool %v3 {kernel_shape = [3, 3], pads = [1, 1, 1, 1]}
+  %v5 = Add %v4, %v1
+  %y = Relu %v5
+})"},
+                           {"six 3x3 convolutions of 16 channels", R"(
+graph @convolutions(%x: f32[1,16,512,256], %w: f32[16,16,3,3]) -> %y {
+  %v0 = Conv %x, %w {pads = [1, 1, 1, 1]}
+  %v1 = Conv %v0, %w {pads = [1, 1, 1, 1]}
+  %v2 = Conv %v1, %w {pads = [1, 1, 1, 1]}
+  %v3 = Conv %v2, %w {pads = [1, 1, 1, 1]}
+  %v4 = Conv %v3, %w {pads = [1, 1, 1, 1]}
+  %y = Conv %v4, %w {pads = [1, 1, 1, 1]}
+})"}};
+
+template <class T>
+T must(Result<T> result) {
+  if (!result.ok()) {
+    std::fprintf(stderr, "%s\n", result.error().to_string().c_str());
+    std::exit(1);
+  }
+  return std::move(result).value();
+}
+void must(const Result<void>& result) {
+  if (result.ok()) return;
+  std::fprintf(stderr, "%s\n", result.error().to_string().c_str());
+  std::exit(1);
+}
+
+// A bound program with memory for its buffers.
+class Runnable {
+ public:
+  Runnable(const Graph& graph, const std::vector<Tensor>& inputs, const Grouping& grouping)
+      : lowered_(must(from_graph(graph, reference_kernels(), {.grouping = grouping}))), bound_(bind(graph, inputs)) {}
+
+  double seconds() {
+    const auto begin = std::chrono::steady_clock::now();
+    must(bound_.run(arguments_));
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+  const Tensor& output() const { return output_; }
+  int64_t arena_bytes() const {
+    int64_t bytes = 0;
+    for (const auto& [space, size] : bound_.arena_bytes()) bytes += size;
+    return bytes;
+  }
+
+ private:
+  program::BoundProgram bind(const Graph& graph, const std::vector<Tensor>& inputs) {
+    const auto add = [&](program::BufferId id, Tensor tensor) {
+      arguments_.buffers[lowered_.program.buffer(id).name] = program::BufferArgument::of(tensor, true);
+    };
+    for (size_t i = 0; i < inputs.size(); ++i) add(lowered_.inputs[i], inputs[i]);
+    for (const ProgramConstant& constant : lowered_.constants) add(constant.buffer, constant.tensor);
+    output_ = must(Tensor::zeros(kF32, *graph.body().output(0)->type().shape().static_dims()));
+    add(lowered_.outputs[0], output_);
+    return must(program::BoundProgram::bind(lowered_.program, arguments_));
+  }
+
+  GraphProgram lowered_;
+  Tensor output_;
+  program::Arguments arguments_;
+  program::BoundProgram bound_;
+};
+
+double median(std::vector<double> v) {
+  std::ranges::nth_element(v, v.begin() + static_cast<int64_t>(v.size() / 2));
+  return v[v.size() / 2];
+}
+
+void measure(const Case& c, int runs) {
+  const std::unique_ptr<Graph> graph = must(parse_graph(c.text));
+  for (Op& op : graph->body()) must(infer_result_types(op));
+  std::mt19937 random(1);
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < graph->body().input_count(); ++i)
+    inputs.push_back(testing::random_tensor(random, kF32, *graph->body().input(i)->type().shape().static_dims()));
+  StripReport report;
+  Runnable whole(*graph, inputs, {}), strips(*graph, inputs, strip_grouping({}, &report));
+  std::vector<double> whole_times, strip_times, ratios;
+  for (int i = 0; i < runs; ++i) {
+    whole_times.push_back(whole.seconds());
+    strip_times.push_back(strips.seconds());
+    ratios.push_back(whole_times.back() / strip_times.back());
+  }
+  double predicted_whole = 0, predicted_strips = 0;
+  for (const StripReport::Row& row : report.rows)
+    predicted_whole += row.whole.seconds, predicted_strips += row.in_strips.seconds;
+  std::printf("%s\n  whole %.1f ms, strips %.1f ms, ratio %.2f; predicted %.1f and %.1f ms, ratio %.2f\n", c.name,
+              median(whole_times) * 1e3, median(strip_times) * 1e3, median(ratios), predicted_whole * 1e3,
+              predicted_strips * 1e3, predicted_strips > 0 ? predicted_whole / predicted_strips : 1.0);
+  std::printf("  arena: whole %.1f MB, strips %.2f MB; bits %s\n%s\n", static_cast<double>(whole.arena_bytes()) / 1e6,
+              static_cast<double>(strips.arena_bytes()) / 1e6,
+              whole.output().identical(strips.output()) ? "equal" : "DIFFER", report.to_string().c_str());
+}
+
+}  // namespace
+}  // namespace tenon::irgen
+
+int main(int argc, char** argv) {
+  const int runs = argc > 1 ? std::max(1, std::atoi(argv[1])) : 9;
+  for (const auto& c : tenon::irgen::kCases) tenon::irgen::measure(c, runs);
+}
