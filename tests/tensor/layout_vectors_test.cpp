@@ -2,9 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
+
+#include <span>
+
+#include <tenon/support/hash.hpp>
+#include <tenon/support/str.hpp>
 #include <tenon/tensor/layout.hpp>
 
-#include <tenon/support/str.hpp>
+#include "reorder_testing.hpp"
 
 namespace tenon {
 namespace {
@@ -137,6 +142,49 @@ TEST(LayoutVectors, Rejected) {
     const auto layout = layout_of(row);
     ASSERT_FALSE(layout.ok()) << row["layout"];
     EXPECT_EQ(layout_error_code(layout.error()), row["error"].as<std::string>()) << layout.error().to_string();
+  }
+}
+
+// Every slot of the source holds its number, so what arrives tells where it came from: FNV-1a over the slots of source and
+// destination of every index.
+uint64_t pairs_hash(const ReorderPlan& reorder) {
+  std::vector<uint32_t> source(static_cast<size_t>(reorder.from().bytes() / 4)),
+      destination(static_cast<size_t>(reorder.to().bytes() / 4));
+  for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<uint32_t>(i);
+  EXPECT_TRUE(reorder.run(std::as_bytes(std::span(source)), std::as_writable_bytes(std::span(destination))).ok());
+  std::vector<uint64_t> pairs;
+  for_each_index_backwards(reorder.to().shape(), [&](const Dims& index) {
+    const int64_t slot = reorder.to().apply(index).slot;
+    pairs.insert(pairs.begin(), {destination[static_cast<size_t>(slot)], static_cast<uint64_t>(slot)});
+  });
+  return fnv1a({reinterpret_cast<const char*>(pairs.data()), pairs.size() * 8});
+}
+
+using Loops = std::vector<std::vector<int64_t>>;  // count and strides in elements
+
+TEST(LayoutVectors, Reorders) {
+  const YAML::Node rows = vectors()["reorders"];
+  ASSERT_EQ(rows.size(), 5u);
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row["name"].as<std::string>());
+    const auto from = layout_of(row, "from", 32), to = layout_of(row, "to", 32);
+    ASSERT_TRUE(from.ok() && to.ok());
+    const ReorderPlan reorder = plan_reorder(*from, *to).value();
+    EXPECT_EQ(reorder.kind() == ReorderKind::no_op, row["noop"].as<bool>());
+    EXPECT_EQ(pairs_hash(reorder), std::stoull(row["pairs_fnv1a64"].as<std::string>(), nullptr, 16));
+    if (row["loops"].IsMap()) {
+      ASSERT_EQ(reorder.pieces().size(), 1u) << reorder.to_string();
+      EXPECT_EQ(reorder.pieces()[0].period, row["loops"]["period"].as<int64_t>());
+      EXPECT_EQ(reorder.pieces()[0].pieces, (row["loops"]["pieces"].as<std::vector<std::pair<int64_t, int64_t>>>()));
+      continue;
+    }
+    Loops loops;
+    for (const ReorderLoop& loop : reorder.loops()) {
+      loops.push_back({loop.count, loop.from_bits / 32, loop.to_bits / 32});
+    }
+    EXPECT_EQ(loops, row["loops"].as<Loops>()) << reorder.to_string();
+    EXPECT_EQ(reorder.has_tail(), row["tail"].as<bool>());
+    EXPECT_TRUE(reorder.pieces().empty());
   }
 }
 

@@ -10,8 +10,8 @@
 // places, is cut at every border of both chains; each piece is one run on both sides and repeats with the period.
 // The product of the parts of all variables are nests of loops with constant strides, each run on its own:
 // contiguous loops become the unit that is copied, two loops with unit strides on different sides are transposed in
-// tiles of vectors. Ragged layouts, index maps, swizzles and destinations with several indices in one slot have no
-// such strides: they go slot by slot through the inverse of the destination.
+// tiles of vectors. Of a ragged or swizzled layout each box that crosses no border of a block, and keeps the bits that
+// swizzle, is such a nest. Index maps and what is left go by tables of offsets, or slot by slot through the inverse.
 //
 // Padding.  Every slot of the destination that holds no element gets its fill, bits of a word without a slot and bytes
 // behind the last word get 0. With an undefined fill, and in a view, they keep what they have. Padding of the source
@@ -40,7 +40,7 @@ enum class ReorderKind : uint8_t {
   transpose,  // of tiles
   bits,       // elements or words that do not lie on bytes
   pieces,     // radices that do not nest
-  elements,   // one by one, through apply() and inverse()
+  elements,   // no nests: rows by tables of offsets, or one by one through apply() and inverse()
 };
 TENON_API std::string_view reorder_kind_name(ReorderKind kind);
 
@@ -82,7 +82,7 @@ class TENON_API ReorderPlan {
   const Layout& to() const;
   ReorderKind kind() const;
   // Outermost first: by falling stride in the destination, units gone, neighbours joined that nest on both sides.
-  // Empty where pieces() is not, and for ReorderKind::elements.
+  // Empty where pieces() is not, for ReorderKind::elements, and for ragged and swizzled layouts.
   const std::vector<ReorderLoop>& loops() const;
   const std::vector<ReorderPieces>& pieces() const;
   bool has_tail() const;

@@ -27,6 +27,11 @@ struct BitSource {
     }
     return word >> shift & ((uint64_t{1} << count) - 1);
   }
+  // 1 to 64 bits.
+  uint64_t load_wide(int64_t at, int64_t count) const {
+    if (count <= 57) return load(at, count);
+    return load(at, 32) | load(at + 32, count - 32) << 32;
+  }
 };
 
 // Bits from `at` on, in order. Keeps the other bits of the first and the last byte.
@@ -75,5 +80,32 @@ class BitWriter {
   int64_t held_;  // bits in word_, below 40
   uint64_t word_ = 0;
 };
+
+// A long run of bits, a word at a time.
+inline void copy_bits(const BitSource& source, int64_t from, std::byte* destination, int64_t to, int64_t count) {
+  const int64_t head = std::min(-to & 7, count), words = (count - head) >> 6;
+  BitWriter front(destination, to);
+  front.copy(source, from, head);
+  front.flush();
+  from += head;
+  to += head;
+  if ((from & 7) == 0) {
+    std::memcpy(destination + (to >> 3), source.bytes + (from >> 3), static_cast<size_t>(words * 8));
+  } else {
+    const std::byte* in = source.bytes + (from >> 3);
+    std::byte* out = destination + (to >> 3);
+    const int64_t shift = from & 7;
+    for (int64_t i = 0; i < words; ++i, in += 8, out += 8) {
+      // The last bits of the word lie in a ninth byte.
+      uint64_t word;
+      std::memcpy(&word, in, 8);
+      word = word >> shift | static_cast<uint64_t>(in[8]) << (64 - shift);
+      std::memcpy(out, &word, 8);
+    }
+  }
+  BitWriter back(destination, to + words * 64);
+  back.copy(source, from + words * 64, count - head - words * 64);
+  back.flush();
+}
 
 }  // namespace tenon::detail

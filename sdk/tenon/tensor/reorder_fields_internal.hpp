@@ -1,36 +1,54 @@
-// Inside of the room: elements below a byte, eight at a time within one machine word.
+// Inside of the room: elements that do not fill machine types, several at a time within one machine word.
 #pragma once
 #include <tenon/tensor/reorder_bits.hpp>
 #include <tenon/tensor/reorder_internal.hpp>
 
 namespace tenon::detail {
 
-// Fields of up to so many bits: eight of them are loaded at once.
-inline constexpr int64_t kMaxFieldBits = 7;
+// Fields of up to so many bits are moved in machine types.
+inline constexpr int64_t kMaxFieldBits = 63;
 
-// Eight fields of `width` bits side by side, to one byte each; and back. Halves, quarters and eighths move apart.
-constexpr uint64_t spread_fields(uint64_t x, int64_t width) {
-  const uint64_t four = (uint64_t{1} << 4 * width) - 1, two = ((uint64_t{1} << 2 * width) - 1) * 0x0000000100000001,
-                 one = ((uint64_t{1} << width) - 1) * 0x0001000100010001;
-  x = (x & four) | (x >> 4 * width & four) << 32;
-  x = (x & two) | (x >> 2 * width & two) << 16;
-  return (x & one) | (x >> width & one) << 8;
-}
-constexpr uint64_t join_fields(uint64_t x, int64_t width) {
-  const uint64_t four = (uint64_t{1} << 4 * width) - 1, two = ((uint64_t{1} << 2 * width) - 1) * 0x0000000100000001,
-                 one = ((uint64_t{1} << width) - 1) * 0x0001000100010001;
-  x = (x & one) | (x >> 8 & one) << width;
-  x = (x & two) | (x >> 16 & two) << 2 * width;
-  return (x & four) | (x >> 32 & four) << 4 * width;
-}
+// Fields of `width` bits side by side, to one T each, as many as a machine word holds; and back. Halves, quarters and
+// eighths of the word move apart.
+template <class T>
+class FieldWords {
+ public:
+  static constexpr int64_t kLane = 8 * sizeof(T), kCount = 64 / kLane;
+
+  explicit constexpr FieldWords(int64_t width) : width_(width) {
+    for (int64_t step = 0, fields = kCount / 2; fields > 0; ++step, fields /= 2) {
+      const uint64_t part = (uint64_t{1} << fields * width) - 1;
+      for (int64_t at = 0; at < 64; at += 2 * fields * kLane) masks_[step] |= part << at;
+    }
+  }
+  constexpr int64_t width() const { return width_; }
+
+  constexpr uint64_t spread(uint64_t x) const {
+    for (int64_t step = 0, fields = kCount / 2; fields > 0; ++step, fields /= 2) {
+      x = (x & masks_[step]) | (x >> fields * width_ & masks_[step]) << fields * kLane;
+    }
+    return x;
+  }
+  constexpr uint64_t join(uint64_t x) const {
+    for (int64_t step = kSteps - 1, fields = 1; step >= 0; --step, fields *= 2) {
+      x = (x & masks_[step]) | (x >> fields * kLane & masks_[step]) << fields * width_;
+    }
+    return x;
+  }
+
+ private:
+  static constexpr int64_t kSteps = kCount == 8 ? 3 : kCount == 4 ? 2 : kCount == 2 ? 1 : 0;
+  int64_t width_;
+  uint64_t masks_[kSteps + 1] = {};
+};
 
 // reader.count x writer.count fields: destination[to + r * reader.to + c * width] = source[from + r * width +
-// c * writer.from], in bits. Through bytes, which are transposed in tiles.
+// c * writer.from], in bits. Through machine types, which are transposed in tiles.
 void transpose_fields(const BitSource& source, int64_t from, std::byte* destination, int64_t to, const NestLoop& reader,
                       const NestLoop& writer, int64_t width);
 
-// Along one loop, where fields of one side lie within bytes of their own (at any distance of whole bytes) and those of
-// the other one side by side. Other bits of the destination's bytes stay. False: it is no such loop.
+// Along one loop, where fields of one side lie within a machine type of their own (at any distance of whole bytes) and
+// those of the other one side by side. Other bits of the destination's bytes stay. False: it is no such loop.
 bool copy_fields(const BitSource& source, int64_t from, std::byte* destination, int64_t to, const NestLoop& loop,
                  int64_t width);
 

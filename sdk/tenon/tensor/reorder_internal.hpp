@@ -1,8 +1,10 @@
 // Inside of the room: what a ReorderPlan is made of.
 #pragma once
+#include <mutex>
 #include <optional>
 
 #include <tenon/tensor/reorder.hpp>
+#include <tenon/tensor/reorder_rows_internal.hpp>
 
 namespace tenon::detail {
 
@@ -38,8 +40,19 @@ struct ReorderProgram {
   std::vector<ReorderPieces> pieces;
   bool tail = false;
   bool fills = false;       // all of the destination is filled first, since slots or bits without an element are ours
-  std::vector<Nest> nests;  // none for ReorderKind::elements; instead of the fill, zeros where no element is
+  std::vector<Nest> nests;  // none for rows and elements; instead of the fill, zeros where no element is
+  // Where there are none, the indices of which each has a slot of its own, as rows, and their offsets, made by the first
+  // run.
+  RowLoop rows;
+  mutable std::once_flag tables_made;
+  mutable std::optional<RowTables> tables;
 };
+
+// Of an element's lowest bit, from the start of the first bank.
+inline int64_t bit_offset(const Layout& layout, std::span<const int64_t> index) {
+  const LayoutPosition at = layout.apply(index);
+  return at.bank * layout.bytes_per_bank() * 8 + at.bit;
+}
 
 // Joins the loops of a nest in bits, and chooses its kind.
 void prepare(Nest& nest);

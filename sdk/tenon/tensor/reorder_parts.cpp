@@ -153,6 +153,7 @@ std::optional<std::vector<Group>> groups_of(const Layout& from, const Layout& to
     TENON_CHECK(widest, "dim ", d, " is in no variable");
     Group group;
     group.name = widest->name;
+    group.dims = widest->dims;
     for (const int dim : widest->dims) {
       if (done[static_cast<size_t>(dim)]) return std::nullopt;
       done[static_cast<size_t>(dim)] = true;
@@ -165,6 +166,25 @@ std::optional<std::vector<Group>> groups_of(const Layout& from, const Layout& to
     out.push_back(std::move(group));
   }
   return out;
+}
+
+bool keep_least(const Layout& to, std::vector<Group>& groups) {
+  if (to.injective()) return true;
+  for (Group& group : groups) {
+    for (const Term& term : group.to.terms) {
+      int64_t values = term.fold ? std::min(term.size, term.fold) : term.size;
+      for (size_t i = term.digits.size(); i-- > 0;) {
+        const BitDigit& digit = term.digits[i];
+        if (digit.bits != 0 || digit.place >= values) continue;
+        if (i + 1 < term.digits.size() && term.digits[i + 1].place < values) return false;
+        values = digit.place;
+      }
+      if (values == term.size) continue;
+      if (group.to.terms.size() > 1) return false;
+      group.extent = values;
+    }
+  }
+  return true;
 }
 
 std::optional<std::vector<int64_t>> common_places(const Group& group) {

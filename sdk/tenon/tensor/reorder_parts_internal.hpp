@@ -9,6 +9,9 @@
 
 namespace tenon::detail {
 
+// Beyond, rows of elements.
+inline constexpr size_t kMaxNests = 4096;
+
 // Distance in bits between neighbouring values of a digit.
 struct BitDigit {
   int64_t place = 1, extent = 1, bits = 0;
@@ -41,11 +44,15 @@ struct Side {
 // Dims that a variable of either layout holds together, with x as their row-major mix.
 struct Group {
   std::string name;
+  std::vector<int> dims;
   int64_t extent = 1;
   Side from, to;
 };
 // Nothing when the fused dims of both layouts cross.
 std::optional<std::vector<Group>> groups_of(const Layout& from, const Layout& to);
+// Of several indices in one slot of `to` the least one counts: leaves out values behind the last such one of each group.
+// False: it is not those in front that count.
+bool keep_least(const Layout& to, std::vector<Group>& groups);
 
 // A part of a group's values: base offsets and loops.
 struct Part {
@@ -60,6 +67,9 @@ std::optional<std::vector<int64_t>> common_places(const Group& group);
 std::vector<Part> nested_parts(const Group& group, const std::vector<int64_t>& places, int64_t element_bits);
 // Nothing when the period is too long.
 std::optional<std::vector<Part>> piecewise_parts(const Group& group, ReorderPieces& pieces);
+
+// Where one of the layouts is ragged or swizzled. Nothing when that takes more than kMaxNests.
+std::optional<std::vector<Nest>> box_nests(const Layout& from, const Layout& to, const std::vector<Group>& groups);
 
 // The digits of a variable that matter, with those joined that go on with one stride. Never empty; the last one has
 // room for every value.

@@ -15,8 +15,8 @@ using detail::ReorderProgram;
 
 namespace {
 
-// Beyond, elements go one by one.
-constexpr size_t kMaxNests = 4096;
+// A row along the destination's runs, if they are longer.
+constexpr int64_t kLongRun = 8;
 
 int64_t base_bits(const detail::LayoutData& data, int64_t bank_bits) {
   const Layout::Parts& parts = data.parts;
@@ -82,19 +82,23 @@ bool build_nests(ReorderProgram& program, const std::vector<std::vector<Part>>& 
   return true;
 }
 
-// False: elements one by one.
-bool make_nests(ReorderProgram& program) {
-  const auto has_strides = [](const Layout& layout) {
-    return layout.has_digits() && !layout.is_ragged() && !layout.data().has_xor;
-  };
-  const Layout &from = program.from, &to = program.to;
-  if (!has_strides(from) || !has_strides(to) || !to.injective()) return false;
-  const auto groups = detail::groups_of(from, to);
-  if (!groups) return false;
+// Offsets that are no sum over variables.
+bool is_coupled(const Layout& layout) { return layout.is_ragged() || layout.data().has_xor; }
+
+// False: there are too many.
+bool make_boxes(ReorderProgram& program, const std::vector<Group>& groups) {
+  auto nests = detail::box_nests(program.from, program.to, groups);
+  if (!nests) return false;
+  program.nests = std::move(*nests);
+  return true;
+}
+
+bool make_products(ReorderProgram& program, const std::vector<Group>& groups) {
+  const Layout& to = program.to;
   std::vector<std::vector<Part>> parts;
   std::vector<std::optional<std::vector<int64_t>>> places;
   size_t count = 1;
-  for (const Group& group : *groups) {
+  for (const Group& group : groups) {
     places.push_back(detail::common_places(group));
     if (places.back()) {
       parts.push_back(detail::nested_parts(group, *places.back(), to.element_bits()));
@@ -106,15 +110,15 @@ bool make_nests(ReorderProgram& program) {
       parts.push_back(std::move(*cut));
     }
     count *= parts.back().size();
-    if (count > kMaxNests) return false;
+    if (count > detail::kMaxNests) return false;
   }
-  if (program.pieces.empty()) describe(program, *groups, places);
+  if (program.pieces.empty()) describe(program, groups, places);
   const auto build = [&](std::optional<size_t> padded) { return build_nests(program, parts, count, padded); };
-  if (!program.fills) return build(std::nullopt);
+  if (!program.fills || !to.injective()) return build(std::nullopt);
   // The padding of one group is written behind its elements.
   for (size_t g = 0; g < parts.size(); ++g) {
     if (parts[g].empty() || parts[g].back().zeros == 0) continue;
-    auto zeros = detail::zero_nests(to, (*groups)[g].to.terms[0].variable);
+    auto zeros = detail::zero_nests(to, groups[g].to.terms[0].variable);
     if (!zeros || !build(g)) continue;
     program.nests.insert(program.nests.end(), zeros->begin(), zeros->end());
     program.fills = false;
@@ -126,6 +130,43 @@ bool make_nests(ReorderProgram& program) {
     program.fills = false;
   }
   return true;
+}
+
+// Rows of the indices that have a slot of their own; none where those are no box.
+void plan_rows(ReorderProgram& program, const std::vector<Group>& groups) {
+  const Layout& to = program.to;
+  Dims domain = to.shape();
+  for (const Group& group : groups) {
+    int64_t extent = 1;
+    for (const int dim : group.dims) extent *= to.shape()[static_cast<size_t>(dim)];
+    if (extent == group.extent) continue;
+    if (group.dims.size() > 1) return;
+    domain[static_cast<size_t>(group.dims[0])] = group.extent;
+  }
+  if (!detail::RowOffsets::serves(program.from) || !detail::RowOffsets::serves(to)) return;
+  const Layout::Run run = to.run();
+  const int variable = run.length >= kLongRun ? to.data().find_variable(run.variable[0]) : -1;
+  program.rows.dim = variable >= 0 ? static_cast<size_t>(to.variables()[static_cast<size_t>(variable)].dims.back())
+                                   : static_cast<size_t>(std::ranges::max_element(domain) - domain.begin());
+  program.rows.domain = std::move(domain);
+  program.rows.element_bytes = to.element_bits() / 8;
+}
+
+// Nests; else rows; else elements.
+void make_parts(ReorderProgram& program) {
+  const Layout &from = program.from, &to = program.to;
+  std::optional<std::vector<Group>> groups;
+  if (from.has_digits() && to.has_digits()) groups = detail::groups_of(from, to);
+  if (groups && !detail::keep_least(to, *groups)) return;
+  if (groups) {
+    const bool boxes = is_coupled(from) || is_coupled(to);
+    if (boxes ? make_boxes(program, *groups) : make_products(program, *groups)) return;
+    program.loops.clear();
+    program.pieces.clear();
+    program.nests.clear();
+    program.tail = false;
+  }
+  if (groups || to.injective()) plan_rows(program, groups.value_or(std::vector<Group>()));
 }
 
 ReorderKind kind_of(const ReorderProgram& program) {
@@ -186,7 +227,9 @@ std::string ReorderPlan::to_string() const {
   return out;
 }
 
-Result<ReorderPlan> plan_reorder(const Layout& from, const Layout& to) {
+namespace {
+
+Result<void> check_of_one_tensor(const Layout& from, const Layout& to) {
   if (from.shape() != to.shape()) {
     return error(Code::invalid_argument, "a reorder from shape ", from.shape(), " (", from.to_string(), ") to shape ",
                  to.shape(), " (", to.to_string(), "); both layouts have to be of one tensor");
@@ -196,24 +239,26 @@ Result<ReorderPlan> plan_reorder(const Layout& from, const Layout& to) {
                  from.to_string(), ") to elements of ", to.element_bits(), " bits (", to.to_string(),
                  "); cast the elements first");
   }
+  return {};
+}
+
+}  // namespace
+
+Result<ReorderPlan> plan_reorder(const Layout& from, const Layout& to) {
+  TENON_OK(check_of_one_tensor(from, to));
   auto program = std::make_shared<ReorderProgram>();
   program->from = from;
   program->to = to;
   program->fills =
       to.fill() && !to.is_view() && (!to.injective() || to.valid_elements() * to.element_bits() != to.bytes() * 8);
-  if (to.valid_elements() > 0 && !make_nests(*program)) {
-    program->loops.clear();
-    program->pieces.clear();
-    program->nests.clear();
-    program->tail = false;
-  }
+  if (to.valid_elements() > 0) make_parts(*program);
   program->kind = kind_of(*program);
   return ReorderPlan(std::move(program));
 }
 
 Result<double> reorder_cost(const Layout& from, const Layout& to, const BandwidthTable& bandwidth) {
-  TENON_TRY(plan, plan_reorder(from, to));
-  if (plan.kind() == ReorderKind::no_op) return 0.0;
+  TENON_OK(check_of_one_tensor(from, to));
+  if (from.same_function(to)) return 0.0;
   const int64_t w = from.element_bits();
   const auto bandwidth_of = [&](const Layout& layout) {
     return bandwidth.at(std::max<int64_t>(layout.run().length * w / 8, 1));

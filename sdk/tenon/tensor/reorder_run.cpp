@@ -14,6 +14,7 @@ namespace tenon {
 
 using detail::BitWriter;
 using detail::copy_short;
+using detail::kShortRun;
 using detail::Nest;
 using detail::NestLoop;
 using detail::ReorderProgram;
@@ -33,14 +34,30 @@ struct Tasks {
   int64_t bytes;  // worth one
 };
 
-// Copies of `unit` bytes along one loop.
-template <int64_t kUnit>
-void copy_units(const std::byte* source, std::byte* destination, const NestLoop& loop) {
-  for (int64_t i = 0; i < loop.count; ++i) std::memcpy(destination + i * loop.to, source + i * loop.from, kUnit);
-}
+// Where the units of the innermost loops lie, counted from where those loops begin.
+struct LoopPlaces {
+  NestLoop loop;
+  template <class F>
+  void for_each(const F& f) const {
+    for (int64_t i = 0; i < loop.count; ++i) f(i * loop.from, i * loop.to);
+  }
+};
+// Of several short loops, as a list.
+struct Place {
+  int64_t from, to;
+};
+struct ListedPlaces {
+  std::span<const Place> places;
+  template <class F>
+  void for_each(const F& f) const {
+    for (const Place& place : places) f(place.from, place.to);
+  }
+};
 
-// Up to here a loop of vectors is quicker than a call.
-constexpr int64_t kShortRun = 256;
+template <int64_t kUnit, class Places>
+void copy_units(const std::byte* source, std::byte* destination, const Places& places) {
+  places.for_each([&](int64_t from, int64_t to) { std::memcpy(destination + to, source + from, kUnit); });
+}
 
 inline void zero(std::byte* to, int64_t bytes) {
   static constexpr std::byte kZeros[kShortRun] = {};
@@ -64,80 +81,129 @@ void zero_loop(std::byte* destination, const NestLoop& loop, int64_t unit) {
   for (int64_t i = 0; i < loop.count; ++i) zero(destination + i * loop.to, unit);
 }
 
-void copy_loop(const std::byte* source, std::byte* destination, const NestLoop& loop, int64_t unit) {
+template <class Places>
+void copy_places(const std::byte* source, std::byte* destination, const Places& places, int64_t unit) {
   switch (unit) {
-    case 1: return copy_units<1>(source, destination, loop);
-    case 2: return copy_units<2>(source, destination, loop);
-    case 4: return copy_units<4>(source, destination, loop);
-    case 8: return copy_units<8>(source, destination, loop);
-    case 16: return copy_units<16>(source, destination, loop);
-    case 32: return copy_units<32>(source, destination, loop);
-    case 64: return copy_units<64>(source, destination, loop);
+    case 1: return copy_units<1>(source, destination, places);
+    case 2: return copy_units<2>(source, destination, places);
+    case 3: return copy_units<3>(source, destination, places);
+    case 4: return copy_units<4>(source, destination, places);
+    case 6: return copy_units<6>(source, destination, places);
+    case 8: return copy_units<8>(source, destination, places);
+    case 12: return copy_units<12>(source, destination, places);
+    case 16: return copy_units<16>(source, destination, places);
+    case 32: return copy_units<32>(source, destination, places);
+    case 64: return copy_units<64>(source, destination, places);
     default: break;
   }
   if (unit <= kShortRun) {
-    for (int64_t i = 0; i < loop.count; ++i) copy_short(destination + i * loop.to, source + i * loop.from, unit);
-    return;
+    return places.for_each([&](int64_t from, int64_t to) { copy_short(destination + to, source + from, unit); });
   }
-  for (int64_t i = 0; i < loop.count; ++i) {
-    std::memcpy(destination + i * loop.to, source + i * loop.from, static_cast<size_t>(unit));
-  }
+  places.for_each(
+      [&](int64_t from, int64_t to) { std::memcpy(destination + to, source + from, static_cast<size_t>(unit)); });
+}
+
+// Runs of bits from here on are copied by whole words.
+constexpr int64_t kLongBits = 256;
+
+void copy_bit_run(const detail::BitSource& source, int64_t from, std::byte* destination, int64_t to, int64_t bits) {
+  if (bits >= kLongBits) return detail::copy_bits(source, from, destination, to, bits);
+  BitWriter out(destination, to);
+  out.copy(source, from, bits);
+  out.flush();
 }
 
 // `loop` of `unit` bits each, from bit `from` to bit `to`.
 void gather_loop(const Buffers& buffers, int64_t from, int64_t to, const NestLoop& loop, int64_t unit) {
   const detail::BitSource source = buffers.bits();
   if (unit <= detail::kMaxFieldBits && detail::copy_fields(source, from, buffers.destination, to, loop, unit)) return;
-  if (loop.to == unit && unit <= 32) {
-    BitWriter out(buffers.destination, to);
-    for (int64_t i = 0; i < loop.count; ++i) out.put(source.load(from + i * loop.from, unit), unit);
-    out.flush();
-    return;
-  }
-  if (loop.to == unit) {
+  if (loop.to == unit && unit < kLongBits) {
     BitWriter out(buffers.destination, to);
     for (int64_t i = 0; i < loop.count; ++i) out.copy(source, from + i * loop.from, unit);
     out.flush();
     return;
   }
   for (int64_t i = 0; i < loop.count; ++i) {
-    BitWriter out(buffers.destination, to + i * loop.to);
-    out.copy(source, from + i * loop.from, unit);
-    out.flush();
+    copy_bit_run(source, from + i * loop.from, buffers.destination, to + i * loop.to, unit);
   }
 }
 
-// The loops of one nest from `loops` on; `from` and `to` in its units.
-void run_loops(const Nest& nest, const Buffers& buffers, std::span<const NestLoop> loops, int64_t from, int64_t to) {
-  const size_t kernel = nest.kind == Nest::Kind::transpose || nest.kind == Nest::Kind::fields ? 2 : 1;
-  if (loops.size() > kernel) {
-    for (int64_t i = 0; i < loops[0].count; ++i) {
-      run_loops(nest, buffers, loops.subspan(1), from + i * loops[0].from, to + i * loops[0].to);
+// A nest on its way: the loops that are left, and short inner ones as places.
+class NestRunner {
+ public:
+  // Of `loops` all but the first may become places.
+  NestRunner(const Nest& nest, const Buffers& buffers, std::span<const NestLoop> loops)
+      : nest_(nest), buffers_(buffers) {
+    const bool listed = nest.kind == Nest::Kind::run && nest.zeros == 0;
+    if (!listed || loops.size() < 3 || loops.back().count >= kLongLoop) return;
+    int64_t count = 1;
+    while (loops.size() - listed_ > 1 && count * loops[loops.size() - 1 - listed_].count <= kMaxPlaces) {
+      count *= loops[loops.size() - 1 - listed_++].count;
     }
-    return;
+    if (listed_ < 2) {
+      listed_ = 0;
+      return;
+    }
+    places_ = {{0, 0}};
+    for (const NestLoop& loop : loops.last(listed_)) repeat(loop);
   }
-  const NestLoop inner = loops.empty() ? NestLoop{} : loops.back();
-  switch (nest.kind) {
-    case Nest::Kind::run:
-      if (nest.zeros > 0) {
-        return copy_padded(buffers.source + from, buffers.destination + to, inner, nest.unit, nest.zeros);
-      }
-      return copy_loop(buffers.source + from, buffers.destination + to, inner, nest.unit);
-    case Nest::Kind::zeros: return zero_loop(buffers.destination + to, inner, nest.unit);
-    case Nest::Kind::transpose:
-      return detail::transpose({.source = buffers.source + from,
-                                .destination = buffers.destination + to,
-                                .rows = inner.count,
-                                .columns = loops[0].count,
-                                .source_pitch = inner.from,
-                                .destination_pitch = loops[0].to,
-                                .zero_rows = nest.zeros / nest.unit},
-                               nest.unit);
-    case Nest::Kind::fields:
-      return detail::transpose_fields(buffers.bits(), from, buffers.destination, to, loops[0], inner, nest.unit);
-    case Nest::Kind::bits: return gather_loop(buffers, from, to, inner, nest.unit);
+
+  // `loops` as given to the constructor; the count of the first one may be another.
+  void run(std::span<const NestLoop> loops, int64_t from, int64_t to) const {
+    run_outer(loops.first(loops.size() - listed_), from, to);
   }
-}
+
+ private:
+  static constexpr int64_t kLongLoop = 16, kMaxPlaces = 256;
+
+  // Each place, once for each iteration of a loop inside of those so far.
+  void repeat(const NestLoop& loop) {
+    std::vector<Place> inner;
+    for (const Place& place : places_) {
+      for (int64_t i = 0; i < loop.count; ++i) inner.push_back({place.from + i * loop.from, place.to + i * loop.to});
+    }
+    places_ = std::move(inner);
+  }
+
+  void run_outer(std::span<const NestLoop> loops, int64_t from, int64_t to) const {
+    const bool tiled = nest_.kind == Nest::Kind::transpose || nest_.kind == Nest::Kind::fields;
+    const size_t kernel = tiled ? 2 : listed_ > 0 ? 0 : 1;
+    if (loops.size() <= kernel) return run_kernel(loops, from, to);
+    for (int64_t i = 0; i < loops[0].count; ++i) {
+      run_outer(loops.subspan(1), from + i * loops[0].from, to + i * loops[0].to);
+    }
+  }
+
+  void run_kernel(std::span<const NestLoop> loops, int64_t from, int64_t to) const {
+    const NestLoop inner = loops.empty() ? NestLoop{} : loops.back();
+    const std::byte* source = buffers_.source + from;
+    std::byte* destination = buffers_.destination + to;
+    switch (nest_.kind) {
+      case Nest::Kind::run:
+        if (listed_ > 0) return copy_places(source, destination, ListedPlaces{places_}, nest_.unit);
+        if (nest_.zeros > 0) return copy_padded(source, destination, inner, nest_.unit, nest_.zeros);
+        return copy_places(source, destination, LoopPlaces{inner}, nest_.unit);
+      case Nest::Kind::zeros: return zero_loop(destination, inner, nest_.unit);
+      case Nest::Kind::transpose:
+        return detail::transpose({.source = source,
+                                  .destination = destination,
+                                  .rows = inner.count,
+                                  .columns = loops[0].count,
+                                  .source_pitch = inner.from,
+                                  .destination_pitch = loops[0].to,
+                                  .zero_rows = nest_.zeros / nest_.unit},
+                                 nest_.unit);
+      case Nest::Kind::fields:
+        return detail::transpose_fields(buffers_.bits(), from, buffers_.destination, to, loops[0], inner, nest_.unit);
+      case Nest::Kind::bits: return gather_loop(buffers_, from, to, inner, nest_.unit);
+    }
+  }
+
+  const Nest& nest_;
+  const Buffers& buffers_;
+  size_t listed_ = 0;  // inner loops that are places
+  std::vector<Place> places_;
+};
 
 // A nest as independent tasks: all values of the outer loops, times pieces of the next one.
 void run_nest(const Nest& nest, const Buffers& buffers, const Tasks& split) {
@@ -162,7 +228,7 @@ void run_nest(const Nest& nest, const Buffers& buffers, const Tasks& split) {
   size_t outer = 0;
   int64_t tasks = 1;
   while (outer < disjoint && tasks < wanted) tasks *= loops[outer++].count;
-  if (outer == 0) return run_loops(whole, buffers, loops, nest.from_base, nest.to_base);
+  if (outer == 0) return NestRunner(whole, buffers, loops).run(loops, nest.from_base, nest.to_base);
   size_t cut = outer - 1;
   int64_t before = tasks / loops[cut].count;
   const bool in_tile = nest.kind == Nest::Kind::transpose && cut + 2 >= loops.size();
@@ -178,6 +244,7 @@ void run_nest(const Nest& nest, const Buffers& buffers, const Tasks& split) {
   const int64_t pieces = detail::ceil_div(loops[cut].count, piece);
   split.parallel.run(before * pieces, 1, [&](int64_t begin, int64_t end) {
     std::vector<NestLoop> inner(loops.begin() + static_cast<ptrdiff_t>(outer), loops.end());
+    const NestRunner runner(whole, buffers, inner);
     for (int64_t task = begin; task < end; ++task) {
       const int64_t first = task % pieces * piece;
       int64_t from = nest.from_base + first * loops[cut].from, to = nest.to_base + first * loops[cut].to;
@@ -188,7 +255,7 @@ void run_nest(const Nest& nest, const Buffers& buffers, const Tasks& split) {
         rest /= loops[i].count;
       }
       inner[cut - outer].count = std::min(piece, loops[cut].count - first);
-      run_loops(whole, buffers, inner, from, to);
+      runner.run(inner, from, to);
     }
   });
 }
@@ -262,6 +329,21 @@ void run_elements(const ReorderProgram& program, const Buffers& buffers, const T
   });
 }
 
+// Row by row. Rows share no byte of the destination.
+void run_rows(const ReorderProgram& program, const Buffers& buffers, const Tasks& split) {
+  std::call_once(program.tables_made, [&] {
+    program.tables.emplace(detail::RowTables{detail::RowOffsets(program.from), detail::RowOffsets(program.to)});
+  });
+  const detail::RowLoop& rows = program.rows;
+  int64_t count = 1;
+  for (const int64_t extent : rows.domain) count *= extent;
+  const int64_t length = rows.domain[rows.dim];
+  const int64_t grain = std::max<int64_t>(split.bytes / (length * rows.element_bytes), 1);
+  split.parallel.run(count / length, grain, [&](int64_t begin, int64_t end) {
+    detail::copy_rows(*program.tables, rows, buffers.source, buffers.destination, begin, end);
+  });
+}
+
 Result<void> check_buffers(const ReorderProgram& program, std::span<const std::byte> source,
                            std::span<std::byte> destination) {
   const auto check = [](std::string_view what, const Layout& layout, size_t bytes) -> Result<void> {
@@ -290,7 +372,9 @@ Result<void> ReorderPlan::run(std::span<const std::byte> source, std::span<std::
   const Tasks split{parallel, std::max<int64_t>(task_bytes, 1)};
   if (program.fills) fill_all(program.to, destination.data(), split);
   if (program.to.valid_elements() == 0) return {};
-  if (program.nests.empty()) run_elements(program, buffers, split);
+  if (program.nests.empty()) {
+    program.rows.domain.empty() ? run_elements(program, buffers, split) : run_rows(program, buffers, split);
+  }
   for (const Nest& nest : program.nests) run_nest(nest, buffers, split);
   return {};
 }

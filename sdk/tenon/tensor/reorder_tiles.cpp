@@ -14,29 +14,26 @@ constexpr int64_t kNearBytes = 512 << 10;
 // Of runs, a tile has as many as fit here, half of the smallest caches in use.
 constexpr int64_t kRunTileBytes = 16 << 10;
 
-// Elements of one type. Whole squares go through a kernel; what is left at the right and at the bottom goes through
-// squares on the stack, whose other rows and columns are not looked at.
+// Elements of one type.
 template <class T>
 class Transposer {
  public:
   Transposer(const TransposeTask& task, ReorderIsa isa)
       : task_(task), kernels_(tile_kernels<T>(isa)), all_rows_(task.rows + task.zero_rows) {
     const int64_t last = (task.rows - 1) * task.source_pitch;
-    readable_ = task.source + std::max<int64_t>(last, 0) + task.columns * kSize;
-    writable_ = task.destination + (task.columns - 1) * task.destination_pitch + all_rows_ * kSize;
-    // What a vector writes behind the rows is then the start of the next columns, which come later.
-    overwrites_ = all_rows_ <= kSquare<T> && task.destination_pitch == all_rows_ * kSize;
+    bounds_.readable = task.source + std::max<int64_t>(last, 0) + task.columns * kSize;
+    bounds_.writable = task.destination + (task.columns - 1) * task.destination_pitch + all_rows_ * kSize;
+    bounds_.overwrites = all_rows_ <= kSquare<T> && task.destination_pitch == all_rows_ * kSize;
   }
 
   void run() const {
     if (planes()) return;
+    if (task_.rows * task_.columns * kSize <= kNearBytes) return kernels_.blocks(task_, bounds_);
     constexpr int64_t kTile = kTileBytes / kSize;
-    const bool far = task_.rows * task_.columns * kSize > kNearBytes;
     for (int64_t column = 0; column < task_.columns; column += kTile) {
-      const int64_t columns = std::min(kTile, task_.columns - column);
       for (int64_t row = 0; row < all_rows_; row += kTile) {
-        if (far) prefetch(row, column + kTile);
-        tile(row, std::min(kTile, all_rows_ - row), column, columns);
+        prefetch(row, column + kTile);
+        tile(row, column, kTile);
       }
     }
   }
@@ -71,55 +68,29 @@ class Transposer {
     for (; row < end; ++row) __builtin_prefetch(source(row, column));
   }
 
-  void tile(int64_t row, int64_t rows, int64_t column, int64_t columns) const {
-    const int64_t whole_rows = std::clamp<int64_t>(task_.rows - row, 0, rows) / kSquare<T> * kSquare<T>;
-    const int64_t whole_columns = columns / kSquare<T> * kSquare<T>;
-    if (whole_rows > 0 && whole_columns > 0) {
-      kernels_.squares({.source = source(row, column),
-                        .destination = destination(row, column),
-                        .rows = whole_rows,
-                        .columns = whole_columns,
-                        .source_pitch = task_.source_pitch,
-                        .destination_pitch = task_.destination_pitch});
-    }
-    staged(row + whole_rows, rows - whole_rows, column, columns);
-    staged(row, whole_rows, column + whole_columns, columns - whole_columns);
+  // Of a last tile that is less than a vector, with what is before it.
+  static int64_t first_of(int64_t first, int64_t count) {
+    return count - first < kSquare<T> ? std::max<int64_t>(count - kSquare<T>, 0) : first;
   }
-
-  static int64_t whole(int64_t count) { return (count + kSquare<T> - 1) / kSquare<T> * kSquare<T>; }
-
-  // What is no whole squares, through squares that are: as they lie in the source and, unless only rows of zeros are
-  // missing there, as they will lie in the destination.
-  void staged(int64_t row, int64_t rows, int64_t column, int64_t columns) const {
-    if (rows == 0 || columns == 0) return;
-    alignas(kTileBytes) std::byte in[kTileBytes / kSize * kTileBytes], out[kTileBytes / kSize * kTileBytes];
-    const int64_t held = std::clamp<int64_t>(task_.rows - row, 0, rows), width = whole(columns) * kSize;
-    for (int64_t i = 0; i < held; ++i) {
-      const std::byte* from = source(row + i, column);
-      copy_short(in + i * kTileBytes, from, readable_ - from >= width ? width : columns * kSize);
-    }
-    std::memset(in + held * kTileBytes, 0, static_cast<size_t>((rows - held) * kTileBytes));
-    const bool direct = rows % kSquare<T> == 0 && columns % kSquare<T> == 0;
-    kernels_.squares({.source = in,
-                      .destination = direct ? destination(row, column) : out,
-                      .rows = whole(rows),
-                      .columns = whole(columns),
-                      .source_pitch = kTileBytes,
-                      .destination_pitch = direct ? task_.destination_pitch : kTileBytes});
-    if (direct) return;
-    for (int64_t i = 0; i < columns; ++i) {
-      std::byte* to = destination(row, column + i);
-      const bool over = overwrites_ && writable_ - to >= kVectorBytes;
-      copy_short(to, out + i * kTileBytes, over ? kVectorBytes : rows * kSize);
-    }
+  void tile(int64_t row, int64_t column, int64_t size) const {
+    const int64_t row_end = std::min(row + size, all_rows_), column_end = std::min(column + size, task_.columns);
+    row = first_of(row, row_end);
+    column = first_of(column, column_end);
+    const int64_t held = std::clamp<int64_t>(task_.rows - row, 0, row_end - row);
+    kernels_.blocks({.source = source(row, column),
+                     .destination = destination(row, column),
+                     .rows = held,
+                     .columns = column_end - column,
+                     .source_pitch = task_.source_pitch,
+                     .destination_pitch = task_.destination_pitch,
+                     .zero_rows = row_end - row - held},
+                    bounds_);
   }
 
   const TransposeTask& task_;
   const TileKernels& kernels_;
   int64_t all_rows_;
-  const std::byte* readable_;  // end of the source
-  std::byte* writable_;        // end of the destination
-  bool overwrites_;
+  TransposeBounds bounds_;
 };
 
 // `count` runs, one after the other on either side.

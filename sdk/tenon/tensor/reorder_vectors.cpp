@@ -44,15 +44,35 @@ TENON_INLINE void take_in_turn(const VectorOf<T, kBytes>& a, const VectorOf<T, k
   out = __builtin_shuffle(a, b, order);
 }
 
+// The same at the edge of a matrix: rows that it has not are 0, columns that it has not anything.
+template <class T, int64_t kBytes>
+TENON_INLINE void load_edge(const TransposeTask& task, const TransposeBounds& bounds, int64_t row, int64_t step,
+                            int64_t column, VectorOf<T, kBytes>& out) {
+  if constexpr (kBytes == kVectorBytes) {
+    constexpr int64_t kSize = sizeof(T);
+    out = VectorOf<T, kBytes>{};
+    if (row >= task.rows) return;
+    const std::byte* from = task.source + row * task.source_pitch + column * kSize;
+    if (bounds.readable - from >= kVectorBytes) {
+      std::memcpy(&out, from, kVectorBytes);
+    } else {
+      std::memcpy(&out, from, static_cast<size_t>(std::min<int64_t>((task.columns - column) * kSize, kVectorBytes)));
+    }
+  } else {
+    constexpr int64_t kHalf = kBytes / 2;
+    VectorOf<T, kHalf> low, high;
+    load_edge<T, kHalf>(task, bounds, row, step, column, low);
+    load_edge<T, kHalf>(task, bounds, row + kHalf / kVectorBytes * step, step, column, high);
+    join<T, kHalf>(low, high, out, std::make_integer_sequence<int, Vector<T, kBytes>::kCount>());
+  }
+}
+
 // Squares below one another, one for each 16 bytes of the vector. Rows i and i + n/2 taken in turn, log2(n) times, are
 // the columns.
 template <class T, int64_t kBytes>
-TENON_INLINE void transpose_block(const std::byte* source, int64_t source_pitch, std::byte* destination,
-                                  int64_t destination_pitch) {
+TENON_INLINE void transpose_vectors(VectorOf<T, kBytes> (&rows)[Vector<T>::kCount]) {
   constexpr int kCount = Vector<T>::kCount;
-  VectorOf<T, kBytes> rows[kCount], next[kCount];
-#pragma GCC unroll 16
-  for (int i = 0; i < kCount; ++i) load_lines<T, kBytes>(source + i * source_pitch, kCount * source_pitch, rows[i]);
+  VectorOf<T, kBytes> next[kCount];
 #pragma GCC unroll 4
   for (int step = 1; step < kCount; step *= 2) {
 #pragma GCC unroll 8
@@ -63,22 +83,85 @@ TENON_INLINE void transpose_block(const std::byte* source, int64_t source_pitch,
 #pragma GCC unroll 16
     for (int i = 0; i < kCount; ++i) rows[i] = next[i];
   }
-#pragma GCC unroll 16
-  for (int i = 0; i < kCount; ++i) std::memcpy(destination + i * destination_pitch, &rows[i], kBytes);
 }
 
 template <class T, int64_t kBytes>
-TENON_INLINE int64_t transpose_blocks(const TransposeTask& task, int64_t row) {
-  constexpr int64_t kCount = Vector<T>::kCount, kRows = Vector<T, kBytes>::kCount;
-  const int64_t size = sizeof(T);
-  for (; row + kRows <= task.rows; row += kRows) {
-    for (int64_t column = 0; column < task.columns; column += kCount) {
-      transpose_block<T, kBytes>(task.source + row * task.source_pitch + column * size, task.source_pitch,
-                                 task.destination + column * task.destination_pitch + row * size,
-                                 task.destination_pitch);
+TENON_INLINE void transpose_block(const TransposeTask& task, int64_t row, int64_t column) {
+  constexpr int kCount = Vector<T>::kCount;
+  constexpr int64_t kSize = sizeof(T);
+  const std::byte* source = task.source + row * task.source_pitch + column * kSize;
+  std::byte* destination = task.destination + column * task.destination_pitch + row * kSize;
+  VectorOf<T, kBytes> rows[kCount];
+#pragma GCC unroll 16
+  for (int i = 0; i < kCount; ++i) {
+    load_lines<T, kBytes>(source + i * task.source_pitch, kCount * task.source_pitch, rows[i]);
+  }
+  transpose_vectors<T, kBytes>(rows);
+#pragma GCC unroll 16
+  for (int i = 0; i < kCount; ++i) std::memcpy(destination + i * task.destination_pitch, &rows[i], kBytes);
+}
+
+// Where rows, columns or elements of a vector may be missing.
+template <class T, int64_t kBytes>
+TENON_INLINE void transpose_edge(const TransposeTask& task, const TransposeBounds& bounds, int64_t row,
+                                 int64_t column) {
+  constexpr int kCount = Vector<T>::kCount;
+  constexpr int64_t kSize = sizeof(T);
+  VectorOf<T, kBytes> rows[kCount];
+#pragma GCC unroll 16
+  for (int i = 0; i < kCount; ++i) load_edge<T, kBytes>(task, bounds, row + i, kCount, column, rows[i]);
+  transpose_vectors<T, kBytes>(rows);
+  const int64_t bytes = std::min<int64_t>((task.rows + task.zero_rows - row) * kSize, kBytes);
+#pragma GCC unroll 16
+  for (int i = 0; i < kCount; ++i) {
+    if (column + i >= task.columns) return;
+    std::byte* to = task.destination + (column + i) * task.destination_pitch + row * kSize;
+    if (bytes == kBytes || (bounds.overwrites && bounds.writable - to >= kBytes)) {
+      std::memcpy(to, &rows[i], kBytes);
+    } else {
+      copy_short(to, reinterpret_cast<const std::byte*>(&rows[i]), bytes);
     }
   }
-  return row;
+}
+
+template <class T, int64_t kBytes>
+TENON_INLINE void transpose_rows(const TransposeTask& task, const TransposeBounds& bounds, int64_t row, int64_t column,
+                                 int64_t end) {
+  constexpr int64_t kColumns = Vector<T>::kCount;
+  if (row + Vector<T, kBytes>::kCount <= task.rows && end >= kColumns) {
+    for (; column + kColumns <= end; column += kColumns) transpose_block<T, kBytes>(task, row, column);
+    if (column < end) transpose_block<T, kBytes>(task, row, end - kColumns);
+    return;
+  }
+  for (; column < end; column += kColumns) transpose_edge<T, kBytes>(task, bounds, row, column);
+}
+
+// Columns up to `end`, rows from `row` on, in vectors of up to `kBytes`.
+template <class T, int64_t kBytes>
+TENON_INLINE void transpose_columns(const TransposeTask& task, const TransposeBounds& bounds, int64_t row,
+                                    int64_t column, int64_t end) {
+  constexpr int64_t kRows = Vector<T, kBytes>::kCount;
+  const int64_t all_rows = task.rows + task.zero_rows;
+  for (; row + kRows <= all_rows; row += kRows) transpose_rows<T, kBytes>(task, bounds, row, column, end);
+  if (row == all_rows) return;
+  if constexpr (kBytes > kVectorBytes) {
+    transpose_columns<T, kBytes / 2>(task, bounds, row, column, end);
+  } else {
+    transpose_rows<T, kBytes>(task, bounds, std::max<int64_t>(all_rows - kRows, 0), column, end);
+  }
+}
+
+// Line by line of the source, so that there are no more streams to the destination than the processor sees. Rows of one
+// vector have one stream.
+template <class T, int64_t kBytes>
+TENON_INLINE void transpose_blocks(const TransposeTask& task, const TransposeBounds& bounds) {
+  constexpr int64_t kLine = kTileBytes / static_cast<int64_t>(sizeof(T));
+  if (task.rows + task.zero_rows <= Vector<T, kBytes>::kCount) {
+    return transpose_columns<T, kBytes>(task, bounds, 0, 0, task.columns);
+  }
+  for (int64_t column = 0; column < task.columns; column += kLine) {
+    transpose_columns<T, kBytes>(task, bounds, 0, column, std::min(column + kLine, task.columns));
+  }
 }
 
 // out[i] = the element first + i * stride of all `in` together, in which element e lies in in[e / n], or in
@@ -156,8 +239,8 @@ template <class T, int kPlanes>
 constexpr bool kShufflesInBaseline = kPlanes != 3 || sizeof(T) >= 4;
 
 template <class T>
-int64_t squares_baseline(const TransposeTask& task) {
-  return transpose_blocks<T, 16>(task, 0);
+void blocks_baseline(const TransposeTask& task, const TransposeBounds& bounds) {
+  transpose_blocks<T, 16>(task, bounds);
 }
 template <class T, int kPlanes, bool kSplit>
 void planes_baseline(const std::byte* source, std::byte* destination, int64_t pitch, int64_t count) {
@@ -169,8 +252,8 @@ void planes_baseline(const std::byte* source, std::byte* destination, int64_t pi
 
 #if defined(__x86_64__)
 template <class T>
-[[gnu::target("avx2")]] int64_t squares_avx2(const TransposeTask& task) {
-  return transpose_blocks<T, 16>(task, transpose_blocks<T, 32>(task, 0));
+[[gnu::target("avx2")]] void blocks_avx2(const TransposeTask& task, const TransposeBounds& bounds) {
+  transpose_blocks<T, 32>(task, bounds);
 }
 template <class T, int kPlanes, bool kSplit>
 [[gnu::target("avx2")]] void planes_avx2(const std::byte* source, std::byte* destination, int64_t pitch,
@@ -181,8 +264,8 @@ template <class T, int kPlanes, bool kSplit>
 
 #define TENON_AVX512 [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,prefer-vector-width=512")]]
 template <class T>
-TENON_AVX512 int64_t squares_avx512(const TransposeTask& task) {
-  return transpose_blocks<T, 16>(task, transpose_blocks<T, 64>(task, 0));
+TENON_AVX512 void blocks_avx512(const TransposeTask& task, const TransposeBounds& bounds) {
+  transpose_blocks<T, 64>(task, bounds);
 }
 template <class T, int kPlanes, bool kSplit>
 TENON_AVX512 void planes_avx512(const std::byte* source, std::byte* destination, int64_t pitch, int64_t count) {
@@ -217,7 +300,7 @@ std::vector<ReorderIsa> reorder_isas() {
 #define TENON_PLANES(ISA, SPLIT) \
   { planes_##ISA<T, 2, SPLIT>, planes_##ISA<T, 3, SPLIT>, planes_##ISA<T, 4, SPLIT> }
 #define TENON_KERNELS(ISA) \
-  { squares_##ISA<T>, TENON_PLANES(ISA, false), TENON_PLANES(ISA, true) }
+  { blocks_##ISA<T>, TENON_PLANES(ISA, false), TENON_PLANES(ISA, true) }
 
 template <class T>
 const TileKernels& tile_kernels([[maybe_unused]] ReorderIsa isa) {

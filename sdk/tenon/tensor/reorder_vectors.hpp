@@ -47,19 +47,27 @@ inline void copy_short(std::byte* to, const std::byte* from, int64_t bytes) {
   std::memcpy(to + bytes - kVectorBytes, from + bytes - kVectorBytes, kVectorBytes);
 }
 
+// Up to here copy_short is quicker than a call.
+inline constexpr int64_t kShortRun = 256;
+
 // A square of elements: one vector of 16 bytes on either side.
 template <class T>
 inline constexpr int64_t kSquare = Vector<T>::kCount;
 
-// Transposes `rows` x `columns`, whole squares, of which as many lie below one another as the widest vector has lanes
-// of 16 bytes. Says how many rows are done; the rest of them is less than one vector.
-using SquaresFn = int64_t (*)(const TransposeTask& task);
+// What a kernel may touch beyond the elements of its task.
+struct TransposeBounds {
+  const std::byte* readable;  // end of the source
+  std::byte* writable;        // end of the destination
+  bool overwrites;            // what is written behind the rows of one column is the start of the next ones, which come later
+};
+// All of a task: in the widest vectors that its rows fill, the last ones over those before them.
+using BlocksFn = void (*)(const TransposeTask& task, const TransposeBounds& bounds);
 // Planes of `count` elements each to elements side by side: destination[i * planes + p] = source[p * pitch + i]; and
 // back: destination[p * pitch + i] = source[i * planes + p].
 using PlanesFn = void (*)(const std::byte* source, std::byte* destination, int64_t pitch, int64_t count);
 
 struct TileKernels {
-  SquaresFn squares;
+  BlocksFn blocks;
   PlanesFn interleave[3], split[3];  // of 2, 3 and 4 planes
 };
 template <class T>
