@@ -38,15 +38,30 @@ Result<Backends> open_targets(TargetRegistry& registry, const CompileOptions& op
   return backends;
 }
 
-using Layouts = std::map<std::string, std::string>;
+// By name: text and names of dims, which may be empty.
+using Layouts = std::map<std::string, std::pair<std::string, std::string>>;
 
-// Of the targets, the first of them last, so that its word counts; then of the options.
-Result<Layouts> put_layouts(Graph& graph, const Backends& backends, const CompileOptions& options) {
+// Of values in the graph.
+Layouts pinned_layouts(const Graph& graph) {
   Layouts all;
-  const auto put = [&](const Layouts& layouts) -> Result<void> {
+  const auto add = [&](const Value& value) {
+    const ValueLayout* layout = value.layout();
+    if (layout && layout->pinned && !value.name().empty()) all[value.name()] = {layout->text, layout->dims};
+  };
+  for (size_t i = 0; i < graph.body().input_count(); ++i) add(*graph.body().input(i));
+  for (const Op& op : graph.body()) {
+    for (size_t i = 0; i < op.result_count(); ++i) add(*op.result(i));
+  }
+  return all;
+}
+
+// Of the targets, the first of them last, so that its word counts; then of the options. With those that were there.
+Result<Layouts> put_layouts(Graph& graph, const Backends& backends, const CompileOptions& options) {
+  Layouts all = pinned_layouts(graph);
+  const auto put = [&](const std::map<std::string, std::string>& layouts) -> Result<void> {
     for (const auto& [value, layout] : layouts) {
       TENON_OK(set_layout(graph, value, layout), "the layout ", quote(layout), " for '", value, "'");
-      all[value] = layout;
+      all[value] = {layout, ""};
     }
     return {};
   };
@@ -60,10 +75,10 @@ Result<Layouts> put_layouts(Graph& graph, const Backends& backends, const Compil
 // Passes make new values under old names, and remove some.
 Result<void> renew_layouts(Graph& graph, const Layouts& layouts) {
   for (const auto& [value, layout] : layouts) {
-    auto set = set_layout(graph, value, layout);
+    auto set = set_layout(graph, value, layout.first, layout.second);
     if (set.ok()) continue;
     if (set.error().code() != Code::not_found) return set;
-    log(LogLevel::warning, "value '", value, "' was optimised away, and its layout ", quote(layout), " with it");
+    log(LogLevel::warning, "value '", value, "' was optimised away, and its layout ", quote(layout.first), " with it");
   }
   return {};
 }

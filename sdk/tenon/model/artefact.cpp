@@ -43,6 +43,33 @@ Result<std::vector<ValueInfo>> read_values(const Json& json) {
   return out;
 }
 
+Json describe(const LayoutReport& report) {
+  Json steps = Json::array();
+  for (const LayoutStep& step : report.steps) {
+    steps.push_back({static_cast<int>(step.kind), step.tensor, step.from, step.to, step.bytes, step.cost, step.forced_by});
+  }
+  return {{"steps", steps},
+          {"cost", report.cost},
+          {"kernel_cost", report.kernel_cost},
+          {"lower_bound", report.lower_bound},
+          {"proven", report.proven}};
+}
+
+LayoutReport read_report(const Json& json) {
+  LayoutReport report;
+  for (const Json& step : json.at("steps")) {
+    report.steps.push_back({static_cast<LayoutStep::Kind>(std::clamp(step.at(0).get<int>(), 0, 2)),
+                            step.at(1).get<std::string>(), step.at(2).get<std::string>(), step.at(3).get<std::string>(),
+                            step.at(4).get<int64_t>(), step.at(5).get<double>(),
+                            step.at(6).get<std::vector<std::string>>()});
+  }
+  report.cost = json.at("cost").get<double>();
+  report.kernel_cost = json.at("kernel_cost").get<double>();
+  report.lower_bound = json.at("lower_bound").get<double>();
+  report.proven = json.at("proven").get<bool>();
+  return report;
+}
+
 // A file mapped for reading; artefacts' weights are used where they lie.
 struct Mapping {
   std::byte* data = nullptr;
@@ -118,6 +145,8 @@ Result<void> CompiledModel::save(const std::string& path) const {
   for (const auto& entry : model.placement.entries) {
     manifest["placement"].push_back({entry.op, entry.label, entry.target, entry.refusals});
   }
+
+  manifest["layouts"] = describe(model.layouts);
 
   std::string body = manifest.dump(-1, ' ', false, Json::error_handler_t::replace);
   const size_t manifest_bytes = body.size();
@@ -208,6 +237,7 @@ Result<std::unique_ptr<CompiledModel>> CompiledModel::load(const std::string& pa
                                          entry.at(2).get<std::string>(),
                                          entry.at(3).get<std::vector<std::pair<std::string, std::string>>>()});
     }
+    if (manifest.contains("layouts")) parts.layouts = read_report(manifest.at("layouts"));
     return assemble(std::move(parts));
   } catch (const Json::exception& thrown) {
     return damaged(thrown.what());

@@ -45,7 +45,7 @@ class TENON_API CompiledModel {
     std::vector<Segment> segments;
     std::vector<size_t> output_slots;
     PlacementReport placement;
-    LayoutReport layouts;  // of all segments; empty for an artefact that is loaded
+    LayoutReport layouts;  // of all segments
   };
   static Result<std::unique_ptr<CompiledModel>> assemble(Parts parts);
   ~CompiledModel();

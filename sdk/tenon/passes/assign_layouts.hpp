@@ -7,9 +7,9 @@
 //
 // Operators.  With kernels: one of them. Of Trait::layout_oblivious, elementwise: any layout that a kernel nearby or a
 // user brings in, the same for all operands and results (an operand that is broadcast has what is left of it). All
-// others, those that hold regions, those inside regions, and values without a static shape: row-major. Inputs and
-// outputs of the graph are row-major, unless pinned. A pinned value lies in its layout, whoever makes it and whoever
-// reads it.
+// others, those that hold regions, those inside regions, and values of unknown rank: row-major. Inputs and outputs of the
+// graph are row-major, unless pinned. A pinned value lies in its layout, whoever makes it and whoever reads it. Extents
+// that only a run shows count as some number that no block divides, in costs and in the report's bytes.
 //
 // Constants come in every layout for nothing: there is a Constant for each layout that is wanted of them.
 //

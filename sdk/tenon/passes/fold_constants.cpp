@@ -118,6 +118,8 @@ Result<Change> fold_op(Op& op) {
     if (!op.result(i)->used()) continue;
     Value* constant = builder.constant(results[i].tensor(), op.result(i)->name());
     constant->producer()->set_label(op.label());
+    // A layout that a user has put on the value stays on what it has become.
+    constant->set_layout(op.result(i)->shared_layout());
     TENON_OK(replace_value(*op.result(i), *constant), "folding ", op.describe());
   }
   const std::set<const Value*> constants = constants_read_by(op);

@@ -68,6 +68,17 @@ std::optional<Dims> padded_dims(const Layout& layout) {
   return dims;
 }
 
+// Is each extent known to be the other's, or 1? Where one is not known before the run, it might be either.
+bool is_broadcast_to(const Shape& from, const Shape& to) {
+  if (from.rank() > to.rank()) return false;
+  const auto gap = static_cast<size_t>(to.rank() - from.rank());
+  for (size_t d = 0; d < from.dims().size(); ++d) {
+    const bool one = from[d].is_static() && from[d].value() == 1;
+    if (!one && !from[d].same_extent(to[gap + d])) return false;
+  }
+  return true;
+}
+
 class ModelBuilder {
  public:
   ModelBuilder(Graph& graph, const AssignLayoutsOptions& options)
@@ -378,8 +389,9 @@ class ModelBuilder {
     }
     for (const size_t operand : node.operands) {
       const Type& type = model_.tensors[operand].value->type();
-      const auto extents = type.is_tensor() ? type.shape().static_dims() : std::nullopt;
-      if (!extents || (type_of(operand) == LayoutTable::kOpaque && !extents->empty())) return {};
+      if (!type.is_tensor() || !type.shape().ranked()) return {};
+      if (type_of(operand) == LayoutTable::kOpaque && type.shape().rank() > 0) return {};
+      if (!is_broadcast_to(type.shape(), model_.tensors[node.results[0]].value->type().shape())) return {};
     }
     const auto found = candidates_.find(group_of(node.results[0]));
     if (found == candidates_.end()) return {};

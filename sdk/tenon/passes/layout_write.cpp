@@ -126,6 +126,13 @@ class Writer {
     const auto [found, added] = copies_.try_emplace({tensor, layout}, nullptr);
     if (!added) return found->second;
     Op& constant = *it.value->producer();
+    if (it.pin) {
+      // It stays as the user wants it; the reorder is done when the graph is prepared.
+      found->second = insert(LayoutReorder::kName, *it.value, layout_of(it.type, layout, filled(it.type, layout)),
+                             *constant.next(), str(".", model_.table.name(it.type, layout)));
+      report(LayoutStep::Kind::constant, tensor, layout, model_.table.bytes(it.type, layout), 0, wants_);
+      return found->second;
+    }
     ValueMap map;
     Op& copy = clone_op(constant, *constant.parent(), constant.next(), map);
     copy.result()->set_layout(layout_of(it.type, layout, filled(it.type, layout)));

@@ -38,7 +38,7 @@ struct PbqpProblem {
 struct PbqpOptions {
   // Pair costs that branching and improving may look at, beyond what reductions and one solution take: about 1e9 in a
   // second. This many for each choice that the reductions leave, and at least `least_effort`.
-  int64_t effort_per_choice = 20000;
+  int64_t effort_per_choice = 10000;
   int64_t least_effort = 4'000'000;
   // Components up to this many choices are branched on.
   int32_t branched_choices = 160;
