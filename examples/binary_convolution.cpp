@@ -14,6 +14,8 @@
 #include <tenon/reference/interpreter.hpp>
 #include <tenon/tensor/reorder.hpp>
 
+#include "exit_code.hpp"
+
 using namespace tenon;
 
 namespace example {
@@ -135,12 +137,8 @@ struct Choice {
 Result<Tensor> run_in(const Choice& choice, const std::vector<Datum>& inputs) {
   TENON_TRY(graph, parse_graph(graph_text(choice.groups), "binary"));
   // The algorithm above stays as it is.
-  const auto lay_out = [](Value* value, const char* text, const char* dims) {
-    if (*text)
-      value->set_layout(std::make_shared<ValueLayout>(ValueLayout{.text = text, .dims = dims, .pinned = true}));
-  };
-  lay_out(graph->body().input(0), choice.a, "NCHW");
-  lay_out(graph->body().input(1), choice.f, "OIHW");
+  if (*choice.a) TENON_OK(set_layout(*graph, "A", choice.a));
+  if (*choice.f) TENON_OK(set_layout(*graph, "F", choice.f, "OIHW"));
   TENON_TRY(interpreter, Interpreter::prepare(*graph));
   TENON_TRY(outputs, interpreter->run(inputs));
   return outputs[0].tensor();
@@ -174,8 +172,4 @@ Result<void> run() {
 
 }  // namespace
 
-int main() {
-  const auto done = run();
-  if (!done.ok()) std::fprintf(stderr, "error: %s\n", done.error().to_string().c_str());
-  return done.ok() ? 0 : 1;
-}
+int main() { return example::exit_code(run()); }

@@ -9,6 +9,8 @@
 #include <tenon/ir/verify.hpp>
 #include <tenon/onnx/export.hpp>
 
+#include "exit_code.hpp"
+
 using namespace tenon;
 
 namespace {
@@ -70,8 +72,4 @@ Result<void> run() {
 
 }  // namespace
 
-int main() {
-  const auto done = run();
-  if (!done.ok()) std::fprintf(stderr, "error: %s\n", done.error().to_string().c_str());
-  return done.ok() ? 0 : 1;
-}
+int main() { return example::exit_code(run()); }

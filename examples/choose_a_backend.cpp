@@ -8,6 +8,8 @@
 
 #include <tenon/compile/compile.hpp>
 
+#include "exit_code.hpp"
+
 using namespace tenon;
 
 namespace {
@@ -55,7 +57,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: choose_a_backend MODEL TARGET [TARGET]...\n");
     return 2;
   }
-  const auto done = choose(argv[1], std::vector<std::string>(argv + 2, argv + argc));
-  if (!done.ok()) std::fprintf(stderr, "error: %s\n", done.error().to_string().c_str());
-  return done.ok() ? 0 : 1;
+  return example::exit_code(choose(argv[1], std::vector<std::string>(argv + 2, argv + argc)));
 }

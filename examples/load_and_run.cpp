@@ -11,6 +11,8 @@
 #include <tenon/onnx/test_data.hpp>
 #include <tenon/tensor/compare.hpp>
 
+#include "exit_code.hpp"
+
 using namespace tenon;
 
 namespace {
@@ -65,7 +67,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: load_and_run MODEL.onnx TEST_DATA_FOLDER [TARGET]\n");
     return 2;
   }
-  const auto done = load_and_run(argv[1], argv[2], argc > 3 ? argv[3] : "auto");
-  if (!done.ok()) std::fprintf(stderr, "error: %s\n", done.error().to_string().c_str());
-  return done.ok() ? 0 : 1;
+  return example::exit_code(load_and_run(argv[1], argv[2], argc > 3 ? argv[3] : "auto"));
 }

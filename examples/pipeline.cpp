@@ -9,6 +9,8 @@
 #include <tenon/program/text.hpp>
 #include <tenon/program/verify.hpp>
 
+#include "exit_code.hpp"
+
 using namespace tenon;
 using namespace tenon::program;
 
@@ -77,8 +79,4 @@ Result<void> run() {
 
 }  // namespace
 
-int main() {
-  const Result<void> done = run();
-  if (!done.ok()) std::fprintf(stderr, "%s\n", done.error().to_string().c_str());
-  return done.ok() ? 0 : 1;
-}
+int main() { return example::exit_code(run()); }
