@@ -42,7 +42,7 @@ void check_points(const YAML::Node& row, const Layout& layout) {
   for (const auto& point : row["points"]) {
     const Dims index = point["index"].as<Dims>();
     const LayoutPosition expected{point["bank"].as<int64_t>(), point["slot"].as<int64_t>(), point["bit"].as<int64_t>()};
-    EXPECT_EQ(layout.apply(index), expected) << testing::PrintToString(index);
+    EXPECT_EQ(layout.apply(index), expected) << ::testing::PrintToString(index);
     ASSERT_TRUE(layout.inverse(expected.bank, expected.slot, back));
     if (layout.injective()) {
       EXPECT_EQ(back, index);
