@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <new>
 #include <thread>
@@ -88,13 +89,15 @@ void expect_all_agree(const Program& program, uint64_t seed, int64_t workers) {
   EXPECT_EQ(compiled["out"], expected["out"]) << "compiled\n" << counted->disassembly();
   expect_same(of_compiled, of_interpreter);
 
-  auto threaded = BoundProgram::bind(program, compiled.arguments(), {.pool = &pool()});
-  ASSERT_TRUE(threaded.ok()) << threaded.error().to_string();
-  for (int run = 0; run < 3; ++run) {
-    std::fill(compiled["out"].begin(), compiled["out"].end(), -1);
-    result = threaded->run(compiled.arguments());
-    ASSERT_TRUE(result.ok()) << result.error().to_string();
-    EXPECT_EQ(compiled["out"], expected["out"]) << "with threads, run " << run << "\n" << threaded->disassembly();
+  for (const int64_t beside : {INT64_MAX, int64_t{0}}) {  // transfers where they start, or on a thread of their own
+    auto threaded = BoundProgram::bind(program, compiled.arguments(), {.pool = &pool(), .beside_bytes = beside});
+    ASSERT_TRUE(threaded.ok()) << threaded.error().to_string();
+    for (int run = 0; run < 3; ++run) {
+      std::fill(compiled["out"].begin(), compiled["out"].end(), -1);
+      result = threaded->run(compiled.arguments());
+      ASSERT_TRUE(result.ok()) << result.error().to_string();
+      EXPECT_EQ(compiled["out"], expected["out"]) << "with threads, run " << run << "\n" << threaded->disassembly();
+    }
   }
 }
 
@@ -132,7 +135,8 @@ TEST(BoundProgram, ARunTakesNothingFromTheHeap) {
     const auto program = parse_program(RandomProgram(seed).text(), table);
     ASSERT_TRUE(program.ok());
     Data data = random_data(3);
-    auto bound = BoundProgram::bind(*program, data.arguments(), {.pool = &pool()});
+    auto bound = BoundProgram::bind(*program, data.arguments(),
+                                    {.pool = &pool(), .beside_bytes = seed % 2 == 0 ? 0 : INT64_MAX});
     ASSERT_TRUE(bound.ok()) << bound.error().to_string();
     const std::vector<std::byte*> buffers = {data.view("in").base, data.view("out").base};
     ASSERT_TRUE(bound->run(buffers).ok());  // the pool's list of loops, too, grows once
@@ -280,6 +284,98 @@ TEST(BoundProgram, DivisionsByZeroAreRefused) {
       error_of("program @zero() { output %out : i32 rank 1 for i in [0, 4) { call iota(out %out; 3 floordiv i) } }", 1),
       HasSubstr("may divide by zero"));
 }
+
+// Transfers ----------------------------------------------------------------------------------------------------
+
+// More transfers under way than a queue has room for, of two tokens, waited for in another order.
+TEST(BoundProgram, TransfersMayBeManyAndEndInAnyOrderOfTheirTokens) {
+  Data data;
+  data.add("in", {12, 100});
+  data.add("out", {12, 100});
+  auto bound = BoundProgram::bind(parsed(R"(program @many() {
+    input %in : i32 rank 2
+    output %out : i32 rank 2
+    token %a
+    token %b
+    for y in [0, 50) {
+      start %a copy %out[0 +: 12, 2 * y +: 1](x, y) = %in(x, y)
+      start %b copy %out[0 +: 12, 2 * y + 1 +: 1](x, y) = %in(11 - x, y)
+    }
+    for y in [0, 50) { wait %b }
+    for y in [0, 50) { wait %a }
+  })"),
+                                  data.arguments(), {.pool = &pool(), .beside_bytes = 0});
+  ASSERT_TRUE(bound.ok()) << bound.error().to_string();
+  for (int run = 0; run < 5; ++run) {
+    std::fill(data["out"].begin(), data["out"].end(), -1);
+    ASSERT_TRUE(bound->run(data.arguments()).ok());
+    for (size_t y = 0; y < 100; ++y)
+      for (size_t x = 0; x < 12; ++x)
+        ASSERT_EQ(data["out"][12 * y + x], data["in"][12 * y + (y % 2 == 0 ? x : 11 - x)]) << x << ", " << y;
+  }
+}
+
+// A run that fails leaves no transfer under way, and the next one begins anew.
+TEST(BoundProgram, AFailedRunEndsItsTransfers) {
+  Data data;
+  data.add("in", {12, 10});
+  data.add("out", {12, 10});
+  const Program program = parsed(R"(program @fails(shift) {
+    input %in : i32 rank 2
+    output %out : i32 rank 2
+    token %a
+    start %a copy %out[0 +: 12, 0 +: 5](x, y) = %in[0 +: 12, 0 +: 5](x + shift, y)
+    start %a copy %out[0 +: 12, 5 +: 5](x, y) = %in(x, y)
+    wait %a
+    wait %a
+  })");
+  data.scalar("shift", 1);
+  auto bound = BoundProgram::bind(program, data.arguments(), {.pool = &pool(), .beside_bytes = 0});
+  ASSERT_TRUE(bound.ok()) << bound.error().to_string();
+  for (int run = 0; run < 5; ++run) {
+    const auto result = bound->run(data.arguments());
+    ASSERT_FALSE(result.ok());
+    EXPECT_THAT(result.error().to_string(), HasSubstr("in dma 'a'"));
+  }
+}
+
+#ifndef __SANITIZE_THREAD__  // looking at memory that a transfer writes is a race, here on purpose
+TEST(BoundProgram, TransfersGoOnWhileKernelsRun) {
+  constexpr int64_t kElements = 1 << 20;
+  std::vector<int32_t> in(kElements, 7), out(kElements);
+  KernelTable table;
+  // Sees the last element arrive, before anyone waits for it.
+  table["looks"] = make_kernel("looks", [&out](CallContext& c) -> Result<void> {
+    const volatile int32_t& last = out.back();
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (last != 7)
+      if (std::chrono::steady_clock::now() > end) return error(Code::internal, "nothing arrives");
+    c.elements<int32_t>(0)(0) = 1;
+    return {};
+  });
+  const auto program = parse_program(R"(program @overlap() {
+    input %in : i32 rank 1
+    output %out : i32 rank 1
+    output %seen : i32 rank 1
+    token %t
+    start %t copy %out(x) = %in(x)
+    call looks(out %seen)
+    wait %t
+  })",
+                                     table);
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  int32_t seen = 0;
+  Arguments arguments;
+  arguments.buffers["in"] = BufferArgument::dense(in.data(), kI32, {kElements});
+  arguments.buffers["out"] = BufferArgument::dense(out.data(), kI32, {kElements});
+  arguments.buffers["seen"] = BufferArgument::dense(&seen, kI32, {1});
+  auto bound = BoundProgram::bind(*program, arguments, {.pool = &pool()});
+  ASSERT_TRUE(bound.ok()) << bound.error().to_string();
+  const auto result = bound->run(arguments);
+  EXPECT_TRUE(result.ok()) << result.error().to_string();
+  EXPECT_EQ(in, out);
+}
+#endif
 
 TEST(BoundProgram, TooFewSlotsAreNamed) {
   EXPECT_THAT(error_of(R"(program @slots() {

@@ -34,6 +34,9 @@ struct BindOptions {
   // Sizes are planned by what they can be at most. An allocation whose size changes between iterations and that could
   // have more bytes than this gets a block of its own, which grows to what runs have needed.
   int64_t most_planned_bytes = int64_t{1} << 30;
+  // With more than one thread, transfers of at least so many bytes go on beside the program, on a thread of the bound
+  // program; shorter ones, which cost less than to hand them over, are done where they start. INT64_MAX: all are.
+  int64_t beside_bytes = 64 << 10;
 };
 
 // Where an allocation lies, and when.

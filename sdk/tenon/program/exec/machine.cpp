@@ -110,6 +110,13 @@ Result<std::unique_ptr<Machine>> Machine::make(const Program& program, const Bou
     machine->progress_.push_back(pipelined ? std::make_unique<Progress>(loop.workers, loop.stages) : nullptr);
   }
   for (int64_t w = 0; w < workers; ++w) machine->workers_.push_back(std::make_unique<Worker>(code));
+  const int64_t threads = options.threads > 0 ? options.threads : options.pool->threads();
+  const bool transfers = std::ranges::any_of(code.sites, [](const Site& site) { return site.token >= 0; });
+  if (transfers && threads > 1 && options.beside_bytes < INT64_MAX) {
+    std::vector<TransferQueue*> queues{&machine->main_.transfers};
+    for (const auto& worker : machine->workers_) queues.push_back(&worker->transfers);
+    machine->engine_ = std::make_unique<TransferEngine>(std::move(queues));
+  }
   std::map<std::string, int64_t> aligns;
   for (const PlannedBlock& b : bound.blocks) aligns[b.space] = std::max(aligns[b.space], b.align);
   for (const auto& [place, space] : code.arenas) {
@@ -135,6 +142,8 @@ Result<void> Machine::run(std::span<std::byte* const> buffers, const RunWith& wi
   for (const Place token : code_.tokens) frame.at(token) = 0;
   main_.error.reset();
   const bool ok = execute(main_, 0) && tokens_are_done(main_, -1, "the program");
+  main_.transfers.reset();
+  for (const auto& worker : workers_) worker->transfers.reset();
   counts_ = nullptr;
   if (!ok) return std::move(*main_.error).with_frame(str("program '", program_.name, "'"));
   return {};
@@ -225,8 +234,8 @@ bool Machine::execute(Worker& worker, int32_t from) {
         if (!(observer_ ? observed(worker, i) : call(worker, code_.sites[static_cast<size_t>(i.index)]))) return false;
         break;
       case Op::start:
-        ++f.at(code_.tokens[static_cast<size_t>(code_.sites[static_cast<size_t>(i.index)].token)]);
-        [[fallthrough]];  // the host's transfer is done when it is started
+        if (!start(worker, code_.sites[static_cast<size_t>(i.index)])) return false;
+        break;
       case Op::copy:
         if (!(observer_ ? observed(worker, i) : copy(worker, code_.sites[static_cast<size_t>(i.index)]))) return false;
         break;
@@ -397,11 +406,33 @@ bool Machine::tokens_are_done(Worker& worker, int32_t loop, const char* where) {
 
 bool Machine::wait(Worker& worker, const Instr& instr) {
   int64_t& under_way = worker.frame.at(code_.tokens[static_cast<size_t>(instr.index)]);
-  if (--under_way >= 0) return true;
+  if (--under_way >= 0) {
+    auto result = worker.transfers.wait(static_cast<TokenId>(instr.index));
+    if (result.ok()) [[likely]]
+      return true;
+    return fail(worker,
+                std::move(result).error().with_frame(
+                    str("dma '", program_.tokens[static_cast<size_t>(instr.index)], "'")),
+                static_cast<int32_t>(instr.number));
+  }
   return fail(worker,
               error(Code::invalid_argument, "wait '", program_.tokens[static_cast<size_t>(instr.index)],
                     "': no transfer of this token is under way here"),
               static_cast<int32_t>(instr.number));
+}
+
+bool Machine::start(Worker& worker, const Site& site) {
+  ++worker.frame.at(code_.tokens[static_cast<size_t>(site.token)]);
+  bool skip = false;
+  if (!site.plain_path && !prepare(worker, site, skip)) return false;
+  const BufferView& to = worker.frame.as<BufferView>(site.operands[0].view);
+  const bool beside = engine_ && !skip && to.elements() * to.element_bytes() >= options_.beside_bytes;
+  if (beside && worker.transfers.push(site, worker.frame)) {
+    engine_->wake();
+    return true;
+  }
+  worker.transfers.done_at_once(site.token);
+  return skip || copy_now(worker, site);
 }
 
 bool Machine::grow(Worker& worker, const Instr& instr) {
@@ -455,6 +486,10 @@ bool Machine::fail_call(Worker& worker, const Site& site, Error e) {
 bool Machine::copy(Worker& worker, const Site& site) {
   bool skip = false;
   if (!site.plain_path && (!prepare(worker, site, skip) || skip)) return skip;
+  return copy_now(worker, site);
+}
+
+bool Machine::copy_now(Worker& worker, const Site& site) {
   Frame& f = worker.frame;
   const BufferView* padding = site.operands.size() > 2 ? &f.as<BufferView>(site.operands[2].view) : nullptr;
   const size_t parameters = site.plan->parameters().size();

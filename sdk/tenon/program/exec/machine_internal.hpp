@@ -5,6 +5,7 @@
 
 #include <tenon/program/exec/binder_internal.hpp>
 #include <tenon/program/exec/statistics_internal.hpp>
+#include <tenon/program/exec/transfers_internal.hpp>
 #include <tenon/support/parallel.hpp>
 
 namespace tenon::program::detail {
@@ -62,8 +63,9 @@ class Machine {
  private:
   // Who runs: a frame, and where it stands in the loop of several workers.
   struct Worker {
-    explicit Worker(const ByteCode& code) : frame(code) {}
+    explicit Worker(const ByteCode& code) : frame(code), transfers(code.sites, code.tokens.size()) {}
     Frame frame;
+    TransferQueue transfers;
     WorkerLoop* loop = nullptr;  // with several workers; null outside of one
     Progress* progress = nullptr;
     int64_t iteration = 0;
@@ -88,11 +90,14 @@ class Machine {
   bool observed(Worker& worker, const Instr& instr);
   bool fail_call(Worker& worker, const Site& site, Error e);
   bool copy(Worker& worker, const Site& site);
+  bool copy_now(Worker& worker, const Site& site);
   // Looks at predicate, empty boxes and guards; gives views their addresses. `skip`: nothing is to be done.
   bool prepare(Worker& worker, const Site& site, bool& skip);
   bool place_view(Worker& worker, const Site& site, const OperandCode& operand);
   void count(Worker& worker, const Site& site, bool skipped);
   bool grow(Worker& worker, const Instr& instr);
+  // A transfer: beside the program when that is worth it.
+  bool start(Worker& worker, const Site& site);
   bool wait(Worker& worker, const Instr& instr);
 
   const Program& program_;
@@ -102,6 +107,7 @@ class Machine {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<Progress>> progress_;  // by loop; null: not pipelined
   std::vector<AlignedBytes> arenas_;                 // by code_.arenas
+  std::unique_ptr<TransferEngine> engine_;           // null: transfers are done where they start
   std::mutex counts_mutex_;
   StatisticsRecorder* counts_ = nullptr;
   StageObserver* observer_ = nullptr;
