@@ -90,6 +90,48 @@ TEST(GraphRunner, OneProgramForAllExtents) {
   }
 }
 
+// More extents than are kept, from several threads at once.
+TEST(GraphRunner, ExtentsDifferFromThreadToThread) {
+  const auto graph = parsed(R"(graph @net(%x: f32[N,4]) -> (%y) {
+      %a = Softmax %x : f32[N,4]
+      %b = Transpose %a {perm = [1, 0]} : f32[4,N]
+      %y = Concat %b, %b {axis = 0} : f32[8,N]
+    })");
+  const auto made = runner(*graph);
+  const auto oracle = Interpreter::prepare(*graph);
+  std::vector<std::thread> threads;
+  for (uint32_t t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      std::mt19937 random(t);
+      for (int i = 0; i < 60; ++i) {
+        const auto n = static_cast<int64_t>(1 + random() % 40);
+        const std::vector<Datum> inputs = {Datum(tenon::testing::random_tensor(random, kF32, {n, 4}, -2, 2))};
+        const auto wanted = (*oracle)->run(inputs), got = made->run(inputs);
+        ASSERT_TRUE(wanted.ok() && got.ok()) << n;
+        expect_identical(*wanted, *got, str("N = ", n));
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(made->arena_bytes(), 0u);
+}
+
+TEST(GraphRunner, LoopsAndSequencesAreBetweenPrograms) {
+  const auto graph = parsed(R"(graph @net(%x: f32[4,2], %n: i64[]) -> (%y, %z) {
+      %r = Relu %x : f32[4,2]
+      %s = SplitToSequence %r {axis = 0} : seq(f32[*])
+      %i = Constant {value = dense<i64[]: 1>} : i64[]
+      %e = SequenceAt %s, %i : f32[*]
+      %y = Neg %e : f32[*]
+      %z = Neg %r : f32[4,2]
+    })");
+  const auto made = runner(*graph);
+  EXPECT_EQ(made->report().host_ops.size(), 3u);
+  EXPECT_EQ(made->report().program_ops, 2u);
+  std::mt19937 random(11);
+  expect_as_interpreted(
+      *graph, {Datum(tenon::testing::random_tensor(random, kF32, {4, 2}, -2, 2)), Datum(Tensor::scalar<int64_t>(3))});
+}
+
 TEST(GraphRunner, ExtentsThatTheRulesRefuseAreRefused) {
   const auto graph = parsed(R"(graph @net(%x: f32[N], %z: f32[5]) -> (%y) {
       %y = Add %x, %z : f32[5]

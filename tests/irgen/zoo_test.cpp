@@ -1,6 +1,7 @@
 // Every architecture of the zoo, small: as programs they give the bits of the interpreter, in no more memory.
 #include <gmock/gmock.h>
 
+#include <tenon/irgen/strips.hpp>
 #include <tenon/passes/standard.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 
@@ -39,6 +40,30 @@ TEST_P(ZooPrograms, GiveTheInterpretersBits) {
   std::printf("%-20s %5zu operators in %zu programs, %zu on the host; arena %zu, the interpreter's %zu\n%s",
               GetParam().c_str(), (*runner)->report().program_ops, (*runner)->report().programs,
               (*runner)->report().host_ops.size(), (*runner)->arena_bytes(), (*oracle)->arena_bytes(), on_host.c_str());
+}
+
+// Chains strip by strip, wherever they can: the same bits.
+TEST_P(ZooPrograms, GiveTheSameBitsInStrips) {
+  const auto graph = zoo::build(GetParam(), {.size = zoo::Size::tiny});
+  ASSERT_TRUE(graph.ok()) << graph.error().to_string();
+  const auto passes = standard_passes();
+  ASSERT_TRUE(passes.ok() && passes->run(**graph, {}).ok());
+  const auto inputs = zoo::inputs(**graph, 4);
+  const auto oracle = Interpreter::prepare(**graph);
+  RunnerOptions options;
+  StripReport strips;
+  options.lower.grouping = strip_grouping({.mode = StripMode::always}, &strips);
+  const auto runner = GraphRunner::prepare(**graph, reference_kernels(), options);
+  ASSERT_TRUE(inputs.ok() && oracle.ok() && runner.ok()) << (runner.ok() ? "" : runner.error().to_string());
+  for (const GraphProgram* program : (*runner)->programs()) {
+    const auto checked = program::verify(program->program);
+    EXPECT_TRUE(checked.ok()) << checked.error().to_string();
+  }
+  const auto wanted = (*oracle)->run(*inputs, default_pool()), got = (*runner)->run(*inputs, default_pool());
+  ASSERT_TRUE(wanted.ok() && got.ok()) << (got.ok() ? wanted.error() : got.error()).to_string();
+  expect_identical(*wanted, *got, GetParam());
+  std::printf("%-20s %zu chains in strips; arena %zu\n", GetParam().c_str(), strips.rows.size(),
+              (*runner)->arena_bytes());
 }
 
 std::vector<std::string> names() {

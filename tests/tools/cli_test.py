@@ -172,6 +172,16 @@ class CommandLine(unittest.TestCase):
         self.assertIn("digraph", self.run_tenon("opt", self.net, "--dot").stdout)
         self.assertIn("remove-dead", self.run_tenon("opt", "--list").stdout)
 
+    def test_opt_shows_the_program_of_a_graph_and_its_memory(self):
+        Path(self.net).write_text("graph @g(%a: f32[3,4], %b: f32[4,5]) -> %d { %c = MatMul %a, %b\n %d = Neg %c\n }\n")
+        program, picture = self.path("program.txt"), self.path("memory.html")
+        self.run_tenon("opt", self.net, "--program", program, "--memory", picture)
+        self.assertIn("call MatMul(in %a, in %b, out %d)", Path(program).read_text())
+        self.assertIn("Memory of g", Path(picture).read_text())
+        Path(self.net).write_text("graph @g(%a: f32[3,4]) -> %c { %c = NonZero %a }\n")
+        self.run_tenon("opt", self.net, "--program", program)
+        self.assertIn("no program has NonZero", Path(program).read_text())
+
     def test_opt_refuses_an_unknown_pass(self):
         done = self.run_tenon("opt", self.net, "--passes", "remove-ded", expect=FAILED)
         self.assertIn("remove-dead", done.stderr)  # the hint
