@@ -13,6 +13,7 @@
 #include <tenon/plugin/reference_layouts.hpp>
 #include <tenon/reference/evaluator.hpp>
 #include <tenon/runtime/thread_pool.hpp>
+#include <tenon/support/log.hpp>
 
 namespace tenon {
 namespace {
@@ -42,6 +43,7 @@ class ReferenceExecutable final : public Executable {
     }
     const irgen::RunnerOptions options{.threads = default_pool().threads()};
     TENON_TRY(runner, irgen::GraphRunner::prepare(*graph, irgen::reference_kernels(), options));
+    say(graph->name(), runner->report());
     return std::unique_ptr<Executable>(new ReferenceExecutable(std::move(graph), std::move(runner)));
   }
 
@@ -72,6 +74,13 @@ class ReferenceExecutable final : public Executable {
   }
 
  private:
+  static void say(const std::string& name, const irgen::RunnerReport& report) {
+    log(LogLevel::info, "graph '", name, "' on the reference: ", report.program_ops, " operators in ", report.programs,
+        " programs, ", report.host_ops.size(), " on the host");
+    for (const irgen::HostOp& op : report.host_ops)
+      log(LogLevel::info, "  ", op.op, " ", quote(op.label), " is in no program: ", op.reason);
+  }
+
   ReferenceExecutable(std::unique_ptr<Graph> graph, std::unique_ptr<irgen::GraphRunner> runner)
       : device_(host_device()),
         graph_(std::move(graph)),
