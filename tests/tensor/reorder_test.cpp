@@ -147,6 +147,7 @@ TEST(Reorder, LayoutsWithoutStrides) {
                                    "CHWN{8c};xor(C@1)=W@4",
                                    "NCHW{4w};off(W)=3;fold(H)=4",
                                    "NCHW;stride(N)=0",
+                                   "HNWC{8c4w3n~};fold(W)=5",
                                    "(n, c, h, w) -> (n, c, h, w + c)"};
   const std::string_view others[] = {"NCHW", "NHWC{8c}", "NCHW{6c}", "NCHW;off(C)=3", "NKW{7k};fuse(K)=CH",
                                      "NCHW{4c~};fill=3", "[4h]NCHW"};

@@ -173,7 +173,8 @@ bool keep_least(const Layout& to, std::vector<Group>& groups) {
   for (Group& group : groups) {
     for (const Term& term : group.to.terms) {
       int64_t values = term.fold ? std::min(term.size, term.fold) : term.size;
-      for (size_t i = term.digits.size(); i-- > 0;) {
+      // Ragged digits have no strides, so none is 0 to repeat values.
+      for (size_t i = to.is_ragged() ? 0 : term.digits.size(); i-- > 0;) {
         const BitDigit& digit = term.digits[i];
         if (digit.bits != 0 || digit.place >= values) continue;
         if (i + 1 < term.digits.size() && term.digits[i + 1].place < values) return false;
