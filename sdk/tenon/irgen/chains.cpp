@@ -8,6 +8,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include <tenon/ir/bounds_rule.hpp>
+#include <tenon/ir/infer.hpp>
+#include <tenon/ir/op_def.hpp>
 #include <tenon/support/str.hpp>
 
 namespace tenon::irgen {
@@ -68,6 +71,31 @@ class DepthFirst {
   std::vector<const Op*> path_;
 };
 
+// Elements of the operand of which most are read for one of the result; 1 where no rule tells.
+double reads_per_element(const Op& op) {
+  const auto dims = op.result_count() == 1 ? strip_dims(*op.result()) : Result<Dims>(Dims{});
+  if (!dims.ok() || !op.def() || !op.def()->bounds_fn()) return 1;
+  Box box;
+  for (const int64_t extent : *dims) box.push_back({Expr(extent / 2), Expr(extent / 2)});
+  const TypeSource types;
+  const auto bounds = operand_bounds(StaticInferContext(op, types), 0, Shape(*dims), box);
+  double most = 1;
+  for (size_t i = 0; bounds.ok() && i < bounds->operands.size(); ++i) {
+    double count = 1;
+    for (const DimBounds& d : bounds->operands[i].dims) {
+      const Expr extent = d.max - d.min + 1;
+      if (extent.is_constant()) count *= static_cast<double>(std::max<int64_t>(extent.constant(), 1));
+    }
+    most = std::max(most, count);
+  }
+  return most;
+}
+
+double arithmetic_seconds(const Op& op, const CostModel& model) {
+  const int64_t bits = op.result()->type().is_tensor() ? op.result()->type().element().bits() : 0;
+  return bits < 8 ? 0 : bytes_of(*op.result()) / (bits / 8) * reads_per_element(op) * model.seconds_per_element;
+}
+
 StripCost whole_cost(const Op& op, const CostModel& model) {
   StripCost cost(model);
   std::set<const Value*> values{op.result()};
@@ -75,7 +103,7 @@ StripCost whole_cost(const Op& op, const CostModel& model) {
     if (operand) values.insert(operand);
   double bytes = 0;
   for (const Value* value : values) bytes += bytes_of(*value);
-  cost.move(model, bytes, bytes);
+  cost.move_and_compute(model, bytes, bytes, arithmetic_seconds(op, model));
   cost.seconds += model.seconds_per_call;
   return cost;
 }
@@ -97,8 +125,15 @@ class ReadsCache {
     return *found->second;
   }
 
+  double arithmetic(const Op& op, const CostModel& model) {
+    const auto [found, is_new] = arithmetic_.try_emplace(&op, 0.0);
+    if (is_new) found->second = arithmetic_seconds(op, model);
+    return found->second;
+  }
+
  private:
   const RefusedOps& refused_;
+  std::unordered_map<const Op*, double> arithmetic_;
   std::map<std::pair<const Op*, std::vector<int>>, std::optional<Result<StripReads>>> known_;
 };
 
@@ -110,7 +145,8 @@ struct Member {
   std::array<double, kMostStripLoops> rate{}, extra{};  // of its window: rate * step + extra indices
   std::array<double, kMostStripLoops> extent{};
   double bytes = 0;
-  bool strided = false;  // its strips have gaps between them in memory
+  double arithmetic = 0;  // seconds
+  bool strided = false;   // its strips have gaps between them in memory
 };
 
 // A chain that grows from its last operator back, and what it costs so far.
@@ -134,10 +170,11 @@ class Growing {
   }
 
   StripCost strips(const std::vector<int64_t>& steps, double& working_set) const {
-    double count = 1, windows = 0, inside = 0, repacked = 0, moving = members_[0].bytes, still = 0;
+    double count = 1, windows = 0, inside = 0, repacked = 0, moving = members_[0].bytes, still = 0, arithmetic = 0;
     for (size_t l = 0; l < loops_; ++l) count *= std::ceil(members_[0].extent[l] / static_cast<double>(steps[l]));
     for (const Member& m : members_) {
       repacked += m.strided ? 2 * m.bytes : 0;
+      arithmetic += m.arithmetic;
       if (&m == &members_[0]) continue;
       windows += m.bytes * part_kept(m, steps);
       inside += 2 * m.bytes;
@@ -148,7 +185,8 @@ class Growing {
     StripCost cost(model_);
     cost.move(model_, moving, moving);
     cost.move(model_, still, still);
-    cost.move(model_, (count - 1) * still + inside + repacked, working_set);
+    cost.move_and_compute(model_, (count - 1) * still + inside, working_set, arithmetic);
+    cost.move(model_, repacked, working_set);
     cost.seconds += (count * static_cast<double>(members_.size()) + 1) * model_.seconds_per_call;
     cost.peak_bytes = static_cast<int64_t>(windows);
     return cost;
@@ -193,6 +231,7 @@ class Growing {
     if (!reads.ok()) return reads.error();
     m.reads = &*reads;
     m.bytes = bytes_of(*m.op->result());
+    m.arithmetic = cache_.arithmetic(*m.op, model_);
     const Dims dims = *strip_dims(*m.op->result());
     for (size_t l = 0; l < loops_; ++l) m.extent[l] = static_cast<double>(dims[static_cast<size_t>(m.dims[l])]);
     for (int d = 0; d < m.dims.back(); ++d)
@@ -278,6 +317,7 @@ class Finder {
 
  private:
   void choose() {
+    for (const Op* op : order_) whole_.push_back(whole_cost(*op, options_.model).seconds);
     cost_.assign(order_.size() + 1, INFINITY);
     into_.resize(order_.size() + 1);
     cost_[0] = 0;
@@ -288,9 +328,7 @@ class Finder {
     }
   }
 
-  double whole(size_t at) const {
-    return whole_cost(*order_[at], options_.model).seconds + (options_.mode == StripMode::always ? kAvoidWhole : 0);
-  }
+  double whole(size_t at) const { return whole_[at] + (options_.mode == StripMode::always ? kAvoidWhole : 0); }
 
   void consider(size_t last, Choice choice, double seconds) {
     const double cost = cost_[choice.first] + seconds;
@@ -299,7 +337,7 @@ class Finder {
     into_[last + 1] = std::move(choice);
   }
 
-  // Each dim by itself, and each beside an outer loop over the first one.
+  // Each dim by itself, and within a loop over one before it.
   static std::vector<std::vector<int>> loops_of(const Op& op) {
     std::vector<std::vector<int>> loops;
     if (op.result_count() != 1) return loops;
@@ -308,7 +346,8 @@ class Finder {
     for (size_t d = 0; d < dims->size(); ++d) {
       if ((*dims)[d] < 2) continue;
       loops.push_back({static_cast<int>(d)});
-      if (d > 0 && (*dims)[0] > 1) loops.push_back({0, static_cast<int>(d)});
+      for (size_t outer = 0; outer < d; ++outer)
+        if ((*dims)[outer] > 1) loops.push_back({static_cast<int>(outer), static_cast<int>(d)});
     }
     return loops;
   }
@@ -369,7 +408,8 @@ class Finder {
   const StripOptions& options_;
   ReadsCache cache_;
   std::vector<const Op*> order_;
-  std::vector<double> cost_;  // of the operators before each place
+  std::vector<double> whole_;  // seconds of each operator by itself
+  std::vector<double> cost_;   // of the operators before each place
   std::vector<Choice> into_;
   RefusedOps why_;
 };

@@ -48,6 +48,12 @@ void StripCost::move(const CostModel& model, double bytes, double working_set) {
   seconds += bytes / model.memories[level].bytes_per_second;
 }
 
+void StripCost::move_and_compute(const CostModel& model, double bytes, double working_set, double arithmetic_seconds) {
+  const double before = seconds;
+  move(model, bytes, working_set);
+  seconds = before + std::max(seconds - before, arithmetic_seconds);
+}
+
 std::string to_string(const StripCost& cost, const CostModel& model) {
   std::string out;
   for (size_t i = model.memories.size(); i-- > 0;)
