@@ -22,6 +22,9 @@ constexpr size_t kMostSkipped = 8;  // operators between those of a chain, in th
 // Seconds that are added to what is to be avoided: operators that stay whole, strips beyond the bytes that are allowed.
 constexpr double kAvoidWhole = 1e6;
 constexpr double kAvoidLarge = 1e3;
+// Strips must be predicted to be so much faster: the model knows neither copies in place nor how well a kernel runs on
+// crops.
+constexpr double kMargin = 1.25;
 
 double bytes_of(const Value& value) {
   const auto dims = strip_dims(value);
@@ -371,6 +374,13 @@ class Finder {
   // The first reason stands.
   void note(size_t at, const Error& why) { why_.try_emplace(order_[at], why.message()); }
 
+  // What a strip may have in use: in any case less than the memory that holds anything is behind.
+  double most_bytes() const {
+    const auto& memories = options_.model.memories;
+    const double small = memories.size() > 1 ? memories[memories.size() - 2].bytes : INFINITY;
+    return options_.bytes > 0 ? std::min(small, static_cast<double>(options_.bytes)) : small;
+  }
+
   // The cheapest steps, within the bytes that are allowed; of loops around the innermost one: 1.
   std::pair<std::vector<int64_t>, double> best_steps(const Growing& chain) const {
     std::pair<std::vector<int64_t>, double> best{{}, INFINITY};
@@ -381,7 +391,8 @@ class Finder {
     do {
       double working_set = 0;
       double seconds = chain.strips(steps, working_set).seconds;
-      if (options_.bytes > 0 && working_set > static_cast<double>(options_.bytes)) seconds += kAvoidLarge;
+      if (options_.mode == StripMode::automatic) seconds *= kMargin;
+      if (working_set > most_bytes()) seconds += kAvoidLarge;
       if (seconds < best.second) best = {steps, seconds};
       steps.back() *= 2;
     } while (options_.step == 0 && static_cast<double>(steps.back()) < extent);
