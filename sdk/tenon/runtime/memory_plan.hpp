@@ -41,7 +41,7 @@ struct MemoryBlock {
 };
 
 struct PlanOptions {
-  // Some 10 ms for 1,000 blocks of which no plan at the lower bound is found; nearly nothing where one is found early.
+  // Some 20 ms for 1,000 blocks of which no plan at the lower bound is found; nearly nothing where one is found early.
   static constexpr size_t kSwift = 200;
   // For plans that are made once and used for long: up to about a second.
   static constexpr size_t kThorough = 6000;
