@@ -1,26 +1,8 @@
 // What a run of a program takes from the heap, and where its values lie.
 #include <gmock/gmock.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 #include "irgen/irgen_testing.hpp"
-
-namespace {
-std::atomic<int64_t> allocations{0};
-}  // namespace
-
-// Counts every allocation of the process. Not inlined: g++ would see malloc beside delete, and warn.
-#define TENON_HOOK [[gnu::noinline]]
-TENON_HOOK void* operator new(size_t bytes) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* p = std::malloc(bytes > 0 ? bytes : 1)) return p;
-  throw std::bad_alloc();
-}
-TENON_HOOK void operator delete(void* p) noexcept { std::free(p); }
-TENON_HOOK void operator delete(void* p, size_t) noexcept { std::free(p); }
-#undef TENON_HOOK
+#include "support/count_allocations.hpp"
 
 namespace tenon::irgen {
 namespace {
@@ -63,9 +45,9 @@ TEST(RunMemory, ARunOfOwnKernelsTakesNothingButTheOutputs) {
   const std::vector<std::byte*> buffers = {reinterpret_cast<std::byte*>(x.data()),
                                            reinterpret_cast<std::byte*>(y.data())};
   ASSERT_TRUE(bound->run(buffers).ok());
-  const int64_t before = allocations;
+  const int64_t before = test::allocations;
   const auto ran = bound->run(buffers, {.pool = &serial()});
-  EXPECT_EQ(allocations - before, 0);
+  EXPECT_EQ(test::allocations - before, 0);
   ASSERT_TRUE(ran.ok());
   EXPECT_EQ(y[3], 101);
 }
@@ -77,10 +59,10 @@ TEST(RunMemory, AnExecutableTakesAFewForItsOutputs) {
   ASSERT_TRUE(runner.ok()) << runner.error().to_string();
   const std::vector<Datum> inputs = {Datum(Tensor::of<float>({16}, std::vector<float>(16, 1)))};
   ASSERT_TRUE((*runner)->run(inputs).ok());
-  const int64_t before = allocations;
+  const int64_t before = test::allocations;
   const auto outputs = (*runner)->run(inputs);
   // The values of the run, the operands and results of its one part, and the output: a tensor and its extents.
-  EXPECT_LE(allocations - before, 10);
+  EXPECT_LE(test::allocations - before, 10);
   ASSERT_TRUE(outputs.ok());
   EXPECT_EQ((*outputs)[0].tensor().as<float>()[3], 101);
 }

@@ -4,8 +4,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
-#include <new>
 #include <thread>
 
 #include <tenon/program/exec/interpreter.hpp>
@@ -13,29 +11,7 @@
 #include <tenon/runtime/thread_pool.hpp>
 
 #include "program/random_program.hpp"
-
-namespace {
-std::atomic<int64_t> allocations{0};
-}  // namespace
-
-// Counts every allocation of the process. Not inlined: g++ would see malloc beside delete, and warn.
-#define TENON_HOOK [[gnu::noinline]]
-TENON_HOOK void* operator new(size_t bytes) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* p = std::malloc(bytes > 0 ? bytes : 1)) return p;
-  throw std::bad_alloc();
-}
-TENON_HOOK void* operator new(size_t bytes, std::align_val_t align) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  const auto a = static_cast<size_t>(align);
-  if (void* p = std::aligned_alloc(a, (bytes + a - 1) / a * a)) return p;
-  throw std::bad_alloc();
-}
-TENON_HOOK void operator delete(void* p) noexcept { std::free(p); }
-TENON_HOOK void operator delete(void* p, size_t) noexcept { std::free(p); }
-TENON_HOOK void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-TENON_HOOK void operator delete(void* p, size_t, std::align_val_t) noexcept { std::free(p); }
-#undef TENON_HOOK
+#include "support/count_allocations.hpp"
 
 namespace tenon::program {
 namespace {
@@ -140,9 +116,9 @@ TEST(BoundProgram, ARunTakesNothingFromTheHeap) {
     ASSERT_TRUE(bound.ok()) << bound.error().to_string();
     const std::vector<std::byte*> buffers = {data.view("in").base, data.view("out").base};
     ASSERT_TRUE(bound->run(buffers).ok());  // the pool's list of loops, too, grows once
-    const int64_t before = allocations;
+    const int64_t before = test::allocations;
     ASSERT_TRUE(bound->run(buffers).ok());
-    EXPECT_EQ(allocations - before, 0) << "seed " << seed;
+    EXPECT_EQ(test::allocations - before, 0) << "seed " << seed;
   }
 }
 
@@ -191,9 +167,9 @@ TEST(BoundProgram, AllocationsOfVaryingSizeGrowToWhatIsNeeded) {
     EXPECT_EQ(bound->arena_bytes().contains("host"), planned);
     ASSERT_TRUE(bound->run(data.arguments()).ok());
     EXPECT_THAT(data["out"], ElementsAre(0, 61, 102, 123, 124, 105, 66, 7));
-    const int64_t before = allocations;
+    const int64_t before = test::allocations;
     ASSERT_TRUE(bound->run(data.arguments()).ok());
-    taken[planned] = allocations - before;
+    taken[planned] = test::allocations - before;
   }
   EXPECT_EQ(taken[0], taken[1]);
 }

@@ -1,9 +1,9 @@
 #include <tenon/irgen/graph_types.hpp>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 
+#include <tenon/ir/asked_context.hpp>
 #include <tenon/ir/builder.hpp>
 #include <tenon/ir/op_def.hpp>
 #include <tenon/ops/constant.hpp>
@@ -13,36 +13,6 @@ namespace tenon::irgen {
 namespace {
 
 bool known(const std::vector<Dim>& dims) { return std::ranges::all_of(dims, &Dim::known); }
-
-// What is known of an operator without a run, and whether that was all that its shape rule wanted to know.
-class KnownContext final : public StaticInferContext {
- public:
-  using StaticInferContext::StaticInferContext;
-
-  const Tensor* constant(size_t i) const override {
-    const Tensor* told = StaticInferContext::constant(i);
-    note(i, told != nullptr);
-    return told;
-  }
-  std::optional<std::vector<Dim>> dims_value(size_t i) const override {
-    auto told = StaticInferContext::dims_value(i);
-    note(i, told && known(*told));
-    return told;
-  }
-  // The first operand whose value was asked for and is known only in a run; a rule may ask in both ways, one answer
-  // will do.
-  std::optional<size_t> missing() const {
-    for (const auto& [operand, told] : asked_)
-      if (!told) return operand;
-    return std::nullopt;
-  }
-
- private:
-  void note(size_t i, bool told) const {
-    if (has_operand(i)) asked_[i] = asked_[i] || told;
-  }
-  mutable std::map<size_t, bool> asked_;  // operand -> told
-};
 
 std::string what_does_not_fit(const Type& type) {
   if (!type.is_tensor()) return type.known() ? str("is a ", type, ", no tensor") : "has no type before a run";
@@ -120,7 +90,7 @@ std::string GraphTypes::infer(const Op& op, std::vector<Type>& types) const {
   if (op.region_count() > 0) return "it runs graphs of its own";
   const OpDef* def = op.def();
   if (!def || !def->infer_fn()) return "it has no definition";
-  const KnownContext context(op, *this);
+  const AskedContext context(op, *this, &Dim::known);
   auto inferred = infer_types(context);
   if (!inferred.ok()) return str("its shape rule refuses it: ", inferred.error().message());
   types = *std::move(inferred);

@@ -1,8 +1,8 @@
 // What holds for every run of a graph: steps, slots, the arena.
 #include <algorithm>
-#include <map>
 #include <unordered_set>
 
+#include <tenon/ir/asked_context.hpp>
 #include <tenon/ir/builder.hpp>
 #include <tenon/ir/op_def.hpp>
 #include <tenon/ops/constant.hpp>
@@ -25,33 +25,6 @@ class TrustedTypes final : public TypeSource {
 
  private:
   std::unordered_map<const Value*, Type> types_;
-};
-
-// What the plan knows of an operator, and whether that was all that its shape rule wanted to know.
-class PlanContext final : public StaticInferContext {
- public:
-  PlanContext(const Op& op, const TypeSource& source) : StaticInferContext(op, source) {}
-
-  const Tensor* constant(size_t i) const override {
-    const Tensor* told = StaticInferContext::constant(i);
-    note(i, told != nullptr);
-    return told;
-  }
-  std::optional<std::vector<Dim>> dims_value(size_t i) const override {
-    auto told = StaticInferContext::dims_value(i);
-    note(i, told && std::ranges::all_of(*told, &Dim::is_static));
-    return told;
-  }
-  // A rule may ask for the same value in both ways; one answer will do.
-  bool complete() const {
-    return std::ranges::none_of(asked_, [](const auto& operand) { return !operand.second; });
-  }
-
- private:
-  void note(size_t i, bool told) const {
-    if (has_operand(i)) asked_[i] = asked_[i] || told;
-  }
-  mutable std::map<size_t, bool> asked_;  // operand -> told
 };
 
 bool has_static_shape(const Type& type) {
@@ -177,9 +150,9 @@ class Planner {
       known = known && (!op.operand(i) || has_static_shape(trusted_.type_of(*op.operand(i))));
     }
     if (!known) return {};
-    const PlanContext context(op, trusted_);
+    const AskedContext context(op, trusted_, &Dim::is_static);
     TENON_TRY(types, infer_types(context));
-    if (!context.complete()) return {};
+    if (context.missing()) return {};
     step.checked = true;
     for (size_t i = 0; i < op.result_count(); ++i) {
       step.checked = step.checked && has_static_shape(types[i]);

@@ -1,0 +1,29 @@
+// Counts every allocation of the process. Replaces the global operators, so one file of a test program may include it.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+namespace tenon::test {
+inline std::atomic<int64_t> allocations{0};
+}  // namespace tenon::test
+
+// Not inlined: g++ would see malloc beside delete, and warn.
+#define TENON_HOOK [[gnu::noinline]]
+TENON_HOOK void* operator new(size_t bytes) {
+  tenon::test::allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* p = std::malloc(bytes > 0 ? bytes : 1)) return p;
+  throw std::bad_alloc();
+}
+TENON_HOOK void* operator new(size_t bytes, std::align_val_t align) {
+  tenon::test::allocations.fetch_add(1, std::memory_order_relaxed);
+  const auto a = static_cast<size_t>(align);
+  if (void* p = std::aligned_alloc(a, (bytes + a - 1) / a * a)) return p;
+  throw std::bad_alloc();
+}
+TENON_HOOK void operator delete(void* p) noexcept { std::free(p); }
+TENON_HOOK void operator delete(void* p, size_t) noexcept { std::free(p); }
+TENON_HOOK void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+TENON_HOOK void operator delete(void* p, size_t, std::align_val_t) noexcept { std::free(p); }
+#undef TENON_HOOK
