@@ -2,38 +2,22 @@
 
 #include <algorithm>
 
-#include <tenon/support/hash.hpp>
+#include <tenon/support/html.hpp>
 
 namespace tenon::program {
 namespace {
 
 constexpr double kWidth = 1000, kHeight = 320;
 
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '<')
-      result += "&lt;";
-    else if (c == '&')
-      result += "&amp;";
-    else
-      result += c;
-  }
-  return result;
-}
-
-// The same name has the same colour in every picture.
-std::string colour_of(std::string_view name) { return str("hsl(", fnv1a(name) % 360, ",60%,75%)"); }
-
 class Page {
  public:
   Page(const Program& program, const BoundProgram& bound) : program_(program), bound_(bound) {}
 
   std::string text() {
-    out_ = str("<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<title>Memory of ", escaped(program_.name), "</title>\n",
+    out_ = str("<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<title>Memory of ", html_escaped(program_.name), "</title>\n",
                "<style>body{font:14px sans-serif}svg{border:1px solid "
                "#999;background:#fafafa}rect{stroke:#444;stroke-width:.5}",
-               "</style>\n<h1>Memory of ", escaped(program_.name), "</h1>\n<p>", bound_.plan().size(), " allocations, ",
+               "</style>\n<h1>Memory of ", html_escaped(program_.name), "</h1>\n<p>", bound_.plan().size(), " allocations, ",
                bound_.steps(), " steps</p>\n");
     for (const auto& [space, bytes] : bound_.arena_bytes()) arena(space, bytes);
     return std::move(out_);
@@ -48,7 +32,7 @@ class Page {
   }
 
   void arena(const std::string& space, int64_t bytes) {
-    out_ += str("<h2>", escaped(space), ": ", bytes, " bytes, no plan needs less than ",
+    out_ += str("<h2>", html_escaped(space), ": ", bytes, " bytes, no plan needs less than ",
                 bound_.arena_lower_bound_bytes().at(space), "</h2>\n<svg width=\"", kWidth, "\" height=\"", kHeight,
                 "\">\n");
     for (const PlannedAllocation& p : bound_.plan())
@@ -61,9 +45,9 @@ class Page {
     const std::string& name = program_.buffer(p.buffer).name;
     const double x = x_of(p.first), top = y_of(p.offset + p.bytes, bytes);
     out_ += str("<rect x=\"", x, "\" y=\"", top, "\" width=\"", x_of(p.last + 1) - x, "\" height=\"",
-                y_of(p.offset, bytes) - top, "\" fill=\"", colour_of(name), "\"><title>", escaped(name), ": ", p.bytes,
+                y_of(p.offset, bytes) - top, "\" fill=\"", html_colour(name), "\"><title>", html_escaped(name), ": ", p.bytes,
                 " bytes at ", p.offset, ", steps ", p.first, " to ", p.last, "</title></rect>\n");
-    out_ += str("<text x=\"", x + 2, "\" y=\"", top + 12, "\" font-size=\"10\">", escaped(name), "</text>\n");
+    out_ += str("<text x=\"", x + 2, "\" y=\"", top + 12, "\" font-size=\"10\">", html_escaped(name), "</text>\n");
   }
 
   void live_line(const std::string& space, int64_t bytes) {

@@ -3,25 +3,10 @@
 #include <algorithm>
 
 #include <tenon/runtime/memory_problem_internal.hpp>
-#include <tenon/support/hash.hpp>
+#include <tenon/support/html.hpp>
 
 namespace tenon {
 namespace {
-
-std::string escaped(std::string_view text) {
-  std::string safe;
-  for (const char c : text) {
-    switch (c) {
-      case '<': safe += "&lt;"; break;
-      case '>': safe += "&gt;"; break;
-      case '&': safe += "&amp;"; break;
-      case '"': safe += "&quot;"; break;
-      case '\'': safe += "&#39;"; break;
-      default: safe += c;
-    }
-  }
-  return safe;
-}
 
 // One space. Coordinates are thousandths of the plan's time and of its bytes: the browser stretches them.
 class Picture {
@@ -36,9 +21,9 @@ class Picture {
   }
 
   std::string text() const {
-    std::string out = str("<h2>", escaped(rules_.name), "</h2>\n<p>", mine_.bytes, " bytes; no plan needs less than ",
+    std::string out = str("<h2>", html_escaped(rules_.name), "</h2>\n<p>", mine_.bytes, " bytes; no plan needs less than ",
                           mine_.lower_bound_bytes, " (efficiency ", mine_.efficiency(), "), most bytes alive at step ",
-                          mine_.peak_step, "; placed ", escaped(mine_.order), "</p>\n");
+                          mine_.peak_step, "; placed ", html_escaped(mine_.order), "</p>\n");
     if (begin_ > last_ || mine_.bytes == 0) return out;
     out += "<svg viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\">\n";
     for (size_t i = 0; i < blocks_.size(); ++i) {
@@ -67,10 +52,9 @@ class Picture {
     std::string rules = block.pinned ? ", pinned" : "";
     if (block.bank) rules += str(", in bank ", *block.bank);
     if (block.align_bytes > 1) rules += str(", aligned to ", block.align_bytes);
-    // The same name has the same colour in every picture.
     const std::string name = memory::describe(blocks_, i);
     return str("<rect x=\"", x(block.first), "\" y=\"", top, "\" width=\"", x(block.last, 1) - x(block.first), "\" height=\"",
-               y(at) - top, "\" fill=\"hsl(", fnv1a(name) % 360, ",60%,75%)\"><title>", escaped(name), ": ", block.bytes,
+               y(at) - top, "\" fill=\"", html_colour(name), "\"><title>", html_escaped(name), ": ", block.bytes,
                " bytes at ", at, ", steps ", block.first, " to ", block.last, rules, "</title></rect>\n");
   }
 
@@ -86,10 +70,10 @@ class Picture {
 
 std::string plan_to_html(std::span<const MemoryBlock> blocks, std::span<const MemorySpace> spaces, const MemoryPlan& plan,
                          std::string_view title) {
-  std::string page = str("<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<title>", escaped(title), "</title>\n<style>\n",
+  std::string page = str("<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<title>", html_escaped(title), "</title>\n<style>\n",
                          "body { font: 14px sans-serif }\nsvg { width: 100%; height: 60vh; border: 1px solid #999 }\n",
                          "rect { stroke: #444; stroke-width: .3 }\nline { stroke-width: 2; stroke-dasharray: 8 6 }\n",
-                         ".bound { stroke: #c00 }\n.peak { stroke: #06c }\n</style>\n<h1>", escaped(title), "</h1>\n");
+                         ".bound { stroke: #c00 }\n.peak { stroke: #06c }\n</style>\n<h1>", html_escaped(title), "</h1>\n");
   for (size_t s = 0; s < spaces.size(); ++s) page += Picture(blocks, s, spaces[s], plan).text();
   return page;
 }
