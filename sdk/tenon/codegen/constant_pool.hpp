@@ -1,0 +1,42 @@
+// The constants of one kernel: each value once, whoever asks for it.
+//
+//   emit_data:  pool.add(kF32, bits_of(0.5f));
+//   emit_code:  mulps(out, in, address of pool.offset(kF32, bits_of(0.5f)))
+//
+// The pool lies behind the code, aligned to 64 bytes.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include <tenon/support/export.hpp>
+#include <tenon/tensor/element_type.hpp>
+
+namespace tenon::codegen {
+
+class TENON_API ConstantPool {
+ public:
+  // `copies`: how often each single value is stored one after another: 1 where the machine broadcasts from memory, or
+  // as many as a vector has lanes of 32 bits; values of 64 bits then have half of them.
+  explicit ConstantPool(int copies = 1) : copies_(copies) {}
+
+  // A value of 4 or 8 bytes, by its bits. Its place in bytes from the pool's start, the same for the same bits and
+  // size.
+  size_t add(ElementType element, uint64_t bits);
+  // A table of 4-byte entries, stored once, aligned to 64 bytes. The same for the same entries.
+  size_t add_table(std::span<const uint32_t> entries);
+
+  int copies() const { return copies_; }
+  const std::vector<std::byte>& bytes() const { return bytes_; }
+
+ private:
+  size_t append(const void* data, size_t bytes, size_t alignment);
+  int copies_;
+  std::map<std::pair<size_t, uint64_t>, size_t> values_;  // (bytes of the value, bits) -> offset
+  std::map<std::vector<uint32_t>, size_t> tables_;
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace tenon::codegen

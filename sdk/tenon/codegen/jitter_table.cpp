@@ -1,0 +1,56 @@
+#include <tenon/codegen/jitter_table.hpp>
+
+#include <algorithm>
+
+namespace tenon::codegen {
+
+bool JitterRow::matches(const Signature& signature) const {
+  if (signature.op != op) return false;
+  bool numbers = false, masks = false;
+  for (const std::span<const ElementType> side : {signature.in, signature.out}) {
+    for (const ElementType element : side) {
+      (element.is_bool() ? masks : numbers) = true;
+      if (!element.is_bool() && !types.contains(element)) return false;
+    }
+  }
+  if (masks && !numbers && !types.contains(kBool)) return false;
+  return !accepts || accepts(signature);
+}
+
+Result<void> JitterTable::add(JitterRow row) {
+  if (row.op.empty() || !row.make || row.types == LaneTypes{}) {
+    return error(Code::invalid_argument, "a row of the ", kind_, " jitter table for operator '", row.op,
+                 "' needs a name, an emitter and element types");
+  }
+  std::vector<JitterRow>& rows = rows_[row.op];
+  rows.push_back(std::move(row));
+  return {};
+}
+
+Result<void> JitterTable::add(std::vector<JitterRow> rows) {
+  for (JitterRow& row : rows) TENON_OK(add(std::move(row)));
+  return {};
+}
+
+const JitterRow* JitterTable::find(const Signature& signature, const TargetDescription& target) const {
+  const auto found = rows_.find(signature.op);
+  if (found == rows_.end()) return nullptr;
+  for (const JitterRow& row : found->second) {
+    if (!row.feature.empty() && !target.has_feature(row.feature)) continue;
+    if (!row.without.empty() && target.has_feature(row.without)) continue;
+    if (row.matches(signature)) return &row;
+  }
+  return nullptr;
+}
+
+std::vector<const JitterRow*> JitterTable::rows() const {
+  std::vector<const std::vector<JitterRow>*> by_name;
+  for (const auto& [name, rows] : rows_) by_name.push_back(&rows);
+  std::sort(by_name.begin(), by_name.end(), [](auto* a, auto* b) { return a->front().op < b->front().op; });
+  std::vector<const JitterRow*> all;
+  for (const std::vector<JitterRow>* rows : by_name)
+    for (const JitterRow& row : *rows) all.push_back(&row);
+  return all;
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,153 @@
+// The linear kernel: one list of instructions over virtual registers, with loops as data. What lowering makes of a
+// Body, what passes of core and plugins rewrite, what registers are given to, and what the jitter table turns into
+// code.
+//
+//   kernel @scale lanes 16
+//     %0:g = Parameter #0                 pointer of input 0
+//     %1:g = Parameter #1                 pointer of output 0
+//     %2:f32 = Scalar 0x40000000
+//     %3:g = Zero
+//     loop 0 %3 step 16 limit #2 {        while %3 <= #2: ... %3 += 16
+//       %4:f32 = Load f32 [%0 + %3]
+//       %5:f32 = Mul %4, %2
+//       Store f32 [%1 + %3], %5
+//     }
+//     tail 1 %3 limit #3 -> %6:bool, %7:g {   once, with the lanes below #3 - %3, if there are any
+//       ...
+//     }
+//
+// Registers are variables: pointers, counters and accumulators are written more than once.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tenon/codegen/emitter.hpp>
+#include <tenon/codegen/register.hpp>
+#include <tenon/ir/attribute.hpp>
+#include <tenon/support/export.hpp>
+#include <tenon/support/name.hpp>
+#include <tenon/support/result.hpp>
+#include <tenon/tensor/element_type.hpp>
+
+namespace tenon::snippet {
+
+using RegisterId = int;
+using ParamId = int;
+using LoopId = int;
+
+struct Register {
+  codegen::RegisterFile file = codegen::RegisterFile::vector;
+  ElementType
+      element;  // lane type; i64 in general registers; bool: lanes of a mask, in the file that the target has for them
+};
+
+// The 64-bit words that a kernel is called with: void kernel(const int64_t* params). They serve any extents.
+struct Param {
+  enum class Kind : uint8_t {
+    pointer,  // address of port's first element of this call
+    limit,    // of loop `loop`: the last counter value with which it runs; of a tail: its end
+    shift,    // bytes by which port's pointer moves after an iteration of `loop`
+    rewind,   // bytes by which it moves after `loop` has ended
+    count,    // elements that a reduction folds, as the bits of a lane of type `element`
+    scratch,  // address of scratch buffer `port`
+  };
+  Kind kind = Kind::pointer;
+  int port = -1;  // inputs, then outputs of the body; of scratch: which buffer
+  LoopId loop = -1;
+  ElementType element = {};
+  bool operator==(const Param&) const = default;
+};
+
+struct Memory {
+  ElementType element;  // in memory
+  RegisterId base = -1;
+  RegisterId index = -1;  // counts elements; -1: none
+  int64_t displacement_bytes = 0;
+};
+
+// op and its operands. `in` and `out` may name one register twice. `number` is what is named in each line.
+//
+//   Parameter            out g                 = params[number]
+//   BroadcastParameter   out vector            all lanes = params[number] (a lane's bits)
+//   Scalar               out vector            all lanes = attribute `bits`
+//   Zero                 out g                 = 0
+//   AddParameter         in g, out g           out = in + params[number]
+//   Copy                 in x, out x           any file
+//   Load                 out vector            memory; partial: in (tail mask, tail count), other lanes are 0
+//   BroadcastLoad        out vector            memory's one element, in all lanes
+//   Store                in vector             memory; partial: in (value, tail mask, tail count); one: lane 0
+//   LoopBegin, LoopEnd   in g (counter)        number: loop. While counter <= params[limit]: body, counter += increment
+//   TailBegin, TailEnd   in g (counter), out (mask, g)   number: loop. If counter < params[limit]: mask and count of
+//   the lanes FillTail             in vector, mask; out vector     lanes outside of the mask = attribute `bits`
+//   FoldLanes            in vector, out vector   attribute `by` (Add, Mul, Max, Min): all lanes = fold of all lanes
+//   Spill                in x                  frame slot `number` = in
+//   Reload               out x                 = frame slot `number`
+//   Move                 general to general after allocation
+// and the elementwise operators of Body, vector to vector, in all lanes.
+struct Instruction {
+  Name op;
+  Attributes attributes = {};
+  std::vector<RegisterId> in = {}, out = {};
+  std::optional<Memory> memory = std::nullopt;
+  codegen::Lanes touched = codegen::Lanes::full;
+  int64_t number = 0;
+  int label = -1;  // index into LinearKernel::labels
+  // Given by the allocator, as many as the row of the instruction asks for.
+  std::vector<int> vectors = {}, masks = {}, generals = {};
+};
+
+struct Loop {
+  enum class Kind : uint8_t { scalar, vector, tail };
+  Kind kind = Kind::scalar;
+  std::string name;         // of the body's dim, for texts: "d1"
+  int dim = -1;             // of the body
+  RegisterId counter = -1;  // in elements of the dim; of a tail: that of the vector loop before it
+  int64_t increment = 1;    // vector: lanes times unrolled copies
+  ParamId limit = -1;
+  // Pointers that the loop moves; made into AddParameter by insert_shifts, then empty.
+  struct Shift {
+    RegisterId pointer = -1;
+    ParamId each = -1, rewind = -1;  // -1: does not move
+  };
+  std::vector<Shift> shifts;
+};
+
+struct TENON_API LinearKernel {
+  std::string name;
+  int lanes = 1;
+  std::vector<Register> registers;
+  std::vector<Param> params;
+  std::vector<Loop> loops;
+  std::vector<Instruction> body;
+  std::vector<std::string> labels;  // of the graph's operators
+  // Scratch buffers of a call: elements of an extent of reduced dims times bytes, by Param::port.
+  struct Scratch {
+    ElementType element;
+    uint32_t dims = 0;  // DimSet of the body: its extents
+  };
+  std::vector<Scratch> scratch;
+  // After allocation: where each register is, and the frame's 64-byte slots.
+  std::vector<codegen::PhysicalRegister> places;
+  int frame_slots = 0;
+
+  RegisterId add_register(codegen::RegisterFile file, ElementType element) {
+    registers.push_back({file, element});
+    return static_cast<RegisterId>(registers.size()) - 1;
+  }
+  // The same number for the same param.
+  ParamId add_param(const Param& param);
+};
+
+// The text above; parse(print(k)) prints alike. Errors name line and column.
+TENON_API std::string print(const LinearKernel& kernel);
+TENON_API std::string print(const LinearKernel& kernel, const Instruction& instruction);
+TENON_API Result<LinearKernel> parse_linear(std::string_view text);
+
+// Registers are written before they are read on every path, loops nest, operands are of the files and types that the
+// table above states, params and labels are there; after allocation, no two live registers share a place. Errors name
+// the instruction.
+TENON_API Result<void> verify(const LinearKernel& kernel);
+
+}  // namespace tenon::snippet
