@@ -1,0 +1,32 @@
+// CodeObject: the machine code of one kernel, before it is put where it can run. Position independent; a value, kept in
+// caches and written to files.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "x86/isa.hpp"
+
+namespace tenon::x86 {
+
+// Code from `offset` to the next mark belongs to `instruction` of the operator `label`.
+struct CodeMark {
+  uint32_t offset = 0;
+  std::string label, instruction;
+  bool operator==(const CodeMark&) const = default;
+};
+
+struct CodeObject {
+  std::string name;  // of the kernel
+  Isa isa = Isa::avx2;
+  std::vector<std::byte> bytes;  // entry at 0; code, then its constants, aligned to 64 bytes from the start
+  size_t code_bytes = 0;         // without the constants and the gap before them
+  std::vector<CodeMark> marks;   // ascending
+  bool operator==(const CodeObject&) const = default;
+};
+
+// Of every kernel: params as LinearKernel states them.
+using KernelFunction = void (*)(const int64_t* params);
+
+}  // namespace tenon::x86

@@ -1,0 +1,33 @@
+// The two instruction sets that code is made for, and what their registers are.
+//
+//   avx2     AVX2, FMA, F16C, BMI2: 16 vectors of 256 bits; lanes of booleans live in vectors
+//   avx512   AVX-512 F, BW, DQ, VL as well: 32 vectors of 512 bits, masks k1 to k7
+#pragma once
+#include <optional>
+#include <string_view>
+
+#include <tenon/codegen/register.hpp>
+#include <tenon/target/description.hpp>
+
+namespace tenon::x86 {
+
+enum class Isa : uint8_t { avx2, avx512 };
+std::string_view isa_name(Isa isa);  // "avx2", "avx512"
+
+// What the target's features say: avx512 when it has avx512f, else avx2.
+Isa isa_of(const TargetDescription& target);
+
+// Whether this machine and its operating system run code of `isa`.
+bool machine_has(Isa isa);
+
+constexpr int vector_bits(Isa isa) { return isa == Isa::avx512 ? 512 : 256; }
+
+// How many lanes a kernel has whose widest lane type is `widest`. A boolean counts as 32 bits: lanes never exceed 16
+// (avx512) or 8 (avx2).
+constexpr int lanes_of(Isa isa, ElementType widest) { return vector_bits(isa) / (widest.bits() == 64 ? 64 : 32); }
+
+// What kernels may use. Kept for the emitters of structure.hpp and for X86Context: rsp (the frame), rdi (the params),
+// rax (a scratch register that any emitter may destroy) and k0 (likewise; it cannot be a predicate).
+codegen::RegisterPool register_pool(Isa isa);
+
+}  // namespace tenon::x86

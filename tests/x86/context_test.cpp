@@ -1,0 +1,67 @@
+#include "x86/context.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace tenon::x86 {
+namespace {
+
+using codegen::ConstantPool;
+using codegen::EmitValue;
+using codegen::RegisterFile;
+
+EmitValue value(int number, ElementType element) { return {{RegisterFile::vector, number}, element}; }
+
+TEST(X86Context, VectorsAreAsWideAsTheirLanes) {
+  ConstantPool pool;
+  X86Context c(Isa::avx512, pool);
+  EXPECT_TRUE(c.vector(value(17, kF32), 16).isZMM());
+  EXPECT_TRUE(c.vector(value(17, kF32), 8).isYMM());
+  EXPECT_TRUE(c.vector(value(17, kF64), 8).isZMM());
+  X86Context narrow(Isa::avx2, pool);
+  EXPECT_TRUE(narrow.vector(value(3, kF32), 4).isXMM());
+  EXPECT_TRUE(narrow.vector(value(3, kBool), 4).isYMM()) << "booleans have the widest lanes";
+  EXPECT_TRUE(narrow.vector(value(3, kBool), 8).isYMM());
+  EXPECT_EQ(narrow.vector(value(3, kF32), 4).getIdx(), 3);
+}
+
+TEST(X86Context, TheConstantsLieBehindTheCodeAligned) {
+  ConstantPool pool;
+  X86Context c(Isa::avx512, pool);
+  c.gen().vaddps(c.zmm(0), c.zmm(1), c.constant(kF32, 0x3f800000));
+  c.gen().vaddps(c.zmm(0), c.zmm(1), c.constant(kI32, 0x3f800000));
+  c.gen().ret();
+  const CodeObject object = c.finish("f");
+  EXPECT_EQ(object.bytes.size(), 64 + 4u) << "one constant, once";
+  EXPECT_LT(object.code_bytes, 64u);
+  uint32_t bits = 0;
+  std::memcpy(&bits, object.bytes.data() + 64, 4);
+  EXPECT_EQ(bits, 0x3f800000u);
+}
+
+TEST(X86Context, CodeGrowsBeyondItsFirstBuffer) {
+  ConstantPool pool;
+  X86Context c(Isa::avx2, pool);
+  Xbyak::Label end;
+  c.gen().jmp(end);
+  for (int i = 0; i < 20000; ++i) c.gen().vaddps(c.ymm(0), c.ymm(1), c.constant(kF32, 7));
+  c.gen().L(end);
+  c.gen().ret();
+  const CodeObject object = c.finish("long");
+  EXPECT_EQ(object.code_bytes, 5 + 20000 * 8 + 1u);
+  int32_t distance = 0;
+  std::memcpy(&distance, object.bytes.data() + 1, 4);
+  EXPECT_EQ(distance, 20000 * 8) << "the jump was resolved after the code had moved";
+}
+
+TEST(X86Context, AnUnknownLoopIsAnError) {
+  ConstantPool pool;
+  const std::vector<snippet::Loop> loops(1);
+  X86Context c(Isa::avx2, pool, loops);
+  EXPECT_TRUE(c.loop(0).ok());
+  EXPECT_NE(c.loop(1).error().message().find("loop 1 of a kernel that has 1"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tenon::x86
