@@ -37,10 +37,10 @@ using RegisterId = int;
 using ParamId = int;
 using LoopId = int;
 
+// Lanes of booleans are in `mask` here; the allocator puts them into the file that the target has for them.
 struct Register {
   codegen::RegisterFile file = codegen::RegisterFile::vector;
-  ElementType
-      element;  // lane type; i64 in general registers; bool: lanes of a mask, in the file that the target has for them
+  ElementType element;  // lane type; i64 in general registers
 };
 
 // The 64-bit words that a kernel is called with: void kernel(const int64_t* params). They serve any extents.
@@ -48,14 +48,13 @@ struct Param {
   enum class Kind : uint8_t {
     pointer,  // address of port's first element of this call
     limit,    // of loop `loop`: the last counter value with which it runs; of a tail: its end
-    shift,    // bytes by which port's pointer moves after an iteration of `loop`
-    rewind,   // bytes by which it moves after `loop` has ended
+    shift,    // bytes by which port's pointer moves after an iteration of `loop`, less what it has moved in `inner`
+    rewind,   // bytes by which it moves after `loop` has ended, to stand where it stood before
     count,    // elements that a reduction folds, as the bits of a lane of type `element`
-    scratch,  // address of scratch buffer `port`
   };
   Kind kind = Kind::pointer;
-  int port = -1;  // inputs, then outputs of the body; of scratch: which buffer
-  LoopId loop = -1;
+  int port = -1;  // inputs, then outputs of the body, then scratch buffers
+  LoopId loop = -1, inner = -1;
   ElementType element = {};
   bool operator==(const Param&) const = default;
 };
@@ -80,7 +79,8 @@ struct Memory {
 //   Store                in vector             memory; partial: in (value, tail mask, tail count); one: lane 0
 //   LoopBegin, LoopEnd   in g (counter)        number: loop. While counter <= params[limit]: body, counter += increment
 //   TailBegin, TailEnd   in g (counter), out (mask, g)   number: loop. If counter < params[limit]: mask and count of
-//   the lanes FillTail             in vector, mask; out vector     lanes outside of the mask = attribute `bits`
+//                        the lanes
+//   FillTail             in vector, mask; out vector   lanes outside of the mask = attribute `bits`
 //   FoldLanes            in vector, out vector   attribute `by` (Add, Mul, Max, Min): all lanes = fold of all lanes
 //   Spill                in x                  frame slot `number` = in
 //   Reload               out x                 = frame slot `number`
@@ -106,7 +106,8 @@ struct Loop {
   RegisterId counter = -1;  // in elements of the dim; of a tail: that of the vector loop before it
   int64_t increment = 1;    // vector: lanes times unrolled copies
   ParamId limit = -1;
-  // Pointers that the loop moves; made into AddParameter by insert_shifts, then empty.
+  // Pointers that the loop moves, at the end of each iteration and after the last; made into AddParameter by
+  // insert_shifts, then empty.
   struct Shift {
     RegisterId pointer = -1;
     ParamId each = -1, rewind = -1;  // -1: does not move
@@ -122,10 +123,10 @@ struct TENON_API LinearKernel {
   std::vector<Loop> loops;
   std::vector<Instruction> body;
   std::vector<std::string> labels;  // of the graph's operators
-  // Scratch buffers of a call: elements of an extent of reduced dims times bytes, by Param::port.
+  // Scratch buffers of a call: dense, row-major over some dims of the body. They are ports, after the tensors.
   struct Scratch {
     ElementType element;
-    uint32_t dims = 0;  // DimSet of the body: its extents
+    uint32_t dims = 0;  // a DimSet
   };
   std::vector<Scratch> scratch;
   // After allocation: where each register is, and the frame's 64-byte slots.
@@ -136,6 +137,11 @@ struct TENON_API LinearKernel {
     registers.push_back({file, element});
     return static_cast<RegisterId>(registers.size()) - 1;
   }
+  RegisterId add_general() { return add_register(codegen::RegisterFile::general, kI64); }
+  // Lanes of `element`; booleans are masks.
+  RegisterId add_lanes(ElementType element) {
+    return add_register(element.is_bool() ? codegen::RegisterFile::mask : codegen::RegisterFile::vector, element);
+  }
   // The same number for the same param.
   ParamId add_param(const Param& param);
 };
@@ -144,6 +150,9 @@ struct TENON_API LinearKernel {
 TENON_API std::string print(const LinearKernel& kernel);
 TENON_API std::string print(const LinearKernel& kernel, const Instruction& instruction);
 TENON_API Result<LinearKernel> parse_linear(std::string_view text);
+
+// Loop::shifts as instructions. Nothing when there are none.
+TENON_API void insert_shifts(LinearKernel& kernel);
 
 // Registers are written before they are read on every path, loops nest, operands are of the files and types that the
 // table above states, params and labels are there; after allocation, no two live registers share a place. Errors name

@@ -1,0 +1,47 @@
+// From a Body to a linear kernel: loops, memory and unrolled copies become explicit.
+//
+//   for kept dims outside            scalar loops, outermost first; each value at the loop of its deepest dim
+//     for reduced dims               once for each phase: one reduction needs the result of another
+//       for the innermost dim        vectors: several copies, then single ones, then one with some lanes (the tail)
+//
+// When the innermost dim is kept, its vector loop stands outside of the reduced ones, which then fold whole vectors.
+// An output whose dims are not the outermost loops of the others has loops of its own, so that each element is stored
+// once, whatever extents are 0. A value that is needed again in a later phase, or that outer loops would compute again
+// and again, is computed again when it is cheap; else it is kept in the memory of an output that is stored later, or in
+// a scratch buffer.
+#pragma once
+#include <functional>
+#include <span>
+
+#include <tenon/snippet/body.hpp>
+#include <tenon/snippet/linear.hpp>
+#include <tenon/support/export.hpp>
+#include <tenon/support/result.hpp>
+
+namespace tenon::snippet {
+
+struct LowerOptions {
+  int lanes = 8;   // vector bits / bits of the widest lane type of the body
+  int unroll = 4;  // copies of a vector loop's body at most; long bodies get fewer
+  // Cycles of one vector of `node` (JitterRow::cycles); null: 1 each.
+  std::function<double(const Body& body, const BodyNode& node)> cycles = nullptr;
+  // A value of at most so many cycles is computed again rather than kept in memory.
+  double recompute_cycles = 6;
+};
+
+// The body must be verified. The kernel holds any extents. When it is called, no output may overlap an input or another
+// output; only in a body that does not reduce may an output lie exactly on an input of the same dims and element size.
+// Lanes at and behind the end of a tail hold anything: elementwise instructions must bear any operand there.
+TENON_API Result<LinearKernel> lower(const Body& body, const LowerOptions& options);
+
+// A body that does not reduce, as instructions for one vector of `kernel`, which has the registers `inputs` (one each
+// input, in order; in all lanes the same for those that do not vary over the innermost dim). No memory is touched: that
+// is how a snippet becomes the epilogue of a compute kernel, on its register tile.
+struct InlineCode {
+  std::vector<Instruction> invariant;  // constants: once, anywhere before
+  std::vector<Instruction> body;       // again for each vector
+  std::vector<RegisterId> outputs;     // one each output; an input's register when the output is that input
+};
+TENON_API Result<InlineCode> lower_inline(const Body& body, LinearKernel& kernel, std::span<const RegisterId> inputs);
+
+}  // namespace tenon::snippet

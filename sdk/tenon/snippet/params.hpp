@@ -1,0 +1,85 @@
+// The words that a compiled snippet is called with, for the extents of one run.
+//
+//   TENON_TRY(plan, CallPlan::make(body, kernel, shapes));         // once for each combination of shapes
+//   const Split split = plan.split(threads, 16384);
+//   for each chunk in [0, split.chunks()), on any thread:
+//     plan.fill(words, addresses, scratch, split, chunk);          // words: plan.words() of them
+//     code(words.data());
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <tenon/snippet/body.hpp>
+#include <tenon/snippet/linear.hpp>
+#include <tenon/support/export.hpp>
+#include <tenon/support/result.hpp>
+#include <tenon/tensor/shape.hpp>
+
+namespace tenon::snippet {
+
+// The extents of the body's dims when its ports (inputs, then outputs) have `shapes`. Negative or fractional ones are
+// errors.
+TENON_API Result<Dims> space_extents(const Body& body, std::span<const Dims> shapes);
+
+// How the kept dims are cut: parts[d] pieces along dim d, in sizes that differ by at most `multiple[d]`.
+struct TENON_API Split {
+  std::vector<int64_t> parts, multiple;  // one each dim
+  int64_t chunks() const;
+};
+
+// Immutable; any thread.
+class TENON_API CallPlan {
+ public:
+  // `shapes` of inputs, then outputs.
+  static Result<CallPlan> make(const Body& body, const LinearKernel& kernel, std::span<const Dims> shapes);
+  // The same for known extents of the dims.
+  static Result<CallPlan> make_for_extents(const Body& body, const LinearKernel& kernel, Dims extents);
+
+  const Dims& extents() const { return extents_; }
+  size_t words() const { return params_.size(); }
+  // No output has an element: there is nothing to call.
+  bool empty() const { return empty_; }
+  // Scratch memory that each call needs for itself, aligned to 64 bytes.
+  size_t scratch_bytes() const { return scratch_bytes_; }
+  // Bytes of port `port` (inputs, then outputs).
+  size_t port_bytes(size_t port) const;
+
+  // At most `parts` pieces of work of about the same size, each with at least `min_elements` of the space: cuts kept
+  // dims that all outputs vary over, the outermost first. The innermost is cut at whole cache lines.
+  Split split(int64_t parts, int64_t min_elements) const;
+
+  // All words of chunk `chunk` of `split`. `addresses`: of inputs, then outputs; their first elements.
+  void fill(std::span<int64_t> words, std::span<void* const> addresses, void* scratch, const Split& split,
+            int64_t chunk) const;
+  // The only chunk of work that is not cut.
+  void fill(std::span<int64_t> words, std::span<void* const> addresses, void* scratch) const;
+
+ private:
+  CallPlan() = default;
+  // A tensor or scratch buffer: bytes from one element to the next along each dim; 0 where it does not vary.
+  struct Port {
+    std::vector<int64_t> strides;
+    int64_t bytes = 0;
+  };
+  struct Word {
+    Param param;
+    int dim = -1, inner_dim = -1;  // of the param's loops
+    int64_t less = 0;              // limit: subtracted from the extent
+    int64_t value = 0;             // what no chunk changes
+  };
+  Word word_of(const LinearKernel& kernel, const Param& param) const;
+  int64_t value_of(const Word& word, std::span<const int64_t> extents) const;
+  void add_scratch(const LinearKernel& kernel);
+
+  Dims extents_;
+  std::vector<Port> ports_;              // inputs, outputs, scratch buffers
+  std::vector<size_t> scratch_offsets_;  // of each scratch buffer
+  std::vector<Word> params_;
+  DimSet splittable_ = 0;
+  size_t tensors_ = 0, scratch_bytes_ = 0;
+  bool empty_ = false;
+};
+
+}  // namespace tenon::snippet
