@@ -1,0 +1,244 @@
+#include "bench/hand_loops.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace tenon::bench {
+
+void chain12(const Arrays& a, int64_t begin, int64_t end) {
+  const float* __restrict x = a.input<float>(0);
+  float* __restrict y = a.output<float>(0);
+  for (int64_t i = begin; i < end; ++i) {
+    const float t = (std::sqrt(std::abs(x[i] * 1.1f + 0.2f)) - 0.7f) * 1.7f;
+    y[i] = std::max(0.0f, (-std::min(std::max(t, -0.5f), 2.0f) + x[i]) * 0.25f);
+  }
+}
+
+void hardswish(const Arrays& a, int64_t begin, int64_t end) {
+  const float* __restrict x = a.input<float>(0);
+  float* __restrict y = a.output<float>(0);
+  for (int64_t i = begin; i < end; ++i) y[i] = x[i] * std::min(std::max(x[i] + 3.0f, 0.0f), 6.0f) * (1.0f / 6.0f);
+}
+
+void diamond(const Arrays& a, int64_t begin, int64_t end) {
+  const float* __restrict x = a.input<float>(0);
+  const float* __restrict z = a.input<float>(1);
+  float* __restrict y = a.output<float>(0);
+  for (int64_t i = begin; i < end; ++i) {
+    const float t = x[i] + z[i];
+    y[i] = t * std::min(std::max(t + 3.0f, 0.0f), 6.0f);
+  }
+}
+
+void several_outputs(const Arrays& a, int64_t begin, int64_t end) {
+  const float* __restrict x = a.input<float>(0);
+  const float* __restrict z = a.input<float>(1);
+  float* __restrict s = a.output<float>(0);
+  float* __restrict d = a.output<float>(1);
+  float* __restrict p = a.output<float>(2);
+  for (int64_t i = begin; i < end; ++i) {
+    s[i] = x[i] + z[i];
+    d[i] = std::abs(x[i] - z[i]);
+    p[i] = std::max(0.0f, x[i] * z[i]);
+  }
+}
+
+void gelu_erf(const Arrays& a, int64_t begin, int64_t end) {
+  const float* __restrict x = a.input<float>(0);
+  float* __restrict y = a.output<float>(0);
+  for (int64_t i = begin; i < end; ++i) y[i] = x[i] * (std::erf(x[i] / 1.4142135f) + 1.0f) * 0.5f;
+}
+
+static float tanh_gelu(float x) { return x * (std::tanh((x + x * x * x * 0.044715f) * 0.7978846f) + 1.0f) * 0.5f; }
+
+void gelu_tanh(const Arrays& a, int64_t begin, int64_t end) {
+  const float* __restrict x = a.input<float>(0);
+  float* __restrict y = a.output<float>(0);
+  for (int64_t i = begin; i < end; ++i) y[i] = tanh_gelu(x[i]);
+}
+
+void swish(const Arrays& a, int64_t begin, int64_t end) {
+  const float* __restrict x = a.input<float>(0);
+  float* __restrict y = a.output<float>(0);
+  for (int64_t i = begin; i < end; ++i) y[i] = x[i] / (1.0f + std::exp(-x[i]));
+}
+
+void add_relu(const Arrays& a, int64_t begin, int64_t end) {
+  const float* __restrict x = a.input<float>(0);
+  const float* __restrict z = a.input<float>(1);
+  float* __restrict y = a.output<float>(0);
+  for (int64_t i = begin; i < end; ++i) y[i] = std::max(0.0f, x[i] + z[i]);
+}
+
+void bias_gelu_tanh(const Arrays& a, int64_t begin, int64_t end) {
+  const int64_t n = a.extents[1];
+  const float* __restrict bias = a.input<float>(1);
+  for (int64_t r = begin; r < end; ++r) {
+    const float* __restrict x = a.input<float>(0) + r * n;
+    float* __restrict y = a.output<float>(0) + r * n;
+    for (int64_t i = 0; i < n; ++i) y[i] = tanh_gelu(x[i] + bias[i]);
+  }
+}
+
+void scale_shift_relu(const Arrays& a, int64_t begin, int64_t end) {
+  const int64_t n = a.extents[1];
+  for (int64_t r = begin; r < end; ++r) {
+    const float* __restrict x = a.input<float>(0) + r * n;
+    float* __restrict y = a.output<float>(0) + r * n;
+    const float scale = a.input<float>(1)[r] * a.input<float>(3)[r];
+    const float shift = a.input<float>(2)[r] * a.input<float>(3)[r] + a.input<float>(4)[r];
+    for (int64_t i = 0; i < n; ++i) y[i] = std::max(0.0f, x[i] * scale + shift);
+  }
+}
+
+void normalise_planar(const Arrays& a, int64_t begin, int64_t end) {
+  const int64_t n = a.extents[1];
+  for (int64_t r = begin; r < end; ++r) {
+    const uint8_t* __restrict x = a.input<uint8_t>(0) + r * n;
+    float* __restrict y = a.output<float>(0) + r * n;
+    const float mean = a.input<float>(1)[r], deviation = a.input<float>(2)[r];
+    for (int64_t i = 0; i < n; ++i) y[i] = (static_cast<float>(x[i]) / 255.0f - mean) / deviation;
+  }
+}
+
+void normalise_interleaved(const Arrays& a, int64_t begin, int64_t end) {
+  const uint8_t* __restrict x = a.input<uint8_t>(0);
+  float* __restrict y = a.output<float>(0);
+  float scale[48], shift[48];
+  for (int i = 0; i < 48; ++i) {
+    scale[i] = 1 / (255.0f * a.input<float>(2)[i % 3]);
+    shift[i] = -a.input<float>(1)[i % 3] / a.input<float>(2)[i % 3];
+  }
+  int64_t at = begin * 3;
+  for (; at + 48 <= end * 3; at += 48)
+    for (int i = 0; i < 48; ++i) y[at + i] = static_cast<float>(x[at + i]) * scale[i] + shift[i];
+  for (int i = 0; at < end * 3; ++at, ++i) y[at] = static_cast<float>(x[at]) * scale[i] + shift[i];
+}
+
+void broadcast(const Arrays& a, int64_t begin, int64_t end) {
+  const int64_t rows = a.extents[1], n = a.extents[2];
+  for (int64_t c = begin; c < end; ++c) {
+    const float* __restrict b = a.input<float>(2) + c * n;
+    for (int64_t h = 0; h < rows; ++h) {
+      const float* __restrict x = a.input<float>(0) + (c * rows + h) * n;
+      float* __restrict y = a.output<float>(0) + (c * rows + h) * n;
+      const float s = a.input<float>(1)[c * rows + h];
+      for (int64_t i = 0; i < n; ++i) y[i] = std::max(0.0f, x[i] * s + b[i]);
+    }
+  }
+}
+
+// `y` may be `x`.
+static void normalise_row(const float* x, const float* __restrict scale, const float* __restrict bias, float* y,
+                          int64_t n) {
+  float sum = 0, squares = 0;
+  for (int64_t i = 0; i < n; ++i) sum += x[i];
+  const float mean = sum / static_cast<float>(n);
+  for (int64_t i = 0; i < n; ++i) squares += (x[i] - mean) * (x[i] - mean);
+  const float inverse = 1 / std::sqrt(squares / static_cast<float>(n) + 1e-5f);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * inverse * scale[i] + bias[i];
+}
+
+void layer_norm(const Arrays& a, int64_t begin, int64_t end) {
+  const int64_t n = a.extents[1];
+  for (int64_t r = begin; r < end; ++r)
+    normalise_row(a.input<float>(0) + r * n, a.input<float>(1), a.input<float>(2), a.output<float>(0) + r * n, n);
+}
+
+void skip_layer_norm(const Arrays& a, int64_t begin, int64_t end) {
+  const int64_t n = a.extents[1];
+  for (int64_t r = begin; r < end; ++r) {
+    const float* __restrict x = a.input<float>(0) + r * n;
+    const float* __restrict z = a.input<float>(1) + r * n;
+    float* __restrict y = a.output<float>(0) + r * n;
+    for (int64_t i = 0; i < n; ++i) y[i] = x[i] + z[i];
+    normalise_row(y, a.input<float>(2), a.input<float>(3), y, n);
+  }
+}
+
+void softmax(const Arrays& a, int64_t begin, int64_t end) {
+  const int64_t n = a.extents[1];
+  for (int64_t r = begin; r < end; ++r) {
+    const float* __restrict x = a.input<float>(0) + r * n;
+    float* __restrict y = a.output<float>(0) + r * n;
+    float most = x[0], sum = 0;
+    for (int64_t i = 0; i < n; ++i) most = std::max(most, x[i]);
+    for (int64_t i = 0; i < n; ++i) sum += y[i] = std::exp(x[i] - most);
+    const float inverse = 1 / sum;
+    for (int64_t i = 0; i < n; ++i) y[i] *= inverse;
+  }
+}
+
+void softmax_columns(const Arrays& a, int64_t begin, int64_t end) {
+  const int64_t rows = a.extents[1], n = a.extents[2];
+  constexpr int64_t kTile = 64;
+  for (int64_t p = begin; p < end; ++p) {
+    for (int64_t at = 0; at < n; at += kTile) {
+      const int64_t width = std::min(kTile, n - at);
+      const float* __restrict x = a.input<float>(0) + p * rows * n + at;
+      float* __restrict y = a.output<float>(0) + p * rows * n + at;
+      float most[kTile], sum[kTile] = {};
+      std::copy(x, x + width, most);
+      for (int64_t r = 1; r < rows; ++r)
+        for (int64_t i = 0; i < width; ++i) most[i] = std::max(most[i], x[r * n + i]);
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t i = 0; i < width; ++i) sum[i] += y[r * n + i] = std::exp(x[r * n + i] - most[i]);
+      for (int64_t i = 0; i < width; ++i) sum[i] = 1 / sum[i];
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t i = 0; i < width; ++i) y[r * n + i] *= sum[i];
+    }
+  }
+}
+
+void sum_rows(const Arrays& a, int64_t begin, int64_t end) {
+  const int64_t n = a.extents[1];
+  for (int64_t r = begin; r < end; ++r) {
+    const float* __restrict x = a.input<float>(0) + r * n;
+    float sum = 0;
+    for (int64_t i = 0; i < n; ++i) sum += x[i];
+    a.output<float>(0)[r] = sum;
+  }
+}
+
+namespace {
+
+using Line = uint64_t __attribute__((vector_size(64), aligned(1), may_alias));
+// So far ahead are the lines that will be written: enough for main memory, and free where they are near.
+constexpr int64_t kAhead = 48 * 64;
+
+// A unit is a line of each output; of inputs whose elements are bytes, a quarter of a line.
+template <int kIns, int kOuts, int kInBytes>
+void move(const Arrays& a, int64_t begin, int64_t end) {
+  Line line{};
+  for (int64_t unit = begin; unit < end; ++unit) {
+    for (int i = 0; i < kIns; ++i) {
+      const char* from = static_cast<const char*>(a.in[static_cast<size_t>(i)]) + unit * kInBytes;
+      if constexpr (kInBytes == 64) {
+        line ^= *reinterpret_cast<const Line*>(from);
+      } else {
+        uint64_t words[2];
+        std::memcpy(words, from, 16);
+        line[0] ^= words[0] ^ words[1];
+      }
+    }
+    for (int i = 0; i < kOuts; ++i) {
+      char* to = static_cast<char*>(a.out[static_cast<size_t>(i)]) + unit * 64;
+      __builtin_prefetch(to + kAhead, 1);
+      *reinterpret_cast<Line*>(to) = line;
+    }
+  }
+  // What was read is used, also where nothing is written.
+  __asm__ volatile("" : : "m"(line));
+}
+
+}  // namespace
+
+void move_one_to_one(const Arrays& a, int64_t begin, int64_t end) { move<1, 1, 64>(a, begin, end); }
+void move_two_to_one(const Arrays& a, int64_t begin, int64_t end) { move<2, 1, 64>(a, begin, end); }
+void move_two_to_three(const Arrays& a, int64_t begin, int64_t end) { move<2, 3, 64>(a, begin, end); }
+void move_bytes_to_floats(const Arrays& a, int64_t begin, int64_t end) { move<1, 1, 16>(a, begin, end); }
+void move_in(const Arrays& a, int64_t begin, int64_t end) { move<1, 0, 64>(a, begin, end); }
+
+}  // namespace tenon::bench

@@ -1,0 +1,49 @@
+// Hand-written fused loops: what a programmer would write for one graph and its shapes. Peers of snippet_bench; built with
+// -O3 -march=native and fast floating-point, so that the compiler puts them in vectors, exp and erf included (libmvec).
+#pragma once
+#include <cstdint>
+#include <span>
+
+namespace tenon::bench {
+
+// Inputs in the graph's order, outputs after them; work on units [begin, end), which are elements or rows as the loop says.
+struct Arrays {
+  std::span<const void* const> in;
+  std::span<void* const> out;
+  std::span<const int64_t> extents;
+  template <class T>
+  const T* input(size_t i) const { return static_cast<const T*>(in[i]); }
+  template <class T>
+  T* output(size_t i) const { return static_cast<T*>(out[i]); }
+};
+using HandLoop = void (*)(const Arrays&, int64_t begin, int64_t end);
+
+// Elements.
+void chain12(const Arrays&, int64_t begin, int64_t end);
+void hardswish(const Arrays&, int64_t begin, int64_t end);
+void diamond(const Arrays&, int64_t begin, int64_t end);
+void several_outputs(const Arrays&, int64_t begin, int64_t end);
+void gelu_erf(const Arrays&, int64_t begin, int64_t end);
+void gelu_tanh(const Arrays&, int64_t begin, int64_t end);
+void swish(const Arrays&, int64_t begin, int64_t end);
+void add_relu(const Arrays&, int64_t begin, int64_t end);
+// Rows: extents {rows, row}.
+void bias_gelu_tanh(const Arrays&, int64_t begin, int64_t end);
+void scale_shift_relu(const Arrays&, int64_t begin, int64_t end);      // y = relu((x * a[row] + b[row]) * c[row] + d[row])
+void normalise_planar(const Arrays&, int64_t begin, int64_t end);      // u8 to f32, one row a plane
+void normalise_interleaved(const Arrays&, int64_t begin, int64_t end); // u8 to f32, rows of 3 channels
+void broadcast(const Arrays&, int64_t begin, int64_t end);             // x[c,h,w] * s[c,h] + b[c,w], relu; a unit is a c
+void layer_norm(const Arrays&, int64_t begin, int64_t end);
+void skip_layer_norm(const Arrays&, int64_t begin, int64_t end);
+void softmax(const Arrays&, int64_t begin, int64_t end);
+void softmax_columns(const Arrays&, int64_t begin, int64_t end);       // extents {planes, rows, columns}, over rows; a unit is a plane
+void sum_rows(const Arrays&, int64_t begin, int64_t end);
+
+// Read every input and write every output once, nothing else: units are lines of 64 bytes of the outputs.
+void move_one_to_one(const Arrays&, int64_t begin, int64_t end);
+void move_two_to_one(const Arrays&, int64_t begin, int64_t end);
+void move_two_to_three(const Arrays&, int64_t begin, int64_t end);
+void move_bytes_to_floats(const Arrays&, int64_t begin, int64_t end);
+void move_in(const Arrays&, int64_t begin, int64_t end);
+
+}  // namespace tenon::bench
