@@ -17,6 +17,15 @@ struct Vector {
   static constexpr int kCount = kBytes / static_cast<int64_t>(sizeof(T));
 };
 
+template <class T, int64_t kBytes>
+using VectorOf = typename Vector<T, kBytes>::Type;
+
+// For what is inlined into functions of one instruction set each. Vectors go by reference: by value their calling
+// convention depends on the instruction set.
+#define TENON_INLINE [[gnu::always_inline]] inline
+
+#define TENON_TARGET_AVX512 "avx512f,avx512bw,avx512vl,avx512vbmi,prefer-vector-width=512"
+
 // Up to 16 bytes, as two pieces that overlap.
 inline void copy_up_to_vector(std::byte* to, const std::byte* from, int64_t bytes) {
   const auto ends = [&]<class Piece>(Piece) {
@@ -50,27 +59,19 @@ inline void copy_short(std::byte* to, const std::byte* from, int64_t bytes) {
 // Up to here copy_short is quicker than a call.
 inline constexpr int64_t kShortRun = 256;
 
-// A square of elements: one vector of 16 bytes on either side.
+// All of a task; nothing beyond the elements of its matrices is written, nor read but for gaps of the source. `far`:
+// the source is fetched a line of 64 bytes ahead.
+using BlocksFn = void (*)(const TransposeTask& task, bool far);
 template <class T>
-inline constexpr int64_t kSquare = Vector<T>::kCount;
+BlocksFn blocks_kernel(ReorderIsa isa);
 
-// What a kernel may touch beyond the elements of its task.
-struct TransposeBounds {
-  const std::byte* readable;  // end of the source
-  std::byte* writable;        // end of the destination
-  bool overwrites;            // what is written behind the rows of one column is the start of the next ones, which come later
-};
-// All of a task: in the widest vectors that its rows fill, the last ones over those before them.
-using BlocksFn = void (*)(const TransposeTask& task, const TransposeBounds& bounds);
 // Planes of `count` elements each to elements side by side: destination[i * planes + p] = source[p * pitch + i]; and
 // back: destination[p * pitch + i] = source[i * planes + p].
 using PlanesFn = void (*)(const std::byte* source, std::byte* destination, int64_t pitch, int64_t count);
-
-struct TileKernels {
-  BlocksFn blocks;
+struct PlaneKernels {
   PlanesFn interleave[3], split[3];  // of 2, 3 and 4 planes
 };
 template <class T>
-const TileKernels& tile_kernels(ReorderIsa isa);
+const PlaneKernels& plane_kernels(ReorderIsa isa);
 
 }  // namespace tenon::detail

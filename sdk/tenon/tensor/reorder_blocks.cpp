@@ -1,0 +1,153 @@
+// The transpose of matrices in squares of 16 bytes.
+#include <algorithm>
+#include <bit>
+
+#include <tenon/tensor/reorder_vectors.hpp>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace tenon::detail {
+namespace {
+
+// The side of a square, and how often its rows take turns.
+template <class T>
+constexpr int kSquare = Vector<T>::kCount;
+template <class T>
+constexpr int kSteps = std::countr_zero(unsigned{kSquare<T>});
+template <class T, int kLanes>
+using Squares = VectorOf<T, kLanes * kVectorBytes>[kSquare<T>];
+
+// Rows of a source from one of them on; offsets in bytes.
+struct AllRows {
+  const std::byte* first;
+  int64_t pitch;
+  TENON_INLINE const std::byte* at(int64_t row, int64_t offset) const { return first + row * pitch + offset; }
+};
+// The same, where rows from `held` on are 0.
+alignas(kTileBytes) constexpr std::byte kZeros[kTileBytes] = {};
+struct HeldRows {
+  AllRows rows;
+  int64_t held;
+  TENON_INLINE const std::byte* at(int64_t row, int64_t offset) const {
+    return row < held ? rows.at(row, offset) : kZeros;
+  }
+};
+
+// The next line of the rows: they are too far apart for the processor to see streams.
+template <class T>
+void fetch_line(const TransposeTask& task, int64_t row, int64_t rows, int64_t column) {
+  if (column >= task.columns) return;
+  const int64_t end = std::min(row + rows, task.rows);
+  for (; row < end; ++row) {
+    __builtin_prefetch(task.source + row * task.source_pitch + column * static_cast<int64_t>(sizeof(T)));
+  }
+}
+
+// In each 16 bytes: elements of the lower or upper halves of both, taken in turn.
+template <class T, int kLanes, bool kUpper>
+TENON_INLINE void take_in_turn(const VectorOf<T, kLanes * kVectorBytes>& a, const VectorOf<T, kLanes * kVectorBytes>& b,
+                               VectorOf<T, kLanes * kVectorBytes>& out) {
+  constexpr int kSide = kSquare<T>, kCount = kSide * kLanes;
+  VectorOf<T, kLanes * kVectorBytes> order;
+  for (int i = 0; i < kCount; ++i) {
+    const int start = i / kSide * kSide + (kUpper ? kSide / 2 : 0);
+    order[i] = static_cast<T>(start + i % kSide / 2 + (i % 2) * kCount);
+  }
+  out = __builtin_shuffle(a, b, order);
+}
+
+// Vectors i and i + n/2 are taken in turn, some times. Of the bits of (vector, element of the lane) each time the
+// highest one becomes the lowest: log2(n) times make columns of rows, and as many as the bits of the elements rows of
+// columns.
+template <class T, int kLanes, int kTimes, int kVectors>
+TENON_INLINE void take_turns(VectorOf<T, kLanes * kVectorBytes> (&vectors)[kVectors]) {
+  VectorOf<T, kLanes * kVectorBytes> next[kVectors];
+#pragma GCC unroll 4
+  for (int step = 0; step < kTimes; ++step) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kVectors / 2; ++i) {
+      take_in_turn<T, kLanes, false>(vectors[i], vectors[i + kVectors / 2], next[2 * i]);
+      take_in_turn<T, kLanes, true>(vectors[i], vectors[i + kVectors / 2], next[2 * i + 1]);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kVectors; ++i) vectors[i] = next[i];
+  }
+}
+
+// A call of its own: inlined, the compiler warns of lengths that do not occur.
+[[gnu::noinline]] void copy_part(std::byte* to, const std::byte* from, int64_t bytes) {
+  copy_up_to_vector(to, from, bytes);
+}
+
+// Up to a square of columns and rows, at the borders of matrices that are no longer.
+template <class T>
+void move_small(const TransposeTask& task, int64_t row) {
+  constexpr int64_t kSide = kSquare<T>, kSize = sizeof(T);
+  Squares<T, 1> squares = {};
+  const int64_t rows = std::min(task.rows + task.zero_rows - row, kSide);
+  for (int64_t i = 0; i < std::min(rows, task.rows - row); ++i) {
+    const std::byte* from = task.source + (row + i) * task.source_pitch;
+    copy_part(reinterpret_cast<std::byte*>(&squares[i]), from, task.columns * kSize);
+  }
+  take_turns<T, 1, kSteps<T>>(squares);
+  for (int64_t i = 0; i < task.columns; ++i) {
+    std::byte* to = task.destination + i * task.destination_pitch + row * kSize;
+    copy_part(to, reinterpret_cast<const std::byte*>(&squares[i]), rows * kSize);
+  }
+}
+
+// How many of its rows have 16 bytes that may be read.
+template <class T>
+int64_t readable_rows(const TransposeTask& task) {
+  constexpr int64_t kSize = sizeof(T);
+  if (task.source_pitch <= 0) return 0;
+  const int64_t bytes = (task.rows - 1) * task.source_pitch + task.columns * kSize;
+  return std::clamp<int64_t>((bytes - kVectorBytes) / task.source_pitch + 1, 0, task.rows);
+}
+
+namespace baseline {
+#define TENON_TARGET
+#define TENON_LANES 1
+#include <tenon/tensor/reorder_blocks_kernels.hpp>
+#undef TENON_TARGET
+#undef TENON_LANES
+}  // namespace baseline
+
+#if defined(__x86_64__)
+__m128i load_vector(const std::byte* from) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)); }
+
+namespace avx2 {
+#define TENON_TARGET [[gnu::target("avx2")]]
+#define TENON_LANES 2
+#include <tenon/tensor/reorder_blocks_kernels.hpp>
+#undef TENON_TARGET
+#undef TENON_LANES
+}  // namespace avx2
+
+namespace avx512 {
+#define TENON_TARGET [[gnu::target(TENON_TARGET_AVX512)]]
+#define TENON_LANES 4
+#include <tenon/tensor/reorder_blocks_kernels.hpp>
+#undef TENON_TARGET
+#undef TENON_LANES
+}  // namespace avx512
+#endif
+
+}  // namespace
+
+template <class T>
+BlocksFn blocks_kernel([[maybe_unused]] ReorderIsa isa) {
+#if defined(__x86_64__)
+  if (isa == ReorderIsa::avx512) return avx512::blocks<T>;
+  if (isa == ReorderIsa::avx2) return avx2::blocks<T>;
+#endif
+  return baseline::blocks<T>;
+}
+template BlocksFn blocks_kernel<uint8_t>(ReorderIsa);
+template BlocksFn blocks_kernel<uint16_t>(ReorderIsa);
+template BlocksFn blocks_kernel<uint32_t>(ReorderIsa);
+template BlocksFn blocks_kernel<uint64_t>(ReorderIsa);
+
+}  // namespace tenon::detail
