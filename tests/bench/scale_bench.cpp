@@ -1,7 +1,10 @@
-// How parsing, verifying and the standard passes grow with the graph: close to linear, 100,000 operators in 2 s.
+// How parsing, verifying, the standard passes and the way to a bound program grow with the graph: close to linear, 100,000
+// operators in 2 s.
 #include <benchmark/benchmark.h>
 #include <malloc.h>
 
+#include <array>
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -9,6 +12,9 @@
 #include <bench/generated_graph.hpp>
 #include <tenon/ir/text.hpp>
 #include <tenon/ir/verify.hpp>
+#include <tenon/irgen/from_graph.hpp>
+#include <tenon/irgen/reference_kernels.hpp>
+#include <tenon/program/exec/bound_program.hpp>
 #include <tenon/passes/standard.hpp>
 
 namespace tenon::bench {
@@ -113,12 +119,53 @@ void many_outputs(benchmark::State& state) {
       static_cast<double>(state.range(0)), benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
+void lower_and_bind(benchmark::State& state, const Graph& graph) {
+  double seconds_to_lower = 0;
+  for (auto _ : state) {
+    const auto begin = std::chrono::steady_clock::now();
+    const auto lowered = irgen::from_graph(graph, irgen::reference_kernels());
+    if (failed(state, lowered)) return;
+    seconds_to_lower += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const auto arguments = irgen::arguments_of(*lowered, {});
+    if (failed(state, arguments)) return;
+    const auto bound = program::BoundProgram::bind(lowered->program, *arguments);
+    if (failed(state, bound)) return;
+    benchmark::DoNotOptimize(bound);
+  }
+  state.counters["lower_ms"] = benchmark::Counter(1e3 * seconds_to_lower, benchmark::Counter::kAvgIterations);
+}
+
+void graph_to_bound_program(benchmark::State& state) {
+  lower_and_bind(state, *generated_network(static_cast<size_t>(state.range(0))));
+}
+
+// Halves that are made anew and joined again: a Split, two operators and a Concat at a time, and each may lie in the
+// memory of its neighbour.
+void slices_and_concats_to_bound_program(benchmark::State& state) {
+  Graph graph("halves");
+  Builder builder(graph.body());
+  Value* x = graph.body().add_input("x", Type(kF32, Shape(Dims{8, 16})));
+  for (int64_t i = 0; i < state.range(0) / 4; ++i) {
+    auto halves = builder.ops("Split", std::array{x}, 2, {{"num_outputs", int64_t{2}}});
+    if (failed(state, halves)) return;
+    const auto a = builder.op("Softmax", {(*halves)[0]}), b = builder.op("Softmax", {(*halves)[1]});
+    if (failed(state, a) || failed(state, b)) return;
+    const auto y = builder.op("Concat", {*a, *b}, {{"axis", int64_t{0}}});
+    if (failed(state, y)) return;
+    x = *y;
+  }
+  graph.body().add_output(x, "y");
+  lower_and_bind(state, graph);
+}
+
 #define TENON_AT_EACH_SIZE(fn) BENCHMARK(fn)->Arg(1000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMillisecond)
 TENON_AT_EACH_SIZE(parse);
 TENON_AT_EACH_SIZE(verify_all);
 TENON_AT_EACH_SIZE(all_passes);
 TENON_AT_EACH_SIZE(parse_verify_passes);
 TENON_AT_EACH_SIZE(many_outputs);
+TENON_AT_EACH_SIZE(graph_to_bound_program);
+TENON_AT_EACH_SIZE(slices_and_concats_to_bound_program);
 
 }  // namespace
 }  // namespace tenon::bench

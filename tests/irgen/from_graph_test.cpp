@@ -124,6 +124,37 @@ TEST(FromGraph, PartsWithGapsAreCopied) {
 )");
 }
 
+// Each part of parts lies in the one storage, whatever joins or cuts them, also along chains that are long.
+TEST(FromGraph, ChainsOfPartsLieInOneStorage) {
+  std::string text = "graph @net(%x: f32[4]) -> (%y) {\n%a0 = Softmax %x : f32[4]\n";
+  const int kParts = 200;
+  for (int i = 0; i < kParts; ++i)
+    text += str("%b", i, " = Softmax %x : f32[4]\n%a", i + 1, " = Concat %a", i, ", %b", i, " {axis = 0} : f32[",
+                4 * (i + 2), "]\n");
+  text += str("%y = Neg %a", kParts, " : f32[", 4 * (kParts + 1), "]\n}");
+  const auto graph = parsed(text);
+  const GraphProgram program = lowered(*graph);
+  EXPECT_TRUE(program.program.locals.empty()) << program::print(program.program);
+  EXPECT_THAT(program::print(program.program), HasSubstr(str("view %b", kParts - 1, " : f32 = %y at ", 16 * kParts)));
+}
+
+// %a would live on with %h, which is a quarter of it.
+TEST(FromGraph, APartIsCopiedWhereSharingWouldCostMemory) {
+  EXPECT_THAT(text_of(R"(graph @net(%x: f32[8]) -> (%y) {
+    %s = Constant {value = dense<i64[1]: 0>} : i64[1]
+    %e = Constant {value = dense<i64[1]: 2>} : i64[1]
+    %a = Softmax %x : f32[8]
+    %h = Slice %a, %s, %e : f32[2]
+    %b = Softmax %x : f32[8]
+    %c = Softmax %b : f32[8]
+    %d = Softmax %c : f32[8]
+    %g = Concat %d, %h {axis = 0} : f32[10]
+    %y = Softmax %g : f32[10]
+  })",
+                      {.order_for_memory = false}),
+              HasSubstr("copy"));
+}
+
 TEST(FromGraph, TransposeIsOneCopy) {
   EXPECT_THAT(text_of(R"(graph @net(%x: f32[2,3,4]) -> (%y) {
     %y = Transpose %x {perm = [2, 0, 1]} : f32[4,2,3]

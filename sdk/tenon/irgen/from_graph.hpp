@@ -17,6 +17,7 @@
 #pragma once
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -89,9 +90,9 @@ struct OpGroup {
   std::function<Result<program::Statement>(GroupContext&)> lower;
   size_t scratch_bytes = 0;  // at most, while it runs: for the order of statements
 };
-// Chooses groups, disjoint, of operators that from_graph would call one by one. Those that reach beyond a part, or rely on
-// types that only the model declares, are not taken.
-using Grouping = std::function<Result<std::vector<OpGroup>>(const Graph&, const KernelSource&)>;
+// Chooses groups, disjoint, of the operators of a part, given in the graph's order, which from_graph would call one by
+// one. Those that rely on types that only the model declares are not taken.
+using Grouping = std::function<Result<std::vector<OpGroup>>(std::span<const Op* const>, const KernelSource&)>;
 
 struct LowerOptions {
   // Each may be switched off, to see what it is good for; results are the same.

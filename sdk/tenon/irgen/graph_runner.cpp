@@ -28,6 +28,16 @@ struct Step {
   std::vector<size_t> dead;             // slots that nobody reads afterwards
 };
 
+// Are the graph's inputs and outputs those of the part, in order?
+bool covers(const GraphPart& part, const Region& body) {
+  bool same = part.inputs.size() == body.input_count() && part.outputs.size() == body.output_count();
+  for (size_t i = 0; same && i < part.inputs.size(); ++i) same = part.inputs[i] == body.input(i);
+  for (size_t i = 0; same && i < part.outputs.size(); ++i) same = part.outputs[i] == body.output(i);
+  return same;
+}
+
+bool has_symbols(const Type& type) { return type.is_tensor() && type.shape().ranked() && !type.shape().is_static(); }
+
 }  // namespace
 
 struct GraphRunner::Impl {
@@ -38,10 +48,12 @@ struct GraphRunner::Impl {
   RunnerOptions options;
   std::optional<PartSource> source;
   std::vector<Step> steps;
+  bool whole = false;  // one part, whose inputs and outputs are those of the graph
   size_t slots = 0;
   std::vector<std::pair<size_t, Tensor>> constants;  // that are outputs
   std::vector<size_t> input_slots, output_slots;
-  std::vector<bool> copy_output;  // outputs whose bytes may be those of an input, a constant or another output
+  std::vector<size_t> symbolic_inputs;  // whose extents are scalars of programs
+  std::vector<bool> copy_output;        // outputs whose bytes may be those of an input, a constant or another output
   std::vector<const Value*> slot_values;
   RunnerReport report;
 
@@ -57,6 +69,7 @@ struct GraphRunner::Impl {
   Result<std::vector<Datum>> run(std::span<const Datum> inputs, ParallelFor& parallel,
                                  std::vector<OpProfile>* profile) const;
   Result<std::vector<Datum>> run_steps(std::span<const Datum> inputs, PartRun& with) const;
+  Result<std::vector<Datum>> run_in_slots(std::span<const Datum> inputs, PartRun& with) const;
 };
 
 GraphRunner::GraphRunner(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -93,9 +106,11 @@ void GraphRunner::Impl::describe(const std::vector<CutPart>& parts) {
 Result<void> GraphRunner::Impl::make_steps(std::vector<CutPart> parts) {
   const Region& body = graph->body();
   std::unordered_map<const Value*, size_t> slot_of;
-  for (size_t i = 0; i < body.input_count(); ++i) input_slots.push_back(add_slot(*body.input(i), slot_of));
-  const bool whole = parts.size() == 1 && parts[0].part.inputs.size() == body.input_count() &&
-                     parts[0].part.outputs.size() == body.output_count();
+  for (size_t i = 0; i < body.input_count(); ++i) {
+    input_slots.push_back(add_slot(*body.input(i), slot_of));
+    if (has_symbols(types->type_of(*body.input(i)))) symbolic_inputs.push_back(i);
+  }
+  whole = parts.size() == 1 && covers(parts[0].part, body);
   for (CutPart& part : parts) {
     Step step;
     for (const Value* value : part.part.inputs) step.inputs.push_back(slot_of.at(value));
@@ -113,10 +128,8 @@ Result<void> GraphRunner::Impl::make_steps(std::vector<CutPart> parts) {
     }
     steps.push_back(std::move(step));
   }
-  if (whole)
-    copy_output.assign(output_slots.size(), false);
-  else
-    make_outputs(slot_of);
+  if (whole) return {};
+  make_outputs(slot_of);
   find_dead();
   return {};
 }
@@ -151,12 +164,15 @@ void GraphRunner::Impl::find_dead() {
 }
 
 Result<std::vector<Datum>> GraphRunner::Impl::run_steps(std::span<const Datum> inputs, PartRun& with) const {
+  for (const size_t i : symbolic_inputs)
+    take_scalars(types->type_of(*slot_values[input_slots[i]]), inputs[i], with.scalars);
+  return whole ? steps[0].part->run(inputs, with) : run_in_slots(inputs, with);
+}
+
+Result<std::vector<Datum>> GraphRunner::Impl::run_in_slots(std::span<const Datum> inputs, PartRun& with) const {
   std::vector<Datum> values(slots);
   for (const auto& [slot, tensor] : constants) values[slot] = tensor;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    values[input_slots[i]] = inputs[i];
-    take_scalars(types->type_of(*slot_values[input_slots[i]]), inputs[i], with.scalars);
-  }
+  for (size_t i = 0; i < inputs.size(); ++i) values[input_slots[i]] = inputs[i];
   std::vector<Datum> operands;
   for (const Step& step : steps) {
     operands.clear();

@@ -76,12 +76,11 @@ void Lowering::put_boundary(const Value& value) {
 
 Result<void> Lowering::choose_groups() {
   if (!options_.grouping || part_.ops.empty()) return {};
-  TENON_TRY(groups, options_.grouping(part_.ops.front()->parent()->graph(), kernels_));
-  const std::unordered_set<const Op*> inside(part_.ops.begin(), part_.ops.end());
+  TENON_TRY(groups, options_.grouping(part_.ops, kernels_));
   const auto declared = [&](const Value* value) { return !value || types_.type_of(*value) == value->type(); };
   std::erase_if(groups, [&](const OpGroup& group) {
     return !std::ranges::all_of(group.ops, [&](const Op* op) {
-      bool trusted = inside.contains(op);
+      bool trusted = true;
       for (size_t i = 0; i < op->operand_count(); ++i) trusted = trusted && declared(op->operand(i));
       for (size_t i = 0; i < op->result_count(); ++i) trusted = trusted && declared(op->result(i));
       return trusted;

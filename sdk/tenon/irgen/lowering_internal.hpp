@@ -49,9 +49,9 @@ class Lowering {
   void number_uses();
   // Slice, Split and Concat in the memory of the other side, where that is dense and the peak does not grow. (sharing)
   void share_memory();
-  void share_crop(const Node& node);
-  void share_concat(const Node& node);
-  bool may_merge(StorageId child, StorageId parent);
+  void share_crop(const Node& node, LiveBytes& live);
+  void share_concat(const Node& node, LiveBytes& live);
+  void share_part(const Value& part, const Value& whole, const std::vector<Expr>& begin, LiveBytes& live);
   // A result in the memory of an operand that nobody needs any more. (sharing)
   void write_in_place();
   bool may_write_in_place(const Node& node, size_t position, const Value& operand, const Value& result);
@@ -74,7 +74,6 @@ class Lowering {
   std::vector<const Value*> output_values_;
   std::unordered_set<const Value*> is_output_;
   std::unordered_map<const std::byte*, StorageId> constants_;  // by data
-  int64_t peak_ = 0;                                           // nominal bytes, while memory is shared
 };
 
 // Where a dense box begins in a dense tensor, in elements; nothing when it has gaps. By dims of the graph.

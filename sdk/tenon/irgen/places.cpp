@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 
 #include <tenon/irgen/places_internal.hpp>
 #include <tenon/support/memory.hpp>
@@ -31,11 +32,18 @@ StorageId Places::add(Storage::Kind kind, const Value& value) {
 }
 
 Place Places::resolve(Place place) const {
-  while (storages_[place.storage].parent != kNever) {
-    const Storage& at = storages_[place.storage];
-    place = {at.parent, place.offset + at.offset};
+  std::vector<StorageId> way;
+  for (StorageId id = place.storage; storages_[id].parent != kNever; id = storages_[id].parent) way.push_back(id);
+  if (way.empty()) return place;
+  // From the root back: each then names the root itself.
+  for (size_t i = way.size() - 1; i-- > 0;) {
+    Storage& inner = storages_[way[i]];
+    const Storage& outer = storages_[way[i + 1]];
+    inner.offset += outer.offset;
+    inner.parent = outer.parent;
   }
-  return place;
+  const Storage& first = storages_[way.front()];
+  return {first.parent, place.offset + first.offset};
 }
 
 Place Places::place(const Value& value) const { return resolve(places_.at(&value)); }
@@ -54,22 +62,45 @@ void Places::merge(StorageId child, Place into) {
   root.use(storages_[child].last);
 }
 
-int64_t peak_bytes(const Places& places, size_t positions, StorageId child, StorageId parent) {
-  std::vector<int64_t> change(positions + 2, 0);
+// ---- Live bytes ----
+
+LiveBytes::LiveBytes(const Places& places, size_t positions) : positions_(std::bit_ceil(positions + 1)) {
+  most_.assign(2 * positions_, 0);
+  added_.assign(2 * positions_, 0);
   for (StorageId id = 0; id < places.size(); ++id) {
     const Storage& s = places.storage(id);
-    if (id == child || s.kind != Storage::Kind::local || s.parent != kNever || !s.is_used()) continue;
-    size_t first = s.first, last = s.last;
-    if (id == parent) {
-      first = std::min(first, places.storage(child).first);
-      last = std::max(last, places.storage(child).last);
-    }
-    change[first] += s.nominal_bytes;
-    change[last + 1] -= s.nominal_bytes;
+    if (s.kind == Storage::Kind::local && s.parent == kNever && s.is_used()) add(s.first, s.last, s.nominal_bytes);
   }
-  int64_t live = 0, peak = 0;
-  for (const int64_t c : change) peak = std::max(peak, live += c);
-  return peak;
+}
+
+bool LiveBytes::merge_within_peak(const Storage& child, const Storage& parent) {
+  const int64_t before = peak();
+  const int64_t grows = parent.kind == Storage::Kind::local && parent.is_used() ? parent.nominal_bytes : 0;
+  const auto merge = [&](int64_t sign) {
+    if (child.is_used()) add(child.first, child.last, -sign * child.nominal_bytes);
+    if (grows == 0 || !child.is_used()) return;
+    if (child.first < parent.first) add(child.first, parent.first - 1, sign * grows);
+    if (child.last > parent.last) add(parent.last + 1, child.last, sign * grows);
+  };
+  merge(1);
+  if (peak() <= before) return true;
+  merge(-1);
+  return false;
+}
+
+void LiveBytes::add(size_t first, size_t last, int64_t bytes) { add(1, 0, positions_, {first, last, bytes}); }
+
+void LiveBytes::add(size_t node, size_t begin, size_t end, const Life& life) {
+  if (life.last < begin || end <= life.first) return;
+  if (life.first <= begin && end <= life.last + 1) {
+    most_[node] += life.bytes;
+    added_[node] += life.bytes;
+    return;
+  }
+  const size_t middle = begin + (end - begin) / 2;
+  add(2 * node, begin, middle, life);
+  add(2 * node + 1, middle, end, life);
+  most_[node] = std::max(most_[2 * node], most_[2 * node + 1]) + added_[node];
 }
 
 }  // namespace tenon::irgen::detail

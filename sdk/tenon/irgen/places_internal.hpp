@@ -70,14 +70,34 @@ class Places {
   const GraphTypes& types() const { return types_; }
 
  private:
+  // Shortens the way to the root, so that long chains of parts of parts are walked once.
   Place resolve(Place place) const;
 
   const GraphTypes& types_;
-  std::vector<Storage> storages_;
+  mutable std::vector<Storage> storages_;  // `resolve` changes which parent is named, never where a part lies
   std::unordered_map<const Value*, Place> places_;
 };
 
-// Most nominal bytes of local roots alive at a position, were `child` merged into `parent` (kNever: as it is).
-int64_t peak_bytes(const Places& places, size_t positions, StorageId child = kNever, StorageId parent = kNever);
+// Nominal bytes alive at each position: of local roots, from their first use to their last one. Changes of a life and
+// the most bytes at any position take logarithmic time, so that each place may be asked what it does to the peak.
+class LiveBytes {
+ public:
+  LiveBytes(const Places& places, size_t positions);
+  int64_t peak() const { return most_[1]; }
+  // Were `child` a part of `parent`: merges their lives unless that raises the peak. The caller merges the storages.
+  bool merge_within_peak(const Storage& child, const Storage& parent);
+
+ private:
+  struct Life {
+    size_t first, last;
+    int64_t bytes;
+  };
+  void add(size_t first, size_t last, int64_t bytes);
+  void add(size_t node, size_t begin, size_t end, const Life& life);
+
+  size_t positions_;
+  std::vector<int64_t> most_;   // by node of a binary tree over positions: the most below it, with what is added there
+  std::vector<int64_t> added_;  // to all positions below the node
+};
 
 }  // namespace tenon::irgen::detail

@@ -7,9 +7,6 @@
 namespace tenon::irgen::detail {
 namespace {
 
-// Looking at the peak for each candidate is quadratic; beyond this many steps all are taken.
-constexpr size_t kMostWork = 20'000'000;
-
 bool is_one(const Dim& dim) { return dim.is_static() && dim.value() == 1; }
 
 }  // namespace
@@ -28,61 +25,38 @@ std::optional<Expr> dense_offset(const Shape& whole, const std::vector<Expr>& be
 }
 
 void Lowering::share_memory() {
-  size_t candidates = 0;
-  for (const Node& node : nodes_)
-    if (node.plan && (node.plan->form == OpForm::crop || node.plan->form == OpForm::concat))
-      candidates += node.operands.size() + node.results.size();
-  const bool look = candidates * (nodes_.size() + places_.size()) <= kMostWork;
-  peak_ = look ? peak_bytes(places_, order_.size()) : -1;
+  LiveBytes live(places_, order_.size());
   for (const size_t n : order_) {
     const Node& node = nodes_[n];
     if (!node.plan) continue;
-    if (node.plan->form == OpForm::crop) share_crop(node);
-    if (node.plan->form == OpForm::concat) share_concat(node);
+    if (node.plan->form == OpForm::crop) share_crop(node, live);
+    if (node.plan->form == OpForm::concat) share_concat(node, live);
   }
 }
 
-// Would more memory be needed than without?
-bool Lowering::may_merge(StorageId child, StorageId parent) {
-  if (peak_ < 0) return true;
-  const int64_t peak = peak_bytes(places_, order_.size(), child, parent);
-  if (peak > peak_) return false;
-  peak_ = peak;
-  return true;
+// `part` is the box of `whole` that begins at `begin`: made in its memory, for good, where all of its own storage is
+// it, and the peak does not grow. One that is used as a whole elsewhere, as an output is, is copied at once.
+void Lowering::share_part(const Value& part, const Value& whole, const std::vector<Expr>& begin, LiveBytes& live) {
+  const Type& type = types_.type_of(part);
+  const StorageId own = places_.root_of(part);
+  const Place at = places_.place(whole);
+  if (own == at.storage || places_.storage(own).kind != Storage::Kind::local || !places_.covers_root(part)) return;
+  const auto offset = dense_offset(types_.type_of(whole).shape(), begin, type.shape());
+  if (!offset || !live.merge_within_peak(places_.storage(own), places_.storage(at.storage))) return;
+  places_.merge(own, {at.storage, at.offset + *offset * (type.element().bits() / 8)});
 }
 
-// The results are parts of the operand's memory, for good.
-void Lowering::share_crop(const Node& node) {
-  const Value& operand = *node.operands[0];
-  const Shape& whole = types_.type_of(operand).shape();
-  for (size_t r = 0; r < node.results.size(); ++r) {
-    const Value& result = *node.results[r];
-    const Type& type = types_.type_of(result);
-    const StorageId own = places_.root_of(result);
-    const auto offset = dense_offset(whole, node.plan->at[r], type.shape());
-    // One that is used as a whole elsewhere, as an output is, is copied there at once.
-    if (!offset || places_.storage(own).kind != Storage::Kind::local || !places_.covers_root(result)) continue;
-    const Place at = places_.place(operand);
-    if (!may_merge(own, at.storage)) continue;
-    places_.merge(own, {at.storage, at.offset + *offset * (type.element().bits() / 8)});
-  }
+void Lowering::share_crop(const Node& node, LiveBytes& live) {
+  for (size_t r = 0; r < node.results.size(); ++r)
+    share_part(*node.results[r], *node.operands[0], node.plan->at[r], live);
 }
 
-// Operands are made where the result has them.
-void Lowering::share_concat(const Node& node) {
+void Lowering::share_concat(const Node& node, LiveBytes& live) {
   const Value& result = *node.results[0];
-  const Shape& whole = types_.type_of(result).shape();
+  std::vector<Expr> begin(types_.type_of(result).shape().dims().size(), Expr(0));
   for (size_t i = 0; i < node.operands.size(); ++i) {
-    const Value& operand = *node.operands[i];
-    const Type& type = types_.type_of(operand);
-    const StorageId own = places_.root_of(operand);
-    const Place at = places_.place(result);
-    std::vector<Expr> begin(whole.dims().size(), Expr(0));
     begin[node.plan->axis] = node.plan->starts[i];
-    const auto offset = dense_offset(whole, begin, type.shape());
-    if (!offset || own == at.storage || places_.storage(own).kind != Storage::Kind::local) continue;
-    if (!places_.covers_root(operand) || !may_merge(own, at.storage)) continue;
-    places_.merge(own, {at.storage, at.offset + *offset * (type.element().bits() / 8)});
+    share_part(*node.operands[i], result, begin, live);
   }
 }
 

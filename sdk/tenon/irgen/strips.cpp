@@ -1,6 +1,7 @@
 #include <tenon/irgen/strips.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include <tenon/irgen/strips_pipeline.hpp>
@@ -162,6 +163,12 @@ Result<Statement> StripChain::lower(GroupContext& context) const {
   return Splicer(context, *kernels_).run(program, outer);
 }
 
+void StripReport::add(StripReport part) {
+  std::ranges::move(part.rows, std::back_inserter(rows));
+  std::ranges::move(part.whole, std::back_inserter(whole));
+  model = std::move(part.model);
+}
+
 std::string StripReport::to_string() const {
   std::string out;
   for (const Row& row : rows) {
@@ -199,10 +206,13 @@ std::vector<StripChain> plan_strips(std::span<const Op* const> ops, const Kernel
 }
 
 Grouping strip_grouping(StripOptions options, StripReport* report) {
-  return [options = std::move(options), report](const Graph& graph,
+  return [options = std::move(options), report](std::span<const Op* const> ops,
                                                 const KernelSource& kernels) -> Result<std::vector<OpGroup>> {
     std::vector<OpGroup> groups;
-    for (const StripChain& strips : plan_strips(body_ops(graph), kernels, options, report)) {
+    StripReport of_part;
+    const std::vector<StripChain> planned = plan_strips(ops, kernels, options, report ? &of_part : nullptr);
+    if (report) report->add(std::move(of_part));
+    for (const StripChain& strips : planned) {
       OpGroup group;
       for (const ChainOp& op : strips.chain().ops) group.ops.push_back(op.op);
       std::ranges::sort(group.ops, [](const Op* a, const Op* b) { return a->is_before(*b); });

@@ -54,6 +54,8 @@ struct TENON_API StripReport {
   std::vector<Row> rows;
   std::vector<std::pair<std::string, std::string>> whole;  // operators that are not in strips, and why
   CostModel model;
+  // That of another part of the graph, found with the same model.
+  void add(StripReport part);
   std::string to_string() const;
 };
 
@@ -62,7 +64,7 @@ struct TENON_API StripReport {
 TENON_API std::vector<StripChain> plan_strips(std::span<const Op* const> ops, const KernelSource& kernels,
                                               const StripOptions& options = {}, StripReport* report = nullptr);
 
-// For LowerOptions::grouping. `report` outlives the lowering; null: none.
+// For LowerOptions::grouping. `report` outlives the lowering, and gets what is found in each part; null: none.
 TENON_API Grouping strip_grouping(StripOptions options = {}, StripReport* report = nullptr);
 
 }  // namespace tenon::irgen

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <unordered_set>
 
 #include <tenon/support/str.hpp>
 
@@ -62,6 +63,9 @@ struct CompiledModel::Impl {
   std::vector<size_t> stream_of;     // per segment
   std::vector<Device*> devices;      // per stream
   std::vector<std::vector<size_t>> dead;  // per segment: slots that nothing later reads
+  // Per segment and input, and per output: the value goes along instead of a copy, since nobody else needs it.
+  std::vector<std::vector<bool>> takes;
+  std::vector<bool> takes_output;
   std::vector<bool> given;                // slots of inputs and constants, whose bytes others hold
   std::mutex mutex;
   std::vector<Streams> idle;
@@ -88,14 +92,21 @@ struct CompiledModel::Impl {
   }
 
   Result<std::vector<Datum>> run(std::span<const Datum> inputs, const RunOptions& options, Streams& streams) const;
+
+  // Is all of the model one executable on the host, which makes each output once? Its values then need no slots.
+  bool is_direct() const;
+  Result<std::vector<Datum>> run_direct(std::span<const Datum> inputs, const RunOptions& options, Stream& stream) const;
+  bool direct = false;
 };
 
 namespace {
 
-// The value where `stream`'s device can read it.
-Result<RunValue> bring(Slot& slot, Stream& stream) {
-  if (!slot.value.on_device() && (stream.device().is_host() || !slot.value.host.is_tensor())) return slot.value;
-  if (slot.value.on_device() && &slot.value.device.buffer->device() == &stream.device()) return slot.value;
+// The value where `stream`'s device can read it; the slot may lose it when the reader `takes` it.
+Result<RunValue> bring(Slot& slot, Stream& stream, bool takes) {
+  const bool here = slot.value.on_device() ? &slot.value.device.buffer->device() == &stream.device()
+                                           : stream.device().is_host() || !slot.value.host.is_tensor();
+  if (here && takes) return std::move(slot.value);
+  if (here) return slot.value;
   if (slot.ready) TENON_OK(slot.ready->wait());
   slot.ready = nullptr;
   RunValue on_host = slot.value;
@@ -110,8 +121,36 @@ Result<RunValue> bring(Slot& slot, Stream& stream) {
 
 }  // namespace
 
+bool CompiledModel::Impl::is_direct() const {
+  return parts.segments.size() == 1 && devices[0]->is_host() && parts.constants.empty() &&
+         parts.output_slots == parts.segments[0].outputs &&
+         std::none_of(parts.output_slots.begin(), parts.output_slots.end(), [&](size_t slot) { return given[slot]; }) &&
+         std::all_of(takes_output.begin(), takes_output.end(), [](bool takes) { return takes; });
+}
+
+Result<std::vector<Datum>> CompiledModel::Impl::run_direct(std::span<const Datum> inputs, const RunOptions& options,
+                                                           Stream& stream) const {
+  const Segment& segment = parts.segments[0];
+  std::vector<RunValue> arguments(segment.inputs.size()), results(segment.outputs.size());
+  for (size_t i = 0; i < arguments.size(); ++i) arguments[i].host = inputs[segment.inputs[i]];
+  TENON_TRY(done, segment.executable->enqueue(stream, arguments, results, options), "target '", segment.target, "'");
+  TENON_OK(done->wait(), "target '", segment.target, "'");
+  std::vector<Datum> outputs;
+  outputs.reserve(results.size());
+  for (RunValue& result : results) {
+    if (result.on_device()) {
+      TENON_TRY(fetched, to_host(stream, result), "fetching output '", parts.outputs[outputs.size()].name, "'");
+      outputs.push_back(std::move(fetched));
+    } else {
+      outputs.push_back(std::move(result.host));
+    }
+  }
+  return outputs;
+}
+
 Result<std::vector<Datum>> CompiledModel::Impl::run(std::span<const Datum> inputs, const RunOptions& options,
                                                     Streams& streams) const {
+  if (direct) return run_direct(inputs, options, *streams[0]);
   std::vector<Slot> slots(parts.slots);
   for (size_t i = 0; i < inputs.size(); ++i) slots[i].value.host = inputs[i];
   for (const auto& [slot, tensor] : parts.constants) slots[slot].value.host = tensor;
@@ -121,7 +160,8 @@ Result<std::vector<Datum>> CompiledModel::Impl::run(std::span<const Datum> input
     std::vector<RunValue> arguments;
     arguments.reserve(segment.inputs.size());
     for (const size_t slot : segment.inputs) {
-      TENON_TRY(value, bring(slots[slot], stream), "moving '", segment.executable->inputs()[arguments.size()].name,
+      const size_t i = arguments.size();
+      TENON_TRY(value, bring(slots[slot], stream, takes[s][i]), "moving '", segment.executable->inputs()[i].name,
                 "' to target '", segment.target, "'");
       arguments.push_back(std::move(value));
     }
@@ -133,12 +173,14 @@ Result<std::vector<Datum>> CompiledModel::Impl::run(std::span<const Datum> input
     for (const size_t slot : dead[s]) slots[slot] = {};
   }
   std::vector<Datum> outputs;
+  outputs.reserve(parts.output_slots.size());
   for (const size_t at : parts.output_slots) {
     Slot& slot = slots[at];
     if (!slot.value.on_device()) {
-      outputs.push_back(slot.value.host);
+      const bool takes = takes_output[outputs.size()];
+      outputs.push_back(takes ? std::move(slot.value.host) : slot.value.host);
       // An input or a constant that passes through is copied: outputs own their bytes.
-      if (!given[at] || !slot.value.host.is_tensor()) continue;
+      if (!given[at] || !outputs.back().is_tensor()) continue;
       TENON_TRY(copy, slot.value.host.tensor().clone(), "output '", parts.outputs[outputs.size() - 1].name, "'");
       outputs.back() = Datum(std::move(copy));
       continue;
@@ -156,6 +198,19 @@ Result<std::vector<Datum>> CompiledModel::Impl::run(std::span<const Datum> input
 
 CompiledModel::CompiledModel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 CompiledModel::~CompiledModel() = default;
+
+namespace {
+
+// By reader of slots in order: is it the last one, of a slot that may be taken?
+template <class May>
+std::vector<bool> last_readers(const std::vector<size_t>& slots, const May& may) {
+  std::vector<bool> last(slots.size());
+  std::unordered_set<size_t> seen;
+  for (size_t i = slots.size(); i-- > 0;) last[i] = seen.insert(slots[i]).second && may(slots[i]);
+  return last;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<CompiledModel>> CompiledModel::assemble(Parts parts) {
   auto impl = std::make_unique<Impl>();
@@ -191,6 +246,9 @@ Result<std::unique_ptr<CompiledModel>> CompiledModel::assemble(Parts parts) {
   for (size_t slot = 0; slot < parts.slots; ++slot) {
     if (last_use[slot] != SIZE_MAX) impl->dead[last_use[slot]].push_back(slot);
   }
+  for (size_t s = 0; s < parts.segments.size(); ++s)
+    impl->takes.push_back(last_readers(parts.segments[s].inputs, [&](size_t slot) { return last_use[slot] == s; }));
+  impl->takes_output = last_readers(parts.output_slots, [&](size_t slot) { return !impl->given[slot]; });
   for (const Segment& segment : parts.segments) {
     Device* device = &segment.executable->device();
     auto found = std::find(impl->devices.begin(), impl->devices.end(), device);
@@ -198,6 +256,7 @@ Result<std::unique_ptr<CompiledModel>> CompiledModel::assemble(Parts parts) {
     if (found == impl->devices.end()) impl->devices.push_back(device);
   }
   impl->parts = std::move(parts);
+  impl->direct = impl->is_direct();
   return std::unique_ptr<CompiledModel>(new CompiledModel(std::move(impl)));
 }
 

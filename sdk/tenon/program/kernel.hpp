@@ -138,6 +138,8 @@ struct Kernel {
   int workspaces = 0;
   // May be empty; see CallContext::state. Called when a program is bound. An interpreter has no states.
   std::function<std::unique_ptr<KernelState>()> make_state = {};
+  // What `run` does for a call that has a state of make_state: compiled programs call it without a detour. May be null.
+  Result<void> (*run_in_state)(CallContext&) = nullptr;
 };
 using KernelHandle = std::shared_ptr<const Kernel>;
 

@@ -537,6 +537,7 @@ class Binder {
     site.call = &s;
     site.run = s.kernel->run;
     if (const auto* plain = site.run.target<Result<void> (*)(CallContext&)>()) site.plain = *plain;
+    if (s.kernel->make_state && s.kernel->run_in_state) site.plain = s.kernel->run_in_state;
     constexpr auto kViewWords = sizeof(BufferView) / sizeof(int64_t);
     site.context = registers_.new_words(sizeof(CallContext) / sizeof(int64_t));
     const Place views = registers_.new_words(s.operands.size() * kViewWords);

@@ -1,0 +1,68 @@
+// Inside of the room: evaluators of the reference as kernels of programs.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include <tenon/ir/graph.hpp>
+#include <tenon/program/kernel.hpp>
+#include <tenon/reference/evaluator.hpp>
+
+namespace tenon::irgen::detail {
+
+// An evaluator and the operator that it runs for: that of the graph, or one of our own for a part.
+struct EvaluatorWork {
+  const Op* op = nullptr;
+  EvaluatorFn evaluate = nullptr;
+  std::unique_ptr<Graph> own;
+  // By operand of the operator: absent, given to the call, or a constant.
+  enum class From : uint8_t { absent, call, constant };
+  std::vector<From> from;
+  std::vector<Tensor> constants;  // by operand
+  bool packs = false;             // the last operand of a call is a workspace for boxes that are not dense
+};
+
+// One place of a program: the operands and results of its calls as tensors over their memory. Calls with the views of
+// the call before, as those outside of loops are, cost little more than the evaluator.
+class EvaluatorCall final : public program::KernelState, public EvalContext {
+ public:
+  // `work` outlives it.
+  explicit EvaluatorCall(const EvaluatorWork& work);
+  // Operands as kernel_source.hpp says.
+  Result<void> run(program::CallContext& call);
+
+  Result<Dims> result_dims(size_t i) const override { return results_[i].dims(); }
+  Result<Tensor*> output(size_t i) override { return &results_[i]; }
+  Result<Tensor*> output(size_t i, ElementType element, Dims dims) override;
+  void set_output(size_t i, Datum value) override;
+  Result<std::vector<Datum>> run_region(size_t i, std::vector<Datum> inputs) override;
+  ParallelFor& parallel() override { return call_->pool(); }
+  uint64_t random_seed() override;
+
+ private:
+  // A box with gaps, and its dense copy in the workspace.
+  struct Packed {
+    size_t view = 0;  // of the call
+    std::byte* memory = nullptr;
+  };
+
+  // Of all views: base, then extent, stride and fold of each dim. Compared as one, in one stretch of memory: among
+  // hundreds of operators each other one costs a cache miss.
+  bool has_seen(std::span<const program::BufferView> views) const;
+  void remember(std::span<const program::BufferView> views);
+  // Tensors over the views, or over places of the workspace.
+  Result<void> take(std::span<const program::BufferView> views);
+  Result<void> take(size_t number, const program::BufferView& view, Tensor& tensor, std::vector<Packed>& packed);
+
+  const EvaluatorWork& work_;
+  program::CallContext* call_ = nullptr;
+  std::vector<Datum> operand_data_;
+  std::vector<const Datum*> pointers_;
+  std::vector<size_t> given_;  // operands that calls give, in order
+  std::vector<Tensor> results_;
+  std::vector<int64_t> seen_;  // the views that there are tensors for; empty: none
+  std::byte* workspace_ = nullptr;
+  std::vector<Packed> packed_operands_, packed_results_;
+  Result<void> delivered_;
+};
+
+}  // namespace tenon::irgen::detail
