@@ -148,8 +148,9 @@ void copies(benchmark::State& state) {
 }
 BENCHMARK(copies)->ArgsProduct({{32 << 10, 128 << 10, 512 << 10, 2 << 20, 8 << 20}, {1 << 10, 4 << 10, 16 << 10, 32 << 10}, {0, 1, 2}});
 
-void build_32_stages(benchmark::State& state) {
-  Pair pair = blurs(32);
+// range(0): stages. Cost is to grow with their number and no faster.
+void build_stages(benchmark::State& state) {
+  Pair pair = blurs(static_cast<int>(state.range(0)));
   pair.last.loops({{y, 16}});
   for (auto _ : state) {
     auto built = pair.pipeline.build({pair.source}, {pair.result});
@@ -157,12 +158,12 @@ void build_32_stages(benchmark::State& state) {
     benchmark::DoNotOptimize(built);
   }
 }
-BENCHMARK(build_32_stages)->Unit(benchmark::kMillisecond);
+BENCHMARK(build_stages)->Arg(32)->Arg(128)->Arg(512)->Unit(benchmark::kMillisecond);
 
-void schedule_32_stages(benchmark::State& state) {
-  Pair pair = blurs(32);
+void schedule_stages(benchmark::State& state) {
+  Pair pair = blurs(static_cast<int>(state.range(0)));
   for (auto _ : state) schedule(pair, -1, y, kSide);
 }
-BENCHMARK(schedule_32_stages)->Unit(benchmark::kMillisecond);
+BENCHMARK(schedule_stages)->Arg(32)->Arg(128)->Arg(512)->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -17,7 +17,8 @@ using detail::Wide;
 class Ranges {
  public:
   explicit Ranges(const Assumptions& assumptions)
-      : walk_(
+      : nothing_known_(assumptions.empty()),
+        walk_(
             [](int64_t value) {
               return Range{value, value};
             },
@@ -32,9 +33,11 @@ class Ranges {
               return Range{lower ? Wide{*lower} : -Range::kInfinity, upper ? Wide{*upper} : Range::kInfinity};
             }) {}
   Ranges(const Ranges&) = delete;
-  Range operator()(const Expr& e) { return walk_(e); }
+  // Nodes hold their ranges for any values of the symbols.
+  Range operator()(const Expr& e) { return nothing_known_ ? detail::range_of(e) : walk_(e); }
 
  private:
+  bool nothing_known_;
   Walk<Range> walk_;
 };
 
@@ -59,15 +62,21 @@ Expr without_mod(const Expr& e, const Builder& builder) {
   return walk(e);
 }
 
-// What is known of a - b, from several ways to write it.
-Range difference_range(const Expr& a, const Expr& b, const Assumptions& assumptions) {
-  const Expr difference = a - b;
+// What is known of a - b, from several ways to write it: as far as it takes until `enough` holds.
+template <class Enough>
+Range difference_range(const Expr& a, const Expr& b, const Assumptions& assumptions, const Enough& enough) {
   Ranges ranges(assumptions);
-  Range result = ranges(difference);
-  if (result.lo == result.hi) return result;
-  const Expr expanded = without_mod(a, Builder()) - without_mod(b, Builder());
-  for (const Expr& form : {difference, simplify(difference, assumptions), expanded}) {
+  Range result;
+  // The ways in the order of what they cost; most claims need no second one.
+  const Expr difference = a - b;
+  for (int way = 0; way < 3; ++way) {
+    const Expr form = way == 0 ? difference
+                      : way == 1 ? simplify(difference, assumptions)
+                                 : without_mod(a, Builder()) - without_mod(b, Builder());
+    if (way > 0 && form == difference) continue;
     result = Range::intersect(result, ranges(form));
+    if (result.lo == result.hi) return result;
+    if (enough(result)) return result;
     // min(x, y) <= x and so on, for one extremum at a time.
     for (const auto& [term, k] : detail::Linear(form).terms) {
       if (term.kind() != ExprKind::min && term.kind() != ExprKind::max) continue;
@@ -76,6 +85,7 @@ Range difference_range(const Expr& a, const Expr& b, const Assumptions& assumpti
         const Range range = ranges(form + (operand - term) * k);
         result = Range::intersect(result,
                                   from_above ? Range{-Range::kInfinity, range.hi} : Range{range.lo, Range::kInfinity});
+        if (enough(result)) return result;
       }
     }
   }
@@ -165,16 +175,20 @@ bool is_monotonic(const Expr& e, std::string_view symbol, const Assumptions& ass
 Interval bounds(const Expr& e, const Assumptions& assumptions) { return to_interval(Ranges(assumptions)(e)); }
 
 bool prove_le(const Expr& a, const Expr& b, const Assumptions& assumptions) {
-  return difference_range(a, b, assumptions).hi <= 0;
+  const auto proved = [](Range r) { return r.hi <= 0; };
+  return proved(difference_range(a, b, assumptions, proved));
 }
 bool prove_lt(const Expr& a, const Expr& b, const Assumptions& assumptions) {
-  return difference_range(a, b, assumptions).hi < 0;
+  const auto proved = [](Range r) { return r.hi < 0; };
+  return proved(difference_range(a, b, assumptions, proved));
 }
 bool prove_eq(const Expr& a, const Expr& b, const Assumptions& assumptions) {
-  return a == b || difference_range(a, b, assumptions).within(0, 0);
+  const auto proved = [](Range r) { return r.within(0, 0); };
+  return a == b || proved(difference_range(a, b, assumptions, proved));
 }
 
 Expr simplify(const Expr& e, const Assumptions& assumptions) {
+  if (assumptions.empty()) return e;
   Ranges ranges(assumptions);
   const Builder builder([&](const Expr& inner) { return ranges(inner); });
   Walk<Expr> walk([](int64_t value) { return Expr(value); },

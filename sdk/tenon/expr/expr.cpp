@@ -15,17 +15,18 @@ using MaybeExpr = std::optional<Expr>;
 
 uint64_t magnitude(int64_t v) { return v < 0 ? 0 - static_cast<uint64_t>(v) : static_cast<uint64_t>(v); }
 
-// Of sorted, distinct terms.
-Expr make_linear(std::vector<std::pair<Expr, int64_t>> terms, int64_t constant) {
+// Of sorted, distinct terms, whose coefficients fit.
+template <class Number>
+Expr make_linear(const std::vector<std::pair<Expr, Number>>& terms, int64_t constant) {
   if (terms.empty()) return constant;
   if (terms.size() == 1 && terms[0].second == 1 && constant == 0) return terms[0].first;
   std::vector<Expr> operands;
   std::vector<int64_t> numbers;
   operands.reserve(terms.size());
   numbers.reserve(terms.size() + 1);
-  for (auto& [term, coefficient] : terms) {
-    operands.push_back(std::move(term));
-    numbers.push_back(coefficient);
+  for (const auto& [term, coefficient] : terms) {
+    operands.push_back(term);
+    numbers.push_back(static_cast<int64_t>(coefficient));
   }
   numbers.push_back(constant);
   return ExprNode::make(ExprKind::sum, std::move(operands), std::move(numbers));
@@ -35,9 +36,12 @@ Expr make_linear(std::vector<std::pair<Expr, int64_t>> terms, int64_t constant) 
 class Accumulator {
  public:
   void add(const Expr& e, Wide scale) {
-    const Linear linear(e);
-    for (const auto& [term, coefficient] : linear.terms) add_term(term, multiply(coefficient, scale));
-    add_constant(multiply(linear.constant, scale));
+    if (e.is_constant()) return add_constant(multiply(e.constant(), scale));
+    if (e.kind() != ExprKind::sum) return add_term(e, scale);
+    const auto operands = e.operands();
+    const auto numbers = e.numbers();
+    for (size_t i = 0; i < operands.size(); ++i) add_term(operands[i], multiply(numbers[i], scale));
+    add_constant(multiply(numbers.back(), scale));
   }
   void add_term(Expr term, Wide coefficient) { terms_.emplace_back(std::move(term), coefficient); }
   void add_constant(Wide value) { overflow_ |= __builtin_add_overflow(constant_, value, &constant_); }
@@ -46,13 +50,8 @@ class Accumulator {
     merge();
     if (join_divisions()) merge();
     if (overflow_ || !fits(constant_)) return std::nullopt;
-    std::vector<std::pair<Expr, int64_t>> terms;
-    terms.reserve(terms_.size());
-    for (auto& [term, coefficient] : terms_) {
-      if (!fits(coefficient)) return std::nullopt;
-      terms.emplace_back(std::move(term), static_cast<int64_t>(coefficient));
-    }
-    return make_linear(std::move(terms), static_cast<int64_t>(constant_));
+    if (std::ranges::any_of(terms_, [](const auto& t) { return !fits(t.second); })) return std::nullopt;
+    return make_linear(terms_, static_cast<int64_t>(constant_));
   }
 
  private:
@@ -89,10 +88,11 @@ class Accumulator {
   bool overflow_ = false;
 };
 
+bool is_division(const Expr& e) {
+  return (e.kind() == ExprKind::floordiv || e.kind() == ExprKind::mod) && e.operands()[1].is_constant();
+}
+
 bool Accumulator::join_divisions() {
-  const auto is_division = [](const Expr& e) {
-    return (e.kind() == ExprKind::floordiv || e.kind() == ExprKind::mod) && e.operands()[1].is_constant();
-  };
   if (overflow_ || std::none_of(terms_.begin(), terms_.end(), [&](const auto& t) { return is_division(t.first); }))
     return false;
   std::map<Expr, Wide> terms(terms_.begin(), terms_.end());
@@ -218,6 +218,26 @@ MaybeExpr multiply_out(const Expr& a, const Expr& b) {
   return total.finish();
 }
 
+// e + c: a sum of joined terms stays one. Nothing where the constant leaves int64.
+MaybeExpr shifted(const Expr& e, int64_t c) {
+  if (c == 0) return e;
+  if (e.kind() != ExprKind::sum) return ExprNode::make(ExprKind::sum, {e}, {1, c});
+  std::vector<int64_t> numbers(e.numbers().begin(), e.numbers().end());
+  if (__builtin_add_overflow(numbers.back(), c, &numbers.back())) return std::nullopt;
+  if (numbers.size() == 2 && numbers[0] == 1 && numbers[1] == 0) return e.operands()[0];
+  return ExprNode::make(ExprKind::sum, {e.operands().begin(), e.operands().end()}, std::move(numbers));
+}
+
+Expr scaled(const Expr& e, int64_t c) {
+  if (c == 0) return 0;
+  if (c == 1) return e;
+  Accumulator total;
+  total.add(e, c);
+  if (const MaybeExpr result = total.finish()) return *result;
+  const Expr both[] = {c, e};
+  return product(both);
+}
+
 // The greatest common divisor of all coefficients and, if asked for, of the constant. 0 for the constant 0.
 uint64_t content_of(const Linear& linear, bool with_constant) {
   uint64_t content = with_constant ? magnitude(linear.constant) : 0;
@@ -229,7 +249,7 @@ uint64_t content_of(const Linear& linear, bool with_constant) {
 Expr divide_numbers(const Linear& linear, int64_t divisor) {
   auto terms = linear.terms;
   for (auto& [term, coefficient] : terms) coefficient = floor_div(coefficient, divisor);
-  return make_linear(std::move(terms), floor_div(linear.constant, divisor));
+  return make_linear(terms, floor_div(linear.constant, divisor));
 }
 
 bool has_minimum(const Linear& linear) {
@@ -257,7 +277,7 @@ Expr keep_product(std::vector<Expr> operands) {
   }
   std::sort(parts.begin(), parts.end());
   const Expr atom = ExprNode::make(ExprKind::unfolded_product, std::move(parts));
-  return make_linear({{atom, static_cast<int64_t>(coefficient)}}, 0);
+  return make_linear(std::vector{std::pair(atom, static_cast<int64_t>(coefficient))}, 0);
 }
 
 // The whole multiples of a constant c > 1 in `a`, and the reduced rest: a = c * whole + gcd * rest + low,
@@ -278,9 +298,10 @@ struct Reduction {
     gcd = static_cast<int64_t>(std::gcd(content_of(remainders, false), static_cast<uint64_t>(c)));
     divisor = c / gcd;
     low = remainders.constant % gcd;
-    whole = make_linear(std::move(multiples.terms), multiples.constant);
-    rest = gcd == 1 ? make_linear(std::move(remainders.terms), remainders.constant) : divide_numbers(remainders, gcd);
+    whole = make_linear(multiples.terms, multiples.constant);
+    rest = gcd == 1 ? make_linear(remainders.terms, remainders.constant) : divide_numbers(remainders, gcd);
     // Built again: fewer terms may simplify further.
+    whole = sum(std::span(&whole, 1));
     rest = sum(std::span(&rest, 1));
     done = rest == a && divisor == c;
   }
@@ -514,7 +535,7 @@ using detail::Builder;
 using detail::ExprNode;
 using detail::Wide;
 
-Expr Expr::symbol(std::string_view name) { return ExprNode::make(ExprKind::symbol, {}, {}, std::string(name)); }
+Expr Expr::symbol(std::string_view name) { return ExprNode::make(ExprKind::symbol, {}, {}, name); }
 void Expr::retain() const { node_->references.fetch_add(1, std::memory_order_relaxed); }
 void Expr::release() { ExprNode::release(node_); }
 ExprKind Expr::kind() const { return node_ ? node_->kind : ExprKind::constant; }
@@ -702,11 +723,15 @@ Expr product(std::span<const Expr> factors) {
 Expr operator+(const Expr& a, const Expr& b) {
   if (int64_t total; a.is_constant() && b.is_constant() && !__builtin_add_overflow(a.constant(), b.constant(), &total))
     return total;
+  if (a.is_constant() != b.is_constant())
+    if (const auto result = a.is_constant() ? detail::shifted(b, a.constant()) : detail::shifted(a, b.constant())) return *result;
   const Expr both[] = {a, b};
   return sum(both);
 }
 Expr operator-(const Expr& a) { return a * -1; }
 Expr operator-(const Expr& a, const Expr& b) {
+  if (a == b) return 0;
+  if (b.is_constant() && b.constant() != INT64_MIN) return a + -b.constant();
   detail::Accumulator total;
   total.add(a, 1);
   total.add(b, -1);
@@ -716,6 +741,8 @@ Expr operator-(const Expr& a, const Expr& b) {
 Expr operator*(const Expr& a, const Expr& b) {
   if (int64_t total; a.is_constant() && b.is_constant() && !__builtin_mul_overflow(a.constant(), b.constant(), &total))
     return total;
+  if (a.is_constant()) return detail::scaled(b, a.constant());
+  if (b.is_constant()) return detail::scaled(a, b.constant());
   const Expr both[] = {a, b};
   return product(both);
 }

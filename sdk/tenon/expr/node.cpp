@@ -9,13 +9,27 @@
 namespace tenon::detail {
 namespace {
 
+// What makes a node, before there is one: most that are asked for exist, and need no memory.
+struct Content {
+  ExprKind kind;
+  std::span<const Expr> operands;
+  std::span<const int64_t> numbers;
+  std::string_view name;
+  uint64_t hash;
+};
+
 struct SameContent {
-  bool operator()(const ExprNode* a, const ExprNode* b) const {
-    return a->kind == b->kind && a->operands == b->operands && a->numbers == b->numbers && a->name == b->name;
+  using is_transparent = void;
+  bool operator()(const ExprNode* a, const ExprNode* b) const { return a == b; }
+  bool operator()(const Content& a, const ExprNode* b) const {
+    return a.hash == b->hash && a.kind == b->kind && std::ranges::equal(a.operands, b->operands) &&
+           std::ranges::equal(a.numbers, b->numbers) && a.name == b->name;
   }
 };
 struct HashOfNode {
+  using is_transparent = void;
   size_t operator()(const ExprNode* node) const { return node->hash; }
+  size_t operator()(const Content& content) const { return content.hash; }
 };
 
 // All living nodes. Cut in shards so that threads seldom meet. Never destroyed: static Exprs may outlive main().
@@ -28,10 +42,10 @@ Shard& shard_of(uint64_t hash) {
   return shards[hash >> 58];
 }
 
-uint64_t hash_content(const ExprNode& node) {
-  uint64_t hash = fnv1a(node.name, static_cast<uint64_t>(node.kind) + 1);
-  for (const Expr& operand : node.operands) hash = hash_mix(hash, operand.hash());
-  for (const int64_t number : node.numbers) hash = hash_mix(hash, static_cast<uint64_t>(number));
+uint64_t hash_content(const Content& content) {
+  uint64_t hash = fnv1a(content.name, static_cast<uint64_t>(content.kind) + 1);
+  for (const Expr& operand : content.operands) hash = hash_mix(hash, operand.hash());
+  for (const int64_t number : content.numbers) hash = hash_mix(hash, static_cast<uint64_t>(number));
   return hash;
 }
 
@@ -205,16 +219,12 @@ Range range_of_node(const ExprNode& node, const std::function<Range(const Expr&)
   return {};
 }
 
-Expr ExprNode::make(ExprKind kind, std::vector<Expr> operands, std::vector<int64_t> numbers, std::string name) {
-  auto node = std::make_unique<ExprNode>();
-  node->kind = kind;
-  node->operands = std::move(operands);
-  node->numbers = std::move(numbers);
-  node->name = std::move(name);
-  node->hash = hash_content(*node);
-  Shard& shard = shard_of(node->hash);
+Expr ExprNode::make(ExprKind kind, std::vector<Expr> operands, std::vector<int64_t> numbers, std::string_view name) {
+  Content content{kind, operands, numbers, name, 0};
+  content.hash = hash_content(content);
+  Shard& shard = shard_of(content.hash);
   const auto find = [&]() -> const ExprNode* {
-    const auto it = shard.nodes.find(node.get());
+    const auto it = shard.nodes.find(content);
     if (it == shard.nodes.end()) return nullptr;
     (*it)->references.fetch_add(1, std::memory_order_relaxed);
     return *it;
@@ -223,6 +233,14 @@ Expr ExprNode::make(ExprKind kind, std::vector<Expr> operands, std::vector<int64
     const std::lock_guard lock(shard.mutex);
     if (const ExprNode* known = find()) return Expr(known);
   }
+  auto node = std::make_unique<ExprNode>();
+  node->kind = kind;
+  node->hash = content.hash;
+  node->name = name;
+  node->operands = std::move(operands);
+  node->numbers = std::move(numbers);
+  content.operands = node->operands;
+  content.numbers = node->numbers;
   node->range = range_of_node(*node, &detail::range_of);  // outside the lock: it may build expressions
   const std::lock_guard lock(shard.mutex);
   if (const ExprNode* known = find()) return Expr(known);

@@ -47,7 +47,7 @@ struct ExprNode {
   Range range;  // holds for any values of the symbols
 
   // The one node of this content; thread-safe.
-  static Expr make(ExprKind kind, std::vector<Expr> operands, std::vector<int64_t> numbers = {}, std::string name = {});
+  static Expr make(ExprKind kind, std::vector<Expr> operands, std::vector<int64_t> numbers = {}, std::string_view name = {});
   // Null for a constant.
   static const ExprNode* of(const Expr& e) { return e.node_; }
   // Gives up one reference.
@@ -59,6 +59,32 @@ Range range_of_node(const ExprNode& node, const std::function<Range(const Expr&)
 // Holds for any values of the symbols; O(1).
 Range range_of(const Expr& e);
 
+// A map from expressions: a list while it is short, as it is for most expressions, and then with an index.
+template <class T>
+class ExprMap {
+ public:
+  const T* find(const Expr& e) const {
+    if (entries_.size() > kMaxList) {
+      const auto it = index_.find(e);
+      return it == index_.end() ? nullptr : &entries_[it->second].second;
+    }
+    for (const auto& [known, value] : entries_)
+      if (known == e) return &value;
+    return nullptr;
+  }
+  // `e` is not there yet.
+  void insert(const Expr& e, T value) {
+    entries_.emplace_back(e, std::move(value));
+    if (entries_.size() <= kMaxList) return;
+    for (size_t i = index_.size(); i < entries_.size(); ++i) index_.emplace(entries_[i].first, i);
+  }
+
+ private:
+  static constexpr size_t kMaxList = 16;
+  std::vector<std::pair<Expr, T>> entries_;
+  std::unordered_map<Expr, size_t> index_;
+};
+
 // Computes a T for every distinct node below an expression, operands first, without recursion. Keeps what it computed.
 template <class T>
 class Walk {
@@ -68,27 +94,34 @@ class Walk {
       : of_constant_(std::move(of_constant)), of_node_(std::move(of_node)) {}
 
   T operator()(const Expr& root) {
-    std::vector<std::pair<Expr, bool>> stack{{root, false}};
+    if (root.is_constant()) return of_constant_(root.constant());
+    struct Visit {
+      const Expr* e;  // the root, or an operand of what is visited
+      bool operands_done;
+    };
+    std::vector<Visit> stack{{&root, root.is_symbol()}};
     while (!stack.empty()) {
       const auto [e, operands_done] = stack.back();
-      stack.pop_back();
-      if (e.is_constant() || done_.contains(e)) continue;
-      if (operands_done) {
-        done_.emplace(e, of_node_(e, *this));
-        continue;
+      if (done_.find(*e)) {
+        stack.pop_back();
+      } else if (operands_done) {
+        stack.pop_back();
+        done_.insert(*e, of_node_(*e, *this));
+      } else {
+        stack.back().operands_done = true;
+        for (const Expr& operand : e->operands())
+          if (!operand.is_constant()) stack.push_back({&operand, operand.is_symbol()});
       }
-      stack.emplace_back(e, true);
-      for (const Expr& operand : e.operands()) stack.emplace_back(operand, false);
     }
     return at(root);
   }
   // For what lies below an expression given to operator().
-  T at(const Expr& e) const { return e.is_constant() ? of_constant_(e.constant()) : done_.at(e); }
+  T at(const Expr& e) const { return e.is_constant() ? of_constant_(e.constant()) : *done_.find(e); }
 
  private:
   std::function<T(int64_t)> of_constant_;
   std::function<T(const Expr&, const Walk&)> of_node_;
-  std::unordered_map<Expr, T> done_;
+  ExprMap<T> done_;
 };
 
 // Builds expressions; `range_of` is what it may rely on about its operands.

@@ -82,6 +82,10 @@ Window structural(const Expr& e, const SymbolWindows& symbols);
 
 Window of_sum(const Expr& e, const SymbolWindows& symbols) {
   const std::span<const int64_t> numbers = e.numbers();
+  if (e.operands().size() == 1) {
+    const Window w = scaled(structural(e.operands()[0], symbols), numbers[0]);
+    return {w.first + numbers[1], w.last + numbers[1]};
+  }
   std::vector<Expr> first{numbers.back()}, last{numbers.back()};
   for (size_t i = 0; i < e.operands().size(); ++i) {
     const Window w = scaled(structural(e.operands()[i], symbols), numbers[i]);
@@ -153,6 +157,23 @@ Window structural(const Expr& e, const SymbolWindows& symbols) {
   return e;
 }
 
+enum class End : uint8_t { first, last };
+
+// One end of structural(e): half of the work where the other is not asked for.
+Expr structural_end(const Expr& e, const SymbolWindows& symbols, End end) {
+  if (e.kind() != ExprKind::sum) {
+    const Window w = structural(e, symbols);
+    return end == End::first ? w.first : w.last;
+  }
+  const std::span<const int64_t> numbers = e.numbers();
+  Expr total = numbers.back();
+  for (size_t i = 0; i < e.operands().size(); ++i) {
+    const End there = (end == End::first) == (numbers[i] > 0) ? End::first : End::last;
+    total += numbers[i] * structural_end(e.operands()[i], symbols, there);
+  }
+  return total;
+}
+
 }  // namespace
 
 namespace {
@@ -179,32 +200,54 @@ bool depends_on(const Expr& e, std::string_view symbol) {
   return found;
 }
 
-Window image(const Expr& e, const SymbolWindows& symbols) {
+namespace {
+
+bool each_occurs_once(const Expr& e, const SymbolWindows& symbols) {
   std::vector<int> occurrences(symbols.size());
   int budget = 256;
   count(e, symbols, occurrences, budget);
-  if (budget >= 0 && std::ranges::all_of(occurrences, [](int n) { return n <= 1; })) return structural(e, symbols);
+  return budget >= 0 && std::ranges::all_of(occurrences, [](int n) { return n <= 1; });
+}
+
+// Where a symbol occurs more than once, `e` is least and greatest at ends of its window if it never turns in between.
+struct Extremes {
   Substitution low, high;
   SymbolWindows rest;
-  for (size_t i = 0; i < symbols.size(); ++i) {
-    const auto& [name, window] = symbols[i];
-    if (is_non_decreasing_in(e, name)) {
-      low[name] = window.first;
-      high[name] = window.last;
-    } else if (is_non_increasing_in(e, name)) {
-      low[name] = window.last;
-      high[name] = window.first;
-    } else {
-      rest.push_back(symbols[i]);
+  Extremes(const Expr& e, const SymbolWindows& symbols) {
+    for (const auto& [name, window] : symbols) {
+      if (is_non_decreasing_in(e, name)) {
+        low[name] = window.first;
+        high[name] = window.last;
+      } else if (is_non_increasing_in(e, name)) {
+        low[name] = window.last;
+        high[name] = window.first;
+      } else {
+        rest.emplace_back(name, window);
+      }
     }
   }
-  return {structural(e.substitute(low), rest).first, structural(e.substitute(high), rest).last};
+};
+
+Expr image_end(const Expr& e, const SymbolWindows& symbols, End end) {
+  if (each_occurs_once(e, symbols)) return structural_end(e, symbols, end);
+  const Extremes extremes(e, symbols);
+  return structural_end(e.substitute(end == End::first ? extremes.low : extremes.high), extremes.rest, end);
+}
+
+}  // namespace
+
+Window image(const Expr& e, const SymbolWindows& symbols) {
+  if (each_occurs_once(e, symbols)) return structural(e, symbols);
+  const Extremes extremes(e, symbols);
+  return {structural_end(e.substitute(extremes.low), extremes.rest, End::first), structural_end(e.substitute(extremes.high), extremes.rest, End::last)};
 }
 
 Window image(const Window& w, const SymbolWindows& symbols) {
   if (w.first == w.last) return image(w.first, symbols);
-  return {image(w.first, symbols).first, image(w.last, symbols).last};
+  return {image_end(w.first, symbols, End::first), image_end(w.last, symbols, End::last)};
 }
+
+Expr first_of_image(const Window& w, const SymbolWindows& symbols) { return image_end(w.first, symbols, End::first); }
 
 Window united(const Window& a, const Window& b) { return {min(a.first, b.first), max(a.last, b.last)}; }
 Window intersected(const Window& a, const Window& b) { return {max(a.first, b.first), min(a.last, b.last)}; }

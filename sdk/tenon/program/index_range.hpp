@@ -20,6 +20,8 @@ bool depends_on(const Expr& e, std::string_view symbol);
 Window image(const Expr& e, const SymbolWindows& symbols);
 // The same for a window of expressions.
 Window image(const Window& w, const SymbolWindows& symbols);
+// image(w, symbols).first, at half of the cost.
+Expr first_of_image(const Window& w, const SymbolWindows& symbols);
 
 Window united(const Window& a, const Window& b);
 Window intersected(const Window& a, const Window& b);

@@ -163,10 +163,14 @@ std::vector<Window> index_box(const Plan& plan, int s, size_t depth) {
   return box;
 }
 
-std::vector<Window> read_box(const Plan& plan, const Use& use, const std::vector<Window>& indices) {
+namespace {
+
+// The indices of the stage as the read sees them.
+SymbolWindows windows_of_indices(const Plan& plan, const Use& use, const std::vector<Window>& indices) {
   const StageSpec& spec = plan.spec(use.stage);
   const StagePlan& stage = plan.stage(use.stage);
   SymbolWindows symbols;
+  symbols.reserve(indices.size());
   for (size_t i = 0; i < indices.size(); ++i) symbols.emplace_back(stage.indices[i], indices[i]);
   if (spec.is_copy() && use.read != spec.padding_read)
     if (const CopyPart& part = spec.parts[static_cast<size_t>(use.read)]; part.part) {
@@ -174,9 +178,20 @@ std::vector<Window> read_box(const Plan& plan, const Use& use, const std::vector
       Window& w = symbols[static_cast<size_t>(index)].second;
       w = intersected(w, *part.part);
     }
+  return symbols;
+}
+
+}  // namespace
+
+std::vector<Window> read_box(const Plan& plan, const Use& use, const std::vector<Window>& indices) {
+  const SymbolWindows symbols = windows_of_indices(plan, use, indices);
   std::vector<Window> box;
-  for (const Window& w : spec.reads[static_cast<size_t>(use.read)].windows) box.push_back(image(w, symbols));
+  for (const Window& w : plan.spec(use.stage).reads[static_cast<size_t>(use.read)].windows) box.push_back(image(w, symbols));
   return box;
+}
+
+Expr first_read(const Plan& plan, const Use& use, const std::vector<Window>& indices, size_t dim) {
+  return first_of_image(plan.spec(use.stage).reads[static_cast<size_t>(use.read)].windows[dim], windows_of_indices(plan, use, indices));
 }
 
 Window with_known_bounds(const Plan& plan, Window w) {

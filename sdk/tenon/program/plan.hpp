@@ -182,6 +182,8 @@ Window lifted(const Plan& plan, Window w, const Path& path, size_t depth);
 std::vector<Window> index_box(const Plan& plan, int stage, size_t depth);
 // What a read needs of its buffer for a box of indices.
 std::vector<Window> read_box(const Plan& plan, const Use& use, const std::vector<Window>& indices);
+// The first index of read_box in that dim.
+Expr first_read(const Plan& plan, const Use& use, const std::vector<Window>& indices, size_t dim);
 // The same as index_box with what is computed in an iteration in place of what is required.
 enum class Iteration : uint8_t { first, later, any };
 std::vector<Window> computed_box(const Plan& plan, int stage, size_t depth, Iteration iteration);

@@ -26,6 +26,15 @@ bool takes_rings(const Plan& plan, int b) {
   return true;
 }
 
+namespace {
+
+Expr first_in_any(const LoopPlan& loop, const Slide& slide) {
+  const Expr at_begin = slide.first.substitute({{loop.symbol, loop.begin()}, {loop.lo, loop.first}});
+  return at_begin == slide.initial ? slide.first : select(equal(loop.index_symbol(), loop.begin()), slide.initial, slide.first);
+}
+
+}  // namespace
+
 std::vector<Window> computed_box(const Plan& plan, int s, size_t depth, Iteration iteration) {
   const StagePlan& stage = plan.stage(s);
   std::vector<Window> box = index_box(plan, s, depth);
@@ -37,26 +46,24 @@ std::vector<Window> computed_box(const Plan& plan, int s, size_t depth, Iteratio
       return plan.loop(l).index == slide.index && static_cast<size_t>(plan.loop(l).depth) < depth;
     });
     if (own_loop) continue;  // the own loop begins there
-    const Expr at_begin = slide.first.substitute({{loop.symbol, loop.begin()}, {loop.lo, loop.first}});
-    if (iteration == Iteration::first) w.first = slide.initial;
-    else if (iteration == Iteration::later || at_begin == slide.initial) w.first = slide.first;
-    else w.first = select(equal(loop.index_symbol(), loop.begin()), slide.initial, slide.first);
+    if (iteration == Iteration::any) w.first = first_in_any(loop, slide);
+    else w.first = iteration == Iteration::first ? slide.initial : slide.first;
   }
   return box;
 }
 
 namespace {
 
-// The symbols of a loop that stand for bounds in an iteration, by its index alone.
-Substitution by_index(const LoopPlan& loop) {
-  return {{loop.lo, loop.index_symbol()}, {loop.hi, loop.index_symbol() + loop.step - 1}};
-}
-Substitution at_start(const LoopPlan& loop) {
-  return {{loop.lo, loop.first},
-          {loop.hi, min(loop.begin() + loop.step - 1, loop.range.last)},
-          {loop.symbol, loop.begin()}};
-}
-LoopRange range_of(const LoopPlan& loop) { return {loop.symbol, loop.begin(), loop.range.last, loop.step}; }
+// What a loop's symbols are worth, for the loop as it is planned so far.
+struct LoopTerms {
+  LoopRange range;
+  Substitution by_index;  // the symbols that stand for bounds in an iteration, by its index alone
+  Substitution at_start;
+  explicit LoopTerms(const LoopPlan& loop)
+      : range{loop.symbol, loop.begin(), loop.range.last, loop.step},
+        by_index{{loop.lo, loop.index_symbol()}, {loop.hi, loop.index_symbol() + loop.step - 1}},
+        at_start{{loop.lo, loop.first}, {loop.hi, min(range.first + loop.step - 1, range.last)}, {loop.symbol, range.first}} {}
+};
 
 class WindowPlanner {
  public:
@@ -88,7 +95,10 @@ class WindowPlanner {
     keep = std::min(keep, depth);
   }
 
+  // Slides of readers are known when those of a producer are sought, so that what is found holds until all are sought anew.
   void slide_all() {
+    needs_.clear();
+    terms_.clear();
     for (BufferPlan& b : plan_.buffers) b.carried_by.clear();
     for (size_t i = plan_.order.size(); i-- > 0;) {
       const int s = plan_.order[i];
@@ -173,11 +183,16 @@ class WindowPlanner {
   }
 
   std::optional<Expr> need_of_buffer(int buffer, size_t d, int l, Iteration iteration) const {
+    const auto [it, unknown] = needs_.try_emplace({buffer, d, l, iteration});
+    if (unknown) it->second = find_need(buffer, d, l, iteration);
+    return it->second;
+  }
+  std::optional<Expr> find_need(int buffer, size_t d, int l, Iteration iteration) const {
     const LoopPlan& loop = plan_.loop(l);
     std::optional<Expr> first;
     for (const Use& use : plan_.buffer(buffer).uses) {
       const std::vector<Window> indices = computed_box(plan_, use.stage, static_cast<size_t>(loop.depth) + 1, iteration);
-      const Expr n = read_box(plan_, use, indices)[d].first;
+      const Expr n = first_read(plan_, use, indices, d);
       first = first ? min(*first, n) : n;
     }
     const int64_t to = plan_.buffer_spec(buffer).dims[d].alignment;
@@ -250,12 +265,12 @@ class WindowPlanner {
     const Expr behind = loop.index_symbol() - ahead * loop.step;
     const Expr need = need_of_buffer(b, static_cast<size_t>(dim), l, Iteration::later)
                           ->substitute({{loop.lo, behind}, {loop.symbol, behind}});
-    return supremum_of_difference(last_of(b, dim).substitute(by_index(loop)) + 1, need, range_of(loop));
+    return supremum_of_difference(last_of(b, dim).substitute(terms(l).by_index) + 1, need, terms(l).range);
   }
   Expr initial_extent(int b, int dim, int l) const {
     const LoopPlan& loop = plan_.loop(l);
-    const Expr need = need_of_buffer(b, static_cast<size_t>(dim), l, Iteration::first)->substitute(at_start(loop));
-    return supremum_of_difference(last_of(b, dim).substitute({{loop.hi, loop.begin() + loop.step - 1}}) + 1, need, range_of(loop));
+    const Expr need = need_of_buffer(b, static_cast<size_t>(dim), l, Iteration::first)->substitute(terms(l).at_start);
+    return supremum_of_difference(last_of(b, dim).substitute({{loop.hi, loop.begin() + loop.step - 1}}) + 1, need, terms(l).range);
   }
 
   // --- memory ---
@@ -338,7 +353,7 @@ class WindowPlanner {
     Assumptions known;  // steps are at least 1, or the run ends with an error
     if (loop.step.is_symbol()) known[std::string(loop.step.name())] = {1, std::nullopt};
     if (depends_on(step, loop.symbol) || !prove_lt(0, step, known)) return {};
-    const Expr initial = need_of_buffer(b, static_cast<size_t>(dim), l, Iteration::first)->substitute(at_start(loop));
+    const Expr initial = need_of_buffer(b, static_cast<size_t>(dim), l, Iteration::first)->substitute(terms(l).at_start);
     const Expr need_at_begin = need.substitute({{loop.symbol, loop.begin()}});
     LinearWindow w{l, dim, {}, {}, {}, {}, {}};
     const Expr early = max(need_at_begin - initial, Expr(0));
@@ -413,13 +428,13 @@ class WindowPlanner {
   Expr over_loops(const Window& w, const Path& path, size_t level, int at_first = -1) const {
     Expr lower = w.first, upper = w.last + 1;
     for (size_t i = level; i-- > 0;) {
-      const LoopPlan& loop = plan_.loop(path[i]);
-      if (path[i] == at_first) {
-        upper = upper.substitute(at_start(loop)) - lower.substitute(at_start(loop));
+      const int l = path[i];
+      if (l == at_first) {
+        upper = upper.substitute(terms(l).at_start) - lower.substitute(terms(l).at_start);
         lower = 0;
         continue;
       }
-      upper = supremum_of_difference(upper.substitute(by_index(loop)), lower.substitute(by_index(loop)), range_of(loop));
+      upper = supremum_of_difference(upper.substitute(terms(l).by_index), lower.substitute(terms(l).by_index), terms(l).range);
       lower = 0;
     }
     return level == 0 ? upper - lower : upper;
@@ -440,7 +455,11 @@ class WindowPlanner {
     return most;
   }
 
+  const LoopTerms& terms(int l) const { return terms_.try_emplace(l, plan_.loop(l)).first->second; }
+
   Plan& plan_;
+  mutable std::map<std::tuple<int, size_t, int, Iteration>, std::optional<Expr>> needs_;  // of need_of_buffer
+  mutable std::map<int, LoopTerms> terms_;
 };
 
 }  // namespace
