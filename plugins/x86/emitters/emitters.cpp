@@ -1,0 +1,10 @@
+#include "x86/emitters/emitters.hpp"
+
+namespace tenon::x86 {
+
+Result<void> add_elementwise_rows(codegen::JitterTable& table) {
+  for (const auto add : {add_arithmetic_rows, add_compare_rows, add_exponential_rows}) TENON_OK(add(table));
+  return {};
+}
+
+}  // namespace tenon::x86

@@ -1,0 +1,15 @@
+// The rows of the x86 jitter table for elementwise operators of the snippet dialect (sdk/tenon/snippet/body.hpp), one
+// file for each family. Each has a row for AVX2 with FMA and F16C and one for AVX-512 (F, BW, DQ, VL).
+#pragma once
+#include <tenon/codegen/jitter_table.hpp>
+
+namespace tenon::x86 {
+
+// All of the families below.
+Result<void> add_elementwise_rows(codegen::JitterTable& table);
+
+Result<void> add_arithmetic_rows(codegen::JitterTable& table);
+Result<void> add_compare_rows(codegen::JitterTable& table);
+Result<void> add_exponential_rows(codegen::JitterTable& table);
+
+}  // namespace tenon::x86

@@ -1,0 +1,35 @@
+#include "x86/emitters/rows.hpp"
+
+namespace tenon::x86 {
+
+Result<void> emit_algorithm(Algorithm algorithm, codegen::EmitContext& context, const codegen::Emission& emission) {
+  VectorCode code(x86_context(context), emission);
+  algorithm(code);
+  return code.finish();
+}
+
+void collect_constants(Algorithm algorithm, codegen::ConstantPool& pool, const codegen::Emission& emission) {
+  // Only avx512 broadcasts constants from memory.
+  X86Context nowhere(pool.copies() == 1 ? Isa::avx512 : Isa::avx2, pool);
+  VectorCode code(nowhere, emission);
+  algorithm(code);
+}
+
+Result<void> add_pairs(codegen::JitterTable& table, std::span<const RowPair> pairs) {
+  for (const RowPair& pair : pairs) {
+    codegen::JitterRow row{.op = pair.op, .types = pair.types, .max_ulp = pair.max_ulp, .make = pair.make};
+    row.accepts = pair.accepts;
+    row.feature = "avx512f";
+    row.scratch = {.vectors = pair.avx512.vectors, .masks = pair.avx512.masks};
+    row.cycles = pair.avx512.cycles;
+    TENON_OK(table.add(row));
+    row.feature = "avx2";
+    row.without = "avx512f";
+    row.scratch = {.vectors = pair.avx2.vectors, .masks = pair.avx2.masks};
+    row.cycles = pair.avx2.cycles;
+    TENON_OK(table.add(std::move(row)));
+  }
+  return {};
+}
+
+}  // namespace tenon::x86

@@ -1,0 +1,49 @@
+// Rows of the jitter table in pairs, one for each instruction set, made from one algorithm.
+#pragma once
+#include <span>
+#include <vector>
+
+#include <tenon/codegen/jitter_table.hpp>
+
+#include "x86/emitters/vector_code.hpp"
+
+namespace tenon::x86 {
+
+using Algorithm = void (*)(VectorCode&);
+
+Result<void> emit_algorithm(Algorithm algorithm, codegen::EmitContext& context, const codegen::Emission& emission);
+// The constants of the algorithm, found by writing its code to nowhere.
+void collect_constants(Algorithm algorithm, codegen::ConstantPool& pool, const codegen::Emission& emission);
+
+template <Algorithm kAlgorithm>
+class AlgorithmEmitter final : public codegen::Emitter {
+ public:
+  Result<void> emit_code(codegen::EmitContext& context, const codegen::Emission& emission) const override {
+    return emit_algorithm(kAlgorithm, context, emission);
+  }
+  void emit_data(codegen::ConstantPool& pool, const codegen::Emission& emission) const override {
+    collect_constants(kAlgorithm, pool, emission);
+  }
+};
+
+// What an algorithm needs and costs on one instruction set.
+struct Cost {
+  int vectors = 0, masks = 0;  // scratch registers
+  double cycles = 1;           // of one vector in a stream of them, in the first-level cache
+};
+
+struct RowPair {
+  std::string_view op;
+  codegen::LaneTypes types;
+  Cost avx2, avx512;
+  double max_ulp = 0;
+  std::unique_ptr<codegen::Emitter> (*make)(const Attributes&) = nullptr;
+  bool (*accepts)(const codegen::Signature&) = nullptr;
+};
+
+template <Algorithm kAlgorithm>
+inline constexpr auto algorithm = codegen::make_emitter<AlgorithmEmitter<kAlgorithm>>;
+
+Result<void> add_pairs(codegen::JitterTable& table, std::span<const RowPair> pairs);
+
+}  // namespace tenon::x86

@@ -1,0 +1,129 @@
+// VectorCode: what emitters of elementwise operators write with: the registers of one emission at their widths,
+// scratch registers, constants in all lanes, and the few steps that the two instruction sets spell differently. An
+// algorithm is written once, as a function of a VectorCode; what both sets have under one name it calls by that name:
+//
+//   void softsign(VectorCode& c) {          // x / (1 + |x|)
+//     const Vec t = c.temp();
+//     c->vandps(t, c.in(0), c.u32(0x7fffffff));
+//     c->vaddps(t, t, c.f32(1));
+//     c->vdivps(c.out(), c.in(0), t);
+//   }
+//
+// The result's register may be an operand's: an algorithm writes it last, or when no operand is read any more. One
+// emission, one thread.
+#pragma once
+#include <bit>
+
+#include "x86/context.hpp"
+
+namespace tenon::x86 {
+
+using Vec = Xbyak::Xmm;  // an Xmm, Ymm or Zmm by its kind
+
+// Lanes of booleans: an opmask (avx512), or a vector whose lanes have all bits alike and are as wide as the values that
+// were compared (avx2).
+struct Mask {
+  int number = 0;
+  int bits = 0;  // of the vector, avx2
+};
+
+// As predicates of vcmpps: quiet; false where an operand is NaN, but for not_equal and unordered.
+enum class Compare : uint8_t {
+  equal = 0,
+  unordered = 3,
+  not_equal = 4,
+  less = 0x11,
+  less_equal = 0x12,
+  greater_equal = 0x1d,
+  greater = 0x1e,
+};
+// To integers: the immediate of vroundps, without the inexact exception.
+enum class Rounding : uint8_t { nearest_even = 8, down = 9, up = 10, to_zero = 11 };
+
+class VectorCode {
+ public:
+  // Borrows both.
+  VectorCode(X86Context& context, const codegen::Emission& emission);
+
+  bool avx512() const { return context_.avx512(); }
+  X86Context& context() { return context_; }
+  Xbyak::CodeGenerator* operator->() { return &context_.gen(); }
+  const codegen::Emission& emission() const { return emission_; }
+  int lanes() const { return emission_.lanes; }
+  // The type in which the operator works: of the first operand or result that is not boolean; bool if all are.
+  ElementType element() const { return element_; }
+  bool is(ElementType element) const { return element_ == element; }
+  bool wide() const { return element_.bits() == 64; }
+
+  // ---- Registers ----
+  Vec in(size_t i) const { return context_.vector(emission_.in[i], lanes()); }
+  Vec out() const { return context_.vector(emission_.out[0], lanes()); }
+  // The register at another width.
+  static Vec at(const Vec& register_, int bits) { return X86Context::vector(register_.getIdx(), bits); }
+  // A scratch register of the row, of the width of element() or of `bits`. Past the row's number the emission fails.
+  Vec temp() { return temp(work_bits_); }
+  Vec temp(int bits) { return X86Context::vector(next(emission_.vectors, vectors_), bits); }
+  Mask mask_temp();
+  // A boolean operand, at the width of element(); takes a scratch register where that differs from the operand's.
+  Mask mask_in(size_t i);
+  // Where to put lanes of a boolean result; deliver() then brings them to the width that booleans have.
+  Mask mask_out() const { return {emission_.out[0].at.number, work_bits_}; }
+  void deliver(const Mask& mask);
+  Vec vector(const Mask& mask) const { return X86Context::vector(mask.number, mask.bits); }
+  static Xbyak::Opmask opmask(const Mask& mask) { return Xbyak::Opmask(mask.number); }
+  // Scratch registers that were taken during its life are free again at its end.
+  class Scope {
+   public:
+    explicit Scope(VectorCode& code) : code_(code), vectors_(code.vectors_), masks_(code.masks_) {}
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+    ~Scope() { code_.vectors_ = vectors_, code_.masks_ = masks_; }
+
+   private:
+    VectorCode& code_;
+    size_t vectors_, masks_;
+  };
+
+  // ---- Constants, in all lanes, as memory operands ----
+  Xbyak::Address f32(float value) { return u32(std::bit_cast<uint32_t>(value)); }
+  Xbyak::Address u32(uint32_t bits) { return context_.constant(kF32, bits); }
+  Xbyak::Address f64(double value) { return u64(std::bit_cast<uint64_t>(value)); }
+  Xbyak::Address u64(uint64_t bits) { return context_.constant(kF64, bits); }
+  // out = the value in all lanes: a load, or nothing but a zeroing.
+  void set(const Vec& out, float value) { context_.broadcast(out, kF32, std::bit_cast<uint32_t>(value)); }
+  void set_u32(const Vec& out, uint32_t bits) { context_.broadcast(out, kF32, bits); }
+  void set_u64(const Vec& out, uint64_t bits) { context_.broadcast(out, kF64, bits); }
+
+  // ---- Steps. Operands and results may be one register unless said otherwise. ----
+  void move(const Vec& out, const Vec& in) { context_.move(out, in); }
+  void round(const Vec& out, const Xbyak::Operand& in, Rounding mode);  // f32, f64
+  // f32 or f64, as element() is.
+  void compare(const Mask& out, Compare how, const Vec& a, const Xbyak::Operand& b);
+  // Of f32 lanes: where the sign bit is set. Takes no register (avx2: `in` itself is the mask).
+  Mask negative(const Mask& out, const Vec& in);
+  // 32- or 64-bit lanes. out = mask ? yes : no.
+  void select(const Vec& out, const Mask& mask, const Xbyak::Operand& yes, const Vec& no);
+  // out = mask ? in : 0
+  void keep(const Vec& out, const Mask& mask, const Vec& in);
+  // out = mask ? 0 : in; 32-bit lanes.
+  void drop(const Vec& out, const Mask& mask, const Vec& in);
+  // out = |magnitude| with the sign of `sign`; f32. `magnitude` is destroyed. avx2 takes a scratch vector.
+  void copy_sign(const Vec& out, const Vec& magnitude, const Vec& sign);
+  // out = c[0] + c[1] x + c[2] x^2 ..., by Horner's rule; f32. out and x differ.
+  void polynomial(const Vec& out, const Vec& x, std::span<const float> coefficients);
+
+  // An error when the row's scratch registers did not suffice.
+  Result<void> finish() const;
+
+ private:
+  int next(std::span<const int> scratch, size_t& taken);
+
+  X86Context& context_;
+  const codegen::Emission& emission_;
+  ElementType element_;
+  int work_bits_ = 0;  // of a vector of element()
+  size_t vectors_ = 0, masks_ = 0;
+  bool starved_ = false;
+};
+
+}  // namespace tenon::x86

@@ -1,0 +1,28 @@
+// What elementwise operators of the snippet dialect compute, written down a second time, plainly.
+#pragma once
+#include <span>
+#include <string_view>
+
+#include <tenon/ir/attribute.hpp>
+#include <tenon/tensor/element_type.hpp>
+
+namespace tenon::x86::test {
+
+// f32 functions that the emitters approximate: exact to well below an ulp of f32.
+struct MathCase {
+  std::string_view op;
+  Attributes attributes = {};
+  double (*unary)(double) = nullptr;
+  double (*binary)(double, double) = nullptr;
+};
+std::span<const MathCase> math_cases();
+
+// Operators whose results are exact or rounded once. `form`: operands and result, T for the type that the row is asked
+// for, b for bool: "TT>b". The oracle gets and gives the bits of lanes.
+struct ExactCase {
+  std::string_view op, form;
+  uint64_t (*exact)(ElementType type, const uint64_t* operands) = nullptr;
+};
+std::span<const ExactCase> exact_cases();
+
+}  // namespace tenon::x86::test

@@ -1,0 +1,216 @@
+// Every row of the table of elementwise operators against an oracle, in every placement of operands and result.
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+
+#include "emitters_oracles.hpp"
+#include "emitters_support.hpp"
+
+namespace tenon::x86::test {
+namespace {
+
+using codegen::JitterRow;
+
+constexpr uint32_t kSeed = 20261122;
+
+// Full vectors, and half of them where 32-bit lanes live in a body with 64-bit ones.
+std::vector<int> lane_counts(Isa isa, ElementType type) {
+  const int full = lanes_of(isa, type);
+  if (type.bits() == 64) return {full};
+  return {full, full / 2};
+}
+
+std::vector<Placement> placements(size_t operands, ElementType result, std::span<const Column> columns) {
+  std::vector<Placement> out{{}};
+  for (size_t i = 0; i < operands; ++i)
+    if (columns[i].element == result) out.push_back({static_cast<int>(i)});
+  bool alike = operands > 1;
+  for (size_t i = 0; i < operands; ++i) alike = alike && columns[i].element == columns[0].element;
+  if (alike) out.push_back({-1, true});
+  if (alike && columns[0].element == result) out.push_back({0, true});
+  return out;
+}
+
+bool same(ElementType element, uint64_t a, uint64_t b) {
+  if (a == b) return true;
+  if (element == kF32)
+    return std::isnan(std::bit_cast<float>(static_cast<uint32_t>(a))) &&
+           std::isnan(std::bit_cast<float>(static_cast<uint32_t>(b)));
+  return element == kF64 && std::isnan(std::bit_cast<double>(a)) && std::isnan(std::bit_cast<double>(b));
+}
+
+std::string hex(uint64_t bits) {
+  char text[24];
+  std::snprintf(text, sizeof text, "%#llx", static_cast<unsigned long long>(bits));
+  return text;
+}
+
+void expect_exact(const RowRun& run, const ExactCase& oracle, ElementType type) {
+  const size_t operands = oracle.form.find('>');
+  const ElementType result = oracle.form.back() == 'b' ? kBool : type;
+  std::vector<Column> columns = sample_columns(type, operands, kSeed);
+  for (size_t i = 0; i < operands; ++i)
+    if (oracle.form[i] == 'b') columns[i] = {kBool, sample(kBool, columns[i].bits.size(), kSeed + 9)};
+  for (const Placement& placement : placements(operands, result, columns)) {
+    RowRun placed = run;
+    placed.placement = placement;
+    std::vector<Column> given = columns;
+    if (placement.shared) std::fill(given.begin(), given.end(), columns[0]);
+    const auto got = run_row(placed, given, result);
+    ASSERT_TRUE(got.ok()) << describe(placed) << ": " << got.error().message();
+    for (size_t at = 0; at < given[0].bits.size(); ++at) {
+      uint64_t in[3] = {};
+      for (size_t i = 0; i < operands; ++i) in[i] = given[i].bits[at];
+      const uint64_t expected = oracle.exact(type, in);
+      ASSERT_TRUE(same(result, got->bits[at], expected))
+          << describe(placed) << ", " << type.to_string() << ": (" << hex(in[0]) << ", " << hex(in[1]) << ", "
+          << hex(in[2]) << ") gave " << hex(got->bits[at]) << " instead of " << hex(expected) << ", seed " << kSeed;
+    }
+  }
+}
+
+// Every kStride-th float, with the neighbours of powers of two; TENON_EMITTER_STRIDE=1 takes all of them.
+Column all_floats() {
+  const char* const wanted = std::getenv("TENON_EMITTER_STRIDE");
+  const uint64_t stride = wanted ? std::strtoull(wanted, nullptr, 0) : 8191;
+  Column column{kF32, sample(kF32, 4096, kSeed)};
+  for (uint64_t exponent = 0; exponent < 512; ++exponent)
+    for (uint64_t step = 0; step < 64; ++step) column.bits.push_back(((exponent << 23) - 32 + step) & 0xffffffffu);
+  for (uint64_t bits = 0; bits <= 0xffffffffu; bits += stride) column.bits.push_back(bits);
+  while (column.bits.size() % 64 != 0) column.bits.push_back(0x3f800000);
+  return column;
+}
+
+float as_float(uint64_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits)); }
+
+void expect_close(const RowRun& run, const MathCase& oracle, std::span<const Column> columns) {
+  const auto got = run_row(run, columns, kF32);
+  ASSERT_TRUE(got.ok()) << describe(run) << ": " << got.error().message();
+  double worst = 0, sum = 0;
+  size_t worst_at = 0;
+  for (size_t at = 0; at < got->bits.size(); ++at) {
+    const double x = as_float(columns[0].bits[at]);
+    const double exact = oracle.unary ? oracle.unary(x) : oracle.binary(x, as_float(columns[1].bits[at]));
+    const double error = ulp_error(as_float(got->bits[at]), exact);
+    sum += error;
+    if (error > worst) worst = error, worst_at = at;
+  }
+  const auto bits_of = [&](size_t i) { return hex(columns[i].bits[worst_at]); };
+  EXPECT_LE(worst, run.row->max_ulp) << describe(run) << ": of " << bits_of(0) << ", " << bits_of(columns.size() - 1)
+                                     << " = " << as_float(columns[0].bits[worst_at]) << " got "
+                                     << as_float(got->bits[worst_at]) << " = " << hex(got->bits[worst_at]);
+  if (std::getenv("TENON_EMITTER_REPORT") && run.placement.result_in < 0)
+    std::printf("%-10s %-7s worst %.3f ulp at %s, mean %.3f\n", run.row->op.str().c_str(),
+                std::string(isa_name(run.isa)).c_str(), worst, bits_of(0).c_str(),
+                sum / static_cast<double>(got->bits.size()));
+}
+
+void expect_math(const RowRun& run, const MathCase& oracle) {
+  static const Column floats = all_floats();
+  static const std::vector<Column> pairs = sample_columns(kF32, 2, kSeed);
+  RowRun given = run;
+  given.attributes = oracle.attributes;
+  const bool full = run.lanes == lanes_of(run.isa, kF32);
+  if (oracle.unary && full) expect_close(given, oracle, std::span(&floats, 1));
+  // The placements and widths differ in registers only: fewer values do.
+  const std::span<const Column> few(pairs.data(), oracle.unary ? 1 : 2);
+  for (const Placement& placement : placements(few.size(), kF32, few)) {
+    given.placement = placement;
+    if (placement.shared) continue;
+    expect_close(given, oracle, few);
+  }
+}
+
+// The row is told of fewer scratch registers than it asks for: it must need them all, at one width or other.
+void expect_scratch_needed(const JitterRow& row, std::span<const RowRun> runs, std::span<const Column> columns,
+                           ElementType result) {
+  if (row.scratch.vectors == 0) return;
+  bool refused = false;
+  for (RowRun run : runs) {
+    run.missing_scratch = 1;
+    refused = refused || !run_row(run, columns, result).ok();
+  }
+  EXPECT_TRUE(refused) << row.op.str() << " asks for " << row.scratch.vectors << " scratch vectors, and needs fewer";
+}
+
+const MathCase* find_math(std::string_view op) {
+  for (const MathCase& c : math_cases())
+    if (c.op == op) return &c;
+  return nullptr;
+}
+const ExactCase* find_exact(std::string_view op) {
+  for (const ExactCase& c : exact_cases())
+    if (c.op == op) return &c;
+  return nullptr;
+}
+bool has_own_test(std::string_view op) { return op == "Convert" || op == "Round" || op == "Wrap"; }
+
+std::vector<ElementType> types_of(const JitterRow& row) {
+  std::vector<ElementType> types;
+  for (const ElementType type : kLaneNumbers)
+    if (row.types.contains(type)) types.push_back(type);
+  if (types.empty()) types.push_back(kBool);
+  return types;
+}
+
+class EmitterRows : public testing::TestWithParam<Isa> {
+ protected:
+  void SetUp() override {
+    if (!machine_has(GetParam())) GTEST_SKIP() << "this machine has no " << isa_name(GetParam());
+  }
+  std::vector<const JitterRow*> rows() const {
+    std::vector<const JitterRow*> out;
+    for (const JitterRow* row : elementwise_table().rows())
+      if (isa_of(*row) == GetParam()) out.push_back(row);
+    return out;
+  }
+};
+
+TEST_P(EmitterRows, EachHasAnOracle) {
+  for (const JitterRow* row : rows())
+    EXPECT_TRUE(find_math(row->op.view()) || find_exact(row->op.view()) || has_own_test(row->op.view()))
+        << row->op.str();
+}
+
+TEST_P(EmitterRows, ComputeWhatTheOracleDoes) {
+  for (const JitterRow* row : rows()) {
+    const ExactCase* const exact = find_exact(row->op.view());
+    for (const ElementType type : types_of(*row)) {
+      if (row->max_ulp > 0.5 && type == kF32) {
+        for (const MathCase& math : math_cases())
+          if (math.op == row->op.view())
+            for (const int lanes : lane_counts(GetParam(), type)) expect_math({row, GetParam(), lanes}, math);
+        continue;
+      }
+      ASSERT_TRUE(exact || has_own_test(row->op.view())) << row->op.str();
+      if (!exact) continue;
+      for (const int lanes : lane_counts(GetParam(), type)) expect_exact({row, GetParam(), lanes}, *exact, type);
+    }
+  }
+}
+
+TEST_P(EmitterRows, AskForTheScratchRegistersThatTheyNeed) {
+  for (const JitterRow* row : rows()) {
+    if (has_own_test(row->op.view())) continue;
+    const MathCase* const math = find_math(row->op.view());
+    const ExactCase* const exact = find_exact(row->op.view());
+    const std::string_view form = exact ? exact->form : math->unary ? "T>T" : "TT>T";
+    std::vector<Column> columns;
+    std::vector<RowRun> runs;
+    const ElementType type = types_of(*row)[0];
+    for (size_t i = 0; i < form.find('>'); ++i)
+      columns.push_back({form[i] == 'b' ? kBool : type, std::vector<uint64_t>(64)});
+    for (const int lanes : lane_counts(GetParam(), type)) {
+      runs.push_back({row, GetParam(), lanes});
+      for (const MathCase& c : math_cases())
+        if (c.op == row->op.view()) runs.push_back({row, GetParam(), lanes, {}, c.attributes});
+    }
+    expect_scratch_needed(*row, runs, columns, form.back() == 'b' ? kBool : type);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Isas, EmitterRows, testing::Values(Isa::avx2, Isa::avx512),
+                         [](const auto& info) { return std::string(isa_name(info.param)); });
+
+}  // namespace
+}  // namespace tenon::x86::test
