@@ -20,8 +20,7 @@ constexpr size_t kPoolAlignment = 64;
 
 }  // namespace
 
-X86Context::X86Context(Isa isa, codegen::ConstantPool& constants, std::span<const snippet::Loop> loops)
-    : EmitContext(constants), isa_(isa), loops_(loops), labels_(loops.size()) {
+X86Context::X86Context(Isa isa, codegen::ConstantPool& constants) : EmitContext(constants), isa_(isa) {
   static PlainMemory memory;  // has no state
   generator_ = std::make_unique<Xbyak::CodeGenerator>(kFirstBytes, Xbyak::AutoGrow, &memory);
   generator_->setDefaultJmpNEAR(true);
@@ -116,11 +115,6 @@ Xbyak::Address X86Context::param(int64_t number) const {
 
 Xbyak::Address X86Context::slot(int64_t number) const {
   return generator_->ptr[rsp + static_cast<size_t>(64 * number)];
-}
-
-Result<const snippet::Loop*> X86Context::loop(int64_t number) const {
-  if (number >= 0 && static_cast<size_t>(number) < loops_.size()) return &loops_[static_cast<size_t>(number)];
-  return error(Code::internal, "loop ", number, " of a kernel that has ", loops_.size());
 }
 
 CodeObject X86Context::finish(std::string name) {

@@ -15,13 +15,13 @@
 //
 // Xbyak throws Xbyak::Error for what cannot be encoded; assemble() catches it and names the instruction.
 #pragma once
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include <tenon/codegen/emitter.hpp>
-#include <tenon/snippet/linear.hpp>
 
 #include "x86/code_object.hpp"
 #include "x86/isa.hpp"
@@ -36,8 +36,8 @@ constexpr int mask_bits(int lanes) { return lanes > 4 ? 32 : 64; }
 
 class X86Context final : public codegen::EmitContext {
  public:
-  // `loops` are those of the kernel, for LoopBegin and its like. Both are borrowed.
-  X86Context(Isa isa, codegen::ConstantPool& constants, std::span<const snippet::Loop> loops = {});
+  // The pool is borrowed.
+  X86Context(Isa isa, codegen::ConstantPool& constants);
   ~X86Context() override;
 
   std::string_view kind() const override { return kContextKind; }
@@ -88,12 +88,11 @@ class X86Context final : public codegen::EmitContext {
   Xbyak::Address param(int64_t number) const;
   Xbyak::Address slot(int64_t number) const;
 
-  // Of the kernel. An error when there is no such loop.
-  Result<const snippet::Loop*> loop(int64_t number) const;
+  // Of loop or tail `number` of the kernel.
   struct LoopLabels {
     Xbyak::Label begin, end;
   };
-  LoopLabels& loop_labels(int64_t number) { return labels_[static_cast<size_t>(number)]; }
+  LoopLabels& loop_labels(int64_t number) { return labels_[number]; }
 
   // Appends the constant pool, resolves labels, and hands out what has been made. Once, at the end.
   CodeObject finish(std::string name);
@@ -102,10 +101,9 @@ class X86Context final : public codegen::EmitContext {
   Xbyak::RegRip in_pool(size_t offset) const { return Xbyak::util::rip + pool_ + static_cast<int64_t>(offset); }
 
   const Isa isa_;
-  const std::span<const snippet::Loop> loops_;
   std::unique_ptr<Xbyak::CodeGenerator> generator_;
   Xbyak::Label pool_;
-  std::vector<LoopLabels> labels_;
+  std::map<int64_t, LoopLabels> labels_;
   std::vector<CodeMark> marks_;
 };
 

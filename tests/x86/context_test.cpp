@@ -55,13 +55,5 @@ TEST(X86Context, CodeGrowsBeyondItsFirstBuffer) {
   EXPECT_EQ(distance, 20000 * 8) << "the jump was resolved after the code had moved";
 }
 
-TEST(X86Context, AnUnknownLoopIsAnError) {
-  ConstantPool pool;
-  const std::vector<snippet::Loop> loops(1);
-  X86Context c(Isa::avx2, pool, loops);
-  EXPECT_TRUE(c.loop(0).ok());
-  EXPECT_NE(c.loop(1).error().message().find("loop 1 of a kernel that has 1"), std::string::npos);
-}
-
 }  // namespace
 }  // namespace tenon::x86

@@ -1,0 +1,127 @@
+#include "x86/assembly.hpp"
+
+#include <algorithm>
+
+#include <tenon/snippet/emit.hpp>
+
+namespace tenon::x86 {
+namespace {
+
+using codegen::RegisterFile;
+using Xbyak::util::rax;
+using Xbyak::util::rsp;
+
+constexpr int kPageBytes = 4096, kSlotBytes = 64;
+
+bool callee_saves(int number) {
+  using Xbyak::Operand;
+  return number == Operand::RBX || number == Operand::RBP || (number >= Operand::R12 && number <= Operand::R15);
+}
+
+std::vector<int> general_registers(const snippet::LinearKernel& kernel) {
+  std::vector<int> used;
+  for (const codegen::PhysicalRegister& place : kernel.places)
+    if (place.file == RegisterFile::general && place.number >= 0) used.push_back(place.number);
+  for (const snippet::Instruction& instruction : kernel.body)
+    used.insert(used.end(), instruction.generals.begin(), instruction.generals.end());
+  return used;
+}
+
+// TEMP-WALK-BEGIN until snippet::emit of sdk/tenon/snippet has landed
+codegen::EmitValue value_of(const snippet::LinearKernel& kernel, snippet::RegisterId id) {
+  return {kernel.places[static_cast<size_t>(id)], kernel.registers[static_cast<size_t>(id)].element};
+}
+
+Result<void> walk(const snippet::LinearKernel& kernel, const codegen::JitterTable& table,
+                  const TargetDescription& target, codegen::EmitContext& context) {
+  for (const snippet::Instruction& i : kernel.body) {
+    std::vector<codegen::EmitValue> in, out;
+    std::vector<ElementType> in_types, out_types;
+    for (const auto id : i.in) in.push_back(value_of(kernel, id)), in_types.push_back(in.back().element);
+    for (const auto id : i.out) out.push_back(value_of(kernel, id)), out_types.push_back(out.back().element);
+    Attributes attributes = i.attributes;
+    if (i.op == "LoopBegin" || i.op == "LoopEnd" || i.op == "TailBegin") {
+      const snippet::Loop& loop = kernel.loops[static_cast<size_t>(i.number)];
+      attributes.set("limit", loop.limit);
+      attributes.set("increment", loop.increment);
+    }
+    std::optional<codegen::EmitAddress> memory;
+    if (i.memory) {
+      memory = codegen::EmitAddress{i.memory->element, value_of(kernel, i.memory->base).at, std::nullopt,
+                                    i.memory->displacement_bytes};
+      if (i.memory->index >= 0) memory->index = value_of(kernel, i.memory->index).at;
+    }
+    const codegen::JitterRow* row = in.empty() && out.empty()
+                                        ? table.rows().front()
+                                        : table.find({i.op, in_types, out_types, i.attributes}, target);
+    if (i.op == "TailEnd") row = table.find({i.op, {}, {}, i.attributes}, target);
+    if (!row) return error(Code::unsupported, "no row for ", i.op);
+    context.mark(i.label < 0 ? "" : kernel.labels[static_cast<size_t>(i.label)], i.op.str());
+    TENON_OK(row->make(attributes)
+                 ->emit_code(context, {i.op.str(), attributes, in, out, i.vectors, i.masks, i.generals, kernel.lanes,
+                                       memory, i.touched, i.number}));
+  }
+  return {};
+}
+// TEMP-WALK-END
+
+// What the listing shows of code that no instruction asked for.
+constexpr std::string_view kFrameLabel = "frame";
+
+Result<CodeObject> write(const snippet::LinearKernel& kernel, const codegen::JitterTable& table,
+                         const TargetDescription& target) {
+  const Isa isa = isa_of(target);
+  codegen::ConstantPool constants(constant_copies(isa));
+  X86Context context(isa, constants);
+  const Frame frame(kernel.frame_slots, general_registers(kernel));
+  context.mark(kFrameLabel, "enter");
+  frame.enter(context);
+  TENON_OK(walk(kernel, table, target, context));
+  context.mark(kFrameLabel, "leave");
+  frame.leave(context);
+  return context.finish(kernel.name);
+}
+
+}  // namespace
+
+Frame::Frame(int slots, std::vector<int> used) : slots_(slots), saved_(std::move(used)) {
+  std::sort(saved_.begin(), saved_.end());
+  saved_.erase(std::unique(saved_.begin(), saved_.end()), saved_.end());
+  std::erase_if(saved_, [](int number) { return !callee_saves(number); });
+}
+
+// The caller's rsp lies behind the slots.
+void Frame::enter(X86Context& c) const {
+  auto& g = c.gen();
+  for (const int number : saved_) g.push(c.general(number));
+  if (slots_ == 0) return;
+  g.mov(rax, rsp);
+  // Page by page, so that the stack meets its guard page and does not step over it.
+  int bytes = (slots_ + 1) * kSlotBytes;
+  for (; bytes > kPageBytes; bytes -= kPageBytes) {
+    g.sub(rsp, kPageBytes);
+    g.or_(g.dword[rsp], 0);
+  }
+  g.sub(rsp, bytes);
+  g.and_(rsp, -kSlotBytes);
+  g.mov(c.slot(slots_), rax);
+}
+
+void Frame::leave(X86Context& c) const {
+  auto& g = c.gen();
+  g.vzeroupper();
+  if (slots_ > 0) g.mov(rsp, c.slot(slots_));
+  for (auto number = saved_.rbegin(); number != saved_.rend(); ++number) g.pop(c.general(*number));
+  g.ret();
+}
+
+Result<CodeObject> assemble(const snippet::LinearKernel& kernel, const codegen::JitterTable& table,
+                            const TargetDescription& target) {
+  try {
+    return write(kernel, table, target);
+  } catch (const Xbyak::Error& failure) {
+    return error(Code::internal, "assembling kernel '", kernel.name, "': ", failure.what());
+  }
+}
+
+}  // namespace tenon::x86

@@ -1,0 +1,172 @@
+// The folder of code files.
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include <tenon/support/log.hpp>
+
+#include "x86/code_cache.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+constexpr std::string_view kSuffix = ".code";
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int get() const { return fd_; }
+  bool ok() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+// Why a folder or file cannot be trusted; empty when it can: ours, and nobody else can have written it.
+std::string distrust(const struct stat& info, bool folder) {
+  if (folder ? !S_ISDIR(info.st_mode) : !S_ISREG(info.st_mode)) return folder ? "it is no folder" : "it is no file";
+  if (info.st_uid != geteuid()) return str("it belongs to user ", info.st_uid);
+  if (info.st_mode & (S_IWGRP | S_IWOTH)) return "others may write to it";
+  return {};
+}
+
+void warn(const std::string& path, std::string_view why) {
+  log(LogLevel::warning, "cache of generated code: ", path, " is not used: ", why);
+}
+
+// Like mkdir -p; the last folder is private.
+bool make_folders(const std::string& path) {
+  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
+    if (mkdir(path.substr(0, slash).c_str(), 0700) != 0 && errno != EEXIST) return false;
+  return mkdir(path.c_str(), 0700) == 0 || errno == EEXIST;
+}
+
+std::optional<std::vector<std::byte>> read_all(int fd, size_t size) {
+  std::vector<std::byte> bytes(size);
+  size_t done = 0;
+  while (done < size) {
+    const ssize_t got = read(fd, bytes.data() + done, size - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return std::nullopt;
+    done += static_cast<size_t>(got);
+  }
+  return bytes;
+}
+
+bool write_all(int fd, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+}  // namespace
+
+CodeFiles::CodeFiles(std::string folder, uint64_t max_bytes) : folder_(std::move(folder)), max_bytes_(max_bytes) {
+  if (!folder_.empty()) folder_ += "/x86";
+}
+
+std::string CodeFiles::default_folder() {
+  if (const char* folder = secure_getenv("TENON_CACHE_DIR")) return folder;
+  if (const char* folder = secure_getenv("XDG_CACHE_HOME"); folder && folder[0] == '/') return str(folder, "/tenon");
+  if (const char* home = secure_getenv("HOME"); home && home[0] == '/') return str(home, "/.cache/tenon");
+  return {};
+}
+
+std::string CodeFiles::path(const CodeKey& key) const { return str(folder_, "/", key, kSuffix); }
+
+bool CodeFiles::usable() const {
+  if (folder_.empty()) return false;
+  struct stat info {};
+  if (lstat(folder_.c_str(), &info) != 0) {
+    if (errno != ENOENT) warn(folder_, std::strerror(errno));
+    return false;
+  }
+  const std::string why = distrust(info, true);
+  if (!why.empty()) warn(folder_, why);
+  return why.empty();
+}
+
+std::optional<CodeObject> CodeFiles::load(const CodeKey& key) const {
+  if (!usable()) return std::nullopt;
+  const std::string name = path(key);
+  const Descriptor file(open(name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  if (!file.ok()) {
+    if (errno != ENOENT) warn(name, std::strerror(errno));
+    return std::nullopt;
+  }
+  struct stat info {};
+  if (fstat(file.get(), &info) != 0) return warn(name, std::strerror(errno)), std::nullopt;
+  if (const std::string why = distrust(info, false); !why.empty()) return warn(name, why), std::nullopt;
+  if (static_cast<uint64_t>(info.st_size) > max_bytes_) return warn(name, "it is too large"), std::nullopt;
+  const auto bytes = read_all(file.get(), static_cast<size_t>(info.st_size));
+  if (!bytes) return warn(name, "it cannot be read"), std::nullopt;
+  auto object = read_code_object(*bytes, key);
+  if (object.ok()) {
+    futimens(file.get(), nullptr);  // for trim(); on a file system that refuses it, the oldest written goes first
+    return *std::move(object);
+  }
+  if (object.error().code() != Code::not_found) warn(name, object.error().message());
+  return std::nullopt;
+}
+
+void CodeFiles::store(const CodeKey& key, const CodeObject& object) const {
+  if (folder_.empty()) return;
+  if (!make_folders(folder_)) return warn(folder_, std::strerror(errno));
+  if (!usable()) return;
+  static std::atomic<uint64_t> number{0};
+  const std::string draft = str(folder_, "/", getpid(), "-", number.fetch_add(1), ".draft");
+  const Descriptor file(open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.ok()) return warn(draft, std::strerror(errno));
+  if (!write_all(file.get(), write_code_object(object, key)) || rename(draft.c_str(), path(key).c_str()) != 0) {
+    warn(draft, std::strerror(errno));
+    unlink(draft.c_str());
+    return;
+  }
+  trim();
+}
+
+// To three quarters of the bound, so that not every file that comes looks at all of them for nothing.
+void CodeFiles::trim() const {
+  struct Entry {
+    timespec used;
+    uint64_t bytes;
+    std::string path;
+  };
+  std::vector<Entry> entries;
+  uint64_t total = 0;
+  DIR* folder = opendir(folder_.c_str());
+  if (!folder) return;
+  while (const dirent* entry = readdir(folder)) {
+    struct stat info {};
+    const std::string path = str(folder_, "/", std::string_view(entry->d_name));
+    if (entry->d_name[0] == '.' || lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
+    total += static_cast<uint64_t>(info.st_size);
+    entries.push_back({info.st_mtim, static_cast<uint64_t>(info.st_size), path});
+  }
+  closedir(folder);
+  if (total <= max_bytes_) return;
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return std::pair(a.used.tv_sec, a.used.tv_nsec) < std::pair(b.used.tv_sec, b.used.tv_nsec);
+  });
+  for (const Entry& entry : entries) {
+    if (total <= max_bytes_ / 4 * 3) return;
+    if (unlink(entry.path.c_str()) == 0) total -= entry.bytes;
+  }
+}
+
+}  // namespace tenon::x86

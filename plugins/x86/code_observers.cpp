@@ -1,0 +1,20 @@
+#include "x86/code_observers.hpp"
+
+#include "x86/crash.hpp"
+#include "x86/gdb_jit.hpp"
+#include "x86/perf_map.hpp"
+
+namespace tenon::x86 {
+
+void code_added(const JitCode& code) {
+  crash_table_add(code);
+  gdb_add(code);
+  perf_map_add(code);
+}
+
+void code_removed(const JitCode& code) {
+  crash_table_remove(code);
+  gdb_remove(code);  // perf's map has no word for it
+}
+
+}  // namespace tenon::x86

@@ -1,0 +1,29 @@
+#include "x86/structure.hpp"
+
+#include "x86/structure_internal.hpp"
+
+namespace tenon::x86 {
+
+Result<int64_t> integer_attribute(const Emission& emission, Name name) {
+  const Attribute* attribute = emission.attributes.find(name);
+  if (attribute && attribute->get_if<int64_t>()) return *attribute->get_if<int64_t>();
+  return error(Code::internal, emission.op, " has no integer attribute '", name, "'");
+}
+
+Result<const EmitAddress*> memory_of(const Emission& emission, ElementType lane) {
+  if (!emission.memory) return error(Code::internal, emission.op, " of ", lane, " without memory");
+  const EmitAddress& memory = *emission.memory;
+  if (codegen::lane_type(memory.element) != lane || !memory.element.byte_addressable())
+    return error(Code::internal, emission.op, " of ", memory.element, " in memory with lanes of ", lane);
+  return &memory;
+}
+
+Result<void> add_structure_rows(codegen::JitterTable& table) {
+  TENON_OK(table.add(register_rows()));
+  TENON_OK(table.add(loop_rows()));
+  TENON_OK(table.add(load_rows()));
+  TENON_OK(table.add(store_rows()));
+  return table.add(fold_rows());
+}
+
+}  // namespace tenon::x86

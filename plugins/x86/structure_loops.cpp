@@ -1,0 +1,85 @@
+// Loops and tails.
+#include <array>
+
+#include "x86/structure_internal.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+// The test is at the end, and once before the first iteration.
+Result<void> emit_loop_begin(X86Context& c, const Emission& e) {
+  TENON_TRY(limit, integer_attribute(e, "limit"));
+  X86Context::LoopLabels& labels = c.loop_labels(e.number);
+  c.gen().cmp(c.general(e.in[0]), c.param(limit));
+  c.gen().jg(labels.end, Xbyak::CodeGenerator::T_NEAR);
+  c.gen().align(16);
+  c.gen().L(labels.begin);
+  return {};
+}
+
+Result<void> emit_loop_end(X86Context& c, const Emission& e) {
+  TENON_TRY(limit, integer_attribute(e, "limit"));
+  TENON_TRY(increment, integer_attribute(e, "increment"));
+  X86Context::LoopLabels& labels = c.loop_labels(e.number);
+  const Xbyak::Reg64 counter = c.general(e.in[0]);
+  c.gen().add(counter, static_cast<uint32_t>(increment));
+  c.gen().cmp(counter, c.param(limit));
+  c.gen().jle(labels.begin, Xbyak::CodeGenerator::T_NEAR);
+  c.gen().L(labels.end);
+  return {};
+}
+
+// out = the lanes below `count`, all of which are below 32 as well.
+void emit_first_lanes(X86Context& c, const EmitValue& out, const Xbyak::Reg64& count, int lanes) {
+  if (c.avx512()) {
+    const Xbyak::Reg32 bits = c.scratch().cvt32();
+    c.gen().mov(bits, -1);
+    c.gen().bzhi(bits, bits, count.cvt32());
+    return c.gen().kmovd(c.mask(out), bits);
+  }
+  const Xbyak::Xmm mask = c.vector(out, lanes);
+  c.gen().vmovq(c.xmm(mask.getIdx()), count);
+  if (mask_bits(lanes) == 64) {
+    constexpr std::array<uint32_t, 8> kNumbers{0, 0, 1, 0, 2, 0, 3, 0};
+    c.gen().vpbroadcastq(mask, c.xmm(mask.getIdx()));
+    return c.gen().vpcmpgtq(mask, mask, c.table(kNumbers));
+  }
+  constexpr std::array<uint32_t, 8> kNumbers{0, 1, 2, 3, 4, 5, 6, 7};
+  c.gen().vpbroadcastd(mask, c.xmm(mask.getIdx()));
+  c.gen().vpcmpgtd(mask, mask, c.table(kNumbers));
+}
+
+Result<void> emit_tail_begin(X86Context& c, const Emission& e) {
+  TENON_TRY(limit, integer_attribute(e, "limit"));
+  const Xbyak::Reg64 counter = c.general(e.in[0]), count = c.general(e.out[1]);
+  if (count.getIdx() == counter.getIdx()) {
+    c.gen().neg(count);
+    c.gen().add(count, c.param(limit));
+    c.gen().test(count, count);  // not add's flags: a sum that overflows has the sign of neither
+  } else {
+    c.gen().mov(count, c.param(limit));
+    c.gen().sub(count, counter);
+  }
+  c.gen().jle(c.loop_labels(e.number).end, Xbyak::CodeGenerator::T_NEAR);
+  emit_first_lanes(c, e.out[0], count, e.lanes);
+  return {};
+}
+
+Result<void> emit_tail_end(X86Context& c, const Emission& e) {
+  c.gen().L(c.loop_labels(e.number).end);
+  return {};
+}
+
+}  // namespace
+
+std::vector<JitterRow> loop_rows() {
+  const codegen::LaneTypes general{kI64};
+  std::vector<JitterRow> rows;
+  rows.push_back({.op = "LoopBegin", .types = general, .make = make_function<emit_loop_begin>});
+  rows.push_back({.op = "LoopEnd", .types = general, .make = make_function<emit_loop_end>});
+  rows.push_back({.op = "TailBegin", .types = general, .cycles = 4, .make = make_function<emit_tail_begin>});
+  rows.push_back({.op = "TailEnd", .types = general, .cycles = 0, .make = make_function<emit_tail_end>});
+  return rows;
+}
+
+}  // namespace tenon::x86

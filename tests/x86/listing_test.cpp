@@ -1,0 +1,165 @@
+#include "x86/listing.hpp"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "x86/crash.hpp"
+#include "x86/kernel_support.hpp"
+#include "x86/perf_map.hpp"
+
+namespace tenon::x86::testing {
+namespace {
+
+using codegen::Lanes;
+using snippet::RegisterId;
+
+// y = x for a row.
+KernelBuilder copier(const Machine& machine) {
+  KernelBuilder b(machine.isa, machine.lanes);
+  b.kernel.name = "copier";
+  b.kernel.labels = {"Identity net/copy_1"};
+  const RegisterId x = b.parameter(0), y = b.parameter(1), value = b.lanes(kI32);
+  b.over_row(2, [&](Lanes touched, const std::vector<RegisterId>& tail, RegisterId index) {
+    std::vector<RegisterId> stored{value};
+    stored.insert(stored.end(), tail.begin(), tail.end());
+    b.at(b.add("Load", tail, {value}), {kI8, x, index}, touched).label = 0;
+    b.at(b.add("Store", stored, {}), {kI8, y, index}, touched).label = 0;
+  });
+  return b;
+}
+
+class Listing : public MachineTest {};
+
+TEST_P(Listing, EveryByteIsAnInstructionOfTheIsa) {
+  const auto code = copier(GetParam()).code();
+  ASSERT_NE(code, nullptr);
+  size_t at = 0;
+  for (const ListedInstruction& line : disassemble(code->object())) {
+    EXPECT_EQ(line.offset, at);
+    EXPECT_NE(line.text, "(bad)") << "at " << at;
+    const bool evex = code->object().bytes[at] == std::byte{0x62};  // in 64-bit mode nothing else begins so
+    EXPECT_FALSE(evex && GetParam().isa == Isa::avx2) << line.text << " needs AVX-512";
+    at += line.bytes;
+  }
+  EXPECT_EQ(at, code->object().code_bytes);
+}
+
+TEST_P(Listing, OperatorsStandBesideTheirCode) {
+  const auto code = copier(GetParam()).code();
+  ASSERT_NE(code, nullptr);
+  const std::string text = listing(code->object());
+  EXPECT_EQ(text.find("; kernel copier, "), 0u) << text;
+  EXPECT_NE(text.find("ret"), std::string::npos) << text;
+  std::istringstream lines(text);
+  int loads = 0;
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("Identity net/copy_1: ") != std::string::npos && line.find("Load") != std::string::npos) ++loads;
+  EXPECT_EQ(loads, 2) << text;
+}
+
+// The program's own ending by the signal, with what was written to standard error.
+struct Ending {
+  int signal = 0, status = 0;
+  std::string text;
+};
+template <class Body>
+Ending in_child(Body body) {
+  int pipe_ends[2];
+  if (pipe(pipe_ends) != 0) return {};
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(pipe_ends[1], STDERR_FILENO);
+    body();
+    _exit(0);
+  }
+  close(pipe_ends[1]);
+  Ending ending;
+  char buffer[256];
+  for (ssize_t n; (n = read(pipe_ends[0], buffer, sizeof buffer)) > 0;)
+    ending.text.append(buffer, static_cast<size_t>(n));
+  close(pipe_ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFSIGNALED(status)) ending.signal = WTERMSIG(status);
+  if (WIFEXITED(status)) ending.status = WEXITSTATUS(status);
+  return ending;
+}
+
+void read_from_null(const JitCode& code, int64_t width) {
+  std::vector<int8_t> y(256);
+  const int64_t params[] = {8, reinterpret_cast<int64_t>(y.data()), width - 16, width};
+  code.function()(params);
+}
+
+TEST_P(Listing, ACrashNamesKernelAndOperator) {
+  const auto code = copier(GetParam()).code();
+  ASSERT_NE(code, nullptr);
+  const Ending ending = in_child([&] {
+    // What a sanitizer or test runner has put there is not what this test is about.
+    signal(SIGSEGV, SIG_DFL);
+    install_crash_handler();
+    read_from_null(*code, 64);
+  });
+  EXPECT_EQ(ending.signal, SIGSEGV) << "the program ends as it would have";
+  EXPECT_NE(ending.text.find("tenon: SIGSEGV at address 0x8 in kernel 'copier' + 0x"), std::string::npos)
+      << ending.text;
+  EXPECT_NE(ending.text.find("(Identity net/copy_1)"), std::string::npos) << ending.text;
+}
+
+TEST_P(Listing, ThePreviousHandlerGoesOn) {
+  const auto code = copier(GetParam()).code();
+  ASSERT_NE(code, nullptr);
+  const Ending ending = in_child([&] {
+    signal(SIGSEGV, [](int) { _exit(42); });
+    install_crash_handler();
+    read_from_null(*code, 64);
+  });
+  EXPECT_EQ(ending.status, 42);
+  EXPECT_NE(ending.text.find("kernel 'copier'"), std::string::npos) << ending.text;
+  const Ending elsewhere = in_child([] {
+    signal(SIGILL, [](int) { _exit(43); });
+    install_crash_handler();
+    raise(SIGILL);
+  });
+  EXPECT_EQ(elsewhere.status, 43);
+  EXPECT_EQ(elsewhere.text, "") << "no word about crashes outside of generated code";
+}
+
+TENON_ON_ALL_MACHINES(Listing);
+
+TEST(CrashTable, KnowsLiveCodeOnly) {
+  auto code = copier({Isa::avx2, 8}).code();
+  char text[200];
+  const auto* inside = static_cast<const char*>(code->address()) + code->object().marks.back().offset;
+  describe_code_address(inside, text, sizeof text);
+  EXPECT_NE(std::string(text).find("kernel 'copier' + 0x"), std::string::npos) << text;
+  EXPECT_NE(std::string(text).find("leave (frame)"), std::string::npos) << text;
+  char small[12];
+  describe_code_address(inside, small, sizeof small);
+  EXPECT_EQ(std::string(small), "kernel 'cop");
+  code.reset();
+  describe_code_address(inside, text, sizeof text);
+  EXPECT_STREQ(text, "");
+}
+
+TEST(PerfMap, HasALineForEachKernel) {
+  const std::string path = str("/tmp/perf-", getpid(), ".map");
+  const auto before = copier({Isa::avx2, 8}).code();
+  turn_on_perf_map();
+  const auto code = copier({Isa::avx2, 8}).code();
+  std::ifstream file(path);
+  uint64_t start = 0, size = 0;
+  std::string name;
+  file >> std::hex >> start >> size >> name;
+  EXPECT_EQ(start, reinterpret_cast<uint64_t>(code->address()));
+  EXPECT_EQ(size, code->object().code_bytes);
+  EXPECT_EQ(name, "tenon::copier");
+  unlink(path.c_str());
+}
+
+}  // namespace
+}  // namespace tenon::x86::testing

@@ -1,0 +1,174 @@
+// Loads and stores of every element type, of whole rows with tails, between guard pages.
+#include <cmath>
+#include <random>
+
+#include <tenon/tensor/numeric.hpp>
+
+#include "x86/kernel_support.hpp"
+
+namespace tenon::x86::testing {
+namespace {
+
+using codegen::Lanes;
+using snippet::RegisterId;
+
+constexpr ElementType kElements[] = {kF32, kF16, kBF16, kF64, kI8, kU8, kI16, kU16, kI32, kU32, kI64, kU64, kBool};
+
+// y[i] = x[i] as `to`, both of one lane type.
+std::shared_ptr<const JitCode> copy_kernel(const Machine& machine, ElementType from, ElementType to, bool broadcast) {
+  KernelBuilder b(machine.isa, machine.lanes);
+  const RegisterId x = b.parameter(0), y = b.parameter(1);
+  const RegisterId value = b.lanes(codegen::lane_type(from));
+  b.over_row(2, [&](Lanes lanes, const std::vector<RegisterId>& tail, RegisterId index) {
+    std::vector<RegisterId> stored{value};
+    stored.insert(stored.end(), tail.begin(), tail.end());
+    if (broadcast)
+      b.at(b.add("BroadcastLoad", {}, {value}), {from, x}, Lanes::full);
+    else
+      b.at(b.add("Load", tail, {value}), {from, x, index}, lanes);
+    b.at(b.add("Store", stored, {}), {to, y, index}, lanes);
+  });
+  return b.code();
+}
+
+uint64_t read_bits(const std::byte* data, ElementType element, int64_t index) {
+  return load_bits(data, element.bits(), index);
+}
+
+// What a lane holds after the load, as bits; and what the store makes of it.
+uint64_t lane_of(ElementType element, uint64_t bits) {
+  if (element == kF16) {
+    const auto lane = std::bit_cast<uint32_t>(static_cast<float>(f16::from_bits(static_cast<uint16_t>(bits))));
+    return (lane & 0x7fffffff) > 0x7f800000 ? lane | 0x400000 : lane;  // the machine makes NaNs quiet
+  }
+  if (element == kBF16) return bits << 16;
+  if (element.is_signed_int() && element.bits() < 32)
+    return static_cast<uint32_t>(static_cast<int32_t>(bits << (32 - element.bits())) >> (32 - element.bits()));
+  return bits;
+}
+uint64_t stored_of(ElementType element, uint64_t lane) {
+  const float value = std::bit_cast<float>(static_cast<uint32_t>(lane));
+  if (element == kF16) return f16(value).bits;
+  if (element == kBF16) return bf16(value).bits;
+  return element.bits() == 64 ? lane : lane & ((uint64_t{1} << element.bits()) - 1);
+}
+
+// Any bits; of floats often those where rounding is decided.
+uint64_t random_bits(ElementType element, std::mt19937_64& random) {
+  if (element.is_bool()) return random() % 2;
+  uint64_t bits = random();
+  if (element == kF32) {
+    constexpr uint32_t kHard[] = {0x7fc00000, 0x7f800001, 0xff800000, 0x7f800000, 0x80000000, 0x00000001,
+                                  0x3f808000, 0x3f818000, 0x7f7fffff, 0x477fefff, 0x477ff000, 0x33000000,
+                                  0x33000001, 0x387fe000, 0x38801000, 0xffffffff, 0x7fffffff, 0x7f807fff};
+    if (random() % 4 == 0)
+      bits = kHard[random() % std::size(kHard)];
+    else if (random() % 2 == 0)
+      bits = 0x30000000 + random() % 0x20000000;  // about f16's range
+    bits = static_cast<uint32_t>(bits);
+  }
+  return element.bits() == 64 ? bits : bits & ((uint64_t{1} << element.bits()) - 1);
+}
+
+class Memory : public MachineTest {
+ protected:
+  bool possible(ElementType element) const {
+    return element.is_bool() || element.bits() < 64 || GetParam().lanes * 64 <= vector_bits(GetParam().isa);
+  }
+  void check(ElementType from, ElementType to, bool broadcast);
+};
+
+void Memory::check(ElementType from, ElementType to, bool broadcast) {
+  constexpr uint64_t kSeed = 20260101;
+  std::mt19937_64 random(kSeed);
+  const auto code = copy_kernel(GetParam(), from, to, broadcast);
+  ASSERT_NE(code, nullptr);
+  const int lanes = GetParam().lanes;
+  for (int64_t width = 0; width <= 3 * lanes; ++width) {
+    for (const bool front : {false, true}) {
+      SCOPED_TRACE(str(from, " to ", to, ", width ", width, front ? ", front" : ", end", ", seed ", kSeed));
+      const auto bytes = [&](ElementType e, int64_t n) { return static_cast<size_t>(n * e.bits() / 8); };
+      GuardedBuffer x(bytes(from, broadcast ? 1 : width), front), y(bytes(to, width), front);
+      for (int64_t i = 0; i < (broadcast ? 1 : width); ++i)
+        store_bits(x.data(), from.bits(), i, random_bits(from, random));
+      if (y.size() > 0) std::memset(y.data(), 0x5a, y.size());
+      const int64_t params[] = {reinterpret_cast<int64_t>(x.data()), reinterpret_cast<int64_t>(y.data()), width - lanes,
+                                width};
+      code->function()(params);
+      for (int64_t i = 0; i < width; ++i) {
+        const uint64_t lane = lane_of(from, read_bits(x.data(), from, broadcast ? 0 : i));
+        ASSERT_EQ(read_bits(y.data(), to, i), stored_of(to, lane)) << "element " << i;
+      }
+    }
+  }
+}
+
+TEST_P(Memory, RowsOfEveryTypeAreLoadedAndStored) {
+  for (const ElementType from : kElements)
+    for (const ElementType to : kElements)
+      if (codegen::lane_type(from) == codegen::lane_type(to) && possible(from)) check(from, to, false);
+}
+
+TEST_P(Memory, OneElementIsBroadcast) {
+  for (const ElementType element : kElements)
+    if (possible(element)) check(element, element, true);
+}
+
+TEST_P(Memory, OneLaneIsLoadedAndStored) {
+  std::mt19937_64 random(7);
+  for (const ElementType element : kElements) {
+    if (!possible(element)) continue;
+    SCOPED_TRACE(str(element));
+    KernelBuilder b(GetParam().isa, GetParam().lanes);
+    const RegisterId x = b.parameter(0), y = b.parameter(1), value = b.lanes(codegen::lane_type(element));
+    b.at(b.add("Load", {}, {value}), {element, x, -1, element.bits() / 8}, Lanes::one);
+    b.at(b.add("Store", {value}, {}), {element, y, -1, -element.bits() / 8}, Lanes::one);
+    const auto code = b.code();
+    ASSERT_NE(code, nullptr);
+    for (const bool front : {false, true}) {
+      const auto bytes = static_cast<size_t>(element.bits() / 8);
+      GuardedBuffer from(bytes, front), to(bytes, front);
+      const uint64_t bits = random_bits(element, random);
+      store_bits(from.data(), element.bits(), 0, bits);
+      const int64_t params[] = {reinterpret_cast<int64_t>(from.data() - bytes),
+                                reinterpret_cast<int64_t>(to.data() + bytes)};
+      code->function()(params);
+      EXPECT_EQ(read_bits(to.data(), element, 0), stored_of(element, lane_of(element, bits)));
+    }
+  }
+}
+
+// All of bf16's and f16's inputs that matter: each upper half with each kind of rest.
+TEST_P(Memory, StoresRoundToTheNearestEven) {
+  for (const ElementType to : {kF16, kBF16}) {
+    const auto code = copy_kernel(GetParam(), kF32, to, false);
+    ASSERT_NE(code, nullptr);
+    std::vector<uint32_t> x;
+    for (uint32_t high = 0; high < 0x10000; ++high)
+      for (const uint32_t low :
+           {0u, 1u, 0x0fffu, 0x1000u, 0x1001u, 0x7fffu, 0x8000u, 0x8001u, 0xefffu, 0xf000u, 0xffffu})
+        x.push_back(high << 16 | low);
+    std::vector<uint16_t> y(x.size());
+    const auto size = static_cast<int64_t>(x.size());
+    const int64_t params[] = {reinterpret_cast<int64_t>(x.data()), reinterpret_cast<int64_t>(y.data()),
+                              size - GetParam().lanes, size};
+    code->function()(params);
+    for (size_t i = 0; i < x.size(); ++i)
+      ASSERT_EQ(y[i], stored_of(to, x[i])) << to.to_string() << " of the f32 with bits " << x[i];
+  }
+}
+
+TEST_P(Memory, MemoryOfAnotherLaneTypeIsAnError) {
+  KernelBuilder b(GetParam().isa, GetParam().lanes);
+  const RegisterId x = b.parameter(0), value = b.lanes(kF32);
+  b.at(b.add("Load", {}, {value}), {kI8, x}, Lanes::full);
+  const auto object = assemble(b.kernel, structure_table(), target_of(GetParam().isa));
+  ASSERT_FALSE(object.ok());
+  EXPECT_NE(object.error().message().find("i8 in memory with lanes of f32"), std::string::npos)
+      << object.error().to_string();
+}
+
+TENON_ON_ALL_MACHINES(Memory);
+
+}  // namespace
+}  // namespace tenon::x86::testing
