@@ -2,19 +2,25 @@
 // Body, what passes of core and plugins rewrite, what registers are given to, and what the jitter table turns into
 // code.
 //
-//   kernel @scale lanes 16
+//   kernel @scale lanes 16 {
+//     #0 = pointer 0                      the words that a call brings
+//     #1 = pointer 1
+//     #2 = limit loop 0
+//     #3 = limit loop 1
 //     %0:g = Parameter #0                 pointer of input 0
 //     %1:g = Parameter #1                 pointer of output 0
-//     %2:f32 = Scalar 0x40000000
+//     %2:f32 = Scalar {bits = 0x40000000}
 //     %3:g = Zero
-//     loop 0 %3 step 16 limit #2 {        while %3 <= #2: ... %3 += 16
+//     loop 0 d0 dim 0 %3 vector step 16 limit #2 {    while %3 <= #2: ... %3 += 16
 //       %4:f32 = Load f32 [%0 + %3]
-//       %5:f32 = Mul %4, %2
+//       %5:f32 = Mul %4, %2 ; Mul blocks.0/scale
 //       Store f32 [%1 + %3], %5
 //     }
-//     tail 1 %3 limit #3 -> %6:bool, %7:g {   once, with the lanes below #3 - %3, if there are any
+//     tail 1 d0 dim 0 %3 limit #3 -> %6:bool, %7:g {  once, with the lanes below #3 - %3, if there are any
+//       %8:f32 = Load.partial f32 [%0 + %3], %6, %7
 //       ...
 //     }
+//   }
 //
 // Registers are variables: pointers, counters and accumulators are written more than once.
 #pragma once
@@ -112,7 +118,7 @@ struct Loop {
     RegisterId pointer = -1;
     ParamId each = -1, rewind = -1;  // -1: does not move
   };
-  std::vector<Shift> shifts;
+  std::vector<Shift> shifts = {};
 };
 
 struct TENON_API LinearKernel {
@@ -123,10 +129,12 @@ struct TENON_API LinearKernel {
   std::vector<Loop> loops;
   std::vector<Instruction> body;
   std::vector<std::string> labels;  // of the graph's operators
-  // Scratch buffers of a call: dense, row-major over some dims of the body. They are ports, after the tensors.
+  // Scratch buffers of a call: dense, row-major over some dims of the body, with `width` elements at each point. They
+  // are ports, after the tensors.
   struct Scratch {
     ElementType element;
     uint32_t dims = 0;  // a DimSet
+    int64_t width = 1;
   };
   std::vector<Scratch> scratch;
   // After allocation: where each register is, and the frame's 64-byte slots.

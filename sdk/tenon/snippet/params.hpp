@@ -23,7 +23,7 @@ namespace tenon::snippet {
 // errors.
 TENON_API Result<Dims> space_extents(const Body& body, std::span<const Dims> shapes);
 
-// How the kept dims are cut: parts[d] pieces along dim d, in sizes that differ by at most `multiple[d]`.
+// How the kept dims are cut: parts[d] pieces along dim d, whose borders are multiples of multiple[d].
 struct TENON_API Split {
   std::vector<int64_t> parts, multiple;  // one each dim
   int64_t chunks() const;
@@ -38,7 +38,7 @@ class TENON_API CallPlan {
   static Result<CallPlan> make_for_extents(const Body& body, const LinearKernel& kernel, Dims extents);
 
   const Dims& extents() const { return extents_; }
-  size_t words() const { return params_.size(); }
+  size_t words() const { return words_.size(); }
   // No output has an element: there is nothing to call.
   bool empty() const { return empty_; }
   // Scratch memory that each call needs for itself, aligned to 64 bytes.
@@ -64,22 +64,25 @@ class TENON_API CallPlan {
     int64_t bytes = 0;
   };
   struct Word {
-    Param param;
+    Param::Kind kind = Param::Kind::pointer;
+    int port = -1;
     int dim = -1, inner_dim = -1;  // of the param's loops
     int64_t less = 0;              // limit: subtracted from the extent
-    int64_t value = 0;             // what no chunk changes
+    int64_t value = 0;             // of work that is not cut
   };
-  Word word_of(const LinearKernel& kernel, const Param& param) const;
-  int64_t value_of(const Word& word, std::span<const int64_t> extents) const;
+  void add_port(DimSet varies, ElementType element, int64_t width);
   void add_scratch(const LinearKernel& kernel);
+  Result<Word> word_of(const Body& body, const LinearKernel& kernel, const Param& param) const;
+  int64_t value_of(const Word& word, const int64_t* extents) const;
+  int64_t address_of(const Word& word, std::span<void* const> addresses, void* scratch) const;
 
   Dims extents_;
   std::vector<Port> ports_;              // inputs, outputs, scratch buffers
   std::vector<size_t> scratch_offsets_;  // of each scratch buffer
-  std::vector<Word> params_;
+  std::vector<Word> words_;
   DimSet splittable_ = 0;
   size_t tensors_ = 0, scratch_bytes_ = 0;
-  bool empty_ = false;
+  bool empty_ = true;
 };
 
 }  // namespace tenon::snippet

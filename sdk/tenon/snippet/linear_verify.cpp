@@ -1,0 +1,327 @@
+// One walk for both forms of a kernel. A "place" is what a register stands in: before allocation each register is its
+// own place, afterwards it is the machine's register. A read is right when its register is what was last written to
+// its place, on every path: that covers registers that are read before they are written as well as two live ones that
+// share a place.
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include <tenon/snippet/linear.hpp>
+#include <tenon/support/str.hpp>
+
+namespace tenon::snippet {
+namespace {
+
+using codegen::RegisterFile;
+
+constexpr RegisterId kNothing = -1;
+
+// Operands and results of instructions that are no operators: g general, v lanes, m lanes of booleans, x any.
+struct Rule {
+  std::string_view in, out;
+  enum class Number : uint8_t { none, param, loop, slot } number = Number::none;
+  bool memory = false;
+};
+
+const Rule* rule_of(Name op) {
+  using enum Rule::Number;
+  static const std::unordered_map<Name, Rule> kRules{
+      {"Parameter", {"", "g", param}},
+      {"BroadcastParameter", {"", "v", param}},
+      {"Scalar", {"", "v"}},
+      {"Zero", {"", "g"}},
+      {"AddParameter", {"g", "g", param}},
+      {"Copy", {"x", "x"}},
+      {"Load", {"", "v", none, true}},
+      {"BroadcastLoad", {"", "v", none, true}},
+      {"Store", {"v", "", none, true}},
+      {"LoopBegin", {"g", "", loop}},
+      {"LoopEnd", {"g", "", loop}},
+      {"TailBegin", {"g", "mg", loop}},
+      {"TailEnd", {"", "", loop}},
+      {"FillTail", {"vm", "v"}},
+      {"FoldLanes", {"v", "v"}},
+      {"Spill", {"x", "", slot}},
+      {"Reload", {"", "x", slot}},
+      {"Move", {"g", "g"}},
+  };
+  const auto found = kRules.find(op);
+  return found == kRules.end() ? nullptr : &found->second;
+}
+
+bool begins(Name op) {
+  static const Name kLoop("LoopBegin"), kTail("TailBegin");
+  return op == kLoop || op == kTail;
+}
+bool ends(Name op) {
+  static const Name kLoop("LoopEnd"), kTail("TailEnd");
+  return op == kLoop || op == kTail;
+}
+
+class Verifier {
+ public:
+  explicit Verifier(const LinearKernel& kernel) : kernel_(kernel), allocated_(!kernel.places.empty()) {}
+
+  Result<void> run() {
+    TENON_OK(check_places());
+    for (const Instruction& instruction : kernel_.body) TENON_OK(check_form(instruction), where(instruction));
+    TENON_OK(check_nesting());
+    summarize();
+    contents_.assign(place_count_, kNothing);
+    size_t region = 0;
+    for (const Instruction& instruction : kernel_.body) TENON_OK(follow(instruction, region), where(instruction));
+    return {};
+  }
+
+ private:
+  std::string where(const Instruction& instruction) const {
+    return str("instruction '", print(kernel_, instruction), "' of linear kernel '", kernel_.name, "'");
+  }
+  const Register& reg(RegisterId id) const { return kernel_.registers[static_cast<size_t>(id)]; }
+  bool known(RegisterId id) const { return id >= 0 && static_cast<size_t>(id) < kernel_.registers.size(); }
+
+  size_t place_of(RegisterId id) const {
+    if (!allocated_) return static_cast<size_t>(id);
+    return place_of(kernel_.places[static_cast<size_t>(id)].file, kernel_.places[static_cast<size_t>(id)].number);
+  }
+  size_t place_of(RegisterFile file, int number) const {
+    return static_cast<size_t>(file) * file_size_ + static_cast<size_t>(number);
+  }
+
+  Result<void> check_places() {
+    place_count_ = kernel_.registers.size();
+    if (!allocated_) return {};
+    for (const codegen::PhysicalRegister& place : kernel_.places) widen(place.number);
+    for (const Instruction& instruction : kernel_.body)
+      for (const std::vector<int>* scratch : {&instruction.vectors, &instruction.masks, &instruction.generals})
+        for (const int number : *scratch) widen(number);
+    place_count_ = codegen::kRegisterFiles * file_size_;
+    if (kernel_.places.size() != kernel_.registers.size())
+      return error(Code::internal, "linear kernel '", kernel_.name, "' has places for ", kernel_.places.size(), " of ",
+                   kernel_.registers.size(), " registers");
+    return {};
+  }
+
+  // Numbers are small, but a target that writes text has as many variables as it likes.
+  void widen(int number) { file_size_ = std::max(file_size_, static_cast<size_t>(std::max(number, 0)) + 1); }
+
+  Result<void> check_place(RegisterId id) const {
+    if (!allocated_) return {};
+    const codegen::PhysicalRegister& place = kernel_.places[static_cast<size_t>(id)];
+    if (place.number < 0) return error(Code::internal, "%", id, " has no place");
+    const RegisterFile file = reg(id).file;
+    // Lanes of booleans may live in vectors.
+    if (place.file == file || (file == RegisterFile::mask && place.file == RegisterFile::vector)) return {};
+    return error(Code::internal, "%", id, " is in a ", register_file_name(place.file), " register");
+  }
+
+  bool fits(char wanted, const Register& reg) const {
+    switch (wanted) {
+      case 'g': return reg.file == RegisterFile::general;
+      case 'v': return reg.file != RegisterFile::general;
+      case 'm': return reg.file == RegisterFile::mask;
+      default: return true;
+    }
+  }
+
+  Result<void> check_side(const std::vector<RegisterId>& ids, std::string_view wanted, const char* side) const {
+    if (ids.size() != wanted.size())
+      return error(Code::internal, ids.size(), " ", side, " where ", wanted.size(), " belong");
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (fits(wanted[i], reg(ids[i]))) continue;
+      return error(Code::internal, "%", ids[i], " is a ", register_file_name(reg(ids[i]).file), " register");
+    }
+    return {};
+  }
+
+  Result<void> check_form(const Instruction& instruction) const {
+    for (const std::vector<RegisterId>* side : {&instruction.in, &instruction.out}) {
+      for (const RegisterId id : *side) {
+        if (!known(id)) return error(Code::internal, "%", id, " is no register");
+        TENON_OK(check_place(id));
+      }
+    }
+    if (instruction.label >= static_cast<int>(kernel_.labels.size()))
+      return error(Code::internal, "label ", instruction.label, " is not there");
+    const Rule* rule = rule_of(instruction.op);
+    if (instruction.memory.has_value() != (rule && rule->memory))
+      return error(Code::internal, instruction.memory ? "memory does not belong here" : "memory is missing");
+    if (instruction.memory) TENON_OK(check_memory(*instruction.memory));
+    if (!rule) return check_operator(instruction);
+    const bool partial = instruction.touched == codegen::Lanes::partial;
+    TENON_OK(check_side(instruction.in, str(rule->in, partial ? "mg" : ""), "operands"));
+    TENON_OK(check_side(instruction.out, rule->out, "results"));
+    return check_number(instruction, *rule);
+  }
+
+  Result<void> check_operator(const Instruction& instruction) const {
+    TENON_OK(check_side(instruction.in, std::string(instruction.in.size(), 'v'), "operands"));
+    return check_side(instruction.out, "v", "results");
+  }
+
+  Result<void> check_memory(const Memory& memory) const {
+    for (const RegisterId id : {memory.base, memory.index}) {
+      if (id == kNothing && id == memory.index) continue;
+      if (!known(id) || reg(id).file != RegisterFile::general)
+        return error(Code::internal, "%", id, " is no address register");
+      TENON_OK(check_place(id));
+    }
+    return {};
+  }
+
+  Result<void> check_number(const Instruction& instruction, const Rule& rule) const {
+    size_t limit = 0;
+    switch (rule.number) {
+      case Rule::Number::none: return {};
+      case Rule::Number::param: limit = kernel_.params.size(); break;
+      case Rule::Number::loop: limit = kernel_.loops.size(); break;
+      case Rule::Number::slot: limit = static_cast<size_t>(kernel_.frame_slots); break;
+    }
+    if (instruction.number < 0 || static_cast<size_t>(instruction.number) >= limit)
+      return error(Code::internal, "number ", instruction.number, " is not below ", limit);
+    return {};
+  }
+
+  Result<void> check_nesting() const {
+    std::vector<const Instruction*> open;
+    std::vector<char> seen(kernel_.loops.size(), 0);
+    for (const Instruction& instruction : kernel_.body) {
+      if (begins(instruction.op)) {
+        TENON_OK(check_loop(instruction, seen), where(instruction));
+        open.push_back(&instruction);
+      } else if (ends(instruction.op)) {
+        const bool loop = instruction.op == "LoopEnd";
+        if (open.empty() || open.back()->number != instruction.number || (open.back()->op == "LoopBegin") != loop ||
+            (loop && open.back()->in != instruction.in))
+          return error(Code::internal, "loop ", instruction.number, " of linear kernel '", kernel_.name,
+                       "' ends where it is not the innermost one");
+        open.pop_back();
+      }
+    }
+    if (open.empty()) return {};
+    return error(Code::internal, where(*open.back()), " never ends");
+  }
+
+  Result<void> check_loop(const Instruction& begin, std::vector<char>& seen) const {
+    const Loop& loop = kernel_.loops[static_cast<size_t>(begin.number)];
+    if (std::exchange(seen[static_cast<size_t>(begin.number)], 1))
+      return error(Code::internal, "loop ", begin.number, " begins twice");
+    if ((loop.kind == Loop::Kind::tail) != (begin.op == "TailBegin"))
+      return error(Code::internal, "loop ", begin.number, " is of another kind");
+    if (loop.limit < 0 || static_cast<size_t>(loop.limit) >= kernel_.params.size())
+      return error(Code::internal, "loop ", begin.number, " has no limit");
+    if (loop.increment <= 0) return error(Code::internal, "loop ", begin.number, " does not advance");
+    return {};
+  }
+
+  // For each region, what its places may hold afterwards in place of what they held: a register, or nothing certain.
+  void summarize() {
+    std::vector<size_t> open;
+    for (const Instruction& instruction : kernel_.body) {
+      if (begins(instruction.op)) {
+        open.push_back(summaries_.size());
+        summaries_.emplace_back();
+      }
+      if (ends(instruction.op)) {
+        const size_t inner = open.back();
+        open.pop_back();
+        if (open.empty()) continue;
+        for (const auto& [place, id] : summaries_[inner]) {
+          const auto [at, is_new] = summaries_[open.back()].try_emplace(place, id);
+          if (!is_new && at->second != id) at->second = kNothing;
+        }
+      }
+      if (!open.empty()) note_writes(instruction, summaries_[open.back()]);
+    }
+  }
+
+  void note_writes(const Instruction& instruction, std::map<size_t, RegisterId>& summary) const {
+    for_scratch(instruction, [&](size_t place) { summary[place] = kNothing; });
+    for (const RegisterId id : instruction.out) summary[place_of(id)] = id;
+  }
+
+  template <class F>
+  void for_scratch(const Instruction& instruction, F f) const {
+    for (const int number : instruction.vectors) f(place_of(RegisterFile::vector, number));
+    for (const int number : instruction.masks) f(place_of(RegisterFile::mask, number));
+    for (const int number : instruction.generals) f(place_of(RegisterFile::general, number));
+  }
+
+  Result<void> read(RegisterId id) const {
+    const RegisterId held = contents_[place_of(id)];
+    if (held == id) return {};
+    if (held == kNothing || !allocated_)
+      return error(Code::internal, "%", id, " is read, but not written before on every path");
+    return error(Code::internal, "%", id, " is read, but %", held, " has its place");
+  }
+
+  Result<void> check_scratch(const Instruction& instruction) const {
+    if (!allocated_) return {};
+    std::vector<size_t> used;
+    for (const std::vector<RegisterId>* side : {&instruction.in, &instruction.out})
+      for (const RegisterId id : *side) used.push_back(place_of(id));
+    if (instruction.memory) {
+      used.push_back(place_of(instruction.memory->base));
+      if (instruction.memory->index >= 0) used.push_back(place_of(instruction.memory->index));
+    }
+    bool shared = false;
+    for_scratch(instruction, [&](size_t place) {
+      shared |= std::find(used.begin(), used.end(), place) != used.end();
+      used.push_back(place);
+    });
+    if (shared) return error(Code::internal, "a scratch register is an operand, a result, or named twice");
+    for (size_t i = 0; i < instruction.out.size(); ++i)
+      for (size_t j = 0; j < i; ++j)
+        if (place_of(instruction.out[i]) == place_of(instruction.out[j]))
+          return error(Code::internal, "two results share a place");
+    return {};
+  }
+
+  Result<void> follow(const Instruction& instruction, size_t& region) {
+    for (const RegisterId id : instruction.in) TENON_OK(read(id));
+    if (instruction.memory) {
+      TENON_OK(read(instruction.memory->base));
+      if (instruction.memory->index >= 0) TENON_OK(read(instruction.memory->index));
+    }
+    TENON_OK(check_scratch(instruction));
+    if (instruction.op == "Reload" && !spilled_[instruction.number])
+      return error(Code::internal, "slot ", instruction.number, " is read, but never written before");
+    if (instruction.op == "Spill") spilled_[instruction.number] = true;
+    if (begins(instruction.op)) enter(region++, instruction.op == "LoopBegin");
+    if (ends(instruction.op)) leave();
+    for_scratch(instruction, [&](size_t place) { contents_[place] = kNothing; });
+    for (const RegisterId id : instruction.out) contents_[place_of(id)] = id;
+    return {};
+  }
+
+  // A loop may be entered from its own end: what differs there is not certain.
+  void enter(size_t region, bool loop) {
+    std::vector<std::pair<size_t, RegisterId>> before;
+    for (const auto& [place, id] : summaries_[region]) {
+      if (loop && contents_[place] != id) contents_[place] = kNothing;
+      before.emplace_back(place, contents_[place]);
+    }
+    entered_.push_back(std::move(before));
+  }
+  // It may not have run at all.
+  void leave() {
+    for (const auto& [place, id] : entered_.back())
+      if (contents_[place] != id) contents_[place] = kNothing;
+    entered_.pop_back();
+  }
+
+  const LinearKernel& kernel_;
+  bool allocated_;
+  size_t file_size_ = 1, place_count_ = 0;
+  std::vector<std::map<size_t, RegisterId>> summaries_;  // of regions, in the order in which they begin
+  std::vector<RegisterId> contents_;                     // of places: the register whose value it is
+  std::vector<std::vector<std::pair<size_t, RegisterId>>> entered_;
+  std::unordered_map<int64_t, bool> spilled_;
+};
+
+}  // namespace
+
+Result<void> verify(const LinearKernel& kernel) { return Verifier(kernel).run(); }
+
+}  // namespace tenon::snippet

@@ -1,0 +1,65 @@
+// What lowering decides before it writes an instruction: which loops there are, what each of them computes, and which
+// values are kept in memory. Internal to lowering.
+#pragma once
+#include <vector>
+
+#include <tenon/snippet/body.hpp>
+#include <tenon/snippet/lower.hpp>
+
+namespace tenon::snippet {
+
+// Memory that a value goes to or comes from: a port of the kernel (inputs, outputs, scratch buffers).
+struct Access {
+  ValueId value = -1;
+  int port = -1;
+};
+
+// One run over reduced dims.
+struct Sweep {
+  std::vector<int> loops;                   // its dims, outermost first
+  std::vector<ValueId> values = {};         // computed in it, operands first
+  std::vector<Access> reads = {};           // kept by an earlier sweep
+  std::vector<Access> stores = {};          // outputs, and what later sweeps read
+  std::vector<const BodyNode*> folds = {};  // reductions
+};
+
+// Values that do not vary over reduced dims, then the sweeps that need these and no later ones.
+struct Phase {
+  std::vector<ValueId> values;
+  std::vector<Sweep> sweeps;
+};
+
+// What one iteration of the loops around it does, before the next inner loop.
+struct Scope {
+  std::vector<Phase> phases;
+};
+
+// Scalar loops over `kept`, and when `tiled` a vector loop over `vector` inside of them. scopes[0] stands before all
+// loops, scopes[i] in the i-th one.
+struct Nest {
+  std::vector<int> kept;
+  int vector = -1;  // the innermost dim of the nest; kept when `tiled`, else reduced; -1: the nest has no dims
+  bool tiled = false;
+  std::vector<Scope> scopes;
+  DimSet kept_set = 0;
+  std::vector<int> outputs;  // which of the body's
+};
+
+// A scratch buffer that sweeps of one scope share.
+struct ScratchPlan {
+  ElementType element;
+  DimSet dims = 0;
+  bool tile = false;  // holds the lanes of one tile at each point
+};
+
+struct LowerPlan {
+  std::vector<Nest> nests;
+  std::vector<ScratchPlan> scratch;  // ports after those of the body
+};
+
+LowerPlan plan_lowering(const Body& body, const LowerOptions& options);
+
+inline bool contains(DimSet set, int dim) { return dim >= 0 && (set >> dim & 1) != 0; }
+bool is_reduction(Name op);
+
+}  // namespace tenon::snippet

@@ -1,0 +1,306 @@
+#include <snippet/bodies.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include <tenon/codegen/register.hpp>
+#include <tenon/support/str.hpp>
+#include <tenon/tensor/numeric.hpp>
+
+namespace tenon::snippet::test {
+namespace {
+
+int64_t size_of(DimSet set, const Dims& extents) {
+  int64_t size = 1;
+  for (size_t d = 0; d < extents.size(); ++d)
+    if (set >> d & 1) size *= extents[d];
+  return size;
+}
+
+// Where the elements of a tensor over `from` are that belong to those of one over `to`, row-major.
+std::vector<size_t> spread(DimSet from, DimSet to, const Dims& extents) {
+  std::vector<size_t> at;
+  const int64_t size = size_of(to, extents);
+  for (int64_t i = 0; i < size; ++i) {
+    int64_t rest = i, offset = 0, stride = 1;
+    for (size_t d = extents.size(); d-- > 0;) {
+      if (!(to >> d & 1)) continue;
+      const int64_t position = rest % extents[d];
+      rest /= extents[d];
+      if (!(from >> d & 1)) continue;
+      offset += position * stride;
+      stride *= extents[d];
+    }
+    at.push_back(static_cast<size_t>(offset));
+  }
+  return at;
+}
+
+uint64_t to_lane(uint64_t bits, ElementType memory) {
+  if (memory == kF16 || memory == kBF16) return std::bit_cast<uint32_t>(static_cast<float>(decode_float(memory, bits)));
+  if (!memory.is_signed_int() || memory.bits() >= 32) return bits;
+  const int unused = 64 - memory.bits();
+  return static_cast<uint32_t>(static_cast<int64_t>(bits << unused) >> unused);
+}
+uint64_t from_lane(uint64_t bits, ElementType memory) {
+  if (memory == kF16 || memory == kBF16) return encode_float(memory, std::bit_cast<float>(static_cast<uint32_t>(bits)));
+  return bits;
+}
+
+uint64_t whole_number(ElementType element, int64_t value) {
+  if (element.is_bool()) return value > 0;
+  if (element.is_float()) return encode_float(element, static_cast<double>(value));
+  return static_cast<uint64_t>(element.is_unsigned_int() ? value + 4 : value);
+}
+
+class Evaluator {
+ public:
+  Evaluator(const Body& body, const Dims& extents, const Tensors& tensors)
+      : body_(body), extents_(extents), values_(body.values.size()) {
+    for (size_t i = 0; i < body.inputs.size(); ++i) {
+      LaneBits& value = at(body.inputs[i].value);
+      const int bits = body.inputs[i].element.bits();
+      for (int64_t k = 0; k < size_of(varies(body.inputs[i].value), extents); ++k)
+        value.push_back(to_lane(load_bits(tensors.ports[i].data(), bits, k), body.inputs[i].element));
+    }
+    for (const BodyNode& node : body.nodes) at(node.result) = make(node);
+  }
+  LaneBits& at(ValueId id) { return values_[static_cast<size_t>(id)]; }
+
+ private:
+  DimSet varies(ValueId id) const { return body_.values[static_cast<size_t>(id)].varies; }
+  ElementType element(ValueId id) const { return body_.values[static_cast<size_t>(id)].element; }
+
+  LaneBits make(const BodyNode& node) {
+    const DimSet to = varies(node.result);
+    const size_t size = static_cast<size_t>(size_of(to, extents_));
+    if (node.op == "Scalar")
+      return LaneBits(size, static_cast<uint64_t>(*node.attributes.find("bits")->get_if<int64_t>()));
+    if (node.op == "ReducedCount") return count(node);
+    if (node.op.view().starts_with("Reduce")) return reduce(node);
+    std::vector<ElementType> from;
+    std::vector<LaneBits> operands;
+    for (const ValueId id : node.operands) {
+      from.push_back(element(id));
+      LaneBits& operand = operands.emplace_back();
+      for (const size_t i : spread(varies(id), to, extents_)) operand.push_back(at(id)[i]);
+    }
+    if (size == 0) return {};
+    auto made = evaluate_lanes(node.op, node.attributes, from, operands, element(node.result));
+    EXPECT_TRUE(made.ok()) << made.error().to_string();
+    return *made;
+  }
+
+  LaneBits count(const BodyNode& node) {
+    const int64_t value = size_of(body_.reduced_dims(), extents_);
+    const bool real = element(node.result) == kF32;
+    return {real ? std::bit_cast<uint32_t>(static_cast<float>(value)) : static_cast<uint64_t>(value)};
+  }
+
+  LaneBits reduce(const BodyNode& node) {
+    const DimSet to = varies(node.result), all = to | body_.reduced_dims();
+    const Name by = node.op == "ReduceSum"    ? "Add"
+                    : node.op == "ReduceProd" ? "Mul"
+                    : node.op == "ReduceMax"  ? "Max"
+                                              : "Min";
+    const auto initial = static_cast<uint64_t>(*node.attributes.find("initial")->get_if<int64_t>());
+    LaneBits made(static_cast<size_t>(size_of(to, extents_)), initial);
+    const std::vector<size_t> from_at = spread(varies(node.operands[0]), all, extents_);
+    const std::vector<size_t> to_at = spread(to, all, extents_);
+    const std::vector<ElementType> types(2, element(node.result));
+    for (size_t i = 0; i < from_at.size(); ++i) {
+      const std::vector<LaneBits> pair{{made[to_at[i]]}, {at(node.operands[0])[from_at[i]]}};
+      made[to_at[i]] = evaluate_lanes(by, {}, types, pair, types[0])->front();
+    }
+    return made;
+  }
+
+  const Body& body_;
+  const Dims& extents_;
+  std::vector<LaneBits> values_;
+};
+
+void expect_same(const Body& body, size_t output, const std::byte* got, const std::vector<std::byte>& want,
+                 double tolerance) {
+  const ElementType element = body.outputs[output].element;
+  const auto count = static_cast<int64_t>(want.size()) / (element.bits() / 8);
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t a = load_bits(got, element.bits(), i), b = load_bits(want.data(), element.bits(), i);
+    if (a == b) continue;
+    if (element.is_float()) {
+      const double x = decode_float(element, a), y = decode_float(element, b);
+      if (x == y || (std::isnan(x) && std::isnan(y)) || std::abs(x - y) <= tolerance * std::max(1.0, std::abs(y)))
+        continue;
+      FAIL() << "output " << output << " element " << i << ": " << x << ", expected " << y;
+    }
+    FAIL() << "output " << output << " element " << i << ": bits " << a << ", expected " << b;
+  }
+}
+
+}  // namespace
+
+BodyBuilder::BodyBuilder(std::string name, std::string_view dims) {
+  body_.name = std::move(name);
+  for (size_t d = 0; d < dims.size(); ++d)
+    body_.dims.push_back({.extent = Expr::symbol(str("N", d)), .reduced = dims[d] == 'r'});
+}
+
+ValueId BodyBuilder::value(ElementType element, DimSet varies) {
+  body_.values.push_back({element, varies});
+  return static_cast<ValueId>(body_.values.size()) - 1;
+}
+ValueId BodyBuilder::input(DimSet varies, ElementType element) {
+  const ValueId id = value(codegen::lane_type(element), varies);
+  body_.inputs.push_back({id, element});
+  return id;
+}
+ValueId BodyBuilder::scalar(float value) { return scalar_bits(kF32, std::bit_cast<int32_t>(value)); }
+ValueId BodyBuilder::scalar_bits(ElementType element, int64_t bits) {
+  const ValueId id = value(element, 0);
+  body_.nodes.push_back({.op = "Scalar", .attributes = {{"bits", bits}}, .result = id});
+  return id;
+}
+ValueId BodyBuilder::op(const char* name, std::vector<ValueId> operands, Attributes attributes, ElementType element) {
+  DimSet varies = 0;
+  for (const ValueId id : operands) varies |= body_.values[static_cast<size_t>(id)].varies;
+  if (!element.valid()) element = body_.values[static_cast<size_t>(operands.back())].element;
+  const ValueId id = value(element, varies);
+  body_.nodes.push_back({.op = name,
+                         .attributes = std::move(attributes),
+                         .operands = std::move(operands),
+                         .result = id,
+                         .label = str(name, " n", id)});
+  return id;
+}
+ValueId BodyBuilder::reduce(const char* name, ValueId operand) {
+  const BodyValue& from = body_.values[static_cast<size_t>(operand)];
+  const std::string_view op = name;
+  const bool real = from.element == kF32;
+  int64_t initial = 0;
+  if (op == "ReduceProd") initial = real ? std::bit_cast<int32_t>(1.0f) : 1;
+  if (op == "ReduceMax") initial = real ? std::bit_cast<int32_t>(-INFINITY) : std::numeric_limits<int32_t>::min();
+  if (op == "ReduceMin") initial = real ? std::bit_cast<int32_t>(INFINITY) : std::numeric_limits<int32_t>::max();
+  const ValueId id = value(from.element, from.varies & ~body_.reduced_dims());
+  body_.nodes.push_back({.op = name,
+                         .attributes = {{"initial", initial & 0xffffffff}},
+                         .operands = {operand},
+                         .result = id,
+                         .label = str(name, " n", id)});
+  return id;
+}
+ValueId BodyBuilder::count(ElementType element) {
+  const ValueId id = value(element, 0);
+  body_.nodes.push_back({.op = "ReducedCount", .result = id, .label = "mean"});
+  return id;
+}
+void BodyBuilder::output(ValueId value, ElementType element) {
+  body_.outputs.push_back({value, element.valid() ? element : body_.values[static_cast<size_t>(value)].element});
+}
+Body BodyBuilder::take() {
+  const auto checked = verify(body_);
+  EXPECT_TRUE(checked.ok()) << checked.error().to_string();
+  return std::move(body_);
+}
+
+Tensors random_tensors(const Body& body, const Dims& extents, std::mt19937& random) {
+  Tensors tensors;
+  const auto bytes = [&](const BodyPort& port) {
+    const DimSet varies = body.values[static_cast<size_t>(port.value)].varies;
+    return static_cast<size_t>(size_of(varies, extents) * (port.element.bits() / 8));
+  };
+  std::uniform_int_distribution<int64_t> numbers(-4, 4);
+  for (const BodyPort& port : body.inputs) {
+    tensors.ports.emplace_back(bytes(port));
+    const size_t step = static_cast<size_t>(port.element.bits()) / 8;
+    for (size_t at = 0; at < bytes(port); at += step) {
+      const uint64_t bits = whole_number(port.element, numbers(random));
+      std::memcpy(tensors.ports.back().data() + at, &bits, step);
+    }
+  }
+  for (const BodyPort& port : body.outputs) tensors.ports.emplace_back(bytes(port));
+  return tensors;
+}
+
+std::vector<std::vector<std::byte>> evaluate_body(const Body& body, const Dims& extents, const Tensors& tensors) {
+  Evaluator evaluator(body, extents, tensors);
+  std::vector<std::vector<std::byte>> outputs;
+  for (const BodyPort& port : body.outputs) {
+    std::vector<std::byte>& bytes = outputs.emplace_back();
+    for (const uint64_t lane : evaluator.at(port.value)) {
+      const uint64_t bits = from_lane(lane, port.element);
+      const auto* first = reinterpret_cast<const std::byte*>(&bits);
+      bytes.insert(bytes.end(), first, first + port.element.bits() / 8);
+    }
+  }
+  return outputs;
+}
+
+TestMachine test_machine(int count, bool masks, bool greedy) {
+  TestMachine machine;
+  const auto numbers = [](int n) {
+    std::vector<int> list;
+    for (int i = 0; i < n; ++i) list.push_back(i);
+    return list;
+  };
+  machine.pool.registers = {numbers(count), numbers(masks ? 3 : 0), numbers(count)};
+  machine.pool.lane_mask_file = masks ? codegen::RegisterFile::mask : codegen::RegisterFile::vector;
+  machine.needs = [greedy](const LinearKernel&, const Instruction& instruction) -> Result<InstructionNeeds> {
+    InstructionNeeds needs;
+    if (!greedy) return needs;
+    const Name op = instruction.op;
+    if (op == "Mul" || op == "Max" || op == "FoldLanes") needs.scratch.vectors = 1;
+    if (op == "Add" || op == "Mul" || op == "FillTail") needs.early_result = true;
+    if (op == "Load" || op == "Store") needs.scratch.generals = 1;
+    return needs;
+  };
+  return machine;
+}
+
+void check_body(const Body& body, const Dims& extents, std::mt19937& random, const HarnessOptions& options) {
+  SCOPED_TRACE(str(body.to_string(), "extents ", extents, " lanes ", options.lower.lanes, " unroll ",
+                   options.lower.unroll, " parts ", options.parts));
+  auto kernel = lower(body, options.lower);
+  ASSERT_TRUE(kernel.ok()) << kernel.error().to_string();
+  auto checked = verify(*kernel);
+  ASSERT_TRUE(checked.ok()) << checked.error().to_string() << "\n" << print(*kernel);
+  if (options.machine) {
+    const auto allocated = allocate(*kernel, options.machine->pool, options.machine->needs);
+    ASSERT_TRUE(allocated.ok()) << allocated.error().to_string();
+    checked = verify(*kernel);
+    ASSERT_TRUE(checked.ok()) << checked.error().to_string() << "\n" << print(*kernel);
+  } else {
+    insert_shifts(*kernel);
+  }
+  SCOPED_TRACE(print(*kernel));
+  const Tensors tensors = random_tensors(body, extents, random);
+  const auto want = evaluate_body(body, extents, tensors);
+  const auto plan = CallPlan::make_for_extents(body, *kernel, extents);
+  ASSERT_TRUE(plan.ok()) << plan.error().to_string();
+  std::vector<void*> addresses;
+  std::vector<LinearBuffer> buffers;
+  for (size_t i = 0; i < tensors.ports.size(); ++i) {
+    const tenon::test::GuardedBuffer& port = tensors.ports[i];
+    ASSERT_EQ(plan->port_bytes(i), port.bytes());
+    addresses.push_back(port.data());
+    buffers.push_back({port.data(), port.bytes(), i >= body.inputs.size()});
+  }
+  const tenon::test::GuardedBuffer scratch(plan->scratch_bytes());
+  buffers.push_back({scratch.data(), scratch.bytes(), true});
+  const Split split = plan->split(options.parts, 1);
+  ASSERT_LE(split.chunks(), std::max<int64_t>(options.parts, 1));
+  std::vector<int64_t> words(plan->words());
+  const NeedsFn needs = options.machine ? options.machine->needs : nullptr;
+  for (int64_t chunk = 0; chunk < split.chunks(); ++chunk) {
+    plan->fill(words, addresses, scratch.data(), split, chunk);
+    const auto ran = run_linear(*kernel, words, buffers, needs);
+    ASSERT_TRUE(ran.ok()) << ran.error().to_string();
+  }
+  for (size_t i = 0; i < want.size(); ++i)
+    expect_same(body, i, tensors.ports[body.inputs.size() + i].data(), want[i], options.tolerance);
+}
+
+std::vector<int64_t> widths_of(int lanes) { return {0, 1, lanes - 1, lanes, lanes + 1, 2 * lanes + 3, 9 * lanes + 1}; }
+
+}  // namespace tenon::snippet::test

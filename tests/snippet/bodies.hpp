@@ -1,0 +1,72 @@
+// Bodies for tests: a builder, an evaluator that goes value by value over the whole space, and a harness that compares
+// it with the linear kernel on emulated lanes.
+#pragma once
+#include <gtest/gtest.h>
+#include <support/guard_pages.hpp>
+
+#include <functional>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <tenon/snippet/allocate.hpp>
+#include <tenon/snippet/body.hpp>
+#include <tenon/snippet/lower.hpp>
+#include <tenon/snippet/params.hpp>
+#include <tenon/snippet/run_linear.hpp>
+
+namespace tenon::snippet::test {
+
+class BodyBuilder {
+ public:
+  // One letter a dim, outermost first: k kept, r reduced.
+  BodyBuilder(std::string name, std::string_view dims);
+
+  ValueId input(DimSet varies, ElementType element = kF32);
+  ValueId scalar(float value);
+  ValueId scalar_bits(ElementType element, int64_t bits);
+  // `element`: of the result; that of the last operand when it is not given.
+  ValueId op(const char* name, std::vector<ValueId> operands, Attributes attributes = {}, ElementType element = {});
+  ValueId reduce(const char* name, ValueId operand);
+  ValueId count(ElementType element = kF32);
+  void output(ValueId value, ElementType element = {});
+  Body take();
+
+ private:
+  ValueId value(ElementType element, DimSet varies);
+  Body body_;
+};
+
+// Memory of all ports, inputs filled.
+struct Tensors {
+  std::vector<tenon::test::GuardedBuffer> ports;
+};
+// Small whole numbers, so that sums of them are exact in any order.
+Tensors random_tensors(const Body& body, const Dims& extents, std::mt19937& random);
+
+// The bytes of each output, by the operators one by one.
+std::vector<std::vector<std::byte>> evaluate_body(const Body& body, const Dims& extents, const Tensors& tensors);
+
+// Registers of a made-up machine.
+struct TestMachine {
+  codegen::RegisterPool pool;
+  NeedsFn needs;
+};
+// `count` registers in each of the vector and general files. Booleans: in 3 masks, or in vectors. `greedy`: emitters
+// ask for scratch registers, and some write their result early.
+TestMachine test_machine(int count, bool masks, bool greedy);
+
+struct HarnessOptions {
+  LowerOptions lower{.lanes = 4, .unroll = 4};
+  std::optional<TestMachine> machine = std::nullopt;  // registers are allocated for it
+  int64_t parts = 1;                                  // pieces that the work is cut into
+  double tolerance = 0;                               // relative, of floats; 0: the same bits
+};
+// Compares the kernel with evaluate_body; expects nothing but success.
+void check_body(const Body& body, const Dims& extents, std::mt19937& random, const HarnessOptions& options = {});
+
+// The widths that every kernel is tried with.
+std::vector<int64_t> widths_of(int lanes);
+
+}  // namespace tenon::snippet::test

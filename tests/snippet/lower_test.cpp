@@ -1,0 +1,243 @@
+#include <tenon/snippet/lower.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <snippet/bodies.hpp>
+
+namespace tenon::snippet::test {
+namespace {
+
+using testing::HasSubstr;
+
+class Lower : public testing::Test {
+ protected:
+  // Without registers, and with few and many of them.
+  void check(const Body& body, const Dims& extents, double tolerance = 0) {
+    for (const int count : {0, 4, 16}) {
+      HarnessOptions options{.lower = options_, .tolerance = tolerance};
+      if (count > 0) options.machine = test_machine(count, count == 16, true);
+      check_body(body, extents, random_, options);
+      if (HasFatalFailure()) return;
+    }
+  }
+  // All widths of the innermost dim.
+  void check_widths(const Body& body, Dims extents, double tolerance = 0) {
+    for (const int64_t width : widths_of(options_.lanes)) {
+      extents.back() = width;
+      check(body, extents, tolerance);
+      if (HasFatalFailure()) return;
+    }
+  }
+  // As a target says: a transcendental function is worth a scratch row.
+  static double cycles(const Body&, const BodyNode& node) { return node.op == "Exp" ? 10 : 1; }
+
+  LowerOptions options_{.lanes = 4, .unroll = 4, .cycles = cycles};
+  std::mt19937 random_{1};
+};
+
+Body add_body(DimSet a, DimSet b, std::string_view dims) {
+  BodyBuilder build("add", dims);
+  build.output(build.op("Add", {build.input(a), build.input(b)}));
+  return build.take();
+}
+
+TEST_F(Lower, AddWithAllBroadcastPatterns) {
+  for (DimSet a = 0; a < 8; ++a) check_widths(add_body(a, 7, "kkk"), {2, 3, 0});
+  for (DimSet a = 0; a < 4; ++a) check_widths(add_body(a, 3 & ~a, "kk"), {3, 0});
+}
+
+TEST_F(Lower, SingleElements) {
+  BodyBuilder build("single", "");
+  build.output(build.op("Mul", {build.input(0), build.scalar(3)}));
+  check(build.take(), {});
+}
+
+TEST_F(Lower, NarrowTypesInMemory) {
+  for (const ElementType element : {kF16, kBF16, kI8, kU8, kI16, kU16, kI32, kU32, kI64, kU64, kF64, kBool}) {
+    BodyBuilder build("copy", "k");
+    const ValueId x = build.input(1, element);
+    build.output(element.is_bool() ? build.op("Not", {x}) : build.op("Add", {x, x}), element);
+    check_widths(build.take(), {0});
+  }
+}
+
+Body softmax_body(std::string_view dims) {
+  BodyBuilder build("softmax", dims);
+  const ValueId x = build.input((DimSet{1} << dims.size()) - 1);
+  const ValueId e = build.op("Exp", {build.op("Sub", {x, build.reduce("ReduceMax", x)})});
+  build.output(build.op("Div", {e, build.reduce("ReduceSum", e)}));
+  return build.take();
+}
+
+TEST_F(Lower, SoftmaxOverEveryAxis) {
+  for (const char* dims : {"r", "kr", "rk", "krk", "rkr", "kkr", "krkk", "rr", "rrk"}) {
+    const Dims extents = std::string_view(dims).size() == 1   ? Dims{0}
+                         : std::string_view(dims).size() == 2 ? Dims{3, 0}
+                         : std::string_view(dims).size() == 3 ? Dims{2, 3, 0}
+                                                              : Dims{2, 3, 2, 0};
+    check_widths(softmax_body(dims), extents, 1e-6);
+  }
+}
+
+TEST_F(Lower, ExpensiveValuesWaitInTheOutput) {
+  const auto kernel = lower(softmax_body("kr"), options_);
+  ASSERT_TRUE(kernel.ok());
+  EXPECT_TRUE(kernel->scratch.empty());
+  size_t exponentials = 0;
+  for (const Instruction& instruction : kernel->body) exponentials += instruction.op == "Exp";
+  EXPECT_EQ(exponentials, 4u + 1 + 1);  // one phase: 4 copies, a single vector, the tail
+}
+
+TEST_F(Lower, ExpensiveValuesWaitInScratchWhereTheOutputIsNarrow) {
+  for (const char* dims : {"kr", "rk", "rrk", "krr"}) {
+    BodyBuilder build("softmax", dims);
+    const std::string_view all = dims;
+    const ValueId x = build.input((DimSet{1} << all.size()) - 1, kF16);
+    const ValueId e = build.op("Exp", {build.op("Sub", {x, build.reduce("ReduceMax", x)})});
+    build.output(build.op("Round", {build.op("Div", {e, build.reduce("ReduceSum", e)})}, {{"to", "f16"}}), kF16);
+    const Body body = build.take();
+    EXPECT_EQ(lower(body, options_)->scratch.size(), 1u);
+    check_widths(body, all.size() == 2 ? Dims{3, 0} : Dims{2, 3, 0}, 1e-3);
+  }
+}
+
+Body layer_norm_body(std::string_view dims, DimSet scale) {
+  BodyBuilder build("layer_norm", dims);
+  const ValueId x = build.input((DimSet{1} << dims.size()) - 1);
+  const ValueId gamma = build.input(scale), beta = build.input(scale);
+  const ValueId mean = build.op("Div", {build.reduce("ReduceSum", x), build.count()});
+  const ValueId centred = build.op("Sub", {x, mean});
+  const ValueId square = build.op("Mul", {centred, centred});
+  const ValueId variance = build.op("Div", {build.reduce("ReduceSum", square), build.count()});
+  const ValueId deviation = build.op("Sqrt", {build.op("Add", {variance, build.scalar(0.001f)})});
+  const ValueId normal = build.op("Div", {centred, deviation});
+  build.output(build.op("Add", {build.op("Mul", {normal, gamma}), beta}));
+  build.output(mean);
+  return build.take();
+}
+
+TEST_F(Lower, LayerNorm) {
+  check_widths(layer_norm_body("kr", 2), {3, 0}, 1e-4);
+  check_widths(layer_norm_body("krr", 1), {2, 3, 0}, 1e-4);
+  check_widths(layer_norm_body("rkr", 2), {2, 3, 0}, 1e-4);
+  check_widths(layer_norm_body("rk", 2), {3, 0}, 1e-4);
+}
+
+TEST_F(Lower, SumsOverSeveralAxes) {
+  for (const char* dims : {"r", "rr", "kr", "rk", "rkr", "krk", "rkrk", "krkr", "rrkk"}) {
+    BodyBuilder build("sum", dims);
+    const std::string_view all = dims;
+    const ValueId x = build.input((DimSet{1} << all.size()) - 1);
+    build.output(build.reduce("ReduceSum", x));
+    build.output(build.reduce("ReduceMax", x));
+    const Body body = build.take();
+    Dims extents;
+    for (size_t d = 0; d < all.size(); ++d) extents.push_back(static_cast<int64_t>(d) % 2 + 2);
+    check_widths(body, extents);
+    extents.front() = 0;
+    check(body, extents);
+  }
+}
+
+// A reduction folds all reduced dims, whether its operand varies or not.
+TEST_F(Lower, ReductionsOfInvariantOperands) {
+  for (DimSet varies = 0; varies < 8; ++varies) {
+    for (const char* dims : {"krr", "rkr", "rrk", "krk", "rkk"}) {
+      BodyBuilder build("sum", dims);
+      const ValueId s = build.reduce("ReduceSum", build.input(varies));
+      build.output(s);
+      build.output(build.op("Add", {build.input(7), s}));
+      check(build.take(), {2, 3, 5});
+    }
+  }
+}
+
+TEST_F(Lower, OutputsOfDifferentLevels) {
+  BodyBuilder build("levels", "kkk");
+  const ValueId a = build.input(7), b = build.input(3), c = build.input(1), d = build.input(5), e = build.input(4);
+  build.output(build.op("Add", {a, b}));
+  build.output(build.op("Mul", {b, c}));
+  build.output(build.op("Neg", {c}));
+  build.output(build.op("Add", {d, e}));
+  build.output(build.op("Abs", {e}));
+  build.output(build.op("Neg", {build.input(0)}));
+  const Body body = build.take();
+  check_widths(body, {2, 3, 0});
+  check(body, {2, 0, 5});
+  check(body, {0, 3, 5});
+}
+
+// As attention's sums of one tensor beside others: reductions at different levels of one nest.
+TEST_F(Lower, ReductionsOfDifferentLevels) {
+  for (const char* dims : {"kkr", "krk", "rkk"}) {
+    BodyBuilder build("levels", dims);
+    const ValueId x = build.input(7);
+    for (DimSet varies = 0; varies < 8; ++varies) {
+      const ValueId s = build.reduce("ReduceMax", build.op("Add", {build.input(varies), build.scalar(1)}));
+      build.output(s);
+      build.output(build.op("Sub", {x, s}));
+    }
+    check_widths(build.take(), {2, 3, 0});
+  }
+}
+
+TEST_F(Lower, ManyInputs) {
+  BodyBuilder build("many", "kk");
+  ValueId sum = build.input(3);
+  for (int i = 0; i < 40; ++i)
+    sum = build.op("Sub", {build.input(static_cast<DimSet>(i) % 4), build.op("Add", {sum, build.scalar(i)})});
+  build.output(sum);
+  check_widths(build.take(), {3, 0});
+}
+
+TEST_F(Lower, WorkIsCutIntoPieces) {
+  for (const char* dims : {"kkk", "kkr", "rkk", "krk"}) {
+    BodyBuilder build("cut", dims);
+    const ValueId x = build.input(7), y = build.input(5);
+    const ValueId s = build.op("Add", {x, y});
+    build.output(build.op("Sub", {s, std::string_view(dims) == "kkk" ? y : build.reduce("ReduceSum", s)}));
+    const Body body = build.take();
+    for (const int64_t parts : {2, 3, 7, 100})
+      check_body(body, {3, 4, 130}, random_, {.lower = options_, .parts = parts});
+  }
+}
+
+TEST_F(Lower, Deterministic) {
+  const Body body = layer_norm_body("krr", 1);
+  EXPECT_EQ(print(*lower(body, options_)), print(*lower(body, options_)));
+}
+
+TEST_F(Lower, RefusesWhatIsNoBody) {
+  BodyBuilder build("bad", "r");
+  build.output(build.reduce("ReduceSum", build.input(1)));
+  Body body = build.take();
+  body.nodes[0].attributes.erase("initial");
+  const auto lowered = lower(body, options_);
+  ASSERT_FALSE(lowered.ok());
+  EXPECT_THAT(lowered.error().message(), HasSubstr("has no integer 'initial'"));
+  EXPECT_FALSE(lower(body, {.lanes = 0}).ok());
+}
+
+TEST_F(Lower, InlineOnRegisters) {
+  BodyBuilder build("epilogue", "kk");
+  const ValueId x = build.input(3), bias = build.input(2);
+  const ValueId y = build.op("ClampLow", {build.op("Add", {x, bias}), build.scalar(0)});
+  build.output(y);
+  build.output(bias);
+  const Body body = build.take();
+  LinearKernel kernel{.name = "host", .lanes = 4};
+  const std::vector<RegisterId> inputs{kernel.add_lanes(kF32), kernel.add_lanes(kF32)};
+  const auto code = lower_inline(body, kernel, inputs);
+  ASSERT_TRUE(code.ok()) << code.error().to_string();
+  ASSERT_EQ(code->invariant.size(), 1u);
+  EXPECT_EQ(print(kernel, code->invariant[0]), "%3:f32 = Scalar {bits = 0x0}");
+  ASSERT_EQ(code->body.size(), 2u);
+  EXPECT_EQ(print(kernel, code->body[0]), "%2:f32 = Add %0, %1");
+  EXPECT_EQ(print(kernel, code->body[1]), "%4:f32 = ClampLow %2, %3");
+  EXPECT_EQ(code->outputs, (std::vector<RegisterId>{4, 1}));
+  EXPECT_FALSE(lower_inline(body, kernel, std::vector<RegisterId>{0}).ok());
+  EXPECT_FALSE(lower_inline(softmax_body("r"), kernel, std::vector<RegisterId>{0}).ok());
+}
+
+}  // namespace
+}  // namespace tenon::snippet::test
