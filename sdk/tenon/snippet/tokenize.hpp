@@ -14,16 +14,13 @@
 
 namespace tenon::snippet {
 
-// An operator with this attribute (an integer other than 0) is left alone.
-inline constexpr std::string_view kNotFusable = "snippet.not_fusable";
-
 struct TokenizeOptions {
   // Has the target an emitter for this operator of the dialect (body.hpp) on these lane types? None: for all of them.
   // An operator whose form in the dialect needs another one is never taken. Asked once for each distinct signature.
   std::function<bool(const codegen::Signature&)> can_emit;
   // Can the target load and store these elements? None: all that have a lane type.
   std::function<bool(ElementType)> can_access;
-  // May this operator be part of a snippet? None: all may. On top of kNotFusable.
+  // May this operator be part of a snippet? None: all may.
   std::function<bool(const Op&)> may_take;
   // Inputs and outputs of one snippet together; 0: any number.
   size_t max_ports = 0;

@@ -1,0 +1,315 @@
+#include <tenon/snippet/canonical.hpp>
+
+#include <algorithm>
+#include <bit>
+
+#include <tenon/ir/builder.hpp>
+#include <tenon/snippet/decompose.hpp>
+#include <tenon/snippet/subgraph.hpp>
+
+namespace tenon::snippet {
+namespace {
+
+// ---- What is built ----
+
+struct Member {
+  const Op* op = nullptr;
+  const DecomposeRow* row = nullptr;
+  Space space;  // empty once it is joined
+  bool folds = false;
+};
+
+// The operators, their one space, and what goes in and out.
+struct Parts {
+  std::vector<Member> members;
+  Space space;
+  std::vector<const Value*> inputs, outputs;
+  std::vector<size_t> operands;  // of the operator, for each input
+};
+
+bool is_constant_op(const Op& op) { return op.is("Constant"); }
+bool is_scalar(const Value* value) {
+  const Tensor* constant = constant_of(value);
+  return constant && constant->size() == 1;
+}
+
+Result<Member> member_of(const Op& op) {
+  const DecomposeRow* row = find_decomposition(op.name());
+  if (!row) return error(Code::unsupported, op.describe(), " has no form in the dialect of snippets");
+  const auto has_lanes = [](const Value* value) {
+    return value->type().is_tensor() && codegen::lane_type(value->type().element()).valid();
+  };
+  for (size_t i = 0; i < op.result_count(); ++i) {
+    if (!has_lanes(op.result(i)))
+      return error(Code::unsupported, "result ", i, " of ", op.describe(), " is of type ", op.result(i)->type());
+  }
+  TENON_TRY(space, row->space(op), op.describe());
+  for (const Value* operand : op.operands()) {
+    if (operand && space.find(*operand) && !has_lanes(operand))
+      return error(Code::unsupported, "%", operand->name(), " of ", op.describe(), " is of type ", operand->type());
+  }
+  Member member{&op, row, std::move(space)};
+  member.folds = member.space.folds();
+  return member;
+}
+
+// Joins what shares values with what is joined already, beginning with the largest space, which in the end holds all
+// others; forwards and backwards until nothing more fits.
+Result<void> join(Parts& parts) {
+  std::vector<Member*> pending;
+  for (Member& member : parts.members) pending.push_back(&member);
+  const auto smaller = [](const Member* a, const Member* b) {
+    return a->space.order().size() < b->space.order().size();
+  };
+  const auto largest = std::max_element(pending.begin(), pending.end(), smaller);
+  parts.space = std::move((*largest)->space);
+  pending.erase(largest);
+  std::string why;
+  for (size_t before = pending.size() + 1; !pending.empty() && pending.size() < before;) {
+    before = pending.size();
+    std::erase_if(pending, [&](Member* member) { return parts.space.merge(std::move(member->space), &why); });
+    std::reverse(pending.begin(), pending.end());
+  }
+  if (pending.empty()) return {};
+  return error(Code::unsupported, pending[0]->op->describe(), " does not fit the iteration space of the others: ", why);
+}
+
+Result<Parts> parts_of(const Op& op) {
+  Parts parts;
+  const bool is_subgraph = isa<Subgraph>(op);
+  if (is_subgraph) {
+    for (const Op& inner : op.region(0)) {
+      if (is_constant_op(inner)) continue;
+      TENON_TRY(member, member_of(inner));
+      parts.members.push_back(std::move(member));
+    }
+    for (size_t i = 0; i < op.region(0).output_count(); ++i) parts.outputs.push_back(op.region(0).output(i));
+  } else {
+    TENON_TRY(member, member_of(op));
+    parts.members.push_back(std::move(member));
+    for (size_t i = 0; i < op.result_count(); ++i) parts.outputs.push_back(op.result(i));
+  }
+  if (parts.members.empty()) return error(Code::unsupported, op.describe(), " holds no operator");
+  TENON_OK(join(parts), op.describe());
+  for (size_t i = 0; i < op.operand_count(); ++i) {
+    const Value* input = is_subgraph ? op.region(0).input(i) : op.operand(i);
+    if (!input || !parts.space.find(*input) || (!is_subgraph && is_scalar(input))) continue;
+    if (std::find(parts.inputs.begin(), parts.inputs.end(), input) != parts.inputs.end()) continue;
+    parts.inputs.push_back(input);
+    parts.operands.push_back(i);
+  }
+  return parts;
+}
+
+// ---- Dims ----
+
+bool holds(const ValueAxes& axes, AxisId id) {
+  return std::any_of(axes.begin(), axes.end(),
+                     [id](const AxisList& list) { return std::find(list.begin(), list.end(), id) != list.end(); });
+}
+
+// Axes that stand side by side and that no value tells apart.
+std::vector<AxisList> joined_axes(const Space& space) {
+  std::vector<AxisList> dims;
+  for (const AxisId id : space.order()) {
+    bool joins = !dims.empty() && space.axis(dims.back().back()).folded == space.axis(id).folded;
+    for (auto value = space.values().begin(); joins && value != space.values().end(); ++value)
+      joins = holds(value->second, dims.back().back()) == holds(value->second, id);
+    if (joins)
+      dims.back().push_back(id);
+    else
+      dims.push_back({id});
+  }
+  return dims;
+}
+
+// Where a run reads the extents of axes: as few dims of ports as make them up.
+class ExtentFinder {
+ public:
+  ExtentFinder(const Parts& parts) : space_(parts.space) {
+    for (const auto* ports : {&parts.inputs, &parts.outputs}) {
+      for (const Value* value : *ports) ports_.push_back(space_.find(*value));
+    }
+  }
+
+  Result<BodyDim> dim_of(const AxisList& axes) const {
+    BodyDim dim{1};
+    for (const AxisId id : axes) {
+      dim.extent = dim.extent * space_.axis(id).extent;
+      dim.reduced = space_.axis(id).folded;
+    }
+    for (size_t i = 0; i < axes.size();) {
+      const Expr& extent = space_.axis(axes[i]).extent;
+      if (extent.is_constant()) {
+        dim.factor *= extent.constant();
+        ++i;
+        continue;
+      }
+      const size_t found = add_whole(dim, std::span(axes).subspan(i));
+      if (found == 0 && !add_part(dim, axes[i]))
+        return error(Code::unsupported, "no input or output tells the extent ", extent);
+      i += std::max<size_t>(found, 1);
+    }
+    return dim;
+  }
+
+ private:
+  // A dim of a port that is made of the first of `axes`; of how many.
+  size_t add_whole(BodyDim& dim, std::span<const AxisId> axes) const {
+    ExtentSource best;
+    size_t covered = 0;
+    for_each_dim([&](ExtentSource source, const AxisList& list) {
+      if (list.size() <= covered || list.size() > axes.size() || !std::equal(list.begin(), list.end(), axes.begin()))
+        return;
+      best = source;
+      covered = list.size();
+    });
+    if (covered != 0) dim.sources.push_back(best);
+    return covered;
+  }
+
+  // A dim of a port in which all but the axis is known.
+  bool add_part(BodyDim& dim, AxisId id) const {
+    bool found = false;
+    for_each_dim([&](ExtentSource source, const AxisList& list) {
+      if (found || std::find(list.begin(), list.end(), id) == list.end()) return;
+      int64_t others = 1;
+      for (const AxisId other : list) {
+        if (other == id) continue;
+        if (!space_.axis(other).extent.is_constant()) return;
+        others *= space_.axis(other).extent.constant();
+      }
+      found = true;
+      dim.sources.push_back(source);
+      dim.divisor *= others;
+    });
+    return found;
+  }
+
+  template <class Visit>
+  void for_each_dim(Visit visit) const {
+    for (size_t port = 0; port < ports_.size(); ++port) {
+      for (size_t d = 0; ports_[port] && d < ports_[port]->size(); ++d)
+        visit(ExtentSource{port, static_cast<int>(d)}, (*ports_[port])[d]);
+    }
+  }
+
+  const Space& space_;
+  std::vector<const ValueAxes*> ports_;
+};
+
+uint64_t constant_bits(const Tensor& tensor) {
+  const ElementType lane = codegen::lane_type(tensor.element());
+  if (lane.is_float()) return lane_bits(lane, tensor.double_at(0));
+  const auto bits = static_cast<uint64_t>(tensor.int_at(0));
+  return lane.bits() == 64 ? bits : bits & 0xffffffff;
+}
+
+}  // namespace
+
+// ---- The body ----
+
+class BodyBuilder {
+ public:
+  explicit BodyBuilder(const Parts& parts) : parts_(parts) {}
+
+  Result<Body> build(std::string name) {
+    body_.name = std::move(name);
+    TENON_OK(add_dims());
+    for (const Value* input : parts_.inputs) {
+      const ElementType element = input->type().element();
+      lanes_[input] = static_cast<ValueId>(body_.values.size());
+      body_.values.push_back({codegen::lane_type(element), varies(*input)});
+      body_.inputs.push_back({lanes_[input], element});
+    }
+    for (const Member& member : parts_.members) TENON_OK(add(member), member.op->describe());
+    for (const Value* output : parts_.outputs) {
+      const auto lane = lanes_.find(output);
+      if (lane == lanes_.end()) return error(Code::unsupported, "output %", output->name(), " is no lane");
+      body_.outputs.push_back({lane->second, output->type().element()});
+    }
+    TENON_OK(verify(body_));
+    return std::move(body_);
+  }
+
+ private:
+  Result<void> add_dims() {
+    const std::vector<AxisList> dims = joined_axes(parts_.space);
+    if (dims.size() > kMaxDims)
+      return error(Code::unsupported, "the iteration space has ", dims.size(), " dims, at most ", kMaxDims,
+                   " are possible");
+    const ExtentFinder extents(parts_);
+    for (size_t d = 0; d < dims.size(); ++d) {
+      TENON_TRY(dim, extents.dim_of(dims[d]));
+      body_.dims.push_back(std::move(dim));
+      for (const AxisId id : dims[d]) dim_of_[id] = d;
+    }
+    return {};
+  }
+
+  DimSet varies(const Value& value) const {
+    DimSet set = 0;
+    for (const AxisList& list : *parts_.space.find(value)) {
+      for (const AxisId id : list) set |= DimSet{1} << dim_of_.at(id);
+    }
+    return set;
+  }
+
+  Result<void> add(const Member& member) {
+    const Op& op = *member.op;
+    Rebuild rebuild(op, *member.row, body_);
+    rebuild.folds_ = member.folds;
+    const size_t first = body_.nodes.size();
+    for (const Value* operand : op.operands()) rebuild.inputs_.push_back(operand ? lane_of(rebuild, *operand) : -1);
+    TENON_TRY(made, result_of(rebuild));
+    rebuild.set(0, member.row->exact ? made : rebuild.fit(made, rebuild.out()));
+    for (const auto& [i, lane] : rebuild.results_) {
+      const Value& result = *op.result(i);
+      const bool right = rebuild.lane(lane) == codegen::lane_type(result.type().element()) &&
+                         rebuild.varies(lane) == varies(result);
+      if (!right) return error(Code::unsupported, "result ", i, " does not vary over all of its dims");
+      lanes_[&result] = lane;
+    }
+    for (size_t i = first; i < body_.nodes.size(); ++i)
+      body_.nodes[i].label = op.label().empty() ? op.name().str() : str(op.name(), " ", op.label());
+    return {};
+  }
+
+  ValueId lane_of(Rebuild& rebuild, const Value& value) const {
+    const auto known = lanes_.find(&value);
+    if (known != lanes_.end()) return known->second;
+    if (!is_scalar(&value) || !codegen::lane_type(value.type().element()).valid()) return -1;
+    const Tensor& tensor = *constant_of(&value);
+    return rebuild.scalar_bits(codegen::lane_type(tensor.element()), constant_bits(tensor));
+  }
+
+  static Result<ValueId> result_of(Rebuild& rebuild) {
+    const DecomposeRow& row = rebuild.row();
+    for (size_t i = 0; i < rebuild.inputs_.size(); ++i) {
+      const bool needed = !row.rebuild && rebuild.has(i);
+      if (needed && rebuild.in(i) == -1) return error(Code::unsupported, "operand ", i, " is a constant tensor");
+    }
+    if (row.rebuild) return row.rebuild(rebuild);
+    const Name name = row.dialect.empty() ? rebuild.op().name() : Name(row.dialect);
+    return rebuild.node_of(codegen::lane_type(rebuild.out()), name, rebuild.inputs_);
+  }
+
+  const Parts& parts_;
+  Body body_;
+  std::unordered_map<AxisId, size_t> dim_of_;
+  std::unordered_map<const Value*, ValueId> lanes_;
+};
+
+Result<Body> make_body(const Op& op) {
+  TENON_TRY(parts, parts_of(op));
+  std::string name = op.label();
+  if (name.empty() && op.result_count() != 0) name = op.result(0)->name();
+  return BodyBuilder(parts).build(std::move(name));
+}
+
+std::vector<size_t> body_operands(const Op& op) {
+  auto parts = parts_of(op);
+  return parts.ok() ? parts->operands : std::vector<size_t>();
+}
+
+}  // namespace tenon::snippet

@@ -1,0 +1,76 @@
+// Iteration spaces: how the dims of an operator's operands and results are one another's, and which operators can share
+// one nest of loops.
+//
+//   ReduceMean %x: f32[N,C,H,W] over (2, 3)    axes  a = N, b = C, c = H (folded), d = W (folded)
+//                                              %x [a] [b] [c] [d]   result with kept dims [a] [b] [] []
+//   Flatten of it                              [a] [b c d] for f32[N, C*H*W]
+//
+// A dim of a value is a list of axes, outermost first: none for extent 1, several where an operator splits a dim or
+// joins some. An axis is one loop, with one extent.
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <tenon/expr/expr.hpp>
+#include <tenon/ir/graph.hpp>
+#include <tenon/support/export.hpp>
+#include <tenon/support/result.hpp>
+
+namespace tenon::snippet {
+
+using AxisId = int;
+struct Axis {
+  Expr extent;
+  bool folded = false;  // a reduction runs over it
+};
+using AxisList = std::vector<AxisId>;
+using ValueAxes = std::vector<AxisList>;  // one for each dim of the value
+
+class Space {
+ public:
+  // ---- Of one operator ----
+
+  // The axes of a shape, one for each dim but those of extent 1: they become the innermost of the space. An error names
+  // a dim whose extent is not known.
+  Result<ValueAxes> add_shape(const Shape& shape);
+  AxisId add_axis(Expr extent);
+  void fold(AxisId axis) { axes_[static_cast<size_t>(axis)].folded = true; }
+  // Two shapes of one value are an error unless they agree.
+  Result<void> set(const Value& value, ValueAxes axes);
+
+  // ---- Reading ----
+
+  // Null: not in the space.
+  const ValueAxes* find(const Value& value) const;
+  const std::unordered_map<const Value*, ValueAxes>& values() const { return values_; }
+  const Axis& axis(AxisId id) const { return axes_[static_cast<size_t>(id)]; }
+  const std::vector<AxisId>& order() const { return order_; }  // outermost first
+  bool folds() const;
+  void forget(const Value& value) { values_.erase(&value); }
+
+  // ---- Of several ----
+
+  // Takes `other` in: its values are then this space's. False, saying why and with this space as it was, when the two
+  // have no nest of loops together:
+  //   - each has an axis that the other has not: neither would be computed once,
+  //   - they have the same axes in another order, or fold different ones,
+  //   - one folds, and the other has axes over which the fold would be repeated.
+  // What both have is known by the values that both have. Time: linear in the values of the smaller one.
+  bool merge(Space&& other, std::string* why = nullptr);
+
+ private:
+  struct Matching;
+  bool match(const Space& other, Matching& matching) const;
+  void refine(AxisId axis, std::span<const Expr> extents);
+  bool fits(const Space& other, const Matching& matching) const;
+  void take(Space&& other, const Matching& matching);
+
+  std::vector<Axis> axes_;
+  std::vector<AxisId> order_;
+  std::unordered_map<const Value*, ValueAxes> values_;
+};
+
+}  // namespace tenon::snippet
