@@ -44,6 +44,10 @@ Result<Member> member_of(const Op& op) {
       return error(Code::unsupported, "result ", i, " of ", op.describe(), " is of type ", op.result(i)->type());
   }
   TENON_TRY(space, row->space(op), op.describe());
+  for (size_t i = 0; i < op.result_count(); ++i) {
+    if (!space.find(*op.result(i)))
+      return error(Code::internal, "result ", i, " of ", op.describe(), " has no place in its iteration space");
+  }
   for (const Value* operand : op.operands()) {
     if (operand && space.find(*operand) && !has_lanes(operand))
       return error(Code::unsupported, "%", operand->name(), " of ", op.describe(), " is of type ", operand->type());
@@ -53,8 +57,21 @@ Result<Member> member_of(const Op& op) {
   return member;
 }
 
+// One of two that can be joined takes the other in; null: there are no two.
+Member* join_any(std::vector<Member*>& pending) {
+  for (Member* member : pending) {
+    const auto other = std::find_if(pending.begin(), pending.end(), [&](Member* candidate) {
+      return candidate != member && member->space.merge(std::move(candidate->space));
+    });
+    if (other == pending.end()) continue;
+    pending.erase(other);
+    return member;
+  }
+  return nullptr;
+}
+
 // Joins what shares values with what is joined already, beginning with the largest space, which in the end holds all
-// others; forwards and backwards until nothing more fits.
+// others; forwards and backwards until nothing more fits. Operators that only fit together are joined first.
 Result<void> join(Parts& parts) {
   std::vector<Member*> pending;
   for (Member& member : parts.members) pending.push_back(&member);
@@ -65,13 +82,15 @@ Result<void> join(Parts& parts) {
   parts.space = std::move((*largest)->space);
   pending.erase(largest);
   std::string why;
-  for (size_t before = pending.size() + 1; !pending.empty() && pending.size() < before;) {
-    before = pending.size();
+  while (!pending.empty()) {
+    const size_t before = pending.size();
     std::erase_if(pending, [&](Member* member) { return parts.space.merge(std::move(member->space), &why); });
     std::reverse(pending.begin(), pending.end());
+    if (pending.size() < before || join_any(pending)) continue;
+    return error(Code::unsupported, pending[0]->op->describe(), " does not fit the iteration space of the others: ",
+                 why);
   }
-  if (pending.empty()) return {};
-  return error(Code::unsupported, pending[0]->op->describe(), " does not fit the iteration space of the others: ", why);
+  return {};
 }
 
 Result<Parts> parts_of(const Op& op) {

@@ -167,7 +167,7 @@ ValueId Rebuild::cast_from_int(ValueId value, ElementType from, ElementType to) 
   }
   // f32 holds 16 bits, and what it rounds is beyond f16's range; bf16 would be rounded twice.
   if (to != kBF16 || from.bits() < 32) return fit(convert(value, lane), to);
-  if (from.bits() == 32) return fit(convert(sticky(value, 8, 24), lane), to);
+  if (from.bits() == 32) return fit(convert(sticky(value, 9, 24), lane), to);
   return convert(fit(convert(sticky(value, 12, 53), kF64), to), lane);
 }
 

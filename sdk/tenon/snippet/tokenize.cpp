@@ -132,15 +132,46 @@ class Tokenizer {
 
   // ---- Merges ----
 
-  // A merge may make another one possible that was not before: again, until nothing changes.
+  // Links between parts, the heaviest first; what two parts share by several values is one link.
+  void tidy(std::vector<Link>& links) {
+    for (Link& link : links) {
+      link = {link.bytes, contraction_.find(link.first), contraction_.find(link.second)};
+      if (link.first > link.second) std::swap(link.first, link.second);
+    }
+    const auto ends = [](const Link& link) { return std::pair(link.first, link.second); };
+    std::sort(links.begin(), links.end(), [&](const Link& a, const Link& b) { return ends(a) < ends(b); });
+    size_t kept = 0;
+    for (const Link& link : links) {
+      if (link.first == link.second) continue;
+      if (kept != 0 && ends(links[kept - 1]) == ends(link))
+        links[kept - 1].bytes += std::min(link.bytes, INT64_MAX - links[kept - 1].bytes);
+      else
+        links[kept++] = link;
+    }
+    links.resize(kept);
+    std::stable_sort(links.begin(), links.end(), [](const Link& a, const Link& b) { return a.bytes > b.bytes; });
+  }
+
+  // The heaviest links first, those of about one weight together: merges change what the lighter ones weigh. A merge
+  // may make another one possible that was not before: again, until nothing changes.
   void merge_all() {
-    std::stable_sort(links_.begin(), links_.end(), [](const Link& a, const Link& b) {
-      if (a.bytes != b.bytes) return a.bytes > b.bytes;
-      return a.first != b.first ? a.first < b.first : a.second < b.second;
-    });
-    for (size_t before = links_.size() + 1; links_.size() < before;) {
-      before = links_.size();
-      std::erase_if(links_, [&](const Link& link) { return merge(link); });
+    for (bool changed = true; changed;) {
+      changed = false;
+      std::vector<Link> waiting = std::move(links_), refused;
+      for (bool tidied = false; !waiting.empty();) {
+        if (!std::exchange(tidied, true)) tidy(waiting);
+        const int64_t least = waiting.empty() ? 0 : waiting[0].bytes / 2;
+        const auto end = std::find_if(waiting.begin(), waiting.end(), [&](const Link& l) { return l.bytes < least; });
+        for (auto link = waiting.begin(); link != end; ++link) {
+          if (merge(*link))
+            tidied = false;
+          else
+            refused.push_back(*link);
+        }
+        waiting.erase(waiting.begin(), end);
+        changed = changed || !tidied;
+      }
+      links_ = std::move(refused);
     }
   }
 
