@@ -16,7 +16,7 @@
 #include <tenon/ir/text.hpp>
 #include <tenon/irgen/from_graph.hpp>
 #include <tenon/irgen/reference_kernels.hpp>
-#include <tenon/irgen/strips.hpp>
+#include <tenon/irgen/reference_strips.hpp>
 #include <tenon/program/exec/bound_program.hpp>
 
 namespace tenon::irgen {
@@ -122,7 +122,7 @@ void measure(const Case& c, int runs) {
   for (size_t i = 0; i < graph->body().input_count(); ++i)
     inputs.push_back(testing::random_tensor(random, kF32, *graph->body().input(i)->type().shape().static_dims()));
   StripReport report;
-  Runnable whole(*graph, inputs, {}), strips(*graph, inputs, strip_grouping({}, &report));
+  Runnable whole(*graph, inputs, {}), strips(*graph, inputs, strip_grouping(reference_strips({}), &report));
   std::vector<double> whole_times, strip_times, ratios;
   for (int i = 0; i < runs; ++i) {
     whole_times.push_back(whole.seconds());

@@ -162,6 +162,91 @@ TEST(FromGraph, TransposeIsOneCopy) {
               HasSubstr("copy %y(i0, i1, i2) = %x(i2, i0, i1) as \"Transpose\""));
 }
 
+TEST(FromGraph, TransposesOfDimsOfOneIndexAndExpandsToTheSameShapeAreViews) {
+  EXPECT_EQ(text_of(R"(graph @net(%x: f32[2,3,1,1]) -> (%y) {
+    %s = Constant {value = dense<i64[4]: 2, 1, 1, 3>} : i64[4]
+    %t = Transpose %x {perm = [0, 2, 3, 1]} : f32[2,1,1,3]
+    %e = Expand %t, %s : f32[2,1,1,3]
+    %y = Softmax %e : f32[2,1,1,3]
+  })"),
+            R"(program @net() {
+  input %x : f32 rank 4
+  output %y : f32 rank 4
+  view %e : f32 = %x at 0 [0 +: 3, 0 +: 1, 0 +: 1, 0 +: 2] {
+    call Softmax(in %e, out %y) as "Softmax"
+  }
+}
+)");
+  // An extent that is 1 in some runs only.
+  EXPECT_THAT(text_of(R"(graph @net(%x: f32[2,N]) -> (%y) {
+    %y = Transpose %x {perm = [1, 0]} : f32[N,2]
+  })"),
+              HasSubstr("copy %y(i0, i1) = %x(i1, i0)"));
+}
+
+// ---- Optimisations of the program ----
+
+constexpr std::string_view kDead = R"(graph @net(%x: f32[2,3]) -> (%y) {
+    %a = Softmax %x "dead" : f32[2,3]
+    %b = Exp %a "dead_too" : f32[2,3]
+    %y = Neg %x : f32[2,3]
+  })";
+
+TEST(FromGraph, StatementsWhoseResultsNothingReadsAreDropped) {
+  EXPECT_EQ(text_of(kDead), R"(program @net() {
+  input %x : f32 rank 2
+  output %y : f32 rank 2
+  call Neg(in %x, out %y) as "Neg"
+}
+)");
+  EXPECT_THAT(text_of(kDead, {.simplify = false}), HasSubstr("Softmax dead"));
+}
+
+constexpr std::string_view kCopies = R"(graph @net(%x: f32[2,3], %z: f32[3,1]) -> (%y, %u) {
+    %t = Transpose %x "swap" {perm = [1, 0]} : f32[3,2]
+    %y = Concat %t, %z "join" {axis = 1} : f32[3,3]
+    %u = Transpose %t "back" {perm = [1, 0]} : f32[2,3]
+  })";
+
+TEST(FromGraph, CopiesOfCopiesReadWhereTheFirstOneHasRead) {
+  EXPECT_EQ(text_of(kCopies), R"(program @net() {
+  input %x : f32 rank 2
+  input %z : f32 rank 2
+  output %y : f32 rank 2
+  output %u : f32 rank 2
+  copy %y[0 +: 2, 0 +: 3](i0, i1) = %x(i1, i0) as "Concat join"
+  copy %y[2 +: 1, 0 +: 3](i0, i1) = %z(i0 - 2, i1) as "Concat join"
+  copy %u(i0, i1) = %x(i0, i1) as "Transpose back"
+}
+)");
+  EXPECT_THAT(text_of(kCopies, {.simplify = false}), HasSubstr("local %t"));
+}
+
+// What the first copy has read lives on, in place of the copy.
+TEST(FromGraph, WhatIsReadInPlaceOfACopyLivesAsLong) {
+  EXPECT_THAT(text_of(R"(graph @net(%x: f32[2,3], %z: f32[3,1]) -> (%y) {
+    %a = Softmax %x : f32[2,3]
+    %t = Transpose %a {perm = [1, 0]} : f32[3,2]
+    %b = Softmax %z : f32[3,1]
+    %y = Concat %t, %b {axis = 1} : f32[3,3]
+  })",
+                      {.order_for_memory = false}),
+              ::testing::AllOf(HasSubstr("copy %y[0 +: 2, 0 +: 3](i0, i1) = %a(i1, i0)"), Not(HasSubstr("local %t"))));
+}
+
+// Of a Transpose of what an operator then writes in place, there must be a copy.
+TEST(FromGraph, CopiesOfWhatChangesAfterwardsStay) {
+  const std::string text = text_of(R"(graph @net(%x: f32[2,3], %z: f32[3,1]) -> (%y, %u) {
+    %a = Softmax %x : f32[2,3]
+    %t = Transpose %a {perm = [1, 0]} : f32[3,2]
+    %u = Neg %a : f32[2,3]
+    %y = Concat %t, %z {axis = 1} : f32[3,3]
+  })",
+                                   {.order_for_memory = false});
+  EXPECT_THAT(text, HasSubstr("call Neg(in %u, out %u)"));
+  EXPECT_THAT(text, HasSubstr("copy %t(i0, i1) = %u(i1, i0)"));
+}
+
 TEST(FromGraph, SymbolsAreScalars) {
   EXPECT_EQ(text_of(R"(graph @net(%x: f32[N,3]) -> (%y) {
     %a = Softmax %x : f32[N,3]

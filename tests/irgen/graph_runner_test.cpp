@@ -132,6 +132,31 @@ TEST(GraphRunner, LoopsAndSequencesAreBetweenPrograms) {
       *graph, {Datum(tenon::testing::random_tensor(random, kF32, {4, 2}, -2, 2)), Datum(Tensor::scalar<int64_t>(3))});
 }
 
+// Their bodies read values of the programs around them.
+TEST(GraphRunner, LoopsAndScansAreStepsOfTheHost) {
+  const auto graph = parsed(R"(graph @net(%x: f32[4], %rows: f32[3,4], %m: i64[]) -> (%y, %s) {
+      %r = Relu %x : f32[4]
+      %w = Loop %m, _, %r ((%i: i64[], %k: bool[], %a: f32[4]) -> (%k, %b) { %b = Add %a, %r : f32[4] }) : f32[4]
+      %n = Neg %w : f32[4]
+      %f, %s = Scan %n, %rows {num_scan_inputs = 1} ((%z: f32[4], %row: f32[4]) -> (%u, %v) {
+        %u = Add %z, %row : f32[4]
+        %v = Mul %u, %n : f32[4]
+      }) : f32[4], f32[3,4]
+      %y = Neg %f : f32[4]
+    })");
+  const auto made = runner(*graph);
+  ASSERT_EQ(made->report().host_ops.size(), 2u);
+  EXPECT_EQ(made->report().host_ops[0].op, "Loop");
+  EXPECT_EQ(made->report().host_ops[1].op, "Scan");
+  EXPECT_THAT(made->report().host_ops[0].reason, HasSubstr("graphs of its own"));
+  EXPECT_EQ(made->report().program_ops, 3u);
+  EXPECT_EQ(made->report().programs, 3u);
+  std::mt19937 random(17);
+  const auto floats = [&](Dims dims) { return Datum(tenon::testing::random_tensor(random, kF32, std::move(dims), -2, 2)); };
+  for (const int64_t trips : {0, 1, 5})
+    EXPECT_TRUE(expect_as_interpreted(*graph, {floats({4}), floats({3, 4}), Datum(Tensor::scalar(trips))}));
+}
+
 TEST(GraphRunner, ExtentsThatTheRulesRefuseAreRefused) {
   const auto graph = parsed(R"(graph @net(%x: f32[N], %z: f32[5]) -> (%y) {
       %y = Add %x, %z : f32[5]

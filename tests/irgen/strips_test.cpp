@@ -336,6 +336,33 @@ TEST(Strips, AreAStatementOfALoweredGraph) {
               ::testing::Not(HasSubstr("for ")));
 }
 
+// The last window of 4 rows begins at row 4 of 7: its part is smaller than the window.
+TEST(Strips, OfPoolsThatRoundUpHaveALastWindowOfTheirOwn) {
+  constexpr std::string_view kPool = R"(
+graph @pool(%x: f32[1,1,7,6]) -> %y {
+  %a = Relu %x
+  %y = MaxPool %a {kernel_shape = [4, 1], strides = [2, 1], ceil_mode = 1, pads = [0, 0, 0, 0]}
+}
+)";
+  for (const std::string_view mean : {"", ", count_include_pad = 0", ", count_include_pad = 1"}) {
+    std::string text(kPool);
+    if (!mean.empty()) {
+      text.replace(text.find("MaxPool"), 7, "AveragePool");
+      text.insert(text.find("}\n}"), mean);
+    }
+    SCOPED_TRACE(text);
+    const auto graph = graph_of(text);
+    auto run = StripRun::make(*graph, {.mode = StripMode::always, .dim = 2, .step = 1});
+    ASSERT_TRUE(run.ok()) << run.error().to_string();
+    const bool counts_padding = mean.ends_with("1");
+    ASSERT_EQ(run->chains.size(), counts_padding ? 0u : 1u) << run->report.to_string();
+    if (counts_padding) {
+      EXPECT_THAT(run->report.to_string(), HasSubstr("behind the padding that the mean counts"));
+    }
+    expect_same_bits(*graph, *run);
+  }
+}
+
 TEST(Strips, AreReported) {
   const auto graph = graph_of(kConvReluPool);
   auto run = StripRun::make(*graph, {.mode = StripMode::always, .dim = 2, .step = 2});

@@ -269,6 +269,45 @@ TEST(PlanMemory, RandomRulesAreKept) {
   EXPECT_LT(refused, 800u);  // pins and banks that contradict each other
 }
 
+// A bank as large as the live bytes at the worst step: no greedy order finds room for all of them there.
+std::vector<MemoryBlock> blocks_of_one_bank(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<MemoryBlock> blocks;
+  for (size_t i = 0; i < 30; ++i) {
+    const size_t first = random() % 12;
+    blocks.push_back({.bytes = 1 + random() % 12, .first = first, .last = first + random() % 4, .bank = 0});
+    blocks.back().name = "b" + std::to_string(i);
+  }
+  return blocks;
+}
+
+TEST(PlanMemory, TheSearchFindsPlacesInBanksWhereNoGreedyOrderDoes) {
+  size_t greedy_refused = 0, search_refused = 0;
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE(seed);
+    std::vector<MemoryBlock> blocks = blocks_of_one_bank(seed), free = blocks;
+    for (MemoryBlock& block : free) block.bank.reset();
+    const std::vector<MemorySpace> banked = {{.name = "acc", .bank_bytes = planned(free).spaces[0].bytes}};
+    greedy_refused += !plan_memory(blocks, banked, {.effort = 0}).ok();
+    const auto plan = plan_memory(blocks, banked);
+    search_refused += !plan.ok();
+    EXPECT_TRUE(!plan.ok() || verify_plan(blocks, banked, *plan).ok());
+  }
+  EXPECT_GT(greedy_refused, 5u);
+  EXPECT_LT(2 * search_refused, greedy_refused);
+}
+
+TEST(PlanMemory, ABankThatIsTooFullNamesTheBlock) {
+  const std::vector<MemorySpace> banked = {{.name = "acc", .bank_bytes = 32}};
+  const std::string message = refusal({{.bytes = 20, .last = 3, .bank = 1, .name = "small"},
+                                       {.bytes = 24, .first = 2, .last = 5, .bank = 1, .name = "large"}},
+                                      banked);
+  EXPECT_THAT(message, HasSubstr("'acc'"));
+  EXPECT_THAT(message, testing::AnyOf(HasSubstr("block 'small' of 20 bytes, alive from step 0 to 3"),
+                                      HasSubstr("block 'large' of 24 bytes, alive from step 2 to 5")));
+  EXPECT_THAT(message, HasSubstr("no place in bank 1 of 32 bytes"));
+}
+
 TEST(PlanMemory, TheSearchClosesWhatGreedyOrdersLeave) {
   std::mt19937_64 random(11);
   std::vector<MemoryBlock> blocks;

@@ -10,6 +10,7 @@
 // (strips_reads.hpp). Among all ways to cut the operators into chains and whole operators, in one order of the graph,
 // the cheapest is taken (dynamic programming; time: operators * longest chain * dims * steps).
 #pragma once
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -28,6 +29,12 @@ enum class StripMode : uint8_t {
   never,
 };
 
+// Arithmetic of kernels: for each element of the result, and for each element of the operand of which most are read for
+// it.
+struct ArithmeticCost {
+  double seconds_per_element = 0, seconds_per_read = 0;
+};
+
 struct StripOptions {
   StripMode mode = StripMode::automatic;
   // What one strip may have in use: windows, and its part of what goes in and out. 0: no limit but the model. When not
@@ -37,6 +44,8 @@ struct StripOptions {
   int64_t step = 0;     // indices of a strip along the innermost loop; 0: a power of two, by the model
   int64_t workers = 1;  // strips computed at the same time, at most; limited by the threads of the run
   CostModel model = strip_model();
+  // How fast the kernels are that an operator gets; null: as the model has it for each element that is read.
+  std::function<ArithmeticCost(const Op&)> arithmetic = {};
 };
 
 struct ChainLoop {

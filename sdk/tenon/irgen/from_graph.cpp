@@ -3,6 +3,8 @@
 #include <tenon/irgen/dims.hpp>
 #include <tenon/irgen/lowering_internal.hpp>
 #include <tenon/ops/constant.hpp>
+#include <tenon/program/forward_copies.hpp>
+#include <tenon/program/simplify.hpp>
 
 namespace tenon::irgen {
 
@@ -38,7 +40,9 @@ Result<GraphProgram> lower_part(const GraphPart& part, const GraphTypes& types, 
       if (!value || !fits_buffer(types.type_of(*value)))
         return error(Code::unsupported, "value '", value ? value->name() : "", "' of '", part.name,
                      "' is no tensor that a buffer can hold: ", value ? types.type_of(*value) : Type());
-  return detail::Lowering(part, types, plans, kernels, options).run();
+  TENON_TRY(lowered, detail::Lowering(part, types, plans, kernels, options).run());
+  if (options.simplify) lowered.program = program::simplify(program::forward_copies(lowered.program));
+  return lowered;
 }
 
 Result<GraphProgram> from_graph(const Graph& graph, const KernelSource& kernels, const LowerOptions& options) {

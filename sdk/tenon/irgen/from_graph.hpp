@@ -11,7 +11,7 @@
 //   value                   a local buffer, or a place in another's memory
 //   view operator           no statement (Reshape, Flatten, Squeeze ...): another shape over the same bytes
 //   Slice, Split, Concat    a place in the memory of the other side where that is dense, else a copy
-//   Transpose, Expand ...   one copy
+//   Transpose, Expand       one copy, or no statement where the bytes are the same
 //   any other operator      a call of the kernel that the source gives, its stage named by stage_of_op
 //   group (OpGroup)         one statement that somebody else makes
 #pragma once
@@ -99,6 +99,7 @@ struct LowerOptions {
   bool order_for_memory = true;  // else the graph's order
   bool in_place = true;
   bool share_memory = true;  // Slice, Split and Concat in the memory of the other side
+  bool simplify = true;      // statements that nothing needs are dropped, copies of copies read where the first one has read
   Grouping grouping = {};    // none: every operator by itself
 };
 

@@ -71,8 +71,23 @@ bool plan_expand(const Op& op, const GraphTypes& types, OpPlan& plan) {
     const bool repeats = from[d].is_static() && from[d].value() == 1;
     if (!repeats && !from[d].same_extent(to[d + added])) return false;
   }
-  plan.form = OpForm::expand;
+  plan.form = from == to ? OpForm::view : OpForm::expand;
   return true;
+}
+
+// A view where dims that are more than one index keep their order: the same bytes.
+OpForm form_of_transpose(const Op& op, const GraphTypes& types) {
+  const Shape& from = types.type_of(*op.operand(0)).shape();
+  const auto perm = op.attr<Attribute::Integers>("perm");
+  int64_t last = -1;
+  for (size_t d = 0; d < from.dims().size(); ++d) {
+    const int64_t axis = perm.empty() ? from.rank() - 1 - static_cast<int64_t>(d) : perm[d];
+    const Dim& dim = from[static_cast<size_t>(axis)];
+    if (dim.is_static() && dim.value() == 1) continue;
+    if (axis < last) return OpForm::transpose;
+    last = axis;
+  }
+  return OpForm::view;
 }
 
 bool plan_movement(const Op& op, const GraphTypes& types, OpPlan& plan) {
@@ -81,7 +96,7 @@ bool plan_movement(const Op& op, const GraphTypes& types, OpPlan& plan) {
     return true;
   }
   if (isa<Transpose>(op)) {
-    plan.form = OpForm::transpose;
+    plan.form = form_of_transpose(op, types);
     return true;
   }
   return plan_crop(op, types, plan) || plan_concat(op, types, plan) || plan_expand(op, types, plan);

@@ -31,19 +31,23 @@ StorageId Places::add(Storage::Kind kind, const Value& value) {
   return storages_.size() - 1;
 }
 
-Place Places::resolve(Place place) const {
+StorageId Places::root_of(StorageId id) const {
+  if (storages_[id].parent == kNever) return id;
   std::vector<StorageId> way;
-  for (StorageId id = place.storage; storages_[id].parent != kNever; id = storages_[id].parent) way.push_back(id);
-  if (way.empty()) return place;
+  for (; storages_[id].parent != kNever; id = storages_[id].parent) way.push_back(id);
   // From the root back: each then names the root itself.
   for (size_t i = way.size() - 1; i-- > 0;) {
     Storage& inner = storages_[way[i]];
-    const Storage& outer = storages_[way[i + 1]];
-    inner.offset += outer.offset;
-    inner.parent = outer.parent;
+    inner.offset += storages_[way[i + 1]].offset;
+    inner.parent = id;
   }
-  const Storage& first = storages_[way.front()];
-  return {first.parent, place.offset + first.offset};
+  return id;
+}
+
+Place Places::resolve(Place place) const {
+  const StorageId root = root_of(place.storage);
+  if (root == place.storage) return place;
+  return {root, place.offset + storages_[place.storage].offset};
 }
 
 Place Places::place(const Value& value) const { return resolve(places_.at(&value)); }

@@ -51,7 +51,7 @@ class Places {
   bool has(const Value& value) const { return places_.contains(&value); }
   // In a root.
   Place place(const Value& value) const;
-  StorageId root_of(const Value& value) const { return place(value).storage; }
+  StorageId root_of(const Value& value) const { return root_of(places_.at(&value).storage); }
   Storage& root(const Value& value) { return storages_[root_of(value)]; }
   Storage& storage(StorageId id) { return storages_[id]; }
   const Storage& storage(StorageId id) const { return storages_[id]; }
@@ -71,6 +71,7 @@ class Places {
 
  private:
   // Shortens the way to the root, so that long chains of parts of parts are walked once.
+  StorageId root_of(StorageId id) const;
   Place resolve(Place place) const;
 
   const GraphTypes& types_;

@@ -5,10 +5,13 @@
 namespace tenon {
 namespace {
 
+bool is_same(const Window& window) {
+  return window.auto_pad == AutoPad::same_upper || window.auto_pad == AutoPad::same_lower;
+}
+
 // Nothing outside the input is ever covered.
 bool never_padded(const Window& window, size_t axis) {
-  const bool same = window.auto_pad == AutoPad::same_upper || window.auto_pad == AutoPad::same_lower;
-  return !same && !window.ceil_mode && window.pads[axis] <= 0 && window.pads[axis + window.rank()] <= 0;
+  return !is_same(window) && !window.ceil_mode && window.pads[axis] <= 0 && window.pads[axis + window.rank()] <= 0;
 }
 
 // Windows that leave no input out, so that what is cut off at the border ends at an input that is read.
@@ -36,21 +39,26 @@ DimBounds window_taps(const Window& window, size_t axis) {
 Result<void> set_window_pads(const Window& window, const SubBoxQuery& query, size_t operand, SubBoxOp& op) {
   TENON_OK(require_elements(op, operand));
   Attribute::Integers pads(2 * window.rank());
+  // Behind the stated padding a window ends that was rounded up to. Whatever lies there counts for nothing, and may as well
+  // be padding, except for a mean that counts the padding.
+  const bool rounds = window.ceil_mode && !is_same(window) &&
+                      query.context.op().attr<int64_t>("count_include_pad", 0) != 0;
   bool rounds_up = false;
   for (size_t axis = 0; axis < window.rank(); ++axis) {
     const int64_t in = query.context.type(operand).shape()[axis + 2].value();
+    const int64_t kernel = window.effective_kernel(axis).value();
     const int64_t first = query.box[axis + 2].min * window.strides[axis] - window.pad_begin(axis, in);
-    const int64_t last = query.box[axis + 2].max * window.strides[axis] - window.pad_begin(axis, in) +
-                         window.effective_kernel(axis).value() - 1;
+    const int64_t last = query.box[axis + 2].max * window.strides[axis] - window.pad_begin(axis, in) + kernel - 1;
     const StaticRange& crop = op.operands[operand][axis + 2];
     pads[axis] = crop.min - first;
     pads[axis + window.rank()] = last - crop.max;
-    // Behind the stated padding a window ends that was rounded up to; a mean over the padding does not count that.
     const int64_t stated = in - 1 + window.pads[axis + window.rank()];
-    if (window.ceil_mode && window.auto_pad == AutoPad::notset && last > stated) {
-      pads[axis + window.rank()] = std::max<int64_t>(0, stated - crop.max);
-      rounds_up = true;
-    }
+    if (!rounds || last <= stated) continue;
+    if (stated - first + 1 < kernel)
+      return error(Code::unsupported, "the part is one window of ", kernel, " at spatial axis ", axis, ", of which ",
+                   last - stated, " lie behind the padding that the mean counts");
+    pads[axis + window.rank()] = std::max<int64_t>(0, stated - crop.max);
+    rounds_up = true;
   }
   op.attributes.set("auto_pad", "NOTSET");
   op.attributes.set("pads", pads);

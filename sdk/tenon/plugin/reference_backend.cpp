@@ -7,6 +7,7 @@
 #include <tenon/ir/verify.hpp>
 #include <tenon/irgen/graph_runner.hpp>
 #include <tenon/irgen/reference_kernels.hpp>
+#include <tenon/irgen/reference_strips.hpp>
 #include <tenon/ops/constant.hpp>
 #include <tenon/plugin/graph_values.hpp>
 #include <tenon/plugin/limits.hpp>
@@ -34,14 +35,15 @@ Result<Datum> host_view(const RunValue& value) {
 
 class ReferenceExecutable final : public Executable {
  public:
-  static Result<std::unique_ptr<Executable>> make(std::unique_ptr<Graph> graph) {
+  static Result<std::unique_ptr<Executable>> make(std::unique_ptr<Graph> graph, const TargetDescription& target) {
     const Region& body = graph->body();
     for (size_t i = 0; i < body.output_count(); ++i) {
       if (body.output(i)) continue;
       return error(Code::invalid_argument, "output '", body.output_name(i), "' of graph '", graph->name(),
                    "' has no value");
     }
-    const irgen::RunnerOptions options{.threads = default_pool().threads()};
+    irgen::RunnerOptions options{.threads = default_pool().threads()};
+    options.lower.grouping = irgen::strip_grouping(irgen::reference_strips(target, options.threads));
     TENON_TRY(runner, irgen::GraphRunner::prepare(*graph, irgen::reference_kernels(), options));
     say(graph->name(), runner->report());
     return std::unique_ptr<Executable>(new ReferenceExecutable(std::move(graph), std::move(runner)));
@@ -115,12 +117,12 @@ class ReferenceBackend final : public TargetBackend {
     return reference_layout_kernels(description_, op);
   }
   Result<std::unique_ptr<Executable>> build(std::unique_ptr<Graph> graph) override {
-    return ReferenceExecutable::make(std::move(graph));
+    return ReferenceExecutable::make(std::move(graph), description_);
   }
   Result<std::unique_ptr<Executable>> load(std::span<const std::byte> bytes, std::shared_ptr<void> owner) override {
     TENON_TRY(graph, deserialize(bytes, std::move(owner)), "a graph stored for target '", name(), "'");
     TENON_OK(verify(*graph), "a graph stored for target '", name(), "'");
-    return ReferenceExecutable::make(std::move(graph));
+    return ReferenceExecutable::make(std::move(graph), description_);
   }
 
  private:

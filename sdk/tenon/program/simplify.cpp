@@ -1,6 +1,7 @@
 #include <tenon/program/simplify.hpp>
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 
 #include <tenon/program/symbolic_internal.hpp>
@@ -11,43 +12,71 @@ namespace {
 
 using namespace detail;
 
-// Which buffers are looked at, by anyone.
+// Which buffers are looked at by anyone whose own results are. A call that works in place on what nobody else reads is
+// of no use, and neither is a chain of such.
 class Uses {
  public:
-  explicit Uses(const Program& program) : program_(program) {
+  explicit Uses(const Program& program) : class_of_(program.buffers.size()), wanted_(program.buffers.size()) {
+    for (size_t id = 0; id < class_of_.size(); ++id) class_of_[id] = static_cast<BufferId>(id);
     for_each_statement(program.body, [this](const Statement& s) { look_at(s); });
     for (size_t id = 0; id < program.buffers.size(); ++id)
       if (program.buffers[id].role == Role::output || program.buffers[id].role == Role::state)
-        read_.insert(static_cast<BufferId>(id));
+        want(static_cast<BufferId>(id));
+    for (const BufferId id : always_) want(id);
     spread();
   }
   // The contents of the buffer, or of what it is a view of or what is a view of it.
-  bool is_read(BufferId id) const { return read_.contains(id); }
+  bool is_read(BufferId id) const { return wanted_[root(id)]; }
 
  private:
+  // Of a call or copy: what it reads is wanted when what it writes is.
+  struct Effect {
+    std::vector<BufferId> reads, writes;
+  };
+
+  size_t root(BufferId id) const {
+    while (class_of_[static_cast<size_t>(id)] != id) id = class_of_[static_cast<size_t>(id)];
+    return static_cast<size_t>(id);
+  }
+  void want(BufferId id) { wanted_[root(id)] = true; }
+
   void look_at(const Statement& s) {
     const BufferId defined = defined_buffer(s);
+    Effect effect;
     for_each_buffer(s, [&](BufferId id, Access access) {
-      if (defined >= 0)
-        view_of_.emplace_back(defined, id);
-      else if (access != Access::out)
-        read_.insert(id);
+      if (defined >= 0) {
+        // A buffer shares its memory with its views: what one reads, the other has written.
+        class_of_[root(defined)] = static_cast<BufferId>(root(id));
+        return;
+      }
+      if (access != Access::out) effect.reads.push_back(id);
+      if (access != Access::in) effect.writes.push_back(id);
     });
+    const bool may_be_dropped = (s.as<Call>() || s.as<Copy>()) && !effect.writes.empty();
+    if (may_be_dropped)
+      effects_.push_back(std::move(effect));
+    else
+      always_.insert(always_.end(), effect.reads.begin(), effect.reads.end());
   }
-  // A buffer shares its memory with its views: what one reads, the other has written.
+
+  // Backward: what is wanted is known before what makes it is looked at, but for loops.
   void spread() {
     for (bool changed = true; changed;) {
       changed = false;
-      for (const auto& [view, source] : view_of_) {
-        if (read_.contains(view) && read_.insert(source).second) changed = true;
-        if (read_.contains(source) && read_.insert(view).second) changed = true;
+      for (const Effect& e : std::views::reverse(effects_)) {
+        if (std::ranges::none_of(e.writes, [this](BufferId id) { return is_read(id); })) continue;
+        for (const BufferId id : e.reads) {
+          changed |= !is_read(id);
+          want(id);
+        }
       }
     }
   }
 
-  const Program& program_;
-  std::vector<std::pair<BufferId, BufferId>> view_of_;
-  std::set<BufferId> read_;
+  std::vector<BufferId> class_of_;  // those that share memory, as a forest
+  std::vector<bool> wanted_;        // by the root of the class
+  std::vector<Effect> effects_;
+  std::vector<BufferId> always_;  // what others read
 };
 
 // Whether the statement names the buffer, or its metadata.

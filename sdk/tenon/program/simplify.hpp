@@ -7,7 +7,7 @@ namespace tenon::program {
 
 // Needs: a verified program. Keeps: what the program computes, names, the order of what is left. Leaves no:
 //   - loop that certainly has no iteration or nothing in it; loop with certainly one iteration (its body instead)
-//   - call or copy whose predicate is 0, or whose results nothing reads; check that certainly holds
+//   - call or copy whose predicate is 0, or whose results nothing reads but what is of no use itself; check that certainly holds
 //   - allocation or local that nothing uses, let or view whose name nothing uses, let of a constant or a symbol
 // and no expression that is simpler under what is known of the loops around. Until nothing changes.
 TENON_API Program simplify(const Program& program);

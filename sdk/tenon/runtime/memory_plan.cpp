@@ -155,11 +155,7 @@ class SpacePlanner {
     bound_ = bound.units;
     place(std::move(problem));
     try_other_families(permissions);
-    if (best_.end >= kNowhere) {
-      return error(Code::resource_exhausted, "memory space '", space_.name, "': no order of placing ", chosen_.size(),
-                   " blocks found a place for each under their rules; the live bytes need ", bound_bytes,
-                   "; loosen banks, windows or pins, or raise the effort");
-    }
+    if (best_.end >= kNowhere) return no_place(bound_bytes);
     const size_t bytes = static_cast<size_t>(best_.end) * unit_;
     if (bytes > space_.limit_bytes) return too_small(bytes, bound.step, str(" in the best plan found, ", bound_bytes, " at least"));
     for (const uint32_t i : chosen_) offsets[i] = offsets_[i];
@@ -198,8 +194,22 @@ class SpacePlanner {
                  " blocks are alive, the biggest: ", biggest);
   }
 
+  // Names the biggest block that has no place in the best of the plans tried.
+  Error no_place(size_t bound_bytes) const {
+    const uint32_t block = *std::max_element(homeless_.begin(), homeless_.end(), [&](uint32_t a, uint32_t b) {
+      return blocks_[a].bytes < blocks_[b].bytes;
+    });
+    const MemoryBlock& b = blocks_[block];
+    const std::string where = b.bank ? str(" in bank ", *b.bank, " of ", space_.bank_bytes, " bytes") : std::string();
+    return error(Code::resource_exhausted, "memory space '", space_.name, "': ", describe(blocks_, block), " of ", b.bytes,
+                 " bytes, alive from step ", b.first, " to ", b.last, ", found no place", where, " beside the other ",
+                 chosen_.size() - 1, " blocks under their rules; the live bytes need ", bound_bytes,
+                 "; loosen banks, windows or pins, or raise the effort");
+  }
+
   void place(Problem problem) {
     problem.bound = bound_;
+    problem.limit = space_.limit_bytes >= kMostOffset ? kMostBytes : static_cast<Address>(space_.limit_bytes / unit_);
     Placement best;
     place_outward(problem, best);
     if (best.end > bound_ && options_.effort > 0 && only_sizes_matter(problem)) {
@@ -217,6 +227,8 @@ class SpacePlanner {
   }
 
   void refine(const Problem& problem, Placement& best) {
+    // Where bodies found no place from the worst step outward, others may lie where no rule lets them: nothing to begin from.
+    if (best.end >= kNowhere) best = {};
     place_greedily(problem, best);
     if (best.end <= bound_ || options_.effort == 0) return;
     if (problem.size() <= kMostExact) {
@@ -229,8 +241,10 @@ class SpacePlanner {
   void take(const Problem& problem, Placement best) {
     best_ = std::move(best);
     offsets_.resize(blocks_.size());
+    homeless_.clear();
     for (uint32_t body = 0; body < problem.size(); ++body) {
       for (const Member& member : problem.members_of(body)) {
+        if (best_.at[body] >= kNowhere) homeless_.push_back(member.block);
         offsets_[member.block] = static_cast<size_t>(best_.at[body]) * unit_;
       }
     }
@@ -262,6 +276,7 @@ class SpacePlanner {
   Placement best_;
   bool proved_ = true;
   std::vector<size_t> offsets_;
+  std::vector<uint32_t> homeless_;  // blocks without a place in it
 };
 
 }  // namespace

@@ -51,6 +51,7 @@ struct Problem {
   Address unit = 1;  // bytes
   Address bank = 0;  // units
   Address bound = 0;  // units; set by the caller from lower_bound()
+  Address limit = kMostBytes;  // units that the space has; set by the caller
   std::vector<size_t> steps;  // only steps in which something is born count: their true numbers, ascending
   std::vector<Body> bodies;
   std::vector<Member> members;         // grouped by body, by time
@@ -156,7 +157,8 @@ Address lowest_fit(const Problem& problem, uint32_t i, const std::vector<Address
 void place_greedily(const Problem& problem, Placement& best);
 // From the worst step outward, each body into the smallest hole that holds it: n log n, whatever the number of pairs.
 void place_outward(const Problem& problem, Placement& best);
-// Seeded, from a good placement to a better one, until the bound or the end of the work. Not for `dense` problems.
+// Seeded, from a good placement to a better one, until the bound or the end of the work; from one in which bodies have no
+// place, to one in which all have. Not for `dense` problems.
 void search(const Problem& problem, uint64_t seed, Work& work, Placement& best);
 // Do the bodies' sizes and lives say all? No alignment beyond the unit, no pins, windows, banks or families of two sizes.
 bool only_sizes_matter(const Problem& problem);

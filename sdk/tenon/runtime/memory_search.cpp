@@ -32,7 +32,7 @@ class Repair {
       const Body& body = problem_.bodies[i];
       // In parts of the ceiling; what is pinned never goes.
       cost_[i] = body.pinned ? kNever : 1 + static_cast<int64_t>(256.0 * static_cast<double>(body.bytes) / static_cast<double>(ceiling));
-      if (at_[i] + body.bytes <= ceiling) continue;
+      if (at_[i] < kNowhere && at_[i] + body.bytes <= ceiling) continue;
       if (body.pinned) return false;
       take_out(i);
     }
@@ -117,24 +117,50 @@ class Repair {
 
 }  // namespace
 
+namespace {
+
+void take(const Problem& problem, const Repair& repair, Placement& best) {
+  best = {repair.at(), 0, "repair"};
+  for (uint32_t i = 0; i < problem.size(); ++i) best.end = std::max(best.end, best.at[i] + problem.bodies[i].bytes);
+}
+
+// Of a placement in which bodies have no place: as far up as the space goes, or all bodies beside one another.
+Address highest_ceiling(const Problem& problem) {
+  Address sum = 0;
+  for (const Body& body : problem.bodies) {
+    const Address low = body.low < kNowhere ? body.low : 0;
+    sum = std::min(kMostBytes, std::max(sum, low) + round_up(body.bytes, body.align));
+  }
+  return std::min(problem.limit, std::min(kMostBytes, 2 * sum));
+}
+
+}  // namespace
+
 // Ceilings between the bound and the best so far: at the bound first, half as ambitious after each failure, and again from
 // the bound when nothing is left to halve: chance has other ideas then.
 void search(const Problem& problem, uint64_t seed, Work& work, Placement& best) {
   Repair repair(problem, seed, work);
   constexpr uint64_t kAttempts = 8;
   const uint64_t share = work.left() / kAttempts + 1;
+  while (best.end >= kNowhere && !best.at.empty() && !work.spent()) {
+    const uint64_t before = work.done;
+    if (repair.run(best.at, highest_ceiling(problem), std::min(work.limit, work.done + share))) {
+      take(problem, repair, best);
+    } else if (work.done == before) {
+      return;
+    }
+  }
   double ambition = 1;
   while (best.end > problem.bound && best.end < kNowhere && !work.spent()) {
     const auto lower = static_cast<Address>(ambition * static_cast<double>(best.end - problem.bound));
     const Address ceiling = best.end - std::clamp<Address>(lower, 1, best.end - problem.bound);
     const uint64_t before = work.done;
-    if (!repair.run(best.at, ceiling, std::min(work.limit, work.done + share))) {
-      if (work.done == before) break;  // a pin in the way: it would be so again
-      ambition = ceiling == best.end - 1 ? 1 : ambition / 2;
+    if (repair.run(best.at, ceiling, std::min(work.limit, work.done + share))) {
+      take(problem, repair, best);
       continue;
     }
-    best = {repair.at(), 0, "repair"};
-    for (uint32_t i = 0; i < problem.size(); ++i) best.end = std::max(best.end, best.at[i] + problem.bodies[i].bytes);
+    if (work.done == before) break;  // a pin in the way: it would be so again
+    ambition = ceiling == best.end - 1 ? 1 : ambition / 2;
   }
 }
 

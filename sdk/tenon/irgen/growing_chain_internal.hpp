@@ -1,0 +1,101 @@
+// Inside of the room: a chain while it is looked for.
+#pragma once
+#include <array>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include <tenon/irgen/chain_cost_internal.hpp>
+
+namespace tenon::irgen::detail {
+
+// Answers of strip_reads(), asked once.
+class ReadsCache {
+ public:
+  ReadsCache(const StripOptions& options, const RefusedOps& refused) : options_(options), refused_(refused) {}
+
+  const Result<StripReads>& of(const Op& op, const std::vector<int>& dims) {
+    const auto [found, is_new] = known_.try_emplace({&op, dims}, std::nullopt);
+    if (is_new) {
+      const auto banned = refused_.find(&op);
+      if (banned != refused_.end())
+        found->second.emplace(error(Code::unsupported, banned->second));
+      else
+        found->second.emplace(strip_reads(op, dims));
+    }
+    return *found->second;
+  }
+
+  double arithmetic(const Op& op) {
+    const auto [found, is_new] = arithmetic_.try_emplace(&op, 0.0);
+    if (is_new) found->second = arithmetic_seconds(op, options_);
+    return found->second;
+  }
+
+ private:
+  const StripOptions& options_;
+  const RefusedOps& refused_;
+  std::unordered_map<const Op*, double> arithmetic_;
+  std::map<std::pair<const Op*, std::vector<int>>, std::optional<Result<StripReads>>> known_;
+};
+
+// One operator of a chain that is being looked at: how its result moves with the loops.
+struct Member {
+  const Op* op;
+  std::vector<int> dims;
+  const StripReads* reads;
+  std::array<double, kMostStripLoops> rate{}, extra{};  // of its window: rate * step + extra indices
+  std::array<double, kMostStripLoops> extent{};
+  double bytes = 0;
+  double arithmetic = 0;  // seconds
+  bool strided = false;   // its strips have gaps between them in memory
+};
+
+// A chain that grows from its last operator back, and what it costs so far.
+class GrowingChain {
+ public:
+  GrowingChain(ReadsCache& cache, const StripOptions& options, size_t loops)
+      : cache_(cache), options_(options), model_(options.model), loops_(loops) {}
+
+  const std::vector<Member>& members() const { return members_; }
+
+  Result<void> begin(const Op& last, const std::vector<int>& dims);
+
+  // With a producer of what is in it. Code::unsupported with the reason.
+  Result<void> add(const Op& op);
+
+  StripCost strips(const std::vector<int64_t>& steps, double& working_set) const;
+
+  StripCost whole() const;
+
+ private:
+  struct Outside {
+    double bytes = 0;
+    bool moves = false;
+  };
+
+  const Member* find(const Op* op) const;
+  // The place of the member that uses it last: members are listed backwards.
+  size_t last_user(const Value& value) const;
+
+  Result<void> add(Member m);
+
+  void take_from_outside(const Member& m, size_t operand);
+
+  // By all who use its result: they must be in the chain, and agree which dims the loops move.
+  Result<void> find_motion(Member& m) const;
+
+  // The part of its result that its window holds. Of an outer loop no window is kept: it is moved by whole strips.
+  double part_kept(const Member& m, const std::vector<int64_t>& steps) const;
+
+  ReadsCache& cache_;
+  const StripOptions& options_;
+  const CostModel& model_;
+  size_t loops_;
+  std::vector<Member> members_;  // the last operator first
+  std::unordered_map<const Op*, size_t> index_;
+  std::map<const Value*, Outside> outside_;
+};
+
+}  // namespace tenon::irgen::detail

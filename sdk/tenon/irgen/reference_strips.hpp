@@ -1,0 +1,15 @@
+// Strips on the kernels of the reference: how fast these are, so that chains are in strips where that pays.
+#pragma once
+#include <cstdint>
+
+#include <tenon/irgen/strips.hpp>
+#include <tenon/support/export.hpp>
+#include <tenon/target/description.hpp>
+
+namespace tenon::irgen {
+
+// For strip_grouping(): StripMode::automatic with the memories of `target` (those of a usual host where it has but one)
+// and kernels that share so many threads. Measured by tests/bench/strips_bench; see docs/performance.md.
+TENON_API StripOptions reference_strips(const TargetDescription& target, int64_t threads = 1);
+
+}  // namespace tenon::irgen
