@@ -226,7 +226,8 @@ TEST(BodyOfOperators, ClipsAndPowers) {
         if (of.is_float())
           number.set_double(0, exponent);
         else
-          number.set_int(0, of.is_unsigned_int() ? static_cast<int64_t>(std::abs(exponent)) : static_cast<int64_t>(exponent));
+          number.set_int(
+              0, of.is_unsigned_int() ? static_cast<int64_t>(std::abs(exponent)) : static_cast<int64_t>(exponent));
         Case power{"Pow", {type(element, kWide), type(of, scalar)}, {}, {{1, number}}};
         power.low = -100;
         power.high = 100;
@@ -263,11 +264,9 @@ TEST(BodyOfOperators, ReductionsOverNothing) {
   for (const DecomposeRow* row : all_decompositions()) {
     if (!row->op.starts_with("Reduce")) continue;
     for (const ElementType element : kTypes) {
-      OneOperator::check({row->op,
-                          {type(element, Shape(Dims{3, 0})), type(kI64, kNone)},
-                          {},
-                          {{1, Tensor::of<int64_t>({1}, {1})}}},
-                         random);
+      OneOperator::check(
+          {row->op, {type(element, Shape(Dims{3, 0})), type(kI64, kNone)}, {}, {{1, Tensor::of<int64_t>({1}, {1})}}},
+          random);
     }
   }
 }
@@ -288,10 +287,14 @@ TEST(BodyOfOperators, SoftmaxesAndNormalisations) {
     }
     expect({"LpNormalization", {x({4, 5})}, {{"p", 1}}});
     expect({"MeanVarianceNormalization", {x({2, 3, 4, 5})}});
-    expect({"BatchNormalization", {x({2, 3, 4, 5}), x({3}), x({3}), x({3}), type(element, Shape(Dims{3}))}, {}, {{4, *convert(Tensor::of<float>({3}, {0.25f, 0, 4}), element)}}});
+    expect({"BatchNormalization",
+            {x({2, 3, 4, 5}), x({3}), x({3}), x({3}), type(element, Shape(Dims{3}))},
+            {},
+            {{4, *convert(Tensor::of<float>({3}, {0.25f, 0, 4}), element)}}});
     expect({"InstanceNormalization", {x({2, 3, 4, 5}), x({3}), x({3})}});
     for (const int64_t groups : {2, 4}) {
-      for (const Dims& dims : {Dims{3, 8}, {3, 8, 21}, {1, 4, 8, 8}, {1, 8, 1, 22}, {1, 4, 1, 1, 34}, {1, 8, 1, 8, 2, 2}}) {
+      for (const Dims& dims :
+           {Dims{3, 8}, {3, 8, 21}, {1, 4, 8, 8}, {1, 8, 1, 22}, {1, 4, 1, 1, 34}, {1, 8, 1, 8, 2, 2}}) {
         const Dims channels{dims[1]};
         expect({"GroupNormalization", {x(dims), x(channels), x(channels)}, {{"num_groups", groups}}});
       }
@@ -359,8 +362,10 @@ TEST(BodyOfOperators, RefusesWhatHasNoOneNest) {
   EXPECT_TRUE(refused({"Relu", {type(kF32, Shape{Dim()})}}));
   EXPECT_TRUE(refused({"Relu", {type(kF32, Shape())}}));
   EXPECT_TRUE(refused({"MatMul", {type(kF32, Shape(Dims{2, 3})), type(kF32, Shape(Dims{3, 2}))}}));
-  EXPECT_TRUE(refused({"Add", {type(ElementType(ElementKind::sint, 4), kWide), type(ElementType(ElementKind::sint, 4), kWide)}}));
-  EXPECT_TRUE(refused({"Reshape", {type(kF32, Shape(Dims{4, 6})), type(kI64, kNone)}, {}, {{1, Tensor::of<int64_t>({2}, {6, 4})}}}));
+  EXPECT_TRUE(refused(
+      {"Add", {type(ElementType(ElementKind::sint, 4), kWide), type(ElementType(ElementKind::sint, 4), kWide)}}));
+  EXPECT_TRUE(refused(
+      {"Reshape", {type(kF32, Shape(Dims{4, 6})), type(kI64, kNone)}, {}, {{1, Tensor::of<int64_t>({2}, {6, 4})}}}));
 }
 
 }  // namespace

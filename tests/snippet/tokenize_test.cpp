@@ -67,8 +67,8 @@ std::vector<Datum> random_inputs(const Graph& graph, std::mt19937& random) {
     Dims dims;
     for (const Dim& dim : type.shape().dims()) dims.push_back(dim.is_static() ? dim.value() : 3);
     const bool small = type.element().is_bool();
-    inputs.emplace_back(
-        random_tensor(random, type.element(), dims, type.element().is_unsigned_int() || small ? 0 : -20, small ? 1 : 20));
+    inputs.emplace_back(random_tensor(random, type.element(), dims, type.element().is_unsigned_int() || small ? 0 : -20,
+                                      small ? 1 : 20));
   }
   return inputs;
 }
@@ -108,7 +108,8 @@ size_t tokenized(std::string_view text, const TokenizeOptions& options = {}) {
 
 std::string inputs_text(const std::vector<std::string>& shapes) {
   std::string text = "(";
-  for (size_t i = 0; i < shapes.size(); ++i) text += str(i ? ", " : "", "%", static_cast<char>('a' + i), ": f32[", shapes[i], "]");
+  for (size_t i = 0; i < shapes.size(); ++i)
+    text += str(i ? ", " : "", "%", static_cast<char>('a' + i), ": f32[", shapes[i], "]");
   return text + ")";
 }
 
@@ -116,15 +117,21 @@ std::string inputs_text(const std::vector<std::string>& shapes) {
 
 TEST(Tokenize, AddAndAddPairAreOneSnippet) {
   for (const char* width : {"1", "7", "8", "15", "16", "31", "N", "0"}) {
-    for (const std::string& second : {str("1,16,29,", width), std::string("1,16,29,1"), std::string("1,16,1,1"), std::string("1,1,1,1")}) {
+    for (const std::string& second :
+         {str("1,16,29,", width), std::string("1,16,29,1"), std::string("1,16,1,1"), std::string("1,1,1,1")}) {
       EXPECT_EQ(tokenized(inputs_text({str("1,16,29,", width), second}) + " -> %y { %y = Add %a, %b }"), 1u) << second;
     }
   }
-  const std::vector<std::string> pairs[] = {{"1,128,9,30", "1,128,1,30"}, {"1,128,9,1", "1,128,1,30"},
-                                            {"2,17,3,4", "1,3,4"},        {"2,17,3,4", "1,4"},
-                                            {"30", "10,30"},              {"10,N", "N"}};
+  const std::vector<std::string> pairs[] = {{"1,128,9,30", "1,128,1,30"},
+                                            {"1,128,9,1", "1,128,1,30"},
+                                            {"2,17,3,4", "1,3,4"},
+                                            {"2,17,3,4", "1,4"},
+                                            {"30", "10,30"},
+                                            {"10,N", "N"}};
   for (const auto& pair : pairs) {
-    EXPECT_EQ(tokenized(inputs_text({pair[0], pair[1]}) + " -> %y { %s = Add %a, %b\n %t = Sub %s, %b\n %y = Add %t, %a }"), 1u);
+    EXPECT_EQ(
+        tokenized(inputs_text({pair[0], pair[1]}) + " -> %y { %s = Add %a, %b\n %t = Sub %s, %b\n %y = Add %t, %a }"),
+        1u);
   }
 }
 
@@ -139,8 +146,8 @@ TEST(Tokenize, ATreeOfNineInputsIsOneSnippet) {
 }
 
 TEST(Tokenize, TwoInputsAndTwoOutputsAreOneSnippet) {
-  const std::vector<std::string> shapes[] = {{"5,5,256,1", "5,5,256,35"}, {"5,5,16,35", "5,5,1,1"},
-                                             {"5,5,5,35", "5,5,1,35"},    {"5,5,35,17", "5,5,35,17"}};
+  const std::vector<std::string> shapes[] = {
+      {"5,5,256,1", "5,5,256,35"}, {"5,5,16,35", "5,5,1,1"}, {"5,5,5,35", "5,5,1,35"}, {"5,5,35,17", "5,5,35,17"}};
   for (const auto& pair : shapes) {
     EXPECT_EQ(tokenized(inputs_text(pair) +
                         " -> (%h, %y) {\n %h = HardSwish %a\n %s = Add %h, %b\n %r = Relu %s\n %y = Sin %r }"),
@@ -153,27 +160,31 @@ TEST(Tokenize, AnOperatorThatIsNotTakenCutsAForkInTwo) {
   options.may_take = [](const Op& op) { return !op.is("Sigmoid"); };
   //   a -> Relu -> r -> Sigmoid -> Add
   //                r ------------> Mul -> Add: Mul may join either side, but not both
-  EXPECT_EQ(tokenized("(%a: f32[2,3,4,5]) -> %y {\n %r = Relu %a\n %s = Sigmoid %r\n %m = Mul %r, %r\n %y = Add %s, %m }",
-                      options),
-            2u);
-  EXPECT_EQ(tokenized("(%a: f32[2,3,4,5]) -> %y {\n %r = Relu %a\n %s = Sigmoid %r\n %m = Mul %r, %r\n %y = Add %s, %m }"),
-            1u);
+  EXPECT_EQ(
+      tokenized("(%a: f32[2,3,4,5]) -> %y {\n %r = Relu %a\n %s = Sigmoid %r\n %m = Mul %r, %r\n %y = Add %s, %m }",
+                options),
+      2u);
+  EXPECT_EQ(
+      tokenized("(%a: f32[2,3,4,5]) -> %y {\n %r = Relu %a\n %s = Sigmoid %r\n %m = Mul %r, %r\n %y = Add %s, %m }"),
+      1u);
 }
 
 TEST(Tokenize, GeluAfterAnAddIsOneSnippet) {
   const std::vector<std::string> shapes[] = {{"1,38,130", "1,38,130"}, {"1,1,130", "1,38,130"}, {"1,38,1", "1,38,130"}};
   for (const auto& pair : shapes) {
-    EXPECT_EQ(tokenized(inputs_text(pair) +
-                        " -> %y {\n %x = Add %a, %b\n %r = Constant {value = dense<f32[]: 1.4142135>}\n %d = Div %x, %r\n"
-                        " %e = Erf %d\n %o = Constant {value = dense<f32[1]: 1>}\n %s = Add %e, %o\n %m = Mul %x, %s\n"
-                        " %h = Constant {value = dense<f32[]: 0.5>}\n %y = Mul %m, %h }"),
-              1u);
+    EXPECT_EQ(
+        tokenized(inputs_text(pair) +
+                  " -> %y {\n %x = Add %a, %b\n %r = Constant {value = dense<f32[]: 1.4142135>}\n %d = Div %x, %r\n"
+                  " %e = Erf %d\n %o = Constant {value = dense<f32[1]: 1>}\n %s = Add %e, %o\n %m = Mul %x, %s\n"
+                  " %h = Constant {value = dense<f32[]: 0.5>}\n %y = Mul %m, %h }"),
+        1u);
   }
 }
 
 TEST(Tokenize, FakeQuantisationIsOneSnippet) {
   for (const char* first : {"Abs", "Swish"}) {
-    EXPECT_EQ(tokenized(str("(%a: f32[1,3,16,16]) -> %y {\n %x = ", first, " %a\n %s = Constant {value = dense<f32[]: 0.05>}\n"
+    EXPECT_EQ(tokenized(str("(%a: f32[1,3,16,16]) -> %y {\n %x = ", first,
+                            " %a\n %s = Constant {value = dense<f32[]: 0.05>}\n"
                             " %z = Constant {value = dense<u8[]: 7>}\n %q = QuantizeLinear %x, %s, %z\n"
                             " %y = DequantizeLinear %q, %s, %z }")),
               1u);
@@ -188,11 +199,12 @@ TEST(Tokenize, SoftmaxOverEveryAxisAlsoAfterAnAdd) {
     for (const int axis : {0, 1, -1, -2})
       EXPECT_EQ(tokenized(inputs_text({shape}) + str(" -> %y { %y = Softmax %a {axis = ", axis, "} }")), 1u);
   }
-  const std::vector<std::string> shapes[] = {{"1,5,16,35", "1,5,16,35"}, {"1,5,16,35", "1,5,1,1"},
-                                             {"1,5,16,1", "1,5,16,35"},  {"1,5,1,35", "1,5,16,1"}};
+  const std::vector<std::string> shapes[] = {
+      {"1,5,16,35", "1,5,16,35"}, {"1,5,16,35", "1,5,1,1"}, {"1,5,16,1", "1,5,16,35"}, {"1,5,1,35", "1,5,16,1"}};
   for (const auto& pair : shapes) {
     for (const int axis : {0, 1, 2, 3})
-      EXPECT_EQ(tokenized(inputs_text(pair) + str(" -> %y {\n %s = Add %a, %b\n %y = Softmax %s {axis = ", axis, "} }")), 1u);
+      EXPECT_EQ(
+          tokenized(inputs_text(pair) + str(" -> %y {\n %s = Add %a, %b\n %y = Softmax %s {axis = ", axis, "} }")), 1u);
   }
 }
 
@@ -220,7 +232,8 @@ TEST(Tokenize, OutputsThatBroadcastToOneAreOneSnippetOthersAreNot) {
                       " %z = Neg %c\n %s = Add %a, %y\n %x = Mul %s, %z }"),
             1u);
   // A value that both read does not make one nest of two.
-  EXPECT_EQ(tokenized("(%a: f32[4,5], %b: f32[4,6], %s: f32[4,1]) -> (%x, %y) {\n %x = Add %a, %s\n %y = Add %b, %s }"), 2u);
+  EXPECT_EQ(tokenized("(%a: f32[4,5], %b: f32[4,6], %s: f32[4,1]) -> (%x, %y) {\n %x = Add %a, %s\n %y = Add %b, %s }"),
+            2u);
 }
 
 TEST(Tokenize, ReductionsOverOneSetOfAxesShareANest) {
@@ -229,9 +242,10 @@ TEST(Tokenize, ReductionsOverOneSetOfAxesShareANest) {
                       " %u = Constant {value = dense<i64[2]: 0, 2>}\n %w = Unsqueeze %m, %u\n %d = Sub %a, %w\n"
                       " %y = Div %d, %k }"),
             1u);
-  EXPECT_EQ(tokenized("(%a: f32[4,6]) -> (%x, %y) {\n %zero = Constant {value = dense<i64[1]: 0>}\n"
-                      " %one = Constant {value = dense<i64[1]: 1>}\n %x = ReduceSum %a, %zero\n %y = ReduceSum %a, %one }"),
-            2u);
+  EXPECT_EQ(
+      tokenized("(%a: f32[4,6]) -> (%x, %y) {\n %zero = Constant {value = dense<i64[1]: 0>}\n"
+                " %one = Constant {value = dense<i64[1]: 1>}\n %x = ReduceSum %a, %zero\n %y = ReduceSum %a, %one }"),
+      2u);
 }
 
 // ---- Bytes ----
@@ -263,7 +277,8 @@ TEST(Tokenize, SavesTheBytesThatTheDesignStates) {
 // Of two merges that exclude each other the one with more bytes is taken.
 TEST(Tokenize, LetsBytesDecide) {
   auto graph = parse_graph(
-      "graph @g(%a: f32[4,512], %b: f32[4,8], %s: f32[4,1]) -> (%x, %y) {\n %t = Exp %s\n %y = Mul %b, %t\n %l = Add %a, %s\n"
+      "graph @g(%a: f32[4,512], %b: f32[4,8], %s: f32[4,1]) -> (%x, %y) {\n %t = Exp %s\n %y = Mul %b, %t\n %l = Add "
+      "%a, %s\n"
       " %x = Mul %l, %t }");
   ASSERT_TRUE(tokenize_snippets(**graph).ok());
   const auto statistics = snippet_statistics(**graph);

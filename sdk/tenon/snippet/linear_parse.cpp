@@ -117,8 +117,8 @@ class Parser {
     }
     TENON_OK(in_.expect("}"));
     if (!in_.done() || in_.next_line()) return in_.fail("nothing may follow the kernel's '}'");
-    for (const Register& reg : kernel_.registers)
-      if (!reg.element.valid()) return in_.fail("%", &reg - kernel_.registers.data(), " is never defined");
+    for (const RegisterId id : used_)
+      if (!kernel_.registers[static_cast<size_t>(id)].element.valid()) return in_.fail("%", id, " is never defined");
     return std::move(kernel_);
   }
 
@@ -372,6 +372,11 @@ class Parser {
 
   // A register that some line defines; which one is known at the end.
   Result<RegisterId> use() {
+    TENON_TRY(id, register_id());
+    used_.push_back(id);
+    return id;
+  }
+  Result<RegisterId> register_id() {
     TENON_OK(in_.expect("%"));
     TENON_TRY(id, in_.count());
     if (id > kMaxRegisters) return in_.fail("registers are numbered 0 to ", kMaxRegisters);
@@ -381,7 +386,7 @@ class Parser {
 
   Result<void> definitions(std::vector<RegisterId>& out) {
     do {
-      TENON_TRY(id, use());
+      TENON_TRY(id, register_id());
       TENON_OK(in_.expect(":"));
       Register reg{RegisterFile::general, kI64};
       if (!in_.eat_word("g")) {
@@ -418,6 +423,7 @@ class Parser {
   Reader in_;
   LinearKernel kernel_;
   std::vector<LoopId> open_;
+  std::vector<RegisterId> used_;
   std::unordered_map<std::string, int> labels_;
 };
 

@@ -279,12 +279,12 @@ class Verifier {
   }
 
   Result<void> follow(const Instruction& instruction, size_t& region) {
+    TENON_OK(check_scratch(instruction));
     for (const RegisterId id : instruction.in) TENON_OK(read(id));
     if (instruction.memory) {
       TENON_OK(read(instruction.memory->base));
       if (instruction.memory->index >= 0) TENON_OK(read(instruction.memory->index));
     }
-    TENON_OK(check_scratch(instruction));
     if (instruction.op == "Reload" && !spilled_[instruction.number])
       return error(Code::internal, "slot ", instruction.number, " is read, but never written before");
     if (instruction.op == "Spill") spilled_[instruction.number] = true;

@@ -382,7 +382,9 @@ class Lowering {
 
   void write_sweep(const Nest& nest, const Sweep& sweep) {
     SweepLoops loops{.sweep = &sweep, .scalar = sweep.loops.size()};
-    if (!nest.tiled) {
+    // Only elements of the innermost dim lie side by side.
+    const bool innermost = nest.kept.empty() || sweep.loops.back() > nest.kept.back();
+    if (!nest.tiled && innermost) {
       loops.vector = sweep.loops.back();
       --loops.scalar;
       loops.copies = copies_for(sweep.values.size() + sweep.reads.size() + sweep.stores.size(), sweep.folds.size(),

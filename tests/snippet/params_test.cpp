@@ -1,0 +1,136 @@
+#include <tenon/snippet/params.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <snippet/bodies.hpp>
+
+#include <set>
+
+namespace tenon::snippet::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Body matrix_body(std::string_view dims = "kk") {
+  BodyBuilder build("matrix", dims);
+  const ValueId x = build.input(3, kF16), y = build.input(2);
+  build.output(build.op("Add", {x, y}));
+  return build.take();
+}
+
+TEST(SpaceExtents, AreProductsOfTheShapes) {
+  Body body = matrix_body();
+  body.dims[0].sources = {{0, 0}, {0, 1}};
+  body.dims[1].sources = {{0, 2}};
+  body.dims[1].factor = 3, body.dims[1].divisor = 2;
+  const std::vector<Dims> shapes{{2, 5, 4}, {4}, {2, 5, 4}};
+  EXPECT_THAT(*space_extents(body, shapes), ElementsAre(10, 6));
+  body.dims[1].divisor = 5;
+  EXPECT_THAT(space_extents(body, shapes).error().to_string(), HasSubstr("dim 1 of body 'matrix'"));
+  body.dims[1].sources = {{0, 3}};
+  EXPECT_FALSE(space_extents(body, shapes).ok());
+}
+
+TEST(SpaceExtents, OfKnownDimsNeedNoSource) {
+  Body body = matrix_body();
+  body.dims[0].extent = 7, body.dims[1].extent = 9;
+  EXPECT_THAT(*space_extents(body, {}), ElementsAre(7, 9));
+}
+
+TEST(CallPlan, Words) {
+  const auto kernel = lower(matrix_body(), {.lanes = 4, .unroll = 2});
+  ASSERT_TRUE(kernel.ok());
+  const auto plan = CallPlan::make_for_extents(matrix_body(), *kernel, {3, 21});
+  ASSERT_TRUE(plan.ok()) << plan.error().to_string();
+  EXPECT_FALSE(plan->empty());
+  EXPECT_EQ(plan->port_bytes(0), 3u * 21 * 2);
+  EXPECT_EQ(plan->port_bytes(1), 21u * 4);
+  std::vector<int64_t> words(plan->words());
+  std::vector<std::byte> x, y, z;
+  const std::vector<void*> addresses{&x, &y, &z};
+  plan->fill(words, addresses, nullptr);
+  for (size_t i = 0; i < words.size(); ++i) {
+    const Param& param = kernel->params[i];
+    if (param.kind == Param::Kind::pointer) {
+      EXPECT_EQ(words[i], reinterpret_cast<intptr_t>(addresses[static_cast<size_t>(param.port)]));
+    } else if (param.kind == Param::Kind::shift) {
+      EXPECT_EQ(words[i], param.port == 0 ? 42 : 84);
+    } else {
+      const Loop& loop = kernel->loops[static_cast<size_t>(param.loop)];
+      const int64_t extent = loop.dim == 0 ? 3 : 21;
+      EXPECT_EQ(words[i], extent - (loop.kind == Loop::Kind::tail ? 0 : loop.increment));
+    }
+  }
+}
+
+TEST(CallPlan, EmptyTensors) {
+  const auto kernel = lower(matrix_body(), {});
+  EXPECT_TRUE(CallPlan::make_for_extents(matrix_body(), *kernel, {0, 5})->empty());
+  EXPECT_TRUE(CallPlan::make_for_extents(matrix_body(), *kernel, {5, 0})->empty());
+  EXPECT_EQ(CallPlan::make_for_extents(matrix_body(), *kernel, {5, 0})->split(8, 1).chunks(), 1);
+  EXPECT_FALSE(CallPlan::make_for_extents(matrix_body(), *kernel, {5}).ok());
+}
+
+TEST(CallPlan, KernelOfAnotherBodyIsAnError) {
+  BodyBuilder build("vector", "k");
+  build.output(build.op("Neg", {build.input(1)}));
+  const auto kernel = lower(matrix_body(), {});
+  EXPECT_FALSE(CallPlan::make_for_extents(build.take(), *kernel, {5}).ok());
+}
+
+TEST(CallPlan, SplitsKeptDimsThatAllOutputsVaryOver) {
+  const auto parts = [](std::string_view dims, DimSet second, Dims extents, int64_t threads) {
+    BodyBuilder build("split", dims);
+    const ValueId x = build.input(7);
+    build.output(std::string_view(dims).find('r') == std::string_view::npos ? build.op("Neg", {x})
+                                                                            : build.reduce("ReduceSum", x));
+    if (second) build.output(build.op("Neg", {build.input(second)}));
+    const Body body = build.take();
+    const auto kernel = lower(body, {});
+    return CallPlan::make_for_extents(body, *kernel, std::move(extents))->split(threads, 64).parts;
+  };
+  EXPECT_THAT(parts("kkk", 0, {20, 32, 64}, 40), ElementsAre(20, 2, 1));
+  EXPECT_THAT(parts("kkk", 0, {1, 1, 4096}, 4), ElementsAre(1, 1, 4));
+  EXPECT_THAT(parts("kkk", 0, {1, 1, 63}, 4), ElementsAre(1, 1, 1));
+  EXPECT_THAT(parts("kkk", 0, {2, 2, 8}, 4), ElementsAre(1, 1, 1));  // too little work
+  EXPECT_THAT(parts("kkk", 4, {20, 32, 256}, 4), ElementsAre(1, 1, 4));
+  EXPECT_THAT(parts("rkk", 0, {20, 32, 256}, 4), ElementsAre(1, 4, 1));
+  EXPECT_THAT(parts("krr", 0, {3, 32, 256}, 4), ElementsAre(3, 1, 1));
+}
+
+// Every element belongs to one chunk.
+TEST(CallPlan, ChunksCoverTheSpaceOnce) {
+  BodyBuilder build("cover", "kk");
+  build.output(build.op("Neg", {build.input(3)}));
+  const Body body = build.take();
+  const auto kernel = lower(body, {.lanes = 4, .unroll = 1});
+  for (const Dims& extents : {Dims{1, 1000}, Dims{7, 129}, Dims{3, 64}, Dims{100, 3}}) {
+    for (const int64_t threads : {1, 2, 3, 5, 16, 64}) {
+      const auto plan = CallPlan::make_for_extents(body, *kernel, extents);
+      const Split split = plan->split(threads, 1);
+      EXPECT_LE(split.chunks(), threads);
+      std::vector<int64_t> words(plan->words());
+      std::set<int64_t> seen;
+      for (int64_t chunk = 0; chunk < split.chunks(); ++chunk) {
+        const std::vector<void*> addresses(2, nullptr);
+        plan->fill(words, addresses, nullptr, split, chunk);
+        int64_t begin = 0, rows = 0, width = 0;
+        for (size_t i = 0; i < words.size(); ++i) {
+          const Param& param = kernel->params[i];
+          if (param.kind == Param::Kind::pointer && param.port == 1) begin = words[i];
+          if (param.kind != Param::Kind::limit) continue;
+          const Loop& loop = kernel->loops[static_cast<size_t>(param.loop)];
+          if (loop.dim == 0) rows = words[i] + 1;
+          if (loop.kind == Loop::Kind::tail) width = words[i];
+        }
+        for (int64_t row = 0; row < rows; ++row)
+          for (int64_t k = 0; k < width; ++k) EXPECT_TRUE(seen.insert(begin + (row * extents[1] + k) * 4).second);
+      }
+      EXPECT_EQ(static_cast<int64_t>(seen.size()), extents[0] * extents[1]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenon::snippet::test
