@@ -433,7 +433,8 @@ TEST(BoundsRule, IsThereForAllButThese) {
                                    "SequenceLength",
                                    "SequenceMap",
                                    "SplitToSequence",
-                                   "ai.onnx.preview.FlexAttention"};
+                                   "ai.onnx.preview.FlexAttention",
+                                   "snippet.Subgraph"};
   for (const OpDef* def : all_ops()) {
     const std::string name(def->name().view());
     EXPECT_EQ(!def->bounds_fn(), none.contains(name))

@@ -125,6 +125,21 @@ void Space::refine(AxisId id, std::span<const Expr> extents) {
   }
 }
 
+namespace {
+
+// Does an axis without twin stand around one that has a twin?
+bool surrounds(const std::vector<AxisId>& order, const std::vector<AxisId>& twins) {
+  bool alone = false;
+  for (const AxisId id : order) {
+    const bool has_twin = twins[static_cast<size_t>(id)] != -1;
+    if (alone && has_twin) return true;
+    alone = alone || !has_twin;
+  }
+  return false;
+}
+
+}  // namespace
+
 bool Space::fits(const Space& other, const Matching& matching) const {
   const auto alone = [](const std::vector<AxisId>& order, const std::vector<AxisId>& twins) {
     return std::any_of(order.begin(), order.end(), [&](AxisId id) { return twins[static_cast<size_t>(id)] == -1; });
@@ -133,6 +148,8 @@ bool Space::fits(const Space& other, const Matching& matching) const {
   if (more_here && more_there) return false;
   const bool folds_here = folds(), folds_there = other.folds();
   if ((folds_here && more_there) || (folds_there && more_here)) return false;
+  if (costly_ && surrounds(other.order_, matching.here)) return false;
+  if (other.costly_ && surrounds(order_, matching.there)) return false;
   int last = -1;
   for (const AxisId theirs : other.order_) {
     const AxisId mine = matching.here[static_cast<size_t>(theirs)];
@@ -160,6 +177,7 @@ void Space::take(Space&& other, const Matching& matching) {
     order.push_back(mine);
   }
   if (order.size() > order_.size()) order_ = std::move(order);
+  costly_ = costly_ || other.costly_;
   for (auto& [value, axes] : other.values_) {
     for (AxisList& list : axes) {
       for (AxisId& id : list) id = name[static_cast<size_t>(id)];

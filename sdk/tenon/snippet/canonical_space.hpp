@@ -38,6 +38,8 @@ class Space {
   Result<ValueAxes> add_shape(const Shape& shape);
   AxisId add_axis(Expr extent);
   void fold(AxisId axis) { axes_[static_cast<size_t>(axis)].folded = true; }
+  // Its operators take much longer than loads and stores do: not to be repeated.
+  void set_costly() { costly_ = true; }
   // Two shapes of one value are an error unless they agree.
   Result<void> set(const Value& value, ValueAxes axes);
 
@@ -57,7 +59,8 @@ class Space {
   // have no nest of loops together:
   //   - each has an axis that the other has not: neither would be computed once,
   //   - they have the same axes in another order, or fold different ones,
-  //   - one folds, and the other has axes over which the fold would be repeated.
+  //   - one folds, and the other has axes over which the fold would be repeated,
+  //   - one is costly, and the other has axes around it over which it would be repeated.
   // What both have is known by the values that both have. Time: linear in the values of the smaller one.
   bool merge(Space&& other, std::string* why = nullptr);
 
@@ -70,6 +73,7 @@ class Space {
 
   std::vector<Axis> axes_;
   std::vector<AxisId> order_;
+  bool costly_ = false;
   std::unordered_map<const Value*, ValueAxes> values_;
 };
 

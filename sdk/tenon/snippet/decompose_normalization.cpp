@@ -187,7 +187,7 @@ DecomposeRows normalization_rows() {
       {.op = "RMSNormalization", .space = rows_space, .rebuild = root_mean_square},
       {.op = "LpNormalization", .space = lp_space, .rebuild = lp},
       {.op = "MeanVarianceNormalization", .space = mean_variance_space, .rebuild = mean_variance},
-      {.op = "Dropout", .space = dropout_space, .rebuild = dropout, .exact = true},
+      {.op = "Dropout", .space = dropout_space, .rebuild = dropout, .exact = true, .view = true},
   };
 }
 

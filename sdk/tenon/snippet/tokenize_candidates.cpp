@@ -1,6 +1,7 @@
 #include <tenon/snippet/tokenize_candidates.hpp>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include <tenon/ir/builder.hpp>
 #include <tenon/ir/infer.hpp>
@@ -25,6 +26,14 @@ bool is_shape_arithmetic(const Op& op) {
   return def->infer_dims_fn()(StaticInferContext(op, types)).has_value();
 }
 
+// Operators of the dialect that are series or tables.
+bool is_function(Name op) {
+  static const std::unordered_set<Name> kFunctions = {
+      "Exp", "Expm1", "Log",  "Erf",  "Tanh", "Sigmoid", "Softplus", "Mish", "Swish", "Gelu",  "Pow",
+      "Sin", "Cos",   "Tan",  "Asin", "Acos", "Atan",    "Sinh",     "Cosh", "Asinh", "Acosh", "Atanh"};
+  return kFunctions.contains(op);
+}
+
 template <class T>
 void append(std::string& key, T value) {
   key.append(reinterpret_cast<const char*>(&value), sizeof(value));
@@ -40,7 +49,7 @@ void append_type(std::string& key, const Value* value) {
 
 bool is_view(const Op& op) {
   const DecomposeRow* row = find_decomposition(op.name());
-  return row && row->view;
+  return row && row->view && op.result_count() == 1;
 }
 
 std::optional<Space> Candidates::space_of(const Op& op) {
@@ -54,11 +63,14 @@ std::optional<Space> Candidates::space_of(const Op& op) {
   }
   if (is_shape_arithmetic(op) || (options_.may_take && !options_.may_take(op))) return std::nullopt;
   auto space = row->space(op);
-  if (!space.ok() || !has_emitters(op, *space)) return std::nullopt;
+  if (!space.ok()) return std::nullopt;
+  const Verdict verdict = verdict_on(op, *space);
+  if (!verdict.taken) return std::nullopt;
+  if (verdict.costly) space->set_costly();
   return *std::move(space);
 }
 
-bool Candidates::has_emitters(const Op& op, const Space& space) {
+Candidates::Verdict Candidates::verdict_on(const Op& op, const Space& space) {
   std::string key;
   append(key, op.name().hash());
   append(key, space.folds());
@@ -73,22 +85,26 @@ bool Candidates::has_emitters(const Op& op, const Space& space) {
   for (const auto& [name, value] : op.attributes()) append(key, name.hash() ^ value.hash());
   const auto known = known_.find(key);
   if (known != known_.end()) return known->second;
-  return known_[key] = find_emitters(op);
+  return known_[key] = judge(op);
 }
 
-bool Candidates::find_emitters(const Op& op) const {
-  auto body = make_body(op);
-  if (!body.ok()) return false;
+Candidates::Verdict Candidates::judge(const Op& op) const {
+  const auto body = make_body(op);
+  if (!body.ok()) return {};
   const auto accessible = [&](const BodyPort& port) { return !options_.can_access || options_.can_access(port.element); };
-  if (!std::all_of(body->inputs.begin(), body->inputs.end(), accessible) ||
-      !std::all_of(body->outputs.begin(), body->outputs.end(), accessible))
-    return false;
-  return !options_.can_emit || std::all_of(body->nodes.begin(), body->nodes.end(), [&](const BodyNode& node) {
+  const auto emittable = [&](const BodyNode& node) {
     std::vector<ElementType> in;
     for (const ValueId operand : node.operands) in.push_back(body->values[static_cast<size_t>(operand)].element);
     const ElementType out[] = {body->values[static_cast<size_t>(node.result)].element};
-    return options_.can_emit({node.op, in, out, node.attributes});
-  });
+    return !options_.can_emit || options_.can_emit({node.op, in, out, node.attributes});
+  };
+  Verdict verdict;
+  verdict.taken = std::all_of(body->inputs.begin(), body->inputs.end(), accessible) &&
+                  std::all_of(body->outputs.begin(), body->outputs.end(), accessible) &&
+                  std::all_of(body->nodes.begin(), body->nodes.end(), emittable);
+  verdict.costly = std::any_of(body->nodes.begin(), body->nodes.end(),
+                               [](const BodyNode& node) { return is_function(node.op); });
+  return verdict;
 }
 
 }  // namespace tenon::snippet

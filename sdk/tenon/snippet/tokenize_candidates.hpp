@@ -17,12 +17,16 @@ class Candidates {
   std::optional<Space> space_of(const Op& op);
 
  private:
-  bool has_emitters(const Op& op, const Space& space);
-  bool find_emitters(const Op& op) const;
+  struct Verdict {
+    bool taken = false;
+    bool costly = false;  // a function that takes many instructions
+  };
+  Verdict verdict_on(const Op& op, const Space& space);
+  Verdict judge(const Op& op) const;
 
   const TokenizeOptions& options_;
   // By what an operator's form in the dialect depends on.
-  std::unordered_map<std::string, bool> known_;
+  std::unordered_map<std::string, Verdict> known_;
 };
 
 // Does it only show the same elements under another shape?
