@@ -27,44 +27,6 @@ std::vector<int> general_registers(const snippet::LinearKernel& kernel) {
   return used;
 }
 
-// TEMP-WALK-BEGIN until snippet::emit of sdk/tenon/snippet has landed
-codegen::EmitValue value_of(const snippet::LinearKernel& kernel, snippet::RegisterId id) {
-  return {kernel.places[static_cast<size_t>(id)], kernel.registers[static_cast<size_t>(id)].element};
-}
-
-Result<void> walk(const snippet::LinearKernel& kernel, const codegen::JitterTable& table,
-                  const TargetDescription& target, codegen::EmitContext& context) {
-  for (const snippet::Instruction& i : kernel.body) {
-    std::vector<codegen::EmitValue> in, out;
-    std::vector<ElementType> in_types, out_types;
-    for (const auto id : i.in) in.push_back(value_of(kernel, id)), in_types.push_back(in.back().element);
-    for (const auto id : i.out) out.push_back(value_of(kernel, id)), out_types.push_back(out.back().element);
-    Attributes attributes = i.attributes;
-    if (i.op == "LoopBegin" || i.op == "LoopEnd" || i.op == "TailBegin") {
-      const snippet::Loop& loop = kernel.loops[static_cast<size_t>(i.number)];
-      attributes.set("limit", loop.limit);
-      attributes.set("increment", loop.increment);
-    }
-    std::optional<codegen::EmitAddress> memory;
-    if (i.memory) {
-      memory = codegen::EmitAddress{i.memory->element, value_of(kernel, i.memory->base).at, std::nullopt,
-                                    i.memory->displacement_bytes};
-      if (i.memory->index >= 0) memory->index = value_of(kernel, i.memory->index).at;
-    }
-    const codegen::JitterRow* row = in.empty() && out.empty()
-                                        ? table.rows().front()
-                                        : table.find({i.op, in_types, out_types, i.attributes}, target);
-    if (i.op == "TailEnd") row = table.find({i.op, {}, {}, i.attributes}, target);
-    if (!row) return error(Code::unsupported, "no row for ", i.op);
-    context.mark(i.label < 0 ? "" : kernel.labels[static_cast<size_t>(i.label)], i.op.str());
-    TENON_OK(row->make(attributes)
-                 ->emit_code(context, {i.op.str(), attributes, in, out, i.vectors, i.masks, i.generals, kernel.lanes,
-                                       memory, i.touched, i.number}));
-  }
-  return {};
-}
-// TEMP-WALK-END
-
 // What the listing shows of code that no instruction asked for.
 constexpr std::string_view kFrameLabel = "frame";
 
@@ -76,7 +38,7 @@ Result<CodeObject> write(const snippet::LinearKernel& kernel, const codegen::Jit
   const Frame frame(kernel.frame_slots, general_registers(kernel));
   context.mark(kFrameLabel, "enter");
   frame.enter(context);
-  TENON_OK(walk(kernel, table, target, context));
+  TENON_OK(snippet::emit(kernel, table, target, context));
   context.mark(kFrameLabel, "leave");
   frame.leave(context);
   return context.finish(kernel.name);

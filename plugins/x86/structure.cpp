@@ -23,7 +23,8 @@ Result<void> add_structure_rows(codegen::JitterTable& table) {
   TENON_OK(table.add(loop_rows()));
   TENON_OK(table.add(load_rows()));
   TENON_OK(table.add(store_rows()));
-  return table.add(fold_rows());
+  TENON_OK(table.add(fold_rows()));
+  return table.add(operand_rows());
 }
 
 }  // namespace tenon::x86

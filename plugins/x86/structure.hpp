@@ -1,5 +1,6 @@
 // Rows of the instructions of a linear kernel that are no operators: parameters, loads and stores, loops and tails,
-// folds over lanes, spills (sdk/tenon/snippet/linear.hpp says what each does).
+// folds over lanes, spills (sdk/tenon/snippet/linear.hpp says what each does), and those that the
+// plugin's passes make (passes.hpp).
 //
 // Loads and stores touch the bytes of their elements and no others, however many lanes are wanted; stores are exact:
 // f16 and bf16 to the nearest even (NaN stays NaN, quiet), narrow integers by their low bits, booleans as 0 or 1.

@@ -47,5 +47,6 @@ std::vector<JitterRow> loop_rows();      // structure_loops.cpp
 std::vector<JitterRow> load_rows();      // structure_load.cpp
 std::vector<JitterRow> store_rows();     // structure_store.cpp
 std::vector<JitterRow> fold_rows();      // structure_fold.cpp
+std::vector<JitterRow> operand_rows();   // structure_operands.cpp
 
 }  // namespace tenon::x86

@@ -91,7 +91,8 @@ struct Memory {
 //   Spill                in x                  frame slot `number` = in
 //   Reload               out x                 = frame slot `number`
 //   Move                 general to general after allocation
-// and the elementwise operators of Body, vector to vector, in all lanes.
+// and the elementwise operators of Body, vector to vector, in all lanes. Passes of a target may put in instructions of
+// its own: any other name, lanes as operands, one result; memory where they read it, and then perhaps no result.
 struct Instruction {
   Name op;
   Attributes attributes = {};

@@ -1,0 +1,202 @@
+#include "x86/passes.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace tenon::x86 {
+namespace {
+
+using codegen::Lanes;
+using snippet::Instruction;
+using snippet::LinearKernel;
+using snippet::Memory;
+using snippet::RegisterId;
+
+bool is_border(Name op) {
+  static const Name kBorders[] = {"LoopBegin", "LoopEnd", "TailBegin", "TailEnd"};
+  return std::find(std::begin(kBorders), std::end(kBorders), op) != std::end(kBorders);
+}
+
+bool contains(const std::vector<RegisterId>& ids, RegisterId id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+// How often each register is written and read.
+struct Uses {
+  std::vector<int> writes, reads;
+  explicit Uses(const LinearKernel& kernel) : writes(kernel.registers.size()), reads(kernel.registers.size()) {
+    const auto read = [&](RegisterId id) {
+      if (id >= 0) ++reads[static_cast<size_t>(id)];
+    };
+    for (const Instruction& instruction : kernel.body) {
+      for (const RegisterId id : instruction.in) read(id);
+      for (const RegisterId id : instruction.out) ++writes[static_cast<size_t>(id)];
+      if (instruction.memory) read(instruction.memory->base), read(instruction.memory->index);
+    }
+  }
+  bool once(RegisterId id) const { return writes[static_cast<size_t>(id)] == 1 && reads[static_cast<size_t>(id)] == 1; }
+};
+
+// The instruction that reads `id`, when it comes after `at` with no border, and no write to one of `kept`, and, where
+// `stores` says so, no store between them; else the body's size.
+size_t reader_of(const LinearKernel& kernel, size_t at, RegisterId id, std::span<const RegisterId> kept, bool stores) {
+  static const Name kStore("Store");
+  for (size_t i = at + 1; i < kernel.body.size(); ++i) {
+    const Instruction& instruction = kernel.body[i];
+    if (contains(instruction.in, id)) return i;
+    if (is_border(instruction.op) || (stores && instruction.op == kStore)) break;
+    for (const RegisterId value : kept)
+      if (contains(instruction.out, value)) return kernel.body.size();
+  }
+  return kernel.body.size();
+}
+
+void erase_marked(LinearKernel& kernel, const std::vector<char>& gone) {
+  size_t kept = 0;
+  for (size_t i = 0; i < kernel.body.size(); ++i) {
+    if (gone[i]) continue;
+    if (kept != i) kernel.body[kept] = std::move(kernel.body[i]);
+    ++kept;
+  }
+  kernel.body.resize(kept);
+}
+
+// ---- Mul and Add ----
+
+// `sum` adds the product `product` of `factors`: as one operation. False when it does something else with it.
+bool contract(Instruction& sum, RegisterId product, const std::vector<RegisterId>& factors) {
+  static const Name kAdd("Add"), kSub("Sub"), kFma("Fma"), kFms("Fms"), kFnma("Fnma");
+  if ((sum.op != kAdd && sum.op != kSub) || sum.memory) return false;
+  const bool first = sum.in[0] == product;
+  const RegisterId other = sum.in[first ? 1 : 0];
+  sum.op = sum.op == kAdd ? kFma : first ? kFms : kFnma;
+  sum.in = {factors[0], factors[1], other};
+  return true;
+}
+
+// ---- Loads ----
+
+bool reads_lanes_as_they_are(const LinearKernel& kernel, const Instruction& load, Isa isa) {
+  static const Name kLoad("Load"), kBroadcast("BroadcastLoad");
+  if (load.touched != Lanes::full || (load.op != kLoad && load.op != kBroadcast)) return false;
+  if (load.op == kBroadcast && isa != Isa::avx512) return false;
+  const ElementType lane = kernel.registers[static_cast<size_t>(load.out[0])].element;
+  return lane == load.memory->element && lane.bits() >= 32;
+}
+
+bool machine_divides(const LinearKernel& kernel, const Instruction& user) {
+  return kernel.registers[static_cast<size_t>(user.out[0])].element.is_float();
+}
+
+// AVX2 has no product of 64-bit integers, and no set has a quotient of integers.
+bool machine_multiplies(const LinearKernel& kernel, const Instruction& user) {
+  const ElementType element = kernel.registers[static_cast<size_t>(user.out[0])].element;
+  return element.is_float() || element.bits() == 32;
+}
+
+// `user` with its operand `value` in memory. False when it has no such form.
+bool fold(const LinearKernel& kernel, Instruction& user, RegisterId value) {
+  static const Name kAdd("Add"), kSub("Sub"), kMul("Mul"), kDiv("Div"), kFma("Fma");
+  if (user.memory || std::count(user.in.begin(), user.in.end(), value) != 1) return false;
+  const auto at = static_cast<size_t>(std::find(user.in.begin(), user.in.end(), value) - user.in.begin());
+  if (user.op == kFma) {
+    user.attributes.set("place", at == 2 ? 2 : 1);
+  } else if (user.op == kAdd || (user.op == kMul && machine_multiplies(kernel, user))) {
+    // either operand
+  } else if (at != 1 || !(user.op == kSub || (user.op == kDiv && machine_divides(kernel, user)))) {
+    return false;
+  }
+  user.op = user.op.str() + "Memory";
+  user.in.erase(user.in.begin() + static_cast<std::ptrdiff_t>(at));
+  return true;
+}
+
+// ---- Lines that will be written ----
+
+constexpr int64_t kLineBytes = 64;
+
+// Stores of one vector loop through one pointer: the bytes that an iteration writes, from displacement `begin`.
+struct Written {
+  Memory memory;
+  int64_t begin = 0, end = 0;
+};
+
+}  // namespace
+
+void contract_multiply_add(LinearKernel& kernel) {
+  static const Name kMul("Mul");
+  const Uses uses(kernel);
+  std::vector<char> gone(kernel.body.size(), 0);
+  for (size_t i = 0; i < kernel.body.size(); ++i) {
+    const Instruction& product = kernel.body[i];
+    if (product.op != kMul || !kernel.registers[static_cast<size_t>(product.out[0])].element.is_float()) continue;
+    if (!uses.once(product.out[0])) continue;
+    const size_t sum = reader_of(kernel, i, product.out[0], product.in, false);
+    if (sum < kernel.body.size() && contract(kernel.body[sum], product.out[0], product.in)) gone[i] = 1;
+  }
+  erase_marked(kernel, gone);
+}
+
+void fold_loads(LinearKernel& kernel, Isa isa) {
+  static const Name kBroadcast("BroadcastLoad");
+  const Uses uses(kernel);
+  std::vector<char> gone(kernel.body.size(), 0);
+  for (size_t i = 0; i < kernel.body.size(); ++i) {
+    const Instruction& load = kernel.body[i];
+    if (!load.memory || !reads_lanes_as_they_are(kernel, load, isa) || !uses.once(load.out[0])) continue;
+    // The memory may be an output's as well: no store may come between.
+    const RegisterId address[] = {load.memory->base, load.memory->index};
+    const size_t user = reader_of(kernel, i, load.out[0], address, true);
+    if (user == kernel.body.size() || !fold(kernel, kernel.body[user], load.out[0])) continue;
+    kernel.body[user].memory = load.memory;
+    if (load.op == kBroadcast) kernel.body[user].attributes.set("broadcast", 1);
+    gone[i] = 1;
+  }
+  erase_marked(kernel, gone);
+}
+
+void prefetch_writes(LinearKernel& kernel, int lines) {
+  static const Name kStore("Store"), kBegin("LoopBegin"), kEnd("LoopEnd");
+  std::vector<Instruction> body;
+  std::map<std::pair<RegisterId, RegisterId>, Written> written;  // of the innermost loop, so far
+  RegisterId counter = -1;
+  for (Instruction& instruction : kernel.body) {
+    if (instruction.op == kBegin) {
+      const snippet::Loop& loop = kernel.loops[static_cast<size_t>(instruction.number)];
+      counter = loop.kind == snippet::Loop::Kind::vector ? loop.counter : -1;
+      written.clear();
+    }
+    if (instruction.op == kStore && counter >= 0 && instruction.memory->index == counter &&
+        instruction.touched == Lanes::full) {
+      const Memory& memory = *instruction.memory;
+      const int64_t bytes = kernel.lanes * memory.element.bits() / 8;
+      const auto [at, is_new] = written.try_emplace(
+          {memory.base, memory.index}, Written{memory, memory.displacement_bytes, memory.displacement_bytes});
+      at->second.begin = std::min(at->second.begin, memory.displacement_bytes);
+      at->second.end = std::max(at->second.end, memory.displacement_bytes + bytes);
+    }
+    if (instruction.op == kEnd) {
+      for (const auto& [key, range] : written) {
+        for (int64_t at = range.begin; at < range.end; at += kLineBytes) {
+          Instruction& made = body.emplace_back(Instruction{.op = "PrefetchWrite"});
+          made.memory = range.memory;
+          made.memory->displacement_bytes = at + lines * kLineBytes;
+          made.label = body.size() > 1 ? body[body.size() - 2].label : -1;
+        }
+      }
+      counter = -1;
+      written.clear();
+    }
+    body.push_back(std::move(instruction));
+  }
+  kernel.body = std::move(body);
+}
+
+Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
+  if (options.contract) contract_multiply_add(kernel);
+  if (options.memory_operands) fold_loads(kernel, options.isa);
+  if (options.prefetch_lines > 0) prefetch_writes(kernel, options.prefetch_lines);
+  return snippet::verify(kernel);
+}
+
+}  // namespace tenon::x86
