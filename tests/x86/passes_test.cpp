@@ -1,0 +1,271 @@
+// Passes on linear kernels in text form: what they write, and what it computes on the machine.
+#include "x86/passes.hpp"
+
+#include <cmath>
+#include <random>
+#include <support/guard_pages.hpp>
+
+#include <tenon/snippet/allocate.hpp>
+#include <tenon/snippet/emit.hpp>
+
+#include "x86/emitters/emitters.hpp"
+#include "x86/kernel_support.hpp"
+#include "x86/listing.hpp"
+
+namespace tenon::x86::testing {
+namespace {
+
+using snippet::LinearKernel;
+using test::GuardedBuffer;
+
+const codegen::JitterTable& full_table() {
+  static const codegen::JitterTable* table = [] {
+    auto* made = new codegen::JitterTable("x86");
+    EXPECT_TRUE(add_structure_rows(*made).ok());
+    EXPECT_TRUE(add_elementwise_rows(*made).ok());
+    return made;
+  }();
+  return *table;
+}
+
+LinearKernel parsed(const std::string& text) {
+  auto kernel = snippet::parse_linear(text);
+  EXPECT_TRUE(kernel.ok()) << (kernel.ok() ? "" : kernel.error().to_string()) << "\n" << text;
+  return kernel.ok() ? *std::move(kernel) : LinearKernel();
+}
+
+// `text` with its values %10 and above as fresh registers from `next` on: no number may be left out.
+std::string renumbered(const std::string& text, int& next) {
+  std::map<std::string, int> numbers;
+  std::string done;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at + 1;
+    while (text[at] == '%' && end < text.size() && std::isdigit(static_cast<unsigned char>(text[end]))) ++end;
+    const std::string word = text.substr(at, end - at);
+    if (word.size() < 3) {
+      done += word;
+    } else {
+      const auto [number, is_new] = numbers.try_emplace(word, next);
+      next += is_new;
+      done += str("%", number->second);
+    }
+    at = end;
+  }
+  return done;
+}
+
+// y = what `inside` makes of the row x and the element w, as %20; the tail does the same.
+std::string row_kernel(int lanes, const std::string& inside, std::string_view element = "f32") {
+  int next = 6;
+  const auto part = [&](std::string_view touched, std::string_view tail) {
+    std::string text = inside;
+    for (size_t at; (at = text.find("@")) != std::string::npos;) text.replace(at, 1, touched);
+    for (size_t at; (at = text.find("!")) != std::string::npos;) text.replace(at, 1, tail);
+    return renumbered(str(text, "    Store", touched, " ", element, " [%1 + %3], %20", tail, "\n"), next);
+  };
+  const std::string loop = part("", ""), tail = part(".partial", ", %4, %5");
+  return str("kernel @row lanes ", lanes,
+             " {\n  #0 = pointer 0\n  #1 = pointer 2\n  #2 = pointer 1\n  #3 = limit loop 0\n  #4 = limit loop 1\n"
+             "  %0:g = Parameter #0\n  %1:g = Parameter #1\n  %2:g = Parameter #2\n  %3:g = Zero\n"
+             "  loop 0 d0 dim 0 %3 vector step ",
+             lanes, " limit #3 {\n", loop, "  }\n  tail 1 d0 dim 0 %3 limit #4 -> %4:bool, %5:g {\n", tail, "  }\n}\n");
+}
+
+std::string load(std::string_view element) { return str("    %10:", element, " = Load@ ", element, " [%0 + %3]!\n"); }
+std::string weight(std::string_view element) {
+  return str("    %11:", element, " = BroadcastLoad ", element, " [%2]\n");
+}
+
+int count(const std::string& text, const std::string& what) {
+  int found = 0;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + what.size())) ++found;
+  return found;
+}
+
+class Passes : public MachineTest {
+ protected:
+  LinearKernel optimised(const std::string& text, PassOptions options = {}) {
+    options.isa = GetParam().isa;
+    LinearKernel kernel = parsed(text);
+    const auto done = optimise(kernel, options);
+    EXPECT_TRUE(done.ok()) << (done.ok() ? "" : done.error().to_string());
+    return kernel;
+  }
+
+  std::shared_ptr<const JitCode> compiled(LinearKernel kernel) {
+    const TargetDescription target = target_of(GetParam().isa);
+    const auto fail = [](const Error& e) { ADD_FAILURE() << e.to_string(); };
+    if (const auto done = allocate(kernel, register_pool(GetParam().isa), snippet::needs_of(full_table(), target));
+        !done.ok())
+      return fail(done.error()), nullptr;
+    auto object = assemble(kernel, full_table(), target);
+    if (!object.ok()) return fail(object.error()), nullptr;
+    auto code = JitMemory::shared().add(std::make_shared<CodeObject>(*std::move(object)));
+    if (!code.ok()) return fail(code.error()), nullptr;
+    return *code;
+  }
+
+  // y for each x of a row, with guard pages behind both.
+  template <class T>
+  std::vector<T> run(const JitCode& code, const std::vector<T>& x, T w) {
+    GuardedBuffer from(x.size() * sizeof(T)), to(x.size() * sizeof(T)), one(sizeof(T));
+    if (!x.empty()) std::memcpy(from.data(), x.data(), from.bytes());
+    std::memcpy(one.data(), &w, sizeof w);
+    const auto width = static_cast<int64_t>(x.size());
+    const int64_t params[] = {reinterpret_cast<int64_t>(from.data()), reinterpret_cast<int64_t>(to.data()),
+                              reinterpret_cast<int64_t>(one.data()), width - GetParam().lanes, width};
+    code.function()(params);
+    std::vector<T> y(x.size());
+    if (!x.empty()) std::memcpy(y.data(), to.data(), to.bytes());
+    return y;
+  }
+
+  // All forms with f32: the bits of `expected`.
+  template <class T, class Expected>
+  void check(const JitCode& code, Expected expected) {
+    std::mt19937 random(3);
+    for (const int64_t width : widths(GetParam().lanes)) {
+      std::vector<T> x(static_cast<size_t>(width));
+      for (T& value : x) value = static_cast<T>(static_cast<int>(random() % 20001) - 10000) / static_cast<T>(7);
+      const T w = static_cast<T>(static_cast<int>(random() % 201) - 100) / static_cast<T>(3);
+      const std::vector<T> y = run(code, x, w);
+      for (size_t i = 0; i < x.size(); ++i)
+        ASSERT_EQ(y[i], expected(x[i], w)) << "x " << x[i] << ", w " << w << ", element " << i << " of " << width;
+    }
+  }
+};
+
+TEST_P(Passes, ProductsThatAreAddedAreContracted) {
+  struct Case {
+    std::string sum, op;
+    float (*expected)(float x, float w);
+  };
+  const std::vector<Case> cases = {
+      {"Add %12, %10", "Fma", [](float x, float w) { return std::fma(x, w, x); }},
+      {"Add %11, %12", "Fma", [](float x, float w) { return std::fma(x, w, w); }},
+      {"Sub %12, %11", "Fms", [](float x, float w) { return std::fma(x, w, -w); }},
+      {"Sub %11, %12", "Fnma", [](float x, float w) { return std::fma(-x, w, w); }},
+  };
+  for (const Case& one : cases) {
+    const std::string text = row_kernel(
+        GetParam().lanes, load("f32") + weight("f32") + "    %12:f32 = Mul %10, %11\n    %20:f32 = " + one.sum + "\n");
+    const std::string done = print(optimised(text, {.memory_operands = false}));
+    EXPECT_EQ(count(done, one.op + " "), 2) << done;
+    EXPECT_EQ(count(done, "Mul"), 0) << done;
+    for (const bool memory_operands : {false, true}) {
+      const auto code = compiled(optimised(text, {.memory_operands = memory_operands}));
+      ASSERT_NE(code, nullptr);
+      check<float>(*code, one.expected);
+    }
+    // Without contraction: two roundings.
+    const std::string plain = print(optimised(text, {.contract = false, .memory_operands = false}));
+    EXPECT_EQ(count(plain, "Mul"), 2) << plain;
+  }
+}
+
+TEST_P(Passes, AProductThatOthersReadStays) {
+  const std::string twice = load("f32") + weight("f32") +
+                            "    %12:f32 = Mul %10, %11\n    %13:f32 = Add %12, %11\n    %20:f32 = Max %12, %13\n";
+  EXPECT_EQ(count(print(optimised(row_kernel(GetParam().lanes, twice))), "Mul"), 2);
+  // Its own factor changes before the sum.
+  const std::string changed =
+      load("f32") + weight("f32") + "    %12:f32 = Mul %10, %11\n    %10:f32 = Copy %11\n    %20:f32 = Add %12, %10\n";
+  EXPECT_EQ(count(print(optimised(row_kernel(GetParam().lanes, changed))), "Mul"), 2);
+  // Integers have no such operation.
+  const std::string ints = load("i32") + weight("i32") + "    %12:i32 = Mul %10, %11\n    %20:i32 = Add %12, %11\n";
+  EXPECT_EQ(count(print(optimised(row_kernel(GetParam().lanes, ints, "i32"))), "Fma"), 0);
+}
+
+TEST_P(Passes, LoadsBecomeOperands) {
+  struct Case {
+    std::string op, result;
+    float (*expected)(float x, float w);
+  };
+  // %13 = w * w, so that w has more uses than one.
+  const std::vector<Case> cases = {
+      {"Add %10, %13", "AddMemory", [](float x, float w) { return x + w * w; }},
+      {"Add %13, %10", "AddMemory", [](float x, float w) { return w * w + x; }},
+      {"Sub %13, %10", "SubMemory", [](float x, float w) { return w * w - x; }},
+      {"Mul %13, %10", "MulMemory", [](float x, float w) { return w * w * x; }},
+      {"Div %13, %10", "DivMemory", [](float x, float w) { return w * w / x; }},
+      {"Fma %10, %13, %11", "FmaMemory", [](float x, float w) { return std::fma(x, w * w, w); }},
+      {"Fma %13, %10, %11", "FmaMemory", [](float x, float w) { return std::fma(x, w * w, w); }},
+      {"Fma %11, %13, %10", "FmaMemory", [](float x, float w) { return std::fma(w, w * w, x); }},
+  };
+  for (const Case& one : cases) {
+    const std::string text = row_kernel(GetParam().lanes, weight("f32") + "    %13:f32 = Mul %11, %11\n" + load("f32") +
+                                                              "    %20:f32 = " + one.op + "\n");
+    const LinearKernel kernel = optimised(text, {.contract = false});
+    const std::string done = print(kernel);
+    EXPECT_EQ(count(done, one.result + " f32 [%0 + %3]"), 1) << "in the loop, not in the tail\n" << done;
+    EXPECT_EQ(count(done, "= Load "), 0) << done;
+    // Text and back.
+    EXPECT_EQ(print(parsed(done)), done);
+    const auto code = compiled(kernel);
+    ASSERT_NE(code, nullptr);
+    check<float>(*code, one.expected);
+  }
+}
+
+TEST_P(Passes, LoadsStayWhereTheyMust) {
+  const int lanes = GetParam().lanes;
+  const auto loads_left = [&](const std::string& inside, std::string_view element = "f32") {
+    return count(print(optimised(row_kernel(lanes, inside, element), {.contract = false})), "= Load ");
+  };
+  const std::string w = weight("f32");
+  EXPECT_EQ(loads_left(w + load("f32") + "    %20:f32 = Sub %10, %11\n"), 1) << "the first operand of Sub";
+  EXPECT_EQ(loads_left(load("f32") + "    %20:f32 = Add %10, %10\n"), 1) << "two uses";
+  EXPECT_EQ(loads_left(w + load("f32") + "    Store f32 [%1], %11\n    %20:f32 = Add %11, %10\n"), 1)
+      << "a store between might write to it";
+  EXPECT_EQ(loads_left(w + "    %10:f32 = Load@ f16 [%0 + %3]!\n    %20:f32 = Add %11, %10\n"), 1) << "a conversion";
+  EXPECT_EQ(loads_left(weight("i32") + load("i32") + "    %20:i32 = Div %11, %10\n", "i32"), 1) << "integers";
+}
+
+TEST_P(Passes, OneElementIsBroadcastByItsUser) {
+  const std::string text = row_kernel(
+      GetParam().lanes, load("f32") + "    %12:f32 = Neg %10\n" + weight("f32") + "    %20:f32 = Mul %12, %11\n");
+  const LinearKernel kernel = optimised(text);
+  EXPECT_EQ(count(print(kernel), "BroadcastLoad"), GetParam().isa == Isa::avx512 ? 0 : 2) << print(kernel);
+  const auto code = compiled(kernel);
+  ASSERT_NE(code, nullptr);
+  check<float>(*code, [](float x, float w) { return -x * w; });
+}
+
+TEST_P(Passes, WrittenLinesAreFetchedAhead) {
+  for (const std::string_view element : {"f32", "i8"}) {
+    const std::string lane = element == "i8" ? "i32" : "f32";
+    const std::string text =
+        row_kernel(GetParam().lanes, str("    %20:", lane, " = Load@ ", element, " [%0 + %3]!\n"), element);
+    EXPECT_EQ(count(print(optimised(text)), "PrefetchWrite"), 0);
+    const LinearKernel kernel = optimised(text, {.prefetch_lines = 32});
+    EXPECT_EQ(count(print(kernel), str("PrefetchWrite ", element, " [%1 + %3 + 2048]")), 1) << print(kernel);
+    EXPECT_EQ(count(print(kernel), "PrefetchWrite"), 1) << "one line an iteration, none in the tail";
+    EXPECT_EQ(print(parsed(print(kernel))), print(kernel));
+    if (element == "i8") continue;
+    const auto code = compiled(kernel);
+    ASSERT_NE(code, nullptr);
+    EXPECT_EQ(count(listing(code->object()), "prefetchw"), 1);
+    check<float>(*code, [](float x, float) { return x; });  // up to guard pages: prefetches do not fault
+  }
+}
+
+TEST_P(Passes, DoublesHaveTheSameForms) {
+  if (GetParam().lanes * 64 > vector_bits(GetParam().isa)) GTEST_SKIP() << "no body with so many lanes has f64";
+  const std::string text =
+      row_kernel(GetParam().lanes,
+                 weight("f64") + load("f64") + "    %12:f64 = Mul %11, %10\n    %20:f64 = Sub %11, %12\n", "f64");
+  const auto code = compiled(optimised(text, {.prefetch_lines = 40}));
+  ASSERT_NE(code, nullptr);
+  check<double>(*code, [](double x, double w) { return std::fma(-w, x, w); });
+  const auto plain = compiled(optimised(text, {.contract = false, .memory_operands = true}));
+  ASSERT_NE(plain, nullptr);
+  check<double>(*plain, [](double x, double w) {
+    const volatile double product = w * x;  // rounded, whatever this test is compiled for
+    return w - product;
+  });
+}
+
+TENON_ON_ALL_MACHINES(Passes);
+
+}  // namespace
+}  // namespace tenon::x86::testing
