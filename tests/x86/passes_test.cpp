@@ -250,7 +250,7 @@ TEST_P(Passes, WrittenLinesAreFetchedAhead) {
 }
 
 TEST_P(Passes, DoublesHaveTheSameForms) {
-  if (GetParam().lanes * 64 > vector_bits(GetParam().isa)) GTEST_SKIP() << "no body with so many lanes has f64";
+  if (GetParam().lanes * 64 > vector_bits(GetParam().isa)) return;  // no body with so many lanes has f64
   const std::string text =
       row_kernel(GetParam().lanes,
                  weight("f64") + load("f64") + "    %12:f64 = Mul %11, %10\n    %20:f64 = Sub %11, %12\n", "f64");
