@@ -181,6 +181,51 @@ TEST_F(Lower, ReductionsOfDifferentLevels) {
   }
 }
 
+// exp(b) of a bias row is made once, not for each row; so are whole reductions.
+TEST_F(Lower, InvariantRowsAreMadeOnce) {
+  BodyBuilder build("rows", "kk");
+  const ValueId e = build.op("Exp", {build.input(2)});
+  build.output(build.op("Mul", {build.input(3), build.op("Add", {e, build.scalar(1)})}));
+  const Body body = build.take();
+  const auto kernel = lower(body, {.lanes = 4, .unroll = 1, .cycles = cycles});
+  ASSERT_EQ(kernel->scratch.size(), 1u);
+  for (const Instruction& instruction : kernel->body) {
+    if (instruction.op == "LoopBegin" && kernel->loops[static_cast<size_t>(instruction.number)].dim == 0) break;
+    EXPECT_NE(instruction.op, Name("Mul"));
+  }
+  const auto count = [&](Name op) {
+    return std::count_if(kernel->body.begin(), kernel->body.end(), [&](const Instruction& i) { return i.op == op; });
+  };
+  EXPECT_EQ(count("Exp"), 2);
+  EXPECT_EQ(count("Add"), 2);
+  check_widths(body, {3, 0});
+  check(body, {0, 5});
+}
+
+TEST_F(Lower, InvariantReductionsAndColumns) {
+  for (const char* dims : {"kkr", "krk", "rkk", "krr"}) {
+    for (DimSet varies = 1; varies < 8; ++varies) {
+      BodyBuilder build("invariant", dims);
+      const ValueId x = build.input(7), w = build.input(varies);
+      const ValueId scaled = build.op("Sub", {w, build.reduce("ReduceMax", build.op("Exp", {w}))});
+      const ValueId y = build.op("Add", {x, build.op("Exp", {scaled})});
+      build.output(build.reduce("ReduceMin", y));
+      build.output(y);
+      check(build.take(), {3, 2, 5}, 1e-6);
+    }
+  }
+}
+
+TEST_F(Lower, OutputsThatOthersReadAreMadeOnce) {
+  BodyBuilder build("shared", "kk");
+  const ValueId e = build.op("Exp", {build.input(2)});
+  build.output(build.op("Mul", {build.input(3), e}));
+  build.output(e);
+  const Body body = build.take();
+  EXPECT_TRUE(lower(body, options_)->scratch.empty());
+  check_widths(body, {3, 0});
+}
+
 TEST_F(Lower, ManyInputs) {
   BodyBuilder build("many", "kk");
   ValueId sum = build.input(3);

@@ -46,10 +46,11 @@ Attributes loop_attributes(const LinearKernel& kernel, const Instruction& instru
 }
 
 Prepared prepare(const LinearKernel& kernel, const Instruction& instruction, const codegen::JitterRow& row) {
-  Prepared made{.emitter = row.make(instruction.attributes),
+  Prepared made{.emitter = nullptr,
                 .loop_attributes = loop_attributes(kernel, instruction),
                 .in = values_of(kernel, instruction.in),
                 .out = values_of(kernel, instruction.out)};
+  made.emitter = row.make(made.loop_attributes.empty() ? instruction.attributes : made.loop_attributes);
   if (!instruction.memory) return made;
   const Memory& memory = *instruction.memory;
   made.memory = EmitAddress{.element = memory.element,

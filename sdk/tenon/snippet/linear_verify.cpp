@@ -155,9 +155,9 @@ class Verifier {
     return check_number(instruction, *rule);
   }
 
+  // An operator of the body, or one that a target's pass has made: with memory as an operand, or a prefetch.
   Result<void> check_operator(const Instruction& instruction) const {
     TENON_OK(check_side(instruction.in, std::string(instruction.in.size(), 'v'), "operands"));
-    // A target's own instruction about memory may make nothing.
     return check_side(instruction.out, instruction.memory && instruction.out.empty() ? "" : "v", "results");
   }
 

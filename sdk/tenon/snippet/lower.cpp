@@ -29,7 +29,7 @@ class Lowering {
     kernel_.lanes = options.lanes;
     makers_.resize(body.values.size());
     for (const BodyNode& node : body.nodes) makers_[index(node.result)].node = &node;
-    for (size_t i = 0; i < body.inputs.size(); ++i) makers_[index(body.inputs[i].value)].input = static_cast<int>(i);
+    for (size_t i = 0; i < body.inputs.size(); ++i) makers_[index(body.inputs[i].value)].port = static_cast<int>(i);
     for (const ScratchPlan& scratch : plan_.scratch) kernel_.scratch.push_back({scratch.element, scratch.dims, 1});
   }
 
@@ -43,7 +43,7 @@ class Lowering {
  private:
   struct Maker {
     const BodyNode* node = nullptr;
-    int input = -1;
+    int port = -1;  // where it lies, when no node makes it
   };
   // Where the instructions that are being written stand.
   struct Place {
@@ -139,7 +139,7 @@ class Lowering {
 
   RegisterId make_value(ValueId id, int copy) {
     const Maker& maker = makers_[index(id)];
-    if (!maker.node) return load(maker.input, id, copy);
+    if (!maker.node) return load(maker.port, id, copy);
     const BodyNode& node = *maker.node;
     const ElementType element = body_.values[index(id)].element;
     static const Name kScalar("Scalar"), kCount("ReducedCount");
@@ -319,6 +319,7 @@ class Lowering {
   void write_nest(const Nest& nest) {
     pointers_.clear();
     touched_.clear();
+    for (const Access& read : nest.reads) makers_[index(read.value)] = {nullptr, read.port};
     std::vector<LoopId> ids = {};
     region([&] { write_scope(nest, 0, ids); });
     std::vector<int> ports = touched_;
@@ -350,15 +351,14 @@ class Lowering {
         accumulators = std::max(accumulators, sweep.folds.size());
       }
     }
-    return copies_for(instructions, accumulators, options_.unroll);
+    // Columns are folded in wide tiles, so that each row gives whole cache lines at a time.
+    return copies_for(instructions, accumulators, accumulators > 0 ? 2 * options_.unroll : options_.unroll);
   }
 
   void write_phase(const Nest& nest, const Phase& phase) {
     std::vector<Access> stores;
-    for (const int output : nest.outputs) {
-      const ValueId id = body_.outputs[index(output)].value;
-      if (!swept(id)) stores.push_back({id, static_cast<int>(body_.inputs.size()) + output});
-    }
+    std::copy_if(nest.roots.begin(), nest.roots.end(), std::back_inserter(stores),
+                 [&](const Access& root) { return !swept(root.value); });
     make({}, phase.values, stores);
     for (const Sweep& sweep : phase.sweeps) {
       write_sweep(nest, sweep);

@@ -6,9 +6,9 @@
 //
 // When the innermost dim is kept, its vector loop stands outside of the reduced ones, which then fold whole vectors.
 // An output whose dims are not the outermost loops of the others has loops of its own, so that each element is stored
-// once, whatever extents are 0. A value that is needed again in a later phase, or that outer loops would compute again
-// and again, is computed again when it is cheap; else it is kept in the memory of an output that is stored later, or in
-// a scratch buffer.
+// once, whatever extents are 0. A value that is needed again in a later phase, or that outer loops would make again and
+// again, is made again when it is cheap. Else it is kept: between phases in the memory of an output that is stored
+// later, or in a scratch buffer; from outer loops it is taken into loops of its own, before them.
 #pragma once
 #include <functional>
 #include <span>
@@ -30,7 +30,8 @@ struct LowerOptions {
 };
 
 // The body must be verified. The kernel holds any extents. When it is called, no output may overlap an input or another
-// output; only in a body that does not reduce may an output lie exactly on an input of the same dims and element size.
+// output. Only in a body that does not reduce, and whose outputs vary over the same dims, may an output lie exactly on
+// an input of these dims and of its element size.
 // Lanes at and behind the end of a tail hold anything: elementwise instructions must bear any operand there.
 TENON_API Result<LinearKernel> lower(const Body& body, const LowerOptions& options);
 

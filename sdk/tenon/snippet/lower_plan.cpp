@@ -32,8 +32,10 @@ class Planner {
   }
 
   LowerPlan run() {
-    gather_nests();
-    for (Nest& nest : plan_.nests) plan_nest(nest);
+    std::vector<Access> outputs;
+    for (size_t i = 0; i < body_.outputs.size(); ++i)
+      outputs.push_back({body_.outputs[i].value, static_cast<int>(body_.inputs.size() + i)});
+    add_nests(std::move(outputs));
     return std::move(plan_);
   }
 
@@ -46,38 +48,80 @@ class Planner {
     return node && is_reduction(node->op) ? node : nullptr;
   }
 
+  double cycles(const BodyNode& node) const { return options_.cycles ? options_.cycles(body_, node) : 1; }
+
   // Cycles to make a value in a sweep again: those of all swept values behind it.
   void find_costs() {
     cost_.assign(body_.values.size(), 0);
     for (const ValueId id : order_) {
       if (!swept(id)) continue;
       const BodyNode* node = maker_[index(id)];
-      double cost = !node ? 1 : options_.cycles ? options_.cycles(body_, *node) : 1;
+      double cost = node ? cycles(*node) : 1;
       if (node)
         for (const ValueId operand : node->operands) cost += cost_[index(operand)];
       cost_[index(id)] = std::min(cost, 1e9);
     }
   }
 
-  // Outputs share loops when each is stored once in them.
-  void gather_nests() {
-    std::vector<int> outputs(body_.outputs.size());
-    std::iota(outputs.begin(), outputs.end(), 0);
-    const auto kept = [&](int output) { return varies(body_.outputs[static_cast<size_t>(output)].value) & ~reduced_; };
-    std::stable_sort(outputs.begin(), outputs.end(),
-                     [&](int a, int b) { return std::popcount(kept(a)) > std::popcount(kept(b)); });
-    for (const int output : outputs) {
-      const auto fits = [&](const Nest& nest) { return is_prefix(kept(output), nest.kept_set); };
-      auto nest = std::find_if(plan_.nests.begin(), plan_.nests.end(), fits);
-      if (nest == plan_.nests.end()) {
-        nest = plan_.nests.insert(nest, Nest());
-        nest->kept_set = kept(output);
+  // --- nests ------------------------------------------------------------------------------------------------------
+
+  DimSet kept_dims(ValueId id) const { return varies(id) & ~reduced_; }
+
+  // Roots share loops when each is stored once in them. Nests of fewer dims come first: others may read what they make.
+  void add_nests(std::vector<Access> roots) {
+    std::stable_sort(roots.begin(), roots.end(), [&](const Access& a, const Access& b) {
+      return std::popcount(kept_dims(a.value)) > std::popcount(kept_dims(b.value));
+    });
+    std::vector<Nest> nests;
+    for (const Access& root : roots) {
+      const auto fits = [&](const Nest& nest) { return is_prefix(kept_dims(root.value), nest.kept_set); };
+      auto nest = std::find_if(nests.begin(), nests.end(), fits);
+      if (nest == nests.end()) {
+        nest = nests.insert(nest, Nest());
+        nest->kept_set = kept_dims(root.value);
       }
-      nest->outputs.push_back(output);
+      nest->roots.push_back(root);
     }
+    std::reverse(nests.begin(), nests.end());
+    for (Nest& nest : nests) add_nest(std::move(nest));
   }
 
-  void plan_nest(Nest& nest) {
+  void add_nest(Nest nest) {
+    outline(nest);
+    if (std::vector<Access> hoisted = find_hoisted(nest); !hoisted.empty()) {
+      add_nests(std::move(hoisted));
+      outline(nest);
+    }
+    for (size_t level = 0; level < nest.scopes.size(); ++level) plan_scope(nest, static_cast<int>(level));
+    for (const Access& root : nest.roots)
+      if (element_of(root.port) == body_.values[index(root.value)].element) offer(root);
+    plan_.nests.push_back(std::move(nest));
+  }
+
+  ElementType element_of(int port) const {
+    const size_t output = index(port) - body_.inputs.size();
+    if (output < body_.outputs.size()) return body_.outputs[output].element;
+    return plan_.scratch[output - body_.outputs.size()].element;
+  }
+
+  // Later nests read the value from memory, as if it were an input, when it is not cheap to make.
+  void offer(Access root) {
+    std::vector<double> cost(body_.values.size(), 0);
+    for (const ValueId id : order_) {
+      const BodyNode* node = maker_[index(id)];
+      if (!node) continue;
+      cost[index(id)] = is_reduction(node->op) ? kSweepCycles : cycles(*node);
+      for (const ValueId operand : node->operands) cost[index(id)] += cost[index(operand)];
+      cost[index(id)] = std::min(cost[index(id)], 1e9);
+    }
+    if (cost[index(root.value)] <= options_.recompute_cycles) return;
+    offered_.push_back(root);
+    maker_[index(root.value)] = nullptr;
+    find_costs();
+  }
+
+  // Its loops, and what it reads of earlier nests.
+  void outline(Nest& nest) {
     mark_needed(nest);
     DimSet dims = nest.kept_set;
     for (const ValueId id : order_)
@@ -86,16 +130,67 @@ class Planner {
     nest.tiled = contains(nest.kept_set, nest.vector);
     nest.kept = dims_of(nest.kept_set);
     if (nest.tiled) nest.kept.pop_back();
-    nest.scopes.resize(nest.kept.size() + 1 + (nest.tiled ? 1 : 0));
-    for (size_t level = 0; level < nest.scopes.size(); ++level) plan_scope(nest, static_cast<int>(level));
+    nest.scopes.assign(nest.kept.size() + 1 + (nest.tiled ? 1 : 0), {});
+    nest.reads.clear();
+    for (const Access& offer : offered_)
+      if (needed_[index(offer.value)]) nest.reads.push_back(offer);
   }
 
   void mark_needed(const Nest& nest) {
     needed_.assign(body_.values.size(), 0);
-    for (const int output : nest.outputs) needed_[index(body_.outputs[static_cast<size_t>(output)].value)] = 1;
-    for (auto node = body_.nodes.rbegin(); node != body_.nodes.rend(); ++node)
-      if (needed_[index(node->result)])
+    for (const Access& root : nest.roots) needed_[index(root.value)] = 1;
+    for (auto id = order_.rbegin(); id != order_.rend(); ++id)
+      if (const BodyNode* node = maker_[index(*id)]; node && needed_[index(*id)])
         for (const ValueId operand : node->operands) needed_[index(operand)] = 1;
+  }
+
+  // Values that the nest would make more than once, since loops that they do not vary over lie outside of theirs, and
+  // that cost more than to keep them: the last ones of their kind, in scratch buffers.
+  std::vector<Access> find_hoisted(const Nest& nest) {
+    const std::vector<char> again = made_again(nest);
+    std::vector<double> cost(body_.values.size(), 0);
+    std::vector<char> wanted(body_.values.size(), 0);
+    for (const ValueId id : order_) {
+      const BodyNode* node = maker_[index(id)];
+      if (!needed_[index(id)] || !node) continue;
+      if (again[index(id)]) cost[index(id)] = is_reduction(node->op) ? kSweepCycles : cycles(*node);
+      for (const ValueId operand : node->operands) {
+        if (!again[index(id)])
+          wanted[index(operand)] = 1;
+        else if (again[index(operand)])
+          cost[index(id)] = std::min(cost[index(id)] + cost[index(operand)], 1e9);
+      }
+    }
+    for (const Access& root : nest.roots) wanted[index(root.value)] = 0;
+    std::vector<Access> hoisted;
+    for (const ValueId id : order_) {
+      if (!again[index(id)] || !wanted[index(id)] || cost[index(id)] <= options_.recompute_cycles) continue;
+      plan_.scratch.push_back({body_.values[index(id)].element, varies(id), false});
+      hoisted.push_back({id, last_scratch()});
+    }
+    return hoisted;
+  }
+
+  // Of each value: do loops stand around the place where it is made that it does not vary over?
+  std::vector<char> made_again(const Nest& nest) const {
+    std::vector<int> scope(body_.values.size(), -1);  // the innermost one whose sweeps use it
+    std::vector<char> again(body_.values.size(), 0);
+    for (auto id = order_.rbegin(); id != order_.rend(); ++id) {
+      if (!needed_[index(*id)]) continue;
+      const int level = level_of(nest, *id);
+      DimSet outside = 0;
+      for (int i = 0; i < level && i < static_cast<int>(nest.kept.size()); ++i)
+        outside |= DimSet{1} << nest.kept[static_cast<size_t>(i)];
+      if (nest.tiled && level + 1 == static_cast<int>(nest.scopes.size())) outside = nest.kept_set;
+      int& used = scope[index(*id)];
+      used = std::max(used, level);
+      again[index(*id)] = outside != kept_dims(*id) || (swept(*id) && used > level);
+      const BodyNode* node = maker_[index(*id)];
+      if (!node) continue;
+      const int here = swept(*id) ? used : level;
+      for (const ValueId operand : node->operands) scope[index(operand)] = std::max(scope[index(operand)], here);
+    }
+    return again;
   }
 
   // The scope that a value belongs to: that of the innermost kept loop it varies over.
@@ -110,13 +205,13 @@ class Planner {
   // The phase of a value in the scope: how many reductions of the scope stand behind it, one behind the other.
   void find_phases(const Nest& nest, int level) {
     phase_.assign(body_.values.size(), 0);
-    for (const BodyNode& node : body_.nodes) {
-      const ValueId id = node.result;
-      if (!needed_[index(id)] || level_of(nest, id) > level) continue;
+    for (const ValueId id : order_) {
+      const BodyNode* node = maker_[index(id)];
+      if (!node || !needed_[index(id)] || level_of(nest, id) > level) continue;
       if (!swept(id) && level_of(nest, id) < level) continue;  // made before the scope begins
       int phase = 0;
-      for (const ValueId operand : node.operands) phase = std::max(phase, phase_[index(operand)]);
-      phase_[index(id)] = phase + (is_reduction(node.op) ? 1 : 0);
+      for (const ValueId operand : node->operands) phase = std::max(phase, phase_[index(operand)]);
+      phase_[index(id)] = phase + (is_reduction(node->op) ? 1 : 0);
     }
   }
 
@@ -135,11 +230,9 @@ class Planner {
       else if (!swept(id))
         phase_at(scope, phase_[index(id)]).values.push_back(id);
     }
-    for (const int output : nest.outputs) {
-      const ValueId id = body_.outputs[static_cast<size_t>(output)].value;
-      if (swept(id) && level_of(nest, id) == level)
-        add_store(phase_at(scope, phase_[index(id)]), {id, static_cast<int>(body_.inputs.size()) + output});
-    }
+    for (const Access& root : nest.roots)
+      if (swept(root.value) && level_of(nest, root.value) == level)
+        add_store(phase_at(scope, phase_[index(root.value)]), root);
     fill_sweeps(nest, scope);
   }
 
@@ -256,13 +349,20 @@ class Planner {
   int add_scratch(const Nest& nest, ValueId id) {
     const bool tile = nest.tiled && contains(varies(id), nest.vector);
     plan_.scratch.push_back({body_.values[index(id)].element, varies(id) & reduced_, tile});
+    return last_scratch();
+  }
+  int last_scratch() const {
     return static_cast<int>(body_.inputs.size() + body_.outputs.size() + plan_.scratch.size()) - 1;
   }
+
+  // What a value costs that takes loops of its own.
+  static constexpr double kSweepCycles = 1000;
 
   const Body& body_;
   const LowerOptions& options_;
   DimSet reduced_;
-  std::vector<const BodyNode*> maker_;  // of each value; null: input
+  std::vector<const BodyNode*> maker_;  // of each value; null: read from memory
+  std::vector<Access> offered_;         // values in memory that earlier nests have made
   std::vector<ValueId> order_;          // operands first
   std::vector<double> cost_;
   std::vector<char> needed_;      // in the nest

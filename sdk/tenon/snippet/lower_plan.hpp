@@ -42,10 +42,11 @@ struct Nest {
   bool tiled = false;
   std::vector<Scope> scopes;
   DimSet kept_set = 0;
-  std::vector<int> outputs;  // which of the body's
+  std::vector<Access> roots;  // what it is there for: outputs, and values that later nests read
+  std::vector<Access> reads;  // values of earlier nests that it takes from memory
 };
 
-// A scratch buffer that sweeps of one scope share.
+// A scratch buffer that sweeps of one scope share, or nests.
 struct ScratchPlan {
   ElementType element;
   DimSet dims = 0;
@@ -53,7 +54,7 @@ struct ScratchPlan {
 };
 
 struct LowerPlan {
-  std::vector<Nest> nests;
+  std::vector<Nest> nests;           // in the order in which they run
   std::vector<ScratchPlan> scratch;  // ports after those of the body
 };
 
