@@ -138,7 +138,7 @@ SymbolicBuffer Scope::crop(const Crop& s) const {
 SymbolicBuffer Scope::region(const Region& r) const {
   SymbolicBuffer buffer = *find(r.buffer);
   for (size_t d = 0; d < r.box.size(); ++d)
-    narrow(buffer, d, resolve(r.box[d].min), simplified(max(resolve(r.box[d].extent), 0)));
+    narrow(buffer, d, simplified(resolve(r.box[d].min)), simplified(max(resolve(r.box[d].extent), 0)));
   return buffer;
 }
 

@@ -8,6 +8,7 @@
 #include <tenon/program/exec/locals_internal.hpp>
 #include <tenon/program/exec/registers_internal.hpp>
 #include <tenon/program/exec/statistics_internal.hpp>
+#include <tenon/program/exec/steady_internal.hpp>
 #include <tenon/program/labels.hpp>
 #include <tenon/program/symbolic_internal.hpp>
 #include <tenon/program/walk.hpp>
@@ -275,6 +276,21 @@ class Binder {
 
   Result<void> emit(const Loop& loop) {
     const Expr begin = resolved(loop.begin), end = resolved(loop.end), step = resolved(loop.step);
+    const std::optional<SteadyPart> steady = steady_part(loop, begin, end, step);
+    if (!steady) return emit_loop(loop, begin, end, step);
+    const Expr from = begin + steady->first * step, to = begin + steady->last * step;
+    if (steady->first > 0) TENON_OK(emit_loop(loop, begin, from, step));
+    TENON_OK(emit_loop(loop, from, min(to, end), step));
+    return prove_le(end, to) ? Result<void>() : emit_loop(loop, to, end, step);
+  }
+
+  std::optional<SteadyPart> steady_part(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step) {
+    const bool counted = begin.is_constant() && end.is_constant() && step.is_constant() && step.constant() >= 1;
+    if (loop.kind != LoopKind::serial || !counted || begin.constant() >= end.constant()) return {};
+    return detail::steady_part(loop, begin.constant(), step.constant(), iteration_count(begin.constant(), end.constant(), step.constant()), scope_);
+  }
+
+  Result<void> emit_loop(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step) {
     const Interval range{bounds(begin, scope_.assumptions()).lower, bounds(end - 1, scope_.assumptions()).upper};
     if (!range.lower || !range.upper)
       return error(Code::resource_exhausted, "loop ", loop.symbol, ": its bounds ", begin, " and ", end,
@@ -368,6 +384,8 @@ class Binder {
     add_increments(inner.increments, made);
     Instr instr{workers > 1 ? Op::workers : Op::loop};
     instr.index = number;
+    made.plain = workers == 1 && inner.header.empty() && !inner.body.empty() && !options_.statistics &&
+                 std::ranges::all_of(inner.body, [](const Instr& i) { return i.op == Op::call_plain; });
     auto& out = body();
     out.insert(out.end(), inner.entry.begin(), inner.entry.end());
     out.push_back(instr);
@@ -556,12 +574,19 @@ class Binder {
     for (size_t i = 0; i < s.scalars.size(); ++i)
       registers_.into(resolved(s.scalars[i]), scalars + static_cast<Place>(i) * kWord);
     code().contexts.push_back({site.context, views, scalars, static_cast<int32_t>(s.operands.size()),
-                               static_cast<int32_t>(s.scalars.size()), stage_of(s), s.kernel.get()});
+                               static_cast<int32_t>(s.scalars.size()), stage_of(s), s.kernel.get(), state_of(s)});
     if (!worker_loops_.empty())
       registers_.into(worker(), site.context + static_cast<Place>(offsetof(CallContext, worker)));
     site.label = stage_label(stage_of(s), names);
     push_site(Op::call, std::move(site), s.predicate);
     return {};
+  }
+
+  // One for all parts of a loop that hold the call.
+  int32_t state_of(const Call& s) {
+    const auto [it, added] = states_.try_emplace(&s, static_cast<int32_t>(states_.size()));
+    if (added) code().states.push_back(s.kernel.get());
+    return it->second;
   }
 
   Result<Site> copy_site(const Copy& s) {
@@ -677,6 +702,7 @@ class Binder {
   std::vector<int32_t> worker_loops_;
   std::vector<size_t> region_levels_;
   std::map<BufferId, Instr> counted_;
+  std::map<const Call*, int32_t> states_;
   std::set<BufferId> freed_;
   size_t addresses_ = 0;
   int64_t step_ = 0;

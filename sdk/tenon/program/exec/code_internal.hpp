@@ -106,6 +106,7 @@ struct LoopCode {
   int64_t slots = INT64_MAX;                        // fewest of a buffer that the body uses
   std::string slots_of;
   bool may_be_parallel = false;  // in the program
+  bool plain = false;            // its body is calls on the plain path only: nothing else reads the value or the counter
   int stages = 0;                // of a pipelined loop: one more than the highest
   // Memory of each worker, for allocations in the body: by memory space, then by allocation.
   struct Base {
@@ -175,6 +176,7 @@ struct ContextFixup {
   int32_t operands, scalar_count;
   std::string_view stage;
   const Kernel* kernel;
+  int32_t state;  // which of ByteCode::states
 };
 
 struct ByteCode {
@@ -188,6 +190,7 @@ struct ByteCode {
   std::vector<std::string> messages;
   std::vector<ViewFixup> views;
   std::vector<ContextFixup> contexts;
+  std::vector<const Kernel*> states;  // whose states calls have, one for each call statement
   std::vector<int64_t> frame;                         // as it is before a run
   std::vector<Place> arguments;                       // of declared buffers, in order: address of the base
   std::vector<std::pair<Place, std::string>> arenas;  // address of the arena of a space
@@ -230,7 +233,7 @@ class Frame {
 
   const ByteCode* code_;
   std::vector<int64_t> words_;
-  std::vector<std::unique_ptr<KernelState>> states_;  // by context; null: the kernel has none
+  std::vector<std::unique_ptr<KernelState>> states_;  // by ByteCode::states; null: the kernel has none
   ParallelFor* parallel_ = nullptr;
   std::vector<AlignedBytes> grown_;
   std::vector<int64_t> grown_bytes_;

@@ -79,6 +79,11 @@ class Machine {
 
   bool enter_loop(Worker& worker, const LoopCode& loop);
   static bool next_iteration(Frame& frame, const ByteCode& code, const LoopCode& loop);
+  static void step_registers(Frame& frame, const ByteCode& code, const LoopCode& loop);
+  // All iterations of a loop that has been entered.
+  bool run_plain(Worker& worker, const LoopCode& loop);
+  template <int kSteps>
+  bool run_plain_steps(Worker& worker, const LoopCode& loop);
   bool run_workers(Worker& worker, int32_t number);
   bool run_alone(Worker& worker, const LoopCode& loop, int64_t begin, int64_t step, int64_t iterations);
   void run_worker(Worker& worker, WorkerLoop& shared, Progress* progress, int64_t number);

@@ -1,0 +1,157 @@
+// What a machine does at the places of calls, copies and transfers.
+#include <chrono>
+
+#include <tenon/program/exec/arithmetic_internal.hpp>
+#include <tenon/program/exec/machine_internal.hpp>
+#include <tenon/program/labels.hpp>
+
+namespace tenon::program::detail {
+
+// Calls and copies ----------------------------------------------------------------------------------------------
+
+bool Machine::call(Worker& worker, const Site& site) {
+  bool skip = false;
+  if (!prepare(worker, site, skip) || skip) return skip;
+  CallContext& context = worker.frame.as<CallContext>(site.context);
+  Result<void> result = site.plain ? site.plain(context) : site.run(context);
+  if (result.ok()) [[likely]]
+    return true;
+  return fail_call(worker, site, std::move(result).error());
+}
+
+bool Machine::observed(Worker& worker, const Instr& instr) {
+  const Site& site = code_.sites[static_cast<size_t>(instr.index)];
+  const auto begin = std::chrono::steady_clock::now();
+  const bool ok = site.call ? call(worker, site) : copy(worker, site);
+  const std::chrono::duration<double, std::micro> taken = std::chrono::steady_clock::now() - begin;
+  const std::lock_guard lock(counts_mutex_);
+  if (ok) observer_->ran(site.call ? stage_of(*site.call) : stage_of(*site.copy), taken.count(), site.loop >= 0);
+  return ok;
+}
+
+bool Machine::fail_call(Worker& worker, const Site& site, Error e) {
+  return fail(worker, std::move(e).with_frame(str("call '", stage_of(*site.call), "'")), site.loop);
+}
+
+bool Machine::copy(Worker& worker, const Site& site) {
+  bool skip = false;
+  if (!site.plain_path && (!prepare(worker, site, skip) || skip)) return skip;
+  return copy_now(worker, site);
+}
+
+bool Machine::copy_now(Worker& worker, const Site& site) {
+  Frame& f = worker.frame;
+  const BufferView* padding = site.operands.size() > 2 ? &f.as<BufferView>(site.operands[2].view) : nullptr;
+  const size_t parameters = site.plan->parameters().size();
+  const std::span<const int64_t> values{parameters > 0 ? &f.at(site.parameters) : nullptr, parameters};
+  Result<void> result =
+      site.plan->run(f.as<BufferView>(site.operands[0].view), f.as<BufferView>(site.operands[1].view), padding, values);
+  if (result.ok()) [[likely]]
+    return true;
+  return fail(worker, std::move(result).error().with_frame(str("copy '", stage_of(*site.copy), "'")), site.loop);
+}
+
+bool Machine::prepare(Worker& worker, const Site& site, bool& skip) {
+  Frame& f = worker.frame;
+  skip = f.get(site.predicate) == 0;
+  for (const Value& extent : site.extents) skip |= f.get(extent) <= 0;
+  if (counts_) count(worker, site, skip);
+  if (skip) return true;
+  for (const Guard& g : site.guards)
+    if (f.get(g.value) < 0)
+      return fail(worker, error(Code::invalid_argument, code_.messages[static_cast<size_t>(g.message)]), site.loop);
+  for (const OperandCode& o : site.operands)
+    if (o.first_fold != o.last_fold && !place_view(worker, site, o)) return false;
+  return true;
+}
+
+// Dims whose box does not wrap around their ring are given without the fold.
+bool Machine::place_view(Worker& worker, const Site& site, const OperandCode& operand) {
+  Frame& f = worker.frame;
+  int64_t base = f.get(operand.base);
+  for (int32_t i = operand.first_fold; i < operand.last_fold; ++i) {
+    const Fold& fold = site.folds[static_cast<size_t>(i)];
+    DimView& dim = f.as<DimView>(fold.dim);
+    const int64_t places = f.get(fold.fold), first = f.get(fold.place);
+    dim.fold = places > 0 && first + dim.extent > places ? places : 0;
+    if (places > 0 && dim.fold == 0) base = add(base, multiply(first, f.get(fold.stride)));
+    if (dim.fold > 0 && site.call && !site.call->kernel->takes_folded)
+      return fail(worker,
+                  error(Code::unsupported, "indices ", dim.min, " .. ", dim.max(), " wrap around a ring of ", dim.fold,
+                        ", and kernel '", site.call->kernel->name, "' takes no folded buffers")
+                      .with_frame(operand.label),
+                  site.loop);
+  }
+  f.at(operand.view) = base;
+  return true;
+}
+
+void Machine::count(Worker& worker, const Site& site, bool skipped) {
+  const std::lock_guard lock(counts_mutex_);
+  StageStatistics& counts = site.call ? counts_->call(site.label) : counts_->copy(site.label);
+  if (skipped) {
+    ++counts.skipped;
+    return;
+  }
+  int64_t elements = 1;
+  for (const Value& extent : site.counted) elements *= worker.frame.get(extent);
+  ++counts.calls;
+  counts.elements += elements;
+}
+
+// Transfers and memory ------------------------------------------------------------------------------------------
+
+bool Machine::wait(Worker& worker, const Instr& instr) {
+  int64_t& under_way = worker.frame.at(code_.tokens[static_cast<size_t>(instr.index)]);
+  if (--under_way >= 0) {
+    auto result = worker.transfers.wait(static_cast<TokenId>(instr.index));
+    if (result.ok()) [[likely]]
+      return true;
+    return fail(worker,
+                std::move(result).error().with_frame(
+                    str("dma '", program_.tokens[static_cast<size_t>(instr.index)], "'")),
+                static_cast<int32_t>(instr.number));
+  }
+  return fail(worker,
+              error(Code::invalid_argument, "wait '", program_.tokens[static_cast<size_t>(instr.index)],
+                    "': no transfer of this token is under way here"),
+              static_cast<int32_t>(instr.number));
+}
+
+bool Machine::start(Worker& worker, const Site& site) {
+  ++worker.frame.at(code_.tokens[static_cast<size_t>(site.token)]);
+  bool skip = false;
+  if (!site.plain_path && !prepare(worker, site, skip)) return false;
+  const BufferView& to = worker.frame.as<BufferView>(site.operands[0].view);
+  const bool beside = engine_ && !skip && to.elements() * to.element_bytes() >= options_.beside_bytes;
+  if (beside && worker.transfers.push(site, worker.frame)) {
+    engine_->wake();
+    return true;
+  }
+  worker.transfers.done_at_once(site.token);
+  return skip || copy_now(worker, site);
+}
+
+bool Machine::grow(Worker& worker, const Instr& instr) {
+  Frame& f = worker.frame;
+  const auto block = static_cast<size_t>(instr.index);
+  const int64_t bytes = f.get(instr.a);
+  if (f.grown().size() <= block) {
+    f.grown().resize(code_.grow_align.size());
+    f.grown_bytes().resize(code_.grow_align.size(), -1);
+  }
+  if (f.grown_bytes()[block] < bytes) {
+    auto made =
+        bytes <= static_cast<int64_t>(tensor_bytes_limit())
+            ? allocate_aligned(static_cast<size_t>(bytes), code_.grow_align[block])
+            : Result<AlignedBytes>(error(Code::resource_exhausted, "an allocation of ", bytes, " bytes, and at most ",
+                                         tensor_bytes_limit(), " are allowed (TENON_TENSOR_LIMIT)"));
+    if (!made.ok()) return fail(worker, std::move(made).error(), -1);
+    f.grown()[block] = *std::move(made);
+    f.grown_bytes()[block] = bytes;
+  }
+  f.at(instr.to) = address_of(f.grown()[block].get());
+  return true;
+}
+
+}  // namespace tenon::program::detail

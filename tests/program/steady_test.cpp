@@ -1,0 +1,146 @@
+// Loops whose first and last iterations have code of their own (exec/steady.cpp).
+#include <tenon/program/exec/bound_program.hpp>
+
+#include <gmock/gmock.h>
+
+#include <random>
+#include <regex>
+
+#include <tenon/program/exec/interpreter.hpp>
+
+#include "program/kernels.hpp"
+
+namespace tenon::program {
+namespace {
+
+using namespace program::testing;
+using ::testing::HasSubstr;
+
+BoundProgram bound_to(const Program& program, Data& data) {
+  auto bound = BoundProgram::bind(program, data.arguments());
+  EXPECT_TRUE(bound.ok()) << bound.error().to_string();
+  return *std::move(bound);
+}
+
+// The instructions of each loop, without those that begin and end it.
+std::vector<std::string> loop_bodies(const std::string& code) {
+  std::vector<std::string> bodies;
+  const std::regex loop(R"(\d+: loop [^\n]*\n([^]*?)\d+: next [^\n]*\n)");
+  for (std::sregex_iterator it(code.begin(), code.end(), loop), end; it != end; ++it) bodies.push_back((*it)[1]);
+  return bodies;
+}
+
+// A window that begins early, and a last strip that is cut off.
+const char* const kWindow = R"(program @window() {
+  output %out : i32 rank 2
+  for y in [-4, 31) step 2 {
+    let from = max(y, 0) {
+      let to = min(y + 2, 31) {
+        call iota(out %out[0 +: 3, from +: to - from]; select(y == 0, 7, y))
+      }
+    }
+  }
+})";
+
+TEST(Steady, MostIterationsDecideNothing) {
+  Data data, expected;
+  data.add("out", {3, 31});
+  expected.add("out", {3, 31});
+  const Program program = parsed(kWindow);
+  BoundProgram bound = bound_to(program, data);
+  const std::vector<std::string> bodies = loop_bodies(bound.disassembly());
+  ASSERT_EQ(bodies.size(), 3u) << bound.disassembly();
+  EXPECT_TRUE(std::regex_match(bodies[1], std::regex(R"(\d+: call_plain [^\n]*\n)"))) << bound.disassembly();
+  ASSERT_TRUE(bound.run(data.arguments()).ok());
+  ASSERT_TRUE(interpret(program, expected.arguments(), {}).ok());
+  EXPECT_EQ(data["out"], expected["out"]);
+}
+
+TEST(Steady, FewIterationsAndBodiesWithMemoryAreLeftWhole) {
+  for (const char* text : {R"(program @few() { output %out : i32 rank 2
+                               for y in [0, 3) { call iota(out %out[0 +: 3, y +: 1]; max(y, 1)) } })",
+                           R"(program @memory() { output %out : i32 rank 2
+                               for y in [0, 31) {
+                                 allocate %t : i32[0 +: 3, y +: 1] {
+                                   call iota(out %t; max(y, 2))
+                                   call add1(in %t, out %out[0 +: 3, y +: 1])
+                                 }
+                               } })"}) {
+    Data data;
+    data.add("out", {3, 31});
+    EXPECT_EQ(loop_bodies(bound_to(parsed(text), data).disassembly()).size(), 1u) << text;
+  }
+}
+
+struct Calls final : KernelState {
+  int64_t count = 0;
+};
+
+// The parts of a loop are one place of the program.
+TEST(Steady, PartsOfALoopShareTheStateOfAKernel) {
+  int64_t made = 0, most = 0;
+  KernelTable table = kernels();
+  auto kernel = std::make_shared<Kernel>(*table.at("iota"));
+  kernel->make_state = [&] { return ++made, std::make_unique<Calls>(); };
+  kernel->run = [&, inner = kernel->run](CallContext& call) -> Result<void> {
+    most = std::max(most, ++static_cast<Calls*>(call.state)->count);
+    return inner(call);
+  };
+  table["iota"] = kernel;
+  const auto program = parse_program(kWindow, table);
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  Data data;
+  data.add("out", {3, 31});
+  ASSERT_TRUE(bound_to(*program, data).run(data.arguments()).ok());
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(most, 16) << "two of eighteen boxes are empty";
+}
+
+TEST(Steady, ErrorsNameTheIterationInAnyPart) {
+  KernelTable table = kernels();
+  table["fails_at_20"] = make_kernel("fails_at_20", [](CallContext& c) -> Result<void> {
+    if (c.operands[0].dims[0].min == 20) return error(Code::internal, "it failed");
+    return {};
+  });
+  const auto program = parse_program(R"(program @fails() { output %out : i32 rank 1
+    for y in [0, 31) { call fails_at_20(out %out[y +: min(y + 1, 30) - min(y, 29)]) } })", table);
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  Data data;
+  data.add("out", {40});
+  const auto ran = bound_to(*program, data).run(data.arguments());
+  ASSERT_FALSE(ran.ok());
+  EXPECT_THAT(ran.error().to_string(), HasSubstr("loop y = 20"));
+}
+
+// Conditions within conditions, that turn anywhere.
+std::string condition(std::mt19937& random, int depth) {
+  const auto number = [&](int from, int to) { return std::to_string(std::uniform_int_distribution(from, to)(random)); };
+  if (depth == 0) return "(" + number(-2, 3) + " * y + " + number(-40, 40) + ")";
+  const std::string a = condition(random, depth - 1), b = condition(random, depth - 1);
+  switch (std::uniform_int_distribution(0, 3)(random)) {
+    case 0: return "min(" + a + ", " + b + ")";
+    case 1: return "max(" + a + ", " + b + ")";
+    case 2: return "select(" + a + " <= " + b + ", " + b + ", " + number(-9, 9) + ")";
+    default: return "select(" + a + " == " + number(-9, 9) + ", " + number(-9, 9) + ", " + b + ")";
+  }
+}
+
+TEST(Steady, AnyLoopGivesWhatTheInterpreterGives) {
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    std::mt19937 random(seed);
+    const int begin = std::uniform_int_distribution(-9, 9)(random), step = std::uniform_int_distribution(1, 3)(random);
+    const int end = begin + std::uniform_int_distribution(1, 40)(random);
+    const std::string text = "program @any() { output %out : i32 rank 2 for y in [" + std::to_string(begin) + ", " + std::to_string(end) + ") step " +
+                             std::to_string(step) + " { let a = " + condition(random, 2) + " { call iota(out %out[0 +: min(3, max(0, " + condition(random, 1) +
+                             ")), y +: 1]; a, 0) } } }";
+    Data compiled, interpreted;
+    for (Data* data : {&compiled, &interpreted}) data->add("out", {3, 60}, {0, -10});
+    const Program program = parsed(text);
+    ASSERT_TRUE(bound_to(program, compiled).run(compiled.arguments()).ok()) << "seed " << seed << "\n" << text;
+    ASSERT_TRUE(interpret(program, interpreted.arguments(), {}).ok()) << "seed " << seed << "\n" << text;
+    ASSERT_EQ(compiled["out"], interpreted["out"]) << "seed " << seed << "\n" << text;
+  }
+}
+
+}  // namespace
+}  // namespace tenon::program
