@@ -77,7 +77,7 @@ Pair chain(int stages, const KernelHandle& kernel, ElementType element, int rank
   }
   return {std::move(p), source, from, *last};
 }
-Pair scales() { return chain(8, scale(), kF32, 1, {x}); }
+Pair scales(int stages) { return chain(stages, scale(), kF32, 1, {x}); }
 Pair blurs(int stages = 6, bool rings = true) { return chain(stages, blur(rings), kF32, 2, {x, {y - 1, y + 1}}); }
 
 void run(benchmark::State& state, Pair& pair, BufferArgument source, BufferArgument result, int threads = 1) {
@@ -106,13 +106,26 @@ void schedule(Pair& pair, int64_t step, const Expr& index, int64_t extent, int64
   }
 }
 
+// range(1): stages. range(2): floats.
 void scale_chain(benchmark::State& state) {
-  std::vector<float> a(kFloats, 1), b(kFloats);
-  Pair pair = scales();
-  schedule(pair, state.range(0), x, kFloats);
-  run(state, pair, BufferArgument::dense(a.data(), kF32, {kFloats}), BufferArgument::dense(b.data(), kF32, {kFloats}));
+  const int64_t floats = state.range(2);
+  std::vector<float> a(static_cast<size_t>(floats), 1), b(static_cast<size_t>(floats));
+  Pair pair = scales(static_cast<int>(state.range(1)));
+  schedule(pair, state.range(0), x, floats);
+  run(state, pair, BufferArgument::dense(a.data(), kF32, {floats}), BufferArgument::dense(b.data(), kF32, {floats}));
 }
-BENCHMARK(scale_chain)->Arg(0)->Arg(-1)->Arg(1024)->Arg(2048)->Arg(4096)->Arg(16384)->Arg(65536)->Unit(benchmark::kMillisecond);
+BENCHMARK(scale_chain)->ArgsProduct({{0, -1, 512, 1024, 2048, 4096, 16384, 65536}, {8}, {kFloats}})
+    ->ArgsProduct({{-1, 512, 1024, 2048, 4096, 16384}, {3, 16}, {1 << 18, kFloats}})->Unit(benchmark::kMillisecond);
+
+// Stencils of other widths and numbers of stages. range(1): stages, range(2): floats of a row, of which there are kSide.
+void stencil_chain(benchmark::State& state) {
+  const int64_t stages = state.range(1), width = state.range(2), rows = kSide + 2 * stages;
+  std::vector<float> a(static_cast<size_t>(width * rows), 1), b(static_cast<size_t>(width * kSide));
+  Pair pair = blurs(static_cast<int>(stages));
+  schedule(pair, state.range(0), y, width);
+  run(state, pair, BufferArgument::dense(a.data(), kF32, {width, rows}, {0, -stages}), BufferArgument::dense(b.data(), kF32, {width, kSide}));
+}
+BENCHMARK(stencil_chain)->ArgsProduct({{-1, 1, 2, 4, 8, 16, 32, 64}, {3, 12}, {500, 2048, 8192}})->Unit(benchmark::kMillisecond);
 
 // range(1): workers. range(2): kernels that take rings, or none.
 void blur_chain(benchmark::State& state) {

@@ -1,5 +1,7 @@
 #include <tenon/program/auto_schedule.hpp>
 
+#include <regex>
+
 #include <program/pipeline_support.hpp>
 
 namespace tenon::program {
@@ -66,6 +68,78 @@ TEST(AutoSchedule, IsNotPredictedToCostMoreThanAnyHandSchedule) {
     EXPECT_LE(report.value().automatic.seconds(), by_hand.value().seconds() * 1.0001) << "step " << step;
     EXPECT_DOUBLE_EQ(report.value().by_hand.seconds(), by_hand.value().seconds());
   }
+}
+
+// Stages that read each element where they write it, over x.
+Blurs points(int stages) {
+  Pipeline p("points");
+  BufferRef source = p.buffer("source", kI32, 1), from = source;
+  std::optional<StageRef> last;
+  for (int s = 0; s < stages; ++s) {
+    BufferRef to = p.buffer(s + 1 == stages ? "result" : "mid" + std::to_string(s), kI32, 1);
+    last = p.stage("stage" + std::to_string(s), window_sum<int32_t>({0}, {0})).reads(from, {x}).writes(to, {x});
+    from = to;
+  }
+  return {std::move(p), source, from, *last};
+}
+
+// The numbers in "... over x in steps of 2048, 16384 bytes of windows".
+std::pair<int64_t, int64_t> step_and_windows(const std::string& group) {
+  std::smatch found;
+  if (!std::regex_search(group, found, std::regex(R"(steps of (\d+), (\d+) bytes)"))) return {0, 0};
+  return {std::stoll(found[1]), std::stoll(found[2])};
+}
+
+// What a stage makes is read by the next one at once, and then no more: the first level is enough for any number of stages.
+TEST(AutoSchedule, ChainsWithoutWindowsStayInTheFirstLevel) {
+  for (const int stages : {2, 3, 8, 16, 40})
+    for (const int64_t extent : {int64_t{1} << 16, int64_t{100'000}, int64_t{1} << 22}) {
+      Blurs b = points(stages);
+      const auto report = auto_schedule(b.p, {b.source}, {b.result}, {{"result.min0", 0}, {"result.extent0", extent}}, CostModel::host());
+      ASSERT_TRUE(report.ok()) << report.error().to_string();
+      ASSERT_EQ(report.value().groups.size(), 1u) << stages << " stages of " << extent << "\n" << report.value().to_string();
+      // What is read, what is written, and what both were made of: four buffers of a step.
+      const auto [step, windows] = step_and_windows(report.value().groups[0]);
+      EXPECT_LE(4 * step * 4, 32 << 10) << report.value().to_string();
+      EXPECT_GE(step, 256) << "calls are not free\n" << report.value().to_string();
+    }
+}
+
+TEST(AutoSchedule, WindowsOfStencilsStayInTheSecondLevel) {
+  for (const int stages : {3, 6, 12})
+    for (const int64_t side : {512, 1000, 2048, 4096}) {
+      Blurs b = blurs(stages);
+      const auto report = auto_schedule(b.p, {b.source}, {b.result}, sizes(side), CostModel::host());
+      ASSERT_TRUE(report.ok()) << report.error().to_string();
+      for (const std::string& group : report.value().groups)
+        EXPECT_LE(step_and_windows(group).second, 1 << 20) << stages << " stages of " << side << "\n" << report.value().to_string();
+      EXPECT_LT(report.value().groups.size(), static_cast<size_t>(stages));
+    }
+}
+
+MemorySpace space(const char* name, uint64_t bytes, std::optional<Bandwidth> bandwidth = {}) {
+  MemorySpace m;
+  m.name = name;
+  m.size_bytes = bytes;
+  m.bandwidth = bandwidth;
+  return m;
+}
+
+// A memory that states no speed is no reason to take the next smaller one for as large as any.
+TEST(CostModel, KeepsMemoriesWithoutABandwidth) {
+  TargetDescription target;
+  target.memories = {space("dram", 1 << 30), space("l1", 32 << 10, Bandwidth{64, Bandwidth::Per::cycle}),
+                     space("l2", 1 << 20, Bandwidth{80e9, Bandwidth::Per::second}), space("l3", 32 << 20)};
+  const CostModel model = CostModel::of(target);
+  ASSERT_EQ(model.memories.size(), 4u);
+  EXPECT_EQ(model.memories[0].bytes_per_second, 80e9) << "without a clock nothing is said of the first level";
+  EXPECT_EQ(model.memories[1].bytes, 1 << 20);
+  EXPECT_EQ(model.memories[2].bytes_per_second, model.memories[3].bytes_per_second);
+  EXPECT_EQ(model.memories[3].bytes, 0) << "the largest holds anything";
+  EXPECT_GT(model.memories[3].bytes_per_second, 0);
+  target.clock_hz = 2'000'000'000;
+  EXPECT_EQ(CostModel::of(target).memories[0].bytes_per_second, 128e9);
+  EXPECT_EQ(CostModel::of(TargetDescription{}).memories.size(), CostModel::host().memories.size());
 }
 
 TEST(AutoSchedule, NamesTheSizeThatIsMissing) {

@@ -2,23 +2,37 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
+#include <span>
 
 #include <tenon/program/plan.hpp>
 
 namespace tenon::program {
 
+namespace {
+
+constexpr double kMainMemoryBytesPerSecond = 9e9;
+
+}  // namespace
+
+// Of copying, read plus written, as measured on servers of 2019 to 2023 (docs/performance.md).
 CostModel CostModel::host() {
-  return {{{"L1", 32e3, 100e9}, {"L2", 1e6, 80e9}, {"L3", 32e6, 25e9}, {"memory", 0, 9e9}}};
+  return {{{"L1", 32 << 10, 190e9}, {"L2", 1 << 20, 73e9}, {"L3", 32 << 20, 20e9}, {"memory", 0, kMainMemoryBytesPerSecond}}};
 }
 
 CostModel CostModel::of(const TargetDescription& target) {
   CostModel model;
   for (const MemorySpace& m : target.memories)
-    if (m.size_bytes > 0 && m.bandwidth)
-      model.memories.push_back({m.name, static_cast<double>(m.size_bytes), m.bandwidth->bytes_per_second(target.clock_hz)});
+    if (m.size_bytes > 0)
+      model.memories.push_back({m.name, static_cast<double>(m.size_bytes), m.bandwidth ? m.bandwidth->bytes_per_second(target.clock_hz) : 0});
   if (model.memories.empty()) return host();
   std::ranges::sort(model.memories, {}, &Memory::bytes);
   model.memories.back().bytes = 0;
+  double larger = kMainMemoryBytesPerSecond;
+  for (Memory& m : std::views::reverse(model.memories)) {
+    if (m.bytes_per_second <= 0) m.bytes_per_second = larger;
+    larger = m.bytes_per_second;
+  }
   return model;
 }
 
@@ -47,19 +61,24 @@ struct StageNumbers {
   double bytes_in = 0;          // that it reads of what the caller gives
   double bytes_from_stages = 0;  // that it reads of results of other stages
   double bytes_out = 0;          // that others read of its results
+  double times_read = 1;         // how often its readers load each element, at most
 };
 
 class Scheduler {
  public:
+  // `plan` has no schedule.
   Scheduler(const Plan& plan, const SymbolValues& sizes, const CostModel& model) : plan_(plan), sizes_(sizes), model_(model) {}
 
   Result<void> measure() {
     numbers_.resize(plan_.stages.size());
     reads_.resize(plan_.stages.size());
     position_.resize(plan_.stages.size());
+    first_index_.resize(plan_.stages.size());
     for (size_t i = 0; i < plan_.order.size(); ++i) {
       const int s = plan_.order[i];
       position_[static_cast<size_t>(s)] = i;
+      first_index_[static_cast<size_t>(s)] = indices_;
+      indices_ += plan_.stage(s).indices.size();
       TENON_OK(measure(s), "in stage '", plan_.spec(s).name, "'");
       measure_reads(s);
     }
@@ -92,20 +111,20 @@ class Scheduler {
     return out;
   }
 
-  // Stages as their author placed them.
-  std::vector<Group> stated() const {
+  // Stages as the author of `data`, the same pipeline with a schedule, placed them.
+  std::vector<Group> stated(const PipelineData& data) const {
     std::vector<Group> out;
     for (size_t i = plan_.order.size(); i > 0;) {
       const int owner = plan_.order[i - 1];
-      const StageSpec& spec = plan_.spec(owner);
+      const StageSpec& spec = data.stages[static_cast<size_t>(owner)];
       size_t first = i - 1;
       if (spec.loops.empty()) {
         out.push_back(group(first, i - 1, -1, 0));
       } else {
-        while (first > 0 && stays_in(first - 1, i - 1)) --first;
+        while (first > 0 && stays_in(data, first - 1, i - 1)) --first;
         const LoopOver& loop = spec.loops.back();
         const Result<int64_t> step = loop.step.evaluate(sizes_);
-        out.push_back(group(first, i - 1, plan_.stage(owner).index_of(loop.index.name()), step.ok() ? std::max<int64_t>(step.value(), 1) : 1));
+        out.push_back(group(first, i - 1, plan_.stage(owner).index_of(loop.index.name()), step.ok() ? std::max<int64_t>(step.value(), 1) : 1, &data));
       }
       i = first;
     }
@@ -159,8 +178,8 @@ class Scheduler {
     }
     return true;
   }
-  bool stays_in(size_t at, size_t last) const {
-    const StageSpec& spec = plan_.spec(plan_.order[at]);
+  bool stays_in(const PipelineData& data, size_t at, size_t last) const {
+    const StageSpec& spec = data.stages[static_cast<size_t>(plan_.order[at])];
     return !(spec.compute_at && spec.compute_at->stage < 0) && ends_in(at, last);
   }
 
@@ -174,103 +193,137 @@ class Scheduler {
     size_t first = last;
     while (first > 0 && ends_in(first - 1, last)) --first;
     if (first == last) return;
-    const std::vector<std::vector<Motion>> motion = motion_below(first, last, index);
+    const std::vector<Motion> motion = motion_below(first, last, index);
     for (int64_t step = 1; static_cast<double>(step) < owner.extents[static_cast<size_t>(index)]; step *= 2) {
-      Sum sum;
+      Sum sum(iterations(last, index, step));
       for (size_t i = last + 1; i-- > first;) {
-        add(i, last, motion[i - first], step, sum);
+        add(i, last, motion_of(motion, plan_.order[i]), step, sum);
         if (i < last) f(total(i, last, index, step, sum));
       }
     }
   }
 
-  Group group(size_t first, size_t last, int index, int64_t step) const {
-    const std::vector<std::vector<Motion>> motion = motion_below(first, last, index);
-    Sum sum;
-    for (size_t i = last + 1; i-- > first;) add(i, last, motion[i - first], step, sum);
+  // `data`: whose author may keep no window of some results; null: all are kept.
+  Group group(size_t first, size_t last, int index, int64_t step, const PipelineData* data = nullptr) const {
+    const std::vector<Motion> motion = motion_below(first, last, index);
+    Sum sum(iterations(last, index, step));
+    for (size_t i = last + 1; i-- > first;) {
+      const std::span<const Motion> moved = motion_of(motion, plan_.order[i]);
+      add(i, last, moved, step, sum);
+      if (data && i < last) sum.redundant += computed_twice(*data, plan_.order[i], plan_.order[last], moved, step) * model_.seconds_per_element;
+    }
     return total(first, last, index, step, sum);
   }
 
-  // Of the stages of a group so far, from the last one back.
+  double iterations(size_t last, int index, int64_t step) const {
+    if (index < 0) return 1;
+    return std::ceil(std::max(numbers_[static_cast<size_t>(plan_.order[last])].extents[static_cast<size_t>(index)], 1.0) / static_cast<double>(step));
+  }
+
+  // Of the stages of a group so far, from the last one back. Bytes are those of all iterations, but where it is said.
   struct Sum {
-    double inside = 0;   // bytes of results that only the group sees, written and read
-    double outside = 0;  // bytes that come from elsewhere, and the results
+    explicit Sum(double n) : iterations(n) {}
+    double iterations;
+    double outside = 0;      // bytes that come from elsewhere, and the results
     double from_stages = 0;  // ... of stages that may yet come into the group
-    double windows = 0, redundant = 0;
-    int moving = 0, still = 0;  // stages called in each iteration, and once
+    double windows = 0;      // bytes of what is kept, in an iteration
+    double made = 0;         // bytes that the stage added last makes in an iteration
+    double largest = 0;      // ... that any stage makes whose results are not kept, with its reader's
+    double seconds = 0;      // of results that only the group sees and no window is kept of
+    double redundant = 0;
+    // Of results that windows are kept of: written, and read by later iterations; read by the same one; and seconds that
+    // their readers take at least.
+    double through_windows = 0, fresh_seconds = 0, least_seconds = 0;
+    int moving = 0, still = 0, kept = 0;  // stages called in each iteration, and once; those of windows
   };
 
-  void add(size_t i, size_t last, const std::vector<Motion>& motion, int64_t step, Sum& sum) const {
+  void add(size_t i, size_t last, std::span<const Motion> motion, int64_t step, Sum& sum) const {
     const int s = plan_.order[i];
     const StageNumbers& n = numbers_[static_cast<size_t>(s)];
     const bool moves = std::ranges::any_of(motion, [](const Motion& m) { return m.rate > 0; });
-    if (i != last) {
-      sum.windows += n.bytes * kept_part(s, motion, step);
-      sum.inside += 2 * n.bytes;
-      sum.from_stages -= n.bytes_out;
-      sum.redundant += computed_twice(s, plan_.order[last], motion, step) * model_.seconds_per_element;
-    }
-    sum.outside += n.bytes_in + (i == last ? n.bytes : 0);
+    const double made = n.bytes / (moves ? sum.iterations : 1);
+    if (i == last) sum.outside += n.bytes;
+    else add_inside(n, motion, step, made, sum);
+    sum.made = made;
+    sum.outside += n.bytes_in;
     sum.from_stages += n.bytes_from_stages;
     ++(moves || i == last ? sum.moving : sum.still);
   }
 
+  // A result that the group alone sees.
+  void add_inside(const StageNumbers& n, std::span<const Motion> motion, int64_t step, double made, Sum& sum) const {
+    sum.from_stages -= n.bytes_out;
+    const double seen = n.bytes * kept_part(n, motion, step);  // in an iteration
+    const bool kept = std::ranges::any_of(motion, [](const Motion& m) { return m.rate > 0 && m.span > 0; });
+    const double until_read = seen + sum.made + (sum.outside + n.bytes_in) / sum.iterations;
+    const double read = n.bytes / bandwidth(until_read);
+    const double least = n.bytes * (1 + n.times_read) / model_.memories.front().bytes_per_second;
+    if (!kept) {
+      sum.seconds += std::max(2 * read, least);
+      sum.largest = std::max(sum.largest, made + sum.made);
+      return;
+    }
+    sum.windows += seen;
+    sum.fresh_seconds += read;
+    sum.least_seconds += least;
+    sum.through_windows += n.bytes + std::max(seen - made, 0.0) * sum.iterations;
+    ++sum.kept;
+  }
+
   Group total(size_t first, size_t last, int index, int64_t step, const Sum& sum) const {
-    Group g{first, last, index, step, {}, sum.windows};
-    const StageNumbers& owner = numbers_[static_cast<size_t>(plan_.order[last])];
-    const double length = index < 0 ? 1 : std::max(owner.extents[static_cast<size_t>(index)], 1.0);
-    const double iterations = index < 0 ? 1 : std::ceil(length / static_cast<double>(step));
     const double outside = sum.outside + std::max(sum.from_stages, 0.0);
-    g.cost.memory_seconds = outside / bandwidth(outside) + sum.inside / bandwidth(outside / iterations + sum.windows);
-    g.cost.dispatch_seconds = (iterations * sum.moving + sum.still) * model_.seconds_per_call;
+    const double in_an_iteration = outside / sum.iterations + sum.windows + sum.largest;
+    Group g{first, last, index, step, {}, sum.windows + sum.largest};
+    g.cost.memory_seconds = outside / bandwidth(outside) + sum.seconds +
+                            std::max(sum.through_windows / bandwidth(in_an_iteration) + sum.fresh_seconds, sum.least_seconds);
+    g.cost.dispatch_seconds = (sum.iterations * sum.moving + sum.still) * model_.seconds_per_call + sum.iterations * sum.kept * model_.seconds_per_window;
     g.cost.redundant_seconds = sum.redundant;
     return g;
   }
 
   // Elements computed again, since their author keeps no window of them from one iteration to the next.
-  double computed_twice(int s, int owner, const std::vector<Motion>& motion, int64_t step) const {
+  double computed_twice(const PipelineData& data, int s, int owner, std::span<const Motion> motion, int64_t step) const {
     double part = 0;
     for (const WriteSpec& write : plan_.spec(s).writes)
-      if (const auto& at = plan_.buffer_spec(write.buffer).store_at; at && at->stage == owner)
+      if (const auto& at = data.buffers[static_cast<size_t>(write.buffer)].store_at; at && at->stage == owner)
         for (const Motion& m : motion)
           if (m.rate > 0) part = std::max(part, m.span / (static_cast<double>(step) * m.rate));
     return part * numbers_[static_cast<size_t>(s)].elements;
   }
 
-  // The part of all its results that is kept at a time.
-  double kept_part(int s, const std::vector<Motion>& motion, int64_t step) const {
+  // The part of all its results that an iteration sees.
+  static double kept_part(const StageNumbers& n, std::span<const Motion> motion, int64_t step) {
     double part = 1;
-    const StageNumbers& n = numbers_[static_cast<size_t>(s)];
     for (size_t i = 0; i < motion.size(); ++i)
       if (motion[i].rate > 0 && n.extents[i] > 0)
         part *= std::min(1.0, (std::ceil(static_cast<double>(step) * motion[i].rate) + motion[i].span) / n.extents[i]);
     return part;
   }
 
-  // Per index of each stage order[first ... last] how it moves with the loop.
-  std::vector<std::vector<Motion>> motion_below(size_t first, size_t last, int index) const {
-    std::vector<std::vector<Motion>> out(last - first + 1);
-    out.back().resize(plan_.stage(plan_.order[last]).indices.size());
-    if (index >= 0) out.back()[static_cast<size_t>(index)] = {1, 0};
+  // How each index of the stages order[first ... last] moves with the loop; see motion_of.
+  std::vector<Motion> motion_below(size_t first, size_t last, int index) const {
+    std::vector<Motion> out(indices_);
+    const auto of = [&](int s) { return out.data() + first_index_[static_cast<size_t>(s)]; };
+    if (index >= 0) of(plan_.order[last])[index] = {1, 0};
     for (size_t i = last; i-- > first;) {
       const int s = plan_.order[i];
-      std::vector<Motion>& mine = out[i - first];
-      mine.resize(plan_.stage(s).indices.size());
       for (const WriteSpec& write : plan_.spec(s).writes)
         for (const Use& use : plan_.buffer(write.buffer).uses) {
-          const size_t reader = position_[static_cast<size_t>(use.stage)];
-          if (reader > last) continue;
+          if (position_[static_cast<size_t>(use.stage)] > last) continue;
           const ReadMotion& read = reads_[static_cast<size_t>(use.stage)][static_cast<size_t>(use.read)];
           for (size_t d = 0; d < write.indices.size(); ++d) {
-            Motion& m = mine[static_cast<size_t>(plan_.stage(s).index_of(write.indices[d]))];
+            Motion& m = of(s)[plan_.stage(s).index_of(write.indices[d])];
             for (const auto& [by, slope] : read[d]) {
-              const Motion& r = out[reader - first][static_cast<size_t>(by)];
+              const Motion& r = of(use.stage)[by];
               if (r.rate > 0) m = {std::max(m.rate, r.rate * slope.rate), std::max(m.span, slope.span)};
             }
           }
         }
     }
     return out;
+  }
+  std::span<const Motion> motion_of(const std::vector<Motion>& all, int s) const {
+    return std::span(all).subspan(first_index_[static_cast<size_t>(s)], plan_.stage(s).indices.size());
   }
 
   // Per dim of a read: the indices of the reader that move it, how fast, and how much it spans.
@@ -295,7 +348,22 @@ class Scheduler {
           if (!first.ok() || !last.ok() || !far.ok()) continue;
           motion[d].push_back({static_cast<int>(i), {std::abs(static_cast<double>(far.value() - last.value())) / kFar, static_cast<double>(last.value() - first.value())}});
         }
+      if (const int producer = plan_.buffer(read.buffer).producer; producer >= 0) {
+        double& times = numbers_[static_cast<size_t>(producer)].times_read;
+        times = std::max(times, window_size(motion));
+      }
     }
+  }
+
+  // Elements that one element of the reader needs, as far as they move with it.
+  static double window_size(const ReadMotion& read) {
+    double size = 1;
+    for (const auto& dim : read) {
+      double span = 0;
+      for (const auto& [index, motion] : dim) span = std::max(span, motion.span);
+      size *= span + 1;
+    }
+    return size;
   }
 
   const Plan& plan_;
@@ -304,6 +372,8 @@ class Scheduler {
   std::vector<StageNumbers> numbers_;
   std::vector<std::vector<ReadMotion>> reads_;  // per stage and read
   std::vector<size_t> position_;                // of each stage in the order
+  std::vector<size_t> first_index_;             // of each stage among all of them
+  size_t indices_ = 0;
 };
 
 PredictedCost total(const std::vector<Scheduler::Group>& groups) {
@@ -341,12 +411,11 @@ void apply(PipelineData& data, const Plan& plan, const std::vector<Scheduler::Gr
     }
 }
 
-// What the schedule costs that the pipeline has; `plan` is that of its stages without one.
-Result<PredictedCost> cost_as_stated(const PipelineData& data, const Plan& plan, const SymbolValues& sizes, const CostModel& model) {
-  const Plan stated{data, plan.options, plan.inputs, plan.outputs, plan.scalars, plan.order, plan.stages, plan.buffers, plan.loops, plan.checks, plan.known_bounds};
-  Scheduler scheduler(stated, sizes, model);
-  TENON_OK(scheduler.measure(), "the cost of '", data.name, "'");
-  return total(scheduler.stated());
+// Without loops and places of its author.
+PipelineData without_schedule(const PipelineData& data) {
+  PipelineData bare = data;
+  clear_schedule(bare);
+  return bare;
 }
 
 }  // namespace
@@ -354,15 +423,13 @@ Result<PredictedCost> cost_as_stated(const PipelineData& data, const Plan& plan,
 Result<ScheduleReport> auto_schedule(Pipeline& pipeline, const std::vector<BufferRef>& inputs,
                                      const std::vector<BufferRef>& outputs, const SymbolValues& sizes, const CostModel& model) {
   PipelineData& data = PipelineData::of(pipeline);
-  PipelineData bare = data;
-  clear_schedule(bare);
+  const PipelineData bare = without_schedule(data);
   const BuildOptions options;
   TENON_TRY(plan, plan_unscheduled(bare, inputs, outputs, options), "scheduling '", data.name, "'");
   Scheduler scheduler(plan, sizes, model);
   TENON_OK(scheduler.measure(), "scheduling '", data.name, "'");
   ScheduleReport report;
-  TENON_TRY(by_hand, cost_as_stated(data, plan, sizes, model));
-  report.by_hand = by_hand;
+  report.by_hand = total(scheduler.stated(data));
   const std::vector<Scheduler::Group> groups = scheduler.best();
   report.automatic = total(groups);
   for (const Scheduler::Group& g : groups) report.groups.push_back(describe(plan, g));
@@ -373,11 +440,12 @@ Result<ScheduleReport> auto_schedule(Pipeline& pipeline, const std::vector<Buffe
 Result<PredictedCost> predict_cost(const Pipeline& pipeline, const std::vector<BufferRef>& inputs,
                                    const std::vector<BufferRef>& outputs, const SymbolValues& sizes, const CostModel& model) {
   const PipelineData& data = PipelineData::of(pipeline);
-  PipelineData bare = data;
-  clear_schedule(bare);
+  const PipelineData bare = without_schedule(data);
   const BuildOptions options;
   TENON_TRY(plan, plan_unscheduled(bare, inputs, outputs, options), "the cost of '", data.name, "'");
-  return cost_as_stated(data, plan, sizes, model);
+  Scheduler scheduler(plan, sizes, model);
+  TENON_OK(scheduler.measure(), "the cost of '", data.name, "'");
+  return total(scheduler.stated(data));
 }
 
 }  // namespace tenon::program

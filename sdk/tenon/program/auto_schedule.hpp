@@ -6,9 +6,14 @@
 // The model, for a pipeline whose stages are cut into groups, each computed strip by strip in a loop of its last stage:
 //   seconds = sum over groups of
 //       bytes into and out of the group / bandwidth of the memory that holds what they come from
-//     + bytes of results used inside of it / bandwidth of the smallest memory that holds the group's windows
-//     + calls * dispatch
+//     + for each result used inside of it, the larger of
+//         what an iteration makes, written and read / bandwidth of the memory that holds it until it is read
+//           + what earlier iterations made, read again / bandwidth of the memory that holds all of an iteration
+//         bytes that its reader loads, as often as its window covers them / bandwidth of the smallest memory
+//     + calls * dispatch, more for those whose results stay in a ring
 //     + elements computed again, where the author keeps no window of them * compute
+// What an iteration makes is held by a memory that has room for it, for what its reader makes of it, and for what the
+// iteration reads and writes outside of the group. Where a window stays, all windows pass between two uses of a place.
 // Groups are runs of stages in order of computation; of all ways to cut them, and all steps that are powers of two, the
 // cheapest is taken (dynamic programming: time quadratic in the stages).
 #pragma once
@@ -29,11 +34,13 @@ struct CostModel {
     double bytes_per_second = 0;
   };
   std::vector<Memory> memories;       // smallest first; the last holds anything
-  double seconds_per_call = 100e-9;  // with its share of the loop and of views
+  double seconds_per_call = 15e-9;  // with its share of the loop and of views, and what a kernel does before its first element
   double seconds_per_element = 0.3e-9;
+  double seconds_per_window = 50e-9;  // more, of a call whose results stay in a ring
 
-  // The memories of the description that state a size and a bandwidth, and room for anything in the largest. A target
-  // that states none gets the model of a usual host.
+  // The memories of the description, and room for anything in the largest. One that states no bandwidth has that of the
+  // next larger one that does, the largest that of main memory. Without a target's clock a bandwidth in bytes per cycle is
+  // none. A target that states no memory gets the model of a usual host.
   TENON_API static CostModel of(const TargetDescription& target);
   // 32 KiB, 1 MiB and 32 MiB of cache before main memory.
   TENON_API static CostModel host();
