@@ -263,6 +263,10 @@ void check_body(const Body& body, const Dims& extents, std::mt19937& random, con
                    options.lower.unroll, " parts ", options.parts));
   auto kernel = lower(body, options.lower);
   ASSERT_TRUE(kernel.ok()) << kernel.error().to_string();
+  if (options.passes) {
+    const auto passed = options.passes(*kernel);
+    ASSERT_TRUE(passed.ok()) << passed.error().to_string();
+  }
   auto checked = verify(*kernel);
   ASSERT_TRUE(checked.ok()) << checked.error().to_string() << "\n" << print(*kernel);
   if (options.machine) {
@@ -294,7 +298,7 @@ void check_body(const Body& body, const Dims& extents, std::mt19937& random, con
   const NeedsFn needs = options.machine ? options.machine->needs : nullptr;
   for (int64_t chunk = 0; chunk < split.chunks(); ++chunk) {
     plan->fill(words, addresses, scratch.data(), split, chunk);
-    const auto ran = run_linear(*kernel, words, buffers, needs);
+    const auto ran = options.run ? options.run(*kernel, words) : run_linear(*kernel, words, buffers, needs);
     ASSERT_TRUE(ran.ok()) << ran.error().to_string();
   }
   for (size_t i = 0; i < want.size(); ++i)

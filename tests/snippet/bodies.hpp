@@ -62,6 +62,9 @@ struct HarnessOptions {
   std::optional<TestMachine> machine = std::nullopt;  // registers are allocated for it
   int64_t parts = 1;                                  // pieces that the work is cut into
   double tolerance = 0;                               // relative, of floats; 0: the same bits
+  // A target's passes, and how it runs a call of the kernel, after allocation; null: none, and emulated lanes.
+  std::function<Result<void>(LinearKernel& kernel)> passes = nullptr;
+  std::function<Result<void>(const LinearKernel& kernel, std::span<const int64_t> words)> run = nullptr;
 };
 // Compares the kernel with evaluate_body; expects nothing but success.
 void check_body(const Body& body, const Dims& extents, std::mt19937& random, const HarnessOptions& options = {});

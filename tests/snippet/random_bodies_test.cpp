@@ -1,7 +1,7 @@
 // Random bodies through lowering and register allocation, on emulated lanes, against the operators one by one. Values
 // are whole numbers, so that every order of a sum gives the same bits.
 #include <gtest/gtest.h>
-#include <snippet/bodies.hpp>
+#include <snippet/random_body.hpp>
 
 #include <cstdlib>
 
@@ -9,97 +9,6 @@
 
 namespace tenon::snippet::test {
 namespace {
-
-class RandomBody {
- public:
-  explicit RandomBody(uint64_t seed) : random_(static_cast<uint32_t>(seed)) {}
-
-  Body make() {
-    const size_t rank = pick(5);
-    std::string dims;
-    for (size_t d = 0; d < rank; ++d) dims += pick(3) == 0 ? 'r' : 'k';
-    BodyBuilder build("random", dims);
-    reduces_ = dims.find('r') != std::string::npos;
-    const size_t inputs = 1 + pick(pick(4) == 0 ? 20 : 4);
-    for (size_t i = 0; i < inputs; ++i) add_input(build, rank);
-    const size_t nodes = 1 + pick(pick(4) == 0 ? 50 : 10);
-    for (size_t i = 0; i < nodes; ++i) add_node(build);
-    const size_t outputs = 1 + pick(4);
-    for (size_t i = 0; i < outputs; ++i) {
-      const std::vector<ValueId>& from = pick(4) == 0 && !ints_.empty() ? ints_ : floats_;
-      const bool narrow = pick(4) == 0;
-      const ElementType element = &from == &floats_ ? (narrow ? kF16 : kF32) : kI32;
-      build.output(i == 0 ? floats_.back() : from[pick(from.size())], i == 0 ? kF32 : element);
-    }
-    return build.take();
-  }
-
-  // A few of them empty or 1, the innermost around the lanes.
-  Dims extents(const Body& body, int lanes) {
-    Dims made;
-    for (size_t d = 0; d < body.rank(); ++d) made.push_back(static_cast<int64_t>(pick(pick(8) == 0 ? 2 : 4) + 1));
-    if (!made.empty()) made.back() = widths_of(lanes)[pick(7)];
-    if (!made.empty() && pick(12) == 0) made[pick(made.size())] = 0;
-    return made;
-  }
-
-  size_t pick(size_t n) { return random_() % n; }
-  std::mt19937& random() { return random_; }
-
- private:
-  void add_input(BodyBuilder& build, size_t rank) {
-    const DimSet all = (DimSet{1} << rank) - 1;
-    const DimSet varies = pick(2) == 0 ? all : static_cast<DimSet>(random_()) & all;
-    switch (pick(6)) {
-      case 0: ints_.push_back(build.input(varies, pick(2) ? kI32 : kI8)); break;
-      case 1: masks_.push_back(build.input(varies, kBool)); break;
-      default: floats_.push_back(build.input(varies, pick(3) ? kF32 : pick(2) ? kF16 : kBF16));
-    }
-    if (floats_.empty()) floats_.push_back(build.input(varies));
-  }
-
-  ValueId of(const std::vector<ValueId>& from) {
-    return from[from.size() - 1 - pick(std::min<size_t>(from.size(), 8))];
-  }
-  // Keeps numbers small enough for exact sums.
-  ValueId clamped(BodyBuilder& build, ValueId x) {
-    return build.op("ClampLow", {build.op("ClampHigh", {x, build.scalar(8)}), build.scalar(-8)});
-  }
-
-  void add_node(BodyBuilder& build) {
-    switch (pick(12)) {
-      case 0: floats_.push_back(clamped(build, build.op("Mul", {of(floats_), of(floats_)}))); break;
-      case 1: floats_.push_back(build.op("Max", {of(floats_), of(floats_)})); break;
-      case 2: floats_.push_back(build.op("Neg", {of(floats_)})); break;
-      case 3: floats_.push_back(build.op("Abs", {of(floats_)})); break;
-      case 4: masks_.push_back(build.op("Less", {of(floats_), of(floats_)}, {}, kBool)); break;
-      case 5:
-        if (!masks_.empty()) floats_.push_back(build.op("Where", {of(masks_), of(floats_), of(floats_)}));
-        break;
-      case 6:
-        if (!ints_.empty()) ints_.push_back(build.op(pick(2) ? "Mul" : "Sub", {of(ints_), of(ints_)}));
-        break;
-      case 7:
-        if (masks_.size() > 1) masks_.push_back(build.op("Xor", {of(masks_), of(masks_)}));
-        break;
-      case 8:
-      case 9: add_reduction(build); break;
-      default: floats_.push_back(clamped(build, build.op("Add", {of(floats_), of(floats_)})));
-    }
-  }
-  void add_reduction(BodyBuilder& build) {
-    if (!reduces_) return;
-    constexpr std::array kOps{"ReduceSum", "ReduceMax", "ReduceMin"};
-    if (pick(4) == 0 && !ints_.empty())
-      ints_.push_back(build.reduce(pick(2) ? "ReduceProd" : kOps[pick(3)], of(ints_)));
-    else
-      floats_.push_back(clamped(build, build.reduce(kOps[pick(3)], of(floats_))));
-  }
-
-  std::mt19937 random_;
-  bool reduces_ = false;
-  std::vector<ValueId> floats_, ints_, masks_;
-};
 
 void try_seed(uint64_t seed) {
   SCOPED_TRACE(str("seed ", seed, " (TENON_TEST_SEED)"));

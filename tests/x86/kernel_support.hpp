@@ -11,6 +11,7 @@
 #include <tenon/snippet/linear.hpp>
 
 #include "x86/assembly.hpp"
+#include "x86/emitters/emitters.hpp"
 #include "x86/jit_memory.hpp"
 #include "x86/structure.hpp"
 
@@ -29,6 +30,17 @@ inline const codegen::JitterTable& structure_table() {
   static const codegen::JitterTable* table = [] {
     auto* made = new codegen::JitterTable("x86");
     EXPECT_TRUE(add_structure_rows(*made).ok());
+    return made;
+  }();
+  return *table;
+}
+
+// With the elementwise operators.
+inline const codegen::JitterTable& full_table() {
+  static const codegen::JitterTable* table = [] {
+    auto* made = new codegen::JitterTable("x86");
+    EXPECT_TRUE(add_structure_rows(*made).ok());
+    EXPECT_TRUE(add_elementwise_rows(*made).ok());
     return made;
   }();
   return *table;

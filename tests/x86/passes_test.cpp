@@ -8,7 +8,6 @@
 #include <tenon/snippet/allocate.hpp>
 #include <tenon/snippet/emit.hpp>
 
-#include "x86/emitters/emitters.hpp"
 #include "x86/kernel_support.hpp"
 #include "x86/listing.hpp"
 
@@ -17,16 +16,6 @@ namespace {
 
 using snippet::LinearKernel;
 using test::GuardedBuffer;
-
-const codegen::JitterTable& full_table() {
-  static const codegen::JitterTable* table = [] {
-    auto* made = new codegen::JitterTable("x86");
-    EXPECT_TRUE(add_structure_rows(*made).ok());
-    EXPECT_TRUE(add_elementwise_rows(*made).ok());
-    return made;
-  }();
-  return *table;
-}
 
 LinearKernel parsed(const std::string& text) {
   auto kernel = snippet::parse_linear(text);

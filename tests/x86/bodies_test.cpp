@@ -1,0 +1,65 @@
+// Random bodies through the whole walk, on the machine, against their operators one by one; the registers of the
+// machine, and so few that values spill. Buffers end at guard pages.
+#include <cstdlib>
+#include <snippet/random_body.hpp>
+
+#include <tenon/snippet/emit.hpp>
+
+#include "x86/kernel_support.hpp"
+#include "x86/listing.hpp"
+#include "x86/passes.hpp"
+
+namespace tenon::x86::testing {
+namespace {
+
+using snippet::LinearKernel;
+using snippet::test::HarnessOptions;
+using snippet::test::RandomBody;
+
+Result<void> run(const LinearKernel& kernel, const TargetDescription& target, std::span<const int64_t> words) {
+  TENON_TRY(object, assemble(kernel, full_table(), target));
+  if (std::getenv("TENON_TEST_LISTING")) std::puts(listing(object).c_str());
+  TENON_TRY(code, JitMemory::shared().add(std::make_shared<CodeObject>(std::move(object))));
+  code->function()(words.data());
+  return {};
+}
+
+class Bodies : public MachineTest {
+ protected:
+  void try_seed(uint64_t seed) {
+    SCOPED_TRACE(str("seed ", seed, " (TENON_TEST_SEED)"));
+    const auto [isa, lanes] = GetParam();
+    const TargetDescription target = target_of(isa);
+    RandomBody random(seed);
+    const snippet::Body body = random.make();
+    codegen::RegisterPool pool = register_pool(isa);
+    if (random.pick(3) == 0) {
+      pool.registers[static_cast<size_t>(codegen::RegisterFile::vector)].resize(10);
+      pool.registers[static_cast<size_t>(codegen::RegisterFile::general)].resize(8);
+    }
+    PassOptions passes{.isa = isa, .contract = random.pick(2) == 0, .memory_operands = random.pick(4) != 0};
+    passes.prefetch_lines = random.pick(4) == 0 ? kStreamingLines : 0;
+    HarnessOptions options;
+    options.lower = {.lanes = lanes, .unroll = 1 << random.pick(3)};
+    options.lower.recompute_cycles = static_cast<double>(random.pick(6));
+    options.parts = random.pick(3) == 0 ? static_cast<int64_t>(random.pick(6)) + 2 : 1;
+    options.machine = {pool, snippet::needs_of(full_table(), target)};
+    options.passes = [&](LinearKernel& kernel) { return optimise(kernel, passes); };
+    options.run = [&](const LinearKernel& kernel, std::span<const int64_t> words) {
+      return run(kernel, target, words);
+    };
+    check_body(body, random.extents(body, lanes), random.random(), options);
+  }
+};
+
+TEST_P(Bodies, MatchTheOperatorsOneByOne) {
+  if (const char* seed = std::getenv("TENON_TEST_SEED")) return try_seed(std::strtoull(seed, nullptr, 10));
+  const char* count = std::getenv("TENON_TEST_COUNT");
+  const uint64_t seeds = count ? std::strtoull(count, nullptr, 10) : 500;
+  for (uint64_t seed = 1; seed <= seeds && !::testing::Test::HasFailure(); ++seed) try_seed(seed);
+}
+
+TENON_ON_ALL_MACHINES(Bodies);
+
+}  // namespace
+}  // namespace tenon::x86::testing
