@@ -2,6 +2,7 @@
 // runs in turn, beside what the model predicts. Results are compared bit by bit.
 //
 //   strips_bench [runs]
+//   TENON_THREADS=2 strips_bench runs model.onnx ...      models instead, on so many threads
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -15,9 +16,15 @@
 #include <tenon/ir/builder.hpp>
 #include <tenon/ir/text.hpp>
 #include <tenon/irgen/from_graph.hpp>
+#include <tenon/irgen/graph_runner.hpp>
 #include <tenon/irgen/reference_kernels.hpp>
 #include <tenon/irgen/reference_strips.hpp>
+#include <tenon/onnx/import.hpp>
+#include <tenon/passes/standard.hpp>
 #include <tenon/program/exec/bound_program.hpp>
+#include <tenon/runtime/thread_pool.hpp>
+
+#include "zoo/zoo.hpp"
 
 namespace tenon::irgen {
 namespace {
@@ -140,10 +147,43 @@ void measure(const Case& c, int runs) {
               whole.output().identical(strips.output()) ? "equal" : "DIFFER", report.to_string().c_str());
 }
 
+// A model of static shapes, as the reference target runs it on one thread: whole, and with what reference_strips()
+// takes.
+void measure_model(const char* path, int runs) {
+  const std::unique_ptr<Graph> graph = must(import_model(path));
+  must(must(standard_passes()).run(*graph));
+  const std::vector<Datum> inputs = must(zoo::inputs(*graph, 1));
+  RunnerOptions in_strips;
+  StripReport report;
+  in_strips.lower.grouping = strip_grouping(reference_strips({}, default_pool().threads()), &report);
+  const auto whole = must(GraphRunner::prepare(*graph, reference_kernels())),
+             strips = must(GraphRunner::prepare(*graph, reference_kernels(), in_strips));
+  const auto seconds = [&](const GraphRunner& runner) {
+    const auto begin = std::chrono::steady_clock::now();
+    must(runner.run(inputs, default_pool()));
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  std::vector<double> whole_times, strip_times, ratios;
+  for (int i = 0; i < runs; ++i) {
+    whole_times.push_back(seconds(*whole));
+    strip_times.push_back(seconds(*strips));
+    ratios.push_back(whole_times.back() / strip_times.back());
+  }
+  std::printf("%s\n  %zu chains; whole %.1f ms, strips %.1f ms, ratio %.2f; arena: whole %.1f MB, strips %.2f MB\n",
+              path, report.rows.size(), median(whole_times) * 1e3, median(strip_times) * 1e3, median(ratios),
+              static_cast<double>(whole->arena_bytes()) / 1e6, static_cast<double>(strips->arena_bytes()) / 1e6);
+  for (const StripReport::Row& row : report.rows)
+    std::printf("  %zu operators, strips of %s: predicted %.2f and %.2f ms\n", row.ops.size(), row.strips.c_str(),
+                row.whole.seconds * 1e3, row.in_strips.seconds * 1e3);
+}
+
 }  // namespace
 }  // namespace tenon::irgen
 
 int main(int argc, char** argv) {
   const int runs = argc > 1 ? std::max(1, std::atoi(argv[1])) : 9;
-  for (const auto& c : tenon::irgen::kCases) tenon::irgen::measure(c, runs);
+  if (argc <= 2) {
+    for (const auto& c : tenon::irgen::kCases) tenon::irgen::measure(c, runs);
+  }
+  for (int i = 2; i < argc; ++i) tenon::irgen::measure_model(argv[i], runs);
 }

@@ -182,6 +182,12 @@ class CommandLine(unittest.TestCase):
         self.run_tenon("opt", self.net, "--program", program)
         self.assertIn("no program has NonZero", Path(program).read_text())
 
+    def test_run_tells_which_operators_are_in_no_program(self):
+        Path(self.net).write_text('graph @g(%a: f32[3,4]) -> %c { %b = Relu %a\n %c = NonZero %b "where" }\n')
+        done = self.run_tenon("run", "-v", self.net, "--target", "reference")
+        self.assertIn("1 operators in 1 programs, 1 on the host", done.stderr)
+        self.assertIn('NonZero "where" is in no program: the shape of its result depends on data', done.stderr)
+
     def test_opt_refuses_an_unknown_pass(self):
         done = self.run_tenon("opt", self.net, "--passes", "remove-ded", expect=FAILED)
         self.assertIn("remove-dead", done.stderr)  # the hint

@@ -5,6 +5,7 @@
 #include <tenon/ops/constant.hpp>
 #include <tenon/program/forward_copies.hpp>
 #include <tenon/program/simplify.hpp>
+#include <tenon/program/walk.hpp>
 
 namespace tenon::irgen {
 
@@ -33,6 +34,17 @@ GraphPart whole_graph(const Graph& graph) {
   return part;
 }
 
+namespace {
+
+bool has_loops(const program::Program& program) {
+  bool found = false;
+  program::for_each_statement(program.body,
+                              [&](const program::Statement& s) { found = found || s.as<program::Loop>(); });
+  return found;
+}
+
+}  // namespace
+
 Result<GraphProgram> lower_part(const GraphPart& part, const GraphTypes& types, const OpPlans& plans,
                                 const KernelSource& kernels, const LowerOptions& options) {
   for (const auto* values : {&part.inputs, &part.outputs})
@@ -41,7 +53,11 @@ Result<GraphProgram> lower_part(const GraphPart& part, const GraphTypes& types, 
         return error(Code::unsupported, "value '", value ? value->name() : "", "' of '", part.name,
                      "' is no tensor that a buffer can hold: ", value ? types.type_of(*value) : Type());
   TENON_TRY(lowered, detail::Lowering(part, types, plans, kernels, options).run());
-  if (options.simplify) lowered.program = program::simplify(program::forward_copies(lowered.program));
+  if (!options.simplify) return lowered;
+  lowered.program = program::forward_copies(lowered.program);
+  // Only groups have loops, and expressions that are not as simple as they can be.
+  if (has_loops(lowered.program) || program::has_dead_stores(lowered.program))
+    lowered.program = program::simplify(lowered.program);
   return lowered;
 }
 

@@ -27,6 +27,9 @@ class Uses {
   }
   // The contents of the buffer, or of what it is a view of or what is a view of it.
   bool is_read(BufferId id) const { return wanted_[root(id)]; }
+  bool has_dead_stores() const {
+    return std::ranges::any_of(effects_, [this](const Effect& e) { return !is_wanted(e); });
+  }
 
  private:
   // Of a call or copy: what it reads is wanted when what it writes is.
@@ -39,6 +42,9 @@ class Uses {
     return static_cast<size_t>(id);
   }
   void want(BufferId id) { wanted_[root(id)] = true; }
+  bool is_wanted(const Effect& e) const {
+    return std::ranges::any_of(e.writes, [this](BufferId id) { return is_read(id); });
+  }
 
   void look_at(const Statement& s) {
     const BufferId defined = defined_buffer(s);
@@ -64,7 +70,7 @@ class Uses {
     for (bool changed = true; changed;) {
       changed = false;
       for (const Effect& e : std::views::reverse(effects_)) {
-        if (std::ranges::none_of(e.writes, [this](BufferId id) { return is_read(id); })) continue;
+        if (!is_wanted(e)) continue;
         for (const BufferId id : e.reads) {
           changed |= !is_read(id);
           want(id);
@@ -251,5 +257,7 @@ Program simplify(const Program& program) {
     drop_unused_locals(result);
   }
 }
+
+bool has_dead_stores(const Program& program) { return Uses(program).has_dead_stores(); }
 
 }  // namespace tenon::program
