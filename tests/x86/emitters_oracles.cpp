@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <numbers>
 #include <type_traits>
 
 #include <tenon/support/check.hpp>
@@ -15,11 +16,31 @@ namespace {
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
+double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+double swish(double x) { return x * sigmoid(x); }
+double wide_swish(double x) { return x * sigmoid(1.702f * x); }
+double reversed_swish(double x) { return x * sigmoid(-0.3f * x); }
+double mish(double x) { return x * std::tanh(softplus(x)); }
+double gelu(double x) { return x / 2 * std::erfc(-x / std::numbers::sqrt2); }
+double gelu_by_tanh(double x) { return x * sigmoid(2 * std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)); }
+
 const MathCase kMath[] = {
     {"Exp", {}, [](double x) { return std::exp(x); }},
     {"Expm1", {}, [](double x) { return std::expm1(x); }},
     {"Tanh", {}, [](double x) { return std::tanh(x); }},
     {"Sigmoid", {}, sigmoid},
+    {"Log", {}, [](double x) { return std::log(x); }},
+    {"Softplus", {}, softplus},
+    {"Asinh", {}, [](double x) { return std::asinh(x); }},
+    {"Acosh", {}, [](double x) { return std::acosh(x); }},
+    {"Atanh", {}, [](double x) { return std::atanh(x); }},
+    {"Erf", {}, [](double x) { return std::erf(x); }},
+    {"Swish", {}, swish},
+    {"Swish", {{"alpha", 1.702f}}, wide_swish},
+    {"Swish", {{"alpha", -0.3f}}, reversed_swish},
+    {"Mish", {}, mish},
+    {"Gelu", {{"approximate", "none"}}, gelu},
+    {"Gelu", {{"approximate", "tanh"}}, gelu_by_tanh},
 };
 
 // ---- Exact ones ----

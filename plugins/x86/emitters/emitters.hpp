@@ -10,6 +10,11 @@ Result<void> add_elementwise_rows(codegen::JitterTable& table);
 
 Result<void> add_arithmetic_rows(codegen::JitterTable& table);
 Result<void> add_compare_rows(codegen::JitterTable& table);
+Result<void> add_convert_rows(codegen::JitterTable& table);
+Result<void> add_scalar_rows(codegen::JitterTable& table);
 Result<void> add_exponential_rows(codegen::JitterTable& table);
+Result<void> add_logarithm_rows(codegen::JitterTable& table);
+Result<void> add_gate_rows(codegen::JitterTable& table);
+Result<void> add_error_function_rows(codegen::JitterTable& table);
 
 }  // namespace tenon::x86

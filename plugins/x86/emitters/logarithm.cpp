@@ -1,0 +1,217 @@
+// Logarithms and what is made of them: x = 2^e (1 + f) with 1 + f in [3/4, 3/2), ln x = e ln 2 + ln(1 + f).
+#include "x86/emitters/emitters.hpp"
+#include "x86/emitters/exponential.hpp"
+#include "x86/emitters/rows.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+using namespace codegen;
+
+constexpr uint32_t kSign = 0x80000000, kExponentMask = 0xff800000, kOneBits = 0x3f800000;
+constexpr uint32_t kThreeQuarterBits = 0x3f400000, kNaN = 0x7fc00000, kMinusInfinity = 0xff800000;
+constexpr int kMantissaBits = 23;
+constexpr float kLn2 = 0x1.62e43p-1f;
+
+// f becomes e ln 2 + ln(1 + f); minimax, relative error of the polynomial below 2^-26. One scratch vector.
+void logarithm_of_parts(VectorCode& c, const Vec& f, const Vec& e) {
+  constexpr float kTerms[] = {-0.5f,          0x1.55557cp-2f,  -0x1.00009cp-2f, 0x1.997a94p-3f, -0x1.54defp-3f,
+                              0x1.275b46p-3f, -0x1.0d452cp-3f, 0x1.ba3f34p-4f,  -0x1.928ba2p-5f};
+  const VectorCode::Scope scope(c);
+  const Vec q = c.temp();
+  c.polynomial(q, f, kTerms);
+  c->vmulps(q, q, f);
+  c->vfmadd213ps(q, f, f);
+  c->vfmadd132ps(e, q, c.f32(kLn2));
+  c.move(f, e);
+}
+
+// avx512 takes denormals, zeros and infinities in its stride: the exponent of 0 is -inf, of inf it is inf.
+void logarithm_avx512(VectorCode& c) {
+  constexpr uint8_t kThreeQuarters = 3, kNaNBelowZero = 2 << 2;
+  const Vec x = c.in(0), f = c.temp(), e = c.temp();
+  const Mask below_one = c.mask_temp();
+  c->vgetexpps(e, x);
+  c->vgetmantps(f, x, kThreeQuarters | kNaNBelowZero);
+  c.compare(below_one, Compare::less, f, c.f32(1));
+  c->vaddps(e | c.opmask(below_one), e, c.f32(1));
+  c->vsubps(f, f, c.f32(1));
+  logarithm_of_parts(c, f, e);
+  c.move(c.out(), f);
+}
+
+// Denormals are multiplied by 2^23 first. What is not above 0 and finite is answered apart: x + x for inf and NaN.
+void logarithm_avx2(VectorCode& c) {
+  constexpr float kLeastNormal = 0x1p-126f;
+  const Vec x = c.in(0), f = c.temp(), e = c.temp(), t = c.temp();
+  const Mask mask = c.mask_temp();
+  c.compare(mask, Compare::less, x, c.f32(kLeastNormal));
+  c->vmulps(t, x, c.f32(0x1p23f));
+  c.select(f, mask, t, x);
+  c->vandps(t, c.vector(mask), c.f32(-23));
+  c->vpsubd(e, f, c.u32(kThreeQuarterBits));
+  c->vandps(e, e, c.u32(kExponentMask));
+  c->vpsubd(f, f, e);
+  c->vpsrad(e, e, kMantissaBits);
+  c->vcvtdq2ps(e, e);
+  c->vaddps(e, e, t);
+  c->vsubps(f, f, c.f32(1));
+  logarithm_of_parts(c, f, e);
+  c.set_u32(t, 0x7f800000);
+  c.compare(mask, Compare::less, x, t);
+  c.select(f, mask, f, x);
+  c.set(t, 0);
+  c.compare(mask, Compare::less_equal, x, t);
+  c->vcmpps(t, x, t, static_cast<uint8_t>(Compare::equal));
+  c.set_u32(e, kNaN);
+  c.select(f, mask, e, f);
+  c.set_u32(e, kMinusInfinity);
+  c->vblendvps(c.out(), f, e, t);
+}
+
+void logarithm(VectorCode& c) { c.avx512() ? logarithm_avx512(c) : logarithm_avx2(c); }
+
+// a becomes ln(1 + a) for 0 <= a <= 2^60, digits of small a kept: 1 + a gives the exponent, and
+// f = (1 + a) 2^-e - 1 = a 2^-e + (2^-e - 1). Three scratch vectors.
+void logarithm_of_one_more(VectorCode& c, const Vec& a) {
+  const VectorCode::Scope scope(c);
+  const Vec e = c.temp(), power = c.temp();
+  c->vaddps(e, a, c.f32(1));
+  c->vpsubd(e, e, c.u32(kThreeQuarterBits));
+  c->vandps(e, e, c.u32(kExponentMask));
+  c.set_u32(power, kOneBits);
+  c->vpsubd(power, power, e);
+  c->vpsrad(e, e, kMantissaBits);
+  c->vcvtdq2ps(e, e);
+  c->vmulps(a, a, power);
+  c->vsubps(power, power, c.f32(1));
+  c->vaddps(a, a, power);
+  logarithm_of_parts(c, a, e);
+}
+
+// max(x, 0) + ln(1 + e^-|x|)
+void softplus(VectorCode& c) {
+  const Vec x = c.in(0), r = c.temp();
+  {
+    const VectorCode::Scope scope(c);
+    const Vec n = c.temp(), p = c.temp();
+    c->vorps(r, x, c.u32(kSign));
+    c.set(n, -104);
+    c->vmaxps(r, n, r);
+    reduce_exponent(c, n, r);
+    exponential_polynomial(c, p, r);
+    scale(c, r, p, power_of_two(c, n));
+  }
+  logarithm_of_one_more(c, r);
+  const Vec t = c.temp();
+  c.set(t, 0);
+  c->vmaxps(t, t, x);
+  c->vaddps(c.out(), t, r);
+}
+
+// ---- Inverse hyperbolic functions ----
+
+constexpr float kBig = 0x1p60f, kShrink = 0x1p-32f;  // beyond kBig 1 + ... does not matter; squares might overflow
+constexpr float kShrunkLn = 32 * kLn2;
+
+// y (of a, or a itself where it is big) becomes ln(1 + y), or ln a where a is big; infinite where a is.
+void logarithm_or_big(VectorCode& c, const Vec& y, const Vec& a, const Mask& mask) {
+  const VectorCode::Scope scope(c);
+  const Vec t = c.temp();
+  c->vmulps(t, a, c.f32(kShrink));
+  c.compare(mask, Compare::greater, a, c.f32(kBig));
+  c.select(y, mask, t, y);
+  logarithm_of_one_more(c, y);
+  c.set(t, kShrunkLn + kLn2);
+  c.keep(t, mask, t);
+  c->vaddps(y, y, t);
+  c.set_u32(t, 0x7f800000);
+  c.compare(mask, Compare::equal, a, t);
+  c.select(y, mask, a, y);
+}
+
+// sign(x) ln(1 + y), y = a + a^2 / (1 + sqrt(a^2 + 1)), a = |x|
+void inverse_hyperbolic_sine(VectorCode& c) {
+  const Vec x = c.in(0), a = c.temp(), y = c.temp();
+  const Mask mask = c.mask_temp();
+  c->vandps(a, x, c.u32(~kSign));
+  {
+    const VectorCode::Scope scope(c);
+    const Vec square = c.temp();
+    c->vmulps(square, a, a);
+    c->vaddps(y, square, c.f32(1));
+    c->vsqrtps(y, y);
+    c->vaddps(y, y, c.f32(1));
+    c->vdivps(y, square, y);
+    c->vaddps(y, y, a);
+  }
+  logarithm_or_big(c, y, a, mask);
+  c.copy_sign(c.out(), y, x);
+}
+
+// ln(1 + y), y = t + sqrt(t^2 + 2 t), t = x - 1; NaN below 1.
+void inverse_hyperbolic_cosine(VectorCode& c) {
+  const Vec x = c.in(0), t = c.temp(), y = c.temp();
+  const Mask mask = c.mask_temp();
+  c->vsubps(t, x, c.f32(1));
+  c->vaddps(y, t, c.f32(2));
+  c->vmulps(y, y, t);
+  c->vsqrtps(y, y);
+  c->vaddps(y, y, t);
+  logarithm_or_big(c, y, x, mask);
+  c.set(t, 1);
+  c.compare(mask, Compare::less, x, t);
+  c.set_u32(t, kNaN);
+  c.select(c.out(), mask, t, y);
+}
+
+// sign(x) ln(1 + y) / 2, y = 2 a / (1 - a), a = |x|; infinite at 1, NaN beyond.
+void inverse_hyperbolic_tangent(VectorCode& c) {
+  const Vec x = c.in(0), a = c.temp(), y = c.temp();
+  const Mask mask = c.mask_temp();
+  c->vandps(a, x, c.u32(~kSign));
+  c.set(y, 1);
+  c->vsubps(y, y, a);
+  c->vdivps(y, a, y);
+  c->vaddps(y, y, y);
+  logarithm_of_one_more(c, y);
+  c->vmulps(y, y, c.f32(0.5f));
+  const Vec t = c.temp();
+  c.set(t, 1);
+  c.compare(mask, Compare::greater, a, t);
+  c.set_u32(t, kNaN);
+  c.select(y, mask, t, y);
+  c.compare(mask, Compare::equal, a, c.f32(1));
+  c.set_u32(t, 0x7f800000);
+  c.select(y, mask, t, y);
+  c.copy_sign(c.out(), y, x);
+}
+
+constexpr RowPair kRows[] = {
+    {"Log", kF32Lanes, {.vectors = 5, .cycles = 16}, {.vectors = 3, .masks = 1, .cycles = 9}, 2, algorithm<logarithm>},
+    {"Softplus", kF32Lanes, {.vectors = 4, .cycles = 26}, {.vectors = 4, .cycles = 18}, 3, algorithm<softplus>},
+    {"Asinh",
+     kF32Lanes,
+     {.vectors = 7, .cycles = 34},
+     {.vectors = 6, .masks = 1, .cycles = 36},
+     4,
+     algorithm<inverse_hyperbolic_sine>},
+    {"Acosh",
+     kF32Lanes,
+     {.vectors = 7, .cycles = 30},
+     {.vectors = 6, .masks = 1, .cycles = 30},
+     4,
+     algorithm<inverse_hyperbolic_cosine>},
+    {"Atanh",
+     kF32Lanes,
+     {.vectors = 6, .cycles = 24},
+     {.vectors = 5, .masks = 1, .cycles = 22},
+     4,
+     algorithm<inverse_hyperbolic_tangent>},
+};
+
+}  // namespace
+
+Result<void> add_logarithm_rows(JitterTable& table) { return add_pairs(table, kRows); }
+
+}  // namespace tenon::x86
