@@ -285,6 +285,7 @@ TEST(BodyOfOperators, SoftmaxesAndNormalisations) {
       expect({"LayerNormalization", {x({2, 3, 4}), x({4}), x({4})}, {{"axis", axis}}, {}, 3});
       expect({"RMSNormalization", {x({2, 3, 4}), x({1, 3, 1})}, {{"axis", axis}}});
     }
+    for (const char* name : {"GlobalMaxPool", "GlobalAveragePool"}) expect({name, {x({2, 3, 4, 5})}});
     expect({"LpNormalization", {x({4, 5})}, {{"p", 1}}});
     expect({"MeanVarianceNormalization", {x({2, 3, 4, 5})}});
     expect({"BatchNormalization",
@@ -330,6 +331,16 @@ TEST(BodyOfOperators, QuantisationPerTensorAndPerAxis) {
       }
     }
   }
+}
+
+TEST(BodyOfOperators, QuantisationByTheRangeOfItsOwn) {
+  std::mt19937 random(10);
+  for (const int64_t high : {1, 20, 100}) {
+    Case c{"DynamicQuantizeLinear", {type(kF32, kWide)}, {}, {}, 3};
+    c.high = high;
+    EXPECT_TRUE(OneOperator::check(c, random, true));
+  }
+  EXPECT_TRUE(OneOperator::check({"DynamicQuantizeLinear", {type(kF32, Shape(Dims{1}))}, {}, {}, 3}, random, true));
 }
 
 TEST(BodyOfOperators, ViewsAddAndDropAndJoinDims) {

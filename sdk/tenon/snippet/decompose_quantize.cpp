@@ -1,5 +1,6 @@
 // Linear quantisation, per tensor and per axis, to and from integers of 8 and 16 bits (back also from 32).
 #include <algorithm>
+#include <numeric>
 
 #include <tenon/snippet/decompose.hpp>
 
@@ -36,6 +37,29 @@ Result<Space> quantize_space(const Op& op) {
   return space;
 }
 
+// y varies as x does; scale and zero point are single numbers that all of x has a part in.
+Result<Space> dynamic_space(const Op& op) {
+  std::vector<size_t> all(op.operand(0)->type().shape().dims().size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  TENON_TRY(space, folding_space(op, all));
+  TENON_OK(space.set(*op.result(0), *space.find(*op.operand(0))));
+  for (const size_t i : {1, 2}) {
+    if (i >= op.result_count()) continue;
+    TENON_OK(space.set(*op.result(i), ValueAxes(op.result(i)->type().shape().dims().size())));
+  }
+  return space;
+}
+
+ValueId clamp(Rebuild& r, ValueId x, double low, double high) {
+  x = r.node("ClampLow", {x, r.scalar_like(x, low)});
+  return r.node("ClampHigh", {x, r.scalar_like(x, high)});
+}
+
+// `otherwise` in place of NaN.
+ValueId number_or(Rebuild& r, ValueId x, ValueId otherwise) {
+  return r.node("Where", {r.compare("NotEqual", x, x), otherwise, x});
+}
+
 // x / scale, rounded to `precision`.
 ValueId quotient(Rebuild& r, ElementType precision) {
   const bool wide = r.lane(r.in(0)) != kF32 || r.lane(r.in(1)) != kF32;
@@ -52,11 +76,8 @@ Result<ValueId> quantize(Rebuild& r) {
   const ValueId integer = r.node("RoundEven", {quotient(r, precision)});
   const ValueId zero =
       r.has(2) ? r.convert(r.in(2), r.lane(integer)) : r.scalar_like(integer, 0);
-  ValueId y = r.node("Add", {integer, zero});
-  y = r.node("ClampLow", {y, r.scalar_like(y, least_of(to))});
-  y = r.node("ClampHigh", {y, r.scalar_like(y, greatest_of(to))});
-  y = r.node("Where", {r.compare("NotEqual", integer, integer), zero, y});
-  return r.convert(y, codegen::lane_type(to));
+  const ValueId y = clamp(r, r.node("Add", {integer, zero}), least_of(to), greatest_of(to));
+  return r.convert(number_or(r, y, zero), codegen::lane_type(to));
 }
 
 // (x - zero) * scale: of integers up to 16 bits the difference is exact in f32.
@@ -70,12 +91,28 @@ Result<ValueId> dequantize(Rebuild& r) {
   return r.cast(r.node("Mul", {x, r.convert(r.in(1), lane)}), lane, r.out());
 }
 
+// The range of x, widened to hold 0, goes to 0 .. 255; NaN is not part of it.
+Result<ValueId> dynamic_quantize(Rebuild& r) {
+  const ValueId x = r.in(0), zero = r.scalar_like(x, 0), known = number_or(r, x, zero);
+  const ValueId least = r.node("ClampHigh", {r.reduce("ReduceMin", known, 0), zero});
+  const ValueId greatest = r.node("ClampLow", {r.reduce("ReduceMax", known, 0), zero});
+  const ValueId step = r.node("Div", {r.node("Sub", {greatest, least}), r.scalar_like(x, 255)});
+  const ValueId scale = r.node("Where", {r.compare("Greater", greatest, least), step, r.scalar_like(x, 1)});
+  const ValueId place = r.node("RoundEven", {r.node("Div", {r.node("Neg", {least}), scale})});
+  const ValueId zero_point = clamp(r, number_or(r, place, zero), 0, 255);
+  if (r.op().result_count() > 1) r.set(1, scale);
+  if (r.op().result_count() > 2) r.set(2, r.convert(zero_point, kU32));
+  const ValueId integer = r.node("Add", {r.node("RoundEven", {r.node("Div", {x, scale})}), zero_point});
+  return r.convert(number_or(r, clamp(r, integer, 0, 255), zero_point), kU32);
+}
+
 }  // namespace
 
 DecomposeRows quantize_rows() {
   return {
       {.op = "QuantizeLinear", .space = quantize_space, .rebuild = quantize, .exact = true},
       {.op = "DequantizeLinear", .space = quantize_space, .rebuild = dequantize, .exact = true},
+      {.op = "DynamicQuantizeLinear", .space = dynamic_space, .rebuild = dynamic_quantize, .exact = true},
   };
 }
 

@@ -1,4 +1,4 @@
-// Reductions over given axes, and softmaxes.
+// Reductions over given axes, pools of whole channels, and softmaxes.
 #include <limits>
 
 #include <tenon/ir/builder.hpp>
@@ -33,6 +33,17 @@ Result<Space> reduce_space(const Op& op) {
     if (!folded[d]) left.push_back((*space.find(*op.operand(0)))[d]);
     if (folded[d] && keeps) left.emplace_back();
   }
+  TENON_OK(space.set(*op.result(0), std::move(left)));
+  return space;
+}
+
+// Everything but batch and channels; all dims stay.
+Result<Space> global_pool_space(const Op& op) {
+  std::vector<size_t> dims;
+  for (size_t d = 2; d < op.operand(0)->type().shape().dims().size(); ++d) dims.push_back(d);
+  TENON_TRY(space, folding_space(op, dims));
+  ValueAxes left = *space.find(*op.operand(0));
+  for (const size_t d : dims) left[d].clear();
   TENON_OK(space.set(*op.result(0), std::move(left)));
   return space;
 }
@@ -132,6 +143,8 @@ DecomposeRows reduce_rows() {
       {.op = "ReduceLogSum", .space = reduce_space, .rebuild = reduce_log_sum},
       {.op = "ReduceLogSumExp", .space = reduce_space, .rebuild = reduce_log_sum_exp},
       {.op = "ReduceSumSquare", .space = reduce_space, .rebuild = reduce_sum_square},
+      {.op = "GlobalMaxPool", .space = global_pool_space, .rebuild = reduce_max, .exact = true},
+      {.op = "GlobalAveragePool", .space = global_pool_space, .rebuild = reduce_mean},
       {.op = "Softmax", .space = softmax_space, .rebuild = softmax},
       {.op = "LogSoftmax", .space = softmax_space, .rebuild = log_softmax},
   };
