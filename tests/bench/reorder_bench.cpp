@@ -35,7 +35,7 @@ double median(std::vector<double> times) {
 }
 
 struct Case {
-  const char *name, *from, *to;
+  std::string name, from, to;
   Dims shape;
   int64_t bits;
 };
@@ -53,12 +53,21 @@ void reorder(benchmark::State& state, const Case& c) {
   std::ranges::fill(destination, std::byte{0});
   const size_t moved = std::min(source.size(), destination.size());
   const double more = static_cast<double>(source.size() + destination.size()) / (2 * static_cast<double>(moved));
+  // Small ones several times: reading the clock takes as long as to copy 10 KB.
+  const size_t times = std::max<size_t>((size_t{1} << 20) / (source.size() + destination.size()), 1);
+  const auto each = [&](const auto& f) {
+    return seconds([&] {
+             for (size_t i = 0; i < times; ++i) {
+               f();
+               benchmark::ClobberMemory();
+             }
+           }) /
+           static_cast<double>(times);
+  };
   std::vector<double> copies, reorders;
   for (auto _ : state) {
-    copies.push_back(seconds([&] { std::memcpy(destination.data(), source.data(), moved); }));
-    benchmark::ClobberMemory();
-    reorders.push_back(seconds([&] { TENON_CHECK(plan->run(source, destination).ok(), plan->to_string()); }));
-    benchmark::ClobberMemory();
+    copies.push_back(each([&] { std::memcpy(destination.data(), source.data(), moved); }));
+    reorders.push_back(each([&] { TENON_CHECK(plan->run(source, destination).ok(), plan->to_string()); }));
     state.SetIterationTime(reorders.back());
   }
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(source.size() + destination.size()));
@@ -142,10 +151,30 @@ const Case kCases[] = {
     {"elements_of_12_bits", "NCHW", "NHWC", {1, 64, 56, 56}, 12},
 };
 
-const int kRegistered = [] {
-  for (const Case& c : kCases) {
-    benchmark::RegisterBenchmark(c.name, [&c](benchmark::State& state) { reorder(state, c); })->UseManualTime();
+// To blocks of channels and back, of every size in use: blocks of so many channels, bits of an element, width and
+// height.
+std::vector<Case> sweep() {
+  std::vector<Case> cases;
+  for (const int64_t block : {4, 8, 16, 32}) {
+    for (const int64_t bits : {8, 16, 32, 64}) {
+      for (const int64_t side : {7, 14, 28, 56, 112}) {
+        const int64_t channels = side < 28 ? 256 : 64, images = side < 14 ? 4 : 1;
+        const std::string blocked = "NCHW{" + std::to_string(block) + "c}",
+                          name = std::to_string(block) + "c/" + std::to_string(bits) + "_bits/" + std::to_string(side);
+        cases.push_back({"sweep/to_" + name, "NCHW", blocked, {images, channels, side, side}, bits});
+        cases.push_back({"sweep/from_" + name, blocked, "NCHW", {images, channels, side, side}, bits});
+      }
+    }
   }
+  return cases;
+}
+
+const int kRegistered = [] {
+  const auto add = [](const Case& c) {
+    benchmark::RegisterBenchmark(c.name.c_str(), [c](benchmark::State& state) { reorder(state, c); })->UseManualTime();
+  };
+  std::ranges::for_each(kCases, add);
+  std::ranges::for_each(sweep(), add);
   return 0;
 }();
 

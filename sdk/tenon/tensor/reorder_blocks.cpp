@@ -1,5 +1,6 @@
 // The transpose of matrices in squares of 16 bytes.
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include <tenon/tensor/reorder_vectors.hpp>
@@ -19,20 +20,36 @@ constexpr int kSteps = std::countr_zero(unsigned{kSquare<T>});
 template <class T, int kLanes>
 using Squares = VectorOf<T, kLanes * kVectorBytes>[kSquare<T>];
 
-// Rows of a source from one of them on; offsets in bytes.
+// A step from row to row. What it leads to is kept from the compiler, which else has a pointer of its own for each row,
+// in memory.
+template <class Byte>
+TENON_INLINE Byte* next_of(Byte* row, int64_t pitch) {
+  row += pitch;
+  asm("" : "+r"(row));
+  return row;
+}
+
+// Rows of a source from one of them on.
 struct AllRows {
   const std::byte* first;
   int64_t pitch;
-  TENON_INLINE const std::byte* at(int64_t row, int64_t offset) const { return first + row * pitch + offset; }
+  TENON_INLINE const std::byte* or_zeros(const std::byte* row, int64_t) const { return row; }
 };
-// The same, where rows from `held` on are 0.
-alignas(kTileBytes) constexpr std::byte kZeros[kTileBytes] = {};
+// The same, where rows from number `held` on are 0.
 struct HeldRows {
-  AllRows rows;
-  int64_t held;
-  TENON_INLINE const std::byte* at(int64_t row, int64_t offset) const {
-    return row < held ? rows.at(row, offset) : kZeros;
+  const std::byte* first;
+  int64_t pitch, held;
+  alignas(kTileBytes) static constexpr std::byte kZeros[kTileBytes] = {};
+  TENON_INLINE const std::byte* or_zeros(const std::byte* row, int64_t number) const {
+    return number < held ? row : kZeros;
   }
+};
+
+// Columns of a destination, some rows of each.
+struct Strip {
+  std::byte* first;
+  int64_t pitch, bytes;
+  int64_t ahead;  // from what is written to what is written next
 };
 
 // The next line of the rows: they are too far apart for the processor to see streams.
@@ -107,21 +124,27 @@ int64_t readable_rows(const TransposeTask& task) {
   return std::clamp<int64_t>((bytes - kVectorBytes) / task.source_pitch + 1, 0, task.rows);
 }
 
+// Sees TENON_TARGET where it is used.
+#define TENON_KERNEL [[gnu::always_inline]] TENON_TARGET inline
+
 namespace baseline {
 #define TENON_TARGET
 #define TENON_LANES 1
-#include <tenon/tensor/reorder_blocks_kernels.hpp>
+#include <tenon/tensor/reorder_blocks_internal.hpp>
 #undef TENON_TARGET
 #undef TENON_LANES
 }  // namespace baseline
 
 #if defined(__x86_64__)
+// Of what the compiler's own headers leave undefined.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 __m128i load_vector(const std::byte* from) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)); }
 
 namespace avx2 {
 #define TENON_TARGET [[gnu::target("avx2")]]
 #define TENON_LANES 2
-#include <tenon/tensor/reorder_blocks_kernels.hpp>
+#include <tenon/tensor/reorder_blocks_internal.hpp>
 #undef TENON_TARGET
 #undef TENON_LANES
 }  // namespace avx2
@@ -129,18 +152,21 @@ namespace avx2 {
 namespace avx512 {
 #define TENON_TARGET [[gnu::target(TENON_TARGET_AVX512)]]
 #define TENON_LANES 4
-#include <tenon/tensor/reorder_blocks_kernels.hpp>
+#include <tenon/tensor/reorder_blocks_internal.hpp>
+#include <tenon/tensor/reorder_dense_internal.hpp>
 #undef TENON_TARGET
 #undef TENON_LANES
 }  // namespace avx512
+#pragma GCC diagnostic pop
 #endif
+#undef TENON_KERNEL
 
 }  // namespace
 
 template <class T>
 BlocksFn blocks_kernel([[maybe_unused]] ReorderIsa isa) {
 #if defined(__x86_64__)
-  if (isa == ReorderIsa::avx512) return avx512::blocks<T>;
+  if (isa == ReorderIsa::avx512) return avx512::blocks_or_dense<T>;
   if (isa == ReorderIsa::avx2) return avx2::blocks<T>;
 #endif
   return baseline::blocks<T>;

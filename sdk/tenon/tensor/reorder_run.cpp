@@ -165,9 +165,15 @@ class NestRunner {
     places_ = std::move(inner);
   }
 
+  // So many inner loops are left to a kernel; of tiles there may be fewer.
+  size_t kernel_loops() const {
+    if (nest_.kind == Nest::Kind::transpose) return 3;
+    if (nest_.kind == Nest::Kind::fields) return 2;
+    return listed_ > 0 ? 0 : 1;
+  }
+
   void run_outer(std::span<const NestLoop> loops, int64_t from, int64_t to) const {
-    const bool tiled = nest_.kind == Nest::Kind::transpose || nest_.kind == Nest::Kind::fields;
-    const size_t kernel = tiled ? 2 : listed_ > 0 ? 0 : 1;
+    const size_t kernel = kernel_loops();
     if (loops.size() <= kernel) return run_kernel(loops, from, to);
     for (int64_t i = 0; i < loops[0].count; ++i) {
       run_outer(loops.subspan(1), from + i * loops[0].from, to + i * loops[0].to);
@@ -184,19 +190,28 @@ class NestRunner {
         if (nest_.zeros > 0) return copy_padded(source, destination, inner, nest_.unit, nest_.zeros);
         return copy_places(source, destination, LoopPlaces{inner}, nest_.unit);
       case Nest::Kind::zeros: return zero_loop(destination, inner, nest_.unit);
-      case Nest::Kind::transpose:
-        return detail::transpose({.source = source,
-                                  .destination = destination,
-                                  .rows = inner.count,
-                                  .columns = loops[0].count,
-                                  .source_pitch = inner.from,
-                                  .destination_pitch = loops[0].to,
-                                  .zero_rows = nest_.zeros / nest_.unit},
-                                 nest_.unit);
+      case Nest::Kind::transpose: return transpose(loops, source, destination);
       case Nest::Kind::fields:
         return detail::transpose_fields(buffers_.bits(), from, buffers_.destination, to, loops[0], inner, nest_.unit);
       case Nest::Kind::bits: return gather_loop(buffers_, from, to, inner, nest_.unit);
     }
+  }
+
+  // Of the last two loops, once for each iteration of the one before.
+  void transpose(std::span<const NestLoop> loops, const std::byte* source, std::byte* destination) const {
+    const NestLoop &columns = loops[loops.size() - 2], &rows = loops.back();
+    const NestLoop matrices = loops.size() > 2 ? loops[0] : NestLoop{};
+    detail::transpose({.source = source,
+                       .destination = destination,
+                       .rows = rows.count,
+                       .columns = columns.count,
+                       .source_pitch = rows.from,
+                       .destination_pitch = columns.to,
+                       .zero_rows = nest_.zeros / nest_.unit,
+                       .count = matrices.count,
+                       .source_step = matrices.from,
+                       .destination_step = matrices.to},
+                      nest_.unit);
   }
 
   const Nest& nest_;

@@ -14,21 +14,37 @@ constexpr int64_t kNearBytes = 512 << 10;
 // Of runs, a tile has as many as fit here, half of the smallest caches in use.
 constexpr int64_t kRunTileBytes = 16 << 10;
 
+// Each matrix of the task by itself.
+template <class F>
+void for_each_matrix(TransposeTask task, const F& f) {
+  for (int64_t i = 0; i < task.count; ++i) {
+    f(task);
+    task.source += task.source_step;
+    task.destination += task.destination_step;
+  }
+}
+
 // Elements of one type.
 template <class T>
-void transpose_elements(const TransposeTask& task, ReorderIsa isa) {
+void transpose_elements(const TransposeTask& all, ReorderIsa isa) {
   constexpr int64_t kSize = sizeof(T);
   const auto few = [](int64_t n) { return n >= 2 && n <= 4; };
   // A few planes on one side, elements side by side on the other one.
-  if (task.zero_rows == 0 && few(task.columns) && task.source_pitch == task.columns * kSize) {
-    const PlanesFn split = plane_kernels<T>(isa).split[task.columns - 2];
-    return split(task.source, task.destination, task.destination_pitch, task.rows);
+  if (all.zero_rows == 0 && few(all.columns) && all.source_pitch == all.columns * kSize) {
+    const PlanesFn split = plane_kernels<T>(isa).split[all.columns - 2];
+    return for_each_matrix(all, [&](const TransposeTask& task) {
+      split(task.source, task.destination, task.destination_pitch, task.rows);
+    });
   }
-  if (task.zero_rows == 0 && few(task.rows) && task.destination_pitch == task.rows * kSize) {
-    const PlanesFn interleave = plane_kernels<T>(isa).interleave[task.rows - 2];
-    return interleave(task.source, task.destination, task.source_pitch, task.columns);
+  if (all.zero_rows == 0 && few(all.rows) && all.destination_pitch == all.rows * kSize) {
+    const PlanesFn interleave = plane_kernels<T>(isa).interleave[all.rows - 2];
+    return for_each_matrix(all, [&](const TransposeTask& task) {
+      interleave(task.source, task.destination, task.source_pitch, task.columns);
+    });
   }
-  blocks_kernel<T>(isa)(task, task.rows * task.columns * kSize > kNearBytes);
+  const BlocksFn blocks = blocks_kernel<T>(isa);
+  const bool far = all.rows * all.columns * kSize > kNearBytes;
+  for_each_matrix(all, [&](const TransposeTask& task) { blocks(task, far); });
 }
 
 // `count` runs, one after the other on either side.
@@ -92,9 +108,10 @@ void transpose(const TransposeTask& task, int64_t element_bytes, ReorderIsa isa)
     case 2: return transpose_elements<uint16_t>(task, isa);
     case 4: return transpose_elements<uint32_t>(task, isa);
     case 8: return transpose_elements<uint64_t>(task, isa);
-    case 4 * kVectorBytes: return transpose_runs<4>(task, 4);
-    default: return transpose_runs<0>(task, element_bytes / kVectorBytes);
+    case 4 * kVectorBytes: return for_each_matrix(task, [](const TransposeTask& one) { transpose_runs<4>(one, 4); });
+    default: break;
   }
+  for_each_matrix(task, [&](const TransposeTask& one) { transpose_runs<0>(one, element_bytes / kVectorBytes); });
 }
 
 }  // namespace tenon::detail

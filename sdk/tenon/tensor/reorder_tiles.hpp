@@ -20,13 +20,14 @@ TENON_API std::vector<ReorderIsa> reorder_isas();
 // destination[column][row] = source[row][column]; pitches in bytes. `source_pitch` may be negative. Behind its rows
 // each column of the destination has `zero_rows` elements of 0, which only elements of 8 bytes or less may have.
 // Nothing outside of both matrices is touched, gaps between lines of the destination included; gaps of the source may
-// be read.
+// be read. The same for `count` pairs of matrices, a step apart.
 struct TransposeTask {
   const std::byte* source;
   std::byte* destination;
   int64_t rows, columns;
   int64_t source_pitch, destination_pitch;
   int64_t zero_rows = 0;
+  int64_t count = 1, source_step = 0, destination_step = 0;
 };
 bool can_transpose(int64_t element_bytes);
 bool has_zero_rows(int64_t element_bytes);

@@ -5,8 +5,6 @@
 // lanes: vector i holds row i of each. Squares below one another (kGroups of them) make one piece of each column in the
 // destination; those side by side lie in the same rows.
 
-#define TENON_KERNEL [[gnu::always_inline]] TENON_TARGET inline
-
 // 16 bytes for each lane.
 template <int kLanes, class V>
 TENON_KERNEL void load_lanes(const std::byte* const (&from)[kLanes], V& out) {
@@ -41,10 +39,9 @@ TENON_KERNEL void store_part(const V& in, std::byte* to) {
 #if TENON_LANES >= 4
   else if constexpr (kGroups == 2) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
-                        _mm512_maskz_extracti64x4_epi64(0xff, reinterpret_cast<__m512i>(in), kPart));
+                        _mm512_extracti64x4_epi64(reinterpret_cast<__m512i>(in), kPart));
   } else {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
-                     _mm512_maskz_extracti32x4_epi32(0xff, reinterpret_cast<__m512i>(in), kPart));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_extracti32x4_epi32(reinterpret_cast<__m512i>(in), kPart));
   }
 #endif
 }
@@ -53,9 +50,32 @@ TENON_KERNEL void store_part(const V& in, std::byte* to) {
 template <int kLanes, int kGroups, int kVectors, int kPart = 0, class V>
 TENON_KERNEL void store_parts(const V (&in)[kVectors], std::byte* to, int64_t step) {
 #pragma GCC unroll 16
-  for (int i = 0; i < kVectors; ++i) store_part<kLanes, kGroups, kPart>(in[i], to + i * step);
-  if constexpr ((kPart + 1) * kGroups < kLanes) {
-    store_parts<kLanes, kGroups, kVectors, kPart + 1>(in, to + kVectors * step, step);
+  for (int i = 0; i < kVectors; ++i, to = next_of(to, step)) store_part<kLanes, kGroups, kPart>(in[i], to);
+  if constexpr ((kPart + 1) * kGroups < kLanes) store_parts<kLanes, kGroups, kVectors, kPart + 1>(in, to, step);
+}
+
+// Whole vectors; or, of each, the first `bytes`. There are more streams of them than the processor sees, so it is told
+// what is written next: `ahead` of this.
+template <int kLanes, int kVectors, class V>
+TENON_KERNEL void store_columns(const V (&in)[kVectors], std::byte* to, int64_t step, [[maybe_unused]] int64_t bytes,
+                                int64_t ahead) {
+  constexpr int64_t kBytes = kLanes * kVectorBytes;
+#if TENON_LANES >= 4
+  if constexpr (kLanes == 4) {
+    if (bytes < kBytes) {
+      const __mmask64 written = ~uint64_t{0} >> (64 - bytes);
+#pragma GCC unroll 16
+      for (int i = 0; i < kVectors; ++i, to = next_of(to, step)) {
+        _mm512_mask_storeu_epi8(to, written, reinterpret_cast<__m512i>(in[i]));
+      }
+      return;
+    }
+  }
+#endif
+#pragma GCC unroll 16
+  for (int i = 0; i < kVectors; ++i, to = next_of(to, step)) {
+    __builtin_prefetch(to + ahead + kBytes - 1, 1);
+    std::memcpy(to, &in[i], kBytes);
   }
 }
 
@@ -65,83 +85,91 @@ template <int kLanes, int kVectors, int kPart = 0, class V>
 TENON_KERNEL void store_short(const V (&in)[kVectors], std::byte* to, int64_t step, int64_t bytes,
                               const std::byte* end) {
 #pragma GCC unroll 16
-  for (int i = 0; i < kVectors; ++i) {
-    std::byte* at = to + i * step;
-    if (end - at >= kVectorBytes) {
-      store_part<kLanes, 1, kPart>(in[i], at);
+  for (int i = 0; i < kVectors; ++i, to = next_of(to, step)) {
+    if (end - to >= kVectorBytes) {
+      store_part<kLanes, 1, kPart>(in[i], to);
     } else {
       alignas(kVectorBytes) std::byte lane[kVectorBytes];
       store_part<kLanes, 1, kPart>(in[i], lane);
-      copy_part(at, lane, bytes);
+      copy_part(to, lane, bytes);
     }
   }
-  if constexpr (kPart + 1 < kLanes) {
-    store_short<kLanes, kVectors, kPart + 1>(in, to + kVectors * step, step, bytes, end);
-  }
+  if constexpr (kPart + 1 < kLanes) store_short<kLanes, kVectors, kPart + 1>(in, to, step, bytes, end);
 }
 
 template <class T, int kLanes, int kGroups, class Rows>
 TENON_KERNEL void load_squares(const Rows& rows, int64_t offset, Squares<T, kLanes>& out) {
   constexpr int kSide = kSquare<T>;
+  const std::byte* row = rows.first + offset;
 #pragma GCC unroll 16
-  for (int i = 0; i < kSide; ++i) {
+  for (int i = 0; i < kSide; ++i, row = next_of(row, rows.pitch)) {
     if constexpr (kGroups == 1) {
-      std::memcpy(&out[i], rows.at(i, offset), kLanes * kVectorBytes);
+      std::memcpy(&out[i], rows.or_zeros(row, i), kLanes * kVectorBytes);
     } else {
       const std::byte* from[kLanes];
 #pragma GCC unroll 4
       for (int lane = 0; lane < kLanes; ++lane) {
-        from[lane] = rows.at(lane % kGroups * kSide + i, offset + lane / kGroups * kVectorBytes);
+        const int below = lane % kGroups * kSide;
+        from[lane] = rows.or_zeros(row + below * rows.pitch + lane / kGroups * kVectorBytes, below + i);
       }
       load_lanes<kLanes>(from, out[i]);
     }
   }
 }
 
+// `bytes` of each column, where they are not whole vectors.
 template <class T, int kLanes, int kGroups, class Rows>
-TENON_KERNEL void move_squares(const Rows& rows, int64_t column, std::byte* destination, int64_t pitch) {
+TENON_KERNEL void move_squares(const Rows& rows, int64_t column, const Strip& to) {
   Squares<T, kLanes> squares;
   load_squares<T, kLanes, kGroups>(rows, column * static_cast<int64_t>(sizeof(T)), squares);
   take_turns<T, kLanes, kSteps<T>>(squares);
-  store_parts<kLanes, kGroups>(squares, destination + column * pitch, pitch);
+  std::byte* first = to.first + column * to.pitch;
+  if constexpr (kLanes == kGroups && kLanes > 1) {
+    store_columns<kLanes>(squares, first, to.pitch, to.bytes, to.ahead);
+  } else {
+    store_parts<kLanes, kGroups>(squares, first, to.pitch);
+  }
 }
 
 // Columns up to `end`, the last ones over those before them.
 template <class T, int kLanes, int kGroups, class Rows>
-TENON_TARGET void move_columns(const Rows& rows, std::byte* destination, int64_t pitch, int64_t column, int64_t end) {
+TENON_TARGET void move_columns(const Rows& rows, const Strip& to, int64_t column, int64_t end) {
   constexpr int64_t kColumns = kSquare<T> * (kLanes / kGroups);
-  for (; column + kColumns <= end; column += kColumns) {
-    move_squares<T, kLanes, kGroups>(rows, column, destination, pitch);
-  }
+  for (; column + kColumns <= end; column += kColumns) move_squares<T, kLanes, kGroups>(rows, column, to);
   if (column == end) return;
   if constexpr (kLanes > kGroups) {
-    move_columns<T, kLanes / 2, kGroups>(rows, destination, pitch, column, end);
+    move_columns<T, kLanes / 2, kGroups>(rows, to, column, end);
   } else {
-    move_squares<T, kLanes, kGroups>(rows, end - kColumns, destination, pitch);
+    move_squares<T, kLanes, kGroups>(rows, end - kColumns, to);
   }
 }
 
 // Rows first to first + kSquare<T> * kGroups, where those that are not there are 0.
 template <class T, int kGroups>
 TENON_TARGET void move_strip(const TransposeTask& task, bool far, int64_t row, int64_t column, int64_t end) {
-  constexpr int64_t kRows = kSquare<T> * kGroups;
+  constexpr int64_t kSize = sizeof(T), kRows = kSquare<T> * kGroups, kColumns = kSquare<T> * (TENON_LANES / kGroups);
   if (far) fetch_line<T>(task, row, kRows, end);
   const AllRows rows{task.source + row * task.source_pitch, task.source_pitch};
-  std::byte* to = task.destination + row * static_cast<int64_t>(sizeof(T));
+  const int64_t left = task.rows + task.zero_rows - row;
+  const Strip to{.first = task.destination + row * kSize,
+                 .pitch = task.destination_pitch,
+                 .bytes = std::min(left, kRows) * kSize,
+                 .ahead = end - column > kColumns ? kColumns * task.destination_pitch : kRows * kSize};
   if (row + kRows <= task.rows) {
-    move_columns<T, TENON_LANES, kGroups>(rows, to, task.destination_pitch, column, end);
+    move_columns<T, TENON_LANES, kGroups>(rows, to, column, end);
   } else {
-    move_columns<T, TENON_LANES, kGroups>(HeldRows{rows, task.rows - row}, to, task.destination_pitch, column, end);
+    move_columns<T, TENON_LANES, kGroups>(HeldRows{rows.first, rows.pitch, task.rows - row}, to, column, end);
   }
 }
 
-// Rows from `row` on, of at least one square; the last ones over those before them.
+// Rows from `row` on, of at least one square; the last ones over those before them, or as parts of vectors.
 template <class T, int kGroups>
 TENON_TARGET void move_rows(const TransposeTask& task, bool far, int64_t row, int64_t column, int64_t end) {
   constexpr int64_t kRows = kSquare<T> * kGroups;
   const int64_t all_rows = task.rows + task.zero_rows;
   for (; row + kRows <= all_rows; row += kRows) move_strip<T, kGroups>(task, far, row, column, end);
   if (row == all_rows) return;
+  if (kGroups == 4 && all_rows - row > kRows / 4) return move_strip<T, kGroups>(task, far, row, column, end);
   if constexpr (kGroups > 1) {
     move_rows<T, kGroups / 2>(task, far, row, column, end);
   } else {
@@ -167,7 +195,7 @@ TENON_KERNEL void move_short_squares(const TransposeTask& task, int64_t column) 
   const int64_t bytes = (task.rows + task.zero_rows) * kSize, pitch = task.destination_pitch;
   const std::byte* end = pitch == bytes ? task.destination + task.columns * bytes : task.destination;
   Squares<T, kLanes> squares;
-  load_squares<T, kLanes, 1>(HeldRows{{task.source, task.source_pitch}, task.rows}, column * kSize, squares);
+  load_squares<T, kLanes, 1>(HeldRows{task.source, task.source_pitch, task.rows}, column * kSize, squares);
   take_turns<T, kLanes, kSteps<T>>(squares);
   store_short<kLanes>(squares, task.destination + column * pitch, pitch, bytes, end);
 }
@@ -188,10 +216,14 @@ TENON_TARGET void move_few_rows(const TransposeTask& task, int64_t column) {
 template <class T, int kLanes, int kVectors>
 TENON_KERNEL void interleave(const TransposeTask& task, int64_t column) {
   constexpr int64_t kSize = sizeof(T);
-  const HeldRows rows{{task.source, task.source_pitch}, task.rows};
+  const HeldRows rows{task.source, task.source_pitch, task.rows};
   VectorOf<T, kLanes * kVectorBytes> vectors[kVectors];
+  const std::byte* row = rows.first + column * kSize;
 #pragma GCC unroll 8
-  for (int i = 0; i < kVectors; ++i) std::memcpy(&vectors[i], rows.at(i, column * kSize), sizeof(vectors[i]));
+  for (int i = 0; i < kVectors; ++i) {
+    std::memcpy(&vectors[i], rows.or_zeros(row, i), sizeof(vectors[i]));
+    row = next_of(row, rows.pitch);
+  }
   take_turns<T, kLanes, std::countr_zero(unsigned{kVectors})>(vectors);
   store_parts<kLanes, 1>(vectors, task.destination + column * kVectors * kSize, kVectorBytes);
 }
@@ -211,7 +243,7 @@ TENON_TARGET void move_narrow_rows(const TransposeTask& task, int64_t column) {
 
 template <class T, int kLanes, int kVectors>
 TENON_KERNEL void split(const TransposeTask& task, int64_t row) {
-  constexpr int64_t kSize = sizeof(T);
+  constexpr int64_t kSize = sizeof(T), kRows = kSquare<T> * kLanes;
   VectorOf<T, kLanes * kVectorBytes> vectors[kVectors];
   const std::byte* source = task.source + row * kVectors * kSize;
 #pragma GCC unroll 8
@@ -222,7 +254,8 @@ TENON_KERNEL void split(const TransposeTask& task, int64_t row) {
     load_lanes<kLanes>(from, vectors[i]);
   }
   take_turns<T, kLanes, kSteps<T>>(vectors);
-  store_parts<kLanes, kLanes>(vectors, task.destination + row * kSize, task.destination_pitch);
+  store_columns<kLanes>(vectors, task.destination + row * kSize, task.destination_pitch, kLanes * kVectorBytes,
+                        kRows * kSize);
 }
 
 // kVectors columns, fewer than a square has, side by side in the source: a vector of it has several rows.
@@ -277,5 +310,3 @@ TENON_TARGET void blocks(const TransposeTask& task, bool far) {
   }
   move_few_columns<T, TENON_LANES>(task, 0, readable_rows<T>(task));
 }
-
-#undef TENON_KERNEL
