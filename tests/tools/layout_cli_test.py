@@ -153,6 +153,29 @@ class LayoutCommand(unittest.TestCase):
                 self.assertEqual(set(document), {"error", "message"})
                 self.assertEqual(document["error"], code, document["message"])
 
+    def test_a_slice_is_a_view_of_the_same_memory(self):
+        row = {"dims": "NCHW", "shape": [2, 33, 3, 5], "element_bits": 8, "layout": "NCHW{16c}"}
+        part = self.layout(row, "--slice", "1:2,16:33,0:3,2:4", "--index", "0,5,1,0")
+        whole = self.layout(row, "--index", "1,21,1,2")
+        self.assertEqual(part["shape"], [1, 17, 3, 2])
+        for key in ("bank", "bit"):
+            self.assertEqual(part["points"][0][key], whole["points"][0][key], key)
+        again = self.layout({**row, "layout": part["layout"], "shape": part["shape"]}, "--index", "0,5,1,0")
+        self.assertEqual(again["points"], part["points"])
+        self.assertEqual(self.layout(row, "--slice", "0:2,0:33,0:3,0:5")["fnv1a64"], self.layout(row)["fnv1a64"])
+
+    def test_refused_slices(self):
+        for layout, ranges, code in [("NCHW{16c}", "0:2,8:33,0:3,0:5", "E_UNALIGNED"), ("NHWC<6c:8>", "0:2,1:33,0:3,0:5", "E_UNALIGNED"),
+                                     ("NCHW;fold(H)=2", "0:2,0:33,1:3,0:5", "E_UNALIGNED"),
+                                     ("NCP;fuse(P)=HW", "0:2,0:33,0:3,1:5", "E_UNALIGNED"),
+                                     ("NCHW", "0:2,0:33,0:3", "E_RANK"), ("NCHW", "0:2,0:34,0:3,0:5", "E_BAD_EXTENT"),
+                                     ("NCHW", "0:2,4:4,0:3,0:5", "E_BAD_EXTENT"), ("NCHW", "0:2,4,0:3,0:5", "E_SYNTAX"),
+                                     ("NCHW", "0:2,x:4,0:3,0:5", "E_SYNTAX"), ("NCHW{16c~}", "0:2,0:16,0:3,0:5", "E_UNSUPPORTED")]:
+            with self.subTest(layout=layout, ranges=ranges):
+                document = self.layout({"layout": layout, "dims": "NCHW", "shape": [2, 33, 3, 5], "element_bits": 1 if "<" in layout else 8},
+                                       "--slice", ranges, expect=1)
+                self.assertEqual(document["error"], code, document["message"])
+
     def test_rejected(self):
         for row in VECTORS["rejected"]:
             with self.subTest(layout=row["layout"], dims=row["dims"]):

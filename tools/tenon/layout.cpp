@@ -9,7 +9,7 @@ namespace tenon::cli {
 namespace {
 
 struct LayoutOptions {
-  std::string text, dims, shape;
+  std::string text, dims, shape, slice;
   int64_t bits = 32;
   std::vector<std::string> indices;
 };
@@ -54,9 +54,27 @@ std::string hexadecimal(uint64_t value) {
   return out;
 }
 
+// The layout of a part, "0:2,8:16" for indices 0 and 1 of the first dim, 8 to 15 of the second.
+Result<Layout> slice_of(const Layout& layout, const std::string& text) {
+  Dims begin, end;
+  for (const std::string_view range : split(text, ',')) {
+    const auto ends = split(range, ':');
+    if (ends.size() != 2) {
+      return error(Code::invalid_argument, "E_SYNTAX: --slice ", quote(text), " should be ranges as in 0:2,8:16");
+    }
+    TENON_TRY(first, numbers(std::string(ends[0]), "--slice"));
+    TENON_TRY(last, numbers(std::string(ends[1]), "--slice"));
+    begin.insert(begin.end(), first.begin(), first.end());
+    end.insert(end.end(), last.begin(), last.end());
+  }
+  return layout.slice(begin, end);
+}
+
 Result<Json> describe(const LayoutOptions& options) {
-  TENON_TRY(shape, numbers(options.shape, "--shape"));
-  TENON_TRY(layout, Layout::parse(options.text, options.dims, shape, options.bits));
+  TENON_TRY(whole_shape, numbers(options.shape, "--shape"));
+  TENON_TRY(whole, Layout::parse(options.text, options.dims, whole_shape, options.bits));
+  TENON_TRY(layout, options.slice.empty() ? Result<Layout>(whole) : slice_of(whole, options.slice));
+  const Dims& shape = layout.shape();
   const Layout::Run run = layout.run();
   Json out = {{"layout", layout.to_string()},
               {"dims", layout.dims()},
@@ -115,6 +133,8 @@ void add_layout(CLI::App& app, Session& session, int& exit_code) {
   command->add_option("--dims", options->dims, "The dims' names, as NCHW")->required()->type_name("NAMES");
   command->add_option("--shape", options->shape, "Extents, as 2,3,4,5")->required()->type_name("N,N");
   command->add_option("--bits", options->bits, "Bits of an element")->capture_default_str();
+  command->add_option("--slice", options->slice, "Of a part of the tensor, in the same memory: ranges, as 0:2,8:16")
+      ->type_name("B:E,B:E");
   command->add_option("--index", options->indices, "An element to find, as 1,2,3,4; may be given often")
       ->type_name("N,N")
       ->allow_extra_args(false);
