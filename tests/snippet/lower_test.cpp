@@ -139,6 +139,21 @@ TEST_F(Lower, SumsOverSeveralAxes) {
   }
 }
 
+// So that a sum has the same bits in a long body as alone.
+TEST_F(Lower, SumsHaveAsManyAccumulatorsInAnyBody) {
+  for (const int length : {0, 10, 100}) {
+    BodyBuilder build("sum", "kr");
+    ValueId x = build.input(3);
+    for (int i = 0; i < length; ++i) x = build.op("Neg", {x});
+    build.output(build.reduce("ReduceSum", x));
+    const auto kernel = lower(build.take(), options_);
+    ASSERT_TRUE(kernel.ok());
+    EXPECT_EQ(std::count_if(kernel->body.begin(), kernel->body.end(),
+                            [](const Instruction& instruction) { return instruction.op == "Scalar"; }),
+              options_.unroll);
+  }
+}
+
 // A reduction folds all reduced dims, whether its operand varies or not.
 TEST_F(Lower, ReductionsOfInvariantOperands) {
   for (DimSet varies = 0; varies < 8; ++varies) {

@@ -380,6 +380,18 @@ class Lowering {
     std::vector<std::vector<RegisterId>> accumulators = {};  // of each fold
   };
 
+  // Sums of floats depend on their order. So they always have the same number of accumulators, however long the body:
+  // fused or alone, a reduction gives the same bits.
+  int sweep_copies(const Sweep& sweep) const {
+    const auto ordered = [&](const BodyNode* fold) {
+      const bool sum = fold->op == "ReduceSum" || fold->op == "ReduceProd";
+      return sum && body_.values[index(fold->result)].element.is_float();
+    };
+    if (std::any_of(sweep.folds.begin(), sweep.folds.end(), ordered)) return options_.unroll;
+    return copies_for(sweep.values.size() + sweep.reads.size() + sweep.stores.size(), sweep.folds.size(),
+                      options_.unroll);
+  }
+
   void write_sweep(const Nest& nest, const Sweep& sweep) {
     SweepLoops loops{.sweep = &sweep, .scalar = sweep.loops.size()};
     // Only elements of the innermost dim lie side by side.
@@ -387,8 +399,7 @@ class Lowering {
     if (!nest.tiled && innermost) {
       loops.vector = sweep.loops.back();
       --loops.scalar;
-      loops.copies = copies_for(sweep.values.size() + sweep.reads.size() + sweep.stores.size(), sweep.folds.size(),
-                                options_.unroll);
+      loops.copies = sweep_copies(sweep);
     }
     begin_folds(loops);
     const std::vector<int> before = std::exchange(touched_, {});

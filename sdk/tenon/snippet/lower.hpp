@@ -21,8 +21,9 @@
 namespace tenon::snippet {
 
 struct LowerOptions {
-  int lanes = 8;   // vector bits / bits of the widest lane type of the body
-  int unroll = 4;  // copies of a vector loop's body at most; long bodies get fewer
+  int lanes = 8;  // vector bits / bits of the widest lane type of the body
+  // Copies of a vector loop's body at most; long bodies that sum no floats get fewer.
+  int unroll = 4;
   // Cycles of one vector of `node` (JitterRow::cycles); null: 1 each.
   std::function<double(const Body& body, const BodyNode& node)> cycles = nullptr;
   // A value of at most so many cycles is computed again rather than kept in memory.
