@@ -332,9 +332,11 @@ std::vector<uint64_t> sample(ElementType element, size_t count, uint32_t seed) {
     uint64_t bits = random();
     if (element.is_int()) bits >>= random() % 64;  // of all magnitudes
     if (element.is_int() && random() % 2 != 0) bits = uint64_t{0} - bits;
-    if (element == kF64 && random() % 2 != 0)
-      bits = std::bit_cast<uint64_t>(
-          std::ldexp(static_cast<double>(static_cast<int64_t>(bits)), -static_cast<int>(random() % 80)));
+    if (element.is_float() && random() % 2 != 0) {  // of human size
+      const double value =
+          std::ldexp(static_cast<double>(static_cast<int64_t>(bits)), -static_cast<int>(random() % 80));
+      bits = element == kF64 ? std::bit_cast<uint64_t>(value) : std::bit_cast<uint32_t>(static_cast<float>(value));
+    }
     if (element.bits() <= 32) bits &= 0xffffffffu;
     out.push_back(element.is_bool() ? bits & 1 : bits);
   }

@@ -12,6 +12,8 @@ Result<void> add_arithmetic_rows(codegen::JitterTable& table);
 Result<void> add_compare_rows(codegen::JitterTable& table);
 Result<void> add_convert_rows(codegen::JitterTable& table);
 Result<void> add_scalar_rows(codegen::JitterTable& table);
+Result<void> add_trigonometric_rows(codegen::JitterTable& table);
+Result<void> add_power_rows(codegen::JitterTable& table);
 Result<void> add_exponential_rows(codegen::JitterTable& table);
 Result<void> add_logarithm_rows(codegen::JitterTable& table);
 Result<void> add_gate_rows(codegen::JitterTable& table);

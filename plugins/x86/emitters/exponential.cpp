@@ -153,7 +153,57 @@ void sigmoid(VectorCode& c) {
   c->vdivps(c.out(), p, n);
 }
 
+// ---- Hyperbolic functions: by e^|x| / 4, which is finite as long as they are ----
+
+constexpr float kHyperbolicEnd = 89.6f;  // both are infinite there
+
+// q = (e^a - 1) / 4; sinh(x) = 2 (q + q / (4 q + 1)) with the sign of x; tiny x are their own result.
+void hyperbolic_sine(VectorCode& c) {
+  const Vec x = c.in(0), a = c.temp(), n = c.temp(), power = c.temp(), p = c.temp();
+  c->vandps(a, x, c.u32(0x7fffffff));
+  c.set(n, kHyperbolicEnd);
+  c->vminps(a, n, a);
+  reduce_exponent(c, n, power, a);
+  c->vpsubd(power, power, c.u32(2u << kMantissaBits));
+  exponential_less_one_polynomial(c, p, a);
+  c->vsubps(a, power, c.f32(0.25f));
+  c->vfmadd231ps(a, power, p);
+  c.set(p, 1);
+  c->vfmadd231ps(p, a, c.f32(4));
+  c->vdivps(p, a, p);
+  c->vaddps(a, a, p);
+  c->vaddps(a, a, a);
+  c.copy_sign(a, a, x);
+  const Mask tiny = c.mask_temp();
+  c->vandps(p, x, c.u32(0x7fffffff));
+  c.compare(tiny, Compare::less, p, c.f32(0x1p-12f));
+  c.select(c.out(), tiny, x, a);
+}
+
+// h = e^|x| / 4; cosh(x) = 2 (h + 1 / (16 h))
+void hyperbolic_cosine(VectorCode& c) {
+  const Vec a = c.temp(), n = c.temp(), power = c.temp(), p = c.temp();
+  c->vandps(a, c.in(0), c.u32(0x7fffffff));
+  c.set(n, kHyperbolicEnd);
+  c->vminps(a, n, a);
+  reduce_exponent(c, n, power, a);
+  c->vpsubd(power, power, c.u32(2u << kMantissaBits));
+  exponential_polynomial(c, p, a);
+  c->vmulps(p, p, power);
+  c.set(n, 0x1p-4f);
+  c->vdivps(n, n, p);
+  c->vaddps(p, p, n);
+  c->vaddps(c.out(), p, p);
+}
+
 constexpr RowPair kRows[] = {
+    {"Sinh",
+     kF32Lanes,
+     {.vectors = 5, .cycles = 18},
+     {.vectors = 4, .masks = 1, .cycles = 16},
+     3,
+     algorithm<hyperbolic_sine>},
+    {"Cosh", kF32Lanes, {.vectors = 4, .cycles = 15}, {.vectors = 4, .cycles = 13}, 2, algorithm<hyperbolic_cosine>},
     {"Exp", kF32Lanes, {.vectors = 4, .cycles = 12}, {.vectors = 4, .cycles = 8}, 1, algorithm<exponential>},
     {"Expm1",
      kF32Lanes,

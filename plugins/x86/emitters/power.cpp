@@ -1,0 +1,163 @@
+// a^b = 2^(b log2 a) of f32. The logarithm is taken in f64, whose digits the product with b uses up.
+#include "x86/emitters/emitters.hpp"
+#include "x86/emitters/exponential.hpp"
+#include "x86/emitters/rows.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+using namespace codegen;
+
+constexpr uint32_t kSign = 0x80000000, kExponentMask = 0xff800000, kThreeQuarterBits = 0x3f400000;
+constexpr uint32_t kInfinity = 0x7f800000, kNaN = 0x7fc00000;
+constexpr int kMantissaBits = 23;
+
+// m = a 2^-e - 1 with a 2^-e in [3/4, 3/2), for 0 < a < inf; denormals are multiplied by 2^23 first. One mask, on avx2
+// one vector more.
+void split(VectorCode& c, const Vec& e, const Vec& m, const Vec& a, const Mask& mask) {
+  c->vmulps(m, a, c.f32(0x1p23f));
+  c.set(e, 0x1p-126f);
+  c.compare(mask, Compare::less, a, e);
+  c.select(m, mask, m, a);
+  c->vpsubd(e, m, c.u32(kThreeQuarterBits));
+  c->vandps(e, e, c.u32(kExponentMask));
+  c->vpsubd(m, m, e);
+  c->vsubps(m, m, c.f32(1));
+  c->vpsrad(e, e, kMantissaBits);
+  c->vcvtdq2ps(e, e);
+  const VectorCode::Scope scope(c);
+  const Vec less = c.temp();
+  c.set(less, -23);
+  c.keep(less, mask, less);
+  c->vaddps(e, e, less);
+}
+
+// Part `part` of the lanes of x, as f64: all of them where a vector of f64 holds them (parts 1), else half.
+void part_to_f64(VectorCode& c, const Vec& out, const Vec& x, int part) {
+  if (part == 0) return c->vcvtps2pd(out, VectorCode::at(x, out.getBit() / 2));
+  const Vec upper = VectorCode::at(out, out.getBit() / 2);
+  if (out.isZMM())
+    c->vextractf32x8(Xbyak::Ymm(upper.getIdx()), Xbyak::Zmm(x.getIdx()), 1);
+  else
+    c->vextractf128(upper, Xbyak::Ymm(x.getIdx()), 1);
+  c->vcvtps2pd(out, upper);
+}
+
+// z = b (e + log2(1 + m)) in f64, between -200 and 200: n = round(z) to `n`, z - n to `m`, in part `part` of their
+// lanes. The polynomial is log2(1 + m) / m with relative error 2e-11, by Sollya's fpminimax.
+void product_of_part(VectorCode& c, const Vec& n, const Vec& m, const Vec& e, const Vec& b, int part, bool halves) {
+  constexpr double kTerms[] = {0x1.71547652cd5dp0,   -0x1.71547657000dap-1, 0x1.ec709ce67d99ep-2, -0x1.71546dd50f287p-2,
+                               0x1.2777199b4a6abp-2, -0x1.ec75e7bb7092dp-3, 0x1.a604a9e6b0506p-3, -0x1.70a1432edf0b5p-3,
+                               0x1.487825b57d8d7p-3, -0x1.315ca7d2cd6f6p-3, 0x1.1d981e48534fp-3,  -0x1.a896d0231bf14p-4,
+                               0x1.400dbfea630f7p-5};
+  const VectorCode::Scope scope(c);
+  const int bits = halves ? c.lanes() * 32 : c.lanes() * 64;
+  const Vec f = c.temp(bits), q = c.temp(bits), t = c.temp(bits);
+  part_to_f64(c, f, m, part);
+  c.set_u64(q, std::bit_cast<uint64_t>(kTerms[std::size(kTerms) - 1]));
+  for (size_t i = std::size(kTerms) - 1; i-- > 0;) c->vfmadd213pd(q, f, c.f64(kTerms[i]));
+  part_to_f64(c, t, e, part);
+  c->vfmadd213pd(q, f, t);
+  part_to_f64(c, t, b, part);
+  c->vmulpd(q, q, t);
+  c.set_u64(t, std::bit_cast<uint64_t>(-200.0));
+  c->vmaxpd(q, t, q);
+  c.set_u64(t, std::bit_cast<uint64_t>(200.0));
+  c->vminpd(q, t, q);
+  const auto nearest = static_cast<uint8_t>(Rounding::nearest_even);
+  c.avx512() ? c->vrndscalepd(t, q, nearest) : c->vroundpd(t, q, nearest);
+  c->vsubpd(q, q, t);
+  const Vec narrow_n = VectorCode::at(t, bits / 2), narrow_f = VectorCode::at(q, bits / 2);
+  c->vcvtpd2ps(narrow_n, t);
+  c->vcvtpd2ps(narrow_f, q);
+  for (const auto& [into, from] : {std::pair(n, narrow_n), std::pair(m, narrow_f)}) {
+    if (part == 0 && !halves)
+      c.move(into, from);
+    else if (bits == 512)
+      c->vinsertf32x8(Xbyak::Zmm(into.getIdx()), Xbyak::Zmm(into.getIdx()), Xbyak::Ymm(from.getIdx()), part);
+    else
+      c->vinsertf128(Xbyak::Ymm(into.getIdx()), Xbyak::Ymm(into.getIdx()), Xbyak::Xmm(from.getIdx()), part);
+  }
+}
+
+// x = y where a compares as `how` with `than`, else as it is.
+void replace(VectorCode& c, const Vec& x, const Mask& mask, Compare how, const Vec& a, const Xbyak::Operand& than,
+             const Vec& y) {
+  c.compare(mask, how, a, than);
+  c.select(x, mask, y, x);
+}
+
+// r = |a|^b becomes a^b: signs, zeros, infinities and NaN, as std::pow. t and u are scratch.
+void finish_power(VectorCode& c, const Vec& r, const Vec& magnitude, const Mask& mask, const Vec& t, const Vec& u) {
+  const Vec a = c.in(0), b = c.in(1);
+  // Negative numbers have powers of integers only.
+  c.round(t, b, Rounding::nearest_even);
+  c.move(u, r);
+  c.compare(mask, Compare::not_equal, t, b);
+  c.set_u32(t, kNaN);
+  c.select(u, mask, t, u);
+  replace(c, r, mask, Compare::less, a, c.f32(0), u);
+  // 0 and infinity: t = 0 or infinity by the sign of b, or of -b.
+  c.set_u32(u, kInfinity);
+  c->vpsrad(t, b, 31);
+  c->vandnps(t, t, u);
+  replace(c, r, mask, Compare::equal, magnitude, u, t);
+  c->vxorps(t, t, u);
+  c.set(u, 0);
+  replace(c, r, mask, Compare::equal, magnitude, u, t);
+  // Odd powers have the sign of a: b is whole (others are NaN or of a magnitude that has no sign), b / 2 is not.
+  c->vmulps(t, b, c.f32(0.5f));
+  c.round(u, t, Rounding::nearest_even);
+  c.compare(mask, Compare::not_equal, t, u);
+  c->vandps(t, a, c.u32(kSign));
+  c.keep(t, mask, t);
+  c.round(u, b, Rounding::nearest_even);
+  c.compare(mask, Compare::equal, u, b);
+  c.keep(t, mask, t);
+  c->vorps(r, r, t);
+  c.set_u32(t, kNaN);
+  replace(c, r, mask, Compare::unordered, a, b, t);
+  // 1: of 1, of b = 0, and of -1 with infinite b.
+  c.set(t, 1);
+  c.move(u, r);
+  replace(c, u, mask, Compare::equal, magnitude, t, t);
+  c->vandps(magnitude, b, c.u32(~kSign));
+  replace(c, r, mask, Compare::equal, magnitude, c.u32(kInfinity), u);
+  replace(c, r, mask, Compare::equal, a, t, t);
+  replace(c, r, mask, Compare::equal, b, c.f32(0), t);
+}
+
+void power(VectorCode& c) {
+  // 2^f on [-1/2, 1/2].
+  constexpr float kTerms[] = {1,
+                              0x1.62e43p-1f,
+                              0x1.ebfbep-3f,
+                              0x1.c6b06cp-5f,
+                              0x1.3b2a54p-7f,
+                              0x1.5da978p-10f,
+                              0x1.441764p-13f,
+                              0x1.da6cbap-17f};
+  const Vec magnitude = c.temp(), n = c.temp(), m = c.temp(), e = c.temp();
+  const Mask mask = c.mask_temp();
+  c->vandps(magnitude, c.in(0), c.u32(~kSign));
+  split(c, e, m, magnitude, mask);
+  const bool halves = c.lanes() * 64 > vector_bits(c.avx512() ? Isa::avx512 : Isa::avx2);
+  for (int part = 0; part < (halves ? 2 : 1); ++part) product_of_part(c, n, m, e, c.in(1), part, halves);
+  c.polynomial(e, m, kTerms);
+  {
+    const VectorCode::Scope scope(c);
+    scale(c, m, e, power_of_two(c, n));
+  }
+  finish_power(c, m, magnitude, mask, n, e);
+  c.move(c.out(), m);
+}
+
+constexpr RowPair kRows[] = {
+    {"Pow", kF32Lanes, {.vectors = 8, .cycles = 60}, {.vectors = 7, .masks = 1, .cycles = 50}, 2, algorithm<power>},
+};
+
+}  // namespace
+
+Result<void> add_power_rows(JitterTable& table) { return add_pairs(table, kRows); }
+
+}  // namespace tenon::x86
