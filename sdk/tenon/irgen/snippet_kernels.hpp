@@ -1,0 +1,54 @@
+// SnippetKernels: snippets as kernels of programs, for targets that compile them to functions of the host.
+//
+//   class MyCompiler final : public irgen::SnippetCompiler {
+//     Result<std::shared_ptr<const irgen::SnippetCode>> compile(const snippet::Body& body) override { ... }
+//   };
+//   irgen::SnippetKernels kernels("x86-avx512", compiler);
+#pragma once
+#include <memory>
+#include <string>
+
+#include <tenon/irgen/kernel_source.hpp>
+#include <tenon/snippet/body.hpp>
+#include <tenon/snippet/linear.hpp>
+#include <tenon/support/export.hpp>
+#include <tenon/support/result.hpp>
+
+namespace tenon::irgen {
+
+// A snippet's code, for all extents of its ports. Immutable; any thread.
+struct SnippetCode {
+  snippet::Body body;
+  snippet::LinearKernel kernel;                  // what its params and loops are
+  void (*run)(const int64_t* params) = nullptr;  // reentrant; keeps nothing from call to call
+  std::shared_ptr<const void> memory;            // keeps `run` where it is
+  double cycles_per_element = 1;  // of the body's space, as predicted: how small a piece for a thread may be
+};
+
+class TENON_API SnippetCompiler {
+ public:
+  virtual ~SnippetCompiler();
+  // Any thread. The same code for bodies that compute the same, as far as it can be told cheaply.
+  virtual Result<std::shared_ptr<const SnippetCode>> compile(const snippet::Body& body) = 0;
+};
+
+// The kernel that calls `code` on the operands of a call statement: those of the body's inputs at the places
+// `operands`, outputs from `results` on. Dense views; the threads of the call are used where there is work for them.
+// Runs of the same extents take nothing from the heap.
+TENON_API program::KernelHandle snippet_kernel(std::shared_ptr<const SnippetCode> code, std::vector<size_t> operands,
+                                               size_t results);
+
+class TENON_API SnippetKernels final : public KernelSource {
+ public:
+  SnippetKernels(std::string name, std::shared_ptr<SnippetCompiler> compiler)
+      : name_(std::move(name)), compiler_(std::move(compiler)) {}
+  std::string_view name() const override { return name_; }
+  // Of a snippet.Subgraph, or of an operator that is a snippet by itself. Parts of operators have none.
+  Result<KernelChoice> kernel(const KernelRequest& request) const override;
+
+ private:
+  std::string name_;
+  std::shared_ptr<SnippetCompiler> compiler_;
+};
+
+}  // namespace tenon::irgen
