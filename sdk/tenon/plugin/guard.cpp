@@ -179,6 +179,13 @@ class GuardedExecutable final : public Executable {
   Result<std::string> serialize() const override {
     return guarded(*origin_, "serialize()", [&] { return made_->serialize(); });
   }
+  Result<std::string> listing() const override {
+    return guarded(*origin_, "listing()", [&] { return made_->listing(); });
+  }
+  std::vector<KernelInfo> kernels() const override {
+    auto infos = guarded(*origin_, "kernels()", [&] { return Result<std::vector<KernelInfo>>(made_->kernels()); });
+    return infos.ok() ? *std::move(infos) : std::vector<KernelInfo>();
+  }
 
   Result<EventPtr> enqueue(Stream& stream, std::span<const RunValue> inputs, std::span<RunValue> outputs,
                            const RunOptions& options) const override {

@@ -64,6 +64,9 @@ namespace tenon {
   FIELD(DeviceTensor, offset)                                                                                          \
   TYPE(RunValue) FIELD(RunValue, host) FIELD(RunValue, device)                                                         \
   TYPE(ValueInfo) FIELD(ValueInfo, name) FIELD(ValueInfo, type)                                                        \
+  TYPE(KernelInfo) FIELD(KernelInfo, label) FIELD(KernelInfo, operators) FIELD(KernelInfo, parameters)                 \
+  FIELD(KernelInfo, results) FIELD(KernelInfo, constants) FIELD(KernelInfo, bytes_unfused)                             \
+  FIELD(KernelInfo, bytes_fused) FIELD(KernelInfo, predicted_us) FIELD(KernelInfo, code_bytes)                         \
   TYPE(OpProfile) FIELD(OpProfile, op) FIELD(OpProfile, label) FIELD(OpProfile, microseconds)                          \
   TYPE(RunOptions) FIELD(RunOptions, parallel) FIELD(RunOptions, profile)                                              \
   TYPE(ValueLayout) FIELD(ValueLayout, text) FIELD(ValueLayout, dims) FIELD(ValueLayout, pad)                          \
@@ -104,6 +107,7 @@ namespace tenon {
   VIRTUAL(Device, is_host)                                                                                             \
   VIRTUAL(Executable, device) VIRTUAL(Executable, inputs) VIRTUAL(Executable, outputs) VIRTUAL(Executable, enqueue)    \
   VIRTUAL(Executable, arena_bytes) VIRTUAL(Executable, arena_lower_bound_bytes) VIRTUAL(Executable, serialize)         \
+  VIRTUAL(Executable, listing) VIRTUAL(Executable, kernels)                                                            \
   VIRTUAL(TargetBackend, description) VIRTUAL(TargetBackend, device) VIRTUAL(TargetBackend, refuses)                   \
   VIRTUAL(TargetBackend, layout_kernels) VIRTUAL(TargetBackend, layout_costs)                                          \
   VIRTUAL(TargetBackend, add_tensor_sel) VIRTUAL(TargetBackend, add_tensor_sched)                                      \

@@ -19,6 +19,16 @@ struct ValueInfo {
   bool operator==(const ValueInfo&) const = default;
 };
 
+// A kernel that was generated for a part of the graph.
+struct KernelInfo {
+  std::string label;                          // of its operator in the graph
+  std::vector<std::string> operators;         // the graph's operators in it: "Mul attn/scale"
+  size_t parameters = 0, results = 0, constants = 0;
+  double bytes_unfused = 0, bytes_fused = 0;  // walked by its operators one by one, and by the kernel
+  double predicted_us = 0;                    // 0: not known
+  size_t code_bytes = 0;
+};
+
 // Filled by a run when asked.
 struct OpProfile {
   std::string op, label;  // "Conv", "layer1/conv"; of a C plugin's part as a whole: the plugin's name, ""
@@ -45,6 +55,10 @@ class TENON_API Executable {
   virtual size_t arena_lower_bound_bytes() const { return 0; }
   // Bytes from which TargetBackend::load makes the same executable; Code::unsupported when the target cannot.
   virtual Result<std::string> serialize() const;
+  // The generated code, with the operator beside each line; Code::unsupported when nothing is generated.
+  virtual Result<std::string> listing() const;
+  // The kernels that were generated, in the order in which they run.
+  virtual std::vector<KernelInfo> kernels() const { return {}; }
 };
 
 }  // namespace tenon

@@ -1,0 +1,118 @@
+#include <tenon/plugin/host_executable.hpp>
+
+#include <utility>
+
+#include <tenon/ir/serialize.hpp>
+#include <tenon/ir/verify.hpp>
+#include <tenon/plugin/graph_values.hpp>
+#include <tenon/runtime/thread_pool.hpp>
+#include <tenon/support/log.hpp>
+
+namespace tenon {
+namespace {
+
+// A tensor that lies in a buffer of the host device, where it is.
+Result<Datum> host_view(const RunValue& value) {
+  if (!value.on_device()) return value.host;
+  const DeviceTensor& device = value.device;
+  std::byte* data = device.buffer->host_data();
+  if (!data || device.offset > device.buffer->bytes()) {
+    return error(Code::invalid_argument, "a tensor at byte ", device.offset, " of a buffer of ", device.buffer->bytes(),
+                 " bytes on device '", device.buffer->device().name(), "' cannot be read on the host");
+  }
+  TENON_TRY(tensor, Tensor::share(device.element, device.dims, device.buffer, data + device.offset,
+                                  device.buffer->bytes() - device.offset));
+  return Datum(std::move(tensor));
+}
+
+class HostExecutable final : public Executable {
+ public:
+  static Result<std::unique_ptr<Executable>> make(std::unique_ptr<Graph> graph, HostExecutableOptions options) {
+    const Region& body = graph->body();
+    for (size_t i = 0; i < body.output_count(); ++i) {
+      if (body.output(i)) continue;
+      return error(Code::invalid_argument, "output '", body.output_name(i), "' of graph '", graph->name(),
+                   "' has no value");
+    }
+    TENON_TRY(runner, irgen::GraphRunner::prepare(*graph, *options.kernels, options.runner));
+    say(graph->name(), options.target, runner->report());
+    return std::unique_ptr<Executable>(new HostExecutable(std::move(graph), std::move(options), std::move(runner)));
+  }
+
+  Device& device() const override { return *device_; }
+  const std::vector<ValueInfo>& inputs() const override { return inputs_; }
+  const std::vector<ValueInfo>& outputs() const override { return outputs_; }
+  size_t arena_bytes() const override { return runner_->arena_bytes(); }
+  size_t arena_lower_bound_bytes() const override { return runner_->arena_lower_bound_bytes(); }
+  Result<std::string> serialize() const override { return tenon::serialize(*graph_); }
+  Result<std::string> listing() const override {
+    return options_.listing ? options_.listing(*graph_) : Executable::listing();
+  }
+  std::vector<KernelInfo> kernels() const override {
+    return options_.kernel_infos ? options_.kernel_infos(*graph_) : std::vector<KernelInfo>();
+  }
+
+  Result<EventPtr> enqueue(Stream& stream, std::span<const RunValue> inputs, std::span<RunValue> outputs,
+                           const RunOptions& options) const override {
+    if (&stream.device() != device_.get()) {
+      return error(Code::invalid_argument, "an executable of device '", device_->name(),
+                   "' is enqueued on a stream of device '", stream.device().name(), "'");
+    }
+    if (inputs.size() != inputs_.size() || outputs.size() != outputs_.size()) {
+      return error(Code::invalid_argument, "graph '", graph_->name(), "' has ", inputs_.size(), " inputs and ",
+                   outputs_.size(), " outputs, ", inputs.size(), " and ", outputs.size(), " are given");
+    }
+    std::vector<Datum> data;
+    data.reserve(inputs.size());
+    for (const RunValue& input : inputs) {
+      TENON_TRY(datum, host_view(input), "input '", inputs_[data.size()].name, "'");
+      data.push_back(std::move(datum));
+    }
+    return stream.call([this, data = std::move(data), outputs, options] { return run(data, outputs, options); });
+  }
+
+ private:
+  static void say(const std::string& name, const std::string& target, const irgen::RunnerReport& report) {
+    log(LogLevel::info, "graph '", name, "' on ", target, ": ", report.program_ops, " operators in ", report.programs,
+        " programs, ", report.host_ops.size(), " on the host");
+    for (const irgen::HostOp& op : report.host_ops)
+      log(LogLevel::info, "  ", op.op, " ", quote(op.label), " is in no program: ", op.reason);
+  }
+
+  HostExecutable(std::unique_ptr<Graph> graph, HostExecutableOptions options,
+                 std::unique_ptr<irgen::GraphRunner> runner)
+      : device_(host_device()),
+        graph_(std::move(graph)),
+        options_(std::move(options)),
+        runner_(std::move(runner)),
+        inputs_(inputs_of(graph_->body())),
+        outputs_(outputs_of(graph_->body())) {}
+
+  Result<void> run(std::span<const Datum> inputs, std::span<RunValue> outputs, const RunOptions& options) const {
+    ParallelFor& parallel = options.parallel ? *options.parallel : default_pool();
+    TENON_TRY(made, runner_->run(inputs, parallel, options.profile));
+    for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = {std::move(made[i]), {}};
+    return {};
+  }
+
+  std::shared_ptr<Device> device_;
+  std::unique_ptr<Graph> graph_;
+  HostExecutableOptions options_;  // the runner borrows its kernels
+  std::unique_ptr<irgen::GraphRunner> runner_;
+  std::vector<ValueInfo> inputs_, outputs_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Executable>> make_host_executable(std::unique_ptr<Graph> graph, HostExecutableOptions options) {
+  return HostExecutable::make(std::move(graph), std::move(options));
+}
+
+Result<std::unique_ptr<Executable>> load_host_executable(std::span<const std::byte> bytes, std::shared_ptr<void> owner,
+                                                         HostExecutableOptions options) {
+  TENON_TRY(graph, deserialize(bytes, std::move(owner)), "a graph stored for target '", options.target, "'");
+  TENON_OK(verify(*graph), "a graph stored for target '", options.target, "'");
+  return make_host_executable(std::move(graph), std::move(options));
+}
+
+}  // namespace tenon
