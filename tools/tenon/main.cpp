@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   add_bench(app, session, exit_code);
   add_opt(app, session, exit_code);
   add_compile(app, session, exit_code);
+  add_emit(app, session, exit_code);
   add_layout(app, session, exit_code);
   add_target(app, session, exit_code);
   try {

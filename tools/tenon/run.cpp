@@ -9,6 +9,7 @@
 #include <tenon/tensor/compare.hpp>
 
 #include "session.hpp"
+#include "statistics.hpp"
 #include "values.hpp"
 
 namespace tenon::cli {
@@ -26,12 +27,6 @@ struct RunCommand {
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
-
-std::string fixed(double value, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
 }
 
 // Inputs from --input, then from --data, then seeded.
@@ -246,29 +241,7 @@ Result<bool> run(const RunCommand& command, Session& session) {
     }
     document["top"] = classes;
   }
-  if (command.stats) {
-    std::map<std::string, std::pair<int, double>> by_op;
-    double total = 0;
-    for (const OpProfile& op : profile) {
-      by_op[op.op].first += 1;
-      by_op[op.op].second += op.microseconds;
-      total += op.microseconds;
-    }
-    std::vector<std::pair<std::string, std::pair<int, double>>> rows(by_op.begin(), by_op.end());
-    std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.second.second > b.second.second; });
-    session.say("time by operator (last run):");
-    document["stats"] = Json::array();
-    for (const auto& [op, cost] : rows) {
-      session.say(str("  ", fixed(cost.second / 1000, 3), " ms  ", fixed(100 * cost.second / std::max(total, 1e-9), 1), "%  ",
-                      op, " x", cost.first));
-      document["stats"].push_back({{"op", op}, {"count", cost.first}, {"milliseconds", cost.second / 1000}});
-    }
-    session.say(str("arena ", model->arena_bytes(), " bytes, lower bound ", model->arena_lower_bound_bytes()));
-    document["arena_bytes"] = model->arena_bytes();
-    document["arena_lower_bound_bytes"] = model->arena_lower_bound_bytes();
-    if (!model->layouts().empty()) session.say(model->layouts().to_string());
-    document["layouts"] = Json::parse(model->layouts().to_json());
-  }
+  if (command.stats) say_statistics(*model, profile, session, document);
   if (!command.shadow.empty()) document["shadow"] = shadows;
   if (!command.output_dir.empty()) TENON_OK(write_outputs(command.output_dir, *model, outputs));
   document["ok"] = good;
@@ -291,7 +264,7 @@ void add_run(CLI::App& app, Session& session, int& exit_code) {
   command->add_option("--runs", options->repeats, "How often to run")->check(CLI::Range(1, 1000000));
   command->add_option("--seed", options->seed, "Seed of the inputs that are made when none are given");
   command->add_option("--top", options->top, "Print the largest N classes of the first output")->check(CLI::Range(0, 1000));
-  command->add_flag("--stats", options->stats, "Time by operator, memory and layouts");
+  command->add_flag("--stats", options->stats, "Time by operator, generated kernels, memory and layouts");
   Session::add_json(*command, session);
   command->callback([&session, &exit_code, options] {
     const auto done = run(*options, session);

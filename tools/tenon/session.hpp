@@ -77,6 +77,7 @@ void add_run(CLI::App& app, Session& session, int& exit_code);
 void add_bench(CLI::App& app, Session& session, int& exit_code);
 void add_opt(CLI::App& app, Session& session, int& exit_code);
 void add_compile(CLI::App& app, Session& session, int& exit_code);
+void add_emit(CLI::App& app, Session& session, int& exit_code);
 void add_layout(CLI::App& app, Session& session, int& exit_code);
 void add_target(CLI::App& app, Session& session, int& exit_code);
 void add_conformance(CLI::App& app, Session& session, int& exit_code);

@@ -17,7 +17,7 @@ constexpr size_t kMostOperands = 256;
 
 // Of result `r`: where its box begins in operand 0. Nothing when the rule cannot say, or when the elements are not in
 // order.
-std::optional<std::vector<Expr>> begin_in_operand(const InferContext& context, const GraphTypes& types, size_t r) {
+std::optional<std::vector<Expr>> begin_in_operand(const InferContext& context, const TypeSource& types, size_t r) {
   const Shape& shape = types.type_of(*context.op().result(r)).shape();
   auto box = whole_box(shape);
   if (!box.ok()) return std::nullopt;
@@ -34,7 +34,7 @@ bool all_ones(const Value* steps) {
   return told && std::ranges::all_of(told->to_ints(), [](int64_t step) { return step == 1; });
 }
 
-bool plan_crop(const Op& op, const GraphTypes& types, OpPlan& plan) {
+bool plan_crop(const Op& op, const TypeSource& types, OpPlan& plan) {
   if (isa<Slice>(op) ? !all_ones(op.operand(4)) : !isa<Split>(op)) return false;
   const StaticInferContext context(op, types);
   for (size_t r = 0; r < op.result_count(); ++r) {
@@ -46,7 +46,7 @@ bool plan_crop(const Op& op, const GraphTypes& types, OpPlan& plan) {
   return true;
 }
 
-bool plan_concat(const Op& op, const GraphTypes& types, OpPlan& plan) {
+bool plan_concat(const Op& op, const TypeSource& types, OpPlan& plan) {
   if (!isa<Concat>(op)) return false;
   const auto axis = normalize_axis(op.attr<int64_t>("axis"), types.type_of(*op.result()).shape().rank());
   if (!axis.ok()) return false;
@@ -62,7 +62,7 @@ bool plan_concat(const Op& op, const GraphTypes& types, OpPlan& plan) {
 }
 
 // Every dim of the operand is that of the result, or 1.
-bool plan_expand(const Op& op, const GraphTypes& types, OpPlan& plan) {
+bool plan_expand(const Op& op, const TypeSource& types, OpPlan& plan) {
   if (!isa<Expand>(op)) return false;
   const Shape &from = types.type_of(*op.operand(0)).shape(), &to = types.type_of(*op.result()).shape();
   if (from.rank() > to.rank()) return false;
@@ -76,7 +76,7 @@ bool plan_expand(const Op& op, const GraphTypes& types, OpPlan& plan) {
 }
 
 // A view where dims that are more than one index keep their order: the same bytes.
-OpForm form_of_transpose(const Op& op, const GraphTypes& types) {
+OpForm form_of_transpose(const Op& op, const TypeSource& types) {
   const Shape& from = types.type_of(*op.operand(0)).shape();
   const auto perm = op.attr<Attribute::Integers>("perm");
   int64_t last = -1;
@@ -90,7 +90,7 @@ OpForm form_of_transpose(const Op& op, const GraphTypes& types) {
   return OpForm::view;
 }
 
-bool plan_movement(const Op& op, const GraphTypes& types, OpPlan& plan) {
+bool plan_movement(const Op& op, const TypeSource& types, OpPlan& plan) {
   if (op.def()->has(Trait::view) && op.operand(0) && op.result_count() == 1) {
     plan.form = OpForm::view;
     return true;
@@ -147,6 +147,16 @@ OpPlan plan_op(const Op& op, const GraphTypes& types, const KernelSource& kernel
 }
 
 }  // namespace
+
+bool is_movement(const Op& op) {
+  const auto held = [](const Value* value) { return !value || (fits_buffer(value->type()) && !value->layout()); };
+  for (size_t i = 0; i < op.operand_count(); ++i)
+    if (!held(op.operand(i))) return false;
+  for (size_t i = 0; i < op.result_count(); ++i)
+    if (!held(op.result(i))) return false;
+  OpPlan plan;
+  return op.def() && op.result_count() != 0 && plan_movement(op, TypeSource(), plan);
+}
 
 OpPlans plan_ops(const Graph& graph, const GraphTypes& types, const KernelSource& kernels) {
   OpPlans plans;

@@ -31,6 +31,10 @@ struct OpPlan {
   size_t axis = 0;
 };
 
+// Is the operator a view, crop, concat, transpose or expand with the types that stand in the graph: something that
+// programs say without a kernel?
+TENON_API bool is_movement(const Op& op);
+
 // By operator of the body.
 using OpPlans = std::unordered_map<const Op*, OpPlan>;
 TENON_API OpPlans plan_ops(const Graph& graph, const GraphTypes& types, const KernelSource& kernels);

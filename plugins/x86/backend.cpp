@@ -1,0 +1,124 @@
+#include "x86/backend.hpp"
+
+#include <tenon/irgen/from_graph.hpp>
+#include <tenon/irgen/op_plan.hpp>
+#include <tenon/ops/constant.hpp>
+#include <tenon/passes/pass_manager.hpp>
+#include <tenon/plugin/host_executable.hpp>
+#include <tenon/plugin/limits.hpp>
+#include <tenon/runtime/thread_pool.hpp>
+#include <tenon/snippet/canonical.hpp>
+#include <tenon/snippet/statistics.hpp>
+#include <tenon/snippet/subgraph.hpp>
+#include <tenon/snippet/tokenize.hpp>
+
+#include "x86/compiler.hpp"
+#include "x86/listing.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+class Backend final : public TargetBackend {
+ public:
+  Backend(TargetDescription description, const codegen::JitterTable& table)
+      : description_(std::move(description)),
+        table_(table),
+        compiler_(std::make_shared<Compiler>(description_, table)) {}
+
+  const TargetDescription& description() const override { return description_; }
+  std::shared_ptr<Device> device() const override { return host_device(); }
+
+  std::optional<Refusal> refuses(const Op& op) const override {
+    if (auto refusal = limits_refuse(description_, op)) return refusal;
+    if (irgen::is_movement(op)) return std::nullopt;
+    const auto body = snippet::make_body(op);
+    if (!body.ok()) return Refusal{body.error().message()};
+    std::string reason = compiler_->why_not(*body);
+    if (reason.empty()) return std::nullopt;
+    return Refusal{str(reason, " on target ", name())};
+  }
+
+  Result<void> add_tensor_sel(PassManager& passes) override {
+    snippet::TokenizeOptions options;
+    options.can_emit = [this](const codegen::Signature& s) { return table_.find(s, description_) != nullptr; };
+    return passes.add({.name = "tokenize-snippets",
+                       .contract = "Needs types. Keeps values that leave snippets. Leaves snippet.Subgraph operators.",
+                       .run = [options](Graph& graph) -> Result<Change> {
+                         TENON_TRY(made, snippet::tokenize_snippets(graph, options));
+                         return made ? Change::yes : Change::no;
+                       }});
+  }
+
+  Result<std::unique_ptr<Executable>> build(std::unique_ptr<Graph> graph) override {
+    return make_host_executable(std::move(graph), options());
+  }
+  Result<std::unique_ptr<Executable>> load(std::span<const std::byte> bytes, std::shared_ptr<void> owner) override {
+    return load_host_executable(bytes, std::move(owner), options());
+  }
+
+ private:
+  HostExecutableOptions options() const {
+    return {.target = name(),
+            .kernels = std::make_shared<irgen::SnippetKernels>(name(), compiler_),
+            .runner = {.threads = default_pool().threads()},
+            .listing = [compiler = compiler_](const Graph& graph) { return listing(graph, *compiler); },
+            .kernel_infos = [compiler = compiler_](const Graph& graph) { return kernel_infos(graph, *compiler); }};
+  }
+
+  static Result<std::string> listing(const Graph& graph, Compiler& compiler) {
+    std::string text;
+    for (const Op& op : graph.body()) {
+      if (!isa<snippet::Subgraph>(op)) continue;
+      TENON_TRY(body, snippet::make_body(op));
+      TENON_TRY(made, compiler.compile_snippet(body));
+      TENON_TRY(lines, x86::listing(made->code->object()));
+      text += lines;
+    }
+    return text;
+  }
+
+  static std::vector<KernelInfo> kernel_infos(const Graph& graph, Compiler& compiler) {
+    std::vector<KernelInfo> infos;
+    for (const Op& op : graph.body()) {
+      if (!isa<snippet::Subgraph>(op)) continue;
+      const auto body = snippet::make_body(op);
+      const auto made = body.ok() ? compiler.compile_snippet(*body) : body.error();
+      infos.push_back(info_of(op, made.ok() ? made->get() : nullptr));
+    }
+    return infos;
+  }
+
+  static KernelInfo info_of(const Op& op, const CompiledSnippet* made) {
+    const snippet::SubgraphStatistics statistics = snippet::statistics_of(op);
+    KernelInfo info;
+    info.label = op.label();
+    for (const Op& inner : op.region(0))
+      if (!isa<Constant>(inner)) info.operators.push_back(irgen::stage_of_op(inner));
+    info.parameters = statistics.parameters;
+    info.results = statistics.results;
+    info.constants = statistics.constants;
+    // Symbols: not told.
+    if (statistics.bytes_unfused.is_constant())
+      info.bytes_unfused = static_cast<double>(statistics.bytes_unfused.constant());
+    if (statistics.bytes_fused.is_constant()) info.bytes_fused = static_cast<double>(statistics.bytes_fused.constant());
+    if (made) info.code_bytes = made->code->object().bytes.size();
+    return info;
+  }
+
+  TargetDescription description_;
+  const codegen::JitterTable& table_;
+  std::shared_ptr<Compiler> compiler_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<TargetBackend>> create_backend(TargetDescription description) {
+  if (!description.has_feature("avx2") && !description.has_feature("avx512f")) {
+    return error(Code::invalid_argument, "target ", description.name,
+                 " states neither avx2 nor avx512f among its features; ", "plugin x86 makes code for these");
+  }
+  TENON_TRY(table, jitter_table());
+  return std::unique_ptr<TargetBackend>(std::make_unique<Backend>(std::move(description), *table));
+}
+
+}  // namespace tenon::x86

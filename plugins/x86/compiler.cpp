@@ -1,0 +1,126 @@
+#include "x86/compiler.hpp"
+
+#include <algorithm>
+
+#include <tenon/snippet/allocate.hpp>
+#include <tenon/snippet/emit.hpp>
+#include <tenon/snippet/lower.hpp>
+
+#include "x86/assembly.hpp"
+#include "x86/emitters/emitters.hpp"
+#include "x86/structure.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+// Types of a node's operands and result; borrowed by its signature.
+struct NodeTypes {
+  std::vector<ElementType> in, out;
+  NodeTypes(const snippet::Body& body, const snippet::BodyNode& node) {
+    const auto type = [&](snippet::ValueId id) { return body.values[static_cast<size_t>(id)].element; };
+    for (const snippet::ValueId operand : node.operands) in.push_back(type(operand));
+    out.push_back(type(node.result));
+  }
+};
+
+// Folds are made of operators on vectors, and of instructions of the kernel.
+bool is_structure(Name op) {
+  static const Name kNames[] = {"Scalar", "ReducedCount"};
+  return std::find(std::begin(kNames), std::end(kNames), op) != std::end(kNames);
+}
+Name fold_of(Name op) {
+  static const std::unordered_map<Name, Name> kFolds{
+      {"ReduceSum", "Add"}, {"ReduceProd", "Mul"}, {"ReduceMax", "Max"}, {"ReduceMin", "Min"}};
+  const auto found = kFolds.find(op);
+  return found == kFolds.end() ? op : found->second;
+}
+
+const codegen::JitterRow* row_of(const snippet::Body& body, const snippet::BodyNode& node,
+                                 const codegen::JitterTable& table, const TargetDescription& target) {
+  NodeTypes types(body, node);
+  const Name op = fold_of(node.op);
+  if (op != node.op) types.in.push_back(types.in.front());
+  return table.find({op, types.in, types.out, node.attributes}, target);
+}
+
+}  // namespace
+
+Result<const codegen::JitterTable*> jitter_table() {
+  static const Result<codegen::JitterTable> kTable = []() -> Result<codegen::JitterTable> {
+    codegen::JitterTable table{std::string(kContextKind)};
+    TENON_OK(add_structure_rows(table), "the jitter table of x86");
+    TENON_OK(add_elementwise_rows(table), "the jitter table of x86");
+    return table;
+  }();
+  if (!kTable.ok()) return kTable.error();
+  return &*kTable;
+}
+
+int lanes_of(Isa isa, const snippet::Body& body) {
+  const bool wide = std::any_of(body.values.begin(), body.values.end(),
+                                [](const snippet::BodyValue& value) { return value.element.bits() == 64; });
+  return lanes_of(isa, wide ? kI64 : kI32);
+}
+
+std::string Compiler::why_not(const snippet::Body& body) const {
+  for (const snippet::BodyNode& node : body.nodes) {
+    if (is_structure(node.op) || row_of(body, node, table_, target_)) continue;
+    const NodeTypes types(body, node);
+    return str("no emitter for ", node.op, " from ", types.in, " to ", types.out[0]);
+  }
+  return {};
+}
+
+double Compiler::cycles_of(const snippet::Body& body, const snippet::BodyNode& node) const {
+  if (is_structure(node.op)) return 0;
+  const codegen::JitterRow* row = row_of(body, node, table_, target_);
+  return row ? row->cycles : 1;
+}
+
+double Compiler::cycles_per_element(const snippet::Body& body, int lanes) const {
+  const snippet::DimSet all = body.all_dims();
+  double cycles = 0;
+  for (const snippet::BodyNode& node : body.nodes)
+    if (body.values[static_cast<size_t>(node.result)].varies == all || fold_of(node.op) != node.op)
+      cycles += cycles_of(body, node);
+  for (const std::vector<snippet::BodyPort>* ports : {&body.inputs, &body.outputs})
+    for (const snippet::BodyPort& port : *ports)
+      if (body.values[static_cast<size_t>(port.value)].varies == all) cycles += 1;
+  return cycles / lanes;
+}
+
+Result<std::shared_ptr<const JitCode>> Compiler::code_for(snippet::LinearKernel& kernel) {
+  std::string text = snippet::print(kernel);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = codes_.find(text); found != codes_.end()) return found->second;
+  }
+  TENON_OK(snippet::allocate(kernel, register_pool(isa_of(target_)), snippet::needs_of(table_, target_)));
+  TENON_TRY(object, assemble(kernel, table_, target_));
+  TENON_TRY(code, JitMemory::shared().add(std::make_shared<CodeObject>(std::move(object))));
+  const std::lock_guard lock(mutex_);
+  return codes_.try_emplace(std::move(text), std::move(code)).first->second;
+}
+
+Result<std::shared_ptr<const CompiledSnippet>> Compiler::compile_snippet(const snippet::Body& body) {
+  if (std::string reason = why_not(body); !reason.empty()) return error(Code::unsupported, reason);
+  auto made = std::make_shared<CompiledSnippet>();
+  const int lanes = lanes_of(isa_of(target_), body);
+  const auto cycles = [this](const snippet::Body& of, const snippet::BodyNode& node) { return cycles_of(of, node); };
+  TENON_TRY(kernel, snippet::lower(body, {.lanes = lanes, .cycles = cycles}), "lowering snippet '", body.name, "'");
+  TENON_TRY(code, code_for(kernel), "compiling snippet '", body.name, "' for ", target_.name);
+  made->body = body;
+  made->kernel = std::move(kernel);
+  made->run = code->function();
+  made->code = code;
+  made->memory = std::move(code);
+  made->cycles_per_element = cycles_per_element(body, lanes);
+  return std::shared_ptr<const CompiledSnippet>(std::move(made));
+}
+
+Result<std::shared_ptr<const irgen::SnippetCode>> Compiler::compile(const snippet::Body& body) {
+  TENON_TRY(made, compile_snippet(body));
+  return std::shared_ptr<const irgen::SnippetCode>(std::move(made));
+}
+
+}  // namespace tenon::x86

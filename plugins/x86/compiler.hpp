@@ -1,0 +1,54 @@
+// Compiler: from bodies of snippets to functions, for one target. The walk of docs/snippets.md on one page.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include <tenon/codegen/jitter_table.hpp>
+#include <tenon/irgen/snippet_kernels.hpp>
+#include <tenon/target/description.hpp>
+
+#include "x86/jit_memory.hpp"
+
+namespace tenon::x86 {
+
+// Every row of this plugin: structure (structure.hpp) and operators (emitters/). Made once.
+Result<const codegen::JitterTable*> jitter_table();
+
+// What one body became.
+struct CompiledSnippet final : irgen::SnippetCode {
+  std::shared_ptr<const JitCode> code;
+};
+
+// Any thread.
+class Compiler final : public irgen::SnippetCompiler {
+ public:
+  Compiler(TargetDescription target, const codegen::JitterTable& table) : target_(std::move(target)), table_(table) {}
+  // The same code for bodies whose kernels have the same text.
+  Result<std::shared_ptr<const irgen::SnippetCode>> compile(const snippet::Body& body) override;
+  Result<std::shared_ptr<const CompiledSnippet>> compile_snippet(const snippet::Body& body);
+
+  // Why code for this body cannot be made: the first operator without an emitter, or element that it cannot load or
+  // store. "" when it can.
+  std::string why_not(const snippet::Body& body) const;
+
+  // Cycles of one element of the body's space: operators by their rows, loads and stores as one each.
+  double cycles_per_element(const snippet::Body& body, int lanes) const;
+
+  const TargetDescription& target() const { return target_; }
+
+ private:
+  double cycles_of(const snippet::Body& body, const snippet::BodyNode& node) const;
+  Result<std::shared_ptr<const JitCode>> code_for(snippet::LinearKernel& kernel);
+
+  const TargetDescription target_;
+  const codegen::JitterTable& table_;
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::shared_ptr<const JitCode>> codes_;  // by the kernel's text before allocation
+};
+
+// Lanes of a vector of the body's widest lane type.
+int lanes_of(Isa isa, const snippet::Body& body);
+
+}  // namespace tenon::x86

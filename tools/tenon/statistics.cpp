@@ -1,0 +1,103 @@
+#include "statistics.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+namespace tenon::cli {
+namespace {
+
+void say_times(const std::vector<OpProfile>& profile, const Session& session, Json& document) {
+  struct Cost {
+    int count = 0;
+    double us = 0;
+  };
+  std::map<std::string, Cost> by_op;
+  double total = 0;
+  for (const OpProfile& op : profile) {
+    by_op[op.op].count += 1;
+    by_op[op.op].us += op.microseconds;
+    total += op.microseconds;
+  }
+  std::vector<std::pair<std::string, Cost>> rows(by_op.begin(), by_op.end());
+  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.second.us > b.second.us; });
+  session.say("time by operator (last run):");
+  document["stats"] = Json::array();
+  for (const auto& [op, cost] : rows) {
+    session.say(str("  ", fixed(cost.us / 1000, 3), " ms  ", fixed(100 * cost.us / std::max(total, 1e-9), 1), "%  ", op, " x",
+                    cost.count));
+    document["stats"].push_back({{"op", op}, {"count", cost.count}, {"milliseconds", cost.us / 1000}});
+  }
+}
+
+// Kernels of one label in the order of the profile.
+class Measured {
+ public:
+  explicit Measured(const std::vector<OpProfile>& profile) {
+    for (const OpProfile& op : profile) times_[op.label].push_back(op.microseconds);
+  }
+  double take(const std::string& label) {
+    std::vector<double>& times = times_[label];
+    size_t& at = taken_[label];
+    return at < times.size() ? times[at++] : 0;
+  }
+
+ private:
+  std::map<std::string, std::vector<double>> times_;
+  std::map<std::string, size_t> taken_;
+};
+
+Json to_json(const KernelInfo& kernel, const std::string& target, double measured_us) {
+  return {{"label", kernel.label}, {"target", target}, {"operators", kernel.operators}, {"parameters", kernel.parameters},
+          {"results", kernel.results}, {"constants", kernel.constants}, {"bytes_unfused", kernel.bytes_unfused},
+          {"bytes_fused", kernel.bytes_fused}, {"predicted_us", kernel.predicted_us}, {"measured_us", measured_us},
+          {"code_bytes", kernel.code_bytes}};
+}
+
+std::string to_line(const KernelInfo& kernel, double measured_us) {
+  const double gain = kernel.bytes_fused > 0 ? kernel.bytes_unfused / kernel.bytes_fused : 1;
+  const double rate = measured_us > 0 ? kernel.bytes_fused / measured_us / 1000 : 0;
+  return str("  ", kernel.label.empty() ? "(no label)" : kernel.label, ": ", kernel.operators.size(), " operators, ",
+             kernel.parameters, " in, ", kernel.results, " out; ", fixed(kernel.bytes_unfused / 1e6, 3), " MB unfused, ",
+             fixed(kernel.bytes_fused / 1e6, 3), " MB fused (", fixed(gain, 1), "x); predicted ", fixed(kernel.predicted_us, 1),
+             " us, measured ", fixed(measured_us, 1), " us (", fixed(rate, 1), " GB/s); ", kernel.code_bytes, " bytes of code");
+}
+
+void say_kernels(const CompiledModel& model, const std::vector<OpProfile>& profile, const Session& session, Json& document) {
+  Measured measured(profile);
+  document["kernels"] = Json::array();
+  double unfused = 0, fused = 0;
+  for (const CompiledModel::Segment& segment : model.segments()) {
+    for (const KernelInfo& kernel : segment.executable->kernels()) {
+      if (document["kernels"].empty()) session.say("generated kernels (bytes walked by their operators one by one, and fused):");
+      const double us = measured.take(kernel.label);
+      session.say(to_line(kernel, us));
+      document["kernels"].push_back(to_json(kernel, segment.target, us));
+      unfused += kernel.bytes_unfused;
+      fused += kernel.bytes_fused;
+    }
+  }
+  if (document["kernels"].empty()) return;
+  session.say(str("  all ", document["kernels"].size(), " kernels: ", fixed(unfused / 1e6, 3), " MB unfused, ", fixed(fused / 1e6, 3),
+                  " MB fused"));
+}
+
+}  // namespace
+
+std::string fixed(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+void say_statistics(const CompiledModel& model, const std::vector<OpProfile>& profile, const Session& session, Json& document) {
+  say_times(profile, session, document);
+  say_kernels(model, profile, session, document);
+  session.say(str("arena ", model.arena_bytes(), " bytes, lower bound ", model.arena_lower_bound_bytes()));
+  document["arena_bytes"] = model.arena_bytes();
+  document["arena_lower_bound_bytes"] = model.arena_lower_bound_bytes();
+  if (!model.layouts().empty()) session.say(model.layouts().to_string());
+  document["layouts"] = Json::parse(model.layouts().to_json());
+}
+
+}  // namespace tenon::cli
