@@ -21,10 +21,16 @@ struct CompiledSnippet final : irgen::SnippetCode {
   std::shared_ptr<const JitCode> code;
 };
 
+struct CompilerOptions {
+  // a * b + c in one instruction, rounded once: results then differ in the last place from those of the operators.
+  bool contract = true;
+};
+
 // Any thread.
 class Compiler final : public irgen::SnippetCompiler {
  public:
-  Compiler(TargetDescription target, const codegen::JitterTable& table) : target_(std::move(target)), table_(table) {}
+  Compiler(TargetDescription target, const codegen::JitterTable& table, CompilerOptions options = {})
+      : target_(std::move(target)), table_(table), options_(options) {}
   // The same code for bodies whose kernels have the same text.
   Result<std::shared_ptr<const irgen::SnippetCode>> compile(const snippet::Body& body) override;
   Result<std::shared_ptr<const CompiledSnippet>> compile_snippet(const snippet::Body& body);
@@ -44,6 +50,7 @@ class Compiler final : public irgen::SnippetCompiler {
 
   const TargetDescription target_;
   const codegen::JitterTable& table_;
+  const CompilerOptions options_;
   std::mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<const JitCode>> codes_;  // by the kernel's text before allocation
 };

@@ -1,0 +1,257 @@
+// Seeded random graphs of elementwise, broadcasting and reducing operators, mixed types: what snippets are made of.
+#pragma once
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <support_lib/random_tensor.hpp>
+#include <tenon/ir/builder.hpp>
+#include <tenon/support/check.hpp>
+#include <tenon/tensor/datum.hpp>
+
+namespace tenon::testing {
+
+struct RandomDagOptions {
+  uint32_t seed = 0;
+  // true: operators whose results are one and the same number on every machine, jumps (comparisons, rounding, casts to
+  // integers) included, all types. false: f32 only, smooth functions and sums, whose last places may differ.
+  bool exact = true;
+  int max_ops = 60, max_inputs = 40;
+  int lanes = 8;  // extents are drawn around it
+};
+
+class RandomDag {
+ public:
+  explicit RandomDag(const RandomDagOptions& options) : options_(options), random_(options.seed) {}
+
+  std::unique_ptr<Graph> build() {
+    graph_ = std::make_unique<Graph>(str("dag", options_.seed));
+    draw_space();
+    const int64_t inputs = pick(random_, 1, pick(random_, 1, options_.max_inputs));
+    for (int64_t i = 0; i < inputs; ++i) {
+      const ElementType element = draw_type();
+      Shape shape = i == 0 ? Shape(space_) : draw_shape();
+      values_.push_back(graph_->body().add_input(str("in", i), Type(element, std::move(shape))));
+    }
+    const int64_t ops = pick(random_, 1, options_.max_ops);
+    for (int64_t i = 0; i < ops; ++i) add_op();
+    int outputs = 0;
+    for (Value* value : values_)
+      if (!value->used() && value->producer()) graph_->body().add_output(value, str("out", outputs++));
+    return std::move(graph_);
+  }
+
+  // For a graph that build() has made.
+  std::vector<Datum> inputs(const Graph& graph) {
+    std::vector<Datum> data;
+    for (size_t i = 0; i < graph.body().input_count(); ++i) {
+      const Type& type = graph.body().input(i)->type();
+      const bool truth = type.element().is_bool(), natural = type.element().is_unsigned_int();
+      data.emplace_back(random_tensor(random_, type.element(), *type.shape().static_dims(), truth || natural ? 0 : -20,
+                                      truth ? 1 : 20));
+    }
+    return data;
+  }
+
+ private:
+  struct Choice {
+    const char* op;
+    int operands;
+    enum class On { numbers, floats, signed_numbers, integers, natural, booleans } on;
+  };
+
+  void draw_space() {
+    const int64_t l = options_.lanes;
+    const std::vector<int64_t> extents = {1, 2, 3, 5, 7, l - 1, l, l + 1, 2 * l + 3, 40};
+    const int64_t rank = pick(random_, 1, 4);
+    int64_t elements = 1;
+    for (int64_t d = 0; d < rank; ++d) {
+      const int64_t extent = pick(random_, 0, 60) == 0 ? 0 : one_of(extents);
+      space_.push_back(elements * extent > 20000 ? 1 : extent);
+      elements *= std::max<int64_t>(space_.back(), 1);
+    }
+  }
+  // Broadcasts to the space.
+  Shape draw_shape() {
+    Dims dims = space_;
+    const int64_t kind = pick(random_, 0, 9);
+    if (kind >= 6)
+      for (int64_t& extent : dims)
+        if (pick(random_, 0, 1) == 0) extent = 1;
+    if (kind == 9) dims.erase(dims.begin(), dims.begin() + pick(random_, 0, static_cast<int64_t>(dims.size())));
+    return Shape(dims);
+  }
+  ElementType draw_type() {
+    if (!options_.exact) return kF32;
+    static const std::vector<ElementType> kTypes = {kF32, kF32, kF32, kF16, kBF16, kI8,   kI16, kI32,
+                                                    kI64, kU8,  kU16, kU32, kU64,  kBool, kBool};
+    return one_of(kTypes);
+  }
+  template <class T>
+  T one_of(const std::vector<T>& from) {
+    return from[static_cast<size_t>(pick(random_, 0, static_cast<int64_t>(from.size()) - 1))];
+  }
+
+  static bool fits(Choice::On on, ElementType element) {
+    switch (on) {
+      case Choice::On::numbers: return element.is_number();
+      case Choice::On::floats: return element.is_float();
+      case Choice::On::signed_numbers: return element.is_float() || element.is_signed_int();
+      case Choice::On::integers: return element.is_int();
+      case Choice::On::natural: return element.is_unsigned_int();
+      case Choice::On::booleans: return element.is_bool();
+    }
+    return false;
+  }
+
+  Value* draw_value(const std::function<bool(ElementType)>& good) {
+    std::vector<Value*> found;
+    for (Value* value : values_)
+      if (good(value->type().element())) found.push_back(value);
+    if (found.empty()) return nullptr;
+    // Newer ones more often, so that graphs become deep.
+    const int64_t last = static_cast<int64_t>(found.size()) - 1;
+    return found[static_cast<size_t>(std::max(pick(random_, 0, last), pick(random_, 0, last)))];
+  }
+  void add(Name op, std::vector<Value*> operands, Attributes attributes = {}) {
+    Builder builder(graph_->body());
+    auto made = builder.op(op, operands, std::move(attributes));
+    TENON_CHECK(made.ok(), "a random graph: ", op, ": ", made.ok() ? "" : made.error().to_string());
+    values_.push_back(*made);
+  }
+
+  void add_op() {
+    const int64_t kind = pick(random_, 0, 99);
+    if (options_.exact) {
+      if (kind < 12) return add_cast();
+      if (kind < 20) return add_compare();
+      if (kind < 26) return add_where();
+      if (kind < 30) return add_reduction(pick(random_, 0, 1) ? "ReduceMax" : "ReduceMin");
+      return add_from(exact_choices());
+    }
+    if (kind < 6)
+      return add_reduction(one_of<const char*>({"ReduceSum", "ReduceMean", "ReduceMax", "ReduceLogSumExp"}));
+    if (kind < 9) return add_softmax();
+    return add_from(smooth_choices());
+  }
+
+  static const std::vector<Choice>& exact_choices() {
+    using On = Choice::On;
+    static const std::vector<Choice> kChoices = {
+        {"Add", 2, On::numbers},         {"Add", 2, On::numbers},         {"Sub", 2, On::numbers},
+        {"Mul", 2, On::numbers},         {"Div", 2, On::numbers},         {"Min", 2, On::numbers},
+        {"Max", 2, On::numbers},         {"Neg", 1, On::signed_numbers},  {"Abs", 1, On::numbers},
+        {"Sign", 1, On::numbers},        {"Sqrt", 1, On::floats},         {"Floor", 1, On::floats},
+        {"Ceil", 1, On::floats},         {"Round", 1, On::floats},        {"Relu", 1, On::signed_numbers},
+        {"LeakyRelu", 1, On::floats},    {"HardSwish", 1, On::floats},    {"Reciprocal", 1, On::floats},
+        {"And", 2, On::booleans},        {"Or", 2, On::booleans},         {"Xor", 2, On::booleans},
+        {"Not", 1, On::booleans},        {"BitwiseAnd", 2, On::integers}, {"BitwiseOr", 2, On::integers},
+        {"BitwiseXor", 2, On::integers}, {"BitwiseNot", 1, On::integers}, {"Mod", 2, On::integers},
+        {"Sum", 3, On::floats},          {"Identity", 1, On::numbers}};
+    return kChoices;
+  }
+  static const std::vector<Choice>& smooth_choices() {
+    using On = Choice::On;
+    static const std::vector<Choice> kChoices = {
+        {"Add", 2, On::floats},   {"Add", 2, On::floats},       {"Sub", 2, On::floats},
+        {"Mul", 2, On::floats},   {"Max", 2, On::floats},       {"Min", 2, On::floats},
+        {"Relu", 1, On::floats},  {"Tanh", 1, On::floats},      {"Sigmoid", 1, On::floats},
+        {"Erf", 1, On::floats},   {"Gelu", 1, On::floats},      {"Softplus", 1, On::floats},
+        {"Mish", 1, On::floats},  {"HardSwish", 1, On::floats}, {"Sin", 1, On::floats},
+        {"Cos", 1, On::floats},   {"Atan", 1, On::floats},      {"Elu", 1, On::floats},
+        {"Abs", 1, On::floats},   {"Neg", 1, On::floats},       {"Softsign", 1, On::floats},
+        {"Asinh", 1, On::floats}, {"Mean", 3, On::floats},      {"HardSigmoid", 1, On::floats}};
+    return kChoices;
+  }
+
+  void add_from(const std::vector<Choice>& choices) {
+    const Choice choice = one_of(choices);
+    Value* first = draw_value([&](ElementType element) { return fits(choice.on, element); });
+    if (!first) return;
+    std::vector<Value*> operands{first};
+    while (operands.size() < static_cast<size_t>(choice.operands))
+      operands.push_back(draw_value([&](ElementType element) { return element == first->type().element(); }));
+    Attributes attributes;
+    if (std::string_view(choice.op) == "Mod" && pick(random_, 0, 1)) attributes.set("fmod", int64_t{1});
+    add(choice.op, std::move(operands), std::move(attributes));
+  }
+  void add_cast() {
+    static const std::vector<ElementType> kTo = {kF32, kF32, kF16, kBF16, kI8,  kI16, kI32,
+                                                 kI64, kU8,  kU16, kU32,  kU64, kBool};
+    Value* from = draw_value([](ElementType) { return true; });
+    // To an integer only from a number that its type has a sure result for: out of range is the machine's affair in
+    // ONNX, so numbers are brought into range first.
+    ElementType to = one_of(kTo);
+    if (to.is_int() && from->type().element().is_float()) {
+      Builder builder(graph_->body());
+      const ElementType element = from->type().element();
+      Value* low = builder.constant_scalar(element, to.is_unsigned_int() ? 0 : -100);
+      Value* high = builder.constant_scalar(element, 100);
+      add("Clip", {from, low, high});
+      from = values_.back();
+    }
+    add("Cast", {from}, {{"to", Type(to, Shape())}});
+  }
+  void add_compare() {
+    static const std::vector<const char*> kOps = {"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"};
+    Value* left = draw_value([](ElementType element) { return element.is_number(); });
+    if (!left) return;
+    Value* right = draw_value([&](ElementType element) { return element == left->type().element(); });
+    add(one_of(kOps), {left, right});
+  }
+  void add_where() {
+    Value* condition = draw_value([](ElementType element) { return element.is_bool(); });
+    Value* left = draw_value([](ElementType) { return true; });
+    if (!condition) return;
+    add("Where", {condition, left, draw_value([&](ElementType element) { return element == left->type().element(); })});
+  }
+  Value* axes_of(const Value& value, int64_t& keepdims) {
+    const auto rank = static_cast<int64_t>(value.type().shape().dims().size());
+    if (rank == 0) return nullptr;
+    // The same axes for all reductions of a graph, mostly: others are a snippet of their own.
+    if (axes_.empty() || pick(random_, 0, 9) == 0) {
+      axes_.clear();
+      for (int64_t a = 1; a <= static_cast<int64_t>(space_.size()); ++a)
+        if (pick(random_, 0, 1)) axes_.push_back(-a);
+      if (axes_.empty()) axes_.push_back(-1);
+    }
+    std::vector<int64_t> axes;
+    for (const int64_t axis : axes_)
+      if (-axis <= rank) axes.push_back(axis);
+    if (axes.empty()) return nullptr;
+    keepdims = 1;
+    return Builder(graph_->body()).constant_ints(axes);
+  }
+  static bool empty(const Value& value) {
+    const Dims dims = *value.type().shape().static_dims();
+    return std::find(dims.begin(), dims.end(), 0) != dims.end();
+  }
+  void add_reduction(Name op) {
+    Value* value = draw_value([](ElementType element) {
+      return element == kF32 || element == kI32 || element == kI64 || element == kI8 || element == kU8 ||
+             element == kF16;
+    });
+    // Over no elements, a maximum is an error of its own in some versions.
+    if (!value || empty(*value)) return;
+    int64_t keepdims = 1;
+    Value* axes = axes_of(*value, keepdims);
+    if (axes) add(op, {value, axes}, {{"keepdims", keepdims}});
+  }
+  void add_softmax() {
+    Value* value = draw_value([](ElementType) { return true; });
+    const auto rank = static_cast<int64_t>(value->type().shape().dims().size());
+    if (rank == 0) return;
+    add(pick(random_, 0, 3) ? "Softmax" : "LogSoftmax", {value}, {{"axis", pick(random_, 0, rank - 1)}});
+  }
+
+  const RandomDagOptions options_;
+  std::mt19937 random_;
+  std::unique_ptr<Graph> graph_;
+  Dims space_;
+  std::vector<int64_t> axes_;
+  std::vector<Value*> values_;
+};
+
+}  // namespace tenon::testing

@@ -1,0 +1,251 @@
+// Random graphs as machine code against the reference: every snippet on buffers that end at guard pages, its work cut
+// into pieces, on both instruction sets.
+//
+// TENON_FUZZ_SEEDS sets how many seeds each test takes, TENON_FUZZ_FIRST the first.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+
+#include <support_lib/guarded.hpp>
+#include <support_lib/random_dag.hpp>
+#include <tenon/ir/text.hpp>
+#include <tenon/ir/verify.hpp>
+#include <tenon/ops/constant.hpp>
+#include <tenon/reference/interpreter.hpp>
+#include <tenon/snippet/canonical.hpp>
+#include <tenon/snippet/params.hpp>
+#include <tenon/snippet/subgraph.hpp>
+#include <tenon/snippet/tokenize.hpp>
+#include <tenon/tensor/compare.hpp>
+
+#include "x86/compiler.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+using testing::Guarded;
+using testing::pick;
+
+TargetDescription machine(Isa isa) {
+  TargetDescription target;
+  target.name = str("x86-", isa_name(isa));
+  target.features = {"avx", "avx2", "fma", "f16c", "bmi2"};
+  if (isa == Isa::avx512)
+    target.features.insert(target.features.end(), {"avx512f", "avx512bw", "avx512dq", "avx512vl"});
+  return target;
+}
+
+uint32_t from_environment(const char* name, uint32_t fallback) {
+  const char* text = std::getenv(name);
+  return text ? static_cast<uint32_t>(std::strtoul(text, nullptr, 10)) : fallback;
+}
+
+// A graph on one instruction set, snippet by snippet.
+class Runner {
+ public:
+  Runner(Isa isa, bool contract) : table_(*jitter_table()), compiler_(machine(isa), *table_, {.contract = contract}) {}
+
+  // Snippets of the graph.
+  size_t tokenize(Graph& graph) {
+    const TargetDescription& target = compiler_.target();
+    snippet::TokenizeOptions options;
+    options.can_emit = [&](const codegen::Signature& s) { return table_->find(s, target) != nullptr; };
+    auto made = snippet::tokenize_snippets(graph, options);
+    TENON_CHECK(made.ok(), made.ok() ? "" : made.error().to_string());
+    return *made;
+  }
+
+  std::vector<Tensor> run(const Graph& graph, const std::vector<Datum>& inputs, std::mt19937& random) {
+    std::map<const Value*, Tensor> values;
+    for (size_t i = 0; i < inputs.size(); ++i) values[graph.body().input(i)] = inputs[i].tensor();
+    for (const Op& op : graph.body()) {
+      if (const Tensor* constant = isa<Constant>(op) ? constant_of(op.result(0)) : nullptr) {
+        values[op.result(0)] = *constant;
+        continue;
+      }
+      std::vector<Tensor> results =
+          isa<snippet::Subgraph>(op) ? run_snippet(op, values, random) : run_reference(op, values);
+      for (size_t i = 0; i < results.size(); ++i) values[op.result(i)] = results[i];
+    }
+    std::vector<Tensor> outputs;
+    for (size_t i = 0; i < graph.body().output_count(); ++i) outputs.push_back(values.at(graph.body().output(i)));
+    return outputs;
+  }
+
+  size_t snippets = 0;
+
+ private:
+  static std::vector<Tensor> run_reference(const Op& op, const std::map<const Value*, Tensor>& values) {
+    std::vector<Datum> operands;
+    for (size_t i = 0; i < op.operand_count(); ++i)
+      operands.emplace_back(op.operand(i) ? Datum(values.at(op.operand(i))) : Datum());
+    auto made = evaluate(op.name(), operands, op.attributes(), op.result_count());
+    TENON_CHECK(made.ok(), made.ok() ? "" : made.error().to_string());
+    std::vector<Tensor> results;
+    for (const Datum& datum : *made) results.push_back(datum.tensor());
+    return results;
+  }
+
+  std::vector<Tensor> run_snippet(const Op& op, const std::map<const Value*, Tensor>& values, std::mt19937& random) {
+    ++snippets;
+    auto body = snippet::make_body(op);
+    TENON_CHECK(body.ok(), body.ok() ? "" : body.error().to_string());
+    auto code = compiler_.compile_snippet(*body);
+    TENON_CHECK(code.ok(), code.ok() ? "" : code.error().to_string());
+    std::deque<Guarded<std::byte>> buffers;
+    std::vector<Dims> shapes;
+    std::vector<void*> addresses;
+    for (const size_t operand : snippet::body_operands(op)) {
+      const Tensor& tensor = values.at(op.operand(operand));
+      buffers.emplace_back(std::span<const std::byte>(tensor.data(), tensor.bytes()));
+      addresses.push_back(buffers.back().data());
+      shapes.push_back(tensor.dims());
+    }
+    std::vector<Tensor> results;
+    for (size_t i = 0; i < op.result_count(); ++i) {
+      const Type& type = op.result(i)->type();
+      results.push_back(*Tensor::zeros(type.element(), *type.shape().static_dims()));
+      buffers.emplace_back(results.back().bytes());
+      std::memset(buffers.back().data(), 0xa5, results.back().bytes());
+      addresses.push_back(buffers.back().data());
+      shapes.push_back(results.back().dims());
+    }
+    call(**code, shapes, addresses, random);
+    for (size_t i = 0; i < results.size(); ++i)
+      std::memcpy(results[i].mutable_data(), addresses[addresses.size() - results.size() + i], results[i].bytes());
+    return results;
+  }
+
+  // In pieces, in any order, each with scratch memory of its own.
+  static void call(const CompiledSnippet& code, const std::vector<Dims>& shapes, const std::vector<void*>& addresses,
+                   std::mt19937& random) {
+    auto plan = snippet::CallPlan::make(code.body, code.kernel, shapes);
+    TENON_CHECK(plan.ok(), plan.ok() ? "" : plan.error().to_string());
+    if (plan->empty()) return;
+    const snippet::Split split = plan->split(pick(random, 1, 4), 1);
+    std::vector<int64_t> order(static_cast<size_t>(split.chunks()));
+    for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
+    std::shuffle(order.begin(), order.end(), random);
+    Guarded<std::byte> scratch((plan->scratch_bytes() + 63) / 64 * 64);
+    std::vector<int64_t> words(plan->words());
+    for (const int64_t chunk : order) {
+      std::memset(scratch.data(), 0xff, scratch.values().size());
+      plan->fill(words, addresses, scratch.data(), split, chunk);
+      code.run(words.data());
+    }
+  }
+
+  const codegen::JitterTable* table_;
+  Compiler compiler_;
+};
+
+std::vector<Tensor> on_reference(const Graph& graph, const std::vector<Datum>& inputs) {
+  auto interpreter = Interpreter::prepare(graph);
+  TENON_CHECK(interpreter.ok(), interpreter.ok() ? "" : interpreter.error().to_string());
+  auto made = (*interpreter)->run(inputs);
+  TENON_CHECK(made.ok(), made.ok() ? "" : made.error().to_string());
+  std::vector<Tensor> outputs;
+  for (const Datum& datum : *made) outputs.push_back(datum.tensor());
+  return outputs;
+}
+
+class SnippetFuzz : public ::testing::TestWithParam<Isa> {
+ protected:
+  void SetUp() override {
+    if (!machine_has(GetParam())) GTEST_SKIP() << "this machine has no " << isa_name(GetParam());
+  }
+  int lanes() const { return lanes_of(GetParam(), kF32); }
+};
+
+// No contraction, no reordered sums: bit for bit, but for the bits of a NaN.
+TEST_P(SnippetFuzz, ExactOperatorsHaveTheBitsOfTheReference) {
+  Runner runner(GetParam(), false);
+  const uint32_t first = from_environment("TENON_FUZZ_FIRST", 1), seeds = from_environment("TENON_FUZZ_SEEDS", 200);
+  for (uint32_t seed = first; seed < first + seeds; ++seed) {
+    SCOPED_TRACE(str("seed ", seed));
+    testing::RandomDag dag({.seed = seed, .exact = true, .lanes = lanes()});
+    auto graph = dag.build();
+    const std::vector<Datum> inputs = dag.inputs(*graph);
+    const std::vector<Tensor> expected = on_reference(*graph, inputs);
+    auto fused = graph->clone();
+    runner.tokenize(*fused);
+    ASSERT_TRUE(verify(*fused).ok()) << verify(*fused).error().to_string();
+    std::mt19937 random(seed);
+    const std::vector<Tensor> got = runner.run(*fused, inputs, random);
+    for (size_t i = 0; i < got.size(); ++i) {
+      const Comparison comparison = compare(got[i], expected[i], {.rtol = 0, .atol = 0});
+      ASSERT_TRUE(comparison.equal) << "output " << i << ": " << comparison.difference << "\n"
+                                    << print(*graph) << print(*fused);
+    }
+  }
+  EXPECT_GT(runner.snippets, seeds / 2);
+}
+
+// Functions within their ulp, sums in another order, contraction. How much of that a graph turns into what depends on
+// the graph: the yardstick is what the reference's own results do when inputs change by two units in the last place,
+// and on top of it 16 of such units of the largest value.
+TEST_P(SnippetFuzz, SmoothOperatorsAreAsCloseAsTheGraphAllows) {
+  Runner runner(GetParam(), true);
+  const uint32_t first = from_environment("TENON_FUZZ_FIRST", 1), seeds = from_environment("TENON_FUZZ_SEEDS", 200);
+  for (uint32_t seed = first; seed < first + seeds; ++seed) {
+    SCOPED_TRACE(str("seed ", seed));
+    testing::RandomDag dag({.seed = seed, .exact = false, .lanes = lanes()});
+    auto graph = dag.build();
+    const std::vector<Datum> inputs = dag.inputs(*graph);
+    const std::vector<Tensor> expected = on_reference(*graph, inputs);
+    std::mt19937 random(seed);
+    std::vector<std::vector<Tensor>> shaken;
+    for (int k = 0; k < 3; ++k) {
+      std::vector<Datum> moved;
+      for (const Datum& input : inputs) {
+        Tensor tensor = *input.tensor().clone();
+        for (float& x : tensor.mutable_as<float>()) x *= 1 + static_cast<float>(pick(random, -2, 2)) * 0x1p-23f;
+        moved.emplace_back(std::move(tensor));
+      }
+      shaken.push_back(on_reference(*graph, moved));
+    }
+    auto fused = graph->clone();
+    runner.tokenize(*fused);
+    const std::vector<Tensor> got = runner.run(*fused, inputs, random);
+    for (size_t i = 0; i < got.size(); ++i) {
+      const auto a = got[i].as<float>(), b = expected[i].as<float>();
+      float largest = 0;
+      for (const float x : b)
+        if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
+      double moved = 0;
+      for (const auto& other : shaken)
+        for (size_t e = 0; e < b.size(); ++e)
+          if (std::isfinite(b[e]) && std::isfinite(other[i].as<float>()[e]))
+            moved = std::max(moved, std::abs(double{other[i].as<float>()[e]} - b[e]));
+      const double allowed = 16 * moved + 16 * 0x1p-23 * largest + 1e-37;
+      for (size_t e = 0; e < b.size(); ++e) {
+        if (!std::isfinite(b[e]) || std::isnan(a[e])) {
+          // Where the reference's own neighbours overflow or not, either is right.
+          const bool steady = std::all_of(shaken.begin(), shaken.end(), [&](const auto& other) {
+            return std::isfinite(other[i].template as<float>()[e]) == std::isfinite(b[e]);
+          });
+          if (steady)
+            ASSERT_EQ(std::isnan(a[e]), std::isnan(b[e])) << "output " << i << " element " << e << "\n"
+                                                          << print(*graph);
+          continue;
+        }
+        ASSERT_LE(std::abs(double{a[e]} - b[e]), allowed)
+            << "output " << i << " element " << e << ": " << a[e] << " against " << b[e] << "\n"
+            << print(*graph) << print(*fused);
+      }
+    }
+  }
+  EXPECT_GT(runner.snippets, seeds / 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, SnippetFuzz, ::testing::Values(Isa::avx2, Isa::avx512),
+                         [](const auto& info) { return std::string(isa_name(info.param)); });
+
+}  // namespace
+}  // namespace tenon::x86
