@@ -66,8 +66,8 @@ struct GraphRunner::Impl {
   void make_outputs(std::unordered_map<const Value*, size_t>& slot_of);
   void find_dead();
   void describe(const std::vector<CutPart>& parts);
-  Result<std::vector<Datum>> run(std::span<const Datum> inputs, ParallelFor& parallel,
-                                 std::vector<OpProfile>* profile) const;
+  Result<std::vector<Datum>> run(std::span<const Datum> inputs, ParallelFor& parallel, std::vector<OpProfile>* profile,
+                                 std::span<const Datum> into) const;
   Result<std::vector<Datum>> run_steps(std::span<const Datum> inputs, PartRun& with) const;
   Result<std::vector<Datum>> run_in_slots(std::span<const Datum> inputs, PartRun& with) const;
 };
@@ -200,10 +200,11 @@ Result<std::vector<Datum>> GraphRunner::Impl::run_in_slots(std::span<const Datum
 }
 
 Result<std::vector<Datum>> GraphRunner::Impl::run(std::span<const Datum> inputs, ParallelFor& parallel,
-                                                  std::vector<OpProfile>* profile) const {
+                                                  std::vector<OpProfile>* profile, std::span<const Datum> into) const {
   TENON_OK(check_inputs(*graph, inputs));
   SymbolValues scalars;
-  PartRun with{parallel, profile, scalars};
+  // Parts of a graph make their outputs as they come: only a whole one knows where they go.
+  PartRun with{parallel, profile, scalars, whole ? into : std::span<const Datum>()};
   try {
     return run_steps(inputs, with);
   } catch (const std::bad_alloc&) {
@@ -214,8 +215,8 @@ Result<std::vector<Datum>> GraphRunner::Impl::run(std::span<const Datum> inputs,
 }
 
 Result<std::vector<Datum>> GraphRunner::run(std::span<const Datum> inputs, ParallelFor& parallel,
-                                            std::vector<OpProfile>* profile) const {
-  TENON_TRY(outputs, impl_->run(inputs, parallel, profile), "graph '", impl_->graph->name(), "'");
+                                            std::vector<OpProfile>* profile, std::span<const Datum> into) const {
+  TENON_TRY(outputs, impl_->run(inputs, parallel, profile, into), "graph '", impl_->graph->name(), "'");
   return outputs;
 }
 

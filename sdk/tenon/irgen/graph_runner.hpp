@@ -50,9 +50,11 @@ class TENON_API GraphRunner {
   ~GraphRunner();
 
   // One datum per graph input, in order, checked against the declared types. Outputs own their bytes. Several threads
-  // may run at once. `profile`: an entry for each operator that ran, in order.
+  // may run at once. `profile`: an entry for each operator that ran, in order. `into`: tensors that outputs may be
+  // written to, by output, whoever shares their bytes; used where element type and extents are those of the output, else
+  // a new one is made. They overlap no input.
   Result<std::vector<Datum>> run(std::span<const Datum> inputs, ParallelFor& parallel = serial(),
-                                 std::vector<OpProfile>* profile = nullptr) const;
+                                 std::vector<OpProfile>* profile = nullptr, std::span<const Datum> into = {}) const;
 
   const RunnerReport& report() const;
   // Memory of one run, and what no plan could beat: programs as bound so far, and what the interpreter plans.

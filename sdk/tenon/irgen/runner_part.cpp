@@ -26,6 +26,15 @@ class HostProfiler final : public Interpreter::Observer {
   Clock::time_point begin_;
 };
 
+// Of those that the caller gave, or a new one.
+Result<Tensor> output_tensor(ElementType element, const Dims& dims, std::span<const Datum> given, size_t i) {
+  if (i < given.size() && given[i].is_tensor()) {
+    const Tensor& tensor = given[i].tensor();
+    if (tensor.element() == element && tensor.dims() == dims) return tensor;
+  }
+  return Tensor::allocate(element, dims);
+}
+
 // Statements in loops count together.
 class StageProfiler final : public program::StageObserver {
  public:
@@ -120,7 +129,7 @@ Result<std::vector<Datum>> ProgramPart::run_bound(std::shared_ptr<BoundShape> sh
   std::vector<Datum> outputs;
   outputs.reserve(program.outputs.size());
   for (size_t i = 0; i < program.outputs.size(); ++i) {
-    TENON_TRY(made, Tensor::allocate(program.output_types[i].element(), shape->output_dims[i]), "output '",
+    TENON_TRY(made, output_tensor(program.output_types[i].element(), shape->output_dims[i], with.into, i), "output '",
               part_.output_names[i], "'");
     set(program.outputs[i], made.data());
     outputs.emplace_back(std::move(made));

@@ -17,7 +17,8 @@ namespace tenon::irgen::detail {
 struct PartRun {
   ParallelFor& parallel;
   std::vector<OpProfile>* profile;
-  SymbolValues& scalars;  // of the run so far
+  SymbolValues& scalars;             // of the run so far
+  std::span<const Datum> into = {};  // tensors for the part's outputs, where they fit
 };
 
 // What all parts are made from.

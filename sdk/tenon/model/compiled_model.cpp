@@ -91,11 +91,17 @@ struct CompiledModel::Impl {
     idle.push_back(std::move(streams));
   }
 
-  Result<std::vector<Datum>> run(std::span<const Datum> inputs, const RunOptions& options, Streams& streams) const;
+  Result<std::vector<Datum>> run(std::span<const Datum> inputs, std::span<const Datum> into, const RunOptions& options,
+                                 Streams& streams) const;
 
+  Result<std::vector<Datum>> checked_run(std::span<const Datum> inputs, std::span<const Datum> into,
+                                         const RunOptions& options);
+  // Where results of the segment that are outputs may be written.
+  void place_outputs(const Segment& segment, std::span<const Datum> into, std::vector<RunValue>& results) const;
   // Is all of the model one executable on the host, which makes each output once? Its values then need no slots.
   bool is_direct() const;
-  Result<std::vector<Datum>> run_direct(std::span<const Datum> inputs, const RunOptions& options, Stream& stream) const;
+  Result<std::vector<Datum>> run_direct(std::span<const Datum> inputs, std::span<const Datum> into,
+                                        const RunOptions& options, Stream& stream) const;
   bool direct = false;
 };
 
@@ -128,11 +134,22 @@ bool CompiledModel::Impl::is_direct() const {
          std::all_of(takes_output.begin(), takes_output.end(), [](bool takes) { return takes; });
 }
 
-Result<std::vector<Datum>> CompiledModel::Impl::run_direct(std::span<const Datum> inputs, const RunOptions& options,
-                                                           Stream& stream) const {
+void CompiledModel::Impl::place_outputs(const Segment& segment, std::span<const Datum> into,
+                                        std::vector<RunValue>& results) const {
+  for (size_t k = 0; k < into.size(); ++k) {
+    // Of outputs that share a slot only the last takes its value along.
+    if (!takes_output[k]) continue;
+    const auto found = std::find(segment.outputs.begin(), segment.outputs.end(), parts.output_slots[k]);
+    if (found != segment.outputs.end()) results[static_cast<size_t>(found - segment.outputs.begin())].host = into[k];
+  }
+}
+
+Result<std::vector<Datum>> CompiledModel::Impl::run_direct(std::span<const Datum> inputs, std::span<const Datum> into,
+                                                           const RunOptions& options, Stream& stream) const {
   const Segment& segment = parts.segments[0];
   std::vector<RunValue> arguments(segment.inputs.size()), results(segment.outputs.size());
   for (size_t i = 0; i < arguments.size(); ++i) arguments[i].host = inputs[segment.inputs[i]];
+  for (size_t i = 0; i < into.size(); ++i) results[i].host = into[i];
   TENON_TRY(done, segment.executable->enqueue(stream, arguments, results, options), "target '", segment.target, "'");
   TENON_OK(done->wait(), "target '", segment.target, "'");
   std::vector<Datum> outputs;
@@ -148,9 +165,9 @@ Result<std::vector<Datum>> CompiledModel::Impl::run_direct(std::span<const Datum
   return outputs;
 }
 
-Result<std::vector<Datum>> CompiledModel::Impl::run(std::span<const Datum> inputs, const RunOptions& options,
-                                                    Streams& streams) const {
-  if (direct) return run_direct(inputs, options, *streams[0]);
+Result<std::vector<Datum>> CompiledModel::Impl::run(std::span<const Datum> inputs, std::span<const Datum> into,
+                                                    const RunOptions& options, Streams& streams) const {
+  if (direct) return run_direct(inputs, into, options, *streams[0]);
   std::vector<Slot> slots(parts.slots);
   for (size_t i = 0; i < inputs.size(); ++i) slots[i].value.host = inputs[i];
   for (const auto& [slot, tensor] : parts.constants) slots[slot].value.host = tensor;
@@ -166,6 +183,7 @@ Result<std::vector<Datum>> CompiledModel::Impl::run(std::span<const Datum> input
       arguments.push_back(std::move(value));
     }
     std::vector<RunValue> results(segment.outputs.size());
+    if (stream.device().is_host()) place_outputs(segment, into, results);
     TENON_TRY(done, segment.executable->enqueue(stream, arguments, results, options), "target '", segment.target, "'");
     // Host results are read right away by the next segment; device results wait on their stream.
     if (stream.device().is_host()) TENON_OK(done->wait(), "target '", segment.target, "'");
@@ -277,17 +295,33 @@ size_t CompiledModel::arena_lower_bound_bytes() const {
   return bytes;
 }
 
-Result<std::vector<Datum>> CompiledModel::run(std::span<const Datum> inputs, const RunOptions& options) const {
-  if (inputs.size() != impl_->parts.inputs.size()) {
-    return error(Code::invalid_argument, "model '", impl_->parts.name, "' has ", impl_->parts.inputs.size(), " inputs, ",
-                 inputs.size(), " are given");
+Result<std::vector<Datum>> CompiledModel::Impl::checked_run(std::span<const Datum> inputs, std::span<const Datum> into,
+                                                            const RunOptions& options) {
+  if (inputs.size() != parts.inputs.size()) {
+    return error(Code::invalid_argument, "model '", parts.name, "' has ", parts.inputs.size(), " inputs, ", inputs.size(),
+                 " are given");
   }
-  TENON_TRY(streams, impl_->acquire());
-  auto outputs = impl_->run(inputs, options, streams);
+  TENON_TRY(streams, acquire());
+  auto outputs = run(inputs, into, options, streams);
   // Streams of a failed run may hold work or an error: they are not used again.
-  if (outputs.ok()) impl_->release(std::move(streams));
-  if (!outputs.ok()) return std::move(outputs).error().with_frame(str("running model '", impl_->parts.name, "'"));
+  if (outputs.ok()) release(std::move(streams));
+  if (!outputs.ok()) return std::move(outputs).error().with_frame(str("running model '", parts.name, "'"));
   return outputs;
+}
+
+Result<std::vector<Datum>> CompiledModel::run(std::span<const Datum> inputs, const RunOptions& options) const {
+  return impl_->checked_run(inputs, {}, options);
+}
+
+Result<void> CompiledModel::run_into(std::span<const Datum> inputs, std::span<Datum> outputs,
+                                     const RunOptions& options) const {
+  if (outputs.size() != impl_->parts.outputs.size()) {
+    return error(Code::invalid_argument, "model '", impl_->parts.name, "' has ", impl_->parts.outputs.size(),
+                 " outputs, places for ", outputs.size(), " are given");
+  }
+  TENON_TRY(made, impl_->checked_run(inputs, outputs, options));
+  std::move(made.begin(), made.end(), outputs.begin());
+  return {};
 }
 
 std::future<Result<std::vector<Datum>>> CompiledModel::run_async(std::vector<Datum> inputs, RunOptions options) const {

@@ -61,6 +61,9 @@ class TENON_API CompiledModel {
 
   // One datum per input, in order. Outputs own their bytes. Several threads may run at once; each run is apart.
   Result<std::vector<Datum>> run(std::span<const Datum> inputs, const RunOptions& options = {}) const;
+  // The same into `outputs`, one for each output. One that holds a tensor of the output's element type and extents is
+  // written to where the target can, whoever shares its bytes; every other is replaced. None overlaps an input or another.
+  Result<void> run_into(std::span<const Datum> inputs, std::span<Datum> outputs, const RunOptions& options = {}) const;
   // The same in the background. The model must outlive the future; inputs are shared, not copied.
   std::future<Result<std::vector<Datum>>> run_async(std::vector<Datum> inputs, RunOptions options = {}) const;
 

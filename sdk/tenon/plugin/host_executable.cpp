@@ -90,7 +90,10 @@ class HostExecutable final : public Executable {
 
   Result<void> run(std::span<const Datum> inputs, std::span<RunValue> outputs, const RunOptions& options) const {
     ParallelFor& parallel = options.parallel ? *options.parallel : default_pool();
-    TENON_TRY(made, runner_->run(inputs, parallel, options.profile));
+    std::vector<Datum> into;
+    into.reserve(outputs.size());
+    for (RunValue& output : outputs) into.push_back(std::move(output.host));
+    TENON_TRY(made, runner_->run(inputs, parallel, options.profile, into));
     for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = {std::move(made[i]), {}};
     return {};
   }
