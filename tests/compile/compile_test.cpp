@@ -51,6 +51,25 @@ std::string failure(const Result<std::unique_ptr<CompiledModel>>& made) {
   return made.ok() ? "no error" : made.error().to_string();
 }
 
+TEST(Compile, RunsWriteOutputsWhereTheCallerWantsThem) {
+  TargetRegistry registry;
+  auto model = compile(net(), registry, {.targets = {"reference"}});
+  ASSERT_TRUE(model.ok()) << failure(model);
+  const std::vector<Datum> inputs{input(2)};
+  const auto expected = (*model)->run(inputs);
+  ASSERT_TRUE(expected.ok());
+  const Tensor fits = *Tensor::zeros(kF32, {2, 2}), too_large = *Tensor::zeros(kF32, {3, 2});
+  std::vector<Datum> outputs{Datum(fits), Datum(too_large)};
+  ASSERT_TRUE((*model)->run_into(inputs, outputs).ok());
+  EXPECT_EQ(outputs[0].tensor().data(), fits.data());
+  EXPECT_NE(outputs[1].tensor().data(), too_large.data());
+  for (size_t i = 0; i < outputs.size(); ++i) EXPECT_TRUE(compare(outputs[i], (*expected)[i], {0, 0}).equal) << i;
+  EXPECT_EQ(too_large.double_at(0), 0);
+  const auto refused = (*model)->run_into(inputs, std::span(outputs).first(1));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().to_string(), HasSubstr("model 'net' has 2 outputs, places for 1 are given"));
+}
+
 TEST(Compile, PutsLayoutsOnValuesByName) {
   // assign-layouts weighs layouts of shapes that it knows.
   std::string fixed(kText);
