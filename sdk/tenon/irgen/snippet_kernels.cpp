@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include <tenon/irgen/snippet_call_internal.hpp>
 #include <tenon/snippet/canonical.hpp>
-#include <tenon/snippet/params.hpp>
-#include <tenon/support/memory.hpp>
 
 namespace tenon::irgen {
 namespace {
@@ -13,13 +12,9 @@ namespace {
 using program::BufferView;
 using program::CallContext;
 
-// Less work than this is not worth waking a thread for.
-constexpr double kCyclesForThread = 20000;
-
 // Where the operands of a call are.
 struct Ports {
   std::vector<size_t> operands;  // of inputs, then outputs
-  size_t inputs = 0;
 };
 
 bool has_extents(const BufferView& view, const Dims& dims) {
@@ -35,54 +30,26 @@ Dims extents_of(const BufferView& view) {
   return dims;
 }
 
-// What calls of the same extents share.
 struct SnippetState final : program::KernelState {
   std::vector<Dims> shapes;
-  int threads = 0;
-  std::optional<snippet::CallPlan> plan;
-  snippet::Split split;
-  int64_t chunks = 0;
   std::vector<void*> addresses;
-  std::vector<int64_t> words;  // of all chunks
-  AlignedBytes scratch;        // of all chunks
-  size_t scratch_stride = 0;
+  int threads = 0;  // 0: not prepared
+  detail::SnippetCall call;
 
-  bool serves(const CallContext& call, const Ports& ports) const {
-    if (!plan || threads != call.pool().threads()) return false;
+  bool serves(const CallContext& context, const Ports& ports) const {
+    if (threads != context.pool().threads()) return false;
     for (size_t i = 0; i < shapes.size(); ++i)
-      if (!has_extents(call.operands[ports.operands[i]], shapes[i])) return false;
+      if (!has_extents(context.operands[ports.operands[i]], shapes[i])) return false;
     return true;
   }
-
-  Result<void> prepare(const CallContext& call, const Ports& ports, const SnippetCode& code) {
+  Result<void> prepare(const CallContext& context, const Ports& ports, const SnippetCode& code) {
+    threads = 0;
     shapes.clear();
-    for (const size_t operand : ports.operands) shapes.push_back(extents_of(call.operands[operand]));
-    TENON_TRY(made, snippet::CallPlan::make(code.body, code.kernel, shapes));
-    plan.emplace(std::move(made));
-    threads = call.pool().threads();
-    split = plan->split(threads, static_cast<int64_t>(kCyclesForThread / std::max(code.cycles_per_element, 0.01)));
-    chunks = split.chunks();
+    for (const size_t operand : ports.operands) shapes.push_back(extents_of(context.operands[operand]));
     addresses.resize(shapes.size());
-    words.resize(plan->words() * static_cast<size_t>(chunks));
-    scratch_stride = (plan->scratch_bytes() + kAlignBytes - 1) / kAlignBytes * kAlignBytes;
-    TENON_TRY(bytes, allocate_aligned(scratch_stride * static_cast<size_t>(chunks)));
-    scratch = std::move(bytes);
+    TENON_OK(call.prepare(code, shapes, context.pool().threads()), "snippet '", code.body.name, "'");
+    threads = context.pool().threads();
     return {};
-  }
-
-  void run(const CallContext& call, const Ports& ports, const SnippetCode& code) {
-    if (plan->empty()) return;
-    for (size_t i = 0; i < addresses.size(); ++i) addresses[i] = call.operands[ports.operands[i]].base;
-    const auto run_chunk = [this, &code](int64_t chunk) {
-      const size_t count = plan->words(), at = static_cast<size_t>(chunk);
-      const std::span<int64_t> mine(words.data() + at * count, count);
-      plan->fill(mine, addresses, scratch.get() + at * scratch_stride, split, chunk);
-      code.run(mine.data());
-    };
-    if (chunks == 1) return run_chunk(0);
-    call.pool().run(chunks, 1, [&run_chunk](int64_t begin, int64_t end) {
-      for (int64_t chunk = begin; chunk < end; ++chunk) run_chunk(chunk);
-    });
   }
 };
 
@@ -108,17 +75,18 @@ SnippetCompiler::~SnippetCompiler() = default;
 
 program::KernelHandle snippet_kernel(std::shared_ptr<const SnippetCode> code, std::vector<size_t> operands,
                                      size_t results) {
-  Ports ports{std::move(operands), code->body.inputs.size()};
+  Ports ports{std::move(operands)};
   for (size_t j = 0; j < code->body.outputs.size(); ++j) ports.operands.push_back(results + j);
   auto kernel = std::make_shared<program::Kernel>();
   kernel->name = "snippet";
   kernel->takes_dense_only = true;
   kernel->make_state = [] { return std::make_unique<SnippetState>(); };
-  kernel->run = [code = std::move(code), ports = std::move(ports)](CallContext& call) -> Result<void> {
+  kernel->run = [code = std::move(code), ports = std::move(ports)](CallContext& context) -> Result<void> {
     std::optional<SnippetState> own;
-    SnippetState& state = call.state ? static_cast<SnippetState&>(*call.state) : own.emplace();
-    if (!state.serves(call, ports)) TENON_OK(state.prepare(call, ports, *code), "snippet '", code->body.name, "'");
-    state.run(call, ports, *code);
+    SnippetState& state = context.state ? static_cast<SnippetState&>(*context.state) : own.emplace();
+    if (!state.serves(context, ports)) TENON_OK(state.prepare(context, ports, *code));
+    for (size_t i = 0; i < state.addresses.size(); ++i) state.addresses[i] = context.operands[ports.operands[i]].base;
+    state.call.run(*code, state.addresses, context.pool());
     return {};
   };
   return kernel;

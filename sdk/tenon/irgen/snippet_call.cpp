@@ -1,0 +1,130 @@
+#include <tenon/irgen/snippet_call_internal.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+namespace tenon::irgen::detail {
+namespace {
+
+// Less work than this is not worth waking a thread for.
+constexpr double kCyclesForThread = 20000;
+// A row of so many vectors hides what comes before and after its loop; one of fewer is worth being joined.
+constexpr int64_t kVectorsOfRow = 16, kVectorsOfShortRow = 8;
+
+const snippet::BodyPort& port_of(const snippet::Body& body, size_t i) {
+  return i < body.inputs.size() ? body.inputs[i] : body.outputs[i - body.inputs.size()];
+}
+snippet::DimSet varies(const snippet::Body& body, size_t port) {
+  return body.values[static_cast<size_t>(port_of(body, port).value)].varies;
+}
+size_t ports_of(const snippet::Body& body) { return body.inputs.size() + body.outputs.size(); }
+int64_t element_bytes(const snippet::Body& body, size_t port) { return port_of(body, port).element.bits() / 8; }
+
+}  // namespace
+
+std::optional<RowJoin> join_rows(const snippet::Body& body, const Dims& extents, int lanes) {
+  const size_t rank = body.rank();
+  if (rank < 2) return std::nullopt;
+  const snippet::DimSet inner = snippet::DimSet{1} << (rank - 1), before = snippet::DimSet{1} << (rank - 2);
+  const int64_t length = extents[rank - 1], rows = extents[rank - 2];
+  if ((body.reduced_dims() & (inner | before)) != 0 || length < 1 || length >= kVectorsOfShortRow * lanes)
+    return std::nullopt;
+  RowJoin join;
+  join.repeated.resize(ports_of(body), 0);
+  for (size_t i = 0; i < join.repeated.size(); ++i) {
+    const snippet::DimSet own = varies(body, i);
+    const bool along_inner = (own & inner) != 0, along_before = (own & before) != 0;
+    if (along_inner == along_before) continue;
+    if (along_before || own != inner || i >= body.inputs.size()) return std::nullopt;
+    join.repeated[i] = 1;
+  }
+  // Whole vectors, when rows of them are short enough.
+  const int64_t whole = lanes / std::gcd(length, int64_t{lanes});
+  const int64_t wanted = std::max<int64_t>(1, kVectorsOfRow * lanes / length);
+  join.rows = (wanted + whole - 1) / whole * whole;
+  if (rows < 2 * join.rows || (rank > 2 && rows % join.rows != 0)) return std::nullopt;
+  return join;
+}
+
+Result<void> SnippetCall::add_piece(const SnippetCode& code, Dims extents, std::vector<int64_t> skipped_bytes,
+                                    int threads) {
+  TENON_TRY(plan, snippet::CallPlan::make_for_extents(code.body, code.kernel, std::move(extents)));
+  if (plan.empty()) return {};
+  Piece piece{.plan = std::move(plan),
+              .split = {},
+              .skipped_bytes = std::move(skipped_bytes),
+              .addresses = {},
+              .words = {},
+              .scratch = {}};
+  piece.split =
+      piece.plan.split(threads, static_cast<int64_t>(kCyclesForThread / std::max(code.cycles_per_element, 0.01)));
+  piece.chunks = piece.split.chunks();
+  piece.addresses.resize(ports_of(code.body));
+  piece.words.resize(piece.plan.words() * static_cast<size_t>(piece.chunks));
+  piece.scratch_stride = (piece.plan.scratch_bytes() + kAlignBytes - 1) / kAlignBytes * kAlignBytes;
+  TENON_TRY(scratch, allocate_aligned(piece.scratch_stride * static_cast<size_t>(piece.chunks)));
+  piece.scratch = std::move(scratch);
+  pieces_.push_back(std::move(piece));
+  return {};
+}
+
+Result<void> SnippetCall::add_joined(const SnippetCode& code, const Dims& extents, const RowJoin& join, int threads) {
+  const size_t last = extents.size() - 1, ports = ports_of(code.body);
+  const int64_t length = extents[last], rows = extents[last - 1], left = rows % join.rows;
+  Dims main = extents;
+  main[last - 1] = rows / join.rows;
+  main[last] = length * join.rows;
+  TENON_OK(add_piece(code, main, std::vector<int64_t>(ports, 0), threads));
+  if (left != 0) {  // of a space of two dims
+    std::vector<int64_t> skipped(ports, 0);
+    for (size_t i = 0; i < ports; ++i)
+      if (!join.repeated[i] && varies(code.body, i) != 0)
+        skipped[i] = (rows - left) * length * element_bytes(code.body, i);
+    TENON_OK(add_piece(code, {1, left * length}, std::move(skipped), 1));
+  }
+  for (size_t i = 0; i < ports; ++i) {
+    if (!join.repeated[i]) continue;
+    const auto row_bytes = static_cast<size_t>(length * element_bytes(code.body, i));
+    TENON_TRY(bytes, allocate_aligned(row_bytes * static_cast<size_t>(join.rows)));
+    repeats_.push_back({i, row_bytes, join.rows, std::move(bytes)});
+  }
+  return {};
+}
+
+Result<void> SnippetCall::prepare(const SnippetCode& code, std::span<const Dims> shapes, int threads) {
+  pieces_.clear();
+  repeats_.clear();
+  TENON_TRY(extents, snippet::space_extents(code.body, shapes));
+  if (const auto join = join_rows(code.body, extents, code.kernel.lanes))
+    return add_joined(code, extents, *join, threads);
+  return add_piece(code, std::move(extents), std::vector<int64_t>(ports_of(code.body), 0), threads);
+}
+
+void SnippetCall::run_chunk(const SnippetCode& code, Piece& piece, int64_t chunk) {
+  const size_t count = piece.plan.words(), at = static_cast<size_t>(chunk);
+  const std::span<int64_t> words(piece.words.data() + at * count, count);
+  piece.plan.fill(words, piece.addresses, piece.scratch.get() + at * piece.scratch_stride, piece.split, chunk);
+  code.run(words.data());
+}
+
+void SnippetCall::run(const SnippetCode& code, std::span<void* const> addresses, ParallelFor& pool) {
+  for (Repeat& repeat : repeats_)
+    for (int64_t i = 0; i < repeat.times; ++i)
+      std::memcpy(repeat.bytes.get() + static_cast<size_t>(i) * repeat.row_bytes, addresses[repeat.port],
+                  repeat.row_bytes);
+  for (Piece& piece : pieces_) {
+    for (size_t i = 0; i < addresses.size(); ++i)
+      piece.addresses[i] = static_cast<std::byte*>(addresses[i]) + piece.skipped_bytes[i];
+    for (const Repeat& repeat : repeats_) piece.addresses[repeat.port] = repeat.bytes.get();
+    if (piece.chunks == 1) {
+      run_chunk(code, piece, 0);
+      continue;
+    }
+    pool.run(piece.chunks, 1, [&code, &piece](int64_t begin, int64_t end) {
+      for (int64_t chunk = begin; chunk < end; ++chunk) run_chunk(code, piece, chunk);
+    });
+  }
+}
+
+}  // namespace tenon::irgen::detail

@@ -1,0 +1,60 @@
+// One call of a snippet's code, planned for the extents of its ports: pieces of work, their params, and memory that
+// they need beside the ports.
+//
+// Short rows. Where the innermost dim is shorter than a few vectors, and what does not vary along the dim before it
+// varies along the innermost alone (a scale for each of three interleaved channels), several rows are walked as one:
+// such ports are repeated in a buffer, so many times that a row is worth a loop. What rows are left over is a piece of
+// its own.
+#pragma once
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <tenon/irgen/snippet_kernels.hpp>
+#include <tenon/program/kernel.hpp>
+#include <tenon/snippet/params.hpp>
+#include <tenon/support/memory.hpp>
+
+namespace tenon::irgen::detail {
+
+// How many rows become one; none: the space is walked as it is.
+struct RowJoin {
+  int64_t rows = 0;
+  std::vector<char> repeated;  // by port: its one row is repeated
+};
+std::optional<RowJoin> join_rows(const snippet::Body& body, const Dims& extents, int lanes);
+
+// Used by one thread at a time; its pieces by several. prepare() takes heap memory, run() none.
+class SnippetCall {
+ public:
+  // `shapes` of inputs, then outputs.
+  Result<void> prepare(const SnippetCode& code, std::span<const Dims> shapes, int threads);
+  // `addresses` of inputs, then outputs, with the shapes that it was prepared for.
+  void run(const SnippetCode& code, std::span<void* const> addresses, ParallelFor& pool);
+
+ private:
+  struct Piece {
+    snippet::CallPlan plan;
+    snippet::Split split;
+    int64_t chunks = 0;
+    std::vector<int64_t> skipped_bytes;  // by port
+    std::vector<void*> addresses;
+    std::vector<int64_t> words;  // of all chunks
+    AlignedBytes scratch;        // of all chunks
+    size_t scratch_stride = 0;
+  };
+  struct Repeat {
+    size_t port = 0;
+    size_t row_bytes = 0;
+    int64_t times = 0;
+    AlignedBytes bytes;
+  };
+  Result<void> add_piece(const SnippetCode& code, Dims extents, std::vector<int64_t> skipped_bytes, int threads);
+  Result<void> add_joined(const SnippetCode& code, const Dims& extents, const RowJoin& join, int threads);
+  static void run_chunk(const SnippetCode& code, Piece& piece, int64_t chunk);
+
+  std::vector<Piece> pieces_;
+  std::vector<Repeat> repeats_;
+};
+
+}  // namespace tenon::irgen::detail
