@@ -70,9 +70,8 @@ class Backend final : public TargetBackend {
     for (const Op& op : graph.body()) {
       if (!isa<snippet::Subgraph>(op)) continue;
       TENON_TRY(body, snippet::make_body(op));
-      TENON_TRY(made, compiler.compile_snippet(body));
-      TENON_TRY(lines, x86::listing(made->code->object()));
-      text += lines;
+      TENON_TRY(object, compiler.assemble_snippet(body));
+      text += x86::listing(object);
     }
     return text;
   }

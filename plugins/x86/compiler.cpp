@@ -1,6 +1,7 @@
 #include "x86/compiler.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include <tenon/snippet/allocate.hpp>
 #include <tenon/snippet/emit.hpp>
@@ -33,6 +34,12 @@ Name fold_of(Name op) {
       {"ReduceSum", "Add"}, {"ReduceProd", "Mul"}, {"ReduceMax", "Max"}, {"ReduceMin", "Min"}};
   const auto found = kFolds.find(op);
   return found == kFolds.end() ? op : found->second;
+}
+
+std::string text_without_names(snippet::LinearKernel kernel) {
+  kernel.name = "snippet";
+  for (snippet::Instruction& instruction : kernel.body) instruction.label = -1;
+  return snippet::print(kernel);
 }
 
 const codegen::JitterRow* row_of(const snippet::Body& body, const snippet::BodyNode& node,
@@ -89,32 +96,35 @@ double Compiler::cycles_per_element(const snippet::Body& body, int lanes) const 
   return cycles / lanes;
 }
 
-Result<std::shared_ptr<const JitCode>> Compiler::code_for(snippet::LinearKernel& kernel) {
-  std::string text = snippet::print(kernel);
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto found = codes_.find(text); found != codes_.end()) return found->second;
-  }
+Result<snippet::LinearKernel> Compiler::lower(const snippet::Body& body) const {
+  if (std::string reason = why_not(body); !reason.empty()) return error(Code::unsupported, reason);
+  const auto cycles = [this](const snippet::Body& of, const snippet::BodyNode& node) { return cycles_of(of, node); };
+  return snippet::lower(body, {.lanes = lanes_of(isa_of(target_), body), .cycles = cycles});
+}
+
+Result<CodeObject> Compiler::assemble_kernel(snippet::LinearKernel kernel) const {
   TENON_OK(snippet::allocate(kernel, register_pool(isa_of(target_)), snippet::needs_of(table_, target_)));
-  TENON_TRY(object, assemble(kernel, table_, target_));
-  TENON_TRY(code, JitMemory::shared().add(std::make_shared<CodeObject>(std::move(object))));
-  const std::lock_guard lock(mutex_);
-  return codes_.try_emplace(std::move(text), std::move(code)).first->second;
+  return assemble(kernel, table_, target_);
+}
+
+Result<CodeObject> Compiler::assemble_snippet(const snippet::Body& body) const {
+  TENON_TRY(kernel, lower(body), "lowering snippet '", body.name, "'");
+  TENON_TRY(object, assemble_kernel(std::move(kernel)), "compiling snippet '", body.name, "' for ", target_.name);
+  return object;
 }
 
 Result<std::shared_ptr<const CompiledSnippet>> Compiler::compile_snippet(const snippet::Body& body) {
-  if (std::string reason = why_not(body); !reason.empty()) return error(Code::unsupported, reason);
+  TENON_TRY(kernel, lower(body), "lowering snippet '", body.name, "'");
+  const CodeKey key = code_key(text_without_names(kernel), isa_of(target_));
+  TENON_TRY(code, CodeCache::shared().get(key, [&] { return assemble_kernel(kernel); }), "compiling snippet '",
+            body.name, "' for ", target_.name);
   auto made = std::make_shared<CompiledSnippet>();
-  const int lanes = lanes_of(isa_of(target_), body);
-  const auto cycles = [this](const snippet::Body& of, const snippet::BodyNode& node) { return cycles_of(of, node); };
-  TENON_TRY(kernel, snippet::lower(body, {.lanes = lanes, .cycles = cycles}), "lowering snippet '", body.name, "'");
-  TENON_TRY(code, code_for(kernel), "compiling snippet '", body.name, "' for ", target_.name);
   made->body = body;
   made->kernel = std::move(kernel);
   made->run = code->function();
   made->code = code;
   made->memory = std::move(code);
-  made->cycles_per_element = cycles_per_element(body, lanes);
+  made->cycles_per_element = cycles_per_element(body, made->kernel.lanes);
   return std::shared_ptr<const CompiledSnippet>(std::move(made));
 }
 

@@ -1,15 +1,13 @@
 // Compiler: from bodies of snippets to functions, for one target. The walk of docs/snippets.md on one page.
 #pragma once
 #include <memory>
-#include <mutex>
 #include <string>
-#include <unordered_map>
 
 #include <tenon/codegen/jitter_table.hpp>
 #include <tenon/irgen/snippet_kernels.hpp>
 #include <tenon/target/description.hpp>
 
-#include "x86/jit_memory.hpp"
+#include "x86/code_cache.hpp"
 
 namespace tenon::x86 {
 
@@ -26,14 +24,17 @@ struct CompilerOptions {
   bool contract = true;
 };
 
-// Any thread.
+// Any thread. Code comes from CodeCache::shared(), by the kernel's text without names: snippets that compute the same
+// share it, and profilers see it under the name of the first.
 class Compiler final : public irgen::SnippetCompiler {
  public:
   Compiler(TargetDescription target, const codegen::JitterTable& table, CompilerOptions options = {})
       : target_(std::move(target)), table_(table), options_(options) {}
-  // The same code for bodies whose kernels have the same text.
   Result<std::shared_ptr<const irgen::SnippetCode>> compile(const snippet::Body& body) override;
   Result<std::shared_ptr<const CompiledSnippet>> compile_snippet(const snippet::Body& body);
+
+  // The code of this body with the names of its own operators.
+  Result<CodeObject> assemble_snippet(const snippet::Body& body) const;
 
   // Why code for this body cannot be made: the first operator without an emitter, or element that it cannot load or
   // store. "" when it can.
@@ -46,13 +47,12 @@ class Compiler final : public irgen::SnippetCompiler {
 
  private:
   double cycles_of(const snippet::Body& body, const snippet::BodyNode& node) const;
-  Result<std::shared_ptr<const JitCode>> code_for(snippet::LinearKernel& kernel);
+  Result<snippet::LinearKernel> lower(const snippet::Body& body) const;
+  Result<CodeObject> assemble_kernel(snippet::LinearKernel kernel) const;
 
   const TargetDescription target_;
   const codegen::JitterTable& table_;
   const CompilerOptions options_;
-  std::mutex mutex_;
-  std::unordered_map<std::string, std::shared_ptr<const JitCode>> codes_;  // by the kernel's text before allocation
 };
 
 // Lanes of a vector of the body's widest lane type.

@@ -230,9 +230,10 @@ TEST_P(SnippetFuzz, SmoothOperatorsAreAsCloseAsTheGraphAllows) {
           const bool steady = std::all_of(shaken.begin(), shaken.end(), [&](const auto& other) {
             return std::isfinite(other[i].template as<float>()[e]) == std::isfinite(b[e]);
           });
-          if (steady)
+          if (steady) {
             ASSERT_EQ(std::isnan(a[e]), std::isnan(b[e])) << "output " << i << " element " << e << "\n"
                                                           << print(*graph);
+          }
           continue;
         }
         ASSERT_LE(std::abs(double{a[e]} - b[e]), allowed)
