@@ -8,6 +8,7 @@
 #include <tenon/ir/op_def.hpp>
 #include <tenon/ops/constant.hpp>
 #include <tenon/program/kernel.hpp>
+#include <tenon/snippet/subgraph.hpp>
 
 namespace tenon::irgen {
 namespace {
@@ -87,7 +88,8 @@ std::string GraphTypes::visit(const Op& op) {
 
 // Fills what the shape rule tells.
 std::string GraphTypes::infer(const Op& op, std::vector<Type>& types) const {
-  if (op.region_count() > 0) return "it runs graphs of its own";
+  // A snippet is one kernel, whatever stands in its region.
+  if (op.region_count() > 0 && !isa<snippet::Subgraph>(op)) return "it runs graphs of its own";
   const OpDef* def = op.def();
   if (!def || !def->infer_fn()) return "it has no definition";
   const AskedContext context(op, *this, &Dim::known);
