@@ -9,6 +9,7 @@
 
 #include "x86/assembly.hpp"
 #include "x86/emitters/emitters.hpp"
+#include "x86/passes.hpp"
 #include "x86/structure.hpp"
 
 namespace tenon::x86 {
@@ -34,6 +35,24 @@ Name fold_of(Name op) {
       {"ReduceSum", "Add"}, {"ReduceProd", "Mul"}, {"ReduceMax", "Max"}, {"ReduceMin", "Min"}};
   const auto found = kFolds.find(op);
   return found == kFolds.end() ? op : found->second;
+}
+
+// Do the ports take more than the second-level cache? Where extents are not known, perhaps.
+bool exceeds_cache(const snippet::Body& body, const TargetDescription& target) {
+  const MemorySpace* cache = target.memory("l2");
+  double bytes = 0;
+  for (const std::vector<snippet::BodyPort>* ports : {&body.inputs, &body.outputs}) {
+    for (const snippet::BodyPort& port : *ports) {
+      double size = port.element.bits() / 8.0;
+      for (size_t d = 0; d < body.rank(); ++d) {
+        if (!(body.values[static_cast<size_t>(port.value)].varies >> d & 1)) continue;
+        if (!body.dims[d].extent.is_constant()) return true;
+        size *= static_cast<double>(body.dims[d].extent.constant());
+      }
+      bytes += size;
+    }
+  }
+  return !cache || bytes > static_cast<double>(cache->size_bytes);
 }
 
 std::string text_without_names(snippet::LinearKernel kernel) {
@@ -98,8 +117,13 @@ double Compiler::cycles_per_element(const snippet::Body& body, int lanes) const 
 
 Result<snippet::LinearKernel> Compiler::lower(const snippet::Body& body) const {
   if (std::string reason = why_not(body); !reason.empty()) return error(Code::unsupported, reason);
+  const Isa isa = isa_of(target_);
   const auto cycles = [this](const snippet::Body& of, const snippet::BodyNode& node) { return cycles_of(of, node); };
-  return snippet::lower(body, {.lanes = lanes_of(isa_of(target_), body), .cycles = cycles});
+  TENON_TRY(kernel, snippet::lower(body, {.lanes = lanes_of(isa, body), .cycles = cycles}));
+  TENON_OK(optimise(kernel, {.isa = isa,
+                             .contract = options_.contract,
+                             .prefetch_lines = exceeds_cache(body, target_) ? kStreamingLines : 0}));
+  return kernel;
 }
 
 Result<CodeObject> Compiler::assemble_kernel(snippet::LinearKernel kernel) const {

@@ -47,6 +47,7 @@ class Compiler final : public irgen::SnippetCompiler {
 
  private:
   double cycles_of(const snippet::Body& body, const snippet::BodyNode& node) const;
+  // With this plugin's passes.
   Result<snippet::LinearKernel> lower(const snippet::Body& body) const;
   Result<CodeObject> assemble_kernel(snippet::LinearKernel kernel) const;
 

@@ -140,16 +140,15 @@ class RandomDag {
   static const std::vector<Choice>& exact_choices() {
     using On = Choice::On;
     static const std::vector<Choice> kChoices = {
-        {"Add", 2, On::numbers},         {"Add", 2, On::numbers},        {"Sub", 2, On::numbers},
-        {"Mul", 2, On::numbers},         {"Div", 2, On::numbers},        {"Min", 2, On::numbers},
-        {"Max", 2, On::numbers},         {"Neg", 1, On::signed_numbers}, {"Abs", 1, On::numbers},
-        {"Sign", 1, On::numbers},        {"Sqrt", 1, On::floats},        {"Floor", 1, On::floats},
-        {"Ceil", 1, On::floats},         {"Round", 1, On::floats},       {"Relu", 1, On::signed_numbers},
-        {"HardSwish", 1, On::floats},    {"Reciprocal", 1, On::floats},  {"And", 2, On::booleans},
-        {"Or", 2, On::booleans},         {"Xor", 2, On::booleans},       {"Not", 1, On::booleans},
-        {"BitwiseAnd", 2, On::integers}, {"BitwiseOr", 2, On::integers}, {"BitwiseXor", 2, On::integers},
-        {"BitwiseNot", 1, On::integers}, {"Mod", 2, On::integers},       {"Sum", 3, On::floats},
-        {"Identity", 1, On::numbers}};
+        {"Add", 2, On::numbers},        {"Add", 2, On::numbers},         {"Sub", 2, On::numbers},
+        {"Mul", 2, On::numbers},        {"Div", 2, On::numbers},         {"Min", 2, On::numbers},
+        {"Max", 2, On::numbers},        {"Neg", 1, On::signed_numbers},  {"Abs", 1, On::numbers},
+        {"Sign", 1, On::numbers},       {"Sqrt", 1, On::floats},         {"Floor", 1, On::floats},
+        {"Ceil", 1, On::floats},        {"Round", 1, On::floats},        {"Relu", 1, On::signed_numbers},
+        {"Reciprocal", 1, On::floats},  {"And", 2, On::booleans},        {"Or", 2, On::booleans},
+        {"Xor", 2, On::booleans},       {"Not", 1, On::booleans},        {"BitwiseAnd", 2, On::integers},
+        {"BitwiseOr", 2, On::integers}, {"BitwiseXor", 2, On::integers}, {"BitwiseNot", 1, On::integers},
+        {"Mod", 2, On::integers},       {"Sum", 3, On::floats},          {"Identity", 1, On::numbers}};
     return kChoices;
   }
   static const std::vector<Choice>& smooth_choices() {
