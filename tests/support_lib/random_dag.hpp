@@ -148,7 +148,7 @@ class RandomDag {
         {"Reciprocal", 1, On::floats},  {"And", 2, On::booleans},        {"Or", 2, On::booleans},
         {"Xor", 2, On::booleans},       {"Not", 1, On::booleans},        {"BitwiseAnd", 2, On::integers},
         {"BitwiseOr", 2, On::integers}, {"BitwiseXor", 2, On::integers}, {"BitwiseNot", 1, On::integers},
-        {"Mod", 2, On::integers},       {"Sum", 3, On::floats},          {"Identity", 1, On::numbers}};
+        {"Mod", 2, On::integers},       {"Identity", 1, On::numbers}};
     return kChoices;
   }
   static const std::vector<Choice>& smooth_choices() {
