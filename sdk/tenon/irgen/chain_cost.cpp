@@ -30,8 +30,9 @@ namespace {
 
 // Elements of the operand of which most are read for one of the result; 1 where no rule tells.
 double reads_per_element(const Op& op) {
-  const auto dims = op.result_count() == 1 ? strip_dims(*op.result()) : Result<Dims>(Dims{});
-  if (!dims.ok() || !op.def() || !op.def()->bounds_fn()) return 1;
+  if (op.result_count() != 1 || !op.def() || !op.def()->bounds_fn()) return 1;
+  const auto dims = strip_dims(*op.result());
+  if (!dims.ok()) return 1;
   Box box;
   for (const int64_t extent : *dims) box.push_back({Expr(extent / 2), Expr(extent / 2)});
   const TypeSource types;
