@@ -12,7 +12,8 @@ namespace tenon::snippet::test {
 // dialect have the bits of their evaluators.
 class RandomTypedDag {
  public:
-  explicit RandomTypedDag(uint32_t seed) : random_(seed), graph_(std::make_unique<Graph>("random")), b_(graph_->body()) {
+  explicit RandomTypedDag(uint32_t seed)
+      : random_(seed), graph_(std::make_unique<Graph>("random")), b_(graph_->body()) {
     const auto rank = testing::pick(random_, 1, 4);
     for (int64_t d = 0; d < rank; ++d) {
       const int64_t extent = testing::pick(random_, 0, 9);
@@ -43,7 +44,9 @@ class RandomTypedDag {
     return graph_->body().add_input(str("in", graph_->body().input_count()), Type(element, Shape(dims)));
   }
 
-  Value* any() { return values_[static_cast<size_t>(testing::pick(random_, 0, static_cast<int64_t>(values_.size()) - 1))]; }
+  Value* any() {
+    return values_[static_cast<size_t>(testing::pick(random_, 0, static_cast<int64_t>(values_.size()) - 1))];
+  }
   Value* of(ElementType element) {
     for (int i = 0; i < 12; ++i) {
       if (Value* value = any(); value->type().element() == element) return value;

@@ -74,7 +74,13 @@ std::vector<Datum> random_inputs(const Graph& graph, std::mt19937& random) {
   return inputs;
 }
 
-// Outputs have the bits they had; bodies give what regions give. rtol below 0: bodies are not run.
+// Does the graph run on extents of 3? Where symbols meet numbers, that is for a run to tell.
+bool runs(const Graph& graph, std::mt19937 random) {
+  auto interpreter = Interpreter::prepare(graph);
+  return interpreter.ok() && (*interpreter)->run(random_inputs(graph, random)).ok();
+}
+
+// Outputs have the bits they had; bodies give what regions give.
 void expect_same_results(const Graph& before, Graph& after, std::mt19937& random, double rtol) {
   const auto verified = verify(after);
   ASSERT_TRUE(verified.ok()) << verified.error().to_string() << print(after);
@@ -85,7 +91,7 @@ void expect_same_results(const Graph& before, Graph& after, std::mt19937& random
   ASSERT_TRUE(expected.ok()) << expected.error().to_string();
   BodyCheck check(rtol);
   for (size_t i = 0; i < inputs.size(); ++i) check.set(after.body().input(i), inputs[i]);
-  const auto got = (*tokenized)->run(inputs, serial(), rtol < 0 ? nullptr : &check);
+  const auto got = (*tokenized)->run(inputs, serial(), &check);
   ASSERT_TRUE(got.ok()) << got.error().to_string();
   for (size_t i = 0; i < expected->size(); ++i) {
     const auto same = compare((*got)[i], (*expected)[i], {0, 0});
@@ -353,7 +359,7 @@ TEST(Tokenize, KeepsNamesAndGoesIntoRegions) {
 TEST(Tokenize, RandomGraphsKeepTheirBitsAndBodiesGiveThem) {
   const char* asked = std::getenv("TENON_SNIPPET_SEEDS");
   const auto seeds = static_cast<uint32_t>(asked ? std::atoi(asked) : 400);
-  size_t snippets = 0, operators = 0;
+  size_t snippets = 0, operators = 0, refused = 0;
   for (uint32_t seed = 1; seed <= seeds && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(str("seed ", seed));
     const auto before = test::RandomTypedDag(seed).build(seed % 60 + 3);
@@ -361,10 +367,15 @@ TEST(Tokenize, RandomGraphsKeepTheirBitsAndBodiesGiveThem) {
     const auto made = tokenize_snippets(*after);
     ASSERT_TRUE(made.ok()) << made.error().to_string();
     std::mt19937 random(seed);
+    if (!runs(*before, random)) {
+      ++refused;
+      continue;
+    }
     expect_same_results(*before, *after, random, 0);
     for (const SubgraphStatistics& s : snippet_statistics(*after)) operators += s.operators;
     snippets += *made;
   }
+  EXPECT_LE(refused, seeds / 50);
   // The point of it all: several operators a snippet.
   EXPECT_GT(operators, 3 * snippets);
 }

@@ -39,7 +39,9 @@ void check_graph(Graph& graph, std::mt19937& random) {
 }
 
 TEST(Walk, RandomGraphsGiveWhatTheirBodiesSay) {
-  for (uint32_t seed = 1; seed <= 150 && !::testing::Test::HasFailure(); ++seed) {
+  const char* asked = std::getenv("TENON_SNIPPET_SEEDS");
+  const auto seeds = static_cast<uint32_t>(asked ? std::atoi(asked) : 150);
+  for (uint32_t seed = 1; seed <= seeds && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(str("seed ", seed));
     std::mt19937 random(seed);
     const auto graph = test::RandomTypedDag(seed).build(seed % 40 + 3);
@@ -61,7 +63,8 @@ TEST(Walk, SoftmaxesNormalisationsAndQuantisation) {
         "(%x: f32[N,3,W], %s: f32[3], %z: u8[3]) -> %y {\n %q = QuantizeLinear %x, %s, %z\n"
         " %y = DequantizeLinear %q, %s, %z }",
         "(%x: i8[N,W]) -> %y {\n %a = Constant {value = dense<i64[1]: 0>}\n %y = ReduceMean %x, %a }",
-        "(%x: f32[N,W]) -> %y {\n %a = Constant {value = dense<i64[1]: 1>}\n %y = ReduceLogSumExp %x, %a {keepdims = 0} }"}) {
+        "(%x: f32[N,W]) -> %y {\n %a = Constant {value = dense<i64[1]: 1>}\n %y = ReduceLogSumExp %x, %a {keepdims = "
+        "0} }"}) {
     for (int again = 0; again < 6 && !::testing::Test::HasFailure(); ++again) {
       auto graph = parse_graph(str("graph @g", text));
       ASSERT_TRUE(graph.ok()) << graph.error().to_string();

@@ -87,8 +87,8 @@ Result<void> join(Parts& parts) {
     std::erase_if(pending, [&](Member* member) { return parts.space.merge(std::move(member->space), &why); });
     std::reverse(pending.begin(), pending.end());
     if (pending.size() < before || join_any(pending)) continue;
-    return error(Code::unsupported, pending[0]->op->describe(), " does not fit the iteration space of the others: ",
-                 why);
+    return error(Code::unsupported, pending[0]->op->describe(),
+                 " does not fit the iteration space of the others: ", why);
   }
   return {};
 }
@@ -284,8 +284,8 @@ class BodyBuilder {
     rebuild.set(0, member.row->exact ? made : rebuild.fit(made, rebuild.out()));
     for (const auto& [i, lane] : rebuild.results_) {
       const Value& result = *op.result(i);
-      const bool right = rebuild.lane(lane) == codegen::lane_type(result.type().element()) &&
-                         rebuild.varies(lane) == varies(result);
+      const bool right =
+          rebuild.lane(lane) == codegen::lane_type(result.type().element()) && rebuild.varies(lane) == varies(result);
       if (!right) return error(Code::unsupported, "result ", i, " does not vary over all of its dims");
       lanes_[&result] = lane;
     }

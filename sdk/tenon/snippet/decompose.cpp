@@ -109,9 +109,7 @@ ValueId Rebuild::reduce(Name name, ValueId value, double initial) {
   return result;
 }
 
-ValueId Rebuild::count(ElementType lane) {
-  return folds_ ? node_of(lane, "ReducedCount", {}) : scalar(lane, 1);
-}
+ValueId Rebuild::count(ElementType lane) { return folds_ ? node_of(lane, "ReducedCount", {}) : scalar(lane, 1); }
 
 // ---- Element types ----
 
@@ -153,8 +151,7 @@ ValueId Rebuild::sticky(ValueId value, int dropped, int from_bit) {
   const ValueId cut = node("BitwiseOr", {node("BitwiseAnd", {value, scalar_bits(type, all & ~low)}), flag});
   const double limit = std::ldexp(1.0, from_bit);
   ValueId large = compare("GreaterOrEqual", value, scalar(type, limit));
-  if (type.is_signed_int())
-    large = node_of(kBool, "Or", {large, compare("LessOrEqual", value, scalar(type, -limit))});
+  if (type.is_signed_int()) large = node_of(kBool, "Or", {large, compare("LessOrEqual", value, scalar(type, -limit))});
   return node("Where", {large, cut, value});
 }
 

@@ -2,7 +2,8 @@
 //
 //   {"LeakyRelu", broadcast_space, [](Rebuild& r) -> Result<ValueId> {
 //      const ValueId x = r.in(0);
-//      return r.where(r.compare("GreaterOrEqual", x, r.scalar_like(x, 0)), x, r.op("Mul", {x, r.scalar_like(x, alpha)}));
+//      return r.where(r.compare("GreaterOrEqual", x, r.scalar_like(x, 0)), x, r.op("Mul", {x, r.scalar_like(x,
+//      alpha)}));
 //    }}
 //
 // An operator without a row has no form in the dialect. A row's functions may still refuse: attributes, types and

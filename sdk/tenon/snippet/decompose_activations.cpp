@@ -66,9 +66,7 @@ Result<ValueId> hard_swish(Rebuild& r) {
   return r.node("Mul", {x, r.node("Div", {raised, r.scalar_like(x, 6)})});
 }
 
-Result<ValueId> softsign(Rebuild& r) {
-  return r.node("Div", {r.in(0), plus(r, r.node("Abs", {r.in(0)}), 1)});
-}
+Result<ValueId> softsign(Rebuild& r) { return r.node("Div", {r.in(0), plus(r, r.node("Abs", {r.in(0)}), 1)}); }
 
 Attributes alpha_of(const Rebuild& r) { return {{"alpha", r.real("alpha", 1)}}; }
 Result<ValueId> swish(Rebuild& r) { return r.node("Swish", {r.in(0)}, alpha_of(r)); }

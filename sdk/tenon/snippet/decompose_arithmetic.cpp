@@ -15,14 +15,11 @@ Result<ValueId> sign(Rebuild& r) {
   const ValueId x = r.in(0), zero = r.scalar_like(x, 0), one = r.scalar_like(x, 1);
   ValueId rest = zero;
   if (r.element(0).is_float()) rest = r.node("Add", {x, zero});
-  if (!r.element(0).is_unsigned_int())
-    rest = r.node("Where", {r.compare("Less", x, zero), r.scalar_like(x, -1), rest});
+  if (!r.element(0).is_unsigned_int()) rest = r.node("Where", {r.compare("Less", x, zero), r.scalar_like(x, -1), rest});
   return r.node("Where", {r.compare("Greater", x, zero), one, rest});
 }
 
-Result<ValueId> magnitude(Rebuild& r) {
-  return r.element(0).is_unsigned_int() ? r.in(0) : r.node("Abs", {r.in(0)});
-}
+Result<ValueId> magnitude(Rebuild& r) { return r.element(0).is_unsigned_int() ? r.in(0) : r.node("Abs", {r.in(0)}); }
 
 Result<ValueId> reciprocal(Rebuild& r) { return r.node("Div", {r.scalar_like(r.in(0), 1), r.in(0)}); }
 

@@ -134,8 +134,7 @@ ValueId scaled_row(Rebuild& r, ValueId normalised) {
 Result<ValueId> layer(Rebuild& r) {
   const ValueId mean = r.mean(r.in(0)), centred = r.node("Sub", {r.in(0), mean});
   const ValueId inverse = inverse_deviation(r, r.mean(squared(r, centred)));
-  for (size_t i = 1; i < r.op().result_count(); ++i)
-    r.set(i, r.cast(i == 1 ? mean : inverse, r.lane(mean), r.out(i)));
+  for (size_t i = 1; i < r.op().result_count(); ++i) r.set(i, r.cast(i == 1 ? mean : inverse, r.lane(mean), r.out(i)));
   const ValueId y = scaled_row(r, r.node("Mul", {centred, inverse}));
   return r.has(2) ? r.node("Add", {y, parameter(r, 2)}) : y;
 }

@@ -74,8 +74,7 @@ Result<ValueId> quantize(Rebuild& r) {
   const Type asked = r.op().attr<Type>("precision");
   const ElementType precision = asked.is_tensor() ? asked.element() : r.element(1);
   const ValueId integer = r.node("RoundEven", {quotient(r, precision)});
-  const ValueId zero =
-      r.has(2) ? r.convert(r.in(2), r.lane(integer)) : r.scalar_like(integer, 0);
+  const ValueId zero = r.has(2) ? r.convert(r.in(2), r.lane(integer)) : r.scalar_like(integer, 0);
   const ValueId y = clamp(r, r.node("Add", {integer, zero}), least_of(to), greatest_of(to));
   return r.convert(number_or(r, y, zero), codegen::lane_type(to));
 }

@@ -115,9 +115,7 @@ Result<ValueId> reduce_log_sum_exp(Rebuild& r) { return in_floats(r, log_sum_exp
 
 // ---- Softmaxes ----
 
-ValueId less_greatest(Rebuild& r, ValueId x) {
-  return r.node("Sub", {x, r.reduce("ReduceMax", x, -kInfinity)});
-}
+ValueId less_greatest(Rebuild& r, ValueId x) { return r.node("Sub", {x, r.reduce("ReduceMax", x, -kInfinity)}); }
 
 Result<ValueId> softmax(Rebuild& r) {
   const ValueId power = r.node("Exp", {less_greatest(r, r.in(0))});

@@ -23,7 +23,8 @@ void join_last(Dims& dims) {
 // As many dims as `space`, ones in front.
 Result<Dims> aligned(const Dims& input, const Dims& space) {
   TENON_TRY(wide, broadcast(input, space));
-  if (wide != space) return error(Code::invalid_argument, "an input of ", Shape(input), " in a space of ", Shape(space));
+  if (wide != space)
+    return error(Code::invalid_argument, "an input of ", Shape(input), " in a space of ", Shape(space));
   Dims out(space.size() - input.size(), 1);
   out.insert(out.end(), input.begin(), input.end());
   return out;

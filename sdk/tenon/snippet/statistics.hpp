@@ -10,11 +10,11 @@
 namespace tenon::snippet {
 
 struct SubgraphStatistics {
-  std::string name;          // the operator's label
-  size_t operators = 0;      // without constants
-  size_t parameters = 0;     // operands
+  std::string name;       // the operator's label
+  size_t operators = 0;   // without constants
+  size_t parameters = 0;  // operands
   size_t results = 0;
-  size_t constants = 0;      // inside
+  size_t constants = 0;  // inside
   // Inputs and outputs of each operator, scalar constants left out, and inputs and outputs of the subgraph. Symbols
   // stay; an unknown extent counts as 1 and `exact` is false.
   Expr bytes_unfused, bytes_fused;

@@ -27,7 +27,8 @@ class RegionTypes : public TypeSource {
 };
 
 Result<void> check_counts(const Op& op) {
-  if (op.region_count() != 1) return error(Code::invalid_argument, op.describe(), " has ", op.region_count(), " regions");
+  if (op.region_count() != 1)
+    return error(Code::invalid_argument, op.describe(), " has ", op.region_count(), " regions");
   const Region& body = op.region(0);
   if (body.input_count() == op.operand_count() && body.output_count() == op.result_count()) return {};
   return error(Code::invalid_argument, "the region of ", op.describe(), " has ", body.input_count(), " inputs and ",

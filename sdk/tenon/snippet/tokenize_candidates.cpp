@@ -29,8 +29,8 @@ bool is_shape_arithmetic(const Op& op) {
 // Operators of the dialect that are series or tables.
 bool is_function(Name op) {
   static const std::unordered_set<Name> kFunctions = {
-      "Exp", "Expm1", "Log",  "Erf",  "Tanh", "Sigmoid", "Softplus", "Mish", "Swish", "Gelu",  "Pow",
-      "Sin", "Cos",   "Tan",  "Asin", "Acos", "Atan",    "Sinh",     "Cosh", "Asinh", "Acosh", "Atanh"};
+      "Exp", "Expm1", "Log", "Erf",  "Tanh", "Sigmoid", "Softplus", "Mish", "Swish", "Gelu",  "Pow",
+      "Sin", "Cos",   "Tan", "Asin", "Acos", "Atan",    "Sinh",     "Cosh", "Asinh", "Acosh", "Atanh"};
   return kFunctions.contains(op);
 }
 
@@ -91,7 +91,9 @@ Candidates::Verdict Candidates::verdict_on(const Op& op, const Space& space) {
 Candidates::Verdict Candidates::judge(const Op& op) const {
   const auto body = make_body(op);
   if (!body.ok()) return {};
-  const auto accessible = [&](const BodyPort& port) { return !options_.can_access || options_.can_access(port.element); };
+  const auto accessible = [&](const BodyPort& port) {
+    return !options_.can_access || options_.can_access(port.element);
+  };
   const auto emittable = [&](const BodyNode& node) {
     std::vector<ElementType> in;
     for (const ValueId operand : node.operands) in.push_back(body->values[static_cast<size_t>(operand)].element);
@@ -102,8 +104,8 @@ Candidates::Verdict Candidates::judge(const Op& op) const {
   verdict.taken = std::all_of(body->inputs.begin(), body->inputs.end(), accessible) &&
                   std::all_of(body->outputs.begin(), body->outputs.end(), accessible) &&
                   std::all_of(body->nodes.begin(), body->nodes.end(), emittable);
-  verdict.costly = std::any_of(body->nodes.begin(), body->nodes.end(),
-                               [](const BodyNode& node) { return is_function(node.op); });
+  verdict.costly =
+      std::any_of(body->nodes.begin(), body->nodes.end(), [](const BodyNode& node) { return is_function(node.op); });
   return verdict;
 }
 
