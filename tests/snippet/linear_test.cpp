@@ -117,7 +117,7 @@ TEST(LinearText, ErrorsNameLineAndColumn) {
   fails(changed("#1 = limit loop 1", "#1 = bound loop 1"), "linear kernel:3:");
   fails(changed("loop 1 d1", "loop 7 d1"), "numbered from 0");
   fails(changed("-> %7:bool", "-> %7:boo"), "expected an element type");
-  fails(std::string(kScale) + "more", "nothing may follow");
+  fails(str(kScale, "more"), "nothing may follow");
   fails(changed("[%4 + %2]", "[%4 + %2"), "expected ']'");
 }
 
