@@ -21,9 +21,7 @@ namespace {
 class Backend final : public TargetBackend {
  public:
   Backend(TargetDescription description, const codegen::JitterTable& table)
-      : description_(std::move(description)),
-        table_(table),
-        compiler_(std::make_shared<Compiler>(description_, table)) {}
+      : description_(std::move(description)), compiler_(std::make_shared<Compiler>(description_, table)) {}
 
   const TargetDescription& description() const override { return description_; }
   std::shared_ptr<Device> device() const override { return host_device(); }
@@ -40,7 +38,7 @@ class Backend final : public TargetBackend {
 
   Result<void> add_tensor_sel(PassManager& passes) override {
     snippet::TokenizeOptions options;
-    options.can_emit = [this](const codegen::Signature& s) { return table_.find(s, description_) != nullptr; };
+    options.can_emit = [compiler = compiler_](const codegen::Signature& s) { return compiler->can_emit(s); };
     return passes.add({.name = "tokenize-snippets",
                        .contract = "Needs types. Keeps values that leave snippets. Leaves snippet.Subgraph operators.",
                        .run = [options](Graph& graph) -> Result<Change> {
@@ -105,7 +103,6 @@ class Backend final : public TargetBackend {
   }
 
   TargetDescription description_;
-  const codegen::JitterTable& table_;
   std::shared_ptr<Compiler> compiler_;
 };
 

@@ -61,12 +61,18 @@ std::string text_without_names(snippet::LinearKernel kernel) {
   return snippet::print(kernel);
 }
 
+// A fold over a dim is made of the operator on vectors.
+const codegen::JitterRow* row_of(const codegen::Signature& signature, const codegen::JitterTable& table,
+                                 const TargetDescription& target) {
+  const Name op = fold_of(signature.op);
+  if (op == signature.op) return table.find(signature, target);
+  const ElementType twice[] = {signature.in.front(), signature.in.front()};
+  return table.find({op, twice, signature.out, signature.attributes}, target);
+}
 const codegen::JitterRow* row_of(const snippet::Body& body, const snippet::BodyNode& node,
                                  const codegen::JitterTable& table, const TargetDescription& target) {
-  NodeTypes types(body, node);
-  const Name op = fold_of(node.op);
-  if (op != node.op) types.in.push_back(types.in.front());
-  return table.find({op, types.in, types.out, node.attributes}, target);
+  const NodeTypes types(body, node);
+  return row_of({node.op, types.in, types.out, node.attributes}, table, target);
 }
 
 }  // namespace
@@ -86,6 +92,10 @@ int lanes_of(Isa isa, const snippet::Body& body) {
   const bool wide = std::any_of(body.values.begin(), body.values.end(),
                                 [](const snippet::BodyValue& value) { return value.element.bits() == 64; });
   return lanes_of(isa, wide ? kI64 : kI32);
+}
+
+bool Compiler::can_emit(const codegen::Signature& signature) const {
+  return is_structure(signature.op) || row_of(signature, table_, target_);
 }
 
 std::string Compiler::why_not(const snippet::Body& body) const {

@@ -36,6 +36,8 @@ class Compiler final : public irgen::SnippetCompiler {
   // The code of this body with the names of its own operators.
   Result<CodeObject> assemble_snippet(const snippet::Body& body) const;
 
+  // Is there an emitter for this operator of a body (TokenizeOptions::can_emit)?
+  bool can_emit(const codegen::Signature& signature) const;
   // Why code for this body cannot be made: the first operator without an emitter, or element that it cannot load or
   // store. "" when it can.
   std::string why_not(const snippet::Body& body) const;

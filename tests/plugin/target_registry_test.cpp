@@ -23,7 +23,10 @@ TEST_F(TargetRegistryTest, TheReferenceIsAlwaysThere) {
   const auto all = registry.targets();
   ASSERT_NE(find(all, "reference"), nullptr);
   EXPECT_TRUE(find(all, "reference")->available);
-  EXPECT_EQ(registry.best_target(), "reference");
+  // What else this machine has may be better.
+  const auto* best = find(all, registry.best_target());
+  ASSERT_NE(best, nullptr);
+  EXPECT_TRUE(best->available);
 }
 
 TEST_F(TargetRegistryTest, ABrokenFileOfThatNameDoesNotTakeTheReferenceAway) {

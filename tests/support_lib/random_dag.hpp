@@ -236,7 +236,14 @@ class RandomDag {
     if (!value || empty(*value)) return;
     int64_t keepdims = 1;
     Value* axes = axes_of(*value, keepdims);
-    if (axes) add(op, {value, axes}, {{"keepdims", keepdims}});
+    if (!axes) return;
+    add(op, {value, axes}, {{"keepdims", keepdims}});
+    // Which zero is the larger one depends on the order in which they come: plus 0, both are 0.
+    Value*& folded = values_.back();
+    const ElementType element = folded->type().element();
+    if (!options_.exact || !element.is_float()) return;
+    Builder builder(graph_->body());
+    folded = *builder.op("Add", {folded, builder.constant_scalar(element, 0)});
   }
   void add_softmax() {
     Value* value = draw_value([](ElementType) { return true; });
