@@ -60,10 +60,10 @@ Result<ValueId> hard_sigmoid(Rebuild& r) {
   return clamp(r, plus(r, times(r, r.in(0), r.real("alpha", 0.2f)), r.real("beta", 0.5f)), 0, 1);
 }
 
-// x * (clamp(x + 3, 0, 6) / 6): x + 3 is exact where it is near 0.
+// x * clamp(x + 3, 0, 6) * (1 / 6): x + 3 is exact where it is near 0.
 Result<ValueId> hard_swish(Rebuild& r) {
   const ValueId x = r.in(0), raised = clamp(r, plus(r, x, 3), 0, 6);
-  return r.node("Mul", {x, r.node("Div", {raised, r.scalar_like(x, 6)})});
+  return r.node("Mul", {x, times(r, raised, 1.0 / 6)});
 }
 
 Result<ValueId> softsign(Rebuild& r) { return r.node("Div", {r.in(0), plus(r, r.node("Abs", {r.in(0)}), 1)}); }

@@ -119,7 +119,9 @@ ValueId less_greatest(Rebuild& r, ValueId x) { return r.node("Sub", {x, r.reduce
 
 Result<ValueId> softmax(Rebuild& r) {
   const ValueId power = r.node("Exp", {less_greatest(r, r.in(0))});
-  return r.node("Div", {power, r.sum(power)});
+  // One division a row: the sum is at least 1, or not a number.
+  const ValueId sum = r.sum(power);
+  return r.node("Mul", {power, r.node("Div", {r.scalar_like(sum, 1), sum})});
 }
 
 Result<ValueId> log_softmax(Rebuild& r) {
