@@ -27,6 +27,9 @@ struct Dense {
   static constexpr std::array<uint8_t, kTileBytes> kToLanes = order(true), kFromLanes = order(false);
 };
 
+// Rows are more streams than the processor sees.
+constexpr int64_t kFetchAhead = 4 * kTileBytes;
+
 // The first so many bytes of a vector, none or all of them if there are fewer or more.
 TENON_KERNEL uint64_t first_bytes(int64_t bytes) {
   return bytes <= 0 ? 0 : bytes >= kTileBytes ? ~uint64_t{0} : ~uint64_t{0} >> (kTileBytes - bytes);
@@ -58,6 +61,7 @@ TENON_KERNEL void join_rows(const TransposeTask& task, int64_t column, int64_t c
   VectorOf<T, kTileBytes> vectors[kVectors];
 #pragma GCC unroll 16
   for (int i = 0; i < kVectors; ++i, row = next_of(row, rows.pitch)) {
+    __builtin_prefetch(row + kFetchAhead);
     __m512i in;
     if constexpr (kGroups == 1) {
       in = _mm512_maskz_loadu_epi8(held, rows.or_zeros(row, i));
@@ -129,21 +133,92 @@ TENON_TARGET void part_all(const TransposeTask& task) {
   if (row < task.rows) part_columns<T, kGroups, kVectors>(task, row, task.rows - row);
 }
 
+// A square of whole vectors: as squares of 16 bytes, where turns are taken over all of the vector.
+template <class T>
+TENON_KERNEL void turn_square(VectorOf<T, kTileBytes> (&lines)[kTileBytes / sizeof(T)]) {
+  constexpr int kSide = kTileBytes / sizeof(T);
+  VectorOf<T, kTileBytes> low, high, next[kSide];
+  for (int i = 0; i < kSide; ++i) {
+    low[i] = static_cast<T>(i / 2 + i % 2 * kSide);
+    high[i] = static_cast<T>(kSide / 2 + i / 2 + i % 2 * kSide);
+  }
+#pragma GCC unroll 4
+  for (int step = 1; step < kSide; step *= 2) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kSide / 2; ++i) {
+      next[2 * i] = __builtin_shuffle(lines[i], lines[i + kSide / 2], low);
+      next[2 * i + 1] = __builtin_shuffle(lines[i], lines[i + kSide / 2], high);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kSide; ++i) lines[i] = next[i];
+  }
+}
+
+// One of them, or what there is of it. `ahead`: from what is written to what is written next.
+template <class T>
+TENON_KERNEL void move_square(const TransposeTask& task, int64_t row, int64_t column, int64_t ahead) {
+  constexpr int64_t kSize = sizeof(T), kSide = kTileBytes / kSize;
+  const int64_t rows = std::min(task.rows + task.zero_rows - row, kSide),
+                columns = std::min(task.columns - column, kSide);
+  const uint64_t held = first_bytes(columns * kSize);
+  const HeldRows source{task.source + row * task.source_pitch + column * kSize, task.source_pitch, task.rows - row};
+  const std::byte* from = source.first;
+  VectorOf<T, kTileBytes> lines[kSide];
+#pragma GCC unroll 16
+  for (int i = 0; i < kSide; ++i, from = next_of(from, source.pitch)) {
+    __builtin_prefetch(from + kFetchAhead);
+    lines[i] = reinterpret_cast<VectorOf<T, kTileBytes>>(_mm512_maskz_loadu_epi8(held, source.or_zeros(from, i)));
+  }
+  turn_square<T>(lines);
+  std::byte* to = task.destination + column * task.destination_pitch + row * kSize;
+  if (columns == kSide) return store_columns<4>(lines, to, task.destination_pitch, rows * kSize, ahead);
+  const uint64_t written = first_bytes(rows * kSize);
+#pragma GCC unroll 16
+  for (int i = 0; i < kSide; ++i, to = next_of(to, task.destination_pitch)) {
+    if (i == columns) return;
+    _mm512_mask_storeu_epi8(to, written, reinterpret_cast<__m512i>(lines[i]));
+  }
+}
+
+// Along the longer side.
+template <class T>
+TENON_TARGET void move_squares_of_lines(const TransposeTask& task) {
+  constexpr int64_t kSide = kTileBytes / sizeof(T);
+  const int64_t all_rows = task.rows + task.zero_rows;
+  if (all_rows < task.columns) {
+    for (int64_t row = 0; row < all_rows; row += kSide) {
+      for (int64_t column = 0; column < task.columns; column += kSide) {
+        move_square<T>(task, row, column, kSide * task.destination_pitch);
+      }
+    }
+    return;
+  }
+  for (int64_t column = 0; column < task.columns; column += kSide) {
+    for (int64_t row = 0; row < all_rows; row += kSide) move_square<T>(task, row, column, kTileBytes);
+  }
+}
+
 // All of a task.
 template <class T>
 TENON_TARGET void blocks_or_dense(const TransposeTask& task, bool far) {
   constexpr int64_t kSize = sizeof(T);
   constexpr int kSide = kSquare<T>;
   const int64_t all_rows = task.rows + task.zero_rows;
-  if (task.destination_pitch == all_rows * kSize && !far) {
+  if (task.destination_pitch == all_rows * kSize) {
     if (all_rows == 2 * kSide) return join_all<T, 2, kSide>(task);
     if (all_rows == kSide) return join_all<T, 1, kSide>(task);
-    if (kSide > 2 && all_rows == kSide / 2) return join_all<T, 1, std::max(kSide / 2, 2)>(task);
+    if (kSide >= 4 && all_rows == kSide / 2) return join_all<T, 1, std::max(kSide / 2, 2)>(task);
+    if (kSide >= 8 && all_rows == kSide / 4) return join_all<T, 1, std::max(kSide / 4, 2)>(task);
   }
   if (task.source_pitch == task.columns * kSize && task.zero_rows == 0) {
     if (task.columns == 2 * kSide) return part_all<T, 2, kSide>(task);
     if (task.columns == kSide) return part_all<T, 1, kSide>(task);
-    if (kSide > 2 && task.columns == kSide / 2) return part_all<T, 1, std::max(kSide / 2, 2)>(task);
+    if (kSide >= 4 && task.columns == kSide / 2) return part_all<T, 1, std::max(kSide / 2, 2)>(task);
+    if (kSide >= 8 && task.columns == kSide / 4) return part_all<T, 1, std::max(kSide / 4, 2)>(task);
+  }
+  if constexpr (kSize >= 4) {
+    constexpr int64_t kFew = kTileBytes / kSize / 2;
+    if (all_rows > kFew && task.columns > kFew) return move_squares_of_lines<T>(task);
   }
   blocks<T>(task, far);
 }

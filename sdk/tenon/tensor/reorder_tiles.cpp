@@ -28,8 +28,8 @@ void for_each_matrix(TransposeTask task, const F& f) {
 template <class T>
 void transpose_elements(const TransposeTask& all, ReorderIsa isa) {
   constexpr int64_t kSize = sizeof(T);
-  const auto few = [](int64_t n) { return n >= 2 && n <= 4; };
-  // A few planes on one side, elements side by side on the other one.
+  // A few planes on one side, elements side by side on the other one. Four are whole vectors where those are wide.
+  const auto few = [&](int64_t n) { return n >= 2 && n <= (isa == ReorderIsa::avx512 ? 3 : 4); };
   if (all.zero_rows == 0 && few(all.columns) && all.source_pitch == all.columns * kSize) {
     const PlanesFn split = plane_kernels<T>(isa).split[all.columns - 2];
     return for_each_matrix(all, [&](const TransposeTask& task) {
