@@ -18,10 +18,25 @@
 namespace tenon::x86 {
 namespace {
 
+struct Options {
+  bool fuse = true, contract = true;
+  static Result<Options> of(const TargetDescription& description) {
+    TENON_OK(description.options.allow_keys({"fuse", "contract"}));
+    Options options;
+    TENON_TRY(fuse, description.options.boolean_or("fuse", true));
+    TENON_TRY(contract, description.options.boolean_or("contract", true));
+    options.fuse = fuse;
+    options.contract = contract;
+    return options;
+  }
+};
+
 class Backend final : public TargetBackend {
  public:
-  Backend(TargetDescription description, const codegen::JitterTable& table)
-      : description_(std::move(description)), compiler_(std::make_shared<Compiler>(description_, table)) {}
+  Backend(TargetDescription description, const Options& options, const codegen::JitterTable& table)
+      : description_(std::move(description)),
+        options_(options),
+        compiler_(std::make_shared<Compiler>(description_, table, CompilerOptions{.contract = options.contract})) {}
 
   const TargetDescription& description() const override { return description_; }
   std::shared_ptr<Device> device() const override { return host_device(); }
@@ -38,6 +53,7 @@ class Backend final : public TargetBackend {
 
   Result<void> add_tensor_sel(PassManager& passes) override {
     snippet::TokenizeOptions options;
+    if (!options_.fuse) options.max_operators = 1;
     options.can_emit = [compiler = compiler_](const codegen::Signature& s) { return compiler->can_emit(s); };
     return passes.add({.name = "tokenize-snippets",
                        .contract = "Needs types. Keeps values that leave snippets. Leaves snippet.Subgraph operators.",
@@ -48,14 +64,14 @@ class Backend final : public TargetBackend {
   }
 
   Result<std::unique_ptr<Executable>> build(std::unique_ptr<Graph> graph) override {
-    return make_host_executable(std::move(graph), options());
+    return make_host_executable(std::move(graph), host_options());
   }
   Result<std::unique_ptr<Executable>> load(std::span<const std::byte> bytes, std::shared_ptr<void> owner) override {
-    return load_host_executable(bytes, std::move(owner), options());
+    return load_host_executable(bytes, std::move(owner), host_options());
   }
 
  private:
-  HostExecutableOptions options() const {
+  HostExecutableOptions host_options() const {
     return {.target = name(),
             .kernels = std::make_shared<irgen::SnippetKernels>(name(), compiler_),
             .runner = {.threads = default_pool().threads()},
@@ -103,6 +119,7 @@ class Backend final : public TargetBackend {
   }
 
   TargetDescription description_;
+  Options options_;
   std::shared_ptr<Compiler> compiler_;
 };
 
@@ -113,8 +130,9 @@ Result<std::unique_ptr<TargetBackend>> create_backend(TargetDescription descript
     return error(Code::invalid_argument, "target ", description.name,
                  " states neither avx2 nor avx512f among its features; ", "plugin x86 makes code for these");
   }
+  TENON_TRY(options, Options::of(description), "the options of target ", description.name);
   TENON_TRY(table, jitter_table());
-  return std::unique_ptr<TargetBackend>(std::make_unique<Backend>(std::move(description), *table));
+  return std::unique_ptr<TargetBackend>(std::make_unique<Backend>(std::move(description), options, *table));
 }
 
 }  // namespace tenon::x86

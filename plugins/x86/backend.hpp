@@ -1,4 +1,9 @@
 // The targets of the plugin: snippets as machine code, movement as statements of programs, on the host's memory.
+//
+// Options of a target file:
+//   fuse       false: every operator is a kernel of its own; to see what fusing is good for. Default true
+//   contract   false: no a * b + c in one instruction, so that results have the bits of the operators one by one.
+//   Default true
 #pragma once
 #include <memory>
 

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <numeric>
@@ -18,6 +19,8 @@
 #include <regex>
 #include <string>
 #include <vector>
+
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -256,7 +259,18 @@ double time_us(const Runner& runner) {
 
 class Bench {
  public:
-  explicit Bench(const Options& options) : options_(options), pool_(options.threads) {}
+  explicit Bench(const Options& options) : options_(options), pool_(options.threads) {
+    TargetDescription target = must(registry_.open(options.target), options.target)->description();
+    if (target.plugin != "x86") return;
+    target.name += "-unfused";
+    target.rank = 0;
+    target.options.add("fuse", Setting::word("false"));
+    unfused_ = str("/tmp/tenon_", getpid(), "_unfused.yaml");
+    std::ofstream(unfused_) << to_yaml(target);
+  }
+  ~Bench() {
+    if (unfused_ != options_.target) std::remove(unfused_.c_str());
+  }
 
   nlohmann::json run(const Case& c) {
     std::mt19937 random(7);
@@ -274,6 +288,8 @@ class Bench {
                         must(Tensor::allocate(output.type.element(), *output.type.shape().static_dims()), c.name));
     const RunOptions run{.parallel = &pool_};
     std::vector<Datum> made = must(model->run(data, run), c.name);
+    auto single = must(compile(must(parse_graph(c.graph, c.name), c.name), registry_, {.targets = {unfused_}}), c.name);
+    std::vector<Datum> singly = must(single->run(data, run), c.name);
 
     std::vector<const void*> in;
     std::vector<void*> out;
@@ -295,6 +311,7 @@ class Bench {
     runners.push_back({"tenon", [&] { must(model->run_into(data, made, run), c.name); }});
     runners.push_back({"hand", [&] { parallel(c.hand, c.extents[0], c.grain); }});
     runners.push_back({"move", [&] { parallel(c.move, lines, 64); }});
+    runners.push_back({"unfused", [&] { must(single->run_into(data, singly, run), c.name); }});
     std::optional<OrtPeer> peer;
     if (OrtPeer::available()) {
       peer.emplace(bytes, ins, outs, options_.threads);
@@ -316,11 +333,13 @@ class Bench {
   const Options& options_;
   ThreadPool pool_;
   TargetRegistry registry_;
+  std::string unfused_ = options_.target;  // the target with snippets switched off
 };
 
 void print(const nlohmann::json& row) {
   const double tenon = row["tenon_us"], hand = row["hand_us"], move = row["move_us"];
-  std::printf("%-38s %10.2f %8.2f %8.2f ", row["case"].get<std::string>().c_str(), tenon, hand / tenon, tenon / move);
+  std::printf("%-38s %10.2f %8.2f %8.2f %8.2f ", row["case"].get<std::string>().c_str(), tenon, hand / tenon,
+              tenon / move, row["unfused_us"].get<double>() / tenon);
   if (row.contains("ort_us")) std::printf("%8.2f ", row["ort_us"].get<double>() / tenon);
   std::printf("  %.1e\n", row["difference"].get<double>());
   std::fflush(stdout);
@@ -338,8 +357,8 @@ int main(int argc, char** argv) {
   Bench bench(options);
   nlohmann::json rows = nlohmann::json::array();
   if (!options.json)
-    std::printf("%-38s %10s %8s %8s %8s\n", str(options.target, ", ", options.threads, " threads").c_str(), "us",
-                "hand/us", "us/move", "ort/us");
+    std::printf("%-38s %10s %8s %8s %8s %8s\n", str(options.target, ", ", options.threads, " threads").c_str(), "us",
+                "hand/us", "us/move", "off/us", "ort/us");
   for (const Case& c : cases()) {
     if (!std::regex_search(c.name, std::regex(options.filter))) continue;
     rows.push_back(bench.run(c));

@@ -1,0 +1,102 @@
+// The targets of the plugin, without its library: what they take, what they make of it, what they refuse.
+#include "x86/backend.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <tenon/ir/text.hpp>
+#include <tenon/passes/pass_manager.hpp>
+#include <tenon/reference/interpreter.hpp>
+#include <tenon/tensor/compare.hpp>
+
+#include "x86/isa.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr std::string_view kText = R"(graph @g(%x: f32[3,37], %b: f32[37]) -> %y {
+  %s = Add %x, %b "sum"
+  %r = Relu %s "positive"
+  %y = Softmax %r "weights" {axis = -1}
+})";
+
+TargetDescription machine() {
+  TargetDescription target;
+  target.name = "x86-avx2";
+  target.features = {"avx", "avx2", "fma", "f16c", "bmi2"};
+  return target;
+}
+
+class X86Backend : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!machine_has(Isa::avx2)) GTEST_SKIP() << "this machine has no AVX2";
+  }
+  static std::unique_ptr<TargetBackend> backend(TargetDescription target = machine()) {
+    auto made = create_backend(std::move(target));
+    EXPECT_TRUE(made.ok()) << made.error().to_string();
+    return *std::move(made);
+  }
+  static std::unique_ptr<Executable> built(TargetBackend& backend) {
+    auto graph = *parse_graph(kText);
+    PassManager passes;
+    EXPECT_TRUE(backend.add_tensor_sel(passes).ok());
+    EXPECT_TRUE(passes.run(*graph).ok());
+    auto made = backend.build(std::move(graph));
+    EXPECT_TRUE(made.ok()) << made.error().to_string();
+    return *std::move(made);
+  }
+};
+
+TEST_F(X86Backend, OneKernelForWhatIsMemoryBound) {
+  auto target = backend();
+  auto executable = built(*target);
+  const std::vector<KernelInfo> kernels = executable->kernels();
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_THAT(kernels[0].operators, ElementsAre("Add sum", "Relu positive", "Softmax weights"));
+  EXPECT_EQ(kernels[0].bytes_fused, 4 * (2 * 3 * 37 + 37));
+  EXPECT_EQ(kernels[0].bytes_unfused, 4 * (6 * 3 * 37 + 37));
+  EXPECT_GT(kernels[0].code_bytes, 0u);
+  const auto listing = executable->listing();
+  ASSERT_TRUE(listing.ok());
+  for (const char* name : {"Add sum", "Relu positive", "Softmax weights", "vaddps", "vmaxps"})
+    EXPECT_THAT(*listing, HasSubstr(name));
+}
+
+TEST_F(X86Backend, UnfusedItIsAKernelForEachOperator) {
+  TargetDescription target = machine();
+  target.options.add("fuse", Setting::word("false"));
+  EXPECT_EQ(built(*backend(target))->kernels().size(), 3u);
+}
+
+TEST_F(X86Backend, RefusesWithAReason) {
+  auto target = backend();
+  const auto refusal = [&](std::string_view text) {
+    auto graph = *parse_graph(text);
+    const auto reason = target->refuses(*graph->body().begin());
+    return reason ? reason->reason : "none";
+  };
+  EXPECT_EQ(refusal("graph @g(%x: f32[2,3]) -> %y { %y = Exp %x }"), "none");
+  EXPECT_EQ(refusal("graph @g(%x: i8[2,3]) -> %y { %y = Transpose %x }"), "none");
+  EXPECT_THAT(refusal("graph @g(%x: f32[2,3], %w: f32[3,4]) -> %y { %y = MatMul %x, %w }"),
+              HasSubstr("no form in the dialect"));
+  EXPECT_THAT(refusal("graph @g(%x: f64[2,3]) -> %y { %y = Exp %x }"), HasSubstr("no emitter for Exp"));
+}
+
+TEST_F(X86Backend, BadDescriptionsAreErrors) {
+  TargetDescription plain = machine();
+  plain.features = {"sse2"};
+  EXPECT_THAT(create_backend(plain).error().message(), HasSubstr("neither avx2 nor avx512f"));
+  TargetDescription odd = machine();
+  odd.options.add("fues", Setting::word("false"));
+  EXPECT_THAT(create_backend(odd).error().to_string(), HasSubstr("fues"));
+  TargetDescription wrong = machine();
+  wrong.options.add("fuse", Setting::word("maybe"));
+  EXPECT_THAT(create_backend(wrong).error().to_string(), HasSubstr("fuse"));
+}
+
+}  // namespace
+}  // namespace tenon::x86
