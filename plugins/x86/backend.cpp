@@ -96,12 +96,23 @@ class Backend final : public TargetBackend {
       if (!isa<snippet::Subgraph>(op)) continue;
       const auto body = snippet::make_body(op);
       const auto made = body.ok() ? compiler.compile_snippet(*body) : body.error();
-      infos.push_back(info_of(op, made.ok() ? made->get() : nullptr));
+      infos.push_back(info_of(op, made.ok() ? made->get() : nullptr, compiler.target()));
     }
     return infos;
   }
 
-  static KernelInfo info_of(const Op& op, const CompiledSnippet* made) {
+  // On one thread: its bytes at the bandwidth of the smallest memory that holds them. 0: bytes or bandwidths not known.
+  static double microseconds(double bytes, const TargetDescription& target) {
+    const MemorySpace* at = nullptr;
+    for (const MemorySpace& memory : target.memories) {
+      const bool holds = memory.bandwidth && bytes <= static_cast<double>(memory.size_bytes);
+      if (holds && (!at || memory.size_bytes < at->size_bytes)) at = &memory;
+    }
+    const double rate = at ? at->bandwidth->bytes_per_second(target.clock_hz) : 0;
+    return rate > 0 ? bytes / rate * 1e6 : 0;
+  }
+
+  static KernelInfo info_of(const Op& op, const CompiledSnippet* made, const TargetDescription& target) {
     const snippet::SubgraphStatistics statistics = snippet::statistics_of(op);
     KernelInfo info;
     info.label = op.label();
@@ -114,6 +125,7 @@ class Backend final : public TargetBackend {
     if (statistics.bytes_unfused.is_constant())
       info.bytes_unfused = static_cast<double>(statistics.bytes_unfused.constant());
     if (statistics.bytes_fused.is_constant()) info.bytes_fused = static_cast<double>(statistics.bytes_fused.constant());
+    info.predicted_us = microseconds(info.bytes_fused, target);
     if (made) info.code_bytes = made->code->object().bytes.size();
     return info;
   }

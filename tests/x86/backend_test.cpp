@@ -60,6 +60,7 @@ TEST_F(X86Backend, OneKernelForWhatIsMemoryBound) {
   EXPECT_EQ(kernels[0].bytes_fused, 4 * (2 * 3 * 37 + 37));
   EXPECT_EQ(kernels[0].bytes_unfused, 4 * (6 * 3 * 37 + 37));
   EXPECT_GT(kernels[0].code_bytes, 0u);
+  EXPECT_EQ(kernels[0].predicted_us, 0);  // the description has no memories
   const auto listing = executable->listing();
   ASSERT_TRUE(listing.ok());
   for (const char* name : {"Add sum", "Relu positive", "Softmax weights", "vaddps", "vmaxps"})
