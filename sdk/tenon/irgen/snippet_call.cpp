@@ -9,6 +9,8 @@ namespace {
 
 // Less work than this is not worth waking a thread for.
 constexpr double kCyclesForThread = 20000;
+// Threads are seldom equally fast: who is done takes another piece.
+constexpr int64_t kPiecesOfThread = 4;
 // A row of so many vectors hides what comes before and after its loop; one of fewer is worth being joined.
 constexpr int64_t kVectorsOfRow = 16, kVectorsOfShortRow = 8;
 
@@ -57,8 +59,8 @@ Result<void> SnippetCall::add_piece(const SnippetCode& code, Dims extents, std::
               .addresses = {},
               .words = {},
               .scratch = {}};
-  piece.split =
-      piece.plan.split(threads, static_cast<int64_t>(kCyclesForThread / std::max(code.cycles_per_element, 0.01)));
+  const auto least = static_cast<int64_t>(kCyclesForThread / std::max(code.cycles_per_element, 0.01));
+  piece.split = piece.plan.split(threads == 1 ? 1 : threads * kPiecesOfThread, least);
   piece.chunks = piece.split.chunks();
   piece.addresses.resize(ports_of(code.body));
   piece.words.resize(piece.plan.words() * static_cast<size_t>(piece.chunks));
