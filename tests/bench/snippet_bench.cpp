@@ -55,6 +55,35 @@ Case flat(std::string name, int64_t n, const std::string& signature, const std::
           4096};
 }
 
+// y = q (tanh((q + 0.044715 q^3) sqrt(2 / pi)) + 1) / 2
+std::string tanh_gelu_of(const std::string& q) {
+  return std::regex_replace(R"(%h = Constant {value = dense<f32[]: 0.5>}
+%one = Constant {value = dense<f32[]: 1.0>}
+%k = Constant {value = dense<f32[]: 0.044715>}
+%s = Constant {value = dense<f32[]: 0.7978846>}
+%three = Constant {value = dense<f32[]: 3.0>}
+%p = Pow %Q, %three
+%a = Mul %p, %k
+%b = Add %Q, %a
+%c = Mul %b, %s
+%d = Tanh %c
+%e = Add %d, %one
+%f = Mul %Q, %e
+%y = Mul %f, %h)",
+                            std::regex("%Q"), "%" + q);
+}
+
+// Bytes to floats: (x / 255 - mean) / deviation for each channel.
+std::string normalise_text(std::string_view image, std::string_view channels) {
+  return str("graph @g(%x: u8[", image, "], %m: f32[", channels, "], %d: f32[", channels, R"(]) -> %y {
+%c = Constant {value = dense<f32[]: 255.0>}
+%f = Cast %x {to = type<f32[*]>}
+%t0 = Div %f, %c
+%t1 = Sub %t0, %m
+%y = Div %t1, %d
+})");
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
   const std::string unary = "%x: T) -> %y", binary = "%x: T, %z: T) -> %y";
@@ -102,18 +131,7 @@ std::vector<Case> cases() {
 %d = Mul %x, %c
 %y = Mul %d, %h)",
                        gelu_erf));
-    all.push_back(flat("tanh GELU", n, unary, half + R"(%k = Constant {value = dense<f32[]: 0.044715>}
-%s = Constant {value = dense<f32[]: 0.7978846>}
-%three = Constant {value = dense<f32[]: 3.0>}
-%p = Pow %x, %three
-%a = Mul %p, %k
-%b = Add %x, %a
-%c = Mul %b, %s
-%d = Tanh %c
-%e = Add %d, %one
-%f = Mul %x, %e
-%y = Mul %f, %h)",
-                       gelu_tanh));
+    all.push_back(flat("tanh GELU", n, unary, tanh_gelu_of("x"), gelu_tanh));
     all.push_back(flat("swish", n, unary, "%s = Sigmoid %x\n%y = Mul %x, %s", swish));
     all.push_back(flat("add relu", n, binary, "%s = Add %x, %z\n%y = Relu %s", add_relu, move_two_to_one));
   }
@@ -130,44 +148,18 @@ std::vector<Case> cases() {
 %y = Relu %t3
 })",
        scale_shift_relu, move_one_to_one, {256, 3136});
-  rows("u8 normalise planar 3x1080x1920", R"(graph @g(%x: u8[1,3,1080,1920], %m: f32[3,1,1], %d: f32[3,1,1]) -> %y {
-%c = Constant {value = dense<f32[]: 255.0>}
-%f = Cast %x {to = type<f32[*]>}
-%t0 = Div %f, %c
-%t1 = Sub %t0, %m
-%y = Div %t1, %d
-})",
-       normalise_planar, move_bytes_to_floats, {3, 1080 * 1920});
-  rows("u8 normalise interleaved 1080x1920x3", R"(graph @g(%x: u8[1080,1920,3], %m: f32[3], %d: f32[3]) -> %y {
-%c = Constant {value = dense<f32[]: 255.0>}
-%f = Cast %x {to = type<f32[*]>}
-%t0 = Div %f, %c
-%t1 = Sub %t0, %m
-%y = Div %t1, %d
-})",
-       normalise_interleaved, move_bytes_to_floats, {1080 * 1920});
+  rows("u8 normalise planar 3x1080x1920", normalise_text("1,3,1080,1920", "3,1,1"), normalise_planar,
+       move_bytes_to_floats, {3, 1080 * 1920});
+  rows("u8 normalise interleaved 1080x1920x3", normalise_text("1080,1920,3", "3"), normalise_interleaved,
+       move_bytes_to_floats, {1080 * 1920});
   rows("broadcast 42x17x31", R"(graph @g(%x: f32[1,42,17,31], %s: f32[1,42,17,1], %b: f32[1,42,1,31]) -> %y {
 %t = Mul %x, %s
 %u = Add %t, %b
 %y = Relu %u
 })",
        broadcast, move_one_to_one, {42, 17, 31});
-  rows("bias tanh GELU 128x3072", R"(graph @g(%x: f32[128,3072], %bias: f32[3072]) -> %y {
-%h = Constant {value = dense<f32[]: 0.5>}
-%one = Constant {value = dense<f32[]: 1.0>}
-%k = Constant {value = dense<f32[]: 0.044715>}
-%s = Constant {value = dense<f32[]: 0.7978846>}
-%three = Constant {value = dense<f32[]: 3.0>}
-%q = Add %x, %bias
-%p = Pow %q, %three
-%a = Mul %p, %k
-%b = Add %q, %a
-%c = Mul %b, %s
-%d = Tanh %c
-%e = Add %d, %one
-%f = Mul %q, %e
-%y = Mul %f, %h
-})",
+  rows("bias tanh GELU 128x3072",
+       "graph @g(%x: f32[128,3072], %bias: f32[3072]) -> %y {\n%q = Add %x, %bias\n" + tanh_gelu_of("q") + "\n}",
        bias_gelu_tanh, move_one_to_one, {128, 3072});
   for (const auto& [r, n] : {std::pair{128, 768}, {512, 1024}, {16, 65536}, {4096, 33}}) {
     rows(str("layer norm ", r, "x", n),

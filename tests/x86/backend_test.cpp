@@ -10,6 +10,7 @@
 #include <tenon/tensor/compare.hpp>
 
 #include "x86/isa.hpp"
+#include "x86/kernel_support.hpp"
 
 namespace tenon::x86 {
 namespace {
@@ -23,12 +24,7 @@ constexpr std::string_view kText = R"(graph @g(%x: f32[3,37], %b: f32[37]) -> %y
   %y = Softmax %r "weights" {axis = -1}
 })";
 
-TargetDescription machine() {
-  TargetDescription target;
-  target.name = "x86-avx2";
-  target.features = {"avx", "avx2", "fma", "f16c", "bmi2"};
-  return target;
-}
+TargetDescription machine() { return testing::target_of(Isa::avx2); }
 
 class X86Backend : public ::testing::Test {
  protected:

@@ -26,21 +26,13 @@
 #include <tenon/tensor/compare.hpp>
 
 #include "x86/compiler.hpp"
+#include "x86/kernel_support.hpp"
 
 namespace tenon::x86 {
 namespace {
 
-using testing::Guarded;
-using testing::pick;
-
-TargetDescription machine(Isa isa) {
-  TargetDescription target;
-  target.name = str("x86-", isa_name(isa));
-  target.features = {"avx", "avx2", "fma", "f16c", "bmi2"};
-  if (isa == Isa::avx512)
-    target.features.insert(target.features.end(), {"avx512f", "avx512bw", "avx512dq", "avx512vl"});
-  return target;
-}
+using tenon::testing::Guarded;
+using tenon::testing::pick;
 
 uint32_t from_environment(const char* name, uint32_t fallback) {
   const char* text = std::getenv(name);
@@ -50,7 +42,7 @@ uint32_t from_environment(const char* name, uint32_t fallback) {
 // A graph on one instruction set, snippet by snippet.
 class Runner {
  public:
-  Runner(Isa isa, bool contract) : compiler_(machine(isa), **jitter_table(), {.contract = contract}) {}
+  Runner(Isa isa, bool contract) : compiler_(testing::target_of(isa), **jitter_table(), {.contract = contract}) {}
 
   // Snippets of the graph.
   size_t tokenize(Graph& graph) {
@@ -168,7 +160,7 @@ TEST_P(SnippetFuzz, ExactOperatorsHaveTheBitsOfTheReference) {
   const uint32_t first = from_environment("TENON_FUZZ_FIRST", 1), seeds = from_environment("TENON_FUZZ_SEEDS", 60);
   for (uint32_t seed = first; seed < first + seeds; ++seed) {
     SCOPED_TRACE(str("seed ", seed));
-    testing::RandomDag dag({.seed = seed, .exact = true, .lanes = lanes()});
+    tenon::testing::RandomDag dag({.seed = seed, .exact = true, .lanes = lanes()});
     auto graph = dag.build();
     const std::vector<Datum> inputs = dag.inputs(*graph);
     const std::vector<Tensor> expected = on_reference(*graph, inputs);
@@ -211,7 +203,7 @@ TEST_P(SnippetFuzz, SmoothOperatorsAreAsCloseAsTheGraphAllows) {
   const uint32_t first = from_environment("TENON_FUZZ_FIRST", 1), seeds = from_environment("TENON_FUZZ_SEEDS", 60);
   for (uint32_t seed = first; seed < first + seeds; ++seed) {
     SCOPED_TRACE(str("seed ", seed));
-    testing::RandomDag dag({.seed = seed, .exact = false, .lanes = lanes()});
+    tenon::testing::RandomDag dag({.seed = seed, .exact = false, .lanes = lanes()});
     auto graph = dag.build();
     const std::vector<Datum> inputs = dag.inputs(*graph);
     const std::vector<Tensor> expected = on_reference(*graph, inputs);
