@@ -31,6 +31,12 @@ struct Options {
   }
 };
 
+// Reports count refusals of the same words: those of a hundred convolutions are one.
+std::string without_label(const Op& op, const std::string& message) {
+  const std::string described = op.describe();
+  return message.starts_with(described) ? op.name().str() + message.substr(described.size()) : message;
+}
+
 class Backend final : public TargetBackend {
  public:
   Backend(TargetDescription description, const Options& options, const codegen::JitterTable& table)
@@ -45,7 +51,7 @@ class Backend final : public TargetBackend {
     if (auto refusal = limits_refuse(description_, op)) return refusal;
     if (irgen::is_movement(op)) return std::nullopt;
     const auto body = snippet::make_body(op);
-    if (!body.ok()) return Refusal{body.error().message()};
+    if (!body.ok()) return Refusal{without_label(op, body.error().message())};
     std::string reason = compiler_->why_not(*body);
     if (reason.empty()) return std::nullopt;
     return Refusal{str(reason, " on target ", name())};

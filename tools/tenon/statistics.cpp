@@ -63,23 +63,28 @@ std::string to_line(const KernelInfo& kernel, double measured_us) {
              " us, measured ", fixed(measured_us, 1), " us (", fixed(rate, 1), " GB/s); ", kernel.code_bytes, " bytes of code");
 }
 
+// As text the kernels that took longest, all of them in the document.
+constexpr size_t kKernelsShown = 10;
+
 void say_kernels(const CompiledModel& model, const std::vector<OpProfile>& profile, const Session& session, Json& document) {
   Measured measured(profile);
   document["kernels"] = Json::array();
+  std::vector<std::pair<double, std::string>> lines;
   double unfused = 0, fused = 0;
   for (const CompiledModel::Segment& segment : model.segments()) {
     for (const KernelInfo& kernel : segment.executable->kernels()) {
-      if (document["kernels"].empty()) session.say("generated kernels (bytes walked by their operators one by one, and fused):");
       const double us = measured.take(kernel.label);
-      session.say(to_line(kernel, us));
+      lines.emplace_back(us, to_line(kernel, us));
       document["kernels"].push_back(to_json(kernel, segment.target, us));
       unfused += kernel.bytes_unfused;
       fused += kernel.bytes_fused;
     }
   }
-  if (document["kernels"].empty()) return;
-  session.say(str("  all ", document["kernels"].size(), " kernels: ", fixed(unfused / 1e6, 3), " MB unfused, ", fixed(fused / 1e6, 3),
-                  " MB fused"));
+  if (lines.empty()) return;
+  std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  session.say("generated kernels (bytes walked by their operators one by one, and fused):");
+  for (size_t i = 0; i < std::min(lines.size(), kKernelsShown); ++i) session.say(lines[i].second);
+  session.say(str("  all ", lines.size(), " kernels: ", fixed(unfused / 1e6, 3), " MB unfused, ", fixed(fused / 1e6, 3), " MB fused"));
 }
 
 }  // namespace
