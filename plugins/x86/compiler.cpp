@@ -1,7 +1,6 @@
 #include "x86/compiler.hpp"
 
 #include <algorithm>
-#include <unordered_map>
 
 #include <tenon/snippet/allocate.hpp>
 #include <tenon/snippet/emit.hpp>
@@ -24,18 +23,6 @@ struct NodeTypes {
     out.push_back(type(node.result));
   }
 };
-
-// Folds are made of operators on vectors, and of instructions of the kernel.
-bool is_structure(Name op) {
-  static const Name kNames[] = {"Scalar", "ReducedCount"};
-  return std::find(std::begin(kNames), std::end(kNames), op) != std::end(kNames);
-}
-Name fold_of(Name op) {
-  static const std::unordered_map<Name, Name> kFolds{
-      {"ReduceSum", "Add"}, {"ReduceProd", "Mul"}, {"ReduceMax", "Max"}, {"ReduceMin", "Min"}};
-  const auto found = kFolds.find(op);
-  return found == kFolds.end() ? op : found->second;
-}
 
 // Do the ports take more than the second-level cache? Where extents are not known, perhaps.
 bool exceeds_cache(const snippet::Body& body, const TargetDescription& target) {
@@ -61,20 +48,6 @@ std::string text_without_names(snippet::LinearKernel kernel) {
   return snippet::print(kernel);
 }
 
-// A fold over a dim is made of the operator on vectors.
-const codegen::JitterRow* row_of(const codegen::Signature& signature, const codegen::JitterTable& table,
-                                 const TargetDescription& target) {
-  const Name op = fold_of(signature.op);
-  if (op == signature.op) return table.find(signature, target);
-  const ElementType twice[] = {signature.in.front(), signature.in.front()};
-  return table.find({op, twice, signature.out, signature.attributes}, target);
-}
-const codegen::JitterRow* row_of(const snippet::Body& body, const snippet::BodyNode& node,
-                                 const codegen::JitterTable& table, const TargetDescription& target) {
-  const NodeTypes types(body, node);
-  return row_of({node.op, types.in, types.out, node.attributes}, table, target);
-}
-
 }  // namespace
 
 Result<const codegen::JitterTable*> jitter_table() {
@@ -95,33 +68,35 @@ int lanes_of(Isa isa, const snippet::Body& body) {
 }
 
 bool Compiler::can_emit(const codegen::Signature& signature) const {
-  return is_structure(signature.op) || row_of(signature, table_, target_);
+  return snippet::can_emit_node(signature, table_, target_);
 }
 
 std::string Compiler::why_not(const snippet::Body& body) const {
   for (const snippet::BodyNode& node : body.nodes) {
-    if (is_structure(node.op) || row_of(body, node, table_, target_)) continue;
     const NodeTypes types(body, node);
+    if (can_emit({node.op, types.in, types.out, node.attributes})) continue;
     return str("no emitter for ", node.op, " from ", types.in, " to ", types.out[0]);
   }
   return {};
 }
 
 double Compiler::cycles_of(const snippet::Body& body, const snippet::BodyNode& node) const {
-  if (is_structure(node.op)) return 0;
-  const codegen::JitterRow* row = row_of(body, node, table_, target_);
-  return row ? row->cycles : 1;
+  const NodeTypes types(body, node);
+  const codegen::JitterRow* row =
+      snippet::find_node_row({node.op, types.in, types.out, node.attributes}, table_, target_);
+  return row ? row->cycles : 0;
 }
 
 double Compiler::cycles_per_element(const snippet::Body& body, int lanes) const {
   const snippet::DimSet all = body.all_dims();
+  const auto each = [&](snippet::ValueId id) { return body.values[static_cast<size_t>(id)].varies == all; };
   double cycles = 0;
+  // A reduction's operand is what varies.
   for (const snippet::BodyNode& node : body.nodes)
-    if (body.values[static_cast<size_t>(node.result)].varies == all || fold_of(node.op) != node.op)
+    if (each(node.result) || std::any_of(node.operands.begin(), node.operands.end(), each))
       cycles += cycles_of(body, node);
   for (const std::vector<snippet::BodyPort>* ports : {&body.inputs, &body.outputs})
-    for (const snippet::BodyPort& port : *ports)
-      if (body.values[static_cast<size_t>(port.value)].varies == all) cycles += 1;
+    for (const snippet::BodyPort& port : *ports) cycles += each(port.value);
   return cycles / lanes;
 }
 

@@ -12,7 +12,7 @@
 namespace tenon::snippet::test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 size_t count_of(const LinearKernel& kernel, Name op) {
   return static_cast<size_t>(std::count_if(kernel.body.begin(), kernel.body.end(),

@@ -16,7 +16,7 @@ using codegen::EmitContext;
 using codegen::JitterRow;
 using codegen::JitterTable;
 using codegen::kAnyLanes;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 class TextContext : public EmitContext {
  public:

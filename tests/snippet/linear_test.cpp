@@ -11,7 +11,7 @@
 namespace tenon::snippet::test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr std::string_view kScale = R"(kernel @scale lanes 4 {
   #0 = limit loop 0

@@ -7,9 +7,9 @@
 namespace tenon::snippet::test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class Lower : public testing::Test {
+class Lower : public ::testing::Test {
  protected:
   // Without registers, and with few and many of them.
   void check(const Body& body, const Dims& extents, double tolerance = 0) {

@@ -9,8 +9,8 @@
 namespace tenon::snippet::test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 Body matrix_body(std::string_view dims = "kk") {
   BodyBuilder build("matrix", dims);

@@ -29,7 +29,7 @@ TEST(RandomBodies, MatchTheOperatorsOneByOne) {
   if (const char* seed = std::getenv("TENON_TEST_SEED")) return try_seed(std::strtoull(seed, nullptr, 10));
   const char* count = std::getenv("TENON_TEST_COUNT");
   const uint64_t seeds = count ? std::strtoull(count, nullptr, 10) : 1500;
-  for (uint64_t seed = 1; seed <= seeds && !testing::Test::HasFailure(); ++seed) try_seed(seed);
+  for (uint64_t seed = 1; seed <= seeds && !::testing::Test::HasFailure(); ++seed) try_seed(seed);
 }
 
 }  // namespace

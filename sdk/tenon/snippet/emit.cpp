@@ -1,6 +1,7 @@
 #include <tenon/snippet/emit.hpp>
 
 #include <memory>
+#include <unordered_map>
 
 #include <tenon/support/str.hpp>
 
@@ -116,6 +117,20 @@ Result<void> emit(const LinearKernel& kernel, const codegen::JitterTable& table,
              "' of linear kernel '", kernel.name, "'");
   }
   return {};
+}
+
+const codegen::JitterRow* find_node_row(const codegen::Signature& node, const codegen::JitterTable& table,
+                                        const TargetDescription& target) {
+  static const std::unordered_map<Name, Name> kFolds{
+      {"ReduceSum", "Add"}, {"ReduceProd", "Mul"}, {"ReduceMax", "Max"}, {"ReduceMin", "Min"}};
+  const auto fold = kFolds.find(node.op);
+  if (fold == kFolds.end()) return table.find(node, target);
+  const ElementType twice[] = {node.in.front(), node.in.front()};
+  return table.find({fold->second, twice, node.out, node.attributes}, target);
+}
+
+bool can_emit_node(const codegen::Signature& node, const codegen::JitterTable& table, const TargetDescription& target) {
+  return node.op == "Scalar" || node.op == "ReducedCount" || find_node_row(node, table, target);
 }
 
 }  // namespace tenon::snippet

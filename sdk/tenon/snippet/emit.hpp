@@ -16,6 +16,13 @@ TENON_API Result<const codegen::JitterRow*> find_row(const LinearKernel& kernel,
                                                      const codegen::JitterTable& table,
                                                      const TargetDescription& target);
 
+// The row that decides whether a node of a body can be emitted: its own, or for a reduction that of the operator that
+// its fold is made of. Null when there is none. Scalar and ReducedCount are instructions of every kernel and need none.
+TENON_API const codegen::JitterRow* find_node_row(const codegen::Signature& node, const codegen::JitterTable& table,
+                                                  const TargetDescription& target);
+TENON_API bool can_emit_node(const codegen::Signature& node, const codegen::JitterTable& table,
+                             const TargetDescription& target);
+
 // What allocate() asks, answered by the table. Borrows both for as long as the function lives.
 TENON_API NeedsFn needs_of(const codegen::JitterTable& table, const TargetDescription& target);
 
