@@ -125,6 +125,8 @@ class CommandLine(unittest.TestCase):
         document = self.json("run", self.net, "--dim", "N=3", "--shadow", "reference:50%", "--runs", "4", "--top", "2")
         self.assertEqual(len(document["shadow"]), 4)  # two of four runs, two outputs each
         self.assertEqual(len(document["top"]), 3)
+        said = self.run_tenon("run", self.net, "--shadow", "reference:50%", "--runs", "4").stdout
+        self.assertIn("shadow reference:50%: 2 runs of 4 repeated, all outputs equal", said)
         same = [self.json("run", self.net, "--seed", "7")["outputs"] for _ in range(2)]
         self.assertEqual(same[0], same[1])
 

@@ -124,6 +124,39 @@ Result<void> write_outputs(const std::string& folder, const CompiledModel& model
   return {};
 }
 
+Tolerance tolerance_of(const RunCommand& command) {
+  Tolerance tolerance;
+  if (command.rtol >= 0) tolerance.rtol = command.rtol;
+  if (command.atol >= 0) tolerance.atol = command.atol;
+  return tolerance;
+}
+
+// Whole networks are judged by max|a-b| / max|b| as well: single elements near zero say little there.
+bool acceptable(const Comparison& comparison, const RunCommand& command) {
+  return comparison.equal || (command.rtol < 0 && command.atol < 0 && comparison.relative_max <= 1e-3);
+}
+
+// Element by element and as a whole, in a document and as a sentence.
+struct Verdict {
+  Comparison comparison;
+  bool ok = false;
+  std::string to_string() const {
+    return str(ok ? "equal" : "DIFFERENT", ", max|a-b| / max|b| = ", comparison.relative_max, ok ? "" : "; ",
+               ok ? "" : comparison.difference);
+  }
+  void add_to(Json& entry) const {
+    entry["equal"] = ok;
+    entry["relative_max"] = comparison.relative_max;
+    entry["difference"] = comparison.difference;
+  }
+};
+Verdict judge(const Datum& value, const Datum& expected, const RunCommand& command) {
+  Verdict verdict{compare(value, expected, tolerance_of(command))};
+  verdict.ok = acceptable(verdict.comparison, command);
+  return verdict;
+}
+
+// Another target that repeats a share of the runs.
 struct Shadow {
   std::unique_ptr<CompiledModel> model;
   double share = 0;
@@ -148,16 +181,112 @@ Result<Shadow> open_shadow(const RunCommand& command, Session& session) {
   return Shadow{std::move(model), percent / 100};
 }
 
-Tolerance tolerance_of(const RunCommand& command) {
-  Tolerance tolerance;
-  if (command.rtol >= 0) tolerance.rtol = command.rtol;
-  if (command.atol >= 0) tolerance.atol = command.atol;
-  return tolerance;
+// What the runs left. The outputs and the profile are those of the last one.
+struct Runs {
+  std::vector<double> milliseconds;  // sorted
+  std::vector<OpProfile> profile;
+  std::vector<Datum> outputs;
+  Json shadows = Json::array();
+  int shadowed = 0;
+  bool shadows_agree = true;
+  double median() const { return milliseconds[milliseconds.size() / 2]; }
+};
+
+Result<void> compare_shadow(const RunCommand& command, const CompiledModel& shadow, const std::vector<Datum>& inputs,
+                            ThreadPool& pool, int run, Runs& runs) {
+  TENON_TRY(expected, shadow.run(inputs, {&pool, nullptr}), "the shadow run");
+  ++runs.shadowed;
+  for (size_t k = 0; k < runs.outputs.size(); ++k) {
+    const Verdict verdict = judge(runs.outputs[k], expected[k], command);
+    runs.shadows_agree = runs.shadows_agree && verdict.ok;
+    Json entry = {{"run", run}, {"output", shadow.outputs()[k].name}};
+    verdict.add_to(entry);
+    runs.shadows.push_back(std::move(entry));
+  }
+  return {};
 }
 
-// Whole networks are judged by max|a-b| / max|b| as well: single elements near zero say little there.
-bool acceptable(const Comparison& comparison, const RunCommand& command) {
-  return comparison.equal || (command.rtol < 0 && command.atol < 0 && comparison.relative_max <= 1e-3);
+Result<Runs> repeat_runs(const RunCommand& command, const CompiledModel& model, const Shadow& shadow,
+                         const std::vector<Datum>& inputs, ThreadPool& pool) {
+  Runs runs;
+  double due = 1;  // the first run is always shadowed
+  for (int i = 0; i < command.repeats; ++i) {
+    runs.profile.clear();
+    const auto start = std::chrono::steady_clock::now();
+    TENON_TRY(made, model.run(inputs, {&pool, command.stats ? &runs.profile : nullptr}));
+    runs.milliseconds.push_back(milliseconds_since(start));
+    runs.outputs = std::move(made);
+    if (shadow.model && due >= 1) {
+      due -= 1;
+      TENON_OK(compare_shadow(command, *shadow.model, inputs, pool, i, runs));
+    }
+    due += shadow.share;
+  }
+  std::sort(runs.milliseconds.begin(), runs.milliseconds.end());
+  return runs;
+}
+
+void say_placement(const CompiledModel& model, Session& session, Json& document) {
+  session.say(model.placement().to_string());
+  Json placement = Json::object();
+  for (const auto& entry : model.placement().entries) placement[entry.target] = placement.value(entry.target, 0) + 1;
+  document["operators_by_target"] = placement;
+}
+
+std::string output_line(const Json& entry) {
+  std::string line = str("output '", entry["name"].get<std::string>(), "': ", entry["type"].get<std::string>());
+  if (entry.contains("min")) {
+    line += str("  min ", entry["min"].get<double>(), "  max ", entry["max"].get<double>(), "  mean ",
+                entry["mean"].get<double>());
+  }
+  return line;
+}
+
+// False when an output is not what the data say.
+bool say_outputs(const RunCommand& command, const CompiledModel& model, const std::vector<Datum>& outputs,
+                 const TestData& data, Session& session, Json& document) {
+  bool good = true;
+  document["outputs"] = Json::array();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    Json entry = describe(model.outputs()[i], outputs[i]);
+    session.say(output_line(entry));
+    if (const auto expected = data.outputs.find(i); expected != data.outputs.end()) {
+      const Verdict verdict = judge(outputs[i], expected->second, command);
+      good = good && verdict.ok;
+      verdict.add_to(entry);
+      session.say(str("  against ", command.data, ": ", verdict.to_string()));
+    }
+    document["outputs"].push_back(std::move(entry));
+  }
+  return good;
+}
+
+// Differences one by one; of what agrees, how well.
+void say_shadow(const RunCommand& command, const Runs& runs, Session& session, Json& document) {
+  if (command.shadow.empty()) return;
+  document["shadow"] = runs.shadows;
+  double worst = 0;
+  for (const Json& entry : runs.shadows) {
+    worst = std::max(worst, entry["relative_max"].get<double>());
+    if (!entry["equal"].get<bool>())
+      session.say(str("shadow: run ", entry["run"].get<int>(), ", output '", entry["output"].get<std::string>(),
+                      "': ", entry["difference"].get<std::string>()));
+  }
+  session.say(str("shadow ", command.shadow, ": ", runs.shadowed, runs.shadowed == 1 ? " run" : " runs", " of ",
+                  runs.milliseconds.size(), " repeated, ", runs.shadows_agree ? "all outputs equal" : "DIFFERENT",
+                  ", worst max|a-b| / max|b| = ", worst));
+}
+
+void say_top(const RunCommand& command, const std::vector<Datum>& outputs, Session& session, Json& document) {
+  if (command.top <= 0 || outputs.empty() || !outputs[0].is_tensor() || !outputs[0].tensor().element().is_number())
+    return;
+  const Json classes = top_classes(outputs[0].tensor(), command.top);
+  for (const Json& row : classes) {
+    session.say("top classes:");
+    for (const Json& best : row)
+      session.say(str("  ", best["class"].get<int64_t>(), "  ", fixed(best["score"].get<double>(), 6)));
+  }
+  document["top"] = classes;
 }
 
 Result<bool> run(const RunCommand& command, Session& session) {
@@ -171,82 +300,24 @@ Result<bool> run(const RunCommand& command, Session& session) {
     data = std::move(read);
   }
   TENON_TRY(inputs, gather_inputs(command, *model, data));
-
   ThreadPool pool(command.model.threads);
-  std::vector<OpProfile> profile;
-  std::vector<double> times;
-  std::vector<Datum> outputs;
-  bool good = true;
-  Json shadows = Json::array();
-  double due = 1;  // the first run is always shadowed
-  for (int i = 0; i < command.repeats; ++i) {
-    profile.clear();
-    const auto start = std::chrono::steady_clock::now();
-    TENON_TRY(made, model->run(inputs, {&pool, command.stats ? &profile : nullptr}));
-    times.push_back(milliseconds_since(start));
-    outputs = std::move(made);
-    if (shadow.model && due >= 1) {
-      due -= 1;
-      TENON_TRY(expected, shadow.model->run(inputs, {&pool, nullptr}), "the shadow run");
-      for (size_t k = 0; k < outputs.size(); ++k) {
-        const Comparison comparison = compare(outputs[k], expected[k], tolerance_of(command));
-        const bool ok = acceptable(comparison, command);
-        good = good && ok;
-        shadows.push_back({{"run", i}, {"output", model->outputs()[k].name}, {"equal", ok},
-                           {"relative_max", comparison.relative_max}, {"difference", comparison.difference}});
-        if (!ok) session.say(str("shadow: output '", model->outputs()[k].name, "': ", comparison.difference));
-      }
-    }
-    due += shadow.share;
-  }
-  std::sort(times.begin(), times.end());
-  const double median = times[times.size() / 2];
+  TENON_TRY(runs, repeat_runs(command, *model, shadow, inputs, pool));
 
-  Json document = {{"model", command.model.model}, {"compile_ms", compile_ms}, {"runs", times.size()}, {"median_ms", median}};
-  session.say(model->placement().to_string());
-  session.say(str("compiled in ", fixed(compile_ms, 1), " ms; ", times.size() == 1 ? "one run" : str("median of ", times.size(), " runs"),
-                  " ", fixed(median, 3), " ms on ", pool.threads(), " threads"));
-  Json placement = Json::object();
-  for (const auto& entry : model->placement().entries) placement[entry.target] = placement.value(entry.target, 0) + 1;
-  document["operators_by_target"] = placement;
-
-  document["outputs"] = Json::array();
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    Json entry = describe(model->outputs()[i], outputs[i]);
-    std::string line = str("output '", model->outputs()[i].name, "': ", entry["type"].get<std::string>());
-    if (entry.contains("min")) {
-      line += str("  min ", entry["min"].get<double>(), "  max ", entry["max"].get<double>(), "  mean ",
-                  entry["mean"].get<double>());
-    }
-    session.say(line);
-    if (const auto expected = data.outputs.find(i); expected != data.outputs.end()) {
-      const Comparison comparison = compare(outputs[i], expected->second, tolerance_of(command));
-      const bool ok = acceptable(comparison, command);
-      good = good && ok;
-      entry["equal"] = ok;
-      entry["relative_max"] = comparison.relative_max;
-      entry["difference"] = comparison.difference;
-      session.say(str("  against ", command.data, ": ", ok ? "equal" : "DIFFERENT", ", max|a-b| / max|b| = ",
-                      comparison.relative_max, ok ? "" : "; ", ok ? "" : comparison.difference));
-    }
-    document["outputs"].push_back(std::move(entry));
-  }
-  if (command.top > 0 && !outputs.empty() && outputs[0].is_tensor() && outputs[0].tensor().element().is_number()) {
-    const Json classes = top_classes(outputs[0].tensor(), command.top);
-    for (const Json& row : classes) {
-      session.say("top classes:");
-      for (const Json& best : row) {
-        session.say(str("  ", best["class"].get<int64_t>(), "  ", fixed(best["score"].get<double>(), 6)));
-      }
-    }
-    document["top"] = classes;
-  }
-  if (command.stats) say_statistics(*model, profile, session, document);
-  if (!command.shadow.empty()) document["shadow"] = shadows;
-  if (!command.output_dir.empty()) TENON_OK(write_outputs(command.output_dir, *model, outputs));
-  document["ok"] = good;
+  const size_t count = runs.milliseconds.size();
+  Json document = {
+      {"model", command.model.model}, {"compile_ms", compile_ms}, {"runs", count}, {"median_ms", runs.median()}};
+  say_placement(*model, session, document);
+  session.say(str("compiled in ", fixed(compile_ms, 1), " ms; ",
+                  count == 1 ? "one run" : str("median of ", count, " runs"), " ", fixed(runs.median(), 3), " ms on ",
+                  pool.threads(), " threads"));
+  const bool right = say_outputs(command, *model, runs.outputs, data, session, document);
+  say_shadow(command, runs, session, document);
+  say_top(command, runs.outputs, session, document);
+  if (command.stats) say_statistics(*model, runs.profile, session, document);
+  if (!command.output_dir.empty()) TENON_OK(write_outputs(command.output_dir, *model, runs.outputs));
+  document["ok"] = right && runs.shadows_agree;
   session.result(document);
-  return good;
+  return right && runs.shadows_agree;
 }
 
 }  // namespace

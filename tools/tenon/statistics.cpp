@@ -54,10 +54,20 @@ Json to_json(const KernelInfo& kernel, const std::string& target, double measure
           {"code_bytes", kernel.code_bytes}};
 }
 
+// Of an operator without a label: what is in it, as far as a line holds it.
+std::string name_of(const KernelInfo& kernel) {
+  constexpr size_t kOperatorsNamed = 4;
+  if (!kernel.label.empty()) return kernel.label;
+  std::string name;
+  for (size_t i = 0; i < std::min(kernel.operators.size(), kOperatorsNamed); ++i)
+    name += str(i == 0 ? "" : " + ", kernel.operators[i]);
+  return kernel.operators.size() > kOperatorsNamed ? name + " + ..." : name;
+}
+
 std::string to_line(const KernelInfo& kernel, double measured_us) {
   const double gain = kernel.bytes_fused > 0 ? kernel.bytes_unfused / kernel.bytes_fused : 1;
   const double rate = measured_us > 0 ? kernel.bytes_fused / measured_us / 1000 : 0;
-  return str("  ", kernel.label.empty() ? "(no label)" : kernel.label, ": ", kernel.operators.size(), " operators, ",
+  return str("  ", name_of(kernel), ": ", kernel.operators.size(), kernel.operators.size() == 1 ? " operator, " : " operators, ",
              kernel.parameters, " in, ", kernel.results, " out; ", fixed(kernel.bytes_unfused / 1e6, 3), " MB unfused, ",
              fixed(kernel.bytes_fused / 1e6, 3), " MB fused (", fixed(gain, 1), "x); predicted ", fixed(kernel.predicted_us, 1),
              " us, measured ", fixed(measured_us, 1), " us (", fixed(rate, 1), " GB/s); ", kernel.code_bytes, " bytes of code");
