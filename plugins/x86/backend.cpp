@@ -148,6 +148,7 @@ Result<std::unique_ptr<TargetBackend>> create_backend(TargetDescription descript
     return error(Code::invalid_argument, "target ", description.name,
                  " states neither avx2 nor avx512f among its features; ", "plugin x86 makes code for these");
   }
+  TENON_OK(register_pool(description));
   TENON_TRY(options, Options::of(description), "the options of target ", description.name);
   TENON_TRY(table, jitter_table());
   return std::unique_ptr<TargetBackend>(std::make_unique<Backend>(std::move(description), options, *table));

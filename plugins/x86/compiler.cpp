@@ -71,6 +71,12 @@ bool Compiler::can_emit(const codegen::Signature& signature) const {
   return snippet::can_emit_node(signature, table_, target_);
 }
 
+std::string Compiler::registers_text(const TargetDescription& target) {
+  std::string text;
+  for (const RegisterClass& stated : target.registers) text += str(" ", stated.name, " ", stated.count);
+  return text;
+}
+
 std::string Compiler::why_not(const snippet::Body& body) const {
   for (const snippet::BodyNode& node : body.nodes) {
     const NodeTypes types(body, node);
@@ -112,7 +118,8 @@ Result<snippet::LinearKernel> Compiler::lower(const snippet::Body& body) const {
 }
 
 Result<CodeObject> Compiler::assemble_kernel(snippet::LinearKernel kernel) const {
-  TENON_OK(snippet::allocate(kernel, register_pool(isa_of(target_)), snippet::needs_of(table_, target_)));
+  TENON_TRY(pool, register_pool(target_));
+  TENON_OK(snippet::allocate(kernel, pool, snippet::needs_of(table_, target_)));
   return assemble(kernel, table_, target_);
 }
 
@@ -124,7 +131,7 @@ Result<CodeObject> Compiler::assemble_snippet(const snippet::Body& body) const {
 
 Result<std::shared_ptr<const CompiledSnippet>> Compiler::compile_snippet(const snippet::Body& body) {
   TENON_TRY(kernel, lower(body), "lowering snippet '", body.name, "'");
-  const CodeKey key = code_key(text_without_names(kernel), isa_of(target_));
+  const CodeKey key = code_key(text_without_names(kernel) + registers_, isa_of(target_));
   TENON_TRY(code, CodeCache::shared().get(key, [&] { return assemble_kernel(kernel); }), "compiling snippet '",
             body.name, "' for ", target_.name);
   auto made = std::make_shared<CompiledSnippet>();

@@ -29,7 +29,7 @@ struct CompilerOptions {
 class Compiler final : public irgen::SnippetCompiler {
  public:
   Compiler(TargetDescription target, const codegen::JitterTable& table, CompilerOptions options = {})
-      : target_(std::move(target)), table_(table), options_(options) {}
+      : target_(std::move(target)), table_(table), options_(options), registers_(registers_text(target_)) {}
   Result<std::shared_ptr<const irgen::SnippetCode>> compile(const snippet::Body& body) override;
   Result<std::shared_ptr<const CompiledSnippet>> compile_snippet(const snippet::Body& body);
 
@@ -48,6 +48,7 @@ class Compiler final : public irgen::SnippetCompiler {
   const TargetDescription& target() const { return target_; }
 
  private:
+  static std::string registers_text(const TargetDescription& target);
   double cycles_of(const snippet::Body& body, const snippet::BodyNode& node) const;
   // With this plugin's passes.
   Result<snippet::LinearKernel> lower(const snippet::Body& body) const;
@@ -56,6 +57,7 @@ class Compiler final : public irgen::SnippetCompiler {
   const TargetDescription target_;
   const codegen::JitterTable& table_;
   const CompilerOptions options_;
+  const std::string registers_;  // what code depends on beside the kernel: the registers that the description states
 };
 
 // Lanes of a vector of the body's widest lane type.

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <tenon/codegen/register.hpp>
+#include <tenon/support/result.hpp>
 #include <tenon/target/description.hpp>
 
 namespace tenon::x86 {
@@ -29,5 +30,8 @@ constexpr int lanes_of(Isa isa, ElementType widest) { return vector_bits(isa) / 
 // What kernels may use. Kept for the emitters of structure.hpp and for X86Context: rsp (the frame), rdi (the params),
 // rax (a scratch register that any emitter may destroy) and k0 (likewise; it cannot be a predicate).
 codegen::RegisterPool register_pool(Isa isa);
+// The same, with no more registers in use than the description states for a class ("vector", "mask", "general"; those
+// that are kept count, too). An error when it states more than the instruction set has, another width, or too few.
+Result<codegen::RegisterPool> register_pool(const TargetDescription& target);
 
 }  // namespace tenon::x86

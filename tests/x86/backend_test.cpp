@@ -69,6 +69,34 @@ TEST_F(X86Backend, UnfusedItIsAKernelForEachOperator) {
   EXPECT_EQ(built(*backend(target))->kernels().size(), 3u);
 }
 
+std::string create_error(const TargetDescription& target) {
+  const auto made = create_backend(target);
+  return made.ok() ? "" : made.error().message();
+}
+
+TEST_F(X86Backend, TakesNoMoreRegistersThanTheDescriptionStates) {
+  TargetDescription target = machine();
+  target.registers = {{"vector", 6, 256}, {"general", 9, 64}};
+  const auto executable = built(*backend(target));
+  const auto listing = executable->listing();
+  ASSERT_TRUE(listing.ok());
+  for (const char* used : {"ymm5", "[rsp"}) EXPECT_THAT(*listing, HasSubstr(used));  // what has no place is spilled
+  for (const char* other : {"ymm6", "ymm15", "r15", "r9,"}) EXPECT_THAT(*listing, Not(HasSubstr(other)));
+}
+
+TEST_F(X86Backend, RefusesRegistersThatTheMachineDoesNotHave) {
+  TargetDescription target = machine();
+  target.registers = {{"vector", 17, 256}};
+  EXPECT_THAT(create_error(target), HasSubstr("registers 'vector'"));
+  EXPECT_THAT(create_error(target), HasSubstr("17 are stated, avx2 has 16"));
+  target.registers = {{"vector", 16, 512}};
+  EXPECT_THAT(create_error(target), HasSubstr("512 bits are stated, those of avx2 have 256"));
+  target.registers = {{"general", 3, 64}};
+  EXPECT_THAT(create_error(target), HasSubstr("3 are stated, 3 of which kernels keep for themselves"));
+  target.registers = {{"general", 16, 64}, {"vector", 16, 256}, {"mask", 0, 64}};
+  EXPECT_EQ(create_error(target), "");
+}
+
 TEST_F(X86Backend, RefusesWithAReason) {
   auto target = backend();
   const auto refusal = [&](std::string_view text) {
