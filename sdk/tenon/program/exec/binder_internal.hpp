@@ -1,19 +1,153 @@
-// Inside of the room: makes the code of a program for given shapes.
+// Inside of the room: makes the code of a program, statement by statement.
 #pragma once
-#include <tenon/program/exec/arenas_internal.hpp>
-#include <tenon/program/exec/code_internal.hpp>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tenon/program/exec/bound_code_internal.hpp>
+#include <tenon/program/exec/registers_internal.hpp>
+#include <tenon/program/exec/steady_internal.hpp>
+#include <tenon/program/symbolic_internal.hpp>
 
 namespace tenon::program::detail {
 
-struct BoundCode {
-  ByteCode code;
-  std::vector<PlannedBlock> blocks;
-  std::vector<ArenaRegion> regions;
-  int64_t steps = 0;
+inline constexpr auto kWord = static_cast<Place>(sizeof(int64_t));
+
+// Memory that buffers are views of: an argument, or one allocation at one place of the program.
+struct MemoryRoot {
+  Expr address;            // of the base of slot 0
+  Expr low = 0, high = 0;  // the bytes that it has, counted from there
+  Expr slot_bytes = 0;
+  int64_t slots = 1;
+  int32_t block = -1;  // of the plan; -1: not planned
+  size_t depth = 0;    // how many loops are around
 };
 
-// `program` outlives the code. `threads` is at least 1.
-Result<BoundCode> bind_code(const Program& program, const Arguments& shapes, const BindOptions& options,
-                            int64_t threads);
+class Binder {
+ public:
+  Binder(const Program& program, const Arguments& shapes, const BindOptions& options, int64_t threads);
+  Result<BoundCode> bind();
+
+ private:
+  struct OpenLoop {
+    int32_t number;
+    bool pipelined;                // in the program; its code is serial when it has one worker
+    int64_t first;                 // step
+    std::vector<int32_t> touched;  // blocks from around it
+  };
+
+  ByteCode& code() { return result_.code; }
+  const std::string& name(BufferId id) const { return program_.buffer(id).name; }
+  std::vector<Instr>& body() { return registers_.body(); }
+  static Expr address(size_t number) { return Expr::symbol(str(kAddressPrefix, number)); }
+
+  // Numbers ---------------------------------------------------------------------------------------------------
+
+  Expr resolved(const Expr& e) const { return scope_.simplified(scope_.resolve(e)); }
+  bool prove_not_negative(const Expr& e) const { return prove_le(0, e, scope_.assumptions()); }
+  Result<int64_t> most(const Expr& e) const;
+
+  // Buffers ---------------------------------------------------------------------------------------------------
+
+  void declare(BufferId id, const BufferArgument& argument);
+  // A register for an address that is set before the iterations of a level.
+  Place new_address(size_t level);
+  MemoryRoot& root_of(const SymbolicBuffer& buffer) { return roots_[static_cast<size_t>(buffer.root)]; }
+  // The memory is used at this step, and as long as the loops go on that it is not made in.
+  void use(BufferId root);
+
+  // Statements ------------------------------------------------------------------------------------------------
+
+  // Locals live from the statement that names them first. Where they lie is a matter of their uses.
+  Result<void> emit_outermost();
+  Result<void> emit(const Statement& s);
+  Result<void> emit(const Block& block);
+  Result<void> emit(const Let& let);
+  Result<void> with_buffer(BufferId id, SymbolicBuffer made, const Statement& inner);
+  Result<void> emit(const Allocate& s);
+  // Sets its root.
+  Result<SymbolicBuffer> make_allocation(const Allocation& a);
+  Result<void> check_extents(const Allocation& a, const SymbolicBuffer& made);
+  Result<void> check_at_run(const Expr& not_negative, std::string message);
+  Result<MemoryRoot> make_root(const Allocation& a, const Expr& bytes, int64_t slots);
+  void count_allocation(const Allocation& a, const Expr& bytes);
+  void count_free(BufferId id);
+  void place_blocks();
+  Result<void> emit(const Free& s);
+  Result<void> emit(const Crop& s) { return with_buffer(s.buffer, scope_.crop(s), s.body); }
+  Result<void> emit(const Transpose& s) { return with_buffer(s.buffer, scope_.transpose(s), s.body); }
+  Result<void> emit(const View& s) { return with_buffer(s.buffer, scope_.view(s), s.body); }
+  Result<void> emit(const Slice& s);
+  Result<void> emit(const Check& s);
+
+  // Loops -----------------------------------------------------------------------------------------------------
+
+  int32_t innermost() const { return loops_.empty() ? -1 : loops_.back().number; }
+  Result<void> emit(const Loop& loop);
+  std::optional<SteadyPart> steady_part(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step);
+  Result<void> emit_loop(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step);
+  Result<int64_t> most_workers(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step) const;
+  Result<void> emit_workers(const Loop& loop, int32_t number);
+  void leave_loop(const Loop& loop, const std::string& symbol, int32_t number, int64_t workers);
+  void add_increments(const std::vector<Increment>& increments, LoopCode& loop);
+  static void flatten(Registers::LevelCode program, std::vector<Instr>& to);
+  void find_targets();
+  static bool is_loop(Op op) { return op == Op::loop || op == Op::next || op == Op::workers || op == Op::body_end; }
+  // The level of the innermost loop of workers.
+  size_t region_level() const { return region_levels_.empty() ? 0 : region_levels_.back(); }
+  Expr worker() const { return worker_loops_.empty() ? Expr(0) : Expr::symbol(str("worker.", worker_loops_.back())); }
+
+  // Operands --------------------------------------------------------------------------------------------------
+
+  // The address of the base of a box, in the slot of the worker.
+  Expr address_of(const SymbolicBuffer& box);
+  void limit_workers(BufferId id, int64_t slots);
+  // Dims that a kernel sees here already, with the same numbers: what one stage writes, the next one mostly reads.
+  Place find_dims(const SymbolicBuffer& box) const;
+  // Fills a BufferView and its dims in the frame.
+  OperandCode operand(const SymbolicBuffer& box, ElementType element, Place view, Site& site, std::string label);
+  // What has to be true of a box, as far as it is not certain. Boxes that are empty may lie anywhere.
+  void guard(const Region& r, const SymbolicBuffer& box, const std::string& label, Site& site);
+  void written(const SymbolicBuffer& box, Site& site, std::vector<std::string>& names);
+
+  // Calls and copies ------------------------------------------------------------------------------------------
+
+  void push_site(Op op, Site site, const Expr& predicate);
+  Result<void> emit(const Call& s);
+  // One for all parts of a loop that hold the call.
+  int32_t state_of(const Call& s);
+  Result<Site> copy_site(const Copy& s);
+  Result<void> emit(const Copy& s);
+  Result<void> emit(const DmaStart& s);
+  Result<void> emit(const DmaWait& s);
+  Result<void> emit(const Signal& s) { return emit_stage(Op::signal, s.stage); }
+  Result<void> emit(const Await& s) { return emit_stage(Op::await, s.stage); }
+  Result<void> emit_stage(Op op, int stage);
+
+  const Program& program_;
+  const BindOptions& options_;
+  int64_t threads_;
+  BoundCode result_;
+  Scope scope_;
+  Registers registers_;
+  std::vector<MemoryRoot> roots_;                   // by BufferId
+  std::vector<Place> block_roots_;                  // by block: the register of its address
+  std::vector<std::vector<BufferId>> in_transfer_;  // by token
+  std::vector<OpenLoop> loops_;
+  // Unfolded dims in the frame, by the loop that they were made in: they hold in it, and in loops further in.
+  std::vector<std::vector<std::pair<std::vector<SymbolicDim>, Place>>> dims_known_{1};
+  std::vector<int32_t> worker_loops_;
+  std::vector<size_t> region_levels_;
+  std::map<BufferId, Instr> counted_;
+  std::map<const Call*, int32_t> states_;
+  std::set<BufferId> freed_;
+  size_t addresses_ = 0;
+  int64_t step_ = 0;
+  int32_t region_ = 0;
+  bool inside_workers_ = false;
+};
 
 }  // namespace tenon::program::detail

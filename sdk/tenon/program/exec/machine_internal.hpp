@@ -3,7 +3,7 @@
 #include <atomic>
 #include <mutex>
 
-#include <tenon/program/exec/binder_internal.hpp>
+#include <tenon/program/exec/bound_code_internal.hpp>
 #include <tenon/program/exec/statistics_internal.hpp>
 #include <tenon/program/exec/transfers_internal.hpp>
 #include <tenon/support/parallel.hpp>

@@ -1,0 +1,125 @@
+// The code of calls, copies and transfers.
+#include <algorithm>
+#include <cstddef>
+
+#include <tenon/program/exec/binder_internal.hpp>
+#include <tenon/program/labels.hpp>
+#include <tenon/program/walk.hpp>
+
+namespace tenon::program::detail {
+
+void Binder::push_site(Op op, Site site, const Expr& predicate) {
+  site.predicate = registers_.value(resolved(predicate));
+  site.plain_path = site.extents.empty() && site.guards.empty() && site.folds.empty() &&
+                    site.predicate == Value{1, -1} && !options_.statistics;
+  site.loop = innermost();
+  Instr instr{op == Op::call && site.plain_path ? (site.plain ? Op::call_plain : Op::call_function) : op};
+  instr.index = static_cast<int32_t>(code().sites.size());
+  instr.to = site.context;
+  instr.plain = site.plain;
+  code().sites.push_back(std::move(site));
+  body().push_back(instr);
+}
+
+Result<void> Binder::emit(const Call& s) {
+  Site site;
+  site.call = &s;
+  site.run = s.kernel->run;
+  if (const auto* plain = site.run.target<Result<void> (*)(CallContext&)>()) site.plain = *plain;
+  if (s.kernel->make_state && s.kernel->run_in_state) site.plain = s.kernel->run_in_state;
+  constexpr auto kViewWords = sizeof(BufferView) / sizeof(int64_t);
+  site.context = registers_.new_words(sizeof(CallContext) / sizeof(int64_t));
+  const Place views = registers_.new_words(s.operands.size() * kViewWords);
+  std::vector<std::string> names;
+  for (size_t i = 0; i < s.operands.size(); ++i) {
+    const Operand& o = s.operands[i];
+    const std::string label = operand_label(program_, s, i);
+    const SymbolicBuffer box = scope_.region(o.region);
+    guard(o.region, box, label, site);
+    if (o.access != Access::in) written(box, site, names);
+    const Place view = views + static_cast<Place>(i * sizeof(BufferView));
+    OperandCode made = operand(box, program_.buffer(o.region.buffer).element, view, site, label);
+    site.operands.push_back(std::move(made));
+  }
+  const Place scalars = registers_.new_words(s.scalars.size());
+  for (size_t i = 0; i < s.scalars.size(); ++i)
+    registers_.into(resolved(s.scalars[i]), scalars + static_cast<Place>(i) * kWord);
+  code().contexts.push_back({site.context, views, scalars, static_cast<int32_t>(s.operands.size()),
+                             static_cast<int32_t>(s.scalars.size()), stage_of(s), s.kernel.get(), state_of(s)});
+  if (!worker_loops_.empty())
+    registers_.into(worker(), site.context + static_cast<Place>(offsetof(CallContext, worker)));
+  site.label = stage_label(stage_of(s), names);
+  push_site(Op::call, std::move(site), s.predicate);
+  return {};
+}
+
+int32_t Binder::state_of(const Call& s) {
+  const auto [it, added] = states_.try_emplace(&s, static_cast<int32_t>(states_.size()));
+  if (added) code().states.push_back(s.kernel.get());
+  return it->second;
+}
+
+Result<Site> Binder::copy_site(const Copy& s) {
+  Site site;
+  site.copy = &s;
+  const ElementType element = program_.buffer(s.destination.buffer).element;
+  TENON_TRY(plan, CopyPlan::make(s, element), "copy '", stage_of(s), "'");
+  std::vector<std::string> names;
+  std::vector<std::pair<const Region*, std::string>> regions = {{&s.destination, "the destination"},
+                                                                {&s.source, "the source"}};
+  if (const auto* padding = std::get_if<Region>(&s.padding)) regions.push_back({padding, "the padding"});
+  for (const auto& [region, label] : regions) {
+    const SymbolicBuffer box = scope_.region(*region);
+    guard(*region, box, label, site);
+    if (region == &s.destination) written(box, site, names);
+    const Place view = registers_.new_words(sizeof(BufferView) / sizeof(int64_t));
+    OperandCode made = operand(box, element, view, site, label);
+    site.operands.push_back(std::move(made));
+  }
+  site.parameters = registers_.new_words(plan.parameters().size());
+  for (size_t i = 0; i < plan.parameters().size(); ++i)
+    registers_.into(resolved(Expr::symbol(plan.parameters()[i])), site.parameters + static_cast<Place>(i) * kWord);
+  site.label = stage_label(stage_of(s), names);
+  site.plan = std::move(plan);
+  return site;
+}
+
+Result<void> Binder::emit(const Copy& s) {
+  TENON_TRY(site, copy_site(s));
+  push_site(Op::copy, std::move(site), s.predicate);
+  return {};
+}
+
+Result<void> Binder::emit(const DmaStart& s) {
+  TENON_TRY(site, copy_site(s.copy));
+  site.token = s.token;
+  auto& roots = in_transfer_[static_cast<size_t>(s.token)];
+  for_each_buffer(Statement(s.copy), [&](BufferId id, Access) { roots.push_back(scope_.find(id)->root); });
+  push_site(Op::start, std::move(site), s.copy.predicate);
+  return {};
+}
+
+Result<void> Binder::emit(const DmaWait& s) {
+  // What a transfer uses is in use until its end. Which one ends here is not known: all that have been started.
+  for (const BufferId root : in_transfer_[static_cast<size_t>(s.token)])
+    if (roots_[static_cast<size_t>(root)].depth <= loops_.size()) use(root);
+  Instr instr{Op::wait};
+  instr.index = s.token;
+  instr.number = innermost();
+  body().push_back(instr);
+  return {};
+}
+
+Result<void> Binder::emit_stage(Op op, int stage) {
+  const auto around = std::find_if(loops_.rbegin(), loops_.rend(), [](const OpenLoop& l) { return l.pipelined; });
+  LoopCode& loop = code().loops[static_cast<size_t>(around->number)];
+  if (loop.kind != LoopKind::pipelined) return {};  // with one worker it is a serial one: nobody waits
+  loop.stages = std::max(loop.stages, stage + 1);
+  Instr instr{op};
+  instr.number = stage;
+  instr.index = around->number;
+  body().push_back(instr);
+  return {};
+}
+
+}  // namespace tenon::program::detail

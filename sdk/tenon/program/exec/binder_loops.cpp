@@ -1,0 +1,145 @@
+// The code of loops, serial and by workers.
+#include <algorithm>
+#include <utility>
+
+#include <tenon/program/exec/arguments_internal.hpp>
+#include <tenon/program/exec/binder_internal.hpp>
+
+namespace tenon::program::detail {
+
+Result<void> Binder::emit(const Loop& loop) {
+  const Expr begin = resolved(loop.begin), end = resolved(loop.end), step = resolved(loop.step);
+  const std::optional<SteadyPart> steady = steady_part(loop, begin, end, step);
+  if (!steady) return emit_loop(loop, begin, end, step);
+  const Expr from = begin + steady->first * step, to = begin + steady->last * step;
+  if (steady->first > 0) TENON_OK(emit_loop(loop, begin, from, step));
+  TENON_OK(emit_loop(loop, from, min(to, end), step));
+  return prove_le(end, to) ? Result<void>() : emit_loop(loop, to, end, step);
+}
+
+std::optional<SteadyPart> Binder::steady_part(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step) {
+  const bool counted = begin.is_constant() && end.is_constant() && step.is_constant() && step.constant() >= 1;
+  if (loop.kind != LoopKind::serial || !counted || begin.constant() >= end.constant()) return {};
+  return detail::steady_part(loop, begin.constant(), step.constant(),
+                             iteration_count(begin.constant(), end.constant(), step.constant()), scope_);
+}
+
+Result<void> Binder::emit_loop(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step) {
+  const Interval range{bounds(begin, scope_.assumptions()).lower, bounds(end - 1, scope_.assumptions()).upper};
+  if (!range.lower || !range.upper)
+    return error(Code::resource_exhausted, "loop ", loop.symbol, ": its bounds ", begin, " and ", end,
+                 " cannot be told to lie within int64");
+  if (prove_le(end, begin, scope_.assumptions())) return {};
+  if (!prove_le(1, step, scope_.assumptions()))
+    TENON_OK(check_at_run(step - 1, str("loop ", loop.symbol, " has a step below 1")), "loop ", loop.symbol);
+  TENON_TRY(workers, most_workers(loop, begin, end, step));
+
+  const auto number = static_cast<int32_t>(code().loops.size());
+  code().loops.push_back(
+      {.symbol = loop.symbol, .kind = workers > 1 ? loop.kind : LoopKind::serial, .workers = workers});
+  LoopCode made = code().loops.back();
+  made.begin = registers_.value(begin);
+  made.end = registers_.value(end);
+  made.step = registers_.value(step);
+  made.limit = registers_.value(resolved(loop.workers));
+  made.value = registers_.new_word();
+  made.left = registers_.new_word();
+  made.counter = registers_.new_word();
+  made.outer = innermost();
+  made.may_be_parallel = loop.kind != LoopKind::serial;
+  code().loops[static_cast<size_t>(number)] = made;
+
+  // As begin + step * number of the iteration, where that is known: then x mod 8 in a loop of step 4 is 4 * (k mod
+  // 2).
+  const bool counted = begin.is_constant() && step.is_constant() && step.constant() >= 1;
+  const std::string symbol = counted ? str("iteration.", number) : loop.symbol;
+  if (counted) {
+    const int64_t most = iteration_count(begin.constant(), *range.upper + 1, step.constant()) - 1;
+    scope_.define(loop.symbol, begin + step * Expr::symbol(symbol));
+    scope_.assumptions()[symbol] = {0, most};
+    registers_.enter(symbol, made.counter, 0, 1, workers == 1);
+  } else {
+    scope_.define(loop.symbol, Expr::symbol(symbol));
+    scope_.assumptions()[symbol] = range;
+    registers_.enter(symbol, made.value, begin, step, workers == 1);
+  }
+  loops_.push_back({number, loop.kind == LoopKind::pipelined, step_, {}});
+  dims_known_.emplace_back();
+  auto result = workers > 1 ? emit_workers(loop, number) : emit(loop.body);
+  leave_loop(loop, symbol, number, workers);
+  TENON_OK(std::move(result), "loop ", loop.symbol);
+  return registers_.status();
+}
+
+Result<int64_t> Binder::most_workers(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step) const {
+  if (loop.kind == LoopKind::serial) return int64_t{1};
+  TENON_TRY(limit, most(resolved(loop.workers)), "the workers of loop ", loop.symbol);
+  const Interval iterations = bounds(ceildiv(end - begin, max(step, 1)), scope_.assumptions());
+  return workers_of(loop, limit, threads_, iterations.upper.value_or(INT64_MAX), inside_workers_);
+}
+
+Result<void> Binder::emit_workers(const Loop& loop, int32_t number) {
+  const int32_t outer_region = std::exchange(region_, static_cast<int32_t>(result_.regions.size()));
+  LoopCode& made = code().loops[static_cast<size_t>(number)];
+  result_.regions.push_back({.outer = outer_region, .loop = number, .workers = made.workers});
+  made.worker = registers_.new_word();
+  made.outer_worker = worker_loops_.empty() ? -1 : code().loops[static_cast<size_t>(worker_loops_.back())].worker;
+  const std::string symbol = str("worker.", number);
+  registers_.define(symbol, made.worker, registers_.depth());
+  scope_.assumptions()[symbol] = {0, threads_ - 1};
+  worker_loops_.push_back(number);
+  region_levels_.push_back(registers_.depth());
+  // Only where the loop certainly has several workers is it known that loops within have one.
+  const bool certain = loop.kind != LoopKind::serial && made.limit.known() && made.begin.known() && made.end.known() &&
+                       made.step.known();
+  const bool was_inside = std::exchange(inside_workers_, inside_workers_ || certain);
+  const int64_t first = step_;
+  auto result = emit(loop.body);
+  ArenaRegion& region = result_.regions[static_cast<size_t>(region_)];
+  region.first = first;
+  region.last = step_ + 1;  // leave_loop counts one
+  inside_workers_ = was_inside;
+  region_levels_.pop_back();
+  worker_loops_.pop_back();
+  region_ = outer_region;
+  return result;
+}
+
+void Binder::leave_loop(const Loop& loop, const std::string& symbol, int32_t number, int64_t workers) {
+  ++step_;
+  const OpenLoop open = std::move(loops_.back());
+  loops_.pop_back();
+  dims_known_.pop_back();
+  for (const int32_t block : open.touched) result_.blocks[static_cast<size_t>(block)].use(open.first, step_);
+  Registers::LevelCode inner = registers_.leave();
+  scope_.assumptions().erase(symbol);
+  scope_.erase(loop.symbol);
+  LoopCode& made = code().loops[static_cast<size_t>(number)];
+  add_increments(inner.increments, made);
+  Instr instr{workers > 1 ? Op::workers : Op::loop};
+  instr.index = number;
+  made.plain = workers == 1 && inner.header.empty() && !inner.body.empty() && !options_.statistics &&
+               std::ranges::all_of(inner.body, [](const Instr& i) { return i.op == Op::call_plain; });
+  auto& out = body();
+  out.insert(out.end(), inner.entry.begin(), inner.entry.end());
+  out.push_back(instr);
+  out.insert(out.end(), inner.header.begin(), inner.header.end());
+  out.insert(out.end(), inner.body.begin(), inner.body.end());
+  instr.op = workers > 1 ? Op::body_end : Op::next;
+  out.push_back(instr);
+}
+
+void Binder::add_increments(const std::vector<Increment>& increments, LoopCode& loop) {
+  loop.first_step = static_cast<int32_t>(code().steps.size());
+  loop.first_increment = static_cast<int32_t>(code().increments.size());
+  for (const Increment& i : increments) {
+    if (i.by.known() && i.modulus == 0)
+      code().steps.push_back({i.place, i.by.number});
+    else
+      code().increments.push_back(i);
+  }
+  loop.last_step = static_cast<int32_t>(code().steps.size());
+  loop.last_increment = static_cast<int32_t>(code().increments.size());
+}
+
+}  // namespace tenon::program::detail
