@@ -69,6 +69,21 @@ TEST(GraphRunner, EachOptimisationMayBeLeftOut) {
   }
 }
 
+// Each operand, and each result, is a part of another tensor: a view around the call, or a copy where there are too many.
+TEST(GraphRunner, AnOperatorMayHaveAnyNumberOfOperands) {
+  for (const int parts : {3, 256, 257, 600}) {
+    SCOPED_TRACE(parts);
+    std::string text = str("graph @g(%x: f32[", parts, ",5]) -> (%y, %z) {\n  ");
+    std::string names;
+    for (int i = 0; i < parts; ++i) names += str(i == 0 ? "%" : ", %", "p", i);
+    text += str(names, " = Split %x {axis = 0, num_outputs = ", parts, "}\n  %y = Max ", names, "\n  %z = Concat ", names,
+                ", %y {axis = 0}\n}");
+    const auto graph = parsed(text);
+    EXPECT_TRUE(expect_as_interpreted(*graph, random_inputs(*graph, 7)));
+    EXPECT_EQ(runner(*graph)->report().host_ops.size(), 0u);
+  }
+}
+
 TEST(GraphRunner, OneProgramForAllExtents) {
   const auto graph = parsed(R"(graph @net(%x: f32[N,4], %w: f32[4,3]) -> (%y, %s) {
       %a = MatMul %x, %w : f32[N,3]

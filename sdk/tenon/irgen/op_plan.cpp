@@ -8,12 +8,10 @@
 #include <tenon/ops/constant.hpp>
 #include <tenon/ops/movement.hpp>
 #include <tenon/ops/shape.hpp>
+#include <tenon/support/log.hpp>
 
 namespace tenon::irgen {
 namespace {
-
-// Views of operands stand in one another around a call: far fewer than program::kMaxDepth.
-constexpr size_t kMostOperands = 256;
 
 // Of result `r`: where its box begins in operand 0. Nothing when the rule cannot say, or when the elements are not in
 // order.
@@ -130,10 +128,9 @@ OpPlan plan_op(const Op& op, const GraphTypes& types, const KernelSource& kernel
   plan.why_not = types.why_not(op);
   if (!plan.why_not.empty()) return plan;
   if (plan_movement(op, types, plan)) return plan;
-  if (op.result_count() == 0 || op.operand_count() > kMostOperands || some_are_empty(op, types)) {
-    plan.why_not = op.result_count() == 0               ? "it has no result"
-                   : op.operand_count() > kMostOperands ? str("it has ", op.operand_count(), " operands")
-                                                        : "some of its results are empty, and others are not";
+  if (op.result_count() == 0 || some_are_empty(op, types)) {
+    plan.why_not =
+        op.result_count() == 0 ? "it has no result" : "some of its results are empty, and others are not";
     return plan;
   }
   auto choice = kernels.kernel(typed_request(op, types));
@@ -142,6 +139,9 @@ OpPlan plan_op(const Op& op, const GraphTypes& types, const KernelSource& kernel
     plan.form = OpForm::call;
   } else {
     plan.why_not = str(kernels.name(), " has no kernel for it: ", choice.error().message());
+    // That a target lacks a kernel is an answer; that it fails to make one is news.
+    if (choice.error().code() != Code::unsupported)
+      log(LogLevel::warning, op.describe(), " is left to the host: ", plan.why_not);
   }
   return plan;
 }

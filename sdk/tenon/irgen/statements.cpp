@@ -6,6 +6,12 @@
 #include <tenon/irgen/dims.hpp>
 
 namespace tenon::irgen::detail {
+namespace {
+
+// Views stand in one another around a call: fewer than program::kMaxDepth.
+constexpr size_t kMostViews = 256;
+
+}  // namespace
 
 using program::Access;
 using program::Block;
@@ -30,8 +36,8 @@ Result<Statement> StatementMaker::make(const Node& node) {
   if (node.output != kNever) return within_views(output(node));
   switch (node.plan->form) {
     case OpForm::call: return within_views(call(node));
-    case OpForm::crop: return within_views(crop(node));
-    case OpForm::concat: return within_views(concat(node));
+    case OpForm::crop: return crop(node);
+    case OpForm::concat: return concat(node);
     case OpForm::transpose: return within_views(transpose(node));
     case OpForm::expand: return within_views(expand(node));
     case OpForm::host:
@@ -89,19 +95,49 @@ Statement StatementMaker::within_views(Statement inner) {
   return inner;
 }
 
+template <class Make>
+Statement StatementMaker::with_own_views(Make make) {
+  auto around = std::exchange(used_, {});
+  Statement made = within_views(make());
+  used_ = std::move(around);
+  return made;
+}
+
 // ---- Statements ----
+
+BufferId StatementMaker::near_buffer_of(const Value& value, Access access, std::string_view stage, Block& copies) {
+  if (used_.size() < kMostViews) return buffer_of(value);
+  const Type& type = lowering_.types_.type_of(value);
+  const BufferId near = add_local(value.name(), type.element(), program_dims(type.shape()).value());
+  workspaces_.push_back(near);
+  copies.statements.push_back(with_own_views([&] {
+    Region inside{near, {}}, outside{buffer_of(value), {}};
+    if (access == Access::in) std::swap(inside, outside);
+    std::vector<Expr> map;
+    for (size_t d = 0; d < type.shape().dims().size(); ++d) map.push_back(index(d));
+    return copy(std::move(outside), std::move(inside), std::move(map), std::string(stage));
+  }));
+  return near;
+}
 
 Statement StatementMaker::call(const Node& node) {
   Call call;
   call.kernel = node.plan->choice.kernel;
   call.stage = stage_of_op(*node.op);
-  for (const Value* operand : node.operands) call.operands.push_back({Access::in, {buffer_of(*operand), {}}});
-  for (const Value* result : node.results) call.operands.push_back({Access::out, {buffer_of(*result), {}}});
+  Block before, after;
+  for (const Value* operand : node.operands)
+    call.operands.push_back({Access::in, {near_buffer_of(*operand, Access::in, call.stage, before), {}}});
+  for (const Value* result : node.results)
+    call.operands.push_back({Access::out, {near_buffer_of(*result, Access::out, call.stage, after), {}}});
   if (const Expr& bytes = node.plan->choice.workspace_bytes; !bytes.is_constant(0)) {
     workspaces_.push_back(add_local("workspace", kU8, {{0, bytes, std::nullopt, std::nullopt}}));
     call.operands.push_back({Access::out, {workspaces_.back(), {}}});
   }
-  return call;
+  if (before.statements.empty() && after.statements.empty()) return call;
+  Block all = std::move(before);
+  all.statements.push_back(std::move(call));
+  for (Statement& copied : after.statements) all.statements.push_back(std::move(copied));
+  return all;
 }
 
 Statement StatementMaker::copy(Region to, Region from, std::vector<Expr> map, std::string stage) const {
@@ -126,8 +162,9 @@ Statement StatementMaker::crop(const Node& node) {
     std::vector<Expr> map;
     const std::vector<Expr>& at = node.plan->at[r];
     for (size_t d = 0; d < at.size(); ++d) map.push_back(index(d) + at[at.size() - 1 - d]);
-    block.statements.push_back(
-        copy({buffer_of(result), {}}, {buffer_of(operand), {}}, std::move(map), stage_of_op(*node.op)));
+    block.statements.push_back(with_own_views([&] {
+      return copy({buffer_of(result), {}}, {buffer_of(operand), {}}, std::move(map), stage_of_op(*node.op));
+    }));
   }
   return block;
 }
@@ -146,14 +183,16 @@ Statement StatementMaker::concat(const Node& node) {
     const auto offset = dense_offset(shape(result), begin, shape(operand));
     const int64_t element = lowering_.types_.type_of(result).element().bits() / 8;
     if (from.storage == whole.storage && offset && from.offset == whole.offset + *offset * element) continue;
-    Region to{buffer_of(result), {}};
-    std::vector<Expr> map;
-    for (size_t d = 0; d < rank; ++d) {
-      const Expr start = d == axis ? node.plan->starts[i] : Expr(0);
-      to.box.push_back({start, shape(operand)[rank - 1 - d].expr()});
-      map.push_back(index(d) - start);
-    }
-    block.statements.push_back(copy(std::move(to), {buffer_of(operand), {}}, std::move(map), stage_of_op(*node.op)));
+    block.statements.push_back(with_own_views([&] {
+      Region to{buffer_of(result), {}};
+      std::vector<Expr> map;
+      for (size_t d = 0; d < rank; ++d) {
+        const Expr start = d == axis ? node.plan->starts[i] : Expr(0);
+        to.box.push_back({start, shape(operand)[rank - 1 - d].expr()});
+        map.push_back(index(d) - start);
+      }
+      return copy(std::move(to), {buffer_of(operand), {}}, std::move(map), stage_of_op(*node.op));
+    }));
   }
   return block;
 }

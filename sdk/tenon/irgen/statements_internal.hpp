@@ -30,12 +30,18 @@ class StatementMaker final : public GroupContext {
   };
 
   program::Statement call(const Node& node);
+  // The buffer of an operand or result of a call: a copy of it, made in `copies`, where views stand too deep.
+  program::BufferId near_buffer_of(const Value& value, program::Access access, std::string_view stage,
+                                   program::Block& copies);
   program::Statement crop(const Node& node);
   program::Statement concat(const Node& node);
   program::Statement transpose(const Node& node);
   program::Statement expand(const Node& node);
   program::Statement output(const Node& node);
   program::Statement within_views(program::Statement inner);
+  // What `make` makes, with the views that it uses, and no others, around it.
+  template <class Make>
+  program::Statement with_own_views(Make make);
   // Destination and source are dense; the map is by dims of the program.
   program::Statement copy(program::Region to, program::Region from, std::vector<Expr> map, std::string stage) const;
   Expr index(size_t d) const { return Expr::symbol(indices_[d]); }
