@@ -63,6 +63,21 @@ TEST_F(X86Backend, OneKernelForWhatIsMemoryBound) {
     EXPECT_THAT(*listing, HasSubstr(name));
 }
 
+TEST_F(X86Backend, PredictsTheLongerOfMovementAndArithmetic) {
+  TargetDescription target = machine();
+  const auto predicted = [&] { return built(*backend(target))->kernels().at(0).predicted_us; };
+  target.clock_hz = 1000000000;
+  const double arithmetic = predicted();
+  EXPECT_GT(arithmetic, 0);
+  MemorySpace& host = target.memories.emplace_back();
+  host.name = "host";
+  host.size_bytes = uint64_t{1} << 30;
+  host.bandwidth = Bandwidth{1e12, Bandwidth::Per::second};
+  EXPECT_EQ(predicted(), arithmetic);
+  host.bandwidth = Bandwidth{1e6, Bandwidth::Per::second};
+  EXPECT_EQ(predicted(), 4 * (2 * 3 * 37 + 37));
+}
+
 TEST_F(X86Backend, UnfusedItIsAKernelForEachOperator) {
   TargetDescription target = machine();
   target.options.add("fuse", Setting::word("false"));
