@@ -1,19 +1,23 @@
 // A binary convolution in any layout: the algorithm is written once, on logical indices (binary_convolution.hpp), and
-// layouts are put on its values. Where both operands are packed, the operator's evaluator runs on whole words.
-// It runs on the reference; a kernel for a JIT target is to come with that target.
+// layouts are put on its values. Where both operands are packed, the operator's evaluator runs on whole words. The same
+// words as integers of a graph of generic operators (binary_convolution_graph.hpp) run on any target, as generated code
+// on those that make it.
 #include "binary_convolution.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include <tenon/compile/compile.hpp>
 #include <tenon/ir/text.hpp>
 #include <tenon/ir/value_layout.hpp>
 #include <tenon/ops/infer_util.hpp>
 #include <tenon/reference/interpreter.hpp>
 #include <tenon/tensor/reorder.hpp>
 
+#include "binary_convolution_graph.hpp"
 #include "exit_code.hpp"
 
 using namespace tenon;
@@ -144,6 +148,37 @@ Result<Tensor> run_in(const Choice& choice, const std::vector<Datum>& inputs) {
   return outputs[0].tensor();
 }
 
+Result<Tensor> run_on(const std::string& target, TargetRegistry& registry, const std::vector<Datum>& words) {
+  TENON_TRY(graph,
+            parse_graph(example::popcount_graph({.bs = 2, .ic = 6, .ih = 4, .iw = 4, .oc = 3, .kh = 3, .kw = 3})));
+  TENON_TRY(model, compile(std::move(graph), registry, {.targets = {target}, .no_fallback = true}));
+  TENON_TRY(outputs, model->run(words));
+  return outputs[0].tensor();
+}
+
+Result<example::BitTensor> row_major(const Tensor& tensor) {
+  TENON_TRY(layout, Layout::row_major(tensor.dims(), 1));
+  return example::BitTensor(layout, {tensor.data(), tensor.bytes()});
+}
+
+Result<void> run_generic(const Tensor& a, const Tensor& f, const Tensor& plain) {
+  TENON_TRY(a_bits, row_major(a));
+  TENON_TRY(f_bits, row_major(f));
+  TENON_TRY(a_words, example::channel_words(a_bits, "NCHW"));
+  TENON_TRY(f_words, example::channel_words(f_bits, "OIHW"));
+  TargetRegistry registry;
+  for (const std::string target : {"reference", "x86-avx2", "x86-avx512"}) {
+    const auto targets = registry.targets();
+    const auto here = [&](const TargetStatus& status) { return status.name == target && status.available; };
+    if (std::none_of(targets.begin(), targets.end(), here)) continue;
+    TENON_TRY(b, run_on(target, registry, {a_words, f_words}));
+    std::printf("words of 32 channels, generic operators on %s: %s\n", target.c_str(),
+                b.identical(plain) ? "the same" : "different");
+    if (!b.identical(plain)) return error(Code::internal, "target ", target, " changed the result");
+  }
+  return {};
+}
+
 Result<void> run() {
   TENON_OK(example::register_operator());
   TENON_TRY(a, bits({2, 6, 4, 4}, 1));
@@ -167,7 +202,7 @@ Result<void> run() {
                 b.identical(plain) ? "the same" : "different");
     if (!b.identical(plain)) return error(Code::internal, "a layout changed the result");
   }
-  return {};
+  return run_generic(a, f, plain);
 }
 
 }  // namespace

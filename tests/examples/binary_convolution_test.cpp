@@ -1,5 +1,6 @@
-// The kernels of examples/binary_convolution.hpp on the cases of tests/fixtures/layout/bconv.yaml.
-#include <examples/binary_convolution.hpp>
+// The kernels of examples/binary_convolution.hpp, and the graph of generic operators, on the cases of
+// tests/fixtures/layout/bconv.yaml.
+#include <examples/binary_convolution_graph.hpp>
 
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
@@ -7,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <tenon/compile/compile.hpp>
+#include <tenon/ir/text.hpp>
 #include <tenon/support/hash.hpp>
 #include <tenon/tensor/reorder.hpp>
 
@@ -71,7 +74,8 @@ class Result {
   Result(const BinaryConvolution& p, const std::string& text)
       : layout_(layout(text, "NCHW", p.b_shape(), 32)), values_(static_cast<size_t>(layout_.bytes() / 4)) {}
   auto place() {
-    return [this](auto... index) -> int32_t& { return values_[static_cast<size_t>(bit_offset(layout_, index...) / 32)]; };
+    return
+        [this](auto... index) -> int32_t& { return values_[static_cast<size_t>(bit_offset(layout_, index...) / 32)]; };
   }
   const std::vector<int32_t>& values() const { return values_; }
   uint64_t hash() const { return hash_of(std::as_bytes(std::span(values_))); }
@@ -124,7 +128,8 @@ class BinaryConvolutionCase : public ::testing::TestWithParam<YAML::Node> {
 
 TEST_P(BinaryConvolutionCase, DataOfTheSeed) {
   const YAML::Node& row = GetParam();
-  for (const auto& [key, bits, shape] : {std::tuple("A_bits", a(), p_.a_shape()), std::tuple("F_bits", f(), p_.f_shape())}) {
+  for (const auto& [key, bits, shape] :
+       {std::tuple("A_bits", a(), p_.a_shape()), std::tuple("F_bits", f(), p_.f_shape())}) {
     if (!row[key]) continue;
     std::string text;
     const int64_t count = shape[0] * shape[1] * shape[2] * shape[3];
@@ -149,7 +154,8 @@ TEST_P(BinaryConvolutionCase, PackedImages) {
 
 // The algorithm as it is written, on any layout of A, F and B.
 TEST_P(BinaryConvolutionCase, OneAlgorithmForAllLayouts) {
-  for (const std::string text : {"NCHW", "NHWC", "NHWC<6c:8>", "NHWC<32c:32>;lane=msb", "[2h]NCHW{3c}", "NCHW;off(W)=3"}) {
+  for (const std::string text :
+       {"NCHW", "NHWC", "NHWC<6c:8>", "NHWC<32c:32>;lane=msb", "[2h]NCHW{3c}", "NCHW;off(W)=3"}) {
     SCOPED_TRACE(text);
     const Layout laid_out = layout(text, "NCHW", p_.a_shape(), 1);
     const std::vector<std::byte> bytes = reordered(a(), laid_out), packed_f = reordered(f(), packed_f_layout_);
@@ -175,13 +181,38 @@ TEST_P(BinaryConvolutionCase, BothPackedImplementations) {
   expect_result(nchw, nhwc);
 }
 
+// The words of channels as integers of a graph, on each target that is here; what is no channel is ones.
+TEST_P(BinaryConvolutionCase, GenericOperatorsOnEveryTarget) {
+  const auto a_words = channel_words(a(), "NCHW", std::byte{0xff}), f_words = channel_words(f(), "OIHW");
+  ASSERT_TRUE(a_words.ok() && f_words.ok());
+  Result right(p_, "NCHW");
+  binary_convolution(p_, a(), f(), right.place());
+  tenon::TargetRegistry registry;
+  int targets = 0;
+  for (const tenon::TargetStatus& target : registry.targets()) {
+    if (!target.available || (target.name != "reference" && !target.name.starts_with("x86-"))) continue;
+    SCOPED_TRACE(target.name);
+    auto graph = tenon::parse_graph(popcount_graph(p_));
+    ASSERT_TRUE(graph.ok()) << graph.error().to_string();
+    const auto model = tenon::compile(*std::move(graph), registry, {.targets = {target.name}, .no_fallback = true});
+    ASSERT_TRUE(model.ok()) << model.error().to_string();
+    const auto outputs = (*model)->run(std::vector<tenon::Datum>{*a_words, *f_words});
+    ASSERT_TRUE(outputs.ok()) << outputs.error().to_string();
+    const auto values = (*outputs)[0].tensor().as<int32_t>();
+    EXPECT_EQ(std::vector(values.begin(), values.end()), right.values());
+    ++targets;
+  }
+  EXPECT_GE(targets, 1);
+}
+
 // Padding may hold anything: the mask keeps it out of the sums. Without a mask all results would be wrong.
 TEST_P(BinaryConvolutionCase, DirtyPadLanes) {
   const YAML::Node dirty = GetParam()["dirty_pad_lanes"];
   const std::string text = packed_a_layout_.to_string();
   const Layout keeps = layout(text + ";fill=undef", "NCHW", p_.a_shape(), 1);
   ASSERT_EQ(dirty["poison"].as<int>(), 1);
-  const std::vector<std::byte> a_bytes = reordered(a(), keeps, std::byte{0xff}), f_bytes = reordered(f(), packed_f_layout_);
+  const std::vector<std::byte> a_bytes = reordered(a(), keeps, std::byte{0xff}),
+                               f_bytes = reordered(f(), packed_f_layout_);
   ASSERT_NE(a_bytes, reordered(a(), packed_a_layout_)) << "nothing was poisoned";
   const BitTensor a(packed_a_layout_, a_bytes), f(packed_f_layout_, f_bytes);
   ChannelGroups groups = ChannelGroups::of(packed_a_layout_, p_.ic);
