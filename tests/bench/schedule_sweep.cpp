@@ -80,12 +80,12 @@ class Contender {
  public:
   Contender(std::string name, Pair pair, const Arguments& arguments)
       : name_(std::move(name)),
-        arguments_(arguments),
+        arguments_(&arguments),
         program_(must(BoundProgram::bind(must(pair.pipeline.build({pair.source}, {pair.result})), arguments))) {}
 
   void run() {
     const double begin = processor_seconds();
-    const auto ran = program_.run(arguments_);
+    const auto ran = program_.run(*arguments_);
     times_.push_back(processor_seconds() - begin);
     TENON_CHECK(ran.ok(), ran.error().to_string());
   }
@@ -95,7 +95,7 @@ class Contender {
 
  private:
   std::string name_;
-  const Arguments& arguments_;
+  const Arguments* arguments_;
   BoundProgram program_;
   std::vector<double> times_;
 };
