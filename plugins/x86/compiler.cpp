@@ -110,7 +110,8 @@ Result<snippet::LinearKernel> Compiler::lower(const snippet::Body& body) const {
   if (std::string reason = why_not(body); !reason.empty()) return error(Code::unsupported, reason);
   const Isa isa = isa_of(target_);
   const auto cycles = [this](const snippet::Body& of, const snippet::BodyNode& node) { return cycles_of(of, node); };
-  const auto vectors = static_cast<int>(register_pool(isa).of(codegen::RegisterFile::vector).size());
+  TENON_TRY(pool, register_pool(target_));
+  const auto vectors = static_cast<int>(pool.of(codegen::RegisterFile::vector).size());
   TENON_TRY(kernel, snippet::lower(body, {.lanes = lanes_of(isa, body), .vectors = vectors, .cycles = cycles}));
   TENON_OK(optimise(kernel, {.isa = isa,
                              .contract = options_.contract,
