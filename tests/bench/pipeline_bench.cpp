@@ -1,10 +1,10 @@
 // Pipelines: what locality, overhead and building cost. docs/performance.md has the wanted figures.
 //   build/release/tests/bench/pipeline_bench --benchmark_enable_random_interleaving=true --benchmark_repetitions=9
+//   build/release/tests/bench/pipeline_bench --sweep [points|rows|stencils|boxes|pyramids|sharpenings ...]
 #include <benchmark/benchmark.h>
 
-#include <array>
 #include <cstring>
-#include <numeric>
+#include <string_view>
 #include <vector>
 
 #include <tenon/program/auto_schedule.hpp>
@@ -13,72 +13,14 @@
 #include <tenon/program/verify.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 
+#include "pipeline_kernels.hpp"
+#include "schedule_sweep.hpp"
+
 namespace {
 
 using namespace tenon;
 using namespace tenon::program;
-
-const Expr x = Expr::symbol("x"), y = Expr::symbol("y");
-
-struct Pair {
-  Pipeline pipeline;
-  BufferRef source, result;
-  StageRef last;
-};
-
-// Rows as a target's kernels have them: in the widest vectors of the machine.
-#define TENON_WIDE [[gnu::target_clones("avx512f", "avx2", "default")]]
-TENON_WIDE void scale_row(float* __restrict to, const float* __restrict from, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i] = from[i] * 1.0001f + 0.5f;
-}
-TENON_WIDE void mean_row(float* __restrict to, const float* __restrict a, const float* __restrict b, const float* __restrict c, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i] = (a[i] + b[i] + c[i]) * (1.0f / 3);
-}
-#undef TENON_WIDE
-
-KernelHandle scale() {
-  return make_kernel("scale", [](CallContext& c) -> Result<void> {
-    const BufferView &in = c.operands[0], &out = c.operands[1];
-    scale_row(reinterpret_cast<float*>(out.base), reinterpret_cast<const float*>(in.base), out.dims[0].extent);
-    return {};
-  });
-}
-
-// Rows of three sources, wherever a ring has them; or in one piece (`rings` false).
-KernelHandle blur(bool rings) {
-  return make_kernel("blur", [](CallContext& c) -> Result<void> {
-    const BufferView &in = c.operands[0], &out = c.operands[1];
-    const int64_t n = out.dims[0].extent, first = out.dims[0].min;
-    for (int64_t v = out.dims[1].min; v <= out.dims[1].max(); ++v) {
-      const auto row = [&](const BufferView& b, int64_t at) { return reinterpret_cast<float*>(b.address(std::array{first, at})); };
-      mean_row(row(out, v), row(in, v - 1), row(in, v), row(in, v + 1), n);
-    }
-    return {};
-  }, rings);
-}
-
-KernelHandle move_bytes() {
-  return make_kernel("move", [](CallContext& c) -> Result<void> {
-    const BufferView &in = c.operands[0], &out = c.operands[1];
-    std::memcpy(out.base, in.base, static_cast<size_t>(out.dims[0].extent));
-    return {};
-  });
-}
-
-Pair chain(int stages, const KernelHandle& kernel, ElementType element, int rank, const Windows& windows) {
-  Pipeline p("chain");
-  const std::vector<Expr> indices = rank == 1 ? std::vector<Expr>{x} : std::vector<Expr>{x, y};
-  BufferRef source = p.buffer("source", element, rank), from = source;
-  std::optional<StageRef> last;
-  for (int s = 0; s < stages; ++s) {
-    BufferRef to = p.buffer(s + 1 == stages ? "result" : "mid" + std::to_string(s), element, rank);
-    last = p.stage("stage" + std::to_string(s), kernel).reads(from, windows).writes(to, indices);
-    from = to;
-  }
-  return {std::move(p), source, from, *last};
-}
-Pair scales(int stages) { return chain(stages, scale(), kF32, 1, {x}); }
-Pair blurs(int stages = 6, bool rings = true) { return chain(stages, blur(rings), kF32, 2, {x, {y - 1, y + 1}}); }
+using namespace tenon::program::bench;
 
 void run(benchmark::State& state, Pair& pair, BufferArgument source, BufferArgument result, int threads = 1) {
   const auto built = pair.pipeline.build({pair.source}, {pair.result});
@@ -88,7 +30,8 @@ void run(benchmark::State& state, Pair& pair, BufferArgument source, BufferArgum
   auto bound = BoundProgram::bind(built.value(), arguments, {&pool, threads});
   if (!bound.ok()) return state.SkipWithError(bound.error().to_string().c_str());
   for (auto _ : state)
-    if (const auto ran = bound.value().run(arguments); !ran.ok()) return state.SkipWithError(ran.error().to_string().c_str());
+    if (const auto ran = bound.value().run(arguments); !ran.ok())
+      return state.SkipWithError(ran.error().to_string().c_str());
   int64_t arena = 0;
   for (const auto& [space, bytes] : bound.value().arena_bytes()) arena += bytes;
   state.counters["arena_bytes"] = static_cast<double>(arena);
@@ -114,18 +57,24 @@ void scale_chain(benchmark::State& state) {
   schedule(pair, state.range(0), x, floats);
   run(state, pair, BufferArgument::dense(a.data(), kF32, {floats}), BufferArgument::dense(b.data(), kF32, {floats}));
 }
-BENCHMARK(scale_chain)->ArgsProduct({{0, -1, 512, 1024, 2048, 4096, 16384, 65536}, {8}, {kFloats}})
-    ->ArgsProduct({{-1, 512, 1024, 2048, 4096, 16384}, {3, 16}, {1 << 18, kFloats}})->Unit(benchmark::kMillisecond);
+BENCHMARK(scale_chain)
+    ->ArgsProduct({{0, -1, 512, 1024, 2048, 4096, 16384, 65536}, {8}, {kFloats}})
+    ->ArgsProduct({{-1, 512, 1024, 2048, 4096, 16384}, {3, 16}, {1 << 18, kFloats}})
+    ->Unit(benchmark::kMillisecond);
 
-// Stencils of other widths and numbers of stages. range(1): stages, range(2): floats of a row, of which there are kSide.
+// Stencils of other widths and numbers of stages. range(1): stages, range(2): floats of a row, of which there are
+// kSide.
 void stencil_chain(benchmark::State& state) {
   const int64_t stages = state.range(1), width = state.range(2), rows = kSide + 2 * stages;
   std::vector<float> a(static_cast<size_t>(width * rows), 1), b(static_cast<size_t>(width * kSide));
   Pair pair = blurs(static_cast<int>(stages));
   schedule(pair, state.range(0), y, width);
-  run(state, pair, BufferArgument::dense(a.data(), kF32, {width, rows}, {0, -stages}), BufferArgument::dense(b.data(), kF32, {width, kSide}));
+  run(state, pair, BufferArgument::dense(a.data(), kF32, {width, rows}, {0, -stages}),
+      BufferArgument::dense(b.data(), kF32, {width, kSide}));
 }
-BENCHMARK(stencil_chain)->ArgsProduct({{-1, 1, 2, 4, 8, 16, 32, 64}, {3, 12}, {500, 2048, 8192}})->Unit(benchmark::kMillisecond);
+BENCHMARK(stencil_chain)
+    ->ArgsProduct({{-1, 1, 2, 4, 8, 16, 32, 64}, {3, 12}, {500, 2048, 8192}})
+    ->Unit(benchmark::kMillisecond);
 
 // range(1): workers. range(2): kernels that take rings, or none.
 void blur_chain(benchmark::State& state) {
@@ -133,22 +82,37 @@ void blur_chain(benchmark::State& state) {
   std::vector<float> a(static_cast<size_t>(kSide * rows), 1), b(static_cast<size_t>(kSide * kSide));
   Pair pair = blurs(6, state.range(2) != 0);
   schedule(pair, state.range(0), y, kSide, state.range(1));
-  run(state, pair, BufferArgument::dense(a.data(), kF32, {kSide, rows}, {0, -6}), BufferArgument::dense(b.data(), kF32, {kSide, kSide}),
-      static_cast<int>(state.range(1)));
+  run(state, pair, BufferArgument::dense(a.data(), kF32, {kSide, rows}, {0, -6}),
+      BufferArgument::dense(b.data(), kF32, {kSide, kSide}), static_cast<int>(state.range(1)));
 }
-BENCHMARK(blur_chain)->Args({0, 1, 1})->Args({-1, 1, 1})->Args({1, 1, 1})->Args({2, 1, 1})->Args({4, 1, 1})->Args({8, 1, 1})->Args({16, 1, 1})
-    ->Args({64, 1, 1})->Args({4, 1, 0})->Args({8, 1, 0})->Args({16, 1, 0})->Args({8, 2, 1})->Args({16, 2, 1})->Args({32, 2, 1})
-    ->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(blur_chain)
+    ->Args({0, 1, 1})
+    ->Args({-1, 1, 1})
+    ->Args({1, 1, 1})
+    ->Args({2, 1, 1})
+    ->Args({4, 1, 1})
+    ->Args({8, 1, 1})
+    ->Args({16, 1, 1})
+    ->Args({64, 1, 1})
+    ->Args({4, 1, 0})
+    ->Args({8, 1, 0})
+    ->Args({16, 1, 0})
+    ->Args({8, 2, 1})
+    ->Args({16, 2, 1})
+    ->Args({32, 2, 1})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 
-// Two copies through an intermediate, range(0) bytes in all, range(1) bytes at a time; range(2): 0 by hand, 1 a pipeline in a
-// loop, 2 a pipeline without one (the intermediate then has all bytes).
+// Two copies through an intermediate, range(0) bytes in all, range(1) bytes at a time; range(2): 0 by hand, 1 a
+// pipeline in a loop, 2 a pipeline without one (the intermediate then has all bytes).
 void copies(benchmark::State& state) {
   const int64_t bytes = state.range(0), chunk = state.range(1);
   std::vector<std::byte> a(static_cast<size_t>(bytes)), b(static_cast<size_t>(bytes));
   if (state.range(2) > 0) {
     Pair pair = chain(2, move_bytes(), kU8, 1, {x});
     if (state.range(2) == 1) pair.last.loops({{x, chunk}});
-    return run(state, pair, BufferArgument::dense(a.data(), kU8, {bytes}), BufferArgument::dense(b.data(), kU8, {bytes}));
+    return run(state, pair, BufferArgument::dense(a.data(), kU8, {bytes}),
+               BufferArgument::dense(b.data(), kU8, {bytes}));
   }
   std::vector<std::byte> mid(static_cast<size_t>(chunk));
   for (auto _ : state)
@@ -159,7 +123,9 @@ void copies(benchmark::State& state) {
       benchmark::ClobberMemory();
     }
 }
-BENCHMARK(copies)->ArgsProduct({{32 << 10, 128 << 10, 512 << 10, 2 << 20, 8 << 20}, {1 << 10, 4 << 10, 16 << 10, 32 << 10}, {0, 1, 2}});
+BENCHMARK(copies)->ArgsProduct({{32 << 10, 128 << 10, 512 << 10, 2 << 20, 8 << 20},
+                                {1 << 10, 4 << 10, 16 << 10, 32 << 10},
+                                {0, 1, 2}});
 
 // range(0): stages. Cost is to grow with their number and no faster.
 void build_stages(benchmark::State& state) {
@@ -180,3 +146,10 @@ void schedule_stages(benchmark::State& state) {
 BENCHMARK(schedule_stages)->Arg(32)->Arg(128)->Arg(512)->Unit(benchmark::kMillisecond);
 
 }  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "--sweep") return sweep_schedules({argv + 2, argv + argc});
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+}

@@ -43,8 +43,7 @@ struct Tensors {
   std::vector<tenon::test::GuardedBuffer> ports;
 };
 // Small whole numbers, so that sums of them are exact in any order.
-Tensors random_tensors(const Body& body, const Dims& extents, std::mt19937& random,
-                       testing::GuardAt outputs = testing::GuardAt::end);
+Tensors random_tensors(const Body& body, const Dims& extents, std::mt19937& random);
 
 // The bytes of each output, by the operators one by one.
 std::vector<std::vector<std::byte>> evaluate_body(const Body& body, const Dims& extents, const Tensors& tensors);
@@ -62,8 +61,7 @@ struct HarnessOptions {
   LowerOptions lower{.lanes = 4, .unroll = 4};
   std::optional<TestMachine> machine = std::nullopt;  // registers are allocated for it
   int64_t parts = 1;                                  // pieces that the work is cut into
-  testing::GuardAt outputs = testing::GuardAt::end;
-  double tolerance = 0;  // relative, of floats; 0: the same bits
+  double tolerance = 0;                               // relative, of floats; 0: the same bits
   // A target's passes, and how it runs a call of the kernel, after allocation; null: none, and emulated lanes.
   std::function<Result<void>(LinearKernel& kernel)> passes = nullptr;
   std::function<Result<void>(const LinearKernel& kernel, std::span<const int64_t> words)> run = nullptr;

@@ -1,7 +1,7 @@
 // Schedules by a cost model, and what schedules are predicted to cost.
 //
-//   TENON_TRY(report, auto_schedule(p, {in}, {out}, {{"out.min1", 0}, {"out.extent1", 2048}, ...}, CostModel::of(target)));
-//   TENON_TRY(program, p.build({in}, {out}));
+//   TENON_TRY(report, auto_schedule(p, {in}, {out}, {{"out.min1", 0}, {"out.extent1", 2048}, ...},
+//   CostModel::of(target))); TENON_TRY(program, p.build({in}, {out}));
 //
 // The model, for a pipeline whose stages are cut into groups, each computed strip by strip in a loop of its last stage:
 //   seconds = sum over groups of
@@ -30,17 +30,18 @@ namespace tenon::program {
 struct CostModel {
   struct Memory {
     std::string name;
-    double bytes = 0;             // 0: holds anything
+    double bytes = 0;  // 0: holds anything
     double bytes_per_second = 0;
   };
-  std::vector<Memory> memories;       // smallest first; the last holds anything
-  double seconds_per_call = 15e-9;  // with its share of the loop and of views, and what a kernel does before its first element
+  std::vector<Memory> memories;  // smallest first; the last holds anything
+  double seconds_per_call =
+      15e-9;  // with its share of the loop and of views, and what a kernel does before its first element
   double seconds_per_element = 0.3e-9;
   double seconds_per_window = 50e-9;  // more, of a call whose results stay in a ring
 
   // The memories of the description, and room for anything in the largest. One that states no bandwidth has that of the
-  // next larger one that does, the largest that of main memory. Without a target's clock a bandwidth in bytes per cycle is
-  // none. A target that states no memory gets the model of a usual host.
+  // next larger one that does, the largest that of main memory. Without a target's clock a bandwidth in bytes per cycle
+  // is none. A target that states no memory gets the model of a usual host.
   TENON_API static CostModel of(const TargetDescription& target);
   // 32 KiB, 1 MiB and 32 MiB of cache before main memory.
   TENON_API static CostModel host();

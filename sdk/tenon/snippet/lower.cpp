@@ -13,7 +13,7 @@ namespace {
 // Copies of a loop's body that holds so many instructions, and so many accumulators: long bodies keep the machine busy
 // by themselves, and would only grow the code.
 int copies_for(size_t instructions, size_t accumulators, int most) {
-  constexpr size_t kInstructions = 48, kAccumulators = 8;
+  constexpr size_t kInstructions = 96, kAccumulators = 8;
   int copies = std::max(most, 1);
   while (copies > 1 && (static_cast<size_t>(copies) * instructions > kInstructions ||
                         static_cast<size_t>(copies) * accumulators > kAccumulators))
@@ -28,7 +28,11 @@ class Lowering {
     kernel_.name = body.name;
     kernel_.lanes = options.lanes;
     makers_.resize(body.values.size());
-    for (const BodyNode& node : body.nodes) makers_[index(node.result)].node = &node;
+    users_.resize(body.values.size());
+    for (const BodyNode& node : body.nodes) {
+      makers_[index(node.result)].node = &node;
+      for (const ValueId operand : node.operands) ++users_[index(operand)];
+    }
     for (size_t i = 0; i < body.inputs.size(); ++i) makers_[index(body.inputs[i].value)].port = static_cast<int>(i);
     for (const ScratchPlan& scratch : plan_.scratch) kernel_.scratch.push_back({scratch.element, scratch.dims, 1});
   }
@@ -112,24 +116,56 @@ class Lowering {
     }
   }
 
-  // Makes `values`, which stand at one loop; those that are alike in all lanes first, since the copies share them.
+  // Makes `values`, which stand at one loop; those that are alike in all lanes first, since the copies share them. The
+  // others operator by operator, for as many copies side by side as registers hold: a chain of operators waits for
+  // itself, and what waits fills the machine's window, so copies one behind the other would wait one behind the other.
   // `reads` come before anything is stored: they may lie in the memory of an output that is stored here.
   void make(const std::vector<Access>& reads, const std::vector<ValueId>& values, const std::vector<Access>& stores) {
-    for (const bool lanes : {false, true}) {
-      const int copies = lanes ? place_.copies : 1;
-      for (int copy = 0; copy < copies; ++copy) {
-        for (const Access& read : reads) {
-          if (in_lanes(read.value) != lanes) continue;
-          add_copy(read.value, load(read.port, read.value, copy));
-          store_if_wanted(read.value, copy, stores);
-        }
-        for (const ValueId id : values) {
-          if (in_lanes(id) != lanes) continue;
-          add_copy(id, make_value(id, copy));
-          store_if_wanted(id, copy, stores);
-        }
-      }
+    make_copies(reads, values, stores, false, 0, 1);
+    const int together = place_.copies == 1 ? 1 : copies_together(reads, values);
+    for (int first = 0; first < place_.copies; first += together)
+      make_copies(reads, values, stores, true, first, std::min(first + together, place_.copies));
+  }
+  void make_copies(const std::vector<Access>& reads, const std::vector<ValueId>& values,
+                   const std::vector<Access>& stores, bool lanes, int first, int last) {
+    for (const Access& read : reads) {
+      if (in_lanes(read.value) != lanes) continue;
+      for (int copy = first; copy < last; ++copy) add_copy(read.value, load(read.port, read.value, copy));
+      for (int copy = first; copy < last; ++copy) store_if_wanted(read.value, copy, stores);
     }
+    for (const ValueId id : values) {
+      if (in_lanes(id) != lanes) continue;
+      for (int copy = first; copy < last; ++copy) add_copy(id, make_value(id, copy));
+      for (int copy = first; copy < last; ++copy) store_if_wanted(id, copy, stores);
+    }
+  }
+
+  // How many copies of `values` the registers hold at once: one of them takes what is alive in it at most; beside them
+  // stand what the copies share, accumulators, and what an emitter needs for itself.
+  int copies_together(const std::vector<Access>& reads, const std::vector<ValueId>& values) const {
+    constexpr int kBeside = 8, kMasks = 4;
+    std::unordered_map<ValueId, int> left;  // users to come
+    int alive = 0, most = 1, masks = 0, most_masks = 1;
+    const auto count = [&](ValueId id, int change) {
+      alive += change, most = std::max(most, alive);
+      if (!body_.values[index(id)].element.is_bool()) return;
+      masks += change, most_masks = std::max(most_masks, masks);
+    };
+    const auto made = [&](ValueId id) {
+      if (const BodyNode* node = makers_[index(id)].node)
+        for (const ValueId operand : node->operands)
+          if (const auto user = left.find(operand); user != left.end() && --user->second == 0) count(operand, -1);
+      count(id, 1);
+      if (users_[index(id)] == 0)
+        count(id, -1);
+      else
+        left[id] = users_[index(id)];
+    };
+    for (const Access& read : reads)
+      if (in_lanes(read.value)) made(read.value);
+    for (const ValueId id : values)
+      if (in_lanes(id)) made(id);
+    return std::clamp(std::min((options_.vectors - kBeside) / most, kMasks / most_masks), 1, place_.copies);
   }
   void add_copy(ValueId id, RegisterId made) {
     std::vector<RegisterId>& registers = bound_[index(id)];
@@ -524,6 +560,7 @@ class Lowering {
   LinearKernel kernel_;
   std::vector<Instruction> entry_;  // before all loops
   std::vector<Maker> makers_;       // of each value
+  std::vector<int> users_;          // of each value: operands of nodes that it is
   std::vector<std::vector<RegisterId>> bound_;
   std::vector<ValueId> bound_order_;
   std::vector<RegisterId> pointers_;  // of each port, in the nest

@@ -1,0 +1,49 @@
+#include <algorithm>
+#include <ranges>
+
+#include <tenon/program/auto_schedule.hpp>
+
+namespace tenon::program {
+
+namespace {
+
+constexpr double kMainMemoryBytesPerSecond = 9e9;
+
+}  // namespace
+
+// Of copying, read plus written, as measured on servers of 2019 to 2023 (docs/performance.md).
+CostModel CostModel::host() {
+  return {{{"L1", 32 << 10, 190e9},
+           {"L2", 1 << 20, 73e9},
+           {"L3", 32 << 20, 20e9},
+           {"memory", 0, kMainMemoryBytesPerSecond}}};
+}
+
+CostModel CostModel::of(const TargetDescription& target) {
+  CostModel model;
+  for (const MemorySpace& m : target.memories)
+    if (m.size_bytes > 0)
+      model.memories.push_back({m.name, static_cast<double>(m.size_bytes),
+                                m.bandwidth ? m.bandwidth->bytes_per_second(target.clock_hz) : 0});
+  if (model.memories.empty()) return host();
+  std::ranges::sort(model.memories, {}, &Memory::bytes);
+  model.memories.back().bytes = 0;
+  double larger = kMainMemoryBytesPerSecond;
+  for (Memory& m : std::views::reverse(model.memories)) {
+    if (m.bytes_per_second <= 0) m.bytes_per_second = larger;
+    larger = m.bytes_per_second;
+  }
+  return model;
+}
+
+std::string ScheduleReport::to_string() const {
+  const auto row = [](std::string_view name, const PredictedCost& c) {
+    return str(name, ": ", c.seconds() * 1e3, " ms predicted (memory ", c.memory_seconds * 1e3, ", calls ",
+               c.dispatch_seconds * 1e3, ", computed twice ", c.redundant_seconds * 1e3, ")\n");
+  };
+  std::string out = row("automatic", automatic) + row("by hand", by_hand);
+  for (const std::string& group : groups) out += "  " + group + "\n";
+  return out;
+}
+
+}  // namespace tenon::program

@@ -1,0 +1,65 @@
+// Inside of the room: what a group of stages costs whose last one is computed strip by strip, and the others with it.
+// The model is that of auto_schedule.hpp.
+#pragma once
+#include <algorithm>
+#include <vector>
+
+#include <tenon/program/auto_schedule.hpp>
+#include <tenon/program/stage_numbers_internal.hpp>
+
+namespace tenon::program::detail {
+
+// Loops around a group, innermost first; none: its stages are computed one after the other.
+struct Strips {
+  struct Loop {
+    int dim = -1;     // of the pipeline
+    double step = 1;  // of a stage that has the dim's largest extent; of others as much less as they have fewer indices
+  };
+  std::vector<Loop> loops;
+
+  double iterations(const PipelineNumbers& numbers) const;
+};
+
+// What an iteration does with the results of one stage.
+struct Share {
+  double made = 0;     // bytes
+  double seen = 0;     // bytes of it that lie in memory meanwhile, with what earlier iterations left
+  bool moves = false;  // another part in other iterations
+  bool kept = false;   // a window of it stays from one iteration to the next
+};
+Share share_of(const PipelineNumbers& numbers, const Strips& strips, size_t at);
+
+// The costs of the stages first ... last; made by adding them one by one. Bytes are those of all iterations, but where
+// it is said.
+class GroupCost {
+ public:
+  GroupCost(size_t first, double iterations) : first_(first), iterations_(iterations) {}
+
+  size_t first() const { return first_; }
+  // The next stage in the order, and what an iteration does with it and with the one added before.
+  void add(const PipelineNumbers& numbers, const CostModel& model, size_t at, const Share& before, const Share& share);
+  // So many elements are computed again, since their author keeps no window of them.
+  void add_redundant(double elements) { redundant_ += elements; }
+  // Whether all that reads its results is in it, but for those of the last stage.
+  bool is_closed(size_t last) const { return last_use_ <= last; }
+  PredictedCost total(const PipelineNumbers& numbers, const CostModel& model, size_t last) const;
+  double window_bytes() const { return windows_ + largest_; }
+
+ private:
+  void make_inside(const StageNumbers& n, const CostModel& model, const Share& share, double reader_bytes);
+
+  size_t first_;
+  double iterations_;
+  size_t last_use_ = 0;   // of results of all stages but the last
+  double outside_ = 0;    // bytes that come from elsewhere
+  double windows_ = 0;    // bytes of what is kept, in an iteration
+  double largest_ = 0;    // ... that any stage makes whose results are not kept, with its reader's
+  double seconds_ = 0;    // of results that only the group sees and no window is kept of
+  double redundant_ = 0;  // elements
+  // Of results that windows are kept of: written, and read by later iterations; read by the same one; and seconds that
+  // their readers take at least.
+  double through_windows_ = 0, fresh_seconds_ = 0, least_seconds_ = 0;
+  double calls_ = 0, calls_with_windows_ = 0;
+};
+
+}  // namespace tenon::program::detail

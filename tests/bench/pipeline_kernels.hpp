@@ -1,0 +1,34 @@
+// Kernels and pipelines that benchmarks of pipelines share. Rows are computed in the widest vectors of the machine, as
+// a target's kernels have them.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tenon/program/pipeline.hpp>
+
+namespace tenon::program::bench {
+
+inline const Expr x = Expr::symbol("x"), y = Expr::symbol("y");
+
+// All of rank 1 or 2, of f32 but for move_bytes; those that say `rings` take buffers that wrap around.
+KernelHandle scale();           // 1.0001 in + 0.5
+KernelHandle blur(bool rings);  // mean of rows y - 1, y, y + 1
+KernelHandle box(bool rings);   // mean of 3 x 3
+KernelHandle halve();           // mean of 2 x 2 at (2 x, 2 y)
+KernelHandle twice();           // in(x / 2, y / 2)
+KernelHandle combine();         // a - 0.25 b
+KernelHandle move_bytes();
+
+struct Pair {
+  Pipeline pipeline;
+  BufferRef source, result;
+  StageRef last;
+  std::vector<StageRef> stages;
+};
+// Stages of one kernel, each of which reads `windows` of the one before.
+Pair chain(int stages, const KernelHandle& kernel, ElementType element, int rank, const Windows& windows);
+Pair scales(int stages, int rank = 1);
+Pair blurs(int stages = 6, bool rings = true);
+
+}  // namespace tenon::program::bench

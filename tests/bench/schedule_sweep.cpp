@@ -1,0 +1,307 @@
+#include "schedule_sweep.hpp"
+
+#include <ctime>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <memory>
+
+#include <tenon/program/auto_schedule.hpp>
+#include <tenon/program/exec/bound_program.hpp>
+
+#include "pipeline_kernels.hpp"
+
+namespace tenon::program::bench {
+
+namespace {
+
+// Rounds of all schedules to find the best ones by hand, and of these and the automatic one to compare them.
+constexpr int kRounds = 5, kFinalRounds = 21;
+constexpr size_t kFinalists = 3;
+
+struct Case {
+  std::string name;
+  std::function<Pair()> make;
+  std::vector<int64_t> extents;  // of the result
+  int64_t border = 0;            // that the source is larger by, on all sides
+};
+
+struct Schedule {
+  std::string name;
+  std::function<void(Pair&)> apply;
+};
+
+template <class T>
+T must(Result<T> result) {
+  TENON_CHECK(result.ok(), result.error().to_string());
+  return std::move(result).value();
+}
+
+double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+double median(std::vector<double> v) {
+  std::ranges::nth_element(v, v.begin() + static_cast<int64_t>(v.size() / 2));
+  return v[v.size() / 2];
+}
+
+std::vector<Schedule> schedules_by_hand(const Case& c) {
+  std::vector<Schedule> out{{"whole", [](Pair&) {}}};
+  const bool rows = c.extents.size() > 1;
+  const Expr slowest = rows ? y : x;
+  for (int64_t step = rows ? 1 : 256; step < c.extents.back() && step <= (rows ? 128 : 65536); step *= 2)
+    out.push_back({std::to_string(step), [slowest, step](Pair& p) { p.last.loops({{slowest, step}}); }});
+  if (rows)
+    for (const int64_t width : {256, 1024, 4096})
+      for (const int64_t step : {1, 8, 64}) {
+        if (width >= c.extents[0] || step >= c.extents[1]) continue;
+        const std::string tile = std::to_string(width) + " x " + std::to_string(step);
+        out.push_back({tile, [=](Pair& p) { p.last.loops({{x, width}, {y, step}}); }});
+        out.push_back({tile + ", columns", [=](Pair& p) { p.last.loops({{y, step}, {x, width}}); }});
+      }
+  if (c.make().stages.size() >= 6)
+    for (const int64_t step : {4, 16})
+      out.push_back({"two loops of " + std::to_string(step), [=](Pair& p) {
+                       const int64_t by = rows ? step : 512 * step;
+                       p.stages[p.stages.size() / 2].loops({{slowest, by}}).compute_root();
+                       p.last.loops({{slowest, by}});
+                     }});
+  return out;
+}
+
+// Scheduled, bound, and with the times that its runs took.
+class Contender {
+ public:
+  Contender(std::string name, Pair pair, const Arguments& arguments)
+      : name_(std::move(name)),
+        arguments_(&arguments),
+        program_(must(BoundProgram::bind(must(pair.pipeline.build({pair.source}, {pair.result})), arguments))) {}
+
+  void run() {
+    const double begin = processor_seconds();
+    const auto ran = program_.run(*arguments_);
+    times_.push_back(processor_seconds() - begin);
+    TENON_CHECK(ran.ok(), ran.error().to_string());
+  }
+  void forget() { times_.clear(); }
+  double seconds() const { return median(times_); }
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+  const Arguments* arguments_;
+  BoundProgram program_;
+  std::vector<double> times_;
+};
+
+struct Outcome {
+  double automatic, by_hand;
+  double ratio() const { return automatic / by_hand; }
+};
+
+void run_in_turn(std::vector<Contender>& contenders, int rounds) {
+  for (int i = 0; i < rounds; ++i)
+    for (Contender& c : contenders) c.run();
+}
+
+Outcome measure(const Case& c) {
+  std::vector<int64_t> source(c.extents), mins(c.extents.size(), -c.border);
+  int64_t elements = 1, source_elements = 1;
+  for (size_t d = 0; d < source.size(); ++d) {
+    source[d] += 2 * c.border;
+    elements *= c.extents[d];
+    source_elements *= source[d];
+  }
+  std::vector<float> in(static_cast<size_t>(source_elements), 1), out(static_cast<size_t>(elements));
+  const Arguments arguments{{{"source", BufferArgument::dense(in.data(), kF32, source, mins)},
+                             {"result", BufferArgument::dense(out.data(), kF32, c.extents)}},
+                            {}};
+
+  std::vector<Contender> all;
+  Pair automatic = c.make();
+  SymbolValues sizes;
+  for (size_t d = 0; d < c.extents.size(); ++d) {
+    sizes["result.min" + std::to_string(d)] = 0;
+    sizes["result.extent" + std::to_string(d)] = c.extents[d];
+    sizes["source.min" + std::to_string(d)] = mins[d];
+    sizes["source.extent" + std::to_string(d)] = source[d];
+  }
+  const ScheduleReport report =
+      must(auto_schedule(automatic.pipeline, {automatic.source}, {automatic.result}, sizes, CostModel::host()));
+  all.emplace_back("automatic", std::move(automatic), arguments);
+  for (const Schedule& schedule : schedules_by_hand(c)) {
+    Pair pair = c.make();
+    schedule.apply(pair);
+    all.emplace_back(schedule.name, std::move(pair), arguments);
+  }
+  run_in_turn(all, kRounds);
+  std::ranges::sort(all.begin() + 1, all.end(), {}, &Contender::seconds);
+  all.erase(all.begin() + static_cast<int64_t>(std::min(all.size(), kFinalists + 1)), all.end());
+  for (Contender& contender : all) contender.forget();
+  run_in_turn(all, kFinalRounds);
+  std::ranges::sort(all.begin() + 1, all.end(), {}, &Contender::seconds);
+  const Outcome outcome{all[0].seconds(), all[1].seconds()};
+  std::printf("  %-34s automatic %8.3f ms, best by hand %8.3f ms (%s), ratio %.3f\n", c.name.c_str(),
+              outcome.automatic * 1e3, outcome.by_hand * 1e3, all[1].name().c_str(), outcome.ratio());
+  for (const std::string& group : report.groups) std::printf("      %s\n", group.c_str());
+  std::fflush(stdout);
+  return outcome;
+}
+
+// Families ------------------------------------------------------------------------------------------------------
+
+std::string named(std::initializer_list<std::string> parts) {
+  std::string out;
+  for (const std::string& part : parts) out += (out.empty() ? "" : ", ") + part;
+  return out;
+}
+std::string stages_of(int stages) { return std::to_string(stages) + " stages"; }
+std::string size_of(int64_t width, int64_t rows) { return std::to_string(width) + " x " + std::to_string(rows); }
+
+// At most so many elements, so that a sweep takes minutes.
+constexpr int64_t kMostElements = int64_t{1} << 22;
+int64_t rows_for(int64_t width) { return std::min<int64_t>(2048, kMostElements / width); }
+
+std::vector<Case> points() {
+  std::vector<Case> out;
+  for (const int stages : {3, 5, 8, 16})
+    for (const int64_t floats : {1 << 16, 1 << 18, 1 << 20, 1 << 22})
+      out.push_back({named({stages_of(stages), std::to_string(floats)}), [=] { return scales(stages); }, {floats}});
+  return out;
+}
+
+// A few long rows, and many short ones.
+std::vector<Case> rows_of_points() {
+  std::vector<Case> out;
+  for (const int stages : {3, 8})
+    for (const auto& [width, rows] :
+         {std::pair<int64_t, int64_t>{1 << 20, 1}, {1 << 19, 4}, {1 << 14, 128}, {1 << 10, 2048}, {64, 1 << 14}})
+      out.push_back(
+          {named({stages_of(stages), size_of(width, rows)}), [=] { return scales(stages, 2); }, {width, rows}});
+  return out;
+}
+
+std::vector<Case> stencils() {
+  std::vector<Case> out;
+  for (const int stages : {3, 6, 12})
+    for (const int64_t width : {256, 512, 1000, 2048, 4096, 8192})
+      out.push_back({named({stages_of(stages), size_of(width, rows_for(width))}),
+                     [=] { return blurs(stages); },
+                     {width, rows_for(width)},
+                     stages});
+  return out;
+}
+
+std::vector<Case> boxes() {
+  std::vector<Case> out;
+  for (const int stages : {3, 6, 12})
+    for (const int64_t width : {256, 1000, 2048, 8192})
+      out.push_back({named({stages_of(stages), size_of(width, rows_for(width))}),
+                     [=] {
+                       return chain(stages, box(true), kF32, 2, {{x - 1, x + 1}, {y - 1, y + 1}});
+                     },
+                     {width, rows_for(width)},
+                     stages});
+  return out;
+}
+
+// Down by two `levels` times, each time after a blur, and up again, each time combined with what has been there.
+Pair pyramid(int levels) {
+  Pipeline p("pyramid");
+  std::vector<StageRef> stages;
+  const std::vector<Expr> indices{x, y};
+  BufferRef source = p.buffer("source", kF32, 2), from = source;
+  std::vector<BufferRef> down;
+  const auto made = [&](const std::string& name) { return p.buffer(name, kF32, 2); };
+  for (int l = 0; l < levels; ++l) {
+    const std::string n = std::to_string(l);
+    BufferRef smooth = made("smooth" + n), half = made("half" + n);
+    stages.push_back(p.stage("blur" + n, blur(true)).reads(from, {x, {y - 1, y + 1}}).writes(smooth, indices));
+    stages.push_back(
+        p.stage("halve" + n, halve()).reads(smooth, {{2 * x, 2 * x + 1}, {2 * y, 2 * y + 1}}).writes(half, indices));
+    down.push_back(smooth);
+    from = half;
+  }
+  for (int l = levels; l-- > 0;) {
+    const std::string n = std::to_string(l);
+    BufferRef large = made("large" + n), sum = made(l == 0 ? "result" : "sum" + n);
+    stages.push_back(
+        p.stage("twice" + n, twice()).reads(from, {floordiv(x, 2), floordiv(y, 2)}).writes(large, indices));
+    stages.push_back(p.stage("combine" + n, combine())
+                         .reads(down[static_cast<size_t>(l)], {x, y})
+                         .reads(large, {x, y})
+                         .writes(sum, indices));
+    from = sum;
+  }
+  return {std::move(p), source, from, stages.back(), stages};
+}
+std::vector<Case> pyramids() {
+  std::vector<Case> out;
+  for (const int levels : {1, 2, 3})
+    for (const int64_t width : {512, 2048, 4096})
+      out.push_back({named({std::to_string(levels) + " levels", size_of(width, rows_for(width))}),
+                     [=] { return pyramid(levels); },
+                     {width, rows_for(width)},
+                     4 << levels});
+  return out;
+}
+
+// Each value is blurred, and what the blur has taken away is put back: every value has two readers, one of them later.
+Pair sharpened(int times) {
+  Pipeline p("sharpened");
+  std::vector<StageRef> stages;
+  BufferRef source = p.buffer("source", kF32, 2), from = source;
+  for (int t = 0; t < times; ++t) {
+    const std::string n = std::to_string(t);
+    BufferRef smooth = p.buffer("smooth" + n, kF32, 2), smoother = p.buffer("smoother" + n, kF32, 2),
+              sharp = p.buffer(t + 1 == times ? "result" : "sharp" + n, kF32, 2);
+    stages.push_back(p.stage("blur" + n, blur(true)).reads(from, {x, {y - 1, y + 1}}).writes(smooth, {x, y}));
+    stages.push_back(p.stage("again" + n, blur(true)).reads(smooth, {x, {y - 1, y + 1}}).writes(smoother, {x, y}));
+    stages.push_back(
+        p.stage("sharpen" + n, combine()).reads(from, {x, y}).reads(smoother, {x, y}).writes(sharp, {x, y}));
+    from = sharp;
+  }
+  return {std::move(p), source, from, stages.back(), stages};
+}
+std::vector<Case> sharpenings() {
+  std::vector<Case> out;
+  for (const int times : {1, 2, 4})
+    for (const int64_t width : {512, 2048, 8192})
+      out.push_back({named({std::to_string(times) + " times", size_of(width, rows_for(width))}),
+                     [=] { return sharpened(times); },
+                     {width, rows_for(width)},
+                     2 * times});
+  return out;
+}
+
+}  // namespace
+
+int sweep_schedules(const std::vector<std::string>& families) {
+  const std::vector<std::pair<std::string, std::vector<Case> (*)()>> known = {
+      {"points", &points}, {"rows", &rows_of_points}, {"stencils", &stencils},
+      {"boxes", &boxes},   {"pyramids", &pyramids},   {"sharpenings", &sharpenings}};
+  for (const auto& [name, cases] : known) {
+    if (!families.empty() && !std::ranges::count(families, name)) continue;
+    std::printf("%s\n", name.c_str());
+    double logarithms = 0, worst = 0;
+    size_t within = 0;
+    const std::vector<Case> all = cases();
+    for (const Case& c : all) {
+      const double ratio = measure(c).ratio();
+      logarithms += std::log(ratio);
+      worst = std::max(worst, ratio);
+      within += ratio <= 1.1;
+    }
+    std::printf("%s: %zu of %zu within 10%% of the best by hand, mean ratio %.3f, worst %.3f\n", name.c_str(), within,
+                all.size(), std::exp(logarithms / static_cast<double>(all.size())), worst);
+  }
+  return 0;
+}
+
+}  // namespace tenon::program::bench
