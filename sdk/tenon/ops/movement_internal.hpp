@@ -1,0 +1,20 @@
+// Inside of the family: what definitions of operators that move elements have alike.
+#pragma once
+#include <tenon/ops/infer_util.hpp>
+#include <tenon/ops/movement.hpp>
+
+namespace tenon::detail {
+
+inline constexpr Trait kMoves = Trait::pure | Trait::movement | Trait::layout_aware;
+
+// Where input and output both are tensors of any one type.
+inline OpDef mover(std::string_view name, std::string_view summary, std::string_view input) {
+  return OpDef(name)
+      .summary(std::string(summary))
+      .operand(std::string(input), "T")
+      .result("output", "T")
+      .types("T", kAnyTensor)
+      .traits(kMoves);
+}
+
+}  // namespace tenon::detail
