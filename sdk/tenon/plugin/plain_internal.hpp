@@ -12,6 +12,7 @@
 namespace tenon::plugin_room {
 
 inline tenon_text text_view(std::string_view text) { return {text.data(), text.size()}; }
+std::string_view view(tenon_text text);
 
 const tenon_host& host_services();
 
@@ -34,6 +35,9 @@ class Call {
   Linked call_;
   std::string message_;
 };
+
+// A host function that a plugin called has failed: says why, and gives the code to return.
+int32_t fail_with(tenon_call* call, const Error& error);
 
 // Calls a slot that can fail: its first argument is the call. What it throws is an Error too.
 template <class... Parameters, class... Arguments>
