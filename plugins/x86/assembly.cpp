@@ -4,6 +4,8 @@
 
 #include <tenon/snippet/emit.hpp>
 
+#include "x86/passes.hpp"
+
 namespace tenon::x86 {
 namespace {
 
@@ -39,6 +41,10 @@ Result<CodeObject> write(const snippet::LinearKernel& kernel, const codegen::Jit
   context.mark(kFrameLabel, "enter");
   frame.enter(context);
   TENON_OK(snippet::emit(kernel, table, target, context));
+  if (has_streaming_stores(kernel)) {
+    context.mark(kFrameLabel, "fence");
+    context.gen().sfence();
+  }
   context.mark(kFrameLabel, "leave");
   frame.leave(context);
   return context.finish(kernel.name);

@@ -92,8 +92,8 @@ class Backend final : public TargetBackend {
     for (const Op& op : graph.body()) {
       if (!isa<snippet::Subgraph>(op)) continue;
       TENON_TRY(body, snippet::make_body(op));
-      TENON_TRY(object, compiler.assemble_snippet(body));
-      text += x86::listing(object);
+      TENON_TRY(objects, compiler.assemble_snippet(body));
+      for (const CodeObject& object : objects) text += x86::listing(object);
     }
     return text;
   }

@@ -1,6 +1,8 @@
 #include "x86/compiler.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 
 #include <tenon/snippet/allocate.hpp>
 #include <tenon/snippet/emit.hpp>
@@ -24,22 +26,21 @@ struct NodeTypes {
   }
 };
 
-// Do the ports take more than the second-level cache? Where extents are not known, perhaps.
-bool exceeds_cache(const snippet::Body& body, const TargetDescription& target) {
-  const MemorySpace* cache = target.memory("l2");
+// Bytes of all ports; none where extents are not known.
+std::optional<double> bytes_of(const snippet::Body& body) {
   double bytes = 0;
   for (const std::vector<snippet::BodyPort>* ports : {&body.inputs, &body.outputs}) {
     for (const snippet::BodyPort& port : *ports) {
       double size = port.element.bits() / 8.0;
       for (size_t d = 0; d < body.rank(); ++d) {
         if (!(body.values[static_cast<size_t>(port.value)].varies >> d & 1)) continue;
-        if (!body.dims[d].extent.is_constant()) return true;
+        if (!body.dims[d].extent.is_constant()) return std::nullopt;
         size *= static_cast<double>(body.dims[d].extent.constant());
       }
       bytes += size;
     }
   }
-  return !cache || bytes > static_cast<double>(cache->size_bytes);
+  return bytes;
 }
 
 std::string text_without_names(snippet::LinearKernel kernel) {
@@ -108,15 +109,45 @@ double Compiler::cycles_per_element(const snippet::Body& body, int lanes) const 
 
 Result<snippet::LinearKernel> Compiler::lower(const snippet::Body& body) const {
   if (std::string reason = why_not(body); !reason.empty()) return error(Code::unsupported, reason);
-  const Isa isa = isa_of(target_);
   const auto cycles = [this](const snippet::Body& of, const snippet::BodyNode& node) { return cycles_of(of, node); };
   TENON_TRY(pool, register_pool(target_));
   const auto vectors = static_cast<int>(pool.of(codegen::RegisterFile::vector).size());
-  TENON_TRY(kernel, snippet::lower(body, {.lanes = lanes_of(isa, body), .vectors = vectors, .cycles = cycles}));
-  TENON_OK(optimise(kernel, {.isa = isa,
-                             .contract = options_.contract,
-                             .prefetch_lines = exceeds_cache(body, target_) ? kStreamingLines : 0}));
-  return kernel;
+  return snippet::lower(body, {.lanes = lanes_of(isa_of(target_), body), .vectors = vectors, .cycles = cycles});
+}
+
+std::vector<Compiler::Tier> Compiler::tiers_of(const snippet::Body& body) const {
+  // A cache that the target does not state is one that nothing exceeds.
+  const auto size = [&](std::string_view name) {
+    const MemorySpace* memory = target_.memory(name);
+    return memory ? static_cast<double>(memory->size_bytes) : std::numeric_limits<double>::infinity();
+  };
+  std::vector<Tier> tiers(3, Tier{.passes = {.isa = isa_of(target_), .contract = options_.contract}});
+  tiers[1].suffix = ".prefetching";
+  tiers[1].least_bytes = size("l2");
+  tiers[1].passes.prefetch_write_lines = kWriteLinesAhead;
+  tiers[2] = tiers[1];
+  tiers[2].suffix = ".streaming";
+  tiers[2].least_bytes = size(target_.memory("l3") ? "l3" : "l2");
+  tiers[2].passes.prefetch_read_lines = kReadLinesAhead;
+  tiers[2].passes.stream_stores = true;
+  if (const auto bytes = bytes_of(body)) {
+    // Of all calls: no code that none of them runs.
+    std::erase_if(tiers, [&](const Tier& tier) { return tier.least_bytes > *bytes; });
+    if (tiers.size() > 1) tiers.erase(tiers.begin());
+  }
+  return tiers;
+}
+
+Result<std::vector<Compiler::TierKernel>> Compiler::tier_kernels(const snippet::Body& body) const {
+  TENON_TRY(lowered, lower(body), "lowering snippet '", body.name, "'");
+  std::vector<TierKernel> made;
+  for (const Tier& tier : tiers_of(body)) {
+    TierKernel& next = made.emplace_back(TierKernel{lowered, tier.least_bytes});
+    TENON_OK(optimise(next.kernel, tier.passes), "lowering snippet '", body.name, "'");
+    next.past_caches = has_streaming_stores(next.kernel);
+    if (made.size() > 1) next.kernel.name += tier.suffix;
+  }
+  return made;
 }
 
 Result<CodeObject> Compiler::assemble_kernel(snippet::LinearKernel kernel) const {
@@ -125,24 +156,36 @@ Result<CodeObject> Compiler::assemble_kernel(snippet::LinearKernel kernel) const
   return assemble(kernel, table_, target_);
 }
 
-Result<CodeObject> Compiler::assemble_snippet(const snippet::Body& body) const {
-  TENON_TRY(kernel, lower(body), "lowering snippet '", body.name, "'");
-  TENON_TRY(object, assemble_kernel(std::move(kernel)), "compiling snippet '", body.name, "' for ", target_.name);
-  return object;
+Result<std::vector<CodeObject>> Compiler::assemble_snippet(const snippet::Body& body) const {
+  TENON_TRY(kernels, tier_kernels(body));
+  std::vector<CodeObject> objects;
+  for (TierKernel& tier : kernels) {
+    TENON_TRY(object, assemble_kernel(std::move(tier.kernel)), "compiling snippet '", body.name, "' for ",
+              target_.name);
+    objects.push_back(std::move(object));
+  }
+  return objects;
 }
 
 Result<std::shared_ptr<const CompiledSnippet>> Compiler::compile_snippet(const snippet::Body& body) {
-  TENON_TRY(kernel, lower(body), "lowering snippet '", body.name, "'");
-  const CodeKey key = code_key(text_without_names(kernel) + registers_, isa_of(target_));
-  TENON_TRY(code, CodeCache::shared().get(key, [&] { return assemble_kernel(kernel); }), "compiling snippet '",
-            body.name, "' for ", target_.name);
+  TENON_TRY(kernels, tier_kernels(body));
   auto made = std::make_shared<CompiledSnippet>();
   made->body = body;
-  made->kernel = std::move(kernel);
-  made->run = code->function();
-  made->code = code;
-  made->memory = std::move(code);
-  made->cycles_per_element = cycles_per_element(body, made->kernel.lanes);
+  made->cycles_per_element = cycles_per_element(body, kernels[0].kernel.lanes);
+  for (const TierKernel& tier : kernels) {
+    const CodeKey key = code_key(text_without_names(tier.kernel) + registers_, isa_of(target_));
+    TENON_TRY(code, CodeCache::shared().get(key, [&] { return assemble_kernel(tier.kernel); }), "compiling snippet '",
+              body.name, "' for ", target_.name);
+    if (!made->code) {
+      made->code = std::move(code);
+      continue;
+    }
+    const auto run = code->function();
+    made->variants.push_back({run, std::move(code), tier.least_bytes, tier.past_caches});
+  }
+  made->kernel = std::move(kernels[0].kernel);
+  made->run = made->code->function();
+  made->memory = made->code;
   return std::shared_ptr<const CompiledSnippet>(std::move(made));
 }
 

@@ -2,12 +2,14 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <tenon/codegen/jitter_table.hpp>
 #include <tenon/irgen/snippet_kernels.hpp>
 #include <tenon/target/description.hpp>
 
 #include "x86/code_cache.hpp"
+#include "x86/passes.hpp"
 
 namespace tenon::x86 {
 
@@ -33,8 +35,8 @@ class Compiler final : public irgen::SnippetCompiler {
   Result<std::shared_ptr<const irgen::SnippetCode>> compile(const snippet::Body& body) override;
   Result<std::shared_ptr<const CompiledSnippet>> compile_snippet(const snippet::Body& body);
 
-  // The code of this body with the names of its own operators.
-  Result<CodeObject> assemble_snippet(const snippet::Body& body) const;
+  // The code of this body with the names of its own operators: what all calls may run, then what large ones do.
+  Result<std::vector<CodeObject>> assemble_snippet(const snippet::Body& body) const;
 
   // Is there an emitter for this operator of a body (TokenizeOptions::can_emit)?
   bool can_emit(const codegen::Signature& signature) const;
@@ -50,8 +52,25 @@ class Compiler final : public irgen::SnippetCompiler {
  private:
   static std::string registers_text(const TargetDescription& target);
   double cycles_of(const snippet::Body& body, const snippet::BodyNode& node) const;
-  // With this plugin's passes.
+  // Before this plugin's passes.
   Result<snippet::LinearKernel> lower(const snippet::Body& body) const;
+  // Code is made in up to three forms. Where the extents say how large calls are, only those that calls run.
+  //   for tensors within the second-level cache
+  //   beyond it                     lines are fetched before they are written
+  //   beyond the last-level cache   stores go past the caches, lines are fetched before they are read
+  struct Tier {
+    std::string suffix;
+    double least_bytes = 0;  // of all ports
+    PassOptions passes;
+  };
+  struct TierKernel {
+    snippet::LinearKernel kernel;  // after the passes
+    double least_bytes = 0;
+    bool past_caches = false;  // its stores, or some of them
+  };
+  std::vector<Tier> tiers_of(const snippet::Body& body) const;
+  // At least one; the same params in all.
+  Result<std::vector<TierKernel>> tier_kernels(const snippet::Body& body) const;
   Result<CodeObject> assemble_kernel(snippet::LinearKernel kernel) const;
 
   const TargetDescription target_;

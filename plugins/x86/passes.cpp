@@ -1,7 +1,6 @@
 #include "x86/passes.hpp"
 
 #include <algorithm>
-#include <map>
 
 namespace tenon::x86 {
 namespace {
@@ -111,16 +110,6 @@ bool fold(const LinearKernel& kernel, Instruction& user, RegisterId value) {
   return true;
 }
 
-// ---- Lines that will be written ----
-
-constexpr int64_t kLineBytes = 64;
-
-// Stores of one vector loop through one pointer: the bytes that an iteration writes, from displacement `begin`.
-struct Written {
-  Memory memory;
-  int64_t begin = 0, end = 0;
-};
-
 }  // namespace
 
 void contract_multiply_add(LinearKernel& kernel) {
@@ -155,47 +144,12 @@ void fold_loads(LinearKernel& kernel, Isa isa) {
   erase_marked(kernel, gone);
 }
 
-void prefetch_writes(LinearKernel& kernel, int lines) {
-  static const Name kStore("Store"), kBegin("LoopBegin"), kEnd("LoopEnd");
-  std::vector<Instruction> body;
-  std::map<std::pair<RegisterId, RegisterId>, Written> written;  // of the innermost loop, so far
-  RegisterId counter = -1;
-  for (Instruction& instruction : kernel.body) {
-    if (instruction.op == kBegin) {
-      const snippet::Loop& loop = kernel.loops[static_cast<size_t>(instruction.number)];
-      counter = loop.kind == snippet::Loop::Kind::vector ? loop.counter : -1;
-      written.clear();
-    }
-    if (instruction.op == kStore && counter >= 0 && instruction.memory->index == counter &&
-        instruction.touched == Lanes::full) {
-      const Memory& memory = *instruction.memory;
-      const int64_t bytes = kernel.lanes * memory.element.bits() / 8;
-      const auto [at, is_new] = written.try_emplace(
-          {memory.base, memory.index}, Written{memory, memory.displacement_bytes, memory.displacement_bytes});
-      at->second.begin = std::min(at->second.begin, memory.displacement_bytes);
-      at->second.end = std::max(at->second.end, memory.displacement_bytes + bytes);
-    }
-    if (instruction.op == kEnd) {
-      for (const auto& [key, range] : written) {
-        for (int64_t at = range.begin; at < range.end; at += kLineBytes) {
-          Instruction& made = body.emplace_back(Instruction{.op = "PrefetchWrite"});
-          made.memory = range.memory;
-          made.memory->displacement_bytes = at + lines * kLineBytes;
-          made.label = body.size() > 1 ? body[body.size() - 2].label : -1;
-        }
-      }
-      counter = -1;
-      written.clear();
-    }
-    body.push_back(std::move(instruction));
-  }
-  kernel.body = std::move(body);
-}
-
 Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   if (options.contract) contract_multiply_add(kernel);
   if (options.memory_operands) fold_loads(kernel, options.isa);
-  if (options.prefetch_lines > 0) prefetch_writes(kernel, options.prefetch_lines);
+  if (options.stream_stores) stream_stores(kernel);
+  if (options.prefetch_write_lines > 0) prefetch_writes(kernel, options.prefetch_write_lines);
+  if (options.prefetch_read_lines > 0) prefetch_reads(kernel, options.prefetch_read_lines);
   return snippet::verify(kernel);
 }
 

@@ -7,6 +7,9 @@
 //   FmaMemory [memory], a, c     a * memory + c   (attribute `place` 1)
 //   FmaMemory [memory], a, b     a * b + memory   (attribute `place` 2)
 //   PrefetchWrite [memory]       the cache line there will be written; an address that is not mapped does no harm
+//   PrefetchRead [memory]        it will be read
+//   StoreStreaming [memory], a   Store of whole vectors past the caches; the address is a multiple of the bytes stored.
+//                                Kernels that hold one end with a fence (assembly.hpp)
 //
 // Attribute `broadcast` 1: memory is one element, for all lanes (avx512).
 #pragma once
@@ -24,17 +27,26 @@ struct PassOptions {
   bool contract = true;
   // Loads with one use become operands of the instruction that uses them.
   bool memory_operands = true;
-  // How many cache lines ahead of each store in a vector loop its line is fetched for writing; 0: not at all. For
-  // kernels whose tensors exceed the caches: kStreamingLines. Where all lies in the caches it only costs.
-  int prefetch_lines = 0;
+  // For kernels whose tensors exceed the caches; where all lies in them, these only cost.
+  // Stores of whole vectors to outputs that the kernel does not read go past the caches.
+  bool stream_stores = false;
+  // How many cache lines ahead of the stores and loads of a vector loop their lines are fetched; 0: not at all.
+  int prefetch_write_lines = 0, prefetch_read_lines = 0;
 };
-inline constexpr int kStreamingLines = 48;
+
+// Distances for tensors beyond the caches (docs/performance.md, "Snippets on x86").
+inline constexpr int kWriteLinesAhead = 48, kReadLinesAhead = 96;
 
 // All of them, in the order below; then the verifier.
 Result<void> optimise(snippet::LinearKernel& kernel, const PassOptions& options);
 
 void contract_multiply_add(snippet::LinearKernel& kernel);
 void fold_loads(snippet::LinearKernel& kernel, Isa isa);
+// passes_streaming.cpp
+void stream_stores(snippet::LinearKernel& kernel);
 void prefetch_writes(snippet::LinearKernel& kernel, int lines);
+void prefetch_reads(snippet::LinearKernel& kernel, int lines);
+// Does any store go past the caches?
+bool has_streaming_stores(const snippet::LinearKernel& kernel);
 
 }  // namespace tenon::x86

@@ -125,6 +125,12 @@ Result<void> emit_prefetch_write(X86Context& c, const Emission& e) {
   return {};
 }
 
+Result<void> emit_prefetch_read(X86Context& c, const Emission& e) {
+  if (!e.memory) return error(Code::internal, e.op, " without memory");
+  c.gen().prefetcht0(c.address(*e.memory));
+  return {};
+}
+
 }  // namespace
 
 std::vector<JitterRow> operand_rows() {
@@ -142,6 +148,7 @@ std::vector<JitterRow> operand_rows() {
   rows.push_back(
       {.op = "Fnma", .types = kFloatLanes, .cycles = 0.5, .make = make_function<emit_fused<Form::subtract_product>>});
   rows.push_back({.op = "PrefetchWrite", .types = codegen::kAnyLanes, .make = make_function<emit_prefetch_write>});
+  rows.push_back({.op = "PrefetchRead", .types = codegen::kAnyLanes, .make = make_function<emit_prefetch_read>});
   return rows;
 }
 

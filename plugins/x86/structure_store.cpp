@@ -1,4 +1,4 @@
-// Store, with conversion from lanes.
+// Store and StoreStreaming, with conversion from lanes.
 #include <array>
 
 #include "x86/partial.hpp"
@@ -168,12 +168,42 @@ Result<void> emit_store(X86Context& c, const Emission& e) {
   return {};
 }
 
-JitterRow store_row(bool avx512, codegen::ScratchNeeds scratch, bool (*accepts)(const codegen::Signature&)) {
-  JitterRow row{.op = "Store",
-                .types = codegen::kAnyLanes,
-                .scratch = scratch,
-                .make = make_function<emit_store>,
-                .accepts = accepts};
+// avx512: what memory shall hold, in a register of its size: `in`, or e.vectors[0].
+Xmm narrowed(X86Context& c, const Emission& e, ElementType element) {
+  if (element.is_bool()) return bytes_of_mask(c, e);
+  Xmm in = c.vector(e.in[0], e.lanes);
+  if (element.bits() >= 32) return in;
+  const Xmm out = c.vector(e.vectors[0], e.lanes * element.bits());
+  if (element == kF16) return c.gen().vcvtps2ph(out, in, 0), out;
+  if (element == kBF16) {
+    const Xmm rounded = c.vector(e.vectors[0], in.getBit());
+    round_to_bf16(c, rounded, in, e);
+    in = rounded;
+  }
+  element.bits() == 16 ? c.gen().vpmovdw(out, in) : c.gen().vpmovdb(out, in);
+  return out;
+}
+
+Result<void> emit_streaming(X86Context& c, const Emission& e) {
+  TENON_TRY(memory, memory_of(e, e.in[0].element));
+  const ElementType element = memory->element;
+  if (e.touched != Lanes::full || e.lanes * element.bits() < 128)
+    return error(Code::internal, e.op, " of ", e.lanes, " lanes of ", element,
+                 ": whole vectors alone go past the caches");
+  const bool as_is = !element.is_bool() && element.bits() >= 32;
+  const Xmm out = as_is ? c.vector(e.in[0], e.lanes) : c.avx512() ? narrowed(c, e, element) : packed(c, e, element);
+  c.gen().vmovntps(c.address(*memory), out);
+  return {};
+}
+
+struct StoreOp {
+  const char* name;
+  std::unique_ptr<codegen::Emitter> (*make)(const Attributes&);
+};
+
+JitterRow store_row(const StoreOp& op, bool avx512, codegen::ScratchNeeds scratch,
+                    bool (*accepts)(const codegen::Signature&)) {
+  JitterRow row{.op = op.name, .types = codegen::kAnyLanes, .scratch = scratch, .make = op.make, .accepts = accepts};
   (avx512 ? row.feature : row.without) = kAvx512Feature;
   return row;
 }
@@ -181,13 +211,17 @@ JitterRow store_row(bool avx512, codegen::ScratchNeeds scratch, bool (*accepts)(
 }  // namespace
 
 std::vector<JitterRow> store_rows() {
+  const StoreOp store{"Store", make_function<emit_store>}, streaming{"StoreStreaming", make_function<emit_streaming>};
   std::vector<JitterRow> rows;
-  rows.push_back(store_row(true, {.vectors = 1, .masks = 1}, lanes_are<kF32>));
-  rows.push_back(store_row(true, {.vectors = 1}, lanes_are<kBool>));
-  rows.push_back(store_row(true, {}, nullptr));
-  rows.push_back(store_row(false, {.vectors = 3, .generals = 1}, lanes_are<kF32>));
-  rows.push_back(store_row(false, {.vectors = 2, .generals = 1}, lanes_are<kI32, kU32, kBool>));
-  rows.push_back(store_row(false, {}, nullptr));
+  rows.push_back(store_row(streaming, true, {.vectors = 1}, lanes_are<kI32, kU32>));
+  for (const StoreOp& op : {store, streaming}) {
+    rows.push_back(store_row(op, true, {.vectors = 1, .masks = 1}, lanes_are<kF32>));
+    rows.push_back(store_row(op, true, {.vectors = 1}, lanes_are<kBool>));
+    rows.push_back(store_row(op, true, {}, nullptr));
+    rows.push_back(store_row(op, false, {.vectors = 3, .generals = 1}, lanes_are<kF32>));
+    rows.push_back(store_row(op, false, {.vectors = 2, .generals = 1}, lanes_are<kI32, kU32, kBool>));
+    rows.push_back(store_row(op, false, {}, nullptr));
+  }
   return rows;
 }
 

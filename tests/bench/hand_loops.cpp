@@ -1,5 +1,7 @@
 #include "bench/hand_loops.hpp"
 
+#include <immintrin.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -205,16 +207,36 @@ void sum_rows(const Arrays& a, int64_t begin, int64_t end) {
 namespace {
 
 using Line = uint64_t __attribute__((vector_size(64), aligned(1), may_alias));
-// So far ahead are the lines that will be written: enough for main memory, and free where they are near.
-constexpr int64_t kAhead = 48 * 64;
+// Lines ahead: those that will be written, and read. Enough for main memory.
+constexpr int64_t kWritten = 48 * 64, kRead = 96 * 64;
+
+enum class How { plain, lines_fetched, past_caches, past_caches_lines_fetched };
+
+template <How kHow>
+void put(char* to, const Line& line) {
+  constexpr bool kPast = kHow == How::past_caches || kHow == How::past_caches_lines_fetched;
+  if constexpr (kHow == How::lines_fetched) __builtin_prefetch(to + kWritten, 1);
+  if constexpr (kPast) {
+    // Tensors begin at lines.
+#ifdef __AVX512F__
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to), reinterpret_cast<const __m512i&>(line));
+#else
+    for (int i = 0; i < 4; ++i)
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to) + i, reinterpret_cast<const __m128i*>(&line)[i]);
+#endif
+  } else {
+    *reinterpret_cast<Line*>(to) = line;
+  }
+}
 
 // A unit is a line of each output; of inputs whose elements are bytes, a quarter of a line.
-template <int kIns, int kOuts, int kInBytes>
+template <How kHow, int kIns, int kOuts, int kInBytes>
 void move(const Arrays& a, int64_t begin, int64_t end) {
   Line line{};
   for (int64_t unit = begin; unit < end; ++unit) {
     for (int i = 0; i < kIns; ++i) {
       const char* from = static_cast<const char*>(a.in[static_cast<size_t>(i)]) + unit * kInBytes;
+      if constexpr (kHow == How::past_caches_lines_fetched) __builtin_prefetch(from + kRead);
       if constexpr (kInBytes == 64) {
         line ^= *reinterpret_cast<const Line*>(from);
       } else {
@@ -223,22 +245,27 @@ void move(const Arrays& a, int64_t begin, int64_t end) {
         line[0] ^= words[0] ^ words[1];
       }
     }
-    for (int i = 0; i < kOuts; ++i) {
-      char* to = static_cast<char*>(a.out[static_cast<size_t>(i)]) + unit * 64;
-      __builtin_prefetch(to + kAhead, 1);
-      *reinterpret_cast<Line*>(to) = line;
-    }
+    for (int i = 0; i < kOuts; ++i) put<kHow>(static_cast<char*>(a.out[static_cast<size_t>(i)]) + unit * 64, line);
   }
+  if constexpr (kHow == How::past_caches || kHow == How::past_caches_lines_fetched) __builtin_ia32_sfence();
   // What was read is used, also where nothing is written.
   __asm__ volatile("" : : "m"(line));
 }
 
+template <int kIns, int kOuts, int kInBytes>
+std::span<const HandLoop> moves() {
+  static const HandLoop loops[] = {
+      move<How::plain, kIns, kOuts, kInBytes>, move<How::lines_fetched, kIns, kOuts, kInBytes>,
+      move<How::past_caches, kIns, kOuts, kInBytes>, move<How::past_caches_lines_fetched, kIns, kOuts, kInBytes>};
+  return loops;
+}
+
 }  // namespace
 
-void move_one_to_one(const Arrays& a, int64_t begin, int64_t end) { move<1, 1, 64>(a, begin, end); }
-void move_two_to_one(const Arrays& a, int64_t begin, int64_t end) { move<2, 1, 64>(a, begin, end); }
-void move_two_to_three(const Arrays& a, int64_t begin, int64_t end) { move<2, 3, 64>(a, begin, end); }
-void move_bytes_to_floats(const Arrays& a, int64_t begin, int64_t end) { move<1, 1, 16>(a, begin, end); }
-void move_in(const Arrays& a, int64_t begin, int64_t end) { move<1, 0, 64>(a, begin, end); }
+std::span<const HandLoop> move_one_to_one() { return moves<1, 1, 64>(); }
+std::span<const HandLoop> move_two_to_one() { return moves<2, 1, 64>(); }
+std::span<const HandLoop> move_two_to_three() { return moves<2, 3, 64>(); }
+std::span<const HandLoop> move_bytes_to_floats() { return moves<1, 1, 16>(); }
+std::span<const HandLoop> move_in() { return moves<1, 0, 64>(); }
 
 }  // namespace tenon::bench

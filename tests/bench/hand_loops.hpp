@@ -39,11 +39,13 @@ void softmax(const Arrays&, int64_t begin, int64_t end);
 void softmax_columns(const Arrays&, int64_t begin, int64_t end);       // extents {planes, rows, columns}, over rows; a unit is a plane
 void sum_rows(const Arrays&, int64_t begin, int64_t end);
 
-// Read every input and write every output once, nothing else: units are lines of 64 bytes of the outputs.
-void move_one_to_one(const Arrays&, int64_t begin, int64_t end);
-void move_two_to_one(const Arrays&, int64_t begin, int64_t end);
-void move_two_to_three(const Arrays&, int64_t begin, int64_t end);
-void move_bytes_to_floats(const Arrays&, int64_t begin, int64_t end);
-void move_in(const Arrays&, int64_t begin, int64_t end);
+// Read every input and write every output once, nothing else: units are lines of 64 bytes of the outputs. By stores as
+// they are, with the lines fetched before they are written, by stores past the caches, and by those with the lines
+// fetched before they are read: which is best depends on the machine and the size.
+std::span<const HandLoop> move_one_to_one();
+std::span<const HandLoop> move_two_to_one();
+std::span<const HandLoop> move_two_to_three();
+std::span<const HandLoop> move_bytes_to_floats();
+std::span<const HandLoop> move_in();
 
 }  // namespace tenon::bench

@@ -204,7 +204,7 @@ Body BodyBuilder::take() {
   return std::move(body_);
 }
 
-Tensors random_tensors(const Body& body, const Dims& extents, std::mt19937& random) {
+Tensors random_tensors(const Body& body, const Dims& extents, std::mt19937& random, testing::GuardAt outputs) {
   Tensors tensors;
   const auto bytes = [&](const BodyPort& port) {
     const DimSet varies = body.values[static_cast<size_t>(port.value)].varies;
@@ -219,7 +219,7 @@ Tensors random_tensors(const Body& body, const Dims& extents, std::mt19937& rand
       std::memcpy(tensors.ports.back().data() + at, &bits, step);
     }
   }
-  for (const BodyPort& port : body.outputs) tensors.ports.emplace_back(bytes(port));
+  for (const BodyPort& port : body.outputs) tensors.ports.emplace_back(bytes(port), 0xa5, outputs);
   return tensors;
 }
 
@@ -278,7 +278,7 @@ void check_body(const Body& body, const Dims& extents, std::mt19937& random, con
     insert_shifts(*kernel);
   }
   SCOPED_TRACE(print(*kernel));
-  const Tensors tensors = random_tensors(body, extents, random);
+  const Tensors tensors = random_tensors(body, extents, random, options.outputs);
   const auto want = evaluate_body(body, extents, tensors);
   const auto plan = CallPlan::make_for_extents(body, *kernel, extents);
   ASSERT_TRUE(plan.ok()) << plan.error().to_string();

@@ -43,7 +43,8 @@ struct Tensors {
   std::vector<tenon::test::GuardedBuffer> ports;
 };
 // Small whole numbers, so that sums of them are exact in any order.
-Tensors random_tensors(const Body& body, const Dims& extents, std::mt19937& random);
+Tensors random_tensors(const Body& body, const Dims& extents, std::mt19937& random,
+                       testing::GuardAt outputs = testing::GuardAt::end);
 
 // The bytes of each output, by the operators one by one.
 std::vector<std::vector<std::byte>> evaluate_body(const Body& body, const Dims& extents, const Tensors& tensors);
@@ -61,7 +62,8 @@ struct HarnessOptions {
   LowerOptions lower{.lanes = 4, .unroll = 4};
   std::optional<TestMachine> machine = std::nullopt;  // registers are allocated for it
   int64_t parts = 1;                                  // pieces that the work is cut into
-  double tolerance = 0;                               // relative, of floats; 0: the same bits
+  testing::GuardAt outputs = testing::GuardAt::end;
+  double tolerance = 0;  // relative, of floats; 0: the same bits
   // A target's passes, and how it runs a call of the kernel, after allocation; null: none, and emulated lanes.
   std::function<Result<void>(LinearKernel& kernel)> passes = nullptr;
   std::function<Result<void>(const LinearKernel& kernel, std::span<const int64_t> words)> run = nullptr;

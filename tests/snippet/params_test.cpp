@@ -38,6 +38,28 @@ TEST(SpaceExtents, OfKnownDimsNeedNoSource) {
   EXPECT_THAT(*space_extents(body, {}), ElementsAre(7, 9));
 }
 
+TEST(CallPlan, RowsAligned) {
+  const auto aligned = [](const Body& body, const Dims& extents, size_t port) {
+    const auto kernel = lower(body, {.lanes = 4, .unroll = 2});
+    EXPECT_TRUE(kernel.ok());
+    const auto plan = CallPlan::make_for_extents(body, *kernel, extents);
+    EXPECT_TRUE(plan.ok());
+    return plan->rows_aligned(port, 64);
+  };
+  constexpr size_t kHalves = 0, kRow = 1, kFloats = 2;
+  const Body body = matrix_body();
+  EXPECT_TRUE(aligned(body, {3, 32}, kHalves));
+  EXPECT_FALSE(aligned(body, {3, 16}, kHalves)) << "32 bytes a row";
+  EXPECT_TRUE(aligned(body, {3, 16}, kFloats));
+  EXPECT_FALSE(aligned(body, {3, 21}, kFloats));
+  EXPECT_TRUE(aligned(body, {1, 21}, kFloats)) << "one row";
+  EXPECT_TRUE(aligned(body, {3, 21}, kRow)) << "the same row again";
+
+  BodyBuilder build("sums", "kr");
+  build.output(build.reduce("ReduceSum", build.input(3)));
+  EXPECT_TRUE(aligned(build.take(), {3, 21}, 1)) << "no rows";
+}
+
 TEST(CallPlan, Words) {
   const auto kernel = lower(matrix_body(), {.lanes = 4, .unroll = 2});
   ASSERT_TRUE(kernel.ok());

@@ -11,9 +11,9 @@ namespace tenon::test {
 class GuardedBuffer {
  public:
   GuardedBuffer() : GuardedBuffer(0) {}
-  // `bytes` bytes, each `fill`; aligned as their number is, up to a page.
-  explicit GuardedBuffer(size_t bytes, int fill = 0xa5)
-      : memory_(std::make_unique<testing::Guarded<std::byte>>(bytes)) {
+  // `bytes` bytes, each `fill`. GuardAt::end: aligned as their number is, up to a page.
+  explicit GuardedBuffer(size_t bytes, int fill = 0xa5, testing::GuardAt at = testing::GuardAt::end)
+      : memory_(std::make_unique<testing::Guarded<std::byte>>(bytes, at)) {
     if (bytes > 0) std::memset(data(), fill, bytes);
   }
   std::byte* data() const { return memory_->data(); }

@@ -15,6 +15,7 @@ namespace {
 using snippet::LinearKernel;
 using snippet::test::HarnessOptions;
 using snippet::test::RandomBody;
+using tenon::testing::GuardAt;
 
 Result<void> run(const LinearKernel& kernel, const TargetDescription& target, std::span<const int64_t> words) {
   TENON_TRY(object, assemble(kernel, full_table(), target));
@@ -22,6 +23,14 @@ Result<void> run(const LinearKernel& kernel, const TargetDescription& target, st
   TENON_TRY(code, JitMemory::shared().add(std::make_shared<CodeObject>(std::move(object))));
   code->function()(words.data());
   return {};
+}
+
+// Stores past the caches want rows that begin at whole lines: one row of any length, or any number of whole lines each.
+void align_rows(RandomBody& random, Dims& extents) {
+  if (extents.empty()) return;
+  const bool one = random.pick(2) == 0;
+  for (size_t d = 0; one && d + 1 < extents.size(); ++d) extents[d] = std::min<int64_t>(extents[d], 1);
+  if (!one) extents.back() = 64 * static_cast<int64_t>(random.pick(4));
 }
 
 class Bodies : public MachineTest {
@@ -38,7 +47,9 @@ class Bodies : public MachineTest {
       pool.registers[static_cast<size_t>(codegen::RegisterFile::general)].resize(8);
     }
     PassOptions passes{.isa = isa, .contract = random.pick(2) == 0, .memory_operands = random.pick(4) != 0};
-    passes.prefetch_lines = random.pick(4) == 0 ? kStreamingLines : 0;
+    passes.prefetch_write_lines = random.pick(4) == 0 ? kWriteLinesAhead : 0;
+    passes.prefetch_read_lines = random.pick(4) == 0 ? kReadLinesAhead : 0;
+    passes.stream_stores = random.pick(3) == 0;
     HarnessOptions options;
     options.lower = {.lanes = lanes, .unroll = 1 << random.pick(3)};
     options.lower.recompute_cycles = static_cast<double>(random.pick(6));
@@ -48,7 +59,10 @@ class Bodies : public MachineTest {
     options.run = [&](const LinearKernel& kernel, std::span<const int64_t> words) {
       return run(kernel, target, words);
     };
-    check_body(body, random.extents(body, lanes), random.random(), options);
+    Dims extents = random.extents(body, lanes);
+    if (passes.stream_stores) align_rows(random, extents);
+    options.outputs = passes.stream_stores ? GuardAt::lines : GuardAt::end;
+    check_body(body, extents, random.random(), options);
   }
 };
 

@@ -1,7 +1,6 @@
-// Linear kernels made by hand, and buffers whose every byte too far is noticed.
+// Linear kernels made by hand.
 #pragma once
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <cstring>
 #include <map>
@@ -45,28 +44,6 @@ inline const codegen::JitterTable& full_table() {
   }();
   return *table;
 }
-
-// Bytes with a page behind them, and one before them, that nobody may touch. `front`: the bytes begin at the first one.
-class GuardedBuffer {
- public:
-  explicit GuardedBuffer(size_t bytes, bool front = false) : bytes_(bytes) {
-    const size_t inside = (bytes + kPage - 1) / kPage * kPage;
-    mapped_ = inside + 2 * kPage;
-    base_ = static_cast<std::byte*>(mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    EXPECT_EQ(mprotect(base_ + kPage, inside, PROT_READ | PROT_WRITE), 0);
-    data_ = front ? base_ + kPage : base_ + kPage + inside - bytes;
-  }
-  GuardedBuffer(const GuardedBuffer&) = delete;
-  ~GuardedBuffer() { munmap(base_, mapped_); }
-  std::byte* data() { return data_; }
-  size_t size() const { return bytes_; }
-
- private:
-  static constexpr size_t kPage = 4096;
-  size_t bytes_, mapped_ = 0;
-  std::byte* base_ = nullptr;
-  std::byte* data_ = nullptr;
-};
 
 // A linear kernel whose registers get numbers in the order in which they are made.
 class KernelBuilder {

@@ -97,7 +97,7 @@ class Passes : public MachineTest {
   // y for each x of a row, with guard pages behind both.
   template <class T>
   std::vector<T> run(const JitCode& code, const std::vector<T>& x, T w) {
-    GuardedBuffer from(x.size() * sizeof(T)), to(x.size() * sizeof(T)), one(sizeof(T));
+    GuardedBuffer from(x.size() * sizeof(T)), to(x.size() * sizeof(T), 0xa5, output_), one(sizeof(T));
     if (!x.empty()) std::memcpy(from.data(), x.data(), from.bytes());
     std::memcpy(one.data(), &w, sizeof w);
     const auto width = static_cast<int64_t>(x.size());
@@ -108,6 +108,18 @@ class Passes : public MachineTest {
     if (!x.empty()) std::memcpy(y.data(), to.data(), to.bytes());
     return y;
   }
+
+  // Numbers that are the same in all types of so many bits, booleans included.
+  template <class T>
+  void check_copy(const JitCode& code) {
+    for (const int64_t width : widths(GetParam().lanes)) {
+      std::vector<T> x(static_cast<size_t>(width));
+      for (size_t i = 0; i < x.size(); ++i) x[i] = sizeof(T) == 1 ? i % 2 : static_cast<T>(0x3c00 + 37 * i);
+      EXPECT_EQ(run<T>(code, x, T{}), x);
+    }
+  }
+
+  tenon::testing::GuardAt output_ = tenon::testing::GuardAt::end;
 
   // All forms with f32: the bits of `expected`.
   template <class T, class Expected>
@@ -226,7 +238,7 @@ TEST_P(Passes, WrittenLinesAreFetchedAhead) {
     const std::string text =
         row_kernel(GetParam().lanes, str("    %20:", lane, " = Load@ ", element, " [%0 + %3]!\n"), element);
     EXPECT_EQ(count(print(optimised(text)), "PrefetchWrite"), 0);
-    const LinearKernel kernel = optimised(text, {.prefetch_lines = 32});
+    const LinearKernel kernel = optimised(text, {.prefetch_write_lines = 32});
     EXPECT_EQ(count(print(kernel), str("PrefetchWrite ", element, " [%1 + %3 + 2048]")), 1) << print(kernel);
     EXPECT_EQ(count(print(kernel), "PrefetchWrite"), 1) << "one line an iteration, none in the tail";
     EXPECT_EQ(print(parsed(print(kernel))), print(kernel));
@@ -238,12 +250,59 @@ TEST_P(Passes, WrittenLinesAreFetchedAhead) {
   }
 }
 
+TEST_P(Passes, ReadLinesAreFetchedAhead) {
+  const std::string text = row_kernel(GetParam().lanes, load("f32") + weight("f32") + "    %20:f32 = Add %10, %11\n");
+  for (const bool memory_operands : {false, true}) {
+    const LinearKernel kernel = optimised(text, {.memory_operands = memory_operands, .prefetch_read_lines = 64});
+    EXPECT_EQ(count(print(kernel), "PrefetchRead f32 [%0 + %3 + 4096]"), 1) << print(kernel);
+    EXPECT_EQ(count(print(kernel), "PrefetchRead"), 1) << "not of the one element, nor in the tail";
+    const auto code = compiled(kernel);
+    ASSERT_NE(code, nullptr);
+    EXPECT_EQ(count(listing(code->object()), "prefetcht0"), 1);
+    check<float>(*code, [](float x, float w) { return x + w; });
+  }
+}
+
+// Of whole vectors, in registers as they are and narrowed, with a fence before the return.
+TEST_P(Passes, StoresGoPastTheCaches) {
+  output_ = tenon::testing::GuardAt::lines;
+  const int lanes = GetParam().lanes;
+  for (const std::string_view element : {"f32", "f16", "bf16", "i32", "i16", "u8", "bool"}) {
+    const bool is_bool = element == "bool";
+    const std::string lane = is_bool                             ? "bool"
+                             : element.find('f') != element.npos ? "f32"
+                             : element[0] == 'u'                 ? "u32"
+                                                                 : "i32";
+    const int bits = *element.rbegin() == '2' ? 32 : element == "u8" || is_bool ? 8 : 16;
+    if (is_bool && lanes * 8 < 128) continue;
+    const std::string text = row_kernel(lanes, str("    %20:", lane, " = Load@ ", element, " [%0 + %3]!\n"), element);
+    const LinearKernel kernel = optimised(text, {.stream_stores = true, .prefetch_write_lines = 32});
+    const bool streams = lanes * bits >= 128;
+    EXPECT_EQ(count(print(kernel), "StoreStreaming"), streams) << print(kernel);
+    EXPECT_EQ(count(print(kernel), "PrefetchWrite"), !streams) << "lines that go past the caches are not fetched";
+    EXPECT_EQ(has_streaming_stores(kernel), streams);
+    const auto code = compiled(kernel);
+    ASSERT_NE(code, nullptr);
+    EXPECT_EQ(count(listing(code->object()), "movnt"), streams);
+    EXPECT_EQ(count(listing(code->object()), "sfence"), streams);
+    if (bits == 32) check<float>(*code, [](float x, float) { return x; });
+    if (bits == 16) check_copy<uint16_t>(*code);
+    if (bits == 8) check_copy<uint8_t>(*code);
+  }
+}
+
+TEST_P(Passes, OutputsThatAreReadAgainStayInTheCaches) {
+  const std::string text =
+      row_kernel(GetParam().lanes, "    %10:f32 = Load@ f32 [%1 + %3]!\n    %20:f32 = Add %10, %10\n");
+  EXPECT_FALSE(has_streaming_stores(optimised(text, {.stream_stores = true})));
+}
+
 TEST_P(Passes, DoublesHaveTheSameForms) {
   if (GetParam().lanes * 64 > vector_bits(GetParam().isa)) return;  // no body with so many lanes has f64
   const std::string text =
       row_kernel(GetParam().lanes,
                  weight("f64") + load("f64") + "    %12:f64 = Mul %11, %10\n    %20:f64 = Sub %11, %12\n", "f64");
-  const auto code = compiled(optimised(text, {.prefetch_lines = 40}));
+  const auto code = compiled(optimised(text, {.prefetch_write_lines = 40}));
   ASSERT_NE(code, nullptr);
   check<double>(*code, [](double x, double w) { return std::fma(-w, x, w); });
   const auto plain = compiled(optimised(text, {.contract = false, .memory_operands = true}));

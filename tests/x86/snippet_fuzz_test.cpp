@@ -31,6 +31,7 @@
 namespace tenon::x86 {
 namespace {
 
+using tenon::testing::GuardAt;
 using tenon::testing::Guarded;
 using tenon::testing::pick;
 
@@ -39,10 +40,17 @@ uint32_t from_environment(const char* name, uint32_t fallback) {
   return text ? static_cast<uint32_t>(std::strtoul(text, nullptr, 10)) : fallback;
 }
 
+// So small that random graphs have code of all forms: for tensors in the caches, and beyond either.
+TargetDescription with_small_caches(TargetDescription target) {
+  target.memories = {{.name = "l2", .size_bytes = 1000}, {.name = "l3", .size_bytes = 2000}};
+  return target;
+}
+
 // A graph on one instruction set, snippet by snippet.
 class Runner {
  public:
-  Runner(Isa isa, bool contract) : compiler_(testing::target_of(isa), **jitter_table(), {.contract = contract}) {}
+  Runner(Isa isa, bool contract)
+      : compiler_(with_small_caches(testing::target_of(isa)), **jitter_table(), {.contract = contract}) {}
 
   // Snippets of the graph.
   size_t tokenize(Graph& graph) {
@@ -70,7 +78,7 @@ class Runner {
     return outputs;
   }
 
-  size_t snippets = 0;
+  size_t snippets = 0, past_caches = 0;  // that ran; whose stores might go past the caches
 
  private:
   static std::vector<Tensor> run_reference(const Op& op, const std::map<const Value*, Tensor>& values) {
@@ -103,7 +111,7 @@ class Runner {
     for (size_t i = 0; i < op.result_count(); ++i) {
       const Type& type = op.result(i)->type();
       results.push_back(*Tensor::zeros(type.element(), *type.shape().static_dims()));
-      buffers.emplace_back(results.back().bytes());
+      buffers.emplace_back(results.back().bytes(), pick(random, 0, 1) ? GuardAt::end : GuardAt::lines);
       std::memset(buffers.back().data(), 0xa5, results.back().bytes());
       addresses.push_back(buffers.back().data());
       shapes.push_back(results.back().dims());
@@ -115,8 +123,8 @@ class Runner {
   }
 
   // In pieces, in any order, each with scratch memory of its own.
-  static void call(const CompiledSnippet& code, const std::vector<Dims>& shapes, const std::vector<void*>& addresses,
-                   std::mt19937& random) {
+  void call(const CompiledSnippet& code, const std::vector<Dims>& shapes, const std::vector<void*>& addresses,
+            std::mt19937& random) {
     auto plan = snippet::CallPlan::make(code.body, code.kernel, shapes);
     TENON_CHECK(plan.ok(), plan.ok() ? "" : plan.error().to_string());
     if (plan->empty()) return;
@@ -126,11 +134,26 @@ class Runner {
     std::shuffle(order.begin(), order.end(), random);
     Guarded<std::byte> scratch((plan->scratch_bytes() + 63) / 64 * 64);
     std::vector<int64_t> words(plan->words());
+    const auto run = any_code(code, *plan, addresses, random);
     for (const int64_t chunk : order) {
       std::memset(scratch.data(), 0xff, scratch.values().size());
       plan->fill(words, addresses, scratch.data(), split, chunk);
-      code.run(words.data());
+      run(words.data());
     }
+  }
+
+  using Code = void (*)(const int64_t*);
+  Code any_code(const CompiledSnippet& code, const snippet::CallPlan& plan, const std::vector<void*>& addresses,
+                std::mt19937& random) {
+    std::vector<Code> codes = {code.run};
+    for (const auto& variant : code.variants) {
+      bool serves = true;
+      for (size_t i = code.body.inputs.size(); variant.past_caches && i < addresses.size(); ++i)
+        serves &= plan.rows_aligned(i, kAlignBytes) && reinterpret_cast<uintptr_t>(addresses[i]) % kAlignBytes == 0;
+      if (serves) codes.push_back(variant.run);
+      past_caches += serves && variant.past_caches;
+    }
+    return codes[static_cast<size_t>(pick(random, 0, static_cast<int>(codes.size()) - 1))];
   }
 
   Compiler compiler_;
@@ -176,6 +199,7 @@ TEST_P(SnippetFuzz, ExactOperatorsHaveTheBitsOfTheReference) {
     }
   }
   EXPECT_GT(runner.snippets, seeds / 2);
+  EXPECT_GT(runner.past_caches, seeds / 20);
 }
 
 // The graph with each operator's result off by a few units in the last place.
@@ -251,6 +275,7 @@ TEST_P(SnippetFuzz, SmoothOperatorsAreAsCloseAsTheGraphAllows) {
     }
   }
   EXPECT_GT(runner.snippets, seeds / 2);
+  EXPECT_GT(runner.past_caches, seeds / 20);
 }
 
 INSTANTIATE_TEST_SUITE_P(Both, SnippetFuzz, ::testing::Values(Isa::avx2, Isa::avx512),

@@ -1,6 +1,8 @@
 // Loads and stores of every element type, of whole rows with tails, between guard pages.
+#include <algorithm>
 #include <cmath>
 #include <random>
+#include <support_lib/guarded.hpp>
 
 #include <tenon/tensor/numeric.hpp>
 
@@ -11,6 +13,8 @@ namespace {
 
 using codegen::Lanes;
 using snippet::RegisterId;
+using tenon::testing::GuardAt;
+using tenon::testing::Guarded;
 
 constexpr ElementType kElements[] = {kF32, kF16, kBF16, kF64, kI8, kU8, kI16, kU16, kI32, kU32, kI64, kU64, kBool};
 
@@ -85,13 +89,14 @@ void Memory::check(ElementType from, ElementType to, bool broadcast) {
   ASSERT_NE(code, nullptr);
   const int lanes = GetParam().lanes;
   for (int64_t width = 0; width <= 3 * lanes; ++width) {
-    for (const bool front : {false, true}) {
-      SCOPED_TRACE(str(from, " to ", to, ", width ", width, front ? ", front" : ", end", ", seed ", kSeed));
+    for (const GuardAt guard : {GuardAt::end, GuardAt::begin}) {
+      SCOPED_TRACE(
+          str(from, " to ", to, ", width ", width, guard == GuardAt::begin ? ", begin" : ", end", ", seed ", kSeed));
       const auto bytes = [&](ElementType e, int64_t n) { return static_cast<size_t>(n * e.bits() / 8); };
-      GuardedBuffer x(bytes(from, broadcast ? 1 : width), front), y(bytes(to, width), front);
+      Guarded<std::byte> x(bytes(from, broadcast ? 1 : width), guard), y(bytes(to, width), guard);
       for (int64_t i = 0; i < (broadcast ? 1 : width); ++i)
         store_bits(x.data(), from.bits(), i, random_bits(from, random));
-      if (y.size() > 0) std::memset(y.data(), 0x5a, y.size());
+      std::ranges::fill(y.values(), std::byte{0x5a});
       const int64_t params[] = {reinterpret_cast<int64_t>(x.data()), reinterpret_cast<int64_t>(y.data()), width - lanes,
                                 width};
       code->function()(params);
@@ -125,9 +130,9 @@ TEST_P(Memory, OneLaneIsLoadedAndStored) {
     b.at(b.add("Store", {value}, {}), {element, y, -1, -element.bits() / 8}, Lanes::one);
     const auto code = b.code();
     ASSERT_NE(code, nullptr);
-    for (const bool front : {false, true}) {
+    for (const GuardAt guard : {GuardAt::end, GuardAt::begin}) {
       const auto bytes = static_cast<size_t>(element.bits() / 8);
-      GuardedBuffer from(bytes, front), to(bytes, front);
+      Guarded<std::byte> from(bytes, guard), to(bytes, guard);
       const uint64_t bits = random_bits(element, random);
       store_bits(from.data(), element.bits(), 0, bits);
       const int64_t params[] = {reinterpret_cast<int64_t>(from.data() - bytes),

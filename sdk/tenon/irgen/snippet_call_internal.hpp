@@ -24,11 +24,16 @@ struct RowJoin {
 };
 std::optional<RowJoin> join_rows(const snippet::Body& body, const Dims& extents, int lanes);
 
+struct CallOptions {
+  int threads = 1;
+  bool read_again = false;  // results are, by kernels that follow
+};
+
 // Used by one thread at a time; its pieces by several. prepare() takes heap memory, run() none.
 class SnippetCall {
  public:
   // `shapes` of inputs, then outputs.
-  Result<void> prepare(const SnippetCode& code, std::span<const Dims> shapes, int threads);
+  Result<void> prepare(const SnippetCode& code, std::span<const Dims> shapes, const CallOptions& options);
   // `addresses` of inputs, then outputs, with the shapes that it was prepared for.
   void run(const SnippetCode& code, std::span<void* const> addresses, ParallelFor& pool);
 
@@ -42,6 +47,9 @@ class SnippetCall {
     std::vector<int64_t> words;  // of all chunks
     AlignedBytes scratch;        // of all chunks
     size_t scratch_stride = 0;
+    // Where addresses are as it wants them, `past_caches`, if there is one; else `near`.
+    void (*near)(const int64_t* params) = nullptr;
+    void (*past_caches)(const int64_t* params) = nullptr;
   };
   struct Repeat {
     size_t port = 0;
@@ -49,9 +57,11 @@ class SnippetCall {
     int64_t times = 0;
     AlignedBytes bytes;
   };
-  Result<void> add_piece(const SnippetCode& code, Dims extents, std::vector<int64_t> skipped_bytes, int threads);
-  Result<void> add_joined(const SnippetCode& code, const Dims& extents, const RowJoin& join, int threads);
-  static void run_chunk(const SnippetCode& code, Piece& piece, int64_t chunk);
+  Result<void> add_piece(const SnippetCode& code, Dims extents, std::vector<int64_t> skipped_bytes,
+                         const CallOptions& options);
+  Result<void> add_joined(const SnippetCode& code, const Dims& extents, const RowJoin& join,
+                          const CallOptions& options);
+  static void choose_code(const SnippetCode& code, const CallOptions& options, Piece& piece);
 
   std::vector<Piece> pieces_;
   std::vector<Repeat> repeats_;

@@ -42,12 +42,13 @@ struct SnippetState final : program::KernelState {
       if (!has_extents(context.operands[ports.operands[i]], shapes[i])) return false;
     return true;
   }
-  Result<void> prepare(const CallContext& context, const Ports& ports, const SnippetCode& code) {
+  Result<void> prepare(const CallContext& context, const Ports& ports, const SnippetCode& code, bool read_again) {
     threads = 0;
     shapes.clear();
     for (const size_t operand : ports.operands) shapes.push_back(extents_of(context.operands[operand]));
     addresses.resize(shapes.size());
-    TENON_OK(call.prepare(code, shapes, context.pool().threads()), "snippet '", code.body.name, "'");
+    TENON_OK(call.prepare(code, shapes, {.threads = context.pool().threads(), .read_again = read_again}), "snippet '",
+             code.body.name, "'");
     threads = context.pool().threads();
     return {};
   }
@@ -69,22 +70,30 @@ std::vector<InPlace> in_place(const snippet::Body& body, const std::vector<size_
   return pairs;
 }
 
+// By another operator, rather than by whoever runs the graph.
+bool is_read_again(const Op& op) {
+  for (size_t i = 0; i < op.result_count(); ++i)
+    for (const Use* use : op.result(i)->uses())
+      if (!use->user()->parent()->is_return(*use->user())) return true;
+  return false;
+}
+
 }  // namespace
 
 SnippetCompiler::~SnippetCompiler() = default;
 
 program::KernelHandle snippet_kernel(std::shared_ptr<const SnippetCode> code, std::vector<size_t> operands,
-                                     size_t results) {
+                                     size_t results, bool read_again) {
   Ports ports{std::move(operands)};
   for (size_t j = 0; j < code->body.outputs.size(); ++j) ports.operands.push_back(results + j);
   auto kernel = std::make_shared<program::Kernel>();
   kernel->name = "snippet";
   kernel->takes_dense_only = true;
   kernel->make_state = [] { return std::make_unique<SnippetState>(); };
-  kernel->run = [code = std::move(code), ports = std::move(ports)](CallContext& context) -> Result<void> {
+  kernel->run = [code = std::move(code), ports = std::move(ports), read_again](CallContext& context) -> Result<void> {
     std::optional<SnippetState> own;
     SnippetState& state = context.state ? static_cast<SnippetState&>(*context.state) : own.emplace();
-    if (!state.serves(context, ports)) TENON_OK(state.prepare(context, ports, *code));
+    if (!state.serves(context, ports)) TENON_OK(state.prepare(context, ports, *code, read_again));
     for (size_t i = 0; i < state.addresses.size(); ++i) state.addresses[i] = context.operands[ports.operands[i]].base;
     state.call.run(*code, state.addresses, context.pool());
     return {};
@@ -106,7 +115,8 @@ Result<KernelChoice> SnippetKernels::kernel(const KernelRequest& request) const 
   }
   std::vector<size_t> ports;
   for (const size_t operand : operands) ports.push_back(places[operand]);
-  return KernelChoice{.kernel = snippet_kernel(code, std::move(ports), passed), .in_place = in_place(body, operands)};
+  return KernelChoice{.kernel = snippet_kernel(code, std::move(ports), passed, is_read_again(request.op)),
+                      .in_place = in_place(body, operands)};
 }
 
 }  // namespace tenon::irgen

@@ -7,6 +7,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <tenon/irgen/kernel_source.hpp>
 #include <tenon/snippet/body.hpp>
@@ -23,6 +24,18 @@ struct SnippetCode {
   void (*run)(const int64_t* params) = nullptr;  // reentrant; keeps nothing from call to call
   std::shared_ptr<const void> memory;            // keeps `run` where it is
   double cycles_per_element = 1;  // of the body's space, as predicted: how small a piece for a thread may be
+
+  // Other code for the same params. A call is run by the last variant that may serve it, else by `run`.
+  struct Variant {
+    void (*run)(const int64_t* params) = nullptr;
+    std::shared_ptr<const void> memory;
+    double least_bytes = 0;  // calls whose tensors have fewer are not for it
+    // Its stores go past the caches. Then each row of each output begins at a multiple of kAlignBytes, no output lies
+    // on an input, and where results are read again they alone have to make `least_bytes`: others would be wanted in
+    // the caches.
+    bool past_caches = false;
+  };
+  std::vector<Variant> variants;
 };
 
 class TENON_API SnippetCompiler {
@@ -34,9 +47,9 @@ class TENON_API SnippetCompiler {
 
 // The kernel that calls `code` on the operands of a call statement: those of the body's inputs at the places
 // `operands`, outputs from `results` on. Dense views; the threads of the call are used where there is work for them.
-// Runs of the same extents take nothing from the heap.
+// Runs of the same extents take nothing from the heap. `read_again`: other kernels read a result, soon.
 TENON_API program::KernelHandle snippet_kernel(std::shared_ptr<const SnippetCode> code, std::vector<size_t> operands,
-                                               size_t results);
+                                               size_t results, bool read_again = false);
 
 class TENON_API SnippetKernels final : public KernelSource {
  public:

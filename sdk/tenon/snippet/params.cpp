@@ -166,6 +166,14 @@ int64_t CallPlan::address_of(const Word& word, std::span<void* const> addresses,
 
 size_t CallPlan::port_bytes(size_t port) const { return static_cast<size_t>(ports_[port].bytes); }
 
+bool CallPlan::rows_aligned(size_t port, size_t align_bytes) const {
+  const std::vector<int64_t>& strides = ports_[port].strides;
+  if (strides.empty() || strides.back() == 0) return true;
+  for (size_t d = 0; d + 1 < strides.size(); ++d)
+    if (extents_[d] > 1 && strides[d] % static_cast<int64_t>(align_bytes) != 0) return false;
+  return true;
+}
+
 Split CallPlan::split(int64_t parts, int64_t min_elements) const {
   Split split{.parts = std::vector<int64_t>(extents_.size(), 1), .multiple = std::vector<int64_t>(extents_.size(), 1)};
   if (empty_) return split;

@@ -45,6 +45,9 @@ class TENON_API CallPlan {
   size_t scratch_bytes() const { return scratch_bytes_; }
   // Bytes of port `port` (inputs, then outputs).
   size_t port_bytes(size_t port) const;
+  // Does each row along the innermost dim begin at a multiple of `align_bytes`, at most 64, if the port does? Those of
+  // all chunks, too. Also of ports that have one element a row.
+  bool rows_aligned(size_t port, size_t align_bytes) const;
 
   // At most `parts` pieces of work of about the same size, each with at least `min_elements` of the space: cuts kept
   // dims that all outputs vary over, the outermost first. The innermost is cut at whole cache lines.

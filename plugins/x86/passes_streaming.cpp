@@ -1,0 +1,128 @@
+// Passes for tensors beyond the caches.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "x86/passes.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+using codegen::Lanes;
+using snippet::Instruction;
+using snippet::LinearKernel;
+using snippet::Memory;
+using snippet::Param;
+using snippet::RegisterId;
+
+const Name kStore("Store"), kStreaming("StoreStreaming"), kWrite("PrefetchWrite"), kRead("PrefetchRead");
+
+bool writes_memory(Name op) { return op == kStore || op == kStreaming; }
+bool reads_memory(const Instruction& instruction) {
+  const Name op = instruction.op;
+  return instruction.memory && !writes_memory(op) && op != kWrite && op != kRead;
+}
+
+// The port that each pointer register points into; -1: not a pointer that the call brings.
+std::vector<int> ports_of(const LinearKernel& kernel) {
+  static const Name kParameter("Parameter");
+  std::vector<int> ports(kernel.registers.size(), -1);
+  for (const Instruction& instruction : kernel.body) {
+    if (instruction.op != kParameter) continue;
+    const Param& param = kernel.params[static_cast<size_t>(instruction.number)];
+    if (param.kind == Param::Kind::pointer) ports[static_cast<size_t>(instruction.out[0])] = param.port;
+  }
+  return ports;
+}
+
+// ---- Prefetches ----
+
+constexpr int64_t kLineBytes = 64;
+
+// What one iteration of a vector loop touches through one pointer: the bytes from displacement `begin`.
+struct Touched {
+  Memory memory;
+  int64_t begin = 0, end = 0;
+};
+// In the order in which they are touched first, so that code does not depend on register numbers.
+class Stretches {
+ public:
+  void add(const Memory& memory, int64_t bytes) {
+    const int64_t begin = memory.displacement_bytes;
+    const auto at = std::find_if(touched_.begin(), touched_.end(),
+                                 [&](const Touched& other) { return other.memory.base == memory.base; });
+    if (at == touched_.end()) return touched_.push_back({memory, begin, begin + bytes});
+    at->begin = std::min(at->begin, begin);
+    at->end = std::max(at->end, begin + bytes);
+  }
+  // Prefetches of all lines, so many ahead; none are left.
+  void write(Name op, int lines, int label, std::vector<Instruction>& body) {
+    for (const Touched& touched : touched_) {
+      for (int64_t at = touched.begin; at < touched.end; at += kLineBytes) {
+        Instruction& made = body.emplace_back(Instruction{.op = op, .memory = touched.memory, .label = label});
+        made.memory->displacement_bytes = at + lines * kLineBytes;
+      }
+    }
+    touched_.clear();
+  }
+  void clear() { touched_.clear(); }
+
+ private:
+  std::vector<Touched> touched_;
+};
+
+// At the end of each innermost vector loop: `op` on the lines that its instructions of the kind `wanted` touch.
+template <class Wanted>
+void prefetch(LinearKernel& kernel, Name op, int lines, Wanted wanted) {
+  static const Name kBegin("LoopBegin"), kEnd("LoopEnd");
+  std::vector<Instruction> body;
+  Stretches stretches;  // of the innermost loop, so far
+  RegisterId counter = -1;
+  for (Instruction& instruction : kernel.body) {
+    if (instruction.op == kBegin) {
+      const snippet::Loop& loop = kernel.loops[static_cast<size_t>(instruction.number)];
+      counter = loop.kind == snippet::Loop::Kind::vector ? loop.counter : -1;
+      stretches.clear();
+    }
+    if (counter >= 0 && wanted(instruction) && instruction.memory->index == counter &&
+        instruction.touched == Lanes::full)
+      stretches.add(*instruction.memory, kernel.lanes * instruction.memory->element.bits() / 8);
+    if (instruction.op == kEnd) {
+      stretches.write(op, lines, body.empty() ? -1 : body.back().label, body);
+      counter = -1;
+    }
+    body.push_back(std::move(instruction));
+  }
+  kernel.body = std::move(body);
+}
+
+// The shortest vector that goes past the caches is 16 bytes.
+bool streamable(const LinearKernel& kernel, const Instruction& store) {
+  return store.op == kStore && store.touched == Lanes::full && store.memory->index >= 0 &&
+         kernel.lanes * store.memory->element.bits() >= 128;
+}
+
+}  // namespace
+
+void stream_stores(LinearKernel& kernel) {
+  const std::vector<int> ports = ports_of(kernel);
+  const auto port = [&](const Instruction& i) { return ports[static_cast<size_t>(i.memory->base)]; };
+  std::set<int> kept = {-1};  // scratch memory and outputs that are read again are wanted in the caches
+  for (const Instruction& instruction : kernel.body)
+    if (reads_memory(instruction)) kept.insert(port(instruction));
+  for (Instruction& instruction : kernel.body)
+    if (streamable(kernel, instruction) && !kept.contains(port(instruction))) instruction.op = kStreaming;
+}
+
+void prefetch_writes(LinearKernel& kernel, int lines) {
+  prefetch(kernel, kWrite, lines, [](const Instruction& instruction) { return instruction.op == kStore; });
+}
+
+void prefetch_reads(LinearKernel& kernel, int lines) { prefetch(kernel, kRead, lines, reads_memory); }
+
+bool has_streaming_stores(const LinearKernel& kernel) {
+  return std::any_of(kernel.body.begin(), kernel.body.end(),
+                     [](const Instruction& instruction) { return instruction.op == kStreaming; });
+}
+
+}  // namespace tenon::x86
