@@ -328,17 +328,15 @@ class Bench {
     for (int round = 0; round < options_.rounds; ++round)
       for (Runner& runner : runners) runner.us.push_back(time_us(runner, options_.threads == 1));
     nlohmann::json row{{"case", c.name}, {"difference", worst}};
-<<<<<<< HEAD
     for (const Runner& runner : runners) {
       row[runner.name + "_us"] = median(runner.us);
       row[runner.name + "_least_us"] = *std::min_element(runner.us.begin(), runner.us.end());
     }
-=======
-    for (const Runner& runner : runners) row[runner.name + "_us"] = median(runner.us);
-    double least = row["move0_us"];
-    for (size_t i = 1; i < c.moves.size(); ++i) least = std::min(least, row[str("move", i, "_us")].get<double>());
-    row["move_us"] = least;
->>>>>>> f0b42fb (mine)
+    size_t best = 0;
+    for (size_t i = 1; i < c.moves.size(); ++i)
+      if (row[str("move", i, "_us")] < row[str("move", best, "_us")]) best = i;
+    row["move_us"] = row[str("move", best, "_us")];
+    row["move_least_us"] = row[str("move", best, "_least_us")];
     return row;
   }
 

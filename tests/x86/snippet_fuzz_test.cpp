@@ -42,7 +42,7 @@ uint32_t from_environment(const char* name, uint32_t fallback) {
 
 // So small that random graphs have code of all forms: for tensors in the caches, and beyond either.
 TargetDescription with_small_caches(TargetDescription target) {
-  target.memories = {{.name = "l2", .size_bytes = 1000}, {.name = "l3", .size_bytes = 2000}};
+  target.memories = {{.name = "l2", .size_bytes = 100}, {.name = "l3", .size_bytes = 200}};
   return target;
 }
 
