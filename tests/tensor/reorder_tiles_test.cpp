@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include <support/guard_pages.hpp>
 #include <tenon/support/str.hpp>
 
 namespace tenon::detail {
@@ -21,8 +22,7 @@ void expect_transpose(const Shape& shape, int64_t size, ReorderIsa isa, std::mt1
                 destination_pitch = (shape.rows + shape.zero_rows + shape.destination_gap) * size;
   // Exactly as long as the matrices, so that a sanitizer sees what goes beyond.
   std::vector<std::byte> source(static_cast<size_t>((shape.rows - 1) * source_pitch + shape.columns * size)),
-      destination(static_cast<size_t>((shape.columns - 1) * destination_pitch +
-                                      (shape.rows + shape.zero_rows) * size),
+      destination(static_cast<size_t>((shape.columns - 1) * destination_pitch + (shape.rows + shape.zero_rows) * size),
                   std::byte{0x5a});
   for (std::byte& byte : source) byte = static_cast<std::byte>(random());
   std::vector<std::byte> expected = destination;
@@ -62,6 +62,66 @@ TEST_P(ReorderTiles, EverySizeOnEveryInstructionSet) {
           expect_transpose({many, few, 0, gap, 0}, GetParam(), isa, random);
           expect_transpose({few, many, 0, gap, 16 - few % 16}, GetParam(), isa, random);
           expect_transpose({few, many, gap, 0, 1}, GetParam(), isa, random);
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+// Several matrices one behind the other, between pages that nobody may touch: tiles that lie over others stay within.
+void expect_matrices(const TransposeTask& shape, int64_t size, ReorderIsa isa, std::mt19937_64& random) {
+  TransposeTask task = shape;
+  const int64_t all_rows = task.rows + task.zero_rows;
+  task.source_pitch = task.columns * size;
+  task.destination_pitch = all_rows * size;
+  task.source_step = task.rows * task.source_pitch;
+  task.destination_step = task.columns * task.destination_pitch;
+  const test::GuardedBuffer source(static_cast<size_t>(task.count * task.source_step)),
+      destination(static_cast<size_t>(task.count * task.destination_step));
+  for (size_t i = 0; i < source.bytes(); ++i) source.data()[i] = static_cast<std::byte>(random());
+  task.source = source.data();
+  task.destination = destination.data();
+  transpose(task, size, isa);
+  for (int64_t i = 0; i < task.count * task.destination_step; ++i) {
+    const int64_t byte = i % size, row = i / size % all_rows, column = i / task.destination_pitch % task.columns,
+                  from = i / task.destination_step * task.source_step + row * task.source_pitch + column * size + byte;
+    ASSERT_EQ(destination.data()[i], row < task.rows ? source.data()[from] : std::byte{0})
+        << task.rows << "x" << task.columns << " of " << size << " bytes, zero rows " << task.zero_rows << ", isa "
+        << static_cast<int>(isa) << ": matrix " << i / task.destination_step << ", column " << column << ", row "
+        << row;
+  }
+}
+
+TEST_P(ReorderTiles, ManyMatricesWithinTheirMemory) {
+  std::mt19937_64 random(11);
+  for (const ReorderIsa isa : reorder_isas()) {
+    for (const int64_t line : {2, 4, 8, 16, 32, 64}) {
+      for (const int64_t lines : {1, 4, 5, 8, 9, 15, 16, 17, 18, 31, 33, 49, 63, 64, 65, 68, 97, 196}) {
+        for (const int64_t count : {1, 3}) {
+          const auto expect = [&](const TransposeTask& shape) { expect_matrices(shape, GetParam(), isa, random); };
+          expect({.source = {},
+                  .destination = {},
+                  .rows = line,
+                  .columns = lines,
+                  .source_pitch = 0,
+                  .destination_pitch = 0,
+                  .count = count});
+          expect({.source = {},
+                  .destination = {},
+                  .rows = lines,
+                  .columns = line,
+                  .source_pitch = 0,
+                  .destination_pitch = 0,
+                  .count = count});
+          expect({.source = {},
+                  .destination = {},
+                  .rows = 1 + line / 5,
+                  .columns = lines,
+                  .source_pitch = 0,
+                  .destination_pitch = 0,
+                  .zero_rows = line - 1 - line / 5,
+                  .count = count});
           if (HasFatalFailure()) return;
         }
       }

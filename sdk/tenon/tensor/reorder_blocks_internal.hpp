@@ -289,9 +289,8 @@ TENON_TARGET void move_few_columns(const TransposeTask& task, int64_t row, int64
   for (; row < task.rows + task.zero_rows; row += kSquare<T>) move_small<T>(task, row);
 }
 
-// All of a task.
 template <class T>
-TENON_TARGET void blocks(const TransposeTask& task, bool far) {
+TENON_TARGET void move_matrix(const TransposeTask& task, bool far) {
   constexpr int64_t kSide = kSquare<T>, kSize = sizeof(T);
   const int64_t all_rows = task.rows + task.zero_rows;
   if (all_rows >= kSide && task.columns >= kSide) return move_lines<T>(task, far);
@@ -309,4 +308,11 @@ TENON_TARGET void blocks(const TransposeTask& task, bool far) {
     if (task.columns == 8) return move_narrow_columns<T, TENON_LANES, 8>(task, 0);
   }
   move_few_columns<T, TENON_LANES>(task, 0, readable_rows<T>(task));
+}
+
+// All matrices of a task.
+template <class T>
+TENON_TARGET void blocks(const TransposeTask& task, bool far) {
+  TransposeTask matrix = task;
+  for (int64_t i = 0; i < task.count; ++i, to_next_matrix(matrix)) move_matrix<T>(matrix, far);
 }

@@ -1,136 +1,256 @@
-// Inside of reorder_blocks.cpp, as reorder_blocks_internal.hpp, for instruction sets that permute the bytes of a vector
-// and mask them: matrices of which one side is dense, its lines 32 bytes or fewer, a power of two. Whole vectors are
-// loaded and stored there, also where the matrix ends; a permutation in each puts neighbours where turns need them,
-// which is in the same place of neighbouring lanes.
+// Inside of reorder_blocks.cpp, as reorder_blocks_internal.hpp, for instruction sets that permute the bytes of a
+// vector: matrices of which one side is dense, its lines 64 bytes or fewer, a power of two; and squares of whole
+// vectors.
 //
-// A line has kGroups pieces, of kVectors elements each: 16 bytes or, when there is one piece, fewer.
+// A tile is some lines of the dense side, whole vectors of it. The other side has one piece of a vector for each
+// element of a line. Turns bring the bits of an element's number from the vectors into the lanes and back, and a
+// permutation of each vector puts the rest of them in order. Tiles are moved whole: the last one of a matrix lies over
+// those before it, and may be narrower.
 
-template <class T, int kGroups, int kVectors>
-struct Dense {
-  static constexpr int kSize = sizeof(T), kRest = kSquare<T> / kVectors, kParts = 4 / kGroups;
-  static constexpr int64_t kHeldBytes = kTileBytes / kGroups;  // of the other side's lines, in one vector
-  static constexpr int64_t kLine = kGroups * kVectors, kCount = kHeldBytes / kSize;
+// kLine elements in a line; a vector of the other side has kPieces pieces.
+template <class T, int kLine, int kPieces>
+struct Tile {
+  static constexpr int kSize = sizeof(T), kSide = kSquare<T>, kAll = kTileBytes / kSize;
+  static constexpr int kVectors = kLine / kPieces;
+  static constexpr int kLines = kAll / kPieces;
+  static constexpr int64_t kPieceBytes = kTileBytes / kPieces, kLineBytes = kLine * kSize;
+  // Pieces are at least the lane of a vector, and turns end within one.
+  static constexpr bool kExists = kPieces <= std::min(kLine, 4) && kVectors <= kSide;
 
-  // Of an element as it lies in the lanes: its byte when the pieces lie one after the other, each along the other side.
-  static constexpr int apart(int lane, int element) {
-    const int number = (element / kRest * kParts + lane / kGroups) * kRest + element % kRest;
-    return lane % kGroups * static_cast<int>(kHeldBytes) + number * kSize;
-  }
-  static constexpr std::array<uint8_t, kTileBytes> order(bool to_lanes) {
+  static constexpr int log2(int n) { return std::countr_zero(static_cast<unsigned>(n)); }
+  // Of the number of a vector, and of an element in its lane.
+  static constexpr int kVectorBits = log2(kVectors), kLaneBits = log2(kSide);
+  // From lines to pieces: until the vector's number is of elements of a line, not of lines.
+  static constexpr int kPartTurns = kVectors == 1 ? 0 : kVectorBits + std::max(kLaneBits - log2(kLine), 0);
+  static constexpr int kBelow = kLaneBits - kPartTurns;  // bits of an element's number below those of its vector
+
+  // Where element `e` of a line lies among the pieces.
+  static constexpr int vector_of(int e) { return (e >> kBelow) % kVectors; }
+  static constexpr int piece_of(int e) { return (e >> (kBelow + kVectorBits) << kBelow) + e % (1 << kBelow); }
+
+  // Of the elements of vector 0: where each lies in its lanes after the turns, as pieces come from there.
+  static constexpr std::array<uint8_t, kTileBytes> from_lanes() {
     std::array<uint8_t, kTileBytes> out = {};
-    for (int i = 0; i < kTileBytes; ++i) {
-      const int from = apart(i / kVectorBytes, i % kVectorBytes / kSize) + i % kSize;
-      out[static_cast<size_t>(to_lanes ? i : from)] = static_cast<uint8_t>(to_lanes ? from : i);
+    for (int line = 0; line < kLines; ++line) {
+      for (int e = 0; e < kLine; ++e) {
+        if (vector_of(e) != 0) continue;
+        const int at = line * kLine + e, turned = at / kAll * kSide + at % kSide;
+        const int lane = at % kAll / kSide * kSide;
+        set(out, piece_of(e) * kLines + line,
+            lane + (turned << kPartTurns) % kSide + (turned >> (kVectorBits + kLaneBits - kPartTurns)));
+      }
     }
     return out;
   }
-  static constexpr std::array<uint8_t, kTileBytes> kToLanes = order(true), kFromLanes = order(false);
+  // The same before the turns that make lines. Here vector i has the elements i, i + kVectors ... of the lines.
+  static constexpr std::array<uint8_t, kTileBytes> to_lanes() {
+    std::array<uint8_t, kTileBytes> out = {};
+    for (int line = 0; line < kLines; ++line) {
+      for (int piece = 0; piece < kPieces; ++piece) {
+        const int at = line * kLine + piece * kVectors;
+        const int within = (at / kAll << (kLaneBits - kVectorBits)) + (at % kSide >> kVectorBits);
+        set(out, at % kAll / kSide * kSide + within, piece * kLines + line);
+      }
+    }
+    return out;
+  }
+  static constexpr void set(std::array<uint8_t, kTileBytes>& order, int to, int from) {
+    for (int i = 0; i < kSize; ++i) {
+      order[static_cast<size_t>(to * kSize + i)] = static_cast<uint8_t>(from * kSize + i);
+    }
+  }
 };
 
+// By the bytes of all vectors of a tile. None where all stay.
+template <class V, int kVectors>
+TENON_KERNEL void permute(V (&vectors)[kVectors], const std::array<uint8_t, kTileBytes>& order) {
+  const __m512i all = _mm512_loadu_si512(order.data());
+#pragma GCC unroll 16
+  for (int i = 0; i < kVectors; ++i) {
+    vectors[i] = reinterpret_cast<V>(_mm512_permutexvar_epi8(all, reinterpret_cast<__m512i>(vectors[i])));
+  }
+}
+constexpr bool is_identity(const std::array<uint8_t, kTileBytes>& order) {
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (order[i] != i) return false;
+  }
+  return true;
+}
+
+// Matrices up to here lie one behind the other as one stream: what is next is that of the next matrix.
+constexpr int64_t kSmallBytes = 8 << 10;
 // Rows are more streams than the processor sees.
 constexpr int64_t kFetchAhead = 4 * kTileBytes;
+
+template <class T>
+TENON_KERNEL bool is_small(const TransposeTask& task) {
+  return task.count > 1 && task.rows * task.columns * static_cast<int64_t>(sizeof(T)) <= kSmallBytes;
+}
 
 // The first so many bytes of a vector, none or all of them if there are fewer or more.
 TENON_KERNEL uint64_t first_bytes(int64_t bytes) {
   return bytes <= 0 ? 0 : bytes >= kTileBytes ? ~uint64_t{0} : ~uint64_t{0} >> (kTileBytes - bytes);
 }
 
-// Half kHalf of each vector, or what is `written` of it.
-template <int kHalf, int kVectors, class V>
-TENON_KERNEL void store_halves(const V (&in)[kVectors], std::byte* to, int64_t pitch, __mmask32 written) {
-#pragma GCC unroll 16
-  for (int i = 0; i < kVectors; ++i, to = next_of(to, pitch)) {
-    __builtin_prefetch(to + kTileBytes - 1, 1);
-    _mm256_mask_storeu_epi8(to, written, _mm512_extracti64x4_epi64(reinterpret_cast<__m512i>(in[i]), kHalf));
+template <int kPieces, class V>
+TENON_KERNEL void load_pieces(const std::byte* const (&from)[kPieces], V& out) {
+  if constexpr (kPieces == 2) {
+    const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from[0])),
+                  high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from[1]));
+    out = reinterpret_cast<V>(_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1));
+  } else if constexpr (kPieces == 4) {
+    load_lanes<4>(from, out);
+  } else {
+    std::memcpy(&out, from[0], kTileBytes);
   }
 }
 
-template <class V>
-TENON_KERNEL void permute(V& vector, const std::array<uint8_t, kTileBytes>& order) {
-  vector =
-      reinterpret_cast<V>(_mm512_permutexvar_epi8(_mm512_loadu_si512(order.data()), reinterpret_cast<__m512i>(vector)));
-}
-
-// `count` columns from `column` on, all that a vector holds or fewer, whose rows lie side by side.
-template <class T, int kGroups, int kVectors>
-TENON_KERNEL void join_rows(const TransposeTask& task, int64_t column, int64_t count) {
-  using D = Dense<T, kGroups, kVectors>;
-  const uint64_t held = first_bytes(count * D::kSize);
-  const HeldRows rows{task.source, task.source_pitch, task.rows};
+// Rows side by side, from `column` on. `ahead`: to what is read next.
+template <class T, int kLine, int kPieces, class Rows>
+TENON_KERNEL void join_tile(const TransposeTask& task, const Rows& rows, int64_t column, int64_t ahead) {
+  using D = Tile<T, kLine, kPieces>;
   const std::byte* row = rows.first + column * D::kSize;
-  VectorOf<T, kTileBytes> vectors[kVectors];
+  VectorOf<T, kTileBytes> vectors[D::kVectors];
 #pragma GCC unroll 16
-  for (int i = 0; i < kVectors; ++i, row = next_of(row, rows.pitch)) {
-    __builtin_prefetch(row + kFetchAhead);
-    __m512i in;
-    if constexpr (kGroups == 1) {
-      in = _mm512_maskz_loadu_epi8(held, rows.or_zeros(row, i));
-    } else {
-      const auto half = static_cast<__mmask32>(held);
-      const __m256i low = _mm256_maskz_loadu_epi8(half, rows.or_zeros(row, i));
-      const __m256i high = _mm256_maskz_loadu_epi8(half, rows.or_zeros(row + kVectors * rows.pitch, kVectors + i));
-      in = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+  for (int i = 0; i < D::kVectors; ++i, row = next_of(row, rows.pitch)) {
+    const std::byte* from[kPieces];
+#pragma GCC unroll 4
+    for (int piece = 0; piece < kPieces; ++piece) {
+      const int below = piece * D::kVectors;
+      __builtin_prefetch(row + below * rows.pitch + ahead);
+      from[piece] = rows.or_zeros(row + below * rows.pitch, below + i);
     }
-    vectors[i] = reinterpret_cast<VectorOf<T, kTileBytes>>(in);
-    permute(vectors[i], D::kToLanes);
+    load_pieces<kPieces>(from, vectors[i]);
   }
-  take_turns<T, 4, std::countr_zero(unsigned{kVectors})>(vectors);
-  std::byte* to = task.destination + column * D::kLine * D::kSize;
-  if (count == D::kCount) {
-    return store_columns<4>(vectors, to, kTileBytes, kTileBytes, kVectors * kTileBytes);
-  }
-  int64_t left = count * D::kLine * D::kSize;
-#pragma GCC unroll 16
-  for (int i = 0; i < kVectors; ++i, to += kTileBytes, left -= kTileBytes) {
-    if (left <= 0) return;
-    _mm512_mask_storeu_epi8(to, first_bytes(left), reinterpret_cast<__m512i>(vectors[i]));
+  static constexpr auto kOrder = D::to_lanes();
+  if constexpr (!is_identity(kOrder)) permute(vectors, kOrder);
+  take_turns<T, 4, D::kVectorBits>(vectors);
+  // A line that is a vector may have a gap behind it.
+  const int64_t pitch = D::kLineBytes == kTileBytes ? task.destination_pitch : kTileBytes;
+  std::byte* to = task.destination + column * (D::kLineBytes == kTileBytes ? pitch : D::kLineBytes);
+  store_columns<4>(vectors, to, pitch, kTileBytes, D::kVectors * pitch);
+}
+
+// A piece of each element of the lines, from number kElement on.
+template <class T, int kLine, int kPieces, int kElement = 0, class V, int kVectors>
+TENON_KERNEL void store_elements(const V (&vectors)[kVectors], std::byte* to, int64_t pitch, int64_t ahead) {
+  using D = Tile<T, kLine, kPieces>;
+  __builtin_prefetch(to + ahead + D::kPieceBytes - 1, 1);
+  store_part<4, 4 / kPieces, D::piece_of(kElement)>(vectors[D::vector_of(kElement)], to);
+  if constexpr (kElement + 1 < kLine) {
+    store_elements<T, kLine, kPieces, kElement + 1>(vectors, next_of(to, pitch), pitch, ahead);
   }
 }
 
-// `count` rows from `row` on, whose columns lie side by side.
-template <class T, int kGroups, int kVectors>
-TENON_KERNEL void part_columns(const TransposeTask& task, int64_t row, int64_t count) {
-  using D = Dense<T, kGroups, kVectors>;
-  const std::byte* from = task.source + row * D::kLine * D::kSize;
-  const int64_t bytes = count * D::kLine * D::kSize, pitch = task.destination_pitch;
-  VectorOf<T, kTileBytes> vectors[kVectors];
-  if (count == D::kCount) {
+// Columns side by side, from `row` on. `ahead`: to what is written next.
+template <class T, int kLine, int kPieces>
+TENON_KERNEL void part_tile(const TransposeTask& task, int64_t row, int64_t ahead) {
+  using D = Tile<T, kLine, kPieces>;
+  const int64_t pitch = D::kLineBytes == kTileBytes ? task.source_pitch : kTileBytes;
+  const std::byte* from = task.source + row * (D::kLineBytes == kTileBytes ? pitch : D::kLineBytes);
+  VectorOf<T, kTileBytes> vectors[D::kVectors];
 #pragma GCC unroll 16
-    for (int i = 0; i < kVectors; ++i) std::memcpy(&vectors[i], from + i * kTileBytes, kTileBytes);
-  } else {
-#pragma GCC unroll 16
-    for (int i = 0; i < kVectors; ++i) {
-      const __m512i in = _mm512_maskz_loadu_epi8(first_bytes(bytes - i * kTileBytes), from + i * kTileBytes);
-      vectors[i] = reinterpret_cast<VectorOf<T, kTileBytes>>(in);
-    }
-  }
-  take_turns<T, 4, kSteps<T>>(vectors);
-#pragma GCC unroll 16
-  for (int i = 0; i < kVectors; ++i) permute(vectors[i], D::kFromLanes);
+  for (int i = 0; i < D::kVectors; ++i, from += pitch) std::memcpy(&vectors[i], from, kTileBytes);
+  take_turns<T, 4, D::kPartTurns>(vectors);
+  static constexpr auto kOrder = D::from_lanes();
+  if constexpr (!is_identity(kOrder)) permute(vectors, kOrder);
   std::byte* to = task.destination + row * D::kSize;
-  if constexpr (kGroups == 1) {
-    store_columns<4>(vectors, to, pitch, count * D::kSize, kTileBytes);
-  } else {
-    const auto written = static_cast<__mmask32>(first_bytes(count * D::kSize));
-    store_halves<0>(vectors, to, pitch, written);
-    store_halves<1>(vectors, to + kVectors * pitch, pitch, written);
+  store_elements<T, kLine, kPieces>(vectors, to, task.destination_pitch, ahead);
+}
+
+// One line of the dense side.
+template <class T, int kLine>
+TENON_KERNEL void join_line(const TransposeTask& task, int64_t column) {
+  const std::byte* from = task.source + column * static_cast<int64_t>(sizeof(T));
+  std::byte* to = task.destination + column * kLine * static_cast<int64_t>(sizeof(T));
+  for (int64_t i = 0; i < kLine; ++i, from += task.source_pitch, to += sizeof(T)) {
+    T element = 0;
+    if (i < task.rows) std::memcpy(&element, from, sizeof(T));
+    std::memcpy(to, &element, sizeof(T));
+  }
+}
+template <class T, int kLine>
+TENON_KERNEL void part_line(const TransposeTask& task, int64_t row) {
+  const std::byte* from = task.source + row * kLine * static_cast<int64_t>(sizeof(T));
+  std::byte* to = task.destination + row * static_cast<int64_t>(sizeof(T));
+  for (int64_t i = 0; i < kLine; ++i, from += sizeof(T), to += task.destination_pitch) {
+    std::memcpy(to, from, sizeof(T));
   }
 }
 
-template <class T, int kGroups, int kVectors>
-TENON_TARGET void join_all(const TransposeTask& task) {
-  constexpr int64_t kCount = Dense<T, kGroups, kVectors>::kCount;
-  int64_t column = 0;
-  for (; column + kCount <= task.columns; column += kCount) join_rows<T, kGroups, kVectors>(task, column, kCount);
-  if (column < task.columns) join_rows<T, kGroups, kVectors>(task, column, task.columns - column);
+// Lines from number `line` on of task.columns, which are at least as many as the narrowest tile has.
+template <class T, int kLine, int kPieces, class Rows>
+TENON_KERNEL void join_lines(const TransposeTask& task, const Rows& rows, int64_t line, int64_t ahead) {
+  using D = Tile<T, kLine, kPieces>;
+  const int64_t lines = task.columns;
+  for (; line + D::kLines <= lines; line += D::kLines) join_tile<T, kLine, kPieces>(task, rows, line, ahead);
+  if (line == lines) return;
+  if (line + 1 == lines) return join_line<T, kLine>(task, line);
+  if constexpr (Tile<T, kLine, 2 * kPieces>::kExists) {
+    if (lines - line <= D::kLines / 2 || lines < D::kLines) {
+      return join_lines<T, kLine, 2 * kPieces>(task, rows, line, ahead);
+    }
+  }
+  join_tile<T, kLine, kPieces>(task, rows, lines - D::kLines, ahead);
+}
+// The same of task.rows.
+template <class T, int kLine, int kPieces>
+TENON_KERNEL void part_lines(const TransposeTask& task, int64_t line, int64_t ahead) {
+  using D = Tile<T, kLine, kPieces>;
+  const int64_t lines = task.rows;
+  for (; line + D::kLines <= lines; line += D::kLines) part_tile<T, kLine, kPieces>(task, line, ahead);
+  if (line == lines) return;
+  if (line + 1 == lines) return part_line<T, kLine>(task, line);
+  if constexpr (Tile<T, kLine, 2 * kPieces>::kExists) {
+    if (lines - line <= D::kLines / 2 || lines < D::kLines) {
+      return part_lines<T, kLine, 2 * kPieces>(task, line, ahead);
+    }
+  }
+  part_tile<T, kLine, kPieces>(task, lines - D::kLines, ahead);
 }
 
-template <class T, int kGroups, int kVectors>
-TENON_TARGET void part_all(const TransposeTask& task) {
-  constexpr int64_t kCount = Dense<T, kGroups, kVectors>::kCount;
-  int64_t row = 0;
-  for (; row + kCount <= task.rows; row += kCount) part_columns<T, kGroups, kVectors>(task, row, kCount);
-  if (row < task.rows) part_columns<T, kGroups, kVectors>(task, row, task.rows - row);
+// Of all matrices. A small one has no time for a call of its own.
+template <class T, int kLine, class Rows>
+TENON_TARGET void join_matrices(TransposeTask task, Rows rows) {
+  constexpr int kPieces = std::max(kLine / kSquare<T>, 1);
+  const int64_t ahead = is_small<T>(task) ? task.source_step : kFetchAhead;
+  for (int64_t i = 0; i < task.count; ++i) {
+    join_lines<T, kLine, kPieces>(task, rows, 0, ahead);
+    rows.first += task.source_step;
+    to_next_matrix(task);
+  }
+}
+template <class T, int kLine>
+TENON_TARGET void part_matrices(TransposeTask task) {
+  constexpr int kPieces = std::max(kLine / kSquare<T>, 1);
+  const int64_t ahead = is_small<T>(task) ? task.destination_step : kTileBytes / kPieces;
+  for (int64_t i = 0; i < task.count; ++i) {
+    part_lines<T, kLine, kPieces>(task, 0, ahead);
+    to_next_matrix(task);
+  }
+}
+
+// False: their lines are others, or fewer than a tile has.
+template <class T, int kLine>
+TENON_TARGET bool move_dense(const TransposeTask& task) {
+  constexpr int64_t kSize = sizeof(T);
+  if constexpr (kLine <= 4 * kSquare<T> && kLine * kSize <= kTileBytes) {
+    constexpr int64_t kFewest = Tile<T, kLine, std::min(kLine, 4)>::kLines;
+    const int64_t all_rows = task.rows + task.zero_rows;
+    if (all_rows == kLine && task.destination_pitch == kLine * kSize && task.columns >= kFewest) {
+      if (task.zero_rows == 0) {
+        join_matrices<T, kLine>(task, AllRows{task.source, task.source_pitch});
+      } else {
+        join_matrices<T, kLine>(task, HeldRows{task.source, task.source_pitch, task.rows});
+      }
+      return true;
+    }
+    if (task.columns == kLine && task.source_pitch == kLine * kSize && task.zero_rows == 0 && task.rows >= kFewest) {
+      part_matrices<T, kLine>(task);
+      return true;
+    }
+  }
+  return false;
 }
 
 // A square of whole vectors: as squares of 16 bytes, where turns are taken over all of the vector.
@@ -154,13 +274,30 @@ TENON_KERNEL void turn_square(VectorOf<T, kTileBytes> (&lines)[kTileBytes / size
   }
 }
 
-// One of them, or what there is of it. `ahead`: from what is written to what is written next.
+// One of them. `fetched`: to what is read next, `ahead`: from what is written to what is written next.
+template <class T, class Rows>
+TENON_KERNEL void move_square(const TransposeTask& task, const Rows& rows, int64_t row, int64_t column, int64_t fetched,
+                              int64_t ahead) {
+  constexpr int64_t kSize = sizeof(T), kSide = kTileBytes / kSize;
+  const std::byte* from = rows.first + row * rows.pitch + column * kSize;
+  VectorOf<T, kTileBytes> lines[kSide];
+#pragma GCC unroll 16
+  for (int i = 0; i < kSide; ++i, from = next_of(from, rows.pitch)) {
+    __builtin_prefetch(from + fetched);
+    std::memcpy(&lines[i], rows.or_zeros(from, i), kTileBytes);
+  }
+  turn_square<T>(lines);
+  std::byte* to = task.destination + column * task.destination_pitch + row * kSize;
+  store_columns<4>(lines, to, task.destination_pitch, kTileBytes, ahead);
+}
+
+// What there is of one.
 template <class T>
-TENON_KERNEL void move_square(const TransposeTask& task, int64_t row, int64_t column, int64_t ahead) {
+TENON_TARGET void move_part_of_square(const TransposeTask& task, int64_t row, int64_t column) {
   constexpr int64_t kSize = sizeof(T), kSide = kTileBytes / kSize;
   const int64_t rows = std::min(task.rows + task.zero_rows - row, kSide),
                 columns = std::min(task.columns - column, kSide);
-  const uint64_t held = first_bytes(columns * kSize);
+  const uint64_t held = first_bytes(columns * kSize), written = first_bytes(rows * kSize);
   const HeldRows source{task.source + row * task.source_pitch + column * kSize, task.source_pitch, task.rows - row};
   const std::byte* from = source.first;
   VectorOf<T, kTileBytes> lines[kSide];
@@ -171,54 +308,88 @@ TENON_KERNEL void move_square(const TransposeTask& task, int64_t row, int64_t co
   }
   turn_square<T>(lines);
   std::byte* to = task.destination + column * task.destination_pitch + row * kSize;
-  if (columns == kSide) return store_columns<4>(lines, to, task.destination_pitch, rows * kSize, ahead);
-  const uint64_t written = first_bytes(rows * kSize);
 #pragma GCC unroll 16
   for (int i = 0; i < kSide; ++i, to = next_of(to, task.destination_pitch)) {
     if (i == columns) return;
+    __builtin_prefetch(to + 2 * kTileBytes - 1, 1);
     _mm512_mask_storeu_epi8(to, written, reinterpret_cast<__m512i>(lines[i]));
   }
+}
+
+// Of the first kSide columns all rows, or of the first kSide rows all columns, at least as many. What is left at the
+// end is a square over the one before, or a narrow tile.
+template <class T>
+TENON_TARGET void move_squares_down(const TransposeTask& task, bool small) {
+  constexpr int64_t kSide = kTileBytes / sizeof(T), kNarrow = Tile<T, kSide, 4>::kLines;
+  const AllRows rows{task.source, task.source_pitch};
+  const int64_t ahead = small ? task.destination_step : kTileBytes;
+  int64_t row = 0;
+  for (; row + kSide <= task.rows; row += kSide) move_square<T>(task, rows, row, 0, kFetchAhead, ahead);
+  if (row == task.rows) return;
+  if (task.rows - row <= kNarrow) return part_tile<T, kSide, 4>(task, task.rows - kNarrow, ahead);
+  move_square<T>(task, rows, task.rows - kSide, 0, kFetchAhead, ahead);
+}
+template <class T, class Rows>
+TENON_TARGET void move_squares_across(const TransposeTask& task, const Rows& rows, bool small) {
+  constexpr int64_t kSide = kTileBytes / sizeof(T), kNarrow = Tile<T, kSide, 4>::kLines;
+  const int64_t fetched = small ? task.source_step : kFetchAhead, ahead = kSide * task.destination_pitch;
+  int64_t column = 0;
+  for (; column + kSide <= task.columns; column += kSide) move_square<T>(task, rows, 0, column, fetched, ahead);
+  if (column == task.columns) return;
+  if (task.columns - column <= kNarrow) return join_tile<T, kSide, 4>(task, rows, task.columns - kNarrow, fetched);
+  move_square<T>(task, rows, 0, task.columns - kSide, fetched, ahead);
 }
 
 // Along the longer side.
 template <class T>
 TENON_TARGET void move_squares_of_lines(const TransposeTask& task) {
-  constexpr int64_t kSide = kTileBytes / sizeof(T);
+  constexpr int64_t kSize = sizeof(T), kSide = kTileBytes / kSize;
   const int64_t all_rows = task.rows + task.zero_rows;
-  if (all_rows < task.columns) {
-    for (int64_t row = 0; row < all_rows; row += kSide) {
-      for (int64_t column = 0; column < task.columns; column += kSide) {
-        move_square<T>(task, row, column, kSide * task.destination_pitch);
+  const bool small = is_small<T>(task);
+  if (all_rows < kSide || task.columns < kSide) {
+    for (int64_t column = 0; column < task.columns; column += kSide) {
+      for (int64_t row = 0; row < all_rows; row += kSide) {
+        move_part_of_square<T>(task, row, column);
       }
     }
     return;
   }
-  for (int64_t column = 0; column < task.columns; column += kSide) {
-    for (int64_t row = 0; row < all_rows; row += kSide) move_square<T>(task, row, column, kTileBytes);
+  TransposeTask strip = task;
+  if (all_rows < task.columns || task.zero_rows > 0) {
+    for (int64_t done = 0; done < all_rows; done += kSide) {
+      const int64_t row = std::min(done, all_rows - kSide);
+      strip.source = task.source + row * task.source_pitch;
+      strip.destination = task.destination + row * kSize;
+      strip.rows = std::clamp<int64_t>(task.rows - row, 0, kSide);
+      strip.zero_rows = kSide - strip.rows;
+      if (strip.zero_rows == 0) {
+        move_squares_across<T>(strip, AllRows{strip.source, strip.source_pitch}, small);
+      } else {
+        move_squares_across<T>(strip, HeldRows{strip.source, strip.source_pitch, strip.rows}, small);
+      }
+    }
+    return;
+  }
+  for (int64_t done = 0; done < task.columns; done += kSide) {
+    const int64_t column = std::min(done, task.columns - kSide);
+    strip.source = task.source + column * kSize;
+    strip.destination = task.destination + column * task.destination_pitch;
+    strip.columns = kSide;
+    move_squares_down<T>(strip, small);
   }
 }
 
-// All of a task.
+// All matrices of a task.
 template <class T>
 TENON_TARGET void blocks_or_dense(const TransposeTask& task, bool far) {
-  constexpr int64_t kSize = sizeof(T);
-  constexpr int kSide = kSquare<T>;
-  const int64_t all_rows = task.rows + task.zero_rows;
-  if (task.destination_pitch == all_rows * kSize) {
-    if (all_rows == 2 * kSide) return join_all<T, 2, kSide>(task);
-    if (all_rows == kSide) return join_all<T, 1, kSide>(task);
-    if (kSide >= 4 && all_rows == kSide / 2) return join_all<T, 1, std::max(kSide / 2, 2)>(task);
-    if (kSide >= 8 && all_rows == kSide / 4) return join_all<T, 1, std::max(kSide / 4, 2)>(task);
+  constexpr int64_t kFew = kTileBytes / sizeof(T) / 2;
+  const bool wide = sizeof(T) >= 4 && task.rows + task.zero_rows > kFew && task.columns > kFew;
+  if (!wide) {
+    if (move_dense<T, 2>(task) || move_dense<T, 4>(task) || move_dense<T, 8>(task) || move_dense<T, 16>(task)) return;
+    return move_dense<T, 32>(task) ? void() : blocks<T>(task, far);
   }
-  if (task.source_pitch == task.columns * kSize && task.zero_rows == 0) {
-    if (task.columns == 2 * kSide) return part_all<T, 2, kSide>(task);
-    if (task.columns == kSide) return part_all<T, 1, kSide>(task);
-    if (kSide >= 4 && task.columns == kSide / 2) return part_all<T, 1, std::max(kSide / 2, 2)>(task);
-    if (kSide >= 8 && task.columns == kSide / 4) return part_all<T, 1, std::max(kSide / 4, 2)>(task);
+  if constexpr (sizeof(T) >= 4) {
+    TransposeTask matrix = task;
+    for (int64_t i = 0; i < task.count; ++i, to_next_matrix(matrix)) move_squares_of_lines<T>(matrix);
   }
-  if constexpr (kSize >= 4) {
-    constexpr int64_t kFew = kTileBytes / kSize / 2;
-    if (all_rows > kFew && task.columns > kFew) return move_squares_of_lines<T>(task);
-  }
-  blocks<T>(task, far);
 }

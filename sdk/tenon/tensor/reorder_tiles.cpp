@@ -19,8 +19,7 @@ template <class F>
 void for_each_matrix(TransposeTask task, const F& f) {
   for (int64_t i = 0; i < task.count; ++i) {
     f(task);
-    task.source += task.source_step;
-    task.destination += task.destination_step;
+    to_next_matrix(task);
   }
 }
 
@@ -42,9 +41,7 @@ void transpose_elements(const TransposeTask& all, ReorderIsa isa) {
       interleave(task.source, task.destination, task.source_pitch, task.columns);
     });
   }
-  const BlocksFn blocks = blocks_kernel<T>(isa);
-  const bool far = all.rows * all.columns * kSize > kNearBytes;
-  for_each_matrix(all, [&](const TransposeTask& task) { blocks(task, far); });
+  blocks_kernel<T>(isa)(all, all.rows * all.columns * kSize > kNearBytes);
 }
 
 // `count` runs, one after the other on either side.

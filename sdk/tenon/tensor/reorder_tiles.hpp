@@ -29,6 +29,11 @@ struct TransposeTask {
   int64_t zero_rows = 0;
   int64_t count = 1, source_step = 0, destination_step = 0;
 };
+// On to the next pair; what is left of `count` is not kept.
+inline void to_next_matrix(TransposeTask& task) {
+  task.source += task.source_step;
+  task.destination += task.destination_step;
+}
 bool can_transpose(int64_t element_bytes);
 bool has_zero_rows(int64_t element_bytes);
 TENON_API void transpose(const TransposeTask& task, int64_t element_bytes);

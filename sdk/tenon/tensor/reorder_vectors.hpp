@@ -24,7 +24,7 @@ using VectorOf = typename Vector<T, kBytes>::Type;
 // convention depends on the instruction set.
 #define TENON_INLINE [[gnu::always_inline]] inline
 
-#define TENON_TARGET_AVX512 "avx512f,avx512bw,avx512vl,avx512vbmi,prefer-vector-width=512"
+#define TENON_TARGET_AVX512 "avx512f,avx512bw,avx512vl,avx512vbmi,prfchw,prefer-vector-width=512"
 
 // Up to 16 bytes, as two pieces that overlap.
 inline void copy_up_to_vector(std::byte* to, const std::byte* from, int64_t bytes) {
@@ -59,8 +59,8 @@ inline void copy_short(std::byte* to, const std::byte* from, int64_t bytes) {
 // Up to here copy_short is quicker than a call.
 inline constexpr int64_t kShortRun = 256;
 
-// All of a task; nothing beyond the elements of its matrices is written, nor read but for gaps of the source. `far`:
-// the source is fetched a line of 64 bytes ahead.
+// All matrices of a task; nothing beyond their elements is written, nor read but for gaps of the source. `far`: the
+// source is fetched a line of 64 bytes ahead.
 using BlocksFn = void (*)(const TransposeTask& task, bool far);
 template <class T>
 BlocksFn blocks_kernel(ReorderIsa isa);
