@@ -22,8 +22,14 @@ TENON_HOOK void* operator new(size_t bytes, std::align_val_t align) {
   if (void* p = std::aligned_alloc(a, (bytes + a - 1) / a * a)) return p;
   throw std::bad_alloc();
 }
+// std::stable_sort takes its memory this way.
+TENON_HOOK void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  tenon::test::allocations.fetch_add(1, std::memory_order_relaxed);
+  return std::malloc(bytes > 0 ? bytes : 1);
+}
 TENON_HOOK void operator delete(void* p) noexcept { std::free(p); }
 TENON_HOOK void operator delete(void* p, size_t) noexcept { std::free(p); }
 TENON_HOOK void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
 TENON_HOOK void operator delete(void* p, size_t, std::align_val_t) noexcept { std::free(p); }
+TENON_HOOK void operator delete(void* p, const std::nothrow_t&) noexcept { std::free(p); }
 #undef TENON_HOOK
