@@ -10,6 +10,7 @@
 #include <tenon/plugin/limits.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 #include <tenon/snippet/canonical.hpp>
+#include <tenon/snippet/specialise.hpp>
 #include <tenon/snippet/statistics.hpp>
 #include <tenon/snippet/subgraph.hpp>
 #include <tenon/snippet/tokenize.hpp>
@@ -52,7 +53,7 @@ class Backend final : public TargetBackend {
   std::optional<Refusal> refuses(const Op& op) const override {
     if (auto refusal = limits_refuse(description_, op)) return refusal;
     if (irgen::is_movement(op)) return std::nullopt;
-    const auto body = snippet::make_body(op);
+    const auto body = snippet::usual_body(op);
     if (!body.ok()) return Refusal{without_label(op, body.error().message())};
     std::string reason = compiler_->why_not(*body);
     if (reason.empty()) return std::nullopt;

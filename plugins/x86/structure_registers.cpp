@@ -96,6 +96,11 @@ std::vector<JitterRow> register_rows() {
   rows.push_back({.op = "Scalar", .types = codegen::kAnyLanes, .cycles = 0.5, .make = make_function<emit_scalar>});
   for (const char* op : {"Copy", "Move"})
     rows.push_back({.op = op, .types = codegen::kAnyLanes, .cycles = 0.5, .make = make_function<emit_copy>});
+  rows.push_back({.op = "BitCast",
+                  .types = codegen::kNumberLanes,
+                  .cycles = 0.5,
+                  .make = make_function<emit_copy>,
+                  .accepts = [](const codegen::Signature& s) { return s.in[0].bits() == s.out[0].bits(); }});
   rows.push_back({.op = "Spill", .types = codegen::kAnyLanes, .make = make_function<emit_spill>});
   rows.push_back({.op = "Reload", .types = codegen::kAnyLanes, .make = make_function<emit_reload>});
   return rows;

@@ -137,7 +137,7 @@ TEST(BodyOfOperators, ElementwiseOnesHaveTheBitsOrNearlyOfTheirEvaluators) {
     const OpDef* def = find_op(row->op);
     ASSERT_TRUE(def) << row->op;
     if (row->view || def->has(Trait::reduction) || !def->has(Trait::elementwise) || row->op == "Cast" ||
-        row->op == "CastLike" || row->op == "Clip")
+        row->op == "CastLike" || row->op == "BitCast" || row->op == "Clip")
       continue;
     for (const ElementType element : kTypes) {
       const size_t most = std::min<size_t>(std::max<size_t>(def->min_operands(), def->max_operands()), 3);
@@ -292,6 +292,12 @@ TEST(BodyOfOperators, SoftmaxesAndNormalisations) {
             {x({2, 3, 4, 5}), x({3}), x({3}), x({3}), type(element, Shape(Dims{3}))},
             {},
             {{4, *convert(Tensor::of<float>({3}, {0.25f, 0, 4}), element)}}});
+    for (const size_t results : {1, 3})
+      expect({"BatchNormalization",
+              {x({2, 3, 4, 5}), x({3}), x({3}), x({3}), x({3})},
+              {{"training_mode", 1}, {"momentum", 0.75f}},
+              {},
+              results});
     expect({"InstanceNormalization", {x({2, 3, 4, 5}), x({3}), x({3})}});
     for (const int64_t groups : {2, 4}) {
       for (const Dims& dims :
@@ -331,6 +337,51 @@ TEST(BodyOfOperators, QuantisationPerTensorAndPerAxis) {
       }
     }
   }
+}
+
+TEST(BodyOfOperators, QuantisationByBlocks) {
+  std::mt19937 random(12);
+  for (const int64_t axis : {0, 1, 2}) {
+    const Dims x{4, 6, 8};
+    for (const int64_t block : {1, 2, 4}) {
+      Dims scale = x;
+      if (x[static_cast<size_t>(axis)] % block != 0) continue;
+      scale[static_cast<size_t>(axis)] /= block;
+      Tensor scales = *Tensor::zeros(kF32, scale);
+      for (int64_t i = 0; i < scales.size(); ++i) scales.set_double(i, static_cast<double>(pick(random, 1, 64)) / 32);
+      const Attributes attributes{{"axis", axis}, {"block_size", block}};
+      for (const bool has_zero : {true, false}) {
+        const Type zero = has_zero ? type(kI8, Shape(scale)) : Type();
+        Case q{"QuantizeLinear", {type(kF32, Shape(x)), type(kF32, Shape(scale)), zero}, attributes, {{1, scales}}};
+        q.high = 100;
+        if (!has_zero) q.attributes.set("output_dtype", Type(kI8, Shape()));
+        EXPECT_TRUE(OneOperator::check(q, random, true));
+        Case d{"DequantizeLinear", {type(kI8, Shape(x)), type(kF32, Shape(scale)), zero}, attributes};
+        EXPECT_TRUE(OneOperator::check(d, random, true));
+      }
+    }
+  }
+}
+
+TEST(BodyOfOperators, BitsOfOtherTypes) {
+  std::mt19937 random(13);
+  for (const ElementType from : kTypes) {
+    for (const ElementType to : kTypes) {
+      if (from.bits() != to.bits()) continue;
+      Case c{"BitCast", {type(from, kWide)}, {{"to", Type(to, Shape())}}};
+      c.high = 100;
+      c.rtol = 0;
+      const bool taken = OneOperator::check(c, random);
+      const bool hidden = from != to && (from == kF16 || to == kF16 || to == kBF16);
+      EXPECT_EQ(taken, !hidden) << str(from, " as ", to);
+    }
+  }
+}
+
+TEST(BodyOfOperators, Thresholds) {
+  std::mt19937 random(14);
+  for (const ElementType element : {kF32, kF64, kI32, kI64})
+    EXPECT_TRUE(OneOperator::check({"ai.onnx.ml.Binarizer", {type(element, kWide)}, {{"threshold", 1.5f}}}, random, true));
 }
 
 TEST(BodyOfOperators, QuantisationByTheRangeOfItsOwn) {

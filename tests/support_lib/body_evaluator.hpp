@@ -131,6 +131,7 @@ class BodyEvaluator {
     if (op == "Scalar") return of_bits(lane, static_cast<uint64_t>(*node.attributes.find("bits")->get_if<int64_t>()));
     if (op == "ReducedCount") return count(lane);
     if (op.starts_with("Reduce")) return folded(node);
+    if (op == "BitCast") return one("BitCast", {operand(node, 0)}, {{"to", Type(lane, Shape())}});
     if (op == "Convert") return convert(operand(node, 0), lane);
     if (op == "Round" || op == "Wrap") return by_way_of(operand(node, 0), node.attributes.find("to"));
     if (op == "ClampLow") return chosen("Less", node);

@@ -28,6 +28,11 @@ void for_each_read(const Op& op, const Region& body, const Visit& visit) {
 
 bool is_constant(const Value& value) { return value.producer() && isa<Constant>(*value.producer()); }
 
+PartKind kind_of(const OpPlan& plan) {
+  if (plan.form == OpForm::late) return PartKind::late;
+  return plan.in_program() ? PartKind::program : PartKind::host;
+}
+
 class Cutter {
  public:
   Cutter(const Graph& graph, const OpPlans& plans) : body_(graph.body()), name_(graph.name()), plans_(plans) {}
@@ -36,22 +41,30 @@ class Cutter {
     for (const Op& op : body_)
       if (!isa<Constant>(op)) place(op);
     std::vector<CutPart> parts;
-    for (const auto& [key, ops] : groups_) parts.push_back(make(key, ops, parts.size()));
+    for (const auto& [key, ops] : groups_) {
+      if (key.second != PartKind::late) {
+        parts.push_back(make(key, ops, parts.size()));
+        continue;
+      }
+      for (const Op* op : ops) parts.push_back(make(key, {op}, parts.size()));
+    }
     return parts;
   }
 
  private:
-  using Key = std::pair<size_t, bool>;  // depth, is it a program: every edge between two keys goes to a greater depth
+  using Key = std::pair<size_t, PartKind>;  // depth, kind: every edge between two keys goes to a greater depth
 
   void place(const Op& op) {
-    const bool program = plans_.at(&op).form != OpForm::host;
+    const PartKind kind = kind_of(plans_.at(&op));
     size_t depth = 0;
     for_each_read(op, body_, [&](const Value& value) {
       const auto found = key_of_.find(value.producer());
-      if (found != key_of_.end()) depth = std::max(depth, found->second.first + (found->second.second != program));
+      if (found == key_of_.end()) return;
+      const auto [before, other] = found->second;
+      depth = std::max(depth, before + (other != kind || kind == PartKind::late));
     });
-    key_of_[&op] = {depth, program};
-    groups_[{depth, program}].push_back(&op);
+    key_of_[&op] = {depth, kind};
+    groups_[{depth, kind}].push_back(&op);
   }
 
   bool leaves(const Value& value, const Key& key) const {
@@ -65,7 +78,7 @@ class Cutter {
   }
 
   CutPart make(const Key& key, const std::vector<const Op*>& ops, size_t number) const {
-    CutPart made{.is_program = key.second, .part = {.name = str(name_, "_", number), .ops = ops}};
+    CutPart made{.kind = key.second, .part = {.name = str(name_, "_", number), .ops = ops}};
     GraphPart& part = made.part;
     std::unordered_set<const Value*> seen;
     for (const Op* op : ops) {
@@ -92,11 +105,12 @@ class Cutter {
   std::map<Key, std::vector<const Op*>> groups_;
 };
 
-bool is_whole(const Graph& graph, const GraphTypes& types, const OpPlans& plans, bool program) {
+bool is_whole(const Graph& graph, const GraphTypes& types, const OpPlans& plans, PartKind kind) {
   const Region& body = graph.body();
+  const bool program = kind == PartKind::program;
   const auto fits = [&](const Value* value) { return value && (!program || fits_buffer(types.type_of(*value))); };
   for (const Op& op : body)
-    if (!isa<Constant>(op) && (plans.at(&op).form != OpForm::host) != program) return false;
+    if (!isa<Constant>(op) && kind_of(plans.at(&op)) != kind) return false;
   for (size_t i = 0; i < body.input_count(); ++i)
     if (!fits(body.input(i))) return false;
   for (size_t i = 0; i < body.output_count(); ++i)
@@ -107,10 +121,10 @@ bool is_whole(const Graph& graph, const GraphTypes& types, const OpPlans& plans,
 }  // namespace
 
 std::vector<CutPart> cut(const Graph& graph, const GraphTypes& types, const OpPlans& plans) {
-  for (const bool program : {true, false}) {
-    if (!is_whole(graph, types, plans, program)) continue;
+  for (const PartKind kind : {PartKind::program, PartKind::host}) {
+    if (!is_whole(graph, types, plans, kind)) continue;
     std::vector<CutPart> parts;
-    parts.push_back({.is_program = program, .part = whole_graph(graph)});
+    parts.push_back({.kind = kind, .part = whole_graph(graph)});
     return parts;
   }
   return Cutter(graph, plans).run();

@@ -11,6 +11,7 @@
 namespace tenon::irgen {
 
 using detail::HostPart;
+using detail::LatePart;
 using detail::PartRun;
 using detail::PartSource;
 using detail::ProgramPart;
@@ -34,6 +35,20 @@ bool covers(const GraphPart& part, const Region& body) {
   for (size_t i = 0; same && i < part.inputs.size(); ++i) same = part.inputs[i] == body.input(i);
   for (size_t i = 0; same && i < part.outputs.size(); ++i) same = part.outputs[i] == body.output(i);
   return same;
+}
+
+Result<std::unique_ptr<RunnerPart>> make_part(CutPart part, const PartSource& source, bool whole) {
+  std::unique_ptr<RunnerPart> made;
+  if (part.kind == PartKind::program) {
+    TENON_TRY(program, ProgramPart::make(std::move(part.part), source, whole));
+    made = std::move(program);
+  } else if (part.kind == PartKind::host) {
+    TENON_TRY(host, HostPart::make(part.part, source, whole));
+    made = std::move(host);
+  } else {
+    made = std::make_unique<LatePart>(part.part, source);
+  }
+  return made;
 }
 
 bool has_symbols(const Type& type) { return type.is_tensor() && type.shape().ranked() && !type.shape().is_static(); }
@@ -93,9 +108,11 @@ Result<std::unique_ptr<GraphRunner>> GraphRunner::prepare(const Graph& graph, co
 
 void GraphRunner::Impl::describe(const std::vector<CutPart>& parts) {
   for (const CutPart& part : parts) {
-    report.programs += part.is_program;
-    if (part.is_program) report.program_ops += part.part.ops.size();
-    if (part.is_program) continue;
+    const bool program = part.kind == PartKind::program;
+    report.programs += program;
+    if (program) report.program_ops += part.part.ops.size();
+    if (part.kind == PartKind::late) ++report.late_ops;
+    if (part.kind != PartKind::host) continue;
     for (const Op* op : part.part.ops) {
       const std::string& why = plans.at(op).why_not;
       report.host_ops.push_back({op->name().str(), op->label(), why.empty() ? "it stands among such" : why});
@@ -119,13 +136,8 @@ Result<void> GraphRunner::Impl::make_steps(std::vector<CutPart> parts) {
       step.outputs.push_back(whole && slot_of.contains(value) ? slots++ : add_slot(*value, slot_of));
     slot_values.resize(slots);
     if (whole) output_slots = step.outputs;
-    if (part.is_program) {
-      TENON_TRY(made, ProgramPart::make(std::move(part.part), *source, whole));
-      step.part = std::move(made);
-    } else {
-      TENON_TRY(made, HostPart::make(part.part, *source, whole));
-      step.part = std::move(made);
-    }
+    TENON_TRY(made, make_part(std::move(part), *source, whole));
+    step.part = std::move(made);
     steps.push_back(std::move(step));
   }
   if (whole) return {};

@@ -5,7 +5,8 @@
 //
 // A graph that a program can say is one program. In others, the largest runs of operators that programs can say are
 // programs, and what is between them (control flow, sequences, strings, shapes that depend on data, values in layouts)
-// is run by the interpreter of the reference. A program of symbolic shapes is bound to the extents of a run, of which a
+// is run by the interpreter of the reference. An operator whose kernel depends on a value that only a run has
+// (KernelSource::late_operand) is a program for each value, of which some are kept. A program of symbolic shapes is bound to the extents of a run, of which a
 // few are kept; extents for which the operators' shape rules say otherwise than the program are left to the
 // interpreter, which runs them or refuses.
 //
@@ -38,6 +39,7 @@ struct HostOp {
 struct RunnerReport {
   size_t programs = 0;
   size_t program_ops = 0;  // operators that are statements or views of programs
+  size_t late_ops = 0;     // operators whose programs are made at runs
   std::vector<HostOp> host_ops;
 };
 

@@ -16,6 +16,7 @@ Dims extents_of(const StaticBox& box) {
 }  // namespace
 
 KernelSource::~KernelSource() = default;
+std::optional<size_t> KernelSource::late_operand(const Op&) const { return std::nullopt; }
 
 bool KernelRequest::is_static() const {
   return std::ranges::all_of(operands, has_static_shape) && std::ranges::all_of(results, has_static_shape);

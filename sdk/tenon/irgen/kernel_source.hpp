@@ -16,6 +16,7 @@
 // They are dense (row-major tensors) unless KernelChoice::takes_strided; rings only where Kernel::takes_folded.
 // An operand that is a result's memory is still given apart: two views of the same bytes.
 #pragma once
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -73,6 +74,10 @@ class TENON_API KernelSource {
   // Code::unsupported with a reason ("kernel 33 exceeds 32") when there is none; the operator then is left to the host.
   // Any thread.
   virtual Result<KernelChoice> kernel(const KernelRequest& request) const = 0;
+  // The operand whose value decides which kernel an operator has, where it is no constant: the axes of a reduction that
+  // are an input. Such an operator is a step of its own, for which kernels are asked at runs, once for each value:
+  // about the same operator with a constant in that place (late_part). Nothing: it is left to the host.
+  virtual std::optional<size_t> late_operand(const Op& op) const;
 };
 
 // The request for an operator with the types that stand in the graph.

@@ -96,7 +96,7 @@ Result<void> Lowering::make_nodes() {
   TENON_OK(choose_groups());
   for (const Op* op : part_.ops) {
     const OpPlan& plan = plans_.at(op);
-    if (plan.form == OpForm::host)
+    if (!plan.in_program())
       return error(Code::unsupported, "no program can say ", op->describe(), ": ", plan.why_not);
     const auto group = group_of_.find(op);
     if (group != group_of_.end()) {

@@ -119,7 +119,7 @@ KernelRequest typed_request(const Op& op, const GraphTypes& types) {
   return request;
 }
 
-OpPlan plan_op(const Op& op, const GraphTypes& types, const KernelSource& kernels) {
+OpPlan plan_before_runs(const Op& op, const GraphTypes& types, const KernelSource& kernels) {
   OpPlan plan;
   if (isa<Constant>(op)) {
     plan.form = OpForm::constant;
@@ -142,6 +142,16 @@ OpPlan plan_op(const Op& op, const GraphTypes& types, const KernelSource& kernel
     // That a target lacks a kernel is an answer; that it fails to make one is news.
     if (choice.error().code() != Code::unsupported)
       log(LogLevel::warning, op.describe(), " is left to the host: ", plan.why_not);
+  }
+  return plan;
+}
+
+OpPlan plan_op(const Op& op, const GraphTypes& types, const KernelSource& kernels) {
+  OpPlan plan = plan_before_runs(op, types, kernels);
+  if (plan.form != OpForm::host) return plan;
+  if (const auto operand = kernels.late_operand(op)) {
+    plan.form = OpForm::late;
+    plan.late_operand = *operand;
   }
   return plan;
 }

@@ -13,6 +13,7 @@ namespace tenon::irgen {
 
 enum class OpForm : uint8_t {
   host,       // no program: OpPlan::why_not
+  late,       // programs that are made at runs, one for each value of OpPlan::late_operand; why_not says why
   constant,   // bytes that are there
   view,       // result 0 is operand 0 under another shape
   crop,       // results are boxes of operand 0: Slice with steps of 1, Split
@@ -29,6 +30,10 @@ struct OpPlan {
   std::vector<std::vector<Expr>> at;  // of a crop: where each result begins in operand 0, by dim of the graph
   std::vector<Expr> starts;           // of a concat: where each operand begins along `axis`
   size_t axis = 0;
+  size_t late_operand = 0;
+
+  // Is it part of programs that are made before the first run?
+  bool in_program() const { return form != OpForm::host && form != OpForm::late; }
 };
 
 // Is the operator a view, crop, concat, transpose or expand with the types that stand in the graph: something that

@@ -1,5 +1,6 @@
 // Inside of the room: the parts of a runner.
 #pragma once
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -78,6 +79,36 @@ class ProgramPart final : public RunnerPart {
   std::shared_ptr<BoundShape> static_shape_;  // where no extent is a symbol
   std::mutex mutex_;
   std::unique_ptr<HostPart> host_;  // once it was needed
+};
+
+// One operator whose kernel depends on the value of an operand: a runner of its own for each value, made in the first
+// run that has it. The most recent are kept.
+class LatePart final : public RunnerPart {
+ public:
+  // `from` outlives the part.
+  LatePart(const GraphPart& part, const PartSource& from);
+  Result<std::vector<Datum>> run(std::span<const Datum> inputs, PartRun& with) override;
+  size_t arena_bytes() const override { return most(&GraphRunner::arena_bytes); }
+  size_t arena_lower_bound_bytes() const override { return most(&GraphRunner::arena_lower_bound_bytes); }
+
+  static constexpr size_t kMostValues = 32;
+
+ private:
+  struct Special {
+    Tensor value;
+    std::unique_ptr<Graph> graph;  // outlives the runner
+    std::unique_ptr<GraphRunner> runner;
+  };
+  // Waits while another thread makes one.
+  Result<std::shared_ptr<const Special>> special(const Tensor& value);
+  Result<std::shared_ptr<const Special>> make(const Tensor& value) const;
+  size_t most(size_t (GraphRunner::*bytes)() const) const;
+
+  const Op& op_;
+  const PartSource& from_;
+  size_t operand_ = 0, input_ = 0;  // of the operator and of the part: the value
+  mutable std::mutex mutex_;
+  std::list<std::shared_ptr<const Special>> special_;  // the most recent first
 };
 
 // Adds the extents of `datum` that `type` has names for.

@@ -5,6 +5,7 @@
 
 #include <tenon/irgen/snippet_call_internal.hpp>
 #include <tenon/snippet/canonical.hpp>
+#include <tenon/snippet/specialise.hpp>
 
 namespace tenon::irgen {
 namespace {
@@ -117,6 +118,11 @@ Result<KernelChoice> SnippetKernels::kernel(const KernelRequest& request) const 
   for (const size_t operand : operands) ports.push_back(places[operand]);
   return KernelChoice{.kernel = snippet_kernel(code, std::move(ports), passed, is_read_again(request.op)),
                       .in_place = in_place(body, operands)};
+}
+
+std::optional<size_t> SnippetKernels::late_operand(const Op& op) const {
+  const auto operand = snippet::unknown_operand(op);
+  return operand && snippet::usual_body(op).ok() ? operand : std::nullopt;
 }
 
 }  // namespace tenon::irgen

@@ -58,6 +58,8 @@ class TENON_API SnippetKernels final : public KernelSource {
   std::string_view name() const override { return name_; }
   // Of a snippet.Subgraph, or of an operator that is a snippet by itself. Parts of operators have none.
   Result<KernelChoice> kernel(const KernelRequest& request) const override;
+  // Of an operator whose body depends on it, and that has one.
+  std::optional<size_t> late_operand(const Op& op) const override;
 
  private:
   std::string name_;

@@ -41,6 +41,7 @@ Result<Statement> StatementMaker::make(const Node& node) {
     case OpForm::transpose: return within_views(transpose(node));
     case OpForm::expand: return within_views(expand(node));
     case OpForm::host:
+    case OpForm::late:
     case OpForm::constant:
     case OpForm::view: break;
   }

@@ -39,6 +39,11 @@ struct DecomposeRow {
   bool exact = false;
   // Only shows the elements of operand 0 under another shape.
   bool view = false;
+  // The operand whose value the space depends on (axes), and a value that it may have: whatever it has at a run, the
+  // body has no other operators of the dialect. None: the space depends on types and attributes alone.
+  size_t value_operand = kNoOperand;
+  Tensor (*usual_value)(const Op& op) = nullptr;
+  static constexpr size_t kNoOperand = SIZE_MAX;
 };
 TENON_API const DecomposeRow* find_decomposition(Name op);
 // By family, for documentation and tests.

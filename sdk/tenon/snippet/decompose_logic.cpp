@@ -26,6 +26,13 @@ Result<ValueId> is_inf(Rebuild& r) {
   return r.compare("Equal", x, r.scalar_like(x, positive ? infinity : -infinity));
 }
 
+// Is x above the threshold, as 1 or 0 of x's type? Integers are compared in f64.
+Result<ValueId> binarized(Rebuild& r) {
+  const ElementType element = r.element(0);
+  const ValueId x = r.convert(r.in(0), element.is_float() ? r.lane(r.in(0)) : kF64);
+  return r.convert(r.compare("Greater", x, r.scalar_like(x, r.real("threshold", 0))), codegen::lane_type(element));
+}
+
 Result<ValueId> shift(Rebuild& r) {
   return r.node(r.op().attr<std::string>("direction") == "LEFT" ? "ShiftLeft" : "ShiftRight", {r.in(0), r.in(1)});
 }
@@ -51,6 +58,7 @@ DecomposeRows logic_rows() {
       {.op = "BitwiseXor", .space = broadcast_space, .exact = true},
       {.op = "BitwiseNot", .space = broadcast_space},
       {.op = "BitShift", .space = broadcast_space, .rebuild = shift},
+      {.op = "ai.onnx.ml.Binarizer", .space = broadcast_space, .rebuild = binarized, .exact = true},
   };
 }
 

@@ -30,10 +30,16 @@ Result<Space> by_channel(const Op& op, std::vector<size_t> folded) {
   return space;
 }
 
+// In training mode all but the channels is folded, and the running moments are results.
+bool is_training(const Op& op) { return op.attr<int64_t>("training_mode", 0) != 0; }
+
 Result<Space> batch_space(const Op& op) {
-  if (op.attr<int64_t>("training_mode", 0) != 0 || op.result_count() > 1)
-    return error(Code::unsupported, op.describe(), " is in training mode");
-  return by_channel(op, {});
+  std::vector<size_t> folded;
+  for (size_t d = 0; is_training(op) && d < shape_of(op, 0).dims().size(); ++d)
+    if (d != 1) folded.push_back(d);
+  TENON_TRY(space, by_channel(op, folded));
+  for (size_t i = 1; i < op.result_count(); ++i) TENON_OK(space.set(*op.result(i), *space.find(*op.operand(i + 2))));
+  return space;
 }
 
 std::vector<size_t> from_axis(size_t axis, size_t rank) {
@@ -116,8 +122,24 @@ ValueId scaled_by_channel(Rebuild& r, ValueId centred, ValueId variance) {
   return r.node("Add", {r.node("Mul", {centred, factor}), parameter(r, 2)});
 }
 
+// momentum * running + (1 - momentum) * own, for result `i` and operand `i + 2`.
+void set_running(Rebuild& r, size_t i, ValueId own) {
+  if (i >= r.op().result_count()) return;
+  const ValueId running = parameter(r, i + 2);
+  const double momentum = r.real("momentum", 0.9f);
+  const ValueId kept = r.node("Mul", {running, r.scalar_like(running, momentum)});
+  const ValueId sum = r.node("Add", {kept, r.node("Mul", {own, r.scalar_like(own, 1 - momentum)})});
+  r.set(i, r.cast(sum, r.lane(sum), r.out(i)));
+}
+
 Result<ValueId> batch(Rebuild& r) {
-  return scaled_by_channel(r, r.node("Sub", {r.in(0), parameter(r, 3)}), parameter(r, 4));
+  if (!is_training(r.op()))
+    return scaled_by_channel(r, r.node("Sub", {r.in(0), parameter(r, 3)}), parameter(r, 4));
+  const ValueId mean = r.mean(r.in(0)), centred = r.node("Sub", {r.in(0), mean});
+  const ValueId variance = r.mean(squared(r, centred));
+  set_running(r, 1, mean);
+  set_running(r, 2, variance);
+  return scaled_by_channel(r, centred, variance);
 }
 
 Result<ValueId> of_group(Rebuild& r) {

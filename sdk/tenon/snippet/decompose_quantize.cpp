@@ -1,4 +1,4 @@
-// Linear quantisation, per tensor and per axis, to and from integers of 8 and 16 bits (back also from 32).
+// Linear quantisation, per tensor, per axis and by blocks, to and from integers of 8 and 16 bits (back also from 32).
 #include <algorithm>
 #include <numeric>
 
@@ -12,20 +12,50 @@ bool holds_one(const Shape& shape) {
                      [](const Dim& d) { return d.is_static() && d.value() == 1; });
 }
 
-// Scale and zero point: one number, or one for each position along the axis.
-Result<Space> quantize_space(const Op& op) {
-  const Shape &shape = op.operand(0)->type().shape(), &scale = op.operand(1)->type().shape();
-  if (!shape.ranked() || !scale.ranked() || op.attr<int64_t>("block_size", 0) != 0)
-    return error(Code::unsupported, op.describe(), " is quantised by blocks, or of unknown rank");
-  Space space;
+// Axes of x and of its scale.
+struct QuantizedAxes {
+  ValueAxes x, scale;
+};
+
+// One number, or one for each position along the axis.
+Result<QuantizedAxes> axes_of_axis(const Op& op, const Shape& shape, const Shape& scale, Space& space) {
   TENON_TRY(axes, space.add_shape(shape));
   ValueAxes of_scale(scale.dims().size());
-  if (!holds_one(scale)) {
-    TENON_TRY(axis, normalize_axis(op.attr<int64_t>("axis", 1), shape.rank()));
-    if (scale.rank() != 1 || !scale[0].same_extent(shape[static_cast<size_t>(axis)]))
-      return error(Code::unsupported, op.describe(), " has scales of shape ", scale, " for ", shape);
-    of_scale[0] = axes[static_cast<size_t>(axis)];
-  }
+  if (holds_one(scale)) return QuantizedAxes{axes, of_scale};
+  TENON_TRY(axis, normalize_axis(op.attr<int64_t>("axis", 1), shape.rank()));
+  if (scale.rank() != 1 || !scale[0].same_extent(shape[static_cast<size_t>(axis)]))
+    return error(Code::unsupported, op.describe(), " has scales of shape ", scale, " for ", shape);
+  of_scale[0] = axes[static_cast<size_t>(axis)];
+  return QuantizedAxes{axes, of_scale};
+}
+
+// One for each run of `block` positions along the axis, which whole ones must fill.
+Result<QuantizedAxes> axes_of_blocks(const Op& op, const Shape& shape, const Shape& scale, int64_t block,
+                                     Space& space) {
+  TENON_TRY(place, normalize_axis(op.attr<int64_t>("axis", 1), shape.rank()));
+  const auto axis = static_cast<size_t>(place);
+  if (block < 1 || !shape[axis].is_static() || shape[axis].value() % block != 0 || scale.rank() != shape.rank())
+    return error(Code::unsupported, op.describe(), " has blocks of ", block, " in ", shape[axis]);
+  std::vector<Dim> split(shape.dims());
+  split[axis] = shape[axis].value() / block;
+  split.insert(split.begin() + place + 1, Dim(block));
+  TENON_TRY(axes, space.add_shape(Shape(split)));
+  ValueAxes of_scale = axes;
+  of_scale.erase(of_scale.begin() + place + 1);
+  axes[axis].insert(axes[axis].end(), axes[axis + 1].begin(), axes[axis + 1].end());
+  axes.erase(axes.begin() + place + 1);
+  return QuantizedAxes{axes, of_scale};
+}
+
+Result<Space> quantize_space(const Op& op) {
+  const Shape &shape = op.operand(0)->type().shape(), &scale = op.operand(1)->type().shape();
+  if (!shape.ranked() || !scale.ranked())
+    return error(Code::unsupported, op.describe(), " quantises a tensor of unknown rank");
+  Space space;
+  const int64_t block = op.attr<int64_t>("block_size", 0);
+  auto made = block == 0 ? axes_of_axis(op, shape, scale, space) : axes_of_blocks(op, shape, scale, block, space);
+  if (!made.ok()) return made.error();
+  const auto& [axes, of_scale] = *made;
   TENON_OK(space.set(*op.operand(1), of_scale));
   if (op.operand(2)) {
     if (op.operand(2)->type().shape().dims().size() != of_scale.size())

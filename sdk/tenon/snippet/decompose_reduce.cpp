@@ -1,5 +1,6 @@
 // Reductions over given axes, pools of whole channels, and softmaxes.
 #include <limits>
+#include <numeric>
 
 #include <tenon/ir/builder.hpp>
 #include <tenon/ops/reduce.hpp>
@@ -129,20 +130,38 @@ Result<ValueId> log_softmax(Rebuild& r) {
   return r.node("Sub", {x, r.node("Log", {r.sum(r.node("Exp", {x}))})});
 }
 
+// ---- Rows ----
+
+// All axes: folding none needs no operator more.
+Tensor all_axes(const Op& op) {
+  std::vector<int64_t> axes(op.operand(0)->type().shape().dims().size());
+  std::iota(axes.begin(), axes.end(), int64_t{0});
+  return Tensor::of<int64_t>({static_cast<int64_t>(axes.size())}, axes);
+}
+
+DecomposeRow reduction(std::string_view op, Result<ValueId> (*rebuild)(Rebuild&), bool exact = false) {
+  return {.op = op,
+          .space = reduce_space,
+          .rebuild = rebuild,
+          .exact = exact,
+          .value_operand = 1,
+          .usual_value = all_axes};
+}
+
 }  // namespace
 
 DecomposeRows reduce_rows() {
   return {
-      {.op = "ReduceSum", .space = reduce_space, .rebuild = reduce_sum},
-      {.op = "ReduceProd", .space = reduce_space, .rebuild = reduce_prod},
-      {.op = "ReduceMax", .space = reduce_space, .rebuild = reduce_max, .exact = true},
-      {.op = "ReduceMin", .space = reduce_space, .rebuild = reduce_min, .exact = true},
-      {.op = "ReduceMean", .space = reduce_space, .rebuild = reduce_mean},
-      {.op = "ReduceL1", .space = reduce_space, .rebuild = reduce_l1},
-      {.op = "ReduceL2", .space = reduce_space, .rebuild = reduce_l2},
-      {.op = "ReduceLogSum", .space = reduce_space, .rebuild = reduce_log_sum},
-      {.op = "ReduceLogSumExp", .space = reduce_space, .rebuild = reduce_log_sum_exp},
-      {.op = "ReduceSumSquare", .space = reduce_space, .rebuild = reduce_sum_square},
+      reduction("ReduceSum", reduce_sum),
+      reduction("ReduceProd", reduce_prod),
+      reduction("ReduceMax", reduce_max, /*exact=*/true),
+      reduction("ReduceMin", reduce_min, /*exact=*/true),
+      reduction("ReduceMean", reduce_mean),
+      reduction("ReduceL1", reduce_l1),
+      reduction("ReduceL2", reduce_l2),
+      reduction("ReduceLogSum", reduce_log_sum),
+      reduction("ReduceLogSumExp", reduce_log_sum_exp),
+      reduction("ReduceSumSquare", reduce_sum_square),
       {.op = "GlobalMaxPool", .space = global_pool_space, .rebuild = reduce_max, .exact = true},
       {.op = "GlobalAveragePool", .space = global_pool_space, .rebuild = reduce_mean},
       {.op = "Softmax", .space = softmax_space, .rebuild = softmax},

@@ -188,6 +188,7 @@ Result<LaneBits> evaluate_lanes(Name op, const Attributes& attributes, std::span
     });
     if (numbers) return made;
   }
+  if (op == "BitCast") return operands[0];
   if (op == "Convert") {
     for (const uint64_t bits : operands[0]) made.push_back(convert_lane(bits, from[0], to));
     return made;
