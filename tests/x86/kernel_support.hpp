@@ -2,6 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -15,6 +16,9 @@
 #include "x86/structure.hpp"
 
 namespace tenon::x86::testing {
+
+// Kernels of tests are made once: their files would push out those of users.
+inline const int kNoCodeFiles = setenv("TENON_CACHE_DIR", "", /*overwrite=*/1);
 
 inline TargetDescription target_of(Isa isa) {
   TargetDescription target;
