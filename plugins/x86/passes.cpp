@@ -146,6 +146,7 @@ void fold_loads(LinearKernel& kernel, Isa isa) {
 
 Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   if (options.contract) contract_multiply_add(kernel);
+  narrow_alike(kernel);
   if (options.memory_operands) fold_loads(kernel, options.isa);
   if (options.stream_stores) stream_stores(kernel);
   if (options.prefetch_write_lines > 0) prefetch_writes(kernel, options.prefetch_write_lines);

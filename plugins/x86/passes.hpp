@@ -6,6 +6,7 @@
 //   AddMemory SubMemory MulMemory DivMemory  [memory], a       a op memory
 //   FmaMemory [memory], a, c     a * memory + c   (attribute `place` 1)
 //   FmaMemory [memory], a, b     a * b + memory   (attribute `place` 2)
+//   DivAlike a, b; SqrtAlike x   Div, Sqrt of what is alike in all lanes
 //   PrefetchWrite [memory]       the cache line there will be written; an address that is not mapped does no harm
 //   PrefetchRead [memory]        it will be read
 //   StoreStreaming [memory], a   Store of whole vectors past the caches; the address is a multiple of the bytes stored.
@@ -41,6 +42,8 @@ inline constexpr int kWriteLinesAhead = 48, kReadLinesAhead = 96;
 Result<void> optimise(snippet::LinearKernel& kernel, const PassOptions& options);
 
 void contract_multiply_add(snippet::LinearKernel& kernel);
+// Quotients and roots of values that are alike in all lanes, as those of a row's sum: 128 bits of them, spread.
+void narrow_alike(snippet::LinearKernel& kernel);
 void fold_loads(snippet::LinearKernel& kernel, Isa isa);
 // passes_streaming.cpp
 void stream_stores(snippet::LinearKernel& kernel);

@@ -24,6 +24,7 @@ Result<void> add_structure_rows(codegen::JitterTable& table) {
   TENON_OK(table.add(load_rows()));
   TENON_OK(table.add(store_rows()));
   TENON_OK(table.add(fold_rows()));
+  TENON_OK(table.add(alike_rows()));
   return table.add(operand_rows());
 }
 

@@ -1,4 +1,4 @@
-// FillTail and FoldLanes.
+// FillTail, FoldLanes and FoldRows.
 #include <array>
 
 #include "x86/structure_internal.hpp"
@@ -169,6 +169,97 @@ struct Folder {
   }
 };
 
+// ---- FoldRows: four vectors share each step, one half of a register for each, then a quarter; every lane of the four
+// goes the way that it goes in FoldLanes ----
+
+struct RowFolder {
+  X86Context& c;
+  const Emission& e;
+  FoldBy by;
+  Folder folder{c, e, by};
+  ElementType element = e.out[0].element;
+  int bits = e.lanes * element.bits();
+  Xbyak::CodeGenerator& g = c.gen();
+
+  Xmm temporary(size_t i) const { return c.vector(e.vectors[i], bits); }
+  Xmm row(size_t i) const { return c.vector(e.in[i], e.lanes); }
+
+  // The lower halves of a and b side by side, and the upper ones.
+  void halves(const Xmm& low, const Xmm& high, const Xmm& a, const Xmm& b) const {
+    if (bits == 128) {
+      g.vunpcklpd(low, a, b);
+      g.vunpckhpd(high, a, b);
+    } else if (bits == 256 && !c.avx512()) {
+      g.vperm2f128(c.ymm(low.getIdx()), c.ymm(a.getIdx()), b, 0x20);
+      g.vperm2f128(c.ymm(high.getIdx()), c.ymm(a.getIdx()), b, 0x31);
+    } else if (bits == 256) {
+      g.vshuff64x2(c.ymm(low.getIdx()), c.ymm(a.getIdx()), b, 0);
+      g.vshuff64x2(c.ymm(high.getIdx()), c.ymm(a.getIdx()), b, 3);
+    } else {
+      g.vshuff64x2(c.zmm(low.getIdx()), c.zmm(a.getIdx()), b, 0x44);
+      g.vshuff64x2(c.zmm(high.getIdx()), c.zmm(a.getIdx()), b, 0xee);
+    }
+  }
+
+  // The lower halves of the halves of a and b, and the upper ones: of rows 0 1 2 3, or 0 2 1 3 where bits are 256.
+  void quarters(const Xmm& low, const Xmm& high, const Xmm& a, const Xmm& b) const {
+    if (bits == 128) {
+      g.vshufps(low, a, b, 0x88);
+      g.vshufps(high, a, b, 0xdd);
+    } else if (bits == 256) {
+      g.vunpcklpd(low, a, b);
+      g.vunpckhpd(high, a, b);
+    } else {
+      g.vshuff64x2(c.zmm(low.getIdx()), c.zmm(a.getIdx()), b, 0x88);
+      g.vshuff64x2(c.zmm(high.getIdx()), c.zmm(a.getIdx()), b, 0xdd);
+    }
+  }
+
+  // Lanes of `shuffle` of each 128 bits, onto the others.
+  void fold_inside(const Xmm& acc, const Xmm& other, int shuffle) const {
+    g.vpshufd(other, acc, static_cast<uint8_t>(shuffle));
+    folder.combine(acc, other);
+  }
+
+  // All lanes of a row are its first: of +0 and -0, or two NaNs, each lane took its own.
+  void spread(const Xmm& folded) const {
+    constexpr std::array<int, 4> kOrdered{0x00, 0x55, 0xaa, 0xff}, kCrossed{0x00, 0xaa, 0x55, 0xff};
+    if (element.bits() == 32 && bits > 128) g.vpshufd(folded, folded, bits == 256 ? 0xa0 : 0x00);
+    if (element.bits() == 64 && bits == 512) g.vpshufd(folded, folded, 0x44);
+    for (size_t i = 0; i < 4; ++i) {
+      const auto ordered = static_cast<uint8_t>(kOrdered[i]);
+      const int out = e.out[i].at.number;
+      if (bits == 128)
+        g.vpshufd(c.xmm(out), folded, ordered);
+      else if (bits == 256)
+        g.vpermpd(c.ymm(out), folded, static_cast<uint8_t>(kCrossed[i]));
+      else
+        g.vshuff64x2(c.zmm(out), c.zmm(folded.getIdx()), folded, ordered);
+    }
+  }
+
+  // Folder::combine takes the temporaries 1 and 2.
+  void run() const {
+    const Xmm low = temporary(0), high = temporary(3), second = temporary(4);
+    halves(low, high, row(0), row(1));
+    folder.combine(low, high);
+    halves(second, high, row(2), row(3));
+    folder.combine(second, high);
+    const Xmm all = temporary(5);
+    quarters(all, high, low, second);
+    folder.combine(all, high);
+    if (bits == 512) fold_inside(all, high, 0x4e);
+    if (element.bits() == 32 && bits > 128) fold_inside(all, high, 0xb1);
+    spread(all);
+  }
+};
+
+Result<void> emit_fold_rows(X86Context& c, const Emission& e) {
+  TENON_TRY(by, fold_by(e));
+  RowFolder{c, e, by}.run();
+  return {};
+}
+
 Result<void> emit_fold_lanes(X86Context& c, const Emission& e) {
   TENON_TRY(by, fold_by(e));
   Folder{c, e, by}.run();
@@ -190,6 +281,8 @@ std::vector<JitterRow> fold_rows() {
   rows.push_back(row("FillTail", false, {.vectors = 2}, 3, make_function<emit_fill_tail>));
   rows.push_back(row("FoldLanes", true, {.vectors = 2, .masks = 1}, 16, make_function<emit_fold_lanes>));
   rows.push_back(row("FoldLanes", false, {.vectors = 3}, 18, make_function<emit_fold_lanes>));
+  rows.push_back(row("FoldRows", true, {.vectors = 6, .masks = 1}, 24, make_function<emit_fold_rows>));
+  rows.push_back(row("FoldRows", false, {.vectors = 6}, 28, make_function<emit_fold_rows>));
   return rows;
 }
 

@@ -47,6 +47,7 @@ std::vector<JitterRow> loop_rows();      // structure_loops.cpp
 std::vector<JitterRow> load_rows();      // structure_load.cpp
 std::vector<JitterRow> store_rows();     // structure_store.cpp
 std::vector<JitterRow> fold_rows();      // structure_fold.cpp
+std::vector<JitterRow> alike_rows();     // structure_alike.cpp
 std::vector<JitterRow> operand_rows();   // structure_operands.cpp
 
 }  // namespace tenon::x86

@@ -80,6 +80,7 @@ TEST_F(Lower, SoftmaxOverEveryAxis) {
 }
 
 TEST_F(Lower, ExpensiveValuesWaitInTheOutput) {
+  options_.rows = 1;
   const auto kernel = lower(softmax_body("kr"), options_);
   ASSERT_TRUE(kernel.ok());
   EXPECT_TRUE(kernel->scratch.empty());
@@ -141,6 +142,7 @@ TEST_F(Lower, SumsOverSeveralAxes) {
 
 // So that a sum has the same bits in a long body as alone.
 TEST_F(Lower, SumsHaveAsManyAccumulatorsInAnyBody) {
+  options_.rows = 1;
   for (const int length : {0, 10, 100}) {
     BodyBuilder build("sum", "kr");
     ValueId x = build.input(3);
@@ -152,6 +154,53 @@ TEST_F(Lower, SumsHaveAsManyAccumulatorsInAnyBody) {
                             [](const Instruction& instruction) { return instruction.op == "Scalar"; }),
               options_.unroll);
   }
+}
+
+bool folds_four_rows(const LinearKernel& kernel) {
+  return std::any_of(kernel.body.begin(), kernel.body.end(),
+                     [](const Instruction& instruction) { return instruction.op == "FoldRows"; });
+}
+
+TEST_F(Lower, ShortRowsGoSideBySide) {
+  options_.vectors = 32;
+  const Body softmax = softmax_body("kr");
+  EXPECT_TRUE(folds_four_rows(*lower(softmax, options_)));
+  for (const int64_t rows : {0, 1, 3, 4, 5, 9}) check_widths(softmax, {rows, 0}, 1e-6);
+  // Of two sums at once, two rows.
+  const Body norm = layer_norm_body("kkr", 4);
+  for (const int64_t rows : {1, 2, 5}) check_widths(norm, {2, rows, 0}, 1e-4);
+  options_.rows = 1;
+  EXPECT_FALSE(folds_four_rows(*lower(softmax, options_)));
+}
+
+TEST_F(Lower, LongRowsGoAlone) {
+  options_.vectors = 32;
+  const Body body = softmax_body("kr");
+  const auto kernel = lower(body, options_);
+  const auto runs_several = [&](int64_t length) {
+    const auto plan = CallPlan::make_for_extents(body, *kernel, {8, length});
+    std::vector<int64_t> words(plan->words());
+    const std::vector<void*> addresses(2, nullptr);
+    plan->fill(words, addresses, nullptr);
+    for (const Loop& loop : kernel->loops)
+      if (loop.kind == Loop::Kind::scalar && loop.increment == 4) return words[static_cast<size_t>(loop.limit)] >= 0;
+    return false;
+  };
+  EXPECT_TRUE(runs_several(33));
+  EXPECT_FALSE(runs_several(65536));
+  check(body, {5, 1500}, 1e-6);
+}
+
+// What waits in scratch memory has one row of it: rows go one by one.
+TEST_F(Lower, RowsWithScratchGoAlone) {
+  options_.vectors = 32;
+  BodyBuilder build("softmax", "kr");
+  const ValueId x = build.input(3, kF16);
+  const ValueId e = build.op("Exp", {build.op("Sub", {x, build.reduce("ReduceMax", x)})});
+  build.output(build.op("Round", {build.op("Div", {e, build.reduce("ReduceSum", e)})}, {{"to", "f16"}}), kF16);
+  const Body body = build.take();
+  EXPECT_FALSE(folds_four_rows(*lower(body, options_)));
+  check_widths(body, {5, 0}, 1e-3);
 }
 
 // A reduction folds all reduced dims, whether its operand varies or not.

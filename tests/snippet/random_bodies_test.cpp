@@ -17,6 +17,8 @@ void try_seed(uint64_t seed) {
   HarnessOptions options;
   options.lower.lanes = std::array{1, 4, 8}[random.pick(3)];
   options.lower.unroll = 1 << random.pick(3);
+  options.lower.rows = 1 << random.pick(3);
+  options.lower.vectors = std::array{16, 32}[random.pick(2)];
   options.lower.recompute_cycles = static_cast<double>(random.pick(6));
   options.parts = random.pick(3) == 0 ? static_cast<int64_t>(random.pick(6)) + 2 : 1;
   const int registers = std::array{0, 4, 8, 16, 32}[random.pick(5)];

@@ -51,7 +51,7 @@ class Bodies : public MachineTest {
     passes.prefetch_read_lines = random.pick(4) == 0 ? kReadLinesAhead : 0;
     passes.stream_stores = random.pick(3) == 0;
     HarnessOptions options;
-    options.lower = {.lanes = lanes, .unroll = 1 << random.pick(3)};
+    options.lower = {.lanes = lanes, .unroll = 1 << random.pick(3), .rows = 1 << random.pick(3), .vectors = 32};
     options.lower.recompute_cycles = static_cast<double>(random.pick(6));
     options.parts = random.pick(3) == 0 ? static_cast<int64_t>(random.pick(6)) + 2 : 1;
     options.machine = {pool, snippet::needs_of(full_table(), target)};

@@ -232,6 +232,23 @@ TEST_P(Passes, OneElementIsBroadcastByItsUser) {
   check<float>(*code, [](float x, float w) { return -x * w; });
 }
 
+// Of what is alike in all lanes, and of nothing else.
+TEST_P(Passes, QuotientsOfWhatIsAlikeTakeOneLane) {
+  const auto kernel_of = [&](std::string_view operand) {
+    return optimised(row_kernel(GetParam().lanes, load("f32") + weight("f32") + "    %12:f32 = Scalar {bits = 0x40400000}\n" +
+                                                      "    %13:f32 = Div %12, " + std::string(operand) +
+                                                      "\n    %14:f32 = Abs %13\n    %15:f32 = Sqrt %14\n" +
+                                                      "    %20:f32 = Add %10, %15\n"));
+  };
+  EXPECT_EQ(count(print(kernel_of("%10")), "Alike"), 0);
+  const LinearKernel kernel = kernel_of("%11");
+  EXPECT_EQ(count(print(kernel), "DivAlike"), 2) << print(kernel);
+  EXPECT_EQ(count(print(kernel), "SqrtAlike"), 2);
+  const auto code = compiled(kernel);
+  ASSERT_NE(code, nullptr);
+  check<float>(*code, [](float x, float w) { return x + std::sqrt(std::abs(3 / w)); });
+}
+
 TEST_P(Passes, WrittenLinesAreFetchedAhead) {
   for (const std::string_view element : {"f32", "i8"}) {
     const std::string lane = element == "i8" ? "i32" : "f32";

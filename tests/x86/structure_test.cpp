@@ -1,5 +1,6 @@
 // Registers, loops, tails, folds over lanes, slots of the frame.
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -162,6 +163,65 @@ TEST_P(Structure, LanesAreFolded) {
         code->function()(params);
         const T expected = folded<T>(by, x);
         for (const T value : y) ASSERT_EQ(value, expected) << by << " of " << element.to_string() << ", seed " << kSeed;
+      }
+    }
+  };
+  check(kF32, float{});
+  check(kI32, int32_t{});
+  check(kU32, uint32_t{});
+  if (!possible(kF64)) return;
+  check(kF64, double{});
+  check(kI64, int64_t{});
+  check(kU64, uint64_t{});
+}
+
+// Random floats, among them NaN and both zeros: sums round, so their order shows.
+template <class T>
+std::vector<T> awkward_values(size_t count, std::mt19937_64& random) {
+  std::vector<T> values = random_values<T>(count, random);
+  if constexpr (std::is_floating_point_v<T>) {
+    for (T& value : values) {
+      value /= 3;
+      if (random() % 16 == 0) value = random() % 2 ? T(0) : -T(0);
+      if (random() % 256 == 0) value = std::numeric_limits<T>::quiet_NaN();
+    }
+  }
+  return values;
+}
+
+TEST_P(Structure, RowsAreFoldedAsEachAlone) {
+  constexpr uint64_t kSeed = 12;
+  std::mt19937_64 random(kSeed);
+  const auto check = [&]<class T>(ElementType element, T) {
+    for (const char* by : {"Add", "Mul", "Max", "Min"}) {
+      KernelBuilder b = builder();
+      const RegisterId x = b.parameter(0), y = b.parameter(1);
+      const int64_t bytes = lanes() * element.bits() / 8;
+      std::vector<RegisterId> rows, folded;
+      for (int row = 0; row < 4; ++row) {
+        rows.push_back(b.lanes(element)), folded.push_back(b.lanes(element));
+        b.at(b.add("Load", {}, {rows.back()}), {element, x, -1, row * bytes}, Lanes::full);
+      }
+      b.add("FoldRows", rows, folded, {{"by", by}});
+      for (int row = 0; row < 4; ++row)
+        b.at(b.add("Store", {folded[static_cast<size_t>(row)]}, {}), {element, y, -1, row * bytes}, Lanes::full);
+      const auto together = b.code(), alone = fold_kernel(builder(), element, by, false);
+      ASSERT_NE(together, nullptr);
+      for (int round = 0; round < 50; ++round) {
+        const auto count = static_cast<size_t>(lanes());
+        const std::vector<T> from = awkward_values<T>(4 * count, random);
+        std::vector<T> to(from.size()), expected(from.size());
+        const int64_t params[] = {address_of(from.data()), address_of(to.data())};
+        together->function()(params);
+        for (size_t row = 0; row < 4; ++row) {
+          const int64_t of_row[] = {address_of(from.data() + row * count), address_of(expected.data() + row * count)};
+          alone->function()(of_row);
+        }
+        for (size_t i = 0; i < to.size(); ++i) {
+          if (expected[i] != expected[i] && to[i] != to[i]) continue;  // NaN
+          ASSERT_EQ(std::memcmp(&to[i], &expected[i], sizeof(T)), 0)
+              << by << " of " << element.to_string() << ", row " << i / count << ", seed " << kSeed;
+        }
       }
     }
   };

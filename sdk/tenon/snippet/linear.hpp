@@ -53,8 +53,10 @@ struct Register {
 struct Param {
   enum class Kind : uint8_t {
     pointer,  // address of port's first element of this call
-    limit,    // of loop `loop`: the last counter value with which it runs; of a tail: its end
-    shift,    // bytes by which port's pointer moves after an iteration of `loop`, less what it has moved in `inner`
+    limit,    // of loop `loop`: the last counter value with which it runs; of a tail: its end. With `inner`, `loop`
+              // walks several rows at once, whose elements are `inner`'s dim: it does not run where they are long
+    shift,    // bytes by which port's pointer moves after an iteration of `loop` (as many strides as its increment),
+              // less what it has moved in `inner`
     rewind,   // bytes by which it moves after `loop` has ended, to stand where it stood before
     count,    // elements that a reduction folds, as the bits of a lane of type `element`
   };
@@ -88,6 +90,7 @@ struct Memory {
 //                        the lanes
 //   FillTail             in vector, mask; out vector   lanes outside of the mask = attribute `bits`
 //   FoldLanes            in vector, out vector   attribute `by` (Add, Mul, Max, Min): all lanes = fold of all lanes
+//   FoldRows             in 4 vectors, out 4 vectors   FoldLanes of each
 //   Spill                in x                  frame slot `number` = in
 //   Reload               out x                 = frame slot `number`
 //   Move                 general to general after allocation
@@ -111,7 +114,7 @@ struct Loop {
   std::string name;         // of the body's dim, for texts: "d1"
   int dim = -1;             // of the body
   RegisterId counter = -1;  // in elements of the dim; of a tail: that of the vector loop before it
-  int64_t increment = 1;    // vector: lanes times unrolled copies
+  int64_t increment = 1;    // vector: lanes times unrolled copies; scalar: rows that go side by side
   ParamId limit = -1;
   // Pointers that the loop moves, at the end of each iteration and after the last; made into AddParameter by
   // insert_shifts, then empty.

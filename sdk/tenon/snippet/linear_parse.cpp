@@ -167,6 +167,7 @@ class Parser {
     } else if (in_.eat_word("limit")) {
       param.kind = Param::Kind::limit;
       TENON_OK(keyed_into("loop", param.loop));
+      if (in_.left().starts_with("inner")) TENON_OK(keyed_into("inner", param.inner));
     } else if (in_.eat_word("shift")) {
       param.kind = Param::Kind::shift;
       TENON_OK(number_into(param.port));

@@ -42,6 +42,7 @@ const Rule* rule_of(Name op) {
       {"TailEnd", {"", "", loop}},
       {"FillTail", {"vm", "v"}},
       {"FoldLanes", {"v", "v"}},
+      {"FoldRows", {"vvvv", "vvvv"}},
       {"Spill", {"x", "", slot}},
       {"Reload", {"", "x", slot}},
       {"Move", {"g", "g"}},

@@ -24,6 +24,8 @@ struct LowerOptions {
   int lanes = 8;  // vector bits / bits of the widest lane type of the body
   // Copies of a vector loop's body at most; long bodies that sum no floats get fewer.
   int unroll = 4;
+  // Rows (elements of the innermost kept dim, when what is inside is reduced) that go side by side at most: 1, 2 or 4.
+  int rows = 4;
   // Vector registers that the target has: so many copies of a body as they hold go through it side by side.
   int vectors = 16;
   // Cycles of one vector of `node` (JitterRow::cycles); null: 1 each.

@@ -11,6 +11,8 @@ namespace tenon::snippet {
 namespace {
 
 constexpr size_t kScratchAlignment = 64;
+// Rows of more elements do not go several at once: their own loops are long, and several would fill the first-level cache.
+constexpr int64_t kShortRow = 1024;
 // Elements of the innermost dim between two cuts: whole cache lines, whatever the element type.
 constexpr int64_t kInnermostMultiple = 64;
 
@@ -130,6 +132,7 @@ Result<CallPlan::Word> CallPlan::word_of(const Body& body, const LinearKernel& k
     const Loop& loop = kernel.loops[static_cast<size_t>(param.loop)];
     word.less = loop.kind == Loop::Kind::tail ? 0 : loop.increment;
   }
+  if (param.kind == Param::Kind::shift) word.times = kernel.loops[static_cast<size_t>(param.loop)].increment;
   if (param.kind == Param::Kind::count) {
     int64_t count = 1;
     for (size_t d = 0; d < body.rank(); ++d)
@@ -149,10 +152,13 @@ int64_t CallPlan::value_of(const Word& word, const int64_t* extents) const {
   switch (word.kind) {
     case Param::Kind::pointer: return 0;
     case Param::Kind::count: return word.value;
-    case Param::Kind::limit: return extents[static_cast<size_t>(word.dim)] - word.less;
+    case Param::Kind::limit:
+      if (word.inner_dim >= 0 && extents[word.inner_dim] > kShortRow) return -1;
+      return extents[static_cast<size_t>(word.dim)] - word.less;
     case Param::Kind::rewind: return -moved(word.dim);
     case Param::Kind::shift:
-      return ports_[static_cast<size_t>(word.port)].strides[static_cast<size_t>(word.dim)] - moved(word.inner_dim);
+      return ports_[static_cast<size_t>(word.port)].strides[static_cast<size_t>(word.dim)] * word.times -
+             moved(word.inner_dim);
   }
   return 0;
 }

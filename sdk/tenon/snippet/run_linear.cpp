@@ -83,6 +83,16 @@ class Machine {
       return i + 1;
     }
     if (op == "Spill") return frame_[instruction.number] = operands[0], i + 1;
+    if (op == "FoldRows") {
+      std::vector<LaneBits> rows;
+      for (const LaneBits& operand : operands) {
+        TENON_TRY(row, fold_lanes(instruction, operand));
+        rows.push_back(std::move(row));
+      }
+      destroy_scratch(instruction);
+      for (size_t row = 0; row < rows.size(); ++row) at(instruction.out[row]) = std::move(rows[row]);
+      return i + 1;
+    }
     TENON_TRY(made, result(instruction, operands));
     destroy_scratch(instruction);
     at(instruction.out[0]) = std::move(made);

@@ -1,0 +1,186 @@
+// The lowering of one body, in rooms: values and memory (lower_values.cpp), loops (lower_loops.cpp), sweeps and folds
+// (lower_sweeps.cpp), nests (lower.cpp). Internal to lowering.
+#pragma once
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <tenon/snippet/lower_plan.hpp>
+
+namespace tenon::snippet {
+
+// Copies of a loop's body that holds so many instructions, and so many accumulators: long bodies keep the machine busy
+// by themselves, and would only grow the code.
+int copies_for(size_t instructions, size_t accumulators, int most);
+
+class Lowering {
+ public:
+  Lowering(const Body& body, const LowerOptions& options);
+  LinearKernel run();
+
+ private:
+  struct Maker {
+    const BodyNode* node = nullptr;
+    int port = -1;  // where it lies, when no node makes it
+  };
+  // Where the instructions that are being written stand.
+  struct Place {
+    int vector = -1;                   // the dim whose elements lie in the lanes; -1: all lanes are alike
+    RegisterId counter = -1;           // of that dim
+    RegisterId mask = -1, count = -1;  // of a tail
+    int copies = 1;
+    int tile_copies = 0;       // most copies of the tile that it is in
+    int row_dim = -1;          // several of whose elements (rows of the body) go side by side; -1: none
+    int rows = 1;              // how many
+    size_t accumulators = 0;  // that live here
+  };
+  // One vector of the lanes: copy `copy` of row `row`.
+  struct Unit {
+    int row = 0, copy = 0;
+  };
+  // Loops of a sweep: scalar ones, and inside of them vectors when the lanes are not those of a tile around it.
+  struct SweepLoops {
+    const Sweep* sweep = nullptr;
+    size_t scalar = 0;
+    int vector = -1;
+    int copies = 1;
+    std::vector<LoopId> ids = {};
+    std::vector<std::vector<RegisterId>> accumulators = {};  // of each fold; the copies of a row lie side by side
+  };
+
+  static size_t index(int id) { return static_cast<size_t>(id); }
+  DimSet varies(ValueId id) const { return body_.values[index(id)].varies; }
+  ElementType lane(ValueId id) const { return body_.values[index(id)].element; }
+  bool in_lanes(ValueId id) const { return contains(varies(id), place_.vector); }
+  bool in_rows(ValueId id) const { return place_.rows > 1 && contains(varies(id), place_.row_dim); }
+  bool swept(ValueId id) const { return (varies(id) & body_.reduced_dims()) != 0; }
+
+  // --- instructions: lower_values.cpp ---
+  Instruction& write(Instruction instruction);
+  int label_of(const BodyNode& node);
+  RegisterId scalar(ElementType element, int64_t bits);
+  RegisterId parameter(const Param& param);
+
+  // --- values: lower_values.cpp ---
+  // One register for each unit, or for each row, each copy, or all. Bindings end with the region in which they were
+  // made.
+  std::vector<RegisterId>& binding(ValueId id);
+  size_t place_in_binding(ValueId id, Unit unit) const;
+  void bind(ValueId id, std::vector<RegisterId> registers);
+  void bind(ValueId id, Unit unit, RegisterId made);
+  RegisterId register_of(ValueId id, Unit unit) const;
+  template <class F>
+  void region(F f) {
+    const size_t bound = bound_order_.size();
+    const Place place = place_;
+    f();
+    place_ = place;
+    unbind(bound);
+  }
+  void unbind(size_t bound);
+  // Makes `values`, which stand at one loop; those that are alike in all lanes first, since the copies share them. The
+  // others operator by operator, for as many units side by side as registers hold: a chain of operators waits for
+  // itself, and what waits fills the machine's window, so units one behind the other would wait one behind the other.
+  // `reads` come before anything is stored: they may lie in the memory of an output that is stored here. `folds`: what
+  // the accumulators take of it.
+  void make(const std::vector<Access>& reads, const std::vector<ValueId>& values, const std::vector<Access>& stores,
+            const SweepLoops* folds = nullptr);
+  void make_units(const std::vector<Access>& reads, const std::vector<ValueId>& values,
+                  const std::vector<Access>& stores, bool lanes, int first, int last);
+  Unit unit_of(int number) const { return {number % place_.rows, number / place_.rows}; }
+  // Values that are alike in all rows are made with the first.
+  bool has_own(ValueId id, Unit unit) const { return unit.row == 0 || in_rows(id); }
+  int units_together(const std::vector<Access>& reads, const std::vector<ValueId>& values) const;
+  RegisterId make_value(ValueId id, Unit unit);
+
+  // --- memory: lower_values.cpp ---
+  int tensors() const { return static_cast<int>(body_.inputs.size() + body_.outputs.size()); }
+  const ScratchPlan* scratch_of(int port) const;
+  ElementType element_of(int port) const;
+  DimSet varies_of(int port) const;
+  RegisterId pointer_of(int port);
+  RegisterId pointer_of(int port, int row);
+  Memory address(int port, ValueId id, Unit unit);
+  bool in_tile_scratch(int port) const;
+  void note_width(int port);
+  RegisterId load(int port, ValueId id, Unit unit);
+  void store(int port, ValueId id, Unit unit);
+  void store_if_wanted(ValueId id, Unit unit, const std::vector<Access>& stores);
+  void limit_to_tail(Instruction& instruction, int port, ValueId id) const;
+
+  // --- loops: lower_loops.cpp ---
+  ParamId limit_of(const Loop& loop, LoopId id);
+  LoopId begin_loop(Loop::Kind kind, int dim, RegisterId counter, int64_t increment);
+  void end_loop(LoopId id);
+  RegisterId zero();
+  template <class F>
+  LoopId scalar_loop(int dim, RegisterId counter, int64_t increment, F f) {
+    const LoopId id = begin_loop(Loop::Kind::scalar, dim, counter, increment);
+    region(f);
+    end_loop(id);
+    return id;
+  }
+  // `f` for all elements of `dim`: several vectors at once, single ones, and what is left.
+  template <class F>
+  void vector_loops(int dim, int copies, F f) {
+    const RegisterId counter = zero();
+    const auto piece = [&](Loop::Kind kind, int copies_now) {
+      const int64_t increment = kind == Loop::Kind::tail ? 1 : int64_t{options_.lanes} * copies_now;
+      region([&] {
+        place_.vector = dim, place_.counter = counter, place_.copies = copies_now;
+        const LoopId id = begin_loop(kind, dim, counter, increment);
+        f();
+        end_loop(id);
+      });
+    };
+    if (copies > 1) piece(Loop::Kind::vector, copies);
+    piece(Loop::Kind::vector, 1);
+    piece(Loop::Kind::tail, 1);
+  }
+  void move_pointers(const std::vector<int>& ports, const std::vector<int>& dims, const std::vector<LoopId>& ids,
+                     bool rewound);
+
+  // --- nests: lower.cpp; several rows at once: lower_rows.cpp ---
+  void write_nest(const Nest& nest);
+  void write_scope(const Nest& nest, size_t level, std::vector<LoopId>& ids);
+  int tile_copies(const Scope& scope) const;
+  void write_phase(const Nest& nest, const Phase& phase);
+  int rows_together(const Nest& nest) const;
+  bool rows_have_memory(const Nest& nest, const Scope& scope) const;
+  LoopId write_rows(const Nest& nest, int rows, std::vector<LoopId>& ids);
+  void make_row_pointers(LoopId single);
+  void move_row_pointers(const Nest& nest);
+
+  // --- sweeps: lower_sweeps.cpp ---
+  int sweep_copies(const Sweep& sweep) const;
+  void write_sweep(const Nest& nest, const Sweep& sweep);
+  void make_sweep_level(const SweepLoops& loops, size_t level, bool folds);
+  void write_sweep_level(SweepLoops& loops, size_t level);
+  int copies_of(const SweepLoops& loops, const BodyNode& fold) const;
+  void begin_folds(SweepLoops& loops);
+  void fold(const SweepLoops& loops, int first, int last);
+  RegisterId fill_tail(const SweepLoops& loops, const BodyNode& node, RegisterId operand);
+  void finish_folds(SweepLoops& loops);
+  RegisterId fold_copies(const BodyNode& node, std::vector<RegisterId> made);
+  std::vector<RegisterId> fold_lanes(const BodyNode& node, const std::vector<RegisterId>& rows);
+
+  const Body& body_;
+  const LowerOptions& options_;
+  const LowerPlan plan_;
+  LinearKernel kernel_;
+  std::vector<Instruction> entry_;  // before all loops
+  std::vector<Maker> makers_;       // of each value
+  std::vector<int> users_;          // of each value: operands of nodes that it is
+  std::vector<std::vector<RegisterId>> bound_;
+  std::vector<ValueId> bound_order_;
+  std::vector<RegisterId> pointers_;                          // of each port, in the nest
+  std::unordered_map<int, std::vector<RegisterId>> row_pointers_;  // of ports: of the second row and so on
+  std::vector<int> touched_;                                  // ports
+  LoopId row_loop_ = -1;  // of the nest: the loop that walks several rows at once
+  std::unordered_map<std::string, RegisterId> scalars_;
+  std::unordered_map<std::string, int> labels_;
+  Place place_;
+};
+
+}  // namespace tenon::snippet

@@ -1,0 +1,80 @@
+// Loops, and the pointers that move with them.
+#include <algorithm>
+
+#include <tenon/snippet/lower_internal.hpp>
+#include <tenon/support/str.hpp>
+
+namespace tenon::snippet {
+
+int copies_for(size_t instructions, size_t accumulators, int most) {
+  constexpr size_t kInstructions = 96, kAccumulators = 8;
+  int copies = std::max(most, 1);
+  while (copies > 1 && (static_cast<size_t>(copies) * instructions > kInstructions ||
+                        static_cast<size_t>(copies) * accumulators > kAccumulators))
+    copies /= 2;
+  return copies;
+}
+
+// Loops that end at the same counter value share their limit, but for loops over several rows: theirs depends on more.
+ParamId Lowering::limit_of(const Loop& loop, LoopId id) {
+  if (loop.kind == Loop::Kind::scalar && loop.increment > 1)
+    return kernel_.add_param({.kind = Param::Kind::limit, .loop = id});
+  for (const Loop& other : kernel_.loops) {
+    if (other.limit >= 0 && other.dim == loop.dim && other.increment == loop.increment &&
+        other.kind == loop.kind)
+      return other.limit;
+  }
+  return kernel_.add_param({.kind = Param::Kind::limit, .loop = id});
+}
+
+LoopId Lowering::begin_loop(Loop::Kind kind, int dim, RegisterId counter, int64_t increment) {
+  const LoopId id = static_cast<LoopId>(kernel_.loops.size());
+  Loop loop{.kind = kind, .name = str("d", dim), .dim = dim, .counter = counter, .increment = increment};
+  loop.limit = limit_of(loop, id);
+  kernel_.loops.push_back(std::move(loop));
+  Instruction begin{.op = kind == Loop::Kind::tail ? "TailBegin" : "LoopBegin", .in = {counter}, .number = id};
+  if (kind == Loop::Kind::tail) {
+    place_.mask = kernel_.add_lanes(kBool);
+    place_.count = kernel_.add_general();
+    begin.out = {place_.mask, place_.count};
+  }
+  write(std::move(begin));
+  return id;
+}
+
+void Lowering::end_loop(LoopId id) {
+  const Loop& loop = kernel_.loops[index(id)];
+  if (loop.kind == Loop::Kind::tail)
+    write({.op = "TailEnd", .number = id});
+  else
+    write({.op = "LoopEnd", .in = {loop.counter}, .number = id});
+}
+
+RegisterId Lowering::zero() {
+  const RegisterId counter = kernel_.add_general();
+  write({.op = "Zero", .out = {counter}});
+  return counter;
+}
+
+// Pointers of `ports` move with the loops `ids` over `dims`, outermost first, each by what is left of its stride when
+// the loops inside of it have moved the pointer; a loop that the port does not vary over takes that back. `rewound`:
+// afterwards they stand where they stood.
+void Lowering::move_pointers(const std::vector<int>& ports, const std::vector<int>& dims,
+                             const std::vector<LoopId>& ids, bool rewound) {
+  for (const int port : ports) {
+    LoopId inner = -1;
+    for (size_t i = ids.size(); i-- > 0;) {
+      const bool varies = contains(varies_of(port), dims[i]);
+      if (!varies && inner < 0) continue;
+      const ParamId each =
+          kernel_.add_param({.kind = Param::Kind::shift, .port = port, .loop = ids[i], .inner = inner});
+      kernel_.loops[index(ids[i])].shifts.push_back({.pointer = pointers_[index(port)], .each = each});
+      inner = varies ? ids[i] : -1;
+    }
+    if (rewound && inner >= 0)
+      kernel_.loops[index(inner)].shifts.back().rewind =
+          kernel_.add_param({.kind = Param::Kind::rewind, .port = port, .loop = inner});
+  }
+}
+
+}  // namespace tenon::snippet

@@ -1,0 +1,86 @@
+// What values cost, and which are taken out of loops that would make them again.
+#include <algorithm>
+
+#include <tenon/snippet/lower_plan_internal.hpp>
+
+namespace tenon::snippet {
+
+// Cycles to make a value in a sweep again: those of all swept values behind it.
+void Planner::find_costs() {
+  cost_.assign(body_.values.size(), 0);
+  for (const ValueId id : order_) {
+    if (!swept(id)) continue;
+    const BodyNode* node = maker_[index(id)];
+    double cost = node ? cycles(*node) : 1;
+    if (node)
+      for (const ValueId operand : node->operands) cost += cost_[index(operand)];
+    cost_[index(id)] = std::min(cost, 1e9);
+  }
+}
+
+// Later nests read the value from memory, as if it were an input, when it is not cheap to make.
+void Planner::offer(Access root) {
+  std::vector<double> cost(body_.values.size(), 0);
+  for (const ValueId id : order_) {
+    const BodyNode* node = maker_[index(id)];
+    if (!node) continue;
+    cost[index(id)] = is_reduction(node->op) ? kSweepCycles : cycles(*node);
+    for (const ValueId operand : node->operands) cost[index(id)] += cost[index(operand)];
+    cost[index(id)] = std::min(cost[index(id)], 1e9);
+  }
+  if (cost[index(root.value)] <= options_.recompute_cycles) return;
+  offered_.push_back(root);
+  maker_[index(root.value)] = nullptr;
+  find_costs();
+}
+
+// Values that the nest would make more than once, since loops that they do not vary over lie outside of theirs, and
+// that cost more than to keep them: the last ones of their kind, in scratch buffers.
+std::vector<Access> Planner::find_hoisted(const Nest& nest) {
+  const std::vector<char> again = made_again(nest);
+  std::vector<double> cost(body_.values.size(), 0);
+  std::vector<char> wanted(body_.values.size(), 0);
+  for (const ValueId id : order_) {
+    const BodyNode* node = maker_[index(id)];
+    if (!needed_[index(id)] || !node) continue;
+    if (again[index(id)]) cost[index(id)] = is_reduction(node->op) ? kSweepCycles : cycles(*node);
+    for (const ValueId operand : node->operands) {
+      if (!again[index(id)])
+        wanted[index(operand)] = 1;
+      else if (again[index(operand)])
+        cost[index(id)] = std::min(cost[index(id)] + cost[index(operand)], 1e9);
+    }
+  }
+  for (const Access& root : nest.roots) wanted[index(root.value)] = 0;
+  std::vector<Access> hoisted;
+  for (const ValueId id : order_) {
+    if (!again[index(id)] || !wanted[index(id)] || cost[index(id)] <= options_.recompute_cycles) continue;
+    plan_.scratch.push_back({body_.values[index(id)].element, varies(id), false});
+    hoisted.push_back({id, last_scratch()});
+  }
+  return hoisted;
+}
+
+// Of each value: do loops stand around the place where it is made that it does not vary over?
+std::vector<char> Planner::made_again(const Nest& nest) const {
+  std::vector<int> scope(body_.values.size(), -1);  // the innermost one whose sweeps use it
+  std::vector<char> again(body_.values.size(), 0);
+  for (auto id = order_.rbegin(); id != order_.rend(); ++id) {
+    if (!needed_[index(*id)]) continue;
+    const int level = level_of(nest, *id);
+    DimSet outside = 0;
+    for (int i = 0; i < level && i < static_cast<int>(nest.kept.size()); ++i)
+      outside |= DimSet{1} << nest.kept[static_cast<size_t>(i)];
+    if (nest.tiled && level + 1 == static_cast<int>(nest.scopes.size())) outside = nest.kept_set;
+    int& used = scope[index(*id)];
+    used = std::max(used, level);
+    again[index(*id)] = outside != kept_dims(*id) || (swept(*id) && used > level);
+    const BodyNode* node = maker_[index(*id)];
+    if (!node) continue;
+    const int here = swept(*id) ? used : level;
+    for (const ValueId operand : node->operands) scope[index(operand)] = std::max(scope[index(operand)], here);
+  }
+  return again;
+}
+
+}  // namespace tenon::snippet

@@ -1,0 +1,86 @@
+// The plan of one body, in rooms: nests (lower_plan.cpp), what is taken out of their loops (lower_plan_hoist.cpp), and the
+// sweeps of a scope (lower_plan_sweeps.cpp). Internal to lowering.
+#pragma once
+#include <utility>
+#include <vector>
+
+#include <tenon/snippet/lower_plan.hpp>
+
+namespace tenon::snippet {
+
+// Are the dims of `inner` the outermost ones of `all`?
+bool is_prefix(DimSet inner, DimSet all);
+std::vector<int> dims_of(DimSet set);
+
+class Planner {
+ public:
+  Planner(const Body& body, const LowerOptions& options);
+  LowerPlan run();
+
+ private:
+  // A value that one sweep computes and a later one wants.
+  struct Kept {
+    ValueId value = -1;
+    size_t home = 0, last = 0;  // sweeps
+    int port = -1;
+  };
+
+  static size_t index(ValueId id) { return static_cast<size_t>(id); }
+  DimSet varies(ValueId id) const { return body_.values[index(id)].varies; }
+  bool swept(ValueId id) const { return (varies(id) & reduced_) != 0; }
+  const BodyNode* reduction(ValueId id) const {
+    const BodyNode* node = maker_[index(id)];
+    return node && is_reduction(node->op) ? node : nullptr;
+  }
+  double cycles(const BodyNode& node) const { return options_.cycles ? options_.cycles(body_, node) : 1; }
+  DimSet kept_dims(ValueId id) const { return varies(id) & ~reduced_; }
+  int last_scratch() const {
+    return static_cast<int>(body_.inputs.size() + body_.outputs.size() + plan_.scratch.size()) - 1;
+  }
+
+  // --- lower_plan.cpp ---
+  void add_nests(std::vector<Access> roots);
+  void add_nest(Nest nest);
+  ElementType element_of(int port) const;
+  void outline(Nest& nest);
+  void mark_needed(const Nest& nest);
+  int level_of(const Nest& nest, ValueId id) const;
+
+  // --- lower_plan_hoist.cpp ---
+  void find_costs();
+  void offer(Access root);
+  std::vector<Access> find_hoisted(const Nest& nest);
+  std::vector<char> made_again(const Nest& nest) const;
+
+  // --- lower_plan_sweeps.cpp ---
+  void find_phases(const Nest& nest, int level);
+  void plan_scope(Nest& nest, int level);
+  void add_fold(Phase& phase, const BodyNode* node);
+  void add_store(Phase& phase, Access store);
+  void fill_sweeps(const Nest& nest, Scope& scope);
+  void fill_sweep(Sweep& sweep, size_t number);
+  void keep(ValueId id, size_t reader);
+  void place_kept(const Nest& nest, Kept& kept, const std::vector<Sweep*>& sweeps);
+  int output_for(const Kept& kept, const std::vector<Sweep*>& sweeps, bool& stored) const;
+  bool borrowed_within(int port, size_t home, size_t last) const;
+  int add_scratch(const Nest& nest, ValueId id);
+
+  // What a value costs that takes loops of its own.
+  static constexpr double kSweepCycles = 1000;
+
+  const Body& body_;
+  const LowerOptions& options_;
+  DimSet reduced_;
+  std::vector<const BodyNode*> maker_;  // of each value; null: read from memory
+  std::vector<Access> offered_;         // values in memory that earlier nests have made
+  std::vector<ValueId> order_;          // operands first
+  std::vector<double> cost_;
+  std::vector<char> needed_;      // in the nest
+  std::vector<int> phase_;        // in the scope
+  std::vector<int> computed_in_;  // the first sweep of the scope that makes a value, for all its elements
+  std::vector<Kept> kept_;
+  std::vector<std::pair<ValueId, size_t>> readers_;
+  LowerPlan plan_;
+};
+
+}  // namespace tenon::snippet

@@ -1,0 +1,98 @@
+// Several short rows at once: their loops, tails and folds over lanes then cost once what they would cost for each, and
+// the rows do not wait for each other. The loop over rows stands twice, for so many at once and for single ones; long
+// rows, which would only push each other out of the cache, all go through the second (CallPlan).
+#include <algorithm>
+
+#include <tenon/snippet/lower_internal.hpp>
+
+namespace tenon::snippet {
+
+// A value that waits in a scratch row has one row only.
+bool Lowering::rows_have_memory(const Nest& nest, const Scope& scope) const {
+  const auto alone = [&](const Access& access) {
+    return scratch_of(access.port) && !contains(varies_of(access.port), nest.kept.back());
+  };
+  for (const Phase& phase : scope.phases) {
+    for (const Sweep& sweep : phase.sweeps)
+      if (std::any_of(sweep.stores.begin(), sweep.stores.end(), alone)) return false;
+  }
+  return true;
+}
+
+// As many as registers hold: accumulators of sums in half of the vectors, a pointer for each row and port.
+int Lowering::rows_together(const Nest& nest) const {
+  constexpr size_t kInstructions = 160, kPointers = 8;
+  if (nest.tiled || nest.kept.empty() || nest.vector < nest.kept.back()) return 1;
+  const Scope& scope = nest.scopes.back();
+  size_t instructions = 0, folds = 0, sweeps = 0;
+  for (const Phase& phase : scope.phases) {
+    for (const Sweep& sweep : phase.sweeps) {
+      if (sweep.loops.size() != 1) return 1;
+      ++sweeps;
+      instructions += sweep.values.size() + sweep.reads.size() + sweep.stores.size();
+      folds = std::max(folds, sweep.folds.size());
+    }
+  }
+  if (sweeps == 0 || folds == 0 || !rows_have_memory(nest, scope)) return 1;
+  size_t pointers = 0;
+  for (int port = 0; port < tensors(); ++port) pointers += contains(varies_of(port), nest.kept.back());
+  const size_t accumulators = folds * static_cast<size_t>(options_.unroll);
+  int rows = options_.rows;
+  const auto fits = [&] {
+    const auto count = static_cast<size_t>(rows);
+    return count * accumulators <= static_cast<size_t>(options_.vectors) / 2 && count * pointers <= kPointers &&
+           count * instructions <= kInstructions;
+  };
+  while (rows > 1 && !fits()) rows /= 2;
+  return rows;
+}
+
+// The id of the loop over single rows, which stands for both when pointers are moved.
+LoopId Lowering::write_rows(const Nest& nest, int rows, std::vector<LoopId>& ids) {
+  const int dim = nest.kept.back();
+  const RegisterId counter = zero();
+  row_pointers_.clear();
+  row_loop_ = scalar_loop(dim, counter, rows, [&] {
+    place_.row_dim = dim, place_.rows = rows;
+    write_scope(nest, nest.kept.size(), ids);
+  });
+  // The first loop inside is one over the elements of a row.
+  kernel_.params[index(kernel_.loops[index(row_loop_)].limit)].inner = row_loop_ + 1;
+  const LoopId single = scalar_loop(dim, counter, 1, [&] { write_scope(nest, nest.kept.size(), ids); });
+  make_row_pointers(single);
+  return single;
+}
+
+// At the begin of each iteration: a row's pointer lies one stride behind that of the row before.
+void Lowering::make_row_pointers(LoopId single) {
+  std::vector<Instruction> made;
+  std::vector<int> ports;
+  for (const auto& [port, pointers] : row_pointers_) ports.push_back(port);
+  std::sort(ports.begin(), ports.end());
+  for (const int port : ports) {
+    const ParamId stride = kernel_.add_param({.kind = Param::Kind::shift, .port = port, .loop = single});
+    RegisterId before = pointers_[index(port)];
+    for (const RegisterId pointer : row_pointers_[port]) {
+      made.push_back({.op = "AddParameter", .in = {before}, .out = {pointer}, .number = stride});
+      before = pointer;
+    }
+  }
+  const auto begins = [&](const Instruction& instruction) {
+    return instruction.op == "LoopBegin" && instruction.number == row_loop_;
+  };
+  const auto begin = std::find_if(kernel_.body.begin(), kernel_.body.end(), begins);
+  kernel_.body.insert(begin + 1, made.begin(), made.end());
+}
+
+// The first row's pointers move by all rows of an iteration.
+void Lowering::move_row_pointers(const Nest& nest) {
+  if (row_loop_ < 0) return;
+  for (size_t port = 0; port < pointers_.size(); ++port) {
+    if (pointers_[port] < 0 || !contains(varies_of(static_cast<int>(port)), nest.kept.back())) continue;
+    const ParamId each =
+        kernel_.add_param({.kind = Param::Kind::shift, .port = static_cast<int>(port), .loop = row_loop_});
+    kernel_.loops[index(row_loop_)].shifts.push_back({.pointer = pointers_[port], .each = each});
+  }
+}
+
+}  // namespace tenon::snippet

@@ -1,0 +1,175 @@
+// Sweeps over reduced dims, and the reductions that they fold.
+#include <algorithm>
+#include <utility>
+
+#include <tenon/snippet/lower_internal.hpp>
+
+namespace tenon::snippet {
+namespace {
+
+int64_t initial_of(const BodyNode& fold) { return *fold.attributes.find("initial")->get_if<int64_t>(); }
+
+Name folding(Name reduction) {
+  if (reduction == "ReduceSum") return "Add";
+  if (reduction == "ReduceProd") return "Mul";
+  return reduction == "ReduceMax" ? "Max" : "Min";
+}
+
+// The loop of the sweep, counted from 1, in which a value is made.
+size_t sweep_level(const Sweep& sweep, DimSet varies) {
+  for (size_t i = sweep.loops.size(); i-- > 0;)
+    if (contains(varies, sweep.loops[i])) return i + 1;
+  return 0;
+}
+
+}  // namespace
+
+// Sums of floats depend on their order. So they always have the same number of accumulators, however long the body:
+// fused or alone, a reduction gives the same bits.
+int Lowering::sweep_copies(const Sweep& sweep) const {
+  const auto ordered = [&](const BodyNode* fold) {
+    const bool sum = fold->op == "ReduceSum" || fold->op == "ReduceProd";
+    return sum && lane(fold->result).is_float();
+  };
+  if (std::any_of(sweep.folds.begin(), sweep.folds.end(), ordered)) return options_.unroll;
+  return copies_for(sweep.values.size() + sweep.reads.size() + sweep.stores.size(), sweep.folds.size(),
+                    options_.unroll / place_.rows);
+}
+
+void Lowering::write_sweep(const Nest& nest, const Sweep& sweep) {
+  SweepLoops loops{.sweep = &sweep, .scalar = sweep.loops.size()};
+  // Only elements of the innermost dim lie side by side.
+  const bool innermost = nest.kept.empty() || sweep.loops.back() > nest.kept.back();
+  if (!nest.tiled && innermost) {
+    loops.vector = sweep.loops.back();
+    --loops.scalar;
+    loops.copies = sweep_copies(sweep);
+  }
+  begin_folds(loops);
+  const std::vector<int> before = std::exchange(touched_, {});
+  region([&] {
+    for (const std::vector<RegisterId>& made : loops.accumulators) place_.accumulators += made.size();
+    write_sweep_level(loops, 0);
+  });
+  std::vector<int> ports = touched_;
+  std::sort(ports.begin(), ports.end());
+  std::reverse(loops.ids.begin(), loops.ids.end());
+  move_pointers(ports, sweep.loops, loops.ids, true);
+  for (const int port : before)
+    if (std::find(touched_.begin(), touched_.end(), port) == touched_.end()) touched_.push_back(port);
+  finish_folds(loops);
+}
+
+void Lowering::make_sweep_level(const SweepLoops& loops, size_t level, bool folds) {
+  const Sweep& sweep = *loops.sweep;
+  const auto here = [&](ValueId id) { return sweep_level(sweep, varies(id)) == level; };
+  std::vector<Access> reads;
+  std::vector<ValueId> values;
+  std::copy_if(sweep.reads.begin(), sweep.reads.end(), std::back_inserter(reads),
+               [&](const Access& read) { return here(read.value); });
+  std::copy_if(sweep.values.begin(), sweep.values.end(), std::back_inserter(values), here);
+  make(reads, values, sweep.stores, folds ? &loops : nullptr);
+}
+
+void Lowering::write_sweep_level(SweepLoops& loops, size_t level) {
+  const size_t last = loops.sweep->loops.size();
+  if (level > 0) make_sweep_level(loops, level, level == last);
+  if (level == last) return;
+  if (level + 1 == last && loops.vector >= 0)
+    vector_loops(loops.vector, loops.copies, [&] { make_sweep_level(loops, last, true); });
+  else
+    loops.ids.push_back(scalar_loop(loops.sweep->loops[level], zero(), 1, [&] { write_sweep_level(loops, level + 1); }));
+}
+
+// --- folds --------------------------------------------------------------------------------------------------------
+
+// Each copy has accumulators of its own, so that no copy waits for another.
+int Lowering::copies_of(const SweepLoops& loops, const BodyNode& fold) const {
+  if (loops.vector >= 0) return loops.copies;
+  return in_lanes(fold.result) ? place_.copies : 1;
+}
+
+void Lowering::begin_folds(SweepLoops& loops) {
+  for (const BodyNode* fold : loops.sweep->folds) {
+    std::vector<RegisterId>& made = loops.accumulators.emplace_back();
+    const int units = place_.rows * copies_of(loops, *fold);
+    for (int unit = 0; unit < units; ++unit) {
+      made.push_back(kernel_.add_lanes(lane(fold->result)));
+      write({.op = "Scalar",
+             .attributes = {{"bits", initial_of(*fold)}},
+             .out = {made.back()},
+             .label = label_of(*fold)});
+    }
+  }
+}
+
+// Into the accumulators: what units [first, last) have made.
+void Lowering::fold(const SweepLoops& loops, int first, int last) {
+  for (size_t i = 0; i < loops.sweep->folds.size(); ++i) {
+    const BodyNode& node = *loops.sweep->folds[i];
+    const int copies = copies_of(loops, node);
+    for (int number = first; number < last; ++number) {
+      const Unit unit = unit_of(number);
+      if (unit.copy >= copies) continue;
+      const RegisterId accumulator = loops.accumulators[i][index(unit.row * copies + unit.copy)];
+      const RegisterId operand = fill_tail(loops, node, register_of(node.operands[0], unit));
+      write({.op = folding(node.op), .in = {accumulator, operand}, .out = {accumulator}, .label = label_of(node)});
+    }
+  }
+}
+
+// Lanes behind the end must not count, when lanes are folded.
+RegisterId Lowering::fill_tail(const SweepLoops& loops, const BodyNode& node, RegisterId operand) {
+  if (loops.vector < 0 || place_.mask < 0) return operand;
+  const RegisterId filled = kernel_.add_lanes(lane(node.result));
+  write({.op = "FillTail",
+         .attributes = {{"bits", initial_of(node)}},
+         .in = {operand, place_.mask},
+         .out = {filled},
+         .label = label_of(node)});
+  return filled;
+}
+
+void Lowering::finish_folds(SweepLoops& loops) {
+  for (size_t i = 0; i < loops.sweep->folds.size(); ++i) {
+    const BodyNode& node = *loops.sweep->folds[i];
+    const std::vector<RegisterId>& made = loops.accumulators[i];
+    if (loops.vector < 0) {
+      bind(node.result, made);
+      continue;
+    }
+    std::vector<RegisterId> rows;
+    for (auto at = made.begin(); at != made.end(); at += loops.copies)
+      rows.push_back(fold_copies(node, {at, at + loops.copies}));
+    bind(node.result, fold_lanes(node, rows));
+  }
+}
+
+// Pairwise.
+RegisterId Lowering::fold_copies(const BodyNode& node, std::vector<RegisterId> made) {
+  for (size_t count = made.size(); count > 1; count = (count + 1) / 2) {
+    for (size_t i = 0; i < count / 2; ++i) {
+      const RegisterId other = made[count - 1 - i];
+      write({.op = folding(node.op), .in = {made[i], other}, .out = {made[i]}, .label = label_of(node)});
+    }
+  }
+  return made[0];
+}
+
+// Four rows share their steps; the bits are those of each alone.
+std::vector<RegisterId> Lowering::fold_lanes(const BodyNode& node, const std::vector<RegisterId>& rows) {
+  const size_t together = rows.size() % 4 == 0 ? 4 : 1;
+  std::vector<RegisterId> made;
+  for (auto at = rows.begin(); at != rows.end(); at += static_cast<std::ptrdiff_t>(together)) {
+    Instruction instruction{.op = together == 4 ? "FoldRows" : "FoldLanes",
+                            .attributes = {{"by", folding(node.op).str()}},
+                            .in = {at, at + static_cast<std::ptrdiff_t>(together)},
+                            .label = label_of(node)};
+    for (size_t i = 0; i < together; ++i) instruction.out.push_back(kernel_.add_lanes(lane(node.result)));
+    made.insert(made.end(), instruction.out.begin(), instruction.out.end());
+    write(std::move(instruction));
+  }
+  return made;
+}
+
+}  // namespace tenon::snippet

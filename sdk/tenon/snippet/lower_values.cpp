@@ -1,0 +1,229 @@
+// Values in registers, and the memory that they come from and go to.
+#include <algorithm>
+
+#include <tenon/snippet/lower_internal.hpp>
+#include <tenon/support/check.hpp>
+#include <tenon/support/str.hpp>
+
+namespace tenon::snippet {
+
+// --- instructions -------------------------------------------------------------------------------------------------
+
+Instruction& Lowering::write(Instruction instruction) {
+  kernel_.body.push_back(std::move(instruction));
+  return kernel_.body.back();
+}
+
+int Lowering::label_of(const BodyNode& node) {
+  if (node.label.empty()) return -1;
+  const auto [at, is_new] = labels_.try_emplace(node.label, static_cast<int>(kernel_.labels.size()));
+  if (is_new) kernel_.labels.push_back(node.label);
+  return at->second;
+}
+
+RegisterId Lowering::scalar(ElementType element, int64_t bits) {
+  const auto [at, is_new] = scalars_.try_emplace(str(element, " ", bits), -1);
+  if (is_new) {
+    at->second = kernel_.add_lanes(element);
+    entry_.push_back({.op = "Scalar", .attributes = {{"bits", bits}}, .out = {at->second}});
+  }
+  return at->second;
+}
+
+RegisterId Lowering::parameter(const Param& param) {
+  const RegisterId made = kernel_.add_general();
+  entry_.push_back({.op = "Parameter", .out = {made}, .number = kernel_.add_param(param)});
+  return made;
+}
+
+// --- values -------------------------------------------------------------------------------------------------------
+
+std::vector<RegisterId>& Lowering::binding(ValueId id) {
+  std::vector<RegisterId>& registers = bound_[index(id)];
+  if (registers.empty()) bound_order_.push_back(id);
+  return registers;
+}
+
+size_t Lowering::place_in_binding(ValueId id, Unit unit) const {
+  const int row = in_rows(id) ? unit.row : 0;
+  return index(in_lanes(id) ? row * place_.copies + unit.copy : row);
+}
+
+void Lowering::bind(ValueId id, std::vector<RegisterId> registers) { binding(id) = std::move(registers); }
+
+void Lowering::bind(ValueId id, Unit unit, RegisterId made) {
+  std::vector<RegisterId>& registers = binding(id);
+  const size_t at = place_in_binding(id, unit);
+  if (registers.size() <= at) registers.resize(at + 1, -1);
+  registers[at] = made;
+}
+
+RegisterId Lowering::register_of(ValueId id, Unit unit) const {
+  const std::vector<RegisterId>& registers = bound_[index(id)];
+  const size_t at = place_in_binding(id, unit);
+  TENON_CHECK(at < registers.size() && registers[at] >= 0, "%", id, " of body '", body_.name,
+              "' is lowered before it is made");
+  return registers[at];
+}
+
+void Lowering::unbind(size_t bound) {
+  while (bound_order_.size() > bound) {
+    bound_[index(bound_order_.back())].clear();
+    bound_order_.pop_back();
+  }
+}
+
+void Lowering::make(const std::vector<Access>& reads, const std::vector<ValueId>& values,
+                    const std::vector<Access>& stores, const SweepLoops* folds) {
+  make_units(reads, values, stores, false, 0, place_.rows);
+  const int units = place_.rows * place_.copies;
+  const int together = units == 1 ? 1 : units_together(reads, values);
+  for (int first = 0; first < units; first += together) {
+    const int last = std::min(first + together, units);
+    make_units(reads, values, stores, true, first, last);
+    if (folds) fold(*folds, first, last);
+  }
+}
+
+void Lowering::make_units(const std::vector<Access>& reads, const std::vector<ValueId>& values,
+                          const std::vector<Access>& stores, bool lanes, int first, int last) {
+  const auto for_units = [&](ValueId id, auto f) {
+    for (int number = first; number < last; ++number)
+      if (has_own(id, unit_of(number))) f(unit_of(number));
+  };
+  const auto add = [&](ValueId id, auto make_one) {
+    if (in_lanes(id) != lanes) return;
+    for_units(id, [&](Unit unit) { bind(id, unit, make_one(unit)); });
+    for_units(id, [&](Unit unit) { store_if_wanted(id, unit, stores); });
+  };
+  for (const Access& read : reads) add(read.value, [&](Unit unit) { return load(read.port, read.value, unit); });
+  for (const ValueId id : values) add(id, [&](Unit unit) { return make_value(id, unit); });
+}
+
+// One unit takes as many registers as values of it are alive at once; beside them stand what the units share,
+// accumulators, and what an emitter needs for itself.
+int Lowering::units_together(const std::vector<Access>& reads, const std::vector<ValueId>& values) const {
+  constexpr int kBeside = 8, kMasks = 4;
+  std::unordered_map<ValueId, int> left;  // users to come
+  int alive = 0, most = 1, masks = 0, most_masks = 1;
+  const auto count = [&](ValueId id, int change) {
+    alive += change, most = std::max(most, alive);
+    if (lane(id).is_bool()) masks += change, most_masks = std::max(most_masks, masks);
+  };
+  const auto made = [&](ValueId id) {
+    if (!in_lanes(id)) return;
+    if (const BodyNode* node = makers_[index(id)].node) {
+      for (const ValueId operand : node->operands)
+        if (const auto user = left.find(operand); user != left.end() && --user->second == 0) count(operand, -1);
+    }
+    count(id, 1);
+    left[id] = users_[index(id)];
+    if (left[id] == 0) count(id, -1);
+  };
+  for (const Access& read : reads) made(read.value);
+  for (const ValueId id : values) made(id);
+  const int free = options_.vectors - kBeside - static_cast<int>(place_.accumulators);
+  return std::clamp(std::min(free / most, kMasks / most_masks), 1, place_.rows * place_.copies);
+}
+
+RegisterId Lowering::make_value(ValueId id, Unit unit) {
+  const Maker& maker = makers_[index(id)];
+  if (!maker.node) return load(maker.port, id, unit);
+  const BodyNode& node = *maker.node;
+  static const Name kScalar("Scalar"), kCount("ReducedCount");
+  if (node.op == kScalar) return scalar(lane(id), *node.attributes.find("bits")->get_if<int64_t>());
+  const RegisterId made = kernel_.add_lanes(lane(id));
+  if (node.op == kCount) {
+    const ParamId count = kernel_.add_param({.kind = Param::Kind::count, .element = lane(id)});
+    write({.op = "BroadcastParameter", .out = {made}, .number = count, .label = label_of(node)});
+    return made;
+  }
+  Instruction instruction{.op = node.op, .attributes = node.attributes, .out = {made}, .label = label_of(node)};
+  for (const ValueId operand : node.operands) instruction.in.push_back(register_of(operand, unit));
+  write(std::move(instruction));
+  return made;
+}
+
+// --- memory -------------------------------------------------------------------------------------------------------
+
+const ScratchPlan* Lowering::scratch_of(int port) const {
+  return port < tensors() ? nullptr : &plan_.scratch[index(port - tensors())];
+}
+ElementType Lowering::element_of(int port) const {
+  const size_t inputs = body_.inputs.size();
+  if (const ScratchPlan* scratch = scratch_of(port)) return scratch->element;
+  return index(port) < inputs ? body_.inputs[index(port)].element : body_.outputs[index(port) - inputs].element;
+}
+DimSet Lowering::varies_of(int port) const {
+  const size_t inputs = body_.inputs.size();
+  if (const ScratchPlan* scratch = scratch_of(port)) return scratch->dims;
+  return varies(index(port) < inputs ? body_.inputs[index(port)].value : body_.outputs[index(port) - inputs].value);
+}
+
+RegisterId Lowering::pointer_of(int port) {
+  if (pointers_.size() <= index(port)) pointers_.resize(index(port) + 1, -1);
+  RegisterId& pointer = pointers_[index(port)];
+  if (pointer < 0) pointer = parameter({.kind = Param::Kind::pointer, .port = port});
+  if (std::find(touched_.begin(), touched_.end(), port) == touched_.end()) touched_.push_back(port);
+  return pointer;
+}
+
+RegisterId Lowering::pointer_of(int port, int row) {
+  const RegisterId first = pointer_of(port);
+  if (row == 0 || !contains(varies_of(port), place_.row_dim)) return first;
+  std::vector<RegisterId>& pointers = row_pointers_[port];
+  while (pointers.size() < index(row)) pointers.push_back(kernel_.add_general());
+  return pointers[index(row - 1)];
+}
+
+Memory Lowering::address(int port, ValueId id, Unit unit) {
+  const ElementType element = element_of(port);
+  Memory memory{.element = element, .base = pointer_of(port, unit.row)};
+  if (!in_lanes(id)) return memory;
+  memory.displacement_bytes = int64_t{unit.copy} * options_.lanes * (element.bits() / 8);
+  if (!in_tile_scratch(port)) memory.index = place_.counter;
+  return memory;
+}
+
+// The lanes of one tile are all there, whatever the tensors' tail.
+bool Lowering::in_tile_scratch(int port) const {
+  const ScratchPlan* scratch = scratch_of(port);
+  return scratch && scratch->tile;
+}
+
+void Lowering::note_width(int port) {
+  if (!in_tile_scratch(port)) return;
+  int64_t& width = kernel_.scratch[index(port - tensors())].width;
+  width = std::max(width, int64_t{options_.lanes} * place_.tile_copies);
+}
+
+RegisterId Lowering::load(int port, ValueId id, Unit unit) {
+  const RegisterId made = kernel_.add_lanes(lane(id));
+  Instruction instruction{
+      .op = in_lanes(id) ? "Load" : "BroadcastLoad", .out = {made}, .memory = address(port, id, unit)};
+  limit_to_tail(instruction, port, id);
+  write(std::move(instruction));
+  return made;
+}
+
+void Lowering::store(int port, ValueId id, Unit unit) {
+  note_width(port);
+  Instruction instruction{.op = "Store", .in = {register_of(id, unit)}, .memory = address(port, id, unit)};
+  if (!in_lanes(id)) instruction.touched = codegen::Lanes::one;
+  limit_to_tail(instruction, port, id);
+  write(std::move(instruction));
+}
+
+void Lowering::store_if_wanted(ValueId id, Unit unit, const std::vector<Access>& stores) {
+  for (const Access& store : stores)
+    if (store.value == id) this->store(store.port, id, unit);
+}
+
+void Lowering::limit_to_tail(Instruction& instruction, int port, ValueId id) const {
+  if (place_.mask < 0 || !in_lanes(id) || in_tile_scratch(port)) return;
+  instruction.touched = codegen::Lanes::partial;
+  instruction.in.push_back(place_.mask);
+  instruction.in.push_back(place_.count);
+}
+
+}  // namespace tenon::snippet
