@@ -156,6 +156,32 @@ TEST_F(Lower, SumsHaveAsManyAccumulatorsInAnyBody) {
   }
 }
 
+TEST_F(Lower, ExtremesByPlainConstantsAreClamps) {
+  const auto body_of = [](const char* op, float constant, bool first) {
+    BodyBuilder build("extreme", "k");
+    const ValueId x = build.input(1), c = build.scalar(constant);
+    build.output(first ? build.op(op, {c, x}) : build.op(op, {x, c}));
+    return build.take();
+  };
+  const auto clamps = [&](const Body& body) {
+    const auto kernel = lower(body, options_);
+    return std::any_of(kernel->body.begin(), kernel->body.end(), [](const Instruction& instruction) {
+      return instruction.op == "ClampLow" || instruction.op == "ClampHigh";
+    });
+  };
+  for (const bool first : {false, true}) {
+    for (const char* op : {"Max", "Min"}) {
+      for (const float constant : {2.0f, -3.0f, std::numeric_limits<float>::infinity()}) {
+        const Body body = body_of(op, constant, first);
+        EXPECT_TRUE(clamps(body)) << op << " " << constant;
+        check_widths(body, {0});
+      }
+      for (const float constant : {0.0f, -0.0f, std::numeric_limits<float>::quiet_NaN()})
+        EXPECT_FALSE(clamps(body_of(op, constant, first))) << op << " " << constant;
+    }
+  }
+}
+
 bool folds_four_rows(const LinearKernel& kernel) {
   return std::any_of(kernel.body.begin(), kernel.body.end(),
                      [](const Instruction& instruction) { return instruction.op == "FoldRows"; });

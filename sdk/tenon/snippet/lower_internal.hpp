@@ -93,6 +93,8 @@ class Lowering {
   bool has_own(ValueId id, Unit unit) const { return unit.row == 0 || in_rows(id); }
   int units_together(const std::vector<Access>& reads, const std::vector<ValueId>& values) const;
   RegisterId make_value(ValueId id, Unit unit);
+  bool is_plain_constant(ValueId id) const;
+  void clamp_by_constant(const BodyNode& node, Instruction& instruction) const;
 
   // --- memory: lower_values.cpp ---
   int tensors() const { return static_cast<int>(body_.inputs.size() + body_.outputs.size()); }

@@ -140,8 +140,32 @@ RegisterId Lowering::make_value(ValueId id, Unit unit) {
   }
   Instruction instruction{.op = node.op, .attributes = node.attributes, .out = {made}, .label = label_of(node)};
   for (const ValueId operand : node.operands) instruction.in.push_back(register_of(operand, unit));
+  clamp_by_constant(node, instruction);
   write(std::move(instruction));
   return made;
+}
+
+// A float that is neither NaN nor 0.
+bool Lowering::is_plain_constant(ValueId id) const {
+  const BodyNode* node = makers_[index(id)].node;
+  if (!node || node->op != "Scalar" || !lane(id).is_float()) return false;
+  const auto bits = static_cast<uint64_t>(*node->attributes.find("bits")->get_if<int64_t>());
+  const bool wide = lane(id).bits() == 64;
+  const uint64_t magnitude = bits & (wide ? 0x7fffffffffffffff : 0x7fffffff);
+  return magnitude != 0 && magnitude <= (wide ? 0x7ff0000000000000 : 0x7f800000);
+}
+
+// The greater of x and such a constant is a clamp of x, bit for bit, and one instruction where the machine's own maximum
+// passes NaN on from one side only.
+void Lowering::clamp_by_constant(const BodyNode& node, Instruction& instruction) const {
+  static const Name kMax("Max"), kMin("Min"), kLow("ClampLow"), kHigh("ClampHigh");
+  if (node.op != kMax && node.op != kMin) return;
+  for (const size_t constant : {1u, 0u}) {
+    if (!is_plain_constant(node.operands[constant])) continue;
+    instruction.op = node.op == kMax ? kLow : kHigh;
+    if (constant == 0) std::swap(instruction.in[0], instruction.in[1]);
+    return;
+  }
 }
 
 // --- memory -------------------------------------------------------------------------------------------------------
