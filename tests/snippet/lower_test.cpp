@@ -203,8 +203,8 @@ TEST_F(Lower, LongRowsGoAlone) {
   options_.vectors = 32;
   const Body body = softmax_body("kr");
   const auto kernel = lower(body, options_);
-  const auto runs_several = [&](int64_t length) {
-    const auto plan = CallPlan::make_for_extents(body, *kernel, {8, length});
+  const auto runs_several = [&](int64_t length, int64_t count = 8) {
+    const auto plan = CallPlan::make_for_extents(body, *kernel, {count, length});
     std::vector<int64_t> words(plan->words());
     const std::vector<void*> addresses(2, nullptr);
     plan->fill(words, addresses, nullptr);
@@ -213,6 +213,8 @@ TEST_F(Lower, LongRowsGoAlone) {
     return false;
   };
   EXPECT_TRUE(runs_several(33));
+  EXPECT_TRUE(runs_several(1000));
+  EXPECT_FALSE(runs_several(1000, 4096)) << "beyond the caches";
   EXPECT_FALSE(runs_several(65536));
   check(body, {5, 1500}, 1e-6);
 }

@@ -11,8 +11,9 @@ namespace tenon::snippet {
 namespace {
 
 constexpr size_t kScratchAlignment = 64;
-// Rows of more elements do not go several at once: their own loops are long, and several would fill the first-level cache.
-constexpr int64_t kShortRow = 1024;
+// Rows of more elements do not go several at once: their own loops are long, and several would fill the first-level
+// cache. Where tensors are beyond the second one, its prefetchers follow single rows better.
+constexpr int64_t kShortRow = 1024, kShortFarRow = 256, kNearBytes = int64_t{1} << 20;
 // Elements of the innermost dim between two cuts: whole cache lines, whatever the element type.
 constexpr int64_t kInnermostMultiple = 64;
 
@@ -87,6 +88,9 @@ Result<CallPlan> CallPlan::make_for_extents(const Body& body, const LinearKernel
     plan.empty_ &= plan.ports_.back().bytes == 0;
   }
   plan.tensors_ = plan.ports_.size();
+  int64_t bytes = 0;
+  for (const Port& port : plan.ports_) bytes += port.bytes;
+  plan.short_row_ = bytes <= kNearBytes ? kShortRow : kShortFarRow;
   plan.add_scratch(kernel);
   for (const Param& param : kernel.params) {
     TENON_TRY(word, plan.word_of(body, kernel, param), "the params of linear kernel '", kernel.name, "'");
@@ -153,7 +157,7 @@ int64_t CallPlan::value_of(const Word& word, const int64_t* extents) const {
     case Param::Kind::pointer: return 0;
     case Param::Kind::count: return word.value;
     case Param::Kind::limit:
-      if (word.inner_dim >= 0 && extents[word.inner_dim] > kShortRow) return -1;
+      if (word.inner_dim >= 0 && extents[word.inner_dim] > short_row_) return -1;
       return extents[static_cast<size_t>(word.dim)] - word.less;
     case Param::Kind::rewind: return -moved(word.dim);
     case Param::Kind::shift:

@@ -86,6 +86,7 @@ class TENON_API CallPlan {
   std::vector<Word> words_;
   DimSet splittable_ = 0;
   size_t tensors_ = 0, scratch_bytes_ = 0;
+  int64_t short_row_ = 0;  // rows of so many elements go several at once
   bool empty_ = true;
 };
 
