@@ -20,7 +20,8 @@ class Alike {
       for (const RegisterId id : instruction.out) ++writes[static_cast<size_t>(id)];
     for (const Instruction& instruction : kernel.body) {
       if (!makes_alike(instruction)) continue;
-      for (const RegisterId id : instruction.out) alike_[static_cast<size_t>(id)] = writes[static_cast<size_t>(id)] == 1;
+      for (const RegisterId id : instruction.out)
+        alike_[static_cast<size_t>(id)] = writes[static_cast<size_t>(id)] == 1;
     }
   }
   bool holds(RegisterId id) const { return alike_[static_cast<size_t>(id)]; }

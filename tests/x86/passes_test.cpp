@@ -235,10 +235,10 @@ TEST_P(Passes, OneElementIsBroadcastByItsUser) {
 // Of what is alike in all lanes, and of nothing else.
 TEST_P(Passes, QuotientsOfWhatIsAlikeTakeOneLane) {
   const auto kernel_of = [&](std::string_view operand) {
-    return optimised(row_kernel(GetParam().lanes, load("f32") + weight("f32") + "    %12:f32 = Scalar {bits = 0x40400000}\n" +
-                                                      "    %13:f32 = Div %12, " + std::string(operand) +
-                                                      "\n    %14:f32 = Abs %13\n    %15:f32 = Sqrt %14\n" +
-                                                      "    %20:f32 = Add %10, %15\n"));
+    return optimised(row_kernel(
+        GetParam().lanes, load("f32") + weight("f32") + "    %12:f32 = Scalar {bits = 0x40400000}\n" +
+                              "    %13:f32 = Div %12, " + std::string(operand) +
+                              "\n    %14:f32 = Abs %13\n    %15:f32 = Sqrt %14\n" + "    %20:f32 = Add %10, %15\n"));
   };
   EXPECT_EQ(count(print(kernel_of("%10")), "Alike"), 0);
   const LinearKernel kernel = kernel_of("%11");

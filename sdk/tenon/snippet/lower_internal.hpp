@@ -1,5 +1,5 @@
-// The lowering of one body, in rooms: values and memory (lower_values.cpp), loops (lower_loops.cpp), sweeps and folds
-// (lower_sweeps.cpp), nests (lower.cpp). Internal to lowering.
+// The lowering of one body, in rooms: values (lower_values.cpp), memory (lower_memory.cpp), loops (lower_loops.cpp), sweeps
+// and folds (lower_sweeps.cpp), nests (lower.cpp), several rows at once (lower_rows.cpp). Internal to lowering.
 #pragma once
 #include <string>
 #include <unordered_map>
@@ -30,9 +30,9 @@ class Lowering {
     RegisterId counter = -1;           // of that dim
     RegisterId mask = -1, count = -1;  // of a tail
     int copies = 1;
-    int tile_copies = 0;       // most copies of the tile that it is in
-    int row_dim = -1;          // several of whose elements (rows of the body) go side by side; -1: none
-    int rows = 1;              // how many
+    int tile_copies = 0;      // most copies of the tile that it is in
+    int row_dim = -1;         // several of whose elements (rows of the body) go side by side; -1: none
+    int rows = 1;             // how many
     size_t accumulators = 0;  // that live here
   };
   // One vector of the lanes: copy `copy` of row `row`.
@@ -96,7 +96,7 @@ class Lowering {
   bool is_plain_constant(ValueId id) const;
   void clamp_by_constant(const BodyNode& node, Instruction& instruction) const;
 
-  // --- memory: lower_values.cpp ---
+  // --- memory: lower_memory.cpp ---
   int tensors() const { return static_cast<int>(body_.inputs.size() + body_.outputs.size()); }
   const ScratchPlan* scratch_of(int port) const;
   ElementType element_of(int port) const;
@@ -176,9 +176,9 @@ class Lowering {
   std::vector<int> users_;          // of each value: operands of nodes that it is
   std::vector<std::vector<RegisterId>> bound_;
   std::vector<ValueId> bound_order_;
-  std::vector<RegisterId> pointers_;                          // of each port, in the nest
+  std::vector<RegisterId> pointers_;                               // of each port, in the nest
   std::unordered_map<int, std::vector<RegisterId>> row_pointers_;  // of ports: of the second row and so on
-  std::vector<int> touched_;                                  // ports
+  std::vector<int> touched_;                                       // ports
   LoopId row_loop_ = -1;  // of the nest: the loop that walks several rows at once
   std::unordered_map<std::string, RegisterId> scalars_;
   std::unordered_map<std::string, int> labels_;

@@ -20,8 +20,7 @@ ParamId Lowering::limit_of(const Loop& loop, LoopId id) {
   if (loop.kind == Loop::Kind::scalar && loop.increment > 1)
     return kernel_.add_param({.kind = Param::Kind::limit, .loop = id});
   for (const Loop& other : kernel_.loops) {
-    if (other.limit >= 0 && other.dim == loop.dim && other.increment == loop.increment &&
-        other.kind == loop.kind)
+    if (other.limit >= 0 && other.dim == loop.dim && other.increment == loop.increment && other.kind == loop.kind)
       return other.limit;
   }
   return kernel_.add_param({.kind = Param::Kind::limit, .loop = id});

@@ -1,5 +1,5 @@
-// The plan of one body, in rooms: nests (lower_plan.cpp), what is taken out of their loops (lower_plan_hoist.cpp), and the
-// sweeps of a scope (lower_plan_sweeps.cpp). Internal to lowering.
+// The plan of one body, in rooms: nests (lower_plan.cpp), what is taken out of their loops (lower_plan_hoist.cpp), and
+// the sweeps of a scope (lower_plan_sweeps.cpp). Internal to lowering.
 #pragma once
 #include <utility>
 #include <vector>

@@ -1,4 +1,5 @@
-// The sweeps of one scope: which reductions and stores share one, what each computes, and what it keeps for a later one.
+// The sweeps of one scope: which reductions and stores share one, what each computes, and what it keeps for a later
+// one.
 #include <algorithm>
 
 #include <tenon/snippet/lower_plan_internal.hpp>
@@ -142,9 +143,8 @@ int Planner::output_for(const Kept& kept, const std::vector<Sweep*>& sweeps, boo
 }
 
 bool Planner::borrowed_within(int port, size_t home, size_t last) const {
-  return std::any_of(kept_.begin(), kept_.end(), [&](const Kept& other) {
-    return other.port == port && other.home <= last && home <= other.last;
-  });
+  return std::any_of(kept_.begin(), kept_.end(),
+                     [&](const Kept& other) { return other.port == port && other.home <= last && home <= other.last; });
 }
 
 int Planner::add_scratch(const Nest& nest, ValueId id) {

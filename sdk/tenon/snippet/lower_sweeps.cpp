@@ -78,7 +78,8 @@ void Lowering::write_sweep_level(SweepLoops& loops, size_t level) {
   if (level + 1 == last && loops.vector >= 0)
     vector_loops(loops.vector, loops.copies, [&] { make_sweep_level(loops, last, true); });
   else
-    loops.ids.push_back(scalar_loop(loops.sweep->loops[level], zero(), 1, [&] { write_sweep_level(loops, level + 1); }));
+    loops.ids.push_back(
+        scalar_loop(loops.sweep->loops[level], zero(), 1, [&] { write_sweep_level(loops, level + 1); }));
 }
 
 // --- folds --------------------------------------------------------------------------------------------------------

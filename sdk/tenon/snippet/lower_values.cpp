@@ -1,4 +1,4 @@
-// Values in registers, and the memory that they come from and go to.
+// Values in registers.
 #include <algorithm>
 
 #include <tenon/snippet/lower_internal.hpp>
@@ -155,8 +155,8 @@ bool Lowering::is_plain_constant(ValueId id) const {
   return magnitude != 0 && magnitude <= (wide ? 0x7ff0000000000000 : 0x7f800000);
 }
 
-// The greater of x and such a constant is a clamp of x, bit for bit, and one instruction where the machine's own maximum
-// passes NaN on from one side only.
+// The greater of x and such a constant is a clamp of x, bit for bit, and one instruction where the machine's own
+// maximum passes NaN on from one side only.
 void Lowering::clamp_by_constant(const BodyNode& node, Instruction& instruction) const {
   static const Name kMax("Max"), kMin("Min"), kLow("ClampLow"), kHigh("ClampHigh");
   if (node.op != kMax && node.op != kMin) return;
@@ -166,88 +166,6 @@ void Lowering::clamp_by_constant(const BodyNode& node, Instruction& instruction)
     if (constant == 0) std::swap(instruction.in[0], instruction.in[1]);
     return;
   }
-}
-
-// --- memory -------------------------------------------------------------------------------------------------------
-
-const ScratchPlan* Lowering::scratch_of(int port) const {
-  return port < tensors() ? nullptr : &plan_.scratch[index(port - tensors())];
-}
-ElementType Lowering::element_of(int port) const {
-  const size_t inputs = body_.inputs.size();
-  if (const ScratchPlan* scratch = scratch_of(port)) return scratch->element;
-  return index(port) < inputs ? body_.inputs[index(port)].element : body_.outputs[index(port) - inputs].element;
-}
-DimSet Lowering::varies_of(int port) const {
-  const size_t inputs = body_.inputs.size();
-  if (const ScratchPlan* scratch = scratch_of(port)) return scratch->dims;
-  return varies(index(port) < inputs ? body_.inputs[index(port)].value : body_.outputs[index(port) - inputs].value);
-}
-
-RegisterId Lowering::pointer_of(int port) {
-  if (pointers_.size() <= index(port)) pointers_.resize(index(port) + 1, -1);
-  RegisterId& pointer = pointers_[index(port)];
-  if (pointer < 0) pointer = parameter({.kind = Param::Kind::pointer, .port = port});
-  if (std::find(touched_.begin(), touched_.end(), port) == touched_.end()) touched_.push_back(port);
-  return pointer;
-}
-
-RegisterId Lowering::pointer_of(int port, int row) {
-  const RegisterId first = pointer_of(port);
-  if (row == 0 || !contains(varies_of(port), place_.row_dim)) return first;
-  std::vector<RegisterId>& pointers = row_pointers_[port];
-  while (pointers.size() < index(row)) pointers.push_back(kernel_.add_general());
-  return pointers[index(row - 1)];
-}
-
-Memory Lowering::address(int port, ValueId id, Unit unit) {
-  const ElementType element = element_of(port);
-  Memory memory{.element = element, .base = pointer_of(port, unit.row)};
-  if (!in_lanes(id)) return memory;
-  memory.displacement_bytes = int64_t{unit.copy} * options_.lanes * (element.bits() / 8);
-  if (!in_tile_scratch(port)) memory.index = place_.counter;
-  return memory;
-}
-
-// The lanes of one tile are all there, whatever the tensors' tail.
-bool Lowering::in_tile_scratch(int port) const {
-  const ScratchPlan* scratch = scratch_of(port);
-  return scratch && scratch->tile;
-}
-
-void Lowering::note_width(int port) {
-  if (!in_tile_scratch(port)) return;
-  int64_t& width = kernel_.scratch[index(port - tensors())].width;
-  width = std::max(width, int64_t{options_.lanes} * place_.tile_copies);
-}
-
-RegisterId Lowering::load(int port, ValueId id, Unit unit) {
-  const RegisterId made = kernel_.add_lanes(lane(id));
-  Instruction instruction{
-      .op = in_lanes(id) ? "Load" : "BroadcastLoad", .out = {made}, .memory = address(port, id, unit)};
-  limit_to_tail(instruction, port, id);
-  write(std::move(instruction));
-  return made;
-}
-
-void Lowering::store(int port, ValueId id, Unit unit) {
-  note_width(port);
-  Instruction instruction{.op = "Store", .in = {register_of(id, unit)}, .memory = address(port, id, unit)};
-  if (!in_lanes(id)) instruction.touched = codegen::Lanes::one;
-  limit_to_tail(instruction, port, id);
-  write(std::move(instruction));
-}
-
-void Lowering::store_if_wanted(ValueId id, Unit unit, const std::vector<Access>& stores) {
-  for (const Access& store : stores)
-    if (store.value == id) this->store(store.port, id, unit);
-}
-
-void Lowering::limit_to_tail(Instruction& instruction, int port, ValueId id) const {
-  if (place_.mask < 0 || !in_lanes(id) || in_tile_scratch(port)) return;
-  instruction.touched = codegen::Lanes::partial;
-  instruction.in.push_back(place_.mask);
-  instruction.in.push_back(place_.count);
 }
 
 }  // namespace tenon::snippet
