@@ -37,9 +37,12 @@ float* row(const BufferView& b, int64_t first, int64_t v) {
   return reinterpret_cast<float*>(b.rank() == 1 ? b.address(std::array{first}) : b.address(std::array{first, v}));
 }
 
-// f(row of the result, first index, y, number of elements) for each row.
+// f(row of the result, first index, y, number of elements) for each row of the last operand. Rows must be in one piece.
 template <class F>
-Result<void> each_row(const BufferView& out, const F& f) {
+Result<void> each_row(const CallContext& c, const F& f) {
+  for (const BufferView& b : c.operands)
+    if (b.dims[0].fold > 0) return error(Code::unsupported, "a ring across rows");
+  const BufferView& out = c.operands.back();
   const int64_t first = out.dims[0].min, n = out.dims[0].extent;
   const int64_t from = out.rank() == 1 ? 0 : out.dims[1].min, to = out.rank() == 1 ? 0 : out.dims[1].max();
   for (int64_t v = from; v <= to; ++v) f(row(out, first, v), first, v, n);
@@ -64,7 +67,7 @@ KernelHandle blur(bool rings) {
       "blur",
       [](CallContext& c) -> Result<void> {
         const BufferView& in = c.operands[0];
-        return each_row(c.operands[1], [&](float* to, int64_t first, int64_t v, int64_t n) {
+        return each_row(c, [&](float* to, int64_t first, int64_t v, int64_t n) {
           mean_row(to, row(in, first, v - 1), row(in, first, v), row(in, first, v + 1), n);
         });
       },
@@ -76,7 +79,7 @@ KernelHandle box(bool rings) {
       "box",
       [](CallContext& c) -> Result<void> {
         const BufferView& in = c.operands[0];
-        return each_row(c.operands[1], [&](float* to, int64_t first, int64_t v, int64_t n) {
+        return each_row(c, [&](float* to, int64_t first, int64_t v, int64_t n) {
           box_row(to, row(in, first - 1, v - 1), row(in, first - 1, v), row(in, first - 1, v + 1), n);
         });
       },
@@ -88,7 +91,7 @@ KernelHandle halve() {
       "halve",
       [](CallContext& c) -> Result<void> {
         const BufferView& in = c.operands[0];
-        return each_row(c.operands[1], [&](float* to, int64_t first, int64_t v, int64_t n) {
+        return each_row(c, [&](float* to, int64_t first, int64_t v, int64_t n) {
           halve_row(to, row(in, 2 * first, 2 * v), row(in, 2 * first, 2 * v + 1), n);
         });
       },
@@ -100,7 +103,7 @@ KernelHandle twice() {
       "twice",
       [](CallContext& c) -> Result<void> {
         const BufferView& in = c.operands[0];
-        return each_row(c.operands[1], [&](float* to, int64_t first, int64_t v, int64_t n) {
+        return each_row(c, [&](float* to, int64_t first, int64_t v, int64_t n) {
           twice_row(to, row(in, first / 2, v / 2), first, n);
         });
       },
@@ -112,7 +115,7 @@ KernelHandle combine() {
       "combine",
       [](CallContext& c) -> Result<void> {
         const BufferView &a = c.operands[0], &b = c.operands[1];
-        return each_row(c.operands[2], [&](float* to, int64_t first, int64_t v, int64_t n) {
+        return each_row(c, [&](float* to, int64_t first, int64_t v, int64_t n) {
           combine_row(to, row(a, first, v), row(b, first, v), n);
         });
       },

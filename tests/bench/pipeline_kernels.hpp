@@ -11,7 +11,8 @@ namespace tenon::program::bench {
 
 inline const Expr x = Expr::symbol("x"), y = Expr::symbol("y");
 
-// All of rank 1 or 2, of f32 but for move_bytes; those that say `rings` take buffers that wrap around.
+// All of rank 1 or 2, of f32 but for move_bytes; those that say `rings` take rings of rows, and fail for
+// rings across them.
 KernelHandle scale();           // 1.0001 in + 0.5
 KernelHandle blur(bool rings);  // mean of rows y - 1, y, y + 1
 KernelHandle box(bool rings);   // mean of 3 x 3

@@ -6,10 +6,13 @@
 // gains where it is not.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <vector>
 
 #include <tenon/program/exec/bound_program.hpp>
+#include <tenon/program/pipeline.hpp>
 #include <tenon/program/text.hpp>
 #include <tenon/program/verify.hpp>
 
@@ -56,41 +59,113 @@ void overhead(benchmark::State& state) {
 }
 BENCHMARK(overhead)->Arg(1)->Arg(2)->Arg(8);
 
+// The same with rings: each stage reads three rows of the one before.
+void overhead_of_rings(benchmark::State& state) {
+  const int64_t stages = state.range(0);
+  constexpr int64_t kIterations = 10000;
+  const Expr x = Expr::symbol("x"), y = Expr::symbol("y");
+  Pipeline p("rings");
+  BufferRef source = p.buffer("in", kU8, 2), from = source;
+  const KernelHandle kernel = make_kernel("nothing", &nothing, true);
+  for (int64_t s = 0; s < stages; ++s) {
+    BufferRef to = p.buffer(s + 1 == stages ? "out" : str("mid", s), kU8, 2);
+    StageRef stage = p.stage(str("stage", s), kernel).reads(from, {x, {y - 1, y + 1}}).writes(to, {x, y});
+    if (s + 1 == stages) stage.loops({{y, 1}});
+    from = to;
+  }
+  const int64_t rows = kIterations + 2 * stages;
+  std::vector<std::byte> in(static_cast<size_t>(16 * rows)), out(16 * kIterations);
+  Arguments arguments;
+  arguments.buffers["in"] = BufferArgument::dense(in.data(), kU8, {16, rows}, {0, -stages});
+  arguments.buffers["out"] = BufferArgument::dense(out.data(), kU8, {16, kIterations});
+  const auto built = p.build({source}, {from});
+  TENON_CHECK(built.ok(), built.error().to_string());
+  auto program = BoundProgram::bind(*built, arguments);
+  TENON_CHECK(program.ok(), program.error().to_string());
+  for (auto _ : state) TENON_CHECK(program->run(arguments).ok(), "run");
+  state.SetItemsProcessed(state.iterations() * stages * kIterations);
+}
+BENCHMARK(overhead_of_rings)->Arg(2)->Arg(4)->Arg(8)->Arg(16);
+
+// What nothing can go below: the same kernel called through a pointer in a loop.
+void indirect_calls(benchmark::State& state) {
+  constexpr int64_t kCalls = 10000;
+  Result<void> (*volatile kernel)(CallContext&) = &nothing;
+  const BufferView view;
+  CallContext context;
+  context.operands = {&view, 1};
+  for (auto _ : state) {
+    Result<void> (*const call)(CallContext&) = kernel;
+    for (int64_t i = 0; i < kCalls; ++i) TENON_CHECK(call(context).ok(), "run");
+  }
+  state.SetItemsProcessed(state.iterations() * kCalls);
+}
+BENCHMARK(indirect_calls);
+
+// `total` bytes, `chunk` at a time; 0: the whole at once.
+std::string copies_text(int64_t total, int64_t chunk) {
+  const std::string begin = "program @copies() { input %in : u8 rank 1 output %out : u8 rank 1\n";
+  if (chunk == 0)
+    return begin + str("allocate %tmp : u8[0 +: ", total,
+                       "] {\n call copy_bytes(in %in, out %tmp) call copy_bytes(in %tmp, out %out)\n} }");
+  return begin + str("allocate %tmp : u8[0 +: ", total, " fold ", chunk, "] {\n for x in [0, ", total, ") step ", chunk,
+                     " {\n call copy_bytes(in %in[x +: ", chunk, "], out %tmp[x +: ", chunk,
+                     "])\n call copy_bytes(in %tmp[x +: ", chunk, "], out %out[x +: ", chunk, "])\n} } }");
+}
+
 // range(0): bytes in all, range(1): bytes of a chunk; 0: the whole at once.
 void two_copies(benchmark::State& state) {
-  const int64_t total = state.range(0), chunk = state.range(1);
-  std::string text = "program @copies() { input %in : u8 rank 1 output %out : u8 rank 1\n";
-  if (chunk == 0)
-    text += str("allocate %tmp : u8[0 +: ", total,
-                "] {\n call copy_bytes(in %in, out %tmp) call copy_bytes(in %tmp, out %out)\n} }");
-  else
-    text += str("allocate %tmp : u8[0 +: ", total, " fold ", chunk, "] {\n for x in [0, ", total, ") step ", chunk,
-                " {\n call copy_bytes(in %in[x +: ", chunk, "], out %tmp[x +: ", chunk,
-                "])\n call copy_bytes(in %tmp[x +: ", chunk, "], out %out[x +: ", chunk, "])\n} } }");
+  const int64_t total = state.range(0);
   std::vector<std::byte> in(static_cast<size_t>(total), std::byte{7}), out(static_cast<size_t>(total));
   Arguments arguments;
   arguments.buffers["in"] = BufferArgument::dense(in.data(), kU8, {total});
   arguments.buffers["out"] = BufferArgument::dense(out.data(), kU8, {total});
-  BoundProgram program = bound(text, arguments);
+  BoundProgram program = bound(copies_text(total, state.range(1)), arguments);
   for (auto _ : state) TENON_CHECK(program.run(arguments).ok(), "run");
   TENON_CHECK(in == out, "the bytes have arrived");
   state.SetBytesProcessed(state.iterations() * total * 2);
 }
 
 // The same calls without a program.
-void two_copies_by_hand(benchmark::State& state) {
-  const int64_t total = state.range(0), chunk = state.range(1);
-  std::vector<std::byte> in(static_cast<size_t>(total), std::byte{7}), tmp(static_cast<size_t>(chunk)),
-      out(static_cast<size_t>(total));
-  for (auto _ : state)
-    for (int64_t x = 0; x < total; x += chunk) {
-      std::memcpy(tmp.data(), in.data() + x, static_cast<size_t>(chunk));
-      benchmark::ClobberMemory();
-      std::memcpy(out.data() + x, tmp.data(), static_cast<size_t>(chunk));
-      benchmark::ClobberMemory();
-    }
-  state.SetBytesProcessed(state.iterations() * total * 2);
+void copy_by_hand(const std::vector<std::byte>& in, std::vector<std::byte>& tmp, std::vector<std::byte>& out) {
+  for (size_t x = 0; x < in.size(); x += tmp.size()) {
+    std::memcpy(tmp.data(), in.data() + x, tmp.size());
+    benchmark::ClobberMemory();
+    std::memcpy(out.data() + x, tmp.data(), tmp.size());
+    benchmark::ClobberMemory();
+  }
 }
+void two_copies_by_hand(benchmark::State& state) {
+  const auto total = static_cast<size_t>(state.range(0)), chunk = static_cast<size_t>(state.range(1));
+  std::vector<std::byte> in(total, std::byte{7}), tmp(chunk), out(total);
+  for (auto _ : state) copy_by_hand(in, tmp, out);
+  state.SetBytesProcessed(state.iterations() * state.range(0) * 2);
+}
+
+// The same in turn: the counter is the median of time by hand / time of the program, so that load is in both.
+void loop_against_hand(benchmark::State& state) {
+  constexpr int64_t kTotal = 32 << 10;
+  constexpr int kRuns = 16;
+  const int64_t chunk = state.range(0);
+  std::vector<std::byte> in(kTotal, std::byte{7}), tmp(static_cast<size_t>(chunk)), out(kTotal);
+  Arguments arguments;
+  arguments.buffers["in"] = BufferArgument::dense(in.data(), kU8, {kTotal});
+  arguments.buffers["out"] = BufferArgument::dense(out.data(), kU8, {kTotal});
+  BoundProgram program = bound(copies_text(kTotal, chunk), arguments);
+  const auto seconds = [](const auto& run) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < kRuns; ++i) run();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  std::vector<double> ratios;
+  for (auto _ : state) {
+    const double looped = seconds([&] { TENON_CHECK(program.run(arguments).ok(), "run"); });
+    ratios.push_back(seconds([&] { copy_by_hand(in, tmp, out); }) / looped);
+  }
+  std::ranges::nth_element(ratios, ratios.begin() + static_cast<int64_t>(ratios.size() / 2));
+  state.counters["ratio"] = ratios[ratios.size() / 2];
+}
+BENCHMARK(loop_against_hand)->Arg(1 << 10)->Arg(4 << 10)->Arg(32 << 10);
 
 void sizes(benchmark::internal::Benchmark* b) {
   for (const int64_t total : {32 << 10, 128 << 10, 512 << 10, 2 << 20, 8 << 20})

@@ -18,8 +18,10 @@ namespace tenon::program::bench {
 
 namespace {
 
-// Rounds of all schedules to find the best ones by hand, and of these and the automatic one to compare them.
-constexpr int kRounds = 5, kFinalRounds = 21;
+// Rounds of all schedules to find the best ones by hand, and of these and the automatic one to compare them: more where
+// runs are short.
+constexpr int kRounds = 5, kFinalRounds = 21, kMostFinalRounds = 201;
+constexpr double kFinalSeconds = 0.1;  // of the automatic one
 constexpr size_t kFinalists = 3;
 
 struct Case {
@@ -83,6 +85,7 @@ class Contender {
         arguments_(&arguments),
         program_(must(BoundProgram::bind(must(pair.pipeline.build({pair.source}, {pair.result})), arguments))) {}
 
+  Result<void> try_out() { return program_.run(*arguments_); }
   void run() {
     const double begin = processor_seconds();
     const auto ran = program_.run(*arguments_);
@@ -91,6 +94,12 @@ class Contender {
   }
   void forget() { times_.clear(); }
   double seconds() const { return median(times_); }
+  // Of this one's times and another's in the same rounds: load that comes and goes is in both.
+  double ratio_to(const Contender& other) const {
+    std::vector<double> ratios;
+    for (size_t i = 0; i < times_.size(); ++i) ratios.push_back(times_[i] / other.times_[i]);
+    return median(std::move(ratios));
+  }
   const std::string& name() const { return name_; }
 
  private:
@@ -100,17 +109,13 @@ class Contender {
   std::vector<double> times_;
 };
 
-struct Outcome {
-  double automatic, by_hand;
-  double ratio() const { return automatic / by_hand; }
-};
-
 void run_in_turn(std::vector<Contender>& contenders, int rounds) {
   for (int i = 0; i < rounds; ++i)
     for (Contender& c : contenders) c.run();
 }
 
-Outcome measure(const Case& c) {
+// How much longer the automatic schedule takes than the best by hand: 1 is as long.
+double measure(const Case& c) {
   std::vector<int64_t> source(c.extents), mins(c.extents.size(), -c.border);
   int64_t elements = 1, source_elements = 1;
   for (size_t d = 0; d < source.size(); ++d) {
@@ -138,20 +143,22 @@ Outcome measure(const Case& c) {
   for (const Schedule& schedule : schedules_by_hand(c)) {
     Pair pair = c.make();
     schedule.apply(pair);
-    all.emplace_back(schedule.name, std::move(pair), arguments);
+    Contender contender(schedule.name, std::move(pair), arguments);
+    if (contender.try_out().ok()) all.push_back(std::move(contender));  // the kernels take its windows
   }
   run_in_turn(all, kRounds);
-  std::ranges::sort(all.begin() + 1, all.end(), {}, &Contender::seconds);
+  std::ranges::sort(all.begin() + 1, all.end(), std::ranges::less(), &Contender::seconds);
   all.erase(all.begin() + static_cast<int64_t>(std::min(all.size(), kFinalists + 1)), all.end());
+  const int rounds = std::clamp(static_cast<int>(kFinalSeconds / all[0].seconds()), kFinalRounds, kMostFinalRounds);
   for (Contender& contender : all) contender.forget();
-  run_in_turn(all, kFinalRounds);
-  std::ranges::sort(all.begin() + 1, all.end(), {}, &Contender::seconds);
-  const Outcome outcome{all[0].seconds(), all[1].seconds()};
+  run_in_turn(all, rounds);
+  std::ranges::sort(all.begin() + 1, all.end(), std::ranges::less(), &Contender::seconds);
+  const double ratio = all[0].ratio_to(all[1]);
   std::printf("  %-34s automatic %8.3f ms, best by hand %8.3f ms (%s), ratio %.3f\n", c.name.c_str(),
-              outcome.automatic * 1e3, outcome.by_hand * 1e3, all[1].name().c_str(), outcome.ratio());
+              all[0].seconds() * 1e3, all[1].seconds() * 1e3, all[1].name().c_str(), ratio);
   for (const std::string& group : report.groups) std::printf("      %s\n", group.c_str());
   std::fflush(stdout);
-  return outcome;
+  return ratio;
 }
 
 // Families ------------------------------------------------------------------------------------------------------
@@ -293,7 +300,7 @@ int sweep_schedules(const std::vector<std::string>& families) {
     size_t within = 0;
     const std::vector<Case> all = cases();
     for (const Case& c : all) {
-      const double ratio = measure(c).ratio();
+      const double ratio = measure(c);
       logarithms += std::log(ratio);
       worst = std::max(worst, ratio);
       within += ratio <= 1.1;

@@ -14,18 +14,21 @@ struct Blurs {
   Pipeline p;
   BufferRef source, result;
   StageRef last;
+  std::vector<StageRef> stages = {};
 };
 
 Blurs blurs(int stages) {
   Pipeline p("blurs");
   BufferRef source = p.buffer("source", kI32, 2), from = source;
-  std::optional<StageRef> last;
+  std::vector<StageRef> made;
   for (int s = 0; s < stages; ++s) {
     BufferRef to = p.buffer(s + 1 == stages ? "result" : "mid" + std::to_string(s), kI32, 2);
-    last = p.stage("stage" + std::to_string(s), window_sum<int32_t>({0, -1}, {0, 1})).reads(from, {x, {y - 1, y + 1}}).writes(to, {x, y});
+    made.push_back(p.stage("stage" + std::to_string(s), window_sum<int32_t>({0, -1}, {0, 1}))
+                       .reads(from, {x, {y - 1, y + 1}})
+                       .writes(to, {x, y}));
     from = to;
   }
-  return {std::move(p), source, from, *last};
+  return {std::move(p), source, from, made.back(), made};
 }
 
 SymbolValues sizes(int64_t side) {
@@ -90,14 +93,17 @@ std::pair<int64_t, int64_t> step_and_windows(const std::string& group) {
   return {std::stoll(found[1]), std::stoll(found[2])};
 }
 
-// What a stage makes is read by the next one at once, and then no more: the first level is enough for any number of stages.
+// What a stage makes is read by the next one at once, and then no more: the first level is enough for any number of
+// stages.
 TEST(AutoSchedule, ChainsWithoutWindowsStayInTheFirstLevel) {
   for (const int stages : {2, 3, 8, 16, 40})
     for (const int64_t extent : {int64_t{1} << 16, int64_t{100'000}, int64_t{1} << 22}) {
       Blurs b = points(stages);
-      const auto report = auto_schedule(b.p, {b.source}, {b.result}, {{"result.min0", 0}, {"result.extent0", extent}}, CostModel::host());
+      const auto report = auto_schedule(b.p, {b.source}, {b.result}, {{"result.min0", 0}, {"result.extent0", extent}},
+                                        CostModel::host());
       ASSERT_TRUE(report.ok()) << report.error().to_string();
-      ASSERT_EQ(report.value().groups.size(), 1u) << stages << " stages of " << extent << "\n" << report.value().to_string();
+      ASSERT_EQ(report.value().groups.size(), 1u) << stages << " stages of " << extent << "\n"
+                                                  << report.value().to_string();
       // What is read, what is written, and what both were made of: four buffers of a step.
       const auto [step, windows] = step_and_windows(report.value().groups[0]);
       EXPECT_LE(4 * step * 4, 32 << 10) << report.value().to_string();
@@ -112,9 +118,71 @@ TEST(AutoSchedule, WindowsOfStencilsStayInTheSecondLevel) {
       const auto report = auto_schedule(b.p, {b.source}, {b.result}, sizes(side), CostModel::host());
       ASSERT_TRUE(report.ok()) << report.error().to_string();
       for (const std::string& group : report.value().groups)
-        EXPECT_LE(step_and_windows(group).second, 1 << 20) << stages << " stages of " << side << "\n" << report.value().to_string();
+        EXPECT_LE(step_and_windows(group).second, 1 << 20) << stages << " stages of " << side << "\n"
+                                                           << report.value().to_string();
       EXPECT_LT(report.value().groups.size(), static_cast<size_t>(stages));
     }
+}
+
+// Groups of any size by hand are not predicted to be cheaper, for more stages than are looked at in all ways.
+TEST(AutoSchedule, LongChainsAreCutNoWorseThanByHand) {
+  constexpr int kStages = 96;
+  Blurs automatic = blurs(kStages);
+  const auto report =
+      auto_schedule(automatic.p, {automatic.source}, {automatic.result}, sizes(2048), CostModel::host());
+  ASSERT_TRUE(report.ok()) << report.error().to_string();
+  for (const int size : {4, 8, 12, 24, 32, 48, 96})
+    for (const int64_t step : {1, 4, 16, 64}) {
+      Blurs b = blurs(kStages);
+      for (int s = size - 1; s < kStages; s += size) {
+        b.stages[static_cast<size_t>(s)].loops({{y, step}});
+        if (s + 1 < kStages) b.stages[static_cast<size_t>(s)].compute_root();
+      }
+      const auto by_hand = predict_cost(b.p, {b.source}, {b.result}, sizes(2048), CostModel::host());
+      ASSERT_TRUE(by_hand.ok()) << by_hand.error().to_string();
+      EXPECT_LE(report->automatic.seconds(), by_hand->seconds() * 1.01)
+          << "groups of " << size << ", step " << step << "\n"
+          << report->to_string();
+    }
+}
+
+// Stages that read each element where they write it, over rows.
+Blurs rows_of_points(int stages) {
+  Pipeline p("rows");
+  BufferRef source = p.buffer("source", kI32, 2), from = source;
+  std::vector<StageRef> made;
+  for (int s = 0; s < stages; ++s) {
+    BufferRef to = p.buffer(s + 1 == stages ? "result" : "mid" + std::to_string(s), kI32, 2);
+    made.push_back(p.stage("stage" + std::to_string(s), window_sum<int32_t>({0, 0}, {0, 0}))
+                       .reads(from, {x, y})
+                       .writes(to, {x, y}));
+    from = to;
+  }
+  return {std::move(p), source, from, made.back(), made};
+}
+
+// A loop over rows leaves rows whole: one that is longer than the first level is cut, too.
+TEST(AutoSchedule, LongRowsAreCut) {
+  for (const auto& [width, height] : {std::pair<int64_t, int64_t>{1 << 20, 1}, {1 << 19, 4}, {1 << 16, 16}}) {
+    Blurs b = rows_of_points(4), plain = rows_of_points(4);
+    const SymbolValues all{
+        {"result.min0", 0}, {"result.extent0", width}, {"result.min1", 0}, {"result.extent1", height}};
+    const auto report = auto_schedule(b.p, {b.source}, {b.result}, all, CostModel::host());
+    ASSERT_TRUE(report.ok()) << report.error().to_string();
+    ASSERT_EQ(report->groups.size(), 1u) << report->to_string();
+    EXPECT_NE(report->groups[0].find("over x in steps of"), std::string::npos) << report->to_string();
+    EXPECT_EQ(report->groups[0].find("y in steps of 1,") != std::string::npos, height > 1) << report->to_string();
+    EXPECT_EQ(results(b), results(plain));
+  }
+}
+
+TEST(AutoSchedule, ShortRowsStayWhole) {
+  Blurs b = rows_of_points(4);
+  const SymbolValues all{{"result.min0", 0}, {"result.extent0", 256}, {"result.min1", 0}, {"result.extent1", 4096}};
+  const auto report = auto_schedule(b.p, {b.source}, {b.result}, all, CostModel::host());
+  ASSERT_TRUE(report.ok()) << report.error().to_string();
+  ASSERT_EQ(report->groups.size(), 1u) << report->to_string();
+  EXPECT_NE(report->groups[0].find("over y in steps of"), std::string::npos) << report->to_string();
 }
 
 MemorySpace space(const char* name, uint64_t bytes, std::optional<Bandwidth> bandwidth = {}) {

@@ -112,6 +112,77 @@ TEST(Steady, ErrorsNameTheIterationInAnyPart) {
   EXPECT_THAT(ran.error().to_string(), HasSubstr("loop y = 20"));
 }
 
+// Adds rows y - 1 ... y + 1 of a ring up.
+const char* const kRing = R"(program @ring() {
+  input %in : i32 rank 2
+  output %out : i32 rank 2
+  allocate %rows : i32[0 +: 3, -1 +: 42 fold 3] {
+    for y in [-2, 40) {
+      call add1(in %in[0 +: 3, y + 1 +: 1], out %rows[0 +: 3, y + 1 +: 1])
+      let from = max(y, 0) {
+        call rows3(in %rows[0 +: 3, y - 1 +: 3], out %out[0 +: 3, from +: y + 1 - from])
+      }
+    }
+  }
+})";
+
+KernelTable kernels_on_rings(int64_t fails_at = INT64_MAX) {
+  KernelTable table = kernels();
+  table["rows3"] = make_kernel("rows3", [fails_at](CallContext& c) -> Result<void> {
+    const Elements<const int32_t> in = c.elements<const int32_t>(0);
+    const Elements<int32_t> out = c.elements<int32_t>(1);
+    if (out.min(1) == fails_at) return error(Code::internal, "it failed");
+    for (int64_t y = out.min(1); y <= out.max(1); ++y)
+      for (int64_t x = out.min(0); x <= out.max(0); ++x) out(x, y) = in(x, y - 1) + in(x, y) + in(x, y + 1);
+    return {};
+  }, true);
+  return table;
+}
+
+TEST(Steady, PlacesInRingsAreConstantInCodeForAPeriod) {
+  const auto program = parse_program(kRing, kernels_on_rings());
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  Data compiled, interpreted;
+  for (Data* data : {&compiled, &interpreted}) {
+    data->add("in", {3, 42}, {0, -1});
+    data->add("out", {3, 40});
+  }
+  BoundProgram bound = bound_to(*program, compiled);
+  const std::vector<std::string> bodies = loop_bodies(bound.disassembly());
+  ASSERT_EQ(bodies.size(), 2u) << bound.disassembly();
+  EXPECT_TRUE(std::regex_match(bodies[1], std::regex(R"((\d+: call(_plain|_function) [^\n]*\n){6})"))) << bound.disassembly();
+  ASSERT_TRUE(bound.run(compiled.arguments()).ok());
+  ASSERT_TRUE(interpret(*program, interpreted.arguments(), {}).ok());
+  EXPECT_EQ(compiled["out"], interpreted["out"]);
+}
+
+TEST(Steady, ErrorsNameTheIterationWithinAPeriod) {
+  for (const int64_t y : {0, 1, 14, 15, 16, 38, 39}) {
+    const auto program = parse_program(kRing, kernels_on_rings(y));
+    ASSERT_TRUE(program.ok()) << program.error().to_string();
+    Data data;
+    data.add("in", {3, 42}, {0, -1});
+    data.add("out", {3, 40});
+    const auto ran = bound_to(*program, data).run(data.arguments());
+    ASSERT_FALSE(ran.ok());
+    EXPECT_THAT(ran.error().to_string(), HasSubstr("loop y = " + std::to_string(y) + "\n"));
+  }
+}
+
+// A kernel that takes no rings is told so where a box wraps around, in any iteration of a period.
+TEST(Steady, BoxesThatWrapAroundAreRefusedByKernelsWithoutRings) {
+  KernelTable table = kernels_on_rings();
+  table["rows3"] = make_kernel("rows3", table["rows3"]->run);
+  const auto program = parse_program(kRing, table);
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  Data data;
+  data.add("in", {3, 42}, {0, -1});
+  data.add("out", {3, 40});
+  const auto ran = bound_to(*program, data).run(data.arguments());
+  ASSERT_FALSE(ran.ok());
+  EXPECT_THAT(ran.error().to_string(), HasSubstr("takes no folded buffers"));
+}
+
 // Conditions within conditions, that turn anywhere.
 std::string condition(std::mt19937& random, int depth) {
   const auto number = [&](int from, int to) { return std::to_string(std::uniform_int_distribution(from, to)(random)); };

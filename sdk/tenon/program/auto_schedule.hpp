@@ -11,11 +11,15 @@
 //           + what earlier iterations made, read again / bandwidth of the memory that holds all of an iteration
 //         bytes that its reader loads, as often as its window covers them / bandwidth of the smallest memory
 //     + calls * dispatch, more for those whose results stay in a ring
+//     + where a loop goes down columns, what each piece of a row waits for its first bytes
 //     + elements computed again, where the author keeps no window of them * compute
 // What an iteration makes is held by a memory that has room for it, for what its reader makes of it, and for what the
 // iteration reads and writes outside of the group. Where a window stays, all windows pass between two uses of a place.
-// Groups are runs of stages in order of computation; of all ways to cut them, and all steps that are powers of two, the
-// cheapest is taken (dynamic programming: time quadratic in the stages).
+// A part of each memory, what streams by takes the rest. Groups are runs of stages in order of computation; of the ways
+// to cut them, and steps that are powers of two, the cheapest is taken (dynamic programming). Loops go over the slowest
+// index; where rows are long, over a faster one within, or down columns, if no window goes across them. Of groups that
+// may yet grow those are followed that cost least so far: time is linear in the stages beyond some 30, up to which
+// nothing is left out.
 #pragma once
 #include <string>
 #include <vector>
@@ -34,10 +38,11 @@ struct CostModel {
     double bytes_per_second = 0;
   };
   std::vector<Memory> memories;  // smallest first; the last holds anything
-  double seconds_per_call =
-      15e-9;  // with its share of the loop and of views, and what a kernel does before its first element
+  // With its share of the loop and of views, and what a kernel does before its first element:
+  // tests/bench/program_bench.
+  double seconds_per_call = 5e-9;
   double seconds_per_element = 0.3e-9;
-  double seconds_per_window = 50e-9;  // more, of a call whose results stay in a ring
+  double seconds_per_window = 1e-9;  // more, of a call whose results stay in a ring
 
   // The memories of the description, and room for anything in the largest. One that states no bandwidth has that of the
   // next larger one that does, the largest that of main memory. Without a target's clock a bandwidth in bytes per cycle

@@ -8,6 +8,8 @@ namespace {
 
 // Of a memory, for what is used again: what streams by takes the rest, and places of a cache are not free to choose.
 constexpr double kUsablePart = 2.0 / 3;
+// That the first bytes of a piece take that does not follow the last one: the latency of main memory.
+constexpr double kSecondsPerPiece = 100e-9;
 
 double bandwidth(const CostModel& model, double bytes) {
   for (const CostModel::Memory& m : model.memories)
@@ -24,6 +26,16 @@ double Strips::iterations(const PipelineNumbers& numbers) const {
   return out;
 }
 
+double Strips::piece_bytes(const PipelineNumbers& numbers, size_t at) const {
+  const StageNumbers& n = numbers.stages[at];
+  if (loops.size() < 2) return 0;
+  const Loop& around = loops.back();
+  double element = n.bytes;
+  for (const StageNumbers::Index& index : n.indices) element /= std::max(index.extent, 1.0);
+  const bool columns = !n.indices.empty() && n.indices.front().dim == around.dim;
+  return columns ? element * around.step : 0;
+}
+
 // Loops within a window's loop see all that it keeps.
 Share share_of(const PipelineNumbers& numbers, const Strips& strips, size_t at) {
   const StageNumbers& n = numbers.stages[at];
@@ -33,11 +45,12 @@ Share share_of(const PipelineNumbers& numbers, const Strips& strips, size_t at) 
     const auto index = std::ranges::find(n.indices, loop.dim, &StageNumbers::Index::dim);
     if (index == n.indices.end() || index->extent <= 0) continue;
     const double pieces = std::max(1.0, std::ceil(numbers.extents[static_cast<size_t>(loop.dim)] / loop.step));
-    const double step = std::ceil(index->extent / pieces);
+    const double step = std::max(1.0, index->extent / pieces);
     share.moves = true;
     made /= pieces;
     if (index->overlap > 0) {
       share.kept = true;
+      share.kept_around |= &loop != strips.loops.data();
       seen = 1;
     }
     seen *= std::min(1.0, (step + index->overlap) / index->extent);
@@ -84,6 +97,7 @@ PredictedCost GroupCost::total(const PipelineNumbers& numbers, const CostModel& 
   PredictedCost out;
   out.memory_seconds = outside / bandwidth(model, outside) + seconds_ +
                        std::max(through_windows_ / bandwidth(model, in_an_iteration) + fresh_seconds_, least_seconds_);
+  if (piece_bytes_ > 0) out.memory_seconds += outside / piece_bytes_ * kSecondsPerPiece;
   out.dispatch_seconds = calls_ * model.seconds_per_call + calls_with_windows_ * model.seconds_per_window;
   out.redundant_seconds = redundant_ * model.seconds_per_element;
   return out;

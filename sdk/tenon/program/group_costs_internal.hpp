@@ -18,14 +18,17 @@ struct Strips {
   std::vector<Loop> loops;
 
   double iterations(const PipelineNumbers& numbers) const;
+  // Bytes of a stage's rows that are computed without a gap; 0: rows are not cut, or their pieces follow one another.
+  double piece_bytes(const PipelineNumbers& numbers, size_t at) const;
 };
 
 // What an iteration does with the results of one stage.
 struct Share {
-  double made = 0;     // bytes
-  double seen = 0;     // bytes of it that lie in memory meanwhile, with what earlier iterations left
-  bool moves = false;  // another part in other iterations
-  bool kept = false;   // a window of it stays from one iteration to the next
+  double made = 0;           // bytes
+  double seen = 0;           // bytes of it that lie in memory meanwhile, with what earlier iterations left
+  bool moves = false;        // another part in other iterations
+  bool kept = false;         // a window of it stays from one iteration to the next
+  bool kept_around = false;  // ... of a loop that is not the innermost
 };
 Share share_of(const PipelineNumbers& numbers, const Strips& strips, size_t at);
 
@@ -33,7 +36,8 @@ Share share_of(const PipelineNumbers& numbers, const Strips& strips, size_t at);
 // it is said.
 class GroupCost {
  public:
-  GroupCost(size_t first, double iterations) : first_(first), iterations_(iterations) {}
+  GroupCost(size_t first, const PipelineNumbers& numbers, const Strips& strips)
+      : first_(first), iterations_(strips.iterations(numbers)), piece_bytes_(strips.piece_bytes(numbers, first)) {}
 
   size_t first() const { return first_; }
   // The next stage in the order, and what an iteration does with it and with the one added before.
@@ -49,7 +53,7 @@ class GroupCost {
   void make_inside(const StageNumbers& n, const CostModel& model, const Share& share, double reader_bytes);
 
   size_t first_;
-  double iterations_;
+  double iterations_, piece_bytes_;
   size_t last_use_ = 0;   // of results of all stages but the last
   double outside_ = 0;    // bytes that come from elsewhere
   double windows_ = 0;    // bytes of what is kept, in an iteration

@@ -13,12 +13,20 @@ void Binder::push_site(Op op, Site site, const Expr& predicate) {
   site.plain_path = site.extents.empty() && site.guards.empty() && site.folds.empty() &&
                     site.predicate == Value{1, -1} && !options_.statistics;
   site.loop = innermost();
+  site.ahead = ahead_in_loop();
   Instr instr{op == Op::call && site.plain_path ? (site.plain ? Op::call_plain : Op::call_function) : op};
   instr.index = static_cast<int32_t>(code().sites.size());
   instr.to = site.context;
   instr.plain = site.plain;
   code().sites.push_back(std::move(site));
   body().push_back(instr);
+}
+
+int64_t Binder::ahead_in_loop() const {
+  if (loops_.empty() || loops_.back().shown.empty()) return 0;
+  const OpenLoop& loop = loops_.back();
+  return scope_.simplified(scope_.resolve(Expr::symbol(loop.shown)) - scope_.resolve(Expr::symbol(loop.symbol)))
+      .constant();
 }
 
 Result<void> Binder::emit(const Call& s) {

@@ -37,6 +37,8 @@ class Binder {
     bool pipelined;                // in the program; its code is serial when it has one worker
     int64_t first;                 // step
     std::vector<int32_t> touched;  // blocks from around it
+    std::string symbol;
+    std::string shown;  // of a loop over periods: the symbol of the loop that it is made of
   };
 
   ByteCode& code() { return result_.code; }
@@ -88,7 +90,10 @@ class Binder {
   int32_t innermost() const { return loops_.empty() ? -1 : loops_.back().number; }
   Result<void> emit(const Loop& loop);
   std::optional<SteadyPart> steady_part(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step);
-  Result<void> emit_loop(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step);
+  // `shown`: see OpenLoop.
+  Result<void> emit_loop(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step,
+                         const std::string& shown = {});
+  Result<void> emit_periods(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step, int64_t period);
   Result<int64_t> most_workers(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step) const;
   Result<void> emit_workers(const Loop& loop, int32_t number);
   void leave_loop(const Loop& loop, const std::string& symbol, int32_t number, int64_t workers);
@@ -116,6 +121,8 @@ class Binder {
   // Calls and copies ------------------------------------------------------------------------------------------
 
   void push_site(Op op, Site site, const Expr& predicate);
+  // How far the loop's symbol is ahead of its register where code is made.
+  int64_t ahead_in_loop() const;
   Result<void> emit(const Call& s);
   // One for all parts of a loop that hold the call.
   int32_t state_of(const Call& s);

@@ -11,10 +11,26 @@ Result<void> Binder::emit(const Loop& loop) {
   const Expr begin = resolved(loop.begin), end = resolved(loop.end), step = resolved(loop.step);
   const std::optional<SteadyPart> steady = steady_part(loop, begin, end, step);
   if (!steady) return emit_loop(loop, begin, end, step);
-  const Expr from = begin + steady->first * step, to = begin + steady->last * step;
+  const Expr from = begin + steady->first * step;
   if (steady->first > 0) TENON_OK(emit_loop(loop, begin, from, step));
-  TENON_OK(emit_loop(loop, from, min(to, end), step));
+  const int64_t in_periods =
+      steady->period > 1 && !options_.statistics ? (steady->last - steady->first) / steady->period : 0;
+  const Expr to = from + (in_periods > 0 ? in_periods * steady->period : steady->last - steady->first) * step;
+  TENON_OK(in_periods > 0 ? emit_periods(loop, from, to, step, steady->period)
+                          : emit_loop(loop, from, min(to, end), step));
   return prove_le(end, to) ? Result<void>() : emit_loop(loop, to, end, step);
+}
+
+// A loop over periods, with code for each iteration of one.
+Result<void> Binder::emit_periods(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step,
+                                  int64_t period) {
+  Loop periods = loop;
+  periods.symbol = str("period.", code().loops.size());
+  Block body;
+  for (int64_t i = 0; i < period; ++i)
+    body.statements.push_back(Let{loop.symbol, Expr::symbol(periods.symbol) + i * step, loop.body});
+  periods.body = std::move(body);
+  return emit_loop(periods, begin, end, period * step, loop.symbol);
 }
 
 std::optional<SteadyPart> Binder::steady_part(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step) {
@@ -24,7 +40,8 @@ std::optional<SteadyPart> Binder::steady_part(const Loop& loop, const Expr& begi
                              iteration_count(begin.constant(), end.constant(), step.constant()), scope_);
 }
 
-Result<void> Binder::emit_loop(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step) {
+Result<void> Binder::emit_loop(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step,
+                               const std::string& shown) {
   const Interval range{bounds(begin, scope_.assumptions()).lower, bounds(end - 1, scope_.assumptions()).upper};
   if (!range.lower || !range.upper)
     return error(Code::resource_exhausted, "loop ", loop.symbol, ": its bounds ", begin, " and ", end,
@@ -35,8 +52,9 @@ Result<void> Binder::emit_loop(const Loop& loop, const Expr& begin, const Expr& 
   TENON_TRY(workers, most_workers(loop, begin, end, step));
 
   const auto number = static_cast<int32_t>(code().loops.size());
-  code().loops.push_back(
-      {.symbol = loop.symbol, .kind = workers > 1 ? loop.kind : LoopKind::serial, .workers = workers});
+  code().loops.push_back({.symbol = shown.empty() ? loop.symbol : shown,
+                          .kind = workers > 1 ? loop.kind : LoopKind::serial,
+                          .workers = workers});
   LoopCode made = code().loops.back();
   made.begin = registers_.value(begin);
   made.end = registers_.value(end);
@@ -63,7 +81,7 @@ Result<void> Binder::emit_loop(const Loop& loop, const Expr& begin, const Expr& 
     scope_.assumptions()[symbol] = range;
     registers_.enter(symbol, made.value, begin, step, workers == 1);
   }
-  loops_.push_back({number, loop.kind == LoopKind::pipelined, step_, {}});
+  loops_.push_back({number, loop.kind == LoopKind::pipelined, step_, {}, loop.symbol, shown});
   dims_known_.emplace_back();
   auto result = workers > 1 ? emit_workers(loop, number) : emit(loop.body);
   leave_loop(loop, symbol, number, workers);

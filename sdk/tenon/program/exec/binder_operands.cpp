@@ -55,6 +55,11 @@ OperandCode Binder::operand(const SymbolicBuffer& box, ElementType element, Plac
       base += place * dim.stride;  // it never wraps
       continue;
     }
+    const bool takes_rings = !site.call || site.call->kernel->takes_folded;
+    if (takes_rings && dim.fold.is_constant() && prove_lt(dim.fold, place + dim.extent, scope_.assumptions())) {
+      registers_.into(dim.fold, at + 3 * kWord);  // it always does
+      continue;
+    }
     site.folds.push_back(
         {at, registers_.value(place), registers_.value(dim.fold), registers_.value(scope_.simplified(dim.stride))});
   }

@@ -40,16 +40,16 @@ enum class Op : uint8_t {
   mod,       // to = a mod b
   min,
   max,
-  select,      // to = a != 0 ? b : c
-  at_least_0,  // to = a >= 0
-  is_0,        // to = a == 0
-  grow,        // to = address of growing block `index`, with at least a bytes, aligned
-  check,       // a != 0, or checks[index] fails
-  loop,        // loops[index]: to its end when there is no iteration
-  next,        // loops[index]: steps, to its body while there are iterations
-  workers,     // loops[index]: runs its body by several workers, to its end
-  body_end,    // of a body that workers run
-  call,        // sites[index]
+  select,         // to = a != 0 ? b : c
+  at_least_0,     // to = a >= 0
+  is_0,           // to = a == 0
+  grow,           // to = address of growing block `index`, with at least a bytes, aligned
+  check,          // a != 0, or checks[index] fails
+  loop,           // loops[index]: to its end when there is no iteration
+  next,           // loops[index]: steps, to its body while there are iterations
+  workers,        // loops[index]: runs its body by several workers, to its end
+  body_end,       // of a body that workers run
+  call,           // sites[index]
   call_plain,     // the same for a site with the plain path: `plain` on the CallContext at `to`
   call_function,  // ... that has no `plain`: `run` of the site
   copy,
@@ -106,8 +106,8 @@ struct LoopCode {
   int64_t slots = INT64_MAX;                        // fewest of a buffer that the body uses
   std::string slots_of;
   bool may_be_parallel = false;  // in the program
-  bool plain = false;            // its body is calls on the plain path only: nothing else reads the value or the counter
-  int stages = 0;                // of a pipelined loop: one more than the highest
+  bool plain = false;  // its body is calls on the plain path only: nothing else reads the value or the counter
+  int stages = 0;      // of a pipelined loop: one more than the highest
   // Memory of each worker, for allocations in the body: by memory space, then by allocation.
   struct Base {
     Place to;                // address of this worker's part
@@ -157,6 +157,7 @@ struct Site {
   std::vector<Value> counted;  // extents of the first box that is written, for statistics
   std::string label;           // for statistics
   int32_t loop = -1;           // the innermost around
+  int64_t ahead = 0;           // of that loop's register: indices to the iteration that this is of
   TokenId token = -1;
 };
 
@@ -190,7 +191,7 @@ struct ByteCode {
   std::vector<std::string> messages;
   std::vector<ViewFixup> views;
   std::vector<ContextFixup> contexts;
-  std::vector<const Kernel*> states;  // whose states calls have, one for each call statement
+  std::vector<const Kernel*> states;                  // whose states calls have, one for each call statement
   std::vector<int64_t> frame;                         // as it is before a run
   std::vector<Place> arguments;                       // of declared buffers, in order: address of the base
   std::vector<std::pair<Place, std::string>> arenas;  // address of the arena of a space

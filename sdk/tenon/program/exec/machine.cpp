@@ -1,7 +1,7 @@
 #include <tenon/program/exec/machine_internal.hpp>
 
 #include <algorithm>
-#include <array>
+#include <utility>
 
 #include <tenon/program/exec/arguments_internal.hpp>
 #include <tenon/program/exec/arithmetic_internal.hpp>
@@ -62,10 +62,10 @@ Result<void> Machine::run(std::span<std::byte* const> buffers, const RunWith& wi
 }
 
 // Adds a frame for each loop around.
-bool Machine::fail(Worker& worker, Error e, int32_t loop) {
+bool Machine::fail(Worker& worker, Error e, int32_t loop, int64_t ahead) {
   for (; loop >= 0; loop = code_.loops[static_cast<size_t>(loop)].outer) {
     const LoopCode& l = code_.loops[static_cast<size_t>(loop)];
-    e = std::move(e).with_frame(str("loop ", l.symbol, " = ", worker.frame.at(l.value)));
+    e = std::move(e).with_frame(str("loop ", l.symbol, " = ", worker.frame.at(l.value) + std::exchange(ahead, 0)));
   }
   worker.error = std::move(e);
   return false;
@@ -184,15 +184,6 @@ bool Machine::execute(Worker& worker, int32_t from) {
 
 // Loops ---------------------------------------------------------------------------------------------------------
 
-namespace {
-
-void step_register(std::byte* frame, const Step& step) {
-  auto& to = *reinterpret_cast<int64_t*>(frame + step.place);
-  to = add(to, step.by);
-}
-
-}  // namespace
-
 bool Machine::enter_loop(Worker& worker, const LoopCode& loop) {
   Frame& f = worker.frame;
   if (counts_ && loop.may_be_parallel && f.get(loop.limit) > 1 && f.get(loop.begin) < f.get(loop.end)) {
@@ -215,45 +206,13 @@ bool Machine::next_iteration(Frame& f, const ByteCode& code, const LoopCode& loo
   return true;
 }
 
-bool Machine::run_plain(Worker& worker, const LoopCode& loop) {
-  const bool all_plain = loop.first_increment == loop.last_increment;
-  switch (all_plain ? loop.last_step - loop.first_step : -1) {
-    case 1: return run_plain_steps<1>(worker, loop);
-    case 2: return run_plain_steps<2>(worker, loop);
-    case 3: return run_plain_steps<3>(worker, loop);
-    case 4: return run_plain_steps<4>(worker, loop);
-    default: return run_plain_steps<-1>(worker, loop);
-  }
-}
-
-// Nothing is looked up in an iteration: calls, and registers that step. kSteps: how many do, -1: any number.
-template <int kSteps>
-bool Machine::run_plain_steps(Worker& worker, const LoopCode& loop) {
-  Frame& f = worker.frame;
-  std::byte* const frame = f.data();
-  const Instr *const first = code_.instrs.data() + loop.body, *const next = code_.instrs.data() + loop.exit - 1;
-  std::array<Step, kSteps < 0 ? 0 : kSteps> steps;
-  std::copy_n(code_.steps.data() + loop.first_step, steps.size(), steps.begin());
-  for (int64_t left = f.at(loop.left);;) {
-    const Instr* i = first;
-    do {
-      const Result<void> result = i->plain(*reinterpret_cast<CallContext*>(frame + i->to));
-      if (result.ok()) [[likely]]
-        continue;
-      f.at(loop.value) += (f.at(loop.left) - left) * f.get(loop.step);
-      return fail_call(worker, code_.sites[static_cast<size_t>(i->index)], result.error());
-    } while (++i != next);
-    if (--left == 0) return true;
-    if constexpr (kSteps < 0) step_registers(f, code_, loop);
-    else
-      for (const Step& s : steps) step_register(frame, s);
-  }
-}
-
 void Machine::step_registers(Frame& f, const ByteCode& code, const LoopCode& loop) {
   std::byte* const frame = f.data();
   const Step* const last = code.steps.data() + loop.last_step;
-  for (const Step* s = code.steps.data() + loop.first_step; s != last; ++s) step_register(frame, *s);
+  for (const Step* s = code.steps.data() + loop.first_step; s != last; ++s) {
+    auto& to = *reinterpret_cast<int64_t*>(frame + s->place);
+    to = add(to, s->by);
+  }
   const Increment* const end = code.increments.data() + loop.last_increment;
   for (const Increment* i = code.increments.data() + loop.first_increment; i != end; ++i) {
     int64_t& to = f.at(i->place);

@@ -30,7 +30,7 @@ bool Machine::observed(Worker& worker, const Instr& instr) {
 }
 
 bool Machine::fail_call(Worker& worker, const Site& site, Error e) {
-  return fail(worker, std::move(e).with_frame(str("call '", stage_of(*site.call), "'")), site.loop);
+  return fail(worker, std::move(e).with_frame(str("call '", stage_of(*site.call), "'")), site.loop, site.ahead);
 }
 
 bool Machine::copy(Worker& worker, const Site& site) {
@@ -48,7 +48,8 @@ bool Machine::copy_now(Worker& worker, const Site& site) {
       site.plan->run(f.as<BufferView>(site.operands[0].view), f.as<BufferView>(site.operands[1].view), padding, values);
   if (result.ok()) [[likely]]
     return true;
-  return fail(worker, std::move(result).error().with_frame(str("copy '", stage_of(*site.copy), "'")), site.loop);
+  return fail(worker, std::move(result).error().with_frame(str("copy '", stage_of(*site.copy), "'")), site.loop,
+              site.ahead);
 }
 
 bool Machine::prepare(Worker& worker, const Site& site, bool& skip) {
@@ -59,7 +60,8 @@ bool Machine::prepare(Worker& worker, const Site& site, bool& skip) {
   if (skip) return true;
   for (const Guard& g : site.guards)
     if (f.get(g.value) < 0)
-      return fail(worker, error(Code::invalid_argument, code_.messages[static_cast<size_t>(g.message)]), site.loop);
+      return fail(worker, error(Code::invalid_argument, code_.messages[static_cast<size_t>(g.message)]), site.loop,
+                  site.ahead);
   for (const OperandCode& o : site.operands)
     if (o.first_fold != o.last_fold && !place_view(worker, site, o)) return false;
   return true;
@@ -80,7 +82,7 @@ bool Machine::place_view(Worker& worker, const Site& site, const OperandCode& op
                   error(Code::unsupported, "indices ", dim.min, " .. ", dim.max(), " wrap around a ring of ", dim.fold,
                         ", and kernel '", site.call->kernel->name, "' takes no folded buffers")
                       .with_frame(operand.label),
-                  site.loop);
+                  site.loop, site.ahead);
   }
   f.at(operand.view) = base;
   return true;
@@ -107,10 +109,10 @@ bool Machine::wait(Worker& worker, const Instr& instr) {
     auto result = worker.transfers.wait(static_cast<TokenId>(instr.index));
     if (result.ok()) [[likely]]
       return true;
-    return fail(worker,
-                std::move(result).error().with_frame(
-                    str("dma '", program_.tokens[static_cast<size_t>(instr.index)], "'")),
-                static_cast<int32_t>(instr.number));
+    return fail(
+        worker,
+        std::move(result).error().with_frame(str("dma '", program_.tokens[static_cast<size_t>(instr.index)], "'")),
+        static_cast<int32_t>(instr.number));
   }
   return fail(worker,
               error(Code::invalid_argument, "wait '", program_.tokens[static_cast<size_t>(instr.index)],

@@ -75,15 +75,19 @@ class Machine {
   Machine(const Program& program, const BoundCode& bound, const BindOptions& options);
   // False when it has failed: worker.error says how.
   bool execute(Worker& worker, int32_t from);
-  bool fail(Worker& worker, Error e, int32_t loop);
+  // `ahead`: see Site.
+  bool fail(Worker& worker, Error e, int32_t loop, int64_t ahead = 0);
 
   bool enter_loop(Worker& worker, const LoopCode& loop);
   static bool next_iteration(Frame& frame, const ByteCode& code, const LoopCode& loop);
   static void step_registers(Frame& frame, const ByteCode& code, const LoopCode& loop);
   // All iterations of a loop that has been entered.
   bool run_plain(Worker& worker, const LoopCode& loop);
-  template <int kSteps>
-  bool run_plain_steps(Worker& worker, const LoopCode& loop);
+  template <int kCalls, int kSteps>
+  bool run_few(Worker& worker, const LoopCode& loop);
+  bool run_many(Worker& worker, const LoopCode& loop);
+  // `left`: iterations from the one on in which the call has failed.
+  bool fail_plain(Worker& worker, const LoopCode& loop, int64_t left, const Instr& call, Error e);
   bool run_workers(Worker& worker, int32_t number);
   bool run_alone(Worker& worker, const LoopCode& loop, int64_t begin, int64_t step, int64_t iterations);
   void run_worker(Worker& worker, WorkerLoop& shared, Progress* progress, int64_t number);

@@ -1,6 +1,7 @@
 #include <tenon/program/exec/steady_internal.hpp>
 
 #include <algorithm>
+#include <numeric>
 #include <unordered_set>
 
 #include <tenon/program/walk.hpp>
@@ -10,6 +11,11 @@ namespace {
 
 // Fewer are not worth code of their own.
 constexpr int64_t kFewestIterations = 4;
+// Code for a period is made for so many iterations and calls at most, and for kernels that do little: with more
+// elements than these in a call, what is saved is not seen.
+constexpr int64_t kLongestPeriod = 16;
+constexpr int64_t kMostCalls = 128;
+constexpr int64_t kFewElements = 8192;
 // Conditions within conditions: each round knows the outcome of those that the last one found.
 constexpr int kMostRounds = 4;
 
@@ -18,21 +24,29 @@ const std::string kNumber = "steady.iteration";
 bool is_simple(const Statement& s) {
   bool simple = true;
   for_each_statement(s, [&](const Statement& inner) {
-    const bool known = inner.as<Block>() || inner.as<Let>() || inner.as<Crop>() || inner.as<Slice>() || inner.as<Transpose>() ||
-                       inner.as<View>() || inner.as<Call>() || inner.as<Copy>() || inner.as<Check>();
+    const bool known = inner.as<Block>() || inner.as<Let>() || inner.as<Crop>() || inner.as<Slice>() ||
+                       inner.as<Transpose>() || inner.as<View>() || inner.as<Call>() || inner.as<Copy>() ||
+                       inner.as<Check>();
     simple = simple && (inner.empty() || known);
   });
   return simple;
 }
 
+// A box in a ring: its first index, and the places of the ring.
+struct RingBox {
+  Expr min;
+  int64_t places = 0;
+};
+
 // The numbers that code for a body computes.
 class Numbers {
  public:
-  explicit Numbers(Scope& scope) : scope_(scope) {}
-  std::vector<Expr> of(const Statement& body) {
-    collect(body);
-    return std::move(found_);
-  }
+  Numbers(const Statement& body, Scope& scope) : scope_(scope) { collect(body); }
+
+  std::vector<Expr> found;
+  std::vector<RingBox> rings;
+  int64_t calls = 0;
+  int64_t most_elements = 0;  // that a call writes, as far as they are constant
 
  private:
   void collect(const Statement& s) {
@@ -54,14 +68,16 @@ class Numbers {
   void visit(const Transpose& s) { within(s, scope_.transpose(s)); }
   void visit(const View& s) { within(s, scope_.view(s)); }
   void visit(const Call& s) {
-    for (const Operand& o : s.operands) region(o.region);
+    ++calls;
+    for (const Operand& o : s.operands) region(o.region, o.access != Access::in);
     for (const Expr& e : s.scalars) add(scope_.resolve(e));
     add(scope_.resolve(s.predicate));
   }
   void visit(const Copy& s) {
-    region(s.destination);
-    region(s.source);
-    if (const auto* padding = std::get_if<Region>(&s.padding)) region(*padding);
+    ++calls;
+    region(s.destination, true);
+    region(s.source, false);
+    if (const auto* padding = std::get_if<Region>(&s.padding)) region(*padding, false);
     add(scope_.resolve(s.predicate));
   }
   void visit(const Check& s) { add(scope_.resolve(s.condition)); }
@@ -75,7 +91,16 @@ class Numbers {
     collect(s.body);
     scope_.exchange(s.buffer, std::move(before));
   }
-  void region(const Region& r) { add(scope_.region(r)); }
+  void region(const Region& r, bool written) {
+    const SymbolicBuffer box = scope_.region(r);
+    add(box);
+    int64_t elements = 1;
+    for (const SymbolicDim& d : box.dims) {
+      if (!is_unfolded(d) && d.fold.is_constant()) rings.push_back({d.min, d.fold.constant()});
+      if (d.extent.is_constant()) elements *= d.extent.constant();
+    }
+    if (written) most_elements = std::max(most_elements, elements);
+  }
   void add(const SymbolicBuffer& buffer) {
     for (const SymbolicDim& d : buffer.dims) {
       add(d.min);
@@ -83,11 +108,10 @@ class Numbers {
     }
   }
   void add(const Expr& e) {
-    if (!e.operands().empty()) found_.push_back(e);
+    if (!e.operands().empty()) found.push_back(e);
   }
 
   Scope& scope_;
-  std::vector<Expr> found_;
 };
 
 // Numbers of iterations at which an outcome is another one than before.
@@ -146,25 +170,40 @@ SteadyPart longest(SteadyPart part, std::vector<int64_t> turns) {
   return best;
 }
 
+// After how many iterations all boxes are at the same places again.
+int64_t period_of(const Numbers& numbers, const SteadyPart& part, Scope& scope) {
+  if (numbers.most_elements > kFewElements) return 1;
+  int64_t period = 1;
+  for (const RingBox& ring : numbers.rings) {
+    const Expr min = scope.simplified(ring.min);
+    const Expr by = min.substitute({{kNumber, Expr::symbol(kNumber) + 1}}) - min;
+    if (!by.is_constant()) return 1;
+    period = std::lcm(period, ring.places / std::gcd(ring.places, by.constant()));
+    if (period > kLongestPeriod) return 1;
+  }
+  return 2 * period <= part.last - part.first && period * numbers.calls <= kMostCalls ? period : 1;
+}
+
 }  // namespace
 
 std::optional<SteadyPart> steady_part(const Loop& loop, int64_t first, int64_t step, int64_t iterations, Scope& scope) {
   if (iterations < kFewestIterations || !is_simple(loop.body)) return {};
   scope.define(loop.symbol, first + step * Expr::symbol(kNumber));
   scope.assumptions()[kNumber] = {0, iterations - 1};
-  std::vector<Expr> numbers = Numbers(scope).of(loop.body);
+  Numbers numbers(loop.body, scope);
   SteadyPart part{0, iterations};
   for (int round = 0; round < kMostRounds; ++round) {
-    const SteadyPart next = longest(part, Turns().of(numbers));
+    const SteadyPart next = longest(part, Turns().of(numbers.found));
     if (next.first == part.first && next.last == part.last) break;
     part = next;
     scope.assumptions()[kNumber] = {part.first, part.last - 1};
-    for (Expr& e : numbers) e = scope.simplified(e);
+    for (Expr& e : numbers.found) e = scope.simplified(e);
   }
+  part.period = period_of(numbers, part, scope);
   scope.assumptions().erase(kNumber);
   scope.erase(loop.symbol);
   const int64_t length = part.last - part.first;
-  if (length == iterations || 2 * length < iterations) return {};
+  if ((length == iterations && part.period == 1) || 2 * length < iterations) return {};
   return part;
 }
 

@@ -1,8 +1,11 @@
-// Inside of the room: the iterations of a loop in which nothing but affine numbers changes.
+// Inside of the room: the iterations of a loop in which nothing but affine numbers changes, and how they repeat.
 //
 // The first iterations of a loop over a window fill it, the last one may cover less: min, max and select in the loop's
 // numbers see to that, and would be computed in every iteration. In most iterations each of them has one outcome. Code
 // that is made for these alone only steps registers, and proves boxes that are not certain elsewhere.
+//
+// Where buffers are rings, places in them come back after so many iterations. Code that is made for each iteration of
+// such a period has constant places, and knows which boxes wrap around.
 #pragma once
 #include <optional>
 
@@ -14,12 +17,13 @@ namespace tenon::program::detail {
 struct SteadyPart {
   int64_t first = 0;
   int64_t last = 0;
+  int64_t period = 1;  // of places in rings; 1 as well where code for each of them is not worth it
 };
 
-// Of a serial loop of `iterations`, whose symbol is first + step * number of the iteration: the longest run of iterations
-// in which no condition of the body turns. Nothing when that is all of them or less than half, or where the body has loops,
-// memory or transfers of its own, which are not to be made several times. Names of the body are not in `scope`, whose
-// state is as before.
+// Of a serial loop of `iterations`, whose symbol is first + step * number of the iteration: the longest run of
+// iterations in which no condition of the body turns. Nothing when that is all of them, with a period of 1, or less
+// than half, or where the body has loops, memory or transfers of its own, which are not to be made several times. Names
+// of the body are not in `scope`, whose state is as before.
 std::optional<SteadyPart> steady_part(const Loop& loop, int64_t first, int64_t step, int64_t iterations, Scope& scope);
 
 }  // namespace tenon::program::detail

@@ -67,6 +67,7 @@ Result<void> TransferQueue::wait(TokenId id) {
 }
 
 void TransferQueue::reset() {
+  if (tokens_.empty()) return;
   const uint64_t end = pushed_.load(std::memory_order_relaxed);
   uint64_t begun = taken_.load();
   while (begun < end && !taken_.compare_exchange_weak(begun, end)) {

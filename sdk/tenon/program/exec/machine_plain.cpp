@@ -1,0 +1,91 @@
+// Loops whose bodies are calls on the plain path and nothing else: in an iteration nothing is looked up.
+#include <array>
+#include <type_traits>
+#include <utility>
+
+#include <tenon/program/exec/arithmetic_internal.hpp>
+#include <tenon/program/exec/machine_internal.hpp>
+
+namespace tenon::program::detail {
+
+namespace {
+
+// A register that a loop steps, by its address.
+struct Stepped {
+  int64_t* at;
+  int64_t by;
+
+  Stepped() = default;
+  Stepped(std::byte* frame, const Step& step) : at(reinterpret_cast<int64_t*>(frame + step.place)), by(step.by) {}
+  void operator()() const { *at = add(*at, by); }
+};
+
+// A call, with what it needs at hand.
+struct Ready {
+  Result<void> (*plain)(CallContext&);
+  CallContext* context;
+
+  Ready() = default;
+  Ready(std::byte* frame, const Instr& instr)
+      : plain(instr.plain), context(reinterpret_cast<CallContext*>(frame + instr.to)) {}
+};
+
+}  // namespace
+
+bool Machine::run_plain(Worker& worker, const LoopCode& loop) {
+  const int32_t calls = loop.exit - 1 - loop.body;
+  const int32_t steps = loop.first_increment == loop.last_increment ? loop.last_step - loop.first_step : -1;
+  const auto with_steps = [&]<int kCalls>(std::integral_constant<int, kCalls>) {
+    switch (steps) {
+      case 1: return run_few<kCalls, 1>(worker, loop);
+      case 2: return run_few<kCalls, 2>(worker, loop);
+      case 3: return run_few<kCalls, 3>(worker, loop);
+      case 4: return run_few<kCalls, 4>(worker, loop);
+      case 5: return run_few<kCalls, 5>(worker, loop);
+      default: return run_many(worker, loop);
+    }
+  };
+  if (calls == 1) return with_steps(std::integral_constant<int, 1>());
+  if (calls == 2) return with_steps(std::integral_constant<int, 2>());
+  return run_many(worker, loop);
+}
+
+// What calls and steps need stays in registers of the processor, as far as it has them.
+template <int kCalls, int kSteps>
+bool Machine::run_few(Worker& worker, const LoopCode& loop) {
+  Frame& f = worker.frame;
+  const Instr* const first = code_.instrs.data() + loop.body;
+  std::array<Ready, kCalls> calls;
+  for (size_t i = 0; i < calls.size(); ++i) calls[i] = Ready(f.data(), first[i]);
+  std::array<Stepped, kSteps> steps;
+  for (size_t i = 0; i < steps.size(); ++i)
+    steps[i] = Stepped(f.data(), code_.steps[static_cast<size_t>(loop.first_step) + i]);
+  for (int64_t left = f.at(loop.left);;) {
+    for (const Ready& call : calls)
+      if (Result<void> result = call.plain(*call.context); !result.ok()) [[unlikely]]
+        return fail_plain(worker, loop, left, first[&call - calls.data()], std::move(result).error());
+    if (--left == 0) return true;
+    for (const Stepped& step : steps) step();
+  }
+}
+
+bool Machine::run_many(Worker& worker, const LoopCode& loop) {
+  Frame& f = worker.frame;
+  std::byte* const frame = f.data();
+  const Instr *const first = code_.instrs.data() + loop.body, *const next = code_.instrs.data() + loop.exit - 1;
+  for (int64_t left = f.at(loop.left);;) {
+    for (const Instr* i = first; i != next; ++i)
+      if (Result<void> result = i->plain(*reinterpret_cast<CallContext*>(frame + i->to)); !result.ok()) [[unlikely]]
+        return fail_plain(worker, loop, left, *i, std::move(result).error());
+    if (--left == 0) return true;
+    step_registers(f, code_, loop);
+  }
+}
+
+bool Machine::fail_plain(Worker& worker, const LoopCode& loop, int64_t left, const Instr& call, Error e) {
+  Frame& f = worker.frame;
+  f.at(loop.value) += (f.at(loop.left) - left) * f.get(loop.step);
+  return fail_call(worker, code_.sites[static_cast<size_t>(call.index)], std::move(e));
+}
+
+}  // namespace tenon::program::detail

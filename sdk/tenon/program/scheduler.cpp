@@ -1,0 +1,131 @@
+#include <cmath>
+#include <map>
+#include <ranges>
+
+#include <tenon/program/scheduler_internal.hpp>
+
+namespace tenon::program::detail {
+
+namespace {
+
+// Groups that may yet grow, of one kind of strips: those that cost least so far. With up to so many stages none is left
+// out.
+constexpr size_t kMostOpen = 32;
+// Loops over a faster index are for rows of more bytes than this part of the smallest memory.
+constexpr double kLongRow = 0.5;
+// Parts of rows are of so many bytes at least: shorter ones, each on a page of its own, do not stream.
+constexpr double kShortestPart = 4096;
+// Loops down columns take so many rows at most.
+constexpr double kTallestPart = 64;
+
+double power_of_two(double near) { return std::exp2(std::max(0.0, std::round(std::log2(near)))); }
+
+}  // namespace
+
+std::vector<Group> Scheduler::best() const {
+  const size_t n = numbers_.stages.size();
+  Cuts cuts{std::vector<double>(n + 1), std::vector<Group>(n + 1)};
+  std::vector<OpenGroups> open = kinds_of_strips();
+  for (size_t last = 0; last < n; ++last) {
+    cuts.into[last + 1] = group(last, last, {});
+    cuts.cost[last + 1] = cuts.cost[last] + cuts.into[last + 1].cost.seconds();
+    for (OpenGroups& kind : open) extend(kind, last, cuts);
+  }
+  std::vector<Group> out;
+  for (size_t end = n; end > 0; end = out.back().first) out.push_back(cuts.into[end]);
+  std::ranges::reverse(out);
+  return out;
+}
+
+std::vector<Scheduler::OpenGroups> Scheduler::kinds_of_strips() const {
+  std::map<std::vector<int>, double> nests;       // dims, innermost first: bytes of the largest row
+  std::map<std::pair<int, int>, double> columns;  // the slowest and the fastest dim: bytes of the largest row
+  for (const StageNumbers& n : numbers_.stages) {
+    std::vector<int> dims;
+    double row = n.bytes;
+    for (const StageNumbers::Index& index : n.indices | std::views::reverse) {
+      if (index.extent <= 1) continue;
+      dims.insert(dims.begin(), index.dim);
+      double& largest = nests[dims];
+      largest = std::max(largest, row);
+      row /= index.extent;
+    }
+    if (dims.size() < 2) continue;
+    double& largest = columns[{dims.back(), dims.front()}];
+    largest = std::max(largest, row * numbers_.extents[static_cast<size_t>(dims.front())]);
+  }
+  std::vector<OpenGroups> out;
+  for (const auto& [dims, row] : nests) add_rows(dims, row, out);
+  for (const auto& [dims, row] : columns) add_columns(dims.first, dims.second, row, out);
+  return out;
+}
+
+void Scheduler::add_kind(std::vector<Strips::Loop> loops, std::vector<OpenGroups>& out) const {
+  OpenGroups kind;
+  kind.strips.loops = std::move(loops);
+  out.push_back(std::move(kind));
+}
+
+void Scheduler::add_rows(const std::vector<int>& dims, double row, std::vector<OpenGroups>& out) const {
+  const bool nested = dims.size() > 1;
+  if (nested && row < kLongRow * model_.memories.front().bytes) return;
+  const double most = numbers_.extents[static_cast<size_t>(dims[0])];
+  const double first = nested ? power_of_two(kShortestPart * most / row) : 1;
+  for (double step = first * most / extent_at_end(dims[0]); step < most; step *= 2) {
+    std::vector<Strips::Loop> loops;
+    for (const int dim : dims) loops.push_back({dim, loops.empty() ? step : 1});
+    add_kind(std::move(loops), out);
+  }
+}
+
+void Scheduler::add_columns(int rows, int fastest, double row, std::vector<OpenGroups>& out) const {
+  if (row < kLongRow * model_.memories.front().bytes) return;
+  const double most = numbers_.extents[static_cast<size_t>(fastest)],
+               height = numbers_.extents[static_cast<size_t>(rows)];
+  const double width = power_of_two(kShortestPart * most / row);
+  if (width * 2 > most) return;
+  for (double step = height / extent_at_end(rows); step < height && step <= kTallestPart; step *= 2)
+    add_kind({{rows, step}, {fastest, width * most / extent_at_end(fastest)}}, out);
+}
+
+double Scheduler::extent_at_end(int dim) const {
+  for (size_t at = numbers_.stages.size(); at-- > 0;)
+    if (const Index index = index_of(dim, at); index != numbers_.stages[at].indices.end())
+      return std::max(index->extent, 1.0);
+  return 1;
+}
+
+void Scheduler::extend(OpenGroups& kind, size_t last, Cuts& cuts) const {
+  if (last > 0 && numbers_.stages[last - 1].is_output) kind.groups.clear();  // it would be inside
+  if (kind.before.kept_around) kind.groups.clear();                          // all of a loop within would be kept
+  const Share share = share_of(numbers_, kind.strips, last);
+  kind.groups.emplace_back(GroupCost(last, numbers_, kind.strips), cuts.cost[last]);
+  for (auto& [group, before] : kind.groups) group.add(numbers_, model_, last, kind.before, share);
+  kind.before = share;
+  offer_and_prune(kind, last, cuts);
+}
+
+void Scheduler::offer_and_prune(OpenGroups& kind, size_t last, Cuts& cuts) const {
+  const bool ends = can_own(kind.strips, last);
+  size_t worst = 0;
+  double most = 0;
+  for (size_t i = 0; i < kind.groups.size(); ++i) {
+    const auto& [group, before] = kind.groups[i];
+    const PredictedCost cost = group.total(numbers_, model_, last);
+    if (before + cost.seconds() > most) worst = i, most = before + cost.seconds();
+    if (!ends || group.first() == last || !group.is_closed(last) || before + cost.seconds() >= cuts.cost[last + 1])
+      continue;
+    cuts.cost[last + 1] = before + cost.seconds();
+    cuts.into[last + 1] = {group.first(), last, kind.strips, cost, group.window_bytes()};
+  }
+  if (kind.groups.size() > kMostOpen) kind.groups.erase(kind.groups.begin() + static_cast<int64_t>(worst));
+}
+
+bool Scheduler::can_own(const Strips& strips, size_t at) const {
+  return std::ranges::all_of(strips.loops, [&](const Strips::Loop& loop) {
+    const Index index = index_of(loop.dim, at);
+    return index != numbers_.stages[at].indices.end() && index->extent > 1;
+  });
+}
+
+}  // namespace tenon::program::detail

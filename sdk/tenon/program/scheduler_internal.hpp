@@ -1,0 +1,88 @@
+// Inside of the room: how the stages of a pipeline are cut into groups. scheduler.cpp finds the cheapest way,
+// stated_groups.cpp costs the one that an author states.
+#pragma once
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tenon/program/group_costs_internal.hpp>
+#include <tenon/program/plan.hpp>
+
+namespace tenon::program::detail {
+
+struct Group {
+  size_t first = 0, last = 0;  // in plan.order
+  Strips strips;
+  PredictedCost cost;
+  double window_bytes = 0;
+};
+
+class Scheduler {
+ public:
+  Scheduler(const Plan& plan, const PipelineNumbers& numbers, const CostModel& model)
+      : plan_(plan), numbers_(numbers), model_(model) {}
+
+  // The cheapest way to cut the stages: dynamic programming over where a group ends.
+  std::vector<Group> best() const;
+
+  // Stages as the author of `data`, the same pipeline with a schedule, placed them.
+  std::vector<Group> stated(const PipelineData& data, const SymbolValues& sizes) const;
+
+  // Of the stage at `last`: how many of its indices an iteration covers.
+  int64_t step_of(const Strips::Loop& loop, size_t last) const;
+  std::string index_name(const Strips::Loop& loop, size_t last) const;
+
+ private:
+  using Index = std::vector<StageNumbers::Index>::const_iterator;
+  Index index_of(int dim, size_t at) const {
+    return std::ranges::find(numbers_.stages[at].indices, dim, &StageNumbers::Index::dim);
+  }
+
+  struct OpenGroups {
+    Strips strips;
+    Share before;                                      // of the stage added last
+    std::vector<std::pair<GroupCost, double>> groups;  // with the costs of all stages before
+  };
+
+  // The cheapest so far, by how many stages are in it: what it costs, and its last group.
+  struct Cuts {
+    std::vector<double> cost;
+    std::vector<Group> into;
+  };
+
+  // Loops over the slowest index of any stage; where rows are long, over faster ones with one index at a time of the
+  // slower ones, and down columns. Steps are powers of two.
+  std::vector<OpenGroups> kinds_of_strips() const;
+  void add_kind(std::vector<Strips::Loop> loops, std::vector<OpenGroups>& out) const;
+  void add_rows(const std::vector<int>& dims, double row, std::vector<OpenGroups>& out) const;
+  void add_columns(int rows, int fastest, double row, std::vector<OpenGroups>& out) const;
+  // Of the last stage that has the dim: there steps are to be powers of two.
+  double extent_at_end(int dim) const;
+
+  // Adds the stage to all groups that may hold it, and begins one with it.
+  void extend(OpenGroups& kind, size_t last, Cuts& cuts) const;
+
+  // Of groups that may end here, the cheapest. Of more than kMostOpen, the one that costs most so far is given up.
+  void offer_and_prune(OpenGroups& kind, size_t last, Cuts& cuts) const;
+
+  // Whether the stage has all indices that the loops go over.
+  bool can_own(const Strips& strips, size_t at) const;
+
+  // `data`: whose author may keep no window of some results; null: all are kept.
+  Group group(size_t first, size_t last, const Strips& strips, const PipelineData* data = nullptr) const;
+
+  // Whether all that reads stage `at` is in order[at + 1 ... last], and its author lets it be there.
+  bool stays_in(const PipelineData& data, size_t at, size_t last) const;
+
+  Strips stated_strips(const StageSpec& spec, size_t at, const SymbolValues& sizes) const;
+
+  // Elements computed again, since their author keeps no window of them from one iteration to the next.
+  double computed_twice(const PipelineData& data, size_t at, int owner, const Strips& strips) const;
+
+  const Plan& plan_;
+  const PipelineNumbers& numbers_;
+  const CostModel& model_;
+};
+
+}  // namespace tenon::program::detail
