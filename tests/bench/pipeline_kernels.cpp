@@ -56,7 +56,7 @@ KernelHandle scale() {
       "scale",
       [](CallContext& c) -> Result<void> {
         const BufferView& in = c.operands[0];
-        return each_row(c.operands[1],
+        return each_row(c,
                         [&](float* to, int64_t first, int64_t v, int64_t n) { scale_row(to, row(in, first, v), n); });
       },
       true);
