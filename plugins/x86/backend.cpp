@@ -2,16 +2,15 @@
 
 #include <algorithm>
 
-#include <tenon/irgen/from_graph.hpp>
+#include <tenon/compile/snippet_passes.hpp>
 #include <tenon/irgen/op_plan.hpp>
-#include <tenon/ops/constant.hpp>
+#include <tenon/irgen/snippet_info.hpp>
 #include <tenon/passes/pass_manager.hpp>
 #include <tenon/plugin/host_executable.hpp>
 #include <tenon/plugin/limits.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 #include <tenon/snippet/canonical.hpp>
 #include <tenon/snippet/specialise.hpp>
-#include <tenon/snippet/statistics.hpp>
 #include <tenon/snippet/subgraph.hpp>
 #include <tenon/snippet/tokenize.hpp>
 
@@ -34,12 +33,6 @@ struct Options {
   }
 };
 
-// Reports count refusals of the same words: those of a hundred convolutions are one.
-std::string without_label(const Op& op, const std::string& message) {
-  const std::string described = op.describe();
-  return message.starts_with(described) ? op.name().str() + message.substr(described.size()) : message;
-}
-
 class Backend final : public TargetBackend {
  public:
   Backend(TargetDescription description, const Options& options, const codegen::JitterTable& table)
@@ -54,7 +47,7 @@ class Backend final : public TargetBackend {
     if (auto refusal = limits_refuse(description_, op)) return refusal;
     if (irgen::is_movement(op)) return std::nullopt;
     const auto body = snippet::usual_body(op);
-    if (!body.ok()) return Refusal{without_label(op, body.error().message())};
+    if (!body.ok()) return Refusal{irgen::without_label(op, body.error().message())};
     std::string reason = compiler_->why_not(*body);
     if (reason.empty()) return std::nullopt;
     return Refusal{str(reason, " on target ", name())};
@@ -64,12 +57,7 @@ class Backend final : public TargetBackend {
     snippet::TokenizeOptions options;
     if (!options_.fuse) options.max_operators = 1;
     options.can_emit = [compiler = compiler_](const codegen::Signature& s) { return compiler->can_emit(s); };
-    return passes.add({.name = "tokenize-snippets",
-                       .contract = "Needs types. Keeps values that leave snippets. Leaves snippet.Subgraph operators.",
-                       .run = [options](Graph& graph) -> Result<Change> {
-                         TENON_TRY(made, snippet::tokenize_snippets(graph, options));
-                         return made ? Change::yes : Change::no;
-                       }});
+    return passes.add(tokenize_snippets_pass(std::move(options)));
   }
 
   Result<std::unique_ptr<Executable>> build(std::unique_ptr<Graph> graph) override {
@@ -105,7 +93,11 @@ class Backend final : public TargetBackend {
       if (!isa<snippet::Subgraph>(op)) continue;
       const auto body = snippet::make_body(op);
       const auto made = body.ok() ? compiler.compile_snippet(*body) : body.error();
-      infos.push_back(info_of(op, made.ok() ? made->get() : nullptr, compiler.target()));
+      infos.push_back(irgen::kernel_info_of(op, compiler.target()));
+      if (!made.ok()) continue;
+      infos.back().code_bytes = (*made)->code->object().bytes.size();
+      // Whichever takes longer, movement or arithmetic, hides the other.
+      infos.back().predicted_us = std::max(infos.back().predicted_us, arithmetic_us(**made, compiler.target()));
     }
     return infos;
   }
@@ -116,38 +108,6 @@ class Backend final : public TargetBackend {
     for (const snippet::BodyDim& dim : made.body.dims)
       cycles *= dim.extent.is_constant() ? static_cast<double>(dim.extent.constant()) : 0;
     return target.clock_hz ? cycles / static_cast<double>(target.clock_hz) * 1e6 : 0;
-  }
-  // At the bandwidth of the smallest memory that holds them.
-  static double movement_us(double bytes, const TargetDescription& target) {
-    const MemorySpace* at = nullptr;
-    for (const MemorySpace& memory : target.memories) {
-      const bool holds = memory.bandwidth && bytes <= static_cast<double>(memory.size_bytes);
-      if (holds && (!at || memory.size_bytes < at->size_bytes)) at = &memory;
-    }
-    const double rate = at ? at->bandwidth->bytes_per_second(target.clock_hz) : 0;
-    return rate > 0 ? bytes / rate * 1e6 : 0;
-  }
-
-  static KernelInfo info_of(const Op& op, const CompiledSnippet* made, const TargetDescription& target) {
-    const snippet::SubgraphStatistics statistics = snippet::statistics_of(op);
-    KernelInfo info;
-    info.label = op.label();
-    for (const Op& inner : op.region(0))
-      if (!isa<Constant>(inner)) info.operators.push_back(irgen::stage_of_op(inner));
-    info.parameters = statistics.parameters;
-    info.results = statistics.results;
-    info.constants = statistics.constants;
-    // Symbols: not told.
-    if (statistics.bytes_unfused.is_constant())
-      info.bytes_unfused = static_cast<double>(statistics.bytes_unfused.constant());
-    if (statistics.bytes_fused.is_constant()) info.bytes_fused = static_cast<double>(statistics.bytes_fused.constant());
-    info.predicted_us = movement_us(info.bytes_fused, target);
-    if (made) {
-      // Whichever takes longer hides the other.
-      info.predicted_us = std::max(info.predicted_us, arithmetic_us(*made, target));
-      info.code_bytes = made->code->object().bytes.size();
-    }
-    return info;
   }
 
   TargetDescription description_;

@@ -1,24 +1,24 @@
 #include "x86/code_cache.hpp"
 
-#include <tenon/support/hash.hpp>
-
 namespace tenon::x86 {
 
-CodeKey code_key(std::string_view content, Isa isa) {
-  const auto bytes = std::as_bytes(std::span(content));
-  const auto seed = static_cast<uint64_t>(isa);
-  return {hash_mix(hash_bytes(bytes, seed), content.size()), hash_mix(hash_bytes(bytes, ~seed), fnv1a(content, seed))};
+CodeKey code_key(std::string_view content, Isa isa) { return CodeKey::of(content, static_cast<uint64_t>(isa)); }
+
+std::optional<CodeObject> CodeFiles::load(const CodeKey& key) const {
+  const auto bytes = files_.load(key);
+  if (!bytes) return std::nullopt;
+  auto object = read_code_object(*bytes, key);
+  if (object.ok()) return *std::move(object);
+  if (object.error().code() != Code::not_found) files_.distrusted(key, object.error().message());
+  return std::nullopt;
 }
 
-std::string CodeKey::to_string() const {
-  std::string text;
-  for (const uint64_t word : {high, low})
-    for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[word >> shift & 15];
-  return text;
+void CodeFiles::store(const CodeKey& key, const CodeObject& object) const {
+  files_.store(key, write_code_object(object, key));
 }
 
 CodeCache& CodeCache::shared() {
-  static CodeCache cache(CodeFiles(CodeFiles::default_folder()), JitMemory::shared());
+  static CodeCache cache(CodeFiles(FileCache::default_folder()), JitMemory::shared());
   return cache;
 }
 

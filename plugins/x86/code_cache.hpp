@@ -4,11 +4,9 @@
 //   TENON_TRY(code, CodeCache::shared().get(key, [&] { return assemble(kernel, table, target); }));
 //   code->function()(params);
 //
-// Files: one for each key in TENON_CACHE_DIR, else $XDG_CACHE_HOME/tenon, else ~/.cache/tenon (environment as
-// secure_getenv gives it); in the folder x86 there, which must be a folder of this user that nobody else may write to.
-// A file is written beside its place and renamed, so readers see all of it or nothing. It names the build of this
-// library that wrote it, its own key, and the hash of its contents: what does not agree is ignored, with a warning
-// where it is not merely of another build. When the files exceed their bound, those that were used longest ago go.
+// Files: one for each key in the folder x86 of FileCache::default_folder(). A file names the build of this library that
+// wrote it, its own key, and the hash of its contents: what does not agree is ignored, with a warning where it is not
+// merely of another build.
 #pragma once
 #include <functional>
 #include <list>
@@ -18,18 +16,15 @@
 #include <string>
 #include <unordered_map>
 
+#include <tenon/support/file_cache.hpp>
 #include <tenon/support/result.hpp>
 
 #include "x86/jit_memory.hpp"
 
 namespace tenon::x86 {
 
-// 128 bits of what the code is made of, its instruction set included.
-struct CodeKey {
-  uint64_t high = 0, low = 0;
-  std::string to_string() const;  // 32 hexadecimal digits
-  bool operator==(const CodeKey&) const = default;
-};
+// Of what the code is made of, its instruction set included.
+using CodeKey = ContentKey;
 CodeKey code_key(std::string_view content, Isa isa);
 
 // The bytes of a file, and back. Any damage, and any other key or build, is an error.
@@ -40,26 +35,21 @@ Result<CodeObject> read_code_object(std::span<const std::byte> bytes, const Code
 class CodeFiles {
  public:
   // Empty: no files. The folder is made when the first file is written.
-  explicit CodeFiles(std::string folder, uint64_t max_bytes = kMaxBytes);
+  explicit CodeFiles(std::string folder, uint64_t max_bytes = kMaxBytes)
+      : files_(std::move(folder), {.folder = "x86", .suffix = ".code", .max_bytes = max_bytes}) {}
   static constexpr uint64_t kMaxBytes = uint64_t{64} << 20;
-  // The folder that the environment says, as above; empty when there is none.
-  static std::string default_folder();
 
   std::optional<CodeObject> load(const CodeKey& key) const;
   void store(const CodeKey& key, const CodeObject& object) const;
 
  private:
-  bool usable() const;
-  std::string path(const CodeKey& key) const;
-  void trim() const;
-  std::string folder_;
-  uint64_t max_bytes_;
+  FileCache files_;
 };
 
 // Any thread. Two threads that want one key at once may both make it; one of the two is kept.
 class CodeCache {
  public:
-  // With default_folder() and JitMemory::shared().
+  // With FileCache::default_folder() and JitMemory::shared().
   static CodeCache& shared();
   CodeCache(CodeFiles files, JitMemory& memory, size_t max_bytes = size_t{64} << 20)
       : files_(std::move(files)), memory_(memory), max_bytes_(max_bytes) {}
@@ -75,9 +65,6 @@ class CodeCache {
   Counts counts() const;
 
  private:
-  struct KeyHash {
-    size_t operator()(const CodeKey& key) const { return key.low; }
-  };
   struct Kept {
     CodeKey key;
     std::shared_ptr<const JitCode> code;
@@ -90,7 +77,7 @@ class CodeCache {
   const size_t max_bytes_;
   mutable std::mutex mutex_;
   std::list<Kept> kept_;  // used last first
-  std::unordered_map<CodeKey, std::list<Kept>::iterator, KeyHash> by_key_;
+  std::unordered_map<CodeKey, std::list<Kept>::iterator, ContentKeyHash> by_key_;
   size_t bytes_ = 0;
   Counts counts_;
 };

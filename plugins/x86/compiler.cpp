@@ -16,16 +16,6 @@
 namespace tenon::x86 {
 namespace {
 
-// Types of a node's operands and result; borrowed by its signature.
-struct NodeTypes {
-  std::vector<ElementType> in, out;
-  NodeTypes(const snippet::Body& body, const snippet::BodyNode& node) {
-    const auto type = [&](snippet::ValueId id) { return body.values[static_cast<size_t>(id)].element; };
-    for (const snippet::ValueId operand : node.operands) in.push_back(type(operand));
-    out.push_back(type(node.result));
-  }
-};
-
 // Bytes of all ports; none where extents are not known.
 std::optional<double> bytes_of(const snippet::Body& body) {
   double bytes = 0;
@@ -41,12 +31,6 @@ std::optional<double> bytes_of(const snippet::Body& body) {
     }
   }
   return bytes;
-}
-
-std::string text_without_names(snippet::LinearKernel kernel) {
-  kernel.name = "snippet";
-  for (snippet::Instruction& instruction : kernel.body) instruction.label = -1;
-  return snippet::print(kernel);
 }
 
 }  // namespace
@@ -79,37 +63,14 @@ std::string Compiler::registers_text(const TargetDescription& target) {
 }
 
 std::string Compiler::why_not(const snippet::Body& body) const {
-  for (const snippet::BodyNode& node : body.nodes) {
-    const NodeTypes types(body, node);
-    if (can_emit({node.op, types.in, types.out, node.attributes})) continue;
-    return str("no emitter for ", node.op, " from ", types.in, " to ", types.out[0]);
-  }
-  return {};
-}
-
-double Compiler::cycles_of(const snippet::Body& body, const snippet::BodyNode& node) const {
-  const NodeTypes types(body, node);
-  const codegen::JitterRow* row =
-      snippet::find_node_row({node.op, types.in, types.out, node.attributes}, table_, target_);
-  return row ? row->cycles : 0;
-}
-
-double Compiler::cycles_per_element(const snippet::Body& body, int lanes) const {
-  const snippet::DimSet all = body.all_dims();
-  const auto each = [&](snippet::ValueId id) { return body.values[static_cast<size_t>(id)].varies == all; };
-  double cycles = 0;
-  // A reduction's operand is what varies.
-  for (const snippet::BodyNode& node : body.nodes)
-    if (each(node.result) || std::any_of(node.operands.begin(), node.operands.end(), each))
-      cycles += cycles_of(body, node);
-  for (const std::vector<snippet::BodyPort>* ports : {&body.inputs, &body.outputs})
-    for (const snippet::BodyPort& port : *ports) cycles += each(port.value);
-  return cycles / lanes;
+  return snippet::why_not_emit(body, table_, target_);
 }
 
 Result<snippet::LinearKernel> Compiler::lower(const snippet::Body& body) const {
   if (std::string reason = why_not(body); !reason.empty()) return error(Code::unsupported, reason);
-  const auto cycles = [this](const snippet::Body& of, const snippet::BodyNode& node) { return cycles_of(of, node); };
+  const auto cycles = [this](const snippet::Body& of, const snippet::BodyNode& node) {
+    return snippet::cycles_of_node(of, node, table_, target_);
+  };
   TENON_TRY(pool, register_pool(target_));
   const auto vectors = static_cast<int>(pool.of(codegen::RegisterFile::vector).size());
   return snippet::lower(body, {.lanes = lanes_of(isa_of(target_), body), .vectors = vectors, .cycles = cycles});
@@ -171,9 +132,9 @@ Result<std::shared_ptr<const CompiledSnippet>> Compiler::compile_snippet(const s
   TENON_TRY(kernels, tier_kernels(body));
   auto made = std::make_shared<CompiledSnippet>();
   made->body = body;
-  made->cycles_per_element = cycles_per_element(body, kernels[0].kernel.lanes);
+  made->cycles_per_element = snippet::cycles_per_element(body, kernels[0].kernel.lanes, table_, target_);
   for (const TierKernel& tier : kernels) {
-    const CodeKey key = code_key(text_without_names(tier.kernel) + registers_, isa_of(target_));
+    const CodeKey key = code_key(snippet::text_without_names(tier.kernel) + registers_, isa_of(target_));
     TENON_TRY(code, CodeCache::shared().get(key, [&] { return assemble_kernel(tier.kernel); }), "compiling snippet '",
               body.name, "' for ", target_.name);
     if (!made->code) {

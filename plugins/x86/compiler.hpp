@@ -44,14 +44,10 @@ class Compiler final : public irgen::SnippetCompiler {
   // store. "" when it can.
   std::string why_not(const snippet::Body& body) const;
 
-  // Cycles of one element of the body's space: operators by their rows, loads and stores as one each.
-  double cycles_per_element(const snippet::Body& body, int lanes) const;
-
   const TargetDescription& target() const { return target_; }
 
  private:
   static std::string registers_text(const TargetDescription& target);
-  double cycles_of(const snippet::Body& body, const snippet::BodyNode& node) const;
   // Before this plugin's passes.
   Result<snippet::LinearKernel> lower(const snippet::Body& body) const;
   // Code is made in up to three forms. Where the extents say how large calls are, only those that calls run.

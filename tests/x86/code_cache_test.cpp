@@ -97,50 +97,6 @@ TEST_F(CodeCacheTest, ADamagedFileIsMadeAnew) {
   EXPECT_TRUE(CodeFiles(folder_).load(key_).has_value());
 }
 
-TEST_F(CodeCacheTest, FoldersAndFilesThatOthersMayWriteAreNotTrusted) {
-  const CodeFiles cache(folder_);
-  cache.store(key_, sample("a"));
-  const std::string file = files()[0];
-  chmod(file.c_str(), 0622);
-  EXPECT_FALSE(cache.load(key_).has_value());
-  chmod(file.c_str(), 0600);
-  EXPECT_TRUE(cache.load(key_).has_value());
-  chmod((folder_ + "/x86").c_str(), 0777);
-  EXPECT_FALSE(cache.load(key_).has_value());
-  chmod((folder_ + "/x86").c_str(), 0700);
-  fs::rename(file, folder_ + "/elsewhere");
-  fs::create_symlink(folder_ + "/elsewhere", file);
-  EXPECT_FALSE(cache.load(key_).has_value()) << "a link";
-  if (geteuid() != 0) return;
-  fs::remove(file);
-  fs::rename(folder_ + "/elsewhere", file);
-  ASSERT_EQ(chown(file.c_str(), 12345, 12345), 0);
-  EXPECT_FALSE(cache.load(key_).has_value()) << "another user's file";
-  ASSERT_EQ(chown((folder_ + "/x86").c_str(), 12345, 12345), 0);
-  EXPECT_FALSE(cache.load(key_).has_value()) << "another user's folder";
-}
-
-TEST_F(CodeCacheTest, AFolderThatCannotBeMadeIsNoError) {
-  std::ofstream(folder_ + "/file") << "no folder";
-  const CodeFiles cache(folder_ + "/file");
-  cache.store(key_, sample("a"));
-  EXPECT_FALSE(cache.load(key_).has_value());
-  CodeFiles("").store(key_, sample("a"));
-}
-
-TEST_F(CodeCacheTest, TheFilesStayBelowTheirBound) {
-  constexpr uint64_t kBound = 20000;
-  const CodeFiles cache(folder_, kBound);
-  for (int i = 0; i < 60; ++i) {
-    cache.store(code_key(str("kernel", i), Isa::avx2), sample(str("k", i), 1000));
-    uint64_t total = 0;
-    for (const fs::path& file : files()) total += fs::file_size(file);
-    ASSERT_LE(total, kBound);
-  }
-  EXPECT_TRUE(cache.load(code_key("kernel59", Isa::avx2)).has_value());
-  EXPECT_FALSE(cache.load(code_key("kernel0", Isa::avx2)).has_value());
-}
-
 TEST_F(CodeCacheTest, TheProcessKeepsWhatWasUsedLast) {
   JitMemory memory;
   CodeCache cache{CodeFiles(""), memory, 5000};

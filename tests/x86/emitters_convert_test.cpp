@@ -1,12 +1,6 @@
 // Conversions between all lane types, and to the values of narrower ones, against those of the tensor library.
 #include <array>
-#include <bit>
-#include <cmath>
-#include <cstring>
 #include <set>
-
-#include <tenon/tensor/numeric.hpp>
-#include <tenon/tensor/tensor.hpp>
 
 #include "emitters_support.hpp"
 
@@ -23,24 +17,6 @@ Column sampled(ElementType from) {
   for (uint64_t bits = 0; bits <= 0xffffffffu; bits += 65521) column.bits.push_back(bits);  // a prime
   while (column.bits.size() % 64 != 0) column.bits.push_back(0);
   return column;
-}
-
-// The lanes as a tensor, converted one type after another.
-std::vector<uint64_t> converted(const Column& column, std::span<const ElementType> route) {
-  auto tensor = *Tensor::allocate(column.element, {static_cast<int64_t>(column.bits.size())});
-  const auto bytes = static_cast<size_t>(column.element.bits() / 8);
-  for (size_t i = 0; i < column.bits.size(); ++i)
-    std::memcpy(reinterpret_cast<std::byte*>(tensor.mutable_data()) + i * bytes, &column.bits[i], bytes);
-  for (const ElementType to : route) tensor = *convert(tensor, to);
-  std::vector<uint64_t> bits(column.bits.size());
-  const auto out_bytes = static_cast<size_t>(route.back().bits() / 8);
-  for (size_t i = 0; i < bits.size(); ++i) std::memcpy(&bits[i], tensor.data() + i * out_bytes, out_bytes);
-  return bits;
-}
-
-bool is_nan(ElementType element, uint64_t bits) {
-  if (element == kF32) return std::isnan(std::bit_cast<float>(static_cast<uint32_t>(bits)));
-  return element == kF64 && std::isnan(std::bit_cast<double>(bits));
 }
 
 class EmitterConversions : public testing::TestWithParam<Isa> {

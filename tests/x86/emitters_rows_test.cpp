@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "emitters_oracles.hpp"
 #include "emitters_support.hpp"
 
 namespace tenon::x86::test {

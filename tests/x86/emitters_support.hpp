@@ -7,17 +7,15 @@
 #include <string>
 #include <vector>
 
+#include <support_lib/lane_oracles.hpp>
+#include <support_lib/lane_samples.hpp>
 #include <tenon/codegen/jitter_table.hpp>
 
 #include "x86/context.hpp"
 
 namespace tenon::x86::test {
 
-// Lanes of one operand or result: the bits of a lane type in the low part of each word; 0 or 1 for bool.
-struct Column {
-  ElementType element;
-  std::vector<uint64_t> bits;
-};
+using namespace tenon::test;
 
 // Which register the result is in: the first free one (-1), or operand i's. `shared`: all operands are in one register.
 struct Placement {
@@ -43,19 +41,6 @@ const codegen::JitterTable& elementwise_table();
 // Instruction sets of this machine.
 std::vector<Isa> machine_isas();
 inline Isa isa_of(const codegen::JitterRow& row) { return row.without.empty() ? Isa::avx512 : Isa::avx2; }
-
-// Every element type that a lane may have, but bool.
-inline constexpr std::array kLaneNumbers{kF32, kF64, kI32, kU32, kI64, kU64};
-// Values at which operators are apt to go wrong: zeros, units, limits, halves, denormals, infinities, NaN; then seeded
-// random ones, of all magnitudes, `count` in all.
-std::vector<uint64_t> sample(ElementType element, size_t count, uint32_t seed);
-// Columns of `operands` operands of one type: every pair of the special values of `element` in the first two, then
-// random ones.
-std::vector<Column> sample_columns(ElementType element, size_t operands, uint32_t seed);
-
-// |got - exact| in units in the last place of f32 at `exact`; 0 for NaN to NaN and for infinities that agree, infinite
-// where one of them is not finite and the other differs. What overflows when rounded counts as infinite.
-double ulp_error(float got, double exact);
 
 std::string describe(const RowRun& run);
 

@@ -1,6 +1,6 @@
-// Passes of the snippet room, which lies below the passes.
-#include <tenon/passes/pass_manager.hpp>
-#include <tenon/snippet/tokenize.hpp>
+#include <tenon/compile/snippet_passes.hpp>
+
+#include <utility>
 
 namespace tenon {
 namespace {
@@ -18,4 +18,14 @@ const PassRegistration kRegistered({{
 }});
 
 }  // namespace
+
+Pass tokenize_snippets_pass(snippet::TokenizeOptions options) {
+  return {.name = "tokenize-snippets",
+          .contract = "Needs types. Keeps values that leave snippets. Leaves snippet.Subgraph operators.",
+          .run = [options = std::move(options)](Graph& graph) -> Result<Change> {
+            TENON_TRY(made, snippet::tokenize_snippets(graph, options));
+            return made ? Change::yes : Change::no;
+          }};
+}
+
 }  // namespace tenon

@@ -102,22 +102,28 @@ program::KernelHandle snippet_kernel(std::shared_ptr<const SnippetCode> code, st
   return kernel;
 }
 
+SnippetPorts snippet_ports(const KernelRequest& request, const snippet::Body& body) {
+  SnippetPorts ports;
+  // Absent operands are not passed.
+  std::vector<size_t> places(request.op.operand_count());
+  for (size_t i = 0; i < places.size(); ++i) {
+    places[i] = ports.results;
+    ports.results += request.passes(i);
+  }
+  const std::vector<size_t> operands = snippet::body_operands(request.op);
+  for (const size_t operand : operands) ports.operands.push_back(places[operand]);
+  ports.in_place = in_place(body, operands);
+  return ports;
+}
+
 Result<KernelChoice> SnippetKernels::kernel(const KernelRequest& request) const {
   if (request.part) return error(Code::unsupported, "snippets are not cut into parts");
   TENON_TRY(body, snippet::make_body(request.op));
   TENON_TRY(code, compiler_->compile(body));
-  const std::vector<size_t> operands = snippet::body_operands(request.op);
-  // Absent operands are not passed.
-  std::vector<size_t> places(request.op.operand_count());
-  size_t passed = 0;
-  for (size_t i = 0; i < places.size(); ++i) {
-    places[i] = passed;
-    passed += request.passes(i);
-  }
-  std::vector<size_t> ports;
-  for (const size_t operand : operands) ports.push_back(places[operand]);
-  return KernelChoice{.kernel = snippet_kernel(code, std::move(ports), passed, is_read_again(request.op)),
-                      .in_place = in_place(body, operands)};
+  SnippetPorts ports = snippet_ports(request, body);
+  const bool read_again = is_read_again(request.op);
+  return KernelChoice{.kernel = snippet_kernel(code, std::move(ports.operands), ports.results, read_again),
+                      .in_place = std::move(ports.in_place)};
 }
 
 std::optional<size_t> SnippetKernels::late_operand(const Op& op) const {

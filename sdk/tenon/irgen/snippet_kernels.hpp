@@ -51,6 +51,14 @@ class TENON_API SnippetCompiler {
 TENON_API program::KernelHandle snippet_kernel(std::shared_ptr<const SnippetCode> code, std::vector<size_t> operands,
                                                size_t results, bool read_again = false);
 
+// How the ports of a body stand in a call of it.
+struct SnippetPorts {
+  std::vector<size_t> operands;   // of inputs: which operand of the call each is
+  size_t results = 0;             // which one the first output is; the others follow
+  std::vector<InPlace> in_place;  // results that may lie on an operand that they are read with, element for element
+};
+TENON_API SnippetPorts snippet_ports(const KernelRequest& request, const snippet::Body& body);
+
 class TENON_API SnippetKernels final : public KernelSource {
  public:
   SnippetKernels(std::string name, std::shared_ptr<SnippetCompiler> compiler)

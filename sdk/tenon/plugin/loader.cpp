@@ -11,7 +11,7 @@
 #include <tenon/plugin/layout.hpp>
 #include <tenon/plugin/loader_internal.hpp>
 #include <tenon/plugin/plain_internal.hpp>
-#include <tenon/plugin/probe_internal.hpp>
+#include <tenon/plugin/probe.hpp>
 #include <tenon/support/log.hpp>
 
 namespace tenon::plugin_room {

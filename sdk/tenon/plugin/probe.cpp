@@ -1,4 +1,4 @@
-#include <tenon/plugin/probe_internal.hpp>
+#include <tenon/plugin/probe.hpp>
 
 #include <fcntl.h>
 #include <poll.h>

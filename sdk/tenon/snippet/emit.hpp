@@ -1,8 +1,11 @@
 // From a linear kernel with places to code: the walk over the jitter table.
 #pragma once
+#include <string>
+
 #include <tenon/codegen/emitter.hpp>
 #include <tenon/codegen/jitter_table.hpp>
 #include <tenon/snippet/allocate.hpp>
+#include <tenon/snippet/body.hpp>
 #include <tenon/snippet/linear.hpp>
 #include <tenon/support/export.hpp>
 #include <tenon/support/result.hpp>
@@ -22,6 +25,21 @@ TENON_API const codegen::JitterRow* find_node_row(const codegen::Signature& node
                                                   const TargetDescription& target);
 TENON_API bool can_emit_node(const codegen::Signature& node, const codegen::JitterTable& table,
                              const TargetDescription& target);
+
+// The same for a node of `body`.
+TENON_API const codegen::JitterRow* row_of_node(const Body& body, const BodyNode& node,
+                                                const codegen::JitterTable& table, const TargetDescription& target);
+// Why code for this body cannot be made: the first operator without an emitter. "" when it can.
+TENON_API std::string why_not_emit(const Body& body, const codegen::JitterTable& table,
+                                   const TargetDescription& target);
+// Cycles of one vector of `node`, by its row: what LowerOptions::cycles asks for.
+TENON_API double cycles_of_node(const Body& body, const BodyNode& node, const codegen::JitterTable& table,
+                                const TargetDescription& target);
+// Cycles of one element of the body's space: operators by their rows, loads and stores as one each.
+TENON_API double cycles_per_element(const Body& body, int lanes, const codegen::JitterTable& table,
+                                    const TargetDescription& target);
+// The kernel's text without names of graph and operators: kernels that compute the same have the same.
+TENON_API std::string text_without_names(LinearKernel kernel);
 
 // What allocate() asks, answered by the table. Borrows both for as long as the function lives.
 TENON_API NeedsFn needs_of(const codegen::JitterTable& table, const TargetDescription& target);

@@ -50,6 +50,7 @@ Result<void> Interpreter::run_call(const Call& call) {
 }
 
 Result<void> Interpreter::trace_call(const Call& call, const std::vector<BoundBuffer>& operands) {
+  TENON_OK(tracer_->call(call, operands));
   for (const bool writes : {false, true})
     for (size_t i = 0; i < operands.size(); ++i) {
       const Access access = call.operands[i].access;
@@ -91,6 +92,7 @@ Result<void> Interpreter::run(const Copy& copy) {
 }
 
 Result<void> Interpreter::trace_copy(const ReadyCopy& ready) {
+  TENON_OK(tracer_->copy(*ready.copy, ready.destination, ready.source, ready.symbols));
   for (const BoundBuffer& source : sources_of(ready)) TENON_OK(tracer_->access(stage_of(*ready.copy), source, false));
   return tracer_->access(stage_of(*ready.copy), ready.destination, true);
 }

@@ -9,6 +9,14 @@ namespace tenon::program::detail {
 class Tracer {
  public:
   virtual ~Tracer() = default;
+  // A call that is made, with the boxes of its operands; a copy, with what its map knows but the indices. access() is
+  // told next.
+  virtual Result<void> call(const Call&, const std::vector<BoundBuffer>&) { return {}; }
+  virtual Result<void> copy(const Copy&, const BoundBuffer& destination, const BoundBuffer& source,
+                            const SymbolValues& symbols) {
+    (void)destination, (void)source, (void)symbols;
+    return {};
+  }
   // A call or copy that is made reads or writes a box, in the slot of its worker.
   virtual Result<void> access(std::string_view stage, const BoundBuffer& box, bool writes) = 0;
   // A transfer: of boxes that are read and one that is written.

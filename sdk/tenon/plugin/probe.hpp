@@ -1,8 +1,9 @@
-// Trying something in a child process first.
+// Trying something in a child process first: plugins before they are loaded, and drivers that a plugin asks.
 #pragma once
 #include <functional>
 #include <string>
 
+#include <tenon/support/export.hpp>
 #include <tenon/support/result.hpp>
 
 namespace tenon::plugin_room {
@@ -10,6 +11,6 @@ namespace tenon::plugin_room {
 // Runs `attempt` in a forked child, whose output is dropped and whose files but one are closed. What it returns is
 // returned; a child that dies, ends the process or takes longer than the limit (TENON_PLUGIN_TIMEOUT seconds, 10 by
 // default) is Code::plugin. `what` names the attempt: "plugin '/a/b.so'".
-Result<void> probe(const std::string& what, const std::function<Result<void>()>& attempt);
+TENON_API Result<void> probe(const std::string& what, const std::function<Result<void>()>& attempt);
 
 }  // namespace tenon::plugin_room

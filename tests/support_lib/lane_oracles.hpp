@@ -6,9 +6,9 @@
 #include <tenon/ir/attribute.hpp>
 #include <tenon/tensor/element_type.hpp>
 
-namespace tenon::x86::test {
+namespace tenon::test {
 
-// f32 functions that the emitters approximate: exact to well below an ulp of f32.
+// f32 functions that emitters approximate: exact to well below an ulp of f32.
 struct MathCase {
   std::string_view op;
   Attributes attributes = {};
@@ -25,4 +25,4 @@ struct ExactCase {
 };
 std::span<const ExactCase> exact_cases();
 
-}  // namespace tenon::x86::test
+}  // namespace tenon::test

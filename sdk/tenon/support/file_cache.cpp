@@ -1,4 +1,5 @@
-// The folder of code files.
+#include <tenon/support/file_cache.hpp>
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,14 +11,12 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <tenon/support/hash.hpp>
 #include <tenon/support/log.hpp>
+#include <tenon/support/str.hpp>
 
-#include "x86/code_cache.hpp"
-
-namespace tenon::x86 {
+namespace tenon {
 namespace {
-
-constexpr std::string_view kSuffix = ".code";
 
 class Descriptor {
  public:
@@ -76,20 +75,33 @@ bool write_all(int fd, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-CodeFiles::CodeFiles(std::string folder, uint64_t max_bytes) : folder_(std::move(folder)), max_bytes_(max_bytes) {
-  if (!folder_.empty()) folder_ += "/x86";
+ContentKey ContentKey::of(std::string_view content, uint64_t seed) {
+  const auto bytes = std::as_bytes(std::span(content));
+  return {hash_mix(hash_bytes(bytes, seed), content.size()), hash_mix(hash_bytes(bytes, ~seed), fnv1a(content, seed))};
 }
 
-std::string CodeFiles::default_folder() {
+std::string ContentKey::to_string() const {
+  std::string text;
+  for (const uint64_t word : {high, low})
+    for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[word >> shift & 15];
+  return text;
+}
+
+FileCache::FileCache(std::string folder, Options options)
+    : folder_(std::move(folder)), suffix_(std::move(options.suffix)), max_bytes_(options.max_bytes) {
+  if (!folder_.empty()) folder_ += "/" + options.folder;
+}
+
+std::string FileCache::default_folder() {
   if (const char* folder = secure_getenv("TENON_CACHE_DIR")) return folder;
   if (const char* folder = secure_getenv("XDG_CACHE_HOME"); folder && folder[0] == '/') return str(folder, "/tenon");
   if (const char* home = secure_getenv("HOME"); home && home[0] == '/') return str(home, "/.cache/tenon");
   return {};
 }
 
-std::string CodeFiles::path(const CodeKey& key) const { return str(folder_, "/", key, kSuffix); }
+std::string FileCache::path(const ContentKey& key) const { return str(folder_, "/", key, suffix_); }
 
-bool CodeFiles::usable() const {
+bool FileCache::usable() const {
   if (folder_.empty()) return false;
   struct stat info {};
   if (lstat(folder_.c_str(), &info) != 0) {
@@ -101,7 +113,7 @@ bool CodeFiles::usable() const {
   return why.empty();
 }
 
-std::optional<CodeObject> CodeFiles::load(const CodeKey& key) const {
+std::optional<std::vector<std::byte>> FileCache::load(const ContentKey& key) const {
   if (!usable()) return std::nullopt;
   const std::string name = path(key);
   const Descriptor file(open(name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
@@ -113,18 +125,15 @@ std::optional<CodeObject> CodeFiles::load(const CodeKey& key) const {
   if (fstat(file.get(), &info) != 0) return warn(name, std::strerror(errno)), std::nullopt;
   if (const std::string why = distrust(info, false); !why.empty()) return warn(name, why), std::nullopt;
   if (static_cast<uint64_t>(info.st_size) > max_bytes_) return warn(name, "it is too large"), std::nullopt;
-  const auto bytes = read_all(file.get(), static_cast<size_t>(info.st_size));
+  auto bytes = read_all(file.get(), static_cast<size_t>(info.st_size));
   if (!bytes) return warn(name, "it cannot be read"), std::nullopt;
-  auto object = read_code_object(*bytes, key);
-  if (object.ok()) {
-    futimens(file.get(), nullptr);  // for trim(); on a file system that refuses it, the oldest written goes first
-    return *std::move(object);
-  }
-  if (object.error().code() != Code::not_found) warn(name, object.error().message());
-  return std::nullopt;
+  futimens(file.get(), nullptr);  // for trim(); on a file system that refuses it, the oldest written goes first
+  return bytes;
 }
 
-void CodeFiles::store(const CodeKey& key, const CodeObject& object) const {
+void FileCache::distrusted(const ContentKey& key, std::string_view why) const { warn(path(key), why); }
+
+void FileCache::store(const ContentKey& key, std::span<const std::byte> bytes) const {
   if (folder_.empty()) return;
   if (!make_folders(folder_)) return warn(folder_, std::strerror(errno));
   if (!usable()) return;
@@ -132,7 +141,7 @@ void CodeFiles::store(const CodeKey& key, const CodeObject& object) const {
   const std::string draft = str(folder_, "/", getpid(), "-", number.fetch_add(1), ".draft");
   const Descriptor file(open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file.ok()) return warn(draft, std::strerror(errno));
-  if (!write_all(file.get(), write_code_object(object, key)) || rename(draft.c_str(), path(key).c_str()) != 0) {
+  if (!write_all(file.get(), bytes) || rename(draft.c_str(), path(key).c_str()) != 0) {
     warn(draft, std::strerror(errno));
     unlink(draft.c_str());
     return;
@@ -141,7 +150,7 @@ void CodeFiles::store(const CodeKey& key, const CodeObject& object) const {
 }
 
 // To three quarters of the bound, so that not every file that comes looks at all of them for nothing.
-void CodeFiles::trim() const {
+void FileCache::trim() const {
   struct Entry {
     timespec used;
     uint64_t bytes;
@@ -169,4 +178,4 @@ void CodeFiles::trim() const {
   }
 }
 
-}  // namespace tenon::x86
+}  // namespace tenon

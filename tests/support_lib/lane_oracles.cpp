@@ -1,4 +1,4 @@
-#include "emitters_oracles.hpp"
+#include <support_lib/lane_oracles.hpp>
 
 #include <bit>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include <tenon/support/check.hpp>
 #include <tenon/tensor/numeric.hpp>
 
-namespace tenon::x86::test {
+namespace tenon::test {
 namespace {
 
 // ---- Functions of f32, in f64 ----
@@ -232,4 +232,4 @@ const ExactCase kExact[] = {
 std::span<const MathCase> math_cases() { return kMath; }
 std::span<const ExactCase> exact_cases() { return kExact; }
 
-}  // namespace tenon::x86::test
+}  // namespace tenon::test

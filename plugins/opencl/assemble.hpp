@@ -1,0 +1,31 @@
+// From a linear kernel to OpenCL C.
+//
+//   TENON_OK(snippet::allocate(kernel, variables_of(kernel), snippet::needs_of(table, target)));
+//   TENON_TRY(source, assemble(kernel, {.ports = body_ports}, table, target));
+#pragma once
+#include <string>
+#include <string_view>
+
+#include <tenon/codegen/jitter_table.hpp>
+#include <tenon/snippet/linear.hpp>
+#include <tenon/target/description.hpp>
+
+namespace tenon::opencl {
+
+// The kernel's name in every source: sources that compute the same are the same.
+inline constexpr std::string_view kSnippetKernel = "tenon_snippet";
+
+// Registers are variables: as many as the kernel names, so that none is ever spilled.
+codegen::RegisterPool variables_of(const snippet::LinearKernel& kernel);
+
+struct AssembleOptions {
+  size_t ports = 0;        // of the kernel's body: inputs and outputs
+  int64_t work_group = 1;  // items
+  bool comments = false;   // the operator and instruction above the lines that are made of them
+};
+
+// `kernel` after allocation. An error names the instruction that has no row.
+Result<std::string> assemble(const snippet::LinearKernel& kernel, const AssembleOptions& options,
+                             const codegen::JitterTable& table, const TargetDescription& target);
+
+}  // namespace tenon::opencl

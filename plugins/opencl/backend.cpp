@@ -1,0 +1,108 @@
+#include "opencl/backend.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include <tenon/compile/snippet_passes.hpp>
+#include <tenon/irgen/op_plan.hpp>
+#include <tenon/irgen/snippet_info.hpp>
+#include <tenon/plugin/limits.hpp>
+#include <tenon/snippet/canonical.hpp>
+#include <tenon/snippet/tokenize.hpp>
+
+#include "opencl/cl_device.hpp"
+#include "opencl/compiler.hpp"
+#include "opencl/emitters/emitters.hpp"
+#include "opencl/executable.hpp"
+#include "opencl/source_context.hpp"
+
+namespace tenon::opencl {
+namespace {
+
+constexpr int kLeastLanes = 4, kMostLanes = 16;
+
+struct Options {
+  bool fuse = true;
+  CompilerOptions compiler;
+
+  static Result<Options> of(const TargetDescription& description, const DeviceInfo& info) {
+    const Setting& given = description.options;
+    TENON_OK(given.allow_keys({"device_type", "platform", "device", "work_group", "lanes", "fuse"}));
+    const bool cpu = (info.type & CL_DEVICE_TYPE_CPU) != 0;
+    const int native = static_cast<int>(std::bit_floor(std::max<uint32_t>(info.float_lanes, 1)));
+    const auto most = static_cast<int64_t>(std::max<uint64_t>(info.work_group_items, 1));
+    Options options;
+    TENON_TRY(fuse, given.boolean_or("fuse", true));
+    TENON_TRY(group, given.integer_or("work_group", cpu ? 1 : std::min<int64_t>(64, most), 1, most));
+    TENON_TRY(lanes, given.integer_or("lanes", std::clamp(native, kLeastLanes, kMostLanes), kLeastLanes, kMostLanes));
+    if (!std::has_single_bit(static_cast<uint64_t>(lanes)))
+      return error(Code::invalid_argument, "option lanes is ", lanes, "; a power of two is needed");
+    options.fuse = fuse;
+    options.compiler = {.lanes = static_cast<int>(lanes), .work_group = group, .max_ports = ports_of(info)};
+    return options;
+  }
+
+  // Arguments of 8 bytes, less those that are no ports, less one for scratch memory.
+  static size_t ports_of(const DeviceInfo& info) {
+    const auto arguments = static_cast<size_t>(info.parameter_bytes / 8);
+    return std::max<size_t>(arguments, kPortsArgument + 4) - kPortsArgument - 1;
+  }
+};
+
+class Backend final : public TargetBackend {
+ public:
+  Backend(TargetDescription description, const DeviceInfo& info, const Options& options,
+          const codegen::JitterTable& table)
+      : description_(std::move(description)),
+        device_(ClDevice::of(info)),
+        options_(options),
+        compiler_(std::make_shared<const Compiler>(description_, table, options.compiler)) {}
+
+  const TargetDescription& description() const override { return description_; }
+
+  std::shared_ptr<Device> device() const override { return device_; }
+
+  std::optional<Refusal> refuses(const Op& op) const override {
+    if (auto refusal = limits_refuse(description_, op)) return refusal;
+    if (irgen::is_movement(op)) return std::nullopt;
+    const auto body = snippet::make_body(op);
+    if (!body.ok()) return Refusal{irgen::without_label(op, body.error().message())};
+    std::string reason = compiler_->why_not(*body);
+    if (reason.empty()) return std::nullopt;
+    return Refusal{str(reason, " on target ", name())};
+  }
+
+  Result<void> add_tensor_sel(PassManager& passes) override {
+    snippet::TokenizeOptions options;
+    if (!options_.fuse) options.max_operators = 1;
+    options.max_ports = compiler_->options().max_ports;
+    options.can_emit = [compiler = compiler_](const codegen::Signature& s) { return compiler->can_emit(s); };
+    options.can_access = [compiler = compiler_](ElementType element) { return compiler->can_access(element); };
+    return passes.add(tokenize_snippets_pass(std::move(options)));
+  }
+
+  Result<std::unique_ptr<Executable>> build(std::unique_ptr<Graph> graph) override {
+    return make_executable(std::move(graph), device_, compiler_);
+  }
+  Result<std::unique_ptr<Executable>> load(std::span<const std::byte> bytes, std::shared_ptr<void> owner) override {
+    return load_executable(bytes, std::move(owner), device_, compiler_);
+  }
+
+ private:
+  const TargetDescription description_;
+  const std::shared_ptr<ClDevice> device_;
+  const Options options_;
+  const std::shared_ptr<const Compiler> compiler_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<TargetBackend>> create_backend(const TargetDescription& description) {
+  TENON_TRY(info, device_of(description));
+  TENON_TRY(options, Options::of(description, info), "the options of target ", description.name);
+  TENON_TRY(table, jitter_table());
+  return std::unique_ptr<TargetBackend>(
+      std::make_unique<Backend>(described(description, info), info, options, *table));
+}
+
+}  // namespace tenon::opencl

@@ -1,0 +1,94 @@
+#include "opencl/compiler.hpp"
+
+#include <algorithm>
+
+#include <tenon/irgen/snippet_kernels.hpp>
+#include <tenon/snippet/allocate.hpp>
+#include <tenon/snippet/canonical.hpp>
+#include <tenon/snippet/emit.hpp>
+#include <tenon/snippet/lower.hpp>
+#include <tenon/support/str.hpp>
+
+#include "opencl/assemble.hpp"
+#include "opencl/device_info.hpp"
+
+namespace tenon::opencl {
+namespace {
+
+// Copies of a vector loop's body: a device's compiler unrolls as well, and takes long for long sources.
+constexpr int kUnroll = 2;
+
+bool is_wide(const snippet::Body& body) {
+  return std::any_of(body.values.begin(), body.values.end(),
+                     [](const snippet::BodyValue& value) { return value.element.bits() == 64; });
+}
+
+}  // namespace
+
+bool Compiler::can_emit(const codegen::Signature& signature) const {
+  return snippet::can_emit_node(signature, table_, target_);
+}
+
+bool Compiler::can_access(ElementType element) const {
+  const ElementType lane = codegen::lane_type(element);
+  return lane.valid() && (lane != kF64 || target_.has_feature(kFp64));
+}
+
+std::string Compiler::why_not(const snippet::Body& body) const {
+  const size_t ports = body.inputs.size() + body.outputs.size();
+  if (ports > options_.max_ports)
+    return str(ports, " operands and results are more than the ", options_.max_ports, " that a kernel may have");
+  for (const std::vector<snippet::BodyPort>* list : {&body.inputs, &body.outputs})
+    for (const snippet::BodyPort& port : *list)
+      if (!can_access(port.element)) return str("the device has no ", port.element);
+  return snippet::why_not_emit(body, table_, target_);
+}
+
+Result<snippet::LinearKernel> Compiler::lower(const snippet::Body& body) const {
+  if (std::string reason = why_not(body); !reason.empty()) return error(Code::unsupported, reason);
+  const auto cycles = [this](const snippet::Body& of, const snippet::BodyNode& node) {
+    return snippet::cycles_of_node(of, node, table_, target_);
+  };
+  const int lanes = is_wide(body) ? options_.lanes / 2 : options_.lanes;
+  TENON_TRY(kernel, snippet::lower(body, {.lanes = lanes, .unroll = kUnroll, .cycles = cycles}));
+  TENON_OK(snippet::allocate(kernel, variables_of(kernel), snippet::needs_of(table_, target_)));
+  return kernel;
+}
+
+Result<std::string> Compiler::write(const snippet::Body& body, const snippet::LinearKernel& kernel,
+                                    bool comments) const {
+  const size_t ports = body.inputs.size() + body.outputs.size();
+  return assemble(kernel, {ports, options_.work_group, comments}, table_, target_);
+}
+
+Result<std::shared_ptr<const CompiledSnippet>> Compiler::compile(const snippet::Body& body) const {
+  TENON_TRY(kernel, lower(body), "compiling snippet '", body.name, "' for ", target_.name);
+  TENON_TRY(source, write(body, kernel, false), "compiling snippet '", body.name, "' for ", target_.name);
+  const double cycles = snippet::cycles_per_element(body, kernel.lanes, table_, target_);
+  return std::make_shared<const CompiledSnippet>(
+      CompiledSnippet{body, std::move(kernel), std::move(source), cycles});
+}
+
+Result<std::string> Compiler::listing(const snippet::Body& body) const {
+  TENON_TRY(kernel, lower(body), "compiling snippet '", body.name, "' for ", target_.name);
+  return write(body, kernel, true);
+}
+
+Result<irgen::KernelChoice> DeviceKernels::kernel(const irgen::KernelRequest& request) const {
+  if (request.part) return error(Code::unsupported, "snippets are not cut into parts");
+  TENON_TRY(body, snippet::make_body(request.op));
+  TENON_TRY(code, compiler_->compile(body));
+  irgen::SnippetPorts ports = irgen::snippet_ports(request, body);
+  auto kernel = std::make_shared<DeviceKernel>();
+  kernel->name = "snippet";
+  kernel->takes_dense_only = true;
+  kernel->run = [](program::CallContext& context) -> Result<void> {
+    return error(Code::unsupported, "the kernel of ", context.stage, " runs on an OpenCL device only");
+  };
+  kernel->code = std::move(code);
+  kernel->operands = std::move(ports.operands);
+  for (size_t j = 0; j < body.outputs.size(); ++j) kernel->operands.push_back(ports.results + j);
+  return irgen::KernelChoice{.kernel = std::move(kernel), .in_place = std::move(ports.in_place)};
+}
+
+}  // namespace tenon::opencl

@@ -1,0 +1,75 @@
+// Compiler: from bodies of snippets to OpenCL C, for one target. The walk of docs/snippets.md on one page. No device is
+// needed for it.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tenon/codegen/jitter_table.hpp>
+#include <tenon/irgen/kernel_source.hpp>
+#include <tenon/snippet/body.hpp>
+#include <tenon/snippet/linear.hpp>
+#include <tenon/target/description.hpp>
+
+namespace tenon::opencl {
+
+// What one body became. Immutable.
+struct CompiledSnippet {
+  snippet::Body body;
+  snippet::LinearKernel kernel;
+  std::string source;
+  double cycles_per_element = 1;
+};
+
+struct CompilerOptions {
+  int lanes = 16;              // of 32 bits in a vector; bodies with 64-bit values have half of them; a power of two, >= 4
+  int64_t work_group = 1;      // items
+  size_t max_ports = 64;       // what a kernel may be called with
+};
+
+// Any thread.
+class Compiler {
+ public:
+  Compiler(TargetDescription target, const codegen::JitterTable& table, const CompilerOptions& options)
+      : target_(std::move(target)), table_(table), options_(options) {}
+
+  Result<std::shared_ptr<const CompiledSnippet>> compile(const snippet::Body& body) const;
+  // The source with the operator and instruction above each line.
+  Result<std::string> listing(const snippet::Body& body) const;
+
+  // Is there an emitter for this operator of a body (TokenizeOptions::can_emit)?
+  bool can_emit(const codegen::Signature& signature) const;
+  bool can_access(ElementType element) const;
+  // Why code for this body cannot be made; "" when it can.
+  std::string why_not(const snippet::Body& body) const;
+
+  const TargetDescription& target() const { return target_; }
+  const CompilerOptions& options() const { return options_; }
+
+ private:
+  Result<snippet::LinearKernel> lower(const snippet::Body& body) const;
+  Result<std::string> write(const snippet::Body& body, const snippet::LinearKernel& kernel, bool comments) const;
+
+  const TargetDescription target_;
+  const codegen::JitterTable& table_;
+  const CompilerOptions options_;
+};
+
+// A kernel of a program that runs on a device only.
+struct DeviceKernel : program::Kernel {
+  std::shared_ptr<const CompiledSnippet> code;
+  std::vector<size_t> operands;  // of the body's inputs, then outputs: which operand of the call each is
+};
+
+// Snippets, and operators that are snippets by themselves, as DeviceKernels; nothing else.
+class DeviceKernels final : public irgen::KernelSource {
+ public:
+  explicit DeviceKernels(std::shared_ptr<const Compiler> compiler) : compiler_(std::move(compiler)) {}
+  std::string_view name() const override { return compiler_->target().name; }
+  Result<irgen::KernelChoice> kernel(const irgen::KernelRequest& request) const override;
+
+ private:
+  std::shared_ptr<const Compiler> compiler_;
+};
+
+}  // namespace tenon::opencl

@@ -1,0 +1,199 @@
+#include "opencl/device_plan.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include <tenon/runtime/arena_plan.hpp>
+#include <tenon/snippet/params.hpp>
+#include <tenon/support/str.hpp>
+
+#include "opencl/assemble.hpp"
+#include "opencl/move.hpp"
+#include "opencl/source_context.hpp"
+
+namespace tenon::opencl {
+namespace {
+
+using program::BufferId;
+using program::FlatOperand;
+using program::FlatProgram;
+using program::FlatStep;
+using program::Role;
+
+// Less work than this is not worth another work item of a CPU, which is a call of a function there.
+constexpr double kCyclesOfItem = 20000;
+// Items for each compute unit: of a CPU some, so that units that are done take another; of others what hides latencies.
+constexpr int64_t kItemsOfCpuUnit = 4, kItemsOfUnit = 512;
+constexpr int64_t kScratchAlignment = 64;
+
+Dims extents_of(const FlatOperand& operand) {
+  Dims dims;
+  for (size_t d = operand.dims.size(); d-- > 0;) dims.push_back(operand.dims[d].extent);
+  return dims;
+}
+
+class Planner {
+ public:
+  Planner(const PlanSources& sources, const FlatProgram& flat) : from_(sources), flat_(flat) {}
+
+  Result<std::shared_ptr<DevicePlan>> run(ClStream& stream) {
+    find_roots();
+    TENON_OK(make_calls());
+    place_arena();
+    for (size_t i = 0; i < flat_.steps.size(); ++i) {
+      TENON_OK(flat_.steps[i].kernel ? add_snippet(i) : add_move(flat_.steps[i]), flat_.steps[i].stage);
+    }
+    TENON_OK(upload_words(stream));
+    return std::move(plan_);
+  }
+
+ private:
+  // A call's division into chunks, and the scratch memory of one.
+  struct Call {
+    std::optional<snippet::CallPlan> plan;  // none: a copy
+    snippet::Split split;
+    size_t scratch_stride = 0;
+    size_t scratch_block = 0;  // among the lifetimes
+  };
+  struct Root {
+    MemoryPlace place;
+    int64_t offset = 0;   // in that memory
+    size_t block = SIZE_MAX;  // of an allocation: among the lifetimes
+  };
+
+  void find_roots() {
+    const irgen::GraphProgram& program = from_.program;
+    for (size_t i = 0; i < program.inputs.size(); ++i) roots_[program.inputs[i]].place = {MemoryPlace::Kind::input, i};
+    for (size_t i = 0; i < program.outputs.size(); ++i)
+      roots_[program.outputs[i]].place = {MemoryPlace::Kind::output, i};
+    for (size_t i = 0; i < program.constants.size(); ++i)
+      roots_[program.constants[i].buffer] = {{MemoryPlace::Kind::constants, 0}, from_.constant_offsets[i]};
+    for (size_t step = 0; step < flat_.steps.size(); ++step)
+      for (const FlatOperand& operand : flat_.steps[step].operands) use(operand.root, step);
+  }
+
+  void use(BufferId root, size_t step) {
+    Root& known = roots_[root];
+    const int64_t bytes = flat_.local_bytes[static_cast<size_t>(root)];
+    if (from_.program.program.buffer(root).role != Role::local) return;
+    if (known.block == SIZE_MAX) {
+      known.block = lifetimes_.size();
+      lifetimes_.push_back({static_cast<size_t>(bytes), step, step});
+    }
+    lifetimes_[known.block].last = step;
+  }
+
+  Result<void> make_calls() {
+    for (size_t i = 0; i < flat_.steps.size(); ++i) {
+      Call& call = calls_.emplace_back();
+      const FlatStep& step = flat_.steps[i];
+      if (!step.kernel) continue;
+      const auto& kernel = static_cast<const DeviceKernel&>(*step.kernel);
+      std::vector<Dims> shapes;
+      for (const size_t operand : kernel.operands) shapes.push_back(extents_of(step.operands[operand]));
+      TENON_TRY(plan, snippet::CallPlan::make(kernel.code->body, kernel.code->kernel, shapes), step.stage);
+      const DeviceInfo& info = from_.device.info();
+      const bool cpu = (info.type & CL_DEVICE_TYPE_CPU) != 0;
+      const int64_t items = int64_t{info.compute_units} * (cpu ? kItemsOfCpuUnit : kItemsOfUnit);
+      const double least = cpu ? kCyclesOfItem / std::max(kernel.code->cycles_per_element, 0.01) : 1;
+      call.split = plan.split(items, static_cast<int64_t>(least));
+      call.scratch_stride = (plan.scratch_bytes() + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
+      call.scratch_block = lifetimes_.size();
+      lifetimes_.push_back({call.scratch_stride * static_cast<size_t>(call.split.chunks()), i, i});
+      call.plan = std::move(plan);
+    }
+    return {};
+  }
+
+  void place_arena() {
+    const size_t align = std::max<size_t>(from_.device.info().alignment_bits / 8, kScratchAlignment);
+    const ArenaPlan arena = plan_arena(lifetimes_, align);
+    offsets_ = arena.offsets;
+    plan_->arena_bytes = arena.bytes, plan_->arena_lower_bound_bytes = arena.lower_bound_bytes;
+    for (auto& [id, root] : roots_)
+      if (root.block != SIZE_MAX) root.offset = static_cast<int64_t>(offsets_[root.block]);
+  }
+
+  MemoryPlace place(const FlatOperand& operand) const { return roots_.at(operand.root).place; }
+  int64_t offset(const FlatOperand& operand) const { return roots_.at(operand.root).offset + operand.offset_bytes; }
+
+  Result<void> add_snippet(size_t i) {
+    const FlatStep& step = flat_.steps[i];
+    const Call& call = calls_[i];
+    if (call.plan->empty()) return {};
+    const auto& kernel = static_cast<const DeviceKernel&>(*step.kernel);
+    Launch launch{.stage = step.stage, .kernel = kSnippetKernel};
+    TENON_TRY(programs, from_.device.programs());
+    TENON_TRY(program, programs->get(kernel.code->source, str("the kernel of ", step.stage)));
+    launch.program = std::move(program);
+    launch.first_word = static_cast<int64_t>(words_.size());
+    launch.chunks = launch.items = call.split.chunks();
+    // Addresses are offsets: the kernel adds them to its ports.
+    std::vector<void*> addresses;
+    for (const size_t operand : kernel.operands) {
+      addresses.push_back(reinterpret_cast<void*>(offset(step.operands[operand])));
+      launch.at.push_back(place(step.operands[operand]));
+    }
+    if (!kernel.code->kernel.scratch.empty()) launch.at.push_back({});
+    const size_t count = call.plan->words();
+    words_.resize(words_.size() + count * static_cast<size_t>(launch.chunks));
+    for (int64_t chunk = 0; chunk < launch.chunks; ++chunk) {
+      const size_t scratch = offsets_[call.scratch_block] + static_cast<size_t>(chunk) * call.scratch_stride;
+      const std::span<int64_t> words(words_.data() + launch.first_word + chunk * static_cast<int64_t>(count), count);
+      call.plan->fill(words, addresses, reinterpret_cast<void*>(scratch), call.split, chunk);
+    }
+    plan_->launches.push_back(std::move(launch));
+    return {};
+  }
+
+  Result<void> add_move(const FlatStep& step) {
+    FlatOperand to = step.operands[0], from = step.operands[1];
+    to.offset_bytes = offset(to), from.offset_bytes = offset(from);
+    MovePlan move = plan_move(to, from);
+    Launch launch{.stage = step.stage, .at = {place(to), place(from)}};
+    launch.bytes = move.bytes, launch.to = move.to, launch.from = move.from;
+    if (move.bytes == 0) {
+      const int64_t group = from_.compiler.options().work_group;
+      TENON_TRY(programs, from_.device.programs());
+      TENON_TRY(program, programs->get(move_source(move.unit_bytes, group), "the kernel of copies"));
+      launch.program = std::move(program);
+      launch.kernel = kMoveKernel;
+      launch.first_word = static_cast<int64_t>(words_.size());
+      launch.items = std::min(move.rows, int64_t{from_.device.info().compute_units} *
+                                             (group > 1 ? kItemsOfUnit : kItemsOfCpuUnit));
+      words_.insert(words_.end(), move.table.begin(), move.table.end());
+    }
+    plan_->launches.push_back(std::move(launch));
+    return {};
+  }
+
+  Result<void> upload_words(ClStream& stream) {
+    const size_t bytes = words_.size() * sizeof(int64_t);
+    TENON_TRY(memory, from_.device.allocate_memory(bytes, CL_MEM_READ_ONLY));
+    plan_->words = std::move(memory);
+    if (bytes == 0) return {};
+    return stream.add([&] {
+      return check(from_.device.cl().clEnqueueWriteBuffer(stream.queue(), plan_->words.get(), CL_TRUE, 0, bytes,
+                                                          words_.data(), 0, nullptr, nullptr),
+                   "clEnqueueWriteBuffer");
+    });
+  }
+
+  const PlanSources& from_;
+  const FlatProgram& flat_;
+  std::shared_ptr<DevicePlan> plan_ = std::make_shared<DevicePlan>();
+  std::unordered_map<BufferId, Root> roots_;
+  std::vector<Lifetime> lifetimes_;
+  std::vector<size_t> offsets_;
+  std::vector<Call> calls_;
+  std::vector<int64_t> words_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<DevicePlan>> plan_launches(const PlanSources& sources, const FlatProgram& flat,
+                                                  ClStream& stream) {
+  return Planner(sources, flat).run(stream);
+}
+
+}  // namespace tenon::opencl

@@ -1,0 +1,107 @@
+// Loads and stores, with conversion between elements in memory and lanes. They touch the bytes of their elements and no
+// others, however many lanes are wanted.
+#include <tenon/support/str.hpp>
+
+#include "opencl/emitters/emitters.hpp"
+#include "opencl/emitters/pattern.hpp"
+
+namespace tenon::opencl {
+namespace {
+
+using namespace codegen;
+
+Result<const EmitAddress*> memory_of(const Emission& e, ElementType lane) {
+  if (!e.memory) return error(Code::internal, e.op, " of ", lane, " without memory");
+  if (lane_type(e.memory->element) == lane && e.memory->element.byte_addressable()) return &*e.memory;
+  return error(Code::internal, e.op, " of ", e.memory->element, " in memory with lanes of ", lane);
+}
+
+// A pointer to the elements as they lie in memory.
+std::string address(SourceContext& c, const EmitAddress& memory, bool writes) {
+  std::string offset;
+  if (memory.index) offset = str(" + ", c.counter(*memory.index), " * ", memory.element.bits() / 8);
+  if (memory.displacement_bytes != 0) offset += str(" + ", memory.displacement_bytes);
+  return str("(__global ", writes ? "" : "const ", scalar_name(memory.element), "*)(", c.pointer(memory.base), offset,
+             ")");
+}
+
+std::string packed_name(ElementType element, int lanes) { return str(scalar_name(element), lanes); }
+
+// The elements below a count; 0 behind them.
+std::string partial_load(SourceContext& c, ElementType element, int lanes) {
+  const std::string type = packed_name(element, lanes), name = str("tenon_load_", type);
+  c.define(str(type, " ", name, "(__global const ", scalar_name(element), "* from, long count) {\n  ",
+               scalar_name(element), " some[", lanes, "];\n  for (int i = 0; i < ", lanes,
+               "; ++i) some[i] = i < count ? from[i] : 0;\n  return vload", lanes, "(0, some);\n}\n"));
+  return name;
+}
+std::string partial_store(SourceContext& c, ElementType element, int lanes) {
+  const std::string type = packed_name(element, lanes), name = str("tenon_store_", type);
+  c.define(str("void ", name, "(", type, " value, __global ", scalar_name(element), "* to, long count) {\n  ",
+               scalar_name(element), " some[", lanes, "];\n  vstore", lanes, "(value, 0, some);\n  for (int i = 0; i < ",
+               lanes, "; ++i)\n    if (i < count) to[i] = some[i];\n}\n"));
+  return name;
+}
+
+// Between elements side by side and lanes.
+Result<std::string> widened(SourceContext& c, const std::string& packed, ElementType element, int lanes) {
+  const ElementType lane = lane_type(element);
+  if (element == kF16) return expand(c, "@from_half($0)", {lane, lanes, std::span(&packed, 1)});
+  if (element == kBF16) return expand(c, "@from_bfloat($0)", {lane, lanes, std::span(&packed, 1)});
+  if (element.is_bool()) return str("convert_int", lanes, "(", packed, ") != (int", lanes, ")0");
+  return element == lane ? packed : str("convert_", lanes_name(lane, lanes), "(", packed, ")");
+}
+Result<std::string> narrowed(SourceContext& c, const std::string& value, ElementType element, int lanes) {
+  const ElementType lane = lane_type(element);
+  if (element == kF16) return expand(c, "@to_half($0)", {lane, lanes, std::span(&value, 1)});
+  if (element == kBF16) return expand(c, "@to_bfloat($0)", {lane, lanes, std::span(&value, 1)});
+  if (element.is_bool()) return str("convert_uchar", lanes, "(", value, " & 1)");
+  return element == lane ? value : str("convert_", packed_name(element, lanes), "(", value, ")");
+}
+
+Result<void> emit_load(SourceContext& c, const Emission& e) {
+  TENON_TRY(memory, memory_of(e, e.out[0].element));
+  const ElementType element = memory->element;
+  const std::string from = address(c, *memory, false);
+  std::string packed = str("vload", e.lanes, "(0, ", from, ")");
+  if (e.touched == Lanes::partial)
+    packed = str(partial_load(c, element, e.lanes), "(", from, ", ", c.counter(e.in[1].at), ")");
+  if (e.touched == Lanes::one) packed = str(partial_load(c, element, e.lanes), "(", from, ", 1)");
+  TENON_TRY(value, widened(c, packed, element, e.lanes));
+  c.assign(e.out[0], value);
+  return {};
+}
+
+Result<void> emit_broadcast_load(SourceContext& c, const Emission& e) {
+  TENON_TRY(memory, memory_of(e, e.out[0].element));
+  const std::string packed =
+      str("(", packed_name(memory->element, e.lanes), ")(*(", address(c, *memory, false), "))");
+  TENON_TRY(value, widened(c, packed, memory->element, e.lanes));
+  c.assign(e.out[0], value);
+  return {};
+}
+
+Result<void> emit_store(SourceContext& c, const Emission& e) {
+  TENON_TRY(memory, memory_of(e, e.in[0].element));
+  const ElementType element = memory->element;
+  TENON_TRY(packed, narrowed(c, c.name(e.in[0]), element, e.lanes));
+  const std::string to = address(c, *memory, true);
+  if (e.touched == Lanes::full) {
+    c.line(str("vstore", e.lanes, "(", packed, ", 0, ", to, ");"));
+    return {};
+  }
+  const std::string count = e.touched == Lanes::one ? "1" : c.counter(e.in[2].at);
+  c.line(str(partial_store(c, element, e.lanes), "(", packed, ", ", to, ", ", count, ");"));
+  return {};
+}
+
+}  // namespace
+
+// The types of a tail's operands, a mask and a count, are among those of the row: i64 lanes need no f64.
+Result<void> add_memory_rows(JitterTable& table) {
+  TENON_OK(add_row(table, {.op = "Load", .types = kAnyLanes, .make = function_emitter<emit_load>}));
+  TENON_OK(add_row(table, {.op = "BroadcastLoad", .types = kAnyLanes, .make = function_emitter<emit_broadcast_load>}));
+  return add_row(table, {.op = "Store", .types = kAnyLanes, .make = function_emitter<emit_store>});
+}
+
+}  // namespace tenon::opencl

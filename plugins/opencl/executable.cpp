@@ -1,0 +1,147 @@
+#include "opencl/executable.hpp"
+
+#include <mutex>
+#include <utility>
+
+#include <tenon/ir/serialize.hpp>
+#include <tenon/ir/verify.hpp>
+#include <tenon/irgen/graph_runner.hpp>
+#include <tenon/irgen/reference_kernels.hpp>
+#include <tenon/irgen/snippet_info.hpp>
+#include <tenon/plugin/graph_values.hpp>
+#include <tenon/runtime/thread_pool.hpp>
+#include <tenon/snippet/canonical.hpp>
+#include <tenon/snippet/subgraph.hpp>
+#include <tenon/support/log.hpp>
+
+#include "opencl/device_program.hpp"
+
+namespace tenon::opencl {
+namespace {
+
+class ClExecutable final : public Executable {
+ public:
+  ClExecutable(std::unique_ptr<Graph> graph, std::shared_ptr<ClDevice> device, std::shared_ptr<const Compiler> compiler)
+      : graph_(std::move(graph)),
+        device_(std::move(device)),
+        compiler_(std::move(compiler)),
+        inputs_(inputs_of(graph_->body())),
+        outputs_(outputs_of(graph_->body())) {}
+
+  Result<void> prepare() {
+    auto program = DeviceProgram::make(*graph_, device_, compiler_);
+    if (program.ok()) {
+      program_ = *std::move(program);
+      return {};
+    }
+    if (program.error().code() != Code::unsupported) return program.error();
+    return leave_to_host(program.error().message());
+  }
+
+  Device& device() const override { return *device_; }
+  const std::vector<ValueInfo>& inputs() const override { return inputs_; }
+  const std::vector<ValueInfo>& outputs() const override { return outputs_; }
+  size_t arena_bytes() const override { return program_ ? program_->arena_bytes() : 0; }
+  size_t arena_lower_bound_bytes() const override { return program_ ? program_->arena_lower_bound_bytes() : 0; }
+  Result<std::string> serialize() const override { return tenon::serialize(*graph_); }
+
+  Result<std::string> listing() const override {
+    std::string text;
+    for (const Op& op : graph_->body()) {
+      if (!isa<snippet::Subgraph>(op)) continue;
+      TENON_TRY(body, snippet::make_body(op));
+      TENON_TRY(source, compiler_->listing(body));
+      text += str("// ", irgen::stage_of_op(op), ", for ", device_->info().name, "\n", source, "\n");
+    }
+    return text;
+  }
+
+  std::vector<KernelInfo> kernels() const override {
+    std::vector<KernelInfo> infos;
+    for (const Op& op : graph_->body())
+      if (isa<snippet::Subgraph>(op)) infos.push_back(irgen::kernel_info_of(op, compiler_->target()));
+    return infos;
+  }
+
+  Result<EventPtr> enqueue(Stream& stream, std::span<const RunValue> inputs, std::span<RunValue> outputs,
+                           const RunOptions& options) const override {
+    if (&stream.device() != device_.get())
+      return error(Code::invalid_argument, "an executable of device '", device_->name(),
+                   "' is enqueued on a stream of device '", stream.device().name(), "'");
+    if (inputs.size() != inputs_.size() || outputs.size() != outputs_.size())
+      return error(Code::invalid_argument, "graph '", graph_->name(), "' has ", inputs_.size(), " inputs and ",
+                   outputs_.size(), " outputs, ", inputs.size(), " and ", outputs.size(), " are given");
+    auto& queue = static_cast<ClStream&>(stream);
+    bool on_device = program_ != nullptr;
+    for (const RunValue& input : inputs) on_device = on_device && input.on_device();
+    if (!on_device) return run_on_host(queue, inputs, outputs, options);
+    auto plan = program_->plan(queue, inputs);
+    if (plan.ok()) return program_->run(queue, *plan, inputs, outputs, options.profile);
+    if (plan.error().code() != Code::unsupported) return plan.error();
+    TENON_OK(leave_to_host(plan.error().message()));
+    return run_on_host(queue, inputs, outputs, options);
+  }
+
+ private:
+  Result<void> leave_to_host(const std::string& why) const {
+    const std::lock_guard lock(mutex_);
+    log(LogLevel::info, "graph '", graph_->name(), "' on ", device_->name(), " is left to the host: ", why);
+    if (host_) return {};
+    TENON_TRY(runner, irgen::GraphRunner::prepare(*graph_, irgen::reference_kernels(),
+                                                  {.threads = default_pool().threads()}));
+    host_ = std::move(runner);
+    return {};
+  }
+
+  Result<EventPtr> run_on_host(ClStream& stream, std::span<const RunValue> inputs, std::span<RunValue> outputs,
+                               const RunOptions& options) const {
+    TENON_OK(host_ ? Result<void>() : leave_to_host("an input is not on the device"));
+    std::vector<Datum> data;
+    for (const RunValue& input : inputs) {
+      TENON_TRY(datum, to_host(stream, input));
+      data.push_back(std::move(datum));
+    }
+    ParallelFor& parallel = options.parallel ? *options.parallel : default_pool();
+    TENON_TRY(made, host_->run(data, parallel, options.profile));
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      outputs[i] = RunValue{made[i], {}};
+      if (!made[i].is_tensor() || made[i].tensor().element().is_string()) continue;
+      TENON_TRY(placed, to_device(stream, made[i].tensor()));
+      outputs[i] = std::move(placed);
+    }
+    return completed_event();
+  }
+
+  std::unique_ptr<Graph> graph_;
+  std::shared_ptr<ClDevice> device_;
+  std::shared_ptr<const Compiler> compiler_;
+  std::vector<ValueInfo> inputs_, outputs_;
+  std::unique_ptr<DeviceProgram> program_;  // null: all on the host
+  mutable std::mutex mutex_;
+  mutable std::unique_ptr<irgen::GraphRunner> host_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Executable>> make_executable(std::unique_ptr<Graph> graph, std::shared_ptr<ClDevice> device,
+                                                    std::shared_ptr<const Compiler> compiler) {
+  const Region& body = graph->body();
+  for (size_t i = 0; i < body.output_count(); ++i)
+    if (!body.output(i))
+      return error(Code::invalid_argument, "output '", body.output_name(i), "' of graph '", graph->name(),
+                   "' has no value");
+  auto made = std::make_unique<ClExecutable>(std::move(graph), std::move(device), std::move(compiler));
+  TENON_OK(made->prepare());
+  return std::unique_ptr<Executable>(std::move(made));
+}
+
+Result<std::unique_ptr<Executable>> load_executable(std::span<const std::byte> bytes, std::shared_ptr<void> owner,
+                                                    std::shared_ptr<ClDevice> device,
+                                                    std::shared_ptr<const Compiler> compiler) {
+  const std::string target = compiler->target().name;
+  TENON_TRY(graph, deserialize(bytes, std::move(owner)), "a graph stored for target '", target, "'");
+  TENON_OK(verify(*graph), "a graph stored for target '", target, "'");
+  return make_executable(std::move(graph), std::move(device), std::move(compiler));
+}
+
+}  // namespace tenon::opencl

@@ -1,0 +1,135 @@
+#include "opencl/program_cache.hpp"
+
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include <tenon/support/hash.hpp>
+#include <tenon/support/log.hpp>
+#include <tenon/support/str.hpp>
+
+namespace tenon::opencl {
+namespace {
+
+// What stands before the binary in a file.
+struct FileHead {
+  char magic[16];
+  uint64_t key_high, key_low, bytes, hash;
+};
+constexpr std::string_view kMagic = "tenon-opencl 1\n";
+
+FileHead head_of(const ContentKey& key, std::span<const std::byte> binary) {
+  FileHead head{{}, key.high, key.low, binary.size(), hash_bytes(binary, key.low)};
+  kMagic.copy(head.magic, sizeof head.magic);
+  return head;
+}
+
+// The binary in a file; empty when the file is damaged or another's.
+std::span<const std::byte> binary_in(std::span<const std::byte> file, const ContentKey& key) {
+  if (file.size() <= sizeof(FileHead)) return {};
+  const auto binary = file.subspan(sizeof(FileHead));
+  const FileHead wanted = head_of(key, binary);
+  return std::memcmp(&wanted, file.data(), sizeof wanted) == 0 ? binary : std::span<const std::byte>();
+}
+
+std::string build_options(const DeviceInfo& info) {
+  return str("-cl-std=CL1.2", info.rounds_divide_and_sqrt() ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
+}
+
+}  // namespace
+
+ProgramCache::ProgramCache(const Api& cl, const DeviceInfo& info, cl_device_id id, cl_context context, FileCache files)
+    : cl_(cl), info_(info), id_(id), context_(context), files_(std::move(files)), options_(build_options(info)) {}
+
+ProgramCache::Counts ProgramCache::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+Result<std::shared_ptr<const BuiltProgram>> ProgramCache::get(const std::string& source, std::string_view what) {
+  const ContentKey key = ContentKey::of(
+      str(source, '\0', options_, '\0', info_.platform, '\0', info_.name, '\0', info_.version, '\0', info_.driver));
+  {
+    const std::lock_guard lock(mutex_);
+    if (auto known = programs_[key].lock()) {
+      ++counts_.from_process;
+      return known;
+    }
+  }
+  // Two threads may both make it; one of the two is kept.
+  bool from_file = false;
+  TENON_TRY(made, make(source, key, what, from_file));
+  const std::lock_guard lock(mutex_);
+  ++(from_file ? counts_.from_files : counts_.built);
+  std::weak_ptr<const BuiltProgram>& place = programs_[key];
+  if (auto other = place.lock()) return other;
+  place = made;
+  return made;
+}
+
+Result<std::shared_ptr<const BuiltProgram>> ProgramCache::make(const std::string& source, const ContentKey& key,
+                                                               std::string_view what, bool& from_file) {
+  auto program = load_binary(key);
+  from_file = program.ok();
+  if (!from_file) {
+    program = build_source(source, what);
+    TENON_OK(program.ok() ? Result<void>() : Result<void>(program.error()));
+    store_binary(key, *program);
+  }
+  return std::shared_ptr<const BuiltProgram>(std::make_shared<BuiltProgram>(BuiltProgram{*std::move(program)}));
+}
+
+Result<void> ProgramCache::build(const Program& program, std::string_view what) const {
+  const cl_int code = cl_.clBuildProgram(program.get(), 1, &id_, options_.c_str(), nullptr, nullptr);
+  if (code == CL_SUCCESS) return {};
+  size_t bytes = 0;
+  cl_.clGetProgramBuildInfo(program.get(), id_, CL_PROGRAM_BUILD_LOG, 0, nullptr, &bytes);
+  std::string log(bytes, ' ');
+  cl_.clGetProgramBuildInfo(program.get(), id_, CL_PROGRAM_BUILD_LOG, bytes, log.data(), nullptr);
+  return error(Code::internal, "device '", info_.name, "' does not compile ", what, ": ", code_text(code), "\n",
+               log.c_str());
+}
+
+Result<Program> ProgramCache::build_source(const std::string& source, std::string_view what) const {
+  const char* text = source.data();
+  const size_t bytes = source.size();
+  cl_int code = CL_SUCCESS;
+  Program program(cl_.clCreateProgramWithSource(context_, 1, &text, &bytes, &code));
+  TENON_OK(check(code, "clCreateProgramWithSource"), what);
+  TENON_OK(build(program, what));
+  return program;
+}
+
+Result<Program> ProgramCache::load_binary(const ContentKey& key) const {
+  const auto file = files_.load(key);
+  if (!file) return error(Code::not_found, "no file");
+  const auto binary = binary_in(*file, key);
+  if (binary.empty()) {
+    files_.distrusted(key, "it is damaged, or another program's");
+    return error(Code::parse, "damaged");
+  }
+  const size_t bytes = binary.size();
+  const auto* data = reinterpret_cast<const unsigned char*>(binary.data());
+  cl_int code = CL_SUCCESS;
+  Program program(cl_.clCreateProgramWithBinary(context_, 1, &id_, &bytes, &data, nullptr, &code));
+  auto built = check(code, "clCreateProgramWithBinary");
+  if (built.ok()) built = build(program, "a stored program");
+  if (built.ok()) return program;
+  files_.distrusted(key, built.error().message());
+  return built.error();
+}
+
+void ProgramCache::store_binary(const ContentKey& key, const Program& program) const {
+  size_t bytes = 0;
+  cl_int code = cl_.clGetProgramInfo(program.get(), CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr);
+  if (code != CL_SUCCESS || bytes == 0) return;  // a driver that gives no binaries
+  std::vector<std::byte> file(sizeof(FileHead) + bytes);
+  unsigned char* data = reinterpret_cast<unsigned char*>(file.data() + sizeof(FileHead));
+  code = cl_.clGetProgramInfo(program.get(), CL_PROGRAM_BINARIES, sizeof data, &data, nullptr);
+  if (code != CL_SUCCESS) return;
+  const FileHead head = head_of(key, std::span(file).subspan(sizeof(FileHead)));
+  std::memcpy(file.data(), &head, sizeof head);
+  files_.store(key, file);
+}
+
+}  // namespace tenon::opencl

@@ -1,0 +1,54 @@
+// ProgramCache: sources as built programs of one device; in the process, and as binaries in files.
+//
+// Files: one for each source, options, device and driver, in the folder opencl of FileCache::default_folder(). It holds
+// its own key and the hash of what it says: anything else is ignored with a warning, and so is a binary that the driver
+// refuses.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include <tenon/support/file_cache.hpp>
+
+#include "opencl/device_info.hpp"
+
+namespace tenon::opencl {
+
+struct BuiltProgram {
+  Program program;
+};
+
+// Any thread. The device outlives it and its programs.
+class ProgramCache {
+ public:
+  ProgramCache(const Api& cl, const DeviceInfo& info, cl_device_id id, cl_context context, FileCache files);
+
+  // `what` names it in errors: "kernel 'gelu'". A source that the device's compiler refuses is an error with its log.
+  Result<std::shared_ptr<const BuiltProgram>> get(const std::string& source, std::string_view what);
+
+  struct Counts {
+    size_t from_process = 0, from_files = 0, built = 0;
+  };
+  Counts counts() const;
+
+ private:
+  Result<std::shared_ptr<const BuiltProgram>> make(const std::string& source, const ContentKey& key,
+                                                   std::string_view what, bool& from_file);
+  Result<Program> build_source(const std::string& source, std::string_view what) const;
+  Result<Program> load_binary(const ContentKey& key) const;
+  void store_binary(const ContentKey& key, const Program& program) const;
+  Result<void> build(const Program& program, std::string_view what) const;
+
+  const Api& cl_;
+  const DeviceInfo& info_;
+  const cl_device_id id_;
+  const cl_context context_;
+  const FileCache files_;
+  const std::string options_;
+  mutable std::mutex mutex_;
+  std::unordered_map<ContentKey, std::weak_ptr<const BuiltProgram>, ContentKeyHash> programs_;
+  Counts counts_;
+};
+
+}  // namespace tenon::opencl

@@ -1,0 +1,114 @@
+#include "opencl/source_context.hpp"
+
+#include <algorithm>
+
+#include <tenon/support/str.hpp>
+
+namespace tenon::opencl {
+
+using codegen::EmitValue;
+using codegen::PhysicalRegister;
+
+std::string_view scalar_name(ElementType element) {
+  if (element == kF32) return "float";
+  if (element == kF64) return "double";
+  if (element == kI8) return "char";
+  if (element == kU8 || element == kBool) return "uchar";
+  if (element == kI16) return "short";
+  if (element == kU16 || element == kF16 || element == kBF16) return "ushort";
+  if (element == kI32) return "int";
+  if (element == kU32) return "uint";
+  return element == kI64 ? "long" : "ulong";
+}
+
+std::string lanes_name(ElementType lane, int lanes) { return str(lane.is_bool() ? "int" : scalar_name(lane), lanes); }
+
+namespace {
+
+char letter(ElementType lane) {
+  if (lane.is_bool()) return 'b';
+  if (lane == kF32) return 'f';
+  if (lane == kF64) return 'd';
+  if (lane == kI32) return 'i';
+  if (lane == kU32) return 'u';
+  return lane == kI64 ? 'l' : 'k';
+}
+
+constexpr std::string_view kHead = R"(#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+#pragma OPENCL FP_CONTRACT OFF
+
+)";
+
+}  // namespace
+
+SourceContext::SourceContext(codegen::ConstantPool& constants, const snippet::LinearKernel& kernel, size_t ports,
+                             bool comments)
+    : EmitContext(constants), kernel_(kernel), ports_(ports), comments_(comments) {}
+
+void SourceContext::mark(std::string_view label, std::string_view instruction) {
+  if (!comments_) return;
+  comment_ = label.empty() ? std::string(instruction) : str(label, ": ", instruction);
+  // A label is a model's text: it must not end the comment's line.
+  std::replace_if(comment_.begin(), comment_.end(), [](char c) { return c == '\n' || c == '\r' || c == '\\'; }, ' ');
+}
+
+std::string SourceContext::declared(std::string type, std::string name) {
+  variables_.emplace(name, std::move(type));
+  return name;
+}
+
+std::string SourceContext::port(int64_t param) const {
+  const auto port = static_cast<size_t>(this->param(param).port);
+  return port < ports_ ? str("q", port) : "scratch";
+}
+
+std::string SourceContext::name(const EmitValue& value) {
+  return declared(lanes_name(value.element, lanes()), str(letter(value.element), value.at.number));
+}
+std::string SourceContext::counter(PhysicalRegister at) { return declared("long", str("g", at.number)); }
+std::string SourceContext::pointer(PhysicalRegister at) { return declared("__global uchar*", str("p", at.number)); }
+std::string SourceContext::write_counter(PhysicalRegister at) {
+  pointers_.erase(at.number);
+  return counter(at);
+}
+std::string SourceContext::write_pointer(PhysicalRegister at) {
+  pointers_.insert(at.number);
+  return pointer(at);
+}
+
+void SourceContext::line(std::string_view text) {
+  if (!comment_.empty()) body_ += str(indent(), "// ", comment_, "\n");
+  comment_.clear();
+  body_ += str(indent(), text, "\n");
+}
+void SourceContext::assign(const EmitValue& out, std::string_view expression) {
+  line(str(name(out), " = ", expression, ";"));
+}
+void SourceContext::open(std::string_view text) {
+  line(str(text, " {"));
+  ++depth_;
+}
+void SourceContext::close() {
+  --depth_;
+  line("}");
+}
+
+void SourceContext::define(const std::string& function) {
+  if (defined_.insert(function).second) prelude_ += function + "\n";
+}
+
+std::string SourceContext::finish(std::string_view name, int64_t work_group) {
+  std::string source = str(kHead, prelude_, "__kernel __attribute__((reqd_work_group_size(", work_group,
+                           ", 1, 1)))\nvoid ", name, "(__global const long* words, long first, long chunks");
+  for (size_t port = 0; port < ports_; ++port) source += str(",\n    __global uchar* q", port);
+  if (!kernel_.scratch.empty()) source += ",\n    __global uchar* scratch";
+  source += str(") {\n  const long chunk = get_global_id(0);\n  if (chunk >= chunks) return;\n  words += first + chunk * ",
+                kernel_.params.size(), ";\n");
+  for (size_t i = 0; i < kernel_.params.size(); ++i) source += str("  const long w", i, " = words[", i, "];\n");
+  for (const auto& [variable, type] : variables_) source += str("  ", type, " ", variable, ";\n");
+  return str(source, body_, "}\n");
+}
+
+}  // namespace tenon::opencl

@@ -1,0 +1,94 @@
+// SourceContext: where emitters of the OpenCL jitter table write OpenCL C, and how they name values.
+//
+//   c.assign(e.out[0], str(c.name(e.in[0]), " + ", c.name(e.in[1])));          f3 = f1 + f2;
+//
+// A register is a variable of the kernel, declared when it is first named:
+//
+//   f3 d3 i3 u3 l3 k3   lanes of f32, f64, i32, u32, i64, u64: float16, double8 ...
+//   b3                  lanes of booleans: -1 or 0 in an int each, in bodies with 64-bit lanes as well
+//   g3                  a general register that counts: long
+//   p3                  a general register that points into a port: __global uchar*
+//   w3                  the call's 64-bit param 3
+//   q3, scratch         port 3 of the body; memory of its scratch buffers
+//
+// Whether a general register counts or points is what was written to it last; the linear kernel never mixes the two.
+#pragma once
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tenon/codegen/emitter.hpp>
+#include <tenon/snippet/linear.hpp>
+
+#include "opencl/api.hpp"
+
+namespace tenon::opencl {
+
+inline constexpr std::string_view kContextKind = "opencl";
+
+// "float", "uchar" ...: of a scalar in memory; f16 and bf16 are their bits, ushort.
+std::string_view scalar_name(ElementType element);
+// Of lanes: "float16"; of booleans "int16".
+std::string lanes_name(ElementType lane, int lanes);
+
+class SourceContext final : public codegen::EmitContext {
+ public:
+  // `ports`: of the kernel's body. `comments`: the operator and instruction above the lines that are made of them.
+  SourceContext(codegen::ConstantPool& constants, const snippet::LinearKernel& kernel, size_t ports, bool comments);
+
+  std::string_view kind() const override { return kContextKind; }
+  void mark(std::string_view label, std::string_view instruction) override;
+
+  int lanes() const { return kernel_.lanes; }
+  const snippet::Param& param(int64_t number) const { return kernel_.params[static_cast<size_t>(number)]; }
+  // The argument that a param of kind pointer points into.
+  std::string port(int64_t param) const;
+
+  // The variable of a value of lanes.
+  std::string name(const codegen::EmitValue& value);
+  // Of a general register, as a number and as a pointer.
+  std::string counter(codegen::PhysicalRegister at);
+  std::string pointer(codegen::PhysicalRegister at);
+  bool points(codegen::PhysicalRegister at) const { return pointers_.contains(at.number); }
+  // Names of the register that is written now.
+  std::string write_counter(codegen::PhysicalRegister at);
+  std::string write_pointer(codegen::PhysicalRegister at);
+
+  void line(std::string_view text);
+  void assign(const codegen::EmitValue& out, std::string_view expression);
+  // A line that opens, or closes, a block.
+  void open(std::string_view text);
+  void close();
+
+  // A function of the prelude, by its text, once for each text; in the order in which they are asked for.
+  void define(const std::string& function);
+
+  // The whole source: prelude, kernel `name` for work groups of so many items. Once, at the end.
+  std::string finish(std::string_view name, int64_t work_group);
+
+ private:
+  std::string indent() const { return std::string(static_cast<size_t>(2 * depth_), ' '); }
+  std::string declared(std::string type, std::string name);
+
+  const snippet::LinearKernel& kernel_;
+  const size_t ports_;
+  const bool comments_;
+  int depth_ = 1;
+  std::string comment_;  // written above the next line
+  std::string body_, prelude_;
+  std::set<std::string> defined_;
+  std::map<std::string, std::string> variables_;  // name -> type
+  std::set<int> pointers_;
+};
+
+// The context that an emitter of this plugin's table is handed.
+inline SourceContext& source_context(codegen::EmitContext& context) { return static_cast<SourceContext&>(context); }
+
+// The arguments of a kernel: __global const long* words of many calls; long: where those of this call begin; long: how
+// many chunks it has; then the ports of its body, and one for its scratch buffers, if it has any.
+inline constexpr cl_uint kWordsArgument = 0, kFirstArgument = 1, kChunksArgument = 2, kPortsArgument = 3;
+
+}  // namespace tenon::opencl

@@ -1,0 +1,58 @@
+// Random bodies through the whole walk, on the device, against their operators one by one. The device is a CPU and works
+// in the memory of this process, so buffers end at guard pages.
+//
+// TENON_TEST_COUNT sets how many, TENON_TEST_SEED takes one alone. A kernel takes the device's compiler long.
+#include <cstdlib>
+#include <numeric>
+
+#include <snippet/random_body.hpp>
+#include <tenon/snippet/emit.hpp>
+
+#include "opencl_support.hpp"
+
+namespace tenon::opencl::testing {
+namespace {
+
+using snippet::LinearKernel;
+using snippet::test::HarnessOptions;
+using snippet::test::RandomBody;
+
+class OpenclBodies : public OpenclTest {
+ protected:
+  void try_seed(uint64_t seed) {
+    SCOPED_TRACE(str("seed ", seed, " (TENON_TEST_SEED)"));
+    RandomBody random(seed);
+    const snippet::Body body = random.make();
+    constexpr int kLanes = 8, kManyRegisters = 4000;
+    codegen::RegisterPool pool;
+    for (std::vector<int>& file : pool.registers) {
+      file.resize(kManyRegisters);
+      std::iota(file.begin(), file.end(), 0);
+    }
+    HarnessOptions options;
+    options.lower = {.lanes = kLanes, .unroll = 1 << random.pick(2)};
+    options.lower.recompute_cycles = static_cast<double>(random.pick(6));
+    options.parts = random.pick(3) == 0 ? static_cast<int64_t>(random.pick(6)) + 2 : 1;
+    options.machine = {pool, snippet::needs_of(*table, target)};
+    options.run = [&](const LinearKernel& kernel, std::span<const int64_t> words) { return run(body, kernel, words); };
+    check_body(body, random.extents(body, kLanes), random.random(), options);
+  }
+
+  // Words hold addresses of this process.
+  Result<void> run(const snippet::Body& body, const LinearKernel& kernel, std::span<const int64_t> words) {
+    const size_t ports = body.inputs.size() + body.outputs.size();
+    TENON_TRY(source, assemble(kernel, {.ports = ports}, *table, target));
+    if (std::getenv("TENON_TEST_LISTING")) std::puts(source.c_str());
+    return launch(*stream, source, words, 1, std::vector<cl_mem>(ports + !kernel.scratch.empty(), nullptr));
+  }
+};
+
+TEST_F(OpenclBodies, MatchTheOperatorsOneByOne) {
+  if (const char* seed = std::getenv("TENON_TEST_SEED")) return try_seed(std::strtoull(seed, nullptr, 10));
+  const char* count = std::getenv("TENON_TEST_COUNT");
+  const uint64_t seeds = count ? std::strtoull(count, nullptr, 10) : 12;
+  for (uint64_t seed = 1; seed <= seeds && !HasFailure(); ++seed) try_seed(seed);
+}
+
+}  // namespace
+}  // namespace tenon::opencl::testing

@@ -1,0 +1,41 @@
+// Random graphs on the device against the reference, bit for bit but for the bits of a NaN.
+//
+// TENON_FUZZ_SEEDS sets how many seeds, TENON_FUZZ_FIRST the first.
+#include <cstdlib>
+
+#include <support_lib/random_dag.hpp>
+#include <tenon/tensor/compare.hpp>
+
+#include "graph_support.hpp"
+
+namespace tenon::opencl::testing {
+namespace {
+
+uint32_t from_environment(const char* name, uint32_t fallback) {
+  const char* text = std::getenv(name);
+  return text ? static_cast<uint32_t>(std::strtoul(text, nullptr, 10)) : fallback;
+}
+
+TEST_F(OpenclTest, RandomGraphsHaveTheBitsOfTheReference) {
+  auto backend = create_backend(cpu_target());
+  ASSERT_TRUE(backend.ok()) << backend.error().to_string();
+  const uint32_t first = from_environment("TENON_FUZZ_FIRST", 1), seeds = from_environment("TENON_FUZZ_SEEDS", 8);
+  for (uint32_t seed = first; seed < first + seeds; ++seed) {
+    SCOPED_TRACE(str("seed ", seed));
+    tenon::testing::RandomDag dag({.seed = seed, .exact = true, .max_ops = 30, .max_inputs = 12, .lanes = 16});
+    const auto graph = dag.build();
+    const std::vector<Datum> inputs = dag.inputs(*graph);
+    const std::vector<Tensor> expected = on_reference(*graph, inputs);
+    auto executable = compiled(**backend, graph->clone());
+    ASSERT_TRUE(executable.ok()) << executable.error().to_string() << "\n" << print(*graph);
+    const auto got = run_on(*stream, **executable, inputs);
+    ASSERT_TRUE(got.ok()) << got.error().to_string() << "\n" << print(*graph);
+    for (size_t i = 0; i < got->size(); ++i) {
+      const Comparison comparison = compare((*got)[i], expected[i], {.rtol = 0, .atol = 0});
+      ASSERT_TRUE(comparison.equal) << "output " << i << ": " << comparison.difference << "\n" << print(*graph);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenon::opencl::testing

@@ -1,0 +1,108 @@
+// The device of these tests, and kernels on it one by one.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <tenon/snippet/params.hpp>
+
+#include "opencl/assemble.hpp"
+#include "opencl/cl_device.hpp"
+#include "opencl/compiler.hpp"
+#include "opencl/emitters/emitters.hpp"
+#include "opencl/source_context.hpp"
+
+namespace tenon::opencl::testing {
+
+inline TargetDescription cpu_target() {
+  TargetDescription target;
+  target.name = "opencl-cpu";
+  target.plugin = "opencl";
+  target.options.add("device_type", Setting::word("cpu"));
+  return target;
+}
+
+// A device of type CPU: its memory is that of the process.
+class OpenclTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto found = device_of(cpu_target());
+    if (!found.ok()) GTEST_SKIP() << found.error().message() << " (Debian: pocl-opencl-icd)";
+    device = ClDevice::of(*found);
+    target = described(cpu_target(), *found);
+    table = *jitter_table();
+    stream = *device->open_stream();
+  }
+  std::shared_ptr<ClDevice> device;
+  TargetDescription target;
+  const codegen::JitterTable* table = nullptr;
+  std::unique_ptr<ClStream> stream;
+};
+
+using Bytes = std::vector<std::byte>;
+
+// One launch of `source` with the words of `chunks` chunks; ports that are null begin at address 0.
+inline Result<void> launch(ClStream& stream, const std::string& source, std::span<const int64_t> words, int64_t chunks,
+                           const std::vector<cl_mem>& ports) {
+  ClDevice& device = stream.cl_device();
+  TENON_TRY(programs, device.programs());
+  TENON_TRY(program, programs->get(source, "a test's kernel"));
+  const Api& cl = device.cl();
+  TENON_TRY(memory, device.allocate_memory(words.size_bytes()));
+  TENON_OK(check(cl.clEnqueueWriteBuffer(stream.queue(), memory.get(), CL_TRUE, 0, std::max<size_t>(words.size_bytes(), 1),
+                                         words.data(), 0, nullptr, nullptr),
+                 "clEnqueueWriteBuffer"));
+  cl_int code = CL_SUCCESS;
+  KernelObject kernel(cl.clCreateKernel(program->program.get(), std::string(kSnippetKernel).c_str(), &code));
+  TENON_OK(check(code, "clCreateKernel"));
+  const cl_mem object = memory.get();
+  const cl_long first = 0, count = chunks;
+  TENON_OK(check(cl.clSetKernelArg(kernel.get(), kWordsArgument, sizeof object, &object), "words"));
+  TENON_OK(check(cl.clSetKernelArg(kernel.get(), kFirstArgument, sizeof first, &first), "first"));
+  TENON_OK(check(cl.clSetKernelArg(kernel.get(), kChunksArgument, sizeof count, &count), "chunks"));
+  for (size_t i = 0; i < ports.size(); ++i)
+    TENON_OK(check(cl.clSetKernelArg(kernel.get(), kPortsArgument + static_cast<cl_uint>(i), sizeof(cl_mem),
+                                     ports[i] ? &ports[i] : nullptr),
+                   "a port"));
+  const auto global = static_cast<size_t>(chunks);
+  const size_t local = 1;
+  TENON_OK(check(cl.clEnqueueNDRangeKernel(stream.queue(), kernel.get(), 1, nullptr, &global, &local, 0, nullptr, nullptr),
+                 "clEnqueueNDRangeKernel"));
+  return check(cl.clFinish(stream.queue()), "clFinish");
+}
+
+// The bytes of each output of a body over these extents.
+inline Result<std::vector<Bytes>> run_body(ClStream& stream, const Compiler& compiler, const snippet::Body& body,
+                                           const Dims& extents, const std::vector<Bytes>& inputs) {
+  TENON_TRY(compiled, compiler.compile(body));
+  TENON_TRY(plan, snippet::CallPlan::make_for_extents(body, compiled->kernel, extents));
+  std::vector<std::shared_ptr<ClBuffer>> buffers;
+  std::vector<cl_mem> ports;
+  for (size_t i = 0; i < body.inputs.size() + body.outputs.size(); ++i) {
+    TENON_TRY(buffer, stream.cl_device().allocate_buffer(plan.port_bytes(i)));
+    if (i < inputs.size()) {
+      TENON_TRY(event, stream.copy_to_device(*buffer, 0, inputs[i]));
+      TENON_OK(event->wait());
+    }
+    ports.push_back(buffer->object());
+    buffers.push_back(std::move(buffer));
+  }
+  TENON_TRY(scratch, stream.cl_device().allocate_memory(plan.scratch_bytes()));
+  if (!compiled->kernel.scratch.empty()) ports.push_back(scratch.get());
+  std::vector<int64_t> words(plan.words());
+  const std::vector<void*> addresses(buffers.size(), nullptr);
+  plan.fill(words, addresses, nullptr);
+  if (!plan.empty()) TENON_OK(launch(stream, compiled->source, words, 1, ports));
+  std::vector<Bytes> outputs;
+  for (size_t i = body.inputs.size(); i < buffers.size(); ++i) {
+    Bytes& bytes = outputs.emplace_back(plan.port_bytes(i));
+    TENON_TRY(event, stream.copy_to_host(bytes, *buffers[i], 0));
+    TENON_OK(event->wait());
+  }
+  return outputs;
+}
+
+}  // namespace tenon::opencl::testing
