@@ -42,8 +42,8 @@ Result<void> load() {
   if (!library)
     return error(Code::not_found, "there is no OpenCL loader on this machine (", kLibrary,
                  "; Debian: ocl-icd-libopencl1): ", dlerror());
-#define TENON_CL_LOAD(name)                                                                                       \
-  g_api.name = reinterpret_cast<decltype(&::name)>(dlsym(library, #name));                                        \
+#define TENON_CL_LOAD(name)                                                \
+  g_api.name = reinterpret_cast<decltype(&::name)>(dlsym(library, #name)); \
   if (!g_api.name) return error(Code::unsupported, kLibrary, " has no ", #name, ": OpenCL 1.2 or later is needed");
   TENON_CL_FUNCTIONS(TENON_CL_LOAD)
 #undef TENON_CL_LOAD

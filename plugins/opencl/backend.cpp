@@ -101,8 +101,7 @@ Result<std::unique_ptr<TargetBackend>> create_backend(const TargetDescription& d
   TENON_TRY(info, device_of(description));
   TENON_TRY(options, Options::of(description, info), "the options of target ", description.name);
   TENON_TRY(table, jitter_table());
-  return std::unique_ptr<TargetBackend>(
-      std::make_unique<Backend>(described(description, info), info, options, *table));
+  return std::unique_ptr<TargetBackend>(std::make_unique<Backend>(described(description, info), info, options, *table));
 }
 
 }  // namespace tenon::opencl

@@ -22,8 +22,8 @@ class ClEvent final : public Event {
   }
   bool done() const override {
     cl_int status = CL_QUEUED;
-    const cl_int code = device_->cl().clGetEventInfo(event_.get(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status,
-                                                     &status, nullptr);
+    const cl_int code =
+        device_->cl().clGetEventInfo(event_.get(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
     return code != CL_SUCCESS || status <= CL_COMPLETE;
   }
 
@@ -180,13 +180,6 @@ ClStream::~ClStream() { device_->cl().clFinish(queue()); }
 Result<void> ClStream::usable() const {
   if (error_) return *error_;
   return {};
-}
-
-Result<void> ClStream::add(const std::function<Result<void>()>& enqueue) {
-  TENON_OK(usable());
-  auto done = enqueue();
-  if (!done.ok()) error_ = done.error();
-  return done;
 }
 
 Result<EventObject> ClStream::mark() {

@@ -44,8 +44,8 @@ class ClBuffer final : public Buffer {
 inline const ClBuffer& cl_buffer(const Buffer& buffer) { return static_cast<const ClBuffer&>(buffer); }
 inline ClBuffer& cl_buffer(Buffer& buffer) { return static_cast<ClBuffer&>(buffer); }
 
-// Any thread. Nothing of the driver is in the process before a stream, memory or a program is asked for, so that who only
-// looks at targets may fork.
+// Any thread. Nothing of the driver is in the process before a stream, memory or a program is asked for, so that who
+// only looks at targets may fork.
 class ClDevice final : public Device, public std::enable_shared_from_this<ClDevice> {
  public:
   // The one of this process for the device: it lives as long as somebody uses it.
@@ -115,14 +115,21 @@ class ClStream final : public Stream {
   // The error that ended this stream.
   Result<void> usable() const;
   // Runs `enqueue`, which adds to the queue; its error ends the stream.
-  Result<void> add(const std::function<Result<void>()>& enqueue);
+  template <class Enqueue>
+  Result<void> add(const Enqueue& enqueue) {
+    TENON_OK(usable());
+    auto done = enqueue();
+    if (!done.ok()) error_ = done.error();
+    return done;
+  }
   // Done when all that was enqueued so far is.
   Result<EventObject> mark();
   // The same as an event of the runtime.
   Result<EventPtr> event_of(EventObject event);
 
  private:
-  Result<EventPtr> finish(cl_int code, std::string_view what, cl_event event, const Buffer* first, const Buffer* second);
+  Result<EventPtr> finish(cl_int code, std::string_view what, cl_event event, const Buffer* first,
+                          const Buffer* second);
   std::shared_ptr<ClDevice> device_;
   Queue queue_;
   std::optional<Error> error_;

@@ -65,8 +65,7 @@ Result<std::shared_ptr<const CompiledSnippet>> Compiler::compile(const snippet::
   TENON_TRY(kernel, lower(body), "compiling snippet '", body.name, "' for ", target_.name);
   TENON_TRY(source, write(body, kernel, false), "compiling snippet '", body.name, "' for ", target_.name);
   const double cycles = snippet::cycles_per_element(body, kernel.lanes, table_, target_);
-  return std::make_shared<const CompiledSnippet>(
-      CompiledSnippet{body, std::move(kernel), std::move(source), cycles});
+  return std::make_shared<const CompiledSnippet>(CompiledSnippet{body, std::move(kernel), std::move(source), cycles});
 }
 
 Result<std::string> Compiler::listing(const snippet::Body& body) const {

@@ -22,9 +22,9 @@ struct CompiledSnippet {
 };
 
 struct CompilerOptions {
-  int lanes = 16;              // of 32 bits in a vector; bodies with 64-bit values have half of them; a power of two, >= 4
-  int64_t work_group = 1;      // items
-  size_t max_ports = 64;       // what a kernel may be called with
+  int lanes = 16;          // of 32 bits in a vector; bodies with 64-bit values have half of them; a power of two, >= 4
+  int64_t work_group = 1;  // items
+  size_t max_ports = 64;   // what a kernel may be called with
 };
 
 // Any thread.

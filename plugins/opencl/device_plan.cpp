@@ -57,7 +57,7 @@ class Planner {
   };
   struct Root {
     MemoryPlace place;
-    int64_t offset = 0;   // in that memory
+    int64_t offset = 0;       // in that memory
     size_t block = SIZE_MAX;  // of an allocation: among the lifetimes
   };
 
@@ -159,8 +159,8 @@ class Planner {
       launch.program = std::move(program);
       launch.kernel = kMoveKernel;
       launch.first_word = static_cast<int64_t>(words_.size());
-      launch.items = std::min(move.rows, int64_t{from_.device.info().compute_units} *
-                                             (group > 1 ? kItemsOfUnit : kItemsOfCpuUnit));
+      launch.items = std::min(
+          move.rows, int64_t{from_.device.info().compute_units} * (group > 1 ? kItemsOfUnit : kItemsOfCpuUnit));
       words_.insert(words_.end(), move.table.begin(), move.table.end());
     }
     plan_->launches.push_back(std::move(launch));

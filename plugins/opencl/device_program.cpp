@@ -117,8 +117,9 @@ Result<void> enqueue(ClStream& stream, const Launch& launch, const KernelObject&
   TENON_OK(arguments.done());
   const auto local = static_cast<size_t>(work_group);
   const size_t global = (static_cast<size_t>(launch.items) + local - 1) / local * local;
-  return check(cl.clEnqueueNDRangeKernel(stream.queue(), kernel.get(), 1, nullptr, &global, &local, 0, nullptr, nullptr),
-               "clEnqueueNDRangeKernel");
+  return check(
+      cl.clEnqueueNDRangeKernel(stream.queue(), kernel.get(), 1, nullptr, &global, &local, 0, nullptr, nullptr),
+      "clEnqueueNDRangeKernel");
 }
 
 // Inputs of other streams' making are ready: whoever enqueues has waited for them. One that does not begin where its
@@ -239,9 +240,9 @@ Result<EventPtr> DeviceProgram::run(ClStream& stream, const std::shared_ptr<Devi
   for (size_t i = 0; i < plan->launches.size(); ++i) {
     const Launch& launch = plan->launches[i];
     const auto begin = std::chrono::steady_clock::now();
-    TENON_OK(stream.add([&] {
-      return enqueue(stream, launch, context->kernels[i], memory, compiler_->options().work_group);
-    }), launch.stage);
+    TENON_OK(stream.add(
+                 [&] { return enqueue(stream, launch, context->kernels[i], memory, compiler_->options().work_group); }),
+             launch.stage);
     if (!profile) continue;
     TENON_OK(stream.synchronize(), launch.stage);
     const std::chrono::duration<double, std::micro> taken = std::chrono::steady_clock::now() - begin;

@@ -87,8 +87,8 @@ class ClExecutable final : public Executable {
     const std::lock_guard lock(mutex_);
     log(LogLevel::info, "graph '", graph_->name(), "' on ", device_->name(), " is left to the host: ", why);
     if (host_) return {};
-    TENON_TRY(runner, irgen::GraphRunner::prepare(*graph_, irgen::reference_kernels(),
-                                                  {.threads = default_pool().threads()}));
+    TENON_TRY(runner,
+              irgen::GraphRunner::prepare(*graph_, irgen::reference_kernels(), {.threads = default_pool().threads()}));
     host_ = std::move(runner);
     return {};
   }

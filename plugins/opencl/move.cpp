@@ -48,7 +48,10 @@ MovePlan plan_move(const program::FlatOperand& to, const program::FlatOperand& f
 }
 
 std::string move_source(int unit_bytes, int64_t work_group) {
-  const std::string_view unit = unit_bytes == 8 ? "ulong" : unit_bytes == 4 ? "uint" : unit_bytes == 2 ? "ushort" : "uchar";
+  const std::string_view unit = unit_bytes == 8   ? "ulong"
+                                : unit_bytes == 4 ? "uint"
+                                : unit_bytes == 2 ? "ushort"
+                                                  : "uchar";
   return str("__kernel __attribute__((reqd_work_group_size(", work_group, ", 1, 1)))\nvoid ", kMoveKernel,
              "(__global const long* words, long first, __global uchar* to, __global const uchar* from) {\n"
              "  __global const long* table = words + first;\n"
@@ -63,7 +66,8 @@ std::string move_source(int unit_bytes, int64_t work_group) {
              "      origin += index * table[6 + 3 * d];\n"
              "    }\n"
              "    for (long i = 0; i < extent; ++i)\n"
-             "      *(__global ", unit, "*)(to + at + i * to_step) = *(__global const ", unit,
+             "      *(__global ",
+             unit, "*)(to + at + i * to_step) = *(__global const ", unit,
              "*)(from + origin + i * from_step);\n"
              "  }\n"
              "}\n");

@@ -19,8 +19,8 @@ struct MovePlan {
 };
 MovePlan plan_move(const program::FlatOperand& to, const program::FlatOperand& from);
 
-// The kernel that walks rows of elements of `unit_bytes` (1, 2, 4 or 8): its arguments are the words of all steps, where
-// the table of this one begins, and the memory of both roots. Items share the rows.
+// The kernel that walks rows of elements of `unit_bytes` (1, 2, 4 or 8): its arguments are the words of all steps,
+// where the table of this one begins, and the memory of both roots. Items share the rows.
 inline constexpr std::string_view kMoveKernel = "tenon_move";
 std::string move_source(int unit_bytes, int64_t work_group);
 

@@ -51,7 +51,8 @@ void SourceContext::mark(std::string_view label, std::string_view instruction) {
   if (!comments_) return;
   comment_ = label.empty() ? std::string(instruction) : str(label, ": ", instruction);
   // A label is a model's text: it must not end the comment's line.
-  std::replace_if(comment_.begin(), comment_.end(), [](char c) { return c == '\n' || c == '\r' || c == '\\'; }, ' ');
+  std::replace_if(
+      comment_.begin(), comment_.end(), [](char c) { return c == '\n' || c == '\r' || c == '\\'; }, ' ');
 }
 
 std::string SourceContext::declared(std::string type, std::string name) {
@@ -104,8 +105,9 @@ std::string SourceContext::finish(std::string_view name, int64_t work_group) {
                            ", 1, 1)))\nvoid ", name, "(__global const long* words, long first, long chunks");
   for (size_t port = 0; port < ports_; ++port) source += str(",\n    __global uchar* q", port);
   if (!kernel_.scratch.empty()) source += ",\n    __global uchar* scratch";
-  source += str(") {\n  const long chunk = get_global_id(0);\n  if (chunk >= chunks) return;\n  words += first + chunk * ",
-                kernel_.params.size(), ";\n");
+  source +=
+      str(") {\n  const long chunk = get_global_id(0);\n  if (chunk >= chunks) return;\n  words += first + chunk * ",
+          kernel_.params.size(), ";\n");
   for (size_t i = 0; i < kernel_.params.size(); ++i) source += str("  const long w", i, " = words[", i, "];\n");
   for (const auto& [variable, type] : variables_) source += str("  ", type, " ", variable, ";\n");
   return str(source, body_, "}\n");

@@ -62,9 +62,7 @@ std::string Compiler::registers_text(const TargetDescription& target) {
   return text;
 }
 
-std::string Compiler::why_not(const snippet::Body& body) const {
-  return snippet::why_not_emit(body, table_, target_);
-}
+std::string Compiler::why_not(const snippet::Body& body) const { return snippet::why_not_emit(body, table_, target_); }
 
 Result<snippet::LinearKernel> Compiler::lower(const snippet::Body& body) const {
   if (std::string reason = why_not(body); !reason.empty()) return error(Code::unsupported, reason);

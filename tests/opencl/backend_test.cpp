@@ -190,18 +190,20 @@ TEST_F(OpenclBackend, AFailureLeavesAUsableProcess) {
   const auto inputs = inputs_of({{9}});
   auto executable = built(kText);
   {
-    const Fault fault(&Api::clBuildProgram, +[](cl_program, cl_uint, const cl_device_id*, const char*, void(CL_CALLBACK*)(cl_program, void*), void*) -> cl_int {
-      return CL_BUILD_PROGRAM_FAILURE;
-    });
+    const Fault fault(
+        &Api::clBuildProgram,
+        +[](cl_program, cl_uint, const cl_device_id*, const char*, void(CL_CALLBACK*)(cl_program, void*),
+            void*) -> cl_int { return CL_BUILD_PROGRAM_FAILURE; });
     const auto got = run_on(*stream, *executable, inputs);
     ASSERT_FALSE(got.ok());
     EXPECT_THAT(got.error().to_string(), HasSubstr("CL_BUILD_PROGRAM_FAILURE"));
     EXPECT_THAT(got.error().to_string(), HasSubstr("the kernel of"));
   }
   {
-    const Fault fault(&Api::clEnqueueNDRangeKernel, +[](cl_command_queue, cl_kernel, cl_uint, const size_t*, const size_t*, const size_t*, cl_uint, const cl_event*, cl_event*) -> cl_int {
-      return CL_OUT_OF_RESOURCES;
-    });
+    const Fault fault(
+        &Api::clEnqueueNDRangeKernel,
+        +[](cl_command_queue, cl_kernel, cl_uint, const size_t*, const size_t*, const size_t*, cl_uint, const cl_event*,
+            cl_event*) -> cl_int { return CL_OUT_OF_RESOURCES; });
     auto lost = *device->open_stream();
     const auto got = run_on(*lost, *executable, inputs);
     ASSERT_FALSE(got.ok());
@@ -234,10 +236,11 @@ TEST_F(OpenclBackend, RunsOfKnownShapesMakeNothingNew) {
   static std::atomic<int> made;
   made = 0;
   static auto create = api_for_tests().clCreateBuffer;
-  const Fault count(&Api::clCreateBuffer, +[](cl_context c, cl_mem_flags f, size_t n, void* p, cl_int* code) -> cl_mem {
-    ++made;
-    return create(c, f, n, p, code);
-  });
+  const Fault count(
+      &Api::clCreateBuffer, +[](cl_context c, cl_mem_flags f, size_t n, void* p, cl_int* code) -> cl_mem {
+        ++made;
+        return create(c, f, n, p, code);
+      });
   ASSERT_TRUE(run_on(*stream, *executable, inputs).ok());
   EXPECT_EQ(made, 0);
 }

@@ -1,5 +1,5 @@
-// Random bodies through the whole walk, on the device, against their operators one by one. The device is a CPU and works
-// in the memory of this process, so buffers end at guard pages.
+// Random bodies through the whole walk, on the device, against their operators one by one. The device is a CPU and
+// works in the memory of this process, so buffers end at guard pages.
 //
 // TENON_TEST_COUNT sets how many, TENON_TEST_SEED takes one alone. A kernel takes the device's compiler long.
 #include <cstdlib>

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -91,9 +92,7 @@ class OpenclPrograms : public OpenclTest {
     if (!context) context = Context(cl.clCreateContext(nullptr, 1, &id, nullptr, nullptr, &code));
     return {cl, device->info(), id, context.get(), FileCache(folder, {.folder = "opencl", .suffix = ".bin"})};
   }
-  std::string only_file() const {
-    return std::filesystem::directory_iterator(folder + "/opencl")->path().string();
-  }
+  std::string only_file() const { return std::filesystem::directory_iterator(folder + "/opencl")->path().string(); }
   std::string folder;
   Context context;
   static constexpr const char* kSource = "__kernel void k(__global int* x) { x[0] = 7; }";

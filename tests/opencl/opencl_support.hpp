@@ -52,8 +52,8 @@ inline Result<void> launch(ClStream& stream, const std::string& source, std::spa
   TENON_TRY(program, programs->get(source, "a test's kernel"));
   const Api& cl = device.cl();
   TENON_TRY(memory, device.allocate_memory(words.size_bytes()));
-  TENON_OK(check(cl.clEnqueueWriteBuffer(stream.queue(), memory.get(), CL_TRUE, 0, std::max<size_t>(words.size_bytes(), 1),
-                                         words.data(), 0, nullptr, nullptr),
+  TENON_OK(check(cl.clEnqueueWriteBuffer(stream.queue(), memory.get(), CL_TRUE, 0,
+                                         std::max<size_t>(words.size_bytes(), 1), words.data(), 0, nullptr, nullptr),
                  "clEnqueueWriteBuffer"));
   cl_int code = CL_SUCCESS;
   KernelObject kernel(cl.clCreateKernel(program->program.get(), std::string(kSnippetKernel).c_str(), &code));
@@ -69,8 +69,9 @@ inline Result<void> launch(ClStream& stream, const std::string& source, std::spa
                    "a port"));
   const auto global = static_cast<size_t>(chunks);
   const size_t local = 1;
-  TENON_OK(check(cl.clEnqueueNDRangeKernel(stream.queue(), kernel.get(), 1, nullptr, &global, &local, 0, nullptr, nullptr),
-                 "clEnqueueNDRangeKernel"));
+  TENON_OK(
+      check(cl.clEnqueueNDRangeKernel(stream.queue(), kernel.get(), 1, nullptr, &global, &local, 0, nullptr, nullptr),
+            "clEnqueueNDRangeKernel"));
   return check(cl.clFinish(stream.queue()), "clFinish");
 }
 

@@ -1,4 +1,5 @@
 // Every row of the table against an oracle: one kernel a type, with an output for each operator.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -45,8 +46,7 @@ std::vector<Column> columns_of(ElementType type) {
   const size_t pairs = columns[0].bits.size();
   for (uint64_t bits = 0; bits <= 0xffffffffu; bits += 131071) columns[0].bits.push_back(bits);
   for (uint64_t exponent = 0; exponent < 512; ++exponent)
-    for (uint64_t step = 0; step < 8; ++step)
-      columns[0].bits.push_back(((exponent << 23) - 4 + step) & 0xffffffffu);
+    for (uint64_t step = 0; step < 8; ++step) columns[0].bits.push_back(((exponent << 23) - 4 + step) & 0xffffffffu);
   for (size_t c = 1; c < columns.size(); ++c)
     for (size_t i = pairs; i < columns[0].bits.size(); ++i) columns[c].bits.push_back(columns[c].bits[i % pairs]);
   return columns;
@@ -110,9 +110,9 @@ class OpenclRows : public OpenclTest {
       build.output(build.op(std::string(trial.op).c_str(), operands, attributes, trial.result));
       tried_.insert(trial.row);
     }
-    const Compiler compiler(target, *table, {.lanes = 16, .work_group = 1, .max_ports = 1000});
-    const auto outputs =
-        run_body(*stream, compiler, build.take(), {static_cast<int64_t>(chosen.bits.size())}, inputs);
+    // Few lanes: so many functions in one kernel take the device's compiler long.
+    const Compiler compiler(target, *table, {.lanes = 8, .work_group = 1, .max_ports = 1000});
+    const auto outputs = run_body(*stream, compiler, build.take(), {static_cast<int64_t>(chosen.bits.size())}, inputs);
     ASSERT_TRUE(outputs.ok()) << outputs.error().to_string();
     for (size_t t = 0; t < trials.size(); ++t) {
       if (trials[t].exact)
@@ -140,7 +140,8 @@ class OpenclRows : public OpenclTest {
   static double error_of(ElementType type, uint64_t bits, double exact) {
     if (type == kF32) return ulp_error(std::bit_cast<float>(static_cast<uint32_t>(bits)), exact);
     const auto got = std::bit_cast<double>(bits);
-    if (std::isnan(exact) || std::isinf(exact)) return std::isnan(exact) ? (std::isnan(got) ? 0 : INFINITY) : got == exact ? 0 : INFINITY;
+    if (std::isnan(exact) || std::isinf(exact))
+      return std::isnan(exact) ? (std::isnan(got) ? 0 : INFINITY) : got == exact ? 0 : INFINITY;
     return std::abs(got - exact) / std::max(std::abs(exact), 0x1p-1000) * 0x1p52;
   }
   static double value_of(ElementType type, uint64_t bits) {
@@ -148,7 +149,8 @@ class OpenclRows : public OpenclTest {
   }
 
   static void expect_close(const Trial& trial, ElementType type, const std::vector<Column>& columns, const Bytes& got) {
-    constexpr double kMostUnitsOfDoubles = 64;
+    // The tail of Gelu magnifies the rounding of what it is a function of by the square of that.
+    const double most_of_doubles = trial.op == "Gelu" ? 4096 : 64;
     double worst = 0;
     size_t worst_at = 0;
     for (size_t at = 0; at < columns[0].bits.size(); ++at) {
@@ -157,7 +159,7 @@ class OpenclRows : public OpenclTest {
       const double error = error_of(type, bits_at(got, type, at), exact);
       if (error > worst) worst = error, worst_at = at;
     }
-    EXPECT_LE(worst, type == kF32 ? trial.row->max_ulp : kMostUnitsOfDoubles)
+    EXPECT_LE(worst, type == kF32 ? trial.row->max_ulp : most_of_doubles)
         << trial.op << " of " << value_of(type, columns[0].bits[worst_at]) << " = " << hex(columns[0].bits[worst_at])
         << ", " << value_of(type, columns[1].bits[worst_at]) << " gave "
         << value_of(type, bits_at(got, type, worst_at));
@@ -166,21 +168,32 @@ class OpenclRows : public OpenclTest {
                   hex(columns[0].bits[worst_at]).c_str());
   }
 
+  bool applies(const JitterRow& row) const { return row.feature.empty() || target.has_feature(row.feature); }
+  static bool holds(const JitterRow& row, const JitterRow& other) {
+    return std::all_of(kLaneNumbers.begin(), kLaneNumbers.end(),
+                       [&](ElementType type) { return row.types.contains(type) || !other.types.contains(type); });
+  }
+
   std::set<const JitterRow*> tried_;
 };
 
 TEST_F(OpenclRows, ComputeWhatTheOraclesDo) {
   for (const ElementType type : kLaneNumbers) try_type(type);
   try_type(kBool);
-  // What the device's features choose has been tried; whatever another device would have taken has not.
-  for (const JitterRow* row : table->rows()) {
-    const bool applies = row->feature.empty() || target.has_feature(row->feature);
-    const bool shadowed = row->feature.empty() && row->max_ulp > 0.5;
-    static const std::set<std::string_view> kElsewhere{
-        "Convert", "Round", "Wrap",  "Parameter", "Zero",    "AddParameter", "Copy",     "Move",     "Scalar", "BroadcastParameter",
-        "LoopBegin", "LoopEnd", "TailBegin", "TailEnd", "FillTail", "FoldLanes", "Load", "BroadcastLoad", "Store"};
-    if (applies && !shadowed && !kElsewhere.contains(row->op.view()))
-      EXPECT_TRUE(tried_.contains(row)) << row->op.str() << " has a row that no oracle has tried";
+  static const std::set<std::string_view> kElsewhere{
+      "Convert",      "Round",   "Wrap",          "Parameter", "Zero",
+      "AddParameter", "Copy",    "Move",          "Scalar",    "BroadcastParameter",
+      "LoopBegin",    "LoopEnd", "TailBegin",     "TailEnd",   "FillTail",
+      "FoldLanes",    "Load",    "BroadcastLoad", "Store"};
+  const std::vector<const JitterRow*> rows = table->rows();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (kElsewhere.contains(rows[i]->op.view()) || !applies(*rows[i])) continue;
+    // Rows before it may leave it nothing on this device.
+    const bool shadowed =
+        std::any_of(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(i), [&](const JitterRow* first) {
+          return first->op == rows[i]->op && applies(*first) && !first->accepts && holds(*first, *rows[i]);
+        });
+    EXPECT_TRUE(shadowed || tried_.contains(rows[i])) << rows[i]->op.str() << " has a row that no oracle has tried";
   }
 }
 
@@ -202,16 +215,17 @@ TEST_F(OpenclRows, ConvertAsTheTensorLibrary) {
     if (from.is_float())
       for (const ElementType to : {kF16, kBF16}) add("Round", {to, from}, from);
     for (const ElementType to : {kI8, kI16, kU8, kU16})
-      if (from.is_int() && from.bits() == 32 && to.is_signed_int() == from.is_signed_int()) add("Wrap", {to, from}, from);
-    const auto outputs = run_body(*stream, compiler, build.take(), {static_cast<int64_t>(column.bits.size())},
-                                  {packed(column, from)});
+      if (from.is_int() && from.bits() == 32 && to.is_signed_int() == from.is_signed_int())
+        add("Wrap", {to, from}, from);
+    const auto outputs =
+        run_body(*stream, compiler, build.take(), {static_cast<int64_t>(column.bits.size())}, {packed(column, from)});
     ASSERT_TRUE(outputs.ok()) << outputs.error().to_string();
     for (size_t r = 0; r < routes.size(); ++r) {
       const std::vector<uint64_t> expected = converted(column, routes[r].first);
       for (size_t i = 0; i < expected.size(); ++i) {
         const uint64_t bits = bits_at((*outputs)[r], routes[r].second, i);
         if (bits == expected[i] || (is_nan(routes[r].second, bits) && is_nan(routes[r].second, expected[i]))) continue;
-        ADD_FAILURE() << from << " to " << routes[r].first[0] << ": " << hex(column.bits[i]) << " gave " << hex(bits)
+        ADD_FAILURE() << str(from, " to ", routes[r].first[0], ": ") << hex(column.bits[i]) << " gave " << hex(bits)
                       << " instead of " << hex(expected[i]);
         break;
       }

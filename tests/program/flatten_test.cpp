@@ -49,7 +49,8 @@ TEST(Flatten, CallsHaveTheirBoxes) {
       call g(in %t[0 +: n, i +: 1], out %y[0 +: n, i +: 1])
     }
     free %t
-  })", {{4, 3}, {4, 3}}, {{"n", 4}});
+  })",
+                         {{4, 3}, {4, 3}}, {{"n", 4}});
   ASSERT_TRUE(made.ok()) << made.error().to_string();
   ASSERT_EQ(made->steps.size(), 4u);
   EXPECT_EQ(made->steps[0].stage, "first");
@@ -65,7 +66,8 @@ TEST(Flatten, CopiesSayHowTheSourceMoves) {
     input %x : i16 rank 2
     output %y : i16 rank 2
     copy %y(a, b) = %x(4 - b, a + 1)
-  })", {{5, 4}, {3, 5}});
+  })",
+                         {{5, 4}, {3, 5}});
   ASSERT_TRUE(made.ok()) << made.error().to_string();
   ASSERT_EQ(made->steps.size(), 1u);
   EXPECT_EQ(made->steps[0].kernel, nullptr);
@@ -77,8 +79,8 @@ TEST(Flatten, CopiesSayHowTheSourceMoves) {
 
 TEST(Flatten, RefusesWhatNoDeviceIsTold) {
   const auto message = [](const char* copy) {
-    const auto made = flat(str("program @p() {\n input %x : i16 rank 1\n output %y : i16 rank 1\n", copy, "\n}"),
-                           {{4}, {4}});
+    const auto made =
+        flat(str("program @p() {\n input %x : i16 rank 1\n output %y : i16 rank 1\n", copy, "\n}"), {{4}, {4}});
     return made.ok() ? std::string("none") : made.error().to_string();
   };
   EXPECT_EQ(message("copy %y(a) = %x(a)"), "none");

@@ -56,7 +56,8 @@ Result<void> emit_wrap(SourceContext& c, const Emission& e) {
 }  // namespace
 
 Result<void> add_convert_rows(JitterTable& table) {
-  TENON_OK(add_row(table, {.op = "Convert", .types = kNumberLanes, .cycles = 2, .make = function_emitter<emit_convert>}));
+  TENON_OK(
+      add_row(table, {.op = "Convert", .types = kNumberLanes, .cycles = 2, .make = function_emitter<emit_convert>}));
   TENON_OK(add_row(table, {.op = "Round", .types = kFloatLanes, .cycles = 8, .make = function_emitter<emit_round>}));
   return add_row(table, {.op = "Wrap", .types = {kI32, kU32}, .cycles = 2, .make = function_emitter<emit_wrap>});
 }

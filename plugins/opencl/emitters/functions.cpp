@@ -96,6 +96,17 @@ constexpr std::string_view kGeluByTanh = R"($T @($T x) {
 }
 )";
 
+// |x|^y = exp(y log |x|), which doubles hold to well below a unit of f32 wherever the result is one. Odd y keep the
+// sign; of negative numbers only whole powers exist.
+constexpr std::string_view kPowerByExp = R"($T @($T x, $T y) {
+  const $T size = exp(y * log(fabs(x))), half_y = ($T)0.5 * y;
+  const $I whole = rint(y) == y, odd = whole & (rint(half_y) != half_y);
+  const $T with_sign = select(size, -size, odd & (as_$I(x) < ($I)0));
+  const $T number = select(with_sign, ($T)NAN, (x < ($T)0) & (x != ($T)-INFINITY) & ~whole);
+  return select(number, ($T)1, (y == ($T)0) | (x == ($T)1) | ((x == ($T)-1) & isinf(y)));
+}
+)";
+
 // ---- Narrow floats, as bits in lanes of f32 ----
 
 // The nearest f16, ties to even. Below 2^-14 halves are multiples of 2^-24, which is the unit of 0.5 in f32.
@@ -155,6 +166,7 @@ constexpr Function kFunctions[] = {
     {"modulus", codegen::kFloatLanes, kModulusFloat},
     {"power", kSigned, kPowerSigned},
     {"power", kUnsigned, kPowerUnsigned},
+    {"power_by_exp", {kF64}, kPowerByExp},
     {"sigmoid", codegen::kFloatLanes, kSigmoid},
     {"softplus", codegen::kFloatLanes, kSoftplus},
     {"mish", codegen::kFloatLanes, kMish},

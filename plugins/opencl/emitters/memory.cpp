@@ -38,8 +38,8 @@ std::string partial_load(SourceContext& c, ElementType element, int lanes) {
 std::string partial_store(SourceContext& c, ElementType element, int lanes) {
   const std::string type = packed_name(element, lanes), name = str("tenon_store_", type);
   c.define(str("void ", name, "(", type, " value, __global ", scalar_name(element), "* to, long count) {\n  ",
-               scalar_name(element), " some[", lanes, "];\n  vstore", lanes, "(value, 0, some);\n  for (int i = 0; i < ",
-               lanes, "; ++i)\n    if (i < count) to[i] = some[i];\n}\n"));
+               scalar_name(element), " some[", lanes, "];\n  vstore", lanes,
+               "(value, 0, some);\n  for (int i = 0; i < ", lanes, "; ++i)\n    if (i < count) to[i] = some[i];\n}\n"));
   return name;
 }
 
@@ -74,8 +74,7 @@ Result<void> emit_load(SourceContext& c, const Emission& e) {
 
 Result<void> emit_broadcast_load(SourceContext& c, const Emission& e) {
   TENON_TRY(memory, memory_of(e, e.out[0].element));
-  const std::string packed =
-      str("(", packed_name(memory->element, e.lanes), ")(*(", address(c, *memory, false), "))");
+  const std::string packed = str("(", packed_name(memory->element, e.lanes), ")(*(", address(c, *memory, false), "))");
   TENON_TRY(value, widened(c, packed, memory->element, e.lanes));
   c.assign(e.out[0], value);
   return {};

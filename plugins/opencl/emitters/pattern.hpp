@@ -2,9 +2,9 @@
 //
 //   $0 $1 $2   operands                      $u0  operand 0 as unsigned integers of its width (bits)
 //   $T         type of the lanes (float16)   $S   of one of them (float)        $N   how many they are
-//   $I $U      signed and unsigned integers of the lanes' width    $D  double, as many lanes    $b  bits of a lane, less 1
-//   $C( ... )  a comparison of lanes as lanes of booleans          $L( ... )  booleans as a mask for select() on lanes
-//   $a         attribute `alpha`
+//   $I $U      signed and unsigned integers of the lanes' width    $D  double, as many lanes    $b  bits of a lane,
+//   less 1 $C( ... )  a comparison of lanes as lanes of booleans          $L( ... )  booleans as a mask for select() on
+//   lanes $a         attribute `alpha`
 //   @name      the function of the library (functions.hpp) on lanes of this type; @@name: on doubles
 //
 // "Lanes" are those of the row's type: of the first operand that is no boolean, else of the result.

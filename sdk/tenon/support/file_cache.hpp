@@ -41,8 +41,8 @@ class TENON_API FileCache {
   };
   // `folder`: options.folder is made inside, when the first file is written. Empty: no files.
   FileCache(std::string folder, Options options);
-  // TENON_CACHE_DIR, else $XDG_CACHE_HOME/tenon, else ~/.cache/tenon (environment as secure_getenv gives it); empty when
-  // there is none.
+  // TENON_CACHE_DIR, else $XDG_CACHE_HOME/tenon, else ~/.cache/tenon (environment as secure_getenv gives it); empty
+  // when there is none.
   static std::string default_folder();
 
   std::optional<std::vector<std::byte>> load(const ContentKey& key) const;

@@ -46,8 +46,8 @@ Result<void> check_reach(const LinearIndex& index, const std::vector<DimView>& d
   for (size_t d = 0; d < dims.size(); ++d)
     (index.steps[d] < 0 ? low : high) += index.steps[d] * std::max<int64_t>(dims[d].extent - 1, 0);
   if (low >= source.min && high <= source.max()) return {};
-  return error(Code::invalid_argument, "indices ", low, " .. ", high, " of the source are read, which has ",
-               source.min, " .. ", source.max());
+  return error(Code::invalid_argument, "indices ", low, " .. ", high, " of the source are read, which has ", source.min,
+               " .. ", source.max());
 }
 
 class Flattener final : public Tracer {

@@ -1,5 +1,5 @@
-// The calls and copies of one run of a program as a list, with numbers in place of expressions: for targets that enqueue
-// work on a device, where nothing is decided on the way.
+// The calls and copies of one run of a program as a list, with numbers in place of expressions: for targets that
+// enqueue work on a device, where nothing is decided on the way.
 #pragma once
 #include <string>
 #include <vector>
