@@ -15,7 +15,8 @@
 namespace tenon::opencl {
 namespace {
 
-// Copies of a vector loop's body: a device's compiler unrolls as well, and takes long for long sources.
+// Copies of a vector loop's body, and one row at a time: a device's compiler unrolls as well, and takes long for long
+// sources.
 constexpr int kUnroll = 2;
 
 bool is_wide(const snippet::Body& body) {
@@ -50,7 +51,7 @@ Result<snippet::LinearKernel> Compiler::lower(const snippet::Body& body) const {
     return snippet::cycles_of_node(of, node, table_, target_);
   };
   const int lanes = is_wide(body) ? options_.lanes / 2 : options_.lanes;
-  TENON_TRY(kernel, snippet::lower(body, {.lanes = lanes, .unroll = kUnroll, .cycles = cycles}));
+  TENON_TRY(kernel, snippet::lower(body, {.lanes = lanes, .unroll = kUnroll, .rows = 1, .cycles = cycles}));
   TENON_OK(snippet::allocate(kernel, variables_of(kernel), snippet::needs_of(table_, target_)));
   return kernel;
 }

@@ -30,7 +30,7 @@ class OpenclBodies : public OpenclTest {
       std::iota(file.begin(), file.end(), 0);
     }
     HarnessOptions options;
-    options.lower = {.lanes = kLanes, .unroll = 1 << random.pick(2)};
+    options.lower = {.lanes = kLanes, .unroll = 1 << random.pick(2), .rows = 1};
     options.lower.recompute_cycles = static_cast<double>(random.pick(6));
     options.parts = random.pick(3) == 0 ? static_cast<int64_t>(random.pick(6)) + 2 : 1;
     options.machine = {pool, snippet::needs_of(*table, target)};
