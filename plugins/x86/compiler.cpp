@@ -84,11 +84,12 @@ std::vector<Compiler::Tier> Compiler::tiers_of(const snippet::Body& body) const 
   tiers[1].suffix = ".prefetching";
   tiers[1].least_bytes = size("l2");
   tiers[1].passes.prefetch_write_lines = kWriteLinesAhead;
+  tiers[1].passes.prefetch_read_lines = kReadLinesAhead;
   tiers[2] = tiers[1];
   tiers[2].suffix = ".streaming";
   tiers[2].least_bytes = size(target_.memory("l3") ? "l3" : "l2");
-  tiers[2].passes.prefetch_read_lines = kReadLinesAhead;
   tiers[2].passes.stream_stores = true;
+  tiers[2].passes.streams = kStreams;
   if (const auto bytes = bytes_of(body)) {
     // Of all calls: no code that none of them runs.
     std::erase_if(tiers, [&](const Tier& tier) { return tier.least_bytes > *bytes; });
@@ -142,7 +143,8 @@ Result<std::shared_ptr<const CompiledSnippet>> Compiler::compile_snippet(const s
     const auto run = code->function();
     made->variants.push_back({run, std::move(code), tier.least_bytes, tier.past_caches});
   }
-  made->kernel = std::move(kernels[0].kernel);
+  // The last has all params that those before it have, in the same places, and perhaps more.
+  made->kernel = std::move(kernels.back().kernel);
   made->run = made->code->function();
   made->memory = made->code;
   return std::shared_ptr<const CompiledSnippet>(std::move(made));

@@ -52,8 +52,8 @@ class Compiler final : public irgen::SnippetCompiler {
   Result<snippet::LinearKernel> lower(const snippet::Body& body) const;
   // Code is made in up to three forms. Where the extents say how large calls are, only those that calls run.
   //   for tensors within the second-level cache
-  //   beyond it                     lines are fetched before they are written
-  //   beyond the last-level cache   stores go past the caches, lines are fetched before they are read
+  //   beyond it                     lines are fetched before they are written and read
+  //   beyond the last-level cache   stores go past the caches, several stretches of a row are walked side by side
   struct Tier {
     std::string suffix;
     double least_bytes = 0;  // of all ports
@@ -65,7 +65,7 @@ class Compiler final : public irgen::SnippetCompiler {
     bool past_caches = false;  // its stores, or some of them
   };
   std::vector<Tier> tiers_of(const snippet::Body& body) const;
-  // At least one; the same params in all.
+  // At least one. Each has the params of those before it, in the same places.
   Result<std::vector<TierKernel>> tier_kernels(const snippet::Body& body) const;
   Result<CodeObject> assemble_kernel(snippet::LinearKernel kernel) const;
 

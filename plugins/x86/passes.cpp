@@ -149,6 +149,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   narrow_alike(kernel);
   if (options.memory_operands) fold_loads(kernel, options.isa);
   if (options.stream_stores) stream_stores(kernel);
+  if (options.streams > 1) split_streams(kernel, options.streams, options.stream_elements);
   if (options.prefetch_write_lines > 0) prefetch_writes(kernel, options.prefetch_write_lines);
   if (options.prefetch_read_lines > 0) prefetch_reads(kernel, options.prefetch_read_lines);
   return snippet::verify(kernel);

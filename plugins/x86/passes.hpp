@@ -21,6 +21,8 @@
 
 namespace tenon::x86 {
 
+inline constexpr int kStreamElements = 16384;
+
 struct PassOptions {
   Isa isa = Isa::avx2;
   // A product that is only added becomes one operation: faster, and rounded once instead of twice, so results may
@@ -31,12 +33,15 @@ struct PassOptions {
   // For kernels whose tensors exceed the caches; where all lies in them, these only cost.
   // Stores of whole vectors to outputs that the kernel does not read go past the caches.
   bool stream_stores = false;
+  // Loops that store past the caches walk up to so many stretches of their row side by side, of at least so many
+  // elements each: main memory serves several streams faster than one.
+  int streams = 1, stream_elements = kStreamElements;
   // How many cache lines ahead of the stores and loads of a vector loop their lines are fetched; 0: not at all.
   int prefetch_write_lines = 0, prefetch_read_lines = 0;
 };
 
 // Distances for tensors beyond the caches (docs/performance.md, "Snippets on x86").
-inline constexpr int kWriteLinesAhead = 48, kReadLinesAhead = 96;
+inline constexpr int kWriteLinesAhead = 48, kReadLinesAhead = 64, kStreams = 4;
 
 // All of them, in the order below; then the verifier.
 Result<void> optimise(snippet::LinearKernel& kernel, const PassOptions& options);
@@ -47,6 +52,8 @@ void narrow_alike(snippet::LinearKernel& kernel);
 void fold_loads(snippet::LinearKernel& kernel, Isa isa);
 // passes_streaming.cpp
 void stream_stores(snippet::LinearKernel& kernel);
+void split_streams(snippet::LinearKernel& kernel, int streams,
+                   int least_elements);  // passes_streams.cpp; after stream_stores
 void prefetch_writes(snippet::LinearKernel& kernel, int lines);
 void prefetch_reads(snippet::LinearKernel& kernel, int lines);
 // Does any store go past the caches?

@@ -208,15 +208,17 @@ namespace {
 
 using Line = uint64_t __attribute__((vector_size(64), aligned(1), may_alias));
 // Lines ahead: those that will be written, and read. Enough for main memory.
-constexpr int64_t kWritten = 48 * 64, kRead = 96 * 64;
+constexpr int64_t kWritten = 48 * 64, kRead = 64 * 64;
 
-enum class How { plain, lines_fetched, past_caches, past_caches_lines_fetched };
+// How lines are moved: past the caches, with lines fetched before they are written or read, so many stretches at once.
+struct How {
+  bool past_caches = false, fetched = false;
+  int streams = 1;
+};
 
 template <How kHow>
 void put(char* to, const Line& line) {
-  constexpr bool kPast = kHow == How::past_caches || kHow == How::past_caches_lines_fetched;
-  if constexpr (kHow == How::lines_fetched) __builtin_prefetch(to + kWritten, 1);
-  if constexpr (kPast) {
+  if constexpr (kHow.past_caches) {
     // Tensors begin at lines.
 #ifdef __AVX512F__
     _mm512_stream_si512(reinterpret_cast<__m512i*>(to), reinterpret_cast<const __m512i&>(line));
@@ -225,38 +227,51 @@ void put(char* to, const Line& line) {
       _mm_stream_si128(reinterpret_cast<__m128i*>(to) + i, reinterpret_cast<const __m128i*>(&line)[i]);
 #endif
   } else {
+    if constexpr (kHow.fetched) __builtin_prefetch(to + kWritten, 1);
     *reinterpret_cast<Line*>(to) = line;
   }
 }
 
 // A unit is a line of each output; of inputs whose elements are bytes, a quarter of a line.
 template <How kHow, int kIns, int kOuts, int kInBytes>
+void move_unit(const Arrays& a, int64_t unit, Line& line) {
+  for (int i = 0; i < kIns; ++i) {
+    const char* from = static_cast<const char*>(a.in[static_cast<size_t>(i)]) + unit * kInBytes;
+    if constexpr (kHow.past_caches && kHow.fetched) __builtin_prefetch(from + kRead);
+    if constexpr (kInBytes == 64) {
+      line ^= *reinterpret_cast<const Line*>(from);
+    } else {
+      uint64_t words[2];
+      std::memcpy(words, from, 16);
+      line[0] ^= words[0] ^ words[1];
+    }
+  }
+  for (int i = 0; i < kOuts; ++i) put<kHow>(static_cast<char*>(a.out[static_cast<size_t>(i)]) + unit * 64, line);
+}
+
+template <How kHow, int kIns, int kOuts, int kInBytes>
 void move(const Arrays& a, int64_t begin, int64_t end) {
   Line line{};
-  for (int64_t unit = begin; unit < end; ++unit) {
-    for (int i = 0; i < kIns; ++i) {
-      const char* from = static_cast<const char*>(a.in[static_cast<size_t>(i)]) + unit * kInBytes;
-      if constexpr (kHow == How::past_caches_lines_fetched) __builtin_prefetch(from + kRead);
-      if constexpr (kInBytes == 64) {
-        line ^= *reinterpret_cast<const Line*>(from);
-      } else {
-        uint64_t words[2];
-        std::memcpy(words, from, 16);
-        line[0] ^= words[0] ^ words[1];
-      }
-    }
-    for (int i = 0; i < kOuts; ++i) put<kHow>(static_cast<char*>(a.out[static_cast<size_t>(i)]) + unit * 64, line);
+  // Of each stretch two units in turn.
+  const int64_t length = (end - begin) / kHow.streams / 2 * 2;
+  for (int64_t at = begin; at < begin + length; at += 2) {
+    for (int s = 0; s < kHow.streams; ++s)
+      for (int u = 0; u < 2; ++u) move_unit<kHow, kIns, kOuts, kInBytes>(a, at + s * length + u, line);
   }
-  if constexpr (kHow == How::past_caches || kHow == How::past_caches_lines_fetched) __builtin_ia32_sfence();
+  for (int64_t at = begin + length * kHow.streams; at < end; ++at) move_unit<kHow, kIns, kOuts, kInBytes>(a, at, line);
+  if constexpr (kHow.past_caches) __builtin_ia32_sfence();
   // What was read is used, also where nothing is written.
   __asm__ volatile("" : : "m"(line));
 }
 
 template <int kIns, int kOuts, int kInBytes>
 std::span<const HandLoop> moves() {
-  static const HandLoop loops[] = {
-      move<How::plain, kIns, kOuts, kInBytes>, move<How::lines_fetched, kIns, kOuts, kInBytes>,
-      move<How::past_caches, kIns, kOuts, kInBytes>, move<How::past_caches_lines_fetched, kIns, kOuts, kInBytes>};
+  static const HandLoop loops[] = {move<How{}, kIns, kOuts, kInBytes>,
+                                   move<How{false, true}, kIns, kOuts, kInBytes>,
+                                   move<How{true, false}, kIns, kOuts, kInBytes>,
+                                   move<How{true, true}, kIns, kOuts, kInBytes>,
+                                   move<How{true, true, 2}, kIns, kOuts, kInBytes>,
+                                   move<How{true, true, 4}, kIns, kOuts, kInBytes>};
   return loops;
 }
 

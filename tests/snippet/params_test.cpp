@@ -60,6 +60,35 @@ TEST(CallPlan, RowsAligned) {
   EXPECT_TRUE(aligned(build.take(), {3, 21}, 1)) << "no rows";
 }
 
+TEST(CallPlan, StreamsAreStretchesOfWholeLines) {
+  auto kernel = lower(matrix_body(), {.lanes = 4, .unroll = 1});
+  ASSERT_TRUE(kernel.ok());
+  LoopId loop = 0;
+  while (kernel->loops[static_cast<size_t>(loop)].kind != Loop::Kind::vector) ++loop;
+  const Param stream{.loop = loop, .streams = 4, .stream_least = 128};
+  Param limit = stream, step = stream, rest = stream;
+  limit.kind = Param::Kind::stream_limit, rest.kind = Param::Kind::stream_rest;
+  step.kind = Param::Kind::stream_step, step.port = 0;
+  const size_t first = kernel->params.size();
+  for (const Param& param : {limit, step, rest}) kernel->add_param(param);
+  const auto text = print(*kernel);
+  const auto parsed = parse_linear(text);
+  ASSERT_TRUE(parsed.ok()) << parsed.error().to_string();
+  EXPECT_EQ(print(*parsed), text);
+  std::byte x[1], y[1], z[1];
+  const std::vector<void*> addresses{x, y, z};
+  const auto words = [&](int64_t columns) {
+    const auto plan = CallPlan::make_for_extents(matrix_body(), *kernel, {3, columns});
+    EXPECT_TRUE(plan.ok());
+    std::vector<int64_t> all(plan->words());
+    plan->fill(all, addresses, nullptr);
+    return std::vector<int64_t>(all.begin() + static_cast<std::ptrdiff_t>(first), all.end());
+  };
+  EXPECT_THAT(words(4 * 128 + 200), ElementsAre(128 - 4, 128 * 2, 3 * 128));
+  EXPECT_THAT(words(4 * 192), ElementsAre(192 - 4, 192 * 2, 3 * 192));
+  EXPECT_THAT(words(4 * 128 - 1), ElementsAre(-4, 0, 0)) << "too short";
+}
+
 TEST(CallPlan, Words) {
   const auto kernel = lower(matrix_body(), {.lanes = 4, .unroll = 2});
   ASSERT_TRUE(kernel.ok());

@@ -30,7 +30,8 @@ void align_rows(RandomBody& random, Dims& extents) {
   if (extents.empty()) return;
   const bool one = random.pick(2) == 0;
   for (size_t d = 0; one && d + 1 < extents.size(); ++d) extents[d] = std::min<int64_t>(extents[d], 1);
-  if (!one) extents.back() = 64 * static_cast<int64_t>(random.pick(4));
+  if (!one || random.pick(2) == 0) extents.back() = 64 * static_cast<int64_t>(random.pick(10));
+  if (one) extents.back() += static_cast<int64_t>(random.pick(64));
 }
 
 class Bodies : public MachineTest {
@@ -50,6 +51,7 @@ class Bodies : public MachineTest {
     passes.prefetch_write_lines = random.pick(4) == 0 ? kWriteLinesAhead : 0;
     passes.prefetch_read_lines = random.pick(4) == 0 ? kReadLinesAhead : 0;
     passes.stream_stores = random.pick(3) == 0;
+    passes.streams = 1 << random.pick(3), passes.stream_elements = 64;
     HarnessOptions options;
     options.lower = {.lanes = lanes, .unroll = 1 << random.pick(3), .rows = 1 << random.pick(3), .vectors = 32};
     options.lower.recompute_cycles = static_cast<double>(random.pick(6));

@@ -101,9 +101,10 @@ class Passes : public MachineTest {
     if (!x.empty()) std::memcpy(from.data(), x.data(), from.bytes());
     std::memcpy(one.data(), &w, sizeof w);
     const auto width = static_cast<int64_t>(x.size());
-    const int64_t params[] = {reinterpret_cast<int64_t>(from.data()), reinterpret_cast<int64_t>(to.data()),
-                              reinterpret_cast<int64_t>(one.data()), width - GetParam().lanes, width};
-    code.function()(params);
+    std::vector<int64_t> params = {reinterpret_cast<int64_t>(from.data()), reinterpret_cast<int64_t>(to.data()),
+                                   reinterpret_cast<int64_t>(one.data()), width - GetParam().lanes, width};
+    params.insert(params.end(), extra_params_.begin(), extra_params_.end());
+    code.function()(params.data());
     std::vector<T> y(x.size());
     if (!x.empty()) std::memcpy(y.data(), to.data(), to.bytes());
     return y;
@@ -119,6 +120,7 @@ class Passes : public MachineTest {
     }
   }
 
+  std::vector<int64_t> extra_params_;  // those that a pass adds
   tenon::testing::GuardAt output_ = tenon::testing::GuardAt::end;
 
   // All forms with f32: the bits of `expected`.
@@ -306,6 +308,33 @@ TEST_P(Passes, StoresGoPastTheCaches) {
     if (bits == 16) check_copy<uint16_t>(*code);
     if (bits == 8) check_copy<uint8_t>(*code);
   }
+}
+
+// Rows that are long enough go in four stretches side by side, and what is left as before.
+TEST_P(Passes, StretchesOfARowGoSideBySide) {
+  output_ = tenon::testing::GuardAt::lines;
+  const int lanes = GetParam().lanes;
+  const std::string text = row_kernel(lanes, load("f32") + weight("f32") + "    %20:f32 = Add %10, %11\n");
+  const LinearKernel kernel =
+      optimised(text, {.stream_stores = true, .streams = 4, .stream_elements = 64, .prefetch_read_lines = 16});
+  EXPECT_EQ(count(print(kernel), "StoreStreaming"), 9) << print(kernel);
+  EXPECT_EQ(count(print(kernel), "AddParameter"), 2 * 3 + 1) << print(kernel);
+  EXPECT_EQ(print(parsed(print(kernel))), print(kernel));
+  const auto code = compiled(kernel);
+  ASSERT_NE(code, nullptr);
+  const auto expected = [](float x, float w) { return x + w; };
+  for (const int64_t width : {63, 255, 256, 257, 512, 3 * 256 + 64 + 5}) {
+    extra_params_ = {width / 256 * 64 - 2 * lanes, width / 256 * 256, width / 256 * 256, width / 256 * 192};
+    std::vector<float> x(static_cast<size_t>(width));
+    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
+    const std::vector<float> y = run(*code, x, 0.5f);
+    for (size_t i = 0; i < x.size(); ++i) ASSERT_EQ(y[i], expected(x[i], 0.5f)) << "element " << i << " of " << width;
+  }
+}
+
+TEST_P(Passes, LoopsThatStoreIntoTheCachesAreOneStream) {
+  const std::string text = row_kernel(GetParam().lanes, load("f32") + "    %20:f32 = Neg %10\n");
+  EXPECT_EQ(count(print(optimised(text, {.streams = 4})), "stream"), 0);
 }
 
 TEST_P(Passes, OutputsThatAreReadAgainStayInTheCaches) {

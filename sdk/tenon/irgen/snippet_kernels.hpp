@@ -20,7 +20,7 @@ namespace tenon::irgen {
 // A snippet's code, for all extents of its ports. Immutable; any thread.
 struct SnippetCode {
   snippet::Body body;
-  snippet::LinearKernel kernel;                  // what its params and loops are
+  snippet::LinearKernel kernel;                  // what its params and loops are; the variants', too
   void (*run)(const int64_t* params) = nullptr;  // reentrant; keeps nothing from call to call
   std::shared_ptr<const void> memory;            // keeps `run` where it is
   double cycles_per_element = 1;  // of the body's space, as predicted: how small a piece for a thread may be

@@ -59,13 +59,25 @@ struct Param {
               // less what it has moved in `inner`
     rewind,   // bytes by which it moves after `loop` has ended, to stand where it stood before
     count,    // elements that a reduction folds, as the bits of a lane of type `element`
+    // Of `loop`, which walks `streams` stretches of its dim side by side. They have stream_length() elements each, from
+    // the dim's begin; the counter is that of the first.
+    stream_limit,  // the last counter value with which it runs
+    stream_step,   // bytes from one stretch to the next in `port`
+    stream_rest,   // elements of all stretches but the first
   };
   Kind kind = Kind::pointer;
   int port = -1;  // inputs, then outputs of the body, then scratch buffers
   LoopId loop = -1, inner = -1;
   ElementType element = {};
+  int streams = 0, stream_least = 0;  // shorter stretches are not worth it
   bool operator==(const Param&) const = default;
 };
+
+// Elements of each stretch of a dim of `extent` elements: whole cache lines of any type, 0 when there are too few.
+constexpr int64_t stream_length(const Param& param, int64_t extent) {
+  const int64_t length = extent / param.streams / 64 * 64;
+  return length < param.stream_least ? 0 : length;
+}
 
 struct Memory {
   ElementType element;  // in memory

@@ -181,8 +181,10 @@ class Parser {
       param.kind = Param::Kind::count;
       TENON_TRY(element, in_.element());
       param.element = element;
+    } else if (in_.eat_word("stream")) {
+      TENON_OK(stream(param));
     } else {
-      return in_.fail("expected pointer, limit, shift, rewind or count");
+      return in_.fail("expected pointer, limit, shift, rewind, count or stream");
     }
     kernel_.params.push_back(param);
     return {};
@@ -200,6 +202,22 @@ class Parser {
     scratch.width = width;
     kernel_.scratch.push_back(scratch);
     return {};
+  }
+
+  Result<void> stream(Param& param) {
+    if (in_.eat_word("limit")) {
+      param.kind = Param::Kind::stream_limit;
+    } else if (in_.eat_word("step")) {
+      param.kind = Param::Kind::stream_step;
+      TENON_OK(number_into(param.port));
+    } else if (in_.eat_word("rest")) {
+      param.kind = Param::Kind::stream_rest;
+    } else {
+      return in_.fail("expected limit, step or rest");
+    }
+    TENON_OK(keyed_into("loop", param.loop));
+    TENON_OK(keyed_into("of", param.streams));
+    return keyed_into("least", param.stream_least);
   }
 
   // What loops and tails have in common: "N NAME dim D %counter".

@@ -91,6 +91,9 @@ std::string operands_text(const Instruction& instruction) {
 }
 
 std::string param_text(const Param& param) {
+  const auto stream = [&](const auto&... what) {
+    return str("stream ", what..., " loop ", param.loop, " of ", param.streams, " least ", param.stream_least);
+  };
   switch (param.kind) {
     case Param::Kind::pointer: return str("pointer ", param.port);
     case Param::Kind::limit: return str("limit loop ", param.loop, param.inner < 0 ? "" : str(" inner ", param.inner));
@@ -98,6 +101,9 @@ std::string param_text(const Param& param) {
       return str("shift ", param.port, " loop ", param.loop, param.inner < 0 ? "" : str(" inner ", param.inner));
     case Param::Kind::rewind: return str("rewind ", param.port, " loop ", param.loop);
     case Param::Kind::count: return str("count ", param.element);
+    case Param::Kind::stream_limit: return stream("limit");
+    case Param::Kind::stream_step: return stream("step ", param.port);
+    case Param::Kind::stream_rest: return stream("rest");
   }
   return {};
 }

@@ -119,20 +119,26 @@ void CallPlan::add_scratch(const LinearKernel& kernel) {
 }
 
 Result<CallPlan::Word> CallPlan::word_of(const Body& body, const LinearKernel& kernel, const Param& param) const {
-  Word word{.kind = param.kind, .port = param.port};
+  using Kind = Param::Kind;
+  Word word{.kind = param.kind, .port = param.port, .streams = param.streams, .stream_least = param.stream_least};
   const auto dim_of = [&](LoopId loop) {
     return loop < 0 || static_cast<size_t>(loop) >= kernel.loops.size() ? -1
                                                                         : kernel.loops[static_cast<size_t>(loop)].dim;
   };
   word.dim = dim_of(param.loop), word.inner_dim = dim_of(param.inner);
-  const bool about_port = param.kind != Param::Kind::limit && param.kind != Param::Kind::count;
+  const bool of_streams =
+      param.kind == Kind::stream_limit || param.kind == Kind::stream_step || param.kind == Kind::stream_rest;
+  const bool about_port =
+      param.kind != Kind::limit && param.kind != Kind::count && (!of_streams || param.kind == Kind::stream_step);
   const bool about_loop = param.kind != Param::Kind::pointer && param.kind != Param::Kind::count;
   if (about_port && (param.port < 0 || static_cast<size_t>(param.port) >= ports_.size()))
     return error(Code::internal, "port ", param.port, " is not among the ", ports_.size(), " of body '", body.name,
                  "'");
   if (about_loop && (word.dim < 0 || static_cast<size_t>(word.dim) >= extents_.size()))
     return error(Code::internal, "loop ", param.loop, " is over no dim of body '", body.name, "'");
-  if (param.kind == Param::Kind::limit) {
+  if (of_streams && param.streams < 1)
+    return error(Code::internal, "loop ", param.loop, " of body '", body.name, "' has ", param.streams, " streams");
+  if (param.kind == Kind::limit || param.kind == Kind::stream_limit) {
     const Loop& loop = kernel.loops[static_cast<size_t>(param.loop)];
     word.less = loop.kind == Loop::Kind::tail ? 0 : loop.increment;
   }
@@ -153,7 +159,15 @@ int64_t CallPlan::value_of(const Word& word, const int64_t* extents) const {
     const size_t d = static_cast<size_t>(dim);
     return dim < 0 ? 0 : extents[d] * ports_[static_cast<size_t>(word.port)].strides[d];
   };
+  const auto stream = [&] {
+    return stream_length({.streams = word.streams, .stream_least = word.stream_least},
+                         extents[static_cast<size_t>(word.dim)]);
+  };
   switch (word.kind) {
+    case Param::Kind::stream_limit: return stream() - word.less;
+    case Param::Kind::stream_rest: return stream() * (word.streams - 1);
+    case Param::Kind::stream_step:
+      return stream() * ports_[static_cast<size_t>(word.port)].strides[static_cast<size_t>(word.dim)];
     case Param::Kind::pointer: return 0;
     case Param::Kind::count: return word.value;
     case Param::Kind::limit:
