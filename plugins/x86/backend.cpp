@@ -5,11 +5,13 @@
 #include <tenon/compile/snippet_passes.hpp>
 #include <tenon/irgen/op_plan.hpp>
 #include <tenon/irgen/snippet_info.hpp>
+#include <tenon/ops/constant.hpp>
 #include <tenon/passes/pass_manager.hpp>
 #include <tenon/plugin/host_executable.hpp>
 #include <tenon/plugin/limits.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 #include <tenon/snippet/canonical.hpp>
+#include <tenon/snippet/expand.hpp>
 #include <tenon/snippet/specialise.hpp>
 #include <tenon/snippet/subgraph.hpp>
 #include <tenon/snippet/tokenize.hpp>
@@ -46,17 +48,22 @@ class Backend final : public TargetBackend {
   std::optional<Refusal> refuses(const Op& op) const override {
     if (auto refusal = limits_refuse(description_, op)) return refusal;
     if (irgen::is_movement(op)) return std::nullopt;
-    const auto body = snippet::usual_body(op);
-    if (!body.ok()) return Refusal{irgen::without_label(op, body.error().message())};
-    std::string reason = compiler_->why_not(*body);
+    std::string reason = why_not(op);
     if (reason.empty()) return std::nullopt;
-    return Refusal{str(reason, " on target ", name())};
+    return Refusal{std::move(reason)};
   }
 
   Result<void> add_tensor_sel(PassManager& passes) override {
     snippet::TokenizeOptions options;
     if (!options_.fuse) options.max_operators = 1;
     options.can_emit = [compiler = compiler_](const codegen::Signature& s) { return compiler->can_emit(s); };
+    TENON_OK(passes.add({.name = "expand-positions",
+                         .contract = "Needs types. Keeps names of results. Leaves no ArgMax, ArgMin, Hardmax that it can say.",
+                         .run = [](Graph& graph) -> Result<Change> {
+                           const auto can = [](const Op& op) { return snippet::expanded_alone(op).ok(); };
+                           TENON_TRY(made, snippet::expand_all(graph, can));
+                           return made ? Change::yes : Change::no;
+                         }}));
     return passes.add(tokenize_snippets_pass(std::move(options)));
   }
 
@@ -68,6 +75,21 @@ class Backend final : public TargetBackend {
   }
 
  private:
+  // "" for an operator that has code, or becomes ones that have.
+  std::string why_not(const Op& op) const {
+    if (snippet::can_expand(op)) {
+      const auto expanded = snippet::expanded_alone(op);
+      if (!expanded.ok()) return irgen::without_label(op, expanded.error().message());
+      for (const Op& inner : (*expanded)->body())
+        if (std::string reason = isa<Constant>(inner) ? "" : why_not(inner); !reason.empty()) return reason;
+      return {};
+    }
+    const auto body = snippet::usual_body(op);
+    if (!body.ok()) return irgen::without_label(op, body.error().message());
+    std::string reason = compiler_->why_not(*body);
+    return reason.empty() ? reason : str(reason, " on target ", name());
+  }
+
   HostExecutableOptions host_options() const {
     return {.target = name(),
             .kernels = std::make_shared<irgen::SnippetKernels>(name(), compiler_),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
 
 #include <tenon/irgen/snippet_call_internal.hpp>
 #include <tenon/snippet/canonical.hpp>
@@ -116,8 +117,40 @@ SnippetPorts snippet_ports(const KernelRequest& request, const snippet::Body& bo
   return ports;
 }
 
+namespace {
+
+// Types that a request states.
+class RequestTypes final : public TypeSource {
+ public:
+  explicit RequestTypes(const KernelRequest& request) {
+    for (size_t i = 0; i < request.operands.size(); ++i)
+      if (const Value* value = request.op.operand(i)) types_[value] = request.operands[i];
+  }
+  const Type& type_of(const Value& value) const override { return types_.at(&value); }
+
+ private:
+  std::unordered_map<const Value*, Type> types_;
+};
+
+bool has_types_of_graph(const KernelRequest& request) {
+  for (size_t i = 0; i < request.operands.size(); ++i)
+    if (request.op.operand(i) && request.op.operand(i)->type() != request.operands[i]) return false;
+  for (size_t i = 0; i < request.results.size(); ++i)
+    if (request.op.result(i)->type() != request.results[i]) return false;
+  return true;
+}
+
+}  // namespace
+
 Result<KernelChoice> SnippetKernels::kernel(const KernelRequest& request) const {
   if (request.part) return error(Code::unsupported, "snippets are not cut into parts");
+  if (request.op.region_count() == 0 && !has_types_of_graph(request)) {
+    // By the types of the request: those of the graph may leave extents open.
+    TENON_TRY(alone, snippet::with_types(request.op, RequestTypes(request)));
+    const KernelRequest better{
+        .op = snippet::only_op(*alone), .operands = request.operands, .results = request.results};
+    if (has_types_of_graph(better)) return kernel(better);
+  }
   TENON_TRY(body, snippet::make_body(request.op));
   TENON_TRY(code, compiler_->compile(body));
   SnippetPorts ports = snippet_ports(request, body);

@@ -57,7 +57,8 @@ Result<void> hardmax(EvalContext& context) {
   return along_axis(context, []<class T>(const T* x, T* y, int64_t extent, int64_t step) {
     int64_t best = 0;
     for (int64_t i = 0; i < extent; ++i) {
-      if (x[i * step] > x[best * step]) best = i;
+      const T value = x[i * step], leader = x[best * step];
+      if (value > leader || (value != value && leader == leader)) best = i;  // NaN is the greatest, as in ArgMax
       y[i * step] = 0;
     }
     if (extent > 0) y[best * step] = 1;

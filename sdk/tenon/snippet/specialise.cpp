@@ -1,5 +1,6 @@
 #include <tenon/snippet/specialise.hpp>
 
+#include <algorithm>
 #include <unordered_map>
 
 #include <tenon/ir/builder.hpp>
@@ -16,12 +17,15 @@ std::optional<size_t> unknown_operand(const Op& op) {
   return row->value_operand;
 }
 
-Result<std::unique_ptr<Graph>> with_value(const Op& op, size_t operand, const Tensor& value, const TypeSource& types) {
-  auto graph = std::make_unique<Graph>(op.name().str());
+namespace {
+
+// Which values stand for those that the operator reads: some are there, constants are copied, others become inputs.
+using Copies = std::unordered_map<const Value*, Value*>;
+
+Result<std::unique_ptr<Graph>> rebuilt(std::unique_ptr<Graph> graph, const Op& op, Copies made, const TypeSource& types) {
   Region& body = graph->body();
   Builder builder(body);
-  std::unordered_map<const Value*, Value*> made = {{nullptr, nullptr}};
-  made[op.operand(operand)] = builder.constant(value);
+  made[nullptr] = nullptr;
   std::vector<Value*> operands;
   for (const Value* from : op.operands()) {
     Value*& to = made.try_emplace(from, nullptr).first->second;
@@ -40,15 +44,62 @@ Result<std::unique_ptr<Graph>> with_value(const Op& op, size_t operand, const Te
   return graph;
 }
 
+// Extents that are not known as symbols of their own.
+class OpenTypes final : public TypeSource {
+ public:
+  const Type& type_of(const Value& value) const override {
+    const auto [known, fresh] = made_.try_emplace(&value, value.type());
+    if (fresh && has_open(value.type())) known->second = named(value.type());
+    return known->second;
+  }
+  static bool has_open(const Type& type) {
+    return type.is_tensor() && type.shape().ranked() && !std::ranges::all_of(type.shape().dims(), &Dim::known);
+  }
+
+ private:
+  Type named(const Type& type) const {
+    std::vector<Dim> dims(type.shape().dims());
+    for (Dim& dim : dims)
+      if (!dim.known()) dim = Dim(Expr::symbol(str("open", count_++)));
+    return Type(type.element(), Shape(std::move(dims)));
+  }
+  mutable std::unordered_map<const Value*, Type> made_;
+  mutable int count_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Graph>> with_value(const Op& op, size_t operand, const Tensor& value, const TypeSource& types) {
+  auto graph = std::make_unique<Graph>(op.name().str());
+  Value* constant = Builder(graph->body()).constant(value);
+  return rebuilt(std::move(graph), op, {{op.operand(operand), constant}}, types);
+}
+
+Result<std::unique_ptr<Graph>> with_types(const Op& op, const TypeSource& types) {
+  return rebuilt(std::make_unique<Graph>(op.name().str()), op, {}, types);
+}
+
+const Op& only_op(const Graph& graph) {
+  const Op* last = nullptr;  // constants stand before it
+  for (const Op& op : graph.body()) last = &op;
+  TENON_CHECK(last, "graph '", graph.name(), "' holds no operator");
+  return *last;
+}
+
 Result<Body> usual_body(const Op& op) {
+  const auto open = [](const Value* value) { return value && OpenTypes::has_open(value->type()); };
   const auto operand = unknown_operand(op);
-  if (!operand) return make_body(op);
+  const bool known = !operand && !std::ranges::any_of(op.operands(), open);
+  if (known || op.region_count() != 0 || op.result_count() == 0) return make_body(op);
+  const OpenTypes types;
+  if (!operand) {
+    TENON_TRY(alone, with_types(op, types));
+    return make_body(only_op(*alone));
+  }
   if (!op.operand(0)->type().shape().ranked())
     return error(Code::unsupported, op.describe(), " takes a tensor of unknown rank");
-  TENON_TRY(alone, with_value(op, *operand, find_decomposition(op.name())->usual_value(op)));
-  const Op* made = nullptr;  // the last one, behind the constants
-  for (const Op& each : alone->body()) made = &each;
-  return make_body(*made);
+  TENON_TRY(alone, with_value(op, *operand, find_decomposition(op.name())->usual_value(op), types));
+  return make_body(only_op(*alone));
 }
 
 }  // namespace tenon::snippet

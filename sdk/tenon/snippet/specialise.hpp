@@ -27,8 +27,13 @@ TENON_API std::optional<size_t> unknown_operand(const Op& op);
 TENON_API Result<std::unique_ptr<Graph>> with_value(const Op& op, size_t operand, const Tensor& value,
                                                     const TypeSource& types = {});
 
-// make_body(op); where a value is missing, the body for one that the operand may have. What a target can emit of it, it
-// can of the body for any other.
+// `op` in a graph of its own, in the same way, with other types.
+TENON_API Result<std::unique_ptr<Graph>> with_types(const Op& op, const TypeSource& types);
+// The one operator of such a graph.
+TENON_API const Op& only_op(const Graph& graph);
+
+// make_body(op) as far as it can be told before a run: where a value is missing, for one that the operand may have;
+// where extents are not known, for any. What a target can emit of it, it can of the body that a run shows.
 TENON_API Result<Body> usual_body(const Op& op);
 
 }  // namespace tenon::snippet

@@ -1,0 +1,25 @@
+// Operators that ask where along an axis something is, in terms of operators that have a row in the decomposition
+// table: positions become a constant. Done in the graph, before tokenisation.
+//
+//   Hardmax %x {axis}   %m = ReduceMax %x   %p = ReduceMin(Where(%x == %m, 0 1 2 ..., C))   Cast(0 1 2 ... == %p)
+#pragma once
+#include <vector>
+
+#include <tenon/ir/builder.hpp>
+#include <tenon/ir/graph.hpp>
+#include <tenon/support/export.hpp>
+#include <tenon/support/result.hpp>
+
+namespace tenon::snippet {
+
+// ArgMax, ArgMin, Hardmax.
+TENON_API bool can_expand(const Op& op);
+// The results of `op`, made at the builder's place. Code::unsupported where the axis has an extent that is not known,
+// or none.
+TENON_API Result<std::vector<Value*>> expand(Builder& builder, const Op& op);
+// `op` expanded, in a graph of its own whose inputs are its operands: for questions about the operators.
+TENON_API Result<std::unique_ptr<Graph>> expanded_alone(const Op& op);
+// Replaces those operators of the graph's body that can be expanded; how many. `wanted` may leave some out.
+TENON_API Result<size_t> expand_all(Graph& graph, const std::function<bool(const Op&)>& wanted);
+
+}  // namespace tenon::snippet
