@@ -117,12 +117,12 @@ g1 = params[2];
 g2 = 0;
 for (; g2 <= params[0];) {
 v1 = Load f32(g0 + g2);
+v2 = Load f32(g0 + g2 + 16b);
 // Mul n2
 v1 = Mul(v1, v0);
+v2 = Mul(v2, v0);
 Store f32(g1 + g2) = v1;
-v1 = Load f32(g0 + g2 + 16b);
-v1 = Mul(v1, v0);
-Store f32(g1 + g2 + 16b) = v1;
+Store f32(g1 + g2 + 16b) = v2;
 g2 += 8; }
 for (; g2 <= params[3];) {
 v1 = Load f32(g0 + g2);

@@ -74,7 +74,8 @@ class HostExecutable final : public Executable {
  private:
   static void say(const std::string& name, const std::string& target, const irgen::RunnerReport& report) {
     log(LogLevel::info, "graph '", name, "' on ", target, ": ", report.program_ops, " operators in ", report.programs,
-        " programs, ", report.late_ops, " in programs that runs make, ", report.host_ops.size(), " on the host");
+        " programs, ", report.late_ops == 0 ? "" : str(report.late_ops, " in programs that runs make, "),
+        report.host_ops.size(), " on the host");
     for (const irgen::HostOp& op : report.host_ops)
       log(LogLevel::info, "  ", op.op, " ", quote(op.label), " is in no program: ", op.reason);
   }
