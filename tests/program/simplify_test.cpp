@@ -94,12 +94,41 @@ TEST(Simplify, LocalsThatNothingUsesGo) {
   call add1(in %used, out %out)
 }
 )";
-  EXPECT_EQ(print(simplify(parsed(kText))), R"(program @locals() {
+  constexpr std::string_view kLeft = R"(program @locals() {
   input %in : i32 rank 1
   output %out : i32 rank 1
   local %used : i32[0 +: 4]
   call add1(in %in, out %used)
   call add1(in %used, out %out)
+}
+)";
+  EXPECT_EQ(print(simplify(parsed(kText))), kLeft);
+  EXPECT_EQ(print(without_dead_stores(parsed(kText))), kLeft);
+  EXPECT_EQ(print(without_dead_stores(parsed(kLeft))), kLeft);
+}
+
+// A chain of which nobody reads the end goes as a whole, with the views that stand around it.
+TEST(Simplify, DeadStoresGoThroughViews) {
+  constexpr std::string_view kText = R"(program @chain() {
+  input %in : i32 rank 1
+  output %out : i32 rank 1
+  local %a : i32[0 +: 4]
+  local %b : i32[0 +: 4]
+  crop %part = %in[0 +: 4] {
+    call add1(in %part, out %a)
+  }
+  crop %whole = %a[0 +: 4] {
+    copy %b(x) = %whole(x)
+  }
+  free %a
+  free %b
+  call add1(in %in, out %out)
+}
+)";
+  EXPECT_EQ(print(without_dead_stores(parsed(kText))), R"(program @chain() {
+  input %in : i32 rank 1
+  output %out : i32 rank 1
+  call add1(in %in, out %out)
 }
 )");
 }

@@ -56,8 +56,8 @@ Result<GraphProgram> lower_part(const GraphPart& part, const GraphTypes& types, 
   if (!options.simplify) return lowered;
   lowered.program = program::forward_copies(lowered.program);
   // Only groups have loops, and expressions that are not as simple as they can be.
-  if (has_loops(lowered.program) || program::has_dead_stores(lowered.program))
-    lowered.program = program::simplify(lowered.program);
+  lowered.program =
+      has_loops(lowered.program) ? program::simplify(lowered.program) : program::without_dead_stores(lowered.program);
   return lowered;
 }
 

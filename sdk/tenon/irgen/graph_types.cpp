@@ -33,7 +33,9 @@ GraphTypes GraphTypes::of(const Graph& graph) {
   GraphTypes types;
   const Region& body = graph.body();
   for (size_t i = 0; i < body.input_count(); ++i) types.types_[body.input(i)] = types.boundary(body.input(i)->type());
-  for (const Op& op : body) types.why_not_[&op] = types.visit(op);
+  types.types_.reserve(body.input_count() + body.op_count());
+  for (const Op& op : body)
+    if (std::string reason = types.visit(op); !reason.empty()) types.why_not_.emplace(&op, std::move(reason));
   return types;
 }
 
@@ -43,7 +45,11 @@ const Type& GraphTypes::type_of(const Value& value) const {
   return found == types_.end() ? unknown : found->second;
 }
 
-const std::string& GraphTypes::why_not(const Op& op) const { return why_not_.at(&op); }
+const std::string& GraphTypes::why_not(const Op& op) const {
+  static const std::string none;
+  const auto found = why_not_.find(&op);
+  return found == why_not_.end() ? none : found->second;
+}
 
 const std::string& GraphTypes::symbol(const std::string& text) {
   const auto [entry, fresh] = symbols_.try_emplace(text);

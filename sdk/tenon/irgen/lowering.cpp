@@ -32,6 +32,8 @@ Result<GraphProgram> Lowering::run() {
 
 void Lowering::declare() {
   made_.program.name = NameTable().fresh(part_.name);
+  places_.reserve(part_.inputs.size() + part_.ops.size());
+  nodes_.reserve(part_.ops.size());
   const auto buffer = [&](const Value& value, const std::string& name, program::Role role) {
     const Type& type = types_.type_of(value);
     return made_.program.add_buffer(

@@ -7,7 +7,13 @@
 namespace tenon::irgen::detail {
 
 Expr Places::bytes_of(const Type& type) const {
-  Expr bytes = type.element().bits() / 8;
+  const int64_t element = type.element().bits() / 8;
+  int64_t number = element;
+  bool known = true;
+  for (const Dim& d : type.shape().dims())
+    known = known && d.is_static() && !__builtin_mul_overflow(number, d.value(), &number);
+  if (known) return number;
+  Expr bytes = element;
   for (const Dim& d : type.shape().dims()) bytes = bytes * d.expr();
   return bytes;
 }
@@ -32,7 +38,9 @@ StorageId Places::add(Storage::Kind kind, const Value& value) {
 }
 
 StorageId Places::root_of(StorageId id) const {
-  if (storages_[id].parent == kNever) return id;
+  const StorageId parent = storages_[id].parent;
+  if (parent == kNever) return id;
+  if (storages_[parent].parent == kNever) return parent;
   std::vector<StorageId> way;
   for (; storages_[id].parent != kNever; id = storages_[id].parent) way.push_back(id);
   // From the root back: each then names the root itself.

@@ -45,6 +45,11 @@ class Places {
  public:
   explicit Places(const GraphTypes& types) : types_(types) {}
 
+  // For about so many values.
+  void reserve(size_t values) {
+    storages_.reserve(values);
+    places_.reserve(values);
+  }
   StorageId add(Storage::Kind kind, const Value& value);
   // The value lies there.
   void put(const Value& value, Place place) { places_[&value] = std::move(place); }

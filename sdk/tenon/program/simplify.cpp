@@ -27,6 +27,17 @@ class Uses {
   }
   // The contents of the buffer, or of what it is a view of or what is a view of it.
   bool is_read(BufferId id) const { return wanted_[root(id)]; }
+  // A call or copy that nobody needs.
+  bool is_dead(const Statement& s) const {
+    if (!s.as<Call>() && !s.as<Copy>()) return false;
+    bool writes = false, wanted = false;
+    for_each_buffer(s, [&](BufferId id, Access access) {
+      if (access == Access::in) return;
+      writes = true;
+      wanted = wanted || is_read(id);
+    });
+    return writes && !wanted;
+  }
   bool has_dead_stores() const {
     return std::ranges::any_of(effects_, [this](const Effect& e) { return !is_wanted(e); });
   }
@@ -116,35 +127,54 @@ bool has_stages(const Statement& s) {
   return found;
 }
 
-Statement without_frees(const Statement& s, const std::set<BufferId>& of) {
-  if (const Free* f = s.as<Free>(); f && of.contains(f->buffer)) return {};
+// By BufferId.
+using BufferSet = std::vector<bool>;
+
+Statement without_frees(const Statement& s, const BufferSet& of) {
+  if (const Free* f = s.as<Free>(); f && of[static_cast<size_t>(f->buffer)]) return {};
   return with_children(s, [&of](const Statement& child) { return without_frees(child, of); });
 }
 
 // All buffers that statements name, themselves or in metadata, otherwise than to free them.
-std::set<std::string_view> named_buffers(const Program& program) {
-  std::set<std::string_view> named;
+BufferSet named_buffers(const Program& program) {
+  BufferSet named(program.buffers.size());
   std::set<std::string> in_metadata;
   for_each_statement(program.body, [&](const Statement& s) {
-    for_each_buffer(s, [&](BufferId id, Access) { named.insert(program.buffer(id).name); });
+    for_each_buffer(s, [&](BufferId id, Access) { named[static_cast<size_t>(id)] = true; });
     for_each_expr(s, [&](const Expr& e) {
+      if (e.is_constant()) return;
       for (const std::string& symbol : e.symbols())
         if (const auto meta = parse_meta(symbol)) in_metadata.emplace(meta->buffer);
     });
   });
-  for (const Buffer& b : program.buffers)
-    if (in_metadata.contains(b.name)) named.insert(b.name);
+  for (size_t id = 0; id < named.size() && !in_metadata.empty(); ++id)
+    if (in_metadata.contains(program.buffers[id].name)) named[id] = true;
   return named;
 }
 
 void drop_unused_locals(Program& program) {
   if (program.locals.empty()) return;
-  const std::set<std::string_view> named = named_buffers(program);
-  std::set<BufferId> unused;
-  std::erase_if(program.locals, [&](const Allocation& a) {
-    return !named.contains(program.buffer(a.buffer).name) && unused.insert(a.buffer).second;
+  const BufferSet named = named_buffers(program);
+  BufferSet unused(program.buffers.size());
+  const size_t dropped = std::erase_if(program.locals, [&](const Allocation& a) {
+    const auto id = static_cast<size_t>(a.buffer);
+    if (!named[id]) unused[id] = true;
+    return !named[id];
   });
-  if (!unused.empty()) program.body = without_frees(program.body, unused);
+  if (dropped > 0) program.body = without_frees(program.body, unused);
+}
+
+// Without calls and copies of which nobody reads what they write, and what holds nothing but such.
+Statement without_dead_stores(const Statement& s, const Uses& uses) {
+  if (uses.is_dead(s)) return {};
+  if (const Block* block = s.as<Block>()) {
+    Block left;
+    for (const Statement& child : block->statements)
+      if (Statement kept = without_dead_stores(child, uses); !kept.empty()) left.statements.push_back(std::move(kept));
+    return left.statements.empty() ? Statement() : Statement(std::move(left));
+  }
+  Statement left = with_children(s, [&uses](const Statement& child) { return without_dead_stores(child, uses); });
+  return body_of(left).empty() && !body_of(s).empty() ? Statement() : left;
 }
 
 class Simplifier {
@@ -192,7 +222,9 @@ class Simplifier {
     auto before = scope_.exchange(id, scope_.allocation(a.allocation));
     const Statement body = run(a.body);
     scope_.exchange(id, std::move(before));
-    const Statement freed_nowhere = without_frees(body, {id});
+    BufferSet own(program_.buffers.size());
+    own[static_cast<size_t>(id)] = true;
+    const Statement freed_nowhere = without_frees(body, own);
     if (!uses_buffer(program_, freed_nowhere, id)) return freed_nowhere;
     return Allocate{a.allocation, body};
   }
@@ -227,17 +259,10 @@ class Simplifier {
   }
 
   Statement rewrite(const Call& call, const Statement& s) {
-    if (call.predicate.is_constant(0)) return {};
-    bool writes = false, wanted = false;
-    for (const Operand& o : call.operands) {
-      if (o.access == Access::in) continue;
-      writes = true;
-      wanted |= uses_.is_read(o.region.buffer);
-    }
-    return writes && !wanted ? Statement() : s;
+    return call.predicate.is_constant(0) || uses_.is_dead(s) ? Statement() : s;
   }
   Statement rewrite(const Copy& copy, const Statement& s) {
-    return copy.predicate.is_constant(0) || !uses_.is_read(copy.destination.buffer) ? Statement() : s;
+    return copy.predicate.is_constant(0) || uses_.is_dead(s) ? Statement() : s;
   }
   Statement rewrite(const Check& check, const Statement& s) { return proved(check.condition) ? Statement() : s; }
 
@@ -258,6 +283,13 @@ Program simplify(const Program& program) {
   }
 }
 
-bool has_dead_stores(const Program& program) { return Uses(program).has_dead_stores(); }
+Program without_dead_stores(const Program& program) {
+  const Uses uses(program);
+  Program result = program;
+  if (!uses.has_dead_stores()) return result;
+  result.body = without_dead_stores(program.body, uses);
+  drop_unused_locals(result);
+  return result;
+}
 
 }  // namespace tenon::program

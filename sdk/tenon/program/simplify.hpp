@@ -12,8 +12,9 @@ namespace tenon::program {
 // and no expression that is simpler under what is known of the loops around. Until nothing changes.
 TENON_API Program simplify(const Program& program);
 
-// Is there a call or copy whose results nothing needs? One look at each statement, where simplify() looks at each several
-// times: what is made without loops and expressions in need of it, as large graphs are, asks first.
-TENON_API bool has_dead_stores(const Program& program);
+// Drops calls and copies whose results nothing needs, and locals of theirs: one look at each statement, where simplify()
+// looks at each several times. Enough for programs that are made without loops and expressions in need of it, as large
+// graphs are.
+TENON_API Program without_dead_stores(const Program& program);
 
 }  // namespace tenon::program

@@ -1,5 +1,8 @@
 #include <tenon/program/symbolic_internal.hpp>
 
+#include <algorithm>
+#include <cstdlib>
+
 namespace tenon::program::detail {
 namespace {
 
@@ -24,7 +27,39 @@ Expr places_of(const SymbolicDim& dim) {
   return select(less(0, dim.fold), dim.fold, dim.extent);
 }
 
+namespace {
+
+// The same in numbers, as most allocations of graphs allow. Nothing where they leave int64.
+std::optional<SymbolicSpread> spread_of_numbers(const std::vector<SymbolicDim>& dims, ElementType element) {
+  int64_t low = 0, high = element.bits() / 8;
+  bool empty = false;
+  for (const SymbolicDim& d : dims) {
+    if (!is_unfolded(d) || !d.extent.is_constant() || !d.stride.is_constant()) return std::nullopt;
+    int64_t reach;
+    if (__builtin_mul_overflow(d.extent.constant() - 1, d.stride.constant(), &reach)) return std::nullopt;
+    if (__builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high)) return std::nullopt;
+    empty = empty || d.extent.constant() <= 0;
+  }
+  int64_t bytes;
+  if (empty) return SymbolicSpread{0, 0};
+  if (__builtin_sub_overflow(high, low, &bytes)) return std::nullopt;
+  return SymbolicSpread{bytes, -low};
+}
+
+// The stride of the dim behind one of so many places; nothing where it leaves int64.
+std::optional<int64_t> next_stride(const SymbolicDim& dim) {
+  if (!is_unfolded(dim) || !dim.extent.is_constant() || !dim.stride.is_constant()) return std::nullopt;
+  int64_t stride;
+  if (__builtin_mul_overflow(dim.stride.constant(), std::max<int64_t>(dim.extent.constant(), 1), &stride) ||
+      stride == INT64_MIN)
+    return std::nullopt;
+  return std::abs(stride);
+}
+
+}  // namespace
+
 SymbolicSpread spread_of(const std::vector<SymbolicDim>& dims, ElementType element) {
+  if (const auto numbers = spread_of_numbers(dims, element)) return *numbers;
   Expr low = 0, high = element.bits() / 8, nonempty = 1;
   for (const SymbolicDim& d : dims) {
     const Expr reach = (places_of(d) - 1) * d.stride;
@@ -36,6 +71,7 @@ SymbolicSpread spread_of(const std::vector<SymbolicDim>& dims, ElementType eleme
 }
 
 Scope::Scope(const Program& program) : program_(program), buffers_(program.buffers.size()) {
+  ids_.reserve(program.buffers.size());
   for (size_t id = 0; id < program.buffers.size(); ++id)
     ids_.emplace(program.buffers[id].name, static_cast<BufferId>(id));
 }
@@ -101,7 +137,8 @@ std::vector<SymbolicDim> Scope::dims_of(const std::vector<Dim>& dims, ElementTyp
   for (const Dim& d : dims) {
     SymbolicDim made{resolve(d.min), resolve(d.extent), d.stride ? resolve(*d.stride) : dense, 0};
     if (d.fold) made.fold = simplified(effective_fold(resolve(*d.fold), made.extent));
-    dense = absolute(made.stride) * max(places_of(made), 1);
+    const auto next = next_stride(made);
+    dense = next ? Expr(*next) : absolute(made.stride) * max(places_of(made), 1);
     result.push_back(std::move(made));
   }
   return result;

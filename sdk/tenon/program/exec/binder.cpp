@@ -48,8 +48,7 @@ void Binder::find_targets() {
   }
 }
 
-// Numbers
-// --------------------------------------------------------------------------------------------------------------
+// Numbers -------------------------------------------------------------------------------------------------------
 
 Result<int64_t> Binder::most(const Expr& e) const {
   const Interval range = bounds(e, scope_.assumptions());
@@ -67,8 +66,7 @@ Result<void> Binder::check_at_run(const Expr& not_negative, std::string message)
   return {};
 }
 
-// Buffers
-// --------------------------------------------------------------------------------------------------------------
+// Buffers -------------------------------------------------------------------------------------------------------
 
 void Binder::declare(BufferId id, const BufferArgument& argument) {
   const Buffer& b = program_.buffer(id);
@@ -77,15 +75,18 @@ void Binder::declare(BufferId id, const BufferArgument& argument) {
   for (const DimView& d : bound.dims) made.dims.push_back({d.min, d.extent, d.stride, d.fold});
   scope_.exchange(id, std::move(made));
   const Spread spread = spread_of(bound.dims, b.element).value();
-  const Place place = new_address(0);
+  const Place place = registers_.new_word();
   code().arguments.push_back(place);
-  roots_[static_cast<size_t>(id)] = {address(addresses_ - 1), spread.low, spread.high};
+  roots_[static_cast<size_t>(id)] = {.place = place, .low = spread.low, .high = spread.high};
 }
 
-Place Binder::new_address(size_t level) {
-  const Place place = registers_.new_word();
-  registers_.define(str(kAddressPrefix, addresses_++), place, level);
-  return place;
+const Expr& Binder::address_of(MemoryRoot& root) {
+  if (!root.address) {
+    const std::string symbol = str(kAddressPrefix, addresses_++);
+    registers_.define(symbol, root.place, root.level);
+    root.address = Expr::symbol(symbol);
+  }
+  return *root.address;
 }
 
 void Binder::use(BufferId root) {
@@ -102,8 +103,7 @@ Result<void> Binder::with_buffer(BufferId id, SymbolicBuffer made, const Stateme
   return result;
 }
 
-// Statements
-// -----------------------------------------------------------------------------------------------------------
+// Statements ----------------------------------------------------------------------------------------------------
 
 Result<void> Binder::emit_outermost() {
   const auto locals = locals_by_first_use(program_);

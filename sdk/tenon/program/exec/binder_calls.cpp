@@ -1,6 +1,7 @@
 // The code of calls, copies and transfers.
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 
 #include <tenon/program/exec/binder_internal.hpp>
 #include <tenon/program/labels.hpp>
@@ -32,19 +33,19 @@ int64_t Binder::ahead_in_loop() const {
 Result<void> Binder::emit(const Call& s) {
   Site site;
   site.call = &s;
-  site.run = s.kernel->run;
-  if (const auto* plain = site.run.target<Result<void> (*)(CallContext&)>()) site.plain = *plain;
+  site.label = str(stage_of(s), "->");
+  if (const auto* plain = s.kernel->run.target<Result<void> (*)(CallContext&)>()) site.plain = *plain;
   if (s.kernel->make_state && s.kernel->run_in_state) site.plain = s.kernel->run_in_state;
   constexpr auto kViewWords = sizeof(BufferView) / sizeof(int64_t);
   site.context = registers_.new_words(sizeof(CallContext) / sizeof(int64_t));
   const Place views = registers_.new_words(s.operands.size() * kViewWords);
-  std::vector<std::string> names;
   for (size_t i = 0; i < s.operands.size(); ++i) {
     const Operand& o = s.operands[i];
-    const std::string label = operand_label(program_, s, i);
+    const auto name_it = [&] { return operand_label(program_, s, i); };
+    const Label label = std::cref(name_it);
     const SymbolicBuffer box = scope_.region(o.region);
     guard(o.region, box, label, site);
-    if (o.access != Access::in) written(box, site, names);
+    if (o.access != Access::in) written(box, site);
     const Place view = views + static_cast<Place>(i * sizeof(BufferView));
     OperandCode made = operand(box, program_.buffer(o.region.buffer).element, view, site, label);
     site.operands.push_back(std::move(made));
@@ -56,7 +57,6 @@ Result<void> Binder::emit(const Call& s) {
                              static_cast<int32_t>(s.scalars.size()), stage_of(s), s.kernel.get(), state_of(s)});
   if (!worker_loops_.empty())
     registers_.into(worker(), site.context + static_cast<Place>(offsetof(CallContext, worker)));
-  site.label = stage_label(stage_of(s), names);
   push_site(Op::call, std::move(site), s.predicate);
   return {};
 }
@@ -72,14 +72,15 @@ Result<Site> Binder::copy_site(const Copy& s) {
   site.copy = &s;
   const ElementType element = program_.buffer(s.destination.buffer).element;
   TENON_TRY(plan, CopyPlan::make(s, element), "copy '", stage_of(s), "'");
-  std::vector<std::string> names;
+  site.label = str(stage_of(s), "->");
   std::vector<std::pair<const Region*, std::string>> regions = {{&s.destination, "the destination"},
                                                                 {&s.source, "the source"}};
   if (const auto* padding = std::get_if<Region>(&s.padding)) regions.push_back({padding, "the padding"});
-  for (const auto& [region, label] : regions) {
+  for (const auto& [region, text] : regions) {
+    const Label label = [&text = text] { return text; };
     const SymbolicBuffer box = scope_.region(*region);
     guard(*region, box, label, site);
-    if (region == &s.destination) written(box, site, names);
+    if (region == &s.destination) written(box, site);
     const Place view = registers_.new_words(sizeof(BufferView) / sizeof(int64_t));
     OperandCode made = operand(box, element, view, site, label);
     site.operands.push_back(std::move(made));
@@ -87,7 +88,6 @@ Result<Site> Binder::copy_site(const Copy& s) {
   site.parameters = registers_.new_words(plan.parameters().size());
   for (size_t i = 0; i < plan.parameters().size(); ++i)
     registers_.into(resolved(Expr::symbol(plan.parameters()[i])), site.parameters + static_cast<Place>(i) * kWord);
-  site.label = stage_label(stage_of(s), names);
   site.plan = std::move(plan);
   return site;
 }

@@ -1,9 +1,11 @@
 // Inside of the room: makes the code of a program, statement by statement.
 #pragma once
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -18,11 +20,14 @@ inline constexpr auto kWord = static_cast<Place>(sizeof(int64_t));
 
 // Memory that buffers are views of: an argument, or one allocation at one place of the program.
 struct MemoryRoot {
-  Expr address;            // of the base of slot 0
-  Expr low = 0, high = 0;  // the bytes that it has, counted from there
+  Place place = -1;             // of the address of the base of slot 0, ...
+  size_t level = 0;             // ... which is there before the iterations of this level
+  std::optional<Expr> address;  // the same as a symbol, once an expression needs it
+  Expr low = 0, high = 0;       // the bytes that it has, counted from there
   Expr slot_bytes = 0;
   int64_t slots = 1;
   int32_t block = -1;  // of the plan; -1: not planned
+  bool grows = false;  // its address is set by an instruction, not before a run
   size_t depth = 0;    // how many loops are around
 };
 
@@ -41,22 +46,25 @@ class Binder {
     std::string shown;  // of a loop over periods: the symbol of the loop that it is made of
   };
 
+  // Names an operand in an error; most are never asked.
+  using Label = std::function<std::string()>;
+
   ByteCode& code() { return result_.code; }
   const std::string& name(BufferId id) const { return program_.buffer(id).name; }
   std::vector<Instr>& body() { return registers_.body(); }
-  static Expr address(size_t number) { return Expr::symbol(str(kAddressPrefix, number)); }
 
   // Numbers ---------------------------------------------------------------------------------------------------
 
   Expr resolved(const Expr& e) const { return scope_.simplified(scope_.resolve(e)); }
-  bool prove_not_negative(const Expr& e) const { return prove_le(0, e, scope_.assumptions()); }
+  bool prove_not_negative(const Expr& e) const {
+    return e.is_constant() ? e.constant() >= 0 : prove_le(0, e, scope_.assumptions());
+  }
   Result<int64_t> most(const Expr& e) const;
 
   // Buffers ---------------------------------------------------------------------------------------------------
 
   void declare(BufferId id, const BufferArgument& argument);
-  // A register for an address that is set before the iterations of a level.
-  Place new_address(size_t level);
+  const Expr& address_of(MemoryRoot& root);
   MemoryRoot& root_of(const SymbolicBuffer& buffer) { return roots_[static_cast<size_t>(buffer.root)]; }
   // The memory is used at this step, and as long as the loops go on that it is not made in.
   void use(BufferId root);
@@ -109,14 +117,18 @@ class Binder {
 
   // The address of the base of a box, in the slot of the worker.
   Expr address_of(const SymbolicBuffer& box);
+  // Keeps it in the view. Most are known before a run, but for where arguments and arenas lie.
+  void set_base(const SymbolicBuffer& box, Place view);
   void limit_workers(BufferId id, int64_t slots);
   // Dims that a kernel sees here already, with the same numbers: what one stage writes, the next one mostly reads.
   Place find_dims(const SymbolicBuffer& box) const;
   // Fills a BufferView and its dims in the frame.
-  OperandCode operand(const SymbolicBuffer& box, ElementType element, Place view, Site& site, std::string label);
+  OperandCode operand(const SymbolicBuffer& box, ElementType element, Place view, Site& site, const Label& label);
+  OperandCode operand_in_known_dims(const SymbolicBuffer& box, ElementType element, Place view, Place dims);
   // What has to be true of a box, as far as it is not certain. Boxes that are empty may lie anywhere.
-  void guard(const Region& r, const SymbolicBuffer& box, const std::string& label, Site& site);
-  void written(const SymbolicBuffer& box, Site& site, std::vector<std::string>& names);
+  void guard(const Region& r, const SymbolicBuffer& box, const Label& label, Site& site);
+  bool lies_within_its_root(const SymbolicBuffer& box, ElementType element);
+  void written(const SymbolicBuffer& box, Site& site);
 
   // Calls and copies ------------------------------------------------------------------------------------------
 
@@ -141,7 +153,7 @@ class Binder {
   Scope scope_;
   Registers registers_;
   std::vector<MemoryRoot> roots_;                   // by BufferId
-  std::vector<Place> block_roots_;                  // by block: the register of its address
+  std::vector<Place> block_roots_;                  // by block: of its address
   std::vector<std::vector<BufferId>> in_transfer_;  // by token
   std::vector<OpenLoop> loops_;
   // Unfolded dims in the frame, by the loop that they were made in: they hold in it, and in loops further in.
@@ -149,7 +161,7 @@ class Binder {
   std::vector<int32_t> worker_loops_;
   std::vector<size_t> region_levels_;
   std::map<BufferId, Instr> counted_;
-  std::map<const Call*, int32_t> states_;
+  std::unordered_map<const Call*, int32_t> states_;
   std::set<BufferId> freed_;
   size_t addresses_ = 0;
   int64_t step_ = 0;

@@ -33,7 +33,7 @@ Result<SymbolicBuffer> Binder::make_allocation(const Allocation& a) {
   TENON_TRY(root, make_root(a, bytes, slots));
   made.offset = scope_.simplified(spread.base);
   roots_[static_cast<size_t>(a.buffer)] = std::move(root);
-  count_allocation(a, bytes * slots);
+  if (options_.statistics) count_allocation(a, bytes * slots);
   return made;
 }
 
@@ -46,7 +46,12 @@ Result<void> Binder::check_extents(const Allocation& a, const SymbolicBuffer& ma
 }
 
 Result<MemoryRoot> Binder::make_root(const Allocation& a, const Expr& bytes, int64_t slots) {
-  MemoryRoot root{{}, 0, bytes, bytes, slots, -1, loops_.size()};
+  MemoryRoot root{.place = registers_.new_word(),
+                  .level = region_level(),
+                  .high = bytes,
+                  .slot_bytes = bytes,
+                  .slots = slots,
+                  .depth = loops_.size()};
   TENON_TRY(most_bytes, most(bytes));
   const auto limit = static_cast<int64_t>(tensor_bytes_limit());
   const int64_t align = std::max<int64_t>(a.align_bytes, static_cast<int64_t>(kAlignBytes));
@@ -59,20 +64,19 @@ Result<MemoryRoot> Binder::make_root(const Allocation& a, const Expr& bytes, int
     root.block = static_cast<int32_t>(result_.blocks.size());
     result_.blocks.push_back(
         {.buffer = a.buffer, .space = a.space, .bytes = most_bytes * slots, .align = align, .region = region_});
-    block_roots_.push_back(new_address(region_level()));
+    block_roots_.push_back(root.place);
   } else {
-    const size_t level = std::max(registers_.level_of(bytes), region_level());
-    Instr grow{Op::grow, registers_.new_word(), registers_.value(bytes * slots)};
+    root.grows = true;
+    root.level = std::max(registers_.level_of(bytes), region_level());
+    Instr grow{Op::grow, root.place, registers_.value(bytes * slots)};
     grow.index = static_cast<int32_t>(code().grow_align.size());
     code().grow_align.push_back(static_cast<size_t>(align));
-    registers_.define(str(kAddressPrefix, addresses_++), grow, level);
+    registers_.set_at_begin(std::move(grow), root.level);
   }
-  root.address = address(addresses_ - 1);
   return root;
 }
 
 void Binder::count_allocation(const Allocation& a, const Expr& bytes) {
-  if (!options_.statistics) return;
   Instr instr{Op::allocate};
   instr.a = registers_.value(scope_.simplified(bytes));
   instr.index = a.buffer;

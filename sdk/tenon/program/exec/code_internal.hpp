@@ -143,8 +143,7 @@ struct OperandCode {
 struct Site {
   const Call* call = nullptr;  // or
   const Copy* copy = nullptr;
-  KernelFunction run;
-  Result<void> (*plain)(CallContext&) = nullptr;  // what `run` is, when it is a plain function
+  Result<void> (*plain)(CallContext&) = nullptr;  // what the kernel's `run` is, when it is a plain function
   Place context = -1;                             // CallContext of a call
   bool plain_path = false;                        // nothing below is to be looked at
   Value predicate{1, -1};
@@ -155,7 +154,8 @@ struct Site {
   std::optional<CopyPlan> plan;
   Place parameters = -1;       // of the plan, one word each
   std::vector<Value> counted;  // extents of the first box that is written, for statistics
-  std::string label;           // for statistics
+  std::string label;           // of the stage and what it writes, as stage_label() has it
+  int32_t written = 0;         // operands in the label
   int32_t loop = -1;           // the innermost around
   int64_t ahead = 0;           // of that loop's register: indices to the iteration that this is of
   TokenId token = -1;
@@ -196,6 +196,8 @@ struct ByteCode {
   std::vector<Place> arguments;                       // of declared buffers, in order: address of the base
   std::vector<std::pair<Place, std::string>> arenas;  // address of the arena of a space
   std::vector<LoopCode::Root> roots;                  // of allocations in no loop of workers
+  // Bases of views at fixed places of arguments, and of these allocations: nothing in a run changes them.
+  std::vector<LoopCode::Root> argument_bases, planned_bases;
   std::map<std::string, int64_t> arena_bytes;
   std::vector<Place> tokens;       // transfers under way, by TokenId
   std::vector<size_t> grow_align;  // of growing blocks

@@ -80,8 +80,7 @@ Result<void> Interpreter::run_kernel(const Call& call, const std::vector<BoundBu
   return options_.contract ? call_checked(program_, call, context) : call.kernel->run(context);
 }
 
-// Copies
-// ---------------------------------------------------------------------------------------------------------------
+// Copies --------------------------------------------------------------------------------------------------------
 
 Result<void> Interpreter::run(const Copy& copy) {
   TENON_TRY(ready, prepare(copy), "copy '", stage_of(copy), "'");
@@ -136,8 +135,7 @@ Result<SymbolValues> Interpreter::free_symbols(const Copy& copy) {
   return values;
 }
 
-// Transfers
-// ------------------------------------------------------------------------------------------------------------
+// Transfers -----------------------------------------------------------------------------------------------------
 
 Result<void> Interpreter::run(const DmaStart& start) {
   TENON_TRY(ready, prepare(start.copy), "dma '", token_of(start.token), "'");

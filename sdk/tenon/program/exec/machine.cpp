@@ -35,8 +35,11 @@ Result<std::unique_ptr<Machine>> Machine::make(const Program& program, const Bou
     const int64_t bytes = code.arena_bytes.at(space);
     TENON_TRY(arena, allocate_aligned(static_cast<size_t>(bytes), static_cast<size_t>(aligns[space])), "the arena of ",
               space);
+    machine->main_.frame.at(place) = address_of(arena.get());
     machine->arenas_.push_back(std::move(arena));
   }
+  set_roots(machine->main_.frame, code.roots);
+  set_roots(machine->main_.frame, code.planned_bases);
   return machine;
 }
 
@@ -49,8 +52,7 @@ Result<void> Machine::run(std::span<std::byte* const> buffers, const RunWith& wi
   Frame& frame = main_.frame;
   frame.set_parallel(pool_);
   for (size_t i = 0; i < buffers.size(); ++i) frame.at(code_.arguments[i]) = address_of(buffers[i]);
-  for (size_t i = 0; i < arenas_.size(); ++i) frame.at(code_.arenas[i].first) = address_of(arenas_[i].get());
-  for (const LoopCode::Root& r : code_.roots) frame.at(r.to) = frame.at(r.from) + r.offset;
+  set_roots(frame, code_.argument_bases);
   for (const Place token : code_.tokens) frame.at(token) = 0;
   main_.error.reset();
   const bool ok = execute(main_, 0) && tokens_are_done(main_, -1, "the program");
@@ -140,7 +142,7 @@ bool Machine::execute(Worker& worker, int32_t from) {
           break;
         }
         const Site& site = code_.sites[static_cast<size_t>(i.index)];
-        const Result<void> result = site.run(f.as<CallContext>(i.to));
+        const Result<void> result = site.call->kernel->run(f.as<CallContext>(i.to));
         if (!result.ok()) [[unlikely]]
           return fail_call(worker, site, result.error());
         break;

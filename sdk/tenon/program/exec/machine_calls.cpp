@@ -13,7 +13,7 @@ bool Machine::call(Worker& worker, const Site& site) {
   bool skip = false;
   if (!prepare(worker, site, skip) || skip) return skip;
   CallContext& context = worker.frame.as<CallContext>(site.context);
-  Result<void> result = site.plain ? site.plain(context) : site.run(context);
+  Result<void> result = site.plain ? site.plain(context) : site.call->kernel->run(context);
   if (result.ok()) [[likely]]
     return true;
   return fail_call(worker, site, std::move(result).error());

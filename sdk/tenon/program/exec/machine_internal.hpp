@@ -92,6 +92,7 @@ class Machine {
   bool run_alone(Worker& worker, const LoopCode& loop, int64_t begin, int64_t step, int64_t iterations);
   void run_worker(Worker& worker, WorkerLoop& shared, Progress* progress, int64_t number);
   static void set_bases(Frame& frame, const LoopCode& loop, int64_t number);
+  static void set_roots(Frame& frame, std::span<const LoopCode::Root> roots);
   bool tokens_are_done(Worker& worker, int32_t loop, const char* where);
 
   bool call(Worker& worker, const Site& site);
@@ -115,7 +116,7 @@ class Machine {
   Worker main_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<Progress>> progress_;  // by loop; null: not pipelined
-  std::vector<AlignedBytes> arenas_;                 // by code_.arenas
+  std::vector<AlignedBytes> arenas_;                 // by code_.arenas; the main frame has where they lie
   std::unique_ptr<TransferEngine> engine_;           // null: transfers are done where they start
   std::mutex counts_mutex_;
   StatisticsRecorder* counts_ = nullptr;

@@ -52,7 +52,11 @@ bool Progress::await(int64_t iteration, int stage, const WorkerLoop& loop) const
 
 void Machine::set_bases(Frame& f, const LoopCode& loop, int64_t number) {
   for (const LoopCode::Base& b : loop.bases) f.at(b.to) = f.at(b.from) + b.offset + number * b.stride;
-  for (const LoopCode::Root& r : loop.worker_roots) f.at(r.to) = f.at(r.from) + r.offset;
+  set_roots(f, loop.worker_roots);
+}
+
+void Machine::set_roots(Frame& f, std::span<const LoopCode::Root> roots) {
+  for (const LoopCode::Root& r : roots) f.at(r.to) = f.at(r.from) + r.offset;
 }
 
 bool Machine::run_workers(Worker& worker, int32_t number) {

@@ -28,12 +28,6 @@ void Registers::define(const std::string& symbol, Place place, size_t level) {
   levels_[level].known[Expr::symbol(symbol)] = {0, place};
 }
 
-void Registers::define(const std::string& symbol, Instr instr, size_t level) {
-  const Place place = instr.to;
-  emit(level, std::move(instr));
-  define(symbol, place, level);
-}
-
 size_t Registers::level_of(const Expr& e) const {
   size_t level = 0;
   for (const std::string& symbol : e.symbols())

@@ -34,8 +34,8 @@ class Registers {
 
   // A symbol whose register others set before the iterations of the level: an address, a worker.
   void define(const std::string& symbol, Place place, size_t level);
-  // The same, set by an instruction at the begin of each iteration.
-  void define(const std::string& symbol, Instr instr, size_t level);
+  // An instruction at the begin of each iteration of the level.
+  void set_at_begin(Instr instr, size_t level) { emit(level, std::move(instr)); }
   // The level of the expression, 0 when it has no symbol of a loop.
   size_t level_of(const Expr& e) const;
 
