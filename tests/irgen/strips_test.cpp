@@ -201,6 +201,15 @@ TEST(Chains, TakeTheMemoriesOfATarget) {
   EXPECT_EQ(strip_model(TargetDescription{}).memories.size(), CostModel::host().memories.size());
 }
 
+TEST(Chains, TakeTheCachesOfAUsualHostWhereATargetStatesNone) {
+  const auto target = parse_target("tenon_target: 1\nname: t\nplugin: p\nmemories:\n  host: {size: 64 GiB}\n", "t.yaml");
+  ASSERT_TRUE(target.ok()) << target.error().to_string();
+  const CostModel model = strip_model(*target), host = CostModel::host();
+  ASSERT_EQ(model.memories.size(), host.memories.size());
+  EXPECT_EQ(model.memories[0].bytes, host.memories[0].bytes);
+  EXPECT_GT(model.seconds_per_call, host.seconds_per_call) << "an operator's call costs more than a stage's";
+}
+
 // ---- Programs ----
 
 // The bits of the graph interpreter; what a run counts.

@@ -1,6 +1,5 @@
 #include <tenon/irgen/strips_cost.hpp>
 
-#include <algorithm>
 
 #include <tenon/support/str.hpp>
 
@@ -8,7 +7,6 @@ namespace tenon::irgen {
 
 namespace {
 
-constexpr double kMainMemoryBytesPerSecond = 10e9;
 // A kernel on crops: views, a look-up, and what the kernel itself takes before its first element.
 constexpr double kSecondsPerCall = 1e-6;
 
@@ -25,19 +23,9 @@ CostModel strip_model() {
 }
 
 CostModel strip_model(const TargetDescription& target) {
-  CostModel model = strip_model();
-  std::vector<CostModel::Memory> memories;
-  const auto largest = std::ranges::max_element(target.memories, {}, &MemorySpace::size_bytes);
-  for (const MemorySpace& m : target.memories) {
-    double speed = m.bandwidth ? m.bandwidth->bytes_per_second(target.clock_hz) : 0;
-    const bool is_largest = &m == &*largest;
-    if (is_largest && speed <= 0) speed = kMainMemoryBytesPerSecond;
-    if (m.size_bytes > 0 && speed > 0) memories.push_back({m.name, static_cast<double>(m.size_bytes), speed});
-  }
-  if (memories.size() < 2) return model;
-  std::ranges::sort(memories, {}, &CostModel::Memory::bytes);
-  memories.back().bytes = 0;
-  model.memories = std::move(memories);
+  CostModel model = CostModel::of(target);
+  if (model.memories.size() < 2) return strip_model();
+  model.seconds_per_call = kSecondsPerCall;
   return model;
 }
 
