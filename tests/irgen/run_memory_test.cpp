@@ -1,6 +1,8 @@
 // What a run of a program takes from the heap, and where its values lie.
 #include <gmock/gmock.h>
 
+#include <array>
+
 #include <tenon/ir/op_def.hpp>
 #include <tenon/reference/evaluator.hpp>
 
@@ -55,25 +57,36 @@ TEST(RunMemory, ARunOfOwnKernelsTakesNothingButTheOutputs) {
   EXPECT_EQ(y[3], 101);
 }
 
-// By way of operator new: the list of outputs, and of each output its extents and who owns its bytes.
-constexpr int64_t kTakenForOneOutput = 1 + 2;
+// By way of operator new, for an output that is made: its extents, and who owns its bytes.
+constexpr int64_t kTakenForOneOutput = 2;
 
-int64_t taken_by_a_run(const Graph& graph, const KernelSource& kernels, float wanted) {
+// A run into the tensor that the run before has made, or into none.
+int64_t taken_by_a_run(const Graph& graph, const KernelSource& kernels, float wanted, bool has_place) {
   const auto runner = GraphRunner::prepare(graph, kernels);
   EXPECT_TRUE(runner.ok()) << runner.error().to_string();
-  const std::vector<Datum> inputs = {Datum(Tensor::of<float>({16}, std::vector<float>(16, 1)))};
-  EXPECT_TRUE((*runner)->run(inputs).ok());
+  const Datum input(Tensor::of<float>({16}, std::vector<float>(16, 1)));
+  Datum output;
+  const std::array<const Datum*, 1> inputs{&input};
+  const std::array<Datum*, 1> outputs{&output};
+  EXPECT_TRUE((*runner)->run_into(inputs, outputs, serial()).ok());
+  const Datum first = output;
+  if (!has_place) output = Datum();
   const int64_t before = test::allocations;
-  const auto outputs = (*runner)->run(inputs);
+  const auto ran = (*runner)->run_into(inputs, outputs, serial());
   const int64_t taken = test::allocations - before;
-  EXPECT_TRUE(outputs.ok());
-  EXPECT_EQ((*outputs)[0].tensor().as<float>()[3], wanted);
+  EXPECT_TRUE(ran.ok());
+  EXPECT_EQ(output.tensor().as<float>()[3], wanted);
+  EXPECT_EQ(output.tensor().data() == first.tensor().data(), has_place);
   return taken;
 }
 
 TEST(RunMemory, AnExecutableTakesNothingButItsOutputs) {
-  EXPECT_EQ(taken_by_a_run(*chain(1, 16), OwnKernels(), 2), kTakenForOneOutput);
-  EXPECT_EQ(taken_by_a_run(*chain(100, 16), OwnKernels(), 101), kTakenForOneOutput);
+  for (const int64_t ops : {1, 100}) {
+    const auto graph = chain(ops, 16);
+    const auto wanted = static_cast<float>(ops + 1);
+    EXPECT_EQ(taken_by_a_run(*graph, OwnKernels(), wanted, true), 0);
+    EXPECT_EQ(taken_by_a_run(*graph, OwnKernels(), wanted, false), kTakenForOneOutput);
+  }
 }
 
 Result<void> add_one_to_each(EvalContext& context) {
@@ -83,8 +96,8 @@ Result<void> add_one_to_each(EvalContext& context) {
   return {};
 }
 
-// Where the views of an evaluator's call are those of the run before, it takes nothing: all but the last operator here,
-// which makes a tensor over the output of each run.
+// Where the views of an evaluator's call are those of the run before, it takes nothing: all of them with an output in
+// its place, else all but the last operator, which makes a tensor over the output.
 TEST(RunMemory, EvaluatorsTakeNothingBetweenInputsAndOutputs) {
   ASSERT_TRUE(
       register_ops(
@@ -99,9 +112,10 @@ TEST(RunMemory, EvaluatorsTakeNothingBetweenInputsAndOutputs) {
     made->body().add_output(value, "y");
     return made;
   };
-  const int64_t few = taken_by_a_run(*graph(3), reference_kernels(), 4);
+  EXPECT_EQ(taken_by_a_run(*graph(100), reference_kernels(), 101, true), 0);
+  const int64_t few = taken_by_a_run(*graph(3), reference_kernels(), 4, false);
   EXPECT_LE(few, kTakenForOneOutput + 1);
-  EXPECT_EQ(taken_by_a_run(*graph(100), reference_kernels(), 101), few);
+  EXPECT_EQ(taken_by_a_run(*graph(100), reference_kernels(), 101, false), few);
 }
 
 TEST(RunMemory, AChainInPlaceLiesInTheOutput) {

@@ -7,6 +7,7 @@
 #include <tenon/ir/builder.hpp>
 #include <tenon/irgen/runner_part_internal.hpp>
 #include <tenon/ops/constant.hpp>
+#include <tenon/runtime/value_plan.hpp>
 
 namespace tenon::irgen {
 
@@ -63,7 +64,8 @@ struct GraphRunner::Impl {
   RunnerOptions options;
   std::optional<PartSource> source;
   std::vector<Step> steps;
-  bool whole = false;  // one part, whose inputs and outputs are those of the graph
+  bool whole = false;              // one part, whose inputs and outputs are those of the graph
+  ProgramPart* program = nullptr;  // that part, if it is a program
   size_t slots = 0;
   std::vector<std::pair<size_t, Tensor>> constants;  // that are outputs
   std::vector<size_t> input_slots, output_slots;
@@ -77,14 +79,17 @@ struct GraphRunner::Impl {
     slot_values.push_back(&value);
     return slots++;
   }
+  size_t output_count() const { return graph->body().output_count(); }
   Result<void> make_steps(std::vector<CutPart> parts);
   void make_outputs(std::unordered_map<const Value*, size_t>& slot_of);
   void find_dead();
   void describe(const std::vector<CutPart>& parts);
-  Result<std::vector<Datum>> run(std::span<const Datum> inputs, ParallelFor& parallel, std::vector<OpProfile>* profile,
-                                 std::span<const Datum> into) const;
-  Result<std::vector<Datum>> run_steps(std::span<const Datum> inputs, PartRun& with) const;
-  Result<std::vector<Datum>> run_in_slots(std::span<const Datum> inputs, PartRun& with) const;
+  using Inputs = std::span<const Datum* const>;
+  using Outputs = std::span<Datum* const>;
+  Result<void> run(Inputs inputs, Outputs outputs, ParallelFor& parallel, std::vector<OpProfile>* profile) const;
+  Result<void> run_checked(Inputs inputs, Outputs outputs, ParallelFor& parallel,
+                           std::vector<OpProfile>* profile) const;
+  Result<void> run_in_slots(Inputs inputs, Outputs outputs, PartRun& with) const;
 };
 
 GraphRunner::GraphRunner(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -136,8 +141,10 @@ Result<void> GraphRunner::Impl::make_steps(std::vector<CutPart> parts) {
       step.outputs.push_back(whole && slot_of.contains(value) ? slots++ : add_slot(*value, slot_of));
     slot_values.resize(slots);
     if (whole) output_slots = step.outputs;
+    const bool is_program = part.kind == PartKind::program;
     TENON_TRY(made, make_part(std::move(part), *source, whole));
     step.part = std::move(made);
+    if (whole && is_program) program = static_cast<ProgramPart*>(step.part.get());
     steps.push_back(std::move(step));
   }
   if (whole) return {};
@@ -175,50 +182,55 @@ void GraphRunner::Impl::find_dead() {
     if (last[slot] != kNowhere) steps[last[slot]].dead.push_back(slot);
 }
 
-Result<std::vector<Datum>> GraphRunner::Impl::run_steps(std::span<const Datum> inputs, PartRun& with) const {
-  for (const size_t i : symbolic_inputs)
-    take_scalars(types->type_of(*slot_values[input_slots[i]]), inputs[i], with.scalars);
-  return whole ? steps[0].part->run(inputs, with) : run_in_slots(inputs, with);
-}
-
-Result<std::vector<Datum>> GraphRunner::Impl::run_in_slots(std::span<const Datum> inputs, PartRun& with) const {
+Result<void> GraphRunner::Impl::run_in_slots(Inputs inputs, Outputs outputs, PartRun& with) const {
   std::vector<Datum> values(slots);
+  std::vector<const Datum*> at(slots);
+  std::vector<Datum*> into(slots);
+  for (size_t slot = 0; slot < slots; ++slot) at[slot] = into[slot] = &values[slot];
   for (const auto& [slot, tensor] : constants) values[slot] = tensor;
-  for (size_t i = 0; i < inputs.size(); ++i) values[input_slots[i]] = inputs[i];
-  std::vector<Datum> operands;
+  for (size_t i = 0; i < inputs.size(); ++i) at[input_slots[i]] = inputs[i];
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (output_slots[i] != kNowhere && !copy_output[i]) at[output_slots[i]] = into[output_slots[i]] = outputs[i];
+  std::vector<const Datum*> operands;
+  std::vector<Datum*> results;
   for (const Step& step : steps) {
     operands.clear();
-    for (const size_t slot : step.inputs) operands.push_back(values[slot]);
-    TENON_TRY(made, step.part->run(operands, with));
-    for (size_t i = 0; i < made.size(); ++i) {
-      const size_t slot = step.outputs[i];
-      if (slot_values[slot]) take_scalars(types->type_of(*slot_values[slot]), made[i], with.scalars);
-      values[slot] = std::move(made[i]);
-    }
+    results.clear();
+    for (const size_t slot : step.inputs) operands.push_back(at[slot]);
+    for (const size_t slot : step.outputs) results.push_back(into[slot]);
+    TENON_OK(step.part->run(operands, results, with));
+    for (const size_t slot : step.outputs)
+      if (slot_values[slot]) take_scalars(types->type_of(*slot_values[slot]), *at[slot], with.scalars);
     for (const size_t slot : step.dead) values[slot] = Datum();
   }
-  std::vector<Datum> outputs;
-  for (size_t i = 0; i < output_slots.size(); ++i) {
-    if (output_slots[i] == kNowhere) {
-      outputs.emplace_back();
-      continue;
-    }
-    outputs.push_back(values[output_slots[i]]);
-    if (!copy_output[i] || !outputs.back().is_tensor()) continue;
-    TENON_TRY(copy, outputs.back().tensor().clone(), "output ", i);
-    outputs.back() = Datum(std::move(copy));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (output_slots[i] == kNowhere)
+      *outputs[i] = Datum();
+    else if (copy_output[i])
+      TENON_OK(copy_value(*at[output_slots[i]], *outputs[i]), "output ", i);
   }
-  return outputs;
+  return {};
 }
 
-Result<std::vector<Datum>> GraphRunner::Impl::run(std::span<const Datum> inputs, ParallelFor& parallel,
-                                                  std::vector<OpProfile>* profile, std::span<const Datum> into) const {
-  TENON_OK(check_inputs(*graph, inputs));
+Result<void> GraphRunner::Impl::run_checked(Inputs inputs, Outputs outputs, ParallelFor& parallel,
+                                            std::vector<OpProfile>* profile) const {
+  std::vector<Datum> data;
+  for (const Datum* input : inputs) data.push_back(*input);
+  TENON_OK(check_inputs(*graph, data));
   SymbolValues scalars;
-  // Parts of a graph make their outputs as they come: only a whole one knows where they go.
-  PartRun with{parallel, profile, scalars, whole ? into : std::span<const Datum>()};
+  for (const size_t i : symbolic_inputs)
+    take_scalars(types->type_of(*slot_values[input_slots[i]]), *inputs[i], scalars);
+  PartRun with{parallel, profile, scalars};
+  return whole ? steps[0].part->run(inputs, outputs, with) : run_in_slots(inputs, outputs, with);
+}
+
+Result<void> GraphRunner::Impl::run(Inputs inputs, Outputs outputs, ParallelFor& parallel,
+                                    std::vector<OpProfile>* profile) const {
   try {
-    return run_steps(inputs, with);
+    // Inputs that a bound program serves are of the declared types, and agree in symbols.
+    if (const auto shape = program ? program->known_shape(inputs) : nullptr)
+      return program->run_bound(shape, inputs, outputs, parallel, profile);
+    return run_checked(inputs, outputs, parallel, profile);
   } catch (const std::bad_alloc&) {
     return error(Code::resource_exhausted, "the heap is exhausted");
   } catch (const std::exception& thrown) {
@@ -227,9 +239,23 @@ Result<std::vector<Datum>> GraphRunner::Impl::run(std::span<const Datum> inputs,
 }
 
 Result<std::vector<Datum>> GraphRunner::run(std::span<const Datum> inputs, ParallelFor& parallel,
-                                            std::vector<OpProfile>* profile, std::span<const Datum> into) const {
-  TENON_TRY(outputs, impl_->run(inputs, parallel, profile, into), "graph '", impl_->graph->name(), "'");
+                                            std::vector<OpProfile>* profile) const {
+  std::vector<const Datum*> given;
+  for (const Datum& input : inputs) given.push_back(&input);
+  std::vector<Datum> outputs(impl_->output_count());
+  std::vector<Datum*> places;
+  for (Datum& output : outputs) places.push_back(&output);
+  TENON_OK(run_into(given, places, parallel, profile));
   return outputs;
+}
+
+Result<void> GraphRunner::run_into(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
+                                   ParallelFor& parallel, std::vector<OpProfile>* profile) const {
+  if (outputs.size() != impl_->output_count())
+    return error(Code::invalid_argument, "graph '", impl_->graph->name(), "' has ", impl_->output_count(),
+                 " outputs, places for ", outputs.size(), " are given");
+  TENON_OK(impl_->run(inputs, outputs, parallel, profile), "graph '", impl_->graph->name(), "'");
+  return {};
 }
 
 const RunnerReport& GraphRunner::report() const { return impl_->report; }

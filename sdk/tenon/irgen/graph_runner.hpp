@@ -52,11 +52,15 @@ class TENON_API GraphRunner {
   ~GraphRunner();
 
   // One datum per graph input, in order, checked against the declared types. Outputs own their bytes. Several threads
-  // may run at once. `profile`: an entry for each operator that ran, in order. `into`: tensors that outputs may be
-  // written to, by output, whoever shares their bytes; used where element type and extents are those of the output, else
-  // a new one is made. They overlap no input.
+  // may run at once. `profile`: an entry for each operator that ran, in order.
   Result<std::vector<Datum>> run(std::span<const Datum> inputs, ParallelFor& parallel = serial(),
-                                 std::vector<OpProfile>* profile = nullptr, std::span<const Datum> into = {}) const;
+                                 std::vector<OpProfile>* profile = nullptr) const;
+  // The same into `outputs`, one for each output. One that holds a tensor of the output's element type and extents is
+  // written to, whoever shares its bytes, where programs make the output; every other is replaced. They overlap no
+  // input and not each other; after an error they hold anything. A graph that is one program takes nothing from the
+  // heap when it runs with extents that it has seen, into tensors that fit.
+  Result<void> run_into(std::span<const Datum* const> inputs, std::span<Datum* const> outputs, ParallelFor& parallel,
+                        std::vector<OpProfile>* profile = nullptr) const;
 
   const RunnerReport& report() const;
   // Memory of one run, and what no plan could beat: programs as bound so far, and what the interpreter plans.

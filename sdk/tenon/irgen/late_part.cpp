@@ -21,11 +21,11 @@ LatePart::LatePart(const GraphPart& part, const PartSource& from)
   input_ = static_cast<size_t>(value - part.inputs.begin());
 }
 
-Result<std::vector<Datum>> LatePart::run(std::span<const Datum> inputs, PartRun& with) {
-  TENON_TRY(found, special(inputs[input_].tensor()), op_.describe());
-  std::vector<Datum> others(inputs.begin(), inputs.end());
+Result<void> LatePart::run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs, PartRun& with) {
+  TENON_TRY(found, special(inputs[input_]->tensor()), op_.describe());
+  std::vector<const Datum*> others(inputs.begin(), inputs.end());
   others.erase(others.begin() + static_cast<std::ptrdiff_t>(input_));
-  return found->runner->run(others, with.parallel, with.profile, with.into);
+  return found->runner->run_into(others, outputs, with.parallel, with.profile);
 }
 
 Result<std::shared_ptr<const LatePart::Special>> LatePart::special(const Tensor& value) {

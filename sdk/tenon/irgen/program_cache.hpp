@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/irgen/from_graph.hpp>
@@ -54,6 +55,18 @@ class TENON_API ProgramCache {
   const GraphProgram& program() const { return program_; }
   // Bound to these values, the most recent kMostShapes are kept. Any thread; binding happens once.
   std::shared_ptr<BoundShape> shape(const SymbolValues& scalars);
+
+  // The most recent of those kept that `serves`; null: none. Takes nothing from the heap.
+  template <class Serves>
+  std::shared_ptr<BoundShape> find(const Serves& serves) {
+    const std::lock_guard lock(mutex_);
+    for (auto shape = shapes_.begin(); shape != shapes_.end(); ++shape) {
+      if (!serves(std::as_const(**shape))) continue;
+      shapes_.splice(shapes_.begin(), shapes_, shape);
+      return shapes_.front();
+    }
+    return nullptr;
+  }
 
   // Another one is made when all that there are run.
   static Result<ContextLease> acquire(std::shared_ptr<BoundShape> shape);

@@ -3,6 +3,7 @@
 
 #include <tenon/irgen/runner_part_internal.hpp>
 #include <tenon/irgen/shape_check.hpp>
+#include <tenon/runtime/value_plan.hpp>
 
 namespace tenon::irgen::detail {
 namespace {
@@ -25,15 +26,6 @@ class HostProfiler final : public Interpreter::Observer {
   std::vector<OpProfile>& out_;
   Clock::time_point begin_;
 };
-
-// Of those that the caller gave, or a new one.
-Result<Tensor> output_tensor(ElementType element, const Dims& dims, std::span<const Datum> given, size_t i) {
-  if (i < given.size() && given[i].is_tensor()) {
-    const Tensor& tensor = given[i].tensor();
-    if (tensor.element() == element && tensor.dims() == dims) return tensor;
-  }
-  return Tensor::allocate(element, dims);
-}
 
 // Statements in loops count together.
 class StageProfiler final : public program::StageObserver {
@@ -78,10 +70,15 @@ Result<std::unique_ptr<HostPart>> HostPart::make(const GraphPart& part, const Pa
   return made;
 }
 
-Result<std::vector<Datum>> HostPart::run(std::span<const Datum> inputs, PartRun& with) {
+Result<void> HostPart::run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs, PartRun& with) {
   std::optional<HostProfiler> profiler;
   if (with.profile) profiler.emplace(*with.profile);
-  return interpreter_->run(inputs, with.parallel, profiler ? &*profiler : nullptr);
+  std::vector<Datum> data;
+  data.reserve(inputs.size());
+  for (const Datum* input : inputs) data.push_back(*input);
+  TENON_TRY(made, interpreter_->run(data, with.parallel, profiler ? &*profiler : nullptr));
+  for (size_t i = 0; i < made.size(); ++i) *outputs[i] = std::move(made[i]);
+  return {};
 }
 
 // ---- Programs ----
@@ -102,45 +99,49 @@ Result<std::unique_ptr<ProgramPart>> ProgramPart::make(GraphPart part, const Par
   return made;
 }
 
-bool ProgramPart::fits(const BoundShape& shape, std::span<const Datum> inputs) const {
+bool ProgramPart::fits(const BoundShape& shape, std::span<const Datum* const> inputs) const {
   if (!shape.refusal.empty()) return false;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const bool same = inputs[i].is_tensor() && inputs[i].tensor().dims() == shape.input_dims[i] &&
-                      inputs[i].tensor().element() == cache_->program().input_types[i].element();
-    if (!same) return false;
-  }
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (!is_place_for(*inputs[i], cache_->program().input_types[i].element(), shape.input_dims[i])) return false;
   return true;
 }
 
-Result<std::vector<Datum>> ProgramPart::run(std::span<const Datum> inputs, PartRun& with) {
-  std::shared_ptr<BoundShape> shape = static_shape_ ? static_shape_ : cache_->shape(with.scalars);
-  if (fits(*shape, inputs)) return run_bound(std::move(shape), inputs, with);
-  return run_on_host(inputs, with);
+std::shared_ptr<BoundShape> ProgramPart::known_shape(std::span<const Datum* const> inputs) {
+  if (!whole_ || inputs.size() != part_.inputs.size()) return nullptr;
+  if (static_shape_) return fits(*static_shape_, inputs) ? static_shape_ : nullptr;
+  return cache_->find([&](const BoundShape& shape) { return fits(shape, inputs); });
 }
 
-Result<std::vector<Datum>> ProgramPart::run_bound(std::shared_ptr<BoundShape> shape, std::span<const Datum> inputs,
-                                                  PartRun& with) {
+Result<void> ProgramPart::run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs, PartRun& with) {
+  const std::shared_ptr<BoundShape> shape = static_shape_ ? static_shape_ : cache_->shape(with.scalars);
+  if (fits(*shape, inputs)) return run_bound(shape, inputs, outputs, with.parallel, with.profile);
+  return run_on_host(inputs, outputs, with);
+}
+
+Result<void> ProgramPart::run_bound(const std::shared_ptr<BoundShape>& shape, std::span<const Datum* const> inputs,
+                                    std::span<Datum* const> outputs, ParallelFor& parallel,
+                                    std::vector<OpProfile>* profile) {
   const GraphProgram& program = cache_->program();
   TENON_TRY(context, ProgramCache::acquire(shape));
   const auto set = [&](program::BufferId buffer, const std::byte* data) {
     context->buffers[cache_->place_of(buffer)] = const_cast<std::byte*>(data);
   };
-  for (size_t i = 0; i < inputs.size(); ++i) set(program.inputs[i], inputs[i].tensor().data());
-  std::vector<Datum> outputs;
-  outputs.reserve(program.outputs.size());
-  for (size_t i = 0; i < program.outputs.size(); ++i) {
-    TENON_TRY(made, output_tensor(program.output_types[i].element(), shape->output_dims[i], with.into, i), "output '",
-              part_.output_names[i], "'");
-    set(program.outputs[i], made.data());
-    outputs.emplace_back(std::move(made));
+  for (size_t i = 0; i < inputs.size(); ++i) set(program.inputs[i], inputs[i]->tensor().data());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const ElementType element = program.output_types[i].element();
+    if (!is_place_for(*outputs[i], element, shape->output_dims[i])) {
+      TENON_TRY(made, Tensor::allocate(element, shape->output_dims[i]), "output '", part_.output_names[i], "'");
+      *outputs[i] = Datum(std::move(made));
+    }
+    set(program.outputs[i], outputs[i]->tensor().data());
   }
   std::optional<StageProfiler> profiler;
-  if (with.profile) profiler.emplace(*with.profile);
-  TENON_OK(context->bound.run(context->buffers, {.pool = &with.parallel, .observer = profiler ? &*profiler : nullptr}));
-  return outputs;
+  if (profile) profiler.emplace(*profile);
+  return context->bound.run(context->buffers, {.pool = &parallel, .observer = profiler ? &*profiler : nullptr});
 }
 
-Result<std::vector<Datum>> ProgramPart::run_on_host(std::span<const Datum> inputs, PartRun& with) {
+Result<void> ProgramPart::run_on_host(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
+                                      PartRun& with) {
   {
     const std::lock_guard lock(mutex_);
     if (!host_) {
@@ -148,7 +149,7 @@ Result<std::vector<Datum>> ProgramPart::run_on_host(std::span<const Datum> input
       host_ = std::move(made);
     }
   }
-  return host_->run(inputs, with);
+  return host_->run(inputs, outputs, with);
 }
 
 }  // namespace tenon::irgen::detail

@@ -18,8 +18,7 @@ namespace tenon::irgen::detail {
 struct PartRun {
   ParallelFor& parallel;
   std::vector<OpProfile>* profile;
-  SymbolValues& scalars;             // of the run so far
-  std::span<const Datum> into = {};  // tensors for the part's outputs, where they fit
+  SymbolValues& scalars;  // of the run so far
 };
 
 // What all parts are made from.
@@ -34,8 +33,8 @@ struct PartSource {
 class RunnerPart {
  public:
   virtual ~RunnerPart() = default;
-  // One datum for each input of the part; the outputs own their bytes.
-  virtual Result<std::vector<Datum>> run(std::span<const Datum> inputs, PartRun& with) = 0;
+  // One datum for each input of the part. Outputs as GraphRunner::run_into has them.
+  virtual Result<void> run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs, PartRun& with) = 0;
   virtual size_t arena_bytes() const = 0;
   virtual size_t arena_lower_bound_bytes() const = 0;
   virtual const GraphProgram* program() const { return nullptr; }
@@ -46,7 +45,7 @@ class HostPart final : public RunnerPart {
  public:
   // `whole`: the part is all of the graph.
   static Result<std::unique_ptr<HostPart>> make(const GraphPart& part, const PartSource& from, bool whole);
-  Result<std::vector<Datum>> run(std::span<const Datum> inputs, PartRun& with) override;
+  Result<void> run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs, PartRun& with) override;
   size_t arena_bytes() const override { return interpreter_->arena_bytes(); }
   size_t arena_lower_bound_bytes() const override { return interpreter_->arena_lower_bound_bytes(); }
 
@@ -59,7 +58,12 @@ class ProgramPart final : public RunnerPart {
  public:
   // `from` outlives the part.
   static Result<std::unique_ptr<ProgramPart>> make(GraphPart part, const PartSource& from, bool whole);
-  Result<std::vector<Datum>> run(std::span<const Datum> inputs, PartRun& with) override;
+  Result<void> run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs, PartRun& with) override;
+  // The program for inputs of these types and extents, if it is known to serve them; else null. Only of a part that is
+  // all of its graph: there extents of inputs say everything.
+  std::shared_ptr<BoundShape> known_shape(std::span<const Datum* const> inputs);
+  Result<void> run_bound(const std::shared_ptr<BoundShape>& shape, std::span<const Datum* const> inputs,
+                         std::span<Datum* const> outputs, ParallelFor& parallel, std::vector<OpProfile>* profile);
   size_t arena_bytes() const override { return cache_->arena_bytes(); }
   size_t arena_lower_bound_bytes() const override { return cache_->arena_lower_bound_bytes(); }
   const GraphProgram* program() const override { return &cache_->program(); }
@@ -67,10 +71,9 @@ class ProgramPart final : public RunnerPart {
  private:
   ProgramPart(GraphPart part, const PartSource& from, bool whole)
       : part_(std::move(part)), from_(from), whole_(whole) {}
-  bool fits(const BoundShape& shape, std::span<const Datum> inputs) const;
-  Result<std::vector<Datum>> run_bound(std::shared_ptr<BoundShape> shape, std::span<const Datum> inputs, PartRun& with);
+  bool fits(const BoundShape& shape, std::span<const Datum* const> inputs) const;
   // Extents that the program does not serve.
-  Result<std::vector<Datum>> run_on_host(std::span<const Datum> inputs, PartRun& with);
+  Result<void> run_on_host(std::span<const Datum* const> inputs, std::span<Datum* const> outputs, PartRun& with);
 
   GraphPart part_;
   const PartSource& from_;
@@ -87,7 +90,7 @@ class LatePart final : public RunnerPart {
  public:
   // `from` outlives the part.
   LatePart(const GraphPart& part, const PartSource& from);
-  Result<std::vector<Datum>> run(std::span<const Datum> inputs, PartRun& with) override;
+  Result<void> run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs, PartRun& with) override;
   size_t arena_bytes() const override { return most(&GraphRunner::arena_bytes); }
   size_t arena_lower_bound_bytes() const override { return most(&GraphRunner::arena_lower_bound_bytes); }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <numeric>
 
 namespace tenon::irgen::detail {
@@ -24,12 +25,16 @@ snippet::DimSet varies(const snippet::Body& body, size_t port) {
 size_t ports_of(const snippet::Body& body) { return body.inputs.size() + body.outputs.size(); }
 int64_t element_bytes(const snippet::Body& body, size_t port) { return port_of(body, port).element.bits() / 8; }
 
-// May stores to these outputs go past the caches: are they aligned, and do they lie on no input?
-bool aligned_and_apart(std::span<void* const> addresses, size_t inputs) {
-  const auto in = addresses.first(inputs);
-  return std::ranges::all_of(addresses.subspan(inputs), [&](void* out) {
-    return reinterpret_cast<uintptr_t>(out) % kAlignBytes == 0 && std::ranges::find(in, out) == in.end();
-  });
+// May stores to these outputs go past the caches: are they aligned, and do they lie on no input? By port, moved by
+// `skipped_bytes`; inputs that are repeated lie elsewhere.
+bool aligned_and_apart(std::span<std::byte* const> addresses, std::span<const int64_t> skipped_bytes, size_t inputs) {
+  for (size_t j = inputs; j < addresses.size(); ++j) {
+    const std::byte* out = addresses[j] + skipped_bytes[j];
+    if (reinterpret_cast<uintptr_t>(out) % kAlignBytes != 0) return false;
+    for (size_t i = 0; i < inputs; ++i)
+      if (addresses[i] + skipped_bytes[i] == out) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -62,32 +67,38 @@ Result<void> SnippetCall::add_piece(const SnippetCode& code, Dims extents, std::
                                     const CallOptions& options) {
   TENON_TRY(plan, snippet::CallPlan::make_for_extents(code.body, code.kernel, std::move(extents)));
   if (plan.empty()) return {};
-  Piece piece{.plan = std::move(plan),
-              .split = {},
-              .skipped_bytes = std::move(skipped_bytes),
-              .addresses = {},
-              .words = {},
-              .scratch = {}};
   const auto least = static_cast<int64_t>(kCyclesForThread / std::max(code.cycles_per_element, 0.01));
-  piece.split = piece.plan.split(options.threads == 1 ? 1 : options.threads * kPiecesOfThread, least);
-  piece.chunks = piece.split.chunks();
-  piece.addresses.resize(ports_of(code.body));
-  piece.words.resize(piece.plan.words() * static_cast<size_t>(piece.chunks));
-  piece.scratch_stride = (piece.plan.scratch_bytes() + kAlignBytes - 1) / kAlignBytes * kAlignBytes;
-  TENON_TRY(scratch, allocate_aligned(piece.scratch_stride * static_cast<size_t>(piece.chunks)));
+  const snippet::Split split = plan.split(options.threads == 1 ? 1 : options.threads * kPiecesOfThread, least);
+  Piece piece{.chunks = split.chunks(), .words_of_chunk = plan.words(), .words = {}, .pointers = {}, .scratch = {}};
+  const size_t scratch_stride = (plan.scratch_bytes() + kAlignBytes - 1) / kAlignBytes * kAlignBytes;
+  TENON_TRY(scratch, allocate_aligned(scratch_stride * static_cast<size_t>(piece.chunks)));
   piece.scratch = std::move(scratch);
-  choose_code(code, options, piece);
+  piece.words.resize(piece.words_of_chunk * static_cast<size_t>(piece.chunks));
+  std::vector<void*> begins(skipped_bytes.size());
+  for (size_t i = 0; i < begins.size(); ++i) begins[i] = repeated(i);
+  for (size_t chunk = 0; chunk < static_cast<size_t>(piece.chunks); ++chunk) {
+    const std::span<int64_t> words(piece.words.data() + chunk * piece.words_of_chunk, piece.words_of_chunk);
+    plan.fill(words, begins, piece.scratch.get() + chunk * scratch_stride, split, static_cast<int64_t>(chunk));
+    for (size_t w = 0; w < words.size(); ++w)
+      if (const auto port = plan.tensor_of(w); port && !begins[*port])
+        piece.pointers.push_back(
+            {static_cast<uint32_t>(w), static_cast<uint32_t>(*port), words[w] + skipped_bytes[*port]});
+  }
+  piece.pointers_of_chunk = piece.pointers.size() / static_cast<size_t>(piece.chunks);
+  piece.skipped_bytes = std::move(skipped_bytes);
+  choose_code(code, options, plan, piece);
   pieces_.push_back(std::move(piece));
   return {};
 }
 
-void SnippetCall::choose_code(const SnippetCode& code, const CallOptions& options, Piece& piece) {
+void SnippetCall::choose_code(const SnippetCode& code, const CallOptions& options, const snippet::CallPlan& plan,
+                              Piece& piece) {
   const size_t inputs = code.body.inputs.size();
   double read = 0, written = 0;
   bool aligned = true;
-  for (size_t i = 0; i < piece.addresses.size(); ++i) {
-    (i < inputs ? read : written) += static_cast<double>(piece.plan.port_bytes(i));
-    aligned &= i < inputs || piece.plan.rows_aligned(i, kAlignBytes);
+  for (size_t i = 0; i < ports_of(code.body); ++i) {
+    (i < inputs ? read : written) += static_cast<double>(plan.port_bytes(i));
+    aligned &= i < inputs || plan.rows_aligned(i, kAlignBytes);
   }
   piece.near = code.run;
   for (const SnippetCode::Variant& variant : code.variants) {
@@ -101,24 +112,33 @@ Result<void> SnippetCall::add_joined(const SnippetCode& code, const Dims& extent
                                      const CallOptions& options) {
   const size_t last = extents.size() - 1, ports = ports_of(code.body);
   const int64_t length = extents[last], rows = extents[last - 1], left = rows % join.rows;
+  TENON_OK(add_repeats(code, join, length));
+  std::vector<int64_t> skipped(ports, 0);
   Dims main = extents;
   main[last - 1] = rows / join.rows;
   main[last] = length * join.rows;
-  TENON_OK(add_piece(code, main, std::vector<int64_t>(ports, 0), options));
-  if (left != 0) {  // of a space of two dims
-    std::vector<int64_t> skipped(ports, 0);
-    for (size_t i = 0; i < ports; ++i)
-      if (!join.repeated[i] && varies(code.body, i) != 0)
-        skipped[i] = (rows - left) * length * element_bytes(code.body, i);
-    TENON_OK(add_piece(code, {1, left * length}, std::move(skipped), {.threads = 1, .read_again = options.read_again}));
-  }
-  for (size_t i = 0; i < ports; ++i) {
+  TENON_OK(add_piece(code, main, skipped, options));
+  if (left == 0) return {};
+  // Of a space of two dims.
+  for (size_t i = 0; i < ports; ++i)
+    if (!join.repeated[i] && varies(code.body, i) != 0)
+      skipped[i] = (rows - left) * length * element_bytes(code.body, i);
+  return add_piece(code, {1, left * length}, std::move(skipped), {.threads = 1, .read_again = options.read_again});
+}
+
+Result<void> SnippetCall::add_repeats(const SnippetCode& code, const RowJoin& join, int64_t length) {
+  for (size_t i = 0; i < join.repeated.size(); ++i) {
     if (!join.repeated[i]) continue;
     const auto row_bytes = static_cast<size_t>(length * element_bytes(code.body, i));
     TENON_TRY(bytes, allocate_aligned(row_bytes * static_cast<size_t>(join.rows)));
     repeats_.push_back({i, row_bytes, join.rows, std::move(bytes)});
   }
   return {};
+}
+
+std::byte* SnippetCall::repeated(size_t port) const {
+  const auto found = std::ranges::find(repeats_, port, &Repeat::port);
+  return found == repeats_.end() ? nullptr : found->bytes.get();
 }
 
 Result<void> SnippetCall::prepare(const SnippetCode& code, std::span<const Dims> shapes, const CallOptions& options) {
@@ -130,27 +150,32 @@ Result<void> SnippetCall::prepare(const SnippetCode& code, std::span<const Dims>
   return add_piece(code, std::move(extents), std::vector<int64_t>(ports_of(code.body), 0), options);
 }
 
-void SnippetCall::run(const SnippetCode& code, std::span<void* const> addresses, ParallelFor& pool) {
+void SnippetCall::run_chunk(Piece& piece, void (*code)(const int64_t*), std::span<std::byte* const> addresses,
+                            int64_t chunk) {
+  const auto at = static_cast<size_t>(chunk);
+  int64_t* const words = piece.words.data() + at * piece.words_of_chunk;
+  const Pointer* const first = piece.pointers.data() + at * piece.pointers_of_chunk;
+  for (const Pointer* p = first; p != first + piece.pointers_of_chunk; ++p)
+    words[p->word] = static_cast<int64_t>(reinterpret_cast<intptr_t>(addresses[p->port])) + p->offset_bytes;
+  code(words);
+}
+
+void SnippetCall::run(const SnippetCode& code, std::span<std::byte* const> addresses, ParallelFor& pool) {
   for (Repeat& repeat : repeats_)
     for (int64_t i = 0; i < repeat.times; ++i)
       std::memcpy(repeat.bytes.get() + static_cast<size_t>(i) * repeat.row_bytes, addresses[repeat.port],
                   repeat.row_bytes);
   for (Piece& piece : pieces_) {
-    for (size_t i = 0; i < addresses.size(); ++i)
-      piece.addresses[i] = static_cast<std::byte*>(addresses[i]) + piece.skipped_bytes[i];
-    for (const Repeat& repeat : repeats_) piece.addresses[repeat.port] = repeat.bytes.get();
-    const bool past = piece.past_caches && aligned_and_apart(piece.addresses, code.body.inputs.size());
-    const auto run = past ? piece.past_caches : piece.near;
-    const auto run_chunks = [&piece, run](int64_t begin, int64_t end) {
-      const size_t count = piece.plan.words();
-      for (int64_t chunk = begin; chunk < end; ++chunk) {
-        const size_t at = static_cast<size_t>(chunk);
-        const std::span<int64_t> words(piece.words.data() + at * count, count);
-        piece.plan.fill(words, piece.addresses, piece.scratch.get() + at * piece.scratch_stride, piece.split, chunk);
-        run(words.data());
-      }
+    const bool past = piece.past_caches && aligned_and_apart(addresses, piece.skipped_bytes, code.body.inputs.size());
+    const auto chosen = past ? piece.past_caches : piece.near;
+    const auto chunks = [&](int64_t begin, int64_t end) {
+      for (int64_t chunk = begin; chunk < end; ++chunk) run_chunk(piece, chosen, addresses, chunk);
     };
-    piece.chunks == 1 ? run_chunks(0, 1) : pool.run(piece.chunks, 1, run_chunks);
+    // By reference: what a std::function keeps of it needs no heap.
+    if (piece.chunks == 1)
+      chunks(0, 1);
+    else
+      pool.run(piece.chunks, 1, std::cref(chunks));
   }
 }
 

@@ -6,6 +6,8 @@
 // such ports are repeated in a buffer, so many times that a row is worth a loop. What rows are left over is a piece of
 // its own.
 #pragma once
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -32,21 +34,24 @@ struct CallOptions {
 // Used by one thread at a time; its pieces by several. prepare() takes heap memory, run() none.
 class SnippetCall {
  public:
-  // `shapes` of inputs, then outputs.
+  // `shapes` of inputs, then outputs. An error leaves a call of nothing.
   Result<void> prepare(const SnippetCode& code, std::span<const Dims> shapes, const CallOptions& options);
   // `addresses` of inputs, then outputs, with the shapes that it was prepared for.
-  void run(const SnippetCode& code, std::span<void* const> addresses, ParallelFor& pool);
+  void run(const SnippetCode& code, std::span<std::byte* const> addresses, ParallelFor& pool);
 
  private:
+  // A word of a chunk that changes from call to call: so many bytes behind the begin of a port.
+  struct Pointer {
+    uint32_t word = 0, port = 0;
+    int64_t offset_bytes = 0;
+  };
   struct Piece {
-    snippet::CallPlan plan;
-    snippet::Split split;
     int64_t chunks = 0;
-    std::vector<int64_t> skipped_bytes;  // by port
-    std::vector<void*> addresses;
-    std::vector<int64_t> words;  // of all chunks
-    AlignedBytes scratch;        // of all chunks
-    size_t scratch_stride = 0;
+    size_t words_of_chunk = 0, pointers_of_chunk = 0;
+    std::vector<int64_t> words;          // of all chunks
+    std::vector<Pointer> pointers;       // of all chunks
+    AlignedBytes scratch;                // of all chunks
+    std::vector<int64_t> skipped_bytes;  // by port: where it begins
     // Where addresses are as it wants them, `past_caches`, if there is one; else `near`.
     void (*near)(const int64_t* params) = nullptr;
     void (*past_caches)(const int64_t* params) = nullptr;
@@ -59,9 +64,15 @@ class SnippetCall {
   };
   Result<void> add_piece(const SnippetCode& code, Dims extents, std::vector<int64_t> skipped_bytes,
                          const CallOptions& options);
+  static void choose_code(const SnippetCode& code, const CallOptions& options, const snippet::CallPlan& plan,
+                          Piece& piece);
   Result<void> add_joined(const SnippetCode& code, const Dims& extents, const RowJoin& join,
                           const CallOptions& options);
-  static void choose_code(const SnippetCode& code, const CallOptions& options, Piece& piece);
+  Result<void> add_repeats(const SnippetCode& code, const RowJoin& join, int64_t length);
+  // Where a port that is repeated lies instead; null: it is not.
+  std::byte* repeated(size_t port) const;
+  static void run_chunk(Piece& piece, void (*code)(const int64_t*), std::span<std::byte* const> addresses,
+                        int64_t chunk);
 
   std::vector<Piece> pieces_;
   std::vector<Repeat> repeats_;

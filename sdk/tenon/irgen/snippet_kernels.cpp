@@ -1,7 +1,6 @@
 #include <tenon/irgen/snippet_kernels.hpp>
 
 #include <algorithm>
-#include <optional>
 #include <unordered_map>
 
 #include <tenon/irgen/snippet_call_internal.hpp>
@@ -14,17 +13,12 @@ namespace {
 using program::BufferView;
 using program::CallContext;
 
-// Where the operands of a call are.
-struct Ports {
-  std::vector<size_t> operands;  // of inputs, then outputs
+// What all calls of a kernel share.
+struct SnippetWork {
+  std::shared_ptr<const SnippetCode> code;
+  std::vector<size_t> operands;  // of a call: those of inputs, then outputs
+  bool read_again = false;       // its results are
 };
-
-bool has_extents(const BufferView& view, const Dims& dims) {
-  if (view.dims.size() != dims.size()) return false;
-  for (size_t d = 0; d < dims.size(); ++d)
-    if (view.dims[dims.size() - 1 - d].extent != dims[d]) return false;
-  return true;
-}
 
 Dims extents_of(const BufferView& view) {
   Dims dims;
@@ -32,28 +26,47 @@ Dims extents_of(const BufferView& view) {
   return dims;
 }
 
-struct SnippetState final : program::KernelState {
-  std::vector<Dims> shapes;
-  std::vector<void*> addresses;
-  int threads = 0;  // 0: not prepared
-  detail::SnippetCall call;
+class SnippetState final : public program::KernelState {
+ public:
+  explicit SnippetState(std::shared_ptr<const SnippetWork> work) : work_(std::move(work)) {}
 
-  bool serves(const CallContext& context, const Ports& ports) const {
-    if (threads != context.pool().threads()) return false;
-    for (size_t i = 0; i < shapes.size(); ++i)
-      if (!has_extents(context.operands[ports.operands[i]], shapes[i])) return false;
-    return true;
-  }
-  Result<void> prepare(const CallContext& context, const Ports& ports, const SnippetCode& code, bool read_again) {
-    threads = 0;
-    shapes.clear();
-    for (const size_t operand : ports.operands) shapes.push_back(extents_of(context.operands[operand]));
-    addresses.resize(shapes.size());
-    TENON_OK(call.prepare(code, shapes, {.threads = context.pool().threads(), .read_again = read_again}), "snippet '",
-             code.body.name, "'");
-    threads = context.pool().threads();
+  Result<void> run(CallContext& context) {
+    ParallelFor& pool = context.pool();
+    if (threads_ != pool.threads() || !has_seen(context)) [[unlikely]]
+      TENON_OK(prepare(context, pool.threads()));
+    for (size_t i = 0; i < addresses_.size(); ++i) addresses_[i] = context.operands[work_->operands[i]].base;
+    call_.run(*work_->code, addresses_, pool);
     return {};
   }
+
+ private:
+  bool has_seen(const CallContext& context) const {
+    const int64_t* seen = extents_.data();
+    for (const size_t operand : work_->operands)
+      for (const program::DimView& d : context.operands[operand].dims)
+        if (*seen++ != d.extent) return false;
+    return true;
+  }
+  Result<void> prepare(const CallContext& context, int threads) {
+    threads_ = 0;
+    extents_.clear();
+    std::vector<Dims> shapes;
+    for (const size_t operand : work_->operands) {
+      for (const program::DimView& d : context.operands[operand].dims) extents_.push_back(d.extent);
+      shapes.push_back(extents_of(context.operands[operand]));
+    }
+    addresses_.resize(shapes.size());
+    TENON_OK(call_.prepare(*work_->code, shapes, {.threads = threads, .read_again = work_->read_again}), "snippet '",
+             work_->code->body.name, "'");
+    threads_ = threads;
+    return {};
+  }
+
+  std::shared_ptr<const SnippetWork> work_;
+  int threads_ = 0;               // 0: not prepared
+  std::vector<int64_t> extents_;  // of all operands, that it is prepared for; ranks never change
+  std::vector<std::byte*> addresses_;
+  detail::SnippetCall call_;
 };
 
 // A result may lie on an operand that it is read with, element for element.
@@ -86,19 +99,15 @@ SnippetCompiler::~SnippetCompiler() = default;
 
 program::KernelHandle snippet_kernel(std::shared_ptr<const SnippetCode> code, std::vector<size_t> operands,
                                      size_t results, bool read_again) {
-  Ports ports{std::move(operands)};
-  for (size_t j = 0; j < code->body.outputs.size(); ++j) ports.operands.push_back(results + j);
+  for (size_t j = 0; j < code->body.outputs.size(); ++j) operands.push_back(results + j);
+  const auto work = std::make_shared<const SnippetWork>(SnippetWork{std::move(code), std::move(operands), read_again});
   auto kernel = std::make_shared<program::Kernel>();
   kernel->name = "snippet";
   kernel->takes_dense_only = true;
-  kernel->make_state = [] { return std::make_unique<SnippetState>(); };
-  kernel->run = [code = std::move(code), ports = std::move(ports), read_again](CallContext& context) -> Result<void> {
-    std::optional<SnippetState> own;
-    SnippetState& state = context.state ? static_cast<SnippetState&>(*context.state) : own.emplace();
-    if (!state.serves(context, ports)) TENON_OK(state.prepare(context, ports, *code, read_again));
-    for (size_t i = 0; i < state.addresses.size(); ++i) state.addresses[i] = context.operands[ports.operands[i]].base;
-    state.call.run(*code, state.addresses, context.pool());
-    return {};
+  kernel->make_state = [work] { return std::make_unique<SnippetState>(work); };
+  kernel->run_in_state = [](CallContext& context) { return static_cast<SnippetState*>(context.state)->run(context); };
+  kernel->run = [work](CallContext& context) {
+    return context.state ? static_cast<SnippetState*>(context.state)->run(context) : SnippetState(work).run(context);
   };
   return kernel;
 }

@@ -5,15 +5,16 @@
 #include <tenon/ir/serialize.hpp>
 #include <tenon/ir/verify.hpp>
 #include <tenon/plugin/graph_values.hpp>
+#include <tenon/runtime/host_run.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 #include <tenon/support/log.hpp>
 
 namespace tenon {
 namespace {
 
-// A tensor that lies in a buffer of the host device, where it is.
-Result<Datum> host_view(const RunValue& value) {
-  if (!value.on_device()) return value.host;
+// The datum of a value: one that lies in a buffer of the host device becomes a tensor over it, in `made`.
+Result<const Datum*> host_view(const RunValue& value, Datum& made) {
+  if (!value.on_device()) return &value.host;
   const DeviceTensor& device = value.device;
   std::byte* data = device.buffer->host_data();
   if (!data || device.offset > device.buffer->bytes()) {
@@ -22,10 +23,11 @@ Result<Datum> host_view(const RunValue& value) {
   }
   TENON_TRY(tensor, Tensor::share(device.element, device.dims, device.buffer, data + device.offset,
                                   device.buffer->bytes() - device.offset));
-  return Datum(std::move(tensor));
+  made = Datum(std::move(tensor));
+  return &made;
 }
 
-class HostExecutable final : public Executable {
+class HostExecutable final : public Executable, public HostRun {
  public:
   static Result<std::unique_ptr<Executable>> make(std::unique_ptr<Graph> graph, HostExecutableOptions options) {
     const Region& body = graph->body();
@@ -58,17 +60,18 @@ class HostExecutable final : public Executable {
       return error(Code::invalid_argument, "an executable of device '", device_->name(),
                    "' is enqueued on a stream of device '", stream.device().name(), "'");
     }
-    if (inputs.size() != inputs_.size() || outputs.size() != outputs_.size()) {
-      return error(Code::invalid_argument, "graph '", graph_->name(), "' has ", inputs_.size(), " inputs and ",
-                   outputs_.size(), " outputs, ", inputs.size(), " and ", outputs.size(), " are given");
-    }
-    std::vector<Datum> data;
-    data.reserve(inputs.size());
-    for (const RunValue& input : inputs) {
-      TENON_TRY(datum, host_view(input), "input '", inputs_[data.size()].name, "'");
-      data.push_back(std::move(datum));
-    }
-    return stream.call([this, data = std::move(data), outputs, options] { return run(data, outputs, options); });
+    TENON_OK(check_counts(inputs.size(), outputs.size()));
+    // The stream may work later, when the caller's inputs are gone.
+    return stream.call([this, own = std::vector<RunValue>(inputs.begin(), inputs.end()), outputs, options] {
+      return run_values(own, outputs, options);
+    });
+  }
+
+  Result<void> run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
+                   const RunOptions& options) const override {
+    TENON_OK(check_counts(inputs.size(), outputs.size()));
+    ParallelFor& parallel = options.parallel ? *options.parallel : default_pool();
+    return runner_->run_into(inputs, outputs, parallel, options.profile);
   }
 
  private:
@@ -89,14 +92,26 @@ class HostExecutable final : public Executable {
         inputs_(inputs_of(graph_->body())),
         outputs_(outputs_of(graph_->body())) {}
 
-  Result<void> run(std::span<const Datum> inputs, std::span<RunValue> outputs, const RunOptions& options) const {
-    ParallelFor& parallel = options.parallel ? *options.parallel : default_pool();
-    std::vector<Datum> into;
-    into.reserve(outputs.size());
-    for (RunValue& output : outputs) into.push_back(std::move(output.host));
-    TENON_TRY(made, runner_->run(inputs, parallel, options.profile, into));
-    for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = {std::move(made[i]), {}};
-    return {};
+  Result<void> check_counts(size_t inputs, size_t outputs) const {
+    if (inputs == inputs_.size() && outputs == outputs_.size()) return {};
+    return error(Code::invalid_argument, "graph '", graph_->name(), "' has ", inputs_.size(), " inputs and ",
+                 outputs_.size(), " outputs, ", inputs, " and ", outputs, " are given");
+  }
+
+  Result<void> run_values(std::span<const RunValue> inputs, std::span<RunValue> outputs,
+                          const RunOptions& options) const {
+    std::vector<Datum> views(inputs.size());
+    std::vector<const Datum*> data;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      TENON_TRY(datum, host_view(inputs[i], views[i]), "input '", inputs_[i].name, "'");
+      data.push_back(datum);
+    }
+    std::vector<Datum*> places;
+    for (RunValue& output : outputs) {
+      output.device = {};
+      places.push_back(&output.host);
+    }
+    return run(data, places, options);
   }
 
   std::shared_ptr<Device> device_;

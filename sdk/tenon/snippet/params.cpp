@@ -198,6 +198,12 @@ bool CallPlan::rows_aligned(size_t port, size_t align_bytes) const {
   return true;
 }
 
+std::optional<size_t> CallPlan::tensor_of(size_t word) const {
+  const Word& w = words_[word];
+  if (w.kind != Param::Kind::pointer || static_cast<size_t>(w.port) >= tensors_) return std::nullopt;
+  return static_cast<size_t>(w.port);
+}
+
 Split CallPlan::split(int64_t parts, int64_t min_elements) const {
   Split split{.parts = std::vector<int64_t>(extents_.size(), 1), .multiple = std::vector<int64_t>(extents_.size(), 1)};
   if (empty_) return split;

@@ -8,6 +8,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -53,6 +54,9 @@ class TENON_API CallPlan {
   // dims that all outputs vary over, the outermost first. The innermost is cut at whole cache lines.
   Split split(int64_t parts, int64_t min_elements) const;
 
+  // The tensor (inputs, then outputs) that word `word` points into; none: a number, or scratch memory. Between calls of a
+  // chunk these words alone change, by as much as the address that they come from.
+  std::optional<size_t> tensor_of(size_t word) const;
   // All words of chunk `chunk` of `split`. `addresses`: of inputs, then outputs; their first elements.
   void fill(std::span<int64_t> words, std::span<void* const> addresses, void* scratch, const Split& split,
             int64_t chunk) const;

@@ -1,0 +1,149 @@
+// Calls of snippets: what is planned once, what changes from call to call. The code is the linear kernel on emulated
+// lanes.
+#include <gtest/gtest.h>
+#include <snippet/bodies.hpp>
+
+#include <mutex>
+#include <numeric>
+
+#include <tenon/irgen/snippet_kernels.hpp>
+#include <tenon/runtime/thread_pool.hpp>
+
+#include "support/count_allocations.hpp"
+
+namespace tenon::irgen {
+namespace {
+
+using program::BufferView;
+using program::CallContext;
+using program::DimView;
+using snippet::test::BodyBuilder;
+
+// What the functions below run on behalf of a kernel: params are all that they are given.
+struct Running {
+  const SnippetCode* code = nullptr;
+  std::vector<snippet::LinearBuffer> buffers;
+  std::mutex mutex;
+  int calls = 0;
+  std::string error;
+};
+Running running;
+
+void run_on_emulated_lanes(const int64_t* params) {
+  const snippet::LinearKernel& kernel = running.code->kernel;
+  const auto ran = snippet::run_linear(kernel, {params, kernel.params.size()}, running.buffers);
+  const std::lock_guard lock(running.mutex);
+  ++running.calls;
+  if (!ran.ok()) running.error = ran.error().to_string();
+}
+void count_calls(const int64_t*) { ++running.calls; }
+
+std::shared_ptr<SnippetCode> compiled(const snippet::Body& body, void (*run)(const int64_t*)) {
+  auto code = std::make_shared<SnippetCode>();
+  code->body = body;
+  auto kernel = snippet::lower(body, {.lanes = 4, .unroll = 1});
+  EXPECT_TRUE(kernel.ok()) << kernel.error().to_string();
+  code->kernel = *std::move(kernel);
+  code->run = run;
+  running.code = code.get();
+  running.calls = 0;
+  running.error.clear();
+  return code;
+}
+
+// y[rows, n] = x[rows, n] + c[n]
+snippet::Body sum_of_rows_and_row() {
+  BodyBuilder build("rows", "kk");
+  const auto x = build.input(3), c = build.input(2);
+  build.output(build.op("Add", {x, c}));
+  snippet::Body body = build.take();
+  body.dims[0].sources = {{0, 0}};
+  body.dims[1].sources = {{0, 1}};
+  return body;
+}
+
+// The operands of one call, dims reversed as programs have them.
+struct Call {
+  Call(int64_t rows, int64_t n, float first)
+      : x(static_cast<size_t>(rows * n)), c(static_cast<size_t>(n)), y(x.size()) {
+    std::iota(x.begin(), x.end(), first);
+    std::iota(c.begin(), c.end(), 1000 * first);
+    const int64_t row = 4 * n;
+    matrix = {{0, n, 4, 0}, {0, rows, row, 0}};
+    vector = {{0, n, 4, 0}};
+    operands = {{data(x), matrix, kF32}, {data(c), vector, kF32}, {data(y), matrix, kF32}};
+  }
+  static std::byte* data(std::vector<float>& values) { return reinterpret_cast<std::byte*>(values.data()); }
+
+  void run(const program::Kernel& kernel, program::KernelState* state, ParallelFor& pool) {
+    CallContext context{operands, {}, "snippet", 0, state, &pool};
+    const auto ran = state ? kernel.run_in_state(context) : kernel.run(context);
+    ASSERT_TRUE(ran.ok()) << ran.error().to_string();
+  }
+  void check() const {
+    ASSERT_EQ(running.error, "");
+    for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], x[i] + c[i % c.size()]) << i;
+  }
+  // Scratch memory of calls lies anywhere: everything may be touched.
+  void allow() const { running.buffers = {{nullptr, SIZE_MAX, true}}; }
+
+  std::vector<float> x, c, y;
+  std::vector<DimView> matrix, vector;
+  std::vector<BufferView> operands;
+};
+
+void run_and_check(const program::Kernel& kernel, program::KernelState* state, int64_t rows, int64_t n, float first,
+                   ParallelFor& pool) {
+  SCOPED_TRACE(str(rows, " x ", n));
+  Call call(rows, n, first);
+  call.allow();
+  call.run(kernel, state, pool);
+  call.check();
+}
+
+TEST(SnippetCall, OtherMemoryAndOtherExtentsGiveOtherResults) {
+  const auto code = compiled(sum_of_rows_and_row(), run_on_emulated_lanes);
+  const auto kernel = snippet_kernel(code, {0, 1}, 2);
+  const auto state = kernel->make_state();
+  ThreadPool pool(2);
+  float first = 1;
+  for (const int64_t n : {3, 33, 1})  // rows of 3 and 1 are joined, with some left over
+    for (const int64_t rows : {1, 57, 57, 90})
+      for (ParallelFor* threads : {&serial(), static_cast<ParallelFor*>(&pool)})
+        run_and_check(*kernel, state.get(), rows, n, first++, *threads);
+}
+
+TEST(SnippetCall, WorkIsCutForThreadsWhereThereIsEnough) {
+  const auto code = compiled(sum_of_rows_and_row(), run_on_emulated_lanes);
+  code->cycles_per_element = 1000;
+  const auto kernel = snippet_kernel(code, {0, 1}, 2);
+  const auto state = kernel->make_state();
+  ThreadPool pool(2);
+  run_and_check(*kernel, state.get(), 64, 33, 1, pool);
+  EXPECT_GT(running.calls, 1);
+  running.calls = 0;
+  run_and_check(*kernel, state.get(), 64, 33, 2, serial());
+  EXPECT_EQ(running.calls, 1);
+}
+
+// As interpreters of programs call it.
+TEST(SnippetCall, NeedsNoState) {
+  const auto code = compiled(sum_of_rows_and_row(), run_on_emulated_lanes);
+  run_and_check(*snippet_kernel(code, {0, 1}, 2), nullptr, 20, 5, 3, serial());
+}
+
+TEST(SnippetCall, TakesNothingFromTheHeapForExtentsAsBefore) {
+  const auto code = compiled(sum_of_rows_and_row(), count_calls);
+  code->cycles_per_element = 1000;
+  const auto kernel = snippet_kernel(code, {0, 1}, 2);
+  const auto state = kernel->make_state();
+  Call first(200, 33, 1), second(200, 33, 2);
+  first.run(*kernel, state.get(), serial());
+  const int64_t before = test::allocations;
+  second.run(*kernel, state.get(), serial());
+  EXPECT_EQ(test::allocations - before, 0);
+  EXPECT_EQ(running.calls, 2);
+}
+
+}  // namespace
+}  // namespace tenon::irgen
