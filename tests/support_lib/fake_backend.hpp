@@ -109,7 +109,7 @@ class FakeExecutable final : public Executable {
   std::vector<ValueInfo> inputs_, outputs_;
 };
 
-class FakeBackend final : public TargetBackend {
+class FakeBackend : public TargetBackend {
  public:
   // `device` null: host memory.
   FakeBackend(std::string name, std::set<std::string> ops, std::shared_ptr<Device> device = nullptr)

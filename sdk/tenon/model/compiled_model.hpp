@@ -56,13 +56,15 @@ class TENON_API CompiledModel {
   const LayoutReport& layouts() const { return parts().layouts; }
   const std::vector<Segment>& segments() const;
   const Parts& parts() const;
+  // Memory of one run: of segments, and for values between them where their extents are known (from types, or runs).
   size_t arena_bytes() const;
   size_t arena_lower_bound_bytes() const;
 
   // One datum per input, in order. Outputs own their bytes. Several threads may run at once; each run is apart.
   Result<std::vector<Datum>> run(std::span<const Datum> inputs, const RunOptions& options = {}) const;
   // The same into `outputs`, one for each output. One that holds a tensor of the output's element type and extents is
-  // written to where the target can, whoever shares its bytes; every other is replaced. None overlaps an input or another.
+  // written to where the target can, whoever shares its bytes; every other is replaced. None overlaps an input or another;
+  // after an error they hold anything. On targets of the host, such a run with extents of inputs as before takes no memory.
   Result<void> run_into(std::span<const Datum> inputs, std::span<Datum> outputs, const RunOptions& options = {}) const;
   // The same in the background. The model must outlive the future; inputs are shared, not copied.
   std::future<Result<std::vector<Datum>>> run_async(std::vector<Datum> inputs, RunOptions options = {}) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <tenon/plugin/graph_values.hpp>
+#include <tenon/runtime/host_run.hpp>
 
 // In each class the origin stands before what the plugin made: that is gone before its library may go.
 
@@ -157,7 +158,7 @@ class GuardedDevice final : public Device, public std::enable_shared_from_this<G
   bool is_host_;
 };
 
-class GuardedExecutable final : public Executable {
+class GuardedExecutable : public Executable {
  public:
   // `guard`: null when the executable works on the core's own host device.
   GuardedExecutable(OriginPtr origin, std::shared_ptr<Device> device, std::shared_ptr<GuardedDevice> guard,
@@ -189,10 +190,7 @@ class GuardedExecutable final : public Executable {
 
   Result<EventPtr> enqueue(Stream& stream, std::span<const RunValue> inputs, std::span<RunValue> outputs,
                            const RunOptions& options) const override {
-    if (inputs.size() != inputs_.size() || outputs.size() != outputs_.size()) {
-      return error(Code::invalid_argument, "an executable of plugin '", origin_->plugin, "' has ", inputs_.size(),
-                   " inputs and ", outputs_.size(), " outputs, ", inputs.size(), " and ", outputs.size(), " are given");
-    }
+    TENON_OK(check_counts(inputs.size(), outputs.size()));
     if (!guard_) {
       return guard_event(origin_, "enqueue()", [&] { return made_->enqueue(stream, inputs, outputs, options); });
     }
@@ -217,6 +215,14 @@ class GuardedExecutable final : public Executable {
     return event;
   }
 
+ protected:
+  const Origin& origin() const { return *origin_; }
+  Result<void> check_counts(size_t inputs, size_t outputs) const {
+    if (inputs == inputs_.size() && outputs == outputs_.size()) return {};
+    return error(Code::invalid_argument, "an executable of plugin '", origin_->plugin, "' has ", inputs_.size(),
+                 " inputs and ", outputs_.size(), " outputs, ", inputs, " and ", outputs, " are given");
+  }
+
  private:
   OriginPtr origin_;
   std::shared_ptr<Device> device_;
@@ -224,6 +230,24 @@ class GuardedExecutable final : public Executable {
   std::unique_ptr<Executable> made_;
   std::vector<ValueInfo> inputs_, outputs_;
   size_t arena_bytes_, arena_lower_bound_bytes_;
+};
+
+// One that runs at once, on the core's own host device.
+class GuardedHostExecutable final : public GuardedExecutable, public HostRun {
+ public:
+  // `run` is the other base of `made`.
+  GuardedHostExecutable(OriginPtr origin, std::shared_ptr<Device> device, std::unique_ptr<Executable> made,
+                        const HostRun& run)
+      : GuardedExecutable(std::move(origin), std::move(device), nullptr, std::move(made)), run_(run) {}
+
+  Result<void> run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
+                   const RunOptions& options) const override {
+    TENON_OK(check_counts(inputs.size(), outputs.size()));
+    return guarded(origin(), "run()", [&] { return run_.run(inputs, outputs, options); });
+  }
+
+ private:
+  const HostRun& run_;
 };
 
 class GuardedBackend final : public TargetBackend {
@@ -280,6 +304,10 @@ class GuardedBackend final : public TargetBackend {
         return error(Code::plugin, "plugin '", origin_->plugin, "' made an executable of device '",
                      made->device().name(), "' for a target on device '", device_->name(), "'");
       }
+      const auto* at_once = guard_ ? nullptr : dynamic_cast<const HostRun*>(made.get());
+      if (at_once)
+        return std::unique_ptr<Executable>(
+            std::make_unique<GuardedHostExecutable>(origin_, device_, std::move(made), *at_once));
       return std::unique_ptr<Executable>(
           std::make_unique<GuardedExecutable>(origin_, device_, guard_, std::move(made)));
     });

@@ -12,9 +12,9 @@
 namespace tenon {
 namespace {
 
-// The datum of a value: one that lies in a buffer of the host device becomes a tensor over it, in `made`.
-Result<const Datum*> host_view(const RunValue& value, Datum& made) {
-  if (!value.on_device()) return &value.host;
+// A tensor that lies in a buffer of the host device, where it is.
+Result<Datum> host_view(const RunValue& value) {
+  if (!value.on_device()) return value.host;
   const DeviceTensor& device = value.device;
   std::byte* data = device.buffer->host_data();
   if (!data || device.offset > device.buffer->bytes()) {
@@ -23,8 +23,7 @@ Result<const Datum*> host_view(const RunValue& value, Datum& made) {
   }
   TENON_TRY(tensor, Tensor::share(device.element, device.dims, device.buffer, data + device.offset,
                                   device.buffer->bytes() - device.offset));
-  made = Datum(std::move(tensor));
-  return &made;
+  return Datum(std::move(tensor));
 }
 
 class HostExecutable final : public Executable, public HostRun {
@@ -61,10 +60,14 @@ class HostExecutable final : public Executable, public HostRun {
                    "' is enqueued on a stream of device '", stream.device().name(), "'");
     }
     TENON_OK(check_counts(inputs.size(), outputs.size()));
-    // The stream may work later, when the caller's inputs are gone.
-    return stream.call([this, own = std::vector<RunValue>(inputs.begin(), inputs.end()), outputs, options] {
-      return run_values(own, outputs, options);
-    });
+    // Of our own: the stream may work later, when the caller's are gone.
+    std::vector<Datum> data;
+    data.reserve(inputs.size());
+    for (const RunValue& input : inputs) {
+      TENON_TRY(datum, host_view(input), "input '", inputs_[data.size()].name, "'");
+      data.push_back(std::move(datum));
+    }
+    return stream.call([this, data = std::move(data), outputs, options] { return run_into(data, outputs, options); });
   }
 
   Result<void> run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
@@ -98,14 +101,9 @@ class HostExecutable final : public Executable, public HostRun {
                  outputs_.size(), " outputs, ", inputs, " and ", outputs, " are given");
   }
 
-  Result<void> run_values(std::span<const RunValue> inputs, std::span<RunValue> outputs,
-                          const RunOptions& options) const {
-    std::vector<Datum> views(inputs.size());
+  Result<void> run_into(std::span<const Datum> inputs, std::span<RunValue> outputs, const RunOptions& options) const {
     std::vector<const Datum*> data;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      TENON_TRY(datum, host_view(inputs[i], views[i]), "input '", inputs_[i].name, "'");
-      data.push_back(datum);
-    }
+    for (const Datum& input : inputs) data.push_back(&input);
     std::vector<Datum*> places;
     for (RunValue& output : outputs) {
       output.device = {};

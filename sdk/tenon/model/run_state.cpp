@@ -1,0 +1,113 @@
+#include <tenon/model/run_state_internal.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace tenon::detail {
+namespace {
+
+std::vector<Dims> extents_of(std::span<const Datum> inputs) {
+  std::vector<Dims> extents;
+  for (const Datum& input : inputs) extents.push_back(input.is_tensor() ? input.tensor().dims() : Dims());
+  return extents;
+}
+
+ValuePlan plan_of_types(const std::vector<PassedSlot>& passed) {
+  std::vector<PassedValue> values;
+  for (const PassedSlot& p : passed) values.push_back({p.type->element, *p.type->shape.static_dims(), p.first, p.last});
+  return ValuePlan(std::move(values));
+}
+
+}  // namespace
+
+RunStates::RunStates(const CompiledModel::Parts& parts, const RunPlan& plan) : parts_(parts), plan_(plan) {
+  if (!plan.open) known_.push_back({{}, std::make_shared<const ValuePlan>(plan_of_types(plan.passed))});
+}
+
+bool RunStates::serves(const RunState& state, std::span<const Datum> inputs) const {
+  if (!plan_.open) return true;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].is_tensor() && inputs[i].tensor().dims() != state.extents[i]) return false;
+  return true;
+}
+
+Result<std::unique_ptr<RunState>> RunStates::acquire(std::span<const Datum> inputs) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (size_t i = idle_.size(); i-- > 0;) {
+      if (!serves(*idle_[i], inputs)) continue;
+      std::unique_ptr<RunState> taken = std::move(idle_[i]);
+      idle_.erase(idle_.begin() + static_cast<ptrdiff_t>(i));
+      return taken;
+    }
+  }
+  return make(inputs);
+}
+
+Result<std::unique_ptr<RunState>> RunStates::make(std::span<const Datum> inputs) {
+  auto made = std::make_unique<RunState>();
+  for (Device* device : plan_.devices) {
+    TENON_TRY(stream, device->create_stream(/*background=*/false), "opening a stream on device '", device->name(), "'");
+    made->streams.push_back(std::move(stream));
+  }
+  made->slots.resize(parts_.slots);
+  made->values.resize(parts_.slots);
+  for (const auto& [slot, tensor] : parts_.constants) {
+    made->slots[slot].host = tensor;
+    made->values[slot] = &made->slots[slot].host;
+  }
+  if (plan_.open) made->extents = extents_of(inputs);
+  made->seen.resize(plan_.passed.size());
+  if (const auto plan = known_plan(made->extents)) TENON_OK(place(*made, *plan));
+  return made;
+}
+
+std::shared_ptr<const ValuePlan> RunStates::known_plan(const std::vector<Dims>& extents) {
+  const std::lock_guard lock(mutex_);
+  const auto known = std::ranges::find_if(known_, [&](const Known& k) { return k.extents == extents; });
+  if (known == known_.end()) return nullptr;
+  known_.splice(known_.begin(), known_, known);
+  return known_.front().plan;
+}
+
+Result<void> RunStates::place(RunState& state, const ValuePlan& plan) const {
+  TENON_TRY(places, plan.places(), "values between the segments of model '", parts_.name, "'");
+  for (size_t i = 0; i < places.size(); ++i) state.slots[plan_.passed[i].slot].host = std::move(places[i]);
+  state.placed = true;
+  return {};
+}
+
+void RunStates::release(std::unique_ptr<RunState> state) {
+  std::shared_ptr<const ValuePlan> planned = state->placed ? nullptr : plan_seen(*state);
+  const std::lock_guard lock(mutex_);
+  if (planned) known_.push_front({state->extents, std::move(planned)});
+  if (known_.size() > kMostExtents) known_.pop_back();
+  idle_.push_back(std::move(state));
+  if (plan_.open && idle_.size() > kMostExtents) idle_.erase(idle_.begin());
+}
+
+// Null: there is no memory for all at once, and later runs take it value by value, as this one did.
+std::shared_ptr<const ValuePlan> RunStates::plan_seen(RunState& state) const {
+  for (size_t i = 0; i < state.seen.size(); ++i) {
+    state.seen[i].first = plan_.passed[i].first;
+    state.seen[i].last = plan_.passed[i].last;
+  }
+  auto plan = std::make_shared<const ValuePlan>(state.seen);
+  return place(state, *plan).ok() ? plan : nullptr;
+}
+
+size_t RunStates::arena_bytes() const {
+  const std::lock_guard lock(mutex_);
+  size_t most = 0;
+  for (const Known& known : known_) most = std::max(most, known.plan->bytes());
+  return most;
+}
+
+size_t RunStates::arena_lower_bound_bytes() const {
+  const std::lock_guard lock(mutex_);
+  size_t most = 0;
+  for (const Known& known : known_) most = std::max(most, known.plan->lower_bound_bytes());
+  return most;
+}
+
+}  // namespace tenon::detail
