@@ -44,6 +44,7 @@ std::shared_ptr<SnippetCode> compiled(const snippet::Body& body, void (*run)(con
   auto kernel = snippet::lower(body, {.lanes = 4, .unroll = 1});
   EXPECT_TRUE(kernel.ok()) << kernel.error().to_string();
   code->kernel = *std::move(kernel);
+  snippet::insert_shifts(code->kernel);
   code->run = run;
   running.code = code.get();
   running.calls = 0;
