@@ -1,6 +1,6 @@
 // Cycles that each elementwise row of the x86 jitter table takes for one vector of f32, in a stream of them that stays
-// in the first-level cache: the figures of the rows' `cycles`. The least of many runs counts. One cycle is what a
-// dependent addition takes.
+// in the first-level cache: the figures of the rows' `cycles`. The least of many runs counts, interleaved with those of
+// a copy and of additions that depend on each other, one a cycle.
 //
 //   emitters_bench [name of an operator]
 #include <x86intrin.h>
@@ -22,11 +22,10 @@ using namespace codegen;
 using namespace Xbyak::util;
 
 constexpr int kFloats = 2048;
-constexpr int kRuns = 3000;
+constexpr int kRounds = 60, kRuns = 40;  // rounds of all that is compared; runs in a row
 
 // A loop of `row` (null: a copy); all its operands are one. params: operand, result; each of kFloats.
-CodeObject stream(const JitterRow* row, Isa isa) {
-  const Attributes attributes;
+CodeObject stream(const JitterRow* row, Isa isa, const Attributes& attributes) {
   ConstantPool pool(isa == Isa::avx512 ? 1 : 8);
   X86Context c(isa, pool);
   const int lanes = lanes_of(isa, kF32), bytes = lanes * 4;
@@ -63,27 +62,29 @@ CodeObject stream(const JitterRow* row, Isa isa) {
   return c.finish("stream");
 }
 
-// Least time-stamp ticks of a run.
-uint64_t least_ticks(const CodeObject& object, const int64_t* params) {
-  const auto code = JitMemory::shared().add(std::make_shared<CodeObject>(object));
-  if (!code.ok()) return 0;
+// Code and the least time-stamp ticks that a run of it took.
+struct Timed {
+  std::shared_ptr<const JitCode> code;
   uint64_t least = ~uint64_t{0};
-  for (int run = 0; run < kRuns; ++run) {
-    const uint64_t begin = __rdtsc();
-    (*code)->function()(params);
-    least = std::min<uint64_t>(least, __rdtsc() - begin);
-  }
-  return least;
-}
 
-double ticks_per_cycle() {
-  constexpr int kAdditions = 4000;
+  explicit Timed(CodeObject object)
+      : code(JitMemory::shared().add(std::make_shared<CodeObject>(std::move(object))).value()) {}
+  void run(const int64_t* params) {
+    for (int i = 0; i < kRuns; ++i) {
+      const uint64_t begin = __rdtsc();
+      code->function()(params);
+      least = std::min<uint64_t>(least, __rdtsc() - begin);
+    }
+  }
+};
+
+constexpr int kAdditions = 4000;
+CodeObject additions() {
   ConstantPool pool;
   X86Context c(Isa::avx2, pool);
   for (int i = 0; i < kAdditions; ++i) c.gen().add(rax, rcx);
   c.gen().ret();
-  const int64_t none = 0;
-  return static_cast<double>(least_ticks(c.finish("additions"), &none)) / kAdditions;
+  return c.finish("additions");
 }
 
 // Rows whose results are rounded: the others cost next to nothing, or have booleans.
@@ -92,19 +93,31 @@ bool measured(const JitterRow& row, std::string_view wanted) {
   return wanted.empty() || row.op.view() == wanted;
 }
 
+// Cycles of a vector of `row`, and of one that is copied.
+std::pair<double, double> cycles(const JitterRow& row, Isa isa, const Attributes& attributes) {
+  alignas(64) static float x[kFloats], y[kFloats];
+  for (int i = 0; i < kFloats; ++i) x[i] = static_cast<float>(i * 37 % kFloats) / 256 - 4;
+  const int64_t params[] = {std::bit_cast<int64_t>(&x[0]), std::bit_cast<int64_t>(&y[0])};
+  Timed of_row(stream(&row, isa, attributes)), of_copy(stream(nullptr, isa, attributes)), of_additions(additions());
+  for (int round = 0; round < kRounds; ++round)
+    for (Timed* timed : {&of_row, &of_copy, &of_additions}) timed->run(params);
+  const double scale =
+      static_cast<double>(kAdditions) / static_cast<double>(of_additions.least) * lanes_of(isa, kF32) / kFloats;
+  return {static_cast<double>(of_row.least) * scale, static_cast<double>(of_copy.least) * scale};
+}
+
 void report(const JitterTable& table, std::string_view wanted) {
-  std::vector<float> x(kFloats), y(kFloats);
-  for (int i = 0; i < kFloats; ++i) x[static_cast<size_t>(i)] = static_cast<float>(i * 37 % kFloats) / 256 - 4;
-  const int64_t params[] = {std::bit_cast<int64_t>(x.data()), std::bit_cast<int64_t>(y.data())};
   for (const JitterRow* row : table.rows()) {
     const Isa isa = row->without.empty() ? Isa::avx512 : Isa::avx2;
     if (!machine_has(isa) || !measured(*row, wanted)) continue;
-    const auto cycles = [&](const JitterRow* measured_row) {
-      return static_cast<double>(least_ticks(stream(measured_row, isa), params)) / ticks_per_cycle() /
-             (kFloats / lanes_of(isa, kF32));
-    };
-    std::printf("%-10s %-6s %6.1f cycles a vector with its load and store (a copy: %.1f); stated %.1f\n",
-                row->op.str().c_str(), std::string(isa_name(isa)).c_str(), cycles(row), cycles(nullptr), row->cycles);
+    // The forms of Gelu have rows of their own.
+    Attributes attributes{{"approximate", "tanh"}};
+    if (row->op.view() == "Gelu" && row->accepts == nullptr) attributes = {{"approximate", "none"}};
+    const auto [of_row, of_copy] = cycles(*row, isa, attributes);
+    std::printf(
+        "%-10s %-6s %6.1f cycles a vector, %5.1f for 16 floats, with load and store (a copy: %.1f); stated %.1f\n",
+        row->op.str().c_str(), std::string(isa_name(isa)).c_str(), of_row, of_row * 16 / lanes_of(isa, kF32), of_copy,
+        row->cycles);
   }
 }
 

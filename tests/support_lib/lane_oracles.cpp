@@ -2,7 +2,6 @@
 
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <numbers>
 #include <type_traits>
 
@@ -54,17 +53,11 @@ const MathCase kMath[] = {
 
 // ---- Exact ones ----
 
+template <size_t kBytes>
+using Bits = std::conditional_t<kBytes == 8, uint64_t, uint32_t>;
 template <class T>
 T from_bits(uint64_t bits) {
-  T value;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
-}
-template <class T>
-uint64_t to_bits(T value) {
-  uint64_t bits = 0;
-  std::memcpy(&bits, &value, sizeof value);
-  return bits;
+  return std::bit_cast<T>(static_cast<Bits<sizeof(T)>>(bits));
 }
 
 // f on the C++ type of the lanes; its result's bits, or 0 and 1 for truth.
@@ -82,7 +75,7 @@ uint64_t on_lanes(ElementType type, const uint64_t* operands) {
       if constexpr (std::is_same_v<decltype(value), const bool>)
         result = value ? 1 : 0;
       else
-        result = to_bits(static_cast<T>(value));
+        result = std::bit_cast<Bits<sizeof(T)>>(static_cast<T>(value));
     }
   };
   TENON_CHECK(dispatch_number(type, apply), "no lanes of ", type);

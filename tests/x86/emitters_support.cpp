@@ -248,6 +248,14 @@ const JitterTable& elementwise_table() {
   return *table;
 }
 
+const JitterRow* math_row(const MathCase& math, Isa isa) {
+  const std::array in{kF32, kF32};
+  const Signature signature{math.op, std::span(in).first(math.unary ? 1 : 2), std::span(in).first(1), math.attributes};
+  for (const JitterRow* row : elementwise_table().rows())
+    if (isa_of(*row) == isa && row->matches(signature)) return row;
+  return nullptr;
+}
+
 std::vector<Isa> machine_isas() {
   std::vector<Isa> isas;
   for (const Isa isa : {Isa::avx2, Isa::avx512})

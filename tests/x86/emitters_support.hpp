@@ -41,6 +41,8 @@ const codegen::JitterTable& elementwise_table();
 // Instruction sets of this machine.
 std::vector<Isa> machine_isas();
 inline Isa isa_of(const codegen::JitterRow& row) { return row.without.empty() ? Isa::avx512 : Isa::avx2; }
+// The row that serves a function on an instruction set; null if none does.
+const codegen::JitterRow* math_row(const MathCase& math, Isa isa);
 
 std::string describe(const RowRun& run);
 

@@ -10,13 +10,17 @@ Result<void> add_elementwise_rows(codegen::JitterTable& table);
 
 Result<void> add_arithmetic_rows(codegen::JitterTable& table);
 Result<void> add_compare_rows(codegen::JitterTable& table);
-Result<void> add_convert_rows(codegen::JitterTable& table);
+Result<void> add_convert_float_rows(codegen::JitterTable& table);
+Result<void> add_convert_integer_rows(codegen::JitterTable& table);
+Result<void> add_narrow_rows(codegen::JitterTable& table);
 Result<void> add_scalar_rows(codegen::JitterTable& table);
 Result<void> add_trigonometric_rows(codegen::JitterTable& table);
 Result<void> add_power_rows(codegen::JitterTable& table);
 Result<void> add_exponential_rows(codegen::JitterTable& table);
 Result<void> add_logarithm_rows(codegen::JitterTable& table);
+Result<void> add_hyperbolic_rows(codegen::JitterTable& table);
 Result<void> add_gate_rows(codegen::JitterTable& table);
+Result<void> add_gelu_rows(codegen::JitterTable& table);
 Result<void> add_error_function_rows(codegen::JitterTable& table);
 
 }  // namespace tenon::x86

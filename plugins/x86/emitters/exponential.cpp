@@ -1,5 +1,7 @@
 #include "x86/emitters/exponential.hpp"
 
+#include <array>
+
 #include "x86/emitters/emitters.hpp"
 #include "x86/emitters/rows.hpp"
 
@@ -14,20 +16,121 @@ constexpr float kLog2E = 0x1.715476p0f;
 constexpr float kLn2High = 0x1.62e43p-1f, kLn2Low = -0x1.05c61p-29f;
 constexpr uint32_t kOne = 0x3f800000;  // bits of 1
 constexpr int kMantissaBits = 23;
+constexpr uint8_t kLessMagnitude = 2;  // of vrangeps: the sign of the first, the lesser magnitude; never NaN
 
-void subtract_n_ln2(VectorCode& c, const Vec& n, const Vec& x) {
-  c->vfnmadd231ps(x, n, c.f32(kLn2High));
-  c->vfnmadd231ps(x, n, c.f32(kLn2Low));
+// 2^(i/16)
+constexpr std::array<uint32_t, 16> kSixteenths{0x3f800000, 0x3f85aac3, 0x3f8b95c2, 0x3f91c3d3, 0x3f9837f0, 0x3f9ef532,
+                                               0x3fa5fed7, 0x3fad583f, 0x3fb504f3, 0x3fbd08a4, 0x3fc5672a, 0x3fce248c,
+                                               0x3fd744fd, 0x3fe0ccdf, 0x3feac0c7, 0x3ff5257d};
+
+int step_bits(const VectorCode& c) { return c.avx512() ? 4 : 3; }
+
+// Entry i: the bits of 2^(i/16) or 2^(i/8), and of the exponent, less those that adding n in steps brings along.
+void look_up_power(VectorCode& c, const Vec& power, int exponent, bool steps_are_added) {
+  std::array<uint32_t, 16> entries{};
+  const int bits = step_bits(c);
+  const uint32_t count = 1u << bits;
+  for (uint32_t i = 0; i < count; ++i) {
+    entries[i] = kSixteenths[i * 16 / count] + (static_cast<uint32_t>(exponent) << kMantissaBits);
+    if (steps_are_added) entries[i] -= i << (kMantissaBits - bits);
+  }
+  c.look_up(power, power, std::span(entries).first(count));
+}
+
+// power = x / ln 2 + constant (or -x / ln 2), n = power - constant.
+void round_exponent(VectorCode& c, const Vec& power, const Vec& n, const Vec& x, float constant, bool negated) {
+  c.set(n, constant);
+  c.move(power, x);
+  negated ? c->vfnmadd132ps(power, n, c.f32(kLog2E)) : c->vfmadd132ps(power, n, c.f32(kLog2E));
+  c->vsubps(n, power, n);
 }
 
 }  // namespace
 
-void reduce_exponent(VectorCode& c, const Vec& n, const Vec& x) {
-  c.set(n, kRound);
-  c->vfmadd231ps(n, x, c.f32(kLog2E));
-  c->vsubps(n, n, c.f32(kRound));
-  subtract_n_ln2(c, n, x);
+float rounding_constant(const VectorCode& c) { return kRound / static_cast<float>(1 << step_bits(c)); }
+
+void power_of_two_steps(VectorCode& c, const Vec& power, const Power& of, const Vec& scratch) {
+  constexpr uint32_t kLeastNormal = 0x00800000;
+  c->vpslld(scratch, power, static_cast<uint8_t>(kMantissaBits - step_bits(c)));
+  look_up_power(c, power, of.exponent, true);
+  c->vpaddd(power, power, scratch);
+  if (of.bounded) c->vpmaxsd(power, power, c.u32(kLeastNormal));
 }
+
+// r + r^2 (1/2 + r/6 ...): the rest of the series is below 2^-28 on avx512.
+void exponential_less_one_near_zero(VectorCode& c, const Vec& rest, const Vec& r, const Vec& scratch) {
+  constexpr float kTerms[] = {0x1.000148p-1f, 0x1.5555acp-3f}, kLongerTerms[] = {0.5f, 0x1.555b7ep-3f, 0x1.555884p-5f};
+  c.avx512() ? c.polynomial(scratch, r, kTerms) : c.polynomial(scratch, r, kLongerTerms);
+  c->vmulps(r, r, r);
+  c->vfmadd231ps(rest, scratch, r);
+}
+
+void exponential_parts(VectorCode& c, const Vec& power, const Vec& rest, const Vec& x, const Power& of,
+                       const Vec* low) {
+  const VectorCode::Scope scope(c);
+  const Vec n = c.temp();
+  round_exponent(c, power, n, x, rounding_constant(c), of.negated);
+  power_of_two_steps(c, power, of, rest);
+  of.negated ? c->vfnmsub231ps(x, n, c.f32(kLn2High)) : c->vfnmadd231ps(x, n, c.f32(kLn2High));
+  c.move(rest, x);
+  c->vfnmadd231ps(rest, n, c.f32(kLn2Low));
+  if (low) of.negated ? c->vsubps(rest, rest, *low) : c->vaddps(rest, rest, *low);
+  exponential_less_one_near_zero(c, rest, x, n);
+}
+
+namespace {
+
+constexpr float kZeroBelow = -104;    // e^x < 2^-150 rounds to 0
+constexpr float kOverflow = 88.875f;  // e^x > 2^128, and n = 128
+
+// The result is scaled by n of the x given, which may be anything; r is kept small, for infinities and NaN too.
+void exponential_avx512(VectorCode& c, const Vec& out, const Vec& x) {
+  const VectorCode::Scope scope(c);
+  const Vec power = c.temp(), n = c.temp(), rest = c.temp();
+  round_exponent(c, power, n, x, rounding_constant(c), false);
+  c->vfnmadd231ps(x, n, c.f32(kLn2High));
+  c->vfnmadd231ps(x, n, c.f32(kLn2Low));
+  c->vrangeps(x, x, c.f32(0x1p-5f), kLessMagnitude);
+  look_up_power(c, power, 0, false);
+  c.move(rest, x);
+  {
+    const VectorCode::Scope inner(c);
+    const Vec scratch = out.getIdx() == x.getIdx() ? c.temp() : out;
+    exponential_less_one_near_zero(c, rest, x, scratch);
+  }
+  c->vfmadd213ps(rest, power, power);
+  c->vscalefps(out, rest, n);
+}
+
+// 2^n is a product, as it may be no float itself: with m = n + 254 the rounding constant's low bits are the fields of
+// the exponents m / 2 and m - m / 2.
+void exponential_avx2(VectorCode& c, const Vec& out, const Vec& x) {
+  constexpr uint32_t kExponents = 0x7f800000;
+  constexpr float kBias = 254;
+  const VectorCode::Scope scope(c);
+  clamp_between(c, x, kZeroBelow, kOverflow);
+  const Vec power = c.temp(), rest = c.temp(), n = c.temp();
+  round_exponent(c, power, n, x, rounding_constant(c) + kBias, false);
+  const Vec half = out.getIdx() == x.getIdx() ? c.temp() : out;
+  c->vpslld(half, power, static_cast<uint8_t>(kMantissaBits - 1 - step_bits(c)));
+  c->vandps(half, half, c.u32(kExponents));
+  power_of_two_steps(c, power, {.exponent = -127}, rest);
+  c->vpsubd(power, power, half);
+  c->vfnmadd231ps(x, n, c.f32(kLn2High));
+  c.move(rest, x);
+  c->vfnmadd231ps(rest, n, c.f32(kLn2Low));
+  exponential_less_one_near_zero(c, rest, x, n);
+  c->vfmadd213ps(rest, power, power);
+  c->vmulps(out, rest, half);
+}
+
+}  // namespace
+
+void exponential(VectorCode& c, const Vec& out, const Vec& x) {
+  c.avx512() ? exponential_avx512(c, out, x) : exponential_avx2(c, out, x);
+}
+
+// ---- With whole n ----
 
 // With the exponent's bias in the rounding constant, the low bits are 2^n's exponent field.
 void reduce_exponent(VectorCode& c, const Vec& n, const Vec& power, const Vec& x) {
@@ -36,7 +139,8 @@ void reduce_exponent(VectorCode& c, const Vec& n, const Vec& power, const Vec& x
   c->vfmadd231ps(power, x, c.f32(kLog2E));
   c->vsubps(n, power, c.f32(kBiased));
   c->vpslld(power, power, kMantissaBits);
-  subtract_n_ln2(c, n, x);
+  c->vfnmadd231ps(x, n, c.f32(kLn2High));
+  c->vfnmadd231ps(x, n, c.f32(kLn2Low));
 }
 
 void exponential_polynomial(VectorCode& c, const Vec& out, const Vec& r) {
@@ -51,16 +155,6 @@ void exponential_less_one_polynomial(VectorCode& c, const Vec& out, const Vec& r
   c.polynomial(out, r, kTerms);
   c->vmulps(out, out, r);
   c->vfmadd213ps(out, r, r);
-}
-
-// 2^n (1 + p) - 1 = 2^n p + (2^n - 1).
-void exponential_less_one(VectorCode& c, const Vec& x) {
-  const VectorCode::Scope scope(c);
-  const Vec n = c.temp(), power = c.temp(), p = c.temp();
-  reduce_exponent(c, n, power, x);
-  exponential_less_one_polynomial(c, p, x);
-  c->vsubps(x, power, c.f32(1));
-  c->vfmadd231ps(x, power, p);
 }
 
 PowerOfTwo power_of_two(VectorCode& c, const Vec& n) {
@@ -82,6 +176,10 @@ void scale(VectorCode& c, const Vec& out, const Vec& x, const PowerOfTwo& power)
   c->vmulps(out, out, power.rest);
 }
 
+void bound(VectorCode& c, const Vec& x, float size, float high) {
+  c.avx512() ? c->vrangeps(x, x, c.f32(size), kLessMagnitude) : clamp_between(c, x, -size, high);
+}
+
 void clamp_between(VectorCode& c, const Vec& x, float low, float high) {
   const VectorCode::Scope scope(c);
   const Vec bound = c.temp();
@@ -93,17 +191,10 @@ void clamp_between(VectorCode& c, const Vec& x, float low, float high) {
 
 namespace {
 
-constexpr float kZeroBelow = -104;    // e^x < 2^-150 rounds to 0
-constexpr float kOverflow = 88.875f;  // e^x > 2^128, and n = 128
-
-// 2^n e^r. 0.6 ulp.
-void exponential(VectorCode& c) {
-  const Vec r = c.temp(), n = c.temp(), p = c.temp();
-  c.move(r, c.in(0));
-  clamp_between(c, r, kZeroBelow, kOverflow);
-  reduce_exponent(c, n, r);
-  exponential_polynomial(c, p, r);
-  scale(c, c.out(), p, power_of_two(c, n));
+void exponential_row(VectorCode& c) {
+  const Vec x = c.temp();
+  c.move(x, c.in(0));
+  exponential(c, c.out(), x);
 }
 
 // Beyond 88 as (e^(x - ln 2) - 1/2) * 2 would be; there 2^(n-1) serves, and the last doubling overflows:
@@ -126,98 +217,14 @@ void exponential_minus_one(VectorCode& c) {
   c.select(c.out(), tiny, x, r);
 }
 
-// (e^2x - 1) / (e^2x + 1), with the sign of x for the sake of -0. Beyond 9.02 it is 1.
-void hyperbolic_tangent(VectorCode& c) {
-  const Vec t = c.temp(), denominator = c.temp();
-  c->vaddps(t, c.in(0), c.in(0));
-  clamp_between(c, t, -20, 20);
-  exponential_less_one(c, t);
-  c->vaddps(denominator, t, c.f32(2));
-  c->vdivps(t, t, denominator);
-  c.copy_sign(c.out(), t, c.in(0));
-}
-
-// e = e^-|x| is at most 1: (x < 0 ? e : 1) / (1 + e).
-void sigmoid(VectorCode& c) {
-  const Vec r = c.temp(), n = c.temp(), p = c.temp();
-  c->vorps(r, c.in(0), c.u32(0x80000000));
-  c.set(n, kZeroBelow);
-  c->vmaxps(r, n, r);
-  reduce_exponent(c, n, r);
-  exponential_polynomial(c, p, r);
-  scale(c, p, p, power_of_two(c, n));
-  c.set(r, 1);
-  c->vaddps(n, p, r);
-  const Mask negative = c.negative(c.avx512() ? c.mask_temp() : Mask{}, c.in(0));
-  c.select(p, negative, p, r);
-  c->vdivps(c.out(), p, n);
-}
-
-// ---- Hyperbolic functions: by e^|x| / 4, which is finite as long as they are ----
-
-constexpr float kHyperbolicEnd = 89.6f;  // both are infinite there
-
-// q = (e^a - 1) / 4; sinh(x) = 2 (q + q / (4 q + 1)) with the sign of x; tiny x are their own result.
-void hyperbolic_sine(VectorCode& c) {
-  const Vec x = c.in(0), a = c.temp(), n = c.temp(), power = c.temp(), p = c.temp();
-  c->vandps(a, x, c.u32(0x7fffffff));
-  c.set(n, kHyperbolicEnd);
-  c->vminps(a, n, a);
-  reduce_exponent(c, n, power, a);
-  c->vpsubd(power, power, c.u32(2u << kMantissaBits));
-  exponential_less_one_polynomial(c, p, a);
-  c->vsubps(a, power, c.f32(0.25f));
-  c->vfmadd231ps(a, power, p);
-  c.set(p, 1);
-  c->vfmadd231ps(p, a, c.f32(4));
-  c->vdivps(p, a, p);
-  c->vaddps(a, a, p);
-  c->vaddps(a, a, a);
-  c.copy_sign(a, a, x);
-  const Mask tiny = c.mask_temp();
-  c->vandps(p, x, c.u32(0x7fffffff));
-  c.compare(tiny, Compare::less, p, c.f32(0x1p-12f));
-  c.select(c.out(), tiny, x, a);
-}
-
-// h = e^|x| / 4; cosh(x) = 2 (h + 1 / (16 h))
-void hyperbolic_cosine(VectorCode& c) {
-  const Vec a = c.temp(), n = c.temp(), power = c.temp(), p = c.temp();
-  c->vandps(a, c.in(0), c.u32(0x7fffffff));
-  c.set(n, kHyperbolicEnd);
-  c->vminps(a, n, a);
-  reduce_exponent(c, n, power, a);
-  c->vpsubd(power, power, c.u32(2u << kMantissaBits));
-  exponential_polynomial(c, p, a);
-  c->vmulps(p, p, power);
-  c.set(n, 0x1p-4f);
-  c->vdivps(n, n, p);
-  c->vaddps(p, p, n);
-  c->vaddps(c.out(), p, p);
-}
-
 constexpr RowPair kRows[] = {
-    {"Sinh",
-     kF32Lanes,
-     {.vectors = 5, .cycles = 15},
-     {.vectors = 4, .masks = 1, .cycles = 18},
-     3,
-     algorithm<hyperbolic_sine>},
-    {"Cosh", kF32Lanes, {.vectors = 4, .cycles = 15}, {.vectors = 4, .cycles = 13}, 2, algorithm<hyperbolic_cosine>},
-    {"Exp", kF32Lanes, {.vectors = 4, .cycles = 10}, {.vectors = 4, .cycles = 9}, 1, algorithm<exponential>},
+    {"Exp", kF32Lanes, {.vectors = 4, .cycles = 8}, {.vectors = 4, .cycles = 7}, 1.1, algorithm<exponential_row>},
     {"Expm1",
      kF32Lanes,
      {.vectors = 5, .cycles = 11},
-     {.vectors = 5, .masks = 1, .cycles = 12},
-     2,
+     {.vectors = 5, .masks = 1, .cycles = 14},
+     1.5,
      algorithm<exponential_minus_one>},
-    {"Tanh", kF32Lanes, {.vectors = 5, .cycles = 12}, {.vectors = 5, .cycles = 15}, 3, algorithm<hyperbolic_tangent>},
-    {"Sigmoid",
-     kF32Lanes,
-     {.vectors = 4, .cycles = 12},
-     {.vectors = 3, .masks = 1, .cycles = 13},
-     2.5,
-     algorithm<sigmoid>},
 };
 
 }  // namespace

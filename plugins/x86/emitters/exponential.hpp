@@ -1,26 +1,48 @@
 // e^x and what is made of it, on f32 lanes: steps for emitters of several families.
 //
-//   n = round(x / ln 2), r = x - n ln 2, e^x = 2^n e^r with |r| <= ln 2 / 2.
+//   n = x / ln 2 rounded to a multiple of 1/16 (avx512) or 1/8 (avx2), r = x - n ln 2, e^x = 2^n (1 + (e^r - 1))
 //
-// The rounding is by adding and subtracting 1.5 * 2^23; ln 2 is a sum of two floats, whose products with n are exact in
-// the multiply-add. Polynomials: minimax, by Sollya's fpminimax (Brisebarre and Chevillard, "Efficient polynomial
-// L-infinity approximations", 2007).
+// The fraction of 2^n comes from a table in a register, its exponent from integer additions (Tang, "Table-driven
+// implementation of the exponential function in IEEE floating-point arithmetic", 1989). The rounding is by adding and
+// subtracting 1.5 * 2^23 / 16; ln 2 is a sum of two floats, whose products with n are exact in the multiply-add.
+//
+// Where e^x - 1 must keep the digits of small x, n is a whole number: |r| <= ln 2 / 2, and the polynomial is longer.
+// Polynomials: minimax, by Sollya's fpminimax (Brisebarre and Chevillard, "Efficient polynomial L-infinity
+// approximations", 2007).
 #pragma once
 #include "x86/emitters/vector_code.hpp"
 
 namespace tenon::x86 {
 
-// x (finite, |x| < 2^21) becomes r, and n is written. Registers differ.
-void reduce_exponent(VectorCode& c, const Vec& n, const Vec& x);
-// The same, with 2^n in `power` (-126 <= n <= 127).
+// Of e^x, or of e^-x if `negated`, times 2^exponent; `bounded`: not less than about 2^-126.
+struct Power {
+  bool negated = false;
+  int exponent = 0;
+  bool bounded = false;
+};
+
+// power (1 + rest) = e^x 2^exponent, `power` rounded once; rest: relative error of e^r below 2^-27. The result must be
+// a normal number unless it is bounded, |x| < 2^14. `low`, if not null: a small correction of x, to be added to it.
+// Destroys x; takes a scratch vector. Registers differ.
+void exponential_parts(VectorCode& c, const Vec& power, const Vec& rest, const Vec& x, const Power& of,
+                       const Vec* low = nullptr);
+// `rest`, which is r to the last bit, becomes e^r - 1. r (|r| < ln 2 / 16 or / 8) and `scratch` are destroyed.
+void exponential_less_one_near_zero(VectorCode& c, const Vec& rest, const Vec& r, const Vec& scratch);
+// `power`, n + rounding_constant() by its bits, becomes 2^(n + of.exponent); `scratch` is destroyed.
+void power_of_two_steps(VectorCode& c, const Vec& power, const Power& of, const Vec& scratch);
+// What rounds to a multiple of 1/16 or 1/8 when it is added.
+float rounding_constant(const VectorCode& c);
+
+// out = e^x for any x: infinities, denormal results and NaN as they should be. 1.1 ulp. Destroys x; takes three scratch
+// vectors. out may be x.
+void exponential(VectorCode& c, const Vec& out, const Vec& x);
+
+// x (finite, |x| < 2^21) becomes r of a whole n, and n is written, and 2^n to `power` (-126 <= n <= 127).
 void reduce_exponent(VectorCode& c, const Vec& n, const Vec& power, const Vec& x);
 // out = e^r, relative error below 2^-26. Registers differ.
 void exponential_polynomial(VectorCode& c, const Vec& out, const Vec& r);
 // out = e^r - 1, relative error below 2^-25. r is destroyed; registers differ.
 void exponential_less_one_polynomial(VectorCode& c, const Vec& out, const Vec& r);
-
-// x becomes e^x - 1 for -87 < x < 88. Takes three scratch vectors.
-void exponential_less_one(VectorCode& c, const Vec& x);
 
 // 2^n as factors: of two numbers, since 2^n itself may be no float (avx2); avx512 scales by n.
 struct PowerOfTwo {
@@ -32,6 +54,8 @@ PowerOfTwo power_of_two(VectorCode& c, const Vec& n);
 // out = x 2^n, rounded once when x is in [1/2, 2).
 void scale(VectorCode& c, const Vec& out, const Vec& x, const PowerOfTwo& power);
 
+// -size <= x <= size or (avx2, by a scratch vector) -size <= x <= high; NaN becomes anything there is between them.
+void bound(VectorCode& c, const Vec& x, float size, float high);
 // low <= x <= high, NaN stays; for avx512 and avx2 alike by a scratch vector.
 void clamp_between(VectorCode& c, const Vec& x, float low, float high);
 

@@ -1,6 +1,8 @@
 // Logarithms and what is made of them: x = 2^e (1 + f) with 1 + f in [3/4, 3/2), ln x = e ln 2 + ln(1 + f).
 #include "x86/emitters/emitters.hpp"
 #include "x86/emitters/exponential.hpp"
+#include "x86/emitters/piecewise.hpp"
+#include "x86/emitters/piecewise_tables.hpp"
 #include "x86/emitters/rows.hpp"
 
 namespace tenon::x86 {
@@ -89,24 +91,18 @@ void logarithm_of_one_more(VectorCode& c, const Vec& a) {
   logarithm_of_parts(c, a, e);
 }
 
-// max(x, 0) + ln(1 + e^-|x|)
+// max(x, 0) + e G(e) with e = e^-|x|, G(e) = ln(1 + e) / e.
 void softplus(VectorCode& c) {
-  const Vec x = c.in(0), r = c.temp();
-  {
-    const VectorCode::Scope scope(c);
-    const Vec n = c.temp(), p = c.temp();
-    c->vorps(r, x, c.u32(kSign));
-    c.set(n, -104);
-    c->vmaxps(r, n, r);
-    reduce_exponent(c, n, r);
-    exponential_polynomial(c, p, r);
-    scale(c, r, p, power_of_two(c, n));
-  }
-  logarithm_of_one_more(c, r);
-  const Vec t = c.temp();
-  c.set(t, 0);
-  c->vmaxps(t, t, x);
-  c->vaddps(c.out(), t, r);
+  const Vec x = c.in(0), e = c.temp();
+  c->vorps(e, x, c.u32(kSign));
+  exponential(c, e, e);
+  const Vec y = c.temp();
+  c.avx512() ? piecewise_polynomial(c, y, e, kLogOfSum16) : piecewise_polynomial(c, y, e, kLogOfSum8);
+  const Vec positive = c.temp();
+  c.set(positive, 0);
+  c->vmaxps(positive, positive, x);
+  c->vfmadd213ps(y, e, positive);
+  c.move(c.out(), y);
 }
 
 // ---- Inverse hyperbolic functions ----
@@ -146,7 +142,7 @@ void inverse_hyperbolic_sine(VectorCode& c) {
     c->vaddps(y, y, a);
   }
   logarithm_or_big(c, y, a, mask);
-  c.copy_sign(c.out(), y, x);
+  c.join_sign(c.out(), y, x);
 }
 
 // ln(1 + y), y = t + sqrt(t^2 + 2 t), t = x - 1; NaN below 1.
@@ -184,29 +180,29 @@ void inverse_hyperbolic_tangent(VectorCode& c) {
   c.compare(mask, Compare::equal, a, c.f32(1));
   c.set_u32(t, 0x7f800000);
   c.select(y, mask, t, y);
-  c.copy_sign(c.out(), y, x);
+  c.join_sign(c.out(), y, x);
 }
 
 constexpr RowPair kRows[] = {
-    {"Log", kF32Lanes, {.vectors = 5, .cycles = 15}, {.vectors = 3, .masks = 1, .cycles = 10}, 2, algorithm<logarithm>},
-    {"Softplus", kF32Lanes, {.vectors = 4, .cycles = 24}, {.vectors = 4, .cycles = 25}, 3, algorithm<softplus>},
+    {"Log", kF32Lanes, {.vectors = 5, .cycles = 17}, {.vectors = 3, .masks = 1, .cycles = 9}, 1, algorithm<logarithm>},
+    {"Softplus", kF32Lanes, {.vectors = 5, .cycles = 16}, {.vectors = 5, .cycles = 17}, 3, algorithm<softplus>},
     {"Asinh",
      kF32Lanes,
-     {.vectors = 7, .cycles = 22},
-     {.vectors = 6, .masks = 1, .cycles = 26},
-     4,
+     {.vectors = 7, .cycles = 24},
+     {.vectors = 6, .masks = 1, .cycles = 35},
+     2,
      algorithm<inverse_hyperbolic_sine>},
     {"Acosh",
      kF32Lanes,
-     {.vectors = 7, .cycles = 20},
-     {.vectors = 6, .masks = 1, .cycles = 22},
-     4,
+     {.vectors = 7, .cycles = 23},
+     {.vectors = 6, .masks = 1, .cycles = 26},
+     2,
      algorithm<inverse_hyperbolic_cosine>},
     {"Atanh",
      kF32Lanes,
-     {.vectors = 6, .cycles = 18},
-     {.vectors = 5, .masks = 1, .cycles = 20},
-     4,
+     {.vectors = 6, .cycles = 20},
+     {.vectors = 5, .masks = 1, .cycles = 25},
+     2.2,
      algorithm<inverse_hyperbolic_tangent>},
 };
 

@@ -191,7 +191,7 @@ void arc_sine(VectorCode& c) {
   c.set(a, kHalfPi);
   c->vfnmadd231ps(a, p, c.f32(2));
   c.select(p, big, a, p);
-  c.copy_sign(c.out(), p, x);
+  c.join_sign(c.out(), p, x);
 }
 
 // pi / 2 - asin(x); where |x| is big: 2 p, or pi - 2 p below 0.
@@ -235,35 +235,40 @@ void arc_tangent(VectorCode& c) {
   c.set(a, kHalfPi);
   c->vsubps(a, a, p);
   c.select(p, big, a, p);
-  c.copy_sign(c.out(), p, x);
+  c.join_sign(c.out(), p, x);
 }
 
 constexpr RowPair kRows[] = {
     {"Sin",
      kF32Lanes,
-     {.vectors = 5, .cycles = 12},
-     {.vectors = 5, .masks = 1, .cycles = 13},
+     {.vectors = 5, .cycles = 11},
+     {.vectors = 5, .masks = 1, .cycles = 14},
      2,
      algorithm<sine<false>>},
     {"Cos",
      kF32Lanes,
-     {.vectors = 5, .cycles = 12},
-     {.vectors = 5, .masks = 1, .cycles = 13},
+     {.vectors = 5, .cycles = 11},
+     {.vectors = 5, .masks = 1, .cycles = 14},
      2,
      algorithm<sine<true>>},
-    {"Tan", kF32Lanes, {.vectors = 5, .cycles = 13}, {.vectors = 5, .masks = 1, .cycles = 16}, 4, algorithm<tangent>},
-    {"Asin", kF32Lanes, {.vectors = 5, .cycles = 16}, {.vectors = 4, .masks = 1, .cycles = 18}, 3, algorithm<arc_sine>},
+    {"Tan", kF32Lanes, {.vectors = 5, .cycles = 12}, {.vectors = 5, .masks = 1, .cycles = 18}, 3.5, algorithm<tangent>},
+    {"Asin",
+     kF32Lanes,
+     {.vectors = 5, .cycles = 10},
+     {.vectors = 4, .masks = 1, .cycles = 13},
+     2.3,
+     algorithm<arc_sine>},
     {"Acos",
      kF32Lanes,
-     {.vectors = 6, .cycles = 17},
-     {.vectors = 5, .masks = 2, .cycles = 18},
-     3,
+     {.vectors = 6, .cycles = 13},
+     {.vectors = 5, .masks = 2, .cycles = 15},
+     1.5,
      algorithm<arc_cosine>},
     {"Atan",
      kF32Lanes,
      {.vectors = 5, .cycles = 13},
-     {.vectors = 3, .masks = 1, .cycles = 14},
-     3,
+     {.vectors = 3, .masks = 1, .cycles = 16},
+     2,
      algorithm<arc_tangent>},
 };
 

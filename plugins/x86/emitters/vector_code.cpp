@@ -91,18 +91,48 @@ void VectorCode::drop(const Vec& out, const Mask& mask, const Vec& in) {
   gen.vxorps(out | opmask(mask), out, out);
 }
 
-void VectorCode::copy_sign(const Vec& out, const Vec& magnitude, const Vec& sign) {
+void VectorCode::join_sign(const Vec& out, const Vec& magnitude, const Vec& sign) {
   constexpr uint32_t kSign = 0x80000000;
   Xbyak::CodeGenerator& gen = context_.gen();
   if (avx512()) {
-    gen.vpternlogd(magnitude, sign, u32(kSign), 0xd8);  // third ? second : first
+    gen.vpternlogd(magnitude, sign, u32(kSign), 0xf8);  // first | (second & third)
     return move(out, magnitude);
   }
   const Scope scope(*this);
   const Vec bit = temp();
   gen.vandps(bit, sign, u32(kSign));
-  gen.vandps(out, magnitude, u32(~kSign));
-  gen.vorps(out, out, bit);
+  gen.vorps(out, magnitude, bit);
+}
+
+void VectorCode::look_up(const Vec& out, const Vec& index, std::span<const uint32_t> entries) {
+  const Xbyak::Address table = context_.table(entries);
+  const int to = out.getIdx(), by = index.getIdx();
+  if (avx512()) return context_.gen().vpermps(X86Context::zmm(to), X86Context::zmm(by), table);
+  context_.gen().vpermps(X86Context::ymm(to), X86Context::ymm(by), table);
+}
+
+void VectorCode::divide(const Vec& out, const Vec& a, const Vec& b) {
+  Xbyak::CodeGenerator& gen = context_.gen();
+  if (!avx512()) return gen.vdivps(out, a, b);
+  const Scope scope(*this);
+  const Vec reciprocal = temp(), quotient = temp();
+  gen.vrcp14ps(reciprocal, b);
+  gen.vmulps(quotient, a, reciprocal);
+  gen.vfnmadd213ps(b, quotient, a);  // what is left
+  gen.vfmadd213ps(b, reciprocal, quotient);
+  move(out, b);
+}
+
+void VectorCode::divide_fast(const Vec& out, const Vec& a, const Vec& b) {
+  Xbyak::CodeGenerator& gen = context_.gen();
+  if (!avx512()) return gen.vdivps(out, a, b);
+  const Scope scope(*this);
+  const Vec quotient = temp();
+  gen.vrcp14ps(quotient, b);
+  gen.vfnmadd213ps(b, quotient, f32(1));  // how much the reciprocal lacks
+  gen.vmulps(quotient, quotient, a);
+  gen.vfmadd213ps(b, quotient, quotient);
+  move(out, b);
 }
 
 void VectorCode::polynomial(const Vec& out, const Vec& x, std::span<const float> coefficients) {

@@ -107,8 +107,17 @@ class VectorCode {
   void keep(const Vec& out, const Mask& mask, const Vec& in);
   // out = mask ? 0 : in; 32-bit lanes.
   void drop(const Vec& out, const Mask& mask, const Vec& in);
-  // out = |magnitude| with the sign of `sign`; f32. `magnitude` is destroyed. avx2 takes a scratch vector.
-  void copy_sign(const Vec& out, const Vec& magnitude, const Vec& sign);
+  // out = magnitude, whose sign bit is clear, with the sign of `sign`; f32. `magnitude` is destroyed. avx2 takes a
+  // scratch vector.
+  void join_sign(const Vec& out, const Vec& magnitude, const Vec& sign);
+  // Lane i of out = entry i of 16 (avx512) or 8 (avx2), by the low 4 or 3 bits of the index's 32-bit lanes. out may be
+  // the index. All lanes of the machine's vector are written, also those beyond lanes().
+  void look_up(const Vec& out, const Vec& index, std::span<const uint32_t> entries);
+  // out = a / b of f32. avx2: rounded correctly. avx512: by an approximate reciprocal and one step of Newton's, within
+  // 0.6 ulp where b and 1 / b are normal numbers, -0 / b being 0; destroys b and takes two scratch vectors.
+  void divide(const Vec& out, const Vec& a, const Vec& b);
+  // The same within 1.1 ulp, sooner, and with one scratch vector; -0 / b is -0 where b is a power of two.
+  void divide_fast(const Vec& out, const Vec& a, const Vec& b);
   // out = c[0] + c[1] x + c[2] x^2 ..., by Horner's rule; f32. out and x differ.
   void polynomial(const Vec& out, const Vec& x, std::span<const float> coefficients);
 

@@ -1,0 +1,24 @@
+// What conversions in either direction share.
+#pragma once
+#include <tenon/codegen/jitter_table.hpp>
+
+#include "x86/emitters/vector_code.hpp"
+
+namespace tenon::x86 {
+
+inline bool to_unsigned(const VectorCode& c) { return c.emission().out[0].element.is_unsigned_int(); }
+inline bool from_unsigned(const VectorCode& c) { return c.emission().in[0].element.is_unsigned_int(); }
+
+// out = the lower halves of the 64-bit lanes of `in`, which is destroyed; avx2 takes no other register.
+void take_low_halves(VectorCode& c, const Vec& out, const Vec& in);
+
+inline constexpr codegen::LaneTypes kInt32{kI32, kU32}, kInt64{kI64, kU64}, kI32Only{kI32}, kU32Only{kU32},
+    kF64Only{kF64};
+
+// For rows: whether the one operand and the one result have these types.
+template <const codegen::LaneTypes* kFrom, const codegen::LaneTypes* kTo>
+bool between(const codegen::Signature& s) {
+  return s.in.size() == 1 && s.out.size() == 1 && kFrom->contains(s.in[0]) && kTo->contains(s.out[0]);
+}
+
+}  // namespace tenon::x86

@@ -1,0 +1,200 @@
+// Floats to integers: truncated and saturated, NaN becomes 0, as convert() of tensor/numeric.hpp.
+#include "x86/emitters/convert.hpp"
+#include "x86/emitters/emitters.hpp"
+#include "x86/emitters/rows.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+using namespace codegen;
+
+constexpr double kTwo31 = 0x1p31, kTwo32 = 0x1p32, kTwo52 = 0x1p52, kTwo63 = 0x1p63, kTwo64 = 0x1p64;
+constexpr auto kGreaterEqual = static_cast<uint8_t>(Compare::greater_equal), kOrdered = uint8_t{7};
+
+// ---- Floats to 32-bit integers ----
+
+// The machine gives 0x80000000 for what does not fit: its complement is right above, 0 for NaN.
+void f32_to_i32(VectorCode& c) {
+  const Vec x = c.in(0), y = c.temp();
+  const Mask mask = c.mask_temp();
+  c->vcvttps2dq(y, x);
+  if (c.avx512()) {
+    c->vcmpps(c.opmask(mask), x, c.f32(kTwo31), kGreaterEqual);
+    c->vpternlogd(y | c.opmask(mask), y, y, 0x55);  // ~y
+    c->vcmpps(c.opmask(mask), x, x, kOrdered);
+    return c.keep(c.out(), mask, y);
+  }
+  c->vcmpps(c.vector(mask), x, c.f32(kTwo31), kGreaterEqual);
+  c->vxorps(y, y, c.vector(mask));
+  c->vcmpps(c.vector(mask), x, x, kOrdered);
+  c.keep(c.out(), mask, y);
+}
+
+// max(x, 0) is 0 for NaN. avx2 converts x and x - 2^31, and joins them.
+void f32_to_u32(VectorCode& c) {
+  const Vec x = c.temp();
+  c.set(x, 0);
+  c->vmaxps(x, c.in(0), x);
+  if (c.avx512()) return c->vcvttps2udq(c.out(), x);
+  const Vec low = c.temp(), high = c.temp();
+  c->vsubps(high, x, c.f32(kTwo31));
+  c->vcvttps2dq(high, high);
+  c->vcvttps2dq(low, x);
+  c->vcmpps(x, x, c.f32(kTwo32), kGreaterEqual);
+  c->vorps(x, x, low);
+  c->vpsrad(low, low, 31);
+  c->vandps(high, high, low);
+  c->vorps(c.out(), x, high);
+}
+
+// out = x, 0 where it is NaN, between low and high; f64.
+void clamp_number(VectorCode& c, const Vec& out, const Vec& x, double low, double high) {
+  if (c.avx512()) {
+    c->vcmppd(c->k0, x, x, kOrdered);
+    c->vpmovm2q(out, c->k0);
+  } else {
+    c->vcmppd(out, x, x, kOrdered);
+  }
+  c->vandpd(out, out, x);
+  c->vmaxpd(out, out, c.f64(low));
+  c->vminpd(out, out, c.f64(high));
+}
+
+void f64_to_i32(VectorCode& c) {
+  const Vec x = c.temp();
+  clamp_number(c, x, c.in(0), -kTwo31, kTwo31 - 1);
+  c->vcvttpd2dq(c.out(), x);
+}
+
+// avx2: added to 2^52, an integer is the low bits of the sum.
+void f64_to_u32(VectorCode& c) {
+  const Vec x = c.temp();
+  clamp_number(c, x, c.in(0), 0, kTwo32 - 1);
+  if (c.avx512()) return c->vcvttpd2udq(c.out(), x);
+  c.round(x, x, Rounding::to_zero);
+  c->vaddpd(x, x, c.f64(kTwo52));
+  take_low_halves(c, c.out(), x);
+}
+
+// ---- Floats to 64-bit integers ----
+
+// x, a whole number in f64, to 64 bits: upper and lower halves by way of 2^52. Destroys x, which must not be `out`.
+void whole_to_64(VectorCode& c, const Vec& out, const Vec& x) {
+  const VectorCode::Scope scope(c);
+  const Vec high = c.temp(256);
+  c->vmulpd(high, x, c.f64(1 / kTwo32));
+  c->vroundpd(high, high, static_cast<uint8_t>(Rounding::down));
+  c->vfnmadd231pd(x, high, c.f64(kTwo32));
+  c->vaddpd(x, x, c.f64(kTwo52));
+  c->vaddpd(high, high, c.f64(kTwo52 * 1.5));  // low bits of a two's complement for upper halves of either sign
+  c->vpsllq(high, high, 32);
+  c->vpblendd(out, high, x, 0x55);
+}
+
+// From x in f64, which is destroyed.
+void wide_to_i64(VectorCode& c, const Vec& x) {
+  const VectorCode::Scope scope(c);
+  const Vec y = c.temp(c.lanes() * 64), mask = c.temp(c.lanes() * 64);
+  c->vcmppd(mask, x, x, kOrdered);
+  c->vandpd(x, x, mask);
+  c->vcmppd(mask, x, c.f64(kTwo63), kGreaterEqual);
+  c->vmaxpd(x, x, c.f64(-kTwo63));
+  c->vroundpd(x, x, static_cast<uint8_t>(Rounding::to_zero));
+  whole_to_64(c, y, x);
+  c->vmovapd(x, c.u64(~uint64_t{0} >> 1));
+  c->vblendvpd(c.out(), y, x, mask);
+}
+
+void wide_to_u64(VectorCode& c, const Vec& x) {
+  const VectorCode::Scope scope(c);
+  const Vec y = c.temp(c.lanes() * 64), mask = c.temp(c.lanes() * 64);
+  c->vxorpd(mask, mask, mask);
+  c->vmaxpd(x, x, mask);  // 0 for NaN
+  c->vcmppd(mask, x, c.f64(kTwo64), kGreaterEqual);
+  c->vroundpd(x, x, static_cast<uint8_t>(Rounding::to_zero));
+  whole_to_64(c, y, x);
+  c->vorpd(c.out(), y, mask);
+}
+
+template <bool kFromF32>
+void float_to_64_avx512(VectorCode& c) {
+  const Vec x = c.in(0), y = VectorCode::at(c.temp(), c.lanes() * 64);
+  if (to_unsigned(c)) {
+    const Vec bounded = VectorCode::at(y, c.lanes() * (kFromF32 ? 32 : 64));
+    c.set(y, 0);
+    if constexpr (kFromF32) {
+      c->vmaxps(bounded, x, bounded);  // 0 for NaN
+      return c->vcvttps2uqq(c.out(), bounded);
+    }
+    c->vmaxpd(bounded, x, bounded);
+    return c->vcvttpd2uqq(c.out(), bounded);
+  }
+  const Mask mask = c.mask_temp();
+  kFromF32 ? c->vcvttps2qq(y, x) : c->vcvttpd2qq(y, x);
+  kFromF32 ? c->vcmpps(c.opmask(mask), x, c.f32(kTwo63), kGreaterEqual)
+           : c->vcmppd(c.opmask(mask), x, c.f64(kTwo63), kGreaterEqual);
+  c->vpternlogq(y | c.opmask(mask), y, y, 0x55);  // ~y
+  kFromF32 ? c->vcmpps(c.opmask(mask), x, x, kOrdered) : c->vcmppd(c.opmask(mask), x, x, kOrdered);
+  c->vmovdqa64(c.out() | c.opmask(mask) | Xbyak::util::T_z, y);
+}
+
+template <bool kFromF32>
+void float_to_64(VectorCode& c) {
+  if (c.avx512()) return float_to_64_avx512<kFromF32>(c);
+  const Vec x = c.temp(c.lanes() * 64);
+  kFromF32 ? c->vcvtps2pd(x, c.in(0)) : c->vmovapd(x, c.in(0));
+  to_unsigned(c) ? wide_to_u64(c, x) : wide_to_i64(c, x);
+}
+
+// ---- Rows ----
+
+constexpr RowPair kRows[] = {
+    {"Convert",
+     kNumberLanes,
+     {.vectors = 2, .cycles = 3},
+     {.vectors = 1, .masks = 1, .cycles = 3},
+     0,
+     algorithm<f32_to_i32>,
+     between<&kF32Lanes, &kI32Only>},
+    {"Convert",
+     kNumberLanes,
+     {.vectors = 3, .cycles = 5},
+     {.vectors = 1, .cycles = 1.5},
+     0,
+     algorithm<f32_to_u32>,
+     between<&kF32Lanes, &kU32Only>},
+    {"Convert",
+     kNumberLanes,
+     {.vectors = 1, .cycles = 4},
+     {.vectors = 1, .cycles = 4},
+     0,
+     algorithm<f64_to_i32>,
+     between<&kF64Only, &kI32Only>},
+    {"Convert",
+     kNumberLanes,
+     {.vectors = 1, .cycles = 7},
+     {.vectors = 1, .cycles = 4},
+     0,
+     algorithm<f64_to_u32>,
+     between<&kF64Only, &kU32Only>},
+    {"Convert",
+     kNumberLanes,
+     {.vectors = 4, .cycles = 9},
+     {.vectors = 1, .masks = 1, .cycles = 4},
+     0,
+     algorithm<float_to_64<true>>,
+     between<&kF32Lanes, &kInt64>},
+    {"Convert",
+     kNumberLanes,
+     {.vectors = 4, .cycles = 8},
+     {.vectors = 1, .masks = 1, .cycles = 3},
+     0,
+     algorithm<float_to_64<false>>,
+     between<&kF64Only, &kInt64>},
+};
+
+}  // namespace
+
+Result<void> add_convert_float_rows(JitterTable& table) { return add_pairs(table, kRows); }
+
+}  // namespace tenon::x86

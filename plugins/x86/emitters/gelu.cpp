@@ -1,0 +1,142 @@
+// x times the normal distribution, or its approximation by tanh.
+#include <string>
+
+#include "x86/emitters/emitters.hpp"
+#include "x86/emitters/exponential.hpp"
+#include "x86/emitters/gates.hpp"
+#include "x86/emitters/piecewise.hpp"
+#include "x86/emitters/piecewise_tables.hpp"
+#include "x86/emitters/rows.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+using namespace codegen;
+
+constexpr uint32_t kSign = 0x80000000;
+
+// z + low = x (c1 + c2 x^2), c1 = -2 sqrt(2 / pi) / ln 2, c2 = 0.044715 c1; each factor as a sum of two floats, since
+// 2^z multiplies the error of z by z. Takes three scratch vectors.
+void cubic_exponent(VectorCode& c, const Vec& z, const Vec& low, const Vec& x) {
+  constexpr float kC1High = -0x1.26aecp1f;  // of few bits: the difference below is exact
+  constexpr float kC1Low = -0x1.0de73ap-22f, kC2High = -0x1.a5a7dp-4f, kC2Low = 0x1.151aaep-29f;
+  const VectorCode::Scope scope(c);
+  const Vec square = c.temp(), factor = c.temp(), small = c.temp();
+  c->vmulps(square, x, x);
+  c.set(low, kC1High);
+  c.move(factor, square);
+  c->vfmadd132ps(factor, low, c.f32(kC2High));
+  c->vmulps(z, x, factor);
+  c->vsubps(low, low, factor);
+  c->vfmadd231ps(low, square, c.f32(kC2High));  // what the factor was rounded by
+  c->vfmsub213ps(factor, x, z);                 // and z
+  c.set(small, kC1Low);
+  c->vfmadd231ps(small, square, c.f32(kC2Low));
+  c->vfnmadd231ps(square, x, x);
+  c->vfnmadd231ps(small, square, c.f32(kC2High));
+  c->vfmadd231ps(factor, small, x);
+  c->vfmadd213ps(low, x, factor);
+}
+
+// x / (1 + 2^z). Beyond -11 the gate is 0, beyond 6 it is 1.
+void gelu_by_tanh(VectorCode& c) {
+  constexpr float kTerms[] = {0x1.62e43p-1f, 0x1.ebff94p-3f, 0x1.c6ac7cp-5f};  // (2^f - 1) / f within 1e-7
+  constexpr float kLongerTerms[] = {0x1.62e43p-1f, 0x1.ebfbep-3f, 0x1.c6b85p-5f, 0x1.3b2cf8p-7f};
+  const Vec bounded = c.temp(), f = c.temp(), power = c.temp(), rest = c.temp();
+  c.move(bounded, c.in(0));
+  bound(c, bounded, 11, 6);
+  {
+    const VectorCode::Scope scope(c);
+    cubic_exponent(c, power, f, bounded);
+    const Vec n = c.temp();
+    c.set(n, rounding_constant(c));
+    c.move(rest, power);
+    c->vaddps(power, power, n);
+    c->vsubps(n, power, n);
+    c->vsubps(rest, rest, n);
+    c->vaddps(f, f, rest);
+    power_of_two_steps(c, power, {.exponent = -kGateExponent, .bounded = c.avx512()}, n);
+  }
+  c.avx512() ? c.polynomial(rest, f, kTerms) : c.polynomial(rest, f, kLongerTerms);
+  c->vmulps(rest, rest, f);
+  multiply_by_sigmoid(c, c.out(), c.in(0), bounded, power, rest);
+}
+
+// power (1 + rest) = e^(-a^2 / 2) 2^exponent. n = -a^2 / (2 ln 2) in steps, the exponent's rest is s / -2 with
+// s = a^2 + 2 n ln 2; the multiply-add takes a^2 exactly. Takes two scratch vectors.
+void normal_density(VectorCode& c, const Vec& power, const Vec& rest, const Vec& a, int exponent) {
+  constexpr float kHalfLog2E = 0x1.715476p-1f;
+  constexpr float kTwoLn2High = 0x1.62ep0f, kTwoLn2Low = 0x1.0bfbe8p-14f;  // n times the first is exact
+  // (e^(-s / 2) - 1) / s within 1e-7.
+  constexpr float kTerms[] = {-0.5f, 0x1.0001ecp-3f, -0x1.555658p-6f};
+  constexpr float kLongerTerms[] = {-0.5f, 0.125f, -0x1.555c2ep-6f, 0x1.5558d8p-9f};
+  const VectorCode::Scope scope(c);
+  const Vec n = c.temp(), s = c.temp();
+  c->vmulps(power, a, a);
+  c.set(n, rounding_constant(c));
+  c->vfnmadd132ps(power, n, c.f32(kHalfLog2E));
+  c->vsubps(n, power, n);
+  c->vmulps(s, n, c.f32(kTwoLn2High));
+  c->vfmadd231ps(s, a, a);
+  c->vfmadd231ps(s, n, c.f32(kTwoLn2Low));
+  power_of_two_steps(c, power, {.exponent = exponent}, n);
+  if (c.avx512()) {  // c0 s + s^2 (c1 + c2 s): sooner than Horner's rule
+    c.polynomial(n, s, std::span(kTerms).subspan(1));
+    c->vmulps(rest, s, c.f32(kTerms[0]));
+    c->vmulps(s, s, s);
+    return c->vfmadd231ps(rest, n, s);
+  }
+  c.polynomial(rest, s, kLongerTerms);
+  c->vmulps(rest, rest, s);
+}
+
+// max(x, 0) - a Phi(-a) with a = |x|, Phi(-a) = e^(-a^2 / 2) R(a), R(a) = erfcx(a / sqrt(2)) / 2.
+void gelu_by_erf(VectorCode& c) {
+  constexpr float kEnd = 14.5f;  // the product is 0 there
+  constexpr int kExponent = 60;  // e^(-a^2 / 2) is no float
+  const Vec x = c.in(0), a = c.temp(), power = c.temp(), rest = c.temp();
+  c->vandps(a, x, c.u32(~kSign));
+  c.set(power, kEnd);
+  c->vminps(a, power, a);
+  normal_density(c, power, rest, a, kExponent);
+  c->vmulps(power, power, a);
+  const Vec ratio = c.temp();
+  c.avx512() ? piecewise_polynomial(c, ratio, a, kNormalRatio16) : piecewise_polynomial(c, ratio, a, kNormalRatio8);
+  c->vmulps(ratio, ratio, power);
+  c->vfmadd213ps(rest, ratio, ratio);
+  c.set_u32(a, kSign);  // -0: the sign of x stays
+  c->vmaxps(power, a, x);
+  if (c.avx512()) {
+    constexpr uint32_t kNaNForMinusInfinity = 3u << 16;  // other classes of x: as it is
+    c->vfixupimmps(power, x, c.u32(kNaNForMinusInfinity), 0);
+    c->vfnmadd231ps(power, rest, c.f32(0x1p-60f));
+    return c.move(c.out(), power);
+  }
+  c->vfnmadd231ps(power, rest, c.f32(0x1p-60f));
+  c->vminps(a, a, x);
+  c->vfmadd132ps(a, power, c.f32(0));
+  c.move(c.out(), a);
+}
+
+bool by_tanh(const Signature& signature) {
+  const Attribute* const approximate = signature.attributes.find("approximate");
+  const std::string* const text = approximate ? approximate->get_if<std::string>() : nullptr;
+  return text && *text == "tanh";
+}
+
+constexpr RowPair kRows[] = {
+    {"Gelu",
+     kF32Lanes,
+     {.vectors = 7, .cycles = 16},
+     {.vectors = 7, .cycles = 21},
+     3.5,
+     algorithm<gelu_by_tanh>,
+     by_tanh},
+    {"Gelu", kF32Lanes, {.vectors = 7, .cycles = 19}, {.vectors = 7, .cycles = 22}, 3.8, algorithm<gelu_by_erf>},
+};
+
+}  // namespace
+
+Result<void> add_gelu_rows(JitterTable& table) { return add_pairs(table, kRows); }
+
+}  // namespace tenon::x86

@@ -1,0 +1,49 @@
+#include "x86/emitters/piecewise.hpp"
+
+#include <algorithm>
+
+namespace tenon::x86 {
+namespace {
+
+void look_up(VectorCode& c, const Vec& out, const Vec& index, std::span<const float> entries) {
+  std::array<uint32_t, 16> bits{};
+  std::ranges::transform(entries, bits.begin(), [](float value) { return std::bit_cast<uint32_t>(value); });
+  c.look_up(out, index, std::span(bits).first(entries.size()));
+}
+
+void find_grown(VectorCode& c, const Vec& index, const Vec& distance, const Vec& x, const PiecesView& pieces) {
+  c->vaddps(index, x, c.f32(pieces.bias));
+  c->vpsrld(index, index, pieces.shift);
+  look_up(c, distance, index, pieces.centers);
+  c->vsubps(distance, x, distance);
+}
+
+// x / step + constant has the index in its low bits.
+void find_even(VectorCode& c, const Vec& index, const Vec& distance, const Vec& x, const PiecesView& pieces) {
+  const VectorCode::Scope scope(c);
+  const Vec constant = c.temp();
+  c.set(constant, 0x1.8p23f);
+  c.move(index, x);
+  c->vfmadd132ps(index, constant, c.f32(1 / pieces.step));
+  c->vsubps(constant, index, constant);
+  c.move(distance, x);
+  c->vfnmadd231ps(distance, constant, c.f32(pieces.step));
+}
+
+}  // namespace
+
+void piecewise_polynomial(VectorCode& c, const Vec& out, const Vec& x, const PiecesView& pieces) {
+  const VectorCode::Scope scope(c);
+  const Vec index = c.temp(), distance = c.temp();
+  pieces.step != 0 ? find_even(c, index, distance, x, pieces) : find_grown(c, index, distance, x, pieces);
+  const Vec term = c.temp();
+  const auto terms_of = [&](size_t k) { return pieces.terms.subspan(k * pieces.intervals, pieces.intervals); };
+  size_t left = pieces.terms.size() / pieces.intervals;
+  look_up(c, out, index, terms_of(--left));
+  while (left-- > 0) {
+    look_up(c, term, index, terms_of(left));
+    c->vfmadd213ps(out, distance, term);
+  }
+}
+
+}  // namespace tenon::x86

@@ -1,0 +1,49 @@
+// Functions of f32 lanes that have a polynomial of their own on each of 16 (avx512) or 8 (avx2) intervals, in the
+// distance from a point of the interval. Coefficients are looked up in registers, one permutation each.
+#pragma once
+#include <array>
+#include <span>
+
+#include "x86/emitters/vector_code.hpp"
+
+namespace tenon::x86 {
+
+// Intervals that grow with x: the upper bits of the mantissa of x + bias and the lower ones of its exponent say which.
+template <size_t kTerms, size_t kIntervals>
+struct GrownPieces {
+  float bias;
+  uint8_t shift;  // of the bits of x + bias; the index is what is then lowest
+  std::array<float, kIntervals> centers;
+  std::array<std::array<float, kIntervals>, kTerms> terms;  // [k][index]: of (x - center)^k
+};
+// Intervals of one length, with centers at multiples of `step`, index and multiple being one.
+template <size_t kTerms, size_t kIntervals>
+struct EvenPieces {
+  float step;
+  std::array<std::array<float, kIntervals>, kTerms> terms;
+};
+
+// Of either; borrows it.
+struct PiecesView {
+  float step = 0, bias = 0;
+  uint8_t shift = 0;
+  size_t intervals;
+  std::span<const float> centers, terms;
+
+  template <size_t kTerms, size_t kIntervals>
+  constexpr PiecesView(const GrownPieces<kTerms, kIntervals>& pieces)
+      : bias(pieces.bias),
+        shift(pieces.shift),
+        intervals(kIntervals),
+        centers(pieces.centers),
+        terms(pieces.terms[0].data(), kTerms * kIntervals) {}
+  template <size_t kTerms, size_t kIntervals>
+  constexpr PiecesView(const EvenPieces<kTerms, kIntervals>& pieces)
+      : step(pieces.step), intervals(kIntervals), terms(pieces.terms[0].data(), kTerms * kIntervals) {}
+};
+
+// out = the polynomial of the interval that x (0 or above) lies in. NaN gives NaN. Takes three scratch vectors; out
+// differs from x.
+void piecewise_polynomial(VectorCode& c, const Vec& out, const Vec& x, const PiecesView& pieces);
+
+}  // namespace tenon::x86

@@ -1,0 +1,130 @@
+// How far the approximated functions of the x86 emitters are from the truth, over all floats: against the functions of
+// std in f64. Every kStride-th float is taken, with the neighbours of powers of two; TENON_EMITTER_STRIDE=1 takes all
+// 2^32 (minutes a function), and TENON_EMITTER_REPORT=1 prints the worst argument:
+//
+//   TENON_EMITTER_STRIDE=1 TENON_EMITTER_REPORT=1 x86_emitters_accuracy_test --gtest_filter='*Erf*'
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "emitters_support.hpp"
+
+namespace tenon::x86::test {
+namespace {
+
+constexpr uint64_t kFloats = uint64_t{1} << 32;
+constexpr uint64_t kStride = 8191;  // a prime
+constexpr size_t kBlock = 1 << 18;
+
+float as_float(uint64_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits)); }
+
+uint64_t stride() {
+  const char* const wanted = std::getenv("TENON_EMITTER_STRIDE");
+  return std::max<uint64_t>(wanted ? std::strtoull(wanted, nullptr, 0) : kStride, 1);
+}
+
+struct Worst {
+  double ulp = 0;
+  std::array<uint64_t, 2> operands{};
+  uint64_t got = 0;
+};
+
+// Runs the rows of one function over blocks of operands, and keeps the worst result of each instruction set.
+class Walk {
+ public:
+  explicit Walk(const MathCase& math) : math_(math) {}
+
+  void add(uint64_t x, uint64_t y = 0) {
+    operands_[0].bits.push_back(x & 0xffffffffu);
+    operands_[1].bits.push_back(y & 0xffffffffu);
+    if (operands_[0].bits.size() == kBlock) flush();
+  }
+
+  void flush() {
+    while (operands_[0].bits.size() % 64 != 0) {
+      for (Column& operand : operands_) operand.bits.push_back(0x3f800000);
+    }
+    if (operands_[0].bits.empty()) return;
+    std::vector<double> exact(operands_[0].bits.size());
+    for (size_t i = 0; i < exact.size(); ++i) {
+      const double x = as_float(operands_[0].bits[i]), y = as_float(operands_[1].bits[i]);
+      exact[i] = math_.unary ? math_.unary(x) : math_.binary(x, y);
+    }
+    for (const Isa isa : machine_isas()) compare(isa, exact);
+    for (Column& operand : operands_) operand.bits.clear();
+  }
+
+  const Worst& worst(Isa isa) const { return worst_[static_cast<size_t>(isa)]; }
+
+ private:
+  void compare(Isa isa, std::span<const double> exact) {
+    const RowRun run{math_row(math_, isa), isa, lanes_of(isa, kF32), {}, math_.attributes};
+    const auto got = run_row(run, std::span(operands_).first(math_.unary ? 1 : 2), kF32);
+    ASSERT_TRUE(got.ok()) << describe(run) << ": " << got.error().message();
+    Worst& worst = worst_[static_cast<size_t>(isa)];
+    for (size_t i = 0; i < exact.size(); ++i) {
+      const double ulp = ulp_error(as_float(got->bits[i]), exact[i]);
+      if (ulp > worst.ulp) worst = {ulp, {operands_[0].bits[i], operands_[1].bits[i]}, got->bits[i]};
+    }
+  }
+
+  const MathCase& math_;
+  std::array<Column, 2> operands_{{{kF32, {}}, {kF32, {}}}};
+  std::array<Worst, 2> worst_{};
+};
+
+// Of one operand: all floats at a stride. Of two: their special values in pairs, then seeded random ones.
+void walk_floats(Walk& walk, const MathCase& math) {
+  constexpr uint32_t kSeed = 20261122;
+  if (!math.unary) {
+    const std::vector<Column> pairs = sample_columns(kF32, 2, kSeed);
+    for (size_t i = 0; i < pairs[0].bits.size(); ++i) walk.add(pairs[0].bits[i], pairs[1].bits[i]);
+    // b of a size that a^b is finite for, a at a stride.
+    uint64_t step = stride() * 16 + 1;
+    for (uint64_t x = 0; x < kFloats / 2; x += step) {
+      const double log = std::log2(std::max(as_float(x), 1e-45f));
+      const double limit = 150 / std::max(std::abs(log), 1e-7);
+      const double y = limit * std::sin(static_cast<double>(x));
+      walk.add(x, std::bit_cast<uint32_t>(static_cast<float>(y)));
+    }
+    return;
+  }
+  for (const uint64_t bits : sample(kF32, 4096, kSeed)) walk.add(bits);
+  for (uint64_t exponent = 0; exponent < 512; ++exponent)
+    for (uint64_t near = 0; near < 64; ++near) walk.add((exponent << 23) - 32 + near);
+  for (uint64_t bits = 0; bits < kFloats; bits += stride()) walk.add(bits);
+}
+
+class EmitterAccuracy : public testing::TestWithParam<MathCase> {};
+
+TEST_P(EmitterAccuracy, IsAsStatedOverAllFloats) {
+  const MathCase& math = GetParam();
+  for (const Isa isa : machine_isas()) ASSERT_TRUE(math_row(math, isa)) << math.op << " on " << isa_name(isa);
+  Walk walk(math);
+  walk_floats(walk, math);
+  walk.flush();
+  for (const Isa isa : machine_isas()) {
+    const Worst& worst = walk.worst(isa);
+    const double stated = math_row(math, isa)->max_ulp;
+    EXPECT_LE(worst.ulp, stated) << math.op << " on " << isa_name(isa) << " of " << std::hex << worst.operands[0]
+                                 << ", " << worst.operands[1] << " (" << as_float(worst.operands[0]) << ", "
+                                 << as_float(worst.operands[1]) << ") got " << worst.got << " ("
+                                 << as_float(worst.got) << ")";
+    if (std::getenv("TENON_EMITTER_REPORT"))
+      std::printf("%-10s %-7s worst %.3f ulp at %#llx, %#llx (stated %.2f), every %lluth float\n",
+                  std::string(math.op).c_str(), std::string(isa_name(isa)).c_str(), worst.ulp,
+                  static_cast<unsigned long long>(worst.operands[0]),
+                  static_cast<unsigned long long>(worst.operands[1]), stated,
+                  static_cast<unsigned long long>(stride()));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Functions, EmitterAccuracy, testing::ValuesIn(math_cases().begin(), math_cases().end()),
+                         [](const auto& info) {
+                           return std::string(info.param.op) + "_" + std::to_string(info.index);
+                         });
+
+}  // namespace
+}  // namespace tenon::x86::test
