@@ -111,9 +111,10 @@ void mish(VectorCode& c) {
   exponential_parts(c, sum, large_w, w, {.exponent = kGateExponent});
   c->vfmadd213ps(large_w, sum, sum);
   c->vmulps(w, large_w, c.f32(kGateUnit));
-  c->vaddps(sum, w, c.f32(2));
-  c->vfmadd213ps(w, sum, c.f32(2));
-  c->vmulps(sum, sum, large_w);
+  c->vaddps(sum, large_w, large_w);
+  c->vfmadd231ps(sum, w, large_w);  // w (w + 2), rounded once
+  c.set(w, 2);
+  c->vfmadd231ps(w, sum, c.f32(kGateUnit));
   c->vminps(bounded, bounded, c.f32(kGateUnit));
   c->vmulps(bounded, bounded, sum);
   c.divide(bounded, bounded, w);
