@@ -7,6 +7,7 @@
 #include <tenon/irgen/snippet_info.hpp>
 #include <tenon/ops/constant.hpp>
 #include <tenon/passes/pass_manager.hpp>
+#include <tenon/passes/walk_slots.hpp>
 #include <tenon/plugin/host_executable.hpp>
 #include <tenon/plugin/limits.hpp>
 #include <tenon/runtime/thread_pool.hpp>
@@ -15,6 +16,7 @@
 #include <tenon/snippet/specialise.hpp>
 #include <tenon/snippet/subgraph.hpp>
 #include <tenon/snippet/tokenize.hpp>
+#include <tenon/support/log.hpp>
 
 #include "x86/compiler.hpp"
 #include "x86/listing.hpp"
@@ -57,6 +59,10 @@ class Backend final : public TargetBackend {
     snippet::TokenizeOptions options;
     if (!options_.fuse) options.max_operators = 1;
     options.can_emit = [compiler = compiler_](const codegen::Signature& s) { return compiler->can_emit(s); };
+    TENON_OK(
+        passes.add({.name = "walk-slots",
+                    .contract = "Needs types. Keeps names of outputs. Leaves elementwise operators on row-major slots.",
+                    .run = run_over_slots}));
     TENON_OK(passes.add({.name = "expand-positions",
                          .contract = "Needs types. Keeps names of results. Leaves no ArgMax, ArgMin, Hardmax that it can say.",
                          .run = [](Graph& graph) -> Result<Change> {
@@ -96,6 +102,17 @@ class Backend final : public TargetBackend {
             .runner = {.threads = default_pool().threads()},
             .listing = [compiler = compiler_](const Graph& graph) { return listing(graph, *compiler); },
             .kernel_infos = [compiler = compiler_](const Graph& graph) { return kernel_infos(graph, *compiler); }};
+  }
+
+  // Snippets are of row-major tensors: values in blocked layouts become those of their slots.
+  static Result<Change> run_over_slots(Graph& graph) {
+    TENON_TRY(report, walk_slots(graph));
+    for (const std::string& refused : report.refused) log(LogLevel::info, "not over slots: ", refused);
+    if (report.operators == 0) return Change::no;
+    // Scales and other constants are padded and cut now, not in each run.
+    const Pass* fold = find_pass("fold-constants");
+    if (fold) TENON_OK(fold->run(graph), fold->name);
+    return Change::yes;
   }
 
   static Result<std::string> listing(const Graph& graph, Compiler& compiler) {
