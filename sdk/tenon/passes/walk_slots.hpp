@@ -25,7 +25,7 @@ struct SlotView {
   std::vector<Dims> digits;   // of each dim their extents, outermost first
   std::vector<size_t> order;  // place i of the slots has digit order[i], counted over all dims
 
-  Dims slots() const;
+  TENON_API Dims slots() const;
   bool operator==(const SlotView&) const = default;
 };
 // Code::unsupported says what stands against it: several elements in a word, banks, fused dims, offsets, rings, ragged
