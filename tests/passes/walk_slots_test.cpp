@@ -37,7 +37,6 @@ TEST(WalkSlots, OtherLayoutsAreRefusedWithAReason) {
       {"NCHW{16c~}", "ragged"},
       {"NCHW{4w2w};xor(W@2)=H", "swizzled"},
       {"NCHW;stride(H)=96", "gaps"},
-      {"NCHW;size=128B", "gaps"},
       {"(n, c, h, w) -> (n, c, h, (w + h) mod 7)", "index map"},
   };
   for (const auto& [text, reason] : kCases) {
