@@ -8,6 +8,8 @@
 #include <random>
 #include <string>
 
+#include <tenon/support/memory.hpp>
+
 #include "reorder_testing.hpp"
 
 namespace tenon {
@@ -106,8 +108,14 @@ TEST(Reorder, WidthsAndWords) {
 // Padding is written with the elements, by itself, or with everything: whatever is least.
 TEST(Reorder, TailsOfEverySize) {
   std::mt19937_64 random(9);
-  const std::string_view texts[] = {"NCHW", "NHWC", "NCHW{8c}", "NCHW{16c}", "NCHW{16c};align(W)=128B", "NCHW{4n16c}",
-                                    "CNHW{4c4w};size=4096B", "NCHW{16c};off(H)=1"};
+  const std::string_view texts[] = {"NCHW",
+                                    "NHWC",
+                                    "NCHW{8c}",
+                                    "NCHW{16c}",
+                                    "NCHW{16c};align(W)=128B",
+                                    "NCHW{4n16c}",
+                                    "CNHW{4c4w};size=4096B",
+                                    "NCHW{16c};off(H)=1"};
   for (const int64_t bits : {8, 16, 32, 64, 128}) {
     for (const int64_t channels : {1, 2, 3, 5, 8, 12, 15, 16, 17, 31, 33, 60}) {
       const Dims shape{2, channels, 3, 21};
@@ -149,8 +157,8 @@ TEST(Reorder, LayoutsWithoutStrides) {
                                    "NCHW;stride(N)=0",
                                    "HNWC{8c4w3n~};fold(W)=5",
                                    "(n, c, h, w) -> (n, c, h, w + c)"};
-  const std::string_view others[] = {"NCHW", "NHWC{8c}", "NCHW{6c}", "NCHW;off(C)=3", "NKW{7k};fuse(K)=CH",
-                                     "NCHW{4c~};fill=3", "[4h]NCHW"};
+  const std::string_view others[] = {
+      "NCHW", "NHWC{8c}", "NCHW{6c}", "NCHW;off(C)=3", "NKW{7k};fuse(K)=CH", "NCHW{4c~};fill=3", "[4h]NCHW"};
   for (const int64_t bits : {3, 8, 12, 16, 24, 32}) {
     for (const std::string_view text : hard) {
       for (const std::string_view other : others) {
@@ -262,6 +270,28 @@ TEST(Reorder, PartsOfALargerBuffer) {
     const Layout plain = layout("NHWC", "NCHW", part.shape(), bits);
     EXPECT_TRUE(moves_right(part, plain, random));
     EXPECT_TRUE(moves_right(plain, part, random)) << "and keeps what is not its own";
+  }
+}
+
+// More than caches hold: lines go past them, where they are aligned. There and back, as one task and as many, and
+// padding is zeros.
+TEST(Reorder, BeyondTheCaches) {
+  const Dims shape{6, 3, 224, 231};
+  const Layout plain = *Layout::parse("NCHW", "NCHW", shape, 32),
+               blocks = *Layout::parse("NCHW{16c}", "NCHW", shape, 32);
+  std::vector<uint32_t> from(static_cast<size_t>(plain.bytes() / 4)), back(from.size());
+  for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<uint32_t>(i * 2654435761u) | 1;
+  AlignedBytes memory = *allocate_aligned(static_cast<size_t>(blocks.bytes()) + 4);
+  for (const auto& [offset, task_bytes] : {std::pair(0, 64 << 20), std::pair(0, 1 << 20), std::pair(4, 64 << 20)}) {
+    const std::span<std::byte> to(memory.get() + offset, static_cast<size_t>(blocks.bytes()));
+    std::fill(to.begin(), to.end(), std::byte{0xff});
+    ASSERT_TRUE(plan_reorder(plain, blocks)->run(std::as_bytes(std::span(from)), to, serial(), task_bytes).ok());
+    ASSERT_TRUE(plan_reorder(blocks, plain)->run(to, std::as_writable_bytes(std::span(back))).ok());
+    EXPECT_EQ(from, back);
+    size_t zeros = 0;
+    for (size_t i = 0; i < to.size(); i += 4)
+      zeros += std::all_of(&to[i], &to[i] + 4, [](std::byte b) { return b == std::byte{0}; });
+    EXPECT_EQ(zeros, from.size() / 3 * 13);
   }
 }
 

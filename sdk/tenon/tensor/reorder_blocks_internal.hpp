@@ -70,6 +70,13 @@ TENON_KERNEL void store_columns(const V (&in)[kVectors], std::byte* to, int64_t 
       }
       return;
     }
+    if (ahead == kPastCaches) {
+#pragma GCC unroll 16
+      for (int i = 0; i < kVectors; ++i, to = next_of(to, step)) {
+        _mm512_stream_si512(reinterpret_cast<__m512i*>(to), reinterpret_cast<__m512i>(in[i]));
+      }
+      return;
+    }
   }
 #endif
 #pragma GCC unroll 16
@@ -154,7 +161,9 @@ TENON_TARGET void move_strip(const TransposeTask& task, bool far, int64_t row, i
   const Strip to{.first = task.destination + row * kSize,
                  .pitch = task.destination_pitch,
                  .bytes = std::min(left, kRows) * kSize,
-                 .ahead = end - column > kColumns ? kColumns * task.destination_pitch : kRows * kSize};
+                 .ahead = task.past_caches          ? kPastCaches
+                          : end - column > kColumns ? kColumns * task.destination_pitch
+                                                    : kRows * kSize};
   if (row + kRows <= task.rows) {
     move_columns<T, TENON_LANES, kGroups>(rows, to, column, end);
   } else {
@@ -187,6 +196,9 @@ TENON_TARGET void move_lines(const TransposeTask& task, bool far) {
   for (int64_t column = 0; column < task.columns; column += line) {
     move_rows<T, TENON_LANES>(task, far, 0, column, std::min(column + line, task.columns));
   }
+#if TENON_LANES >= 4
+  if (task.past_caches) _mm_sfence();  // before anybody is told that it is done
+#endif
 }
 
 template <class T, int kLanes>

@@ -133,7 +133,7 @@ class NestRunner {
  public:
   // Of `loops` all but the first may become places.
   NestRunner(const Nest& nest, const Buffers& buffers, std::span<const NestLoop> loops)
-      : nest_(nest), buffers_(buffers) {
+      : nest_(nest), buffers_(buffers), past_caches_(written_bytes(nest) >= kFarBytes) {
     const bool listed = nest.kind == Nest::Kind::run && nest.zeros == 0;
     if (!listed || loops.size() < 3 || loops.back().count >= kLongLoop) return;
     int64_t count = 1;
@@ -155,6 +155,17 @@ class NestRunner {
 
  private:
   static constexpr int64_t kLongLoop = 16, kMaxPlaces = 256;
+  // So much is gone from the caches when somebody reads it. Lines that go past them are not read before they are
+  // written, which is most of the traffic where much is padding.
+  static constexpr int64_t kFarBytes = 16 << 20;
+
+  // Of a transpose: each iteration of all loops but the last one writes that one's elements, and the padding.
+  static int64_t written_bytes(const Nest& nest) {
+    if (nest.kind != Nest::Kind::transpose || nest.loops.empty()) return 0;
+    int64_t bytes = nest.loops.back().count * nest.unit + nest.zeros;
+    for (size_t i = 0; i + 1 < nest.loops.size(); ++i) bytes *= nest.loops[i].count;
+    return bytes;
+  }
 
   // Each place, once for each iteration of a loop inside of those so far.
   void repeat(const NestLoop& loop) {
@@ -210,12 +221,14 @@ class NestRunner {
                        .zero_rows = nest_.zeros / nest_.unit,
                        .count = matrices.count,
                        .source_step = matrices.from,
-                       .destination_step = matrices.to},
+                       .destination_step = matrices.to,
+                       .past_caches = past_caches_},
                       nest_.unit);
   }
 
   const Nest& nest_;
   const Buffers& buffers_;
+  const bool past_caches_;
   size_t listed_ = 0;  // inner loops that are places
   std::vector<Place> places_;
 };

@@ -14,6 +14,13 @@ constexpr int64_t kNearBytes = 512 << 10;
 // Of runs, a tile has as many as fit here, half of the smallest caches in use.
 constexpr int64_t kRunTileBytes = 16 << 10;
 
+// Stores past the caches want lines that are whole and aligned.
+bool has_whole_lines(const TransposeTask& task, int64_t element_bytes) {
+  const auto whole = [](auto... bytes) { return ((bytes % kTileBytes == 0) && ...); };
+  return whole((task.rows + task.zero_rows) * element_bytes, task.destination_pitch, task.destination_step,
+               static_cast<int64_t>(reinterpret_cast<intptr_t>(task.destination)));
+}
+
 // Each matrix of the task by itself.
 template <class F>
 void for_each_matrix(TransposeTask task, const F& f) {
@@ -41,7 +48,9 @@ void transpose_elements(const TransposeTask& all, ReorderIsa isa) {
       interleave(task.source, task.destination, task.source_pitch, task.columns);
     });
   }
-  blocks_kernel<T>(isa)(all, all.rows * all.columns * kSize > kNearBytes);
+  TransposeTask task = all;
+  task.past_caches = all.past_caches && has_whole_lines(all, kSize);
+  blocks_kernel<T>(isa)(task, all.rows * all.columns * kSize > kNearBytes);
 }
 
 // `count` runs, one after the other on either side.
