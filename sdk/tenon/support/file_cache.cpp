@@ -146,6 +146,9 @@ void FileCache::store(const ContentKey& key, std::span<const std::byte> bytes) c
     unlink(draft.c_str());
     return;
   }
+  // A look at all files costs as much as there are: one for each sixteenth of the bound that is written.
+  if (stored_->fetch_add(bytes.size()) + bytes.size() < max_bytes_ / 16) return;
+  stored_->store(0);
   trim();
 }
 

@@ -8,8 +8,10 @@
 // readers see all of it or nothing; what is in it is for the caller to check. When the files exceed their bound, those
 // that were used longest ago go.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -56,6 +58,8 @@ class TENON_API FileCache {
   void trim() const;
   std::string folder_, suffix_;
   uint64_t max_bytes_;
+  // Bytes written since all files were looked at; the first store looks.
+  std::shared_ptr<std::atomic<uint64_t>> stored_ = std::make_shared<std::atomic<uint64_t>>(uint64_t{1} << 62);
 };
 
 }  // namespace tenon
