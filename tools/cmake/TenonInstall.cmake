@@ -14,7 +14,7 @@ install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/tenon)
 
 set(libraries tenon_runtime)
 if(TARGET tenon)
-  list(APPEND libraries tenon)
+  list(APPEND libraries tenon tenon_ext)
 endif()
 install(TARGETS ${libraries} EXPORT tenonTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT tenonTargets NAMESPACE tenon:: DESTINATION ${package_dir})

@@ -37,7 +37,7 @@ constexpr std::string_view kHead = R"(# Operators
 
 Generated from the operators' definitions by `tenon-op-docs docs/operators.md`; do not edit. The definitions stand in
 `sdk/tenon/ops`, where the headers tell the meaning in full; meaning and names are those of ONNX opset 28, and import
-brings older models to it.
+brings older models to it. Those named `room.Operator` are in no model; they stand in `ir-ext` ([ir-ext.md](ir-ext.md)).
 
 In a signature `?` marks an operand or a result that may be absent, `...` one that may stand any number of times. An
 attribute has its default behind `=`; `required` and `optional` ones have none. *Reference*: has an evaluator, so it runs

@@ -1,0 +1,81 @@
+#include <tenon-ext/fused/convolution.hpp>
+
+#include <tenon-ext/fused/epilogue.hpp>
+#include <tenon-ext/fused/window_internal.hpp>
+#include <tenon/ir/op_def.hpp>
+#include <tenon/ops/bounds_rules.hpp>
+#include <tenon/ops/convolution.hpp>
+
+namespace tenon::fused {
+namespace {
+
+// Shapes, windows and bounds are those of Conv, whose first three operands ours are alike.
+const OpDef& conv() { return *find_op(Conv::name()); }
+
+Result<std::vector<Type>> infer(const InferContext& context) {
+  TENON_TRY(types, conv().infer_fn()(context));
+  if (!context.has_operand(3) || !context.type(3).is_tensor()) return types;
+  TENON_TRY(shape, merge(types[0].shape(), context.type(3).shape()), "the residual of ", context.op().describe());
+  return std::vector<Type>{Type(kI8, std::move(shape))};
+}
+
+Result<Bounds> bounds(const BoundsQuery& query) {
+  TENON_TRY(bounds, conv().bounds_fn()(query));
+  bounds.same_bits = true;  // sums of integers
+  if (ranked_shape(query.context, 3)) bounds.operands[3] = follow(query, 3, each_dim(query.box.size()));
+  return bounds;
+}
+
+Result<void> sub_box(const SubBoxQuery& query, SubBoxOp& op) { return conv().bounds_rule().sub_box(query, op); }
+
+Result<void> verify(const Op& op) {
+  TENON_OK(verify_residual(op, 3));
+  return verify_epilogue(op);
+}
+
+// bias[o] as [1, O, 1 ...], to be added to values of `rank`.
+Result<Value*> per_channel(Builder& builder, Value* bias, int64_t rank) {
+  std::vector<int64_t> dims(static_cast<size_t>(rank), 1);
+  dims[1] = -1;
+  return builder.op("Reshape", {bias, builder.constant_ints(dims)});
+}
+
+Result<std::vector<Value*>> decompose(Builder& builder, const Op& op) {
+  const Shape& shape = op.result()->type().shape();
+  if (!shape.ranked()) return error(Code::unsupported, op.describe(), " has no rank yet: infer its types first");
+  TENON_TRY(acc, builder.op(ConvInteger::name(), {op.operand(0), op.operand(1)}, window_attributes(op, {"group"})));
+  if (Value* bias = op.operand(2)) {
+    TENON_TRY(channels, per_channel(builder, bias, shape.rank()));
+    TENON_TRY(sum, builder.op("Add", {acc, channels}));
+    acc = sum;
+  }
+  TENON_TRY(sum, decompose_residual(builder, acc, op.operand(3), op));
+  TENON_TRY(y, decompose_epilogue(builder, sum, op));
+  return std::vector<Value*>{y};
+}
+
+OpDef definition() {
+  OpDef def{Name(QConv::kName)};
+  def.summary("y = x convolved with w, plus bias and residual << residual_shift, shifted right, rounded and clipped")
+      .operand("x", "i8")
+      .operand("w", "i8")
+      .optional_operand("bias", "i32")
+      .optional_operand("residual", "i8")
+      .result("y", "i8")
+      .optional_attribute("strides", AttributeKind::integers)
+      .optional_attribute("pads", AttributeKind::integers)
+      .optional_attribute("dilations", AttributeKind::integers)
+      .attribute("group", int64_t{1})
+      .attribute("residual_shift", int64_t{0})
+      .traits(Trait::pure | Trait::layout_aware)
+      .infer(infer)
+      .bounds({bounds, sub_box})
+      .verify(verify)
+      .decompose(decompose);
+  return add_epilogue(def);
+}
+
+const OpRegistration kRegistered({definition()});
+
+}  // namespace
+}  // namespace tenon::fused
