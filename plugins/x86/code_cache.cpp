@@ -34,11 +34,11 @@ std::shared_ptr<const JitCode> CodeCache::find(const CodeKey& key) {
 std::shared_ptr<const JitCode> CodeCache::keep(const CodeKey& key, std::shared_ptr<const JitCode> code) {
   const std::lock_guard lock(mutex_);
   if (const auto found = by_key_.find(key); found != by_key_.end()) return found->second->code;  // another was quicker
-  kept_.push_front({key, code});
+  kept_.push_front({key, code, code->object().footprint()});
   by_key_[key] = kept_.begin();
-  bytes_ += code->object().bytes.size();
+  bytes_ += kept_.front().bytes;
   while (bytes_ > max_bytes_ && kept_.size() > 1) {
-    bytes_ -= kept_.back().code->object().bytes.size();
+    bytes_ -= kept_.back().bytes;
     by_key_.erase(kept_.back().key);
     kept_.pop_back();
   }

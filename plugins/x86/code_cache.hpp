@@ -55,8 +55,8 @@ class CodeCache {
       : files_(std::move(files)), memory_(memory), max_bytes_(max_bytes) {}
 
   using Make = std::function<Result<CodeObject>()>;
-  // From the process, else from a file, else made. The cache keeps what was used last, up to max_bytes; users keep what
-  // they use.
+  // From the process, else from a file, else made. The cache keeps what was used last, up to max_bytes of code, marks
+  // and names; users keep what they use.
   Result<std::shared_ptr<const JitCode>> get(const CodeKey& key, const Make& make);
 
   struct Counts {
@@ -68,6 +68,7 @@ class CodeCache {
   struct Kept {
     CodeKey key;
     std::shared_ptr<const JitCode> code;
+    size_t bytes;  // CodeObject::footprint()
   };
   std::shared_ptr<const JitCode> find(const CodeKey& key);
   std::shared_ptr<const JitCode> keep(const CodeKey& key, std::shared_ptr<const JitCode> code);

@@ -24,6 +24,13 @@ struct CodeObject {
   size_t code_bytes = 0;         // without the constants and the gap before them
   std::vector<CodeMark> marks;   // ascending
   bool operator==(const CodeObject&) const = default;
+
+  // Bytes of memory that this holds: the marks, a sentence for each instruction, weigh many times what the code does.
+  size_t footprint() const {
+    size_t total = sizeof *this + name.capacity() + bytes.capacity() + marks.capacity() * sizeof(CodeMark);
+    for (const CodeMark& mark : marks) total += mark.label.capacity() + mark.instruction.capacity();
+    return total;
+  }
 };
 
 // Of every kernel: params as LinearKernel states them.

@@ -9,6 +9,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
 
 namespace tenon::x86 {
 namespace {
@@ -21,9 +24,16 @@ struct TableEntry {
 };
 std::atomic<TableEntry*> table_head{nullptr};
 
-std::mutex& table_mutex() {
-  static auto* mutex = new std::mutex;  // never destroyed: code may go after this file's statics have
-  return *mutex;
+// Where writers find an entry without a walk: processes hold and drop kernels by the hundred thousand.
+struct TableIndex {
+  std::mutex mutex;
+  std::unordered_map<const JitCode*, TableEntry*> taken;
+  std::vector<TableEntry*> unused;
+};
+
+TableIndex& table_index() {
+  static auto* index = new TableIndex;  // never destroyed: code may go after this file's statics have
+  return *index;
 }
 
 const JitCode* code_at(const void* address) {
@@ -133,21 +143,28 @@ void crash_table_add(const JitCode& code) {
     return wish && std::string_view(wish) == "1";
   }();
   if (wanted) install_crash_handler();
-  const std::lock_guard lock(table_mutex());
-  for (TableEntry* entry = table_head.load(); entry; entry = entry->next) {
-    if (entry->code.load()) continue;
+  TableIndex& index = table_index();
+  const std::lock_guard lock(index.mutex);
+  TableEntry*& entry = index.taken[&code];
+  if (!index.unused.empty()) {
+    entry = index.unused.back();
+    index.unused.pop_back();
     return entry->code.store(&code, std::memory_order_release);
   }
-  auto* entry = new TableEntry;
+  entry = new TableEntry;
   entry->code.store(&code);
   entry->next = table_head.load();
   table_head.store(entry, std::memory_order_release);
 }
 
 void crash_table_remove(const JitCode& code) {
-  const std::lock_guard lock(table_mutex());
-  for (TableEntry* entry = table_head.load(); entry; entry = entry->next)
-    if (entry->code.load() == &code) return entry->code.store(nullptr, std::memory_order_release);
+  TableIndex& index = table_index();
+  const std::lock_guard lock(index.mutex);
+  const auto found = index.taken.find(&code);
+  if (found == index.taken.end()) return;
+  found->second->code.store(nullptr, std::memory_order_release);
+  index.unused.push_back(found->second);
+  index.taken.erase(found);
 }
 
 }  // namespace tenon::x86

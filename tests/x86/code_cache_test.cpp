@@ -99,7 +99,9 @@ TEST_F(CodeCacheTest, ADamagedFileIsMadeAnew) {
 
 TEST_F(CodeCacheTest, TheProcessKeepsWhatWasUsedLast) {
   JitMemory memory;
-  CodeCache cache{CodeFiles(""), memory, 5000};
+  const size_t one = sample("0", 1000).footprint();
+  EXPECT_GT(one, 1000 + sizeof(CodeObject) + 2 * sizeof(CodeMark)) << "marks count, too";
+  CodeCache cache{CodeFiles(""), memory, 5 * one + one / 2};
   for (int i = 0; i < 20; ++i)
     ASSERT_TRUE(
         cache.get(code_key(str(i), Isa::avx2), [&]() -> Result<CodeObject> { return sample(str(i), 1000); }).ok());
