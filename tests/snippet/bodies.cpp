@@ -101,10 +101,7 @@ class Evaluator {
 
   LaneBits reduce(const BodyNode& node) {
     const DimSet to = varies(node.result), all = to | body_.reduced_dims();
-    const Name by = node.op == "ReduceSum"    ? "Add"
-                    : node.op == "ReduceProd" ? "Mul"
-                    : node.op == "ReduceMax"  ? "Max"
-                                              : "Min";
+    const Name by = *fold_of(node.op);
     const auto initial = static_cast<uint64_t>(*node.attributes.find("initial")->get_if<int64_t>());
     LaneBits made(static_cast<size_t>(size_of(to, extents_)), initial);
     const std::vector<size_t> from_at = spread(varies(node.operands[0]), all, extents_);

@@ -1,12 +1,12 @@
 #include <tenon/snippet/body.hpp>
 
+#include <unordered_map>
+
 #include <tenon/codegen/register.hpp>
 #include <tenon/support/str.hpp>
 
 namespace tenon::snippet {
 namespace {
-
-bool is_reduction(Name op) { return op == "ReduceSum" || op == "ReduceProd" || op == "ReduceMax" || op == "ReduceMin"; }
 
 std::string dims_text(const Body& body, DimSet set) {
   std::string text;
@@ -37,6 +37,13 @@ Result<void> check_node(const Body& body, const BodyNode& node, std::vector<char
 }
 
 }  // namespace
+
+std::optional<Name> fold_of(Name op) {
+  static const std::unordered_map<Name, Name> kFolds{
+      {"ReduceSum", "Add"}, {"ReduceProd", "Mul"}, {"ReduceMax", "Max"}, {"ReduceMin", "Min"}};
+  const auto found = kFolds.find(op);
+  return found == kFolds.end() ? std::nullopt : std::optional(found->second);
+}
 
 DimSet Body::reduced_dims() const {
   DimSet set = 0;

@@ -15,6 +15,7 @@
 // of a snippet are those of its operators one by one, whatever is fused.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,10 @@ struct BodyNode {
   ValueId result = -1;
   std::string label;  // the graph's operator that it comes from: "Softmax attn/softmax_3"
 };
+
+// The operator that takes one more value into a reduction: Add for ReduceSum, Mul, Max, Min; nothing for other operators.
+TENON_API std::optional<Name> fold_of(Name op);
+inline bool is_reduction(Name op) { return fold_of(op).has_value(); }
 
 // A tensor that the snippet reads or writes: dense, row-major over the dims that its value varies over. The stride
 // along one of them is the product of the extents of those further in; along any other it is 0.

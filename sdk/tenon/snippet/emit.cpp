@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <unordered_map>
 
 #include <tenon/support/str.hpp>
 
@@ -132,12 +131,10 @@ Result<void> emit(const LinearKernel& kernel, const codegen::JitterTable& table,
 
 const codegen::JitterRow* find_node_row(const codegen::Signature& node, const codegen::JitterTable& table,
                                         const TargetDescription& target) {
-  static const std::unordered_map<Name, Name> kFolds{
-      {"ReduceSum", "Add"}, {"ReduceProd", "Mul"}, {"ReduceMax", "Max"}, {"ReduceMin", "Min"}};
-  const auto fold = kFolds.find(node.op);
-  if (fold == kFolds.end()) return table.find(node, target);
+  const std::optional<Name> fold = fold_of(node.op);
+  if (!fold) return table.find(node, target);
   const ElementType twice[] = {node.in.front(), node.in.front()};
-  return table.find({fold->second, twice, node.out, node.attributes}, target);
+  return table.find({*fold, twice, node.out, node.attributes}, target);
 }
 
 bool can_emit_node(const codegen::Signature& node, const codegen::JitterTable& table, const TargetDescription& target) {

@@ -106,11 +106,6 @@ int Planner::level_of(const Nest& nest, ValueId id) const {
   return 0;
 }
 
-bool is_reduction(Name op) {
-  static const Name kSum("ReduceSum"), kProd("ReduceProd"), kMax("ReduceMax"), kMin("ReduceMin");
-  return op == kSum || op == kProd || op == kMax || op == kMin;
-}
-
 LowerPlan plan_lowering(const Body& body, const LowerOptions& options) { return Planner(body, options).run(); }
 
 }  // namespace tenon::snippet

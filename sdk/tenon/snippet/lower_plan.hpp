@@ -61,6 +61,5 @@ struct LowerPlan {
 LowerPlan plan_lowering(const Body& body, const LowerOptions& options);
 
 inline bool contains(DimSet set, int dim) { return dim >= 0 && (set >> dim & 1) != 0; }
-bool is_reduction(Name op);
 
 }  // namespace tenon::snippet

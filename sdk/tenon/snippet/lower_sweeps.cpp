@@ -9,12 +9,6 @@ namespace {
 
 int64_t initial_of(const BodyNode& fold) { return *fold.attributes.find("initial")->get_if<int64_t>(); }
 
-Name folding(Name reduction) {
-  if (reduction == "ReduceSum") return "Add";
-  if (reduction == "ReduceProd") return "Mul";
-  return reduction == "ReduceMax" ? "Max" : "Min";
-}
-
 // The loop of the sweep, counted from 1, in which a value is made.
 size_t sweep_level(const Sweep& sweep, DimSet varies) {
   for (size_t i = sweep.loops.size(); i-- > 0;)
@@ -114,7 +108,7 @@ void Lowering::fold(const SweepLoops& loops, int first, int last) {
       if (unit.copy >= copies) continue;
       const RegisterId accumulator = loops.accumulators[i][index(unit.row * copies + unit.copy)];
       const RegisterId operand = fill_tail(loops, node, register_of(node.operands[0], unit));
-      write({.op = folding(node.op), .in = {accumulator, operand}, .out = {accumulator}, .label = label_of(node)});
+      write({.op = *fold_of(node.op), .in = {accumulator, operand}, .out = {accumulator}, .label = label_of(node)});
     }
   }
 }
@@ -151,7 +145,7 @@ RegisterId Lowering::fold_copies(const BodyNode& node, std::vector<RegisterId> m
   for (size_t count = made.size(); count > 1; count = (count + 1) / 2) {
     for (size_t i = 0; i < count / 2; ++i) {
       const RegisterId other = made[count - 1 - i];
-      write({.op = folding(node.op), .in = {made[i], other}, .out = {made[i]}, .label = label_of(node)});
+      write({.op = *fold_of(node.op), .in = {made[i], other}, .out = {made[i]}, .label = label_of(node)});
     }
   }
   return made[0];
@@ -163,7 +157,7 @@ std::vector<RegisterId> Lowering::fold_lanes(const BodyNode& node, const std::ve
   std::vector<RegisterId> made;
   for (auto at = rows.begin(); at != rows.end(); at += static_cast<std::ptrdiff_t>(together)) {
     Instruction instruction{.op = together == 4 ? "FoldRows" : "FoldLanes",
-                            .attributes = {{"by", folding(node.op).str()}},
+                            .attributes = {{"by", fold_of(node.op)->str()}},
                             .in = {at, at + static_cast<std::ptrdiff_t>(together)},
                             .label = label_of(node)};
     for (size_t i = 0; i < together; ++i) instruction.out.push_back(kernel_.add_lanes(lane(node.result)));
