@@ -1,9 +1,9 @@
 // Graphs on an OpenCL target, from the passes to the outputs on the host.
 #pragma once
+#include <support_lib/on_reference.hpp>
 #include <tenon/ir/text.hpp>
 #include <tenon/passes/pass_manager.hpp>
 #include <tenon/plugin/backend.hpp>
-#include <tenon/reference/interpreter.hpp>
 
 #include "opencl/backend.hpp"
 #include "opencl_support.hpp"
@@ -34,14 +34,6 @@ inline Result<std::vector<Tensor>> run_on(Stream& stream, const Executable& exec
   return made;
 }
 
-inline std::vector<Tensor> on_reference(const Graph& graph, const std::vector<Datum>& inputs) {
-  auto interpreter = Interpreter::prepare(graph);
-  TENON_CHECK(interpreter.ok(), interpreter.ok() ? "" : interpreter.error().to_string());
-  auto made = (*interpreter)->run(inputs);
-  TENON_CHECK(made.ok(), made.ok() ? "" : made.error().to_string());
-  std::vector<Tensor> outputs;
-  for (const Datum& datum : *made) outputs.push_back(datum.tensor());
-  return outputs;
-}
+using tenon::testing::on_reference;
 
 }  // namespace tenon::opencl::testing
