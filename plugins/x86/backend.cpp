@@ -25,14 +25,16 @@ namespace tenon::x86 {
 namespace {
 
 struct Options {
-  bool fuse = true, contract = true;
+  bool fuse = true, contract = true, self_check = false;
   static Result<Options> of(const TargetDescription& description) {
-    TENON_OK(description.options.allow_keys({"fuse", "contract"}));
+    TENON_OK(description.options.allow_keys({"fuse", "contract", "self_check"}));
     Options options;
     TENON_TRY(fuse, description.options.boolean_or("fuse", true));
     TENON_TRY(contract, description.options.boolean_or("contract", true));
     options.fuse = fuse;
     options.contract = contract;
+    TENON_TRY(self_check, description.options.boolean_or("self_check", false));
+    options.self_check = self_check;
     return options;
   }
 };
@@ -98,7 +100,8 @@ class Backend final : public TargetBackend {
 
   HostExecutableOptions host_options() const {
     return {.target = name(),
-            .kernels = std::make_shared<irgen::SnippetKernels>(name(), compiler_),
+            .kernels = std::make_shared<irgen::SnippetKernels>(
+                name(), compiler_, irgen::SnippetOptions{.self_check = options_.self_check}),
             .runner = {.threads = default_pool().threads()},
             .listing = [compiler = compiler_](const Graph& graph) { return listing(graph, *compiler); },
             .kernel_infos = [compiler = compiler_](const Graph& graph) { return kernel_infos(graph, *compiler); }};

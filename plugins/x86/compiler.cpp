@@ -155,4 +155,12 @@ Result<std::shared_ptr<const irgen::SnippetCode>> Compiler::compile(const snippe
   return std::shared_ptr<const irgen::SnippetCode>(std::move(made));
 }
 
+snippet::BoundRules Compiler::bound_rules() const {
+  const auto max_ulp = [this](const snippet::Body& body, const snippet::BodyNode& node) {
+    const codegen::JitterRow* row = snippet::row_of_node(body, node, table_, target_);
+    return row ? row->max_ulp : 0;
+  };
+  return {.max_ulp = max_ulp, .contract = options_.contract};
+}
+
 }  // namespace tenon::x86

@@ -33,6 +33,7 @@ class Compiler final : public irgen::SnippetCompiler {
   Compiler(TargetDescription target, const codegen::JitterTable& table, CompilerOptions options = {})
       : target_(std::move(target)), table_(table), options_(options), registers_(registers_text(target_)) {}
   Result<std::shared_ptr<const irgen::SnippetCode>> compile(const snippet::Body& body) override;
+  snippet::BoundRules bound_rules() const override;
   Result<std::shared_ptr<const CompiledSnippet>> compile_snippet(const snippet::Body& body);
 
   // The code of this body with the names of its own operators: what all calls may run, then what large ones do.

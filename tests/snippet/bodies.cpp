@@ -6,48 +6,12 @@
 #include <cstring>
 
 #include <tenon/codegen/register.hpp>
+#include <tenon/snippet/body_elements.hpp>
 #include <tenon/support/str.hpp>
 #include <tenon/tensor/numeric.hpp>
 
 namespace tenon::snippet::test {
 namespace {
-
-int64_t size_of(DimSet set, const Dims& extents) {
-  int64_t size = 1;
-  for (size_t d = 0; d < extents.size(); ++d)
-    if (set >> d & 1) size *= extents[d];
-  return size;
-}
-
-// Where the elements of a tensor over `from` are that belong to those of one over `to`, row-major.
-std::vector<size_t> spread(DimSet from, DimSet to, const Dims& extents) {
-  std::vector<size_t> at;
-  const int64_t size = size_of(to, extents);
-  for (int64_t i = 0; i < size; ++i) {
-    int64_t rest = i, offset = 0, stride = 1;
-    for (size_t d = extents.size(); d-- > 0;) {
-      if (!(to >> d & 1)) continue;
-      const int64_t position = rest % extents[d];
-      rest /= extents[d];
-      if (!(from >> d & 1)) continue;
-      offset += position * stride;
-      stride *= extents[d];
-    }
-    at.push_back(static_cast<size_t>(offset));
-  }
-  return at;
-}
-
-uint64_t to_lane(uint64_t bits, ElementType memory) {
-  if (memory == kF16 || memory == kBF16) return std::bit_cast<uint32_t>(static_cast<float>(decode_float(memory, bits)));
-  if (!memory.is_signed_int() || memory.bits() >= 32) return bits;
-  const int unused = 64 - memory.bits();
-  return static_cast<uint32_t>(static_cast<int64_t>(bits << unused) >> unused);
-}
-uint64_t from_lane(uint64_t bits, ElementType memory) {
-  if (memory == kF16 || memory == kBF16) return encode_float(memory, std::bit_cast<float>(static_cast<uint32_t>(bits)));
-  return bits;
-}
 
 uint64_t whole_number(ElementType element, int64_t value) {
   if (element.is_bool()) return value > 0;
@@ -62,8 +26,8 @@ class Evaluator {
     for (size_t i = 0; i < body.inputs.size(); ++i) {
       LaneBits& value = at(body.inputs[i].value);
       const int bits = body.inputs[i].element.bits();
-      for (int64_t k = 0; k < size_of(varies(body.inputs[i].value), extents); ++k)
-        value.push_back(to_lane(load_bits(tensors.ports[i].data(), bits, k), body.inputs[i].element));
+      for (int64_t k = 0; k < element_count(varies(body.inputs[i].value), extents); ++k)
+        value.push_back(lane_of_memory(body.inputs[i].element, load_bits(tensors.ports[i].data(), bits, k)));
     }
     for (const BodyNode& node : body.nodes) at(node.result) = make(node);
   }
@@ -75,7 +39,7 @@ class Evaluator {
 
   LaneBits make(const BodyNode& node) {
     const DimSet to = varies(node.result);
-    const size_t size = static_cast<size_t>(size_of(to, extents_));
+    const size_t size = static_cast<size_t>(element_count(to, extents_));
     if (node.op == "Scalar")
       return LaneBits(size, static_cast<uint64_t>(*node.attributes.find("bits")->get_if<int64_t>()));
     if (node.op == "ReducedCount") return count(node);
@@ -85,7 +49,7 @@ class Evaluator {
     for (const ValueId id : node.operands) {
       from.push_back(element(id));
       LaneBits& operand = operands.emplace_back();
-      for (const size_t i : spread(varies(id), to, extents_)) operand.push_back(at(id)[i]);
+      for (const size_t i : element_places(varies(id), to, extents_)) operand.push_back(at(id)[i]);
     }
     if (size == 0) return {};
     auto made = evaluate_lanes(node.op, node.attributes, from, operands, element(node.result));
@@ -94,7 +58,7 @@ class Evaluator {
   }
 
   LaneBits count(const BodyNode& node) {
-    const int64_t value = size_of(body_.reduced_dims(), extents_);
+    const int64_t value = element_count(body_.reduced_dims(), extents_);
     const bool real = element(node.result) == kF32;
     return {real ? std::bit_cast<uint32_t>(static_cast<float>(value)) : static_cast<uint64_t>(value)};
   }
@@ -103,9 +67,9 @@ class Evaluator {
     const DimSet to = varies(node.result), all = to | body_.reduced_dims();
     const Name by = *fold_of(node.op);
     const auto initial = static_cast<uint64_t>(*node.attributes.find("initial")->get_if<int64_t>());
-    LaneBits made(static_cast<size_t>(size_of(to, extents_)), initial);
-    const std::vector<size_t> from_at = spread(varies(node.operands[0]), all, extents_);
-    const std::vector<size_t> to_at = spread(to, all, extents_);
+    LaneBits made(static_cast<size_t>(element_count(to, extents_)), initial);
+    const std::vector<size_t> from_at = element_places(varies(node.operands[0]), all, extents_);
+    const std::vector<size_t> to_at = element_places(to, all, extents_);
     const std::vector<ElementType> types(2, element(node.result));
     for (size_t i = 0; i < from_at.size(); ++i) {
       const std::vector<LaneBits> pair{{made[to_at[i]]}, {at(node.operands[0])[from_at[i]]}};
@@ -205,7 +169,7 @@ Tensors random_tensors(const Body& body, const Dims& extents, std::mt19937& rand
   Tensors tensors;
   const auto bytes = [&](const BodyPort& port) {
     const DimSet varies = body.values[static_cast<size_t>(port.value)].varies;
-    return static_cast<size_t>(size_of(varies, extents) * (port.element.bits() / 8));
+    return static_cast<size_t>(element_count(varies, extents) * (port.element.bits() / 8));
   };
   std::uniform_int_distribution<int64_t> numbers(-4, 4);
   for (const BodyPort& port : body.inputs) {
@@ -226,7 +190,7 @@ std::vector<std::vector<std::byte>> evaluate_body(const Body& body, const Dims& 
   for (const BodyPort& port : body.outputs) {
     std::vector<std::byte>& bytes = outputs.emplace_back();
     for (const uint64_t lane : evaluator.at(port.value)) {
-      const uint64_t bits = from_lane(lane, port.element);
+      const uint64_t bits = memory_of_lane(port.element, lane);
       const auto* first = reinterpret_cast<const std::byte*>(&bits);
       bytes.insert(bytes.end(), first, first + port.element.bits() / 8);
     }

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include <tenon/irgen/snippet_call_internal.hpp>
+#include <tenon/irgen/snippet_check_internal.hpp>
 #include <tenon/snippet/canonical.hpp>
 #include <tenon/snippet/specialise.hpp>
 
@@ -96,6 +97,7 @@ bool is_read_again(const Op& op) {
 }  // namespace
 
 SnippetCompiler::~SnippetCompiler() = default;
+snippet::BoundRules SnippetCompiler::bound_rules() const { return {}; }
 
 program::KernelHandle snippet_kernel(std::shared_ptr<const SnippetCode> code, std::vector<size_t> operands,
                                      size_t results, bool read_again) {
@@ -149,6 +151,18 @@ bool has_types_of_graph(const KernelRequest& request) {
   return true;
 }
 
+// `kernel`, whose results are checked after each call.
+program::KernelHandle checked(const program::KernelHandle& kernel, std::shared_ptr<const SnippetCode> code,
+                              std::shared_ptr<const detail::SnippetCheck> check) {
+  auto made = std::make_shared<program::Kernel>(*kernel);
+  made->run_in_state = nullptr;
+  made->run = [kernel, code = std::move(code), check = std::move(check)](CallContext& context) -> Result<void> {
+    TENON_OK(kernel->run(context));
+    return check->check(*code, context.operands);
+  };
+  return made;
+}
+
 }  // namespace
 
 Result<KernelChoice> SnippetKernels::kernel(const KernelRequest& request) const {
@@ -163,9 +177,10 @@ Result<KernelChoice> SnippetKernels::kernel(const KernelRequest& request) const 
   TENON_TRY(body, snippet::make_body(request.op));
   TENON_TRY(code, compiler_->compile(body));
   SnippetPorts ports = snippet_ports(request, body);
-  const bool read_again = is_read_again(request.op);
-  return KernelChoice{.kernel = snippet_kernel(code, std::move(ports.operands), ports.results, read_again),
-                      .in_place = std::move(ports.in_place)};
+  auto made = snippet_kernel(code, ports.operands, ports.results, is_read_again(request.op));
+  if (!options_.self_check) return KernelChoice{.kernel = std::move(made), .in_place = std::move(ports.in_place)};
+  TENON_TRY(check, detail::SnippetCheck::make(request, ports, compiler_));
+  return KernelChoice{.kernel = checked(made, std::move(code), std::move(check))};
 }
 
 std::optional<size_t> SnippetKernels::late_operand(const Op& op) const {

@@ -11,6 +11,7 @@
 
 #include <tenon/irgen/kernel_source.hpp>
 #include <tenon/snippet/body.hpp>
+#include <tenon/snippet/body_bounds.hpp>
 #include <tenon/snippet/linear.hpp>
 #include <tenon/support/export.hpp>
 #include <tenon/support/result.hpp>
@@ -43,6 +44,15 @@ class TENON_API SnippetCompiler {
   virtual ~SnippetCompiler();
   // Any thread. The same code for bodies that compute the same, as far as it can be told cheaply.
   virtual Result<std::shared_ptr<const SnippetCode>> compile(const snippet::Body& body) = 0;
+  // How exact its code is, for the self-check. Borrows the compiler. Without it: every operator is rounded correctly.
+  virtual snippet::BoundRules bound_rules() const;
+};
+
+struct SnippetOptions {
+  // Each call runs on the reference, too. A result that is neither the reference's nor within what bound_rules() allow,
+  // and a body that does not mean what the reference makes, are errors of the run, naming kernel, output, index, values
+  // and operator. Many times slower; results never lie on operands.
+  bool self_check = false;
 };
 
 // The kernel that calls `code` on the operands of a call statement: those of the body's inputs at the places
@@ -61,8 +71,8 @@ TENON_API SnippetPorts snippet_ports(const KernelRequest& request, const snippet
 
 class TENON_API SnippetKernels final : public KernelSource {
  public:
-  SnippetKernels(std::string name, std::shared_ptr<SnippetCompiler> compiler)
-      : name_(std::move(name)), compiler_(std::move(compiler)) {}
+  SnippetKernels(std::string name, std::shared_ptr<SnippetCompiler> compiler, SnippetOptions options = {})
+      : name_(std::move(name)), compiler_(std::move(compiler)), options_(options) {}
   std::string_view name() const override { return name_; }
   // Of a snippet.Subgraph, or of an operator that is a snippet by itself. Parts of operators have none.
   Result<KernelChoice> kernel(const KernelRequest& request) const override;
@@ -72,6 +82,7 @@ class TENON_API SnippetKernels final : public KernelSource {
  private:
   std::string name_;
   std::shared_ptr<SnippetCompiler> compiler_;
+  SnippetOptions options_;
 };
 
 }  // namespace tenon::irgen

@@ -1,0 +1,182 @@
+// What bounds let pass and what they refuse, operator by operator and through bodies.
+#include <tenon/snippet/body_bounds.hpp>
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+
+#include <tenon/ir/text.hpp>
+#include <tenon/snippet/canonical.hpp>
+#include <tenon/support/str.hpp>
+
+namespace tenon::snippet {
+namespace {
+
+uint64_t bits(float value) { return std::bit_cast<uint32_t>(value); }
+float after(float value, int steps = 1) {
+  for (; steps > 0; --steps) value = std::nextafterf(value, INFINITY);
+  for (; steps < 0; ++steps) value = std::nextafterf(value, -INFINITY);
+  return value;
+}
+
+Bounds between(float low, float high) { return {{bits(low)}, {bits(high)}, {0}}; }
+Bounds at(float value) { return between(value, value); }
+Bounds integers(uint64_t low, uint64_t high) { return {{low}, {high}, {0}}; }
+
+Bounds bound(Name op, std::vector<Bounds> operands, const LaneRules& rules = {}, ElementType from = kF32,
+             ElementType to = kF32, const Attributes& attributes = {}) {
+  const std::vector<ElementType> types(operands.size(), from);
+  auto made = bound_lanes(op, attributes, types, operands, to, rules);
+  EXPECT_TRUE(made.ok()) << made.error().to_string();
+  return *std::move(made);
+}
+bool within(const Bounds& bounds, float value) { return is_within(bounds, kF32, 0, bits(value)); }
+
+TEST(BodyBounds, WhatIsRoundedOnceOfExactOperandsIsOneNumber) {
+  for (const char* op : {"Add", "Sub", "Mul", "Div"}) {
+    const Bounds made = bound(op, {at(1.1f), at(0.3f)});
+    EXPECT_EQ(made.low, made.high) << op;
+    EXPECT_FALSE(made.open[0]);
+  }
+  const Bounds quotient = bound("Div", {at(1), at(3)});
+  EXPECT_TRUE(within(quotient, 1.0f / 3));
+  EXPECT_FALSE(within(quotient, after(1.0f / 3)));
+  EXPECT_FALSE(within(quotient, NAN));
+}
+
+TEST(BodyBounds, AProductThatIsNotRoundedSpreadsByOneFloat) {
+  const Bounds product = bound("Mul", {at(1.1f), at(1.1f)}, {.exact = true});
+  const float rounded = 1.1f * 1.1f;
+  EXPECT_TRUE(within(product, rounded));
+  EXPECT_EQ(after(std::bit_cast<float>(static_cast<uint32_t>(product.low[0]))),
+            std::bit_cast<float>(static_cast<uint32_t>(product.high[0])));
+  EXPECT_EQ(bound("Mul", {at(1.5f), at(2)}, {.exact = true}).low[0], bits(3));
+}
+
+// The unit of e^0 = 1 is twice that of the floats below it.
+TEST(BodyBounds, UnitsAreThoseOfTheExactResult) {
+  const Bounds made = bound("Exp", {at(0)}, {.max_ulp = 2.5});
+  EXPECT_TRUE(within(made, 1 - 2.5f * 0x1p-23f));
+  EXPECT_FALSE(within(made, 1 - 3.0f * 0x1p-23f));
+  EXPECT_TRUE(within(made, 1 + 2 * 0x1p-23f));
+  EXPECT_FALSE(within(made, 1 + 4 * 0x1p-23f));
+  // From 1 - 2^-23 to 1: the least that code may make is that of 1, whose unit is the larger.
+  const Bounds wide = bound("Exp", {between(-0x1p-23f, 0)}, {.max_ulp = 2.5});
+  EXPECT_TRUE(within(wide, 1 - 2.5f * 0x1p-23f));
+  EXPECT_FALSE(within(wide, 1 - 3.0f * 0x1p-23f));
+  const Bounds tiny = bound("Exp", {at(-100)}, {.max_ulp = 1.5});
+  EXPECT_TRUE(within(tiny, static_cast<float>(std::exp(-100.0)) + 0x1p-149f));
+  EXPECT_FALSE(within(tiny, static_cast<float>(std::exp(-100.0)) + 3 * 0x1p-149f));
+}
+
+TEST(BodyBounds, FunctionsThatTurnHoldTheirExtremes) {
+  EXPECT_TRUE(within(bound("Cosh", {between(-1, 2)}), 1));
+  EXPECT_TRUE(within(bound("Abs", {between(-1, 2)}), 0));
+  const Bounds sine = bound("Sin", {between(1.5f, 1.7f)});
+  EXPECT_TRUE(within(sine, 1));
+  EXPECT_FALSE(within(sine, 1.01f));
+  EXPECT_TRUE(within(bound("Gelu", {between(-1.5f, -0.1f)}, {}, kF32, kF32, {{"approximate", std::string("none")}}),
+                     -0.16997f));
+  EXPECT_FALSE(within(bound("Tanh", {between(0, 1)}), 0.8f));
+}
+
+TEST(BodyBounds, JumpsAllowBothSides) {
+  const Bounds floor = bound("Floor", {between(after(2, -1), 2)});
+  EXPECT_TRUE(within(floor, 1) && within(floor, 2));
+  EXPECT_FALSE(within(floor, 3));
+  const auto compare = [](const char* op, const Bounds& a, const Bounds& b) {
+    const Bounds made = bound(op, {a, b}, {}, kF32, kBool);
+    return std::pair(made.low[0], made.high[0]);
+  };
+  using Pair = std::pair<uint64_t, uint64_t>;
+  EXPECT_EQ(compare("Less", between(0, 1), at(2)), Pair(1, 1));
+  EXPECT_EQ(compare("Less", between(0, 3), at(2)), Pair(0, 1));
+  EXPECT_EQ(compare("Equal", between(0, 2), at(1)), Pair(0, 1));  // equal at neither end
+  EXPECT_EQ(compare("NotEqual", between(0, 2), at(3)), Pair(1, 1));
+  const Bounds whole = bound("Convert", {between(6.9f, 7.1f)}, {}, kF32, kI32);
+  EXPECT_EQ(whole.low[0], 6u);
+  EXPECT_EQ(whole.high[0], 7u);
+}
+
+TEST(BodyBounds, WhatCannotBeToldIsOpen) {
+  EXPECT_TRUE(bound("Div", {at(1), between(-1, 1)}).open[0]);
+  EXPECT_FALSE(bound("Div", {at(1), at(0)}).open[0]);
+  EXPECT_TRUE(bound("Div", {at(1), between(-0.0f, 0)}).open[0]);
+  EXPECT_TRUE(bound("Tan", {between(1.5f, 1.6f)}).open[0]);
+  EXPECT_TRUE(bound("Sqrt", {between(-1, 1)}).open[0]);
+  EXPECT_TRUE(bound("Fmod", {between(2.9f, 3.1f), at(3)}).open[0]);
+  EXPECT_TRUE(bound("Convert", {integers(255, 256)}, {}, kI32, kF32).open[0] == 0);
+  EXPECT_TRUE(bound("Add", {integers(0x7fffffff, 0x7fffffff), integers(0, 1)}, {}, kI32, kI32).open[0]);
+  EXPECT_FALSE(bound("Add", {integers(5, 6), integers(0, 1)}, {}, kI32, kI32).open[0]);
+  EXPECT_TRUE(bound("BitwiseXor", {integers(5, 6), integers(1, 1)}, {}, kI32, kI32).open[0]);
+}
+
+TEST(BodyBounds, TheGreaterOfTheZerosMayBeEither) {
+  const Bounds zero = bound("Max", {at(0.0f), at(-0.0f)});
+  EXPECT_EQ(zero.low[0], bits(-0.0f));
+  EXPECT_EQ(zero.high[0], bits(0.0f));
+}
+
+// ---- Bodies ----
+
+std::vector<Bounds> bounds_of(std::string_view text, std::vector<std::vector<float>> inputs, const Dims& extents,
+                              const BoundRules& rules) {
+  auto graph = parse_graph(text);
+  EXPECT_TRUE(graph.ok()) << graph.error().to_string();
+  const Op* last = nullptr;
+  for (const Op& op : (*graph)->body()) last = &op;
+  const auto body = make_body(*last);
+  EXPECT_TRUE(body.ok()) << body.error().to_string();
+  std::vector<const void*> addresses;
+  for (const auto& input : inputs) addresses.push_back(input.data());
+  auto made = bound_body(*body, extents, addresses, rules);
+  EXPECT_TRUE(made.ok()) << made.error().to_string();
+  return *std::move(made);
+}
+
+const char* const kProductSum = R"(graph @g(%a: f32[N], %b: f32[N], %c: f32[N]) -> %y {
+  %y = snippet.Subgraph %a, %b, %c ((%0: f32[N], %1: f32[N], %2: f32[N]) -> %4 {
+    %3 = Mul %0, %1 : f32[N]
+    %4 = Add %3, %2 : f32[N]
+  }) : f32[N]
+})";
+
+TEST(BodyBounds, ContractionIsAllowedWhereItIsSaid) {
+  const float a = 1 + 0x1p-12f, c = -1;
+  const float fused = std::fma(a, a, c), apart = a * a + c;
+  ASSERT_NE(fused, apart);
+  const auto strict = bounds_of(kProductSum, {{a}, {a}, {c}}, {1}, {});
+  EXPECT_TRUE(is_within(strict[0], kF32, 0, bits(apart)));
+  EXPECT_FALSE(is_within(strict[0], kF32, 0, bits(fused)));
+  const auto contracted = bounds_of(kProductSum, {{a}, {a}, {c}}, {1}, {.contract = true});
+  EXPECT_TRUE(is_within(contracted[0], kF32, 0, bits(apart)));
+  EXPECT_TRUE(is_within(contracted[0], kF32, 0, bits(fused)));
+  EXPECT_FALSE(is_within(contracted[0], kF32, 0, bits(fused * 1.01f)));
+}
+
+TEST(BodyBounds, ASumMayBeTakenInAnyOrder) {
+  const char* const kSum = R"(graph @g(%x: f32[4]) -> %y {
+  %axes = Constant {value = dense<i64[1]: 0>}
+  %y = ReduceSum %x, %axes {keepdims = 0}
+})";
+  const std::vector<float> x = {0x1p24f, 1, 1, -0x1p24f};
+  const auto made = bounds_of(kSum, {x}, {4}, {});
+  for (const float sum : {0.0f, 1.0f, 2.0f}) EXPECT_TRUE(is_within(made[0], kF32, 0, bits(sum))) << sum;
+  EXPECT_FALSE(is_within(made[0], kF32, 0, bits(20)));
+  const auto infinite = bounds_of(kSum, {{INFINITY, 1, 1, 1}}, {4}, {});
+  EXPECT_FALSE(is_within(infinite[0], kF32, 0, bits(3)));
+  const auto nan = bounds_of(kSum, {{INFINITY, 1, -INFINITY, 1}}, {4}, {});
+  EXPECT_TRUE(is_within(nan[0], kF32, 0, bits(NAN)));
+  EXPECT_FALSE(is_within(nan[0], kF32, 0, bits(INFINITY)));
+}
+
+TEST(BodyBounds, TheReferenceMayLeaveRoundingsOut) {
+  const float a = 1 + 0x1p-12f;
+  const auto made = bounds_of(kProductSum, {{a}, {a}, {-1}}, {1}, {.in_any_precision = true});
+  EXPECT_TRUE(is_within(made[0], kF32, 0, bits(std::fma(a, a, -1.0f))));
+  EXPECT_TRUE(within(bound("Div", {at(1), at(3)}, {.exact = true}), after(1.0f / 3, -1)));
+}
+
+}  // namespace
+}  // namespace tenon::snippet

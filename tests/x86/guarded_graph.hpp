@@ -1,0 +1,226 @@
+// Graphs as machine code of one instruction set, snippet by snippet: on buffers that end at guard pages, the work cut
+// into pieces in any order, each result held against the bounds of its body (snippet/body_bounds.hpp).
+#pragma once
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <deque>
+#include <map>
+
+#include <support_lib/guarded.hpp>
+#include <support_lib/random_tensor.hpp>
+#include <tenon/ir/builder.hpp>
+#include <tenon/ops/constant.hpp>
+#include <tenon/reference/interpreter.hpp>
+#include <tenon/snippet/body_bounds.hpp>
+#include <tenon/snippet/canonical.hpp>
+#include <tenon/snippet/params.hpp>
+#include <tenon/snippet/subgraph.hpp>
+#include <tenon/snippet/tokenize.hpp>
+
+#include "x86/compiler.hpp"
+#include "x86/kernel_support.hpp"
+
+namespace tenon::x86::testing {
+
+using tenon::testing::GuardAt;
+using tenon::testing::Guarded;
+using tenon::testing::pick;
+
+// So small that random graphs have code of all forms: for tensors in the caches, and beyond either.
+inline TargetDescription with_small_caches(TargetDescription target) {
+  target.memories = {{.name = "l2", .size_bytes = 100}, {.name = "l3", .size_bytes = 200}};
+  return target;
+}
+
+struct GuardedGraphOptions {
+  bool contract = true;
+  bool bounds = true;  // hold results against them
+};
+
+class GuardedGraph {
+ public:
+  GuardedGraph(Isa isa, const GuardedGraphOptions& options)
+      : compiler_(with_small_caches(target_of(isa)), **jitter_table(), {.contract = options.contract}),
+        options_(options) {}
+
+  // Snippets of the graph.
+  size_t tokenize(Graph& graph, snippet::TokenizeOptions options = {}) {
+    options.can_emit = [&](const codegen::Signature& s) { return compiler_.can_emit(s); };
+    auto made = snippet::tokenize_snippets(graph, options);
+    TENON_CHECK(made.ok(), made.ok() ? "" : made.error().to_string());
+    return *made;
+  }
+
+  std::vector<Tensor> run(const Graph& graph, const std::vector<Datum>& inputs, std::mt19937& random) {
+    std::map<const Value*, Tensor> values;
+    for (size_t i = 0; i < inputs.size(); ++i) values[graph.body().input(i)] = inputs[i].tensor();
+    for (const Op& op : graph.body()) {
+      if (const Tensor* constant = isa<Constant>(op) ? constant_of(op.result(0)) : nullptr) {
+        values[op.result(0)] = *constant;
+        continue;
+      }
+      std::vector<Tensor> results =
+          isa<snippet::Subgraph>(op) ? run_snippet(op, values, random) : run_reference(op, values);
+      for (size_t i = 0; i < results.size(); ++i) values[op.result(i)] = results[i];
+    }
+    std::vector<Tensor> outputs;
+    for (size_t i = 0; i < graph.body().output_count(); ++i) outputs.push_back(values.at(graph.body().output(i)));
+    return outputs;
+  }
+
+  size_t snippets = 0, past_caches = 0;  // that ran; whose stores might go past the caches
+  // Elements of floats that were held against bounds, those of which nothing could be told, and those whose bounds are
+  // more than a thousandth apart: a check of many such would be none.
+  size_t elements = 0, open = 0, loose = 0;
+
+ private:
+  using Values = std::map<const Value*, Tensor>;
+
+  static std::vector<Datum> operands_of(const Op& op, const Values& values) {
+    std::vector<Datum> operands;
+    for (size_t i = 0; i < op.operand_count(); ++i)
+      operands.emplace_back(op.operand(i) ? Datum(values.at(op.operand(i))) : Datum());
+    return operands;
+  }
+  static std::vector<Tensor> run_reference(const Op& op, const Values& values) {
+    auto made = isa<snippet::Subgraph>(op)
+                    ? run_region(op, values)
+                    : evaluate(op.name(), operands_of(op, values), op.attributes(), op.result_count());
+    TENON_CHECK(made.ok(), made.ok() ? "" : made.error().to_string());
+    std::vector<Tensor> results;
+    for (const Datum& datum : *made) results.push_back(datum.tensor());
+    return results;
+  }
+  // The operators of a snippet one by one.
+  static Result<std::vector<Datum>> run_region(const Op& op, const Values& values) {
+    Graph alone("alone");
+    ValueMap map;
+    std::vector<Datum> inputs;
+    for (const Value* operand : op.operands()) {
+      if (map.contains(operand)) continue;
+      if (constant_of(operand)) {
+        clone_op(*operand->producer(), alone.body(), nullptr, map);
+        continue;
+      }
+      map[operand] = alone.body().add_input(str("x", inputs.size()), operand->type());
+      inputs.emplace_back(values.at(operand));
+    }
+    const Op& copy = clone_op(op, alone.body(), nullptr, map);
+    for (size_t i = 0; i < copy.result_count(); ++i) alone.body().add_output(copy.result(i), str("y", i));
+    TENON_TRY(interpreter, Interpreter::prepare(alone));
+    return interpreter->run(inputs);
+  }
+
+  std::vector<Tensor> run_snippet(const Op& op, const Values& values, std::mt19937& random) {
+    ++snippets;
+    auto body = snippet::make_body(op);
+    TENON_CHECK(body.ok(), body.ok() ? "" : body.error().to_string());
+    auto code = compiler_.compile_snippet(*body);
+    TENON_CHECK(code.ok(), code.ok() ? "" : code.error().to_string());
+    std::deque<Guarded<std::byte>> buffers;
+    std::vector<Dims> shapes;
+    std::vector<void*> addresses;
+    for (const size_t operand : snippet::body_operands(op)) {
+      const Tensor& tensor = values.at(op.operand(operand));
+      buffers.emplace_back(std::span<const std::byte>(tensor.data(), tensor.bytes()));
+      addresses.push_back(buffers.back().data());
+      shapes.push_back(tensor.dims());
+    }
+    std::vector<Tensor> results;
+    for (size_t i = 0; i < op.result_count(); ++i) {
+      const Type& type = op.result(i)->type();
+      results.push_back(*Tensor::zeros(type.element(), *type.shape().static_dims()));
+      buffers.emplace_back(results.back().bytes(), pick(random, 0, 1) ? GuardAt::end : GuardAt::lines);
+      std::memset(buffers.back().data(), 0xa5, results.back().bytes());
+      addresses.push_back(buffers.back().data());
+      shapes.push_back(results.back().dims());
+    }
+    call(**code, shapes, addresses, random);
+    for (size_t i = 0; i < results.size(); ++i)
+      std::memcpy(results[i].mutable_data(), addresses[addresses.size() - results.size() + i], results[i].bytes());
+    if (options_.bounds) check(*body, shapes, addresses, results, run_reference(op, values));
+    return results;
+  }
+
+  // What the code made against what code may make, and what the reference made against what the body means.
+  void check(const snippet::Body& body, const std::vector<Dims>& shapes, const std::vector<void*>& addresses,
+             const std::vector<Tensor>& made, const std::vector<Tensor>& wanted) {
+    const std::vector<const void*> inputs(addresses.begin(), addresses.begin() + static_cast<long>(body.inputs.size()));
+    const Dims extents = *snippet::space_extents(body, shapes);
+    snippet::BoundRules rules = compiler_.bound_rules();
+    const auto of_code = snippet::bound_body(body, extents, inputs, rules);
+    rules.in_any_precision = true;
+    const auto of_reference = snippet::bound_body(body, extents, inputs, rules);
+    ASSERT_TRUE(of_code.ok()) << of_code.error().to_string();
+    ASSERT_TRUE(of_reference.ok()) << of_reference.error().to_string();
+    for (size_t j = 0; j < body.outputs.size() && !::testing::Test::HasFatalFailure(); ++j) {
+      check_output(body, j, (*of_code)[j], made[j], "the code's");
+      check_output(body, j, (*of_reference)[j], wanted[j], "the reference's");
+      count((*of_code)[j], body.outputs[j].element);
+    }
+  }
+  static void check_output(const snippet::Body& body, size_t j, const snippet::Bounds& bounds, const Tensor& tensor,
+                           const char* whose) {
+    const ElementType element = body.outputs[j].element;
+    for (size_t i = 0; i < bounds.size(); ++i) {
+      const uint64_t bits = load_bits(tensor.data(), element.bits(), static_cast<int64_t>(i));
+      ASSERT_TRUE(snippet::is_within(bounds, element, i, bits))
+          << "output " << j << " element " << i << ", " << whose << ": " << text(element, bits) << ", allowed is "
+          << text(element, bounds.low[i]) << " to " << text(element, bounds.high[i]) << "\n"
+          << body.to_string();
+    }
+  }
+  static std::string text(ElementType element, uint64_t bits) {
+    return element.is_float() ? str(decode_float(element, bits)) : str(bits);
+  }
+  void count(const snippet::Bounds& bounds, ElementType element) {
+    for (size_t i = 0; i < bounds.size() && element.is_float(); ++i) {
+      ++elements;
+      open += bounds.open[i] != 0;
+      const double low = decode_float(element, bounds.low[i]), high = decode_float(element, bounds.high[i]);
+      loose += !bounds.open[i] && high - low > 1e-3 * std::max(std::abs(low), std::abs(high)) + 1e-30;
+    }
+  }
+
+  // In pieces, in any order, each with scratch memory of its own.
+  void call(const CompiledSnippet& code, const std::vector<Dims>& shapes, const std::vector<void*>& addresses,
+            std::mt19937& random) {
+    auto plan = snippet::CallPlan::make(code.body, code.kernel, shapes);
+    TENON_CHECK(plan.ok(), plan.ok() ? "" : plan.error().to_string());
+    if (plan->empty()) return;
+    const snippet::Split split = plan->split(pick(random, 1, 4), 1);
+    std::vector<int64_t> order(static_cast<size_t>(split.chunks()));
+    for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
+    std::shuffle(order.begin(), order.end(), random);
+    Guarded<std::byte> scratch((plan->scratch_bytes() + 63) / 64 * 64);
+    std::vector<int64_t> words(plan->words());
+    const auto run = any_code(code, *plan, addresses, random);
+    for (const int64_t chunk : order) {
+      std::memset(scratch.data(), 0xff, scratch.values().size());
+      plan->fill(words, addresses, scratch.data(), split, chunk);
+      run(words.data());
+    }
+  }
+
+  using Code = void (*)(const int64_t*);
+  Code any_code(const CompiledSnippet& code, const snippet::CallPlan& plan, const std::vector<void*>& addresses,
+                std::mt19937& random) {
+    std::vector<Code> codes = {code.run};
+    for (const auto& variant : code.variants) {
+      bool serves = true;
+      for (size_t i = code.body.inputs.size(); variant.past_caches && i < addresses.size(); ++i)
+        serves &= plan.rows_aligned(i, kAlignBytes) && reinterpret_cast<uintptr_t>(addresses[i]) % kAlignBytes == 0;
+      if (serves) codes.push_back(variant.run);
+      past_caches += serves && variant.past_caches;
+    }
+    return codes[static_cast<size_t>(pick(random, 0, static_cast<int>(codes.size()) - 1))];
+  }
+
+  Compiler compiler_;
+  const GuardedGraphOptions options_;
+};
+
+}  // namespace tenon::x86::testing
