@@ -1,0 +1,121 @@
+// What making a kernel takes, without any cache: processor time of one thread, medians.
+//
+//   snippet_compile_bench [ROUNDS]
+//
+// Extents are open, so each snippet has code of all three forms: for tensors in the caches and beyond either.
+//
+//   20 operators     body, lowering, passes, registers, code, and memory that may run, of one snippet
+//   1000 operators   tokenised and compiled: as one snippet, and as 100 of ten with matrix products between them
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <functional>
+#include <vector>
+
+#include <tenon/ir/text.hpp>
+#include <tenon/snippet/canonical.hpp>
+#include <tenon/snippet/subgraph.hpp>
+#include <tenon/snippet/tokenize.hpp>
+#include <tenon/support/check.hpp>
+#include <tenon/support/str.hpp>
+
+#include "x86/compiler.hpp"
+#include "x86/jit_memory.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+// Ten operators of a network on `x`, of values named after `block`.
+std::string block_text(const std::string& x, int block, std::string& out) {
+  const auto name = [&](int i) { return str("%v", block, "_", i); };
+  out = name(9);
+  return str(name(0), " = Add ", x, ", %b\n", name(1), " = Relu ", name(0), "\n", name(2), " = Mul ", name(1), ", ", x,
+             "\n", name(3), " = Sigmoid ", name(2), "\n", name(4), " = Mul ", name(3), ", ", name(2), "\n", name(5),
+             " = Sub ", name(4), ", %b\n", name(6), " = Tanh ", name(5), "\n", name(7), " = Add ", name(6), ", ",
+             name(1), "\n", name(8), " = Abs ", name(7), "\n", name(9), " = Max ", name(8), ", ", name(4), "\n");
+}
+
+std::unique_ptr<Graph> network(int blocks, bool products) {
+  std::string text = "graph @g(%x: f32[N,64], %b: f32[64], %w: f32[64,64]) -> %y {\n", last = "%x";
+  for (int block = 0; block < blocks; ++block) {
+    std::string out;
+    text += block_text(last, block, out);
+    if (products) text += str("%p", block, " = MatMul ", out, ", %w\n");
+    last = products ? str("%p", block) : out;
+  }
+  auto graph = parse_graph(str(text, "%y = Neg ", last, "\n}"));
+  TENON_CHECK(graph.ok(), graph.ok() ? "" : graph.error().to_string());
+  return *std::move(graph);
+}
+
+double thread_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+double median_ms(int rounds, const std::function<void()>& work) {
+  std::vector<double> times;
+  for (int round = 0; round < rounds; ++round) {
+    const double begin = thread_seconds();
+    work();
+    times.push_back((thread_seconds() - begin) * 1e3);
+  }
+  std::ranges::nth_element(times, times.begin() + rounds / 2);
+  return times[static_cast<size_t>(rounds / 2)];
+}
+
+// Every kernel of the graph, ready to run.
+size_t compile_all(const Graph& graph, const Compiler& compiler) {
+  size_t made = 0;
+  for (const Op& op : graph.body()) {
+    if (!isa<snippet::Subgraph>(op)) continue;
+    const auto body = snippet::make_body(op);
+    auto objects = body.ok() ? compiler.assemble_snippet(*body) : body.error();
+    TENON_CHECK(objects.ok(), objects.ok() ? "" : objects.error().to_string());
+    for (CodeObject& object : *objects)
+      TENON_CHECK(JitMemory::shared().add(std::make_shared<CodeObject>(std::move(object))).ok(), "no memory for code");
+    ++made;
+  }
+  return made;
+}
+
+void measure(const char* name, Isa isa, int rounds, int blocks, bool products, bool tokenised) {
+  TargetDescription target;
+  target.name = isa_name(isa);
+  target.features = {"avx", "avx2", "fma", "f16c", "bmi2"};
+  if (isa == Isa::avx512)
+    target.features.insert(target.features.end(), {"avx512f", "avx512bw", "avx512dq", "avx512vl"});
+  target.memories = {{.name = "l2", .size_bytes = 1 << 20}, {.name = "l3", .size_bytes = 32 << 20}};
+  const Compiler compiler(target, **jitter_table());
+  snippet::TokenizeOptions options;
+  options.can_emit = [&](const codegen::Signature& s) { return compiler.can_emit(s); };
+  const auto tokenise = [&](Graph& graph) {
+    TENON_CHECK(snippet::tokenize_snippets(graph, options).ok(), "tokenising");
+  };
+  const auto plain = network(blocks, products);
+  const auto done = plain->clone();
+  tokenise(*done);
+  size_t made = 0;
+  const double ms = median_ms(rounds, [&] {
+    if (tokenised) return void(made = compile_all(*done, compiler));
+    const auto graph = plain->clone();
+    tokenise(*graph);
+    made = compile_all(*graph, compiler);
+  });
+  std::printf("%-8s %-36s %4zu snippets %9.3f ms\n", std::string(isa_name(isa)).c_str(), name, made, ms);
+}
+
+}  // namespace
+}  // namespace tenon::x86
+
+int main(int count, char** arguments) {
+  using namespace tenon::x86;
+  const int rounds = count > 1 ? std::max(1, std::atoi(arguments[1])) : 21;
+  for (const Isa isa : {Isa::avx2, Isa::avx512}) {
+    measure("20 operators, compiled", isa, rounds, 2, false, true);
+    measure("1000 operators, one snippet", isa, (rounds + 3) / 4, 100, false, false);
+    measure("1000 operators, products between", isa, (rounds + 3) / 4, 100, true, false);
+  }
+}
