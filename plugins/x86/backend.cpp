@@ -65,8 +65,8 @@ class Backend final : public TargetBackend {
         passes.add({.name = "walk-slots",
                     .contract = "Needs types. Keeps names of outputs. Leaves elementwise operators on row-major slots.",
                     .run = run_over_slots}));
-    TENON_OK(passes.add({.name = "expand-positions",
-                         .contract = "Needs types. Keeps names of results. Leaves no ArgMax, ArgMin, Hardmax that it can say.",
+    TENON_OK(passes.add({.name = "expand-operators",
+                         .contract = "Needs types. Keeps names of results. Leaves no ArgMax, ArgMin, Hardmax, LRN that it can say.",
                          .run = [](Graph& graph) -> Result<Change> {
                            const auto can = [](const Op& op) { return snippet::expanded_alone(op).ok(); };
                            TENON_TRY(made, snippet::expand_all(graph, can));
@@ -88,8 +88,10 @@ class Backend final : public TargetBackend {
     if (snippet::can_expand(op)) {
       const auto expanded = snippet::expanded_alone(op);
       if (!expanded.ok()) return irgen::without_label(op, expanded.error().message());
-      for (const Op& inner : (*expanded)->body())
-        if (std::string reason = isa<Constant>(inner) ? "" : why_not(inner); !reason.empty()) return reason;
+      for (const Op& inner : (*expanded)->body()) {
+        if (isa<Constant>(inner) || irgen::is_movement(inner)) continue;
+        if (std::string reason = why_not(inner); !reason.empty()) return reason;
+      }
       return {};
     }
     const auto body = snippet::usual_body(op);

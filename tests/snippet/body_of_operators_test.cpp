@@ -307,6 +307,9 @@ TEST(BodyOfOperators, SoftmaxesAndNormalisations) {
       }
     }
     expect({"Dropout", {x({3, 4})}, {}, {}, 2});
+    // In training, which is known at a run or not at all, a share of 0 is dropped.
+    const std::map<size_t, Tensor> none = {{1, Tensor::of<float>({}, {0.0f})}};
+    expect({"Dropout", {x({3, 4}), Type(kF32, Shape(Dims{})), Type(kBool, Shape(Dims{}))}, {}, none, 2});
   }
 }
 
@@ -381,7 +384,8 @@ TEST(BodyOfOperators, BitsOfOtherTypes) {
 TEST(BodyOfOperators, Thresholds) {
   std::mt19937 random(14);
   for (const ElementType element : {kF32, kF64, kI32, kI64})
-    EXPECT_TRUE(OneOperator::check({"ai.onnx.ml.Binarizer", {type(element, kWide)}, {{"threshold", 1.5f}}}, random, true));
+    EXPECT_TRUE(
+        OneOperator::check({"ai.onnx.ml.Binarizer", {type(element, kWide)}, {{"threshold", 1.5f}}}, random, true));
 }
 
 TEST(BodyOfOperators, QuantisationByTheRangeOfItsOwn) {
@@ -423,6 +427,9 @@ TEST(BodyOfOperators, RefusesWhatHasNoOneNest) {
   EXPECT_TRUE(refused({"Add", {type(kF32, Shape{kN}), type(kF32, Shape(Dims{5}))}}));
   EXPECT_TRUE(refused({"Relu", {type(kF32, Shape{Dim()})}}));
   EXPECT_TRUE(refused({"Relu", {type(kF32, Shape())}}));
+  const std::map<size_t, Tensor> half = {{1, Tensor::of<float>({}, {0.5f})}};
+  EXPECT_TRUE(refused(
+      {"Dropout", {type(kF32, Shape(Dims{3})), type(kF32, Shape(Dims{})), type(kBool, Shape(Dims{}))}, {}, half}));
   EXPECT_TRUE(refused({"MatMul", {type(kF32, Shape(Dims{2, 3})), type(kF32, Shape(Dims{3, 2}))}}));
   EXPECT_TRUE(refused(
       {"Add", {type(ElementType(ElementKind::sint, 4), kWide), type(ElementType(ElementKind::sint, 4), kWide)}}));

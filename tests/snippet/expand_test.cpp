@@ -14,8 +14,8 @@ namespace tenon::snippet {
 namespace {
 
 std::unique_ptr<Graph> graph_of(std::string_view op, ElementType element, std::string_view attributes) {
-  auto graph = parse_graph(
-      str("graph @g(%x: ", element, "[N,7,3]) -> %y { %y = ", op, " %x \"place\" {", attributes, "} }"));
+  auto graph =
+      parse_graph(str("graph @g(%x: ", element, "[N,7,3]) -> %y { %y = ", op, " %x \"place\" {", attributes, "} }"));
   EXPECT_TRUE(graph.ok()) << graph.error().to_string();
   return *std::move(graph);
 }
@@ -56,6 +56,38 @@ TEST(Expand, FindsTheFirstOrLastOfEqualOnesAndNaN) {
       }
     }
   }
+}
+
+TEST(Expand, NormalisesOverWindowsOfChannels) {
+  std::mt19937 random(5);
+  for (const ElementType element : {kF32, kF16, kBF16, kF64}) {
+    for (const int size : {1, 2, 3, 5, 6, 30}) {
+      for (const std::string_view more : {"", ", alpha = 0.5, beta = 1.25, bias = 2.0"}) {
+        const auto graph = graph_of("LRN", element, str("size = ", size, more));
+        auto expanded = graph->clone();
+        const auto count = expand_all(*expanded, [](const Op&) { return true; });
+        ASSERT_TRUE(count.ok()) << count.error().to_string();
+        EXPECT_EQ(*count, 1u);
+        for (const Op& inner : expanded->body()) EXPECT_FALSE(inner.is("LRN"));
+        const Tensor x = tenon::testing::random_tensor(random, element, {4, 7, 3}, -9, 9);
+        const auto wanted = run(*graph, Datum(x)), got = run(*expanded, Datum(x));
+        // Rounded once where the type is narrow; else by each of a dozen operators: squares, sum, product, sum, power,
+        // quotient, of which the power takes what is before it to beta.
+        const double units = element.bits() == 16 ? 1 : 40;
+        const double unit = element == kF64 ? 0x1p-52 : element == kF32 ? 0x1p-23 : element == kF16 ? 0x1p-10 : 0x1p-7;
+        const Comparison same = compare(got[0], wanted[0], {.rtol = units * unit, .atol = 0});
+        EXPECT_TRUE(same.equal) << str("LRN of ", element, " size ", size, more, ": ") << same.difference;
+      }
+    }
+  }
+}
+
+TEST(Expand, RefusesWindowsOfManyChannels) {
+  auto graph = parse_graph("graph @g(%x: f32[1,100,3]) -> %y { %y = LRN %x {size = 150} }");
+  ASSERT_TRUE(graph.ok());
+  const auto made = expanded_alone(*(*graph)->body().begin());
+  ASSERT_FALSE(made.ok());
+  EXPECT_THAT(made.error().message(), ::testing::HasSubstr("sums 150 channels"));
 }
 
 TEST(Expand, RefusesAnAxisOfUnknownExtent) {

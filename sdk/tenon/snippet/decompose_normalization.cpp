@@ -183,9 +183,15 @@ Result<ValueId> mean_variance(Rebuild& r) {
 
 // ---- Dropout when it drops nothing ----
 
+// Is operand `i` the number 0, whatever the run?
+bool is_zero(const Op& op, size_t i) {
+  const Tensor* constant = op.operand(i) ? constant_of(op.operand(i)) : nullptr;
+  return constant && constant->size() == 1 && constant->double_at(0) == 0;
+}
+
+// Out of training mode, or with a share of 0.
 Result<Space> dropout_space(const Op& op) {
-  const Tensor* training = constant_of(op.operand(2));
-  if (op.operand(2) && !(training && training->size() == 1 && training->int_at(0) == 0))
+  if (op.operand(2) && !is_zero(op, 2) && !is_zero(op, 1))
     return error(Code::unsupported, op.describe(), " may be in training mode");
   TENON_TRY(space, folding_space(op, {}));
   for (size_t i = 0; i < op.result_count(); ++i) TENON_OK(space.set(*op.result(i), *space.find(*op.operand(0))));

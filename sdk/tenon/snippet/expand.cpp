@@ -1,17 +1,26 @@
 #include <tenon/snippet/expand.hpp>
 
+#include <algorithm>
 #include <numeric>
 
+#include <tenon/ops/normalization.hpp>
 #include <tenon/ops/reduce.hpp>
 #include <tenon/ops/softmax.hpp>
 
 namespace tenon::snippet {
 namespace {
 
+// The extent of the axis that an operator walks.
+Result<int64_t> extent_of(const Op& op, int64_t axis) {
+  const Dim& dim = op.operand(0)->type().shape()[static_cast<size_t>(axis)];
+  if (dim.is_static() && dim.value() >= 1) return dim.value();
+  return error(Code::unsupported, op.describe(), " looks along an axis of extent ", dim);
+}
+
 // One operator that looks for the first or last extreme along its axis.
-class Expansion {
+class Positions {
  public:
-  Expansion(Builder& builder, const Op& op) : b_(builder), op_(op), x_(*op.operand(0)) {}
+  Positions(Builder& builder, const Op& op) : b_(builder), op_(op), x_(*op.operand(0)) {}
 
   Result<std::vector<Value*>> run() {
     TENON_OK(find_axis());
@@ -32,10 +41,8 @@ class Expansion {
     if (!shape.ranked()) return error(Code::unsupported, op_.describe(), " takes a tensor of unknown rank");
     TENON_TRY(axis, normalize_axis(op_.attr<int64_t>("axis", isa<Hardmax>(op_) ? -1 : 0), shape.rank()));
     axis_ = axis;
-    const Dim& dim = shape[static_cast<size_t>(axis)];
-    if (!dim.is_static() || dim.value() < 1)
-      return error(Code::unsupported, op_.describe(), " looks along an axis of extent ", dim);
-    extent_ = dim.value();
+    TENON_TRY(extent, extent_of(op_, axis));
+    extent_ = extent;
     return {};
   }
 
@@ -73,11 +80,76 @@ class Expansion {
   Value* positions_ = nullptr;
 };
 
+// Local response normalisation: squares, zero channels before and behind, the sum of shifted slices. f16 and bf16 are
+// computed in f32 and rounded once.
+class ResponseNormalization {
+ public:
+  ResponseNormalization(Builder& builder, const Op& op) : b_(builder), op_(op), x_(op.operand(0)) {}
+
+  Result<std::vector<Value*>> run() {
+    const Shape& shape = x_->type().shape();
+    if (!shape.ranked()) return error(Code::unsupported, op_.describe(), " takes a tensor of unknown rank");
+    TENON_TRY(channels, extent_of(op_, 1));
+    const ElementType element = x_->type().element(), work = element == kF64 ? kF64 : kF32;
+    TENON_TRY(x, cast(x_, work));
+    TENON_TRY(sum, window_sum(x, shape.rank(), channels));
+    const auto scalar = [&](double value) { return b_.constant_scalar(work, value); };
+    const double size = static_cast<double>(op_.attr<int64_t>("size"));
+    TENON_TRY(mean, b_.op("Mul", {sum, scalar(op_.attr<float>("alpha", 0.0001f) / size)}));
+    TENON_TRY(base, b_.op("Add", {mean, scalar(op_.attr<float>("bias", 1.0f))}));
+    TENON_TRY(divisor, b_.op("Pow", {base, scalar(op_.attr<float>("beta", 0.75f))}));
+    TENON_TRY(quotient, b_.op("Div", {x, divisor}));
+    TENON_TRY(y, cast(quotient, element));
+    return std::vector<Value*>{y};
+  }
+
+ private:
+  static constexpr int64_t kMostTerms = 64;
+
+  Result<Value*> cast(Value* value, ElementType to) {
+    if (value->type().element() == to) return value;
+    return b_.op("Cast", {value}, {{"to", Type(to, Shape())}});
+  }
+
+  // Of x^2, over the channels of each one's window that there are.
+  Result<Value*> window_sum(Value* x, int64_t rank, int64_t channels) {
+    const int64_t size = op_.attr<int64_t>("size"), last = channels - 1;
+    const int64_t below = std::min((size - 1) / 2, last), above = std::min(size - 1 - (size - 1) / 2, last);
+    if (below + above >= kMostTerms)
+      return error(Code::unsupported, op_.describe(), " sums ", below + above + 1, " channels; up to ", kMostTerms,
+                   " become slices");
+    TENON_TRY(squares, b_.op("Mul", {x, x}));
+    if (below + above == 0) return squares;
+    std::vector<int64_t> pads(static_cast<size_t>(2 * rank), 0);
+    pads[1] = below;
+    pads[static_cast<size_t>(rank) + 1] = above;
+    TENON_TRY(padded, b_.op("Pad", {squares, b_.constant_ints(pads)}));
+    Value* sum = nullptr;
+    for (int64_t first = 0; first <= below + above; ++first) {
+      TENON_TRY(term, b_.op("Slice", {padded, b_.constant_ints({first}), b_.constant_ints({first + channels}),
+                                      b_.constant_ints({1})}));
+      if (!sum) {
+        sum = term;
+        continue;
+      }
+      TENON_TRY(longer, b_.op("Add", {sum, term}));
+      sum = longer;
+    }
+    return sum;
+  }
+
+  Builder& b_;
+  const Op& op_;
+  Value* x_;
+};
+
 }  // namespace
 
-bool can_expand(const Op& op) { return isa<ArgMax>(op) || isa<ArgMin>(op) || isa<Hardmax>(op); }
+bool can_expand(const Op& op) { return isa<ArgMax>(op) || isa<ArgMin>(op) || isa<Hardmax>(op) || isa<LRN>(op); }
 
-Result<std::vector<Value*>> expand(Builder& builder, const Op& op) { return Expansion(builder, op).run(); }
+Result<std::vector<Value*>> expand(Builder& builder, const Op& op) {
+  return isa<LRN>(op) ? ResponseNormalization(builder, op).run() : Positions(builder, op).run();
+}
 
 Result<std::unique_ptr<Graph>> expanded_alone(const Op& op) {
   auto graph = std::make_unique<Graph>(op.name().str());

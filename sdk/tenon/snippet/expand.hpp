@@ -1,7 +1,8 @@
-// Operators that ask where along an axis something is, in terms of operators that have a row in the decomposition
-// table: positions become a constant. Done in the graph, before tokenisation.
+// Operators that no single space of a body covers, in terms of operators that have a row in the decomposition table and
+// of movement. Done in the graph, before tokenisation.
 //
 //   Hardmax %x {axis}   %m = ReduceMax %x   %p = ReduceMin(Where(%x == %m, 0 1 2 ..., C))   Cast(0 1 2 ... == %p)
+//   LRN %x {size}       %s = Pad(%x * %x)   %x / (bias + alpha / size * (Slice %s [0:C] + Slice %s [1:C+1] + ...))^beta
 #pragma once
 #include <vector>
 
@@ -12,10 +13,10 @@
 
 namespace tenon::snippet {
 
-// ArgMax, ArgMin, Hardmax.
+// ArgMax, ArgMin, Hardmax, LRN.
 TENON_API bool can_expand(const Op& op);
-// The results of `op`, made at the builder's place. Code::unsupported where the axis has an extent that is not known,
-// or none.
+// The results of `op`, made at the builder's place. Code::unsupported where the axis that it looks along, or the
+// channels, have an extent that is not known, or none; and of windows over more than 64 channels.
 TENON_API Result<std::vector<Value*>> expand(Builder& builder, const Op& op);
 // `op` expanded, in a graph of its own whose inputs are its operands: for questions about the operators.
 TENON_API Result<std::unique_ptr<Graph>> expanded_alone(const Op& op);
