@@ -134,12 +134,13 @@ std::shared_ptr<Driver> make_embedded_driver(const Hardware& hardware, bool trac
 
 Result<std::shared_ptr<Driver>> open_library_driver(const std::string& path) { return LibraryDriver::open(path); }
 
-Result<std::shared_ptr<Driver>> open_driver(const TargetDescription& target, const Hardware& hardware) {
+Result<std::shared_ptr<Driver>> open_driver(const TargetDescription& target, const Hardware& hardware,
+                                            bool trace) {
   if (const char* path = secure_getenv("TENON_VTA_DRIVER"); path && *path) {
     TENON_TRY(driver, open_library_driver(path), "TENON_VTA_DRIVER");
     return driver;
   }
-  if (target.driver.empty() || target.driver == "embedded") return make_embedded_driver(hardware);
+  if (target.driver.empty() || target.driver == "embedded") return make_embedded_driver(hardware, trace);
   TENON_TRY(driver, open_library_driver(target.driver), "'driver' of target '", target.name, "'");
   return driver;
 }

@@ -45,8 +45,9 @@ class Driver {
 std::shared_ptr<Driver> make_embedded_driver(const Hardware& hardware, bool trace = false);
 // An error names the library, and what is missing in it.
 Result<std::shared_ptr<Driver>> open_library_driver(const std::string& path);
-// `driver:` of the target: "embedded", nothing, or the path of a library.
-Result<std::shared_ptr<Driver>> open_driver(const TargetDescription& target, const Hardware& hardware);
+// `driver:` of the target: "embedded", nothing, or the path of a library. `trace` is for the simulator.
+Result<std::shared_ptr<Driver>> open_driver(const TargetDescription& target, const Hardware& hardware,
+                                            bool trace = false);
 
 // A buffer of a driver, until it is destroyed.
 class DriverMemory {

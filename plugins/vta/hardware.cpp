@@ -14,7 +14,8 @@ constexpr std::string_view kRevision = "0.0.2";
 bool is_power_of_two(int64_t value) { return value > 0 && std::has_single_bit(static_cast<uint64_t>(value)); }
 
 Result<void> read_options(const Setting& options, Hardware& hardware) {
-  TENON_OK(options.allow_keys({"hardware", "inp_width", "wgt_width", "acc_width", "batch", "block", "queue_depth"}));
+  TENON_OK(options.allow_keys({"hardware", "inp_width", "wgt_width", "acc_width", "batch", "block", "queue_depth",
+                              "double_buffer", "race_check", "trace"}));
   TENON_TRY(revision, options.text_of("hardware"));
   if (revision != kRevision)
     return options.find("hardware")

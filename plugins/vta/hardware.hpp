@@ -1,7 +1,8 @@
 // Hardware: the sizes and speeds of one VTA, from its target file. Nothing of this is a constant of the plugin.
 //
 //   memories  dram inp wgt acc out uop    bytes, and bytes of one element where stated
-//   options   hardware: "0.0.2", inp_width, wgt_width, acc_width (bits), batch, block, queue_depth
+//   options   hardware: "0.0.2", inp_width, wgt_width, acc_width (bits), batch, block, queue_depth;
+//             others are the compiler's (backend.hpp)
 //
 // An element of a memory is what one step of the matrix unit takes from it:
 //

@@ -131,7 +131,7 @@ class Bench {
     for (const Lifetime& life : lifetimes_of_order(nodes, order)) {
       lives.push_back({.bytes = life.bytes, .first = life.first, .last = life.last});
     }
-    const std::vector<MemorySpace> spaces = {{.align_bytes = 64}};
+    const std::vector<ArenaSpace> spaces = {{.align_bytes = 64}};
     const std::clock_t start = std::clock();
     const auto plan = plan_memory(lives, spaces, {.effort = options_.effort});
     const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;

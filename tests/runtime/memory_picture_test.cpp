@@ -9,7 +9,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-std::string picture(const std::vector<MemoryBlock>& blocks, const std::vector<MemorySpace>& spaces) {
+std::string picture(const std::vector<MemoryBlock>& blocks, const std::vector<ArenaSpace>& spaces) {
   const auto plan = plan_memory(blocks, spaces);
   EXPECT_TRUE(plan.ok()) << (plan.ok() ? "" : plan.error().to_string());
   return plan.ok() ? plan_to_html(blocks, spaces, *plan, "resnet <1>") : "";

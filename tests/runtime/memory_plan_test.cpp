@@ -13,9 +13,9 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::vector<MemorySpace> kOne = {{.name = "scratchpad"}};
+const std::vector<ArenaSpace> kOne = {{.name = "scratchpad"}};
 
-MemoryPlan planned(const std::vector<MemoryBlock>& blocks, const std::vector<MemorySpace>& spaces = kOne,
+MemoryPlan planned(const std::vector<MemoryBlock>& blocks, const std::vector<ArenaSpace>& spaces = kOne,
                    const PlanOptions& options = {}) {
   auto plan = plan_memory(blocks, spaces, options);
   EXPECT_TRUE(plan.ok()) << (plan.ok() ? "" : plan.error().to_string());
@@ -25,7 +25,7 @@ MemoryPlan planned(const std::vector<MemoryBlock>& blocks, const std::vector<Mem
   return *plan;
 }
 
-std::string refusal(const std::vector<MemoryBlock>& blocks, const std::vector<MemorySpace>& spaces = kOne) {
+std::string refusal(const std::vector<MemoryBlock>& blocks, const std::vector<ArenaSpace>& spaces = kOne) {
   const auto plan = plan_memory(blocks, spaces);
   EXPECT_FALSE(plan.ok());
   return plan.ok() ? "" : plan.error().message();
@@ -129,27 +129,27 @@ TEST(PlanMemory, PinsInEachOthersWayAreNamed) {
 }
 
 TEST(PlanMemory, APinBeyondTheSpaceOrOffItsAlignmentIsRefused) {
-  const std::vector<MemorySpace> small = {{.name = "sram", .limit_bytes = 64, .align_bytes = 16}};
+  const std::vector<ArenaSpace> small = {{.name = "sram", .limit_bytes = 64, .align_bytes = 16}};
   EXPECT_THAT(refusal({{.bytes = 32, .pinned = 48}}, small), HasSubstr("pinned at 48, beyond the end of 'sram' at 64"));
   EXPECT_THAT(refusal({{.bytes = 8, .pinned = 24}}, small), HasSubstr("no multiple of its alignment 16"));
 }
 
 TEST(PlanMemory, ASpaceTooSmallNamesTheStepAndTheBiggest) {
-  const std::vector<MemorySpace> small = {{.name = "scratchpad", .limit_bytes = 100}};
+  const std::vector<ArenaSpace> small = {{.name = "scratchpad", .limit_bytes = 100}};
   EXPECT_EQ(refusal({{.bytes = 50, .first = 0, .last = 3, .name = "a"}, {.bytes = 70, .first = 2, .last = 3, .name = "b"}}, small),
             "memory space 'scratchpad' needs 120 bytes, has 100; at step 2 2 blocks are alive, the biggest: [block 'b' (70), "
             "block 'a' (50)]");
 }
 
 TEST(PlanMemory, SpacesArePlannedApart) {
-  const std::vector<MemorySpace> spaces = {{.name = "dram", .align_bytes = 64}, {.name = "acc", .align_bytes = 16}};
+  const std::vector<ArenaSpace> spaces = {{.name = "dram", .align_bytes = 64}, {.name = "acc", .align_bytes = 16}};
   const MemoryPlan plan = planned({{.bytes = 10, .last = 1}, {.bytes = 10, .last = 1, .space = 1}, {.bytes = 10, .last = 1, .space = 1}}, spaces);
   EXPECT_EQ(plan.spaces[0].bytes, 64u);
   EXPECT_EQ(plan.spaces[1].bytes, 32u);
 }
 
 TEST(PlanMemory, BanksWindowsAndDistanceAreKept) {
-  const std::vector<MemorySpace> banked = {{.name = "acc", .bank_bytes = 32}};
+  const std::vector<ArenaSpace> banked = {{.name = "acc", .bank_bytes = 32}};
   const MemoryPlan plan = planned({{.bytes = 20, .last = 3, .window_bytes = 32},
                                    {.bytes = 20, .last = 3, .window_bytes = 32},
                                    {.bytes = 8, .last = 3, .bank = 2},
@@ -228,7 +228,7 @@ TEST(PlanMemory, LimitsAreExact) {
       blocks.push_back({.bytes = 1 + random() % 60, .first = first, .last = first + random() % 6, .name = "b" + std::to_string(i)});
     }
     const SpacePlan plan = planned(blocks).spaces.at(0);
-    std::vector<MemorySpace> limited = {{.name = "sram", .limit_bytes = plan.bytes}};
+    std::vector<ArenaSpace> limited = {{.name = "sram", .limit_bytes = plan.bytes}};
     EXPECT_EQ(planned(blocks, limited).spaces.at(0).bytes, plan.bytes);
     limited[0].limit_bytes = plan.lower_bound_bytes - 1;
     const std::string message = refusal(blocks, limited);
@@ -243,7 +243,7 @@ TEST(PlanMemory, RandomRulesAreKept) {
   for (uint64_t seed = 0; seed < 2000; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
-    const std::vector<MemorySpace> spaces = {{.name = "a", .align_bytes = 4, .bank_bytes = 64}, {.name = "b", .limit_bytes = 4096}};
+    const std::vector<ArenaSpace> spaces = {{.name = "a", .align_bytes = 4, .bank_bytes = 64}, {.name = "b", .limit_bytes = 4096}};
     std::vector<MemoryBlock> blocks;
     for (size_t i = 0; i < 60; ++i) {
       const size_t first = random() % 30;
@@ -287,7 +287,7 @@ TEST(PlanMemory, TheSearchFindsPlacesInBanksWhereNoGreedyOrderDoes) {
     SCOPED_TRACE(seed);
     std::vector<MemoryBlock> blocks = blocks_of_one_bank(seed), free = blocks;
     for (MemoryBlock& block : free) block.bank.reset();
-    const std::vector<MemorySpace> banked = {{.name = "acc", .bank_bytes = planned(free).spaces[0].bytes}};
+    const std::vector<ArenaSpace> banked = {{.name = "acc", .bank_bytes = planned(free).spaces[0].bytes}};
     greedy_refused += !plan_memory(blocks, banked, {.effort = 0}).ok();
     const auto plan = plan_memory(blocks, banked);
     search_refused += !plan.ok();
@@ -298,7 +298,7 @@ TEST(PlanMemory, TheSearchFindsPlacesInBanksWhereNoGreedyOrderDoes) {
 }
 
 TEST(PlanMemory, ABankThatIsTooFullNamesTheBlock) {
-  const std::vector<MemorySpace> banked = {{.name = "acc", .bank_bytes = 32}};
+  const std::vector<ArenaSpace> banked = {{.name = "acc", .bank_bytes = 32}};
   const std::string message = refusal({{.bytes = 20, .last = 3, .bank = 1, .name = "small"},
                                        {.bytes = 24, .first = 2, .last = 5, .bank = 1, .name = "large"}},
                                       banked);

@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::vector<MemorySpace> kOne = {{.name = "scratchpad"}};
+const std::vector<ArenaSpace> kOne = {{.name = "scratchpad"}};
 
 TEST(VerifyPlan, FindsWhatIsWrong) {
   const std::vector<MemoryBlock> blocks = {{.bytes = 8, .first = 0, .last = 2, .name = "x"}, {.bytes = 8, .first = 2, .last = 3, .name = "y"}};
@@ -25,10 +25,10 @@ TEST(VerifyPlan, FindsWhatIsWrong) {
 }
 
 // Rules said anew, one by one and pair by pair.
-bool sound(const std::vector<MemoryBlock>& blocks, const std::vector<MemorySpace>& spaces, const MemoryPlan& plan) {
+bool sound(const std::vector<MemoryBlock>& blocks, const std::vector<ArenaSpace>& spaces, const MemoryPlan& plan) {
   for (size_t i = 0; i < blocks.size(); ++i) {
     const MemoryBlock& a = blocks[i];
-    const MemorySpace& space = spaces[a.space];
+    const ArenaSpace& space = spaces[a.space];
     const size_t at = plan.offsets[i], last = at + std::max<size_t>(a.bytes, 1) - 1;
     if (at % a.align_bytes != 0 || at % space.align_bytes != 0 || (a.pinned && *a.pinned != at)) return false;
     if (a.bytes == 0) continue;
@@ -50,7 +50,7 @@ TEST(VerifyPlan, KillsMutants) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
-    const std::vector<MemorySpace> spaces = {{.name = "a", .align_bytes = 4, .bank_bytes = 64}, {.name = "b"}};
+    const std::vector<ArenaSpace> spaces = {{.name = "a", .align_bytes = 4, .bank_bytes = 64}, {.name = "b"}};
     std::vector<MemoryBlock> blocks;
     for (size_t i = 0; i < 30; ++i) {
       const size_t first = random() % 15;

@@ -5,7 +5,6 @@
 #include <tenon/ir/serialize.hpp>
 #include <tenon/ir/verify.hpp>
 #include <tenon/plugin/graph_values.hpp>
-#include <tenon/runtime/host_run.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 #include <tenon/support/log.hpp>
 
@@ -26,23 +25,15 @@ Result<Datum> host_view(const RunValue& value) {
   return Datum(std::move(tensor));
 }
 
-class HostExecutable final : public Executable, public HostRun {
+class GraphExecutable final : public HostExecutable {
  public:
   static Result<std::unique_ptr<Executable>> make(std::unique_ptr<Graph> graph, HostExecutableOptions options) {
-    const Region& body = graph->body();
-    for (size_t i = 0; i < body.output_count(); ++i) {
-      if (body.output(i)) continue;
-      return error(Code::invalid_argument, "output '", body.output_name(i), "' of graph '", graph->name(),
-                   "' has no value");
-    }
+    TENON_OK(check_outputs(*graph));
     TENON_TRY(runner, irgen::GraphRunner::prepare(*graph, *options.kernels, options.runner));
     say(graph->name(), options.target, runner->report());
-    return std::unique_ptr<Executable>(new HostExecutable(std::move(graph), std::move(options), std::move(runner)));
+    return std::unique_ptr<Executable>(new GraphExecutable(std::move(graph), std::move(options), std::move(runner)));
   }
 
-  Device& device() const override { return *device_; }
-  const std::vector<ValueInfo>& inputs() const override { return inputs_; }
-  const std::vector<ValueInfo>& outputs() const override { return outputs_; }
   size_t arena_bytes() const override { return runner_->arena_bytes(); }
   size_t arena_lower_bound_bytes() const override { return runner_->arena_lower_bound_bytes(); }
   Result<std::string> serialize() const override { return tenon::serialize(*graph_); }
@@ -51,23 +42,6 @@ class HostExecutable final : public Executable, public HostRun {
   }
   std::vector<KernelInfo> kernels() const override {
     return options_.kernel_infos ? options_.kernel_infos(*graph_) : std::vector<KernelInfo>();
-  }
-
-  Result<EventPtr> enqueue(Stream& stream, std::span<const RunValue> inputs, std::span<RunValue> outputs,
-                           const RunOptions& options) const override {
-    if (&stream.device() != device_.get()) {
-      return error(Code::invalid_argument, "an executable of device '", device_->name(),
-                   "' is enqueued on a stream of device '", stream.device().name(), "'");
-    }
-    TENON_OK(check_counts(inputs.size(), outputs.size()));
-    // Of our own: the stream may work later, when the caller's are gone.
-    std::vector<Datum> data;
-    data.reserve(inputs.size());
-    for (const RunValue& input : inputs) {
-      TENON_TRY(datum, host_view(input), "input '", inputs_[data.size()].name, "'");
-      data.push_back(std::move(datum));
-    }
-    return stream.call([this, data = std::move(data), outputs, options] { return run_into(data, outputs, options); });
   }
 
   Result<void> run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
@@ -86,43 +60,64 @@ class HostExecutable final : public Executable, public HostRun {
       log(LogLevel::info, "  ", op.op, " ", quote(op.label), " is in no program: ", op.reason);
   }
 
-  HostExecutable(std::unique_ptr<Graph> graph, HostExecutableOptions options,
-                 std::unique_ptr<irgen::GraphRunner> runner)
-      : device_(host_device()),
-        graph_(std::move(graph)),
-        options_(std::move(options)),
-        runner_(std::move(runner)),
-        inputs_(inputs_of(graph_->body())),
-        outputs_(outputs_of(graph_->body())) {}
+  GraphExecutable(std::unique_ptr<Graph> graph, HostExecutableOptions options,
+                  std::unique_ptr<irgen::GraphRunner> runner)
+      : HostExecutable(*graph), graph_(std::move(graph)), options_(std::move(options)), runner_(std::move(runner)) {}
 
-  Result<void> check_counts(size_t inputs, size_t outputs) const {
-    if (inputs == inputs_.size() && outputs == outputs_.size()) return {};
-    return error(Code::invalid_argument, "graph '", graph_->name(), "' has ", inputs_.size(), " inputs and ",
-                 outputs_.size(), " outputs, ", inputs, " and ", outputs, " are given");
+  std::unique_ptr<Graph> graph_;
+  HostExecutableOptions options_;  // the runner borrows its kernels
+  std::unique_ptr<irgen::GraphRunner> runner_;
+};
+
+}  // namespace
+
+HostExecutable::HostExecutable(const Graph& graph)
+    : device_(host_device()), name_(graph.name()), inputs_(inputs_of(graph.body())), outputs_(outputs_of(graph.body())) {}
+
+Result<void> HostExecutable::check_outputs(const Graph& graph) {
+  const Region& body = graph.body();
+  for (size_t i = 0; i < body.output_count(); ++i) {
+    if (body.output(i)) continue;
+    return error(Code::invalid_argument, "output '", body.output_name(i), "' of graph '", graph.name(),
+                 "' has no value");
   }
+  return {};
+}
 
-  Result<void> run_into(std::span<const Datum> inputs, std::span<RunValue> outputs, const RunOptions& options) const {
-    std::vector<const Datum*> data;
-    for (const Datum& input : inputs) data.push_back(&input);
+Result<void> HostExecutable::check_counts(size_t inputs, size_t outputs) const {
+  if (inputs == inputs_.size() && outputs == outputs_.size()) return {};
+  return error(Code::invalid_argument, "graph '", name_, "' has ", inputs_.size(), " inputs and ", outputs_.size(),
+               " outputs, ", inputs, " and ", outputs, " are given");
+}
+
+Result<EventPtr> HostExecutable::enqueue(Stream& stream, std::span<const RunValue> inputs, std::span<RunValue> outputs,
+                                         const RunOptions& options) const {
+  if (&stream.device() != device_.get()) {
+    return error(Code::invalid_argument, "an executable of device '", device_->name(),
+                 "' is enqueued on a stream of device '", stream.device().name(), "'");
+  }
+  TENON_OK(check_counts(inputs.size(), outputs.size()));
+  // Of our own: the stream may work later, when the caller's are gone.
+  std::vector<Datum> data;
+  data.reserve(inputs.size());
+  for (const RunValue& input : inputs) {
+    TENON_TRY(datum, host_view(input), "input '", inputs_[data.size()].name, "'");
+    data.push_back(std::move(datum));
+  }
+  return stream.call([this, data = std::move(data), outputs, options] {
+    std::vector<const Datum*> from;
+    for (const Datum& input : data) from.push_back(&input);
     std::vector<Datum*> places;
     for (RunValue& output : outputs) {
       output.device = {};
       places.push_back(&output.host);
     }
-    return run(data, places, options);
-  }
-
-  std::shared_ptr<Device> device_;
-  std::unique_ptr<Graph> graph_;
-  HostExecutableOptions options_;  // the runner borrows its kernels
-  std::unique_ptr<irgen::GraphRunner> runner_;
-  std::vector<ValueInfo> inputs_, outputs_;
-};
-
-}  // namespace
+    return run(from, places, options);
+  });
+}
 
 Result<std::unique_ptr<Executable>> make_host_executable(std::unique_ptr<Graph> graph, HostExecutableOptions options) {
-  return HostExecutable::make(std::move(graph), std::move(options));
+  return GraphExecutable::make(std::move(graph), std::move(options));
 }
 
 Result<std::unique_ptr<Executable>> load_host_executable(std::span<const std::byte> bytes, std::shared_ptr<void> owner,

@@ -7,10 +7,34 @@
 
 #include <tenon/irgen/graph_runner.hpp>
 #include <tenon/runtime/executable.hpp>
+#include <tenon/runtime/host_run.hpp>
 #include <tenon/support/export.hpp>
 #include <tenon/support/result.hpp>
 
 namespace tenon {
+
+// What all executables of host_device() have in common; a derived one says HostRun::run.
+class TENON_API HostExecutable : public Executable, public HostRun {
+ public:
+  Device& device() const override { return *device_; }
+  const std::vector<ValueInfo>& inputs() const override { return inputs_; }
+  const std::vector<ValueInfo>& outputs() const override { return outputs_; }
+  // run(), in the order of the stream. Inputs in buffers of the host device are read where they are.
+  Result<EventPtr> enqueue(Stream& stream, std::span<const RunValue> inputs, std::span<RunValue> outputs,
+                           const RunOptions& options) const override;
+
+ protected:
+  // Inputs and outputs are those of the graph, which is not kept.
+  explicit HostExecutable(const Graph& graph);
+  // An output of the graph that no value feeds is an error.
+  static Result<void> check_outputs(const Graph& graph);
+  Result<void> check_counts(size_t inputs, size_t outputs) const;
+
+ private:
+  std::shared_ptr<Device> device_;
+  std::string name_;
+  std::vector<ValueInfo> inputs_, outputs_;
+};
 
 struct HostExecutableOptions {
   std::string target;  // for messages

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/runtime/device.hpp>
@@ -33,6 +34,8 @@ struct KernelInfo {
 struct OpProfile {
   std::string op, label;  // "Conv", "layer1/conv"; of a C plugin's part as a whole: the plugin's name, ""
   double microseconds = 0;
+  // What a device counts: {"cycles", 10}, {"dram_bytes", 320} ...; empty where it does not.
+  std::vector<std::pair<std::string, int64_t>> counters = {};
 };
 struct RunOptions {
   ParallelFor* parallel = nullptr;             // threads for host work; null: the process' pool. C plugins use their own

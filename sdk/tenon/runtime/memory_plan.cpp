@@ -17,11 +17,11 @@ __extension__ typedef __int128 Wide;
 
 class Validator {
  public:
-  Validator(std::span<const MemoryBlock> blocks, std::span<const MemorySpace> spaces) : blocks_(blocks), spaces_(spaces) {}
+  Validator(std::span<const MemoryBlock> blocks, std::span<const ArenaSpace> spaces) : blocks_(blocks), spaces_(spaces) {}
 
   Result<void> all() const {
     if (blocks_.size() >= kNone) return error(Code::invalid_argument, blocks_.size(), " blocks are more than can be planned");
-    for (const MemorySpace& space : spaces_) TENON_OK(check(space));
+    for (const ArenaSpace& space : spaces_) TENON_OK(check(space));
     for (size_t i = 0; i < blocks_.size(); ++i) {
       TENON_OK(check_numbers(i));
       TENON_OK(check_place(i));
@@ -31,7 +31,7 @@ class Validator {
   }
 
  private:
-  static Result<void> check(const MemorySpace& space) {
+  static Result<void> check(const ArenaSpace& space) {
     if (space.align_bytes == 0 || space.align_bytes > kMostAlign || space.bank_bytes > kMostOffset ||
         space.bank_bytes % space.align_bytes != 0) {
       return error(Code::invalid_argument, "memory space '", space.name, "' has an alignment of ", space.align_bytes,
@@ -60,7 +60,7 @@ class Validator {
 
   Result<void> check_place(size_t i) const {
     const MemoryBlock& block = blocks_[i];
-    const MemorySpace& space = spaces_[block.space];
+    const ArenaSpace& space = spaces_[block.space];
     const size_t align = std::lcm(block.align_bytes, space.align_bytes);
     if (block.window_bytes > 0 && (block.window_bytes < block.bytes || block.window_bytes > kMostOffset || block.window_bytes % align != 0)) {
       return wrong(i, "must cross no multiple of ", block.window_bytes, "; that must be a multiple of the alignment ", align,
@@ -79,7 +79,7 @@ class Validator {
 
   Result<void> check_pin(size_t i, size_t align) const {
     const MemoryBlock& block = blocks_[i];
-    const MemorySpace& space = spaces_[block.space];
+    const ArenaSpace& space = spaces_[block.space];
     const size_t at = *block.pinned;
     if (at % align != 0) return wrong(i, "is pinned at ", at, ", which is no multiple of its alignment ", align);
     if (block.bank && at / space.bank_bytes != *block.bank) return wrong(i, "is pinned at ", at, ", outside bank ", *block.bank);
@@ -111,7 +111,7 @@ class Validator {
       pinned[blocks_[i].space].push_back(i);
       offsets[i] = *blocks_[i].pinned;
       for (const size_t other : blocks_[i].apart_from) {
-        const MemorySpace& space = spaces_[blocks_[i].space];
+        const ArenaSpace& space = spaces_[blocks_[i].space];
         if (!blocks_[other].pinned ||
             !share_bank(blocks_[i], offsets[i], blocks_[other], *blocks_[other].pinned, space.bank_bytes)) continue;
         return wrong(i, "pinned at ", offsets[i], " shares a bank of '", space.name, "' with ", describe(blocks_, other),
@@ -129,12 +129,12 @@ class Validator {
   }
 
   std::span<const MemoryBlock> blocks_;
-  std::span<const MemorySpace> spaces_;
+  std::span<const ArenaSpace> spaces_;
 };
 
 class SpacePlanner {
  public:
-  SpacePlanner(std::span<const MemoryBlock> blocks, const MemorySpace& space, std::vector<uint32_t> chosen,
+  SpacePlanner(std::span<const MemoryBlock> blocks, const ArenaSpace& space, std::vector<uint32_t> chosen,
                const PlanOptions& options)
       : blocks_(blocks), space_(space), chosen_(std::move(chosen)), options_(options) {
     // More would take seconds even where each block has few neighbours; less saves nothing where blocks are few.
@@ -267,7 +267,7 @@ class SpacePlanner {
   }
 
   std::span<const MemoryBlock> blocks_;
-  const MemorySpace& space_;
+  const ArenaSpace& space_;
   std::vector<uint32_t> chosen_;
   const PlanOptions& options_;
   Work work_;
@@ -281,7 +281,7 @@ class SpacePlanner {
 
 }  // namespace
 
-Result<MemoryPlan> plan_memory(std::span<const MemoryBlock> blocks, std::span<const MemorySpace> spaces,
+Result<MemoryPlan> plan_memory(std::span<const MemoryBlock> blocks, std::span<const ArenaSpace> spaces,
                                const PlanOptions& options) {
   TENON_OK(Validator(blocks, spaces).all());
   std::vector<std::vector<uint32_t>> by_space(spaces.size());

@@ -18,7 +18,7 @@
 
 namespace tenon {
 
-struct MemorySpace {
+struct ArenaSpace {
   std::string name = "arena";
   size_t limit_bytes = SIZE_MAX;  // most that a plan may use
   size_t align_bytes = 1;         // of every offset in it
@@ -30,7 +30,7 @@ struct MemoryBlock {
   size_t first = 0;  // alive from this step
   size_t last = 0;   // to this one, included
   size_t align_bytes = 1;
-  size_t space = 0;  // index of its MemorySpace
+  size_t space = 0;  // index of its ArenaSpace
   std::optional<size_t> pinned = {};  // its offset, when that is not the planner's to choose
   size_t window_bytes = 0;       // crosses no multiple of this, itself a multiple of the alignment; 0: may
   std::optional<size_t> bank = {};    // lies in this bank
@@ -72,12 +72,12 @@ struct MemoryPlan {
 // Deterministic: the same blocks, spaces, seed and effort give the same plan on every machine.
 // Code::invalid_argument: a block or space that makes no sense, pinned blocks in each other's way.
 // Code::resource_exhausted: a space is too small; names the step and the biggest blocks alive there.
-TENON_API Result<MemoryPlan> plan_memory(std::span<const MemoryBlock> blocks, std::span<const MemorySpace> spaces,
+TENON_API Result<MemoryPlan> plan_memory(std::span<const MemoryBlock> blocks, std::span<const ArenaSpace> spaces,
                                          const PlanOptions& options = {});
 
 // Does `plan` keep every rule that blocks and spaces state? The error names the first broken one. n log n plus the number of
 // pairs of blocks alive at the same time.
-TENON_API Result<void> verify_plan(std::span<const MemoryBlock> blocks, std::span<const MemorySpace> spaces,
+TENON_API Result<void> verify_plan(std::span<const MemoryBlock> blocks, std::span<const ArenaSpace> spaces,
                                    const MemoryPlan& plan);
 
 }  // namespace tenon

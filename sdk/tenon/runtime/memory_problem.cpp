@@ -41,7 +41,7 @@ class Unions {
 };
 
 // What all alignments, windows and banks are multiples of.
-Address common_unit(std::span<const MemoryBlock> blocks, std::span<const uint32_t> chosen, const MemorySpace& space) {
+Address common_unit(std::span<const MemoryBlock> blocks, std::span<const uint32_t> chosen, const ArenaSpace& space) {
   size_t unit = space.bank_bytes;
   for (const uint32_t i : chosen) {
     unit = std::gcd(unit, std::lcm(blocks[i].align_bytes, space.align_bytes));
@@ -180,7 +180,7 @@ class NeighbourFinder {
 
 }  // namespace
 
-Body body_of(const MemoryBlock& block, const MemorySpace& space) {
+Body body_of(const MemoryBlock& block, const ArenaSpace& space) {
   Body body;
   body.bytes = static_cast<Address>(block.bytes);
   body.align = static_cast<Address>(std::lcm(block.align_bytes, space.align_bytes));
@@ -210,7 +210,7 @@ std::vector<Permission> in_place_permissions(std::span<const MemoryBlock> blocks
   return permissions;
 }
 
-Families join_families(std::span<const MemoryBlock> blocks, const MemorySpace& space,
+Families join_families(std::span<const MemoryBlock> blocks, const ArenaSpace& space,
                        std::span<const Permission> permissions) {
   Families families{std::vector(blocks.size(), kNone), std::vector(blocks.size(), kNone)};
   if (permissions.empty()) return families;
@@ -246,7 +246,7 @@ Families join_families(std::span<const MemoryBlock> blocks, const MemorySpace& s
   return families;
 }
 
-Problem make_problem(std::span<const MemoryBlock> blocks, std::span<const uint32_t> chosen, const MemorySpace& space,
+Problem make_problem(std::span<const MemoryBlock> blocks, std::span<const uint32_t> chosen, const ArenaSpace& space,
                      const Families& families) {
   Problem problem;
   problem.unit = common_unit(blocks, chosen, space);

@@ -93,11 +93,11 @@ struct Families {
   std::vector<uint32_t> next, previous;
 };
 // Uses each permission, in the order given, that lives, rules and earlier ones allow.
-Families join_families(std::span<const MemoryBlock> blocks, const MemorySpace& space,
+Families join_families(std::span<const MemoryBlock> blocks, const ArenaSpace& space,
                        std::span<const Permission> permissions);
 
 // The block's own rules, in bytes; its life is left out.
-Body body_of(const MemoryBlock& block, const MemorySpace& space);
+Body body_of(const MemoryBlock& block, const ArenaSpace& space);
 // "block 'conv1'", or "block 17".
 std::string describe(std::span<const MemoryBlock> blocks, size_t block);
 // Two of the blocks `chosen` that are alive in the same step, overlap, and may not.
@@ -107,7 +107,7 @@ std::optional<std::pair<uint32_t, uint32_t>> find_overlap(std::span<const Memory
 bool share_bank(const MemoryBlock& a, size_t a_offset, const MemoryBlock& b, size_t b_offset, size_t bank_bytes);
 
 // `blocks` and `space` are valid; those listed in `chosen` lie in it and have bytes.
-Problem make_problem(std::span<const MemoryBlock> blocks, std::span<const uint32_t> chosen, const MemorySpace& space,
+Problem make_problem(std::span<const MemoryBlock> blocks, std::span<const uint32_t> chosen, const ArenaSpace& space,
                      const Families& families);
 // Fills `others` and what belongs to it. The greedy orders and the searches need them.
 void find_neighbours(Problem& problem);

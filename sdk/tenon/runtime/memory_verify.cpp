@@ -58,7 +58,7 @@ namespace {
 using memory::describe;
 
 // The rules of one block alone.
-Result<void> verify_block(std::span<const MemoryBlock> blocks, size_t i, const MemorySpace& space, size_t offset,
+Result<void> verify_block(std::span<const MemoryBlock> blocks, size_t i, const ArenaSpace& space, size_t offset,
                           const SpacePlan& plan) {
   const MemoryBlock& block = blocks[i];
   const auto broken = [&](const auto&... parts) {
@@ -83,7 +83,7 @@ Result<void> verify_block(std::span<const MemoryBlock> blocks, size_t i, const M
 
 }  // namespace
 
-Result<void> verify_plan(std::span<const MemoryBlock> blocks, std::span<const MemorySpace> spaces, const MemoryPlan& plan) {
+Result<void> verify_plan(std::span<const MemoryBlock> blocks, std::span<const ArenaSpace> spaces, const MemoryPlan& plan) {
   if (plan.offsets.size() != blocks.size() || plan.spaces.size() != spaces.size()) {
     return error(Code::invalid_argument, "the plan has ", plan.offsets.size(), " offsets in ", plan.spaces.size(),
                  " spaces for ", blocks.size(), " blocks in ", spaces.size());
@@ -94,7 +94,7 @@ Result<void> verify_plan(std::span<const MemoryBlock> blocks, std::span<const Me
     if (block.space >= spaces.size()) {
       return error(Code::invalid_argument, describe(blocks, i), " lies in space ", block.space, " of ", spaces.size());
     }
-    const MemorySpace& space = spaces[block.space];
+    const ArenaSpace& space = spaces[block.space];
     TENON_OK(verify_block(blocks, i, space, plan.offsets[i], plan.spaces[block.space]));
     for (const size_t other : block.apart_from) {
       if (!memory::share_bank(block, plan.offsets[i], blocks[other], plan.offsets[other], space.bank_bytes)) continue;

@@ -1,0 +1,43 @@
+// Data between the host's tensors and the machine's blocks.
+//
+//   activation  NCHW -> [N / batch][C / block][H][W][batch][block]      NCHW{1n16c} of the default machine
+//   weights     OIHW -> [O / block][I / block][H][W][block][block]      OIHW{16o16i}
+//
+// What does not fill a block is padded with zeros. Tensors of rank 2 and 3 are images of height 1, and width 1.
+#pragma once
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <tenon/support/result.hpp>
+#include <tenon/tensor/tensor.hpp>
+
+#include "vta/layer.hpp"
+
+namespace tenon::vta {
+
+// [N, C], [N, C, W] or [N, C, H, W]; Code::unsupported names any other rank.
+Result<Image> image_of(const Dims& dims, const Hardware& hardware);
+
+// `x`: i8, of dims that image_of takes. `to`: image.elements() elements.
+void pack_activation(const Tensor& x, const Hardware& hardware, std::span<std::byte> to);
+void unpack_activation(std::span<const std::byte> from, const Hardware& hardware, Tensor& y);
+
+// Groups of a convolution as the machine sees them: several together where channels of one do not fill blocks.
+struct GroupBlocks {
+  bool diagonal = false;   // output block b is made of input block b
+  int64_t groups = 1;      // else: parts of whole blocks
+  int64_t reduce = 1;      // input blocks of one part
+  static GroupBlocks of(int64_t inputs, int64_t outputs, int64_t group, const Hardware& hardware);
+};
+
+// `w`: i8[O, C / group, kernel ...], of any rank from 2 on.
+std::vector<std::byte> pack_weights(const Tensor& w, int64_t group, const GroupBlocks& blocks,
+                                    const Hardware& hardware);
+// A weight element with `value` in its diagonal.
+std::vector<std::byte> diagonal_element(int8_t value, const Hardware& hardware);
+
+// An ACC element for each block of `channels`: (bias[c] + rounding) modulo 2^32. `bias` may be no tensor: zeros.
+std::vector<std::byte> pack_bias(const Tensor& bias, int64_t channels, int64_t rounding, const Hardware& hardware);
+
+}  // namespace tenon::vta
