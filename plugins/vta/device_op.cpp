@@ -18,9 +18,9 @@
 namespace tenon::vta {
 namespace {
 
-constexpr int64_t kMostPad = 15;               // four bits of a load
-constexpr int64_t kMostImmediate = 32767;      // 16 bits, signed
-constexpr int64_t kMostScale = 6;              // 2^6 is the largest power of two in a weight
+constexpr int64_t kMostPad = 15;           // four bits of a load
+constexpr int64_t kMostImmediate = 32767;  // 16 bits, signed
+constexpr int64_t kMostScale = 6;          // 2^6 is the largest power of two in a weight
 
 Error refuse(const Hardware& hardware, std::string reason) {
   return error(Code::unsupported, reason, " on target '", hardware.name, "'");
@@ -41,9 +41,11 @@ Result<Image> image_of_value(const Value* value, std::string_view what, const Ha
   TENON_TRY(image, image_of(dims, hardware), what);
   const auto bytes = static_cast<uint64_t>(image.elements() * hardware.element_bytes(Memory::inp));
   if (bytes > Dram::kMaxBufferBytes)
-    return refuse(hardware, str(what, " takes ", bytes, " bytes, a buffer of the driver has at most ", Dram::kMaxBufferBytes));
+    return refuse(hardware,
+                  str(what, " takes ", bytes, " bytes, a buffer of the driver has at most ", Dram::kMaxBufferBytes));
   if (image.width > kMostTransfer)
-    return refuse(hardware, str(what, " has rows of ", image.width, " elements, a transfer's stride is at most ", kMostTransfer));
+    return refuse(hardware,
+                  str(what, " has rows of ", image.width, " elements, a transfer's stride is at most ", kMostTransfer));
   return image;
 }
 
@@ -69,12 +71,13 @@ Result<Axes> axes_of(const Op& op, const Dims& kernel, const Hardware& hardware)
   Axes axes;
   for (size_t i = 0; i < count; ++i) {
     WindowAxis& axis = i + 1 == count ? axes.cols : axes.rows;
-    axis = {.kernel = kernel[i], .stride = of("strides", i, 1), .dilation = of("dilations", i, 1),
-            .pad = of("pads", i, 0)};
+    axis = {
+        .kernel = kernel[i], .stride = of("strides", i, 1), .dilation = of("dilations", i, 1), .pad = of("pads", i, 0)};
     for (const int64_t pad : {axis.pad, of("pads", count + i, 0)}) {
       if (pad < 0 || pad > kMostPad) return refuse(hardware, str("pad ", pad, " is not in 0 to ", kMostPad));
       if (pad >= axis.extent())
-        return refuse(hardware, str("pad ", pad, " reaches beyond a window of ", axis.extent(), ", so that windows of padding only would be"));
+        return refuse(hardware, str("pad ", pad, " reaches beyond a window of ", axis.extent(),
+                                    ", so that windows of padding only would be"));
     }
   }
   axes.rows.skips = axes.rows.kernel == 1 && axes.rows.stride > 1 && axes.rows.pad == 0;
@@ -99,7 +102,12 @@ void append(DeviceOp& made, const std::vector<std::byte>& bytes) {
 Term unit_term(size_t operand, const Image& image, int64_t scale, DeviceOp& made, Layer& layer,
                const Hardware& hardware) {
   append(made, diagonal_element(static_cast<int8_t>(1 << scale), hardware));
-  return {.operand = operand, .input = image, .rows = {}, .cols = {}, .diagonal = true, .one_weight = true,
+  return {.operand = operand,
+          .input = image,
+          .rows = {},
+          .cols = {},
+          .diagonal = true,
+          .one_weight = true,
           .weights_at = layer.weight_elements++};
 }
 
@@ -154,7 +162,8 @@ Result<DeviceOp> product(const Op& op, const Dims& kernel, const Hardware& hardw
   layer.weight_elements = static_cast<int64_t>(made.weights.size()) / hardware.element_bytes(Memory::wgt);
   const int64_t row = term.reduce_blocks() * term.taps();
   if (row > kMostTransfer)
-    return refuse(hardware, str("weights of one output block are ", row, " elements, a transfer's stride is at most ", kMostTransfer));
+    return refuse(hardware, str("weights of one output block are ", row, " elements, a transfer's stride is at most ",
+                                kMostTransfer));
   layer.terms.push_back(term);
   add_epilogue(op, bias, w.dim(0), layer, made, hardware);
   made.work = std::move(layer);
@@ -172,7 +181,8 @@ Result<DeviceOp> addition(const Op& op, const Hardware& hardware) {
   DeviceOp made;
   TENON_TRY(output, image_of_value(op.result(), "y", hardware));
   Layer layer{.name = op.label(), .terms = {}, .output = output};
-  std::vector<std::pair<int64_t, size_t>> shifts{{op.attr<int64_t>("a_shift", 0), 0}, {op.attr<int64_t>("b_shift", 0), 1}};
+  std::vector<std::pair<int64_t, size_t>> shifts{{op.attr<int64_t>("a_shift", 0), 0},
+                                                 {op.attr<int64_t>("b_shift", 0), 1}};
   std::stable_sort(shifts.begin(), shifts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   const int64_t low = std::min(shifts[1].first, kMostScale), behind = shifts[1].first - low;
   for (const auto& [shift, operand] : shifts) {
@@ -225,7 +235,8 @@ Result<DeviceOp> view(const Op& op, const Hardware& hardware) {
   TENON_TRY(from, dims_of(op.operand(0), "the operand", hardware));
   TENON_TRY(to, dims_of(op.result(), "the result", hardware));
   const auto one_pixel = [](const Dims& dims) {
-    return dims.size() >= 2 && dims.size() <= 4 && std::all_of(dims.begin() + 2, dims.end(), [](int64_t d) { return d == 1; });
+    return dims.size() >= 2 && dims.size() <= 4 &&
+           std::all_of(dims.begin() + 2, dims.end(), [](int64_t d) { return d == 1; });
   };
   const bool same = one_pixel(from) && one_pixel(to) && from[0] == to[0] && from[1] == to[1];
   if (!same) return refuse(hardware, str(op.name(), " from ", from, " to ", to, " moves values between blocks"));
@@ -240,9 +251,15 @@ struct Row {
   Result<DeviceOp> (*make)(const Op&, const Hardware&);
 };
 constexpr Row kRows[] = {
-    {fused::QConv::kName, convolution}, {fused::QDense::kName, dense},       {fused::QAdd::kName, addition},
-    {fused::QMaxPool::kName, max_pool}, {fused::QAvgPool::kName, average_pool}, {"Reshape", view},
-    {"Flatten", view},                  {"Squeeze", view},                   {"Unsqueeze", view},
+    {fused::QConv::kName, convolution},
+    {fused::QDense::kName, dense},
+    {fused::QAdd::kName, addition},
+    {fused::QMaxPool::kName, max_pool},
+    {fused::QAvgPool::kName, average_pool},
+    {"Reshape", view},
+    {"Flatten", view},
+    {"Squeeze", view},
+    {"Unsqueeze", view},
 };
 
 }  // namespace

@@ -21,8 +21,8 @@ namespace tenon::vta {
 struct DeviceView {};  // the result is where the operand is
 
 struct DeviceOp {
-  std::string op, label;           // of the operator
-  std::vector<Value*> operands;    // activations: segment kOperandSegment + i of the stream
+  std::string op, label;         // of the operator
+  std::vector<Value*> operands;  // activations: segment kOperandSegment + i of the stream
   Value* result = nullptr;
   std::variant<Layer, PoolLayer, DeviceView> work;
   std::vector<std::byte> weights, bias;  // segments of the stream

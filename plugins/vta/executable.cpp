@@ -38,9 +38,13 @@ std::vector<std::pair<std::string, int64_t>> counters_of(const StepReport& step)
   std::vector<std::pair<std::string, int64_t>> list{{"instructions", step.instructions}};
   if (!step.counters) return list;
   const RunCounters& c = *step.counters;
-  list.insert(list.end(), {{"cycles", c.cycles}, {"gemm_cycles", c.gemm_cycles}, {"alu_cycles", c.alu_cycles},
-                           {"dram_cycles", c.dram_cycles}, {"overlap_cycles", c.overlap_cycles},
-                           {"dram_bytes", c.dram_bytes()}, {"stored_bytes", c.stored_bytes}});
+  list.insert(list.end(), {{"cycles", c.cycles},
+                           {"gemm_cycles", c.gemm_cycles},
+                           {"alu_cycles", c.alu_cycles},
+                           {"dram_cycles", c.dram_cycles},
+                           {"overlap_cycles", c.overlap_cycles},
+                           {"dram_bytes", c.dram_bytes()},
+                           {"stored_bytes", c.stored_bytes}});
   for (const Memory memory : {Memory::uop, Memory::wgt, Memory::inp, Memory::acc, Memory::acc8})
     list.emplace_back(str("loaded_bytes_", memory_name(memory)), c.loaded_bytes[static_cast<size_t>(memory)]);
   for (const UnitId unit : {UnitId::load, UnitId::compute, UnitId::store}) {
@@ -84,7 +88,8 @@ class VtaExecutable final : public HostExecutable {
     Trace trace;
     const std::lock_guard lock(driver_->lock());
     const auto step_done = [&](const DeviceProgram::Step& step) {
-      if (const auto last = driver_->last_run(); last && !options_.trace_file.empty()) trace.add(*last, step.stream.commands);
+      if (const auto last = driver_->last_run(); last && !options_.trace_file.empty())
+        trace.add(*last, step.stream.commands);
     };
     TENON_OK(loaded_->run(from, to, options.profile ? &report : nullptr, step_done));
     if (!options_.trace_file.empty()) TENON_OK(trace.write(options_.trace_file, program().hardware().clock_hz));
@@ -141,7 +146,8 @@ class VtaExecutable final : public HostExecutable {
   void add_profile(const StepReport& step, std::vector<OpProfile>& profile) const {
     OpProfile entry{.op = step.op, .label = step.label};
     if (step.counters)
-      entry.microseconds = 1e6 * static_cast<double>(step.counters->cycles) / static_cast<double>(program().hardware().clock_hz);
+      entry.microseconds =
+          1e6 * static_cast<double>(step.counters->cycles) / static_cast<double>(program().hardware().clock_hz);
     entry.counters = counters_of(step);
     profile.push_back(std::move(entry));
   }

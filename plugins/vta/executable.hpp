@@ -1,4 +1,5 @@
-// Executables of VTA targets: inputs are packed and copied in, each operator runs on the driver, outputs are copied out.
+// Executables of VTA targets: inputs are packed and copied in, each operator runs on the driver, outputs are copied
+// out.
 #pragma once
 #include <memory>
 

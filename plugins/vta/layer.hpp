@@ -3,9 +3,9 @@
 //   acc[block, y, x] = sum over terms of window(input) * weights, each sum so far shifted left behind its term
 //   out = clip((acc * multiplier + bias) >> shift, clip_min, clip_max)
 //
-// Everything that sums is a sum of terms: a convolution is a dense term; a depthwise convolution, a residual, an operand
-// of an addition and an average pool are diagonal ones, whose weights are diagonal matrices, so that one step of the
-// matrix unit takes what the ALU would need four for, and loads of operands overlap with computing.
+// Everything that sums is a sum of terms: a convolution is a dense term; a depthwise convolution, a residual, an
+// operand of an addition and an average pool are diagonal ones, whose weights are diagonal matrices, so that one step
+// of the matrix unit takes what the ALU would need four for, and loads of operands overlap with computing.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -22,7 +22,7 @@ class Slots {
  public:
   struct Content {
     size_t term = 0;
-    Tile tile;       // what of it matters
+    Tile tile;  // what of it matters
     Range reduce;
     bool operator==(const Content& o) const {
       return term == o.term && reduce == o.reduce && tile.batch == o.tile.batch && tile.group == o.tile.group &&
@@ -104,8 +104,8 @@ class Writer {
     const auto slot = static_cast<Resource>(tiles_++ % tiling_.slots);
     const int64_t acc = map_.acc_first + int64_t{slot} * map_.acc_slot;
     out_.task(UnitId::compute, {}, {kAcc + slot});
-    const Steps all{.iter_out = 1, .iter_in = u32(tile.blocks.size() * tile.pixels()), .dst_factor_in = 1,
-                    .src_factor_in = 1};
+    const Steps all{
+        .iter_out = 1, .iter_in = u32(tile.blocks.size() * tile.pixels()), .dst_factor_in = 1, .src_factor_in = 1};
     Steps zero = all;
     zero.reset = true, zero.src_factor_in = 0;
     TENON_OK(out_.gemm({{u32(acc), 0, 0}}, zero));
@@ -132,8 +132,9 @@ class Writer {
       out_.task(UnitId::compute, std::move(reads), {kAcc + slot});
       const int64_t inp_at = inp * map_.inp_slot;
       const int64_t wgt_at = term.one_weight ? term.weights_at : map_.wgt_first + wgt * map_.wgt_slot;
-      TENON_OK(multiply(term, tile, {.acc = acc, .inp = inp_at, .wgt = wgt_at, .inp_range = inp_range,
-                                     .wgt_range = wgt_range, .step = step}));
+      TENON_OK(multiply(
+          term, tile,
+          {.acc = acc, .inp = inp_at, .wgt = wgt_at, .inp_range = inp_range, .wgt_range = wgt_range, .step = step}));
       if (term.left_shift > 0 && step == steps.back())
         TENON_OK(out_.alu(AluOp::shr, {{u32(acc), u32(acc), 0}}, all, -term.left_shift));
     }
@@ -160,8 +161,8 @@ class Writer {
     const Image& image = term.input;
     const auto segment = kOperandSegment + static_cast<Segment>(term.operand);
     Transfer t{.memory = Memory::inp, .sram_base = u32(sram)};
-    t.dram_base = u32((tile.batch * image.blocks + first) * image.plane() + rows.first_real() * image.width +
-                      cols.first_real());
+    t.dram_base =
+        u32((tile.batch * image.blocks + first) * image.plane() + rows.first_real() * image.width + cols.first_real());
     t.y_size = u32(rows.real()), t.x_size = u32(cols.real());
     t.x_stride = u32(image.width * (term.rows.skips ? term.rows.stride : 1));
     t.y_pad_0 = u32(rows.pad_0), t.y_pad_1 = u32(rows.pad_1), t.x_pad_0 = u32(cols.pad_0), t.x_pad_1 = u32(cols.pad_1);
@@ -241,8 +242,10 @@ class Writer {
         add(b, i - at.inp_range.begin, b * at.wgt_range.size() + i - at.wgt_range.begin);
     }
     if (taps_loop)
-      return out_.gemm(ops, loops(term.rows.kernel, kernel_cols, {0, 0}, {tap_row, tap_col}, {weight * kernel_cols, weight}));
-    return out_.gemm(ops, loops(tile.rows.size(), tile.cols.size(), {tile.cols.size(), 1}, {row_step, col_step}, {0, 0}));
+      return out_.gemm(
+          ops, loops(term.rows.kernel, kernel_cols, {0, 0}, {tap_row, tap_col}, {weight * kernel_cols, weight}));
+    return out_.gemm(ops,
+                     loops(tile.rows.size(), tile.cols.size(), {tile.cols.size(), 1}, {row_step, col_step}, {0, 0}));
   }
 
   // ---- The end ----
@@ -260,7 +263,10 @@ class Writer {
   Result<void> add_bias(const Tile& tile, int64_t acc) {
     const Range wanted = map_.all_bias ? Range{0, layer_.output.blocks} : tile.blocks;
     if (bias_ != wanted) {
-      out_.load({.memory = Memory::acc, .dram_base = u32(wanted.begin), .y_size = 1, .x_size = u32(wanted.size()),
+      out_.load({.memory = Memory::acc,
+                 .dram_base = u32(wanted.begin),
+                 .y_size = 1,
+                 .x_size = u32(wanted.size()),
                  .x_stride = u32(wanted.size())},
                 kBiasSegment);
       bias_ = wanted;

@@ -33,14 +33,16 @@ Result<Image> image_of(const Dims& dims, const Hardware& hardware) {
   Image image{ceil_div(dims[0], hardware.batch), ceil_div(dims[1], hardware.block), 1, 1};
   if (dims.size() > 2) image.width = dims.back();
   if (dims.size() > 3) image.height = dims[2];
-  if (image.elements() <= 0) return error(Code::unsupported, "a tensor without elements is not for target '", hardware.name, "'");
+  if (image.elements() <= 0)
+    return error(Code::unsupported, "a tensor without elements is not for target '", hardware.name, "'");
   return image;
 }
 
 void pack_activation(const Tensor& x, const Hardware& hardware, std::span<std::byte> to) {
   std::fill(to.begin(), to.end(), std::byte{0});
   const int8_t* from = x.as<int8_t>().data();
-  for_each_value(x.dims(), hardware, [&](int64_t at, int64_t place) { to[static_cast<size_t>(place)] = byte_of(from[at]); });
+  for_each_value(x.dims(), hardware,
+                 [&](int64_t at, int64_t place) { to[static_cast<size_t>(place)] = byte_of(from[at]); });
 }
 
 void unpack_activation(std::span<const std::byte> from, const Hardware& hardware, Tensor& y) {

@@ -25,9 +25,9 @@ void unpack_activation(std::span<const std::byte> from, const Hardware& hardware
 
 // Groups of a convolution as the machine sees them: several together where channels of one do not fill blocks.
 struct GroupBlocks {
-  bool diagonal = false;   // output block b is made of input block b
-  int64_t groups = 1;      // else: parts of whole blocks
-  int64_t reduce = 1;      // input blocks of one part
+  bool diagonal = false;  // output block b is made of input block b
+  int64_t groups = 1;     // else: parts of whole blocks
+  int64_t reduce = 1;     // input blocks of one part
   static GroupBlocks of(int64_t inputs, int64_t outputs, int64_t group, const Hardware& hardware);
 };
 

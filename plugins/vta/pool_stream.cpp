@@ -82,7 +82,8 @@ class Writer {
   void load(const Tile& tile, const Range& rows, const Range& cols, int64_t sram) {
     const Image& image = layer_.input;
     Transfer t{.memory = Memory::acc8, .sram_base = u32(sram)};
-    t.dram_base = u32((tile.batch * image.blocks + tile.blocks.begin) * image.plane() + rows.begin * image.width + cols.begin);
+    t.dram_base =
+        u32((tile.batch * image.blocks + tile.blocks.begin) * image.plane() + rows.begin * image.width + cols.begin);
     t.y_size = u32(rows.size()), t.x_size = u32(cols.size()), t.x_stride = u32(image.width);
     if (rows.size() == image.height) {
       t.y_size = u32(tile.blocks.size() * rows.size());
@@ -96,8 +97,8 @@ class Writer {
   }
 
   // out = max(out, this input of each window)
-  Result<void> take_tap(const Tile& tile, const Range& in_rows, const Range& in_cols, int64_t in, int64_t out, int64_t y,
-                        int64_t x) {
+  Result<void> take_tap(const Tile& tile, const Range& in_rows, const Range& in_cols, int64_t in, int64_t out,
+                        int64_t y, int64_t x) {
     const Range rows = outputs_of_tap(layer_.rows, y, tile.rows, layer_.input.height);
     const Range cols = outputs_of_tap(layer_.cols, x, tile.cols, layer_.input.width);
     if (rows.size() <= 0 || cols.size() <= 0) return {};
@@ -107,9 +108,11 @@ class Writer {
     const int64_t dst = out + (rows.begin - tile.rows.begin) * tile.cols.size() + cols.begin - tile.cols.begin;
     std::vector<MicroOp> ops;
     for (int64_t b = 0; b < tile.blocks.size(); ++b)
-      ops.push_back({u32(dst + b * tile.rows.size() * tile.cols.size()), u32(src + b * in_rows.size() * in_cols.size()), 0});
-    return out_.alu(AluOp::max, ops, loops(rows.size(), cols.size(), {tile.cols.size(), 1},
-                                           {layer_.rows.stride * in_cols.size(), layer_.cols.stride}));
+      ops.push_back(
+          {u32(dst + b * tile.rows.size() * tile.cols.size()), u32(src + b * in_rows.size() * in_cols.size()), 0});
+    return out_.alu(AluOp::max, ops,
+                    loops(rows.size(), cols.size(), {tile.cols.size(), 1},
+                          {layer_.rows.stride * in_cols.size(), layer_.cols.stride}));
   }
 
   void store(const Tile& tile, int64_t sram) {
@@ -138,14 +141,16 @@ Result<PoolTiling> tile_pool(const PoolLayer& layer, const Hardware& hardware) {
           const int64_t tiles = y.parts * x.parts * ceil_div(layer.output.blocks, blocks);
           const int64_t loads = y.parts == 1 ? tiles : y.parts * x.parts * layer.output.blocks;
           const auto bytes = static_cast<double>(y.loaded * x.loaded * layer.output.blocks * hardware.lanes());
-          const auto cycles = static_cast<int64_t>(bytes / hardware.dram_bytes_per_cycle) + loads * hardware.dram_latency_cycles;
+          const auto cycles =
+              static_cast<int64_t>(bytes / hardware.dram_bytes_per_cycle) + loads * hardware.dram_latency_cycles;
           if (best && cycles >= least) continue;
           best = PoolTiling{blocks, rows, cols, slots};
           least = cycles;
         }
     if (best) return *best;
   }
-  const int64_t window = std::min(layer.rows.extent(), layer.input.height) * std::min(layer.cols.extent(), layer.input.width);
+  const int64_t window =
+      std::min(layer.rows.extent(), layer.input.height) * std::min(layer.cols.extent(), layer.input.width);
   return error(Code::unsupported, "a window of layer '", layer.name, "' takes ", window + 1, " elements of ACC, ",
                hardware.depth(Memory::acc), " are there on target '", hardware.name, "'");
 }

@@ -1,9 +1,9 @@
-// Largest elements of windows on the ALU. A tile's input and output both lie in a slot of ACC: inputs are loaded as 8-bit
-// values by the compute unit itself, so what overlaps is the store of one tile with the next one's work. Rows and
+// Largest elements of windows on the ALU. A tile's input and output both lie in a slot of ACC: inputs are loaded as
+// 8-bit values by the compute unit itself, so what overlaps is the store of one tile with the next one's work. Rows and
 // columns of padding are not there: each tap is taken over those outputs whose input it is.
 #pragma once
-#include "vta/stream.hpp"
 #include "vta/layer.hpp"
+#include "vta/stream.hpp"
 
 namespace tenon::vta {
 

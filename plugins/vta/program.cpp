@@ -114,7 +114,8 @@ class ProgramCompiler {
 
   Result<void> place_activations() {
     const ArenaSpace space{.name = "dram", .limit_bytes = static_cast<size_t>(hardware().dram_bytes)};
-    TENON_TRY(plan, plan_memory(blocks_, std::span(&space, 1)), "the activations of graph '", graph_.name(), "' in DRAM");
+    TENON_TRY(plan, plan_memory(blocks_, std::span(&space, 1)), "the activations of graph '", graph_.name(),
+              "' in DRAM");
     offsets_ = plan.offsets;
     made_->activation_bytes_ = plan.spaces[0].bytes;
     made_->activation_bound_ = plan.spaces[0].lower_bound_bytes;
@@ -269,8 +270,9 @@ Result<void> LoadedProgram::run(std::span<const Tensor* const> inputs, std::span
   for (size_t i = 0; i < outputs.size(); ++i) {
     const DeviceProgram::Port& port = program_->outputs()[i];
     packed.resize(bytes(port));
-    TENON_OK(windows_[port.place.window].read(static_cast<size_t>(skipped_[port.place.window] + port.place.offset), packed),
-             "output '", port.name, "'");
+    TENON_OK(
+        windows_[port.place.window].read(static_cast<size_t>(skipped_[port.place.window] + port.place.offset), packed),
+        "output '", port.name, "'");
     unpack_activation(packed, hardware, *outputs[i]);
   }
   return {};

@@ -93,7 +93,8 @@ class LoadedProgram {
                                                      std::shared_ptr<Driver> driver);
   // Inputs have the dims of the ports; outputs are allocated. `step_done`, if there, is called behind each operator.
   Result<void> run(std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
-                   std::vector<StepReport>* report, const std::function<void(const DeviceProgram::Step&)>& step_done = {});
+                   std::vector<StepReport>* report,
+                   const std::function<void(const DeviceProgram::Step&)>& step_done = {});
   const DeviceProgram& program() const { return *program_; }
 
  private:

@@ -50,7 +50,8 @@ Result<std::vector<Instruction>> Stream::bound(std::span<const uint64_t> address
 
 Steps loops(int64_t out, int64_t in, Factors dst, Factors src, Factors wgt) {
   Steps steps{.iter_out = u32(out), .iter_in = u32(in)};
-  if (out > 1) steps.dst_factor_out = u32(dst.out), steps.src_factor_out = u32(src.out), steps.wgt_factor_out = u32(wgt.out);
+  if (out > 1)
+    steps.dst_factor_out = u32(dst.out), steps.src_factor_out = u32(src.out), steps.wgt_factor_out = u32(wgt.out);
   if (in > 1) steps.dst_factor_in = u32(dst.in), steps.src_factor_in = u32(src.in), steps.wgt_factor_in = u32(wgt.in);
   return steps;
 }
@@ -144,7 +145,8 @@ void StreamBuilder::order_tasks() {
     Known& mine = known[index(task.unit)];
     for (const UnitId unit : {UnitId::load, UnitId::compute, UnitId::store}) {
       if (unit == task.unit || needed[index(unit)] <= mine[index(unit)]) continue;
-      TENON_CHECK(unit == UnitId::compute || task.unit == UnitId::compute, "the load and the store unit share a resource");
+      TENON_CHECK(unit == UnitId::compute || task.unit == UnitId::compute,
+                  "the load and the store unit share a resource");
       const Task& giver = tasks_[needed[index(unit)] - 1];
       mark_push(stream_.commands[giver.end - 1].instruction, unit, task.unit);
       mark_pop(stream_.commands[task.first].instruction, unit, task.unit);

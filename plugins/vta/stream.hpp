@@ -42,8 +42,8 @@ struct Stream {
   Result<std::vector<Instruction>> bound(std::span<const uint64_t> segment_addresses, const Hardware& hardware) const;
 };
 
-// Two loops with factors for each: `out` iterations of the outer, `in` of the inner. Factors of a loop that runs once do
-// not matter, may not fit their fields, and are 0.
+// Two loops with factors for each: `out` iterations of the outer, `in` of the inner. Factors of a loop that runs once
+// do not matter, may not fit their fields, and are 0.
 struct Factors {
   int64_t out = 0, in = 0;
 };

@@ -75,8 +75,8 @@ class Search {
     Tiling tile{.blocks = blocks, .rows = rows, .cols = cols, .slots = map_.slots, .cost = {}};
     for (const int64_t reduce : part_sizes(reduce_)) {
       tile.reduce = reduce;
-      for (const auto& [inp, wgt] : {std::pair(false, false), std::pair(true, false), std::pair(false, true),
-                                     std::pair(true, true)}) {
+      for (const auto& [inp, wgt] :
+           {std::pair(false, false), std::pair(true, false), std::pair(false, true), std::pair(true, true)}) {
         tile.inp_whole = inp, tile.wgt_whole = wgt;
         // All of both in one step is the first of these.
         if ((inp || wgt) && reduce == reduce_) continue;
@@ -168,18 +168,29 @@ class Search {
     }
     const Term& head = layer_.terms[0];
     const int64_t step = std::min(tile.reduce, head.reduce_blocks());
-    first.add(1, (head.diagonal ? tile.blocks : tile.inp_whole ? head.reduce_blocks() : step) * rows_[0].most * cols_[0].most * hardware_.lanes(), 2);
+    first.add(1,
+              (head.diagonal    ? tile.blocks
+               : tile.inp_whole ? head.reduce_blocks()
+                                : step) *
+                  rows_[0].most * cols_[0].most * hardware_.lanes(),
+              2);
     if (!head.one_weight)
-      first.add(1, tile.blocks * (tile.wgt_whole ? head.reduce_blocks() : step) * head.taps() * hardware_.element_bytes(Memory::wgt), 1);
+      first.add(1,
+                tile.blocks * (tile.wgt_whole ? head.reduce_blocks() : step) * head.taps() *
+                    hardware_.element_bytes(Memory::wgt),
+                1);
     cost.load_cycles = cycles(loads);
 
     Moved bias;
     if (layer_.bias)
-      bias.add(map_.all_bias ? 1 : tile.spatial_outer ? places * block_parts : block_parts,
+      bias.add(map_.all_bias        ? 1
+               : tile.spatial_outer ? places * block_parts
+                                    : block_parts,
                (map_.all_bias ? layer_.output.blocks : tile.blocks) * hardware_.element_bytes(Memory::acc), 1);
     // Kernels for each pair of slots; where they do not stay, they are loaded for each tile.
     const int64_t kernels = 4 * tile.slots * longest;
-    bias.add(kernels <= hardware_.depth(Memory::uop) ? 1 : places * block_parts, std::min(kernels, hardware_.depth(Memory::uop)) * 4, 1);
+    bias.add(kernels <= hardware_.depth(Memory::uop) ? 1 : places * block_parts,
+             std::min(kernels, hardware_.depth(Memory::uop)) * 4, 1);
     const int64_t elements = layer_.output.elements();
     cost.compute_cycles = gemm_steps() * hardware_.gemm_step_cycles +
                           elements * layer_.passes() * hardware_.alu_step_cycles + cycles(bias);

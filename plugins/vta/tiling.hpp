@@ -47,7 +47,8 @@ Result<Tiling> tile_layer(const Layer& layer, const Hardware& hardware, const Ti
 
 // ---- What tiling and stream generation agree on ----
 
-// Inputs that outputs [begin, end) along one axis read: first may be negative and end beyond the input, both by padding.
+// Inputs that outputs [begin, end) along one axis read: first may be negative and end beyond the input, both by
+// padding.
 struct Reach {
   int64_t begin = 0, end = 0;  // of the input, as if padded without end
   int64_t count = 0;           // rows or columns on the chip
@@ -66,7 +67,8 @@ struct SramMap {
   static SramMap of(const Layer& layer, const Hardware& hardware, int64_t blocks, int64_t slots);
 };
 
-// Sum of one step: are its micro-ops those of the window's taps, with output rows and columns as loops, or the other way?
+// Sum of one step: are its micro-ops those of the window's taps, with output rows and columns as loops, or the other
+// way?
 bool loops_over_taps(const Term& term, int64_t rows, int64_t cols);
 
 // One load may take all blocks at once, rather than one for each.

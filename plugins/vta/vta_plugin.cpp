@@ -21,5 +21,4 @@ class VtaPlugin final : public tenon::Plugin {
 
 }  // namespace
 
-TENON_PLUGIN(VtaPlugin, "vta", "Tenon", "0.1.0",
-             "vta-default vta-half vta-1x32x32 vta-2x16x16 vta-4x8x8")
+TENON_PLUGIN(VtaPlugin, "vta", "Tenon", "0.1.0", "vta-default vta-half vta-1x32x32 vta-2x16x16 vta-4x8x8")

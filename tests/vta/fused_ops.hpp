@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <tenon/ir/builder.hpp>
-#include <tenon/ir/infer.hpp>
+#include <tenon/ir/text.hpp>
 #include <tenon/plugin/backend.hpp>
 #include <tenon/reference/interpreter.hpp>
 
@@ -47,7 +47,7 @@ struct OneOp {
     graph->body().add_output(*y, "y");
     what = (*y)->producer()->describe();
     for (Value* operand : operands) what += str(" ", operand ? operand->type().to_string() : "-");
-    for (const auto& [name, value] : (*y)->producer()->attributes()) what += str(" ", name, "=", value);
+    what += str(" ", print(*(*y)->producer()));
   }
   const Op& op() const { return *graph->body().output(0)->producer(); }
 };
@@ -94,7 +94,8 @@ inline OneOp random_convolution(std::mt19937& r) {
   const Windows w = Windows::random(r, pick(r, 0, 3) == 0 ? 40 : 12, pick(r, 0, 3) == 0 ? 5 : 3);
   const int64_t kind = pick(r, 0, 5);
   const int64_t group = kind == 0 ? pick(r, 2, 40) : kind == 1 ? pick(r, 2, 6) : 1;
-  const int64_t in = kind == 0 ? 1 : pick(r, 1, group > 1 ? 20 : 70), out = kind == 0 ? pick(r, 0, 3) == 0 ? 2 : 1 : pick(r, 1, group > 1 ? 20 : 70);
+  const int64_t in = kind == 0 ? 1 : pick(r, 1, group > 1 ? 20 : 70),
+                out = kind == 0 ? pick(r, 0, 3) == 0 ? 2 : 1 : pick(r, 1, group > 1 ? 20 : 70);
   const int64_t batch = pick(r, 1, 3);
   std::vector<Value*> operands{made.input(r, {batch, in * group, w.extent[0], w.extent[1]})};
   operands.push_back(made.constant(random_of<int8_t>(r, {out * group, in, w.kernel[0], w.kernel[1]}, -128, 127)));
@@ -102,7 +103,8 @@ inline OneOp random_convolution(std::mt19937& r) {
   attributes.set("group", group);
   add_epilogue(r, attributes, 16);
   const bool residual = pick(r, 0, 2) == 0;
-  operands.push_back(pick(r, 0, 1) == 0 ? nullptr : made.constant(random_of<int32_t>(r, {out * group}, -100000, 100000)));
+  operands.push_back(pick(r, 0, 1) == 0 ? nullptr
+                                        : made.constant(random_of<int32_t>(r, {out * group}, -100000, 100000)));
   operands.push_back(residual ? made.input(r, {batch, out * group, w.out(0), w.out(1)}) : nullptr);
   if (residual) attributes.set("residual_shift", pick(r, 0, 14));
   made.finish("fused.QConv", operands, attributes);
@@ -126,7 +128,8 @@ inline OneOp random_dense(std::mt19937& r) {
 
 inline OneOp random_addition(std::mt19937& r) {
   OneOp made;
-  const Dims dims = pick(r, 0, 3) == 0 ? Dims{pick(r, 1, 4), pick(r, 1, 90)} : Dims{pick(r, 1, 3), pick(r, 1, 60), pick(r, 1, 20), pick(r, 1, 20)};
+  const Dims dims = pick(r, 0, 3) == 0 ? Dims{pick(r, 1, 4), pick(r, 1, 90)}
+                                       : Dims{pick(r, 1, 3), pick(r, 1, 60), pick(r, 1, 20), pick(r, 1, 20)};
   std::vector<Value*> operands{made.input(r, dims), made.input(r, dims)};
   Attributes attributes;
   add_epilogue(r, attributes, 18);
