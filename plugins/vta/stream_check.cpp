@@ -31,17 +31,24 @@ class Check {
   Result<void> take(uint32_t number) {
     now_ = number;
     const Instruction& instruction = stream_[number];
+    last_[static_cast<size_t>(instruction.unit())] = number;
     switch (instruction.opcode) {
       case Opcode::load: return load(instruction.transfer);
       case Opcode::store: return store(instruction.transfer);
       case Opcode::gemm:
       case Opcode::alu: return compute(instruction);
-      case Opcode::finish: break;
+      case Opcode::finish: finish(); break;
     }
     return {};
   }
 
  private:
+  // Whoever waits for FINISH takes all for done.
+  void finish() {
+    for (const int64_t last : last_)
+      if (!before(last)) report(Finding::Kind::unfinished, last, {});
+  }
+
   // ACC, OUT and ACC8 are one memory.
   static Memory home(Memory memory) { return memory == Memory::out || memory == Memory::acc8 ? Memory::acc : memory; }
 
@@ -167,6 +174,7 @@ class Check {
   const StreamOrder& order_;
   std::vector<Finding>& findings_;
   uint32_t now_ = 0;
+  std::array<int64_t, kUnits> last_{kNobody, kNobody, kNobody};  // instruction of each unit
   std::array<std::vector<Seen>, kMemories> seen_;
   std::map<int64_t, Seen> dram_;  // intervals: from a key to the next
   std::vector<MicroOp> micro_ops_;
@@ -180,6 +188,7 @@ std::string_view words_of(Finding::Kind kind) {
     case Finding::Kind::deadlock: return "deadlock";
     case Finding::Kind::left_over: return "token left over";
     case Finding::Kind::not_written: return "read before write";
+    case Finding::Kind::unfinished: return "finished too early";
   }
   return "";
 }
@@ -201,6 +210,7 @@ std::string Finding::to_string(const std::vector<Instruction>& stream) const {
     case Kind::write_after_write: return text + str(named(first), " may write ", place, " after ", named(second));
     case Kind::deadlock: return text + str(named(second), " waits for a token that nobody pushes");
     case Kind::left_over: return text + str("nobody pops what ", named(first), " pushes");
+    case Kind::unfinished: return text + str(named(first), " may still run when ", named(second), " says that all is done");
     case Kind::not_written: return text + str(named(second), " reads ", place, ", which nothing has written");
   }
   return text;

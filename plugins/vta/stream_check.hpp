@@ -26,6 +26,7 @@ struct Finding {
     deadlock,     // `second` waits for a token that nobody pushes
     left_over,    // nobody pops a token of `first`
     not_written,  // `second` reads what nothing has written
+    unfinished,   // `second` is FINISH, and `first` may still run
   };
   Kind kind = Kind::read_after_write;
   int64_t first = -1, second = -1;  // instructions, in the order of the stream; -1: none
