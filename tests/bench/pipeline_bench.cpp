@@ -103,6 +103,17 @@ BENCHMARK(blur_chain)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
+// A band of rows for each worker, in strips of range(0) rows: windows begin anew in each band. range(1): workers.
+void blur_bands(benchmark::State& state) {
+  const int64_t rows = kSide + 12, workers = state.range(1);
+  std::vector<float> a(static_cast<size_t>(kSide * rows), 1), b(static_cast<size_t>(kSide * kSide));
+  Pair pair = blurs(6);
+  pair.last.loops({{y, state.range(0)}, {y, ceildiv(pair.result.extent(1), workers), workers}});
+  run(state, pair, BufferArgument::dense(a.data(), kF32, {kSide, rows}, {0, -6}),
+      BufferArgument::dense(b.data(), kF32, {kSide, kSide}), static_cast<int>(workers));
+}
+BENCHMARK(blur_bands)->ArgsProduct({{4, 8, 16}, {1, 2}})->UseRealTime()->Unit(benchmark::kMillisecond);
+
 // Two copies through an intermediate, range(0) bytes in all, range(1) bytes at a time; range(2): 0 by hand, 1 a
 // pipeline in a loop, 2 a pipeline without one (the intermediate then has all bytes).
 void copies(benchmark::State& state) {

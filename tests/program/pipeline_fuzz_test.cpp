@@ -1,9 +1,12 @@
 // Random pipelines (stencils, resampling, transposes, copies, padding, several readers, in place) with random schedules
-// (loops, steps, workers, placement) against the same pipeline without a schedule and without shared memory. A part of
-// them in contract mode, a part on the compiled form and through the race verifier. TENON_FUZZ_SEEDS and TENON_FUZZ_FIRST say which seeds.
+// (loops, bands, steps, workers, placement), every fifth with the automatic one, against the same pipeline without a
+// schedule and without shared memory, interpreted and compiled. A part of them in contract mode and through the race
+// verifier. TENON_FUZZ_SEEDS and TENON_FUZZ_FIRST say which seeds.
 #include <cstdlib>
 #include <iostream>
 #include <random>
+
+#include <tenon/program/auto_schedule.hpp>
 
 #include <program/pipeline_support.hpp>
 
@@ -71,9 +74,27 @@ class Case {
   Result<Program> build() const {
     return p_.build({buffers_[0]}, outputs_, {}, {scheduled_, scheduled_, scheduled_});
   }
+  // Replaces the random schedule. `mins` and `extents`: of all outputs.
+  Result<ScheduleReport> schedule_automatically(const Index& mins, const Index& extents) {
+    SymbolValues sizes;
+    for (const BufferRef& out : outputs_)
+      for (size_t d = 0; d < extents.size(); ++d) {
+        sizes[out.name() + ".min" + std::to_string(d)] = mins[d];
+        sizes[out.name() + ".extent" + std::to_string(d)] = extents[d];
+      }
+    return auto_schedule(p_, {buffers_[0]}, outputs_, sizes, small_memories());
+  }
   const std::vector<BufferRef>& outputs() const { return outputs_; }
 
  private:
+  // So small that buffers of some elements are worth strips.
+  static CostModel small_memories() {
+    CostModel model = CostModel::host();
+    for (CostModel::Memory& memory : model.memories) memory.bytes /= 256;
+    model.seconds_per_call = 0.1e-9;
+    return model;
+  }
+
   void add(int64_t s) {
     const std::vector<Expr> indices{var("x"), var("y")};
     BufferRef out = p_.buffer("b" + std::to_string(s), kI32, 2);
@@ -138,6 +159,7 @@ class Case {
         const size_t first = static_cast<size_t>(drawn_.pick(0, 1));
         std::vector<LoopOver> loops{{xy[first], step(), workers()}};
         if (drawn_.chance(40)) loops.push_back({xy[1 - first], step(), workers()});
+        if (drawn_.chance(20)) loops.push_back({xy[first], drawn_.pick(3, 9), workers()});
         stages_[s].loops(loops);
       }
       if (drawn_.chance(10)) stages_[s].compute_root();
@@ -155,8 +177,18 @@ class Case {
   int resampled_ = 0;
 };
 
+// Bounds of the outputs of a seed.
+struct Bounds {
+  Index mins, extents;
+  explicit Bounds(uint64_t seed) {
+    Generator sizes(seed * 3);
+    mins = {sizes.pick(-4, 4), sizes.pick(-4, 4)};
+    extents = {sizes.pick(1, 14), sizes.pick(1, 14)};
+  }
+};
+
 struct Runs {
-  int64_t run = 0, refused = 0;
+  int64_t run = 0, refused = 0, in_strips = 0;
 };
 
 class PipelineFuzz : public ::testing::Test {
@@ -165,23 +197,25 @@ class PipelineFuzz : public ::testing::Test {
   PipelineFuzz() : source_({-150, -150}, {360, 360}) { source_.fill_pattern(); }
 
   std::vector<Array<int32_t>> run(const Program& program, const Case& c, uint64_t seed, int64_t threads, bool contract) {
-    Generator sizes(seed * 3);
+    const auto [mins, extents] = Bounds(seed);
     std::vector<Array<int32_t>> out;
-    const Index mins{sizes.pick(-4, 4), sizes.pick(-4, 4)}, extents{sizes.pick(1, 14), sizes.pick(1, 14)};
     std::map<std::string, BufferArgument, std::less<>> buffers{{"src", source_.argument()}};
     for (size_t i = 0; i < c.outputs().size(); ++i) out.emplace_back(mins, extents);
     for (size_t i = 0; i < c.outputs().size(); ++i) buffers[c.outputs()[i].name()] = out[i].argument();
     const auto ran = interpret(program, {buffers, {}}, {threads, 0, seed, contract}, nullptr);
     EXPECT_TRUE(ran.ok()) << ran.error().to_string();
-    if (threads == 1 || seed % 8 != 3) return out;
-    const auto races = check_races(program, {buffers, {}}, {threads});
-    EXPECT_TRUE(races.ok()) << races.error().to_string() << "\n" << print(program);
+    if (threads > 1 && seed % 8 == 3) {
+      const auto races = check_races(program, {buffers, {}}, {threads});
+      EXPECT_TRUE(races.ok()) << races.error().to_string() << "\n" << print(program);
+    }
     if (ran.ok()) expect_same_compiled(program, {buffers, {}}, static_cast<int>(threads), 0);
     return out;
   }
 
   void check(uint64_t seed, Runs& runs) {
-    const Case plain(seed, false), scheduled(seed, true);
+    const Case plain(seed, false);
+    Case scheduled(seed, true);
+    if (seed % 5 == 2) schedule_automatically(seed, scheduled, runs);
     const auto reference = plain.build(), program = scheduled.build();
     ASSERT_TRUE(reference.ok()) << reference.error().to_string();
     if (!program.ok()) {
@@ -196,6 +230,13 @@ class PipelineFuzz : public ::testing::Test {
     const auto ours = run(program.value(), scheduled, seed, 1 + static_cast<int64_t>(seed % 4), seed % 20 == 0);
     for (size_t i = 0; i < wanted.size(); ++i) EXPECT_EQ(wanted[i].data(), ours[i].data()) << print(program.value());
     ++runs.run;
+  }
+
+  static void schedule_automatically(uint64_t seed, Case& c, Runs& runs) {
+    const Bounds bounds(seed);
+    const auto report = c.schedule_automatically(bounds.mins, bounds.extents);
+    ASSERT_TRUE(report.ok()) << report.error().to_string();
+    runs.in_strips += report.value().to_string().find("in steps of") != std::string::npos;
   }
 
   Array<int32_t> source_;
@@ -213,8 +254,9 @@ TEST_F(PipelineFuzz, SchedulesDoNotChangeResults) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     check(static_cast<uint64_t>(seed), runs);
   }
-  std::cout << "seeds " << first << " to " << first + count - 1 << ": " << runs.run << " run, " << runs.refused << " schedules refused\n";
+  std::cout << "seeds " << first << " to " << first + count - 1 << ": " << runs.run << " run, " << runs.in_strips << " in automatic strips, " << runs.refused << " schedules refused\n";
   EXPECT_GE(runs.run * 10, count * 7) << "most schedules must be possible";
+  EXPECT_GE(runs.in_strips * 100, count) << "automatic schedules must be of use";
 }
 
 }  // namespace

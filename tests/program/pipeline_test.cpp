@@ -56,6 +56,46 @@ TEST(Pipeline, WindowsSlideWithStepsKnownAtRunTime) {
   }
 }
 
+// A loop over bands around one over strips, both over y: each band begins its windows anew and keeps them, one set for
+// each worker, and only what lies across the border of two bands is computed for both.
+TEST(Pipeline, BandsHaveWindowsOfTheirOwn) {
+  constexpr int64_t kWidth = 5, kHeight = 96, kStages = 3, kStrip = 4, kBands = 3;
+  Pipeline p("bands");
+  BufferRef in = p.buffer("in", kI32, 2), from = in;
+  std::optional<StageRef> last;
+  for (int64_t s = 0; s < kStages; ++s) {
+    BufferRef to = p.buffer("b" + std::to_string(s), kI32, 2);
+    last = p.stage("s" + std::to_string(s), window_sum<int32_t>({0, -1}, {0, 1})).reads(from, {x, {y - 1, y + 1}}).writes(to, {x, y});
+    from = to;
+  }
+  const Expr workers = p.scalar("workers");
+  Array<int32_t> source({0, -kStages}, {kWidth, kHeight + 2 * kStages}), expected({kWidth, kHeight});
+  source.fill_pattern();
+  const auto arguments = [&](Array<int32_t>& result, int64_t count) {
+    return Arguments{{{"in", source.argument()}, {"b2", result.argument()}}, {{"workers", count}}};
+  };
+  const auto whole = p.build({in}, {from});
+  ASSERT_TRUE(whole.ok()) << whole.error().to_string();
+  ASSERT_TRUE(interpret(whole.value(), arguments(expected, 1), {}).ok());
+
+  last->loops({{y, kStrip}, {y, ceildiv(from.extent(1), kBands), workers}});
+  const auto program = p.build({in}, {from});
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  ASSERT_TRUE(verify(program.value()).ok()) << verify(program.value()).error().to_string();
+  for (const int64_t count : {1, 2, 3}) {
+    Array<int32_t> result({kWidth, kHeight});
+    RunStatistics statistics;
+    const auto ran = interpret(program.value(), arguments(result, count), {count}, &statistics);
+    ASSERT_TRUE(ran.ok()) << ran.error().to_string() << print(program.value());
+    EXPECT_EQ(result.data(), expected.data()) << count << " workers";
+    EXPECT_EQ(statistics.stages.at("s1->b1_memory").elements, kWidth * (kHeight + 2 * kBands));
+    EXPECT_EQ(statistics.stages.at("s0->b0_memory").elements, kWidth * (kHeight + 4 * kBands));
+    EXPECT_EQ(statistics.heap_peak, count * 2 * kWidth * 4 * (kStrip + 2));
+    EXPECT_TRUE(check_races(program.value(), arguments(result, count), {count}).ok());
+    expect_same_compiled(program.value(), arguments(result, count), static_cast<int>(count), 0);
+  }
+}
+
 // Resampling chains slide, too: no level of a pyramid is computed twice.
 TEST(Pipeline, PyramidsComputeNothingTwice) {
   Pipeline p("pyramid");

@@ -111,7 +111,8 @@ class TENON_API StageRef {
   // The kernel may find operand `read` in the memory of result `write`, if it is read there point by point.
   StageRef& in_place(int read = 0, int write = 0);
 
-  // Innermost first.
+  // Innermost first. Of two over the same index the outer one goes over bands, the inner one over strips of each: windows
+  // begin anew in a band, which computes again what it shares with the one before.
   StageRef& loops(std::vector<LoopOver> loops);
   StageRef& compute_at(const StageRef& stage, const Expr& index);
   StageRef& compute_root();

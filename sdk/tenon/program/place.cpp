@@ -166,9 +166,21 @@ class Placer {
         if (!stage.repeats[i].is_constant(1) && depends_on_loop(plan_, stage.required[i], loop)) return true;
       return false;
     };
-    while (depth < stage.location.size() && moves(stage.location[depth])) ++depth;
+    while (depth < stage.location.size() &&
+           (moves(stage.location[depth]) || std::ranges::any_of(strips_of(stage.location, depth), moves)))
+      ++depth;
     for (Window& w : stage.required) w = lifted(plan_, w, stage.location, depth);
     stage.location.resize(depth);
+  }
+
+  // Of a loop over bands: the loops within that go over the same index of the same stage, strip by strip.
+  Path strips_of(const Path& path, size_t depth) const {
+    const LoopPlan& band = plan_.loop(path[depth]);
+    Path strips;
+    for (size_t i = depth + 1; i < path.size(); ++i)
+      if (const LoopPlan& loop = plan_.loop(path[i]); loop.stage == band.stage && loop.index == band.index)
+        strips.push_back(path[i]);
+    return strips;
   }
 
   void make_loops(int s) {
