@@ -3,6 +3,8 @@
 //
 //   strips_bench [runs]
 //   TENON_THREADS=2 strips_bench runs model.onnx ...      models instead, on so many threads
+//   strips_bench runs --always model.onnx ...             the same with strips wherever they can be: what the model says
+//                                                         of graphs that its figures are not from
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -10,6 +12,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <support_lib/random_tensor.hpp>
@@ -147,20 +150,38 @@ void measure(const Case& c, int runs) {
               whole.output().identical(strips.output()) ? "equal" : "DIFFER", report.to_string().c_str());
 }
 
-// A model of static shapes, as the reference target runs it on one thread: whole, and with what reference_strips()
-// takes.
-void measure_model(const char* path, int runs) {
+struct Prediction {
+  double whole = 0, in_strips = 0;
+  size_t ops = 0;
+  explicit Prediction(const StripReport& report) {
+    for (const StripReport::Row& row : report.rows)
+      whole += row.whole.seconds, in_strips += row.in_strips.seconds, ops += row.ops.size();
+  }
+  double ratio() const { return in_strips > 0 ? whole / in_strips : 1; }
+};
+
+bool same_bits(const std::vector<Datum>& a, const std::vector<Datum>& b) {
+  return std::ranges::equal(a, b, [](const Datum& x, const Datum& y) {
+    return !x.is_tensor() || !y.is_tensor() || x.tensor().identical(y.tensor());
+  });
+}
+
+// A model of static shapes, as the reference target runs it: whole, and with what reference_strips() takes.
+void measure_model(const char* path, int runs, StripMode mode) {
   const std::unique_ptr<Graph> graph = must(import_model(path));
   must(must(standard_passes()).run(*graph));
   const std::vector<Datum> inputs = must(zoo::inputs(*graph, 1));
   RunnerOptions in_strips;
   StripReport report;
-  in_strips.lower.grouping = strip_grouping(reference_strips({}, default_pool().threads()), &report);
+  StripOptions strip_options = reference_strips({}, default_pool().threads());
+  strip_options.mode = mode;
+  in_strips.lower.grouping = strip_grouping(strip_options, &report);
   const auto whole = must(GraphRunner::prepare(*graph, reference_kernels())),
              strips = must(GraphRunner::prepare(*graph, reference_kernels(), in_strips));
+  std::vector<Datum> outputs[2];
   const auto seconds = [&](const GraphRunner& runner) {
     const auto begin = std::chrono::steady_clock::now();
-    must(runner.run(inputs, default_pool()));
+    outputs[&runner == strips.get()] = must(runner.run(inputs, default_pool()));
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
   std::vector<double> whole_times, strip_times, ratios;
@@ -169,9 +190,14 @@ void measure_model(const char* path, int runs) {
     strip_times.push_back(seconds(*strips));
     ratios.push_back(whole_times.back() / strip_times.back());
   }
-  std::printf("%s\n  %zu chains; whole %.1f ms, strips %.1f ms, ratio %.2f; arena: whole %.1f MB, strips %.2f MB\n",
-              path, report.rows.size(), median(whole_times) * 1e3, median(strip_times) * 1e3, median(ratios),
-              static_cast<double>(whole->arena_bytes()) / 1e6, static_cast<double>(strips->arena_bytes()) / 1e6);
+  const Prediction predicted(report);
+  std::printf("%s\n  %zu chains of %zu operators; whole %.1f ms, strips %.1f ms, ratio %.2f; of the chains predicted %.1f and "
+              "%.1f ms, ratio %.2f, of all %.2f; arena: whole %.2f MB, strips %.2f MB; bits %s\n",
+              path, report.rows.size(), predicted.ops, median(whole_times) * 1e3, median(strip_times) * 1e3,
+              median(ratios), predicted.whole * 1e3, predicted.in_strips * 1e3, predicted.ratio(),
+              median(whole_times) / (median(whole_times) - predicted.whole + predicted.in_strips),
+              static_cast<double>(whole->arena_bytes()) / 1e6, static_cast<double>(strips->arena_bytes()) / 1e6,
+              same_bits(outputs[0], outputs[1]) ? "equal" : "DIFFER");
   for (const StripReport::Row& row : report.rows)
     std::printf("  %zu operators, strips of %s: predicted %.2f and %.2f ms\n", row.ops.size(), row.strips.c_str(),
                 row.whole.seconds * 1e3, row.in_strips.seconds * 1e3);
@@ -185,5 +211,11 @@ int main(int argc, char** argv) {
   if (argc <= 2) {
     for (const auto& c : tenon::irgen::kCases) tenon::irgen::measure(c, runs);
   }
-  for (int i = 2; i < argc; ++i) tenon::irgen::measure_model(argv[i], runs);
+  auto mode = tenon::irgen::StripMode::automatic;
+  for (int i = 2; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "--always")
+      mode = tenon::irgen::StripMode::always;
+    else
+      tenon::irgen::measure_model(argv[i], runs, mode);
+  }
 }
