@@ -96,6 +96,31 @@ TEST(Pipeline, BandsHaveWindowsOfTheirOwn) {
   }
 }
 
+// The last band has a single strip, so that the loop within it would have several workers: they share the slot of that
+// strip.
+TEST(Pipeline, LoopsWithinLoopsOfWorkersShareTheirSlots) {
+  Pipeline p("nested");
+  BufferRef in = p.buffer("in", kI32, 2), mid = p.buffer("mid", kI32, 2), out = p.buffer("out", kI32, 2);
+  p.stage("add", add_constant<int32_t>(1)).reads(in, {x, y}).writes(mid, {x, y}).loops({{y, 1, 2}});
+  const auto pairs = kernel<int32_t>("pairs", [](const CallContext& c, const Index& i) {
+    const auto v = c.elements<const int32_t>(0);
+    return v(i[0], 2 * i[1]) + v(i[0], 2 * i[1] + 1);
+  });
+  p.stage("sum", pairs).reads(mid, {x, {2 * y, 2 * y + 1}}).writes(out, {x, y}).loops({{y, 4, 3}, {y, 7}});
+  const auto program = p.build({in}, {out});
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  for (const int64_t rows : {1, 4, 9, 11}) {
+    Array<int32_t> source({4, 2 * rows}), result({4, rows});
+    source.fill_pattern();
+    const Arguments arguments{{{"in", source.argument()}, {"out", result.argument()}}, {}};
+    ASSERT_TRUE(interpret(program.value(), arguments, {4}).ok());
+    for_each_index({0, 0}, {4, rows}, [&](const Index& i) {
+      EXPECT_EQ(result.at(i), source(i[0], 2 * i[1]) + source(i[0], 2 * i[1] + 1) + 2) << rows << " rows";
+    });
+    expect_same_compiled(program.value(), arguments, 4, 0);
+  }
+}
+
 // Resampling chains slide, too: no level of a pyramid is computed twice.
 TEST(Pipeline, PyramidsComputeNothingTwice) {
   Pipeline p("pyramid");

@@ -87,6 +87,10 @@ class WindowPlanner {
   // Iterations that may write the same elements of memory that they share take turns.
   void make_serial_if_shared(int b, int l);
 
+  // Loops within the one whose workers have slots of the buffer: their workers would take other slots, where that loop
+  // has but one iteration.
+  void make_serial_within(int b, size_t level);
+
   // Whether no two iterations require the same index.
   bool is_disjoint(const Window& required, const LoopPlan& loop) const;
   bool is_carried(int b, int l) const;

@@ -42,7 +42,20 @@ void WindowPlanner::store(int b) {
   if (storage.linear) storage.places[static_cast<size_t>(storage.linear->dim)] = storage.linear->places;
   storage.slots = slots(path, storage.linear ? 0 : level);
   for (size_t i = level; i < path.size(); ++i) make_serial_if_shared(b, path[i]);
+  if (!storage.slots.is_constant(1)) make_serial_within(b, level);
   buffer.storage = std::move(storage);
+}
+
+void WindowPlanner::make_serial_within(int b, size_t level) {
+  const auto touches = [&](int buffer) { return plan_.root_of(buffer) == b; };
+  for (const int s : plan_.order) {
+    const StageSpec& spec = plan_.spec(s);
+    if (!std::ranges::any_of(spec.reads, touches, &ReadSpec::buffer) &&
+        !std::ranges::any_of(spec.writes, touches, &WriteSpec::buffer))
+      continue;
+    for (const int l : plan_.stage(s).body())
+      if (static_cast<size_t>(plan_.loop(l).depth) >= level) plan_.loop(l).workers = 1;
+  }
 }
 
 void WindowPlanner::make_serial_if_shared(int b, int l) {
