@@ -14,7 +14,7 @@ Path common(const Path& a, const Path& b) {
 
 class Placer {
  public:
-  explicit Placer(Plan& plan) : plan_(plan) {}
+  explicit Placer(Plan& plan) : plan_(plan), spoken_of_(plan.buffers.size()) { find_spoken_of(); }
 
   Result<void> run() {
     for (size_t i = plan_.order.size(); i-- > 0;)
@@ -24,6 +24,35 @@ class Placer {
   }
 
  private:
+  // Most pipelines speak of the bounds of no buffer, or of few.
+  void find_spoken_of() {
+    for (const StageSpec& spec : plan_.data.stages) {
+      for (const ReadSpec& read : spec.reads) speaks(read.windows);
+      for (const CopyPart& part : spec.parts) {
+        for (const Expr& e : part.map) speaks(e);
+        speaks(part.keep);
+        if (part.part) speaks({*part.part});
+      }
+      for (const Expr& e : spec.scalars) speaks(e);
+      for (const LoopOver& loop : spec.loops) speaks({{loop.step, loop.workers}});
+    }
+    for (const BufferSpec& spec : plan_.data.buffers)
+      for (const BufferSpec::DimSpec& dim : spec.dims) {
+        if (dim.bounds) speaks({*dim.bounds});
+        if (dim.stride) speaks(*dim.stride);
+        if (dim.fold) speaks(*dim.fold);
+      }
+  }
+  void speaks(const Windows& windows) {
+    for (const Window& w : windows) speaks(w.first), speaks(w.last);
+  }
+  void speaks(const Expr& e) {
+    for (const std::string& symbol : e.symbols())
+      if (const auto meta = parse_meta(symbol))
+        for (size_t b = 0; b < spoken_of_.size(); ++b)
+          if (plan_.data.buffers[b].name == meta->buffer) spoken_of_[b] = true;
+  }
+
   Result<void> place(int s) {
     StagePlan& stage = plan_.stage(s);
     TENON_TRY(location, location_of(s));
@@ -107,7 +136,7 @@ class Placer {
     for (const Use& use : b.uses) {
       const std::vector<Window> read = read_box(plan_, use, index_box(plan_, use.stage, location.size()));
       for (size_t d = 0; d < read.size(); ++d)
-        if (!mentions_bounds_of(read[d], spec)) add(d, read[d]);
+        if (!spoken_of_[static_cast<size_t>(buffer)] || !mentions_bounds_of(read[d], spec)) add(d, read[d]);
     }
   }
 
@@ -148,7 +177,7 @@ class Placer {
   // Bounds of buffers that the caller does not give: all that is computed of them.
   void resolve_bounds(int s) {
     for (const WriteSpec& write : plan_.spec(s).writes) {
-      if (plan_.is_declared(write.buffer)) continue;
+      if (plan_.is_declared(write.buffer) || !spoken_of_[static_cast<size_t>(write.buffer)]) continue;
       const std::vector<Window> whole = whole_box(plan_, write.buffer);
       const std::string& name = plan_.buffer_spec(write.buffer).name;
       for (size_t d = 0; d < whole.size(); ++d) {
@@ -212,6 +241,7 @@ class Placer {
   }
 
   Plan& plan_;
+  std::vector<bool> spoken_of_;  // by buffer: some expression of the author has its bounds
 };
 
 // --- loops around one call ---

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <deque>
 
 namespace tenon::program::detail {
 
@@ -15,6 +16,13 @@ struct Motion {
   double rate = 0, span = 0;
 };
 using ReadMotion = std::vector<std::vector<Motion>>;  // by dim of the buffer
+struct KnownMotion {
+  const Windows* windows;
+  const std::vector<std::string>* indices;  // of the reader
+  ReadMotion motion;
+  KnownMotion(const Windows* w, const std::vector<std::string>* i, ReadMotion m)
+      : windows(w), indices(i), motion(std::move(m)) {}
+};
 
 class Measurement {
  public:
@@ -43,10 +51,12 @@ class Measurement {
     const int s = plan_.order[at];
     StageNumbers& n = out_.stages[at];
     n.last_use = at;
-    const std::vector<Window> box = index_box(plan_, s, 0);
-    for (const Window& w : box) {
-      TENON_TRY(extent, w.extent().evaluate(sizes_));
-      n.indices.push_back({static_cast<double>(std::max<int64_t>(extent, 0))});
+    std::vector<Window> box;  // of numbers, so that boxes that follow from it are no expressions
+    for (const Window& w : index_box(plan_, s, 0)) {
+      TENON_TRY(first, w.first.evaluate(sizes_));
+      TENON_TRY(last, w.last.evaluate(sizes_));
+      box.emplace_back(first, last);
+      n.indices.push_back({static_cast<double>(std::max<int64_t>(last - first + 1, 0))});
     }
     for (const WriteSpec& write : plan_.spec(s).writes) {
       double elements = 1;
@@ -81,11 +91,20 @@ class Measurement {
     return {};
   }
 
-  // What moves with what, seen at a few indices and at one far away.
-  ReadMotion motion_of(const Use& use) const {
-    constexpr int64_t kNear = 4, kFar = 48;  // a multiple of the usual periods
+  // What stages read is much the same all along a pipeline: the kinds of reads seen last are kept.
+  const ReadMotion& motion_of(const Use& use) {
+    constexpr size_t kKept = 8;
     const StagePlan& reader = plan_.stage(use.stage);
     const Windows& windows = plan_.spec(use.stage).reads[static_cast<size_t>(use.read)].windows;
+    for (const KnownMotion& known : known_motions_)
+      if (*known.windows == windows && *known.indices == reader.indices) return known.motion;
+    if (known_motions_.size() == kKept) known_motions_.pop_front();
+    return known_motions_.emplace_back(&windows, &reader.indices, find_motion(reader, windows)).motion;
+  }
+
+  // What moves with what, seen at a few indices and at one far away.
+  ReadMotion find_motion(const StagePlan& reader, const Windows& windows) const {
+    constexpr int64_t kNear = 4, kFar = 48;  // a multiple of the usual periods
     SymbolValues values = sizes_;
     for (const std::string& index : reader.indices) values[index] = 0;
     ReadMotion out(windows.size());
@@ -158,6 +177,7 @@ class Measurement {
   std::vector<size_t> first_;        // of each position: its indices among all
   std::vector<size_t> parent_;       // of indices, as far as they are known to be of one dim
   std::vector<size_t> last_reader_;  // by buffer
+  std::deque<KnownMotion> known_motions_;
 };
 
 }  // namespace

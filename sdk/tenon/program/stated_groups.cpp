@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include <tenon/program/scheduler_internal.hpp>
@@ -51,6 +52,8 @@ Strips Scheduler::stated_strips(const StageSpec& spec, size_t at, const SymbolVa
   for (const LoopOver& loop : spec.loops) {
     const StageNumbers::Index& index =
         n.indices[static_cast<size_t>(plan_.stage(plan_.order[at]).index_of(loop.index.name()))];
+    // Bands cost what their strips do.
+    if (std::ranges::count(strips.loops, index.dim, &Strips::Loop::dim)) continue;
     const Result<int64_t> step = loop.step.evaluate(sizes);
     const double largest = numbers_.extents[static_cast<size_t>(index.dim)];
     strips.loops.push_back({index.dim, static_cast<double>(step.ok() ? std::max<int64_t>(*step, 1) : 1) * largest /
