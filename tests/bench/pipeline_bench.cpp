@@ -13,6 +13,7 @@
 #include <tenon/program/verify.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 
+#include "blurs_by_hand.hpp"
 #include "pipeline_kernels.hpp"
 #include "schedule_sweep.hpp"
 
@@ -113,6 +114,16 @@ void blur_bands(benchmark::State& state) {
       BufferArgument::dense(b.data(), kF32, {kSide, kSide}), static_cast<int>(workers));
 }
 BENCHMARK(blur_bands)->ArgsProduct({{4, 8, 16}, {1, 2}})->UseRealTime()->Unit(benchmark::kMillisecond);
+
+// The same without the runtime. range(0): rows of a strip, 0: stage by stage; range(1): threads.
+void blurs_by_hand(benchmark::State& state) {
+  const int64_t rows = kSide + 12;
+  std::vector<float> a(static_cast<size_t>(kSide * rows), 1), b(static_cast<size_t>(kSide * kSide));
+  BlursByHand blurs(6, kSide, kSide, state.range(0), static_cast<int>(state.range(1)));
+  for (auto _ : state) blurs.run(a.data(), b.data());
+  state.counters["arena_bytes"] = static_cast<double>(blurs.memory_bytes());
+}
+BENCHMARK(blurs_by_hand)->ArgsProduct({{0, 8, 16}, {1, 2}})->UseRealTime()->Unit(benchmark::kMillisecond);
 
 // Two copies through an intermediate, range(0) bytes in all, range(1) bytes at a time; range(2): 0 by hand, 1 a
 // pipeline in a loop, 2 a pipeline without one (the intermediate then has all bytes).

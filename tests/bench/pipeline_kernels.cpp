@@ -5,15 +5,16 @@
 
 namespace tenon::program::bench {
 
-namespace {
-
 #define TENON_WIDE [[gnu::target_clones("avx512f", "avx2", "default")]]
-TENON_WIDE void scale_row(float* __restrict to, const float* __restrict from, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i] = from[i] * 1.0001f + 0.5f;
-}
 TENON_WIDE void mean_row(float* __restrict to, const float* __restrict a, const float* __restrict b,
                          const float* __restrict c, int64_t n) {
   for (int64_t i = 0; i < n; ++i) to[i] = (a[i] + b[i] + c[i]) * (1.0f / 3);
+}
+
+namespace {
+
+TENON_WIDE void scale_row(float* __restrict to, const float* __restrict from, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = from[i] * 1.0001f + 0.5f;
 }
 // Rows begin at the index before the first.
 TENON_WIDE void box_row(float* __restrict to, const float* __restrict a, const float* __restrict b,

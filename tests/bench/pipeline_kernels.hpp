@@ -1,6 +1,7 @@
 // Kernels and pipelines that benchmarks of pipelines share. Rows are computed in the widest vectors of the machine, as
 // a target's kernels have them.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +21,10 @@ KernelHandle halve();           // mean of 2 x 2 at (2 x, 2 y)
 KernelHandle twice();           // in(x / 2, y / 2)
 KernelHandle combine();         // a - 0.25 b
 KernelHandle move_bytes();
+
+// What blur() calls for each row.
+void mean_row(float* __restrict to, const float* __restrict a, const float* __restrict b, const float* __restrict c,
+              int64_t n);
 
 struct Pair {
   Pipeline pipeline;
