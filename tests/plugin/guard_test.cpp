@@ -25,6 +25,7 @@ class GuardTest : public testing::PluginTest {
     const auto g = graph(kGraph);
     if (auto refusal = backend->refuses(*g->body().first())) return error(Code::unsupported, refusal->reason);
     PassManager passes;
+    TENON_OK(backend->add_prepare(passes));
     TENON_OK(backend->add_tensor_sel(passes));
     TENON_OK(backend->add_tensor_sched(passes));
     TENON_OK(backend->add_mem_alloc(passes));
@@ -94,8 +95,8 @@ TEST_F(GuardTest, WhateverThrowsBecomesAnError) {
     std::optional<Environment> kind;
     if (integer) kind.emplace("FIXTURE_THROW_INT", "1");
     for (const std::string place :
-         {"unavailable", "create_backend", "device", "description", "refuses", "add_tensor_sel", "add_tensor_sched",
-          "add_mem_alloc", "add_code_emit", "build", "inputs", "enqueue", "wait", "serialize", "load"}) {
+         {"unavailable", "create_backend", "device", "description", "refuses", "add_prepare", "add_tensor_sel",
+          "add_tensor_sched", "add_mem_alloc", "add_code_emit", "build", "inputs", "enqueue", "wait", "serialize", "load"}) {
       const Environment asked("FIXTURE_THROW", place);
       const auto broken = use(registry, "throwing");
       ASSERT_FALSE(broken.ok()) << place;

@@ -83,6 +83,28 @@ Result<void> renew_layouts(Graph& graph, const Layouts& layouts) {
   return {};
 }
 
+bool changed(const PassReport& report) {
+  return std::any_of(report.passes.begin(), report.passes.end(), [](const PassTiming& pass) { return pass.changed; });
+}
+
+// Each target's passes on the whole graph, in the order in which targets were named.
+Result<void> prepare(Graph& graph, const Backends& backends, const CompileOptions& options) {
+  for (const auto& backend : backends) {
+    PassManager passes(str("preparation of ", backend->name()));
+    TENON_OK(backend->add_prepare(passes), "adding the passes of ", passes.name());
+    if (passes.passes().empty()) continue;
+    const std::shared_ptr<const Graph> before = options.preparations ? graph.clone() : nullptr;
+    PassOptions pass_options = options.passes;
+    pass_options.stop_after.clear();
+    TENON_TRY(report, passes.run(graph, pass_options), passes.name());
+    TENON_OK(verify(graph), "the verifier, after ", passes.name());
+    if (!changed(report)) continue;
+    log(LogLevel::info, passes.name(), " of '", graph.name(), "':\n", report.to_string());
+    if (options.preparations) options.preparations->push_back({backend->name(), std::move(report), before, graph.clone()});
+  }
+  return {};
+}
+
 // The four phases of one target on its part of the graph.
 Result<std::unique_ptr<Executable>> compile_part(std::unique_ptr<Graph> graph, TargetBackend& backend,
                                                  const PassOptions& options, LayoutReport& layouts) {
@@ -135,6 +157,7 @@ Result<std::unique_ptr<CompiledModel>> compile(std::unique_ptr<Graph> graph, Tar
     TENON_OK(renew_layouts(*graph, layouts));
     TENON_OK(verify(*graph), "the verifier, after the standard passes");
   }
+  if (options.prepare) TENON_OK(prepare(*graph, backends, options), "preparing graph '", graph->name(), "'");
   std::vector<const TargetBackend*> views;
   for (const auto& backend : backends) views.push_back(backend.get());
   TENON_TRY(cut, partition(*graph, views), "placing graph '", graph->name(), "'");

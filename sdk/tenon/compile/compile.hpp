@@ -15,6 +15,14 @@
 
 namespace tenon {
 
+// What a target made of the whole graph before operators were placed (TargetBackend::add_prepare). Passes that only bring
+// the graph into another form keep its numbers; those that quantise do not, so that the graph before is kept.
+struct Preparation {
+  std::string target;
+  PassReport passes;
+  std::shared_ptr<const Graph> before, after;
+};
+
 struct CompileOptions {
   // In order of preference; each operator goes to the first that takes it. "auto": the best that is available. The reference
   // takes what is left.
@@ -25,10 +33,14 @@ struct CompileOptions {
   double min_coverage = 0;
   // Skip the generic passes: for checking them.
   bool optimize = true;
+  // Let targets change the whole graph beforehand, and its numbers with it. Without, numbers stay those of the model.
+  bool prepare = true;
   PassOptions passes;  // verify, dump, timing, stop after
   // Layouts by the name of a value of the model (set_layout); they overrule value_layouts of the targets' descriptions. Passes run with them; a value that a pass has removed takes its
   // layout along, with a warning.
   std::map<std::string, std::string> layouts;
+  // Receives those that changed the graph, in order, with copies of it (weights are shared).
+  std::vector<Preparation>* preparations = nullptr;
 };
 
 // Verifies, optimises, partitions, and compiles each part on its target. The graph is consumed.

@@ -26,6 +26,7 @@ struct Refusal {
 };
 
 // One target, ready to compile for. Compiling is the walk
+//   preparation        of the whole graph, before operators are placed
 //   tensor selection   fuse into target operators, choose layouts
 //   tensor scheduling  order operations, tile, place DMA
 //   memory allocation  places in each memory space
@@ -48,6 +49,10 @@ class TENON_API TargetBackend {
   virtual std::vector<LayoutKernel> layout_kernels(const Op&) const { return {}; }
   // What reorders cost, in the unit of LayoutKernel::cost.
   virtual BandwidthTable layout_costs() const { return {}; }
+
+  // What the whole graph goes through before operators are placed, when this target is among those wanted: legalising
+  // what the target takes in another form only, such as quantised models. It may change numbers; whoever compiles is told.
+  virtual Result<void> add_prepare(PassManager&) { return {}; }
 
   virtual Result<void> add_tensor_sel(PassManager&) { return {}; }
   virtual Result<void> add_tensor_sched(PassManager&) { return {}; }

@@ -270,6 +270,9 @@ class GuardedBackend final : public TargetBackend {
     if (!answer.ok()) return Refusal{answer.error().message()};
     return *std::move(answer);
   }
+  Result<void> add_prepare(PassManager& passes) override {
+    return guarded(*origin_, "add_prepare()", [&] { return made_->add_prepare(passes); });
+  }
   Result<void> add_tensor_sel(PassManager& passes) override {
     return guarded(*origin_, "add_tensor_sel()", [&] { return made_->add_tensor_sel(passes); });
   }
