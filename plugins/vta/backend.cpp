@@ -3,6 +3,7 @@
 #include <tenon/ir/serialize.hpp>
 #include <tenon/ir/verify.hpp>
 #include <tenon/ops/constant.hpp>
+#include <tenon/passes/pass_manager.hpp>
 #include <tenon/plugin/limits.hpp>
 
 #include "vta/device_op.hpp"
@@ -38,6 +39,9 @@ class Backend final : public TargetBackend {
     if (!tiled.ok()) return Refusal{tiled.error().message()};
     return std::nullopt;
   }
+
+  // Models with scales of their own, too.
+  Result<void> add_prepare(PassManager& passes) override { return passes.add("legalise-quantised"); }
 
   Result<std::unique_ptr<Executable>> build(std::unique_ptr<Graph> graph) override {
     if (!driver_) {

@@ -26,6 +26,22 @@ def npy(path, shape, values):
     Path(path).write_bytes(data + struct.pack(f"<{len(values)}f", *values))
 
 
+# Two convolutions with a residual between them, and a classifier.
+IMAGES = """graph @images(%x: f32[1,2,4,4]) -> %y {
+  %w = Constant {value = dense<f32[2,2,1,1]: 1.0, 0.5, -0.25, 2.0>}
+  %b = Constant {value = dense<f32[2]: 0.5, -1.0>}
+  %c = Conv %x, %w, %b "conv"
+  %r = Relu %c
+  %d = Conv %r, %w "second"
+  %s = Add %d, %r
+  %p = GlobalAveragePool %s "mean"
+  %f = Flatten %p
+  %k = Constant {value = dense<f32[2,3]: 1.0, 2.0, 3.0, 4.0, 5.0, 6.0>}
+  %y = Gemm %f, %k "dense"
+}
+"""
+
+
 class CommandLine(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -51,6 +67,28 @@ class CommandLine(unittest.TestCase):
             with self.subTest(words=words):
                 done = self.run_tenon(*words, expect=USAGE)
                 self.assertTrue(done.stderr.strip())
+
+    def test_quantise(self):
+        model, profile = self.path("images.tir"), self.path("profile.json")
+        integers, qdq = self.path("integers.tir"), self.path("qdq.onnx")
+        Path(model).write_text(IMAGES)
+        report = self.json("quantise", model, "--random", "3", "--save-profile", profile, "-o", integers)
+        self.assertTrue(report["calibrated"])
+        self.assertEqual(report["floats"], [])
+        self.assertGreater(report["outputs"][0]["sqnr_db"], 20)
+        self.assertEqual(report["outputs"][0]["rows"], 3)
+        self.assertTrue({"fused.QConv", "fused.QDense"} <= {layer["operator"] for layer in report["layers"]})
+        self.assertIn("fused.QConv", Path(integers).read_text())
+        # From the profile alone, for others; which reads back as the same integers.
+        self.run_tenon("quantise", model, "--profile", profile, "-o", qdq)
+        again = self.path("again.tir")
+        report = self.json("quantise", qdq, "-o", again, "--random", "1")
+        self.assertFalse(report["calibrated"])
+        outputs = [self.json("run", file, "--target", "reference", "--seed", "3")["outputs"] for file in (integers, again)]
+        self.assertEqual(outputs[0][0]["mean"], outputs[1][0]["mean"])
+        self.assertIn("has no scales", self.json("quantise", model, expect=FAILED)["message"])
+        self.assertIn("no input_0.pb", self.json("quantise", model, "--data", self.folder.name, expect=FAILED)["message"])
+        self.run_tenon("quantise", model, "--method", "guess", expect=USAGE)
 
     def test_layouts_by_name(self):
         text = self.run_tenon("opt", self.net, "--passes", "remove-dead", "--layout", "m=NC{8c}",

@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
   add_compile(app, session, exit_code);
   add_emit(app, session, exit_code);
   add_layout(app, session, exit_code);
+  add_quantise(app, session, exit_code);
   add_target(app, session, exit_code);
   try {
     app.parse(argc, argv);

@@ -5,7 +5,9 @@
 #include <map>
 #include <numeric>
 
+#include <tenon-ext/quant/accuracy.hpp>
 #include <tenon/onnx/test_data.hpp>
+#include <tenon/reference/interpreter.hpp>
 #include <tenon/tensor/compare.hpp>
 
 #include "session.hpp"
@@ -289,9 +291,44 @@ void say_top(const RunCommand& command, const std::vector<Datum>& outputs, Sessi
   document["top"] = classes;
 }
 
+// What the passes of targets did before operators were placed: are the outputs those of the prepared graph, bit by bit, and
+// how far is that from the graph before? False when they are not.
+Result<bool> say_preparations(const RunCommand& command, const std::vector<Preparation>& preparations,
+                              const std::vector<Datum>& inputs, const std::vector<Datum>& outputs, ThreadPool& pool,
+                              Session& session, Json& document) {
+  if (preparations.empty()) return true;
+  TENON_TRY(prepared, Interpreter::prepare(*preparations.back().after));
+  TENON_TRY(exact, prepared->run(inputs, pool), "the prepared graph on the reference");
+  TENON_TRY(original, Interpreter::prepare(*preparations.front().before));
+  TENON_TRY(wanted, original->run(inputs, pool), "the graph before preparation on the reference");
+  bool right = true;
+  document["prepared_by"] = Json::array();
+  for (const Preparation& preparation : preparations) document["prepared_by"].push_back(preparation.target);
+  document["preparation"] = Json::array();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].is_tensor() || !outputs[i].tensor().element().is_number()) continue;
+    const bool equal = outputs[i].tensor().identical(exact[i].tensor());
+    // Parts that other targets run in floats have other bits.
+    right = right && (equal || judge(outputs[i], exact[i], command).ok);
+    quant::Distance distance;
+    distance.add(outputs[i].tensor(), wanted[i].tensor());
+    const std::string& name = preparations.front().before->body().output_name(i);
+    session.say(str("prepared for ", preparations.back().target, ": output '", name, "' ",
+                    equal ? "has the bits of" : "DIFFERS from", " the prepared graph on the reference; against the model ",
+                    "SQNR ", fixed(distance.sqnr_db(), 1), " dB, largest difference ", fixed(distance.max_abs, 6)));
+    const double sqnr = distance.sqnr_db();
+    document["preparation"].push_back({{"output", name},
+                                       {"equal", equal},
+                                       {"sqnr_db", std::isfinite(sqnr) ? Json(sqnr) : Json()},
+                                       {"max_abs", distance.max_abs}});
+  }
+  return right;
+}
+
 Result<bool> run(const RunCommand& command, Session& session) {
   const auto begin = std::chrono::steady_clock::now();
-  TENON_TRY(model, command.model.load(session));
+  std::vector<Preparation> preparations;
+  TENON_TRY(model, command.model.load(session, &preparations));
   const double compile_ms = milliseconds_since(begin);
   TENON_TRY(shadow, open_shadow(command, session));
   TestData data;
@@ -311,13 +348,15 @@ Result<bool> run(const RunCommand& command, Session& session) {
                   count == 1 ? "one run" : str("median of ", count, " runs"), " ", fixed(runs.median(), 3), " ms on ",
                   pool.threads(), " threads"));
   const bool right = say_outputs(command, *model, runs.outputs, data, session, document);
+  TENON_TRY(exact, say_preparations(command, preparations, inputs, runs.outputs, pool, session, document));
   say_shadow(command, runs, session, document);
   say_top(command, runs.outputs, session, document);
   if (command.stats) say_statistics(*model, runs.profile, session, document);
   if (!command.output_dir.empty()) TENON_OK(write_outputs(command.output_dir, *model, runs.outputs));
-  document["ok"] = right && runs.shadows_agree;
+  const bool ok = right && exact && runs.shadows_agree;
+  document["ok"] = ok;
   session.result(document);
-  return right && runs.shadows_agree;
+  return ok;
 }
 
 }  // namespace

@@ -88,9 +88,10 @@ Result<CompileOptions> ModelOptions::compile_options() const {
   return options;
 }
 
-Result<std::unique_ptr<CompiledModel>> ModelOptions::load(Session& session) const {
+Result<std::unique_ptr<CompiledModel>> ModelOptions::load(Session& session, std::vector<Preparation>* preparations) const {
   if (CompiledModel::is_artefact(model)) return CompiledModel::load(model, session.registry());
   TENON_TRY(options, compile_options());
+  options.preparations = preparations;
   return compile_file(model, session.registry(), options);
 }
 

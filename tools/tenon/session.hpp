@@ -62,8 +62,8 @@ struct ModelOptions {
 
   void add_to(CLI::App& command);
   Result<CompileOptions> compile_options() const;
-  // From an artefact, or compiled from a model.
-  Result<std::unique_ptr<CompiledModel>> load(Session& session) const;
+  // From an artefact, or compiled from a model; then `preparations` receives what targets made of it beforehand.
+  Result<std::unique_ptr<CompiledModel>> load(Session& session, std::vector<Preparation>* preparations = nullptr) const;
   // Values for the model's symbolic dims; 1 where none is given.
   Result<std::vector<std::pair<std::string, int64_t>>> dim_values() const;
 };
@@ -78,6 +78,7 @@ void add_bench(CLI::App& app, Session& session, int& exit_code);
 void add_opt(CLI::App& app, Session& session, int& exit_code);
 void add_compile(CLI::App& app, Session& session, int& exit_code);
 void add_emit(CLI::App& app, Session& session, int& exit_code);
+void add_quantise(CLI::App& app, Session& session, int& exit_code);
 void add_layout(CLI::App& app, Session& session, int& exit_code);
 void add_target(CLI::App& app, Session& session, int& exit_code);
 void add_conformance(CLI::App& app, Session& session, int& exit_code);

@@ -1,0 +1,30 @@
+// Calibration: a float model learns from inputs where its numbers lie, and becomes a model of 8-bit integers.
+//
+//   TENON_OK(prepared.run(graph));                                       // the standard passes: BatchNormalization
+//   folded TENON_TRY(profile, calibrate(graph, samples, pool)); TENON_TRY(changed, insert_rounds(graph, profile,
+//   Method::kl));       // quant.Round: still floats, still runs TENON_TRY(fused, fuse_quantised(graph)); // integers
+#pragma once
+#include <vector>
+
+#include <tenon-ext/quant/profile.hpp>
+#include <tenon/passes/pass_manager.hpp>
+#include <tenon/support/export.hpp>
+#include <tenon/support/parallel.hpp>
+#include <tenon/tensor/datum.hpp>
+
+namespace tenon::quant {
+
+using Samples = std::vector<std::vector<Datum>>;  // one list of a graph's inputs each
+
+// Runs the graph on the reference and profiles the f32 values of its body. Adds to `profile`, so that samples may come
+// in several calls.
+TENON_API Result<void> calibrate(const Graph& graph, const Samples& samples, Profile& profile,
+                                 ParallelFor& parallel = serial());
+
+// quant.Round, with exponents from the profile, on operands and results of Conv, Gemm, MatMul with constant weights,
+// Add, AveragePool, GlobalAveragePool and ReduceMean: behind a Relu or Clip that a result goes through alone, and
+// before operators that only move elements. Needs: inferred types, fold-batch-norm. An error names a value that the
+// profile lacks.
+TENON_API Result<Change> insert_rounds(Graph& graph, const Profile& profile, Method method);
+
+}  // namespace tenon::quant

@@ -1,0 +1,48 @@
+#include <algorithm>
+
+#include <tenon-ext/quant/operators.hpp>
+#include <tenon-ext/quant/passes.hpp>
+
+namespace tenon::quant {
+namespace {
+
+bool is_quantised(const Op& op) {
+  static const Name kNames[] = {"QuantizeLinear", "DequantizeLinear", "QLinearConv", "QLinearMatMul",
+                                "ConvInteger",    "MatMulInteger",    Round::name()};
+  return std::find(std::begin(kNames), std::end(kNames), op.name()) != std::end(kNames);
+}
+
+}  // namespace
+
+Result<Change> legalise_quantised(Graph& graph, std::vector<IntegerValue>* values) {
+  const Region& body = graph.body();
+  if (std::none_of(body.begin(), body.end(), is_quantised)) return Change::no;
+  PassManager passes("legalise-quantised");
+  for (const char* pass : {"infer-types", "expand-quantised", "fold-constants", "fold-batch-norm", "round-to-powers",
+                           "remove-dead", "fold-constants"}) {
+    TENON_OK(passes.add(pass));
+  }
+  TENON_OK(passes.add(Pass{.name = "fuse-quantised", .contract = "see there", .run = [values](Graph& g) {
+                             return fuse_quantised(g, values);
+                           }}));
+  TENON_OK(passes.add("share-common"));
+  TENON_OK(passes.add("remove-dead"));
+  TENON_TRY(report, passes.run(graph));
+  const bool changed =
+      std::any_of(report.passes.begin(), report.passes.end(), [](const PassTiming& pass) { return pass.changed; });
+  return changed ? Change::yes : Change::no;
+}
+
+namespace {
+
+const PassRegistration kRegistered({{
+    .name = "legalise-quantised",
+    .contract =
+        "Quantised models of ONNX (QDQ, QLinearConv, ConvInteger ...) become fused integer layers whose scales "
+        "are powers of two:\nexpand-quantised, round-to-powers, fuse-quantised. Needs nothing; changes numbers; "
+        "float models stay as they are.",
+    .run = [](Graph& graph) { return legalise_quantised(graph); },
+}});
+
+}  // namespace
+}  // namespace tenon::quant

@@ -1,0 +1,41 @@
+// Quantisation with scales that are powers of two, symmetric, to 8 bits: a real number x stands for the integer q with
+// x = 2^exponent * q. No zero points, no multiplications: hardware shifts.
+//
+// `exponent` in [-100, 100], so that scales are exact floats. All of them work elementwise, in any layout.
+#pragma once
+#include <tenon/ops/elementwise_views.hpp>
+
+namespace tenon::quant {
+
+inline constexpr int64_t kMostExponent = 100;
+
+template <class Derived>
+struct ExponentView : UnaryView<Derived> {
+  using UnaryView<Derived>::UnaryView;
+  int64_t exponent() const { return this->template attr<int64_t>("exponent", 0); }
+};
+
+// y = saturate(round(x / 2^exponent)), halves to the even number; f32 to i8; NaN gives 0.
+struct Quantize : ExponentView<Quantize> {
+  static constexpr std::string_view kName = "quant.Quantize";
+  using ExponentView::ExponentView;
+};
+// y = x * 2^exponent, exactly; i8 to f32.
+struct Dequantize : ExponentView<Dequantize> {
+  static constexpr std::string_view kName = "quant.Dequantize";
+  using ExponentView::ExponentView;
+};
+// y = Dequantize(Quantize(x)), f32 to f32: says that x is to be held in 8 bits. What calibration puts into a float
+// model, and what fuse-quantised turns into integers.
+struct Round : ExponentView<Round> {
+  static constexpr std::string_view kName = "quant.Round";
+  using ExponentView::ExponentView;
+};
+// y = clip(((x << left_shift) + rounding) >> shift, clip_min, clip_max), i8 or i32 to i8, as in fused/epilogue.hpp:
+// from exponent e to e + shift - left_shift. A ReLU on integers is clip_min = 0 alone.
+struct Requantize : UnaryView<Requantize> {
+  static constexpr std::string_view kName = "quant.Requantize";
+  using UnaryView::UnaryView;
+};
+
+}  // namespace tenon::quant
