@@ -30,6 +30,31 @@ void say_times(const std::vector<OpProfile>& profile, const Session& session, Js
   }
 }
 
+// What devices counted: of each operator in the document, as text the sums.
+void say_counters(const std::vector<OpProfile>& profile, const Session& session, Json& document) {
+  Json list = Json::array();
+  std::vector<std::pair<std::string, int64_t>> sums;
+  for (const OpProfile& op : profile) {
+    if (op.counters.empty()) continue;
+    Json counters = Json::object();
+    for (const auto& [name, count] : op.counters) {
+      counters[name] = count;
+      const auto known = std::find_if(sums.begin(), sums.end(), [&](const auto& sum) { return sum.first == name; });
+      if (known == sums.end()) {
+        sums.emplace_back(name, count);
+      } else {
+        known->second += count;
+      }
+    }
+    list.push_back({{"op", op.op}, {"label", op.label}, {"counters", std::move(counters)}});
+  }
+  if (list.empty()) return;
+  document["counters"] = std::move(list);
+  std::string line = "counted by the device:";
+  for (const auto& [name, sum] : sums) line += str(" ", name, " ", sum, &sum == &sums.back().second ? "" : ",");
+  session.say(line);
+}
+
 // Kernels of one label in the order of the profile.
 class Measured {
  public:
@@ -107,6 +132,7 @@ std::string fixed(double value, int digits) {
 
 void say_statistics(const CompiledModel& model, const std::vector<OpProfile>& profile, const Session& session, Json& document) {
   say_times(profile, session, document);
+  say_counters(profile, session, document);
   say_kernels(model, profile, session, document);
   session.say(str("arena ", model.arena_bytes(), " bytes, lower bound ", model.arena_lower_bound_bytes()));
   document["arena_bytes"] = model.arena_bytes();
