@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include <tenon/ir/text.hpp>
+#include <tenon/irgen/reference_strips.hpp>
 #include <tenon/target/load.hpp>
 
 #include "irgen/irgen_testing.hpp"
@@ -380,6 +383,32 @@ TEST(Strips, AreReported) {
   EXPECT_THAT(text, HasSubstr("strips of 2 of 6 in dim 2, 3 operators"));
   EXPECT_THAT(text, HasSubstr("whole:  "));
   EXPECT_EQ(run->report.rows[0].kernels, run->chains[0].kernel_count());
+}
+
+// ---- What the reference's kernels take ----
+
+TEST(ReferenceStrips, OperatorsThatReadMuchForAnElementAreNotAllSlow) {
+  const auto graph = graph_of(R"(
+graph @costs(%x: f32[1,4,8,8], %w: f32[8,4,3,3], %g: f32[8,2,3,3], %d: f32[4,1,3,3], %t: f32[1000,8], %i: i64[4]) -> %y {
+  %c = Conv %x, %w
+  %grouped = Conv %x, %g {group = 2}
+  %depthwise = Conv %x, %d {group = 4}
+  %s = Softmax %x
+  %e = Gather %t, %i
+  %y = Relu %e
+}
+)");
+  const auto arithmetic = reference_strips({}, 1).arithmetic;
+  std::map<std::string, ArithmeticCost> costs;
+  for (const Op& op : graph->body())
+    if (op.result_count() == 1) costs[std::string(op.result()->name())] = arithmetic(op);
+  EXPECT_EQ(costs["grouped"].seconds_per_read, costs["c"].seconds_per_read);
+  EXPECT_GT(costs["depthwise"].seconds_per_read, costs["c"].seconds_per_read);
+  // Of a row of which each element reads all, of a table of which one row is chosen.
+  EXPECT_EQ(costs["s"].seconds_per_read, 0);
+  EXPECT_EQ(costs["e"].seconds_per_read, 0);
+  EXPECT_GT(costs["s"].seconds_per_element, 0);
+  EXPECT_GT(costs["e"].seconds_per_element, 0);
 }
 
 }  // namespace

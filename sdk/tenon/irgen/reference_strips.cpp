@@ -1,6 +1,8 @@
 #include <tenon/irgen/reference_strips.hpp>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include <tenon/ir/op_def.hpp>
 
@@ -11,18 +13,37 @@ namespace {
 // by element, with an index for each.
 constexpr ArithmeticCost kProduct{1e-9, 0.12e-9};
 constexpr ArithmeticCost kElementwise{0.9e-9, 0};
+constexpr ArithmeticCost kRow{9e-9, 0};
+constexpr ArithmeticCost kMoved{4.6e-9, 0};  // one element each, of all that an index may choose from
 constexpr ArithmeticCost kOther{0, 4.6e-9};
+// One element reads all of its row, but rows are worked on once.
+constexpr std::array<std::string_view, 9> kRowOperators = {"Softmax",
+                                                           "LogSoftmax",
+                                                           "Hardmax",
+                                                           "LayerNormalization",
+                                                           "RMSNormalization",
+                                                           "LpNormalization",
+                                                           "GroupNormalization",
+                                                           "InstanceNormalization",
+                                                           "MeanVarianceNormalization"};
 // Threads that are woken and waited for, in each call.
 constexpr double kSecondsPerFork = 10e-6;
 
 bool is_product(const Op& op) {
   if (op.is("MatMul") || op.is("Gemm")) return true;
-  return (op.is("Conv") || op.is("ConvTranspose")) && op.attr<int64_t>("group", 1) == 1;
+  if (!op.is("Conv") && !op.is("ConvTranspose")) return false;
+  if (op.attr<int64_t>("group", 1) == 1) return true;
+  // Groups of several channels are products, too; those of one are not.
+  const Type& weights = op.operand(1)->type();
+  const auto dims = weights.is_tensor() ? weights.shape().static_dims() : std::nullopt;
+  return dims && dims->size() > 1 && (op.is("Conv") ? (*dims)[1] : (*dims)[0] / op.attr<int64_t>("group", 1)) > 1;
 }
 
 ArithmeticCost arithmetic_of(const Op& op) {
   if (is_product(op)) return kProduct;
-  return op.def() && op.def()->has(Trait::elementwise) ? kElementwise : kOther;
+  if (std::ranges::any_of(kRowOperators, [&](std::string_view name) { return op.is(name); })) return kRow;
+  if (!op.def()) return kOther;
+  return op.def()->has(Trait::elementwise) ? kElementwise : op.def()->has(Trait::movement) ? kMoved : kOther;
 }
 
 }  // namespace
