@@ -92,7 +92,7 @@ class ResponseNormalization {
     TENON_TRY(channels, extent_of(op_, 1));
     const ElementType element = x_->type().element(), work = element == kF64 ? kF64 : kF32;
     TENON_TRY(x, cast(x_, work));
-    TENON_TRY(sum, window_sum(x, shape.rank(), channels));
+    TENON_TRY(sum, window_sum(x, channels));
     const auto scalar = [&](double value) { return b_.constant_scalar(work, value); };
     const double size = static_cast<double>(op_.attr<int64_t>("size"));
     TENON_TRY(mean, b_.op("Mul", {sum, scalar(op_.attr<float>("alpha", 0.0001f) / size)}));
@@ -111,8 +111,31 @@ class ResponseNormalization {
     return b_.op("Cast", {value}, {{"to", Type(to, Shape())}});
   }
 
+  Result<Value*> channels_of(Value* value, int64_t first, int64_t end) {
+    return b_.op("Slice", {value, b_.constant_ints({first}), b_.constant_ints({end}), b_.constant_ints({1})});
+  }
+  // 0 in channels that `value` has as well: x < x holds nowhere. So it serves extents that are not known, too.
+  Result<Value*> zeros(Value* value, int64_t channels) {
+    TENON_TRY(some, channels_of(value, 0, channels));
+    TENON_TRY(nowhere, b_.op("Less", {some, some}));
+    return cast(nowhere, value->type().element());
+  }
+  Result<Value*> padded_channels(Value* value, int64_t before, int64_t behind) {
+    std::vector<Value*> parts;
+    if (before > 0) {
+      TENON_TRY(made, zeros(value, before));
+      parts.push_back(made);
+    }
+    parts.push_back(value);
+    if (behind > 0) {
+      TENON_TRY(made, zeros(value, behind));
+      parts.push_back(made);
+    }
+    return b_.op("Concat", parts, {{"axis", 1}});
+  }
+
   // Of x^2, over the channels of each one's window that there are.
-  Result<Value*> window_sum(Value* x, int64_t rank, int64_t channels) {
+  Result<Value*> window_sum(Value* x, int64_t channels) {
     const int64_t size = op_.attr<int64_t>("size"), last = channels - 1;
     const int64_t below = std::min((size - 1) / 2, last), above = std::min(size - 1 - (size - 1) / 2, last);
     if (below + above >= kMostTerms)
@@ -120,14 +143,10 @@ class ResponseNormalization {
                    " become slices");
     TENON_TRY(squares, b_.op("Mul", {x, x}));
     if (below + above == 0) return squares;
-    std::vector<int64_t> pads(static_cast<size_t>(2 * rank), 0);
-    pads[1] = below;
-    pads[static_cast<size_t>(rank) + 1] = above;
-    TENON_TRY(padded, b_.op("Pad", {squares, b_.constant_ints(pads)}));
+    TENON_TRY(padded, padded_channels(squares, below, above));
     Value* sum = nullptr;
     for (int64_t first = 0; first <= below + above; ++first) {
-      TENON_TRY(term, b_.op("Slice", {padded, b_.constant_ints({first}), b_.constant_ints({first + channels}),
-                                      b_.constant_ints({1})}));
+      TENON_TRY(term, channels_of(padded, first, first + channels));
       if (!sum) {
         sum = term;
         continue;

@@ -2,7 +2,7 @@
 // of movement. Done in the graph, before tokenisation.
 //
 //   Hardmax %x {axis}   %m = ReduceMax %x   %p = ReduceMin(Where(%x == %m, 0 1 2 ..., C))   Cast(0 1 2 ... == %p)
-//   LRN %x {size}       %s = Pad(%x * %x)   %x / (bias + alpha / size * (Slice %s [0:C] + Slice %s [1:C+1] + ...))^beta
+//   LRN %x {size}       %s = Concat 0, %x * %x, 0   %x / (bias + alpha / size * (Slice %s [0:C] + Slice %s [1:C+1] + ...))^beta
 #pragma once
 #include <vector>
 
