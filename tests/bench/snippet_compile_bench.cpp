@@ -2,9 +2,11 @@
 //
 //   snippet_compile_bench [ROUNDS]
 //
-// Extents are open, so each snippet has code of all three forms: for tensors in the caches and beyond either.
+// Where extents are open, each snippet has code of all three forms: for tensors in the caches and beyond either.
 //
-//   20 operators     body, lowering, passes, registers, code, and memory that may run, of one snippet
+//   20 operators     body, lowering, passes, registers, code, and memory that may run, of one snippet; of known
+//   extents,
+//                    and of open ones
 //   1000 operators   tokenised and compiled: as one snippet, and as 100 of ten with matrix products between them
 #include <algorithm>
 #include <cstdio>
@@ -36,8 +38,8 @@ std::string block_text(const std::string& x, int block, std::string& out) {
              name(1), "\n", name(8), " = Abs ", name(7), "\n", name(9), " = Max ", name(8), ", ", name(4), "\n");
 }
 
-std::unique_ptr<Graph> network(int blocks, bool products) {
-  std::string text = "graph @g(%x: f32[N,64], %b: f32[64], %w: f32[64,64]) -> %y {\n", last = "%x";
+std::unique_ptr<Graph> network(int blocks, bool products, std::string_view rows) {
+  std::string text = str("graph @g(%x: f32[", rows, ",64], %b: f32[64], %w: f32[64,64]) -> %y {\n"), last = "%x";
   for (int block = 0; block < blocks; ++block) {
     std::string out;
     text += block_text(last, block, out);
@@ -81,7 +83,15 @@ size_t compile_all(const Graph& graph, const Compiler& compiler) {
   return made;
 }
 
-void measure(const char* name, Isa isa, int rounds, int blocks, bool products, bool tokenised) {
+struct Subject {
+  const char* name;
+  int blocks;      // of ten operators
+  bool products;   // between the blocks
+  bool tokenised;  // already, when the clock starts
+  std::string_view rows = "N";
+};
+
+void measure(const Subject& subject, Isa isa, int rounds) {
   TargetDescription target;
   target.name = isa_name(isa);
   target.features = {"avx", "avx2", "fma", "f16c", "bmi2"};
@@ -94,17 +104,17 @@ void measure(const char* name, Isa isa, int rounds, int blocks, bool products, b
   const auto tokenise = [&](Graph& graph) {
     TENON_CHECK(snippet::tokenize_snippets(graph, options).ok(), "tokenising");
   };
-  const auto plain = network(blocks, products);
+  const auto plain = network(subject.blocks, subject.products, subject.rows);
   const auto done = plain->clone();
   tokenise(*done);
   size_t made = 0;
   const double ms = median_ms(rounds, [&] {
-    if (tokenised) return void(made = compile_all(*done, compiler));
+    if (subject.tokenised) return void(made = compile_all(*done, compiler));
     const auto graph = plain->clone();
     tokenise(*graph);
     made = compile_all(*graph, compiler);
   });
-  std::printf("%-8s %-36s %4zu snippets %9.3f ms\n", std::string(isa_name(isa)).c_str(), name, made, ms);
+  std::printf("%-8s %-36s %4zu snippets %9.3f ms\n", std::string(isa_name(isa)).c_str(), subject.name, made, ms);
 }
 
 }  // namespace
@@ -114,8 +124,9 @@ int main(int count, char** arguments) {
   using namespace tenon::x86;
   const int rounds = count > 1 ? std::max(1, std::atoi(arguments[1])) : 21;
   for (const Isa isa : {Isa::avx2, Isa::avx512}) {
-    measure("20 operators, compiled", isa, rounds, 2, false, true);
-    measure("1000 operators, one snippet", isa, (rounds + 3) / 4, 100, false, false);
-    measure("1000 operators, products between", isa, (rounds + 3) / 4, 100, true, false);
+    measure({"20 operators, known extents", 2, false, true, "256"}, isa, rounds);
+    measure({"20 operators, open extents", 2, false, true}, isa, rounds);
+    measure({"1000 operators, one snippet", 100, false, false}, isa, (rounds + 3) / 4);
+    measure({"1000 operators, products between", 100, true, false}, isa, (rounds + 3) / 4);
   }
 }

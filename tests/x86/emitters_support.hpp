@@ -33,7 +33,7 @@ struct RowRun {
 };
 
 // The columns are of one length, a multiple of 16. Fails the test, and says what it was, when a register changes that
-// is neither the result's nor a scratch register, or when constants are asked for that emit_data did not name.
+// is neither the result's nor a scratch register.
 Result<Column> run_row(const RowRun& run, std::span<const Column> operands, ElementType result);
 
 // The table of all elementwise rows.

@@ -8,13 +8,6 @@ Result<void> emit_algorithm(Algorithm algorithm, codegen::EmitContext& context, 
   return code.finish();
 }
 
-void collect_constants(Algorithm algorithm, codegen::ConstantPool& pool, const codegen::Emission& emission) {
-  // Only avx512 broadcasts constants from memory.
-  X86Context nowhere(pool.copies() == 1 ? Isa::avx512 : Isa::avx2, pool);
-  VectorCode code(nowhere, emission);
-  algorithm(code);
-}
-
 Result<void> add_pairs(codegen::JitterTable& table, std::span<const RowPair> pairs) {
   for (const RowPair& pair : pairs) {
     codegen::JitterRow row{.op = pair.op, .types = pair.types, .max_ulp = pair.max_ulp, .make = pair.make};

@@ -12,17 +12,13 @@ namespace tenon::x86 {
 using Algorithm = void (*)(VectorCode&);
 
 Result<void> emit_algorithm(Algorithm algorithm, codegen::EmitContext& context, const codegen::Emission& emission);
-// The constants of the algorithm, found by writing its code to nowhere.
-void collect_constants(Algorithm algorithm, codegen::ConstantPool& pool, const codegen::Emission& emission);
 
+// Constants come into the pool as code asks for them: it lies behind the code, which finds them by a label.
 template <Algorithm kAlgorithm>
 class AlgorithmEmitter final : public codegen::Emitter {
  public:
   Result<void> emit_code(codegen::EmitContext& context, const codegen::Emission& emission) const override {
     return emit_algorithm(kAlgorithm, context, emission);
-  }
-  void emit_data(codegen::ConstantPool& pool, const codegen::Emission& emission) const override {
-    collect_constants(kAlgorithm, pool, emission);
   }
 };
 

@@ -1,9 +1,9 @@
 // The constants of one kernel: each value once, whoever asks for it.
 //
-//   emit_data:  pool.add(kF32, bits_of(0.5f));
-//   emit_code:  mulps(out, in, address of pool.offset(kF32, bits_of(0.5f)))
+//   mulps(out, in, address of pool.add(kF32, bits_of(0.5f)))
 //
-// The pool lies behind the code, aligned to 64 bytes.
+// The pool lies behind the code, aligned to 64 bytes. Machines that have to know before where that is add what they need
+// in Emitter::emit_data.
 #pragma once
 #include <cstddef>
 #include <cstdint>

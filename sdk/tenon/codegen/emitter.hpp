@@ -71,7 +71,7 @@ class TENON_API Emitter {
   virtual ~Emitter();
   // Appends the code. `context` is of the kind that the table is for.
   virtual Result<void> emit_code(EmitContext& context, const Emission& emission) const = 0;
-  // Adds the constants that emit_code will ask for, so that their number is known beforehand.
+  // Adds the constants that emit_code will ask for, where the context has to know their number beforehand.
   virtual void emit_data(ConstantPool&, const Emission&) const {}
 };
 

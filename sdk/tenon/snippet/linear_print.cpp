@@ -13,57 +13,63 @@ std::string hex(uint64_t value) {
 
 char file_letter(codegen::RegisterFile file) { return codegen::register_file_name(file)[0]; }
 
+template <class... Args>
+void append(std::string& text, const Args&... args) {
+  (append_text(text, args), ...);
+}
+
 // "%4:f32", after allocation "%4:f32@v3".
-std::string definition(const LinearKernel& kernel, RegisterId id) {
+void append_definition(std::string& text, const LinearKernel& kernel, RegisterId id) {
   const Register& reg = kernel.registers[static_cast<size_t>(id)];
-  std::string text = str("%", id, ":");
+  append(text, "%", id, ":");
   if (reg.file == codegen::RegisterFile::general)
-    text += "g";
+    append(text, "g");
   else
-    text += reg.element.to_string();
-  if (kernel.places.empty()) return text;
+    append(text, reg.element);
+  if (kernel.places.empty()) return;
   const codegen::PhysicalRegister& place = kernel.places[static_cast<size_t>(id)];
-  return text + str("@", file_letter(place.file), place.number);
+  append(text, "@", file_letter(place.file), place.number);
 }
 
-std::string definitions(const LinearKernel& kernel, const std::vector<RegisterId>& ids) {
-  std::string text;
-  for (const RegisterId id : ids) text += str(text.empty() ? "" : ", ", definition(kernel, id));
-  return text;
+void append_definitions(std::string& text, const LinearKernel& kernel, const std::vector<RegisterId>& ids) {
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (i > 0) append(text, ", ");
+    append_definition(text, kernel, ids[i]);
+  }
 }
 
-std::string memory_text(const Memory& memory) {
-  std::string text = str(memory.element, " [%", memory.base);
-  if (memory.index >= 0) text += str(" + %", memory.index);
-  if (memory.displacement_bytes != 0) text += str(" + ", memory.displacement_bytes);
-  return text + "]";
+void append_memory(std::string& text, const Memory& memory) {
+  append(text, " ", memory.element, " [%", memory.base);
+  if (memory.index >= 0) append(text, " + %", memory.index);
+  if (memory.displacement_bytes != 0) append(text, " + ", memory.displacement_bytes);
+  append(text, "]");
 }
 
-std::string attributes_text(const Attributes& attributes) {
-  std::string text;
+void append_attributes(std::string& text, const Attributes& attributes) {
+  bool first = true;
   for (const auto& [name, value] : attributes) {
     const int64_t* bits = name == "bits" ? value.get_if<int64_t>() : nullptr;
-    text += str(text.empty() ? " {" : ", ", name, " = ", bits ? hex(static_cast<uint64_t>(*bits)) : print(value));
+    append(text, first ? " {" : ", ", name, " = ", bits ? hex(static_cast<uint64_t>(*bits)) : print(value));
+    first = false;
   }
-  return text.empty() ? text : text + "}";
+  if (!first) append(text, "}");
 }
 
-std::string number_text(const Instruction& instruction) {
+void append_number(std::string& text, const Instruction& instruction) {
   const Name op = instruction.op;
-  if (op == "Parameter" || op == "BroadcastParameter" || op == "AddParameter") return str(" #", instruction.number);
-  if (op == "Spill" || op == "Reload") return str(" slot ", instruction.number);
-  return {};
+  if (op == "Parameter" || op == "BroadcastParameter" || op == "AddParameter") append(text, " #", instruction.number);
+  if (op == "Spill" || op == "Reload") append(text, " slot ", instruction.number);
 }
 
-std::string scratch_text(const Instruction& instruction) {
-  std::string text;
+void append_scratch(std::string& text, const Instruction& instruction) {
+  if (instruction.vectors.empty() && instruction.masks.empty() && instruction.generals.empty()) return;
+  append(text, " uses");
   const auto list = [&](char letter, const std::vector<int>& numbers) {
-    for (const int number : numbers) text += str(" ", letter, number);
+    for (const int number : numbers) append(text, " ", letter, number);
   };
   list('v', instruction.vectors);
   list('m', instruction.masks);
   list('g', instruction.generals);
-  return text.empty() ? text : " uses" + text;
 }
 
 std::string shifts_text(const Loop& loop) {
@@ -77,17 +83,22 @@ std::string shifts_text(const Loop& loop) {
 std::string region_text(const LinearKernel& kernel, const Instruction& begin) {
   const Loop& loop = kernel.loops[static_cast<size_t>(begin.number)];
   const std::string head = str(begin.number, " ", loop.name, " dim ", loop.dim, " %", begin.in[0]);
-  if (loop.kind == Loop::Kind::tail)
-    return str("tail ", head, " limit #", loop.limit, " -> ", definitions(kernel, begin.out), " {");
+  if (loop.kind == Loop::Kind::tail) {
+    std::string text = str("tail ", head, " limit #", loop.limit, " -> ");
+    append_definitions(text, kernel, begin.out);
+    return text + " {";
+  }
   return str("loop ", head, loop.kind == Loop::Kind::vector ? " vector" : "", " step ", loop.increment, " limit #",
              loop.limit, shifts_text(loop), " {");
 }
 
-std::string operands_text(const Instruction& instruction) {
-  std::string text;
-  if (instruction.memory) text = " " + memory_text(*instruction.memory);
-  for (const RegisterId id : instruction.in) text += str(text.empty() ? " %" : ", %", id);
-  return text;
+void append_operands(std::string& text, const Instruction& instruction) {
+  if (instruction.memory) append_memory(text, *instruction.memory);
+  bool first = !instruction.memory;
+  for (const RegisterId id : instruction.in) {
+    append(text, first ? " %" : ", %", id);
+    first = false;
+  }
 }
 
 std::string param_text(const Param& param) {
@@ -115,12 +126,17 @@ std::string print(const LinearKernel& kernel, const Instruction& instruction) {
   if (op == "LoopEnd" || op == "TailEnd") return "}";
   if (op == "LoopBegin" || op == "TailBegin") return region_text(kernel, instruction);
   std::string text;
-  if (!instruction.out.empty()) text = definitions(kernel, instruction.out) + " = ";
-  text += op.str();
-  if (instruction.touched == codegen::Lanes::partial) text += ".partial";
-  if (instruction.touched == codegen::Lanes::one) text += ".one";
-  return text + operands_text(instruction) + number_text(instruction) + attributes_text(instruction.attributes) +
-         scratch_text(instruction);
+  text.reserve(64);
+  append_definitions(text, kernel, instruction.out);
+  if (!instruction.out.empty()) append(text, " = ");
+  append(text, op);
+  if (instruction.touched == codegen::Lanes::partial) append(text, ".partial");
+  if (instruction.touched == codegen::Lanes::one) append(text, ".one");
+  append_operands(text, instruction);
+  append_number(text, instruction);
+  append_attributes(text, instruction.attributes);
+  append_scratch(text, instruction);
+  return text;
 }
 
 std::string print(const LinearKernel& kernel) {
