@@ -181,5 +181,34 @@ TEST(ModelMemory, ARunThatFailsLeavesNothingBehind) {
   run.check();
 }
 
+TEST(ModelMemory, LargeOutputsThatNobodyHoldsServeTheNextRun) {
+  const auto model = alternating("8192", "%y");
+  const auto run = [&](float first) {
+    const Datum input(filled(8192, first));
+    auto outputs = model->run({&input, 1});
+    EXPECT_TRUE(outputs.ok()) << outputs.error().to_string();
+    expect_absolute((*outputs)[0], input);
+    return std::move((*outputs)[0]);
+  };
+  const auto place = [](const Datum& output) { return output.tensor().data(); };
+  Datum held = run(-5);
+  const auto first = place(held);
+  const Datum copy = held;
+  held = run(-7);
+  EXPECT_NE(place(held), first) << "somebody has a copy";
+  expect_absolute(copy, Datum(filled(8192, -5)));
+  const auto second = place(held);
+  held = Datum();
+  held = run(-9);
+  EXPECT_EQ(place(held), second);
+}
+
+TEST(ModelMemory, SmallOutputsStayWithTheirCallers) {
+  const auto model = alternating("4", "%y");
+  const Datum input(filled(4, -5));
+  std::weak_ptr<void> owner = (*model->run({&input, 1}))[0].tensor().owner();
+  EXPECT_TRUE(owner.expired());
+}
+
 }  // namespace
 }  // namespace tenon

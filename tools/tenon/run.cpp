@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include <tenon-ext/quant/accuracy.hpp>
 #include <tenon/onnx/test_data.hpp>
@@ -23,6 +24,7 @@ struct RunCommand {
   std::vector<std::string> inputs;
   double rtol = -1, atol = -1;
   int top = 0, repeats = 1;
+  std::optional<int> warm_up;  // unmeasured runs; else one before statistics
   uint64_t seed = 1;
   bool stats = false;
 };
@@ -211,13 +213,16 @@ Result<void> compare_shadow(const RunCommand& command, const CompiledModel& shad
 Result<Runs> repeat_runs(const RunCommand& command, const CompiledModel& model, const Shadow& shadow,
                          const std::vector<Datum>& inputs, ThreadPool& pool) {
   Runs runs;
+  runs.outputs.resize(model.outputs().size());
+  // Statistics are of runs with code, arena and outputs in place, as a process that stays has them.
+  for (int i = 0; i < command.warm_up.value_or(command.stats ? 1 : 0); ++i)
+    TENON_OK(model.run_into(inputs, runs.outputs, {&pool, nullptr}), "the warm-up run");
   double due = 1;  // the first run is always shadowed
   for (int i = 0; i < command.repeats; ++i) {
     runs.profile.clear();
     const auto start = std::chrono::steady_clock::now();
-    TENON_TRY(made, model.run(inputs, {&pool, command.stats ? &runs.profile : nullptr}));
+    TENON_OK(model.run_into(inputs, runs.outputs, {&pool, command.stats ? &runs.profile : nullptr}));
     runs.milliseconds.push_back(milliseconds_since(start));
-    runs.outputs = std::move(made);
     if (shadow.model && due >= 1) {
       due -= 1;
       TENON_OK(compare_shadow(command, *shadow.model, inputs, pool, i, runs));
@@ -372,6 +377,8 @@ void add_run(CLI::App& app, Session& session, int& exit_code) {
   command->add_option("--atol", options->atol, "Absolute tolerance of comparisons (default 1e-7)")->check(CLI::NonNegativeNumber);
   command->add_option("--shadow", options->shadow, "TARGET:PERCENT%: repeat that share of runs there and compare");
   command->add_option("--runs", options->repeats, "How often to run")->check(CLI::Range(1, 1000000));
+  command->add_option("--warm-up", options->warm_up, "Unmeasured runs before; 1 with --stats, else 0")
+      ->check(CLI::Range(0, 1000000));
   command->add_option("--seed", options->seed, "Seed of the inputs that are made when none are given");
   command->add_option("--top", options->top, "Print the largest N classes of the first output")->check(CLI::Range(0, 1000));
   command->add_flag("--stats", options->stats, "Time by operator, generated kernels, memory and layouts");

@@ -1,6 +1,7 @@
 #include <tenon/model/compiled_model.hpp>
 
 #include <tenon/model/model_run_internal.hpp>
+#include <tenon/model/spare_outputs_internal.hpp>
 
 namespace tenon {
 
@@ -10,6 +11,7 @@ struct CompiledModel::Impl {
   const Parts parts;
   const detail::RunPlan plan;
   detail::RunStates states;
+  detail::SpareOutputs spare;
 
   Result<void> run(std::span<const Datum> inputs, std::span<Datum> outputs, const RunOptions& options);
 };
@@ -53,7 +55,9 @@ Result<void> CompiledModel::Impl::run(std::span<const Datum> inputs, std::span<D
 
 Result<std::vector<Datum>> CompiledModel::run(std::span<const Datum> inputs, const RunOptions& options) const {
   std::vector<Datum> outputs(impl_->parts.outputs.size());
+  impl_->spare.take(outputs);
   TENON_OK(impl_->run(inputs, outputs, options));
+  impl_->spare.keep(outputs);
   return outputs;
 }
 
