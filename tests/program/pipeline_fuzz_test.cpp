@@ -259,5 +259,15 @@ TEST_F(PipelineFuzz, SchedulesDoNotChangeResults) {
   EXPECT_GE(runs.in_strips * 100, count) << "automatic schedules must be of use";
 }
 
+// A strip that is alone in its band around a loop of workers; a ring in the memory of what is computed outside of its
+// loop; a window handed from band to band.
+TEST_F(PipelineFuzz, SeedsThatHaveFoundFaults) {
+  Runs runs;
+  for (const uint64_t seed : {919, 3445, 9361}) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    check(seed, runs);
+  }
+}
+
 }  // namespace
 }  // namespace tenon::program

@@ -1,4 +1,5 @@
-// Which buffers lie in the memory of others: copies that are views, and results in the place of what they are made from.
+// Which buffers lie in the memory of others: copies that are views, and results in the place of what they are made
+// from.
 #include <algorithm>
 
 #include <tenon/program/plan.hpp>
@@ -43,7 +44,8 @@ bool is_linear(const Expr& e, const std::vector<std::string>& indices) {
       return degree <= 1;
     }
     case ExprKind::select:
-      return !mentions(e.operands()[0], indices) && is_linear(e.operands()[1], indices) && is_linear(e.operands()[2], indices);
+      return !mentions(e.operands()[0], indices) && is_linear(e.operands()[1], indices) &&
+             is_linear(e.operands()[2], indices);
     default: return !mentions(e, indices);
   }
 }
@@ -86,7 +88,8 @@ class CopyAliaser {
     }
     const StageSpec& spec = plan_.spec(s);
     size_t in_place = 0;
-    for (size_t part = 0; part < spec.parts.size(); ++part) in_place += source_in_destination(s, static_cast<int>(part));
+    for (size_t part = 0; part < spec.parts.size(); ++part)
+      in_place += source_in_destination(s, static_cast<int>(part));
     const bool all = in_place == spec.parts.size();
     plan_.stage(s).is_view = all && !spec.has_padding();
     plan_.stage(s).pads_only = all && spec.has_padding();
@@ -98,7 +101,8 @@ class CopyAliaser {
     BufferPlan& d = plan_.buffer(destination);
     if (spec.parts.size() != 1 || spec.has_padding() || plan_.is_declared(destination)) return false;
     if (!is_plain(plan_.buffer_spec(destination)) || !same_kind(destination, source)) return false;
-    if (std::ranges::any_of(plan_.buffer_spec(source).dims, [](const auto& dim) { return dim.fold.has_value(); })) return false;
+    if (std::ranges::any_of(plan_.buffer_spec(source).dims, [](const auto& dim) { return dim.fold.has_value(); }))
+      return false;
     const std::vector<std::string>& indices = spec.writes[0].indices;
     Alias alias{source, {}, indices.size()};
     for (const Expr& e : spec.parts[0].map) {
@@ -114,7 +118,9 @@ class CopyAliaser {
     const CopyPart& part = spec.parts[static_cast<size_t>(part_index)];
     const int destination = spec.writes[0].buffer, source = spec.reads[static_cast<size_t>(part_index)].buffer;
     BufferPlan& src = plan_.buffer(source);
-    if (plan_.is_declared(source) || src.alias || !is_plain(plan_.buffer_spec(source)) || !same_kind(destination, source)) return false;
+    if (plan_.is_declared(source) || src.alias || !is_plain(plan_.buffer_spec(source)) ||
+        !same_kind(destination, source))
+      return false;
     if (plan_.buffer(destination).role == Role::output && has_fold(destination)) return false;
     std::optional<Alias> alias = inverse(s, part, whole_box(plan_, source));
     if (!alias || !fits(s, part, source, *alias)) return false;
@@ -166,8 +172,9 @@ class CopyAliaser {
     const Expr holds = less_equal(place.first, part.part->first) * less_equal(part.part->last, place.last);
     place = with_known_bounds(plan_, *part.part);
     if (!is_within(box, around)) return false;
-    plan_.checks.push_back({holds, str("'", plan_.buffer_spec(destination).name, "' must hold the indices ", part.part->first.to_string(), " to ",
-                                         part.part->last.to_string(), " of dim ", part.part_dim, ", which '", plan_.buffer_spec(source).name, "' is laid into")});
+    plan_.checks.push_back({holds, str("'", plan_.buffer_spec(destination).name, "' must hold the indices ",
+                                       part.part->first.to_string(), " to ", part.part->last.to_string(), " of dim ",
+                                       part.part_dim, ", which '", plan_.buffer_spec(source).name, "' is laid into")});
     return true;
   }
 
@@ -218,12 +225,20 @@ class InPlaceAliaser {
     if (plan_.is_declared(from) || source.alias || taken_.contains(to) || a.rank != b.rank) return;
     if (a.element.bits() != b.element.bits() || a.space != b.space || !is_plain(a) || !is_plain(b)) return;
     if (!reads_points(s, read, write) || !is_last_use(s, from) || !same_boxes(s, from, write)) return;
-    if (!source.carried_by.empty() || lies_here(from)) return;
+    if (!source.carried_by.empty() || lies_here(from) || keeps_more(source, plan_.buffer(plan_.root_of(to)).storage))
+      return;
     if (plan_.buffer(plan_.root_of(to)).storage.ring_dim >= 0 && !takes_rings(plan_, from)) return;
     Alias alias{to, {}, static_cast<size_t>(a.rank)};
     for (int d = 0; d < a.rank; ++d) alias.map.push_back(alias_index(d));
     source.alias = std::move(alias);
     taken_[to] = true;
+  }
+
+  // Whether something that lies in the source is computed outside of loops in each iteration of which the memory is
+  // another one, or a ring.
+  bool keeps_more(const BufferPlan& source, const Storage& storage) const {
+    if (source.keep_outside >= plan_.stage(source.producer).location.size()) return false;
+    return storage.ring_dim >= 0 || storage.linear || static_cast<size_t>(storage.level) > source.keep_outside;
   }
 
   bool reads_points(int s, int read, int write) const {
@@ -259,7 +274,8 @@ class InPlaceAliaser {
 
   // Whether another buffer lies in this one in a way that is not element for element.
   bool lies_here(int buffer) const {
-    return std::ranges::any_of(plan_.buffers, [&](const BufferPlan& b) { return b.alias && b.alias->of == buffer && !b.alias->same(); });
+    return std::ranges::any_of(
+        plan_.buffers, [&](const BufferPlan& b) { return b.alias && b.alias->of == buffer && !b.alias->same(); });
   }
 
   Plan& plan_;

@@ -93,7 +93,7 @@ void WindowPlanner::slide(int s, int l) {
   StagePlan& stage = plan_.stage(s);
   const LoopPlan& loop = plan_.loop(l);
   const int index = moved_index(stage, l);
-  if (index < 0) return;
+  if (index < 0 || is_band(l)) return;
   const Window& required = stage.required[static_cast<size_t>(index)];
   const std::optional<Expr> later = need(s, index, l, Iteration::later), initial = need(s, index, l, Iteration::first);
   if (!later || !initial) return;
@@ -104,6 +104,13 @@ void WindowPlanner::slide(int s, int l) {
     if (!stage.is_view) slide.first = first_of(loop, *later, previous + 1);
   }
   if (slide.first != required.first || !loop.warm_up.is_constant(0)) stage.slides.push_back(std::move(slide));
+}
+
+bool WindowPlanner::is_band(int l) const {
+  const LoopPlan& band = plan_.loop(l);
+  return std::ranges::any_of(plan_.loops, [&](const LoopPlan& loop) {
+    return !loop.dropped && loop.stage == band.stage && loop.index == band.index && loop.depth > band.depth;
+  });
 }
 
 int WindowPlanner::moved_index(const StagePlan& stage, int l) const {

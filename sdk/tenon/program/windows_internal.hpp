@@ -54,6 +54,8 @@ class WindowPlanner {
   // The one index that moves with the loop, and with no loop further in; -1 if there is none. An index that follows a
   // loop further in moves with this one where the range of that loop does.
   int moved_index(const StagePlan& stage, int l) const;
+  // A loop within goes over the same index of the same stage: nothing is handed on from band to band.
+  bool is_band(int l) const;
   bool is_monotone(const Window& required, const LoopPlan& loop) const;
 
   // Whether memory of all results is the same in all iterations of the loop.
