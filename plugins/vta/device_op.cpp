@@ -13,6 +13,7 @@
 #include "vta/layer_stream.hpp"
 #include "vta/pack.hpp"
 #include "vta/pool_stream.hpp"
+#include "vta/simulator.hpp"
 #include "vta/stream_check.hpp"
 
 namespace tenon::vta {
@@ -36,13 +37,15 @@ Result<Dims> dims_of(const Value* value, std::string_view what, const Hardware& 
   return refuse(hardware, str(what, " has the shape ", type.shape(), ", which only a run tells: it cannot be tiled"));
 }
 
+Result<void> check_bytes(int64_t bytes, std::string_view what, const Hardware& hardware) {
+  if (bytes <= dram_window_bytes(hardware)) return {};
+  return refuse(hardware, str(what, " takes ", bytes, " bytes, a buffer of the driver ", dram_window_bytes(hardware)));
+}
+
 Result<Image> image_of_value(const Value* value, std::string_view what, const Hardware& hardware) {
   TENON_TRY(dims, dims_of(value, what, hardware));
   TENON_TRY(image, image_of(dims, hardware), what);
-  const auto bytes = static_cast<uint64_t>(image.elements() * hardware.element_bytes(Memory::inp));
-  if (bytes > Dram::kMaxBufferBytes)
-    return refuse(hardware,
-                  str(what, " takes ", bytes, " bytes, a buffer of the driver has at most ", Dram::kMaxBufferBytes));
+  TENON_OK(check_bytes(image.elements() * hardware.element_bytes(Memory::inp), what, hardware));
   if (image.width > kMostTransfer)
     return refuse(hardware,
                   str(what, " has rows of ", image.width, " elements, a transfer's stride is at most ", kMostTransfer));
@@ -159,6 +162,7 @@ Result<DeviceOp> product(const Op& op, const Dims& kernel, const Hardware& hardw
   const GroupBlocks blocks = GroupBlocks::of(w.dim(1) * group, w.dim(0), group, hardware);
   term.diagonal = blocks.diagonal, term.groups = blocks.groups, term.weights_at = layer.weight_elements;
   append(made, pack_weights(w, group, blocks, hardware));
+  TENON_OK(check_bytes(static_cast<int64_t>(made.weights.size()), "w, packed,", hardware));
   layer.weight_elements = static_cast<int64_t>(made.weights.size()) / hardware.element_bytes(Memory::wgt);
   const int64_t row = term.reduce_blocks() * term.taps();
   if (row > kMostTransfer)
@@ -246,6 +250,31 @@ Result<DeviceOp> view(const Op& op, const Hardware& hardware) {
   return made;
 }
 
+// Addresses of buffers of their own for each segment, where there is no driver yet.
+std::vector<uint64_t> separate_addresses() {
+  std::vector<uint64_t> addresses;
+  for (uint64_t segment = 0; segment < 8; ++segment) addresses.push_back(segment * 2 * Dram::kMaxBufferBytes);
+  return addresses;
+}
+
+// Of the likely tilings the one that the simulator's clock likes best, by the same score as the model's.
+Result<Stream> best_stream(const Layer& layer, const Hardware& hardware, const TilingOptions& options) {
+  TENON_TRY(candidates, tile_candidates(layer, hardware, options));
+  Stream best;
+  int64_t least = 0;
+  for (const Tiling& tiling : candidates) {
+    TENON_TRY(stream, stream_of(layer, tiling, hardware));
+    if (candidates.size() == 1) return stream;
+    TENON_TRY(bound, stream.bound(separate_addresses(), hardware));
+    TENON_TRY(counters, time_stream(bound, hardware));
+    const TilingCost cost{.dram_cycles = counters.dram_cycles, .cycles = counters.cycles};
+    if (!best.commands.empty() && cost.score() >= least) continue;
+    least = cost.score();
+    best = std::move(stream);
+  }
+  return best;
+}
+
 struct Row {
   std::string_view op;
   Result<DeviceOp> (*make)(const Op&, const Hardware&);
@@ -279,8 +308,7 @@ Result<DeviceOp> device_op(const Op& op, const Hardware& hardware) {
 Result<Stream> stream_of(const DeviceOp& op, const Hardware& hardware, const StreamOptions& options) {
   Stream stream;
   if (const auto* layer = std::get_if<Layer>(&op.work)) {
-    TENON_TRY(tiling, tile_layer(*layer, hardware, options.tiling));
-    TENON_TRY(made, stream_of(*layer, tiling, hardware));
+    TENON_TRY(made, best_stream(*layer, hardware, options.tiling));
     stream = std::move(made);
   } else if (const auto* pool = std::get_if<PoolLayer>(&op.work)) {
     TENON_TRY(made, stream_of(*pool, hardware));
@@ -297,10 +325,7 @@ Result<void> check_tiling(const DeviceOp& op, const Hardware& hardware) {
 }
 
 Result<void> check_races(const Stream& stream, const Hardware& hardware) {
-  // Each segment has a buffer of its own.
-  std::vector<uint64_t> addresses;
-  for (uint64_t segment = 0; segment < 8; ++segment) addresses.push_back(segment * 2 * Dram::kMaxBufferBytes);
-  TENON_TRY(bound, stream.bound(addresses, hardware));
+  TENON_TRY(bound, stream.bound(separate_addresses(), hardware));
   CheckOptions options;
   options.micro_op = [&](int64_t element) -> Result<uint32_t> {
     if (element < 0 || static_cast<size_t>(element) >= stream.micro_ops.size())

@@ -7,8 +7,8 @@
 namespace tenon::vta {
 namespace {
 
-// Resources: two slots of each kind, and what lies in DRAM.
-constexpr Resource kInp = 0, kWgt = 2, kAcc = 4, kShared = 6, kOutput = 7;
+// Resources: slots of INP and ACC, what lies in DRAM, and slots of WGT, of which there may be many.
+constexpr Resource kInp = 0, kAcc = 2, kShared = 4, kOutput = 5, kWgt = 6;
 
 // A piece of the output: what one slot of ACC takes.
 struct Tile {
@@ -57,10 +57,10 @@ class Writer {
   Writer(const Layer& layer, const Tiling& tiling, const Hardware& hardware)
       : layer_(layer),
         tiling_(tiling),
-        map_(SramMap::of(layer, hardware, tiling.blocks, tiling.slots)),
+        map_(SramMap::of(layer, hardware, tiling)),
         out_(hardware),
         inp_(tiling.slots),
-        wgt_(tiling.slots) {}
+        wgt_(tiling.wgt_slots) {}
 
   Result<Stream> write() {
     if (map_.wgt_first > 0) {

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "vta/dram.hpp"
 #include "vta/ranges.hpp"
 
 namespace tenon::vta {
@@ -25,6 +26,18 @@ void for_each_value(const Dims& dims, const Hardware& hardware, Visit visit) {
 std::byte byte_of(int8_t value) { return static_cast<std::byte>(value); }
 
 }  // namespace
+
+int64_t dram_alignment(const Hardware& hardware) {
+  int64_t most = 64;
+  for (const Memory memory : {Memory::uop, Memory::wgt, Memory::inp, Memory::acc})
+    most = std::max(most, hardware.element_bytes(memory));
+  return most;
+}
+
+// Room is left for the first aligned byte.
+int64_t dram_window_bytes(const Hardware& hardware) {
+  return static_cast<int64_t>(Dram::kMaxBufferBytes) - dram_alignment(hardware);
+}
 
 Result<Image> image_of(const Dims& dims, const Hardware& hardware) {
   if (dims.size() < 2 || dims.size() > 4)

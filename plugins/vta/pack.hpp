@@ -16,6 +16,10 @@
 
 namespace tenon::vta {
 
+// DRAM is a row of windows, each a buffer of the driver: its bytes from the first multiple of any element on.
+int64_t dram_window_bytes(const Hardware& hardware);
+int64_t dram_alignment(const Hardware& hardware);  // of everything that transfers reach
+
 // [N, C], [N, C, W] or [N, C, H, W]; Code::unsupported names any other rank.
 Result<Image> image_of(const Dims& dims, const Hardware& hardware);
 

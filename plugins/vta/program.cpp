@@ -8,7 +8,6 @@
 #include <tenon/ops/constant.hpp>
 #include <tenon/runtime/memory_plan.hpp>
 
-#include "vta/dram.hpp"
 #include "vta/pack.hpp"
 
 namespace tenon::vta {
@@ -25,18 +24,6 @@ std::vector<std::byte> bytes_of(const std::vector<T>& values) {
 }
 
 }  // namespace
-
-int64_t dram_alignment(const Hardware& hardware) {
-  int64_t most = 64;
-  for (const Memory memory : {Memory::uop, Memory::wgt, Memory::inp, Memory::acc})
-    most = std::max(most, hardware.element_bytes(memory));
-  return most;
-}
-
-// Room is left for the first aligned byte.
-int64_t dram_window_bytes(const Hardware& hardware) {
-  return static_cast<int64_t>(Dram::kMaxBufferBytes) - dram_alignment(hardware);
-}
 
 // ---- Compiling ----
 

@@ -23,10 +23,6 @@
 
 namespace tenon::vta {
 
-// Bytes in one buffer of the driver that begin at a multiple of any element: DRAM is a row of these.
-int64_t dram_window_bytes(const Hardware& hardware);
-int64_t dram_alignment(const Hardware& hardware);  // of every segment
-
 class DeviceProgram {
  public:
   // Where something lies: bytes from the start of a window.

@@ -247,6 +247,18 @@ Result<RunResult> Simulator::run(Dram& dram, uint64_t address, int64_t count, co
   return result;
 }
 
+Result<RunCounters> time_stream(const std::vector<Instruction>& stream, const Hardware& hardware) {
+  RunResult result;
+  const RunLimits limits;
+  Run run(hardware, stream, limits, result);
+  TENON_OK(run.prepare());
+  while (true) {
+    TENON_TRY(number, run.next());
+    if (!number) return result.counters;
+    run.finish(*number);
+  }
+}
+
 std::string chrome_trace(const RunResult& result, const std::vector<Instruction>& stream, uint64_t clock_hz) {
   const double us = clock_hz == 0 ? 1 : 1e6 / static_cast<double>(clock_hz);
   std::string text = "{\"traceEvents\": [\n";

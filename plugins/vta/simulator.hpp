@@ -73,6 +73,9 @@ class Simulator {
   Machine machine_;
 };
 
+// The cycles of a stream by the same model, without a machine that computes it. Overlap is not counted.
+Result<RunCounters> time_stream(const std::vector<Instruction>& stream, const Hardware& hardware);
+
 // Reads a stream from DRAM.
 Result<std::vector<Instruction>> read_stream(Dram& dram, uint64_t address, int64_t count, const Hardware& hardware);
 

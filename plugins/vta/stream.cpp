@@ -128,7 +128,10 @@ Result<void> StreamBuilder::alu(AluOp op, const std::vector<MicroOp>& ops, Steps
 // Each task waits for the last tasks of other units that touched what it writes, or wrote what it reads. What a token
 // says of its giver's own waiting counts, too.
 void StreamBuilder::order_tasks() {
-  std::array<Users, kResources> users{};
+  std::vector<Users> users(1);
+  for (const Task& task : tasks_)
+    for (const auto* list : {&task.reads, &task.writes})
+      for (const Resource r : *list) users.resize(std::max<size_t>(users.size(), r + 1));
   std::array<Known, kUnits> known{};
   std::vector<Known> done(tasks_.size());
   for (size_t t = 0; t < tasks_.size(); ++t) {

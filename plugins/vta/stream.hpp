@@ -49,9 +49,7 @@ struct Factors {
 };
 Steps loops(int64_t out, int64_t in, Factors dst, Factors src, Factors wgt = {});
 
-// Resources by number, below kResources.
-using Resource = uint32_t;
-inline constexpr size_t kResources = 16;
+using Resource = uint32_t;  // a number, better a small one
 
 class StreamBuilder {
  public:

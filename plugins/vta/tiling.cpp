@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
+#include <map>
+#include <tuple>
 
 #include "vta/ranges.hpp"
 
@@ -27,26 +28,40 @@ AxisLoad axis_load(const WindowAxis& axis, int64_t output, int64_t input, int64_
   return load;
 }
 
+// Tokens and micro-ops are for each slot: enough for what WGT holds in steps that are worth it.
+constexpr int64_t kMostWeightSlots = 64;
+
 class Search {
  public:
   Search(const Layer& layer, const Hardware& hardware) : layer_(layer), hardware_(hardware) {
     for (const Term& term : layer.terms) reduce_ = std::max(reduce_, term.reduce_blocks());
   }
 
-  std::optional<Tiling> best(int64_t slots) {
-    best_.reset();
+  std::vector<Tiling> candidates(int64_t slots) {
+    best_.clear();
     for (const int64_t blocks : part_sizes(layer_.blocks_per_group())) {
-      map_ = SramMap::of(layer_, hardware_, blocks, slots);
+      map_ = SramMap::of(layer_, hardware_, {.blocks = blocks, .slots = slots, .wgt_slots = slots, .cost = {}});
       if (map_.acc_slot < blocks) continue;
       for (const int64_t rows : part_sizes(layer_.output.height))
         for (const int64_t cols : part_sizes(layer_.output.width)) try_tile(blocks, rows, cols);
     }
-    return best_;
+    // Of those whose weights stay as many as of others: the model likes them for bytes that may not be what counts.
+    std::vector<Tiling> sorted, others;
+    for (const auto& [kind, tile] : best_) (tile.weights_stay() ? sorted : others).push_back(tile);
+    for (std::vector<Tiling>* list : {&sorted, &others}) {
+      std::stable_sort(list->begin(), list->end(), better);
+      if (list->size() > kMostCandidates / 2) list->resize(kMostCandidates / 2);
+    }
+    sorted.insert(sorted.end(), others.begin(), others.end());
+    std::stable_sort(sorted.begin(), sorted.end(), better);
+    return sorted;
   }
+
+  static bool better(const Tiling& a, const Tiling& b) { return a.cost.score() < b.cost.score(); }
 
   // Why not even the smallest tile fits.
   Error refusal() {
-    map_ = SramMap::of(layer_, hardware_, 1, 1);
+    map_ = SramMap::of(layer_, hardware_, {.slots = 1, .wgt_slots = 1, .cost = {}});
     for (const Term& term : layer_.terms) {
       const int64_t window = term.rows.extent() * term.cols.extent();
       if (window > map_.inp_slot) return too_small(Memory::inp, window, map_.inp_slot, "a window");
@@ -72,21 +87,37 @@ class Search {
       rows_.push_back(axis_load(term.rows, layer_.output.height, term.input.height, rows));
       cols_.push_back(axis_load(term.cols, layer_.output.width, term.input.width, cols));
     }
-    Tiling tile{.blocks = blocks, .rows = rows, .cols = cols, .slots = map_.slots, .cost = {}};
+    const int64_t slots = map_.slots;
+    Tiling tile{.blocks = blocks, .rows = rows, .cols = cols, .slots = slots, .cost = {}};
     for (const int64_t reduce : part_sizes(reduce_)) {
       tile.reduce = reduce;
+      // All of both in one step is the first of these.
       for (const auto& [inp, wgt] :
            {std::pair(false, false), std::pair(true, false), std::pair(false, true), std::pair(true, true)}) {
-        tile.inp_whole = inp, tile.wgt_whole = wgt;
-        // All of both in one step is the first of these.
         if ((inp || wgt) && reduce == reduce_) continue;
-        if (!fits(tile)) continue;
-        for (const bool spatial_outer : {false, true}) {
-          tile.spatial_outer = spatial_outer;
-          consider(tile);
-        }
+        tile.inp_whole = inp, tile.wgt_whole = wgt;
+        tile.wgt_slots = slots;
+        try_orders(tile);
+        const int64_t each = block_parts(tile) * ceil_div(reduce_, reduce);
+        // With one slot each, what does not wait for its turn would be no serial run.
+        if (wgt || slots == 1 || each <= slots || each > kMostWeightSlots) continue;
+        tile.wgt_slots = each;
+        try_orders(tile);
       }
     }
+  }
+
+  void try_orders(Tiling tile) {
+    map_.wgt_slot = SramMap::of(layer_, hardware_, tile).wgt_slot;
+    if (!fits(tile)) return;
+    for (const bool spatial_outer : {false, true}) {
+      tile.spatial_outer = spatial_outer;
+      consider(tile);
+    }
+  }
+
+  int64_t block_parts(const Tiling& tile) const {
+    return layer_.groups() * ceil_div(layer_.blocks_per_group(), tile.blocks);
   }
 
   bool whole(const Tiling& tile, bool flag) const { return flag || tile.reduce == reduce_; }
@@ -128,7 +159,7 @@ class Search {
     const Term& term = layer_.terms[t];
     const int64_t places = term.input.batches * rows_[t].parts * cols_[t].parts;
     const int64_t group_parts = ceil_div(layer_.blocks_per_group(), tile.blocks);
-    const int64_t block_parts = layer_.groups() * group_parts;
+    const int64_t block_parts = this->block_parts(tile);
     const bool inp_whole = whole(tile, tile.inp_whole), wgt_whole = whole(tile, tile.wgt_whole);
     const int64_t chunks = ceil_div(term.reduce_blocks(), tile.reduce);
 
@@ -142,7 +173,8 @@ class Search {
               term.input.batches * term.input.blocks * rows_[t].loaded * cols_[t].loaded * hardware_.lanes(),
               loads * places);
     if (term.one_weight) return moved;
-    const bool stays = (wgt_whole || term.diagonal) && (!tile.spatial_outer || block_parts == 1);
+    const bool stays =
+        tile.weights_stay() || ((wgt_whole || term.diagonal) && (!tile.spatial_outer || block_parts == 1));
     moved.add(stays ? 1 : places,
               layer_.output.blocks * term.reduce_blocks() * term.taps() * hardware_.element_bytes(Memory::wgt),
               block_parts * (wgt_whole ? 1 : chunks));
@@ -158,7 +190,7 @@ class Search {
   void consider(Tiling tile) {
     TilingCost cost;
     const int64_t places = layer_.output.batches * rows_[0].parts * cols_[0].parts;
-    const int64_t block_parts = layer_.groups() * ceil_div(layer_.blocks_per_group(), tile.blocks);
+    const int64_t block_parts = this->block_parts(tile);
     Moved loads, first;
     int64_t longest = 0;
     for (size_t t = 0; t < layer_.terms.size(); ++t) {
@@ -208,7 +240,9 @@ class Search {
                   cycles(first) + bytes_cycles(tile_elements * hardware_.lanes()) +
                   layer_.passes() * tile_elements * hardware_.alu_step_cycles;
     tile.cost = cost;
-    if (!best_ || cost.score() < best_->cost.score()) best_ = tile;
+    const Kind kind{tile.blocks, tile.spatial_outer, tile.inp_whole, tile.wgt_whole, tile.weights_stay()};
+    const auto known = best_.try_emplace(kind, tile).first;
+    if (cost.score() < known->second.cost.score()) known->second = tile;
   }
 
   const Layer& layer_;
@@ -216,7 +250,8 @@ class Search {
   int64_t reduce_ = 1;
   SramMap map_;
   std::vector<AxisLoad> rows_, cols_;  // by term, of the tile that is looked at
-  std::optional<Tiling> best_;
+  using Kind = std::tuple<int64_t, bool, bool, bool, bool>;
+  std::map<Kind, Tiling> best_;
 };
 
 }  // namespace
@@ -235,16 +270,16 @@ Reach reach_of(const WindowAxis& axis, int64_t begin, int64_t end, int64_t input
   return reach;
 }
 
-SramMap SramMap::of(const Layer& layer, const Hardware& hardware, int64_t blocks, int64_t slots) {
+SramMap SramMap::of(const Layer& layer, const Hardware& hardware, const Tiling& tiling) {
   SramMap map;
-  map.slots = slots;
-  map.inp_slot = hardware.depth(Memory::inp) / slots;
+  map.slots = tiling.slots;
+  map.inp_slot = hardware.depth(Memory::inp) / tiling.slots;
   map.wgt_first = layer.shared_weights();
-  map.wgt_slot = (hardware.depth(Memory::wgt) - map.wgt_first) / slots;
+  map.wgt_slot = (hardware.depth(Memory::wgt) - map.wgt_first) / tiling.wgt_slots;
   const int64_t acc = hardware.depth(Memory::acc);
   map.all_bias = layer.bias && layer.output.blocks <= acc / 8;
-  map.acc_first = !layer.bias ? 0 : map.all_bias ? layer.output.blocks : blocks;
-  map.acc_slot = (acc - map.acc_first) / slots;
+  map.acc_first = !layer.bias ? 0 : map.all_bias ? layer.output.blocks : tiling.blocks;
+  map.acc_slot = (acc - map.acc_first) / tiling.slots;
   return map;
 }
 
@@ -260,12 +295,18 @@ bool blocks_merge(const Term& term, const Reach& rows, const Reach& cols) {
          rows.count * cols.count <= kMostTransfer;
 }
 
-Result<Tiling> tile_layer(const Layer& layer, const Hardware& hardware, const TilingOptions& options) {
+Result<std::vector<Tiling>> tile_candidates(const Layer& layer, const Hardware& hardware,
+                                            const TilingOptions& options) {
   Search search(layer, hardware);
   if (options.double_buffer)
-    if (auto tiling = search.best(2)) return *tiling;
-  if (auto tiling = search.best(1)) return *tiling;
+    if (auto found = search.candidates(2); !found.empty()) return found;
+  if (auto found = search.candidates(1); !found.empty()) return found;
   return search.refusal();
+}
+
+Result<Tiling> tile_layer(const Layer& layer, const Hardware& hardware, const TilingOptions& options) {
+  TENON_TRY(candidates, tile_candidates(layer, hardware, options));
+  return candidates.front();
 }
 
 }  // namespace tenon::vta

@@ -7,14 +7,20 @@
 // worked on. What one slot must hold:
 //
 //   INP  (inp_whole ? all : reduce) input blocks x the rows and columns that the tile's windows cover
-//   WGT  blocks x (wgt_whole ? all : reduce) input blocks x taps       (shared elements lie beside the slots)
+//   WGT  blocks x (wgt_whole ? all : reduce) input blocks x taps       (shared elements lie beside the slots; where
+//        the whole layer's weights fit, each step has a slot of its own, and they are loaded once)
 //   ACC  blocks x rows x cols                                          (the bias lies beside the slots)
 //   UOP  the micro-ops of one step
 //
 // Chosen is what the model of cycles likes best: the slowest of load unit, compute unit, store unit and DRAM, with what
 // nothing overlaps before and behind, and a quarter of the DRAM's cycles, so that of alike ones the one that moves less
 // wins. All candidates are looked at in one order, so the choice is the same everywhere.
+//
+// The model does not know what waits for what. tile_candidates gives the best of each kind, for whoever makes streams
+// of them and asks the simulator's clock (time_stream).
 #pragma once
+#include <vector>
+
 #include <tenon/support/result.hpp>
 
 #include "vta/layer.hpp"
@@ -34,15 +40,22 @@ struct Tiling {
   int64_t reduce = 1;
   bool inp_whole = false, wgt_whole = false;
   bool spatial_outer = false;  // all blocks of a place before the next place; else all places before the next blocks
-  int64_t slots = 2;
+  int64_t slots = 2;           // of INP and ACC
+  int64_t wgt_slots = 2;       // as many as `slots`, or one for each step of each part of blocks: then all weights stay
   TilingCost cost;
+  bool weights_stay() const { return wgt_slots > slots; }
 };
 
 struct TilingOptions {
   bool double_buffer = true;
 };
 
+// Best first, at least one and at most kMostCandidates: of each number of blocks, order and what is whole the best.
 // Code::unsupported names the memory that is too small for the smallest tile, with the numbers.
+inline constexpr size_t kMostCandidates = 24;
+Result<std::vector<Tiling>> tile_candidates(const Layer& layer, const Hardware& hardware,
+                                            const TilingOptions& options = {});
+// The first of them.
 Result<Tiling> tile_layer(const Layer& layer, const Hardware& hardware, const TilingOptions& options = {});
 
 // ---- What tiling and stream generation agree on ----
@@ -64,7 +77,7 @@ struct SramMap {
   int64_t inp_slot = 0, wgt_slot = 0, acc_slot = 0;  // elements of one slot
   int64_t wgt_first = 0, acc_first = 0;              // where slots begin: behind shared weights and bias
   bool all_bias = false;                             // the whole bias is there from the start
-  static SramMap of(const Layer& layer, const Hardware& hardware, int64_t blocks, int64_t slots);
+  static SramMap of(const Layer& layer, const Hardware& hardware, const Tiling& tiling);
 };
 
 // Sum of one step: are its micro-ops those of the window's taps, with output rows and columns as loops, or the other
