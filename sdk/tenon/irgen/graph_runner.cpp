@@ -228,8 +228,8 @@ Result<void> GraphRunner::Impl::run(Inputs inputs, Outputs outputs, ParallelFor&
                                     std::vector<OpProfile>* profile) const {
   try {
     // Inputs that a bound program serves are of the declared types, and agree in symbols.
-    if (const auto shape = program ? program->known_shape(inputs) : nullptr)
-      return program->run_bound(shape, inputs, outputs, parallel, profile);
+    if (program)
+      if (auto done = program->run_known(inputs, outputs, parallel, profile)) return *std::move(done);
     return run_checked(inputs, outputs, parallel, profile);
   } catch (const std::bad_alloc&) {
     return error(Code::resource_exhausted, "the heap is exhausted");

@@ -65,23 +65,24 @@ Result<void> ProgramCache::bind(BoundShape& shape, const SymbolValues& scalars) 
   return {};
 }
 
-Result<ContextLease> ProgramCache::acquire(std::shared_ptr<BoundShape> shape) {
-  ProgramContext* taken = nullptr;
-  const std::lock_guard lock(shape->mutex);
-  if (shape->idle.empty()) {
-    const ProgramContext& first = *shape->contexts.front();
+Result<ContextLease> ProgramCache::acquire(BoundShape& shape) {
+  ProgramContext* taken = shape.spare.take();
+  if (taken) return ContextLease(shape, taken);
+  const std::lock_guard lock(shape.mutex);
+  if (shape.idle.empty()) {
+    const ProgramContext& first = *shape.contexts.front();
     TENON_TRY(forked, first.bound.fork());
-    shape->contexts.push_back(std::make_unique<ProgramContext>(ProgramContext{std::move(forked), first.buffers}));
-    taken = shape->contexts.back().get();
+    shape.contexts.push_back(std::make_unique<ProgramContext>(ProgramContext{std::move(forked), first.buffers}));
+    taken = shape.contexts.back().get();
   } else {
-    taken = shape->idle.back();
-    shape->idle.pop_back();
+    taken = shape.idle.back();
+    shape.idle.pop_back();
   }
   return ContextLease(shape, taken);
 }
 
 ContextLease::~ContextLease() {
-  if (!shape_) return;
+  if (!shape_ || shape_->spare.give(context_)) return;
   const std::lock_guard lock(shape_->mutex);
   shape_->idle.push_back(context_);
 }

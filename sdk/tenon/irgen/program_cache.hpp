@@ -11,6 +11,7 @@
 #include <tenon/irgen/from_graph.hpp>
 #include <tenon/program/exec/bound_program.hpp>
 #include <tenon/support/export.hpp>
+#include <tenon/support/spare.hpp>
 
 namespace tenon::irgen {
 
@@ -27,22 +28,23 @@ struct BoundShape {
   std::string refusal;  // why it cannot be bound to them; "" when it is
   size_t arena_bytes = 0, arena_lower_bound_bytes = 0;
 
+  Spare<ProgramContext> spare;  // the last one released, if nobody has taken it since
   std::mutex mutex;
   std::vector<std::unique_ptr<ProgramContext>> contexts;  // at least one, of which others are forked
-  std::vector<ProgramContext*> idle;
+  std::vector<ProgramContext*> idle;                      // but the spare one
 };
 
-// A context for the time of one run.
+// A context for the time of one run. The shape outlives it.
 class TENON_API ContextLease {
  public:
-  ContextLease(std::shared_ptr<BoundShape> shape, ProgramContext* context)
-      : shape_(std::move(shape)), context_(context) {}
-  ContextLease(ContextLease&&) = default;
+  ContextLease(BoundShape& shape, ProgramContext* context) : shape_(&shape), context_(context) {}
+  ContextLease(ContextLease&& other) noexcept
+      : shape_(std::exchange(other.shape_, nullptr)), context_(other.context_) {}
   ~ContextLease();
   ProgramContext* operator->() const { return context_; }
 
  private:
-  std::shared_ptr<BoundShape> shape_;  // null when moved from
+  BoundShape* shape_;  // null when moved from
   ProgramContext* context_;
 };
 
@@ -69,7 +71,7 @@ class TENON_API ProgramCache {
   }
 
   // Another one is made when all that there are run.
-  static Result<ContextLease> acquire(std::shared_ptr<BoundShape> shape);
+  static Result<ContextLease> acquire(BoundShape& shape);
   // Which of the buffers of a context inputs, outputs and constants are.
   size_t place_of(program::BufferId buffer) const { return place_[static_cast<size_t>(buffer)]; }
 

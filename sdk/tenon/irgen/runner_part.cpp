@@ -106,19 +106,26 @@ bool ProgramPart::fits(const BoundShape& shape, std::span<const Datum* const> in
   return true;
 }
 
-std::shared_ptr<BoundShape> ProgramPart::known_shape(std::span<const Datum* const> inputs) {
-  if (!whole_ || inputs.size() != part_.inputs.size()) return nullptr;
-  if (static_shape_) return fits(*static_shape_, inputs) ? static_shape_ : nullptr;
-  return cache_->find([&](const BoundShape& shape) { return fits(shape, inputs); });
+std::optional<Result<void>> ProgramPart::run_known(std::span<const Datum* const> inputs,
+                                                   std::span<Datum* const> outputs, ParallelFor& parallel,
+                                                   std::vector<OpProfile>* profile) {
+  if (!whole_ || inputs.size() != part_.inputs.size()) return std::nullopt;
+  if (static_shape_) {
+    if (!fits(*static_shape_, inputs)) return std::nullopt;
+    return run_bound(*static_shape_, inputs, outputs, parallel, profile);
+  }
+  const auto shape = cache_->find([&](const BoundShape& known) { return fits(known, inputs); });
+  if (!shape) return std::nullopt;
+  return run_bound(*shape, inputs, outputs, parallel, profile);
 }
 
 Result<void> ProgramPart::run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs, PartRun& with) {
   const std::shared_ptr<BoundShape> shape = static_shape_ ? static_shape_ : cache_->shape(with.scalars);
-  if (fits(*shape, inputs)) return run_bound(shape, inputs, outputs, with.parallel, with.profile);
+  if (fits(*shape, inputs)) return run_bound(*shape, inputs, outputs, with.parallel, with.profile);
   return run_on_host(inputs, outputs, with);
 }
 
-Result<void> ProgramPart::run_bound(const std::shared_ptr<BoundShape>& shape, std::span<const Datum* const> inputs,
+Result<void> ProgramPart::run_bound(BoundShape& shape, std::span<const Datum* const> inputs,
                                     std::span<Datum* const> outputs, ParallelFor& parallel,
                                     std::vector<OpProfile>* profile) {
   const GraphProgram& program = cache_->program();
@@ -129,8 +136,8 @@ Result<void> ProgramPart::run_bound(const std::shared_ptr<BoundShape>& shape, st
   for (size_t i = 0; i < inputs.size(); ++i) set(program.inputs[i], inputs[i]->tensor().data());
   for (size_t i = 0; i < outputs.size(); ++i) {
     const ElementType element = program.output_types[i].element();
-    if (!is_place_for(*outputs[i], element, shape->output_dims[i])) {
-      TENON_TRY(made, Tensor::allocate(element, shape->output_dims[i]), "output '", part_.output_names[i], "'");
+    if (!is_place_for(*outputs[i], element, shape.output_dims[i])) {
+      TENON_TRY(made, Tensor::allocate(element, shape.output_dims[i]), "output '", part_.output_names[i], "'");
       *outputs[i] = Datum(std::move(made));
     }
     set(program.outputs[i], outputs[i]->tensor().data());

@@ -59,11 +59,10 @@ class ProgramPart final : public RunnerPart {
   // `from` outlives the part.
   static Result<std::unique_ptr<ProgramPart>> make(GraphPart part, const PartSource& from, bool whole);
   Result<void> run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs, PartRun& with) override;
-  // The program for inputs of these types and extents, if it is known to serve them; else null. Only of a part that is
-  // all of its graph: there extents of inputs say everything.
-  std::shared_ptr<BoundShape> known_shape(std::span<const Datum* const> inputs);
-  Result<void> run_bound(const std::shared_ptr<BoundShape>& shape, std::span<const Datum* const> inputs,
-                         std::span<Datum* const> outputs, ParallelFor& parallel, std::vector<OpProfile>* profile);
+  // The same, when a program is known to serve inputs of these types and extents; else none. Only of a part that is all
+  // of its graph: there extents of inputs say everything.
+  std::optional<Result<void>> run_known(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
+                                        ParallelFor& parallel, std::vector<OpProfile>* profile);
   size_t arena_bytes() const override { return cache_->arena_bytes(); }
   size_t arena_lower_bound_bytes() const override { return cache_->arena_lower_bound_bytes(); }
   const GraphProgram* program() const override { return &cache_->program(); }
@@ -71,6 +70,8 @@ class ProgramPart final : public RunnerPart {
  private:
   ProgramPart(GraphPart part, const PartSource& from, bool whole)
       : part_(std::move(part)), from_(from), whole_(whole) {}
+  Result<void> run_bound(BoundShape& shape, std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
+                         ParallelFor& parallel, std::vector<OpProfile>* profile);
   bool fits(const BoundShape& shape, std::span<const Datum* const> inputs) const;
   // Extents that the program does not serve.
   Result<void> run_on_host(std::span<const Datum* const> inputs, std::span<Datum* const> outputs, PartRun& with);

@@ -102,7 +102,7 @@ Result<RunValue> ModelRun::bring(size_t number, Stream& stream) {
 void ModelRun::end_step(size_t number) {
   const RunPlan::Step& step = plan_.steps[number];
   for (const size_t slot : step.dead) {
-    state_.slots[slot] = {};
+    state_.slots[slot].clear();
     state_.values[slot] = nullptr;
   }
   if (state_.placed) return;
@@ -126,7 +126,7 @@ Result<void> ModelRun::finish_outputs() {
     TENON_OK(copy_value(*value, outputs_[i]), "output '", parts_.outputs[i].name, "'");
   }
   for (const size_t slot : parts_.output_slots)
-    if (plan_.output_of_slot[slot] != RunPlan::kNoOutput) state_.slots[slot] = {};
+    if (plan_.output_of_slot[slot] != RunPlan::kNoOutput) state_.slots[slot].clear();
   return {};
 }
 

@@ -24,6 +24,8 @@ RunStates::RunStates(const CompiledModel::Parts& parts, const RunPlan& plan) : p
   if (!plan.open) known_.push_back({{}, std::make_shared<const ValuePlan>(plan_of_types(plan.passed))});
 }
 
+RunStates::~RunStates() { delete spare_.take(); }
+
 bool RunStates::serves(const RunState& state, std::span<const Datum> inputs) const {
   if (!plan_.open) return true;
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -32,8 +34,11 @@ bool RunStates::serves(const RunState& state, std::span<const Datum> inputs) con
 }
 
 Result<std::unique_ptr<RunState>> RunStates::acquire(std::span<const Datum> inputs) {
+  std::unique_ptr<RunState> spare(spare_.take());
+  if (spare && serves(*spare, inputs)) return spare;
   {
     const std::lock_guard lock(mutex_);
+    if (spare) idle_.push_back(std::move(spare));
     for (size_t i = idle_.size(); i-- > 0;) {
       if (!serves(*idle_[i], inputs)) continue;
       std::unique_ptr<RunState> taken = std::move(idle_[i]);
@@ -78,6 +83,10 @@ Result<void> RunStates::place(RunState& state, const ValuePlan& plan) const {
 }
 
 void RunStates::release(std::unique_ptr<RunState> state) {
+  if (state->placed && spare_.give(state.get())) {
+    static_cast<void>(state.release());
+    return;
+  }
   std::shared_ptr<const ValuePlan> planned = state->placed ? nullptr : plan_seen(*state);
   const std::lock_guard lock(mutex_);
   if (planned) known_.push_front({state->extents, std::move(planned)});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <tenon/model/run_plan_internal.hpp>
+#include <tenon/support/spare.hpp>
 
 namespace tenon::detail {
 
@@ -15,6 +16,11 @@ struct Slot {
   Datum host;
   DeviceTensor device;  // where a device has made it
   EventPtr ready;       // when it is made there; null: it is
+
+  // Of a value that is no longer wanted. Most hold nothing.
+  void clear() {
+    if (!host.absent() || device.buffer || ready) *this = {};
+  }
 };
 
 struct RunState {
@@ -34,6 +40,7 @@ class RunStates {
  public:
   // Both outlive it.
   RunStates(const CompiledModel::Parts& parts, const RunPlan& plan);
+  ~RunStates();
 
   // One that has run with such extents, or a new one.
   Result<std::unique_ptr<RunState>> acquire(std::span<const Datum> inputs);
@@ -59,6 +66,7 @@ class RunStates {
 
   const CompiledModel::Parts& parts_;
   const RunPlan& plan_;
+  Spare<RunState> spare_;  // the last one released, if nobody has taken it since; owned
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<RunState>> idle_;  // the most recent last
   std::list<Known> known_;                       // the most recent first; one entry when nothing is open
