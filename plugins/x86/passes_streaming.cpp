@@ -71,21 +71,36 @@ class Stretches {
   std::vector<Touched> touched_;
 };
 
-// At the end of each innermost vector loop: `op` on the lines that its instructions of the kind `wanted` touch.
+// Which walk along a row comes first to what a pointer points to, by the counters of the walks: later ones of the same
+// row find its lines in the caches.
+class FirstWalks {
+ public:
+  bool has(RegisterId pointer, RegisterId counter) {
+    return counters_.try_emplace(pointer, counter).first->second == counter;
+  }
+  void next_row() { counters_.clear(); }
+
+ private:
+  std::map<RegisterId, RegisterId> counters_;
+};
+
+// At the end of each innermost vector loop: `op` on the lines that its instructions of the kind `wanted` touch first.
 template <class Wanted>
 void prefetch(LinearKernel& kernel, Name op, int lines, Wanted wanted) {
   static const Name kBegin("LoopBegin"), kEnd("LoopEnd");
   std::vector<Instruction> body;
   Stretches stretches;  // of the innermost loop, so far
+  FirstWalks walks;
   RegisterId counter = -1;
   for (Instruction& instruction : kernel.body) {
     if (instruction.op == kBegin) {
       const snippet::Loop& loop = kernel.loops[static_cast<size_t>(instruction.number)];
       counter = loop.kind == snippet::Loop::Kind::vector ? loop.counter : -1;
+      if (counter < 0) walks.next_row();
       stretches.clear();
     }
     if (counter >= 0 && wanted(instruction) && instruction.memory->index == counter &&
-        instruction.touched == Lanes::full)
+        instruction.touched == Lanes::full && walks.has(instruction.memory->base, counter))
       stretches.add(*instruction.memory, kernel.lanes * instruction.memory->element.bits() / 8);
     if (instruction.op == kEnd) {
       stretches.write(op, lines, body.empty() ? -1 : body.back().label, body);

@@ -282,6 +282,25 @@ TEST_P(Passes, ReadLinesAreFetchedAhead) {
   }
 }
 
+// Later walks along a row find its lines in the caches.
+TEST_P(Passes, TheFirstOfSeveralWalksFetches) {
+  const int lanes = GetParam().lanes;
+  const auto walk = [&](int loop, int counter, int value) {
+    return str("  %", counter, ":g = Zero\n  loop ", loop, " d0 dim 0 %", counter, " vector step ", lanes, " limit #",
+               2 + loop, " {\n    %", value, ":f32 = Load f32 [%0 + %", counter, "]\n    Store f32 [%1 + %", counter,
+               "], %", value, "\n  }\n");
+  };
+  const LinearKernel kernel =
+      optimised(str("kernel @twice lanes ", lanes,
+                    " {\n  #0 = pointer 0\n  #1 = pointer 1\n  #2 = limit loop 0\n  #3 = limit loop 1\n",
+                    "  %0:g = Parameter #0\n  %1:g = Parameter #1\n", walk(0, 2, 3), walk(1, 4, 5), "}\n"),
+                {.prefetch_write_lines = 48, .prefetch_read_lines = 64});
+  const std::string text = print(kernel), second = text.substr(text.find("loop 1 d0"));
+  EXPECT_EQ(count(text, "PrefetchRead"), 1) << text;
+  EXPECT_EQ(count(text, "PrefetchWrite"), 1) << text;
+  EXPECT_EQ(count(second, "Prefetch"), 0) << text;
+}
+
 // Of whole vectors, in registers as they are and narrowed, with a fence before the return.
 TEST_P(Passes, StoresGoPastTheCaches) {
   output_ = tenon::testing::GuardAt::lines;
