@@ -55,8 +55,8 @@ Xbyak::Address X86Context::constant_address(ElementType element, uint64_t bits) 
   return gen().ptr[in_pool(constants().add(element, bits))];
 }
 
-Xbyak::Address X86Context::table(std::span<const uint32_t> entries) {
-  return gen().ptr[in_pool(constants().add_table(entries))];
+Xbyak::Address X86Context::table(std::span<const uint32_t> entries, size_t more_bytes) {
+  return gen().ptr[in_pool(constants().add_table(entries) + more_bytes)];
 }
 
 void X86Context::broadcast(const Xbyak::Xmm& out, ElementType element, uint64_t bits) {

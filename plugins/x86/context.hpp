@@ -67,8 +67,8 @@ class X86Context final : public codegen::EmitContext {
   Xbyak::Address constant(ElementType element, uint64_t bits);
   // The same, its first copy, for scalar instructions, broadcasts and moves.
   Xbyak::Address constant_address(ElementType element, uint64_t bits);
-  // A table, for loads and permutations. Its entries stand once, aligned to 64 bytes.
-  Xbyak::Address table(std::span<const uint32_t> entries);
+  // A table, for loads and permutations, `more_bytes` behind its begin. Its entries stand once, aligned to 64 bytes.
+  Xbyak::Address table(std::span<const uint32_t> entries, size_t more_bytes = 0);
   // out = the value in each lane; zero and all ones without a load.
   void broadcast(const Xbyak::Xmm& out, ElementType element, uint64_t bits);
 

@@ -54,7 +54,18 @@ void power_of_two_steps(VectorCode& c, const Vec& power, const Power& of, const 
   c->vpslld(scratch, power, static_cast<uint8_t>(kMantissaBits - step_bits(c)));
   look_up_power(c, power, of.exponent, true);
   c->vpaddd(power, power, scratch);
-  if (of.bounded) c->vpmaxsd(power, power, c.u32(kLeastNormal));
+  // Where the exponent has run out the sign bit is set, as of any negative float; should the bits be those of NaN, the
+  // second operand is the answer. vpmaxsd has one port only.
+  if (of.bounded) c->vmaxps(power, power, c.u32(kLeastNormal));
+}
+
+void raise(VectorCode& c, const Vec& power, const Vec& rest, std::span<const float> terms) {
+  const VectorCode::Scope scope(c);
+  const Vec sum = c.temp();
+  look_up_power(c, power, 0, false);
+  c.polynomial(sum, rest, terms);
+  c->vmulps(rest, rest, power);
+  c->vfmadd231ps(power, sum, rest);
 }
 
 // r + r^2 (1/2 + r/6 ...): the rest of the series is below 2^-28 on avx512.

@@ -30,6 +30,9 @@ void exponential_parts(VectorCode& c, const Vec& power, const Vec& rest, const V
 void exponential_less_one_near_zero(VectorCode& c, const Vec& rest, const Vec& r, const Vec& scratch);
 // `power`, n + rounding_constant() by its bits, becomes 2^(n + of.exponent); `scratch` is destroyed.
 void power_of_two_steps(VectorCode& c, const Vec& power, const Power& of, const Vec& scratch);
+// `power`, whose low bits are 16 times an exponent's fraction f (avx512), becomes 2^f (1 + rest (t0 + t1 rest ...)): to be
+// scaled by 2^floor. Destroys rest; takes a scratch vector.
+void raise(VectorCode& c, const Vec& power, const Vec& rest, std::span<const float> terms);
 // What rounds to a multiple of 1/16 or 1/8 when it is added.
 float rounding_constant(const VectorCode& c);
 

@@ -41,12 +41,12 @@ void multiply_by_large(VectorCode& c, const Vec& out, const Vec& product, const 
 }
 
 void multiply_by_sigmoid(VectorCode& c, const Vec& out, const Vec& x, const Vec& bounded, const Vec& power,
-                         const Vec& rest) {
+                         const Vec& rest, bool by_divider) {
   const VectorCode::Scope scope(c);
   const Vec denominator = c.temp();
   one_more(c, denominator, power, rest, -kGateExponent);
   c->vminps(bounded, bounded, c.f32(kGateUnit));
-  c.divide_fast(bounded, bounded, denominator);
+  by_divider ? c->vdivps(bounded, bounded, denominator) : c.divide_fast(bounded, bounded, denominator);
   multiply_by_large(c, out, bounded, x);
 }
 

@@ -15,8 +15,9 @@ inline constexpr float kGateFull = 30;        // 1 + e^-z is 1
 // `product`; takes a scratch vector.
 void multiply_by_large(VectorCode& c, const Vec& out, const Vec& product, const Vec& x);
 // out = x / (1 + e^-z) by the parts of e^-z 2^-kGateExponent (exponential_parts()). `bounded`: x, but not below where
-// the result is 0 already, with -kGateEnd < z < kGateFull for it. Destroys all but x; takes two scratch vectors.
+// the result is 0 already, with -kGateEnd < z < kGateFull for it. Destroys all but x; takes two scratch vectors. avx512
+// divides by a reciprocal, or `by_divider`: three operations fewer, of which others hide the 10 cycles that it takes.
 void multiply_by_sigmoid(VectorCode& c, const Vec& out, const Vec& x, const Vec& bounded, const Vec& power,
-                         const Vec& rest);
+                         const Vec& rest, bool by_divider = false);
 
 }  // namespace tenon::x86

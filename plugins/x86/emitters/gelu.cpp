@@ -59,19 +59,14 @@ void gelu_by_tanh(VectorCode& c) {
   }
   c.avx512() ? c.polynomial(rest, f, kTerms) : c.polynomial(rest, f, kLongerTerms);
   c->vmulps(rest, rest, f);
-  multiply_by_sigmoid(c, c.out(), c.in(0), bounded, power, rest);
+  multiply_by_sigmoid(c, c.out(), c.in(0), bounded, power, rest, true);
 }
 
-// power (1 + rest) = e^(-a^2 / 2) 2^exponent. n = -a^2 / (2 ln 2) in steps, the exponent's rest is s / -2 with
-// s = a^2 + 2 n ln 2; the multiply-add takes a^2 exactly. Takes two scratch vectors.
-void normal_density(VectorCode& c, const Vec& power, const Vec& rest, const Vec& a, int exponent) {
+// n = -a^2 / (2 ln 2) in steps, to `power` with its bits; the exponent's rest is s / -2 with s = a^2 + 2 n ln 2; the
+// multiply-add takes a^2 exactly.
+void density_exponent(VectorCode& c, const Vec& power, const Vec& n, const Vec& s, const Vec& a) {
   constexpr float kHalfLog2E = 0x1.715476p-1f;
   constexpr float kTwoLn2High = 0x1.62ep0f, kTwoLn2Low = 0x1.0bfbe8p-14f;  // n times the first is exact
-  // (e^(-s / 2) - 1) / s within 1e-7.
-  constexpr float kTerms[] = {-0.5f, 0x1.0001ecp-3f, -0x1.555658p-6f};
-  constexpr float kLongerTerms[] = {-0.5f, 0.125f, -0x1.555c2ep-6f, 0x1.5558d8p-9f};
-  const VectorCode::Scope scope(c);
-  const Vec n = c.temp(), s = c.temp();
   c->vmulps(power, a, a);
   c.set(n, rounding_constant(c));
   c->vfnmadd132ps(power, n, c.f32(kHalfLog2E));
@@ -79,39 +74,58 @@ void normal_density(VectorCode& c, const Vec& power, const Vec& rest, const Vec&
   c->vmulps(s, n, c.f32(kTwoLn2High));
   c->vfmadd231ps(s, a, a);
   c->vfmadd231ps(s, n, c.f32(kTwoLn2Low));
-  power_of_two_steps(c, power, {.exponent = exponent}, n);
-  if (c.avx512()) {  // c0 s + s^2 (c1 + c2 s): sooner than Horner's rule
-    c.polynomial(n, s, std::span(kTerms).subspan(1));
-    c->vmulps(rest, s, c.f32(kTerms[0]));
-    c->vmulps(s, s, s);
-    return c->vfmadd231ps(rest, n, s);
-  }
-  c.polynomial(rest, s, kLongerTerms);
-  c->vmulps(rest, rest, s);
 }
 
+constexpr float kErfEnd = 14.5f;  // a Phi(-a) is 0 there
+
 // max(x, 0) - a Phi(-a) with a = |x|, Phi(-a) = e^(-a^2 / 2) R(a), R(a) = erfcx(a / sqrt(2)) / 2.
-void gelu_by_erf(VectorCode& c) {
-  constexpr float kEnd = 14.5f;  // the product is 0 there
-  constexpr int kExponent = 60;  // e^(-a^2 / 2) is no float
-  const Vec x = c.in(0), a = c.temp(), power = c.temp(), rest = c.temp();
-  c->vandps(a, x, c.u32(~kSign));
-  c.set(power, kEnd);
-  c->vminps(a, power, a);
-  normal_density(c, power, rest, a, kExponent);
+void gelu_by_erf_avx512(VectorCode& c) {
+  constexpr uint8_t kMagnitude = 2 << 2 | 2;  // of vrangeps: the lesser magnitude without its sign
+  constexpr float kTerms[] = {-0.5f, 0x1.0001ecp-3f, -0x1.555658p-6f};  // (e^(-s / 2) - 1) / s within 1e-7
+  constexpr uint32_t kNaNForMinusInfinity = 3u << 16;                   // other classes of x: as it is
+  const Vec x = c.in(0), a = c.temp(), power = c.temp();
+  c.cut_dependency(a);
+  c->vrangeps(a, x, c.f32(kErfEnd), kMagnitude);
+  {
+    const VectorCode::Scope scope(c);
+    const Vec n = c.temp(), s = c.temp();
+    density_exponent(c, power, n, s, a);
+    raise(c, power, s, kTerms);
+    c->vscalefps(power, power, n);
+  }
   c->vmulps(power, power, a);
   const Vec ratio = c.temp();
-  c.avx512() ? piecewise_polynomial(c, ratio, a, kNormalRatio16) : piecewise_polynomial(c, ratio, a, kNormalRatio8);
+  piecewise_polynomial(c, ratio, a, kNormalRatio32);
+  c.set_u32(a, kSign);  // -0: the sign of x stays
+  c->vmaxps(a, a, x);
+  c->vfixupimmps(a, x, c.u32(kNaNForMinusInfinity), 0);
+  c->vfnmadd231ps(a, ratio, power);
+  c.move(c.out(), a);
+}
+
+// The density times 2^60, since e^(-a^2 / 2) is no float.
+void gelu_by_erf(VectorCode& c) {
+  if (c.avx512()) return gelu_by_erf_avx512(c);
+  constexpr float kTerms[] = {-0.5f, 0.125f, -0x1.555c2ep-6f, 0x1.5558d8p-9f};
+  const Vec x = c.in(0), a = c.temp(), power = c.temp(), rest = c.temp();
+  c->vandps(a, x, c.u32(~kSign));
+  c.set(power, kErfEnd);
+  c->vminps(a, power, a);
+  {
+    const VectorCode::Scope scope(c);
+    const Vec n = c.temp(), s = c.temp();
+    density_exponent(c, power, n, s, a);
+    power_of_two_steps(c, power, {.exponent = 60}, n);
+    c.polynomial(rest, s, kTerms);
+    c->vmulps(rest, rest, s);
+  }
+  c->vmulps(power, power, a);
+  const Vec ratio = c.temp();
+  piecewise_polynomial(c, ratio, a, kNormalRatio8);
   c->vmulps(ratio, ratio, power);
   c->vfmadd213ps(rest, ratio, ratio);
   c.set_u32(a, kSign);  // -0: the sign of x stays
   c->vmaxps(power, a, x);
-  if (c.avx512()) {
-    constexpr uint32_t kNaNForMinusInfinity = 3u << 16;  // other classes of x: as it is
-    c->vfixupimmps(power, x, c.u32(kNaNForMinusInfinity), 0);
-    c->vfnmadd231ps(power, rest, c.f32(0x1p-60f));
-    return c.move(c.out(), power);
-  }
   c->vfnmadd231ps(power, rest, c.f32(0x1p-60f));
   c->vminps(a, a, x);
   c->vfmadd132ps(a, power, c.f32(0));
@@ -132,7 +146,7 @@ constexpr RowPair kRows[] = {
      3.5,
      algorithm<gelu_by_tanh>,
      by_tanh},
-    {"Gelu", kF32Lanes, {.vectors = 7, .cycles = 19}, {.vectors = 7, .cycles = 22}, 3.8, algorithm<gelu_by_erf>},
+    {"Gelu", kF32Lanes, {.vectors = 7, .cycles = 19}, {.vectors = 6, .cycles = 20}, 3.8, algorithm<gelu_by_erf>},
 };
 
 }  // namespace

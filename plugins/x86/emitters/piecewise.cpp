@@ -6,7 +6,7 @@ namespace tenon::x86 {
 namespace {
 
 void look_up(VectorCode& c, const Vec& out, const Vec& index, std::span<const float> entries) {
-  std::array<uint32_t, 16> bits{};
+  std::array<uint32_t, 32> bits{};
   std::ranges::transform(entries, bits.begin(), [](float value) { return std::bit_cast<uint32_t>(value); });
   c.look_up(out, index, std::span(bits).first(entries.size()));
 }

@@ -1,4 +1,4 @@
-// Functions of f32 lanes that have a polynomial of their own on each of 16 (avx512) or 8 (avx2) intervals, in the
+// Functions of f32 lanes that have a polynomial of their own on each of 16 or 32 (avx512) or 8 (avx2) intervals, in the
 // distance from a point of the interval. Coefficients are looked up in registers, one permutation each.
 #pragma once
 #include <array>

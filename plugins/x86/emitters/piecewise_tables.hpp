@@ -1,5 +1,5 @@
 // Coefficients of piecewise polynomials (piecewise.hpp): minimax in relative error, by Sollya's fpminimax on each
-// interval. Columns stand by index.
+// interval; those of kNormalRatio by interpolation (tools/emitters/normal_ratio.py). Columns stand by index.
 #pragma once
 #include "x86/emitters/piecewise.hpp"
 
@@ -99,33 +99,48 @@ inline constexpr GrownPieces<9, 8> kTanh8{
          -0x1.d0fb88p-6f},
     }}};
 
-// erfcx(x / sqrt(2)) / 2 up to 15, relative error 5.3e-8, 5.1e-8.
-inline constexpr GrownPieces<7, 16> kNormalRatio16{
+// erfcx(x / sqrt(2)) / 2 up to 15, relative error 5.9e-8, 5.1e-8.
+inline constexpr GrownPieces<6, 32> kNormalRatio32{
     1,
-    21,
-    {1.25f, 1.75f, 2.25f, 2.75f, 3.5f, 4.5f, 5.5f, 6.5f, 8, 10, 12, 14, 0.125f, 0.375f, 0.625f, 0.875f},
+    20,
+    {1.125f, 1.375f, 1.625f, 1.875f, 2.125f, 2.375f, 2.625f, 2.875f, 3.25f, 3.75f, 4.25f, 4.75f, 5.25f, 5.75f, 6.25f,
+     6.75f, 7.5f, 8.5f, 9.5f, 10.5f, 11.5f, 12.5f, 13.5f, 14.5f, 0.0625f, 0.1875f, 0.3125f, 0.4375f, 0.5625f, 0.6875f,
+     0.8125f, 0.9375f},
     {{
-        {0x1.d898dep-3f, 0x1.7b5abep-3f, 0x1.3aaddep-3f, 0x1.0bb968p-3f, 0x1.b396fap-4f, 0x1.5b5acep-4f, 0x1.201faap-4f,
-         0x1.eba5fep-5f, 0x1.926972p-5f, 0x1.43a38ap-5f, 0x1.0e7dcep-5f, 0x1.d087aep-6f, 0x1.d0af2cp-2f, 0x1.84b706p-2f,
-         0x1.4b1de2p-2f, 0x1.1e7c2ep-2f},
-        {-0x1.c49324p-4f, -0x1.3253b8p-4f, -0x1.b405ccp-5f, -0x1.432b1ap-5f, -0x1.b6039p-6f, -0x1.1be2c6p-6f,
-         -0x1.8b1956p-7f, -0x1.21ae92p-7f, -0x1.86b84ap-8f, -0x1.fbf2d2p-9f, -0x1.63cfcap-9f, -0x1.06cdbep-9f,
-         -0x1.5e6e6ep-2f, -0x1.06bfb2p-2f, -0x1.93234ep-3f, -0x1.3baf58p-3f},
-        {0x1.7b79d2p-5f, 0x1.bd45f6p-6f, 0x1.15aa6cp-6f, 0x1.6c5e3cp-7f, 0x1.a29f08p-8f, 0x1.bfbafp-9f, 0x1.07e3eap-9f,
-         0x1.4ea508p-10f, 0x1.7625dcp-11f, 0x1.8af24p-12f, 0x1.d0fb64p-13f, 0x1.27e806p-13f, 0x1.a4e15ep-3f,
-         0x1.222f24p-3f, 0x1.9a45b2p-4f, 0x1.28beeep-4f},
-        {-0x1.1f3178p-6f, -0x1.296134p-7f, -0x1.49b98cp-8f, -0x1.838b3ep-9f, -0x1.7e77e4p-10f, -0x1.55b728p-11f,
-         -0x1.57fcc4p-12f, -0x1.7b5de8p-13f, -0x1.617b36p-14f, -0x1.305p-15f, -0x1.2ddcdap-16f, -0x1.4b9198p-17f,
-         -0x1.b02a84p-4f, -0x1.15c8d2p-4f, -0x1.6e91bp-5f, -0x1.ef9f2p-6f},
-        {0x1.8fefdcp-8f, 0x1.721cf8p-9f, 0x1.70c4p-10f, 0x1.87b622p-11f, 0x1.4facbep-12f, 0x1.fa34eap-14f,
-         0x1.b64098p-15f, 0x1.a6723p-16f, 0x1.49bf82p-17f, 0x1.d0e556p-19f, 0x1.857a76p-20f, 0x1.71c622p-21f,
-         0x1.89de44p-5f, 0x1.dc3272p-6f, 0x1.27b7dap-6f, 0x1.78a7dcp-7f},
-        {-0x1.0612bap-9f, -0x1.b4f7fcp-11f, -0x1.89fdb4p-12f, -0x1.7c880cp-13f, -0x1.212694p-14f, -0x1.718024p-16f,
-         -0x1.13f976p-17f, -0x1.d21984p-19f, -0x1.36c642p-20f, -0x1.658d7p-22f, -0x1.f8fc9ep-24f, -0x1.9de3aap-25f,
-         -0x1.4741b2p-6f, -0x1.7649dap-7f, -0x1.b7ffdp-8f, -0x1.09680ep-8f},
-        {0x1.3fc084p-11f, 0x1.e4d24cp-13f, 0x1.8ed538p-14f, 0x1.60bb64p-15f, 0x1.d8b78p-17f, 0x1.0331dcp-18f,
-         0x1.510582p-20f, 0x1.f5e2dcp-22f, 0x1.1ac86ap-23f, 0x1.0c78cap-25f, 0x1.41c0c6p-27f, 0x1.c94408p-29f,
-         0x1.f39e78p-8f, 0x1.0fa57cp-8f, 0x1.2fbb8cp-9f, 0x1.5cafcp-10f},
+        {0x1.f6704ep-3f, 0x1.bdb9f2p-3f, 0x1.8f6846p-3f, 0x1.690b32p-3f, 0x1.48de38p-3f, 0x1.2d938ap-3f, 0x1.1630fap-3f,
+         0x1.01f838p-3f, 0x1.d0b31cp-4f, 0x1.99c2b6p-4f, 0x1.6e040ap-4f, 0x1.4a724ap-4f, 0x1.2d01fep-4f, 0x1.1445a6p-4f,
+         0x1.fe6e5ep-5f, 0x1.da2caep-5f, 0x1.ac6292p-5f, 0x1.7b5f34p-5f, 0x1.545298p-5f, 0x1.34805ap-5f, 0x1.1a1574p-5f,
+         0x1.03cf06p-5f, 0x1.e18ddcp-6f, 0x1.c0a9c4p-6f, 0x1.e76f76p-2f, 0x1.bb9424p-2f, 0x1.95b88ep-2f, 0x1.74d7e8p-2f,
+         0x1.58207ep-2f, 0x1.3ee88ep-2f, 0x1.28a5d4p-2f, 0x1.14e6fep-2f},
+        {-0x1.f7949ep-4f, -0x1.9851f2p-4f, -0x1.4ffe68p-4f, -0x1.18274ep-4f, -0x1.d8c1bcp-5f, -0x1.9328f6p-5f,
+         -0x1.5b205ep-5f, -0x1.2d7c14p-5f, -0x1.ef2cc8p-6f, -0x1.85dc7cp-6f, -0x1.3a0094p-6f, -0x1.01c9bep-6f,
+         -0x1.ae369cp-7f, -0x1.6c06bap-7f, -0x1.37c334p-7f, -0x1.0dd422p-7f, -0x1.b9fa6ap-8f, -0x1.5bcb4p-8f,
+         -0x1.188feep-8f, -0x1.cdeeacp-9f, -0x1.82bdeep-9f, -0x1.486db4p-9f, -0x1.1a5102p-9f, -0x1.ea79b4p-10f,
+         -0x1.7a0d5cp-2f, -0x1.45588cp-2f, -0x1.19baa6p-2f, -0x1.eacbbcp-3f, -0x1.ade41ap-3f, -0x1.7a88e4p-3f,
+         -0x1.4efb3p-3f, -0x1.29d78ap-3f},
+        {0x1.b6593p-5f, 0x1.4a0316p-5f, 0x1.f9a62p-6f, 0x1.89994cp-6f, 0x1.36dd1ep-6f, 0x1.f199aap-7f, 0x1.931dcep-7f,
+         0x1.4a384ap-7f, 0x1.f2f516p-8f, 0x1.621fbp-8f, 0x1.031b36p-8f, 0x1.852b48p-9f, 0x1.2ae26ap-9f, 0x1.d419d4p-10f,
+         0x1.74d5a4p-10f, 0x1.2d6b4ap-10f, 0x1.c0f8e8p-11f, 0x1.3ae79ap-11f, 0x1.c9eaf6p-12f, 0x1.56ee08p-12f,
+         0x1.073c44p-12f, 0x1.9ca82ep-13f, 0x1.494a3cp-13f, 0x1.0ade5ap-13f, 0x1.cfce96p-3f, 0x1.7e9382p-3f,
+         0x1.3dae34p-3f, 0x1.097b54p-3f, 0x1.be70a6p-4f, 0x1.7992f8p-4f, 0x1.411f8cp-4f, 0x1.1293e8p-4f},
+        {-0x1.56ada2p-6f, -0x1.e3d474p-7f, -0x1.5c322ap-7f, -0x1.fe2758p-8f, -0x1.7be736p-8f, -0x1.1f39cp-8f,
+         -0x1.b86ebap-9f, -0x1.56131ap-9f, -0x1.dec508p-10f, -0x1.34a21p-10f, -0x1.9ccf4cp-11f, -0x1.1cff04p-11f,
+         -0x1.948d88p-12f, -0x1.262b38p-12f, -0x1.b504e6p-13f, -0x1.4acbcap-13f, -0x1.c158fp-14f, -0x1.19b9d8p-14f,
+         -0x1.72072ep-15f, -0x1.f8fedcp-16f, -0x1.63da9cp-16f, -0x1.01b36ap-16f, -0x1.7e19bcp-17f, -0x1.211996p-17f,
+         -0x1.e4be82p-4f, -0x1.81f8fp-4f, -0x1.35748ep-4f, -0x1.f387acp-5f, -0x1.95c5dep-5f, -0x1.4ba87ap-5f,
+         -0x1.10b324p-5f, -0x1.c305dep-6f},
+        {0x1.ec62e4p-8f, 0x1.481d9cp-8f, 0x1.be5f4ep-9f, 0x1.357d82p-9f, 0x1.b4e1b6p-10f, 0x1.3982d2p-10f,
+         0x1.c8f518p-11f, 0x1.51d6d4p-11f, 0x1.b9c71p-12f, 0x1.04181p-12f, 0x1.3f6e16p-13f, 0x1.970272p-14f,
+         0x1.0bd01ap-14f, 0x1.6a9f82p-15f, 0x1.f789d6p-16f, 0x1.658a68p-16f, 0x1.bdca1p-17f, 0x1.f47cf8p-18f,
+         0x1.293d0ep-18f, 0x1.71fa48p-19f, 0x1.df0682p-20f, 0x1.40b178p-20f, 0x1.b9fae6p-21f, 0x1.385114p-21f,
+         0x1.c115f4p-5f, 0x1.5ab436p-5f, 0x1.0d8f04p-5f, 0x1.a608a6p-6f, 0x1.4c928ep-6f, 0x1.07c26ap-6f, 0x1.a4f858p-7f,
+         0x1.51f618p-7f},
+        {-0x1.47f6c2p-9f, -0x1.9ed12ap-10f, -0x1.0c08dep-10f, -0x1.616f3ap-11f, -0x1.daee6ep-12f, -0x1.44cb4ep-12f,
+         -0x1.c3a97p-13f, -0x1.3ef486p-13f, -0x1.861cb8p-14f, -0x1.a6015cp-15f, -0x1.de3ecep-16f, -0x1.1a561p-16f,
+         -0x1.59acaap-17f, -0x1.b5125ep-18f, -0x1.1c5c24p-18f, -0x1.7ba0fp-19f, -0x1.b1c7dap-20f, -0x1.b59adep-21f,
+         -0x1.d7575cp-22f, -0x1.0c1a6ap-22f, -0x1.3f6c5cp-23f, -0x1.8be5c8p-24f, -0x1.fbb2c2p-25f, -0x1.4f5924p-25f,
+         -0x1.78e2fep-6f, -0x1.1b04cap-6f, -0x1.ac1d16p-7f, -0x1.460eep-7f, -0x1.f407dp-8f, -0x1.81f04ap-8f,
+         -0x1.2bc84cp-8f, -0x1.d49b0cp-9f},
     }}};
 
 inline constexpr GrownPieces<9, 8> kNormalRatio8{

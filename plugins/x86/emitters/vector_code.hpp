@@ -94,6 +94,11 @@ class VectorCode {
   void set_u32(const Vec& out, uint32_t bits) { context_.broadcast(out, kF32, bits); }
   void set_u64(const Vec& out, uint64_t bits) { context_.broadcast(out, kF64, bits); }
 
+  // Before instructions that wait for what their result's register held, though they do not read it: vpermps and
+  // vrangeps of some processors (Golden Cove; compilers call it a false dependency). Where a loop ends with the register
+  // in which it begins, one vector then waits for the other. The zeroing is not executed.
+  void cut_dependency(const Vec& out) { set(out, 0); }
+
   // ---- Steps. Operands and results may be one register unless said otherwise. ----
   void move(const Vec& out, const Vec& in) { context_.move(out, in); }
   void round(const Vec& out, const Xbyak::Operand& in, Rounding mode);  // f32, f64
@@ -111,7 +116,7 @@ class VectorCode {
   // scratch vector.
   void join_sign(const Vec& out, const Vec& magnitude, const Vec& sign);
   // Lane i of out = entry i of 16 (avx512) or 8 (avx2), by the low 4 or 3 bits of the index's 32-bit lanes. out may be
-  // the index. All lanes of the machine's vector are written, also those beyond lanes().
+  // the index. avx512 also takes 32 entries, by 5 bits; there out is not the index. All lanes of the machine's vector are written, also those beyond lanes().
   void look_up(const Vec& out, const Vec& index, std::span<const uint32_t> entries);
   // out = a / b of f32. avx2: rounded correctly. avx512: by an approximate reciprocal and one step of Newton's, within
   // 0.6 ulp where b and 1 / b are normal numbers, -0 / b being 0; destroys b and takes two scratch vectors.
