@@ -1,5 +1,5 @@
-// Inside of the room: memory of large outputs from run to run. The system clears every page that it gives out, which takes
-// a memory-bound model longer than its work.
+// Inside of the room: memory of large outputs from run to run. The system clears every page that it gives out, which
+// takes a memory-bound model longer than its work.
 #pragma once
 #include <mutex>
 #include <span>
