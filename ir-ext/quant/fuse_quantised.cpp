@@ -157,8 +157,23 @@ class IntegerLayers {
 
   // ---- What a Round ends ----
 
+  // Rounding and picking or moving elements commute: before them it ends what an accumulator can do.
+  Result<void> round_earlier(const Round& round, Op& producer) {
+    Builder builder = before(producer);
+    TENON_TRY(rounded, builder.op(Round::name(), {producer.operand(0)}, {{"exponent", round.exponent()}}));
+    rounded->set_name(producer.operand(0)->name());
+    producer.set_operand(0, rounded);
+    TENON_OK(this->round(*rounded->producer()));
+    return pass_through(producer);
+  }
+
   Result<void> round(Op& op) {
     const auto round = cast<Round>(op);
+    Op* const producer = round.input()->producer();
+    if (producer && (isa<MaxPool>(producer) || moves_only(*producer)) && round.input()->has_one_use() &&
+        !quantised(producer->operand(0))) {
+      TENON_OK(round_earlier(round, *producer));
+    }
     if (const auto x = quantised(round.input()); x && x->exponent == round.exponent()) {
       dead_.push_back(&op);
       change_ = Change::yes;

@@ -1,0 +1,94 @@
+// Models with scales of their own: what powers of two make of them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <ir_ext/small_network.hpp>
+#include <support_lib/random_tensor.hpp>
+#include <tenon-ext/quant/accuracy.hpp>
+#include <tenon-ext/quant/passes.hpp>
+#include <tenon/ir/text.hpp>
+#include <tenon/ir/verify.hpp>
+#include <tenon/reference/interpreter.hpp>
+#include <zoo/quantize.hpp>
+
+namespace tenon::quant {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::random_tensor;
+
+class Legalised : public ::testing::TestWithParam<zoo::Scheme> {};
+INSTANTIATE_TEST_SUITE_P(Schemes, Legalised, ::testing::Values(zoo::Scheme::symmetric, zoo::Scheme::asymmetric));
+
+// Weights by channel, activations of i8 or of u8 with zero points.
+TEST_P(Legalised, AQdqModelBecomesIntegersCloseToIt) {
+  std::mt19937 random(11);
+  const auto model = network(random);
+  const Samples samples = samples_of(random, 3);
+  const auto quantised = zoo::quantize(*model, samples, GetParam());
+  ASSERT_TRUE(quantised.ok()) << quantised.error().to_string();
+  const auto integers = model->clone();
+  std::vector<IntegerValue> values;
+  const auto changed = legalise_quantised(*integers, &values);
+  ASSERT_TRUE(changed.ok()) << changed.error().to_string();
+  ASSERT_TRUE(verify(*integers).ok()) << verify(*integers).error().to_string();
+  auto counts = count_operators(*integers);
+  EXPECT_EQ(counts["fused.QConv"], 3) << print(*integers, {.elide_beyond = 4});
+  EXPECT_EQ(counts["Conv"] + counts["QuantizeLinear"] + counts["DequantizeLinear"], 0);
+  const auto accuracy = compare_accuracy(*model, *integers, values, samples);
+  ASSERT_TRUE(accuracy.ok()) << accuracy.error().to_string();
+  EXPECT_GE(accuracy->layers.size(), 3u);
+  for (const LayerAccuracy& layer : accuracy->layers) {
+    EXPECT_GT(layer.distance.sqnr_db(), 18) << layer.value.name;
+  }
+  EXPECT_GT(accuracy->outputs[0].distance.sqnr_db(), 18);
+}
+
+Tensor output_of(const Graph& graph, const std::vector<Datum>& inputs) {
+  const auto interpreter = Interpreter::prepare(graph);
+  EXPECT_TRUE(interpreter.ok()) << interpreter.error().to_string();
+  const auto outputs = (*interpreter)->run(inputs);
+  EXPECT_TRUE(outputs.ok()) << outputs.error().to_string();
+  return (*outputs)[0].tensor();
+}
+
+// The float operator between DequantizeLinear and QuantizeLinear rounds otherwise by one step at most.
+TEST(ExpandQuantised, KeepsNumbers) {
+  auto graph = parse_graph(R"(graph @g(%x: u8[2,3,6,6]) -> %y {
+    %xs = Constant {value = dense<f32[]: 0.02>}
+    %xz = Constant {value = dense<u8[]: 120>}
+    %w = Constant {value = dense<i8[2,3,1,1]: 100, -20, 3, 40, 50, -60>}
+    %ws = Constant {value = dense<f32[2]: 0.01, 0.03>}
+    %wz = Constant {value = dense<i8[2]: 0, 0>}
+    %ys = Constant {value = dense<f32[]: 0.05>}
+    %yz = Constant {value = dense<u8[]: 100>}
+    %b = Constant {value = dense<i32[2]: 1000, -1000>}
+    %y = QLinearConv %x, %xs, %xz, %w, %ws, %wz, %ys, %yz, %b {strides = [2, 2]}
+  })");
+  ASSERT_TRUE(graph.ok()) << graph.error().to_string();
+  std::mt19937 random(5);
+  const std::vector<Datum> inputs{random_tensor(random, kU8, {2, 3, 6, 6}, 0, 255)};
+  const Tensor before = output_of(**graph, inputs);
+  const auto changed = expand_quantised(**graph);
+  ASSERT_TRUE(changed.ok() && *changed == Change::yes);
+  const Tensor after = output_of(**graph, inputs);
+  ASSERT_EQ(after.size(), before.size());
+  for (int64_t i = 0; i < before.size(); ++i) EXPECT_NEAR(after.int_at(i), before.int_at(i), 1) << i;
+}
+
+TEST(FloatOperators, SayWhyTheyAreStillFloats) {
+  const auto graph = parse_graph(R"(graph @g(%x: f32[1,2,4,4], %v: f32[2,2,1,1]) -> (%a, %b) {
+    %w = Constant {value = dense<f32[2,2,1,1]: 1, 2, 3, 4>}
+    %a = Conv %x, %w "plain"
+    %b = Conv %x, %v "run"
+  })");
+  ASSERT_TRUE(graph.ok()) << graph.error().to_string();
+  const auto found = float_operators(**graph);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_THAT(found[0].op, HasSubstr("plain"));
+  EXPECT_EQ(found[0].reason, "its operands are not quantised");
+  EXPECT_EQ(found[1].reason, "its weights are no constant");
+}
+
+}  // namespace
+}  // namespace tenon::quant
