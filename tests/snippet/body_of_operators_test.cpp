@@ -419,6 +419,27 @@ TEST(BodyOfOperators, ViewsAddAndDropAndJoinDims) {
   expect("Reshape", {0, 4, 3, 2, 1});
 }
 
+// Exponents that f32 does not hold, of bases so near to 1 that their last bits count.
+TEST(BodyOfOperators, PowersOfFloatsByWideIntegers) {
+  std::mt19937 random(11);
+  const std::vector<float> bases = {1, -1, 1 + 0x1p-23f, 1 - 0x1p-24f, -1 - 0x1p-23f, 1 + 0x1p-12f, 0.999f, -1.5f,
+                                    2, 0,  -0.0f,        INFINITY,     -INFINITY,     NAN};
+  for (const ElementType element : {kF32, kF16, kBF16}) {
+    const Tensor base = *convert(Tensor::of<float>({static_cast<int64_t>(bases.size()), 1}, bases), element);
+    for (const ElementType of : {kI32, kU32, kI64, kU64}) {
+      std::vector<int64_t> exponents = {0, 1, 2, 3, 65535, 65536, 70001, 1 << 24, (1 << 24) + 1, (1u << 31) - 1};
+      if (of.is_signed_int())
+        for (size_t i = 0; i < 10; ++i) exponents.push_back(-exponents[i]);
+      if (of.bits() == 64) exponents.insert(exponents.end(), {(int64_t{1} << 40) + 1, int64_t{1} << 62});
+      if (of == kI64) exponents.push_back(-(int64_t{1} << 40) - 1);
+      const Tensor exponent = *convert(Tensor::of<int64_t>({static_cast<int64_t>(exponents.size())}, exponents), of);
+      const Case c{
+          "Pow", {type(element, Shape(base.dims())), type(of, Shape(exponent.dims()))}, {}, {{0, base}, {1, exponent}}};
+      EXPECT_TRUE(OneOperator::check(c, random, true));
+    }
+  }
+}
+
 TEST(BodyOfOperators, RefusesWhatHasNoOneNest) {
   std::mt19937 random(9);
   const auto refused = [&](const Case& c) { return !OneOperator::check(c, random); };

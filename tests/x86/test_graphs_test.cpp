@@ -233,6 +233,13 @@ TEST_P(TestGraphs, GroupNormalisation) {
   }
 }
 
+TEST_P(TestGraphs, PowersOfFloatsByWideIntegers) {
+  for (const char* element : {"i32", "u32", "i64", "u64"})
+    for (const int64_t width : widths({}))
+      EXPECT_EQ(
+          snippets_of(str("(%a: f32[3,", width, "], %n: ", element, "[3,", width, "]) -> %y { %y = Pow %a, %n }")), 1u);
+}
+
 TEST_P(TestGraphs, OutputsThatBroadcastToOneAndOthers) {
   for (const int64_t width : widths({31})) {
     const std::vector<std::string> shapes = {str("1,42,17,", width), "1,42,17,1", str("1,42,1,", width)};

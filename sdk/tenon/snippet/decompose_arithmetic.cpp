@@ -75,6 +75,18 @@ Result<ValueId> integer_power(Rebuild& r) {
   return r.convert(r.node("Pow", {r.convert(r.in(0), kI64), r.convert(r.in(1), kI64)}), r.lane(r.in(0)));
 }
 
+// x^n in f32, of integers n that f32 does not hold: x^high * x^low, where n = high + low, both of its sign, and low is
+// less than 2^16. Neither overflows or vanishes unless x^n does. Beyond 2^31 any x^high but 1 is 0 or infinity.
+ValueId power_in_parts(Rebuild& r, ValueId x, ValueId n) {
+  const ValueId low = r.node("Fmod", {n, r.scalar_like(n, 0x1p16)});
+  ValueId high = r.node("Sub", {n, low});
+  const ElementType lane = r.lane(n);
+  if (lane.bits() == 64) high = r.node("Min", {high, r.scalar_like(n, 0x1p31)});
+  if (lane == kI64) high = r.node("Max", {high, r.scalar_like(n, -0x1p31)});
+  const auto raised = [&](ValueId part) { return r.node("Pow", {x, r.convert(part, kF32)}); };
+  return r.node("Mul", {raised(high), raised(low)});
+}
+
 Result<ValueId> power(Rebuild& r) {
   const ElementType base = r.element(0), exponent = r.element(1);
   const ValueId x = r.in(0), y = r.in(1);
@@ -85,6 +97,7 @@ Result<ValueId> power(Rebuild& r) {
   // Does a lane of the base hold the exponent? f32 holds floats and integers of 16 bits.
   const bool fits = r.lane(x).is_float() && (r.lane(x) == kF64 || exponent.bits() <= 16 || exponent == kF32);
   if (fits) return r.node("Pow", {x, r.convert(y, r.lane(x))});
+  if (r.lane(x) == kF32 && exponent.is_int()) return power_in_parts(r, x, y);
   const ValueId wide = r.node("Pow", {r.convert(x, kF64), r.convert(y, kF64)});
   return r.cast(wide, kF64, r.out());
 }
