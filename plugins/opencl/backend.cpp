@@ -5,15 +5,16 @@
 
 #include <tenon/compile/snippet_passes.hpp>
 #include <tenon/irgen/op_plan.hpp>
-#include <tenon/irgen/snippet_info.hpp>
+#include <tenon/ops/constant.hpp>
 #include <tenon/plugin/limits.hpp>
-#include <tenon/snippet/canonical.hpp>
+#include <tenon/snippet/expand.hpp>
 #include <tenon/snippet/tokenize.hpp>
 
 #include "opencl/cl_device.hpp"
 #include "opencl/compiler.hpp"
 #include "opencl/emitters/emitters.hpp"
 #include "opencl/executable.hpp"
+#include "opencl/late_program.hpp"
 #include "opencl/source_context.hpp"
 
 namespace tenon::opencl {
@@ -27,7 +28,7 @@ struct Options {
 
   static Result<Options> of(const TargetDescription& description, const DeviceInfo& info) {
     const Setting& given = description.options;
-    TENON_OK(given.allow_keys({"device_type", "platform", "device", "work_group", "lanes", "fuse"}));
+    TENON_OK(given.allow_keys({"device_type", "platform", "device", "work_group", "lanes", "fuse", "tile_rows"}));
     const bool cpu = (info.type & CL_DEVICE_TYPE_CPU) != 0;
     const int native = static_cast<int>(std::bit_floor(std::max<uint32_t>(info.float_lanes, 1)));
     const auto most = static_cast<int64_t>(std::max<uint64_t>(info.work_group_items, 1));
@@ -37,8 +38,12 @@ struct Options {
     TENON_TRY(lanes, given.integer_or("lanes", std::clamp(native, kLeastLanes, kMostLanes), kLeastLanes, kMostLanes));
     if (!std::has_single_bit(static_cast<uint64_t>(lanes)))
       return error(Code::invalid_argument, "option lanes is ", lanes, "; a power of two is needed");
+    TENON_TRY(rows, given.integer_or("tile_rows", 8, 1, 16));
     options.fuse = fuse;
-    options.compiler = {.lanes = static_cast<int>(lanes), .work_group = group, .max_ports = ports_of(info)};
+    options.compiler = {.lanes = static_cast<int>(lanes),
+                        .work_group = group,
+                        .max_ports = ports_of(info),
+                        .tile_rows = static_cast<int>(rows)};
     return options;
   }
 
@@ -64,10 +69,8 @@ class Backend final : public TargetBackend {
 
   std::optional<Refusal> refuses(const Op& op) const override {
     if (auto refusal = limits_refuse(description_, op)) return refusal;
-    if (irgen::is_movement(op)) return std::nullopt;
-    const auto body = snippet::make_body(op);
-    if (!body.ok()) return Refusal{irgen::without_label(op, body.error().message())};
-    std::string reason = compiler_->why_not(*body);
+    if (irgen::is_movement(op) || is_late_movement(op)) return std::nullopt;
+    const std::string reason = why_not(op);
     if (reason.empty()) return std::nullopt;
     return Refusal{str(reason, " on target ", name())};
   }
@@ -78,6 +81,12 @@ class Backend final : public TargetBackend {
     options.max_ports = compiler_->options().max_ports;
     options.can_emit = [compiler = compiler_](const codegen::Signature& s) { return compiler->can_emit(s); };
     options.can_access = [compiler = compiler_](ElementType element) { return compiler->can_access(element); };
+    TENON_OK(passes.add({.name = "expand-operators",
+                         .contract = "Needs types. Keeps names of results. Leaves no ArgMax, ArgMin, Hardmax that it can say.",
+                         .run = [](Graph& graph) -> Result<Change> {
+                           TENON_TRY(made, snippet::expand_all(graph, expands));
+                           return made ? Change::yes : Change::no;
+                         }}));
     return passes.add(tokenize_snippets_pass(std::move(options)));
   }
 
@@ -89,6 +98,19 @@ class Backend final : public TargetBackend {
   }
 
  private:
+  static bool expands(const Op& op) {
+    return snippet::can_expand(op) && !has_compute_kernel(op) && snippet::expanded_alone(op).ok();
+  }
+  std::string why_not(const Op& op) const {
+    if (!expands(op)) return compiler_->why_not(op);
+    const auto expanded = snippet::expanded_alone(op);
+    for (const Op& inner : (*expanded)->body()) {
+      if (isa<Constant>(inner) || irgen::is_movement(inner)) continue;
+      if (std::string reason = compiler_->why_not(inner); !reason.empty()) return reason;
+    }
+    return {};
+  }
+
   const TargetDescription description_;
   const std::shared_ptr<ClDevice> device_;
   const Options options_;

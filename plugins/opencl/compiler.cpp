@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include <tenon/irgen/snippet_info.hpp>
 #include <tenon/irgen/snippet_kernels.hpp>
 #include <tenon/snippet/allocate.hpp>
 #include <tenon/snippet/canonical.hpp>
 #include <tenon/snippet/emit.hpp>
 #include <tenon/snippet/lower.hpp>
+#include <tenon/snippet/specialise.hpp>
 #include <tenon/support/str.hpp>
 
 #include "opencl/assemble.hpp"
@@ -74,21 +76,49 @@ Result<std::string> Compiler::listing(const snippet::Body& body) const {
   return write(body, kernel, true);
 }
 
-Result<irgen::KernelChoice> DeviceKernels::kernel(const irgen::KernelRequest& request) const {
-  if (request.part) return error(Code::unsupported, "snippets are not cut into parts");
-  TENON_TRY(body, snippet::make_body(request.op));
-  TENON_TRY(code, compiler_->compile(body));
-  irgen::SnippetPorts ports = irgen::snippet_ports(request, body);
+std::string Compiler::why_not(const Op& op) const {
+  const auto body = snippet::usual_body(op);
+  const std::string reason = body.ok() ? why_not(*body) : irgen::without_label(op, body.error().message());
+  if (reason.empty()) return {};
+  const std::string other = why_no_compute(op, compute_target());
+  if (other.empty()) return {};
+  return has_compute_kernel(op) ? other : reason;
+}
+
+namespace {
+
+std::shared_ptr<DeviceKernel> device_kernel(std::string name) {
   auto kernel = std::make_shared<DeviceKernel>();
-  kernel->name = "snippet";
+  kernel->name = std::move(name);
   kernel->takes_dense_only = true;
   kernel->run = [](program::CallContext& context) -> Result<void> {
     return error(Code::unsupported, "the kernel of ", context.stage, " runs on an OpenCL device only");
   };
+  return kernel;
+}
+
+}  // namespace
+
+Result<irgen::KernelChoice> DeviceKernels::snippet(const irgen::KernelRequest& request,
+                                                   const snippet::Body& body) const {
+  TENON_TRY(code, compiler_->compile(body));
+  irgen::SnippetPorts ports = irgen::snippet_ports(request, body);
+  auto kernel = device_kernel("snippet");
   kernel->code = std::move(code);
   kernel->operands = std::move(ports.operands);
   for (size_t j = 0; j < body.outputs.size(); ++j) kernel->operands.push_back(ports.results + j);
   return irgen::KernelChoice{.kernel = std::move(kernel), .in_place = std::move(ports.in_place)};
+}
+
+Result<irgen::KernelChoice> DeviceKernels::kernel(const irgen::KernelRequest& request) const {
+  if (request.part) return error(Code::unsupported, "operators are not cut into parts");
+  const auto body = snippet::make_body(request.op);
+  if (body.ok() && compiler_->why_not(*body).empty()) return snippet(request, *body);
+  auto compute = compute_kernel(request, compiler_->compute_target());
+  if (!compute.ok()) return has_compute_kernel(request.op) || body.ok() ? compute.error() : body.error();
+  auto kernel = device_kernel(request.op.name().str());
+  kernel->compute = *std::move(compute);
+  return irgen::KernelChoice{.kernel = std::move(kernel)};
 }
 
 }  // namespace tenon::opencl

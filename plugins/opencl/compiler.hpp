@@ -11,6 +11,8 @@
 #include <tenon/snippet/linear.hpp>
 #include <tenon/target/description.hpp>
 
+#include "opencl/compute/compute.hpp"
+
 namespace tenon::opencl {
 
 // What one body became. Immutable.
@@ -25,6 +27,7 @@ struct CompilerOptions {
   int lanes = 16;          // of 32 bits in a vector; bodies with 64-bit values have half of them; a power of two, >= 4
   int64_t work_group = 1;  // items
   size_t max_ports = 64;   // what a kernel may be called with
+  int tile_rows = 8;       // of compute kernels (compute/compute.hpp)
 };
 
 // Any thread.
@@ -43,6 +46,10 @@ class Compiler {
   // Why code for this body cannot be made; "" when it can.
   std::string why_not(const snippet::Body& body) const;
 
+  // Why nothing on the device runs the operator; "" when something does, or will once its deciding operands are known.
+  std::string why_not(const Op& op) const;
+
+  ComputeTarget compute_target() const { return {target_, options_.work_group, options_.tile_rows}; }
   const TargetDescription& target() const { return target_; }
   const CompilerOptions& options() const { return options_; }
 
@@ -55,13 +62,14 @@ class Compiler {
   const CompilerOptions options_;
 };
 
-// A kernel of a program that runs on a device only.
+// A kernel of a program that runs on a device only: a snippet or a compute kernel.
 struct DeviceKernel : program::Kernel {
   std::shared_ptr<const CompiledSnippet> code;
   std::vector<size_t> operands;  // of the body's inputs, then outputs: which operand of the call each is
+  std::shared_ptr<const ComputeKernel> compute;
 };
 
-// Snippets, and operators that are snippets by themselves, as DeviceKernels; nothing else.
+// Snippets, operators that are snippets by themselves, and compute kernels, as DeviceKernels; nothing else.
 class DeviceKernels final : public irgen::KernelSource {
  public:
   explicit DeviceKernels(std::shared_ptr<const Compiler> compiler) : compiler_(std::move(compiler)) {}
@@ -69,6 +77,7 @@ class DeviceKernels final : public irgen::KernelSource {
   Result<irgen::KernelChoice> kernel(const irgen::KernelRequest& request) const override;
 
  private:
+  Result<irgen::KernelChoice> snippet(const irgen::KernelRequest& request, const snippet::Body& body) const;
   std::shared_ptr<const Compiler> compiler_;
 };
 

@@ -41,8 +41,9 @@ class Planner {
     TENON_OK(make_calls());
     place_arena();
     for (size_t i = 0; i < flat_.steps.size(); ++i) {
-      TENON_OK(flat_.steps[i].kernel ? add_snippet(i) : add_move(flat_.steps[i]), flat_.steps[i].stage);
+      TENON_OK(add(i), flat_.steps[i].stage);
     }
+    TENON_OK(build_programs());
     TENON_OK(upload_words(stream));
     return std::move(plan_);
   }
@@ -88,7 +89,8 @@ class Planner {
       Call& call = calls_.emplace_back();
       const FlatStep& step = flat_.steps[i];
       if (!step.kernel) continue;
-      const auto& kernel = static_cast<const DeviceKernel&>(*step.kernel);
+      const DeviceKernel& kernel = kernel_of(step);
+      if (kernel.compute) continue;
       std::vector<Dims> shapes;
       for (const size_t operand : kernel.operands) shapes.push_back(extents_of(step.operands[operand]));
       TENON_TRY(plan, snippet::CallPlan::make(kernel.code->body, kernel.code->kernel, shapes), step.stage);
@@ -117,15 +119,55 @@ class Planner {
   MemoryPlace place(const FlatOperand& operand) const { return roots_.at(operand.root).place; }
   int64_t offset(const FlatOperand& operand) const { return roots_.at(operand.root).offset + operand.offset_bytes; }
 
+  static const DeviceKernel& kernel_of(const FlatStep& step) { return static_cast<const DeviceKernel&>(*step.kernel); }
+
+  Result<void> add(size_t i) {
+    const FlatStep& step = flat_.steps[i];
+    if (!step.kernel) return add_move(step);
+    return kernel_of(step).compute ? add_compute(step) : add_snippet(i);
+  }
+
+  // Work items for so many independent pieces of work.
+  int64_t items_for(int64_t pieces) const {
+    const int64_t of_unit = from_.compiler.options().work_group > 1 ? kItemsOfUnit : kItemsOfCpuUnit;
+    return std::min(pieces, int64_t{from_.device.info().compute_units} * of_unit);
+  }
+
+  Result<void> add_compute(const FlatStep& step) {
+    const ComputeKernel& kernel = *kernel_of(step).compute;
+    CallShapes shapes;
+    size_t operand = 0;
+    for (const bool there : kernel.operands)
+      shapes.operands.push_back(there ? extents_of(step.operands[operand++]) : Dims());
+    for (size_t i = 0; i < kernel.results; ++i) shapes.results.push_back(extents_of(step.operands[operand++]));
+    TENON_TRY(work, kernel.launch(shapes));
+    if (work.items <= 0) return {};
+    Launch launch{.stage = step.stage, .kernel = kComputeKernel};
+    launch.source = kernel.source;
+    launch.first_word = static_cast<int64_t>(words_.size());
+    launch.items = items_for(work.items);
+    for (size_t i = 0; i < operand; ++i) {
+      words_.push_back(offset(step.operands[i]));
+      launch.at.push_back(place(step.operands[i]));
+    }
+    if (kernel.can_fail) {
+      launch.at.push_back({MemoryPlace::Kind::faults, 0});
+      plan_->can_fail = true;
+    }
+    words_.push_back(static_cast<int64_t>(plan_->launches.size()) + 1);
+    words_.push_back(work.items);
+    words_.insert(words_.end(), work.numbers.begin(), work.numbers.end());
+    plan_->launches.push_back(std::move(launch));
+    return {};
+  }
+
   Result<void> add_snippet(size_t i) {
     const FlatStep& step = flat_.steps[i];
     const Call& call = calls_[i];
     if (call.plan->empty()) return {};
-    const auto& kernel = static_cast<const DeviceKernel&>(*step.kernel);
+    const DeviceKernel& kernel = kernel_of(step);
     Launch launch{.stage = step.stage, .kernel = kSnippetKernel};
-    TENON_TRY(programs, from_.device.programs());
-    TENON_TRY(program, programs->get(kernel.code->source, str("the kernel of ", step.stage)));
-    launch.program = std::move(program);
+    launch.source = kernel.code->source;
     launch.first_word = static_cast<int64_t>(words_.size());
     launch.chunks = launch.items = call.split.chunks();
     // Addresses are offsets: the kernel adds them to its ports.
@@ -154,16 +196,32 @@ class Planner {
     launch.bytes = move.bytes, launch.to = move.to, launch.from = move.from;
     if (move.bytes == 0) {
       const int64_t group = from_.compiler.options().work_group;
-      TENON_TRY(programs, from_.device.programs());
-      TENON_TRY(program, programs->get(move_source(move.unit_bytes, group), "the kernel of copies"));
-      launch.program = std::move(program);
+      launch.source = move_source(move.unit_bytes, group);
       launch.kernel = kMoveKernel;
       launch.first_word = static_cast<int64_t>(words_.size());
-      launch.items = std::min(
-          move.rows, int64_t{from_.device.info().compute_units} * (group > 1 ? kItemsOfUnit : kItemsOfCpuUnit));
+      launch.items = items_for(move.rows);
       words_.insert(words_.end(), move.table.begin(), move.table.end());
     }
     plan_->launches.push_back(std::move(launch));
+    return {};
+  }
+
+  // All that the plan needs and the process does not have, at once.
+  Result<void> build_programs() {
+    std::vector<WantedProgram> wanted;
+    std::vector<Launch*> launches;
+    for (Launch& launch : plan_->launches) {
+      if (launch.source.empty()) continue;
+      wanted.push_back({&launch.source, str("the kernel of ", launch.stage)});
+      launches.push_back(&launch);
+    }
+    if (wanted.empty()) return {};
+    TENON_TRY(programs, from_.device.programs());
+    TENON_TRY(built, programs->get_all(wanted));
+    for (size_t i = 0; i < built.size(); ++i) {
+      launches[i]->program = std::move(built[i]);
+      launches[i]->source.clear();
+    }
     return {};
   }
 

@@ -16,17 +16,18 @@ namespace tenon::opencl {
 
 // Memory that a launch is given.
 struct MemoryPlace {
-  enum class Kind : uint8_t { arena, constants, input, output };
+  enum class Kind : uint8_t { arena, constants, input, output, faults };
   Kind kind = Kind::arena;
   size_t number = 0;  // of an input or output
 };
 
 struct Launch {
   std::string stage;
-  std::shared_ptr<const BuiltProgram> program;  // null: a copy of one block of bytes
+  std::string source;                           // empty: a copy of one block of bytes
+  std::shared_ptr<const BuiltProgram> program;  // of the source; null where there is none
   std::string_view kernel;                      // its name
   int64_t first_word = 0;
-  int64_t chunks = 0;           // of a snippet; 0: a move
+  int64_t chunks = 0;           // of a snippet; 0: a move or a compute kernel
   int64_t items = 0;            // work items wanted
   std::vector<MemoryPlace> at;  // of its ports; of moves and copies: destination, source
   int64_t bytes = 0, to = 0, from = 0;
@@ -35,6 +36,7 @@ struct Launch {
 // What one run at a time needs.
 struct RunContext {
   Memory arena;
+  Memory faults;                      // one int, if the plan has launches that can fail
   std::vector<KernelObject> kernels;  // by launch; none for copies of blocks
   cl_command_queue queue = nullptr;   // that it was enqueued on last, and until when
   EventObject last_use;
@@ -45,6 +47,7 @@ struct DevicePlan {
   std::vector<Dims> output_dims;
   size_t arena_bytes = 0, arena_lower_bound_bytes = 0;
   Memory words;
+  bool can_fail = false;  // a launch may find data wrong, and writes its number, plus 1, to RunContext::faults
 
   std::mutex mutex;
   std::deque<std::unique_ptr<RunContext>> idle;

@@ -26,6 +26,7 @@ struct RunMemory {
       case MemoryPlace::Kind::arena: return context.arena.get();
       case MemoryPlace::Kind::constants: return constants;
       case MemoryPlace::Kind::input: return cl_buffer(*inputs[place.number].device.buffer).object();
+      case MemoryPlace::Kind::faults: return context.faults.get();
       case MemoryPlace::Kind::output: return cl_buffer(*outputs[place.number].device.buffer).object();
     }
     return nullptr;
@@ -33,7 +34,7 @@ struct RunMemory {
 };
 
 bool is_fixed(const MemoryPlace& place) {
-  return place.kind == MemoryPlace::Kind::arena || place.kind == MemoryPlace::Kind::constants;
+  return place.kind != MemoryPlace::Kind::input && place.kind != MemoryPlace::Kind::output;
 }
 
 class Arguments {
@@ -61,7 +62,8 @@ Result<KernelObject> make_kernel(const ClDevice& device, const DevicePlan& plan,
                                  const RunMemory& memory) {
   const Api& cl = device.cl();
   cl_int code = CL_SUCCESS;
-  KernelObject kernel(cl.clCreateKernel(launch.program->program.get(), std::string(launch.kernel).c_str(), &code));
+  const std::string name = str(launch.kernel, launch.program->suffix);
+  KernelObject kernel(cl.clCreateKernel(launch.program->program->get(), name.c_str(), &code));
   TENON_OK(check(code, "clCreateKernel"));
   Arguments arguments(cl, kernel);
   arguments.set(kWordsArgument, plan.words.get()).set(kFirstArgument, cl_long{launch.first_word});
@@ -76,6 +78,10 @@ Result<std::unique_ptr<RunContext>> make_context(ClDevice& device, const DeviceP
   auto context = std::make_unique<RunContext>();
   TENON_TRY(arena, device.allocate_memory(plan.arena_bytes), "the arena of a run");
   context->arena = std::move(arena);
+  if (plan.can_fail) {
+    TENON_TRY(faults, device.allocate_memory(sizeof(cl_int)), "the word of faults");
+    context->faults = std::move(faults);
+  }
   for (const Launch& launch : plan.launches) {
     KernelObject& kernel = context->kernels.emplace_back();
     if (!launch.program) continue;
@@ -120,6 +126,28 @@ Result<void> enqueue(ClStream& stream, const Launch& launch, const KernelObject&
   return check(
       cl.clEnqueueNDRangeKernel(stream.queue(), kernel.get(), 1, nullptr, &global, &local, 0, nullptr, nullptr),
       "clEnqueueNDRangeKernel");
+}
+
+// Launches that can fail begin with no fault, and are waited for: a wrong index is an error of the run, not of whoever
+// reads the outputs.
+Result<void> clear_faults(ClStream& stream, const RunContext& context) {
+  static constexpr cl_int kNone = 0;
+  return stream.add([&] {
+    return check(stream.cl_device().cl().clEnqueueWriteBuffer(stream.queue(), context.faults.get(), CL_FALSE, 0,
+                                                              sizeof kNone, &kNone, 0, nullptr, nullptr),
+                 "clEnqueueWriteBuffer");
+  });
+}
+Result<void> check_faults(ClStream& stream, const DevicePlan& plan, const RunContext& context) {
+  cl_int fault = 0;
+  TENON_OK(stream.add([&] {
+    return check(stream.cl_device().cl().clEnqueueReadBuffer(stream.queue(), context.faults.get(), CL_TRUE, 0,
+                                                             sizeof fault, &fault, 0, nullptr, nullptr),
+                 "clEnqueueReadBuffer");
+  }));
+  const auto launch = static_cast<size_t>(fault) - 1;
+  if (fault <= 0 || launch >= plan.launches.size()) return {};
+  return error(Code::invalid_argument, plan.launches[launch].stage, " has an index that is out of range");
 }
 
 // Inputs of other streams' making are ready: whoever enqueues has waited for them. One that does not begin where its
@@ -237,6 +265,7 @@ Result<EventPtr> DeviceProgram::run(ClStream& stream, const std::shared_ptr<Devi
     context = std::move(made);
   }
   const RunMemory memory{*context, constants_.get(), inputs, outputs};
+  if (plan->can_fail) TENON_OK(clear_faults(stream, *context));
   for (size_t i = 0; i < plan->launches.size(); ++i) {
     const Launch& launch = plan->launches[i];
     const auto begin = std::chrono::steady_clock::now();
@@ -249,6 +278,7 @@ Result<EventPtr> DeviceProgram::run(ClStream& stream, const std::shared_ptr<Devi
     const auto [op, label] = irgen::label_of_stage(launch.stage);
     profile->push_back({std::string(op), std::string(label), taken.count()});
   }
+  const auto faultless = plan->can_fail ? check_faults(stream, *plan, *context) : Result<void>();
   TENON_TRY(event, stream.mark());
   for (const RunValue& value : inputs) cl_buffer(*value.device.buffer).used_until(retained(cl, event));
   for (const RunValue& value : outputs) cl_buffer(*value.device.buffer).used_until(retained(cl, event));
@@ -258,6 +288,7 @@ Result<EventPtr> DeviceProgram::run(ClStream& stream, const std::shared_ptr<Devi
     const std::lock_guard lock(plan->mutex);
     plan->idle.push_front(std::move(context));
   }
+  TENON_OK(faultless);
   return stream.event_of(std::move(event));
 }
 

@@ -15,6 +15,7 @@
 #include <tenon/support/log.hpp>
 
 #include "opencl/device_program.hpp"
+#include "opencl/late_program.hpp"
 
 namespace tenon::opencl {
 namespace {
@@ -35,7 +36,9 @@ class ClExecutable final : public Executable {
       return {};
     }
     if (program.error().code() != Code::unsupported) return program.error();
-    return leave_to_host(program.error().message());
+    // Runs may know more: extents, and values that decide about them.
+    late_ = std::make_unique<LatePrograms>(*graph_, device_, compiler_);
+    return {};
   }
 
   Device& device() const override { return *device_; }
@@ -72,17 +75,27 @@ class ClExecutable final : public Executable {
       return error(Code::invalid_argument, "graph '", graph_->name(), "' has ", inputs_.size(), " inputs and ",
                    outputs_.size(), " outputs, ", inputs.size(), " and ", outputs.size(), " are given");
     auto& queue = static_cast<ClStream&>(stream);
-    bool on_device = program_ != nullptr;
+    bool on_device = true;
     for (const RunValue& input : inputs) on_device = on_device && input.on_device();
-    if (!on_device) return run_on_host(queue, inputs, outputs, options);
-    auto plan = program_->plan(queue, inputs);
-    if (plan.ok()) return program_->run(queue, *plan, inputs, outputs, options.profile);
-    if (plan.error().code() != Code::unsupported) return plan.error();
-    TENON_OK(leave_to_host(plan.error().message()));
-    return run_on_host(queue, inputs, outputs, options);
+    if (!on_device) return run_on_host(queue, inputs, outputs, options, "an input is not on the device");
+    auto done = run_on_device(queue, inputs, outputs, options);
+    if (done.ok() || done.error().code() != Code::unsupported) return done;
+    return run_on_host(queue, inputs, outputs, options, done.error().message());
   }
 
  private:
+  // Code::unsupported when no program says the graph for these inputs; nothing is enqueued then.
+  Result<EventPtr> run_on_device(ClStream& stream, std::span<const RunValue> inputs, std::span<RunValue> outputs,
+                                 const RunOptions& options) const {
+    if (program_) {
+      TENON_TRY(plan, program_->plan(stream, inputs));
+      return program_->run(stream, plan, inputs, outputs, options.profile);
+    }
+    TENON_TRY(program, late_->program(stream, inputs));
+    TENON_TRY(plan, program->plan(stream, inputs));
+    return program->run(stream, plan, inputs, outputs, options.profile);
+  }
+
   Result<void> leave_to_host(const std::string& why) const {
     const std::lock_guard lock(mutex_);
     log(LogLevel::info, "graph '", graph_->name(), "' on ", device_->name(), " is left to the host: ", why);
@@ -94,8 +107,8 @@ class ClExecutable final : public Executable {
   }
 
   Result<EventPtr> run_on_host(ClStream& stream, std::span<const RunValue> inputs, std::span<RunValue> outputs,
-                               const RunOptions& options) const {
-    TENON_OK(host_ ? Result<void>() : leave_to_host("an input is not on the device"));
+                               const RunOptions& options, const std::string& why) const {
+    TENON_OK(leave_to_host(why));
     std::vector<Datum> data;
     for (const RunValue& input : inputs) {
       TENON_TRY(datum, to_host(stream, input));
@@ -116,7 +129,8 @@ class ClExecutable final : public Executable {
   std::shared_ptr<ClDevice> device_;
   std::shared_ptr<const Compiler> compiler_;
   std::vector<ValueInfo> inputs_, outputs_;
-  std::unique_ptr<DeviceProgram> program_;  // null: all on the host
+  std::unique_ptr<DeviceProgram> program_;  // null: `late_`
+  std::unique_ptr<LatePrograms> late_;
   mutable std::mutex mutex_;
   mutable std::unique_ptr<irgen::GraphRunner> host_;
 };

@@ -8,6 +8,8 @@
 #include <tenon/support/log.hpp>
 #include <tenon/support/str.hpp>
 
+#include "opencl/batch.hpp"
+
 namespace tenon::opencl {
 namespace {
 
@@ -46,37 +48,70 @@ ProgramCache::Counts ProgramCache::counts() const {
   return counts_;
 }
 
-Result<std::shared_ptr<const BuiltProgram>> ProgramCache::get(const std::string& source, std::string_view what) {
-  const ContentKey key = ContentKey::of(
+ContentKey ProgramCache::key_of(const std::string& source) const {
+  return ContentKey::of(
       str(source, '\0', options_, '\0', info_.platform, '\0', info_.name, '\0', info_.version, '\0', info_.driver));
-  {
-    const std::lock_guard lock(mutex_);
-    if (auto known = programs_[key].lock()) {
-      ++counts_.from_process;
-      return known;
-    }
-  }
-  // Two threads may both make it; one of the two is kept.
-  bool from_file = false;
-  TENON_TRY(made, make(source, key, what, from_file));
+}
+
+std::shared_ptr<const BuiltProgram> ProgramCache::known(const ContentKey& key) {
   const std::lock_guard lock(mutex_);
-  ++(from_file ? counts_.from_files : counts_.built);
+  auto found = programs_[key].lock();
+  if (found) ++counts_.from_process;
+  return found;
+}
+
+// Two threads may both make one; the first is kept.
+std::shared_ptr<const BuiltProgram> ProgramCache::keep(const ContentKey& key,
+                                                       std::shared_ptr<const BuiltProgram> made) {
+  const std::lock_guard lock(mutex_);
   std::weak_ptr<const BuiltProgram>& place = programs_[key];
   if (auto other = place.lock()) return other;
   place = made;
   return made;
 }
 
-Result<std::shared_ptr<const BuiltProgram>> ProgramCache::make(const std::string& source, const ContentKey& key,
-                                                               std::string_view what, bool& from_file) {
+Result<std::shared_ptr<const BuiltProgram>> ProgramCache::get(const std::string& source, std::string_view what) {
+  const WantedProgram wanted{&source, std::string(what)};
+  TENON_TRY(made, get_all(std::span(&wanted, 1)));
+  return std::move(made.front());
+}
+
+Result<std::vector<std::shared_ptr<const BuiltProgram>>> ProgramCache::get_all(std::span<const WantedProgram> wanted) {
+  std::vector<std::shared_ptr<const BuiltProgram>> programs;
+  std::unordered_map<ContentKey, size_t, ContentKeyHash> missing;  // to its number in the batch
+  std::vector<const std::string*> sources;
+  std::string what;
+  for (const WantedProgram& one : wanted) {
+    const ContentKey key = key_of(*one.source);
+    programs.push_back(known(key));
+    if (programs.back() || !missing.emplace(key, sources.size()).second) continue;
+    sources.push_back(one.source);
+    what += str(what.empty() ? "" : ", ", one.what);
+  }
+  if (sources.empty()) return programs;
+  const bool alone = sources.size() == 1;
+  TENON_TRY(program, make(alone ? *sources.front() : batch(sources), what));
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (programs[i]) continue;
+    const ContentKey key = key_of(*wanted[i].source);
+    const std::string suffix = alone ? "" : batch_suffix(missing.at(key));
+    programs[i] = keep(key, std::make_shared<const BuiltProgram>(BuiltProgram{program, suffix}));
+  }
+  return programs;
+}
+
+Result<std::shared_ptr<const Program>> ProgramCache::make(const std::string& source, std::string_view what) {
+  const ContentKey key = key_of(source);
   auto program = load_binary(key);
-  from_file = program.ok();
+  const bool from_file = program.ok();
   if (!from_file) {
     program = build_source(source, what);
     TENON_OK(program.ok() ? Result<void>() : Result<void>(program.error()));
     store_binary(key, *program);
   }
-  return std::shared_ptr<const BuiltProgram>(std::make_shared<BuiltProgram>(BuiltProgram{*std::move(program)}));
+  const std::lock_guard lock(mutex_);
+  ++(from_file ? counts_.from_files : counts_.built);
+  return std::make_shared<const Program>(*std::move(program));
 }
 
 Result<void> ProgramCache::build(const Program& program, std::string_view what) const {

@@ -6,8 +6,10 @@
 #pragma once
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include <tenon/support/file_cache.hpp>
 
@@ -16,7 +18,12 @@
 namespace tenon::opencl {
 
 struct BuiltProgram {
-  Program program;
+  std::shared_ptr<const Program> program;
+  std::string suffix;  // behind the names of its kernels, where the program holds other sources, too
+};
+struct WantedProgram {
+  const std::string* source;
+  std::string what;  // names it in errors: "kernel 'gelu'"
 };
 
 // Any thread. The device outlives it and its programs.
@@ -24,8 +31,10 @@ class ProgramCache {
  public:
   ProgramCache(const Api& cl, const DeviceInfo& info, cl_device_id id, cl_context context, FileCache files);
 
-  // `what` names it in errors: "kernel 'gelu'". A source that the device's compiler refuses is an error with its log.
+  // A source that the device's compiler refuses is an error with its log.
   Result<std::shared_ptr<const BuiltProgram>> get(const std::string& source, std::string_view what);
+  // The same for many, in their order: those that the process does not have are built as one program (batch.hpp).
+  Result<std::vector<std::shared_ptr<const BuiltProgram>>> get_all(std::span<const WantedProgram> wanted);
 
   struct Counts {
     size_t from_process = 0, from_files = 0, built = 0;
@@ -33,8 +42,10 @@ class ProgramCache {
   Counts counts() const;
 
  private:
-  Result<std::shared_ptr<const BuiltProgram>> make(const std::string& source, const ContentKey& key,
-                                                   std::string_view what, bool& from_file);
+  ContentKey key_of(const std::string& source) const;
+  std::shared_ptr<const BuiltProgram> known(const ContentKey& key);
+  std::shared_ptr<const BuiltProgram> keep(const ContentKey& key, std::shared_ptr<const BuiltProgram> made);
+  Result<std::shared_ptr<const Program>> make(const std::string& source, std::string_view what);
   Result<Program> build_source(const std::string& source, std::string_view what) const;
   Result<Program> load_binary(const ContentKey& key) const;
   void store_binary(const ContentKey& key, const Program& program) const;

@@ -113,6 +113,35 @@ TEST_F(OpenclPrograms, AreMadeOnceAndStored) {
   EXPECT_EQ(second.counts().built, 0u);
 }
 
+TEST_F(OpenclPrograms, ManySourcesAreOneProgram) {
+  // The same names for different things.
+  const std::string seven =
+      "#define N 7\nint value(int x) {\n  return x + N;\n}\n__kernel\nvoid k(__global int* x) {\n  x[0] = "
+      "value(0);\n}\n";
+  const std::string nine =
+      "#define N 9\nint value(int x) {\n  return x * N;\n}\n__kernel\nvoid k(__global int* x) {\n  x[0] = "
+      "value(1);\n}\n";
+  ProgramCache own = cache();
+  const WantedProgram wanted[] = {{&seven, "seven"}, {&nine, "nine"}, {&seven, "seven again"}};
+  const auto made = own.get_all(wanted);
+  ASSERT_TRUE(made.ok()) << made.error().to_string();
+  ASSERT_EQ(made->size(), 3u);
+  EXPECT_EQ(own.counts().built, 1u);
+  EXPECT_EQ((*made)[0], (*made)[2]);
+  EXPECT_EQ((*made)[0]->program, (*made)[1]->program);
+  const Api& cl = **api();
+  for (const auto& program : *made) {
+    cl_int code = CL_SUCCESS;
+    const KernelObject kernel(cl.clCreateKernel(program->program->get(), ("k" + program->suffix).c_str(), &code));
+    EXPECT_EQ(code, CL_SUCCESS) << program->suffix;
+  }
+  EXPECT_TRUE(own.get(nine, "nine").ok());
+  EXPECT_EQ(own.counts().built, 1u) << "the process has it";
+  ProgramCache other = cache();
+  ASSERT_TRUE(other.get_all(wanted).ok());
+  EXPECT_EQ(other.counts().from_files, 1u);
+}
+
 TEST_F(OpenclPrograms, DamagedFilesAreIgnored) {
   ASSERT_TRUE(cache().get(kSource, "k").ok());
   const std::string file = only_file();

@@ -56,7 +56,7 @@ inline Result<void> launch(ClStream& stream, const std::string& source, std::spa
                                          std::max<size_t>(words.size_bytes(), 1), words.data(), 0, nullptr, nullptr),
                  "clEnqueueWriteBuffer"));
   cl_int code = CL_SUCCESS;
-  KernelObject kernel(cl.clCreateKernel(program->program.get(), std::string(kSnippetKernel).c_str(), &code));
+  KernelObject kernel(cl.clCreateKernel(program->program->get(), std::string(kSnippetKernel).c_str(), &code));
   TENON_OK(check(code, "clCreateKernel"));
   const cl_mem object = memory.get();
   const cl_long first = 0, count = chunks;

@@ -22,7 +22,7 @@ constexpr Pattern kPatterns[] = {
     {"Div", kF32Lanes, "$0 / $1", 2.5, 10},
     {"Div", kF64Lanes, "$0 / $1", 0.5, 16},
     {"Div", kIntLanes, "@divide($0, $1)", 0, 80},
-    {"Fmod", kFloatLanes, "fmod($0, $1)", 0, 100},
+    {"Fmod", kFloatLanes, "@remainder($0, $1)", 0, 100},
     {"Fmod", kIntLanes, "@remainder($0, $1)", 0, 80},
     {"Mod", kFloatLanes | kSigned, "@modulus($0, $1)", 0, 100},
     {"Mod", kUnsigned, "@remainder($0, $1)", 0, 80},

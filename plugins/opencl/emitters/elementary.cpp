@@ -56,7 +56,7 @@ constexpr Pattern kPatterns[] = {
     {"Atan", kFloatLanes, "atan($0)", 5, 20},
     {"Atanh", kFloatLanes, "atanh($0)", 5, 30},
     {"Erf", kFloatLanes, "erf($0)", 16, 25},
-    {"Pow", kFloatLanes, "pow($0, $1)", 16, 80},
+    {"Pow", kFloatLanes, "@power($0, $1)", 16, 80},
     {"Swish", kF32Lanes, "$0 * @sigmoid($0)", 64, 24, {}, is_plain_swish},
     {"Mish", kF64Lanes, "@mish($0)", 0, 80},
     {"Gelu", kF64Lanes, "@gelu($0)", 0, 60, {}, by_erf},

@@ -66,8 +66,26 @@ constexpr std::string_view kPowerSigned = R"($T @($T a, $T b) {
 
 // ---- Floats ----
 
+// One lane after the other: PoCL's fmod and pow of double8 are wrong where lanes are far apart (3.1: pow(4.3, -2.1) is
+// 3.68 beside zeros).
+constexpr std::string_view kRemainderFloat = R"($T @($T a, $T b) {
+  $S x[$N], y[$N];
+  vstore$N(a, 0, x);
+  vstore$N(b, 0, y);
+  for (int i = 0; i < $N; ++i) x[i] = fmod(x[i], y[i]);
+  return vload$N(0, x);
+}
+)";
+constexpr std::string_view kPowerFloat = R"($T @($T a, $T b) {
+  $S x[$N], y[$N];
+  vstore$N(a, 0, x);
+  vstore$N(b, 0, y);
+  for (int i = 0; i < $N; ++i) x[i] = pow(x[i], y[i]);
+  return vload$N(0, x);
+}
+)";
 constexpr std::string_view kModulusFloat = R"($T @($T a, $T b) {
-  const $T r = fmod(a, b);
+  const $T r = @remainder(a, b);
   return select(r, r + b, (r != ($T)0) & ((r < ($T)0) != (b < ($T)0)));
 }
 )";
@@ -162,10 +180,12 @@ constexpr Function kFunctions[] = {
     {"divide", kUnsigned, kDivideUnsigned},
     {"remainder", kSigned, kRemainderSigned},
     {"remainder", kUnsigned, kRemainderUnsigned},
+    {"remainder", codegen::kFloatLanes, kRemainderFloat},
     {"modulus", kSigned, kModulusSigned},
     {"modulus", codegen::kFloatLanes, kModulusFloat},
     {"power", kSigned, kPowerSigned},
     {"power", kUnsigned, kPowerUnsigned},
+    {"power", codegen::kFloatLanes, kPowerFloat},
     {"power_by_exp", {kF64}, kPowerByExp},
     {"sigmoid", codegen::kFloatLanes, kSigmoid},
     {"softplus", codegen::kFloatLanes, kSoftplus},

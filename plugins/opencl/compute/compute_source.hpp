@@ -1,0 +1,68 @@
+// ComputeSource: the text of a compute kernel around the work of one item.
+//
+//   ComputeSource source(request, target);
+//   source.load("x", 0, kF32);               // X(i): element i of operand 0 as a float; X16(i): 16 of them
+//   source.store("y", 0, kF32);              // Y(i, v)
+//   source.define("R", 2);
+//   return source.kernel("Y(item, X(item / n[0]));", launch);
+#pragma once
+#include <string>
+#include <string_view>
+
+#include <tenon/support/str.hpp>
+
+#include "opencl/compute/compute.hpp"
+
+namespace tenon::opencl {
+
+// The type that elements are computed in: f32 for narrower floats, 32 bits for narrower integers and booleans.
+ElementType work_type_of(ElementType element);
+// Unsigned integers of the same bytes: for what is only moved. Invalid when an element is no 1, 2, 4 or 8 bytes.
+ElementType raw_type_of(ElementType element);
+// Sums are kept in doubles where the device has them.
+ElementType sum_type_of(ElementType work, const ComputeTarget& target);
+
+class ComputeSource {
+ public:
+  ComputeSource(const irgen::KernelRequest& request, const ComputeTarget& target);
+
+  // Functions of the upper-case name: NAME(i) and NAME16(i) with elements of operand `i` as `work`. Errors of these
+  // four come with kernel(): an element type that the device does not have.
+  void load(std::string_view name, size_t operand, ElementType work);
+  // NAME(i, value), with the value as `work`.
+  void store(std::string_view name, size_t result, ElementType work);
+  // The same, and GET_NAME(i) reads what was stored.
+  void load_stored(std::string_view name, size_t result, ElementType work);
+  // Elements as raw bits.
+  void load_raw(std::string_view name, size_t operand);
+  void store_raw(std::string_view name, size_t result);
+
+  template <class T>
+  void define(std::string_view name, const T& value) {
+    defines_ += str("#define ", name, " ", value, "\n");
+  }
+  // A float by its bits.
+  void define_float(std::string_view name, double value);
+  // Functions before the kernel.
+  void functions(std::string_view text) { functions_ += text; }
+  // FAULT; in the body says that data are wrong.
+  void can_fail() { can_fail_ = true; }
+
+  // `body`: the work of `item`, which may read n[]. Types of the work: T, its vectors T16.
+  Result<ComputeKernel> kernel(std::string_view body, std::function<Result<ComputeLaunch>(const CallShapes&)> launch);
+
+ private:
+  struct Access {
+    std::string index, vector;  // texts with i as the first element
+  };
+  Access access(std::string_view port, ElementType element, ElementType work);
+  void checked(ElementType element);
+  std::string element_of(size_t operand) const;
+
+  const irgen::KernelRequest& request_;
+  const ComputeTarget& target_;
+  std::string defines_, functions_, why_not_;
+  bool can_fail_ = false;
+};
+
+}  // namespace tenon::opencl
