@@ -164,11 +164,11 @@ INSTANTIATE_TEST_SUITE_P(Places, OpenclCompute, ::testing::ValuesIn(kPlaces), na
 const ComputeCase kOthers[] = {
     {"ResizeLinear",
      "graph @g(%x: f32[1,2,5,6]) -> %y {\n %s = Constant {value = dense<i64[4]: 1, 2, 9, 4>} : i64[4]\n "
-     "%y = Resize %x, , , %s {mode = \"linear\"}\n}",
+     "%y = Resize %x, _, _, %s {mode = \"linear\"}\n}",
      1e-6},
     {"ResizeCubic",
      "graph @g(%x: f32[1,1,5,6]) -> %y {\n %s = Constant {value = dense<f32[4]: 1, 1, 1.7, 0.6>} : "
-     "f32[4]\n %y = Resize %x, , %s {mode = \"cubic\", exclude_outside = 1}\n}",
+     "f32[4]\n %y = Resize %x, _, %s {mode = \"cubic\", exclude_outside = 1}\n}",
      1e-5},
     {"NegativeLogLikelihood",
      "graph @g(%x: f32[3,5,2], %c: i64[3,2], %w: f32[5]) -> %y { %y = NegativeLogLikelihoodLoss "
