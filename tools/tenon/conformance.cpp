@@ -1,16 +1,12 @@
-#include <cerrno>
-#include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <regex>
 #include <set>
 
-#include <poll.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <conformance.hpp>
 
+#include "apart.hpp"
 #include "session.hpp"
 
 namespace tenon::cli {
@@ -18,7 +14,7 @@ namespace {
 
 struct ConformanceCommand {
   std::string folder, target = "reference", filter;
-  int threads = 1;
+  int threads = 1, jobs = 1;
   double timeout_s = 60;
   bool no_fallback = false, in_process = false;
 };
@@ -52,7 +48,7 @@ conformance::Outcome unpack(const std::string& text) {
   conformance::Outcome outcome;
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) {
-    outcome.reason = "the case's process ended without an answer";
+    outcome.reason = "the case's process gave no answer that can be read";
     return outcome;
   }
   for (const auto status : {conformance::Status::passed, conformance::Status::failed, conformance::Status::unsupported}) {
@@ -60,60 +56,6 @@ conformance::Outcome unpack(const std::string& text) {
   }
   outcome.reason = json.value("reason", "");
   outcome.ran_on = json.value("ran_on", "");
-  return outcome;
-}
-
-// In a process of its own: a case that crashes or hangs is one failed case, not the end of the run.
-conformance::Outcome run_apart(const conformance::Case& one, const ConformanceCommand& command, Session& session) {
-  int ends[2];
-  if (pipe(ends) != 0) return run_here(one, command, session);
-  std::fflush(nullptr);
-  const pid_t child = fork();
-  if (child < 0) {
-    close(ends[0]);
-    close(ends[1]);
-    return run_here(one, command, session);
-  }
-  if (child == 0) {
-    close(ends[0]);
-    const std::string text = pack(run_here(one, command, session));
-    for (size_t written = 0; written < text.size();) {
-      const ssize_t count = write(ends[1], text.data() + written, text.size() - written);
-      if (count <= 0) break;
-      written += static_cast<size_t>(count);
-    }
-    _exit(0);
-  }
-  close(ends[1]);
-  std::string text;
-  bool late = false;
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(command.timeout_s);
-  for (;;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    pollfd wait{ends[0], POLLIN, 0};
-    const int ready = left.count() > 0 ? poll(&wait, 1, static_cast<int>(left.count())) : 0;
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready == 0) {
-      late = true;
-      kill(child, SIGKILL);
-      break;
-    }
-    char buffer[4096];
-    const ssize_t count = read(ends[0], buffer, sizeof buffer);
-    if (count <= 0) break;
-    text.append(buffer, static_cast<size_t>(count));
-  }
-  close(ends[0]);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
-  conformance::Outcome outcome;
-  if (late) {
-    outcome.reason = str("no answer after ", command.timeout_s, " s");
-  } else if (WIFSIGNALED(status)) {
-    outcome.reason = str("crashed with signal ", WTERMSIG(status), " (", strsignal(WTERMSIG(status)), ")");
-  } else {
-    outcome = unpack(text);
-  }
   return outcome;
 }
 
@@ -131,21 +73,35 @@ Result<bool> run(const ConformanceCommand& command, Session& session) {
   TENON_OK(session.registry().open(command.target), "opening target '", command.target, "'");
 
   const bool live = isatty(STDERR_FILENO) != 0;
+  std::vector<conformance::Outcome> outcomes(cases.size());
+  size_t finished = 0;
+  const auto finish = [&](size_t i, conformance::Outcome outcome) {
+    outcomes[i] = std::move(outcome);
+    if (live) std::fprintf(stderr, "\r\033[K%zu/%zu %s", ++finished, cases.size(), cases[i].name.c_str());
+    if (outcomes[i].status == conformance::Status::passed) return;
+    if (live && !session.json) std::fprintf(stderr, "\r\033[K");
+    session.say(str(conformance::status_name(outcomes[i].status), " ", cases[i].suite, "/", cases[i].name, ": ",
+                    outcomes[i].reason));
+  };
+  if (command.in_process) {
+    for (size_t i = 0; i < cases.size(); ++i) finish(i, run_here(cases[i], command, session));
+  } else {
+    run_apart(
+        cases.size(), {.jobs = command.jobs, .timeout_s = command.timeout_s},
+        [&](size_t i) { return pack(run_here(cases[i], command, session)); },
+        [&](size_t i, const ApartAnswer& answer) {
+          finish(i, answer.failure.empty() ? unpack(answer.text) : conformance::Outcome{.reason = answer.failure});
+        });
+  }
+  if (live) std::fprintf(stderr, "\r\033[K");
   std::map<conformance::Status, int> counts;
   Json list = Json::array();
   for (size_t i = 0; i < cases.size(); ++i) {
-    const auto& one = cases[i];
-    if (live) std::fprintf(stderr, "\r\033[K%zu/%zu %s", i + 1, cases.size(), one.name.c_str());
-    const auto outcome = command.in_process ? run_here(one, command, session) : run_apart(one, command, session);
-    ++counts[outcome.status];
-    const std::string status(conformance::status_name(outcome.status));
-    list.push_back({{"name", one.name}, {"suite", one.suite}, {"status", status}, {"reason", outcome.reason},
-                    {"ran_on", outcome.ran_on}});
-    if (outcome.status == conformance::Status::passed) continue;
-    if (live && !session.json) std::fprintf(stderr, "\r\033[K");
-    session.say(str(status, " ", one.suite, "/", one.name, ": ", outcome.reason));
+    ++counts[outcomes[i].status];
+    const std::string status(conformance::status_name(outcomes[i].status));
+    list.push_back({{"name", cases[i].name}, {"suite", cases[i].suite}, {"status", status},
+                    {"reason", outcomes[i].reason}, {"ran_on", outcomes[i].ran_on}});
   }
-  if (live) std::fprintf(stderr, "\r\033[K");
   const int passed = counts[conformance::Status::passed], failed = counts[conformance::Status::failed],
             unsupported = counts[conformance::Status::unsupported];
   session.say(str(passed, " passed, ", failed, " failed, ", unsupported, " unsupported on ", command.target));
@@ -166,11 +122,14 @@ void add_conformance(CLI::App& app, Session& session, int& exit_code) {
   command->add_option("--target", options->target, "The target to check")->capture_default_str();
   command->add_option("--filter", options->filter, "Only cases whose name this regular expression finds");
   command->add_option("--threads", options->threads, "Threads for host work of one case")->check(CLI::Range(1, 1024));
+  command->add_option("--jobs", options->jobs, "Cases at a time, each in a process of its own")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   command->add_option("--timeout", options->timeout_s, "Seconds that one case may take")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_flag("--no-fallback", options->no_fallback, "A node that the target does not run makes a case unsupported");
-  command->add_flag("--in-process", options->in_process, "No process per case: for debuggers; no time limit");
+  command->add_flag("--in-process", options->in_process, "No processes for cases: for debuggers; no time limit");
   Session::add_json(*command, session);
   command->callback([&session, &exit_code, options] {
     const auto done = run(*options, session);

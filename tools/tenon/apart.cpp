@@ -1,0 +1,254 @@
+#include "apart.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tenon/support/str.hpp>
+
+namespace tenon::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr uint64_t kNoMoreTasks = UINT64_MAX;
+
+bool write_all(int file, const void* data, size_t bytes) {
+  const char* at = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t count = write(file, at, bytes);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    at += count, bytes -= static_cast<size_t>(count);
+  }
+  return true;
+}
+
+bool read_all(int file, void* data, size_t bytes) {
+  char* at = static_cast<char*>(data);
+  while (bytes > 0) {
+    const ssize_t count = read(file, at, bytes);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    at += count, bytes -= static_cast<size_t>(count);
+  }
+  return true;
+}
+
+// The life of a worker: numbers of tasks in, answers behind their lengths out.
+[[noreturn]] void serve(int tasks, int answers, const std::function<std::string(size_t)>& work) {
+  uint64_t task = kNoMoreTasks;
+  while (read_all(tasks, &task, sizeof task) && task != kNoMoreTasks) {
+    const std::string text = work(static_cast<size_t>(task));
+    const uint64_t bytes = text.size();
+    if (!write_all(answers, &bytes, sizeof bytes) || !write_all(answers, text.data(), text.size())) break;
+  }
+  _exit(0);
+}
+
+// A forked process, as its parent sees it.
+class Worker {
+ public:
+  // Null where the machine gives no process or pipe.
+  static std::unique_ptr<Worker> start(const std::function<std::string(size_t)>& work) {
+    int tasks[2], answers[2];
+    if (pipe(tasks) != 0) return nullptr;
+    if (pipe(answers) != 0) {
+      close(tasks[0]), close(tasks[1]);
+      return nullptr;
+    }
+    std::fflush(nullptr);
+    const pid_t parent = getpid();
+    const pid_t child = fork();
+    if (child == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);  // not left behind by a parent that is killed
+      if (getppid() != parent) _exit(0);
+      close(tasks[1]), close(answers[0]);
+      serve(tasks[0], answers[1], work);
+    }
+    close(tasks[0]), close(answers[1]);
+    if (child < 0) {
+      close(tasks[1]), close(answers[0]);
+      return nullptr;
+    }
+    return std::unique_ptr<Worker>(new Worker(child, tasks[1], answers[0]));
+  }
+  ~Worker() {
+    if (process_ > 0) {
+      write_all(tasks_, &kNoMoreTasks, sizeof kNoMoreTasks);
+      collect();
+    }
+    close(tasks_), close(answers_);
+  }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // A worker that is gone already answers with its end.
+  void give(uint64_t task, double timeout_s) {
+    task_ = task;
+    deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout_s));
+    write_all(tasks_, &task, sizeof task);
+  }
+  // The task that it works on, and its answer: the worker is idle then, or has ended.
+  size_t task() const { return static_cast<size_t>(*task_); }
+  bool busy() const { return task_.has_value(); }
+  ApartAnswer take_answer() {
+    ApartAnswer answer;
+    uint64_t bytes = 0;
+    bool whole = read_all(answers_, &bytes, sizeof bytes);
+    if (whole) {
+      answer.text.resize(bytes);
+      whole = read_all(answers_, answer.text.data(), bytes);
+    }
+    if (!whole) answer = {.text = {}, .failure = end_text(collect())};
+    ++answered_;
+    return answer;
+  }
+  void free() { task_.reset(); }
+  void end() {
+    kill(process_, SIGKILL);
+    collect();
+  }
+
+  int file() const { return answers_; }
+  Clock::time_point deadline() const { return deadline_; }
+  bool ended() const { return process_ <= 0; }
+  // Tasks that it has done before the one that it is at.
+  size_t answered() const { return answered_; }
+
+ private:
+  Worker(pid_t process, int tasks, int answers) : process_(process), tasks_(tasks), answers_(answers) {}
+
+  int collect() {
+    int status = 0;
+    while (waitpid(process_, &status, 0) < 0 && errno == EINTR) {}
+    process_ = -1;
+    return status;
+  }
+  static std::string end_text(int status) {
+    if (!WIFSIGNALED(status)) return "the case's process ended without an answer";
+    return str("crashed with signal ", WTERMSIG(status), " (", strsignal(WTERMSIG(status)), ")");
+  }
+
+  pid_t process_;
+  int tasks_, answers_;
+  std::optional<uint64_t> task_;
+  Clock::time_point deadline_;
+  size_t answered_ = 0;
+};
+
+class Pool {
+ public:
+  Pool(size_t tasks, const ApartOptions& options, const std::function<std::string(size_t)>& work,
+       const std::function<void(size_t, ApartAnswer)>& done)
+      : tasks_(tasks), options_(options), work_(work), done_(done), workers_(static_cast<size_t>(options.jobs)) {}
+
+  void run() {
+    while (finished_ < tasks_) {
+      hand_out();
+      if (finished_ < tasks_) wait();
+    }
+  }
+
+ private:
+  std::optional<size_t> next_task() {
+    if (!again_.empty()) {
+      const size_t task = again_.front();
+      again_.pop_front();
+      return task;
+    }
+    if (next_ < tasks_) return next_++;
+    return std::nullopt;
+  }
+
+  void hand_out() {
+    for (std::unique_ptr<Worker>& worker : workers_) {
+      if (worker && worker->busy()) continue;
+      const bool fresh = !again_.empty();  // what ended one process is tried in a fresh one
+      const auto task = next_task();
+      if (!task) return;
+      if (!worker || worker->ended() || fresh) worker = Worker::start(work_);
+      if (worker) {
+        worker->give(*task, options_.timeout_s);
+      } else {
+        finish(*task, {work_(*task), {}});
+      }
+    }
+  }
+
+  void wait() {
+    std::vector<pollfd> files;
+    auto first = Clock::time_point::max();
+    for (const auto& worker : workers_) {
+      if (!worker || !worker->busy()) continue;
+      files.push_back({worker->file(), POLLIN, 0});
+      first = std::min(first, worker->deadline());
+    }
+    if (files.empty()) return;
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(first - Clock::now()).count();
+    if (poll(files.data(), files.size(), static_cast<int>(std::clamp<int64_t>(left + 1, 0, 1 << 30))) < 0) return;
+    for (const auto& worker : workers_) {
+      if (!worker || !worker->busy()) continue;
+      const auto file = std::find_if(files.begin(), files.end(), [&](const pollfd& f) { return f.fd == worker->file(); });
+      if (file->revents != 0) {
+        take(*worker);
+      } else if (Clock::now() >= worker->deadline()) {
+        worker->end();
+        finish(worker->task(), {.text = {}, .failure = str("no answer after ", options_.timeout_s, " s")});
+        worker->free();
+      }
+    }
+  }
+
+  void take(Worker& worker) {
+    const bool with_others = worker.answered() > 0;
+    ApartAnswer answer = worker.take_answer();
+    const size_t task = worker.task();
+    worker.free();
+    if (!answer.failure.empty() && with_others) {
+      again_.push_back(task);
+    } else {
+      finish(task, std::move(answer));
+    }
+  }
+
+  void finish(size_t task, ApartAnswer answer) {
+    ++finished_;
+    done_(task, std::move(answer));
+  }
+
+  const size_t tasks_;
+  const ApartOptions& options_;
+  const std::function<std::string(size_t)>& work_;
+  const std::function<void(size_t, ApartAnswer)>& done_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::deque<size_t> again_;
+  size_t next_ = 0, finished_ = 0;
+};
+
+}  // namespace
+
+void run_apart(size_t tasks, const ApartOptions& options, const std::function<std::string(size_t)>& work,
+               const std::function<void(size_t, ApartAnswer)>& done) {
+  // A worker that crashed must not end its parent, which writes to it.
+  struct sigaction ignore = {}, before = {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &ignore, &before);
+  Pool(tasks, options, work, done).run();
+  sigaction(SIGPIPE, &before, nullptr);
+}
+
+}  // namespace tenon::cli
