@@ -94,9 +94,9 @@ TEST_F(GuardTest, WhateverThrowsBecomesAnError) {
   for (const bool integer : {false, true}) {
     std::optional<Environment> kind;
     if (integer) kind.emplace("FIXTURE_THROW_INT", "1");
-    for (const std::string place :
-         {"unavailable", "create_backend", "device", "description", "refuses", "add_prepare", "add_tensor_sel",
-          "add_tensor_sched", "add_mem_alloc", "add_code_emit", "build", "inputs", "enqueue", "wait", "serialize", "load"}) {
+    for (const std::string place : {"unavailable", "create_backend", "device", "description", "refuses", "add_prepare",
+                                    "add_tensor_sel", "add_tensor_sched", "add_mem_alloc", "add_code_emit", "build",
+                                    "inputs", "enqueue", "wait", "serialize", "load"}) {
       const Environment asked("FIXTURE_THROW", place);
       const auto broken = use(registry, "throwing");
       ASSERT_FALSE(broken.ok()) << place;
@@ -105,6 +105,24 @@ TEST_F(GuardTest, WhateverThrowsBecomesAnError) {
     }
   }
   EXPECT_TRUE(use(registry, "throwing").ok());
+}
+
+TEST_F(GuardTest, LayoutsOfAPluginComeThroughOrItIsRowMajor) {
+  install("throwing");
+  TargetRegistry registry;
+  auto backend = registry.open("throwing");
+  ASSERT_TRUE(backend.ok()) << backend.error().to_string();
+  const auto g = graph(kGraph);
+  const Op& neg = *g->body().first();
+  ASSERT_EQ((*backend)->layout_kernels(neg).size(), 1u);
+  EXPECT_EQ((*backend)->layout_kernels(neg)[0].name, "fixture");
+  EXPECT_EQ((*backend)->layout_costs().setup_seconds, 7);
+  {
+    const Environment asked("FIXTURE_THROW", "layout_kernels");
+    EXPECT_TRUE((*backend)->layout_kernels(neg).empty());
+  }
+  const Environment asked("FIXTURE_THROW", "layout_costs");
+  EXPECT_EQ((*backend)->layout_costs().setup_seconds, 0);
 }
 
 TEST_F(GuardTest, BrokenPromisesAreNamed) {

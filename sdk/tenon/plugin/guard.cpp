@@ -4,6 +4,7 @@
 
 #include <tenon/plugin/graph_values.hpp>
 #include <tenon/runtime/host_run.hpp>
+#include <tenon/support/log.hpp>
 
 // In each class the origin stands before what the plugin made: that is gone before its library may go.
 
@@ -270,6 +271,13 @@ class GuardedBackend final : public TargetBackend {
     if (!answer.ok()) return Refusal{answer.error().message()};
     return *std::move(answer);
   }
+  // These two only choose layouts: where the plugin throws in them, its operators are row-major, and a warning says so.
+  std::vector<LayoutKernel> layout_kernels(const Op& op) const override {
+    return or_nothing<std::vector<LayoutKernel>>("layout_kernels()", [&] { return made_->layout_kernels(op); });
+  }
+  BandwidthTable layout_costs() const override {
+    return or_nothing<BandwidthTable>("layout_costs()", [&] { return made_->layout_costs(); });
+  }
   Result<void> add_prepare(PassManager& passes) override {
     return guarded(*origin_, "add_prepare()", [&] { return made_->add_prepare(passes); });
   }
@@ -300,6 +308,13 @@ class GuardedBackend final : public TargetBackend {
   }
 
  private:
+  template <class T, class Body>
+  T or_nothing(std::string_view what, const Body& body) const {
+    auto answer = guarded(*origin_, what, [&] { return Result<T>(body()); });
+    if (answer.ok()) return *std::move(answer);
+    log(LogLevel::warning, answer.error().message());
+    return {};
+  }
   Result<std::unique_ptr<Executable>> wrap(std::unique_ptr<Executable> made) {
     return guarded(*origin_, "asking an executable", [&]() -> Result<std::unique_ptr<Executable>> {
       const Device* expected = guard_ ? guard_->made() : device_.get();
