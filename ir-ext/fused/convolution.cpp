@@ -44,14 +44,12 @@ Result<std::vector<Value*>> decompose(Builder& builder, const Op& op) {
   const Shape& shape = op.result()->type().shape();
   if (!shape.ranked()) return error(Code::unsupported, op.describe(), " has no rank yet: infer its types first");
   TENON_TRY(acc, builder.op(ConvInteger::name(), {op.operand(0), op.operand(1)}, window_attributes(op, {"group"})));
-  if (Value* bias = op.operand(2)) {
+  Value* bias = op.operand(2);
+  if (bias) {
     TENON_TRY(channels, per_channel(builder, bias, shape.rank()));
-    TENON_TRY(sum, builder.op("Add", {acc, channels}));
-    acc = sum;
+    bias = channels;
   }
-  TENON_TRY(sum, decompose_residual(builder, acc, op.operand(3), op));
-  TENON_TRY(y, decompose_epilogue(builder, sum, op));
-  return std::vector<Value*>{y};
+  return decompose_layer_end(builder, acc, bias, op.operand(3), op);
 }
 
 OpDef definition() {

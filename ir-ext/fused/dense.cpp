@@ -51,13 +51,7 @@ Result<void> verify(const Op& op) {
 Result<std::vector<Value*>> decompose(Builder& builder, const Op& op) {
   TENON_TRY(w, builder.op("Transpose", {op.operand(1)}, {{"perm", Attribute::Integers{1, 0}}}));
   TENON_TRY(acc, builder.op(MatMulInteger::name(), {op.operand(0), w}));
-  if (Value* bias = op.operand(2)) {
-    TENON_TRY(sum, builder.op("Add", {acc, bias}));
-    acc = sum;
-  }
-  TENON_TRY(sum, decompose_residual(builder, acc, op.operand(3), op));
-  TENON_TRY(y, decompose_epilogue(builder, sum, op));
-  return std::vector<Value*>{y};
+  return decompose_layer_end(builder, acc, op.operand(2), op.operand(3), op);
 }
 
 OpDef definition() {

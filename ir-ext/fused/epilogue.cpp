@@ -46,12 +46,6 @@ Result<Value*> decompose_left_shift(Builder& builder, Value* x, int64_t shift) {
   return builder.op("Mul", {wide, number(builder, int64_t{1} << shift)});
 }
 
-Result<Value*> decompose_residual(Builder& builder, Value* acc, Value* residual, const Op& op) {
-  if (!residual) return acc;
-  TENON_TRY(shifted, decompose_left_shift(builder, residual, op.attr<int64_t>("residual_shift", 0)));
-  return builder.op("Add", {acc, shifted});
-}
-
 Result<Value*> decompose_epilogue(Builder& builder, Value* acc, const Op& op) {
   const Epilogue epilogue = Epilogue::of(op);
   if (epilogue.shift > 0) {
@@ -65,6 +59,21 @@ Result<Value*> decompose_epilogue(Builder& builder, Value* acc, const Op& op) {
   }
   TENON_TRY(clipped, builder.op("Clip", {acc, number(builder, epilogue.clip_min), number(builder, epilogue.clip_max)}));
   return builder.op("Cast", {clipped}, {{"to", Type(kI8, Shape())}});
+}
+
+Result<std::vector<Value*>> decompose_layer_end(Builder& builder, Value* acc, Value* bias, Value* residual,
+                                                const Op& op) {
+  if (bias) {
+    TENON_TRY(sum, builder.op("Add", {acc, bias}));
+    acc = sum;
+  }
+  if (residual) {
+    TENON_TRY(shifted, decompose_left_shift(builder, residual, op.attr<int64_t>("residual_shift", 0)));
+    TENON_TRY(sum, builder.op("Add", {acc, shifted}));
+    acc = sum;
+  }
+  TENON_TRY(y, decompose_epilogue(builder, acc, op));
+  return std::vector<Value*>{y};
 }
 
 }  // namespace tenon::fused

@@ -8,6 +8,7 @@
 // all there is to requantisation: shift = e_y - e_acc, residual_shift = e_residual - e_acc.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include <tenon/ir/builder.hpp>
 #include <tenon/ir/op_def.hpp>
@@ -41,9 +42,11 @@ TENON_API Result<void> verify_residual(const Op& op, size_t residual);
 
 // In generic operators: i8 `x` << `shift` as i32.
 TENON_API Result<Value*> decompose_left_shift(Builder& builder, Value* x, int64_t shift);
-// acc (i32) + the residual, shifted; `residual` may be null.
-TENON_API Result<Value*> decompose_residual(Builder& builder, Value* acc, Value* residual, const Op& op);
 // The epilogue of `op` on acc (i32).
 TENON_API Result<Value*> decompose_epilogue(Builder& builder, Value* acc, const Op& op);
+// The result of a layer: acc (i32) + bias + the residual, shifted, then the epilogue. `bias`, which acc's shape takes
+// as it is, and `residual` may be null.
+TENON_API Result<std::vector<Value*>> decompose_layer_end(Builder& builder, Value* acc, Value* bias, Value* residual,
+                                                          const Op& op);
 
 }  // namespace tenon::fused
