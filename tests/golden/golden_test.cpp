@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 
 #include <golden/golden.hpp>
 #include <support_lib/test_ops.hpp>
@@ -38,7 +39,8 @@ TEST_P(Golden, BecomesWhatIsWritten) {
   ASSERT_TRUE(golden.ok()) << path << ": " << golden.error().to_string();
   const std::string output = golden_output(*golden, run_registered);
   if (output == golden->expected) return;
-  if (!std::getenv("TENON_UPDATE_GOLDEN")) {
+  const char* update = std::getenv("TENON_UPDATE_GOLDEN");
+  if (!update || std::string_view(update) != "1") {
     FAIL() << path << " gives\n"
            << output << "instead of\n"
            << golden->expected << "(TENON_UPDATE_GOLDEN=1 rewrites the file)";
