@@ -5,13 +5,25 @@
 //   %y.acc     = fused.QConv %x.here, %w.here ...
 //   %y, %u     = dma.store %y.acc {from = "acc", to = "dram"}
 //
-// A transfer starts where it stands and is over when its token has been waited for. Until then nobody may read its
-// result, so that the only user of the result is the dma.wait with the transfer's own token; the verifier sees to it.
-// Between the two other operators may stand: that is what overlaps. Operand `after` orders a transfer behind others (a
-// buffer that is still read): it starts when these tokens are done. A token is bool[]: true once the transfer is over.
+// A transfer starts where it stands. With a token it is over when the token has been waited for: until then nobody may
+// read its result, so that the only user of the result is the dma.wait with the transfer's own token; the verifier sees
+// to it. Between the two other operators may stand: that is what overlaps. Operand `after` orders a transfer behind
+// others (a buffer that is still read): it starts when these tokens are done. A token is bool[]: true once the transfer
+// is over. A transfer without a token is over where its result is read: whoever emits code derives who waits for whom.
 //
-// Memory spaces are names of the target's description. Values do not change: every operator decomposes into Identity,
-// so graphs with transfers run everywhere.
+// Parts of tensors, for tiles:
+//
+//   %t  = dma.load %x {from = "dram", to = "inp", begin = [0, 16, 8, 0], extent = [1, 16, 4, 8], pads = [...], slot =
+//   1} %y0 = dma.alloc {memory = "dram"} : i8[1,64,8,8] %y1 = dma.store %t, %y0 {from = "acc", to = "dram", begin = [0,
+//   16, 8, 0]}
+//
+//   load    y[i] = x[begin + (i - before) * steps] inside of `extent`, 0 in the padding around; `pads` are those before
+//           each dim, then those behind. Without `extent` the whole of x.
+//   store   y = `into`, with x from `begin` on
+//
+// `slot` says which of a memory's equal parts holds the result, for buffers that are filled in turn; `at` where it
+// lies, once that is decided, in the unit of the memory. Memory spaces are names of the target's description, and
+// "host". Values do not change: every operator decomposes into generic ones, so graphs with transfers run everywhere.
 #pragma once
 #include <tenon/ir/op_view.hpp>
 
@@ -22,9 +34,10 @@ struct TransferView : OpView<Derived> {
   using OpView<Derived>::OpView;
   Value* source() const { return this->operand(0); }
   Value* data() const { return this->result(0); }
-  Value* token() const { return this->result(1); }
+  Value* token() const { return this->op().result_count() > 1 ? this->result(1) : nullptr; }  // may be null
   std::string from() const { return this->template attr<std::string>("from"); }
   std::string to() const { return this->template attr<std::string>("to"); }
+  Attribute::Integers begin() const { return this->template attr<Attribute::Integers>("begin"); }  // empty: zeros
 };
 
 // Into a memory near the engines.
@@ -36,6 +49,7 @@ struct Load : TransferView<Load> {
 struct Store : TransferView<Store> {
   static constexpr std::string_view kName = "dma.store";
   using TransferView::TransferView;
+  Value* into() const { return operand(1); }  // may be null: all of the result is stored
 };
 // The data, once the token is done.
 struct Wait : OpView<Wait> {
@@ -43,6 +57,11 @@ struct Wait : OpView<Wait> {
   using OpView::OpView;
   Value* data() const { return operand(0); }
   Value* token() const { return operand(1); }
+};
+// A tensor whose elements nothing has written yet, in a memory.
+struct Alloc : OpView<Alloc> {
+  static constexpr std::string_view kName = "dma.alloc";
+  using OpView::OpView;
 };
 
 }  // namespace tenon::dma

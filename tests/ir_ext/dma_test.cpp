@@ -19,7 +19,7 @@ TEST(Dma, AGraphWithTransfersGivesWhatItGivesWithoutThem) {
       "  %a, %t = dma.load %x {from = \"dram\", to = \"inp\"}\n"
       "  %b = dma.wait %a, %t\n"
       "  %c = Neg %b\n"
-      "  %d, %u = dma.store %c, %t {from = \"acc\", to = \"dram\"}\n"
+      "  %d, %u = dma.store %c, _, %t {from = \"acc\", to = \"dram\"}\n"
       "  %y = dma.wait %d, %u\n"
       "}\n");
   ASSERT_TRUE(graph.ok()) << graph.error().to_string();
@@ -49,6 +49,57 @@ TEST(Dma, ATransferThatIsNotOverIsNotRead) {
   EXPECT_THAT(load("%y = dma.wait %x, %t"), HasSubstr("must wait for data and token of one"));
   EXPECT_THAT(load("%y = dma.wait %a, %t", "from = \"inp\", to = \"inp\""), HasSubstr("it needs two that differ"));
   EXPECT_THAT(load("%y = dma.wait %a, %t", "from = \"inp\""), HasSubstr("error: "));
+}
+
+// ---- Parts ----
+
+std::string part(std::string_view attributes) {
+  return inferred(str("(%x: i8[2,8,6]) -> %y { %y = dma.load %x {from = \"dram\", to = \"inp\", ", attributes, "} }"));
+}
+
+TEST(Dma, ALoadTakesAPartWithZerosAround) {
+  EXPECT_EQ(part("begin = [1, 2, 0], extent = [1, 4, 6]"), "i8[1,4,6]");
+  EXPECT_EQ(part("begin = [0, 1, 0], extent = [2, 3, 6], steps = [1, 3, 1], pads = [0, 1, 2, 0, 0, 3]"), "i8[2,4,11]");
+  EXPECT_THAT(part("begin = [0, 5, 0], extent = [2, 4, 6]"),
+              HasSubstr("along dim 1 its part is [5, 9), the tensor has 8"));
+  EXPECT_THAT(part("extent = [2, 4, 6], steps = [1, 3, 1]"), HasSubstr("its part is [0, 10)"));
+  EXPECT_THAT(part("begin = [0, 0]"), HasSubstr("'begin' has 2 numbers, the tensor wants 3"));
+  EXPECT_THAT(part("extent = [2, 0, 6]"), HasSubstr("extent 0"));
+  EXPECT_THAT(part("slot = -1"), HasSubstr("slot -1, which is negative"));
+}
+
+TEST(Dma, AStoreIntoATensorFitsIt) {
+  const auto store = [](std::string_view begin) {
+    return inferred(str("(%x: i8[2,3]) -> %y { %a = dma.alloc {memory = \"dram\"} : i8[4,3]\n",
+                        "%y = dma.store %x, %a {from = \"acc\", to = \"dram\", begin = ", begin, "} }"));
+  };
+  EXPECT_EQ(store("[2, 0]"), "i8[4,3]");
+  EXPECT_THAT(store("[3, 0]"), HasSubstr("along dim 0 its part is [3, 5), the tensor has 4"));
+  EXPECT_THAT(inferred("() -> %y { %y = dma.alloc {memory = \"dram\"} }"), HasSubstr("states no type"));
+}
+
+// A copy by overlapping rows with a border, piece by piece: what a tiled kernel says of its transfers.
+TEST(Dma, PartsGiveWhatTheyAreCutFrom) {
+  const auto graph = parse_graph(
+      "graph @g(%x: i8[4,3]) -> (%y, %p) {\n"
+      "  %a = dma.alloc {memory = \"dram\"} : i8[4,3]\n"
+      "  %top = dma.load %x {from = \"dram\", to = \"inp\", extent = [1, 3]}\n"
+      "  %rest = dma.load %x {from = \"dram\", to = \"inp\", begin = [1, 0], extent = [3, 3], slot = 1}\n"
+      "  %b = dma.store %rest, %a {from = \"acc\", to = \"dram\", begin = [1, 0]}\n"
+      "  %y = dma.store %top, %b {from = \"acc\", to = \"dram\"}\n"
+      "  %p = dma.load %x {from = \"dram\", to = \"inp\", begin = [1, 0], extent = [2, 2], steps = [2, 1], pads = [0, "
+      "1, 1, "
+      "0]}\n"
+      "}\n");
+  ASSERT_TRUE(graph.ok()) << graph.error().to_string();
+  ASSERT_TRUE(verify(**graph).ok()) << verify(**graph).error().to_string();
+  const auto interpreter = Interpreter::prepare(**graph);
+  ASSERT_TRUE(interpreter.ok()) << interpreter.error().to_string();
+  const Tensor x = Tensor::of<int8_t>({4, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  const auto outputs = (*interpreter)->run(std::vector<Datum>{x});
+  ASSERT_TRUE(outputs.ok()) << outputs.error().to_string();
+  EXPECT_TRUE((*outputs)[0].tensor().identical(x));
+  EXPECT_TRUE((*outputs)[1].tensor().identical(Tensor::of<int8_t>({3, 3}, {0, 4, 5, 0, 10, 11, 0, 0, 0})));
 }
 
 }  // namespace
