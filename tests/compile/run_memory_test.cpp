@@ -1,84 +1,17 @@
 // What runs of a compiled model take from the heap, and where values between its segments lie.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <numeric>
 #include <thread>
 
-#include <support_lib/assembled.hpp>
-#include <support_lib/fake_backend.hpp>
-#include <tenon/ir/text.hpp>
-#include <tenon/irgen/kernel_source.hpp>
-#include <tenon/plugin/host_executable.hpp>
-
+#include "compile/alternating.hpp"
 #include "support/count_allocations.hpp"
 
 namespace tenon {
 namespace {
 
-// Evaluators of the reference take memory of their own: these kernels take none.
-template <float (*kFunction)(float)>
-Result<void> map_all(program::CallContext& call) {
-  int64_t count = 1;
-  for (const program::DimView& dim : call.operands[0].dims) count *= dim.extent;
-  const auto* x = reinterpret_cast<const float*>(call.operands[0].base);
-  auto* y = reinterpret_cast<float*>(call.operands[1].base);
-  for (int64_t i = 0; i < count; ++i) y[i] = kFunction(x[i]);
-  return {};
-}
-float negated(float x) { return -x; }
-float absolute(float x) { return std::abs(x); }
-
-class OwnKernels final : public irgen::KernelSource {
- public:
-  std::string_view name() const override { return "own"; }
-  Result<irgen::KernelChoice> kernel(const irgen::KernelRequest& request) const override {
-    if (request.op.is("Neg")) return irgen::KernelChoice{.kernel = program::make_kernel("neg", map_all<negated>)};
-    if (request.op.is("Abs")) return irgen::KernelChoice{.kernel = program::make_kernel("abs", map_all<absolute>)};
-    return error(Code::unsupported, "only Neg and Abs");
-  }
-};
-
-// A target of the host whose executables run at once.
-class HostBackend final : public testing::FakeBackend {
- public:
-  using FakeBackend::FakeBackend;
-  Result<std::unique_ptr<Executable>> build(std::unique_ptr<Graph> graph) override {
-    return make_host_executable(std::move(graph),
-                                {.target = "host", .kernels = std::make_shared<OwnKernels>(), .runner = {}});
-  }
-};
-
-// Segments of two targets in turn: y = |-|-x||, and the value in the middle.
-std::unique_ptr<CompiledModel> alternating(const std::string& extent, const std::string& outputs = "%y, %b") {
-  auto graph = parse_graph("graph @turns(%x: f32[" + extent + ",64]) -> (" + outputs + R"() {
-    %a = Neg %x
-    %b = Abs %a
-    %c = Neg %b
-    %d = Abs %c
-    %e = Neg %d
-    %y = Abs %e
-  })");
-  EXPECT_TRUE(graph.ok()) << graph.error().to_string();
-  HostBackend first("first", {"Neg"}), second("second", {"Abs"});
-  auto model = testing::assembled(**graph, {&first, &second});
-  EXPECT_TRUE(model.ok()) << model.error().to_string();
-  EXPECT_EQ((*model)->segments().size(), 6u);
-  return *std::move(model);
-}
-
-Tensor filled(int64_t rows, float first) {
-  Tensor tensor = *Tensor::allocate(kF32, {rows, 64});
-  std::iota(tensor.mutable_as<float>().begin(), tensor.mutable_as<float>().end(), first);
-  return tensor;
-}
-
-void expect_absolute(const Datum& output, const Datum& input) {
-  ASSERT_TRUE(output.is_tensor());
-  ASSERT_EQ(output.tensor().dims(), input.tensor().dims());
-  const auto x = input.tensor().as<float>(), y = output.tensor().as<float>();
-  for (size_t i = 0; i < x.size(); ++i) ASSERT_EQ(y[i], std::abs(x[i])) << i;
-}
+using testing::alternating;
+using testing::expect_absolute;
+using testing::filled;
 
 // Inputs, and places for both outputs.
 struct Caller {

@@ -1,6 +1,5 @@
 #include <tenon/irgen/graph_runner.hpp>
 
-#include <new>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -11,6 +10,7 @@
 
 namespace tenon::irgen {
 
+using detail::caught;
 using detail::HostPart;
 using detail::LatePart;
 using detail::PartRun;
@@ -226,16 +226,12 @@ Result<void> GraphRunner::Impl::run_checked(Inputs inputs, Outputs outputs, Para
 
 Result<void> GraphRunner::Impl::run(Inputs inputs, Outputs outputs, ParallelFor& parallel,
                                     std::vector<OpProfile>* profile) const {
-  try {
+  return caught([&]() -> Result<void> {
     // Inputs that a bound program serves are of the declared types, and agree in symbols.
     if (program)
       if (auto done = program->run_known(inputs, outputs, parallel, profile)) return *std::move(done);
     return run_checked(inputs, outputs, parallel, profile);
-  } catch (const std::bad_alloc&) {
-    return error(Code::resource_exhausted, "the heap is exhausted");
-  } catch (const std::exception& thrown) {
-    return error(Code::internal, "an evaluator threw: ", thrown.what());
-  }
+  });
 }
 
 Result<std::vector<Datum>> GraphRunner::run(std::span<const Datum> inputs, ParallelFor& parallel,
@@ -256,6 +252,12 @@ Result<void> GraphRunner::run_into(std::span<const Datum* const> inputs, std::sp
                  " outputs, places for ", outputs.size(), " are given");
   TENON_OK(impl_->run(inputs, outputs, parallel, profile), "graph '", impl_->graph->name(), "'");
   return {};
+}
+
+Result<std::unique_ptr<BoundRun>> GraphRunner::bind(std::span<const Datum* const> inputs,
+                                                    std::span<Datum* const> outputs, ParallelFor& parallel) const {
+  if (!impl_->program || outputs.size() != impl_->output_count()) return std::unique_ptr<BoundRun>();
+  return impl_->program->bind(inputs, outputs, parallel);
 }
 
 const RunnerReport& GraphRunner::report() const { return impl_->report; }

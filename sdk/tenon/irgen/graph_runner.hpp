@@ -21,6 +21,7 @@
 #include <tenon/irgen/from_graph.hpp>
 #include <tenon/program/exec/bound_program.hpp>
 #include <tenon/runtime/executable.hpp>
+#include <tenon/runtime/host_run.hpp>
 #include <tenon/support/export.hpp>
 #include <tenon/support/parallel.hpp>
 #include <tenon/tensor/datum.hpp>
@@ -61,6 +62,9 @@ class TENON_API GraphRunner {
   // heap when it runs with extents that it has seen, into tensors that fit.
   Result<void> run_into(std::span<const Datum* const> inputs, std::span<Datum* const> outputs, ParallelFor& parallel,
                         std::vector<OpProfile>* profile = nullptr) const;
+  // HostRun::bind: of a graph that is one program, once it has run with these extents.
+  Result<std::unique_ptr<BoundRun>> bind(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
+                                         ParallelFor& parallel) const;
 
   const RunnerReport& report() const;
   // Memory of one run, and what no plan could beat: programs as bound so far, and what the interpreter plans.

@@ -42,6 +42,7 @@ class TENON_API ContextLease {
       : shape_(std::exchange(other.shape_, nullptr)), context_(other.context_) {}
   ~ContextLease();
   ProgramContext* operator->() const { return context_; }
+  ProgramContext& operator*() const { return *context_; }
 
  private:
   BoundShape* shape_;  // null when moved from

@@ -128,10 +128,18 @@ Result<void> ProgramPart::run(std::span<const Datum* const> inputs, std::span<Da
 Result<void> ProgramPart::run_bound(BoundShape& shape, std::span<const Datum* const> inputs,
                                     std::span<Datum* const> outputs, ParallelFor& parallel,
                                     std::vector<OpProfile>* profile) {
-  const GraphProgram& program = cache_->program();
   TENON_TRY(context, ProgramCache::acquire(shape));
+  TENON_OK(set_buffers(shape, *context, inputs, outputs));
+  std::optional<StageProfiler> profiler;
+  if (profile) profiler.emplace(*profile);
+  return context->bound.run(context->buffers, {.pool = &parallel, .observer = profiler ? &*profiler : nullptr});
+}
+
+Result<void> ProgramPart::set_buffers(const BoundShape& shape, ProgramContext& context,
+                                      std::span<const Datum* const> inputs, std::span<Datum* const> outputs) const {
+  const GraphProgram& program = cache_->program();
   const auto set = [&](program::BufferId buffer, const std::byte* data) {
-    context->buffers[cache_->place_of(buffer)] = const_cast<std::byte*>(data);
+    context.buffers[cache_->place_of(buffer)] = const_cast<std::byte*>(data);
   };
   for (size_t i = 0; i < inputs.size(); ++i) set(program.inputs[i], inputs[i]->tensor().data());
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -142,9 +150,39 @@ Result<void> ProgramPart::run_bound(BoundShape& shape, std::span<const Datum* co
     }
     set(program.outputs[i], outputs[i]->tensor().data());
   }
-  std::optional<StageProfiler> profiler;
-  if (profile) profiler.emplace(*profile);
-  return context->bound.run(context->buffers, {.pool = &parallel, .observer = profiler ? &*profiler : nullptr});
+  return {};
+}
+
+namespace {
+
+class BoundPart final : public BoundRun {
+ public:
+  BoundPart(std::shared_ptr<BoundShape> shape, ContextLease context, ParallelFor& parallel)
+      : shape_(std::move(shape)), context_(std::move(context)), parallel_(parallel) {}
+  Result<void> run() override {
+    return caught([&] { return context_->bound.run(context_->buffers, {.pool = &parallel_}); });
+  }
+
+ private:
+  std::shared_ptr<BoundShape> shape_;
+  ContextLease context_;
+  ParallelFor& parallel_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<BoundRun>> ProgramPart::bind(std::span<const Datum* const> inputs,
+                                                    std::span<Datum* const> outputs, ParallelFor& parallel) {
+  std::unique_ptr<BoundRun> bound;
+  if (!whole_ || inputs.size() != part_.inputs.size()) return bound;
+  auto shape = cache_->find([&](const BoundShape& known) { return fits(known, inputs); });
+  if (!shape) return bound;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (!is_place_for(*outputs[i], cache_->program().output_types[i].element(), shape->output_dims[i])) return bound;
+  TENON_TRY(context, ProgramCache::acquire(*shape));
+  TENON_OK(set_buffers(*shape, *context, inputs, outputs));
+  bound = std::make_unique<BoundPart>(std::move(shape), std::move(context), parallel);
+  return bound;
 }
 
 Result<void> ProgramPart::run_on_host(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,

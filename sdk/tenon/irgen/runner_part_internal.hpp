@@ -1,8 +1,10 @@
 // Inside of the room: the parts of a runner.
 #pragma once
+#include <exception>
 #include <list>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <span>
 #include <vector>
@@ -20,6 +22,18 @@ struct PartRun {
   std::vector<OpProfile>* profile;
   SymbolValues& scalars;  // of the run so far
 };
+
+// `body`, a run, with what kernels and evaluators throw as errors.
+template <class Body>
+Result<void> caught(const Body& body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return error(Code::resource_exhausted, "the heap is exhausted");
+  } catch (const std::exception& thrown) {
+    return error(Code::internal, "an evaluator threw: ", thrown.what());
+  }
+}
 
 // What all parts are made from.
 struct PartSource {
@@ -63,6 +77,9 @@ class ProgramPart final : public RunnerPart {
   // of its graph: there extents of inputs say everything.
   std::optional<Result<void>> run_known(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
                                         ParallelFor& parallel, std::vector<OpProfile>* profile);
+  // Null: no program is known to serve these inputs and outputs.
+  Result<std::unique_ptr<BoundRun>> bind(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
+                                         ParallelFor& parallel);
   size_t arena_bytes() const override { return cache_->arena_bytes(); }
   size_t arena_lower_bound_bytes() const override { return cache_->arena_lower_bound_bytes(); }
   const GraphProgram* program() const override { return &cache_->program(); }
@@ -73,6 +90,9 @@ class ProgramPart final : public RunnerPart {
   Result<void> run_bound(BoundShape& shape, std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
                          ParallelFor& parallel, std::vector<OpProfile>* profile);
   bool fits(const BoundShape& shape, std::span<const Datum* const> inputs) const;
+  // Tells a context where inputs and outputs lie; outputs that are no places are made.
+  Result<void> set_buffers(const BoundShape& shape, ProgramContext& context, std::span<const Datum* const> inputs,
+                           std::span<Datum* const> outputs) const;
   // Extents that the program does not serve.
   Result<void> run_on_host(std::span<const Datum* const> inputs, std::span<Datum* const> outputs, PartRun& with);
 

@@ -1,20 +1,7 @@
-#include <tenon/model/compiled_model.hpp>
-
+#include <tenon/model/compiled_model_internal.hpp>
 #include <tenon/model/model_run_internal.hpp>
-#include <tenon/model/spare_outputs_internal.hpp>
 
 namespace tenon {
-
-struct CompiledModel::Impl {
-  Impl(Parts p, detail::RunPlan r) : parts(std::move(p)), plan(std::move(r)), states(parts, plan) {}
-
-  const Parts parts;
-  const detail::RunPlan plan;
-  detail::RunStates states;
-  detail::SpareOutputs spare;
-
-  Result<void> run(std::span<const Datum> inputs, std::span<Datum> outputs, const RunOptions& options);
-};
 
 CompiledModel::CompiledModel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 CompiledModel::~CompiledModel() = default;
@@ -41,11 +28,17 @@ size_t CompiledModel::arena_lower_bound_bytes() const {
   return bytes;
 }
 
+Result<void> CompiledModel::Impl::check_counts(size_t inputs, size_t outputs) const {
+  if (inputs != parts.inputs.size())
+    return error(Code::invalid_argument, "model '", parts.name, "' has ", parts.inputs.size(), " inputs, ", inputs,
+                 " are given");
+  if (outputs == parts.outputs.size()) return {};
+  return error(Code::invalid_argument, "model '", parts.name, "' has ", parts.outputs.size(), " outputs, places for ",
+               outputs, " are given");
+}
+
 Result<void> CompiledModel::Impl::run(std::span<const Datum> inputs, std::span<Datum> outputs,
                                       const RunOptions& options) {
-  if (inputs.size() != parts.inputs.size())
-    return error(Code::invalid_argument, "model '", parts.name, "' has ", parts.inputs.size(), " inputs, ",
-                 inputs.size(), " are given");
   TENON_TRY(state, states.acquire(inputs));
   TENON_OK(detail::ModelRun(parts, plan, *state, inputs, outputs, options).run(), "running model '", parts.name, "'");
   // Streams of a failed run may hold work or an error: its state is not used again.
@@ -55,6 +48,7 @@ Result<void> CompiledModel::Impl::run(std::span<const Datum> inputs, std::span<D
 
 Result<std::vector<Datum>> CompiledModel::run(std::span<const Datum> inputs, const RunOptions& options) const {
   std::vector<Datum> outputs(impl_->parts.outputs.size());
+  TENON_OK(impl_->check_counts(inputs.size(), outputs.size()));
   impl_->spare.take(outputs);
   TENON_OK(impl_->run(inputs, outputs, options));
   impl_->spare.keep(outputs);
@@ -63,10 +57,7 @@ Result<std::vector<Datum>> CompiledModel::run(std::span<const Datum> inputs, con
 
 Result<void> CompiledModel::run_into(std::span<const Datum> inputs, std::span<Datum> outputs,
                                      const RunOptions& options) const {
-  if (outputs.size() != impl_->parts.outputs.size()) {
-    return error(Code::invalid_argument, "model '", impl_->parts.name, "' has ", impl_->parts.outputs.size(),
-                 " outputs, places for ", outputs.size(), " are given");
-  }
+  TENON_OK(impl_->check_counts(inputs.size(), outputs.size()));
   return impl_->run(inputs, outputs, options);
 }
 

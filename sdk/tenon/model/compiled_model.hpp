@@ -16,6 +16,8 @@
 
 namespace tenon {
 
+class BoundModel;
+
 // Where one operator went, and who refused it first.
 struct PlacementEntry {
   std::string op, label, target;
@@ -68,6 +70,11 @@ class TENON_API CompiledModel {
   // written to where the target can, whoever shares its bytes; every other is replaced. None overlaps an input or another;
   // after an error they hold anything. On targets of the host, such a run with extents of inputs as before takes no memory.
   Result<void> run_into(std::span<const Datum> inputs, std::span<Datum> outputs, const RunOptions& options = {}) const;
+  // Runs on these inputs into these outputs, again and again: CompiledModel::run_into without what need not be done each
+  // time. Outputs as run_into has them; those that are no places are made by the first run. The model, and what `options`
+  // point to, outlive it.
+  Result<std::unique_ptr<BoundModel>> bind(std::vector<Datum> inputs, std::vector<Datum> outputs = {},
+                                           const RunOptions& options = {}) const;
   // The same in the background. The model must outlive the future; inputs are shared, not copied.
   std::future<Result<std::vector<Datum>>> run_async(std::vector<Datum> inputs, RunOptions options = {}) const;
 
@@ -80,6 +87,31 @@ class TENON_API CompiledModel {
  private:
   struct Impl;
   explicit CompiledModel(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+  friend class BoundModel;
+};
+
+// One thread at a time; several of a model may run at once.
+//
+//   TENON_TRY(bound, model->bind({x}, {y}));
+//   for (;;) {
+//     fill(x);                    // new bytes where they lie
+//     TENON_OK(bound->run());     // y has the results
+//   }
+class TENON_API BoundModel {
+ public:
+  ~BoundModel();
+  // After an error outputs hold anything, and runs may go on.
+  Result<void> run();
+  const std::vector<Datum>& inputs() const;
+  // Where every run writes them: from the first one on they stay where they are, unless their extents depend on the
+  // inputs' values.
+  const std::vector<Datum>& outputs() const;
+
+ private:
+  friend class CompiledModel;
+  struct Impl;
+  explicit BoundModel(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -217,7 +217,7 @@ class GuardedExecutable : public Executable {
   }
 
  protected:
-  const Origin& origin() const { return *origin_; }
+  const OriginPtr& origin() const { return origin_; }
   Result<void> check_counts(size_t inputs, size_t outputs) const {
     if (inputs == inputs_.size() && outputs == outputs_.size()) return {};
     return error(Code::invalid_argument, "an executable of plugin '", origin_->plugin, "' has ", inputs_.size(),
@@ -233,6 +233,19 @@ class GuardedExecutable : public Executable {
   size_t arena_bytes_, arena_lower_bound_bytes_;
 };
 
+class GuardedBoundRun final : public BoundRun {
+ public:
+  GuardedBoundRun(OriginPtr origin, std::unique_ptr<BoundRun> made)
+      : origin_(std::move(origin)), made_(std::move(made)) {}
+  Result<void> run() override {
+    return guarded(*origin_, "run()", [&] { return made_->run(); });
+  }
+
+ private:
+  OriginPtr origin_;
+  std::unique_ptr<BoundRun> made_;
+};
+
 // One that runs at once, on the core's own host device.
 class GuardedHostExecutable final : public GuardedExecutable, public HostRun {
  public:
@@ -244,7 +257,14 @@ class GuardedHostExecutable final : public GuardedExecutable, public HostRun {
   Result<void> run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
                    const RunOptions& options) const override {
     TENON_OK(check_counts(inputs.size(), outputs.size()));
-    return guarded(origin(), "run()", [&] { return run_.run(inputs, outputs, options); });
+    return guarded(*origin(), "run()", [&] { return run_.run(inputs, outputs, options); });
+  }
+  Result<std::unique_ptr<BoundRun>> bind(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
+                                         const RunOptions& options) const override {
+    TENON_OK(check_counts(inputs.size(), outputs.size()));
+    TENON_TRY(bound, guarded(*origin(), "bind()", [&] { return run_.bind(inputs, outputs, options); }));
+    if (!bound) return bound;
+    return std::unique_ptr<BoundRun>(std::make_unique<GuardedBoundRun>(origin(), std::move(bound)));
   }
 
  private:

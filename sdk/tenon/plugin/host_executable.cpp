@@ -50,6 +50,12 @@ class GraphExecutable final : public HostExecutable {
     ParallelFor& parallel = options.parallel ? *options.parallel : default_pool();
     return runner_->run_into(inputs, outputs, parallel, options.profile);
   }
+  Result<std::unique_ptr<BoundRun>> bind(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
+                                         const RunOptions& options) const override {
+    TENON_OK(check_counts(inputs.size(), outputs.size()));
+    if (options.profile) return std::unique_ptr<BoundRun>();
+    return runner_->bind(inputs, outputs, options.parallel ? *options.parallel : default_pool());
+  }
 
  private:
   static void say(const std::string& name, const std::string& target, const irgen::RunnerReport& report) {

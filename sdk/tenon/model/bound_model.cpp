@@ -1,0 +1,96 @@
+#include <algorithm>
+
+#include <tenon/model/compiled_model_internal.hpp>
+
+namespace tenon {
+
+using Parts = CompiledModel::Parts;
+
+struct BoundModel::Impl {
+  Impl(CompiledModel::Impl& m, std::vector<Datum> in, std::vector<Datum> out, const RunOptions& o)
+      : model(m), inputs(std::move(in)), outputs(std::move(out)), options(o) {}
+  ~Impl() {
+    steps.clear();
+    if (state) model.states.release(std::move(state));
+  }
+
+  CompiledModel::Impl& model;
+  std::vector<Datum> inputs, outputs;
+  const RunOptions options;
+  bool asked = false;                            // segments have been, whether they bind
+  std::vector<std::unique_ptr<BoundRun>> steps;  // of all segments, or none: runs go the usual way
+  std::unique_ptr<detail::RunState> state;       // has the values between them
+
+  Result<void> bind();
+  // Segments run at once, and make outputs where they are wanted.
+  bool may_bind() const;
+  // Where the value of a slot lies in every run; null: that is not known.
+  const Datum* place_of(size_t slot);
+};
+
+bool BoundModel::Impl::may_bind() const {
+  const detail::RunPlan& plan = model.plan;
+  for (const bool copied : plan.copied)
+    if (copied) return false;
+  for (const detail::RunPlan::Step& step : plan.steps)
+    if (!step.at_once) return false;
+  return options.profile == nullptr;
+}
+
+const Datum* BoundModel::Impl::place_of(size_t slot) {
+  if (slot < inputs.size()) return &inputs[slot];
+  const detail::RunPlan& plan = model.plan;
+  if (plan.output_of_slot[slot] != detail::RunPlan::kNoOutput) return &outputs[plan.output_of_slot[slot]];
+  if (plan.passed_of_slot[slot] != SIZE_MAX) return &state->slots[slot].host;
+  for (const auto& [constant, tensor] : model.parts.constants)
+    if (constant == slot) return state->values[slot];
+  return nullptr;
+}
+
+// After a run: extents are known, and outputs are there.
+Result<void> BoundModel::Impl::bind() {
+  asked = true;
+  if (!may_bind()) return {};
+  TENON_TRY(taken, model.states.acquire(inputs));
+  state = std::move(taken);
+  if (!state->placed) return {};
+  std::vector<std::unique_ptr<BoundRun>> made;
+  for (size_t s = 0; s < model.plan.steps.size(); ++s) {
+    const CompiledModel::Segment& segment = model.parts.segments[s];
+    std::vector<const Datum*> arguments;
+    std::vector<Datum*> results;
+    for (const size_t slot : segment.inputs) arguments.push_back(place_of(slot));
+    for (const size_t slot : segment.outputs) results.push_back(const_cast<Datum*>(place_of(slot)));
+    if (std::ranges::count(arguments, nullptr) + std::ranges::count(results, nullptr) > 0) return {};
+    TENON_TRY(bound, model.plan.steps[s].at_once->bind(arguments, results, options), "target '", segment.target, "'");
+    if (!bound) return {};
+    made.push_back(std::move(bound));
+  }
+  steps = std::move(made);
+  return {};
+}
+
+BoundModel::BoundModel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+BoundModel::~BoundModel() = default;
+const std::vector<Datum>& BoundModel::inputs() const { return impl_->inputs; }
+const std::vector<Datum>& BoundModel::outputs() const { return impl_->outputs; }
+
+Result<void> BoundModel::run() {
+  Impl& impl = *impl_;
+  const Parts& parts = impl.model.parts;
+  for (size_t s = 0; s < impl.steps.size(); ++s)
+    TENON_OK(impl.steps[s]->run(), "running model '", parts.name, "': target '", parts.segments[s].target, "'");
+  if (!impl.steps.empty()) return {};
+  TENON_OK(impl.model.run(impl.inputs, impl.outputs, impl.options));
+  return impl.asked ? Result<void>() : impl.bind();
+}
+
+Result<std::unique_ptr<BoundModel>> CompiledModel::bind(std::vector<Datum> inputs, std::vector<Datum> outputs,
+                                                        const RunOptions& options) const {
+  if (outputs.empty()) outputs.resize(impl_->parts.outputs.size());
+  TENON_OK(impl_->check_counts(inputs.size(), outputs.size()));
+  auto impl = std::make_unique<BoundModel::Impl>(*impl_, std::move(inputs), std::move(outputs), options);
+  return std::unique_ptr<BoundModel>(new BoundModel(std::move(impl)));
+}
+
+}  // namespace tenon
