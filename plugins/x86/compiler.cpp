@@ -132,21 +132,14 @@ Result<std::shared_ptr<const CompiledSnippet>> Compiler::compile_snippet(const s
   auto made = std::make_shared<CompiledSnippet>();
   made->body = body;
   made->cycles_per_element = snippet::cycles_per_element(body, kernels[0].kernel.lanes, table_, target_);
-  for (const TierKernel& tier : kernels) {
+  for (TierKernel& tier : kernels) {
     const CodeKey key = code_key(snippet::text_without_names(tier.kernel) + registers_, isa_of(target_));
     TENON_TRY(code, CodeCache::shared().get(key, [&] { return assemble_kernel(tier.kernel); }), "compiling snippet '",
               body.name, "' for ", target_.name);
-    if (!made->code) {
-      made->code = std::move(code);
-      continue;
-    }
+    if (!made->code) made->code = code;
     const auto run = code->function();
-    made->variants.push_back({run, std::move(code), tier.least_bytes, tier.past_caches});
+    made->forms.push_back({std::move(tier.kernel), run, std::move(code), tier.least_bytes, tier.past_caches});
   }
-  // The last has all params that those before it have, in the same places, and perhaps more.
-  made->kernel = std::move(kernels.back().kernel);
-  made->run = made->code->function();
-  made->memory = made->code;
   return std::shared_ptr<const CompiledSnippet>(std::move(made));
 }
 

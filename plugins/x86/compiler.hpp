@@ -18,7 +18,7 @@ Result<const codegen::JitterTable*> jitter_table();
 
 // What one body became.
 struct CompiledSnippet final : irgen::SnippetCode {
-  std::shared_ptr<const JitCode> code;
+  std::shared_ptr<const JitCode> code;  // of the first form
 };
 
 struct CompilerOptions {
@@ -66,7 +66,7 @@ class Compiler final : public irgen::SnippetCompiler {
     bool past_caches = false;  // its stores, or some of them
   };
   std::vector<Tier> tiers_of(const snippet::Body& body) const;
-  // At least one. Each has the params of those before it, in the same places.
+  // At least one.
   Result<std::vector<TierKernel>> tier_kernels(const snippet::Body& body) const;
   Result<CodeObject> assemble_kernel(snippet::LinearKernel kernel) const;
 

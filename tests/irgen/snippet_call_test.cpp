@@ -30,7 +30,7 @@ struct Running {
 Running running;
 
 void run_on_emulated_lanes(const int64_t* params) {
-  const snippet::LinearKernel& kernel = running.code->kernel;
+  const snippet::LinearKernel& kernel = running.code->forms[0].kernel;
   const auto ran = snippet::run_linear(kernel, {params, kernel.params.size()}, running.buffers);
   const std::lock_guard lock(running.mutex);
   ++running.calls;
@@ -43,9 +43,8 @@ std::shared_ptr<SnippetCode> compiled(const snippet::Body& body, void (*run)(con
   code->body = body;
   auto kernel = snippet::lower(body, {.lanes = 4, .unroll = 1});
   EXPECT_TRUE(kernel.ok()) << kernel.error().to_string();
-  code->kernel = *std::move(kernel);
-  snippet::insert_shifts(code->kernel);
-  code->run = run;
+  snippet::insert_shifts(*kernel);
+  code->forms.push_back({.kernel = *std::move(kernel), .run = run});
   running.code = code.get();
   running.calls = 0;
   running.error.clear();

@@ -32,11 +32,10 @@ std::shared_ptr<SnippetCode> add_code() {
   made->body.dims[1].sources = {{0, 1}};
   auto kernel = snippet::lower(made->body, {.lanes = 16});
   EXPECT_TRUE(kernel.ok());
-  made->kernel = *std::move(kernel);
-  snippet::insert_shifts(made->kernel);
-  made->run = code<'n'>;
-  made->variants.push_back({.run = code<'p'>, .least_bytes = 1000});
-  made->variants.push_back({.run = code<'s'>, .least_bytes = 4000, .past_caches = true});
+  snippet::insert_shifts(*kernel);
+  made->forms.push_back({.kernel = *kernel, .run = code<'n'>});
+  made->forms.push_back({.kernel = *kernel, .run = code<'p'>, .least_bytes = 1000});
+  made->forms.push_back({.kernel = *kernel, .run = code<'s'>, .least_bytes = 4000, .past_caches = true});
   return made;
 }
 

@@ -188,7 +188,8 @@ class GuardedGraph {
   // In pieces, in any order, each with scratch memory of its own.
   void call(const CompiledSnippet& code, const std::vector<Dims>& shapes, const std::vector<void*>& addresses,
             std::mt19937& random) {
-    auto plan = snippet::CallPlan::make(code.body, code.kernel, shapes);
+    const irgen::SnippetCode::Form& form = any_form(code, shapes, addresses, random);
+    auto plan = snippet::CallPlan::make(code.body, form.kernel, shapes);
     TENON_CHECK(plan.ok(), plan.ok() ? "" : plan.error().to_string());
     if (plan->empty()) return;
     const snippet::Split split = plan->split(pick(random, 1, 4), 1);
@@ -197,26 +198,26 @@ class GuardedGraph {
     std::shuffle(order.begin(), order.end(), random);
     Guarded<std::byte> scratch((plan->scratch_bytes() + 63) / 64 * 64);
     std::vector<int64_t> words(plan->words());
-    const auto run = any_code(code, *plan, addresses, random);
     for (const int64_t chunk : order) {
       std::memset(scratch.data(), 0xff, scratch.values().size());
       plan->fill(words, addresses, scratch.data(), split, chunk);
-      run(words.data());
+      form.run(words.data());
     }
   }
 
-  using Code = void (*)(const int64_t*);
-  Code any_code(const CompiledSnippet& code, const snippet::CallPlan& plan, const std::vector<void*>& addresses,
-                std::mt19937& random) {
-    std::vector<Code> codes = {code.run};
-    for (const auto& variant : code.variants) {
+  const irgen::SnippetCode::Form& any_form(const CompiledSnippet& code, const std::vector<Dims>& shapes,
+                                           const std::vector<void*>& addresses, std::mt19937& random) {
+    const auto plan = snippet::CallPlan::make(code.body, code.forms[0].kernel, shapes);
+    TENON_CHECK(plan.ok(), plan.ok() ? "" : plan.error().to_string());
+    std::vector<const irgen::SnippetCode::Form*> serving;
+    for (const irgen::SnippetCode::Form& form : code.forms) {
       bool serves = true;
-      for (size_t i = code.body.inputs.size(); variant.past_caches && i < addresses.size(); ++i)
-        serves &= plan.rows_aligned(i, kAlignBytes) && reinterpret_cast<uintptr_t>(addresses[i]) % kAlignBytes == 0;
-      if (serves) codes.push_back(variant.run);
-      past_caches += serves && variant.past_caches;
+      for (size_t i = code.body.inputs.size(); form.past_caches && i < addresses.size(); ++i)
+        serves &= plan->rows_aligned(i, kAlignBytes) && reinterpret_cast<uintptr_t>(addresses[i]) % kAlignBytes == 0;
+      if (serves) serving.push_back(&form);
+      past_caches += serves && form.past_caches;
     }
-    return codes[static_cast<size_t>(pick(random, 0, static_cast<int>(codes.size()) - 1))];
+    return *serving[static_cast<size_t>(pick(random, 0, static_cast<int>(serving.size()) - 1))];
   }
 
   Compiler compiler_;

@@ -37,6 +37,32 @@ bool aligned_and_apart(std::span<std::byte* const> addresses, std::span<const in
   return true;
 }
 
+// Forms for a call: by its size, and where addresses allow it by the aligned rows of its outputs.
+struct Choice {
+  size_t near = 0;
+  std::optional<size_t> past_caches = {};
+};
+Choice choose_forms(const SnippetCode& code, const CallOptions& options, const snippet::CallPlan& plan) {
+  const size_t inputs = code.body.inputs.size();
+  double read = 0, written = 0;
+  bool aligned = true;
+  for (size_t i = 0; i < ports_of(code.body); ++i) {
+    (i < inputs ? read : written) += static_cast<double>(plan.port_bytes(i));
+    aligned &= i < inputs || plan.rows_aligned(i, kAlignBytes);
+  }
+  Choice choice;
+  for (size_t f = 1; f < code.forms.size(); ++f) {
+    const SnippetCode::Form& form = code.forms[f];
+    const double bytes = form.past_caches && options.read_again ? written : read + written;
+    if (bytes < form.least_bytes || (form.past_caches && !aligned)) continue;
+    if (form.past_caches)
+      choice.past_caches = f;
+    else
+      choice.near = f;
+  }
+  return choice;
+}
+
 }  // namespace
 
 std::optional<RowJoin> join_rows(const snippet::Body& body, const Dims& extents, int lanes) {
@@ -65,47 +91,43 @@ std::optional<RowJoin> join_rows(const snippet::Body& body, const Dims& extents,
 
 Result<void> SnippetCall::add_piece(const SnippetCode& code, Dims extents, std::vector<int64_t> skipped_bytes,
                                     const CallOptions& options) {
-  TENON_TRY(plan, snippet::CallPlan::make_for_extents(code.body, code.kernel, std::move(extents)));
+  TENON_TRY(plan, snippet::CallPlan::make_for_extents(code.body, code.forms[0].kernel, extents));
   if (plan.empty()) return {};
-  const auto least = static_cast<int64_t>(kCyclesForThread / std::max(code.cycles_per_element, 0.01));
-  const snippet::Split split = plan.split(options.threads == 1 ? 1 : options.threads * kPiecesOfThread, least);
-  Piece piece{.chunks = split.chunks(), .words_of_chunk = plan.words(), .words = {}, .pointers = {}, .scratch = {}};
-  const size_t scratch_stride = (plan.scratch_bytes() + kAlignBytes - 1) / kAlignBytes * kAlignBytes;
-  TENON_TRY(scratch, allocate_aligned(scratch_stride * static_cast<size_t>(piece.chunks)));
-  piece.scratch = std::move(scratch);
-  piece.words.resize(piece.words_of_chunk * static_cast<size_t>(piece.chunks));
-  std::vector<void*> begins(skipped_bytes.size());
-  for (size_t i = 0; i < begins.size(); ++i) begins[i] = repeated(i);
-  for (size_t chunk = 0; chunk < static_cast<size_t>(piece.chunks); ++chunk) {
-    const std::span<int64_t> words(piece.words.data() + chunk * piece.words_of_chunk, piece.words_of_chunk);
-    plan.fill(words, begins, piece.scratch.get() + chunk * scratch_stride, split, static_cast<int64_t>(chunk));
-    for (size_t w = 0; w < words.size(); ++w)
-      if (const auto port = plan.tensor_of(w); port && !begins[*port])
-        piece.pointers.push_back(
-            {static_cast<uint32_t>(w), static_cast<uint32_t>(*port), words[w] + skipped_bytes[*port]});
+  const Choice choice = choose_forms(code, options, plan);
+  TENON_TRY(near, plan_form(code, choice.near, extents, skipped_bytes, options));
+  Piece piece{.skipped_bytes = {}, .near = std::move(near), .past_caches = {}};
+  if (choice.past_caches) {
+    TENON_TRY(past, plan_form(code, *choice.past_caches, extents, skipped_bytes, options));
+    piece.past_caches = std::move(past);
   }
-  piece.pointers_of_chunk = piece.pointers.size() / static_cast<size_t>(piece.chunks);
   piece.skipped_bytes = std::move(skipped_bytes);
-  choose_code(code, options, plan, piece);
   pieces_.push_back(std::move(piece));
   return {};
 }
 
-void SnippetCall::choose_code(const SnippetCode& code, const CallOptions& options, const snippet::CallPlan& plan,
-                              Piece& piece) {
-  const size_t inputs = code.body.inputs.size();
-  double read = 0, written = 0;
-  bool aligned = true;
-  for (size_t i = 0; i < ports_of(code.body); ++i) {
-    (i < inputs ? read : written) += static_cast<double>(plan.port_bytes(i));
-    aligned &= i < inputs || plan.rows_aligned(i, kAlignBytes);
+Result<SnippetCall::FormCall> SnippetCall::plan_form(const SnippetCode& code, size_t form, const Dims& extents,
+                                                     std::span<const int64_t> skipped_bytes,
+                                                     const CallOptions& options) const {
+  TENON_TRY(plan, snippet::CallPlan::make_for_extents(code.body, code.forms[form].kernel, extents));
+  const auto least = static_cast<int64_t>(kCyclesForThread / std::max(code.cycles_per_element, 0.01));
+  const snippet::Split split = plan.split(options.threads == 1 ? 1 : options.threads * kPiecesOfThread, least);
+  FormCall call{.run = code.forms[form].run, .chunks = split.chunks(), .words_of_chunk = plan.words()};
+  const size_t scratch_stride = (plan.scratch_bytes() + kAlignBytes - 1) / kAlignBytes * kAlignBytes;
+  TENON_TRY(scratch, allocate_aligned(scratch_stride * static_cast<size_t>(call.chunks)));
+  call.scratch = std::move(scratch);
+  call.words.resize(call.words_of_chunk * static_cast<size_t>(call.chunks));
+  std::vector<void*> begins(skipped_bytes.size());
+  for (size_t i = 0; i < begins.size(); ++i) begins[i] = repeated(i);
+  for (size_t chunk = 0; chunk < static_cast<size_t>(call.chunks); ++chunk) {
+    const std::span<int64_t> words(call.words.data() + chunk * call.words_of_chunk, call.words_of_chunk);
+    plan.fill(words, begins, call.scratch.get() + chunk * scratch_stride, split, static_cast<int64_t>(chunk));
+    for (size_t w = 0; w < words.size(); ++w)
+      if (const auto port = plan.tensor_of(w); port && !begins[*port])
+        call.pointers.push_back(
+            {static_cast<uint32_t>(w), static_cast<uint32_t>(*port), words[w] + skipped_bytes[*port]});
   }
-  piece.near = code.run;
-  for (const SnippetCode::Variant& variant : code.variants) {
-    const double bytes = variant.past_caches && options.read_again ? written : read + written;
-    if (bytes < variant.least_bytes || (variant.past_caches && !aligned)) continue;
-    (variant.past_caches ? piece.past_caches : piece.near) = variant.run;
-  }
+  call.pointers_of_chunk = call.pointers.size() / static_cast<size_t>(call.chunks);
+  return call;
 }
 
 Result<void> SnippetCall::add_joined(const SnippetCode& code, const Dims& extents, const RowJoin& join,
@@ -145,19 +167,18 @@ Result<void> SnippetCall::prepare(const SnippetCode& code, std::span<const Dims>
   pieces_.clear();
   repeats_.clear();
   TENON_TRY(extents, snippet::space_extents(code.body, shapes));
-  if (const auto join = join_rows(code.body, extents, code.kernel.lanes))
+  if (const auto join = join_rows(code.body, extents, code.forms[0].kernel.lanes))
     return add_joined(code, extents, *join, options);
   return add_piece(code, std::move(extents), std::vector<int64_t>(ports_of(code.body), 0), options);
 }
 
-void SnippetCall::run_chunk(Piece& piece, void (*code)(const int64_t*), std::span<std::byte* const> addresses,
-                            int64_t chunk) {
+void SnippetCall::run_chunk(FormCall& call, std::span<std::byte* const> addresses, int64_t chunk) {
   const auto at = static_cast<size_t>(chunk);
-  int64_t* const words = piece.words.data() + at * piece.words_of_chunk;
-  const Pointer* const first = piece.pointers.data() + at * piece.pointers_of_chunk;
-  for (const Pointer* p = first; p != first + piece.pointers_of_chunk; ++p)
+  int64_t* const words = call.words.data() + at * call.words_of_chunk;
+  const Pointer* const first = call.pointers.data() + at * call.pointers_of_chunk;
+  for (const Pointer* p = first; p != first + call.pointers_of_chunk; ++p)
     words[p->word] = static_cast<int64_t>(reinterpret_cast<intptr_t>(addresses[p->port])) + p->offset_bytes;
-  code(words);
+  call.run(words);
 }
 
 void SnippetCall::run(const SnippetCode& code, std::span<std::byte* const> addresses, ParallelFor& pool) {
@@ -167,15 +188,15 @@ void SnippetCall::run(const SnippetCode& code, std::span<std::byte* const> addre
                   repeat.row_bytes);
   for (Piece& piece : pieces_) {
     const bool past = piece.past_caches && aligned_and_apart(addresses, piece.skipped_bytes, code.body.inputs.size());
-    const auto chosen = past ? piece.past_caches : piece.near;
+    FormCall& call = past ? *piece.past_caches : piece.near;
     const auto chunks = [&](int64_t begin, int64_t end) {
-      for (int64_t chunk = begin; chunk < end; ++chunk) run_chunk(piece, chosen, addresses, chunk);
+      for (int64_t chunk = begin; chunk < end; ++chunk) run_chunk(call, addresses, chunk);
     };
     // By reference: what a std::function keeps of it needs no heap.
-    if (piece.chunks == 1)
+    if (call.chunks == 1)
       chunks(0, 1);
     else
-      pool.run(piece.chunks, 1, std::cref(chunks));
+      pool.run(call.chunks, 1, std::cref(chunks));
   }
 }
 

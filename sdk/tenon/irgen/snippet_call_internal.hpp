@@ -45,16 +45,20 @@ class SnippetCall {
     uint32_t word = 0, port = 0;
     int64_t offset_bytes = 0;
   };
-  struct Piece {
+  // A form of the code, with its params.
+  struct FormCall {
+    void (*run)(const int64_t* params) = nullptr;
     int64_t chunks = 0;
     size_t words_of_chunk = 0, pointers_of_chunk = 0;
-    std::vector<int64_t> words;          // of all chunks
-    std::vector<Pointer> pointers;       // of all chunks
-    AlignedBytes scratch;                // of all chunks
+    std::vector<int64_t> words;     // of all chunks
+    std::vector<Pointer> pointers;  // of all chunks
+    AlignedBytes scratch;           // of all chunks
+  };
+  struct Piece {
     std::vector<int64_t> skipped_bytes;  // by port: where it begins
     // Where addresses are as it wants them, `past_caches`, if there is one; else `near`.
-    void (*near)(const int64_t* params) = nullptr;
-    void (*past_caches)(const int64_t* params) = nullptr;
+    FormCall near;
+    std::optional<FormCall> past_caches;
   };
   struct Repeat {
     size_t port = 0;
@@ -64,15 +68,14 @@ class SnippetCall {
   };
   Result<void> add_piece(const SnippetCode& code, Dims extents, std::vector<int64_t> skipped_bytes,
                          const CallOptions& options);
-  static void choose_code(const SnippetCode& code, const CallOptions& options, const snippet::CallPlan& plan,
-                          Piece& piece);
+  Result<FormCall> plan_form(const SnippetCode& code, size_t form, const Dims& extents,
+                             std::span<const int64_t> skipped_bytes, const CallOptions& options) const;
   Result<void> add_joined(const SnippetCode& code, const Dims& extents, const RowJoin& join,
                           const CallOptions& options);
   Result<void> add_repeats(const SnippetCode& code, const RowJoin& join, int64_t length);
   // Where a port that is repeated lies instead; null: it is not.
   std::byte* repeated(size_t port) const;
-  static void run_chunk(Piece& piece, void (*code)(const int64_t*), std::span<std::byte* const> addresses,
-                        int64_t chunk);
+  static void run_chunk(FormCall& call, std::span<std::byte* const> addresses, int64_t chunk);
 
   std::vector<Piece> pieces_;
   std::vector<Repeat> repeats_;

@@ -20,23 +20,20 @@ namespace tenon::irgen {
 
 // A snippet's code, for all extents of its ports. Immutable; any thread.
 struct SnippetCode {
-  snippet::Body body;
-  snippet::LinearKernel kernel;                  // what its params and loops are; the variants', too
-  void (*run)(const int64_t* params) = nullptr;  // reentrant; keeps nothing from call to call
-  std::shared_ptr<const void> memory;            // keeps `run` where it is
-  double cycles_per_element = 1;  // of the body's space, as predicted: how small a piece for a thread may be
-
-  // Other code for the same params. A call is run by the last variant that may serve it, else by `run`.
-  struct Variant {
-    void (*run)(const int64_t* params) = nullptr;
-    std::shared_ptr<const void> memory;
-    double least_bytes = 0;  // calls whose tensors have fewer are not for it
+  // One way to run it. Each has params and loops of its own kernel.
+  struct Form {
+    snippet::LinearKernel kernel;
+    void (*run)(const int64_t* params) = nullptr;  // reentrant; keeps nothing from call to call
+    std::shared_ptr<const void> memory = nullptr;  // keeps `run` where it is
+    double least_bytes = 0;                        // calls whose tensors have fewer are not for it
     // Its stores go past the caches. Then each row of each output begins at a multiple of kAlignBytes, no output lies
     // on an input, and where results are read again they alone have to make `least_bytes`: others would be wanted in
     // the caches.
     bool past_caches = false;
   };
-  std::vector<Variant> variants;
+  snippet::Body body;
+  std::vector<Form> forms;        // a call is run by the last that may serve it; the first serves any
+  double cycles_per_element = 1;  // of the body's space, as predicted: how small a piece for a thread may be
 };
 
 class TENON_API SnippetCompiler {

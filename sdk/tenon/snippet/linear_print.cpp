@@ -48,7 +48,7 @@ void append_memory(std::string& text, const Memory& memory) {
 void append_attributes(std::string& text, const Attributes& attributes) {
   bool first = true;
   for (const auto& [name, value] : attributes) {
-    const int64_t* bits = name == "bits" ? value.get_if<int64_t>() : nullptr;
+    const int64_t* bits = name.view() == "bits" ? value.get_if<int64_t>() : nullptr;
     append(text, first ? " {" : ", ", name, " = ", bits ? hex(static_cast<uint64_t>(*bits)) : print(value));
     first = false;
   }
@@ -56,7 +56,7 @@ void append_attributes(std::string& text, const Attributes& attributes) {
 }
 
 void append_number(std::string& text, const Instruction& instruction) {
-  const Name op = instruction.op;
+  const std::string_view op = instruction.op.view();
   if (op == "Parameter" || op == "BroadcastParameter" || op == "AddParameter") append(text, " #", instruction.number);
   if (op == "Spill" || op == "Reload") append(text, " slot ", instruction.number);
 }
@@ -122,7 +122,7 @@ std::string param_text(const Param& param) {
 }  // namespace
 
 std::string print(const LinearKernel& kernel, const Instruction& instruction) {
-  const Name op = instruction.op;
+  const std::string_view op = instruction.op.view();
   if (op == "LoopEnd" || op == "TailEnd") return "}";
   if (op == "LoopBegin" || op == "TailBegin") return region_text(kernel, instruction);
   std::string text;
