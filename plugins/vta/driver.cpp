@@ -1,11 +1,8 @@
 #include "vta/driver.hpp"
 
-#include <dlfcn.h>
-
 #include <cstdlib>
 #include <cstring>
-
-#include "vta/driver_abi.h"
+#include <filesystem>
 
 namespace tenon::vta {
 namespace {
@@ -27,104 +24,37 @@ class EmbeddedDriver final : public Driver {
   Result<uint32_t> physical_address(void* memory) override {
     return dram_.physical_address(static_cast<const std::byte*>(memory));
   }
-  void copy_from_host(void* to, const void* from, size_t bytes) override { std::memcpy(to, from, bytes); }
-  void copy_to_host(void* to, const void* from, size_t bytes) override { std::memcpy(to, from, bytes); }
+  Result<void> copy_from_host(void* to, const void* from, size_t bytes) override { return copy(to, from, bytes); }
+  Result<void> copy_to_host(void* to, const void* from, size_t bytes) override { return copy(to, from, bytes); }
   Result<void> run(uint32_t address, uint32_t count, uint32_t wait_cycles) override {
     last_.reset();
     TENON_TRY(result, simulator_.run(dram_, address, count, {.cycles = wait_cycles, .keep_spans = trace_}));
-    const bool late = result.timed_out;
+    const auto late = result.late;
     const int64_t cycles = result.counters.cycles;
     last_ = std::move(result);
-    if (late) return error(Code::cancelled, "the stream takes ", cycles, " cycles, more than ", wait_cycles);
-    return {};
+    if (!late) return {};
+    return error(Code::cancelled, "instruction ", *late, " is done after ", cycles, " cycles, more than ", wait_cycles);
   }
   std::optional<RunResult> last_run() const override { return last_; }
 
  private:
+  static Result<void> copy(void* to, const void* from, size_t bytes) {
+    std::memcpy(to, from, bytes);
+    return {};
+  }
+
   Dram dram_;
   Simulator simulator_;
   const bool trace_;
   std::optional<RunResult> last_;
 };
 
-class LibraryDriver final : public Driver {
- public:
-  static Result<std::shared_ptr<Driver>> open(const std::string& path) {
-    auto driver = std::make_shared<LibraryDriver>();
-    driver->path_ = path;
-    // Local: two drivers have the same names.
-    driver->library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!driver->library_) return error(Code::not_found, "driver library ", quote(path), ": ", dlerror());
-    TENON_OK(driver->find_all(), "driver library ", quote(path));
-    driver->device_ = driver->device_alloc_();
-    if (!driver->device_) return error(Code::resource_exhausted, "driver library ", quote(path), " gives no device");
-    return std::shared_ptr<Driver>(std::move(driver));
-  }
-  // The library stays loaded: drivers are known to leave threads behind.
-  ~LibraryDriver() override {
-    if (device_) device_free_(device_);
-  }
-
-  std::string name() const override { return path_; }
-  Result<void*> allocate(size_t bytes) override {
-    if (bytes == 0 || bytes > Dram::kMaxBufferBytes)
-      return error(Code::invalid_argument, "a buffer of ", bytes, " bytes; one has 1 to ", Dram::kMaxBufferBytes);
-    if (void* memory = mem_alloc_(bytes, 0)) return memory;
-    return error(Code::resource_exhausted, "driver ", quote(path_), " has no memory for a buffer of ", bytes, " bytes");
-  }
-  void free(void* memory) override { mem_free_(memory); }
-  Result<uint32_t> physical_address(void* memory) override { return mem_address_(memory); }
-  void copy_from_host(void* to, const void* from, size_t bytes) override {
-    copy_from_host_(to, from, bytes);
-    flush_(to, mem_address_(to), static_cast<int>(bytes));
-  }
-  void copy_to_host(void* to, const void* from, size_t bytes) override {
-    auto* memory = const_cast<void*>(from);
-    invalidate_(memory, mem_address_(memory), static_cast<int>(bytes));
-    copy_to_host_(to, from, bytes);
-  }
-  Result<void> run(uint32_t address, uint32_t count, uint32_t wait_cycles) override {
-    const int code = run_(device_, address, count, wait_cycles);
-    if (code == 0) return {};
-    return error(Code::cancelled, "driver ", quote(path_), " did not finish ", count, " instructions in ", wait_cycles,
-                 " cycles (code ", code, ")");
-  }
-
- private:
-  template <class Function>
-  Result<void> find(const char* name, Function*& function) {
-    void* symbol = dlsym(library_, name);
-    if (!symbol) return error(Code::not_found, "it has no ", name);
-    function = reinterpret_cast<Function*>(symbol);
-    return {};
-  }
-  Result<void> find_all() {
-    TENON_OK(find("VTADeviceAlloc", device_alloc_));
-    TENON_OK(find("VTADeviceFree", device_free_));
-    TENON_OK(find("VTADeviceRun", run_));
-    TENON_OK(find("VTAMemAlloc", mem_alloc_));
-    TENON_OK(find("VTAMemFree", mem_free_));
-    TENON_OK(find("VTAMemGetPhyAddr", mem_address_));
-    TENON_OK(find("VTAMemCopyFromHost", copy_from_host_));
-    TENON_OK(find("VTAMemCopyToHost", copy_to_host_));
-    TENON_OK(find("VTAFlushCache", flush_));
-    return find("VTAInvalidateCache", invalidate_);
-  }
-
-  std::string path_;
-  void* library_ = nullptr;
-  void* device_ = nullptr;
-  decltype(VTADeviceAlloc)* device_alloc_ = nullptr;
-  decltype(VTADeviceFree)* device_free_ = nullptr;
-  decltype(VTADeviceRun)* run_ = nullptr;
-  decltype(VTAMemAlloc)* mem_alloc_ = nullptr;
-  decltype(VTAMemFree)* mem_free_ = nullptr;
-  decltype(VTAMemGetPhyAddr)* mem_address_ = nullptr;
-  decltype(VTAMemCopyFromHost)* copy_from_host_ = nullptr;
-  decltype(VTAMemCopyToHost)* copy_to_host_ = nullptr;
-  decltype(VTAFlushCache)* flush_ = nullptr;
-  decltype(VTAInvalidateCache)* invalidate_ = nullptr;
-};
+// A relative path counts from the folder of the target file; a name without a folder is the system's to find.
+std::string beside_target(const TargetDescription& target) {
+  const std::filesystem::path path(target.driver);
+  if (path.is_absolute() || !path.has_parent_path()) return target.driver;
+  return (std::filesystem::absolute(target.source).parent_path() / path).lexically_normal().string();
+}
 
 }  // namespace
 
@@ -132,16 +62,13 @@ std::shared_ptr<Driver> make_embedded_driver(const Hardware& hardware, bool trac
   return std::make_shared<EmbeddedDriver>(hardware, trace);
 }
 
-Result<std::shared_ptr<Driver>> open_library_driver(const std::string& path) { return LibraryDriver::open(path); }
-
-Result<std::shared_ptr<Driver>> open_driver(const TargetDescription& target, const Hardware& hardware,
-                                            bool trace) {
+Result<std::shared_ptr<Driver>> open_driver(const TargetDescription& target, const Hardware& hardware, bool trace) {
   if (const char* path = secure_getenv("TENON_VTA_DRIVER"); path && *path) {
     TENON_TRY(driver, open_library_driver(path), "TENON_VTA_DRIVER");
     return driver;
   }
   if (target.driver.empty() || target.driver == "embedded") return make_embedded_driver(hardware, trace);
-  TENON_TRY(driver, open_library_driver(target.driver), "'driver' of target '", target.name, "'");
+  TENON_TRY(driver, open_library_driver(beside_target(target)), "'driver' of target '", target.name, "'");
   return driver;
 }
 
@@ -168,14 +95,14 @@ Result<void> DriverMemory::check(size_t offset, size_t bytes, std::string_view v
 
 Result<void> DriverMemory::write(size_t offset, std::span<const std::byte> from) {
   TENON_OK(check(offset, from.size(), "written"));
-  driver_->copy_from_host(static_cast<std::byte*>(memory_) + offset, from.data(), from.size());
-  return {};
+  if (from.empty()) return {};
+  return driver_->copy_from_host(static_cast<std::byte*>(memory_) + offset, from.data(), from.size());
 }
 
 Result<void> DriverMemory::read(size_t offset, std::span<std::byte> to) const {
   TENON_OK(check(offset, to.size(), "read"));
-  driver_->copy_to_host(to.data(), static_cast<const std::byte*>(memory_) + offset, to.size());
-  return {};
+  if (to.empty()) return {};
+  return driver_->copy_to_host(to.data(), static_cast<const std::byte*>(memory_) + offset, to.size());
 }
 
 }  // namespace tenon::vta

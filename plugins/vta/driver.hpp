@@ -28,9 +28,11 @@ class Driver {
   virtual Result<void*> allocate(size_t bytes) = 0;
   virtual void free(void* memory) = 0;
   virtual Result<uint32_t> physical_address(void* memory) = 0;
-  virtual void copy_from_host(void* to, const void* from, size_t bytes) = 0;
-  virtual void copy_to_host(void* to, const void* from, size_t bytes) = 0;
-  // Runs `count` instructions at a physical address. An error when they fail or take more than `wait_cycles`.
+  // All bytes lie in one buffer. The accelerator sees what was copied, and the host what the accelerator has written.
+  virtual Result<void> copy_from_host(void* to, const void* from, size_t bytes) = 0;
+  virtual Result<void> copy_to_host(void* to, const void* from, size_t bytes) = 0;
+  // Runs `count` instructions at a physical address. An error when they fail or take more than `wait_cycles`; the
+  // driver is as good as before then, what the buffers hold is not known.
   virtual Result<void> run(uint32_t address, uint32_t count, uint32_t wait_cycles) = 0;
   // Of the last run; none where the driver does not tell.
   virtual std::optional<RunResult> last_run() const { return std::nullopt; }
@@ -43,9 +45,10 @@ class Driver {
 
 // Results of runs keep their spans when `trace` is set.
 std::shared_ptr<Driver> make_embedded_driver(const Hardware& hardware, bool trace = false);
-// An error names the library, and what is missing in it.
+// An error names the library, and what is missing in it. Libraries that everybody may write to are refused.
 Result<std::shared_ptr<Driver>> open_library_driver(const std::string& path);
-// `driver:` of the target: "embedded", nothing, or the path of a library. `trace` is for the simulator.
+// `driver:` of the target: "embedded", nothing, a library that the system finds, or its path, relative to the target
+// file. `trace` is for the simulator.
 Result<std::shared_ptr<Driver>> open_driver(const TargetDescription& target, const Hardware& hardware,
                                             bool trace = false);
 

@@ -164,8 +164,9 @@ namespace {
 template <class MicroOpAt, class Step>
 Result<void> for_each_step(const Steps& s, const MicroOpAt& micro_op_at, const Step& step) {
   if (s.count() > kMaxSteps) return error(Code::resource_exhausted, s.count(), " steps in one instruction");
+  if (s.count() == 0) return {};
   std::vector<MicroOp> ops;
-  for (int64_t u = s.uop_begin; u < s.uop_end && s.count() > 0; ++u) {
+  for (int64_t u = s.uop_begin; u < s.uop_end; ++u) {
     TENON_TRY(op, micro_op_at(u));
     ops.push_back(op);
   }

@@ -50,7 +50,8 @@ class Run {
     return std::optional(number);
   }
 
-  void finish(uint32_t number) {
+  // When it is done.
+  int64_t finish(uint32_t number) {
     const Instruction& instruction = stream_[number];
     Lane& at = lane(instruction.unit());
     const int64_t end = begin_ + cycles(instruction);
@@ -64,6 +65,7 @@ class Run {
     ++at.done;
     result_.counters.cycles = std::max(result_.counters.cycles, end);
     fetch();
+    return end;
   }
 
   void count_overlap();
@@ -239,11 +241,14 @@ Result<RunResult> Simulator::run(Dram& dram, uint64_t address, int64_t count, co
   while (true) {
     TENON_TRY(number, run.next());
     if (!number) break;
+    // Before it is run: what takes too long does not take it here.
+    if (run.finish(*number) > limits.cycles) {
+      result.late = *number;
+      break;
+    }
     TENON_OK(machine_.execute(stream[*number], dram), "instruction ", *number, ": ", print(stream[*number]));
-    run.finish(*number);
   }
   run.count_overlap();
-  result.timed_out = result.counters.cycles > limits.cycles;
   return result;
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,7 +49,8 @@ struct RunCounters {
 struct RunResult {
   RunCounters counters;
   std::vector<Span> spans;  // by their begin; filled when asked for
-  bool timed_out = false;   // more cycles than allowed: results are those of the whole stream all the same
+  // The first instruction that would not have been done in time: neither it nor what follows it was run.
+  std::optional<uint32_t> late;
 };
 
 struct RunLimits {

@@ -77,7 +77,7 @@ TEST(VtaDriver, RunsThatFailOrTakeTooLongAreErrors) {
   ASSERT_TRUE(memory->write(512, std::as_bytes(std::span(words))).ok());
   EXPECT_TRUE(driver->run(memory->address() + 512, 1, 1000).ok());
   EXPECT_THAT(driver->run(memory->address() + 512, 1, 100).error().message(),
-              HasSubstr("takes 128 cycles, more than 100"));
+              HasSubstr("instruction 0 is done after 128 cycles, more than 100"));
   EXPECT_THAT(driver->run(memory->address() + 1024, 1, 100).error().to_string(), HasSubstr("lies in no buffer"));
   EXPECT_FALSE(memory->write(1020, std::as_bytes(std::span(words))).ok());
   EXPECT_FALSE(DriverMemory::allocate(driver, Dram::kMaxBufferBytes + 1).ok());

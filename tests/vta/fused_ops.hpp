@@ -187,16 +187,21 @@ inline Result<Tensor> on_reference(const OneOp& one) {
   return outputs[0].tensor();
 }
 
-// From a compiled program to its output on a driver of its own.
+// From a compiled program to its output on a driver.
 inline Result<Tensor> run_program(const std::shared_ptr<const DeviceProgram>& program, const OneOp& one,
-                                  std::vector<StepReport>* report = nullptr) {
-  TENON_TRY(loaded, LoadedProgram::load(program, make_embedded_driver(program->hardware())));
+                                  std::shared_ptr<Driver> driver, std::vector<StepReport>* report = nullptr) {
+  TENON_TRY(loaded, LoadedProgram::load(program, std::move(driver)));
   std::vector<const Tensor*> inputs;
   for (const Datum& input : one.inputs) inputs.push_back(&input.tensor());
   TENON_TRY(y, Tensor::allocate(kI8, program->outputs()[0].dims));
   Tensor* place = &y;
   TENON_OK(loaded->run(inputs, std::span(&place, 1), report));
   return y;
+}
+// On a simulator of its own.
+inline Result<Tensor> run_program(const std::shared_ptr<const DeviceProgram>& program, const OneOp& one,
+                                  std::vector<StepReport>* report = nullptr) {
+  return run_program(program, one, make_embedded_driver(program->hardware()), report);
 }
 
 }  // namespace tenon::vta::testing
