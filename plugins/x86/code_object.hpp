@@ -17,6 +17,13 @@ struct CodeMark {
   bool operator==(const CodeMark&) const = default;
 };
 
+// Names of kernels and operators come from models: a line break would forge a line of a text file.
+inline std::string one_line(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20) c = '?';
+  return text;
+}
+
 struct CodeObject {
   std::string name;  // of the kernel
   Isa isa = Isa::avx2;
@@ -25,6 +32,8 @@ struct CodeObject {
   std::vector<CodeMark> marks;   // ascending
   bool operator==(const CodeObject&) const = default;
 
+  // As debuggers and profilers show the kernel.
+  std::string symbol() const { return "tenon::" + one_line(name); }
   // Bytes of memory that this holds: the marks, a sentence for each instruction, weigh many times what the code does.
   size_t footprint() const {
     size_t total = sizeof *this + name.capacity() + bytes.capacity() + marks.capacity() * sizeof(CodeMark);

@@ -2,6 +2,7 @@
 
 #include "x86/crash.hpp"
 #include "x86/gdb_jit.hpp"
+#include "x86/jit_dump.hpp"
 #include "x86/perf_map.hpp"
 
 namespace tenon::x86 {
@@ -10,11 +11,12 @@ void code_added(const JitCode& code) {
   crash_table_add(code);
   gdb_add(code);
   perf_map_add(code);
+  jit_dump_add(code);
 }
 
 void code_removed(const JitCode& code) {
   crash_table_remove(code);
-  gdb_remove(code);  // perf's map has no word for it
+  gdb_remove(code);  // perf's files have no word for it
 }
 
 }  // namespace tenon::x86

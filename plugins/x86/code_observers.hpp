@@ -1,4 +1,4 @@
-// Who is told of code that comes and goes: the crash handler's table, perf's map, and debuggers.
+// Who is told of code that comes and goes: the crash handler's table, perf's files, and debuggers.
 #pragma once
 #include "x86/jit_memory.hpp"
 

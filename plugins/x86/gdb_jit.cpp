@@ -106,7 +106,7 @@ Elf64_Shdr section(std::string_view name, Elf64_Word type, size_t offset, size_t
 }  // namespace
 
 std::vector<std::byte> gdb_object(const JitCode& code) {
-  const std::string name = "tenon::" + code.object().name;
+  const std::string name = code.object().symbol();
   std::string strings(1, '\0');
   strings += name + '\0';
   std::array<Elf64_Sym, 2> symbols{};

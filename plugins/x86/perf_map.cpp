@@ -19,13 +19,6 @@ std::string hex(uint64_t value) {
   return {text, std::to_chars(text, text + sizeof text, value, 16).ptr};
 }
 
-// Names of kernels come from models: a line break would forge a line.
-std::string one_line(std::string name) {
-  for (char& c : name)
-    if (static_cast<unsigned char>(c) < 0x20) c = '?';
-  return name;
-}
-
 struct PerfMap {
   std::mutex mutex;
   bool on = false;
@@ -60,7 +53,7 @@ struct PerfMap {
     if (const pid_t self = getpid(); owner != self) open_for(self);
     if (fd < 0) return;
     const std::string line = str(hex(reinterpret_cast<uint64_t>(code.address())), " ", hex(code.object().code_bytes),
-                                 " ", "tenon::", one_line(code.object().name), "\n");
+                                 " ", code.object().symbol(), "\n");
     if (write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size())) return;
     log(LogLevel::warning, "perf map: ", std::strerror(errno));
     on = false;

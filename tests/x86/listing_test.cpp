@@ -4,10 +4,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "x86/crash.hpp"
+#include "x86/jit_dump.hpp"
 #include "x86/kernel_support.hpp"
 #include "x86/perf_map.hpp"
 
@@ -159,6 +163,44 @@ TEST(PerfMap, HasALineForEachKernel) {
   EXPECT_EQ(size, code->object().code_bytes);
   EXPECT_EQ(name, "tenon::copier");
   unlink(path.c_str());
+}
+
+TEST(JitDump, HasCodeAndALineForEachInstruction) {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / str("tenon_jit_dump_", getpid());
+  std::filesystem::create_directory(folder);
+  turn_on_jit_dump(folder.string());
+  const auto code = copier({Isa::avx2, 8}).code();
+  turn_on_jit_dump("");
+  const auto contents = [&](const char* ending) {
+    std::ifstream file(folder / str("jit-", getpid(), ending), std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string dump = contents(".dump"), lines = contents(".txt");
+  const auto number = [&](size_t at, auto value) {
+    EXPECT_LE(at + sizeof value, dump.size());
+    if (at + sizeof value <= dump.size()) std::memcpy(&value, dump.data() + at, sizeof value);
+    return value;
+  };
+  const CodeObject& object = code->object();
+  EXPECT_EQ(number(0, uint32_t()), 0x4A695444u);
+  EXPECT_EQ(number(20, uint32_t()), static_cast<uint32_t>(getpid()));
+  // Lines come before the code that they are of.
+  const size_t info = number(8, uint32_t()), load = info + number(info + 4, uint32_t());
+  EXPECT_EQ(number(info, uint32_t()), 2u);
+  EXPECT_EQ(number(info + 24, uint64_t()), object.marks.size());
+  EXPECT_EQ(static_cast<size_t>(std::ranges::count(lines, '\n')), object.marks.size());
+  EXPECT_EQ(number(load, uint32_t()), 0u);
+  EXPECT_EQ(number(load + 24, uint64_t()), reinterpret_cast<uint64_t>(code->address()));
+  EXPECT_EQ(number(load + 40, uint64_t()), object.code_bytes);
+  EXPECT_EQ(dump.size(), load + number(load + 4, uint32_t()));
+  EXPECT_STREQ(dump.c_str() + load + 56, "tenon::copier");
+  EXPECT_EQ(std::memcmp(dump.data() + dump.size() - object.code_bytes, object.bytes.data(), object.code_bytes), 0);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(JitDump, AFolderThatIsNotThereIsNoError) {
+  turn_on_jit_dump("/nonexistent/folder");
+  EXPECT_NE(copier({Isa::avx2, 8}).code(), nullptr);
 }
 
 }  // namespace
