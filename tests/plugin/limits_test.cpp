@@ -127,5 +127,22 @@ TEST(Limits, BindTheReferenceUnderADescription) {
   EXPECT_EQ(refusal->reason, "kernel 33 exceeds 32 on target board");
 }
 
+// A form of Conv under another name, with an operand in a type of its own.
+TEST(Limits, OfAnotherFormAreThoseStatedForTheOriginal) {
+  const auto refused_as = [](const std::string& limits, std::string_view stated_as) {
+    const auto graph =
+        parse_graph("graph @g(%x: i8[2,4,40,40], %w: i8[8,4,33,5], %z: i8[]) -> %y { %y = ConvInteger %x, %w, %z }");
+    EXPECT_TRUE(graph.ok()) << graph.error().to_string();
+    const auto refusal = limits_refuse(board(limits), *(*graph)->body().last(), stated_as);
+    return refusal ? refusal->reason : "";
+  };
+  EXPECT_EQ(refused_as("Conv: {kernel: {max: 32}}", "Conv"), "kernel 33 exceeds 32 on target board");
+  EXPECT_EQ(refused_as("Conv: {kernel: {max: 32}}", "ConvInteger"), "");
+  EXPECT_EQ(refused_as("Conv: {batch: 1}", "Conv"), "batch 2 is not 1 on target board");
+  EXPECT_EQ(refused_as("Conv: {types: [i8]}", "Conv"), "type i32 of Conv is not i8 on target board");
+  EXPECT_EQ(refused_as("Conv: {types: [i8, i32]}", "Conv"), "");
+  EXPECT_EQ(refused_as("Conv: none", "Conv"), conv("Conv: none", ""));
+}
+
 }  // namespace
 }  // namespace tenon

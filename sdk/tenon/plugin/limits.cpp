@@ -99,12 +99,20 @@ constexpr Word kWords[] = {
     {"dims", [](const Op& op) { return of_first_values(op, 0, SIZE_MAX); }},
 };
 
-Result<void> check_attribute(const TargetDescription& target, const Op& op, const std::string& word,
+// An operator, and under which name its limits are stated.
+struct Stated {
+  const Op& op;
+  std::string name;
+  bool is_own_name() const { return op.name().view() == name; }
+};
+
+Result<void> check_attribute(const TargetDescription& target, const Stated& stated, const std::string& word,
                              const AttributeDef& def) {
+  const Op& op = stated.op;
   const Attribute* value = op.attributes().find(def.name);
   if (!value && def.fallback) value = &*def.fallback;
   if (!value) return {};  // absent, so there is nothing to limit
-  const std::string& name = op.name().str();
+  const std::string& name = stated.name;
   if (const auto* number = value->get_if<int64_t>()) return target.check(name, word, *number);
   if (const auto* numbers = value->get_if<Integers>()) return target.check(name, word, *numbers);
   if (const auto* text = value->get_if<std::string>()) return target.check(name, word, std::string_view(*text));
@@ -119,43 +127,58 @@ bool allows_anything(const Constraint& limit) {
   return !limit.min && !limit.max && !limit.multiple_of && limit.one_of.empty();
 }
 
-Result<void> check_limit(const TargetDescription& target, const Op& op, const Constraint& limit) {
+Result<void> check_limit(const TargetDescription& target, const Stated& stated, const Constraint& limit) {
+  const Op& op = stated.op;
   if (allows_anything(limit)) return {};
   const AttributeDef* def = op.def() ? op.def()->attribute(Name(limit.name)) : nullptr;
-  if (def) return check_attribute(target, op, limit.name, *def);
+  if (def) return check_attribute(target, stated, limit.name, *def);
   const auto word = std::ranges::find(kWords, limit.name, &Word::text);
   const Numbers numbers = word == std::end(kWords) ? Numbers(no_meaning(op)) : word->numbers(op);
-  if (numbers.ok()) return target.check(op.name().str(), limit.name, *numbers);
+  if (numbers.ok()) return target.check(stated.name, limit.name, *numbers);
   return error(Code::unsupported, limit.name, numbers.error().message(), ", and target ", target.name, " limits it");
 }
 
-Result<void> check_types(const TargetDescription& target, const Op& op) {
+Result<void> check_types(const TargetDescription& target, const Stated& stated) {
+  const Op& op = stated.op;
   const auto check = [&](const Value* value) -> Result<void> {
     if (!value || !value->type().is_tensor()) return {};
-    return target.check_type(op.name().str(), value->type().element().to_string());
+    return target.check_type(stated.name, value->type().element().to_string());
   };
-  for (size_t i = 0; i < op.operand_count(); ++i) TENON_OK(check(op.operand(i)));
+  const size_t operands = stated.is_own_name() ? op.operand_count() : 1;
+  for (size_t i = 0; i < operands; ++i) TENON_OK(check(op.operand(i)));
   for (size_t i = 0; i < op.result_count(); ++i) TENON_OK(check(op.result(i)));
   return {};
 }
 
+Result<void> check_stated(const TargetDescription& target, const Stated& stated) {
+  const OperatorLimits* limits = target.limits(stated.name);
+  if (!limits) return {};
+  TENON_OK(target.check(stated.name));
+  if (!limits->types.empty()) TENON_OK(check_types(target, stated));
+  for (const Constraint& limit : limits->attributes) TENON_OK(check_limit(target, stated, limit));
+  return {};
+}
+
 Result<void> check_limits(const TargetDescription& target, const Op& op) {
-  if (const OperatorLimits* limits = target.limits(op.name().str())) {
-    TENON_OK(target.check(op.name().str()));
-    if (!limits->types.empty()) TENON_OK(check_types(target, op));
-    for (const Constraint& limit : limits->attributes) TENON_OK(check_limit(target, op, limit));
-  }
+  TENON_OK(check_stated(target, {op, op.name().str()}));
   for (size_t i = 0; i < op.region_count(); ++i) {
     for (const Op& inner : op.region(i)) TENON_OK(check_limits(target, inner));
   }
   return {};
 }
 
+std::optional<Refusal> as_refusal(const Result<void>& checked) {
+  return checked.ok() ? std::nullopt : std::optional(Refusal{checked.error().message()});
+}
+
 }  // namespace
 
 std::optional<Refusal> limits_refuse(const TargetDescription& description, const Op& op) {
-  const auto checked = check_limits(description, op);
-  return checked.ok() ? std::nullopt : std::optional(Refusal{checked.error().message()});
+  return as_refusal(check_limits(description, op));
+}
+
+std::optional<Refusal> limits_refuse(const TargetDescription& description, const Op& op, std::string_view stated_as) {
+  return as_refusal(check_stated(description, {op, std::string(stated_as)}));
 }
 
 }  // namespace tenon

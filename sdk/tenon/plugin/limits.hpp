@@ -1,6 +1,7 @@
 // The limits that a target's YAML states for operators (docs/target-yaml.md), for any backend's refuses().
 #pragma once
 #include <optional>
+#include <string_view>
 
 #include <tenon/plugin/backend.hpp>
 #include <tenon/support/export.hpp>
@@ -23,5 +24,11 @@ namespace tenon {
 // Of several values each must fit. What only a run tells, such as an extent that is a symbol, is refused, as is a word
 // that the operator has no meaning for: a limit that silently allows everything would be worse.
 TENON_API std::optional<Refusal> limits_refuse(const TargetDescription& description, const Op& op);
+
+// The same by what is stated for `stated_as`, of which `op` is another form: a fused or quantised one, or the target's
+// own. Element types are asked of the first operand and of the results only: what such a form adds (a bias in the type
+// of accumulators) is the target's affair.
+TENON_API std::optional<Refusal> limits_refuse(const TargetDescription& description, const Op& op,
+                                               std::string_view stated_as);
 
 }  // namespace tenon

@@ -1,0 +1,12 @@
+// The targets of the plugin: convolutions, products, pools and sums as commands of a machine like NVDLA.
+#pragma once
+#include <memory>
+
+#include <tenon/plugin/backend.hpp>
+
+namespace tenon::nvdla {
+
+// An error for a machine whose numbers contradict each other, or a chain among `fusions` that it has no units for.
+Result<std::unique_ptr<TargetBackend>> create_backend(const TargetDescription& description);
+
+}  // namespace tenon::nvdla
