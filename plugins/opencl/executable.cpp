@@ -115,7 +115,7 @@ class ClExecutable final : public Executable {
       data.push_back(std::move(datum));
     }
     ParallelFor& parallel = options.parallel ? *options.parallel : default_pool();
-    TENON_TRY(made, host_->run(data, parallel, options.profile));
+    TENON_TRY(made, host_->run(data, {.parallel = parallel, .profile = options.profile}));
     for (size_t i = 0; i < outputs.size(); ++i) {
       outputs[i] = RunValue{made[i], {}};
       if (!made[i].is_tensor() || made[i].tensor().element().is_string()) continue;

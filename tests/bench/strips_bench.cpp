@@ -181,7 +181,7 @@ void measure_model(const char* path, int runs, StripMode mode) {
   std::vector<Datum> outputs[2];
   const auto seconds = [&](const GraphRunner& runner) {
     const auto begin = std::chrono::steady_clock::now();
-    outputs[&runner == strips.get()] = must(runner.run(inputs, default_pool()));
+    outputs[&runner == strips.get()] = must(runner.run(inputs, {.parallel = default_pool()}));
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
   std::vector<double> whole_times, strip_times, ratios;

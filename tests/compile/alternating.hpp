@@ -52,9 +52,19 @@ class HostBackend final : public FakeBackend {
   }
 };
 
+// On two targets of the host, Neg on the first and Abs on the second.
+inline std::unique_ptr<CompiledModel> on_two_targets(const std::string& text) {
+  auto graph = parse_graph(text);
+  EXPECT_TRUE(graph.ok()) << graph.error().to_string();
+  HostBackend first("first", {"Neg"}), second("second", {"Abs"});
+  auto model = assembled(**graph, {&first, &second});
+  EXPECT_TRUE(model.ok()) << model.error().to_string();
+  return *std::move(model);
+}
+
 // Segments of two targets in turn: y = |-|-x||, and the value in the middle.
 inline std::unique_ptr<CompiledModel> alternating(const std::string& extent, const std::string& outputs = "%y, %b") {
-  auto graph = parse_graph("graph @turns(%x: f32[" + extent + ",64]) -> (" + outputs + R"() {
+  auto model = on_two_targets("graph @turns(%x: f32[" + extent + ",64]) -> (" + outputs + R"() {
     %a = Neg %x
     %b = Abs %a
     %c = Neg %b
@@ -62,12 +72,8 @@ inline std::unique_ptr<CompiledModel> alternating(const std::string& extent, con
     %e = Neg %d
     %y = Abs %e
   })");
-  EXPECT_TRUE(graph.ok()) << graph.error().to_string();
-  HostBackend first("first", {"Neg"}), second("second", {"Abs"});
-  auto model = assembled(**graph, {&first, &second});
-  EXPECT_TRUE(model.ok()) << model.error().to_string();
-  EXPECT_EQ((*model)->segments().size(), 6u);
-  return *std::move(model);
+  EXPECT_EQ(model->segments().size(), 6u);
+  return model;
 }
 
 inline Tensor filled(int64_t rows, float first) {

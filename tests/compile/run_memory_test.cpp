@@ -64,6 +64,37 @@ TEST(ModelMemory, ValuesBetweenSegmentsShareAnArena) {
   EXPECT_EQ(open->arena_bytes(), 2 * kValue);
 }
 
+// y = |||---x|||: two values at a time within each segment, beside the one between them.
+TEST(ModelMemory, SegmentsShareAnArenaForWhatIsWithinThem) {
+  constexpr size_t kValue = 8 * 64 * 4;
+  for (const char* extent : {"8", "N"}) {
+    const auto model = testing::on_two_targets(str("graph @g(%x: f32[", extent, R"(,64]) -> (%y) {
+      %a = Neg %x
+      %b = Neg %a
+      %c = Neg %b
+      %d = Abs %c
+      %e = Abs %d
+      %y = Abs %e
+    })"));
+    ASSERT_EQ(model->segments().size(), 2u);
+    const std::vector<Datum> inputs{Datum(filled(8, -100))};
+    std::vector<Datum> outputs{Datum(filled(8, 0))};
+    for (int i = 0; i < 3; ++i) {
+      const int64_t before = test::allocations;
+      ASSERT_TRUE(model->run_into(inputs, outputs, {.parallel = &serial()}).ok());
+      EXPECT_EQ(i < 2 ? 0 : test::allocations - before, 0);
+      expect_absolute(outputs[0], inputs[0]);
+    }
+    EXPECT_EQ(model->arena_bytes(), 3 * kValue) << extent;
+    EXPECT_EQ(model->arena_lower_bound_bytes(), 3 * kValue);
+    const auto bound = *model->bind(inputs, outputs, {.parallel = &serial()});
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_TRUE(bound->run().ok());
+      expect_absolute(bound->outputs()[0], inputs[0]);
+    }
+  }
+}
+
 TEST(ModelMemory, OutputsOfEarlierRunsStayAsTheyAre) {
   const auto model = alternating("N");
   std::vector<std::vector<Datum>> inputs, outputs;

@@ -17,7 +17,7 @@ struct Subject {
   std::unique_ptr<BoundRun> bind(const Datum& input, Datum& output) {
     const Datum* from = &input;
     Datum* to = &output;
-    auto made = runner->bind({&from, 1}, {&to, 1}, serial());
+    auto made = runner->bind({&from, 1}, {&to, 1});
     EXPECT_TRUE(made.ok()) << made.error().to_string();
     return *std::move(made);
   }

@@ -240,7 +240,7 @@ TEST(GraphRunner, ProfilesEachOperator) {
     })");
   std::vector<OpProfile> profile;
   const Datum x(Tensor::of<float>({2, 5}, std::vector<float>(10, 1)));
-  ASSERT_TRUE(runner(*graph)->run(std::vector<Datum>{x}, serial(), &profile).ok());
+  ASSERT_TRUE(runner(*graph)->run(std::vector<Datum>{x}, {.profile = &profile}).ok());
   ASSERT_EQ(profile.size(), 3u);
   EXPECT_EQ(profile[0].op, "Relu");
   EXPECT_EQ(profile[1].op, "NonZero");

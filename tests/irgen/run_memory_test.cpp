@@ -68,11 +68,11 @@ int64_t taken_by_a_run(const Graph& graph, const KernelSource& kernels, float wa
   Datum output;
   const std::array<const Datum*, 1> inputs{&input};
   const std::array<Datum*, 1> outputs{&output};
-  EXPECT_TRUE((*runner)->run_into(inputs, outputs, serial()).ok());
+  EXPECT_TRUE((*runner)->run_into(inputs, outputs).ok());
   const Datum first = output;
   if (!has_place) output = Datum();
   const int64_t before = test::allocations;
-  const auto ran = (*runner)->run_into(inputs, outputs, serial());
+  const auto ran = (*runner)->run_into(inputs, outputs);
   const int64_t taken = test::allocations - before;
   EXPECT_TRUE(ran.ok());
   EXPECT_EQ(output.tensor().as<float>()[3], wanted);

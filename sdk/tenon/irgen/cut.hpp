@@ -16,8 +16,8 @@ struct CutPart {
 
 // The parts in an order in which each has its inputs made before it. Operators of a kind are put together by depth, the
 // number of changes of kind on the way from the inputs (a late operator is always a change): linear, deterministic, few
-// and large parts. Values that cross are those of GraphPart::inputs and outputs; a graph that is one program, or all for
-// the host, is one part, with the graph's inputs and outputs.
+// and large parts. Values that cross are those of GraphPart::inputs and outputs; a graph that is one program, or all
+// for the host, is one part, with the graph's inputs and outputs.
 TENON_API std::vector<CutPart> cut(const Graph& graph, const GraphTypes& types, const OpPlans& plans);
 
 // The part as a graph of its own, with copies of the constants that it uses. Inputs have the types that `types` trusts,

@@ -1,5 +1,6 @@
 #include <tenon/irgen/graph_runner.hpp>
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -86,9 +87,8 @@ struct GraphRunner::Impl {
   void describe(const std::vector<CutPart>& parts);
   using Inputs = std::span<const Datum* const>;
   using Outputs = std::span<Datum* const>;
-  Result<void> run(Inputs inputs, Outputs outputs, ParallelFor& parallel, std::vector<OpProfile>* profile) const;
-  Result<void> run_checked(Inputs inputs, Outputs outputs, ParallelFor& parallel,
-                           std::vector<OpProfile>* profile) const;
+  Result<void> run(Inputs inputs, Outputs outputs, const RunMeans& means) const;
+  Result<void> run_checked(Inputs inputs, Outputs outputs, const RunMeans& means) const;
   Result<void> run_in_slots(Inputs inputs, Outputs outputs, PartRun& with) const;
 };
 
@@ -212,66 +212,76 @@ Result<void> GraphRunner::Impl::run_in_slots(Inputs inputs, Outputs outputs, Par
   return {};
 }
 
-Result<void> GraphRunner::Impl::run_checked(Inputs inputs, Outputs outputs, ParallelFor& parallel,
-                                            std::vector<OpProfile>* profile) const {
+Result<void> GraphRunner::Impl::run_checked(Inputs inputs, Outputs outputs, const RunMeans& means) const {
   std::vector<Datum> data;
   for (const Datum* input : inputs) data.push_back(*input);
   TENON_OK(check_inputs(*graph, data));
   SymbolValues scalars;
   for (const size_t i : symbolic_inputs)
     take_scalars(types->type_of(*slot_values[input_slots[i]]), *inputs[i], scalars);
-  PartRun with{parallel, profile, scalars};
+  PartRun with{means, scalars};
   return whole ? steps[0].part->run(inputs, outputs, with) : run_in_slots(inputs, outputs, with);
 }
 
-Result<void> GraphRunner::Impl::run(Inputs inputs, Outputs outputs, ParallelFor& parallel,
-                                    std::vector<OpProfile>* profile) const {
+Result<void> GraphRunner::Impl::run(Inputs inputs, Outputs outputs, const RunMeans& means) const {
   return caught([&]() -> Result<void> {
     // Inputs that a bound program serves are of the declared types, and agree in symbols.
     if (program)
-      if (auto done = program->run_known(inputs, outputs, parallel, profile)) return *std::move(done);
-    return run_checked(inputs, outputs, parallel, profile);
+      if (auto done = program->run_known(inputs, outputs, means)) return *std::move(done);
+    return run_checked(inputs, outputs, means);
   });
 }
 
-Result<std::vector<Datum>> GraphRunner::run(std::span<const Datum> inputs, ParallelFor& parallel,
-                                            std::vector<OpProfile>* profile) const {
+Result<std::vector<Datum>> GraphRunner::run(std::span<const Datum> inputs, const RunMeans& means) const {
   std::vector<const Datum*> given;
   for (const Datum& input : inputs) given.push_back(&input);
   std::vector<Datum> outputs(impl_->output_count());
   std::vector<Datum*> places;
   for (Datum& output : outputs) places.push_back(&output);
-  TENON_OK(run_into(given, places, parallel, profile));
+  TENON_OK(run_into(given, places, means));
   return outputs;
 }
 
 Result<void> GraphRunner::run_into(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
-                                   ParallelFor& parallel, std::vector<OpProfile>* profile) const {
+                                   const RunMeans& means) const {
   if (outputs.size() != impl_->output_count())
     return error(Code::invalid_argument, "graph '", impl_->graph->name(), "' has ", impl_->output_count(),
                  " outputs, places for ", outputs.size(), " are given");
-  TENON_OK(impl_->run(inputs, outputs, parallel, profile), "graph '", impl_->graph->name(), "'");
+  TENON_OK(impl_->run(inputs, outputs, means), "graph '", impl_->graph->name(), "'");
   return {};
 }
 
 Result<std::unique_ptr<BoundRun>> GraphRunner::bind(std::span<const Datum* const> inputs,
-                                                    std::span<Datum* const> outputs, ParallelFor& parallel) const {
+                                                    std::span<Datum* const> outputs, const RunMeans& means) const {
   if (!impl_->program || outputs.size() != impl_->output_count()) return std::unique_ptr<BoundRun>();
-  return impl_->program->bind(inputs, outputs, parallel);
+  return impl_->program->bind(inputs, outputs, means);
 }
 
 const RunnerReport& GraphRunner::report() const { return impl_->report; }
 
+// Parts run one after another: what is lent serves each of them.
+size_t GraphRunner::lendable_bytes() const {
+  size_t most = 0;
+  for (const Step& step : impl_->steps) most = std::max(most, step.part->lendable_bytes());
+  return most;
+}
+
 size_t GraphRunner::arena_bytes() const {
-  size_t bytes = 0;
-  for (const Step& step : impl_->steps) bytes += step.part->arena_bytes();
+  size_t bytes = lendable_bytes();
+  for (const Step& step : impl_->steps) bytes += step.part->arena_bytes() - step.part->lendable_bytes();
   return bytes;
 }
 
 size_t GraphRunner::arena_lower_bound_bytes() const {
-  size_t bytes = 0;
-  for (const Step& step : impl_->steps) bytes += step.part->arena_lower_bound_bytes();
-  return bytes;
+  size_t own = 0, most = 0;
+  for (const Step& step : impl_->steps) {
+    const size_t bytes = step.part->arena_lower_bound_bytes();
+    if (step.part->lendable_bytes() > 0)
+      most = std::max(most, bytes);
+    else
+      own += bytes;
+  }
+  return own + most;
 }
 
 std::vector<const GraphProgram*> GraphRunner::programs() const {

@@ -25,7 +25,7 @@ Result<void> LatePart::run(std::span<const Datum* const> inputs, std::span<Datum
   TENON_TRY(found, special(inputs[input_]->tensor()), op_.describe());
   std::vector<const Datum*> others(inputs.begin(), inputs.end());
   others.erase(others.begin() + static_cast<std::ptrdiff_t>(input_));
-  return found->runner->run_into(others, outputs, with.parallel, with.profile);
+  return found->runner->run_into(others, outputs, {.parallel = with.means.parallel, .profile = with.means.profile});
 }
 
 Result<std::shared_ptr<const LatePart::Special>> LatePart::special(const Tensor& value) {

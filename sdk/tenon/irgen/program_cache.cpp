@@ -56,6 +56,7 @@ Result<void> ProgramCache::bind(BoundShape& shape, const SymbolValues& scalars) 
   for (const auto& [space, bytes] : bound.arena_bytes()) shape.arena_bytes += static_cast<size_t>(bytes);
   for (const auto& [space, bytes] : bound.arena_lower_bound_bytes())
     shape.arena_lower_bound_bytes += static_cast<size_t>(bytes);
+  shape.lendable_bytes = static_cast<size_t>(bound.lendable_bytes());
   auto first = std::make_unique<ProgramContext>(ProgramContext{std::move(bound), {}});
   first->buffers.resize(declared_);
   for (const ProgramConstant& c : program_.constants)
@@ -87,18 +88,15 @@ ContextLease::~ContextLease() {
   shape_->idle.push_back(context_);
 }
 
-size_t ProgramCache::arena_bytes() const {
+size_t ProgramCache::most(size_t BoundShape::*bytes) const {
   const std::lock_guard lock(mutex_);
   size_t most = 0;
-  for (const auto& s : shapes_) most = std::max(most, s->arena_bytes);
+  for (const auto& shape : shapes_) most = std::max(most, (*shape).*bytes);
   return most;
 }
 
-size_t ProgramCache::arena_lower_bound_bytes() const {
-  const std::lock_guard lock(mutex_);
-  size_t most = 0;
-  for (const auto& s : shapes_) most = std::max(most, s->arena_lower_bound_bytes);
-  return most;
-}
+size_t ProgramCache::arena_bytes() const { return most(&BoundShape::arena_bytes); }
+size_t ProgramCache::arena_lower_bound_bytes() const { return most(&BoundShape::arena_lower_bound_bytes); }
+size_t ProgramCache::lendable_bytes() const { return most(&BoundShape::lendable_bytes); }
 
 }  // namespace tenon::irgen

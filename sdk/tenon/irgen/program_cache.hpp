@@ -26,7 +26,7 @@ struct BoundShape {
   std::vector<int64_t> scalars;  // in the order of Program::scalars
   std::vector<Dims> input_dims, output_dims;
   std::string refusal;  // why it cannot be bound to them; "" when it is
-  size_t arena_bytes = 0, arena_lower_bound_bytes = 0;
+  size_t arena_bytes = 0, arena_lower_bound_bytes = 0, lendable_bytes = 0;
 
   Spare<ProgramContext> spare;  // the last one released, if nobody has taken it since
   std::mutex mutex;
@@ -79,11 +79,13 @@ class TENON_API ProgramCache {
   // Of the shape that needs most among those that are kept.
   size_t arena_bytes() const;
   size_t arena_lower_bound_bytes() const;
+  size_t lendable_bytes() const;
 
   static constexpr size_t kMostShapes = 16;
 
  private:
   Result<void> bind(BoundShape& shape, const SymbolValues& scalars) const;
+  size_t most(size_t BoundShape::*bytes) const;
 
   GraphProgram program_;
   program::BindOptions options_;

@@ -72,11 +72,11 @@ Result<std::unique_ptr<HostPart>> HostPart::make(const GraphPart& part, const Pa
 
 Result<void> HostPart::run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs, PartRun& with) {
   std::optional<HostProfiler> profiler;
-  if (with.profile) profiler.emplace(*with.profile);
+  if (with.means.profile) profiler.emplace(*with.means.profile);
   std::vector<Datum> data;
   data.reserve(inputs.size());
   for (const Datum* input : inputs) data.push_back(*input);
-  TENON_TRY(made, interpreter_->run(data, with.parallel, profiler ? &*profiler : nullptr));
+  TENON_TRY(made, interpreter_->run(data, with.means.parallel, profiler ? &*profiler : nullptr));
   for (size_t i = 0; i < made.size(); ++i) *outputs[i] = std::move(made[i]);
   return {};
 }
@@ -93,7 +93,8 @@ Result<std::unique_ptr<ProgramPart>> ProgramPart::make(GraphPart part, const Par
     check = [self](const SymbolValues& scalars) {
       return check_shapes(self->part_, self->from_.types, self->from_.plans, scalars);
     };
-  made->cache_.emplace(std::move(lowered), program::BindOptions{.threads = from.options.threads}, std::move(check));
+  made->cache_.emplace(std::move(lowered), program::BindOptions{.threads = from.options.threads, .arena_of_runs = true},
+                       std::move(check));
   if (!is_static) return made;
   made->static_shape_ = made->cache_->shape({});
   return made;
@@ -107,32 +108,31 @@ bool ProgramPart::fits(const BoundShape& shape, std::span<const Datum* const> in
 }
 
 std::optional<Result<void>> ProgramPart::run_known(std::span<const Datum* const> inputs,
-                                                   std::span<Datum* const> outputs, ParallelFor& parallel,
-                                                   std::vector<OpProfile>* profile) {
+                                                   std::span<Datum* const> outputs, const RunMeans& means) {
   if (!whole_ || inputs.size() != part_.inputs.size()) return std::nullopt;
   if (static_shape_) {
     if (!fits(*static_shape_, inputs)) return std::nullopt;
-    return run_bound(*static_shape_, inputs, outputs, parallel, profile);
+    return run_bound(*static_shape_, inputs, outputs, means);
   }
   const auto shape = cache_->find([&](const BoundShape& known) { return fits(known, inputs); });
   if (!shape) return std::nullopt;
-  return run_bound(*shape, inputs, outputs, parallel, profile);
+  return run_bound(*shape, inputs, outputs, means);
 }
 
 Result<void> ProgramPart::run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs, PartRun& with) {
   const std::shared_ptr<BoundShape> shape = static_shape_ ? static_shape_ : cache_->shape(with.scalars);
-  if (fits(*shape, inputs)) return run_bound(*shape, inputs, outputs, with.parallel, with.profile);
+  if (fits(*shape, inputs)) return run_bound(*shape, inputs, outputs, with.means);
   return run_on_host(inputs, outputs, with);
 }
 
 Result<void> ProgramPart::run_bound(BoundShape& shape, std::span<const Datum* const> inputs,
-                                    std::span<Datum* const> outputs, ParallelFor& parallel,
-                                    std::vector<OpProfile>* profile) {
+                                    std::span<Datum* const> outputs, const RunMeans& means) {
   TENON_TRY(context, ProgramCache::acquire(shape));
   TENON_OK(set_buffers(shape, *context, inputs, outputs));
   std::optional<StageProfiler> profiler;
-  if (profile) profiler.emplace(*profile);
-  return context->bound.run(context->buffers, {.pool = &parallel, .observer = profiler ? &*profiler : nullptr});
+  if (means.profile) profiler.emplace(*means.profile);
+  return context->bound.run(
+      context->buffers, {.pool = &means.parallel, .observer = profiler ? &*profiler : nullptr, .arena = means.arena});
 }
 
 Result<void> ProgramPart::set_buffers(const BoundShape& shape, ProgramContext& context,
@@ -157,22 +157,22 @@ namespace {
 
 class BoundPart final : public BoundRun {
  public:
-  BoundPart(std::shared_ptr<BoundShape> shape, ContextLease context, ParallelFor& parallel)
-      : shape_(std::move(shape)), context_(std::move(context)), parallel_(parallel) {}
+  BoundPart(std::shared_ptr<BoundShape> shape, ContextLease context, const RunMeans& means)
+      : shape_(std::move(shape)), context_(std::move(context)), with_{.pool = &means.parallel, .arena = means.arena} {}
   Result<void> run() override {
-    return caught([&] { return context_->bound.run(context_->buffers, {.pool = &parallel_}); });
+    return caught([&] { return context_->bound.run(context_->buffers, with_); });
   }
 
  private:
   std::shared_ptr<BoundShape> shape_;
   ContextLease context_;
-  ParallelFor& parallel_;
+  program::RunWith with_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<BoundRun>> ProgramPart::bind(std::span<const Datum* const> inputs,
-                                                    std::span<Datum* const> outputs, ParallelFor& parallel) {
+                                                    std::span<Datum* const> outputs, const RunMeans& means) {
   std::unique_ptr<BoundRun> bound;
   if (!whole_ || inputs.size() != part_.inputs.size()) return bound;
   auto shape = cache_->find([&](const BoundShape& known) { return fits(known, inputs); });
@@ -181,7 +181,7 @@ Result<std::unique_ptr<BoundRun>> ProgramPart::bind(std::span<const Datum* const
     if (!is_place_for(*outputs[i], cache_->program().output_types[i].element(), shape->output_dims[i])) return bound;
   TENON_TRY(context, ProgramCache::acquire(*shape));
   TENON_OK(set_buffers(*shape, *context, inputs, outputs));
-  bound = std::make_unique<BoundPart>(std::move(shape), std::move(context), parallel);
+  bound = std::make_unique<BoundPart>(std::move(shape), std::move(context), means);
   return bound;
 }
 

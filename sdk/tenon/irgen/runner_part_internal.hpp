@@ -18,8 +18,7 @@ namespace tenon::irgen::detail {
 
 // What a run of a part has beside its inputs.
 struct PartRun {
-  ParallelFor& parallel;
-  std::vector<OpProfile>* profile;
+  const RunMeans& means;
   SymbolValues& scalars;  // of the run so far
 };
 
@@ -51,6 +50,8 @@ class RunnerPart {
   virtual Result<void> run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs, PartRun& with) = 0;
   virtual size_t arena_bytes() const = 0;
   virtual size_t arena_lower_bound_bytes() const = 0;
+  // Of arena_bytes(): what may lie in the arena that a run brings.
+  virtual size_t lendable_bytes() const { return 0; }
   virtual const GraphProgram* program() const { return nullptr; }
 };
 
@@ -76,19 +77,20 @@ class ProgramPart final : public RunnerPart {
   // The same, when a program is known to serve inputs of these types and extents; else none. Only of a part that is all
   // of its graph: there extents of inputs say everything.
   std::optional<Result<void>> run_known(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
-                                        ParallelFor& parallel, std::vector<OpProfile>* profile);
+                                        const RunMeans& means);
   // Null: no program is known to serve these inputs and outputs.
   Result<std::unique_ptr<BoundRun>> bind(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
-                                         ParallelFor& parallel);
+                                         const RunMeans& means);
   size_t arena_bytes() const override { return cache_->arena_bytes(); }
   size_t arena_lower_bound_bytes() const override { return cache_->arena_lower_bound_bytes(); }
+  size_t lendable_bytes() const override { return cache_->lendable_bytes(); }
   const GraphProgram* program() const override { return &cache_->program(); }
 
  private:
   ProgramPart(GraphPart part, const PartSource& from, bool whole)
       : part_(std::move(part)), from_(from), whole_(whole) {}
   Result<void> run_bound(BoundShape& shape, std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
-                         ParallelFor& parallel, std::vector<OpProfile>* profile);
+                         const RunMeans& means);
   bool fits(const BoundShape& shape, std::span<const Datum* const> inputs) const;
   // Tells a context where inputs and outputs lie; outputs that are no places are made.
   Result<void> set_buffers(const BoundShape& shape, ProgramContext& context, std::span<const Datum* const> inputs,

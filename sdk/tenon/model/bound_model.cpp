@@ -62,7 +62,9 @@ Result<void> BoundModel::Impl::bind() {
     for (const size_t slot : segment.inputs) arguments.push_back(place_of(slot));
     for (const size_t slot : segment.outputs) results.push_back(const_cast<Datum*>(place_of(slot)));
     if (std::ranges::count(arguments, nullptr) + std::ranges::count(results, nullptr) > 0) return {};
-    TENON_TRY(bound, model.plan.steps[s].at_once->bind(arguments, results, options), "target '", segment.target, "'");
+    RunOptions with = options;
+    with.arena = state->arena_of(s);
+    TENON_TRY(bound, model.plan.steps[s].at_once->bind(arguments, results, with), "target '", segment.target, "'");
     if (!bound) return {};
     made.push_back(std::move(bound));
   }

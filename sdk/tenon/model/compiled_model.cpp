@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <tenon/model/compiled_model_internal.hpp>
 #include <tenon/model/model_run_internal.hpp>
 
@@ -17,14 +19,22 @@ const PlacementReport& CompiledModel::placement() const { return impl_->parts.pl
 const std::vector<CompiledModel::Segment>& CompiledModel::segments() const { return impl_->parts.segments; }
 const CompiledModel::Parts& CompiledModel::parts() const { return impl_->parts; }
 
+// What segments are lent is in the arena of the states once that is known.
+size_t CompiledModel::Impl::own_bytes(size_t segment, size_t bytes) const {
+  const HostRun* at_once = plan.steps[segment].at_once;
+  if (!at_once || states.arena_bytes() == 0) return bytes;
+  return bytes - std::min(bytes, at_once->lendable_bytes());
+}
+
 size_t CompiledModel::arena_bytes() const {
   size_t bytes = impl_->states.arena_bytes();
-  for (const Segment& segment : segments()) bytes += segment.executable->arena_bytes();
+  for (size_t s = 0; s < segments().size(); ++s) bytes += impl_->own_bytes(s, segments()[s].executable->arena_bytes());
   return bytes;
 }
 size_t CompiledModel::arena_lower_bound_bytes() const {
   size_t bytes = impl_->states.arena_lower_bound_bytes();
-  for (const Segment& segment : segments()) bytes += segment.executable->arena_lower_bound_bytes();
+  for (size_t s = 0; s < segments().size(); ++s)
+    bytes += impl_->own_bytes(s, segments()[s].executable->arena_lower_bound_bytes());
   return bytes;
 }
 

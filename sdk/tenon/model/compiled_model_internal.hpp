@@ -16,6 +16,7 @@ struct CompiledModel::Impl {
   detail::RunStates states;
   detail::SpareOutputs spare;
 
+  size_t own_bytes(size_t segment, size_t bytes) const;
   Result<void> check_counts(size_t inputs, size_t outputs) const;
   // Of counts that have been checked.
   Result<void> run(std::span<const Datum> inputs, std::span<Datum> outputs, const RunOptions& options);

@@ -9,8 +9,8 @@ Result<void> ModelRun::run() {
   for (size_t i = 0; i < inputs_.size(); ++i) state_.values[i] = &inputs_[i];
   for (size_t s = 0; s < parts_.segments.size(); ++s) {
     const Segment& segment = parts_.segments[s];
-    if (const HostRun* at_once = plan_.steps[s].at_once)
-      TENON_OK(run_at_once(segment, *at_once), "target '", segment.target, "'");
+    if (plan_.steps[s].at_once)
+      TENON_OK(run_at_once(s), "target '", segment.target, "'");
     else
       TENON_OK(run_on_stream(segment, *state_.streams[plan_.steps[s].stream]), "target '", segment.target, "'");
     end_step(s);
@@ -18,7 +18,8 @@ Result<void> ModelRun::run() {
   return finish_outputs();
 }
 
-Result<void> ModelRun::run_at_once(const Segment& segment, const HostRun& executable) {
+Result<void> ModelRun::run_at_once(size_t number) {
+  const Segment& segment = parts_.segments[number];
   state_.arguments.clear();
   state_.results.clear();
   for (const size_t slot : segment.inputs) {
@@ -27,7 +28,9 @@ Result<void> ModelRun::run_at_once(const Segment& segment, const HostRun& execut
     state_.arguments.push_back(value);
   }
   for (const size_t slot : segment.outputs) state_.results.push_back(&place_of(slot));
-  TENON_OK(executable.run(state_.arguments, state_.results, options_));
+  RunOptions options = options_;
+  options.arena = state_.arena_of(number);
+  TENON_OK(plan_.steps[number].at_once->run(state_.arguments, state_.results, options));
   for (size_t i = 0; i < segment.outputs.size(); ++i) state_.values[segment.outputs[i]] = state_.results[i];
   return {};
 }

@@ -17,7 +17,7 @@ class ModelRun {
  private:
   using Segment = CompiledModel::Segment;
 
-  Result<void> run_at_once(const Segment& segment, const HostRun& executable);
+  Result<void> run_at_once(size_t number);
   Result<void> run_on_stream(const Segment& segment, Stream& stream);
   // Where the value of a slot is made: in the slot, or where the caller wants the output that it is.
   Datum& place_of(size_t slot);

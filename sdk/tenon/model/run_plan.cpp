@@ -96,6 +96,8 @@ void RunPlan::find_passed(const Parts& parts) {
       passed.push_back({slot, known_type(segment.executable->outputs()[i].type), s, last_[slot]});
       open = open || !passed.back().type;
     }
+    for (const ValueInfo& input : segment.executable->inputs())
+      open = open || (steps[s].at_once != nullptr && !known_type(input.type) && input.type.is_tensor());
   }
   for (size_t slot = 0; slot < parts.slots; ++slot)
     if (last_[slot] != SIZE_MAX && !given_[slot])

@@ -35,7 +35,7 @@ struct RunPlan {
   std::vector<bool> copied;            // outputs that are copies: of inputs, constants, outputs behind them
   std::vector<PassedSlot> passed;
   std::vector<size_t> passed_of_slot;  // which of these it is
-  bool open = false;                   // some passed ones have extents that only a run tells
+  bool open = false;                   // some extents of segments' inputs and outputs are known from runs only
 
  private:
   Result<void> check_and_live(const CompiledModel::Parts& parts);

@@ -12,16 +12,26 @@ std::vector<Dims> extents_of(std::span<const Datum> inputs) {
   return extents;
 }
 
-ValuePlan plan_of_types(const std::vector<PassedSlot>& passed) {
+std::vector<PassedValue> values_of_types(const std::vector<PassedSlot>& passed) {
   std::vector<PassedValue> values;
   for (const PassedSlot& p : passed) values.push_back({p.type->element, *p.type->shape.static_dims(), p.first, p.last});
-  return ValuePlan(std::move(values));
+  return values;
 }
 
 }  // namespace
 
 RunStates::RunStates(const CompiledModel::Parts& parts, const RunPlan& plan) : parts_(parts), plan_(plan) {
-  if (!plan.open) known_.push_back({{}, std::make_shared<const ValuePlan>(plan_of_types(plan.passed))});
+  if (!plan.open)
+    known_.push_back({{}, std::make_shared<const ValuePlan>(plan_with_arenas(values_of_types(plan.passed)))});
+}
+
+ValuePlan RunStates::plan_with_arenas(std::vector<PassedValue> values) const {
+  for (size_t s = 0; s < plan_.steps.size(); ++s) {
+    const size_t bytes = plan_.steps[s].at_once ? plan_.steps[s].at_once->lendable_bytes() : 0;
+    // Without bytes it gets no place.
+    values.push_back({bytes > 0 ? kU8 : ElementType(), {static_cast<int64_t>(bytes)}, s, s});
+  }
+  return ValuePlan(std::move(values));
 }
 
 RunStates::~RunStates() { delete spare_.take(); }
@@ -77,7 +87,9 @@ std::shared_ptr<const ValuePlan> RunStates::known_plan(const std::vector<Dims>& 
 
 Result<void> RunStates::place(RunState& state, const ValuePlan& plan) const {
   TENON_TRY(places, plan.places(), "values between the segments of model '", parts_.name, "'");
-  for (size_t i = 0; i < places.size(); ++i) state.slots[plan_.passed[i].slot].host = std::move(places[i]);
+  const auto arenas = places.begin() + static_cast<ptrdiff_t>(plan_.passed.size());
+  state.arenas.assign(std::make_move_iterator(arenas), std::make_move_iterator(places.end()));
+  for (size_t i = 0; i < plan_.passed.size(); ++i) state.slots[plan_.passed[i].slot].host = std::move(places[i]);
   state.placed = true;
   return {};
 }
@@ -101,7 +113,7 @@ std::shared_ptr<const ValuePlan> RunStates::plan_seen(RunState& state) const {
     state.seen[i].first = plan_.passed[i].first;
     state.seen[i].last = plan_.passed[i].last;
   }
-  auto plan = std::make_shared<const ValuePlan>(state.seen);
+  auto plan = std::make_shared<const ValuePlan>(plan_with_arenas(state.seen));
   return place(state, *plan).ok() ? plan : nullptr;
 }
 

@@ -33,6 +33,14 @@ struct RunState {
   std::vector<Dims> extents;
   std::vector<PassedValue> seen;  // by RunPlan::passed
   bool placed = false;            // passed values have places
+  std::vector<Datum> arenas;      // by segment: bytes for its intermediate values, once they are placed
+
+  // What a segment is lent.
+  std::span<std::byte> arena_of(size_t segment) {
+    if (segment >= arenas.size() || arenas[segment].absent()) return {};
+    Tensor& bytes = arenas[segment].tensor();
+    return {bytes.mutable_data(), bytes.bytes()};
+  }
 };
 
 // States that no run has at the moment. Any thread.
@@ -47,7 +55,8 @@ class RunStates {
   // After a run without errors. Plans places after the first run with these extents.
   void release(std::unique_ptr<RunState> state);
 
-  // Memory for passed values, of one run: of the extents that need most, if they are known from runs only.
+  // Memory for passed values and what segments are lent, of one run: of the extents that need most, if they are known
+  // from runs only.
   size_t arena_bytes() const;
   size_t arena_lower_bound_bytes() const;
 
@@ -62,6 +71,8 @@ class RunStates {
   Result<std::unique_ptr<RunState>> make(std::span<const Datum> inputs);
   std::shared_ptr<const ValuePlan> known_plan(const std::vector<Dims>& extents);
   Result<void> place(RunState& state, const ValuePlan& plan) const;
+  // With what segments are lent, beside the values.
+  ValuePlan plan_with_arenas(std::vector<PassedValue> values) const;
   std::shared_ptr<const ValuePlan> plan_seen(RunState& state) const;
 
   const CompiledModel::Parts& parts_;

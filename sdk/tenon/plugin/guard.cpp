@@ -266,6 +266,10 @@ class GuardedHostExecutable final : public GuardedExecutable, public HostRun {
     if (!bound) return bound;
     return std::unique_ptr<BoundRun>(std::make_unique<GuardedBoundRun>(origin(), std::move(bound)));
   }
+  size_t lendable_bytes() const override {
+    const auto bytes = guarded(*origin(), "lendable_bytes()", [&] { return Result<size_t>(run_.lendable_bytes()); });
+    return bytes.ok() ? *bytes : 0;
+  }
 
  private:
   const HostRun& run_;

@@ -47,17 +47,22 @@ class GraphExecutable final : public HostExecutable {
   Result<void> run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
                    const RunOptions& options) const override {
     TENON_OK(check_counts(inputs.size(), outputs.size()));
-    ParallelFor& parallel = options.parallel ? *options.parallel : default_pool();
-    return runner_->run_into(inputs, outputs, parallel, options.profile);
+    return runner_->run_into(inputs, outputs, means_of(options));
   }
   Result<std::unique_ptr<BoundRun>> bind(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
                                          const RunOptions& options) const override {
     TENON_OK(check_counts(inputs.size(), outputs.size()));
     if (options.profile) return std::unique_ptr<BoundRun>();
-    return runner_->bind(inputs, outputs, options.parallel ? *options.parallel : default_pool());
+    return runner_->bind(inputs, outputs, means_of(options));
   }
+  size_t lendable_bytes() const override { return runner_->lendable_bytes(); }
 
  private:
+  static irgen::RunMeans means_of(const RunOptions& options) {
+    return {.parallel = options.parallel ? *options.parallel : default_pool(),
+            .profile = options.profile,
+            .arena = options.arena};
+  }
   static void say(const std::string& name, const std::string& target, const irgen::RunnerReport& report) {
     log(LogLevel::info, "graph '", name, "' on ", target, ": ", report.program_ops, " operators in ", report.programs,
         " programs, ", report.late_ops == 0 ? "" : str(report.late_ops, " in programs that runs make, "),
@@ -78,7 +83,10 @@ class GraphExecutable final : public HostExecutable {
 }  // namespace
 
 HostExecutable::HostExecutable(const Graph& graph)
-    : device_(host_device()), name_(graph.name()), inputs_(inputs_of(graph.body())), outputs_(outputs_of(graph.body())) {}
+    : device_(host_device()),
+      name_(graph.name()),
+      inputs_(inputs_of(graph.body())),
+      outputs_(outputs_of(graph.body())) {}
 
 Result<void> HostExecutable::check_outputs(const Graph& graph) {
   const Region& body = graph.body();

@@ -69,7 +69,7 @@ namespace tenon {
   FIELD(KernelInfo, bytes_fused) FIELD(KernelInfo, predicted_us) FIELD(KernelInfo, code_bytes)                         \
   TYPE(OpProfile) FIELD(OpProfile, op) FIELD(OpProfile, label) FIELD(OpProfile, microseconds)                          \
   FIELD(OpProfile, counters)                                                                                           \
-  TYPE(RunOptions) FIELD(RunOptions, parallel) FIELD(RunOptions, profile)                                              \
+  TYPE(RunOptions) FIELD(RunOptions, parallel) FIELD(RunOptions, profile) FIELD(RunOptions, arena)                                              \
   TYPE(ValueLayout) FIELD(ValueLayout, text) FIELD(ValueLayout, dims) FIELD(ValueLayout, pad)                          \
   FIELD(ValueLayout, pad_bits) FIELD(ValueLayout, pinned)                                                              \
   TYPE(LayoutKernel::Port) FIELD(LayoutKernel::Port, layout) FIELD(LayoutKernel::Port, dims)                           \

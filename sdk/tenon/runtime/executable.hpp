@@ -40,6 +40,9 @@ struct OpProfile {
 struct RunOptions {
   ParallelFor* parallel = nullptr;             // threads for host work; null: the process' pool. C plugins use their own
   std::vector<OpProfile>* profile = nullptr;   // in order of execution; nothing of a C plugin with memory of its own
+  // Of HostRun::run and bind: HostRun::lendable_bytes() for intermediate values, aligned to kAlignBytes, the run's alone
+  // while it runs. Less, or none: executables use memory of their own.
+  std::span<std::byte> arena = {};
 };
 
 // Several threads may run one executable at once, each on a stream of its own.

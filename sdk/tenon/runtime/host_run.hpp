@@ -26,6 +26,9 @@ class TENON_API HostRun {
   // absent, as those of enqueue. Several threads may run at once. After an error outputs hold anything.
   virtual Result<void> run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
                            const RunOptions& options) const = 0;
+  // Of Executable::arena_bytes(): what may lie in RunOptions::arena, so that executables that run one after another share
+  // it. It may grow with the extents of runs.
+  virtual size_t lendable_bytes() const { return 0; }
   // Runs that read these inputs and write these outputs, all places of the right types and extents. The executable, the
   // data and what `options` point to outlive it; bytes of the data may change from run to run, where they lie may not.
   // Null: nothing is to be gained, run() serves.

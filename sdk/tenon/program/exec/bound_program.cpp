@@ -123,6 +123,7 @@ const std::map<std::string, int64_t>& BoundProgram::arena_bytes() const { return
 const std::map<std::string, int64_t>& BoundProgram::arena_lower_bound_bytes() const {
   return impl_->shared->bound_bytes;
 }
+int64_t BoundProgram::lendable_bytes() const { return impl_->machine->lendable_bytes(); }
 int64_t BoundProgram::steps() const { return impl_->shared->bound.steps; }
 std::string BoundProgram::disassembly() const { return detail::disassemble(impl_->shared->bound.code); }
 

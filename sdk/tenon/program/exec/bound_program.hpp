@@ -37,6 +37,8 @@ struct BindOptions {
   // With more than one thread, transfers of at least so many bytes go on beside the program, on a thread of the bound
   // program; shorter ones, which cost less than to hand them over, are done where they start. INT64_MAX: all are.
   int64_t beside_bytes = 64 << 10;
+  // Runs bring the arena (RunWith::arena). One that brings none, or a smaller one, takes it from the heap, and keeps it.
+  bool arena_of_runs = false;
 };
 
 // Where an allocation lies, and when.
@@ -72,6 +74,9 @@ class TENON_API BoundProgram {
   // Bytes of each space's arena, and what no plan could be below.
   const std::map<std::string, int64_t>& arena_bytes() const;
   const std::map<std::string, int64_t>& arena_lower_bound_bytes() const;
+  // What RunWith::arena should have, aligned to kAlignBytes; 0 where runs cannot bring it: allocations lie in several
+  // spaces, or want to be aligned to more.
+  int64_t lendable_bytes() const;
   int64_t steps() const;
   // The code as text, one instruction a line, for people.
   std::string disassembly() const;

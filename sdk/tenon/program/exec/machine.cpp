@@ -29,18 +29,44 @@ Result<std::unique_ptr<Machine>> Machine::make(const Program& program, const Bou
     for (const auto& worker : machine->workers_) queues.push_back(&worker->transfers);
     machine->engine_ = std::make_unique<TransferEngine>(std::move(queues));
   }
-  std::map<std::string, int64_t> aligns;
-  for (const PlannedBlock& b : bound.blocks) aligns[b.space] = std::max(aligns[b.space], b.align);
-  for (const auto& [place, space] : code.arenas) {
-    const int64_t bytes = code.arena_bytes.at(space);
-    TENON_TRY(arena, allocate_aligned(static_cast<size_t>(bytes), static_cast<size_t>(aligns[space])), "the arena of ",
-              space);
-    machine->main_.frame.at(place) = address_of(arena.get());
-    machine->arenas_.push_back(std::move(arena));
-  }
-  set_roots(machine->main_.frame, code.roots);
-  set_roots(machine->main_.frame, code.planned_bases);
+  for (const PlannedBlock& b : bound.blocks) machine->aligns_[b.space] = std::max(machine->aligns_[b.space], b.align);
+  if (!options.arena_of_runs) TENON_OK(machine->take_arenas());
   return machine;
+}
+
+int64_t Machine::lendable_bytes() const {
+  if (code_.arenas.size() != 1) return 0;
+  const std::string& space = code_.arenas[0].second;
+  return aligns_.at(space) <= static_cast<int64_t>(kAlignBytes) ? code_.arena_bytes.at(space) : 0;
+}
+
+Result<void> Machine::take_arenas() {
+  for (const auto& [place, space] : code_.arenas) {
+    const int64_t bytes = code_.arena_bytes.at(space);
+    TENON_TRY(arena, allocate_aligned(static_cast<size_t>(bytes), static_cast<size_t>(aligns_[space])), "the arena of ",
+              space);
+    main_.frame.at(place) = address_of(arena.get());
+    arenas_.push_back(std::move(arena));
+  }
+  set_arena_roots();
+  return {};
+}
+
+void Machine::set_arena_roots() {
+  set_roots(main_.frame, code_.roots);
+  set_roots(main_.frame, code_.planned_bases);
+}
+
+Result<void> Machine::place_arenas(std::span<std::byte> lent) {
+  const int64_t bytes = lendable_bytes();
+  std::byte* const at = bytes > 0 && static_cast<int64_t>(lent.size()) >= bytes ? lent.data() : nullptr;
+  if (at ? at == lent_ : arenas_.size() == code_.arenas.size()) return {};
+  lent_ = at;
+  arenas_.clear();
+  if (!at) return take_arenas();
+  main_.frame.at(code_.arenas[0].first) = address_of(at);
+  set_arena_roots();
+  return {};
 }
 
 Result<void> Machine::run(std::span<std::byte* const> buffers, const RunWith& with) {
@@ -49,6 +75,7 @@ Result<void> Machine::run(std::span<std::byte* const> buffers, const RunWith& wi
   counts_ = counts ? &*counts : nullptr;
   observer_ = with.observer;
   pool_ = with.pool ? with.pool : options_.pool;
+  TENON_OK(place_arenas(with.arena), "program '", program_.name, "'");
   Frame& frame = main_.frame;
   frame.set_parallel(pool_);
   for (size_t i = 0; i < buffers.size(); ++i) frame.at(code_.arguments[i]) = address_of(buffers[i]);

@@ -59,6 +59,7 @@ class Machine {
   static Result<std::unique_ptr<Machine>> make(const Program& program, const BoundCode& code,
                                                const BindOptions& options);
   Result<void> run(std::span<std::byte* const> buffers, const RunWith& with);
+  int64_t lendable_bytes() const;
 
  private:
   // Who runs: a frame, and where it stands in the loop of several workers.
@@ -73,6 +74,10 @@ class Machine {
   };
 
   Machine(const Program& program, const BoundCode& bound, const BindOptions& options);
+  Result<void> take_arenas();
+  // Where the run's memory is, as far as it serves; else in arenas of its own.
+  Result<void> place_arenas(std::span<std::byte> lent);
+  void set_arena_roots();
   // False when it has failed: worker.error says how.
   bool execute(Worker& worker, int32_t from);
   // `ahead`: see Site.
@@ -116,8 +121,10 @@ class Machine {
   Worker main_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<Progress>> progress_;  // by loop; null: not pipelined
-  std::vector<AlignedBytes> arenas_;                 // by code_.arenas; the main frame has where they lie
-  std::unique_ptr<TransferEngine> engine_;           // null: transfers are done where they start
+  std::vector<AlignedBytes> arenas_;  // by code_.arenas, or none: the last run's were lent. The main frame has where
+  std::byte* lent_ = nullptr;         // they lie
+  std::map<std::string, int64_t> aligns_;   // by space
+  std::unique_ptr<TransferEngine> engine_;  // null: transfers are done where they start
   std::mutex counts_mutex_;
   StatisticsRecorder* counts_ = nullptr;
   StageObserver* observer_ = nullptr;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,6 +69,9 @@ struct RunWith {
   RunStatistics* statistics = nullptr;  // only when bound with them
   ParallelFor* pool = nullptr;          // in place of the one of bind; loops keep to the threads told there
   StageObserver* observer = nullptr;
+  // Memory for its allocations, where BoundProgram::lendable_bytes() fit: nobody else's during the run, and undefined
+  // behind it.
+  std::span<std::byte> arena = {};
 };
 
 }  // namespace tenon::program
