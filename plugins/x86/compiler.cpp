@@ -16,6 +16,9 @@
 namespace tenon::x86 {
 namespace {
 
+// What a vector costs that goes out to memory beyond the caches and comes back.
+constexpr double kMovedVectorCycles = 24;
+
 // Bytes of all ports; none where extents are not known.
 std::optional<double> bytes_of(const snippet::Body& body) {
   double bytes = 0;
@@ -71,23 +74,29 @@ Result<snippet::LinearKernel> Compiler::lower(const snippet::Body& body) const {
   };
   TENON_TRY(pool, register_pool(target_));
   const auto vectors = static_cast<int>(pool.of(codegen::RegisterFile::vector).size());
-  return snippet::lower(body, {.lanes = lanes_of(isa_of(target_), body), .vectors = vectors, .cycles = cycles});
+  snippet::LowerOptions options{.lanes = lanes_of(isa_of(target_), body), .vectors = vectors, .cycles = cycles};
+  if (bytes_of(body).value_or(0) >= last_cache_bytes()) options.resweep_cycles = kMovedVectorCycles;
+  return snippet::lower(body, options);
 }
 
+// A cache that the target does not state is one that nothing exceeds.
+double Compiler::cache_bytes(std::string_view name) const {
+  const MemorySpace* memory = target_.memory(name);
+  return memory ? static_cast<double>(memory->size_bytes) : std::numeric_limits<double>::infinity();
+}
+
+double Compiler::last_cache_bytes() const { return cache_bytes(target_.memory("l3") ? "l3" : "l2"); }
+
 std::vector<Compiler::Tier> Compiler::tiers_of(const snippet::Body& body) const {
-  // A cache that the target does not state is one that nothing exceeds.
-  const auto size = [&](std::string_view name) {
-    const MemorySpace* memory = target_.memory(name);
-    return memory ? static_cast<double>(memory->size_bytes) : std::numeric_limits<double>::infinity();
-  };
   std::vector<Tier> tiers(3, Tier{.passes = {.isa = isa_of(target_), .contract = options_.contract}});
   tiers[1].suffix = ".prefetching";
-  tiers[1].least_bytes = size("l2");
+  tiers[1].least_bytes = cache_bytes("l2");
   tiers[1].passes.prefetch_write_lines = kWriteLinesAhead;
   tiers[1].passes.prefetch_read_lines = kReadLinesAhead;
+  tiers[1].passes.prefetch_rows = kRowsAhead;
   tiers[2] = tiers[1];
   tiers[2].suffix = ".streaming";
-  tiers[2].least_bytes = size(target_.memory("l3") ? "l3" : "l2");
+  tiers[2].least_bytes = last_cache_bytes();
   tiers[2].passes.stream_stores = true;
   tiers[2].passes.streams = kStreams;
   if (const auto bytes = bytes_of(body)) {

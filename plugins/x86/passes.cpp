@@ -152,6 +152,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   if (options.streams > 1) split_streams(kernel, options.streams, options.stream_elements);
   if (options.prefetch_write_lines > 0) prefetch_writes(kernel, options.prefetch_write_lines);
   if (options.prefetch_read_lines > 0) prefetch_reads(kernel, options.prefetch_read_lines);
+  if (options.prefetch_rows > 0) prefetch_rows(kernel, options.prefetch_rows);
   return snippet::verify(kernel);
 }
 

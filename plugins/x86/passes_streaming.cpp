@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "x86/passes.hpp"
+#include "x86/passes_internal.hpp"
 
 namespace tenon::x86 {
 namespace {
@@ -17,59 +17,7 @@ using snippet::RegisterId;
 
 const Name kStore("Store"), kStreaming("StoreStreaming"), kWrite("PrefetchWrite"), kRead("PrefetchRead");
 
-bool writes_memory(Name op) { return op == kStore || op == kStreaming; }
-bool reads_memory(const Instruction& instruction) {
-  const Name op = instruction.op;
-  return instruction.memory && !writes_memory(op) && op != kWrite && op != kRead;
-}
-
-// The port that each pointer register points into; -1: not a pointer that the call brings.
-std::vector<int> ports_of(const LinearKernel& kernel) {
-  static const Name kParameter("Parameter");
-  std::vector<int> ports(kernel.registers.size(), -1);
-  for (const Instruction& instruction : kernel.body) {
-    if (instruction.op != kParameter) continue;
-    const Param& param = kernel.params[static_cast<size_t>(instruction.number)];
-    if (param.kind == Param::Kind::pointer) ports[static_cast<size_t>(instruction.out[0])] = param.port;
-  }
-  return ports;
-}
-
-// ---- Prefetches ----
-
 constexpr int64_t kLineBytes = 64;
-
-// What one iteration of a vector loop touches through one pointer: the bytes from displacement `begin`.
-struct Touched {
-  Memory memory;
-  int64_t begin = 0, end = 0;
-};
-// In the order in which they are touched first, so that code does not depend on register numbers.
-class Stretches {
- public:
-  void add(const Memory& memory, int64_t bytes) {
-    const int64_t begin = memory.displacement_bytes;
-    const auto at = std::find_if(touched_.begin(), touched_.end(),
-                                 [&](const Touched& other) { return other.memory.base == memory.base; });
-    if (at == touched_.end()) return touched_.push_back({memory, begin, begin + bytes});
-    at->begin = std::min(at->begin, begin);
-    at->end = std::max(at->end, begin + bytes);
-  }
-  // Prefetches of all lines, so many ahead; none are left.
-  void write(Name op, int lines, int label, std::vector<Instruction>& body) {
-    for (const Touched& touched : touched_) {
-      for (int64_t at = touched.begin; at < touched.end; at += kLineBytes) {
-        Instruction& made = body.emplace_back(Instruction{.op = op, .memory = touched.memory, .label = label});
-        made.memory->displacement_bytes = at + lines * kLineBytes;
-      }
-    }
-    touched_.clear();
-  }
-  void clear() { touched_.clear(); }
-
- private:
-  std::vector<Touched> touched_;
-};
 
 // Which walk along a row comes first to what a pointer points to, by the counters of the walks: later ones of the same
 // row find its lines in the caches.
@@ -101,9 +49,11 @@ void prefetch(LinearKernel& kernel, Name op, int lines, Wanted wanted) {
     }
     if (counter >= 0 && wanted(instruction) && instruction.memory->index == counter &&
         instruction.touched == Lanes::full && walks.has(instruction.memory->base, counter))
-      stretches.add(*instruction.memory, kernel.lanes * instruction.memory->element.bits() / 8);
+      stretches.add(kernel, instruction);
     if (instruction.op == kEnd) {
-      stretches.write(op, lines, body.empty() ? -1 : body.back().label, body);
+      for (const Stretches::Touched& touched : stretches.touched())
+        touched.write(op, lines * kLineBytes, body.empty() ? -1 : body.back().label, body);
+      stretches.clear();
       counter = -1;
     }
     body.push_back(std::move(instruction));
@@ -118,6 +68,42 @@ bool streamable(const LinearKernel& kernel, const Instruction& store) {
 }
 
 }  // namespace
+
+bool writes_memory(Name op) { return op == kStore || op == kStreaming; }
+
+bool reads_memory(const Instruction& instruction) {
+  const Name op = instruction.op;
+  return instruction.memory && !writes_memory(op) && op != kWrite && op != kRead;
+}
+
+std::vector<int> ports_of(const LinearKernel& kernel) {
+  static const Name kParameter("Parameter");
+  std::vector<int> ports(kernel.registers.size(), -1);
+  for (const Instruction& instruction : kernel.body) {
+    if (instruction.op != kParameter) continue;
+    const Param& param = kernel.params[static_cast<size_t>(instruction.number)];
+    if (param.kind == Param::Kind::pointer) ports[static_cast<size_t>(instruction.out[0])] = param.port;
+  }
+  return ports;
+}
+
+void Stretches::add(const LinearKernel& kernel, const Instruction& instruction) {
+  const Memory& memory = *instruction.memory;
+  const int64_t begin = memory.displacement_bytes, end = begin + kernel.lanes * memory.element.bits() / 8;
+  auto at = std::find_if(touched_.begin(), touched_.end(),
+                         [&](const Touched& other) { return other.memory.base == memory.base; });
+  if (at == touched_.end()) at = touched_.insert(at, {memory, begin, end});
+  at->begin = std::min(at->begin, begin);
+  at->end = std::max(at->end, end);
+  at->written |= writes_memory(instruction.op);
+}
+
+void Stretches::Touched::write(Name op, int64_t ahead_bytes, int label, std::vector<Instruction>& body) const {
+  for (int64_t at = begin; at < end; at += kLineBytes) {
+    Instruction& made = body.emplace_back(Instruction{.op = op, .memory = memory, .label = label});
+    made.memory->displacement_bytes = at + ahead_bytes;
+  }
+}
 
 void stream_stores(LinearKernel& kernel) {
   const std::vector<int> ports = ports_of(kernel);

@@ -194,6 +194,21 @@ void softmax_columns(const Arrays& a, int64_t begin, int64_t end) {
   }
 }
 
+void sum_columns(const Arrays& a, int64_t begin, int64_t end) {
+  const int64_t rows = a.extents[1], n = a.extents[2];
+  constexpr int64_t kTile = 2048;
+  for (int64_t p = begin; p < end; ++p) {
+    for (int64_t at = 0; at < n; at += kTile) {
+      const int64_t width = std::min(kTile, n - at);
+      float sum[kTile] = {};
+      const float* __restrict x = a.input<float>(0) + p * rows * n + at;
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t i = 0; i < width; ++i) sum[i] += x[r * n + i];
+      std::copy(sum, sum + width, a.output<float>(0) + p * n + at);
+    }
+  }
+}
+
 void sum_rows(const Arrays& a, int64_t begin, int64_t end) {
   const int64_t n = a.extents[1];
   for (int64_t r = begin; r < end; ++r) {

@@ -37,6 +37,7 @@ void layer_norm(const Arrays&, int64_t begin, int64_t end);
 void skip_layer_norm(const Arrays&, int64_t begin, int64_t end);
 void softmax(const Arrays&, int64_t begin, int64_t end);
 void softmax_columns(const Arrays&, int64_t begin, int64_t end);       // extents {planes, rows, columns}, over rows; a unit is a plane
+void sum_columns(const Arrays&, int64_t begin, int64_t end);           // the same
 void sum_rows(const Arrays&, int64_t begin, int64_t end);
 
 // Read every input and write every output once, nothing else: units are lines of 64 bytes of the outputs. By stores as

@@ -20,6 +20,7 @@
 #include <random>
 #include <regex>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <unistd.h>
@@ -188,8 +189,17 @@ std::vector<Case> cases() {
   }
   rows("softmax 1536x128", "graph @g(%x: f32[12,128,128]) -> %y {\n%y = Softmax %x {axis = -1}\n}", softmax,
        move_one_to_one(), {1536, 128});
-  rows("softmax over axis 1 of 16x64x784", "graph @g(%x: f32[16,64,784]) -> %y {\n%y = Softmax %x {axis = 1}\n}",
-       softmax_columns, move_one_to_one(), {16, 64, 784});
+  for (const auto& [p, r, n] : {std::tuple{16, 64, 784}, {1, 16, 2097152}, {1, 150, 262144}, {1, 4096, 8192}}) {
+    const std::string extents = str(p, "x", r, "x", n), type = str("f32[", p, ",", r, ",", n, "]");
+    rows("softmax over axis 1 of " + extents,
+         str("graph @g(%x: ", type, ") -> %y {\n%y = Softmax %x {axis = 1}\n}"), softmax_columns, move_one_to_one(),
+         {p, r, n});
+    rows("sum over axis 1 of " + extents, str("graph @g(%x: ", type, R"() -> %y {
+%a = Constant {value = dense<i64[1]: 1>}
+%y = ReduceSum %x, %a
+})"),
+         sum_columns, move_in(), {p, r, n});
+  }
   return all;
 }
 

@@ -259,6 +259,19 @@ TEST(BodyOfOperators, ReductionsOverAnyAxes) {
   }
 }
 
+// The axes are 64-bit numbers, which would halve the lanes of all others.
+TEST(BodyOfOperators, HoldWhatOutputsNeedAndNoMore) {
+  Graph graph("sum");
+  Builder build(graph.body());
+  Value* x = graph.body().add_input("x", Type(kF32, Shape({4, 8})));
+  Value* axes = build.constant(Tensor::of<int64_t>({1}, {0}));
+  Value* y = *build.op("ReduceSum", {x, axes}, {{"keepdims", 0}});
+  const auto body = make_body(*y->producer());
+  ASSERT_TRUE(body.ok()) << body.error().to_string();
+  EXPECT_EQ(body->values.size(), 2u) << body->to_string();
+  EXPECT_EQ(body->nodes.size(), 1u);
+}
+
 TEST(BodyOfOperators, ReductionsOverNothing) {
   std::mt19937 random(5);
   for (const DecomposeRow* row : all_decompositions()) {

@@ -89,6 +89,45 @@ TEST_F(Lower, ExpensiveValuesWaitInTheOutput) {
   EXPECT_EQ(exponentials, 4u + 1 + 1);  // one phase: 4 copies, a single vector, the tail
 }
 
+TEST_F(Lower, ValuesThatCostLessThanTheirMemoryAreMadeAgain) {
+  options_.rows = 1;
+  options_.resweep_cycles = 12;
+  for (const char* dims : {"kr", "rk"}) {
+    const Body body = softmax_body(dims);
+    const auto kernel = lower(body, options_);
+    ASSERT_TRUE(kernel.ok());
+    const size_t output = body.inputs.size();
+    for (const Instruction& instruction : kernel->body) {
+      if (!instruction.memory || instruction.op == "Store") continue;
+      for (const Instruction& maker : kernel->body) {
+        if (maker.op != "Parameter" || maker.out[0] != instruction.memory->base) continue;
+        EXPECT_NE(kernel->params[static_cast<size_t>(maker.number)].port, static_cast<int>(output)) << print(*kernel);
+      }
+    }
+    check_widths(body, {3, 0}, 1e-6);
+  }
+}
+
+// One accumulator a vector leaves room for wide tiles; what is left of a wide one goes in narrower ones.
+TEST_F(Lower, TilesOfColumnsAreAsWideAsRegistersHold) {
+  const auto steps = [&](const Body& body) {
+    std::vector<int64_t> made;
+    const auto kernel = lower(body, options_);
+    for (const Loop& loop : kernel->loops)
+      if (loop.kind == Loop::Kind::vector) made.push_back(loop.increment / options_.lanes);
+    return made;
+  };
+  BodyBuilder build("columns", "rk");
+  build.output(build.reduce("ReduceSum", build.input(3)));
+  const Body sum = build.take();
+  options_.vectors = 32;
+  EXPECT_THAT(steps(sum), ::testing::ElementsAre(16, 4, 1));
+  options_.vectors = 16;
+  EXPECT_THAT(steps(sum), ::testing::ElementsAre(8, 2, 1));
+  EXPECT_THAT(steps(softmax_body("rk")), ::testing::ElementsAre(4, 1)) << "a maximum and a sum";
+  for (const int64_t width : {16, 32, 63, 64, 85, 150}) check(sum, {3, width});
+}
+
 TEST_F(Lower, ExpensiveValuesWaitInScratchWhereTheOutputIsNarrow) {
   for (const char* dims : {"kr", "rk", "rrk", "krr"}) {
     BodyBuilder build("softmax", dims);

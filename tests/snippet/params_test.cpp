@@ -89,6 +89,36 @@ TEST(CallPlan, StreamsAreStretchesOfWholeLines) {
   EXPECT_THAT(words(4 * 128 - 1), ElementsAre(-4, 0, 0)) << "too short";
 }
 
+TEST(CallPlan, RowsAheadAreRowsOfLongColumnsOrOfTheNextTile) {
+  BodyBuilder build("columns", "rk");
+  build.output(build.reduce("ReduceSum", build.input(3)));
+  const Body body = build.take();
+  auto kernel = lower(body, {.lanes = 4, .unroll = 1});
+  ASSERT_TRUE(kernel.ok());
+  ASSERT_EQ(kernel->loops[0].kind, Loop::Kind::vector);
+  ASSERT_EQ(kernel->loops[1].kind, Loop::Kind::scalar);
+  const Param ahead{.kind = Param::Kind::ahead, .port = 0, .loop = 0, .inner = 1, .rows = 6};
+  const auto word = static_cast<size_t>(kernel->add_param(ahead));
+  const auto text = print(*kernel);
+  EXPECT_THAT(text, HasSubstr("ahead 0 loop 0 inner 1 rows 6"));
+  const auto parsed = parse_linear(text);
+  ASSERT_TRUE(parsed.ok()) << parsed.error().to_string();
+  EXPECT_EQ(print(*parsed), text);
+  const auto bytes = [&](int64_t rows, int64_t columns) {
+    const auto plan = CallPlan::make_for_extents(body, *kernel, {rows, columns});
+    EXPECT_TRUE(plan.ok());
+    std::vector<int64_t> all(plan->words());
+    std::byte x[1], y[1];
+    const std::vector<void*> addresses{x, y};
+    plan->fill(all, addresses, nullptr);
+    return all[word];
+  };
+  EXPECT_EQ(bytes(24, 10), 6 * 10 * 4);
+  EXPECT_EQ(bytes(23, 10), kernel->loops[0].increment * 4) << "four times the distance is one row too many";
+  kernel->params[word].inner = 99;
+  EXPECT_THAT(CallPlan::make_for_extents(body, *kernel, {24, 10}).error().to_string(), HasSubstr("loop 99"));
+}
+
 TEST(CallPlan, Words) {
   const auto kernel = lower(matrix_body(), {.lanes = 4, .unroll = 2});
   ASSERT_TRUE(kernel.ok());

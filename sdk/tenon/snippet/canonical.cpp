@@ -247,11 +247,38 @@ class BodyBuilder {
       if (lane == lanes_.end()) return error(Code::unsupported, "output %", output->name(), " is no lane");
       body_.outputs.push_back({lane->second, output->type().element()});
     }
+    drop_unused();
     TENON_OK(verify(body_));
     return std::move(body_);
   }
 
  private:
+  // What no output needs, such as the axes of a reduction as 64-bit lanes: the widest lane type says how many fit.
+  void drop_unused() {
+    std::vector<ValueId> places(body_.values.size(), -1);
+    const auto place = [&](ValueId id) -> ValueId& { return places[static_cast<size_t>(id)]; };
+    for (const BodyPort& input : body_.inputs) place(input.value) = 0;
+    for (const BodyPort& output : body_.outputs) place(output.value) = 0;
+    for (auto node = body_.nodes.rbegin(); node != body_.nodes.rend(); ++node) {
+      if (place(node->result) < 0) continue;
+      for (const ValueId operand : node->operands) place(operand) = 0;
+    }
+    std::erase_if(body_.nodes, [&](const BodyNode& node) { return place(node.result) < 0; });
+    ValueId next = 0;
+    for (size_t id = 0; id < places.size(); ++id) {
+      if (places[id] < 0) continue;
+      body_.values[static_cast<size_t>(next)] = body_.values[id];
+      places[id] = next++;
+    }
+    body_.values.resize(static_cast<size_t>(next));
+    for (BodyPort& input : body_.inputs) input.value = place(input.value);
+    for (BodyPort& output : body_.outputs) output.value = place(output.value);
+    for (BodyNode& node : body_.nodes) {
+      node.result = place(node.result);
+      for (ValueId& operand : node.operands) operand = place(operand);
+    }
+  }
+
   Result<void> add_dims() {
     const std::vector<AxisList> dims = joined_axes(parts_.space);
     if (dims.size() > kMaxDims)

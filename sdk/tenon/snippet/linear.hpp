@@ -64,12 +64,16 @@ struct Param {
     stream_limit,  // the last counter value with which it runs
     stream_step,   // bytes from one stretch to the next in `port`
     stream_rest,   // elements of all stretches but the first
+    // Bytes from what `port` shows in `inner`, a loop over rows inside of the vector loop `loop`, to what it will show
+    // `rows` rows later; where `inner` has fewer than four times as many, in the next iteration of `loop`.
+    ahead,
   };
   Kind kind = Kind::pointer;
   int port = -1;  // inputs, then outputs of the body, then scratch buffers
   LoopId loop = -1, inner = -1;
   ElementType element = {};
   int streams = 0, stream_least = 0;  // shorter stretches are not worth it
+  int rows = 0;
   bool operator==(const Param&) const = default;
 };
 

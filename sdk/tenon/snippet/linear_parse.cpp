@@ -183,8 +183,14 @@ class Parser {
       param.element = element;
     } else if (in_.eat_word("stream")) {
       TENON_OK(stream(param));
+    } else if (in_.eat_word("ahead")) {
+      param.kind = Param::Kind::ahead;
+      TENON_OK(number_into(param.port));
+      TENON_OK(keyed_into("loop", param.loop));
+      TENON_OK(keyed_into("inner", param.inner));
+      TENON_OK(keyed_into("rows", param.rows));
     } else {
-      return in_.fail("expected pointer, limit, shift, rewind, count or stream");
+      return in_.fail("expected pointer, limit, shift, rewind, count, stream or ahead");
     }
     kernel_.params.push_back(param);
     return {};

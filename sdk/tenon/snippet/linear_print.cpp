@@ -115,6 +115,8 @@ std::string param_text(const Param& param) {
     case Param::Kind::stream_limit: return stream("limit");
     case Param::Kind::stream_step: return stream("step ", param.port);
     case Param::Kind::stream_rest: return stream("rest");
+    case Param::Kind::ahead:
+      return str("ahead ", param.port, " loop ", param.loop, " inner ", param.inner, " rows ", param.rows);
   }
   return {};
 }

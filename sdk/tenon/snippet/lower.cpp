@@ -63,11 +63,14 @@ int Lowering::tile_copies(const Scope& scope) const {
     instructions += phase.values.size();
     for (const Sweep& sweep : phase.sweeps) {
       instructions += sweep.values.size() + sweep.reads.size() + sweep.stores.size();
-      accumulators = std::max(accumulators, sweep.folds.size());
+      accumulators += sweep.folds.size();
     }
   }
-  // Columns are folded in wide tiles, so that each row gives whole cache lines at a time.
-  return copies_for(instructions, accumulators, accumulators > 0 ? 2 * options_.unroll : options_.unroll);
+  // Columns are folded in wide tiles, so that each row gives several cache lines at a time: the machine's prefetchers
+  // then go ahead of the loop.
+  return accumulators == 0 ? copies_for(instructions, 0, options_.unroll)
+                           : copies_for(instructions, accumulators, 4 * options_.unroll,
+                                        static_cast<size_t>(options_.vectors) / 2);
 }
 
 void Lowering::write_phase(const Nest& nest, const Phase& phase) {

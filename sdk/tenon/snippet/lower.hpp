@@ -32,6 +32,9 @@ struct LowerOptions {
   std::function<double(const Body& body, const BodyNode& node)> cycles = nullptr;
   // A value of at most so many cycles is computed again rather than kept in memory.
   double recompute_cycles = 6;
+  // The same for values that a later sweep over the reduced dims reads: what is kept between sweeps is as large as what
+  // they walk, so that beyond the caches it costs a line written and one read for each vector.
+  double resweep_cycles = 6;
 };
 
 // The body must be verified. The kernel holds any extents. When it is called, no output may overlap an input or another

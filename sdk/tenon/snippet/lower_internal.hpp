@@ -12,7 +12,7 @@ namespace tenon::snippet {
 
 // Copies of a loop's body that holds so many instructions, and so many accumulators: long bodies keep the machine busy
 // by themselves, and would only grow the code.
-int copies_for(size_t instructions, size_t accumulators, int most);
+int copies_for(size_t instructions, size_t accumulators, int most, size_t most_accumulators = 8);
 
 class Lowering {
  public:
@@ -123,7 +123,7 @@ class Lowering {
     end_loop(id);
     return id;
   }
-  // `f` for all elements of `dim`: several vectors at once, single ones, and what is left.
+  // `f` for all elements of `dim`: several vectors at once, fewer where these are many, single ones, and what is left.
   template <class F>
   void vector_loops(int dim, int copies, F f) {
     const RegisterId counter = zero();
@@ -136,7 +136,7 @@ class Lowering {
         end_loop(id);
       });
     };
-    if (copies > 1) piece(Loop::Kind::vector, copies);
+    for (; copies > 1; copies /= 4) piece(Loop::Kind::vector, copies);
     piece(Loop::Kind::vector, 1);
     piece(Loop::Kind::tail, 1);
   }

@@ -6,11 +6,11 @@
 
 namespace tenon::snippet {
 
-int copies_for(size_t instructions, size_t accumulators, int most) {
-  constexpr size_t kInstructions = 96, kAccumulators = 8;
+int copies_for(size_t instructions, size_t accumulators, int most, size_t most_accumulators) {
+  constexpr size_t kInstructions = 96;
   int copies = std::max(most, 1);
   while (copies > 1 && (static_cast<size_t>(copies) * instructions > kInstructions ||
-                        static_cast<size_t>(copies) * accumulators > kAccumulators))
+                        static_cast<size_t>(copies) * accumulators > most_accumulators))
     copies /= 2;
   return copies;
 }

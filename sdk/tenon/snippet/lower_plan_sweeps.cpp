@@ -84,7 +84,7 @@ void Planner::fill_sweep(Sweep& sweep, size_t number) {
   for (const Access& store : sweep.stores) wanted[index(store.value)] = 1;
   for (auto id = order_.rbegin(); id != order_.rend(); ++id) {
     if (!wanted[index(*id)] || !swept(*id)) continue;
-    if (computed_in_[index(*id)] >= 0 && cost_[index(*id)] > options_.recompute_cycles) {
+    if (computed_in_[index(*id)] >= 0 && cost_[index(*id)] > options_.resweep_cycles) {
       read[index(*id)] = 1;
     } else if (const BodyNode* node = maker_[index(*id)]) {
       for (const ValueId operand : node->operands) wanted[index(operand)] = 1;

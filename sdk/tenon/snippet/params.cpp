@@ -120,7 +120,11 @@ void CallPlan::add_scratch(const LinearKernel& kernel) {
 
 Result<CallPlan::Word> CallPlan::word_of(const Body& body, const LinearKernel& kernel, const Param& param) const {
   using Kind = Param::Kind;
-  Word word{.kind = param.kind, .port = param.port, .streams = param.streams, .stream_least = param.stream_least};
+  Word word{.kind = param.kind,
+            .port = param.port,
+            .streams = param.streams,
+            .stream_least = param.stream_least,
+            .rows = param.rows};
   const auto dim_of = [&](LoopId loop) {
     return loop < 0 || static_cast<size_t>(loop) >= kernel.loops.size() ? -1
                                                                         : kernel.loops[static_cast<size_t>(loop)].dim;
@@ -136,13 +140,16 @@ Result<CallPlan::Word> CallPlan::word_of(const Body& body, const LinearKernel& k
                  "'");
   if (about_loop && (word.dim < 0 || static_cast<size_t>(word.dim) >= extents_.size()))
     return error(Code::internal, "loop ", param.loop, " is over no dim of body '", body.name, "'");
+  if (param.kind == Kind::ahead && (word.inner_dim < 0 || static_cast<size_t>(word.inner_dim) >= extents_.size()))
+    return error(Code::internal, "loop ", param.inner, " is over no dim of body '", body.name, "'");
   if (of_streams && param.streams < 1)
     return error(Code::internal, "loop ", param.loop, " of body '", body.name, "' has ", param.streams, " streams");
   if (param.kind == Kind::limit || param.kind == Kind::stream_limit) {
     const Loop& loop = kernel.loops[static_cast<size_t>(param.loop)];
     word.less = loop.kind == Loop::Kind::tail ? 0 : loop.increment;
   }
-  if (param.kind == Param::Kind::shift) word.times = kernel.loops[static_cast<size_t>(param.loop)].increment;
+  if (param.kind == Kind::shift || param.kind == Kind::ahead)
+    word.times = kernel.loops[static_cast<size_t>(param.loop)].increment;
   if (param.kind == Param::Kind::count) {
     int64_t count = 1;
     for (size_t d = 0; d < body.rank(); ++d)
@@ -163,20 +170,21 @@ int64_t CallPlan::value_of(const Word& word, const int64_t* extents) const {
     return stream_length({.streams = word.streams, .stream_least = word.stream_least},
                          extents[static_cast<size_t>(word.dim)]);
   };
+  const auto stride = [&](int dim) { return ports_[static_cast<size_t>(word.port)].strides[static_cast<size_t>(dim)]; };
   switch (word.kind) {
     case Param::Kind::stream_limit: return stream() - word.less;
     case Param::Kind::stream_rest: return stream() * (word.streams - 1);
-    case Param::Kind::stream_step:
-      return stream() * ports_[static_cast<size_t>(word.port)].strides[static_cast<size_t>(word.dim)];
+    case Param::Kind::stream_step: return stream() * stride(word.dim);
     case Param::Kind::pointer: return 0;
     case Param::Kind::count: return word.value;
     case Param::Kind::limit:
       if (word.inner_dim >= 0 && extents[word.inner_dim] > short_row_) return -1;
       return extents[static_cast<size_t>(word.dim)] - word.less;
     case Param::Kind::rewind: return -moved(word.dim);
-    case Param::Kind::shift:
-      return ports_[static_cast<size_t>(word.port)].strides[static_cast<size_t>(word.dim)] * word.times -
-             moved(word.inner_dim);
+    case Param::Kind::shift: return stride(word.dim) * word.times - moved(word.inner_dim);
+    case Param::Kind::ahead:
+      return extents[word.inner_dim] < 4 * word.rows ? stride(word.dim) * word.times
+                                                     : stride(word.inner_dim) * word.rows;
   }
   return 0;
 }

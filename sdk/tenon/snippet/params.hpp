@@ -75,8 +75,9 @@ class TENON_API CallPlan {
     int port = -1;
     int dim = -1, inner_dim = -1;  // of the param's loops
     int64_t less = 0;              // limit: subtracted from the extent, or from the length of a stream
-    int64_t times = 1;             // shift: strides of an iteration
+    int64_t times = 1;             // shift, ahead: strides of an iteration
     int streams = 0, stream_least = 0;
+    int rows = 0;
     int64_t value = 0;  // of work that is not cut
   };
   void add_port(DimSet varies, ElementType element, int64_t width);
