@@ -67,7 +67,7 @@ std::string Compiler::registers_text(const TargetDescription& target) {
 
 std::string Compiler::why_not(const snippet::Body& body) const { return snippet::why_not_emit(body, table_, target_); }
 
-Result<snippet::LinearKernel> Compiler::lower(const snippet::Body& body) const {
+Result<snippet::LinearKernel> Compiler::lower(const snippet::Body& body, bool past_caches) const {
   if (std::string reason = why_not(body); !reason.empty()) return error(Code::unsupported, reason);
   const auto cycles = [this](const snippet::Body& of, const snippet::BodyNode& node) {
     return snippet::cycles_of_node(of, node, table_, target_);
@@ -75,28 +75,25 @@ Result<snippet::LinearKernel> Compiler::lower(const snippet::Body& body) const {
   TENON_TRY(pool, register_pool(target_));
   const auto vectors = static_cast<int>(pool.of(codegen::RegisterFile::vector).size());
   snippet::LowerOptions options{.lanes = lanes_of(isa_of(target_), body), .vectors = vectors, .cycles = cycles};
-  if (bytes_of(body).value_or(0) >= last_cache_bytes()) options.resweep_cycles = kMovedVectorCycles;
+  if (past_caches) options.resweep_cycles = kMovedVectorCycles;
   return snippet::lower(body, options);
 }
 
-// A cache that the target does not state is one that nothing exceeds.
-double Compiler::cache_bytes(std::string_view name) const {
-  const MemorySpace* memory = target_.memory(name);
-  return memory ? static_cast<double>(memory->size_bytes) : std::numeric_limits<double>::infinity();
-}
-
-double Compiler::last_cache_bytes() const { return cache_bytes(target_.memory("l3") ? "l3" : "l2"); }
-
 std::vector<Compiler::Tier> Compiler::tiers_of(const snippet::Body& body) const {
+  // A cache that the target does not state is one that nothing exceeds.
+  const auto size = [&](std::string_view name) {
+    const MemorySpace* memory = target_.memory(name);
+    return memory ? static_cast<double>(memory->size_bytes) : std::numeric_limits<double>::infinity();
+  };
   std::vector<Tier> tiers(3, Tier{.passes = {.isa = isa_of(target_), .contract = options_.contract}});
   tiers[1].suffix = ".prefetching";
-  tiers[1].least_bytes = cache_bytes("l2");
+  tiers[1].least_bytes = size("l2");
   tiers[1].passes.prefetch_write_lines = kWriteLinesAhead;
   tiers[1].passes.prefetch_read_lines = kReadLinesAhead;
   tiers[1].passes.prefetch_rows = kRowsAhead;
   tiers[2] = tiers[1];
   tiers[2].suffix = ".streaming";
-  tiers[2].least_bytes = last_cache_bytes();
+  tiers[2].least_bytes = size(target_.memory("l3") ? "l3" : "l2");
   tiers[2].passes.stream_stores = true;
   tiers[2].passes.streams = kStreams;
   if (const auto bytes = bytes_of(body)) {
@@ -108,10 +105,10 @@ std::vector<Compiler::Tier> Compiler::tiers_of(const snippet::Body& body) const 
 }
 
 Result<std::vector<Compiler::TierKernel>> Compiler::tier_kernels(const snippet::Body& body) const {
-  TENON_TRY(lowered, lower(body), "lowering snippet '", body.name, "'");
   std::vector<TierKernel> made;
   for (const Tier& tier : tiers_of(body)) {
-    TierKernel& next = made.emplace_back(TierKernel{lowered, tier.least_bytes});
+    TENON_TRY(lowered, lower(body, tier.passes.stream_stores), "lowering snippet '", body.name, "'");
+    TierKernel& next = made.emplace_back(TierKernel{std::move(lowered), tier.least_bytes});
     TENON_OK(optimise(next.kernel, tier.passes), "lowering snippet '", body.name, "'");
     next.past_caches = has_streaming_stores(next.kernel);
     if (made.size() > 1) next.kernel.name += tier.suffix;

@@ -49,10 +49,8 @@ class Compiler final : public irgen::SnippetCompiler {
 
  private:
   static std::string registers_text(const TargetDescription& target);
-  double cache_bytes(std::string_view name) const;
-  double last_cache_bytes() const;
-  // Before this plugin's passes.
-  Result<snippet::LinearKernel> lower(const snippet::Body& body) const;
+  // Before this plugin's passes; `past_caches`: for tensors and stores of that kind.
+  Result<snippet::LinearKernel> lower(const snippet::Body& body, bool past_caches) const;
   // Code is made in up to three forms. Where the extents say how large calls are, only those that calls run.
   //   for tensors within the second-level cache
   //   beyond it                     lines are fetched before they are written and read
