@@ -4,6 +4,7 @@
 #include <tenon-ext/fused/dense.hpp>
 #include <tenon-ext/fused/epilogue.hpp>
 #include <tenon-ext/quant/accumulator_internal.hpp>
+#include <tenon-ext/quant/float_forms_internal.hpp>
 #include <tenon-ext/quant/operators.hpp>
 #include <tenon-ext/quant/scales.hpp>
 #include <tenon/ops/convolution.hpp>
@@ -22,11 +23,6 @@ Found nothing(std::string* why, const char* reason) {
 
 // A residual of 8 bits stays below 2^28 in the accumulator: half of what products and a bias may take.
 constexpr int64_t kMostResidualShift = 20;
-
-const Tensor* float_constant(const Value* value) {
-  const Tensor* tensor = constant_of(value);
-  return tensor && tensor->element() == kF32 ? tensor : nullptr;
-}
 
 // Weights, their exponent, and the bias at that of the products. `bias` may be null.
 Result<void> put_weights(Builder& builder, Accumulator& accumulator, const Quantised& x, const Tensor& weights,
@@ -167,13 +163,17 @@ void set_epilogue(Attributes& attributes, int64_t shift, const ClipRange& clip, 
 }
 
 Result<std::optional<Accumulator>> accumulator_of(Builder& builder, Value* real, std::string* why) {
-  Op* const op = real->producer();
-  if (!op) return nothing(why, "it is an input");
+  if (!real->producer()) return nothing(why, "it is an input");
   if (!real->has_one_use()) return nothing(why, "several read its result before it is rounded");
-  if (isa<Conv>(op)) return of_convolution(builder, *op, why);
-  if (isa<Gemm>(op) || isa<MatMul>(op)) return of_product(builder, *op, why);
-  if (op->is("Add")) return of_biased_product(builder, *op, why);
-  return reopened(real);
+  TENON_TRY(made, accumulator_under(builder, *real->producer(), why));
+  return made ? made : reopened(real);
+}
+
+Result<std::optional<Accumulator>> accumulator_under(Builder& builder, Op& op, std::string* why) {
+  if (isa<Conv>(op)) return of_convolution(builder, op, why);
+  if (isa<Gemm>(op) || isa<MatMul>(op)) return of_product(builder, op, why);
+  if (op.is("Add")) return of_biased_product(builder, op, why);
+  return nothing(why, "it is no product");
 }
 
 bool takes_residual(const Accumulator& accumulator, const Quantised& residual) {

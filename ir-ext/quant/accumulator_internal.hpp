@@ -42,6 +42,8 @@ struct Accumulator {
 // The accumulator behind `real`, when that has one use: a Conv, Gemm or MatMul of quantised x and constant weights, or
 // one that became 8 bits already and is read by `real` alone, with neither residual nor clip. `why` says why not.
 Result<std::optional<Accumulator>> accumulator_of(Builder& builder, Value* real, std::string* why = nullptr);
+// That of a Conv, Gemm or MatMul, or of a MatMul and a bias, whoever reads its result.
+Result<std::optional<Accumulator>> accumulator_under(Builder& builder, Op& op, std::string* why = nullptr);
 // Can the residual be shifted to the accumulator's scale?
 bool takes_residual(const Accumulator& accumulator, const Quantised& residual);
 // The fused operator; its exponent is `exponent`, or the nearest to it that shifts can reach.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <unordered_map>
 
+#include <tenon-ext/quant/scales.hpp>
 #include <tenon/reference/interpreter.hpp>
 
 namespace tenon::quant {
@@ -96,7 +97,7 @@ Result<Accuracy> compare_accuracy(const Graph& expected, const Graph& quantised,
     for (LayerAccuracy& layer : layers) {
       const Tensor &got = integers.tensor(layer.value.name), &real = reals.tensor(layer.value.name);
       if (comparable(got, real)) {
-        layer.distance.add(got, real, std::ldexp(1.0, static_cast<int>(layer.value.exponent)));
+        layer.distance.add(got, real, step_of(layer.value.exponent, layer.value.factor));
       }
     }
     for (size_t i = 0; i < good.size(); ++i) {

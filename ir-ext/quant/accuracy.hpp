@@ -31,7 +31,8 @@ struct OutputAccuracy {
   int64_t rows = 0, same_top = 0;
 };
 struct Accuracy {
-  std::vector<LayerAccuracy> layers;  // in the order of `values`, without those that have no name or that either graph lacks
+  std::vector<LayerAccuracy>
+      layers;  // in the order of `values`, without those that have no name or that either graph lacks
   std::vector<OutputAccuracy> outputs;
 };
 

@@ -4,9 +4,11 @@
 #include <set>
 
 #include <tenon-ext/quant/accumulator_internal.hpp>
+#include <tenon-ext/quant/float_forms_internal.hpp>
 #include <tenon-ext/quant/operators.hpp>
 #include <tenon/ir/builder.hpp>
 #include <tenon/ops/constant.hpp>
+#include <tenon/ops/pooling.hpp>
 #include <tenon/reference/interpreter.hpp>
 
 namespace tenon::quant {
@@ -41,16 +43,8 @@ class Profiler final : public Interpreter::Observer {
 
 // ---- Rounds ----
 
-bool is_product(const Op& op) {
-  return (op.is("Conv") || op.is("Gemm") || op.is("MatMul")) && constant_of(op.operand(1));
-}
-bool is_mean(const Op& op) { return op.is("AveragePool") || op.is("GlobalAveragePool") || op.is("ReduceMean"); }
-
 // Moves elements, or picks some: what goes in has the scale of what comes out.
-bool keeps_scale(const Op& op) {
-  static const std::set<Name> kNames{"MaxPool", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Identity"};
-  return kNames.contains(op.name());
-}
+bool keeps_scale(const Op& op) { return moves_only(op) || isa<MaxPool>(op); }
 
 class Rounder {
  public:
@@ -64,7 +58,10 @@ class Rounder {
       if ((!is_product(*op) && !sum && !is_mean(*op)) || !is_f32(op->result())) continue;
       TENON_OK(round(source(op->operand(0))), op->describe());
       if (sum) TENON_OK(round(source(op->operand(1))), op->describe());
-      TENON_OK(round(sink(op->result())), op->describe());
+      // What nobody but the caller reads keeps the accumulator's bits: widen_products.
+      Value* const end = sink(op->result());
+      if (is_product(*op) && end->is_region_output() && end->has_one_use()) continue;
+      TENON_OK(round(end), op->describe());
     }
     return done_.empty() ? Change::no : Change::yes;
   }
@@ -95,7 +92,7 @@ class Rounder {
     }
     const std::vector<Use*> uses = value->uses();
     Builder builder(body_, value->producer() ? value->producer()->next() : body_.first());
-    TENON_TRY(rounded, builder.op(Round::name(), {value}, {{"exponent", exponent_of(entry->second, method_)}}));
+    TENON_TRY(rounded, make_round(builder, value, split_step(step_of(entry->second, method_))));
     rounded->set_name(value->name());
     if (value->producer()) value->set_name(str(value->name(), ".real"));
     for (Use* use : uses) use->user()->set_operand(use->index(), rounded);

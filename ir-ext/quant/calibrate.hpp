@@ -1,8 +1,9 @@
 // Calibration: a float model learns from inputs where its numbers lie, and becomes a model of 8-bit integers.
 //
-//   TENON_OK(prepared.run(graph));                                       // the standard passes: BatchNormalization
-//   folded TENON_TRY(profile, calibrate(graph, samples, pool)); TENON_TRY(changed, insert_rounds(graph, profile,
-//   Method::kl));       // quant.Round: still floats, still runs TENON_TRY(fused, fuse_quantised(graph)); // integers
+//   TENON_OK(prepared.run(graph));                      // the standard passes: BatchNormalization folded
+//   TENON_TRY(profile, calibrate(graph, samples, pool));
+//   TENON_TRY(changed, insert_rounds(graph, profile, Method::kl));      // quant.Round: still floats, still runs
+//   TENON_TRY(fused, legalise_quantised(graph));                        // integers
 #pragma once
 #include <vector>
 
@@ -21,9 +22,10 @@ using Samples = std::vector<std::vector<Datum>>;  // one list of a graph's input
 TENON_API Result<void> calibrate(const Graph& graph, const Samples& samples, Profile& profile,
                                  ParallelFor& parallel = serial());
 
-// quant.Round, with exponents from the profile, on operands and results of Conv, Gemm, MatMul with constant weights,
+// quant.Round, with steps from the profile, on operands and results of Conv, Gemm, MatMul with constant weights,
 // Add, AveragePool, GlobalAveragePool and ReduceMean: behind a Relu or Clip that a result goes through alone, and
-// before operators that only move elements. Needs: inferred types, fold-batch-norm. An error names a value that the
+// before operators that only move elements. The result of a product that is an output of the graph stays in floats, for
+// widen-products gives it more than 8 bits. Needs: inferred types, fold-batch-norm. An error names a value that the
 // profile lacks.
 TENON_API Result<Change> insert_rounds(Graph& graph, const Profile& profile, Method method);
 

@@ -1,8 +1,7 @@
 // What the operators of quantisation compute.
-#include <cmath>
-
 #include <tenon-ext/fused/epilogue.hpp>
 #include <tenon-ext/quant/operators.hpp>
+#include <tenon-ext/quant/scales.hpp>
 #include <tenon/ops/quantize.hpp>
 #include <tenon/reference/evaluator.hpp>
 #include <tenon/reference/interpreter.hpp>
@@ -12,7 +11,8 @@ namespace tenon::quant {
 namespace {
 
 Datum scale_of(EvalContext& context) {
-  return Tensor::scalar<float>(std::ldexp(1.0f, static_cast<int>(context.attr<int64_t>("exponent"))));
+  return Tensor::scalar<float>(
+      static_cast<float>(step_of(context.attr<int64_t>("exponent"), context.op().attr<float>("factor", 1))));
 }
 
 Result<Datum> quantized(EvalContext& context) {

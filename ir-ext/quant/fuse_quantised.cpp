@@ -4,12 +4,11 @@
 #include <tenon-ext/fused/epilogue.hpp>
 #include <tenon-ext/fused/pooling.hpp>
 #include <tenon-ext/quant/accumulator_internal.hpp>
+#include <tenon-ext/quant/averages_internal.hpp>
+#include <tenon-ext/quant/ends_internal.hpp>
+#include <tenon-ext/quant/float_forms_internal.hpp>
 #include <tenon-ext/quant/operators.hpp>
 #include <tenon-ext/quant/passes.hpp>
-#include <tenon/ops/arithmetic.hpp>
-#include <tenon/ops/convolution.hpp>
-#include <tenon/ops/matmul.hpp>
-#include <tenon/ops/movement.hpp>
 #include <tenon/ops/pooling.hpp>
 #include <tenon/passes/change.hpp>
 
@@ -17,65 +16,6 @@ namespace tenon::quant {
 namespace {
 
 using MaybeQuantised = Result<std::optional<Quantised>>;
-
-// Moves elements only: the same on integers.
-bool moves_only(const Op& op) {
-  static const Name kMoves[] = {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Identity"};
-  return std::find(std::begin(kMoves), std::end(kMoves), op.name()) != std::end(kMoves);
-}
-
-// ---- Averages ----
-
-// The window of a mean: kernel_shape, strides, pads, dilations; nullopt where elements do not all count alike.
-Result<std::optional<Attributes>> mean_window(const Op& op, const Shape& x) {
-  if (isa<AveragePool>(op)) {
-    const auto kernel = op.attr<Attribute::Integers>("kernel_shape");
-    TENON_TRY(window, explicit_window(op, {kernel.begin(), kernel.end()}, x, op.result()->type().shape()));
-    if (!window) return window;
-    const auto& pads = *window->find("pads")->get_if<Attribute::Integers>();
-    const bool padded = std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad != 0; });
-    // With ceil_mode, what lies behind the stated padding does not count even so.
-    if (padded && (op.attr<int64_t>("count_include_pad", 0) == 0 || op.attr<int64_t>("ceil_mode", 0) != 0)) {
-      return std::optional<Attributes>();
-    }
-    window->set("kernel_shape", kernel);
-    return window;
-  }
-  Attribute::Integers kernel;
-  for (size_t d = 2; d < x.dims().size(); ++d) kernel.push_back(x[d].value());
-  return std::optional<Attributes>(Attributes{{"kernel_shape", kernel}});
-}
-
-// GlobalAveragePool by another name: all axes of the image, kept.
-bool is_mean_of_image(const Op& op) {
-  if (!op.is("ReduceMean") || op.attr<int64_t>("keepdims", 1) == 0) return false;
-  const Shape& x = op.operand(0)->type().shape();
-  auto axes = constant_ints_of(op.operand(1));
-  if (!axes || !x.ranked() || x.rank() < 3) return false;
-  for (int64_t& axis : *axes) axis += axis < 0 ? x.rank() : 0;
-  std::sort(axes->begin(), axes->end());
-  if (axes->size() != static_cast<size_t>(x.rank()) - 2) return false;
-  for (size_t i = 0; i < axes->size(); ++i) {
-    if ((*axes)[i] != static_cast<int64_t>(i) + 2) return false;
-  }
-  return true;
-}
-bool is_mean(const Op& op) { return isa<AveragePool>(op) || isa<GlobalAveragePool>(op) || is_mean_of_image(op); }
-
-// multiplier / 2^shift as close to `ratio` as 15 bits and the accumulators allow: sums are `elements` * 128 at most.
-struct Fraction {
-  int64_t multiplier = 0, shift = 0;
-};
-std::optional<Fraction> fraction_of(double ratio, int64_t elements) {
-  for (int64_t shift = fused::kMostShift; shift >= 0; --shift) {
-    const double multiplier = std::nearbyint(std::ldexp(ratio, static_cast<int>(shift)));
-    const int64_t room = INT32_MAX - (shift > 0 ? int64_t{1} << (shift - 1) : 0);
-    if (multiplier >= 1 && multiplier <= 32767 && multiplier <= static_cast<double>(room / 128 / elements)) {
-      return Fraction{static_cast<int64_t>(multiplier), shift};
-    }
-  }
-  return std::nullopt;
-}
 
 // ---- The rewriting ----
 
@@ -89,7 +29,9 @@ class IntegerLayers {
       if (!done.ok()) return std::move(done).error().with_frame(op->describe());
     }
     for (Op* op : dead_) erase_dead(*op);
-    return change_;
+    TENON_TRY(widened, widen_products(body_));
+    TENON_TRY(joined, join_factors(body_));
+    return widened == Change::yes || joined == Change::yes ? Change::yes : change_;
   }
 
  private:
@@ -169,6 +111,7 @@ class IntegerLayers {
 
   Result<void> round(Op& op) {
     const auto round = cast<Round>(op);
+    if (round.factor() != 1) return {};
     Op* const producer = round.input()->producer();
     if (producer && (isa<MaxPool>(producer) || moves_only(*producer)) && round.input()->has_one_use() &&
         !quantised(producer->operand(0))) {
@@ -207,7 +150,7 @@ class IntegerLayers {
     Op* const producer = real->producer();
     if (!producer || !real->has_one_use()) return std::optional<Quantised>();
     if (producer->is("Add")) return sum(builder, *producer, clip, exponent);
-    if (is_mean(*producer)) return mean(builder, *producer, clip, exponent);
+    if (is_mean(*producer)) return quantised_mean(builder, *producer, clip, exponent);
     return std::optional<Quantised>();
   }
   static MaybeQuantised some(Result<Quantised> made) {
@@ -250,26 +193,6 @@ class IntegerLayers {
     return a && (!b || b->is_before(*a)) ? std::array<size_t, 2>{0, 1} : std::array<size_t, 2>{1, 0};
   }
 
-  MaybeQuantised mean(Builder& builder, const Op& op, const ClipRange& clip, int64_t exponent) {
-    const auto x = quantised(op.operand(0));
-    const Shape& shape = op.operand(0)->type().shape();
-    if (!x || !shape.ranked()) return std::optional<Quantised>();
-    for (size_t d = 2; d < shape.dims().size(); ++d) {
-      if (!shape[d].is_static()) return std::optional<Quantised>();
-    }
-    TENON_TRY(window, mean_window(op, shape));
-    if (!window) return std::optional<Quantised>();
-    int64_t elements = 1;
-    for (const int64_t extent : *window->find("kernel_shape")->get_if<Attribute::Integers>()) elements *= extent;
-    const double ratio = std::ldexp(1.0, static_cast<int>(x->exponent - exponent)) / static_cast<double>(elements);
-    const auto fraction = fraction_of(ratio, elements);
-    if (!fraction) return std::optional<Quantised>();
-    window->set("multiplier", fraction->multiplier);
-    set_epilogue(*window, fraction->shift, clip, exponent);
-    TENON_TRY(y, builder.op(fused::QAvgPool::name(), {x->value}, *std::move(window)));
-    return std::optional<Quantised>(Quantised{y, exponent});
-  }
-
   Region& body_;
   std::vector<IntegerValue>* values_;
   std::vector<Op*> dead_;
@@ -280,20 +203,6 @@ class IntegerLayers {
 
 Result<Change> fuse_quantised(Graph& graph, std::vector<IntegerValue>* values) {
   return IntegerLayers(graph, values).run();
-}
-
-std::vector<FloatOperator> float_operators(const Graph& graph) {
-  std::vector<FloatOperator> found;
-  for (const Op& op : graph.body()) {
-    const bool product = isa<Conv>(op) || isa<Gemm>(op) || isa<MatMul>(op);
-    if (!product && !op.is("Add") && !is_mean(op) && !isa<MaxPool>(op)) continue;
-    if (!op.result()->type().is_tensor() || !op.result()->type().element().is_float()) continue;
-    std::string why = "its operands are not quantised";
-    if (quantised(op.operand(0))) why = "its result is not rounded, or several read it before that";
-    if (product && !constant_of(op.operand(1))) why = "its weights are no constant";
-    found.push_back({op.describe(), why});
-  }
-  return found;
 }
 
 namespace {

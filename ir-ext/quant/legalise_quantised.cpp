@@ -22,12 +22,20 @@ Result<Change> legalise_quantised(Graph& graph, std::vector<IntegerValue>* value
                            "remove-dead", "fold-constants"}) {
     TENON_OK(passes.add(pass));
   }
+  std::map<std::string, double> factors;
+  TENON_OK(passes.add(Pass{.name = "fold-factors", .contract = "see there", .run = [&factors](Graph& g) {
+                             return fold_factors(g, &factors);
+                           }}));
   TENON_OK(passes.add(Pass{.name = "fuse-quantised", .contract = "see there", .run = [values](Graph& g) {
                              return fuse_quantised(g, values);
                            }}));
   TENON_OK(passes.add("share-common"));
   TENON_OK(passes.add("remove-dead"));
   TENON_TRY(report, passes.run(graph));
+  for (size_t i = 0; values && i < values->size(); ++i) {
+    const auto factor = factors.find((*values)[i].name);
+    if (factor != factors.end()) (*values)[i].factor = factor->second;
+  }
   const bool changed =
       std::any_of(report.passes.begin(), report.passes.end(), [](const PassTiming& pass) { return pass.changed; });
   return changed ? Change::yes : Change::no;
@@ -37,10 +45,10 @@ namespace {
 
 const PassRegistration kRegistered({{
     .name = "legalise-quantised",
-    .contract =
-        "Quantised models of ONNX (QDQ, QLinearConv, ConvInteger ...) become fused integer layers whose scales "
-        "are powers of two:\nexpand-quantised, round-to-powers, fuse-quantised. Needs nothing; changes numbers; "
-        "float models stay as they are.",
+    .contract = "Quantised models of ONNX (QDQ, QLinearConv, ConvInteger ...) become fused integer layers whose scales "
+                "are powers of two:\nexpand-quantised, round-to-powers, fold-factors, fuse-quantised. Needs nothing; "
+                "changes numbers; "
+                "float models stay as they are.",
     .run = [](Graph& graph) { return legalise_quantised(graph); },
 }});
 

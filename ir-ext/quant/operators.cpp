@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include <tenon-ext/fused/epilogue.hpp>
+#include <tenon-ext/quant/scales.hpp>
 #include <tenon/ir/op_def.hpp>
 #include <tenon/ops/bounds_rules.hpp>
 #include <tenon/ops/quantize.hpp>
@@ -22,13 +23,16 @@ InferFn shape_of_x(ElementType element) {
 
 Result<void> verify_exponent(const Op& op) {
   const int64_t exponent = op.attr<int64_t>("exponent", 0);
-  if (exponent >= -kMostExponent && exponent <= kMostExponent) return {};
-  return error(Code::invalid_argument, "exponent of ", op.describe(), " is ", exponent, ", which is outside [",
-               -kMostExponent, ", ", kMostExponent, "]");
+  if (exponent < -kMostExponent || exponent > kMostExponent)
+    return error(Code::invalid_argument, "exponent of ", op.describe(), " is ", exponent, ", which is outside [",
+                 -kMostExponent, ", ", kMostExponent, "]");
+  const float factor = op.attr<float>("factor", 1);
+  if (factor >= 0x1p-20f && factor <= 0x1p20f) return {};
+  return error(Code::invalid_argument, "factor of ", op.describe(), " is ", factor, ", which is outside [2^-20, 2^20]");
 }
 
 Value* scale_of(Builder& builder, const Op& op) {
-  return builder.constant_scalar(kF32, std::ldexp(1.0, static_cast<int>(op.attr<int64_t>("exponent", 0))));
+  return builder.constant_scalar(kF32, step_of(op.attr<int64_t>("exponent", 0), op.attr<float>("factor", 1)));
 }
 Result<Value*> quantized(Builder& builder, const Op& op) {
   Value* const zero = builder.constant_scalar(kI8, 0);
@@ -65,6 +69,7 @@ OpDef with_exponent(std::string_view name, const char* from, const char* to, Ele
   def.operand("x", from)
       .result("y", to)
       .required_attribute("exponent", AttributeKind::integer)
+      .attribute("factor", 1.0f)
       .traits(kTraits)
       .infer(shape_of_x(element))
       .bounds(pointwise())
@@ -89,10 +94,11 @@ OpDef requantize() {
 }
 
 const OpRegistration kRegistered({
-    with_exponent(Quantize::kName, "f32", "i8", kI8, decompose_quantize).summary("saturate(round(x / 2^exponent))"),
-    with_exponent(Dequantize::kName, "i8", "f32", kF32, decompose_dequantize).summary("x * 2^exponent"),
+    with_exponent(Quantize::kName, "f32", "i8", kI8, decompose_quantize)
+        .summary("saturate(round(x / (factor * 2^exponent)))"),
+    with_exponent(Dequantize::kName, "i8", "f32", kF32, decompose_dequantize).summary("x * (factor * 2^exponent)"),
     with_exponent(Round::kName, "f32", "f32", kF32, decompose_round)
-        .summary("saturate(round(x / 2^exponent)) * 2^exponent: x as 8 bits hold it"),
+        .summary("saturate(round(x / step)) * step with step = factor * 2^exponent: x as 8 bits hold it"),
     requantize(),
 });
 

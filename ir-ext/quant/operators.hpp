@@ -1,7 +1,9 @@
 // Quantisation with scales that are powers of two, symmetric, to 8 bits: a real number x stands for the integer q with
 // x = 2^exponent * q. No zero points, no multiplications: hardware shifts.
 //
-// `exponent` in [-100, 100], so that scales are exact floats. All of them work elementwise, in any layout.
+// `exponent` in [-100, 100], so that scales are exact floats. Where reals and integers meet there may be a `factor`
+// beside it: x = factor * 2^exponent * q, factor > 0. Between integer layers there is none: fold-factors has put it
+// into weights. All of them work elementwise, in any layout.
 #pragma once
 #include <tenon/ops/elementwise_views.hpp>
 
@@ -13,14 +15,15 @@ template <class Derived>
 struct ExponentView : UnaryView<Derived> {
   using UnaryView<Derived>::UnaryView;
   int64_t exponent() const { return this->template attr<int64_t>("exponent", 0); }
+  float factor() const { return this->template attr<float>("factor", 1); }
 };
 
-// y = saturate(round(x / 2^exponent)), halves to the even number; f32 to i8; NaN gives 0.
+// y = saturate(round(x / (factor * 2^exponent))), halves to the even number; f32 to i8; NaN gives 0.
 struct Quantize : ExponentView<Quantize> {
   static constexpr std::string_view kName = "quant.Quantize";
   using ExponentView::ExponentView;
 };
-// y = x * 2^exponent, exactly; i8 to f32.
+// y = x * (factor * 2^exponent), exactly where factor is 1; i8 to f32.
 struct Dequantize : ExponentView<Dequantize> {
   static constexpr std::string_view kName = "quant.Dequantize";
   using ExponentView::ExponentView;

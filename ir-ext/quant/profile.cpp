@@ -15,7 +15,7 @@ int64_t exponent_above(double x) {
   return exponent;
 }
 
-constexpr int64_t kLevels = 128;
+constexpr size_t kLevels = 128;
 
 // The divergence of 128 levels over bins [0, end) from what was measured, everything beyond in the last bin.
 double divergence(const std::vector<uint64_t>& bins, size_t end) {
@@ -85,17 +85,18 @@ void ValueProfile::add(std::span<const float> numbers) {
   magnitudes.add(numbers);
 }
 
-int64_t exponent_of(const ValueProfile& profile, Method method) {
-  const int64_t covering = covering_exponent(std::max(-profile.least, profile.greatest));
+double step_of(const ValueProfile& profile, Method method) {
+  const double reach = std::max(-profile.least, profile.greatest);
+  const double covering = reach > 0 ? reach / 127 : 1;
   if (method == Method::minmax || profile.magnitudes.empty()) return covering;
-  // Ends of 128 * 2^e fall on bins; below 128 bins there is no level for each.
-  int64_t best = covering;
-  double least = INFINITY;
-  for (size_t end = Histogram::kBins, e = 0; end >= static_cast<size_t>(kLevels); end /= 2, ++e) {
-    const int64_t exponent = profile.magnitudes.exponent() - 7 - static_cast<int64_t>(e);
-    if (exponent > covering) continue;
+  double best = covering, least = INFINITY;
+  const double bin = step_of(profile.magnitudes.exponent()) / static_cast<double>(Histogram::kBins);
+  // Each level is as many bins as the others.
+  for (size_t end = Histogram::kBins; end > 0; end -= kLevels) {
+    const double step = static_cast<double>(end / kLevels) * bin;
+    if (step - bin >= covering) continue;
     const double lost = divergence(profile.magnitudes.bins(), end);
-    if (lost < least) least = lost, best = exponent;
+    if (lost < least) least = lost, best = std::min(step, covering);
   }
   return best;
 }

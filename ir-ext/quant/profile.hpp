@@ -44,11 +44,12 @@ struct TENON_API ValueProfile {
 };
 
 enum class Method : uint8_t {
-  minmax,  // nothing is cut off: 127 * 2^exponent reaches the largest magnitude
-  kl,  // of the powers of two down to a sixteenth of that, the one with the least divergence (Kullback, Leibler) of the
-       // 8-bit distribution from the one that was measured
+  minmax,  // nothing is cut off: 127 steps reach the largest magnitude
+  kl,      // of that step and parts of it down to a sixteenth, the one with the least divergence (Kullback, Leibler) of
+           // the 8-bit distribution from the one that was measured
 };
-TENON_API int64_t exponent_of(const ValueProfile& profile, Method method);
+// The step between neighbours of 8 bits; 1 for a value that is always 0.
+TENON_API double step_of(const ValueProfile& profile, Method method);
 
 struct TENON_API Profile {
   int64_t samples = 0;

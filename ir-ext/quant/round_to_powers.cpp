@@ -1,6 +1,7 @@
 #include <cmath>
 #include <optional>
 
+#include <tenon-ext/quant/float_forms_internal.hpp>
 #include <tenon-ext/quant/operators.hpp>
 #include <tenon-ext/quant/passes.hpp>
 #include <tenon-ext/quant/scales.hpp>
@@ -12,16 +13,16 @@
 namespace tenon::quant {
 namespace {
 
-// The power of two for one constant scale of 8-bit integers.
+// The step of one constant scale of 8-bit integers.
 template <class View>
-std::optional<int64_t> exponent_of(const View& view, ElementType element) {
+std::optional<Step> step_of_view(const View& view, ElementType element) {
   const Tensor* scale = constant_of(view.scale());
   const Tensor* zero = constant_of(view.zero_point());
   if (!scale || scale->size() != 1 || view.block_size() != 0 || (view.zero_point() && !zero)) return std::nullopt;
   if ((element != kI8 && element != kU8) || !(scale->double_at(0) > 0) || !std::isfinite(scale->double_at(0))) {
     return std::nullopt;
   }
-  return nearest_exponent(symmetric_step(scale->double_at(0), zero ? zero->int_at(0) : 0, element));
+  return split_step(symmetric_step(scale->double_at(0), zero ? zero->int_at(0) : 0, element));
 }
 
 bool is_f32(const Value* value) { return value->type().is_tensor() && value->type().element() == kF32; }
@@ -32,9 +33,9 @@ bool same_numbers(const Value* a, const Value* b) {
   return left && right && left->size() == 1 && right->size() == 1 && left->double_at(0) == right->double_at(0);
 }
 
-Result<Value*> rounded(Op& before, Value* x, int64_t exponent) {
+Result<Value*> rounded(Op& before, Value* x, const Step& step) {
   Builder builder(*before.parent(), &before);
-  return builder.op(Round::name(), {x}, {{"exponent", exponent}});
+  return make_round(builder, x, step);
 }
 
 // Does this give what was quantised, but for the rounding?
@@ -66,11 +67,11 @@ void name_like(Value& value, const Value& other) {
 
 Result<Change> round_before(Op& op) {
   const QuantizeLinear quantize(op);
-  const auto exponent = exponent_of(quantize, op.result()->type().element());
-  if (!exponent || !is_f32(quantize.x()) || producer_as<Round>(quantize.x())) return Change::no;
+  const auto step = step_of_view(quantize, op.result()->type().element());
+  if (!step || !is_f32(quantize.x()) || producer_as<Round>(quantize.x())) return Change::no;
   const Readers readers = readers_of(quantize);
   if (readers.back.empty() && !readers.others) return Change::no;
-  TENON_TRY(round, rounded(op, quantize.x(), *exponent));
+  TENON_TRY(round, rounded(op, quantize.x(), *step));
   for (const DequantizeLinear& back : readers.back) TENON_OK(replace_value(*back.result(), *round));
   name_like(*round, *quantize.x());
   op.set_operand(0, round);
@@ -97,10 +98,10 @@ Result<Change> round_after(Op& op) {
   const DequantizeLinear back(op);
   if (constant_of(back.x())) return fold_weights(op);
   if (producer_as<QuantizeLinear>(back.x()) || !is_f32(op.result())) return Change::no;
-  const auto exponent = exponent_of(back, back.x()->type().element());
+  const auto step = step_of_view(back, back.x()->type().element());
   const bool done = op.result()->has_one_use() && isa<Round>(op.result()->first_use()->user());
-  if (!exponent || done || !op.next()) return Change::no;
-  TENON_TRY(round, rounded(*op.next(), op.result(), *exponent));
+  if (!step || done || !op.next()) return Change::no;
+  TENON_TRY(round, rounded(*op.next(), op.result(), *step));
   name_like(*round, *op.result());
   for (const Use* use : op.result()->uses()) {
     if (use->user() != round->producer()) use->user()->set_operand(use->index(), round);
@@ -126,8 +127,9 @@ namespace {
 
 const PassRegistration kRegistered({{
     .name = "round-to-powers",
-    .contract = "QuantizeLinear and DequantizeLinear with one constant scale become quant.Round with the nearest power "
-                "of two.\nNeeds inferred types; changes numbers; leaves dead producers for remove-dead.",
+    .contract =
+        "QuantizeLinear and DequantizeLinear with one constant scale become quant.Round with the step that "
+        "i8 needs for their numbers.\nNeeds inferred types; changes numbers; leaves dead producers for remove-dead.",
     .run = round_to_powers,
     .needs = {"infer-types"},
 }});

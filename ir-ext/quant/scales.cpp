@@ -45,7 +45,12 @@ double squared_error(const Tensor& x, int64_t exponent) {
 
 }  // namespace
 
-int64_t nearest_exponent(double step) { return bounded(std::round(std::log2(step))); }
+double step_of(int64_t exponent, double factor) { return std::ldexp(factor, static_cast<int>(exponent)); }
+
+Step split_step(double step) {
+  const int64_t exponent = bounded(std::round(std::log2(step)));
+  return {exponent, std::clamp(step / step_of(exponent), 0.5, 2.0)};
+}
 
 int64_t covering_exponent(double reach) { return reach > 0 ? bounded(std::ceil(std::log2(reach / 127))) : 0; }
 
@@ -60,6 +65,14 @@ int64_t weights_exponent(const Tensor& weights) {
 
 Result<Tensor> as_i8(const Tensor& x, int64_t exponent) { return as_integers<int8_t>(x, kI8, exponent); }
 Result<Tensor> as_i32(const Tensor& x, int64_t exponent) { return as_integers<int32_t>(x, kI32, exponent); }
+
+Result<Tensor> scaled(const Tensor& x, double factor) {
+  TENON_TRY(y, Tensor::allocate(kF32, x.dims()));
+  const auto from = x.as<float>();
+  std::transform(from.begin(), from.end(), y.mutable_as<float>().begin(),
+                 [&](float value) { return static_cast<float>(value * factor); });
+  return y;
+}
 
 double symmetric_step(double scale, int64_t zero_point, ElementType element) {
   const int64_t least = element == kU8 ? 0 : -128, greatest = least + 255;

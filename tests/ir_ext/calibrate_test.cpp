@@ -34,13 +34,14 @@ TEST_P(Calibrated, ANetworkBecomesIntegersAndStaysClose) {
   const auto changed = legalise_quantised(*integers, &values);
   ASSERT_TRUE(changed.ok()) << changed.error().to_string();
   ASSERT_TRUE(verify(*integers).ok()) << verify(*integers).error().to_string();
-  // The residual and all activations are inside.
+  // The residual and all activations are inside; the output has 16 bits.
   EXPECT_EQ(count_operators(*integers), (std::map<std::string, int>{{"Flatten", 1},
+                                                                    {"Sub", 1},
                                                                     {"fused.QAvgPool", 1},
                                                                     {"fused.QConv", 3},
-                                                                    {"fused.QDense", 1},
+                                                                    {"fused.QDense", 2},
                                                                     {"fused.QMaxPool", 1},
-                                                                    {"quant.Dequantize", 1},
+                                                                    {"quant.Dequantize", 2},
                                                                     {"quant.Quantize", 1}}))
       << print(*integers, {.elide_beyond = 4});
   EXPECT_TRUE(float_operators(*integers).empty());

@@ -44,21 +44,20 @@ TEST(Histogram, ZerosAndWhatIsNotFiniteAreLeftOut) {
   EXPECT_EQ(histogram.bins()[Histogram::kBins / 2], 1u);
 }
 
-TEST(Exponents, MinMaxCoversAndKlCutsFewOff) {
+TEST(Steps, MinMaxCoversAndKlCutsFewOff) {
   ValueProfile profile;
   profile.add(normal(3, 100000, 1));
-  const int64_t covering = exponent_of(profile, Method::minmax);
-  EXPECT_GE(127 * std::ldexp(1.0, static_cast<int>(covering)), std::max(-profile.least, profile.greatest));
-  EXPECT_LT(127 * std::ldexp(0.5, static_cast<int>(covering)), std::max(-profile.least, profile.greatest));
+  const double covering = step_of(profile, Method::minmax);
+  EXPECT_DOUBLE_EQ(127 * covering, std::max(-profile.least, profile.greatest));
   // Ten numbers far out of a hundred thousand.
   profile.add(std::vector<float>(10, 100.0f));
-  EXPECT_EQ(exponent_of(profile, Method::minmax), covering + 4);
-  EXPECT_LE(exponent_of(profile, Method::kl), covering + 1);
+  EXPECT_DOUBLE_EQ(step_of(profile, Method::minmax), 100.0 / 127);
+  EXPECT_LE(step_of(profile, Method::kl), 2 * covering);
   // Where all numbers are as common as others, none is cut off.
   ValueProfile uniform;
   for (int i = 0; i < 10000; ++i) uniform.add(std::vector<float>{static_cast<float>(i) / 10101});
-  EXPECT_EQ(exponent_of(uniform, Method::kl), exponent_of(uniform, Method::minmax));
-  EXPECT_EQ(exponent_of(ValueProfile(), Method::kl), 0);
+  EXPECT_NEAR(step_of(uniform, Method::kl), step_of(uniform, Method::minmax), 0.02 * step_of(uniform, Method::minmax));
+  EXPECT_EQ(step_of(ValueProfile(), Method::kl), 1);
 }
 
 TEST(ProfileFile, ReadsBack) {

@@ -66,9 +66,11 @@ TEST(QuantOperators, WrongOnesAreRefused) {
 }
 
 TEST(Scales, PowersOfTwo) {
-  EXPECT_EQ(nearest_exponent(0.125), -3);
-  EXPECT_EQ(nearest_exponent(0.17), -3);  // below 2^-2.5
-  EXPECT_EQ(nearest_exponent(0.18), -2);
+  EXPECT_EQ(split_step(0.125).exponent, -3);
+  EXPECT_EQ(split_step(0.125).factor, 1);
+  EXPECT_EQ(split_step(0.17).exponent, -3);  // below 2^-2.5
+  EXPECT_EQ(split_step(0.18).exponent, -2);
+  EXPECT_DOUBLE_EQ(step_of(-2, split_step(0.18).factor), 0.18);
   EXPECT_EQ(covering_exponent(127), 0);
   EXPECT_EQ(covering_exponent(127.5), 1);
   EXPECT_EQ(covering_exponent(0), 0);

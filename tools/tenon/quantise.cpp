@@ -182,10 +182,11 @@ Result<Quantised> quantise(const QuantiseCommand& command, std::unique_ptr<Graph
   return made;
 }
 
-// quant.Round as QuantizeLinear and DequantizeLinear: what others read.
+// quant.Round as QuantizeLinear and DequantizeLinear with powers of two: what others read.
 Result<void> write_model(const QuantiseCommand& command, const Quantised& made) {
   if (!command.output.ends_with(".onnx")) return write_file(command.output, print(*made.graph, {.types = true}));
   const auto graph = made.rounded->clone();
+  TENON_OK(quant::fold_factors(*graph), "making powers of two of the steps");
   for (Op* op : graph->body().ops()) {
     if (!op->is("quant.Round")) continue;
     Builder builder(graph->body(), op);
@@ -206,10 +207,11 @@ Json distance_json(const quant::Distance& distance) {
 void say_accuracy(const quant::Accuracy& accuracy, Session& session, Json& document) {
   Json layers = Json::array(), outputs = Json::array();
   for (const auto& [value, distance] : accuracy.layers) {
-    session.say(str("  ", fixed(distance.sqnr_db(), 1), " dB  max ", fixed(distance.max_abs, 4), "  2^", value.exponent,
-                    "  ", value.op, "  ", value.name));
+    session.say(str("  ", fixed(distance.sqnr_db(), 1), " dB  max ", fixed(distance.max_abs, 4), "  ",
+                    fixed(value.factor, 3), " * 2^", value.exponent, "  ", value.op, "  ", value.name));
     Json entry = distance_json(distance);
     entry["value"] = value.name, entry["operator"] = value.op, entry["exponent"] = value.exponent;
+    entry["factor"] = value.factor;
     layers.push_back(std::move(entry));
   }
   for (const quant::OutputAccuracy& output : accuracy.outputs) {

@@ -166,8 +166,9 @@ struct Shadow {
   double share = 0;
 };
 
-// "TARGET:PERCENT%": that share of runs is repeated there and compared.
-Result<Shadow> open_shadow(const RunCommand& command, Session& session) {
+// "TARGET:PERCENT%": that share of runs is repeated there and compared. What a target has prepared is what is repeated:
+// its numbers are not those of the model, and say_preparations tells how far they are from it.
+Result<Shadow> open_shadow(const RunCommand& command, const std::vector<Preparation>& preparations, Session& session) {
   if (command.shadow.empty()) return Shadow{};
   const auto colon = command.shadow.rfind(':');
   double percent = -1;
@@ -181,7 +182,14 @@ Result<Shadow> open_shadow(const RunCommand& command, Session& session) {
   }
   ModelOptions options = command.model;
   options.targets = {command.shadow.substr(0, colon)};
-  TENON_TRY(model, options.load(session), "compiling for the shadow target");
+  if (preparations.empty()) {
+    TENON_TRY(model, options.load(session), "compiling for the shadow target");
+    return Shadow{std::move(model), percent / 100};
+  }
+  TENON_TRY(compile_options, options.compile_options());
+  compile_options.prepare = false;
+  TENON_TRY(model, compile(preparations.back().after->clone(), session.registry(), compile_options),
+            "compiling what was prepared for the shadow target");
   return Shadow{std::move(model), percent / 100};
 }
 
@@ -335,7 +343,7 @@ Result<bool> run(const RunCommand& command, Session& session) {
   std::vector<Preparation> preparations;
   TENON_TRY(model, command.model.load(session, &preparations));
   const double compile_ms = milliseconds_since(begin);
-  TENON_TRY(shadow, open_shadow(command, session));
+  TENON_TRY(shadow, open_shadow(command, preparations, session));
   TestData data;
   if (!command.data.empty()) {
     TENON_TRY(read, read_test_folder(command.data, *model));
