@@ -10,12 +10,16 @@
 namespace tenon::nvdla {
 namespace {
 
-template <class T>
-T number(const std::byte* from) {
-  if constexpr (std::is_same_v<T, float>)
-    return load_element(from, true);
-  else
-    return static_cast<T>(static_cast<int32_t>(static_cast<int8_t>(*from)));
+// How many products of i8 have a sum that a float holds: 128 * 128 * 1024 = 2^24.
+constexpr int64_t kExactProducts = 1024;
+
+// Moves sums of whole numbers over.
+template <size_t kCount>
+void flush(float (&sums)[kCount], uint32_t (&totals)[kCount]) {
+  for (size_t i = 0; i < kCount; ++i) {
+    totals[i] += static_cast<uint32_t>(static_cast<int32_t>(sums[i]));
+    sums[i] = 0;
+  }
 }
 
 }  // namespace
@@ -52,10 +56,10 @@ template <class T>
 void ConvSums<T>::read_data(std::span<const std::byte> data) {
   const int64_t row_elements = int64_t{c_.surfaces} * c_.width * h_.atom_channels;
   data_.resize(static_cast<size_t>(c_.rows * row_elements));
-  T* to = data_.data();
+  float* to = data_.data();
   for (int64_t row = 0; row < c_.rows; ++row) {
     const std::byte* from = data.data() + row * c_.row_entries * h_.entry_bytes;
-    for (int64_t i = 0; i < row_elements; ++i, from += h_.element_bytes) *to++ = number<T>(from);
+    for (int64_t i = 0; i < row_elements; ++i, from += h_.element_bytes) *to++ = load_element(from, h_.half());
   }
 }
 
@@ -68,28 +72,39 @@ void ConvSums<T>::read_weights(std::span<const std::byte> weights) {
     const int64_t group = kernel / h_.atomic_k, in_group = kernel % h_.atomic_k;
     const int64_t kernels = std::min<int64_t>(h_.atomic_k, c_.kernels - group * h_.atomic_k);
     const std::byte* from = weights.data() + group * c_.group_entries * h_.entry_bytes;
-    T* to = weights_.data() + kernel / kLanes * chunk_elements + kernel % kLanes;
+    float* to = weights_.data() + kernel / kLanes * chunk_elements + kernel % kLanes;
     for (int64_t first = 0; first < c_.channels; first += h_.atomic_c) {
       const int64_t channels = std::min<int64_t>(h_.atomic_c, c_.channels - first);
       for (int64_t tap = 0; tap < taps_; ++tap) {
         // Blocks before this one have taps_ * first elements of every kernel of the group.
         const int64_t line = (first * taps_ + tap * channels) * kernels + in_group * channels;
-        for (int64_t i = 0; i < channels; ++i, to += kLanes) *to = number<T>(from + (line + i) * h_.element_bytes);
+        for (int64_t i = 0; i < channels; ++i, to += kLanes)
+          *to = load_element(from + (line + i) * h_.element_bytes, h_.half());
       }
     }
   }
 }
 
 template <class T>
-const T* ConvSums<T>::atom(int64_t row, int64_t column, int64_t surface) const {
+const float* ConvSums<T>::atom(int64_t row, int64_t column, int64_t surface) const {
   if (row < 0 || row >= c_.height || column < 0 || column >= c_.width) return zeros_.data();
   return data_.data() + (((row - c_.first_row) * c_.surfaces + surface) * c_.width + column) * h_.atom_channels;
 }
 
 template <class T>
 void ConvSums<T>::pixel(int64_t row, int64_t column, int64_t chunk, T* sums) const {
-  T acc[kLanes] = {};
-  const T* w = weights_.data() + chunk * taps_ * c_.channels * kLanes;
+  float acc[kLanes] = {};
+  [[maybe_unused]] uint32_t totals[kLanes] = {};
+  [[maybe_unused]] int64_t products = 0;
+  const float* w = weights_.data() + chunk * taps_ * c_.channels * kLanes;
+  const auto run = [&](const float* from, int64_t count) {
+    if constexpr (!std::is_same_v<T, float>) {
+      if (products + count > kExactProducts) flush(acc, totals), products = 0;
+      products += count;
+    }
+    for (int64_t i = 0; i < count; ++i, w += kLanes)
+      for (int64_t lane = 0; lane < kLanes; ++lane) acc[lane] += from[i] * w[lane];
+  };
   for (int64_t first = 0; first < c_.channels; first += h_.atomic_c) {
     const int64_t end = std::min<int64_t>(first + h_.atomic_c, c_.channels);
     for (int64_t r = 0; r < c_.kernel_height; ++r)
@@ -97,15 +112,19 @@ void ConvSums<T>::pixel(int64_t row, int64_t column, int64_t chunk, T* sums) con
         const int64_t y = row * c_.stride_y - c_.pad_top + r * c_.dilation_y;
         const int64_t x = column * c_.stride_x - c_.pad_left + s * c_.dilation_x;
         for (int64_t channel = first; channel < end;) {
-          const T* from = atom(y, x, channel / h_.atom_channels) + channel % h_.atom_channels;
-          const int64_t count = std::min(end - channel, h_.atom_channels - channel % h_.atom_channels);
-          for (int64_t i = 0; i < count; ++i, w += kLanes)
-            for (int64_t lane = 0; lane < kLanes; ++lane) acc[lane] += from[i] * w[lane];
+          const int64_t in_atom = channel % h_.atom_channels;
+          const int64_t count = std::min({end - channel, h_.atom_channels - in_atom, kExactProducts});
+          run(atom(y, x, channel / h_.atom_channels) + in_atom, count);
           channel += count;
         }
       }
   }
-  std::copy_n(acc, kLanes, sums);
+  if constexpr (std::is_same_v<T, float>) {
+    std::copy_n(acc, kLanes, sums);
+  } else {
+    flush(acc, totals);
+    std::copy_n(totals, kLanes, sums);
+  }
 }
 
 template <class T>

@@ -20,6 +20,7 @@ float load_element(const std::byte* from, bool half);
 void store_element(std::byte* to, float value, bool half);
 
 // The sums of one `convolve` from copies of what lies in the buffer: T is float (f16) or uint32_t (i8, modulo 2^32).
+// Products of i8 are summed as floats, too, as long as that is exact: 2^24 / 2^14 of them.
 template <class T>
 class ConvSums {
  public:
@@ -36,15 +37,15 @@ class ConvSums {
  private:
   void read_data(std::span<const std::byte> data);
   void read_weights(std::span<const std::byte> weights);
-  const T* atom(int64_t row, int64_t column, int64_t surface) const;
+  const float* atom(int64_t row, int64_t column, int64_t surface) const;
   void pixel(int64_t row, int64_t column, int64_t chunk, T* sums) const;
 
   const Command& c_;
   const Hardware& h_;
   int64_t chunks_, taps_;
-  std::vector<T> data_;     // [row][surface][column][channel of the atom]
-  std::vector<T> weights_;  // [chunk][block][tap][channel of the block][lane]
-  std::vector<T> zeros_;    // an atom of padding
+  std::vector<float> data_;     // [row][surface][column][channel of the atom]
+  std::vector<float> weights_;  // [chunk][block][tap][channel of the block][lane]
+  std::vector<float> zeros_;    // an atom of padding
 };
 
 // Sum, bias and operand to the result of SDP.

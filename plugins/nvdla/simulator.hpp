@@ -10,9 +10,8 @@
 // PDP or DRAM, if that is more; `elementwise` and `pool` likewise. All units share DRAM, at its bandwidth.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <span>
-#include <string>
-#include <vector>
 
 #include <tenon/support/parallel.hpp>
 #include <tenon/support/result.hpp>
@@ -34,22 +33,22 @@ struct Counters {
   int64_t buffer_bytes = 0;   // read from the buffer by the MAC array: atoms and weights, once each use
 
   int64_t dram_bytes() const { return data_bytes + weight_bytes + operand_bytes + stored_bytes; }
-  void add(const Counters& other);
 };
+
+struct Buffer;
 
 // One thread at a time; run() takes threads of `parallel`.
 class Simulator {
  public:
   explicit Simulator(const Hardware& hardware);
+  ~Simulator();
 
   // Runs commands in order. The error names the command, by its place and kind; what ran before has been done.
   Result<Counters> run(std::span<const Words> commands, std::span<std::byte> dram, ParallelFor& parallel = serial());
 
  private:
   Hardware hardware_;
-  std::vector<std::byte> buffer_;
-  std::vector<bool> loaded_;         // entries
-  std::vector<uint8_t> bank_roles_;  // 0 empty, 1 data, 2 weights
+  std::unique_ptr<Buffer> buffer_;
 };
 
 }  // namespace tenon::nvdla
