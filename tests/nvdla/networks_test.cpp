@@ -137,7 +137,9 @@ TEST(Networks, ResidualNetworkAsTheReferenceHasIt) {
     std::vector<OpProfile> profile;
     const auto got = run_executable(*made.executable, net.inputs, &profile);
     ASSERT_TRUE(got.ok()) << got.error().to_string();
-    if (!half) EXPECT_TRUE((*got)[0].tensor().identical((*before)[0].tensor()));
+    if (!half) {
+      EXPECT_TRUE((*got)[0].tensor().identical((*before)[0].tensor()));
+    }
     EXPECT_EQ(made.executable->arena_bytes(), made.executable->arena_lower_bound_bytes());
     EXPECT_GE(entries, 5 * static_cast<int64_t>(made.executable->arena_bytes())) << "one entry for each tensor";
     ASSERT_FALSE(profile.empty());

@@ -24,12 +24,6 @@ Hardware machine() {
   return *made;
 }
 
-std::vector<std::byte> bytes_of(const std::vector<int>& values) {
-  std::vector<std::byte> bytes;
-  for (const int value : values) bytes.push_back(static_cast<std::byte>(static_cast<int8_t>(value)));
-  return bytes;
-}
-
 // An image of 2 x 2 pixels of 8 channels at 0, one kernel of 8 channels at 64, the result at 128.
 struct OneConvolution {
   std::vector<std::byte> dram = std::vector<std::byte>(256);
