@@ -1,11 +1,15 @@
 #include <optional>
 
+#include <tenon-ext/quant/float_forms_internal.hpp>
 #include <tenon-ext/quant/passes.hpp>
+#include <tenon-ext/quant/qlinear.hpp>
 #include <tenon/ir/builder.hpp>
 #include <tenon/ops/cast.hpp>
 #include <tenon/ops/convolution.hpp>
 #include <tenon/ops/matmul.hpp>
+#include <tenon/ops/pooling.hpp>
 #include <tenon/ops/quantize.hpp>
+#include <tenon/passes/change.hpp>
 #include <tenon/passes/rewrite.hpp>
 
 namespace tenon::quant {
@@ -86,6 +90,48 @@ Result<Value*> integer_product(Builder& builder, const Match& match) {
   return builder.op(is_conv ? Conv::name() : MatMul::name(), {x->reals, w}, product.attributes());
 }
 
+// The domain's operators know what they are made of.
+Result<Change> expand_qlinear(Graph& graph) {
+  Change change = Change::no;
+  for (Op* op : graph.body().ops()) {
+    if (!is_qlinear(*op)) continue;
+    Builder builder(graph.body(), op);
+    TENON_TRY(made, op->def()->decompose_fn()(builder, *op), op->describe());
+    TENON_OK(replace_value(*op->result(), *made[0]));
+    op->erase();
+    change = Change::yes;
+  }
+  return change;
+}
+
+// Integers that are picked or moved between QuantizeLinear and DequantizeLinear: as reals of the same scale, which
+// keeps every bit, and the scales on both sides meet.
+Result<bool> move_reals(Graph& graph, Op& op) {
+  const bool picks = isa<MaxPool>(op) && op.result_count() == 1;
+  const auto quantize = picks || moves_only(op) ? producer_as<QuantizeLinear>(op.operand(0)) : QuantizeLinear();
+  const Tensor* const scale = quantize ? constant_of(quantize.scale()) : nullptr;
+  if (!scale || scale->size() != 1) return false;
+  Builder builder(graph.body(), &op);
+  TENON_TRY(x, reals(builder, op.operand(0), quantize.scale(), quantize.zero_point()));
+  std::vector<Value*> operands = op.operands();
+  operands[0] = x;
+  TENON_TRY(y, builder.op(op.name(), operands, op.attributes()));
+  y->producer()->set_label(op.label());
+  TENON_TRY(back,
+            builder.op(QuantizeLinear::name(), {y, quantize.scale(), quantize.zero_point()}, quantize->attributes()));
+  TENON_OK(replace_value(*op.result(), *back));
+  op.erase();
+  return true;
+}
+Result<Change> move_reals(Graph& graph) {
+  Change change = Change::no;
+  for (Op* op : graph.body().ops()) {
+    TENON_TRY(moved, move_reals(graph, *op), op->describe());
+    if (moved) change = Change::yes;
+  }
+  return change;
+}
+
 }  // namespace
 
 Result<Change> expand_quantised(Graph& graph) {
@@ -97,14 +143,18 @@ Result<Change> expand_quantised(Graph& graph) {
           .match(op("Cast", {op({ConvInteger::name(), MatMulInteger::name()}, {}).and_more().as("product")}).and_more())
           .with(integer_product),
   };
-  return apply_rewrites(graph, rewrites);
+  TENON_TRY(expanded, expand_qlinear(graph));
+  TENON_TRY(rewritten, apply_rewrites(graph, rewrites));
+  TENON_TRY(moved, move_reals(graph));
+  return expanded == Change::yes || rewritten == Change::yes ? Change::yes : moved;
 }
 
 namespace {
 
 const PassRegistration kRegistered({{
     .name = "expand-quantised",
-    .contract = "QLinearConv, QLinearMatMul, and ConvInteger and MatMulInteger before a Cast to f32, become "
+    .contract = "QLinearConv, QLinearMatMul, those of com.microsoft, and ConvInteger and MatMulInteger before a Cast "
+                "to f32, become "
                 "DequantizeLinear, a float\noperator and QuantizeLinear. Needs inferred types; keeps numbers but for "
                 "the rounding of floats.",
     .run = expand_quantised,

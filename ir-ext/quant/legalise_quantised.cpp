@@ -2,6 +2,7 @@
 
 #include <tenon-ext/quant/operators.hpp>
 #include <tenon-ext/quant/passes.hpp>
+#include <tenon-ext/quant/qlinear.hpp>
 
 namespace tenon::quant {
 namespace {
@@ -9,14 +10,15 @@ namespace {
 bool is_quantised(const Op& op) {
   static const Name kNames[] = {"QuantizeLinear", "DequantizeLinear", "QLinearConv", "QLinearMatMul",
                                 "ConvInteger",    "MatMulInteger",    Round::name()};
-  return std::find(std::begin(kNames), std::end(kNames), op.name()) != std::end(kNames);
+  return is_qlinear(op) || std::find(std::begin(kNames), std::end(kNames), op.name()) != std::end(kNames);
 }
 
 }  // namespace
 
+bool has_scales(const Graph& graph) { return std::any_of(graph.body().begin(), graph.body().end(), is_quantised); }
+
 Result<Change> legalise_quantised(Graph& graph, std::vector<IntegerValue>* values) {
-  const Region& body = graph.body();
-  if (std::none_of(body.begin(), body.end(), is_quantised)) return Change::no;
+  if (!has_scales(graph)) return Change::no;
   PassManager passes("legalise-quantised");
   for (const char* pass : {"infer-types", "expand-quantised", "fold-constants", "fold-batch-norm", "round-to-powers",
                            "remove-dead", "fold-constants"}) {

@@ -1,6 +1,6 @@
 // From models with scales of their own to integer layers with powers of two.
 //
-//   QDQ, QLinearConv, QLinearMatMul, ConvInteger ...
+//   QDQ, QLinearConv, QLinearMatMul, QLinearAdd, ConvInteger ...
 //     expand-quantised     DequantizeLinear, float operator, QuantizeLinear
 //     round-to-powers      quant.Round {exponent, factor} where a value is held in 8 bits
 //     fold-factors         quant.Round {exponent}; the factors are in weights
@@ -28,9 +28,10 @@ struct IntegerValue {
   double factor = 1;
 };
 
-// Quantised operators of ONNX as DequantizeLinear, a float operator, and QuantizeLinear. Of ConvInteger and
-// MatMulInteger those followed by a Cast to f32, whose operands have constant zero points; exact while sums stay below
-// 2^24. Needs: inferred types. Keeps: numbers, but for the rounding of floats. Leaves dead producers for remove-dead.
+// Quantised operators of ONNX and of qlinear.hpp as DequantizeLinear, a float operator, and QuantizeLinear. Of
+// ConvInteger and MatMulInteger those followed by a Cast to f32, whose operands have constant zero points; exact while
+// sums stay below 2^24. Needs: inferred types. Keeps: numbers, but for the rounding of floats. Leaves dead producers
+// for remove-dead.
 TENON_API Result<Change> expand_quantised(Graph& graph);
 
 // quant.Round in place of QuantizeLinear and DequantizeLinear with one constant scale, with the step that i8 needs for
@@ -55,6 +56,9 @@ TENON_API Result<Change> fold_factors(Graph& graph, std::map<std::string, double
 // floats read, the last one of a classifier, say, become two fused operators with 16 bits of the accumulator. Needs:
 // inferred types. Changes numbers by rounding only. `values`, when given, receives what became integers.
 TENON_API Result<Change> fuse_quantised(Graph& graph, std::vector<IntegerValue>* values = nullptr);
+
+// Does it quantise anything by itself: QuantizeLinear, QLinearConv, ConvInteger, those of qlinear.hpp, quant.Round ...?
+TENON_API bool has_scales(const Graph& graph);
 
 // All of them, with constants folded between. A graph with nothing quantised does not change.
 TENON_API Result<Change> legalise_quantised(Graph& graph, std::vector<IntegerValue>* values = nullptr);

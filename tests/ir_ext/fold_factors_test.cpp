@@ -15,14 +15,6 @@ namespace {
 
 using testing::random_tensor;
 
-Tensor output_of(const Graph& graph, const std::vector<Datum>& inputs) {
-  const auto interpreter = Interpreter::prepare(graph);
-  EXPECT_TRUE(interpreter.ok()) << interpreter.error().to_string();
-  const auto outputs = (*interpreter)->run(inputs);
-  EXPECT_TRUE(outputs.ok()) << outputs.error().to_string();
-  return (*outputs)[0].tensor();
-}
-
 std::unique_ptr<Graph> parsed(const std::string& text) {
   auto graph = parse_graph(text);
   EXPECT_TRUE(graph.ok()) << graph.error().to_string();

@@ -6,6 +6,7 @@
 #include <support_lib/random_tensor.hpp>
 #include <tenon-ext/quant/accuracy.hpp>
 #include <tenon-ext/quant/passes.hpp>
+#include <tenon/ir/builder.hpp>
 #include <tenon/ir/text.hpp>
 #include <tenon/ir/verify.hpp>
 #include <tenon/reference/interpreter.hpp>
@@ -44,14 +45,6 @@ TEST_P(Legalised, AQdqModelBecomesIntegersCloseToIt) {
   EXPECT_GT(accuracy->outputs[0].distance.sqnr_db(), 18);
 }
 
-Tensor output_of(const Graph& graph, const std::vector<Datum>& inputs) {
-  const auto interpreter = Interpreter::prepare(graph);
-  EXPECT_TRUE(interpreter.ok()) << interpreter.error().to_string();
-  const auto outputs = (*interpreter)->run(inputs);
-  EXPECT_TRUE(outputs.ok()) << outputs.error().to_string();
-  return (*outputs)[0].tensor();
-}
-
 // The float operator between DequantizeLinear and QuantizeLinear rounds otherwise by one step at most.
 TEST(ExpandQuantised, KeepsNumbers) {
   auto graph = parse_graph(R"(graph @g(%x: u8[2,3,6,6]) -> %y {
@@ -74,6 +67,35 @@ TEST(ExpandQuantised, KeepsNumbers) {
   const Tensor after = output_of(**graph, inputs);
   ASSERT_EQ(after.size(), before.size());
   for (int64_t i = 0; i < before.size(); ++i) EXPECT_NEAR(after.int_at(i), before.int_at(i), 1) << i;
+}
+
+// One step for all weights of a tensor: each channel has the absolute error of the widest one, whatever its own scale.
+TEST(LegalisedWeights, ByChannelHaveTheErrorOfTheWidest) {
+  std::mt19937 random(6);
+  constexpr int64_t kInputs = 40, kOutputs = 6;
+  Graph graph("g");
+  Builder b(graph.body());
+  Value* x = graph.body().add_input("x", Type(kF32, Shape(Dims{1, kInputs})));
+  Value* rounded = *b.op("quant.Round", {x}, {{"exponent", int64_t{-5}}});
+  const Tensor w = random_tensor(random, kI8, {kOutputs, kInputs}, -127, 127);
+  Tensor scales = *Tensor::zeros(kF32, {kOutputs});
+  for (int64_t o = 0; o < kOutputs; ++o) scales.mutable_as<float>()[o] = 0.0007f * static_cast<float>(1 << o);
+  Value* reals = *b.op("DequantizeLinear", {b.constant(w), b.constant(scales)}, {{"axis", int64_t{0}}});
+  graph.body().add_output(*b.op("Gemm", {rounded, reals}, {{"transB", int64_t{1}}}), "y");
+  const std::vector<Datum> inputs{random_tensor(random, kF32, {1, kInputs}, -4, 3.9)};
+  const Tensor exact = output_of(graph, inputs);
+  ASSERT_TRUE(legalise_quantised(graph).ok());
+  ASSERT_EQ(count_operators(graph)["fused.QDense"], 2);
+  const Tensor got = output_of(graph, inputs);
+  double magnitudes = 0, worst = 0;
+  for (const float value : inputs[0].tensor().as<float>()) magnitudes += std::abs(value) + 0x1p-6;
+  // The widest scale is 0.0224; 127 of it are 2.84, for which the step is 2^-5, or 2^-6 with a few weights cut off.
+  const double step = 0x1p-5;
+  for (int64_t o = 0; o < kOutputs; ++o) {
+    worst = std::max(worst, std::abs(got.double_at(o) - exact.double_at(o)));
+    EXPECT_LE(std::abs(got.double_at(o) - exact.double_at(o)), magnitudes * step / 2 + 0.01) << "channel " << o;
+  }
+  EXPECT_GT(worst, 0) << "a scale that is no power of two leaves something";
 }
 
 TEST(FloatOperators, SayWhyTheyAreStillFloats) {

@@ -8,6 +8,7 @@
 
 #include <tenon-ext/quant/calibrate.hpp>
 #include <tenon/ir/builder.hpp>
+#include <tenon/reference/interpreter.hpp>
 
 namespace tenon::quant {
 
@@ -54,6 +55,15 @@ inline Samples samples_of(std::mt19937& random, size_t count) {
   Samples samples(count);
   for (auto& inputs : samples) inputs.push_back(normal(random, {1, 3, 12, 12}, 1));
   return samples;
+}
+
+// The first output, on the reference.
+inline Tensor output_of(const Graph& graph, const std::vector<Datum>& inputs) {
+  const auto interpreter = Interpreter::prepare(graph);
+  EXPECT_TRUE(interpreter.ok()) << interpreter.error().to_string();
+  const auto outputs = (*interpreter)->run(inputs);
+  EXPECT_TRUE(outputs.ok()) << outputs.error().to_string();
+  return (*outputs)[0].tensor();
 }
 
 // Without constants.

@@ -135,13 +135,6 @@ Result<quant::Profile> make_profile(const QuantiseCommand& command, const Graph&
 
 // ---- The model ----
 
-bool has_scales(const Graph& graph) {
-  static const Name kNames[] = {"QuantizeLinear", "DequantizeLinear", "QLinearConv", "QLinearMatMul", "quant.Round"};
-  return std::any_of(graph.body().begin(), graph.body().end(), [](const Op& op) {
-    return std::find(std::begin(kNames), std::end(kNames), op.name()) != std::end(kNames);
-  });
-}
-
 struct Quantised {
   std::unique_ptr<Graph> expected;  // floats, or the model with its own scales
   std::unique_ptr<Graph> rounded;   // with quant.Round
@@ -159,7 +152,7 @@ Result<void> optimise(Graph& graph) {
 Result<Quantised> quantise(const QuantiseCommand& command, std::unique_ptr<Graph> graph, const quant::Samples& samples,
                            ParallelFor& pool) {
   Quantised made;
-  made.calibrated = !has_scales(*graph);
+  made.calibrated = !quant::has_scales(*graph);
   if (made.calibrated) {
     TENON_OK(optimise(*graph));
     if (samples.empty() && command.profile_in.empty()) {
