@@ -49,20 +49,26 @@ void round_exponent(VectorCode& c, const Vec& power, const Vec& n, const Vec& x,
 
 float rounding_constant(const VectorCode& c) { return kRound / static_cast<float>(1 << step_bits(c)); }
 
-void power_of_two_steps(VectorCode& c, const Vec& power, const Power& of, const Vec& scratch) {
-  constexpr uint32_t kLeastNormal = 0x00800000;
+void power_of_two_steps(VectorCode& c, const Vec& power, int exponent, const Vec& scratch) {
   c->vpslld(scratch, power, static_cast<uint8_t>(kMantissaBits - step_bits(c)));
-  look_up_power(c, power, of.exponent, true);
+  look_up_power(c, power, exponent, true);
   c->vpaddd(power, power, scratch);
-  // Where the exponent has run out the sign bit is set, as of any negative float; should the bits be those of NaN, the
-  // second operand is the answer. vpmaxsd has one port only.
-  if (of.bounded) c->vmaxps(power, power, c.u32(kLeastNormal));
 }
 
-void raise(VectorCode& c, const Vec& power, const Vec& rest, std::span<const float> terms) {
+namespace {
+
+// The same of n itself: one operation less, and off the chain that leads to what is multiplied by it.
+void power_of_two_scaled(VectorCode& c, const Vec& power, int exponent, const Vec& n) {
+  look_up_power(c, power, exponent, false);
+  c->vscalefps(power, power, n);
+}
+
+}  // namespace
+
+void raise(VectorCode& c, const Vec& power, const Vec& n, const Vec& rest, std::span<const float> terms, int exponent) {
   const VectorCode::Scope scope(c);
   const Vec sum = c.temp();
-  look_up_power(c, power, 0, false);
+  power_of_two_scaled(c, power, exponent, n);
   c.polynomial(sum, rest, terms);
   c->vmulps(rest, rest, power);
   c->vfmadd231ps(power, sum, rest);
@@ -81,7 +87,7 @@ void exponential_parts(VectorCode& c, const Vec& power, const Vec& rest, const V
   const VectorCode::Scope scope(c);
   const Vec n = c.temp();
   round_exponent(c, power, n, x, rounding_constant(c), of.negated);
-  power_of_two_steps(c, power, of, rest);
+  c.avx512() ? power_of_two_scaled(c, power, of.exponent, n) : power_of_two_steps(c, power, of.exponent, rest);
   of.negated ? c->vfnmsub231ps(x, n, c.f32(kLn2High)) : c->vfnmadd231ps(x, n, c.f32(kLn2High));
   c.move(rest, x);
   c->vfnmadd231ps(rest, n, c.f32(kLn2Low));
@@ -125,7 +131,7 @@ void exponential_avx2(VectorCode& c, const Vec& out, const Vec& x) {
   const Vec half = out.getIdx() == x.getIdx() ? c.temp() : out;
   c->vpslld(half, power, static_cast<uint8_t>(kMantissaBits - 1 - step_bits(c)));
   c->vandps(half, half, c.u32(kExponents));
-  power_of_two_steps(c, power, {.exponent = -127}, rest);
+  power_of_two_steps(c, power, -127, rest);
   c->vpsubd(power, power, half);
   c->vfnmadd231ps(x, n, c.f32(kLn2High));
   c.move(rest, x);
@@ -185,10 +191,6 @@ void scale(VectorCode& c, const Vec& out, const Vec& x, const PowerOfTwo& power)
   if (c.avx512()) return c->vscalefps(out, x, power.n);
   c->vmulps(out, x, power.half);
   c->vmulps(out, out, power.rest);
-}
-
-void bound(VectorCode& c, const Vec& x, float size, float high) {
-  c.avx512() ? c->vrangeps(x, x, c.f32(size), kLessMagnitude) : clamp_between(c, x, -size, high);
 }
 
 void clamp_between(VectorCode& c, const Vec& x, float low, float high) {

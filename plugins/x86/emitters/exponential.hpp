@@ -14,25 +14,24 @@
 
 namespace tenon::x86 {
 
-// Of e^x, or of e^-x if `negated`, times 2^exponent; `bounded`: not less than about 2^-126.
+// Of e^x, or of e^-x if `negated`, times 2^exponent.
 struct Power {
   bool negated = false;
   int exponent = 0;
-  bool bounded = false;
 };
 
 // power (1 + rest) = e^x 2^exponent, `power` rounded once; rest: relative error of e^r below 2^-27. The result must be
-// a normal number unless it is bounded, |x| < 2^14. `low`, if not null: a small correction of x, to be added to it.
+// a normal number, |x| < 2^14. `low`, if not null: a small correction of x, to be added to it.
 // Destroys x; takes a scratch vector. Registers differ.
 void exponential_parts(VectorCode& c, const Vec& power, const Vec& rest, const Vec& x, const Power& of,
                        const Vec* low = nullptr);
 // `rest`, which is r to the last bit, becomes e^r - 1. r (|r| < ln 2 / 16 or / 8) and `scratch` are destroyed.
 void exponential_less_one_near_zero(VectorCode& c, const Vec& rest, const Vec& r, const Vec& scratch);
-// `power`, n + rounding_constant() by its bits, becomes 2^(n + of.exponent); `scratch` is destroyed.
-void power_of_two_steps(VectorCode& c, const Vec& power, const Power& of, const Vec& scratch);
-// `power`, whose low bits are 16 times an exponent's fraction f (avx512), becomes 2^f (1 + rest (t0 + t1 rest ...)): to be
-// scaled by 2^floor. Destroys rest; takes a scratch vector.
-void raise(VectorCode& c, const Vec& power, const Vec& rest, std::span<const float> terms);
+// `power`, n + rounding_constant() by its bits, becomes 2^(n + exponent); `scratch` is destroyed.
+void power_of_two_steps(VectorCode& c, const Vec& power, int exponent, const Vec& scratch);
+// avx512: `power`, n + rounding_constant() by its bits, becomes 2^(n + exponent) (1 + rest (t0 + t1 rest ...)).
+// Destroys rest; takes a scratch vector.
+void raise(VectorCode& c, const Vec& power, const Vec& n, const Vec& rest, std::span<const float> terms, int exponent);
 // What rounds to a multiple of 1/16 or 1/8 when it is added.
 float rounding_constant(const VectorCode& c);
 
@@ -57,8 +56,6 @@ PowerOfTwo power_of_two(VectorCode& c, const Vec& n);
 // out = x 2^n, rounded once when x is in [1/2, 2).
 void scale(VectorCode& c, const Vec& out, const Vec& x, const PowerOfTwo& power);
 
-// -size <= x <= size or (avx2, by a scratch vector) -size <= x <= high; NaN becomes anything there is between them.
-void bound(VectorCode& c, const Vec& x, float size, float high);
 // low <= x <= high, NaN stays; for avx512 and avx2 alike by a scratch vector.
 void clamp_between(VectorCode& c, const Vec& x, float low, float high);
 

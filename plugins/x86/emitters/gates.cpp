@@ -41,13 +41,39 @@ void multiply_by_large(VectorCode& c, const Vec& out, const Vec& product, const 
 }
 
 void multiply_by_sigmoid(VectorCode& c, const Vec& out, const Vec& x, const Vec& bounded, const Vec& power,
-                         const Vec& rest, bool by_divider) {
+                         const Vec& rest) {
   const VectorCode::Scope scope(c);
   const Vec denominator = c.temp();
   one_more(c, denominator, power, rest, -kGateExponent);
   c->vminps(bounded, bounded, c.f32(kGateUnit));
-  by_divider ? c->vdivps(bounded, bounded, denominator) : c.divide_fast(bounded, bounded, denominator);
+  c->vdivps(bounded, bounded, denominator);
   multiply_by_large(c, out, bounded, x);
+}
+
+void bounded_magnitude(VectorCode& c, const Vec& out, const Vec& x, float size) {
+  constexpr uint8_t kMagnitude = 2 << 2 | 2;  // of vrangeps: the lesser magnitude without its sign
+  c.cut_dependency(out);
+  c->vrangeps(out, x, c.f32(size), kMagnitude);
+}
+
+void positive_part(VectorCode& c, const Vec& out, const Vec& x) {
+  // Of vfixupimmps, from the highest class on: positive, negative, +inf, -inf, 1, 0, NaN, NaN that signals.
+  constexpr uint32_t kAnswers = 0x17131122;
+  c.cut_dependency(out);
+  c->vfixupimmps(out, x, c.u32(kAnswers), 0);
+}
+
+void multiply_by_gate(VectorCode& c, const Vec& out, const Vec& x, const Vec& a, const Vec& e) {
+  const VectorCode::Scope scope(c);
+  const Vec denominator = c.temp(), reciprocal = c.temp();
+  c->vaddps(denominator, e, c.f32(std::ldexp(1.0f, kGateExponent)));
+  c->vmulps(e, e, a);
+  c->vrcp14ps(reciprocal, denominator);
+  c->vfnmadd213ps(denominator, reciprocal, c.f32(1));  // how much the reciprocal lacks
+  c->vfmadd213ps(denominator, reciprocal, reciprocal);
+  positive_part(c, a, x);
+  c->vfnmadd231ps(a, e, denominator);
+  c.move(out, a);
 }
 
 namespace {
@@ -79,14 +105,38 @@ bool takes_alpha(const Signature& signature) {
 }
 
 // z = alpha x as a sum of two floats. A negative alpha: -swish(-x) of -alpha, so that x and z have one sign.
+void swish_avx512(VectorCode& c) {
+  const float alpha = alpha_of(c.emission().attributes), size = std::abs(alpha);
+  const Vec x = alpha < 0 ? c.temp() : c.in(0), a = c.temp(), z = c.temp(), power = c.temp(), e = c.temp();
+  if (alpha < 0) c->vxorps(x, c.in(0), c.u32(kSign));
+  bounded_magnitude(c, a, x, kGateEnd / size);
+  const Power of{.negated = true, .exponent = kGateExponent};
+  if (size == 1) {
+    c.move(z, a);
+    exponential_parts(c, power, e, z, of);
+  } else {
+    const VectorCode::Scope scope(c);
+    const Vec low = c.temp();
+    c.set(low, size);
+    c->vmulps(z, a, low);
+    c->vfmsub213ps(low, a, z);
+    exponential_parts(c, power, e, z, of, &low);
+  }
+  c->vfmadd213ps(e, power, power);
+  multiply_by_gate(c, alpha < 0 ? x : c.out(), x, a, e);
+  if (alpha < 0) c->vxorps(c.out(), x, c.u32(kSign));
+}
+
+// Of alpha 0: half of x, and no bound.
 void swish(VectorCode& c) {
+  if (c.avx512() && alpha_of(c.emission().attributes) != 0) return swish_avx512(c);
   const float alpha = alpha_of(c.emission().attributes), size = std::abs(alpha);
   const Vec x = alpha < 0 ? c.temp() : c.in(0), bounded = c.temp(), z = c.temp();
   if (alpha < 0) c->vxorps(x, c.in(0), c.u32(kSign));
   c.move(bounded, x);
-  bound(c, bounded, kGateEnd / size, kGateFull / size);
+  clamp_between(c, bounded, -kGateEnd / size, kGateFull / size);
   const Vec power = c.temp(), rest = c.temp();
-  const Power of{.negated = true, .exponent = -kGateExponent, .bounded = c.avx512()};
+  const Power of{.negated = true, .exponent = -kGateExponent};
   if (size == 1) {
     c.move(z, bounded);
     exponential_parts(c, power, rest, z, of);
@@ -130,8 +180,8 @@ constexpr RowPair kRows[] = {
     {"Swish",
      kF32Lanes,
      {.vectors = 7, .cycles = 10},
-     {.vectors = 7, .cycles = 15},
-     3.2,
+     {.vectors = 7, .cycles = 12},
+     4,
      algorithm<swish>,
      takes_alpha},
     {"Mish", kF32Lanes, {.vectors = 5, .cycles = 13}, {.vectors = 6, .cycles = 20}, 4, algorithm<mish>},

@@ -15,9 +15,19 @@ inline constexpr float kGateFull = 30;        // 1 + e^-z is 1
 // `product`; takes a scratch vector.
 void multiply_by_large(VectorCode& c, const Vec& out, const Vec& product, const Vec& x);
 // out = x / (1 + e^-z) by the parts of e^-z 2^-kGateExponent (exponential_parts()). `bounded`: x, but not below where
-// the result is 0 already, with -kGateEnd < z < kGateFull for it. Destroys all but x; takes two scratch vectors. avx512
-// divides by a reciprocal, or `by_divider`: three operations fewer, of which others hide the 10 cycles that it takes.
+// the result is 0 already, with -kGateEnd < z < kGateFull for it. Destroys all but x; takes two scratch vectors. avx2.
 void multiply_by_sigmoid(VectorCode& c, const Vec& out, const Vec& x, const Vec& bounded, const Vec& power,
-                         const Vec& rest, bool by_divider = false);
+                         const Vec& rest);
+
+// ---- avx512: x times a gate, as max(x, 0) less what the gate takes of |x| ----
+
+// out = |x|, but not more than `size`; NaN becomes anything up to that.
+void bounded_magnitude(VectorCode& c, const Vec& out, const Vec& x, float size);
+// out = max(x, 0) with the sign of a zero, -0 for what is negative, NaN for -inf and NaN. Registers differ.
+void positive_part(VectorCode& c, const Vec& out, const Vec& x);
+// out = x / (1 + e^-z) for z of the sign of x: max(x, 0) - a E / (2^kGateExponent + E), where a is |x| and
+// E = e^-|z| 2^kGateExponent, 0 <= |z| <= kGateEnd: no denominator or factor leaves the range of floats, and a product
+// that does is the result. Destroys a and E; takes two scratch vectors. out may be x.
+void multiply_by_gate(VectorCode& c, const Vec& out, const Vec& x, const Vec& a, const Vec& e);
 
 }  // namespace tenon::x86

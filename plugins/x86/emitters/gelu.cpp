@@ -15,51 +15,65 @@ using namespace codegen;
 
 constexpr uint32_t kSign = 0x80000000;
 
-// z + low = x (c1 + c2 x^2), c1 = -2 sqrt(2 / pi) / ln 2, c2 = 0.044715 c1; each factor as a sum of two floats, since
-// 2^z multiplies the error of z by z. Takes three scratch vectors.
-void cubic_exponent(VectorCode& c, const Vec& z, const Vec& low, const Vec& x) {
+// z = x (factor + low), c1 + c2 x^2 in two floats with c1 = -2 sqrt(2 / pi) / ln 2 and c2 = 0.044715 c1, since 2^z
+// multiplies the error of z by z. Takes two scratch vectors.
+void cubic_factor(VectorCode& c, const Vec& factor, const Vec& low, const Vec& x) {
   constexpr float kC1High = -0x1.26aecp1f;  // of few bits: the difference below is exact
   constexpr float kC1Low = -0x1.0de73ap-22f, kC2High = -0x1.a5a7dp-4f, kC2Low = 0x1.151aaep-29f;
   const VectorCode::Scope scope(c);
-  const Vec square = c.temp(), factor = c.temp(), small = c.temp();
+  const Vec square = c.temp(), small = c.temp();
   c->vmulps(square, x, x);
   c.set(low, kC1High);
   c.move(factor, square);
   c->vfmadd132ps(factor, low, c.f32(kC2High));
-  c->vmulps(z, x, factor);
   c->vsubps(low, low, factor);
   c->vfmadd231ps(low, square, c.f32(kC2High));  // what the factor was rounded by
-  c->vfmsub213ps(factor, x, z);                 // and z
   c.set(small, kC1Low);
   c->vfmadd231ps(small, square, c.f32(kC2Low));
   c->vfnmadd231ps(square, x, x);
   c->vfnmadd231ps(small, square, c.f32(kC2High));
-  c->vfmadd231ps(factor, small, x);
-  c->vfmadd213ps(low, x, factor);
+  c->vaddps(low, low, small);
 }
 
-// x / (1 + 2^z). Beyond -11 the gate is 0, beyond 6 it is 1.
-void gelu_by_tanh(VectorCode& c) {
+// power, n and f of z: n = z rounded to steps, `power` with its bits, f = z - n.
+void split_cubic(VectorCode& c, const Vec& power, const Vec& n, const Vec& f, const Vec& x) {
+  const VectorCode::Scope scope(c);
+  const Vec low = c.temp();
+  cubic_factor(c, f, low, x);
+  c.set(n, rounding_constant(c));
+  c.move(power, x);
+  c->vfmadd132ps(power, n, f);
+  c->vsubps(n, power, n);
+  c->vfmsub213ps(f, x, n);
+  c->vfmadd231ps(f, low, x);
+}
+
+// x / (1 + 2^z), z = 0 or below for |x|; beyond 11 what the gate leaves of it is 0.
+void gelu_by_tanh_avx512(VectorCode& c) {
   constexpr float kTerms[] = {0x1.62e43p-1f, 0x1.ebff94p-3f, 0x1.c6ac7cp-5f};  // (2^f - 1) / f within 1e-7
-  constexpr float kLongerTerms[] = {0x1.62e43p-1f, 0x1.ebfbep-3f, 0x1.c6b85p-5f, 0x1.3b2cf8p-7f};
-  const Vec bounded = c.temp(), f = c.temp(), power = c.temp(), rest = c.temp();
-  c.move(bounded, c.in(0));
-  bound(c, bounded, 11, 6);
+  const Vec a = c.temp(), power = c.temp();
+  bounded_magnitude(c, a, c.in(0), 11);
   {
     const VectorCode::Scope scope(c);
-    cubic_exponent(c, power, f, bounded);
-    const Vec n = c.temp();
-    c.set(n, rounding_constant(c));
-    c.move(rest, power);
-    c->vaddps(power, power, n);
-    c->vsubps(n, power, n);
-    c->vsubps(rest, rest, n);
-    c->vaddps(f, f, rest);
-    power_of_two_steps(c, power, {.exponent = -kGateExponent, .bounded = c.avx512()}, n);
+    const Vec n = c.temp(), f = c.temp();
+    split_cubic(c, power, n, f, a);
+    raise(c, power, n, f, kTerms, kGateExponent);
   }
-  c.avx512() ? c.polynomial(rest, f, kTerms) : c.polynomial(rest, f, kLongerTerms);
+  multiply_by_gate(c, c.out(), c.in(0), a, power);
+}
+
+// The same for x of both signs: beyond -11 the gate is 0, beyond 6 it is 1.
+void gelu_by_tanh(VectorCode& c) {
+  if (c.avx512()) return gelu_by_tanh_avx512(c);
+  constexpr float kTerms[] = {0x1.62e43p-1f, 0x1.ebfbep-3f, 0x1.c6b85p-5f, 0x1.3b2cf8p-7f};  // as above
+  const Vec bounded = c.temp(), f = c.temp(), power = c.temp(), rest = c.temp();
+  c.move(bounded, c.in(0));
+  clamp_between(c, bounded, -11, 6);
+  split_cubic(c, power, rest, f, bounded);
+  power_of_two_steps(c, power, -kGateExponent, rest);
+  c.polynomial(rest, f, kTerms);
   c->vmulps(rest, rest, f);
-  multiply_by_sigmoid(c, c.out(), c.in(0), bounded, power, rest, true);
+  multiply_by_sigmoid(c, c.out(), c.in(0), bounded, power, rest);
 }
 
 // n = -a^2 / (2 ln 2) in steps, to `power` with its bits; the exponent's rest is s / -2 with s = a^2 + 2 n ln 2; the
@@ -80,26 +94,18 @@ constexpr float kErfEnd = 14.5f;  // a Phi(-a) is 0 there
 
 // max(x, 0) - a Phi(-a) with a = |x|, Phi(-a) = e^(-a^2 / 2) R(a), R(a) = erfcx(a / sqrt(2)) / 2.
 void gelu_by_erf_avx512(VectorCode& c) {
-  constexpr uint8_t kMagnitude = 2 << 2 | 2;  // of vrangeps: the lesser magnitude without its sign
   constexpr float kTerms[] = {-0.5f, 0x1.0001ecp-3f, -0x1.555658p-6f};  // (e^(-s / 2) - 1) / s within 1e-7
-  constexpr uint32_t kNaNForMinusInfinity = 3u << 16;                   // other classes of x: as it is
-  const Vec x = c.in(0), a = c.temp(), power = c.temp();
-  c.cut_dependency(a);
-  c->vrangeps(a, x, c.f32(kErfEnd), kMagnitude);
+  const Vec a = c.temp(), power = c.temp(), product = c.temp();
+  bounded_magnitude(c, a, c.in(0), kErfEnd);
   {
     const VectorCode::Scope scope(c);
     const Vec n = c.temp(), s = c.temp();
     density_exponent(c, power, n, s, a);
-    raise(c, power, s, kTerms);
-    c->vscalefps(power, power, n);
+    raise(c, power, n, s, kTerms, 0);
   }
-  c->vmulps(power, power, a);
-  const Vec ratio = c.temp();
-  piecewise_polynomial(c, ratio, a, kNormalRatio32);
-  c.set_u32(a, kSign);  // -0: the sign of x stays
-  c->vmaxps(a, a, x);
-  c->vfixupimmps(a, x, c.u32(kNaNForMinusInfinity), 0);
-  c->vfnmadd231ps(a, ratio, power);
+  piecewise_polynomial(c, product, a, kNormalProduct32);
+  positive_part(c, a, c.in(0));
+  c->vfnmadd231ps(a, product, power);
   c.move(c.out(), a);
 }
 
@@ -115,7 +121,7 @@ void gelu_by_erf(VectorCode& c) {
     const VectorCode::Scope scope(c);
     const Vec n = c.temp(), s = c.temp();
     density_exponent(c, power, n, s, a);
-    power_of_two_steps(c, power, {.exponent = 60}, n);
+    power_of_two_steps(c, power, 60, n);
     c.polynomial(rest, s, kTerms);
     c->vmulps(rest, rest, s);
   }
@@ -142,7 +148,7 @@ constexpr RowPair kRows[] = {
     {"Gelu",
      kF32Lanes,
      {.vectors = 7, .cycles = 16},
-     {.vectors = 7, .cycles = 21},
+     {.vectors = 7, .cycles = 15},
      3.5,
      algorithm<gelu_by_tanh>,
      by_tanh},

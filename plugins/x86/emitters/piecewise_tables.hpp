@@ -1,5 +1,6 @@
 // Coefficients of piecewise polynomials (piecewise.hpp): minimax in relative error, by Sollya's fpminimax on each
-// interval; those of kNormalRatio by interpolation (tools/emitters/normal_ratio.py). Columns stand by index.
+// interval; those of kNormalRatio8 and kNormalProduct32 by interpolation (tools/emitters/normal_ratio.py). Columns
+// stand by index.
 #pragma once
 #include "x86/emitters/piecewise.hpp"
 
@@ -99,50 +100,52 @@ inline constexpr GrownPieces<9, 8> kTanh8{
          -0x1.d0fb88p-6f},
     }}};
 
-// erfcx(x / sqrt(2)) / 2 up to 15, relative error 5.9e-8, 5.1e-8.
-inline constexpr GrownPieces<6, 32> kNormalRatio32{
-    1,
+// x erfcx(x / sqrt(2)) / 2 up to 14.9, relative error 6.4e-8.
+inline constexpr GrownPieces<5, 32> kNormalProduct32{
+    1.04f,
     20,
-    {1.125f, 1.375f, 1.625f, 1.875f, 2.125f, 2.375f, 2.625f, 2.875f, 3.25f, 3.75f, 4.25f, 4.75f, 5.25f, 5.75f, 6.25f,
-     6.75f, 7.5f, 8.5f, 9.5f, 10.5f, 11.5f, 12.5f, 13.5f, 14.5f, 0.0625f, 0.1875f, 0.3125f, 0.4375f, 0.5625f, 0.6875f,
-     0.8125f, 0.9375f},
+    {0x1.15748f5c28f5cp0f,  0x1.54ba8f5c28f5cp0f, 0x1.956a8f5c28f5cp0f, 0x1.d4d28f5c28f5cp0f,  0x1.0a9e47ae147aep1f,
+     0x1.2aba47ae147aep1f,  0x1.4a5647ae147aep1f, 0x1.6b0c47ae147aep1f, 0x1.9b3047ae147aep1f,  0x1.da7b47ae147aep1f,
+     0x1.0daca3d70a3d7p2f,  0x1.2d47a3d70a3d7p2f, 0x1.4d5323d70a3d7p2f, 0x1.6d9da3d70a3d7p2f,  0x1.8d72a3d70a3d7p2f,
+     0x1.ad4323d70a3d7p2f,  0x1.dd7223d70a3d7p2f, 0x1.0ec491eb851ecp3f, 0x1.2eb151eb851ecp3f,  0x1.4e9d51eb851ecp3f,
+     0x1.6ead11eb851ecp3f,  0x1.8edd11eb851ecp3f, 0x1.aea411eb851ecp3f, 0x1.ced051eb851ecp3f,  0,
+     0x1.34647ae147aep-3f,  0x1.14023d70a3d7p-2f, 0x1.995a3d70a3d7p-2f, 0x1.0d151eb851eb8p-1f, 0x1.4d211eb851eb8p-1f,
+     0x1.8d511eb851eb8p-1f, 0x1.cccd1eb851eb8p-1f},
     {{
-        {0x1.f6704ep-3f, 0x1.bdb9f2p-3f, 0x1.8f6846p-3f, 0x1.690b32p-3f, 0x1.48de38p-3f, 0x1.2d938ap-3f, 0x1.1630fap-3f,
-         0x1.01f838p-3f, 0x1.d0b31cp-4f, 0x1.99c2b6p-4f, 0x1.6e040ap-4f, 0x1.4a724ap-4f, 0x1.2d01fep-4f, 0x1.1445a6p-4f,
-         0x1.fe6e5ep-5f, 0x1.da2caep-5f, 0x1.ac6292p-5f, 0x1.7b5f34p-5f, 0x1.545298p-5f, 0x1.34805ap-5f, 0x1.1a1574p-5f,
-         0x1.03cf06p-5f, 0x1.e18ddcp-6f, 0x1.c0a9c4p-6f, 0x1.e76f76p-2f, 0x1.bb9424p-2f, 0x1.95b88ep-2f, 0x1.74d7e8p-2f,
-         0x1.58207ep-2f, 0x1.3ee88ep-2f, 0x1.28a5d4p-2f, 0x1.14e6fep-2f},
-        {-0x1.f7949ep-4f, -0x1.9851f2p-4f, -0x1.4ffe68p-4f, -0x1.18274ep-4f, -0x1.d8c1bcp-5f, -0x1.9328f6p-5f,
-         -0x1.5b205ep-5f, -0x1.2d7c14p-5f, -0x1.ef2cc8p-6f, -0x1.85dc7cp-6f, -0x1.3a0094p-6f, -0x1.01c9bep-6f,
-         -0x1.ae369cp-7f, -0x1.6c06bap-7f, -0x1.37c334p-7f, -0x1.0dd422p-7f, -0x1.b9fa6ap-8f, -0x1.5bcb4p-8f,
-         -0x1.188feep-8f, -0x1.cdeeacp-9f, -0x1.82bdeep-9f, -0x1.486db4p-9f, -0x1.1a5102p-9f, -0x1.ea79b4p-10f,
-         -0x1.7a0d5cp-2f, -0x1.45588cp-2f, -0x1.19baa6p-2f, -0x1.eacbbcp-3f, -0x1.ade41ap-3f, -0x1.7a88e4p-3f,
-         -0x1.4efb3p-3f, -0x1.29d78ap-3f},
-        {0x1.b6593p-5f, 0x1.4a0316p-5f, 0x1.f9a62p-6f, 0x1.89994cp-6f, 0x1.36dd1ep-6f, 0x1.f199aap-7f, 0x1.931dcep-7f,
-         0x1.4a384ap-7f, 0x1.f2f516p-8f, 0x1.621fbp-8f, 0x1.031b36p-8f, 0x1.852b48p-9f, 0x1.2ae26ap-9f, 0x1.d419d4p-10f,
-         0x1.74d5a4p-10f, 0x1.2d6b4ap-10f, 0x1.c0f8e8p-11f, 0x1.3ae79ap-11f, 0x1.c9eaf6p-12f, 0x1.56ee08p-12f,
-         0x1.073c44p-12f, 0x1.9ca82ep-13f, 0x1.494a3cp-13f, 0x1.0ade5ap-13f, 0x1.cfce96p-3f, 0x1.7e9382p-3f,
-         0x1.3dae34p-3f, 0x1.097b54p-3f, 0x1.be70a6p-4f, 0x1.7992f8p-4f, 0x1.411f8cp-4f, 0x1.1293e8p-4f},
-        {-0x1.56ada2p-6f, -0x1.e3d474p-7f, -0x1.5c322ap-7f, -0x1.fe2758p-8f, -0x1.7be736p-8f, -0x1.1f39cp-8f,
-         -0x1.b86ebap-9f, -0x1.56131ap-9f, -0x1.dec508p-10f, -0x1.34a21p-10f, -0x1.9ccf4cp-11f, -0x1.1cff04p-11f,
-         -0x1.948d88p-12f, -0x1.262b38p-12f, -0x1.b504e6p-13f, -0x1.4acbcap-13f, -0x1.c158fp-14f, -0x1.19b9d8p-14f,
-         -0x1.72072ep-15f, -0x1.f8fedcp-16f, -0x1.63da9cp-16f, -0x1.01b36ap-16f, -0x1.7e19bcp-17f, -0x1.211996p-17f,
-         -0x1.e4be82p-4f, -0x1.81f8fp-4f, -0x1.35748ep-4f, -0x1.f387acp-5f, -0x1.95c5dep-5f, -0x1.4ba87ap-5f,
-         -0x1.10b324p-5f, -0x1.c305dep-6f},
-        {0x1.ec62e4p-8f, 0x1.481d9cp-8f, 0x1.be5f4ep-9f, 0x1.357d82p-9f, 0x1.b4e1b6p-10f, 0x1.3982d2p-10f,
-         0x1.c8f518p-11f, 0x1.51d6d4p-11f, 0x1.b9c71p-12f, 0x1.04181p-12f, 0x1.3f6e16p-13f, 0x1.970272p-14f,
-         0x1.0bd01ap-14f, 0x1.6a9f82p-15f, 0x1.f789d6p-16f, 0x1.658a68p-16f, 0x1.bdca1p-17f, 0x1.f47cf8p-18f,
-         0x1.293d0ep-18f, 0x1.71fa48p-19f, 0x1.df0682p-20f, 0x1.40b178p-20f, 0x1.b9fae6p-21f, 0x1.385114p-21f,
-         0x1.c115f4p-5f, 0x1.5ab436p-5f, 0x1.0d8f04p-5f, 0x1.a608a6p-6f, 0x1.4c928ep-6f, 0x1.07c26ap-6f, 0x1.a4f858p-7f,
-         0x1.51f618p-7f},
-        {-0x1.47f6c2p-9f, -0x1.9ed12ap-10f, -0x1.0c08dep-10f, -0x1.616f3ap-11f, -0x1.daee6ep-12f, -0x1.44cb4ep-12f,
-         -0x1.c3a97p-13f, -0x1.3ef486p-13f, -0x1.861cb8p-14f, -0x1.a6015cp-15f, -0x1.de3ecep-16f, -0x1.1a561p-16f,
-         -0x1.59acaap-17f, -0x1.b5125ep-18f, -0x1.1c5c24p-18f, -0x1.7ba0fp-19f, -0x1.b1c7dap-20f, -0x1.b59adep-21f,
-         -0x1.d7575cp-22f, -0x1.0c1a6ap-22f, -0x1.3f6c5cp-23f, -0x1.8be5c8p-24f, -0x1.fbb2c2p-25f, -0x1.4f5924p-25f,
-         -0x1.78e2fep-6f, -0x1.1b04cap-6f, -0x1.ac1d16p-7f, -0x1.460eep-7f, -0x1.f407dp-8f, -0x1.81f04ap-8f,
-         -0x1.2bc84cp-8f, -0x1.d49b0cp-9f},
+        {0x1.15ff24p-2f, 0x1.2eb6f6p-2f, 0x1.41d93ap-2f, 0x1.5048bp-2f,  0x1.5bc1acp-2f,
+         0x1.64d154p-2f, 0x1.6bfdacp-2f, 0x1.72054cp-2f, 0x1.78f96ep-2f, 0x1.7faaaap-2f,
+         0x1.849824p-2f, 0x1.8824c6p-2f, 0x1.8ae01cp-2f, 0x1.8d00eep-2f, 0x1.8ea83ap-2f,
+         0x1.8ffbaep-2f, 0x1.918a5cp-2f, 0x1.9308f2p-2f, 0x1.9418aap-2f, 0x1.94e0fep-2f,
+         0x1.95795ep-2f, 0x1.95efcap-2f, 0x1.964c2ep-2f, 0x1.96975ep-2f, 0,
+         0x1.12933p-4f,  0x1.c2cdbcp-4f, 0x1.31a73ep-3f, 0x1.72393ep-3f, 0x1.a83d02p-3f,
+         0x1.d60eap-3f,  0x1.fca74cp-3f},
+        {0x1.cc28e6p-4f,  0x1.5a79cp-4f,   0x1.07e98ep-4f,  0x1.9ac15ep-5f,  0x1.432352p-5f,  0x1.01e03cp-5f,
+         0x1.a21254p-6f,  0x1.54567p-6f,   0x1.00583p-6f,   0x1.6c491ap-7f,  0x1.08cf8cp-7f,  0x1.8e6476p-8f,
+         0x1.315066p-8f,  0x1.dc6a26p-9f,  0x1.7b71f8p-9f,  0x1.32c986p-9f,  0x1.c7c2e2p-10f, 0x1.3f019ep-10f,
+         0x1.cfa1e2p-11f, 0x1.5b0fb8p-11f, 0x1.0a03d2p-11f, 0x1.a01b8ap-12f, 0x1.4c59f2p-12f, 0x1.0ce35p-12f,
+         0x1.fffffep-2f,  0x1.94ad22p-2f,  0x1.52639ep-2f,  0x1.18154cp-2f,  0x1.d5a01cp-3f,  0x1.8c758ap-3f,
+         0x1.507aap-3f,   0x1.1fa03ep-3f},
+        {-0x1.10b7dcp-4f,  -0x1.8145c2p-5f,  -0x1.13666ep-5f,  -0x1.937f76p-6f,  -0x1.2b158ap-6f,  -0x1.c2b51p-7f,
+         -0x1.59e434p-7f,  -0x1.0a92cp-7f,   -0x1.73bbaap-8f,  -0x1.e015bcp-9f,  -0x1.3e6e3ep-9f,  -0x1.b8ad58p-10f,
+         -0x1.37ef4ap-10f, -0x1.c3814cp-11f, -0x1.4f632cp-11f, -0x1.fbcfecp-12f, -0x1.57b9d8p-12f, -0x1.addb8cp-13f,
+         -0x1.1a1accp-13f, -0x1.80cbc4p-14f, -0x1.0ea11cp-14f, -0x1.86d72p-15f,  -0x1.221d9ep-15f, -0x1.b602bp-16f,
+         -0x1.9881fcp-2f,  -0x1.35670cp-2f,  -0x1.f46cdep-3f,  -0x1.8f69c8p-3f,  -0x1.4366fap-3f,  -0x1.07d142p-3f,
+         -0x1.b0d716p-4f,  -0x1.65e53p-4f},
+        {0x1.07ede2p-5f,  0x1.6013bap-6f,  0x1.db56b2p-7f,  0x1.49a46cp-7f,  0x1.cee26ep-8f,  0x1.4ae482p-8f,
+         0x1.e2e96cp-9f,  0x1.61cc5p-9f,   0x1.cd1a96p-10f, 0x1.1007fep-10f, 0x1.4aca84p-11f, 0x1.a6a5ap-12f,
+         0x1.153356p-12f, 0x1.752ccep-13f, 0x1.0319e4p-13f, 0x1.7004e8p-14f, 0x1.c96c26p-15f, 0x1.ffbe58p-16f,
+         0x1.2f9dfep-16f, 0x1.799db2p-17f, 0x1.e7b25ap-18f, 0x1.454f08p-18f, 0x1.c1008ap-19f, 0x1.3c5df6p-19f,
+         0x1.feea86p-3f,  0x1.760966p-3f,  0x1.25bdcp-3f,   0x1.c62f26p-4f,  0x1.64a86cp-4f,  0x1.1a4822p-4f,
+         0x1.c16b18p-5f,  0x1.68cfe2p-5f},
+        {-0x1.ba3942p-7f,  -0x1.16a9aep-7f,  -0x1.66e72p-8f,   -0x1.d7c264p-9f,  -0x1.3c0718p-9f,  -0x1.af0caap-10f,
+         -0x1.2aeed8p-10f, -0x1.a52d02p-11f, -0x1.00d936p-11f, -0x1.14b6aep-12f, -0x1.387774p-13f, -0x1.6fc4b8p-14f,
+         -0x1.c10352p-15f, -0x1.1b2954p-15f, -0x1.6fa286p-16f, -0x1.e9d46cp-17f, -0x1.1751cep-17f, -0x1.18ec26p-18f,
+         -0x1.2dd15ep-19f, -0x1.56a15ap-20f, -0x1.977ceep-21f, -0x1.f84648p-22f, -0x1.42e9bep-22f, -0x1.aa17e8p-23f,
+         -0x1.f74054p-4f,  -0x1.837a3ap-4f,  -0x1.24657ep-4f,  -0x1.bc6768p-5f,  -0x1.54079ep-5f,  -0x1.05e616p-5f,
+         -0x1.960b4p-6f,   -0x1.3cbb8p-6f},
     }}};
 
+// erfcx(x / sqrt(2)) / 2 up to 15, relative error 5.1e-8.
 inline constexpr GrownPieces<9, 8> kNormalRatio8{
     1,
     22,
