@@ -8,34 +8,36 @@
 
 #include "vta/device_op.hpp"
 #include "vta/executable.hpp"
+#include "vta/operators.hpp"
 
 namespace tenon::vta {
 namespace {
 
-Result<ExecutableOptions> options_of(const TargetDescription& description) {
-  ExecutableOptions options;
-  TENON_TRY(double_buffer, description.options.boolean_or("double_buffer", true));
-  TENON_TRY(check, description.options.boolean_or("race_check", true));
-  TENON_TRY(trace, description.options.text_or("trace", ""));
-  options.stream = {.tiling = {.double_buffer = double_buffer}, .check = check};
-  options.trace_file = trace;
-  return options;
+using MakePass = Pass (*)(const PassContext&);
+constexpr MakePass kTensorSel[] = {vta_legalise, vta_select, vta_pack};
+constexpr MakePass kTensorSched[] = {vta_double_buffer, vta_tile, vta_insert_dma};
+constexpr MakePass kMemAlloc[] = {vta_scratchpads, vta_dram};
+constexpr MakePass kCodeEmit[] = {vta_encode};
+
+Result<void> add_all(PassManager& passes, std::span<const MakePass> makers, const PassContext& context) {
+  for (const MakePass make : makers) TENON_OK(passes.add(make(context)));
+  return {};
 }
 
 class Backend final : public TargetBackend {
  public:
-  Backend(TargetDescription description, const Hardware& hardware, ExecutableOptions options)
-      : description_(std::move(description)), hardware_(hardware), options_(std::move(options)) {}
+  Backend(PassContext context, ExecutableOptions options)
+      : context_(std::move(context)), options_(std::move(options)) {}
 
-  const TargetDescription& description() const override { return description_; }
+  const TargetDescription& description() const override { return context_.target; }
   std::shared_ptr<Device> device() const override { return host_device(); }
 
   std::optional<Refusal> refuses(const Op& op) const override {
     if (isa<Constant>(op)) return std::nullopt;
-    if (auto refusal = limits_refuse(description_, op)) return refusal;
-    const auto made = device_op(op, hardware_);
+    if (auto refusal = limits_refuse(context_.target, op)) return refusal;
+    const auto made = device_op(op, context_.hardware);
     if (!made.ok()) return Refusal{made.error().message()};
-    const auto tiled = check_tiling(*made, hardware_);
+    const auto tiled = check_tiling(*made, context_.hardware);
     if (!tiled.ok()) return Refusal{tiled.error().message()};
     return std::nullopt;
   }
@@ -43,12 +45,17 @@ class Backend final : public TargetBackend {
   // Models with scales of their own, too.
   Result<void> add_prepare(PassManager& passes) override { return passes.add("legalise-quantised"); }
 
+  Result<void> add_tensor_sel(PassManager& passes) override { return add_all(passes, kTensorSel, context_); }
+  Result<void> add_tensor_sched(PassManager& passes) override { return add_all(passes, kTensorSched, context_); }
+  Result<void> add_mem_alloc(PassManager& passes) override { return add_all(passes, kMemAlloc, context_); }
+  Result<void> add_code_emit(PassManager& passes) override { return add_all(passes, kCodeEmit, context_); }
+
   Result<std::unique_ptr<Executable>> build(std::unique_ptr<Graph> graph) override {
     if (!driver_) {
-      TENON_TRY(driver, open_driver(description_, hardware_, !options_.trace_file.empty()));
+      TENON_TRY(driver, open_driver(context_.target, context_.hardware, !options_.trace_file.empty()));
       driver_ = std::move(driver);
     }
-    return make_executable(std::move(graph), hardware_, driver_, options_);
+    return make_executable(std::move(graph), context_.hardware, driver_, options_);
   }
 
   Result<std::unique_ptr<Executable>> load(std::span<const std::byte> bytes, std::shared_ptr<void> owner) override {
@@ -58,18 +65,37 @@ class Backend final : public TargetBackend {
   }
 
  private:
-  const TargetDescription description_;
-  const Hardware hardware_;
+  const PassContext context_;
   const ExecutableOptions options_;
   std::shared_ptr<Driver> driver_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<TargetBackend>> create_backend(const TargetDescription& description) {
+Result<PassContext> pass_context(const TargetDescription& description) {
+  TENON_OK(register_operators());
   TENON_TRY(hardware, Hardware::of(description));
-  TENON_TRY(options, options_of(description), "the options of target '", description.name, "'");
-  return std::unique_ptr<TargetBackend>(std::make_unique<Backend>(description, hardware, std::move(options)));
+  TENON_TRY(double_buffer, description.options.boolean_or("double_buffer", true));
+  TENON_TRY(check, description.options.boolean_or("race_check", true));
+  return PassContext{description, hardware, double_buffer, check};
+}
+
+Result<void> run_phases(Graph& graph, const PassContext& context) {
+  PassManager passes("all phases");
+  for (const std::span<const MakePass> phase :
+       {std::span<const MakePass>(kTensorSel), std::span<const MakePass>(kTensorSched),
+        std::span<const MakePass>(kMemAlloc), std::span<const MakePass>(kCodeEmit)})
+    TENON_OK(add_all(passes, phase, context));
+  TENON_OK(passes.run(graph));
+  return {};
+}
+
+Result<std::unique_ptr<TargetBackend>> create_backend(const TargetDescription& description) {
+  TENON_TRY(context, pass_context(description));
+  ExecutableOptions options;
+  TENON_TRY(trace, description.options.text_or("trace", ""));
+  options.trace_file = trace;
+  return std::unique_ptr<TargetBackend>(std::make_unique<Backend>(std::move(context), std::move(options)));
 }
 
 }  // namespace tenon::vta

@@ -6,6 +6,7 @@
 //   fused.QMaxPool                  the ALU
 //   Reshape, Flatten, Squeeze, Unsqueeze   between [N, C] and images of one pixel: the same bytes
 #pragma once
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -13,34 +14,32 @@
 #include <tenon/support/result.hpp>
 
 #include "vta/layer.hpp"
-#include "vta/stream.hpp"
-#include "vta/tiling.hpp"
 
 namespace tenon::vta {
 
 struct DeviceView {};  // the result is where the operand is
 
+// What the weights of a term are made of: constants of the graph, not yet in blocks.
+struct TermWeights {
+  Tensor w;           // i8[O, C / group, kernel ...]; none: `scale` times the operand
+  int64_t group = 1;  // of channels
+  int64_t scale = 1;
+};
+
 struct DeviceOp {
   std::string op, label;         // of the operator
-  std::vector<Value*> operands;  // activations: segment kOperandSegment + i of the stream
+  std::vector<Value*> operands;  // activations, by Term::operand
   Value* result = nullptr;
   std::variant<Layer, PoolLayer, DeviceView> work;
-  std::vector<std::byte> weights, bias;  // segments of the stream
+  std::vector<TermWeights> weights;  // of each term of a Layer
+  Tensor bias;                       // i32[O], or none
+  int64_t rounding = 0;              // added before the shift, whether Layer has it or a bias
 };
 
 // Code::unsupported is a refusal: a sentence with the numbers on both sides. Reads no neighbours, only constants.
 Result<DeviceOp> device_op(const Op& op, const Hardware& hardware);
 
-// The stream of a device op that is no view, raced against itself (check_stream) unless `check` is false.
-struct StreamOptions {
-  TilingOptions tiling;
-  bool check = true;
-};
-Result<Stream> stream_of(const DeviceOp& op, const Hardware& hardware, const StreamOptions& options = {});
-// Whether buffers hold a tile of it: what stream_of would say, without making the stream.
+// Whether buffers hold a tile of it, of the smallest kind.
 Result<void> check_tiling(const DeviceOp& op, const Hardware& hardware);
-
-// The race check on a stream with addresses of its own: an error lists the findings.
-Result<void> check_races(const Stream& stream, const Hardware& hardware);
 
 }  // namespace tenon::vta

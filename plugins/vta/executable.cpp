@@ -12,13 +12,13 @@ namespace {
 // Operators of one run, one after another.
 class Trace {
  public:
-  void add(const RunResult& result, const std::vector<Command>& commands) {
+  void add(const RunResult& result, const std::vector<StreamEntry>& entries) {
     for (Span span : result.spans) {
       span.instruction += static_cast<uint32_t>(stream_.size());
       span.begin += end_, span.end += end_;
       all_.spans.push_back(span);
     }
-    for (const Command& command : commands) stream_.push_back(command.instruction);
+    for (const StreamEntry& entry : entries) stream_.push_back(entry.instruction);
     end_ += result.counters.cycles;
   }
   Result<void> write(const std::string& path, uint64_t clock_hz) const {
@@ -60,7 +60,7 @@ class VtaExecutable final : public HostExecutable {
   static Result<std::unique_ptr<Executable>> make(std::unique_ptr<Graph> graph, const Hardware& hardware,
                                                   std::shared_ptr<Driver> driver, const ExecutableOptions& options) {
     TENON_OK(check_outputs(*graph));
-    TENON_TRY(program, DeviceProgram::compile(*graph, hardware, options.stream));
+    TENON_TRY(program, DeviceProgram::of(*graph, hardware));
     std::unique_ptr<VtaExecutable> made(new VtaExecutable(std::move(graph), options));
     made->driver_ = std::move(driver);
     const std::lock_guard lock(made->driver_->lock());
@@ -88,8 +88,7 @@ class VtaExecutable final : public HostExecutable {
     Trace trace;
     const std::lock_guard lock(driver_->lock());
     const auto step_done = [&](const DeviceProgram::Step& step) {
-      if (const auto last = driver_->last_run(); last && !options_.trace_file.empty())
-        trace.add(*last, step.stream.commands);
+      if (const auto last = driver_->last_run(); last && !options_.trace_file.empty()) trace.add(*last, step.entries);
     };
     TENON_OK(loaded_->run(from, to, options.profile ? &report : nullptr, step_done));
     if (!options_.trace_file.empty()) TENON_OK(trace.write(options_.trace_file, program().hardware().clock_hz));
@@ -106,8 +105,8 @@ class VtaExecutable final : public HostExecutable {
   void say() const {
     int64_t instructions = 0, micro_ops = 0;
     for (const DeviceProgram::Step& step : program().steps()) {
-      instructions += static_cast<int64_t>(step.stream.commands.size());
-      micro_ops += static_cast<int64_t>(step.stream.micro_ops.size());
+      instructions += static_cast<int64_t>(step.entries.size());
+      micro_ops += static_cast<int64_t>(step.micro_ops);
     }
     log(LogLevel::info, "graph '", graph_->name(), "' on ", program().hardware().name, ": ", program().steps().size(),
         " operators, ", instructions, " instructions, ", micro_ops, " micro-ops, ", program().activation_bytes(),

@@ -15,7 +15,7 @@ bool is_power_of_two(int64_t value) { return value > 0 && std::has_single_bit(st
 
 Result<void> read_options(const Setting& options, Hardware& hardware) {
   TENON_OK(options.allow_keys({"hardware", "inp_width", "wgt_width", "acc_width", "batch", "block", "queue_depth",
-                              "double_buffer", "race_check", "trace"}));
+                               "double_buffer", "race_check", "trace"}));
   TENON_TRY(revision, options.text_of("hardware"));
   if (revision != kRevision)
     return options.find("hardware")
@@ -97,6 +97,13 @@ int64_t Hardware::element_bytes(Memory memory) const {
     case Memory::acc8: break;
   }
   return lanes();
+}
+
+std::string Hardware::fingerprint() const {
+  std::string text = str(kRevision, ", batch ", batch, ", block ", block);
+  for (const Memory memory : {Memory::uop, Memory::wgt, Memory::inp, Memory::acc})
+    text += str(", ", memory_name(memory), " ", depth(memory));
+  return text;
 }
 
 Result<Hardware> Hardware::of(const TargetDescription& target) {

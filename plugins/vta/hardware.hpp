@@ -47,6 +47,9 @@ struct Hardware {
   int64_t lanes() const { return batch * block; }  // values of an element of INP, ACC and OUT
   // Bytes of an element in DRAM.
   int64_t element_bytes(Memory memory) const;
+  // What instructions depend on: "0.0.2, batch 1, block 16, UOP 8192, WGT 1024, INP 2048, ACC 2048". Streams of one
+  // machine run on all with the same, whatever their speeds.
+  std::string fingerprint() const;
 };
 
 }  // namespace tenon::vta

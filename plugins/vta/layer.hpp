@@ -1,4 +1,5 @@
-// Layer: what one operator of the device computes, in blocks of the machine. Not yet how: tiling.hpp, layer_stream.hpp.
+// Layer: what one operator of the device computes, in blocks of the machine. Not yet how: tiling.hpp,
+// layer_commands.hpp.
 //
 //   acc[block, y, x] = sum over terms of window(input) * weights, each sum so far shifted left behind its term
 //   out = clip((acc * multiplier + bias) >> shift, clip_min, clip_max)
@@ -34,18 +35,20 @@ struct WindowAxis {
 };
 
 struct Term {
-  size_t operand = 0;  // of the operator: where `input` comes from
+  size_t operand = 0;  // of the kernel: where `input` comes from
+  size_t weights = 0;  // of the kernel, once they are packed
   Image input;
   WindowAxis rows, cols;
   // Diagonal: output block b is made of input block b. Else of all input blocks of its group.
   bool diagonal = false;
   int64_t groups = 1;       // of a dense term: parts of input and output blocks that know nothing of each other
   bool one_weight = false;  // of a diagonal term: the same weight element everywhere
-  int64_t weights_at = 0;   // first element in the layer's weights
   int64_t left_shift = 0;   // of the sum so far, behind this term
 
   int64_t taps() const { return rows.kernel * cols.kernel; }
   int64_t reduce_blocks() const { return diagonal ? 1 : input.blocks / groups; }
+  // Of WGT, for an output of `blocks` blocks.
+  int64_t weight_elements(int64_t blocks) const { return one_weight ? 1 : blocks * reduce_blocks() * taps(); }
   bool operator==(const Term&) const = default;
 };
 
@@ -53,17 +56,18 @@ struct Layer {
   std::string name;  // for messages and listings
   std::vector<Term> terms;
   Image output;
-  int64_t weight_elements = 0;  // of WGT, all terms; those of one_weight terms first
   int64_t multiplier = 1;
-  bool bias = false;     // a vector of ACC elements, one for each output block; rounding is in it
-  int64_t rounding = 0;  // added instead, where it fits an immediate operand
+  bool bias = false;        // a vector of ACC elements, one for each output block; rounding is in it
+  size_t bias_operand = 0;  // of the kernel, once it is packed
+  int64_t rounding = 0;     // added instead, where it fits an immediate operand
   int64_t shift = 0;
   int64_t clip_min = -128, clip_max = 127;
 
   // Groups of all dense terms; 1 without any.
   int64_t groups() const;
   int64_t blocks_per_group() const { return output.blocks / groups(); }
-  int64_t shared_weights() const;  // elements of WGT that stay on the chip: one for each one_weight term
+  int64_t shared_weights() const;   // elements of WGT that stay on the chip: one for each one_weight term
+  int64_t weight_elements() const;  // of WGT, all terms
   // Steps of the ALU and resets for each element of the output.
   int64_t passes() const;
   bool operator==(const Layer&) const = default;
@@ -74,6 +78,7 @@ struct PoolLayer {
   std::string name;
   Image input, output;
   WindowAxis rows, cols;
+  bool operator==(const PoolLayer&) const = default;
 };
 
 }  // namespace tenon::vta

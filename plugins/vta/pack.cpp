@@ -1,6 +1,6 @@
 #include "vta/pack.hpp"
 
-#include <cstring>
+#include <algorithm>
 #include <numeric>
 
 #include "vta/dram.hpp"
@@ -74,44 +74,44 @@ GroupBlocks GroupBlocks::of(int64_t inputs, int64_t outputs, int64_t group, cons
   return {.diagonal = false, .groups = 1, .reduce = ceil_div(inputs, block)};
 }
 
-std::vector<std::byte> pack_weights(const Tensor& w, int64_t group, const GroupBlocks& blocks,
-                                    const Hardware& hardware) {
+Result<Tensor> pack_weights(const Tensor& w, int64_t group, const GroupBlocks& blocks, const Hardware& hardware) {
   const int64_t block = hardware.block, outputs = w.dim(0), in = w.dim(1), out = outputs / group;
   const int64_t taps = w.size() / (outputs * in), out_blocks = ceil_div(outputs, block);
   const int64_t blocks_per_part = out_blocks / blocks.groups;
-  std::vector<std::byte> packed(static_cast<size_t>(out_blocks * blocks.reduce * taps * block * block));
+  const int64_t cols = w.rank() > 2 ? w.dims().back() : 1;
+  TENON_TRY(packed, Tensor::zeros(kI8, {out_blocks, blocks.reduce, taps / cols, cols, block, block}));
   const int8_t* from = w.as<int8_t>().data();
+  int8_t* into = packed.mutable_as<int8_t>().data();
   for (int64_t o = 0; o < outputs; ++o)
     for (int64_t i = 0; i < in; ++i) {
       const int64_t ob = o / block, channel = o / out * in + i;
       const int64_t first = blocks.diagonal ? ob : ob / blocks_per_part * blocks.reduce;
       const int64_t ib = channel / block - first;
       const int64_t to = ((ob * blocks.reduce + ib) * taps * block + o % block) * block + channel % block;
-      for (int64_t t = 0; t < taps; ++t)
-        packed[static_cast<size_t>(to + t * block * block)] = byte_of(from[(o * in + i) * taps + t]);
+      for (int64_t t = 0; t < taps; ++t) into[to + t * block * block] = from[(o * in + i) * taps + t];
     }
   return packed;
 }
 
-std::vector<std::byte> diagonal_element(int8_t value, const Hardware& hardware) {
-  const auto block = static_cast<size_t>(hardware.block);
-  std::vector<std::byte> element(block * block);
-  for (size_t i = 0; i < block; ++i) element[i * block + i] = byte_of(value);
+Result<Tensor> diagonal_element(int8_t value, const Hardware& hardware) {
+  const int64_t block = hardware.block;
+  TENON_TRY(element, Tensor::zeros(kI8, {1, 1, 1, 1, block, block}));
+  int8_t* into = element.mutable_as<int8_t>().data();
+  for (int64_t i = 0; i < block; ++i) into[i * block + i] = value;
   return element;
 }
 
-std::vector<std::byte> pack_bias(const Tensor& bias, int64_t channels, int64_t rounding, const Hardware& hardware) {
+Result<Tensor> pack_bias(const Tensor& bias, int64_t channels, int64_t rounding, const Hardware& hardware) {
   const int64_t blocks = ceil_div(channels, hardware.block);
-  std::vector<uint32_t> packed(static_cast<size_t>(blocks * hardware.lanes()));
+  TENON_TRY(packed, Tensor::zeros(kI32, {blocks, hardware.batch, hardware.block}));
+  int32_t* into = packed.mutable_as<int32_t>().data();
   for (int64_t c = 0; c < blocks * hardware.block; ++c) {
     const int32_t value = bias.valid() && c < channels ? bias.as<int32_t>()[static_cast<size_t>(c)] : 0;
     for (int64_t n = 0; n < hardware.batch; ++n)
-      packed[static_cast<size_t>((c / hardware.block * hardware.batch + n) * hardware.block + c % hardware.block)] =
-          static_cast<uint32_t>(value) + static_cast<uint32_t>(rounding);
+      into[(c / hardware.block * hardware.batch + n) * hardware.block + c % hardware.block] =
+          static_cast<int32_t>(static_cast<uint32_t>(value) + static_cast<uint32_t>(rounding));
   }
-  std::vector<std::byte> bytes(packed.size() * sizeof(uint32_t));
-  std::memcpy(bytes.data(), packed.data(), bytes.size());
-  return bytes;
+  return packed;
 }
 
 }  // namespace tenon::vta

@@ -35,13 +35,13 @@ struct GroupBlocks {
   static GroupBlocks of(int64_t inputs, int64_t outputs, int64_t group, const Hardware& hardware);
 };
 
-// `w`: i8[O, C / group, kernel ...], of any rank from 2 on.
-std::vector<std::byte> pack_weights(const Tensor& w, int64_t group, const GroupBlocks& blocks,
-                                    const Hardware& hardware);
-// A weight element with `value` in its diagonal.
-std::vector<std::byte> diagonal_element(int8_t value, const Hardware& hardware);
+// `w`: i8[O, C / group, kernel ...], of any rank from 2 on, as i8[output blocks, input blocks, kernel, block, block].
+Result<Tensor> pack_weights(const Tensor& w, int64_t group, const GroupBlocks& blocks, const Hardware& hardware);
+// A weight element with `value` in its diagonal: i8[1, 1, 1, 1, block, block].
+Result<Tensor> diagonal_element(int8_t value, const Hardware& hardware);
 
-// An ACC element for each block of `channels`: (bias[c] + rounding) modulo 2^32. `bias` may be no tensor: zeros.
-std::vector<std::byte> pack_bias(const Tensor& bias, int64_t channels, int64_t rounding, const Hardware& hardware);
+// An ACC element for each block of `channels`, i32[blocks, batch, block]: (bias[c] + rounding) modulo 2^32. `bias` may
+// be no tensor: zeros.
+Result<Tensor> pack_bias(const Tensor& bias, int64_t channels, int64_t rounding, const Hardware& hardware);
 
 }  // namespace tenon::vta

@@ -210,7 +210,8 @@ std::string Finding::to_string(const std::vector<Instruction>& stream) const {
     case Kind::write_after_write: return text + str(named(first), " may write ", place, " after ", named(second));
     case Kind::deadlock: return text + str(named(second), " waits for a token that nobody pushes");
     case Kind::left_over: return text + str("nobody pops what ", named(first), " pushes");
-    case Kind::unfinished: return text + str(named(first), " may still run when ", named(second), " says that all is done");
+    case Kind::unfinished:
+      return text + str(named(first), " may still run when ", named(second), " says that all is done");
     case Kind::not_written: return text + str(named(second), " reads ", place, ", which nothing has written");
   }
   return text;

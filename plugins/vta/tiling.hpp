@@ -1,6 +1,6 @@
 // Tiling: how much of a layer the buffers hold at a time, and in which order it is walked.
 //
-//   TENON_TRY(tiling, tile_layer(layer, hardware));
+//   TENON_TRY(candidates, tile_candidates(layer, hardware, 2));       // best first
 //
 // The output is cut into tiles of `blocks` x `rows` x `cols` elements of ACC, and the sum of a dense term into steps of
 // `reduce` input blocks. Each buffer is cut into `slots` parts: with two, one is loaded or stored while the other is
@@ -46,17 +46,12 @@ struct Tiling {
   bool weights_stay() const { return wgt_slots > slots; }
 };
 
-struct TilingOptions {
-  bool double_buffer = true;
-};
-
 // Best first, at least one and at most kMostCandidates: of each number of blocks, order and what is whole the best.
 // Code::unsupported names the memory that is too small for the smallest tile, with the numbers.
 inline constexpr size_t kMostCandidates = 24;
-Result<std::vector<Tiling>> tile_candidates(const Layer& layer, const Hardware& hardware,
-                                            const TilingOptions& options = {});
-// The first of them.
-Result<Tiling> tile_layer(const Layer& layer, const Hardware& hardware, const TilingOptions& options = {});
+Result<std::vector<Tiling>> tile_candidates(const Layer& layer, const Hardware& hardware, int64_t slots);
+// Does a tile fit at all? The same error.
+Result<void> check_tiles(const Layer& layer, const Hardware& hardware, int64_t slots);
 
 // ---- What tiling and stream generation agree on ----
 
@@ -80,11 +75,8 @@ struct SramMap {
   static SramMap of(const Layer& layer, const Hardware& hardware, const Tiling& tiling);
 };
 
-// Sum of one step: are its micro-ops those of the window's taps, with output rows and columns as loops, or the other
-// way?
-bool loops_over_taps(const Term& term, int64_t rows, int64_t cols);
-
-// One load may take all blocks at once, rather than one for each.
-bool blocks_merge(const Term& term, const Reach& rows, const Reach& cols);
+// Sum of one step on a tile of so many places: are its micro-ops those of the window's taps, with output rows and
+// columns as loops, or the other way?
+bool loops_over_taps(int64_t taps, int64_t places);
 
 }  // namespace tenon::vta

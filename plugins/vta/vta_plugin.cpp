@@ -3,11 +3,13 @@
 
 #include "vta/backend.hpp"
 #include "vta/hardware.hpp"
+#include "vta/operators.hpp"
 
 namespace {
 
 class VtaPlugin final : public tenon::Plugin {
  public:
+  tenon::Result<void> register_extensions() override { return tenon::vta::register_operators(); }
   std::optional<tenon::Refusal> unavailable(const tenon::TargetDescription& description) override {
     const auto hardware = tenon::vta::Hardware::of(description);
     if (hardware.ok()) return std::nullopt;

@@ -14,9 +14,10 @@
 #include <tenon/ir/builder.hpp>
 #include <tenon/target/load.hpp>
 
+#include "vta/backend.hpp"
 #include "vta/device_op.hpp"
 #include "vta/driver.hpp"
-#include "vta/program.hpp"
+#include "vta/loaded_program.hpp"
 
 namespace tenon::vta {
 namespace {
@@ -56,9 +57,12 @@ Result<std::unique_ptr<Graph>> graph_of(const Shape& s) {
   return graph;
 }
 
-Result<RunCounters> counted(const Graph& graph, const Hardware& hardware, bool double_buffer) {
-  TENON_TRY(program, DeviceProgram::compile(graph, hardware, {.tiling = {.double_buffer = double_buffer}}));
-  TENON_TRY(loaded, LoadedProgram::load(program, make_embedded_driver(hardware)));
+Result<RunCounters> counted(const Graph& graph, PassContext context, bool double_buffer) {
+  context.double_buffer = double_buffer;
+  const auto copy = graph.clone();
+  TENON_OK(run_phases(*copy, context));
+  TENON_TRY(program, DeviceProgram::of(*copy, context.hardware));
+  TENON_TRY(loaded, LoadedProgram::load(program, make_embedded_driver(context.hardware)));
   std::vector<Tensor> tensors;
   for (const DeviceProgram::Port& port : program->inputs()) {
     TENON_TRY(tensor, Tensor::zeros(kI8, port.dims));
@@ -77,24 +81,26 @@ Result<RunCounters> counted(const Graph& graph, const Hardware& hardware, bool d
 Result<int64_t> least_bytes(const Graph& graph, const Hardware& hardware) {
   TENON_TRY(op, device_op(*graph.body().output(0)->producer(), hardware));
   const Layer& layer = std::get<Layer>(op.work);
-  int64_t bytes = layer.output.elements() * hardware.lanes() + static_cast<int64_t>(op.weights.size() + op.bias.size());
+  const int64_t weights = layer.weight_elements() * hardware.element_bytes(Memory::wgt);
+  const int64_t bias = layer.bias ? layer.output.blocks * hardware.element_bytes(Memory::acc) : 0;
+  int64_t bytes = layer.output.elements() * hardware.lanes() + weights + bias;
   for (const Term& term : layer.terms) {
     const int64_t inputs = term.input.elements() / (term.rows.skips ? term.rows.stride : 1) * hardware.lanes();
     bytes += inputs;
     const bool all_too_large =
-        layer.weight_elements > hardware.depth(Memory::wgt) && term.input.elements() > hardware.depth(Memory::inp);
+        layer.weight_elements() > hardware.depth(Memory::wgt) && term.input.elements() > hardware.depth(Memory::inp);
     if (term.diagonal || !all_too_large) continue;
     const int64_t fills = (layer.output.elements() + hardware.depth(Memory::acc) - 1) / hardware.depth(Memory::acc);
-    bytes += (fills - 1) * std::min(inputs, static_cast<int64_t>(op.weights.size()));
+    bytes += (fills - 1) * std::min(inputs, weights);
   }
   return bytes;
 }
 
-Result<void> measure(const Shape& shape, const Hardware& hardware) {
+Result<void> measure(const Shape& shape, const PassContext& context) {
   TENON_TRY(graph, graph_of(shape));
-  TENON_TRY(two, counted(*graph, hardware, true));
-  TENON_TRY(one, counted(*graph, hardware, false));
-  TENON_TRY(least, least_bytes(*graph, hardware));
+  TENON_TRY(two, counted(*graph, context, true));
+  TENON_TRY(one, counted(*graph, context, false));
+  TENON_TRY(least, least_bytes(*graph, context.hardware));
   const auto share = [](int64_t part, int64_t whole) { return static_cast<double>(part) / static_cast<double>(whole); };
   const int64_t compute = two.of(UnitId::compute).busy_cycles, dram = two.dram_cycles;
   std::printf(
@@ -109,8 +115,8 @@ Result<void> measure(const Shape& shape, const Hardware& hardware) {
 
 Result<void> measure_all(const std::string& path) {
   TENON_TRY(target, load_target(path));
-  TENON_TRY(hardware, Hardware::of(target));
-  for (const Shape& shape : kLayers) TENON_OK(measure(shape, hardware), shape.name);
+  TENON_TRY(context, pass_context(target));
+  for (const Shape& shape : kLayers) TENON_OK(measure(shape, context), shape.name);
   return {};
 }
 

@@ -74,6 +74,7 @@ TEST(Dma, AStoreIntoATensorFitsIt) {
                         "%y = dma.store %x, %a {from = \"acc\", to = \"dram\", begin = ", begin, "} }"));
   };
   EXPECT_EQ(store("[2, 0]"), "i8[4,3]");
+  EXPECT_EQ(inferred("(%x: i8[2,3]) -> %y { %y = dma.store %x {from = \"dram\", to = \"host\"} }"), "i8[2,3]");
   EXPECT_THAT(store("[3, 0]"), HasSubstr("along dim 0 its part is [3, 5), the tensor has 4"));
   EXPECT_THAT(inferred("() -> %y { %y = dma.alloc {memory = \"dram\"} }"), HasSubstr("states no type"));
 }

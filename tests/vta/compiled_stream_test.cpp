@@ -2,7 +2,6 @@
 // gone.
 #include "fused_ops.hpp"
 
-#include "vta/device_op.hpp"
 #include "vta/stream_check.hpp"
 
 namespace tenon::vta {
@@ -14,20 +13,21 @@ using namespace testing;
 struct Bound {
   std::vector<Instruction> stream;
   std::vector<uint32_t> micro_ops;
+  int64_t first_micro_op = 0;  // in DRAM
 };
 
 Result<Bound> bound_stream(const OneOp& one, const Hardware& hardware, bool double_buffer) {
-  TENON_TRY(op, device_op(one.op(), hardware));
-  TENON_TRY(stream, stream_of(op, hardware, {.tiling = {.double_buffer = double_buffer}, .check = false}));
-  std::vector<uint64_t> addresses;
-  for (uint64_t i = 0; i < kOperandSegment + op.operands.size(); ++i) addresses.push_back(i << 26);
-  TENON_TRY(bound, stream.bound(addresses, hardware));
-  return Bound{std::move(bound), std::move(stream.micro_ops)};
+  TENON_TRY(stream, encoded_stream(one, hardware, double_buffer));
+  TENON_TRY(bound, stream.bound(separate_addresses(16), hardware));
+  const auto first = static_cast<int64_t>(separate_addresses(16)[stream.micro_op_segment]) / 4;
+  return Bound{std::move(bound), std::move(stream.micro_ops), first};
 }
 
 Result<std::vector<Finding>> check(const Bound& bound, const Hardware& hardware) {
   CheckOptions options;
-  options.micro_op = [&](int64_t i) { return Result<uint32_t>(bound.micro_ops.at(static_cast<size_t>(i))); };
+  options.micro_op = [&](int64_t i) {
+    return Result<uint32_t>(bound.micro_ops.at(static_cast<size_t>(i - bound.first_micro_op)));
+  };
   return check_stream(bound.stream, hardware, options);
 }
 

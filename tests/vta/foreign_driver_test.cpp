@@ -69,8 +69,9 @@ TEST_F(ForeignDriver, RunsEveryOperatorBitForBit) {
   for (int seed = 0; seed < cases(); ++seed) {
     std::mt19937 r(static_cast<uint32_t>(seed) + 90000);
     const OneOp one = random_op(r);
-    const Hardware hardware = *Hardware::of(targets[static_cast<size_t>(seed) % targets.size()]);
-    const auto program = DeviceProgram::compile(*one.graph, hardware);
+    const TargetDescription& target = targets[static_cast<size_t>(seed) % targets.size()];
+    const Hardware hardware = *Hardware::of(target);
+    const auto program = compile_one(one, target);
     if (!program.ok() && program.error().code() == Code::unsupported) continue;
     ASSERT_TRUE(program.ok()) << "seed " << seed << ": " << program.error().to_string();
     const auto driver = strict(hardware, str("seed=", seed, seed % 2 ? " always_cached=1" : ""));
@@ -154,15 +155,15 @@ struct Case {
   OneOp one;
   std::shared_ptr<const DeviceProgram> program;
 };
-Case some_case(const Hardware& h) {
+Case some_case() {
   std::mt19937 r(3);
   Case made{random_convolution(r), nullptr};
-  made.program = *DeviceProgram::compile(*made.one.graph, h);
+  made.program = *compile_one(made.one, default_target());
   return made;
 }
 
 TEST_F(ForeignDriver, ARunThatDoesNotEndIsAnErrorAndTheNextOneWorks) {
-  const Case c = some_case(h);
+  const Case c = some_case();
   const auto driver = strict(h, "timeout_run=1");
   const auto late = run_program(c.program, c.one, *driver);
   ASSERT_FALSE(late.ok());
@@ -175,7 +176,7 @@ TEST_F(ForeignDriver, ARunThatDoesNotEndIsAnErrorAndTheNextOneWorks) {
 }
 
 TEST_F(ForeignDriver, WhatADriverThrowsIsAnError) {
-  const Case c = some_case(h);
+  const Case c = some_case();
   const auto driver = strict(h, "throw_run=1");
   const auto thrown = run_program(c.program, c.one, *driver);
   EXPECT_THAT(thrown.error().to_string(), AllOf(HasSubstr("VTADeviceRun"), HasSubstr("threw: thrown on purpose")));
@@ -183,7 +184,7 @@ TEST_F(ForeignDriver, WhatADriverThrowsIsAnError) {
 }
 
 TEST_F(ForeignDriver, NoMemoryAndNoDeviceAreErrors) {
-  const Case c = some_case(h);
+  const Case c = some_case();
   for (const int at : {1, 2}) {
     const auto driver = strict(h, str("no_memory_at=", at));
     const auto y = run_program(c.program, c.one, *driver);

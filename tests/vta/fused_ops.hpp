@@ -8,12 +8,15 @@
 
 #include <tenon/ir/builder.hpp>
 #include <tenon/ir/text.hpp>
+#include <tenon/ir/verify.hpp>
 #include <tenon/plugin/backend.hpp>
 #include <tenon/reference/interpreter.hpp>
 
 #include "streams.hpp"
 #include "vta/backend.hpp"
-#include "vta/program.hpp"
+#include "vta/kernel_tiling.hpp"
+#include "vta/loaded_program.hpp"
+#include "vta/operators.hpp"
 
 namespace tenon::vta::testing {
 
@@ -185,6 +188,54 @@ inline Result<Tensor> on_reference(const OneOp& one) {
   TENON_TRY(interpreter, Interpreter::prepare(*one.graph));
   TENON_TRY(outputs, interpreter->run(one.inputs));
   return outputs[0].tensor();
+}
+
+// A graph through all phases; it is left as it is.
+inline Result<std::shared_ptr<const DeviceProgram>> compile_program(const Graph& graph,
+                                                                    const TargetDescription& target) {
+  TENON_TRY(context, pass_context(target));
+  const auto copy = graph.clone();
+  TENON_OK(run_phases(*copy, context));
+  TENON_OK(verify(*copy));
+  return DeviceProgram::of(*copy, context.hardware);
+}
+
+// The stream of the graph's one operator, as the phases make it, for a machine of these sizes.
+inline Result<Stream> encoded_stream(const OneOp& one, const Hardware& hardware, bool double_buffer) {
+  TENON_OK(register_operators());
+  const PassContext context{default_target(), hardware, double_buffer, false};
+  const auto copy = one.graph->clone();
+  TENON_OK(run_phases(*copy, context));
+  for (Op& op : copy->body()) {
+    const auto made = dyn_cast<StreamOp>(op);
+    if (!made) continue;
+    Stream stream;
+    const auto words = constant_of(made.instructions())->as<uint64_t>();
+    const auto segments = constant_of(made.segments())->as<uint8_t>();
+    for (size_t i = 0; i < segments.size(); ++i) {
+      TENON_TRY(instruction, decode({words[2 * i], words[2 * i + 1]}, hardware));
+      stream.entries.push_back({instruction, segments[i]});
+    }
+    const auto micro_ops = constant_of(made.micro_ops())->as<uint32_t>();
+    stream.micro_ops.assign(micro_ops.begin(), micro_ops.end());
+    stream.micro_op_segment = static_cast<Segment>(op.operand_count() - 3);
+    return stream;
+  }
+  return error(Code::unsupported, "no stream was made of ", one.what);
+}
+
+// Why a target leaves the operator to others; "": it does not.
+inline std::string refusal(const TargetDescription& target, const OneOp& one) {
+  const auto backend = create_backend(target);
+  EXPECT_TRUE(backend.ok()) << (backend.ok() ? "" : backend.error().to_string());
+  const auto refused = (*backend)->refuses(one.op());
+  return refused ? refused->reason : "";
+}
+
+// The program of one operator; Code::unsupported when the target refuses it.
+inline Result<std::shared_ptr<const DeviceProgram>> compile_one(const OneOp& one, const TargetDescription& target) {
+  if (const std::string reason = refusal(target, one); !reason.empty()) return error(Code::unsupported, reason);
+  return compile_program(*one.graph, target);
 }
 
 // From a compiled program to its output on a driver.

@@ -207,8 +207,9 @@ TEST(SimulatorFuzz, SpoiledStreamsOfTheCompiler) {
     SCOPED_TRACE(str("TENON_VTA_FUZZ_SEED=", seed));
     std::mt19937 r(static_cast<uint32_t>(seed));
     const OneOp one = random_op(r);
-    const Hardware hardware = *Hardware::of(targets[static_cast<size_t>(seed) % targets.size()]);
-    const auto program = DeviceProgram::compile(*one.graph, hardware, {.check = false});
+    const TargetDescription& target = targets[static_cast<size_t>(seed) % targets.size()];
+    const Hardware hardware = *Hardware::of(target);
+    const auto program = compile_one(one, target);
     if (!program.ok() && program.error().code() == Code::unsupported) continue;
     ASSERT_TRUE(program.ok()) << program.error().to_string();
     const auto driver = std::make_shared<SpoilingDriver>(hardware, kTimes, static_cast<uint32_t>(seed));

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 
 #include "fused_ops.hpp"
-#include "vta/device_op.hpp"
 
 namespace tenon::vta {
 namespace {
@@ -33,18 +32,16 @@ Layer layer_of(const OneOp& one, const Hardware& hardware) {
 }
 
 RunCounters timed(const OneOp& one, const Hardware& hardware, bool double_buffer) {
-  const auto op = device_op(one.op(), hardware);
-  const auto stream = stream_of(*op, hardware, {.tiling = {.double_buffer = double_buffer}, .check = false});
+  const auto stream = encoded_stream(one, hardware, double_buffer);
   EXPECT_TRUE(stream.ok()) << (stream.ok() ? "" : stream.error().to_string());
-  const std::vector<uint64_t> addresses{0, 1 << 26, 2 << 26, 3 << 26, uint64_t{4} << 26, uint64_t{5} << 26};
-  return *time_stream(*stream->bound(addresses, hardware), hardware);
+  return *time_stream(*stream->bound(separate_addresses(16), hardware), hardware);
 }
 
 TEST(Tiling, FitsItsSlots) {
   for (const TargetDescription& target : machines()) {
     const Hardware hardware = *Hardware::of(target);
     const Layer layer = layer_of(convolution(128, 128, 28, 3, 1), hardware);
-    const auto candidates = tile_candidates(layer, hardware);
+    const auto candidates = tile_candidates(layer, hardware, 2);
     ASSERT_TRUE(candidates.ok()) << candidates.error().to_string();
     for (const Tiling& tile : *candidates) {
       const SramMap map = SramMap::of(layer, hardware, tile);
@@ -58,7 +55,7 @@ TEST(Tiling, FitsItsSlots) {
 TEST(Tiling, IsTheSameEachTime) {
   const Hardware hardware = default_hardware();
   const Layer layer = layer_of(convolution(256, 256, 14, 3, 1), hardware);
-  const Tiling a = *tile_layer(layer, hardware), b = *tile_layer(layer, hardware);
+  const Tiling a = tile_candidates(layer, hardware, 2)->front(), b = tile_candidates(layer, hardware, 2)->front();
   EXPECT_EQ(std::tuple(a.blocks, a.rows, a.cols, a.reduce, a.inp_whole, a.wgt_whole, a.spatial_outer),
             std::tuple(b.blocks, b.rows, b.cols, b.reduce, b.inp_whole, b.wgt_whole, b.spatial_outer));
 }
@@ -68,7 +65,7 @@ TEST(Tiling, RefusesAWindowThatNoBufferHolds) {
   OneOp one;
   Value* x = one.graph->body().add_input("x", Type(kI8, {1, 16, 56, 56}));
   one.finish("fused.QAvgPool", {x}, {{"kernel_shape", Attribute::Integers{56, 56}}});
-  const auto refused = tile_layer(layer_of(one, hardware), hardware);
+  const auto refused = check_tiles(layer_of(one, hardware), hardware, 1);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code(), Code::unsupported);
   EXPECT_THAT(refused.error().message(),

@@ -48,6 +48,8 @@ Result<Pipeline> make_pipeline(const OptOptions& options, const Graph& graph, Se
     TENON_OK(add_layouts(manager, graph, *backend, pipeline.layouts));
     TENON_OK(backend->add_tensor_sel(manager));
     TENON_OK(backend->add_tensor_sched(manager));
+    TENON_OK(backend->add_mem_alloc(manager));
+    TENON_OK(backend->add_code_emit(manager));
     pipeline.backend = std::move(backend);
   }
   return pipeline;
@@ -119,7 +121,7 @@ void add_opt(CLI::App& app, Session& session, int& exit_code) {
   auto options = std::make_shared<OptOptions>();
   auto* file = command->add_option("FILE", options->file, "Text IR (.tir), an ONNX model, or - for text on standard input");
   command->add_option("--passes", options->passes, "Names with commas between; default: the standard passes");
-  command->add_option("--target", options->target, "Add what this target does to its part of a graph");
+  command->add_option("--target", options->target, "Add what this target does to its part of a graph, in all four phases");
   command->add_option("--dump-after", options->dump_after, "Passes after which the graph is printed on standard error; *: all")
       ->delimiter(',');
   command->add_option("--stop-after", options->stop_after, "The last pass to run");

@@ -64,7 +64,9 @@ OpDef& OpDef::operand(std::string name, std::string type_var, Arity arity) {
 }
 
 OpDef& OpDef::variadic_operands(std::string name, std::string type_var, size_t at_least, bool homogeneous) {
-  min_operands_ = operands_.size() + at_least;
+  // None at all, behind operands that may be absent, asks for no more than was asked for before.
+  if (at_least > 0 || operands_.empty() || operands_.back().arity == Arity::required)
+    min_operands_ = operands_.size() + at_least;
   operands_.push_back({std::move(name), std::move(type_var), Arity::variadic, homogeneous});
   return *this;
 }

@@ -1,0 +1,32 @@
+#include "vta/passes/walk.hpp"
+
+namespace tenon::vta {
+namespace {
+
+Result<Change> run(Graph& graph, const Hardware& hardware) {
+  Change change = Change::no;
+  for (Op* op : graph.body().ops()) {
+    // Names decide: what is refused is another target's, and stays.
+    if (!op->name().view().starts_with("fused.")) continue;
+    auto made = device_op(*op, hardware);
+    if (!made.ok()) continue;
+    for (Value*& operand : made->operands) operand = behind_views(operand);
+    Op& kernel = write_kernel(*made, *op);
+    op->result()->replace_all_uses_with(kernel.result());
+    const std::vector<Value*> operands = op->operands();
+    op->erase();
+    erase_unused(operands);
+    change = Change::yes;
+  }
+  return change;
+}
+
+}  // namespace
+
+Pass vta_select(const PassContext& context) {
+  return {.name = "vta-select",
+          .contract = "Needs vta-legalise. Leaves a vta.Kernel on whole tensors for each fused operator.",
+          .run = [hardware = context.hardware](Graph& graph) { return run(graph, hardware); }};
+}
+
+}  // namespace tenon::vta
