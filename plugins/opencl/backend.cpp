@@ -28,7 +28,8 @@ struct Options {
 
   static Result<Options> of(const TargetDescription& description, const DeviceInfo& info) {
     const Setting& given = description.options;
-    TENON_OK(given.allow_keys({"device_type", "platform", "device", "work_group", "lanes", "fuse", "tile_rows"}));
+    TENON_OK(given.allow_keys({"device_type", "platform", "device", "work_group", "lanes", "fuse", "tile_rows",
+                               "tile_vectors", "tile_registers", "tile_depth", "local_memory"}));
     const bool cpu = (info.type & CL_DEVICE_TYPE_CPU) != 0;
     const int native = static_cast<int>(std::bit_floor(std::max<uint32_t>(info.float_lanes, 1)));
     const auto most = static_cast<int64_t>(std::max<uint64_t>(info.work_group_items, 1));
@@ -38,13 +39,28 @@ struct Options {
     TENON_TRY(lanes, given.integer_or("lanes", std::clamp(native, kLeastLanes, kMostLanes), kLeastLanes, kMostLanes));
     if (!std::has_single_bit(static_cast<uint64_t>(lanes)))
       return error(Code::invalid_argument, "option lanes is ", lanes, "; a power of two is needed");
-    TENON_TRY(rows, given.integer_or("tile_rows", 8, 1, 16));
+    TENON_TRY(tiling, tiling_of(given));
     options.fuse = fuse;
     options.compiler = {.lanes = static_cast<int>(lanes),
                         .work_group = group,
                         .max_ports = ports_of(info),
-                        .tile_rows = static_cast<int>(rows)};
+                        .fuse = fuse,
+                        .local_bytes = static_cast<int64_t>(info.local_bytes),
+                        .compute_units = std::max<int64_t>(info.compute_units, 1),
+                        .tiling = tiling};
     return options;
+  }
+
+  static Result<Tiling> tiling_of(const Setting& given) {
+    Tiling tiling;
+    TENON_TRY(rows, given.integer_or("tile_rows", tiling.rows, 1, 32));
+    TENON_TRY(vectors, given.integer_or("tile_vectors", tiling.vectors, 1, 8));
+    TENON_TRY(registers, given.integer_or("tile_registers", tiling.registers, 1, 256));
+    TENON_TRY(depth, given.integer_or("tile_depth", tiling.depth, 1, 1 << 20));
+    TENON_TRY(local, given.boolean_or("local_memory", tiling.local));
+    tiling.rows = static_cast<int>(rows), tiling.vectors = static_cast<int>(vectors);
+    tiling.registers = static_cast<int>(registers), tiling.depth = depth, tiling.local = local;
+    return tiling;
   }
 
   // Arguments of 8 bytes, less those that are no ports, less one for scratch memory.
@@ -81,12 +97,13 @@ class Backend final : public TargetBackend {
     options.max_ports = compiler_->options().max_ports;
     options.can_emit = [compiler = compiler_](const codegen::Signature& s) { return compiler->can_emit(s); };
     options.can_access = [compiler = compiler_](ElementType element) { return compiler->can_access(element); };
-    TENON_OK(passes.add({.name = "expand-operators",
-                         .contract = "Needs types. Keeps names of results. Leaves no ArgMax, ArgMin, Hardmax that it can say.",
-                         .run = [](Graph& graph) -> Result<Change> {
-                           TENON_TRY(made, snippet::expand_all(graph, expands));
-                           return made ? Change::yes : Change::no;
-                         }}));
+    TENON_OK(passes.add(
+        {.name = "expand-operators",
+         .contract = "Needs types. Keeps names of results. Leaves no ArgMax, ArgMin, Hardmax that it can say.",
+         .run = [](Graph& graph) -> Result<Change> {
+           TENON_TRY(made, snippet::expand_all(graph, expands));
+           return made ? Change::yes : Change::no;
+         }}));
     return passes.add(tokenize_snippets_pass(std::move(options)));
   }
 

@@ -76,6 +76,16 @@ Result<std::string> Compiler::listing(const snippet::Body& body) const {
   return write(body, kernel, true);
 }
 
+Result<std::string> Compiler::listing(const Op& op, const std::optional<Epilogue>& epilogue) const {
+  ComputeTarget target = compute_target();
+  target.comments = true;
+  const irgen::KernelRequest request = irgen::request_for(op);
+  const auto made = epilogue ? compute_kernel(request, target, *epilogue) : compute_kernel(request, target);
+  if (made.ok()) return (*made)->source;
+  if (made.error().code() == Code::unsupported) return std::string();
+  return made.error();
+}
+
 std::string Compiler::why_not(const Op& op) const {
   const auto body = snippet::usual_body(op);
   const std::string reason = body.ok() ? why_not(*body) : irgen::without_label(op, body.error().message());
@@ -84,8 +94,6 @@ std::string Compiler::why_not(const Op& op) const {
   if (other.empty()) return {};
   return has_compute_kernel(op) ? other : reason;
 }
-
-namespace {
 
 std::shared_ptr<DeviceKernel> device_kernel(std::string name) {
   auto kernel = std::make_shared<DeviceKernel>();
@@ -96,8 +104,6 @@ std::shared_ptr<DeviceKernel> device_kernel(std::string name) {
   };
   return kernel;
 }
-
-}  // namespace
 
 Result<irgen::KernelChoice> DeviceKernels::snippet(const irgen::KernelRequest& request,
                                                    const snippet::Body& body) const {

@@ -2,6 +2,7 @@
 // needed for it.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include <tenon/target/description.hpp>
 
 #include "opencl/compute/compute.hpp"
+#include "opencl/compute/epilogue.hpp"
 
 namespace tenon::opencl {
 
@@ -27,7 +29,9 @@ struct CompilerOptions {
   int lanes = 16;          // of 32 bits in a vector; bodies with 64-bit values have half of them; a power of two, >= 4
   int64_t work_group = 1;  // items
   size_t max_ports = 64;   // what a kernel may be called with
-  int tile_rows = 8;       // of compute kernels (compute/compute.hpp)
+  bool fuse = true;        // snippets into the compute kernels before them
+  int64_t local_bytes = 32 << 10, compute_units = 1;  // of the device
+  Tiling tiling = {};                                 // of compute kernels (compute/compute.hpp)
 };
 
 // Any thread.
@@ -39,6 +43,8 @@ class Compiler {
   Result<std::shared_ptr<const CompiledSnippet>> compile(const snippet::Body& body) const;
   // The source with the operator and instruction above each line.
   Result<std::string> listing(const snippet::Body& body) const;
+  // The same of a compute kernel and the snippet behind it, if there is one; "" where extents must be known first.
+  Result<std::string> listing(const Op& op, const std::optional<Epilogue>& epilogue) const;
 
   // Is there an emitter for this operator of a body (TokenizeOptions::can_emit)?
   bool can_emit(const codegen::Signature& signature) const;
@@ -49,7 +55,10 @@ class Compiler {
   // Why nothing on the device runs the operator; "" when something does, or will once its deciding operands are known.
   std::string why_not(const Op& op) const;
 
-  ComputeTarget compute_target() const { return {target_, options_.work_group, options_.tile_rows}; }
+  ComputeTarget compute_target() const {
+    return {target_,        table_, options_.work_group, options_.lanes, options_.local_bytes, options_.compute_units,
+            options_.tiling};
+  }
   const TargetDescription& target() const { return target_; }
   const CompilerOptions& options() const { return options_; }
 
@@ -67,7 +76,10 @@ struct DeviceKernel : program::Kernel {
   std::shared_ptr<const CompiledSnippet> code;
   std::vector<size_t> operands;  // of the body's inputs, then outputs: which operand of the call each is
   std::shared_ptr<const ComputeKernel> compute;
+  Type result;  // of `compute` with an epilogue: of the operator before it
 };
+// Runs on no host.
+std::shared_ptr<DeviceKernel> device_kernel(std::string name);
 
 // Snippets, operators that are snippets by themselves, and compute kernels, as DeviceKernels; nothing else.
 class DeviceKernels final : public irgen::KernelSource {

@@ -133,19 +133,35 @@ class Planner {
     return std::min(pieces, int64_t{from_.device.info().compute_units} * of_unit);
   }
 
-  Result<void> add_compute(const FlatStep& step) {
-    const ComputeKernel& kernel = *kernel_of(step).compute;
+  Result<CallShapes> shapes_of(const FlatStep& step) const {
+    const DeviceKernel& kernel = kernel_of(step);
     CallShapes shapes;
     size_t operand = 0;
-    for (const bool there : kernel.operands)
+    for (const bool there : kernel.compute->operands)
       shapes.operands.push_back(there ? extents_of(step.operands[operand++]) : Dims());
-    for (size_t i = 0; i < kernel.results; ++i) shapes.results.push_back(extents_of(step.operands[operand++]));
+    std::vector<Dims>& rest = kernel.compute->others > 0 ? shapes.others : shapes.results;
+    for (; operand < step.operands.size(); ++operand) rest.push_back(extents_of(step.operands[operand]));
+    if (kernel.compute->others == 0) return shapes;
+    Dims result;
+    for (const Dim& dim : kernel.result.shape().dims()) {
+      TENON_TRY(extent, dim.expr().evaluate(from_.scalars));
+      result.push_back(extent);
+    }
+    shapes.results.push_back(std::move(result));
+    return shapes;
+  }
+
+  Result<void> add_compute(const FlatStep& step) {
+    const ComputeKernel& kernel = *kernel_of(step).compute;
+    TENON_TRY(shapes, shapes_of(step));
+    const size_t operand = step.operands.size();
     TENON_TRY(work, kernel.launch(shapes));
     if (work.items <= 0) return {};
     Launch launch{.stage = step.stage, .kernel = kComputeKernel};
     launch.source = kernel.source;
     launch.first_word = static_cast<int64_t>(words_.size());
-    launch.items = items_for(work.items);
+    const int64_t group = kernel.of_group ? from_.compiler.options().work_group : 1;
+    launch.items = items_for(work.items * group);
     for (size_t i = 0; i < operand; ++i) {
       words_.push_back(offset(step.operands[i]));
       launch.at.push_back(place(step.operands[i]));

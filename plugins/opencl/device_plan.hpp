@@ -59,6 +59,7 @@ struct PlanSources {
   const Compiler& compiler;
   const irgen::GraphProgram& program;
   const std::vector<int64_t>& constant_offsets;
+  const SymbolValues& scalars;
 };
 
 // Waits for the stream: the words are copied to the device.

@@ -7,6 +7,7 @@
 #include <tenon/support/str.hpp>
 
 #include "opencl/device_plan.hpp"
+#include "opencl/fuse.hpp"
 #include "opencl/source_context.hpp"
 
 namespace tenon::opencl {
@@ -180,7 +181,9 @@ Result<std::unique_ptr<DeviceProgram>> DeviceProgram::make(const Graph& graph, s
     if (const irgen::OpPlan& plan = made->plans_.at(&op); plan.form == irgen::OpForm::host)
       return error(Code::unsupported, op.describe(), ": ", plan.why_not);
   made->part_ = irgen::whole_graph(graph);
-  TENON_TRY(lowered, irgen::lower_part(made->part_, *made->types_, made->plans_, kernels));
+  irgen::LowerOptions options;
+  if (made->compiler_->options().fuse) options.grouping = epilogue_grouping(*made->compiler_);
+  TENON_TRY(lowered, irgen::lower_part(made->part_, *made->types_, made->plans_, kernels, options));
   made->lowered_ = std::move(lowered);
   return made;
 }
@@ -216,7 +219,7 @@ Result<std::shared_ptr<DevicePlan>> DeviceProgram::make_plan(ClStream& stream, c
   TENON_OK(upload_constants(stream));
   TENON_TRY(arguments, irgen::arguments_of(lowered_, scalars));
   TENON_TRY(flat, program::flatten(lowered_.program, arguments));
-  TENON_TRY(plan, plan_launches({*device_, *compiler_, lowered_, constant_offsets_}, flat, stream));
+  TENON_TRY(plan, plan_launches({*device_, *compiler_, lowered_, constant_offsets_, scalars}, flat, stream));
   for (size_t i = 0; i < lowered_.outputs.size(); ++i) {
     TENON_TRY(dims, irgen::dims_of_output(lowered_, i, scalars));
     plan->output_dims.push_back(std::move(dims));

@@ -4,6 +4,8 @@
 
 #include <tenon/support/str.hpp>
 
+#include "opencl/emitters/memory.hpp"
+
 namespace tenon::opencl {
 
 using codegen::EmitValue;
@@ -38,7 +40,6 @@ constexpr std::string_view kHead = R"(#ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
 #pragma OPENCL FP_CONTRACT OFF
-
 )";
 
 }  // namespace
@@ -101,16 +102,27 @@ void SourceContext::define(const std::string& function) {
 }
 
 std::string SourceContext::finish(std::string_view name, int64_t work_group) {
-  std::string source = str(kHead, prelude_, "__kernel __attribute__((reqd_work_group_size(", work_group,
-                           ", 1, 1)))\nvoid ", name, "(__global const long* words, long first, long chunks");
+  std::string source =
+      str(kHead, kNearVector, "\n", prelude_, "__kernel __attribute__((reqd_work_group_size(", work_group,
+          ", 1, 1)))\nvoid ", name, "(__global const long* words, long first, long chunks");
   for (size_t port = 0; port < ports_; ++port) source += str(",\n    __global uchar* q", port);
   if (!kernel_.scratch.empty()) source += ",\n    __global uchar* scratch";
   source +=
       str(") {\n  const long chunk = get_global_id(0);\n  if (chunk >= chunks) return;\n  words += first + chunk * ",
           kernel_.params.size(), ";\n");
   for (size_t i = 0; i < kernel_.params.size(); ++i) source += str("  const long w", i, " = words[", i, "];\n");
-  for (const auto& [variable, type] : variables_) source += str("  ", type, " ", variable, ";\n");
-  return str(source, body_, "}\n");
+  return str(source, declarations(), body_, "}\n");
+}
+
+std::string SourceContext::declarations() const {
+  std::string text;
+  for (const auto& [variable, type] : variables_) text += str("  ", type, " ", variable, ";\n");
+  return text;
+}
+
+SourceContext::Parts SourceContext::parts() && {
+  std::string declared = declarations();
+  return {std::move(prelude_), std::move(declared), std::move(body_)};
 }
 
 }  // namespace tenon::opencl

@@ -68,10 +68,17 @@ class SourceContext final : public codegen::EmitContext {
 
   // The whole source: prelude, kernel `name` for work groups of so many items. Once, at the end.
   std::string finish(std::string_view name, int64_t work_group);
+  // What was written, for a function of another kernel: functions, declarations of variables, lines. Instead of
+  // finish().
+  struct Parts {
+    std::string prelude, declarations, body;
+  };
+  Parts parts() &&;
 
  private:
   std::string indent() const { return std::string(static_cast<size_t>(2 * depth_), ' '); }
   std::string declared(std::string type, std::string name);
+  std::string declarations() const;
 
   const snippet::LinearKernel& kernel_;
   const size_t ports_;

@@ -5,6 +5,8 @@
 #include <tenon/ir/builder.hpp>
 #include <tenon/support/str.hpp>
 
+#include "opencl/compute/epilogue.hpp"
+
 namespace tenon::opencl {
 namespace {
 
@@ -35,6 +37,11 @@ const ComputeRow* find_row(const Op& op) {
   return nullptr;
 }
 
+Result<ComputeKernel> make(const ComputeRow& row, const irgen::KernelRequest& request, const ComputeTarget& target) {
+  if (row.make) return row.make(request, target);
+  return row.make_with(request, target, plain_epilogue(request.results[0].element()));
+}
+
 }  // namespace
 
 std::vector<size_t> deciding_operands(const Op& op) {
@@ -47,8 +54,21 @@ Result<std::shared_ptr<const ComputeKernel>> compute_kernel(const irgen::KernelR
                                                             const ComputeTarget& target) {
   const ComputeRow* row = find_row(request.op);
   if (!row) return error(Code::unsupported, request.op.name(), " has no compute kernel");
-  TENON_TRY(made, row->make(request, target));
+  TENON_TRY(made, make(*row, request, target));
   return std::make_shared<const ComputeKernel>(std::move(made));
+}
+
+Result<std::shared_ptr<const ComputeKernel>> compute_kernel(const irgen::KernelRequest& request,
+                                                            const ComputeTarget& target, const Epilogue& epilogue) {
+  const ComputeRow* row = find_row(request.op);
+  if (!row || !row->make_with) return error(Code::unsupported, request.op.name(), " takes no epilogue");
+  TENON_TRY(made, row->make_with(request, target, epilogue));
+  return std::make_shared<const ComputeKernel>(std::move(made));
+}
+
+bool takes_epilogue(const Op& op) {
+  const ComputeRow* row = find_row(op);
+  return row && row->make_with;
 }
 
 bool has_compute_kernel(const Op& op) { return find_row(op) != nullptr; }
@@ -56,7 +76,7 @@ bool has_compute_kernel(const Op& op) { return find_row(op) != nullptr; }
 std::string why_no_compute(const Op& op, const ComputeTarget& target) {
   const ComputeRow* row = find_row(op);
   if (!row) return str(op.name(), " has no compute kernel");
-  const auto made = row->make(irgen::request_for(op), target);
+  const auto made = make(*row, irgen::request_for(op), target);
   return made.ok() ? std::string() : made.error().message();
 }
 

@@ -13,25 +13,43 @@
 #include <string_view>
 #include <vector>
 
+#include <tenon/codegen/jitter_table.hpp>
 #include <tenon/irgen/kernel_source.hpp>
 #include <tenon/target/description.hpp>
 #include <tenon/tensor/shape.hpp>
 
 namespace tenon::opencl {
 
+struct Epilogue;  // epilogue.hpp
+
 inline constexpr std::string_view kComputeKernel = "tenon_compute";
+
+// Bounds on the tiles of products and convolutions (tile.hpp), which fit them to extents.
+struct Tiling {
+  int rows = 12, vectors = 4;  // of a tile in registers
+  int registers = 24;          // rows times vectors
+  bool local = true;           // pack into local memory what several row tiles read
+  int64_t depth = 1024;        // steps of the inner extent in a packed panel
+  int64_t block_rows = 512;    // rows whose sums wait in local memory while panels change
+  bool operator==(const Tiling&) const = default;
+};
 
 // What sources are made for.
 struct ComputeTarget {
   const TargetDescription& description;
-  int64_t work_group = 1;  // work items; 1: neighbouring items go to the same one, as a CPU likes
-  int tile_rows = 8;       // rows of a tile of 16 columns that products and convolutions keep in registers
+  const codegen::JitterTable& table;  // for epilogues
+  int64_t work_group = 1;             // work items; 1: neighbouring items go to the same one, as a CPU likes
+  int lanes = 16;                     // of 32 bits in a vector
+  int64_t local_bytes = 32 << 10, compute_units = 1;
+  Tiling tiling = {};
+  bool comments = false;  // the operator and instruction above the lines of an epilogue that are made of them
 };
 
 // Extents of what a call is given.
 struct CallShapes {
   std::vector<Dims> operands;  // by operand of the operator; empty for those that are absent
-  std::vector<Dims> results;
+  std::vector<Dims> results;   // of the operator; with an epilogue these are in no memory
+  std::vector<Dims> others;    // with an epilogue: what else it reads, then what it writes
 };
 
 // One launch for some extents. `numbers` are what the body reads as n[0], n[1] ...
@@ -45,13 +63,20 @@ struct ComputeKernel {
   std::string source;
   std::function<Result<ComputeLaunch>(const CallShapes&)> launch;
   bool can_fail = false;       // the source has the port `fault`: kFaultNumber is written where data are wrong
+  bool of_group = false;       // an item is the work of a whole work group
   std::vector<bool> operands;  // by operand of the operator: is it there?
-  size_t results = 0;
+  size_t others = 0;           // ports of the epilogue; 0: there is none
+  size_t results = 0;          // of the operator, unless there is an epilogue
 };
 
 // Code::unsupported with a reason where there is none. Operands that decide about extents must be constants.
 Result<std::shared_ptr<const ComputeKernel>> compute_kernel(const irgen::KernelRequest& request,
                                                             const ComputeTarget& target);
+// The same with an elementwise snippet behind it (epilogue.hpp) that alone reads the operator's result.
+Result<std::shared_ptr<const ComputeKernel>> compute_kernel(const irgen::KernelRequest& request,
+                                                            const ComputeTarget& target, const Epilogue& epilogue);
+// Has its family kernels with epilogues?
+bool takes_epilogue(const Op& op);
 // Is the operator one of the families, whatever its types are?
 bool has_compute_kernel(const Op& op);
 // Can it be had once the deciding operands are known? "" or the reason why not.
@@ -64,7 +89,9 @@ std::vector<size_t> deciding_operands(const Op& op);
 // A row of the families' table.
 struct ComputeRow {
   std::string_view op;
-  Result<ComputeKernel> (*make)(const irgen::KernelRequest&, const ComputeTarget&);
+  Result<ComputeKernel> (*make)(const irgen::KernelRequest&, const ComputeTarget&) = nullptr;
+  // Instead, of families that take an epilogue, which may be plain_epilogue().
+  Result<ComputeKernel> (*make_with)(const irgen::KernelRequest&, const ComputeTarget&, const Epilogue&) = nullptr;
 };
 std::span<const ComputeRow> product_rows();      // MatMul, Gemm ...
 std::span<const ComputeRow> convolution_rows();  // Conv, ConvTranspose ...

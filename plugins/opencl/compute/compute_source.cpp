@@ -3,8 +3,10 @@
 #include <bit>
 
 #include <tenon/codegen/register.hpp>
+#include <tenon/snippet/params.hpp>
 
 #include "opencl/device_info.hpp"
+#include "opencl/emitters/memory.hpp"
 #include "opencl/source_context.hpp"
 
 namespace tenon::opencl {
@@ -29,8 +31,8 @@ constexpr std::string_view kShareOfOne = R"(  const long share = (items + get_gl
 )";
 constexpr std::string_view kShareOfMany =
     "  for (long item = get_global_id(0); item < items; item += get_global_size(0)) {\n";
-
-std::string vector_of(ElementType element) { return str(scalar_name(element), 16); }
+constexpr std::string_view kShareOfGroups =
+    "  for (long item = get_group_id(0); item < items; item += get_num_groups(0)) {\n";
 
 }  // namespace
 
@@ -66,21 +68,25 @@ void ComputeSource::checked(ElementType element) {
 ComputeSource::Access ComputeSource::access(std::string_view port, ElementType element, ElementType work) {
   if (element == kF16)
     return {str("vload_half(i, (__global const half*)", port, ")"),
-            str("vload_half16(0, (__global const half*)", port, " + (i))")};
+            str("vload_half", lanes_, "(0, (__global const half*)", port, " + (i))")};
   const auto pointer = [&](std::string_view type) { return str("((__global const ", type, "*)", port, ")"); };
+  const auto near = [&](std::string_view type) {
+    return near_vector(str(type, lanes_), str(pointer(type), " + (i)"), false);
+  };
   if (element == kBF16)
     return {str("as_float((uint)", pointer("ushort"), "[i] << 16)"),
-            str("as_float16(convert_uint16(vload16(0, ", pointer("ushort"), " + (i))) << 16)")};
-  const std::string at = pointer(scalar_name(element));
-  return {str("((", scalar_name(work), ")", at, "[i])"),
-          str("convert_", vector_of(work), "(vload16(0, ", at, " + (i)))")};
+            str("as_float", lanes_, "(convert_uint", lanes_, "(", near("ushort"), ") << 16)")};
+  const std::string_view type = scalar_name(element);
+  const std::string vector = near(type);
+  return {str("((", scalar_name(work), ")", pointer(type), "[i])"),
+          element == work ? vector : str("convert_", scalar_name(work), lanes_, "(", vector, ")")};
 }
 
 void ComputeSource::load(std::string_view name, size_t operand, ElementType work) {
   const ElementType element = request_.operands[operand].element();
   checked(element);
   const Access made = access(str("a", operand), element, work);
-  defines_ += str("#define ", name, "(i) ", made.index, "\n#define ", name, "16(i) ", made.vector, "\n");
+  defines_ += str("#define ", name, "(i) ", made.index, "\n#define ", name, "V(i) ", made.vector, "\n");
 }
 
 void ComputeSource::store(std::string_view name, size_t result, ElementType work) {
@@ -124,10 +130,40 @@ void ComputeSource::define_float(std::string_view name, double value) {
   define(name, str("as_float(", std::bit_cast<uint32_t>(static_cast<float>(value)), "u)"));
 }
 
+void ComputeSource::finish(const Epilogue& epilogue, int lanes) {
+  const auto made = write_epilogue(epilogue, lanes, target_);
+  if (!made.ok()) {
+    why_not_ = made.error().message();
+    return;
+  }
+  defines_ += made->finish;
+  functions_ += made->functions;
+  extents_ = made->extents;
+  epilogue_ = epilogue;
+}
+
+namespace {
+
+// Puts the extents of the epilogue's space before the numbers of the kernel.
+std::function<Result<ComputeLaunch>(const CallShapes&)> with_extents(
+    snippet::Body body, size_t result, std::function<Result<ComputeLaunch>(const CallShapes&)> launch) {
+  return
+      [body = std::move(body), result, launch = std::move(launch)](const CallShapes& shapes) -> Result<ComputeLaunch> {
+        TENON_TRY(made, launch(shapes));
+        std::vector<Dims> ports = shapes.others;
+        ports.insert(ports.begin() + static_cast<std::ptrdiff_t>(result), shapes.results[0]);
+        TENON_TRY(extents, snippet::space_extents(body, ports));
+        made.numbers.insert(made.numbers.begin(), extents.begin(), extents.end());
+        return made;
+      };
+}
+
+}  // namespace
+
 Result<ComputeKernel> ComputeSource::kernel(std::string_view body,
                                             std::function<Result<ComputeLaunch>(const CallShapes&)> launch) {
   if (!why_not_.empty()) return error(Code::unsupported, why_not_);
-  ComputeKernel made{.launch = std::move(launch), .can_fail = can_fail_};
+  ComputeKernel made{.launch = std::move(launch), .can_fail = can_fail_, .of_group = of_group_};
   std::string arguments, ports;
   size_t port = 0;
   const auto add = [&](const std::string& name) {
@@ -140,14 +176,32 @@ Result<ComputeKernel> ComputeSource::kernel(std::string_view body,
     if (request_.passes(i)) add(str("a", i));
   }
   made.results = request_.op.result_count();
+  const bool fused = epilogue_ && !epilogue_->body.nodes.empty();
+  if (fused) {
+    const snippet::Body& of = epilogue_->body;
+    made.launch = with_extents(of, epilogue_->result, std::move(made.launch));
+    made.others = of.inputs.size() - 1 + of.outputs.size();
+    made.results = of.outputs.size();
+    for (size_t i = 0; i + 1 < of.inputs.size(); ++i) add(str("e", i));
+  }
   for (size_t i = 0; i < made.results; ++i) add(str("r", i));
   if (can_fail_) arguments += ", __global int* fault";
+  const bool alone = target_.work_group == 1;
+  const std::string_view group =
+      alone ? "#define LOCAL_ID 0\n#define LOCAL_SIZE 1\n#define SYNC\n"
+            : "#define LOCAL_ID (long)get_local_id(0)\n#define LOCAL_SIZE (long)get_local_size(0)\n"
+              "#define SYNC barrier(CLK_LOCAL_MEM_FENCE)\n";
   made.source =
-      str(kHead, defines_, can_fail_ ? "#define FAULT *fault = step\n" : "", functions_,
-          "__kernel __attribute__((reqd_work_group_size(", target_.work_group, ", 1, 1)))\nvoid ", kComputeKernel,
-          "(__global const long* words, long first", arguments, ") {\n  __global const long* n = words + first;\n",
-          ports, "  const int step = (int)n[", port, "];\n  const long items = n[", port + 1, "];\n  n += ", port + 2,
-          ";\n", target_.work_group == 1 ? kShareOfOne : kShareOfMany, body, "  }\n}\n");
+      str(kHead, kNearVector, of_group_ ? group : "", defines_, can_fail_ ? "#define FAULT *fault = step\n" : "",
+          functions_, "__kernel __attribute__((reqd_work_group_size(", target_.work_group, ", 1, 1)))\nvoid ",
+          kComputeKernel, "(__global const long* words, long first", arguments, ") {\n", local_,
+          "  __global const long* n = words + first;\n", ports, "  const int step = (int)n[", port,
+          "];\n  const long items = n[", port + 1, "];\n  __global const long* f = n + ", port + 2, ";\n  n = f + ",
+          extents_, ";\n",
+          alone       ? kShareOfOne
+          : of_group_ ? kShareOfGroups
+                      : kShareOfMany,
+          body, "  }\n}\n");
   return made;
 }
 

@@ -1,17 +1,19 @@
 // ComputeSource: the text of a compute kernel around the work of one item.
 //
 //   ComputeSource source(request, target);
-//   source.load("x", 0, kF32);               // X(i): element i of operand 0 as a float; X16(i): 16 of them
-//   source.store("y", 0, kF32);              // Y(i, v)
+//   source.load("X", 0, kF32);               // X(i): element i of operand 0 as a float; XV(i): `lanes` of them
+//   source.store("Y", 0, kF32);              // Y(i, v)
 //   source.define("R", 2);
 //   return source.kernel("Y(item, X(item / n[0]));", launch);
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include <tenon/support/str.hpp>
 
 #include "opencl/compute/compute.hpp"
+#include "opencl/compute/epilogue.hpp"
 
 namespace tenon::opencl {
 
@@ -26,7 +28,9 @@ class ComputeSource {
  public:
   ComputeSource(const irgen::KernelRequest& request, const ComputeTarget& target);
 
-  // Functions of the upper-case name: NAME(i) and NAME16(i) with elements of operand `i` as `work`. Errors of these
+  // How many elements NAMEV(i) reads.
+  void vectors_of(int lanes) { lanes_ = lanes; }
+  // Functions of the upper-case name: NAME(i) and NAMEV(i) with elements of operand `i` as `work`. Errors of these
   // four come with kernel(): an element type that the device does not have.
   void load(std::string_view name, size_t operand, ElementType work);
   // NAME(i, value), with the value as `work`.
@@ -45,10 +49,16 @@ class ComputeSource {
   void define_float(std::string_view name, double value);
   // Functions before the kernel.
   void functions(std::string_view text) { functions_ += text; }
+  // Lines at the beginning of the kernel: local memory.
+  void local(std::string_view text) { local_ += text; }
+  // FINISH(e, count, x) in the body instead of stores: `count` results, the vector x of `lanes`, from element e on.
+  void finish(const Epilogue& epilogue, int lanes);
+  // An item is the work of all items of a work group: LOCAL_ID of LOCAL_SIZE works, and SYNC; waits for the others.
+  void of_group() { of_group_ = true; }
   // FAULT; in the body says that data are wrong.
   void can_fail() { can_fail_ = true; }
 
-  // `body`: the work of `item`, which may read n[]. Types of the work: T, its vectors T16.
+  // `body`: the work of `item`, which may read n[].
   Result<ComputeKernel> kernel(std::string_view body, std::function<Result<ComputeLaunch>(const CallShapes&)> launch);
 
  private:
@@ -61,8 +71,11 @@ class ComputeSource {
 
   const irgen::KernelRequest& request_;
   const ComputeTarget& target_;
-  std::string defines_, functions_, why_not_;
-  bool can_fail_ = false;
+  std::string defines_, functions_, local_, why_not_;
+  std::optional<Epilogue> epilogue_;
+  size_t extents_ = 0;
+  int lanes_ = 16;
+  bool can_fail_ = false, of_group_ = false;
 };
 
 }  // namespace tenon::opencl

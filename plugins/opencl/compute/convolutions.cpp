@@ -1,10 +1,13 @@
-// Conv as an implicit matrix product: a tile of output channels by 16 output positions in registers, which gathers the
-// positions' inputs tap by tap; the image is read as it lies where the positions are neighbours. ConvTranspose gathers,
-// for one output element, the inputs that reach it.
+// Conv as an implicit matrix product by tiles of registers (tile.hpp): output channels by output positions. The
+// positions' inputs, tap by tap, are the panel that is packed; with few output channels they are gathered where they
+// are wanted. ConvTranspose gathers, for one output element, the inputs that reach it.
+#include <algorithm>
+
 #include <tenon/ops/convolution.hpp>
 #include <tenon/support/str.hpp>
 
 #include "opencl/compute/compute_source.hpp"
+#include "opencl/compute/tile.hpp"
 #include "opencl/compute/windows.hpp"
 #include "opencl/source_context.hpp"
 
@@ -14,45 +17,130 @@ namespace {
 using irgen::KernelRequest;
 
 // n: 0 images, 1 input channels, 2 output channels, 3 groups, 4 inputs and 5 outputs of a channel, 6 taps, 7 is the
-// image read as it lies?, then the axes.
-constexpr int kFirstAxis = 8;
-constexpr std::string_view kConvBody = R"(
-    const long groups = n[3], channels = n[1] / groups, outputs = n[2] / groups, taps = n[6];
-    const long in_size = n[4], out_size = n[5];
-    const long position_tiles = (out_size + 15) / 16, channel_tiles = (outputs + ROWS - 1) / ROWS;
-    const long position = item % position_tiles * 16, first = item / position_tiles % channel_tiles * ROWS;
-    const long group = item / position_tiles / channel_tiles % groups;
-    const long image = item / position_tiles / channel_tiles / groups;
-    const long plane = (image * n[1] + group * channels) * in_size;
-    T16 sums[ROWS];
+// image read as it lies?, 8 rows (output channels) of a job, 9 channels and 10 taps of a panel, then the axes.
+constexpr int kFirstAxis = 11;
+constexpr std::string_view kConvHead = R"(
+    const long groups = n[3], channels = n[1] / groups, M = n[2] / groups, taps = n[6], N = n[5], K = channels * taps;
+    const long in_size = n[4], job_rows = n[8];
+    const long row_blocks = (M + job_rows - 1) / job_rows, column_blocks = (N + COLUMNS - 1) / COLUMNS;
+    const long row0 = item % row_blocks * job_rows, row1 = min(M, row0 + job_rows);
+    const long column = item / row_blocks % column_blocks * COLUMNS;
+    const long group = item / row_blocks / column_blocks % groups;
+    const long image = item / row_blocks / column_blocks / groups;
+    const long plane = (image * n[1] + group * channels) * in_size, all = n[0] * n[1] * in_size;
+)";
+
+// A vector of positions is some stretches along the last axis; each reads a tap's inputs side by side, or by steps of
+// the stride, or not at all where they lie in the padding.
+constexpr std::string_view kStretches = R"(
+TV tenon_reach(const long from, const int low, const int high, const long all, __global const uchar* a0) {
+  const IV lane = LANE_NUMBERS;
+  if (LAST_STRIDE <= 2 && from >= 0 && from + LAST_STRIDE * LANES <= all) {
+    TV x = XV(from);
+    if (LAST_STRIDE == 2) x = (TV)(x.even, XV(from + LANES).even);
+    return select((TV)0, x, lane >= (IV)low && lane < (IV)high);
+  }
+  T some[LANES];
+  for (int t = 0; t < LANES; ++t) some[t] = t >= low && t < high ? X(from + t * LAST_STRIDE) : (T)0;
+  return VLOAD(0, some);
+}
+)";
+
+constexpr std::string_view kConvPanel = R"(
+    for (long c0 = 0; c0 < channels; c0 += n[9])
+    for (long tap0 = 0; tap0 < taps; tap0 += n[10]) {
+    const long panel_channels = min(n[9], channels - c0), panel_taps = min(n[10], taps - tap0);
+    const long k0 = c0 * taps + tap0, depth = panel_channels * panel_taps;
+    for (long tap = LOCAL_ID; tap < panel_taps; tap += LOCAL_SIZE) {
+      int k[R];
+      long rest_tap = tap0 + tap;
+      for (int d = R - 1; d >= 0; --d) {
+        k[d] = (int)(rest_tap % KERNEL(d)) * DILATION(d);
+        rest_tap /= KERNEL(d);
+      }
+      for (int v = 0; v < VECTORS; ++v) {
+        long from[LANES];
+        int low[LANES], high[LANES], at[R], stretches = 0, lane = 0;
+        long rest = column + v * LANES;
+        long left = N - rest;
+        for (int d = R - 1; d >= 0; --d) {
+          at[d] = (int)(rest % OUT(d));
+          rest /= OUT(d);
+        }
+        while (lane < LANES && left > 0) {
+          const int length = min(LANES - lane, OUT(R - 1) - at[R - 1]);
+          int inside = 1;
+          long base = 0;
+          for (int d = 0; d < R - 1; ++d) {
+            const int i = at[d] * STRIDE(d) - BEGIN(d) + k[d];
+            inside &= i >= 0 && i < IN(d);
+            base = base * IN(d) + i;
+          }
+          const int first = at[R - 1] * LAST_STRIDE - BEGIN(R - 1) + k[R - 1], last = IN(R - 1) - 1 - first;
+          const int begin = first >= 0 ? 0 : (LAST_STRIDE - 1 - first) / LAST_STRIDE;
+          const int end = last < 0 ? 0 : min(length, last / LAST_STRIDE + 1);
+          if (inside && begin < end) {
+            from[stretches] = base * IN(R - 1) + first - lane * LAST_STRIDE;
+            low[stretches] = lane + begin;
+            high[stretches++] = lane + end;
+          }
+          lane += length, left -= length;
+          at[R - 1] = 0;
+          for (int d = R - 2; d >= 0 && ++at[d] == OUT(d); --d) at[d] = 0;
+        }
+        const long first_plane = plane + c0 * in_size;
+        const long lowest = first_plane + from[0], highest = lowest + (panel_channels - 1) * in_size + LANES;
+        if (LAST_STRIDE == 1 && stretches == 1 && high[0] - low[0] == LANES && lowest >= 0 && highest <= all) {
+          for (long c = 0; c < panel_channels; ++c) PANEL(c * panel_taps + tap, v) = XV(lowest + c * in_size);
+        } else {
+          for (long c = 0; c < panel_channels; ++c) {
+            const long channel = first_plane + c * in_size;
+            TV x = (TV)0;
+            for (int s = 0; s < stretches; ++s) x += tenon_reach(channel + from[s], low[s], high[s], all, a0);
+            PANEL(c * panel_taps + tap, v) = x;
+          }
+        }
+      }
+    }
+    SYNC;
+)";
+
+// Few output channels: the positions' inputs are gathered for each tile of them, tap by tap; the image is read as it
+// lies where the positions are neighbours.
+constexpr std::string_view kConvDirect = R"(
+    for (long first = row0; first < row1; first += ROWS)
+    for (int part = 0; part < VECTORS; ++part) {
+    const long position = column + part * LANES;
+    if (position >= N) break;
+    TV sums[ROWS];
     long weights[ROWS];
     for (int r = 0; r < ROWS; ++r) {
-      const long output = group * outputs + min(first + r, outputs - 1);
-      sums[r] = (T16)BIAS(output);
-      weights[r] = output * channels * taps;
+      const long row = min(first + r, M - 1);
+      sums[r] = (TV)START(row);
+      weights[r] = A_AT(row);
     }
-    if (n[7] && position + 16 <= out_size) {
+    if (n[7] && position + LANES <= N) {
       for (long c = 0; c < channels; ++c) {
-        const T16 x = X16(plane + c * in_size + position);
-        for (int r = 0; r < ROWS; ++r) sums[r] = fma((T16)W(weights[r] + c), x, sums[r]);
+        const TV x = XV(plane + c * in_size + position);
+        for (int r = 0; r < ROWS; ++r) sums[r] = fma((TV)A(weights[r] + c), x, sums[r]);
       }
     } else {
-      int start[R][16];
-      for (int t = 0; t < 16; ++t) {
-        long rest = min(position + t, out_size - 1);
+      int start[R][LANES];
+      for (int t = 0; t < LANES; ++t) {
+        long rest = min(position + t, N - 1);
         for (int d = R - 1; d >= 0; --d) {
           start[d][t] = (int)(rest % OUT(d)) * STRIDE(d) - BEGIN(d);
           rest /= OUT(d);
         }
       }
       // Neighbours along the last axis, in one row.
-      const int in_row = STRIDE(R - 1) == 1 && position % OUT(R - 1) + 16 <= OUT(R - 1);
+      const int in_row = LAST_STRIDE == 1 && position % OUT(R - 1) + LANES <= OUT(R - 1);
       int k[R];
       for (int d = 0; d < R; ++d) k[d] = 0;
       for (long tap = 0; tap < taps; ++tap) {
-        int from[16];
+        int from[LANES];
         int inside = 0;
-        for (int t = 0; t < 16; ++t) {
+        for (int t = 0; t < LANES; ++t) {
           int at = 0, ok = 1;
           for (int d = 0; d < R; ++d) {
             const int i = start[d][t] + k[d] * DILATION(d);
@@ -65,23 +153,22 @@ constexpr std::string_view kConvBody = R"(
         if (inside > 0) {
           for (long c = 0; c < channels; ++c) {
             const long channel = plane + c * in_size;
-            T16 x;
-            if (in_row && inside == 16) {
-              x = X16(channel + from[0]);
+            TV x;
+            if (in_row && inside == LANES) {
+              x = XV(channel + from[0]);
             } else {
-              T lanes[16];
-              for (int t = 0; t < 16; ++t) lanes[t] = from[t] >= 0 ? X(channel + from[t]) : (T)0;
-              x = vload16(0, lanes);
+              T lanes[LANES];
+              for (int t = 0; t < LANES; ++t) lanes[t] = from[t] >= 0 ? X(channel + from[t]) : (T)0;
+              x = VLOAD(0, lanes);
             }
-            for (int r = 0; r < ROWS; ++r) sums[r] = fma((T16)W(weights[r] + c * taps + tap), x, sums[r]);
+            for (int r = 0; r < ROWS; ++r) sums[r] = fma((TV)A(weights[r] + c * taps + tap), x, sums[r]);
           }
         }
         NEXT_TAP(k);
       }
     }
-    for (int r = 0; r < ROWS && first + r < outputs; ++r) {
-      const long to = (image * n[2] + group * outputs + first + r) * out_size + position;
-      for (int t = 0; t < 16 && position + t < out_size; ++t) Y(to + t, ((const T*)&sums[r])[t]);
+    const int count = (int)min((long)LANES, N - position);
+    for (int r = 0; r < ROWS && first + r < row1; ++r) FINISH(LINE(first + r) + position, count, sums[r]);
     }
 )";
 
@@ -118,12 +205,7 @@ constexpr std::string_view kTransposedBody = R"(
     Y(item, sum);
 )";
 
-void define_operands(ComputeSource& source, const KernelRequest& request, ElementType work) {
-  source.define("T", scalar_name(work));
-  source.define("T16", lanes_name(work, 16));
-  source.load("X", 0, work);
-  source.load("W", 1, work);
-  source.store("Y", 0, work);
+void define_bias(ComputeSource& source, const KernelRequest& request, ElementType work) {
   if (request.op.operand(2))
     source.load("BIAS", 2, work);
   else
@@ -139,29 +221,88 @@ bool is_plain(const std::vector<WindowAxis>& axes) {
 ComputeLaunch launch_of(const Dims& x, const Dims& y, int64_t group, const std::vector<WindowAxis>& axes) {
   int64_t taps = 1;
   for (const WindowAxis& a : axes) taps *= a.kernel;
-  ComputeLaunch made{
-      {x[0], x[1], y[1], group, elements_of(spatial_of(x)), elements_of(spatial_of(y)), taps, is_plain(axes) ? 1 : 0},
-      elements_of(y)};
+  ComputeLaunch made{{x[0], x[1], y[1], group, elements_of(spatial_of(x)), elements_of(spatial_of(y)), taps,
+                      is_plain(axes) ? 1 : 0, 1, 1, 1},
+                     elements_of(y)};
   add_axes(axes, made);
   return made;
 }
 
 std::vector<Dim> kernel_of(const Dims& w) { return {w.begin() + 2, w.end()}; }
 
-Result<ComputeKernel> make_conv(const KernelRequest& request, const ComputeTarget& target) {
+ProductExtents extents_of(const KernelRequest& request, int64_t group) {
+  ProductExtents made;
+  if (const auto w = request.operands[1].shape().static_dims(); w && !w->empty()) {
+    made.m = w->front() / group;
+    made.k = elements_of(*w) / std::max<int64_t>(w->front(), 1);
+  }
+  if (const auto y = request.results[0].shape().static_dims(); y && y->size() >= 2)
+    made.n = elements_of(spatial_of(*y));
+  return made;
+}
+
+// Of the last axis; attributes state it.
+int64_t last_stride(const Op& op) {
+  const Attribute* strides = op.attributes().find("strides");
+  const auto* values = strides ? strides->get_if<std::vector<int64_t>>() : nullptr;
+  return values && !values->empty() ? values->back() : 1;
+}
+
+std::string lane_numbers(int lanes) {
+  std::string text;
+  for (int lane = 0; lane < lanes; ++lane) text += str(lane == 0 ? "(IV)(" : ", ", lane);
+  return text + ")";
+}
+
+void define_conv(ComputeSource& source, const KernelRequest& request, ElementType work, const ProductTile& tile) {
+  source.vectors_of(tile.lanes);
+  define_tile(source, tile, work);
+  source.define("IV", str(scalar_name(work == kF64 ? kI64 : kI32), tile.lanes));
+  source.define("LANE_NUMBERS", lane_numbers(tile.lanes));
+  source.define("LAST_STRIDE", last_stride(request.op));
+  source.define("A_STEP", 1);
+  source.define("A_AT(row)", "((group * M + (row)) * K)");
+  source.define("START(row)", "BIAS(group * M + (row))");
+  source.define("LINE(row)", "((image * n[2] + group * M + (row)) * N)");
+  source.load("X", 0, work);
+  source.load("A", 1, work);
+  define_bias(source, request, work);
+  define_axes(source, spatial_rank(request, 0), kFirstAxis);
+}
+
+// How many channels and taps a panel has.
+void cut_depth(const ProductTile& tile, int64_t channels, int64_t taps, ComputeLaunch& launch) {
+  launch.numbers[9] = std::clamp<int64_t>(tile.depth / std::max<int64_t>(taps, 1), 1, std::max<int64_t>(channels, 1));
+  launch.numbers[10] = std::max<int64_t>(std::min(taps, tile.depth), 1);
+}
+
+Result<ComputeKernel> make_conv(const KernelRequest& request, const ComputeTarget& target, const Epilogue& epilogue) {
   const ElementType work = work_type_of(request.operands[0].element());
   if (!work.is_float()) return error(Code::unsupported, "Conv of ", request.operands[0].element());
-  ComputeSource source(request, target);
-  define_operands(source, request, work);
-  source.define("ROWS", target.tile_rows);
-  define_axes(source, spatial_rank(request, 0), kFirstAxis);
   const Op* op = &request.op;
-  return source.kernel(kConvBody, [op, rows = target.tile_rows](const CallShapes& shapes) -> Result<ComputeLaunch> {
+  const int64_t group = std::max<int64_t>(op->attr<int64_t>("group", 1), 1);
+  const ProductTile tile = choose_tile(extents_of(request, group), work, target);
+  ComputeSource source(request, target);
+  define_conv(source, request, work, tile);
+  std::string body(kConvHead);
+  if (tile.packs()) {
+    source.functions(kStretches);
+    source.of_group();
+    body += str(kConvPanel, packed_rows(tile, ""), "    SYNC;\n    }\n");
+  } else {
+    body += kConvDirect;
+  }
+  source.finish(epilogue, tile.lanes);
+  return source.kernel(body, [op, tile, target, group](const CallShapes& shapes) -> Result<ComputeLaunch> {
     const Dims &x = shapes.operands[0], &w = shapes.operands[1], &y = shapes.results[0];
     TENON_TRY(axes, window_axes(*op, spatial_of(x), spatial_of(y), kernel_of(w)));
-    const int64_t group = op->attr<int64_t>("group", 1), outputs = y[1] / group;
     ComputeLaunch made = launch_of(x, y, group, axes);
-    made.items = y[0] * group * ((outputs + rows - 1) / rows) * ((elements_of(spatial_of(y)) + 15) / 16);
+    const int64_t positions = elements_of(spatial_of(y)), outputs = y[1] / group;
+    made.items = y[0] * group * ((positions + tile.columns() - 1) / tile.columns());
+    const RowBlocks blocks = row_blocks(tile, outputs, made.items, target);
+    made.items *= outputs == 0 ? 0 : blocks.blocks;
+    made.numbers[8] = blocks.rows;
+    cut_depth(tile, x[1] / group, made.numbers[6], made);
     return made;
   });
 }
@@ -170,7 +311,11 @@ Result<ComputeKernel> make_conv_transpose(const KernelRequest& request, const Co
   const ElementType work = work_type_of(request.operands[0].element());
   if (!work.is_float()) return error(Code::unsupported, "ConvTranspose of ", request.operands[0].element());
   ComputeSource source(request, target);
-  define_operands(source, request, work);
+  source.define("T", scalar_name(work));
+  source.load("X", 0, work);
+  source.load("W", 1, work);
+  source.store("Y", 0, work);
+  define_bias(source, request, work);
   define_axes(source, spatial_rank(request, 0), kFirstAxis);
   const Op* op = &request.op;
   return source.kernel(kTransposedBody, [op](const CallShapes& shapes) -> Result<ComputeLaunch> {
@@ -186,7 +331,8 @@ Result<ComputeKernel> make_conv_transpose(const KernelRequest& request, const Co
   });
 }
 
-constexpr ComputeRow kRows[] = {{Conv::kName, make_conv}, {ConvTranspose::kName, make_conv_transpose}};
+constexpr ComputeRow kRows[] = {{.op = Conv::kName, .make_with = make_conv},
+                                {.op = ConvTranspose::kName, .make = make_conv_transpose}};
 
 }  // namespace
 

@@ -1,14 +1,40 @@
 // Loads and stores, with conversion between elements in memory and lanes. They touch the bytes of their elements and no
 // others, however many lanes are wanted.
+#include "opencl/emitters/memory.hpp"
+
 #include <tenon/support/str.hpp>
 
 #include "opencl/emitters/emitters.hpp"
 #include "opencl/emitters/pattern.hpp"
 
 namespace tenon::opencl {
-namespace {
 
 using namespace codegen;
+
+namespace {
+std::string packed_name(ElementType element, int lanes) { return str(scalar_name(element), lanes); }
+}  // namespace
+
+Result<std::string> widened(SourceContext& c, const std::string& packed, ElementType element, int lanes) {
+  const ElementType lane = lane_type(element);
+  if (element == kF16) return expand(c, "@from_half($0)", {lane, lanes, std::span(&packed, 1)});
+  if (element == kBF16) return expand(c, "@from_bfloat($0)", {lane, lanes, std::span(&packed, 1)});
+  if (element.is_bool()) return str("convert_int", lanes, "(", packed, ") != (int", lanes, ")0");
+  return element == lane ? packed : str("convert_", lanes_name(lane, lanes), "(", packed, ")");
+}
+Result<std::string> narrowed(SourceContext& c, const std::string& value, ElementType element, int lanes) {
+  const ElementType lane = lane_type(element);
+  if (element == kF16) return expand(c, "@to_half($0)", {lane, lanes, std::span(&value, 1)});
+  if (element == kBF16) return expand(c, "@to_bfloat($0)", {lane, lanes, std::span(&value, 1)});
+  if (element.is_bool()) return str("convert_uchar", lanes, "(", value, " & 1)");
+  return element == lane ? value : str("convert_", packed_name(element, lanes), "(", value, ")");
+}
+
+std::string near_vector(std::string_view type, std::string_view at, bool writes) {
+  return str("((__global", writes ? " " : " const ", "TENON_NEAR(", type, ")*)(", at, "))->v");
+}
+
+namespace {
 
 Result<const EmitAddress*> memory_of(const Emission& e, ElementType lane) {
   if (!e.memory) return error(Code::internal, e.op, " of ", lane, " without memory");
@@ -24,8 +50,6 @@ std::string address(SourceContext& c, const EmitAddress& memory, bool writes) {
   return str("(__global ", writes ? "" : "const ", scalar_name(memory.element), "*)(", c.pointer(memory.base), offset,
              ")");
 }
-
-std::string packed_name(ElementType element, int lanes) { return str(scalar_name(element), lanes); }
 
 // The elements below a count; 0 behind them.
 std::string partial_load(SourceContext& c, ElementType element, int lanes) {
@@ -43,27 +67,11 @@ std::string partial_store(SourceContext& c, ElementType element, int lanes) {
   return name;
 }
 
-// Between elements side by side and lanes.
-Result<std::string> widened(SourceContext& c, const std::string& packed, ElementType element, int lanes) {
-  const ElementType lane = lane_type(element);
-  if (element == kF16) return expand(c, "@from_half($0)", {lane, lanes, std::span(&packed, 1)});
-  if (element == kBF16) return expand(c, "@from_bfloat($0)", {lane, lanes, std::span(&packed, 1)});
-  if (element.is_bool()) return str("convert_int", lanes, "(", packed, ") != (int", lanes, ")0");
-  return element == lane ? packed : str("convert_", lanes_name(lane, lanes), "(", packed, ")");
-}
-Result<std::string> narrowed(SourceContext& c, const std::string& value, ElementType element, int lanes) {
-  const ElementType lane = lane_type(element);
-  if (element == kF16) return expand(c, "@to_half($0)", {lane, lanes, std::span(&value, 1)});
-  if (element == kBF16) return expand(c, "@to_bfloat($0)", {lane, lanes, std::span(&value, 1)});
-  if (element.is_bool()) return str("convert_uchar", lanes, "(", value, " & 1)");
-  return element == lane ? value : str("convert_", packed_name(element, lanes), "(", value, ")");
-}
-
 Result<void> emit_load(SourceContext& c, const Emission& e) {
   TENON_TRY(memory, memory_of(e, e.out[0].element));
   const ElementType element = memory->element;
   const std::string from = address(c, *memory, false);
-  std::string packed = str("vload", e.lanes, "(0, ", from, ")");
+  std::string packed = near_vector(packed_name(element, e.lanes), from, false);
   if (e.touched == Lanes::partial)
     packed = str(partial_load(c, element, e.lanes), "(", from, ", ", c.counter(e.in[1].at), ")");
   if (e.touched == Lanes::one) packed = str(partial_load(c, element, e.lanes), "(", from, ", 1)");
@@ -86,7 +94,7 @@ Result<void> emit_store(SourceContext& c, const Emission& e) {
   TENON_TRY(packed, narrowed(c, c.name(e.in[0]), element, e.lanes));
   const std::string to = address(c, *memory, true);
   if (e.touched == Lanes::full) {
-    c.line(str("vstore", e.lanes, "(", packed, ", 0, ", to, ");"));
+    c.line(str(near_vector(packed_name(element, e.lanes), to, true), " = ", packed, ";"));
     return {};
   }
   const std::string count = e.touched == Lanes::one ? "1" : c.counter(e.in[2].at);

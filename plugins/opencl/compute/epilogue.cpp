@@ -1,0 +1,216 @@
+#include "opencl/compute/epilogue.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <tenon/codegen/register.hpp>
+#include <tenon/snippet/emit.hpp>
+#include <tenon/snippet/lower.hpp>
+#include <tenon/support/str.hpp>
+
+#include "opencl/emitters/memory.hpp"
+
+namespace tenon::opencl {
+namespace {
+
+using codegen::EmitValue;
+using snippet::Body;
+using snippet::DimSet;
+
+class Writer {
+ public:
+  Writer(const Epilogue& epilogue, int lanes, const ComputeTarget& target)
+      : body_(epilogue.body), result_(epilogue.result), given_(lanes), target_(target) {
+    const bool wide = std::ranges::any_of(body_.values, [](const auto& value) { return value.element.bits() == 64; });
+    lanes_ = wide ? std::min(lanes, std::max(target.lanes / 2, 1)) : lanes;
+    for (size_t i = 0; i < body_.inputs.size(); ++i)
+      names_.push_back(i == result_ ? "x" : str("e", i - (i > result_ ? 1 : 0)));
+  }
+
+  Result<EpilogueSource> run() {
+    if (std::string reason = why_no_epilogue(body_, result_); !reason.empty()) return error(Code::unsupported, reason);
+    kernel_.name = body_.name, kernel_.lanes = lanes_;
+    std::vector<snippet::RegisterId> inputs;
+    for (const snippet::BodyPort& input : body_.inputs) inputs.push_back(kernel_.add_lanes(value_of(input).element));
+    TENON_TRY(code, snippet::lower_inline(body_, kernel_, inputs));
+    kernel_.body = std::move(code.invariant);
+    std::ranges::move(code.body, std::back_inserter(kernel_.body));
+    // A register is a variable: no two share one.
+    for (size_t i = 0; i < kernel_.registers.size(); ++i)
+      kernel_.places.push_back({kernel_.registers[i].file, static_cast<int>(i)});
+    codegen::ConstantPool constants;
+    SourceContext context(constants, kernel_, 0, target_.comments);
+    for (size_t i = 0; i < inputs.size(); ++i) TENON_OK(read(context, i, inputs[i]));
+    TENON_OK(snippet::emit(kernel_, target_.table, target_.description, context));
+    for (size_t i = 0; i < code.outputs.size(); ++i) TENON_OK(write(context, i, code.outputs[i]));
+    return assembled(std::move(context).parts());
+  }
+
+ private:
+  const snippet::BodyValue& value_of(const snippet::BodyPort& port) const {
+    return body_.values[static_cast<size_t>(port.value)];
+  }
+  EmitValue variable(snippet::RegisterId id) const {
+    return {kernel_.places[static_cast<size_t>(id)], kernel_.registers[static_cast<size_t>(id)].element};
+  }
+  std::string raw_vector(ElementType element) const { return str(scalar_name(element), lanes_); }
+
+  // The element of a port at the place at0, at1 ... : dense over the dims that it varies over.
+  std::string offset_of(DimSet varies) const {
+    if (varies == body_.all_dims()) return {};
+    std::string text;
+    for (size_t d = 0; d < body_.rank(); ++d)
+      if (varies >> d & 1) text = text.empty() ? str("at", d) : str("(", text, " * f[", d, "] + at", d, ")");
+    return text.empty() ? "0" : text;
+  }
+  // Places of element `e`; needed when a port varies over some dims only.
+  std::string places(std::string_view e) const {
+    std::string text = str("long rest = ", e, ";");
+    for (size_t d = body_.rank(); d-- > 1;)
+      text += str(" const long at", d, " = rest % f[", d, "]; rest /= f[", d, "];");
+    return body_.rank() > 0 ? str(text, " const long at0 = rest;") : text;
+  }
+
+  Result<void> read(SourceContext& c, size_t i, snippet::RegisterId id) {
+    const ElementType element = body_.inputs[i].element;
+    const std::string name = c.name(variable(id));
+    std::string packed = str("m", i);
+    if (i == result_) {
+      packed = "x";
+      // Rounded as if it had been stored.
+      if (codegen::lane_type(element) != element) {
+        TENON_TRY(stored, narrowed(c, packed, element, lanes_));
+        TENON_TRY(lanes, widened(c, stored, element, lanes_));
+        packed = lanes;
+      }
+    } else {
+      gather(i);
+      TENON_TRY(lanes, widened(c, packed, element, lanes_));
+      packed = lanes;
+    }
+    c.line(str(name, " = ", packed, ";"));
+    return {};
+  }
+
+  void gather(size_t i) {
+    const DimSet varies = value_of(body_.inputs[i]).varies;
+    const ElementType element = body_.inputs[i].element;
+    const std::string pointer = str("((__global const ", scalar_name(element), "*)", names_[i], ")");
+    const std::string vector = raw_vector(element), all = offset_of(varies);
+    if (varies == 0) {
+      loads_ += str("  const ", vector, " m", i, " = (", vector, ")(", pointer, "[0]);\n");
+      return;
+    }
+    places_ = places_ || !all.empty();
+    const std::string at = all.empty() ? "e" : all;
+    const bool inner = varies >> (body_.rank() - 1) & 1;
+    loads_ += str("  ", vector, " m", i, ";\n");
+    whole_ += str(
+        "    m", i, " = ",
+        inner ? near_vector(vector, str(pointer, " + ", at), false) : str("(", vector, ")(", pointer, "[", at, "])"),
+        ";\n");
+    some_ += str("    ", scalar_name(element), " some", i, "[", lanes_, "];\n");
+    each_ += str("      some", i, "[t] = ", pointer, "[", all.empty() ? "to" : all, "];\n");
+    after_ += str("    m", i, " = vload", lanes_, "(0, some", i, ");\n");
+  }
+
+  Result<void> write(SourceContext& c, size_t i, snippet::RegisterId id) {
+    const ElementType element = body_.outputs[i].element;
+    TENON_TRY(packed, narrowed(c, c.name(variable(id)), element, lanes_));
+    const std::string_view type = scalar_name(element);
+    const std::string vector = raw_vector(element), to = str("(__global ", type, "*)r", i, " + e");
+    c.open("");
+    c.line(str("const ", vector, " stored = ", packed, ";"));
+    c.open(str("if (count == ", lanes_, ")"));
+    c.line(str(near_vector(vector, to, true), " = stored;"));
+    c.close();
+    c.open("else");
+    c.line(str(type, " some[", lanes_, "];"));
+    c.line(str("vstore", lanes_, "(stored, 0, some);"));
+    c.line(str("for (int t = 0; t < count; ++t) (", to, ")[t] = some[t];"));
+    c.close();
+    c.close();
+    return {};
+  }
+
+  // Vectors of ports, read at once where they lie in one line of the innermost dim, else element by element.
+  std::string reads() const {
+    if (each_.empty()) return loads_;
+    std::string text = loads_;
+    std::string fits = str("count == ", lanes_);
+    if (places_) {
+      text += str("  ", places("e"), "\n");
+      fits += str(" && at", body_.rank() - 1, " + ", lanes_, " <= f[", body_.rank() - 1, "]");
+    }
+    return str(text, "  if (", fits, ") {\n", whole_, "  } else {\n", some_, "    for (int t = 0; t < ", lanes_,
+               "; ++t) {\n      const long to = e + min(t, count - 1);\n",
+               places_ ? str("      ", places("to"), "\n") : "", each_, "    }\n", after_, "  }\n");
+  }
+
+  Result<EpilogueSource> assembled(SourceContext::Parts parts) const {
+    std::string ports, passed;
+    for (size_t i = 0; i < names_.size(); ++i) {
+      if (i == result_) continue;
+      ports += str(", __global const uchar* ", names_[i]);
+      passed += str(", ", names_[i]);
+    }
+    for (size_t i = 0; i < body_.outputs.size(); ++i) {
+      ports += str(", __global uchar* r", i);
+      passed += str(", r", i);
+    }
+    EpilogueSource made;
+    made.extents = body_.rank();
+    const std::string type = lanes_name(value_of(body_.inputs[result_]).element, lanes_);
+    made.functions = str(parts.prelude, "void tenon_finish(__global const long* f, long e, int count, ", type, " x",
+                         ports, ") {\n", reads(), parts.declarations, parts.body, "}\n");
+    const auto call = [&](std::string_view e, std::string_view count, std::string_view x) {
+      return str("tenon_finish(f, ", e, ", ", count, ", ", x, passed, ")");
+    };
+    if (lanes_ == given_)
+      made.finish = str("#define FINISH(e, count, x) ", call("e", "count", "x"), "\n");
+    else
+      made.finish = str("#define FINISH(e, count, x) do { ",
+                        call("e", str("min((int)(count), ", lanes_, ")"), "(x).lo"), "; if ((count) > ", lanes_, ") ",
+                        call(str("(e) + ", lanes_), str("(count) - ", lanes_), "(x).hi"), "; } while (0)\n");
+    return made;
+  }
+
+  const Body& body_;
+  const size_t result_;
+  const int given_;
+  const ComputeTarget& target_;
+  int lanes_ = 1;
+  std::vector<std::string> names_;  // by input
+  snippet::LinearKernel kernel_;
+  bool places_ = false;
+  std::string loads_, whole_, some_, each_, after_;
+};
+
+}  // namespace
+
+Epilogue plain_epilogue(ElementType element) {
+  const ElementType lane = codegen::lane_type(element);
+  Epilogue made;
+  made.body.name = "store";
+  made.body.values.push_back({lane.valid() ? lane : element, 0});
+  made.body.inputs.push_back({0, element});
+  made.body.outputs.push_back({0, element});
+  return made;
+}
+
+std::string why_no_epilogue(const Body& body, size_t result) {
+  if (body.reduces()) return str("snippet '", body.name, "' reduces");
+  if (result >= body.inputs.size()) return str("snippet '", body.name, "' has no input ", result);
+  const auto has_all = [&](const snippet::BodyPort& port) {
+    return body.values[static_cast<size_t>(port.value)].varies == body.all_dims();
+  };
+  if (!has_all(body.inputs[result])) return str("the kernel's result is repeated in snippet '", body.name, "'");
+  if (!std::ranges::all_of(body.outputs, has_all)) return str("an output of snippet '", body.name, "' is smaller");
+  return {};
+}
+
+Result<EpilogueSource> write_epilogue(const Epilogue& epilogue, int lanes, const ComputeTarget& target) {
+  return Writer(epilogue, lanes, target).run();
+}
+
+}  // namespace tenon::opencl

@@ -1,0 +1,136 @@
+#include "opencl/compute/tile.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include <tenon/support/str.hpp>
+
+#include "opencl/source_context.hpp"
+
+namespace tenon::opencl {
+namespace {
+
+// Columns and rows that are computed for each that is wanted, times what a step costs beyond its multiply-adds: loads
+// of `vectors` of the panel, and of `rows` elements that are repeated in all lanes.
+double cost_of(const ProductTile& tile, const ProductExtents& extents) {
+  const auto waste = [](const std::optional<int64_t>& extent, int64_t step) {
+    if (!extent || *extent <= 0) return 1.0;
+    return static_cast<double>((*extent + step - 1) / step * step) / static_cast<double>(*extent);
+  };
+  const double adds = static_cast<double>(tile.rows) * tile.vectors;
+  // Two loads and two multiply-adds a cycle; fewer sums than the latency of two units hides wait.
+  const double cycles =
+      std::max({adds / 2, (tile.rows + tile.vectors) / 2.0, 4.0}) + 0.125 * (tile.rows + tile.vectors);
+  return waste(extents.m, tile.rows) * waste(extents.n, tile.columns()) * cycles / adds;
+}
+
+}  // namespace
+
+ProductTile choose_tile(const ProductExtents& extents, ElementType work, const ComputeTarget& target) {
+  const Tiling& tiling = target.tiling;
+  ProductTile tile;
+  tile.lanes = std::max(target.lanes * 32 / std::max<int>(static_cast<int>(work.bits()), 32), 1);
+  double best = std::numeric_limits<double>::infinity();
+  ProductTile chosen = tile;
+  const int registers = tiling.registers;
+  for (tile.vectors = 1; tile.vectors <= tiling.vectors; ++tile.vectors)
+    for (tile.rows = 1; tile.rows <= tiling.rows && tile.rows * tile.vectors <= registers; ++tile.rows) {
+      const double cost = cost_of(tile, extents);
+      if (cost >= best) continue;
+      best = cost;
+      chosen = tile;
+    }
+  // A panel that one row tile reads is not worth its copy.
+  if (!tiling.local || (extents.m && *extents.m <= 2 * chosen.rows)) return chosen;
+  const int64_t row_bytes = chosen.columns() * static_cast<int64_t>(work.bits() / 8);
+  chosen.depth = std::max<int64_t>(std::min(tiling.depth, target.local_bytes / 2 / row_bytes), 1);
+  if (extents.k && *extents.k <= chosen.depth) {
+    chosen.depth = std::max<int64_t>(*extents.k, 1);
+    return chosen;
+  }
+  const int64_t most = std::max<int64_t>((target.local_bytes / 4) / row_bytes / chosen.rows, 1) * chosen.rows;
+  const int64_t wanted = extents.m ? (*extents.m + chosen.rows - 1) / chosen.rows * chosen.rows : tiling.block_rows;
+  chosen.block_rows = std::min(most, std::max<int64_t>(wanted, chosen.rows));
+  return chosen;
+}
+
+RowBlocks row_blocks(const ProductTile& tile, int64_t m, int64_t other_jobs, const ComputeTarget& target) {
+  constexpr int64_t kJobsOfUnit = 4;
+  const int64_t tiles = (m + tile.rows - 1) / tile.rows;
+  const int64_t wanted = std::max<int64_t>(kJobsOfUnit * target.compute_units / std::max<int64_t>(other_jobs, 1), 1);
+  int64_t tiles_of_block = std::max<int64_t>((tiles + wanted - 1) / wanted, 1);
+  if (tile.block_rows > 0) tiles_of_block = std::min(tiles_of_block, tile.block_rows / tile.rows);
+  RowBlocks made;
+  made.rows = tiles_of_block * tile.rows;
+  made.blocks = std::max<int64_t>((m + made.rows - 1) / made.rows, 1);
+  return made;
+}
+
+void define_tile(ComputeSource& source, const ProductTile& tile, ElementType work) {
+  source.define("T", scalar_name(work));
+  source.define("TV", lanes_name(work, tile.lanes));
+  source.define("MULTIPLY_ADD(a, b, c)", work.is_float() ? "fma((a), (b), (c))" : "((a) * (b) + (c))");
+  source.define("ROWS", tile.rows);
+  source.define("VECTORS", tile.vectors);
+  source.define("LANES", tile.lanes);
+  source.define("COLUMNS", tile.columns());
+  source.define("VLOAD", str("vload", tile.lanes));
+  if (!tile.packs()) return;
+  source.define("DEPTH", tile.depth);
+  source.define("PANEL(k, v)", "panel[(k) * VECTORS + (v)]");
+  source.local("  __local TV panel[DEPTH * VECTORS];\n");
+  if (tile.block_rows == 0) return;
+  source.define("BLOCK_ROWS", tile.block_rows);
+  source.define("PARTIAL(row, v)", "partial[(row) * VECTORS + (v)]");
+  source.local("  __local TV partial[BLOCK_ROWS * VECTORS];\n");
+}
+
+std::string packed_rows(const ProductTile& tile, std::string_view after) {
+  const auto each = [&](auto text) {
+    std::string all;
+    for (int r = 0; r < tile.rows; ++r)
+      for (int v = 0; v < tile.vectors; ++v) all += text(r, v);
+    return all;
+  };
+  const bool waits = tile.block_rows > 0;
+  std::string text = "    for (long row = row0 + LOCAL_ID * ROWS; row < row1; row += LOCAL_SIZE * ROWS) {\n";
+  for (int r = 0; r < tile.rows; ++r)
+    text += str("      const long row_", r, " = A_AT(min(row + ", r, ", row1 - 1)) + k0 * A_STEP;\n");
+  text += str("      TV ", each([](int r, int v) { return str(r + v ? ", " : "", "s", r, "_", v); }), ";\n");
+  if (waits)
+    text += str("      if (k0 > 0) {\n", each([](int r, int v) {
+                  return str("        s", r, "_", v, " = PARTIAL(row - row0 + ", r, ", ", v, ");\n");
+                }),
+                "      } else {\n");
+  for (int r = 0; r < tile.rows; ++r) {
+    text += "        ";
+    for (int v = 0; v < tile.vectors; ++v) text += str("s", r, "_", v, " = ");
+    text += str("(TV)START(min(row + ", r, ", row1 - 1));\n");
+  }
+  if (waits) text += "      }\n";
+  text += "      for (long k = 0; k < depth; ++k) {\n";
+  for (int v = 0; v < tile.vectors; ++v) text += str("        const TV b", v, " = PANEL(k, ", v, ");\n");
+  text += "        TV repeated;\n";
+  for (int r = 0; r < tile.rows; ++r) {
+    text += str("        repeated = (TV)A(row_", r, " + k * A_STEP);\n");
+    for (int v = 0; v < tile.vectors; ++v)
+      text += str("        s", r, "_", v, " = MULTIPLY_ADD(repeated, b", v, ", s", r, "_", v, ");\n");
+  }
+  text += "      }\n";
+  if (waits)
+    text += str("      if (k0 + depth < K) {\n", each([](int r, int v) {
+                  return str("        PARTIAL(row - row0 + ", r, ", ", v, ") = s", r, "_", v, ";\n");
+                }),
+                "        continue;\n      }\n");
+  return str(text, "      const TV sums[ROWS * VECTORS] = {",
+             each([](int r, int v) { return str(r + v ? ", " : "", "s", r, "_", v); }), "};\n",
+             "      for (int r = 0; r < ROWS && row + r < row1; ++r)\n"
+             "        for (int v = 0; v < VECTORS; ++v) {\n"
+             "          const long at = column + v * LANES;\n"
+             "          const int count = (int)min((long)LANES, N - at);\n"
+             "          if (count <= 0) break;\n"
+             "          TV x = sums[r * VECTORS + v];\n",
+             after, "          FINISH(LINE(row + r) + at, count, x);\n        }\n    }\n");
+}
+
+}  // namespace tenon::opencl

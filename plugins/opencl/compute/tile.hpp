@@ -1,0 +1,52 @@
+// The tile of registers that products and convolutions sum in, and the text around it.
+//
+//   for each block of columns of C                      a job; a work group has one
+//     for each DEPTH steps of the inner extent
+//       panel[k][column] = B                            packed into local memory: read again by every row tile
+//       for each ROWS rows of C                         the group's work items share them
+//         s[row][vector] += A[row][k] * panel[k][vector]
+//         after the last step: the epilogue; before: the sums wait in local memory
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "opencl/compute/compute_source.hpp"
+
+namespace tenon::opencl {
+
+// C = A * B with A of m x k, B of k x n; nothing where only a run knows.
+struct ProductExtents {
+  std::optional<int64_t> m, n, k;
+};
+
+struct ProductTile {
+  int rows = 1;            // of A, each an element at a time
+  int vectors = 1;         // of columns
+  int lanes = 1;           // of a vector
+  int64_t depth = 0;       // 0: nothing is packed
+  int64_t block_rows = 0;  // of which the sums have place in local memory; 0: none have to wait
+  int64_t columns() const { return int64_t{vectors} * lanes; }
+  bool packs() const { return depth > 0; }
+};
+
+// By the target's numbers (ComputeTarget::tiling): rows and vectors so that few of them are of no use for m and n.
+// Packs where the panel is read by several row tiles.
+ProductTile choose_tile(const ProductExtents& extents, ElementType work, const ComputeTarget& target);
+
+// How jobs cut rows: as few blocks as keep the device's units busy.
+struct RowBlocks {
+  int64_t rows = 1, blocks = 1;
+};
+RowBlocks row_blocks(const ProductTile& tile, int64_t m, int64_t other_jobs, const ComputeTarget& target);
+
+// Defines ROWS, VECTORS, LANES, COLUMNS, T, TV, MULTIPLY_ADD, and where the tile packs DEPTH, PANEL(k, v) and
+// PARTIAL(row, v), with their memory.
+void define_tile(ComputeSource& source, const ProductTile& tile, ElementType work);
+
+// The walk over the rows [row0, row1) of a job with a packed panel of `depth` steps from `k0` on. Reads the macros
+// A(i), A_AT(row), A_STEP (elements of A), START(row) (what a row's sums begin with), LINE(row) (where the row begins
+// among the elements of C), and K, N, column. `after` may change x, the sums of `count` elements of `row` from `at` on.
+std::string packed_rows(const ProductTile& tile, std::string_view after);
+
+}  // namespace tenon::opencl
