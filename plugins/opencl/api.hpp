@@ -23,7 +23,7 @@ namespace tenon::opencl {
   F(clGetPlatformIDs) F(clGetPlatformInfo) F(clGetDeviceIDs) F(clGetDeviceInfo)                                  \
   F(clCreateContext) F(clReleaseContext) F(clCreateCommandQueue) F(clReleaseCommandQueue) F(clFlush) F(clFinish) \
   F(clCreateBuffer) F(clReleaseMemObject)                                                                        \
-  F(clEnqueueReadBuffer) F(clEnqueueWriteBuffer) F(clEnqueueCopyBuffer)                                          \
+  F(clEnqueueReadBuffer) F(clEnqueueWriteBuffer) F(clEnqueueCopyBuffer) F(clEnqueueFillBuffer)                    \
   F(clCreateProgramWithSource) F(clCreateProgramWithBinary) F(clReleaseProgram) F(clBuildProgram)                \
   F(clGetProgramInfo) F(clGetProgramBuildInfo)                                                                   \
   F(clCreateKernel) F(clReleaseKernel) F(clSetKernelArg) F(clEnqueueNDRangeKernel)                               \

@@ -29,7 +29,7 @@ struct Options {
   static Result<Options> of(const TargetDescription& description, const DeviceInfo& info) {
     const Setting& given = description.options;
     TENON_OK(given.allow_keys({"device_type", "platform", "device", "work_group", "lanes", "fuse", "tile_rows",
-                               "tile_vectors", "tile_registers", "tile_depth", "local_memory"}));
+                               "tile_vectors", "tile_registers", "tile_depth", "local_memory", "search"}));
     const bool cpu = (info.type & CL_DEVICE_TYPE_CPU) != 0;
     const int native = static_cast<int>(std::bit_floor(std::max<uint32_t>(info.float_lanes, 1)));
     const auto most = static_cast<int64_t>(std::max<uint64_t>(info.work_group_items, 1));
@@ -40,6 +40,9 @@ struct Options {
     if (!std::has_single_bit(static_cast<uint64_t>(lanes)))
       return error(Code::invalid_argument, "option lanes is ", lanes, "; a power of two is needed");
     TENON_TRY(tiling, tiling_of(given));
+    TENON_TRY(search, given.text_or("search", "none"));
+    if (search != "none" && search != "measured")
+      return error(Code::invalid_argument, "option search is '", search, "'; it is none or measured");
     options.fuse = fuse;
     options.compiler = {.lanes = static_cast<int>(lanes),
                         .work_group = group,
@@ -47,7 +50,8 @@ struct Options {
                         .fuse = fuse,
                         .local_bytes = static_cast<int64_t>(info.local_bytes),
                         .compute_units = std::max<int64_t>(info.compute_units, 1),
-                        .tiling = tiling};
+                        .tiling = tiling,
+                        .search = search == "measured"};
     return options;
   }
 

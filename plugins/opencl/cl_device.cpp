@@ -32,7 +32,7 @@ class ClEvent final : public Event {
   EventObject event_;
 };
 
-constexpr uint64_t kMostFileBytes = uint64_t{256} << 20;
+constexpr uint64_t kMostFileBytes = uint64_t{256} << 20, kMostFormBytes = uint64_t{4} << 20;
 
 // Few sizes, so that buffers find one another: an eighth is wasted at most.
 size_t rounded(size_t bytes) {
@@ -93,13 +93,20 @@ Result<ClDevice::Driver*> ClDevice::driver() {
   TENON_OK(check(code, "clCreateContext"), "opening OpenCL device '", info_.name, "'");
   FileCache files(FileCache::default_folder(), {.folder = "opencl", .suffix = ".bin", .max_bytes = kMostFileBytes});
   const cl_context object = context.get();
-  driver_.reset(new Driver{cl, id, std::move(context), {*cl, info_, id, object, std::move(files)}});
+  FileCache forms(FileCache::default_folder(), {.folder = "opencl", .suffix = ".form", .max_bytes = kMostFormBytes});
+  driver_.reset(new Driver{
+      cl, id, std::move(context), {*cl, info_, id, object, std::move(files)}, FormChoices(std::move(forms))});
   return driver_.get();
 }
 
 Result<ProgramCache*> ClDevice::programs() {
   TENON_TRY(driver, this->driver());
   return &driver->programs;
+}
+
+Result<FormChoices*> ClDevice::form_choices() {
+  TENON_TRY(driver, this->driver());
+  return &driver->forms;
 }
 
 Result<Memory> ClDevice::allocate_memory(size_t bytes, cl_mem_flags flags) {
@@ -188,8 +195,12 @@ Result<EventObject> ClStream::mark() {
     return check(device_->cl().clEnqueueMarkerWithWaitList(queue(), 0, nullptr, &event), "clEnqueueMarkerWithWaitList");
   }));
   EventObject object(event);
-  TENON_OK(add([&] { return check(device_->cl().clFlush(queue()), "clFlush"); }));
+  TENON_OK(flush());
   return object;
+}
+
+Result<void> ClStream::flush() {
+  return add([&] { return check(device_->cl().clFlush(queue()), "clFlush"); });
 }
 
 Result<EventPtr> ClStream::event_of(EventObject event) {
@@ -202,7 +213,7 @@ Result<EventPtr> ClStream::finish(cl_int code, std::string_view what, cl_event e
   EventObject object(event);
   for (const Buffer* buffer : {first, second})
     if (buffer) const_cast<ClBuffer&>(cl_buffer(*buffer)).used_until(retained(device_->cl(), object));
-  TENON_OK(add([&] { return check(device_->cl().clFlush(queue()), "clFlush"); }));
+  TENON_OK(flush());
   return event_of(std::move(object));
 }
 

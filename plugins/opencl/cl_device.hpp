@@ -10,6 +10,7 @@
 
 #include <tenon/runtime/device.hpp>
 
+#include "opencl/compute/search.hpp"
 #include "opencl/device_info.hpp"
 #include "opencl/program_cache.hpp"
 
@@ -62,6 +63,8 @@ class ClDevice final : public Device, public std::enable_shared_from_this<ClDevi
   // Once something of this device was made.
   const Api& cl() const { return *driver_->cl; }
   Result<ProgramCache*> programs();
+  // What measured searches have found.
+  Result<FormChoices*> form_choices();
 
   // Memory that is not kept when it is let go of: arenas, constants.
   Result<Memory> allocate_memory(size_t bytes, cl_mem_flags flags = CL_MEM_READ_WRITE);
@@ -80,6 +83,7 @@ class ClDevice final : public Device, public std::enable_shared_from_this<ClDevi
     cl_device_id id;
     Context context;
     ProgramCache programs;
+    FormChoices forms;
   };
   static constexpr size_t kMostKeptBytes = size_t{256} << 20;
   void keep(Kept kept);
@@ -122,6 +126,8 @@ class ClStream final : public Stream {
     if (!done.ok()) error_ = done.error();
     return done;
   }
+  // What was enqueued begins.
+  Result<void> flush();
   // Done when all that was enqueued so far is.
   Result<EventObject> mark();
   // The same as an event of the runtime.

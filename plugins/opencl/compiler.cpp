@@ -12,6 +12,7 @@
 #include <tenon/support/str.hpp>
 
 #include "opencl/assemble.hpp"
+#include "opencl/compute/tile.hpp"
 #include "opencl/device_info.hpp"
 
 namespace tenon::opencl {
@@ -76,11 +77,35 @@ Result<std::string> Compiler::listing(const snippet::Body& body) const {
   return write(body, kernel, true);
 }
 
+namespace {
+
+Result<std::shared_ptr<const ComputeKernel>> compute_kernel_for(const irgen::KernelRequest& request,
+                                                                const ComputeTarget& target,
+                                                                const std::optional<Epilogue>& epilogue) {
+  return epilogue ? compute_kernel(request, target, *epilogue) : compute_kernel(request, target);
+}
+
+}  // namespace
+
+Result<ComputeForms> Compiler::forms(const irgen::KernelRequest& request,
+                                     const std::optional<Epilogue>& epilogue) const {
+  ComputeTarget target = compute_target();
+  TENON_TRY(first, compute_kernel_for(request, target, epilogue));
+  ComputeForms made{std::move(first)};
+  if (!options_.search || !takes_epilogue(request.op)) return made;
+  for (const Tiling& tiling : other_tilings(options_.tiling)) {
+    target.tiling = tiling;
+    TENON_TRY(form, compute_kernel_for(request, target, epilogue));
+    const auto same = [&](const auto& known) { return known->source == form->source; };
+    if (std::none_of(made.begin(), made.end(), same)) made.push_back(std::move(form));
+  }
+  return made;
+}
+
 Result<std::string> Compiler::listing(const Op& op, const std::optional<Epilogue>& epilogue) const {
   ComputeTarget target = compute_target();
   target.comments = true;
-  const irgen::KernelRequest request = irgen::request_for(op);
-  const auto made = epilogue ? compute_kernel(request, target, *epilogue) : compute_kernel(request, target);
+  const auto made = compute_kernel_for(irgen::request_for(op), target, epilogue);
   if (made.ok()) return (*made)->source;
   if (made.error().code() == Code::unsupported) return std::string();
   return made.error();
@@ -120,10 +145,10 @@ Result<irgen::KernelChoice> DeviceKernels::kernel(const irgen::KernelRequest& re
   if (request.part) return error(Code::unsupported, "operators are not cut into parts");
   const auto body = snippet::make_body(request.op);
   if (body.ok() && compiler_->why_not(*body).empty()) return snippet(request, *body);
-  auto compute = compute_kernel(request, compiler_->compute_target());
-  if (!compute.ok()) return has_compute_kernel(request.op) || body.ok() ? compute.error() : body.error();
+  auto forms = compiler_->forms(request, std::nullopt);
+  if (!forms.ok()) return has_compute_kernel(request.op) || body.ok() ? forms.error() : body.error();
   auto kernel = device_kernel(request.op.name().str());
-  kernel->compute = *std::move(compute);
+  kernel->forms = *std::move(forms);
   return irgen::KernelChoice{.kernel = std::move(kernel)};
 }
 

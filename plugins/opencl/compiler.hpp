@@ -14,6 +14,7 @@
 
 #include "opencl/compute/compute.hpp"
 #include "opencl/compute/epilogue.hpp"
+#include "opencl/compute/search.hpp"
 
 namespace tenon::opencl {
 
@@ -32,6 +33,7 @@ struct CompilerOptions {
   bool fuse = true;        // snippets into the compute kernels before them
   int64_t local_bytes = 32 << 10, compute_units = 1;  // of the device
   Tiling tiling = {};                                 // of compute kernels (compute/compute.hpp)
+  bool search = false;                                // measure which form of them is the fastest
 };
 
 // Any thread.
@@ -51,6 +53,9 @@ class Compiler {
   bool can_access(ElementType element) const;
   // Why code for this body cannot be made; "" when it can.
   std::string why_not(const snippet::Body& body) const;
+
+  // A compute kernel as it is, and where a search is wanted, in other forms.
+  Result<ComputeForms> forms(const irgen::KernelRequest& request, const std::optional<Epilogue>& epilogue) const;
 
   // Why nothing on the device runs the operator; "" when something does, or will once its deciding operands are known.
   std::string why_not(const Op& op) const;
@@ -75,8 +80,8 @@ class Compiler {
 struct DeviceKernel : program::Kernel {
   std::shared_ptr<const CompiledSnippet> code;
   std::vector<size_t> operands;  // of the body's inputs, then outputs: which operand of the call each is
-  std::shared_ptr<const ComputeKernel> compute;
-  Type result;  // of `compute` with an epilogue: of the operator before it
+  ComputeForms forms;            // of a compute kernel; one of several is chosen when extents are known
+  Type result;                   // with an epilogue: of the operator before it
 };
 // Runs on no host.
 std::shared_ptr<DeviceKernel> device_kernel(std::string name);

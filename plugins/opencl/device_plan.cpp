@@ -37,6 +37,7 @@ class Planner {
   Planner(const PlanSources& sources, const FlatProgram& flat) : from_(sources), flat_(flat) {}
 
   Result<std::shared_ptr<DevicePlan>> run(ClStream& stream) {
+    stream_ = &stream;
     find_roots();
     TENON_OK(make_calls());
     place_arena();
@@ -90,7 +91,7 @@ class Planner {
       const FlatStep& step = flat_.steps[i];
       if (!step.kernel) continue;
       const DeviceKernel& kernel = kernel_of(step);
-      if (kernel.compute) continue;
+      if (!kernel.forms.empty()) continue;
       std::vector<Dims> shapes;
       for (const size_t operand : kernel.operands) shapes.push_back(extents_of(step.operands[operand]));
       TENON_TRY(plan, snippet::CallPlan::make(kernel.code->body, kernel.code->kernel, shapes), step.stage);
@@ -124,7 +125,7 @@ class Planner {
   Result<void> add(size_t i) {
     const FlatStep& step = flat_.steps[i];
     if (!step.kernel) return add_move(step);
-    return kernel_of(step).compute ? add_compute(step) : add_snippet(i);
+    return kernel_of(step).forms.empty() ? add_snippet(i) : add_compute(step);
   }
 
   // Work items for so many independent pieces of work.
@@ -135,13 +136,14 @@ class Planner {
 
   Result<CallShapes> shapes_of(const FlatStep& step) const {
     const DeviceKernel& kernel = kernel_of(step);
+    const ComputeKernel& form = *kernel.forms.front();
     CallShapes shapes;
     size_t operand = 0;
-    for (const bool there : kernel.compute->operands)
+    for (const bool there : form.operands)
       shapes.operands.push_back(there ? extents_of(step.operands[operand++]) : Dims());
-    std::vector<Dims>& rest = kernel.compute->others > 0 ? shapes.others : shapes.results;
+    std::vector<Dims>& rest = form.others > 0 ? shapes.others : shapes.results;
     for (; operand < step.operands.size(); ++operand) rest.push_back(extents_of(step.operands[operand]));
-    if (kernel.compute->others == 0) return shapes;
+    if (form.others == 0) return shapes;
     Dims result;
     for (const Dim& dim : kernel.result.shape().dims()) {
       TENON_TRY(extent, dim.expr().evaluate(from_.scalars));
@@ -151,9 +153,27 @@ class Planner {
     return shapes;
   }
 
+  // The number of the form that runs.
+  Result<size_t> form_of(const FlatStep& step, const CallShapes& shapes) {
+    const ComputeForms& forms = kernel_of(step).forms;
+    if (forms.size() == 1) return 0;
+    FormCall call{step.stage,
+                  forms,
+                  shapes,
+                  {},
+                  [this](int64_t pieces) { return items_for(pieces); },
+                  from_.compiler.options().work_group};
+    for (const FlatOperand& operand : step.operands) {
+      TENON_TRY(count, element_count(extents_of(operand)));
+      call.port_bytes.push_back(static_cast<size_t>(count * (operand.element.bits() / 8)));
+    }
+    return fastest_form(*stream_, call);
+  }
+
   Result<void> add_compute(const FlatStep& step) {
-    const ComputeKernel& kernel = *kernel_of(step).compute;
     TENON_TRY(shapes, shapes_of(step));
+    TENON_TRY(form, form_of(step, shapes));
+    const ComputeKernel& kernel = *kernel_of(step).forms[form];
     const size_t operand = step.operands.size();
     TENON_TRY(work, kernel.launch(shapes));
     if (work.items <= 0) return {};
@@ -254,6 +274,7 @@ class Planner {
   }
 
   const PlanSources& from_;
+  ClStream* stream_ = nullptr;
   const FlatProgram& flat_;
   std::shared_ptr<DevicePlan> plan_ = std::make_shared<DevicePlan>();
   std::unordered_map<BufferId, Root> roots_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include <tenon/irgen/shape_check.hpp>
 #include <tenon/support/str.hpp>
@@ -110,13 +111,14 @@ std::unique_ptr<RunContext> take_context(const Api& cl, DevicePlan& plan, cl_com
   return nullptr;
 }
 
+// `done`: where an event of the launch is wanted.
 Result<void> enqueue(ClStream& stream, const Launch& launch, const KernelObject& kernel, const RunMemory& memory,
-                     int64_t work_group) {
+                     int64_t work_group, cl_event* done) {
   const Api& cl = stream.cl_device().cl();
   if (!launch.program)
     return check(cl.clEnqueueCopyBuffer(stream.queue(), memory.at(launch.at[1]), memory.at(launch.at[0]),
                                         static_cast<size_t>(launch.from), static_cast<size_t>(launch.to),
-                                        static_cast<size_t>(launch.bytes), 0, nullptr, nullptr),
+                                        static_cast<size_t>(launch.bytes), 0, nullptr, done),
                  "clEnqueueCopyBuffer");
   Arguments arguments(cl, kernel);
   for (size_t i = 0; i < launch.at.size(); ++i)
@@ -124,9 +126,8 @@ Result<void> enqueue(ClStream& stream, const Launch& launch, const KernelObject&
   TENON_OK(arguments.done());
   const auto local = static_cast<size_t>(work_group);
   const size_t global = (static_cast<size_t>(launch.items) + local - 1) / local * local;
-  return check(
-      cl.clEnqueueNDRangeKernel(stream.queue(), kernel.get(), 1, nullptr, &global, &local, 0, nullptr, nullptr),
-      "clEnqueueNDRangeKernel");
+  return check(cl.clEnqueueNDRangeKernel(stream.queue(), kernel.get(), 1, nullptr, &global, &local, 0, nullptr, done),
+               "clEnqueueNDRangeKernel");
 }
 
 // Launches that can fail begin with no fault, and are waited for: a wrong index is an error of the run, not of whoever
@@ -269,12 +270,17 @@ Result<EventPtr> DeviceProgram::run(ClStream& stream, const std::shared_ptr<Devi
   }
   const RunMemory memory{*context, constants_.get(), inputs, outputs};
   if (plan->can_fail) TENON_OK(clear_faults(stream, *context));
+  cl_event last = nullptr;
+  EventObject event;  // of the last launch
   for (size_t i = 0; i < plan->launches.size(); ++i) {
     const Launch& launch = plan->launches[i];
     const auto begin = std::chrono::steady_clock::now();
-    TENON_OK(stream.add(
-                 [&] { return enqueue(stream, launch, context->kernels[i], memory, compiler_->options().work_group); }),
+    cl_event* done = i + 1 == plan->launches.size() ? &last : nullptr;
+    TENON_OK(stream.add([&] {
+      return enqueue(stream, launch, context->kernels[i], memory, compiler_->options().work_group, done);
+    }),
              launch.stage);
+    if (last) event = EventObject(std::exchange(last, nullptr));
     if (!profile) continue;
     TENON_OK(stream.synchronize(), launch.stage);
     const std::chrono::duration<double, std::micro> taken = std::chrono::steady_clock::now() - begin;
@@ -282,7 +288,12 @@ Result<EventPtr> DeviceProgram::run(ClStream& stream, const std::shared_ptr<Devi
     profile->push_back({std::string(op), std::string(label), taken.count()});
   }
   const auto faultless = plan->can_fail ? check_faults(stream, *plan, *context) : Result<void>();
-  TENON_TRY(event, stream.mark());
+  if (event) {
+    TENON_OK(stream.flush());
+  } else {
+    TENON_TRY(mark, stream.mark());
+    event = std::move(mark);
+  }
   for (const RunValue& value : inputs) cl_buffer(*value.device.buffer).used_until(retained(cl, event));
   for (const RunValue& value : outputs) cl_buffer(*value.device.buffer).used_until(retained(cl, event));
   context->queue = stream.queue();

@@ -68,13 +68,13 @@ class Fuser {
     size_t ports = operands.size() - 1 + snippet.result_count();
     for (const Value* operand : op.operands()) ports += operand ? 1 : 0;
     if (ports > compiler_.options().max_ports) return std::nullopt;
-    auto compute = compute_kernel(irgen::request_for(op), compiler_.compute_target(), {body, input});
-    if (!compute.ok()) return std::nullopt;
+    auto forms = compiler_.forms(irgen::request_for(op), Epilogue{body, input});
+    if (!forms.ok()) return std::nullopt;
     Fused made{.op = &op, .behind = &snippet, .input = input};
     for (size_t i = 0; i < operands.size(); ++i)
       if (i != input) made.others.push_back(operands[i]);
     made.kernel = device_kernel(op.name().str());
-    made.kernel->compute = *std::move(compute);
+    made.kernel->forms = *std::move(forms);
     made.kernel->result = result;
     free_.erase(&op);
     return made;

@@ -30,7 +30,8 @@ struct Tiling {
   int registers = 24;          // rows times vectors
   bool local = true;           // pack into local memory what several row tiles read
   int64_t depth = 1024;        // steps of the inner extent in a packed panel
-  int64_t block_rows = 512;    // rows whose sums wait in local memory while panels change
+  int64_t block_rows = 1024;   // rows whose sums wait in local memory while panels change
+  bool exact = false;          // rows and vectors as they are, whatever the extents
   bool operator==(const Tiling&) const = default;
 };
 

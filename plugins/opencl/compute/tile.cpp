@@ -10,6 +10,9 @@
 namespace tenon::opencl {
 namespace {
 
+// Rows of tiles: few, since each makes other sources, which a device's compiler takes a second for.
+constexpr int kRows[] = {1, 2, 3, 4, 6, 8, 12};
+
 // Columns and rows that are computed for each that is wanted, times what a step costs beyond its multiply-adds: loads
 // of `vectors` of the panel, and of `rows` elements that are repeated in all lanes.
 double cost_of(const ProductTile& tile, const ProductExtents& extents) {
@@ -33,33 +36,42 @@ ProductTile choose_tile(const ProductExtents& extents, ElementType work, const C
   double best = std::numeric_limits<double>::infinity();
   ProductTile chosen = tile;
   const int registers = tiling.registers;
+  if (tiling.exact) chosen.vectors = tiling.vectors, chosen.rows = tiling.rows, best = 0;
   for (tile.vectors = 1; tile.vectors <= tiling.vectors; ++tile.vectors)
-    for (tile.rows = 1; tile.rows <= tiling.rows && tile.rows * tile.vectors <= registers; ++tile.rows) {
+    for (const int rows : kRows) {
+      tile.rows = rows;
       const double cost = cost_of(tile, extents);
-      if (cost >= best) continue;
+      if (rows > tiling.rows || rows * tile.vectors > registers || cost >= best) continue;
       best = cost;
       chosen = tile;
     }
   // A panel that one row tile reads is not worth its copy.
   if (!tiling.local || (extents.m && *extents.m <= 2 * chosen.rows)) return chosen;
+  // Whatever the extents are: kernels of networks then share sources.
   const int64_t row_bytes = chosen.columns() * static_cast<int64_t>(work.bits() / 8);
   chosen.depth = std::max<int64_t>(std::min(tiling.depth, target.local_bytes / 2 / row_bytes), 1);
-  if (extents.k && *extents.k <= chosen.depth) {
-    chosen.depth = std::max<int64_t>(*extents.k, 1);
-    return chosen;
-  }
-  const int64_t most = std::max<int64_t>((target.local_bytes / 4) / row_bytes / chosen.rows, 1) * chosen.rows;
-  const int64_t wanted = extents.m ? (*extents.m + chosen.rows - 1) / chosen.rows * chosen.rows : tiling.block_rows;
-  chosen.block_rows = std::min(most, std::max<int64_t>(wanted, chosen.rows));
+  const int64_t most_rows = std::min(tiling.block_rows, target.local_bytes / 4 / row_bytes);
+  chosen.block_rows = std::max<int64_t>(most_rows / chosen.rows, 1) * chosen.rows;
   return chosen;
 }
 
+std::vector<Tiling> other_tilings(const Tiling& tiling) {
+  constexpr std::pair<int, int> kRowsAndVectors[] = {{12, 2}, {8, 3}, {6, 4}, {5, 4}, {4, 4}, {13, 1}};
+  std::vector<Tiling> made;
+  for (const auto& [rows, vectors] : kRowsAndVectors) {
+    if (rows > tiling.rows + 1 || vectors > tiling.vectors || rows * vectors > tiling.registers) continue;
+    Tiling& other = made.emplace_back(tiling);
+    other.rows = rows, other.vectors = vectors, other.exact = true;
+  }
+  return made;
+}
+
 RowBlocks row_blocks(const ProductTile& tile, int64_t m, int64_t other_jobs, const ComputeTarget& target) {
-  constexpr int64_t kJobsOfUnit = 4;
+  constexpr int64_t kJobsOfUnit = 2;
   const int64_t tiles = (m + tile.rows - 1) / tile.rows;
   const int64_t wanted = std::max<int64_t>(kJobsOfUnit * target.compute_units / std::max<int64_t>(other_jobs, 1), 1);
   int64_t tiles_of_block = std::max<int64_t>((tiles + wanted - 1) / wanted, 1);
-  if (tile.block_rows > 0) tiles_of_block = std::min(tiles_of_block, tile.block_rows / tile.rows);
+  if (tile.packs()) tiles_of_block = std::min(tiles_of_block, tile.block_rows / tile.rows);
   RowBlocks made;
   made.rows = tiles_of_block * tile.rows;
   made.blocks = std::max<int64_t>((m + made.rows - 1) / made.rows, 1);
@@ -79,7 +91,6 @@ void define_tile(ComputeSource& source, const ProductTile& tile, ElementType wor
   source.define("DEPTH", tile.depth);
   source.define("PANEL(k, v)", "panel[(k) * VECTORS + (v)]");
   source.local("  __local TV panel[DEPTH * VECTORS];\n");
-  if (tile.block_rows == 0) return;
   source.define("BLOCK_ROWS", tile.block_rows);
   source.define("PARTIAL(row, v)", "partial[(row) * VECTORS + (v)]");
   source.local("  __local TV partial[BLOCK_ROWS * VECTORS];\n");
@@ -92,22 +103,20 @@ std::string packed_rows(const ProductTile& tile, std::string_view after) {
       for (int v = 0; v < tile.vectors; ++v) all += text(r, v);
     return all;
   };
-  const bool waits = tile.block_rows > 0;
   std::string text = "    for (long row = row0 + LOCAL_ID * ROWS; row < row1; row += LOCAL_SIZE * ROWS) {\n";
   for (int r = 0; r < tile.rows; ++r)
     text += str("      const long row_", r, " = A_AT(min(row + ", r, ", row1 - 1)) + k0 * A_STEP;\n");
   text += str("      TV ", each([](int r, int v) { return str(r + v ? ", " : "", "s", r, "_", v); }), ";\n");
-  if (waits)
-    text += str("      if (k0 > 0) {\n", each([](int r, int v) {
-                  return str("        s", r, "_", v, " = PARTIAL(row - row0 + ", r, ", ", v, ");\n");
-                }),
-                "      } else {\n");
+  text += str("      if (k0 > 0) {\n", each([](int r, int v) {
+                return str("        s", r, "_", v, " = PARTIAL(row - row0 + ", r, ", ", v, ");\n");
+              }),
+              "      } else {\n");
   for (int r = 0; r < tile.rows; ++r) {
     text += "        ";
     for (int v = 0; v < tile.vectors; ++v) text += str("s", r, "_", v, " = ");
     text += str("(TV)START(min(row + ", r, ", row1 - 1));\n");
   }
-  if (waits) text += "      }\n";
+  text += "      }\n";
   text += "      for (long k = 0; k < depth; ++k) {\n";
   for (int v = 0; v < tile.vectors; ++v) text += str("        const TV b", v, " = PANEL(k, ", v, ");\n");
   text += "        TV repeated;\n";
@@ -117,11 +126,10 @@ std::string packed_rows(const ProductTile& tile, std::string_view after) {
       text += str("        s", r, "_", v, " = MULTIPLY_ADD(repeated, b", v, ", s", r, "_", v, ");\n");
   }
   text += "      }\n";
-  if (waits)
-    text += str("      if (k0 + depth < K) {\n", each([](int r, int v) {
-                  return str("        PARTIAL(row - row0 + ", r, ", ", v, ") = s", r, "_", v, ";\n");
-                }),
-                "        continue;\n      }\n");
+  text += str("      if (k0 + depth < K) {\n", each([](int r, int v) {
+                return str("        PARTIAL(row - row0 + ", r, ", ", v, ") = s", r, "_", v, ";\n");
+              }),
+              "        continue;\n      }\n");
   return str(text, "      const TV sums[ROWS * VECTORS] = {",
              each([](int r, int v) { return str(r + v ? ", " : "", "s", r, "_", v); }), "};\n",
              "      for (int r = 0; r < ROWS && row + r < row1; ++r)\n"

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "opencl/compute/compute_source.hpp"
 
@@ -25,7 +26,7 @@ struct ProductTile {
   int vectors = 1;         // of columns
   int lanes = 1;           // of a vector
   int64_t depth = 0;       // 0: nothing is packed
-  int64_t block_rows = 0;  // of which the sums have place in local memory; 0: none have to wait
+  int64_t block_rows = 0;  // of which the sums have place in local memory
   int64_t columns() const { return int64_t{vectors} * lanes; }
   bool packs() const { return depth > 0; }
 };
@@ -33,6 +34,9 @@ struct ProductTile {
 // By the target's numbers (ComputeTarget::tiling): rows and vectors so that few of them are of no use for m and n.
 // Packs where the panel is read by several row tiles.
 ProductTile choose_tile(const ProductExtents& extents, ElementType work, const ComputeTarget& target);
+
+// What a measured search tries besides.
+std::vector<Tiling> other_tilings(const Tiling& tiling);
 
 // How jobs cut rows: as few blocks as keep the device's units busy.
 struct RowBlocks {
