@@ -46,7 +46,7 @@ ProductTile choose_tile(const ProductExtents& extents, ElementType work, const C
       chosen = tile;
     }
   // A panel that one row tile reads is not worth its copy.
-  if (!tiling.local || (extents.m && *extents.m <= 2 * chosen.rows)) return chosen;
+  if (!tiling.local || extents.k == 0 || (extents.m && *extents.m <= 2 * chosen.rows)) return chosen;
   // Whatever the extents are: kernels of networks then share sources.
   const int64_t row_bytes = chosen.columns() * static_cast<int64_t>(work.bits() / 8);
   chosen.depth = std::max<int64_t>(std::min(tiling.depth, target.local_bytes / 2 / row_bytes), 1);
