@@ -18,9 +18,7 @@ class Backend final : public TargetBackend {
 
   const TargetDescription& description() const override { return machine_->description; }
   std::shared_ptr<Device> device() const override { return host_device(); }
-  std::optional<Refusal> refuses(const Op& op) const override {
-    return refusal(op, machine_->description, machine_->hardware);
-  }
+  std::optional<Refusal> refuses(const Op& op) const override { return refusal(op, *machine_); }
 
   // Models of another element type than the machine's.
   Result<void> add_prepare(PassManager& passes) override {

@@ -8,20 +8,11 @@
 //   memory allocation  place-nvdla      places in DRAM
 //   code emission      encode-nvdla     commands (command.hpp)
 #pragma once
-#include <memory>
-
 #include <tenon/passes/pass_manager.hpp>
-#include <tenon/target/description.hpp>
 
-#include "nvdla/hardware.hpp"
+#include "nvdla/machine.hpp"
 
 namespace tenon::nvdla {
-
-struct Machine {
-  TargetDescription description;
-  Hardware hardware;
-};
-using MachinePtr = std::shared_ptr<const Machine>;
 
 Pass prepare_half_pass(MachinePtr machine);
 Pass select_pass(MachinePtr machine);

@@ -41,7 +41,7 @@ class HalfPreparation {
     Op* const before = op.previous();
     TENON_TRY(operands, half_operands(builder, op));
     auto made = is_view(op) ? builder.op(op.name(), operands, op.attributes()) : half_form(builder, op, operands);
-    if (!made.ok() || refusal(*(*made)->producer(), machine_.description, machine_.hardware)) {
+    if (!made.ok() || refusal(*(*made)->producer(), machine_)) {
       take_back(before, op);
       return {};
     }

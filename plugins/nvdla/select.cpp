@@ -24,6 +24,8 @@ namespace {
 
 using Integers = Attribute::Integers;
 
+bool is_f32(const Value* value) { return value && value->type().is_tensor() && value->type().element() == kF32; }
+
 template <class... Parts>
 Error refuse_on(const Hardware& hardware, const Parts&... parts) {
   return error(Code::unsupported, parts..., " on target ", hardware.name);
@@ -310,31 +312,46 @@ const Row* row_of(const Op& op) {
   return row == std::end(kRows) ? nullptr : row;
 }
 
-// Operands of `op` in a graph of their own: constants as they are, the others as inputs.
-std::vector<Value*> copied_operands(const Op& op, Graph& graph, Builder& builder) {
-  std::vector<Value*> copies;
-  for (Value* operand : op.operands()) {
-    const Tensor* tensor = constant_of(operand);
-    copies.push_back(!operand ? nullptr
-                     : tensor ? builder.constant(*tensor)
-                              : graph.body().add_input("x", operand->type()));
-  }
-  return copies;
+// What stands for an operand in a graph of its own: constants as they are, the others as inputs.
+Result<Value*> copied(Value* operand, Graph& graph, Builder& builder) {
+  if (!operand) return nullptr;
+  if (const Tensor* tensor = constant_of(operand)) return builder.constant(*tensor);
+  return graph.body().add_input("x", operand->type());
 }
 
-Result<void> check_selected(const Op& op, const TargetDescription& description, const Hardware& hardware) {
-  if (auto limit = limits_refuse(description, op, original_name(op))) return error(Code::unsupported, limit->reason);
-  return check_fits(op, hardware);
+// The same with f16 in place of f32, and zeros as such constants: for questions that no number decides.
+Result<Value*> copied_as_half(Value* operand, Graph& graph, Builder& builder) {
+  if (!is_f32(operand)) return copied(operand, graph, builder);
+  const Shape& shape = operand->type().shape();
+  if (!constant_of(operand)) return graph.body().add_input("x", Type(kF16, shape));
+  TENON_TRY(zeros, Tensor::zeros(kF16, constant_of(operand)->dims()));
+  return builder.constant(zeros);
 }
 
-Result<void> check_op(const Op& op, const TargetDescription& description, const Hardware& hardware) {
-  if (is_view(op)) return check_view(op, hardware);
-  if (!original_name(op).empty()) return check_selected(op, description, hardware);
+Result<void> check_selected(const Op& op, const Machine& machine) {
+  if (auto limit = limits_refuse(machine.description, op, original_name(op)))
+    return error(Code::unsupported, limit->reason);
+  return check_fits(op, machine.hardware);
+}
+
+// The operator of the machine that `op` would be, its operands as `copy` gives them.
+template <class Copy>
+Result<void> check_copy(const Op& op, const Machine& machine, const Copy& copy) {
   Graph scratch("scratch");
   Builder builder(scratch.body());
-  const std::vector<Value*> operands = copied_operands(op, scratch, builder);
-  TENON_TRY(value, select(builder, op, operands, hardware));
-  return check_selected(*value->producer(), description, hardware);
+  std::vector<Value*> operands;
+  for (Value* operand : op.operands()) {
+    TENON_TRY(value, copy(operand, scratch, builder));
+    operands.push_back(value);
+  }
+  TENON_TRY(value, select(builder, op, operands, machine.hardware));
+  return check_selected(*value->producer(), machine);
+}
+
+Result<void> check_op(const Op& op, const Machine& machine) {
+  if (is_view(op)) return check_view(op, machine.hardware);
+  if (!original_name(op).empty()) return check_selected(op, machine);
+  return check_copy(op, machine, copied);
 }
 
 }  // namespace
@@ -365,11 +382,16 @@ Result<void> check_view(const Op& op, const Hardware& hardware) {
   return refuse_on(hardware, op.name(), " from ", Shape(from), " to ", Shape(to), " moves values between surfaces");
 }
 
-std::optional<Refusal> refusal(const Op& op, const TargetDescription& description, const Hardware& hardware) {
+std::optional<Refusal> refusal(const Op& op, const Machine& machine) {
+  const auto as_refusal = [](const Result<void>& checked) {
+    return checked.ok() ? std::nullopt : std::optional(Refusal{checked.error().message()});
+  };
   if (isa<Constant>(op)) return std::nullopt;
-  if (auto limit = limits_refuse(description, op)) return limit;
-  const auto checked = check_op(op, description, hardware);
-  return checked.ok() ? std::nullopt : std::optional(Refusal{checked.error().message()});
+  // What preparation has left in f32 has a reason of its own, if not for the type.
+  if (machine.hardware.half() && is_f32(op.operand(0)) && is_selectable(op))
+    if (auto reason = as_refusal(check_copy(op, machine, copied_as_half))) return reason;
+  if (auto limit = limits_refuse(machine.description, op)) return limit;
+  return as_refusal(check_op(op, machine));
 }
 
 }  // namespace tenon::nvdla

@@ -7,7 +7,7 @@
 #include <tenon/ir/builder.hpp>
 #include <tenon/plugin/backend.hpp>
 
-#include "nvdla/hardware.hpp"
+#include "nvdla/machine.hpp"
 
 namespace tenon::nvdla {
 
@@ -26,7 +26,7 @@ bool is_view(const Op& op);
 Result<void> check_view(const Op& op, const Hardware& hardware);
 
 // Does the machine run this operator, as it stands? Limits of the target file first, then what the machine lacks, then
-// the convolution buffer.
-std::optional<Refusal> refusal(const Op& op, const TargetDescription& description, const Hardware& hardware);
+// the convolution buffer. Of an f32 operator on a machine of f16 what stands against its form in f16 comes before all.
+std::optional<Refusal> refusal(const Op& op, const Machine& machine);
 
 }  // namespace tenon::nvdla

@@ -120,6 +120,18 @@ TEST(Refusals, ElementTypes) {
   EXPECT_EQ(refusal_of("nvdla-full", halves), "");
 }
 
+// The sentence of an f32 operator is that of its form in f16, which preparation would have made.
+TEST(Refusals, OfFloatOperatorsTheReasonThatIsNotTheType) {
+  std::mt19937 r(1);
+  Net wide, fine;
+  Value* x = wide.input(random_tensor(r, kF32, {1, 9216}));
+  wide.op("Gemm", {x, wide.constant(random_tensor(r, kF32, {9216, 4}))});
+  EXPECT_EQ(refusal_of("nvdla-full", wide), "dims 9216 exceeds 8192 on target nvdla-full");
+  x = fine.input(random_tensor(r, kF32, {1, 16}));
+  fine.op("Gemm", {x, fine.constant(random_tensor(r, kF32, {16, 4}))});
+  EXPECT_EQ(refusal_of("nvdla-full", fine), "type f32 of Gemm is not f16 on target nvdla-full");
+}
+
 std::string gemm(Attributes attributes, Dims x = {1, 8}, Dims w = {8, 4}, Dims c = {4}) {
   std::mt19937 r(1);
   Net net;
