@@ -25,8 +25,11 @@ Result<void> Units::check_conv(const Command& c) const {
   if (int64_t{c.out_first} + c.out_rows > c.out_height)
     return error(Code::invalid_argument, "rows [", c.out_first, ", ", int64_t{c.out_first} + c.out_rows,
                  ") are not in a result of ", c.out_height);
-  if (int64_t{c.out_rows} * c.out_width > dram_bytes())
-    return error(Code::invalid_argument, int64_t{c.out_rows} * c.out_width, " pixels are more than DRAM has bytes");
+  // Before a pool nothing else bounds them. Extents are at most 2^20, so the first product is exact.
+  const int64_t pixels = int64_t{c.out_rows} * c.out_width, most = h_.dram_bytes / static_cast<int64_t>(sizeof(float));
+  if (pixels > most || round_up(c.kernels, ConvSums<float>::kLanes) > most / pixels)
+    return error(Code::invalid_argument, pixels, " pixels of ", c.kernels,
+                 " kernels are more than DRAM would hold as f32");
   return {};
 }
 

@@ -169,6 +169,8 @@ TEST(Simulator, RefusesWhatLeavesDram) {
 TEST(Simulator, RefusesNumbersThatNoUnitHas) {
   EXPECT_EQ(refused([](auto& c) { c.conv.channels = 9; }), "9 channels are not 1 surfaces");
   EXPECT_EQ(refused([](auto& c) { c.conv.stride_x = 0; }), "stride_x 0 is not in 1 to 1048576");
+  EXPECT_EQ(refused([](auto& c) { c.conv.out_rows = c.conv.out_height = c.conv.out_width = 1 << 20; }),
+            "1099511627776 pixels of 1 kernels are more than DRAM would hold as f32");
   EXPECT_EQ(refused([](auto& c) { c.conv.shift = 31; }), "shifts 31, 0 and 0 are not within 30, 23 and 23");
   EXPECT_EQ(refused([](auto& c) { c.conv.low = 21; }), "bounds 21 and 20 are not within i8");
 }
