@@ -149,7 +149,7 @@ constexpr RowPair kRows[] = {
      kF32Lanes,
      {.vectors = 7, .cycles = 16},
      {.vectors = 7, .cycles = 15},
-     3.5,
+     3.7,
      algorithm<gelu_by_tanh>,
      by_tanh},
     {"Gelu", kF32Lanes, {.vectors = 7, .cycles = 19}, {.vectors = 6, .cycles = 20}, 3.8, algorithm<gelu_by_erf>},
