@@ -142,14 +142,51 @@ TYPED_TEST(Gemm, EveryKernelEqualsTheDefinitionAndStaysInBounds) {
 // Up to three rows go another way.
 TYPED_TEST(Gemm, FewRowsStayInBounds) {
   using T = TypeParam;
-  for (unsigned seed = 0; const int64_t m : {0, 1, 2, 3}) {
-    for (const int64_t n : {0, 1, 15, 16, 17, 511, 512, 513}) {
-      for (const int64_t k : {0, 1, 15, 16, 17, 256, 257}) {
-        for (int form = 0; form < 8; ++form) {
-          std::mt19937 random(++seed);
-          Product<T> product(random, m, n, k, form);
-          gemm<T>(m, n, k, product.left(), product.right(), product.c.data(), n, product.store(), serial());
-          ASSERT_EQ(product.wrong(), 0) << m << "x" << n << "x" << k << " form " << form << ", seed " << seed;
+  for (const GemmIsa isa : gemm_isas()) {
+    for (unsigned seed = 0; const int64_t m : {0, 1, 2, 3}) {
+      for (const int64_t n : {0, 1, 15, 16, 17, 511, 512, 513}) {
+        for (const int64_t k : {0, 1, 15, 16, 17, 256, 257}) {
+          for (int form = 0; form < 8; ++form) {
+            std::mt19937 random(++seed);
+            Product<T> product(random, m, n, k, form);
+            gemm<T>(m, n, k, product.left(), product.right(), product.c.data(), n, product.store(), serial(), isa);
+            ASSERT_EQ(product.wrong(), 0)
+                << gemm_isa_name(isa) << ": " << m << "x" << n << "x" << k << " form " << form << ", seed " << seed;
+          }
+        }
+      }
+    }
+  }
+}
+
+template <class T>
+class GemmRows : public ::testing::Test {};
+using Floats = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(GemmRows, Floats);
+
+// Where sums are not exact: their order shows.
+TYPED_TEST(GemmRows, ByThemselvesHaveTheBitsOfTheWhole) {
+  using T = TypeParam;
+  const int64_t m = 13, n = 37;
+  for (const GemmIsa isa : gemm_isas()) {
+    for (const int64_t k : {1, 7, 64, 257, 700}) {
+      for (int form = 0; form < 8; ++form) {
+        const auto seed = static_cast<unsigned>(k * 8 + form);
+        std::mt19937 random(seed);
+        Product<T> whole(random, m, n, k, form);
+        std::uniform_real_distribution<T> uniform(-1, 1);
+        for (T& x : whole.a.values()) x = uniform(random);
+        for (T& x : whole.b.values()) x = uniform(random);
+        const std::vector<T> old = whole.old;
+        gemm<T>(m, n, k, whole.left(), whole.right(), whole.c.data(), n, whole.store(), serial(), isa);
+        for (int64_t rows = 1, first = 0; first + rows <= m; first += rows, ++rows) {
+          std::vector<T> part(old.begin() + first * n, old.begin() + (first + rows) * n);
+          MatrixView<T> left = whole.left();
+          left.data += first * left.row_stride;
+          gemm<T>(rows, n, k, left, whole.right(), part.data(), n, whole.store(), serial(), isa);
+          ASSERT_TRUE(std::equal(part.begin(), part.end(), whole.c.data() + first * n))
+              << gemm_isa_name(isa) << ": rows [" << first << ", " << first + rows << ") of k " << k << " form " << form
+              << ", seed " << seed;
         }
       }
     }

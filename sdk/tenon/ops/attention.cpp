@@ -214,8 +214,6 @@ Result<Bounds> attention_bounds(const BoundsQuery& query) {
   if (ranked_shape(query.context, 6)) bounds.operands[6] = boxed({at_most(rows.batch)});
   bounds.splits.assign(query.box.size(), true);
   bounds.splits.back() = false;
-  const size_t blocked[] = {1, 2};
-  bounds.same_bits = keeps_sums(query, blocked);
   // Rows that see nothing, or not all, read less than their keys.
   for (const size_t operand : {size_t{1}, size_t{2}, size_t{4}, size_t{5}}) {
     if (operand < bounds.operands.size()) bounds.operands[operand] = inexact(bounds.operands[operand]);

@@ -293,8 +293,6 @@ Result<Bounds> conv_transpose_bounds(const BoundsQuery& query) {
   const Shape *x = ranked_shape(query.context, 0), *w = ranked_shape(query.context, 1);
   if (!x || !w) return bounds;
   bounds.operands[0].dims[0] = exactly(query.box[0]);
-  const size_t channel_dim[] = {1};
-  bounds.same_bits = keeps_sums(query, channel_dim);
   if (!all_known(*w) || !(*x)[1].known()) return bounds;
   const Expr group(query.context.attr<int64_t>("group", 1));
   const DimBounds channels = exactly(groups(outer_part(query.box[1], (*w)[1].expr()), floordiv((*x)[1].expr(), group)));

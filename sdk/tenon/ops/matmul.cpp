@@ -156,10 +156,6 @@ Result<Bounds> product_bounds(const BoundsQuery& query, size_t a_at, size_t b_at
   const ProductDims dims = product_dims(query, *a, *b);
   bounds.operands[a_at] = factor(query, a_at, dims, dims.row, kWhole);
   bounds.operands[b_at] = factor(query, b_at, dims, kWhole, dims.column);
-  // Few rows, of all matrices that share B, are summed in another order than many.
-  std::vector<size_t> rows(query.box.size() - (dims.column == kWhole ? 0 : 1));
-  std::iota(rows.begin(), rows.end(), size_t{0});
-  bounds.same_bits = keeps_sums(query, rows);
   for (const size_t i : of_rows) {
     if (i < bounds.operands.size()) bounds.operands[i] = along_lines(query, i, dims, true);
   }
@@ -178,8 +174,6 @@ Result<Bounds> gemm_bounds(const BoundsQuery& query) {
   bounds.operands[0] = matrix(0, "transA", 0, kWhole);
   bounds.operands[1] = matrix(1, "transB", kWhole, 1);
   if (bounds.operands.size() > 2) bounds.operands[2] = broadcast_to(query, 2);
-  const size_t rows[] = {0};
-  bounds.same_bits = keeps_sums(query, rows);
   return bounds;
 }
 

@@ -81,8 +81,6 @@ Result<Bounds> recurrent_bounds(const BoundsQuery& query) {
     bounds.operands[0].dims[time] = at_most({Expr(0), query.box[time].max});
   }
   bounds.splits[static_cast<size_t>(batch)] = true;
-  const size_t rows[] = {static_cast<size_t>(batch)};
-  bounds.same_bits = keeps_sums(query, rows);
   return bounds;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 #include <tenon/support/log.hpp>
 
@@ -12,7 +13,8 @@ namespace {
 
 constexpr int64_t kDepth = 256;  // products in one run of additions
 constexpr int64_t kTile = 384;   // lines of A and of B in one task, about: both panels together take 768 KiB of f32
-constexpr int64_t kFewRows = 3;  // up to here packing B costs more than it saves
+constexpr int64_t kFewRows = 3;       // up to here packing B costs more than it saves
+constexpr int64_t kFewColumns = 512;  // of B that few rows are multiplied with at a time
 constexpr int64_t kTaskWork = 1 << 18;  // products that are worth a task
 
 // Multiplies one panel of A (rows x depths) with one of B, and stores or adds the rows x columns elements that exist.
@@ -20,10 +22,20 @@ template <class T>
 using KernelFn = void (*)(int64_t depths, const T* a, const T* b, T* c, int64_t c_stride, int64_t rows, int64_t columns,
                           bool add);
 
+// Few rows of A times B as it lies in memory: sums[i * kFewColumns + j] of one run of additions.
+template <class T>
+struct FewRows {
+  int64_t rows, columns, depths;
+  MatrixView<T> a, b;
+};
+template <class T>
+using FewRowsFn = void (*)(const FewRows<T>& of, T* sums);
+
 template <class T>
 struct Kernel {
   GemmPanel panel;
   KernelFn<T> run;
+  FewRowsFn<T> few;
 };
 
 // A register tile: rows x vectors accumulators of so many bytes each.
@@ -80,34 +92,183 @@ template <class T, TileSize kSize>
   }
 }
 
+// For B whose lines are contiguous: each is read once.
+template <class T>
+[[gnu::always_inline]] inline void multiply_lines(const FewRows<T>& of, T* sums) {
+  for (int64_t i = 0; i < of.rows; ++i) std::fill_n(sums + i * kFewColumns, of.columns, T(0));
+  for (int64_t d = 0; d < of.depths; ++d) {
+    const T* line = of.b.data + d * of.b.row_stride;
+    for (int64_t i = 0; i < of.rows; ++i) {
+      const T factor = of.a.data[i * of.a.row_stride + d * of.a.column_stride];
+      T* __restrict sum = sums + i * kFewColumns;
+      for (int64_t j = 0; j < of.columns; ++j) sum[j] += factor * line[j];
+    }
+  }
+}
+
+// Blocks of B turned from columns to lines: in groups of 16 bytes, since shuffles across these are slow.
+template <class T, int kBytes>
+struct Block {
+  typedef T Vector __attribute__((vector_size(kBytes)));
+  static constexpr int kLines = 16 / sizeof(T), kColumns = kBytes / sizeof(T);
+  Vector v[kLines];
+
+  // v[x][j] becomes element x of the column at from + j * column_stride.
+  [[gnu::always_inline]] inline void transpose(const T* from, int64_t column_stride) {
+#pragma GCC unroll 4
+    for (int i = 0; i < kLines; ++i) gather(from + i * column_stride, kLines * column_stride, v[i]);
+    constexpr auto kEach = std::make_integer_sequence<int, kColumns>();
+    if constexpr (kLines == 2) {
+      interleave<1>(v[0], v[1], kEach);
+    } else {
+      interleave<1>(v[0], v[1], kEach);
+      interleave<1>(v[2], v[3], kEach);
+      interleave<2>(v[0], v[2], kEach);
+      interleave<2>(v[1], v[3], kEach);
+      std::swap(v[1], v[2]);
+    }
+  }
+
+ private:
+  // One group from each of kBytes / 16 places. Wide vectors are handed by reference: by value they would change the
+  // ABI of functions that are not compiled for them.
+  [[gnu::always_inline]] static inline void gather(const T* from, int64_t stride, Vector& out) {
+    if constexpr (kBytes == 16) {
+      std::memcpy(&out, from, sizeof out);
+    } else {
+      using Half = Block<T, kBytes / 2>;
+      typename Half::Vector low, high;
+      Half::gather(from, stride, low);
+      Half::gather(from + kBytes / 32 * stride, stride, high);
+      join(low, high, out, std::make_integer_sequence<int, kColumns>());
+    }
+  }
+  template <class Half, int... I>
+  [[gnu::always_inline]] static inline void join(const Half& low, const Half& high, Vector& out,
+                                                 std::integer_sequence<int, I...>) {
+    out = __builtin_shufflevector(low, high, I...);
+  }
+  // In each group, pieces of kPiece elements of both in turn: those of the first half of the group, of the second.
+  template <int kPiece, int... I>
+  [[gnu::always_inline]] static inline void interleave(Vector& a, Vector& b, std::integer_sequence<int, I...>) {
+    const Vector low = __builtin_shufflevector(a, b, place<kPiece>(I, 0)...);
+    b = __builtin_shufflevector(a, b, place<kPiece>(I, kLines / 2)...);
+    a = low;
+  }
+  template <int kPiece>
+  static constexpr int place(int i, int first) {
+    const int in_group = i % kLines, piece = in_group / kPiece;
+    return i - in_group + first + piece / 2 * kPiece + in_group % kPiece + piece % 2 * kColumns;
+  }
+
+  friend struct Block<T, 2 * kBytes>;
+};
+// Columns that few rows are multiplied with at a time: the widest vector. Each is a stream of its own.
+template <class T>
+constexpr int64_t kColumnsAtOnce = 64 / static_cast<int64_t>(sizeof(T));
+
+// A vector of columns of B, which are contiguous, turned to lines in registers: summed in the order of lines.
+template <class T, int kBytes, int kRows>
+[[gnu::always_inline]] inline void multiply_column_block(const FewRows<T>& of, int64_t first, T* sums) {
+  using Columns = Block<T, kBytes>;
+  constexpr int kLines = Columns::kLines;
+  const int64_t stride = of.b.column_stride;
+  const T* columns = of.b.data + first * stride;
+  typename Columns::Vector sum[kRows] = {};
+  int64_t d = 0;
+  for (; d + kLines <= of.depths; d += kLines) {
+    Columns lines;
+    lines.transpose(columns + d, stride);
+#pragma GCC unroll 4
+    for (int i = 0; i < kRows; ++i) {
+      const T* row = of.a.data + i * of.a.row_stride + d * of.a.column_stride;
+#pragma GCC unroll 4
+      for (int x = 0; x < kLines; ++x) sum[i] += row[x * of.a.column_stride] * lines.v[x];
+    }
+  }
+  for (int i = 0; i < kRows; ++i) {
+    T* out = sums + i * kFewColumns + first;
+    std::memcpy(out, &sum[i], sizeof sum[i]);
+    for (int64_t rest = d; rest < of.depths; ++rest) {
+      const T factor = of.a.data[i * of.a.row_stride + rest * of.a.column_stride];
+      for (int64_t j = 0; j < Columns::kColumns; ++j) out[j] += factor * columns[j * stride + rest];
+    }
+  }
+}
+
+template <class T, int kBytes>
+[[gnu::always_inline]] inline void multiply_columns(const FewRows<T>& of, T* sums) {
+  constexpr int64_t kWide = Block<T, kBytes>::kColumns;
+  int64_t first = 0;
+  for (; of.b.row_stride == 1 && first + kWide <= of.columns; first += kWide) {
+    static_assert(kFewRows == 3);
+    if (of.rows == 1) multiply_column_block<T, kBytes, 1>(of, first, sums);
+    if (of.rows == 2) multiply_column_block<T, kBytes, 2>(of, first, sums);
+    if (of.rows == 3) multiply_column_block<T, kBytes, 3>(of, first, sums);
+  }
+  for (int64_t i = 0; i < of.rows; ++i) {
+    for (int64_t j = first; j < of.columns; ++j) {
+      const T *row = of.a.data + i * of.a.row_stride, *column = of.b.data + j * of.b.column_stride;
+      T sum = 0;
+      for (int64_t d = 0; d < of.depths; ++d) sum += row[d * of.a.column_stride] * column[d * of.b.row_stride];
+      sums[i * kFewColumns + j] = sum;
+    }
+  }
+}
+
+template <class T, int kBytes>
+[[gnu::always_inline]] inline void multiply_few(const FewRows<T>& of, T* sums) {
+  if (of.b.column_stride == 1)
+    multiply_lines(of, sums);
+  else
+    multiply_columns<T, kBytes>(of, sums);
+}
+
 template <class T>
 void multiply_baseline(int64_t depths, const T* a, const T* b, T* c, int64_t c_stride, int64_t rows, int64_t columns,
                        bool add) {
   multiply_panels<T, kBaselineTile>(depths, a, b, c, c_stride, rows, columns, add);
 }
+template <class T>
+void multiply_few_baseline(const FewRows<T>& of, T* sums) {
+  multiply_few<T, kBaselineTile.bytes>(of, sums);
+}
 
 #if defined(__x86_64__)
+#define TENON_AVX2 gnu::target("avx2,fma")
+#define TENON_AVX512 gnu::target("avx512f,avx512dq,prefer-vector-width=512")
+
 template <class T>
-[[gnu::target("avx2,fma")]] void multiply_avx2(int64_t depths, const T* a, const T* b, T* c, int64_t c_stride,
-                                               int64_t rows, int64_t columns, bool add) {
+[[TENON_AVX2]] void multiply_avx2(int64_t depths, const T* a, const T* b, T* c, int64_t c_stride, int64_t rows,
+                                  int64_t columns, bool add) {
   multiply_panels<T, kAvx2Tile>(depths, a, b, c, c_stride, rows, columns, add);
+}
+template <class T>
+[[TENON_AVX2]] void multiply_few_avx2(const FewRows<T>& of, T* sums) {
+  multiply_few<T, kAvx2Tile.bytes>(of, sums);
 }
 
 template <class T>
-[[gnu::target("avx512f,avx512dq,prefer-vector-width=512")]] void multiply_avx512(int64_t depths, const T* a, const T* b,
-                                                                                 T* c, int64_t c_stride, int64_t rows,
-                                                                                 int64_t columns, bool add) {
+[[TENON_AVX512]] void multiply_avx512(int64_t depths, const T* a, const T* b, T* c, int64_t c_stride, int64_t rows,
+                                      int64_t columns, bool add) {
   multiply_panels<T, kAvx512Tile>(depths, a, b, c, c_stride, rows, columns, add);
 }
+template <class T>
+[[TENON_AVX512]] void multiply_few_avx512(const FewRows<T>& of, T* sums) {
+  multiply_few<T, kAvx512Tile.bytes>(of, sums);
+}
+
+#undef TENON_AVX2
+#undef TENON_AVX512
 #endif
 
 template <class T>
 Kernel<T> kernel_for([[maybe_unused]] GemmIsa isa) {
 #if defined(__x86_64__)
-  if (isa == GemmIsa::avx512) return {kAvx512Tile.panel<T>(), multiply_avx512<T>};
-  if (isa == GemmIsa::avx2) return {kAvx2Tile.panel<T>(), multiply_avx2<T>};
+  if (isa == GemmIsa::avx512) return {kAvx512Tile.panel<T>(), multiply_avx512<T>, multiply_few_avx512<T>};
+  if (isa == GemmIsa::avx2) return {kAvx2Tile.panel<T>(), multiply_avx2<T>, multiply_few_avx2<T>};
 #endif
-  return {kBaselineTile.panel<T>(), multiply_baseline<T>};
+  return {kBaselineTile.panel<T>(), multiply_baseline<T>, multiply_few_baseline<T>};
 }
 
 // Asked by hand and not by target_clones: no resolver that runs while the library is being loaded, before a sanitizer
@@ -159,8 +320,8 @@ struct Tile {
 
 template <class T>
 void multiply_tile(const Tile<T>& tile, int64_t k, const PanelSource<T>& a, const PanelSource<T>& b, T* c,
-                   int64_t c_stride, Store store, GemmIsa isa) {
-  const auto [panel, multiply] = kernel_for<T>(isa);
+                   int64_t c_stride, Store store, const Kernel<T>& kernel) {
+  const GemmPanel panel = kernel.panel;
   const int64_t depth = std::min(k, kDepth);
   auto& panels_a = scratch<T>(0);
   auto& panels_b = scratch<T>(1);
@@ -174,9 +335,9 @@ void multiply_tile(const Tile<T>& tile, int64_t k, const PanelSource<T>& a, cons
     for (int64_t j = 0; j < tile.columns; j += panel.columns) {
       const int64_t columns = std::min(panel.columns, tile.columns - j);
       for (int64_t i = 0; i < tile.rows; i += panel.rows) {
-        multiply(depths, panels_a.data() + i * depths, panels_b.data() + j * depths,
-                 c + (tile.row + i) * c_stride + tile.column + j, c_stride, std::min(panel.rows, tile.rows - i),
-                 columns, add);
+        kernel.run(depths, panels_a.data() + i * depths, panels_b.data() + j * depths,
+                   c + (tile.row + i) * c_stride + tile.column + j, c_stride, std::min(panel.rows, tile.rows - i),
+                   columns, add);
       }
     }
   }
@@ -187,44 +348,49 @@ void fill_zero(int64_t m, int64_t n, T* c, int64_t c_stride) {
   for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_stride, n, T(0));
 }
 
-// c[0, n) (+)= a row times columns [0, n) of B whose rows are contiguous.
+// m <= kFewRows rows of C, n columns of it: in runs of additions as tiles have them.
 template <class T>
-void row_times_rows(int64_t n, int64_t k, const T* a, int64_t a_stride, const T* b, int64_t b_stride, T* c,
-                    Store store) {
-  constexpr int64_t kBlock = 512;
-  T sum[kBlock];
-  for (int64_t j = 0; j < n; j += kBlock) {
-    const int64_t count = std::min(kBlock, n - j);
-    if (store == Store::overwrite) std::fill_n(c + j, count, T(0));
+void multiply_few_rows(int64_t m, int64_t n, int64_t k, MatrixView<T> a, MatrixView<T> b, T* c, int64_t c_stride,
+                       Store store, const Kernel<T>& kernel) {
+  T sums[kFewRows * kFewColumns];
+  const int64_t at_once = b.column_stride == 1 ? kFewColumns : kColumnsAtOnce<T>;
+  for (int64_t j = 0; j < n; j += at_once) {
+    const int64_t columns = std::min(at_once, n - j);
     for (int64_t d = 0; d < k; d += kDepth) {
-      std::fill_n(sum, count, T(0));
-      for (int64_t p = d; p < std::min(k, d + kDepth); ++p) {
-        const T factor = a[p * a_stride];
-        const T* row = b + p * b_stride + j;
-        for (int64_t i = 0; i < count; ++i) sum[i] += factor * row[i];
+      const MatrixView<T> rows{a.data + d * a.column_stride, a.row_stride, a.column_stride},
+          lines{b.data + d * b.row_stride + j * b.column_stride, b.row_stride, b.column_stride};
+      kernel.few({m, columns, std::min(kDepth, k - d), rows, lines}, sums);
+      const bool add = d > 0 || store == Store::add;
+      for (int64_t i = 0; i < m; ++i) {
+        T* out = c + i * c_stride + j;
+        const T* sum = sums + i * kFewColumns;
+        for (int64_t x = 0; x < columns; ++x) out[x] = add ? static_cast<T>(out[x] + sum[x]) : sum[x];
       }
-      for (int64_t i = 0; i < count; ++i) c[j + i] += sum[i];
     }
   }
 }
 
-// c[0, n) (+)= a row times columns of B, each column anywhere.
+// Lines of neighbours become columns of a panel.
 template <class T>
-void row_times_columns(int64_t n, int64_t k, const T* a, int64_t a_stride, MatrixView<T> b, T* c, Store store) {
-  constexpr int64_t kLanes = 16;
-  for (int64_t j = 0; j < n; ++j) {
-    const T* column = b.data + j * b.column_stride;
-    T sums[kLanes] = {};
-    int64_t p = 0;
-    if (a_stride == 1 && b.row_stride == 1) {
-      for (; p + kLanes <= k; p += kLanes) {
-        for (int64_t i = 0; i < kLanes; ++i) sums[i] += a[p + i] * column[p + i];
-      }
+void transpose_lines(const T* from, int64_t line_stride, int64_t lines, int64_t depths, int64_t width, T* out) {
+  using Columns = Block<T, 16>;
+  constexpr int64_t kBlock = Columns::kLines;
+  int64_t i = 0;
+  for (; i + kBlock <= lines; i += kBlock) {
+    const T* line = from + i * line_stride;
+    int64_t d = 0;
+    for (; d + kBlock <= depths; d += kBlock) {
+      Columns columns;
+      columns.transpose(line + d, line_stride);
+      for (int64_t x = 0; x < kBlock; ++x)
+        std::memcpy(out + (d + x) * width + i, &columns.v[x], sizeof columns.v[x]);
     }
-    for (; p < k; ++p) sums[p % kLanes] += a[p * a_stride] * column[p * b.row_stride];
-    T sum = 0;
-    for (T part : sums) sum += part;
-    c[j] = store == Store::add ? c[j] + sum : sum;
+    for (; d < depths; ++d) {
+      for (int64_t x = 0; x < kBlock; ++x) out[d * width + i + x] = line[x * line_stride + d];
+    }
+  }
+  for (; i < lines; ++i) {
+    for (int64_t d = 0; d < depths; ++d) out[d * width + i] = from[i * line_stride + d];
   }
 }
 
@@ -259,6 +425,8 @@ void StridedPanels<T>::pack(int64_t depth, int64_t depths, int64_t x, int64_t co
     if (lines < width) std::fill_n(out, depths * width, T(0));
     if (line_stride_ == 1) {
       for (int64_t d = 0; d < depths; ++d) std::copy_n(from + d * depth_stride_, lines, out + d * width);
+    } else if (depth_stride_ == 1) {
+      transpose_lines(from, line_stride_, lines, depths, width, out);
     } else {
       for (int64_t i = 0; i < lines; ++i) {
         const T* line = from + i * line_stride_;
@@ -276,7 +444,8 @@ void gemm(int64_t m, int64_t n, int64_t k, const PanelSource<T>& a, const PanelS
     if (store == Store::overwrite) fill_zero(m, n, c, c_stride);
     return;
   }
-  const GemmPanel panel = gemm_panel<T>(isa);
+  const Kernel<T> kernel = kernel_for<T>(isa);
+  const GemmPanel panel = kernel.panel;
   const int64_t rows = tile_lines(m, kTile, panel.rows);
   int64_t columns = tile_lines(n, kTile, panel.columns);
   // Narrower tiles when there would be too few to share out: four a thread even out unequal speeds.
@@ -289,8 +458,8 @@ void gemm(int64_t m, int64_t n, int64_t k, const PanelSource<T>& a, const PanelS
   parallel.run(tiles_down * tiles_across, 1, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
       const int64_t row = t / tiles_across * rows, column = t % tiles_across * columns;
-      multiply_tile<T>({row, std::min(rows, m - row), column, std::min(columns, n - column)}, k, a, b, c, c_stride,
-                       store, isa);
+      const Tile<T> tile{row, std::min(rows, m - row), column, std::min(columns, n - column)};
+      multiply_tile<T>(tile, k, a, b, c, c_stride, store, kernel);
     }
   });
 }
@@ -298,23 +467,16 @@ void gemm(int64_t m, int64_t n, int64_t k, const PanelSource<T>& a, const PanelS
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, MatrixView<T> a, MatrixView<T> b, T* c, int64_t c_stride, Store store,
           ParallelFor& parallel, GemmIsa isa) {
-  if (m > kFewRows) {
+  if (m > kFewRows || m == 0 || k == 0) {
     gemm<T>(m, n, k, StridedPanels<T>(a.data, a.row_stride, a.column_stride),
             StridedPanels<T>(b.data, b.column_stride, b.row_stride), c, c_stride, store, parallel, isa);
     return;
   }
+  const Kernel<T> kernel = kernel_for<T>(isa);
   const int64_t grain = std::max<int64_t>(16, kTaskWork / std::max<int64_t>(1, m * k));
   parallel.run(n, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = 0; i < m; ++i) {
-      const T* row = a.data + i * a.row_stride;
-      T* out = c + i * c_stride + begin;
-      const T* from = b.data + begin * b.column_stride;
-      if (b.column_stride == 1) {
-        row_times_rows<T>(end - begin, k, row, a.column_stride, from, b.row_stride, out, store);
-      } else {
-        row_times_columns<T>(end - begin, k, row, a.column_stride, {from, b.row_stride, b.column_stride}, out, store);
-      }
-    }
+    const MatrixView<T> columns{b.data + begin * b.column_stride, b.row_stride, b.column_stride};
+    multiply_few_rows<T>(m, end - begin, k, a, columns, c + begin, c_stride, store, kernel);
   });
 }
 

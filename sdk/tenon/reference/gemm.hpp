@@ -7,7 +7,8 @@
 // same width, whose sums and products have the same bits. Integers are exact modulo 2^width. Floats are multiplied and
 // added in their own type: at most 256 products in one run of additions, and one addition to C per run, so that the
 // error grows with k / 256 and not with k. Whether a product and a sum are fused depends on the machine, so low bits
-// may differ between machines but not between runs or thread counts.
+// may differ between machines but not between runs or thread counts. Each element is summed in one order, whatever else
+// is computed with it: rows and columns of C that are made by themselves have the bits that they have in the whole.
 //
 // Speed. C is cut into tiles, one task each; a task packs its part of A and B into panels that fit the L2 cache and
 // multiplies them in registers. The register kernel is compiled for several instruction sets: see GemmIsa.
