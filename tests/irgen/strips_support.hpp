@@ -33,8 +33,9 @@ class PlainKernels final : public KernelSource {
       Attributes attributes;
       std::vector<Datum> operands;  // constants, and absent ones
       std::vector<bool> is_passed;
+      size_t results;
     };
-    Call call{request.op.name(), request.attributes(), {}, {}};
+    Call call{request.op.name(), request.attributes(), {}, {}, request.results.size()};
     for (size_t i = 0; i < request.operands.size(); ++i) {
       const bool passed = request.passes(i);
       call.is_passed.push_back(passed);
@@ -55,12 +56,13 @@ class PlainKernels final : public KernelSource {
           TENON_TRY(tensor, tensor_of(c.operands[next++]));
           operands[i] = Datum(std::move(tensor));
         }
-      TENON_TRY(made, evaluate(call.op, operands, call.attributes));
-      const program::BufferView& result = c.operands[next];
-      if (made[0].tensor().dims() != tensor_dims(result))
-        return error(Code::internal, call.op, " makes ", made[0].tensor(), " where ", tensor_dims(result),
-                     " is wanted");
-      std::memcpy(result.base, made[0].tensor().data(), made[0].tensor().bytes());
+      TENON_TRY(made, evaluate(call.op, operands, call.attributes, call.results));
+      for (const Datum& one : made) {
+        const program::BufferView& result = c.operands[next++];
+        if (one.tensor().dims() != tensor_dims(result))
+          return error(Code::internal, call.op, " makes ", one.tensor(), " where ", tensor_dims(result), " is wanted");
+        if (one.tensor().bytes() > 0) std::memcpy(result.base, one.tensor().data(), one.tensor().bytes());
+      }
       return {};
     };
     return KernelChoice{kernel};
@@ -83,7 +85,7 @@ class PlainLowering final : public GroupContext {
   Result<program::Program> run(const std::vector<StripChain>& chains) {
     std::map<const Op*, const StripChain*> in_chain;
     for (const StripChain& chain : chains)
-      for (const ChainOp& op : chain.chain().ops) in_chain[op.op] = &chain;
+      for (const Op* op : chain.ops()) in_chain[op] = &chain;
     for (size_t i = 0; i < graph_.body().input_count(); ++i) declare(*graph_.body().input(i), program::Role::input);
     for (size_t i = 0; i < graph_.body().output_count(); ++i) declare(*graph_.body().output(i), program::Role::output);
     std::vector<program::Statement> statements;
@@ -139,7 +141,8 @@ class PlainLowering final : public GroupContext {
     program::Call call{choice.kernel, {}, {}, 1, op.name().str()};
     for (const Value* operand : op.operands())
       if (operand) call.operands.push_back({program::Access::in, {buffer_of(*operand), {}}});
-    call.operands.push_back({program::Access::out, {buffer_of(*op.result()), {}}});
+    for (size_t r = 0; r < op.result_count(); ++r)
+      call.operands.push_back({program::Access::out, {buffer_of(*op.result(r)), {}}});
     return program::Statement(call);
   }
 

@@ -55,7 +55,7 @@ graph @chain(%x: f32[1,2,12,6], %w: f32[3,2,3,3]) -> %y {
 TEST(StripReads, OfAConvolutionAreTheRowsAround) {
   const auto graph = graph_of(kConvReluPool);
   const Op& conv = *graph->body().first();
-  const auto reads = strip_reads(conv, {2});
+  const auto reads = strip_reads(conv, 0, {2});
   ASSERT_TRUE(reads.ok()) << reads.error().to_string();
   const StripWindow& rows = reads->operands[0][2];
   EXPECT_EQ(rows.first, max(Expr(0), strip_symbol(0) - 1));
@@ -68,14 +68,14 @@ TEST(StripReads, OfAConvolutionAreTheRowsAround) {
 
 TEST(StripReads, RefuseWhatIsComputedAtOnceOrHasOtherBitsInParts) {
   const auto softmax = graph_of("graph @g(%x: f32[4,6]) -> %y { %y = Softmax %x {axis = 1} }");
-  EXPECT_TRUE(strip_reads(*softmax->body().first(), {0}).ok());
-  EXPECT_THAT(strip_reads(*softmax->body().first(), {1}).error().message(), HasSubstr("computes all of dim 1"));
+  EXPECT_TRUE(strip_reads(*softmax->body().first(), 0, {0}).ok());
+  EXPECT_THAT(strip_reads(*softmax->body().first(), 0, {1}).error().message(), HasSubstr("computes all of dim 1"));
   const auto unknown = graph_of("graph @g(%x: f32[N,6]) -> %y { %y = Relu %x }");
-  EXPECT_THAT(strip_reads(*unknown->body().first(), {0}).error().message(), HasSubstr("not known before a run"));
+  EXPECT_THAT(strip_reads(*unknown->body().first(), 0, {0}).error().message(), HasSubstr("not known before a run"));
   const auto depthwise =
       graph_of(R"(graph @g(%x: f32[1,4,8,8], %w: f32[4,1,3,3]) -> %y { %y = Conv %x, %w {group = 4} })");
-  EXPECT_TRUE(strip_reads(*depthwise->body().first(), {2}).ok());
-  EXPECT_THAT(strip_reads(*depthwise->body().first(), {1}).error().message(), HasSubstr("gives other bits in strips"));
+  EXPECT_TRUE(strip_reads(*depthwise->body().first(), 0, {2}).ok());
+  EXPECT_THAT(strip_reads(*depthwise->body().first(), 0, {1}).error().message(), HasSubstr("gives other bits in strips"));
 }
 
 // ---- Which operators ----

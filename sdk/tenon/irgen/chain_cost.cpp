@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <vector>
 
 #include <tenon/ir/bounds_rule.hpp>
 #include <tenon/ir/infer.hpp>
@@ -9,34 +10,34 @@
 
 namespace tenon::irgen::detail {
 
-double bytes_of(const Value& value) {
-  const auto dims = strip_dims(value);
+double bytes_of(const Value& value, const TypeSource& types) {
+  const auto dims = strip_dims(value, types);
   if (!dims.ok()) return 0;
-  double bytes = value.type().element().bits() / 8;
+  double bytes = types.type_of(value).element().bits() / 8;
   for (const int64_t extent : *dims) bytes *= static_cast<double>(extent);
   return bytes;
 }
 
-double working_set_of(const Op& op) {
-  std::set<const Value*> values{op.result()};
+double working_set_of(const Op& op, const TypeSource& types) {
+  std::set<const Value*> values;
+  for (const size_t r : used_results(op)) values.insert(op.result(r));
   for (const Value* operand : op.operands())
     if (operand) values.insert(operand);
   double bytes = 0;
-  for (const Value* value : values) bytes += bytes_of(*value);
+  for (const Value* value : values) bytes += bytes_of(*value, types);
   return bytes;
 }
 
 namespace {
 
 // Elements of the operand of which most are read for one of the result; 1 where no rule tells.
-double reads_per_element(const Op& op) {
-  if (op.result_count() != 1 || !op.def() || !op.def()->bounds_fn()) return 1;
-  const auto dims = strip_dims(*op.result());
+double reads_per_element(const Op& op, size_t result, const TypeSource& types) {
+  if (!op.def() || !op.def()->bounds_fn()) return 1;
+  const auto dims = strip_dims(*op.result(result), types);
   if (!dims.ok()) return 1;
   Box box;
   for (const int64_t extent : *dims) box.push_back({Expr(extent / 2), Expr(extent / 2)});
-  const TypeSource types;
-  const auto bounds = operand_bounds(StaticInferContext(op, types), 0, Shape(*dims), box);
+  const auto bounds = operand_bounds(StaticInferContext(op, types), result, Shape(*dims), box);
   double most = 1;
   for (size_t i = 0; bounds.ok() && i < bounds->operands.size(); ++i) {
     double count = 1;
@@ -51,19 +52,34 @@ double reads_per_element(const Op& op) {
 
 }  // namespace
 
-double arithmetic_seconds(const Op& op, const StripOptions& options) {
-  const int64_t bits = op.result()->type().is_tensor() ? op.result()->type().element().bits() : 0;
+std::vector<size_t> used_results(const Op& op) {
+  std::vector<size_t> used;
+  for (size_t r = 0; r < op.result_count(); ++r)
+    if (op.result(r)->used()) used.push_back(r);
+  return used;
+}
+
+double arithmetic_seconds(const Op& op, size_t result, const StripOptions& options, const TypeSource& types) {
+  const Type& type = types.type_of(*op.result(result));
+  const int64_t bits = type.is_tensor() ? type.element().bits() : 0;
   if (bits < 8) return 0;
   const ArithmeticCost cost =
       options.arithmetic ? options.arithmetic(op) : ArithmeticCost{0, options.model.seconds_per_element};
-  const double elements = bytes_of(*op.result()) / (static_cast<double>(bits) / 8);
-  return elements * (cost.seconds_per_element + reads_per_element(op) * cost.seconds_per_read);
+  const double elements = bytes_of(*op.result(result), types) / (static_cast<double>(bits) / 8);
+  return elements * (cost.seconds_per_element + reads_per_element(op, result, types) * cost.seconds_per_read);
 }
 
-StripCost whole_cost(const Op& op, const StripOptions& options) {
+StripCost whole_cost(const Op& op, const StripOptions& options, const TypeSource& types) {
   StripCost cost(options.model);
-  const double bytes = working_set_of(op);
-  cost.move_and_compute(options.model, bytes, bytes, arithmetic_seconds(op, options));
+  const double bytes = working_set_of(op, types);
+  // What is moved to several results is moved once; other operators make all of theirs in one go.
+  const bool moves = op.def() && op.def()->has(Trait::movement);
+  double arithmetic = 0;
+  for (const size_t r : used_results(op)) {
+    const double one = arithmetic_seconds(op, r, options, types);
+    arithmetic = moves ? arithmetic + one : std::max(arithmetic, one);
+  }
+  cost.move_and_compute(options.model, bytes, bytes, arithmetic);
   cost.seconds += options.model.seconds_per_call;
   return cost;
 }

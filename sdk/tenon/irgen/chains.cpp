@@ -11,6 +11,7 @@ namespace tenon::irgen {
 using detail::GrowingChain;
 using detail::Member;
 using detail::ReadsCache;
+using detail::used_results;
 using detail::whole_cost;
 using detail::working_set_of;
 
@@ -74,8 +75,9 @@ struct Choice {
 
 class Finder {
  public:
-  Finder(std::span<const Op* const> ops, const StripOptions& options, const RefusedOps& refused)
-      : options_(options), cache_(options, refused), order_(DepthFirst(ops).order) {}
+  Finder(std::span<const Op* const> ops, const StripOptions& options, const RefusedOps& refused,
+         const TypeSource& types)
+      : options_(options), types_(types), cache_(options, refused, types), order_(DepthFirst(ops).order) {}
 
   Chains run() {
     choose();
@@ -91,7 +93,7 @@ class Finder {
 
  private:
   void choose() {
-    for (const Op* op : order_) whole_.push_back(whole_cost(*op, options_).seconds);
+    for (const Op* op : order_) whole_.push_back(whole_cost(*op, options_, types_).seconds);
     cost_.assign(order_.size() + 1, INFINITY);
     into_.resize(order_.size() + 1);
     cost_[0] = 0;
@@ -108,7 +110,7 @@ class Finder {
   bool is_near(const Op& op) const {
     const auto& memories = options_.model.memories;
     if (options_.mode != StripMode::automatic || memories.size() < 3) return false;
-    return working_set_of(op) <= memories[1].bytes;
+    return working_set_of(op, types_) <= memories[1].bytes;
   }
 
   double whole(size_t at) const { return whole_[at] + (options_.mode == StripMode::always ? kAvoidWhole : 0); }
@@ -121,10 +123,11 @@ class Finder {
   }
 
   // Each dim by itself, and within a loop over one before it.
-  static std::vector<std::vector<int>> loops_of(const Op& op) {
+  std::vector<std::vector<int>> loops_of(const Op& op) const {
     std::vector<std::vector<int>> loops;
-    if (op.result_count() != 1) return loops;
-    const auto dims = strip_dims(*op.result());
+    const std::vector<size_t> used = used_results(op);
+    if (used.size() != 1) return loops;
+    const auto dims = strip_dims(*op.result(used[0]), types_);
     if (!dims.ok()) return loops;
     for (size_t d = 0; d < dims->size(); ++d) {
       if ((*dims)[d] < 2) continue;
@@ -137,7 +140,8 @@ class Finder {
 
   void grow(size_t last, const std::vector<int>& dims) {
     GrowingChain chain(cache_, options_, dims.size());
-    if (const auto begun = chain.begin(*order_[last], dims); !begun.ok()) return note(last, begun.error());
+    const Op& end = *order_[last];
+    if (const auto begun = chain.begin(end, used_results(end)[0], dims); !begun.ok()) return note(last, begun.error());
     double skipped = 0;
     size_t skips = 0;
     for (size_t i = last; i-- > 0 && skips <= kMostSkipped && chain.members().size() < kMostOps;) {
@@ -181,13 +185,14 @@ class Finder {
 
   Chain make(const Choice& choice, size_t last) {
     GrowingChain growing(cache_, options_, choice.dims.size());
-    TENON_CHECK(growing.begin(*order_[last], choice.dims).ok(), "a chain that was found cannot be grown again");
+    const Op& end = *order_[last];
+    TENON_CHECK(growing.begin(end, used_results(end)[0], choice.dims).ok(), "a chain that was found cannot be grown again");
     // Operators that were left out are refused again.
     for (size_t i = last; i-- > choice.first;) (void)growing.add(*order_[i]).ok();
     Chain chain;
     for (size_t i = growing.members().size(); i-- > 0;) {
       const Member& m = growing.members()[i];
-      chain.ops.push_back({m.op, m.dims, *m.reads});
+      chain.ops.push_back({m.op, m.result, m.dims, *m.reads});
     }
     for (size_t l = 0; l < choice.dims.size(); ++l) chain.loops.push_back({choice.dims[l], choice.steps[l]});
     double working_set = 0;
@@ -197,6 +202,7 @@ class Finder {
   }
 
   const StripOptions& options_;
+  const TypeSource& types_;
   ReadsCache cache_;
   std::vector<const Op*> order_;
   std::vector<double> whole_;  // seconds of each operator by itself
@@ -207,9 +213,10 @@ class Finder {
 
 }  // namespace
 
-Chains find_chains(std::span<const Op* const> ops, const StripOptions& options, const RefusedOps& refused) {
+Chains find_chains(std::span<const Op* const> ops, const StripOptions& options, const RefusedOps& refused,
+                   const TypeSource& types) {
   if (options.mode == StripMode::never) return {};
-  return Finder(ops, options, refused).run();
+  return Finder(ops, options, refused, types).run();
 }
 
 Chains find_chains(const Graph& graph, const StripOptions& options, const RefusedOps& refused) {

@@ -7,8 +7,8 @@
 //
 // A chain is any piece of the graph with one result that leaves it: every other value that is made in it is used in it
 // only, however often. Every operator in it has a bounds rule by which strips of the last result ask for strips of it
-// (strips_reads.hpp). Among all ways to cut the operators into chains and whole operators, in one order of the graph,
-// the cheapest is taken (dynamic programming; time: operators * longest chain * dims * steps).
+// (strips_reads.hpp); of several results, each that is used is computed by itself. Among all ways to cut the operators
+// into chains and whole operators, in one order of the graph, the cheapest is taken (dynamic programming; time: operators * longest chain * dims * steps).
 #pragma once
 #include <functional>
 #include <map>
@@ -54,10 +54,14 @@ struct ChainLoop {
   bool operator==(const ChainLoop&) const = default;
 };
 
+// One result of an operator. Results that nobody uses are in no chain.
 struct ChainOp {
   const Op* op = nullptr;
-  std::vector<int> dims;  // which dim of its result each loop moves
+  size_t result = 0;
+  std::vector<int> dims;  // which dim of the result each loop moves
   StripReads reads;
+
+  const Value& value() const { return *op->result(result); }
 };
 
 struct Chain {
@@ -66,6 +70,7 @@ struct Chain {
   StripCost whole, strips;       // as predicted
 
   const Op& last() const { return *ops.back().op; }
+  const Value& value() const { return ops.back().value(); }
 };
 
 // Operators that must not be in chains, with the reason.
@@ -77,9 +82,9 @@ struct Chains {
 };
 
 // Chains of some operators of one region, which are given in its order; disjoint. Deterministic. The graph outlives
-// them.
+// them. `types`: those that values have, as strip_dims() takes them.
 TENON_API Chains find_chains(std::span<const Op* const> ops, const StripOptions& options = {},
-                             const RefusedOps& refused = {});
+                             const RefusedOps& refused = {}, const TypeSource& types = TypeSource());
 // Of a graph's body.
 TENON_API Chains find_chains(const Graph& graph, const StripOptions& options = {}, const RefusedOps& refused = {});
 TENON_API std::vector<const Op*> body_ops(const Graph& graph);

@@ -91,8 +91,9 @@ struct OpGroup {
   size_t scratch_bytes = 0;  // at most, while it runs: for the order of statements
 };
 // Chooses groups, disjoint, of the operators of a part, given in the graph's order, which from_graph would call one by
-// one. Those that rely on types that only the model declares are not taken.
-using Grouping = std::function<Result<std::vector<OpGroup>>(std::span<const Op* const>, const KernelSource&)>;
+// one. Values have the types that are given, whatever a model declares of them.
+using Grouping =
+    std::function<Result<std::vector<OpGroup>>(std::span<const Op* const>, const KernelSource&, const TypeSource&)>;
 
 struct LowerOptions {
   // Each may be switched off, to see what it is good for; results are the same.

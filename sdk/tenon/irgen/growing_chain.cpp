@@ -5,16 +5,24 @@
 
 namespace tenon::irgen::detail {
 
-Result<void> GrowingChain::begin(const Op& last, const std::vector<int>& dims) {
-  Member m{.op = &last, .dims = dims, .reads = nullptr};
+Result<void> GrowingChain::begin(const Op& last, size_t result, const std::vector<int>& dims) {
+  Member m{.op = &last, .result = result, .dims = dims};
   m.rate.fill(1);
-  return add(std::move(m));
+  TENON_OK(look_at(m));
+  add(std::move(m));
+  return {};
 }
 
 Result<void> GrowingChain::add(const Op& op) {
-  Member m{.op = &op, .dims = {}, .reads = nullptr};
-  TENON_OK(find_motion(m));
-  return add(std::move(m));
+  std::vector<Member> members;
+  for (const size_t result : used_results(op)) {
+    Member& m = members.emplace_back(Member{.op = &op, .result = result});
+    TENON_OK(find_motion(m));
+    TENON_OK(look_at(m));
+  }
+  if (members.empty()) return error(Code::unsupported, "nothing uses ", op.describe());
+  for (Member& m : members) add(std::move(m));
+  return {};
 }
 
 StripCost GrowingChain::strips(const std::vector<int64_t>& steps, double& working_set) const {
@@ -44,10 +52,11 @@ StripCost GrowingChain::whole() const {
   StripCost cost(model_);
   std::unordered_map<const Value*, double> live;
   for (size_t i = members_.size(); i-- > 0;) {
-    const StripCost one = whole_cost(*members_[i].op, options_);
+    const bool is_counted = i + 1 < members_.size() && members_[i + 1].op == members_[i].op;
+    const StripCost one = is_counted ? StripCost(model_) : whole_cost(*members_[i].op, options_, cache_.types());
     cost.seconds += one.seconds;
     for (size_t k = 0; k < one.moved_bytes.size(); ++k) cost.moved_bytes[k] += one.moved_bytes[k];
-    if (i > 0) live[members_[i].op->result()] = members_[i].bytes;
+    if (i > 0) live[&members_[i].value()] = members_[i].bytes;
     double bytes = 0;
     for (const auto& [value, b] : live) bytes += b;
     cost.peak_bytes = std::max(cost.peak_bytes, static_cast<int64_t>(bytes));
@@ -56,62 +65,65 @@ StripCost GrowingChain::whole() const {
   return cost;
 }
 
-const Member* GrowingChain::find(const Op* op) const {
-  const auto found = index_.find(op);
-  return found == index_.end() ? nullptr : &members_[found->second];
-}
-
 size_t GrowingChain::last_user(const Value& value) const {
   size_t last = members_.size();
   for (const Use* use : value.uses())
-    if (const auto found = index_.find(use->user()); found != index_.end()) last = std::min(last, found->second);
+    if (const auto found = index_.find(use->user()); found != index_.end()) last = std::min(last, found->second.front());
   return last;
 }
 
-Result<void> GrowingChain::add(Member m) {
-  const Result<StripReads>& reads = cache_.of(*m.op, m.dims);
+Result<void> GrowingChain::look_at(Member& m) {
+  const Result<StripReads>& reads = cache_.of(*m.op, m.result, m.dims);
   if (!reads.ok()) return reads.error();
   m.reads = &*reads;
-  m.bytes = bytes_of(*m.op->result());
-  m.arithmetic = cache_.arithmetic(*m.op);
-  const Dims dims = *strip_dims(*m.op->result());
+  m.bytes = bytes_of(m.value(), cache_.types());
+  m.arithmetic = cache_.arithmetic(*m.op, m.result);
+  const Dims dims = *strip_dims(m.value(), cache_.types());
   for (size_t l = 0; l < loops_; ++l) m.extent[l] = static_cast<double>(dims[static_cast<size_t>(m.dims[l])]);
   for (int d = 0; d < m.dims.back(); ++d)
     m.strided = m.strided || (dims[static_cast<size_t>(d)] > 1 && std::ranges::count(m.dims, d) == 0);
-  outside_.erase(m.op->result());
-  for (size_t i = 0; i < m.op->operand_count(); ++i) take_from_outside(m, i);
-  index_[m.op] = members_.size();
-  members_.push_back(std::move(m));
   return {};
+}
+
+void GrowingChain::add(Member m) {
+  outside_.erase(&m.value());
+  for (size_t i = 0; i < m.op->operand_count(); ++i) take_from_outside(m, i);
+  index_[m.op].push_back(members_.size());
+  members_.push_back(std::move(m));
 }
 
 void GrowingChain::take_from_outside(const Member& m, size_t operand) {
   const Value* value = m.op->operand(operand);
   if (!value) return;
   Outside& outside = outside_[value];
-  outside.bytes = bytes_of(*value);
+  outside.bytes = bytes_of(*value, cache_.types());
   for (const StripWindow& w : m.reads->operands[operand]) outside.moves = outside.moves || w.loop >= 0;
 }
 
 Result<void> GrowingChain::find_motion(Member& m) const {
-  const Value& result = *m.op->result();
-  if (!result.used()) return error(Code::unsupported, "nothing uses ", m.op->describe());
+  const Value& result = m.value();
   for (const Use* use : result.uses()) {
-    const Member* user = find(use->user());
     if (result.region()->is_return(*use->user()))
       return error(Code::unsupported, "the result of ", m.op->describe(), " is an output of the graph");
-    if (!user) return error(Code::unsupported, "the result of ", m.op->describe(), " is used outside of the chain");
-    const std::vector<int> dims = user->reads->moved_dims(use->index(), loops_);
-    if (dims.empty() || std::ranges::count(dims, -1))
-      return error(Code::unsupported, "the result of ", m.op->describe(), " is read whole by ", user->op->describe());
-    if (!m.dims.empty() && m.dims != dims)
-      return error(Code::unsupported, "the result of ", m.op->describe(), " is read along different dims");
-    m.dims = dims;
-    for (size_t l = 0; l < loops_; ++l) {
-      const StripWindow& w = user->reads->operands[use->index()][static_cast<size_t>(dims[l])];
-      m.rate[l] = std::max(m.rate[l], user->rate[l] * w.rate);
-      m.extra[l] = std::max({m.extra[l], w.span - w.rate, 0.0});
-    }
+    const auto users = index_.find(use->user());
+    if (users == index_.end())
+      return error(Code::unsupported, "the result of ", m.op->describe(), " is used outside of the chain");
+    for (const size_t user : users->second) TENON_OK(move_with(m, members_[user], use->index()));
+  }
+  return {};
+}
+
+Result<void> GrowingChain::move_with(Member& m, const Member& user, size_t operand) const {
+  const std::vector<int> dims = user.reads->moved_dims(operand, loops_);
+  if (dims.empty() || std::ranges::count(dims, -1))
+    return error(Code::unsupported, "the result of ", m.op->describe(), " is read whole by ", user.op->describe());
+  if (!m.dims.empty() && m.dims != dims)
+    return error(Code::unsupported, "the result of ", m.op->describe(), " is read along different dims");
+  m.dims = dims;
+  for (size_t l = 0; l < loops_; ++l) {
+    const StripWindow& w = user.reads->operands[operand][static_cast<size_t>(dims[l])];
+    m.rate[l] = std::max(m.rate[l], user.rate[l] * w.rate);
+    m.extra[l] = std::max({m.extra[l], w.span - w.rate, 0.0});
   }
   return {};
 }

@@ -13,43 +13,50 @@ namespace tenon::irgen::detail {
 // Answers of strip_reads(), asked once.
 class ReadsCache {
  public:
-  ReadsCache(const StripOptions& options, const RefusedOps& refused) : options_(options), refused_(refused) {}
+  ReadsCache(const StripOptions& options, const RefusedOps& refused, const TypeSource& types)
+      : options_(options), refused_(refused), types_(types) {}
 
-  const Result<StripReads>& of(const Op& op, const std::vector<int>& dims) {
-    const auto [found, is_new] = known_.try_emplace({&op, dims}, std::nullopt);
+  const TypeSource& types() const { return types_; }
+
+  const Result<StripReads>& of(const Op& op, size_t result, const std::vector<int>& dims) {
+    const auto [found, is_new] = known_.try_emplace({op.result(result), dims}, std::nullopt);
     if (is_new) {
       const auto banned = refused_.find(&op);
       if (banned != refused_.end())
         found->second.emplace(error(Code::unsupported, banned->second));
       else
-        found->second.emplace(strip_reads(op, dims));
+        found->second.emplace(strip_reads(op, result, dims, types_));
     }
     return *found->second;
   }
 
-  double arithmetic(const Op& op) {
-    const auto [found, is_new] = arithmetic_.try_emplace(&op, 0.0);
-    if (is_new) found->second = arithmetic_seconds(op, options_);
+  double arithmetic(const Op& op, size_t result) {
+    const auto [found, is_new] = arithmetic_.try_emplace(op.result(result), 0.0);
+    if (is_new) found->second = arithmetic_seconds(op, result, options_, types_);
     return found->second;
   }
 
  private:
   const StripOptions& options_;
   const RefusedOps& refused_;
-  std::unordered_map<const Op*, double> arithmetic_;
-  std::map<std::pair<const Op*, std::vector<int>>, std::optional<Result<StripReads>>> known_;
+  const TypeSource& types_;
+  std::unordered_map<const Value*, double> arithmetic_;
+  std::map<std::pair<const Value*, std::vector<int>>, std::optional<Result<StripReads>>> known_;
 };
 
-// One operator of a chain that is being looked at: how its result moves with the loops.
+// One result of an operator of a chain that is being looked at: how it moves with the loops.
 struct Member {
   const Op* op;
-  std::vector<int> dims;
-  const StripReads* reads;
+  size_t result = 0;
+  std::vector<int> dims = {};
+  const StripReads* reads = nullptr;
   std::array<double, kMostStripLoops> rate{}, extra{};  // of its window: rate * step + extra indices
   std::array<double, kMostStripLoops> extent{};
   double bytes = 0;
   double arithmetic = 0;  // seconds
   bool strided = false;   // its strips have gaps between them in memory
+
+  const Value& value() const { return *op->result(result); }
 };
 
 // A chain that grows from its last operator back, and what it costs so far.
@@ -60,9 +67,9 @@ class GrowingChain {
 
   const std::vector<Member>& members() const { return members_; }
 
-  Result<void> begin(const Op& last, const std::vector<int>& dims);
+  Result<void> begin(const Op& last, size_t result, const std::vector<int>& dims);
 
-  // With a producer of what is in it. Code::unsupported with the reason.
+  // With a producer of what is in it, all results that are used. Code::unsupported with the reason.
   Result<void> add(const Op& op);
 
   StripCost strips(const std::vector<int64_t>& steps, double& working_set) const;
@@ -75,16 +82,18 @@ class GrowingChain {
     bool moves = false;
   };
 
-  const Member* find(const Op* op) const;
-  // The place of the member that uses it last: members are listed backwards.
+  // The place of the first member that uses a value last: members are listed backwards.
   size_t last_user(const Value& value) const;
 
-  Result<void> add(Member m);
+  // What it reads, moves and costs; nothing is added yet.
+  Result<void> look_at(Member& m);
+  void add(Member m);
 
   void take_from_outside(const Member& m, size_t operand);
 
   // By all who use its result: they must be in the chain, and agree which dims the loops move.
   Result<void> find_motion(Member& m) const;
+  Result<void> move_with(Member& m, const Member& user, size_t operand) const;
 
   // The part of its result that its window holds. Of an outer loop no window is kept: it is moved by whole strips.
   double part_kept(const Member& m, const std::vector<int64_t>& steps) const;
@@ -94,7 +103,7 @@ class GrowingChain {
   const CostModel& model_;
   size_t loops_;
   std::vector<Member> members_;  // the last operator first
-  std::unordered_map<const Op*, size_t> index_;
+  std::unordered_map<const Op*, std::vector<size_t>> index_;  // its results'
   std::map<const Value*, Outside> outside_;
 };
 

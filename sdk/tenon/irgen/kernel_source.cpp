@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <tenon/ir/builder.hpp>
+
 namespace tenon::irgen {
 namespace {
 
@@ -30,22 +32,56 @@ KernelRequest request_for(const Op& op) {
   return request;
 }
 
-Result<KernelRequest> request_for_part(const Op& op, const SubBoxOp& part, const StaticBox& box) {
-  if (op.result_count() != 1)
-    return error(Code::unsupported, op.describe(), " has ", op.result_count(), " results, parts have one");
+namespace {
+
+// What the operator's own shape rule makes of the crops. A pool that rounds up may have a last window that no crop can
+// have.
+Result<void> infer_results(KernelRequest& request) {
+  Graph graph("part");
+  Region& body = graph.body();
+  std::vector<Value*> operands;
+  Builder builder(body);
+  for (size_t i = 0; i < request.operands.size(); ++i) {
+    const auto replaced = request.part->replaced.find(i);
+    const bool is_constant = replaced != request.part->replaced.end();
+    const Tensor* constant = is_constant             ? &replaced->second
+                             : request.op.operand(i) ? constant_of(request.op.operand(i))
+                                                     : nullptr;
+    if (constant && Shape(constant->dims()) == request.operands[i].shape())
+      operands.push_back(builder.constant(*constant));
+    else
+      operands.push_back(request.passes(i) ? body.add_input(str("operand", i), request.operands[i]) : nullptr);
+  }
+  Op& op = body.create(request.op.name(), operands, std::vector<Type>(request.results.size()), request.attributes());
+  const TypeSource types;
+  TENON_TRY(inferred, infer_types(StaticInferContext(op, types)));
+  request.results = std::move(inferred);
+  return {};
+}
+
+}  // namespace
+
+Result<KernelRequest> request_for_part(const Op& op, const SubBoxOp& part, const StaticBox& box, size_t result,
+                                       const TypeSource& types) {
   KernelRequest request = request_for(op);
   request.part = &part;
   request.operands.resize(std::max(request.operands.size(), part.operands.size()));
   for (size_t i = 0; i < part.operands.size(); ++i) {
-    if (!op.operand(i) || !op.operand(i)->type().is_tensor()) continue;
-    request.operands[i] = Type(op.operand(i)->type().element(), Shape(extents_of(part.operands[i])));
+    if (!op.operand(i) || !types.type_of(*op.operand(i)).is_tensor()) continue;
+    request.operands[i] = Type(types.type_of(*op.operand(i)).element(), Shape(extents_of(part.operands[i])));
   }
   for (const auto& [i, tensor] : part.replaced) {
     if (i >= request.operands.size()) request.operands.resize(i + 1);
     request.operands[i] = Type(tensor.type());
   }
-  request.results[0] = Type(op.result()->type().element(), Shape(extents_of(box)));
-  return request;
+  const Type wanted(types.type_of(*op.result(result)).element(), Shape(extents_of(box)));
+  TENON_OK(infer_results(request));
+  for (const Type& type : request.results)
+    if (!type.is_tensor() || !type.shape().is_static())
+      return error(Code::unsupported, "the part of ", op.describe(), " has a result of type ", type);
+  if (request.results[result] == wanted) return request;
+  return error(Code::unsupported, "the part of ", op.describe(), " has the type ", request.results[result],
+               " in place of ", wanted);
 }
 
 }  // namespace tenon::irgen

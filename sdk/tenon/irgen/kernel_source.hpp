@@ -23,6 +23,7 @@
 #include <tenon/expr/expr.hpp>
 #include <tenon/ir/bounds_rule.hpp>
 #include <tenon/ir/graph.hpp>
+#include <tenon/ir/infer.hpp>
 #include <tenon/program/kernel.hpp>
 #include <tenon/support/export.hpp>
 #include <tenon/support/result.hpp>
@@ -82,8 +83,10 @@ class TENON_API KernelSource {
 
 // The request for an operator with the types that stand in the graph.
 TENON_API KernelRequest request_for(const Op& op);
-// For the part of an operator that `box` of result 0 needs: types of the crops that sub_box_op gives. The operator has
-// one result and static operands.
-TENON_API Result<KernelRequest> request_for_part(const Op& op, const SubBoxOp& part, const StaticBox& box);
+// For the part of an operator that `box` of result `result` needs: types of the crops that sub_box_op gives, and of what
+// the operator's shape rule makes of them: all results of the crops, of which the others are of no use. `types`: of all
+// values, static. Code::unsupported when the rule does not take the crops or does not give the box.
+TENON_API Result<KernelRequest> request_for_part(const Op& op, const SubBoxOp& part, const StaticBox& box,
+                                                 size_t result = 0, const TypeSource& types = TypeSource());
 
 }  // namespace tenon::irgen

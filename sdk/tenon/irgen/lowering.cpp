@@ -78,16 +78,7 @@ void Lowering::put_boundary(const Value& value) {
 
 Result<void> Lowering::choose_groups() {
   if (!options_.grouping || part_.ops.empty()) return {};
-  TENON_TRY(groups, options_.grouping(part_.ops, kernels_));
-  const auto declared = [&](const Value* value) { return !value || types_.type_of(*value) == value->type(); };
-  std::erase_if(groups, [&](const OpGroup& group) {
-    return !std::ranges::all_of(group.ops, [&](const Op* op) {
-      bool trusted = true;
-      for (size_t i = 0; i < op->operand_count(); ++i) trusted = trusted && declared(op->operand(i));
-      for (size_t i = 0; i < op->result_count(); ++i) trusted = trusted && declared(op->result(i));
-      return trusted;
-    });
-  });
+  TENON_TRY(groups, options_.grouping(part_.ops, kernels_, types_));
   groups_ = std::move(groups);
   for (const OpGroup& group : groups_)
     for (const Op* op : group.ops) group_of_[op] = &group;

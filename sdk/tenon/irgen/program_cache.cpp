@@ -7,13 +7,32 @@ namespace tenon::irgen {
 
 using program::BoundProgram;
 
-ProgramCache::ProgramCache(GraphProgram program, program::BindOptions options, Check check)
-    : program_(std::move(program)), options_(options), check_(std::move(check)) {
-  for (const program::Buffer& b : program_.program.buffers) {
-    const bool declared = b.role != program::Role::local;
-    place_.push_back(declared ? declared_++ : SIZE_MAX);
+namespace {
+
+// Buffers that are declared have places in a context, in order.
+class Places {
+ public:
+  explicit Places(const program::Program& program) {
+    for (const program::Buffer& b : program.buffers)
+      places_.push_back(b.role == program::Role::local ? SIZE_MAX : declared_++);
   }
-}
+  size_t count() const { return declared_; }
+  size_t of(program::BufferId buffer) const { return places_[static_cast<size_t>(buffer)]; }
+  std::vector<size_t> of(const std::vector<program::BufferId>& buffers) const {
+    std::vector<size_t> places;
+    for (const program::BufferId buffer : buffers) places.push_back(of(buffer));
+    return places;
+  }
+
+ private:
+  std::vector<size_t> places_;
+  size_t declared_ = 0;
+};
+
+}  // namespace
+
+ProgramCache::ProgramCache(GraphProgram program, program::BindOptions options, Check check, Special special)
+    : program_(std::move(program)), options_(options), check_(std::move(check)), special_(std::move(special)) {}
 
 std::shared_ptr<BoundShape> ProgramCache::shape(const SymbolValues& scalars) {
   std::vector<int64_t> key;
@@ -43,24 +62,29 @@ Result<void> ProgramCache::bind(BoundShape& shape, const SymbolValues& scalars) 
     own.emplace(name, value->second);
   }
   if (check_) TENON_OK(check_(own));
-  TENON_TRY(arguments, arguments_of(program_, own));
-  for (size_t i = 0; i < program_.inputs.size(); ++i) {
-    TENON_TRY(dims, dims_of_input(program_, i, own));
+  if (special_) shape.own = special_(own);
+  const GraphProgram& program = shape.own ? *shape.own : program_;
+  TENON_TRY(arguments, arguments_of(program, own));
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    TENON_TRY(dims, dims_of_input(program, i, own));
     shape.input_dims.push_back(std::move(dims));
   }
-  for (size_t i = 0; i < program_.outputs.size(); ++i) {
-    TENON_TRY(dims, dims_of_output(program_, i, own));
+  for (size_t i = 0; i < program.outputs.size(); ++i) {
+    TENON_TRY(dims, dims_of_output(program, i, own));
     shape.output_dims.push_back(std::move(dims));
   }
-  TENON_TRY(bound, BoundProgram::bind(program_.program, arguments, options_));
+  TENON_TRY(bound, BoundProgram::bind(program.program, arguments, options_));
   for (const auto& [space, bytes] : bound.arena_bytes()) shape.arena_bytes += static_cast<size_t>(bytes);
   for (const auto& [space, bytes] : bound.arena_lower_bound_bytes())
     shape.arena_lower_bound_bytes += static_cast<size_t>(bytes);
   shape.lendable_bytes = static_cast<size_t>(bound.lendable_bytes());
   auto first = std::make_unique<ProgramContext>(ProgramContext{std::move(bound), {}});
-  first->buffers.resize(declared_);
-  for (const ProgramConstant& c : program_.constants)
-    first->buffers[place_of(c.buffer)] = const_cast<std::byte*>(c.tensor.data());
+  const Places places(program.program);
+  shape.inputs = places.of(program.inputs);
+  shape.outputs = places.of(program.outputs);
+  first->buffers.resize(places.count());
+  for (const ProgramConstant& c : program.constants)
+    first->buffers[places.of(c.buffer)] = const_cast<std::byte*>(c.tensor.data());
   shape.idle.push_back(first.get());
   shape.contexts.push_back(std::move(first));
   return {};

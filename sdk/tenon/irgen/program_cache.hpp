@@ -1,9 +1,11 @@
 // A program bound to the shapes that it has been run with: a few are kept, each with as many contexts as run at once.
+// For some shapes there may be a program of their own.
 #pragma once
 #include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +27,8 @@ struct ProgramContext {
 struct BoundShape {
   std::vector<int64_t> scalars;  // in the order of Program::scalars
   std::vector<Dims> input_dims, output_dims;
+  std::optional<GraphProgram> own;           // in place of the program for all
+  std::vector<size_t> inputs, outputs;       // which of the buffers of a context they are
   std::string refusal;  // why it cannot be bound to them; "" when it is
   size_t arena_bytes = 0, arena_lower_bound_bytes = 0, lendable_bytes = 0;
 
@@ -53,7 +57,9 @@ class TENON_API ProgramCache {
  public:
   // Is asked before a program is bound to scalars.
   using Check = std::function<Result<void>(const SymbolValues&)>;
-  ProgramCache(GraphProgram program, program::BindOptions options, Check check);
+  // The program for these scalars alone, which does the same; none: that for all serves them.
+  using Special = std::function<std::optional<GraphProgram>(const SymbolValues&)>;
+  ProgramCache(GraphProgram program, program::BindOptions options, Check check, Special special = {});
 
   const GraphProgram& program() const { return program_; }
   // Bound to these values, the most recent kMostShapes are kept. Any thread; binding happens once.
@@ -73,9 +79,6 @@ class TENON_API ProgramCache {
 
   // Another one is made when all that there are run.
   static Result<ContextLease> acquire(BoundShape& shape);
-  // Which of the buffers of a context inputs, outputs and constants are.
-  size_t place_of(program::BufferId buffer) const { return place_[static_cast<size_t>(buffer)]; }
-
   // Of the shape that needs most among those that are kept.
   size_t arena_bytes() const;
   size_t arena_lower_bound_bytes() const;
@@ -90,8 +93,7 @@ class TENON_API ProgramCache {
   GraphProgram program_;
   program::BindOptions options_;
   Check check_;
-  std::vector<size_t> place_;  // by BufferId
-  size_t declared_ = 0;        // buffers that are
+  Special special_;
   mutable std::mutex mutex_;
   std::list<std::shared_ptr<BoundShape>> shapes_;  // the most recent first
 };

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <chrono>
 
+#include <tenon/irgen/number_types_internal.hpp>
 #include <tenon/irgen/runner_part_internal.hpp>
 #include <tenon/irgen/shape_check.hpp>
 #include <tenon/runtime/value_plan.hpp>
+#include <tenon/support/log.hpp>
 
 namespace tenon::irgen::detail {
 namespace {
@@ -89,15 +91,34 @@ Result<std::unique_ptr<ProgramPart>> ProgramPart::make(GraphPart part, const Par
   const bool is_static = lowered.program.scalars.empty();
   const ProgramPart* self = made.get();
   ProgramCache::Check check;
+  ProgramCache::Special special;
   if (!is_static)
     check = [self](const SymbolValues& scalars) {
       return check_shapes(self->part_, self->from_.types, self->from_.plans, scalars);
     };
+  if (!is_static && from.options.lower.grouping)
+    special = [self](const SymbolValues& scalars) { return self->special(scalars); };
   made->cache_.emplace(std::move(lowered), program::BindOptions{.threads = from.options.threads, .arena_of_runs = true},
-                       std::move(check));
+                       std::move(check), std::move(special));
   if (!is_static) return made;
   made->static_shape_ = made->cache_->shape({});
   return made;
+}
+
+std::optional<GraphProgram> ProgramPart::special(const SymbolValues& scalars) const {
+  const auto grouped = [&]() -> Result<std::optional<GraphProgram>> {
+    const NumberTypes types(from_.types, scalars);
+    LowerOptions options = from_.options.lower;
+    TENON_TRY(groups, options.grouping(part_.ops, from_.kernels, types));
+    if (groups.empty()) return std::optional<GraphProgram>();
+    options.grouping = [groups = std::move(groups)](auto&&...) { return groups; };
+    TENON_TRY(lowered, lower_part(part_, from_.types, from_.plans, from_.kernels, options));
+    return std::optional(std::move(lowered));
+  };
+  auto made = grouped();
+  if (made.ok()) return *std::move(made);
+  log(LogLevel::warning, "'", part_.name, "' runs operator by operator: ", made.error().to_string());
+  return std::nullopt;
 }
 
 bool ProgramPart::fits(const BoundShape& shape, std::span<const Datum* const> inputs) const {
@@ -138,17 +159,17 @@ Result<void> ProgramPart::run_bound(BoundShape& shape, std::span<const Datum* co
 Result<void> ProgramPart::set_buffers(const BoundShape& shape, ProgramContext& context,
                                       std::span<const Datum* const> inputs, std::span<Datum* const> outputs) const {
   const GraphProgram& program = cache_->program();
-  const auto set = [&](program::BufferId buffer, const std::byte* data) {
-    context.buffers[cache_->place_of(buffer)] = const_cast<std::byte*>(data);
+  const auto set = [&](size_t place, const std::byte* data) {
+    context.buffers[place] = const_cast<std::byte*>(data);
   };
-  for (size_t i = 0; i < inputs.size(); ++i) set(program.inputs[i], inputs[i]->tensor().data());
+  for (size_t i = 0; i < inputs.size(); ++i) set(shape.inputs[i], inputs[i]->tensor().data());
   for (size_t i = 0; i < outputs.size(); ++i) {
     const ElementType element = program.output_types[i].element();
     if (!is_place_for(*outputs[i], element, shape.output_dims[i])) {
       TENON_TRY(made, Tensor::allocate(element, shape.output_dims[i]), "output '", part_.output_names[i], "'");
       *outputs[i] = Datum(std::move(made));
     }
-    set(program.outputs[i], outputs[i]->tensor().data());
+    set(shape.outputs[i], outputs[i]->tensor().data());
   }
   return {};
 }

@@ -91,6 +91,8 @@ class ProgramPart final : public RunnerPart {
       : part_(std::move(part)), from_(from), whole_(whole) {}
   Result<void> run_bound(BoundShape& shape, std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
                          const RunMeans& means);
+  // For extents at which options group operators that they leave alone where extents are symbols, as strips are.
+  std::optional<GraphProgram> special(const SymbolValues& scalars) const;
   bool fits(const BoundShape& shape, std::span<const Datum* const> inputs) const;
   // Tells a context where inputs and outputs lie; outputs that are no places are made.
   Result<void> set_buffers(const BoundShape& shape, ProgramContext& context, std::span<const Datum* const> inputs,

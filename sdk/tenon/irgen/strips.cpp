@@ -81,8 +81,7 @@ std::string name_within(GroupContext& context, const std::string& wanted, std::s
   return name;
 }
 
-std::string describe(const Chain& chain) {
-  const Dims dims = *chain.last().result()->type().shape().static_dims();
+std::string describe(const Chain& chain, const Dims& dims) {
   std::string out;
   for (const ChainLoop& loop : chain.loops)
     out +=
@@ -92,8 +91,8 @@ std::string describe(const Chain& chain) {
 
 StripReport::Row row_of(const StripChain& made) {
   StripReport::Row row;
-  for (const ChainOp& op : made.chain().ops) row.ops.push_back(op.op->describe());
-  row.strips = describe(made.chain());
+  for (const Op* op : made.ops()) row.ops.push_back(op->describe());
+  row.strips = made.describe();
   row.whole = made.chain().whole;
   row.in_strips = made.chain().strips;
   row.peak_bytes = made.peak_bytes();
@@ -112,15 +111,16 @@ StripReport report_of(const std::vector<StripChain>& made, const RefusedOps& who
 
 }  // namespace
 
-Result<StripChain> StripChain::make(Chain chain, const KernelSource& source, int64_t workers, const Op** op) {
+Result<StripChain> StripChain::make(Chain chain, const KernelSource& source, int64_t workers, const Op** op,
+                                    const TypeSource& types) {
   auto kernels = std::make_shared<ChainKernels>();
   if (op) *op = &chain.last();
-  kernels->shape = ChainShape::of(chain);
+  kernels->shape = ChainShape::of(chain, types);
   kernels->workers = workers;
   TENON_TRY(trace, trace_chain(chain, kernels->shape, 1));
   for (size_t i = 0; i < chain.ops.size(); ++i) {
     if (op) *op = chain.ops[i].op;
-    TENON_TRY(stage, StripStage::make(chain.ops[i], kernels->shape.passed[i], trace.calls[i], source));
+    TENON_TRY(stage, StripStage::make(chain.ops[i], kernels->shape.passed[i], trace.calls[i], source, types));
     kernels->workspace_bytes = std::max(kernels->workspace_bytes, stage->workspace_bytes());
     kernels->stages.push_back(std::move(stage));
   }
@@ -131,6 +131,16 @@ Result<StripChain> StripChain::make(Chain chain, const KernelSource& source, int
   made.chain_ = std::make_shared<const Chain>(std::move(chain));
   made.kernels_ = std::move(kernels);
   return made;
+}
+
+std::string StripChain::describe() const { return irgen::describe(*chain_, kernels_->shape.dims.at(&chain_->value())); }
+
+std::vector<const Op*> StripChain::ops() const {
+  std::vector<const Op*> ops;
+  for (const ChainOp& op : chain_->ops) ops.push_back(op.op);
+  std::ranges::sort(ops, [](const Op* a, const Op* b) { return a->is_before(*b); });
+  ops.erase(std::ranges::unique(ops).begin(), ops.end());
+  return ops;
 }
 
 int64_t StripChain::peak_bytes() const { return kernels_->window_bytes + kernels_->workspace_bytes; }
@@ -146,7 +156,7 @@ Result<Statement> StripChain::lower(GroupContext& context) const {
   std::map<program::BufferId, program::BufferId> outer;
   program::BufferId next = 0;
   std::vector<const Value*> declared = kernels_->shape.inputs;
-  declared.push_back(chain_->last().result());
+  declared.push_back(&chain_->value());
   for (const Value* value : declared) {
     const program::BufferId id = context.buffer_of(*value);
     names[value] = context.program().buffer(id).name;
@@ -183,15 +193,15 @@ std::string StripReport::to_string() const {
 }
 
 std::vector<StripChain> plan_strips(std::span<const Op* const> ops, const KernelSource& kernels,
-                                    const StripOptions& options, StripReport* report) {
+                                    const StripOptions& options, StripReport* report, const TypeSource& types) {
   RefusedOps refused;
   // Each round refuses one more operator.
   while (true) {
-    Chains found = find_chains(ops, options, refused);
+    Chains found = find_chains(ops, options, refused, types);
     std::vector<StripChain> made;
     const Op* culprit = nullptr;
     for (Chain& chain : found.chains) {
-      auto strips = StripChain::make(std::move(chain), kernels, options.workers, &culprit);
+      auto strips = StripChain::make(std::move(chain), kernels, options.workers, &culprit, types);
       if (!strips.ok()) {
         refused[culprit] = strips.error().to_string();
         break;
@@ -206,16 +216,15 @@ std::vector<StripChain> plan_strips(std::span<const Op* const> ops, const Kernel
 }
 
 Grouping strip_grouping(StripOptions options, StripReport* report) {
-  return [options = std::move(options), report](std::span<const Op* const> ops,
-                                                const KernelSource& kernels) -> Result<std::vector<OpGroup>> {
+  return [options = std::move(options), report](std::span<const Op* const> ops, const KernelSource& kernels,
+                                                const TypeSource& types) -> Result<std::vector<OpGroup>> {
     std::vector<OpGroup> groups;
     StripReport of_part;
-    const std::vector<StripChain> planned = plan_strips(ops, kernels, options, report ? &of_part : nullptr);
+    const std::vector<StripChain> planned = plan_strips(ops, kernels, options, report ? &of_part : nullptr, types);
     if (report) report->add(std::move(of_part));
     for (const StripChain& strips : planned) {
       OpGroup group;
-      for (const ChainOp& op : strips.chain().ops) group.ops.push_back(op.op);
-      std::ranges::sort(group.ops, [](const Op* a, const Op* b) { return a->is_before(*b); });
+      group.ops = strips.ops();
       group.scratch_bytes = static_cast<size_t>(strips.peak_bytes());
       group.lower = [strips](GroupContext& context) { return strips.lower(context); };
       groups.push_back(std::move(group));

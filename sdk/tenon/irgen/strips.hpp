@@ -27,9 +27,14 @@ class ChainKernels;
 class TENON_API StripChain {
  public:
   // Code::unsupported with the reason when an operator has no kernel for some strip; `op` then says which.
-  static Result<StripChain> make(Chain chain, const KernelSource& kernels, int64_t workers, const Op** op = nullptr);
+  static Result<StripChain> make(Chain chain, const KernelSource& kernels, int64_t workers, const Op** op = nullptr,
+                                 const TypeSource& types = TypeSource());
 
   const Chain& chain() const { return *chain_; }
+  // In the graph's order, each once.
+  std::vector<const Op*> ops() const;
+  // "16 of 112 in dim 2".
+  std::string describe() const;
   // Of windows and workspace, for one worker.
   int64_t peak_bytes() const;
   // Made for parts of operators.
@@ -62,7 +67,8 @@ struct TENON_API StripReport {
 // Chains of the operators, as find_chains() takes them, for which the source has kernels. An operator without a kernel
 // for some part is left whole, and the chains are found anew without it.
 TENON_API std::vector<StripChain> plan_strips(std::span<const Op* const> ops, const KernelSource& kernels,
-                                              const StripOptions& options = {}, StripReport* report = nullptr);
+                                              const StripOptions& options = {}, StripReport* report = nullptr,
+                                              const TypeSource& types = TypeSource());
 
 // For LowerOptions::grouping. `report` outlives the lowering, and gets what is found in each part; null: none.
 TENON_API Grouping strip_grouping(StripOptions options = {}, StripReport* report = nullptr);

@@ -17,8 +17,6 @@ using program::Pipeline;
 using program::Window;
 using program::Windows;
 
-Dims dims_of(const Value& value) { return *value.type().shape().static_dims(); }
-
 // The index of dim d of any result.
 Expr index_of(size_t d) { return Expr::symbol(str("at", d)); }
 
@@ -31,18 +29,19 @@ class PipelineMaker {
     std::vector<BufferRef> inputs;
     for (const Value* value : shape_.inputs) inputs.push_back(declare(*value));
     for (size_t i = 0; i < chain_.ops.size(); ++i) add_stage(i, kernels[i], workers);
-    return pipeline_.build(inputs, {buffers_.at(chain_.last().result())});
+    return pipeline_.build(inputs, {buffers_.at(&chain_.value())});
   }
 
  private:
+  const Dims& dims_of(const Value& value) const { return shape_.dims.at(&value); }
   BufferRef buffer(const Value& value) {
     const BufferRef made =
-        pipeline_.buffer(names_(value), value.type().element(), static_cast<int>(value.type().shape().rank()));
+        pipeline_.buffer(names_(value), value.type().element(), static_cast<int>(dims_of(value).size()));
     return buffers_.emplace(&value, made).first->second;
   }
   BufferRef declare(const Value& value) {
     BufferRef made = buffer(value);
-    const Dims dims = dims_of(value);
+    const Dims& dims = dims_of(value);
     for (size_t d = 0; d < dims.size(); ++d)
       made.has_bounds(static_cast<int>(dims.size() - 1 - d), Window(0, dims[d] - 1));
     return made;
@@ -54,7 +53,7 @@ class PipelineMaker {
     program::StageRef stage = pipeline_.stage(stage_of_op(*op.op), kernel);
     for (const size_t operand : shape_.passed[i])
       stage.reads(buffers_.at(op.op->operand(operand)), windows(op, op.reads.operands[operand]));
-    const Value& result = *op.op->result();
+    const Value& result = op.value();
     std::vector<Expr> indices;
     for (size_t d = dims_of(result).size(); d-- > 0;) indices.push_back(index_of(d));
     stage.writes(is_last ? declare(result) : buffer(result), indices);
@@ -90,16 +89,20 @@ StaticBox box_of(const program::BufferView& view) {
 
 }  // namespace
 
-ChainShape ChainShape::of(const Chain& chain) {
+ChainShape ChainShape::of(const Chain& chain, const TypeSource& types) {
   ChainShape shape;
   std::set<const Value*> known;
-  for (const ChainOp& op : chain.ops) known.insert(op.op->result());
+  const auto add = [&](const Value& value) {
+    shape.dims.emplace(&value, *types.type_of(value).shape().static_dims());
+    return known.insert(&value).second;
+  };
+  for (const ChainOp& op : chain.ops) add(op.value());
   for (const ChainOp& op : chain.ops) {
     std::vector<size_t>& passed = shape.passed.emplace_back();
     for (size_t i = 0; i < op.op->operand_count(); ++i) {
       if (!op.op->operand(i)) continue;
       passed.push_back(i);
-      if (known.insert(op.op->operand(i)).second) shape.inputs.push_back(op.op->operand(i));
+      if (add(*op.op->operand(i))) shape.inputs.push_back(op.op->operand(i));
     }
   }
   return shape;
@@ -141,7 +144,7 @@ Result<ChainTrace> trace_chain(const Chain& chain, const ChainShape& shape, int6
     const auto value = std::ranges::find_if(names, [&](const auto& n) { return n.second == buffer.name; });
     program::BufferArgument& argument = arguments.buffers[buffer.name];
     argument.data = element;
-    for (const int64_t extent : dims_of(*value->first)) argument.dims.insert(argument.dims.begin(), {0, extent, 0, 0});
+    for (const int64_t extent : shape.dims.at(value->first)) argument.dims.insert(argument.dims.begin(), {0, extent, 0, 0});
   }
   program::RunStatistics statistics;
   TENON_OK(program::interpret(made, arguments, {.threads = workers}, &statistics));

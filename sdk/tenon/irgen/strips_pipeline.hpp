@@ -1,6 +1,7 @@
 // Inside of the room: a chain as a pipeline, and the pipeline as a program.
 #pragma once
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,9 +13,10 @@ namespace tenon::irgen {
 
 // How the operators of a chain are called.
 struct ChainShape {
+  std::map<const Value*, Dims> dims;        // of all values
   std::vector<const Value*> inputs;         // values from outside, each once
   std::vector<std::vector<size_t>> passed;  // by operator: its operands that are there
-  static ChainShape of(const Chain& chain);
+  static ChainShape of(const Chain& chain, const TypeSource& types);
 };
 
 using NameOf = std::function<std::string(const Value&)>;

@@ -16,15 +16,15 @@ StripWindow whole(int64_t extent) { return {Expr(0), Expr(extent - 1), -1, 0, st
 // Of one operator: asks the rule and reads its answer.
 class Asker {
  public:
-  Asker(const Op& op, const std::vector<int>& dims) : op_(op), moved_(dims) {}
+  Asker(const Op& op, size_t result, const std::vector<int>& dims, const TypeSource& types)
+      : op_(op), result_(result), moved_(dims), types_(types) {}
 
   Result<StripReads> run() {
     TENON_OK(check_op());
-    TENON_TRY(shape, strip_dims(*op_.result()), op_.describe());
+    TENON_TRY(shape, strip_dims(*op_.result(result_), types_), op_.describe());
     shape_ = std::move(shape);
-    const TypeSource types;
-    const StaticInferContext context(op_, types);
-    TENON_TRY(bounds, operand_bounds(context, 0, Shape(shape_), box()));
+    const StaticInferContext context(op_, types_);
+    TENON_TRY(bounds, operand_bounds(context, result_, Shape(shape_), box()));
     TENON_OK(check_splits(bounds));
     StripReads reads;
     for (size_t i = 0; i < op_.operand_count(); ++i) {
@@ -39,8 +39,7 @@ class Asker {
     const OpDef* def = op_.def();
     if (!def || !def->bounds_fn()) return error(Code::unsupported, op_.describe(), " has no bounds rule");
     if (!def->bounds_rule().sub_box) return error(Code::unsupported, op_.describe(), " runs on the whole only");
-    if (op_.result_count() == 1) return {};
-    return error(Code::unsupported, op_.describe(), " has ", op_.result_count(), " results");
+    return {};
   }
 
   Box box() {
@@ -65,7 +64,7 @@ class Asker {
   Result<std::vector<StripWindow>> operand(size_t i, const OperandBounds& bounds) const {
     std::vector<StripWindow> windows;
     if (!op_.operand(i)) return windows;
-    TENON_TRY(dims, strip_dims(*op_.operand(i)));
+    TENON_TRY(dims, strip_dims(*op_.operand(i), types_));
     for (size_t d = 0; d < dims.size(); ++d)
       windows.push_back(bounds.kind == OperandBounds::Kind::box ? window(bounds.dims[d], dims[d]) : whole(dims[d]));
     return windows;
@@ -105,7 +104,9 @@ class Asker {
   }
 
   const Op& op_;
+  size_t result_;
   const std::vector<int>& moved_;
+  const TypeSource& types_;
   Dims shape_;
   Assumptions range_;
 };
@@ -129,21 +130,24 @@ std::vector<int> StripReads::moved_dims(size_t operand, size_t loops) const {
   return dims;
 }
 
-Result<Dims> strip_dims(const Value& value) {
+Result<Dims> strip_dims(const Value& value, const TypeSource& types) {
   const auto refuse = [&](const auto&... why) {
     return error(Code::unsupported, "value '", value.name(), "' ", why...);
   };
-  if (!value.type().is_tensor()) return refuse("is no tensor");
-  const ElementType element = value.type().element();
+  const Type& type = types.type_of(value);
+  if (!type.is_tensor()) return refuse("is no tensor");
+  const ElementType element = type.element();
   if (!element.valid() || element.is_string() || element.bits() % 8 != 0)
     return refuse("has no elements of whole bytes");
   if (value.layout()) return refuse("lies in a layout");
-  auto dims = value.type().shape().static_dims();
+  auto dims = type.shape().static_dims();
   if (!dims) return refuse("has dims that are not known before a run");
   if (std::ranges::count(*dims, 0)) return refuse("is empty");
   return *std::move(dims);
 }
 
-Result<StripReads> strip_reads(const Op& op, const std::vector<int>& dims) { return Asker(op, dims).run(); }
+Result<StripReads> strip_reads(const Op& op, size_t result, const std::vector<int>& dims, const TypeSource& types) {
+  return Asker(op, result, dims, types).run();
+}
 
 }  // namespace tenon::irgen

@@ -1,7 +1,7 @@
 // What a strip of an operator's result reads: its bounds rule, asked with a symbol for the position that each loop over
 // strips is at.
 //
-//   TENON_TRY(reads, strip_reads(conv, {2}));         // strips along dim 2 of the result of a 3x3 convolution, padded
+//   TENON_TRY(reads, strip_reads(conv, 0, {2}));      // strips along dim 2 of the result of a 3x3 convolution, padded
 //   by 1 reads.operands[0][2]     // first max(0, strip0 - 1), last min(h - 1, strip0 + 1), moved by loop 0
 //   reads.operands[1]        // the weights: whole, moved by no loop
 //
@@ -13,6 +13,7 @@
 
 #include <tenon/expr/expr.hpp>
 #include <tenon/ir/graph.hpp>
+#include <tenon/ir/infer.hpp>
 #include <tenon/support/export.hpp>
 #include <tenon/support/result.hpp>
 #include <tenon/tensor/shape.hpp>
@@ -39,10 +40,13 @@ struct StripReads {
 };
 
 // Static dims of a tensor of whole bytes that lies row-major and is not empty; else Code::unsupported with the reason.
-TENON_API Result<Dims> strip_dims(const Value& value);
+// `types`: of all values, as those of a run, where the graph has symbols.
+TENON_API Result<Dims> strip_dims(const Value& value, const TypeSource& types = TypeSource());
 
-// For strips along `dims` of the operator's result, one dim for each loop. Code::unsupported, with a reason that names
-// the operator, when it cannot be computed in strips so that each has the bits of the whole and no work is done twice.
-TENON_API Result<StripReads> strip_reads(const Op& op, const std::vector<int>& dims);
+// For strips along `dims` of one of the operator's results, one dim for each loop. Code::unsupported, with a reason that
+// names the operator, when it cannot be computed in strips so that each has the bits of the whole and no work is done
+// twice.
+TENON_API Result<StripReads> strip_reads(const Op& op, size_t result, const std::vector<int>& dims,
+                                         const TypeSource& types = TypeSource());
 
 }  // namespace tenon::irgen

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include <tenon/ir/builder.hpp>
 #include <tenon/ir/infer.hpp>
 #include <tenon/ir/op_def.hpp>
 #include <tenon/irgen/dims.hpp>
@@ -16,7 +15,7 @@ namespace {
 using program::BufferView;
 using program::DimView;
 
-constexpr size_t kMostOperands = 12;  // of a kernel, with its result and workspace
+constexpr size_t kMostOperands = 12;  // of a kernel, with its results and workspace
 constexpr size_t kMostRank = 8;
 
 int64_t aligned(int64_t bytes) {
@@ -45,29 +44,6 @@ bool lies_in(const StaticBox& inner, const StaticBox& outer) {
 bool same_tensors(const std::map<size_t, Tensor>& a, const std::map<size_t, Tensor>& b) {
   return std::ranges::equal(
       a, b, [](const auto& x, const auto& y) { return x.first == y.first && x.second.identical(y.second); });
-}
-
-// Does the operator's own shape rule take the crops, and give the box? A pool that rounds up may have a last window
-// that no crop can have.
-Result<void> check_shapes(const KernelRequest& request) {
-  Graph graph("part");
-  Builder builder(graph.body());
-  std::vector<Value*> operands;
-  for (size_t i = 0; i < request.operands.size(); ++i) {
-    const auto replaced = request.part->replaced.find(i);
-    const bool is_constant = replaced != request.part->replaced.end();
-    const Tensor* constant = is_constant             ? &replaced->second
-                             : request.op.operand(i) ? constant_of(request.op.operand(i))
-                                                     : nullptr;
-    if (constant && Shape(constant->dims()) == request.operands[i].shape())
-      operands.push_back(builder.constant(*constant));
-    else
-      operands.push_back(request.passes(i) ? graph.body().add_input(str("operand", i), request.operands[i]) : nullptr);
-  }
-  TENON_TRY(made, builder.op(request.op.name(), operands, request.attributes()));
-  if (made->type().shape() == request.results[0].shape()) return {};
-  return error(Code::unsupported, "the part of ", request.op.describe(), " has the shape ", made->type(),
-               " in place of ", request.results[0]);
 }
 
 // A copy of all of a buffer of that rank, index by index.
@@ -105,6 +81,17 @@ struct OwnView {
     set(of);
     for (size_t d = 0; d < of.dims.size(); ++d) set_dim(d, of.dims[d], of.dims[d].min, of.dims[d].extent);
   }
+  // Dense, with minima 0.
+  void make(ElementType element, std::span<const int64_t> extents, std::byte* memory) {
+    view.element = element;
+    view.base = memory;
+    view.dims = {dims.data(), extents.size()};
+    int64_t stride = element.bits() / 8;
+    for (size_t d = 0; d < extents.size(); ++d) {
+      dims[d] = {0, extents[extents.size() - 1 - d], stride, 0};
+      stride *= dims[d].extent;
+    }
+  }
   void pack(const BufferView& like, std::byte* memory) {
     set(like);
     view.base = memory;
@@ -139,18 +126,24 @@ class Operands {
     ++count_;
     return packs;
   }
-  void add_workspace(const BufferView& all, int64_t bytes) {
-    OwnView& own = next();
-    own.set(all);
-    own.view.base = memory_;
-    own.dims[0] = {0, bytes, 1, 0};
-    operands_[count_++] = own.view;
+  void add_unused(const Type& type) {
+    std::array<int64_t, kMostRank> extents;
+    const auto& dims = type.shape().dims();
+    for (size_t d = 0; d < dims.size(); ++d) extents[d] = dims[d].value();
+    add_memory(type.element(), {extents.data(), dims.size()});
   }
+  void add_workspace(int64_t bytes) { add_memory(kU8, std::span(&bytes, 1)); }
   const BufferView& given(size_t i) const { return operands_[i]; }
   const BufferView& original(size_t i) const { return views_[i].view; }
   std::span<const BufferView> all() const { return {operands_.data(), count_}; }
 
  private:
+  void add_memory(ElementType element, std::span<const int64_t> extents) {
+    OwnView& own = next();
+    own.make(element, extents, memory_);
+    memory_ += aligned(own.view.elements() * own.view.element_bytes());
+    operands_[count_++] = own.view;
+  }
   bool takes(const BufferView& view) const {
     if (!choice_.takes_strided) return is_dense(view);
     return choice_.kernel->takes_folded || std::ranges::none_of(view.dims, [](const DimView& d) { return d.fold > 0; });
@@ -167,22 +160,22 @@ class Operands {
 
 Result<std::shared_ptr<const StripStage>> StripStage::make(const ChainOp& op, const std::vector<size_t>& passed,
                                                            const std::vector<StageCall>& calls,
-                                                           const KernelSource& kernels) {
+                                                           const KernelSource& kernels, const TypeSource& types) {
   auto stage = std::make_shared<StripStage>();
   stage->passed_ = passed.size();
-  const int rank = static_cast<int>(op.op->result()->type().shape().rank());
+  stage->result_ = op.result;
+  const int rank = static_cast<int>(types.type_of(op.value()).shape().rank());
   for (const int d : op.dims) stage->moved_.push_back(rank - 1 - d);
   for (const StageCall& call : calls)
-    TENON_OK(stage->add(op, passed, call, kernels), "in a strip of ", op.op->describe());
+    TENON_OK(stage->add(op, passed, call, kernels, types), "in a strip of ", op.op->describe());
   std::ranges::sort(stage->boxes_, {}, &Box::key);
   return std::shared_ptr<const StripStage>(std::move(stage));
 }
 
 Result<void> StripStage::add(const ChainOp& op, const std::vector<size_t>& passed, const StageCall& call,
-                             const KernelSource& kernels) {
-  const TypeSource types;
+                             const KernelSource& kernels, const TypeSource& types) {
   const StaticInferContext context(*op.op, types);
-  TENON_TRY(part, sub_box_op(context, 0, *op.op->result()->type().shape().static_dims(), call.result));
+  TENON_TRY(part, sub_box_op(context, op.result, *types.type_of(op.value()).shape().static_dims(), call.result));
   for (size_t i = 0; i < passed.size(); ++i)
     if (!lies_in(part.operands[passed[i]], call.reads[i]))
       return error(Code::unsupported, "it reads more of operand ", passed[i],
@@ -193,7 +186,7 @@ Result<void> StripStage::add(const ChainOp& op, const std::vector<size_t>& passe
     box.key.insert(box.key.end(), {range.min, range.extent()});
   }
   const std::vector<StaticBox> crops = part.operands;
-  TENON_TRY(variant, variant_for(op, passed, call.result, std::move(part), kernels));
+  TENON_TRY(variant, variant_for(op, passed, call.result, std::move(part), kernels, types));
   box.variant = variant;
   for (const size_t operand : variants_[variant].operands)
     for (const StaticRange& range : crops[passed[operand]]) box.mins.push_back(range.min);
@@ -202,7 +195,7 @@ Result<void> StripStage::add(const ChainOp& op, const std::vector<size_t>& passe
 }
 
 Result<size_t> StripStage::variant_for(const ChainOp& op, const std::vector<size_t>& passed, const StaticBox& result,
-                                       SubBoxOp part, const KernelSource& kernels) {
+                                       SubBoxOp part, const KernelSource& kernels, const TypeSource& types) {
   Variant v;
   for (size_t i = 0; i < passed.size(); ++i) {
     if (part.replaced.contains(passed[i])) continue;
@@ -214,30 +207,42 @@ Result<size_t> StripStage::variant_for(const ChainOp& op, const std::vector<size
     if (variants_[i].extents == v.extents && variants_[i].part.attributes == part.attributes &&
         same_tensors(variants_[i].part.replaced, part.replaced))
       return i;
-  if (v.extents.size() + 1 > kMostOperands)
-    return error(Code::unsupported, op.op->describe(), " has ", v.extents.size() - 1, " operands, strips pass up to ",
-                 kMostOperands - 2);
+  if (v.operands.size() + op.op->result_count() + 1 > kMostOperands)
+    return error(Code::unsupported, op.op->describe(), " has ", v.operands.size(), " operands and ",
+                 op.op->result_count(), " results, strips pass up to ", kMostOperands - 1, " of both");
   for (const Dims& extents : v.extents)
     if (extents.size() > kMostRank) return error(Code::unsupported, op.op->describe(), " has dims beyond ", kMostRank);
-  TENON_TRY(request, request_for_part(*op.op, part, result));
-  TENON_OK(check_shapes(request));
+  TENON_TRY(request, request_for_part(*op.op, part, result, op.result, types));
   TENON_TRY(choice, kernels.kernel(request));
   if (!choice.workspace_bytes.is_constant())
     return error(Code::unsupported, "the workspace of ", choice.kernel->name, " is not known before a run");
-  v.kernel_bytes = aligned(choice.workspace_bytes.constant());
-  int64_t bytes = v.kernel_bytes;
-  for (size_t i = 0; i < v.extents.size(); ++i) {
-    const Value& value = i < v.operands.size() ? *op.op->operand(passed[v.operands[i]]) : *op.op->result();
-    const ElementType element = value.type().element();
-    TENON_TRY(copy, whole_copy(v.extents[i].size(), element));
-    v.copies.push_back(std::move(copy));
-    if (!choice.takes_strided) bytes += aligned(dense_bytes(v.extents[i], element));
-  }
-  workspace_bytes_ = std::max(workspace_bytes_, bytes);
-  v.part = std::move(part);
   v.choice = std::move(choice);
+  std::vector<ElementType> elements;
+  for (const size_t i : v.operands) elements.push_back(request.operands[passed[i]].element());
+  elements.push_back(request.results[op.result].element());
+  for (size_t r = 0; r < request.results.size(); ++r)
+    if (r != op.result) v.unused.push_back(request.results[r]);
+  TENON_OK(size_up(v, elements));
+  v.part = std::move(part);
   variants_.push_back(std::move(v));
   return variants_.size() - 1;
+}
+
+Result<void> StripStage::size_up(Variant& v, const std::vector<ElementType>& elements) {
+  v.kernel_bytes = aligned(v.choice.workspace_bytes.constant());
+  int64_t bytes = v.kernel_bytes;
+  for (size_t i = 0; i < v.extents.size(); ++i) {
+    TENON_TRY(copy, whole_copy(v.extents[i].size(), elements[i]));
+    v.copies.push_back(std::move(copy));
+    if (!v.choice.takes_strided) bytes += aligned(dense_bytes(v.extents[i], elements[i]));
+  }
+  for (const Type& type : v.unused) {
+    if (type.shape().rank() > static_cast<int64_t>(kMostRank))
+      return error(Code::unsupported, "a result that nobody uses has dims beyond ", kMostRank);
+    bytes += aligned(dense_bytes(*type.shape().static_dims(), type.element()));
+  }
+  workspace_bytes_ = std::max(workspace_bytes_, bytes);
+  return {};
 }
 
 const StripStage::Box* StripStage::find(const BufferView& result) const {
@@ -272,14 +277,17 @@ Result<void> StripStage::run(program::CallContext& context) const {
     if (operands.add()) TENON_OK(v.copies[i].run(operands.given(i), operands.original(i), nullptr, {}));
   }
   const size_t out = v.operands.size();
+  for (size_t r = 0; r < result_; ++r) operands.add_unused(v.unused[r]);
+  const size_t given = out + result_;
   operands.next().whole(result);
   const bool is_packed = operands.add();
-  if (v.kernel_bytes > 0) operands.add_workspace(context.operands.back(), v.choice.workspace_bytes.constant());
+  for (size_t r = result_; r < v.unused.size(); ++r) operands.add_unused(v.unused[r]);
+  if (v.kernel_bytes > 0) operands.add_workspace(v.choice.workspace_bytes.constant());
   const auto* states = static_cast<const States*>(context.state);
   program::KernelState* state = states ? states->of_variant[box->variant].get() : nullptr;
   program::CallContext inner{operands.all(), {}, context.stage, context.worker, state, context.parallel};
   TENON_OK(v.choice.kernel->run(inner));
-  if (is_packed) TENON_OK(v.copies[out].run(operands.original(out), operands.given(out), nullptr, {}));
+  if (is_packed) TENON_OK(v.copies[out].run(operands.original(given), operands.given(given), nullptr, {}));
   return {};
 }
 

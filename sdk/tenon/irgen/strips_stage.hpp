@@ -30,7 +30,8 @@ class StripStage {
   // Code::unsupported with the reason when some part has none.
   static Result<std::shared_ptr<const StripStage>> make(const ChainOp& op, const std::vector<size_t>& passed,
                                                         const std::vector<StageCall>& calls,
-                                                        const KernelSource& kernels);
+                                                        const KernelSource& kernels,
+                                                        const TypeSource& types = TypeSource());
 
   // Bytes that each call takes as its last operand: copies of operands with gaps, and what the kernel asks for.
   int64_t workspace_bytes() const { return workspace_bytes_; }
@@ -47,6 +48,7 @@ class StripStage {
     std::vector<size_t> operands;           // which of those passed, in the order of the kernel's
     std::vector<Dims> extents;              // of these, then of the result
     std::vector<program::CopyPlan> copies;  // between them and dense ones
+    std::vector<Type> unused;               // the operator's other results: memory of the workspace
     KernelChoice choice;
     int64_t kernel_bytes = 0;
   };
@@ -58,12 +60,15 @@ class StripStage {
   };
 
   Result<void> add(const ChainOp& op, const std::vector<size_t>& passed, const StageCall& call,
-                   const KernelSource& kernels);
+                   const KernelSource& kernels, const TypeSource& types);
   Result<size_t> variant_for(const ChainOp& op, const std::vector<size_t>& passed, const StaticBox& result,
-                             SubBoxOp part, const KernelSource& kernels);
+                             SubBoxOp part, const KernelSource& kernels, const TypeSource& types);
+  // The memory that a call of the variant takes: packed views, results that nobody uses, what the kernel asks for.
+  Result<void> size_up(Variant& v, const std::vector<ElementType>& elements);
   const Box* find(const program::BufferView& result) const;
 
   size_t passed_ = 0;       // operands of a call before the result
+  size_t result_ = 0;       // which of the operator's
   std::vector<int> moved_;  // dims of the result's buffer, in the order of the key
   std::vector<Variant> variants_;
   std::vector<Box> boxes_;  // sorted by key

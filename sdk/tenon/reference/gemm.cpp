@@ -206,12 +206,14 @@ template <class T, int kBytes>
     if (of.rows == 2) multiply_column_block<T, kBytes, 2>(of, first, sums);
     if (of.rows == 3) multiply_column_block<T, kBytes, 3>(of, first, sums);
   }
+  // Sums side by side: of a single one the products would be rounded before they are added.
   for (int64_t i = 0; i < of.rows; ++i) {
-    for (int64_t j = first; j < of.columns; ++j) {
-      const T *row = of.a.data + i * of.a.row_stride, *column = of.b.data + j * of.b.column_stride;
-      T sum = 0;
-      for (int64_t d = 0; d < of.depths; ++d) sum += row[d * of.a.column_stride] * column[d * of.b.row_stride];
-      sums[i * kFewColumns + j] = sum;
+    T* __restrict sum = sums + i * kFewColumns;
+    std::fill(sum + first, sum + of.columns, T(0));
+    for (int64_t d = 0; d < of.depths; ++d) {
+      const T factor = of.a.data[i * of.a.row_stride + d * of.a.column_stride];
+      const T* line = of.b.data + d * of.b.row_stride;
+      for (int64_t j = first; j < of.columns; ++j) sum[j] += factor * line[j * of.b.column_stride];
     }
   }
 }
