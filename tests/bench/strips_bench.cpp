@@ -1,10 +1,11 @@
 // Chains of operators in strips against whole operators, on the kernels of the reference and one thread: medians of
 // runs in turn, beside what the model predicts. Results are compared bit by bit.
 //
-//   strips_bench [runs]
+//   strips_bench [runs] [--always | --memory]
 //   TENON_THREADS=2 strips_bench runs model.onnx ...      models instead, on so many threads
 //   strips_bench runs --always model.onnx ...             the same with strips wherever they can be: what the model says
 //                                                         of graphs that its figures are not from
+//   strips_bench runs --memory model.onnx ...             with strips where values take less memory
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -37,8 +38,25 @@ struct Case {
   const char* text;
 };
 
-// 16 channels of 1024 x 512 floats: 32 MiB a value.
-constexpr Case kCases[] = {{"eight elementwise operators", R"(
+// Of images, 16 channels of 1024 x 512 floats: 32 MiB a value.
+constexpr Case kCases[] = {{"attention of 12 heads, 1024 x 64", R"(
+graph @attention(%q: f32[12,1024,64], %k: f32[12,64,1024], %v: f32[12,1024,64], %scale: f32[]) -> %y {
+  %s = MatMul %q, %k
+  %d = Mul %s, %scale
+  %p = Softmax %d {axis = -1}
+  %y = MatMul %p, %v
+})"},
+                           {"feed forward, 2048 x 768 x 3072", R"(
+graph @mlp(%x: f32[2048,768], %w1: f32[768,3072], %b1: f32[3072], %w2: f32[3072,768], %b2: f32[768], %g: f32[768]) -> %y {
+  %h = MatMul %x, %w1
+  %hb = Add %h, %b1
+  %a = Gelu %hb
+  %o = MatMul %a, %w2
+  %ob = Add %o, %b2
+  %r = Add %ob, %x
+  %y = LayerNormalization %r, %g {axis = -1}
+})"},
+                           {"eight elementwise operators", R"(
 graph @elementwise(%x: f32[1,16,1024,512], %s: f32[16,1,1], %b: f32[16,1,1]) -> %y {
   %v0 = Relu %x
   %v1 = Mul %v0, %s
@@ -124,7 +142,7 @@ double median(std::vector<double> v) {
   return v[v.size() / 2];
 }
 
-void measure(const Case& c, int runs) {
+void measure(const Case& c, int runs, StripMode mode) {
   const std::unique_ptr<Graph> graph = must(parse_graph(c.text));
   for (Op& op : graph->body()) must(infer_result_types(op));
   std::mt19937 random(1);
@@ -132,7 +150,9 @@ void measure(const Case& c, int runs) {
   for (size_t i = 0; i < graph->body().input_count(); ++i)
     inputs.push_back(testing::random_tensor(random, kF32, *graph->body().input(i)->type().shape().static_dims()));
   StripReport report;
-  Runnable whole(*graph, inputs, {}), strips(*graph, inputs, strip_grouping(reference_strips({}), &report));
+  StripOptions options = reference_strips({});
+  options.mode = mode;
+  Runnable whole(*graph, inputs, {}), strips(*graph, inputs, strip_grouping(options, &report));
   std::vector<double> whole_times, strip_times, ratios;
   for (int i = 0; i < runs; ++i) {
     whole_times.push_back(whole.seconds());
@@ -208,14 +228,16 @@ void measure_model(const char* path, int runs, StripMode mode) {
 
 int main(int argc, char** argv) {
   const int runs = argc > 1 ? std::max(1, std::atoi(argv[1])) : 9;
-  if (argc <= 2) {
-    for (const auto& c : tenon::irgen::kCases) tenon::irgen::measure(c, runs);
-  }
   auto mode = tenon::irgen::StripMode::automatic;
+  bool has_models = false;
   for (int i = 2; i < argc; ++i) {
     if (std::string_view(argv[i]) == "--always")
       mode = tenon::irgen::StripMode::always;
+    else if (std::string_view(argv[i]) == "--memory")
+      mode = tenon::irgen::StripMode::memory;
     else
-      tenon::irgen::measure_model(argv[i], runs, mode);
+      has_models = true, tenon::irgen::measure_model(argv[i], runs, mode);
   }
+  for (size_t i = 0; !has_models && i < std::size(tenon::irgen::kCases); ++i)
+    tenon::irgen::measure(tenon::irgen::kCases[i], runs, mode);
 }

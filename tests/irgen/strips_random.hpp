@@ -1,5 +1,6 @@
 // Random pieces of networks whose operators can be computed in strips: windows of all kinds of padding, strides,
-// dilations and groups, elementwise operators, normalisations, moves; several consumers, residual sums, constants.
+// dilations and groups, elementwise operators, normalisations, products, moves; operators of several results, several
+// consumers, residual sums, constants.
 #pragma once
 #include <memory>
 #include <random>
@@ -118,6 +119,55 @@ class RandomPiece {
       default: return b_.op("Softmax", {x}, {{"axis", pick(random_, 1, 3)}});
     }
   }
+  // Rows times weights, or times another value as attention has it.
+  Result<Value*> product(Value* x) {
+    const Dims dims = shape(x);
+    const int64_t columns = pick(random_, 1, 9);
+    if (coin()) return b_.op("MatMul", {x, constant({dims[3], columns})});
+    if (coin()) return b_.op("MatMul", {constant({dims[2], dims[2]}), x});
+    TENON_TRY(turned, b_.op("Transpose", {x}, {{"perm", Attribute::Integers{0, 1, 3, 2}}}));
+    TENON_TRY(scores, b_.op("MatMul", {some_like(x), turned}));
+    TENON_TRY(weights, b_.op("Softmax", {scores}, {{"axis", int64_t{-1}}}));
+    return b_.op("MatMul", {weights, x});
+  }
+  Value* some_like(Value* x) {
+    Value* other = some();
+    return shape(other) == shape(x) ? other : x;
+  }
+  Result<Op*> operator_of(Name name, const std::vector<Value*>& operands, size_t results, Attributes attributes) {
+    Op& op = graph_->body().create(name, operands, std::vector<Type>(results), std::move(attributes));
+    const auto inferred = infer_result_types(op);
+    if (inferred.ok()) return &op;
+    op.erase();
+    return inferred.error();
+  }
+  // Two of the results are joined again, or one is used.
+  Result<Value*> several(Value* x) {
+    const Dims dims = shape(x);
+    switch (pick(random_, 0, 3)) {
+      case 0: {
+        TENON_TRY(made, operator_of("LayerNormalization", {x, constant({dims[3]})}, 3, {{"axis", int64_t{-1}}}));
+        Op& op = *made;
+        if (coin()) return op.result(0);
+        return b_.op("Sub", {op.result(0), op.result(pick(random_, 1, 2))});
+      }
+      case 1: {
+        Attributes a = window(false);
+        a.set("kernel_shape", Attribute::Integers{2, 2});
+        TENON_TRY(made, operator_of("MaxPool", {x}, 2, a));
+        return made->result(0);
+      }
+      default: {
+        const int64_t axis = pick(random_, 1, 3), parts = std::min<int64_t>(pick(random_, 2, 3), dims[axis]);
+        if (parts < 2) return x;
+        TENON_TRY(made, operator_of("Split", {x}, static_cast<size_t>(parts), {{"axis", axis}, {"num_outputs", parts}}));
+        Op& op = *made;
+        if (coin()) return op.result(static_cast<size_t>(pick(random_, 0, parts - 1)));
+        if (coin() && dims[axis] % parts == 0) return b_.op("Mul", {op.result(0), op.result(1)});
+        return b_.op("Concat", {op.result(1), op.result(0)}, {{"axis", axis}});
+      }
+    }
+  }
   Result<Value*> move(Value* x) {
     static const char* const kModes[] = {"constant", "edge", "reflect"};
     switch (pick(random_, 0, 4)) {
@@ -142,7 +192,7 @@ class RandomPiece {
 
   Result<Value*> draw() {
     Value* x = some();
-    switch (pick(random_, 0, 8)) {
+    switch (pick(random_, 0, 12)) {
       case 0:
       case 1: return conv(x);
       case 2: return pool(x);
@@ -151,6 +201,10 @@ class RandomPiece {
       case 5: return elementwise(x);
       case 6: return normalise(x);
       case 7: return coin() ? conv_transpose(x) : move(x);
+      case 8:
+      case 9: return product(x);
+      case 10:
+      case 11: return several(x);
       default: return move(x);
     }
   }

@@ -7,7 +7,10 @@
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+#include <support_lib/random_tensor.hpp>
 #include <tenon/ir/builder.hpp>
+#include <tenon/ir/text.hpp>
 #include <tenon/irgen/dims.hpp>
 #include <tenon/irgen/strips.hpp>
 #include <tenon/program/exec/bound_program.hpp>
@@ -197,5 +200,38 @@ struct StripRun {
     return m;
   }
 };
+
+inline std::unique_ptr<Graph> graph_of(std::string_view text) {
+  auto graph = parse_graph(text);
+  EXPECT_TRUE(graph.ok()) << graph.error().to_string();
+  for (Op& op : (*graph)->body()) {
+    const auto typed = infer_result_types(op);
+    EXPECT_TRUE(typed.ok()) << typed.error().to_string();
+  }
+  return *std::move(graph);
+}
+
+inline std::vector<std::string> ops_of(const Chain& chain) {
+  std::vector<std::string> names;
+  for (const ChainOp& op : chain.ops) names.emplace_back(op.op->name().view());
+  return names;
+}
+
+// The bits of the graph interpreter; what a run counts.
+inline program::RunStatistics expect_same_bits(const Graph& graph, StripRun& run, bool contract = true) {
+  std::mt19937 random(7);
+  std::vector<Datum> inputs;
+  for (size_t i = 0; i < graph.body().input_count(); ++i)
+    inputs.emplace_back(
+        tenon::testing::random_tensor(random, kF32, *graph.body().input(i)->type().shape().static_dims()));
+  const auto expected = (*Interpreter::prepare(graph))->run(inputs);
+  EXPECT_TRUE(expected.ok()) << expected.error().to_string();
+  auto memory = run.memory(inputs);
+  program::RunStatistics statistics;
+  const auto done = program::interpret(run.program, memory.arguments, {.contract = contract}, &statistics);
+  EXPECT_TRUE(done.ok()) << done.error().to_string() << program::print(run.program);
+  for (size_t i = 0; i < memory.outputs.size(); ++i) EXPECT_TRUE((*expected)[i].tensor().identical(memory.outputs[i]));
+  return statistics;
+}
 
 }  // namespace tenon::irgen::testing

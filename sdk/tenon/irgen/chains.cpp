@@ -4,10 +4,12 @@
 #include <cmath>
 #include <unordered_set>
 
+#include <tenon/ir/op_def.hpp>
 #include <tenon/irgen/growing_chain_internal.hpp>
 
 namespace tenon::irgen {
 
+using detail::bytes_of;
 using detail::GrowingChain;
 using detail::Member;
 using detail::ReadsCache;
@@ -22,6 +24,10 @@ constexpr size_t kMostSkipped = 8;  // operators between those of a chain, in th
 // Seconds that are added to what is to be avoided: operators that stay whole, strips beyond the bytes that are allowed.
 constexpr double kAvoidWhole = 1e6;
 constexpr double kAvoidLarge = 1e3;
+// StripMode::memory: for each byte that is held, so that bytes decide before seconds do. Windows that fit half of the
+// second-smallest memory count as that much, or strips would be as narrow as can be.
+constexpr double kSecondsPerByte = 1;
+constexpr double kMostSlower = 1.5;
 // Strips must be predicted to be so much faster: the model knows neither copies in place nor how well a kernel runs on
 // crops.
 constexpr double kMargin = 1.25;
@@ -113,7 +119,23 @@ class Finder {
     return working_set_of(op, types_) <= memories[1].bytes;
   }
 
-  double whole(size_t at) const { return whole_[at] + (options_.mode == StripMode::always ? kAvoidWhole : 0); }
+  double whole(size_t at) const {
+    if (options_.mode == StripMode::always) return whole_[at] + kAvoidWhole;
+    return options_.mode == StripMode::memory ? whole_[at] + held_bytes(*order_[at]) * kSecondsPerByte : whole_[at];
+  }
+
+  // Elementwise operators write in place, and views hold nothing.
+  double held_bytes(const Op& op) const {
+    if (op.def() && (op.def()->has(Trait::elementwise) || op.def()->has(Trait::view))) return 0;
+    double bytes = 0;
+    for (const size_t r : used_results(op)) bytes += bytes_of(*op.result(r), types_);
+    return bytes;
+  }
+  double held_bytes(const GrowingChain& chain, const StripCost& strips) const {
+    const auto& memories = options_.model.memories;
+    const double free = memories.size() > 1 ? memories[1].bytes / 2 : 0;
+    return chain.members()[0].bytes + std::max(static_cast<double>(strips.peak_bytes), free);
+  }
 
   void consider(size_t last, Choice choice, double seconds) {
     const double cost = cost_[choice.first] + seconds;
@@ -172,10 +194,16 @@ class Finder {
     const double extent = chain.members()[0].extent[loops - 1];
     std::vector<int64_t> steps(loops, 1);
     if (options_.step > 0) steps.back() = options_.step;
+    const double whole = options_.mode == StripMode::memory ? chain.whole().seconds : 0;
     do {
       double working_set = 0;
-      double seconds = chain.strips(steps, working_set).seconds;
+      const StripCost strips = chain.strips(steps, working_set);
+      double seconds = strips.seconds;
       if (options_.mode == StripMode::automatic) seconds *= kMargin;
+      if (options_.mode == StripMode::memory) {
+        if (seconds > kMostSlower * whole) seconds += kAvoidWhole * kAvoidWhole;
+        seconds += held_bytes(chain, strips) * kSecondsPerByte;
+      }
       if (working_set > most_bytes()) seconds += kAvoidLarge;
       if (seconds < best.second) best = {steps, seconds};
       steps.back() *= 2;

@@ -25,6 +25,7 @@ namespace tenon::irgen {
 
 enum class StripMode : uint8_t {
   automatic,  // where the model says that it pays
+  memory,     // where fewer bytes of values are held, unless it is predicted to take half as long again; see chains.cpp
   always,     // wherever it can be done: as few operators as possible are whole
   never,
 };

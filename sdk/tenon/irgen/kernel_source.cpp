@@ -55,6 +55,7 @@ Result<void> infer_results(KernelRequest& request) {
   Op& op = body.create(request.op.name(), operands, std::vector<Type>(request.results.size()), request.attributes());
   const TypeSource types;
   TENON_TRY(inferred, infer_types(StaticInferContext(op, types)));
+  inferred.resize(request.results.size());  // rules tell of optional results, too
   request.results = std::move(inferred);
   return {};
 }

@@ -42,11 +42,16 @@ struct KernelRequest {
   // A part of the operator instead: what it runs with on crops of its operands (sub_box_op of ir/bounds_rule.hpp).
   // `operands` and `results` then are those of the crops. Null: the operator as it is.
   const SubBoxOp* part = nullptr;
+  // Of a part, by operand and result: calls give it without gaps, which needs no workspace to pack it. Where there is no
+  // entry, nothing is known.
+  std::vector<bool> dense_operands = {}, dense_results = {};
 
   // As the kernel has to take them: those of the part, if it is one.
   const Attributes& attributes() const { return part ? part->attributes : op.attributes(); }
   // Is operand `i` given to the call?
   bool passes(size_t i) const { return op.operand(i) && !(part && part->replaced.contains(i)); }
+  bool is_dense_operand(size_t i) const { return i < dense_operands.size() && dense_operands[i]; }
+  bool is_dense_result(size_t i) const { return i < dense_results.size() && dense_results[i]; }
   // Do all types have static shapes?
   TENON_API bool is_static() const;
 };

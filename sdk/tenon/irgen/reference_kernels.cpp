@@ -65,12 +65,13 @@ Result<Expr> workspace_of(const KernelRequest& request, const EvaluatorWork& wor
   Expr bytes = 0;
   if (!work.packs) return bytes;
   for (size_t i = 0; i < request.operands.size(); ++i) {
-    if (work.from[i] != EvaluatorWork::From::call) continue;
+    if (work.from[i] != EvaluatorWork::From::call || request.is_dense_operand(i)) continue;
     TENON_TRY(more, dense_bytes(request.operands[i]));
     bytes += more;
   }
-  for (const Type& type : request.results) {
-    TENON_TRY(more, dense_bytes(type));
+  for (size_t i = 0; i < request.results.size(); ++i) {
+    if (request.is_dense_result(i)) continue;
+    TENON_TRY(more, dense_bytes(request.results[i]));
     bytes += more;
   }
   return bytes;

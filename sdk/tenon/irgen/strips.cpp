@@ -118,9 +118,12 @@ Result<StripChain> StripChain::make(Chain chain, const KernelSource& source, int
   kernels->shape = ChainShape::of(chain, types);
   kernels->workers = workers;
   TENON_TRY(trace, trace_chain(chain, kernels->shape, 1));
+  std::vector<const Value*> outside = kernels->shape.inputs;
+  outside.push_back(&chain.value());
   for (size_t i = 0; i < chain.ops.size(); ++i) {
     if (op) *op = chain.ops[i].op;
-    TENON_TRY(stage, StripStage::make(chain.ops[i], kernels->shape.passed[i], trace.calls[i], source, types));
+    TENON_TRY(stage,
+              StripStage::make(chain.ops[i], kernels->shape.passed[i], trace.calls[i], {source, types, outside}));
     kernels->workspace_bytes = std::max(kernels->workspace_bytes, stage->workspace_bytes());
     kernels->stages.push_back(std::move(stage));
   }
@@ -133,7 +136,7 @@ Result<StripChain> StripChain::make(Chain chain, const KernelSource& source, int
   return made;
 }
 
-std::string StripChain::describe() const { return irgen::describe(*chain_, kernels_->shape.dims.at(&chain_->value())); }
+std::string StripChain::describe() const { return irgen::describe(*chain_, kernels_->shape.dims_of(chain_->value())); }
 
 std::vector<const Op*> StripChain::ops() const {
   std::vector<const Op*> ops;

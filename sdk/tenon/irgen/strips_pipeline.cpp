@@ -33,15 +33,15 @@ class PipelineMaker {
   }
 
  private:
-  const Dims& dims_of(const Value& value) const { return shape_.dims.at(&value); }
+  Dims dims_of(const Value& value) const { return shape_.dims_of(value); }
   BufferRef buffer(const Value& value) {
     const BufferRef made =
-        pipeline_.buffer(names_(value), value.type().element(), static_cast<int>(dims_of(value).size()));
+        pipeline_.buffer(names_(value), shape_.types.at(&value).element(), static_cast<int>(dims_of(value).size()));
     return buffers_.emplace(&value, made).first->second;
   }
   BufferRef declare(const Value& value) {
     BufferRef made = buffer(value);
-    const Dims& dims = dims_of(value);
+    const Dims dims = dims_of(value);
     for (size_t d = 0; d < dims.size(); ++d)
       made.has_bounds(static_cast<int>(dims.size() - 1 - d), Window(0, dims[d] - 1));
     return made;
@@ -93,7 +93,7 @@ ChainShape ChainShape::of(const Chain& chain, const TypeSource& types) {
   ChainShape shape;
   std::set<const Value*> known;
   const auto add = [&](const Value& value) {
-    shape.dims.emplace(&value, *types.type_of(value).shape().static_dims());
+    shape.types.emplace(&value, types.type_of(value));
     return known.insert(&value).second;
   };
   for (const ChainOp& op : chain.ops) add(op.value());
@@ -144,7 +144,7 @@ Result<ChainTrace> trace_chain(const Chain& chain, const ChainShape& shape, int6
     const auto value = std::ranges::find_if(names, [&](const auto& n) { return n.second == buffer.name; });
     program::BufferArgument& argument = arguments.buffers[buffer.name];
     argument.data = element;
-    for (const int64_t extent : shape.dims.at(value->first)) argument.dims.insert(argument.dims.begin(), {0, extent, 0, 0});
+    for (const int64_t extent : shape.dims_of(*value->first)) argument.dims.insert(argument.dims.begin(), {0, extent, 0, 0});
   }
   program::RunStatistics statistics;
   TENON_OK(program::interpret(made, arguments, {.threads = workers}, &statistics));

@@ -13,10 +13,11 @@ namespace tenon::irgen {
 
 // How the operators of a chain are called.
 struct ChainShape {
-  std::map<const Value*, Dims> dims;        // of all values
+  std::map<const Value*, Type> types;       // of all values, static
   std::vector<const Value*> inputs;         // values from outside, each once
   std::vector<std::vector<size_t>> passed;  // by operator: its operands that are there
   static ChainShape of(const Chain& chain, const TypeSource& types);
+  Dims dims_of(const Value& value) const { return *types.at(&value).shape().static_dims(); }
 };
 
 using NameOf = std::function<std::string(const Value&)>;

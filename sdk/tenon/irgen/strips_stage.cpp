@@ -46,6 +46,17 @@ bool same_tensors(const std::map<size_t, Tensor>& a, const std::map<size_t, Tens
       a, b, [](const auto& x, const auto& y) { return x.first == y.first && x.second.identical(y.second); });
 }
 
+// Is a box of these extents a stretch of memory, wherever it begins? Only of values that lie outside of the chain:
+// windows may be rings.
+bool lies_dense(const Value& value, const Dims& extents, const StageSource& from) {
+  if (std::ranges::find(from.outside, &value) == from.outside.end()) return false;
+  const Dims whole = *from.types.type_of(value).shape().static_dims();
+  size_t d = 0;
+  while (d < extents.size() && extents[d] == 1) ++d;
+  return d >= extents.size() || std::equal(extents.begin() + static_cast<int64_t>(d) + 1, extents.end(),
+                                           whole.begin() + static_cast<int64_t>(d) + 1);
+}
+
 // A copy of all of a buffer of that rank, index by index.
 Result<program::CopyPlan> whole_copy(size_t rank, ElementType element) {
   program::Copy copy;
@@ -114,14 +125,12 @@ class Operands {
   Operands(const KernelChoice& choice, std::byte* memory) : choice_(choice), memory_(memory) {}
 
   OwnView& next() { return views_[count_]; }
-  // The one set last, packed if the kernel cannot take it. Whether it was.
-  bool add() {
+  // The one set last, packed if the kernel cannot take it. Whether it was. `promised`: to be dense, so that no workspace
+  // was asked for; contract mode puts buffers where they are not.
+  bool add(bool promised) {
     const BufferView& view = views_[count_].view;
-    const bool packs = !takes(view);
-    if (packs) {
-      packed_[count_].pack(view, memory_);
-      memory_ += aligned(view.elements() * view.element_bytes());
-    }
+    const bool packs = promised ? !is_dense(view) : !takes(view);
+    if (packs) packed_[count_].pack(view, memory_for(view.elements() * view.element_bytes(), promised));
     operands_[count_] = packs ? packed_[count_].view : view;
     ++count_;
     return packs;
@@ -138,6 +147,12 @@ class Operands {
   std::span<const BufferView> all() const { return {operands_.data(), count_}; }
 
  private:
+  std::byte* memory_for(int64_t bytes, bool promised) {
+    if (promised) return own_.emplace_back(static_cast<size_t>(bytes)).data();
+    std::byte* memory = memory_;
+    memory_ += aligned(bytes);
+    return memory;
+  }
   void add_memory(ElementType element, std::span<const int64_t> extents) {
     OwnView& own = next();
     own.make(element, extents, memory_);
@@ -152,6 +167,7 @@ class Operands {
   const KernelChoice& choice_;
   std::byte* memory_;
   size_t count_ = 0;
+  std::vector<std::vector<std::byte>> own_;
   std::array<OwnView, kMostOperands> views_, packed_;
   std::array<BufferView, kMostOperands> operands_;
 };
@@ -160,22 +176,22 @@ class Operands {
 
 Result<std::shared_ptr<const StripStage>> StripStage::make(const ChainOp& op, const std::vector<size_t>& passed,
                                                            const std::vector<StageCall>& calls,
-                                                           const KernelSource& kernels, const TypeSource& types) {
+                                                           const StageSource& from) {
   auto stage = std::make_shared<StripStage>();
   stage->passed_ = passed.size();
   stage->result_ = op.result;
-  const int rank = static_cast<int>(types.type_of(op.value()).shape().rank());
+  const int rank = static_cast<int>(from.types.type_of(op.value()).shape().rank());
   for (const int d : op.dims) stage->moved_.push_back(rank - 1 - d);
   for (const StageCall& call : calls)
-    TENON_OK(stage->add(op, passed, call, kernels, types), "in a strip of ", op.op->describe());
+    TENON_OK(stage->add(op, passed, call, from), "in a strip of ", op.op->describe());
   std::ranges::sort(stage->boxes_, {}, &Box::key);
   return std::shared_ptr<const StripStage>(std::move(stage));
 }
 
 Result<void> StripStage::add(const ChainOp& op, const std::vector<size_t>& passed, const StageCall& call,
-                             const KernelSource& kernels, const TypeSource& types) {
-  const StaticInferContext context(*op.op, types);
-  TENON_TRY(part, sub_box_op(context, op.result, *types.type_of(op.value()).shape().static_dims(), call.result));
+                             const StageSource& from) {
+  const StaticInferContext context(*op.op, from.types);
+  TENON_TRY(part, sub_box_op(context, op.result, *from.types.type_of(op.value()).shape().static_dims(), call.result));
   for (size_t i = 0; i < passed.size(); ++i)
     if (!lies_in(part.operands[passed[i]], call.reads[i]))
       return error(Code::unsupported, "it reads more of operand ", passed[i],
@@ -186,7 +202,7 @@ Result<void> StripStage::add(const ChainOp& op, const std::vector<size_t>& passe
     box.key.insert(box.key.end(), {range.min, range.extent()});
   }
   const std::vector<StaticBox> crops = part.operands;
-  TENON_TRY(variant, variant_for(op, passed, call.result, std::move(part), kernels, types));
+  TENON_TRY(variant, variant_for(op, passed, call.result, std::move(part), from));
   box.variant = variant;
   for (const size_t operand : variants_[variant].operands)
     for (const StaticRange& range : crops[passed[operand]]) box.mins.push_back(range.min);
@@ -195,7 +211,7 @@ Result<void> StripStage::add(const ChainOp& op, const std::vector<size_t>& passe
 }
 
 Result<size_t> StripStage::variant_for(const ChainOp& op, const std::vector<size_t>& passed, const StaticBox& result,
-                                       SubBoxOp part, const KernelSource& kernels, const TypeSource& types) {
+                                       SubBoxOp part, const StageSource& from) {
   Variant v;
   for (size_t i = 0; i < passed.size(); ++i) {
     if (part.replaced.contains(passed[i])) continue;
@@ -212,8 +228,18 @@ Result<size_t> StripStage::variant_for(const ChainOp& op, const std::vector<size
                  op.op->result_count(), " results, strips pass up to ", kMostOperands - 1, " of both");
   for (const Dims& extents : v.extents)
     if (extents.size() > kMostRank) return error(Code::unsupported, op.op->describe(), " has dims beyond ", kMostRank);
-  TENON_TRY(request, request_for_part(*op.op, part, result, op.result, types));
-  TENON_TRY(choice, kernels.kernel(request));
+  TENON_TRY(request, request_for_part(*op.op, part, result, op.result, from.types));
+  request.dense_operands.resize(request.operands.size());
+  for (size_t i = 0; i < v.operands.size(); ++i) {
+    const size_t operand = passed[v.operands[i]];
+    v.is_dense.push_back(lies_dense(*op.op->operand(operand), v.extents[i], from));
+    request.dense_operands[operand] = v.is_dense.back();
+  }
+  v.is_dense.push_back(lies_dense(op.value(), v.extents.back(), from));
+  // Those that nobody uses are made dense.
+  request.dense_results.assign(request.results.size(), true);
+  request.dense_results[op.result] = v.is_dense.back();
+  TENON_TRY(choice, from.kernels.kernel(request));
   if (!choice.workspace_bytes.is_constant())
     return error(Code::unsupported, "the workspace of ", choice.kernel->name, " is not known before a run");
   v.choice = std::move(choice);
@@ -234,7 +260,7 @@ Result<void> StripStage::size_up(Variant& v, const std::vector<ElementType>& ele
   for (size_t i = 0; i < v.extents.size(); ++i) {
     TENON_TRY(copy, whole_copy(v.extents[i].size(), elements[i]));
     v.copies.push_back(std::move(copy));
-    if (!v.choice.takes_strided) bytes += aligned(dense_bytes(v.extents[i], elements[i]));
+    if (!v.choice.takes_strided && !v.is_dense[i]) bytes += aligned(dense_bytes(v.extents[i], elements[i]));
   }
   for (const Type& type : v.unused) {
     if (type.shape().rank() > static_cast<int64_t>(kMostRank))
@@ -274,13 +300,13 @@ Result<void> StripStage::run(program::CallContext& context) const {
   const int64_t* mins = box->mins.data();
   for (size_t i = 0; i < v.operands.size(); mins += v.extents[i].size(), ++i) {
     operands.next().crop(context.operands[v.operands[i]], mins, v.extents[i]);
-    if (operands.add()) TENON_OK(v.copies[i].run(operands.given(i), operands.original(i), nullptr, {}));
+    if (operands.add(v.is_dense[i])) TENON_OK(v.copies[i].run(operands.given(i), operands.original(i), nullptr, {}));
   }
   const size_t out = v.operands.size();
   for (size_t r = 0; r < result_; ++r) operands.add_unused(v.unused[r]);
   const size_t given = out + result_;
   operands.next().whole(result);
-  const bool is_packed = operands.add();
+  const bool is_packed = operands.add(v.is_dense[out]);
   for (size_t r = result_; r < v.unused.size(); ++r) operands.add_unused(v.unused[r]);
   if (v.kernel_bytes > 0) operands.add_workspace(v.choice.workspace_bytes.constant());
   const auto* states = static_cast<const States*>(context.state);

@@ -6,6 +6,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,14 @@ struct StageCall {
   StaticBox result;
 };
 
+// What stages are made from.
+struct StageSource {
+  const KernelSource& kernels;
+  const TypeSource& types;
+  // Values that lie outside of the chain, dense: what it reads, and its result.
+  std::span<const Value* const> outside;
+};
+
 // Immutable once made; run() may be called from any number of threads.
 class StripStage {
  public:
@@ -30,8 +39,7 @@ class StripStage {
   // Code::unsupported with the reason when some part has none.
   static Result<std::shared_ptr<const StripStage>> make(const ChainOp& op, const std::vector<size_t>& passed,
                                                         const std::vector<StageCall>& calls,
-                                                        const KernelSource& kernels,
-                                                        const TypeSource& types = TypeSource());
+                                                        const StageSource& from);
 
   // Bytes that each call takes as its last operand: copies of operands with gaps, and what the kernel asks for.
   int64_t workspace_bytes() const { return workspace_bytes_; }
@@ -49,6 +57,7 @@ class StripStage {
     std::vector<Dims> extents;              // of these, then of the result
     std::vector<program::CopyPlan> copies;  // between them and dense ones
     std::vector<Type> unused;               // the operator's other results: memory of the workspace
+    std::vector<bool> is_dense;             // as `extents`: the kernel is promised so
     KernelChoice choice;
     int64_t kernel_bytes = 0;
   };
@@ -60,9 +69,9 @@ class StripStage {
   };
 
   Result<void> add(const ChainOp& op, const std::vector<size_t>& passed, const StageCall& call,
-                   const KernelSource& kernels, const TypeSource& types);
+                   const StageSource& from);
   Result<size_t> variant_for(const ChainOp& op, const std::vector<size_t>& passed, const StaticBox& result,
-                             SubBoxOp part, const KernelSource& kernels, const TypeSource& types);
+                             SubBoxOp part, const StageSource& from);
   // The memory that a call of the variant takes: packed views, results that nobody uses, what the kernel asks for.
   Result<void> size_up(Variant& v, const std::vector<ElementType>& elements);
   const Box* find(const program::BufferView& result) const;

@@ -238,7 +238,8 @@ void multiply_few_baseline(const FewRows<T>& of, T* sums) {
 
 #if defined(__x86_64__)
 #define TENON_AVX2 gnu::target("avx2,fma")
-#define TENON_AVX512 gnu::target("avx512f,avx512dq,prefer-vector-width=512")
+// With FMA of shorter vectors, too: ends of lines are summed as all else is.
+#define TENON_AVX512 gnu::target("avx512f,avx512dq,fma,prefer-vector-width=512")
 
 template <class T>
 [[TENON_AVX2]] void multiply_avx2(int64_t depths, const T* a, const T* b, T* c, int64_t c_stride, int64_t rows,
@@ -278,7 +279,8 @@ Kernel<T> kernel_for([[maybe_unused]] GemmIsa isa) {
 bool machine_runs(GemmIsa isa) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (isa == GemmIsa::avx512) return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
+  if (isa == GemmIsa::avx512) return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("fma");
   if (isa == GemmIsa::avx2) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #endif
   return isa == GemmIsa::baseline;
