@@ -159,7 +159,9 @@ class RandomPiece {
       }
       default: {
         const int64_t axis = pick(random_, 1, 3), parts = std::min<int64_t>(pick(random_, 2, 3), dims[axis]);
-        if (parts < 2) return x;
+        // No result is empty.
+        if (parts < 2 || (parts - 1) * ((dims[axis] + parts - 1) / parts) >= dims[axis])
+          return error(Code::unsupported, "a Split of ", dims[axis]);
         TENON_TRY(made, operator_of("Split", {x}, static_cast<size_t>(parts), {{"axis", axis}, {"num_outputs", parts}}));
         Op& op = *made;
         if (coin()) return op.result(static_cast<size_t>(pick(random_, 0, parts - 1)));

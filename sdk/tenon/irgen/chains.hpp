@@ -31,9 +31,9 @@ enum class StripMode : uint8_t {
 };
 
 // Arithmetic of kernels: for each element of the result, and for each element of the operand of which most are read for
-// it.
+// it. And for each element of operands that every strip reads all of, as products do that pack their factors.
 struct ArithmeticCost {
-  double seconds_per_element = 0, seconds_per_read = 0;
+  double seconds_per_element = 0, seconds_per_read = 0, seconds_per_reread = 0;
 };
 
 struct StripOptions {

@@ -30,7 +30,7 @@ StripCost GrowingChain::strips(const std::vector<int64_t>& steps, double& workin
   for (size_t l = 0; l < loops_; ++l) count *= std::ceil(members_[0].extent[l] / static_cast<double>(steps[l]));
   for (const Member& m : members_) {
     repacked += m.strided ? 2 * m.bytes : 0;
-    arithmetic += m.arithmetic;
+    arithmetic += m.arithmetic + (count - 1) * m.again;
     if (&m == &members_[0]) continue;
     windows += m.bytes * part_kept(m, steps);
     inside += 2 * m.bytes;
@@ -78,11 +78,25 @@ Result<void> GrowingChain::look_at(Member& m) {
   m.reads = &*reads;
   m.bytes = bytes_of(m.value(), cache_.types());
   m.arithmetic = cache_.arithmetic(*m.op, m.result);
+  m.again = rereading(m);
   const Dims dims = *strip_dims(m.value(), cache_.types());
   for (size_t l = 0; l < loops_; ++l) m.extent[l] = static_cast<double>(dims[static_cast<size_t>(m.dims[l])]);
   for (int d = 0; d < m.dims.back(); ++d)
     m.strided = m.strided || (dims[static_cast<size_t>(d)] > 1 && std::ranges::count(m.dims, d) == 0);
   return {};
+}
+
+double GrowingChain::rereading(const Member& m) const {
+  const double each = options_.arithmetic ? options_.arithmetic(*m.op).seconds_per_reread : 0;
+  double seconds = 0;
+  for (size_t i = 0; each > 0 && i < m.op->operand_count(); ++i) {
+    const std::vector<StripWindow>& windows = m.reads->operands[i];
+    if (!m.op->operand(i) || std::ranges::any_of(windows, [](const StripWindow& w) { return w.loop >= 0; })) continue;
+    double elements = 1;
+    for (const StripWindow& w : windows) elements *= w.span;
+    seconds += elements * each;
+  }
+  return seconds;
 }
 
 void GrowingChain::add(Member m) {

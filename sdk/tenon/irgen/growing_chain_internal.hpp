@@ -54,6 +54,7 @@ struct Member {
   std::array<double, kMostStripLoops> extent{};
   double bytes = 0;
   double arithmetic = 0;  // seconds
+  double again = 0;       // seconds of each strip for operands that it reads all of
   bool strided = false;   // its strips have gaps between them in memory
 
   const Value& value() const { return *op->result(result); }
@@ -85,6 +86,8 @@ class GrowingChain {
   // The place of the first member that uses a value last: members are listed backwards.
   size_t last_user(const Value& value) const;
 
+  // Seconds for the operands that no loop moves.
+  double rereading(const Member& m) const;
   // What it reads, moves and costs; nothing is added yet.
   Result<void> look_at(Member& m);
   void add(Member m);

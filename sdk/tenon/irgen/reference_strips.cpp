@@ -9,9 +9,9 @@
 namespace tenon::irgen {
 namespace {
 
-// Seconds on one thread. Products are blocked; elementwise kernels take their operands in order; all others go element
+// Seconds on one thread. Products are blocked, and pack their factors in each call; elementwise kernels take their operands in order; all others go element
 // by element, with an index for each.
-constexpr ArithmeticCost kProduct{1e-9, 0.12e-9};
+constexpr ArithmeticCost kProduct{1e-9, 0.12e-9, 1.2e-9};
 constexpr ArithmeticCost kElementwise{0.9e-9, 0};
 constexpr ArithmeticCost kRow{9e-9, 0};
 constexpr ArithmeticCost kMoved{4.6e-9, 0};  // one element each, of all that an index may choose from
@@ -54,7 +54,8 @@ StripOptions reference_strips(const TargetDescription& target, int64_t threads) 
   if (threads > 1) options.model.seconds_per_call += kSecondsPerFork;
   options.arithmetic = [share = 1.0 / static_cast<double>(std::max<int64_t>(threads, 1))](const Op& op) {
     const ArithmeticCost one = arithmetic_of(op);
-    return ArithmeticCost{one.seconds_per_element * share, one.seconds_per_read * share};
+    return ArithmeticCost{one.seconds_per_element * share, one.seconds_per_read * share,
+                          one.seconds_per_reread * share};
   };
   return options;
 }
