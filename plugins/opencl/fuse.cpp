@@ -99,19 +99,19 @@ std::vector<Fused> fuse_epilogues(std::span<const Op* const> ops, const Compiler
 }
 
 irgen::Grouping epilogue_grouping(const Compiler& compiler) {
-  return
-      [&compiler](std::span<const Op* const> ops, const irgen::KernelSource&) -> Result<std::vector<irgen::OpGroup>> {
-        std::vector<irgen::OpGroup> groups;
-        for (Fused& fused : fuse_epilogues(ops, compiler)) {
-          irgen::OpGroup group;
-          group.ops = {fused.op, fused.behind};
-          group.lower = [fused = std::move(fused)](irgen::GroupContext& context) -> Result<program::Statement> {
-            return call_of(fused, context);
-          };
-          groups.push_back(std::move(group));
-        }
-        return groups;
+  return [&compiler](std::span<const Op* const> ops, const irgen::KernelSource&,
+                     const TypeSource&) -> Result<std::vector<irgen::OpGroup>> {
+    std::vector<irgen::OpGroup> groups;
+    for (Fused& fused : fuse_epilogues(ops, compiler)) {
+      irgen::OpGroup group;
+      group.ops = {fused.op, fused.behind};
+      group.lower = [fused = std::move(fused)](irgen::GroupContext& context) -> Result<program::Statement> {
+        return call_of(fused, context);
       };
+      groups.push_back(std::move(group));
+    }
+    return groups;
+  };
 }
 
 }  // namespace tenon::opencl

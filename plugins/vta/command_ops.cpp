@@ -65,6 +65,10 @@ Part list_part(const Attributes& load, const Dims& tensor) {
 
 // ---- Writing ----
 
+bool any_set(const Integers& values) {
+  return std::ranges::any_of(values, [](int64_t value) { return value != 0; });
+}
+
 class Writer {
  public:
   Writer(const Kernel& kernel, const Hardware& hardware)
@@ -117,7 +121,7 @@ class Writer {
     const Part& part = load.part;
     Box box = box_of(part, tensor, load.memory);
     Attributes attributes{{names().from, "dram"}, {names().to, memory_text(load.memory)}};
-    if (box.begin != Integers(tensor.size(), 0)) attributes.set(names().begin, box.begin);
+    if (any_set(box.begin)) attributes.set(names().begin, box.begin);
     if (box.extent != tensor) attributes.set(names().extent, box.extent);
     if (load.slot != kResident) attributes.set(names().slot, load.slot);
     const Spatial spatial(tensor.size());
@@ -131,7 +135,7 @@ class Writer {
     if (spatial.h < tensor.size()) pads[spatial.h] = part.pad_top, pads[tensor.size() + spatial.h] = part.pad_bottom;
     if (spatial.w < tensor.size()) pads[spatial.w] = part.pad_left, pads[tensor.size() + spatial.w] = part.pad_right;
     for (size_t d = 0; d < tensor.size(); ++d) box.extent[d] += pads[d] + pads[tensor.size() + d];
-    if (pads != Integers(pads.size(), 0)) attributes.set(names().pads, std::move(pads));
+    if (any_set(pads)) attributes.set(names().pads, std::move(pads));
     value(load.to) =
         create(dma::Load::name(), {from}, Type(from->type().element(), Shape(box.extent)), std::move(attributes));
   }
@@ -194,7 +198,7 @@ class Writer {
     if (from->type().element() != kI8) from = create(NarrowOp::name(), {from}, Type(kI8, from->type().shape()), {});
     Attributes attributes{{names().from, memory_text(Memory::out)}, {names().to, "dram"}};
     Box box = box_of(store.part, output_, Memory::out);
-    if (box.begin != Integers(output_.size(), 0)) attributes.set(names().begin, std::move(box.begin));
+    if (any_set(box.begin)) attributes.set(names().begin, std::move(box.begin));
     y_ = create(dma::Store::name(), {from, y_}, y_->type(), std::move(attributes));
   }
 
