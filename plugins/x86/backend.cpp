@@ -65,13 +65,14 @@ class Backend final : public TargetBackend {
         passes.add({.name = "walk-slots",
                     .contract = "Needs types. Keeps names of outputs. Leaves elementwise operators on row-major slots.",
                     .run = run_over_slots}));
-    TENON_OK(passes.add({.name = "expand-operators",
-                         .contract = "Needs types. Keeps names of results. Leaves no ArgMax, ArgMin, Hardmax, LRN that it can say.",
-                         .run = [](Graph& graph) -> Result<Change> {
-                           const auto can = [](const Op& op) { return snippet::expanded_alone(op).ok(); };
-                           TENON_TRY(made, snippet::expand_all(graph, can));
-                           return made ? Change::yes : Change::no;
-                         }}));
+    TENON_OK(passes.add(
+        {.name = "expand-operators",
+         .contract = "Needs types. Keeps names of results. Leaves no ArgMax, ArgMin, Hardmax, LRN that it can say.",
+         .run = [](Graph& graph) -> Result<Change> {
+           const auto can = [](const Op& op) { return snippet::expanded_alone(op).ok(); };
+           TENON_TRY(made, snippet::expand_all(graph, can));
+           return made ? Change::yes : Change::no;
+         }}));
     return passes.add(tokenize_snippets_pass(std::move(options)));
   }
 

@@ -27,7 +27,8 @@ struct RegisterFacts {
 RegisterFacts facts_of(Isa isa, codegen::RegisterFile file) {
   const bool wide = isa == Isa::avx512;
   switch (file) {
-    case codegen::RegisterFile::vector: return {wide ? size_t{32} : size_t{16}, static_cast<uint64_t>(vector_bits(isa))};
+    case codegen::RegisterFile::vector:
+      return {wide ? size_t{32} : size_t{16}, static_cast<uint64_t>(vector_bits(isa))};
     case codegen::RegisterFile::mask: return {wide ? size_t{8} : size_t{0}, 64};
     case codegen::RegisterFile::general: break;
   }

@@ -1,5 +1,5 @@
-// jit-PID.dump: what `perf inject --jit` makes samples of generated code from, with the bytes of the code and a line for
-// each instruction, so that `perf annotate` shows the operators
+// jit-PID.dump: what `perf inject --jit` makes samples of generated code from, with the bytes of the code and a line
+// for each instruction, so that `perf annotate` shows the operators
 // (linux/tools/perf/Documentation/jitdump-specification.txt, version 1).
 //
 // Written into the folder that TENON_JITDUMP names, or that turn_on_jit_dump() is given from then on; beside it

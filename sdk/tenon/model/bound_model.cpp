@@ -24,8 +24,9 @@ struct BoundModel::Impl {
   Result<void> bind();
   // Segments run at once, and make outputs where they are wanted.
   bool may_bind() const;
-  // Where the value of a slot lies in every run; null: that is not known.
-  const Datum* place_of(size_t slot);
+  // Where every run makes the value of a slot, and where it reads it; null: that is not known.
+  Datum* made_at(size_t slot);
+  const Datum* read_at(size_t slot);
 };
 
 bool BoundModel::Impl::may_bind() const {
@@ -37,11 +38,15 @@ bool BoundModel::Impl::may_bind() const {
   return options.profile == nullptr;
 }
 
-const Datum* BoundModel::Impl::place_of(size_t slot) {
-  if (slot < inputs.size()) return &inputs[slot];
+Datum* BoundModel::Impl::made_at(size_t slot) {
   const detail::RunPlan& plan = model.plan;
   if (plan.output_of_slot[slot] != detail::RunPlan::kNoOutput) return &outputs[plan.output_of_slot[slot]];
-  if (plan.passed_of_slot[slot] != SIZE_MAX) return &state->slots[slot].host;
+  return plan.passed_of_slot[slot] != SIZE_MAX ? &state->slots[slot].host : nullptr;
+}
+
+const Datum* BoundModel::Impl::read_at(size_t slot) {
+  if (const Datum* made = made_at(slot)) return made;
+  if (slot < inputs.size()) return &inputs[slot];
   for (const auto& [constant, tensor] : model.parts.constants)
     if (constant == slot) return state->values[slot];
   return nullptr;
@@ -59,8 +64,9 @@ Result<void> BoundModel::Impl::bind() {
     const CompiledModel::Segment& segment = model.parts.segments[s];
     std::vector<const Datum*> arguments;
     std::vector<Datum*> results;
-    for (const size_t slot : segment.inputs) arguments.push_back(place_of(slot));
-    for (const size_t slot : segment.outputs) results.push_back(const_cast<Datum*>(place_of(slot)));
+    for (const size_t slot : segment.inputs) arguments.push_back(read_at(slot));
+    for (const size_t slot : segment.outputs) results.push_back(made_at(slot));
+    // A slot that is filled twice is nothing to bind.
     if (std::ranges::count(arguments, nullptr) + std::ranges::count(results, nullptr) > 0) return {};
     RunOptions with = options;
     with.arena = state->arena_of(s);
