@@ -31,7 +31,7 @@ const std::vector<Deciding>& deciding_table() {
 
 const ComputeRow* find_row(const Op& op) {
   for (const auto rows : {product_rows(), convolution_rows(), pooling_rows(), indexing_rows(), placement_rows(),
-                          resampling_rows(), line_rows(), loss_rows()})
+                          resampling_rows(), line_rows(), loss_rows(), attention_rows()})
     for (const ComputeRow& row : rows)
       if (op.name().str() == row.op) return &row;
   return nullptr;

@@ -102,5 +102,6 @@ std::span<const ComputeRow> placement_rows();    // Pad, Tile, Resize of nearest
 std::span<const ComputeRow> resampling_rows();   // Resize by weights
 std::span<const ComputeRow> line_rows();         // CumSum, TopK ...: along an axis, in order
 std::span<const ComputeRow> loss_rows();
+std::span<const ComputeRow> attention_rows();
 
 }  // namespace tenon::opencl
