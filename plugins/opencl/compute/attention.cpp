@@ -27,9 +27,9 @@ constexpr int kMicroRows = 4;  // rows whose sums are in registers at once
 constexpr int kMostRows = 32;  // of a work item that is alone
 
 // n: 0 rows, 1 keys of K, 2 of the past, 3 and 4 elements of a head of Q and V, 5 heads of Q, 6 of them for each of K,
-// 7 heads of K, then elements from batch to batch, head to head, row to row: 8 of Q, 11 of K, 14 of V, 17 of Y; 20 of the
-// mask from batch to batch, head to head, row to row; 23 elements of its row, 24 bits of the scale, 25 jobs of rows, 26
-// jobs of columns, 27 jobs, 28 rows of present_key and of present_value.
+// 7 heads of K, then elements from batch to batch, head to head, row to row: 8 of Q, 11 of K, 14 of V, 17 of Y; 20 of
+// the mask from batch to batch, head to head, row to row; 23 elements of its row, 24 bits of the scale, 25 jobs of
+// rows, 26 jobs of columns, 27 jobs, 28 rows of present_key and of present_value.
 constexpr std::string_view kJob = R"(
     const long L = n[0], past = n[2], keys = past + n[1], D = n[3], DV = n[4], heads = n[5];
     if (item < n[27]) {
@@ -190,9 +190,7 @@ AttentionTile choose_attention_tile(const KernelRequest& request, ElementType wo
   const int most = target.work_group == 1 ? kMostRows : 1;
   while (tile.rows < most && (!rows || tile.rows < *rows)) tile.rows *= 2;
   tile.columns = tile.lanes;
-  const auto local = [&](int columns) {
-    return int64_t{kVectorsOfKeys} * tile.lanes * (kDepth + columns) * bytes;
-  };
+  const auto local = [&](int columns) { return int64_t{kVectorsOfKeys} * tile.lanes * (kDepth + columns) * bytes; };
   while (2 * tile.columns <= kMostColumns && (!size || tile.columns < *size) &&
          local(2 * tile.columns) <= target.local_bytes)
     tile.columns *= 2;
@@ -204,7 +202,8 @@ std::string reduction(std::string_view name, std::string_view both, ElementType 
   const std::string_view type = scalar_name(work);
   std::string text = str("static ", type, " ", name, "(", lanes_name(work, lanes), " x", lanes, ") {\n");
   for (int half = lanes / 2; half >= 1; half /= 2) {
-    const std::string from = str("x", 2 * half), a = from + (half > 1 ? ".lo" : ".x"), b = from + (half > 1 ? ".hi" : ".y");
+    const std::string from = str("x", 2 * half), a = from + (half > 1 ? ".lo" : ".x"),
+                      b = from + (half > 1 ? ".hi" : ".y");
     const std::string made = both == "+" ? str(a, " + ", b) : str(both, "(", a, ", ", b, ")");
     text += str("  const ", type, half > 1 ? str(half) : std::string(), " x", half, " = ", made, ";\n");
   }
@@ -267,9 +266,9 @@ constexpr std::string_view kEachBlock = "      for (long k0 = 0; k0 < end; k0 +=
 
 std::string body_of(const AttentionTile& tile, bool probabilities) {
   const std::string scores = scores_text(tile);
-  std::string text = str(kJob, kEachBlock, scores, replaced(kSoften, "BIAS\n", kBias), sums_text(tile), "      }\n", kStore);
-  if (probabilities)
-    text += str(kEachBlock, scores, replaced(kShowProbabilities, "BIAS\n", kBias), "      }\n");
+  std::string text =
+      str(kJob, kEachBlock, scores, replaced(kSoften, "BIAS\n", kBias), sums_text(tile), "      }\n", kStore);
+  if (probabilities) text += str(kEachBlock, scores, replaced(kShowProbabilities, "BIAS\n", kBias), "      }\n");
   return str(text, kPresent);
 }
 
@@ -306,8 +305,8 @@ void define_bias(ComputeSource& source, const KernelRequest& request, ElementTyp
   if (nonpad) source.load("NONPAD_OF", 6, kI64);
   source.define("NONPAD(batch)", nonpad ? "min(keys, NONPAD_OF(batch))" : "keys");
   source.define("DIAGONAL(batch)", nonpad ? "(NONPAD_OF(batch) - L)" : "past");
-  source.define("VISIBLE(i)",
-                causal ? "clamp(min(length, (i) + 1 + diagonal), 0l, keys)" : "(clamp(length, 0l, keys) + 0 * diagonal)");
+  source.define("VISIBLE(i)", causal ? "clamp(min(length, (i) + 1 + diagonal), 0l, keys)"
+                                     : "(clamp(length, 0l, keys) + 0 * diagonal)");
   const float cap = request.op.attr<float>("softcap", 0.0f);
   source.define_float("SOFTCAP", cap);
   source.define("CAP(x)", cap > 0 ? "x = (T)SOFTCAP * tanh(x / (T)SOFTCAP)" : "");
@@ -366,7 +365,8 @@ Result<std::array<int64_t, 4>> mask_strides(const Op& op, const Dims& mask, cons
     stride *= extent;
   }
   if (fits) return made;
-  return error(Code::unsupported, "attn_mask ", mask, " of ", op.describe(), " does not broadcast to the scores ", scores);
+  return error(Code::unsupported, "attn_mask ", mask, " of ", op.describe(), " does not broadcast to the scores ",
+               scores);
 }
 
 int64_t scale_bits(const Op& op, int64_t size, bool wide) {
@@ -396,8 +396,7 @@ Result<ComputeLaunch> launch_of(const Op& op, const CallShapes& shapes, const At
   const int64_t present = op.result_count() > 1 ? k.batch * k.heads * keys : 0;
   ComputeLaunch made{{q.length, k.length, past, q.size, v.size, q.heads, k.heads == 0 ? 1 : q.heads / k.heads, k.heads},
                      jobs + present * std::min<int64_t>(static_cast<int64_t>(op.result_count()) - 1, 2)};
-  for (const Heads& h : {q, k, v, y})
-    made.numbers.insert(made.numbers.end(), {h.from_batch, h.from_head, h.from_row});
+  for (const Heads& h : {q, k, v, y}) made.numbers.insert(made.numbers.end(), {h.from_batch, h.from_head, h.from_row});
   made.numbers.insert(made.numbers.end(), mask.begin(), mask.end());
   made.numbers.insert(made.numbers.end(), {scale_bits(op, q.size, wide), std::max<int64_t>(row_jobs, 1),
                                            std::max<int64_t>(columns, 1), jobs, present});
