@@ -1,16 +1,21 @@
 // Fused elementwise chains on an OpenCL device against its own copy of the same bytes (clEnqueueCopyBuffer), and
-// products and convolutions against kernels by hand (opencl_by_hand.hpp): medians of interleaved runs in one process,
-// on buffers that lie on the device.
+// products, convolutions and pools against the best of the kernels by hand (opencl_by_hand.hpp), whose results must be
+// the same: medians of interleaved runs in one process, on buffers that lie on the device.
 //
-//   opencl_bench [rounds]        # TENON_BENCH_DEVICE=gpu: the first GPU
+//   opencl_bench [--filter RE] [--rounds 15] [--json] [--device cpu|gpu|any] [--forms]
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
+#include <limits>
 #include <optional>
+#include <regex>
 #include <string>
 #include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include <tenon/ir/text.hpp>
 #include <tenon/passes/pass_manager.hpp>
@@ -26,19 +31,25 @@ namespace {
 
 using Seconds = double;
 
+struct Options {
+  std::string filter = ".*", device = "cpu";
+  int rounds = 15;
+  bool json = false, forms = false;
+};
+
 struct Bench {
   std::unique_ptr<TargetBackend> backend;
   std::shared_ptr<ClDevice> device;
   std::unique_ptr<ClStream> stream;
-  int rounds = 15;
+  Options options;
+  nlohmann::json rows = nlohmann::json::array();
 
-  static Result<Bench> make(int rounds) {
+  static Result<Bench> make(const Options& options) {
     TargetDescription target;
     target.name = "opencl-bench", target.plugin = "opencl";
-    const char* type = std::getenv("TENON_BENCH_DEVICE");
-    target.options.add("device_type", Setting::word(type ? type : "cpu"));
+    target.options.add("device_type", Setting::word(options.device));
     Bench made;
-    made.rounds = rounds;
+    made.options = options;
     TENON_TRY(backend, create_backend(target));
     made.backend = std::move(backend);
     made.device = std::static_pointer_cast<ClDevice>(made.backend->device());
@@ -67,7 +78,8 @@ struct Bench {
   }
 };
 
-Result<Seconds> seconds_of(const std::function<Result<void>()>& work) {
+template <class Do>
+Result<Seconds> seconds_of(const Do& work) {
   const auto begin = std::chrono::steady_clock::now();
   TENON_OK(work());
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -78,55 +90,39 @@ Seconds median(std::vector<Seconds> all) {
   return all[all.size() / 2];
 }
 
-Result<void> run_once(Bench& bench, const Executable& executable, const std::vector<RunValue>& inputs) {
+Result<RunValue> run_once(Bench& bench, const Executable& executable, const std::vector<RunValue>& inputs) {
   std::vector<RunValue> outputs(executable.outputs().size());
   TENON_TRY(event, executable.enqueue(*bench.stream, inputs, outputs, {}));
-  return event->wait();
+  TENON_OK(event->wait());
+  return std::move(outputs.front());
 }
 
-// Reads x, writes y: the bytes of a copy.
-Result<void> chain(Bench& bench, int64_t elements) {
-  TENON_TRY(executable,
-            bench.compiled(str(
-                "graph @chain(%x: f32[", elements,
-                "]) -> %y {\n %a = Relu %x\n %b = Mul %a, %x\n %c = Add %b, %a\n %d = Sub %c, %x\n %y = Abs %d\n}")));
-  TENON_TRY(x, bench.input({elements}));
-  const size_t bytes = static_cast<size_t>(elements) * sizeof(float);
-  TENON_TRY(to, bench.device->allocate_buffer(bytes));
-  const auto copy = [&]() -> Result<void> {
-    TENON_TRY(event, bench.stream->copy(*to, 0, *x.device.buffer, 0, bytes));
-    return event->wait();
-  };
-  const std::vector<RunValue> inputs{x};
-  TENON_OK(run_once(bench, *executable, inputs));
-  TENON_OK(copy());
-  std::vector<Seconds> chains, copies;
-  for (int round = 0; round < bench.rounds; ++round) {
-    TENON_TRY(ours, seconds_of([&] { return run_once(bench, *executable, inputs); }));
-    TENON_TRY(theirs, seconds_of(copy));
-    chains.push_back(ours), copies.push_back(theirs);
-  }
-  const double moved = 2e-9 * static_cast<double>(bytes);
-  std::printf("chain of 5  %9zu KB  %7.2f GB/s  copy %7.2f GB/s  %.2f of it, %zu launch(es)\n", bytes / 1024,
-              moved / median(chains), moved / median(copies), median(copies) / median(chains),
-              executable->kernels().size());
-  return {};
-}
+// What is measured: a graph, and kernels by hand for the same buffers.
+struct Work {
+  std::string name, text;
+  std::vector<Dims> shapes;
+  Dims result;
+  double amount = 0;  // operations, or bytes
+  std::string_view unit = "GFLOP/s";
+  std::vector<HandKernel> hand = {};
+};
 
-// A kernel of opencl_by_hand.hpp on three buffers, in as many work groups as jobs.
+// A kernel by hand, built.
 class ByHand {
  public:
-  static Result<ByHand> make(Bench& bench, const std::string& source, size_t groups) {
+  static Result<ByHand> make(Bench& bench, const HandKernel& kernel) {
     ByHand made;
     TENON_TRY(programs, bench.device->programs());
-    TENON_TRY(program, programs->get(source, "a kernel by hand"));
+    TENON_TRY(program, programs->get(kernel.source, str("a kernel by hand, ", kernel.name)));
     made.program_ = std::move(program);
     cl_int code = CL_SUCCESS;
     made.kernel_ = KernelObject(bench.device->cl().clCreateKernel(made.program_->program->get(), "by_hand", &code));
     TENON_OK(check(code, "clCreateKernel"));
-    made.groups_ = groups;
+    made.name_ = kernel.name, made.groups_ = kernel.groups;
     return made;
   }
+  const std::string& name() const { return name_; }
+
   Result<void> run(Bench& bench, const std::vector<cl_mem>& buffers) {
     const Api& cl = bench.device->cl();
     for (size_t i = 0; i < buffers.size(); ++i)
@@ -142,17 +138,92 @@ class ByHand {
  private:
   std::shared_ptr<const BuiltProgram> program_;
   KernelObject kernel_;
+  std::string name_;
   size_t groups_ = 1;
 };
 
-// `hand`: a source by hand for the same buffers, or none.
-struct Work {
-  std::string name, text;
-  std::vector<Dims> shapes;
-  Dims result;
-  double operations = 0;
-  std::string hand = {};
+// What is done in turn with the plugin's runs.
+struct Peer {
+  std::string name;
+  std::function<Result<void>()> run;
 };
+
+void report(Bench& bench, const Work& work, const std::vector<Seconds>& ours, const Peer* peer,
+            const std::vector<Seconds>& theirs, size_t launches) {
+  const auto rate = [&](Seconds seconds) { return 1e-9 * work.amount / seconds; };
+  nlohmann::json row{{"case", work.name},          {"ms", 1e3 * median(ours)}, {"unit", work.unit},
+                     {"ours", rate(median(ours))}, {"launches", launches},     {"rounds", ours.size()}};
+  if (peer) {
+    row["peer"] = peer->name, row["theirs"] = rate(median(theirs));
+    row["share"] = median(theirs) / median(ours);
+  }
+  if (!bench.options.json) {
+    std::printf("%-34s %9.3f ms %8.1f %-7s", work.name.c_str(), 1e3 * median(ours), rate(median(ours)),
+                std::string(work.unit).c_str());
+    if (peer)
+      std::printf("  %8.1f  share %.2f  %s", rate(median(theirs)), median(theirs) / median(ours), peer->name.c_str());
+    std::printf("\n");
+    std::fflush(stdout);
+  }
+  bench.rows.push_back(std::move(row));
+}
+
+Result<void> compare_with(Bench& bench, const Work& work, const Executable& executable,
+                          const std::vector<RunValue>& inputs, Peer* peer) {
+  std::vector<Seconds> ours, theirs;
+  for (int round = 0; round < bench.options.rounds; ++round) {
+    TENON_TRY(taken, seconds_of([&] { return run_once(bench, executable, inputs); }));
+    ours.push_back(taken);
+    if (!peer) continue;
+    TENON_TRY(other, seconds_of(peer->run));
+    theirs.push_back(other);
+  }
+  report(bench, work, ours, peer, theirs, executable.kernels().size());
+  return {};
+}
+
+Result<std::vector<float>> values_of(Bench& bench, const Buffer& buffer, const Dims& dims) {
+  size_t count = 1;
+  for (const int64_t dim : dims) count *= static_cast<size_t>(dim);
+  std::vector<float> data(count);
+  TENON_TRY(event, bench.stream->copy_to_host(std::as_writable_bytes(std::span(data)), buffer, 0));
+  TENON_OK(event->wait());
+  return data;
+}
+
+// A kernel by hand that computes something else is no yardstick.
+Result<void> same(const std::vector<float>& a, const std::vector<float>& b, std::string_view form) {
+  float most = 0, apart = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    most = std::max(most, std::fabs(a[i]));
+    apart = std::max(apart, std::isfinite(b[i]) ? std::fabs(a[i] - b[i]) : std::numeric_limits<float>::infinity());
+  }
+  if (apart <= 1e-4f * most) return {};
+  return error(Code::internal, "the kernel by hand, ", form, ", differs by ", apart, " where the largest is ", most);
+}
+
+// The fastest of the forms.
+Result<std::optional<ByHand>> best_by_hand(Bench& bench, const Work& work, const std::vector<cl_mem>& buffers,
+                                           const Buffer& result, const std::vector<float>& expected) {
+  constexpr int kTries = 5;
+  std::optional<ByHand> best;
+  Seconds least = std::numeric_limits<double>::infinity();
+  for (const HandKernel& kernel : work.hand) {
+    TENON_TRY(made, ByHand::make(bench, kernel));
+    TENON_OK(made.run(bench, buffers));
+    TENON_TRY(got, values_of(bench, result, work.result));
+    TENON_OK(same(expected, got, kernel.name));
+    Seconds taken = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < kTries; ++i) {
+      TENON_TRY(once, seconds_of([&] { return made.run(bench, buffers); }));
+      taken = std::min(taken, once);
+    }
+    if (bench.options.forms)
+      std::printf("    %-30s %8.3f ms %8.1f\n", kernel.name.c_str(), 1e3 * taken, 1e-9 * work.amount / taken);
+    if (taken < least) least = taken, best = std::move(made);
+  }
+  return best;
+}
 
 Result<void> arithmetic(Bench& bench, const Work& work) {
   TENON_TRY(executable, bench.compiled(work.text));
@@ -165,101 +236,192 @@ Result<void> arithmetic(Bench& bench, const Work& work) {
   }
   TENON_TRY(to, bench.input(work.result));
   buffers.push_back(cl_buffer(*to.device.buffer).object());
-  std::optional<ByHand> hand;
-  if (!work.hand.empty()) {
-    TENON_TRY(made, ByHand::make(bench, work.hand, 16));
-    hand = std::move(made);
-    TENON_OK(hand->run(bench, buffers));
-  }
-  TENON_OK(run_once(bench, *executable, inputs));
-  std::vector<Seconds> times, by_hand;
-  for (int round = 0; round < bench.rounds; ++round) {
-    TENON_TRY(taken, seconds_of([&] { return run_once(bench, *executable, inputs); }));
-    times.push_back(taken);
-    if (!hand) continue;
-    TENON_TRY(theirs, seconds_of([&] { return hand->run(bench, buffers); }));
-    by_hand.push_back(theirs);
-  }
-  std::printf("%-32s  %8.3f ms  %7.1f GFLOP/s", work.name.c_str(), 1e3 * median(times),
-              1e-9 * work.operations / median(times));
-  if (hand)
-    std::printf("  by hand %7.1f  %.2f of it", 1e-9 * work.operations / median(by_hand),
-                median(by_hand) / median(times));
-  std::printf("\n");
-  return {};
+  TENON_TRY(first, run_once(bench, *executable, inputs));
+  TENON_TRY(expected, values_of(bench, *first.device.buffer, work.result));
+  TENON_TRY(hand, best_by_hand(bench, work, buffers, *to.device.buffer, expected));
+  if (!hand) return compare_with(bench, work, *executable, inputs, nullptr);
+  Peer peer{hand->name(), [&] { return hand->run(bench, buffers); }};
+  return compare_with(bench, work, *executable, inputs, &peer);
 }
 
-// Multiply-adds of both units, in registers.
+// Reads x, writes y: the bytes of a copy.
+Result<void> chain(Bench& bench, const Work& work) {
+  TENON_TRY(executable, bench.compiled(work.text));
+  TENON_TRY(x, bench.input(work.shapes.front()));
+  const auto bytes = static_cast<size_t>(work.amount / 2);
+  TENON_TRY(to, bench.device->allocate_buffer(bytes));
+  Peer copy{"the device's copy", [&]() -> Result<void> {
+              TENON_TRY(event, bench.stream->copy(*to, 0, *x.device.buffer, 0, bytes));
+              return event->wait();
+            }};
+  const std::vector<RunValue> inputs{x};
+  TENON_TRY(first, run_once(bench, *executable, inputs));
+  TENON_OK(copy.run());
+  return compare_with(bench, work, *executable, inputs, &copy);
+}
+
 Result<void> peak(Bench& bench) {
-  constexpr int kGroups = 4;
-  constexpr double kSteps = 2e5;
-  TENON_TRY(hand,
-            ByHand::make(bench, str("#define PEAK_STEPS ", static_cast<int64_t>(kSteps), "\n", kPeakByHand), kGroups));
-  TENON_TRY(value, bench.input({64 * kGroups}));
+  constexpr int64_t kSteps = 200000;
+  const HandKernel kernel = peak_by_hand(kSteps);
+  TENON_TRY(hand, ByHand::make(bench, kernel));
+  TENON_TRY(value, bench.input({static_cast<int64_t>(64 * kernel.groups)}));
   const cl_mem buffer = cl_buffer(*value.device.buffer).object();
   std::vector<Seconds> times;
-  for (int round = 0; round < bench.rounds; ++round) {
+  for (int round = 0; round < bench.options.rounds; ++round) {
     TENON_TRY(taken, seconds_of([&] { return hand.run(bench, {buffer, buffer, buffer}); }));
     times.push_back(taken);
   }
-  std::printf("multiply-adds in registers        %.1f GFLOP/s\n", 2e-9 * 16 * 24 * kGroups * kSteps / median(times));
+  const Work work{.name = "multiply-adds in registers",
+                  .amount = 2.0 * 16 * 24 * static_cast<double>(kernel.groups) * static_cast<double>(kSteps)};
+  report(bench, work, times, nullptr, {}, 1);
   return {};
 }
 
-Work matmul(int64_t m, int64_t n, int64_t k, bool by_hand, std::string_view behind = "") {
-  Work work{.name = str("MatMul ", m, "x", k, "x", n, behind.empty() ? "" : " and Relu")};
-  work.text = str("graph @g(%a: f32[", m, ",", k, "], %b: f32[", k, ",", n, "]) -> %y {\n %",
-                  behind.empty() ? "y" : "m", " = MatMul %a, %b\n", behind, "}");
-  work.shapes = {{m, k}, {k, n}}, work.result = {m, n};
-  work.operations = 2.0 * static_cast<double>(m * n * k);
-  if (by_hand) work.hand = str("#define M ", m, "\n#define N ", n, "\n#define K ", k, "\n", kHandHead, kGemmByHand);
+Work elementwise(int64_t elements) {
+  return {.name = str("chain of 5, ", elements / 256, " KB"),
+          .text = str("graph @chain(%x: f32[", elements,
+                      "]) -> %y {\n %a = Relu %x\n %b = Mul %a, %x\n %c = Add %b, %a\n %d = Sub %c, %x\n %y = Abs "
+                      "%d\n}"),
+          .shapes = {{elements}},
+          .result = {elements},
+          .amount = 8.0 * static_cast<double>(elements),
+          .unit = "GB/s"};
+}
+
+std::string dims_text(const Dims& dims) {
+  std::string text;
+  for (const int64_t dim : dims) text += str(text.empty() ? "" : ",", dim);
+  return str("f32[", text, "]");
+}
+
+Work product(const HandProduct& p) {
+  Work work{.name = str(p.transposed ? "Gemm transB " : "MatMul ", p.batch > 1 ? str(p.batch, "x") : "", p.m, "x", p.k,
+                        "x", p.n, p.bias ? " bias" : "", p.relu ? " Relu" : "")};
+  Dims a{p.m, p.k}, b = p.transposed ? Dims{p.n, p.k} : Dims{p.k, p.n};
+  work.result = {p.m, p.n};
+  if (p.batch > 1)
+    for (Dims* dims : {&a, &b, &work.result}) dims->insert(dims->begin(), p.batch);
+  work.shapes = {a, b};
+  work.text = str("graph @g(%a: ", dims_text(a), ", %b: ", dims_text(b));
+  if (p.bias) work.text += str(", %c: f32[", p.n, "]"), work.shapes.push_back({p.n});
+  work.text += str(") -> %y {\n %m = ", p.transposed ? "Gemm %a, %b {transB = 1}" : "MatMul %a, %b", "\n");
+  std::string last = "m";
+  if (p.bias) work.text += " %s = Add %m, %c\n", last = "s";
+  if (p.relu) work.text += str(" %r = Relu %", last, "\n"), last = "r";
+  work.text += "}";
+  work.text.replace(work.text.find("%y"), 2, str("%", last));
+  work.amount = 2.0 * static_cast<double>(p.batch * p.m * p.n * p.k);
+  work.hand = product_by_hand(p);
   return work;
 }
 
-Work conv(int64_t channels, int64_t size, int64_t outputs, int64_t kernel, int64_t stride, bool by_hand) {
-  const int64_t out = size / stride, pad = kernel / 2;
-  Work work{.name = str("Conv ", channels, "x", size, "x", size, ", ", outputs, " of ", kernel, "x", kernel,
-                        stride > 1 ? "/2" : "")};
-  work.text = str("graph @g(%x: f32[1,", channels, ",", size, ",", size, "], %w: f32[", outputs, ",", channels, ",",
-                  kernel, ",", kernel, "]) -> %y {\n %y = Conv %x, %w {strides = [", stride, ", ", stride,
-                  "], pads = [", pad, ", ", pad, ", ", pad, ", ", pad, "]}\n}");
-  work.shapes = {{1, channels, size, size}, {outputs, channels, kernel, kernel}};
-  work.result = {1, outputs, out, out};
-  work.operations = 2.0 * static_cast<double>(outputs * out * out * channels * kernel * kernel);
-  if (by_hand) work.hand = str(kHandHead, kConvByHand);
+Work convolution(const HandConv& c, bool depthwise) {
+  const int64_t pad = c.kernel / 2;
+  Work work{.name = str(depthwise ? "Conv depthwise " : "Conv ", c.channels, "x", c.size, "x", c.size, ", ",
+                        depthwise ? "" : str(c.outputs, " of "), c.kernel, "x", c.kernel, c.stride > 1 ? "/2" : "",
+                        c.relu ? " Relu" : "")};
+  const Dims x{1, c.channels, c.size, c.size}, w{c.outputs, depthwise ? 1 : c.channels, c.kernel, c.kernel};
+  work.text =
+      str("graph @g(%x: ", dims_text(x), ", %w: ", dims_text(w), ") -> ", c.relu ? "%y" : "%c",
+          " {\n %c = Conv %x, %w {", "strides = [", c.stride, ", ", c.stride, "], pads = [", pad, ", ", pad, ", ", pad,
+          ", ", pad, "], group = ", depthwise ? c.channels : 1, "}\n", c.relu ? " %y = Relu %c\n" : "", "}");
+  work.shapes = {x, w};
+  work.result = {1, c.outputs, c.out(), c.out()};
+  work.amount = 2.0 * static_cast<double>(c.outputs * c.out() * c.out() * w[1] * c.kernel * c.kernel);
+  if (depthwise)
+    work.hand = depthwise_by_hand(c);
+  else if (c.kernel == 1)
+    work.hand = product_by_hand({.m = c.outputs, .n = c.size * c.size, .k = c.channels, .relu = c.relu});
+  else
+    work.hand = conv_by_hand(c);
   return work;
 }
 
-Result<void> run(int rounds) {
-  TENON_TRY(bench, Bench::make(rounds));
-  std::printf("%s, %d rounds\n", bench.device->info().name, rounds);
+Work max_pool(const HandConv& c) {
+  return {.name = str("MaxPool ", c.channels, "x", c.size, "x", c.size, ", 3x3/2"),
+          .text = str("graph @g(%x: f32[1,", c.channels, ",", c.size, ",", c.size,
+                      "]) -> %y {\n %y = MaxPool %x {kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]}\n}"),
+          .shapes = {{1, c.channels, c.size, c.size}},
+          .result = {1, c.channels, c.size / 2, c.size / 2},
+          .amount = 4.0 * 1.25 * static_cast<double>(c.channels * c.size * c.size),
+          .unit = "GB/s",
+          .hand = max_pool_by_hand(c)};
+}
+
+std::vector<Work> arithmetic_works() {
+  std::vector<Work> all;
+  for (const HandProduct& p : std::initializer_list<HandProduct>{
+           {.m = 256, .n = 256, .k = 256},
+           {.m = 1024, .n = 1024, .k = 1024},
+           {.m = 128, .n = 768, .k = 768},
+           {.m = 128, .n = 768, .k = 768, .relu = true},
+           {.m = 128, .n = 768, .k = 768, .bias = true, .relu = true},
+           {.m = 128, .n = 3072, .k = 768, .bias = true},
+           {.m = 128, .n = 768, .k = 768, .transposed = true},
+           {.m = 128, .n = 128, .k = 64, .batch = 12},
+           {.m = 128, .n = 64, .k = 128, .batch = 12},
+           {.m = 1, .n = 1024, .k = 1024},
+           {.m = 1, .n = 1024, .k = 1024, .transposed = true},
+           {.m = 1, .n = 4096, .k = 4096, .transposed = true},
+       })
+    all.push_back(product(p));
+  for (const HandConv& c : std::initializer_list<HandConv>{
+           {.channels = 64, .size = 56, .outputs = 64},
+           {.channels = 64, .size = 56, .outputs = 64, .relu = true},
+           {.channels = 128, .size = 28, .outputs = 128},
+           {.channels = 256, .size = 14, .outputs = 256},
+           {.channels = 512, .size = 7, .outputs = 512},
+           {.channels = 128, .size = 28, .outputs = 256, .stride = 2},
+           {.channels = 3, .size = 224, .outputs = 64, .kernel = 7, .stride = 2},
+           {.channels = 3, .size = 224, .outputs = 32, .kernel = 3, .stride = 2},
+           {.channels = 64, .size = 56, .outputs = 256, .kernel = 1},
+           {.channels = 256, .size = 14, .outputs = 1024, .kernel = 1},
+           {.channels = 256, .size = 14, .outputs = 1024, .kernel = 1, .relu = true},
+       })
+    all.push_back(convolution(c, false));
+  for (const HandConv& c : std::initializer_list<HandConv>{
+           {.channels = 144, .size = 56, .outputs = 144},
+           {.channels = 96, .size = 112, .outputs = 96, .stride = 2},
+           {.channels = 384, .size = 14, .outputs = 384},
+       })
+    all.push_back(convolution(c, true));
+  all.push_back(max_pool({.channels = 64, .size = 112}));
+  return all;
+}
+
+Result<void> run(const Options& options) {
+  TENON_TRY(bench, Bench::make(options));
+  const std::regex filter(options.filter);
+  if (!options.json)
+    std::printf("%s, %d rounds; ours, the best by hand, its form\n", bench.device->info().name, options.rounds);
+  const auto wanted = [&](const std::string& name) { return std::regex_search(name, filter); };
   for (const int64_t elements : {int64_t{1} << 16, int64_t{1} << 20, int64_t{1} << 24, int64_t{1} << 26})
-    TENON_OK(chain(bench, elements));
-  const bool wide = bench.device->info().float_lanes == 16;  // what the kernels by hand are written for
-  if (wide) TENON_OK(peak(bench));
-  TENON_OK(arithmetic(bench, matmul(256, 256, 256, wide)));
-  TENON_OK(arithmetic(bench, matmul(1024, 1024, 1024, wide)));
-  TENON_OK(arithmetic(bench, matmul(128, 768, 768, wide)));
-  TENON_OK(arithmetic(bench, matmul(128, 768, 768, wide, " %y = Relu %m\n")));
-  TENON_OK(
-      arithmetic(bench, {"Gemm 1x1024x1024, B transposed",
-                         "graph @g(%a: f32[1,1024], %b: f32[1024,1024]) -> %y {\n %y = Gemm %a, %b {transB = 1}\n}",
-                         {{1, 1024}, {1024, 1024}},
-                         {1, 1024},
-                         2.0 * 1024 * 1024}));
-  TENON_OK(arithmetic(bench, conv(64, 56, 64, 3, 1, wide)));
-  TENON_OK(arithmetic(bench, conv(3, 224, 64, 7, 2, false)));
-  TENON_OK(arithmetic(bench, conv(128, 28, 128, 3, 1, false)));
-  TENON_OK(arithmetic(bench, conv(256, 14, 256, 3, 1, false)));
-  TENON_OK(arithmetic(bench, conv(512, 7, 512, 3, 1, false)));
-  return arithmetic(bench, conv(64, 56, 256, 1, 1, false));
+    if (const Work work = elementwise(elements); wanted(work.name)) TENON_OK(chain(bench, work), work.name);
+  // What the kernels by hand are written for.
+  const bool wide = bench.device->info().float_lanes == 16;
+  if (wide && wanted("multiply-adds in registers")) TENON_OK(peak(bench));
+  for (Work& work : arithmetic_works()) {
+    if (!wanted(work.name)) continue;
+    if (!wide) work.hand.clear();
+    TENON_OK(arithmetic(bench, work), work.name);
+  }
+  if (options.json) std::printf("%s\n", bench.rows.dump(2).c_str());
+  return {};
 }
 
 }  // namespace
 }  // namespace tenon::opencl
 
 int main(int argc, char** argv) {
-  const auto done = tenon::opencl::run(argc > 1 ? std::max(1, std::atoi(argv[1])) : 15);
+  tenon::opencl::Options options;
+  CLI::App app{"The OpenCL plugin against the device's copy and kernels by hand"};
+  app.add_option("--filter", options.filter, "Cases whose names this regular expression finds");
+  app.add_option("--rounds", options.rounds, "Runs of each, in turn")->check(CLI::Range(1, 10000));
+  app.add_option("--device", options.device, "cpu, gpu or any");
+  app.add_flag("--json", options.json);
+  app.add_flag("--forms", options.forms, "Each form of the kernels by hand as well")->excludes("--json");
+  CLI11_PARSE(app, argc, argv);
+  const auto done = tenon::opencl::run(options);
   if (done.ok()) return 0;
   std::fprintf(stderr, "%s\n", done.error().to_string().c_str());
   return 1;
