@@ -331,7 +331,8 @@ Work convolution(const HandConv& c, bool depthwise) {
   if (depthwise)
     work.hand = depthwise_by_hand(c);
   else if (c.kernel == 1)
-    work.hand = product_by_hand({.m = c.outputs, .n = c.size * c.size, .k = c.channels, .relu = c.relu});
+    work.hand =
+        product_by_hand({.m = c.outputs, .n = c.size * c.size, .k = c.channels, .relu = c.relu, .swapped = true});
   else
     work.hand = conv_by_hand(c);
   return work;

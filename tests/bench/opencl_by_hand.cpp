@@ -68,9 +68,7 @@ std::string packed_product(const HandProduct& p, Tile tile, int64_t depth, bool 
                                               "}\n");
   const std::string finish = each_sum(rows, vectors, "", [&](int64_t r, int64_t v) {
     const std::string sum = str("s", r, "_", v);
-    return str(p.bias       ? str(" += NEAR(bias + j + ", 16 * v, ");")
-               : p.row_bias ? str(" += bias[i + ", r, "];")
-                            : ";",
+    return str(p.bias ? str(" += NEAR(bias + j + ", 16 * v, ");") : ";",
                p.relu ? str(sum, " = fmax(", sum, ", 0.0f);") : "", " NEAR(to + ", r, " * N + ", 16 * v, ") = ", sum,
                ";\n");
   });
@@ -89,8 +87,10 @@ std::string packed_product(const HandProduct& p, Tile tile, int64_t depth, bool 
                {"COLUMN_BLOCKS", (p.n + columns - 1) / columns},
                {"PITCH", depth + 16}}),
       copies_a ? "#define A(r) near_a[r * PITCH + k]\n" : "#define A(r) rows[r * K + k]\n", kHead,
-      "void by_hand(__global float* restrict a, __global float* restrict b, ",
-      p.bias || p.row_bias ? "__global float* restrict bias, " : "", R"(__global float* restrict c) {
+      p.swapped   ? "void by_hand(__global float* restrict b, __global float* restrict a, "
+      : p.swapped ? "void by_hand(__global float* restrict b, __global float* restrict a, "
+                  : "void by_hand(__global float* restrict a, __global float* restrict b, ",
+      p.bias ? "__global float* restrict bias, " : "", R"(__global float* restrict c) {
   __local float16 panel[DEPTH * VECTORS];
 )",
       depth < p.k ? "  __local float16 waiting[TILES_OF_BLOCK * ROWS * VECTORS];\n" : "",
@@ -351,9 +351,9 @@ std::vector<HandKernel> product_by_hand(const HandProduct& p) {
   for (const Tile tile : {Tile{6, 4}, Tile{8, 3}, Tile{12, 2}}) {
     if (tile.vectors * kLanes > p.n) continue;
     const int64_t jobs = p.batch * ((p.n + tile.vectors * kLanes - 1) / (tile.vectors * kLanes));
-    for (const int64_t depth : {int64_t{256}, p.k})
+    for (const int64_t depth : p.k > 256 ? std::vector<int64_t>{256, p.k} : std::vector<int64_t>{p.k})
       for (const bool copies_a : {false, true}) {
-        if ((depth == 256 && p.k <= 256) || (copies_a && (p.k % 16 != 0 || p.k < 256))) continue;
+        if (copies_a && (p.k % 16 != 0 || p.k < 256)) continue;
         const int64_t row_blocks = jobs < 8 || jobs % 2 == 1 ? 2 : 1;
         made.push_back({str(tile_name(tile), " depth ", depth, copies_a ? " copies" : ""),
                         packed_product(p, tile, depth, copies_a, row_blocks)});

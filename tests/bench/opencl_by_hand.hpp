@@ -25,7 +25,7 @@ HandKernel peak_by_hand(int64_t steps);
 struct HandProduct {
   int64_t m = 1, n = 1, k = 1, batch = 1;
   bool transposed = false, bias = false, relu = false;
-  bool row_bias = false;  // bias[m]: a convolution of 1x1
+  bool swapped = false;  // b is the first operand: a convolution of 1x1
 };
 std::vector<HandKernel> product_by_hand(const HandProduct& product);
 

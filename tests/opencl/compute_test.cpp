@@ -84,6 +84,8 @@ const ComputeCase kProducts[] = {
      "graph @g(%a: f32[37,9], %b: f32[21,37], %c: f32[9,1]) -> %y { %y = Gemm %a, %b, %c {transA = "
      "1, transB = 1} }",
      kSums},
+    {"GemmOfPackedColumns", "graph @g(%a: f32[70,37], %b: f32[21,37]) -> %y { %y = Gemm %a, %b {transB = 1} }", kSums},
+    {"GemmOfOneRow", "graph @g(%a: f32[1,600], %b: f32[600,1030]) -> %y { %y = Gemm %a, %b }", 1e-4},
     {"GemmOfColumns", "graph @g(%a: f32[9,37], %b: f32[21,37]) -> %y { %y = Gemm %a, %b {transB = 1} }", kSums},
 };
 INSTANTIATE_TEST_SUITE_P(Products, OpenclCompute, ::testing::ValuesIn(kProducts), name_of);
@@ -102,6 +104,15 @@ const ComputeCase kWindows[] = {
      "graph @g(%x: f32[1,6,9,20], %w: f32[6,1,3,3]) -> %y { %y = Conv %x, %w {group = 6, auto_pad = "
      "\"SAME_UPPER\"} }",
      kSums},
+    {"ConvDepthwiseSteps",
+     "graph @g(%x: f32[2,5,13,37], %w: f32[10,1,3,4], %b: f32[10]) -> %y { %y = Conv %x, %w, %b {group = 5, strides = "
+     "[2, 2], dilations = [1, 3], pads = [2, 1, 0, 7]} }",
+     kSums},
+    // Longer than a job's block, and shorter than a vector.
+    {"ConvDepthwiseLine",
+     "graph @g(%x: f32[1,3,40001], %w: f32[3,1,5]) -> %y { %y = Conv %x, %w {group = 3, strides = [3]} }", kSums},
+    {"ConvDepthwiseSmall",
+     "graph @g(%x: f64[2,7,3,2], %w: f64[7,1,3,3]) -> %y { %y = Conv %x, %w {group = 7, pads = [1, 1, 1, 1]} }", 1e-12},
     {"ConvLine", "graph @g(%x: f32[2,3,40], %w: f32[4,3,5]) -> %y { %y = Conv %x, %w }", kSums},
     {"ConvCube",
      "graph @g(%x: f32[1,2,5,6,7], %w: f32[3,2,2,3,2]) -> %y { %y = Conv %x, %w {pads = [1, 0, 1, 0, 1, 0]} "
@@ -121,6 +132,16 @@ const ComputeCase kWindows[] = {
     {"MaxPoolBytes",
      "graph @g(%x: i8[1,3,9]) -> %y { %y = MaxPool %x {kernel_shape = [4], dilations = [2], ceil_mode = "
      "1} }"},
+    {"MaxPoolPlanes",
+     "graph @g(%x: f32[2,3,19,50]) -> %y { %y = MaxPool %x {kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, "
+     "1]} }"},
+    {"MaxPoolLine",
+     "graph @g(%x: f64[1,2,30000]) -> %y { %y = MaxPool %x {kernel_shape = [3], dilations = [5], pads = [4, 2]} }"},
+    {"MaxPoolCube", "graph @g(%x: f32[1,2,4,5,6]) -> %y { %y = MaxPool %x {kernel_shape = [2, 3, 2]} }"},
+    {"AveragePoolOfInputs",
+     "graph @g(%x: f32[2,3,9,40]) -> %y { %y = AveragePool %x {kernel_shape = [3, 3], strides = [1, 3], pads = [1, 2, "
+     "2, 1]} }",
+     1e-6},
     {"AveragePool",
      "graph @g(%x: f32[2,3,9,10]) -> %y { %y = AveragePool %x {kernel_shape = [3, 2], strides = [2, 2], "
      "pads = [1, 0, 1, 1], count_include_pad = 1, ceil_mode = 1} }",

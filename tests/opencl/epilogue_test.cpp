@@ -150,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(All, OpenclEpilogue, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
 // Each is four programs for a device's compiler, which takes its time.
-INSTANTIATE_TEST_SUITE_P(Some, OpenclEpilogueOptions, ::testing::Values(kCases[0], kCases[5], kCases[7]),
+INSTANTIATE_TEST_SUITE_P(Some, OpenclEpilogueOptions, ::testing::Values(kCases[0], kCases[4], kCases[5], kCases[7]),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST_F(OpenclTest, AStageOfBothNamesBoth) {

@@ -1,12 +1,14 @@
 // Conv as an implicit matrix product by tiles of registers (tile.hpp): output channels by output positions. The
 // positions' inputs, tap by tap, are the panel that is packed; with few output channels they are gathered where they
-// are wanted. ConvTranspose gathers, for one output element, the inputs that reach it.
+// are wanted. With one input channel a group (depthwise) each plane is a job of its own (planes.hpp). ConvTranspose
+// gathers, for one output element, the inputs that reach it.
 #include <algorithm>
 
 #include <tenon/ops/convolution.hpp>
 #include <tenon/support/str.hpp>
 
 #include "opencl/compute/compute_source.hpp"
+#include "opencl/compute/planes.hpp"
 #include "opencl/compute/tile.hpp"
 #include "opencl/compute/windows.hpp"
 #include "opencl/source_context.hpp"
@@ -24,7 +26,8 @@ constexpr std::string_view kConvHead = R"(
     const long in_size = n[4], job_rows = n[8];
     const long row_blocks = (M + job_rows - 1) / job_rows, column_blocks = (N + COLUMNS - 1) / COLUMNS;
     const long row0 = item % row_blocks * job_rows, row1 = min(M, row0 + job_rows);
-    const long column = item / row_blocks % column_blocks * COLUMNS;
+    // The last block of columns is moved back to be a whole one: what two of them have is the same.
+    const long column = min(item / row_blocks % column_blocks * COLUMNS, max(N - COLUMNS, 0l));
     const long group = item / row_blocks / column_blocks % groups;
     const long image = item / row_blocks / column_blocks / groups;
     const long plane = (image * n[1] + group * channels) * in_size, all = n[0] * n[1] * in_size;
@@ -276,11 +279,50 @@ void cut_depth(const ProductTile& tile, int64_t channels, int64_t taps, ComputeL
   launch.numbers[10] = std::max<int64_t>(std::min(taps, tile.depth), 1);
 }
 
+// The window of a convolution whose groups have one input channel, and few output channels: each reads the input again.
+std::optional<PlaneWindow> depthwise_window(const KernelRequest& request, ElementType work, int64_t group,
+                                            const ComputeTarget& target) {
+  constexpr int64_t kMostOutputs = 4;
+  const auto w = request.operands[1].shape().static_dims();
+  if (!w || w->size() < 3 || (*w)[1] != 1 || w->front() > kMostOutputs * group) return std::nullopt;
+  const auto window = Window::of(request.op, w->size() - 2, kernel_of(*w));
+  return window.ok() ? plane_window(*window, work, target) : std::nullopt;
+}
+
+Result<ComputeKernel> make_depthwise(const KernelRequest& request, const PlaneWindow& window, int64_t group,
+                                     const ComputeTarget& target, const Epilogue& epilogue) {
+  const ElementType work = work_type_of(request.operands[0].element());
+  ComputeSource source(request, target);
+  source.define("PADDING", "0");
+  source.define("TAPS", window.taps());
+  source.load("W", 1, work);
+  define_bias(source, request, work);
+  const std::string body = plane_body(source, window, work, target,
+                                      {.job = "    const long output = plane % n[9];\n    T weights[TAPS];\n"
+                                              "    for (int i = 0; i < TAPS; ++i) weights[i] = W(output * TAPS + i);\n",
+                                       .start = "      TV sum = (TV)BIAS(output);\n",
+                                       .take = "sum = fma((TV)weights[tap], x, sum);",
+                                       .done = "      FINISH(at, count, sum);\n"});
+  source.finish(epilogue, lanes_of(work, target));
+  const Op* op = &request.op;
+  return source.kernel(body, [op, window, work, group, target](const CallShapes& shapes) -> Result<ComputeLaunch> {
+    const Dims in = spatial_of(shapes.operands[0]), out = spatial_of(shapes.results[0]);
+    TENON_TRY(of, Window::of(*op, in.size(), kernel_of(shapes.operands[1])));
+    const int64_t outputs = shapes.results[0][1];
+    ComputeLaunch made = plane_launch(window, plane_extents(of, in, out), shapes.results[0][0] * outputs,
+                                      std::max<int64_t>(outputs / group, 1), work, target);
+    made.numbers.push_back(outputs);
+    return made;
+  });
+}
+
 Result<ComputeKernel> make_conv(const KernelRequest& request, const ComputeTarget& target, const Epilogue& epilogue) {
   const ElementType work = work_type_of(request.operands[0].element());
   if (!work.is_float()) return error(Code::unsupported, "Conv of ", request.operands[0].element());
   const Op* op = &request.op;
   const int64_t group = std::max<int64_t>(op->attr<int64_t>("group", 1), 1);
+  if (const auto window = depthwise_window(request, work, group, target))
+    return make_depthwise(request, *window, group, target, epilogue);
   const ProductTile tile = choose_tile(extents_of(request, group), work, target);
   ComputeSource source(request, target);
   define_conv(source, request, work, tile);

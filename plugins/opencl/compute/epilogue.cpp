@@ -127,7 +127,11 @@ class Writer {
     c.open("else");
     c.line(str(type, " some[", lanes_, "];"));
     c.line(str("vstore", lanes_, "(stored, 0, some);"));
-    c.line(str("for (int t = 0; t < count; ++t) (", to, ")[t] = some[t];"));
+    c.line("int done = 0;");
+    for (int part = lanes_ / 2; part > 1; part /= 2)
+      c.line(str("if (count & ", part, ") { ", near_vector(str(type, part), str(to, " + done"), true), " = vload", part,
+                 "(0, some + done); done += ", part, "; }"));
+    c.line(str("if (count & 1) (", to, ")[done] = some[done];"));
     c.close();
     c.close();
     return {};

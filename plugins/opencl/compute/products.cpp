@@ -21,7 +21,8 @@ constexpr std::string_view kHead = R"(
     const long M = n[0], N = n[1], K = n[2], a_row = n[3], b_step = n[5], b_column = n[6], job_rows = n[9];
     const long row_blocks = (M + job_rows - 1) / job_rows, column_blocks = (N + COLUMNS - 1) / COLUMNS;
     const long row0 = item % row_blocks * job_rows, row1 = min(M, row0 + job_rows);
-    const long column = item / row_blocks % column_blocks * COLUMNS;
+    // The last block of columns is moved back to be a whole one: what two of them have is the same.
+    const long column = min(item / row_blocks % column_blocks * COLUMNS, max(N - COLUMNS, 0l));
     const long batch = item / row_blocks / column_blocks;
     long a_at = 0, b_at = 0, outer = batch;
     for (long d = n[10] - 1; d >= 0; --d) {
@@ -32,9 +33,11 @@ constexpr std::string_view kHead = R"(
     }
 )";
 
-constexpr std::string_view kPack = R"(
+constexpr std::string_view kPanels = R"(
     for (long k0 = 0; k0 == 0 || k0 < K; k0 += DEPTH) {
     const long depth = min((long)DEPTH, K - k0);
+)";
+constexpr std::string_view kPack = R"(
     for (long k = LOCAL_ID; k < depth; k += LOCAL_SIZE)
       for (int v = 0; v < VECTORS; ++v) {
         const long first = column + v * LANES, from = b_at + (k0 + k) * b_step + first * b_column;
@@ -48,53 +51,97 @@ constexpr std::string_view kPack = R"(
       }
     SYNC;
 )";
+// B lies along the inner extent: squares of LANES steps by as many columns.
+constexpr std::string_view kPackTransposed = R"(
+    for (long k = LOCAL_ID * LANES; k < depth; k += LOCAL_SIZE * LANES)
+      for (int v = 0; v < VECTORS; ++v) {
+        const int steps = (int)min((long)LANES, depth - k);
+        TV square[LANES];
+        for (int c = 0; c < LANES; ++c) {
+          const long from = b_at + min(column + v * LANES + c, N - 1) * b_column + k0 + k;
+          if (steps == LANES) {
+            square[c] = BV(from);
+          } else {
+            T some[LANES];
+            for (int i = 0; i < LANES; ++i) some[i] = B(from + min(i, steps - 1));
+            square[c] = VLOAD(0, some);
+          }
+        }
+        TRANSPOSE(square);
+        for (int i = 0; i < LANES; ++i)
+          if (i < steps) PANEL(k + i, v) = square[i];
+      }
+    SYNC;
+)";
 
 // Few rows: B is read where it lies. Where it lies along the inner extent (transposed), so many steps at a time.
 constexpr std::string_view kDirect = R"(
     for (long row = row0; row < row1; row += ROWS) {
     long rows[ROWS];
     for (int r = 0; r < ROWS; ++r) rows[r] = a_at + min(row + r, M - 1) * a_row;
+    TV sums[ROWS * VECTORS];
+    for (int i = 0; i < ROWS * VECTORS; ++i) sums[i] = (TV)0;
+)";
+// Whole rows of the block's columns at a time, which memory likes.
+constexpr std::string_view kDirectRows = R"(
+    if (column + COLUMNS <= N) {
+      for (long k = 0; k < K; ++k) {
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) {
+          const TV a = (TV)A(rows[r] + k * A_STEP);
+#pragma unroll
+          for (int v = 0; v < VECTORS; ++v)
+            sums[r * VECTORS + v] = MULTIPLY_ADD(a, BV(b_at + k * b_step + column + v * LANES), sums[r * VECTORS + v]);
+        }
+      }
+    } else
+)";
+// Some columns at a time, so that their sums do not wait for each other.
+constexpr std::string_view kDirectColumns = R"(
+    if (A_STEP == 1) {
+      T some[ROWS * VECTORS * LANES];
+      for (int c = 0; c < COLUMNS; c += CHAINS) {
+        long from[CHAINS];
+        TV lanes[ROWS * CHAINS];
+#pragma unroll
+        for (int i = 0; i < CHAINS; ++i) from[i] = b_at + min(column + c + i, N - 1) * b_column;
+#pragma unroll
+        for (int i = 0; i < ROWS * CHAINS; ++i) lanes[i] = (TV)0;
+        long k = 0;
+        for (; k + LANES <= K; k += LANES)
+#pragma unroll
+          for (int r = 0; r < ROWS; ++r) {
+            const TV a = AV(rows[r] + k);
+#pragma unroll
+            for (int i = 0; i < CHAINS; ++i) lanes[r * CHAINS + i] = MULTIPLY_ADD(a, BV(from[i] + k), lanes[r * CHAINS + i]);
+          }
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+          for (int i = 0; i < CHAINS; ++i) {
+            T sum = SUM_OF(lanes[r * CHAINS + i]);
+            for (long rest = k; rest < K; ++rest) sum += A(rows[r] + rest) * B(from[i] + rest);
+            some[r * COLUMNS + c + i] = sum;
+          }
+      }
+      for (int i = 0; i < ROWS * VECTORS; ++i) sums[i] = VLOAD(i, some);
+    } else
+)";
+constexpr std::string_view kDirectEach = R"(
+      for (long k = 0; k < K; ++k)
+        for (int v = 0; v < VECTORS; ++v) {
+          T b[LANES];
+          for (int c = 0; c < LANES; ++c)
+            b[c] = B(b_at + k * b_step + min(column + v * LANES + c, N - 1) * b_column);
+          for (int r = 0; r < ROWS; ++r)
+            sums[r * VECTORS + v] = MULTIPLY_ADD((TV)A(rows[r] + k * A_STEP), VLOAD(0, b), sums[r * VECTORS + v]);
+        }
     for (int part = 0; part < VECTORS; ++part) {
     const long at = column + part * LANES;
-    if (at >= N) break;
-    TV sums[ROWS];
-    for (int r = 0; r < ROWS; ++r) sums[r] = (TV)0;
-    if (b_column == 1 && at + LANES <= N) {
-      for (long k = 0; k < K; ++k) {
-        const TV b = BV(b_at + k * b_step + at);
-        for (int r = 0; r < ROWS; ++r) sums[r] = MULTIPLY_ADD((TV)A(rows[r] + k * A_STEP), b, sums[r]);
-      }
-    } else if (b_step == 1 && A_STEP == 1) {
-      T some[ROWS * LANES];
-      for (int c = 0; c < LANES; ++c) {
-        const long b_from = b_at + min(at + c, N - 1) * b_column;
-        TV lanes[ROWS];
-        for (int r = 0; r < ROWS; ++r) lanes[r] = (TV)0;
-        long k = 0;
-        for (; k + LANES <= K; k += LANES) {
-          const TV b = BV(b_from + k);
-          for (int r = 0; r < ROWS; ++r) lanes[r] = MULTIPLY_ADD(AV(rows[r] + k), b, lanes[r]);
-        }
-        for (int r = 0; r < ROWS; ++r) {
-          T parts[LANES], sum = 0;
-          VSTORE(lanes[r], 0, parts);
-          for (int i = 0; i < LANES; ++i) sum += parts[i];
-          for (long rest = k; rest < K; ++rest) sum += A(rows[r] + rest) * B(b_from + rest);
-          some[r * LANES + c] = sum;
-        }
-      }
-      for (int r = 0; r < ROWS; ++r) sums[r] = VLOAD(r, some);
-    } else {
-      for (long k = 0; k < K; ++k) {
-        T b[LANES];
-        for (int c = 0; c < LANES; ++c) b[c] = at + c < N ? B(b_at + k * b_step + (at + c) * b_column) : (T)0;
-        for (int r = 0; r < ROWS; ++r)
-          sums[r] = MULTIPLY_ADD((TV)A(rows[r] + k * A_STEP), VLOAD(0, b), sums[r]);
-      }
-    }
     const int count = (int)min((long)LANES, N - at);
+    if (count <= 0) break;
     for (int r = 0; r < ROWS && row + r < M; ++r) {
-      TV x = sums[r];
+      TV x = sums[r * VECTORS + part];
 )";
 constexpr std::string_view kDirectEnd = R"(
       FINISH(LINE(row + r) + at, count, x);
@@ -170,16 +217,47 @@ std::optional<int64_t> last_dim(const Type& type, size_t from_end) {
   return from_end < dims->size() ? (*dims)[dims->size() - 1 - from_end] : 1;
 }
 
-// The source of a product of operands 0 and 1 as `tile` has it; `after`: what becomes of sums first.
-std::string product_body(const ProductTile& tile, std::string_view after) {
-  if (!tile.packs()) return str(kHead, kDirect, after, kDirectEnd);
-  return str(kHead, kPack, packed_rows(tile, after), "    SYNC;\n    }\n");
+// SUM_OF(x): the sum of a vector's elements, by halves.
+void define_sum_of_lanes(ComputeSource& source, int lanes, ElementType work) {
+  std::string text = str("T tenon_sum(TV x) {\n");
+  std::string from = "x";
+  for (int half = lanes / 2; half > 0; half /= 2) {
+    const std::string type = half > 1 ? lanes_name(work, half) : std::string(scalar_name(work)), to = str("x", half);
+    text += str("  const ", type, " ", to, " = ", from, ".lo + ", from, ".hi;\n");
+    from = to;
+  }
+  source.functions(str(text, "  return ", from, ";\n}\n"));
+  source.define("SUM_OF(x)", "tenon_sum(x)");
 }
 
-void define_product(ComputeSource& source, ElementType work, const ProductTile& tile, const Epilogue& epilogue) {
+// The source of a product of operands 0 and 1 as `tile` has it; `after`: what becomes of sums first.
+std::string product_body(const ProductTile& tile, bool transposed, std::string_view after) {
+  if (!tile.packs())
+    return str(kHead, kDirect, transposed ? kDirectColumns : kDirectRows, kDirectEach, after, kDirectEnd);
+  return str(kHead, kPanels, transposed ? kPackTransposed : kPack, packed_rows(tile, after), "    SYNC;\n    }\n");
+}
+
+// Where nothing is packed, more columns at a time: long stretches of B's rows.
+ProductTile product_tile(const ProductExtents& extents, ElementType work, const ComputeTarget& target) {
+  ProductTile tile = choose_tile(extents, work, target);
+  constexpr int kMostVectors = 8;
+  if (tile.packs() || target.tiling.exact) return tile;
+  const int most = std::min(kMostVectors, target.tiling.registers / tile.rows);
+  const int64_t jobs = 2 * target.compute_units;
+  while (2 * tile.vectors <= most && (!extents.n || *extents.n >= 2 * tile.columns() * jobs)) tile.vectors *= 2;
+  return tile;
+}
+
+void define_product(ComputeSource& source, ElementType work, const ProductTile& tile, bool transposed,
+                    const Epilogue& epilogue) {
   source.vectors_of(tile.lanes);
   define_tile(source, tile, work);
-  source.define("VSTORE", str("vstore", tile.lanes));
+  if (transposed) {
+    constexpr int kMostChains = 4;
+    define_transpose(source, tile.lanes);
+    define_sum_of_lanes(source, tile.lanes, work);
+    source.define("CHAINS", tile.rows > kMostChains ? 1 : kMostChains);
+  }
   source.define("A_AT(row)", "(a_at + (row) * a_row)");
   source.define("START(row)", "0");
   source.define("LINE(row)", "((batch * M + (row)) * N)");
@@ -194,13 +272,14 @@ Result<ComputeKernel> make_matmul(const KernelRequest& request, const ComputeTar
   const Type &a = request.operands[0], &b = request.operands[1];
   const bool row = a.shape().ranked() && a.shape().rank() == 1, column = b.shape().ranked() && b.shape().rank() == 1;
   const ProductTile tile =
-      choose_tile({row ? 1 : last_dim(a, 1), column ? 1 : last_dim(b, 0), last_dim(a, 0)}, work, target);
+      product_tile({row ? 1 : last_dim(a, 1), column ? 1 : last_dim(b, 0), last_dim(a, 0)}, work, target);
   ComputeSource source(request, target);
   source.define("A_STEP", 1);
-  define_product(source, work, tile, epilogue);
-  return source.kernel(product_body(tile, ""), [tile, target](const CallShapes& shapes) -> Result<ComputeLaunch> {
-    return matmul_sides(shapes.operands[0], shapes.operands[1], shapes.results[0]).launch(tile, target);
-  });
+  define_product(source, work, tile, false, epilogue);
+  return source.kernel(
+      product_body(tile, false, ""), [tile, target](const CallShapes& shapes) -> Result<ComputeLaunch> {
+        return matmul_sides(shapes.operands[0], shapes.operands[1], shapes.results[0]).launch(tile, target);
+      });
 }
 
 Sides gemm_sides(const Gemm& op, const CallShapes& shapes) {
@@ -230,13 +309,13 @@ Result<ComputeKernel> make_gemm(const KernelRequest& request, const ComputeTarge
     return error(Code::unsupported, "alpha and beta of integers are whole on the device");
   const Type &a = request.operands[0], &y = request.results[0];
   const ProductTile tile =
-      choose_tile({last_dim(y, 1), last_dim(y, 0), last_dim(a, op.trans_a() ? 1 : 0)}, work, target);
+      product_tile({last_dim(y, 1), last_dim(y, 0), last_dim(a, op.trans_a() ? 1 : 0)}, work, target);
   source.define("A_STEP", op.trans_a() ? "n[4]" : "1");
-  define_product(source, work, tile, epilogue);
+  define_product(source, work, tile, op.trans_b(), epilogue);
   factor("ALPHA", op.alpha());
   factor("BETA", op.beta());
   if (op.c()) source.load("C", 2, work);
-  return source.kernel(product_body(tile, op.c() ? kAddC : "x = (T)ALPHA * x;\n"),
+  return source.kernel(product_body(tile, op.trans_b(), op.c() ? kAddC : "x = (T)ALPHA * x;\n"),
                        [op, tile, target](const CallShapes& shapes) -> Result<ComputeLaunch> {
                          return gemm_sides(op, shapes).launch(tile, target);
                        });

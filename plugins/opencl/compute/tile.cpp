@@ -29,10 +29,14 @@ double cost_of(const ProductTile& tile, const ProductExtents& extents) {
 
 }  // namespace
 
+int lanes_of(ElementType work, const ComputeTarget& target) {
+  return std::max(target.lanes * 32 / std::max<int>(static_cast<int>(work.bits()), 32), 1);
+}
+
 ProductTile choose_tile(const ProductExtents& extents, ElementType work, const ComputeTarget& target) {
   const Tiling& tiling = target.tiling;
   ProductTile tile;
-  tile.lanes = std::max(target.lanes * 32 / std::max<int>(static_cast<int>(work.bits()), 32), 1);
+  tile.lanes = lanes_of(work, target);
   double best = std::numeric_limits<double>::infinity();
   ProductTile chosen = tile;
   const int registers = tiling.registers;
@@ -94,6 +98,21 @@ void define_tile(ComputeSource& source, const ProductTile& tile, ElementType wor
   source.define("BLOCK_ROWS", tile.block_rows);
   source.define("PARTIAL(row, v)", "partial[(row) * VECTORS + (v)]");
   source.local("  __local TV partial[BLOCK_ROWS * VECTORS];\n");
+}
+
+void define_transpose(ComputeSource& source, int lanes) {
+  // Each stage puts the elements of vectors i and i + lanes / 2 between each other.
+  std::string text = "do { TV u[LANES]; ";
+  bool back = false;
+  for (int stage = 1; stage < lanes; stage *= 2, back = !back) {
+    const std::string_view from = back ? "u" : "(t)", to = back ? "(t)" : "u";
+    for (int i = 0; i < lanes / 2; ++i)
+      for (const auto& [part, half] : {std::pair(2 * i, "lo"), std::pair(2 * i + 1, "hi")})
+        text += str(to, "[", part, "].even = ", from, "[", i, "].", half, "; ", to, "[", part, "].odd = ", from, "[",
+                    i + lanes / 2, "].", half, "; ");
+  }
+  if (back) text += "for (int i = 0; i < LANES; ++i) (t)[i] = u[i]; ";
+  source.define("TRANSPOSE(t)", str(text, "} while (0)"));
 }
 
 std::string packed_rows(const ProductTile& tile, std::string_view after) {

@@ -31,6 +31,9 @@ struct ProductTile {
   bool packs() const { return depth > 0; }
 };
 
+// Of a vector of `work`.
+int lanes_of(ElementType work, const ComputeTarget& target);
+
 // By the target's numbers (ComputeTarget::tiling): rows and vectors so that few of them are of no use for m and n.
 // Packs where the panel is read by several row tiles.
 ProductTile choose_tile(const ProductExtents& extents, ElementType work, const ComputeTarget& target);
@@ -47,6 +50,9 @@ RowBlocks row_blocks(const ProductTile& tile, int64_t m, int64_t other_jobs, con
 // Defines ROWS, VECTORS, LANES, COLUMNS, T, TV, MULTIPLY_ADD, and where the tile packs DEPTH, PANEL(k, v) and
 // PARTIAL(row, v), with their memory.
 void define_tile(ComputeSource& source, const ProductTile& tile, ElementType work);
+
+// Defines TRANSPOSE(t): t[i] of LANES vectors becomes the elements i of all of them.
+void define_transpose(ComputeSource& source, int lanes);
 
 // The walk over the rows [row0, row1) of a job with a packed panel of `depth` steps from `k0` on. Reads the macros
 // A(i), A_AT(row), A_STEP (elements of A), START(row) (what a row's sums begin with), LINE(row) (where the row begins
