@@ -159,9 +159,7 @@ Result<void> ProgramPart::run_bound(BoundShape& shape, std::span<const Datum* co
 Result<void> ProgramPart::set_buffers(const BoundShape& shape, ProgramContext& context,
                                       std::span<const Datum* const> inputs, std::span<Datum* const> outputs) const {
   const GraphProgram& program = cache_->program();
-  const auto set = [&](size_t place, const std::byte* data) {
-    context.buffers[place] = const_cast<std::byte*>(data);
-  };
+  const auto set = [&](size_t place, const std::byte* data) { context.buffers[place] = const_cast<std::byte*>(data); };
   for (size_t i = 0; i < inputs.size(); ++i) set(shape.inputs[i], inputs[i]->tensor().data());
   for (size_t i = 0; i < outputs.size(); ++i) {
     const ElementType element = program.output_types[i].element();
@@ -178,16 +176,28 @@ namespace {
 
 class BoundPart final : public BoundRun {
  public:
+  static Result<std::unique_ptr<BoundRun>> make(std::shared_ptr<BoundShape> shape, ContextLease context,
+                                                const RunMeans& means) {
+    auto part = std::make_unique<BoundPart>(std::move(shape), std::move(context), means);
+    TENON_TRY(settled, part->context_->bound.settle(part->context_->buffers, part->with_));
+    part->settled_ = std::move(settled);
+    return std::unique_ptr<BoundRun>(std::move(part));
+  }
   BoundPart(std::shared_ptr<BoundShape> shape, ContextLease context, const RunMeans& means)
       : shape_(std::move(shape)), context_(std::move(context)), with_{.pool = &means.parallel, .arena = means.arena} {}
+
   Result<void> run() override {
-    return caught([&] { return context_->bound.run(context_->buffers, with_); });
+    if (settled_.empty()) return caught([&] { return context_->bound.run(context_->buffers, with_); });
+    for (const SettledCall& call : settled_) call.run(call.words);
+    return {};
   }
+  std::span<const SettledCall> settled() const override { return settled_; }
 
  private:
   std::shared_ptr<BoundShape> shape_;
   ContextLease context_;
   program::RunWith with_;
+  std::vector<SettledCall> settled_;  // all there is to a run, or none
 };
 
 }  // namespace
@@ -202,8 +212,7 @@ Result<std::unique_ptr<BoundRun>> ProgramPart::bind(std::span<const Datum* const
     if (!is_place_for(*outputs[i], cache_->program().output_types[i].element(), shape->output_dims[i])) return bound;
   TENON_TRY(context, ProgramCache::acquire(*shape));
   TENON_OK(set_buffers(*shape, *context, inputs, outputs));
-  bound = std::make_unique<BoundPart>(std::move(shape), std::move(context), means);
-  return bound;
+  return BoundPart::make(std::move(shape), std::move(context), means);
 }
 
 Result<void> ProgramPart::run_on_host(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,

@@ -172,13 +172,19 @@ Result<void> SnippetCall::prepare(const SnippetCode& code, std::span<const Dims>
   return add_piece(code, std::move(extents), std::vector<int64_t>(ports_of(code.body), 0), options);
 }
 
-void SnippetCall::run_chunk(FormCall& call, std::span<std::byte* const> addresses, int64_t chunk) {
+SnippetCall::FormCall& SnippetCall::form_for(const SnippetCode& code, std::span<std::byte* const> addresses,
+                                             Piece& piece) {
+  const bool past = piece.past_caches && aligned_and_apart(addresses, piece.skipped_bytes, code.body.inputs.size());
+  return past ? *piece.past_caches : piece.near;
+}
+
+const int64_t* SnippetCall::words_for(FormCall& call, std::span<std::byte* const> addresses, int64_t chunk) {
   const auto at = static_cast<size_t>(chunk);
   int64_t* const words = call.words.data() + at * call.words_of_chunk;
   const Pointer* const first = call.pointers.data() + at * call.pointers_of_chunk;
   for (const Pointer* p = first; p != first + call.pointers_of_chunk; ++p)
     words[p->word] = static_cast<int64_t>(reinterpret_cast<intptr_t>(addresses[p->port])) + p->offset_bytes;
-  call.run(words);
+  return words;
 }
 
 void SnippetCall::run(const SnippetCode& code, std::span<std::byte* const> addresses, ParallelFor& pool) {
@@ -187,10 +193,9 @@ void SnippetCall::run(const SnippetCode& code, std::span<std::byte* const> addre
       std::memcpy(repeat.bytes.get() + static_cast<size_t>(i) * repeat.row_bytes, addresses[repeat.port],
                   repeat.row_bytes);
   for (Piece& piece : pieces_) {
-    const bool past = piece.past_caches && aligned_and_apart(addresses, piece.skipped_bytes, code.body.inputs.size());
-    FormCall& call = past ? *piece.past_caches : piece.near;
+    FormCall& call = form_for(code, addresses, piece);
     const auto chunks = [&](int64_t begin, int64_t end) {
-      for (int64_t chunk = begin; chunk < end; ++chunk) run_chunk(call, addresses, chunk);
+      for (int64_t chunk = begin; chunk < end; ++chunk) call.run(words_for(call, addresses, chunk));
     };
     // By reference: what a std::function keeps of it needs no heap.
     if (call.chunks == 1)
@@ -198,6 +203,17 @@ void SnippetCall::run(const SnippetCode& code, std::span<std::byte* const> addre
     else
       pool.run(call.chunks, 1, std::cref(chunks));
   }
+}
+
+bool SnippetCall::settle(const SnippetCode& code, std::span<std::byte* const> addresses,
+                         std::vector<SettledCall>& calls) {
+  const auto once = [&](Piece& piece) { return form_for(code, addresses, piece).chunks == 1; };
+  if (!repeats_.empty() || !std::ranges::all_of(pieces_, once)) return false;
+  for (Piece& piece : pieces_) {
+    FormCall& call = form_for(code, addresses, piece);
+    calls.push_back({call.run, words_for(call, addresses, 0)});
+  }
+  return true;
 }
 
 }  // namespace tenon::irgen::detail

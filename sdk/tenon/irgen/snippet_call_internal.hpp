@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <tenon/irgen/snippet_kernels.hpp>
-#include <tenon/program/kernel.hpp>
+#include <tenon/program/settled.hpp>
 #include <tenon/snippet/params.hpp>
 #include <tenon/support/memory.hpp>
 
@@ -38,6 +38,9 @@ class SnippetCall {
   Result<void> prepare(const SnippetCode& code, std::span<const Dims> shapes, const CallOptions& options);
   // `addresses` of inputs, then outputs, with the shapes that it was prepared for.
   void run(const SnippetCode& code, std::span<std::byte* const> addresses, ParallelFor& pool);
+  // Adds what run() does with these addresses, until the next call of this one; false, and nothing, when there is more
+  // to it than running code once for each piece.
+  bool settle(const SnippetCode& code, std::span<std::byte* const> addresses, std::vector<SettledCall>& calls);
 
  private:
   // A word of a chunk that changes from call to call: so many bytes behind the begin of a port.
@@ -75,7 +78,9 @@ class SnippetCall {
   Result<void> add_repeats(const SnippetCode& code, const RowJoin& join, int64_t length);
   // Where a port that is repeated lies instead; null: it is not.
   std::byte* repeated(size_t port) const;
-  static void run_chunk(FormCall& call, std::span<std::byte* const> addresses, int64_t chunk);
+  static FormCall& form_for(const SnippetCode& code, std::span<std::byte* const> addresses, Piece& piece);
+  // The chunk's words, with these addresses.
+  static const int64_t* words_for(FormCall& call, std::span<std::byte* const> addresses, int64_t chunk);
 
   std::vector<Piece> pieces_;
   std::vector<Repeat> repeats_;

@@ -27,20 +27,28 @@ Dims extents_of(const BufferView& view) {
   return dims;
 }
 
-class SnippetState final : public program::KernelState {
+class SnippetState final : public program::KernelState, public program::SettlingState {
  public:
   explicit SnippetState(std::shared_ptr<const SnippetWork> work) : work_(std::move(work)) {}
 
   Result<void> run(CallContext& context) {
-    ParallelFor& pool = context.pool();
-    if (threads_ != pool.threads() || !has_seen(context)) [[unlikely]]
-      TENON_OK(prepare(context, pool.threads()));
-    for (size_t i = 0; i < addresses_.size(); ++i) addresses_[i] = context.operands[work_->operands[i]].base;
-    call_.run(*work_->code, addresses_, pool);
+    TENON_OK(look_at(context));
+    call_.run(*work_->code, addresses_, context.pool());
     return {};
+  }
+  Result<bool> settle(const CallContext& context, std::vector<SettledCall>& calls) override {
+    TENON_OK(look_at(context));
+    return call_.settle(*work_->code, addresses_, calls);
   }
 
  private:
+  Result<void> look_at(const CallContext& context) {
+    const int threads = context.pool().threads();
+    if (threads_ != threads || !has_seen(context)) [[unlikely]]
+      TENON_OK(prepare(context, threads));
+    for (size_t i = 0; i < addresses_.size(); ++i) addresses_[i] = context.operands[work_->operands[i]].base;
+    return {};
+  }
   bool has_seen(const CallContext& context) const {
     const int64_t* seen = extents_.data();
     for (const size_t operand : work_->operands)

@@ -22,6 +22,8 @@ struct BoundModel::Impl {
   std::unique_ptr<detail::RunState> state;       // has the values between them
 
   Result<void> bind();
+  // All that the steps do, when that is known of each; else none.
+  std::vector<SettledCall> settled() const;
   // Segments run at once, and make outputs where they are wanted.
   bool may_bind() const;
   // Where every run makes the value of a slot, and where it reads it; null: that is not known.
@@ -78,19 +80,32 @@ Result<void> BoundModel::Impl::bind() {
   return {};
 }
 
+std::vector<SettledCall> BoundModel::Impl::settled() const {
+  std::vector<SettledCall> calls;
+  for (const std::unique_ptr<BoundRun>& step : steps) {
+    const std::span<const SettledCall> of_step = step->settled();
+    if (of_step.empty()) return {};
+    calls.insert(calls.end(), of_step.begin(), of_step.end());
+  }
+  return calls;
+}
+
 BoundModel::BoundModel(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 BoundModel::~BoundModel() = default;
 const std::vector<Datum>& BoundModel::inputs() const { return impl_->inputs; }
 const std::vector<Datum>& BoundModel::outputs() const { return impl_->outputs; }
 
-Result<void> BoundModel::run() {
+Result<void> BoundModel::run_steps() {
   Impl& impl = *impl_;
   const Parts& parts = impl.model.parts;
   for (size_t s = 0; s < impl.steps.size(); ++s)
     TENON_OK(impl.steps[s]->run(), "running model '", parts.name, "': target '", parts.segments[s].target, "'");
   if (!impl.steps.empty()) return {};
   TENON_OK(impl.model.run(impl.inputs, impl.outputs, impl.options));
-  return impl.asked ? Result<void>() : impl.bind();
+  if (impl.asked) return {};
+  TENON_OK(impl.bind());
+  settled_ = impl.settled();
+  return {};
 }
 
 Result<std::unique_ptr<BoundModel>> CompiledModel::bind(std::vector<Datum> inputs, std::vector<Datum> outputs,

@@ -12,6 +12,7 @@
 #include <tenon/runtime/executable.hpp>
 #include <tenon/support/export.hpp>
 #include <tenon/support/result.hpp>
+#include <tenon/support/settled_call.hpp>
 #include <tenon/tensor/datum.hpp>
 
 namespace tenon {
@@ -63,16 +64,17 @@ class TENON_API CompiledModel {
   size_t arena_lower_bound_bytes() const;
 
   // One datum per input, in order. Outputs own their bytes. Several threads may run at once; each run is apart.
-  // Outputs of 1 MiB and more: once nobody holds the last run's any more, the next run writes to their memory, which stays
-  // with the model until then.
+  // Outputs of 1 MiB and more: once nobody holds the last run's any more, the next run writes to their memory, which
+  // stays with the model until then.
   Result<std::vector<Datum>> run(std::span<const Datum> inputs, const RunOptions& options = {}) const;
   // The same into `outputs`, one for each output. One that holds a tensor of the output's element type and extents is
-  // written to where the target can, whoever shares its bytes; every other is replaced. None overlaps an input or another;
-  // after an error they hold anything. On targets of the host, such a run with extents of inputs as before takes no memory.
+  // written to where the target can, whoever shares its bytes; every other is replaced. None overlaps an input or
+  // another; after an error they hold anything. On targets of the host, such a run with extents of inputs as before
+  // takes no memory.
   Result<void> run_into(std::span<const Datum> inputs, std::span<Datum> outputs, const RunOptions& options = {}) const;
-  // Runs on these inputs into these outputs, again and again: CompiledModel::run_into without what need not be done each
-  // time. Outputs as run_into has them; those that are no places are made by the first run. The model, and what `options`
-  // point to, outlive it.
+  // Runs on these inputs into these outputs, again and again: CompiledModel::run_into without what need not be done
+  // each time. Outputs as run_into has them; those that are no places are made by the first run. The model, and what
+  // `options` point to, outlive it.
   Result<std::unique_ptr<BoundModel>> bind(std::vector<Datum> inputs, std::vector<Datum> outputs = {},
                                            const RunOptions& options = {}) const;
   // The same in the background. The model must outlive the future; inputs are shared, not copied.
@@ -102,7 +104,10 @@ class TENON_API BoundModel {
  public:
   ~BoundModel();
   // After an error outputs hold anything, and runs may go on.
-  Result<void> run();
+  Result<void> run() {
+    for (const SettledCall& call : settled_) call.run(call.words);
+    return settled_.empty() ? run_steps() : Result<void>();
+  }
   const std::vector<Datum>& inputs() const;
   // Where every run writes them: from the first one on they stay where they are, unless their extents depend on the
   // inputs' values.
@@ -112,7 +117,9 @@ class TENON_API BoundModel {
   friend class CompiledModel;
   struct Impl;
   explicit BoundModel(std::unique_ptr<Impl> impl);
+  Result<void> run_steps();
   std::unique_ptr<Impl> impl_;
+  std::vector<SettledCall> settled_;  // all that a run does, or none
 };
 
 }  // namespace tenon

@@ -240,6 +240,7 @@ class GuardedBoundRun final : public BoundRun {
   Result<void> run() override {
     return guarded(*origin_, "run()", [&] { return made_->run(); });
   }
+  std::span<const SettledCall> settled() const override { return made_->settled(); }
 
  private:
   OriginPtr origin_;

@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include <tenon/program/settled.hpp>
+
 namespace tenon::program {
 namespace {
 
@@ -46,6 +48,7 @@ std::optional<MetaSymbol> parse_meta(std::string_view symbol) {
 }
 
 KernelState::~KernelState() = default;
+SettlingState::~SettlingState() = default;
 
 KernelHandle make_kernel(std::string name, KernelFunction run, bool takes_folded) {
   return std::make_shared<const Kernel>(

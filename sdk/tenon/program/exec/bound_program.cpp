@@ -21,6 +21,11 @@ struct Shared {
   std::map<std::string, int64_t> arena_bytes, bound_bytes;
 
   void report_plan();
+  Result<void> check_count(size_t buffers) const {
+    if (buffers == names.size()) return {};
+    return error(Code::invalid_argument, "program '", program.name, "' declares ", names.size(), " buffers, ", buffers,
+                 " are given");
+  }
 };
 
 void Shared::report_plan() {
@@ -90,11 +95,13 @@ Result<void> BoundProgram::run(const std::vector<std::byte*>& buffers, RunStatis
 }
 
 Result<void> BoundProgram::run(std::span<std::byte* const> buffers, const RunWith& with) {
-  const Shared& shared = *impl_->shared;
-  if (buffers.size() != shared.names.size())
-    return error(Code::invalid_argument, "program '", shared.program.name, "' declares ", shared.names.size(),
-                 " buffers, ", buffers.size(), " are given");
+  TENON_OK(impl_->shared->check_count(buffers.size()));
   return impl_->machine->run(buffers, with);
+}
+
+Result<std::vector<SettledCall>> BoundProgram::settle(std::span<std::byte* const> buffers, const RunWith& with) {
+  TENON_OK(impl_->shared->check_count(buffers.size()));
+  return impl_->machine->settle(buffers, with);
 }
 
 Result<void> BoundProgram::Impl::take_pointers(const Arguments& arguments) {

@@ -17,6 +17,7 @@
 
 #include <tenon/program/exec/run.hpp>
 #include <tenon/program/program.hpp>
+#include <tenon/program/settled.hpp>
 #include <tenon/support/export.hpp>
 #include <tenon/support/parallel.hpp>
 #include <tenon/support/result.hpp>
@@ -37,7 +38,8 @@ struct BindOptions {
   // With more than one thread, transfers of at least so many bytes go on beside the program, on a thread of the bound
   // program; shorter ones, which cost less than to hand them over, are done where they start. INT64_MAX: all are.
   int64_t beside_bytes = 64 << 10;
-  // Runs bring the arena (RunWith::arena). One that brings none, or a smaller one, takes it from the heap, and keeps it.
+  // Runs bring the arena (RunWith::arena). One that brings none, or a smaller one, takes it from the heap, and keeps
+  // it.
   bool arena_of_runs = false;
 };
 
@@ -65,6 +67,10 @@ class TENON_API BoundProgram {
   Result<void> run(std::span<std::byte* const> buffers, const RunWith& with);
   // By name; dims must be those of the shapes.
   Result<void> run(const Arguments& arguments, RunStatistics* statistics = nullptr);
+
+  // The calls that such a run makes, when that is all there is to it and no call wants other threads: to be made in
+  // order, as often as wanted, on this memory. They hold until this bound program runs or settles again. Else none.
+  Result<std::vector<SettledCall>> settle(std::span<std::byte* const> buffers, const RunWith& with);
 
   // The same code with arenas of its own, for a run at the same time.
   Result<BoundProgram> fork() const;

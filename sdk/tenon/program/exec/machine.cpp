@@ -69,18 +69,23 @@ Result<void> Machine::place_arenas(std::span<std::byte> lent) {
   return {};
 }
 
+Result<void> Machine::set_memory(std::span<std::byte* const> buffers, const RunWith& with) {
+  pool_ = with.pool ? with.pool : options_.pool;
+  TENON_OK(place_arenas(with.arena));
+  Frame& frame = main_.frame;
+  frame.set_parallel(pool_);
+  for (size_t i = 0; i < buffers.size(); ++i) frame.at(code_.arguments[i]) = address_of(buffers[i]);
+  set_roots(frame, code_.argument_bases);
+  return {};
+}
+
 Result<void> Machine::run(std::span<std::byte* const> buffers, const RunWith& with) {
   std::optional<StatisticsRecorder> counts;
   if (options_.statistics) counts.emplace(with.statistics);
   counts_ = counts ? &*counts : nullptr;
   observer_ = with.observer;
-  pool_ = with.pool ? with.pool : options_.pool;
-  TENON_OK(place_arenas(with.arena), "program '", program_.name, "'");
-  Frame& frame = main_.frame;
-  frame.set_parallel(pool_);
-  for (size_t i = 0; i < buffers.size(); ++i) frame.at(code_.arguments[i]) = address_of(buffers[i]);
-  set_roots(frame, code_.argument_bases);
-  for (const Place token : code_.tokens) frame.at(token) = 0;
+  TENON_OK(set_memory(buffers, with), "program '", program_.name, "'");
+  for (const Place token : code_.tokens) main_.frame.at(token) = 0;
   main_.error.reset();
   const bool ok = execute(main_, 0) && tokens_are_done(main_, -1, "the program");
   main_.transfers.reset();

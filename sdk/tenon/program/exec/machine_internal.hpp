@@ -6,6 +6,7 @@
 #include <tenon/program/exec/bound_code_internal.hpp>
 #include <tenon/program/exec/statistics_internal.hpp>
 #include <tenon/program/exec/transfers_internal.hpp>
+#include <tenon/program/settled.hpp>
 #include <tenon/support/parallel.hpp>
 
 namespace tenon::program::detail {
@@ -59,6 +60,9 @@ class Machine {
   static Result<std::unique_ptr<Machine>> make(const Program& program, const BoundCode& code,
                                                const BindOptions& options);
   Result<void> run(std::span<std::byte* const> buffers, const RunWith& with);
+  // The calls of a run with these buffers, when it is nothing but calls that can be settled (program/settled.hpp); they
+  // hold until the machine runs or settles again. Else none.
+  Result<std::vector<SettledCall>> settle(std::span<std::byte* const> buffers, const RunWith& with);
   int64_t lendable_bytes() const;
 
  private:
@@ -74,6 +78,8 @@ class Machine {
   };
 
   Machine(const Program& program, const BoundCode& bound, const BindOptions& options);
+  // Where the run's memory and threads are.
+  Result<void> set_memory(std::span<std::byte* const> buffers, const RunWith& with);
   Result<void> take_arenas();
   // Where the run's memory is, as far as it serves; else in arenas of its own.
   Result<void> place_arenas(std::span<std::byte> lent);
