@@ -36,6 +36,13 @@ std::optional<double> bytes_of(const snippet::Body& body) {
   return bytes;
 }
 
+// divide_by_constants() may be a unit off where quotients are tiny.
+bool divides_by_constant(const snippet::Body& body, const snippet::BodyNode& node) {
+  if (node.op != "Div") return false;
+  return std::ranges::any_of(
+      body.nodes, [&](const snippet::BodyNode& by) { return by.op == "Scalar" && by.result == node.operands[1]; });
+}
+
 }  // namespace
 
 Result<const codegen::JitterTable*> jitter_table() {
@@ -157,7 +164,8 @@ Result<std::shared_ptr<const irgen::SnippetCode>> Compiler::compile(const snippe
 snippet::BoundRules Compiler::bound_rules() const {
   const auto max_ulp = [this](const snippet::Body& body, const snippet::BodyNode& node) {
     const codegen::JitterRow* row = snippet::row_of_node(body, node, table_, target_);
-    return row ? row->max_ulp : 0;
+    const double units = row ? row->max_ulp : 0;
+    return divides_by_constant(body, node) ? std::max(units, 1.0) : units;
   };
   return {.max_ulp = max_ulp, .contract = options_.contract};
 }

@@ -145,6 +145,7 @@ void fold_loads(LinearKernel& kernel, Isa isa) {
 }
 
 Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
+  divide_by_constants(kernel);
   if (options.contract) contract_multiply_add(kernel);
   narrow_alike(kernel);
   if (options.memory_operands) fold_loads(kernel, options.isa);

@@ -14,6 +14,8 @@
 //
 // Attribute `broadcast` 1: memory is one element, for all lanes (avx512).
 #pragma once
+#include <optional>
+
 #include <tenon/snippet/linear.hpp>
 #include <tenon/support/result.hpp>
 
@@ -26,7 +28,7 @@ inline constexpr int kStreamElements = 16384;
 struct PassOptions {
   Isa isa = Isa::avx2;
   // A product that is only added becomes one operation: faster, and rounded once instead of twice, so results may
-  // differ in their last place from those of the operators one by one. The only pass that changes bits.
+  // differ in their last place from those of the operators one by one.
   bool contract = true;
   // Loads with one use become operands of the instruction that uses them.
   bool memory_operands = true;
@@ -48,6 +50,14 @@ inline constexpr int kWriteLinesAhead = 48, kReadLinesAhead = 64, kStreams = 4, 
 // All of them, in the order below; then the verifier.
 Result<void> optimise(snippet::LinearKernel& kernel, const PassOptions& options);
 
+// What to multiply by in place of a division: x / divisor = fma(x, high, x * low) for all x whose quotient is at least
+// 2^-100, bit for bit; below within a unit of the last place. `low` 0: x * high, always. None: only a division will do.
+struct QuotientFactors {
+  float high = 0, low = 0;
+};
+std::optional<QuotientFactors> quotient_factors(float divisor);
+// Div by a constant as Mul, or as Mul and Fma. passes_division.cpp
+void divide_by_constants(snippet::LinearKernel& kernel);
 void contract_multiply_add(snippet::LinearKernel& kernel);
 // Quotients and roots of values that are alike in all lanes, as those of a row's sum: 128 bits of them, spread.
 void narrow_alike(snippet::LinearKernel& kernel);

@@ -1,7 +1,9 @@
 // Passes on linear kernels in text form: what they write, and what it computes on the machine.
 #include "x86/passes.hpp"
 
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <random>
 #include <support/guard_pages.hpp>
 
@@ -235,6 +237,67 @@ TEST_P(Passes, OneElementIsBroadcastByItsUser) {
 }
 
 // Of what is alike in all lanes, and of nothing else.
+// Every significand of x, both halves of the exponent's range, and what is no number.
+TEST(QuotientFactors, GiveTheBitsOfTheQuotient) {
+  std::mt19937 random(20261122);
+  std::vector<float> divisors = {1.4142135f,    255,          3, 6, -6, 0.1f, 127.5f, 1e-10f, 2.5066283f,
+                                 0x1.fffffep3f, 0x1.000002p0f};
+  while (divisors.size() < 40)
+    divisors.push_back(
+        std::ldexp(1.0f + static_cast<float>(random() >> 9) * 0x1p-23f, static_cast<int>(random() % 40) - 20));
+  int found = 0;
+  for (const float divisor : divisors) {
+    const auto by = quotient_factors(divisor);
+    if (!by) continue;
+    ++found;
+    for (uint32_t bits = 0; bits < 1u << 23; ++bits) {
+      const float x = std::bit_cast<float>(0x3f800000u | bits);
+      ASSERT_EQ(std::fma(x, by->high, x * by->low), x / divisor) << x << " by " << divisor;
+    }
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    for (const float x : {kInfinity, -kInfinity, 0.0f, -0.0f, 0x1.fffffep127f, 0x1p-60f}) {
+      const float y = std::fma(x, by->high, x * by->low);
+      EXPECT_EQ(std::bit_cast<uint32_t>(y), std::bit_cast<uint32_t>(x / divisor)) << x << " by " << divisor;
+    }
+    for (int step = 0; step < 20000; ++step) {  // tiny ones
+      const float x = std::bit_cast<float>(static_cast<uint32_t>(random()) % 0x10000000u);
+      const float y = std::fma(x, by->high, x * by->low), wanted = x / divisor;
+      EXPECT_TRUE(y == wanted || y == std::nextafter(wanted, 2 * wanted) || y == std::nextafter(wanted, 0.0f))
+          << x << " by " << divisor;
+    }
+  }
+  EXPECT_GE(found, 36) << "of 40";
+}
+
+TEST(QuotientFactors, PowersOfTwoAreExactAndOthersHaveNone) {
+  const auto quarter = quotient_factors(-4);
+  ASSERT_TRUE(quarter);
+  EXPECT_EQ(quarter->high, -0.25f);
+  EXPECT_EQ(quarter->low, 0);
+  for (const float divisor : {0.0f, -0.0f, 0x1p-149f, 0x1p-61f, 0x1p61f, std::numeric_limits<float>::infinity(),
+                              std::numeric_limits<float>::quiet_NaN()})
+    EXPECT_FALSE(quotient_factors(divisor)) << divisor;
+}
+
+TEST_P(Passes, QuotientsByConstantsAreProducts) {
+  const auto kernel_by = [](const std::string& bits) {
+    return row_kernel(GetParam().lanes,
+                      load("f32") + "    %11:f32 = Scalar {bits = " + bits + "}\n    %20:f32 = Div %10, %11\n");
+  };
+  const LinearKernel kernel = optimised(kernel_by("0x40e00000"), {.memory_operands = false});
+  const std::string text = print(kernel);
+  EXPECT_EQ(count(text, "Div "), 0) << text;
+  EXPECT_EQ(count(text, "Fma "), 2) << text;
+  EXPECT_EQ(count(text, "Scalar"), 4) << "of the loop and the tail\n" << text;
+  const auto code = compiled(kernel);
+  ASSERT_NE(code, nullptr);
+  check<float>(*code, [](float x, float) { return x / 7; });
+  const std::string half = print(optimised(kernel_by("0x40000000"), {.memory_operands = false}));
+  EXPECT_EQ(count(half, "Mul "), 2) << half;
+  EXPECT_EQ(count(half, "Fma "), 0) << half;
+  EXPECT_EQ(count(print(optimised(kernel_by("0x0"), {.memory_operands = false})), "Div "), 2);
+}
+
 TEST_P(Passes, QuotientsOfWhatIsAlikeTakeOneLane) {
   const auto kernel_of = [&](std::string_view operand) {
     return optimised(row_kernel(
