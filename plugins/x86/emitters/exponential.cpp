@@ -89,9 +89,9 @@ void exponential_parts(VectorCode& c, const Vec& power, const Vec& rest, const V
   round_exponent(c, power, n, x, rounding_constant(c), of.negated);
   c.avx512() ? power_of_two_scaled(c, power, of.exponent, n) : power_of_two_steps(c, power, of.exponent, rest);
   of.negated ? c->vfnmsub231ps(x, n, c.f32(kLn2High)) : c->vfnmadd231ps(x, n, c.f32(kLn2High));
+  if (low) of.negated ? c->vsubps(x, x, *low) : c->vaddps(x, x, *low);  // the square of x wants it, too
   c.move(rest, x);
   c->vfnmadd231ps(rest, n, c.f32(kLn2Low));
-  if (low) of.negated ? c->vsubps(rest, rest, *low) : c->vaddps(rest, rest, *low);
   exponential_less_one_near_zero(c, rest, x, n);
 }
 

@@ -181,7 +181,7 @@ constexpr RowPair kRows[] = {
      kF32Lanes,
      {.vectors = 7, .cycles = 10},
      {.vectors = 7, .cycles = 12},
-     4.3,
+     4,
      algorithm<swish>,
      takes_alpha},
     {"Mish", kF32Lanes, {.vectors = 5, .cycles = 13}, {.vectors = 6, .cycles = 20}, 4, algorithm<mish>},
