@@ -113,9 +113,17 @@ std::vector<Compiler::Tier> Compiler::tiers_of(const snippet::Body& body) const 
 
 Result<std::vector<Compiler::TierKernel>> Compiler::tier_kernels(const snippet::Body& body) const {
   std::vector<TierKernel> made;
+  std::optional<snippet::LinearKernel> lowered;
+  bool for_past_caches = false;
   for (const Tier& tier : tiers_of(body)) {
-    TENON_TRY(lowered, lower(body, tier.passes.stream_stores), "lowering snippet '", body.name, "'");
-    TierKernel& next = made.emplace_back(TierKernel{std::move(lowered), tier.least_bytes});
+    // Only what is swept again is lowered otherwise.
+    const bool past_caches = tier.passes.stream_stores && body.reduces();
+    if (!lowered || past_caches != for_past_caches) {
+      TENON_TRY(kernel, lower(body, past_caches), "lowering snippet '", body.name, "'");
+      lowered = std::move(kernel);
+      for_past_caches = past_caches;
+    }
+    TierKernel& next = made.emplace_back(TierKernel{*lowered, tier.least_bytes});
     TENON_OK(optimise(next.kernel, tier.passes), "lowering snippet '", body.name, "'");
     next.past_caches = has_streaming_stores(next.kernel);
     if (made.size() > 1) next.kernel.name += tier.suffix;
