@@ -77,6 +77,14 @@ Result<void> check(cl_int code, std::string_view what) {
   return failure(code, what);
 }
 
+cl_int status_of(const Api& cl, cl_event event) {
+  if (!event) return CL_COMPLETE;
+  cl_int status = CL_QUEUED;
+  const cl_int code =
+      cl.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  return code == CL_SUCCESS ? status : code;
+}
+
 std::array<int64_t, kObjectKinds> live_objects() {
   std::array<int64_t, kObjectKinds> counts{};
   for (size_t i = 0; i < kObjectKinds; ++i) counts[i] = detail::g_live[i];

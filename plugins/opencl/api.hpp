@@ -24,6 +24,7 @@ namespace tenon::opencl {
   F(clCreateContext) F(clReleaseContext) F(clCreateCommandQueue) F(clReleaseCommandQueue) F(clFlush) F(clFinish) \
   F(clCreateBuffer) F(clReleaseMemObject)                                                                        \
   F(clEnqueueReadBuffer) F(clEnqueueWriteBuffer) F(clEnqueueCopyBuffer) F(clEnqueueFillBuffer)                    \
+  F(clEnqueueMapBuffer) F(clEnqueueUnmapMemObject)                                                               \
   F(clCreateProgramWithSource) F(clCreateProgramWithBinary) F(clReleaseProgram) F(clBuildProgram)                \
   F(clGetProgramInfo) F(clGetProgramBuildInfo)                                                                   \
   F(clCreateKernel) F(clReleaseKernel) F(clSetKernelArg) F(clEnqueueNDRangeKernel)                               \
@@ -49,6 +50,9 @@ Error failure(cl_int code, std::string_view what);
 
 enum class ObjectKind : uint8_t { context, queue, memory, program, kernel, event };
 inline constexpr size_t kObjectKinds = 6;
+// Of a command: CL_QUEUED down to CL_COMPLETE, or below 0 the code that ended it; CL_COMPLETE of no event.
+cl_int status_of(const Api& cl, cl_event event);
+
 // How many handles hold an object, by kind.
 std::array<int64_t, kObjectKinds> live_objects();
 

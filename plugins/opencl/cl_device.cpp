@@ -6,33 +6,14 @@
 
 #include <tenon/support/str.hpp>
 
+#include "opencl/cl_stream.hpp"
+
 namespace tenon::opencl {
 namespace {
 
-class ClEvent final : public Event {
- public:
-  ClEvent(std::shared_ptr<ClDevice> device, EventObject event) : device_(std::move(device)), event_(std::move(event)) {}
-  Result<void> wait() override {
-    const cl_event event = event_.get();
-    const cl_int code = device_->cl().clWaitForEvents(1, &event);
-    if (code != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST) return check(code, "clWaitForEvents");
-    cl_int status = code;
-    device_->cl().clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
-    return failure(status < 0 ? status : code, str("work on device '", device_->name(), "'"));
-  }
-  bool done() const override {
-    cl_int status = CL_QUEUED;
-    const cl_int code =
-        device_->cl().clGetEventInfo(event_.get(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
-    return code != CL_SUCCESS || status <= CL_COMPLETE;
-  }
-
- private:
-  std::shared_ptr<ClDevice> device_;
-  EventObject event_;
-};
-
 constexpr uint64_t kMostFileBytes = uint64_t{256} << 20, kMostFormBytes = uint64_t{4} << 20;
+// Whole pages: what drivers ask of memory that they are to use in place.
+constexpr size_t kPageBytes = 4096;
 
 // Few sizes, so that buffers find one another: an eighth is wasted at most.
 size_t rounded(size_t bytes) {
@@ -42,46 +23,26 @@ size_t rounded(size_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
+size_t rounded_to_pages(size_t bytes) { return (rounded(bytes) + kPageBytes - 1) / kPageBytes * kPageBytes; }
+
 }  // namespace
 
-EventObject retained(const Api& cl, const EventObject& event) {
-  if (!event || cl.clRetainEvent(event.get()) != CL_SUCCESS) return {};
-  return EventObject(event.get());
-}
-
-// ---- Buffers ----
-
-ClBuffer::ClBuffer(std::shared_ptr<ClDevice> device, Memory memory, size_t bytes)
-    : device_(std::move(device)), memory_(std::move(memory)), bytes_(bytes) {}
-
-ClBuffer::~ClBuffer() { device_->keep({std::move(memory_), rounded(bytes_), std::move(last_use_)}); }
-
-Device& ClBuffer::device() const { return *device_; }
-
-const std::string& ClBuffer::memory() const {
-  static const std::string kName(kGlobalMemory);
-  return kName;
-}
-
-void ClBuffer::used_until(EventObject event) {
-  const std::lock_guard lock(mutex_);
-  last_use_ = std::move(event);
-}
-
-// ---- Devices ----
-
 ClDevice::ClDevice(const DeviceInfo& info) : info_(info), name_(str("opencl:", info.number)) {}
+
+ClDevice::~ClDevice() { release(std::move(kept_)); }
 
 std::shared_ptr<ClDevice> ClDevice::of(const DeviceInfo& info) {
   static std::mutex mutex;
   static std::unordered_map<uint32_t, std::weak_ptr<ClDevice>> known;
   const std::lock_guard lock(mutex);
   std::weak_ptr<ClDevice>& place = known[info.number];
-  if (auto device = place.lock()) return device;
+  if (auto device = place.lock(); device && !device->distrusted_) return device;
   auto device = std::make_shared<ClDevice>(info);
   place = device;
   return device;
 }
+
+void ClDevice::distrust() { distrusted_ = true; }
 
 Result<ClDevice::Driver*> ClDevice::driver() {
   const std::lock_guard lock(open_mutex_);
@@ -91,11 +52,17 @@ Result<ClDevice::Driver*> ClDevice::driver() {
   cl_int code = CL_SUCCESS;
   Context context(cl->clCreateContext(nullptr, 1, &id, nullptr, nullptr, &code));
   TENON_OK(check(code, "clCreateContext"), "opening OpenCL device '", info_.name, "'");
+  Queue maps(cl->clCreateCommandQueue(context.get(), id, 0, &code));
+  TENON_OK(check(code, "clCreateCommandQueue"), "opening OpenCL device '", info_.name, "'");
   FileCache files(FileCache::default_folder(), {.folder = "opencl", .suffix = ".bin", .max_bytes = kMostFileBytes});
   const cl_context object = context.get();
   FileCache forms(FileCache::default_folder(), {.folder = "opencl", .suffix = ".form", .max_bytes = kMostFormBytes});
-  driver_.reset(new Driver{
-      cl, id, std::move(context), {*cl, info_, id, object, std::move(files)}, FormChoices(std::move(forms))});
+  driver_.reset(new Driver{cl,
+                           id,
+                           std::move(context),
+                           {*cl, info_, id, object, std::move(files)},
+                           FormChoices(std::move(forms)),
+                           std::move(maps)});
   return driver_.get();
 }
 
@@ -109,153 +76,166 @@ Result<FormChoices*> ClDevice::form_choices() {
   return &driver->forms;
 }
 
-Result<Memory> ClDevice::allocate_memory(size_t bytes, cl_mem_flags flags) {
+// ---- Memory ----
+
+Result<Memory> ClDevice::create_buffer(size_t bytes, cl_mem_flags flags, void* storage) {
   if (bytes > info_.most_allocation_bytes)
     return error(Code::resource_exhausted, "device '", name_, "' gives at most ", info_.most_allocation_bytes,
                  " bytes in one piece, ", bytes, " are wanted");
   TENON_TRY(driver, this->driver());
+  const auto create = [&](cl_int& code) {
+    return Memory(
+        driver->cl->clCreateBuffer(driver->context.get(), flags, std::max<size_t>(bytes, 1), storage, &code));
+  };
   cl_int code = CL_SUCCESS;
-  Memory memory(driver->cl->clCreateBuffer(driver->context.get(), flags, std::max<size_t>(bytes, 1), nullptr, &code));
+  Memory memory = create(code);
+  if (code != CL_SUCCESS && failure(code, "").code() == Code::resource_exhausted) {
+    release_idle();  // what is kept for later may be what is missing
+    memory = create(code);
+  }
   TENON_OK(check(code, "clCreateBuffer"), bytes, " bytes on device '", name_, "'");
   return memory;
 }
 
-bool ClDevice::is_idle(const EventObject& event) const {
-  if (!event) return true;
-  cl_int status = CL_QUEUED;
-  const cl_int code =
-      cl().clGetEventInfo(event.get(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
-  return code == CL_SUCCESS && status <= CL_COMPLETE;
+Result<Memory> ClDevice::allocate_memory(size_t bytes, cl_mem_flags flags) {
+  return create_buffer(bytes, flags, nullptr);
 }
 
-void ClDevice::keep(Kept kept) {
-  std::list<Kept> gone;  // released without the lock
-  const std::lock_guard lock(mutex_);
-  kept_bytes_ += kept.bytes;
-  kept_.push_front(std::move(kept));
-  while (kept_bytes_ > kMostKeptBytes) {
-    kept_bytes_ -= kept_.back().bytes;
-    gone.splice(gone.end(), kept_, std::prev(kept_.end()));
+Result<std::shared_ptr<ClBuffer>> ClDevice::allocate_buffer(size_t bytes) {
+  Piece piece = take(rounded(bytes), /*pinned=*/false);
+  if (!piece.memory) {
+    TENON_TRY(memory, allocate_memory(rounded(bytes)));
+    piece = {{}, std::move(memory), nullptr, rounded(bytes)};
   }
+  return std::make_shared<ClBuffer>(shared_from_this(), std::move(piece), bytes);
 }
 
-Memory ClDevice::take(size_t bytes) {
+Result<Piece> ClDevice::make_pinned(size_t bytes) {
+  TENON_TRY(driver, this->driver());
+  Piece piece{.bytes = bytes};
+  if (info_.shares_memory) {
+    // Memory of ours stays where it is from one mapping to the next.
+    TENON_TRY(storage, allocate_aligned(bytes, kPageBytes));
+    piece.storage = std::move(storage);
+  }
+  const cl_mem_flags where = info_.shares_memory ? CL_MEM_USE_HOST_PTR : CL_MEM_ALLOC_HOST_PTR;
+  TENON_TRY(memory, create_buffer(bytes, CL_MEM_READ_WRITE | where, piece.storage.get()), "pinned memory");
+  piece.memory = std::move(memory);
+  cl_int code = CL_SUCCESS;
+  void* host = driver->cl->clEnqueueMapBuffer(driver->maps.get(), piece.memory.get(), CL_TRUE,
+                                              CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, nullptr, nullptr, &code);
+  TENON_OK(check(code, "clEnqueueMapBuffer"), bytes, " bytes of pinned memory of device '", name_, "'");
+  piece.host = static_cast<std::byte*>(host);
+  const std::lock_guard lock(mutex_);
+  pinned_[piece.host] = bytes;
+  return piece;
+}
+
+Result<std::shared_ptr<ClBuffer>> ClDevice::allocate_pinned(size_t bytes) {
+  Piece piece = take(rounded_to_pages(bytes), /*pinned=*/true);
+  if (!piece.memory) {
+    TENON_TRY(made, make_pinned(rounded_to_pages(bytes)));
+    piece = std::move(made);
+  }
+  return std::make_shared<ClBuffer>(shared_from_this(), std::move(piece), bytes);
+}
+
+Result<std::shared_ptr<Buffer>> ClDevice::allocate(std::string_view memory, size_t bytes) {
+  if (memory != kGlobalMemory && memory != kPinnedMemory)
+    return error(Code::not_found, "device '", name_, "' has no memory '", memory, "'; it has '", kGlobalMemory,
+                 "' and '", kPinnedMemory, "'");
+  TENON_TRY(buffer, memory == kPinnedMemory ? allocate_pinned(bytes) : allocate_buffer(bytes));
+  return std::shared_ptr<Buffer>(std::move(buffer));
+}
+
+bool ClDevice::stages(std::span<const std::byte> host) const {
+  if (info_.shares_memory || host.size() > kMostStagedBytes) return false;
+  const std::lock_guard lock(mutex_);
+  const auto behind = pinned_.upper_bound(host.data());
+  if (behind == pinned_.begin()) return true;
+  const auto& [begin, bytes] = *std::prev(behind);
+  return host.data() + host.size() > begin + bytes;
+}
+
+// ---- What is kept ----
+
+void ClDevice::keep(Piece piece, Uses uses) {
+  std::list<Kept> gone;
+  {
+    const std::lock_guard lock(mutex_);
+    kept_bytes_ += piece.bytes;
+    kept_.push_front({std::move(piece), std::move(uses)});
+    while (kept_bytes_ > kMostKeptBytes) {
+      kept_bytes_ -= kept_.back().piece.bytes;
+      gone.splice(gone.end(), kept_, std::prev(kept_.end()));
+    }
+  }
+  release(std::move(gone));
+}
+
+Piece ClDevice::take(size_t bytes, bool pinned) {
   const std::lock_guard lock(mutex_);
   for (auto it = kept_.begin(); it != kept_.end(); ++it) {
-    if (it->bytes != bytes || !is_idle(it->last_use)) continue;
-    Memory memory = std::move(it->memory);
+    if (it->piece.bytes != bytes || (it->piece.host != nullptr) != pinned || !it->uses.idle(cl())) continue;
+    Piece piece = std::move(it->piece);
     kept_bytes_ -= bytes;
     kept_.erase(it);
-    return memory;
+    return piece;
   }
   return {};
 }
 
-Result<std::shared_ptr<ClBuffer>> ClDevice::allocate_buffer(size_t bytes) {
-  Memory memory = take(rounded(bytes));
-  if (!memory) {
-    TENON_TRY(made, allocate_memory(rounded(bytes)));
-    memory = std::move(made);
+void ClDevice::release_idle() {
+  std::list<Kept> gone;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto it = kept_.begin(); it != kept_.end();) {
+      const auto next = std::next(it);
+      if (it->uses.idle(cl())) {
+        kept_bytes_ -= it->piece.bytes;
+        gone.splice(gone.end(), kept_, it);
+      }
+      it = next;
+    }
   }
-  return std::make_shared<ClBuffer>(shared_from_this(), std::move(memory), bytes);
+  release(std::move(gone));
 }
 
-Result<std::shared_ptr<Buffer>> ClDevice::allocate(std::string_view memory, size_t bytes) {
-  if (memory != kGlobalMemory)
-    return error(Code::not_found, "device '", name_, "' has no memory '", memory, "'; it has '", kGlobalMemory, "'");
-  TENON_TRY(buffer, allocate_buffer(bytes));
-  return std::shared_ptr<Buffer>(std::move(buffer));
+// The driver holds plain memory until the work that uses it is done; pages of the host it cannot hold.
+void ClDevice::release(std::list<Kept> gone) {
+  for (Kept& kept : gone)
+    if (kept.piece.host) unpin(kept);
 }
+
+void ClDevice::unpin(Kept& kept) {
+  {
+    const std::lock_guard lock(mutex_);
+    pinned_.erase(kept.piece.host);
+  }
+  WaitList waits(cl());
+  kept.uses.before(Access::write, nullptr, waits);
+  // Where this fails the device is lost, and uses nothing any more.
+  static_cast<void>(waits.wait());
+  cl().clEnqueueUnmapMemObject(driver_->maps.get(), kept.piece.memory.get(), kept.piece.host, 0, nullptr, nullptr);
+  cl().clFinish(driver_->maps.get());
+}
+
+// ---- Streams ----
 
 Result<std::unique_ptr<ClStream>> ClDevice::open_stream() {
   TENON_TRY(driver, this->driver());
-  cl_int code = CL_SUCCESS;
-  Queue queue(driver->cl->clCreateCommandQueue(driver->context.get(), driver->id, 0, &code));
-  TENON_OK(check(code, "clCreateCommandQueue"), "a stream of device '", name_, "'");
-  return std::make_unique<ClStream>(shared_from_this(), std::move(queue));
+  StreamQueues queues;
+  for (Queue* queue : {&queues.compute, &queues.to_device, &queues.to_host}) {
+    cl_int code = CL_SUCCESS;
+    *queue = Queue(driver->cl->clCreateCommandQueue(driver->context.get(), driver->id, 0, &code));
+    TENON_OK(check(code, "clCreateCommandQueue"), "a stream of device '", name_, "'");
+  }
+  return std::make_unique<ClStream>(shared_from_this(), std::move(queues));
 }
 
 Result<std::unique_ptr<Stream>> ClDevice::create_stream(bool) {
   TENON_TRY(stream, open_stream());
   return std::unique_ptr<Stream>(std::move(stream));
-}
-
-// ---- Streams ----
-
-ClStream::~ClStream() { device_->cl().clFinish(queue()); }
-
-Result<void> ClStream::usable() const {
-  if (error_) return *error_;
-  return {};
-}
-
-Result<EventObject> ClStream::mark() {
-  cl_event event = nullptr;
-  TENON_OK(add([&] {
-    return check(device_->cl().clEnqueueMarkerWithWaitList(queue(), 0, nullptr, &event), "clEnqueueMarkerWithWaitList");
-  }));
-  EventObject object(event);
-  TENON_OK(flush());
-  return object;
-}
-
-Result<void> ClStream::flush() {
-  return add([&] { return check(device_->cl().clFlush(queue()), "clFlush"); });
-}
-
-Result<EventPtr> ClStream::event_of(EventObject event) {
-  return EventPtr(std::make_shared<ClEvent>(device_, std::move(event)));
-}
-
-Result<EventPtr> ClStream::finish(cl_int code, std::string_view what, cl_event event, const Buffer* first,
-                                  const Buffer* second) {
-  TENON_OK(add([&] { return check(code, what); }), "device '", device_->name(), "'");
-  EventObject object(event);
-  for (const Buffer* buffer : {first, second})
-    if (buffer) const_cast<ClBuffer&>(cl_buffer(*buffer)).used_until(retained(device_->cl(), object));
-  TENON_OK(flush());
-  return event_of(std::move(object));
-}
-
-Result<EventPtr> ClStream::copy_to_device(Buffer& to, size_t to_offset, std::span<const std::byte> from) {
-  TENON_OK(usable());
-  TENON_OK(check_range(*device_, to, to_offset, from.size(), "written"));
-  if (from.empty()) return completed_event();
-  cl_event event = nullptr;
-  const cl_int code = device_->cl().clEnqueueWriteBuffer(queue(), cl_buffer(to).object(), CL_FALSE, to_offset,
-                                                         from.size(), from.data(), 0, nullptr, &event);
-  return finish(code, "clEnqueueWriteBuffer", event, &to, nullptr);
-}
-
-Result<EventPtr> ClStream::copy_to_host(std::span<std::byte> to, const Buffer& from, size_t from_offset) {
-  TENON_OK(usable());
-  TENON_OK(check_range(*device_, from, from_offset, to.size(), "read"));
-  if (to.empty()) return completed_event();
-  cl_event event = nullptr;
-  const cl_int code = device_->cl().clEnqueueReadBuffer(queue(), cl_buffer(from).object(), CL_FALSE, from_offset,
-                                                        to.size(), to.data(), 0, nullptr, &event);
-  return finish(code, "clEnqueueReadBuffer", event, &from, nullptr);
-}
-
-Result<EventPtr> ClStream::copy(Buffer& to, size_t to_offset, const Buffer& from, size_t from_offset, size_t bytes) {
-  TENON_OK(usable());
-  TENON_OK(check_range(*device_, to, to_offset, bytes, "written"));
-  TENON_OK(check_range(*device_, from, from_offset, bytes, "read"));
-  if (bytes == 0) return completed_event();
-  cl_event event = nullptr;
-  const cl_int code = device_->cl().clEnqueueCopyBuffer(queue(), cl_buffer(from).object(), cl_buffer(to).object(),
-                                                        from_offset, to_offset, bytes, 0, nullptr, &event);
-  return finish(code, "clEnqueueCopyBuffer", event, &from, &to);
-}
-
-Result<EventPtr> ClStream::call(std::function<Result<void>()> work) {
-  TENON_OK(synchronize());
-  TENON_OK(add(work));
-  return completed_event();
-}
-
-Result<void> ClStream::synchronize() {
-  return add([&] { return check(device_->cl().clFinish(queue()), "clFinish"); });
 }
 
 }  // namespace tenon::opencl

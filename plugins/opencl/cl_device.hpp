@@ -1,60 +1,48 @@
-// An OpenCL device as the runtime sees it (runtime/device.hpp): "opencl:N", with the one memory space "global".
+// An OpenCL device as the runtime sees it (runtime/device.hpp): "opencl:N", with two memory spaces.
+//
+//   global   the device's own; inputs and outputs of executables live there
+//   pinned   of the host, locked for the device and mapped for as long as it lives (Buffer::host_data): copies from and
+//            to it are the device's work alone. Executables take inputs there, too: where host and device share memory
+//            kernels read it in place, and until the run is done the host leaves it alone; elsewhere a run copies it
 //
 // Buffers that are let go of are kept for the next that wants as many bytes, up to a bound, so that runs of the same
 // shapes ask the driver for nothing. One is handed out again when the work that used it is done.
 #pragma once
+#include <atomic>
+#include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
+#include <span>
 
 #include <tenon/runtime/device.hpp>
 
+#include "opencl/cl_buffer.hpp"
 #include "opencl/compute/search.hpp"
 #include "opencl/device_info.hpp"
 #include "opencl/program_cache.hpp"
 
 namespace tenon::opencl {
 
-class ClDevice;
 class ClStream;
 
-inline constexpr std::string_view kGlobalMemory = "global";
-
-class ClBuffer final : public Buffer {
- public:
-  ClBuffer(std::shared_ptr<ClDevice> device, Memory memory, size_t bytes);
-  ~ClBuffer() override;
-  Device& device() const override;
-  const std::string& memory() const override;
-  size_t bytes() const override { return bytes_; }
-  std::byte* host_data() const override { return nullptr; }
-
-  cl_mem object() const { return memory_.get(); }
-  // `event` is of the last work so far that reads or writes it.
-  void used_until(EventObject event);
-
- private:
-  std::shared_ptr<ClDevice> device_;
-  Memory memory_;
-  size_t bytes_;
-  std::mutex mutex_;
-  EventObject last_use_;
-};
-// A buffer of a ClDevice.
-inline const ClBuffer& cl_buffer(const Buffer& buffer) { return static_cast<const ClBuffer&>(buffer); }
-inline ClBuffer& cl_buffer(Buffer& buffer) { return static_cast<ClBuffer&>(buffer); }
+inline constexpr std::string_view kGlobalMemory = "global", kPinnedMemory = "pinned";
 
 // Any thread. Nothing of the driver is in the process before a stream, memory or a program is asked for, so that who
 // only looks at targets may fork.
 class ClDevice final : public Device, public std::enable_shared_from_this<ClDevice> {
  public:
-  // The one of this process for the device: it lives as long as somebody uses it.
+  // The one of this process for the device: it lives as long as somebody uses it. After work on it has failed, a new
+  // one, with a driver context of its own.
   static std::shared_ptr<ClDevice> of(const DeviceInfo& info);
   explicit ClDevice(const DeviceInfo& info);
+  ~ClDevice() override;
 
   const std::string& name() const override { return name_; }
-  std::vector<std::string> memories() const override { return {std::string(kGlobalMemory)}; }
+  std::vector<std::string> memories() const override {
+    return {std::string(kGlobalMemory), std::string(kPinnedMemory)};
+  }
   Result<std::shared_ptr<Buffer>> allocate(std::string_view memory, size_t bytes) override;
   Result<std::unique_ptr<Stream>> create_stream(bool background) override;
   bool is_host() const override { return false; }
@@ -69,14 +57,19 @@ class ClDevice final : public Device, public std::enable_shared_from_this<ClDevi
   // Memory that is not kept when it is let go of: arenas, constants.
   Result<Memory> allocate_memory(size_t bytes, cl_mem_flags flags = CL_MEM_READ_WRITE);
   Result<std::shared_ptr<ClBuffer>> allocate_buffer(size_t bytes);
+  Result<std::shared_ptr<ClBuffer>> allocate_pinned(size_t bytes);
+  // Does a copy from or to this host memory go through pinned memory first?
+  bool stages(std::span<const std::byte> host) const;
   Result<std::unique_ptr<ClStream>> open_stream();
+
+  // Work on the device has failed: nobody can say what else of the context has (OpenCL 1.2, 5.9).
+  void distrust();
 
  private:
   friend class ClBuffer;
   struct Kept {
-    Memory memory;
-    size_t bytes = 0;
-    EventObject last_use;
+    Piece piece;
+    Uses uses;
   };
   struct Driver {
     const Api* cl;
@@ -84,64 +77,30 @@ class ClDevice final : public Device, public std::enable_shared_from_this<ClDevi
     Context context;
     ProgramCache programs;
     FormChoices forms;
+    Queue maps;  // of pinned memory
   };
   static constexpr size_t kMostKeptBytes = size_t{256} << 20;
-  void keep(Kept kept);
-  Memory take(size_t bytes);
-  bool is_idle(const EventObject& event) const;
+  // From here on drivers do not lock pages for a copy at once, and staging them would double the host's memory.
+  static constexpr size_t kMostStagedBytes = size_t{64} << 20;
 
   Result<Driver*> driver();
+  Result<Memory> create_buffer(size_t bytes, cl_mem_flags flags, void* storage);
+  Result<Piece> make_pinned(size_t bytes);
+  void keep(Piece piece, Uses uses);
+  Piece take(size_t bytes, bool pinned);
+  void release(std::list<Kept> gone);
+  void unpin(Kept& kept);
+  void release_idle();
 
   const DeviceInfo info_;
   const std::string name_;
   std::mutex open_mutex_;
   std::unique_ptr<Driver> driver_;  // null: nothing was asked for yet
-  std::mutex mutex_;
+  std::atomic<bool> distrusted_ = false;
+  mutable std::mutex mutex_;
   std::list<Kept> kept_;  // let go of last first
   size_t kept_bytes_ = 0;
+  std::map<const std::byte*, size_t> pinned_;  // bytes, by where they begin
 };
-
-// An in-order queue.
-class ClStream final : public Stream {
- public:
-  ClStream(std::shared_ptr<ClDevice> device, Queue queue) : device_(std::move(device)), queue_(std::move(queue)) {}
-  ~ClStream() override;
-  Device& device() const override { return *device_; }
-  Result<EventPtr> copy_to_device(Buffer& to, size_t to_offset, std::span<const std::byte> from) override;
-  Result<EventPtr> copy_to_host(std::span<std::byte> to, const Buffer& from, size_t from_offset) override;
-  Result<EventPtr> copy(Buffer& to, size_t to_offset, const Buffer& from, size_t from_offset, size_t bytes) override;
-  // Waits for the work before it, and works inside the enqueuing call.
-  Result<EventPtr> call(std::function<Result<void>()> work) override;
-  Result<void> synchronize() override;
-
-  cl_command_queue queue() const { return queue_.get(); }
-  ClDevice& cl_device() const { return *device_; }
-  // The error that ended this stream.
-  Result<void> usable() const;
-  // Runs `enqueue`, which adds to the queue; its error ends the stream.
-  template <class Enqueue>
-  Result<void> add(const Enqueue& enqueue) {
-    TENON_OK(usable());
-    auto done = enqueue();
-    if (!done.ok()) error_ = done.error();
-    return done;
-  }
-  // What was enqueued begins.
-  Result<void> flush();
-  // Done when all that was enqueued so far is.
-  Result<EventObject> mark();
-  // The same as an event of the runtime.
-  Result<EventPtr> event_of(EventObject event);
-
- private:
-  Result<EventPtr> finish(cl_int code, std::string_view what, cl_event event, const Buffer* first,
-                          const Buffer* second);
-  std::shared_ptr<ClDevice> device_;
-  Queue queue_;
-  std::optional<Error> error_;
-};
-
-// A second reference to the same event.
-EventObject retained(const Api& cl, const EventObject& event);
 
 }  // namespace tenon::opencl

@@ -82,7 +82,8 @@ Result<DeviceInfo> query(const Api& cl, cl_device_id device) {
       .number(CL_DEVICE_DOUBLE_FP_CONFIG, info.double_fp, /*optional=*/true)
       .number(CL_DEVICE_AVAILABLE, info.available)
       .number(CL_DEVICE_COMPILER_AVAILABLE, info.compiler)
-      .number(CL_DEVICE_ENDIAN_LITTLE, info.little_endian);
+      .number(CL_DEVICE_ENDIAN_LITTLE, info.little_endian)
+      .number(CL_DEVICE_HOST_UNIFIED_MEMORY, info.shares_memory, /*optional=*/true);
   TENON_OK(asker.done());
   return info;
 }

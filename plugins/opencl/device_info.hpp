@@ -27,6 +27,7 @@ struct DeviceInfo {
   uint32_t float_lanes;  // of the vectors that the machine has; 1 where lanes are work items
   cl_device_fp_config single_fp, double_fp;
   cl_bool available, compiler, little_endian;
+  cl_bool shares_memory;  // with the host: a copy between them saves nothing
 
   bool has(std::string_view extension) const;
   bool fp64() const { return double_fp != 0; }

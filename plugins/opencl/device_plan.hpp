@@ -9,7 +9,7 @@
 #include <tenon/irgen/from_graph.hpp>
 #include <tenon/program/exec/flatten.hpp>
 
-#include "opencl/cl_device.hpp"
+#include "opencl/cl_stream.hpp"
 #include "opencl/compiler.hpp"
 
 namespace tenon::opencl {

@@ -14,7 +14,7 @@
 #include <tenon/irgen/from_graph.hpp>
 #include <tenon/runtime/executable.hpp>
 
-#include "opencl/cl_device.hpp"
+#include "opencl/cl_stream.hpp"
 #include "opencl/compiler.hpp"
 
 namespace tenon::opencl {

@@ -23,7 +23,7 @@
 #include <tenon/support/str.hpp>
 
 #include "opencl/backend.hpp"
-#include "opencl/cl_device.hpp"
+#include "opencl/cl_stream.hpp"
 #include "opencl_by_hand.hpp"
 
 namespace tenon::opencl {

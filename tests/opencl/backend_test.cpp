@@ -173,18 +173,6 @@ TEST_F(OpenclBackend, BadOptionsAreErrors) {
   EXPECT_THAT(fails_with("platform", "Nobody"), HasSubstr("there is opencl:0"));
 }
 
-// A function of the driver that fails while this lives.
-template <class F>
-class Fault {
- public:
-  Fault(F Api::*member, F fake) : member_(member), was_(api_for_tests().*member) { api_for_tests().*member = fake; }
-  ~Fault() { api_for_tests().*member_ = was_; }
-
- private:
-  F Api::*member_;
-  F was_;
-};
-
 TEST_F(OpenclBackend, AFailureLeavesAUsableProcess) {
   // Not in the cache of any test.
   constexpr std::string_view kText = "graph @g(%x: f32[9]) -> %y {\n %a = Exp %x \"e\"\n %y = Sub %a, %x \"broken\"\n}";

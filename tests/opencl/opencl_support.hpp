@@ -2,6 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <map>
 #include <span>
 #include <string>
@@ -10,7 +11,7 @@
 #include <tenon/snippet/params.hpp>
 
 #include "opencl/assemble.hpp"
-#include "opencl/cl_device.hpp"
+#include "opencl/cl_stream.hpp"
 #include "opencl/compiler.hpp"
 #include "opencl/emitters/emitters.hpp"
 #include "opencl/source_context.hpp"
@@ -43,6 +44,40 @@ class OpenclTest : public ::testing::Test {
 };
 
 using Bytes = std::vector<std::byte>;
+
+// A function of the driver that fails while this lives.
+template <class F>
+class Fault {
+ public:
+  Fault(F Api::*member, F fake) : member_(member), was_(api_for_tests().*member) { api_for_tests().*member = fake; }
+  ~Fault() { api_for_tests().*member_ = was_; }
+
+ private:
+  F Api::*member_;
+  F was_;
+};
+
+// Calls of a function of the driver while this lives; one at a time for each function.
+template <auto kMember>
+class Counted;
+template <class R, class... A, R (*Api::*kMember)(A...)>
+class Counted<kMember> {
+ public:
+  Counted() : was_(api_for_tests().*kMember) {
+    g_was = was_, g_calls = 0;
+    api_for_tests().*kMember = [](A... arguments) -> R {
+      ++g_calls;
+      return g_was(arguments...);
+    };
+  }
+  ~Counted() { api_for_tests().*kMember = was_; }
+  int calls() const { return g_calls; }
+
+ private:
+  static inline R (*g_was)(A...) = nullptr;
+  static inline std::atomic<int> g_calls = 0;
+  R (*was_)(A...);
+};
 
 // One launch of `source` with the words of `chunks` chunks; ports that are null begin at address 0.
 inline Result<void> launch(ClStream& stream, const std::string& source, std::span<const int64_t> words, int64_t chunks,

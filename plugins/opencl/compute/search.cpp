@@ -9,7 +9,7 @@
 #include <tenon/support/log.hpp>
 #include <tenon/support/str.hpp>
 
-#include "opencl/cl_device.hpp"
+#include "opencl/cl_stream.hpp"
 
 namespace tenon::opencl {
 namespace {

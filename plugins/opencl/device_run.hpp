@@ -1,0 +1,46 @@
+// DeviceRun: one run of a DevicePlan, from its inputs on the device to the event of its last command.
+#pragma once
+#include <span>
+#include <vector>
+
+#include <tenon/runtime/executable.hpp>
+
+#include "opencl/cl_stream.hpp"
+#include "opencl/device_plan.hpp"
+
+namespace tenon::opencl {
+
+// One thread; all it is given outlives it.
+class DeviceRun {
+ public:
+  DeviceRun(ClStream& stream, DevicePlan& plan, cl_mem constants, int64_t work_group, std::vector<OpProfile>* profile)
+      : stream_(stream), plan_(plan), constants_(constants), work_group_(work_group), profile_(profile) {}
+
+  // Enqueues. Inputs are on the device, outputs are there for the run to fill.
+  Result<EventPtr> run(std::span<const RunValue> inputs, std::span<const RunValue> outputs);
+
+ private:
+  // Inputs as kernels read them: from the beginning of memory that is the device's, or is lent to it.
+  Result<void> place(std::span<const RunValue> inputs);
+  Result<void> enqueue_all(WaitList& waits);
+  Result<void> clear_faults(WaitList& waits);
+  Result<void> check_faults();
+  Result<void> enqueue(size_t number, WaitList& waits);
+  Result<void> take_back();
+  // All that the run reads and writes.
+  void used(const EventObject& event);
+  cl_mem at(const MemoryPlace& place) const;
+
+  ClStream& stream_;
+  DevicePlan& plan_;
+  const cl_mem constants_;
+  const int64_t work_group_;
+  std::vector<OpProfile>* const profile_;
+  std::unique_ptr<RunContext> context_;
+  std::vector<RunValue> inputs_;
+  std::vector<const ClBuffer*> lent_;  // inputs in pinned memory, once each
+  std::span<const RunValue> outputs_;
+  EventObject last_;  // of the last launch
+};
+
+}  // namespace tenon::opencl
