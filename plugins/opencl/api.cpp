@@ -80,8 +80,7 @@ Result<void> check(cl_int code, std::string_view what) {
 cl_int status_of(const Api& cl, cl_event event) {
   if (!event) return CL_COMPLETE;
   cl_int status = CL_QUEUED;
-  const cl_int code =
-      cl.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  const cl_int code = cl.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
   return code == CL_SUCCESS ? status : code;
 }
 

@@ -84,8 +84,7 @@ Result<Memory> ClDevice::create_buffer(size_t bytes, cl_mem_flags flags, void* s
                  " bytes in one piece, ", bytes, " are wanted");
   TENON_TRY(driver, this->driver());
   const auto create = [&](cl_int& code) {
-    return Memory(
-        driver->cl->clCreateBuffer(driver->context.get(), flags, std::max<size_t>(bytes, 1), storage, &code));
+    return Memory(driver->cl->clCreateBuffer(driver->context.get(), flags, std::max<size_t>(bytes, 1), storage, &code));
   };
   cl_int code = CL_SUCCESS;
   Memory memory = create(code);

@@ -22,7 +22,7 @@ class ClEvent final : public Event {
     if (code == CL_SUCCESS) return {};
     const cl_int status = status_of(cl, event);
     const bool told = code == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST && status < 0;
-    return fate_->ended(failure(told ? status : code, str("work on device '", fate_->device().name(), "'")), true);
+    return fate_->ended(failure(told ? status : code, "work of a stream"), true);
   }
   bool done() const override { return status_of(fate_->device().cl(), event_.get()) <= CL_COMPLETE; }
 
@@ -37,8 +37,7 @@ class DownloadEvent final : public Event {
       : fate_(std::move(fate)), all_(std::move(all)), download_(std::move(download)) {}
   Result<void> wait() override {
     auto finished = all_->finish(*download_);
-    if (finished.ok()) return {};
-    return fate_->ended(Error(finished.error()).with_frame(str("work on device '", fate_->device().name(), "'")), true);
+    return finished.ok() ? Result<void>() : fate_->ended(std::move(finished).error(), true);
   }
   bool done() const override {
     if (status_of(fate_->device().cl(), download_->event.get()) > CL_COMPLETE) return false;
@@ -61,7 +60,10 @@ Result<void> StreamFate::usable() const {
 }
 
 Result<void> StreamFate::ended(Error error, bool of_device) {
-  if (of_device) device_->distrust();
+  if (of_device) {
+    device_->distrust();
+    error = std::move(error).with_frame(str("device '", device_->name(), "'"));
+  }
   const std::lock_guard lock(mutex_);
   if (!error_) error_ = error;
   return error;
@@ -93,8 +95,7 @@ Result<EventObject> ClStream::enqueue(cl_command_queue queue, std::string_view w
   TENON_OK(add([&]() -> Result<void> {
     TENON_OK(check(waits.failed(), "work before it"), what);
     return check(command(waits.count(), waits.data(), &event), what);
-  }),
-           "device '", device_->name(), "'");
+  }));
   EventObject object(event);
   TENON_OK(flush(queue));
   return object;
@@ -134,11 +135,11 @@ Result<EventPtr> ClStream::copy(Buffer& to, size_t to_offset, const Buffer& from
   WaitList waits(cl_);
   source.before(Access::read, queue(), waits);
   target.before(Access::write, queue(), waits);
-  TENON_TRY(event, enqueue(queue(), "clEnqueueCopyBuffer", waits,
-                           [&](cl_uint count, const cl_event* events, cl_event* done) {
-                             return cl_.clEnqueueCopyBuffer(queue(), source.object(), target.object(), from_offset,
-                                                            to_offset, bytes, count, events, done);
-                           }));
+  TENON_TRY(event,
+            enqueue(queue(), "clEnqueueCopyBuffer", waits, [&](cl_uint count, const cl_event* events, cl_event* done) {
+              return cl_.clEnqueueCopyBuffer(queue(), source.object(), target.object(), from_offset, to_offset, bytes,
+                                             count, events, done);
+            }));
   source.used(Access::read, queue(), retained(cl_, event.get()));
   target.used(Access::write, queue(), retained(cl_, event.get()));
   return event_of(std::move(event));
@@ -155,11 +156,11 @@ Result<EventPtr> ClStream::upload(const ClBuffer& to, size_t to_offset, std::spa
   if (from_buffer) from_buffer->before(Access::read, queue, waits);
   TENON_OK(downloads_->finish_into(from));
   host_uses_.before(Access::read, from, queue, waits);
-  TENON_TRY(event, enqueue(queue, "clEnqueueWriteBuffer", waits,
-                           [&](cl_uint count, const cl_event* events, cl_event* done) {
-                             return cl_.clEnqueueWriteBuffer(queue, to.object(), CL_FALSE, to_offset, from.size(),
-                                                             from.data(), count, events, done);
-                           }));
+  TENON_TRY(event,
+            enqueue(queue, "clEnqueueWriteBuffer", waits, [&](cl_uint count, const cl_event* events, cl_event* done) {
+              return cl_.clEnqueueWriteBuffer(queue, to.object(), CL_FALSE, to_offset, from.size(), from.data(), count,
+                                              events, done);
+            }));
   to.used(Access::write, queue, retained(cl_, event.get()));
   if (from_buffer) from_buffer->used(Access::read, queue, retained(cl_, event.get()));
   host_uses_.add(Access::read, from, queue, retained(cl_, event.get()));
@@ -177,11 +178,11 @@ Result<EventPtr> ClStream::download(std::span<std::byte> to, const ClBuffer* to_
   if (device_->stages(to)) return download_staged(to, from, from_offset, waits);
   if (to_buffer) to_buffer->before(Access::write, queue, waits);
   TENON_OK(downloads_->finish_into(to));
-  TENON_TRY(event, enqueue(queue, "clEnqueueReadBuffer", waits,
-                           [&](cl_uint count, const cl_event* events, cl_event* done) {
-                             return cl_.clEnqueueReadBuffer(queue, from.object(), CL_FALSE, from_offset, to.size(),
-                                                            to.data(), count, events, done);
-                           }));
+  TENON_TRY(event,
+            enqueue(queue, "clEnqueueReadBuffer", waits, [&](cl_uint count, const cl_event* events, cl_event* done) {
+              return cl_.clEnqueueReadBuffer(queue, from.object(), CL_FALSE, from_offset, to.size(), to.data(), count,
+                                             events, done);
+            }));
   from.used(Access::read, queue, retained(cl_, event.get()));
   if (to_buffer) to_buffer->used(Access::write, queue, retained(cl_, event.get()));
   host_uses_.add(Access::write, to, queue, retained(cl_, event.get()));
@@ -216,11 +217,11 @@ Result<EventPtr> ClStream::download_staged(std::span<std::byte> to, const ClBuff
   auto download = std::make_shared<Download>();
   TENON_TRY(staging, device_->allocate_pinned(to.size()), "staging a copy");
   const cl_command_queue queue = queues_.to_host.get();
-  TENON_TRY(event, enqueue(queue, "clEnqueueReadBuffer", waits,
-                           [&](cl_uint count, const cl_event* events, cl_event* done) {
-                             return cl_.clEnqueueReadBuffer(queue, from.object(), CL_FALSE, from_offset, to.size(),
-                                                            staging->host_data(), count, events, done);
-                           }));
+  TENON_TRY(event,
+            enqueue(queue, "clEnqueueReadBuffer", waits, [&](cl_uint count, const cl_event* events, cl_event* done) {
+              return cl_.clEnqueueReadBuffer(queue, from.object(), CL_FALSE, from_offset, to.size(),
+                                             staging->host_data(), count, events, done);
+            }));
   from.used(Access::read, queue, retained(cl_, event.get()));
   staging->used(Access::write, queue, retained(cl_, event.get()));
   download->staging = std::move(staging), download->event = std::move(event), download->to = to;
@@ -256,9 +257,9 @@ Result<void> ClStream::lend(std::span<const ClBuffer* const> pinned, WaitList& w
     host_uses_.before(Access::write, {buffer->host_data(), buffer->bytes()}, queue(), all);
     TENON_OK(add([&]() -> Result<void> {
       TENON_OK(check(all.failed(), "work before it"));
-      return check(cl_.clEnqueueUnmapMemObject(queue(), buffer->object(), buffer->host_data(), all.count(), all.data(),
-                                               nullptr),
-                   "clEnqueueUnmapMemObject");
+      return check(
+          cl_.clEnqueueUnmapMemObject(queue(), buffer->object(), buffer->host_data(), all.count(), all.data(), nullptr),
+          "clEnqueueUnmapMemObject");
     }));
   }
   return {};

@@ -167,9 +167,9 @@ Result<void> DeviceRun::enqueue(size_t number, WaitList& waits) {
     code = cl.clEnqueueNDRangeKernel(stream_.queue(), kernel.get(), 1, nullptr, &global, &local, before.count(),
                                      before.data(), done);
   } else {
-    code = cl.clEnqueueCopyBuffer(stream_.queue(), at(launch.at[1]), at(launch.at[0]),
-                                  static_cast<size_t>(launch.from), static_cast<size_t>(launch.to),
-                                  static_cast<size_t>(launch.bytes), before.count(), before.data(), done);
+    code = cl.clEnqueueCopyBuffer(stream_.queue(), at(launch.at[1]), at(launch.at[0]), static_cast<size_t>(launch.from),
+                                  static_cast<size_t>(launch.to), static_cast<size_t>(launch.bytes), before.count(),
+                                  before.data(), done);
   }
   if (event) last_ = EventObject(event);
   return check(code, launch.program ? "clEnqueueNDRangeKernel" : "clEnqueueCopyBuffer");
@@ -217,12 +217,12 @@ Result<EventPtr> DeviceRun::run(std::span<const RunValue> inputs, std::span<cons
   }
   WaitList waits(device.cl());
   for (const RunValue& value : inputs_) cl_buffer(*value.device.buffer).before(Access::read, stream_.queue(), waits);
-  TENON_OK(stream_.lend(lent_, waits), "device '", device.name(), "'");
+  TENON_OK(stream_.lend(lent_, waits));
   auto done = enqueue_all(waits);
   if (auto back = take_back(); done.ok()) done = std::move(back);
   if (!done.ok()) {
     stream_.drain();  // nobody else is given memory that is still written
-    return std::move(done).error().with_frame(str("device '", device.name(), "'"));
+    return std::move(done).error();
   }
   if (last_) {
     TENON_OK(stream_.flush());

@@ -8,7 +8,6 @@
 #include <tenon/ir/verify.hpp>
 #include <tenon/irgen/graph_runner.hpp>
 #include <tenon/irgen/reference_kernels.hpp>
-#include <tenon/irgen/snippet_info.hpp>
 #include <tenon/plugin/graph_values.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 #include <tenon/snippet/canonical.hpp>
@@ -18,6 +17,7 @@
 #include "opencl/compute/epilogue.hpp"
 #include "opencl/device_program.hpp"
 #include "opencl/fuse.hpp"
+#include "opencl/kernel_infos.hpp"
 #include "opencl/late_program.hpp"
 
 namespace tenon::opencl {
@@ -69,12 +69,7 @@ class ClExecutable final : public Executable {
     return text;
   }
 
-  std::vector<KernelInfo> kernels() const override {
-    std::vector<KernelInfo> infos;
-    for (const Op& op : graph_->body())
-      if (isa<snippet::Subgraph>(op)) infos.push_back(irgen::kernel_info_of(op, compiler_->target()));
-    return infos;
-  }
+  std::vector<KernelInfo> kernels() const override { return kernel_infos(*graph_, *compiler_); }
 
   Result<EventPtr> enqueue(Stream& stream, std::span<const RunValue> inputs, std::span<RunValue> outputs,
                            const RunOptions& options) const override {

@@ -173,65 +173,30 @@ TEST_F(OpenclBackend, BadOptionsAreErrors) {
   EXPECT_THAT(fails_with("platform", "Nobody"), HasSubstr("there is opencl:0"));
 }
 
-TEST_F(OpenclBackend, AFailureLeavesAUsableProcess) {
-  // Not in the cache of any test.
-  constexpr std::string_view kText = "graph @g(%x: f32[9]) -> %y {\n %a = Exp %x \"e\"\n %y = Sub %a, %x \"broken\"\n}";
-  const auto inputs = inputs_of({{9}});
-  auto executable = built(kText);
-  {
-    const Fault fault(
-        &Api::clBuildProgram,
-        +[](cl_program, cl_uint, const cl_device_id*, const char*, void(CL_CALLBACK*)(cl_program, void*),
-            void*) -> cl_int { return CL_BUILD_PROGRAM_FAILURE; });
-    const auto got = run_on(*stream, *executable, inputs);
-    ASSERT_FALSE(got.ok());
-    EXPECT_THAT(got.error().to_string(), HasSubstr("CL_BUILD_PROGRAM_FAILURE"));
-    EXPECT_THAT(got.error().to_string(), HasSubstr("the kernel of"));
-  }
-  {
-    const Fault fault(
-        &Api::clEnqueueNDRangeKernel,
-        +[](cl_command_queue, cl_kernel, cl_uint, const size_t*, const size_t*, const size_t*, cl_uint, const cl_event*,
-            cl_event*) -> cl_int { return CL_OUT_OF_RESOURCES; });
-    auto lost = *device->open_stream();
-    const auto got = run_on(*lost, *executable, inputs);
-    ASSERT_FALSE(got.ok());
-    EXPECT_EQ(got.error().code(), Code::resource_exhausted);
-    EXPECT_FALSE(lost->synchronize().ok()) << "a stream that failed refuses more";
-  }
-  auto own = *device->open_stream();
-  EXPECT_TRUE(run_on(*own, *executable, inputs).ok());
-}
-
-// In a process whose only user of the device this is.
-TEST_F(OpenclBackend, NothingOfTheDriverIsLeftBehind) {
-  stream.reset(), backend.reset(), device.reset();
-  const auto before = live_objects();
-  {
-    auto own = *create_backend(cpu_target());
-    auto executable = *compiled(*own, *parse_graph(kChain));
-    auto queue = *own->device()->create_stream(false);
-    for (int i = 0; i < 3; ++i) ASSERT_TRUE(run_on(*queue, *executable, inputs_of({{3, 37}, {37}})).ok());
-    EXPECT_NE(live_objects(), before);
-  }
-  EXPECT_EQ(live_objects(), before);
-}
-
-TEST_F(OpenclBackend, RunsOfKnownShapesMakeNothingNew) {
-  auto executable = built(kChain);
-  const auto inputs = inputs_of({{3, 37}, {37}});
-  ASSERT_TRUE(run_on(*stream, *executable, inputs).ok());
-  ASSERT_TRUE(run_on(*stream, *executable, inputs).ok());
-  static std::atomic<int> made;
-  made = 0;
-  static auto create = api_for_tests().clCreateBuffer;
-  const Fault count(
-      &Api::clCreateBuffer, +[](cl_context c, cl_mem_flags f, size_t n, void* p, cl_int* code) -> cl_mem {
-        ++made;
-        return create(c, f, n, p, code);
-      });
-  ASSERT_TRUE(run_on(*stream, *executable, inputs).ok());
-  EXPECT_EQ(made, 0);
+TEST_F(OpenclBackend, TellsTheKernelsThatItLaunches) {
+  constexpr std::string_view kText = R"(graph @g(%x: f32[8,16], %w: f32[16,4], %b: f32[4]) -> (%y, %p) {
+    %e = Neg %x "in"
+    %m = MatMul %e, %w "mix"
+    %s = Add %m, %b "bias"
+    %y = Relu %s "out"
+    %p = CumSum %y, %axis "sums"
+  })";
+  std::string text(kText);
+  text.insert(text.find("%e ="), "%axis = Constant {value = dense<i64[]: 1>} : i64[]\n    ");
+  auto executable = built(text);
+  const std::vector<KernelInfo> kernels = executable->kernels();
+  std::vector<OpProfile> profile;
+  ASSERT_TRUE(run_on(*stream, *executable, inputs_of({{8, 16}, {16, 4}, {4}}), {.profile = &profile}).ok());
+  ASSERT_EQ(kernels.size(), profile.size()) << "one for each launch";
+  for (size_t i = 0; i < kernels.size(); ++i) EXPECT_EQ(kernels[i].label, profile[i].label);
+  ASSERT_EQ(kernels.size(), 3u);
+  EXPECT_THAT(kernels[1].operators, ElementsAre("MatMul mix", "Add bias", "Relu out"));
+  const double x = 8 * 16 * 4, w = 16 * 4 * 4, b = 4 * 4, y = 8 * 4 * 4;
+  EXPECT_EQ(kernels[1].bytes_fused, x + w + b + y);
+  EXPECT_EQ(kernels[1].bytes_unfused, (x + w + y) + (y + b + y) + (y + y));
+  EXPECT_EQ(kernels[1].parameters, 3u);
+  EXPECT_THAT(kernels[2].operators, ElementsAre("CumSum sums"));
+  EXPECT_EQ(kernels[2].bytes_fused, 2 * y + 8);
 }
 
 }  // namespace

@@ -76,9 +76,9 @@ class Gate {
     const cl_mem object = memory_->object();
     EXPECT_EQ(device.cl().clSetKernelArg(kernel_.get(), 0, sizeof object, &object), CL_SUCCESS);
     const size_t one = 1;
-    EXPECT_EQ(device.cl().clEnqueueNDRangeKernel(stream.queue(), kernel_.get(), 1, nullptr, &one, &one, 0, nullptr,
-                                                 nullptr),
-              CL_SUCCESS);
+    EXPECT_EQ(
+        device.cl().clEnqueueNDRangeKernel(stream.queue(), kernel_.get(), 1, nullptr, &one, &one, 0, nullptr, nullptr),
+        CL_SUCCESS);
     EXPECT_TRUE(stream.flush().ok());
   }
   ~Gate() { open(); }

@@ -35,7 +35,7 @@ class TENON_API Buffer {
 class TENON_API Event {
  public:
   virtual ~Event() = default;
-  // Blocks until the work and all before it on its stream are done; the first error among them.
+  // Blocks until the work, and what it depends on, is done; the first error among them.
   virtual Result<void> wait() = 0;
   virtual bool done() const = 0;
 };
@@ -43,7 +43,7 @@ using EventPtr = std::shared_ptr<Event>;
 // An event of work that is done already.
 TENON_API EventPtr completed_event();
 
-// Work runs in the order of its enqueuing. After an error the stream refuses further work with the same error.
+// Work with memory in common runs in the order of its enqueuing; other work may overlap. After an error more is refused.
 class TENON_API Stream {
  public:
   virtual ~Stream() = default;
