@@ -97,7 +97,10 @@ Result<EventObject> ClStream::enqueue(cl_command_queue queue, std::string_view w
     return check(command(waits.count(), waits.data(), &event), what);
   }));
   EventObject object(event);
-  TENON_OK(flush(queue));
+  if (auto flushed = flush(queue); !flushed.ok()) {
+    cl_.clFinish(queue);  // nobody hears of the command, which must not use memory that others are given
+    return std::move(flushed).error();
+  }
   return object;
 }
 

@@ -197,6 +197,13 @@ Result<void> DeviceRun::take_back() {
   return {};
 }
 
+Result<void> DeviceRun::begin(const WaitList& waits) {
+  if (last_) return stream_.flush();
+  TENON_TRY(mark, stream_.mark(waits));
+  last_ = std::move(mark);
+  return {};
+}
+
 void DeviceRun::used(const EventObject& event) {
   const Api& cl = stream_.cl_device().cl();
   const auto note = [&](std::span<const RunValue> values, Access access) {
@@ -220,15 +227,10 @@ Result<EventPtr> DeviceRun::run(std::span<const RunValue> inputs, std::span<cons
   TENON_OK(stream_.lend(lent_, waits));
   auto done = enqueue_all(waits);
   if (auto back = take_back(); done.ok()) done = std::move(back);
+  if (done.ok()) done = begin(waits);
   if (!done.ok()) {
     stream_.drain();  // nobody else is given memory that is still written
     return std::move(done).error();
-  }
-  if (last_) {
-    TENON_OK(stream_.flush());
-  } else {
-    TENON_TRY(mark, stream_.mark(waits));
-    last_ = std::move(mark);
   }
   used(last_);
   const auto faultless = plan_.can_fail ? check_faults() : Result<void>();

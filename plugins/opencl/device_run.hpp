@@ -27,6 +27,8 @@ class DeviceRun {
   Result<void> check_faults();
   Result<void> enqueue(size_t number, WaitList& waits);
   Result<void> take_back();
+  // What was enqueued; `waits`: where nothing was.
+  Result<void> begin(const WaitList& waits);
   // All that the run reads and writes.
   void used(const EventObject& event);
   cl_mem at(const MemoryPlace& place) const;

@@ -27,6 +27,9 @@ Result<void> Downloads::finish_first(size_t count) {
 }
 
 Result<void> Downloads::finish(const Download& last) {
+  WaitList waits(cl_);
+  waits.add(last.event);
+  TENON_OK(waits.wait());  // without the lock: others may ask whether theirs is done
   const std::lock_guard lock(mutex_);
   if (last.finished) return {};
   for (size_t i = 0; i < pending_.size(); ++i)
