@@ -1,6 +1,6 @@
 // Pipelines: what locality, overhead and building cost. docs/performance.md has the wanted figures.
 //   build/release/tests/bench/pipeline_bench --benchmark_enable_random_interleaving=true --benchmark_repetitions=9
-//   build/release/tests/bench/pipeline_bench --sweep [points|rows|stencils|boxes|pyramids|sharpenings ...]
+//   build/release/tests/bench/pipeline_bench --sweep [--curve] [points|rows|stencils|boxes|pyramids|sharpenings|drawn ...]
 #include <benchmark/benchmark.h>
 
 #include <cstring>
@@ -45,7 +45,7 @@ void schedule(Pair& pair, int64_t step, const Expr& index, int64_t extent, int64
   if (step > 0) pair.last.loops({{index, step, workers}});
   if (step < 0) {
     SymbolValues sizes{{"result.min0", 0}, {"result.extent0", extent}, {"result.min1", 0}, {"result.extent1", kSide}};
-    const auto report = auto_schedule(pair.pipeline, {pair.source}, {pair.result}, sizes, CostModel::host());
+    const auto report = auto_schedule(pair.pipeline, {pair.source}, {pair.result}, sizes, CostModel::of_machine());
     TENON_CHECK(report.ok(), report.error().to_string());
   }
 }

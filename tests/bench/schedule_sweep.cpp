@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <random>
 
 #include <tenon/program/auto_schedule.hpp>
 #include <tenon/program/exec/bound_program.hpp>
@@ -23,6 +24,8 @@ namespace {
 constexpr int kRounds = 5, kFinalRounds = 21, kMostFinalRounds = 201;
 constexpr double kFinalSeconds = 0.1;  // of the automatic one
 constexpr size_t kFinalists = 3;
+constexpr uint32_t kOrderSeed = 1;
+const std::string kAutomatic = "automatic";
 
 struct Case {
   std::string name;
@@ -60,8 +63,8 @@ std::vector<Schedule> schedules_by_hand(const Case& c) {
   for (int64_t step = rows ? 1 : 256; step < c.extents.back() && step <= (rows ? 128 : 65536); step *= 2)
     out.push_back({std::to_string(step), [slowest, step](Pair& p) { p.last.loops({{slowest, step}}); }});
   if (rows)
-    for (const int64_t width : {256, 1024, 4096})
-      for (const int64_t step : {1, 8, 64}) {
+    for (const int64_t width : {256, 512, 1024, 2048, 4096})
+      for (const int64_t step : {1, 2, 4, 8, 16, 32, 64}) {
         if (width >= c.extents[0] || step >= c.extents[1]) continue;
         const std::string tile = std::to_string(width) + " x " + std::to_string(step);
         out.push_back({tile, [=](Pair& p) { p.last.loops({{x, width}, {y, step}}); }});
@@ -80,8 +83,9 @@ std::vector<Schedule> schedules_by_hand(const Case& c) {
 // Scheduled, bound, and with the times that its runs took.
 class Contender {
  public:
-  Contender(std::string name, Pair pair, const Arguments& arguments)
+  Contender(std::string name, Pair pair, double predicted, const Arguments& arguments)
       : name_(std::move(name)),
+        predicted_(predicted),
         arguments_(&arguments),
         program_(must(BoundProgram::bind(must(pair.pipeline.build({pair.source}, {pair.result})), arguments))) {}
 
@@ -94,6 +98,7 @@ class Contender {
   }
   void forget() { times_.clear(); }
   double seconds() const { return median(times_); }
+  double predicted() const { return predicted_; }
   // Of this one's times and another's in the same rounds: load that comes and goes is in both.
   double ratio_to(const Contender& other) const {
     std::vector<double> ratios;
@@ -104,18 +109,26 @@ class Contender {
 
  private:
   std::string name_;
+  double predicted_;  // seconds
   const Arguments* arguments_;
   BoundProgram program_;
   std::vector<double> times_;
 };
 
+// In another order each round: what one leaves in the caches is found by each of the others as often.
 void run_in_turn(std::vector<Contender>& contenders, int rounds) {
-  for (int i = 0; i < rounds; ++i)
-    for (Contender& c : contenders) c.run();
+  std::mt19937 random(kOrderSeed);
+  std::vector<Contender*> order;
+  for (Contender& c : contenders) order.push_back(&c);
+  for (int i = 0; i < rounds; ++i) {
+    std::ranges::shuffle(order, random);
+    for (Contender* c : order) c->run();
+  }
 }
 
-// How much longer the automatic schedule takes than the best by hand: 1 is as long.
-double measure(const Case& c) {
+// How much longer the automatic schedule takes than the best by hand: 1 is as long. `curve`: what each schedule takes,
+// and is predicted to take, is printed.
+double measure(const Case& c, bool curve) {
   std::vector<int64_t> source(c.extents), mins(c.extents.size(), -c.border);
   int64_t elements = 1, source_elements = 1;
   for (size_t d = 0; d < source.size(); ++d) {
@@ -138,15 +151,23 @@ double measure(const Case& c) {
     sizes["source.extent" + std::to_string(d)] = source[d];
   }
   const ScheduleReport report =
-      must(auto_schedule(automatic.pipeline, {automatic.source}, {automatic.result}, sizes, CostModel::host()));
-  all.emplace_back("automatic", std::move(automatic), arguments);
+      must(auto_schedule(automatic.pipeline, {automatic.source}, {automatic.result}, sizes, CostModel::of_machine()));
+  all.emplace_back(kAutomatic, std::move(automatic), report.automatic.seconds(), arguments);
   for (const Schedule& schedule : schedules_by_hand(c)) {
     Pair pair = c.make();
     schedule.apply(pair);
-    Contender contender(schedule.name, std::move(pair), arguments);
+    const PredictedCost predicted =
+        must(predict_cost(pair.pipeline, {pair.source}, {pair.result}, sizes, CostModel::of_machine()));
+    Contender contender(schedule.name, std::move(pair), predicted.seconds(), arguments);
     if (contender.try_out().ok()) all.push_back(std::move(contender));  // the kernels take its windows
   }
-  run_in_turn(all, kRounds);
+  if (curve) {
+    std::ranges::sort(all, std::ranges::less(), &Contender::seconds);
+    for (const Contender& contender : all)
+      std::printf("      %8.3f ms, predicted %8.3f ms: %s\n", contender.seconds() * 1e3, contender.predicted() * 1e3,
+                  contender.name().c_str());
+    std::ranges::sort(all, std::ranges::less(), [](const Contender& k) { return k.name() != kAutomatic; });
+  }
   std::ranges::sort(all.begin() + 1, all.end(), std::ranges::less(), &Contender::seconds);
   all.erase(all.begin() + static_cast<int64_t>(std::min(all.size(), kFinalists + 1)), all.end());
   const int rounds = std::clamp(static_cast<int>(kFinalSeconds / all[0].seconds()), kFinalRounds, kMostFinalRounds);
@@ -287,12 +308,33 @@ std::vector<Case> sharpenings() {
   return out;
 }
 
+// Held out: kinds, stages and sizes that nothing was tuned for.
+std::vector<Case> drawn() {
+  std::vector<Case> out;
+  for (uint32_t seed = 1; seed <= 12; ++seed) {
+    std::mt19937 random(seed);
+    const int stages = std::uniform_int_distribution(2, 14)(random);
+    const int64_t width = std::uniform_int_distribution<int64_t>(100, 12000)(random), rows = rows_for(width);
+    const std::string size = named({"seed " + std::to_string(seed), stages_of(stages), size_of(width, rows)});
+    switch (random() % 3) {
+      case 0: out.push_back({size + ", points", [=] { return scales(stages, 2); }, {width, rows}}); break;
+      case 1: out.push_back({size + ", stencils", [=] { return blurs(stages); }, {width, rows}, stages}); break;
+      default: {
+        const int times = (stages + 2) / 3;
+        out.push_back({size + ", sharpened", [=] { return sharpened(times); }, {width, rows}, 2 * times});
+      }
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
-int sweep_schedules(const std::vector<std::string>& families) {
+int sweep_schedules(std::vector<std::string> families) {
+  const bool curve = std::erase(families, "--curve") > 0;
   const std::vector<std::pair<std::string, std::vector<Case> (*)()>> known = {
-      {"points", &points}, {"rows", &rows_of_points}, {"stencils", &stencils},
-      {"boxes", &boxes},   {"pyramids", &pyramids},   {"sharpenings", &sharpenings}};
+      {"points", &points},     {"rows", &rows_of_points},     {"stencils", &stencils}, {"boxes", &boxes},
+      {"pyramids", &pyramids}, {"sharpenings", &sharpenings}, {"drawn", &drawn}};
   for (const auto& [name, cases] : known) {
     if (!families.empty() && !std::ranges::count(families, name)) continue;
     std::printf("%s\n", name.c_str());
@@ -300,7 +342,7 @@ int sweep_schedules(const std::vector<std::string>& families) {
     size_t within = 0;
     const std::vector<Case> all = cases();
     for (const Case& c : all) {
-      const double ratio = measure(c);
+      const double ratio = measure(c, curve);
       logarithms += std::log(ratio);
       worst = std::max(worst, ratio);
       within += ratio <= 1.1;

@@ -1,4 +1,4 @@
-// The automatic schedule against schedules by hand, over families of pipelines: pipeline_bench --sweep [FAMILY ...]
+// The automatic schedule against schedules by hand, over families of pipelines: pipeline_bench --sweep [--curve] [FAMILY ...]
 #pragma once
 #include <string>
 #include <vector>
@@ -6,7 +6,8 @@
 namespace tenon::program::bench {
 
 // Prints a row for each case, and for each family how far the automatic schedule is from the best one by hand: medians
-// of processor times of runs in turn. Returns the exit status.
-int sweep_schedules(const std::vector<std::string>& families);
+// of processor times of runs in turn. With "--curve" among them also what every schedule takes, and was predicted to.
+// Returns the exit status.
+int sweep_schedules(std::vector<std::string> families);
 
 }  // namespace tenon::program::bench

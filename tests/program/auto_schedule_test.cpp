@@ -176,6 +176,21 @@ TEST(AutoSchedule, LongRowsAreCut) {
   }
 }
 
+// Tiles along rows keep windows of whole rows, and hand on what is fresh in the first level: where pieces of rows cost
+// nothing they are taken, where they cost much rows are left whole.
+TEST(AutoSchedule, LongRowsOfStencilsAreTiledWherePiecesAreCheap) {
+  for (const double per_row : {0.0, 1e-6}) {
+    CostModel model = CostModel::host();
+    model.seconds_per_row = per_row;
+    Blurs b = blurs(3), plain = blurs(3);
+    const auto report = auto_schedule(b.p, {b.source}, {b.result}, sizes(8192), model);
+    ASSERT_TRUE(report.ok()) << report.error().to_string();
+    ASSERT_EQ(report->groups.size(), 1u) << report->to_string();
+    EXPECT_EQ(report->groups[0].find("over x in steps of") != std::string::npos, per_row == 0) << report->to_string();
+    EXPECT_EQ(results(b), results(plain));
+  }
+}
+
 TEST(AutoSchedule, ShortRowsStayWhole) {
   Blurs b = rows_of_points(4);
   const SymbolValues all{{"result.min0", 0}, {"result.extent0", 256}, {"result.min1", 0}, {"result.extent1", 4096}};
@@ -208,6 +223,31 @@ TEST(CostModel, KeepsMemoriesWithoutABandwidth) {
   target.clock_hz = 2'000'000'000;
   EXPECT_EQ(CostModel::of(target).memories[0].bytes_per_second, 128e9);
   EXPECT_EQ(CostModel::of(TargetDescription{}).memories.size(), CostModel::host().memories.size());
+}
+
+TEST(CostModel, WaitsAsLongAsTheTargetSays) {
+  TargetDescription target;
+  target.memories = {space("l1", 32 << 10), space("dram", 1 << 30)};
+  target.memories[1].latency_cycles = 300;
+  EXPECT_EQ(CostModel::of(target).memories[1].latency_seconds, 0) << "without a clock nothing is said";
+  target.clock_hz = 3'000'000'000;
+  EXPECT_DOUBLE_EQ(CostModel::of(target).memories[1].latency_seconds, 100e-9);
+  EXPECT_EQ(CostModel::of(target).memories[0].latency_seconds, 0);
+}
+
+TEST(CostModel, OfTheMachineIsMeasuredOnce) {
+  const CostModel model = CostModel::of_machine(), again = CostModel::of_machine();
+  ASSERT_EQ(model.memories.size(), CostModel::host().memories.size());
+  for (size_t i = 0; i < model.memories.size(); ++i) {
+    EXPECT_GT(model.memories[i].bytes_per_second, 0) << model.memories[i].name;
+    EXPECT_EQ(model.memories[i].bytes_per_second, again.memories[i].bytes_per_second);
+    EXPECT_EQ(model.memories[i].bytes == 0, i + 1 == model.memories.size()) << "the largest holds anything";
+    if (i > 0 && model.memories[i].bytes > 0) EXPECT_GT(model.memories[i].bytes, model.memories[i - 1].bytes);
+  }
+  EXPECT_GT(model.seconds_per_call, 0);
+  EXPECT_LT(model.seconds_per_call, 1e-6);
+  EXPECT_GE(model.seconds_per_window, 0);
+  EXPECT_GE(model.seconds_per_row, 0);
 }
 
 TEST(AutoSchedule, NamesTheSizeThatIsMissing) {

@@ -10,16 +10,18 @@
 //         what an iteration makes, written and read / bandwidth of the memory that holds it until it is read
 //           + what earlier iterations made, read again / bandwidth of the memory that holds all of an iteration
 //         bytes that its reader loads, as often as its window covers them / bandwidth of the smallest memory
-//     + calls * dispatch, more for those whose results stay in a ring
-//     + where a loop goes down columns, what each piece of a row waits for its first bytes
+//     + calls * dispatch, more for those whose results stay in a ring, and for each row, or piece of one, that they
+//     touch
+//     + where a loop goes down columns, the latency of the memory that rows come from for each piece of one
 //     + elements computed again, where the author keeps no window of them * compute
 // What an iteration makes is held by a memory that has room for it, for what its reader makes of it, and for what the
-// iteration reads and writes outside of the group. Where a window stays, all windows pass between two uses of a place.
+// iteration reads and writes outside of the group. Where a window stays, all windows pass between two uses of a place:
+// those of whole rows where tiles go along rows, since what the next row of tiles reads is kept of all of them.
 // A part of each memory, what streams by takes the rest. Groups are runs of stages in order of computation; of the ways
 // to cut them, and steps that are powers of two, the cheapest is taken (dynamic programming). Loops go over the slowest
-// index; where rows are long, over a faster one within, or down columns, if no window goes across them. Of groups that
-// may yet grow those are followed that cost least so far: time is linear in the stages beyond some 30, up to which
-// nothing is left out.
+// index; where rows are long, in tiles along them that the smallest memory holds, or down columns, if no window goes
+// across them. Of groups that may yet grow those are followed that cost least so far: time is linear in the stages
+// beyond some 30, up to which nothing is left out.
 #pragma once
 #include <string>
 #include <vector>
@@ -36,20 +38,27 @@ struct CostModel {
     std::string name;
     double bytes = 0;  // 0: holds anything
     double bytes_per_second = 0;
+    double latency_seconds = 0;  // to the first bytes of a piece that does not follow the last one
   };
   std::vector<Memory> memories;  // smallest first; the last holds anything
   // With its share of the loop and of views, and what a kernel does before its first element:
-  // tests/bench/program_bench.
+  // tests/bench/program_bench, and of_machine() measures it.
   double seconds_per_call = 5e-9;
   double seconds_per_element = 0.3e-9;
   double seconds_per_window = 1e-9;  // more, of a call whose results stay in a ring
+  double seconds_per_row = 15e-9;    // more, of each row that a call reads or writes: nothing is fetched ahead of it
 
   // The memories of the description, and room for anything in the largest. One that states no bandwidth has that of the
-  // next larger one that does, the largest that of main memory. Without a target's clock a bandwidth in bytes per cycle
-  // is none. A target that states no memory gets the model of a usual host.
+  // next larger one that does, the largest that of main memory; one without a latency waits for nothing. Without a
+  // target's clock a bandwidth in bytes per cycle, or a latency, is none. A target that states no memory gets the model
+  // of a usual host.
   TENON_API static CostModel of(const TargetDescription& target);
   // 32 KiB, 1 MiB and 32 MiB of cache before main memory.
   TENON_API static CostModel host();
+  // The machine that this runs on: sizes of caches from the system, bandwidths, latency and calls measured when it is
+  // first asked, some 50 ms on one thread. The same model for all later callers, on any thread. What cannot be told is
+  // that of host().
+  TENON_API static CostModel of_machine();
 };
 
 struct PredictedCost {

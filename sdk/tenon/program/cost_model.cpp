@@ -13,18 +13,19 @@ constexpr double kMainMemoryBytesPerSecond = 9e9;
 
 // Of copying, read plus written, as measured on servers of 2019 to 2023 (docs/performance.md).
 CostModel CostModel::host() {
-  return {{{"L1", 32 << 10, 190e9},
-           {"L2", 1 << 20, 73e9},
-           {"L3", 32 << 20, 20e9},
-           {"memory", 0, kMainMemoryBytesPerSecond}}};
+  return {{{"L1", 32 << 10, 190e9, 2e-9},
+           {"L2", 1 << 20, 73e9, 6e-9},
+           {"L3", 32 << 20, 20e9, 25e-9},
+           {"memory", 0, kMainMemoryBytesPerSecond, 100e-9}}};
 }
 
 CostModel CostModel::of(const TargetDescription& target) {
   CostModel model;
   for (const MemorySpace& m : target.memories)
     if (m.size_bytes > 0)
-      model.memories.push_back({m.name, static_cast<double>(m.size_bytes),
-                                m.bandwidth ? m.bandwidth->bytes_per_second(target.clock_hz) : 0});
+      model.memories.push_back(
+          {m.name, static_cast<double>(m.size_bytes), m.bandwidth ? m.bandwidth->bytes_per_second(target.clock_hz) : 0,
+           target.clock_hz ? static_cast<double>(m.latency_cycles) / static_cast<double>(target.clock_hz) : 0});
   if (model.memories.empty()) return host();
   std::ranges::sort(model.memories, {}, &Memory::bytes);
   model.memories.back().bytes = 0;

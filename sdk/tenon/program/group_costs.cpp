@@ -8,16 +8,26 @@ namespace {
 
 // Of a memory, for what is used again: what streams by takes the rest, and places of a cache are not free to choose.
 constexpr double kUsablePart = 2.0 / 3;
-// That the first bytes of a piece take that does not follow the last one: the latency of main memory.
-constexpr double kSecondsPerPiece = 100e-9;
 
-double bandwidth(const CostModel& model, double bytes) {
+// The smallest that holds so many bytes.
+const CostModel::Memory& holder(const CostModel& model, double bytes) {
   for (const CostModel::Memory& m : model.memories)
-    if (m.bytes == 0 || bytes <= m.bytes * kUsablePart) return m.bytes_per_second;
-  return model.memories.back().bytes_per_second;
+    if (m.bytes == 0 || bytes <= usable_bytes(m)) return m;
+  return model.memories.back();
+}
+double bandwidth(const CostModel& model, double bytes) { return holder(model, bytes).bytes_per_second; }
+
+// Of each row of the results: written once, and read for each row of the reader whose window it is in.
+double times_touched(const StageNumbers& n) {
+  double read = 1;
+  for (const StageNumbers::Index& index : n.indices)
+    if (&index != n.indices.data()) read *= 1 + index.overlap;
+  return 1 + read;
 }
 
 }  // namespace
+
+double usable_bytes(const CostModel::Memory& memory) { return memory.bytes * kUsablePart; }
 
 double Strips::iterations(const PipelineNumbers& numbers) const {
   double out = 1;
@@ -40,22 +50,30 @@ double Strips::piece_bytes(const PipelineNumbers& numbers, size_t at) const {
 Share share_of(const PipelineNumbers& numbers, const Strips& strips, size_t at) {
   const StageNumbers& n = numbers.stages[at];
   Share share;
-  double made = 1, seen = 1;
+  double made = 1, read = 1, seen = 1, iterations = strips.iterations(numbers);
   for (const Strips::Loop& loop : strips.loops) {
+    const double around = iterations;
+    const double pieces = std::max(1.0, std::ceil(numbers.extents[static_cast<size_t>(loop.dim)] / loop.step));
+    iterations /= pieces;
     const auto index = std::ranges::find(n.indices, loop.dim, &StageNumbers::Index::dim);
     if (index == n.indices.end() || index->extent <= 0) continue;
-    const double pieces = std::max(1.0, std::ceil(numbers.extents[static_cast<size_t>(loop.dim)] / loop.step));
     const double step = std::max(1.0, index->extent / pieces);
+    const double part = std::min(1.0, (step + index->overlap) / index->extent);
+    if (index == n.indices.begin()) share.rows = pieces;
     share.moves = true;
     made /= pieces;
+    read *= part;
     if (index->overlap > 0) {
       share.kept = true;
       share.kept_around |= &loop != strips.loops.data();
+      share.turns = around;
       seen = 1;
     }
-    seen *= std::min(1.0, (step + index->overlap) / index->extent);
+    seen *= part;
   }
+  if (!n.indices.empty()) share.rows *= n.elements / std::max(n.indices.front().extent, 1.0) * times_touched(n);
   share.made = n.bytes * made;
+  share.read = n.bytes * read;
   share.seen = n.bytes * seen;
   return share;
 }
@@ -73,11 +91,12 @@ void GroupCost::add(const PipelineNumbers& numbers, const CostModel& model, size
   outside_ += bytes_in;
   const double calls = share.moves ? iterations_ : 1;
   calls_ += calls;
+  rows_ += share.rows;
 }
 
 void GroupCost::make_inside(const StageNumbers& n, const CostModel& model, const Share& share, double reader_bytes) {
   last_use_ = std::max(last_use_, n.last_use);
-  const double read = n.bytes / bandwidth(model, share.seen + reader_bytes);
+  const double read = n.bytes / bandwidth(model, share.read + reader_bytes);
   const double least = n.bytes * (1 + n.times_read) / model.memories.front().bytes_per_second;
   if (!share.kept) {
     seconds_ += std::max(2 * read, least);
@@ -87,18 +106,20 @@ void GroupCost::make_inside(const StageNumbers& n, const CostModel& model, const
   windows_ += share.seen;
   fresh_seconds_ += read;
   least_seconds_ += least;
-  through_windows_ += n.bytes + std::max(share.seen - share.made, 0.0) * iterations_;
+  through_windows_ += n.bytes + share.read_again() * iterations_;
+  turns_ = turns_ > 0 ? std::min(turns_, share.turns) : share.turns;
   calls_with_windows_ += iterations_;
 }
 
 PredictedCost GroupCost::total(const PipelineNumbers& numbers, const CostModel& model, size_t last) const {
   const double outside = outside_ + numbers.stages[last].bytes;
-  const double in_an_iteration = outside / iterations_ + windows_ + largest_;
+  const double between_uses = outside / std::max(turns_, 1.0) + windows_ + largest_;
   PredictedCost out;
   out.memory_seconds = outside / bandwidth(model, outside) + seconds_ +
-                       std::max(through_windows_ / bandwidth(model, in_an_iteration) + fresh_seconds_, least_seconds_);
-  if (piece_bytes_ > 0) out.memory_seconds += outside / piece_bytes_ * kSecondsPerPiece;
-  out.dispatch_seconds = calls_ * model.seconds_per_call + calls_with_windows_ * model.seconds_per_window;
+                       std::max(through_windows_ / bandwidth(model, between_uses) + fresh_seconds_, least_seconds_);
+  if (piece_bytes_ > 0) out.memory_seconds += outside / piece_bytes_ * holder(model, outside).latency_seconds;
+  out.dispatch_seconds =
+      calls_ * model.seconds_per_call + calls_with_windows_ * model.seconds_per_window + rows_ * model.seconds_per_row;
   out.redundant_seconds = redundant_ * model.seconds_per_element;
   return out;
 }

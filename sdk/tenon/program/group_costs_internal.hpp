@@ -9,6 +9,9 @@
 
 namespace tenon::program::detail {
 
+// Of a memory, for what is used again.
+double usable_bytes(const CostModel::Memory& memory);
+
 // Loops around a group, innermost first; none: its stages are computed one after the other.
 struct Strips {
   struct Loop {
@@ -25,10 +28,15 @@ struct Strips {
 // What an iteration does with the results of one stage.
 struct Share {
   double made = 0;           // bytes
-  double seen = 0;           // bytes of it that lie in memory meanwhile, with what earlier iterations left
+  double read = 0;           // bytes of it that the iteration's readers need, with what earlier iterations made
+  double seen = 0;           // bytes of it that lie in memory meanwhile, for this iteration and later ones
+  double turns = 1;          // iterations of the outermost loop that keeps a window of it, and of those around
+  double rows = 1;           // written and read in all iterations, each piece of one counted
   bool moves = false;        // another part in other iterations
   bool kept = false;         // a window of it stays from one iteration to the next
   bool kept_around = false;  // ... of a loop that is not the innermost
+
+  double read_again() const { return std::max(read - made, 0.0); }
 };
 Share share_of(const PipelineNumbers& numbers, const Strips& strips, size_t at);
 
@@ -63,7 +71,9 @@ class GroupCost {
   // Of results that windows are kept of: written, and read by later iterations; read by the same one; and seconds that
   // their readers take at least.
   double through_windows_ = 0, fresh_seconds_ = 0, least_seconds_ = 0;
+  double turns_ = 0;  // fewest iterations between which a place of a window is used again; 0: no window
   double calls_ = 0, calls_with_windows_ = 0;
+  double rows_ = 0;  // that calls write and read: pieces of them, where loops cut rows
 };
 
 }  // namespace tenon::program::detail

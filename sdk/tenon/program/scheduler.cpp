@@ -17,8 +17,12 @@ constexpr double kLongRow = 0.5;
 constexpr double kShortestPart = 4096;
 // Loops down columns take so many rows at most.
 constexpr double kTallestPart = 64;
+// Tiles along rows go on where the last one ended, so that shorter parts stream, too: up to so many rows at a time.
+constexpr double kShortestTile = 1024;
+constexpr double kTallestTile = 16;
 
 double power_of_two(double near) { return std::exp2(std::max(0.0, std::round(std::log2(near)))); }
+double power_of_two_within(double most) { return std::exp2(std::max(0.0, std::floor(std::log2(most)))); }
 
 }  // namespace
 
@@ -56,7 +60,10 @@ std::vector<Scheduler::OpenGroups> Scheduler::kinds_of_strips() const {
   }
   std::vector<OpenGroups> out;
   for (const auto& [dims, row] : nests) add_rows(dims, row, out);
-  for (const auto& [dims, row] : columns) add_columns(dims.first, dims.second, row, out);
+  for (const auto& [dims, row] : columns) {
+    add_columns(dims.first, dims.second, row, out);
+    add_tiles(dims.first, dims.second, row, out);
+  }
   return out;
 }
 
@@ -88,6 +95,18 @@ void Scheduler::add_columns(int rows, int fastest, double row, std::vector<OpenG
     add_kind({{rows, step}, {fastest, width * most / extent_at_end(fastest)}}, out);
 }
 
+// As wide as the smallest memory holds with what their reader makes of them, two rows more for a window.
+void Scheduler::add_tiles(int rows, int fastest, double row, std::vector<OpenGroups>& out) const {
+  const double most = numbers_.extents[static_cast<size_t>(fastest)],
+               height = numbers_.extents[static_cast<size_t>(rows)];
+  const double room = usable_bytes(model_.memories.front()), element = row / most;
+  for (double step = 2; step <= kTallestTile && step < height; step *= 2) {
+    const double width = power_of_two_within(room / (2 * step + 2) / element);
+    if (width * element < kShortestTile || width * 2 > most) continue;
+    add_kind({{fastest, width * most / extent_at_end(fastest)}, {rows, step * height / extent_at_end(rows)}}, out);
+  }
+}
+
 double Scheduler::extent_at_end(int dim) const {
   for (size_t at = numbers_.stages.size(); at-- > 0;)
     if (const Index index = index_of(dim, at); index != numbers_.stages[at].indices.end())
@@ -97,7 +116,7 @@ double Scheduler::extent_at_end(int dim) const {
 
 void Scheduler::extend(OpenGroups& kind, size_t last, Cuts& cuts) const {
   if (last > 0 && numbers_.stages[last - 1].is_output) kind.groups.clear();  // it would be inside
-  if (kind.before.kept_around) kind.groups.clear();                          // all of a loop within would be kept
+  if (kind.before.kept_around && !keeps_rows(kind.strips, last - 1)) kind.groups.clear();
   const Share share = share_of(numbers_, kind.strips, last);
   kind.groups.emplace_back(GroupCost(last, numbers_, kind.strips), cuts.cost[last]);
   for (auto& [group, before] : kind.groups) group.add(numbers_, model_, last, kind.before, share);
@@ -119,6 +138,12 @@ void Scheduler::offer_and_prune(OpenGroups& kind, size_t last, Cuts& cuts) const
     cuts.into[last + 1] = {group.first(), last, kind.strips, cost, group.window_bytes()};
   }
   if (kind.groups.size() > kMostOpen) kind.groups.erase(kind.groups.begin() + static_cast<int64_t>(worst));
+}
+
+bool Scheduler::keeps_rows(const Strips& strips, size_t at) const {
+  const auto& indices = numbers_.stages[at].indices;
+  return indices.size() > 1 && strips.loops.front().dim == indices.front().dim &&
+         strips.loops.back().dim == indices.back().dim;
 }
 
 bool Scheduler::can_own(const Strips& strips, size_t at) const {

@@ -52,11 +52,12 @@ class Scheduler {
   };
 
   // Loops over the slowest index of any stage; where rows are long, over faster ones with one index at a time of the
-  // slower ones, and down columns. Steps are powers of two.
+  // slower ones, in tiles along rows, and down columns. Steps are powers of two.
   std::vector<OpenGroups> kinds_of_strips() const;
   void add_kind(std::vector<Strips::Loop> loops, std::vector<OpenGroups>& out) const;
   void add_rows(const std::vector<int>& dims, double row, std::vector<OpenGroups>& out) const;
   void add_columns(int rows, int fastest, double row, std::vector<OpenGroups>& out) const;
+  void add_tiles(int rows, int fastest, double row, std::vector<OpenGroups>& out) const;
   // Of the last stage that has the dim: there steps are to be powers of two.
   double extent_at_end(int dim) const;
 
@@ -65,6 +66,10 @@ class Scheduler {
 
   // Of groups that may end here, the cheapest. Of more than kMostOpen, the one that costs most so far is given up.
   void offer_and_prune(OpenGroups& kind, size_t last, Cuts& cuts) const;
+
+  // Whether a window of the stage's results that an outer loop keeps is one of whole rows: the loop within goes along
+  // rows. Down columns a window would be a ring across rows, which kernels rarely take.
+  bool keeps_rows(const Strips& strips, size_t at) const;
 
   // Whether the stage has all indices that the loops go over.
   bool can_own(const Strips& strips, size_t at) const;

@@ -1,0 +1,159 @@
+// What the machine takes to copy, to wait for memory and to call, measured once.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include <tenon/program/auto_schedule.hpp>
+#include <tenon/program/exec/bound_program.hpp>
+#include <tenon/support/memory.hpp>
+
+namespace tenon::program {
+
+namespace {
+
+// The least of so many tries is what nothing has disturbed.
+constexpr int kTries = 3;
+// Bytes copied in a try, at least: some 10 us.
+constexpr size_t kBytesOfTry = size_t{1} << 20;
+// Copying within so many bytes goes through main memory: more than caches that are to be told from it.
+constexpr double kMostBytes = 128 << 20;
+// Caches count as far as copying within is so much faster than in main memory: others use the rest.
+constexpr double kFasterThanMemory = 1.25;
+
+template <class Body>
+double least_seconds(const Body& body) {
+  double least = 1e9;
+  for (int i = 0; i < kTries; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    body();
+    least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  return least;
+}
+
+void keep(const void* p) { asm volatile("" : : "r"(p) : "memory"); }
+
+// Read and written, of copying within `bytes` of memory.
+double copied_per_second(std::byte* memory, size_t bytes) {
+  const size_t half = bytes / 2, times = std::max<size_t>(1, kBytesOfTry / half);
+  const double seconds = least_seconds([&] {
+    for (size_t i = 0; i < times; ++i) {
+      std::memcpy(memory + half, memory, half);
+      keep(memory);
+    }
+  });
+  return static_cast<double>(2 * half * times) / seconds;
+}
+
+// More for each row than its bytes take: of short rows, each on pages of its own.
+double seconds_of_row(std::byte* memory, const CostModel::Memory& holder) {
+  constexpr size_t kRow = 1024, kApart = 4096 + 64;
+  const auto rows = static_cast<size_t>(holder.bytes / 4) / kApart;
+  if (rows == 0) return 0;
+  std::byte* const to = memory + rows * kApart;
+  const double seconds = least_seconds([&] {
+    for (size_t i = 0; i < rows; ++i) {
+      std::memcpy(to + i * kApart, memory + i * kApart, kRow);
+      keep(memory);
+    }
+  });
+  return std::max(seconds / static_cast<double>(rows) - 2 * kRow / holder.bytes_per_second, 0.0);
+}
+
+// From one place to the next in `bytes` of memory, each the only one that says where the next one is.
+double seconds_to_next(std::byte* memory, size_t bytes) {
+  constexpr size_t kApart = 4096 + 64, kSteps = 2048;  // pages, so that nothing is fetched ahead
+  const size_t places = std::min(bytes / kApart, kSteps * 4);
+  if (places < 2) return 0;
+  std::vector<size_t> order(places);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::shuffle(order.begin() + 1, order.end(), std::mt19937(1));
+  for (size_t i = 0; i < places; ++i) {
+    const size_t next = order[(i + 1) % places] * kApart;
+    std::memcpy(memory + order[i] * kApart, &next, sizeof next);
+  }
+  size_t at = 0;
+  const double seconds = least_seconds([&] {
+    for (size_t i = 0; i < kSteps; ++i) std::memcpy(&at, memory + at, sizeof at);
+    keep(&at);
+  });
+  return seconds / kSteps;
+}
+
+double cache_bytes(int name, double otherwise) {
+  const long bytes = sysconf(name);
+  return bytes > 0 ? static_cast<double>(bytes) : otherwise;
+}
+
+// Seconds of a call of a chain of kernels that do nothing, in a loop of one index at a time.
+Result<double> seconds_of_call(bool windows) {
+  constexpr int kStages = 4;
+  constexpr int64_t kIterations = 4096;
+  const Expr x = Expr::symbol("x");
+  const KernelHandle nothing = make_kernel(
+      "nothing", [](CallContext&) -> Result<void> { return {}; }, true);
+  Pipeline p("calls");
+  BufferRef source = p.buffer("source", kU8, 1), from = source;
+  std::optional<StageRef> last;
+  for (int s = 0; s < kStages; ++s) {
+    BufferRef to = p.buffer(str("made", s), kU8, 1);
+    last = p.stage(str("stage", s), nothing).reads(from, {windows ? Window(x - 1, x + 1) : Window(x)}).writes(to, {x});
+    from = to;
+  }
+  last->loops({{x, 1}});
+  TENON_TRY(program, p.build({source}, {from}));
+  std::vector<std::byte> in(kIterations + 2 * kStages), out(kIterations);
+  const Arguments arguments{{{"source", BufferArgument::dense(in.data(), kU8, {kIterations + 2 * kStages}, {-kStages})},
+                             {from.name(), BufferArgument::dense(out.data(), kU8, {kIterations})}},
+                            {}};
+  TENON_TRY(bound, BoundProgram::bind(program, arguments));
+  Result<void> ran;
+  const double seconds = least_seconds([&] { ran = bound.run(arguments); });
+  TENON_OK(std::move(ran));
+  return seconds / (kStages * kIterations);
+}
+
+CostModel measured() {
+  CostModel model = CostModel::host();
+  const std::vector<double> bytes{cache_bytes(_SC_LEVEL1_DCACHE_SIZE, model.memories[0].bytes),
+                                  cache_bytes(_SC_LEVEL2_CACHE_SIZE, model.memories[1].bytes),
+                                  cache_bytes(_SC_LEVEL3_CACHE_SIZE, model.memories[2].bytes)};
+  const auto all = static_cast<size_t>(std::min(2 * bytes.back(), kMostBytes));
+  auto memory = allocate_aligned(all, kAlignBytes);
+  if (!memory.ok()) return model;
+  std::memset(memory->get(), 1, all);
+  const auto measure = [&](CostModel::Memory& m, double in) {
+    m.bytes_per_second = copied_per_second(memory->get(), static_cast<size_t>(in));
+    m.latency_seconds = seconds_to_next(memory->get(), static_cast<size_t>(in));
+  };
+  measure(model.memories.back(), static_cast<double>(all));
+  const double slowest = model.memories.back().bytes_per_second;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    CostModel::Memory& m = model.memories[i];
+    for (m.bytes = std::min(bytes[i], kMostBytes / 2);; m.bytes /= 2) {
+      measure(m, m.bytes / 2);
+      if (m.bytes_per_second >= kFasterThanMemory * slowest || m.bytes <= (i > 0 ? 2 * bytes[i - 1] : 0)) break;
+    }
+  }
+  model.seconds_per_row = seconds_of_row(memory->get(), model.memories[1]);
+  const auto plain = seconds_of_call(false), with_windows = seconds_of_call(true);
+  if (!plain.ok() || !with_windows.ok()) return model;
+  model.seconds_per_call = *plain;
+  model.seconds_per_window = std::max(*with_windows - *plain, 0.0);
+  return model;
+}
+
+}  // namespace
+
+CostModel CostModel::of_machine() {
+  static const CostModel model = measured();
+  return model;
+}
+
+}  // namespace tenon::program
