@@ -96,6 +96,59 @@ TEST(LatePart, ReadsOneValueTwice) {
   EXPECT_EQ((*made)[0].tensor().int_at(0), -1);
 }
 
+// Fills its result with what it has found in its workspace of 256 bytes after writing there.
+std::atomic<std::byte*> workspace_seen = nullptr;
+Result<void> by_way_of_workspace(program::CallContext& call) {
+  const program::BufferView& out = call.operands[call.operands.size() - 2];
+  auto* const workspace = reinterpret_cast<float*>(call.operands.back().base);
+  workspace_seen = call.operands.back().base;
+  *workspace = 3;
+  for (int64_t i = 0; i < out.elements(); ++i) reinterpret_cast<float*>(out.base)[i] = *workspace;
+  return {};
+}
+class WorkspaceKernels final : public KernelSource {
+ public:
+  std::string_view name() const override { return "workspaces"; }
+  Result<KernelChoice> kernel(const KernelRequest& request) const override {
+    if (!request.op.name().view().starts_with("Reduce")) return reference_kernels().kernel(request);
+    program::Kernel kernel = *program::make_kernel("by_way_of_workspace", by_way_of_workspace);
+    kernel.workspaces = 1;
+    return KernelChoice{.kernel = std::make_shared<const program::Kernel>(std::move(kernel)), .workspace_bytes = 256};
+  }
+  std::optional<size_t> late_operand(const Op& op) const override { return snippet::unknown_operand(op); }
+};
+
+// What a run lends for the programs around a late operator serves that, too, where it is enough.
+TEST(LatePart, LiesInTheArenaOfTheRun) {
+  for (const int64_t extent : {200, 2}) {  // %a between two programs' operators: 800 bytes, which is enough; 8
+    const auto graph = parsed(str("graph @net(%x: f32[", extent, "], %axes: i64[1]) -> (%s, %y) {\n",
+                                  "%s = ReduceSum %x, %axes {keepdims = 1} : f32[1]\n", "%a = Cos %s : f32[1]\n",
+                                  "%b = Add %x, %a : f32[", extent, "]\n", "%c = Exp %b : f32[", extent, "]\n",
+                                  "%y = MatMul %b, %c : f32[] }"));
+    const WorkspaceKernels kernels;
+    const auto runner = GraphRunner::prepare(*graph, kernels);
+    ASSERT_TRUE(runner.ok()) << runner.error().to_string();
+    ASSERT_EQ((*runner)->report().late_ops, 1u);
+    const std::vector<float> ones(static_cast<size_t>(extent), 1);
+    const std::vector<Datum> inputs{Datum(Tensor::of<float>({extent}, ones)), axes_of({0})};
+    ASSERT_TRUE((*runner)->run(inputs).ok());  // extents behind it are those of a run
+    const size_t lent = (*runner)->lendable_bytes();
+    auto arena = allocate_aligned(lent);
+    ASSERT_TRUE(arena.ok());
+    const auto made = (*runner)->run(inputs, {.arena = {arena->get(), lent}});
+    ASSERT_TRUE(made.ok()) << made.error().to_string();
+    EXPECT_EQ((*made)[0].tensor().double_at(0), 3);
+    const bool within = workspace_seen >= arena->get() && workspace_seen < arena->get() + lent;
+    EXPECT_EQ(within, lent >= 256) << lent << " bytes lent";
+    EXPECT_EQ(within, extent == 200);
+    EXPECT_EQ((*runner)->arena_bytes(), lent + (within ? 0 : 256));
+    // Without an arena it has one of its own.
+    ASSERT_TRUE((*runner)->run(inputs).ok());
+    EXPECT_FALSE(workspace_seen >= arena->get() && workspace_seen < arena->get() + lent);
+    EXPECT_EQ((*runner)->arena_bytes(), lent + 256);
+  }
+}
+
 // More values than are kept, from several threads.
 TEST(LatePart, SeveralThreadsAndManyValues) {
   const auto graph = parsed(R"(graph @net(%x: f32[1,1,1,1,1,6], %axes: i64[K]) -> %y {
@@ -116,7 +169,8 @@ TEST(LatePart, SeveralThreadsAndManyValues) {
         const auto made = (*runner)->run(std::vector<Datum>{x, axes_of(axes)});
         const bool folds = axes.empty() || axes.back() == 5;
         const auto rank = axes.empty() ? 0 : 6 - static_cast<int64_t>(axes.size());
-        wrong += !made.ok() || (*made)[0].tensor().rank() != rank || (*made)[0].tensor().double_at(0) != (folds ? 21 : 1);
+        wrong +=
+            !made.ok() || (*made)[0].tensor().rank() != rank || (*made)[0].tensor().double_at(0) != (folds ? 21 : 1);
       }
     });
   }

@@ -49,7 +49,8 @@ struct RunMeans {
   ParallelFor& parallel = serial();
   std::vector<OpProfile>* profile = nullptr;  // gets an entry for each operator that ran, in order
   // Memory for intermediate values, of lendable_bytes(), aligned to kAlignBytes: the run's alone while it runs.
-  // Programs that need more take memory of their own, once.
+  // Programs that need more take memory of their own, once; so do those of late operators (RunnerReport::late_ops), for
+  // which lendable_bytes() asks nothing, where what others asked is not enough.
   std::span<std::byte> arena = {};
 };
 

@@ -22,14 +22,15 @@ LatePart::LatePart(const GraphPart& part, const PartSource& from)
 }
 
 Result<void> LatePart::run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs, PartRun& with) {
-  TENON_TRY(found, special(inputs[input_]->tensor()), op_.describe());
+  TENON_TRY(found, special(inputs[input_]->tensor(), with.means.arena.size()), op_.describe());
   std::vector<const Datum*> others(inputs.begin(), inputs.end());
   others.erase(others.begin() + static_cast<std::ptrdiff_t>(input_));
-  return found->runner->run_into(others, outputs, {.parallel = with.means.parallel, .profile = with.means.profile});
+  return found->runner->run_into(others, outputs, with.means);
 }
 
-Result<std::shared_ptr<const LatePart::Special>> LatePart::special(const Tensor& value) {
+Result<std::shared_ptr<const LatePart::Special>> LatePart::special(const Tensor& value, size_t lent) {
   const std::lock_guard lock(mutex_);
+  last_lent_ = lent;
   const auto known = std::ranges::find_if(special_, [&](const auto& s) { return same_bytes(s->value, value); });
   if (known != special_.end()) {
     special_.splice(special_.begin(), special_, known);
@@ -55,7 +56,10 @@ Result<std::shared_ptr<const LatePart::Special>> LatePart::make(const Tensor& va
 size_t LatePart::most(size_t (GraphRunner::*bytes)() const) const {
   const std::lock_guard lock(mutex_);
   size_t most = 0;
-  for (const auto& special : special_) most = std::max(most, ((*special->runner).*bytes)());
+  for (const auto& special : special_) {
+    const size_t lendable = special->runner->lendable_bytes(), all = ((*special->runner).*bytes)();
+    most = std::max(most, lendable <= last_lent_ ? all - std::min(all, lendable) : all);
+  }
   return most;
 }
 

@@ -110,7 +110,8 @@ class ProgramPart final : public RunnerPart {
 };
 
 // One operator whose kernel depends on the value of an operand: a runner of its own for each value, made in the first
-// run that has it. The most recent are kept.
+// run that has it. The most recent are kept. What they need is not known before, so that a run brings no memory for
+// them; what it brings for other parts they use where it is enough.
 class LatePart final : public RunnerPart {
  public:
   // `from` outlives the part.
@@ -127,9 +128,10 @@ class LatePart final : public RunnerPart {
     std::unique_ptr<Graph> graph;  // outlives the runner
     std::unique_ptr<GraphRunner> runner;
   };
-  // Waits while another thread makes one.
-  Result<std::shared_ptr<const Special>> special(const Tensor& value);
+  // For a run that lends so many bytes. Waits while another thread makes one.
+  Result<std::shared_ptr<const Special>> special(const Tensor& value, size_t lent);
   Result<std::shared_ptr<const Special>> make(const Tensor& value) const;
+  // Beside what the last run has lent.
   size_t most(size_t (GraphRunner::*bytes)() const) const;
 
   const Op& op_;
@@ -137,6 +139,7 @@ class LatePart final : public RunnerPart {
   size_t operand_ = 0, input_ = 0;  // of the operator and of the part: the value
   mutable std::mutex mutex_;
   std::list<std::shared_ptr<const Special>> special_;  // the most recent first
+  size_t last_lent_ = 0;                               // by the last run
 };
 
 // Adds the extents of `datum` that `type` has names for.
