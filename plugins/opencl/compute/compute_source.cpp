@@ -89,6 +89,17 @@ void ComputeSource::load(std::string_view name, size_t operand, ElementType work
   defines_ += str("#define ", name, "(i) ", made.index, "\n#define ", name, "V(i) ", made.vector, "\n");
 }
 
+void ComputeSource::load_by_pointer(std::string_view name, size_t operand, ElementType work) {
+  const ElementType element = request_.operands[operand].element();
+  checked(element);
+  const std::string type(element == kF16 ? "half" : scalar_name(element));
+  define(str(name, "_TYPE"), str("__global const ", type, "*"));
+  define(str(name, "_AT(i)"), str("((__global const ", type, "*)a", operand, " + (i))"));
+  define(str(name, "_FROM(p, i)"), element == kF16    ? std::string("vload_half(i, p)")
+                                   : element == kBF16 ? std::string("as_float((uint)(p)[i] << 16)")
+                                                      : str("((", scalar_name(work), ")(p)[i])"));
+}
+
 void ComputeSource::store(std::string_view name, size_t result, ElementType work) {
   const ElementType element = request_.results[result].element();
   checked(element);

@@ -33,6 +33,9 @@ class ComputeSource {
   // Functions of the upper-case name: NAME(i) and NAMEV(i) with elements of operand `i` as `work`. Errors of these
   // four come with kernel(): an element type that the device does not have.
   void load(std::string_view name, size_t operand, ElementType work);
+  // NAME_TYPE, the type of pointers NAME_AT(i) to element i, and NAME_FROM(p, i): element i behind one. For inner loops
+  // with several pointers: compilers turn sums of indices into vectors, and take them apart again.
+  void load_by_pointer(std::string_view name, size_t operand, ElementType work);
   // NAME(i, value), with the value as `work`.
   void store(std::string_view name, size_t result, ElementType work);
   // The same, and GET_NAME(i) reads what was stored.

@@ -1,13 +1,14 @@
-// Conv as an implicit matrix product by tiles of registers (tile.hpp): output channels by output positions. The
-// positions' inputs, tap by tap, are the panel that is packed; with few output channels they are gathered where they
-// are wanted. With one input channel a group (depthwise) each plane is a job of its own (planes.hpp). ConvTranspose
-// gathers, for one output element, the inputs that reach it.
+// Conv by images (images.hpp) where the extents are known and fit, else as an implicit matrix product by tiles of
+// registers (tile.hpp): output channels by output positions. The positions' inputs, tap by tap, are the panel that is
+// packed; with few output channels they are gathered where they are wanted. With one input channel a group (depthwise)
+// each plane is a job of its own (planes.hpp). ConvTranspose gathers, for one output element, the inputs that reach it.
 #include <algorithm>
 
 #include <tenon/ops/convolution.hpp>
 #include <tenon/support/str.hpp>
 
 #include "opencl/compute/compute_source.hpp"
+#include "opencl/compute/images.hpp"
 #include "opencl/compute/planes.hpp"
 #include "opencl/compute/tile.hpp"
 #include "opencl/compute/windows.hpp"
@@ -316,6 +317,38 @@ Result<ComputeKernel> make_depthwise(const KernelRequest& request, const PlaneWi
   });
 }
 
+// Nothing where an extent of a channel is known by a run only, or the image is a plain matrix.
+std::optional<ImageConv> image_conv(const KernelRequest& request, ElementType work, int64_t group,
+                                    const ComputeTarget& target) {
+  const auto w = request.operands[1].shape().static_dims();
+  const Shape &x = request.operands[0].shape(), &y = request.results[0].shape();
+  if (!w || w->size() < 3 || !x.ranked() || !y.ranked()) return std::nullopt;
+  Dims in, out;
+  for (size_t d = 2; d < w->size(); ++d) {
+    if (!x.dims()[d].is_static() || !y.dims()[d].is_static()) return std::nullopt;
+    in.push_back(x.dims()[d].value()), out.push_back(y.dims()[d].value());
+  }
+  const auto of = Window::of(request.op, in.size(), kernel_of(*w));
+  if (!of.ok()) return std::nullopt;
+  const auto window = plane_window(*of, work, target);
+  if (!window || (window->taps() == 1 && window->stride[0] == 1 && window->stride[1] == 1)) return std::nullopt;
+  return ImageConv{*window, plane_extents(*of, in, out), (*w)[1] * group, w->front(), group};
+}
+
+Result<ComputeKernel> make_image_conv(const KernelRequest& request, const ImageConv& conv, const ImageTile& tile,
+                                      const ComputeTarget& target, const Epilogue& epilogue) {
+  const ElementType work = work_type_of(request.operands[0].element());
+  ComputeSource source(request, target);
+  source.load_by_pointer("A", 1, work);
+  source.define("START(output)", "BIAS(output)");
+  define_bias(source, request, work);
+  const std::string body = image_body(source, conv, tile, work, target);
+  source.finish(epilogue, tile.tile.lanes);
+  return source.kernel(body, [conv, tile, target](const CallShapes& shapes) -> Result<ComputeLaunch> {
+    return image_launch(conv, tile, shapes.results[0][0], target);
+  });
+}
+
 Result<ComputeKernel> make_conv(const KernelRequest& request, const ComputeTarget& target, const Epilogue& epilogue) {
   const ElementType work = work_type_of(request.operands[0].element());
   if (!work.is_float()) return error(Code::unsupported, "Conv of ", request.operands[0].element());
@@ -323,6 +356,9 @@ Result<ComputeKernel> make_conv(const KernelRequest& request, const ComputeTarge
   const int64_t group = std::max<int64_t>(op->attr<int64_t>("group", 1), 1);
   if (const auto window = depthwise_window(request, work, group, target))
     return make_depthwise(request, *window, group, target, epilogue);
+  if (const auto conv = image_conv(request, work, group, target))
+    if (const auto tile = image_tile(*conv, work, target))
+      return make_image_conv(request, *conv, *tile, target, epilogue);
   const ProductTile tile = choose_tile(extents_of(request, group), work, target);
   ComputeSource source(request, target);
   define_conv(source, request, work, tile);
@@ -330,7 +366,7 @@ Result<ComputeKernel> make_conv(const KernelRequest& request, const ComputeTarge
   if (tile.packs()) {
     source.functions(kStretches);
     source.of_group();
-    body += str(kConvPanel, packed_rows(tile, ""), "    SYNC;\n    }\n");
+    body += str(kConvPanel, packed_rows(tile, "", is_short(epilogue)), "    SYNC;\n    }\n");
   } else {
     body += kConvDirect;
   }
@@ -338,6 +374,12 @@ Result<ComputeKernel> make_conv(const KernelRequest& request, const ComputeTarge
   return source.kernel(body, [op, tile, target, group](const CallShapes& shapes) -> Result<ComputeLaunch> {
     const Dims &x = shapes.operands[0], &w = shapes.operands[1], &y = shapes.results[0];
     TENON_TRY(axes, window_axes(*op, spatial_of(x), spatial_of(y), kernel_of(w)));
+    // A plain image is one line: no vector of positions is in two rows of it.
+    if (is_plain(axes))
+      for (size_t d = 0; d + 1 < axes.size(); ++d) {
+        axes.back().in *= axes[d].in, axes.back().out *= axes[d].out;
+        axes[d].in = axes[d].out = 1;
+      }
     ComputeLaunch made = launch_of(x, y, group, axes);
     const int64_t positions = elements_of(spatial_of(y)), outputs = y[1] / group;
     made.items = y[0] * group * ((positions + tile.columns() - 1) / tile.columns());

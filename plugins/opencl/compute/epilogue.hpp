@@ -18,6 +18,11 @@ struct Epilogue {
   size_t result = 0;  // the input that is the kernel's result
 };
 
+// Few instructions and no reads but of results: worth a copy where they are wanted.
+inline bool is_short(const Epilogue& epilogue) {
+  return epilogue.body.inputs.size() == 1 && epilogue.body.nodes.size() <= 2;
+}
+
 // Stores results as they are.
 Epilogue plain_epilogue(ElementType element);
 

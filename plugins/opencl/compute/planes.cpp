@@ -18,9 +18,34 @@ int64_t image_elements(ElementType work, const ComputeTarget& target) {
 
 int64_t reach(const PlaneWindow& w, int axis) { return (w.kernel[axis] - 1) * w.dilation[axis]; }
 int64_t pitch_of(const PlaneWindow& w, int64_t columns, int lanes) {
-  return (columns + lanes - 1) / lanes * lanes + reach(w, 1) / w.stride[1];
+  return std::max<int64_t>(columns, lanes) + reach(w, 1) / w.stride[1];
 }
 int64_t image_rows(const PlaneWindow& w, int64_t rows) { return (rows - 1) * w.stride[0] + reach(w, 0) + 1; }
+
+// Every COLUMN_STRIDE-th of a row's inputs from column `first` on, which may lie before the row, PADDING around them.
+// Vectors, the last one moved back to the row's end; of short rows halves of vectors.
+constexpr std::string_view kStageRow = R"(
+void tenon_stage(__local T* to, const int length, const long row, const int inside, const int first, const int columns, __global const uchar* a0) {
+  const int begin = inside ? clamp((COLUMN_STRIDE - 1 - first) / COLUMN_STRIDE, 0, length) : length;
+  const int end = max(begin, min(length, (columns - first + COLUMN_STRIDE - 1) / COLUMN_STRIDE));
+  int x = 0;
+  for (; x < begin; ++x) to[x] = PADDING;
+  if (COLUMN_STRIDE <= 2 && end - begin >= LANES) {
+    for (; x < end; x += LANES) {
+      x = min(x, end - LANES);
+      NEAR_LOCAL(to + x) = COLUMN_STRIDE == 1 ? XV(row + first + x)
+                           : (TV)(XV(row + first + 2 * x).even, XV(row + first + 2 * x + LANES - 1).odd);
+    }
+  } else if (COLUMN_STRIDE == 1 && end - begin >= LANES / 2) {
+    for (; x < end; x += LANES / 2) {
+      x = min(x, end - LANES / 2);
+      NEAR_LOCAL_HALF(to + x) = HALFV(row + first + x);
+    }
+  }
+  for (; x < end; ++x) to[x] = X(row + first + x * COLUMN_STRIDE);
+  for (; x < length; ++x) to[x] = PADDING;
+}
+)";
 
 // Rows of one phase are `pitch` elements; phase p has the inputs p, p + COLUMN_STRIDE ...
 constexpr std::string_view kStage = R"(
@@ -30,27 +55,14 @@ constexpr std::string_view kStage = R"(
     const int y0 = (int)min(item % row_blocks * job_rows, n[2] - job_rows);
     const int x0 = (int)min(item / row_blocks % column_blocks * job_columns, n[3] - job_columns);
     const long plane = item / row_blocks / column_blocks;
-    const int pitch = (job_columns + LANES - 1) / LANES * LANES + COLUMN_REACH / COLUMN_STRIDE;
+    const int pitch = max(job_columns, LANES) + COLUMN_REACH / COLUMN_STRIDE;
+    const int length = job_columns + COLUMN_REACH / COLUMN_STRIDE;
     const int staged_rows = (job_rows - 1) * ROW_STRIDE + ROW_REACH + 1;
     for (int staged = LOCAL_ID; staged < staged_rows * COLUMN_STRIDE; staged += LOCAL_SIZE) {
       const int from = y0 * ROW_STRIDE + staged / COLUMN_STRIDE - (int)n[4];
       const int first = x0 * COLUMN_STRIDE + staged % COLUMN_STRIDE - (int)n[5];
-      const int inside = from >= 0 && from < in_rows;
-      const int begin = inside ? clamp((COLUMN_STRIDE - 1 - first) / COLUMN_STRIDE, 0, pitch) : pitch;
-      const int end = max(begin, min(pitch, (in_columns - first + COLUMN_STRIDE - 1) / COLUMN_STRIDE));
-      const long row = (plane / n[8] * in_rows + from) * in_columns + first;
-      __local T* to = image + staged * pitch;
-      int x = 0;
-      for (; x < begin; ++x) to[x] = PADDING;
-      if (COLUMN_STRIDE == 1)
-        for (; x + LANES <= end; x += LANES) NEAR_LOCAL(to + x) = XV(row + x);
-      if (COLUMN_STRIDE == 2)
-        for (; x + LANES < end; x += LANES) {
-          const TV low = XV(row + 2 * x), high = XV(row + 2 * x + LANES);
-          NEAR_LOCAL(to + x) = (TV)(low.even, high.even);
-        }
-      for (; x < end; ++x) to[x] = X(row + x * COLUMN_STRIDE);
-      for (; x < pitch; ++x) to[x] = PADDING;
+      tenon_stage(image + staged * pitch, length, (plane / n[8] * in_rows + from) * in_columns,
+                  from >= 0 && from < in_rows, first, in_columns, a0);
     }
     SYNC;
 )";
@@ -89,10 +101,8 @@ int64_t plane_columns(const PlaneWindow& w, ElementType work, const ComputeTarge
   return widest / lanes * lanes;
 }
 
-std::string plane_body(ComputeSource& source, const PlaneWindow& w, ElementType work, const ComputeTarget& target,
-                       const PlaneText& text) {
+void define_staging(ComputeSource& source, const PlaneWindow& w, ElementType work, const ComputeTarget& target) {
   const int lanes = lanes_of(work, target);
-  source.vectors_of(lanes);
   source.of_group();
   source.define("T", scalar_name(work));
   source.define("TV", lanes_name(work, lanes));
@@ -102,7 +112,17 @@ std::string plane_body(ComputeSource& source, const PlaneWindow& w, ElementType 
   source.define("COLUMN_STRIDE", w.stride[1]);
   source.define("COLUMN_REACH", reach(w, 1));
   source.define("NEAR_LOCAL(p)", "(((__local TENON_NEAR(TV)*)(p))->v)");
+  source.define("NEAR_LOCAL_HALF(p)", str("(((__local TENON_NEAR(", lanes_name(work, lanes / 2), ")*)(p))->v)"));
+  source.vectors_of(lanes / 2);
+  source.load("HALF", 0, work);
+  source.vectors_of(lanes);
   source.load("X", 0, work);
+  source.functions(kStageRow);
+}
+
+std::string plane_body(ComputeSource& source, const PlaneWindow& w, ElementType work, const ComputeTarget& target,
+                       const PlaneText& text) {
+  define_staging(source, w, work, target);
   source.local(str("  __local T image[", image_elements(work, target), "];\n"));
   // Neighbouring vectors to one work item, or to neighbouring ones.
   source.define(

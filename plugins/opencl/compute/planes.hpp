@@ -26,6 +26,13 @@ struct PlaneWindow {
 // Nothing where the window has other axes, an extent that only a run knows, or covers more than fits into local memory.
 std::optional<PlaneWindow> plane_window(const Window& window, ElementType work, const ComputeTarget& target);
 
+// Defines T, TV, LANES, ROW_STRIDE, ROW_REACH (inputs between a window's first and last row), COLUMN_STRIDE,
+// COLUMN_REACH, X and XV (operand 0 as T), NEAR_LOCAL(p), a vector in local memory, and
+//   void tenon_stage(__local T* to, int length, long row, int inside, int first, int columns, a0)
+// which puts `length` inputs of one phase into local memory: of the row of `columns` that begins at element `row`, from
+// column `first` on; PADDING, which the caller defines, where there are none or the row is not `inside`.
+void define_staging(ComputeSource& source, const PlaneWindow& window, ElementType work, const ComputeTarget& target);
+
 // n: 0 and 1 rows and columns of an input plane, 2 and 3 of an output plane, 4 and 5 the padding before them, 6 and 7
 // rows and columns of a job, 8 output planes of an input plane.
 inline constexpr int kPlaneNumbers = 9;
@@ -39,7 +46,7 @@ struct PlaneText {
   std::string take;        // x: the inputs of `tap`
   std::string_view done;   // at: the element of the result, count: how many of the vector's lanes count
 };
-// The kernel's body, and what it needs: T, TV, LANES, XV and X (operand 0 as T) are defined here; PADDING is not.
+// The kernel's body; define_staging() is part of it.
 std::string plane_body(ComputeSource& source, const PlaneWindow& window, ElementType work, const ComputeTarget& target,
                        const PlaneText& text);
 

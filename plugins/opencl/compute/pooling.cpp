@@ -182,7 +182,7 @@ Result<ComputeKernel> make_max_pool(const KernelRequest& request, const ComputeT
   ComputeSource source(request, target);
   source.define("PADDING", least_of(work));
   // The first of the largest, or the first that is no number.
-  source.define("LARGER(x, best)", work.is_float() ? "((x > best || isnan(x)) && !isnan(best))" : "(x > best)");
+  source.define("LARGER(x, best)", work.is_float() ? "(!(x <= best) & (best == best))" : "(x > best)");
   return make_plane_pool(request, target, *window,
                          {.job = "",
                           .start = "      TV best = (TV)PADDING;\n",

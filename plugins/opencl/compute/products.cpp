@@ -231,10 +231,11 @@ void define_sum_of_lanes(ComputeSource& source, int lanes, ElementType work) {
 }
 
 // The source of a product of operands 0 and 1 as `tile` has it; `after`: what becomes of sums first.
-std::string product_body(const ProductTile& tile, bool transposed, std::string_view after) {
+std::string product_body(const ProductTile& tile, bool transposed, std::string_view after, const Epilogue& epilogue) {
   if (!tile.packs())
     return str(kHead, kDirect, transposed ? kDirectColumns : kDirectRows, kDirectEach, after, kDirectEnd);
-  return str(kHead, kPanels, transposed ? kPackTransposed : kPack, packed_rows(tile, after), "    SYNC;\n    }\n");
+  return str(kHead, kPanels, transposed ? kPackTransposed : kPack,
+             packed_rows(tile, after, after.empty() && is_short(epilogue)), "    SYNC;\n    }\n");
 }
 
 // Where nothing is packed, more columns at a time: long stretches of B's rows.
@@ -277,7 +278,7 @@ Result<ComputeKernel> make_matmul(const KernelRequest& request, const ComputeTar
   source.define("A_STEP", 1);
   define_product(source, work, tile, false, epilogue);
   return source.kernel(
-      product_body(tile, false, ""), [tile, target](const CallShapes& shapes) -> Result<ComputeLaunch> {
+      product_body(tile, false, "", epilogue), [tile, target](const CallShapes& shapes) -> Result<ComputeLaunch> {
         return matmul_sides(shapes.operands[0], shapes.operands[1], shapes.results[0]).launch(tile, target);
       });
 }
@@ -315,7 +316,11 @@ Result<ComputeKernel> make_gemm(const KernelRequest& request, const ComputeTarge
   factor("ALPHA", op.alpha());
   factor("BETA", op.beta());
   if (op.c()) source.load("C", 2, work);
-  return source.kernel(product_body(tile, op.trans_b(), op.c() ? kAddC : "x = (T)ALPHA * x;\n"),
+  return source.kernel(product_body(tile, op.trans_b(),
+                                    op.c()            ? kAddC
+                                    : op.alpha() == 1 ? ""
+                                                      : "x = (T)ALPHA * x;\n",
+                                    epilogue),
                        [op, tile, target](const CallShapes& shapes) -> Result<ComputeLaunch> {
                          return gemm_sides(op, shapes).launch(tile, target);
                        });

@@ -115,7 +115,7 @@ void define_transpose(ComputeSource& source, int lanes) {
   source.define("TRANSPOSE(t)", str(text, "} while (0)"));
 }
 
-std::string packed_rows(const ProductTile& tile, std::string_view after) {
+std::string packed_rows(const ProductTile& tile, std::string_view after, bool copies) {
   const auto each = [&](auto text) {
     std::string all;
     for (int r = 0; r < tile.rows; ++r)
@@ -149,6 +149,17 @@ std::string packed_rows(const ProductTile& tile, std::string_view after) {
                 return str("        PARTIAL(row - row0 + ", r, ", ", v, ") = s", r, "_", v, ";\n");
               }),
               "        continue;\n      }\n");
+  // Whole tiles know how many elements count; of short epilogues there may be a copy for each vector.
+  if (copies) {
+    text += "      if (row + ROWS <= row1 && column + COLUMNS <= N) {\n";
+    for (int r = 0; r < tile.rows; ++r) {
+      text += str("        { const long first = LINE(row + ", r, ") + column;\n");
+      for (int v = 0; v < tile.vectors; ++v)
+        text += str("          FINISH(first + ", v, " * LANES, LANES, s", r, "_", v, ");\n");
+      text += "        }\n";
+    }
+    text += "        continue;\n      }\n";
+  }
   return str(text, "      const TV sums[ROWS * VECTORS] = {",
              each([](int r, int v) { return str(r + v ? ", " : "", "s", r, "_", v); }), "};\n",
              "      for (int r = 0; r < ROWS && row + r < row1; ++r)\n"

@@ -56,7 +56,8 @@ void define_transpose(ComputeSource& source, int lanes);
 
 // The walk over the rows [row0, row1) of a job with a packed panel of `depth` steps from `k0` on. Reads the macros
 // A(i), A_AT(row), A_STEP (elements of A), START(row) (what a row's sums begin with), LINE(row) (where the row begins
-// among the elements of C), and K, N, column. `after` may change x, the sums of `count` elements of `row` from `at` on.
-std::string packed_rows(const ProductTile& tile, std::string_view after);
+// among the elements of C), and K, N, column. `after` may change x, the sums of `count` elements of `row` from `at` on;
+// with `copies`, where it is empty, whole tiles have a FINISH for each vector.
+std::string packed_rows(const ProductTile& tile, std::string_view after, bool copies);
 
 }  // namespace tenon::opencl
