@@ -85,6 +85,7 @@ Result<void> ProgramCache::bind(BoundShape& shape, const SymbolValues& scalars) 
   first->buffers.resize(places.count());
   for (const ProgramConstant& c : program.constants)
     first->buffers[places.of(c.buffer)] = const_cast<std::byte*>(c.tensor.data());
+  shape.buffers = first->buffers;
   shape.idle.push_back(first.get());
   shape.contexts.push_back(std::move(first));
   return {};
@@ -97,7 +98,7 @@ Result<ContextLease> ProgramCache::acquire(BoundShape& shape) {
   if (shape.idle.empty()) {
     const ProgramContext& first = *shape.contexts.front();
     TENON_TRY(forked, first.bound.fork());
-    shape.contexts.push_back(std::make_unique<ProgramContext>(ProgramContext{std::move(forked), first.buffers}));
+    shape.contexts.push_back(std::make_unique<ProgramContext>(ProgramContext{std::move(forked), shape.buffers}));
     taken = shape.contexts.back().get();
   } else {
     taken = shape.idle.back();

@@ -29,6 +29,7 @@ struct BoundShape {
   std::vector<Dims> input_dims, output_dims;
   std::optional<GraphProgram> own;           // in place of the program for all
   std::vector<size_t> inputs, outputs;       // which of the buffers of a context they are
+  std::vector<std::byte*> buffers;    // what those of a new context are: constants are set
   std::string refusal;  // why it cannot be bound to them; "" when it is
   size_t arena_bytes = 0, arena_lower_bound_bytes = 0, lendable_bytes = 0;
 
