@@ -1,7 +1,6 @@
 #include "opencl/executable.hpp"
 
 #include <mutex>
-#include <unordered_map>
 #include <utility>
 
 #include <tenon/ir/serialize.hpp>
@@ -10,15 +9,13 @@
 #include <tenon/irgen/reference_kernels.hpp>
 #include <tenon/plugin/graph_values.hpp>
 #include <tenon/runtime/thread_pool.hpp>
-#include <tenon/snippet/canonical.hpp>
 #include <tenon/snippet/subgraph.hpp>
 #include <tenon/support/log.hpp>
 
-#include "opencl/compute/epilogue.hpp"
 #include "opencl/device_program.hpp"
-#include "opencl/fuse.hpp"
 #include "opencl/kernel_infos.hpp"
 #include "opencl/late_program.hpp"
+#include "opencl/listing.hpp"
 
 namespace tenon::opencl {
 namespace {
@@ -52,21 +49,7 @@ class ClExecutable final : public Executable {
   Result<std::string> serialize() const override { return tenon::serialize(*graph_); }
 
   Result<std::string> listing() const override {
-    std::vector<const Op*> ops;
-    for (const Op& op : graph_->body()) ops.push_back(&op);
-    std::unordered_map<const Op*, const Fused*> fused;  // by both operators
-    const std::vector<Fused> all = compiler_->options().fuse ? fuse_epilogues(ops, *compiler_) : std::vector<Fused>();
-    for (const Fused& one : all) fused[one.op] = fused[one.behind] = &one;
-    std::string text;
-    for (const Op* op : ops) {
-      const auto both = fused.find(op);
-      if (both != fused.end() && both->second->op == op) continue;  // with the snippet
-      TENON_TRY(source, listing_of(*op, both == fused.end() ? nullptr : both->second));
-      if (source.empty()) continue;
-      const std::string stage = both == fused.end() ? irgen::stage_of_op(*op) : both->second->stage();
-      text += str("// ", stage, ", for ", device_->info().name, "\n", source, "\n");
-    }
-    return text;
+    return opencl::listing(graph_->body(), *compiler_, device_->info().name);
   }
 
   std::vector<KernelInfo> kernels() const override { return kernel_infos(*graph_, *compiler_); }
@@ -99,19 +82,6 @@ class ClExecutable final : public Executable {
     TENON_TRY(program, late_->program(stream, inputs));
     TENON_TRY(plan, program->plan(stream, inputs));
     return program->run(stream, plan, inputs, outputs, options.profile);
-  }
-
-  // "" of operators that have no kernel of their own.
-  Result<std::string> listing_of(const Op& op, const Fused* fused) const {
-    if (fused) {
-      TENON_TRY(body, snippet::make_body(*fused->behind));
-      return compiler_->listing(*fused->op, Epilogue{std::move(body), fused->input});
-    }
-    if (isa<snippet::Subgraph>(op)) {
-      TENON_TRY(body, snippet::make_body(op));
-      return compiler_->listing(body);
-    }
-    return has_compute_kernel(op) ? compiler_->listing(op, std::nullopt) : std::string();
   }
 
   Result<void> leave_to_host(const std::string& why) const {

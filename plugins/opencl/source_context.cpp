@@ -44,16 +44,19 @@ constexpr std::string_view kHead = R"(#ifdef cl_khr_fp64
 
 }  // namespace
 
+std::string comment_text(std::string text) {
+  // It must not end the comment's line, nor go on behind it.
+  std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r' || c == '\\'; }, ' ');
+  return text;
+}
+
 SourceContext::SourceContext(codegen::ConstantPool& constants, const snippet::LinearKernel& kernel, size_t ports,
                              bool comments)
     : EmitContext(constants), kernel_(kernel), ports_(ports), comments_(comments) {}
 
 void SourceContext::mark(std::string_view label, std::string_view instruction) {
   if (!comments_) return;
-  comment_ = label.empty() ? std::string(instruction) : str(label, ": ", instruction);
-  // A label is a model's text: it must not end the comment's line.
-  std::replace_if(
-      comment_.begin(), comment_.end(), [](char c) { return c == '\n' || c == '\r' || c == '\\'; }, ' ');
+  comment_ = comment_text(label.empty() ? std::string(instruction) : str(label, ": ", instruction));
 }
 
 std::string SourceContext::declared(std::string type, std::string name) {

@@ -34,6 +34,9 @@ std::string_view scalar_name(ElementType element);
 // Of lanes: "float16"; of booleans "int16".
 std::string lanes_name(ElementType lane, int lanes);
 
+// A model's text within one line of a comment.
+std::string comment_text(std::string text);
+
 class SourceContext final : public codegen::EmitContext {
  public:
   // `ports`: of the kernel's body. `comments`: the operator and instruction above the lines that are made of them.

@@ -143,8 +143,8 @@ TEST_F(OpenclBackend, RefusesWithAReason) {
   EXPECT_EQ(refusal("graph @g(%x: f32[2,3]) -> %y { %y = Exp %x }"), "none");
   EXPECT_EQ(refusal("graph @g(%x: i8[2,3]) -> %y { %y = Transpose %x }"), "none");
   EXPECT_EQ(refusal("graph @g(%x: f32[2,3], %w: f32[3,4]) -> %y { %y = MatMul %x, %w }"), "none");
-  EXPECT_THAT(refusal("graph @g(%x: f32[3,3]) -> %y { %y = Det %x \"volume\" }"),
-              HasSubstr("Det has no form in the dialect of snippets"));
+  EXPECT_THAT(refusal("graph @g(%x: f32[3,3]) -> %y { %y = NonZero %x \"volume\" }"),
+              HasSubstr("NonZero has no form in the dialect of snippets"));
 }
 
 TEST_F(OpenclBackend, ADeviceWithoutDoublesRefusesThem) {

@@ -1,70 +1,14 @@
 // Compute kernels against the reference: one graph a case, with values and extents that reach tiles' ends.
 #include <gmock/gmock.h>
 
-#include <support_lib/random_tensor.hpp>
-#include <tenon/tensor/compare.hpp>
-
-#include "graph_support.hpp"
+#include "compute_support.hpp"
 
 namespace tenon::opencl::testing {
 namespace {
 
 using ::testing::HasSubstr;
 
-struct ComputeCase {
-  const char* name;
-  const char* text;
-  double rtol = 0;            // 0: bit for bit
-  int64_t largest_index = 0;  // of inputs of integers: in [-n, n)
-};
-
-std::string name_of(const ::testing::TestParamInfo<ComputeCase>& info) { return info.param.name; }
-
-class OpenclCompute : public OpenclTest, public ::testing::WithParamInterface<ComputeCase> {
- protected:
-  static Datum input(std::mt19937& random, const Type& type, int64_t largest_index) {
-    const Dims dims = *type.shape().static_dims();
-    if (type.element() == kI64 && largest_index > 0) {
-      Tensor tensor = *Tensor::allocate(kI64, dims);
-      std::uniform_int_distribution<int64_t> any(-largest_index, largest_index - 1);
-      for (int64_t& value : tensor.mutable_as<int64_t>()) value = any(random);
-      return Datum(std::move(tensor));
-    }
-    return Datum(tenon::testing::random_tensor(random, type.element(), dims));
-  }
-  static std::vector<Datum> inputs_of(const Graph& graph, int64_t largest_index) {
-    std::mt19937 random(11);
-    std::vector<Datum> inputs;
-    for (size_t i = 0; i < graph.body().input_count(); ++i)
-      inputs.push_back(input(random, graph.body().input(i)->type(), largest_index));
-    return inputs;
-  }
-};
-
-TEST_P(OpenclCompute, IsTheReference) {
-  auto backend = create_backend(cpu_target());
-  ASSERT_TRUE(backend.ok()) << backend.error().to_string();
-  auto graph = parse_graph(GetParam().text);
-  ASSERT_TRUE(graph.ok()) << graph.error().to_string();
-  for (const Op& op : (*graph)->body()) {
-    const auto refusal = op.is("Constant") ? std::nullopt : (*backend)->refuses(op);
-    EXPECT_FALSE(refusal) << refusal->reason;
-  }
-  const std::vector<Datum> inputs = inputs_of(**graph, GetParam().largest_index);
-  const std::vector<Tensor> expected = on_reference(**graph, inputs);
-  auto executable = compiled(**backend, (*graph)->clone());
-  ASSERT_TRUE(executable.ok()) << executable.error().to_string();
-  std::vector<OpProfile> profile;
-  const auto got = run_on(*stream, **executable, inputs, {.profile = &profile});
-  ASSERT_TRUE(got.ok()) << got.error().to_string();
-  EXPECT_FALSE(profile.empty());
-  ASSERT_EQ(got->size(), expected.size());
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const double rtol = GetParam().rtol;
-    const Comparison comparison = compare((*got)[i], expected[i], {.rtol = rtol, .atol = rtol});
-    EXPECT_TRUE(comparison.equal) << "output " << i << ": " << comparison.difference;
-  }
-}
+TEST_P(OpenclCompute, IsTheReference) { expect_reference(GetParam()); }
 
 constexpr double kSums = 2e-5;  // sums of some hundred products in another order
 

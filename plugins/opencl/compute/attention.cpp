@@ -13,7 +13,9 @@
 #include <tenon/ops/attention.hpp>
 #include <tenon/support/str.hpp>
 
+#include "opencl/compute/attention.hpp"
 #include "opencl/compute/compute_source.hpp"
+#include "opencl/compute/heads.hpp"
 #include "opencl/compute/windows.hpp"
 #include "opencl/source_context.hpp"
 
@@ -22,157 +24,14 @@ namespace {
 
 using irgen::KernelRequest;
 
-constexpr int kVectorsOfKeys = 2, kDepth = 64, kMostColumns = 128;
-constexpr int kMicroRows = 4;  // rows whose sums are in registers at once
+constexpr int kDepth = 64, kMostColumns = 128;
 constexpr int kMostRows = 32;  // of a work item that is alone
-
-// n: 0 rows, 1 keys of K, 2 of the past, 3 and 4 elements of a head of Q and V, 5 heads of Q, 6 of them for each of K,
-// 7 heads of K, then elements from batch to batch, head to head, row to row: 8 of Q, 11 of K, 14 of V, 17 of Y; 20 of
-// the mask from batch to batch, head to head, row to row; 23 elements of its row, 24 bits of the scale, 25 jobs of
-// rows, 26 jobs of columns, 27 jobs, 28 rows of present_key and of present_value.
-constexpr std::string_view kJob = R"(
-    const long L = n[0], past = n[2], keys = past + n[1], D = n[3], DV = n[4], heads = n[5];
-    if (item < n[27]) {
-      const long job_row = item % n[25] * (ROWS * LOCAL_SIZE), row0 = job_row + LOCAL_ID * ROWS;
-      const long column0 = item / n[25] % n[26] * COLUMNS;
-      const long head = item / n[25] / n[26] % heads, batch = item / n[25] / n[26] / heads;
-      const long kv_head = head / n[6], past_row = (batch * n[7] + kv_head) * past;
-      const long q_at = batch * n[8] + head * n[9], k_at = batch * n[11] + kv_head * n[12];
-      const long v_at = batch * n[14] + kv_head * n[15] + column0, y_at = batch * n[17] + head * n[18] + column0;
-      const long bias_at = batch * n[20] + head * n[21], shown_at = (batch * heads + head) * L * keys;
-      const long length = NONPAD(batch), diagonal = DIAGONAL(batch);
-      const long end = SHOWS ? keys : VISIBLE(min(job_row + ROWS * LOCAL_SIZE, L) - 1);
-      const T scale = BITS(n[24]);
-      T top[ROWS], total[ROWS];
-      int seen[ROWS];
-      TV s[ROWS * VECTORS], sums[ROWS * SUMS];
-      for (int r = 0; r < ROWS; ++r) top[r] = -INFINITY, total[r] = 0, seen[r] = 0;
-      for (int i = 0; i < ROWS * SUMS; ++i) sums[i] = (TV)0;
-)";
-
-// Scores of a block of keys, up to what is added to them.
-constexpr std::string_view kPackKeys = R"(
-        for (int i = 0; i < ROWS * VECTORS; ++i) s[i] = (TV)0;
-        for (long d0 = 0; d0 < D; d0 += DEPTH) {
-          const int depth = (int)min((long)DEPTH, D - d0);
-          for (long t = LOCAL_ID; t < KEYS; t += LOCAL_SIZE) {
-            const long j = k0 + t, own = k_at + (j - past) * n[13] + d0, before = (past_row + j) * D + d0;
-            for (int d = 0; d < depth; ++d)
-              KEY(d, t) = j >= keys ? (T)0 : j < past ? PAST_K(before + d) : K(own + d);
-          }
-          SYNC;
-          for (int r = 0; r < ROWS; r += MICRO) {
-)";
-constexpr std::string_view kPackKeysEnd = R"(
-          }
-          SYNC;
-        }
-)";
-
-// What becomes of the scores x of a row, a vector at a time.
-constexpr std::string_view kBias = R"(
-            const long j0 = k0 + v * LANES;
-            TV x = s[r * VECTORS + v] * scale;
-            SHOW(0);
-            CAP(x);
-            SHOW(1);
-            TV bias = (TV)0;
-            ADD_MASK;
-            const TI hidden = LANE_NUMBERS >= (TI)clamp(limit - j0, 0l, (long)LANES);
-            bias = select(bias, (TV)-INFINITY, hidden);
-            x = select(x + bias, (TV)-INFINITY, hidden);
-            SHOW(2);
-)";
 
 constexpr std::string_view kMask =
     "if (n[23] == 1) bias = (TV)MASK_OF(MASK(bias_at + i * n[22])); "
     "else if (j0 + LANES <= n[23]) bias = MASK_OF_V(MASKV(bias_at + i * n[22] + j0)); "
     "else { T some[LANES]; for (int c = 0; c < LANES; ++c) "
     "some[c] = j0 + c < n[23] ? MASK_OF(MASK(bias_at + i * n[22] + j0 + c)) : -INFINITY; bias = VLOAD(0, some); }";
-
-constexpr std::string_view kSoften = R"(
-        for (int r = 0; r < ROWS && row0 + r < L; ++r) {
-          const long i = row0 + r, limit = VISIBLE(i);
-          TV most = (TV)top[r];
-          for (int v = 0; v < VECTORS; ++v) {
-BIAS
-            seen[r] |= any(bias != (TV)-INFINITY);
-            most = fmax(most, x);
-            s[r * VECTORS + v] = x;
-          }
-          const T now = most_of(most), shift = now == -INFINITY ? 0 : now, shrink = exp(top[r] - shift);
-          TV sum = (TV)0;
-          for (int v = 0; v < VECTORS; ++v) {
-            const TV weight = exp(s[r * VECTORS + v] - shift);
-            s[r * VECTORS + v] = weight;
-            sum += weight;
-          }
-          top[r] = now;
-          total[r] = total[r] * shrink + sum_of(sum);
-          if (shrink != 1)
-            for (int c = 0; c < SUMS; ++c) sums[r * SUMS + c] *= shrink;
-        }
-)";
-
-constexpr std::string_view kPackValues = R"(
-        for (long t = LOCAL_ID; t < KEYS; t += LOCAL_SIZE) {
-          const long j = k0 + t, own = v_at + (j - past) * n[16], before = (past_row + j) * DV + column0;
-          const long count = min((long)COLUMNS, DV - column0);
-          for (int c = 0; c < COLUMNS; ++c)
-            VALUE(t, c) = c >= count || j >= keys ? (T)0 : j < past ? PAST_V(before + c) : V(own + c);
-        }
-        SYNC;
-        const int steps = (int)min((long)KEYS, end - k0);
-        for (int r = 0; r < ROWS; r += MICRO)
-          for (int c = 0; c < SUMS; ++c) {
-)";
-
-constexpr std::string_view kStore = R"(
-      for (int r = 0; r < ROWS && row0 + r < L; ++r)
-        for (int c = 0; c < SUMS; ++c) {
-          T some[LANES];
-          VSTORE(sums[r * SUMS + c], 0, some);
-          const int count = (int)min((long)LANES, DV - column0 - c * LANES);
-          for (int i = 0; i < count; ++i)
-            Y(y_at + (row0 + r) * n[19] + c * LANES + i, seen[r] ? some[i] / total[r] : (T)0);
-        }
-)";
-
-// Probabilities, when what they are divided by is known: scores once more.
-constexpr std::string_view kShowProbabilities = R"(
-        for (int r = 0; r < ROWS && row0 + r < L; ++r) {
-          const long i = row0 + r, limit = VISIBLE(i);
-          for (int v = 0; v < VECTORS; ++v) {
-BIAS
-            x = seen[r] ? exp(x - (top[r] == -INFINITY ? 0 : top[r])) / total[r] : (TV)0;
-            SHOW(3);
-          }
-        }
-)";
-
-// A row of present_key, or of present_value behind them.
-constexpr std::string_view kPresent = R"(
-    } else {
-      const long line = item - n[27], values = line >= n[28], row = values ? line - n[28] : line;
-      const long j = row % keys, kv_head = row / keys % n[7], batch = row / keys / n[7], size = values ? DV : D;
-      const long before = ((batch * n[7] + kv_head) * past + j) * size;
-      if (values) {
-        const long own = batch * n[14] + kv_head * n[15] + (j - past) * n[16];
-        for (long d = LOCAL_ID; d < size; d += LOCAL_SIZE)
-          PRESENT_V(row * size + d, j < past ? PAST_V(before + d) : V(own + d));
-      } else {
-        const long own = batch * n[11] + kv_head * n[12] + (j - past) * n[13];
-        for (long d = LOCAL_ID; d < size; d += LOCAL_SIZE)
-          PRESENT_K(row * size + d, j < past ? PAST_K(before + d) : K(own + d));
-      }
-    }
-)";
-
-struct AttentionTile {
-  int lanes = 1, rows = 1, columns = 1;
-  int micro() const { return std::min(rows, kMicroRows); }
-  int sums() const { return columns / lanes; }
-};
 
 std::optional<int64_t> extent_of(const Type& type, size_t from_end) {
   const auto dims = type.shape().static_dims();
@@ -197,81 +56,6 @@ AttentionTile choose_attention_tile(const KernelRequest& request, ElementType wo
   return tile;
 }
 
-// name(x): the lanes of x, two halves at a time.
-std::string reduction(std::string_view name, std::string_view both, ElementType work, int lanes) {
-  const std::string_view type = scalar_name(work);
-  std::string text = str("static ", type, " ", name, "(", lanes_name(work, lanes), " x", lanes, ") {\n");
-  for (int half = lanes / 2; half >= 1; half /= 2) {
-    const std::string from = str("x", 2 * half), a = from + (half > 1 ? ".lo" : ".x"),
-                      b = from + (half > 1 ? ".hi" : ".y");
-    const std::string made = both == "+" ? str(a, " + ", b) : str(both, "(", a, ", ", b, ")");
-    text += str("  const ", type, half > 1 ? str(half) : std::string(), " x", half, " = ", made, ";\n");
-  }
-  return text + "  return x1;\n}\n";
-}
-
-// sum[row][vector] += factor[row] * panel[vector] over steps, with names instead of indices: registers.
-struct MicroProduct {
-  int rows, vectors;
-  std::string_view indent, loop;  // over `step`
-  std::string (*sum)(int row, int vector);
-  std::string (*panel)(int vector);
-  std::string (*factor)(int row);
-
-  std::string text() const {
-    std::string before, loads, adds, after;
-    for (int v = 0; v < vectors; ++v) loads += str(indent, "  const TV panel", v, " = ", panel(v), ";\n");
-    for (int r = 0; r < rows; ++r) {
-      adds += str(indent, "  const TV factor", r, " = (TV)", factor(r), ";\n");
-      for (int v = 0; v < vectors; ++v) {
-        const std::string name = str("s", r, "_", v);
-        before += str(indent, "TV ", name, " = ", sum(r, v), ";\n");
-        adds += str(indent, "  ", name, " = fma(factor", r, ", panel", v, ", ", name, ");\n");
-        after += str(indent, sum(r, v), " = ", name, ";\n");
-      }
-    }
-    return str(before, indent, loop, " {\n", loads, adds, indent, "}\n", after);
-  }
-};
-
-std::string scores_text(const AttentionTile& tile) {
-  const MicroProduct product{tile.micro(),
-                             kVectorsOfKeys,
-                             "            ",
-                             "for (int step = 0; step < depth; ++step)",
-                             [](int r, int v) { return str("s[(r + ", r, ") * VECTORS + ", v, "]"); },
-                             [](int v) { return str("key_panel[step * VECTORS + ", v, "]"); },
-                             [](int r) { return str("Q(q_at + min(row0 + r + ", r, ", L - 1) * n[10] + d0 + step)"); }};
-  return str(kPackKeys, product.text(), kPackKeysEnd);
-}
-
-std::string sums_text(const AttentionTile& tile) {
-  const MicroProduct product{tile.micro(),
-                             1,
-                             "            ",
-                             "for (int step = 0; step < steps; ++step)",
-                             [](int r, int) { return str("sums[(r + ", r, ") * SUMS + c]"); },
-                             [](int) { return std::string("value_panel[step * SUMS + c]"); },
-                             [](int r) { return str("WEIGHT(r + ", r, ", step)"); }};
-  return str(kPackValues, product.text(), "          }\n        SYNC;\n");
-}
-
-std::string replaced(std::string_view text, std::string_view name, std::string_view by) {
-  std::string made(text);
-  const size_t at = made.find(name);
-  return made.replace(at, name.size(), by);
-}
-
-constexpr std::string_view kEachBlock = "      for (long k0 = 0; k0 < end; k0 += KEYS) {\n";
-
-std::string body_of(const AttentionTile& tile, bool probabilities) {
-  const std::string scores = scores_text(tile);
-  std::string text =
-      str(kJob, kEachBlock, scores, replaced(kSoften, "BIAS\n", kBias), sums_text(tile), "      }\n", kStore);
-  if (probabilities) text += str(kEachBlock, scores, replaced(kShowProbabilities, "BIAS\n", kBias), "      }\n");
-  return str(text, kPresent);
-}
-
 void define_attention_tile(ComputeSource& source, const AttentionTile& tile, ElementType work) {
   const bool wide = work == kF64;
   source.vectors_of(tile.lanes);
@@ -292,8 +76,8 @@ void define_attention_tile(ComputeSource& source, const AttentionTile& tile, Ele
   std::string numbers = "((TI)(0";
   for (int lane = 1; lane < tile.lanes; ++lane) numbers += str(", ", lane);
   source.define("LANE_NUMBERS", numbers + "))");
-  source.functions(reduction("most_of", "fmax", work, tile.lanes));
-  source.functions(reduction("sum_of", "+", work, tile.lanes));
+  source.functions(lanes_function("most_of", "fmax", work, tile.lanes));
+  source.functions(lanes_function("sum_of", "+", work, tile.lanes));
   source.local("  __local TV key_panel[DEPTH * VECTORS], value_panel[KEYS * SUMS];\n");
   source.define("KEY(d, t)", "((__local T*)key_panel)[(d) * KEYS + (t)]");
   source.define("VALUE(t, c)", "((__local T*)value_panel)[(t) * COLUMNS + (c)]");
@@ -335,22 +119,6 @@ void define_shown(ComputeSource& source, const KernelRequest& request, ElementTy
 
 // ---- A launch ----
 
-// [B, H, L, D], or [B, L, H * D] with the heads that are stated.
-struct Heads {
-  int64_t batch, heads, length, size, from_batch, from_head, from_row;
-
-  Heads(const Dims& dims, int64_t stated) {
-    const bool packed = dims.size() == 3;
-    batch = dims[0];
-    heads = packed ? stated : dims[1];
-    length = packed ? dims[1] : dims[2];
-    size = packed ? dims[2] / std::max<int64_t>(1, stated) : dims[3];
-    from_batch = heads * length * size;
-    from_head = packed ? size : length * size;
-    from_row = packed ? dims[2] : size;
-  }
-};
-
 // From batch to batch, head to head, row to row, and elements of a row of a mask that may have fewer axes.
 Result<std::array<int64_t, 4>> mask_strides(const Op& op, const Dims& mask, const Dims& scores) {
   std::array<int64_t, 4> made{};
@@ -378,7 +146,7 @@ int64_t scale_bits(const Op& op, int64_t size, bool wide) {
 Result<ComputeLaunch> launch_of(const Op& op, const CallShapes& shapes, const AttentionTile& tile, bool wide,
                                 int64_t group) {
   const int64_t q_stated = op.attr<int64_t>("q_num_heads", 0), kv_stated = op.attr<int64_t>("kv_num_heads", 0);
-  const Heads q(shapes.operands[0], q_stated), k(shapes.operands[1], kv_stated), v(shapes.operands[2], kv_stated),
+  const HeadsOf q(shapes.operands[0], q_stated), k(shapes.operands[1], kv_stated), v(shapes.operands[2], kv_stated),
       y(shapes.results[0], q_stated);
   const int64_t past = shapes.operands.size() > 4 && !shapes.operands[4].empty() ? shapes.operands[4][2] : 0;
   const int64_t keys = past + k.length, rows = tile.rows * group;
@@ -396,7 +164,8 @@ Result<ComputeLaunch> launch_of(const Op& op, const CallShapes& shapes, const At
   const int64_t present = op.result_count() > 1 ? k.batch * k.heads * keys : 0;
   ComputeLaunch made{{q.length, k.length, past, q.size, v.size, q.heads, k.heads == 0 ? 1 : q.heads / k.heads, k.heads},
                      jobs + present * std::min<int64_t>(static_cast<int64_t>(op.result_count()) - 1, 2)};
-  for (const Heads& h : {q, k, v, y}) made.numbers.insert(made.numbers.end(), {h.from_batch, h.from_head, h.from_row});
+  for (const HeadsOf& h : {q, k, v, y})
+    made.numbers.insert(made.numbers.end(), {h.from_batch, h.from_head, h.from_row});
   made.numbers.insert(made.numbers.end(), mask.begin(), mask.end());
   made.numbers.insert(made.numbers.end(), {scale_bits(op, q.size, wide), std::max<int64_t>(row_jobs, 1),
                                            std::max<int64_t>(columns, 1), jobs, present});
@@ -406,22 +175,15 @@ Result<ComputeLaunch> launch_of(const Op& op, const CallShapes& shapes, const At
 // ---- The source ----
 
 // PAST_K and PAST_V are never read where there is no past.
-void define_ports(ComputeSource& source, const KernelRequest& request, ElementType work) {
+void define_ports(ComputeSource& source, ElementType work) {
   source.load("Q", 0, work);
   source.load("K", 1, work);
   source.load("V", 2, work);
+  source.load_optional("PAST_K", 4, work, "(T)0");
+  source.load_optional("PAST_V", 5, work, "(T)0");
   source.store("Y", 0, work);
-  for (const size_t i : {size_t{1}, size_t{2}}) {
-    const std::string_view past = i == 1 ? "PAST_K" : "PAST_V", present = i == 1 ? "PRESENT_K" : "PRESENT_V";
-    if (request.passes(i + 3))
-      source.load(past, i + 3, work);
-    else
-      source.define(str(past, "(i)"), "(T)0");
-    if (request.results.size() > i)
-      source.store(present, i, work);
-    else
-      source.define(str(present, "(i, v)"), "(void)(v)");
-  }
+  source.store_optional("PRESENT_K", 1, work);
+  source.store_optional("PRESENT_V", 2, work);
 }
 
 Result<ComputeKernel> make_attention(const KernelRequest& request, const ComputeTarget& target) {
@@ -431,11 +193,11 @@ Result<ComputeKernel> make_attention(const KernelRequest& request, const Compute
   ComputeSource source(request, target);
   source.of_group();
   define_attention_tile(source, tile, work);
-  define_ports(source, request, work);
+  define_ports(source, work);
   define_bias(source, request, work);
   define_shown(source, request, work);
   const bool probabilities = request.results.size() > 3 && op->attr<int64_t>("qk_matmul_output_mode", 0) == 3;
-  return source.kernel(body_of(tile, probabilities),
+  return source.kernel(attention_body(tile, probabilities),
                        [op, tile, wide = work == kF64, group = target.work_group](const CallShapes& shapes) {
                          return launch_of(*op, shapes, tile, wide, group);
                        });

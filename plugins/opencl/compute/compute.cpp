@@ -25,13 +25,17 @@ const std::vector<Deciding>& deciding_table() {
       {"ReduceSum", {1}},      {"ReduceMean", {1}},      {"ReduceMax", {1}},       {"ReduceMin", {1}},
       {"ReduceProd", {1}},     {"ReduceL1", {1}},        {"ReduceL2", {1}},        {"ReduceSumSquare", {1}},
       {"ReduceLogSum", {1}},   {"ReduceLogSumExp", {1}}, {"ReverseSequence", {1}}, {"Compress", {1}},
+      {"AffineGrid", {1}},     {"Col2Im", {1, 2}},       {"ConstantOfShape", {0}}, {"Range", {0, 1, 2}},
+      {"HannWindow", {0}},     {"HammingWindow", {0}},   {"BlackmanWindow", {0}},
   };
   return kTable;
 }
 
 const ComputeRow* find_row(const Op& op) {
   for (const auto rows : {product_rows(), convolution_rows(), pooling_rows(), indexing_rows(), placement_rows(),
-                          resampling_rows(), line_rows(), loss_rows(), attention_rows()})
+                          resampling_rows(), line_rows(), loss_rows(), attention_rows(), recurrent_rows(), streaming_rows(),
+                          sampling_rows(), quantised_rows(), tensor_product_rows(), generator_rows(),
+                          small_float_rows()})
     for (const ComputeRow& row : rows)
       if (op.name().str() == row.op) return &row;
   return nullptr;

@@ -103,5 +103,12 @@ std::span<const ComputeRow> resampling_rows();   // Resize by weights
 std::span<const ComputeRow> line_rows();         // CumSum, TopK ...: along an axis, in order
 std::span<const ComputeRow> loss_rows();
 std::span<const ComputeRow> attention_rows();
+std::span<const ComputeRow> recurrent_rows();       // RNN, GRU, LSTM
+std::span<const ComputeRow> streaming_rows();       // LinearAttention ...: with a state from call to call
+std::span<const ComputeRow> sampling_rows();        // GridSample, RoiAlign ...: images at points
+std::span<const ComputeRow> quantised_rows();       // ConvInteger, QLinearConv, QLinearMatMul
+std::span<const ComputeRow> tensor_product_rows();  // Einsum, Det
+std::span<const ComputeRow> generator_rows();       // ConstantOfShape, Range ...: of extents alone
+std::span<const ComputeRow> small_float_rows();     // Cast from and to floats of 8 bits
 
 }  // namespace tenon::opencl

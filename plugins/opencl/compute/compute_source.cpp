@@ -1,8 +1,11 @@
 #include "opencl/compute/compute_source.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <cctype>
 
 #include <tenon/codegen/register.hpp>
+#include <tenon/irgen/from_graph.hpp>
 #include <tenon/snippet/params.hpp>
 
 #include "opencl/device_info.hpp"
@@ -55,6 +58,18 @@ ElementType sum_type_of(ElementType work, const ComputeTarget& target) {
   return work == kF32 && target.description.has_feature(kFp64) ? kF64 : work;
 }
 
+std::string lanes_function(std::string_view name, std::string_view both, ElementType work, int lanes) {
+  const std::string_view type = scalar_name(work);
+  std::string text = str("static ", type, " ", name, "(", lanes_name(work, lanes), " x", lanes, ") {\n");
+  for (int half = lanes / 2; half >= 1; half /= 2) {
+    const std::string from = str("x", 2 * half), a = from + (half > 1 ? ".lo" : ".x"),
+                      b = from + (half > 1 ? ".hi" : ".y");
+    const std::string made = both == "+" ? str(a, " + ", b) : str(both, "(", a, ", ", b, ")");
+    text += str("  const ", type, half > 1 ? str(half) : std::string(), " x", half, " = ", made, ";\n");
+  }
+  return text + "  return x1;\n}\n";
+}
+
 ComputeSource::ComputeSource(const irgen::KernelRequest& request, const ComputeTarget& target)
     : request_(request), target_(target) {}
 
@@ -86,6 +101,8 @@ void ComputeSource::load(std::string_view name, size_t operand, ElementType work
   const ElementType element = request_.operands[operand].element();
   checked(element);
   const Access made = access(str("a", operand), element, work);
+  means(name, "reads", request_.op.operand(operand));
+  means(str(name, "V"), "reads", request_.op.operand(operand));
   defines_ += str("#define ", name, "(i) ", made.index, "\n#define ", name, "V(i) ", made.vector, "\n");
 }
 
@@ -104,6 +121,7 @@ void ComputeSource::store(std::string_view name, size_t result, ElementType work
   const ElementType element = request_.results[result].element();
   checked(element);
   const std::string port = str("r", result);
+  means(name, "writes", request_.op.result(result));
   const auto at = [&](std::string_view type) { return str("((__global ", type, "*)", port, ")[i]"); };
   defines_ += str("#define ", name, "(i, v) ");
   if (element == kF16)
@@ -119,7 +137,22 @@ void ComputeSource::store(std::string_view name, size_t result, ElementType work
 void ComputeSource::load_stored(std::string_view name, size_t result, ElementType work) {
   const Access made = access(str("r", result), request_.results[result].element(), work);
   store(name, result, work);
+  means(str("GET_", name), "reads again", request_.op.result(result));
   defines_ += str("#define GET_", name, "(i) ", made.index, "\n");
+}
+
+void ComputeSource::load_optional(std::string_view name, size_t operand, ElementType work, std::string_view none) {
+  if (request_.passes(operand))
+    load(name, operand, work);
+  else
+    define(str(name, "(i)"), none);
+}
+
+void ComputeSource::store_optional(std::string_view name, size_t result, ElementType work) {
+  if (result < request_.results.size())
+    store(name, result, work);
+  else
+    define(str(name, "(i, v)"), "(void)(v)");
 }
 
 void ComputeSource::load_raw(std::string_view name, size_t operand) {
@@ -128,17 +161,24 @@ void ComputeSource::load_raw(std::string_view name, size_t operand) {
     why_not_ = str("elements of ", request_.operands[operand].element(), " are no whole bytes");
     return;
   }
+  means(name, "reads", request_.op.operand(operand));
   defines_ += str("#define ", name, "(i) (((__global const ", scalar_name(raw), "*)a", operand, ")[i])\n");
 }
 
 void ComputeSource::store_raw(std::string_view name, size_t result) {
   const ElementType raw = raw_type_of(request_.results[result].element());
+  means(name, "writes", request_.op.result(result));
   if (raw.valid())
     defines_ += str("#define ", name, "(i, v) ((__global ", scalar_name(raw), "*)r", result, ")[i] = (v)\n");
 }
 
 void ComputeSource::define_float(std::string_view name, double value) {
   define(name, str("as_float(", std::bit_cast<uint32_t>(static_cast<float>(value)), "u)"));
+}
+
+void ComputeSource::define_wide(std::string_view name, double value) {
+  if (sum_type_of(kF32, target_) != kF64) return define_float(name, value);
+  define(name, str("as_double(", std::bit_cast<uint64_t>(value), "ul)"));
 }
 
 void ComputeSource::finish(const Epilogue& epilogue, int lanes) {
@@ -148,9 +188,56 @@ void ComputeSource::finish(const Epilogue& epilogue, int lanes) {
     return;
   }
   defines_ += made->finish;
-  functions_ += made->functions;
+  if (epilogue.body.nodes.empty())
+    means("FINISH", "writes", request_.op.result());
+  else if (target_.comments)
+    meanings_.push_back({"FINISH", str("goes on with ", epilogue.body.name)});
+  functions_.push_back({made->functions, false});
   extents_ = made->extents;
   epilogue_ = epilogue;
+}
+
+void ComputeSource::means(std::string_view name, std::string_view what, const Value* value) {
+  if (!target_.comments || !value) return;
+  meanings_.push_back({std::string(name), str(what, value->name().empty() ? " a value" : " %", value->name())});
+}
+
+namespace {
+
+bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// Is `name` called in the line?
+bool calls(std::string_view line, std::string_view name) {
+  for (size_t at = line.find(name); at != std::string_view::npos; at = line.find(name, at + 1))
+    if ((at == 0 || !is_name(line[at - 1])) && line.substr(at + name.size()).starts_with("(")) return true;
+  return false;
+}
+
+}  // namespace
+
+std::string ComputeSource::commented(std::string_view text) const {
+  if (!target_.comments) return std::string(text);
+  const std::string stage = irgen::stage_of_op(request_.op);
+  std::string made;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    made += line;
+    // A comment would end the lines of a macro that goes on.
+    if (line.find_first_not_of(" {};") != std::string_view::npos && !line.ends_with("\\")) {
+      std::string comment = stage;
+      std::string_view before = ": ";
+      for (const Meaning& meaning : meanings_) {
+        if (!calls(line, meaning.name)) continue;
+        comment += str(before, meaning.text);
+        before = ", ";
+      }
+      made += str("  // ", comment_text(std::move(comment)));
+    }
+    made += "\n";
+  }
+  return made;
 }
 
 namespace {
@@ -202,9 +289,11 @@ Result<ComputeKernel> ComputeSource::kernel(std::string_view body,
       alone ? "#define LOCAL_ID 0\n#define LOCAL_SIZE 1\n#define SYNC\n"
             : "#define LOCAL_ID (long)get_local_id(0)\n#define LOCAL_SIZE (long)get_local_size(0)\n"
               "#define SYNC barrier(CLK_LOCAL_MEM_FENCE)\n";
+  std::string functions;
+  for (const Function& function : functions_) functions += function.plain ? commented(function.text) : function.text;
   made.source =
       str(kHead, kNearVector, of_group_ ? group : "", defines_, can_fail_ ? "#define FAULT *fault = step\n" : "",
-          functions_, "__kernel __attribute__((reqd_work_group_size(", target_.work_group, ", 1, 1)))\nvoid ",
+          functions, "__kernel __attribute__((reqd_work_group_size(", target_.work_group, ", 1, 1)))\nvoid ",
           kComputeKernel, "(__global const long* words, long first", arguments, ") {\n", local_,
           "  __global const long* n = words + first;\n", ports, "  const int step = (int)n[", port,
           "];\n  const long items = n[", port + 1, "];\n  __global const long* f = n + ", port + 2, ";\n  n = f + ",
@@ -212,7 +301,7 @@ Result<ComputeKernel> ComputeSource::kernel(std::string_view body,
           alone       ? kShareOfOne
           : of_group_ ? kShareOfGroups
                       : kShareOfMany,
-          body, "  }\n}\n");
+          commented(body), "  }\n}\n");
   return made;
 }
 

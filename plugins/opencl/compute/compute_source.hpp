@@ -24,6 +24,9 @@ ElementType raw_type_of(ElementType element);
 // Sums are kept in doubles where the device has them.
 ElementType sum_type_of(ElementType work, const ComputeTarget& target);
 
+// A function NAME(x) of the lanes of a vector, `both` of two halves again and again: "+", or a function's name.
+std::string lanes_function(std::string_view name, std::string_view both, ElementType work, int lanes);
+
 class ComputeSource {
  public:
   ComputeSource(const irgen::KernelRequest& request, const ComputeTarget& target);
@@ -40,6 +43,9 @@ class ComputeSource {
   void store(std::string_view name, size_t result, ElementType work);
   // The same, and GET_NAME(i) reads what was stored.
   void load_stored(std::string_view name, size_t result, ElementType work);
+  // NAME(i) is `none` where the operator has no such operand; what is stored is dropped where it has no such result.
+  void load_optional(std::string_view name, size_t operand, ElementType work, std::string_view none);
+  void store_optional(std::string_view name, size_t result, ElementType work);
   // Elements as raw bits.
   void load_raw(std::string_view name, size_t operand);
   void store_raw(std::string_view name, size_t result);
@@ -50,8 +56,10 @@ class ComputeSource {
   }
   // A float by its bits.
   void define_float(std::string_view name, double value);
+  // The same as a double where sums are kept in doubles.
+  void define_wide(std::string_view name, double value);
   // Functions before the kernel.
-  void functions(std::string_view text) { functions_ += text; }
+  void functions(std::string_view text) { functions_.push_back({std::string(text), true}); }
   // Lines at the beginning of the kernel: local memory.
   void local(std::string_view text) { local_ += text; }
   // FINISH(e, count, x) in the body instead of stores: `count` results, the vector x of `lanes`, from element e on.
@@ -68,13 +76,26 @@ class ComputeSource {
   struct Access {
     std::string index, vector;  // texts with i as the first element
   };
+  struct Function {
+    std::string text;
+    bool plain;  // not one with comments of its own
+  };
+  // A name of the source, and what its use means to a reader: "reads %x".
+  struct Meaning {
+    std::string name, text;
+  };
+  void means(std::string_view name, std::string_view what, const Value* value);
+  // With ComputeTarget::comments: beside each line the operator, and what the line reads and writes.
+  std::string commented(std::string_view text) const;
   Access access(std::string_view port, ElementType element, ElementType work);
   void checked(ElementType element);
   std::string element_of(size_t operand) const;
 
   const irgen::KernelRequest& request_;
   const ComputeTarget& target_;
-  std::string defines_, functions_, local_, why_not_;
+  std::string defines_, local_, why_not_;
+  std::vector<Function> functions_;
+  std::vector<Meaning> meanings_;
   std::optional<Epilogue> epilogue_;
   size_t extents_ = 0;
   int lanes_ = 16;

@@ -1,4 +1,4 @@
-// Convert, Round and Wrap.
+// Convert, Round, Wrap and BitCast.
 #include <tenon/support/str.hpp>
 
 #include "opencl/emitters/emitters.hpp"
@@ -53,12 +53,20 @@ Result<void> emit_wrap(SourceContext& c, const Emission& e) {
   return {};
 }
 
+// Of as many bits; truths are no numbers.
+Result<void> emit_bit_cast(SourceContext& c, const Emission& e) {
+  c.assign(e.out[0], str("as_", lanes_name(e.out[0].element, e.lanes), "(", c.name(e.in[0]), ")"));
+  return {};
+}
+
 }  // namespace
 
 Result<void> add_convert_rows(JitterTable& table) {
   TENON_OK(
       add_row(table, {.op = "Convert", .types = kNumberLanes, .cycles = 2, .make = function_emitter<emit_convert>}));
   TENON_OK(add_row(table, {.op = "Round", .types = kFloatLanes, .cycles = 8, .make = function_emitter<emit_round>}));
+  TENON_OK(
+      add_row(table, {.op = "BitCast", .types = kNumberLanes, .cycles = 0, .make = function_emitter<emit_bit_cast>}));
   return add_row(table, {.op = "Wrap", .types = {kI32, kU32}, .cycles = 2, .make = function_emitter<emit_wrap>});
 }
 

@@ -1,0 +1,211 @@
+// The lines of an attention kernel (attention.hpp).
+#include <string_view>
+
+#include <tenon/support/str.hpp>
+
+#include "opencl/compute/attention.hpp"
+
+namespace tenon::opencl {
+namespace {
+
+// n: 0 rows, 1 keys of K, 2 of the past, 3 and 4 elements of a head of Q and V, 5 heads of Q, 6 of them for each of K,
+// 7 heads of K, then elements from batch to batch, head to head, row to row: 8 of Q, 11 of K, 14 of V, 17 of Y; 20 of
+// the mask from batch to batch, head to head, row to row; 23 elements of its row, 24 bits of the scale, 25 jobs of
+// rows, 26 jobs of columns, 27 jobs, 28 rows of present_key and of present_value.
+constexpr std::string_view kJob = R"(
+    const long L = n[0], past = n[2], keys = past + n[1], D = n[3], DV = n[4], heads = n[5];
+    if (item < n[27]) {
+      const long job_row = item % n[25] * (ROWS * LOCAL_SIZE), row0 = job_row + LOCAL_ID * ROWS;
+      const long column0 = item / n[25] % n[26] * COLUMNS;
+      const long head = item / n[25] / n[26] % heads, batch = item / n[25] / n[26] / heads;
+      const long kv_head = head / n[6], past_row = (batch * n[7] + kv_head) * past;
+      const long q_at = batch * n[8] + head * n[9], k_at = batch * n[11] + kv_head * n[12];
+      const long v_at = batch * n[14] + kv_head * n[15] + column0, y_at = batch * n[17] + head * n[18] + column0;
+      const long bias_at = batch * n[20] + head * n[21], shown_at = (batch * heads + head) * L * keys;
+      const long length = NONPAD(batch), diagonal = DIAGONAL(batch);
+      const long end = SHOWS ? keys : VISIBLE(min(job_row + ROWS * LOCAL_SIZE, L) - 1);
+      const T scale = BITS(n[24]);
+      T top[ROWS], total[ROWS];
+      int seen[ROWS];
+      TV s[ROWS * VECTORS], sums[ROWS * SUMS];
+      for (int r = 0; r < ROWS; ++r) top[r] = -INFINITY, total[r] = 0, seen[r] = 0;
+      for (int i = 0; i < ROWS * SUMS; ++i) sums[i] = (TV)0;
+)";
+
+// Scores of a block of keys, up to what is added to them.
+constexpr std::string_view kPackKeys = R"(
+        for (int i = 0; i < ROWS * VECTORS; ++i) s[i] = (TV)0;
+        for (long d0 = 0; d0 < D; d0 += DEPTH) {
+          const int depth = (int)min((long)DEPTH, D - d0);
+          for (long t = LOCAL_ID; t < KEYS; t += LOCAL_SIZE) {
+            const long j = k0 + t, own = k_at + (j - past) * n[13] + d0, before = (past_row + j) * D + d0;
+            for (int d = 0; d < depth; ++d)
+              KEY(d, t) = j >= keys ? (T)0 : j < past ? PAST_K(before + d) : K(own + d);
+          }
+          SYNC;
+          for (int r = 0; r < ROWS; r += MICRO) {
+)";
+constexpr std::string_view kPackKeysEnd = R"(
+          }
+          SYNC;
+        }
+)";
+
+// What becomes of the scores x of a row, a vector at a time.
+constexpr std::string_view kBias = R"(
+            const long j0 = k0 + v * LANES;
+            TV x = s[r * VECTORS + v] * scale;
+            SHOW(0);
+            CAP(x);
+            SHOW(1);
+            TV bias = (TV)0;
+            ADD_MASK;
+            const TI hidden = LANE_NUMBERS >= (TI)clamp(limit - j0, 0l, (long)LANES);
+            bias = select(bias, (TV)-INFINITY, hidden);
+            x = select(x + bias, (TV)-INFINITY, hidden);
+            SHOW(2);
+)";
+
+constexpr std::string_view kSoften = R"(
+        for (int r = 0; r < ROWS && row0 + r < L; ++r) {
+          const long i = row0 + r, limit = VISIBLE(i);
+          TV most = (TV)top[r];
+          for (int v = 0; v < VECTORS; ++v) {
+BIAS
+            seen[r] |= any(bias != (TV)-INFINITY);
+            most = fmax(most, x);
+            s[r * VECTORS + v] = x;
+          }
+          const T now = most_of(most), shift = now == -INFINITY ? 0 : now, shrink = exp(top[r] - shift);
+          TV sum = (TV)0;
+          for (int v = 0; v < VECTORS; ++v) {
+            const TV weight = exp(s[r * VECTORS + v] - shift);
+            s[r * VECTORS + v] = weight;
+            sum += weight;
+          }
+          top[r] = now;
+          total[r] = total[r] * shrink + sum_of(sum);
+          if (shrink != 1)
+            for (int c = 0; c < SUMS; ++c) sums[r * SUMS + c] *= shrink;
+        }
+)";
+
+constexpr std::string_view kPackValues = R"(
+        for (long t = LOCAL_ID; t < KEYS; t += LOCAL_SIZE) {
+          const long j = k0 + t, own = v_at + (j - past) * n[16], before = (past_row + j) * DV + column0;
+          const long count = min((long)COLUMNS, DV - column0);
+          for (int c = 0; c < COLUMNS; ++c)
+            VALUE(t, c) = c >= count || j >= keys ? (T)0 : j < past ? PAST_V(before + c) : V(own + c);
+        }
+        SYNC;
+        const int steps = (int)min((long)KEYS, end - k0);
+        for (int r = 0; r < ROWS; r += MICRO)
+          for (int c = 0; c < SUMS; ++c) {
+)";
+
+constexpr std::string_view kStore = R"(
+      for (int r = 0; r < ROWS && row0 + r < L; ++r)
+        for (int c = 0; c < SUMS; ++c) {
+          T some[LANES];
+          VSTORE(sums[r * SUMS + c], 0, some);
+          const int count = (int)min((long)LANES, DV - column0 - c * LANES);
+          for (int i = 0; i < count; ++i)
+            Y(y_at + (row0 + r) * n[19] + c * LANES + i, seen[r] ? some[i] / total[r] : (T)0);
+        }
+)";
+
+// Probabilities, when what they are divided by is known: scores once more.
+constexpr std::string_view kShowProbabilities = R"(
+        for (int r = 0; r < ROWS && row0 + r < L; ++r) {
+          const long i = row0 + r, limit = VISIBLE(i);
+          for (int v = 0; v < VECTORS; ++v) {
+BIAS
+            x = seen[r] ? exp(x - (top[r] == -INFINITY ? 0 : top[r])) / total[r] : (TV)0;
+            SHOW(3);
+          }
+        }
+)";
+
+// A row of present_key, or of present_value behind them.
+constexpr std::string_view kPresent = R"(
+    } else {
+      const long line = item - n[27], values = line >= n[28], row = values ? line - n[28] : line;
+      const long j = row % keys, kv_head = row / keys % n[7], batch = row / keys / n[7], size = values ? DV : D;
+      const long before = ((batch * n[7] + kv_head) * past + j) * size;
+      if (values) {
+        const long own = batch * n[14] + kv_head * n[15] + (j - past) * n[16];
+        for (long d = LOCAL_ID; d < size; d += LOCAL_SIZE)
+          PRESENT_V(row * size + d, j < past ? PAST_V(before + d) : V(own + d));
+      } else {
+        const long own = batch * n[11] + kv_head * n[12] + (j - past) * n[13];
+        for (long d = LOCAL_ID; d < size; d += LOCAL_SIZE)
+          PRESENT_K(row * size + d, j < past ? PAST_K(before + d) : K(own + d));
+      }
+    }
+)";
+
+// sum[row][vector] += factor[row] * panel[vector] over steps, with names instead of indices: registers.
+struct MicroProduct {
+  int rows, vectors;
+  std::string_view indent, loop;  // over `step`
+  std::string (*sum)(int row, int vector);
+  std::string (*panel)(int vector);
+  std::string (*factor)(int row);
+
+  std::string text() const {
+    std::string before, loads, adds, after;
+    for (int v = 0; v < vectors; ++v) loads += str(indent, "  const TV panel", v, " = ", panel(v), ";\n");
+    for (int r = 0; r < rows; ++r) {
+      adds += str(indent, "  const TV factor", r, " = (TV)", factor(r), ";\n");
+      for (int v = 0; v < vectors; ++v) {
+        const std::string name = str("s", r, "_", v);
+        before += str(indent, "TV ", name, " = ", sum(r, v), ";\n");
+        adds += str(indent, "  ", name, " = fma(factor", r, ", panel", v, ", ", name, ");\n");
+        after += str(indent, sum(r, v), " = ", name, ";\n");
+      }
+    }
+    return str(before, indent, loop, " {\n", loads, adds, indent, "}\n", after);
+  }
+};
+
+std::string scores_text(const AttentionTile& tile) {
+  const MicroProduct product{tile.micro(),
+                             kVectorsOfKeys,
+                             "            ",
+                             "for (int step = 0; step < depth; ++step)",
+                             [](int r, int v) { return str("s[(r + ", r, ") * VECTORS + ", v, "]"); },
+                             [](int v) { return str("key_panel[step * VECTORS + ", v, "]"); },
+                             [](int r) { return str("Q(q_at + min(row0 + r + ", r, ", L - 1) * n[10] + d0 + step)"); }};
+  return str(kPackKeys, product.text(), kPackKeysEnd);
+}
+
+std::string sums_text(const AttentionTile& tile) {
+  const MicroProduct product{tile.micro(),
+                             1,
+                             "            ",
+                             "for (int step = 0; step < steps; ++step)",
+                             [](int r, int) { return str("sums[(r + ", r, ") * SUMS + c]"); },
+                             [](int) { return std::string("value_panel[step * SUMS + c]"); },
+                             [](int r) { return str("WEIGHT(r + ", r, ", step)"); }};
+  return str(kPackValues, product.text(), "          }\n        SYNC;\n");
+}
+
+std::string replaced(std::string_view text, std::string_view name, std::string_view by) {
+  std::string made(text);
+  const size_t at = made.find(name);
+  return made.replace(at, name.size(), by);
+}
+
+constexpr std::string_view kEachBlock = "      for (long k0 = 0; k0 < end; k0 += KEYS) {\n";
+
+}  // namespace
+
+std::string attention_body(const AttentionTile& tile, bool probabilities) {
+  const std::string scores = scores_text(tile);
+  std::string text =
+      str(kJob, kEachBlock, scores, replaced(kSoften, "BIAS\n", kBias), sums_text(tile), "      }\n", kStore);
+  if (probabilities) text += str(kEachBlock, scores, replaced(kShowProbabilities, "BIAS\n", kBias), "      }\n");
+  return str(text, kPresent);
+}
+
+}  // namespace tenon::opencl

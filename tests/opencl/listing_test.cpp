@@ -1,0 +1,88 @@
+// What `tenon emit` shows: golden files of the source with the operators beside its lines. No device is needed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include <tenon/compile/snippet_passes.hpp>
+#include <tenon/ir/text.hpp>
+#include <tenon/passes/pass_manager.hpp>
+#include <tenon/snippet/tokenize.hpp>
+#include <tenon/support/str.hpp>
+
+#include "opencl/emitters/emitters.hpp"
+#include "opencl/listing.hpp"
+
+namespace tenon::opencl::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A device that no machine has, so that every machine has the same files.
+Compiler some_compiler() {
+  TargetDescription target;
+  target.name = "opencl-some";
+  return Compiler(target, **jitter_table(), {.lanes = 4});
+}
+
+std::string listed(std::string_view text) {
+  const Compiler compiler = some_compiler();
+  auto graph = parse_graph(text);
+  if (!graph.ok()) return graph.error().to_string();
+  snippet::TokenizeOptions options;
+  options.can_emit = [&](const codegen::Signature& s) { return compiler.can_emit(s); };
+  options.can_access = [&](ElementType element) { return compiler.can_access(element); };
+  PassManager passes;
+  if (auto added = passes.add(tokenize_snippets_pass(std::move(options))); !added.ok())
+    return added.error().to_string();
+  if (auto ran = passes.run(**graph); !ran.ok()) return ran.error().to_string();
+  const auto made = listing((*graph)->body(), compiler, "some device");
+  return made.ok() ? *made : made.error().to_string();
+}
+
+void expect_golden(const std::string& name, const std::string& text) {
+  const std::string path = str(TENON_GOLDEN_DIR, "/", name);
+  if (std::getenv("TENON_UPDATE_GOLDEN")) std::ofstream(path, std::ios::binary) << text;
+  std::stringstream expected;
+  expected << std::ifstream(path, std::ios::binary).rdbuf();
+  EXPECT_EQ(text, expected.str()) << path << " (TENON_UPDATE_GOLDEN=1 rewrites it)";
+}
+
+TEST(OpenclListing, OfAProductWithItsEpilogue) {
+  expect_golden("gemm_relu.cl", listed("graph @g(%rows: f32[40,9], %weights: f32[9,8]) -> %z {\n %y = MatMul %rows, "
+                                       "%weights \"dense\"\n %z = Relu %y \"positive\"\n}"));
+}
+
+TEST(OpenclListing, OfAGather) {
+  expect_golden(
+      "gather.cl",
+      listed("graph @g(%table: f32[40,9], %words: i64[3]) -> %rows { %rows = Gather %table, %words \"embed\" }"));
+}
+
+// Every line that computes has its operator; a label cannot leave its comment.
+TEST(OpenclListing, NamesTheOperatorBesideEachLine) {
+  const std::string text = listed(
+      "graph @g(%x: f32[1,2,5,5], %p: f32[1,3,3,2]) -> %y { %y = GridSample %x, %p \"warp\\\\\" {mode = \"cubic\"} }");
+  std::stringstream lines(text.substr(text.find("void tenon_compute(")));
+  std::string line;
+  bool inside = false;
+  size_t named = 0;
+  while (std::getline(lines, line)) {
+    inside = inside || line.find("for (long item") != std::string::npos;
+    if (!inside || line.find_first_not_of(" {};") == std::string::npos) continue;
+    // The first is the loop over items, which all kernels have.
+    if (named++ > 0) {
+      EXPECT_THAT(line, HasSubstr("// GridSample warp"));
+    }
+  }
+  EXPECT_GT(named, 20u) << text;
+  EXPECT_THAT(text, HasSubstr("reads %p"));
+  EXPECT_THAT(text, HasSubstr("reads %x"));
+  EXPECT_THAT(text, HasSubstr("writes %y"));
+  EXPECT_EQ(text.find("warp\\"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tenon::opencl::testing
