@@ -159,7 +159,7 @@ const ComputeCase kOthers[] = {
      "graph @g(%x: f32[9]) -> %y {\n %s = Constant {value = dense<i64[]: 9>} : i64[]\n %w = HammingWindow %s\n %b = "
      "BlackmanWindow %s {periodic = 0}\n %h = HannWindow %s\n %u = Mul %w, %b\n %v = Add %u, %h\n %y = Mul %v, %x\n}",
      kUnits},
-    {"BitsOfFloats", "graph @g(%x: f32[19]) -> %y { %y = BitCast %x {to = i32} }"},
+    {"BitsOfFloats", "graph @g(%x: f32[19]) -> %y { %y = BitCast %x {to = type<i32[]>} }"},
 };
 INSTANTIATE_TEST_SUITE_P(Others, OpenclCompute, ::testing::ValuesIn(kOthers), name_of);
 
@@ -168,7 +168,7 @@ class OpenclSmallFloats : public OpenclTest, public ::testing::WithParamInterfac
  protected:
   void expect_cast(ElementType from, ElementType to, const Tensor& input, std::string_view attributes) {
     const std::string text =
-        str("graph @g(%x: ", from, "[", input.size(), "]) -> %y { %y = Cast %x {to = ", to, attributes, "} }");
+        str("graph @g(%x: ", from, "[", input.size(), "]) -> %y { %y = Cast %x {to = type<", to, "[]>", attributes, "} }");
     auto backend = *create_backend(cpu_target());
     auto graph = parse_graph(text);
     ASSERT_TRUE(graph.ok()) << graph.error().to_string();

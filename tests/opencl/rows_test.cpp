@@ -181,10 +181,10 @@ TEST_F(OpenclRows, ComputeWhatTheOraclesDo) {
   for (const ElementType type : kLaneNumbers) try_type(type);
   try_type(kBool);
   static const std::set<std::string_view> kElsewhere{
-      "Convert",      "Round",   "Wrap",          "Parameter", "Zero",
-      "AddParameter", "Copy",    "Move",          "Scalar",    "BroadcastParameter",
-      "LoopBegin",    "LoopEnd", "TailBegin",     "TailEnd",   "FillTail",
-      "FoldLanes",    "Load",    "BroadcastLoad", "Store"};
+      "Convert",       "Round",     "Wrap",    "BitCast",  "Parameter",          "Zero",
+      "AddParameter",  "Copy",      "Move",    "Scalar",   "BroadcastParameter", "LoopBegin",
+      "LoopEnd",       "TailBegin", "TailEnd", "FillTail", "FoldLanes",          "Load",
+      "BroadcastLoad", "Store"};
   const std::vector<const JitterRow*> rows = table->rows();
   for (size_t i = 0; i < rows.size(); ++i) {
     if (kElsewhere.contains(rows[i]->op.view()) || !applies(*rows[i])) continue;

@@ -26,7 +26,6 @@ ushort to_bfloat(float x) {
 #define PANEL(k, v) panel[(k) * VECTORS + (v)]
 #define BLOCK_ROWS 256
 #define PARTIAL(row, v) partial[(row) * VECTORS + (v)]
-#define VSTORE vstore4
 #define A_AT(row) (a_at + (row) * a_row)
 #define START(row) 0
 #define LINE(row) ((batch * M + (row)) * N)
@@ -52,7 +51,9 @@ void tenon_finish(__global const long* f, long e, int count, float4 x, __global 
     else {
       float some[4];
       vstore4(stored, 0, some);
-      for (int t = 0; t < count; ++t) ((__global float*)r0 + e)[t] = some[t];
+      int done = 0;
+      if (count & 2) { ((__global TENON_NEAR(float2)*)((__global float*)r0 + e + done))->v = vload2(0, some + done); done += 2; }
+      if (count & 1) ((__global float*)r0 + e)[done] = some[done];
     }
   }
 }
@@ -75,7 +76,8 @@ void tenon_compute(__global const long* words, long first, __global uchar* q0, _
     const long M = n[0], N = n[1], K = n[2], a_row = n[3], b_step = n[5], b_column = n[6], job_rows = n[9];  // MatMul dense
     const long row_blocks = (M + job_rows - 1) / job_rows, column_blocks = (N + COLUMNS - 1) / COLUMNS;  // MatMul dense
     const long row0 = item % row_blocks * job_rows, row1 = min(M, row0 + job_rows);  // MatMul dense
-    const long column = item / row_blocks % column_blocks * COLUMNS;  // MatMul dense
+    // The last block of columns is moved back to be a whole one: what two of them have is the same.  // MatMul dense
+    const long column = min(item / row_blocks % column_blocks * COLUMNS, max(N - COLUMNS, 0l));  // MatMul dense
     const long batch = item / row_blocks / column_blocks;  // MatMul dense
     long a_at = 0, b_at = 0, outer = batch;  // MatMul dense
     for (long d = n[10] - 1; d >= 0; --d) {  // MatMul dense
@@ -87,6 +89,7 @@ void tenon_compute(__global const long* words, long first, __global uchar* q0, _
 
     for (long k0 = 0; k0 == 0 || k0 < K; k0 += DEPTH) {  // MatMul dense
     const long depth = min((long)DEPTH, K - k0);  // MatMul dense
+
     for (long k = LOCAL_ID; k < depth; k += LOCAL_SIZE)  // MatMul dense
       for (int v = 0; v < VECTORS; ++v) {  // MatMul dense
         const long first = column + v * LANES, from = b_at + (k0 + k) * b_step + first * b_column;  // MatMul dense
