@@ -181,6 +181,8 @@ void ComputeSource::define_wide(std::string_view name, double value) {
   define(name, str("as_double(", std::bit_cast<uint64_t>(value), "ul)"));
 }
 
+void ComputeSource::functions(std::string_view text) { functions_.push_back({std::string(text), true}); }
+
 void ComputeSource::finish(const Epilogue& epilogue, int lanes) {
   const auto made = write_epilogue(epilogue, lanes, target_);
   if (!made.ok()) {

@@ -59,7 +59,7 @@ class ComputeSource {
   // The same as a double where sums are kept in doubles.
   void define_wide(std::string_view name, double value);
   // Functions before the kernel.
-  void functions(std::string_view text) { functions_.push_back({std::string(text), true}); }
+  void functions(std::string_view text);
   // Lines at the beginning of the kernel: local memory.
   void local(std::string_view text) { local_ += text; }
   // FINISH(e, count, x) in the body instead of stores: `count` results, the vector x of `lanes`, from element e on.

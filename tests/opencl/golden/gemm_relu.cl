@@ -187,6 +187,41 @@ void tenon_compute(__global const long* words, long first, __global uchar* q0, _
         PARTIAL(row - row0 + 7, 1) = s7_1;  // MatMul dense
         continue;  // MatMul dense
       }
+      if (row + ROWS <= row1 && column + COLUMNS <= N) {  // MatMul dense
+        { const long first = LINE(row + 0) + column;  // MatMul dense
+          FINISH(first + 0 * LANES, LANES, s0_0);  // MatMul dense: goes on with positive
+          FINISH(first + 1 * LANES, LANES, s0_1);  // MatMul dense: goes on with positive
+        }
+        { const long first = LINE(row + 1) + column;  // MatMul dense
+          FINISH(first + 0 * LANES, LANES, s1_0);  // MatMul dense: goes on with positive
+          FINISH(first + 1 * LANES, LANES, s1_1);  // MatMul dense: goes on with positive
+        }
+        { const long first = LINE(row + 2) + column;  // MatMul dense
+          FINISH(first + 0 * LANES, LANES, s2_0);  // MatMul dense: goes on with positive
+          FINISH(first + 1 * LANES, LANES, s2_1);  // MatMul dense: goes on with positive
+        }
+        { const long first = LINE(row + 3) + column;  // MatMul dense
+          FINISH(first + 0 * LANES, LANES, s3_0);  // MatMul dense: goes on with positive
+          FINISH(first + 1 * LANES, LANES, s3_1);  // MatMul dense: goes on with positive
+        }
+        { const long first = LINE(row + 4) + column;  // MatMul dense
+          FINISH(first + 0 * LANES, LANES, s4_0);  // MatMul dense: goes on with positive
+          FINISH(first + 1 * LANES, LANES, s4_1);  // MatMul dense: goes on with positive
+        }
+        { const long first = LINE(row + 5) + column;  // MatMul dense
+          FINISH(first + 0 * LANES, LANES, s5_0);  // MatMul dense: goes on with positive
+          FINISH(first + 1 * LANES, LANES, s5_1);  // MatMul dense: goes on with positive
+        }
+        { const long first = LINE(row + 6) + column;  // MatMul dense
+          FINISH(first + 0 * LANES, LANES, s6_0);  // MatMul dense: goes on with positive
+          FINISH(first + 1 * LANES, LANES, s6_1);  // MatMul dense: goes on with positive
+        }
+        { const long first = LINE(row + 7) + column;  // MatMul dense
+          FINISH(first + 0 * LANES, LANES, s7_0);  // MatMul dense: goes on with positive
+          FINISH(first + 1 * LANES, LANES, s7_1);  // MatMul dense: goes on with positive
+        }
+        continue;  // MatMul dense
+      }
       const TV sums[ROWS * VECTORS] = {s0_0, s0_1, s1_0, s1_1, s2_0, s2_1, s3_0, s3_1, s4_0, s4_1, s5_0, s5_1, s6_0, s6_1, s7_0, s7_1};  // MatMul dense
       for (int r = 0; r < ROWS && row + r < row1; ++r)  // MatMul dense
         for (int v = 0; v < VECTORS; ++v) {  // MatMul dense
