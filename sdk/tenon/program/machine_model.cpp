@@ -23,6 +23,8 @@ constexpr int kTries = 3;
 constexpr size_t kBytesOfTry = size_t{1} << 20;
 // Copying within so many bytes goes through main memory: more than caches that are to be told from it.
 constexpr double kMostBytes = 128 << 20;
+// No cache is taken for smaller, however slow the machine is meanwhile.
+constexpr double kLeastBytes = 8 << 10;
 // Caches count as far as copying within is so much faster than in main memory: others use the rest.
 constexpr double kFasterThanMemory = 1.25;
 
@@ -138,7 +140,7 @@ CostModel measured() {
     CostModel::Memory& m = model.memories[i];
     for (m.bytes = std::min(bytes[i], kMostBytes / 2);; m.bytes /= 2) {
       measure(m, m.bytes / 2);
-      if (m.bytes_per_second >= kFasterThanMemory * slowest || m.bytes <= (i > 0 ? 2 * bytes[i - 1] : 0)) break;
+      if (m.bytes_per_second >= kFasterThanMemory * slowest || m.bytes <= (i > 0 ? 2 * bytes[i - 1] : kLeastBytes)) break;
     }
   }
   model.seconds_per_row = seconds_of_row(memory->get(), model.memories[1]);
