@@ -60,7 +60,7 @@ Result<ClDevice::Driver*> ClDevice::driver() {
   driver_.reset(new Driver{cl,
                            id,
                            std::move(context),
-                           {*cl, info_, id, object, std::move(files)},
+                           {*cl, info_, id, object, std::move(files), binaries_of(info_)},
                            FormChoices(std::move(forms)),
                            std::move(maps)});
   return driver_.get();

@@ -182,6 +182,8 @@ bool DeviceInfo::has(std::string_view extension) const {
   return false;
 }
 
+bool DeviceInfo::compiles_at_launch() const { return std::string_view(platform) == "Portable Computing Language"; }
+
 Result<std::vector<DeviceInfo>> query_devices(const Api& cl) {
   TENON_TRY(all, platforms(cl));
   std::vector<DeviceInfo> found;

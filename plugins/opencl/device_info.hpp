@@ -31,6 +31,9 @@ struct DeviceInfo {
 
   bool has(std::string_view extension) const;
   bool fp64() const { return double_fp != 0; }
+  // Compiles a kernel when it is first launched, for the work groups of that launch, and keeps the result on disk:
+  // PoCL. For a program's binary it compiles every kernel once more, for any work groups, which no launch uses.
+  bool compiles_at_launch() const;
   bool rounds_divide_and_sqrt() const { return (single_fp & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0; }
 };
 static_assert(std::is_trivially_copyable_v<DeviceInfo>);

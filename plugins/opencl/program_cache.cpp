@@ -40,8 +40,19 @@ std::string build_options(const DeviceInfo& info) {
 
 }  // namespace
 
-ProgramCache::ProgramCache(const Api& cl, const DeviceInfo& info, cl_device_id id, cl_context context, FileCache files)
-    : cl_(cl), info_(info), id_(id), context_(context), files_(std::move(files)), options_(build_options(info)) {}
+Binaries binaries_of(const DeviceInfo& info) {
+  return info.compiles_at_launch() ? Binaries::of_driver : Binaries::files;
+}
+
+ProgramCache::ProgramCache(const Api& cl, const DeviceInfo& info, cl_device_id id, cl_context context, FileCache files,
+                           Binaries binaries)
+    : cl_(cl),
+      info_(info),
+      id_(id),
+      context_(context),
+      files_(std::move(files)),
+      binaries_(binaries),
+      options_(build_options(info)) {}
 
 ProgramCache::Counts ProgramCache::counts() const {
   const std::lock_guard lock(mutex_);
@@ -101,6 +112,12 @@ Result<std::vector<std::shared_ptr<const BuiltProgram>>> ProgramCache::get_all(s
 }
 
 Result<std::shared_ptr<const Program>> ProgramCache::make(const std::string& source, std::string_view what) {
+  if (binaries_ == Binaries::of_driver) {
+    TENON_TRY(program, build_source(source, what));
+    const std::lock_guard lock(mutex_);
+    ++counts_.built;
+    return std::make_shared<const Program>(std::move(program));
+  }
   const ContentKey key = key_of(source);
   auto program = load_binary(key);
   const bool from_file = program.ok();
@@ -150,7 +167,9 @@ Result<Program> ProgramCache::load_binary(const ContentKey& key) const {
   auto built = check(code, "clCreateProgramWithBinary");
   if (built.ok()) built = build(program, "a stored program");
   if (built.ok()) return program;
-  files_.distrusted(key, built.error().message());
+  // Of a driver that has changed under its version: the new binary takes its place.
+  log(LogLevel::info, "device '", info_.name,
+      "' refuses a stored program, which is built anew: ", built.error().message());
   return built.error();
 }
 

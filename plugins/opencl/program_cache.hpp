@@ -1,8 +1,8 @@
 // ProgramCache: sources as built programs of one device; in the process, and as binaries in files.
 //
 // Files: one for each source, options, device and driver, in the folder opencl of FileCache::default_folder(). It holds
-// its own key and the hash of what it says: anything else is ignored with a warning, and so is a binary that the driver
-// refuses.
+// its own key and the hash of what it says: anything else is ignored with a warning. A binary that the driver refuses
+// is built anew and replaced.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -26,10 +26,16 @@ struct WantedProgram {
   std::string what;  // names it in errors: "kernel 'gelu'"
 };
 
+// Who keeps what a driver has compiled from one process to the next: files of ours, or the driver in its own.
+enum class Binaries : uint8_t { files, of_driver };
+// A driver that compiles at launch is asked for no binaries: DeviceInfo::compiles_at_launch.
+Binaries binaries_of(const DeviceInfo& info);
+
 // Any thread. The device outlives it and its programs.
 class ProgramCache {
  public:
-  ProgramCache(const Api& cl, const DeviceInfo& info, cl_device_id id, cl_context context, FileCache files);
+  ProgramCache(const Api& cl, const DeviceInfo& info, cl_device_id id, cl_context context, FileCache files,
+               Binaries binaries = Binaries::files);
 
   // A source that the device's compiler refuses is an error with its log.
   Result<std::shared_ptr<const BuiltProgram>> get(const std::string& source, std::string_view what);
@@ -56,6 +62,7 @@ class ProgramCache {
   const cl_device_id id_;
   const cl_context context_;
   const FileCache files_;
+  const Binaries binaries_;
   const std::string options_;
   mutable std::mutex mutex_;
   std::unordered_map<ContentKey, std::weak_ptr<const BuiltProgram>, ContentKeyHash> programs_;

@@ -31,6 +31,14 @@ TEST(OpenclDeviceInfo, TellsWholeExtensionsOnly) {
   EXPECT_FALSE(info.has("cl_khr_fp6"));
 }
 
+TEST(OpenclDeviceInfo, KnowsTheDriverThatCompilesAtLaunch) {
+  DeviceInfo info{};
+  std::strcpy(info.platform, "Portable Computing Language");
+  EXPECT_EQ(binaries_of(info), Binaries::of_driver);
+  std::strcpy(info.platform, "NVIDIA CUDA");
+  EXPECT_EQ(binaries_of(info), Binaries::files);
+}
+
 TEST(OpenclDeviceInfo, MakesADescriptionThatReadsBack) {
   DeviceInfo info{};
   std::strcpy(info.platform, "P"), std::strcpy(info.name, "D");
@@ -85,12 +93,12 @@ class OpenclPrograms : public OpenclTest {
   }
   void TearDown() override { std::filesystem::remove_all(folder); }
   // Another cache on the same folder, as another process has it.
-  ProgramCache cache() {
+  ProgramCache cache(Binaries binaries = Binaries::files) {
     const Api& cl = **api();
     cl_int code = CL_SUCCESS;
     const cl_device_id id = *device_id(cl, device->info());
     if (!context) context = Context(cl.clCreateContext(nullptr, 1, &id, nullptr, nullptr, &code));
-    return {cl, device->info(), id, context.get(), FileCache(folder, {.folder = "opencl", .suffix = ".bin"})};
+    return {cl, device->info(), id, context.get(), FileCache(folder, {.folder = "opencl", .suffix = ".bin"}), binaries};
   }
   std::string only_file() const { return std::filesystem::directory_iterator(folder + "/opencl")->path().string(); }
   std::string folder;
@@ -111,6 +119,37 @@ TEST_F(OpenclPrograms, AreMadeOnceAndStored) {
   ASSERT_TRUE(second.get(kSource, "k").ok());
   EXPECT_EQ(second.counts().from_files, 1u);
   EXPECT_EQ(second.counts().built, 0u);
+}
+
+TEST_F(OpenclPrograms, AreLeftToADriverThatCompilesAtLaunch) {
+  const Counted<&Api::clGetProgramInfo> asked;
+  ProgramCache first = cache(Binaries::of_driver);
+  const auto a = first.get(kSource, "k"), b = first.get(kSource, "k");
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_EQ(*a, *b);
+  EXPECT_FALSE(std::filesystem::exists(folder + "/opencl"));
+  ProgramCache second = cache(Binaries::of_driver);
+  ASSERT_TRUE(second.get(kSource, "k").ok());
+  EXPECT_EQ(second.counts().built, 1u);
+  EXPECT_EQ(asked.calls(), 0);
+}
+
+TEST_F(OpenclPrograms, ThatTheDriverRefusesAreReplaced) {
+  ASSERT_TRUE(cache().get(kSource, "k").ok());
+  {
+    decltype(Api::clCreateProgramWithBinary) refuse = [](cl_context, cl_uint, const cl_device_id*, const size_t*,
+                                                         const unsigned char**, cl_int*, cl_int* code) -> cl_program {
+      *code = CL_INVALID_BINARY;
+      return nullptr;
+    };
+    const Fault fault(&Api::clCreateProgramWithBinary, refuse);
+    ProgramCache changed = cache();
+    ASSERT_TRUE(changed.get(kSource, "k").ok());
+    EXPECT_EQ(changed.counts().built, 1u);
+  }
+  ProgramCache again = cache();
+  ASSERT_TRUE(again.get(kSource, "k").ok());
+  EXPECT_EQ(again.counts().from_files, 1u);
 }
 
 TEST_F(OpenclPrograms, ManySourcesAreOneProgram) {
