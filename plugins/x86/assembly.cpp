@@ -29,6 +29,19 @@ std::vector<int> general_registers(const snippet::LinearKernel& kernel) {
   return used;
 }
 
+// Vector registers of the machine that no instruction names.
+std::vector<int> unused_vectors(const snippet::LinearKernel& kernel, Isa isa) {
+  std::vector<char> used(static_cast<size_t>(vector_count(isa)), 0);
+  for (const codegen::PhysicalRegister& place : kernel.places)
+    if (place.file == RegisterFile::vector && place.number >= 0) used[static_cast<size_t>(place.number)] = 1;
+  for (const snippet::Instruction& instruction : kernel.body)
+    for (const int number : instruction.vectors) used[static_cast<size_t>(number)] = 1;
+  std::vector<int> unused;
+  for (int number = 0; number < vector_count(isa); ++number)
+    if (!used[static_cast<size_t>(number)]) unused.push_back(number);
+  return unused;
+}
+
 // What the listing shows of code that no instruction asked for.
 constexpr std::string_view kFrameLabel = "frame";
 
@@ -40,6 +53,7 @@ Result<CodeObject> write(const snippet::LinearKernel& kernel, const codegen::Jit
   const Frame frame(kernel.frame_slots, general_registers(kernel));
   context.mark(kFrameLabel, "enter");
   frame.enter(context);
+  context.keep_constants_in(unused_vectors(kernel, isa));
   TENON_OK(snippet::emit(kernel, table, target, context));
   if (has_streaming_stores(kernel)) {
     context.mark(kFrameLabel, "fence");
@@ -47,6 +61,7 @@ Result<CodeObject> write(const snippet::LinearKernel& kernel, const codegen::Jit
   }
   context.mark(kFrameLabel, "leave");
   frame.leave(context);
+  context.place_kept(kFrameLabel);
   return context.finish(kernel.name);
 }
 

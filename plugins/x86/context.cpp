@@ -72,6 +72,56 @@ void X86Context::broadcast(const Xbyak::Xmm& out, ElementType element, uint64_t 
   gen().vpbroadcastd(out, constant_address(element, bits));
 }
 
+void X86Context::keep_constants_in(std::vector<int> vectors) {
+  if (vectors.empty()) return;
+  free_ = std::move(vectors);
+  entry_ = gen().getSize();
+  gen().jmp(load_kept_, Xbyak::CodeGenerator::T_NEAR);
+  gen().L(begin_);
+}
+
+std::optional<int> X86Context::kept(const Kept& what) {
+  if (const auto found = kept_.find(what); found != kept_.end()) return found->second;
+  if (loops_ == 0 || free_.empty()) return std::nullopt;
+  const int number = free_.back();
+  free_.pop_back();
+  return kept_[what] = number;
+}
+
+void X86Context::load(int number, const Kept& what) {
+  const Xbyak::Xmm out = vector(number, vector_bits(isa_));
+  const Xbyak::Address from = gen().ptr[in_pool(what.offset)];
+  if (!avx512() || what.bits == 0) return gen().vmovups(out, from);
+  what.bits == 64 ? gen().vpbroadcastq(out, from) : gen().vpbroadcastd(out, from);
+}
+
+void X86Context::place_kept(std::string_view label) {
+  if (!entry_) return;
+  gen().L(load_kept_);
+  if (kept_.empty()) return;
+  mark(label, "constants");
+  for (const auto& [what, number] : kept_) load(number, what);
+  gen().jmp(begin_, Xbyak::CodeGenerator::T_NEAR);
+}
+
+ConstantOperand X86Context::kept_constant(ElementType element, uint64_t value, int bits) {
+  if (const auto number = kept({constants().add(element, value), element.bits()})) return vector(*number, bits);
+  return constant(element, value);
+}
+
+ConstantOperand X86Context::kept_table(std::span<const uint32_t> entries, size_t more_bytes) {
+  if (const auto number = kept({constants().add_table(entries) + more_bytes, 0}))
+    return vector(*number, vector_bits(isa_));
+  return table(entries, more_bytes);
+}
+
+void X86Context::broadcast_kept(const Xbyak::Xmm& out, ElementType element, uint64_t bits) {
+  if (bits != 0)
+    if (const auto number = kept({constants().add(element, bits), element.bits()}))
+      return move(out, vector(*number, out.getBit()));
+  broadcast(out, element, bits);
+}
+
 void X86Context::narrow_mask(const Xbyak::Xmm& out, const Xbyak::Ymm& in) {
   gen().vextractf128(xmm(out.getIdx()), in, 1);
   gen().vshufps(xmm(out.getIdx()), xmm(in.getIdx()), xmm(out.getIdx()), 0x88);
@@ -126,6 +176,9 @@ CodeObject X86Context::finish(std::string name) {
   gen().ready();
   object.bytes.resize(gen().getSize());
   std::memcpy(object.bytes.data(), gen().getCode(), object.bytes.size());
+  // Nothing was kept: nowhere to go.
+  constexpr unsigned char kNothing[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};  // of the jump's length
+  if (entry_ && kept_.empty()) std::memcpy(object.bytes.data() + *entry_, kNothing, sizeof kNothing);
   object.marks = std::move(marks_);
   return object;
 }

@@ -17,8 +17,10 @@
 #pragma once
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <tenon/codegen/emitter.hpp>
@@ -33,6 +35,20 @@ inline constexpr std::string_view kContextKind = "x86";
 
 // Bits of a lane of a boolean in a vector register (avx2), of a kernel with so many lanes.
 constexpr int mask_bits(int lanes) { return lanes > 4 ? 32 : 64; }
+
+// A constant in all lanes or a table, in memory or in a register that keeps it: an operand of instructions.
+class ConstantOperand {
+ public:
+  ConstantOperand(const Xbyak::Address& memory) : at_(memory) {}
+  ConstantOperand(const Xbyak::Xmm& kept) : at_(kept) {}
+
+  operator const Xbyak::Operand&() const {
+    return std::visit([](const auto& at) -> const Xbyak::Operand& { return at; }, at_);
+  }
+
+ private:
+  std::variant<Xbyak::Address, Xbyak::Xmm> at_;
+};
 
 class X86Context final : public codegen::EmitContext {
  public:
@@ -72,6 +88,20 @@ class X86Context final : public codegen::EmitContext {
   // out = the value in each lane; zero and all ones without a load.
   void broadcast(const Xbyak::Xmm& out, ElementType element, uint64_t bits);
 
+  // ---- Constants that loops keep ----
+  // From here on constants that code inside loops asks for by kept_*() are loaded once a call, as long as one of these
+  // vector registers, which the kernel does not use, is left. Once, between the frame's begin and the first
+  // instruction; place_kept() then goes behind the code's last one, and marks the loads, if any, with `label`.
+  void keep_constants_in(std::vector<int> vectors);
+  void place_kept(std::string_view label);
+  void begin_loop() { ++loops_; }
+  void end_loop() { --loops_; }
+  // constant(), to be used in vectors of `bits`; the registers' own for table(), whose entries must fill one.
+  ConstantOperand kept_constant(ElementType element, uint64_t value, int bits);
+  ConstantOperand kept_table(std::span<const uint32_t> entries, size_t more_bytes = 0);
+  // broadcast(), from a register if there is one.
+  void broadcast_kept(const Xbyak::Xmm& out, ElementType element, uint64_t bits);
+
   // avx2, 4 lanes: a mask of 64-bit lanes (Ymm) to 32-bit lanes (Xmm) and back. `narrow` has out != in.
   void narrow_mask(const Xbyak::Xmm& out, const Xbyak::Ymm& in);
   void widen_mask(const Xbyak::Ymm& out, const Xbyak::Xmm& in);
@@ -98,12 +128,25 @@ class X86Context final : public codegen::EmitContext {
   CodeObject finish(std::string name);
 
  private:
+  // What a register is loaded with: what stands in the pool there, `bits` of it in each lane; 0: a whole register.
+  struct Kept {
+    size_t offset;
+    int bits;
+    auto operator<=>(const Kept&) const = default;
+  };
   Xbyak::RegRip in_pool(size_t offset) const { return Xbyak::util::rip + pool_ + static_cast<int64_t>(offset); }
+  std::optional<int> kept(const Kept& what);
+  void load(int number, const Kept& what);
 
   const Isa isa_;
   std::unique_ptr<Xbyak::CodeGenerator> generator_;
   Xbyak::Label pool_;
   std::map<int64_t, LoopLabels> labels_;
+  std::vector<int> free_;
+  std::map<Kept, int> kept_;
+  int loops_ = 0;
+  std::optional<size_t> entry_;  // of the jump to where they are loaded
+  Xbyak::Label load_kept_, begin_;
   std::vector<CodeMark> marks_;
 };
 

@@ -14,6 +14,7 @@ Result<void> emit_loop_begin(X86Context& c, const Emission& e) {
   c.gen().jg(labels.end, Xbyak::CodeGenerator::T_NEAR);
   c.gen().align(16);
   c.gen().L(labels.begin);
+  c.begin_loop();
   return {};
 }
 
@@ -26,6 +27,7 @@ Result<void> emit_loop_end(X86Context& c, const Emission& e) {
   c.gen().cmp(counter, c.param(limit));
   c.gen().jle(labels.begin, Xbyak::CodeGenerator::T_NEAR);
   c.gen().L(labels.end);
+  c.end_loop();
   return {};
 }
 

@@ -40,6 +40,43 @@ TEST(X86Context, TheConstantsLieBehindTheCodeAligned) {
   EXPECT_EQ(bits, 0x3f800000u);
 }
 
+TEST(X86Context, ConstantsOfLoopsStayInRegistersAsLongAsThereAreAny) {
+  ConstantPool pool;
+  X86Context c(Isa::avx512, pool);
+  const auto is_register = [](const Xbyak::Operand& operand) { return operand.isREG(); };
+  EXPECT_FALSE(is_register(c.kept_constant(kF32, 1, 512))) << "it has none yet";
+  c.keep_constants_in({30, 31});
+  EXPECT_FALSE(is_register(c.kept_constant(kF32, 1, 512))) << "outside loops";
+  c.begin_loop();
+  const auto number = [](const Xbyak::Operand& operand) { return operand.getIdx(); };
+  const int first = number(c.kept_constant(kF32, 1, 512));
+  EXPECT_EQ(number(c.kept_constant(kI32, 1, 256)), first) << "the same bits";
+  EXPECT_TRUE(static_cast<const Xbyak::Operand&>(c.kept_constant(kF32, 1, 256)).isYMM());
+  EXPECT_NE(number(c.kept_constant(kF64, 1, 512)), first) << "other lanes";
+  EXPECT_FALSE(is_register(c.kept_constant(kF32, 2, 512))) << "there were two";
+  c.end_loop();
+  EXPECT_EQ(number(c.kept_constant(kF32, 1, 512)), first) << "loaded before all code";
+  c.gen().ret();
+  c.place_kept("constants");
+  const CodeObject object = c.finish("f");
+  ASSERT_EQ(object.marks.size(), 1u);
+  int32_t distance = 0;
+  std::memcpy(&distance, object.bytes.data() + 1, 4);
+  EXPECT_EQ(distance + 5, static_cast<int32_t>(object.marks[0].offset)) << "the code begins by loading them";
+}
+
+TEST(X86Context, CodeThatKeepsNoConstantsDoesNotJump) {
+  ConstantPool pool;
+  X86Context c(Isa::avx2, pool);
+  c.keep_constants_in({14, 15});
+  c.gen().ret();
+  c.place_kept("constants");
+  const CodeObject object = c.finish("f");
+  EXPECT_EQ(object.code_bytes, 6u);
+  EXPECT_EQ(object.bytes[0], std::byte{0x0f}) << "nothing to do, in five bytes";
+  EXPECT_TRUE(object.marks.empty());
+}
+
 TEST(X86Context, CodeGrowsBeyondItsFirstBuffer) {
   ConstantPool pool;
   X86Context c(Isa::avx2, pool);

@@ -18,7 +18,7 @@ void greater_avx2(VectorCode& c, const Vec& out, const Vec& a, const Vec& b) {
   if (c.element().is_signed_int()) return c.wide() ? c->vpcmpgtq(out, a, b) : c->vpcmpgtd(out, a, b);
   const VectorCode::Scope scope(c);
   const Vec left = c.temp(), right = c.temp();
-  const Xbyak::Address sign = c.wide() ? c.u64(kSign64) : c.u32(kSign32);
+  const ConstantOperand sign = c.wide() ? c.u64(kSign64) : c.u32(kSign32);
   c->vxorps(left, a, sign);
   c->vxorps(right, b, sign);
   c.wide() ? c->vpcmpgtq(out, left, right) : c->vpcmpgtd(out, left, right);

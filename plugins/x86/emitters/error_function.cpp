@@ -20,9 +20,9 @@ void odd_function(VectorCode& c, const PiecesView& pieces, float end) {
   c.join_sign(c.out(), y, x);
 }
 
-void error_function(VectorCode& c) { c.avx512() ? odd_function(c, kErf16, 3.925f) : odd_function(c, kErf8, 3.925f); }
+void error_function(VectorCode& c) { c.avx512() ? odd_function(c, kErf32, 3.925f) : odd_function(c, kErf8, 3.925f); }
 void hyperbolic_tangent(VectorCode& c) {
-  c.avx512() ? odd_function(c, kTanh16, 9.05f) : odd_function(c, kTanh8, 9.05f);
+  c.avx512() ? odd_function(c, kTanh32, 9.05f) : odd_function(c, kTanh8, 9.05f);
 }
 
 constexpr RowPair kRows[] = {

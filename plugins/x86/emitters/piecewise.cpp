@@ -1,6 +1,7 @@
 #include "x86/emitters/piecewise.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tenon::x86 {
 namespace {
@@ -25,6 +26,12 @@ void find_even(VectorCode& c, const Vec& index, const Vec& distance, const Vec& 
   c.set(constant, 0x1.8p23f);
   c.move(index, x);
   c->vfmadd132ps(index, constant, c.f32(1 / pieces.step));
+  int n = 0;
+  if (c.avx512() && std::frexp(pieces.step, &n) == 0.5f) {
+    // x less its nearest multiple of the step, 2^(n - 1); ties go to the even one, as they do in the sum.
+    constexpr int kQuiet = 8;
+    return c->vreduceps(distance, x, static_cast<uint8_t>((1 - n) << 4 | kQuiet));
+  }
   c->vsubps(constant, index, constant);
   c.move(distance, x);
   c->vfnmadd231ps(distance, constant, c.f32(pieces.step));

@@ -105,12 +105,12 @@ void VectorCode::join_sign(const Vec& out, const Vec& magnitude, const Vec& sign
 }
 
 void VectorCode::look_up(const Vec& out, const Vec& index, std::span<const uint32_t> entries) {
-  const Xbyak::Address table = context_.table(entries);
+  const ConstantOperand table = context_.kept_table(entries);
   const int to = out.getIdx(), by = index.getIdx();
   if (entries.size() == 32) {
     constexpr size_t kBytes = 64;  // of a register
     context_.gen().vmovups(X86Context::zmm(to), table);
-    return context_.gen().vpermt2ps(X86Context::zmm(to), X86Context::zmm(by), context_.table(entries, kBytes));
+    return context_.gen().vpermt2ps(X86Context::zmm(to), X86Context::zmm(by), context_.kept_table(entries, kBytes));
   }
   if (to != by) cut_dependency(out);
   if (avx512()) return context_.gen().vpermps(X86Context::zmm(to), X86Context::zmm(by), table);

@@ -84,19 +84,19 @@ class VectorCode {
     size_t vectors_, masks_;
   };
 
-  // ---- Constants, in all lanes, as memory operands ----
-  Xbyak::Address f32(float value) { return u32(std::bit_cast<uint32_t>(value)); }
-  Xbyak::Address u32(uint32_t bits) { return context_.constant(kF32, bits); }
-  Xbyak::Address f64(double value) { return u64(std::bit_cast<uint64_t>(value)); }
-  Xbyak::Address u64(uint64_t bits) { return context_.constant(kF64, bits); }
-  // out = the value in all lanes: a load, or nothing but a zeroing.
-  void set(const Vec& out, float value) { context_.broadcast(out, kF32, std::bit_cast<uint32_t>(value)); }
-  void set_u32(const Vec& out, uint32_t bits) { context_.broadcast(out, kF32, bits); }
-  void set_u64(const Vec& out, uint64_t bits) { context_.broadcast(out, kF64, bits); }
+  // ---- Constants, in all lanes, as operands in memory or in registers that keep them ----
+  ConstantOperand f32(float value) { return u32(std::bit_cast<uint32_t>(value)); }
+  ConstantOperand u32(uint32_t bits) { return context_.kept_constant(kF32, bits, work_bits_); }
+  ConstantOperand f64(double value) { return u64(std::bit_cast<uint64_t>(value)); }
+  ConstantOperand u64(uint64_t bits) { return context_.kept_constant(kF64, bits, work_bits_); }
+  // out = the value in all lanes: a move, a load, or nothing but a zeroing.
+  void set(const Vec& out, float value) { set_u32(out, std::bit_cast<uint32_t>(value)); }
+  void set_u32(const Vec& out, uint32_t bits) { context_.broadcast_kept(out, kF32, bits); }
+  void set_u64(const Vec& out, uint64_t bits) { context_.broadcast_kept(out, kF64, bits); }
 
   // Before instructions that wait for what their result's register held, though they do not read it: vpermps and
-  // vrangeps of some processors (Golden Cove; compilers call it a false dependency). Where a loop ends with the register
-  // in which it begins, one vector then waits for the other. The zeroing is not executed.
+  // vrangeps of some processors (Golden Cove; compilers call it a false dependency). Where a loop ends with the
+  // register in which it begins, one vector then waits for the other. The zeroing is not executed.
   void cut_dependency(const Vec& out) { set(out, 0); }
 
   // ---- Steps. Operands and results may be one register unless said otherwise. ----
@@ -116,7 +116,8 @@ class VectorCode {
   // scratch vector.
   void join_sign(const Vec& out, const Vec& magnitude, const Vec& sign);
   // Lane i of out = entry i of 16 (avx512) or 8 (avx2), by the low 4 or 3 bits of the index's 32-bit lanes. out may be
-  // the index. avx512 also takes 32 entries, by 5 bits; there out is not the index. All lanes of the machine's vector are written, also those beyond lanes().
+  // the index. avx512 also takes 32 entries, by 5 bits; there out is not the index. All lanes of the machine's vector
+  // are written, also those beyond lanes().
   void look_up(const Vec& out, const Vec& index, std::span<const uint32_t> entries);
   // out = a / b of f32. avx2: rounded correctly. avx512: by an approximate reciprocal and one step of Newton's, within
   // 0.6 ulp where b and 1 / b are normal numbers, -0 / b being 0; destroys b and takes two scratch vectors.
