@@ -1,6 +1,7 @@
 #include "x86/assembly.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <tenon/snippet/emit.hpp>
 
@@ -29,16 +30,17 @@ std::vector<int> general_registers(const snippet::LinearKernel& kernel) {
   return used;
 }
 
-// Vector registers of the machine that no instruction names.
-std::vector<int> unused_vectors(const snippet::LinearKernel& kernel, Isa isa) {
-  std::vector<char> used(static_cast<size_t>(vector_count(isa)), 0);
+// Vector registers that the target states and no instruction names.
+Result<std::vector<int>> unused_vectors(const snippet::LinearKernel& kernel, const TargetDescription& target) {
+  TENON_TRY(pool, register_pool(target));
+  std::set<int> used;
   for (const codegen::PhysicalRegister& place : kernel.places)
-    if (place.file == RegisterFile::vector && place.number >= 0) used[static_cast<size_t>(place.number)] = 1;
+    if (place.file == RegisterFile::vector) used.insert(place.number);
   for (const snippet::Instruction& instruction : kernel.body)
-    for (const int number : instruction.vectors) used[static_cast<size_t>(number)] = 1;
+    used.insert(instruction.vectors.begin(), instruction.vectors.end());
   std::vector<int> unused;
-  for (int number = 0; number < vector_count(isa); ++number)
-    if (!used[static_cast<size_t>(number)]) unused.push_back(number);
+  for (const int number : pool.of(RegisterFile::vector))
+    if (!used.contains(number)) unused.push_back(number);
   return unused;
 }
 
@@ -53,7 +55,8 @@ Result<CodeObject> write(const snippet::LinearKernel& kernel, const codegen::Jit
   const Frame frame(kernel.frame_slots, general_registers(kernel));
   context.mark(kFrameLabel, "enter");
   frame.enter(context);
-  context.keep_constants_in(unused_vectors(kernel, isa));
+  TENON_TRY(unused, unused_vectors(kernel, target));
+  context.keep_constants_in(std::move(unused));
   TENON_OK(snippet::emit(kernel, table, target, context));
   if (has_streaming_stores(kernel)) {
     context.mark(kFrameLabel, "fence");

@@ -22,7 +22,6 @@ Isa isa_of(const TargetDescription& target);
 bool machine_has(Isa isa);
 
 constexpr int vector_bits(Isa isa) { return isa == Isa::avx512 ? 512 : 256; }
-constexpr int vector_count(Isa isa) { return isa == Isa::avx512 ? 32 : 16; }
 
 // How many lanes a kernel has whose widest lane type is `widest`. A boolean counts as 32 bits: lanes never exceed 16
 // (avx512) or 8 (avx2).
