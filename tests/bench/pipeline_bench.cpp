@@ -1,6 +1,7 @@
 // Pipelines: what locality, overhead and building cost. docs/performance.md has the wanted figures.
 //   build/release/tests/bench/pipeline_bench --benchmark_enable_random_interleaving=true --benchmark_repetitions=9
-//   build/release/tests/bench/pipeline_bench --sweep [--curve] [points|rows|stencils|boxes|pyramids|sharpenings|drawn ...]
+//   build/release/tests/bench/pipeline_bench --sweep [--curve] [--only "12 stages"] [points|rows|stencils|boxes|pyramids|
+//     sharpenings|drawn ...]
 #include <benchmark/benchmark.h>
 
 #include <cstring>
@@ -53,7 +54,7 @@ void schedule(Pair& pair, int64_t step, const Expr& index, int64_t extent, int64
 // range(1): stages. range(2): floats.
 void scale_chain(benchmark::State& state) {
   const int64_t floats = state.range(2);
-  std::vector<float> a(static_cast<size_t>(floats), 1), b(static_cast<size_t>(floats));
+  AlignedFloats a(floats), b(floats);
   Pair pair = scales(static_cast<int>(state.range(1)));
   schedule(pair, state.range(0), x, floats);
   run(state, pair, BufferArgument::dense(a.data(), kF32, {floats}), BufferArgument::dense(b.data(), kF32, {floats}));
@@ -67,7 +68,7 @@ BENCHMARK(scale_chain)
 // kSide.
 void stencil_chain(benchmark::State& state) {
   const int64_t stages = state.range(1), width = state.range(2), rows = kSide + 2 * stages;
-  std::vector<float> a(static_cast<size_t>(width * rows), 1), b(static_cast<size_t>(width * kSide));
+  AlignedFloats a(width * rows), b(width * kSide);
   Pair pair = blurs(static_cast<int>(stages));
   schedule(pair, state.range(0), y, width);
   run(state, pair, BufferArgument::dense(a.data(), kF32, {width, rows}, {0, -stages}),
@@ -80,7 +81,7 @@ BENCHMARK(stencil_chain)
 // range(1): workers. range(2): kernels that take rings, or none.
 void blur_chain(benchmark::State& state) {
   const int64_t rows = kSide + 12;
-  std::vector<float> a(static_cast<size_t>(kSide * rows), 1), b(static_cast<size_t>(kSide * kSide));
+  AlignedFloats a(kSide * rows), b(kSide * kSide);
   Pair pair = blurs(6, state.range(2) != 0);
   schedule(pair, state.range(0), y, kSide, state.range(1));
   run(state, pair, BufferArgument::dense(a.data(), kF32, {kSide, rows}, {0, -6}),
@@ -107,7 +108,7 @@ BENCHMARK(blur_chain)
 // A band of rows for each worker, in strips of range(0) rows: windows begin anew in each band. range(1): workers.
 void blur_bands(benchmark::State& state) {
   const int64_t rows = kSide + 12, workers = state.range(1);
-  std::vector<float> a(static_cast<size_t>(kSide * rows), 1), b(static_cast<size_t>(kSide * kSide));
+  AlignedFloats a(kSide * rows), b(kSide * kSide);
   Pair pair = blurs(6);
   pair.last.loops({{y, state.range(0)}, {y, ceildiv(pair.result.extent(1), workers), workers}});
   run(state, pair, BufferArgument::dense(a.data(), kF32, {kSide, rows}, {0, -6}),
@@ -118,7 +119,7 @@ BENCHMARK(blur_bands)->ArgsProduct({{4, 8, 16}, {1, 2}})->UseRealTime()->Unit(be
 // The same without the runtime. range(0): rows of a strip, 0: stage by stage; range(1): threads.
 void blurs_by_hand(benchmark::State& state) {
   const int64_t rows = kSide + 12;
-  std::vector<float> a(static_cast<size_t>(kSide * rows), 1), b(static_cast<size_t>(kSide * kSide));
+  AlignedFloats a(kSide * rows), b(kSide * kSide);
   BlursByHand blurs(6, kSide, kSide, state.range(0), static_cast<int>(state.range(1)));
   for (auto _ : state) blurs.run(a.data(), b.data());
   state.counters["arena_bytes"] = static_cast<double>(blurs.memory_bytes());

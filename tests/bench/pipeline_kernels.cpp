@@ -1,5 +1,6 @@
 #include "pipeline_kernels.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -129,6 +130,11 @@ KernelHandle move_bytes() {
     std::memcpy(out.base, in.base, static_cast<size_t>(out.dims[0].extent));
     return {};
   });
+}
+
+AlignedFloats::AlignedFloats(int64_t count)
+    : bytes_(allocate_aligned(static_cast<size_t>(count) * sizeof(float)).value()) {
+  std::fill_n(data(), count, 1.0f);
 }
 
 Pair chain(int stages, const KernelHandle& kernel, ElementType element, int rank, const Windows& windows) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <tenon/program/pipeline.hpp>
+#include <tenon/support/memory.hpp>
 
 namespace tenon::program::bench {
 
@@ -25,6 +26,17 @@ KernelHandle move_bytes();
 // What blur() calls for each row.
 void mean_row(float* __restrict to, const float* __restrict a, const float* __restrict b, const float* __restrict c,
               int64_t n);
+
+// So many floats of 1, at a line of the cache as tensors are. Kernels whose rows begin elsewhere take up to 1.4 times as
+// long.
+class AlignedFloats {
+ public:
+  explicit AlignedFloats(int64_t count);
+  float* data() { return reinterpret_cast<float*>(bytes_.get()); }
+
+ private:
+  AlignedBytes bytes_;
+};
 
 struct Pair {
   Pipeline pipeline;

@@ -20,8 +20,9 @@ namespace tenon::program::bench {
 namespace {
 
 // Rounds of all schedules to find the best ones by hand, and of these and the automatic one to compare them: more where
-// runs are short.
+// runs are short. Schedules that take so many times as long as the best one run no more, so that a case takes seconds.
 constexpr int kRounds = 5, kFinalRounds = 21, kMostFinalRounds = 201;
+constexpr double kHopeless = 1.5;
 constexpr double kFinalSeconds = 0.1;  // of the automatic one
 constexpr size_t kFinalists = 3;
 constexpr uint32_t kOrderSeed = 1;
@@ -116,14 +117,35 @@ class Contender {
 };
 
 // In another order each round: what one leaves in the caches is found by each of the others as often.
-void run_in_turn(std::vector<Contender>& contenders, int rounds) {
-  std::mt19937 random(kOrderSeed);
-  std::vector<Contender*> order;
-  for (Contender& c : contenders) order.push_back(&c);
+void run_in_turn(std::vector<Contender*> contenders, int rounds, std::mt19937& random) {
   for (int i = 0; i < rounds; ++i) {
-    std::ranges::shuffle(order, random);
-    for (Contender* c : order) c->run();
+    std::ranges::shuffle(contenders, random);
+    for (Contender* c : contenders) c->run();
   }
+}
+
+// The first one, and of the others those that took least, the fastest first.
+std::vector<Contender*> finalists(std::vector<Contender>& all, std::mt19937& random) {
+  std::vector<Contender*> left;
+  for (Contender& c : all) left.push_back(&c);
+  const Contender* const first = left.front();
+  for (int round = 0; round < kRounds; ++round) {
+    run_in_turn(left, 1, random);
+    const double best = (*std::ranges::min_element(left.begin() + 1, left.end(), {}, &Contender::seconds))->seconds();
+    std::erase_if(left, [&](Contender* c) { return c != first && c->seconds() > kHopeless * best; });
+  }
+  std::ranges::sort(left.begin() + 1, left.end(), {}, &Contender::seconds);
+  left.resize(std::min(left.size(), kFinalists + 1));
+  return left;
+}
+
+void print_curve(const std::vector<Contender>& all) {
+  std::vector<const Contender*> sorted;
+  for (const Contender& c : all) sorted.push_back(&c);
+  std::ranges::sort(sorted, {}, &Contender::seconds);
+  for (const Contender* c : sorted)
+    std::printf("      %8.3f ms, predicted %8.3f ms: %s\n", c->seconds() * 1e3, c->predicted() * 1e3,
+                c->name().c_str());
 }
 
 // How much longer the automatic schedule takes than the best by hand: 1 is as long. `curve`: what each schedule takes,
@@ -136,7 +158,7 @@ double measure(const Case& c, bool curve) {
     elements *= c.extents[d];
     source_elements *= source[d];
   }
-  std::vector<float> in(static_cast<size_t>(source_elements), 1), out(static_cast<size_t>(elements));
+  AlignedFloats in(source_elements), out(elements);
   const Arguments arguments{{{"source", BufferArgument::dense(in.data(), kF32, source, mins)},
                              {"result", BufferArgument::dense(out.data(), kF32, c.extents)}},
                             {}};
@@ -161,22 +183,17 @@ double measure(const Case& c, bool curve) {
     Contender contender(schedule.name, std::move(pair), predicted.seconds(), arguments);
     if (contender.try_out().ok()) all.push_back(std::move(contender));  // the kernels take its windows
   }
-  if (curve) {
-    std::ranges::sort(all, std::ranges::less(), &Contender::seconds);
-    for (const Contender& contender : all)
-      std::printf("      %8.3f ms, predicted %8.3f ms: %s\n", contender.seconds() * 1e3, contender.predicted() * 1e3,
-                  contender.name().c_str());
-    std::ranges::sort(all, std::ranges::less(), [](const Contender& k) { return k.name() != kAutomatic; });
-  }
-  std::ranges::sort(all.begin() + 1, all.end(), std::ranges::less(), &Contender::seconds);
-  all.erase(all.begin() + static_cast<int64_t>(std::min(all.size(), kFinalists + 1)), all.end());
+  std::mt19937 random(kOrderSeed);
+  std::vector<Contender*> final = finalists(all, random);
+  if (curve) print_curve(all);
   const int rounds = std::clamp(static_cast<int>(kFinalSeconds / all[0].seconds()), kFinalRounds, kMostFinalRounds);
-  for (Contender& contender : all) contender.forget();
-  run_in_turn(all, rounds);
-  std::ranges::sort(all.begin() + 1, all.end(), std::ranges::less(), &Contender::seconds);
-  const double ratio = all[0].ratio_to(all[1]);
+  for (Contender* contender : final) contender->forget();
+  run_in_turn(final, rounds, random);
+  std::ranges::sort(final.begin() + 1, final.end(), {}, &Contender::seconds);
+  const Contender &ours = *final[0], &best = *final[1];
+  const double ratio = ours.ratio_to(best);
   std::printf("  %-34s automatic %8.3f ms, best by hand %8.3f ms (%s), ratio %.3f\n", c.name.c_str(),
-              all[0].seconds() * 1e3, all[1].seconds() * 1e3, all[1].name().c_str(), ratio);
+              ours.seconds() * 1e3, best.seconds() * 1e3, best.name().c_str(), ratio);
   for (const std::string& group : report.groups) std::printf("      %s\n", group.c_str());
   std::fflush(stdout);
   return ratio;
@@ -328,27 +345,42 @@ std::vector<Case> drawn() {
   return out;
 }
 
+void sweep(const std::string& family, const std::vector<Case>& cases, bool curve) {
+  std::printf("%s\n", family.c_str());
+  double logarithms = 0, worst = 0;
+  size_t within = 0;
+  for (const Case& c : cases) {
+    const double ratio = measure(c, curve);
+    logarithms += std::log(ratio);
+    worst = std::max(worst, ratio);
+    within += ratio <= 1.1;
+  }
+  std::printf("%s: %zu of %zu within 10%% of the best by hand, mean ratio %.3f, worst %.3f\n", family.c_str(), within,
+              cases.size(), std::exp(logarithms / static_cast<double>(cases.size())), worst);
+}
+
 }  // namespace
 
-int sweep_schedules(std::vector<std::string> families) {
-  const bool curve = std::erase(families, "--curve") > 0;
+int sweep_schedules(std::vector<std::string> arguments) {
+  const bool curve = std::erase(arguments, "--curve") > 0;
+  std::string only;
+  if (const auto at = std::ranges::find(arguments, "--only"); at != arguments.end() && at + 1 != arguments.end()) {
+    only = at[1];
+    arguments.erase(at, at + 2);
+  }
   const std::vector<std::pair<std::string, std::vector<Case> (*)()>> known = {
       {"points", &points},     {"rows", &rows_of_points},     {"stencils", &stencils}, {"boxes", &boxes},
       {"pyramids", &pyramids}, {"sharpenings", &sharpenings}, {"drawn", &drawn}};
-  for (const auto& [name, cases] : known) {
-    if (!families.empty() && !std::ranges::count(families, name)) continue;
-    std::printf("%s\n", name.c_str());
-    double logarithms = 0, worst = 0;
-    size_t within = 0;
-    const std::vector<Case> all = cases();
-    for (const Case& c : all) {
-      const double ratio = measure(c, curve);
-      logarithms += std::log(ratio);
-      worst = std::max(worst, ratio);
-      within += ratio <= 1.1;
+  for (const std::string& name : arguments)
+    if (!std::ranges::count(known, name, [](const auto& family) { return family.first; })) {
+      std::fprintf(stderr, "there is no family '%s'\n", name.c_str());
+      return 1;
     }
-    std::printf("%s: %zu of %zu within 10%% of the best by hand, mean ratio %.3f, worst %.3f\n", name.c_str(), within,
-                all.size(), std::exp(logarithms / static_cast<double>(all.size())), worst);
+  for (const auto& [name, cases] : known) {
+    if (!arguments.empty() && !std::ranges::count(arguments, name)) continue;
+    std::vector<Case> all = cases();
+    std::erase_if(all, [&](const Case& c) { return c.name.find(only) == std::string::npos; });
+    if (!all.empty()) sweep(name, all, curve);
   }
   return 0;
 }

@@ -1,4 +1,5 @@
-// The automatic schedule against schedules by hand, over families of pipelines: pipeline_bench --sweep [--curve] [FAMILY ...]
+// The automatic schedule against schedules by hand, over families of pipelines:
+//   pipeline_bench --sweep [--curve] [--only TEXT] [FAMILY ...]
 #pragma once
 #include <string>
 #include <vector>
@@ -6,8 +7,8 @@
 namespace tenon::program::bench {
 
 // Prints a row for each case, and for each family how far the automatic schedule is from the best one by hand: medians
-// of processor times of runs in turn. With "--curve" among them also what every schedule takes, and was predicted to.
-// Returns the exit status.
-int sweep_schedules(std::vector<std::string> families);
+// of processor times of runs in turn. With "--curve" also what every schedule takes, and was predicted to; with
+// "--only" those cases whose name has the text in it. Returns the exit status: 1 where no family has such a name.
+int sweep_schedules(std::vector<std::string> arguments);
 
 }  // namespace tenon::program::bench

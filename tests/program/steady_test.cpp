@@ -183,10 +183,56 @@ TEST(Steady, BoxesThatWrapAroundAreRefusedByKernelsWithoutRings) {
   EXPECT_THAT(ran.error().to_string(), HasSubstr("takes no folded buffers"));
 }
 
+// Down by two and up again: a row of `half` is made in every second iteration, and there are places for one.
+const char* const kEverySecond = R"(program @second() {
+  input %in : i32 rank 2
+  output %out : i32 rank 2
+  allocate %half : i32[0 +: 3, 0 +: 21 fold 1] {
+    for y in [0, 41) {
+      let from = (y + 1) floordiv 2 {
+        call halve(in %in[0 +: 3, 2 * from +: 2 * (y floordiv 2 - from) + 1], out %half[0 +: 3, from +: y floordiv 2 - from + 1])
+      }
+      call double(in %half[0 +: 3, y floordiv 2 +: 1], out %out[0 +: 3, y +: 1])
+    }
+  }
+})";
+
+// out(x, y) = in(x, `row` of y).
+KernelHandle rows_from(std::string name, int64_t (*row)(int64_t)) {
+  return make_kernel(std::move(name), [row](CallContext& c) -> Result<void> {
+    const Elements<const int32_t> in = c.elements<const int32_t>(0);
+    const Elements<int32_t> out = c.elements<int32_t>(1);
+    for (int64_t y = out.min(1); y <= out.max(1); ++y)
+      for (int64_t x = out.min(0); x <= out.max(0); ++x) out(x, y) = in(x, row(y));
+    return {};
+  }, true);
+}
+
+TEST(Steady, WhatMovesEverySecondIterationHasCodeForBoth) {
+  Data compiled, interpreted;
+  for (Data* data : {&compiled, &interpreted}) {
+    data->add("in", {3, 41});
+    data->add("out", {3, 41});
+  }
+  KernelTable table = kernels();
+  table["halve"] = rows_from("halve", [](int64_t y) { return 2 * y; });
+  table["double"] = rows_from("double", [](int64_t y) { return y / 2; });
+  const auto program = parse_program(kEverySecond, table);
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  BoundProgram bound = bound_to(*program, compiled);
+  const std::vector<std::string> bodies = loop_bodies(bound.disassembly());
+  ASSERT_EQ(bodies.size(), 2u) << bound.disassembly();
+  EXPECT_TRUE(std::regex_match(bodies[0], std::regex(R"((\d+: call(_plain|_function) [^\n]*\n){3})"))) << bound.disassembly();
+  ASSERT_TRUE(bound.run(compiled.arguments()).ok());
+  ASSERT_TRUE(interpret(*program, interpreted.arguments(), {}).ok());
+  EXPECT_EQ(compiled["out"], interpreted["out"]);
+}
+
 // Conditions within conditions, that turn anywhere.
 std::string condition(std::mt19937& random, int depth) {
   const auto number = [&](int from, int to) { return std::to_string(std::uniform_int_distribution(from, to)(random)); };
-  if (depth == 0) return "(" + number(-2, 3) + " * y + " + number(-40, 40) + ")";
+  const std::string line = "(" + number(-2, 3) + " * y + " + number(-40, 40) + ")";
+  if (depth == 0) return random() % 3 > 0 ? line : "(" + line + (random() % 2 ? " floordiv " : " mod ") + number(2, 5) + ")";
   const std::string a = condition(random, depth - 1), b = condition(random, depth - 1);
   switch (std::uniform_int_distribution(0, 3)(random)) {
     case 0: return "min(" + a + ", " + b + ")";

@@ -12,12 +12,13 @@
 //         bytes that its reader loads, as often as its window covers them / bandwidth of the smallest memory
 //     + calls * dispatch, more for those whose results stay in a ring, and for each row, or piece of one, that they
 //     touch
-//     + where a loop goes down columns, the latency of the memory that rows come from for each piece of one
+//     + where loops cut rows so that pieces do not follow one another (tiles of several rows, columns), the latency of
+//     the memory that rows come from for each piece of one
 //     + elements computed again, where the author keeps no window of them * compute
-// What an iteration makes is held by a memory that has room for it, for what its reader makes of it, and for what the
-// iteration reads and writes outside of the group. Where a window stays, all windows pass between two uses of a place:
+// What an iteration makes is held by a memory that has room for it and for what its reader makes of it. Where a window stays, all windows pass between two uses of a place:
 // those of whole rows where tiles go along rows, since what the next row of tiles reads is kept of all of them.
-// A part of each memory, what streams by takes the rest. Groups are runs of stages in order of computation; of the ways
+// Up to half of a memory holds what is used again, since what streams by takes the rest; from there to all of it, the
+// larger a part is lost to the next memory. Groups are runs of stages in order of computation; of the ways
 // to cut them, and steps that are powers of two, the cheapest is taken (dynamic programming). Loops go over the slowest
 // index; where rows are long, in tiles along them that the smallest memory holds, or down columns, if no window goes
 // across them. Of groups that may yet grow those are followed that cost least so far: time is linear in the stages

@@ -6,16 +6,28 @@ namespace tenon::program::detail {
 
 namespace {
 
-// Of a memory, for what is used again: what streams by takes the rest, and places of a cache are not free to choose.
-constexpr double kUsablePart = 2.0 / 3;
+// Of a memory, for what is used again: up to so much all of it is found there. What streams by takes the rest, and places
+// of a cache are not free to choose, so that of more some is lost already.
+constexpr double kSurePart = 0.5;
 
-// The smallest that holds so many bytes.
+// The smallest that holds so many bytes for certain.
 const CostModel::Memory& holder(const CostModel& model, double bytes) {
   for (const CostModel::Memory& m : model.memories)
     if (m.bytes == 0 || bytes <= usable_bytes(m)) return m;
   return model.memories.back();
 }
-double bandwidth(const CostModel& model, double bytes) { return holder(model, bytes).bytes_per_second; }
+
+// Of a byte that is used again after so many others: the smallest memory that may hold it has it, or the next one.
+double seconds_per_byte(const CostModel& model, double bytes) {
+  double seconds = 0, rest = 1;
+  for (const CostModel::Memory& m : model.memories) {
+    const double lost = m.bytes == 0 ? 0 : std::clamp((bytes / m.bytes - kSurePart) / (1 - kSurePart), 0.0, 1.0);
+    seconds += rest * (1 - lost) / m.bytes_per_second;
+    rest *= lost;
+    if (rest == 0) break;
+  }
+  return seconds + rest / model.memories.back().bytes_per_second;
+}
 
 // Of each row of the results: written once, and read for each row of the reader whose window it is in.
 double times_touched(const StageNumbers& n) {
@@ -27,7 +39,7 @@ double times_touched(const StageNumbers& n) {
 
 }  // namespace
 
-double usable_bytes(const CostModel::Memory& memory) { return memory.bytes * kUsablePart; }
+double usable_bytes(const CostModel::Memory& memory) { return memory.bytes * kSurePart; }
 
 double Strips::iterations(const PipelineNumbers& numbers) const {
   double out = 1;
@@ -38,12 +50,13 @@ double Strips::iterations(const PipelineNumbers& numbers) const {
 
 double Strips::piece_bytes(const PipelineNumbers& numbers, size_t at) const {
   const StageNumbers& n = numbers.stages[at];
-  if (loops.size() < 2) return 0;
-  const Loop& around = loops.back();
+  if (loops.size() < 2 || n.indices.empty()) return 0;
   double element = n.bytes;
   for (const StageNumbers::Index& index : n.indices) element /= std::max(index.extent, 1.0);
-  const bool columns = !n.indices.empty() && n.indices.front().dim == around.dim;
-  return columns ? element * around.step : 0;
+  const int fastest = n.indices.front().dim;
+  if (loops.back().dim == fastest) return element * loops.back().step;  // down columns
+  const bool tiles = loops.front().dim == fastest && loops[1].step > 1;
+  return tiles ? element * loops.front().step : 0;
 }
 
 // Loops within a window's loop see all that it keeps.
@@ -96,7 +109,7 @@ void GroupCost::add(const PipelineNumbers& numbers, const CostModel& model, size
 
 void GroupCost::make_inside(const StageNumbers& n, const CostModel& model, const Share& share, double reader_bytes) {
   last_use_ = std::max(last_use_, n.last_use);
-  const double read = n.bytes / bandwidth(model, share.read + reader_bytes);
+  const double read = n.bytes * seconds_per_byte(model, share.read + reader_bytes);
   const double least = n.bytes * (1 + n.times_read) / model.memories.front().bytes_per_second;
   if (!share.kept) {
     seconds_ += std::max(2 * read, least);
@@ -115,8 +128,8 @@ PredictedCost GroupCost::total(const PipelineNumbers& numbers, const CostModel& 
   const double outside = outside_ + numbers.stages[last].bytes;
   const double between_uses = outside / std::max(turns_, 1.0) + windows_ + largest_;
   PredictedCost out;
-  out.memory_seconds = outside / bandwidth(model, outside) + seconds_ +
-                       std::max(through_windows_ / bandwidth(model, between_uses) + fresh_seconds_, least_seconds_);
+  out.memory_seconds = outside * seconds_per_byte(model, outside) + seconds_ +
+                       std::max(through_windows_ * seconds_per_byte(model, between_uses) + fresh_seconds_, least_seconds_);
   if (piece_bytes_ > 0) out.memory_seconds += outside / piece_bytes_ * holder(model, outside).latency_seconds;
   out.dispatch_seconds =
       calls_ * model.seconds_per_call + calls_with_windows_ * model.seconds_per_window + rows_ * model.seconds_per_row;

@@ -17,21 +17,22 @@ namespace tenon::program {
 
 namespace {
 
-// The least of so many tries is what nothing has disturbed.
-constexpr int kTries = 3;
+// The least of so many tries is what nothing has disturbed: fewer of those that take milliseconds.
+constexpr int kTries = 15, kFewTries = 3;
 // Bytes copied in a try, at least: some 10 us.
 constexpr size_t kBytesOfTry = size_t{1} << 20;
+constexpr size_t kPiece = size_t{64} << 10;
 // Copying within so many bytes goes through main memory: more than caches that are to be told from it.
-constexpr double kMostBytes = 128 << 20;
+constexpr double kMostBytes = 64 << 20;
 // No cache is taken for smaller, however slow the machine is meanwhile.
 constexpr double kLeastBytes = 8 << 10;
 // Caches count as far as copying within is so much faster than in main memory: others use the rest.
 constexpr double kFasterThanMemory = 1.25;
 
 template <class Body>
-double least_seconds(const Body& body) {
+double least_seconds(const Body& body, int tries = kTries) {
   double least = 1e9;
-  for (int i = 0; i < kTries; ++i) {
+  for (int i = 0; i < tries; ++i) {
     const auto begin = std::chrono::steady_clock::now();
     body();
     least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
@@ -41,15 +42,19 @@ double least_seconds(const Body& body) {
 
 void keep(const void* p) { asm volatile("" : : "r"(p) : "memory"); }
 
-// Read and written, of copying within `bytes` of memory.
+// Read and written, of copying within `bytes` of memory: in pieces so short that memcpy writes them as kernels do, not
+// past the caches.
 double copied_per_second(std::byte* memory, size_t bytes) {
   const size_t half = bytes / 2, times = std::max<size_t>(1, kBytesOfTry / half);
-  const double seconds = least_seconds([&] {
-    for (size_t i = 0; i < times; ++i) {
-      std::memcpy(memory + half, memory, half);
-      keep(memory);
-    }
-  });
+  const double seconds = least_seconds(
+      [&] {
+        for (size_t i = 0; i < times; ++i)
+          for (size_t at = 0; at < half; at += kPiece) {
+            std::memcpy(memory + half + at, memory + at, std::min(kPiece, half - at));
+            keep(memory);
+          }
+      },
+      times > 1 ? kTries : kFewTries);
   return static_cast<double>(2 * half * times) / seconds;
 }
 
@@ -68,25 +73,36 @@ double seconds_of_row(std::byte* memory, const CostModel::Memory& holder) {
   return std::max(seconds / static_cast<double>(rows) - 2 * kRow / holder.bytes_per_second, 0.0);
 }
 
-// From one place to the next in `bytes` of memory, each the only one that says where the next one is.
-double seconds_to_next(std::byte* memory, size_t bytes) {
-  constexpr size_t kApart = 4096 + 64, kSteps = 2048;  // pages, so that nothing is fetched ahead
-  const size_t places = std::min(bytes / kApart, kSteps * 4);
-  if (places < 2) return 0;
-  std::vector<size_t> order(places);
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::shuffle(order.begin() + 1, order.end(), std::mt19937(1));
-  for (size_t i = 0; i < places; ++i) {
-    const size_t next = order[(i + 1) % places] * kApart;
-    std::memcpy(memory + order[i] * kApart, &next, sizeof next);
+// A chain of places, each the only one that says where the next one is: in an order that nothing is fetched ahead for.
+class Chain {
+ public:
+  Chain(std::byte* memory, size_t bytes)
+      : memory_(memory), places_(std::min(bytes / kApart, kSteps * (kFewTries + 1))) {
+    std::vector<size_t> order(places_);
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::shuffle(order.begin() + (places_ > 0), order.end(), std::mt19937(1));
+    for (size_t i = 0; i < places_; ++i) {
+      const size_t next = order[(i + 1) % places_] * kApart;
+      std::memcpy(memory + order[i] * kApart, &next, sizeof next);
+    }
   }
-  size_t at = 0;
-  const double seconds = least_seconds([&] {
-    for (size_t i = 0; i < kSteps; ++i) std::memcpy(&at, memory + at, sizeof at);
-    keep(&at);
-  });
-  return seconds / kSteps;
-}
+  // In few tries, so that those of a long chain meet no place again.
+  double seconds_to_next() const {
+    if (places_ < 2) return 0;
+    size_t at = 0;
+    const auto walk = [&] {
+      for (size_t i = 0; i < kSteps; ++i) std::memcpy(&at, memory_ + at, sizeof at);
+      keep(&at);
+    };
+    return least_seconds(walk, kFewTries) / kSteps;
+  }
+
+ private:
+  static constexpr size_t kApart = 4096 + 64, kSteps = 2048;  // each on a page of its own
+
+  std::byte* memory_;
+  size_t places_;
+};
 
 double cache_bytes(int name, double otherwise) {
   const long bytes = sysconf(name);
@@ -130,9 +146,12 @@ CostModel measured() {
   auto memory = allocate_aligned(all, kAlignBytes);
   if (!memory.ok()) return model;
   std::memset(memory->get(), 1, all);
+  // The chain is laid before bytes are copied, so that its places are where those of the copies are.
   const auto measure = [&](CostModel::Memory& m, double in) {
-    m.bytes_per_second = copied_per_second(memory->get(), static_cast<size_t>(in));
-    m.latency_seconds = seconds_to_next(memory->get(), static_cast<size_t>(in));
+    const auto within = static_cast<size_t>(in);
+    const Chain chain(memory->get(), within / 2);
+    m.bytes_per_second = copied_per_second(memory->get(), within);
+    m.latency_seconds = chain.seconds_to_next();
   };
   measure(model.memories.back(), static_cast<double>(all));
   const double slowest = model.memories.back().bytes_per_second;
@@ -140,7 +159,8 @@ CostModel measured() {
     CostModel::Memory& m = model.memories[i];
     for (m.bytes = std::min(bytes[i], kMostBytes / 2);; m.bytes /= 2) {
       measure(m, m.bytes / 2);
-      if (m.bytes_per_second >= kFasterThanMemory * slowest || m.bytes <= (i > 0 ? 2 * bytes[i - 1] : kLeastBytes)) break;
+      if (m.bytes_per_second >= kFasterThanMemory * slowest || m.bytes <= (i > 0 ? 2 * bytes[i - 1] : kLeastBytes))
+        break;
     }
   }
   model.seconds_per_row = seconds_of_row(memory->get(), model.memories[1]);

@@ -30,7 +30,20 @@ int64_t Binder::ahead_in_loop() const {
       .constant();
 }
 
+// Who counts calls counts those that are left out, too.
+bool Binder::does_nothing(const Expr& predicate, const SymbolicBuffer& written) const {
+  if (loops_.empty() || options_.statistics) return false;
+  const auto never_above_0 = [this](const Expr& e) {
+    return e.is_constant() ? e.constant() <= 0 : prove_le(e, 0, scope_.assumptions());
+  };
+  return resolved(predicate).is_constant(0) || std::ranges::any_of(written.dims, never_above_0, &SymbolicDim::extent);
+}
+
 Result<void> Binder::emit(const Call& s) {
+  const auto leaves_out = [&](const Operand& o) {
+    return o.access != Access::in && does_nothing(s.predicate, scope_.region(o.region));
+  };
+  if (std::ranges::any_of(s.operands, leaves_out)) return {};
   Site site;
   site.call = &s;
   site.label = str(stage_of(s), "->");
@@ -93,6 +106,7 @@ Result<Site> Binder::copy_site(const Copy& s) {
 }
 
 Result<void> Binder::emit(const Copy& s) {
+  if (does_nothing(s.predicate, scope_.region(s.destination))) return {};
   TENON_TRY(site, copy_site(s));
   push_site(Op::copy, std::move(site), s.predicate);
   return {};

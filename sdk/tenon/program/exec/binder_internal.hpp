@@ -135,6 +135,8 @@ class Binder {
   void push_site(Op op, Site site, const Expr& predicate);
   // How far the loop's symbol is ahead of its register where code is made.
   int64_t ahead_in_loop() const;
+  // Whether it is certain, in a loop, that there is nothing to call for or to copy: in some iterations of a period.
+  bool does_nothing(const Expr& predicate, const SymbolicBuffer& written) const;
   Result<void> emit(const Call& s);
   // One for all parts of a loop that hold the call.
   int32_t state_of(const Call& s);

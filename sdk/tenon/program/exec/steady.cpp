@@ -41,18 +41,24 @@ struct RingBox {
 // The numbers that code for a body computes.
 class Numbers {
  public:
-  Numbers(const Statement& body, Scope& scope) : scope_(scope) { collect(body); }
-
-  std::vector<Expr> found;
-  std::vector<RingBox> rings;
-  int64_t calls = 0;
-  int64_t most_elements = 0;  // that a call writes, as far as they are constant
-
- private:
+  explicit Numbers(Scope& scope) : scope_(scope) {}
+  // The names that the body is about are in the scope.
   void collect(const Statement& s) {
     if (s.empty()) return;
     s.visit([this](const auto& statement) { visit(statement); });
   }
+  // Calls that may have something to do, by what is known of the loop.
+  int64_t calls() const {
+    return std::ranges::count_if(calls_, [this](const std::vector<Expr>& extents) {
+      return std::ranges::none_of(extents, [this](const Expr& e) { return prove_le(e, 0, scope_.assumptions()); });
+    });
+  }
+
+  std::vector<Expr> found;
+  std::vector<RingBox> rings;
+  int64_t most_elements = 0;  // that a call writes, as far as they are constant
+
+ private:
   void visit(const Block& s) {
     for (const Statement& inner : s.statements) collect(inner);
   }
@@ -68,13 +74,13 @@ class Numbers {
   void visit(const Transpose& s) { within(s, scope_.transpose(s)); }
   void visit(const View& s) { within(s, scope_.view(s)); }
   void visit(const Call& s) {
-    ++calls;
+    calls_.emplace_back();
     for (const Operand& o : s.operands) region(o.region, o.access != Access::in);
     for (const Expr& e : s.scalars) add(scope_.resolve(e));
     add(scope_.resolve(s.predicate));
   }
   void visit(const Copy& s) {
-    ++calls;
+    calls_.emplace_back();
     region(s.destination, true);
     region(s.source, false);
     if (const auto* padding = std::get_if<Region>(&s.padding)) region(*padding, false);
@@ -96,6 +102,7 @@ class Numbers {
     add(box);
     int64_t elements = 1;
     for (const SymbolicDim& d : box.dims) {
+      if (written) calls_.back().push_back(d.extent);
       if (!is_unfolded(d) && d.fold.is_constant()) rings.push_back({d.min, d.fold.constant()});
       if (d.extent.is_constant()) elements *= d.extent.constant();
     }
@@ -112,6 +119,33 @@ class Numbers {
   }
 
   Scope& scope_;
+  std::vector<std::vector<Expr>> calls_;  // extents of what each call writes
+};
+
+// After how many iterations all that is divided has the same rest again; 0: after more than kLongestPeriod, or never.
+class Phases {
+ public:
+  int64_t of(const std::vector<Expr>& numbers) {
+    for (const Expr& e : numbers) visit(e);
+    return phases_;
+  }
+
+ private:
+  void visit(const Expr& e) {
+    if (phases_ == 0 || e.operands().empty() || !seen_.insert(e).second) return;
+    const auto operands = e.operands();
+    for (const Expr& operand : operands) visit(operand);
+    if (e.kind() != ExprKind::floordiv && e.kind() != ExprKind::mod) return;
+    const Expr by = operands[0].substitute({{kNumber, Expr::symbol(kNumber) + 1}}) - operands[0];
+    if (by.is_constant(0)) return;
+    const int64_t divisor = operands[1].is_constant() ? std::abs(operands[1].constant()) : 0;
+    phases_ =
+        divisor == 0 ? 0 : std::lcm(phases_, by.is_constant() ? divisor / std::gcd(divisor, by.constant()) : divisor);
+    if (phases_ > kLongestPeriod) phases_ = 0;
+  }
+
+  std::unordered_set<Expr> seen_;
+  int64_t phases_ = 1;
 };
 
 // Numbers of iterations at which an outcome is another one than before.
@@ -170,8 +204,8 @@ SteadyPart longest(SteadyPart part, std::vector<int64_t> turns) {
   return best;
 }
 
-// After how many iterations all boxes are at the same places again.
-int64_t period_of(const Numbers& numbers, const SteadyPart& part, Scope& scope) {
+// After how many iterations of `phases` each all boxes are at the same places again.
+int64_t period_of(const Numbers& numbers, const SteadyPart& part, int64_t phases, Scope& scope) {
   if (numbers.most_elements > kFewElements) return 1;
   int64_t period = 1;
   for (const RingBox& ring : numbers.rings) {
@@ -179,19 +213,25 @@ int64_t period_of(const Numbers& numbers, const SteadyPart& part, Scope& scope) 
     const Expr by = min.substitute({{kNumber, Expr::symbol(kNumber) + 1}}) - min;
     if (!by.is_constant()) return 1;
     period = std::lcm(period, ring.places / std::gcd(ring.places, by.constant()));
-    if (period > kLongestPeriod) return 1;
+    if (period * phases > kLongestPeriod) return 1;
   }
-  return 2 * period <= part.last - part.first && period * numbers.calls <= kMostCalls ? period : 1;
+  return 2 * period <= part.last - part.first && period * numbers.calls() <= kMostCalls ? period : 1;
 }
 
-}  // namespace
-
-std::optional<SteadyPart> steady_part(const Loop& loop, int64_t first, int64_t step, int64_t iterations, Scope& scope) {
-  if (iterations < kFewestIterations || !is_simple(loop.body)) return {};
-  scope.define(loop.symbol, first + step * Expr::symbol(kNumber));
-  scope.assumptions()[kNumber] = {0, iterations - 1};
-  Numbers numbers(loop.body, scope);
-  SteadyPart part{0, iterations};
+// The steady part of the loop, whose iterations are taken `phases` at a time, and how often that many.
+struct Steady {
+  SteadyPart part;
+  int64_t phases = 1;          // that another look at the loop is to take at a time
+  bool is_worth_code = false;  // for each of the phases
+};
+Steady look_at(const Loop& loop, int64_t first, int64_t step, int64_t iterations, int64_t phases, Scope& scope) {
+  SteadyPart part{0, iterations / phases};
+  scope.assumptions()[kNumber] = {0, part.last - 1};
+  Numbers numbers(scope);
+  for (int64_t phase = 0; phase < phases; ++phase) {
+    scope.define(loop.symbol, first + step * (phases * Expr::symbol(kNumber) + phase));
+    numbers.collect(loop.body);
+  }
   for (int round = 0; round < kMostRounds; ++round) {
     const SteadyPart next = longest(part, Turns().of(numbers.found));
     if (next.first == part.first && next.last == part.last) break;
@@ -199,9 +239,26 @@ std::optional<SteadyPart> steady_part(const Loop& loop, int64_t first, int64_t s
     scope.assumptions()[kNumber] = {part.first, part.last - 1};
     for (Expr& e : numbers.found) e = scope.simplified(e);
   }
-  part.period = period_of(numbers, part, scope);
+  Steady found{part};
+  found.part.period = period_of(numbers, part, phases, scope);
+  found.phases = Phases().of(numbers.found);
+  found.is_worth_code = numbers.most_elements <= kFewElements && numbers.calls() <= kMostCalls;
   scope.assumptions().erase(kNumber);
   scope.erase(loop.symbol);
+  return found;
+}
+
+}  // namespace
+
+std::optional<SteadyPart> steady_part(const Loop& loop, int64_t first, int64_t step, int64_t iterations, Scope& scope) {
+  if (iterations < kFewestIterations || !is_simple(loop.body)) return {};
+  const Steady one = look_at(loop, first, step, iterations, 1, scope);
+  SteadyPart part = one.part;
+  if (one.phases > 1 && one.is_worth_code && iterations / one.phases >= kFewestIterations) {
+    const Steady several = look_at(loop, first, step, iterations, one.phases, scope);
+    const SteadyPart& p = several.part;
+    if (several.is_worth_code) part = {p.first * one.phases, p.last * one.phases, p.period * one.phases};
+  }
   const int64_t length = part.last - part.first;
   if ((length == iterations && part.period == 1) || 2 * length < iterations) return {};
   return part;
