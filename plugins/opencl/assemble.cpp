@@ -19,9 +19,9 @@ codegen::RegisterPool variables_of(const snippet::LinearKernel& kernel) {
 Result<std::string> assemble(const snippet::LinearKernel& kernel, const AssembleOptions& options,
                              const codegen::JitterTable& table, const TargetDescription& target) {
   codegen::ConstantPool constants;
-  SourceContext context(constants, kernel, options.ports, options.comments);
+  SourceContext context(constants, kernel, options.ports, options.comments, options.form);
   TENON_OK(snippet::emit(kernel, table, target, context));
-  return context.finish(kSnippetKernel, options.work_group);
+  return context.finish(kSnippetKernel);
 }
 
 }  // namespace tenon::opencl

@@ -10,6 +10,8 @@
 #include <tenon/snippet/linear.hpp>
 #include <tenon/target/description.hpp>
 
+#include "opencl/group_form.hpp"
+
 namespace tenon::opencl {
 
 // The kernel's name in every source: sources that compute the same are the same.
@@ -19,9 +21,9 @@ inline constexpr std::string_view kSnippetKernel = "tenon_snippet";
 codegen::RegisterPool variables_of(const snippet::LinearKernel& kernel);
 
 struct AssembleOptions {
-  size_t ports = 0;        // of the kernel's body: inputs and outputs
-  int64_t work_group = 1;  // items
-  bool comments = false;   // the operator and instruction above the lines that are made of them
+  size_t ports = 0;  // of the kernel's body: inputs and outputs
+  GroupForm form = {};
+  bool comments = false;  // the operator and instruction above the lines that are made of them
 };
 
 // `kernel` after allocation. An error names the instruction that has no row.

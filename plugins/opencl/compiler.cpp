@@ -48,33 +48,37 @@ std::string Compiler::why_not(const snippet::Body& body) const {
   return snippet::why_not_emit(body, table_, target_);
 }
 
-Result<snippet::LinearKernel> Compiler::lower(const snippet::Body& body) const {
+Result<Compiler::Lowered> Compiler::lower(const snippet::Body& body) const {
   if (std::string reason = why_not(body); !reason.empty()) return error(Code::unsupported, reason);
   const auto cycles = [this](const snippet::Body& of, const snippet::BodyNode& node) {
     return snippet::cycles_of_node(of, node, table_, target_);
   };
   const int lanes = is_wide(body) ? options_.lanes / 2 : options_.lanes;
-  TENON_TRY(kernel, snippet::lower(body, {.lanes = lanes, .unroll = kUnroll, .rows = 1, .cycles = cycles}));
+  GroupForm form{.items = items_of_chunk(body, lanes, options_.work_group)};
+  form.group = options_.work_group / form.items * form.items;
+  TENON_TRY(kernel,
+            snippet::lower(body, {.lanes = lanes * form.items, .unroll = kUnroll, .rows = 1, .cycles = cycles}));
   TENON_OK(snippet::allocate(kernel, variables_of(kernel), snippet::needs_of(table_, target_)));
-  return kernel;
+  if (form.items > 1 && exchange_of(kernel).any()) form.group = form.items;
+  return Lowered{std::move(kernel), form};
 }
 
-Result<std::string> Compiler::write(const snippet::Body& body, const snippet::LinearKernel& kernel,
-                                    bool comments) const {
+Result<std::string> Compiler::write(const snippet::Body& body, const Lowered& lowered, bool comments) const {
   const size_t ports = body.inputs.size() + body.outputs.size();
-  return assemble(kernel, {ports, options_.work_group, comments}, table_, target_);
+  return assemble(lowered.kernel, {ports, lowered.form, comments}, table_, target_);
 }
 
 Result<std::shared_ptr<const CompiledSnippet>> Compiler::compile(const snippet::Body& body) const {
-  TENON_TRY(kernel, lower(body), "compiling snippet '", body.name, "' for ", target_.name);
-  TENON_TRY(source, write(body, kernel, false), "compiling snippet '", body.name, "' for ", target_.name);
-  const double cycles = snippet::cycles_per_element(body, kernel.lanes, table_, target_);
-  return std::make_shared<const CompiledSnippet>(CompiledSnippet{body, std::move(kernel), std::move(source), cycles});
+  TENON_TRY(lowered, lower(body), "compiling snippet '", body.name, "' for ", target_.name);
+  TENON_TRY(source, write(body, lowered, false), "compiling snippet '", body.name, "' for ", target_.name);
+  const double cycles = snippet::cycles_per_element(body, lowered.kernel.lanes, table_, target_);
+  return std::make_shared<const CompiledSnippet>(
+      CompiledSnippet{body, std::move(lowered.kernel), lowered.form, std::move(source), cycles});
 }
 
 Result<std::string> Compiler::listing(const snippet::Body& body) const {
-  TENON_TRY(kernel, lower(body), "compiling snippet '", body.name, "' for ", target_.name);
-  return write(body, kernel, true);
+  TENON_TRY(lowered, lower(body), "compiling snippet '", body.name, "' for ", target_.name);
+  return write(body, lowered, true);
 }
 
 namespace {

@@ -15,6 +15,7 @@
 #include "opencl/compute/compute.hpp"
 #include "opencl/compute/epilogue.hpp"
 #include "opencl/compute/search.hpp"
+#include "opencl/group_form.hpp"
 
 namespace tenon::opencl {
 
@@ -22,13 +23,14 @@ namespace tenon::opencl {
 struct CompiledSnippet {
   snippet::Body body;
   snippet::LinearKernel kernel;
+  GroupForm form;
   std::string source;
   double cycles_per_element = 1;
 };
 
 struct CompilerOptions {
   int lanes = 16;          // of 32 bits in a vector; bodies with 64-bit values have half of them; a power of two, >= 4
-  int64_t work_group = 1;  // items
+  int64_t work_group = 1;  // items; several of them share the lanes of a snippet (group_form.hpp)
   size_t max_ports = 64;   // what a kernel may be called with
   bool fuse = true;        // snippets into the compute kernels before them
   int64_t local_bytes = 32 << 10, compute_units = 1;  // of the device
@@ -68,8 +70,12 @@ class Compiler {
   const CompilerOptions& options() const { return options_; }
 
  private:
-  Result<snippet::LinearKernel> lower(const snippet::Body& body) const;
-  Result<std::string> write(const snippet::Body& body, const snippet::LinearKernel& kernel, bool comments) const;
+  struct Lowered {
+    snippet::LinearKernel kernel;
+    GroupForm form;
+  };
+  Result<Lowered> lower(const snippet::Body& body) const;
+  Result<std::string> write(const snippet::Body& body, const Lowered& lowered, bool comments) const;
 
   const TargetDescription target_;
   const codegen::JitterTable& table_;

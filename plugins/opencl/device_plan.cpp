@@ -95,17 +95,22 @@ class Planner {
       std::vector<Dims> shapes;
       for (const size_t operand : kernel.operands) shapes.push_back(extents_of(step.operands[operand]));
       TENON_TRY(plan, snippet::CallPlan::make(kernel.code->body, kernel.code->kernel, shapes), step.stage);
-      const DeviceInfo& info = from_.device.info();
-      const bool cpu = (info.type & CL_DEVICE_TYPE_CPU) != 0;
-      const int64_t items = int64_t{info.compute_units} * (cpu ? kItemsOfCpuUnit : kItemsOfUnit);
-      const double least = cpu ? kCyclesOfItem / std::max(kernel.code->cycles_per_element, 0.01) : 1;
-      call.split = plan.split(items, static_cast<int64_t>(least));
+      call.split = split_of(plan, *kernel.code);
       call.scratch_stride = (plan.scratch_bytes() + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
       call.scratch_block = lifetimes_.size();
       lifetimes_.push_back({call.scratch_stride * static_cast<size_t>(call.split.chunks()), i, i});
       call.plan = std::move(plan);
     }
     return {};
+  }
+
+  // Of a CPU: chunks that are worth a call. Of others: that all items have some, and each several lanes.
+  snippet::Split split_of(const snippet::CallPlan& plan, const CompiledSnippet& code) const {
+    const int64_t units = from_.device.info().compute_units;
+    if (from_.compiler.options().work_group > 1)
+      return plan.split(units * std::max<int64_t>(kItemsOfUnit / code.form.items, 1), code.kernel.lanes);
+    const double least = kCyclesOfItem / std::max(code.cycles_per_element, 0.01);
+    return plan.split(units * kItemsOfCpuUnit, static_cast<int64_t>(least));
   }
 
   void place_arena() {
@@ -180,8 +185,8 @@ class Planner {
     Launch launch{.stage = step.stage, .kernel = kComputeKernel};
     launch.source = kernel.source;
     launch.first_word = static_cast<int64_t>(words_.size());
-    const int64_t group = kernel.of_group ? from_.compiler.options().work_group : 1;
-    launch.items = items_for(work.items * group);
+    launch.group = from_.compiler.options().work_group;
+    launch.items = items_for(work.items * (kernel.of_group ? launch.group : 1));
     for (size_t i = 0; i < operand; ++i) {
       words_.push_back(offset(step.operands[i]));
       launch.at.push_back(place(step.operands[i]));
@@ -205,7 +210,9 @@ class Planner {
     Launch launch{.stage = step.stage, .kernel = kSnippetKernel};
     launch.source = kernel.code->source;
     launch.first_word = static_cast<int64_t>(words_.size());
-    launch.chunks = launch.items = call.split.chunks();
+    launch.chunks = call.split.chunks();
+    launch.items = launch.chunks * kernel.code->form.items;
+    launch.group = kernel.code->form.group;
     // Addresses are offsets: the kernel adds them to its ports.
     std::vector<void*> addresses;
     for (const size_t operand : kernel.operands) {
@@ -231,8 +238,8 @@ class Planner {
     Launch launch{.stage = step.stage, .at = {place(to), place(from)}};
     launch.bytes = move.bytes, launch.to = move.to, launch.from = move.from;
     if (move.bytes == 0) {
-      const int64_t group = from_.compiler.options().work_group;
-      launch.source = move_source(move.unit_bytes, group);
+      launch.group = from_.compiler.options().work_group;
+      launch.source = move_source(move.unit_bytes, launch.group);
       launch.kernel = kMoveKernel;
       launch.first_word = static_cast<int64_t>(words_.size());
       launch.items = items_for(move.rows);

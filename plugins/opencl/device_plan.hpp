@@ -29,6 +29,7 @@ struct Launch {
   int64_t first_word = 0;
   int64_t chunks = 0;           // of a snippet; 0: a move or a compute kernel
   int64_t items = 0;            // work items wanted
+  int64_t group = 1;            // of a work group
   std::vector<MemoryPlace> at;  // of its ports; of moves and copies: destination, source
   int64_t bytes = 0, to = 0, from = 0;
 };

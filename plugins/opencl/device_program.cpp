@@ -109,7 +109,7 @@ Result<EventPtr> DeviceProgram::run(ClStream& stream, const std::shared_ptr<Devi
     TENON_TRY(buffer, device_->allocate_buffer(static_cast<size_t>(count * (element.bits() / 8))), "output ", i);
     outputs[i] = RunValue{{}, {element, plan->output_dims[i], std::move(buffer), 0}};
   }
-  return DeviceRun(stream, *plan, constants_.get(), compiler_->options().work_group, profile).run(inputs, outputs);
+  return DeviceRun(stream, *plan, constants_.get(), profile).run(inputs, outputs);
 }
 
 size_t DeviceProgram::arena_bytes() const {

@@ -162,7 +162,7 @@ Result<void> DeviceRun::enqueue(size_t number, WaitList& waits) {
     for (size_t i = 0; i < launch.at.size(); ++i)
       if (!is_fixed(launch.at[i])) arguments.set(ports_of(launch) + static_cast<cl_uint>(i), at(launch.at[i]));
     TENON_OK(arguments.done());
-    const auto local = static_cast<size_t>(work_group_);
+    const auto local = static_cast<size_t>(launch.group);
     const size_t global = (static_cast<size_t>(launch.items) + local - 1) / local * local;
     code = cl.clEnqueueNDRangeKernel(stream_.queue(), kernel.get(), 1, nullptr, &global, &local, before.count(),
                                      before.data(), done);

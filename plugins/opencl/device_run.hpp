@@ -13,8 +13,8 @@ namespace tenon::opencl {
 // One thread; all it is given outlives it.
 class DeviceRun {
  public:
-  DeviceRun(ClStream& stream, DevicePlan& plan, cl_mem constants, int64_t work_group, std::vector<OpProfile>* profile)
-      : stream_(stream), plan_(plan), constants_(constants), work_group_(work_group), profile_(profile) {}
+  DeviceRun(ClStream& stream, DevicePlan& plan, cl_mem constants, std::vector<OpProfile>* profile)
+      : stream_(stream), plan_(plan), constants_(constants), profile_(profile) {}
 
   // Enqueues. Inputs are on the device, outputs are there for the run to fill.
   Result<EventPtr> run(std::span<const RunValue> inputs, std::span<const RunValue> outputs);
@@ -36,7 +36,6 @@ class DeviceRun {
   ClStream& stream_;
   DevicePlan& plan_;
   const cl_mem constants_;
-  const int64_t work_group_;
   std::vector<OpProfile>* const profile_;
   std::unique_ptr<RunContext> context_;
   std::vector<RunValue> inputs_;

@@ -46,13 +46,19 @@ constexpr std::string_view kHead = R"(#ifdef cl_khr_fp64
 
 std::string comment_text(std::string text) {
   // It must not end the comment's line, nor go on behind it.
-  std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r' || c == '\\'; }, ' ');
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r' || c == '\\'; }, ' ');
   return text;
 }
 
 SourceContext::SourceContext(codegen::ConstantPool& constants, const snippet::LinearKernel& kernel, size_t ports,
-                             bool comments)
-    : EmitContext(constants), kernel_(kernel), ports_(ports), comments_(comments) {}
+                             bool comments, const GroupForm& form)
+    : EmitContext(constants),
+      kernel_(kernel),
+      ports_(ports),
+      comments_(comments),
+      form_(form),
+      exchanges_memory_(form.items > 1 && exchange_of(kernel).memory) {}
 
 void SourceContext::mark(std::string_view label, std::string_view instruction) {
   if (!comments_) return;
@@ -83,6 +89,21 @@ std::string SourceContext::write_pointer(PhysicalRegister at) {
   return pointer(at);
 }
 
+std::string SourceContext::lane_offset(int element_bytes) const {
+  return items() > 1 ? str(" + lane * ", element_bytes) : std::string();
+}
+std::string SourceContext::own_count(std::string count) const {
+  return items() > 1 ? str("(", count, " - lane)") : count;
+}
+std::string SourceContext::shared_array(ElementType element) {
+  std::string name = str("shared_", scalar_name(element));
+  shared_.insert(str("  __local ", scalar_name(element), " ", name, "[", items(), "];\n"));
+  return name;
+}
+void SourceContext::memory_barrier() {
+  if (exchanges_memory_) line("barrier(CLK_GLOBAL_MEM_FENCE);");
+}
+
 void SourceContext::line(std::string_view text) {
   if (!comment_.empty()) body_ += str(indent(), "// ", comment_, "\n");
   comment_.clear();
@@ -104,15 +125,22 @@ void SourceContext::define(const std::string& function) {
   if (defined_.insert(function).second) prelude_ += function + "\n";
 }
 
-std::string SourceContext::finish(std::string_view name, int64_t work_group) {
+std::string SourceContext::finish(std::string_view name) {
   std::string source =
-      str(kHead, kNearVector, "\n", prelude_, "__kernel __attribute__((reqd_work_group_size(", work_group,
+      str(kHead, kNearVector, "\n", prelude_, "__kernel __attribute__((reqd_work_group_size(", form_.group,
           ", 1, 1)))\nvoid ", name, "(__global const long* words, long first, long chunks");
   for (size_t port = 0; port < ports_; ++port) source += str(",\n    __global uchar* q", port);
   if (!kernel_.scratch.empty()) source += ",\n    __global uchar* scratch";
-  source +=
-      str(") {\n  const long chunk = get_global_id(0);\n  if (chunk >= chunks) return;\n  words += first + chunk * ",
-          kernel_.params.size(), ";\n");
+  source += ") {\n";
+  for (const std::string& array : shared_) source += array;
+  if (items() == 1)
+    source += "  const long chunk = get_global_id(0);\n";
+  else
+    source += str("  const long chunk = get_global_id(0) / ", items(), ";\n  const int item = get_global_id(0) % ",
+                  items(), ";\n  const long lane = item * ", lanes(), ";\n");
+  // Items that wait for one another are the whole work group: no group is without a chunk.
+  if (items() == 1 || form_.group > items()) source += "  if (chunk >= chunks) return;\n";
+  source += str("  words += first + chunk * ", kernel_.params.size(), ";\n");
   for (size_t i = 0; i < kernel_.params.size(); ++i) source += str("  const long w", i, " = words[", i, "];\n");
   return str(source, declarations(), body_, "}\n");
 }

@@ -10,6 +10,8 @@
 //   p3                  a general register that points into a port: __global uchar*
 //   w3                  the call's 64-bit param 3
 //   q3, scratch         port 3 of the body; memory of its scratch buffers
+//   lane, item          where items share the lanes (group_form.hpp): the first one of this item; its number in the
+//   chunk
 //
 // Whether a general register counts or points is what was written to it last; the linear kernel never mixes the two.
 #pragma once
@@ -24,6 +26,7 @@
 #include <tenon/snippet/linear.hpp>
 
 #include "opencl/api.hpp"
+#include "opencl/group_form.hpp"
 
 namespace tenon::opencl {
 
@@ -40,12 +43,22 @@ std::string comment_text(std::string text);
 class SourceContext final : public codegen::EmitContext {
  public:
   // `ports`: of the kernel's body. `comments`: the operator and instruction above the lines that are made of them.
-  SourceContext(codegen::ConstantPool& constants, const snippet::LinearKernel& kernel, size_t ports, bool comments);
+  SourceContext(codegen::ConstantPool& constants, const snippet::LinearKernel& kernel, size_t ports, bool comments,
+                const GroupForm& form = {});
 
   std::string_view kind() const override { return kContextKind; }
   void mark(std::string_view label, std::string_view instruction) override;
 
-  int lanes() const { return kernel_.lanes; }
+  // Of one item.
+  int lanes() const { return kernel_.lanes / form_.items; }
+  int items() const { return form_.items; }
+  // Bytes from an address to this item's lanes, as " + ..."; and how many of `count` lanes are at or behind its first.
+  std::string lane_offset(int element_bytes) const;
+  std::string own_count(std::string count) const;
+  // Local memory with an element of each item.
+  std::string shared_array(ElementType element);
+  // Items have done what stands before it in global memory; nothing where none reads what another has written.
+  void memory_barrier();
   const snippet::Param& param(int64_t number) const { return kernel_.params[static_cast<size_t>(number)]; }
   // The argument that a param of kind pointer points into.
   std::string port(int64_t param) const;
@@ -69,8 +82,8 @@ class SourceContext final : public codegen::EmitContext {
   // A function of the prelude, by its text, once for each text; in the order in which they are asked for.
   void define(const std::string& function);
 
-  // The whole source: prelude, kernel `name` for work groups of so many items. Once, at the end.
-  std::string finish(std::string_view name, int64_t work_group);
+  // The whole source: prelude, kernel `name`. Once, at the end.
+  std::string finish(std::string_view name);
   // What was written, for a function of another kernel: functions, declarations of variables, lines. Instead of
   // finish().
   struct Parts {
@@ -86,11 +99,14 @@ class SourceContext final : public codegen::EmitContext {
   const snippet::LinearKernel& kernel_;
   const size_t ports_;
   const bool comments_;
+  const GroupForm form_;
+  const bool exchanges_memory_;
   int depth_ = 1;
   std::string comment_;  // written above the next line
   std::string body_, prelude_;
   std::set<std::string> defined_;
   std::map<std::string, std::string> variables_;  // name -> type
+  std::set<std::string> shared_;                  // declarations of local memory
   std::set<int> pointers_;
 };
 

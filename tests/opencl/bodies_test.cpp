@@ -19,40 +19,50 @@ using snippet::test::RandomBody;
 
 class OpenclBodies : public OpenclTest {
  protected:
-  void try_seed(uint64_t seed) {
-    SCOPED_TRACE(str("seed ", seed, " (TENON_TEST_SEED)"));
+  // `form`: how items share the lanes.
+  void try_seed(uint64_t seed, const GroupForm& form) {
+    SCOPED_TRACE(str("seed ", seed, " (TENON_TEST_SEED), ", form.items, " items"));
     RandomBody random(seed);
     const snippet::Body body = random.make();
-    constexpr int kLanes = 8, kManyRegisters = 4000;
+    constexpr int kManyRegisters = 4000;
+    const int lanes = form.items == 1 ? 8 : 4 * form.items;
     codegen::RegisterPool pool;
     for (std::vector<int>& file : pool.registers) {
       file.resize(kManyRegisters);
       std::iota(file.begin(), file.end(), 0);
     }
     HarnessOptions options;
-    options.lower = {.lanes = kLanes, .unroll = 1 << random.pick(2), .rows = 1};
+    options.lower = {.lanes = lanes, .unroll = 1 << random.pick(2), .rows = 1};
     options.lower.recompute_cycles = static_cast<double>(random.pick(6));
     options.parts = random.pick(3) == 0 ? static_cast<int64_t>(random.pick(6)) + 2 : 1;
     options.machine = {pool, snippet::needs_of(*table, target)};
-    options.run = [&](const LinearKernel& kernel, std::span<const int64_t> words) { return run(body, kernel, words); };
-    check_body(body, random.extents(body, kLanes), random.random(), options);
+    options.run = [&](const LinearKernel& kernel, std::span<const int64_t> words) {
+      return run(body, kernel, words, form);
+    };
+    check_body(body, random.extents(body, lanes), random.random(), options);
+  }
+
+  void try_seeds(const GroupForm& form) {
+    if (const char* seed = std::getenv("TENON_TEST_SEED")) return try_seed(std::strtoull(seed, nullptr, 10), form);
+    const char* count = std::getenv("TENON_TEST_COUNT");
+    const uint64_t seeds = count ? std::strtoull(count, nullptr, 10) : 12;
+    for (uint64_t seed = 1; seed <= seeds && !HasFailure(); ++seed) try_seed(seed, form);
   }
 
   // Words hold addresses of this process.
-  Result<void> run(const snippet::Body& body, const LinearKernel& kernel, std::span<const int64_t> words) {
+  Result<void> run(const snippet::Body& body, const LinearKernel& kernel, std::span<const int64_t> words,
+                   const GroupForm& form) {
     const size_t ports = body.inputs.size() + body.outputs.size();
-    TENON_TRY(source, assemble(kernel, {.ports = ports}, *table, target));
+    TENON_TRY(source, assemble(kernel, {.ports = ports, .form = form}, *table, target));
     if (std::getenv("TENON_TEST_LISTING")) std::puts(source.c_str());
-    return launch(*stream, source, words, 1, std::vector<cl_mem>(ports + !kernel.scratch.empty(), nullptr));
+    return launch(*stream, source, words, 1, std::vector<cl_mem>(ports + !kernel.scratch.empty(), nullptr), form);
   }
 };
 
-TEST_F(OpenclBodies, MatchTheOperatorsOneByOne) {
-  if (const char* seed = std::getenv("TENON_TEST_SEED")) return try_seed(std::strtoull(seed, nullptr, 10));
-  const char* count = std::getenv("TENON_TEST_COUNT");
-  const uint64_t seeds = count ? std::strtoull(count, nullptr, 10) : 12;
-  for (uint64_t seed = 1; seed <= seeds && !HasFailure(); ++seed) try_seed(seed);
-}
+TEST_F(OpenclBodies, MatchTheOperatorsOneByOne) { try_seeds({}); }
+
+// As on a GPU: neighbouring items touch neighbouring elements.
+TEST_F(OpenclBodies, OfItemsThatShareTheLanesMatchThem) { try_seeds({.items = 8, .group = 8}); }
 
 }  // namespace
 }  // namespace tenon::opencl::testing

@@ -16,8 +16,8 @@ uint32_t from_environment(const char* name, uint32_t fallback) {
   return text ? static_cast<uint32_t>(std::strtoul(text, nullptr, 10)) : fallback;
 }
 
-TEST_F(OpenclTest, RandomGraphsHaveTheBitsOfTheReference) {
-  auto backend = create_backend(cpu_target());
+void try_graphs(ClStream& stream, const TargetDescription& target) {
+  auto backend = create_backend(target);
   ASSERT_TRUE(backend.ok()) << backend.error().to_string();
   const uint32_t first = from_environment("TENON_FUZZ_FIRST", 1), seeds = from_environment("TENON_FUZZ_SEEDS", 8);
   for (uint32_t seed = first; seed < first + seeds; ++seed) {
@@ -28,13 +28,22 @@ TEST_F(OpenclTest, RandomGraphsHaveTheBitsOfTheReference) {
     const std::vector<Tensor> expected = on_reference(*graph, inputs);
     auto executable = compiled(**backend, graph->clone());
     ASSERT_TRUE(executable.ok()) << executable.error().to_string() << "\n" << print(*graph);
-    const auto got = run_on(*stream, **executable, inputs);
+    const auto got = run_on(stream, **executable, inputs);
     ASSERT_TRUE(got.ok()) << got.error().to_string() << "\n" << print(*graph);
     for (size_t i = 0; i < got->size(); ++i) {
       const Comparison comparison = compare((*got)[i], expected[i], {.rtol = 0, .atol = 0});
       ASSERT_TRUE(comparison.equal) << "output " << i << ": " << comparison.difference << "\n" << print(*graph);
     }
   }
+}
+
+TEST_F(OpenclTest, RandomGraphsHaveTheBitsOfTheReference) { try_graphs(*stream, cpu_target()); }
+
+// The form for GPUs: items of a work group share the lanes of a snippet.
+TEST_F(OpenclTest, RandomGraphsOfWorkGroupsHaveTheBitsOfTheReference) {
+  TargetDescription groups = cpu_target();
+  groups.options.add("work_group", Setting::word("32"));
+  try_graphs(*stream, groups);
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ class Counted<kMember> {
 
 // One launch of `source` with the words of `chunks` chunks; ports that are null begin at address 0.
 inline Result<void> launch(ClStream& stream, const std::string& source, std::span<const int64_t> words, int64_t chunks,
-                           const std::vector<cl_mem>& ports) {
+                           const std::vector<cl_mem>& ports, const GroupForm& form = {}) {
   ClDevice& device = stream.cl_device();
   TENON_TRY(programs, device.programs());
   TENON_TRY(program, programs->get(source, "a test's kernel"));
@@ -102,8 +102,8 @@ inline Result<void> launch(ClStream& stream, const std::string& source, std::spa
     TENON_OK(check(cl.clSetKernelArg(kernel.get(), kPortsArgument + static_cast<cl_uint>(i), sizeof(cl_mem),
                                      ports[i] ? &ports[i] : nullptr),
                    "a port"));
-  const auto global = static_cast<size_t>(chunks);
-  const size_t local = 1;
+  const auto local = static_cast<size_t>(form.group), items = static_cast<size_t>(chunks * form.items);
+  const size_t global = (items + local - 1) / local * local;
   TENON_OK(
       check(cl.clEnqueueNDRangeKernel(stream.queue(), kernel.get(), 1, nullptr, &global, &local, 0, nullptr, nullptr),
             "clEnqueueNDRangeKernel"));
@@ -131,7 +131,7 @@ inline Result<std::vector<Bytes>> run_body(ClStream& stream, const Compiler& com
   std::vector<int64_t> words(plan.words());
   const std::vector<void*> addresses(buffers.size(), nullptr);
   plan.fill(words, addresses, nullptr);
-  if (!plan.empty()) TENON_OK(launch(stream, compiled->source, words, 1, ports));
+  if (!plan.empty()) TENON_OK(launch(stream, compiled->source, words, 1, ports, compiled->form));
   std::vector<Bytes> outputs;
   for (size_t i = body.inputs.size(); i < buffers.size(); ++i) {
     Bytes& bytes = outputs.emplace_back(plan.port_bytes(i));

@@ -23,7 +23,7 @@ std::string converted(const std::string& value, ElementType from, ElementType to
 
 Result<void> emit_convert(SourceContext& c, const Emission& e) {
   const EmitValue &in = e.in[0], &out = e.out[0];
-  c.assign(out, in.element == out.element ? c.name(in) : converted(c.name(in), in.element, out.element, e.lanes));
+  c.assign(out, in.element == out.element ? c.name(in) : converted(c.name(in), in.element, out.element, c.lanes()));
   return {};
 }
 
@@ -41,21 +41,21 @@ Result<void> emit_round(SourceContext& c, const Emission& e) {
   std::string_view pattern = half ? "@from_half(@to_half($0))" : "@from_bfloat(@to_bfloat($0))";
   if (e.out[0].element == kF64) pattern = half ? "@round_half($0)" : "@round_bfloat($0)";
   const std::string operand = c.name(e.in[0]);
-  TENON_TRY(text, expand(c, pattern, {e.out[0].element, e.lanes, std::span(&operand, 1)}));
+  TENON_TRY(text, expand(c, pattern, {e.out[0].element, c.lanes(), std::span(&operand, 1)}));
   c.assign(e.out[0], text);
   return {};
 }
 
 Result<void> emit_wrap(SourceContext& c, const Emission& e) {
   TENON_TRY(to, target_of(e));
-  c.assign(e.out[0], str("convert_", lanes_name(e.out[0].element, e.lanes), "(convert_", scalar_name(to), e.lanes, "(",
-                         c.name(e.in[0]), "))"));
+  c.assign(e.out[0], str("convert_", lanes_name(e.out[0].element, c.lanes()), "(convert_", scalar_name(to), c.lanes(),
+                         "(", c.name(e.in[0]), "))"));
   return {};
 }
 
 // Of as many bits; truths are no numbers.
 Result<void> emit_bit_cast(SourceContext& c, const Emission& e) {
-  c.assign(e.out[0], str("as_", lanes_name(e.out[0].element, e.lanes), "(", c.name(e.in[0]), ")"));
+  c.assign(e.out[0], str("as_", lanes_name(e.out[0].element, c.lanes()), "(", c.name(e.in[0]), ")"));
   return {};
 }
 

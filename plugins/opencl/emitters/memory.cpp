@@ -42,10 +42,11 @@ Result<const EmitAddress*> memory_of(const Emission& e, ElementType lane) {
   return error(Code::internal, e.op, " of ", e.memory->element, " in memory with lanes of ", lane);
 }
 
-// A pointer to the elements as they lie in memory.
-std::string address(SourceContext& c, const EmitAddress& memory, bool writes) {
+// A pointer to the elements as they lie in memory; `in_lanes`: to those of this item's lanes.
+std::string address(SourceContext& c, const EmitAddress& memory, bool writes, bool in_lanes = true) {
   std::string offset;
   if (memory.index) offset = str(" + ", c.counter(*memory.index), " * ", memory.element.bits() / 8);
+  if (in_lanes) offset += c.lane_offset(memory.element.bits() / 8);
   if (memory.displacement_bytes != 0) offset += str(" + ", memory.displacement_bytes);
   return str("(__global ", writes ? "" : "const ", scalar_name(memory.element), "*)(", c.pointer(memory.base), offset,
              ")");
@@ -71,19 +72,21 @@ Result<void> emit_load(SourceContext& c, const Emission& e) {
   TENON_TRY(memory, memory_of(e, e.out[0].element));
   const ElementType element = memory->element;
   const std::string from = address(c, *memory, false);
-  std::string packed = near_vector(packed_name(element, e.lanes), from, false);
+  std::string packed = near_vector(packed_name(element, c.lanes()), from, false);
   if (e.touched == Lanes::partial)
-    packed = str(partial_load(c, element, e.lanes), "(", from, ", ", c.counter(e.in[1].at), ")");
-  if (e.touched == Lanes::one) packed = str(partial_load(c, element, e.lanes), "(", from, ", 1)");
-  TENON_TRY(value, widened(c, packed, element, e.lanes));
+    packed = str(partial_load(c, element, c.lanes()), "(", from, ", ", c.own_count(c.counter(e.in[1].at)), ")");
+  if (e.touched == Lanes::one)
+    packed = str(partial_load(c, element, c.lanes()), "(", from, ", ", c.own_count("1"), ")");
+  TENON_TRY(value, widened(c, packed, element, c.lanes()));
   c.assign(e.out[0], value);
   return {};
 }
 
 Result<void> emit_broadcast_load(SourceContext& c, const Emission& e) {
   TENON_TRY(memory, memory_of(e, e.out[0].element));
-  const std::string packed = str("(", packed_name(memory->element, e.lanes), ")(*(", address(c, *memory, false), "))");
-  TENON_TRY(value, widened(c, packed, memory->element, e.lanes));
+  const std::string packed =
+      str("(", packed_name(memory->element, c.lanes()), ")(*(", address(c, *memory, false, false), "))");
+  TENON_TRY(value, widened(c, packed, memory->element, c.lanes()));
   c.assign(e.out[0], value);
   return {};
 }
@@ -91,14 +94,18 @@ Result<void> emit_broadcast_load(SourceContext& c, const Emission& e) {
 Result<void> emit_store(SourceContext& c, const Emission& e) {
   TENON_TRY(memory, memory_of(e, e.in[0].element));
   const ElementType element = memory->element;
-  TENON_TRY(packed, narrowed(c, c.name(e.in[0]), element, e.lanes));
+  TENON_TRY(packed, narrowed(c, c.name(e.in[0]), element, c.lanes()));
   const std::string to = address(c, *memory, true);
   if (e.touched == Lanes::full) {
-    c.line(str(near_vector(packed_name(element, e.lanes), to, true), " = ", packed, ";"));
+    c.line(str(near_vector(packed_name(element, c.lanes()), to, true), " = ", packed, ";"));
     return {};
   }
-  const std::string count = e.touched == Lanes::one ? "1" : c.counter(e.in[2].at);
-  c.line(str(partial_store(c, element, e.lanes), "(", packed, ", ", to, ", ", count, ");"));
+  const bool one = e.touched == Lanes::one;
+  const std::string count = c.own_count(one ? "1" : c.counter(e.in[2].at));
+  // What other items have read may be overwritten, and is then read by them.
+  if (one) c.memory_barrier();
+  c.line(str(partial_store(c, element, c.lanes()), "(", packed, ", ", to, ", ", count, ");"));
+  if (one) c.memory_barrier();
   return {};
 }
 

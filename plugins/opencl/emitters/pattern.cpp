@@ -143,7 +143,7 @@ Result<void> PatternEmitter::emit_code(codegen::EmitContext& to, const Emission&
   SourceContext& context = source_context(to);
   std::vector<std::string> operands;
   for (const codegen::EmitValue& value : e.in) operands.push_back(context.name(value));
-  TENON_TRY(text, expand(context, pattern_.text, {lanes_of(e), e.lanes, operands, &e.attributes}));
+  TENON_TRY(text, expand(context, pattern_.text, {lanes_of(e), context.lanes(), operands, &e.attributes}));
   context.assign(e.out[0], text);
   return {};
 }

@@ -59,12 +59,12 @@ Result<void> emit_copy(SourceContext& c, const Emission& e) {
 
 Result<void> emit_scalar(SourceContext& c, const Emission& e) {
   TENON_TRY(bits, integer_attribute(e, "bits"));
-  c.assign(e.out[0], splat(e.out[0].element, str(static_cast<uint64_t>(bits), "ul"), e.lanes));
+  c.assign(e.out[0], splat(e.out[0].element, str(static_cast<uint64_t>(bits), "ul"), c.lanes()));
   return {};
 }
 
 Result<void> emit_broadcast_parameter(SourceContext& c, const Emission& e) {
-  c.assign(e.out[0], splat(e.out[0].element, str("w", e.number), e.lanes));
+  c.assign(e.out[0], splat(e.out[0].element, str("w", e.number), c.lanes()));
   return {};
 }
 
@@ -80,6 +80,7 @@ Result<void> emit_loop_begin(SourceContext& c, const Emission& e) {
 
 Result<void> emit_end(SourceContext& c, const Emission&) {
   c.close();
+  c.memory_barrier();
   return {};
 }
 
@@ -89,8 +90,8 @@ Result<void> emit_tail_begin(SourceContext& c, const Emission& e) {
   c.line(str(count, " = w", limit, " - ", from, ";"));
   c.open(str("if (", count, " > 0)"));
   std::string numbers;
-  for (int lane = 0; lane < e.lanes; ++lane) numbers += str(lane == 0 ? "" : ", ", lane);
-  c.assign(e.out[0], str("(int", e.lanes, ")((int)", count, ") > (int", e.lanes, ")(", numbers, ")"));
+  for (int lane = 0; lane < c.lanes(); ++lane) numbers += str(lane == 0 ? "" : ", ", lane);
+  c.assign(e.out[0], str("(int", c.lanes(), ")((int)", c.own_count(count), ") > (int", c.lanes(), ")(", numbers, ")"));
   return {};
 }
 
@@ -98,11 +99,30 @@ Result<void> emit_tail_begin(SourceContext& c, const Emission& e) {
 
 Result<void> emit_fill_tail(SourceContext& c, const Emission& e) {
   TENON_TRY(bits, integer_attribute(e, "bits"));
-  const std::string filler = splat(e.out[0].element, str(static_cast<uint64_t>(bits), "ul"), e.lanes);
+  const std::string filler = splat(e.out[0].element, str(static_cast<uint64_t>(bits), "ul"), c.lanes());
   const std::string operands[] = {filler, c.name(e.in[0]), c.name(e.in[1])};
-  TENON_TRY(text, expand(c, "select($0, $1, $L($2))", {e.out[0].element, e.lanes, operands}));
+  TENON_TRY(text, expand(c, "select($0, $1, $L($2))", {e.out[0].element, c.lanes(), operands}));
   c.assign(e.out[0], text);
   return {};
+}
+
+// The fold of what the items of a work group have, in all of them: halves upon halves in local memory.
+Result<std::string> folded_items(SourceContext& c, std::string_view pattern, ElementType element,
+                                 std::string_view own) {
+  const std::string shared = c.shared_array(element), barrier = "barrier(CLK_LOCAL_MEM_FENCE);";
+  // A vector of one lane is no vector: of two, the second lane is of no use.
+  const std::string type = lanes_name(element, 2);
+  const std::string operands[] = {str("(", type, ")(", shared, "[item])"), str("(", type, ")(", shared, "[item + n])")};
+  TENON_TRY(text, expand(c, pattern, {element, 2, operands}));
+  c.line(str(shared, "[item] = ", own, ";"));
+  c.line(barrier);
+  c.open(str("for (int n = ", c.items() / 2, "; n > 0; n /= 2)"));
+  c.line(str("if (item < n) ", shared, "[item] = (", text, ").x;"));
+  c.line(barrier);
+  c.close();
+  c.line(str("const ", scalar_name(element), " whole = ", shared, "[0];"));
+  c.line(barrier);
+  return std::string("whole");
 }
 
 // Halves upon halves; of the last two lanes the first, which all lanes get.
@@ -114,7 +134,7 @@ Result<void> emit_fold_lanes(SourceContext& c, const Emission& e) {
   if (pattern.empty()) return error(Code::internal, e.op, " by '", op ? *op : "", "'");
   std::string value = c.name(e.in[0]);
   c.open("");
-  for (int lanes = e.lanes / 2; lanes >= 1; lanes /= 2) {
+  for (int lanes = c.lanes() / 2; lanes >= 1; lanes /= 2) {
     // A vector of one lane is no vector: of two, the second lane is of no use.
     const bool last = lanes == 1;
     const std::string operands[] = {last ? value : value + ".lo", last ? value + ".yx" : value + ".hi"};
@@ -123,7 +143,12 @@ Result<void> emit_fold_lanes(SourceContext& c, const Emission& e) {
     c.line(str("const ", lanes_name(element, last ? 2 : lanes), " ", next, " = ", text, ";"));
     value = next;
   }
-  c.assign(e.out[0], str("(", lanes_name(element, e.lanes), ")(", value, ".x)"));
+  value += ".x";
+  if (c.items() > 1) {
+    TENON_TRY(whole, folded_items(c, pattern, element, value));
+    value = std::move(whole);
+  }
+  c.assign(e.out[0], str("(", lanes_name(element, c.lanes()), ")(", value, ")"));
   c.close();
   return {};
 }
