@@ -242,7 +242,7 @@ class Planner {
       launch.source = move_source(move.unit_bytes, launch.group);
       launch.kernel = kMoveKernel;
       launch.first_word = static_cast<int64_t>(words_.size());
-      launch.items = items_for(move.rows);
+      launch.items = items_for(move.pieces(launch.group));
       words_.insert(words_.end(), move.table.begin(), move.table.end());
     }
     plan_->launches.push_back(std::move(launch));

@@ -52,23 +52,29 @@ std::string move_source(int unit_bytes, int64_t work_group) {
                                 : unit_bytes == 4 ? "uint"
                                 : unit_bytes == 2 ? "ushort"
                                                   : "uchar";
+  const bool by_rows = work_group == 1;
+  const std::string copy = str("*(__global ", unit, "*)(to + at + i * to_step) = *(__global const ", unit,
+                               "*)(from + origin + i * from_step);\n");
   return str("__kernel __attribute__((reqd_work_group_size(", work_group, ", 1, 1)))\nvoid ", kMoveKernel,
              "(__global const long* words, long first, __global uchar* to, __global const uchar* from) {\n"
              "  __global const long* table = words + first;\n"
-             "  const long rows = table[2], outer = table[3];\n"
+             "  const long outer = table[3];\n"
              "  const long extent = table[4], to_step = table[5], from_step = table[6];\n"
-             "  for (long row = get_global_id(0); row < rows; row += get_global_size(0)) {\n"
-             "    long at = table[0], origin = table[1], rest = row;\n"
+             "  const long pieces = table[2]",
+             by_rows ? "" : " * extent",
+             ";\n"
+             "  for (long piece = get_global_id(0); piece < pieces; piece += get_global_size(0)) {\n"
+             "    long at = table[0], origin = table[1], rest = piece",
+             by_rows ? "" : " / extent",
+             ";\n"
              "    for (long d = 1; d <= outer; ++d) {\n"
              "      const long index = rest % table[4 + 3 * d];\n"
              "      rest /= table[4 + 3 * d];\n"
              "      at += index * table[5 + 3 * d];\n"
              "      origin += index * table[6 + 3 * d];\n"
-             "    }\n"
-             "    for (long i = 0; i < extent; ++i)\n"
-             "      *(__global ",
-             unit, "*)(to + at + i * to_step) = *(__global const ", unit,
-             "*)(from + origin + i * from_step);\n"
+             "    }\n",
+             by_rows ? "    for (long i = 0; i < extent; ++i)\n      " : "    const long i = piece % extent;\n    ",
+             copy,
              "  }\n"
              "}\n");
 }

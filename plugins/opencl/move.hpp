@@ -16,11 +16,13 @@ struct MovePlan {
   int unit_bytes = 1;
   std::vector<int64_t> table;
   int64_t rows = 0;
+  int64_t pieces(int64_t work_group) const { return work_group == 1 ? rows : rows * table[4]; }
 };
 MovePlan plan_move(const program::FlatOperand& to, const program::FlatOperand& from);
 
 // The kernel that walks rows of elements of `unit_bytes` (1, 2, 4 or 8): its arguments are the words of all steps,
-// where the table of this one begins, and the memory of both roots. Items share the rows.
+// where the table of this one begins, and the memory of both roots. Items share the rows; with several in a work group
+// the elements, of which neighbours go to neighbouring items.
 inline constexpr std::string_view kMoveKernel = "tenon_move";
 std::string move_source(int unit_bytes, int64_t work_group);
 

@@ -105,6 +105,15 @@ TEST_F(OpenclGroups, ElementwiseOperatorsAreRightWithTailsAndBroadcasts) {
   right("graph @g(%a: f32[37,5], %b: f32[5]) -> (%y) { %y = Sub %a, %b }", {{37, 5}, {5}}, 64);
 }
 
+TEST_F(OpenclGroups, CopiesOfBoxesAreRight) {
+  constexpr const char* kText = R"(graph @g(%a: f32[A,B,C]) -> (%t, %c) {
+    %t = Transpose %a {perm = [2, 0, 1]}
+    %c = Concat %a, %a {axis = 1}
+  })";
+  right(kText, {{4, 6, 5}}, 32);
+  right(kText, {{3, 130, 7}}, 32);
+}
+
 TEST_F(OpenclGroups, RowsAndColumnsAreRight) {
   constexpr const char* kText = R"(graph @g(%a: f32[R,W]) -> (%rows, %columns, %all) {
     %0 = Constant {value = dense<i64[1]: 0>} : i64[1]
