@@ -223,7 +223,21 @@ TEST(CostModel, KeepsMemoriesWithoutABandwidth) {
   EXPECT_GT(model.memories[3].bytes_per_second, 0);
   target.clock_hz = 2'000'000'000;
   EXPECT_EQ(CostModel::of(target).memories[0].bytes_per_second, 128e9);
-  EXPECT_EQ(CostModel::of(TargetDescription{}).memories.size(), CostModel::host().memories.size());
+}
+
+// One memory says nothing of what is near: with it alone no strip would ever pay.
+TEST(CostModel, OfATargetThatStatesNoCachesIsThatOfTheMachine) {
+  TargetDescription target;
+  for (int stated = 0; stated < 2; ++stated) {
+    const CostModel model = CostModel::of(target), machine = CostModel::of_machine();
+    ASSERT_EQ(model.memories.size(), machine.memories.size()) << stated << " memories";
+    for (size_t i = 0; i < model.memories.size(); ++i)
+      EXPECT_EQ(model.memories[i].bytes_per_second, machine.memories[i].bytes_per_second) << stated << " memories";
+    target.memories = {space("host", 1ull << 36)};
+  }
+  target.memories.push_back(space("l1", 32 << 10, Bandwidth{80e9, Bandwidth::Per::second}));
+  EXPECT_EQ(CostModel::of(target).seconds_per_call, CostModel().seconds_per_call) << "nothing is measured";
+  EXPECT_EQ(CostModel::of(target).memories[0].bytes_per_second, 80e9);
 }
 
 TEST(CostModel, WaitsAsLongAsTheTargetSays) {

@@ -1,5 +1,6 @@
 #include <tenon/irgen/strips_cost.hpp>
 
+#include <algorithm>
 
 #include <tenon/support/str.hpp>
 
@@ -23,8 +24,9 @@ CostModel strip_model() {
 }
 
 CostModel strip_model(const TargetDescription& target) {
+  if (std::ranges::count_if(target.memories, [](const MemorySpace& m) { return m.size_bytes > 0; }) < 2)
+    return strip_model();  // nothing is measured: the same strips on any machine
   CostModel model = CostModel::of(target);
-  if (model.memories.size() < 2) return strip_model();
   model.seconds_per_call = kSecondsPerCall;
   return model;
 }

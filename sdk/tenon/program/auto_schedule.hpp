@@ -51,14 +51,15 @@ struct CostModel {
 
   // The memories of the description, and room for anything in the largest. One that states no bandwidth has that of the
   // next larger one that does, the largest that of main memory; one without a latency waits for nothing. Without a
-  // target's clock a bandwidth in bytes per cycle, or a latency, is none. A target that states no memory gets the model
-  // of a usual host.
+  // target's clock a bandwidth in bytes per cycle, or a latency, is none. Nothing is measured, so the same description
+  // gives the same schedules on any machine. But a target that states fewer than two memories leaves its caches to the
+  // machine that it runs on: it gets of_machine().
   TENON_API static CostModel of(const TargetDescription& target);
-  // 32 KiB, 1 MiB and 32 MiB of cache before main memory.
+  // 32 KiB, 1 MiB and 32 MiB of cache before main memory, on any machine.
   TENON_API static CostModel host();
   // The machine that this runs on: sizes of caches from the system, bandwidths, latency and calls measured when it is
-  // first asked, some 50 ms on one thread. The same model for all later callers, on any thread. What cannot be told is
-  // that of host().
+  // first asked, which takes some 0.1 s on one thread. The same model for all later callers, on any thread; the next
+  // process may measure another one, and find another schedule. What cannot be told is that of host().
   TENON_API static CostModel of_machine();
 };
 

@@ -26,7 +26,7 @@ CostModel CostModel::of(const TargetDescription& target) {
       model.memories.push_back(
           {m.name, static_cast<double>(m.size_bytes), m.bandwidth ? m.bandwidth->bytes_per_second(target.clock_hz) : 0,
            target.clock_hz ? static_cast<double>(m.latency_cycles) / static_cast<double>(target.clock_hz) : 0});
-  if (model.memories.empty()) return host();
+  if (model.memories.size() < 2) return of_machine();
   std::ranges::sort(model.memories, {}, &Memory::bytes);
   model.memories.back().bytes = 0;
   double larger = kMainMemoryBytesPerSecond;
