@@ -10,8 +10,11 @@ namespace {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// The name before the first "(" of a function's head; empty where there is none.
-std::string function_in(std::string_view line) {
+// The name before the first "(" of a function's head, or of a struct; empty where there is none.
+std::string defined_in(std::string_view line) {
+  constexpr std::string_view kStruct = "struct ";
+  if (line.starts_with(kStruct) && line.ends_with(";"))
+    return std::string(line.substr(kStruct.size(), line.find(" {") - kStruct.size()));
   const size_t end = line.find('(');
   if (line.empty() || !is_word(line[0]) || line.starts_with("__kernel") || end == std::string_view::npos) return {};
   size_t begin = end;
@@ -34,17 +37,17 @@ std::string batch_suffix(size_t number) { return str("_", number); }
 std::string batch(std::span<const std::string* const> sources) {
   std::string all;
   for (size_t number = 0; number < sources.size(); ++number) {
-    std::set<std::string> functions, macros;
+    std::set<std::string> names, macros;
     std::string_view rest = *sources[number];
     while (!rest.empty()) {
       const std::string_view line = rest.substr(0, rest.find('\n'));
       rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-      functions.insert(function_in(line)), macros.insert(macro_in(line));
+      names.insert(defined_in(line)), macros.insert(macro_in(line));
     }
-    functions.erase(""), macros.erase("");
-    for (const std::string& name : functions) all += str("#define ", name, " ", name, batch_suffix(number), "\n");
+    names.erase(""), macros.erase("");
+    for (const std::string& name : names) all += str("#define ", name, " ", name, batch_suffix(number), "\n");
     all += str(*sources[number], "\n");
-    for (const std::string& name : functions) all += str("#undef ", name, "\n");
+    for (const std::string& name : names) all += str("#undef ", name, "\n");
     for (const std::string& name : macros) all += str("#undef ", name, "\n");
   }
   return all;

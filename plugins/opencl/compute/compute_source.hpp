@@ -62,7 +62,7 @@ class ComputeSource {
   void functions(std::string_view text);
   // Lines at the beginning of the kernel: local memory.
   void local(std::string_view text) { local_ += text; }
-  // FINISH(e, count, x) in the body instead of stores: `count` results, the vector x of `lanes`, from element e on.
+  // PLACE, FINISH, FINISH_WHOLE and IN_LINE (epilogue.hpp) in the body instead of stores; vectors x of `lanes`.
   void finish(const Epilogue& epilogue, int lanes);
   // An item is the work of all items of a work group: LOCAL_ID of LOCAL_SIZE works, and SYNC; waits for the others.
   void of_group() { of_group_ = true; }
@@ -97,7 +97,7 @@ class ComputeSource {
   std::vector<Function> functions_;
   std::vector<Meaning> meanings_;
   std::optional<Epilogue> epilogue_;
-  size_t extents_ = 0;
+  size_t rank_ = 0;  // of the epilogue's space
   int lanes_ = 16;
   bool can_fail_ = false, of_group_ = false;
 };

@@ -1,17 +1,13 @@
-// Conv by images (images.hpp) where the extents are known and fit, else as an implicit matrix product by tiles of
-// registers (tile.hpp): output channels by output positions. The positions' inputs, tap by tap, are the panel that is
-// packed; with few output channels they are gathered where they are wanted. With one input channel a group (depthwise)
-// each plane is a job of its own (planes.hpp). ConvTranspose gathers, for one output element, the inputs that reach it.
+// Conv by planes (depthwise.cpp) or images (image_convolutions.cpp) where these serve, else as an implicit matrix
+// product by tiles of registers (tile.hpp): output channels by output positions. The positions' inputs, tap by tap, are
+// the panel that is packed; with few output channels they are gathered where they are wanted.
 #include <algorithm>
 
 #include <tenon/ops/convolution.hpp>
 #include <tenon/support/str.hpp>
 
-#include "opencl/compute/compute_source.hpp"
-#include "opencl/compute/images.hpp"
-#include "opencl/compute/planes.hpp"
+#include "opencl/compute/conv_forms.hpp"
 #include "opencl/compute/tile.hpp"
-#include "opencl/compute/windows.hpp"
 #include "opencl/source_context.hpp"
 
 namespace tenon::opencl {
@@ -19,9 +15,7 @@ namespace {
 
 using irgen::KernelRequest;
 
-// n: 0 images, 1 input channels, 2 output channels, 3 groups, 4 inputs and 5 outputs of a channel, 6 taps, 7 is the
-// image read as it lies?, 8 rows (output channels) of a job, 9 channels and 10 taps of a panel, then the axes.
-constexpr int kFirstAxis = 11;
+// n as conv_launch() fills it.
 constexpr std::string_view kConvHead = R"(
     const long groups = n[3], channels = n[1] / groups, M = n[2] / groups, taps = n[6], N = n[5], K = channels * taps;
     const long in_size = n[4], job_rows = n[8];
@@ -172,67 +166,13 @@ constexpr std::string_view kConvDirect = R"(
       }
     }
     const int count = (int)min((long)LANES, N - position);
-    for (int r = 0; r < ROWS && first + r < row1; ++r) FINISH(LINE(first + r) + position, count, sums[r]);
+    for (int r = 0; r < ROWS && first + r < row1; ++r) {
+      const long line = LINE(first + r) + position;
+      PLACE(place, line);
+      FINISH(place, line, 0, count, sums[r]);
+    }
     }
 )";
-
-// n as above; the axes' "in" is of x, "out" of y. w: [C, M / group, taps].
-constexpr std::string_view kTransposedBody = R"(
-    const long groups = n[3], channels = n[1] / groups, outputs = n[2] / groups, taps = n[6];
-    const long in_size = n[4], out_size = n[5];
-    const long output = item / out_size % n[2], group = output / outputs, image = item / out_size / n[2];
-    int at[R];
-    long rest = item % out_size;
-    for (int d = R - 1; d >= 0; --d) {
-      at[d] = (int)(rest % OUT(d)) + BEGIN(d);
-      rest /= OUT(d);
-    }
-    T sum = BIAS(output);
-    int k[R];
-    for (int d = 0; d < R; ++d) k[d] = 0;
-    for (long tap = 0; tap < taps; ++tap) {
-      long from = 0;
-      int inside = 1;
-      for (int d = 0; d < R; ++d) {
-        const int reach = at[d] - k[d] * DILATION(d), i = reach / STRIDE(d);
-        inside &= reach >= 0 && i * STRIDE(d) == reach && i < IN(d);
-        from = from * IN(d) + i;
-      }
-      if (inside)
-        for (long c = 0; c < channels; ++c) {
-          const long channel = group * channels + c;
-          sum = fma(X((image * n[1] + channel) * in_size + from),
-                    W((channel * outputs + output % outputs) * taps + tap), sum);
-        }
-      NEXT_TAP(k);
-    }
-    Y(item, sum);
-)";
-
-void define_bias(ComputeSource& source, const KernelRequest& request, ElementType work) {
-  if (request.op.operand(2))
-    source.load("BIAS", 2, work);
-  else
-    source.define("BIAS(i)", "((T)0)");
-}
-
-bool is_plain(const std::vector<WindowAxis>& axes) {
-  for (const WindowAxis& a : axes)
-    if (a.kernel != 1 || a.stride != 1 || a.begin != 0 || a.in != a.out) return false;
-  return true;
-}
-
-ComputeLaunch launch_of(const Dims& x, const Dims& y, int64_t group, const std::vector<WindowAxis>& axes) {
-  int64_t taps = 1;
-  for (const WindowAxis& a : axes) taps *= a.kernel;
-  ComputeLaunch made{{x[0], x[1], y[1], group, elements_of(spatial_of(x)), elements_of(spatial_of(y)), taps,
-                      is_plain(axes) ? 1 : 0, 1, 1, 1},
-                     elements_of(y)};
-  add_axes(axes, made);
-  return made;
-}
-
-std::vector<Dim> kernel_of(const Dims& w) { return {w.begin() + 2, w.end()}; }
 
 ProductExtents extents_of(const KernelRequest& request, int64_t group) {
   ProductExtents made;
@@ -252,101 +192,26 @@ int64_t last_stride(const Op& op) {
   return values && !values->empty() ? values->back() : 1;
 }
 
-std::string lane_numbers(int lanes) {
-  std::string text;
-  for (int lane = 0; lane < lanes; ++lane) text += str(lane == 0 ? "(IV)(" : ", ", lane);
-  return text + ")";
-}
-
 void define_conv(ComputeSource& source, const KernelRequest& request, ElementType work, const ProductTile& tile) {
   source.vectors_of(tile.lanes);
   define_tile(source, tile, work);
-  source.define("IV", str(scalar_name(work == kF64 ? kI64 : kI32), tile.lanes));
-  source.define("LANE_NUMBERS", lane_numbers(tile.lanes));
+  define_lane_numbers(source, tile.lanes, work);
   source.define("LAST_STRIDE", last_stride(request.op));
   source.define("A_STEP", 1);
+  source.define("AFTER(x, row, at, count)", "(void)0");
   source.define("A_AT(row)", "((group * M + (row)) * K)");
   source.define("START(row)", "BIAS(group * M + (row))");
   source.define("LINE(row)", "((image * n[2] + group * M + (row)) * N)");
   source.load("X", 0, work);
   source.load("A", 1, work);
   define_bias(source, request, work);
-  define_axes(source, spatial_rank(request, 0), kFirstAxis);
+  define_axes(source, spatial_rank(request, 0), kConvAxes);
 }
 
 // How many channels and taps a panel has.
 void cut_depth(const ProductTile& tile, int64_t channels, int64_t taps, ComputeLaunch& launch) {
   launch.numbers[9] = std::clamp<int64_t>(tile.depth / std::max<int64_t>(taps, 1), 1, std::max<int64_t>(channels, 1));
   launch.numbers[10] = std::max<int64_t>(std::min(taps, tile.depth), 1);
-}
-
-// The window of a convolution whose groups have one input channel, and few output channels: each reads the input again.
-std::optional<PlaneWindow> depthwise_window(const KernelRequest& request, ElementType work, int64_t group,
-                                            const ComputeTarget& target) {
-  constexpr int64_t kMostOutputs = 4;
-  const auto w = request.operands[1].shape().static_dims();
-  if (!w || w->size() < 3 || (*w)[1] != 1 || w->front() > kMostOutputs * group) return std::nullopt;
-  const auto window = Window::of(request.op, w->size() - 2, kernel_of(*w));
-  return window.ok() ? plane_window(*window, work, target) : std::nullopt;
-}
-
-Result<ComputeKernel> make_depthwise(const KernelRequest& request, const PlaneWindow& window, int64_t group,
-                                     const ComputeTarget& target, const Epilogue& epilogue) {
-  const ElementType work = work_type_of(request.operands[0].element());
-  ComputeSource source(request, target);
-  source.define("PADDING", "0");
-  source.define("TAPS", window.taps());
-  source.load("W", 1, work);
-  define_bias(source, request, work);
-  const std::string body = plane_body(source, window, work, target,
-                                      {.job = "    const long output = plane % n[9];\n    T weights[TAPS];\n"
-                                              "    for (int i = 0; i < TAPS; ++i) weights[i] = W(output * TAPS + i);\n",
-                                       .start = "      TV sum = (TV)BIAS(output);\n",
-                                       .take = "sum = fma((TV)weights[tap], x, sum);",
-                                       .done = "      FINISH(at, count, sum);\n"});
-  source.finish(epilogue, lanes_of(work, target));
-  const Op* op = &request.op;
-  return source.kernel(body, [op, window, work, group, target](const CallShapes& shapes) -> Result<ComputeLaunch> {
-    const Dims in = spatial_of(shapes.operands[0]), out = spatial_of(shapes.results[0]);
-    TENON_TRY(of, Window::of(*op, in.size(), kernel_of(shapes.operands[1])));
-    const int64_t outputs = shapes.results[0][1];
-    ComputeLaunch made = plane_launch(window, plane_extents(of, in, out), shapes.results[0][0] * outputs,
-                                      std::max<int64_t>(outputs / group, 1), work, target);
-    made.numbers.push_back(outputs);
-    return made;
-  });
-}
-
-// Nothing where an extent of a channel is known by a run only, or the image is a plain matrix.
-std::optional<ImageConv> image_conv(const KernelRequest& request, ElementType work, int64_t group,
-                                    const ComputeTarget& target) {
-  const auto w = request.operands[1].shape().static_dims();
-  const Shape &x = request.operands[0].shape(), &y = request.results[0].shape();
-  if (!w || w->size() < 3 || !x.ranked() || !y.ranked()) return std::nullopt;
-  Dims in, out;
-  for (size_t d = 2; d < w->size(); ++d) {
-    if (!x.dims()[d].is_static() || !y.dims()[d].is_static()) return std::nullopt;
-    in.push_back(x.dims()[d].value()), out.push_back(y.dims()[d].value());
-  }
-  const auto of = Window::of(request.op, in.size(), kernel_of(*w));
-  if (!of.ok()) return std::nullopt;
-  const auto window = plane_window(*of, work, target);
-  if (!window || (window->taps() == 1 && window->stride[0] == 1 && window->stride[1] == 1)) return std::nullopt;
-  return ImageConv{*window, plane_extents(*of, in, out), (*w)[1] * group, w->front(), group};
-}
-
-Result<ComputeKernel> make_image_conv(const KernelRequest& request, const ImageConv& conv, const ImageTile& tile,
-                                      const ComputeTarget& target, const Epilogue& epilogue) {
-  const ElementType work = work_type_of(request.operands[0].element());
-  ComputeSource source(request, target);
-  source.load_by_pointer("A", 1, work);
-  source.define("START(output)", "BIAS(output)");
-  define_bias(source, request, work);
-  const std::string body = image_body(source, conv, tile, work, target);
-  source.finish(epilogue, tile.tile.lanes);
-  return source.kernel(body, [conv, tile, target](const CallShapes& shapes) -> Result<ComputeLaunch> {
-    return image_launch(conv, tile, shapes.results[0][0], target);
-  });
 }
 
 Result<ComputeKernel> make_conv(const KernelRequest& request, const ComputeTarget& target, const Epilogue& epilogue) {
@@ -357,8 +222,7 @@ Result<ComputeKernel> make_conv(const KernelRequest& request, const ComputeTarge
   if (const auto window = depthwise_window(request, work, group, target))
     return make_depthwise(request, *window, group, target, epilogue);
   if (const auto conv = image_conv(request, work, group, target))
-    if (const auto tile = image_tile(*conv, work, target))
-      return make_image_conv(request, *conv, *tile, target, epilogue);
+    return make_image_conv(request, *conv, target, epilogue);
   const ProductTile tile = choose_tile(extents_of(request, group), work, target);
   ComputeSource source(request, target);
   define_conv(source, request, work, tile);
@@ -366,7 +230,7 @@ Result<ComputeKernel> make_conv(const KernelRequest& request, const ComputeTarge
   if (tile.packs()) {
     source.functions(kStretches);
     source.of_group();
-    body += str(kConvPanel, packed_rows(tile, "", is_short(epilogue)), "    SYNC;\n    }\n");
+    body += str(kConvPanel, packed_rows(tile, is_short(epilogue)), "    SYNC;\n    }\n");
   } else {
     body += kConvDirect;
   }
@@ -380,7 +244,7 @@ Result<ComputeKernel> make_conv(const KernelRequest& request, const ComputeTarge
         axes.back().in *= axes[d].in, axes.back().out *= axes[d].out;
         axes[d].in = axes[d].out = 1;
       }
-    ComputeLaunch made = launch_of(x, y, group, axes);
+    ComputeLaunch made = conv_launch(x, y, group, axes);
     const int64_t positions = elements_of(spatial_of(y)), outputs = y[1] / group;
     made.items = y[0] * group * ((positions + tile.columns() - 1) / tile.columns());
     const RowBlocks blocks = row_blocks(tile, outputs, made.items, target);
@@ -388,30 +252,6 @@ Result<ComputeKernel> make_conv(const KernelRequest& request, const ComputeTarge
     made.numbers[8] = blocks.rows;
     cut_depth(tile, x[1] / group, made.numbers[6], made);
     return made;
-  });
-}
-
-Result<ComputeKernel> make_conv_transpose(const KernelRequest& request, const ComputeTarget& target) {
-  const ElementType work = work_type_of(request.operands[0].element());
-  if (!work.is_float()) return error(Code::unsupported, "ConvTranspose of ", request.operands[0].element());
-  ComputeSource source(request, target);
-  source.define("T", scalar_name(work));
-  source.load("X", 0, work);
-  source.load("W", 1, work);
-  source.store("Y", 0, work);
-  define_bias(source, request, work);
-  define_axes(source, spatial_rank(request, 0), kFirstAxis);
-  const Op* op = &request.op;
-  return source.kernel(kTransposedBody, [op](const CallShapes& shapes) -> Result<ComputeLaunch> {
-    const Dims &x = shapes.operands[0], &w = shapes.operands[1], &y = shapes.results[0];
-    const Dims in = spatial_of(x), out = spatial_of(y);
-    TENON_TRY(window, Window::of(*op, in.size(), kernel_of(w)));
-    TENON_TRY(begin, conv_transpose_begin(*op, window, {in.begin(), in.end()}, {out.begin(), out.end()}));
-    std::vector<WindowAxis> axes;
-    for (size_t d = 0; d < in.size(); ++d)
-      axes.push_back({in[d], out[d], w[d + 2], window.strides[d], window.dilations[d], begin[d].constant()});
-    if (axes.empty()) axes.emplace_back();
-    return launch_of(x, y, op->attr<int64_t>("group", 1), axes);
   });
 }
 

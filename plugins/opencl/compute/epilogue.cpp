@@ -8,6 +8,7 @@
 #include <tenon/snippet/lower.hpp>
 #include <tenon/support/str.hpp>
 
+#include "opencl/compute/places.hpp"
 #include "opencl/emitters/memory.hpp"
 
 namespace tenon::opencl {
@@ -55,20 +56,14 @@ class Writer {
   }
   std::string raw_vector(ElementType element) const { return str(scalar_name(element), lanes_); }
 
-  // The element of a port at the place at0, at1 ... : dense over the dims that it varies over.
+  // The element of a port that varies over some dims, at `place`: dense over those.
   std::string offset_of(DimSet varies) const {
     if (varies == body_.all_dims()) return {};
     std::string text;
     for (size_t d = 0; d < body_.rank(); ++d)
-      if (varies >> d & 1) text = text.empty() ? str("at", d) : str("(", text, " * f[", d, "] + at", d, ")");
-    return text.empty() ? "0" : text;
-  }
-  // Places of element `e`; needed when a port varies over some dims only.
-  std::string places(std::string_view e) const {
-    std::string text = str("long rest = ", e, ";");
-    for (size_t d = body_.rank(); d-- > 1;)
-      text += str(" const long at", d, " = rest % f[", d, "]; rest /= f[", d, "];");
-    return body_.rank() > 0 ? str(text, " const long at0 = rest;") : text;
+      if (varies >> d & 1)
+        text = text.empty() ? str("place.at", d) : str("(", text, " * f[", d, "] + place.at", d, ")");
+    return text;
   }
 
   Result<void> read(SourceContext& c, size_t i, snippet::RegisterId id) {
@@ -110,7 +105,7 @@ class Writer {
         inner ? near_vector(vector, str(pointer, " + ", at), false) : str("(", vector, ")(", pointer, "[", at, "])"),
         ";\n");
     some_ += str("    ", scalar_name(element), " some", i, "[", lanes_, "];\n");
-    each_ += str("      some", i, "[t] = ", pointer, "[", all.empty() ? "to" : all, "];\n");
+    each_ += str("      some", i, "[t] = ", pointer, "[", all.empty() ? "e + min(t, count - 1)" : all, "];\n");
     after_ += str("    m", i, " = vload", lanes_, "(0, some", i, ");\n");
   }
 
@@ -121,7 +116,7 @@ class Writer {
     const std::string vector = raw_vector(element), to = str("(__global ", type, "*)r", i, " + e");
     c.open("");
     c.line(str("const ", vector, " stored = ", packed, ";"));
-    c.open(str("if (count == ", lanes_, ")"));
+    c.open(str("if (whole || count == ", lanes_, ")"));
     c.line(str(near_vector(vector, to, true), " = stored;"));
     c.close();
     c.open("else");
@@ -137,22 +132,23 @@ class Writer {
     return {};
   }
 
-  // Vectors of ports, read at once where they lie in one line of the innermost dim, else element by element.
+  // Vectors of ports, read at once where they lie in one line of the innermost dim, else element by element, the last
+  // one again and again.
   std::string reads() const {
     if (each_.empty()) return loads_;
-    std::string text = loads_;
     std::string fits = str("count == ", lanes_);
-    if (places_) {
-      text += str("  ", places("e"), "\n");
-      fits += str(" && at", body_.rank() - 1, " + ", lanes_, " <= f[", body_.rank() - 1, "]");
-    }
-    return str(text, "  if (", fits, ") {\n", whole_, "  } else {\n", some_, "    for (int t = 0; t < ", lanes_,
-               "; ++t) {\n      const long to = e + min(t, count - 1);\n",
-               places_ ? str("      ", places("to"), "\n") : "", each_, "    }\n", after_, "  }\n");
+    if (places_) fits = str("(", fits, " && ", in_line("place", str(lanes_)), ")");
+    const std::string next =
+        places_ ? "      if (t + 1 < count) place = tenon_place_behind(f, place, e + t, 1);\n" : "";
+    return str(loads_, "  if (whole || ", fits, ") {\n", whole_, "  } else {\n", some_, "    for (int t = 0; t < ",
+               lanes_, "; ++t) {\n", each_, next, "    }\n", after_, "  }\n");
+  }
+  std::string in_line(std::string_view place, std::string_view length) const {
+    return str(place, ".at", body_.rank() - 1, " + ", length, " <= f[", body_.rank() - 1, "]");
   }
 
   Result<EpilogueSource> assembled(SourceContext::Parts parts) const {
-    std::string ports, passed;
+    std::string ports = places_ ? ", struct tenon_place place" : "", passed;
     for (size_t i = 0; i < names_.size(); ++i) {
       if (i == result_) continue;
       ports += str(", __global const uchar* ", names_[i]);
@@ -163,20 +159,35 @@ class Writer {
       passed += str(", r", i);
     }
     EpilogueSource made;
-    made.extents = body_.rank();
+    made.rank = body_.rank();
     const std::string type = lanes_name(value_of(body_.inputs[result_]).element, lanes_);
-    made.functions = str(parts.prelude, "void tenon_finish(__global const long* f, long e, int count, ", type, " x",
-                         ports, ") {\n", reads(), parts.declarations, parts.body, "}\n");
-    const auto call = [&](std::string_view e, std::string_view count, std::string_view x) {
-      return str("tenon_finish(f, ", e, ", ", count, ", ", x, passed, ")");
-    };
-    if (lanes_ == given_)
-      made.finish = str("#define FINISH(e, count, x) ", call("e", "count", "x"), "\n");
-    else
-      made.finish = str("#define FINISH(e, count, x) do { ",
-                        call("e", str("min((int)(count), ", lanes_, ")"), "(x).lo"), "; if ((count) > ", lanes_, ") ",
-                        call(str("(e) + ", lanes_), str("(count) - ", lanes_), "(x).hi"), "; } while (0)\n");
+    made.functions = str(parts.prelude, places_ ? place_functions(body_.rank()) : "",
+                         "void tenon_finish(__global const long* f, long e, int count, int whole, ", type, " x", ports,
+                         ") {\n", reads(), parts.declarations, parts.body, "}\n");
+    made.finish = macros(passed);
     return made;
+  }
+
+  // Vectors wider than the body's lanes are finished by halves.
+  std::string macros(std::string_view passed) const {
+    const auto call = [&](int from, std::string_view count, std::string_view whole, std::string_view x) {
+      const std::string j = from > 0 ? str("(j) + ", from) : "(j)";
+      return str("tenon_finish(f, (e) + ", j, ", ", count, ", ", whole, ", ", x,
+                 places_ ? str(", tenon_place_behind(f, place, e, ", j, ")") : "", passed, ")");
+    };
+    std::string some = call(0, "count", "0", "x"), all = call(0, str(lanes_), "1", "x");
+    if (lanes_ != given_) {
+      some = str("do { ", call(0, str("min((int)(count), ", lanes_, ")"), "0", "(x).lo"), "; if ((count) > ", lanes_,
+                 ") ", call(lanes_, str("(count) - ", lanes_), "0", "(x).hi"), "; } while (0)");
+      all = str("do { ", call(0, str(lanes_), "1", "(x).lo"), "; ", call(lanes_, str(lanes_), "1", "(x).hi"),
+                "; } while (0)");
+    }
+    return str("#define PLACE(place, e) ",
+               places_ ? "const struct tenon_place place = tenon_place_of(f, e)" : "(void)0",
+               "\n#define PLACE_BEHIND(to, place, e, j) ",
+               places_ ? "const struct tenon_place to = tenon_place_behind(f, place, e, j)" : "(void)0",
+               "\n#define IN_LINE(place, length) ", places_ ? str("(", in_line("(place)", "(length)"), ")") : "1",
+               "\n#define FINISH(place, e, j, count, x) ", some, "\n#define FINISH_WHOLE(place, e, j, x) ", all, "\n");
   }
 
   const Body& body_;

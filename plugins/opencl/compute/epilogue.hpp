@@ -18,9 +18,9 @@ struct Epilogue {
   size_t result = 0;  // the input that is the kernel's result
 };
 
-// Few instructions and no reads but of results: worth a copy where they are wanted.
+// Few instructions: worth a copy for each vector of a tile.
 inline bool is_short(const Epilogue& epilogue) {
-  return epilogue.body.inputs.size() == 1 && epilogue.body.nodes.size() <= 2;
+  return epilogue.body.inputs.size() <= 3 && epilogue.body.nodes.size() <= 3;
 }
 
 // Stores results as they are.
@@ -30,16 +30,21 @@ Epilogue plain_epilogue(ElementType element);
 // another space. "" when it can.
 std::string why_no_epilogue(const snippet::Body& body, size_t result);
 
-// OpenCL C. The function is
-//   void tenon_finish(__global const long* f, long e, int count, V x, ports...)
-// with `count` results (1 to lanes) x from element e on; f has the extents of the body's dims. Ports: e0, e1 ... of
-// inputs but the result, r0, r1 ... of outputs.
+// OpenCL C. What a kernel's body calls:
+//   PLACE(place, e);                       names where element e, the first of a line of results, lies (places.hpp)
+//   PLACE_BEHIND(to, place, e, j);         the same of element e + j
+//   FINISH(place, e, j, count, x);         `count` results (1 to lanes), the vector x, from element e + j on
+//   FINISH_WHOLE(place, e, j, x);          of all lanes, in one line: where
+//   IN_LINE(place, length)                 has said so for the elements before e + length
+// The function behind them is
+//   void tenon_finish(__global const long* f, long e, int count, int whole, V x, [struct tenon_place place,] ports...)
+// where f has the body's place_numbers(). Ports: e0, e1 ... of inputs but the result, r0, r1 ... of outputs.
 struct EpilogueSource {
   std::string functions;
-  std::string finish;  // #define FINISH(e, count, x)
-  size_t extents = 0;  // numbers of f
+  std::string finish;  // the macros
+  size_t rank = 0;     // of the body's space
 };
-// `lanes`: of the vectors that FINISH is given.
+// `lanes`: of the vectors x.
 Result<EpilogueSource> write_epilogue(const Epilogue& epilogue, int lanes, const ComputeTarget& target);
 
 }  // namespace tenon::opencl

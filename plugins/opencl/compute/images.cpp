@@ -4,6 +4,7 @@
 
 #include <tenon/support/str.hpp>
 
+#include "opencl/compute/plane_forms.hpp"
 #include "opencl/source_context.hpp"
 
 namespace tenon::opencl {
@@ -17,9 +18,8 @@ int64_t image_elements(ElementType work, const ComputeTarget& target) {
   return std::min(kMostBytes, target.local_bytes / 4) / static_cast<int64_t>(work.bits() / 8);
 }
 
-int64_t reach(const PlaneWindow& w, int axis) { return (w.kernel[axis] - 1) * w.dilation[axis]; }
 // Phases that taps read.
-int64_t phases(const PlaneWindow& w, int axis) { return std::min(w.stride[axis], reach(w, axis) + 1); }
+int64_t phases(const PlaneWindow& w, int axis) { return std::min(w.stride[axis], w.reach(axis) + 1); }
 
 // n: 0 channels, 1 outputs, 2 groups, 3 and 4 rows and columns of the input, 5 and 6 of the output, 7 and 8 the padding
 // before them, 9 rows of a job, 10 pitch, 11 rows of a phase, 12 outputs of a job.
@@ -51,14 +51,18 @@ constexpr std::string_view kStage = R"(
 )";
 
 constexpr std::string_view kFinish = R"(
-      for (int r = 0; r < ROWS && output + r < output1; ++r)
-        for (int y = 0; y < job_rows; ++y)
+      for (int r = 0; r < ROWS && output + r < output1; ++r) {
+        const long line_of_row = ((picture * n[1] + group * outputs + output + r) * n[5] + y0) * n[6];
+        for (int y = 0; y < job_rows; ++y) {
+          const long first = line_of_row + y * n[6];
+          PLACE(place, first);
           for (int wanted = 0; wanted < out_columns; wanted += LANES) {
             const int column = out_columns >= LANES ? min(wanted, out_columns - LANES) : wanted;
             const TV x = NEAR_LOCAL(line + r * LINE + y * pitch + column);
-            FINISH(((picture * n[1] + group * outputs + output + r) * n[5] + y0 + y) * n[6] + column,
-                   min(LANES, out_columns - column), x);
+            FINISH(place, first, column, min(LANES, out_columns - column), x);
           }
+        }
+      }
     }
 )";
 
@@ -69,10 +73,10 @@ std::optional<ImageTile> image_tile(const ImageConv& c, ElementType work, const 
   if (target.work_group != 1 || !target.tiling.local || c.extents.out[0] < 1 || c.extents.out[1] < 1)
     return std::nullopt;
   ImageTile made;
-  made.pitch = c.extents.out[1] + reach(w, 1) / w.stride[1];
+  made.pitch = c.extents.out[1] + w.reach(1) / w.stride[1];
   const int64_t channels = c.channels / c.groups;
   const auto fits = [&](int64_t rows) {
-    made.rows = rows, made.phase_rows = rows + reach(w, 0) / w.stride[0];
+    made.rows = rows, made.phase_rows = rows + w.reach(0) / w.stride[0];
     return channels * phases(w, 0) * phases(w, 1) * made.phase_rows * made.pitch <= image_elements(work, target);
   };
   if (made.pitch > kLinePositions || channels == 0) return std::nullopt;
@@ -93,14 +97,11 @@ std::string image_body(ComputeSource& source, const ImageConv& c, const ImageTil
                        const ComputeTarget& target) {
   const PlaneWindow& w = c.window;
   const ProductTile& tile = made.tile;
-  define_staging(source, w, work, target);
+  define_window(source, w, work);
+  define_staging(source, w, work);
   source.define("PADDING", "0");
-  source.define("TAPS", w.taps());
   source.define("ROW_PHASES", phases(w, 0));
   source.define("COLUMN_PHASES", phases(w, 1));
-  source.define("ROW_DILATION", w.dilation[0]);
-  source.define("COLUMN_DILATION", w.dilation[1]);
-  source.define("COLUMN_KERNEL", w.kernel[1]);
   source.define("ROWS", tile.rows);
   source.define("COLUMNS", tile.columns());
   const int64_t line = kLinePositions + tile.columns();
@@ -132,8 +133,7 @@ std::string image_body(ComputeSource& source, const ImageConv& c, const ImageTil
   body +=
       "        for (long channel = 0; channel < channels; ++channel) {\n"
       "          const __local T* corner = image + channel * channel_size + at;\n";
-  body +=
-      each_row([](int r) { return str("          const A_TYPE w", r, " = A_AT(row_", r, " + channel * TAPS);\n"); });
+  body += each_row([](int r) { return str("          A_TYPE w", r, " = A_AT(row_", r, " + channel * TAPS);\n"); });
   body +=
       "#pragma unroll 1\n"
       "          for (int tap = 0; tap < TAPS; ++tap) {\n"

@@ -1,10 +1,13 @@
 // Windows over one channel at a time: depthwise convolutions and pools.
 //
 //   for each block of rows and columns of an output plane      a job; a work group has one
-//     image = the padded inputs that its windows cover         local memory, split by the phases of the last stride, so
-//                                                              that neighbouring outputs read neighbours for every tap
-//     for each vector of outputs of a row                      the group's work items share them
+//     for each vector of outputs of a row
 //       START; for each tap: TAKE, with the vector x; DONE, with `count` outputs from element e of the result on
+//
+// There are two forms. On a CPU inputs are read where they lie, some rows of outputs at once, so that an input row is
+// loaded for all windows that cover it (direct_planes.cpp). With work groups of several items, or longer strides, a
+// job's padded inputs go to local memory, split by the phases of the last stride, so that neighbouring outputs read
+// neighbours for every tap (staged_planes.cpp).
 //
 // Kernel, strides and dilations are constants of the source, as attributes are; extents are numbers.
 #pragma once
@@ -20,33 +23,43 @@ namespace tenon::opencl {
 // Of rows, then columns; a line is a plane of one row.
 struct PlaneWindow {
   int64_t kernel[2] = {1, 1}, stride[2] = {1, 1}, dilation[2] = {1, 1};
+  int lanes = 1;  // of the vectors of outputs
   int64_t taps() const { return kernel[0] * kernel[1]; }
+  // Inputs between a window's first and last row, or column.
+  int64_t reach(int axis) const { return (kernel[axis] - 1) * dilation[axis]; }
 };
 
 // Nothing where the window has other axes, an extent that only a run knows, or covers more than fits into local memory.
-std::optional<PlaneWindow> plane_window(const Window& window, ElementType work, const ComputeTarget& target);
+// Vectors are halved where the plane has no more than `out_columns`, if these are known.
+std::optional<PlaneWindow> plane_window(const Window& window, ElementType work, const ComputeTarget& target,
+                                        std::optional<int64_t> out_columns = std::nullopt);
 
-// Defines T, TV, LANES, ROW_STRIDE, ROW_REACH (inputs between a window's first and last row), COLUMN_STRIDE,
-// COLUMN_REACH, X and XV (operand 0 as T), NEAR_LOCAL(p), a vector in local memory, and
-//   void tenon_stage(__local T* to, int length, long row, int inside, int first, int columns, a0)
-// which puts `length` inputs of one phase into local memory: of the row of `columns` that begins at element `row`, from
-// column `first` on; PADDING, which the caller defines, where there are none or the row is not `inside`.
-void define_staging(ComputeSource& source, const PlaneWindow& window, ElementType work, const ComputeTarget& target);
+// Defines T, TV, LANES, ROW_STRIDE, ROW_REACH, COLUMN_STRIDE, COLUMN_REACH, X and XV (operand 0 as T), and
+// NEAR_LOCAL(p), a vector in local memory.
+void define_window(ComputeSource& source, const PlaneWindow& window, ElementType work);
+
+// Elements of an image in local memory: what stays near a CPU's core while a row of windows reads it again.
+int64_t plane_elements(ElementType work, const ComputeTarget& target);
 
 // n: 0 and 1 rows and columns of an input plane, 2 and 3 of an output plane, 4 and 5 the padding before them, 6 and 7
-// rows and columns of a job, 8 output planes of an input plane.
-inline constexpr int kPlaneNumbers = 9;
-
-// The most columns of a job, a multiple of the lanes: as many as fit beside one row of windows.
-int64_t plane_columns(const PlaneWindow& window, ElementType work, const ComputeTarget& target);
+// rows and columns of a job, 8 output planes of an input plane, 9 elements of the input.
+inline constexpr int kPlaneNumbers = 10;
 
 struct PlaneText {
-  std::string_view job;    // before a job's outputs: may read `plane` (of the output), y0 and x0
-  std::string_view start;  // before the taps of a vector: may read line and column, of the job
-  std::string take;        // x: the inputs of `tap`
-  std::string_view done;   // at: the element of the result, count: how many of the vector's lanes count
+  std::string_view padding;  // what taps beyond the input read
+  std::string_view job;      // before a job's outputs: may read `plane` (of the output), y0 and x0
+  std::string_view column;   // before a vector of columns: may read from_columns, the inputs of its lanes' first taps
+  std::string_view sum;      // the type of what taps are taken into
+  std::string_view start;    // its first value
+  std::string_view take;     // TAKE(sum, x, tap): sum goes on with x, the inputs of the tap, a literal
+  std::string_view take_at;  // the same where `tap` is a variable
+  std::string_view done;     // DONE(sum, line, place, first, column, count): `count` outputs from first + column on, in
+                             // row y0 + line; first lies at `place` (epilogue.hpp)
+  // Of what is taken, order and repetition are nothing, x is of the type of the sum, which starts with the padding:
+  // rows are taken before columns.
+  bool rows_first = false;
 };
-// The kernel's body; define_staging() is part of it.
+// The kernel's body; define_window() is part of it.
 std::string plane_body(ComputeSource& source, const PlaneWindow& window, ElementType work, const ComputeTarget& target,
                        const PlaneText& text);
 

@@ -1,11 +1,10 @@
-// Pools, and LRN. Pools of one or two spatial axes work on vectors of outputs (planes.hpp), others, and those that say
-// where the largest elements lie, on one output element an item, as LRN does.
+// Pools, and LRN. Pools of one or two spatial axes work on vectors of outputs (plane_pools.cpp), others, and those that
+// say where the largest elements lie, on one output element an item, as LRN does.
 #include <tenon/ops/pooling.hpp>
 #include <tenon/support/str.hpp>
 
 #include "opencl/compute/compute_source.hpp"
-#include "opencl/compute/planes.hpp"
-#include "opencl/compute/tile.hpp"
+#include "opencl/compute/pool_forms.hpp"
 #include "opencl/compute/windows.hpp"
 #include "opencl/source_context.hpp"
 
@@ -71,28 +70,6 @@ void define_pool(ComputeSource& source, const Pool& pool) {
   source.define("FINISH", finish);
 }
 
-std::string least_of(ElementType work) {
-  if (work.is_float()) return "((T)-INFINITY)";
-  if (work == kI32) return "INT_MIN";
-  return work == kI64 ? "LONG_MIN" : "0";
-}
-
-// The padding behind each axis: as stated, or what the last window needs.
-Dims pads_end(const Op& op, const std::vector<WindowAxis>& axes) {
-  const auto stated = op.attr<Attribute::Integers>("pads");
-  const auto automatic = op.attr<std::string>("auto_pad", "NOTSET");
-  Dims pads;
-  for (size_t d = 0; d < axes.size(); ++d) {
-    const WindowAxis& a = axes[d];
-    const int64_t reach = (a.out - 1) * a.stride + (a.kernel - 1) * a.dilation + 1 - a.begin;
-    if (automatic == "NOTSET")
-      pads.push_back(stated.empty() ? 0 : stated[axes.size() + d]);
-    else
-      pads.push_back(automatic.starts_with("SAME") ? std::max<int64_t>(0, reach - a.in) : 0);
-  }
-  return pads;
-}
-
 ComputeLaunch launch_of(const Dims& x, const Dims& y, const std::vector<WindowAxis>& axes) {
   int64_t taps = 1;
   for (const WindowAxis& a : axes) taps *= a.kernel;
@@ -146,101 +123,15 @@ Result<ComputeKernel> make_pool(const KernelRequest& request, const ComputeTarge
   });
 }
 
-// The window when the pool can work on planes.
-std::optional<PlaneWindow> pool_window(const KernelRequest& request, const ComputeTarget& target) {
-  if (request.op.result_count() > 1) return std::nullopt;
-  const Shape& shape = request.operands[0].shape();
-  if (!shape.ranked() || shape.rank() < 3) return std::nullopt;
-  const auto window = Window::of(request.op, static_cast<size_t>(shape.rank()) - 2);
-  if (!window.ok()) return std::nullopt;
-  return plane_window(*window, work_type_of(request.operands[0].element()), target);
-}
-
-Result<ComputeKernel> make_plane_pool(const KernelRequest& request, const ComputeTarget& target,
-                                      const PlaneWindow& window, const PlaneText& text, ComputeSource& source) {
-  const ElementType work = work_type_of(request.operands[0].element());
-  const std::string body = plane_body(source, window, work, target, text);
-  source.finish(plain_epilogue(request.results[0].element()), lanes_of(work, target));
-  const Op* op = &request.op;
-  return source.kernel(body, [op, window, work, target](const CallShapes& shapes) -> Result<ComputeLaunch> {
-    const Dims &x = shapes.operands[0], &y = shapes.results[0];
-    TENON_TRY(of, Window::of(*op, x.size() - 2));
-    ComputeLaunch made =
-        plane_launch(window, plane_extents(of, spatial_of(x), spatial_of(y)), y[0] * y[1], 1, work, target);
-    TENON_TRY(axes, window_axes(*op, spatial_of(x), spatial_of(y), {}));
-    Dims end = pads_end(*op, axes);
-    if (end.size() == 1) end.insert(end.begin(), 0);
-    made.numbers.insert(made.numbers.end(), end.begin(), end.end());
-    return made;
-  });
-}
-
 Result<ComputeKernel> make_max_pool(const KernelRequest& request, const ComputeTarget& target) {
   const auto window = pool_window(request, target);
-  if (!window) return make_pool(request, target, kMax, false);
-  const ElementType work = work_type_of(request.operands[0].element());
-  ComputeSource source(request, target);
-  source.define("PADDING", least_of(work));
-  // The first of the largest, or the first that is no number.
-  source.define("LARGER(x, best)", work.is_float() ? "(!(x <= best) & (best == best))" : "(x > best)");
-  return make_plane_pool(request, target, *window,
-                         {.job = "",
-                          .start = "      TV best = (TV)PADDING;\n",
-                          .take = "best = LARGER(x, best) ? x : best;",
-                          .done = "      FINISH(at, count, best);\n"},
-                         source);
+  return window ? make_plane_max_pool(request, target, *window) : make_pool(request, target, kMax, false);
 }
-
-// How many of a window's inputs count: the product of those of its rows and of its columns, which are counted once for
-// each column of the job. Of inputs in the padding, those that are stated count where `count_include_pad` says so.
-constexpr std::string_view kCounts = R"(
-    for (int column = LOCAL_ID; column < job_columns; column += LOCAL_SIZE) {
-      int taken = 0;
-      for (int k = 0; k < COLUMN_KERNEL; ++k) {
-        const int i = (x0 + column) * COLUMN_STRIDE - (int)n[5] + k * COLUMN_DILATION;
-        taken += PADDED ? i < in_columns + (int)n[10] : i >= 0 && i < in_columns;
-      }
-      counts[column] = (S)taken;
-    }
-    SYNC;
-)";
-constexpr std::string_view kCountRows = R"(
-      int taken = 0;
-      for (int k = 0; k < ROW_KERNEL; ++k) {
-        const int i = (y0 + line) * ROW_STRIDE - (int)n[4] + k * ROW_DILATION;
-        taken += PADDED ? i < in_rows + (int)n[9] : i >= 0 && i < in_rows;
-      }
-      SV sum = (SV)0;
-)";
-constexpr std::string_view kDivide = R"(
-      const SV parts = (SV)(S)taken * NEAR_COUNTS(counts + column);
-      FINISH(at, count, TO_TV(sum / max(parts, (SV)1)));
-)";
-
 Result<ComputeKernel> make_average_pool(const KernelRequest& request, const ComputeTarget& target) {
   const auto window = pool_window(request, target);
-  const ElementType work = work_type_of(request.operands[0].element());
-  if (!window || !work.is_float()) return make_pool(request, target, kAverage, false);
-  const int lanes = lanes_of(work, target);
-  const ElementType sum = sum_type_of(work, target);
-  ComputeSource source(request, target);
-  source.define("PADDING", "0");
-  source.define("S", scalar_name(sum));
-  source.define("SV", lanes_name(sum, lanes));
-  source.define("TO_TV(v)", str("convert_", lanes_name(work, lanes), "(v)"));
-  source.define("PADDED", request.op.attr<int64_t>("count_include_pad", 0));
-  source.define("ROW_KERNEL", window->kernel[0]);
-  source.define("ROW_DILATION", window->dilation[0]);
-  source.define("COLUMN_KERNEL", window->kernel[1]);
-  source.define("COLUMN_DILATION", window->dilation[1]);
-  source.define("NEAR_COUNTS(p)", "(((__local TENON_NEAR(SV)*)(p))->v)");
-  source.local(str("  __local S counts[", plane_columns(*window, work, target), "];\n"));
-  return make_plane_pool(request, target, *window,
-                         {.job = kCounts,
-                          .start = kCountRows,
-                          .take = str("sum += convert_", lanes_name(sum, lanes), "(x);"),
-                          .done = kDivide},
-                         source);
+  if (!window || !work_type_of(request.operands[0].element()).is_float())
+    return make_pool(request, target, kAverage, false);
+  return make_plane_average_pool(request, target, *window);
 }
 Result<ComputeKernel> make_lp_pool(const KernelRequest& request, const ComputeTarget& target) {
   return make_pool(request, target, kLp, false);

@@ -136,15 +136,16 @@ constexpr std::string_view kDirectEach = R"(
           for (int r = 0; r < ROWS; ++r)
             sums[r * VECTORS + v] = MULTIPLY_ADD((TV)A(rows[r] + k * A_STEP), VLOAD(0, b), sums[r * VECTORS + v]);
         }
+    for (int r = 0; r < ROWS && row + r < row1; ++r) {
+    const long line = LINE(row + r) + column;
+    PLACE(place, line);
     for (int part = 0; part < VECTORS; ++part) {
-    const long at = column + part * LANES;
-    const int count = (int)min((long)LANES, N - at);
-    if (count <= 0) break;
-    for (int r = 0; r < ROWS && row + r < M; ++r) {
+      const long at = column + part * LANES;
+      const int count = (int)min((long)LANES, N - at);
+      if (count <= 0) break;
       TV x = sums[r * VECTORS + part];
-)";
-constexpr std::string_view kDirectEnd = R"(
-      FINISH(LINE(row + r) + at, count, x);
+      AFTER(x, row + r, at, count);
+      FINISH(place, line, part * LANES, count, x);
     }
     }
     }
@@ -152,17 +153,19 @@ constexpr std::string_view kDirectEnd = R"(
 
 // alpha times the sums x, plus beta times elements of C.
 constexpr std::string_view kAddC = R"(
-          TV c;
-          if (n[8] == 0) {
-            c = (TV)C((row + r) * n[7]);
-          } else if (count == LANES) {
-            c = CV((row + r) * n[7] + at);
-          } else {
-            T some[LANES];
-            for (int i = 0; i < LANES; ++i) some[i] = C((row + r) * n[7] + at + min(i, count - 1));
-            c = VLOAD(0, some);
-          }
-          x = (T)ALPHA * x + (T)BETA * c;
+TV tenon_add_c(const TV x, const long row, const long at, const int count, __global const long* n, __global const uchar* a2) {
+  TV c;
+  if (n[8] == 0) {
+    c = (TV)C(row * n[7]);
+  } else if (count == LANES) {
+    c = CV(row * n[7] + at);
+  } else {
+    T some[LANES];
+    for (int i = 0; i < LANES; ++i) some[i] = C(row * n[7] + at + min(i, count - 1));
+    c = VLOAD(0, some);
+  }
+  return (T)ALPHA * x + (T)BETA * c;
+}
 )";
 
 struct Sides {
@@ -230,12 +233,11 @@ void define_sum_of_lanes(ComputeSource& source, int lanes, ElementType work) {
   source.define("SUM_OF(x)", "tenon_sum(x)");
 }
 
-// The source of a product of operands 0 and 1 as `tile` has it; `after`: what becomes of sums first.
-std::string product_body(const ProductTile& tile, bool transposed, std::string_view after, const Epilogue& epilogue) {
-  if (!tile.packs())
-    return str(kHead, kDirect, transposed ? kDirectColumns : kDirectRows, kDirectEach, after, kDirectEnd);
-  return str(kHead, kPanels, transposed ? kPackTransposed : kPack,
-             packed_rows(tile, after, after.empty() && is_short(epilogue)), "    SYNC;\n    }\n");
+// The source of a product of operands 0 and 1 as `tile` has it.
+std::string product_body(const ProductTile& tile, bool transposed, const Epilogue& epilogue) {
+  if (!tile.packs()) return str(kHead, kDirect, transposed ? kDirectColumns : kDirectRows, kDirectEach);
+  return str(kHead, kPanels, transposed ? kPackTransposed : kPack, packed_rows(tile, is_short(epilogue)),
+             "    SYNC;\n    }\n");
 }
 
 // Where nothing is packed, more columns at a time: long stretches of B's rows.
@@ -276,9 +278,10 @@ Result<ComputeKernel> make_matmul(const KernelRequest& request, const ComputeTar
       product_tile({row ? 1 : last_dim(a, 1), column ? 1 : last_dim(b, 0), last_dim(a, 0)}, work, target);
   ComputeSource source(request, target);
   source.define("A_STEP", 1);
+  source.define("AFTER(x, row, at, count)", "(void)0");
   define_product(source, work, tile, false, epilogue);
   return source.kernel(
-      product_body(tile, false, "", epilogue), [tile, target](const CallShapes& shapes) -> Result<ComputeLaunch> {
+      product_body(tile, false, epilogue), [tile, target](const CallShapes& shapes) -> Result<ComputeLaunch> {
         return matmul_sides(shapes.operands[0], shapes.operands[1], shapes.results[0]).launch(tile, target);
       });
 }
@@ -315,12 +318,14 @@ Result<ComputeKernel> make_gemm(const KernelRequest& request, const ComputeTarge
   define_product(source, work, tile, op.trans_b(), epilogue);
   factor("ALPHA", op.alpha());
   factor("BETA", op.beta());
-  if (op.c()) source.load("C", 2, work);
-  return source.kernel(product_body(tile, op.trans_b(),
-                                    op.c()            ? kAddC
-                                    : op.alpha() == 1 ? ""
-                                                      : "x = (T)ALPHA * x;\n",
-                                    epilogue),
+  if (op.c()) {
+    source.load("C", 2, work);
+    source.functions(kAddC);
+    source.define("AFTER(x, row, at, count)", "x = tenon_add_c(x, row, at, count, n, a2)");
+  } else {
+    source.define("AFTER(x, row, at, count)", op.alpha() == 1 ? "(void)0" : "x = (T)ALPHA * x");
+  }
+  return source.kernel(product_body(tile, op.trans_b(), epilogue),
                        [op, tile, target](const CallShapes& shapes) -> Result<ComputeLaunch> {
                          return gemm_sides(op, shapes).launch(tile, target);
                        });

@@ -100,6 +100,13 @@ void define_tile(ComputeSource& source, const ProductTile& tile, ElementType wor
   source.local("  __local TV partial[BLOCK_ROWS * VECTORS];\n");
 }
 
+void define_lane_numbers(ComputeSource& source, int lanes, ElementType work) {
+  source.define("IV", str(scalar_name(work.bits() == 64 ? kI64 : kI32), lanes));
+  std::string numbers;
+  for (int lane = 0; lane < lanes; ++lane) numbers += str(lane == 0 ? "(IV)(" : ", ", lane);
+  source.define("LANE_NUMBERS", numbers + ")");
+}
+
 void define_transpose(ComputeSource& source, int lanes) {
   // Each stage puts the elements of vectors i and i + lanes / 2 between each other.
   std::string text = "do { TV u[LANES]; ";
@@ -115,7 +122,46 @@ void define_transpose(ComputeSource& source, int lanes) {
   source.define("TRANSPOSE(t)", str(text, "} while (0)"));
 }
 
-std::string packed_rows(const ProductTile& tile, std::string_view after, bool copies) {
+namespace {
+
+std::string whole_tile(const ProductTile& tile) {
+  std::string text =
+      "      int whole = row + ROWS <= row1 && column + COLUMNS <= N;\n"
+      "      const long line_0 = LINE(row) + column;\n      PLACE(place_0, line_0);\n";
+  for (int r = 0; r < tile.rows; ++r) {
+    if (r > 0)
+      text += str("      const long line_", r, " = line_", r - 1, " + N;\n      PLACE_BEHIND(place_", r, ", place_",
+                  r - 1, ", line_", r - 1, ", N);\n");
+    text += str("      whole = whole && IN_LINE(place_", r, ", COLUMNS);\n");
+  }
+  text += "      if (whole) {\n";
+  for (int r = 0; r < tile.rows; ++r)
+    for (int v = 0; v < tile.vectors; ++v) {
+      const std::string sum = str("s", r, "_", v), at = str(v, " * LANES");
+      text += str("        AFTER(", sum, ", row + ", r, ", column + ", at, ", LANES);\n        FINISH_WHOLE(place_", r,
+                  ", line_", r, ", ", at, ", ", sum, ");\n");
+    }
+  return text + "        continue;\n      }\n";
+}
+
+constexpr std::string_view kPartOfTile = R"(
+      for (int r = 0; r < ROWS && row + r < row1; ++r) {
+        const long line = LINE(row + r) + column;
+        PLACE(place, line);
+        for (int v = 0; v < VECTORS; ++v) {
+          const long at = column + v * LANES;
+          const int count = (int)min((long)LANES, N - at);
+          if (count <= 0) break;
+          TV x = sums[r * VECTORS + v];
+          AFTER(x, row + r, at, count);
+          FINISH(place, line, v * LANES, count, x);
+        }
+      }
+)";
+
+}  // namespace
+
+std::string packed_rows(const ProductTile& tile, bool copies) {
   const auto each = [&](auto text) {
     std::string all;
     for (int r = 0; r < tile.rows; ++r)
@@ -150,25 +196,9 @@ std::string packed_rows(const ProductTile& tile, std::string_view after, bool co
               }),
               "        continue;\n      }\n");
   // Whole tiles know how many elements count; of short epilogues there may be a copy for each vector.
-  if (copies) {
-    text += "      if (row + ROWS <= row1 && column + COLUMNS <= N) {\n";
-    for (int r = 0; r < tile.rows; ++r) {
-      text += str("        { const long first = LINE(row + ", r, ") + column;\n");
-      for (int v = 0; v < tile.vectors; ++v)
-        text += str("          FINISH(first + ", v, " * LANES, LANES, s", r, "_", v, ");\n");
-      text += "        }\n";
-    }
-    text += "        continue;\n      }\n";
-  }
+  if (copies) text += whole_tile(tile);
   return str(text, "      const TV sums[ROWS * VECTORS] = {",
-             each([](int r, int v) { return str(r + v ? ", " : "", "s", r, "_", v); }), "};\n",
-             "      for (int r = 0; r < ROWS && row + r < row1; ++r)\n"
-             "        for (int v = 0; v < VECTORS; ++v) {\n"
-             "          const long at = column + v * LANES;\n"
-             "          const int count = (int)min((long)LANES, N - at);\n"
-             "          if (count <= 0) break;\n"
-             "          TV x = sums[r * VECTORS + v];\n",
-             after, "          FINISH(LINE(row + r) + at, count, x);\n        }\n    }\n");
+             each([](int r, int v) { return str(r + v ? ", " : "", "s", r, "_", v); }), "};\n", kPartOfTile, "    }\n");
 }
 
 }  // namespace tenon::opencl

@@ -51,13 +51,17 @@ RowBlocks row_blocks(const ProductTile& tile, int64_t m, int64_t other_jobs, con
 // PARTIAL(row, v), with their memory.
 void define_tile(ComputeSource& source, const ProductTile& tile, ElementType work);
 
+// Defines IV, integers of the size of `work`, and LANE_NUMBERS: 0, 1 ...
+void define_lane_numbers(ComputeSource& source, int lanes, ElementType work);
+
 // Defines TRANSPOSE(t): t[i] of LANES vectors becomes the elements i of all of them.
 void define_transpose(ComputeSource& source, int lanes);
 
 // The walk over the rows [row0, row1) of a job with a packed panel of `depth` steps from `k0` on. Reads the macros
 // A(i), A_AT(row), A_STEP (elements of A), START(row) (what a row's sums begin with), LINE(row) (where the row begins
-// among the elements of C), and K, N, column. `after` may change x, the sums of `count` elements of `row` from `at` on;
-// with `copies`, where it is empty, whole tiles have a FINISH for each vector.
-std::string packed_rows(const ProductTile& tile, std::string_view after, bool copies);
+// among the elements of C; rows lie one behind the other), AFTER(x, row, at, count) (what becomes of x, the sums of
+// `count` elements of the row from column `at` on, before the epilogue), and K, N, column. With `copies` whole tiles
+// have a FINISH_WHOLE for each vector.
+std::string packed_rows(const ProductTile& tile, bool copies);
 
 }  // namespace tenon::opencl

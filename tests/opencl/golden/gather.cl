@@ -31,8 +31,8 @@ void tenon_compute(__global const long* words, long first, __global uchar* q0, _
   const long items = n[4];
   __global const long* f = n + 5;
   n = f + 0;
-  const long share = (items + get_global_size(0) - 1) / get_global_size(0);
-  const long begin = get_global_id(0) * share, end = min(items, begin + share);
+  const long workers = get_global_size(0), begin = items * get_global_id(0) / workers;
+  const long end = items * (get_global_id(0) + 1) / workers;
   for (long item = begin; item < end; ++item) {
 
     const long count = n[0], extent = n[1], inner = n[2];  // Gather embed

@@ -14,6 +14,7 @@ ushort to_bfloat(float x) {
 #define LOCAL_SIZE 1
 #define SYNC
 #define A_STEP 1
+#define AFTER(x, row, at, count) (void)0
 #define T float
 #define TV float4
 #define MULTIPLY_ADD(a, b, c) fma((a), (b), (c))
@@ -33,8 +34,12 @@ ushort to_bfloat(float x) {
 #define AV(i) ((__global const TENON_NEAR(float4)*)(((__global const float*)a0) + (i)))->v
 #define B(i) ((float)((__global const float*)a1)[i])
 #define BV(i) ((__global const TENON_NEAR(float4)*)(((__global const float*)a1) + (i)))->v
-#define FINISH(e, count, x) tenon_finish(f, e, count, x, r0)
-void tenon_finish(__global const long* f, long e, int count, float4 x, __global uchar* r0) {
+#define PLACE(place, e) (void)0
+#define PLACE_BEHIND(to, place, e, j) (void)0
+#define IN_LINE(place, length) 1
+#define FINISH(place, e, j, count, x) tenon_finish(f, (e) + (j), count, 0, x, r0)
+#define FINISH_WHOLE(place, e, j, x) tenon_finish(f, (e) + (j), 4, 1, x, r0)
+void tenon_finish(__global const long* f, long e, int count, int whole, float4 x, __global uchar* r0) {
   float4 f0;
   float4 f1;
   float4 f2;
@@ -45,7 +50,7 @@ void tenon_finish(__global const long* f, long e, int count, float4 x, __global 
   f2 = select(f0, f1, f0 < f1);
    {
     const float4 stored = f2;
-    if (count == 4) {
+    if (whole || count == 4) {
       ((__global TENON_NEAR(float4)*)((__global float*)r0 + e))->v = stored;
     }
     else {
@@ -68,9 +73,9 @@ void tenon_compute(__global const long* words, long first, __global uchar* q0, _
   const int step = (int)n[3];
   const long items = n[4];
   __global const long* f = n + 5;
-  n = f + 1;
-  const long share = (items + get_global_size(0) - 1) / get_global_size(0);
-  const long begin = get_global_id(0) * share, end = min(items, begin + share);
+  n = f + 2;
+  const long workers = get_global_size(0), begin = items * get_global_id(0) / workers;
+  const long end = items * (get_global_id(0) + 1) / workers;
   for (long item = begin; item < end; ++item) {
 
     const long M = n[0], N = n[1], K = n[2], a_row = n[3], b_step = n[5], b_column = n[6], job_rows = n[9];  // MatMul dense
@@ -187,50 +192,80 @@ void tenon_compute(__global const long* words, long first, __global uchar* q0, _
         PARTIAL(row - row0 + 7, 1) = s7_1;  // MatMul dense
         continue;  // MatMul dense
       }
-      if (row + ROWS <= row1 && column + COLUMNS <= N) {  // MatMul dense
-        { const long first = LINE(row + 0) + column;  // MatMul dense
-          FINISH(first + 0 * LANES, LANES, s0_0);  // MatMul dense: goes on with positive
-          FINISH(first + 1 * LANES, LANES, s0_1);  // MatMul dense: goes on with positive
-        }
-        { const long first = LINE(row + 1) + column;  // MatMul dense
-          FINISH(first + 0 * LANES, LANES, s1_0);  // MatMul dense: goes on with positive
-          FINISH(first + 1 * LANES, LANES, s1_1);  // MatMul dense: goes on with positive
-        }
-        { const long first = LINE(row + 2) + column;  // MatMul dense
-          FINISH(first + 0 * LANES, LANES, s2_0);  // MatMul dense: goes on with positive
-          FINISH(first + 1 * LANES, LANES, s2_1);  // MatMul dense: goes on with positive
-        }
-        { const long first = LINE(row + 3) + column;  // MatMul dense
-          FINISH(first + 0 * LANES, LANES, s3_0);  // MatMul dense: goes on with positive
-          FINISH(first + 1 * LANES, LANES, s3_1);  // MatMul dense: goes on with positive
-        }
-        { const long first = LINE(row + 4) + column;  // MatMul dense
-          FINISH(first + 0 * LANES, LANES, s4_0);  // MatMul dense: goes on with positive
-          FINISH(first + 1 * LANES, LANES, s4_1);  // MatMul dense: goes on with positive
-        }
-        { const long first = LINE(row + 5) + column;  // MatMul dense
-          FINISH(first + 0 * LANES, LANES, s5_0);  // MatMul dense: goes on with positive
-          FINISH(first + 1 * LANES, LANES, s5_1);  // MatMul dense: goes on with positive
-        }
-        { const long first = LINE(row + 6) + column;  // MatMul dense
-          FINISH(first + 0 * LANES, LANES, s6_0);  // MatMul dense: goes on with positive
-          FINISH(first + 1 * LANES, LANES, s6_1);  // MatMul dense: goes on with positive
-        }
-        { const long first = LINE(row + 7) + column;  // MatMul dense
-          FINISH(first + 0 * LANES, LANES, s7_0);  // MatMul dense: goes on with positive
-          FINISH(first + 1 * LANES, LANES, s7_1);  // MatMul dense: goes on with positive
-        }
+      int whole = row + ROWS <= row1 && column + COLUMNS <= N;  // MatMul dense
+      const long line_0 = LINE(row) + column;  // MatMul dense
+      PLACE(place_0, line_0);  // MatMul dense
+      whole = whole && IN_LINE(place_0, COLUMNS);  // MatMul dense
+      const long line_1 = line_0 + N;  // MatMul dense
+      PLACE_BEHIND(place_1, place_0, line_0, N);  // MatMul dense
+      whole = whole && IN_LINE(place_1, COLUMNS);  // MatMul dense
+      const long line_2 = line_1 + N;  // MatMul dense
+      PLACE_BEHIND(place_2, place_1, line_1, N);  // MatMul dense
+      whole = whole && IN_LINE(place_2, COLUMNS);  // MatMul dense
+      const long line_3 = line_2 + N;  // MatMul dense
+      PLACE_BEHIND(place_3, place_2, line_2, N);  // MatMul dense
+      whole = whole && IN_LINE(place_3, COLUMNS);  // MatMul dense
+      const long line_4 = line_3 + N;  // MatMul dense
+      PLACE_BEHIND(place_4, place_3, line_3, N);  // MatMul dense
+      whole = whole && IN_LINE(place_4, COLUMNS);  // MatMul dense
+      const long line_5 = line_4 + N;  // MatMul dense
+      PLACE_BEHIND(place_5, place_4, line_4, N);  // MatMul dense
+      whole = whole && IN_LINE(place_5, COLUMNS);  // MatMul dense
+      const long line_6 = line_5 + N;  // MatMul dense
+      PLACE_BEHIND(place_6, place_5, line_5, N);  // MatMul dense
+      whole = whole && IN_LINE(place_6, COLUMNS);  // MatMul dense
+      const long line_7 = line_6 + N;  // MatMul dense
+      PLACE_BEHIND(place_7, place_6, line_6, N);  // MatMul dense
+      whole = whole && IN_LINE(place_7, COLUMNS);  // MatMul dense
+      if (whole) {  // MatMul dense
+        AFTER(s0_0, row + 0, column + 0 * LANES, LANES);  // MatMul dense
+        FINISH_WHOLE(place_0, line_0, 0 * LANES, s0_0);  // MatMul dense: goes on with positive
+        AFTER(s0_1, row + 0, column + 1 * LANES, LANES);  // MatMul dense
+        FINISH_WHOLE(place_0, line_0, 1 * LANES, s0_1);  // MatMul dense: goes on with positive
+        AFTER(s1_0, row + 1, column + 0 * LANES, LANES);  // MatMul dense
+        FINISH_WHOLE(place_1, line_1, 0 * LANES, s1_0);  // MatMul dense: goes on with positive
+        AFTER(s1_1, row + 1, column + 1 * LANES, LANES);  // MatMul dense
+        FINISH_WHOLE(place_1, line_1, 1 * LANES, s1_1);  // MatMul dense: goes on with positive
+        AFTER(s2_0, row + 2, column + 0 * LANES, LANES);  // MatMul dense
+        FINISH_WHOLE(place_2, line_2, 0 * LANES, s2_0);  // MatMul dense: goes on with positive
+        AFTER(s2_1, row + 2, column + 1 * LANES, LANES);  // MatMul dense
+        FINISH_WHOLE(place_2, line_2, 1 * LANES, s2_1);  // MatMul dense: goes on with positive
+        AFTER(s3_0, row + 3, column + 0 * LANES, LANES);  // MatMul dense
+        FINISH_WHOLE(place_3, line_3, 0 * LANES, s3_0);  // MatMul dense: goes on with positive
+        AFTER(s3_1, row + 3, column + 1 * LANES, LANES);  // MatMul dense
+        FINISH_WHOLE(place_3, line_3, 1 * LANES, s3_1);  // MatMul dense: goes on with positive
+        AFTER(s4_0, row + 4, column + 0 * LANES, LANES);  // MatMul dense
+        FINISH_WHOLE(place_4, line_4, 0 * LANES, s4_0);  // MatMul dense: goes on with positive
+        AFTER(s4_1, row + 4, column + 1 * LANES, LANES);  // MatMul dense
+        FINISH_WHOLE(place_4, line_4, 1 * LANES, s4_1);  // MatMul dense: goes on with positive
+        AFTER(s5_0, row + 5, column + 0 * LANES, LANES);  // MatMul dense
+        FINISH_WHOLE(place_5, line_5, 0 * LANES, s5_0);  // MatMul dense: goes on with positive
+        AFTER(s5_1, row + 5, column + 1 * LANES, LANES);  // MatMul dense
+        FINISH_WHOLE(place_5, line_5, 1 * LANES, s5_1);  // MatMul dense: goes on with positive
+        AFTER(s6_0, row + 6, column + 0 * LANES, LANES);  // MatMul dense
+        FINISH_WHOLE(place_6, line_6, 0 * LANES, s6_0);  // MatMul dense: goes on with positive
+        AFTER(s6_1, row + 6, column + 1 * LANES, LANES);  // MatMul dense
+        FINISH_WHOLE(place_6, line_6, 1 * LANES, s6_1);  // MatMul dense: goes on with positive
+        AFTER(s7_0, row + 7, column + 0 * LANES, LANES);  // MatMul dense
+        FINISH_WHOLE(place_7, line_7, 0 * LANES, s7_0);  // MatMul dense: goes on with positive
+        AFTER(s7_1, row + 7, column + 1 * LANES, LANES);  // MatMul dense
+        FINISH_WHOLE(place_7, line_7, 1 * LANES, s7_1);  // MatMul dense: goes on with positive
         continue;  // MatMul dense
       }
       const TV sums[ROWS * VECTORS] = {s0_0, s0_1, s1_0, s1_1, s2_0, s2_1, s3_0, s3_1, s4_0, s4_1, s5_0, s5_1, s6_0, s6_1, s7_0, s7_1};  // MatMul dense
-      for (int r = 0; r < ROWS && row + r < row1; ++r)  // MatMul dense
+
+      for (int r = 0; r < ROWS && row + r < row1; ++r) {  // MatMul dense
+        const long line = LINE(row + r) + column;  // MatMul dense
+        PLACE(place, line);  // MatMul dense
         for (int v = 0; v < VECTORS; ++v) {  // MatMul dense
           const long at = column + v * LANES;  // MatMul dense
           const int count = (int)min((long)LANES, N - at);  // MatMul dense
           if (count <= 0) break;  // MatMul dense
           TV x = sums[r * VECTORS + v];  // MatMul dense
-          FINISH(LINE(row + r) + at, count, x);  // MatMul dense: goes on with positive
+          AFTER(x, row + r, at, count);  // MatMul dense
+          FINISH(place, line, v * LANES, count, x);  // MatMul dense: goes on with positive
         }
+      }
     }
     SYNC;  // MatMul dense
     }

@@ -1,0 +1,41 @@
+// The forms of Conv and ConvTranspose, and what they share. convolutions.cpp chooses.
+#pragma once
+#include <optional>
+
+#include "opencl/compute/images.hpp"
+#include "opencl/compute/planes.hpp"
+#include "opencl/compute/windows.hpp"
+
+namespace tenon::opencl {
+
+// n: 0 images, 1 input channels, 2 output channels, 3 groups, 4 inputs and 5 outputs of a channel, 6 taps, 7 is the
+// image read as it lies?, 8 rows (output channels) of a job, 9 channels and 10 taps of a panel, then the axes.
+inline constexpr int kConvAxes = 11;
+ComputeLaunch conv_launch(const Dims& x, const Dims& y, int64_t group, const std::vector<WindowAxis>& axes);
+// Neither pads nor strides nor several taps.
+bool is_plain(const std::vector<WindowAxis>& axes);
+
+// The spatial extents of the weights.
+std::vector<Dim> kernel_of(const Dims& w);
+// Defines BIAS(i): operand 2, or 0.
+void define_bias(ComputeSource& source, const irgen::KernelRequest& request, ElementType work);
+
+// The window of a convolution whose groups have one input channel, and few output channels: each reads the input again.
+std::optional<PlaneWindow> depthwise_window(const irgen::KernelRequest& request, ElementType work, int64_t group,
+                                            const ComputeTarget& target);
+Result<ComputeKernel> make_depthwise(const irgen::KernelRequest& request, const PlaneWindow& window, int64_t group,
+                                     const ComputeTarget& target, const Epilogue& epilogue);
+
+// Nothing where an extent of a channel is known by a run only, the image is a plain matrix, or does not fit.
+struct TiledImageConv {
+  ImageConv conv;
+  ImageTile tile;
+};
+std::optional<TiledImageConv> image_conv(const irgen::KernelRequest& request, ElementType work, int64_t group,
+                                         const ComputeTarget& target);
+Result<ComputeKernel> make_image_conv(const irgen::KernelRequest& request, const TiledImageConv& form,
+                                      const ComputeTarget& target, const Epilogue& epilogue);
+
+Result<ComputeKernel> make_conv_transpose(const irgen::KernelRequest& request, const ComputeTarget& target);
+
+}  // namespace tenon::opencl

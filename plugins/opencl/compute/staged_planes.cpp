@@ -1,0 +1,100 @@
+// Windows over planes in local memory.
+#include <algorithm>
+
+#include <tenon/support/str.hpp>
+
+#include "opencl/compute/plane_forms.hpp"
+#include "opencl/source_context.hpp"
+
+namespace tenon::opencl {
+namespace {
+
+// Every COLUMN_STRIDE-th of a row's inputs from column `first` on, which may lie before the row, PADDING around them.
+// Vectors, the last one moved back to the row's end; of short rows halves of vectors.
+constexpr std::string_view kStageRow = R"(
+void tenon_stage(__local T* to, const int length, const long row, const int inside, const int first, const int columns, __global const uchar* a0) {
+  const int begin = inside ? clamp((COLUMN_STRIDE - 1 - first) / COLUMN_STRIDE, 0, length) : length;
+  const int end = max(begin, min(length, (columns - first + COLUMN_STRIDE - 1) / COLUMN_STRIDE));
+  int x = 0;
+  for (; x < begin; ++x) to[x] = PADDING;
+  if (COLUMN_STRIDE <= 2 && end - begin >= LANES) {
+    for (; x < end; x += LANES) {
+      x = min(x, end - LANES);
+      NEAR_LOCAL(to + x) = COLUMN_STRIDE == 1 ? XV(row + first + x)
+                           : (TV)(XV(row + first + 2 * x).even, XV(row + first + 2 * x + LANES - 1).odd);
+    }
+  } else if (COLUMN_STRIDE == 1 && end - begin >= LANES / 2) {
+    for (; x < end; x += LANES / 2) {
+      x = min(x, end - LANES / 2);
+      NEAR_LOCAL_HALF(to + x) = HALFV(row + first + x);
+    }
+  }
+  for (; x < end; ++x) to[x] = X(row + first + x * COLUMN_STRIDE);
+  for (; x < length; ++x) to[x] = PADDING;
+}
+)";
+
+// A row is a work item's. Rows of one phase are `pitch` elements; phase p has the inputs p, p + COLUMN_STRIDE ...
+constexpr std::string_view kStage = R"(
+    const int pitch = max(job_columns, LANES) + COLUMN_REACH / COLUMN_STRIDE;
+    const int length = job_columns + COLUMN_REACH / COLUMN_STRIDE;
+    const int staged_rows = (job_rows - 1) * ROW_STRIDE + ROW_REACH + 1;
+    for (int staged = LOCAL_ID; staged < staged_rows * COLUMN_STRIDE; staged += LOCAL_SIZE) {
+      const int from = y0 * ROW_STRIDE + staged / COLUMN_STRIDE - (int)n[4];
+      const int first = x0 * COLUMN_STRIDE + staged % COLUMN_STRIDE - (int)n[5];
+      tenon_stage(image + staged * pitch, length, (plane / n[8] * in_rows + from) * in_columns,
+                  from >= 0 && from < in_rows, first, in_columns, a0);
+    }
+    SYNC;
+)";
+
+// A vector that ends behind the job's columns is moved back, too, where there is place.
+constexpr std::string_view kWalk = R"(
+    EACH_VECTOR(line, wanted) {
+      const int column = job_columns >= LANES ? min(wanted, job_columns - LANES) : wanted;
+      const __local T* corner = image + line * ROW_STRIDE * COLUMN_STRIDE * pitch + column;
+      const int count = min(LANES, job_columns - column), from_column = (x0 + column) * COLUMN_STRIDE - (int)n[5];
+      const IV from_columns = LANE_NUMBERS * (IV)COLUMN_STRIDE + (IV)from_column;
+)";
+constexpr std::string_view kDone = R"(
+      const long first = (plane * n[2] + y0 + line) * n[3] + x0;
+      PLACE(place, first);
+      DONE(sum, line, place, first, column, count);
+    }
+    SYNC;
+)";
+
+}  // namespace
+
+void define_staging(ComputeSource& source, const PlaneWindow& w, ElementType work) {
+  source.of_group();
+  source.define("NEAR_LOCAL_HALF(p)", str("(((__local TENON_NEAR(", lanes_name(work, w.lanes / 2), ")*)(p))->v)"));
+  source.vectors_of(w.lanes / 2);
+  source.load("HALF", 0, work);
+  source.vectors_of(w.lanes);
+  source.functions(kStageRow);
+}
+
+std::string staged_plane_body(ComputeSource& source, const PlaneWindow& w, ElementType work,
+                              const ComputeTarget& target, const PlaneText& text) {
+  define_staging(source, w, work);
+  source.local(str("  __local T image[", plane_elements(work, target), "];\n"));
+  // Neighbouring vectors to one work item, or to neighbouring ones.
+  source.define(
+      "EACH_VECTOR(line, column)",
+      target.work_group == 1
+          ? "for (int line = 0; line < job_rows; ++line) for (int column = 0; column < job_columns; column += "
+            "LANES)"
+          : "const int across = (job_columns + LANES - 1) / LANES; for (int piece = LOCAL_ID; piece < "
+            "job_rows * across; piece += LOCAL_SIZE) for (int line = piece / across, column = piece % across "
+            "* LANES, once = 1; once; once = 0)");
+  std::string body = str(kPlaneJob, text.job, kStage, kWalk, text.column, "      SUM sum = START;\n");
+  for (int64_t tap = 0; tap < w.taps(); ++tap) {
+    const int64_t row = tap / w.kernel[1] * w.dilation[0], column = tap % w.kernel[1] * w.dilation[1];
+    body += str("      { const TV x = NEAR_LOCAL(corner + ", row * w.stride[1] + column % w.stride[1], " * pitch + ",
+                column / w.stride[1], "); TAKE(sum, x, ", tap, "); }\n");
+  }
+  return str(body, kDone);
+}
+
+}  // namespace tenon::opencl
