@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <random>
 #include <regex>
 
@@ -226,6 +227,59 @@ TEST(Steady, WhatMovesEverySecondIterationHasCodeForBoth) {
   ASSERT_TRUE(bound.run(compiled.arguments()).ok());
   ASSERT_TRUE(interpret(*program, interpreted.arguments(), {}).ok());
   EXPECT_EQ(compiled["out"], interpreted["out"]);
+}
+
+// Rows in two pieces each, from a ring.
+const char* const kPieces = R"(program @pieces() {
+  input %in : i32 rank 2
+  output %out : i32 rank 2
+  allocate %rows : i32[0 +: 6, -1 +: 42 fold 3] {
+    for y in [-2, 40) {
+      for x in [0, 6) step 3 {
+        call add1(in %in[x +: 3, y + 1 +: 1], out %rows[x +: 3, y + 1 +: 1])
+        let from = max(y, 0) {
+          call rows3(in %rows[x +: 3, y - 1 +: 3], out %out[x +: 3, from +: y + 1 - from])
+        }
+      }
+    }
+  }
+})";
+
+TEST(Steady, LoopsOfAFewIterationsAreWrittenOut) {
+  const auto program = parse_program(kPieces, kernels_on_rings());
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  Data compiled, interpreted;
+  for (Data* data : {&compiled, &interpreted}) {
+    data->add("in", {6, 42}, {0, -1});
+    data->add("out", {6, 40});
+  }
+  BoundProgram bound = bound_to(*program, compiled);
+  const std::vector<std::string> bodies = loop_bodies(bound.disassembly());
+  EXPECT_TRUE(std::ranges::any_of(bodies, [](const std::string& body) {
+    return std::regex_match(body, std::regex(R"((\d+: call(_plain|_function) [^\n]*\n){12})"));
+  })) << bound.disassembly();
+  ASSERT_TRUE(bound.run(compiled.arguments()).ok());
+  ASSERT_TRUE(interpret(*program, interpreted.arguments(), {}).ok());
+  EXPECT_EQ(compiled["out"], interpreted["out"]);
+}
+
+TEST(Steady, ErrorsNameIterationsThatAreWrittenOut) {
+  for (const int64_t y : {0, 1, 14, 15, 16, 38, 39}) {
+    const auto program = parse_program(kPieces, kernels_on_rings(y));
+    ASSERT_TRUE(program.ok()) << program.error().to_string();
+    Data compiled, interpreted;
+    for (Data* data : {&compiled, &interpreted}) {
+      data->add("in", {6, 42}, {0, -1});
+      data->add("out", {6, 40});
+    }
+    const auto ran = bound_to(*program, compiled).run(compiled.arguments());
+    ASSERT_FALSE(ran.ok());
+    EXPECT_THAT(ran.error().to_string(), HasSubstr("loop x = 0\n"));
+    EXPECT_THAT(ran.error().to_string(), HasSubstr("loop y = " + std::to_string(y) + "\n"));
+    const auto wanted = interpret(*program, interpreted.arguments(), {});
+    ASSERT_FALSE(wanted.ok());
+    EXPECT_EQ(ran.error().to_string(), wanted.error().to_string());
+  }
 }
 
 // Conditions within conditions, that turn anywhere.

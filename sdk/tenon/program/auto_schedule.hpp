@@ -12,8 +12,8 @@
 //         bytes that its reader loads, as often as its window covers them / bandwidth of the smallest memory
 //     + calls * dispatch, more for those whose results stay in a ring, and for each row, or piece of one, that they
 //     touch
-//     + where loops cut rows so that pieces do not follow one another (tiles of several rows, columns), the latency of
-//     the memory that rows come from for each piece of one
+//     + where a loop goes down columns, the latency of the memory that rows come from for each piece of a row: in tiles
+//     along rows the next piece is fetched ahead
 //     + elements computed again, where the author keeps no window of them * compute
 // What an iteration makes is held by a memory that has room for it and for what its reader makes of it. Where a window stays, all windows pass between two uses of a place:
 // those of whole rows where tiles go along rows, since what the next row of tiles reads is kept of all of them.

@@ -50,13 +50,12 @@ double Strips::iterations(const PipelineNumbers& numbers) const {
 
 double Strips::piece_bytes(const PipelineNumbers& numbers, size_t at) const {
   const StageNumbers& n = numbers.stages[at];
-  if (loops.size() < 2 || n.indices.empty()) return 0;
+  if (loops.size() < 2) return 0;
+  const Loop& around = loops.back();
   double element = n.bytes;
   for (const StageNumbers::Index& index : n.indices) element /= std::max(index.extent, 1.0);
-  const int fastest = n.indices.front().dim;
-  if (loops.back().dim == fastest) return element * loops.back().step;  // down columns
-  const bool tiles = loops.front().dim == fastest && loops[1].step > 1;
-  return tiles ? element * loops.front().step : 0;
+  const bool columns = !n.indices.empty() && n.indices.front().dim == around.dim;
+  return columns ? element * around.step : 0;
 }
 
 // Loops within a window's loop see all that it keeps.

@@ -21,8 +21,8 @@ struct Strips {
   std::vector<Loop> loops;
 
   double iterations(const PipelineNumbers& numbers) const;
-  // Bytes of a stage's rows that are computed without a gap; 0: rows are not cut, or their pieces follow one another, as
-  // those of one row at a time do.
+  // Bytes of a stage's rows that are computed without a gap; 0: rows are not cut, or the next piece of each is computed
+  // soon, as in tiles.
   double piece_bytes(const PipelineNumbers& numbers, size_t at) const;
 };
 

@@ -24,7 +24,7 @@ void Binder::push_site(Op op, Site site, const Expr& predicate) {
 }
 
 int64_t Binder::ahead_in_loop() const {
-  if (loops_.empty() || loops_.back().shown.empty()) return 0;
+  if (once_ >= 0 || loops_.empty() || loops_.back().shown.empty()) return 0;
   const OpenLoop& loop = loops_.back();
   return scope_.simplified(scope_.resolve(Expr::symbol(loop.shown)) - scope_.resolve(Expr::symbol(loop.symbol)))
       .constant();

@@ -95,8 +95,12 @@ class Binder {
 
   // Loops -----------------------------------------------------------------------------------------------------
 
-  int32_t innermost() const { return loops_.empty() ? -1 : loops_.back().number; }
+  int32_t innermost() const { return once_ >= 0 ? once_ : loops_.empty() ? -1 : loops_.back().number; }
   Result<void> emit(const Loop& loop);
+  // Its first part, the steady one, and the last.
+  Result<void> emit_parts(const Loop& loop, const Loop& written_out, const SteadyPart& steady);
+  // A loop of one iteration whose number is known and whose body is simple: no code but that of the body. Errors name it.
+  Result<void> emit_once(const Loop& loop);
   std::optional<SteadyPart> steady_part(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step);
   // `shown`: see OpenLoop.
   Result<void> emit_loop(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step,
@@ -168,6 +172,7 @@ class Binder {
   size_t addresses_ = 0;
   int64_t step_ = 0;
   int32_t region_ = 0;
+  int32_t once_ = -1;  // the loop of one iteration around, which has no code; it is the innermost
   bool inside_workers_ = false;
 };
 

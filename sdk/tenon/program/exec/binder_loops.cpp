@@ -8,17 +8,41 @@
 namespace tenon::program::detail {
 
 Result<void> Binder::emit(const Loop& loop) {
+  if (is_once(loop) && !options_.statistics) return emit_once(loop);
   const Expr begin = resolved(loop.begin), end = resolved(loop.end), step = resolved(loop.step);
+  if (!options_.statistics)
+    if (const std::optional<Loop> written_out = with_loops_written_out(loop, scope_))
+      if (const auto steady = steady_part(*written_out, begin, end, step))
+        return emit_parts(loop, *written_out, *steady);
   const std::optional<SteadyPart> steady = steady_part(loop, begin, end, step);
-  if (!steady) return emit_loop(loop, begin, end, step);
-  const Expr from = begin + steady->first * step;
-  if (steady->first > 0) TENON_OK(emit_loop(loop, begin, from, step));
+  return steady ? emit_parts(loop, loop, *steady) : emit_loop(loop, begin, end, step);
+}
+
+Result<void> Binder::emit_parts(const Loop& loop, const Loop& written_out, const SteadyPart& steady) {
+  const Expr begin = resolved(loop.begin), end = resolved(loop.end), step = resolved(loop.step);
+  const Expr from = begin + steady.first * step;
+  if (steady.first > 0) TENON_OK(emit_loop(loop, begin, from, step));
   const int64_t in_periods =
-      steady->period > 1 && !options_.statistics ? (steady->last - steady->first) / steady->period : 0;
-  const Expr to = from + (in_periods > 0 ? in_periods * steady->period : steady->last - steady->first) * step;
-  TENON_OK(in_periods > 0 ? emit_periods(loop, from, to, step, steady->period)
-                          : emit_loop(loop, from, min(to, end), step));
+      steady.period > 1 && !options_.statistics ? (steady.last - steady.first) / steady.period : 0;
+  const Expr to = from + (in_periods > 0 ? in_periods * steady.period : steady.last - steady.first) * step;
+  TENON_OK(in_periods > 0 ? emit_periods(written_out, from, to, step, steady.period)
+                          : emit_loop(written_out, from, min(to, end), step));
   return prove_le(end, to) ? Result<void>() : emit_loop(loop, to, end, step);
+}
+
+Result<void> Binder::emit_once(const Loop& loop) {
+  const auto number = static_cast<int32_t>(code().loops.size());
+  LoopCode made{.symbol = loop.symbol, .value = registers_.new_word(), .outer = innermost()};
+  made.outer_ahead = ahead_in_loop();
+  registers_.into(loop.begin, made.value);
+  code().loops.push_back(std::move(made));
+  scope_.define(loop.symbol, loop.begin);
+  const int32_t around = std::exchange(once_, number);
+  auto result = emit(loop.body);
+  once_ = around;
+  scope_.erase(loop.symbol);
+  TENON_OK(std::move(result), "loop ", loop.symbol);
+  return {};
 }
 
 // A loop over periods, with code for each iteration of one.

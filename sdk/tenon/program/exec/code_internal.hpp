@@ -99,6 +99,7 @@ struct LoopCode {
   Place worker = -1;        // of loops run by workers: which one this is
   Place outer_worker = -1;  // of the loop around; -1: none
   int32_t outer = -1;       // the loop around
+  int64_t outer_ahead = 0;  // of the register of the loop around: see Site::ahead
   int32_t body = 0, exit = 0;
   int32_t first_step = 0, last_step = 0;
   int32_t first_increment = 0, last_increment = 0;  // the others

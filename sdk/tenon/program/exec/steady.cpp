@@ -4,6 +4,7 @@
 #include <numeric>
 #include <unordered_set>
 
+#include <tenon/program/exec/arguments_internal.hpp>
 #include <tenon/program/walk.hpp>
 
 namespace tenon::program::detail {
@@ -21,12 +22,21 @@ constexpr int kMostRounds = 4;
 
 const std::string kNumber = "steady.iteration";
 
+// Loops of more iterations are not written out.
+constexpr int64_t kMostWrittenOut = 16;
+
+bool has_one_iteration(const Loop& loop) {
+  return loop.kind == LoopKind::serial && loop.begin.is_constant() && loop.end == loop.begin + 1 &&
+         loop.step.is_constant(1);
+}
+
 bool is_simple(const Statement& s) {
   bool simple = true;
   for_each_statement(s, [&](const Statement& inner) {
-    const bool known = inner.as<Block>() || inner.as<Let>() || inner.as<Crop>() || inner.as<Slice>() ||
-                       inner.as<Transpose>() || inner.as<View>() || inner.as<Call>() || inner.as<Copy>() ||
-                       inner.as<Check>();
+    const auto* loop = inner.as<Loop>();
+    const bool known = (loop && has_one_iteration(*loop)) || inner.as<Block>() || inner.as<Let>() || inner.as<Crop>() ||
+                       inner.as<Slice>() || inner.as<Transpose>() || inner.as<View>() || inner.as<Call>() ||
+                       inner.as<Copy>() || inner.as<Check>();
     simple = simple && (inner.empty() || known);
   });
   return simple;
@@ -87,6 +97,11 @@ class Numbers {
     add(scope_.resolve(s.predicate));
   }
   void visit(const Check& s) { add(scope_.resolve(s.condition)); }
+  void visit(const Loop& s) {
+    scope_.define(s.symbol, s.begin);
+    collect(s.body);
+    scope_.erase(s.symbol);
+  }
   template <class Other>
   void visit(const Other&) {}  // is_simple: there are none
 
@@ -221,8 +236,7 @@ int64_t period_of(const Numbers& numbers, const SteadyPart& part, int64_t phases
 // The steady part of the loop, whose iterations are taken `phases` at a time, and how often that many.
 struct Steady {
   SteadyPart part;
-  int64_t phases = 1;          // that another look at the loop is to take at a time
-  bool is_worth_code = false;  // for each of the phases
+  int64_t phases = 1;  // that another look at the loop is to take at a time
 };
 Steady look_at(const Loop& loop, int64_t first, int64_t step, int64_t iterations, int64_t phases, Scope& scope) {
   SteadyPart part{0, iterations / phases};
@@ -242,22 +256,54 @@ Steady look_at(const Loop& loop, int64_t first, int64_t step, int64_t iterations
   Steady found{part};
   found.part.period = period_of(numbers, part, phases, scope);
   found.phases = Phases().of(numbers.found);
-  found.is_worth_code = numbers.most_elements <= kFewElements && numbers.calls() <= kMostCalls;
+  found.part.is_short = numbers.most_elements <= kFewElements && numbers.calls() <= kMostCalls;
   scope.assumptions().erase(kNumber);
   scope.erase(loop.symbol);
   return found;
 }
 
+// As one loop for each iteration.
+std::optional<Statement> written_out(const Loop& loop, const Scope& scope) {
+  const Expr begin = scope.simplified(scope.resolve(loop.begin)), end = scope.simplified(scope.resolve(loop.end)),
+             step = scope.simplified(scope.resolve(loop.step));
+  if (loop.kind != LoopKind::serial || !begin.is_constant() || !end.is_constant() || !step.is_constant()) return {};
+  if (step.constant() < 1 || begin.constant() >= end.constant()) return {};
+  const int64_t iterations = iteration_count(begin.constant(), end.constant(), step.constant());
+  if (iterations > kMostWrittenOut) return {};
+  Block block;
+  for (int64_t i = 0; i < iterations; ++i) {
+    const Expr number = begin + i * step;
+    block.statements.push_back(Loop{.symbol = loop.symbol, .begin = number, .end = number + 1, .body = loop.body});
+  }
+  return Statement(std::move(block));
+}
+
+Statement with_loops_written_out(const Statement& s, const Scope& scope) {
+  const Statement made = with_children(s, [&](const Statement& inner) { return with_loops_written_out(inner, scope); });
+  const auto* loop = made.as<Loop>();
+  if (!loop || has_one_iteration(*loop)) return made;
+  return written_out(*loop, scope).value_or(made);
+}
+
 }  // namespace
+
+bool is_once(const Loop& loop) { return has_one_iteration(loop) && is_simple(loop.body); }
+
+std::optional<Loop> with_loops_written_out(const Loop& loop, const Scope& scope) {
+  Loop made = loop;
+  made.body = with_loops_written_out(loop.body, scope);
+  if (made.body == loop.body || !is_simple(made.body)) return {};
+  return made;
+}
 
 std::optional<SteadyPart> steady_part(const Loop& loop, int64_t first, int64_t step, int64_t iterations, Scope& scope) {
   if (iterations < kFewestIterations || !is_simple(loop.body)) return {};
   const Steady one = look_at(loop, first, step, iterations, 1, scope);
   SteadyPart part = one.part;
-  if (one.phases > 1 && one.is_worth_code && iterations / one.phases >= kFewestIterations) {
+  if (one.phases > 1 && one.part.is_short && iterations / one.phases >= kFewestIterations) {
     const Steady several = look_at(loop, first, step, iterations, one.phases, scope);
     const SteadyPart& p = several.part;
-    if (several.is_worth_code) part = {p.first * one.phases, p.last * one.phases, p.period * one.phases};
+    if (p.is_short) part = {p.first * one.phases, p.last * one.phases, p.period * one.phases};
   }
   const int64_t length = part.last - part.first;
   if ((length == iterations && part.period == 1) || 2 * length < iterations) return {};

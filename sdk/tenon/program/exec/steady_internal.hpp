@@ -13,17 +13,25 @@
 
 namespace tenon::program::detail {
 
+// Whether it is a serial loop of one iteration, whose number is no expression, and a simple body: one without other loops,
+// memory or transfers of its own, which are not to be made several times.
+bool is_once(const Loop& loop);
+// The loop with serial ones in its body written out as loops of one iteration, where those have a few whose numbers are
+// known. Nothing where there are none.
+std::optional<Loop> with_loops_written_out(const Loop& loop, const Scope& scope);
+
 // Iterations first ... last - 1.
 struct SteadyPart {
   int64_t first = 0;
   int64_t last = 0;
-  int64_t period = 1;  // of places in rings; 1 as well where code for each of them is not worth it
+  int64_t period = 1;    // of places in rings; 1 as well where code for each of them is not worth it
+  bool is_short = true;  // few calls that do little: code for several iterations is worth it
 };
 
 // Of a serial loop of `iterations`, whose symbol is first + step * number of the iteration: the longest run of
 // iterations in which no condition of the body turns. Nothing when that is all of them, with a period of 1, or less
-// than half, or where the body has loops, memory or transfers of its own, which are not to be made several times. Names
-// of the body are not in `scope`, whose state is as before.
+// than half, or where the body is not simple; loops of one iteration may be in it. Names of the body are not in `scope`,
+// whose state is as before.
 std::optional<SteadyPart> steady_part(const Loop& loop, int64_t first, int64_t step, int64_t iterations, Scope& scope);
 
 }  // namespace tenon::program::detail
