@@ -36,11 +36,14 @@ std::optional<double> bytes_of(const snippet::Body& body) {
   return bytes;
 }
 
-// divide_by_constants() may be a unit off where quotients are tiny.
-bool divides_by_constant(const snippet::Body& body, const snippet::BodyNode& node) {
-  if (node.op != "Div") return false;
-  return std::ranges::any_of(
-      body.nodes, [&](const snippet::BodyNode& by) { return by.op == "Scalar" && by.result == node.operands[1]; });
+// Elements of the innermost dim from which on whole rows pay, in vectors: below, a tile takes the row as it is.
+constexpr int64_t kLeastRowVectors = 2;
+
+// Are columns folded that may be walked in whole rows?
+bool folds_columns(const snippet::Body& body, int64_t least_row) {
+  if (!body.reduces() || body.dims.back().reduced) return false;
+  const Expr& row = body.dims.back().extent;
+  return !row.is_constant() || row.constant() >= least_row;
 }
 
 }  // namespace
@@ -74,15 +77,16 @@ std::string Compiler::registers_text(const TargetDescription& target) {
 
 std::string Compiler::why_not(const snippet::Body& body) const { return snippet::why_not_emit(body, table_, target_); }
 
-Result<snippet::LinearKernel> Compiler::lower(const snippet::Body& body, bool past_caches) const {
-  if (std::string reason = why_not(body); !reason.empty()) return error(Code::unsupported, reason);
+Result<snippet::LinearKernel> Compiler::lower(const snippet::Body& body, const Lowered& how) const {
   const auto cycles = [this](const snippet::Body& of, const snippet::BodyNode& node) {
     return snippet::cycles_of_node(of, node, table_, target_);
   };
   TENON_TRY(pool, register_pool(target_));
   const auto vectors = static_cast<int>(pool.of(codegen::RegisterFile::vector).size());
   snippet::LowerOptions options{.lanes = lanes_of(isa_of(target_), body), .vectors = vectors, .cycles = cycles};
-  if (past_caches) options.resweep_cycles = kMovedVectorCycles;
+  if (how.past_caches) options.resweep_cycles = kMovedVectorCycles;
+  options.whole_rows = how.whole_rows;
+  if (const MemorySpace* cache = target_.memory("l2")) options.near_bytes = cache->size_bytes / 2;
   return snippet::lower(body, options);
 }
 
@@ -97,12 +101,14 @@ std::vector<Compiler::Tier> Compiler::tiers_of(const snippet::Body& body) const 
   tiers[1].least_bytes = size("l2");
   tiers[1].passes.prefetch_write_lines = kWriteLinesAhead;
   tiers[1].passes.prefetch_read_lines = kReadLinesAhead;
-  tiers[1].passes.prefetch_rows = kRowsAhead;
+  tiers[1].passes.prefetch_blocks = true;
+  tiers[1].how.whole_rows = folds_columns(body, kLeastRowVectors * lanes_of(isa_of(target_), body));
   tiers[2] = tiers[1];
   tiers[2].suffix = ".streaming";
   tiers[2].least_bytes = size(target_.memory("l3") ? "l3" : "l2");
   tiers[2].passes.stream_stores = true;
   tiers[2].passes.streams = kStreams;
+  tiers[2].how.past_caches = body.reduces();  // only what is swept again is lowered otherwise
   if (const auto bytes = bytes_of(body)) {
     // Of all calls: no code that none of them runs.
     std::erase_if(tiers, [&](const Tier& tier) { return tier.least_bytes > *bytes; });
@@ -112,20 +118,20 @@ std::vector<Compiler::Tier> Compiler::tiers_of(const snippet::Body& body) const 
 }
 
 Result<std::vector<Compiler::TierKernel>> Compiler::tier_kernels(const snippet::Body& body) const {
+  if (std::string reason = why_not(body); !reason.empty()) return error(Code::unsupported, reason);
   std::vector<TierKernel> made;
   std::optional<snippet::LinearKernel> lowered;
-  bool for_past_caches = false;
+  Lowered how;
   for (const Tier& tier : tiers_of(body)) {
-    // Only what is swept again is lowered otherwise.
-    const bool past_caches = tier.passes.stream_stores && body.reduces();
-    if (!lowered || past_caches != for_past_caches) {
-      TENON_TRY(kernel, lower(body, past_caches), "lowering snippet '", body.name, "'");
+    if (!lowered || tier.how != how) {
+      TENON_TRY(kernel, lower(body, tier.how), "lowering snippet '", body.name, "'");
       lowered = std::move(kernel);
-      for_past_caches = past_caches;
+      how = tier.how;
     }
     TierKernel& next = made.emplace_back(TierKernel{*lowered, tier.least_bytes});
     TENON_OK(optimise(next.kernel, tier.passes), "lowering snippet '", body.name, "'");
     next.past_caches = has_streaming_stores(next.kernel);
+    if (next.kernel.blocks.dim >= 0) next.least_row = kLeastRowVectors * next.kernel.lanes;
     if (made.size() > 1) next.kernel.name += tier.suffix;
   }
   return made;
@@ -159,7 +165,8 @@ Result<std::shared_ptr<const CompiledSnippet>> Compiler::compile_snippet(const s
               body.name, "' for ", target_.name);
     if (!made->code) made->code = code;
     const auto run = code->function();
-    made->forms.push_back({std::move(tier.kernel), run, std::move(code), tier.least_bytes, tier.past_caches});
+    made->forms.push_back(
+        {std::move(tier.kernel), run, std::move(code), tier.least_bytes, tier.least_row, tier.past_caches});
   }
   return std::shared_ptr<const CompiledSnippet>(std::move(made));
 }
@@ -172,10 +179,10 @@ Result<std::shared_ptr<const irgen::SnippetCode>> Compiler::compile(const snippe
 snippet::BoundRules Compiler::bound_rules() const {
   const auto max_ulp = [this](const snippet::Body& body, const snippet::BodyNode& node) {
     const codegen::JitterRow* row = snippet::row_of_node(body, node, table_, target_);
-    const double units = row ? row->max_ulp : 0;
-    return divides_by_constant(body, node) ? std::max(units, 1.0) : units;
+    return row ? row->max_ulp : 0;
   };
-  return {.max_ulp = max_ulp, .contract = options_.contract};
+  // divide_by_constants() may be a unit off where quotients are tiny.
+  return {.max_ulp = max_ulp, .constant_quotient_ulp = 1, .contract = options_.contract};
 }
 
 }  // namespace tenon::x86

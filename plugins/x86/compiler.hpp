@@ -49,8 +49,14 @@ class Compiler final : public irgen::SnippetCompiler {
 
  private:
   static std::string registers_text(const TargetDescription& target);
-  // Before this plugin's passes; `past_caches`: for tensors and stores of that kind.
-  Result<snippet::LinearKernel> lower(const snippet::Body& body, bool past_caches) const;
+  // How a body is lowered for one form of its code.
+  struct Lowered {
+    bool whole_rows = false;   // down columns
+    bool past_caches = false;  // what sweeps keep goes out to memory and comes back
+    bool operator==(const Lowered&) const = default;
+  };
+  // Before this plugin's passes.
+  Result<snippet::LinearKernel> lower(const snippet::Body& body, const Lowered& how) const;
   // Code is made in up to three forms. Where the extents say how large calls are, only those that calls run.
   //   for tensors within the second-level cache
   //   beyond it                     lines are fetched before they are written and read
@@ -59,10 +65,12 @@ class Compiler final : public irgen::SnippetCompiler {
     std::string suffix;
     double least_bytes = 0;  // of all ports
     PassOptions passes;
+    Lowered how = {};
   };
   struct TierKernel {
     snippet::LinearKernel kernel;  // after the passes
     double least_bytes = 0;
+    int64_t least_row = 0;
     bool past_caches = false;  // its stores, or some of them
   };
   std::vector<Tier> tiers_of(const snippet::Body& body) const;

@@ -16,7 +16,7 @@ bool is_border(Name op) {
   return std::find(std::begin(kBorders), std::end(kBorders), op) != std::end(kBorders);
 }
 
-bool contains(const std::vector<RegisterId>& ids, RegisterId id) {
+bool contains(const snippet::RegisterIds& ids, RegisterId id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
@@ -63,7 +63,7 @@ void erase_marked(LinearKernel& kernel, const std::vector<char>& gone) {
 // ---- Mul and Add ----
 
 // `sum` adds the product `product` of `factors`: as one operation. False when it does something else with it.
-bool contract(Instruction& sum, RegisterId product, const std::vector<RegisterId>& factors) {
+bool contract(Instruction& sum, RegisterId product, const snippet::RegisterIds& factors) {
   static const Name kAdd("Add"), kSub("Sub"), kFma("Fma"), kFms("Fms"), kFnma("Fnma");
   if ((sum.op != kAdd && sum.op != kSub) || sum.memory) return false;
   const bool first = sum.in[0] == product;
@@ -144,16 +144,27 @@ void fold_loads(LinearKernel& kernel, Isa isa) {
   erase_marked(kernel, gone);
 }
 
+namespace {
+
+void fetch_ahead(LinearKernel& kernel, const PassOptions& options) {
+  if (options.streams > 1) split_streams(kernel, options.streams, options.stream_elements);
+  if (options.prefetch_write_lines > 0) prefetch_writes(kernel, options.prefetch_write_lines);
+  if (options.prefetch_read_lines > 0) prefetch_reads(kernel, options.prefetch_read_lines);
+}
+
+}  // namespace
+
 Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   divide_by_constants(kernel);
   if (options.contract) contract_multiply_add(kernel);
   narrow_alike(kernel);
   if (options.memory_operands) fold_loads(kernel, options.isa);
   if (options.stream_stores) stream_stores(kernel);
-  if (options.streams > 1) split_streams(kernel, options.streams, options.stream_elements);
-  if (options.prefetch_write_lines > 0) prefetch_writes(kernel, options.prefetch_write_lines);
-  if (options.prefetch_read_lines > 0) prefetch_reads(kernel, options.prefetch_read_lines);
-  if (options.prefetch_rows > 0) prefetch_rows(kernel, options.prefetch_rows);
+  // Blocks are short, and several of their rows side by side already.
+  if (kernel.blocks.dim < 0)
+    fetch_ahead(kernel, options);
+  else if (options.prefetch_blocks)
+    prefetch_blocks(kernel);
   return snippet::verify(kernel);
 }
 

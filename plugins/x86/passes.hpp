@@ -40,12 +40,12 @@ struct PassOptions {
   int streams = 1, stream_elements = kStreamElements;
   // How many cache lines ahead of the stores and loads of a vector loop their lines are fetched; 0: not at all.
   int prefetch_write_lines = 0, prefetch_read_lines = 0;
-  // How many rows ahead, where tiles go down columns.
-  int prefetch_rows = 0;
+  // Of kernels in blocks that walk rows again (LinearKernel::Blocks): the next block's lines are fetched meanwhile.
+  bool prefetch_blocks = false;
 };
 
 // Distances for tensors beyond the caches (docs/performance.md, "Snippets on x86").
-inline constexpr int kWriteLinesAhead = 48, kReadLinesAhead = 64, kStreams = 4, kRowsAhead = 12;
+inline constexpr int kWriteLinesAhead = 48, kReadLinesAhead = 64, kStreams = 4;
 
 // All of them, in the order below; then the verifier.
 Result<void> optimise(snippet::LinearKernel& kernel, const PassOptions& options);
@@ -68,7 +68,7 @@ void split_streams(snippet::LinearKernel& kernel, int streams,
                    int least_elements);  // passes_streams.cpp; after stream_stores
 void prefetch_writes(snippet::LinearKernel& kernel, int lines);
 void prefetch_reads(snippet::LinearKernel& kernel, int lines);
-void prefetch_rows(snippet::LinearKernel& kernel, int rows);  // passes_columns.cpp; after stream_stores
+void prefetch_blocks(snippet::LinearKernel& kernel);  // passes_blocks.cpp
 // Does any store go past the caches?
 bool has_streaming_stores(const snippet::LinearKernel& kernel);
 

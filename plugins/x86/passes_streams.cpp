@@ -104,10 +104,10 @@ class Splitter {
     }
     for (size_t i = loop_.begin + 1; i < loop_.end; ++i) {
       const Instruction& one = kernel_.body[i];
-      std::vector<RegisterId> read = one.in;
-      if (one.memory) read.insert(read.end(), {one.memory->base, std::max(one.memory->index, one.memory->base)});
-      for (const RegisterId id : read)
-        if (!there[static_cast<size_t>(id)]) return false;
+      const auto is_there = [&](RegisterId id) { return there[static_cast<size_t>(id)] != 0; };
+      if (!std::ranges::all_of(one.in, is_there)) return false;
+      if (one.memory && (!is_there(one.memory->base) || !is_there(std::max(one.memory->index, one.memory->base))))
+        return false;
       for (const RegisterId id : one.out) {
         if (writes[static_cast<size_t>(id)] != 1) return false;
         there[static_cast<size_t>(id)] = 1;

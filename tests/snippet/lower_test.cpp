@@ -128,6 +128,63 @@ TEST_F(Lower, TilesOfColumnsAreAsWideAsRegistersHold) {
   for (const int64_t width : {16, 32, 63, 64, 85, 150}) check(sum, {3, width});
 }
 
+// Columns in whole rows, in blocks: everything that may stand around a fold, all widths, one to several blocks and pieces.
+TEST_F(Lower, ColumnsInWholeRows) {
+  options_.whole_rows = true, options_.near_bytes = 2000, options_.least_block = 64;
+  for (const int rows : {1, 2, 4}) {
+    options_.rows = rows;
+    for (const char* dims : {"rk", "krk", "rkk", "rkrk", "rrk"}) {
+      Dims extents{3, 0};
+      while (extents.size() < std::string_view(dims).size()) extents.insert(extents.begin(), 2);
+      check_widths(softmax_body(dims), extents, 1e-6);
+      extents[0] = 7;
+      check_widths(softmax_body(dims), extents, 1e-6);
+    }
+    for (const double cycles : {0.0, 100.0}) {
+      options_.resweep_cycles = cycles;
+      check(softmax_body("rk"), {9, 150}, 1e-6);
+      check(softmax_body("krk"), {2, 5, 203}, 1e-6);
+    }
+    options_.resweep_cycles = 6;
+  }
+}
+
+// Values before and behind the folds, of rows and of columns alone, stored and not.
+TEST_F(Lower, WhatStandsAroundFoldsOfWholeRows) {
+  options_.whole_rows = true, options_.least_block = 64;
+  for (const char* fold : {"ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin"}) {
+    BodyBuilder build("columns", "krk");
+    const ValueId x = build.input(7), bias = build.input(4, kF16), of_row = build.input(3), outer = build.input(1);
+    const ValueId scaled = build.op("Mul", {build.op("Add", {x, bias}), build.op("Neg", {of_row})});
+    const ValueId folded = build.reduce(fold, scaled), shifted = build.op("Add", {folded, build.op("Neg", {bias})});
+    const ValueId least = build.reduce("ReduceMin", build.op("Sub", {scaled, shifted}));
+    build.output(build.op("Add", {build.op("Mul", {scaled, least}), outer}));
+    build.output(shifted);
+    build.output(folded, kF16);
+    build.output(bias);
+    const Body body = build.take();
+    check_widths(body, {2, 3, 0});
+    check_widths(body, {1, 6, 0});
+    check(body, {3, 0, 20});
+  }
+}
+
+// Two functions of a row's constant: a tile holds them while it goes down, whole rows would make them again.
+TEST_F(Lower, ExpensiveValuesOfOuterRowsKeepTheTile) {
+  options_.whole_rows = true;
+  for (const bool expensive : {false, true}) {
+    BodyBuilder build("columns", "rrk");
+    ValueId slow = build.input(5);
+    if (expensive) slow = build.op("Exp", {slow});
+    build.output(build.reduce("ReduceSum", build.op("Mul", {build.input(7), slow})));
+    const Body body = build.take();
+    const auto kernel = lower(body, options_);
+    ASSERT_TRUE(kernel.ok());
+    EXPECT_EQ(kernel->blocks.dim, expensive ? -1 : 2);
+    check_widths(body, {2, 3, 0}, 1e-6);
+  }
+}
+
 TEST_F(Lower, ExpensiveValuesWaitInScratchWhereTheOutputIsNarrow) {
   for (const char* dims : {"kr", "rk", "rrk", "krr"}) {
     BodyBuilder build("softmax", dims);

@@ -89,34 +89,52 @@ TEST(CallPlan, StreamsAreStretchesOfWholeLines) {
   EXPECT_THAT(words(4 * 128 - 1), ElementsAre(-4, 0, 0)) << "too short";
 }
 
-TEST(CallPlan, RowsAheadAreRowsOfLongColumnsOrOfTheNextTile) {
-  BodyBuilder build("columns", "rk");
-  build.output(build.reduce("ReduceSum", build.input(3)));
-  const Body body = build.take();
-  auto kernel = lower(body, {.lanes = 4, .unroll = 1});
-  ASSERT_TRUE(kernel.ok());
-  ASSERT_EQ(kernel->loops[0].kind, Loop::Kind::vector);
-  ASSERT_EQ(kernel->loops[1].kind, Loop::Kind::scalar);
-  const Param ahead{.kind = Param::Kind::ahead, .port = 0, .loop = 0, .inner = 1, .rows = 6};
-  const auto word = static_cast<size_t>(kernel->add_param(ahead));
-  const auto text = print(*kernel);
-  EXPECT_THAT(text, HasSubstr("ahead 0 loop 0 inner 1 rows 6"));
-  const auto parsed = parse_linear(text);
-  ASSERT_TRUE(parsed.ok()) << parsed.error().to_string();
-  EXPECT_EQ(print(*parsed), text);
-  const auto bytes = [&](int64_t rows, int64_t columns) {
-    const auto plan = CallPlan::make_for_extents(body, *kernel, {rows, columns});
-    EXPECT_TRUE(plan.ok());
-    std::vector<int64_t> all(plan->words());
-    std::byte x[1], y[1];
-    const std::vector<void*> addresses{x, y};
-    plan->fill(all, addresses, nullptr);
-    return all[word];
+// Whole rows: so many columns at once as the scratch row's share of a cache holds, and as few as lie near with all of
+// their rows where these are walked again.
+TEST(CallPlan, BlocksOfColumns) {
+  const auto columns = [](bool again, LowerOptions options) {
+    BodyBuilder build("columns", "krk");
+    const ValueId x = build.input(7), sum = build.reduce("ReduceSum", x);
+    build.output(again ? build.op("Sub", {x, sum}) : sum);
+    const Body body = build.take();
+    options.lanes = 4, options.whole_rows = true;
+    auto kernel = lower(body, options);
+    EXPECT_TRUE(kernel.ok());
+    const auto text = print(*kernel);
+    EXPECT_EQ(print(*parse_linear(text)), text);
+    return std::pair(body, *kernel);
   };
-  EXPECT_EQ(bytes(24, 10), 6 * 10 * 4);
-  EXPECT_EQ(bytes(23, 10), kernel->loops[0].increment * 4) << "four times the distance is one row too many";
-  kernel->params[word].inner = 99;
-  EXPECT_THAT(CallPlan::make_for_extents(body, *kernel, {24, 10}).error().to_string(), HasSubstr("loop 99"));
+  const auto widths = [](const std::pair<Body, LinearKernel>& of, const Dims& extents, int64_t parts) {
+    const auto plan = CallPlan::make_for_extents(of.first, of.second, extents);
+    EXPECT_TRUE(plan.ok());
+    const Split split = plan->split(parts, 1);
+    return std::pair(split.multiple.back(), split.parts.back());
+  };
+  const auto once = columns(false, {.near_bytes = 32 << 10}), again = columns(true, {.near_bytes = 32 << 10});
+  EXPECT_FALSE(once.second.blocks.again);
+  EXPECT_TRUE(again.second.blocks.again);
+  EXPECT_EQ(widths(once, {2, 5, 100}, 1), std::pair(int64_t{128}, int64_t{1})) << "all of it";
+  EXPECT_EQ(widths(once, {2, 5, 3000}, 1), std::pair(int64_t{1024}, int64_t{3})) << "an eighth of 32 KiB";
+  EXPECT_EQ(widths(once, {1, 5, 3000}, 6), std::pair(int64_t{512}, int64_t{6})) << "one for each thread at least";
+  EXPECT_EQ(widths(again, {1, 5, 3000}, 1), std::pair(int64_t{512}, int64_t{6})) << "ten rows of 2 KiB lie near";
+  EXPECT_EQ(widths(again, {1, 12, 3000}, 1), std::pair(int64_t{320}, int64_t{10})) << "so few lie near";
+  EXPECT_EQ(widths(again, {1, 40, 3000}, 1), std::pair(int64_t{1024}, int64_t{3})) << "nothing does";
+}
+
+// What waits for a later sweep in scratch memory takes as little as a tile's.
+TEST(CallPlan, ScratchOfBlocksIsThatOfOne) {
+  BodyBuilder build("softmax", "rk");
+  const ValueId x = build.input(3, kF16);
+  const ValueId e = build.op("Exp", {build.op("Sub", {x, build.reduce("ReduceMax", x)})});
+  build.output(build.op("Div", {e, build.reduce("ReduceSum", e)}), kF16);
+  const Body body = build.take();
+  const auto cycles = [](const Body&, const BodyNode& node) { return node.op == "Exp" ? 10.0 : 1.0; };
+  const auto kernel = lower(body, {.lanes = 4, .cycles = cycles, .whole_rows = true, .near_bytes = 0});
+  ASSERT_TRUE(kernel.ok());
+  const auto plan = CallPlan::make_for_extents(body, *kernel, {100, 5000});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->split(1, 1).multiple.back(), 256);
+  EXPECT_EQ(plan->scratch_bytes(), 100u * 256 * 4 + 2 * 256 * 4);
 }
 
 TEST(CallPlan, Words) {

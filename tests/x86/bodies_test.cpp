@@ -50,13 +50,15 @@ class Bodies : public MachineTest {
     PassOptions passes{.isa = isa, .contract = random.pick(2) == 0, .memory_operands = random.pick(4) != 0};
     passes.prefetch_write_lines = random.pick(4) == 0 ? kWriteLinesAhead : 0;
     passes.prefetch_read_lines = random.pick(4) == 0 ? kReadLinesAhead : 0;
-    passes.prefetch_rows = random.pick(3) == 0 ? kRowsAhead : 0;
+    passes.prefetch_blocks = random.pick(2) == 0;
     passes.stream_stores = random.pick(3) == 0;
     passes.streams = 1 << random.pick(3), passes.stream_elements = 64;
     HarnessOptions options;
     options.lower = {.lanes = lanes, .unroll = 1 << random.pick(3), .rows = 1 << random.pick(3), .vectors = 32};
     options.lower.recompute_cycles = static_cast<double>(random.pick(6));
     options.lower.resweep_cycles = static_cast<double>(random.pick(6));
+    options.lower.whole_rows = random.pick(2) == 0;
+    options.lower.near_bytes = static_cast<int64_t>(random.pick(3)) * 4000, options.lower.least_block = 64;
     options.parts = random.pick(3) == 0 ? static_cast<int64_t>(random.pick(6)) + 2 : 1;
     options.machine = {pool, snippet::needs_of(full_table(), target)};
     options.passes = [&](LinearKernel& kernel) { return optimise(kernel, passes); };

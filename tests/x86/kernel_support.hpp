@@ -115,7 +115,7 @@ class KernelBuilder {
     kernel.places.back() = {file, next(file)};
     return id;
   }
-  std::vector<ElementType> types(const std::vector<snippet::RegisterId>& ids) const {
+  std::vector<ElementType> types(const snippet::RegisterIds& ids) const {
     std::vector<ElementType> types;
     for (const auto id : ids) types.push_back(kernel.registers[static_cast<size_t>(id)].element);
     return types;
@@ -126,7 +126,7 @@ class KernelBuilder {
     const codegen::JitterRow* row = structure_table().find({instruction.op, in, out, instruction.attributes}, target_);
     ASSERT_NE(row, nullptr) << instruction.op.str();
     const auto used = used_;
-    const auto fill = [&](std::vector<int>& numbers, int count, codegen::RegisterFile file) {
+    const auto fill = [&](auto& numbers, int count, codegen::RegisterFile file) {
       while (static_cast<int>(numbers.size()) < count) numbers.push_back(next(file));
     };
     fill(instruction.vectors, row->scratch.vectors, codegen::RegisterFile::vector);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <snippet/bodies.hpp>
 #include <support/guard_pages.hpp>
 
 #include <tenon/snippet/allocate.hpp>
@@ -364,32 +365,31 @@ TEST_P(Passes, TheFirstOfSeveralWalksFetches) {
   EXPECT_EQ(count(second, "Prefetch"), 0) << text;
 }
 
-// Columns: each pointer that the loop over rows moves has another, some rows ahead, that moves with it.
-TEST_P(Passes, RowsAreFetchedAhead) {
-  const int bytes = 2 * GetParam().lanes * 4, lines = std::max(1, bytes / 64);
-  const auto columns = [&](std::string_view row) {
-    return str("kernel @columns lanes ", GetParam().lanes,
-               " {\n  #0 = pointer 0\n  #1 = pointer 1\n  #2 = limit loop 0\n  #3 = limit loop 1\n"
-               "  #4 = shift 0 loop 1\n  #5 = rewind 0 loop 1\n  #6 = shift 1 loop 1\n  #7 = rewind 1 loop 1\n"
-               "  %0:g = Parameter #0\n  %1:g = Parameter #1\n  %2:g = Zero\n  loop 0 d1 dim 1 %2 vector step ",
-               2 * GetParam().lanes,
-               " limit #2 {\n    %3:g = Zero\n    loop 1 d0 dim 0 %3 step 1 limit #3 moves %0 #4 #5, %1 #6 #7 {\n", row,
-               "    }\n  }\n}\n");
+// Blocks of columns: the second sweep over the rows fetches the next block's, and no other does.
+TEST_P(Passes, TheNextBlockIsFetchedByTheSecondSweep) {
+  snippet::test::BodyBuilder build("softmax", "rk");
+  const snippet::ValueId x = build.input(3), most = build.reduce("ReduceMax", x);
+  const snippet::ValueId e = build.op("Exp", {build.op("Sub", {x, most})});
+  build.output(build.op("Mul", {e, build.reduce("ReduceSum", e)}));
+  build.output(most);
+  const snippet::Body body = build.take();
+  const int lanes = GetParam().lanes;
+  const auto text_of = [&](bool prefetch, bool whole_rows) {
+    auto kernel = snippet::lower(body, {.lanes = lanes, .resweep_cycles = 24, .whole_rows = whole_rows});
+    TENON_CHECK(kernel.ok(), kernel.ok() ? "" : kernel.error().to_string());
+    const auto passed = optimise(*kernel, {.isa = GetParam().isa, .prefetch_blocks = prefetch});
+    EXPECT_TRUE(passed.ok()) << passed.error().to_string();
+    return print(*kernel);
   };
-  const std::string second = str(" + ", bytes / 2, "]");
-  const std::string loads = "      %4:f32 = Load f32 [%0 + %2]\n      %5:f32 = Load f32 [%0 + %2" + second + "\n";
-  const std::string stores = "      Store f32 [%1 + %2], %4\n      Store f32 [%1 + %2" + second + ", %5\n";
-  EXPECT_EQ(count(print(optimised(columns(loads + stores))), "Prefetch"), 0);
-  const LinearKernel kernel = optimised(columns(loads + stores), {.prefetch_rows = 12});
-  const std::string text = print(kernel);
+  const std::string text = text_of(true, true);
+  EXPECT_EQ(count(text_of(false, true), "Prefetch"), 0);
+  EXPECT_EQ(count(text_of(true, false), "Prefetch"), 0) << "tiles are no blocks";
+  // Two vectors at once of four rows, and single ones.
+  const int vectors_of_line = std::max(1, 64 / (lanes * 4));
+  const int lines = 4 * std::max(1, 2 / vectors_of_line) + 4;
   EXPECT_EQ(count(text, "PrefetchRead"), lines) << text;
-  EXPECT_EQ(count(text, "PrefetchWrite"), lines) << text;
-  EXPECT_EQ(count(text, "ahead 0 loop 0 inner 1 rows 12"), 1) << text;
-  EXPECT_EQ(count(text, "ahead 1 loop 0 inner 1 rows 12"), 1) << text;
-  EXPECT_EQ(print(parsed(text)), text);
-  // What no row moves lies in the caches.
-  const std::string still = "      %4:f32 = Load f32 [%1]\n      %5:f32 = BroadcastLoad f32 [%0]\n";
-  EXPECT_EQ(count(print(optimised(columns(still), {.prefetch_rows = 12})), "Prefetch"), 0);
+  EXPECT_EQ(count(text.substr(0, text.find("Exp")), "Prefetch"), 0) << text;
+  EXPECT_NE(text.find("2048]"), std::string::npos) << text;
 }
 
 // Of whole vectors, in registers as they are and narrowed, with a fence before the return.

@@ -55,6 +55,7 @@ Choice choose_forms(const SnippetCode& code, const CallOptions& options, const s
     const SnippetCode::Form& form = code.forms[f];
     const double bytes = form.past_caches && options.read_again ? written : read + written;
     if (bytes < form.least_bytes || (form.past_caches && !aligned)) continue;
+    if (form.least_row > 0 && plan.extents().back() < form.least_row) continue;
     if (form.past_caches)
       choice.past_caches = f;
     else
@@ -110,17 +111,23 @@ Result<SnippetCall::FormCall> SnippetCall::plan_form(const SnippetCode& code, si
                                                      const CallOptions& options) const {
   TENON_TRY(plan, snippet::CallPlan::make_for_extents(code.body, code.forms[form].kernel, extents));
   const auto least = static_cast<int64_t>(kCyclesForThread / std::max(code.cycles_per_element, 0.01));
-  const snippet::Split split = plan.split(options.threads == 1 ? 1 : options.threads * kPiecesOfThread, least);
+  const int64_t pieces = options.threads == 1 ? 1 : options.threads * kPiecesOfThread;
+  const snippet::Split split = plan.split(pieces, least);
   FormCall call{.run = code.forms[form].run, .chunks = split.chunks(), .words_of_chunk = plan.words()};
+  call.sequences = std::min(call.chunks, pieces);
   const size_t scratch_stride = (plan.scratch_bytes() + kAlignBytes - 1) / kAlignBytes * kAlignBytes;
-  TENON_TRY(scratch, allocate_aligned(scratch_stride * static_cast<size_t>(call.chunks)));
+  TENON_TRY(scratch, allocate_aligned(scratch_stride * static_cast<size_t>(call.sequences)));
   call.scratch = std::move(scratch);
   call.words.resize(call.words_of_chunk * static_cast<size_t>(call.chunks));
   std::vector<void*> begins(skipped_bytes.size());
   for (size_t i = 0; i < begins.size(); ++i) begins[i] = repeated(i);
-  for (size_t chunk = 0; chunk < static_cast<size_t>(call.chunks); ++chunk) {
-    const std::span<int64_t> words(call.words.data() + chunk * call.words_of_chunk, call.words_of_chunk);
-    plan.fill(words, begins, call.scratch.get() + chunk * scratch_stride, split, static_cast<int64_t>(chunk));
+  int64_t sequence = 0;
+  for (int64_t chunk = 0; chunk < call.chunks; ++chunk) {
+    if (chunk == call.first_of(sequence + 1)) ++sequence;
+    const std::span<int64_t> words(call.words.data() + static_cast<size_t>(chunk) * call.words_of_chunk,
+                                   call.words_of_chunk);
+    std::byte* const own = call.scratch.get() + static_cast<size_t>(sequence) * scratch_stride;
+    plan.fill(words, begins, own, split, chunk);
     for (size_t w = 0; w < words.size(); ++w)
       if (const auto port = plan.tensor_of(w); port && !begins[*port])
         call.pointers.push_back(
@@ -194,14 +201,15 @@ void SnippetCall::run(const SnippetCode& code, std::span<std::byte* const> addre
                   repeat.row_bytes);
   for (Piece& piece : pieces_) {
     FormCall& call = form_for(code, addresses, piece);
-    const auto chunks = [&](int64_t begin, int64_t end) {
-      for (int64_t chunk = begin; chunk < end; ++chunk) call.run(words_for(call, addresses, chunk));
+    const auto sequences = [&](int64_t begin, int64_t end) {
+      for (int64_t chunk = call.first_of(begin); chunk < call.first_of(end); ++chunk)
+        call.run(words_for(call, addresses, chunk));
     };
     // By reference: what a std::function keeps of it needs no heap.
-    if (call.chunks == 1)
-      chunks(0, 1);
+    if (call.sequences == 1)
+      sequences(0, 1);
     else
-      pool.run(call.chunks, 1, std::cref(chunks));
+      pool.run(call.sequences, 1, std::cref(sequences));
   }
 }
 

@@ -51,11 +51,13 @@ class SnippetCall {
   // A form of the code, with its params.
   struct FormCall {
     void (*run)(const int64_t* params) = nullptr;
-    int64_t chunks = 0;
+    // Chunks of one sequence run one after the other, with the same scratch memory.
+    int64_t chunks = 0, sequences = 0;
+    int64_t first_of(int64_t sequence) const { return chunks * sequence / sequences; }
     size_t words_of_chunk = 0, pointers_of_chunk = 0;
     std::vector<int64_t> words;     // of all chunks
     std::vector<Pointer> pointers;  // of all chunks
-    AlignedBytes scratch;           // of all chunks
+    AlignedBytes scratch;           // of all sequences
   };
   struct Piece {
     std::vector<int64_t> skipped_bytes;  // by port: where it begins

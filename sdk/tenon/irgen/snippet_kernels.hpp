@@ -26,6 +26,7 @@ struct SnippetCode {
     void (*run)(const int64_t* params) = nullptr;  // reentrant; keeps nothing from call to call
     std::shared_ptr<const void> memory = nullptr;  // keeps `run` where it is
     double least_bytes = 0;                        // calls whose tensors have fewer are not for it
+    int64_t least_row = 0;                         // nor those with fewer elements in the innermost dim
     // Its stores go past the caches. Then each row of each output begins at a multiple of kAlignBytes, no output lies
     // on an input, and where results are read again they alone have to make `least_bytes`: others would be wanted in
     // the caches.

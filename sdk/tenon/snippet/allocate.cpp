@@ -87,7 +87,7 @@ class Scan {
     Instruction& instruction = kernel_.body[i];
     instruction.vectors.clear(), instruction.masks.clear(), instruction.generals.clear();
     const int start = static_cast<int>(2 * i);
-    const auto take = [&](RegisterFile file, int count, std::vector<int>& out) -> Result<void> {
+    const auto take = [&](RegisterFile file, int count, InlineVector<int, 4>& out) -> Result<void> {
       for (int n = 0; n < count; ++n) {
         TENON_TRY(k, find_place(file, start, start + 1, kScratch, i));
         active_[static_cast<size_t>(file)][k] = {kScratch, start + 1};

@@ -101,11 +101,18 @@ class Fold {
 class Walk {
  public:
   Walk(const Body& body, const Dims& extents, const BoundRules& rules)
-      : body_(body), extents_(extents), rules_(rules), values_(body.values.size()), added_(body.values.size(), 0) {
-    static const Name kAdd("Add"), kSub("Sub"), kSum("ReduceSum");
-    for (const BodyNode& node : body.nodes)
+      : body_(body),
+        extents_(extents),
+        rules_(rules),
+        values_(body.values.size()),
+        added_(body.values.size(), 0),
+        constant_(body.values.size(), 0) {
+    static const Name kAdd("Add"), kSub("Sub"), kSum("ReduceSum"), kScalar("Scalar");
+    for (const BodyNode& node : body.nodes) {
+      constant_[static_cast<size_t>(node.result)] = node.op == kScalar;
       if (node.op == kAdd || node.op == kSub || node.op == kSum)
         for (const ValueId id : node.operands) added_[static_cast<size_t>(id)] = 1;
+    }
   }
 
   Result<std::vector<Bounds>> run(std::span<const void* const> inputs) {
@@ -155,7 +162,9 @@ class Walk {
     return bound_lanes(node.op, node.attributes, from, operands, lane(node.result), rules_of(node));
   }
   LaneRules rules_of(const BodyNode& node) const {
-    const double units = rules_.max_ulp ? rules_.max_ulp(body_, node) : 0;
+    double units = rules_.max_ulp ? rules_.max_ulp(body_, node) : 0;
+    if (node.op == "Div" && constant_[static_cast<size_t>(node.operands[1])])
+      units = std::max(units, rules_.constant_quotient_ulp);
     LaneRules lane_rules{.max_ulp = units > 0.5 ? units : 0};  // half a unit: rounded correctly
     lane_rules.exact =
         rules_.in_any_precision || (rules_.contract && node.op == "Mul" && added_[static_cast<size_t>(node.result)]);
@@ -212,7 +221,8 @@ class Walk {
   const Dims& extents_;
   const BoundRules& rules_;
   std::vector<Bounds> values_;
-  std::vector<char> added_;  // values that some node adds
+  std::vector<char> added_;     // values that some node adds
+  std::vector<char> constant_;  // values that are alike everywhere, known when code is made
 };
 
 }  // namespace

@@ -52,8 +52,9 @@ struct Bounds {
 using NodeUlpFn = std::function<double(const Body&, const BodyNode&)>;
 
 struct BoundRules {
-  NodeUlpFn max_ulp;      // null: 0 for every node
-  bool contract = false;  // products that are added may skip their rounding
+  NodeUlpFn max_ulp;                 // null: 0 for every node
+  double constant_quotient_ulp = 0;  // of a Div by a Scalar, at least
+  bool contract = false;             // products that are added may skip their rounding
   // Any operator of the body may skip it, as evaluators do that compute a whole operator of the graph in f64: what the
   // reference may make of the body. Functions are off by one unit at least.
   bool in_any_precision = false;

@@ -16,14 +16,17 @@ const Register& register_of(const LinearKernel& kernel, RegisterId id) {
   return kernel.registers[static_cast<size_t>(id)];
 }
 
-std::vector<ElementType> types_of(const LinearKernel& kernel, const std::vector<RegisterId>& ids) {
-  std::vector<ElementType> types;
+using Types = InlineVector<ElementType, 4>;
+using Values = InlineVector<EmitValue, 4>;
+
+Types types_of(const LinearKernel& kernel, const RegisterIds& ids) {
+  Types types;
   for (const RegisterId id : ids) types.push_back(register_of(kernel, id).element);
   return types;
 }
 
-std::vector<EmitValue> values_of(const LinearKernel& kernel, const std::vector<RegisterId>& ids) {
-  std::vector<EmitValue> values;
+Values values_of(const LinearKernel& kernel, const RegisterIds& ids) {
+  Values values;
   for (const RegisterId id : ids)
     values.push_back({kernel.places[static_cast<size_t>(id)], register_of(kernel, id).element});
   return values;
@@ -33,7 +36,7 @@ std::vector<EmitValue> values_of(const LinearKernel& kernel, const std::vector<R
 struct Prepared {
   std::unique_ptr<codegen::Emitter> emitter;
   Attributes loop_attributes;
-  std::vector<EmitValue> in, out;
+  Values in, out;
   std::optional<EmitAddress> memory = std::nullopt;
 };
 
@@ -78,7 +81,7 @@ codegen::Emission emission_of(const LinearKernel& kernel, const Instruction& ins
 
 // Types of a node's operands and result; borrowed by its signature.
 struct NodeTypes {
-  std::vector<ElementType> in, out;
+  Types in, out;
   NodeTypes(const Body& body, const BodyNode& node) {
     const auto type = [&](ValueId id) { return body.values[static_cast<size_t>(id)].element; };
     for (const ValueId operand : node.operands) in.push_back(type(operand));
@@ -90,7 +93,7 @@ struct NodeTypes {
 
 Result<const codegen::JitterRow*> find_row(const LinearKernel& kernel, const Instruction& instruction,
                                            const codegen::JitterTable& table, const TargetDescription& target) {
-  const std::vector<ElementType> in = types_of(kernel, instruction.in), out = types_of(kernel, instruction.out);
+  const Types in = types_of(kernel, instruction.in), out = types_of(kernel, instruction.out);
   const codegen::JitterRow* row = table.find({instruction.op, in, out, instruction.attributes}, target);
   if (row) return row;
   return error(Code::unsupported, "the ", table.kind(), " jitter table has no row for ", instruction.op, " of ", in,

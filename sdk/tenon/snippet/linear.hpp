@@ -33,6 +33,7 @@
 #include <tenon/codegen/register.hpp>
 #include <tenon/ir/attribute.hpp>
 #include <tenon/support/export.hpp>
+#include <tenon/support/inline_vector.hpp>
 #include <tenon/support/name.hpp>
 #include <tenon/support/result.hpp>
 #include <tenon/tensor/element_type.hpp>
@@ -42,6 +43,7 @@ namespace tenon::snippet {
 using RegisterId = int;
 using ParamId = int;
 using LoopId = int;
+using RegisterIds = InlineVector<RegisterId, 4>;  // few instructions have more
 
 // Lanes of booleans are in `mask` here; the allocator puts them into the file that the target has for them.
 struct Register {
@@ -64,16 +66,12 @@ struct Param {
     stream_limit,  // the last counter value with which it runs
     stream_step,   // bytes from one stretch to the next in `port`
     stream_rest,   // elements of all stretches but the first
-    // Bytes from what `port` shows in `inner`, a loop over rows inside of the vector loop `loop`, to what it will show
-    // `rows` rows later; where `inner` has fewer than four times as many, in the next iteration of `loop`.
-    ahead,
   };
   Kind kind = Kind::pointer;
   int port = -1;  // inputs, then outputs of the body, then scratch buffers
   LoopId loop = -1, inner = -1;
   ElementType element = {};
   int streams = 0, stream_least = 0;  // shorter stretches are not worth it
-  int rows = 0;
   bool operator==(const Param&) const = default;
 };
 
@@ -115,13 +113,13 @@ struct Memory {
 struct Instruction {
   Name op;
   Attributes attributes = {};
-  std::vector<RegisterId> in = {}, out = {};
+  RegisterIds in = {}, out = {};
   std::optional<Memory> memory = std::nullopt;
   codegen::Lanes touched = codegen::Lanes::full;
   int64_t number = 0;
   int label = -1;  // index into LinearKernel::labels
   // Given by the allocator, as many as the row of the instruction asks for.
-  std::vector<int> vectors = {}, masks = {}, generals = {};
+  InlineVector<int, 4> vectors = {}, masks = {}, generals = {};
 };
 
 struct Loop {
@@ -157,6 +155,16 @@ struct TENON_API LinearKernel {
     int64_t width = 1;
   };
   std::vector<Scratch> scratch;
+  // Of a kernel that walks whole rows down columns: a call cuts `dim`, the innermost one, into blocks of at least
+  // `least` elements, so that what a block needs again lies in `near_bytes` of a cache when it does. `again`: its rows
+  // are walked by a later sweep; else only what columns fold into is needed.
+  struct Blocks {
+    int dim = -1;  // -1: not cut
+    int64_t near_bytes = 0, least = 0;
+    bool again = false;
+    bool operator==(const Blocks&) const = default;
+  };
+  Blocks blocks = {};
   // After allocation: where each register is, and the frame's 64-byte slots.
   std::vector<codegen::PhysicalRegister> places;
   int frame_slots = 0;

@@ -140,6 +140,7 @@ class Parser {
   Result<void> line() {
     if (in_.left().starts_with("#")) return param();
     if (in_.eat_word("scratch")) return scratch();
+    if (in_.eat_word("blocks")) return blocks();
     if (in_.eat_word("loop")) return loop();
     if (in_.eat_word("tail")) return tail();
     if (in_.eat("}")) return close();
@@ -183,14 +184,8 @@ class Parser {
       param.element = element;
     } else if (in_.eat_word("stream")) {
       TENON_OK(stream(param));
-    } else if (in_.eat_word("ahead")) {
-      param.kind = Param::Kind::ahead;
-      TENON_OK(number_into(param.port));
-      TENON_OK(keyed_into("loop", param.loop));
-      TENON_OK(keyed_into("inner", param.inner));
-      TENON_OK(keyed_into("rows", param.rows));
     } else {
-      return in_.fail("expected pointer, limit, shift, rewind, count, stream or ahead");
+      return in_.fail("expected pointer, limit, shift, rewind, count or stream");
     }
     kernel_.params.push_back(param);
     return {};
@@ -207,6 +202,18 @@ class Parser {
     TENON_OK(keyed_into("width", width));
     scratch.width = width;
     kernel_.scratch.push_back(scratch);
+    return {};
+  }
+
+  Result<void> blocks() {
+    TENON_OK(keyed_into("dim", kernel_.blocks.dim));
+    TENON_OK(in_.expect("near"));
+    TENON_TRY(bytes, in_.integer());
+    kernel_.blocks.near_bytes = bytes;
+    int least = 0;
+    TENON_OK(keyed_into("least", least));
+    kernel_.blocks.least = least;
+    kernel_.blocks.again = in_.eat_word("again");
     return {};
   }
 
@@ -354,7 +361,7 @@ class Parser {
   Result<void> scratch_registers(Instruction& made) {
     while (!in_.done() && !in_.left().starts_with(";")) {
       TENON_TRY(place, this->place());
-      std::vector<int>& list = place.file == RegisterFile::vector ? made.vectors
+      auto& list = place.file == RegisterFile::vector ? made.vectors
                                : place.file == RegisterFile::mask ? made.masks
                                                                   : made.generals;
       list.push_back(place.number);
@@ -409,7 +416,7 @@ class Parser {
     return id;
   }
 
-  Result<void> definitions(std::vector<RegisterId>& out) {
+  Result<void> definitions(RegisterIds& out) {
     do {
       TENON_TRY(id, register_id());
       TENON_OK(in_.expect(":"));

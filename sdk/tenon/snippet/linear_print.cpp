@@ -1,3 +1,5 @@
+#include <span>
+
 #include <tenon/ir/text.hpp>
 #include <tenon/snippet/linear.hpp>
 #include <tenon/support/str.hpp>
@@ -31,7 +33,7 @@ void append_definition(std::string& text, const LinearKernel& kernel, RegisterId
   append(text, "@", file_letter(place.file), place.number);
 }
 
-void append_definitions(std::string& text, const LinearKernel& kernel, const std::vector<RegisterId>& ids) {
+void append_definitions(std::string& text, const LinearKernel& kernel, std::span<const RegisterId> ids) {
   for (size_t i = 0; i < ids.size(); ++i) {
     if (i > 0) append(text, ", ");
     append_definition(text, kernel, ids[i]);
@@ -64,7 +66,7 @@ void append_number(std::string& text, const Instruction& instruction) {
 void append_scratch(std::string& text, const Instruction& instruction) {
   if (instruction.vectors.empty() && instruction.masks.empty() && instruction.generals.empty()) return;
   append(text, " uses");
-  const auto list = [&](char letter, const std::vector<int>& numbers) {
+  const auto list = [&](char letter, std::span<const int> numbers) {
     for (const int number : numbers) append(text, " ", letter, number);
   };
   list('v', instruction.vectors);
@@ -115,8 +117,6 @@ std::string param_text(const Param& param) {
     case Param::Kind::stream_limit: return stream("limit");
     case Param::Kind::stream_step: return stream("step ", param.port);
     case Param::Kind::stream_rest: return stream("rest");
-    case Param::Kind::ahead:
-      return str("ahead ", param.port, " loop ", param.loop, " inner ", param.inner, " rows ", param.rows);
   }
   return {};
 }
@@ -147,6 +147,9 @@ std::string print(const LinearKernel& kernel) {
   for (size_t i = 0; i < kernel.params.size(); ++i) text += str("  #", i, " = ", param_text(kernel.params[i]), "\n");
   for (const LinearKernel::Scratch& scratch : kernel.scratch)
     text += str("  scratch ", scratch.element, " dims ", hex(scratch.dims), " width ", scratch.width, "\n");
+  if (kernel.blocks.dim >= 0)
+    text += str("  blocks dim ", kernel.blocks.dim, " near ", kernel.blocks.near_bytes, " least ",
+                kernel.blocks.least, kernel.blocks.again ? " again" : "", "\n");
   size_t depth = 1;
   for (const Instruction& instruction : kernel.body) {
     const std::string line = print(kernel, instruction);

@@ -95,7 +95,7 @@ class Verifier {
     if (!allocated_) return {};
     for (const codegen::PhysicalRegister& place : kernel_.places) widen(place.number);
     for (const Instruction& instruction : kernel_.body)
-      for (const std::vector<int>* scratch : {&instruction.vectors, &instruction.masks, &instruction.generals})
+      for (const auto* scratch : {&instruction.vectors, &instruction.masks, &instruction.generals})
         for (const int number : *scratch) widen(number);
     place_count_ = codegen::kRegisterFiles * file_size_;
     if (kernel_.places.size() != kernel_.registers.size())
@@ -126,7 +126,7 @@ class Verifier {
     }
   }
 
-  Result<void> check_side(const std::vector<RegisterId>& ids, std::string_view wanted, const char* side) const {
+  Result<void> check_side(const RegisterIds& ids, std::string_view wanted, const char* side) const {
     if (ids.size() != wanted.size())
       return error(Code::internal, ids.size(), " ", side, " where ", wanted.size(), " belong");
     for (size_t i = 0; i < ids.size(); ++i) {
@@ -137,7 +137,7 @@ class Verifier {
   }
 
   Result<void> check_form(const Instruction& instruction) const {
-    for (const std::vector<RegisterId>* side : {&instruction.in, &instruction.out}) {
+    for (const RegisterIds* side : {&instruction.in, &instruction.out}) {
       for (const RegisterId id : *side) {
         if (!known(id)) return error(Code::internal, "%", id, " is no register");
         TENON_OK(check_place(id));
@@ -261,7 +261,7 @@ class Verifier {
   Result<void> check_scratch(const Instruction& instruction) const {
     if (!allocated_) return {};
     std::vector<size_t> used;
-    for (const std::vector<RegisterId>* side : {&instruction.in, &instruction.out})
+    for (const RegisterIds* side : {&instruction.in, &instruction.out})
       for (const RegisterId id : *side) used.push_back(place_of(id));
     if (instruction.memory) {
       used.push_back(place_of(instruction.memory->base));
@@ -287,10 +287,11 @@ class Verifier {
       TENON_OK(read(instruction.memory->base));
       if (instruction.memory->index >= 0) TENON_OK(read(instruction.memory->index));
     }
-    if (instruction.op == "Reload" && !spilled_[instruction.number])
+    static const Name kReload("Reload"), kSpill("Spill"), kLoopBegin("LoopBegin");
+    if (instruction.op == kReload && !spilled_[instruction.number])
       return error(Code::internal, "slot ", instruction.number, " is read, but never written before");
-    if (instruction.op == "Spill") spilled_[instruction.number] = true;
-    if (begins(instruction.op)) enter(region++, instruction.op == "LoopBegin");
+    if (instruction.op == kSpill) spilled_[instruction.number] = true;
+    if (begins(instruction.op)) enter(region++, instruction.op == kLoopBegin);
     if (ends(instruction.op)) leave();
     for_scratch(instruction, [&](size_t place) { contents_[place] = kNothing; });
     for (const RegisterId id : instruction.out) contents_[place_of(id)] = id;

@@ -8,7 +8,7 @@
 namespace tenon::snippet {
 
 Lowering::Lowering(const Body& body, const LowerOptions& options)
-    : body_(body), options_(options), plan_(plan_lowering(body, options)), bound_(body.values.size()) {
+    : body_(body), options_(options), plan_(plan_lowering(body, options)), bound_(body.values.size()), row_ports_(body.values.size(), -1) {
   kernel_.name = body.name;
   kernel_.lanes = options.lanes;
   makers_.resize(body.values.size());
@@ -32,13 +32,14 @@ void Lowering::write_nest(const Nest& nest) {
   pointers_.clear();
   touched_.clear();
   row_loop_ = -1;
+  row_ports_.assign(body_.values.size(), -1);
   for (const Access& read : nest.reads) makers_[index(read.value)] = {nullptr, read.port};
   std::vector<LoopId> ids = {};
   region([&] { write_scope(nest, 0, ids); });
   std::vector<int> ports = touched_;
   std::sort(ports.begin(), ports.end());
   move_pointers(ports, nest.kept, ids, false);
-  move_row_pointers(nest);
+  if (row_loop_ >= 0) move_row_pointers(nest.kept.back(), ports);
 }
 
 void Lowering::write_scope(const Nest& nest, size_t level, std::vector<LoopId>& ids) {
@@ -48,6 +49,8 @@ void Lowering::write_scope(const Nest& nest, size_t level, std::vector<LoopId>& 
     const int rows = level + 1 == nest.kept.size() ? rows_together(nest) : 1;
     ids[level] = rows > 1 ? write_rows(nest, rows, ids)
                           : scalar_loop(nest.kept[level], zero(), 1, [&] { write_scope(nest, level + 1, ids); });
+  } else if (nest.whole_rows) {
+    write_whole_rows(nest);
   } else if (nest.tiled && level + 1 < nest.scopes.size()) {
     const int copies = tile_copies(nest.scopes.back());
     vector_loops(nest.vector, copies, [&] {

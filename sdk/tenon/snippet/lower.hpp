@@ -4,7 +4,8 @@
 //     for reduced dims               once for each phase: one reduction needs the result of another
 //       for the innermost dim        vectors: several copies, then single ones, then one with some lanes (the tail)
 //
-// When the innermost dim is kept, its vector loop stands outside of the reduced ones, which then fold whole vectors.
+// When the innermost dim is kept, its vector loop stands outside of the reduced ones, which then fold whole vectors; or
+// inside of them, with what they fold into in memory (LowerOptions::whole_rows).
 // An output whose dims are not the outermost loops of the others has loops of its own, so that each element is stored
 // once, whatever extents are 0. A value that is needed again in a later phase, or that outer loops would make again and
 // again, is made again when it is cheap. Else it is kept: between phases in the memory of an output that is stored
@@ -35,6 +36,12 @@ struct LowerOptions {
   // The same for values that a later sweep over the reduced dims reads: what is kept between sweeps is as large as what
   // they walk, so that beyond the caches it costs a line written and one read for each vector.
   double resweep_cycles = 6;
+  // Columns (the innermost dim is kept, dims around it are folded): whole rows in the order in which they lie, with what
+  // columns fold into in scratch rows. Else tiles go down the columns, with that in registers. For tensors beyond the
+  // caches, from which a tile takes a few lines of each row.
+  bool whole_rows = false;
+  // LinearKernel::Blocks of such kernels.
+  int64_t near_bytes = int64_t{512} << 10, least_block = 512;
 };
 
 // The body must be verified. The kernel holds any extents. When it is called, no output may overlap an input or another

@@ -1,5 +1,6 @@
 // The lowering of one body, in rooms: values (lower_values.cpp), memory (lower_memory.cpp), loops (lower_loops.cpp), sweeps
-// and folds (lower_sweeps.cpp), nests (lower.cpp), several rows at once (lower_rows.cpp). Internal to lowering.
+// and folds (lower_sweeps.cpp), nests (lower.cpp), several rows at once (lower_rows.cpp), columns in whole rows
+// (lower_columns.cpp). Internal to lowering.
 #pragma once
 #include <string>
 #include <unordered_map>
@@ -9,6 +10,8 @@
 #include <tenon/snippet/lower_plan.hpp>
 
 namespace tenon::snippet {
+
+inline int64_t initial_of(const BodyNode& fold) { return *fold.attributes.find("initial")->get_if<int64_t>(); }
 
 // Copies of a loop's body that holds so many instructions, and so many accumulators: long bodies keep the machine busy
 // by themselves, and would only grow the code.
@@ -45,6 +48,8 @@ class Lowering {
     size_t scalar = 0;
     int vector = -1;
     int copies = 1;
+    bool whole_rows = false;  // vectors along a row inside of the loops over rows: accumulators are in memory
+    int rows = 1;             // then: that go at once
     std::vector<LoopId> ids = {};
     std::vector<std::vector<RegisterId>> accumulators = {};  // of each fold; the copies of a row lie side by side
   };
@@ -152,11 +157,25 @@ class Lowering {
   bool rows_have_memory(const Nest& nest, const Scope& scope) const;
   LoopId write_rows(const Nest& nest, int rows, std::vector<LoopId>& ids);
   void make_row_pointers(LoopId single);
-  void move_row_pointers(const Nest& nest);
+  void move_row_pointers(int dim, const std::vector<int>& ports);
+
+  // --- columns in whole rows: lower_columns.cpp ---
+  void write_whole_rows(const Nest& nest);
+  void add_row_operands(const Nest& nest, const std::vector<ValueId>& wanted, std::vector<Access>& reads,
+                        std::vector<ValueId>& makes) const;
+  void write_row_values(const Nest& nest, const Phase& phase);
+  void write_row_sweep(const Nest& nest, const Sweep& sweep);
+  int rows_of_sweep(const Sweep& row) const;
+  void begin_row_folds(const Nest& nest, const Sweep& row);
+  void store_row_fold(const BodyNode& fold);
+  void store_row_folds(const Nest& nest, const Sweep& row);
+  void write_row_loops(SweepLoops& loops, size_t level);
+  void fold_along_row(SweepLoops& loops);
 
   // --- sweeps: lower_sweeps.cpp ---
   int sweep_copies(const Sweep& sweep) const;
   void write_sweep(const Nest& nest, const Sweep& sweep);
+  void walk_sweep(SweepLoops& loops);
   void make_sweep_level(const SweepLoops& loops, size_t level, bool folds);
   void write_sweep_level(SweepLoops& loops, size_t level);
   int copies_of(const SweepLoops& loops, const BodyNode& fold) const;
@@ -179,7 +198,8 @@ class Lowering {
   std::vector<RegisterId> pointers_;                               // of each port, in the nest
   std::unordered_map<int, std::vector<RegisterId>> row_pointers_;  // of ports: of the second row and so on
   std::vector<int> touched_;                                       // ports
-  LoopId row_loop_ = -1;  // of the nest: the loop that walks several rows at once
+  LoopId row_loop_ = -1;  // of the nest, or of the sweep: the loop that walks several rows at once
+  std::vector<int> row_ports_;  // of values: the scratch row that they go through; -1: none
   std::unordered_map<std::string, RegisterId> scalars_;
   std::unordered_map<std::string, int> labels_;
   Place place_;

@@ -62,6 +62,7 @@ void Planner::add_nest(Nest nest) {
     outline(nest);
   }
   for (size_t level = 0; level < nest.scopes.size(); ++level) plan_scope(nest, static_cast<int>(level));
+  if (nest.whole_rows) plan_rows(nest);
   for (const Access& root : nest.roots)
     if (element_of(root.port) == body_.values[index(root.value)].element) offer(root);
   plan_.nests.push_back(std::move(nest));
@@ -87,6 +88,7 @@ void Planner::outline(Nest& nest) {
   nest.reads.clear();
   for (const Access& offer : offered_)
     if (needed_[index(offer.value)]) nest.reads.push_back(offer);
+  nest.whole_rows = walks_rows(nest);
 }
 
 void Planner::mark_needed(const Nest& nest) {

@@ -44,6 +44,10 @@ struct Nest {
   DimSet kept_set = 0;
   std::vector<Access> roots;  // what it is there for: outputs, and values that later nests read
   std::vector<Access> reads;  // values of earlier nests that it takes from memory
+  // Of a tiled nest: no tiles; each phase and sweep of the last scope walks the whole row by itself, and these values go
+  // from one to the other in scratch rows.
+  bool whole_rows = false;
+  std::vector<Access> rows = {};
 };
 
 // A scratch buffer that sweeps of one scope share, or nests.

@@ -1,5 +1,5 @@
-// The plan of one body, in rooms: nests (lower_plan.cpp), what is taken out of their loops (lower_plan_hoist.cpp), and
-// the sweeps of a scope (lower_plan_sweeps.cpp). Internal to lowering.
+// The plan of one body, in rooms: nests (lower_plan.cpp), what is taken out of their loops (lower_plan_hoist.cpp), the
+// sweeps of a scope (lower_plan_sweeps.cpp), and whole rows (lower_plan_rows.cpp). Internal to lowering.
 #pragma once
 #include <utility>
 #include <vector>
@@ -45,6 +45,11 @@ class Planner {
   void outline(Nest& nest);
   void mark_needed(const Nest& nest);
   int level_of(const Nest& nest, ValueId id) const;
+
+  // --- lower_plan_rows.cpp ---
+  bool walks_rows(const Nest& nest) const;
+  bool in_row(const Nest& nest, ValueId id) const;
+  void plan_rows(Nest& nest);
 
   // --- lower_plan_hoist.cpp ---
   void find_costs();

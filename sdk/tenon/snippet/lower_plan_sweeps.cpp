@@ -148,8 +148,9 @@ bool Planner::borrowed_within(int port, size_t home, size_t last) const {
 }
 
 int Planner::add_scratch(const Nest& nest, ValueId id) {
-  const bool tile = nest.tiled && contains(varies(id), nest.vector);
-  plan_.scratch.push_back({body_.values[index(id)].element, varies(id) & reduced_, tile});
+  const bool lanes = nest.tiled && contains(varies(id), nest.vector);
+  const DimSet row = lanes && nest.whole_rows ? DimSet{1} << nest.vector : 0;
+  plan_.scratch.push_back({body_.values[index(id)].element, (varies(id) & reduced_) | row, lanes && row == 0});
   return last_scratch();
 }
 

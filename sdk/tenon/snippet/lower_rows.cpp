@@ -85,13 +85,11 @@ void Lowering::make_row_pointers(LoopId single) {
 }
 
 // The first row's pointers move by all rows of an iteration.
-void Lowering::move_row_pointers(const Nest& nest) {
-  if (row_loop_ < 0) return;
-  for (size_t port = 0; port < pointers_.size(); ++port) {
-    if (pointers_[port] < 0 || !contains(varies_of(static_cast<int>(port)), nest.kept.back())) continue;
-    const ParamId each =
-        kernel_.add_param({.kind = Param::Kind::shift, .port = static_cast<int>(port), .loop = row_loop_});
-    kernel_.loops[index(row_loop_)].shifts.push_back({.pointer = pointers_[port], .each = each});
+void Lowering::move_row_pointers(int dim, const std::vector<int>& ports) {
+  for (const int port : ports) {
+    if (!contains(varies_of(port), dim)) continue;
+    const ParamId each = kernel_.add_param({.kind = Param::Kind::shift, .port = port, .loop = row_loop_});
+    kernel_.loops[index(row_loop_)].shifts.push_back({.pointer = pointers_[index(port)], .each = each});
   }
 }
 

@@ -7,8 +7,6 @@
 namespace tenon::snippet {
 namespace {
 
-int64_t initial_of(const BodyNode& fold) { return *fold.attributes.find("initial")->get_if<int64_t>(); }
-
 // The loop of the sweep, counted from 1, in which a value is made.
 size_t sweep_level(const Sweep& sweep, DimSet varies) {
   for (size_t i = sweep.loops.size(); i-- > 0;)
@@ -40,6 +38,11 @@ void Lowering::write_sweep(const Nest& nest, const Sweep& sweep) {
     loops.copies = sweep_copies(sweep);
   }
   begin_folds(loops);
+  walk_sweep(loops);
+  finish_folds(loops);
+}
+
+void Lowering::walk_sweep(SweepLoops& loops) {
   const std::vector<int> before = std::exchange(touched_, {});
   region([&] {
     for (const std::vector<RegisterId>& made : loops.accumulators) place_.accumulators += made.size();
@@ -48,10 +51,9 @@ void Lowering::write_sweep(const Nest& nest, const Sweep& sweep) {
   std::vector<int> ports = touched_;
   std::sort(ports.begin(), ports.end());
   std::reverse(loops.ids.begin(), loops.ids.end());
-  move_pointers(ports, sweep.loops, loops.ids, true);
+  move_pointers(ports, loops.sweep->loops, loops.ids, true);
   for (const int port : before)
     if (std::find(touched_.begin(), touched_.end(), port) == touched_.end()) touched_.push_back(port);
-  finish_folds(loops);
 }
 
 void Lowering::make_sweep_level(const SweepLoops& loops, size_t level, bool folds) {
@@ -69,8 +71,12 @@ void Lowering::write_sweep_level(SweepLoops& loops, size_t level) {
   const size_t last = loops.sweep->loops.size();
   if (level > 0) make_sweep_level(loops, level, level == last);
   if (level == last) return;
-  if (level + 1 == last && loops.vector >= 0)
+  if (level + 1 == last && loops.whole_rows)
+    vector_loops(loops.vector, place_.rows == loops.rows ? loops.copies : 1, [&] { fold_along_row(loops); });
+  else if (level + 1 == last && loops.vector >= 0)
     vector_loops(loops.vector, loops.copies, [&] { make_sweep_level(loops, last, true); });
+  else if (loops.whole_rows && level + 1 == loops.scalar)
+    write_row_loops(loops, level);
   else
     loops.ids.push_back(
         scalar_loop(loops.sweep->loops[level], zero(), 1, [&] { write_sweep_level(loops, level + 1); }));
@@ -80,6 +86,7 @@ void Lowering::write_sweep_level(SweepLoops& loops, size_t level) {
 
 // Each copy has accumulators of its own, so that no copy waits for another.
 int Lowering::copies_of(const SweepLoops& loops, const BodyNode& fold) const {
+  if (loops.whole_rows) return place_.copies;
   if (loops.vector >= 0) return loops.copies;
   return in_lanes(fold.result) ? place_.copies : 1;
 }
@@ -106,7 +113,7 @@ void Lowering::fold(const SweepLoops& loops, int first, int last) {
     for (int number = first; number < last; ++number) {
       const Unit unit = unit_of(number);
       if (unit.copy >= copies) continue;
-      const RegisterId accumulator = loops.accumulators[i][index(unit.row * copies + unit.copy)];
+      const RegisterId accumulator = loops.accumulators[i][index((loops.whole_rows ? 0 : unit.row * copies) + unit.copy)];
       const RegisterId operand = fill_tail(loops, node, register_of(node.operands[0], unit));
       write({.op = *fold_of(node.op), .in = {accumulator, operand}, .out = {accumulator}, .label = label_of(node)});
     }
@@ -115,7 +122,7 @@ void Lowering::fold(const SweepLoops& loops, int first, int last) {
 
 // Lanes behind the end must not count, when lanes are folded.
 RegisterId Lowering::fill_tail(const SweepLoops& loops, const BodyNode& node, RegisterId operand) {
-  if (loops.vector < 0 || place_.mask < 0) return operand;
+  if (loops.vector < 0 || loops.whole_rows || place_.mask < 0) return operand;
   const RegisterId filled = kernel_.add_lanes(lane(node.result));
   write({.op = "FillTail",
          .attributes = {{"bits", initial_of(node)}},

@@ -80,14 +80,16 @@ Result<CallPlan> CallPlan::make_for_extents(const Body& body, const LinearKernel
   plan.extents_ = std::move(extents);
   plan.splittable_ = body.all_dims() & ~body.reduced_dims();
   for (const BodyPort& input : body.inputs)
-    plan.add_port(body.values[static_cast<size_t>(input.value)].varies, input.element, 1);
+    plan.add_port(body.values[static_cast<size_t>(input.value)].varies, input.element, 1, plan.extents_);
   for (const BodyPort& output : body.outputs) {
     const DimSet varies = body.values[static_cast<size_t>(output.value)].varies;
-    plan.add_port(varies, output.element, 1);
+    plan.add_port(varies, output.element, 1, plan.extents_);
     plan.splittable_ &= varies;
     plan.empty_ &= plan.ports_.back().bytes == 0;
   }
   plan.tensors_ = plan.ports_.size();
+  plan.reduced_ = body.reduced_dims();
+  plan.block_ = plan.block_for(kernel);
   int64_t bytes = 0;
   for (const Port& port : plan.ports_) bytes += port.bytes;
   plan.short_row_ = bytes <= kNearBytes ? kShortRow : kShortFarRow;
@@ -99,19 +101,54 @@ Result<CallPlan> CallPlan::make_for_extents(const Body& body, const LinearKernel
   return plan;
 }
 
-void CallPlan::add_port(DimSet varies, ElementType element, int64_t width) {
-  Port port{.strides = std::vector<int64_t>(extents_.size(), 0), .bytes = width * (element.bits() / 8)};
-  for (size_t d = extents_.size(); d-- > 0;) {
+void CallPlan::add_port(DimSet varies, ElementType element, int64_t width, const Dims& extents) {
+  Port port{.strides = std::vector<int64_t>(extents.size(), 0), .bytes = width * (element.bits() / 8)};
+  for (size_t d = extents.size(); d-- > 0;) {
     if (!(varies >> d & 1)) continue;
     port.strides[d] = port.bytes;
-    port.bytes *= extents_[d];
+    port.bytes *= extents[d];
   }
   ports_.push_back(std::move(port));
 }
 
-void CallPlan::add_scratch(const LinearKernel& kernel) {
+// Bytes of ports [first, last) in one column of the innermost dim, at one point of the kept dims around it.
+int64_t CallPlan::column_bytes(size_t first, size_t last) const {
+  int64_t all = 0;
+  for (size_t i = first; i < last; ++i) {
+    const std::vector<int64_t>& strides = ports_[i].strides;
+    int64_t bytes = strides.back();  // 0: it has no such dim
+    for (size_t d = 0; d + 1 < strides.size(); ++d)
+      if (strides[d] != 0 && (reduced_ >> d & 1) != 0) bytes *= extents_[d];
+    all += bytes;
+  }
+  return all;
+}
+
+// Rows that are walked again: as many columns as lie near, where a tile's worth of each row does; else, and where they are
+// walked once, so many that the scratch rows take an eighth of that.
+int64_t CallPlan::block_for(const LinearKernel& kernel) const {
+  const LinearKernel::Blocks& blocks = kernel.blocks;
+  if (blocks.dim < 0 || empty_ || !(splittable_ >> blocks.dim & 1)) return 0;
+  const auto whole = [](int64_t columns) { return columns / kInnermostMultiple * kInnermostMultiple; };
+  const int64_t least = std::max(whole(blocks.least), kInnermostMultiple);
+  if (blocks.again) {
+    const int64_t near = whole(blocks.near_bytes / std::max<int64_t>(column_bytes(0, tensors_), 1));
+    if (2 * near >= least) return std::min(near, least);
+  }
+  int64_t row_bytes = 0;
   for (const LinearKernel::Scratch& scratch : kernel.scratch) {
-    add_port(scratch.dims, scratch.element, scratch.width);
+    // What is kept for each row wants as few columns as a tile has.
+    if ((scratch.dims & reduced_) != 0) return std::max(whole(least / 2), kInnermostMultiple);
+    row_bytes += scratch.element.bits() / 8;
+  }
+  return std::max(least, whole(blocks.near_bytes / 8 / std::max<int64_t>(row_bytes, 1)));
+}
+
+void CallPlan::add_scratch(const LinearKernel& kernel) {
+  Dims extents = extents_;
+  if (block_ > 0) extents.back() = std::min(extents.back(), block_);
+  for (const LinearKernel::Scratch& scratch : kernel.scratch) {
+    add_port(scratch.dims, scratch.element, scratch.width, extents);
     scratch_offsets_.push_back(scratch_bytes_);
     const size_t bytes = static_cast<size_t>(ports_.back().bytes);
     scratch_bytes_ += (bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
@@ -123,8 +160,7 @@ Result<CallPlan::Word> CallPlan::word_of(const Body& body, const LinearKernel& k
   Word word{.kind = param.kind,
             .port = param.port,
             .streams = param.streams,
-            .stream_least = param.stream_least,
-            .rows = param.rows};
+            .stream_least = param.stream_least};
   const auto dim_of = [&](LoopId loop) {
     return loop < 0 || static_cast<size_t>(loop) >= kernel.loops.size() ? -1
                                                                         : kernel.loops[static_cast<size_t>(loop)].dim;
@@ -140,15 +176,13 @@ Result<CallPlan::Word> CallPlan::word_of(const Body& body, const LinearKernel& k
                  "'");
   if (about_loop && (word.dim < 0 || static_cast<size_t>(word.dim) >= extents_.size()))
     return error(Code::internal, "loop ", param.loop, " is over no dim of body '", body.name, "'");
-  if (param.kind == Kind::ahead && (word.inner_dim < 0 || static_cast<size_t>(word.inner_dim) >= extents_.size()))
-    return error(Code::internal, "loop ", param.inner, " is over no dim of body '", body.name, "'");
   if (of_streams && param.streams < 1)
     return error(Code::internal, "loop ", param.loop, " of body '", body.name, "' has ", param.streams, " streams");
   if (param.kind == Kind::limit || param.kind == Kind::stream_limit) {
     const Loop& loop = kernel.loops[static_cast<size_t>(param.loop)];
     word.less = loop.kind == Loop::Kind::tail ? 0 : loop.increment;
   }
-  if (param.kind == Kind::shift || param.kind == Kind::ahead)
+  if (param.kind == Kind::shift)
     word.times = kernel.loops[static_cast<size_t>(param.loop)].increment;
   if (param.kind == Param::Kind::count) {
     int64_t count = 1;
@@ -182,9 +216,6 @@ int64_t CallPlan::value_of(const Word& word, const int64_t* extents) const {
       return extents[static_cast<size_t>(word.dim)] - word.less;
     case Param::Kind::rewind: return -moved(word.dim);
     case Param::Kind::shift: return stride(word.dim) * word.times - moved(word.inner_dim);
-    case Param::Kind::ahead:
-      return extents[word.inner_dim] < 4 * word.rows ? stride(word.dim) * word.times
-                                                     : stride(word.inner_dim) * word.rows;
   }
   return 0;
 }
@@ -219,8 +250,13 @@ Split CallPlan::split(int64_t parts, int64_t min_elements) const {
   for (const int64_t extent : extents_) elements *= static_cast<double>(extent);
   int64_t wanted = std::min(
       parts, static_cast<int64_t>(std::min(elements / static_cast<double>(std::max<int64_t>(min_elements, 1)), 1e9)));
-  for (size_t d = 0; d < extents_.size() && wanted > 1; ++d) {
+  for (size_t d = 0; d < extents_.size(); ++d) {
     if (!(splittable_ >> d & 1)) continue;
+    if (d + 1 == extents_.size() && block_ > 0) {
+      cut_blocks(split, std::max<int64_t>(wanted, 1));
+      break;
+    }
+    if (wanted <= 1) continue;
     if (d + 1 == extents_.size()) split.multiple[d] = kInnermostMultiple;
     split.parts[d] = std::clamp<int64_t>(extents_[d] / split.multiple[d], 1, wanted);
     wanted /= split.parts[d];
@@ -228,7 +264,21 @@ Split CallPlan::split(int64_t parts, int64_t min_elements) const {
   return split;
 }
 
+// The innermost dim, so that there are `wanted` blocks at least if it has as many lines.
+void CallPlan::cut_blocks(Split& split, int64_t wanted) const {
+  const auto up = [](int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple; };
+  const int64_t extent = extents_.back(), lines = up(up(extent, wanted), kInnermostMultiple);
+  const int64_t block = std::min(block_, lines * kInnermostMultiple);
+  split.multiple.back() = block;
+  split.parts.back() = up(extent, block);
+}
+
 void CallPlan::fill(std::span<int64_t> words, std::span<void* const> addresses, void* scratch) const {
+  TENON_CHECK(block_ == 0 || extents_.back() <= block_, "a call of a kernel in blocks that is not cut");
+  fill_whole(words, addresses, scratch);
+}
+
+void CallPlan::fill_whole(std::span<int64_t> words, std::span<void* const> addresses, void* scratch) const {
   TENON_CHECK(words.size() >= words_.size() && addresses.size() >= tensors_, "a call with ", words.size(), " of ",
               words_.size(), " words and ", addresses.size(), " of ", tensors_, " addresses");
   for (size_t i = 0; i < words_.size(); ++i)
@@ -237,7 +287,7 @@ void CallPlan::fill(std::span<int64_t> words, std::span<void* const> addresses, 
 
 void CallPlan::fill(std::span<int64_t> words, std::span<void* const> addresses, void* scratch, const Split& split,
                     int64_t chunk) const {
-  fill(words, addresses, scratch);
+  fill_whole(words, addresses, scratch);
   std::array<int64_t, kMaxDims> begins{}, extents{};
   for (size_t d = extents_.size(); d-- > 0;) {
     const Piece piece = piece_of(extents_[d], split.parts[d], split.multiple[d], chunk % split.parts[d]);
@@ -250,6 +300,7 @@ void CallPlan::fill(std::span<int64_t> words, std::span<void* const> addresses, 
       words[i] = value_of(word, extents.data());
       continue;
     }
+    if (static_cast<size_t>(word.port) >= tensors_) continue;  // each chunk begins at the begin
     for (size_t d = 0; d < extents_.size(); ++d)
       words[i] += begins[d] * ports_[static_cast<size_t>(word.port)].strides[d];
   }

@@ -51,16 +51,19 @@ class TENON_API CallPlan {
   bool rows_aligned(size_t port, size_t align_bytes) const;
 
   // At most `parts` pieces of work of about the same size, each with at least `min_elements` of the space: cuts kept
-  // dims that all outputs vary over, the outermost first. The innermost is cut at whole cache lines.
+  // dims that all outputs vary over, the outermost first. The innermost is cut at whole cache lines. Where the kernel asks
+  // for blocks (LinearKernel::Blocks), each piece is cut into these as well: chunks that follow one another lie side by
+  // side.
   Split split(int64_t parts, int64_t min_elements) const;
 
   // The tensor (inputs, then outputs) that word `word` points into; none: a number, or scratch memory. Between calls of a
   // chunk these words alone change, by as much as the address that they come from.
   std::optional<size_t> tensor_of(size_t word) const;
-  // All words of chunk `chunk` of `split`. `addresses`: of inputs, then outputs; their first elements.
+  // All words of chunk `chunk` of `split`. `addresses`: of inputs, then outputs; their first elements. Chunks that run one
+  // after the other may have the same scratch memory.
   void fill(std::span<int64_t> words, std::span<void* const> addresses, void* scratch, const Split& split,
             int64_t chunk) const;
-  // The only chunk of work that is not cut.
+  // The only chunk of work that is not cut; of kernels without blocks.
   void fill(std::span<int64_t> words, std::span<void* const> addresses, void* scratch) const;
 
  private:
@@ -75,14 +78,17 @@ class TENON_API CallPlan {
     int port = -1;
     int dim = -1, inner_dim = -1;  // of the param's loops
     int64_t less = 0;              // limit: subtracted from the extent, or from the length of a stream
-    int64_t times = 1;             // shift, ahead: strides of an iteration
+    int64_t times = 1;             // shift: strides of an iteration
     int streams = 0, stream_least = 0;
-    int rows = 0;
     int64_t value = 0;  // of work that is not cut
   };
-  void add_port(DimSet varies, ElementType element, int64_t width);
+  void add_port(DimSet varies, ElementType element, int64_t width, const Dims& extents);
+  int64_t block_for(const LinearKernel& kernel) const;
+  int64_t column_bytes(size_t first, size_t last) const;
   void add_scratch(const LinearKernel& kernel);
   Result<Word> word_of(const Body& body, const LinearKernel& kernel, const Param& param) const;
+  void cut_blocks(Split& split, int64_t wanted) const;
+  void fill_whole(std::span<int64_t> words, std::span<void* const> addresses, void* scratch) const;
   int64_t value_of(const Word& word, const int64_t* extents) const;
   int64_t address_of(const Word& word, std::span<void* const> addresses, void* scratch) const;
 
@@ -90,9 +96,10 @@ class TENON_API CallPlan {
   std::vector<Port> ports_;              // inputs, outputs, scratch buffers
   std::vector<size_t> scratch_offsets_;  // of each scratch buffer
   std::vector<Word> words_;
-  DimSet splittable_ = 0;
+  DimSet splittable_ = 0, reduced_ = 0;
   size_t tensors_ = 0, scratch_bytes_ = 0;
   int64_t short_row_ = 0;  // rows of so many elements go several at once
+  int64_t block_ = 0;      // elements of the innermost dim at most, in a chunk; 0: any number
   bool empty_ = true;
 };
 

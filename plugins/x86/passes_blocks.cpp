@@ -1,0 +1,96 @@
+// Blocks of columns beyond the caches. The first sweep over a block waits for memory, the later ones for arithmetic: while
+// the second runs, the next block's lines are fetched.
+#include <algorithm>
+#include <map>
+
+#include "x86/passes_internal.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+using codegen::Lanes;
+using snippet::Instruction;
+using snippet::LinearKernel;
+using snippet::Loop;
+using snippet::LoopId;
+using snippet::Param;
+using snippet::RegisterId;
+
+const Name kBegin("LoopBegin"), kEnd("LoopEnd"), kParameter("Parameter"), kAdd("AddParameter"), kFetch("PrefetchRead");
+
+// The tensor that each register points into, also those of the second row and so on; -1: none.
+std::vector<int> ports_of_rows(const LinearKernel& kernel) {
+  std::vector<int> ports = ports_of(kernel);
+  for (const Instruction& one : kernel.body)
+    if (one.op == kAdd) ports[static_cast<size_t>(one.out[0])] = ports[static_cast<size_t>(one.in[0])];
+  return ports;
+}
+
+class BlockFetcher {
+ public:
+  explicit BlockFetcher(LinearKernel& kernel) : kernel_(kernel), ports_(ports_of_rows(kernel)) {}
+
+  void run() {
+    std::vector<Instruction> old = std::move(kernel_.body);
+    kernel_.body.clear();
+    kernel_.body.reserve(old.size() + 32);
+    for (Instruction& one : old) {
+      if (one.op == kBegin) begin(static_cast<LoopId>(one.number));
+      if (in_rows_ && one.memory && one.memory->index == counter_) see(one);
+      if (one.op == kEnd) end(one.label);
+      kernel_.body.push_back(std::move(one));
+    }
+  }
+
+ private:
+  const Loop& of(LoopId id) const { return kernel_.loops[static_cast<size_t>(id)]; }
+
+  void begin(LoopId id) {
+    open_.push_back(id);
+    const bool row = open_.size() > 1 && of(id).kind == Loop::Kind::vector && of(open_[open_.size() - 2]).increment > 1;
+    in_rows_ = row && of(open_[open_.size() - 2]).kind == Loop::Kind::scalar;
+    counter_ = of(id).counter;
+    stretches_.clear();
+  }
+
+  bool moves(const Loop& rows, int port) const {
+    return std::ranges::any_of(rows.shifts, [&](const Loop::Shift& shift) {
+      return ports_[static_cast<size_t>(shift.pointer)] == port;
+    });
+  }
+
+  // A load of what an earlier sweep has read.
+  void see(const Instruction& one) {
+    const int port = ports_[static_cast<size_t>(one.memory->base)];
+    if (port < 0 || one.touched != Lanes::full || !reads_memory(one)) return;
+    const LoopId sweep = open_[open_.size() - 2];
+    if (!moves(of(sweep), port)) return;  // what is the same for all rows stays near
+    std::vector<LoopId>& sweeps = sweeps_[port];
+    if (sweeps.empty() || sweeps.back() != sweep) sweeps.push_back(sweep);
+    if (sweeps.size() == 2) stretches_.add(kernel_, one);
+  }
+
+  void end(int label) {
+    for (const Stretches::Touched& touched : stretches_.touched())
+      touched.write(kFetch, kernel_.blocks.least * touched.memory.element.bits() / 8, label, kernel_.body);
+    stretches_.clear();
+    in_rows_ = false;
+    open_.pop_back();
+  }
+
+  LinearKernel& kernel_;
+  const std::vector<int> ports_;
+  std::vector<LoopId> open_;
+  bool in_rows_ = false;      // the innermost loop walks several rows of columns
+  RegisterId counter_ = -1;   // of it
+  Stretches stretches_;       // what it touches that is to be fetched for the next block
+  std::map<int, std::vector<LoopId>> sweeps_;  // of tensors: the loops over rows that read them, so far
+};
+
+}  // namespace
+
+void prefetch_blocks(LinearKernel& kernel) {
+  if (kernel.blocks.again) BlockFetcher(kernel).run();
+}
+
+}  // namespace tenon::x86

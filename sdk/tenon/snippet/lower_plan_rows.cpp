@@ -1,0 +1,45 @@
+// Columns in whole rows: which nests walk them, and what goes from one walk along the row to the next.
+#include <bit>
+
+#include <tenon/snippet/lower_plan_internal.hpp>
+
+namespace tenon::snippet {
+
+bool Planner::walks_rows(const Nest& nest) const {
+  if (!options_.whole_rows || !nest.tiled || static_cast<size_t>(nest.vector) + 1 != body_.rank()) return false;
+  const int innermost = std::bit_width(reduced_) - 1;
+  bool folds = false;
+  for (const ValueId id : order_) {
+    if (!needed_[index(id)] || !contains(varies(id), nest.vector)) continue;
+    folds |= swept(id) || reduction(id);
+    // A tile holds it in registers while the innermost loop runs; here each of its rows would make it again.
+    if (swept(id) && !contains(varies(id), innermost) && cost_[index(id)] > options_.recompute_cycles) return false;
+  }
+  return folds;
+}
+
+// One element for each column, made here.
+bool Planner::in_row(const Nest& nest, ValueId id) const {
+  return needed_[index(id)] && maker_[index(id)] && !swept(id) && contains(varies(id), nest.vector);
+}
+
+// Values of a phase that its own walk alone uses stay in registers.
+void Planner::plan_rows(Nest& nest) {
+  std::vector<char> wanted(body_.values.size(), 0);
+  for (const ValueId user : order_) {
+    const BodyNode* node = maker_[index(user)];
+    if (!node || !needed_[index(user)]) continue;
+    for (const ValueId operand : node->operands) {
+      const bool elsewhere = swept(user) || is_reduction(node->op) || phase_[index(operand)] != phase_[index(user)];
+      if (in_row(nest, operand) && elsewhere) wanted[index(operand)] = 1;
+    }
+  }
+  nest.rows.clear();
+  for (const ValueId id : order_) {
+    if (!in_row(nest, id) || !(reduction(id) || wanted[index(id)])) continue;
+    plan_.scratch.push_back({body_.values[index(id)].element, DimSet{1} << nest.vector, false});
+    nest.rows.push_back({id, last_scratch()});
+  }
+}
+
+}  // namespace tenon::snippet

@@ -1,0 +1,119 @@
+// InlineVector<T, N>: a vector whose first N elements lie in it, for short lists of which there are many.
+//
+//   InlineVector<int, 4> ids{1, 2};   // no memory of its own
+//   ids.push_back(3);
+//
+// Of trivially copyable T alone. Beyond N elements it is a std::vector in all but name: iterators, pointers and
+// references end with whatever may change the size, and with moves.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <iterator>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace tenon {
+
+template <class T, uint32_t N>
+class InlineVector {
+  static_assert(std::is_trivially_copyable_v<T> && N > 0);
+
+ public:
+  using value_type = T;
+  using iterator = T*;
+  using const_iterator = const T*;
+  using size_type = size_t;
+
+  InlineVector() {}
+  InlineVector(std::initializer_list<T> values) { assign(values.begin(), values.end()); }
+  InlineVector(const std::vector<T>& values) { assign(values.begin(), values.end()); }
+  template <std::forward_iterator It>
+  InlineVector(It first, It last) {
+    assign(first, last);
+  }
+  InlineVector(const InlineVector& other) { assign(other.begin(), other.end()); }
+  InlineVector(InlineVector&& other) noexcept { take(other); }
+  InlineVector& operator=(const InlineVector& other) {
+    if (this != &other) assign(other.begin(), other.end());
+    return *this;
+  }
+  InlineVector& operator=(InlineVector&& other) noexcept {
+    if (this == &other) return *this;
+    release();
+    take(other);
+    return *this;
+  }
+  ~InlineVector() { release(); }
+
+  T* data() { return in_place() ? memory_.inside : memory_.heap; }
+  const T* data() const { return in_place() ? memory_.inside : memory_.heap; }
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  T* begin() { return data(); }
+  T* end() { return data() + size_; }
+  const T* begin() const { return data(); }
+  const T* end() const { return data() + size_; }
+  T& operator[](size_t i) { return data()[i]; }
+  const T& operator[](size_t i) const { return data()[i]; }
+  T& front() { return data()[0]; }
+  const T& front() const { return data()[0]; }
+  T& back() { return data()[size_ - 1]; }
+  const T& back() const { return data()[size_ - 1]; }
+
+  void clear() { size_ = 0; }
+  void reserve(size_t capacity) {
+    if (capacity > capacity_) grow(static_cast<uint32_t>(capacity));
+  }
+  void push_back(T value) {
+    if (size_ == capacity_) grow(2 * capacity_);
+    data()[size_++] = value;
+  }
+  template <std::forward_iterator It>
+  void assign(It first, It last) {
+    const auto count = static_cast<uint32_t>(std::distance(first, last));
+    size_ = 0;  // nothing is kept
+    reserve(count);
+    std::copy(first, last, data());
+    size_ = count;
+  }
+  T* erase(const T* at) {
+    T* const place = begin() + (at - begin());
+    std::copy(place + 1, end(), place);
+    --size_;
+    return place;
+  }
+
+  bool operator==(const InlineVector& other) const { return std::equal(begin(), end(), other.begin(), other.end()); }
+
+ private:
+  bool in_place() const { return capacity_ == N; }
+  void release() {
+    if (!in_place()) delete[] memory_.heap;
+  }
+  // Owns nothing before.
+  void take(InlineVector& other) {
+    std::memcpy(static_cast<void*>(&memory_), &other.memory_, sizeof memory_);
+    size_ = std::exchange(other.size_, 0);
+    capacity_ = std::exchange(other.capacity_, N);
+  }
+  void grow(uint32_t capacity) {
+    T* const made = new T[capacity];
+    std::copy(begin(), end(), made);
+    release();
+    memory_.heap = made;
+    capacity_ = capacity;
+  }
+
+  union Memory {
+    Memory() : inside{} {}
+    T inside[N];
+    T* heap;
+  } memory_;
+  uint32_t size_ = 0, capacity_ = N;
+};
+
+}  // namespace tenon
