@@ -3,10 +3,9 @@
 //
 // TENON_FUZZ_SEEDS sets how many seeds, TENON_FUZZ_FIRST the first. One graph has kProducts of them: a device's
 // compiler takes its time for each program.
-#include <cstdlib>
-
 #include <tenon/tensor/compare.hpp>
 
+#include "fuzz_support.hpp"
 #include "graph_support.hpp"
 
 namespace tenon::opencl::testing {
@@ -14,20 +13,9 @@ namespace {
 
 constexpr int kProducts = 6;
 
-uint32_t from_environment(const char* name, uint32_t fallback) {
-  const char* text = std::getenv(name);
-  return text ? static_cast<uint32_t>(std::strtoul(text, nullptr, 10)) : fallback;
-}
-
-std::string dims_text(const Dims& dims) {
-  std::string text = "f32[";
-  for (size_t d = 0; d < dims.size(); ++d) text += str(d ? "," : "", dims[d]);
-  return text + "]";
-}
-
-class RandomProducts {
+class RandomProducts : public RandomLines {
  public:
-  explicit RandomProducts(uint32_t seed) : random_(seed) {}
+  using RandomLines::RandomLines;
 
   std::string text() {
     std::string outputs;
@@ -37,31 +25,10 @@ class RandomProducts {
       for (int64_t left = one_of(6); left > 0; --left) value = elementwise(value, dims);
       outputs += str(i ? ", " : "", value);
     }
-    std::string inputs;
-    for (size_t i = 0; i < inputs_.size(); ++i) inputs += str(i ? ", " : "", "%x", i, ": ", dims_text(inputs_[i]));
-    return str("graph @g(", inputs, ") -> (", outputs, ") {\n", lines_, "}");
+    return graph(outputs);
   }
-
-  // Integers from -3 to 3.
-  Tensor input(size_t i) {
-    Tensor made = *Tensor::allocate(kF32, inputs_[i]);
-    for (float& value : made.mutable_as<float>()) value = static_cast<float>(one_of(7)) - 3;
-    return made;
-  }
-  size_t inputs() const { return inputs_.size(); }
 
  private:
-  int64_t one_of(int64_t count) { return std::uniform_int_distribution<int64_t>(0, count - 1)(random_); }
-  int64_t extent(int64_t most) { return 1 + one_of(one_of(3) == 0 ? most : std::min<int64_t>(most, 9)); }
-  std::string add_input(const Dims& dims) {
-    inputs_.push_back(dims);
-    return str("%x", inputs_.size() - 1);
-  }
-  std::string add(std::string_view expression) {
-    lines_ += str("  %v", values_, " = ", expression, "\n");
-    return str("%v", values_++);
-  }
-
   std::string matmul(Dims& dims) {
     const int64_t m = extent(70), k = extent(50), n = extent(90);
     Dims a{m, k}, b{k, n};
@@ -120,11 +87,6 @@ class RandomProducts {
     return one_of(2) ? add(str(kBinary[one_of(4)], " ", value, ", ", operand))
                      : add(str(kBinary[one_of(4)], " ", operand, ", ", value));
   }
-
-  std::mt19937 random_;
-  std::vector<Dims> inputs_;
-  std::string lines_;
-  int values_ = 0;
 };
 
 TEST_F(OpenclTest, RandomProductsWithEpiloguesHaveTheBitsOfTheReference) {

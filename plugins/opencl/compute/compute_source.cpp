@@ -80,6 +80,7 @@ void ComputeSource::load(std::string_view name, size_t operand, ElementType work
 void ComputeSource::load_by_pointer(std::string_view name, size_t operand, ElementType work) {
   const ElementType element = request_.operands[operand].element();
   checked(element);
+  means(str(name, "_FROM"), "reads", request_.op.operand(operand));
   const std::string type(element == kF16 ? "half" : scalar_name(element));
   define(str(name, "_TYPE"), str("__global const ", type, "*"));
   define(str(name, "_AT(i)"), str("((__global const ", type, "*)a", operand, " + (i))"));

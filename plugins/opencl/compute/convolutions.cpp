@@ -49,6 +49,11 @@ constexpr std::string_view kConvPanel = R"(
     for (long tap0 = 0; tap0 < taps; tap0 += n[10]) {
     const long panel_channels = min(n[9], channels - c0), panel_taps = min(n[10], taps - tap0);
     const long k0 = c0 * taps + tap0, depth = panel_channels * panel_taps;
+    if (n[7] && column + COLUMNS <= N) {
+      // A matrix: the columns of a channel at once.
+      for (long c = LOCAL_ID; c < panel_channels; c += LOCAL_SIZE)
+        for (int v = 0; v < VECTORS; ++v) PANEL(c, v) = XV(plane + (c0 + c) * in_size + column + v * LANES);
+    } else
     for (long tap = LOCAL_ID; tap < panel_taps; tap += LOCAL_SIZE) {
       int k[R];
       long rest_tap = tap0 + tap;
@@ -115,7 +120,7 @@ constexpr std::string_view kConvDirect = R"(
     for (int r = 0; r < ROWS; ++r) {
       const long row = min(first + r, M - 1);
       sums[r] = (TV)START(row);
-      weights[r] = A_AT(row);
+      weights[r] = ROW_OF_A(row);
     }
     if (n[7] && position + LANES <= N) {
       for (long c = 0; c < channels; ++c) {
@@ -199,11 +204,12 @@ void define_conv(ComputeSource& source, const KernelRequest& request, ElementTyp
   source.define("LAST_STRIDE", last_stride(request.op));
   source.define("A_STEP", 1);
   source.define("AFTER(x, row, at, count)", "(void)0");
-  source.define("A_AT(row)", "((group * M + (row)) * K)");
+  source.define("ROW_OF_A(row)", "((group * M + (row)) * K)");
   source.define("START(row)", "BIAS(group * M + (row))");
   source.define("LINE(row)", "((image * n[2] + group * M + (row)) * N)");
   source.load("X", 0, work);
   source.load("A", 1, work);
+  source.load_by_pointer("A", 1, work);
   define_bias(source, request, work);
   define_axes(source, spatial_rank(request, 0), kConvAxes);
 }
@@ -247,10 +253,12 @@ Result<ComputeKernel> make_conv(const KernelRequest& request, const ComputeTarge
     ComputeLaunch made = conv_launch(x, y, group, axes);
     const int64_t positions = elements_of(spatial_of(y)), outputs = y[1] / group;
     made.items = y[0] * group * ((positions + tile.columns() - 1) / tile.columns());
-    const RowBlocks blocks = row_blocks(tile, outputs, made.items, target);
+    const int64_t channels = x[1] / group, taps = made.numbers[6];
+    cut_depth(tile, channels, taps, made);
+    const bool waits = made.numbers[9] * made.numbers[10] < channels * taps;
+    const RowBlocks blocks = row_blocks(tile, outputs, made.items, waits, target);
     made.items *= outputs == 0 ? 0 : blocks.blocks;
     made.numbers[8] = blocks.rows;
-    cut_depth(tile, x[1] / group, made.numbers[6], made);
     return made;
   });
 }

@@ -13,6 +13,12 @@ namespace {
 constexpr int64_t kLinePositions = 1024;  // of sums that wait
 constexpr int64_t kGoodPositions = 256;   // of a job: their inputs stay near the core while channels of outputs change
 
+// Of the inner extent.
+int64_t most_steps(const ComputeTarget& target) {
+  constexpr int64_t kMostSteps = 16 << 10;
+  return std::min<int64_t>(kMostSteps, target.local_bytes / 8 / 4);
+}
+
 int64_t image_elements(ElementType work, const ComputeTarget& target) {
   constexpr int64_t kMostBytes = 512 << 10;
   return std::min(kMostBytes, target.local_bytes / 4) / static_cast<int64_t>(work.bits() / 8);
@@ -41,11 +47,11 @@ constexpr std::string_view kStage = R"(
                       ((picture * n[0] + group * channels + channel) * in_rows + from) * in_columns,
                       from >= 0 && from < in_rows, p % COLUMN_PHASES - (int)n[8], in_columns, a0);
         }
-    int tap_at[TAPS];
-    for (int tap = 0; tap < TAPS; ++tap) {
-      const int row = tap / COLUMN_KERNEL * ROW_DILATION, column = tap % COLUMN_KERNEL * COLUMN_DILATION;
-      tap_at[tap] = (row % ROW_STRIDE * COLUMN_PHASES + column % COLUMN_STRIDE) * phase + row / ROW_STRIDE * pitch +
-                    column / COLUMN_STRIDE;
+    // Where a step of the inner extent, a tap of a channel, reads: one long loop takes less than a short one for each channel.
+    for (long k = 0; k < K; ++k) {
+      const int tap = (int)(k % TAPS), row = tap / COLUMN_KERNEL * ROW_DILATION, column = tap % COLUMN_KERNEL * COLUMN_DILATION;
+      steps[k] = (int)(k / TAPS) * channel_size + (row % ROW_STRIDE * COLUMN_PHASES + column % COLUMN_STRIDE) * phase +
+                 row / ROW_STRIDE * pitch + column / COLUMN_STRIDE;
     }
     for (long output = output0; output < output1; output += ROWS) {
 )";
@@ -79,7 +85,7 @@ std::optional<ImageTile> image_tile(const ImageConv& c, ElementType work, const 
     made.rows = rows, made.phase_rows = rows + w.reach(0) / w.stride[0];
     return channels * phases(w, 0) * phases(w, 1) * made.phase_rows * made.pitch <= image_elements(work, target);
   };
-  if (made.pitch > kLinePositions || channels == 0) return std::nullopt;
+  if (made.pitch > kLinePositions || channels == 0 || channels * w.taps() > most_steps(target)) return std::nullopt;
   int64_t blocks = 1;
   const int64_t good = std::clamp<int64_t>(kGoodPositions / made.pitch, 1, c.extents.out[0]);
   for (blocks = (c.extents.out[0] + good - 1) / good; !fits((c.extents.out[0] + blocks - 1) / blocks); ++blocks)
@@ -108,7 +114,7 @@ std::string image_body(ComputeSource& source, const ImageConv& c, const ImageTil
   source.define("LINE", line);
   // Vectors at the end reach beyond the last channel's image, and lines.
   source.local(str("  __local T image[", image_elements(work, target) + 2 * tile.columns(), "];\n  __local T line[",
-                   tile.rows * line, "];\n"));
+                   tile.rows * line, "];\n  __local int steps[", most_steps(target), "];\n"));
   const auto each_row = [&](const auto& text) {
     std::string all;
     for (int r = 0; r < tile.rows; ++r) all += text(r);
@@ -130,23 +136,18 @@ std::string image_body(ComputeSource& source, const ImageConv& c, const ImageTil
                each_vector([&](int v) { return str(v ? ", " : "", "s", r, "_", v, " = (TV)START(output_", r, ")"); }),
                ";\n");
   });
+  body += each_row([](int r) { return str("        A_TYPE w", r, " = A_AT(row_", r, ");\n"); });
   body +=
-      "        for (long channel = 0; channel < channels; ++channel) {\n"
-      "          const __local T* corner = image + channel * channel_size + at;\n";
-  body += each_row([](int r) { return str("          A_TYPE w", r, " = A_AT(row_", r, " + channel * TAPS);\n"); });
-  body +=
-      "#pragma unroll 1\n"
-      "          for (int tap = 0; tap < TAPS; ++tap) {\n"
-      "            const __local T* from = corner + tap_at[tap];\n";
-  body +=
-      each_vector([](int v) { return str("            const TV b", v, " = NEAR_LOCAL(from + ", v, " * LANES);\n"); });
-  body += "            TV repeated;\n";
+      "        for (long k = 0; k < K; ++k) {\n"
+      "          const __local T* from = image + at + steps[k];\n";
+  body += each_vector([](int v) { return str("          const TV b", v, " = NEAR_LOCAL(from + ", v, " * LANES);\n"); });
+  body += "          TV repeated;\n";
   body += each_row([&](int r) {
-    return str("            repeated = (TV)A_FROM(w", r, ", tap);\n", each_vector([&](int v) {
-                 return str("            s", r, "_", v, " = fma(repeated, b", v, ", s", r, "_", v, ");\n");
+    return str("          repeated = (TV)A_FROM(w", r, ", k);\n", each_vector([&](int v) {
+                 return str("          s", r, "_", v, " = fma(repeated, b", v, ", s", r, "_", v, ");\n");
                }));
   });
-  body += "          }\n        }\n";
+  body += "        }\n";
   body += each_row([&](int r) {
     return each_vector([&](int v) {
       return str("        NEAR_LOCAL(line + ", r, " * LINE + at + ", v, " * LANES) = s", r, "_", v, ";\n");

@@ -179,7 +179,7 @@ struct Sides {
       made.items *= batch[d];
     }
     made.items *= (n + tile.columns() - 1) / tile.columns();
-    const RowBlocks blocks = row_blocks(tile, m, made.items, target);
+    const RowBlocks blocks = row_blocks(tile, m, made.items, tile.packs() && k > tile.depth, target);
     made.numbers[kOuterDims - 1] = blocks.rows;
     made.items *= m == 0 ? 0 : blocks.blocks;
     return made;
@@ -261,10 +261,11 @@ void define_product(ComputeSource& source, ElementType work, const ProductTile& 
     define_sum_of_lanes(source, tile.lanes, work);
     source.define("CHAINS", tile.rows > kMostChains ? 1 : kMostChains);
   }
-  source.define("A_AT(row)", "(a_at + (row) * a_row)");
+  source.define("ROW_OF_A(row)", "(a_at + (row) * a_row)");
   source.define("START(row)", "0");
   source.define("LINE(row)", "((batch * M + (row)) * N)");
   source.load("A", 0, work);
+  source.load_by_pointer("A", 0, work);
   source.load("B", 1, work);
   source.finish(epilogue, tile.lanes);
   if (tile.packs()) source.of_group();

@@ -12,6 +12,8 @@ namespace {
 
 // Rows of tiles: few, since each makes other sources, which a device's compiler takes a second for.
 constexpr int kRows[] = {1, 2, 3, 4, 6, 8, 12};
+// More jobs than these make the units no busier.
+constexpr int64_t kMostJobsOfUnit = 32;
 
 // Columns and rows that are computed for each that is wanted, times what a step costs beyond its multiply-adds: loads
 // of `vectors` of the panel, and of `rows` elements that are repeated in all lanes.
@@ -70,15 +72,20 @@ std::vector<Tiling> other_tilings(const Tiling& tiling) {
   return made;
 }
 
-RowBlocks row_blocks(const ProductTile& tile, int64_t m, int64_t other_jobs, const ComputeTarget& target) {
-  constexpr int64_t kJobsOfUnit = 2;
-  const int64_t tiles = (m + tile.rows - 1) / tile.rows;
-  const int64_t wanted = std::max<int64_t>(kJobsOfUnit * target.compute_units / std::max<int64_t>(other_jobs, 1), 1);
-  int64_t tiles_of_block = std::max<int64_t>((tiles + wanted - 1) / wanted, 1);
-  if (tile.packs()) tiles_of_block = std::min(tiles_of_block, tile.block_rows / tile.rows);
+RowBlocks row_blocks(const ProductTile& tile, int64_t m, int64_t other_jobs, bool waits, const ComputeTarget& target) {
+  constexpr double kPacked = 4;  // rows of a tile that a panel's packing takes as long as
+  const int64_t tiles = std::max<int64_t>((m + tile.rows - 1) / tile.rows, 1);
+  const int64_t most = waits ? std::max<int64_t>(tile.block_rows / tile.rows, 1) : tiles;
+  const int64_t units = std::max<int64_t>(target.compute_units, 1), others = std::max<int64_t>(other_jobs, 1);
   RowBlocks made;
-  made.rows = tiles_of_block * tile.rows;
-  made.blocks = std::max<int64_t>((m + made.rows - 1) / made.rows, 1);
+  double best = std::numeric_limits<double>::infinity();
+  for (int64_t blocks = (tiles + most - 1) / most; blocks <= tiles; ++blocks) {
+    const int64_t of_block = (tiles + blocks - 1) / blocks, jobs = others * ((tiles + of_block - 1) / of_block);
+    const double job = static_cast<double>(of_block) + (tile.packs() ? kPacked / tile.rows : 0);
+    const double cost = static_cast<double>((jobs + units - 1) / units) * job;
+    if (cost < 0.98 * best) best = cost, made = {of_block * tile.rows, jobs / others};
+    if (jobs >= kMostJobsOfUnit * units) break;
+  }
   return made;
 }
 
@@ -170,7 +177,7 @@ std::string packed_rows(const ProductTile& tile, bool copies) {
   };
   std::string text = "    for (long row = row0 + LOCAL_ID * ROWS; row < row1; row += LOCAL_SIZE * ROWS) {\n";
   for (int r = 0; r < tile.rows; ++r)
-    text += str("      const long row_", r, " = A_AT(min(row + ", r, ", row1 - 1)) + k0 * A_STEP;\n");
+    text += str("      A_TYPE row_", r, " = A_AT(ROW_OF_A(min(row + ", r, ", row1 - 1)) + k0 * A_STEP);\n");
   text += str("      TV ", each([](int r, int v) { return str(r + v ? ", " : "", "s", r, "_", v); }), ";\n");
   text += str("      if (k0 > 0) {\n", each([](int r, int v) {
                 return str("        s", r, "_", v, " = PARTIAL(row - row0 + ", r, ", ", v, ");\n");
@@ -186,7 +193,7 @@ std::string packed_rows(const ProductTile& tile, bool copies) {
   for (int v = 0; v < tile.vectors; ++v) text += str("        const TV b", v, " = PANEL(k, ", v, ");\n");
   text += "        TV repeated;\n";
   for (int r = 0; r < tile.rows; ++r) {
-    text += str("        repeated = (TV)A(row_", r, " + k * A_STEP);\n");
+    text += str("        repeated = (TV)A_FROM(row_", r, ", k * A_STEP);\n");
     for (int v = 0; v < tile.vectors; ++v)
       text += str("        s", r, "_", v, " = MULTIPLY_ADD(repeated, b", v, ", s", r, "_", v, ");\n");
   }

@@ -41,11 +41,12 @@ ProductTile choose_tile(const ProductExtents& extents, ElementType work, const C
 // What a measured search tries besides.
 std::vector<Tiling> other_tilings(const Tiling& tiling);
 
-// How jobs cut rows: as few blocks as keep the device's units busy.
+// How jobs cut rows: so that the device's units are done at about the same time, with few panels packed twice.
+// `other_jobs`: of a block of rows; `waits`: the inner extent has several panels, between which sums wait.
 struct RowBlocks {
   int64_t rows = 1, blocks = 1;
 };
-RowBlocks row_blocks(const ProductTile& tile, int64_t m, int64_t other_jobs, const ComputeTarget& target);
+RowBlocks row_blocks(const ProductTile& tile, int64_t m, int64_t other_jobs, bool waits, const ComputeTarget& target);
 
 // Defines ROWS, VECTORS, LANES, COLUMNS, T, TV, MULTIPLY_ADD, and where the tile packs DEPTH, PANEL(k, v) and
 // PARTIAL(row, v), with their memory.
@@ -58,10 +59,10 @@ void define_lane_numbers(ComputeSource& source, int lanes, ElementType work);
 void define_transpose(ComputeSource& source, int lanes);
 
 // The walk over the rows [row0, row1) of a job with a packed panel of `depth` steps from `k0` on. Reads the macros
-// A(i), A_AT(row), A_STEP (elements of A), START(row) (what a row's sums begin with), LINE(row) (where the row begins
-// among the elements of C; rows lie one behind the other), AFTER(x, row, at, count) (what becomes of x, the sums of
-// `count` elements of the row from column `at` on, before the epilogue), and K, N, column. With `copies` whole tiles
-// have a FINISH_WHOLE for each vector.
+// A (ComputeSource::load_by_pointer), ROW_OF_A(row), A_STEP (elements of A), START(row) (what a row's sums begin with),
+// LINE(row) (where the row begins among the elements of C; rows lie one behind the other), AFTER(x, row, at, count)
+// (what becomes of x, the sums of `count` elements of the row from column `at` on, before the epilogue), and K, N,
+// column. With `copies` whole tiles have a FINISH_WHOLE for each vector.
 std::string packed_rows(const ProductTile& tile, bool copies);
 
 }  // namespace tenon::opencl

@@ -27,11 +27,14 @@ ushort to_bfloat(float x) {
 #define PANEL(k, v) panel[(k) * VECTORS + (v)]
 #define BLOCK_ROWS 256
 #define PARTIAL(row, v) partial[(row) * VECTORS + (v)]
-#define A_AT(row) (a_at + (row) * a_row)
+#define ROW_OF_A(row) (a_at + (row) * a_row)
 #define START(row) 0
 #define LINE(row) ((batch * M + (row)) * N)
 #define A(i) ((float)((__global const float*)a0)[i])
 #define AV(i) ((__global const TENON_NEAR(float4)*)(((__global const float*)a0) + (i)))->v
+#define A_TYPE __global const float*
+#define A_AT(i) ((__global const float*)a0 + (i))
+#define A_FROM(p, i) ((float)(p)[i])
 #define B(i) ((float)((__global const float*)a1)[i])
 #define BV(i) ((__global const TENON_NEAR(float4)*)(((__global const float*)a1) + (i)))->v
 #define PLACE(place, e) (void)0
@@ -108,14 +111,14 @@ void tenon_compute(__global const long* words, long first, __global uchar* q0, _
       }
     SYNC;  // MatMul dense
     for (long row = row0 + LOCAL_ID * ROWS; row < row1; row += LOCAL_SIZE * ROWS) {  // MatMul dense
-      const long row_0 = A_AT(min(row + 0, row1 - 1)) + k0 * A_STEP;  // MatMul dense
-      const long row_1 = A_AT(min(row + 1, row1 - 1)) + k0 * A_STEP;  // MatMul dense
-      const long row_2 = A_AT(min(row + 2, row1 - 1)) + k0 * A_STEP;  // MatMul dense
-      const long row_3 = A_AT(min(row + 3, row1 - 1)) + k0 * A_STEP;  // MatMul dense
-      const long row_4 = A_AT(min(row + 4, row1 - 1)) + k0 * A_STEP;  // MatMul dense
-      const long row_5 = A_AT(min(row + 5, row1 - 1)) + k0 * A_STEP;  // MatMul dense
-      const long row_6 = A_AT(min(row + 6, row1 - 1)) + k0 * A_STEP;  // MatMul dense
-      const long row_7 = A_AT(min(row + 7, row1 - 1)) + k0 * A_STEP;  // MatMul dense
+      A_TYPE row_0 = A_AT(ROW_OF_A(min(row + 0, row1 - 1)) + k0 * A_STEP);  // MatMul dense
+      A_TYPE row_1 = A_AT(ROW_OF_A(min(row + 1, row1 - 1)) + k0 * A_STEP);  // MatMul dense
+      A_TYPE row_2 = A_AT(ROW_OF_A(min(row + 2, row1 - 1)) + k0 * A_STEP);  // MatMul dense
+      A_TYPE row_3 = A_AT(ROW_OF_A(min(row + 3, row1 - 1)) + k0 * A_STEP);  // MatMul dense
+      A_TYPE row_4 = A_AT(ROW_OF_A(min(row + 4, row1 - 1)) + k0 * A_STEP);  // MatMul dense
+      A_TYPE row_5 = A_AT(ROW_OF_A(min(row + 5, row1 - 1)) + k0 * A_STEP);  // MatMul dense
+      A_TYPE row_6 = A_AT(ROW_OF_A(min(row + 6, row1 - 1)) + k0 * A_STEP);  // MatMul dense
+      A_TYPE row_7 = A_AT(ROW_OF_A(min(row + 7, row1 - 1)) + k0 * A_STEP);  // MatMul dense
       TV s0_0, s0_1, s1_0, s1_1, s2_0, s2_1, s3_0, s3_1, s4_0, s4_1, s5_0, s5_1, s6_0, s6_1, s7_0, s7_1;  // MatMul dense
       if (k0 > 0) {  // MatMul dense
         s0_0 = PARTIAL(row - row0 + 0, 0);  // MatMul dense
@@ -148,28 +151,28 @@ void tenon_compute(__global const long* words, long first, __global uchar* q0, _
         const TV b0 = PANEL(k, 0);  // MatMul dense
         const TV b1 = PANEL(k, 1);  // MatMul dense
         TV repeated;  // MatMul dense
-        repeated = (TV)A(row_0 + k * A_STEP);  // MatMul dense: reads %rows
+        repeated = (TV)A_FROM(row_0, k * A_STEP);  // MatMul dense: reads %rows
         s0_0 = MULTIPLY_ADD(repeated, b0, s0_0);  // MatMul dense
         s0_1 = MULTIPLY_ADD(repeated, b1, s0_1);  // MatMul dense
-        repeated = (TV)A(row_1 + k * A_STEP);  // MatMul dense: reads %rows
+        repeated = (TV)A_FROM(row_1, k * A_STEP);  // MatMul dense: reads %rows
         s1_0 = MULTIPLY_ADD(repeated, b0, s1_0);  // MatMul dense
         s1_1 = MULTIPLY_ADD(repeated, b1, s1_1);  // MatMul dense
-        repeated = (TV)A(row_2 + k * A_STEP);  // MatMul dense: reads %rows
+        repeated = (TV)A_FROM(row_2, k * A_STEP);  // MatMul dense: reads %rows
         s2_0 = MULTIPLY_ADD(repeated, b0, s2_0);  // MatMul dense
         s2_1 = MULTIPLY_ADD(repeated, b1, s2_1);  // MatMul dense
-        repeated = (TV)A(row_3 + k * A_STEP);  // MatMul dense: reads %rows
+        repeated = (TV)A_FROM(row_3, k * A_STEP);  // MatMul dense: reads %rows
         s3_0 = MULTIPLY_ADD(repeated, b0, s3_0);  // MatMul dense
         s3_1 = MULTIPLY_ADD(repeated, b1, s3_1);  // MatMul dense
-        repeated = (TV)A(row_4 + k * A_STEP);  // MatMul dense: reads %rows
+        repeated = (TV)A_FROM(row_4, k * A_STEP);  // MatMul dense: reads %rows
         s4_0 = MULTIPLY_ADD(repeated, b0, s4_0);  // MatMul dense
         s4_1 = MULTIPLY_ADD(repeated, b1, s4_1);  // MatMul dense
-        repeated = (TV)A(row_5 + k * A_STEP);  // MatMul dense: reads %rows
+        repeated = (TV)A_FROM(row_5, k * A_STEP);  // MatMul dense: reads %rows
         s5_0 = MULTIPLY_ADD(repeated, b0, s5_0);  // MatMul dense
         s5_1 = MULTIPLY_ADD(repeated, b1, s5_1);  // MatMul dense
-        repeated = (TV)A(row_6 + k * A_STEP);  // MatMul dense: reads %rows
+        repeated = (TV)A_FROM(row_6, k * A_STEP);  // MatMul dense: reads %rows
         s6_0 = MULTIPLY_ADD(repeated, b0, s6_0);  // MatMul dense
         s6_1 = MULTIPLY_ADD(repeated, b1, s6_1);  // MatMul dense
-        repeated = (TV)A(row_7 + k * A_STEP);  // MatMul dense: reads %rows
+        repeated = (TV)A_FROM(row_7, k * A_STEP);  // MatMul dense: reads %rows
         s7_0 = MULTIPLY_ADD(repeated, b0, s7_0);  // MatMul dense
         s7_1 = MULTIPLY_ADD(repeated, b1, s7_1);  // MatMul dense
       }

@@ -1,0 +1,140 @@
+// Random windows over planes, pools and depthwise convolutions, against the reference, in both forms (planes.hpp):
+// where inputs lie, and by work groups of several items. Elements are small integers, some of them infinite or no
+// numbers where a pool takes the largest.
+//
+// TENON_FUZZ_SEEDS sets how many seeds, TENON_FUZZ_FIRST the first. One graph has kWindows of them: a device's
+// compiler takes its time for each program.
+#include <limits>
+#include <set>
+
+#include <tenon/tensor/compare.hpp>
+
+#include "fuzz_support.hpp"
+#include "graph_support.hpp"
+
+namespace tenon::opencl::testing {
+namespace {
+
+constexpr int kWindows = 6;
+
+class RandomWindows : public RandomLines {
+ public:
+  using RandomLines::RandomLines;
+
+  std::string text() {
+    std::string outputs;
+    for (int i = 0; i < kWindows; ++i) {
+      const int64_t kind = one_of(3);
+      outputs += str(i ? ", " : "", kind == 0 ? largest() : kind == 1 ? average() : depthwise());
+    }
+    return graph(outputs);
+  }
+  // Of a pool that takes the largest: numbers and others.
+  Tensor value(size_t i) {
+    Tensor made = input(i);
+    if (!of_largest_.contains(i)) return made;
+    using Limits = std::numeric_limits<float>;
+    for (float& element : made.mutable_as<float>())
+      if (one_of(40) == 0) element = one_of(2) ? -Limits::infinity() : Limits::quiet_NaN();
+    return made;
+  }
+
+ private:
+  struct Axes {
+    Dims in, kernel;
+    std::string attributes;
+  };
+  // Pads are less than the kernel, so that every window has an input. Widths on both sides of a vector's.
+  Axes axes(bool dilated) {
+    Axes made;
+    std::string strides, dilations, begin, end, kernels;
+    const int64_t rank = one_of(4) ? 2 : 1;
+    for (int64_t d = 0; d < rank; ++d) {
+      const int64_t kernel = 1 + one_of(one_of(4) ? 3 : 7), stride = 1 + one_of(3);
+      const int64_t dilation = dilated && one_of(3) == 0 ? 2 : 1, reach = (kernel - 1) * dilation + 1;
+      const int64_t low = one_of(kernel), high = one_of(kernel);
+      made.in.push_back(reach + one_of(d + 1 == rank ? 50 : 14));
+      made.kernel.push_back(kernel);
+      const std::string comma = d ? ", " : "";
+      strides += str(comma, stride), dilations += str(comma, dilation), kernels += str(comma, kernel);
+      begin += str(comma, low), end += str(", ", high);
+    }
+    made.attributes = str("strides = [", strides, "], pads = [", begin, end, "], kernel_shape = [", kernels, "]",
+                          dilated ? str(", dilations = [", dilations, "]") : "");
+    return made;
+  }
+  static Dims tensor(int64_t first, int64_t second, const Dims& rest) {
+    Dims made{first, second};
+    made.insert(made.end(), rest.begin(), rest.end());
+    return made;
+  }
+
+  std::string largest() {
+    const Axes of = axes(true);
+    of_largest_.insert(inputs());
+    return add(str("MaxPool ", add_input(tensor(1 + one_of(2), extent(5), of.in)), " {", of.attributes,
+                   ", ceil_mode = ", one_of(2), "}"));
+  }
+  std::string average() {
+    const Axes of = axes(true);
+    return add(str("AveragePool ", add_input(tensor(1 + one_of(2), extent(5), of.in)), " {", of.attributes,
+                   ", count_include_pad = ", one_of(2), ", ceil_mode = ", one_of(2), "}"));
+  }
+  std::string depthwise() {
+    const Axes of = axes(true);
+    const int64_t channels = extent(6), outputs = channels * (1 + one_of(3));
+    std::string text =
+        str("Conv ", add_input(tensor(1 + one_of(2), channels, of.in)), ", ", add_input(tensor(outputs, 1, of.kernel)));
+    if (one_of(2)) text += str(", ", add_input({outputs}));
+    const std::string made = add(str(text, " {group = ", channels, ", ", of.attributes, "}"));
+    return one_of(2) ? add(str("Relu ", made)) : made;
+  }
+
+  std::set<size_t> of_largest_;
+};
+
+class OpenclWindows : public OpenclTest {
+ protected:
+  void try_seeds(const TargetDescription& target) {
+    auto backend = create_backend(target);
+    ASSERT_TRUE(backend.ok()) << backend.error().to_string();
+    const uint32_t first = from_environment("TENON_FUZZ_FIRST", 1), seeds = from_environment("TENON_FUZZ_SEEDS", 3);
+    for (uint32_t seed = first; seed < first + seeds; ++seed) {
+      SCOPED_TRACE(str("seed ", seed));
+      try_seed(**backend, seed);
+    }
+  }
+
+ private:
+  void try_seed(TargetBackend& backend, uint32_t seed) {
+    RandomWindows windows(seed);
+    const std::string text = windows.text();
+    const auto graph = parse_graph(text);
+    ASSERT_TRUE(graph.ok()) << graph.error().to_string() << "\n" << text;
+    std::vector<Datum> inputs;
+    for (size_t i = 0; i < windows.inputs(); ++i) inputs.emplace_back(windows.value(i));
+    const std::vector<Tensor> expected = on_reference(**graph, inputs);
+    auto executable = compiled(backend, (*graph)->clone());
+    ASSERT_TRUE(executable.ok()) << executable.error().to_string() << "\n" << text;
+    std::vector<OpProfile> profile;
+    const auto got = run_on(*stream, **executable, inputs, {.profile = &profile});
+    ASSERT_TRUE(got.ok()) << got.error().to_string() << "\n" << text;
+    EXPECT_EQ(profile.size(), static_cast<size_t>(kWindows)) << text;
+    for (size_t i = 0; i < got->size(); ++i) {
+      // An average's division is rounded once more where it is made of doubles.
+      const Comparison comparison = compare((*got)[i], expected[i], {.rtol = 1e-6, .atol = 1e-6});
+      EXPECT_TRUE(comparison.equal) << "output " << i << ": " << comparison.difference << "\n" << text;
+    }
+  }
+};
+
+TEST_F(OpenclWindows, WhereInputsLieGiveTheReferencesResults) { try_seeds(cpu_target()); }
+
+TEST_F(OpenclWindows, ByWorkGroupsGiveTheReferencesResults) {
+  TargetDescription target = cpu_target();
+  target.options.add("work_group", Setting::word("4"));
+  try_seeds(target);
+}
+
+}  // namespace
+}  // namespace tenon::opencl::testing
