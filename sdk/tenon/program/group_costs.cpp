@@ -21,10 +21,11 @@ const CostModel::Memory& holder(const CostModel& model, double bytes) {
 double seconds_per_byte(const CostModel& model, double bytes) {
   double seconds = 0, rest = 1;
   for (const CostModel::Memory& m : model.memories) {
-    const double lost = m.bytes == 0 ? 0 : std::clamp((bytes / m.bytes - kSurePart) / (1 - kSurePart), 0.0, 1.0);
+    if (m.bytes == 0 || bytes <= usable_bytes(m)) return seconds + rest / m.bytes_per_second;
+    if (bytes >= m.bytes) continue;
+    const double lost = (bytes - usable_bytes(m)) / (m.bytes - usable_bytes(m));
     seconds += rest * (1 - lost) / m.bytes_per_second;
     rest *= lost;
-    if (rest == 0) break;
   }
   return seconds + rest / model.memories.back().bytes_per_second;
 }
