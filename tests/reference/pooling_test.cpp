@@ -137,6 +137,14 @@ TEST(Pooling, UnpoolUndoes) {
               HasSubstr("is 2, X was pooled from 2 elements"));
 }
 
+TEST(Pooling, OfIntegersTakesThoseOfEightBits) {
+  const Attributes attributes{{"kernel_shape", Attribute::Integers{2}}};
+  EXPECT_TRUE(evaluated("MaxPool", {Tensor::of<uint8_t>({1, 1, 3}, {3, 200, 7})}, attributes)
+                  .identical(Tensor::of<uint8_t>({1, 1, 2}, {200, 200})));
+  EXPECT_THAT(error_of("MaxPool", {Tensor::of<int32_t>({1, 1, 3}, {3, 200, 7})}, attributes),
+              HasSubstr("X is of i32, floats and integers of 8 bits are pooled"));
+}
+
 TEST(Pooling, BoxesOfMaxRoiPool) {
   const Tensor x = iota(kU8, {1, 1, 4, 4}), image = *convert(x, kF32);
   // The box of columns 0 to 2 and rows 0 to 3, halves of which overlap by one column.

@@ -96,6 +96,9 @@ void max_pool_rows(const SlidingWindow& g, int64_t planes, const T* x, T* y, int
 Result<void> max_pool(EvalContext& context) {
   const Tensor& operand = context.tensor(0);
   const ElementType work = operand.element().is_float() ? work_type(operand.element()) : operand.element();
+  if (!work.is_float() && work != kI8 && work != kU8)
+    return error(Code::invalid_argument, "X is of ", work,
+                 ", floats and integers of 8 bits are pooled; cast it before");
   TENON_TRY(x, in_work_type(operand, work));
   TENON_TRY(y, WorkResult::make(context, 0, work));
   TENON_TRY(g, pool_window(context.op(), x.dims(), y.tensor().dims()));
