@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include <support_lib/random_dag.hpp>
+#include <tenon/ir/text.hpp>
 #include <tenon/tensor/compare.hpp>
 
 #include "graph_support.hpp"
@@ -38,6 +39,27 @@ void try_graphs(ClStream& stream, const TargetDescription& target) {
 }
 
 TEST_F(OpenclTest, RandomGraphsHaveTheBitsOfTheReference) { try_graphs(*stream, cpu_target()); }
+
+// Fewer elements than lanes, of 8 bytes in one operand and of 2 in a result (seed 6634, in short).
+TEST_F(OpenclTest, NarrowedTailsAreStored) {
+  const auto graph = parse_graph(R"(graph @g(%x: i64[7]) -> (%below, %narrow) {
+  %0 = Sub %x, %x : i64[7]
+  %1 = Cast %x {to = type<i16[*]>} : i16[7]
+  %below = Less %x, %0 : bool[7]
+  %narrow = Identity %1 : i16[7]
+})");
+  ASSERT_TRUE(graph.ok()) << graph.error().to_string();
+  const std::vector<Datum> inputs{Datum(Tensor::of<int64_t>({7}, {-14, -13, -14, 14, 3, -1, 5}))};
+  auto backend = create_backend(cpu_target());
+  ASSERT_TRUE(backend.ok()) << backend.error().to_string();
+  auto executable = compiled(**backend, (*graph)->clone());
+  ASSERT_TRUE(executable.ok()) << executable.error().to_string();
+  const auto got = run_on(*stream, **executable, inputs);
+  ASSERT_TRUE(got.ok()) << got.error().to_string();
+  const std::vector<Tensor> expected = on_reference(**graph, inputs);
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_TRUE(compare((*got)[i], expected[i], {}).equal) << compare((*got)[i], expected[i], {}).difference;
+}
 
 // The form for GPUs: items of a work group share the lanes of a snippet.
 TEST_F(OpenclTest, RandomGraphsOfWorkGroupsHaveTheBitsOfTheReference) {

@@ -78,15 +78,17 @@ class SnippetState final : public program::KernelState, public program::Settling
   detail::SnippetCall call_;
 };
 
-// A result may lie on an operand that it is read with, element for element.
+// A result may lie on an operand that it is read with, element for element. Of values that vary over less than the whole
+// space none may: they are computed once, before the loops over the rest, which read the operand again.
 std::vector<InPlace> in_place(const snippet::Body& body, const std::vector<size_t>& operands) {
   std::vector<InPlace> pairs;
   if (body.reduces()) return pairs;
+  const snippet::DimSet space = body.all_dims();
   const auto same = [&](const snippet::BodyPort& a, const snippet::BodyPort& b) {
     const auto varies = [&](const snippet::BodyPort& port) {
       return body.values[static_cast<size_t>(port.value)].varies;
     };
-    return a.element.bits() == b.element.bits() && varies(a) == varies(b);
+    return a.element.bits() == b.element.bits() && varies(a) == space && varies(b) == space;
   };
   for (size_t j = 0; j < body.outputs.size(); ++j)
     for (size_t i = 0; i < body.inputs.size(); ++i)

@@ -1,0 +1,96 @@
+// Whole graphs as programs: snippets on memory that the program plans, results on operands. Random ones against the
+// reference, bit for bit but for the bits of a NaN.
+//
+// TENON_FUZZ_SEEDS sets how many seeds each test takes, TENON_FUZZ_FIRST the first.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include <support_lib/on_reference.hpp>
+#include <support_lib/random_dag.hpp>
+#include <tenon/ir/text.hpp>
+#include <tenon/irgen/graph_runner.hpp>
+#include <tenon/irgen/snippet_kernels.hpp>
+#include <tenon/snippet/tokenize.hpp>
+#include <tenon/tensor/compare.hpp>
+
+#include "x86/compiler.hpp"
+#include "x86/kernel_support.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+using tenon::testing::on_reference;
+
+uint32_t from_environment(const char* name, uint32_t fallback) {
+  const char* text = std::getenv(name);
+  return text ? static_cast<uint32_t>(std::strtoul(text, nullptr, 10)) : fallback;
+}
+
+class ProgramFuzz : public ::testing::TestWithParam<Isa> {
+ protected:
+  void SetUp() override {
+    if (!machine_has(GetParam())) GTEST_SKIP() << "this machine has no " << isa_name(GetParam());
+    compiler_ = std::make_shared<Compiler>(testing::target_of(GetParam()), **jitter_table(),
+                                           CompilerOptions{.contract = false});
+  }
+
+  // Two runs: the second on memory that the first has written.
+  void expect_same(const Graph& graph, const Graph& fused, const std::vector<Datum>& inputs) {
+    const std::vector<Tensor> expected = on_reference(graph, inputs);
+    const irgen::SnippetKernels kernels("x86", compiler_);
+    const auto runner = irgen::GraphRunner::prepare(fused, kernels);
+    ASSERT_TRUE(runner.ok()) << runner.error().to_string() << "\n" << print(fused);
+    for (int run = 0; run < 2; ++run) {
+      const auto got = (*runner)->run(inputs);
+      ASSERT_TRUE(got.ok()) << got.error().to_string() << "\n" << print(fused);
+      for (size_t i = 0; i < got->size(); ++i) {
+        const Comparison comparison = compare((*got)[i].tensor(), expected[i], {.rtol = 0, .atol = 0});
+        ASSERT_TRUE(comparison.equal) << "run " << run << ", output " << i << ": " << comparison.difference << "\n"
+                                      << print(graph) << print(fused);
+      }
+    }
+  }
+
+  std::shared_ptr<Compiler> compiler_;
+};
+
+TEST_P(ProgramFuzz, RandomGraphsHaveTheBitsOfTheReference) {
+  const uint32_t first = from_environment("TENON_FUZZ_FIRST", 1), seeds = from_environment("TENON_FUZZ_SEEDS", 60);
+  for (uint32_t seed = first; seed < first + seeds; ++seed) {
+    SCOPED_TRACE(str("seed ", seed));
+    tenon::testing::RandomDag dag({.seed = seed, .exact = true, .lanes = lanes_of(GetParam(), kF32)});
+    const auto graph = dag.build();
+    const std::vector<Datum> inputs = dag.inputs(*graph);
+    const auto fused = graph->clone();
+    const auto made = snippet::tokenize_snippets(
+        *fused, {.can_emit = [&](const codegen::Signature& s) { return compiler_->can_emit(s); }});
+    ASSERT_TRUE(made.ok()) << made.error().to_string();
+    expect_same(*graph, *fused, inputs);
+    if (HasFatalFailure()) return;
+  }
+}
+
+// %f dies with the snippet that reads it in two loops: before the one over rows it makes %c, in it %w.
+TEST_P(ProgramFuzz, ResultsOfFewerDimsDoNotLieOnWhatTheRestReads) {
+  const auto fused = parse_graph(R"(graph @g(%x: f32[1,7], %big: f32[15,7]) -> (%c, %w) {
+  %f = snippet.Subgraph %x ((%x0: f32[1,7]) -> %f0 {
+    %f0 = Abs %x0 : f32[1,7]
+  }) : f32[1,7]
+  %c, %w = snippet.Subgraph %f, %big ((%f1: f32[1,7], %big1: f32[15,7]) -> (%c1, %w1) {
+    %c1 = Neg %f1 : f32[1,7]
+    %w1 = Add %big1, %f1 : f32[15,7]
+  }) : f32[1,7], f32[15,7]
+})");
+  ASSERT_TRUE(fused.ok()) << fused.error().to_string();
+  std::mt19937 random(1);
+  const std::vector<Datum> inputs{Datum(tenon::testing::random_tensor(random, kF32, {1, 7})),
+                                  Datum(tenon::testing::random_tensor(random, kF32, {15, 7}))};
+  expect_same(**fused, **fused, inputs);
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, ProgramFuzz, ::testing::Values(Isa::avx2, Isa::avx512),
+                         [](const auto& info) { return std::string(isa_name(info.param)); });
+
+}  // namespace
+}  // namespace tenon::x86
