@@ -5,9 +5,9 @@
 // are rounded once more when they are stored, and may then differ by a unit of theirs.
 //
 // TENON_FUZZ_SEEDS sets how many seeds, TENON_FUZZ_FIRST the first.
-#include <cstdlib>
 #include <limits>
 
+#include <support_lib/environment.hpp>
 #include <support_lib/random_tensor.hpp>
 #include <tenon/tensor/compare.hpp>
 
@@ -15,11 +15,6 @@
 
 namespace tenon::opencl::testing {
 namespace {
-
-uint32_t from_environment(const char* name, uint32_t fallback) {
-  const char* text = std::getenv(name);
-  return text ? static_cast<uint32_t>(std::strtoul(text, nullptr, 10)) : fallback;
-}
 
 double tolerance_of(ElementType element) {
   if (element == kF64) return 1e-12;
@@ -156,7 +151,7 @@ class OpenclAttention : public OpenclTest {
 TEST_F(OpenclAttention, OfRandomShapesIsTheReference) {
   auto backend = create_backend(cpu_target());
   ASSERT_TRUE(backend.ok()) << backend.error().to_string();
-  const uint32_t first = from_environment("TENON_FUZZ_FIRST", 1), seeds = from_environment("TENON_FUZZ_SEEDS", 24);
+  const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(24);
   for (uint32_t seed = first; seed < first + seeds; ++seed) {
     SCOPED_TRACE(str("seed ", seed));
     RandomAttention attention(seed);

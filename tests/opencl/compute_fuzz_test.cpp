@@ -3,6 +3,7 @@
 //
 // TENON_FUZZ_SEEDS sets how many seeds, TENON_FUZZ_FIRST the first. One graph has kProducts of them: a device's
 // compiler takes its time for each program.
+#include <support_lib/environment.hpp>
 #include <tenon/tensor/compare.hpp>
 
 #include "fuzz_support.hpp"
@@ -92,7 +93,7 @@ class RandomProducts : public RandomLines {
 TEST_F(OpenclTest, RandomProductsWithEpiloguesHaveTheBitsOfTheReference) {
   auto backend = create_backend(cpu_target());
   ASSERT_TRUE(backend.ok()) << backend.error().to_string();
-  const uint32_t first = from_environment("TENON_FUZZ_FIRST", 1), seeds = from_environment("TENON_FUZZ_SEEDS", 3);
+  const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(3);
   for (uint32_t seed = first; seed < first + seeds; ++seed) {
     SCOPED_TRACE(str("seed ", seed));
     RandomProducts products(seed);

@@ -1,17 +1,11 @@
-// What random graphs of one kind share: seeds from the environment, and how a graph is written down.
+// What random graphs of one kind share: how a graph is written down.
 #pragma once
-#include <cstdlib>
 #include <random>
 
 #include <tenon/support/str.hpp>
 #include <tenon/tensor/tensor.hpp>
 
 namespace tenon::opencl::testing {
-
-inline uint32_t from_environment(const char* name, uint32_t fallback) {
-  const char* text = std::getenv(name);
-  return text ? static_cast<uint32_t>(std::strtoul(text, nullptr, 10)) : fallback;
-}
 
 // Lines of operators on inputs of f32, whose elements are integers from -3 to 3: every order of a sum gives the same.
 class RandomLines {

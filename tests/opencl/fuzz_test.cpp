@@ -1,8 +1,7 @@
 // Random graphs on the device against the reference, bit for bit but for the bits of a NaN.
 //
 // TENON_FUZZ_SEEDS sets how many seeds, TENON_FUZZ_FIRST the first.
-#include <cstdlib>
-
+#include <support_lib/environment.hpp>
 #include <support_lib/random_dag.hpp>
 #include <tenon/ir/text.hpp>
 #include <tenon/tensor/compare.hpp>
@@ -12,15 +11,10 @@
 namespace tenon::opencl::testing {
 namespace {
 
-uint32_t from_environment(const char* name, uint32_t fallback) {
-  const char* text = std::getenv(name);
-  return text ? static_cast<uint32_t>(std::strtoul(text, nullptr, 10)) : fallback;
-}
-
 void try_graphs(ClStream& stream, const TargetDescription& target) {
   auto backend = create_backend(target);
   ASSERT_TRUE(backend.ok()) << backend.error().to_string();
-  const uint32_t first = from_environment("TENON_FUZZ_FIRST", 1), seeds = from_environment("TENON_FUZZ_SEEDS", 8);
+  const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(8);
   for (uint32_t seed = first; seed < first + seeds; ++seed) {
     SCOPED_TRACE(str("seed ", seed));
     tenon::testing::RandomDag dag({.seed = seed, .exact = true, .max_ops = 30, .max_inputs = 12, .lanes = 16});

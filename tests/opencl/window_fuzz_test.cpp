@@ -7,6 +7,7 @@
 #include <limits>
 #include <set>
 
+#include <support_lib/environment.hpp>
 #include <tenon/tensor/compare.hpp>
 
 #include "fuzz_support.hpp"
@@ -98,7 +99,7 @@ class OpenclWindows : public OpenclTest {
   void try_seeds(const TargetDescription& target) {
     auto backend = create_backend(target);
     ASSERT_TRUE(backend.ok()) << backend.error().to_string();
-    const uint32_t first = from_environment("TENON_FUZZ_FIRST", 1), seeds = from_environment("TENON_FUZZ_SEEDS", 3);
+    const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(3);
     for (uint32_t seed = first; seed < first + seeds; ++seed) {
       SCOPED_TRACE(str("seed ", seed));
       try_seed(**backend, seed);

@@ -2,10 +2,10 @@
 // (loops, bands, steps, workers, placement), every fifth with the automatic one, against the same pipeline without a
 // schedule and without shared memory, interpreted and compiled. A part of them in contract mode and through the race
 // verifier. TENON_FUZZ_SEEDS and TENON_FUZZ_FIRST say which seeds.
-#include <cstdlib>
 #include <iostream>
 #include <random>
 
+#include <support_lib/environment.hpp>
 #include <tenon/program/auto_schedule.hpp>
 
 #include <program/pipeline_support.hpp>
@@ -47,7 +47,9 @@ KernelHandle mixing(const std::vector<Taps>& reads) {
 class Generator {
  public:
   explicit Generator(uint64_t seed) : random_(seed) {}
-  int64_t pick(int64_t low, int64_t high) { return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1)); }
+  int64_t pick(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1));
+  }
   bool chance(int64_t percent) { return pick(1, 100) <= percent; }
 
  private:
@@ -71,9 +73,7 @@ class Case {
     if (scheduled_) schedule();
   }
 
-  Result<Program> build() const {
-    return p_.build({buffers_[0]}, outputs_, {}, {scheduled_, scheduled_, scheduled_});
-  }
+  Result<Program> build() const { return p_.build({buffers_[0]}, outputs_, {}, {scheduled_, scheduled_, scheduled_}); }
   // Replaces the random schedule. `mins` and `extents`: of all outputs.
   Result<ScheduleReport> schedule_automatically(const Index& mins, const Index& extents) {
     SymbolValues sizes;
@@ -105,7 +105,8 @@ class Case {
       stages_.push_back(p_.copy(from, {indices[0] + shift_x, indices[1] + shift_y}, out, indices));
     } else if (kind == 1) {
       const int64_t low = made_.pick(-2, 2), high = made_.pick(3, 9);
-      stages_.push_back(p_.padded_copy(from, {indices[0], indices[1] + made_.pick(-2, 2)}, out, indices, {{low, high}, {low, high}}, Padding::value(int32_t{5})));
+      stages_.push_back(p_.padded_copy(from, {indices[0], indices[1] + made_.pick(-2, 2)}, out, indices,
+                                       {{low, high}, {low, high}}, Padding::value(int32_t{5})));
     } else if (kind == 2) {
       stages_.push_back(p_.transpose(from, out, indices, {1, 0}));
     } else {
@@ -129,7 +130,8 @@ class Case {
     }
     const KernelHandle mix = mixing(reads);
     const bool rings = !scheduled_ || kernels_.chance(80);  // where a kernel takes none, its windows are in one piece
-    StageRef stage = p_.stage("s" + std::to_string(stages_.size()), rings ? mix : make_kernel(mix->name, mix->run, false));
+    StageRef stage =
+        p_.stage("s" + std::to_string(stages_.size()), rings ? mix : make_kernel(mix->name, mix->run, false));
     for (size_t r = 0; r < reads.size(); ++r) {
       Windows windows;
       for (const Tap& tap : reads[r]) windows.push_back(tap.window(indices));
@@ -162,8 +164,10 @@ class Case {
         if (drawn_.chance(20)) loops.push_back({xy[first], drawn_.pick(3, 9), workers()});
         stages_[s].loops(loops);
       }
-      if (drawn_.chance(10)) stages_[s].compute_root();
-      else if (!last && drawn_.chance(8)) stages_[s].compute_at(stages_.back(), xy[drawn_.pick(0, 1)]);
+      if (drawn_.chance(10))
+        stages_[s].compute_root();
+      else if (!last && drawn_.chance(8))
+        stages_[s].compute_at(stages_.back(), xy[drawn_.pick(0, 1)]);
       if (!last && drawn_.chance(8)) buffers_[s + 1].store_at(stages_.back(), xy[drawn_.pick(0, 1)]);
       if (!last && drawn_.chance(5)) buffers_[s + 1].align(static_cast<int>(drawn_.pick(0, 1)), drawn_.pick(2, 3));
     }
@@ -196,7 +200,8 @@ class PipelineFuzz : public ::testing::Test {
   // Reads far beyond what any case needs.
   PipelineFuzz() : source_({-150, -150}, {360, 360}) { source_.fill_pattern(); }
 
-  std::vector<Array<int32_t>> run(const Program& program, const Case& c, uint64_t seed, int64_t threads, bool contract) {
+  std::vector<Array<int32_t>> run(const Program& program, const Case& c, uint64_t seed, int64_t threads,
+                                  bool contract) {
     const auto [mins, extents] = Bounds(seed);
     std::vector<Array<int32_t>> out;
     std::map<std::string, BufferArgument, std::less<>> buffers{{"src", source_.argument()}};
@@ -242,19 +247,16 @@ class PipelineFuzz : public ::testing::Test {
   Array<int32_t> source_;
 };
 
-int64_t number_from_environment(const char* name, int64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text ? std::atoll(text) : otherwise;
-}
-
 TEST_F(PipelineFuzz, SchedulesDoNotChangeResults) {
-  const int64_t first = number_from_environment("TENON_FUZZ_FIRST", 0), count = number_from_environment("TENON_FUZZ_SEEDS", 600);
+  const int64_t first = tenon::testing::number_from_environment("TENON_FUZZ_FIRST", 0),
+                count = tenon::testing::number_from_environment("TENON_FUZZ_SEEDS", 600);
   Runs runs;
   for (int64_t seed = first; seed < first + count && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     check(static_cast<uint64_t>(seed), runs);
   }
-  std::cout << "seeds " << first << " to " << first + count - 1 << ": " << runs.run << " run, " << runs.in_strips << " in automatic strips, " << runs.refused << " schedules refused\n";
+  std::cout << "seeds " << first << " to " << first + count - 1 << ": " << runs.run << " run, " << runs.in_strips
+            << " in automatic strips, " << runs.refused << " schedules refused\n";
   EXPECT_GE(runs.run * 10, count * 7) << "most schedules must be possible";
   EXPECT_GE(runs.in_strips * 100, count) << "automatic schedules must be of use";
 }

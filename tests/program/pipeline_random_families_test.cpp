@@ -1,10 +1,10 @@
-// Families of pipelines with random sizes, radii, steps, workers and options: against plain C++, against the work that there
-// is (nothing is computed twice), and against the memory that a calculation by hand gives. TENON_FUZZ_SEEDS and
+// Families of pipelines with random sizes, radii, steps, workers and options: against plain C++, against the work that
+// there is (nothing is computed twice), and against the memory that a calculation by hand gives. TENON_FUZZ_SEEDS and
 // TENON_FUZZ_FIRST say which seeds.
-#include <cstdlib>
 #include <random>
 
 #include <program/pipeline_support.hpp>
+#include <support_lib/environment.hpp>
 
 namespace tenon::program {
 
@@ -12,15 +12,12 @@ namespace {
 
 const Expr x = var("x"), y = var("y");
 
-int64_t number_from_environment(const char* name, int64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text ? std::atoll(text) : otherwise;
-}
-
 class Draw {
  public:
   explicit Draw(uint64_t seed) : random_(seed) {}
-  int64_t operator()(int64_t low, int64_t high) { return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1)); }
+  int64_t operator()(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random_() % static_cast<uint64_t>(high - low + 1));
+  }
   bool chance(int64_t percent) { return (*this)(1, 100) <= percent; }
 
  private:
@@ -49,7 +46,8 @@ struct Ran {
 
 // On the interpreter in two orders, the compiled form and the race verifier.
 Ran run(const Pipeline& p, const std::vector<BufferRef>& inputs, const std::vector<BufferRef>& outputs,
-        const std::map<std::string, BufferArgument, std::less<>>& buffers, const SymbolValues& scalars = {}, const BuildOptions& options = {}) {
+        const std::map<std::string, BufferArgument, std::less<>>& buffers, const SymbolValues& scalars = {},
+        const BuildOptions& options = {}) {
   Ran ran;
   const auto program = p.build(inputs, outputs, {}, options);
   EXPECT_TRUE(program.ok()) << program.error().to_string();
@@ -74,8 +72,8 @@ void expect_elements(const Array<T>& array, const Ran& ran, const F& f) {
   EXPECT_EQ(wrong, 0) << ran.program;
 }
 
-// Rows that a window of `radius` around each row of steps takes, of `all` rows there are: one window that moves on a step for
-// each worker, or as many windows as there are workers where nothing is handed on.
+// Rows that a window of `radius` around each row of steps takes, of `all` rows there are: one window that moves on a
+// step for each worker, or as many windows as there are workers where nothing is handed on.
 int64_t ring_rows(int64_t step, int64_t radius, int64_t all, bool parallel) {
   const int64_t workers = parallel ? kThreads : 1;
   return radius == 0 ? workers * std::min(step, all) : std::min(all, step + 2 * radius + (workers - 1) * step);
@@ -110,13 +108,16 @@ void stencil_chain(Draw& draw, bool rings) {
   p.stage("add", plain(add_constant<int32_t>(1))).reads(buffers[0], {x, y}).writes(buffers[1], {x, y});
   for (size_t s = 0; s < rx.size(); ++s) {
     buffers.push_back(p.buffer("b" + std::to_string(s + 1), kI32, 2));
-    StageRef stage = p.stage("stencil" + std::to_string(s), plain(window_sum<int32_t>({-rx[s], -ry[s]}, {rx[s], ry[s]})))
-                         .reads(buffers[s + 1], {{x - rx[s], x + rx[s]}, {y - ry[s], y + ry[s]}}).writes(buffers[s + 2], {x, y});
+    StageRef stage =
+        p.stage("stencil" + std::to_string(s), plain(window_sum<int32_t>({-rx[s], -ry[s]}, {rx[s], ry[s]})))
+            .reads(buffers[s + 1], {{x - rx[s], x + rx[s]}, {y - ry[s], y + ry[s]}})
+            .writes(buffers[s + 2], {x, y});
     if (loop && s + 1 == rx.size()) stage.loops({{y, step, parallel ? kAllWorkers : 1}});
   }
   // Plain C++, and what each buffer takes.
   std::vector<Array<int32_t>> arrays;
-  int64_t wide = std::accumulate(rx.begin(), rx.end(), int64_t{0}), high = std::accumulate(ry.begin(), ry.end(), int64_t{0});
+  int64_t wide = std::accumulate(rx.begin(), rx.end(), int64_t{0}),
+          high = std::accumulate(ry.begin(), ry.end(), int64_t{0});
   Array<int32_t> source({-wide, -high}, {width + 2 * wide, height + 2 * high});
   arrays.push_back(source.fill_pattern());
   arrays[0].fill([&](const Index& at) { return source.at(at) + 1; });
@@ -132,7 +133,8 @@ void stencil_chain(Draw& draw, bool rings) {
   }
   work += width * height;
   Array<int32_t> out({width, height});
-  const Ran ran = run(p, {buffers[0]}, {buffers.back()}, {{"src", source.argument()}, {buffers.back().name(), out.argument()}});
+  const Ran ran =
+      run(p, {buffers[0]}, {buffers.back()}, {{"src", source.argument()}, {buffers.back().name(), out.argument()}});
   expect_elements(out, ran, [&](const Index& at) { return arrays.back().at(at); });
   EXPECT_EQ(ran.elements(), work) << ran.program;
   EXPECT_LE(ran.statistics.heap_peak, rings ? bytes : in_pieces) << ran.program;
@@ -155,21 +157,32 @@ TEST_P(RandomFamilies, ParallelStencilsKeepBothWindows) {
   const int64_t width = draw(1, 12), height = draw(1, 24), step = draw.chance(20) ? 1234567 : draw(1, 5);
   const int64_t r1 = draw(0, 2), r2 = draw(0, 3), schedule = draw(0, 3);
   Pipeline p("parallel_stencils");
-  BufferRef src1 = p.buffer("src1", kI32, 2), src2 = p.buffer("src2", kI32, 2), m1 = p.buffer("m1", kI32, 2), m2 = p.buffer("m2", kI32, 2),
-            m3 = p.buffer("m3", kI32, 2), m4 = p.buffer("m4", kI32, 2), dst = p.buffer("dst", kI32, 2);
+  BufferRef src1 = p.buffer("src1", kI32, 2), src2 = p.buffer("src2", kI32, 2), m1 = p.buffer("m1", kI32, 2),
+            m2 = p.buffer("m2", kI32, 2), m3 = p.buffer("m3", kI32, 2), m4 = p.buffer("m4", kI32, 2),
+            dst = p.buffer("dst", kI32, 2);
   p.stage("add", add_constant<int32_t>(1)).reads(src1, {x, y}).writes(m1, {x, y});
   p.stage("mul", times_constant<int32_t>(2)).reads(src2, {x, y}).writes(m2, {x, y});
-  StageRef s1 = p.stage("stencil1", window_sum<int32_t>({-r1, -r1}, {r1, r1})).reads(m1, {{x - r1, x + r1}, {y - r1, y + r1}}).writes(m3, {x, y});
-  StageRef s2 = p.stage("stencil2", window_sum<int32_t>({-r2, -r2}, {r2, r2})).reads(m2, {{x - r2, x + r2}, {y - r2, y + r2}}).writes(m4, {x, y});
-  StageRef diff = p.stage("diff", pointwise2<int32_t>("sub", [](int32_t a, int32_t b) { return a - b; })).reads(m3, {x, y}).reads(m4, {x, y}).writes(dst, {x, y});
+  StageRef s1 = p.stage("stencil1", window_sum<int32_t>({-r1, -r1}, {r1, r1}))
+                    .reads(m1, {{x - r1, x + r1}, {y - r1, y + r1}})
+                    .writes(m3, {x, y});
+  StageRef s2 = p.stage("stencil2", window_sum<int32_t>({-r2, -r2}, {r2, r2}))
+                    .reads(m2, {{x - r2, x + r2}, {y - r2, y + r2}})
+                    .writes(m4, {x, y});
+  StageRef diff = p.stage("diff", pointwise2<int32_t>("sub", [](int32_t a, int32_t b) { return a - b; }))
+                      .reads(m3, {x, y})
+                      .reads(m4, {x, y})
+                      .writes(dst, {x, y});
   const bool parallel = schedule == 2;
   if (schedule > 0) diff.loops({{y, step, parallel ? kAllWorkers : 1}});
   if (schedule == 3) s1.loops({{y, draw(1, 3)}}), s2.loops({{y, draw(1, 3)}});
-  Array<int32_t> a({-r1, -r1}, {width + 2 * r1, height + 2 * r1}), b({-r2, -r2}, {width + 2 * r2, height + 2 * r2}), out({width, height});
+  Array<int32_t> a({-r1, -r1}, {width + 2 * r1, height + 2 * r1}), b({-r2, -r2}, {width + 2 * r2, height + 2 * r2}),
+      out({width, height});
   a.fill_pattern(1), b.fill_pattern(2);
-  const Ran ran = run(p, {src1, src2}, {dst}, {{"src1", a.argument()}, {"src2", b.argument()}, {"dst", out.argument()}});
+  const Ran ran =
+      run(p, {src1, src2}, {dst}, {{"src1", a.argument()}, {"src2", b.argument()}, {"dst", out.argument()}});
   expect_elements(out, ran, [&](const Index& at) {
-    return sum_around(a, at, r1, r1) + static_cast<int32_t>((2 * r1 + 1) * (2 * r1 + 1)) - 2 * sum_around(b, at, r2, r2);
+    return sum_around(a, at, r1, r1) + static_cast<int32_t>((2 * r1 + 1) * (2 * r1 + 1)) -
+           2 * sum_around(b, at, r2, r2);
   });
   const auto rows = [&](int64_t radius) {
     const int64_t all = height + 2 * radius;
@@ -178,7 +191,9 @@ TEST_P(RandomFamilies, ParallelStencilsKeepBothWindows) {
   int64_t bytes = 4 * 2 * width * rows(0);
   for (const int64_t r : {r1, r2}) bytes += 4 * (width + 2 * r) * rows(r);
   EXPECT_LE(ran.statistics.heap_peak, bytes) << ran.program;
-  EXPECT_EQ(ran.elements(), 3 * width * height + (width + 2 * r1) * (height + 2 * r1) + (width + 2 * r2) * (height + 2 * r2)) << ran.program;
+  EXPECT_EQ(ran.elements(),
+            3 * width * height + (width + 2 * r1) * (height + 2 * r1) + (width + 2 * r2) * (height + 2 * r2))
+      << ran.program;
 }
 
 // Tiles of a given number of elements, whose sides follow from the size of the result: no more than a tile is kept.
@@ -190,7 +205,9 @@ TEST_P(RandomFamilies, TilesOfAnAreaTakeThatArea) {
   BufferRef src = p.buffer("src", kI32, 2), mid = p.buffer("mid", kI32, 2), dst = p.buffer("dst", kI32, 2);
   p.stage("mul", times_constant<int32_t>(2)).reads(src, {x, y}).writes(mid, {x, y});
   const Expr tile_width = max(min(dst.extent(0), tile), Expr(1));
-  p.stage("add", add_constant<int32_t>(1)).reads(mid, {x, y}).writes(dst, {x, y})
+  p.stage("add", add_constant<int32_t>(1))
+      .reads(mid, {x, y})
+      .writes(dst, {x, y})
       .loops({{x, tile_width}, {y, max(floordiv(tile, tile_width), Expr(1))}});
   Array<int32_t> a({width, height}), out({width, height});
   a.fill_pattern();
@@ -246,7 +263,8 @@ TEST_P(RandomFamilies, ResamplingComputesNothingTwice) {
   const int64_t width = draw(1, 10), height = 2 * draw(1, 12), factor = draw(2, 3), step = draw(1, 5);
   const bool parallel = draw.chance(30);
   Pipeline p("resampling");
-  BufferRef src = p.buffer("src", kI32, 2), low = p.buffer("low", kI32, 2), smooth = p.buffer("smooth", kI32, 2), dst = p.buffer("dst", kI32, 2);
+  BufferRef src = p.buffer("src", kI32, 2), low = p.buffer("low", kI32, 2), smooth = p.buffer("smooth", kI32, 2),
+            dst = p.buffer("dst", kI32, 2);
   const auto down = kernel<int32_t>("down", [factor](const CallContext& c, const Index& at) {
     int32_t sum = 0;
     for (int64_t k = 0; k < factor; ++k) sum += c.elements<const int32_t>(0)(at[0], at[1] * factor + k);
@@ -257,7 +275,11 @@ TEST_P(RandomFamilies, ResamplingComputesNothingTwice) {
   const auto up = kernel<int32_t>("up", [factor](const CallContext& c, const Index& at) {
     return c.elements<const int32_t>(0).at(at) + c.elements<const int32_t>(1)(at[0], at[1] / factor);
   });
-  p.stage("up", up).reads(src, {x, y}).reads(smooth, {x, floordiv(y, factor)}).writes(dst, {x, y}).loops({{y, step, parallel ? kAllWorkers : 1}});
+  p.stage("up", up)
+      .reads(src, {x, y})
+      .reads(smooth, {x, floordiv(y, factor)})
+      .writes(dst, {x, y})
+      .loops({{y, step, parallel ? kAllWorkers : 1}});
   const int64_t lows = (height - 1) / factor + 1;
   Array<int32_t> a({0, -factor}, {width, factor * (lows + 2)}), out({width, height});
   a.fill_pattern();
@@ -274,10 +296,12 @@ TEST_P(RandomFamilies, ResamplingComputesNothingTwice) {
   EXPECT_EQ(ran.elements(), width * (height + lows + lows + 2)) << ran.program;
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomFamilies,
-                         ::testing::Range(static_cast<uint64_t>(number_from_environment("TENON_FUZZ_FIRST", 0)),
-                                          static_cast<uint64_t>(number_from_environment("TENON_FUZZ_FIRST", 0) + number_from_environment("TENON_FUZZ_SEEDS", 60))),
-                         [](const auto& info) { return "seed" + std::to_string(info.param); });
+INSTANTIATE_TEST_SUITE_P(
+    Seeds, RandomFamilies,
+    ::testing::Range(static_cast<uint64_t>(tenon::testing::number_from_environment("TENON_FUZZ_FIRST", 0)),
+                     static_cast<uint64_t>(tenon::testing::number_from_environment("TENON_FUZZ_FIRST", 0) +
+                                           tenon::testing::number_from_environment("TENON_FUZZ_SEEDS", 60))),
+    [](const auto& info) { return "seed" + std::to_string(info.param); });
 
 }  // namespace
 }  // namespace tenon::program

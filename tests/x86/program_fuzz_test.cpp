@@ -4,8 +4,7 @@
 // TENON_FUZZ_SEEDS sets how many seeds each test takes, TENON_FUZZ_FIRST the first.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
+#include <support_lib/environment.hpp>
 #include <support_lib/on_reference.hpp>
 #include <support_lib/random_dag.hpp>
 #include <tenon/ir/text.hpp>
@@ -21,11 +20,6 @@ namespace tenon::x86 {
 namespace {
 
 using tenon::testing::on_reference;
-
-uint32_t from_environment(const char* name, uint32_t fallback) {
-  const char* text = std::getenv(name);
-  return text ? static_cast<uint32_t>(std::strtoul(text, nullptr, 10)) : fallback;
-}
 
 class ProgramFuzz : public ::testing::TestWithParam<Isa> {
  protected:
@@ -56,7 +50,7 @@ class ProgramFuzz : public ::testing::TestWithParam<Isa> {
 };
 
 TEST_P(ProgramFuzz, RandomGraphsHaveTheBitsOfTheReference) {
-  const uint32_t first = from_environment("TENON_FUZZ_FIRST", 1), seeds = from_environment("TENON_FUZZ_SEEDS", 60);
+  const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(60);
   for (uint32_t seed = first; seed < first + seeds; ++seed) {
     SCOPED_TRACE(str("seed ", seed));
     tenon::testing::RandomDag dag({.seed = seed, .exact = true, .lanes = lanes_of(GetParam(), kF32)});

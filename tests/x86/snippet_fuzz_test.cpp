@@ -4,8 +4,7 @@
 // TENON_FUZZ_SEEDS sets how many seeds each test takes, TENON_FUZZ_FIRST the first.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
+#include <support_lib/environment.hpp>
 #include <support_lib/on_reference.hpp>
 #include <support_lib/random_dag.hpp>
 #include <tenon/ir/text.hpp>
@@ -20,11 +19,6 @@ namespace {
 using tenon::testing::on_reference;
 using testing::GuardedGraph;
 
-uint32_t from_environment(const char* name, uint32_t fallback) {
-  const char* text = std::getenv(name);
-  return text ? static_cast<uint32_t>(std::strtoul(text, nullptr, 10)) : fallback;
-}
-
 class SnippetFuzz : public ::testing::TestWithParam<Isa> {
  protected:
   void SetUp() override {
@@ -36,7 +30,7 @@ class SnippetFuzz : public ::testing::TestWithParam<Isa> {
 // No contraction, no reordered sums: bit for bit, but for the bits of a NaN.
 TEST_P(SnippetFuzz, ExactOperatorsHaveTheBitsOfTheReference) {
   GuardedGraph runner(GetParam(), {.contract = false, .bounds = false});
-  const uint32_t first = from_environment("TENON_FUZZ_FIRST", 1), seeds = from_environment("TENON_FUZZ_SEEDS", 60);
+  const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(60);
   for (uint32_t seed = first; seed < first + seeds; ++seed) {
     SCOPED_TRACE(str("seed ", seed));
     tenon::testing::RandomDag dag({.seed = seed, .exact = true, .lanes = lanes()});
@@ -62,7 +56,7 @@ TEST_P(SnippetFuzz, ExactOperatorsHaveTheBitsOfTheReference) {
 // that follow from the accuracies that the rows of the emitters state.
 TEST_P(SnippetFuzz, SmoothOperatorsKeepToTheStatedAccuracies) {
   GuardedGraph runner(GetParam(), {});
-  const uint32_t first = from_environment("TENON_FUZZ_FIRST", 1), seeds = from_environment("TENON_FUZZ_SEEDS", 60);
+  const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(60);
   for (uint32_t seed = first; seed < first + seeds; ++seed) {
     SCOPED_TRACE(str("seed ", seed));
     tenon::testing::RandomDag dag({.seed = seed, .exact = false, .lanes = lanes()});
