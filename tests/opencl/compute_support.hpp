@@ -1,7 +1,6 @@
 // A graph on a device against the reference, by table.
 #pragma once
 #include <support_lib/random_tensor.hpp>
-#include <tenon/tensor/compare.hpp>
 
 #include "graph_support.hpp"
 
@@ -47,19 +46,9 @@ class OpenclCompute : public OpenclTest, public ::testing::WithParamInterface<Co
       EXPECT_FALSE(refusal) << refusal->reason;
     }
     const std::vector<Datum> inputs = inputs_of(**graph, of.largest_index);
-    const std::vector<Tensor> expected = on_reference(**graph, inputs);
-    auto executable = compiled(**backend, (*graph)->clone());
-    ASSERT_TRUE(executable.ok()) << executable.error().to_string();
     std::vector<OpProfile> profile;
-    const auto got = run_on(*stream, **executable, inputs, {.profile = &profile});
-    ASSERT_TRUE(got.ok()) << got.error().to_string();
+    testing::expect_reference(*stream, **backend, **graph, inputs, {.rtol = of.rtol, .atol = of.rtol}, &profile);
     EXPECT_FALSE(profile.empty());
-    ASSERT_EQ(got->size(), expected.size());
-    for (size_t i = 0; i < expected.size(); ++i) {
-      const double rtol = of.rtol;
-      const Comparison comparison = compare((*got)[i], expected[i], {.rtol = rtol, .atol = rtol});
-      EXPECT_TRUE(comparison.equal) << "output " << i << ": " << comparison.difference;
-    }
   }
 };
 

@@ -3,8 +3,6 @@
 // TENON_FUZZ_SEEDS sets how many seeds, TENON_FUZZ_FIRST the first.
 #include <support_lib/environment.hpp>
 #include <support_lib/random_dag.hpp>
-#include <tenon/ir/text.hpp>
-#include <tenon/tensor/compare.hpp>
 
 #include "graph_support.hpp"
 
@@ -19,16 +17,8 @@ void try_graphs(ClStream& stream, const TargetDescription& target) {
     SCOPED_TRACE(str("seed ", seed));
     tenon::testing::RandomDag dag({.seed = seed, .exact = true, .max_ops = 30, .max_inputs = 12, .lanes = 16});
     const auto graph = dag.build();
-    const std::vector<Datum> inputs = dag.inputs(*graph);
-    const std::vector<Tensor> expected = on_reference(*graph, inputs);
-    auto executable = compiled(**backend, graph->clone());
-    ASSERT_TRUE(executable.ok()) << executable.error().to_string() << "\n" << print(*graph);
-    const auto got = run_on(stream, **executable, inputs);
-    ASSERT_TRUE(got.ok()) << got.error().to_string() << "\n" << print(*graph);
-    for (size_t i = 0; i < got->size(); ++i) {
-      const Comparison comparison = compare((*got)[i], expected[i], {.rtol = 0, .atol = 0});
-      ASSERT_TRUE(comparison.equal) << "output " << i << ": " << comparison.difference << "\n" << print(*graph);
-    }
+    expect_reference(stream, **backend, *graph, dag.inputs(*graph), {.rtol = 0, .atol = 0});
+    if (::testing::Test::HasFailure()) return;
   }
 }
 
@@ -46,13 +36,7 @@ TEST_F(OpenclTest, NarrowedTailsAreStored) {
   const std::vector<Datum> inputs{Datum(Tensor::of<int64_t>({7}, {-14, -13, -14, 14, 3, -1, 5}))};
   auto backend = create_backend(cpu_target());
   ASSERT_TRUE(backend.ok()) << backend.error().to_string();
-  auto executable = compiled(**backend, (*graph)->clone());
-  ASSERT_TRUE(executable.ok()) << executable.error().to_string();
-  const auto got = run_on(*stream, **executable, inputs);
-  ASSERT_TRUE(got.ok()) << got.error().to_string();
-  const std::vector<Tensor> expected = on_reference(**graph, inputs);
-  for (size_t i = 0; i < expected.size(); ++i)
-    EXPECT_TRUE(compare((*got)[i], expected[i], {}).equal) << compare((*got)[i], expected[i], {}).difference;
+  expect_reference(*stream, **backend, **graph, inputs, {.rtol = 0, .atol = 0});
 }
 
 // The form for GPUs: items of a work group share the lanes of a snippet.

@@ -4,6 +4,7 @@
 #include <tenon/ir/text.hpp>
 #include <tenon/passes/pass_manager.hpp>
 #include <tenon/plugin/backend.hpp>
+#include <tenon/tensor/compare.hpp>
 
 #include "opencl/backend.hpp"
 #include "opencl_support.hpp"
@@ -35,5 +36,22 @@ inline Result<std::vector<Tensor>> run_on(Stream& stream, const Executable& exec
 }
 
 using tenon::testing::on_reference;
+
+// Runs `graph` and compares each output with the reference's. `profile` gets the launches, if not null.
+inline void expect_reference(ClStream& stream, TargetBackend& backend, const Graph& graph,
+                             const std::vector<Datum>& inputs, const Tolerance& tolerance,
+                             std::vector<OpProfile>* profile = nullptr) {
+  SCOPED_TRACE(print(graph));
+  const std::vector<Tensor> expected = on_reference(graph, inputs);
+  auto executable = compiled(backend, graph.clone());
+  ASSERT_TRUE(executable.ok()) << executable.error().to_string();
+  const auto got = run_on(stream, **executable, inputs, {.profile = profile});
+  ASSERT_TRUE(got.ok()) << got.error().to_string();
+  ASSERT_EQ(got->size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const Comparison comparison = compare((*got)[i], expected[i], tolerance);
+    EXPECT_TRUE(comparison.equal) << "output " << i << ": " << comparison.difference;
+  }
+}
 
 }  // namespace tenon::opencl::testing

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 
 #include <snippet/bodies.hpp>
-#include <tenon/tensor/compare.hpp>
 
 #include "graph_support.hpp"
 #include "opencl/group_form.hpp"
@@ -58,15 +57,7 @@ class OpenclGroups : public OpenclTest {
       for (float& value : x.mutable_as<float>()) value = static_cast<float>((seed = seed * 1664525 + 1013904223) >> 29);
       inputs.emplace_back(std::move(x));
     }
-    const std::vector<Tensor> expected = on_reference(*graph, inputs);
-    auto executable = compiled(**backend, graph->clone());
-    ASSERT_TRUE(executable.ok()) << executable.error().to_string();
-    const auto got = run_on(*stream, **executable, inputs);
-    ASSERT_TRUE(got.ok()) << got.error().to_string();
-    for (size_t i = 0; i < got->size(); ++i) {
-      const Comparison comparison = compare((*got)[i], expected[i], {.rtol = 1e-5, .atol = 1e-6});
-      EXPECT_TRUE(comparison.equal) << "output " << i << ": " << comparison.difference;
-    }
+    expect_reference(*stream, **backend, *graph, inputs, {.rtol = 1e-5, .atol = 1e-6});
   }
 };
 

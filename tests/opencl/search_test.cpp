@@ -6,7 +6,6 @@
 #include <fstream>
 
 #include <support_lib/random_tensor.hpp>
-#include <tenon/tensor/compare.hpp>
 
 #include "graph_support.hpp"
 
@@ -49,12 +48,7 @@ class OpenclSearch : public OpenclTest {
     std::mt19937 random(3);
     const std::vector<Datum> inputs{Datum(tenon::testing::random_tensor(random, kF32, {37, 29})),
                                     Datum(tenon::testing::random_tensor(random, kF32, {29, 70}))};
-    auto executable = compiled(**backend, graph->clone());
-    EXPECT_TRUE(executable.ok()) << executable.error().to_string();
-    const auto got = run_on(*stream, **executable, inputs);
-    EXPECT_TRUE(got.ok()) << got.error().to_string();
-    const Comparison comparison = compare((*got)[0], on_reference(*graph, inputs)[0], {.rtol = 2e-5, .atol = 2e-5});
-    EXPECT_TRUE(comparison.equal) << comparison.difference;
+    expect_reference(*stream, **backend, *graph, inputs, {.rtol = 2e-5, .atol = 2e-5});
     return (*device->form_choices())->counts();
   }
 

@@ -8,7 +8,6 @@
 #include <set>
 
 #include <support_lib/environment.hpp>
-#include <tenon/tensor/compare.hpp>
 
 #include "fuzz_support.hpp"
 #include "graph_support.hpp"
@@ -114,18 +113,10 @@ class OpenclWindows : public OpenclTest {
     ASSERT_TRUE(graph.ok()) << graph.error().to_string() << "\n" << text;
     std::vector<Datum> inputs;
     for (size_t i = 0; i < windows.inputs(); ++i) inputs.emplace_back(windows.value(i));
-    const std::vector<Tensor> expected = on_reference(**graph, inputs);
-    auto executable = compiled(backend, (*graph)->clone());
-    ASSERT_TRUE(executable.ok()) << executable.error().to_string() << "\n" << text;
     std::vector<OpProfile> profile;
-    const auto got = run_on(*stream, **executable, inputs, {.profile = &profile});
-    ASSERT_TRUE(got.ok()) << got.error().to_string() << "\n" << text;
+    // An average's division is rounded once more where it is made of doubles.
+    expect_reference(*stream, backend, **graph, inputs, {.rtol = 1e-6, .atol = 1e-6}, &profile);
     EXPECT_EQ(profile.size(), static_cast<size_t>(kWindows)) << text;
-    for (size_t i = 0; i < got->size(); ++i) {
-      // An average's division is rounded once more where it is made of doubles.
-      const Comparison comparison = compare((*got)[i], expected[i], {.rtol = 1e-6, .atol = 1e-6});
-      EXPECT_TRUE(comparison.equal) << "output " << i << ": " << comparison.difference << "\n" << text;
-    }
   }
 };
 
