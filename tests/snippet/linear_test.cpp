@@ -94,6 +94,12 @@ TEST(LinearText, WhateverLoweringAndAllocationMake) {
   build.output(build.op("Where", {build.op("Less", {x, s}, {}, kBool), y, x}), kBF16);
   build.output(s);
   const Body body = build.take();
+  BodyBuilder rows("rows", "kr");
+  rows.output(rows.reduce("ReduceSum", rows.input(3)));
+  const auto several = lower(rows.take(), {.lanes = 8, .vectors = 32});
+  ASSERT_TRUE(several.ok());
+  EXPECT_THAT(print(*several), HasSubstr(" longest 256"));
+  EXPECT_EQ(print(parsed(print(*several))), print(*several));
   for (const int registers : {4, 16}) {
     auto kernel = lower(body, {.lanes = 8});
     ASSERT_TRUE(kernel.ok());

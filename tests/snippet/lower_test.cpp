@@ -295,11 +295,18 @@ TEST_F(Lower, ShortRowsGoSideBySide) {
   EXPECT_FALSE(folds_four_rows(*lower(softmax, options_)));
 }
 
+Body sum_body(int64_t extent = -1) {
+  BodyBuilder build("sum", "kr");
+  build.output(build.reduce("ReduceSum", build.input(3)));
+  Body body = build.take();
+  if (extent >= 0) body.dims.back().extent = Expr(extent);
+  return body;
+}
+
 TEST_F(Lower, LongRowsGoAlone) {
   options_.vectors = 32;
-  const Body body = softmax_body("kr");
-  const auto kernel = lower(body, options_);
-  const auto runs_several = [&](int64_t length, int64_t count = 8) {
+  const auto runs_several = [&](const Body& body, int64_t length, int64_t count = 8) {
+    const auto kernel = lower(body, options_);
     const auto plan = CallPlan::make_for_extents(body, *kernel, {count, length});
     std::vector<int64_t> words(plan->words());
     const std::vector<void*> addresses(2, nullptr);
@@ -308,11 +315,45 @@ TEST_F(Lower, LongRowsGoAlone) {
       if (loop.kind == Loop::Kind::scalar && loop.increment == 4) return words[static_cast<size_t>(loop.limit)] >= 0;
     return false;
   };
-  EXPECT_TRUE(runs_several(33));
-  EXPECT_TRUE(runs_several(1000));
-  EXPECT_FALSE(runs_several(1000, 4096)) << "beyond the caches";
-  EXPECT_FALSE(runs_several(65536));
-  check(body, {5, 1500}, 1e-6);
+  const Body softmax = softmax_body("kr");
+  EXPECT_TRUE(runs_several(softmax, 33));
+  EXPECT_TRUE(runs_several(softmax, 1000));
+  EXPECT_FALSE(runs_several(softmax, 1000, 4096)) << "beyond the caches";
+  EXPECT_FALSE(runs_several(softmax, 65536));
+  check(softmax, {5, 1500}, 1e-6);
+  EXPECT_TRUE(runs_several(sum_body(), 256));
+  EXPECT_FALSE(runs_several(sum_body(), 257)) << "walked once";
+}
+
+// Copies that no row is long enough for are not written; the bits are those of a kernel for any extent.
+TEST_F(Lower, KnownExtentsLimitCopies) {
+  const auto vector_steps = [&](int64_t extent) {
+    std::vector<int64_t> steps;
+    const auto kernel = lower(sum_body(extent), options_);
+    for (const Loop& loop : kernel->loops)
+      if (loop.kind == Loop::Kind::vector) steps.push_back(loop.increment);
+    return steps;
+  };
+  options_.rows = 1;
+  EXPECT_EQ(vector_steps(-1), (std::vector<int64_t>{16, 4}));
+  EXPECT_EQ(vector_steps(16), (std::vector<int64_t>{16, 4}));
+  EXPECT_EQ(vector_steps(15), (std::vector<int64_t>{4}));
+  for (const int64_t extent : {0, 1, 3, 4, 5, 15, 16, 17}) check(sum_body(extent), {3, extent});
+}
+
+// A partial load leaves 0 behind the end, which adds nothing.
+TEST_F(Lower, TailsOfLoadedSumsAreNotFilled) {
+  const auto fills = [&](const char* fold, bool loaded) {
+    BodyBuilder build("fold", "kr");
+    const ValueId x = build.input(3);
+    build.output(build.reduce(fold, loaded ? x : build.op("Add", {x, build.scalar(1)})));
+    const auto kernel = lower(build.take(), options_);
+    return std::any_of(kernel->body.begin(), kernel->body.end(),
+                       [](const Instruction& instruction) { return instruction.op == "FillTail"; });
+  };
+  EXPECT_FALSE(fills("ReduceSum", true));
+  EXPECT_TRUE(fills("ReduceSum", false));
+  EXPECT_TRUE(fills("ReduceMax", true));
 }
 
 // What waits in scratch memory has one row of it: rows go one by one.

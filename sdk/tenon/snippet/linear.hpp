@@ -56,7 +56,8 @@ struct Param {
   enum class Kind : uint8_t {
     pointer,  // address of port's first element of this call
     limit,    // of loop `loop`: the last counter value with which it runs; of a tail: its end. With `inner`, `loop`
-              // walks several rows at once, whose elements are `inner`'s dim: it does not run where they are long
+              // walks several rows at once, whose elements are `inner`'s dim: it does not run where there are more than
+              // `longest` of them
     shift,    // bytes by which port's pointer moves after an iteration of `loop` (as many strides as its increment),
               // less what it has moved in `inner`
     rewind,   // bytes by which it moves after `loop` has ended, to stand where it stood before
@@ -70,6 +71,7 @@ struct Param {
   Kind kind = Kind::pointer;
   int port = -1;  // inputs, then outputs of the body, then scratch buffers
   LoopId loop = -1, inner = -1;
+  int longest = 0;
   ElementType element = {};
   int streams = 0, stream_least = 0;  // shorter stretches are not worth it
   bool operator==(const Param&) const = default;

@@ -168,7 +168,10 @@ class Parser {
     } else if (in_.eat_word("limit")) {
       param.kind = Param::Kind::limit;
       TENON_OK(keyed_into("loop", param.loop));
-      if (in_.left().starts_with("inner")) TENON_OK(keyed_into("inner", param.inner));
+      if (in_.left().starts_with("inner")) {
+        TENON_OK(keyed_into("inner", param.inner));
+        TENON_OK(keyed_into("longest", param.longest));
+      }
     } else if (in_.eat_word("shift")) {
       param.kind = Param::Kind::shift;
       TENON_OK(number_into(param.port));

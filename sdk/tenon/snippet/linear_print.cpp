@@ -109,7 +109,9 @@ std::string param_text(const Param& param) {
   };
   switch (param.kind) {
     case Param::Kind::pointer: return str("pointer ", param.port);
-    case Param::Kind::limit: return str("limit loop ", param.loop, param.inner < 0 ? "" : str(" inner ", param.inner));
+    case Param::Kind::limit:
+      return str("limit loop ", param.loop,
+                 param.inner < 0 ? "" : str(" inner ", param.inner, " longest ", param.longest));
     case Param::Kind::shift:
       return str("shift ", param.port, " loop ", param.loop, param.inner < 0 ? "" : str(" inner ", param.inner));
     case Param::Kind::rewind: return str("rewind ", param.port, " loop ", param.loop);

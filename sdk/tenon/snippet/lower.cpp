@@ -52,7 +52,7 @@ void Lowering::write_scope(const Nest& nest, size_t level, std::vector<LoopId>& 
   } else if (nest.whole_rows) {
     write_whole_rows(nest);
   } else if (nest.tiled && level + 1 < nest.scopes.size()) {
-    const int copies = tile_copies(nest.scopes.back());
+    const int copies = copies_within(nest.vector, tile_copies(nest.scopes.back()));
     vector_loops(nest.vector, copies, [&] {
       place_.tile_copies = copies;
       write_scope(nest, level + 1, ids);

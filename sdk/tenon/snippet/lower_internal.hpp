@@ -145,6 +145,7 @@ class Lowering {
     piece(Loop::Kind::vector, 1);
     piece(Loop::Kind::tail, 1);
   }
+  int copies_within(int dim, int copies) const;
   void move_pointers(const std::vector<int>& ports, const std::vector<int>& dims, const std::vector<LoopId>& ids,
                      bool rewound);
 
@@ -154,6 +155,7 @@ class Lowering {
   int tile_copies(const Scope& scope) const;
   void write_phase(const Nest& nest, const Phase& phase);
   int rows_together(const Nest& nest) const;
+  static int longest_row(const Scope& scope);
   bool rows_have_memory(const Nest& nest, const Scope& scope) const;
   LoopId write_rows(const Nest& nest, int rows, std::vector<LoopId>& ids);
   void make_row_pointers(LoopId single);
@@ -181,6 +183,7 @@ class Lowering {
   int copies_of(const SweepLoops& loops, const BodyNode& fold) const;
   void begin_folds(SweepLoops& loops);
   void fold(const SweepLoops& loops, int first, int last);
+  bool loaded_in_part(RegisterId id) const;
   RegisterId fill_tail(const SweepLoops& loops, const BodyNode& node, RegisterId operand);
   void finish_folds(SweepLoops& loops);
   RegisterId fold_copies(const BodyNode& node, std::vector<RegisterId> made);

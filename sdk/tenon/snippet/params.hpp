@@ -79,6 +79,7 @@ class TENON_API CallPlan {
     int dim = -1, inner_dim = -1;  // of the param's loops
     int64_t less = 0;              // limit: subtracted from the extent, or from the length of a stream
     int64_t times = 1;             // shift: strides of an iteration
+    int64_t longest = 0;           // limit of a loop over several rows
     int streams = 0, stream_least = 0;
     int64_t value = 0;  // of work that is not cut
   };
@@ -98,8 +99,8 @@ class TENON_API CallPlan {
   std::vector<Word> words_;
   DimSet splittable_ = 0, reduced_ = 0;
   size_t tensors_ = 0, scratch_bytes_ = 0;
-  int64_t short_row_ = 0;  // rows of so many elements go several at once
-  int64_t block_ = 0;      // elements of the innermost dim at most, in a chunk; 0: any number
+  int64_t block_ = 0;    // elements of the innermost dim at most, in a chunk; 0: any number
+  bool is_far_ = false;  // the call's tensors are beyond the second-level cache
   bool empty_ = true;
 };
 

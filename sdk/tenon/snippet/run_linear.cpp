@@ -193,8 +193,7 @@ class Machine {
     const bool one = instruction.op == "BroadcastLoad" || instruction.touched == codegen::Lanes::one;
     const size_t count = one ? 1 : instruction.touched == codegen::Lanes::partial ? count_of(instruction, 1) : lanes_;
     TENON_TRY(from, touch(memory, count, false));
-    const ElementType element = element_of(instruction.out[0]);
-    LaneBits made = all(noise(element));
+    LaneBits made = all(0);
     for (size_t i = 0; i < count; ++i)
       made[i] = widened(load_bits(from, memory.element.bits(), static_cast<int64_t>(i)), memory.element);
     return one ? all(made[0]) : made;
