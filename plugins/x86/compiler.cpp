@@ -36,6 +36,13 @@ std::optional<double> bytes_of(const snippet::Body& body) {
   return bytes;
 }
 
+// What is fetched ahead waits in the first-level cache, beside what the loop works on: a quarter of it.
+int lines_fetched_together(const TargetDescription& target) {
+  constexpr size_t kUnstated = size_t{32} << 10;
+  const MemorySpace* cache = target.memory("l1");
+  return static_cast<int>((cache ? cache->size_bytes : kUnstated) / 4 / kLineBytes);
+}
+
 // Elements of the innermost dim from which on whole rows pay, in vectors: below, a tile takes the row as it is.
 constexpr int64_t kLeastRowVectors = 2;
 
@@ -99,8 +106,9 @@ std::vector<Compiler::Tier> Compiler::tiers_of(const snippet::Body& body) const 
   std::vector<Tier> tiers(3, Tier{.passes = {.isa = isa_of(target_), .contract = options_.contract}});
   tiers[1].suffix = ".prefetching";
   tiers[1].least_bytes = size("l2");
-  tiers[1].passes.prefetch_write_lines = kWriteLinesAhead;
-  tiers[1].passes.prefetch_read_lines = kReadLinesAhead;
+  const int together = lines_fetched_together(target_);
+  tiers[1].passes.prefetch_writes = {.lines = kWriteLinesAhead, .together = together};
+  tiers[1].passes.prefetch_reads = {.lines = kReadLinesAhead, .together = together};
   tiers[1].passes.prefetch_blocks = true;
   tiers[1].how.whole_rows = folds_columns(body, kLeastRowVectors * lanes_of(isa_of(target_), body));
   tiers[2] = tiers[1];

@@ -60,7 +60,7 @@ void erase_marked(LinearKernel& kernel, const std::vector<char>& gone) {
   kernel.body.resize(kept);
 }
 
-// ---- Mul and Add ----
+// ---- Mul, Neg and Add ----
 
 // `sum` adds the product `product` of `factors`: as one operation. False when it does something else with it.
 bool contract(Instruction& sum, RegisterId product, const snippet::RegisterIds& factors) {
@@ -70,6 +70,15 @@ bool contract(Instruction& sum, RegisterId product, const snippet::RegisterIds& 
   const RegisterId other = sum.in[first ? 1 : 0];
   sum.op = sum.op == kAdd ? kFma : first ? kFms : kFnma;
   sum.in = {factors[0], factors[1], other};
+  return true;
+}
+
+// `sum` adds `negated`, which is -x: as a difference. The sign of a NaN may be another.
+bool subtract(Instruction& sum, RegisterId negated, RegisterId x) {
+  static const Name kAdd("Add"), kSub("Sub");
+  if (sum.op != kAdd || sum.memory) return false;
+  sum.op = kSub;
+  sum.in = {sum.in[sum.in[0] == negated ? 1 : 0], x};
   return true;
 }
 
@@ -113,15 +122,18 @@ bool fold(const LinearKernel& kernel, Instruction& user, RegisterId value) {
 }  // namespace
 
 void contract_multiply_add(LinearKernel& kernel) {
-  static const Name kMul("Mul");
+  static const Name kMul("Mul"), kNeg("Neg");
   const Uses uses(kernel);
   std::vector<char> gone(kernel.body.size(), 0);
   for (size_t i = 0; i < kernel.body.size(); ++i) {
-    const Instruction& product = kernel.body[i];
-    if (product.op != kMul || !kernel.registers[static_cast<size_t>(product.out[0])].element.is_float()) continue;
-    if (!uses.once(product.out[0])) continue;
-    const size_t sum = reader_of(kernel, i, product.out[0], product.in, false);
-    if (sum < kernel.body.size() && contract(kernel.body[sum], product.out[0], product.in)) gone[i] = 1;
+    const Instruction& maker = kernel.body[i];
+    if (maker.op != kMul && maker.op != kNeg) continue;
+    const RegisterId made = maker.out[0];
+    if (!kernel.registers[static_cast<size_t>(made)].element.is_float() || !uses.once(made)) continue;
+    const size_t at = reader_of(kernel, i, made, maker.in, false);
+    if (at == kernel.body.size()) continue;
+    Instruction& sum = kernel.body[at];
+    gone[i] = maker.op == kMul ? contract(sum, made, maker.in) : subtract(sum, made, maker.in[0]);
   }
   erase_marked(kernel, gone);
 }
@@ -148,8 +160,8 @@ namespace {
 
 void fetch_ahead(LinearKernel& kernel, const PassOptions& options) {
   if (options.streams > 1) split_streams(kernel, options.streams, options.stream_elements);
-  if (options.prefetch_write_lines > 0) prefetch_writes(kernel, options.prefetch_write_lines);
-  if (options.prefetch_read_lines > 0) prefetch_reads(kernel, options.prefetch_read_lines);
+  if (options.prefetch_writes.lines > 0) prefetch_writes(kernel, options.prefetch_writes);
+  if (options.prefetch_reads.lines > 0) prefetch_reads(kernel, options.prefetch_reads);
 }
 
 }  // namespace

@@ -23,12 +23,20 @@
 
 namespace tenon::x86 {
 
-inline constexpr int kStreamElements = 16384;
+inline constexpr int kStreamElements = 16384, kLineBytes = 64;
+
+// How many cache lines ahead of a loop's accesses lines are fetched: `lines` of each stretch of memory that it walks, but
+// no more than `together` of all of them, which the first-level cache has to hold until they are wanted.
+struct Ahead {
+  int lines = 0;  // 0: none are fetched
+  int together = 1 << 20;
+  int64_t of(size_t stretches) const;  // of each, at least 1
+};
 
 struct PassOptions {
   Isa isa = Isa::avx2;
   // A product that is only added becomes one operation: faster, and rounded once instead of twice, so results may
-  // differ in their last place from those of the operators one by one.
+  // differ in their last place from those of the operators one by one. What is negated and only added is subtracted.
   bool contract = true;
   // Loads with one use become operands of the instruction that uses them.
   bool memory_operands = true;
@@ -38,8 +46,8 @@ struct PassOptions {
   // Loops that store past the caches walk up to so many stretches of their row side by side, of at least so many
   // elements each: main memory serves several streams faster than one.
   int streams = 1, stream_elements = kStreamElements;
-  // How many cache lines ahead of the stores and loads of a vector loop their lines are fetched; 0: not at all.
-  int prefetch_write_lines = 0, prefetch_read_lines = 0;
+  // Of the stores and loads of vector loops.
+  Ahead prefetch_writes = {}, prefetch_reads = {};
   // Of kernels in blocks that walk rows again (LinearKernel::Blocks): the next block's lines are fetched meanwhile.
   bool prefetch_blocks = false;
 };
@@ -66,8 +74,8 @@ void fold_loads(snippet::LinearKernel& kernel, Isa isa);
 void stream_stores(snippet::LinearKernel& kernel);
 void split_streams(snippet::LinearKernel& kernel, int streams,
                    int least_elements);  // passes_streams.cpp; after stream_stores
-void prefetch_writes(snippet::LinearKernel& kernel, int lines);
-void prefetch_reads(snippet::LinearKernel& kernel, int lines);
+void prefetch_writes(snippet::LinearKernel& kernel, Ahead ahead);
+void prefetch_reads(snippet::LinearKernel& kernel, Ahead ahead);
 void prefetch_blocks(snippet::LinearKernel& kernel);  // passes_blocks.cpp
 // Does any store go past the caches?
 bool has_streaming_stores(const snippet::LinearKernel& kernel);

@@ -17,8 +17,6 @@ using snippet::RegisterId;
 
 const Name kStore("Store"), kStreaming("StoreStreaming"), kWrite("PrefetchWrite"), kRead("PrefetchRead");
 
-constexpr int64_t kLineBytes = 64;
-
 // Which walk along a row comes first to what a pointer points to, by the counters of the walks: later ones of the same
 // row find its lines in the caches.
 class FirstWalks {
@@ -34,7 +32,7 @@ class FirstWalks {
 
 // At the end of each innermost vector loop: `op` on the lines that its instructions of the kind `wanted` touch first.
 template <class Wanted>
-void prefetch(LinearKernel& kernel, Name op, int lines, Wanted wanted) {
+void prefetch(LinearKernel& kernel, Name op, Ahead ahead, Wanted wanted) {
   static const Name kBegin("LoopBegin"), kEnd("LoopEnd");
   std::vector<Instruction> body;
   Stretches stretches;  // of the innermost loop, so far
@@ -51,6 +49,7 @@ void prefetch(LinearKernel& kernel, Name op, int lines, Wanted wanted) {
         instruction.touched == Lanes::full && walks.has(instruction.memory->base, counter))
       stretches.add(kernel, instruction);
     if (instruction.op == kEnd) {
+      const int64_t lines = ahead.of(stretches.touched().size());
       for (const Stretches::Touched& touched : stretches.touched())
         touched.write(op, lines * kLineBytes, body.empty() ? -1 : body.back().label, body);
       stretches.clear();
@@ -115,11 +114,15 @@ void stream_stores(LinearKernel& kernel) {
     if (streamable(kernel, instruction) && !kept.contains(port(instruction))) instruction.op = kStreaming;
 }
 
-void prefetch_writes(LinearKernel& kernel, int lines) {
-  prefetch(kernel, kWrite, lines, [](const Instruction& instruction) { return instruction.op == kStore; });
+int64_t Ahead::of(size_t stretches) const {
+  return stretches == 0 ? lines : std::clamp<int64_t>(together / static_cast<int64_t>(stretches), 1, lines);
 }
 
-void prefetch_reads(LinearKernel& kernel, int lines) { prefetch(kernel, kRead, lines, reads_memory); }
+void prefetch_writes(LinearKernel& kernel, Ahead ahead) {
+  prefetch(kernel, kWrite, ahead, [](const Instruction& instruction) { return instruction.op == kStore; });
+}
+
+void prefetch_reads(LinearKernel& kernel, Ahead ahead) { prefetch(kernel, kRead, ahead, reads_memory); }
 
 bool has_streaming_stores(const LinearKernel& kernel) {
   return std::any_of(kernel.body.begin(), kernel.body.end(),

@@ -48,8 +48,8 @@ class Bodies : public MachineTest {
       pool.registers[static_cast<size_t>(codegen::RegisterFile::general)].resize(8);
     }
     PassOptions passes{.isa = isa, .contract = random.pick(2) == 0, .memory_operands = random.pick(4) != 0};
-    passes.prefetch_write_lines = random.pick(4) == 0 ? kWriteLinesAhead : 0;
-    passes.prefetch_read_lines = random.pick(4) == 0 ? kReadLinesAhead : 0;
+    passes.prefetch_writes.lines = random.pick(4) == 0 ? kWriteLinesAhead : 0;
+    passes.prefetch_reads.lines = random.pick(4) == 0 ? kReadLinesAhead : 0;
     passes.prefetch_blocks = random.pick(2) == 0;
     passes.stream_stores = random.pick(3) == 0;
     passes.streams = 1 << random.pick(3), passes.stream_elements = 64;

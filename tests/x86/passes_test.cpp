@@ -169,6 +169,22 @@ TEST_P(Passes, ProductsThatAreAddedAreContracted) {
   }
 }
 
+TEST_P(Passes, WhatIsNegatedAndAddedIsSubtracted) {
+  for (const char* sum : {"Add %12, %11", "Add %11, %12"}) {
+    const std::string text = row_kernel(
+        GetParam().lanes, load("f32") + weight("f32") + "    %12:f32 = Neg %10\n    %20:f32 = " + sum + "\n");
+    const LinearKernel kernel = optimised(text);
+    EXPECT_EQ(count(print(kernel), "Neg"), 0) << print(kernel);
+    const auto code = compiled(kernel);
+    ASSERT_NE(code, nullptr);
+    check<float>(*code, [](float x, float w) { return w - x; });
+  }
+  // Others read it as well.
+  const std::string twice = load("f32") + weight("f32") +
+                            "    %12:f32 = Neg %10\n    %13:f32 = Add %12, %11\n    %20:f32 = Max %12, %13\n";
+  EXPECT_EQ(count(print(optimised(row_kernel(GetParam().lanes, twice))), "Neg"), 2);
+}
+
 TEST_P(Passes, AProductThatOthersReadStays) {
   const std::string twice = load("f32") + weight("f32") +
                             "    %12:f32 = Mul %10, %11\n    %13:f32 = Add %12, %11\n    %20:f32 = Max %12, %13\n";
@@ -321,7 +337,7 @@ TEST_P(Passes, WrittenLinesAreFetchedAhead) {
     const std::string text =
         row_kernel(GetParam().lanes, str("    %20:", lane, " = Load@ ", element, " [%0 + %3]!\n"), element);
     EXPECT_EQ(count(print(optimised(text)), "PrefetchWrite"), 0);
-    const LinearKernel kernel = optimised(text, {.prefetch_write_lines = 32});
+    const LinearKernel kernel = optimised(text, {.prefetch_writes = {.lines = 32}});
     EXPECT_EQ(count(print(kernel), str("PrefetchWrite ", element, " [%1 + %3 + 2048]")), 1) << print(kernel);
     EXPECT_EQ(count(print(kernel), "PrefetchWrite"), 1) << "one line an iteration, none in the tail";
     EXPECT_EQ(print(parsed(print(kernel))), print(kernel));
@@ -336,7 +352,7 @@ TEST_P(Passes, WrittenLinesAreFetchedAhead) {
 TEST_P(Passes, ReadLinesAreFetchedAhead) {
   const std::string text = row_kernel(GetParam().lanes, load("f32") + weight("f32") + "    %20:f32 = Add %10, %11\n");
   for (const bool memory_operands : {false, true}) {
-    const LinearKernel kernel = optimised(text, {.memory_operands = memory_operands, .prefetch_read_lines = 64});
+    const LinearKernel kernel = optimised(text, {.memory_operands = memory_operands, .prefetch_reads = {.lines = 64}});
     EXPECT_EQ(count(print(kernel), "PrefetchRead f32 [%0 + %3 + 4096]"), 1) << print(kernel);
     EXPECT_EQ(count(print(kernel), "PrefetchRead"), 1) << "not of the one element, nor in the tail";
     const auto code = compiled(kernel);
@@ -358,7 +374,7 @@ TEST_P(Passes, TheFirstOfSeveralWalksFetches) {
       optimised(str("kernel @twice lanes ", lanes,
                     " {\n  #0 = pointer 0\n  #1 = pointer 1\n  #2 = limit loop 0\n  #3 = limit loop 1\n",
                     "  %0:g = Parameter #0\n  %1:g = Parameter #1\n", walk(0, 2, 3), walk(1, 4, 5), "}\n"),
-                {.prefetch_write_lines = 48, .prefetch_read_lines = 64});
+                {.prefetch_writes = {.lines = 48}, .prefetch_reads = {.lines = 64}});
   const std::string text = print(kernel), second = text.substr(text.find("loop 1 d0"));
   EXPECT_EQ(count(text, "PrefetchRead"), 1) << text;
   EXPECT_EQ(count(text, "PrefetchWrite"), 1) << text;
@@ -405,7 +421,7 @@ TEST_P(Passes, StoresGoPastTheCaches) {
     const int bits = *element.rbegin() == '2' ? 32 : element == "u8" || is_bool ? 8 : 16;
     if (is_bool && lanes * 8 < 128) continue;
     const std::string text = row_kernel(lanes, str("    %20:", lane, " = Load@ ", element, " [%0 + %3]!\n"), element);
-    const LinearKernel kernel = optimised(text, {.stream_stores = true, .prefetch_write_lines = 32});
+    const LinearKernel kernel = optimised(text, {.stream_stores = true, .prefetch_writes = {.lines = 32}});
     const bool streams = lanes * bits >= 128;
     EXPECT_EQ(count(print(kernel), "StoreStreaming"), streams) << print(kernel);
     EXPECT_EQ(count(print(kernel), "PrefetchWrite"), !streams) << "lines that go past the caches are not fetched";
@@ -420,14 +436,26 @@ TEST_P(Passes, StoresGoPastTheCaches) {
   }
 }
 
+TEST(PassesAhead, StretchesShareTheCache) {
+  const Ahead ahead{.lines = 64, .together = 128};
+  EXPECT_EQ(ahead.of(1), 64);
+  EXPECT_EQ(ahead.of(4), 32);
+  EXPECT_EQ(ahead.of(8), 16);
+  EXPECT_EQ(ahead.of(1000), 1);
+}
+
 // Rows that are long enough go in four stretches side by side, and what is left as before.
 TEST_P(Passes, StretchesOfARowGoSideBySide) {
   output_ = tenon::testing::GuardAt::lines;
   const int lanes = GetParam().lanes;
   const std::string text = row_kernel(lanes, load("f32") + weight("f32") + "    %20:f32 = Add %10, %11\n");
   const LinearKernel kernel =
-      optimised(text, {.stream_stores = true, .streams = 4, .stream_elements = 64, .prefetch_read_lines = 16});
+      optimised(text, {.stream_stores = true,
+                       .streams = 4,
+                       .stream_elements = 64,
+                       .prefetch_reads = {.lines = 16, .together = 32}});
   EXPECT_EQ(count(print(kernel), "StoreStreaming"), 9) << print(kernel);
+  EXPECT_EQ(count(print(kernel), "+ 512]"), 4) << "each stretch 8 lines ahead: " << print(kernel);
   EXPECT_EQ(count(print(kernel), "AddParameter"), 2 * 3 + 1) << print(kernel);
   EXPECT_EQ(print(parsed(print(kernel))), print(kernel));
   const auto code = compiled(kernel);
@@ -458,7 +486,7 @@ TEST_P(Passes, DoublesHaveTheSameForms) {
   const std::string text =
       row_kernel(GetParam().lanes,
                  weight("f64") + load("f64") + "    %12:f64 = Mul %11, %10\n    %20:f64 = Sub %11, %12\n", "f64");
-  const auto code = compiled(optimised(text, {.prefetch_write_lines = 40}));
+  const auto code = compiled(optimised(text, {.prefetch_writes = {.lines = 40}}));
   ASSERT_NE(code, nullptr);
   check<double>(*code, [](double x, double w) { return std::fma(-w, x, w); });
   const auto plain = compiled(optimised(text, {.contract = false, .memory_operands = true}));
