@@ -10,34 +10,17 @@
 // Buffers carry their uses, so that this holds between streams of one device, too.
 #pragma once
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <span>
-#include <vector>
 
 #include "opencl/cl_device.hpp"
 #include "opencl/host_uses.hpp"
 #include "opencl/staging.hpp"
+#include "opencl/stream_fate.hpp"
 
 namespace tenon::opencl {
 
 struct StreamQueues {
   Queue compute, to_device, to_host;
-};
-
-// Why a stream takes no more work: its events hear of errors, too, and outlive it. Any thread.
-class StreamFate {
- public:
-  explicit StreamFate(std::shared_ptr<ClDevice> device) : device_(std::move(device)) {}
-  ClDevice& device() const { return *device_; }
-  Result<void> usable() const;
-  // The first error stays. Of the device's work: the device is not trusted any more, either.
-  Result<void> ended(Error error, bool of_device);
-
- private:
-  const std::shared_ptr<ClDevice> device_;
-  mutable std::mutex mutex_;
-  std::optional<Error> error_;
 };
 
 class ClStream final : public Stream {

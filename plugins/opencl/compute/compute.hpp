@@ -106,6 +106,7 @@ std::span<const ComputeRow> attention_rows();
 std::span<const ComputeRow> recurrent_rows();       // RNN, GRU, LSTM
 std::span<const ComputeRow> streaming_rows();       // LinearAttention ...: with a state from call to call
 std::span<const ComputeRow> sampling_rows();        // GridSample, RoiAlign ...: images at points
+std::span<const ComputeRow> deformed_rows();        // DeformConv, Col2Im: taps that are no block of the image
 std::span<const ComputeRow> quantised_rows();       // ConvInteger, QLinearConv, QLinearMatMul
 std::span<const ComputeRow> tensor_product_rows();  // Einsum, Det
 std::span<const ComputeRow> generator_rows();       // ConstantOfShape, Range ...: of extents alone

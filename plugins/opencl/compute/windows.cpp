@@ -22,6 +22,12 @@ size_t spatial_rank(const irgen::KernelRequest& request, size_t operand) {
 
 Dims spatial_of(const Dims& dims) { return {dims.begin() + 2, dims.end()}; }
 
+Result<ElementType> image_type(const irgen::KernelRequest& request) {
+  const ElementType work = work_type_of(request.operands[0].element());
+  if (work.is_float()) return work;
+  return error(Code::unsupported, "images of ", request.operands[0].element(), " are resampled on the host");
+}
+
 int64_t elements_of(const Dims& dims) {
   int64_t product = 1;
   for (const int64_t dim : dims) product *= dim;

@@ -21,6 +21,8 @@ void add_axes(const std::vector<WindowAxis>& axes, ComputeLaunch& launch);
 // A tensor [N, C, D1 ...]: its spatial axes; one of extent 1 where there is none.
 size_t spatial_rank(const irgen::KernelRequest& request, size_t operand);
 Dims spatial_of(const Dims& dims);
+// What elements of an image that is read between them are computed in; an error where they are no floats.
+Result<ElementType> image_type(const irgen::KernelRequest& request);
 int64_t elements_of(const Dims& dims);
 
 // The axes of an operator whose window slides over `in` and gives `out`.
