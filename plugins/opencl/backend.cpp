@@ -28,8 +28,9 @@ struct Options {
 
   static Result<Options> of(const TargetDescription& description, const DeviceInfo& info) {
     const Setting& given = description.options;
-    TENON_OK(given.allow_keys({"device_type", "platform", "device", "work_group", "lanes", "fuse", "tile_rows",
-                               "tile_vectors", "tile_registers", "tile_depth", "local_memory", "search"}));
+    TENON_OK(
+        given.allow_keys({"device_type", "platform", "device", "work_group", "lanes", "fuse", "tile_rows",
+                          "tile_vectors", "tile_registers", "tile_depth", "local_memory", "search", "guard_zones"}));
     const bool cpu = (info.type & CL_DEVICE_TYPE_CPU) != 0;
     const int native = static_cast<int>(std::bit_floor(std::max<uint32_t>(info.float_lanes, 1)));
     const auto most = static_cast<int64_t>(std::max<uint64_t>(info.work_group_items, 1));
@@ -43,6 +44,7 @@ struct Options {
     TENON_TRY(search, given.text_or("search", "none"));
     if (search != "none" && search != "measured")
       return error(Code::invalid_argument, "option search is '", search, "'; it is none or measured");
+    TENON_TRY(zones, given.integer_or("guard_zones", 0, 0, 1 << 20));
     options.fuse = fuse;
     options.compiler = {.lanes = static_cast<int>(lanes),
                         .work_group = group,
@@ -51,7 +53,8 @@ struct Options {
                         .local_bytes = static_cast<int64_t>(info.local_bytes),
                         .compute_units = std::max<int64_t>(info.compute_units, 1),
                         .tiling = tiling,
-                        .search = search == "measured"};
+                        .search = search == "measured",
+                        .guard_zones = zones};
     return options;
   }
 

@@ -36,6 +36,7 @@ struct CompilerOptions {
   int64_t local_bytes = 32 << 10, compute_units = 1;  // of the device
   Tiling tiling = {};                                 // of compute kernels (compute/compute.hpp)
   bool search = false;                                // measure which form of them is the fastest
+  int64_t guard_zones = 0;                            // bytes around each buffer of a plan (guard_zones.hpp)
 };
 
 // Any thread.

@@ -1,30 +1,26 @@
 #include "opencl/device_plan.hpp"
 
 #include <algorithm>
-#include <unordered_map>
 
-#include <tenon/runtime/arena_plan.hpp>
 #include <tenon/snippet/params.hpp>
 #include <tenon/support/str.hpp>
 
 #include "opencl/assemble.hpp"
 #include "opencl/move.hpp"
+#include "opencl/plan_memory.hpp"
 #include "opencl/source_context.hpp"
 
 namespace tenon::opencl {
 namespace {
 
-using program::BufferId;
 using program::FlatOperand;
 using program::FlatProgram;
 using program::FlatStep;
-using program::Role;
 
 // Less work than this is not worth another work item of a CPU, which is a call of a function there.
 constexpr double kCyclesOfItem = 20000;
 // Items for each compute unit: of a CPU some, so that units that are done take another; of others what hides latencies.
 constexpr int64_t kItemsOfCpuUnit = 4, kItemsOfUnit = 512;
-constexpr int64_t kScratchAlignment = 64;
 
 Dims extents_of(const FlatOperand& operand) {
   Dims dims;
@@ -34,13 +30,13 @@ Dims extents_of(const FlatOperand& operand) {
 
 class Planner {
  public:
-  Planner(const PlanSources& sources, const FlatProgram& flat) : from_(sources), flat_(flat) {}
+  Planner(const PlanSources& sources, const FlatProgram& flat) : from_(sources), flat_(flat), memory_(sources, flat) {}
 
   Result<std::shared_ptr<DevicePlan>> run(ClStream& stream) {
     stream_ = &stream;
-    find_roots();
+    TENON_OK(memory_.find_roots());
     TENON_OK(make_calls());
-    place_arena();
+    memory_.plan_arena_of(*plan_);
     for (size_t i = 0; i < flat_.steps.size(); ++i) {
       TENON_OK(add(i), flat_.steps[i].stage);
     }
@@ -54,37 +50,8 @@ class Planner {
   struct Call {
     std::optional<snippet::CallPlan> plan;  // none: a copy
     snippet::Split split;
-    size_t scratch_stride = 0;
-    size_t scratch_block = 0;  // among the lifetimes
+    size_t scratch = 0;  // of memory_
   };
-  struct Root {
-    MemoryPlace place;
-    int64_t offset = 0;       // in that memory
-    size_t block = SIZE_MAX;  // of an allocation: among the lifetimes
-  };
-
-  void find_roots() {
-    const irgen::GraphProgram& program = from_.program;
-    for (size_t i = 0; i < program.inputs.size(); ++i) roots_[program.inputs[i]].place = {MemoryPlace::Kind::input, i};
-    for (size_t i = 0; i < program.outputs.size(); ++i)
-      roots_[program.outputs[i]].place = {MemoryPlace::Kind::output, i};
-    for (size_t i = 0; i < program.constants.size(); ++i)
-      roots_[program.constants[i].buffer] = {{MemoryPlace::Kind::constants, 0}, from_.constant_offsets[i]};
-    for (size_t step = 0; step < flat_.steps.size(); ++step)
-      for (const FlatOperand& operand : flat_.steps[step].operands) use(operand.root, step);
-  }
-
-  void use(BufferId root, size_t step) {
-    Root& known = roots_[root];
-    const int64_t bytes = flat_.local_bytes[static_cast<size_t>(root)];
-    if (from_.program.program.buffer(root).role != Role::local) return;
-    if (known.block == SIZE_MAX) {
-      known.block = lifetimes_.size();
-      lifetimes_.push_back({static_cast<size_t>(bytes), step, step});
-    }
-    lifetimes_[known.block].last = step;
-  }
-
   Result<void> make_calls() {
     for (size_t i = 0; i < flat_.steps.size(); ++i) {
       Call& call = calls_.emplace_back();
@@ -96,9 +63,7 @@ class Planner {
       for (const size_t operand : kernel.operands) shapes.push_back(extents_of(step.operands[operand]));
       TENON_TRY(plan, snippet::CallPlan::make(kernel.code->body, kernel.code->kernel, shapes), step.stage);
       call.split = split_of(plan, *kernel.code);
-      call.scratch_stride = (plan.scratch_bytes() + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
-      call.scratch_block = lifetimes_.size();
-      lifetimes_.push_back({call.scratch_stride * static_cast<size_t>(call.split.chunks()), i, i});
+      call.scratch = memory_.add_scratch(i, plan.scratch_bytes(), static_cast<size_t>(call.split.chunks()));
       call.plan = std::move(plan);
     }
     return {};
@@ -112,18 +77,6 @@ class Planner {
     const double least = kCyclesOfItem / std::max(code.cycles_per_element, 0.01);
     return plan.split(units * kItemsOfCpuUnit, static_cast<int64_t>(least));
   }
-
-  void place_arena() {
-    const size_t align = std::max<size_t>(from_.device.info().alignment_bits / 8, kScratchAlignment);
-    const ArenaPlan arena = plan_arena(lifetimes_, align);
-    offsets_ = arena.offsets;
-    plan_->arena_bytes = arena.bytes, plan_->arena_lower_bound_bytes = arena.lower_bound_bytes;
-    for (auto& [id, root] : roots_)
-      if (root.block != SIZE_MAX) root.offset = static_cast<int64_t>(offsets_[root.block]);
-  }
-
-  MemoryPlace place(const FlatOperand& operand) const { return roots_.at(operand.root).place; }
-  int64_t offset(const FlatOperand& operand) const { return roots_.at(operand.root).offset + operand.offset_bytes; }
 
   static const DeviceKernel& kernel_of(const FlatStep& step) { return static_cast<const DeviceKernel&>(*step.kernel); }
 
@@ -188,8 +141,8 @@ class Planner {
     launch.group = from_.compiler.options().work_group;
     launch.items = items_for(work.items * (kernel.of_group ? launch.group : 1));
     for (size_t i = 0; i < operand; ++i) {
-      words_.push_back(offset(step.operands[i]));
-      launch.at.push_back(place(step.operands[i]));
+      words_.push_back(memory_.offset(step.operands[i]));
+      launch.at.push_back(memory_.place(step.operands[i]));
     }
     if (kernel.can_fail) {
       launch.at.push_back({MemoryPlace::Kind::faults, 0});
@@ -216,14 +169,14 @@ class Planner {
     // Addresses are offsets: the kernel adds them to its ports.
     std::vector<void*> addresses;
     for (const size_t operand : kernel.operands) {
-      addresses.push_back(reinterpret_cast<void*>(offset(step.operands[operand])));
-      launch.at.push_back(place(step.operands[operand]));
+      addresses.push_back(reinterpret_cast<void*>(memory_.offset(step.operands[operand])));
+      launch.at.push_back(memory_.place(step.operands[operand]));
     }
     if (!kernel.code->kernel.scratch.empty()) launch.at.push_back({});
     const size_t count = call.plan->words();
     words_.resize(words_.size() + count * static_cast<size_t>(launch.chunks));
     for (int64_t chunk = 0; chunk < launch.chunks; ++chunk) {
-      const size_t scratch = offsets_[call.scratch_block] + static_cast<size_t>(chunk) * call.scratch_stride;
+      const size_t scratch = memory_.scratch(call.scratch, static_cast<size_t>(chunk));
       const std::span<int64_t> words(words_.data() + launch.first_word + chunk * static_cast<int64_t>(count), count);
       call.plan->fill(words, addresses, reinterpret_cast<void*>(scratch), call.split, chunk);
     }
@@ -233,9 +186,9 @@ class Planner {
 
   Result<void> add_move(const FlatStep& step) {
     FlatOperand to = step.operands[0], from = step.operands[1];
-    to.offset_bytes = offset(to), from.offset_bytes = offset(from);
+    to.offset_bytes = memory_.offset(to), from.offset_bytes = memory_.offset(from);
     MovePlan move = plan_move(to, from);
-    Launch launch{.stage = step.stage, .at = {place(to), place(from)}};
+    Launch launch{.stage = step.stage, .at = {memory_.place(to), memory_.place(from)}};
     launch.bytes = move.bytes, launch.to = move.to, launch.from = move.from;
     if (move.bytes == 0) {
       launch.group = from_.compiler.options().work_group;
@@ -284,9 +237,7 @@ class Planner {
   ClStream* stream_ = nullptr;
   const FlatProgram& flat_;
   std::shared_ptr<DevicePlan> plan_ = std::make_shared<DevicePlan>();
-  std::unordered_map<BufferId, Root> roots_;
-  std::vector<Lifetime> lifetimes_;
-  std::vector<size_t> offsets_;
+  PlanMemory memory_;
   std::vector<Call> calls_;
   std::vector<int64_t> words_;
 };

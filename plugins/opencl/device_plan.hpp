@@ -11,6 +11,7 @@
 
 #include "opencl/cl_stream.hpp"
 #include "opencl/compiler.hpp"
+#include "opencl/guard_zones.hpp"
 
 namespace tenon::opencl {
 
@@ -49,6 +50,7 @@ struct DevicePlan {
   size_t arena_bytes = 0, arena_lower_bound_bytes = 0;
   Memory words;
   bool can_fail = false;  // a launch may find data wrong, and writes its number, plus 1, to RunContext::faults
+  std::unique_ptr<GuardZones> guards;  // null without the option: inputs and outputs lie in the arena where it is there
 
   std::mutex mutex;
   std::deque<std::unique_ptr<RunContext>> idle;

@@ -108,6 +108,12 @@ cl_mem DeviceRun::at(const MemoryPlace& place) const {
   return cl_buffer(*values[place.number].device.buffer).object();
 }
 
+std::vector<cl_mem> DeviceRun::objects_of(std::span<const RunValue> values) {
+  std::vector<cl_mem> objects;
+  for (const RunValue& value : values) objects.push_back(cl_buffer(*value.device.buffer).object());
+  return objects;
+}
+
 Result<void> DeviceRun::place(std::span<const RunValue> inputs) {
   inputs_.assign(inputs.begin(), inputs.end());
   const bool in_place = stream_.cl_device().info().shares_memory != CL_FALSE;
@@ -177,17 +183,21 @@ Result<void> DeviceRun::enqueue(size_t number, WaitList& waits) {
 
 Result<void> DeviceRun::enqueue_all(WaitList& waits) {
   if (plan_.can_fail) TENON_OK(stream_.add([&] { return clear_faults(waits); }));
+  const cl_mem arena = context_->arena.get();
+  if (plan_.guards) TENON_OK(plan_.guards->begin(stream_, arena, plan_.arena_bytes, objects_of(inputs_), waits));
   for (size_t i = 0; i < plan_.launches.size(); ++i) {
     const std::string& stage = plan_.launches[i].stage;
     const auto begin = std::chrono::steady_clock::now();
     TENON_OK(stream_.add([&] { return enqueue(i, waits); }), stage);
-    if (!profile_) continue;
-    TENON_OK(stream_.synchronize(), stage);
-    const std::chrono::duration<double, std::micro> taken = std::chrono::steady_clock::now() - begin;
-    const auto [op, label] = irgen::label_of_stage(stage);
-    profile_->push_back({std::string(op), std::string(label), taken.count()});
+    if (profile_) {
+      TENON_OK(stream_.synchronize(), stage);
+      const std::chrono::duration<double, std::micro> taken = std::chrono::steady_clock::now() - begin;
+      const auto [op, label] = irgen::label_of_stage(stage);
+      profile_->push_back({std::string(op), std::string(label), taken.count()});
+    }
+    if (plan_.guards) TENON_OK(plan_.guards->check(stream_, arena, plan_.arena_bytes, stage));
   }
-  return {};
+  return plan_.guards ? plan_.guards->end(stream_, arena, objects_of(outputs_)) : Result<void>();
 }
 
 Result<void> DeviceRun::take_back() {

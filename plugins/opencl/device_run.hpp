@@ -32,6 +32,7 @@ class DeviceRun {
   // All that the run reads and writes.
   void used(const EventObject& event);
   cl_mem at(const MemoryPlace& place) const;
+  static std::vector<cl_mem> objects_of(std::span<const RunValue> values);
 
   ClStream& stream_;
   DevicePlan& plan_;

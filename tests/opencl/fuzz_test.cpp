@@ -9,15 +9,23 @@
 namespace tenon::opencl::testing {
 namespace {
 
+// With guard zones, and without, where memory of the arena serves several buffers.
+void try_graph(ClStream& stream, const TargetDescription& target, const Graph& graph,
+               const std::vector<Datum>& inputs) {
+  for (const TargetDescription& form : {guarded_target(target), target}) {
+    auto backend = create_backend(form);
+    ASSERT_TRUE(backend.ok()) << backend.error().to_string();
+    expect_reference(stream, **backend, graph, inputs, {.rtol = 0, .atol = 0});
+  }
+}
+
 void try_graphs(ClStream& stream, const TargetDescription& target) {
-  auto backend = create_backend(target);
-  ASSERT_TRUE(backend.ok()) << backend.error().to_string();
   const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(8);
   for (uint32_t seed = first; seed < first + seeds; ++seed) {
     SCOPED_TRACE(str("seed ", seed));
     tenon::testing::RandomDag dag({.seed = seed, .exact = true, .max_ops = 30, .max_inputs = 12, .lanes = 16});
     const auto graph = dag.build();
-    expect_reference(stream, **backend, *graph, dag.inputs(*graph), {.rtol = 0, .atol = 0});
+    try_graph(stream, target, *graph, dag.inputs(*graph));
     if (::testing::Test::HasFailure()) return;
   }
 }
@@ -34,9 +42,7 @@ TEST_F(OpenclTest, NarrowedTailsAreStored) {
 })");
   ASSERT_TRUE(graph.ok()) << graph.error().to_string();
   const std::vector<Datum> inputs{Datum(Tensor::of<int64_t>({7}, {-14, -13, -14, 14, 3, -1, 5}))};
-  auto backend = create_backend(cpu_target());
-  ASSERT_TRUE(backend.ok()) << backend.error().to_string();
-  expect_reference(*stream, **backend, **graph, inputs, {.rtol = 0, .atol = 0});
+  try_graph(*stream, cpu_target(), **graph, inputs);
 }
 
 // The form for GPUs: items of a work group share the lanes of a snippet.

@@ -26,6 +26,12 @@ inline TargetDescription cpu_target() {
   return target;
 }
 
+// With guard zones around every buffer (guard_zones.hpp), as long as a row of vectors.
+inline TargetDescription guarded_target(TargetDescription target) {
+  target.options.add("guard_zones", Setting::word("256"));
+  return target;
+}
+
 // A device of type CPU: its memory is that of the process.
 class OpenclTest : public ::testing::Test {
  protected:
