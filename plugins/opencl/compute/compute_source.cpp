@@ -35,7 +35,7 @@ std::string lanes_function(std::string_view name, std::string_view both, Element
   for (int half = lanes / 2; half >= 1; half /= 2) {
     const std::string from = str("x", 2 * half), a = from + (half > 1 ? ".lo" : ".x"),
                       b = from + (half > 1 ? ".hi" : ".y");
-    const std::string made = both == "+" ? str(a, " + ", b) : str(both, "(", a, ", ", b, ")");
+    const std::string made = both.size() == 1 ? str(a, " ", both, " ", b) : str(both, "(", a, ", ", b, ")");
     text += str("  const ", type, half > 1 ? str(half) : std::string(), " x", half, " = ", made, ";\n");
   }
   return text + "  return x1;\n}\n";

@@ -24,7 +24,8 @@ ElementType raw_type_of(ElementType element);
 // Sums are kept in doubles where the device has them.
 ElementType sum_type_of(ElementType work, const ComputeTarget& target);
 
-// A function NAME(x) of the lanes of a vector, `both` of two halves again and again: "+", or a function's name.
+// A function NAME(x) of the lanes of a vector, `both` of two halves again and again: an operator such as "+", or a
+// function's name.
 std::string lanes_function(std::string_view name, std::string_view both, ElementType work, int lanes);
 
 class ComputeSource {

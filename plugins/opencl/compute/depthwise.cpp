@@ -38,7 +38,8 @@ Result<ComputeKernel> make_depthwise(const KernelRequest& request, const PlaneWi
                                        .start = "(TV)BIAS(output)",
                                        .take = "sum = fma((TV)weight##tap, x, sum)",
                                        .take_at = "sum = fma((TV)W(output * TAPS + tap), x, sum)",
-                                       .done = "FINISH(place, first, column, count, sum)"});
+                                       .done = "FINISH(place, first, column, count, sum)",
+                                       .copies = is_short(epilogue)});
   source.finish(epilogue, window.lanes);
   const Op* op = &request.op;
   return source.kernel(body, [op, window, work, group, target](const CallShapes& shapes) -> Result<ComputeLaunch> {

@@ -14,42 +14,57 @@ namespace tenon::opencl {
 namespace {
 
 constexpr std::string_view kLines = R"(
-    const long in_plane = plane / n[8] * in_rows * in_columns;
+    const long in_plane = plane / n[8] * in_rows * in_columns, out_columns = n[3], elements = n[9];
+    const int rows_before = (int)n[4], columns_before = (int)n[5];
     for (int line = 0; line < job_rows; line += LINES) {
-      const int from_row = (y0 + line) * ROW_STRIDE - (int)n[4];
+      const int from_row = (y0 + line) * ROW_STRIDE - rows_before;
       const long lowest = in_plane + (long)clamp(from_row, 0, in_rows - 1) * in_columns;
       const long highest = in_plane + (long)clamp(from_row + (LINES - 1) * ROW_STRIDE + ROW_REACH, 0, in_rows - 1) * in_columns;
-      const long first_of_lines = (plane * n[2] + y0 + line) * n[3] + x0;
+      const long first_of_lines = (plane * n[2] + y0 + line) * out_columns + x0;
       for (int wanted = 0; wanted < job_columns; wanted += LANES) {
         // A vector that ends behind the job's columns is moved back where there is place.
         const int column = job_columns >= LANES ? min(wanted, job_columns - LANES) : wanted;
-        const int count = min(LANES, job_columns - column), from_column = (x0 + column) * COLUMN_STRIDE - (int)n[5];
+        const int count = min(LANES, job_columns - column), from_column = (x0 + column) * COLUMN_STRIDE - columns_before;
         const IV from_columns = LANE_NUMBERS * (IV)COLUMN_STRIDE + (IV)from_column;
 )";
 // Loads reach beyond rows, which does no harm within the input.
 constexpr std::string_view kWithin = R"(
-        SUM sums[LINES];
-        if (ROWS_SERVE && lowest + from_column >= 0 && highest + from_column + BEHIND + COLUMN_STRIDE * LANES <= n[9]) {
+        const int within = lowest + from_column >= 0 && highest + from_column + BEHIND + COLUMN_STRIDE * LANES <= elements;
+        int served = 0;
+        if (ROWS_SERVE && within) {
 )";
-// At the input's begin and end element by element.
-constexpr std::string_view kEachElement = R"(
-        } else {
+constexpr std::string_view kEachTap = R"(
+        }
+        if (!served) {
           for (int l = 0; l < LINES; ++l) {
-            sums[l] = START;
+            SUM sum = START;
             for (int tap = 0; tap < TAPS; ++tap) {
               const int row = from_row + l * ROW_STRIDE + tap / COLUMN_KERNEL * ROW_DILATION;
               if (row < 0 || row >= in_rows) continue;
+              const int column_of_tap = from_column + tap % COLUMN_KERNEL * COLUMN_DILATION;
+              const long from = in_plane + (long)row * in_columns;
+)";
+// Where no rows were taken first, but could be read.
+constexpr std::string_view kEachVector = R"(
+              if (within) {
+                const IV columns = from_columns + (IV)(column_of_tap - from_column);
+                TAKE_AT(sum, select((TV)PADDING, XV_OF_TAP(from + column_of_tap), (columns >= (IV)0) & (columns < (IV)in_columns)), tap);
+                continue;
+              }
+)";
+// At the input's begin and end element by element.
+constexpr std::string_view kEachElement = R"(
               T some[LANES];
               for (int t = 0; t < LANES; ++t) {
-                const int at = from_column + t * COLUMN_STRIDE + tap % COLUMN_KERNEL * COLUMN_DILATION;
-                some[t] = at >= 0 && at < in_columns ? X(in_plane + (long)row * in_columns + at) : (T)PADDING;
+                const int at = column_of_tap + t * COLUMN_STRIDE;
+                some[t] = at >= 0 && at < in_columns ? X(from + at) : (T)PADDING;
               }
-              TAKE_AT(sums[l], VLOAD(0, some), tap);
+              TAKE_AT(sum, VLOAD(0, some), tap);
             }
-          }
-        }
+)";
+constexpr std::string_view kEachLine = R"(
         for (int l = 0; l < LINES && line + l < job_rows; ++l) {
-          const long first = first_of_lines + l * n[3];
+          const long first = first_of_lines + l * out_columns;
           PLACE(place, first);
           DONE(sums[l], line + l, place, first, column, count);
         }
@@ -74,10 +89,36 @@ class Writer {
     for (int64_t k = 0; k < w_.kernel[1]; ++k)
       body += str("        const IV inside", k, " = (from_columns >= (IV)", -k * w_.dilation[1],
                   ") & (from_columns < (IV)(in_columns - ", k * w_.dilation[1], "));\n");
-    return str(body, kWithin, text.rows_first ? rows_first() : each_tap(), stored(), kEachElement);
+    body += each_line([](int64_t l) { return str(l == 0 ? "        SUM s0" : str(", s", l)); }) + ";\n";
+    body += kWithin;
+    if (text.rows_first)
+      body += str(rows_first(), served(!text.take_numbers.empty()), kEachTap, kEachVector);
+    else
+      body += str(each_tap(), "          served = 1;\n", kEachTap);
+    body += kEachElement;
+    body += each_line([](int64_t l) { return str("            if (l == ", l, ") s", l, " = sum;\n"); });
+    body += "          }\n        }\n";
+    if (text.copies) body += whole_lines();
+    body += each_line([](int64_t l) { return str(l == 0 ? "        const SUM sums[LINES] = {s0" : str(", s", l)); });
+    return str(body, "};", kEachLine);
   }
 
  private:
+  template <class Text>
+  std::string each_line(const Text& text) const {
+    std::string all;
+    for (int64_t l = 0; l < lines_; ++l) all += text(l);
+    return all;
+  }
+  // Whole vectors of all lines, which stay in registers.
+  std::string whole_lines() const {
+    return str("        if (count == LANES && line + LINES <= job_rows) {\n", each_line([](int64_t l) {
+                 return str("          {\n            const long first = first_of_lines + ", l,
+                            " * out_columns;\n            PLACE(place, first);\n            DONE(s", l, ", line + ", l,
+                            ", place, first, column, LANES);\n          }\n");
+               }),
+               "          continue;\n        }\n");
+  }
   // An input row, from the first one of the lines on, and the windows that cover it: line, row of the kernel.
   using Covered = std::map<int64_t, std::vector<std::pair<int64_t, int64_t>>>;
   Covered rows() const {
@@ -102,7 +143,7 @@ class Writer {
   }
   std::string each_tap() const {
     std::string text;
-    for (int64_t l = 0; l < lines_; ++l) text += str("          SUM s", l, " = START;\n");
+    text += each_line([](int64_t l) { return str("          s", l, " = START;\n"); });
     for (const auto& [row, windows] : rows()) {
       text +=
           str("          if (from_row + ", row, " >= 0 && from_row + ", row, " < in_rows) {\n",
@@ -130,7 +171,7 @@ class Writer {
       for (const auto& [l, kernel_row] : windows)
         for (const auto& [name, type] : parts())
           text += kernel_row == 0 ? str("          ", type, " ", name, l, " = ", name, "_", row, ";\n")
-                                  : str("          TAKE(", name, l, ", ", name, "_", row, ", 0);\n");
+                                  : str("          TAKE_NUMBERS(", name, l, ", ", name, "_", row, ");\n");
     }
     for (int64_t l = 0; l < lines_; ++l) {
       if (w_.stride[1] == 2)
@@ -138,10 +179,22 @@ class Writer {
           text += str("          const TV ", part, l, " = (TV)(low", l, ".", part, ", high", l, ".", part, ");\n");
       for (int64_t k = 0; k < w_.kernel[1]; ++k) {
         const std::string x = str("select((TV)PADDING, ", cut(l, k * w_.dilation[1]), ", inside", k, ")");
-        text += k == 0 ? str("          SUM s", l, " = ", x, ";\n") : str("          TAKE(s", l, ", ", x, ", 0);\n");
+        text += k == 0 ? str("          s", l, " = ", x, ";\n") : str("          TAKE_NUMBERS(s", l, ", ", x, ");\n");
       }
     }
     return text;
+  }
+  // With `numbers_only`: if all inputs that were read are numbers.
+  std::string served(bool numbers_only) const {
+    if (!numbers_only) return "          served = 1;\n";
+    std::string lanes, tails;
+    for (const auto& [row, windows] : rows())
+      for (const auto& [name, type] : parts()) {
+        std::string& all = name == "tail" ? tails : lanes;
+        all += str(all.empty() ? "" : " & ", "(", name, "_", row, " == ", name, "_", row, ")");
+      }
+    if (!tails.empty()) tails = str(" & tenon_all_of_tail(", tails, ")");
+    return str("          served = (tenon_all(", lanes, ")", tails, ") != 0;\n");
   }
   // Names and types of what is loaded of a row.
   std::vector<std::pair<std::string, std::string>> parts() const {
@@ -167,12 +220,6 @@ class Writer {
       text += str(i > 0 ? ", " : "", "tail", l, ".s", kDigits.substr(at, 1));
     }
     return text + ")";
-  }
-
-  std::string stored() const {
-    std::string text;
-    for (int64_t l = 0; l < lines_; ++l) text += str("          sums[", l, "] = s", l, ";\n");
-    return text;
   }
 
   const PlaneWindow& w_;
@@ -203,6 +250,15 @@ std::string direct_plane_body(ComputeSource& source, const PlaneWindow& w, Eleme
   source.define("LINES", direct_lines(w));
   source.define("VLOAD", str("vload", w.lanes));
   source.define("BEHIND", form.rows_first ? std::max(w.reach(1), tail) : w.reach(1));
+  if (form.rows_first) {
+    source.define("TAKE_NUMBERS(sum, x)", text.take_numbers.empty() ? "TAKE(sum, x, 0)" : text.take_numbers);
+    source.define("XV_OF_TAP(i)", w.stride[1] == 1 ? "XV(i)" : "(TV)(XV(i).even, XV((i) + LANES).even)");
+  }
+  if (form.rows_first && !text.take_numbers.empty()) {
+    const ElementType truth = work.bits() == 64 ? kI64 : kI32;
+    source.functions(lanes_function("tenon_all", "&", truth, w.lanes));
+    if (tail > 0) source.functions(lanes_function("tenon_all_of_tail", "&", truth, static_cast<int>(tail)));
+  }
   if (form.rows_first && tail > 0) {
     source.define("TAIL_TYPE", lanes_name(work, static_cast<int>(tail)));
     source.vectors_of(static_cast<int>(tail));

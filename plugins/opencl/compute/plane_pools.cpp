@@ -83,7 +83,9 @@ Result<ComputeKernel> make_plane_max_pool(const KernelRequest& request, const Co
                           .take = kTake,
                           .take_at = kTake,
                           .done = "FINISH(place, first, column, count, sum)",
-                          .rows_first = true},
+                          .rows_first = true,
+                          .take_numbers = work.is_float() ? "sum = x > sum ? x : sum" : "",
+                          .copies = true},
                          source);
 }
 
@@ -120,7 +122,8 @@ Result<ComputeKernel> make_plane_average_pool(const KernelRequest& request, cons
                           .start = "(SUM)0",
                           .take = take,
                           .take_at = take,
-                          .done = done},
+                          .done = done,
+                          .copies = true},
                          source);
 }
 

@@ -58,6 +58,10 @@ struct PlaneText {
   // Of what is taken, order and repetition are nothing, x is of the type of the sum, which starts with the padding:
   // rows are taken before columns.
   bool rows_first = false;
+  // Of floats: TAKE where neither is no number, in fewer instructions. Windows with one that is no number among their
+  // inputs are then taken tap by tap.
+  std::string_view take_numbers = {};
+  bool copies = false;  // DONE is short: several copies of it are worth their place
 };
 // The kernel's body; define_window() is part of it.
 std::string plane_body(ComputeSource& source, const PlaneWindow& window, ElementType work, const ComputeTarget& target,
