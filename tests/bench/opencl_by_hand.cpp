@@ -87,9 +87,8 @@ std::string packed_product(const HandProduct& p, Tile tile, int64_t depth, bool 
                {"COLUMN_BLOCKS", (p.n + columns - 1) / columns},
                {"PITCH", depth + 16}}),
       copies_a ? "#define A(r) near_a[r * PITCH + k]\n" : "#define A(r) rows[r * K + k]\n", kHead,
-      p.swapped   ? "void by_hand(__global float* restrict b, __global float* restrict a, "
-      : p.swapped ? "void by_hand(__global float* restrict b, __global float* restrict a, "
-                  : "void by_hand(__global float* restrict a, __global float* restrict b, ",
+      p.swapped ? "void by_hand(__global float* restrict b, __global float* restrict a, "
+                : "void by_hand(__global float* restrict a, __global float* restrict b, ",
       p.bias ? "__global float* restrict bias, " : "", R"(__global float* restrict c) {
   __local float16 panel[DEPTH * VECTORS];
 )",
