@@ -90,7 +90,7 @@ class RandomProducts : public RandomLines {
 };
 
 TEST_F(OpenclTest, RandomProductsWithEpiloguesHaveTheBitsOfTheReference) {
-  auto backend = create_backend(cpu_target());
+  auto backend = create_backend(guarded_target(cpu_target()));
   ASSERT_TRUE(backend.ok()) << backend.error().to_string();
   const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(3);
   for (uint32_t seed = first; seed < first + seeds; ++seed) {

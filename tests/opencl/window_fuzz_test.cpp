@@ -97,7 +97,7 @@ class RandomWindows : public RandomLines {
 class OpenclWindows : public OpenclTest {
  protected:
   void try_seeds(const TargetDescription& target) {
-    auto backend = create_backend(target);
+    auto backend = create_backend(guarded_target(target));
     ASSERT_TRUE(backend.ok()) << backend.error().to_string();
     const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(3);
     for (uint32_t seed = first; seed < first + seeds; ++seed) {
