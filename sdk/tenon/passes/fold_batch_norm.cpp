@@ -37,9 +37,14 @@ struct Linear {
   int64_t divisor = 1, extent = 1;
   int64_t group_weights = 0;  // weights of a group; 0: one group
 
-  size_t channel(int64_t weight) const {
-    const int64_t inside = weight / divisor % extent;
-    return static_cast<size_t>(group_weights == 0 ? inside : weight / group_weights * extent + inside);
+  // f(first, channel) for each run of `divisor` weights, all of which belong to the channel.
+  template <class F>
+  void each_run(const F& f) const {
+    const int64_t round = divisor * extent;
+    for (int64_t first = 0; first < weights->size(); first += round) {
+      const int64_t group = group_weights == 0 ? 0 : first / group_weights;
+      for (int64_t c = 0; c < extent; ++c) f(first + c * divisor, static_cast<size_t>(group * extent + c));
+    }
   }
 };
 
@@ -98,22 +103,26 @@ std::optional<Numbers> per_channel(const Tensor& tensor, const Linear& linear) {
 std::optional<Tensor> scaled(const Linear& linear, const Numbers& scale) {
   auto made = Tensor::allocate(linear.weights->element(), linear.weights->dims());
   if (!made.ok()) return std::nullopt;
-  const int64_t count = linear.weights->size();
+  bool overflows = false;
   if (linear.weights->element() == kF32) {  // nearly always, and they are many
-    const auto from = linear.weights->as<float>();
-    const auto to = made->mutable_as<float>();
-    for (int64_t i = 0; i < count; ++i) {
-      const auto at = static_cast<size_t>(i);
-      to[at] = static_cast<float>(static_cast<double>(from[at]) * scale[linear.channel(i)]);
-      if (std::isfinite(from[at]) && !std::isfinite(to[at])) return std::nullopt;
-    }
-    return *std::move(made);
+    const float* const from = linear.weights->as<float>().data();
+    float* const to = made->mutable_as<float>().data();
+    linear.each_run([&](int64_t first, size_t channel) {
+      for (int64_t i = first; i < first + linear.divisor; ++i) {
+        to[i] = static_cast<float>(static_cast<double>(from[i]) * scale[channel]);
+        overflows |= std::isfinite(from[i]) && !std::isfinite(to[i]);
+      }
+    });
+  } else {
+    linear.each_run([&](int64_t first, size_t channel) {
+      for (int64_t i = first; i < first + linear.divisor; ++i) {
+        const double from = linear.weights->double_at(i);
+        made->set_double(i, from * scale[channel]);
+        overflows |= std::isfinite(from) && !std::isfinite(made->double_at(i));
+      }
+    });
   }
-  for (int64_t i = 0; i < count; ++i) {
-    const double from = linear.weights->double_at(i);
-    made->set_double(i, from * scale[linear.channel(i)]);
-    if (std::isfinite(from) && !std::isfinite(made->double_at(i))) return std::nullopt;
-  }
+  if (overflows) return std::nullopt;
   return *std::move(made);
 }
 

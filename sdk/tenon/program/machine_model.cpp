@@ -1,4 +1,4 @@
-// What the machine takes to copy, to wait for memory and to call, measured once.
+// What the machine takes to read and write, to wait for memory and to call, measured once.
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,14 +19,13 @@ namespace {
 
 // The least of so many tries is what nothing has disturbed: fewer of those that take milliseconds.
 constexpr int kTries = 15, kFewTries = 3;
-// Bytes copied in a try, at least: some 10 us.
+// Bytes passed in a try, at least: some 10 us.
 constexpr size_t kBytesOfTry = size_t{1} << 20;
-constexpr size_t kPiece = size_t{64} << 10;
-// Copying within so many bytes goes through main memory: more than caches that are to be told from it.
+// Passes within so many bytes go through main memory: more than caches that are to be told from it.
 constexpr double kMostBytes = 64 << 20;
 // No cache is taken for smaller, however slow the machine is meanwhile.
 constexpr double kLeastBytes = 8 << 10;
-// Caches count as far as copying within is so much faster than in main memory: others use the rest.
+// Caches count as far as passes within are so much faster than in main memory: others use the rest.
 constexpr double kFasterThanMemory = 1.25;
 
 template <class Body>
@@ -42,33 +41,58 @@ double least_seconds(const Body& body, int tries = kTries) {
 
 void keep(const void* p) { asm volatile("" : : "r"(p) : "memory"); }
 
-// Read and written, of copying within `bytes` of memory: in pieces so short that memcpy writes them as kernels do, not
-// past the caches.
-double copied_per_second(std::byte* memory, size_t bytes) {
+// Line by line, each read and then written as kernels write theirs. What memcpy does is not that: from some KB on it has
+// ways to write lines without reading them first.
+[[gnu::always_inline]] inline void pass_lines(std::byte* to, const std::byte* from, size_t bytes) {
+  typedef uint64_t Line __attribute__((vector_size(64)));
+  for (size_t at = 0; at < bytes; at += sizeof(Line)) {
+    Line line;
+    std::memcpy(&line, from + at, sizeof line);
+    line += 1;
+    std::memcpy(to + at, &line, sizeof line);
+  }
+}
+using Pass = void (*)(std::byte* to, const std::byte* from, size_t bytes);
+
+void pass_baseline(std::byte* to, const std::byte* from, size_t bytes) { pass_lines(to, from, bytes); }
+#if defined(__x86_64__)
+[[gnu::target("avx2")]] void pass_avx2(std::byte* to, const std::byte* from, size_t bytes) {
+  pass_lines(to, from, bytes);
+}
+[[gnu::target("avx512f")]] void pass_avx512(std::byte* to, const std::byte* from, size_t bytes) {
+  pass_lines(to, from, bytes);
+}
+#endif
+
+// In the widest vectors of the machine, as a target's kernels are.
+Pass widest_pass() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f")) return pass_avx512;
+  if (__builtin_cpu_supports("avx2")) return pass_avx2;
+#endif
+  return pass_baseline;
+}
+
+// Read and written, of passes within `bytes` of memory.
+double passed_per_second(Pass pass, std::byte* memory, size_t bytes) {
   const size_t half = bytes / 2, times = std::max<size_t>(1, kBytesOfTry / half);
   const double seconds = least_seconds(
       [&] {
-        for (size_t i = 0; i < times; ++i)
-          for (size_t at = 0; at < half; at += kPiece) {
-            std::memcpy(memory + half + at, memory + at, std::min(kPiece, half - at));
-            keep(memory);
-          }
+        for (size_t i = 0; i < times; ++i) pass(memory + half, memory, half);
       },
       times > 1 ? kTries : kFewTries);
   return static_cast<double>(2 * half * times) / seconds;
 }
 
 // More for each row than its bytes take: of short rows, each on pages of its own.
-double seconds_of_row(std::byte* memory, const CostModel::Memory& holder) {
+double seconds_of_row(Pass pass, std::byte* memory, const CostModel::Memory& holder) {
   constexpr size_t kRow = 1024, kApart = 4096 + 64;
   const auto rows = static_cast<size_t>(holder.bytes / 4) / kApart;
   if (rows == 0) return 0;
   std::byte* const to = memory + rows * kApart;
   const double seconds = least_seconds([&] {
-    for (size_t i = 0; i < rows; ++i) {
-      std::memcpy(to + i * kApart, memory + i * kApart, kRow);
-      keep(memory);
-    }
+    for (size_t i = 0; i < rows; ++i) pass(to + i * kApart, memory + i * kApart, kRow);
   });
   return std::max(seconds / static_cast<double>(rows) - 2 * kRow / holder.bytes_per_second, 0.0);
 }
@@ -146,24 +170,32 @@ CostModel measured() {
   auto memory = allocate_aligned(all, kAlignBytes);
   if (!memory.ok()) return model;
   std::memset(memory->get(), 1, all);
-  // The chain is laid before bytes are copied, so that its places are where those of the copies are.
-  const auto measure = [&](CostModel::Memory& m, double in) {
-    const auto within = static_cast<size_t>(in);
+  const Pass pass = widest_pass();
+  // Within half of what a memory holds. The chain is laid before bytes are passed, so that its places are where theirs
+  // are.
+  const auto measure = [&](CostModel::Memory& m, double holds) {
+    const auto within = static_cast<size_t>(holds / 2);
     const Chain chain(memory->get(), within / 2);
-    m.bytes_per_second = copied_per_second(memory->get(), within);
+    m.bytes_per_second = passed_per_second(pass, memory->get(), within);
     m.latency_seconds = chain.seconds_to_next();
   };
-  measure(model.memories.back(), static_cast<double>(all));
-  const double slowest = model.memories.back().bytes_per_second;
+  measure(model.memories.back(), 2 * static_cast<double>(all));
+  const double main_memory = model.memories.back().bytes_per_second;
   for (size_t i = 0; i < bytes.size(); ++i) {
     CostModel::Memory& m = model.memories[i];
+    const double smaller = i > 0 ? bytes[i - 1] : 0;
     for (m.bytes = std::min(bytes[i], kMostBytes / 2);; m.bytes /= 2) {
-      measure(m, m.bytes / 2);
-      if (m.bytes_per_second >= kFasterThanMemory * slowest || m.bytes <= (i > 0 ? 2 * bytes[i - 1] : kLeastBytes))
+      measure(m, m.bytes);
+      if (m.bytes_per_second >= kFasterThanMemory * main_memory || m.bytes <= (i > 0 ? 2 * smaller : kLeastBytes))
         break;
     }
+    // What is fetched ahead makes passes within some parts of a memory half as fast again as within others.
+    for (const double part : {m.bytes / 4, m.bytes / 8})
+      if (part > smaller)
+        m.bytes_per_second =
+            std::min(m.bytes_per_second, passed_per_second(pass, memory->get(), static_cast<size_t>(part)));
   }
-  model.seconds_per_row = seconds_of_row(memory->get(), model.memories[1]);
+  model.seconds_per_row = seconds_of_row(pass, memory->get(), model.memories[1]);
   const auto plain = seconds_of_call(false), with_windows = seconds_of_call(true);
   if (!plain.ok() || !with_windows.ok()) return model;
   model.seconds_per_call = *plain;

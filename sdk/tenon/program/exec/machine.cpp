@@ -30,11 +30,12 @@ Result<std::unique_ptr<Machine>> Machine::make(const Program& program, const Bou
     machine->engine_ = std::make_unique<TransferEngine>(std::move(queues));
   }
   for (const PlannedBlock& b : bound.blocks) machine->aligns_[b.space] = std::max(machine->aligns_[b.space], b.align);
+  machine->lendable_bytes_ = machine->most_lendable();
   if (!options.arena_of_runs) TENON_OK(machine->take_arenas());
   return machine;
 }
 
-int64_t Machine::lendable_bytes() const {
+int64_t Machine::most_lendable() const {
   if (code_.arenas.size() != 1) return 0;
   const std::string& space = code_.arenas[0].second;
   return aligns_.at(space) <= static_cast<int64_t>(kAlignBytes) ? code_.arena_bytes.at(space) : 0;
@@ -58,8 +59,8 @@ void Machine::set_arena_roots() {
 }
 
 Result<void> Machine::place_arenas(std::span<std::byte> lent) {
-  const int64_t bytes = lendable_bytes();
-  std::byte* const at = bytes > 0 && static_cast<int64_t>(lent.size()) >= bytes ? lent.data() : nullptr;
+  std::byte* const at =
+      lendable_bytes_ > 0 && static_cast<int64_t>(lent.size()) >= lendable_bytes_ ? lent.data() : nullptr;
   if (at ? at == lent_ : arenas_.size() == code_.arenas.size()) return {};
   lent_ = at;
   arenas_.clear();

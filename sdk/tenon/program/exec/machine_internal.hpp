@@ -63,7 +63,7 @@ class Machine {
   // The calls of a run with these buffers, when it is nothing but calls that can be settled (program/settled.hpp); they
   // hold until the machine runs or settles again. Else none.
   Result<std::vector<SettledCall>> settle(std::span<std::byte* const> buffers, const RunWith& with);
-  int64_t lendable_bytes() const;
+  int64_t lendable_bytes() const { return lendable_bytes_; }
 
  private:
   // Who runs: a frame, and where it stands in the loop of several workers.
@@ -81,6 +81,7 @@ class Machine {
   // Where the run's memory and threads are.
   Result<void> set_memory(std::span<std::byte* const> buffers, const RunWith& with);
   Result<void> take_arenas();
+  int64_t most_lendable() const;
   // Where the run's memory is, as far as it serves; else in arenas of its own.
   Result<void> place_arenas(std::span<std::byte> lent);
   void set_arena_roots();
@@ -130,6 +131,7 @@ class Machine {
   std::vector<AlignedBytes> arenas_;  // by code_.arenas, or none: the last run's were lent. The main frame has where
   std::byte* lent_ = nullptr;         // they lie
   std::map<std::string, int64_t> aligns_;   // by space
+  int64_t lendable_bytes_ = 0;
   std::unique_ptr<TransferEngine> engine_;  // null: transfers are done where they start
   std::mutex counts_mutex_;
   StatisticsRecorder* counts_ = nullptr;
