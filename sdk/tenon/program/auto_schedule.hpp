@@ -12,13 +12,13 @@
 //         bytes that its reader loads, as often as its window covers them / bandwidth of the smallest memory
 //     + calls * dispatch, more for those whose results stay in a ring, and for each row, or piece of one, that they
 //     touch
-//     + where a loop goes down columns, the latency of the memory that rows come from for each piece of a row: in tiles
-//     along rows the next piece is fetched ahead
+//     + where a loop goes down columns, the latency of the memory that rows come from for each piece of a row that is
+//     read: in tiles along rows the next piece is fetched ahead, and nobody waits for what is written
 //     + elements computed again, where the author keeps no window of them * compute
 // What an iteration makes is held by a memory that has room for it and for what its reader makes of it. Where a window stays, all windows pass between two uses of a place:
 // those of whole rows where tiles go along rows, since what the next row of tiles reads is kept of all of them.
-// Up to half of a memory holds what is used again, since what streams by takes the rest; from there to all of it, the
-// larger a part is lost to the next memory. Groups are runs of stages in order of computation; of the ways
+// Up to half of a memory, or what is measured to be sure, holds what is used again, since what streams by takes the rest;
+// from there to all of it, the larger a part is lost to the next memory. Groups are runs of stages in order of computation; of the ways
 // to cut them, and steps that are powers of two, the cheapest is taken (dynamic programming). Loops go over the slowest
 // index; where rows are long, in tiles along them that the smallest memory holds, or down columns, if no window goes
 // across them. Of groups that may yet grow those are followed that cost least so far: time is linear in the stages
@@ -40,6 +40,7 @@ struct CostModel {
     double bytes = 0;  // 0: holds anything
     double bytes_per_second = 0;
     double latency_seconds = 0;  // to the first bytes of a piece that does not follow the last one
+    double sure_bytes = 0;       // of what is used again, so much is found there for certain; 0: half
   };
   std::vector<Memory> memories;  // smallest first; the last holds anything
   // With its share of the loop and of views, and what a kernel does before its first element:

@@ -1,6 +1,7 @@
 #include <tenon/program/group_costs_internal.hpp>
 
 #include <cmath>
+#include <limits>
 
 namespace tenon::program::detail {
 
@@ -9,26 +10,6 @@ namespace {
 // Of a memory, for what is used again: up to so much all of it is found there. What streams by takes the rest, and places
 // of a cache are not free to choose, so that of more some is lost already.
 constexpr double kSurePart = 0.5;
-
-// The smallest that holds so many bytes for certain.
-const CostModel::Memory& holder(const CostModel& model, double bytes) {
-  for (const CostModel::Memory& m : model.memories)
-    if (m.bytes == 0 || bytes <= usable_bytes(m)) return m;
-  return model.memories.back();
-}
-
-// Of a byte that is used again after so many others: the smallest memory that may hold it has it, or the next one.
-double seconds_per_byte(const CostModel& model, double bytes) {
-  double seconds = 0, rest = 1;
-  for (const CostModel::Memory& m : model.memories) {
-    if (m.bytes == 0 || bytes <= usable_bytes(m)) return seconds + rest / m.bytes_per_second;
-    if (bytes >= m.bytes) continue;
-    const double lost = (bytes - usable_bytes(m)) / (m.bytes - usable_bytes(m));
-    seconds += rest * (1 - lost) / m.bytes_per_second;
-    rest *= lost;
-  }
-  return seconds + rest / model.memories.back().bytes_per_second;
-}
 
 // Of each row of the results: written once, and read for each row of the reader whose window it is in.
 double times_touched(const StageNumbers& n) {
@@ -40,7 +21,35 @@ double times_touched(const StageNumbers& n) {
 
 }  // namespace
 
-double usable_bytes(const CostModel::Memory& memory) { return memory.bytes * kSurePart; }
+double usable_bytes(const CostModel::Memory& memory) {
+  return memory.sure_bytes > 0 ? memory.sure_bytes : memory.bytes * kSurePart;
+}
+
+MemoryCosts::MemoryCosts(const CostModel& model) {
+  constexpr double kAny = std::numeric_limits<double>::infinity();
+  for (const CostModel::Memory& m : model.memories) {
+    const bool any = m.bytes == 0 || &m == &model.memories.back();
+    const double sure = usable_bytes(m);
+    levels_.push_back({any ? kAny : sure, any ? kAny : m.bytes, m.bytes > sure ? 1 / (m.bytes - sure) : 0,
+                       1 / m.bytes_per_second, m.latency_seconds});
+  }
+}
+
+double MemoryCosts::seconds_per_byte(double bytes) const {
+  double seconds = 0, rest = 1;
+  for (const Level& level : levels_) {
+    if (bytes <= level.sure) return seconds + rest * level.seconds_per_byte;
+    if (bytes >= level.bytes) continue;
+    const double lost = (bytes - level.sure) * level.lost_per_byte;
+    seconds += rest * (1 - lost) * level.seconds_per_byte;
+    rest *= lost;
+  }
+  return seconds;
+}
+
+double MemoryCosts::latency_seconds(double bytes) const {
+  return std::ranges::find_if(levels_, [&](const Level& level) { return bytes <= level.sure; })->latency_seconds;
+}
 
 double Strips::iterations(const PipelineNumbers& numbers) const {
   double out = 1;
@@ -91,8 +100,19 @@ Share share_of(const PipelineNumbers& numbers, const Strips& strips, size_t at) 
   return share;
 }
 
-void GroupCost::add(const PipelineNumbers& numbers, const CostModel& model, size_t at, const Share& before,
-                    const Share& share) {
+Inside inside_of(const StageNumbers& n, const MemoryCosts& memories, const Share& share, const Share& reader) {
+  const double held = share.made + reader.made;
+  return {.bytes = n.bytes,
+          .again_bytes = share.read_again(),
+          .fresh_seconds = n.bytes * memories.seconds_per_byte(share.read + reader.made),
+          .least_seconds = n.bytes * (1 + n.times_read) * memories.fastest_seconds_per_byte(),
+          .window_bytes = share.seen,
+          .held_bytes = held,
+          .turns = share.turns,
+          .kept = share.kept};
+}
+
+void GroupCost::add(const PipelineNumbers& numbers, size_t at, const Share& share, const Inside& before) {
   const StageNumbers& n = numbers.stages[at];
   double bytes_in = 0;
   for (const StageNumbers::Read& read : n.reads) {
@@ -100,37 +120,38 @@ void GroupCost::add(const PipelineNumbers& numbers, const CostModel& model, size
     const bool read_here_before = read.read_before != SIZE_MAX && read.read_before >= first_;
     if (!inside && !read_here_before) bytes_in += read.bytes;
   }
-  if (at > first_) make_inside(numbers.stages[at - 1], model, before, share.made);
+  if (at > first_) {
+    last_use_ = std::max(last_use_, numbers.stages[at - 1].last_use);
+    make_inside(before);
+  }
   outside_ += bytes_in;
   const double calls = share.moves ? iterations_ : 1;
   calls_ += calls;
   rows_ += share.rows;
 }
 
-void GroupCost::make_inside(const StageNumbers& n, const CostModel& model, const Share& share, double reader_bytes) {
-  last_use_ = std::max(last_use_, n.last_use);
-  const double read = n.bytes * seconds_per_byte(model, share.read + reader_bytes);
-  const double least = n.bytes * (1 + n.times_read) / model.memories.front().bytes_per_second;
-  if (!share.kept) {
-    seconds_ += std::max(2 * read, least);
-    largest_ = std::max(largest_, share.made + reader_bytes);
+void GroupCost::make_inside(const Inside& results) {
+  if (!results.kept) {
+    seconds_ += std::max(2 * results.fresh_seconds, results.least_seconds);
+    largest_ = std::max(largest_, results.held_bytes);
     return;
   }
-  windows_ += share.seen;
-  fresh_seconds_ += read;
-  least_seconds_ += least;
-  through_windows_ += n.bytes + share.read_again() * iterations_;
-  turns_ = turns_ > 0 ? std::min(turns_, share.turns) : share.turns;
+  windows_ += results.window_bytes;
+  fresh_seconds_ += results.fresh_seconds;
+  least_seconds_ += results.least_seconds;
+  through_windows_ += results.bytes + results.again_bytes * iterations_;
+  turns_ = turns_ > 0 ? std::min(turns_, results.turns) : results.turns;
   calls_with_windows_ += iterations_;
 }
 
-PredictedCost GroupCost::total(const PipelineNumbers& numbers, const CostModel& model, size_t last) const {
+PredictedCost GroupCost::total(const PipelineNumbers& numbers, const CostModel& model, const MemoryCosts& memories,
+                               size_t last) const {
   const double outside = outside_ + numbers.stages[last].bytes;
   const double between_uses = outside / std::max(turns_, 1.0) + windows_ + largest_;
   PredictedCost out;
-  out.memory_seconds = outside * seconds_per_byte(model, outside) + seconds_ +
-                       std::max(through_windows_ * seconds_per_byte(model, between_uses) + fresh_seconds_, least_seconds_);
-  if (piece_bytes_ > 0) out.memory_seconds += outside / piece_bytes_ * holder(model, outside).latency_seconds;
+  out.memory_seconds = outside * memories.seconds_per_byte(outside) + seconds_ +
+                       std::max(through_windows_ * memories.seconds_per_byte(between_uses) + fresh_seconds_, least_seconds_);
+  if (piece_bytes_ > 0) out.memory_seconds += outside_ / piece_bytes_ * memories.latency_seconds(outside);
   out.dispatch_seconds =
       calls_ * model.seconds_per_call + calls_with_windows_ * model.seconds_per_window + rows_ * model.seconds_per_row;
   out.redundant_seconds = redundant_ * model.seconds_per_element;

@@ -12,6 +12,26 @@ namespace tenon::program::detail {
 // Of a memory, for what is used again.
 double usable_bytes(const CostModel::Memory& memory);
 
+// The memories of a model, as costs ask for them again and again.
+class MemoryCosts {
+ public:
+  explicit MemoryCosts(const CostModel& model);
+  // Of a byte that is used again after so many others: the smallest memory that may hold it has it, or the next one.
+  double seconds_per_byte(double bytes) const;
+  // Of the smallest memory that holds so many bytes for certain.
+  double latency_seconds(double bytes) const;
+  double fastest_seconds_per_byte() const { return levels_.front().seconds_per_byte; }
+
+ private:
+  struct Level {
+    double sure, bytes;       // the last one: infinite
+    double lost_per_byte;     // beyond what is sure
+    double seconds_per_byte;  // of what is found there
+    double latency_seconds;
+  };
+  std::vector<Level> levels_;
+};
+
 // Loops around a group, innermost first; none: its stages are computed one after the other.
 struct Strips {
   struct Loop {
@@ -41,6 +61,17 @@ struct Share {
 };
 Share share_of(const PipelineNumbers& numbers, const Strips& strips, size_t at);
 
+// What results of a stage cost that are handed on within a group, in all iterations.
+struct Inside {
+  double bytes = 0, again_bytes = 0;        // made; made by earlier iterations and read again, in each
+  double fresh_seconds = 0;                 // of reading what the same iteration has made
+  double least_seconds = 0;                 // that its reader takes
+  double window_bytes = 0, held_bytes = 0;  // kept; made in an iteration, with what its reader makes of it
+  double turns = 1;                         // see Share
+  bool kept = false;
+};
+Inside inside_of(const StageNumbers& n, const MemoryCosts& memories, const Share& share, const Share& reader);
+
 // The costs of the stages first ... last; made by adding them one by one. Bytes are those of all iterations, but where
 // it is said.
 class GroupCost {
@@ -49,17 +80,19 @@ class GroupCost {
       : first_(first), iterations_(strips.iterations(numbers)), piece_bytes_(strips.piece_bytes(numbers, first)) {}
 
   size_t first() const { return first_; }
-  // The next stage in the order, and what an iteration does with it and with the one added before.
-  void add(const PipelineNumbers& numbers, const CostModel& model, size_t at, const Share& before, const Share& share);
+  // The next stage in the order, what an iteration does with it, and what the one added before costs as it hands its
+  // results on.
+  void add(const PipelineNumbers& numbers, size_t at, const Share& share, const Inside& before);
   // So many elements are computed again, since their author keeps no window of them.
   void add_redundant(double elements) { redundant_ += elements; }
   // Whether all that reads its results is in it, but for those of the last stage.
   bool is_closed(size_t last) const { return last_use_ <= last; }
-  PredictedCost total(const PipelineNumbers& numbers, const CostModel& model, size_t last) const;
+  PredictedCost total(const PipelineNumbers& numbers, const CostModel& model, const MemoryCosts& memories,
+                      size_t last) const;
   double window_bytes() const { return windows_ + largest_; }
 
  private:
-  void make_inside(const StageNumbers& n, const CostModel& model, const Share& share, double reader_bytes);
+  void make_inside(const Inside& results);
 
   size_t first_;
   double iterations_, piece_bytes_;

@@ -85,6 +85,17 @@ double passed_per_second(Pass pass, std::byte* memory, size_t bytes) {
   return static_cast<double>(2 * half * times) / seconds;
 }
 
+// So much of a cache is gone through again and again as fast as half of it. Of the smallest one, where what streams by
+// counts for more, half is taken.
+double sure_bytes(Pass pass, std::byte* memory, double bytes) {
+  constexpr double kAsFast = 0.9, kStep = 1.0 / 8;
+  const auto passed = [&](double part) { return passed_per_second(pass, memory, static_cast<size_t>(part * bytes)); };
+  const double half = passed(0.5);
+  double sure = 0.5;
+  while (sure + kStep < 1 && passed(sure + kStep) >= kAsFast * half) sure += kStep;
+  return sure * bytes;
+}
+
 // More for each row than its bytes take: of short rows, each on pages of its own.
 double seconds_of_row(Pass pass, std::byte* memory, const CostModel::Memory& holder) {
   constexpr size_t kRow = 1024, kApart = 4096 + 64;
@@ -189,6 +200,7 @@ CostModel measured() {
       if (m.bytes_per_second >= kFasterThanMemory * main_memory || m.bytes <= (i > 0 ? 2 * smaller : kLeastBytes))
         break;
     }
+    if (i > 0) m.sure_bytes = sure_bytes(pass, memory->get(), m.bytes);
     // What is fetched ahead makes passes within some parts of a memory half as fast again as within others.
     for (const double part : {m.bytes / 4, m.bytes / 8})
       if (part > smaller)

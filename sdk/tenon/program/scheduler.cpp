@@ -15,8 +15,10 @@ constexpr size_t kMostOpen = 32;
 constexpr double kLongRow = 0.5;
 // Parts of rows are of so many bytes at least: shorter ones, each on a page of its own, do not stream.
 constexpr double kShortestPart = 4096;
-// Loops down columns take so many rows at most.
-constexpr double kTallestPart = 64;
+// Loops down columns take so many rows at most, and as many as their pieces are longer than the shortest ones.
+constexpr double kTallestPart = 16, kWidestPart = 2;
+// They are for windows that are more than the second memory holds: each is taken for so many rows.
+constexpr double kRowsOfWindow = 4;
 // Tiles along rows go on where the last one ended, so that shorter parts stream, too: up to so many rows at a time.
 constexpr double kShortestTile = 1024;
 constexpr double kTallestTile = 16;
@@ -86,13 +88,18 @@ void Scheduler::add_rows(const std::vector<int>& dims, double row, std::vector<O
 }
 
 void Scheduler::add_columns(int rows, int fastest, double row, std::vector<OpenGroups>& out) const {
-  if (row < kLongRow * model_.memories.front().bytes) return;
+  const size_t held = std::min<size_t>(1, model_.memories.size() - 1);
+  if (model_.memories[held].bytes > 0 &&
+      kRowsOfWindow * row * static_cast<double>(numbers_.stages.size()) < usable_bytes(model_.memories[held]))
+    return;
   const double most = numbers_.extents[static_cast<size_t>(fastest)],
                height = numbers_.extents[static_cast<size_t>(rows)];
-  const double width = power_of_two(kShortestPart * most / row);
-  if (width * 2 > most) return;
-  for (double step = height / extent_at_end(rows); step < height && step <= kTallestPart; step *= 2)
-    add_kind({{rows, step}, {fastest, width * most / extent_at_end(fastest)}}, out);
+  for (double wide = 1; wide <= kWidestPart; wide *= 2) {
+    const double width = power_of_two(wide * kShortestPart * most / row);
+    if (width * 2 > most) return;
+    for (double step = height / extent_at_end(rows); step < height && step <= kTallestPart; step *= 2)
+      add_kind({{rows, step}, {fastest, width * most / extent_at_end(fastest)}}, out);
+  }
 }
 
 // As wide as the smallest memory holds with what their reader makes of them, two rows more for a window.
@@ -119,7 +126,8 @@ void Scheduler::extend(OpenGroups& kind, size_t last, Cuts& cuts) const {
   if (kind.before.kept_around && !keeps_rows(kind.strips, last - 1)) kind.groups.clear();
   const Share share = share_of(numbers_, kind.strips, last);
   kind.groups.emplace_back(GroupCost(last, numbers_, kind.strips), cuts.cost[last]);
-  for (auto& [group, before] : kind.groups) group.add(numbers_, model_, last, kind.before, share);
+  const Inside inside = last > 0 ? inside_of(numbers_.stages[last - 1], memories_, kind.before, share) : Inside();
+  for (auto& [group, before] : kind.groups) group.add(numbers_, last, share, inside);
   kind.before = share;
   offer_and_prune(kind, last, cuts);
 }
@@ -130,7 +138,7 @@ void Scheduler::offer_and_prune(OpenGroups& kind, size_t last, Cuts& cuts) const
   double most = 0;
   for (size_t i = 0; i < kind.groups.size(); ++i) {
     const auto& [group, before] = kind.groups[i];
-    const PredictedCost cost = group.total(numbers_, model_, last);
+    const PredictedCost cost = group.total(numbers_, model_, memories_, last);
     if (before + cost.seconds() > most) worst = i, most = before + cost.seconds();
     if (!ends || group.first() == last || !group.is_closed(last) || before + cost.seconds() >= cuts.cost[last + 1])
       continue;

@@ -21,7 +21,7 @@ struct Group {
 class Scheduler {
  public:
   Scheduler(const Plan& plan, const PipelineNumbers& numbers, const CostModel& model)
-      : plan_(plan), numbers_(numbers), model_(model) {}
+      : plan_(plan), numbers_(numbers), model_(model), memories_(model) {}
 
   // The cheapest way to cut the stages: dynamic programming over where a group ends.
   std::vector<Group> best() const;
@@ -88,6 +88,7 @@ class Scheduler {
   const Plan& plan_;
   const PipelineNumbers& numbers_;
   const CostModel& model_;
+  MemoryCosts memories_;
 };
 
 }  // namespace tenon::program::detail

@@ -33,11 +33,11 @@ Group Scheduler::group(size_t first, size_t last, const Strips& strips, const Pi
   Share before;
   for (size_t at = first; at <= last; ++at) {
     const Share share = share_of(numbers_, strips, at);
-    cost.add(numbers_, model_, at, before, share);
+    cost.add(numbers_, at, share, at > first ? inside_of(numbers_.stages[at - 1], memories_, before, share) : Inside());
     if (data && at < last) cost.add_redundant(computed_twice(*data, at, plan_.order[last], strips));
     before = share;
   }
-  return {first, last, strips, cost.total(numbers_, model_, last), cost.window_bytes()};
+  return {first, last, strips, cost.total(numbers_, model_, memories_, last), cost.window_bytes()};
 }
 
 bool Scheduler::stays_in(const PipelineData& data, size_t at, size_t last) const {
