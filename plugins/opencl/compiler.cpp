@@ -12,7 +12,7 @@
 #include <tenon/support/str.hpp>
 
 #include "opencl/assemble.hpp"
-#include "opencl/compute/tile.hpp"
+#include "opencl/compute/group_tile.hpp"
 #include "opencl/device_info.hpp"
 
 namespace tenon::opencl {
@@ -97,7 +97,8 @@ Result<ComputeForms> Compiler::forms(const irgen::KernelRequest& request,
   TENON_TRY(first, compute_kernel_for(request, target, epilogue));
   ComputeForms made{std::move(first)};
   if (!options_.search || !takes_epilogue(request.op)) return made;
-  for (const Tiling& tiling : other_tilings(options_.tiling)) {
+  const auto others = works_in_groups(target) ? other_group_tilings : other_tilings;
+  for (const Tiling& tiling : others(options_.tiling)) {
     target.tiling = tiling;
     TENON_TRY(form, compute_kernel_for(request, target, epilogue));
     const auto same = [&](const auto& known) { return known->source == form->source; };

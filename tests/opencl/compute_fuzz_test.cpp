@@ -89,10 +89,15 @@ class RandomProducts : public RandomLines {
   }
 };
 
-TEST_F(OpenclTest, RandomProductsWithEpiloguesHaveTheBitsOfTheReference) {
-  auto backend = create_backend(guarded_target(cpu_target()));
+class OpenclComputeFuzz : public OpenclTest {
+ protected:
+  void right(const TargetDescription& description, uint32_t seeds);
+};
+
+void OpenclComputeFuzz::right(const TargetDescription& description, uint32_t seeds) {
+  auto backend = create_backend(guarded_target(description));
   ASSERT_TRUE(backend.ok()) << backend.error().to_string();
-  const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(3);
+  const uint32_t first = tenon::testing::first_seed();
   for (uint32_t seed = first; seed < first + seeds; ++seed) {
     SCOPED_TRACE(str("seed ", seed));
     RandomProducts products(seed);
@@ -105,6 +110,21 @@ TEST_F(OpenclTest, RandomProductsWithEpiloguesHaveTheBitsOfTheReference) {
     expect_reference(*stream, **backend, **graph, inputs, {.rtol = 0, .atol = 0}, &profile);
     EXPECT_EQ(profile.size(), static_cast<size_t>(kProducts)) << text;
     if (HasFailure()) return;
+  }
+}
+
+TEST_F(OpenclComputeFuzz, RandomProductsWithEpiloguesHaveTheBitsOfTheReference) {
+  right(cpu_target(), tenon::testing::seeds(3));
+}
+
+// As targets/opencl-gpu.yaml has them, and groups that nothing divides.
+TEST_F(OpenclComputeFuzz, SoTheyHaveInWorkGroups) {
+  for (const char* group : {"64", "6"}) {
+    SCOPED_TRACE(str("groups of ", group));
+    TargetDescription groups = cpu_target();
+    groups.options.add("work_group", Setting::word(group));
+    groups.options.add("lanes", Setting::word("4"));
+    right(groups, tenon::testing::seeds(1));
   }
 }
 

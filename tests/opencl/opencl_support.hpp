@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <map>
 #include <span>
 #include <string>
@@ -18,11 +19,13 @@
 
 namespace tenon::opencl::testing {
 
+// TENON_TEST_OPENCL_DEVICE=gpu (or any) has the tests on another device: a GPU, or a simulator of one.
 inline TargetDescription cpu_target() {
+  const char* type = std::getenv("TENON_TEST_OPENCL_DEVICE");
   TargetDescription target;
   target.name = "opencl-cpu";
   target.plugin = "opencl";
-  target.options.add("device_type", Setting::word("cpu"));
+  target.options.add("device_type", Setting::word(type ? type : "cpu"));
   return target;
 }
 

@@ -9,6 +9,16 @@ void define_bias(ComputeSource& source, const irgen::KernelRequest& request, Ele
     source.define("BIAS(i)", "((T)0)");
 }
 
+void define_conv_operands(ComputeSource& source, const irgen::KernelRequest& request, ElementType work) {
+  source.define("ROW_OF_A(row)", "((group * M + (row)) * K)");
+  source.define("START(row)", "BIAS(group * M + (row))");
+  source.define("LINE(row)", "((image * n[2] + group * M + (row)) * N)");
+  source.load("X", 0, work);
+  source.load("A", 1, work);
+  source.load_by_pointer("A", 1, work);
+  define_bias(source, request, work);
+}
+
 bool is_plain(const std::vector<WindowAxis>& axes) {
   for (const WindowAxis& a : axes)
     if (a.kernel != 1 || a.stride != 1 || a.begin != 0 || a.in != a.out) return false;

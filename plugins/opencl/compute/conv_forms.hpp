@@ -4,6 +4,7 @@
 
 #include "opencl/compute/images.hpp"
 #include "opencl/compute/planes.hpp"
+#include "opencl/compute/tile.hpp"
 #include "opencl/compute/windows.hpp"
 
 namespace tenon::opencl {
@@ -19,6 +20,8 @@ bool is_plain(const std::vector<WindowAxis>& axes);
 std::vector<Dim> kernel_of(const Dims& w);
 // Defines BIAS(i): operand 2, or 0.
 void define_bias(ComputeSource& source, const irgen::KernelRequest& request, ElementType work);
+// As a product: A, the weights, X, ROW_OF_A(row), START(row), LINE(row) of the output channel `row` of a group.
+void define_conv_operands(ComputeSource& source, const irgen::KernelRequest& request, ElementType work);
 
 // The window of a convolution whose groups have one input channel, and few output channels: each reads the input again.
 std::optional<PlaneWindow> depthwise_window(const irgen::KernelRequest& request, ElementType work, int64_t group,
@@ -35,6 +38,11 @@ std::optional<TiledImageConv> image_conv(const irgen::KernelRequest& request, El
                                          const ComputeTarget& target);
 Result<ComputeKernel> make_image_conv(const irgen::KernelRequest& request, const TiledImageConv& form,
                                       const ComputeTarget& target, const Epilogue& epilogue);
+
+// For work groups of several items.
+Result<ComputeKernel> make_group_conv(const irgen::KernelRequest& request, const ProductExtents& extents,
+                                      ElementType work, int64_t group, const ComputeTarget& target,
+                                      const Epilogue& epilogue);
 
 Result<ComputeKernel> make_conv_transpose(const irgen::KernelRequest& request, const ComputeTarget& target);
 

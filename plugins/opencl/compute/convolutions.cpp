@@ -1,13 +1,14 @@
-// Conv by planes (depthwise.cpp) or images (image_convolutions.cpp) where these serve, else as an implicit matrix
-// product by tiles of registers (tile.hpp): output channels by output positions. The positions' inputs, tap by tap, are
-// the panel that is packed; with few output channels they are gathered where they are wanted.
+// Conv by planes (depthwise.cpp), images (image_convolutions.cpp) or blocks (group_convolutions.cpp) where these serve,
+// else as an implicit matrix product by tiles of registers (tile.hpp): output channels by output positions. The
+// positions' inputs, tap by tap, are the panel that is packed; with few output channels they are gathered where they
+// are wanted.
 #include <algorithm>
 
 #include <tenon/ops/convolution.hpp>
 #include <tenon/support/str.hpp>
 
 #include "opencl/compute/conv_forms.hpp"
-#include "opencl/compute/tile.hpp"
+#include "opencl/compute/group_tile.hpp"
 #include "opencl/source_context.hpp"
 
 namespace tenon::opencl {
@@ -204,13 +205,7 @@ void define_conv(ComputeSource& source, const KernelRequest& request, ElementTyp
   source.define("LAST_STRIDE", last_stride(request.op));
   source.define("A_STEP", 1);
   source.define("AFTER(x, row, at, count)", "(void)0");
-  source.define("ROW_OF_A(row)", "((group * M + (row)) * K)");
-  source.define("START(row)", "BIAS(group * M + (row))");
-  source.define("LINE(row)", "((image * n[2] + group * M + (row)) * N)");
-  source.load("X", 0, work);
-  source.load("A", 1, work);
-  source.load_by_pointer("A", 1, work);
-  define_bias(source, request, work);
+  define_conv_operands(source, request, work);
   define_axes(source, spatial_rank(request, 0), kConvAxes);
 }
 
@@ -229,7 +224,9 @@ Result<ComputeKernel> make_conv(const KernelRequest& request, const ComputeTarge
     return make_depthwise(request, *window, group, target, epilogue);
   if (const auto conv = image_conv(request, work, group, target))
     return make_image_conv(request, *conv, target, epilogue);
-  const ProductTile tile = choose_tile(extents_of(request, group), work, target);
+  const ProductExtents extents = extents_of(request, group);
+  if (works_in_groups(target)) return make_group_conv(request, extents, work, group, target, epilogue);
+  const ProductTile tile = choose_tile(extents, work, target);
   ComputeSource source(request, target);
   define_conv(source, request, work, tile);
   std::string body(kConvHead);

@@ -1,0 +1,45 @@
+// Products by blocks of rows and columns that a work group has (group_tile.hpp).
+#include <tenon/support/str.hpp>
+
+#include "opencl/compute/group_tile.hpp"
+#include "opencl/compute/product_forms.hpp"
+
+namespace tenon::opencl {
+namespace {
+
+constexpr std::string_view kJob = R"(
+    const int own = (int)LOCAL_ID;
+    const long M = n[0], N = n[1], K = n[2], row_blocks = (M + BLOCK_ROWS - 1) / BLOCK_ROWS;
+    const long column_blocks = (N + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS;
+    const long row0 = item % row_blocks * BLOCK_ROWS, column0 = item / row_blocks % column_blocks * BLOCK_COLUMNS;
+    const long batch = item / row_blocks / column_blocks;
+)";
+
+constexpr GroupPanels kPanels{
+    .a = "A(a_at + min(row0 + A_LINE(i), M - 1) * A_ROW + k * A_STEP)",
+    .b = "B(b_at + k * B_STEP + min(column0 + B_LINE(i), N - 1) * B_COLUMN)",
+    .b_inside = {},
+    .prepare = {},
+};
+
+}  // namespace
+
+Result<ComputeKernel> make_block_product(const irgen::KernelRequest& request, const ComputeTarget& target,
+                                         const Epilogue& epilogue, const Product& product) {
+  const GroupTile tile = choose_group_tile(product.extents, product.matrices, product.work, target);
+  ComputeSource source(request, target);
+  define_terms(source, product, tile.lanes);
+  define_group_tile(source, tile, product.work, !product.trans_a, product.trans_b);
+  source.define("A_ROW", product.trans_a ? "1" : "n[3]");
+  source.define("B_STEP", product.trans_b ? "1" : "n[5]");
+  source.define("B_COLUMN", product.trans_b ? "n[6]" : "1");
+  source.define("START(row)", "0");
+  define_operands(source, product, tile.lanes, epilogue);
+  return source.kernel(str(kJob, kOuterOffsets, group_product_body(tile, kPanels, is_short(epilogue))),
+                       [tile, sides = product.sides](const CallShapes& shapes) -> Result<ComputeLaunch> {
+                         const ProductSides s = sides(shapes);
+                         return ComputeLaunch{s.numbers(), tile.jobs(s.m, s.n, s.matrices())};
+                       });
+}
+
+}  // namespace tenon::opencl
