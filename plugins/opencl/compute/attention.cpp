@@ -197,7 +197,7 @@ Result<ComputeKernel> make_attention(const KernelRequest& request, const Compute
   define_bias(source, request, work);
   define_shown(source, request, work);
   const bool probabilities = request.results.size() > 3 && op->attr<int64_t>("qk_matmul_output_mode", 0) == 3;
-  return source.kernel(attention_body(tile, probabilities),
+  return source.kernel(attention_body(tile, probabilities, target.work_group > 1),
                        [op, tile, wide = work == kF64, group = target.work_group](const CallShapes& shapes) {
                          return launch_of(*op, shapes, tile, wide, group);
                        });

@@ -18,7 +18,7 @@ struct AttentionTile {
 // The work of an item. It reads macros that attention.cpp defines: T and TV, extents of the tile (ROWS, MICRO, VECTORS,
 // KEYS, SUMS, COLUMNS, DEPTH, LANES), ports (Q, K, V, PAST_K, PAST_V, Y, PRESENT_K, PRESENT_V), the panels in local
 // memory (KEY, VALUE), and what the options do to scores (VISIBLE, CAP, ADD_MASK, SHOW). `probabilities`: these are
-// shown, for which scores are computed once more.
-std::string attention_body(const AttentionTile& tile, bool probabilities);
+// shown, for which scores are computed once more. `together`: several work items pack a panel.
+std::string attention_body(const AttentionTile& tile, bool probabilities, bool together);
 
 }  // namespace tenon::opencl

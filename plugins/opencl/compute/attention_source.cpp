@@ -97,7 +97,16 @@ constexpr std::string_view kPackValues = R"(
           for (int c = 0; c < COLUMNS; ++c)
             VALUE(t, c) = c >= count || j >= keys ? (T)0 : j < past ? PAST_V(before + c) : V(own + c);
         }
-        SYNC;
+)";
+// Neighbouring items fetch neighbouring columns.
+constexpr std::string_view kPackValuesTogether = R"(
+        for (int i = LOCAL_ID; i < KEYS * COLUMNS; i += LOCAL_SIZE) {
+          const int t = i / COLUMNS, c = i % COLUMNS;
+          const long j = k0 + t, own = v_at + (j - past) * n[16] + c, before = (past_row + j) * DV + column0 + c;
+          VALUE(t, c) = c >= DV - column0 || j >= keys ? (T)0 : j < past ? PAST_V(before) : V(own);
+        }
+)";
+constexpr std::string_view kSumValues = R"(        SYNC;
         const int steps = (int)min((long)KEYS, end - k0);
         for (int r = 0; r < ROWS; r += MICRO)
           for (int c = 0; c < SUMS; ++c) {
@@ -179,7 +188,7 @@ std::string scores_text(const AttentionTile& tile) {
   return str(kPackKeys, product.text(), kPackKeysEnd);
 }
 
-std::string sums_text(const AttentionTile& tile) {
+std::string sums_text(const AttentionTile& tile, bool together) {
   const MicroProduct product{tile.micro(),
                              1,
                              "            ",
@@ -187,7 +196,7 @@ std::string sums_text(const AttentionTile& tile) {
                              [](int r, int) { return str("sums[(r + ", r, ") * SUMS + c]"); },
                              [](int) { return std::string("value_panel[step * SUMS + c]"); },
                              [](int r) { return str("WEIGHT(r + ", r, ", step)"); }};
-  return str(kPackValues, product.text(), "          }\n        SYNC;\n");
+  return str(together ? kPackValuesTogether : kPackValues, kSumValues, product.text(), "          }\n        SYNC;\n");
 }
 
 std::string replaced(std::string_view text, std::string_view name, std::string_view by) {
@@ -200,10 +209,10 @@ constexpr std::string_view kEachBlock = "      for (long k0 = 0; k0 < end; k0 +=
 
 }  // namespace
 
-std::string attention_body(const AttentionTile& tile, bool probabilities) {
+std::string attention_body(const AttentionTile& tile, bool probabilities, bool together) {
   const std::string scores = scores_text(tile);
   std::string text =
-      str(kJob, kEachBlock, scores, replaced(kSoften, "BIAS\n", kBias), sums_text(tile), "      }\n", kStore);
+      str(kJob, kEachBlock, scores, replaced(kSoften, "BIAS\n", kBias), sums_text(tile, together), "      }\n", kStore);
   if (probabilities) text += str(kEachBlock, scores, replaced(kShowProbabilities, "BIAS\n", kBias), "      }\n");
   return str(text, kPresent);
 }

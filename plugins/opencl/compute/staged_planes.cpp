@@ -34,16 +34,30 @@ void tenon_stage(__local T* to, const int length, const long row, const int insi
 }
 )";
 
-// A row is a work item's. Rows of one phase are `pitch` elements; phase p has the inputs p, p + COLUMN_STRIDE ...
-constexpr std::string_view kStage = R"(
+// Rows of one phase are `pitch` elements; phase p has the inputs p, p + COLUMN_STRIDE ...
+constexpr std::string_view kStaged = R"(
     const int pitch = max(job_columns, LANES) + COLUMN_REACH / COLUMN_STRIDE;
     const int length = job_columns + COLUMN_REACH / COLUMN_STRIDE;
     const int staged_rows = (job_rows - 1) * ROW_STRIDE + ROW_REACH + 1;
-    for (int staged = LOCAL_ID; staged < staged_rows * COLUMN_STRIDE; staged += LOCAL_SIZE) {
+)";
+// A row is a work item's.
+constexpr std::string_view kStageRows =
+    R"(    for (int staged = LOCAL_ID; staged < staged_rows * COLUMN_STRIDE; staged += LOCAL_SIZE) {
       const int from = y0 * ROW_STRIDE + staged / COLUMN_STRIDE - (int)n[4];
       const int first = x0 * COLUMN_STRIDE + staged % COLUMN_STRIDE - (int)n[5];
       tenon_stage(image + staged * pitch, length, (plane / n[8] * in_rows + from) * in_columns,
                   from >= 0 && from < in_rows, first, in_columns, a0);
+    }
+    SYNC;
+)";
+// Neighbouring inputs to neighbouring items, of all phases.
+constexpr std::string_view kStageElements =
+    R"(    for (int i = LOCAL_ID; i < staged_rows * length * COLUMN_STRIDE; i += LOCAL_SIZE) {
+      const int staged_row = i / (length * COLUMN_STRIDE), behind = i % (length * COLUMN_STRIDE);
+      const int from = y0 * ROW_STRIDE + staged_row - (int)n[4], column = x0 * COLUMN_STRIDE + behind - (int)n[5];
+      const int inside = from >= 0 && from < in_rows && column >= 0 && column < in_columns;
+      image[(staged_row * COLUMN_STRIDE + behind % COLUMN_STRIDE) * pitch + behind / COLUMN_STRIDE] =
+          inside ? X((plane / n[8] * in_rows + from) * in_columns + column) : (T)PADDING;
     }
     SYNC;
 )";
@@ -88,7 +102,8 @@ std::string staged_plane_body(ComputeSource& source, const PlaneWindow& w, Eleme
           : "const int across = (job_columns + LANES - 1) / LANES; for (int piece = LOCAL_ID; piece < "
             "job_rows * across; piece += LOCAL_SIZE) for (int line = piece / across, column = piece % across "
             "* LANES, once = 1; once; once = 0)");
-  std::string body = str(kPlaneJob, text.job, kStage, kWalk, text.column, "      SUM sum = START;\n");
+  std::string body = str(kPlaneJob, text.job, kStaged, target.work_group == 1 ? kStageRows : kStageElements, kWalk,
+                         text.column, "      SUM sum = START;\n");
   for (int64_t tap = 0; tap < w.taps(); ++tap) {
     const int64_t row = tap / w.kernel[1] * w.dilation[0], column = tap % w.kernel[1] * w.dilation[1];
     body += str("      { const TV x = NEAR_LOCAL(corner + ", row * w.stride[1] + column % w.stride[1], " * pitch + ",
