@@ -192,6 +192,53 @@ TEST(AutoSchedule, LongRowsOfStencilsAreCutWherePiecesAreCheap) {
   }
 }
 
+// Windows that are half of the second level and more: what they cost is what the model says of it.
+TEST(AutoSchedule, WindowsAreLostBeyondWhatIsSure) {
+  const auto seconds = [](double sure) {
+    CostModel model = CostModel::host();
+    model.memories[1].sure_bytes = sure;
+    Blurs b = blurs(12);
+    b.last.loops({{y, 2}});
+    const auto cost = predict_cost(b.p, {b.source}, {b.result}, sizes(4096), model);
+    EXPECT_TRUE(cost.ok()) << cost.error().to_string();
+    return cost->seconds();
+  };
+  const double half = seconds(512 << 10);
+  EXPECT_DOUBLE_EQ(seconds(0), half);
+  EXPECT_LT(seconds(1000 << 10), half);
+  EXPECT_GT(seconds(256 << 10), half);
+}
+
+// Where windows of whole rows are more than the second level holds, and nobody waits for pieces of rows.
+TEST(AutoSchedule, LargeWindowsGoDownColumns) {
+  CostModel model = CostModel::host();
+  for (CostModel::Memory& m : model.memories) m.latency_seconds = 0;
+  for (const int stages : {3, 12}) {
+    Blurs b = blurs(stages);
+    const auto report = auto_schedule(b.p, {b.source}, {b.result}, sizes(3072), model);
+    ASSERT_TRUE(report.ok()) << report.error().to_string();
+    const bool columns = std::regex_search(report->groups[0], std::regex("over y in steps of .*, x in steps of"));
+    EXPECT_EQ(columns, stages == 12) << report->to_string();
+  }
+}
+
+// What is read in pieces that are fetched ahead goes on while the first level is worked in.
+TEST(AutoSchedule, PiecesThatAreFetchedAheadAreHidden) {
+  CostModel model = CostModel::host();
+  const auto seconds = [&](int64_t step) {
+    Blurs b = points(8);
+    b.last.loops({{x, step}});
+    const auto cost = predict_cost(b.p, {b.source}, {b.result},
+                                   {{"result.min0", 0}, {"result.extent0", int64_t{1} << 24}}, model);
+    EXPECT_TRUE(cost.ok()) << cost.error().to_string();
+    return cost->memory_seconds;
+  };
+  const double before = seconds(1024), longer = seconds(2048);
+  model.ahead_bytes = 4096;
+  EXPECT_LT(seconds(1024), 0.9 * before);
+  EXPECT_DOUBLE_EQ(seconds(2048), longer) << "8192 bytes a piece";
+}
+
 TEST(AutoSchedule, ShortRowsStayWhole) {
   Blurs b = rows_of_points(4);
   const SymbolValues all{{"result.min0", 0}, {"result.extent0", 256}, {"result.min1", 0}, {"result.extent1", 4096}};

@@ -15,6 +15,8 @@
 //     + where a loop goes down columns, the latency of the memory that rows come from for each piece of a row that is
 //     read: in tiles along rows the next piece is fetched ahead, and nobody waits for what is written
 //     + elements computed again, where the author keeps no window of them * compute
+// Where nothing is kept, an iteration's results stay in the smallest memory, and what it reads from the largest is
+// fetched ahead, the first two terms go on at the same time: the larger counts.
 // What an iteration makes is held by a memory that has room for it and for what its reader makes of it. Where a window stays, all windows pass between two uses of a place:
 // those of whole rows where tiles go along rows, since what the next row of tiles reads is kept of all of them.
 // Up to half of a memory, or what is measured to be sure, holds what is used again, since what streams by takes the rest;
@@ -48,6 +50,9 @@ struct CostModel {
   double seconds_per_call = 5e-9;
   double seconds_per_element = 0.3e-9;
   double seconds_per_window = 1e-9;  // more, of a call whose results stay in a ring
+  // While an iteration works in the smallest memory, so many bytes of what the next one reads are fetched from the
+  // largest one.
+  double ahead_bytes = 0;
   double seconds_per_row = 15e-9;    // more, of each row that a call reads or writes: nothing is fetched ahead of it
 
   // The memories of the description, and room for anything in the largest. One that states no bandwidth has that of the

@@ -149,8 +149,14 @@ PredictedCost GroupCost::total(const PipelineNumbers& numbers, const CostModel& 
   const double outside = outside_ + numbers.stages[last].bytes;
   const double between_uses = outside / std::max(turns_, 1.0) + windows_ + largest_;
   PredictedCost out;
-  out.memory_seconds = outside * memories.seconds_per_byte(outside) + seconds_ +
-                       std::max(through_windows_ * memories.seconds_per_byte(between_uses) + fresh_seconds_, least_seconds_);
+  const double outside_seconds = outside * memories.seconds_per_byte(outside);
+  const double inside_seconds =
+      seconds_ +
+      std::max(through_windows_ * memories.seconds_per_byte(between_uses) + fresh_seconds_, least_seconds_);
+  const bool is_ahead = turns_ == 0 && outside_ <= model.ahead_bytes * iterations_ &&
+                        memories.is_in_smallest(largest_) && memories.is_in_largest(outside);
+  out.memory_seconds =
+      is_ahead ? std::max(outside_seconds, inside_seconds) : outside_seconds + inside_seconds;
   if (piece_bytes_ > 0) out.memory_seconds += outside_ / piece_bytes_ * memories.latency_seconds(outside);
   out.dispatch_seconds =
       calls_ * model.seconds_per_call + calls_with_windows_ * model.seconds_per_window + rows_ * model.seconds_per_row;

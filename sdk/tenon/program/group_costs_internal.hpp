@@ -20,6 +20,8 @@ class MemoryCosts {
   double seconds_per_byte(double bytes) const;
   // Of the smallest memory that holds so many bytes for certain.
   double latency_seconds(double bytes) const;
+  bool is_in_smallest(double bytes) const { return bytes <= levels_.front().sure; }
+  bool is_in_largest(double bytes) const { return levels_.size() < 2 || bytes >= levels_[levels_.size() - 2].bytes; }
   double fastest_seconds_per_byte() const { return levels_.front().seconds_per_byte; }
 
  private:

@@ -85,6 +85,31 @@ double passed_per_second(Pass pass, std::byte* memory, size_t bytes) {
   return static_cast<double>(2 * half * times) / seconds;
 }
 
+// Of pieces that are read from main memory, worked on in the smallest one and written to main memory, the longest whose
+// work and whose way take little more than the longer of both. `seconds`: of the way of a byte, there and back.
+double ahead_bytes(Pass pass, std::byte* memory, size_t bytes, const CostModel::Memory& smallest, double seconds) {
+  constexpr size_t kPieces[] = {4 << 10, 5 << 10, 6 << 10, 7 << 10, 8 << 10, 10 << 10, 12 << 10};
+  constexpr double kHidden = 0.5;
+  const size_t region = std::min<size_t>(bytes / 64, size_t{1} << 20);  // that no try has gone through before
+  std::byte *const near = memory + bytes - 2 * std::end(kPieces)[-1], *from = memory, *to = memory + bytes / 2;
+  double ahead = 0;
+  for (const size_t piece : kPieces) {
+    const auto work = static_cast<int>(seconds * smallest.bytes_per_second);
+    const auto run = [&](bool far) {
+      for (size_t at = 0; at + piece <= region; at += piece) {
+        pass(near, far ? from + at : near + piece, piece);
+        for (int i = 0; i < work; ++i) pass(near + (i + 1) % 2 * piece, near + i % 2 * piece, piece);
+        pass(far ? to + at : near + piece, near, piece);
+      }
+    };
+    const double inside = least_seconds([&] { run(false); }, kFewTries);
+    const double both = least_seconds([&] { run(true), from += region, to += region; }, kFewTries);
+    const double way = static_cast<double>(region) * seconds;
+    if (inside + way - both >= kHidden * std::min(inside, way)) ahead = static_cast<double>(piece);
+  }
+  return ahead;
+}
+
 // So much of a cache is gone through again and again as fast as half of it. Of the smallest one, where what streams by
 // counts for more, half is taken.
 double sure_bytes(Pass pass, std::byte* memory, double bytes) {
@@ -207,6 +232,8 @@ CostModel measured() {
         m.bytes_per_second =
             std::min(m.bytes_per_second, passed_per_second(pass, memory->get(), static_cast<size_t>(part)));
   }
+  model.ahead_bytes = ahead_bytes(pass, memory->get(), all, model.memories.front(),
+                                  2 / model.memories.back().bytes_per_second);
   model.seconds_per_row = seconds_of_row(pass, memory->get(), model.memories[1]);
   const auto plain = seconds_of_call(false), with_windows = seconds_of_call(true);
   if (!plain.ok() || !with_windows.ok()) return model;
