@@ -5,6 +5,7 @@
 #include <tenon/compile/snippet_passes.hpp>
 #include <tenon/irgen/op_plan.hpp>
 #include <tenon/irgen/snippet_info.hpp>
+#include <tenon/irgen/snippet_kernels.hpp>
 #include <tenon/ops/constant.hpp>
 #include <tenon/passes/pass_manager.hpp>
 #include <tenon/passes/walk_slots.hpp>
@@ -137,10 +138,10 @@ class Backend final : public TargetBackend {
     for (const Op& op : graph.body()) {
       if (!isa<snippet::Subgraph>(op)) continue;
       const auto body = snippet::make_body(op);
-      const auto made = body.ok() ? compiler.compile_snippet(*body) : body.error();
+      const auto made = body.ok() ? compiler.compile(*body) : body.error();
       infos.push_back(irgen::kernel_info_of(op, compiler.target()));
       if (!made.ok()) continue;
-      infos.back().code_bytes = (*made)->code->object().bytes.size();
+      infos.back().code_bytes = (*made)->form.code_bytes;
       // Whichever takes longer, movement or arithmetic, hides the other.
       infos.back().predicted_us = std::max(infos.back().predicted_us, arithmetic_us(**made, compiler.target()));
     }
@@ -148,7 +149,7 @@ class Backend final : public TargetBackend {
   }
 
   // On one thread. 0: not known.
-  static double arithmetic_us(const CompiledSnippet& made, const TargetDescription& target) {
+  static double arithmetic_us(const irgen::SnippetCode& made, const TargetDescription& target) {
     double cycles = made.cycles_per_element;
     for (const snippet::BodyDim& dim : made.body.dims)
       cycles *= dim.extent.is_constant() ? static_cast<double>(dim.extent.constant()) : 0;

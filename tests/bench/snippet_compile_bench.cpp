@@ -2,11 +2,8 @@
 //
 //   snippet_compile_bench [ROUNDS]
 //
-// Where extents are open, each snippet has code of all three forms: for tensors in the caches and beyond either.
-//
 //   20 operators     body, lowering, passes, registers, code, and memory that may run, of one snippet; of known
-//   extents,
-//                    and of open ones
+//                    extents, and of open ones: what compiling makes, and with what the first large calls make
 //   1000 operators   tokenised and compiled: as one snippet, and as 100 of ten with matrix products between them
 #include <algorithm>
 #include <cstdio>
@@ -69,12 +66,12 @@ double median_ms(int rounds, const std::function<void()>& work) {
 }
 
 // Every kernel of the graph, ready to run.
-size_t compile_all(const Graph& graph, const Compiler& compiler) {
+size_t compile_all(const Graph& graph, const Compiler& compiler, Compiler::Forms forms) {
   size_t made = 0;
   for (const Op& op : graph.body()) {
     if (!isa<snippet::Subgraph>(op)) continue;
     const auto body = snippet::make_body(op);
-    auto objects = body.ok() ? compiler.assemble_snippet(*body) : body.error();
+    auto objects = body.ok() ? compiler.assemble_snippet(*body, forms) : body.error();
     TENON_CHECK(objects.ok(), objects.ok() ? "" : objects.error().to_string());
     for (CodeObject& object : *objects)
       TENON_CHECK(JitMemory::shared().add(std::make_shared<CodeObject>(std::move(object))).ok(), "no memory for code");
@@ -89,6 +86,7 @@ struct Subject {
   bool products;   // between the blocks
   bool tokenised;  // already, when the clock starts
   std::string_view rows = "N";
+  Compiler::Forms forms = Compiler::Forms::first;
 };
 
 void measure(const Subject& subject, Isa isa, int rounds) {
@@ -109,12 +107,12 @@ void measure(const Subject& subject, Isa isa, int rounds) {
   tokenise(*done);
   size_t made = 0;
   const double ms = median_ms(rounds, [&] {
-    if (subject.tokenised) return void(made = compile_all(*done, compiler));
+    if (subject.tokenised) return void(made = compile_all(*done, compiler, subject.forms));
     const auto graph = plain->clone();
     tokenise(*graph);
-    made = compile_all(*graph, compiler);
+    made = compile_all(*graph, compiler, subject.forms);
   });
-  std::printf("%-8s %-36s %4zu snippets %9.3f ms\n", std::string(isa_name(isa)).c_str(), subject.name, made, ms);
+  std::printf("%-8s %-38s %4zu snippets %9.3f ms\n", std::string(isa_name(isa)).c_str(), subject.name, made, ms);
 }
 
 }  // namespace
@@ -124,8 +122,9 @@ int main(int count, char** arguments) {
   using namespace tenon::x86;
   const int rounds = count > 1 ? std::max(1, std::atoi(arguments[1])) : 21;
   for (const Isa isa : {Isa::avx2, Isa::avx512}) {
-    measure({"20 operators, known extents", 2, false, true, "256"}, isa, rounds);
+    measure({"20 operators, known extents", 2, false, true, "256", Compiler::Forms::all}, isa, rounds);
     measure({"20 operators, open extents", 2, false, true}, isa, rounds);
+    measure({"20 operators, open extents, all forms", 2, false, true, "N", Compiler::Forms::all}, isa, rounds);
     measure({"1000 operators, one snippet", 100, false, false}, isa, (rounds + 3) / 4);
     measure({"1000 operators, products between", 100, true, false}, isa, (rounds + 3) / 4);
   }

@@ -30,7 +30,7 @@ struct Running {
 Running running;
 
 void run_on_emulated_lanes(const int64_t* params) {
-  const snippet::LinearKernel& kernel = running.code->forms[0].kernel;
+  const snippet::LinearKernel& kernel = running.code->form.kernel;
   const auto ran = snippet::run_linear(kernel, {params, kernel.params.size()}, running.buffers);
   const std::lock_guard lock(running.mutex);
   ++running.calls;
@@ -44,7 +44,7 @@ std::shared_ptr<SnippetCode> compiled(const snippet::Body& body, void (*run)(con
   auto kernel = snippet::lower(body, {.lanes = 4, .unroll = 1});
   EXPECT_TRUE(kernel.ok()) << kernel.error().to_string();
   snippet::insert_shifts(*kernel);
-  code->forms.push_back({.kernel = *std::move(kernel), .run = run});
+  code->form = {.kernel = *std::move(kernel), .run = run};
   running.code = code.get();
   running.calls = 0;
   running.error.clear();

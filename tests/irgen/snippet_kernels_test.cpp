@@ -5,6 +5,10 @@
 #include <snippet/bodies.hpp>
 #include <support_lib/guarded.hpp>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 namespace tenon::irgen {
 namespace {
 
@@ -20,9 +24,11 @@ void code(const int64_t*) {
   ran += kName;
 }
 
+std::atomic<int> made_forms;  // for large calls
+
 // y[rows, columns] = x[rows, columns] + x: code 'n' for any call, 'p' from 1,000 bytes on, 's' past the caches from
-// 4,000 bytes on.
-std::shared_ptr<SnippetCode> add_code() {
+// 4,000 bytes on. The first `failures` attempts to make either of these fail.
+std::shared_ptr<SnippetCode> add_code(int failures = 0) {
   BodyBuilder build("add", "kk");
   const auto x = build.input(3);
   build.output(build.op("Add", {x, x}));
@@ -33,22 +39,43 @@ std::shared_ptr<SnippetCode> add_code() {
   auto kernel = snippet::lower(made->body, {.lanes = 16});
   EXPECT_TRUE(kernel.ok());
   snippet::insert_shifts(*kernel);
-  made->forms.push_back({.kernel = *kernel, .run = code<'n'>});
-  made->forms.push_back({.kernel = *kernel, .run = code<'p'>, .least_bytes = 1000});
-  made->forms.push_back({.kernel = *kernel, .run = code<'s'>, .least_bytes = 4000, .past_caches = true});
+  made->form = {.kernel = *kernel, .run = code<'n'>};
+  made_forms = 0;
+  const auto add_larger = [&](double least_bytes, const SnippetForm& form) {
+    const auto make = [form, left = failures](const snippet::Body& body) mutable -> Result<SnippetForm> {
+      EXPECT_EQ(body.name, "add");
+      if (left-- > 0) return error(Code::resource_exhausted, "no memory for code");
+      ++made_forms;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));  // others come meanwhile
+      return form;
+    };
+    made->larger.push_back(std::make_unique<const FormOnDemand>(least_bytes, make));
+  };
+  add_larger(1000, {.kernel = *kernel, .run = code<'p'>});
+  add_larger(4000, {.kernel = *kernel, .run = code<'s'>, .past_caches = true});
   return made;
 }
 
-// What runs for x and y of these extents; `out`: on x itself where it is null.
+// x and y of these extents; `out`: y lies there; on x itself where they are not `apart`.
+struct AddCall {
+  AddCall(int64_t rows, int64_t columns, std::byte* out = nullptr, bool apart = true)
+      : x(static_cast<size_t>(rows * columns * 4), GuardAt::lines),
+        y(static_cast<size_t>(rows * columns * 4), GuardAt::lines),
+        dims{{0, columns, 4, 0}, {0, rows, columns * 4, 0}},
+        views{{x.data(), dims, kF32}, {apart ? out ? out : y.data() : x.data(), dims, kF32}} {}
+  Result<void> run(const program::Kernel& kernel, program::KernelState* state = nullptr) {
+    program::CallContext context{.operands = views, .state = state};
+    return state ? kernel.run_in_state(context) : kernel.run(context);
+  }
+  Guarded<std::byte> x, y;
+  const std::vector<program::DimView> dims;
+  const std::vector<program::BufferView> views;
+};
+
 std::string ran_for(int64_t rows, int64_t columns, bool read_again = false, std::byte* out = nullptr,
                     bool apart = true) {
-  const auto bytes = static_cast<size_t>(rows * columns * 4);
-  Guarded<std::byte> x(bytes, GuardAt::lines), y(bytes, GuardAt::lines);
-  const std::vector<program::DimView> dims = {{0, columns, 4, 0}, {0, rows, columns * 4, 0}};
-  const program::BufferView views[] = {{x.data(), dims, kF32}, {apart ? out ? out : y.data() : x.data(), dims, kF32}};
-  program::CallContext context{.operands = views};
   ran.clear();
-  const auto done = snippet_kernel(add_code(), {0}, 1, read_again)->run(context);
+  const auto done = AddCall(rows, columns, out, apart).run(*snippet_kernel(add_code(), {0}, 1, read_again));
   EXPECT_TRUE(done.ok()) << (done.ok() ? "" : done.error().to_string());
   return ran;
 }
@@ -78,6 +105,45 @@ TEST(SnippetKernels, ResultsThatAreReadAgainCountAlone) {
   EXPECT_EQ(ran_for(1, 512), "s");
   EXPECT_EQ(ran_for(1, 512, true), "p") << "2048 bytes are written";
   EXPECT_EQ(ran_for(1, 1024, true), "s");
+}
+
+TEST(SnippetKernels, CodeForLargeCallsIsMadeForTheFirst) {
+  const auto kernel = snippet_kernel(add_code(), {0}, 1);
+  const auto state = kernel->make_state();
+  const auto made_by = [&](int64_t columns) {
+    EXPECT_TRUE(AddCall(1, columns).run(*kernel, state.get()).ok());
+    return made_forms.load();
+  };
+  EXPECT_EQ(made_by(100), 0);
+  EXPECT_EQ(made_by(200), 1);
+  EXPECT_EQ(made_by(210), 1);
+  EXPECT_EQ(made_by(1024), 2);
+  EXPECT_EQ(made_by(100), 2);
+  EXPECT_EQ(made_by(1025), 2);
+}
+
+TEST(SnippetKernels, CodeForLargeCallsIsMadeOnceForAllThreads) {
+  const auto code = add_code();
+  std::vector<const SnippetForm*> seen(8);
+  {
+    std::vector<std::jthread> threads;
+    for (const SnippetForm*& form : seen)
+      threads.emplace_back([&] { form = code->larger[0]->get(code->body).value(); });
+  }
+  EXPECT_EQ(made_forms, 1);
+  for (const SnippetForm* form : seen) EXPECT_EQ(form, seen[0]);
+}
+
+TEST(SnippetKernels, CodeThatCannotBeMadeIsAnErrorOfTheRun) {
+  const auto kernel = snippet_kernel(add_code(/*failures=*/1), {0}, 1);
+  const auto state = kernel->make_state();
+  AddCall call(1, 200);
+  const auto failed = call.run(*kernel, state.get());
+  ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(failed.error().code(), Code::resource_exhausted);
+  EXPECT_NE(failed.error().to_string().find("no memory for code"), std::string::npos);
+  EXPECT_NE(failed.error().to_string().find("snippet 'add'"), std::string::npos);
+  EXPECT_TRUE(call.run(*kernel, state.get()).ok()) << "the next call tries again";
 }
 
 }  // namespace

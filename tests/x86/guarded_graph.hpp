@@ -71,7 +71,8 @@ class GuardedGraph {
     return outputs;
   }
 
-  size_t snippets = 0, past_caches = 0;  // that ran; whose stores might go past the caches
+  // That ran; whose stores might go past the caches; that walked columns in whole rows.
+  size_t snippets = 0, past_caches = 0, whole_rows = 0;
   // Elements of floats that were held against bounds, those of which nothing could be told, and those whose bounds are
   // more than a thousandth apart: a check of many such would be none.
   size_t elements = 0, open = 0, loose = 0;
@@ -118,7 +119,7 @@ class GuardedGraph {
     ++snippets;
     auto body = snippet::make_body(op);
     TENON_CHECK(body.ok(), body.ok() ? "" : body.error().to_string());
-    auto code = compiler_.compile_snippet(*body);
+    auto code = compiler_.compile(*body);
     TENON_CHECK(code.ok(), code.ok() ? "" : code.error().to_string());
     std::deque<Guarded<std::byte>> buffers;
     std::vector<Dims> shapes;
@@ -186,9 +187,9 @@ class GuardedGraph {
   }
 
   // In pieces, in any order, each with scratch memory of its own.
-  void call(const CompiledSnippet& code, const std::vector<Dims>& shapes, const std::vector<void*>& addresses,
+  void call(const irgen::SnippetCode& code, const std::vector<Dims>& shapes, const std::vector<void*>& addresses,
             std::mt19937& random) {
-    const irgen::SnippetCode::Form& form = any_form(code, shapes, addresses, random);
+    const irgen::SnippetForm& form = any_form(code, shapes, addresses, random);
     auto plan = snippet::CallPlan::make(code.body, form.kernel, shapes);
     TENON_CHECK(plan.ok(), plan.ok() ? "" : plan.error().to_string());
     if (plan->empty()) return;
@@ -205,19 +206,23 @@ class GuardedGraph {
     }
   }
 
-  const irgen::SnippetCode::Form& any_form(const CompiledSnippet& code, const std::vector<Dims>& shapes,
-                                           const std::vector<void*>& addresses, std::mt19937& random) {
-    const auto plan = snippet::CallPlan::make(code.body, code.forms[0].kernel, shapes);
+  const irgen::SnippetForm& any_form(const irgen::SnippetCode& code, const std::vector<Dims>& shapes,
+                                     const std::vector<void*>& addresses, std::mt19937& random) {
+    const auto plan = snippet::CallPlan::make(code.body, code.form.kernel, shapes);
     TENON_CHECK(plan.ok(), plan.ok() ? "" : plan.error().to_string());
-    std::vector<const irgen::SnippetCode::Form*> serving;
-    for (const irgen::SnippetCode::Form& form : code.forms) {
+    std::vector<const irgen::SnippetForm*> serving{&code.form};
+    for (const auto& larger : code.larger) {
+      const auto made = larger->get(code.body);
+      TENON_CHECK(made.ok(), made.ok() ? "" : made.error().to_string());
       bool serves = true;
-      for (size_t i = code.body.inputs.size(); form.past_caches && i < addresses.size(); ++i)
+      for (size_t i = code.body.inputs.size(); (*made)->past_caches && i < addresses.size(); ++i)
         serves &= plan->rows_aligned(i, kAlignBytes) && reinterpret_cast<uintptr_t>(addresses[i]) % kAlignBytes == 0;
-      if (serves) serving.push_back(&form);
-      past_caches += serves && form.past_caches;
+      if (serves) serving.push_back(*made);
+      past_caches += serves && (*made)->past_caches;
     }
-    return *serving[static_cast<size_t>(pick(random, 0, static_cast<int>(serving.size()) - 1))];
+    const irgen::SnippetForm& form = *serving[static_cast<size_t>(pick(random, 0, static_cast<int>(serving.size()) - 1))];
+    whole_rows += form.kernel.blocks.dim >= 0;
+    return form;
   }
 
   Compiler compiler_;

@@ -50,6 +50,8 @@ TEST_P(SnippetFuzz, ExactOperatorsHaveTheBitsOfTheReference) {
   }
   EXPECT_GT(runner.snippets, seeds / 2);
   EXPECT_GT(runner.past_caches, seeds / 20);
+  EXPECT_GT(runner.whole_rows, 0u);
+  RecordProperty("whole_rows", static_cast<int>(runner.whole_rows));
 }
 
 // Functions within their ulp, sums in another order, contraction: each result of each snippet lies within the bounds
@@ -69,6 +71,8 @@ TEST_P(SnippetFuzz, SmoothOperatorsKeepToTheStatedAccuracies) {
   }
   EXPECT_GT(runner.snippets, seeds / 2);
   EXPECT_GT(runner.past_caches, seeds / 20);
+  EXPECT_GT(runner.whole_rows, 0u);
+  RecordProperty("whole_rows", static_cast<int>(runner.whole_rows));
   // What the bounds say little about stays a small part.
   EXPECT_LT(runner.open + runner.loose, runner.elements / 20);
 }

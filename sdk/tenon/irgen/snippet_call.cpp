@@ -39,10 +39,10 @@ bool aligned_and_apart(std::span<std::byte* const> addresses, std::span<const in
 
 // Forms for a call: by its size, and where addresses allow it by the aligned rows of its outputs.
 struct Choice {
-  size_t near = 0;
-  std::optional<size_t> past_caches = {};
+  const SnippetForm* near = nullptr;
+  const SnippetForm* past_caches = nullptr;  // null: none
 };
-Choice choose_forms(const SnippetCode& code, const CallOptions& options, const snippet::CallPlan& plan) {
+Result<Choice> choose_forms(const SnippetCode& code, const CallOptions& options, const snippet::CallPlan& plan) {
   const size_t inputs = code.body.inputs.size();
   double read = 0, written = 0;
   bool aligned = true;
@@ -50,16 +50,15 @@ Choice choose_forms(const SnippetCode& code, const CallOptions& options, const s
     (i < inputs ? read : written) += static_cast<double>(plan.port_bytes(i));
     aligned &= i < inputs || plan.rows_aligned(i, kAlignBytes);
   }
-  Choice choice;
-  for (size_t f = 1; f < code.forms.size(); ++f) {
-    const SnippetCode::Form& form = code.forms[f];
-    const double bytes = form.past_caches && options.read_again ? written : read + written;
-    if (bytes < form.least_bytes || (form.past_caches && !aligned)) continue;
-    if (form.least_row > 0 && plan.extents().back() < form.least_row) continue;
-    if (form.past_caches)
-      choice.past_caches = f;
-    else
-      choice.near = f;
+  Choice choice{.near = &code.form};
+  for (const auto& larger : code.larger) {
+    if (read + written < larger->least_bytes()) continue;
+    TENON_TRY(form, larger->get(code.body));
+    if (form->least_row > 0 && plan.extents().back() < form->least_row) continue;
+    if (!form->past_caches)
+      choice.near = form;
+    else if (aligned && (!options.read_again || written >= larger->least_bytes()))
+      choice.past_caches = form;
   }
   return choice;
 }
@@ -92,10 +91,10 @@ std::optional<RowJoin> join_rows(const snippet::Body& body, const Dims& extents,
 
 Result<void> SnippetCall::add_piece(const SnippetCode& code, Dims extents, std::vector<int64_t> skipped_bytes,
                                     const CallOptions& options) {
-  TENON_TRY(plan, snippet::CallPlan::make_for_extents(code.body, code.forms[0].kernel, extents));
+  TENON_TRY(plan, snippet::CallPlan::make_for_extents(code.body, code.form.kernel, extents));
   if (plan.empty()) return {};
-  const Choice choice = choose_forms(code, options, plan);
-  TENON_TRY(near, plan_form(code, choice.near, extents, skipped_bytes, options));
+  TENON_TRY(choice, choose_forms(code, options, plan));
+  TENON_TRY(near, plan_form(code, *choice.near, extents, skipped_bytes, options));
   Piece piece{.skipped_bytes = {}, .near = std::move(near), .past_caches = {}};
   if (choice.past_caches) {
     TENON_TRY(past, plan_form(code, *choice.past_caches, extents, skipped_bytes, options));
@@ -106,14 +105,14 @@ Result<void> SnippetCall::add_piece(const SnippetCode& code, Dims extents, std::
   return {};
 }
 
-Result<SnippetCall::FormCall> SnippetCall::plan_form(const SnippetCode& code, size_t form, const Dims& extents,
-                                                     std::span<const int64_t> skipped_bytes,
+Result<SnippetCall::FormCall> SnippetCall::plan_form(const SnippetCode& code, const SnippetForm& form,
+                                                     const Dims& extents, std::span<const int64_t> skipped_bytes,
                                                      const CallOptions& options) const {
-  TENON_TRY(plan, snippet::CallPlan::make_for_extents(code.body, code.forms[form].kernel, extents));
+  TENON_TRY(plan, snippet::CallPlan::make_for_extents(code.body, form.kernel, extents));
   const auto least = static_cast<int64_t>(kCyclesForThread / std::max(code.cycles_per_element, 0.01));
   const int64_t pieces = options.threads == 1 ? 1 : options.threads * kPiecesOfThread;
   const snippet::Split split = plan.split(pieces, least);
-  FormCall call{.run = code.forms[form].run, .chunks = split.chunks(), .words_of_chunk = plan.words()};
+  FormCall call{.run = form.run, .chunks = split.chunks(), .words_of_chunk = plan.words()};
   call.sequences = std::min(call.chunks, pieces);
   const size_t scratch_stride = (plan.scratch_bytes() + kAlignBytes - 1) / kAlignBytes * kAlignBytes;
   TENON_TRY(scratch, allocate_aligned(scratch_stride * static_cast<size_t>(call.sequences)));
@@ -174,7 +173,7 @@ Result<void> SnippetCall::prepare(const SnippetCode& code, std::span<const Dims>
   pieces_.clear();
   repeats_.clear();
   TENON_TRY(extents, snippet::space_extents(code.body, shapes));
-  if (const auto join = join_rows(code.body, extents, code.forms[0].kernel.lanes))
+  if (const auto join = join_rows(code.body, extents, code.form.kernel.lanes))
     return add_joined(code, extents, *join, options);
   return add_piece(code, std::move(extents), std::vector<int64_t>(ports_of(code.body), 0), options);
 }

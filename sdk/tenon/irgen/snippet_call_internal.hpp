@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include <tenon/irgen/snippet_kernels.hpp>
+#include <tenon/irgen/snippet_code.hpp>
 #include <tenon/program/settled.hpp>
 #include <tenon/snippet/params.hpp>
 #include <tenon/support/memory.hpp>
@@ -31,7 +31,8 @@ struct CallOptions {
   bool read_again = false;  // results are, by kernels that follow
 };
 
-// Used by one thread at a time; its pieces by several. prepare() takes heap memory, run() none.
+// Used by one thread at a time; its pieces by several. prepare() takes heap memory, and makes forms that no call has
+// wanted before; run() does neither.
 class SnippetCall {
  public:
   // `shapes` of inputs, then outputs. An error leaves a call of nothing.
@@ -73,7 +74,7 @@ class SnippetCall {
   };
   Result<void> add_piece(const SnippetCode& code, Dims extents, std::vector<int64_t> skipped_bytes,
                          const CallOptions& options);
-  Result<FormCall> plan_form(const SnippetCode& code, size_t form, const Dims& extents,
+  Result<FormCall> plan_form(const SnippetCode& code, const SnippetForm& form, const Dims& extents,
                              std::span<const int64_t> skipped_bytes, const CallOptions& options) const;
   Result<void> add_joined(const SnippetCode& code, const Dims& extents, const RowJoin& join,
                           const CallOptions& options);

@@ -106,9 +106,6 @@ bool is_read_again(const Op& op) {
 
 }  // namespace
 
-SnippetCompiler::~SnippetCompiler() = default;
-snippet::BoundRules SnippetCompiler::bound_rules() const { return {}; }
-
 program::KernelHandle snippet_kernel(std::shared_ptr<const SnippetCode> code, std::vector<size_t> operands,
                                      size_t results, bool read_again) {
   for (size_t j = 0; j < code->body.outputs.size(); ++j) operands.push_back(results + j);

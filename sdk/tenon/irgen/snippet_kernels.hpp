@@ -10,41 +10,11 @@
 #include <vector>
 
 #include <tenon/irgen/kernel_source.hpp>
-#include <tenon/snippet/body.hpp>
-#include <tenon/snippet/body_bounds.hpp>
-#include <tenon/snippet/linear.hpp>
+#include <tenon/irgen/snippet_code.hpp>
 #include <tenon/support/export.hpp>
 #include <tenon/support/result.hpp>
 
 namespace tenon::irgen {
-
-// A snippet's code, for all extents of its ports. Immutable; any thread.
-struct SnippetCode {
-  // One way to run it. Each has params and loops of its own kernel.
-  struct Form {
-    snippet::LinearKernel kernel;
-    void (*run)(const int64_t* params) = nullptr;  // reentrant; keeps nothing from call to call
-    std::shared_ptr<const void> memory = nullptr;  // keeps `run` where it is
-    double least_bytes = 0;                        // calls whose tensors have fewer are not for it
-    int64_t least_row = 0;                         // nor those with fewer elements in the innermost dim
-    // Its stores go past the caches. Then each row of each output begins at a multiple of kAlignBytes, no output lies
-    // on an input, and where results are read again they alone have to make `least_bytes`: others would be wanted in
-    // the caches.
-    bool past_caches = false;
-  };
-  snippet::Body body;
-  std::vector<Form> forms;        // a call is run by the last that may serve it; the first serves any
-  double cycles_per_element = 1;  // of the body's space, as predicted: how small a piece for a thread may be
-};
-
-class TENON_API SnippetCompiler {
- public:
-  virtual ~SnippetCompiler();
-  // Any thread. The same code for bodies that compute the same, as far as it can be told cheaply.
-  virtual Result<std::shared_ptr<const SnippetCode>> compile(const snippet::Body& body) = 0;
-  // How exact its code is, for the self-check. Borrows the compiler. Without it: every operator is rounded correctly.
-  virtual snippet::BoundRules bound_rules() const;
-};
 
 struct SnippetOptions {
   // Each call runs on the reference, too. A result that is neither the reference's nor within what bound_rules() allow,

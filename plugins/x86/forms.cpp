@@ -1,0 +1,142 @@
+#include "x86/forms.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include <tenon/snippet/allocate.hpp>
+#include <tenon/snippet/emit.hpp>
+#include <tenon/snippet/lower.hpp>
+
+#include "x86/assembly.hpp"
+#include "x86/code_cache.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+// What a vector costs that goes out to memory beyond the caches and comes back.
+constexpr double kMovedVectorCycles = 24;
+
+// Bytes of all ports; none where extents are not known.
+std::optional<double> bytes_of(const snippet::Body& body) {
+  double bytes = 0;
+  for (const std::vector<snippet::BodyPort>* ports : {&body.inputs, &body.outputs}) {
+    for (const snippet::BodyPort& port : *ports) {
+      double size = port.element.bits() / 8.0;
+      for (size_t d = 0; d < body.rank(); ++d) {
+        if (!(body.values[static_cast<size_t>(port.value)].varies >> d & 1)) continue;
+        if (!body.dims[d].extent.is_constant()) return std::nullopt;
+        size *= static_cast<double>(body.dims[d].extent.constant());
+      }
+      bytes += size;
+    }
+  }
+  return bytes;
+}
+
+// What is fetched ahead waits in the first-level cache, beside what the loop works on: a quarter of it.
+int lines_fetched_together(const TargetDescription& target) {
+  constexpr size_t kUnstated = size_t{32} << 10;
+  const MemorySpace* cache = target.memory("l1");
+  return static_cast<int>((cache ? cache->size_bytes : kUnstated) / 4 / kLineBytes);
+}
+
+// Elements of the innermost dim from which on whole rows pay, in vectors: below, a tile takes the row as it is.
+constexpr int64_t kLeastRowVectors = 2;
+
+// Are columns folded that may be walked in whole rows?
+bool folds_columns(const snippet::Body& body, int64_t least_row) {
+  if (!body.reduces() || body.dims.back().reduced) return false;
+  const Expr& row = body.dims.back().extent;
+  return !row.is_constant() || row.constant() >= least_row;
+}
+
+std::string registers_text(const TargetDescription& target) {
+  std::string text;
+  for (const RegisterClass& stated : target.registers) text += str(" ", stated.name, " ", stated.count);
+  return text;
+}
+
+}  // namespace
+
+int lanes_of(Isa isa, const snippet::Body& body) {
+  const bool wide = std::any_of(body.values.begin(), body.values.end(),
+                                [](const snippet::BodyValue& value) { return value.element.bits() == 64; });
+  return lanes_of(isa, wide ? kI64 : kI32);
+}
+
+FormMaker::FormMaker(TargetDescription target, const codegen::JitterTable& table, CompilerOptions options)
+    : target_(std::move(target)), table_(table), options_(options), registers_(registers_text(target_)) {}
+
+std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) const {
+  // A cache that the target does not state is one that nothing exceeds.
+  const auto size = [&](std::string_view name) {
+    const MemorySpace* memory = target_.memory(name);
+    return memory ? static_cast<double>(memory->size_bytes) : std::numeric_limits<double>::infinity();
+  };
+  std::vector<Tier> tiers(3, Tier{.passes = {.isa = isa_of(target_), .contract = options_.contract}});
+  tiers[1].suffix = ".prefetching";
+  tiers[1].least_bytes = size("l2");
+  const int together = lines_fetched_together(target_);
+  tiers[1].passes.prefetch_writes = {.lines = kWriteLinesAhead, .together = together};
+  tiers[1].passes.prefetch_reads = {.lines = kReadLinesAhead, .together = together};
+  tiers[1].passes.prefetch_blocks = true;
+  tiers[1].whole_rows = folds_columns(body, kLeastRowVectors * lanes_of(isa_of(target_), body));
+  tiers[2] = tiers[1];
+  tiers[2].suffix = ".streaming";
+  tiers[2].least_bytes = size(target_.memory("l3") ? "l3" : "l2");
+  tiers[2].passes.stream_stores = true;
+  tiers[2].passes.streams = kStreams;
+  tiers[2].past_caches = body.reduces();  // only what is swept again is lowered otherwise
+  if (const auto bytes = bytes_of(body)) {
+    // Of all calls: no code that none of them runs.
+    std::erase_if(tiers, [&](const Tier& tier) { return tier.least_bytes > *bytes; });
+    if (tiers.size() > 1) tiers.erase(tiers.begin());
+    for (Tier& tier : tiers) tier.certain = true;
+    tiers.front().suffix.clear();
+  }
+  return tiers;
+}
+
+Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& body, const Tier& tier) const {
+  const auto cycles = [this](const snippet::Body& of, const snippet::BodyNode& node) {
+    return snippet::cycles_of_node(of, node, table_, target_);
+  };
+  TENON_TRY(pool, register_pool(target_));
+  const auto vectors = static_cast<int>(pool.of(codegen::RegisterFile::vector).size());
+  snippet::LowerOptions options{.lanes = lanes_of(isa_of(target_), body), .vectors = vectors, .cycles = cycles};
+  if (tier.past_caches) options.resweep_cycles = kMovedVectorCycles;
+  options.whole_rows = tier.whole_rows;
+  if (const MemorySpace* cache = target_.memory("l2")) options.near_bytes = cache->size_bytes / 2;
+  TENON_TRY(kernel, snippet::lower(body, options), "lowering snippet '", body.name, "'");
+  TENON_OK(optimise(kernel, tier.passes), "lowering snippet '", body.name, "'");
+  kernel.name += tier.suffix;
+  return kernel;
+}
+
+Result<CodeObject> FormMaker::assemble_kernel(snippet::LinearKernel kernel) const {
+  TENON_TRY(pool, register_pool(target_));
+  TENON_OK(snippet::allocate(kernel, pool, snippet::needs_of(table_, target_)));
+  return x86::assemble(kernel, table_, target_);
+}
+
+Result<CodeObject> FormMaker::assemble(const snippet::Body& body, const Tier& tier) const {
+  TENON_TRY(kernel, kernel_of(body, tier));
+  TENON_TRY(object, assemble_kernel(std::move(kernel)), "compiling snippet '", body.name, "' for ", target_.name);
+  return object;
+}
+
+Result<irgen::SnippetForm> FormMaker::make(const snippet::Body& body, const Tier& tier) const {
+  TENON_TRY(kernel, kernel_of(body, tier));
+  const CodeKey key = code_key(snippet::text_without_names(kernel) + registers_, isa_of(target_));
+  TENON_TRY(code, CodeCache::shared().get(key, [&] { return assemble_kernel(kernel); }), "compiling snippet '",
+            body.name, "' for ", target_.name);
+  irgen::SnippetForm form{.run = code->function(), .code_bytes = code->object().bytes.size()};
+  form.past_caches = has_streaming_stores(kernel);
+  if (kernel.blocks.dim >= 0) form.least_row = kLeastRowVectors * kernel.lanes;
+  form.kernel = std::move(kernel);
+  form.memory = std::move(code);
+  return form;
+}
+
+}  // namespace tenon::x86

@@ -1,0 +1,65 @@
+// FormMaker: code of a body in up to three forms with the same params, by how large calls are.
+//
+//   for tensors within the second-level cache
+//   beyond it                     lines are fetched before they are written and read
+//   beyond the last-level cache   stores go past the caches, several stretches of a row are walked side by side
+//
+// Columns are walked in whole rows in the two that are for calls beyond the caches.
+#pragma once
+#include <string>
+#include <vector>
+
+#include <tenon/codegen/jitter_table.hpp>
+#include <tenon/irgen/snippet_code.hpp>
+#include <tenon/target/description.hpp>
+
+#include "x86/code_object.hpp"
+#include "x86/passes.hpp"
+
+namespace tenon::x86 {
+
+struct CompilerOptions {
+  // a * b + c in one instruction, rounded once: results then differ in the last place from those of the operators.
+  bool contract = true;
+};
+
+// Immutable; any thread.
+class FormMaker {
+ public:
+  FormMaker(TargetDescription target, const codegen::JitterTable& table, CompilerOptions options);
+
+  struct Tier {
+    std::string suffix;      // of the kernel's name
+    double least_bytes = 0;  // of all ports
+    bool certain = false;    // calls of it come: extents are known
+    PassOptions passes;
+    bool whole_rows = false;   // down columns
+    bool past_caches = false;  // what sweeps keep goes out to memory and comes back
+  };
+  // By ascending least_bytes. The first serves any call. Where extents are known, only those that calls run.
+  std::vector<Tier> tiers_of(const snippet::Body& body) const;
+  // From CodeCache::shared(), by the kernel's text without names: snippets that compute the same share it, and profilers
+  // see it under the name of the first.
+  Result<irgen::SnippetForm> make(const snippet::Body& body, const Tier& tier) const;
+  // Anew, with the names of the body's own operators.
+  Result<CodeObject> assemble(const snippet::Body& body, const Tier& tier) const;
+
+  const TargetDescription& target() const { return target_; }
+  const codegen::JitterTable& table() const { return table_; }
+  const CompilerOptions& options() const { return options_; }
+
+ private:
+  // Lowered, and after this plugin's passes.
+  Result<snippet::LinearKernel> kernel_of(const snippet::Body& body, const Tier& tier) const;
+  Result<CodeObject> assemble_kernel(snippet::LinearKernel kernel) const;
+
+  const TargetDescription target_;
+  const codegen::JitterTable& table_;
+  const CompilerOptions options_;
+  const std::string registers_;  // what code depends on beside the kernel: the registers that the description states
+};
+
+// Lanes of a vector of the body's widest lane type.
+int lanes_of(Isa isa, const snippet::Body& body);
+
+}  // namespace tenon::x86

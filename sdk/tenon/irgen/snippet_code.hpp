@@ -1,0 +1,67 @@
+// SnippetCode: what a target made of one snippet, in one or several forms, and the compilers that make it.
+#pragma once
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include <tenon/snippet/body.hpp>
+#include <tenon/snippet/body_bounds.hpp>
+#include <tenon/snippet/linear.hpp>
+#include <tenon/support/export.hpp>
+#include <tenon/support/result.hpp>
+
+namespace tenon::irgen {
+
+// One way to run a snippet, with params and loops of its own kernel.
+struct SnippetForm {
+  snippet::LinearKernel kernel;
+  void (*run)(const int64_t* params) = nullptr;  // reentrant; keeps nothing from call to call
+  std::shared_ptr<const void> memory = nullptr;  // keeps `run` where it is
+  size_t code_bytes = 0;                         // for reports
+  int64_t least_row = 0;                         // calls with fewer elements in the innermost dim are not for it
+  // Its stores go past the caches. Then each row of each output begins at a multiple of kAlignBytes, no output lies
+  // on an input, and where results are read again they alone have to make FormOnDemand::least_bytes(): others would be
+  // wanted in the caches.
+  bool past_caches = false;
+};
+
+// A form for large calls, which most snippets never see: made when the first call of that size is planned. Any thread;
+// those who come meanwhile wait for it.
+class TENON_API FormOnDemand {
+ public:
+  using Make = std::function<Result<SnippetForm>(const snippet::Body& body)>;
+  FormOnDemand(double least_bytes, Make make) : least_bytes_(least_bytes), make_(std::move(make)) {}
+
+  double least_bytes() const { return least_bytes_; }  // calls whose tensors have fewer are not for it
+  // `body`: of the code that it belongs to. The form lives as long as this. An error is not kept: who asks next tries
+  // again.
+  Result<const SnippetForm*> get(const snippet::Body& body) const;
+
+ private:
+  const double least_bytes_;
+  const Make make_;
+  mutable std::mutex mutex_;
+  mutable std::optional<SnippetForm> form_;
+};
+
+// A snippet's code, for all extents of its ports. Any thread.
+struct SnippetCode {
+  snippet::Body body;
+  SnippetForm form;  // serves any call
+  // By ascending least_bytes(). A call is run by the last that may serve it.
+  std::vector<std::unique_ptr<const FormOnDemand>> larger = {};
+  double cycles_per_element = 1;  // of the body's space, as predicted: how small a piece for a thread may be
+};
+
+class TENON_API SnippetCompiler {
+ public:
+  virtual ~SnippetCompiler();
+  // Any thread. The same code for bodies that compute the same, as far as it can be told cheaply.
+  virtual Result<std::shared_ptr<const SnippetCode>> compile(const snippet::Body& body) = 0;
+  // How exact its code is, for the self-check. Borrows the compiler. Without it: every operator is rounded correctly.
+  virtual snippet::BoundRules bound_rules() const;
+};
+
+}  // namespace tenon::irgen

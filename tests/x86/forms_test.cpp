@@ -1,0 +1,88 @@
+// Which forms of a snippet's code are made, and when.
+#include "x86/forms.hpp"
+
+#include <gtest/gtest.h>
+
+#include <tenon/ir/text.hpp>
+#include <tenon/snippet/canonical.hpp>
+
+#include "x86/code_cache.hpp"
+#include "x86/compiler.hpp"
+#include "x86/kernel_support.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+class Forms : public ::testing::TestWithParam<Isa> {
+ protected:
+  void SetUp() override {
+    if (!machine_has(GetParam())) GTEST_SKIP() << "this machine has no " << isa_name(GetParam());
+  }
+  TargetDescription target() const {
+    TargetDescription target = testing::target_of(GetParam());
+    target.memories = {{.name = "l2", .size_bytes = 100'000}, {.name = "l3", .size_bytes = 1'000'000}};
+    return target;
+  }
+  // y = |x| + number, of `rows` rows. Bodies with other numbers have other code.
+  static snippet::Body body(std::string_view rows, int number) {
+    const auto graph = parse_graph(str("graph @g(%x: f32[", rows, ",64]) -> %y {\n  %c = Constant {value = dense<f32[]: ",
+                                       number, ".0>}\n  %y = Add %x, %c\n}"));
+    EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().to_string());
+    auto body = snippet::make_body(*(*graph)->body().output(0)->producer());
+    EXPECT_TRUE(body.ok()) << (body.ok() ? "" : body.error().to_string());
+    return *std::move(body);
+  }
+  static size_t made() { return CodeCache::shared().counts().made; }
+};
+
+// Those for large calls, of extents that may or may not be large, when somebody asks; also when the compiler is gone.
+TEST_P(Forms, ForLargeCallsWaitForOne) {
+  const size_t before = made();
+  auto compiler = std::make_unique<Compiler>(target(), **jitter_table());
+  const auto code = compiler->compile(body("N", 11));
+  ASSERT_TRUE(code.ok()) << code.error().to_string();
+  compiler.reset();
+  EXPECT_EQ(made() - before, 1u);
+  ASSERT_EQ((*code)->larger.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const auto form = (*code)->larger[i]->get((*code)->body);
+    ASSERT_TRUE(form.ok()) << form.error().to_string();
+    EXPECT_EQ(made() - before, i + 2);
+    EXPECT_EQ((*form)->past_caches, i == 1);
+    EXPECT_EQ(*(*code)->larger[i]->get((*code)->body), *form);
+    EXPECT_EQ(made() - before, i + 2);
+  }
+}
+
+TEST_P(Forms, OfKnownExtentsAreThoseThatCallsRun) {
+  const auto larger = [&](std::string_view rows, int number) {
+    Compiler compiler(target(), **jitter_table());
+    const size_t before = made();
+    const auto code = compiler.compile(body(rows, number));
+    EXPECT_TRUE(code.ok());
+    EXPECT_EQ(made() - before, 1 + (*code)->larger.size()) << "at once";
+    return (*code)->larger.size();
+  };
+  EXPECT_EQ(larger("10", 21), 0u);    // 5 KB
+  EXPECT_EQ(larger("1000", 22), 0u);  // 512 KB: fetched ahead
+  EXPECT_EQ(larger("4000", 23), 1u);  // 2 MB: past the caches, and where outputs are not aligned the form before
+}
+
+TEST_P(Forms, AListingShowsAll) {
+  const Compiler compiler(target(), **jitter_table());
+  const auto all = compiler.assemble_snippet(body("N", 31));
+  ASSERT_TRUE(all.ok()) << all.error().to_string();
+  ASSERT_EQ(all->size(), 3u);
+  EXPECT_NE((*all)[1].name.find(".prefetching"), std::string::npos) << (*all)[1].name;
+  EXPECT_NE((*all)[2].name.find(".streaming"), std::string::npos) << (*all)[2].name;
+  const auto first = compiler.assemble_snippet(body("N", 31), Compiler::Forms::first);
+  ASSERT_TRUE(first.ok());
+  ASSERT_EQ(first->size(), 1u);
+  EXPECT_EQ((*first)[0], (*all)[0]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, Forms, ::testing::Values(Isa::avx2, Isa::avx512),
+                         [](const auto& info) { return std::string(isa_name(info.param)); });
+
+}  // namespace
+}  // namespace tenon::x86
