@@ -80,6 +80,8 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) cons
   const int together = lines_fetched_together(target_);
   tiers[1].passes.prefetch_writes = {.lines = kWriteLinesAhead, .together = together};
   tiers[1].passes.prefetch_reads = {.lines = kReadLinesAhead, .together = together};
+  if (const MemorySpace* cache = target_.memory("l2"))
+    tiers[1].passes.block_cache_bytes = static_cast<int64_t>(cache->size_bytes);
   tiers[1].passes.prefetch_blocks = true;
   tiers[1].whole_rows = folds_columns(body, kLeastRowVectors * lanes_of(isa_of(target_), body));
   tiers[2] = tiers[1];
@@ -107,7 +109,6 @@ Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& body, co
   snippet::LowerOptions options{.lanes = lanes_of(isa_of(target_), body), .vectors = vectors, .cycles = cycles};
   if (tier.past_caches) options.resweep_cycles = kMovedVectorCycles;
   options.whole_rows = tier.whole_rows;
-  if (const MemorySpace* cache = target_.memory("l2")) options.near_bytes = cache->size_bytes / 2;
   TENON_TRY(kernel, snippet::lower(body, options), "lowering snippet '", body.name, "'");
   TENON_OK(optimise(kernel, tier.passes), "lowering snippet '", body.name, "'");
   kernel.name += tier.suffix;

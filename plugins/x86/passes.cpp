@@ -2,19 +2,10 @@
 
 #include <algorithm>
 
+#include "x86/passes_internal.hpp"
+
 namespace tenon::x86 {
 namespace {
-
-using codegen::Lanes;
-using snippet::Instruction;
-using snippet::LinearKernel;
-using snippet::Memory;
-using snippet::RegisterId;
-
-bool is_border(Name op) {
-  static const Name kBorders[] = {"LoopBegin", "LoopEnd", "TailBegin", "TailEnd"};
-  return std::find(std::begin(kBorders), std::end(kBorders), op) != std::end(kBorders);
-}
 
 bool contains(const snippet::RegisterIds& ids, RegisterId id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
@@ -173,10 +164,12 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   if (options.memory_operands) fold_loads(kernel, options.isa);
   if (options.stream_stores) stream_stores(kernel);
   // Blocks are short, and several of their rows side by side already.
-  if (kernel.blocks.dim < 0)
+  if (kernel.blocks.dim < 0) {
     fetch_ahead(kernel, options);
-  else if (options.prefetch_blocks)
-    prefetch_blocks(kernel);
+  } else if (options.block_cache_bytes > 0) {
+    size_blocks(kernel, options.block_cache_bytes);
+    if (options.prefetch_blocks) prefetch_blocks(kernel);
+  }
   return snippet::verify(kernel);
 }
 

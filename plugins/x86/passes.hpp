@@ -48,7 +48,9 @@ struct PassOptions {
   int streams = 1, stream_elements = kStreamElements;
   // Of the stores and loads of vector loops.
   Ahead prefetch_writes = {}, prefetch_reads = {};
-  // Of kernels in blocks that walk rows again (LinearKernel::Blocks): the next block's lines are fetched meanwhile.
+  // Kernels that may be cut into blocks of columns (LinearKernel::Blocks): what a block needs again is to lie in a cache
+  // of so many bytes; 0: they are not cut. With `prefetch_blocks`, the next block's lines are fetched meanwhile.
+  int64_t block_cache_bytes = 0;
   bool prefetch_blocks = false;
 };
 
@@ -76,7 +78,9 @@ void split_streams(snippet::LinearKernel& kernel, int streams,
                    int least_elements);  // passes_streams.cpp; after stream_stores
 void prefetch_writes(snippet::LinearKernel& kernel, Ahead ahead);
 void prefetch_reads(snippet::LinearKernel& kernel, Ahead ahead);
-void prefetch_blocks(snippet::LinearKernel& kernel);  // passes_blocks.cpp
+// passes_blocks.cpp
+void size_blocks(snippet::LinearKernel& kernel, int64_t cache_bytes);
+void prefetch_blocks(snippet::LinearKernel& kernel);  // after size_blocks
 // Does any store go past the caches?
 bool has_streaming_stores(const snippet::LinearKernel& kernel);
 

@@ -1,14 +1,10 @@
 // Which registers hold one value in all lanes, and the operators that are cheaper on these.
 #include <algorithm>
 
-#include "x86/passes.hpp"
+#include "x86/passes_internal.hpp"
 
 namespace tenon::x86 {
 namespace {
-
-using snippet::Instruction;
-using snippet::LinearKernel;
-using snippet::RegisterId;
 
 // Registers that one instruction writes, from what is alike in all lanes: in the order of the body, since operands
 // stand before their users.

@@ -1,5 +1,5 @@
-// Blocks of columns beyond the caches. The first sweep over a block waits for memory, the later ones for arithmetic: while
-// the second runs, the next block's lines are fetched.
+// Blocks of columns beyond the caches: how many columns, and what is fetched. The first sweep over a block waits for memory,
+// the later ones for arithmetic: while the second runs, the next block's lines are fetched.
 #include <algorithm>
 #include <map>
 
@@ -8,15 +8,7 @@
 namespace tenon::x86 {
 namespace {
 
-using codegen::Lanes;
-using snippet::Instruction;
-using snippet::LinearKernel;
-using snippet::Loop;
-using snippet::LoopId;
-using snippet::Param;
-using snippet::RegisterId;
-
-const Name kBegin("LoopBegin"), kEnd("LoopEnd"), kParameter("Parameter"), kAdd("AddParameter"), kFetch("PrefetchRead");
+const Name kBegin("LoopBegin"), kEnd("LoopEnd"), kAdd("AddParameter"), kFetch("PrefetchRead");
 
 // The tensor that each register points into, also those of the second row and so on; -1: none.
 std::vector<int> ports_of_rows(const LinearKernel& kernel) {
@@ -71,8 +63,9 @@ class BlockFetcher {
   }
 
   void end(int label) {
+    const int64_t ahead = kernel_.blocks.sizes.front().elements;
     for (const Stretches::Touched& touched : stretches_.touched())
-      touched.write(kFetch, kernel_.blocks.least * touched.memory.element.bits() / 8, label, kernel_.body);
+      touched.write(kFetch, ahead * touched.memory.element.bits() / 8, label, kernel_.body);
     stretches_.clear();
     in_rows_ = false;
     open_.pop_back();
@@ -88,6 +81,25 @@ class BlockFetcher {
 };
 
 }  // namespace
+
+// Of rows that are walked again: 512 columns, or 256, as long as all of their rows take half of the cache. Else, and of
+// rows that are walked once, so many that the scratch rows take a sixteenth of it; where each row has scratch memory of
+// its own, as few as a tile has.
+void size_blocks(LinearKernel& kernel, int64_t cache_bytes) {
+  constexpr int64_t kMost = 512, kLeast = 256;
+  std::vector<LinearKernel::Blocks::Size>& sizes = kernel.blocks.sizes;
+  sizes.clear();
+  for (int64_t columns = kMost; kernel.blocks.again && columns >= kLeast; columns /= 2)
+    sizes.push_back({columns, cache_bytes / 2});
+  int64_t column_bytes = 0;
+  bool of_each_row = false;
+  for (const LinearKernel::Scratch& scratch : kernel.scratch) {
+    of_each_row |= (scratch.dims & ~(uint32_t{1} << kernel.blocks.dim)) != 0;
+    column_bytes += scratch.element.bits() / 8;
+  }
+  const int64_t held = cache_bytes / 16 / std::max<int64_t>(column_bytes, 1) / snippet::kLineElements;
+  sizes.push_back({of_each_row ? kLeast : std::max(kMost, held * snippet::kLineElements)});
+}
 
 void prefetch_blocks(LinearKernel& kernel) {
   if (kernel.blocks.again) BlockFetcher(kernel).run();

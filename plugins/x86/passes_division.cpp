@@ -12,14 +12,10 @@
 #include <optional>
 #include <set>
 
-#include "x86/passes.hpp"
+#include "x86/passes_internal.hpp"
 
 namespace tenon::x86 {
 namespace {
-
-using snippet::Instruction;
-using snippet::LinearKernel;
-using snippet::RegisterId;
 
 const Name kScalar("Scalar"), kBits("bits"), kDiv("Div"), kMul("Mul"), kFma("Fma");
 

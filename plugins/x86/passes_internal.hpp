@@ -1,29 +1,45 @@
-// What the passes for tensors beyond the caches share.
+// What the passes share. Not for other files: it brings the names of linear kernels into this plugin's namespace.
 #pragma once
+#include <algorithm>
 #include <vector>
 
 #include "x86/passes.hpp"
 
 namespace tenon::x86 {
 
+using codegen::Lanes;
+using snippet::Instruction;
+using snippet::LinearKernel;
+using snippet::Loop;
+using snippet::LoopId;
+using snippet::Memory;
+using snippet::Param;
+using snippet::RegisterId;
+
+// Does a loop or a tail begin or end there?
+inline bool is_border(Name op) {
+  static const Name kBorders[] = {"LoopBegin", "LoopEnd", "TailBegin", "TailEnd"};
+  return std::find(std::begin(kBorders), std::end(kBorders), op) != std::end(kBorders);
+}
+
 // The port that each pointer register points into; -1: not a pointer that the call brings.
-std::vector<int> ports_of(const snippet::LinearKernel& kernel);
+std::vector<int> ports_of(const LinearKernel& kernel);
 
 bool writes_memory(Name op);
-bool reads_memory(const snippet::Instruction& instruction);
+bool reads_memory(const Instruction& instruction);
 
 // The cache lines that one iteration of a loop touches.
 class Stretches {
  public:
   // What it touches through one pointer: the bytes from displacement `begin`.
   struct Touched {
-    snippet::Memory memory;
+    Memory memory;
     int64_t begin = 0, end = 0;
     bool written = false;
     // `op` on each line, `ahead_bytes` further on.
-    void write(Name op, int64_t ahead_bytes, int label, std::vector<snippet::Instruction>& body) const;
+    void write(Name op, int64_t ahead_bytes, int label, std::vector<Instruction>& body) const;
   };
-  void add(const snippet::LinearKernel& kernel, const snippet::Instruction& instruction);
+  void add(const LinearKernel& kernel, const Instruction& instruction);
   // In the order in which they are touched first, so that code does not depend on register numbers.
   const std::vector<Touched>& touched() const { return touched_; }
   void clear() { touched_.clear(); }

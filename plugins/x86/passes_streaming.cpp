@@ -8,13 +8,6 @@
 namespace tenon::x86 {
 namespace {
 
-using codegen::Lanes;
-using snippet::Instruction;
-using snippet::LinearKernel;
-using snippet::Memory;
-using snippet::Param;
-using snippet::RegisterId;
-
 const Name kStore("Store"), kStreaming("StoreStreaming"), kWrite("PrefetchWrite"), kRead("PrefetchRead");
 
 // Which walk along a row comes first to what a pointer points to, by the counters of the walks: later ones of the same

@@ -2,17 +2,10 @@
 #include <algorithm>
 #include <map>
 
-#include "x86/passes.hpp"
+#include "x86/passes_internal.hpp"
 
 namespace tenon::x86 {
 namespace {
-
-using snippet::Instruction;
-using snippet::LinearKernel;
-using snippet::Loop;
-using snippet::LoopId;
-using snippet::Param;
-using snippet::RegisterId;
 
 // Instructions of the loop of all streams, and pointers that it may hold in registers: twelve stretches of memory are
 // slower than six (two inputs and an output of 420 MB on Zen 5: 1.00 to 1.12 of the mere movement against 0.82 to 1.01).
@@ -23,11 +16,6 @@ struct VectorLoop {
   LoopId id = -1;
   size_t begin = 0, end = 0;
 };
-
-bool is_border(Name op) {
-  static const Name kBorders[] = {"LoopBegin", "LoopEnd", "TailBegin", "TailEnd"};
-  return std::find(std::begin(kBorders), std::end(kBorders), op) != std::end(kBorders);
-}
 
 bool begins_loop(const Instruction& one) { return one.op == "LoopBegin" || one.op == "TailBegin"; }
 
@@ -77,18 +65,12 @@ class Splitter {
   // Base registers of what the loop walks along, with their ports. False when one is not a pointer that the call
   // brings.
   bool find_pointers() {
-    static const Name kParameter("Parameter");
-    std::map<RegisterId, int> ports;
-    for (const Instruction& one : kernel_.body) {
-      if (one.op != kParameter) continue;
-      const Param& param = kernel_.params[static_cast<size_t>(one.number)];
-      if (param.kind == Param::Kind::pointer) ports[one.out[0]] = param.port;
-    }
+    const std::vector<int> ports = ports_of(kernel_);
     for (size_t i = loop_.begin + 1; i < loop_.end; ++i) {
       if (!walks(kernel_.body[i], counter_)) continue;
-      const auto port = ports.find(kernel_.body[i].memory->base);
-      if (port == ports.end()) return false;
-      pointers_.insert(*port);
+      const RegisterId base = kernel_.body[i].memory->base;
+      if (ports[static_cast<size_t>(base)] < 0) return false;
+      pointers_[base] = ports[static_cast<size_t>(base)];
     }
     return true;
   }

@@ -228,6 +228,7 @@ void check_body(const Body& body, const Dims& extents, std::mt19937& random, con
     const auto passed = options.passes(*kernel);
     ASSERT_TRUE(passed.ok()) << passed.error().to_string();
   }
+  if (kernel->blocks.dim >= 0 && kernel->blocks.sizes.empty()) kernel->blocks.sizes = options.blocks;
   auto checked = verify(*kernel);
   ASSERT_TRUE(checked.ok()) << checked.error().to_string() << "\n" << print(*kernel);
   if (options.machine) {

@@ -62,6 +62,7 @@ struct HarnessOptions {
   LowerOptions lower{.lanes = 4, .unroll = 4};
   std::optional<TestMachine> machine = std::nullopt;  // registers are allocated for it
   int64_t parts = 1;                                  // pieces that the work is cut into
+  std::vector<LinearKernel::Blocks::Size> blocks = {};  // of a kernel that may be cut, and that no pass has cut
   testing::GuardAt outputs = testing::GuardAt::end;
   double tolerance = 0;  // relative, of floats; 0: the same bits
   // A target's passes, and how it runs a call of the kernel, after allocation; null: none, and emulated lanes.

@@ -74,6 +74,7 @@ TEST(LinearText, AllParts) {
   #4 = limit loop 0
   #5 = limit loop 1
   scratch f32 dims 0x6 width 64
+  blocks dim 2 again of 512 within 65536, 128
   %0:g@g3 = Parameter #0
   %1:f32@v0 = BroadcastParameter #3
   %2:f32@v1 = BroadcastLoad f32 [%0 + 12] uses v5 m2 g1
@@ -161,6 +162,25 @@ TEST(LinearVerify, NamesWhatIsBroken) {
   fails("loop 1 d1 dim 1 %2 vector step 4", "loop 1 d1 dim 1 %2 vector step 0", "does not advance");
   // What a loop writes is not there when it has not run.
   fails("    tail 2", "    Store.one f32 [%6], %5\n    tail 2", "%5 is read, but not written before on every path");
+}
+
+TEST(LinearVerify, Blocks) {
+  const auto message = [](std::string_view blocks) {
+    const auto checked = verify(parsed(changed("  %0:f32", str("  blocks ", blocks, "\n  %0:f32"))));
+    return checked.ok() ? std::string() : checked.error().to_string();
+  };
+  EXPECT_EQ(message("dim 1"), "");
+  EXPECT_EQ(message("dim 1 of 64"), "");
+  EXPECT_EQ(message("dim 1 again of 512 within 1, 64 within 9, 128"), "");
+  EXPECT_THAT(message("dim 0"), HasSubstr("no vector loop is over dim 0"));
+  EXPECT_THAT(message("dim 0"), HasSubstr("the blocks of linear kernel 'scale'"));
+  EXPECT_THAT(message("dim 1 of 96"), HasSubstr("96 elements are no multiple of 64"));
+  EXPECT_THAT(message("dim 1 of 0"), HasSubstr("0 elements"));
+  EXPECT_THAT(message("dim 1 of 64 within 9"), HasSubstr("all sizes but the last have a bound"));
+  EXPECT_THAT(message("dim 1 of 128, 64"), HasSubstr("128 elements within 0 bytes"));
+  LinearKernel kernel = parsed(kScale);
+  kernel.blocks.sizes = {{.elements = 64}};
+  EXPECT_THAT(verify(kernel).error().to_string(), HasSubstr("they are along no dim"));
 }
 
 TEST(LinearVerify, SharedPlacesOfLiveRegisters) {

@@ -14,7 +14,7 @@ class Lower : public ::testing::Test {
   // Without registers, and with few and many of them.
   void check(const Body& body, const Dims& extents, double tolerance = 0) {
     for (const int count : {0, 4, 16}) {
-      HarnessOptions options{.lower = options_, .tolerance = tolerance};
+      HarnessOptions options{.lower = options_, .blocks = blocks_, .tolerance = tolerance};
       if (count > 0) options.machine = test_machine(count, count == 16, true);
       check_body(body, extents, random_, options);
       if (HasFatalFailure()) return;
@@ -32,6 +32,7 @@ class Lower : public ::testing::Test {
   static double cycles(const Body&, const BodyNode& node) { return node.op == "Exp" ? 10 : 1; }
 
   LowerOptions options_{.lanes = 4, .unroll = 4, .cycles = cycles};
+  std::vector<LinearKernel::Blocks::Size> blocks_ = {{128, 2000}, {.elements = 64}};
   std::mt19937 random_{1};
 };
 
@@ -130,7 +131,7 @@ TEST_F(Lower, TilesOfColumnsAreAsWideAsRegistersHold) {
 
 // Columns in whole rows, in blocks: everything that may stand around a fold, all widths, one to several blocks and pieces.
 TEST_F(Lower, ColumnsInWholeRows) {
-  options_.whole_rows = true, options_.near_bytes = 2000, options_.least_block = 64;
+  options_.whole_rows = true;
   for (const int rows : {1, 2, 4}) {
     options_.rows = rows;
     for (const char* dims : {"rk", "krk", "rkk", "rkrk", "rrk"}) {
@@ -151,7 +152,7 @@ TEST_F(Lower, ColumnsInWholeRows) {
 
 // Values before and behind the folds, of rows and of columns alone, stored and not.
 TEST_F(Lower, WhatStandsAroundFoldsOfWholeRows) {
-  options_.whole_rows = true, options_.least_block = 64;
+  options_.whole_rows = true;
   for (const char* fold : {"ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin"}) {
     BodyBuilder build("columns", "krk");
     const ValueId x = build.input(7), bias = build.input(4, kF16), of_row = build.input(3), outer = build.input(1);

@@ -89,39 +89,52 @@ TEST(CallPlan, StreamsAreStretchesOfWholeLines) {
   EXPECT_THAT(words(4 * 128 - 1), ElementsAre(-4, 0, 0)) << "too short";
 }
 
-// Whole rows: so many columns at once as the scratch row's share of a cache holds, and as few as lie near with all of
-// their rows where these are walked again.
+// y[k, n] = x[k, r, n] - the sum over r, or that sum, in whole rows.
+std::pair<Body, LinearKernel> columns(bool again, std::vector<LinearKernel::Blocks::Size> sizes) {
+  BodyBuilder build("columns", "krk");
+  const ValueId x = build.input(7), sum = build.reduce("ReduceSum", x);
+  build.output(again ? build.op("Sub", {x, sum}) : sum);
+  const Body body = build.take();
+  auto kernel = lower(body, {.lanes = 4, .whole_rows = true});
+  EXPECT_TRUE(kernel.ok());
+  EXPECT_EQ(kernel->blocks, (LinearKernel::Blocks{.dim = 2, .again = again}));
+  kernel->blocks.sizes = std::move(sizes);
+  const auto text = print(*kernel);
+  EXPECT_EQ(print(*parse_linear(text)), text);
+  return {body, *std::move(kernel)};
+}
+
+// The first size whose columns have as few bytes as it says.
 TEST(CallPlan, BlocksOfColumns) {
-  const auto columns = [](bool again, LowerOptions options) {
-    BodyBuilder build("columns", "krk");
-    const ValueId x = build.input(7), sum = build.reduce("ReduceSum", x);
-    build.output(again ? build.op("Sub", {x, sum}) : sum);
-    const Body body = build.take();
-    options.lanes = 4, options.whole_rows = true;
-    auto kernel = lower(body, options);
-    EXPECT_TRUE(kernel.ok());
-    const auto text = print(*kernel);
-    EXPECT_EQ(print(*parse_linear(text)), text);
-    return std::pair(body, *kernel);
-  };
   const auto widths = [](const std::pair<Body, LinearKernel>& of, const Dims& extents, int64_t parts) {
     const auto plan = CallPlan::make_for_extents(of.first, of.second, extents);
     EXPECT_TRUE(plan.ok());
     const Split split = plan->split(parts, 1);
     return std::pair(split.multiple.back(), split.parts.back());
   };
-  const auto once = columns(false, {.near_bytes = 32 << 10}), again = columns(true, {.near_bytes = 32 << 10});
-  EXPECT_FALSE(once.second.blocks.again);
-  EXPECT_TRUE(again.second.blocks.again);
+  const auto once = columns(false, {{.elements = 1024}});
   EXPECT_EQ(widths(once, {2, 5, 100}, 1), std::pair(int64_t{128}, int64_t{1})) << "all of it";
-  EXPECT_EQ(widths(once, {2, 5, 3000}, 1), std::pair(int64_t{1024}, int64_t{3})) << "an eighth of 32 KiB";
+  EXPECT_EQ(widths(once, {2, 5, 3000}, 1), std::pair(int64_t{1024}, int64_t{3}));
   EXPECT_EQ(widths(once, {1, 5, 3000}, 6), std::pair(int64_t{512}, int64_t{6})) << "one for each thread at least";
-  EXPECT_EQ(widths(again, {1, 5, 3000}, 1), std::pair(int64_t{512}, int64_t{6})) << "ten rows of 2 KiB lie near";
-  EXPECT_EQ(widths(again, {1, 12, 3000}, 1), std::pair(int64_t{320}, int64_t{10})) << "so few lie near";
-  EXPECT_EQ(widths(again, {1, 40, 3000}, 1), std::pair(int64_t{1024}, int64_t{3})) << "nothing does";
+  const auto again = columns(true, {{512, 32 << 10}, {320, 32 << 10}, {.elements = 1024}});
+  EXPECT_EQ(widths(again, {1, 8, 3000}, 1), std::pair(int64_t{512}, int64_t{6})) << "16 rows of 2 KiB lie near";
+  EXPECT_EQ(widths(again, {9, 8, 3000}, 1), std::pair(int64_t{512}, int64_t{6})) << "as do those of each outer row";
+  EXPECT_EQ(widths(again, {1, 12, 3000}, 1), std::pair(int64_t{320}, int64_t{10})) << "24 rows of 1.25 KiB";
+  EXPECT_EQ(widths(again, {1, 13, 3000}, 1), std::pair(int64_t{1024}, int64_t{3})) << "nothing does";
+  const auto whole = columns(true, {});
+  EXPECT_EQ(widths(whole, {1, 5, 3000}, 1), std::pair(int64_t{1}, int64_t{1})) << "no sizes";
+  EXPECT_EQ(widths(whole, {1, 5, 3000}, 4), std::pair(int64_t{64}, int64_t{4})) << "as other rows, for threads";
 }
 
-// What waits for a later sweep in scratch memory takes as little as a tile's.
+TEST(CallPlan, BlocksLieAlongTheInnermostDim) {
+  auto [body, kernel] = columns(false, {{.elements = 1024}});
+  kernel.blocks.dim = 0;
+  const auto plan = CallPlan::make_for_extents(body, kernel, {2, 5, 100});
+  ASSERT_FALSE(plan.ok());
+  EXPECT_THAT(plan.error().message(), ::testing::HasSubstr("along dim 0, which is not the innermost of 3"));
+}
+
+// What waits for a later sweep in scratch memory takes as little as one block's.
 TEST(CallPlan, ScratchOfBlocksIsThatOfOne) {
   BodyBuilder build("softmax", "rk");
   const ValueId x = build.input(3, kF16);
@@ -129,8 +142,9 @@ TEST(CallPlan, ScratchOfBlocksIsThatOfOne) {
   build.output(build.op("Div", {e, build.reduce("ReduceSum", e)}), kF16);
   const Body body = build.take();
   const auto cycles = [](const Body&, const BodyNode& node) { return node.op == "Exp" ? 10.0 : 1.0; };
-  const auto kernel = lower(body, {.lanes = 4, .cycles = cycles, .whole_rows = true, .near_bytes = 0});
+  auto kernel = lower(body, {.lanes = 4, .cycles = cycles, .whole_rows = true});
   ASSERT_TRUE(kernel.ok());
+  kernel->blocks.sizes = {{.elements = 256}};
   const auto plan = CallPlan::make_for_extents(body, *kernel, {100, 5000});
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->split(1, 1).multiple.back(), 256);

@@ -40,6 +40,15 @@ class RandomBody {
     return made;
   }
 
+  // Of kernels that may be cut into blocks: as the work is, by the least size, or by what ports have in a block.
+  std::vector<LinearKernel::Blocks::Size> block_sizes() {
+    switch (pick(3)) {
+      case 0: return {};
+      case 1: return {{.elements = kLineElements}};
+      default: return {{2 * kLineElements, static_cast<int64_t>(pick(2) + 1) * 4000}, {.elements = kLineElements}};
+    }
+  }
+
   size_t pick(size_t n) { return random_() % n; }
   std::mt19937& random() { return random_; }
 

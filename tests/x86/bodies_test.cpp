@@ -58,7 +58,8 @@ class Bodies : public MachineTest {
     options.lower.recompute_cycles = static_cast<double>(random.pick(6));
     options.lower.resweep_cycles = static_cast<double>(random.pick(6));
     options.lower.whole_rows = random.pick(2) == 0;
-    options.lower.near_bytes = static_cast<int64_t>(random.pick(3)) * 4000, options.lower.least_block = 64;
+    passes.block_cache_bytes = static_cast<int64_t>(random.pick(3)) * 8000;
+    options.blocks = random.block_sizes();
     options.parts = random.pick(3) == 0 ? static_cast<int64_t>(random.pick(6)) + 2 : 1;
     options.machine = {pool, snippet::needs_of(full_table(), target)};
     options.passes = [&](LinearKernel& kernel) { return optimise(kernel, passes); };

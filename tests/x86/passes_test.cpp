@@ -393,7 +393,8 @@ TEST_P(Passes, TheNextBlockIsFetchedByTheSecondSweep) {
   const auto text_of = [&](bool prefetch, bool whole_rows) {
     auto kernel = snippet::lower(body, {.lanes = lanes, .resweep_cycles = 24, .whole_rows = whole_rows});
     TENON_CHECK(kernel.ok(), kernel.ok() ? "" : kernel.error().to_string());
-    const auto passed = optimise(*kernel, {.isa = GetParam().isa, .prefetch_blocks = prefetch});
+    const auto passed =
+        optimise(*kernel, {.isa = GetParam().isa, .block_cache_bytes = 1 << 20, .prefetch_blocks = prefetch});
     EXPECT_TRUE(passed.ok()) << passed.error().to_string();
     return print(*kernel);
   };
@@ -406,6 +407,28 @@ TEST_P(Passes, TheNextBlockIsFetchedByTheSecondSweep) {
   EXPECT_EQ(count(text, "PrefetchRead"), lines) << text;
   EXPECT_EQ(count(text.substr(0, text.find("Exp")), "Prefetch"), 0) << text;
   EXPECT_NE(text.find("2048]"), std::string::npos) << text;
+}
+
+// The sizes of blocks follow from the cache and from what lies in scratch rows.
+TEST_P(Passes, BlocksAreCutForTheCache) {
+  const auto blocks_of = [&](bool again, bool keeps, int64_t cache_bytes) {
+    snippet::test::BodyBuilder build("columns", "rk");
+    snippet::ValueId x = build.input(3, kF16);
+    if (keeps) x = build.op("Exp", {x});
+    const snippet::ValueId sum = build.reduce("ReduceSum", x);
+    build.output(again ? build.op("Sub", {x, sum}) : sum, kF16);
+    const auto cycles = [](const snippet::Body&, const snippet::BodyNode& node) { return node.op == "Exp" ? 100. : 1.; };
+    auto kernel = snippet::lower(build.take(), {.lanes = GetParam().lanes, .cycles = cycles, .whole_rows = true});
+    EXPECT_TRUE(kernel.ok() && optimise(*kernel, {.isa = GetParam().isa, .block_cache_bytes = cache_bytes}).ok());
+    const std::string text = print(*kernel);
+    const size_t at = text.find("blocks dim 1");
+    return at == text.npos ? "" : text.substr(at, text.find('\n', at) - at);
+  };
+  EXPECT_EQ(blocks_of(false, false, 0), "blocks dim 1");
+  EXPECT_EQ(blocks_of(false, false, 1 << 20), "blocks dim 1 of 16384");
+  EXPECT_EQ(blocks_of(false, false, 256 << 10), "blocks dim 1 of 4096");
+  EXPECT_EQ(blocks_of(true, false, 256 << 10), "blocks dim 1 again of 512 within 131072, 256 within 131072, 4096");
+  EXPECT_EQ(blocks_of(true, true, 256 << 10), "blocks dim 1 again of 512 within 131072, 256 within 131072, 256");
 }
 
 // Of whole vectors, in registers as they are and narrowed, with a fence before the return.

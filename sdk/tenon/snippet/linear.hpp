@@ -77,9 +77,12 @@ struct Param {
   bool operator==(const Param&) const = default;
 };
 
-// Elements of each stretch of a dim of `extent` elements: whole cache lines of any type, 0 when there are too few.
+// Elements between two cuts of a row: whole cache lines, whatever the element type.
+inline constexpr int64_t kLineElements = 64;
+
+// Elements of each stretch of a dim of `extent` elements: whole cache lines, 0 when there are too few.
 constexpr int64_t stream_length(const Param& param, int64_t extent) {
-  const int64_t length = extent / param.streams / 64 * 64;
+  const int64_t length = extent / param.streams / kLineElements * kLineElements;
   return length < param.stream_least ? 0 : length;
 }
 
@@ -157,13 +160,19 @@ struct TENON_API LinearKernel {
     int64_t width = 1;
   };
   std::vector<Scratch> scratch;
-  // Of a kernel that walks whole rows down columns: a call cuts `dim`, the innermost one, into blocks of at least
-  // `least` elements, so that what a block needs again lies in `near_bytes` of a cache when it does. `again`: its rows
-  // are walked by a later sweep; else only what columns fold into is needed.
+  // Of a kernel that walks whole rows down columns: a call may be cut along `dim`, the innermost one of the body, into
+  // blocks of any number of columns; what columns fold into lies in scratch rows of one block.
   struct Blocks {
-    int dim = -1;  // -1: not cut
-    int64_t near_bytes = 0, least = 0;
-    bool again = false;
+    int dim = -1;        // -1: it may not
+    bool again = false;  // rows of a block are walked by more than one sweep
+    // How it is cut, which a target's passes decide: blocks of `elements` where what ports have in so many columns is
+    // at most `within_bytes`. The first size that holds; the last has no bound (0). None: rows are not cut for blocks.
+    struct Size {
+      int64_t elements = 0;  // a multiple of kLineElements
+      int64_t within_bytes = 0;
+      bool operator==(const Size&) const = default;
+    };
+    std::vector<Size> sizes = {};
     bool operator==(const Blocks&) const = default;
   };
   Blocks blocks = {};

@@ -210,13 +210,16 @@ class Parser {
 
   Result<void> blocks() {
     TENON_OK(keyed_into("dim", kernel_.blocks.dim));
-    TENON_OK(in_.expect("near"));
-    TENON_TRY(bytes, in_.integer());
-    kernel_.blocks.near_bytes = bytes;
-    int least = 0;
-    TENON_OK(keyed_into("least", least));
-    kernel_.blocks.least = least;
     kernel_.blocks.again = in_.eat_word("again");
+    if (!in_.eat_word("of")) return {};
+    do {
+      LinearKernel::Blocks::Size& size = kernel_.blocks.sizes.emplace_back();
+      TENON_TRY(elements, in_.integer());
+      size.elements = elements;
+      if (!in_.eat_word("within")) continue;
+      TENON_TRY(bytes, in_.integer());
+      size.within_bytes = bytes;
+    } while (in_.eat(","));
     return {};
   }
 

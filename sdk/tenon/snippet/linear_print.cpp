@@ -123,6 +123,15 @@ std::string param_text(const Param& param) {
   return {};
 }
 
+std::string blocks_text(const LinearKernel::Blocks& blocks) {
+  std::string text = str("  blocks dim ", blocks.dim, blocks.again ? " again" : "");
+  for (const LinearKernel::Blocks::Size& size : blocks.sizes) {
+    text += str(&size == &blocks.sizes.front() ? " of " : ", ", size.elements);
+    if (size.within_bytes > 0) text += str(" within ", size.within_bytes);
+  }
+  return text + "\n";
+}
+
 }  // namespace
 
 std::string print(const LinearKernel& kernel, const Instruction& instruction) {
@@ -149,9 +158,7 @@ std::string print(const LinearKernel& kernel) {
   for (size_t i = 0; i < kernel.params.size(); ++i) text += str("  #", i, " = ", param_text(kernel.params[i]), "\n");
   for (const LinearKernel::Scratch& scratch : kernel.scratch)
     text += str("  scratch ", scratch.element, " dims ", hex(scratch.dims), " width ", scratch.width, "\n");
-  if (kernel.blocks.dim >= 0)
-    text += str("  blocks dim ", kernel.blocks.dim, " near ", kernel.blocks.near_bytes, " least ",
-                kernel.blocks.least, kernel.blocks.again ? " again" : "", "\n");
+  if (kernel.blocks.dim >= 0) text += blocks_text(kernel.blocks);
   size_t depth = 1;
   for (const Instruction& instruction : kernel.body) {
     const std::string line = print(kernel, instruction);

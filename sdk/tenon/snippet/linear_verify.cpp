@@ -68,6 +68,7 @@ class Verifier {
     TENON_OK(check_places());
     for (const Instruction& instruction : kernel_.body) TENON_OK(check_form(instruction), where(instruction));
     TENON_OK(check_nesting());
+    TENON_OK(check_blocks(), "the blocks of linear kernel '", kernel_.name, "'");
     summarize();
     contents_.assign(place_count_, kNothing);
     size_t region = 0;
@@ -214,6 +215,23 @@ class Verifier {
     if (loop.limit < 0 || static_cast<size_t>(loop.limit) >= kernel_.params.size())
       return error(Code::internal, "loop ", begin.number, " has no limit");
     if (loop.increment <= 0) return error(Code::internal, "loop ", begin.number, " does not advance");
+    return {};
+  }
+
+  Result<void> check_blocks() const {
+    const LinearKernel::Blocks& blocks = kernel_.blocks;
+    const auto walks = [&](const Loop& loop) { return loop.dim == blocks.dim && loop.kind != Loop::Kind::scalar; };
+    if (blocks.dim >= 0 && std::none_of(kernel_.loops.begin(), kernel_.loops.end(), walks))
+      return error(Code::internal, "no vector loop is over dim ", blocks.dim);
+    if (blocks.dim < 0 && (blocks.again || !blocks.sizes.empty())) return error(Code::internal, "they are along no dim");
+    for (const LinearKernel::Blocks::Size& size : blocks.sizes) {
+      if (size.elements <= 0 || size.elements % kLineElements != 0)
+        return error(Code::internal, size.elements, " elements are no multiple of ", kLineElements);
+      const bool last = &size == &blocks.sizes.back();
+      if (last ? size.within_bytes != 0 : size.within_bytes <= 0)
+        return error(Code::internal, size.elements, " elements within ", size.within_bytes,
+                     " bytes: all sizes but the last have a bound");
+    }
     return {};
   }
 

@@ -39,9 +39,8 @@ struct LowerOptions {
   // Columns (the innermost dim is kept, dims around it are folded): whole rows in the order in which they lie, with what
   // columns fold into in scratch rows. Else tiles go down the columns, with that in registers. For tensors beyond the
   // caches, from which a tile takes a few lines of each row.
+  // Such kernels have LinearKernel::blocks.
   bool whole_rows = false;
-  // LinearKernel::Blocks of such kernels.
-  int64_t near_bytes = int64_t{512} << 10, least_block = 512;
 };
 
 // The body must be verified. The kernel holds any extents. When it is called, no output may overlap an input or another

@@ -26,7 +26,6 @@ void Lowering::write_whole_rows(const Nest& nest) {
     sweeps += phase.sweeps.size();
   }
   kernel_.blocks.dim = nest.vector;
-  kernel_.blocks.near_bytes = options_.near_bytes, kernel_.blocks.least = options_.least_block;
   kernel_.blocks.again |= sweeps > 1;
 }
 

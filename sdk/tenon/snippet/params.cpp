@@ -14,8 +14,6 @@ constexpr size_t kScratchAlignment = 64;
 // Where tensors are beyond the second-level cache, rows of more elements do not go several at once: prefetchers follow
 // single rows better.
 constexpr int64_t kLongestFarRow = 256, kNearBytes = int64_t{1} << 20;
-// Elements of the innermost dim between two cuts: whole cache lines, whatever the element type.
-constexpr int64_t kInnermostMultiple = 64;
 
 Result<int64_t> extent_of(const BodyDim& dim, std::span<const Dims> shapes) {
   if (dim.sources.empty() && dim.extent.is_constant()) return dim.extent.constant();
@@ -89,7 +87,10 @@ Result<CallPlan> CallPlan::make_for_extents(const Body& body, const LinearKernel
   }
   plan.tensors_ = plan.ports_.size();
   plan.reduced_ = body.reduced_dims();
-  plan.block_ = plan.block_for(kernel);
+  if (kernel.blocks.dim >= 0 && static_cast<size_t>(kernel.blocks.dim) + 1 != body.rank())
+    return error(Code::internal, "the blocks of linear kernel '", kernel.name, "' are along dim ", kernel.blocks.dim,
+                 ", which is not the innermost of ", body.rank());
+  plan.block_ = plan.block_for(kernel.blocks);
   int64_t bytes = 0;
   for (const Port& port : plan.ports_) bytes += port.bytes;
   plan.is_far_ = bytes > kNearBytes;
@@ -111,10 +112,10 @@ void CallPlan::add_port(DimSet varies, ElementType element, int64_t width, const
   ports_.push_back(std::move(port));
 }
 
-// Bytes of ports [first, last) in one column of the innermost dim, at one point of the kept dims around it.
-int64_t CallPlan::column_bytes(size_t first, size_t last) const {
+// What ports have in one column of the innermost dim, at one point of the kept dims around it.
+int64_t CallPlan::column_bytes() const {
   int64_t all = 0;
-  for (size_t i = first; i < last; ++i) {
+  for (size_t i = 0; i < tensors_; ++i) {
     const std::vector<int64_t>& strides = ports_[i].strides;
     int64_t bytes = strides.back();  // 0: it has no such dim
     for (size_t d = 0; d + 1 < strides.size(); ++d)
@@ -124,24 +125,13 @@ int64_t CallPlan::column_bytes(size_t first, size_t last) const {
   return all;
 }
 
-// Rows that are walked again: as many columns as lie near, where a tile's worth of each row does; else, and where they are
-// walked once, so many that the scratch rows take an eighth of that.
-int64_t CallPlan::block_for(const LinearKernel& kernel) const {
-  const LinearKernel::Blocks& blocks = kernel.blocks;
-  if (blocks.dim < 0 || empty_ || !(splittable_ >> blocks.dim & 1)) return 0;
-  const auto whole = [](int64_t columns) { return columns / kInnermostMultiple * kInnermostMultiple; };
-  const int64_t least = std::max(whole(blocks.least), kInnermostMultiple);
-  if (blocks.again) {
-    const int64_t near = whole(blocks.near_bytes / std::max<int64_t>(column_bytes(0, tensors_), 1));
-    if (2 * near >= least) return std::min(near, least);
-  }
-  int64_t row_bytes = 0;
-  for (const LinearKernel::Scratch& scratch : kernel.scratch) {
-    // What is kept for each row wants as few columns as a tile has.
-    if ((scratch.dims & reduced_) != 0) return std::max(whole(least / 2), kInnermostMultiple);
-    row_bytes += scratch.element.bits() / 8;
-  }
-  return std::max(least, whole(blocks.near_bytes / 8 / std::max<int64_t>(row_bytes, 1)));
+// Elements of the innermost dim at most in a chunk; 0: any number.
+int64_t CallPlan::block_for(const LinearKernel::Blocks& blocks) const {
+  if (blocks.sizes.empty() || empty_ || !(splittable_ >> blocks.dim & 1)) return 0;
+  const double bytes = static_cast<double>(column_bytes());
+  for (const LinearKernel::Blocks::Size& size : blocks.sizes)
+    if (bytes * static_cast<double>(size.elements) <= static_cast<double>(size.within_bytes)) return size.elements;
+  return blocks.sizes.back().elements;
 }
 
 void CallPlan::add_scratch(const LinearKernel& kernel) {
@@ -259,7 +249,7 @@ Split CallPlan::split(int64_t parts, int64_t min_elements) const {
       break;
     }
     if (wanted <= 1) continue;
-    if (d + 1 == extents_.size()) split.multiple[d] = kInnermostMultiple;
+    if (d + 1 == extents_.size()) split.multiple[d] = kLineElements;
     split.parts[d] = std::clamp<int64_t>(extents_[d] / split.multiple[d], 1, wanted);
     wanted /= split.parts[d];
   }
@@ -269,8 +259,8 @@ Split CallPlan::split(int64_t parts, int64_t min_elements) const {
 // The innermost dim, so that there are `wanted` blocks at least if it has as many lines.
 void CallPlan::cut_blocks(Split& split, int64_t wanted) const {
   const auto up = [](int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple; };
-  const int64_t extent = extents_.back(), lines = up(up(extent, wanted), kInnermostMultiple);
-  const int64_t block = std::min(block_, lines * kInnermostMultiple);
+  const int64_t extent = extents_.back(), lines = up(up(extent, wanted), kLineElements);
+  const int64_t block = std::min(block_, lines * kLineElements);
   split.multiple.back() = block;
   split.parts.back() = up(extent, block);
 }

@@ -51,9 +51,9 @@ class TENON_API CallPlan {
   bool rows_aligned(size_t port, size_t align_bytes) const;
 
   // At most `parts` pieces of work of about the same size, each with at least `min_elements` of the space: cuts kept
-  // dims that all outputs vary over, the outermost first. The innermost is cut at whole cache lines. Where the kernel asks
-  // for blocks (LinearKernel::Blocks), each piece is cut into these as well: chunks that follow one another lie side by
-  // side.
+  // dims that all outputs vary over, the outermost first. The innermost is cut at whole cache lines. Where the kernel has
+  // sizes of blocks (LinearKernel::Blocks), each piece is cut into these as well: chunks that follow one another lie side
+  // by side.
   Split split(int64_t parts, int64_t min_elements) const;
 
   // The tensor (inputs, then outputs) that word `word` points into; none: a number, or scratch memory. Between calls of a
@@ -84,8 +84,8 @@ class TENON_API CallPlan {
     int64_t value = 0;  // of work that is not cut
   };
   void add_port(DimSet varies, ElementType element, int64_t width, const Dims& extents);
-  int64_t block_for(const LinearKernel& kernel) const;
-  int64_t column_bytes(size_t first, size_t last) const;
+  int64_t block_for(const LinearKernel::Blocks& blocks) const;
+  int64_t column_bytes() const;
   void add_scratch(const LinearKernel& kernel);
   Result<Word> word_of(const Body& body, const LinearKernel& kernel, const Param& param) const;
   void cut_blocks(Split& split, int64_t wanted) const;
