@@ -50,8 +50,7 @@ Result<std::shared_ptr<const irgen::SnippetCode>> Compiler::compile(const snippe
     made->larger.push_back(std::make_unique<const irgen::FormOnDemand>(tiers[i].least_bytes, make));
     if (tiers[i].certain) TENON_OK(made->larger.back()->get(made->body));
   }
-  made->cycles_per_element =
-      snippet::cycles_per_element(body, made->form.kernel.lanes, forms_->table(), target());
+  made->cycles_per_element = snippet::cycles_per_element(body, made->form.kernel.lanes, forms_->table(), target());
   return std::shared_ptr<const irgen::SnippetCode>(std::move(made));
 }
 

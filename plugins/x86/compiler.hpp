@@ -1,5 +1,5 @@
-// Compiler: from bodies of snippets to functions, for one target. The walk of docs/snippets.md on one page; what the forms
-// of the code are is in forms.hpp.
+// Compiler: from bodies of snippets to functions, for one target. The walk of docs/snippets.md on one page; what the
+// forms of the code are is in forms.hpp.
 #pragma once
 #include <memory>
 #include <string>
@@ -21,8 +21,8 @@ class Compiler final : public irgen::SnippetCompiler {
  public:
   Compiler(TargetDescription target, const codegen::JitterTable& table, CompilerOptions options = {})
       : forms_(std::make_shared<const FormMaker>(std::move(target), table, options)) {}
-  // The form that serves any call; and where extents are known, the others that calls run. Those for large calls of open
-  // extents are made when the first such call comes, which may be after the compiler is gone.
+  // The form that serves any call; and where extents are known, the others that calls run. Those for large calls of
+  // open extents are made when the first such call comes, which may be after the compiler is gone.
   Result<std::shared_ptr<const irgen::SnippetCode>> compile(const snippet::Body& body) override;
   snippet::BoundRules bound_rules() const override;
 

@@ -38,8 +38,8 @@ class FormMaker {
   };
   // By ascending least_bytes. The first serves any call. Where extents are known, only those that calls run.
   std::vector<Tier> tiers_of(const snippet::Body& body) const;
-  // From CodeCache::shared(), by the kernel's text without names: snippets that compute the same share it, and profilers
-  // see it under the name of the first.
+  // From CodeCache::shared(), by the kernel's text without names: snippets that compute the same share it, and
+  // profilers see it under the name of the first.
   Result<irgen::SnippetForm> make(const snippet::Body& body, const Tier& tier) const;
   // Anew, with the names of the body's own operators.
   Result<CodeObject> assemble(const snippet::Body& body, const Tier& tier) const;

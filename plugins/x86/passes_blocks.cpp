@@ -1,5 +1,5 @@
-// Blocks of columns beyond the caches: how many columns, and what is fetched. The first sweep over a block waits for memory,
-// the later ones for arithmetic: while the second runs, the next block's lines are fetched.
+// Blocks of columns beyond the caches: how many columns, and what is fetched. The first sweep over a block waits for
+// memory, the later ones for arithmetic: while the second runs, the next block's lines are fetched.
 #include <algorithm>
 #include <map>
 
@@ -46,9 +46,8 @@ class BlockFetcher {
   }
 
   bool moves(const Loop& rows, int port) const {
-    return std::ranges::any_of(rows.shifts, [&](const Loop::Shift& shift) {
-      return ports_[static_cast<size_t>(shift.pointer)] == port;
-    });
+    return std::ranges::any_of(
+        rows.shifts, [&](const Loop::Shift& shift) { return ports_[static_cast<size_t>(shift.pointer)] == port; });
   }
 
   // A load of what an earlier sweep has read.
@@ -74,9 +73,9 @@ class BlockFetcher {
   LinearKernel& kernel_;
   const std::vector<int> ports_;
   std::vector<LoopId> open_;
-  bool in_rows_ = false;      // the innermost loop walks several rows of columns
-  RegisterId counter_ = -1;   // of it
-  Stretches stretches_;       // what it touches that is to be fetched for the next block
+  bool in_rows_ = false;                       // the innermost loop walks several rows of columns
+  RegisterId counter_ = -1;                    // of it
+  Stretches stretches_;                        // what it touches that is to be fetched for the next block
   std::map<int, std::vector<LoopId>> sweeps_;  // of tensors: the loops over rows that read them, so far
 };
 

@@ -25,8 +25,9 @@ class Forms : public ::testing::TestWithParam<Isa> {
   }
   // y = |x| + number, of `rows` rows. Bodies with other numbers have other code.
   static snippet::Body body(std::string_view rows, int number) {
-    const auto graph = parse_graph(str("graph @g(%x: f32[", rows, ",64]) -> %y {\n  %c = Constant {value = dense<f32[]: ",
-                                       number, ".0>}\n  %y = Add %x, %c\n}"));
+    const auto graph =
+        parse_graph(str("graph @g(%x: f32[", rows, ",64]) -> %y {\n  %c = Constant {value = dense<f32[]: ", number,
+                        ".0>}\n  %y = Add %x, %c\n}"));
     EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().to_string());
     auto body = snippet::make_body(*(*graph)->body().output(0)->producer());
     EXPECT_TRUE(body.ok()) << (body.ok() ? "" : body.error().to_string());

@@ -223,7 +223,8 @@ class Verifier {
     const auto walks = [&](const Loop& loop) { return loop.dim == blocks.dim && loop.kind != Loop::Kind::scalar; };
     if (blocks.dim >= 0 && std::none_of(kernel_.loops.begin(), kernel_.loops.end(), walks))
       return error(Code::internal, "no vector loop is over dim ", blocks.dim);
-    if (blocks.dim < 0 && (blocks.again || !blocks.sizes.empty())) return error(Code::internal, "they are along no dim");
+    if (blocks.dim < 0 && (blocks.again || !blocks.sizes.empty()))
+      return error(Code::internal, "they are along no dim");
     for (const LinearKernel::Blocks::Size& size : blocks.sizes) {
       if (size.elements <= 0 || size.elements % kLineElements != 0)
         return error(Code::internal, size.elements, " elements are no multiple of ", kLineElements);

@@ -8,7 +8,11 @@
 namespace tenon::snippet {
 
 Lowering::Lowering(const Body& body, const LowerOptions& options)
-    : body_(body), options_(options), plan_(plan_lowering(body, options)), bound_(body.values.size()), row_ports_(body.values.size(), -1) {
+    : body_(body),
+      options_(options),
+      plan_(plan_lowering(body, options)),
+      bound_(body.values.size()),
+      row_ports_(body.values.size(), -1) {
   kernel_.name = body.name;
   kernel_.lanes = options.lanes;
   makers_.resize(body.values.size());

@@ -173,8 +173,7 @@ Result<CallPlan::Word> CallPlan::word_of(const Body& body, const LinearKernel& k
     const Loop& loop = kernel.loops[static_cast<size_t>(param.loop)];
     word.less = loop.kind == Loop::Kind::tail ? 0 : loop.increment;
   }
-  if (param.kind == Kind::shift)
-    word.times = kernel.loops[static_cast<size_t>(param.loop)].increment;
+  if (param.kind == Kind::shift) word.times = kernel.loops[static_cast<size_t>(param.loop)].increment;
   if (param.kind == Param::Kind::count) {
     int64_t count = 1;
     for (size_t d = 0; d < body.rank(); ++d)
