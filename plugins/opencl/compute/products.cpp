@@ -56,7 +56,7 @@ std::optional<int64_t> last_dim(const Type& type, size_t from_end) {
 // Where nothing is packed, more columns at a time: long stretches of B's rows.
 ProductTile product_tile(const ProductExtents& extents, ElementType work, const ComputeTarget& target) {
   ProductTile tile = choose_tile(extents, work, target);
-  constexpr int kMostVectors = 8;
+  constexpr int kMostVectors = 16;
   if (tile.packs() || target.tiling.exact) return tile;
   const int most = std::min(kMostVectors, target.tiling.registers / tile.rows);
   const int64_t jobs = 2 * target.compute_units;
