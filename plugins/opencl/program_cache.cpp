@@ -34,8 +34,9 @@ std::span<const std::byte> binary_in(std::span<const std::byte> file, const Cont
   return std::memcmp(&wanted, file.data(), sizeof wanted) == 0 ? binary : std::span<const std::byte>();
 }
 
+// No warnings, which PoCL prints: those of our sources say what a graph does, such as to compare a value with itself.
 std::string build_options(const DeviceInfo& info) {
-  return str("-cl-std=CL1.2", info.rounds_divide_and_sqrt() ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
+  return str("-cl-std=CL1.2 -w", info.rounds_divide_and_sqrt() ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
 }
 
 }  // namespace

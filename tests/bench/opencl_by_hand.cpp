@@ -36,10 +36,11 @@ std::string step_of(int64_t rows, int64_t vectors) {
   });
 }
 
+std::string each_place(int64_t rows, int64_t vectors, const auto& text) {
+  return each(rows, [&](int64_t r) { return each(vectors, [&](int64_t v) { return text(r, v); }); });
+}
 std::string each_sum(int64_t rows, int64_t vectors, const std::string& before, const auto& text) {
-  return each(rows, [&](int64_t r) {
-    return each(vectors, [&](int64_t v) { return str(before, "s", r, "_", v, text(r, v)); });
-  });
+  return each_place(rows, vectors, [&](int64_t r, int64_t v) { return str(before, "s", r, "_", v, text(r, v)); });
 }
 
 std::string defines(const std::vector<std::pair<std::string_view, int64_t>>& numbers) {
@@ -66,9 +67,9 @@ std::string packed_product(const HandProduct& p, Tile tile, int64_t depth, bool 
                                                                 "] = NEAR(b + (k0 + k) * N + j + ", 16 * v, ");\n");
                                                    }),
                                               "}\n");
-  const std::string finish = each_sum(rows, vectors, "", [&](int64_t r, int64_t v) {
+  const std::string finish = each_place(rows, vectors, [&](int64_t r, int64_t v) {
     const std::string sum = str("s", r, "_", v);
-    return str(p.bias ? str(" += NEAR(bias + j + ", 16 * v, ");") : ";",
+    return str(p.bias ? str(sum, " += NEAR(bias + j + ", 16 * v, ");") : "",
                p.relu ? str(sum, " = fmax(", sum, ", 0.0f);") : "", " NEAR(to + ", r, " * N + ", 16 * v, ") = ", sum,
                ";\n");
   });
@@ -225,11 +226,12 @@ void by_hand(__global float* restrict a, __global float* restrict b, __global fl
 )",
              each(vectors, [](int64_t v) { return str("const float16 b", v, " = NEAR_LOCAL(at + ", 16 * v, ");\n"); }),
              step_of(tile.rows, vectors), "}\n",
-             each_sum(tile.rows, vectors, "",
-                      [&](int64_t r, int64_t v) {
-                        return str(c.relu ? str(" = fmax(s", r, "_", v, ", 0.0f)") : "", "; NEAR_LOCAL(sums + ", r,
-                                   " * LINE + p + ", 16 * v, ") = s", r, "_", v, ";\n");
-                      }),
+             each_place(tile.rows, vectors,
+                        [&](int64_t r, int64_t v) {
+                          const std::string sum = str("s", r, "_", v);
+                          return str("NEAR_LOCAL(sums + ", r, " * LINE + p + ", 16 * v,
+                                     ") = ", c.relu ? str("fmax(", sum, ", 0.0f)") : sum, ";\n");
+                        }),
              R"(
       }
       for (int r = 0; r < ROWS; ++r)
