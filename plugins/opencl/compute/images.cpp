@@ -1,6 +1,8 @@
 #include "opencl/compute/images.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include <tenon/support/str.hpp>
 
@@ -11,7 +13,10 @@ namespace tenon::opencl {
 namespace {
 
 constexpr int64_t kLinePositions = 1024;  // of sums that wait
-constexpr int64_t kGoodPositions = 256;   // of a job: their inputs stay near the core while channels of outputs change
+// Of a job: so few positions, or inputs, stay near the core while channels of outputs change.
+constexpr int64_t kGoodPositions = 256, kGoodBytes = 48 << 10;
+// Weights are read row by row: more rows than these need more addresses than there are registers.
+constexpr int kMostRows = 8;
 
 // Of the inner extent.
 int64_t most_steps(const ComputeTarget& target) {
@@ -19,9 +24,13 @@ int64_t most_steps(const ComputeTarget& target) {
   return std::min<int64_t>(kMostSteps, target.local_bytes / 8 / 4);
 }
 
+// Of lines of sums; tiles have no more columns than these besides.
+int64_t line_elements(const ProductTile& tile) { return tile.rows * (kLinePositions + tile.columns()); }
+
 int64_t image_elements(ElementType work, const ComputeTarget& target) {
-  constexpr int64_t kMostBytes = 512 << 10;
-  return std::min(kMostBytes, target.local_bytes / 4) / static_cast<int64_t>(work.bits() / 8);
+  constexpr int64_t kMostBytes = 512 << 10, kMostColumns = 128;
+  const int64_t element = work.bits() / 8, others = kMostRows * (kLinePositions + kMostColumns) + 2 * kMostColumns;
+  return std::min(kMostBytes, target.local_bytes - 4 * most_steps(target) - others * element) / element;
 }
 
 // Phases that taps read.
@@ -58,14 +67,14 @@ constexpr std::string_view kStage = R"(
 
 constexpr std::string_view kFinish = R"(
       for (int r = 0; r < ROWS && output + r < output1; ++r) {
-        const long line_of_row = ((picture * n[1] + group * outputs + output + r) * n[5] + y0) * n[6];
+        const long line_of_row = ((picture * n[1] + group * outputs + output + r) * n[5] + y0) * out_columns;
         for (int y = 0; y < job_rows; ++y) {
-          const long first = line_of_row + y * n[6];
+          const long first = line_of_row + y * out_columns;
           PLACE(place, first);
           for (int wanted = 0; wanted < out_columns; wanted += LANES) {
-            const int column = out_columns >= LANES ? min(wanted, out_columns - LANES) : wanted;
+            const int column = WIDE ? min(wanted, out_columns - LANES) : wanted;
             const TV x = NEAR_LOCAL(line + r * LINE + y * pitch + column);
-            FINISH(place, first, column, min(LANES, out_columns - column), x);
+            FINISH(place, first, column, WIDE ? LANES : out_columns, x);
           }
         }
       }
@@ -74,29 +83,57 @@ constexpr std::string_view kFinish = R"(
 
 }  // namespace
 
-std::optional<ImageTile> image_tile(const ImageConv& c, ElementType work, const ComputeTarget& target) {
+namespace {
+
+// Cycles of a job, but for the epilogue: what the rows of a phase cost, and their elements, is measured.
+double staging_of(const ImageConv& c, const ImageTile& t) {
+  constexpr double kRow = 20, kElement = 0.25;
+  const auto rows =
+      static_cast<double>(c.channels / c.groups * phases(c.window, 0) * phases(c.window, 1) * t.phase_rows);
+  return rows * (kRow + kElement * static_cast<double>(t.pitch));
+}
+double computing_of(const ImageConv& c, const ImageTile& t) {
+  const int64_t outputs = c.outputs / c.groups, positions = t.rows * t.pitch,
+                steps = c.channels / c.groups * c.window.taps();
+  return static_cast<double>(outputs * positions * steps) / t.tile.lanes *
+         cycles_of(t.tile, {outputs, positions, steps});
+}
+
+// The job's rows of outputs, if their image fits.
+std::optional<ImageTile> tile_of_rows(const ImageConv& c, int64_t rows, ElementType work, const ComputeTarget& target) {
   const PlaneWindow& w = c.window;
-  if (target.work_group != 1 || !target.tiling.local || c.extents.out[0] < 1 || c.extents.out[1] < 1)
-    return std::nullopt;
   ImageTile made;
+  made.rows = rows, made.phase_rows = rows + w.reach(0) / w.stride[0];
   made.pitch = c.extents.out[1] + w.reach(1) / w.stride[1];
-  const int64_t channels = c.channels / c.groups;
-  const auto fits = [&](int64_t rows) {
-    made.rows = rows, made.phase_rows = rows + w.reach(0) / w.stride[0];
-    return channels * phases(w, 0) * phases(w, 1) * made.phase_rows * made.pitch <= image_elements(work, target);
-  };
-  if (made.pitch > kLinePositions || channels == 0 || channels * w.taps() > most_steps(target)) return std::nullopt;
-  int64_t blocks = 1;
-  const int64_t good = std::clamp<int64_t>(kGoodPositions / made.pitch, 1, c.extents.out[0]);
-  for (blocks = (c.extents.out[0] + good - 1) / good; !fits((c.extents.out[0] + blocks - 1) / blocks); ++blocks)
-    if (made.rows == 1) return std::nullopt;
-  // Weights are read row by row: more rows than these need more addresses than there are registers.
-  constexpr int kMostRows = 8;
+  const int64_t channels = c.channels / c.groups, positions = rows * made.pitch;
+  const int64_t image = channels * phases(w, 0) * phases(w, 1) * made.phase_rows * made.pitch;
+  const bool near = positions <= kGoodPositions || image * (work.bits() / 8) <= kGoodBytes || rows == 1;
+  if (!near || positions > kLinePositions || image > image_elements(work, target)) return std::nullopt;
   ComputeTarget few = target;
   few.tiling.rows = std::min(few.tiling.rows, kMostRows);
-  made.tile = choose_tile({c.outputs / c.groups, made.rows * made.pitch, channels * w.taps()}, work, few);
-  if (!made.tile.packs()) return std::nullopt;
-  return made;
+  made.tile = choose_tile({c.outputs / c.groups, positions, channels * w.taps()}, work, few);
+  return made.tile.packs() ? std::optional(made) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ImageTile> image_tile(const ImageConv& c, ElementType work, const ComputeTarget& target) {
+  const int64_t channels = c.channels / c.groups;
+  if (target.work_group != 1 || !target.tiling.local || c.extents.out[0] < 1 || c.extents.out[1] < 1)
+    return std::nullopt;
+  if (channels == 0 || channels * c.window.taps() > most_steps(target)) return std::nullopt;
+  std::optional<ImageTile> best;
+  double least = std::numeric_limits<double>::infinity();
+  int64_t before = 0;
+  for (int64_t blocks = 1; blocks <= c.extents.out[0]; ++blocks) {
+    const int64_t rows = (c.extents.out[0] + blocks - 1) / blocks;
+    if (std::exchange(before, rows) == rows) continue;
+    const auto tile = tile_of_rows(c, rows, work, target);
+    if (!tile) continue;
+    const double cycles = static_cast<double>(blocks) * (staging_of(c, *tile) + computing_of(c, *tile));
+    if (cycles < least) least = cycles, best = tile;
+  }
+  return best;
 }
 
 std::string image_body(ComputeSource& source, const ImageConv& c, const ImageTile& made, ElementType work,
@@ -110,11 +147,11 @@ std::string image_body(ComputeSource& source, const ImageConv& c, const ImageTil
   source.define("COLUMN_PHASES", phases(w, 1));
   source.define("ROWS", tile.rows);
   source.define("COLUMNS", tile.columns());
-  const int64_t line = kLinePositions + tile.columns();
-  source.define("LINE", line);
+  source.define("WIDE", c.extents.out[1] >= tile.lanes ? 1 : 0);  // rows of a vector or more
+  source.define("LINE", kLinePositions + tile.columns());
   // Vectors at the end reach beyond the last channel's image, and lines.
   source.local(str("  __local T image[", image_elements(work, target) + 2 * tile.columns(), "];\n  __local T line[",
-                   tile.rows * line, "];\n  __local int steps[", most_steps(target), "];\n"));
+                   line_elements(tile), "];\n  __local int steps[", most_steps(target), "];\n"));
   const auto each_row = [&](const auto& text) {
     std::string all;
     for (int r = 0; r < tile.rows; ++r) all += text(r);
@@ -137,9 +174,8 @@ std::string image_body(ComputeSource& source, const ImageConv& c, const ImageTil
                ";\n");
   });
   body += each_row([](int r) { return str("        A_TYPE w", r, " = A_AT(row_", r, ");\n"); });
-  body +=
-      "        for (long k = 0; k < K; ++k) {\n"
-      "          const __local T* from = image + at + steps[k];\n";
+  body += each_step("K");
+  body += "          const __local T* from = image + at + steps[k];\n";
   body += each_vector([](int v) { return str("          const TV b", v, " = NEAR_LOCAL(from + ", v, " * LANES);\n"); });
   body += "          TV repeated;\n";
   body += each_row([&](int r) {
@@ -157,12 +193,22 @@ std::string image_body(ComputeSource& source, const ImageConv& c, const ImageTil
 }
 
 ComputeLaunch image_launch(const ImageConv& c, const ImageTile& tile, int64_t images, const ComputeTarget& target) {
-  constexpr int64_t kJobsOfUnit = 2;
+  constexpr int64_t kMostJobsOfUnit = 2;
   const PlaneExtents& e = c.extents;
   const int64_t row_blocks = (e.out[0] + tile.rows - 1) / tile.rows, outputs = c.outputs / c.groups;
-  const int64_t jobs = std::max<int64_t>(images * c.groups * row_blocks, 1);
+  const int64_t jobs = std::max<int64_t>(images * c.groups * row_blocks, 1), units = target.compute_units;
   const int64_t tiles = (outputs + tile.tile.rows - 1) / tile.tile.rows;
-  const int64_t blocks = std::clamp<int64_t>((kJobsOfUnit * target.compute_units + jobs - 1) / jobs, 1, tiles);
+  const int64_t most = std::clamp<int64_t>((kMostJobsOfUnit * units + jobs - 1) / jobs, 1, tiles);
+  // Channels of outputs in blocks: each stages the image once more. Units are not done at once: a tenth of a job is
+  // lost.
+  const auto cycles = [&](int64_t blocks) {
+    const double computing = computing_of(c, tile) / static_cast<double>(blocks);
+    return static_cast<double>((jobs * blocks + units - 1) / units) * (staging_of(c, tile) + computing) +
+           computing / 10;
+  };
+  int64_t blocks = 1;
+  for (int64_t more = 2; more <= most; ++more)
+    if (cycles(more) < cycles(blocks)) blocks = more;
   const int64_t block = (tiles + blocks - 1) / blocks * tile.tile.rows;
   ComputeLaunch made{{c.channels, c.outputs, c.groups, e.in[0], e.in[1], e.out[0], e.out[1], e.begin[0], e.begin[1],
                       tile.rows, tile.pitch, tile.phase_rows, block},

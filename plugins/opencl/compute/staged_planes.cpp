@@ -23,10 +23,11 @@ void tenon_stage(__local T* to, const int length, const long row, const int insi
       NEAR_LOCAL(to + x) = COLUMN_STRIDE == 1 ? XV(row + first + x)
                            : (TV)(XV(row + first + 2 * x).even, XV(row + first + 2 * x + LANES - 1).odd);
     }
-  } else if (COLUMN_STRIDE == 1 && end - begin >= LANES / 2) {
+  } else if (COLUMN_STRIDE <= 2 && end - begin >= LANES / 2) {
     for (; x < end; x += LANES / 2) {
       x = min(x, end - LANES / 2);
-      NEAR_LOCAL_HALF(to + x) = HALFV(row + first + x);
+      NEAR_LOCAL_HALF(to + x) = COLUMN_STRIDE == 1 ? HALFV(row + first + x)
+                                : (HALF_TYPE)(HALFV(row + first + 2 * x).even, HALFV(row + first + 2 * x + LANES / 2 - 1).odd);
     }
   }
   for (; x < end; ++x) to[x] = X(row + first + x * COLUMN_STRIDE);
@@ -82,7 +83,8 @@ constexpr std::string_view kDone = R"(
 
 void define_staging(ComputeSource& source, const PlaneWindow& w, ElementType work) {
   source.of_group();
-  source.define("NEAR_LOCAL_HALF(p)", str("(((__local TENON_NEAR(", lanes_name(work, w.lanes / 2), ")*)(p))->v)"));
+  source.define("HALF_TYPE", lanes_name(work, w.lanes / 2));
+  source.define("NEAR_LOCAL_HALF(p)", "(((__local TENON_NEAR(HALF_TYPE)*)(p))->v)");
   source.vectors_of(w.lanes / 2);
   source.load("HALF", 0, work);
   source.vectors_of(w.lanes);

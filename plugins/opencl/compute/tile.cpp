@@ -15,9 +15,11 @@ constexpr int kRows[] = {1, 2, 3, 4, 6, 8, 12};
 // More jobs than these make the units no busier.
 constexpr int64_t kMostJobsOfUnit = 32;
 
+}  // namespace
+
 // Columns and rows that are computed for each that is wanted, times what a step costs beyond its multiply-adds: loads
 // of `vectors` of the panel, and of `rows` elements that are repeated in all lanes.
-double cost_of(const ProductTile& tile, const ProductExtents& extents) {
+double cycles_of(const ProductTile& tile, const ProductExtents& extents) {
   const auto waste = [](const std::optional<int64_t>& extent, int64_t step) {
     if (!extent || *extent <= 0) return 1.0;
     return static_cast<double>((*extent + step - 1) / step * step) / static_cast<double>(*extent);
@@ -28,8 +30,6 @@ double cost_of(const ProductTile& tile, const ProductExtents& extents) {
       std::max({adds / 2, (tile.rows + tile.vectors) / 2.0, 4.0}) + 0.125 * (tile.rows + tile.vectors);
   return waste(extents.m, tile.rows) * waste(extents.n, tile.columns()) * cycles / adds;
 }
-
-}  // namespace
 
 int lanes_of(ElementType work, const ComputeTarget& target) {
   return std::max(target.lanes * 32 / std::max<int>(static_cast<int>(work.bits()), 32), 1);
@@ -46,7 +46,7 @@ ProductTile choose_tile(const ProductExtents& extents, ElementType work, const C
   for (tile.vectors = 1; tile.vectors <= tiling.vectors; ++tile.vectors)
     for (const int rows : kRows) {
       tile.rows = rows;
-      const double cost = cost_of(tile, extents);
+      const double cost = cycles_of(tile, extents);
       if (rows > tiling.rows || rows * tile.vectors > registers || cost >= best) continue;
       best = cost;
       chosen = tile;
@@ -168,6 +168,11 @@ constexpr std::string_view kPartOfTile = R"(
 
 }  // namespace
 
+std::string each_step(std::string_view steps) {
+  return str("      for (long k1 = 0; k1 < ", steps, "; k1 += 256)\n      for (long k = k1, k2 = min(k1 + 256, (long)",
+             steps, "); k < k2; ++k) {\n");
+}
+
 std::string packed_rows(const ProductTile& tile, bool copies) {
   const auto each = [&](auto text) {
     std::string all;
@@ -189,7 +194,7 @@ std::string packed_rows(const ProductTile& tile, bool copies) {
     text += str("(TV)START(min(row + ", r, ", row1 - 1));\n");
   }
   text += "      }\n";
-  text += "      for (long k = 0; k < depth; ++k) {\n";
+  text += each_step("depth");
   for (int v = 0; v < tile.vectors; ++v) text += str("        const TV b", v, " = PANEL(k, ", v, ");\n");
   text += "        TV repeated;\n";
   for (int r = 0; r < tile.rows; ++r) {

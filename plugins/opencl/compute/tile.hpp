@@ -38,6 +38,9 @@ int lanes_of(ElementType work, const ComputeTarget& target);
 // Packs where the panel is read by several row tiles.
 ProductTile choose_tile(const ProductExtents& extents, ElementType work, const ComputeTarget& target);
 
+// Of one multiply-add of a vector that is wanted, with the share of those that are of no use, and of loads.
+double cycles_of(const ProductTile& tile, const ProductExtents& extents);
+
 // What a measured search tries besides.
 std::vector<Tiling> other_tilings(const Tiling& tiling);
 
@@ -57,6 +60,10 @@ void define_lane_numbers(ComputeSource& source, int lanes, ElementType work);
 
 // Defines TRANSPOSE(t): t[i] of LANES vectors becomes the elements i of all of them.
 void define_transpose(ComputeSource& source, int lanes);
+
+// The head of the loop over k of so many steps, up to its brace. Two loops: compilers guess by the depth of loops which
+// values want registers, and gave those of sums to constants of the packing, whose loops are as deep.
+std::string each_step(std::string_view steps);
 
 // The walk over the rows [row0, row1) of a job with a packed panel of `depth` steps from `k0` on. Reads the macros
 // A (ComputeSource::load_by_pointer), ROW_OF_A(row), A_STEP (elements of A), START(row) (what a row's sums begin with),

@@ -147,7 +147,8 @@ void tenon_compute(__global const long* words, long first, __global uchar* q0, _
         s6_0 = s6_1 = (TV)START(min(row + 6, row1 - 1));  // MatMul dense
         s7_0 = s7_1 = (TV)START(min(row + 7, row1 - 1));  // MatMul dense
       }
-      for (long k = 0; k < depth; ++k) {  // MatMul dense
+      for (long k1 = 0; k1 < depth; k1 += 256)  // MatMul dense
+      for (long k = k1, k2 = min(k1 + 256, (long)depth); k < k2; ++k) {  // MatMul dense
         const TV b0 = PANEL(k, 0);  // MatMul dense
         const TV b1 = PANEL(k, 1);  // MatMul dense
         TV repeated;  // MatMul dense
