@@ -10,6 +10,7 @@
 #include <tenon/ir/verify.hpp>
 #include <tenon/irgen/from_graph.hpp>
 #include <tenon/irgen/graph_runner.hpp>
+#include <tenon/irgen/snippet_kernels.hpp>
 #include <tenon/passes/assign_layouts.hpp>
 #include <tenon/passes/pass_manager.hpp>
 #include <tenon/snippet/subgraph.hpp>
