@@ -95,6 +95,15 @@ class OpenclGroupProducts : public OpenclTest {
   std::mt19937 random_{seed_};
 };
 
+// Seed 901 of opencl_compute_fuzz_test, in short: two of six items fetch nothing.
+TEST_F(OpenclGroupProducts, ItemsWithoutAPlaceHarmNobody) {
+  const auto conv = compile({"six", 6, 4}, R"(graph @g(%x: f32[2,9,5,8,34], %w: f32[4,9,2,4,1]) -> %y {
+  %y = Conv %x, %w {dilations = [2, 2, 1], group = 1, pads = [2, 0, 0, 2, 3, 0], strides = [1, 3, 2]}
+})");
+  ASSERT_TRUE(conv.ok()) << conv.error().to_string();
+  right(*conv, {{2, 9, 5, 8, 34}, {4, 9, 2, 4, 1}});
+}
+
 TEST_F(OpenclGroupProducts, MatMulAroundTheTile) {
   for (const Groups& of : {kGpu, kOdd}) {
     SCOPED_TRACE(of.name);

@@ -70,7 +70,13 @@ void choose_depth(GroupTile& tile, const std::optional<int64_t>& k, ElementType 
 
 int64_t GroupTile::a_pitch() const { return odd_vectors(block_rows(), row_lanes()); }
 int64_t GroupTile::b_pitch() const { return odd_vectors(columns(), lanes); }
-int64_t GroupTile::local_bytes(ElementType work) const { return depth * (a_pitch() + b_pitch()) * bytes_of(work); }
+int64_t GroupTile::spare() const {
+  const int64_t vectors = int64_t{row_lanes()} * lanes;
+  return parts(group, vectors) * vectors;
+}
+int64_t GroupTile::local_bytes(ElementType work) const {
+  return (depth * (a_pitch() + b_pitch()) + 2 * spare()) * bytes_of(work);
+}
 int64_t GroupTile::jobs(int64_t m, int64_t n, int64_t matrices) const {
   return parts(m, block_rows()) * parts(n, columns()) * matrices;
 }

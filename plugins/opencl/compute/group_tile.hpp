@@ -30,6 +30,8 @@ struct GroupTile {
   // Elements from step to step in the panels.
   int64_t a_pitch() const;
   int64_t b_pitch() const;
+  // Elements behind each panel, a place for each item: for what it has to store in none.
+  int64_t spare() const;
   int64_t local_bytes(ElementType work) const;
   // Jobs for so many matrices.
   int64_t jobs(int64_t m, int64_t n, int64_t matrices) const;

@@ -8,7 +8,9 @@ namespace tenon::opencl {
 namespace {
 
 // NAME_LINE(i) and NAME_K(i), the place in the panel of what an item fetches as its i-th element; NAME_HERE(i): is
-// there such a place?
+// there such a place? NAME_TO(i): where it is put, else a place of the item's own behind the panel. A store under a
+// condition would do, but LLVM 14 and 15, which PoCL compiles with, make masked stores of several lines of it, some of
+// which do not come about (OpenclGroupProducts.ItemsWithoutAPlaceHarmNobody).
 void define_walk(ComputeSource& source, std::string_view name, const GroupTile& tile, int64_t lines, bool along) {
   const PanelWalk walk = PanelWalk::of(tile, lines, along);
   const std::string first = str("(own % ", walk.span, ")"), behind = str("(own / ", walk.span, ")");
@@ -26,6 +28,12 @@ void define_walk(ComputeSource& source, std::string_view name, const GroupTile& 
   needs(walk.passes * line_step != lines, str(name, "_LINE(i) < ", lines));
   needs(walk.slabs * step != tile.depth, str(name, "_K(i) < DEPTH"));
   source.define(str(name, "_HERE(i)"), here.empty() ? std::string("1") : str("(", here, ")"));
+  const std::string panel = name == "A" ? "a_panel" : "b_panel";
+  const int64_t pitch = name == "A" ? tile.a_pitch() : tile.b_pitch();
+  const std::string place = str(name, "_K(i) * ", pitch, " + ", name, "_LINE(i)");
+  source.define(str(name, "_TO(i)"),
+                str("((__local T*)", panel, ")[",
+                    here.empty() ? place : str(name, "_HERE(i) ? ", place, " : DEPTH * ", pitch, " + own"), "]"));
 }
 
 // Each element that an item fetches: `to` becomes `element`, or 0 beyond the extents and where `lines` clear `inside`.
@@ -36,13 +44,9 @@ std::string each_fetched(std::string_view name, std::string_view unroll, std::st
              element, " : (T)0;\n      }\n");
 }
 
-std::string panel_element(std::string_view name) {
-  return str("if (", name, "_HERE(i)) ", name, "_PANEL(", name, "_K(i), ", name, "_LINE(i))");
-}
-
 std::string store(std::string_view name, std::string_view next) {
-  return str("#pragma unroll\n        for (int i = 0; i < ", name, "_LOADS; ++i)\n          ", panel_element(name),
-             " = ", next, "[i];\n");
+  return str("#pragma unroll\n        for (int i = 0; i < ", name, "_LOADS; ++i)\n          ", name, "_TO(i) = ", next,
+             "[i];\n");
 }
 
 // Row `r` of an item, in the block.
@@ -129,10 +133,10 @@ void define_group_tile(ComputeSource& source, const GroupTile& tile, ElementType
   source.define("ROW_VECTOR", row_lanes == 1 ? std::string(scalar_name(work)) : lanes_name(work, row_lanes));
   define_walk(source, "A", tile, tile.block_rows(), a_along);
   define_walk(source, "B", tile, tile.columns(), b_along);
-  source.define("A_PANEL(k, line)", str("((__local T*)a_panel)[(k) * ", tile.a_pitch(), " + (line)]"));
-  source.define("B_PANEL(k, line)", str("((__local T*)b_panel)[(k) * ", tile.b_pitch(), " + (line)]"));
-  source.local(str("  __local ROW_VECTOR a_panel[DEPTH * ", tile.a_pitch() / row_lanes, "];\n"));
-  source.local(str("  __local TV b_panel[DEPTH * ", tile.b_pitch() / tile.lanes, "];\n"));
+  source.local(str("  __local ROW_VECTOR a_panel[DEPTH * ", tile.a_pitch() / row_lanes, " + ",
+                   tile.spare() / row_lanes, "];\n"));
+  source.local(str("  __local TV b_panel[DEPTH * ", tile.b_pitch() / tile.lanes, " + ", tile.spare() / tile.lanes,
+                   "];\n"));
   source.of_group();
 }
 
@@ -159,7 +163,7 @@ std::string group_product_body(const GroupTile& tile, const GroupPanels& panels,
                 multiplies, "      }\n      SYNC;\n    }\n");
   } else {
     text += str("    for (long from = 0; from < K; from += DEPTH) {\n", prepare, prepare.empty() ? "" : "      SYNC;\n",
-                fetches("#pragma unroll 4\n", panel_element("A"), panel_element("B")), "      SYNC;\n      {\n",
+                fetches("#pragma unroll 4\n", "A_TO(i)", "B_TO(i)"), "      SYNC;\n      {\n",
                 multiplies, "      }\n      SYNC;\n    }\n");
   }
   return text + finish(tile, copies);
