@@ -326,7 +326,7 @@ TEST_F(Lower, LongRowsGoAlone) {
   EXPECT_FALSE(runs_several(sum_body(), 257)) << "walked once";
 }
 
-// Copies that no row is long enough for are not written; the bits are those of a kernel for any extent.
+// Copies that no row is long enough for are not written.
 TEST_F(Lower, KnownExtentsLimitCopies) {
   const auto vector_steps = [&](int64_t extent) {
     std::vector<int64_t> steps;

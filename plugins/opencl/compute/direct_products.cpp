@@ -69,19 +69,6 @@ constexpr std::string_view kDirectEach = R"(
           for (int r = 0; r < ROWS; ++r)
             sums[r * VECTORS + v] = MULTIPLY_ADD((TV)A(rows[r] + k * A_STEP), VLOAD(0, b), sums[r * VECTORS + v]);
         }
-    for (int r = 0; r < ROWS && row + r < row1; ++r) {
-    const long line = LINE(row + r) + column;
-    PLACE(place, line);
-    for (int part = 0; part < VECTORS; ++part) {
-      const long at = column + part * LANES;
-      const int count = (int)min((long)LANES, N - at);
-      if (count <= 0) break;
-      TV x = sums[r * VECTORS + part];
-      AFTER(x, row + r, at, count);
-      FINISH(place, line, part * LANES, count, x);
-    }
-    }
-    }
 )";
 
 }  // namespace
@@ -99,7 +86,7 @@ void define_sum_of_lanes(ComputeSource& source, int lanes, ElementType work) {
 }
 
 std::string direct_product_body(const Product& product) {
-  return str(kDirect, product.trans_b ? kDirectColumns : kDirectRows, kDirectEach);
+  return str(kDirect, product.trans_b ? kDirectColumns : kDirectRows, kDirectEach, finished_rows(), "    }\n");
 }
 
 }  // namespace tenon::opencl

@@ -173,6 +173,8 @@ std::string each_step(std::string_view steps) {
              steps, "); k < k2; ++k) {\n");
 }
 
+std::string_view finished_rows() { return kPartOfTile; }
+
 std::string packed_rows(const ProductTile& tile, bool copies) {
   const auto each = [&](auto text) {
     std::string all;
