@@ -74,15 +74,8 @@ constexpr std::string_view kDirectEach = R"(
 }  // namespace
 
 void define_sum_of_lanes(ComputeSource& source, int lanes, ElementType work) {
-  std::string text = str("T tenon_sum(TV x) {\n");
-  std::string from = "x";
-  for (int half = lanes / 2; half > 0; half /= 2) {
-    const std::string type = half > 1 ? lanes_name(work, half) : std::string(scalar_name(work)), to = str("x", half);
-    text += str("  const ", type, " ", to, " = ", from, ".lo + ", from, ".hi;\n");
-    from = to;
-  }
-  source.functions(str(text, "  return ", from, ";\n}\n"));
-  source.define("SUM_OF(x)", "tenon_sum(x)");
+  source.functions(lanes_function("sum_of", "+", work, lanes));
+  source.define("SUM_OF(x)", "sum_of(x)");
 }
 
 std::string direct_product_body(const Product& product) {

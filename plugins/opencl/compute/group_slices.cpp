@@ -6,7 +6,6 @@
 //   B by its columns        items SLICES x ACROSS: neighbours have neighbouring vectors of steps of a column of B
 //   (transposed)
 #include <algorithm>
-#include <bit>
 
 #include <tenon/support/str.hpp>
 
@@ -137,10 +136,6 @@ constexpr std::string_view kFinish = R"(
     }
     SYNC;
 )";
-
-int64_t floor2(int64_t x) {
-  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(x, 1))));
-}
 
 // Vectors of columns side by side: 16 of them, fewer where the units would have too few jobs, but no less than what
 // memory gives at once.

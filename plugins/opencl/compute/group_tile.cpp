@@ -16,7 +16,6 @@ constexpr int64_t kMostDepth = 16;
 // Neighbours along the inner extent: 32 bytes of f32, which is what memory gives at the least.
 constexpr int64_t kAlong = 8;
 
-int64_t floor2(int64_t x) { return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(x))); }
 int64_t ceil2(int64_t x) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(x))); }
 int64_t parts(int64_t extent, int64_t part) { return (extent + part - 1) / part; }
 
@@ -67,6 +66,10 @@ void choose_depth(GroupTile& tile, const std::optional<int64_t>& k, ElementType 
 }
 
 }  // namespace
+
+int64_t floor2(int64_t x) {
+  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(x, 1))));
+}
 
 int64_t GroupTile::a_pitch() const { return odd_vectors(block_rows(), row_lanes()); }
 int64_t GroupTile::b_pitch() const { return odd_vectors(columns(), lanes); }

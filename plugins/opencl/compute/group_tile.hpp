@@ -16,6 +16,9 @@
 
 namespace tenon::opencl {
 
+// The largest power of two up to x; at least 1.
+int64_t floor2(int64_t x);
+
 struct GroupTile {
   int rows = 1, vectors = 1, lanes = 1;  // of an item: rows by vectors of columns
   int across = 1, down = 1;              // items; what the group has beyond their product helps to fetch only
