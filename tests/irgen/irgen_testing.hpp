@@ -49,7 +49,7 @@ inline void expect_identical(const std::vector<Datum>& wanted, const std::vector
 
 // The program by the programs' own interpreter, `contract`: each kernel is watched.
 inline Result<std::vector<Datum>> interpreted(const GraphProgram& program, const std::vector<Datum>& inputs,
-                                              bool contract = false) {
+                                              bool contract = false, program::RunStatistics* statistics = nullptr) {
   std::vector<Dims> dims;
   for (const Datum& input : inputs) dims.push_back(input.tensor().dims());
   TENON_TRY(scalars, scalars_of(program, dims));
@@ -65,7 +65,7 @@ inline Result<std::vector<Datum>> interpreted(const GraphProgram& program, const
     give(program.outputs[i], made);
     outputs.emplace_back(std::move(made));
   }
-  TENON_OK(program::interpret(program.program, arguments, {.contract = contract}));
+  TENON_OK(program::interpret(program.program, arguments, {.contract = contract}, statistics));
   return outputs;
 }
 

@@ -3,6 +3,7 @@
 
 #include <tenon/irgen/strips.hpp>
 #include <tenon/passes/standard.hpp>
+#include <tenon/program/exec/bound_program.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 
 #include "irgen/irgen_testing.hpp"
@@ -12,6 +13,8 @@ namespace tenon::irgen {
 namespace {
 
 using namespace irgen::testing;
+
+constexpr int64_t kAlignment = 64;  // of buffers in an arena
 
 class ZooPrograms : public ::testing::TestWithParam<std::string> {};
 
@@ -40,6 +43,31 @@ TEST_P(ZooPrograms, GiveTheInterpretersBits) {
   std::printf("%-20s %5zu operators in %zu programs, %zu on the host; arena %zu, the interpreter's %zu\n%s",
               GetParam().c_str(), (*runner)->report().program_ops, (*runner)->report().programs,
               (*runner)->report().host_ops.size(), (*runner)->arena_bytes(), (*oracle)->arena_bytes(), on_host.c_str());
+}
+
+// What is planned before a run is what an interpreter takes that frees as the program says: no byte more, and at most
+// the alignment of buffers less.
+TEST_P(ZooPrograms, TakeTheMemoryThatWasPredicted) {
+  const auto graph = zoo::build(GetParam(), {.size = zoo::Size::tiny});
+  ASSERT_TRUE(graph.ok()) << graph.error().to_string();
+  const auto passes = standard_passes();
+  ASSERT_TRUE(passes.ok() && passes->run(**graph, {}).ok());
+  const auto inputs = zoo::inputs(**graph, 5);
+  ASSERT_TRUE(inputs.ok()) << inputs.error().to_string();
+  const GraphProgram program = lowered(**graph);
+  const auto arguments = arguments_of(program, {});
+  ASSERT_TRUE(arguments.ok()) << arguments.error().to_string();
+  const auto bound = program::BoundProgram::bind(program.program, *arguments);
+  ASSERT_TRUE(bound.ok()) << bound.error().to_string();
+  program::RunStatistics measured;
+  const auto outputs = interpreted(program, *inputs, false, &measured);
+  ASSERT_TRUE(outputs.ok()) << outputs.error().to_string();
+  int64_t padding = 0;
+  for (const int64_t bytes : measured.heap) padding += (kAlignment - bytes % kAlignment) % kAlignment;
+  const int64_t planned = bound->arena_bytes().at("host");
+  EXPECT_GE(planned, measured.heap_peak);
+  EXPECT_LE(planned, measured.heap_peak + padding);
+  EXPECT_EQ(planned, bound->arena_lower_bound_bytes().at("host"));
 }
 
 // Chains strip by strip, wherever they can: the same bits.
