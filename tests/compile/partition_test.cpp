@@ -106,6 +106,33 @@ TEST(Partition, ConstantsGoWhereTheyAreUsedAndMayBeOutputs) {
   EXPECT_TRUE(compare((*outputs)[2], row({10, 20})).equal);
 }
 
+// Weights that are converted in every run: one of them alive at a time, in the part before the one that reads it.
+TEST(Partition, WhatIsMadeOfConstantsGoesBeforeItsUser) {
+  const auto graph = parsed(R"(graph @g(%x: f32[2]) -> (%z, %m) {
+    %k = Constant {value = dense<f32[2]: 1.0, 2.0>}
+    %w0 = Neg %k
+    %w1 = Neg %k
+    %v1 = Neg %w1
+    %m = Neg %k
+    %a = Neg %x
+    %y = Add %a, %w0
+    %b = Neg %y
+    %z = Add %b, %v1
+  })");
+  FakeBackend a("a", {"Neg"}), b("b", {"Add"});
+  const auto cut = partition(*graph, {&a, &b});
+  ASSERT_TRUE(cut.ok()) << cut.error().to_string();
+  std::vector<std::vector<std::string>> made;
+  for (const GraphPart& part : cut->parts) {
+    made.emplace_back();
+    for (const Op& op : part.graph->body()) {
+      if (op.name() != "Constant") made.back().push_back(op.result()->name());
+    }
+  }
+  EXPECT_THAT(made, ElementsAre(ElementsAre("w0", "m", "a"), ElementsAre("y"), ElementsAre("w1", "v1", "b"),
+                                ElementsAre("z")));
+}
+
 TEST(Partition, ValuesAreCopiedOnlyWhereTheyCrossDevices) {
   const auto graph = parsed(R"(graph @g(%x: f32[2]) -> %e {
     %a = Neg %x
@@ -151,7 +178,7 @@ TEST(Partition, AFailingPartNamesItsTargetAndTheModelRunsAgain) {
   EXPECT_TRUE((*model)->run(good).ok());
 }
 
-// Random graphs, each operator on one of three targets by chance: the same results as on one.
+// Random graphs of inputs and constants, each operator on one of three targets by chance: the same results as on one.
 TEST(Partition, RandomPlacementsGiveWhatOneTargetGives) {
   for (uint64_t seed = 0; seed < 150; ++seed) {
     SCOPED_TRACE(seed);
@@ -159,8 +186,10 @@ TEST(Partition, RandomPlacementsGiveWhatOneTargetGives) {
     const std::vector<std::string> ops = {"Add", "Mul", "Neg", "Abs", "Sub"};
     std::string text = "graph @g(%v0: f32[4], %v1: f32[4]) -> (";
     std::string body;
-    const int count = 5 + static_cast<int>(random() % 30);
-    for (int i = 2; i < count; ++i) {
+    for (const std::string_view name : {"v2", "v3"})
+      body += str("  %", name, " = Constant {value = dense<f32[4]: 0.5, -1.0, 2.0, ", random() % 5, ".0>}\n");
+    const int count = 7 + static_cast<int>(random() % 30);
+    for (int i = 4; i < count; ++i) {
       const auto& op = ops[random() % ops.size()];
       body += str("  %v", i, " = ", op, " %v", random() % i);
       if (op != "Neg" && op != "Abs") body += str(", %v", random() % i);

@@ -1,9 +1,12 @@
 #include <tenon/compile/partition.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <ranges>
 #include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <tenon/ir/builder.hpp>
 #include <tenon/ops/constant.hpp>
@@ -52,19 +55,58 @@ class Partitioner {
   using Key = std::pair<size_t, size_t>;  // depth, target: every edge between two keys goes to a greater depth
 
   Result<void> place() {
-    std::unordered_map<const Op*, Key> key_of;
+    std::vector<Op*> ops;
+    std::unordered_set<const Op*> of_constants;  // that read nothing of a run
     for (Op& op : body_) {
       if (isa<Constant>(op)) continue;
       TENON_TRY(target, choose(op));
       size_t depth = 0;
+      bool reads_a_run = false;
       for_each_read(op, [&](Value* value) {
-        const auto found = key_of.find(value->producer());
-        if (found != key_of.end()) depth = std::max(depth, found->second.first + (found->second.second != target));
+        const auto found = key_of_.find(value->producer());
+        if (found != key_of_.end()) depth = std::max(depth, found->second.first + (found->second.second != target));
+        const Op* producer = value->producer();
+        reads_a_run |= !producer || !(isa<Constant>(*producer) || of_constants.contains(producer));
       });
-      key_of[&op] = {depth, target};
-      groups_[{depth, target}].push_back(&op);
+      key_of_[&op] = {depth, target};
+      keys_.insert({depth, target});
+      if (!reads_a_run) of_constants.insert(&op);
+      ops.push_back(&op);
     }
+    // What is made of constants alone is as good late as early, and need not be kept until then: weights made f32 in the
+    // first part would all be alive at a time.
+    for (Op* op : std::views::reverse(ops)) {
+      if (of_constants.contains(op)) put_late(*op);
+    }
+    for (Op* op : ops) groups_[key_of_.at(op)].push_back(op);
     return {};
+  }
+
+  // To the last group of its target that is not behind its users. Users were put before.
+  void put_late(const Op& op) {
+    Key& key = key_of_.at(&op);
+    constexpr size_t kNobody = std::numeric_limits<size_t>::max();
+    size_t latest = kNobody;
+    for (size_t i = 0; i < op.result_count(); ++i) {
+      for (const Use* use = op.result(i)->first_use(); use; use = use->next()) {
+        const auto user = key_of_.find(outermost(*use->user()));
+        if (user == key_of_.end()) continue;  // an output of the graph
+        latest = std::min(latest, user->second.first - (user->second.second != key.second));
+      }
+    }
+    if (latest == kNobody) return;
+    for (size_t depth = latest; depth > key.first; --depth) {
+      if (!keys_.contains({depth, key.second})) continue;
+      key.first = depth;
+      return;
+    }
+  }
+
+  // The operator of the body that `op` is, or lies in.
+  const Op* outermost(const Op& op) const {
+    const Op* at = &op;
+    while (at->parent() != &body_) at = at->parent()->parent();
+    return at;
   }
 
   Result<size_t> choose(const Op& op) {
@@ -86,9 +128,7 @@ class Partitioner {
   // Is `value` read outside of `ops`?
   bool leaves(const Value& value, const std::set<const Op*>& ops) const {
     for (const Use* use = value.first_use(); use; use = use->next()) {
-      const Op* user = use->user();
-      while (user->parent() != &body_) user = user->parent()->parent();
-      if (!ops.contains(user)) return true;
+      if (!ops.contains(outermost(*use->user()))) return true;
     }
     return false;
   }
@@ -139,6 +179,8 @@ class Partitioner {
   const Region& body_;
   const std::vector<const TargetBackend*>& backends_;
   std::unordered_map<const Value*, size_t> slots_;
+  std::unordered_map<const Op*, Key> key_of_;
+  std::set<Key> keys_;
   std::map<Key, std::vector<Op*>> groups_;
   Partition out_;
 };
