@@ -7,6 +7,7 @@
 #include <tenon/snippet/allocate.hpp>
 #include <tenon/snippet/emit.hpp>
 #include <tenon/snippet/lower.hpp>
+#include <tenon/snippet/params.hpp>
 
 #include "x86/assembly.hpp"
 #include "x86/code_cache.hpp"
@@ -51,6 +52,18 @@ bool folds_columns(const snippet::Body& body, int64_t least_row) {
   return !row.is_constant() || row.constant() >= least_row;
 }
 
+// What is known of calls: are short rows joined?
+enum class Joins : uint8_t { never, perhaps, always };
+Joins joins_of(const snippet::Body& body, int lanes) {
+  if (!snippet::may_join_rows(body)) return Joins::never;
+  const Expr &rows = body.dims[body.rank() - 2].extent, &columns = body.dims.back().extent;
+  if (columns.is_constant() &&
+      snippet::rows_to_join(std::numeric_limits<int64_t>::max(), columns.constant(), lanes) == 1)
+    return Joins::never;
+  if (!rows.is_constant() || !columns.is_constant()) return Joins::perhaps;
+  return snippet::rows_to_join(rows.constant(), columns.constant(), lanes) > 1 ? Joins::always : Joins::never;
+}
+
 std::string registers_text(const TargetDescription& target) {
   std::string text;
   for (const RegisterClass& stated : target.registers) text += str(" ", stated.name, " ", stated.count);
@@ -90,6 +103,18 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) cons
   tiers[2].passes.stream_stores = true;
   tiers[2].passes.streams = kStreams;
   tiers[2].past_caches = body.reduces();  // only what is swept again is lowered otherwise
+  const Joins joins = joins_of(body, lanes_of(isa_of(target_), body));
+  if (joins != Joins::never) {
+    std::vector<Tier> all;
+    for (const Tier& tier : tiers) {
+      if (joins == Joins::perhaps) all.push_back(tier);
+      Tier& joined = all.emplace_back(tier);
+      joined.suffix += ".joined";
+      joined.whole_rows = joined.join_rows = true;
+      joined.passes.streams = 1;
+    }
+    tiers = std::move(all);
+  }
   if (const auto bytes = bytes_of(body)) {
     // Of all calls: no code that none of them runs.
     std::erase_if(tiers, [&](const Tier& tier) { return tier.least_bytes > *bytes; });
@@ -109,6 +134,9 @@ Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& body, co
   snippet::LowerOptions options{.lanes = lanes_of(isa_of(target_), body), .vectors = vectors, .cycles = cycles};
   if (tier.past_caches) options.resweep_cycles = kMovedVectorCycles;
   options.whole_rows = tier.whole_rows;
+  options.join_rows = tier.join_rows;
+  // They lie one behind the other: a single one is walked as prefetches follow it.
+  if (tier.join_rows && tier.passes.prefetch_reads.lines > 0) options.rows = 1;
   TENON_TRY(kernel, snippet::lower(body, options), "lowering snippet '", body.name, "'");
   TENON_OK(optimise(kernel, tier.passes), "lowering snippet '", body.name, "'");
   kernel.name += tier.suffix;
@@ -135,6 +163,7 @@ Result<irgen::SnippetForm> FormMaker::make(const snippet::Body& body, const Tier
   irgen::SnippetForm form{.run = code->function(), .code_bytes = code->object().bytes.size()};
   form.past_caches = has_streaming_stores(kernel);
   if (kernel.blocks.dim >= 0) form.least_row = kLeastRowVectors * kernel.lanes;
+  if (tier.join_rows && kernel.joined.rows < 0) form.least_row = std::numeric_limits<int64_t>::max();  // several nests
   form.kernel = std::move(kernel);
   form.memory = std::move(code);
   return form;

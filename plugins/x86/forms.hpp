@@ -34,6 +34,7 @@ class FormMaker {
     bool certain = false;    // calls of it come: extents are known
     PassOptions passes;
     bool whole_rows = false;   // down columns
+    bool join_rows = false;    // these are short; for calls that rows_to_join() allows
     bool past_caches = false;  // what sweeps keep goes out to memory and comes back
   };
   // By ascending least_bytes. The first serves any call. Where extents are known, only those that calls run.

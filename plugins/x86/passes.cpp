@@ -163,7 +163,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   narrow_alike(kernel);
   if (options.memory_operands) fold_loads(kernel, options.isa);
   if (options.stream_stores) stream_stores(kernel);
-  // Blocks are short, and several of their rows side by side already.
+  // Blocks and joined rows are short, and several of their rows side by side already.
   if (kernel.blocks.dim < 0) {
     fetch_ahead(kernel, options);
   } else if (options.block_cache_bytes > 0) {

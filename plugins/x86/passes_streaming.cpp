@@ -23,6 +23,11 @@ class FirstWalks {
   std::map<RegisterId, RegisterId> counters_;
 };
 
+// Does the loop move to another row of what `pointer` points into?
+bool moves(const snippet::Loop* rows, RegisterId pointer) {
+  return rows && std::ranges::any_of(rows->shifts, [&](const auto& shift) { return shift.pointer == pointer; });
+}
+
 // At the end of each innermost vector loop: `op` on the lines that its instructions of the kind `wanted` touch first.
 template <class Wanted>
 void prefetch(LinearKernel& kernel, Name op, Ahead ahead, Wanted wanted) {
@@ -31,15 +36,18 @@ void prefetch(LinearKernel& kernel, Name op, Ahead ahead, Wanted wanted) {
   Stretches stretches;  // of the innermost loop, so far
   FirstWalks walks;
   RegisterId counter = -1;
+  const snippet::Loop* rows = nullptr;
   for (Instruction& instruction : kernel.body) {
     if (instruction.op == kBegin) {
       const snippet::Loop& loop = kernel.loops[static_cast<size_t>(instruction.number)];
+      if (loop.kind == snippet::Loop::Kind::scalar) rows = &loop;
       counter = loop.kind == snippet::Loop::Kind::vector ? loop.counter : -1;
       if (counter < 0) walks.next_row();
       stretches.clear();
     }
     if (counter >= 0 && wanted(instruction) && instruction.memory->index == counter &&
-        instruction.touched == Lanes::full && walks.has(instruction.memory->base, counter))
+        instruction.touched == Lanes::full && walks.has(instruction.memory->base, counter) &&
+        (kernel.joined.rows < 0 || moves(rows, instruction.memory->base)))
       stretches.add(kernel, instruction);
     if (instruction.op == kEnd) {
       const int64_t lines = ahead.of(stretches.touched().size());

@@ -189,12 +189,19 @@ std::vector<Case> cases() {
   }
   rows("softmax 1536x128", "graph @g(%x: f32[12,128,128]) -> %y {\n%y = Softmax %x {axis = -1}\n}", softmax,
        move_one_to_one(), {1536, 128});
-  for (const auto& [p, r, n] : {std::tuple{16, 64, 784}, {1, 16, 2097152}, {1, 150, 262144}, {1, 4096, 8192},
-                                {1, 4194304, 8}, {1, 1048576, 31}}) {
+  for (const auto& [p, r, n] : {std::tuple{16, 64, 784},
+                                {1, 16, 2097152},
+                                {1, 150, 262144},
+                                {1, 4096, 8192},
+                                {1, 4194304, 8},
+                                {1, 1048576, 31},
+                                {3, 1000, 24},
+                                {64, 197, 12},
+                                {16, 3000, 31},
+                                {1, 77, 100003}}) {
     const std::string extents = str(p, "x", r, "x", n), type = str("f32[", p, ",", r, ",", n, "]");
-    rows("softmax over axis 1 of " + extents,
-         str("graph @g(%x: ", type, ") -> %y {\n%y = Softmax %x {axis = 1}\n}"), softmax_columns, move_one_to_one(),
-         {p, r, n});
+    rows("softmax over axis 1 of " + extents, str("graph @g(%x: ", type, ") -> %y {\n%y = Softmax %x {axis = 1}\n}"),
+         softmax_columns, move_one_to_one(), {p, r, n});
     rows("sum over axis 1 of " + extents, str("graph @g(%x: ", type, R"() -> %y {
 %a = Constant {value = dense<i64[1]: 1>}
 %y = ReduceSum %x, %a
@@ -344,7 +351,8 @@ class Bench {
       const double once = std::max(0.05, time_us(runner, options_.threads == 1));
       runner.repeats = static_cast<int>(std::clamp(500.0 / once, 1.0, 10000.0));
     }
-    // In another order each round: who runs behind one that writes elsewhere finds less in the caches, by a third at 3 MB.
+    // In another order each round: who runs behind one that writes elsewhere finds less in the caches, by a third at 3
+    // MB.
     std::vector<Runner*> order;
     for (Runner& runner : runners) order.push_back(&runner);
     for (int round = 0; round < options_.rounds; ++round) {

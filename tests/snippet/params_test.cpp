@@ -126,6 +126,66 @@ TEST(CallPlan, BlocksOfColumns) {
   EXPECT_EQ(widths(whole, {1, 5, 3000}, 4), std::pair(int64_t{64}, int64_t{4})) << "as other rows, for threads";
 }
 
+// Joined rows are whole lines of 16 elements, of 512 elements or the least such more, and six of them at least.
+TEST(RowsToJoin, AreWholeLinesAndEnough) {
+  EXPECT_EQ(rows_to_join(4000, 8, 16), 64);
+  EXPECT_EQ(rows_to_join(4000, 31, 16), 16);
+  EXPECT_EQ(rows_to_join(4000, 33, 16), 16);
+  EXPECT_EQ(rows_to_join(4000, 7, 4), 80);
+  EXPECT_EQ(rows_to_join(4000, 7, 64), 128) << "whole vectors";
+  EXPECT_EQ(rows_to_join(6 * 64 - 1, 8, 16), 62);
+  EXPECT_EQ(rows_to_join(6 * 16, 31, 16), 16);
+  EXPECT_EQ(rows_to_join(6 * 16 - 1, 31, 16), 1);
+  EXPECT_EQ(rows_to_join(4000, 127, 16), 16);
+  EXPECT_EQ(rows_to_join(4000, 128, 16), 1) << "may be cut for two threads";
+  EXPECT_EQ(rows_to_join(4000, 0, 16), 1);
+  EXPECT_EQ(rows_to_join(0, 8, 16), 1);
+}
+
+// 100 rows of 8 elements in each of 2: six of 16 rows, and 4.
+TEST(CallPlan, WordsOfJoinedRows) {
+  BodyBuilder build("columns", "krk");
+  const ValueId x = build.input(7), sum = build.reduce("ReduceSum", x);
+  build.output(build.op("Div", {build.op("Sub", {x, sum}), build.count()}));
+  const Body body = build.take();
+  const auto kernel = lower(body, {.lanes = 4, .whole_rows = true, .join_rows = true});
+  ASSERT_TRUE(kernel.ok());
+  EXPECT_EQ(kernel->joined.rows, 1);
+  EXPECT_EQ(kernel->blocks.dim, -1);
+  const auto plan = CallPlan::make_for_extents(body, *kernel, {2, 100, 8});
+  ASSERT_TRUE(plan.ok()) << plan.error().to_string();
+  EXPECT_EQ(plan->port_bytes(0), 2u * 100 * 8 * 4);
+  EXPECT_EQ(plan->scratch_bytes(), 16u * 8 * 4) << "the sums of one joined row";
+  EXPECT_TRUE(plan->rows_aligned(0, 64)) << "512 bytes";
+  EXPECT_THAT(plan->split(8, 64).parts, ElementsAre(2, 1, 1));
+  std::vector<int64_t> words(plan->words());
+  const std::vector<void*> addresses(2, nullptr);
+  plan->fill(words, addresses, nullptr);
+  for (size_t i = 0; i < words.size(); ++i) {
+    const Param& param = kernel->params[i];
+    if (param.kind != Param::Kind::limit && param.kind != Param::Kind::shift) continue;
+    const Loop& loop = kernel->loops[static_cast<size_t>(param.loop)];
+    if (param.kind == Param::Kind::limit) {
+      const int64_t extents[] = {2, 6, 128, 8, 32, 16};
+      EXPECT_EQ(words[i], extents[loop.dim] - (loop.kind == Loop::Kind::tail ? 0 : loop.increment)) << loop.dim;
+    } else if (loop.dim == 1) {
+      EXPECT_EQ(words[i], 512 * loop.increment);
+    } else if (loop.dim == 0) {
+      EXPECT_EQ(words[i], 3200);
+    } else {
+      EXPECT_EQ(words[i], 32) << "rows of a joined one";
+    }
+  }
+}
+
+TEST(CallPlan, JoinedRowsAreThoseOfTheLastDimsButOne) {
+  auto [body, kernel] = columns(false, {});
+  kernel.joined.rows = 0;
+  const auto plan = CallPlan::make_for_extents(body, kernel, {2, 5, 100});
+  ASSERT_FALSE(plan.ok());
+  EXPECT_THAT(plan.error().message(), HasSubstr("joins rows of dim 0, which is not the last but one of 3"));
+}
+
 TEST(CallPlan, BlocksLieAlongTheInnermostDim) {
   auto [body, kernel] = columns(false, {{.elements = 1024}});
   kernel.blocks.dim = 0;

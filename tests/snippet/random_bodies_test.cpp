@@ -22,11 +22,13 @@ void try_seed(uint64_t seed) {
   options.lower.recompute_cycles = static_cast<double>(random.pick(6));
   options.lower.resweep_cycles = static_cast<double>(random.pick(6));
   options.lower.whole_rows = random.pick(2) == 0;
+  options.lower.join_rows = random.pick(2) == 0;
   options.blocks = random.block_sizes();
   options.parts = random.pick(3) == 0 ? static_cast<int64_t>(random.pick(6)) + 2 : 1;
   const int registers = std::array{0, 4, 8, 16, 32}[random.pick(5)];
   if (registers > 0) options.machine = test_machine(registers, random.pick(2) == 0, random.pick(2) == 0);
-  const Dims extents = random.extents(body, options.lower.lanes);
+  Dims extents = random.extents(body, options.lower.lanes);
+  if (options.lower.join_rows) random.lengthen_rows(body, extents);
   check_body(body, extents, random.random(), options);
 }
 

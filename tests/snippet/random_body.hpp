@@ -40,6 +40,13 @@ class RandomBody {
     return made;
   }
 
+  // So many short rows that they are joined, where they may be.
+  void lengthen_rows(const Body& body, Dims& extents) {
+    if (!may_join_rows(body) || pick(2) == 0) return;
+    extents[extents.size() - 2] = static_cast<int64_t>(90 + pick(120));
+    extents.back() = static_cast<int64_t>(1 + pick(20));
+  }
+
   // Of kernels that may be cut into blocks: as the work is, by the least size, or by what ports have in a block.
   std::vector<LinearKernel::Blocks::Size> block_sizes() {
     switch (pick(3)) {

@@ -64,7 +64,7 @@ class RandomDag {
 
   void draw_space() {
     const int64_t l = options_.lanes;
-    const std::vector<int64_t> extents = {1, 2, 3, 5, 7, l - 1, l, l + 1, 2 * l + 3, 40};
+    const std::vector<int64_t> extents = {1, 2, 3, 5, 7, l - 1, l, l + 1, 2 * l + 3, 40, 100};
     const int64_t rank = pick(random_, 1, 4);
     int64_t elements = 1;
     for (int64_t d = 0; d < rank; ++d) {

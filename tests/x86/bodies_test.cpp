@@ -58,6 +58,7 @@ class Bodies : public MachineTest {
     options.lower.recompute_cycles = static_cast<double>(random.pick(6));
     options.lower.resweep_cycles = static_cast<double>(random.pick(6));
     options.lower.whole_rows = random.pick(2) == 0;
+    options.lower.join_rows = random.pick(2) == 0;
     passes.block_cache_bytes = static_cast<int64_t>(random.pick(3)) * 8000;
     options.blocks = random.block_sizes();
     options.parts = random.pick(3) == 0 ? static_cast<int64_t>(random.pick(6)) + 2 : 1;
@@ -67,7 +68,10 @@ class Bodies : public MachineTest {
       return run(kernel, target, words);
     };
     Dims extents = random.extents(body, lanes);
-    if (passes.stream_stores) align_rows(random, extents);
+    if (passes.stream_stores)
+      align_rows(random, extents);
+    else if (options.lower.join_rows)
+      random.lengthen_rows(body, extents);
     options.outputs = passes.stream_stores ? GuardAt::lines : GuardAt::end;
     check_body(body, extents, random.random(), options);
   }
@@ -78,6 +82,42 @@ TEST_P(Bodies, MatchTheOperatorsOneByOne) {
   const char* count = std::getenv("TENON_TEST_COUNT");
   const uint64_t seeds = count ? std::strtoull(count, nullptr, 10) : 500;
   for (uint64_t seed = 1; seed <= seeds && !::testing::Test::HasFailure(); ++seed) try_seed(seed);
+}
+
+// Short rows of all widths, joined: rows before, at and behind the last joined one, all passes for large calls.
+TEST_P(Bodies, ShortRowsAreJoined) {
+  const auto [isa, lanes] = GetParam();
+  const TargetDescription target = target_of(isa);
+  const auto body_of = [](bool sums) {
+    snippet::test::BodyBuilder build("columns", "krk");
+    const snippet::ValueId x = build.input(7, kF16), bias = build.input(4);
+    const snippet::ValueId less = build.op("Sub", {x, build.reduce("ReduceMax", x)});
+    const snippet::ValueId sum = build.reduce("ReduceSum", build.op("Add", {less, bias}));
+    build.output(build.op("Add", {build.op("Mul", {less, bias}), sum}));
+    if (sums) build.output(sum);
+    return build.take();
+  };
+  std::mt19937 random(1);
+  for (const int64_t columns : {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33}) {
+    const int64_t each = snippet::rows_to_join(100000, columns, lanes);
+    for (const int64_t rows : {int64_t{0}, int64_t{1}, 6 * each - 1, 6 * each, 6 * each + 1, 9 * each - 1}) {
+      const int at_once = rows % 2 == 0 ? 4 : 1;
+      // Past the caches where all joined rows begin at whole lines; no sums then, whose rows do not.
+      const bool aligned = rows >= 6 * each && rows * columns % 16 == 0;
+      const PassOptions passes{.isa = isa, .stream_stores = aligned, .prefetch_reads = {.lines = kReadLinesAhead}};
+      HarnessOptions options;
+      options.lower = {.lanes = lanes, .rows = at_once, .vectors = 32, .whole_rows = true, .join_rows = true};
+      options.machine = {register_pool(isa), snippet::needs_of(full_table(), target)};
+      options.passes = [&](LinearKernel& kernel) { return optimise(kernel, passes); };
+      options.run = [&](const LinearKernel& kernel, std::span<const int64_t> words) {
+        EXPECT_GE(kernel.joined.rows, 0);
+        return run(kernel, target, words);
+      };
+      options.outputs = aligned ? GuardAt::lines : GuardAt::end;
+      check_body(body_of(!aligned), {2, rows, columns}, random, options);
+      if (HasFailure()) return;
+    }
+  }
 }
 
 TENON_ON_ALL_MACHINES(Bodies);

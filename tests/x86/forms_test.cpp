@@ -69,6 +69,35 @@ TEST_P(Forms, OfKnownExtentsAreThoseThatCallsRun) {
   EXPECT_EQ(larger("4000", 23), 1u);  // 2 MB: past the caches, and where outputs are not aligned the form before
 }
 
+// Sums down columns. Short rows are joined: at once where extents say so, else in forms of their own, which wait for a
+// call with such rows.
+TEST_P(Forms, ShortRowsAreJoined) {
+  const auto sorts = [&](std::string_view shape) {
+    const auto graph = parse_graph(str("graph @g(%x: f32[", shape, R"(]) -> %y {
+  %a = Constant {value = dense<i64[1]: 1>}
+  %y = ReduceSum %x, %a
+})"));
+    EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().to_string());
+    const auto body = snippet::make_body(*(*graph)->body().output(0)->producer());
+    const auto code = Compiler(target(), **jitter_table()).compile(*body);
+    EXPECT_TRUE(code.ok());
+    std::string made = (*code)->form.kernel.joined.rows >= 0 ? "joined" : "apart";
+    for (const auto& larger : (*code)->larger) {
+      const auto form = larger->get((*code)->body);
+      EXPECT_TRUE(form.ok());
+      EXPECT_EQ(larger->joins_rows(), (*form)->kernel.joined.rows >= 0);
+      made += larger->joins_rows() ? " joined" : " apart";
+    }
+    return made;
+  };
+  EXPECT_EQ(sorts("3,100,8"), "joined");
+  EXPECT_EQ(sorts("N,100,8"), "joined joined joined");
+  EXPECT_EQ(sorts("3,20,8"), "joined") << "six of two rows and more";
+  EXPECT_EQ(sorts("3,10,8"), "apart") << "few rows";
+  EXPECT_EQ(sorts("3,N,800"), "apart apart apart") << "long rows";
+  EXPECT_EQ(sorts("3,N,8"), "apart joined apart joined apart joined");
+}
+
 TEST_P(Forms, AListingShowsAll) {
   const Compiler compiler(target(), **jitter_table());
   const auto all = compiler.assemble_snippet(body("N", 31));

@@ -71,8 +71,8 @@ class GuardedGraph {
     return outputs;
   }
 
-  // That ran; whose stores might go past the caches; that walked columns in whole rows.
-  size_t snippets = 0, past_caches = 0, whole_rows = 0;
+  // That ran; whose stores might go past the caches; that walked columns in whole rows; that joined several of these.
+  size_t snippets = 0, past_caches = 0, whole_rows = 0, joined_rows = 0;
   // Elements of floats that were held against bounds, those of which nothing could be told, and those whose bounds are
   // more than a thousandth apart: a check of many such would be none.
   size_t elements = 0, open = 0, loose = 0;
@@ -206,22 +206,28 @@ class GuardedGraph {
     }
   }
 
+  static bool joins(const snippet::LinearKernel& kernel, const Dims& extents) {
+    return snippet::rows_to_join(extents[extents.size() - 2], extents.back(), kernel.lanes) > 1;
+  }
+
   const irgen::SnippetForm& any_form(const irgen::SnippetCode& code, const std::vector<Dims>& shapes,
                                      const std::vector<void*>& addresses, std::mt19937& random) {
-    const auto plan = snippet::CallPlan::make(code.body, code.form.kernel, shapes);
-    TENON_CHECK(plan.ok(), plan.ok() ? "" : plan.error().to_string());
     std::vector<const irgen::SnippetForm*> serving{&code.form};
     for (const auto& larger : code.larger) {
       const auto made = larger->get(code.body);
       TENON_CHECK(made.ok(), made.ok() ? "" : made.error().to_string());
+      const auto own = snippet::CallPlan::make(code.body, (*made)->kernel, shapes);
+      TENON_CHECK(own.ok(), own.ok() ? "" : own.error().to_string());
       bool serves = true;
       for (size_t i = code.body.inputs.size(); (*made)->past_caches && i < addresses.size(); ++i)
-        serves &= plan->rows_aligned(i, kAlignBytes) && reinterpret_cast<uintptr_t>(addresses[i]) % kAlignBytes == 0;
+        serves &= own->rows_aligned(i, kAlignBytes) && reinterpret_cast<uintptr_t>(addresses[i]) % kAlignBytes == 0;
       if (serves) serving.push_back(*made);
       past_caches += serves && (*made)->past_caches;
     }
-    const irgen::SnippetForm& form = *serving[static_cast<size_t>(pick(random, 0, static_cast<int>(serving.size()) - 1))];
+    const irgen::SnippetForm& form =
+        *serving[static_cast<size_t>(pick(random, 0, static_cast<int>(serving.size()) - 1))];
     whole_rows += form.kernel.blocks.dim >= 0;
+    joined_rows += form.kernel.joined.rows >= 0 && joins(form.kernel, *snippet::space_extents(code.body, shapes));
     return form;
   }
 

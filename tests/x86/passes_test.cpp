@@ -180,8 +180,8 @@ TEST_P(Passes, WhatIsNegatedAndAddedIsSubtracted) {
     check<float>(*code, [](float x, float w) { return w - x; });
   }
   // Others read it as well.
-  const std::string twice = load("f32") + weight("f32") +
-                            "    %12:f32 = Neg %10\n    %13:f32 = Add %12, %11\n    %20:f32 = Max %12, %13\n";
+  const std::string twice =
+      load("f32") + weight("f32") + "    %12:f32 = Neg %10\n    %13:f32 = Add %12, %11\n    %20:f32 = Max %12, %13\n";
   EXPECT_EQ(count(print(optimised(row_kernel(GetParam().lanes, twice))), "Neg"), 2);
 }
 
@@ -409,6 +409,28 @@ TEST_P(Passes, TheNextBlockIsFetchedByTheSecondSweep) {
   EXPECT_NE(text.find("2048]"), std::string::npos) << text;
 }
 
+// Lines ahead of what moves on with the rows; what joined rows fold into stays near.
+TEST_P(Passes, OfJoinedRowsTheTensorsAreFetched) {
+  snippet::test::BodyBuilder build("columns", "rk");
+  build.output(build.reduce("ReduceSum", build.input(3)));
+  const int lanes = GetParam().lanes;
+  auto kernel = snippet::lower(build.take(), {.lanes = lanes, .rows = 1, .whole_rows = true, .join_rows = true});
+  ASSERT_TRUE(kernel.ok());
+  ASSERT_GE(kernel->joined.rows, 0);
+  ASSERT_TRUE(optimise(*kernel, {.isa = GetParam().isa, .prefetch_reads = {.lines = 8}}).ok());
+  const std::string text = print(*kernel);
+  size_t reads = 0;
+  for (const snippet::Instruction& one : kernel->body) {
+    if (one.op != "PrefetchRead") continue;
+    ++reads;
+    EXPECT_TRUE(std::ranges::any_of(kernel->loops, [&](const snippet::Loop& loop) {
+      return loop.dim == 0 &&
+             std::ranges::any_of(loop.shifts, [&](const auto& s) { return s.pointer == one.memory->base; });
+    })) << text;
+  }
+  EXPECT_GT(reads, 0u) << text;
+}
+
 // The sizes of blocks follow from the cache and from what lies in scratch rows.
 TEST_P(Passes, BlocksAreCutForTheCache) {
   const auto blocks_of = [&](bool again, bool keeps, int64_t cache_bytes) {
@@ -417,7 +439,9 @@ TEST_P(Passes, BlocksAreCutForTheCache) {
     if (keeps) x = build.op("Exp", {x});
     const snippet::ValueId sum = build.reduce("ReduceSum", x);
     build.output(again ? build.op("Sub", {x, sum}) : sum, kF16);
-    const auto cycles = [](const snippet::Body&, const snippet::BodyNode& node) { return node.op == "Exp" ? 100. : 1.; };
+    const auto cycles = [](const snippet::Body&, const snippet::BodyNode& node) {
+      return node.op == "Exp" ? 100. : 1.;
+    };
     auto kernel = snippet::lower(build.take(), {.lanes = GetParam().lanes, .cycles = cycles, .whole_rows = true});
     EXPECT_TRUE(kernel.ok() && optimise(*kernel, {.isa = GetParam().isa, .block_cache_bytes = cache_bytes}).ok());
     const std::string text = print(*kernel);
@@ -472,11 +496,9 @@ TEST_P(Passes, StretchesOfARowGoSideBySide) {
   output_ = tenon::testing::GuardAt::lines;
   const int lanes = GetParam().lanes;
   const std::string text = row_kernel(lanes, load("f32") + weight("f32") + "    %20:f32 = Add %10, %11\n");
-  const LinearKernel kernel =
-      optimised(text, {.stream_stores = true,
-                       .streams = 4,
-                       .stream_elements = 64,
-                       .prefetch_reads = {.lines = 16, .together = 32}});
+  const LinearKernel kernel = optimised(
+      text,
+      {.stream_stores = true, .streams = 4, .stream_elements = 64, .prefetch_reads = {.lines = 16, .together = 32}});
   EXPECT_EQ(count(print(kernel), "StoreStreaming"), 9) << print(kernel);
   EXPECT_EQ(count(print(kernel), "+ 512]"), 4) << "each stretch 8 lines ahead: " << print(kernel);
   EXPECT_EQ(count(print(kernel), "AddParameter"), 2 * 3 + 1) << print(kernel);

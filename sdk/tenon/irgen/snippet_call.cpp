@@ -37,6 +37,14 @@ bool aligned_and_apart(std::span<std::byte* const> addresses, std::span<const in
   return true;
 }
 
+// Of all outputs, as the form walks them.
+Result<bool> has_aligned_rows(const snippet::Body& body, const SnippetForm& form, const Dims& extents) {
+  TENON_TRY(plan, snippet::CallPlan::make_for_extents(body, form.kernel, extents));
+  for (size_t i = body.inputs.size(); i < ports_of(body); ++i)
+    if (!plan.rows_aligned(i, kAlignBytes)) return false;
+  return true;
+}
+
 // Forms for a call: by its size, and where addresses allow it by the aligned rows of its outputs.
 struct Choice {
   const SnippetForm* near = nullptr;
@@ -45,20 +53,22 @@ struct Choice {
 Result<Choice> choose_forms(const SnippetCode& code, const CallOptions& options, const snippet::CallPlan& plan) {
   const size_t inputs = code.body.inputs.size();
   double read = 0, written = 0;
-  bool aligned = true;
-  for (size_t i = 0; i < ports_of(code.body); ++i) {
+  for (size_t i = 0; i < ports_of(code.body); ++i)
     (i < inputs ? read : written) += static_cast<double>(plan.port_bytes(i));
-    aligned &= i < inputs || plan.rows_aligned(i, kAlignBytes);
-  }
+  const Dims& extents = plan.extents();
+  const bool joins = extents.size() > 1 &&
+                     snippet::rows_to_join(extents[extents.size() - 2], extents.back(), code.form.kernel.lanes) > 1;
   Choice choice{.near = &code.form};
   for (const auto& larger : code.larger) {
-    if (read + written < larger->least_bytes()) continue;
+    if (read + written < larger->least_bytes() || (larger->joins_rows() && !joins)) continue;
     TENON_TRY(form, larger->get(code.body));
     if (form->least_row > 0 && plan.extents().back() < form->least_row) continue;
-    if (!form->past_caches)
+    if (!form->past_caches) {
       choice.near = form;
-    else if (aligned && (!options.read_again || written >= larger->least_bytes()))
-      choice.past_caches = form;
+    } else if (!options.read_again || written >= larger->least_bytes()) {
+      TENON_TRY(aligned, has_aligned_rows(code.body, *form, extents));
+      if (aligned) choice.past_caches = form;
+    }
   }
   return choice;
 }

@@ -32,15 +32,18 @@ struct SnippetForm {
 class TENON_API FormOnDemand {
  public:
   using Make = std::function<Result<SnippetForm>(const snippet::Body& body)>;
-  FormOnDemand(double least_bytes, Make make) : least_bytes_(least_bytes), make_(std::move(make)) {}
+  FormOnDemand(double least_bytes, Make make, bool joins_rows = false)
+      : least_bytes_(least_bytes), joins_rows_(joins_rows), make_(std::move(make)) {}
 
   double least_bytes() const { return least_bytes_; }  // calls whose tensors have fewer are not for it
+  bool joins_rows() const { return joins_rows_; }      // nor are those whose rows snippet::rows_to_join() leaves apart
   // `body`: of the code that it belongs to. The form lives as long as this. An error is not kept: who asks next tries
   // again.
   Result<const SnippetForm*> get(const snippet::Body& body) const;
 
  private:
   const double least_bytes_;
+  const bool joins_rows_;
   const Make make_;
   mutable std::mutex mutex_;
   mutable std::optional<SnippetForm> form_;

@@ -176,6 +176,17 @@ struct TENON_API LinearKernel {
     bool operator==(const Blocks&) const = default;
   };
   Blocks blocks = {};
+  // Of a kernel that walks short rows as joined ones: so many rows as rows_to_join() says, one behind the other, are
+  // one row of the two innermost dims, of which the outer one is folded. Loops over dim `rows` walk joined rows, and
+  // those over the one behind it their elements. For the rest, loops have dims that the body has not.
+  struct Joined {
+    int rows = -1;                         // -1: none are
+    int row() const { return rows + 2; }   // the elements of one row
+    int rest() const { return rows + 3; }  // those of the rows that are left behind the last joined one
+    int each() const { return rows + 4; }  // the rows of a joined one
+    bool operator==(const Joined&) const = default;
+  };
+  Joined joined = {};
   // After allocation: where each register is, and the frame's 64-byte slots.
   std::vector<codegen::PhysicalRegister> places;
   int frame_slots = 0;

@@ -141,6 +141,7 @@ class Parser {
     if (in_.left().starts_with("#")) return param();
     if (in_.eat_word("scratch")) return scratch();
     if (in_.eat_word("blocks")) return blocks();
+    if (in_.eat_word("joined")) return keyed_into("rows", kernel_.joined.rows);
     if (in_.eat_word("loop")) return loop();
     if (in_.eat_word("tail")) return tail();
     if (in_.eat("}")) return close();
@@ -368,8 +369,8 @@ class Parser {
     while (!in_.done() && !in_.left().starts_with(";")) {
       TENON_TRY(place, this->place());
       auto& list = place.file == RegisterFile::vector ? made.vectors
-                               : place.file == RegisterFile::mask ? made.masks
-                                                                  : made.generals;
+                   : place.file == RegisterFile::mask ? made.masks
+                                                      : made.generals;
       list.push_back(place.number);
     }
     return {};

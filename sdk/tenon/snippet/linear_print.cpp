@@ -159,6 +159,7 @@ std::string print(const LinearKernel& kernel) {
   for (const LinearKernel::Scratch& scratch : kernel.scratch)
     text += str("  scratch ", scratch.element, " dims ", hex(scratch.dims), " width ", scratch.width, "\n");
   if (kernel.blocks.dim >= 0) text += blocks_text(kernel.blocks);
+  if (kernel.joined.rows >= 0) text += str("  joined rows ", kernel.joined.rows, "\n");
   size_t depth = 1;
   for (const Instruction& instruction : kernel.body) {
     const std::string line = print(kernel, instruction);

@@ -36,12 +36,18 @@ struct LowerOptions {
   // The same for values that a later sweep over the reduced dims reads: what is kept between sweeps is as large as what
   // they walk, so that beyond the caches it costs a line written and one read for each vector.
   double resweep_cycles = 6;
-  // Columns (the innermost dim is kept, dims around it are folded): whole rows in the order in which they lie, with what
-  // columns fold into in scratch rows. Else tiles go down the columns, with that in registers. For tensors beyond the
-  // caches, from which a tile takes a few lines of each row.
-  // Such kernels have LinearKernel::blocks.
+  // Columns (the innermost dim is kept, dims around it are folded): whole rows in the order in which they lie, with
+  // what columns fold into in scratch rows. Else tiles go down the columns, with that in registers. For tensors beyond
+  // the caches, from which a tile takes a few lines of each row. Such kernels have LinearKernel::blocks.
   bool whole_rows = false;
+  // Of columns in whole rows: the rows are short, so several are walked as one (LinearKernel::joined). Where the body
+  // does not allow it, as without.
+  bool join_rows = false;
 };
+
+// May rows of columns be joined: does all that folds or is folded vary over the two innermost dims, of which the outer
+// one is folded? What varies over the rows alone would be another value for each row of a joined one.
+TENON_API bool may_join_rows(const Body& body);
 
 // The body must be verified. The kernel holds any extents. When it is called, no output may overlap an input or another
 // output. Only in a body that does not reduce, and whose outputs vary over the same dims, may an output lie exactly on

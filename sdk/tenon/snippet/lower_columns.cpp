@@ -1,5 +1,6 @@
 // Columns in whole rows: the vector loop stands inside of the loops over rows, and what columns fold into lies in a
-// scratch row, which is short beside the tensors. So memory is read in the order in which it lies, several rows at once.
+// scratch row, which is short beside the tensors. So memory is read in the order in which it lies, several rows at
+// once.
 //
 //   for columns                     sums = 0
 //   for rows, four at once          rows one behind the other into each sum, as in a tile: the same bits
@@ -19,12 +20,14 @@ bool has(const std::vector<ValueId>& ids, ValueId id) { return std::find(ids.beg
 
 void Lowering::write_whole_rows(const Nest& nest) {
   size_t sweeps = 0;
+  if (joined()) kernel_.joined.rows = nest.vector - 1;
   for (const Access& row : nest.rows) row_ports_[index(row.value)] = row.port;
   for (const Phase& phase : nest.scopes.back().phases) {
     write_row_values(nest, phase);
     for (const Sweep& sweep : phase.sweeps) write_row_sweep(nest, sweep);
     sweeps += phase.sweeps.size();
   }
+  if (joined()) return;
   kernel_.blocks.dim = nest.vector;
   kernel_.blocks.again |= sweeps > 1;
 }
@@ -61,6 +64,7 @@ void Lowering::write_row_values(const Nest& nest, const Phase& phase) {
            std::any_of(stores.begin(), stores.end(), [&](const Access& store) { return store.value == id; });
   });
   add_row_operands(nest, {}, reads, makes);
+  if (joined()) return write_joined_values(nest, reads, makes, stores);
   vector_loops(nest.vector, copies_for(makes.size(), 0, options_.unroll), [&] { make(reads, makes, stores); });
 }
 
@@ -76,7 +80,7 @@ void Lowering::write_row_sweep(const Nest& nest, const Sweep& sweep) {
   loops.copies = copies_for(static_cast<size_t>(loops.rows) * instructions, row.folds.size(), options_.unroll / 2);
   begin_row_folds(nest, row);
   walk_sweep(loops);
-  store_row_folds(nest, row);
+  joined() ? join_row_folds(nest, row) : store_row_folds(nest, row);
 }
 
 // As many as there are registers to point at them.
@@ -110,8 +114,7 @@ void Lowering::begin_row_folds(const Nest& nest, const Sweep& row) {
 }
 
 void Lowering::store_row_fold(const BodyNode& fold) {
-  for (int copy = 0; copy < place_.copies; ++copy)
-    store(row_ports_[index(fold.result)], fold.result, {.copy = copy});
+  for (int copy = 0; copy < place_.copies; ++copy) store(row_ports_[index(fold.result)], fold.result, {.copy = copy});
 }
 
 // Those that are results of the nest.
@@ -138,6 +141,7 @@ void Lowering::write_row_loops(SweepLoops& loops, size_t level) {
     });
   }
   loops.ids.push_back(scalar_loop(dim, counter, 1, [&] { write_sweep_level(loops, level + 1); }));
+  if (joined()) vector_loops(loops.vector, kernel_.joined.rest(), loops.copies, [&] { fold_along_row(loops); });
   if (loops.rows == 1) return;
   make_row_pointers(loops.ids.back());
   move_row_pointers(dim, touched_);

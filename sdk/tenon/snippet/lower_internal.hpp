@@ -1,5 +1,5 @@
-// The lowering of one body, in rooms: values (lower_values.cpp), memory (lower_memory.cpp), loops (lower_loops.cpp), sweeps
-// and folds (lower_sweeps.cpp), nests (lower.cpp), several rows at once (lower_rows.cpp), columns in whole rows
+// The lowering of one body, in rooms: values (lower_values.cpp), memory (lower_memory.cpp), loops (lower_loops.cpp),
+// sweeps and folds (lower_sweeps.cpp), nests (lower.cpp), several rows at once (lower_rows.cpp), columns in whole rows
 // (lower_columns.cpp). Internal to lowering.
 #pragma once
 #include <string>
@@ -131,12 +131,17 @@ class Lowering {
   // `f` for all elements of `dim`: several vectors at once, fewer where these are many, single ones, and what is left.
   template <class F>
   void vector_loops(int dim, int copies, F f) {
+    vector_loops(dim, dim, copies, f);
+  }
+  // The same for the elements of `dim` that `walked`, a dim of joined rows, counts.
+  template <class F>
+  void vector_loops(int dim, int walked, int copies, F f) {
     const RegisterId counter = zero();
     const auto piece = [&](Loop::Kind kind, int copies_now) {
       const int64_t increment = kind == Loop::Kind::tail ? 1 : int64_t{options_.lanes} * copies_now;
       region([&] {
         place_.vector = dim, place_.counter = counter, place_.copies = copies_now;
-        const LoopId id = begin_loop(kind, dim, counter, increment);
+        const LoopId id = begin_loop(kind, walked, counter, increment);
         f();
         end_loop(id);
       });
@@ -174,6 +179,16 @@ class Lowering {
   void write_row_loops(SweepLoops& loops, size_t level);
   void fold_along_row(SweepLoops& loops);
 
+  // --- rows that are joined: lower_joined.cpp ---
+  bool joined() const { return plan_.joined; }
+  template <class F>
+  void each_row(const std::vector<ValueId>& ids, F f);
+  void write_joined_values(const Nest& nest, const std::vector<Access>& reads, const std::vector<ValueId>& makes,
+                           const std::vector<Access>& stores);
+  void join_row_folds(const Nest& nest, const Sweep& row);
+  void store_in_each_row(const std::vector<Access>& stores);
+  void rewind_behind_rest(LoopId outermost);
+
   // --- sweeps: lower_sweeps.cpp ---
   int sweep_copies(const Sweep& sweep) const;
   void write_sweep(const Nest& nest, const Sweep& sweep);
@@ -201,7 +216,7 @@ class Lowering {
   std::vector<RegisterId> pointers_;                               // of each port, in the nest
   std::unordered_map<int, std::vector<RegisterId>> row_pointers_;  // of ports: of the second row and so on
   std::vector<int> touched_;                                       // ports
-  LoopId row_loop_ = -1;  // of the nest, or of the sweep: the loop that walks several rows at once
+  LoopId row_loop_ = -1;        // of the nest, or of the sweep: the loop that walks several rows at once
   std::vector<int> row_ports_;  // of values: the scratch row that they go through; -1: none
   std::unordered_map<std::string, RegisterId> scalars_;
   std::unordered_map<std::string, int> labels_;

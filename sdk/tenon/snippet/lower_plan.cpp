@@ -33,6 +33,7 @@ LowerPlan Planner::run() {
   for (size_t i = 0; i < body_.outputs.size(); ++i)
     outputs.push_back({body_.outputs[i].value, static_cast<int>(body_.inputs.size() + i)});
   add_nests(std::move(outputs));
+  plan_.joined = joins() && plan_.nests.size() == 1 && plan_.nests[0].whole_rows;
   return std::move(plan_);
 }
 
@@ -108,6 +109,12 @@ int Planner::level_of(const Nest& nest, ValueId id) const {
   return 0;
 }
 
-LowerPlan plan_lowering(const Body& body, const LowerOptions& options) { return Planner(body, options).run(); }
+LowerPlan plan_lowering(const Body& body, const LowerOptions& options) {
+  LowerPlan plan = Planner(body, options).run();
+  if (!options.join_rows || plan.joined) return plan;
+  LowerOptions apart = options;
+  apart.join_rows = false;
+  return Planner(body, apart).run();
+}
 
 }  // namespace tenon::snippet

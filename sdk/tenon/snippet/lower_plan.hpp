@@ -44,8 +44,8 @@ struct Nest {
   DimSet kept_set = 0;
   std::vector<Access> roots;  // what it is there for: outputs, and values that later nests read
   std::vector<Access> reads;  // values of earlier nests that it takes from memory
-  // Of a tiled nest: no tiles; each phase and sweep of the last scope walks the whole row by itself, and these values go
-  // from one to the other in scratch rows.
+  // Of a tiled nest: no tiles; each phase and sweep of the last scope walks the whole row by itself, and these values
+  // go from one to the other in scratch rows.
   bool whole_rows = false;
   std::vector<Access> rows = {};
 };
@@ -60,6 +60,7 @@ struct ScratchPlan {
 struct LowerPlan {
   std::vector<Nest> nests;           // in the order in which they run
   std::vector<ScratchPlan> scratch;  // ports after those of the body
+  bool joined = false;               // the only nest walks whole rows, joined
 };
 
 LowerPlan plan_lowering(const Body& body, const LowerOptions& options);

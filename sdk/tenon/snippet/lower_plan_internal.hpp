@@ -49,6 +49,7 @@ class Planner {
   // --- lower_plan_rows.cpp ---
   bool walks_rows(const Nest& nest) const;
   bool in_row(const Nest& nest, ValueId id) const;
+  bool joins() const;
   void plan_rows(Nest& nest);
 
   // --- lower_plan_hoist.cpp ---

@@ -1,4 +1,5 @@
 // Columns in whole rows: which nests walk them, and what goes from one walk along the row to the next.
+#include <algorithm>
 #include <bit>
 
 #include <tenon/snippet/lower_plan_internal.hpp>
@@ -18,9 +19,26 @@ bool Planner::walks_rows(const Nest& nest) const {
   return folds;
 }
 
-// One element for each column, made here.
+bool may_join_rows(const Body& body) {
+  const size_t rank = body.rank();
+  if (rank < 2 || body.dims[rank - 1].reduced || !body.dims[rank - 2].reduced) return false;
+  const DimSet both = DimSet{3} << (rank - 2), reduced = body.reduced_dims();
+  const auto has_both = [&](ValueId id) {
+    const DimSet dims = body.values[static_cast<size_t>(id)].varies;
+    return (dims & reduced) == 0 || (dims & both) == both;
+  };
+  for (size_t id = 0; id < body.values.size(); ++id)
+    if (!has_both(static_cast<ValueId>(id))) return false;
+  return std::ranges::all_of(body.nodes, [&](const BodyNode& node) {
+    return !is_reduction(node.op) || (body.values[static_cast<size_t>(node.operands[0])].varies & reduced) != 0;
+  });
+}
+
+bool Planner::joins() const { return options_.join_rows && may_join_rows(body_); }
+
+// One element for each column: made here, or, where rows are joined, read, since each row of a joined one wants it.
 bool Planner::in_row(const Nest& nest, ValueId id) const {
-  return needed_[index(id)] && maker_[index(id)] && !swept(id) && contains(varies(id), nest.vector);
+  return needed_[index(id)] && (maker_[index(id)] || joins()) && !swept(id) && contains(varies(id), nest.vector);
 }
 
 // Values of a phase that its own walk alone uses stay in registers.

@@ -52,6 +52,7 @@ void Lowering::walk_sweep(SweepLoops& loops) {
   std::sort(ports.begin(), ports.end());
   std::reverse(loops.ids.begin(), loops.ids.end());
   move_pointers(ports, loops.sweep->loops, loops.ids, true);
+  if (loops.whole_rows && joined()) rewind_behind_rest(loops.ids.front());
   for (const int port : before)
     if (std::find(touched_.begin(), touched_.end(), port) == touched_.end()) touched_.push_back(port);
 }
@@ -113,7 +114,8 @@ void Lowering::fold(const SweepLoops& loops, int first, int last) {
     for (int number = first; number < last; ++number) {
       const Unit unit = unit_of(number);
       if (unit.copy >= copies) continue;
-      const RegisterId accumulator = loops.accumulators[i][index((loops.whole_rows ? 0 : unit.row * copies) + unit.copy)];
+      const RegisterId accumulator =
+          loops.accumulators[i][index((loops.whole_rows ? 0 : unit.row * copies) + unit.copy)];
       const RegisterId operand = fill_tail(loops, node, register_of(node.operands[0], unit));
       write({.op = *fold_of(node.op), .in = {accumulator, operand}, .out = {accumulator}, .label = label_of(node)});
     }

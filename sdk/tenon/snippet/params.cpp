@@ -1,19 +1,16 @@
 #include <tenon/snippet/params.hpp>
 
 #include <algorithm>
-#include <array>
-#include <bit>
+#include <numeric>
 
-#include <tenon/support/check.hpp>
 #include <tenon/support/str.hpp>
 
 namespace tenon::snippet {
 namespace {
 
 constexpr size_t kScratchAlignment = 64;
-// Where tensors are beyond the second-level cache, rows of more elements do not go several at once: prefetchers follow
-// single rows better.
-constexpr int64_t kLongestFarRow = 256, kNearBytes = int64_t{1} << 20;
+// Of tensors beyond the second-level cache.
+constexpr int64_t kNearBytes = int64_t{1} << 20;
 
 Result<int64_t> extent_of(const BodyDim& dim, std::span<const Dims> shapes) {
   if (dim.sources.empty() && dim.extent.is_constant()) return dim.extent.constant();
@@ -30,24 +27,6 @@ Result<int64_t> extent_of(const BodyDim& dim, std::span<const Dims> shapes) {
   return product / dim.divisor;
 }
 
-int64_t lane_bits(int64_t value, ElementType element) {
-  if (element == kF32) return std::bit_cast<int32_t>(static_cast<float>(value));
-  if (element == kF64) return std::bit_cast<int64_t>(static_cast<double>(value));
-  return value;
-}
-
-struct Piece {
-  int64_t begin = 0, extent = 0;
-};
-Piece piece_of(int64_t extent, int64_t parts, int64_t multiple, int64_t number) {
-  const int64_t units = (extent + multiple - 1) / multiple;
-  const auto border = [&](int64_t i) {
-    // units * i / parts without leaving int64
-    return std::min(extent, (units / parts * i + units % parts * i / parts) * multiple);
-  };
-  return {border(number), border(number + 1) - border(number)};
-}
-
 }  // namespace
 
 Result<Dims> space_extents(const Body& body, std::span<const Dims> shapes) {
@@ -57,6 +36,15 @@ Result<Dims> space_extents(const Body& body, std::span<const Dims> shapes) {
     extents.push_back(extent);
   }
   return extents;
+}
+
+// Rows of two pieces for threads are not joined, so that they can be cut.
+int64_t rows_to_join(int64_t rows, int64_t columns, int lanes) {
+  constexpr int64_t kElements = 512, kLeastJoined = 6, kLine = 16;
+  if (columns < 1 || columns >= 2 * kLineElements) return 1;
+  const int64_t line = std::max<int64_t>(lanes, kLine), whole = line / std::gcd(columns, line);
+  const int64_t wanted = (kElements / columns + whole - 1) / whole * whole;
+  return std::max<int64_t>(std::min(wanted, rows / kLeastJoined / whole * whole), 1);
 }
 
 int64_t Split::chunks() const {
@@ -76,6 +64,7 @@ Result<CallPlan> CallPlan::make_for_extents(const Body& body, const LinearKernel
                  " extents are given");
   CallPlan plan;
   plan.extents_ = std::move(extents);
+  TENON_OK(plan.join_rows(kernel));
   plan.splittable_ = body.all_dims() & ~body.reduced_dims();
   for (const BodyPort& input : body.inputs)
     plan.add_port(body.values[static_cast<size_t>(input.value)].varies, input.element, 1, plan.extents_);
@@ -95,11 +84,39 @@ Result<CallPlan> CallPlan::make_for_extents(const Body& body, const LinearKernel
   for (const Port& port : plan.ports_) bytes += port.bytes;
   plan.is_far_ = bytes > kNearBytes;
   plan.add_scratch(kernel);
+  if (plan.joined_dim_ >= 0)
+    for (Port& port : plan.ports_) port.strides[static_cast<size_t>(plan.joined_dim_)] *= plan.each_;
   for (const Param& param : kernel.params) {
     TENON_TRY(word, plan.word_of(body, kernel, param), "the params of linear kernel '", kernel.name, "'");
     plan.words_.push_back(word);
   }
   return plan;
+}
+
+Result<void> CallPlan::join_rows(const LinearKernel& kernel) {
+  joined_dim_ = kernel.joined.rows;
+  if (joined_dim_ < 0) return {};
+  const auto rows = static_cast<size_t>(joined_dim_);
+  if (rows + 2 != extents_.size())
+    return error(Code::internal, "linear kernel '", kernel.name, "' joins rows of dim ", rows,
+                 ", which is not the last but one of ", extents_.size());
+  each_ = rows_to_join(extents_[rows], extents_[rows + 1], kernel.lanes);
+  return {};
+}
+
+CallPlan::Walk CallPlan::walk_of(const Dims& extents) const {
+  Walk walk{};
+  std::copy(extents.begin(), extents.end(), walk.begin());
+  if (joined_dim_ < 0) return walk;
+  const LinearKernel::Joined joined{joined_dim_};
+  const auto at = [&](int dim) -> int64_t& { return walk[static_cast<size_t>(dim)]; };
+  const int64_t rows = at(joined.rows), row = at(joined.rows + 1);
+  at(joined.rows) = rows / each_;
+  at(joined.rows + 1) = row * each_;
+  at(joined.row()) = row;
+  at(joined.rest()) = rows % each_ * row;
+  at(joined.each()) = each_;
+  return walk;
 }
 
 void CallPlan::add_port(DimSet varies, ElementType element, int64_t width, const Dims& extents) {
@@ -138,84 +155,13 @@ void CallPlan::add_scratch(const LinearKernel& kernel) {
   Dims extents = extents_;
   if (block_ > 0) extents.back() = std::min(extents.back(), block_);
   for (const LinearKernel::Scratch& scratch : kernel.scratch) {
-    add_port(scratch.dims, scratch.element, scratch.width, extents);
+    Dims own = extents;
+    if (joined_dim_ >= 0 && !(scratch.dims >> joined_dim_ & 1)) own.back() *= each_;
+    add_port(scratch.dims, scratch.element, scratch.width, own);
     scratch_offsets_.push_back(scratch_bytes_);
     const size_t bytes = static_cast<size_t>(ports_.back().bytes);
     scratch_bytes_ += (bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
   }
-}
-
-Result<CallPlan::Word> CallPlan::word_of(const Body& body, const LinearKernel& kernel, const Param& param) const {
-  using Kind = Param::Kind;
-  Word word{.kind = param.kind,
-            .port = param.port,
-            .longest = param.longest,
-            .streams = param.streams,
-            .stream_least = param.stream_least};
-  const auto dim_of = [&](LoopId loop) {
-    return loop < 0 || static_cast<size_t>(loop) >= kernel.loops.size() ? -1
-                                                                        : kernel.loops[static_cast<size_t>(loop)].dim;
-  };
-  word.dim = dim_of(param.loop), word.inner_dim = dim_of(param.inner);
-  const bool of_streams =
-      param.kind == Kind::stream_limit || param.kind == Kind::stream_step || param.kind == Kind::stream_rest;
-  const bool about_port =
-      param.kind != Kind::limit && param.kind != Kind::count && (!of_streams || param.kind == Kind::stream_step);
-  const bool about_loop = param.kind != Param::Kind::pointer && param.kind != Param::Kind::count;
-  if (about_port && (param.port < 0 || static_cast<size_t>(param.port) >= ports_.size()))
-    return error(Code::internal, "port ", param.port, " is not among the ", ports_.size(), " of body '", body.name,
-                 "'");
-  if (about_loop && (word.dim < 0 || static_cast<size_t>(word.dim) >= extents_.size()))
-    return error(Code::internal, "loop ", param.loop, " is over no dim of body '", body.name, "'");
-  if (of_streams && param.streams < 1)
-    return error(Code::internal, "loop ", param.loop, " of body '", body.name, "' has ", param.streams, " streams");
-  if (param.kind == Kind::limit || param.kind == Kind::stream_limit) {
-    const Loop& loop = kernel.loops[static_cast<size_t>(param.loop)];
-    word.less = loop.kind == Loop::Kind::tail ? 0 : loop.increment;
-  }
-  if (param.kind == Kind::shift) word.times = kernel.loops[static_cast<size_t>(param.loop)].increment;
-  if (param.kind == Param::Kind::count) {
-    int64_t count = 1;
-    for (size_t d = 0; d < body.rank(); ++d)
-      if (body.dims[d].reduced) count *= extents_[d];
-    word.value = lane_bits(count, param.element);
-  } else {
-    word.value = value_of(word, extents_.data());
-  }
-  return word;
-}
-
-int64_t CallPlan::value_of(const Word& word, const int64_t* extents) const {
-  const auto moved = [&](int dim) {
-    const size_t d = static_cast<size_t>(dim);
-    return dim < 0 ? 0 : extents[d] * ports_[static_cast<size_t>(word.port)].strides[d];
-  };
-  const auto stream = [&] {
-    return stream_length({.streams = word.streams, .stream_least = word.stream_least},
-                         extents[static_cast<size_t>(word.dim)]);
-  };
-  const auto longest = [&] { return is_far_ ? std::min(word.longest, kLongestFarRow) : word.longest; };
-  const auto stride = [&](int dim) { return ports_[static_cast<size_t>(word.port)].strides[static_cast<size_t>(dim)]; };
-  switch (word.kind) {
-    case Param::Kind::stream_limit: return stream() - word.less;
-    case Param::Kind::stream_rest: return stream() * (word.streams - 1);
-    case Param::Kind::stream_step: return stream() * stride(word.dim);
-    case Param::Kind::pointer: return 0;
-    case Param::Kind::count: return word.value;
-    case Param::Kind::limit:
-      if (word.inner_dim >= 0 && extents[word.inner_dim] > longest()) return -1;
-      return extents[static_cast<size_t>(word.dim)] - word.less;
-    case Param::Kind::rewind: return -moved(word.dim);
-    case Param::Kind::shift: return stride(word.dim) * word.times - moved(word.inner_dim);
-  }
-  return 0;
-}
-
-int64_t CallPlan::address_of(const Word& word, std::span<void* const> addresses, void* scratch) const {
-  const size_t port = static_cast<size_t>(word.port);
-  if (port < tensors_) return static_cast<int64_t>(reinterpret_cast<intptr_t>(addresses[port]));
-  return static_cast<int64_t>(reinterpret_cast<intptr_t>(scratch)) +
-         static_cast<int64_t>(scratch_offsets_[port - tensors_]);
 }
 
 size_t CallPlan::port_bytes(size_t port) const { return static_cast<size_t>(ports_[port].bytes); }
@@ -226,12 +172,6 @@ bool CallPlan::rows_aligned(size_t port, size_t align_bytes) const {
   for (size_t d = 0; d + 1 < strides.size(); ++d)
     if (extents_[d] > 1 && strides[d] % static_cast<int64_t>(align_bytes) != 0) return false;
   return true;
-}
-
-std::optional<size_t> CallPlan::tensor_of(size_t word) const {
-  const Word& w = words_[word];
-  if (w.kind != Param::Kind::pointer || static_cast<size_t>(w.port) >= tensors_) return std::nullopt;
-  return static_cast<size_t>(w.port);
 }
 
 Split CallPlan::split(int64_t parts, int64_t min_elements) const {
@@ -262,39 +202,6 @@ void CallPlan::cut_blocks(Split& split, int64_t wanted) const {
   const int64_t block = std::min(block_, lines * kLineElements);
   split.multiple.back() = block;
   split.parts.back() = up(extent, block);
-}
-
-void CallPlan::fill(std::span<int64_t> words, std::span<void* const> addresses, void* scratch) const {
-  TENON_CHECK(block_ == 0 || extents_.back() <= block_, "a call of a kernel in blocks that is not cut");
-  fill_whole(words, addresses, scratch);
-}
-
-void CallPlan::fill_whole(std::span<int64_t> words, std::span<void* const> addresses, void* scratch) const {
-  TENON_CHECK(words.size() >= words_.size() && addresses.size() >= tensors_, "a call with ", words.size(), " of ",
-              words_.size(), " words and ", addresses.size(), " of ", tensors_, " addresses");
-  for (size_t i = 0; i < words_.size(); ++i)
-    words[i] = words_[i].kind == Param::Kind::pointer ? address_of(words_[i], addresses, scratch) : words_[i].value;
-}
-
-void CallPlan::fill(std::span<int64_t> words, std::span<void* const> addresses, void* scratch, const Split& split,
-                    int64_t chunk) const {
-  fill_whole(words, addresses, scratch);
-  std::array<int64_t, kMaxDims> begins{}, extents{};
-  for (size_t d = extents_.size(); d-- > 0;) {
-    const Piece piece = piece_of(extents_[d], split.parts[d], split.multiple[d], chunk % split.parts[d]);
-    begins[d] = piece.begin, extents[d] = piece.extent;
-    chunk /= split.parts[d];
-  }
-  for (size_t i = 0; i < words_.size(); ++i) {
-    const Word& word = words_[i];
-    if (word.kind != Param::Kind::pointer) {
-      words[i] = value_of(word, extents.data());
-      continue;
-    }
-    if (static_cast<size_t>(word.port) >= tensors_) continue;  // each chunk begins at the begin
-    for (size_t d = 0; d < extents_.size(); ++d)
-      words[i] += begins[d] * ports_[static_cast<size_t>(word.port)].strides[d];
-  }
 }
 
 }  // namespace tenon::snippet

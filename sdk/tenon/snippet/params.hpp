@@ -6,6 +6,7 @@
 //     plan.fill(words, addresses, scratch, split, chunk);          // words: plan.words() of them
 //     code(words.data());
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -23,6 +24,11 @@ namespace tenon::snippet {
 // The extents of the body's dims when its ports (inputs, then outputs) have `shapes`. Negative or fractional ones are
 // errors.
 TENON_API Result<Dims> space_extents(const Body& body, std::span<const Dims> shapes);
+
+// How many rows a kernel with joined rows (LinearKernel::Joined) walks as one, where the folded dim has `rows` elements
+// and the one behind it `columns`: so many that a joined row is worth a loop and is whole vectors, as long as enough of
+// them are left; 1: they are not worth it.
+TENON_API int64_t rows_to_join(int64_t rows, int64_t columns, int lanes);
 
 // How the kept dims are cut: parts[d] pieces along dim d, whose borders are multiples of multiple[d].
 struct TENON_API Split {
@@ -51,16 +57,16 @@ class TENON_API CallPlan {
   bool rows_aligned(size_t port, size_t align_bytes) const;
 
   // At most `parts` pieces of work of about the same size, each with at least `min_elements` of the space: cuts kept
-  // dims that all outputs vary over, the outermost first. The innermost is cut at whole cache lines. Where the kernel has
-  // sizes of blocks (LinearKernel::Blocks), each piece is cut into these as well: chunks that follow one another lie side
-  // by side.
+  // dims that all outputs vary over, the outermost first. The innermost is cut at whole cache lines. Where the kernel
+  // has sizes of blocks (LinearKernel::Blocks), each piece is cut into these as well: chunks that follow one another
+  // lie side by side.
   Split split(int64_t parts, int64_t min_elements) const;
 
-  // The tensor (inputs, then outputs) that word `word` points into; none: a number, or scratch memory. Between calls of a
-  // chunk these words alone change, by as much as the address that they come from.
+  // The tensor (inputs, then outputs) that word `word` points into; none: a number, or scratch memory. Between calls of
+  // a chunk these words alone change, by as much as the address that they come from.
   std::optional<size_t> tensor_of(size_t word) const;
-  // All words of chunk `chunk` of `split`. `addresses`: of inputs, then outputs; their first elements. Chunks that run one
-  // after the other may have the same scratch memory.
+  // All words of chunk `chunk` of `split`. `addresses`: of inputs, then outputs; their first elements. Chunks that run
+  // one after the other may have the same scratch memory.
   void fill(std::span<int64_t> words, std::span<void* const> addresses, void* scratch, const Split& split,
             int64_t chunk) const;
   // The only chunk of work that is not cut; of kernels without blocks.
@@ -83,6 +89,11 @@ class TENON_API CallPlan {
     int streams = 0, stream_least = 0;
     int64_t value = 0;  // of work that is not cut
   };
+  // Of the loops' dims: those of the body, and those of joined rows.
+  using Walk = std::array<int64_t, kMaxDims + 3>;
+  Walk walk_of(const Dims& extents) const;
+  Result<void> join_rows(const LinearKernel& kernel);
+  int64_t stride_of(const Word& word, int dim) const;
   void add_port(DimSet varies, ElementType element, int64_t width, const Dims& extents);
   int64_t block_for(const LinearKernel::Blocks& blocks) const;
   int64_t column_bytes() const;
@@ -90,7 +101,7 @@ class TENON_API CallPlan {
   Result<Word> word_of(const Body& body, const LinearKernel& kernel, const Param& param) const;
   void cut_blocks(Split& split, int64_t wanted) const;
   void fill_whole(std::span<int64_t> words, std::span<void* const> addresses, void* scratch) const;
-  int64_t value_of(const Word& word, const int64_t* extents) const;
+  int64_t value_of(const Word& word, const Walk& walk) const;
   int64_t address_of(const Word& word, std::span<void* const> addresses, void* scratch) const;
 
   Dims extents_;
@@ -99,6 +110,8 @@ class TENON_API CallPlan {
   std::vector<Word> words_;
   DimSet splittable_ = 0, reduced_ = 0;
   size_t tensors_ = 0, scratch_bytes_ = 0;
+  int joined_dim_ = -1;  // rows of it are joined, so many each time
+  int64_t each_ = 1;
   int64_t block_ = 0;    // elements of the innermost dim at most, in a chunk; 0: any number
   bool is_far_ = false;  // the call's tensors are beyond the second-level cache
   bool empty_ = true;
