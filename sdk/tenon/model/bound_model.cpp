@@ -96,6 +96,8 @@ const std::vector<Datum>& BoundModel::inputs() const { return impl_->inputs; }
 const std::vector<Datum>& BoundModel::outputs() const { return impl_->outputs; }
 
 Result<void> BoundModel::run_steps() {
+  for (const SettledCall& call : settled_) call.run(call.words);
+  if (!settled_.empty()) return {};
   Impl& impl = *impl_;
   const Parts& parts = impl.model.parts;
   for (size_t s = 0; s < impl.steps.size(); ++s)
@@ -105,6 +107,7 @@ Result<void> BoundModel::run_steps() {
   if (impl.asked) return {};
   TENON_OK(impl.bind());
   settled_ = impl.settled();
+  if (settled_.size() == 1) only_ = settled_.front();
   return {};
 }
 

@@ -105,8 +105,9 @@ class TENON_API BoundModel {
   ~BoundModel();
   // After an error outputs hold anything, and runs may go on.
   Result<void> run() {
-    for (const SettledCall& call : settled_) call.run(call.words);
-    return settled_.empty() ? run_steps() : Result<void>();
+    if (!only_.run) return run_steps();
+    only_.run(only_.words);
+    return {};
   }
   const std::vector<Datum>& inputs() const;
   // Where every run writes them: from the first one on they stay where they are, unless their extents depend on the
@@ -120,6 +121,7 @@ class TENON_API BoundModel {
   Result<void> run_steps();
   std::unique_ptr<Impl> impl_;
   std::vector<SettledCall> settled_;  // all that a run does, or none
+  SettledCall only_;  // when it is one call: whoever makes short ones again and again feels each pointer on the way
 };
 
 }  // namespace tenon
