@@ -158,6 +158,7 @@ TEST_P(EmitterRows, ComputeWhatTheOracleDoes) {
             for (const int lanes : lane_counts(GetParam(), type)) expect_math({row, GetParam(), lanes}, math);
         continue;
       }
+      if (row->max_ulp > 0.5 && type == kF64) continue;  // emitters_wide_test.cpp
       ASSERT_TRUE(exact || has_own_test(row->op.view())) << row->op.str();
       if (!exact) continue;
       for (const int lanes : lane_counts(GetParam(), type)) expect_exact({row, GetParam(), lanes}, *exact, type);

@@ -22,5 +22,7 @@ Result<void> add_hyperbolic_rows(codegen::JitterTable& table);
 Result<void> add_gate_rows(codegen::JitterTable& table);
 Result<void> add_gelu_rows(codegen::JitterTable& table);
 Result<void> add_error_function_rows(codegen::JitterTable& table);
+Result<void> add_wide_function_rows(codegen::JitterTable& table);
+Result<void> add_wide_power_rows(codegen::JitterTable& table);
 
 }  // namespace tenon::x86

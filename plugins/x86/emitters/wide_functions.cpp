@@ -1,0 +1,166 @@
+// e^x and ln x of f64: where models compute in it they do so for its digits, and rarely much, so these are plain
+// reductions and polynomials without tables. Polynomials: minimax, by Remez' exchange.
+#include "x86/emitters/emitters.hpp"
+#include "x86/emitters/rows.hpp"
+#include "x86/emitters/wide.hpp"
+
+namespace tenon::x86 {
+
+using namespace codegen;
+
+namespace {
+
+constexpr double kLog2E = 0x1.71547652b82fep+0;
+// ln 2 in two parts: the products of the first with whole numbers up to 2^11 are exact.
+constexpr double kLn2High = 0x1.62e42fefa38p-1, kLn2Low = 0x1.ef35793c7673p-45;
+constexpr uint64_t kOneBits = 0x3ff0000000000000, kExponentMask = 0xfff0000000000000;
+constexpr int kMantissaBits = 52;
+
+}  // namespace
+
+std::span<const double> wide_exponential_terms() {
+  static constexpr double kTerms[] = {0x1.000000000000ap-1,  0x1.55555555554fap-3,  0x1.5555555550885p-5,
+                                      0x1.1111111127bdep-7,  0x1.6c16c18428117p-10, 0x1.a01a012a54325p-13,
+                                      0x1.a0199a11e212ap-16, 0x1.71df25669dfc3p-19, 0x1.28ad6dc9b519ep-22,
+                                      0x1.ad7f3d4d66f3ap-26};
+  return kTerms;
+}
+
+void wide_polynomial(VectorCode& c, const Vec& out, const Vec& x, std::span<const double> terms) {
+  c.set_u64(out, std::bit_cast<uint64_t>(terms.back()));
+  for (size_t i = terms.size() - 1; i-- > 0;) c->vfmadd213pd(out, x, c.f64(terms[i]));
+}
+
+// avx2: by two factors, since 2^n itself may be no number of f64.
+void wide_scale(VectorCode& c, const Vec& out, const Vec& y, const Vec& n, const Vec& scratch) {
+  if (c.avx512()) return c->vscalefpd(out, y, n);
+  constexpr double kToBits = 0x1.8p52;  // a number of less than 51 bits plus this has it in its low bits
+  c->vmulpd(scratch, n, c.f64(0.5));
+  c.round(scratch, scratch, Rounding::down);
+  c->vsubpd(n, n, scratch);
+  for (const Vec& part : {scratch, n}) {
+    c->vaddpd(part, part, c.f64(kToBits));
+    c->vpsllq(part, part, kMantissaBits);
+    c->vpaddq(part, part, c.u64(kOneBits));
+    c->vmulpd(y, y, part);
+  }
+  c.move(out, y);
+}
+
+namespace {
+
+// n = x / ln 2 rounded, r = x - n ln 2, e^x = 2^n e^r.
+void exponential(VectorCode& c) {
+  constexpr double kZeroBelow = -750, kInfiniteFrom = 710;
+  const Vec r = c.temp(), n = c.temp(), q = c.temp(), square = c.temp(), rest = c.temp();
+  // NaN, as the second operand, stays.
+  c.set_u64(n, std::bit_cast<uint64_t>(kZeroBelow));
+  c->vmaxpd(r, n, c.in(0));
+  c.set_u64(n, std::bit_cast<uint64_t>(kInfiniteFrom));
+  c->vminpd(r, n, r);
+  c->vmulpd(n, r, c.f64(kLog2E));
+  c.round(n, n, Rounding::nearest_even);
+  c->vfnmadd231pd(r, n, c.f64(kLn2High));
+  c->vfnmadd231pd(r, n, c.f64(kLn2Low));
+  wide_polynomial(c, q, r, wide_exponential_terms());
+  c->vmulpd(square, r, r);
+  c->vmulpd(q, q, square);
+  // 1 + r, and what is lost by that.
+  c->vaddpd(square, r, c.f64(1));
+  c->vsubpd(rest, square, c.f64(1));
+  c->vsubpd(rest, r, rest);
+  c->vaddpd(q, q, rest);
+  c->vaddpd(q, q, square);
+  wide_scale(c, c.out(), q, n, square);
+}
+
+void split_avx512(VectorCode& c, const Vec& x, const Vec& f, const Vec& e, const Mask& below_one) {
+  constexpr uint8_t kThreeQuarters = 3, kNaNBelowZero = 2 << 2;
+  c->vgetexppd(e, x);
+  c->vgetmantpd(f, x, kThreeQuarters | kNaNBelowZero);
+  c.compare(below_one, Compare::less, f, c.f64(1));
+  c->vaddpd(e | c.opmask(below_one), e, c.f64(1));
+  c->vsubpd(f, f, c.f64(1));
+}
+
+// Denormals are multiplied by 2^54 first.
+void split_avx2(VectorCode& c, const Vec& x, const Vec& f, const Vec& e, const Vec& t, const Mask& mask) {
+  constexpr uint64_t kThreeQuarterBits = 0x3fe8000000000000;
+  // 2^52 + 2^11 + k has k + 2^11 in its low bits, whose top bit is that of k in two's complement, turned.
+  constexpr uint64_t kBiasBits = 0x4330000000000800;
+  constexpr double kBias = 0x1p52 + 0x1p11;
+  c.compare(mask, Compare::less, x, c.f64(0x1p-1022));
+  c->vmulpd(t, x, c.f64(0x1p54));
+  c.select(f, mask, t, x);
+  c->vpsubq(t, f, c.u64(kThreeQuarterBits));
+  c->vandpd(t, t, c.u64(kExponentMask));
+  c->vpsubq(f, f, t);
+  c->vsubpd(f, f, c.f64(1));
+  c->vpsrlq(t, t, kMantissaBits);
+  c->vpxor(t, t, c.u64(kBiasBits));
+  c->vsubpd(e, t, c.f64(kBias));
+  c->vandpd(t, c.vector(mask), c.f64(-54));
+  c->vaddpd(e, e, t);
+}
+
+}  // namespace
+
+void wide_split(VectorCode& c, const Vec& x, const Vec& f, const Vec& e, const Vec& scratch, const Mask& mask) {
+  c.avx512() ? split_avx512(c, x, f, e, mask) : split_avx2(c, x, f, e, scratch, mask);
+}
+
+namespace {
+
+// avx2: f = ln x for x above 0 and finite becomes ln x for any x. Destroys t and u.
+void finish_avx2(VectorCode& c, const Vec& f, const Vec& t, const Vec& u, const Mask& mask) {
+  constexpr uint64_t kInfinity = 0x7ff0000000000000, kNaN = 0x7ff8000000000000, kMinusInfinity = 0xfff0000000000000;
+  const Vec x = c.in(0);
+  c.set_u64(t, kInfinity);
+  c.compare(mask, Compare::less, x, t);
+  c.select(f, mask, f, x);
+  c.set_u64(t, 0);
+  c.compare(mask, Compare::less_equal, x, t);
+  c->vcmppd(t, x, t, static_cast<uint8_t>(Compare::equal));
+  c.set_u64(u, kNaN);
+  c.select(f, mask, u, f);
+  c.set_u64(u, kMinusInfinity);
+  c->vblendvpd(f, f, u, t);
+}
+
+// ln(1 + f) = 2 atanh(s), s = f / (2 + f), and 2 s = f - s f, so that ln(1 + f) = f - (h - s (h + R)) with h = f^2 / 2 and
+// R = s^2 (2/3 + 2/5 s^2 ...), relative error below 2^-62: what is rounded is small beside f.
+void logarithm(VectorCode& c) {
+  constexpr double kTerms[] = {0x1.555555555554fp-1, 0x1.999999999c0f8p-2, 0x1.24924921ec07bp-2, 0x1.c71c7488dd4a5p-3,
+                               0x1.745c4c79ffabbp-3, 0x1.3b358bca07134p-3, 0x1.0dcf1206e8925p-3, 0x1.1b69f7a9d2147p-3};
+  const Vec f = c.temp(), e = c.temp(), s = c.temp(), square = c.temp(), sum = c.temp();
+  const Mask mask = c.mask_temp();
+  wide_split(c, c.in(0), f, e, s, mask);
+  c->vaddpd(s, f, c.f64(2));
+  c->vdivpd(s, f, s);
+  c->vmulpd(square, s, s);
+  wide_polynomial(c, sum, square, kTerms);
+  c->vmulpd(sum, sum, square);
+  c->vmulpd(square, f, f);
+  c->vmulpd(square, square, c.f64(0.5));
+  c->vaddpd(sum, sum, square);
+  c->vmulpd(sum, sum, s);
+  c->vfmadd231pd(sum, e, c.f64(kLn2Low));
+  c->vsubpd(square, square, sum);
+  c->vsubpd(square, square, f);
+  c->vfmsub132pd(e, square, c.f64(kLn2High));
+  if (!c.avx512()) finish_avx2(c, e, s, square, mask);
+  c.move(c.out(), e);
+}
+
+constexpr LaneTypes kWide{kF64};
+
+constexpr RowPair kRows[] = {
+    {"Exp", kWide, {.vectors = 5, .cycles = 28}, {.vectors = 5, .cycles = 20}, 1, algorithm<exponential>},
+    {"Log", kWide, {.vectors = 6, .cycles = 44}, {.vectors = 5, .masks = 1, .cycles = 32}, 1, algorithm<logarithm>},
+};
+
+}  // namespace
+
+Result<void> add_wide_function_rows(JitterTable& table) { return add_pairs(table, kRows); }
+
+}  // namespace tenon::x86
