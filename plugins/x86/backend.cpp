@@ -21,14 +21,16 @@
 
 #include "x86/compiler.hpp"
 #include "x86/listing.hpp"
+#include "x86/machine.hpp"
 
 namespace tenon::x86 {
 namespace {
 
 struct Options {
   bool fuse = true, contract = true, self_check = false;
+  bool host_caches = false;  // `caches: host`
   static Result<Options> of(const TargetDescription& description) {
-    TENON_OK(description.options.allow_keys({"fuse", "contract", "self_check"}));
+    TENON_OK(description.options.allow_keys({"fuse", "contract", "self_check", "caches"}));
     Options options;
     TENON_TRY(fuse, description.options.boolean_or("fuse", true));
     TENON_TRY(contract, description.options.boolean_or("contract", true));
@@ -36,6 +38,10 @@ struct Options {
     options.contract = contract;
     TENON_TRY(self_check, description.options.boolean_or("self_check", false));
     options.self_check = self_check;
+    TENON_TRY(caches, description.options.text_or("caches", "stated"));
+    if (caches != "stated" && caches != "host")
+      return error(Code::invalid_argument, "'caches' is '", caches, "'; write stated or host");
+    options.host_caches = caches == "host";
     return options;
   }
 };
@@ -171,6 +177,7 @@ Result<std::unique_ptr<TargetBackend>> create_backend(TargetDescription descript
   TENON_OK(register_pool(description));
   TENON_TRY(options, Options::of(description), "the options of target ", description.name);
   TENON_TRY(table, jitter_table());
+  if (options.host_caches) description = described(std::move(description), machine());
   return std::unique_ptr<TargetBackend>(std::make_unique<Backend>(std::move(description), options, *table));
 }
 

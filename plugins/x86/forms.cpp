@@ -35,11 +35,10 @@ std::optional<double> bytes_of(const snippet::Body& body) {
   return bytes;
 }
 
-// What is fetched ahead waits in the first-level cache, beside what the loop works on: a quarter of it.
-int lines_fetched_together(const TargetDescription& target) {
-  constexpr size_t kUnstated = size_t{32} << 10;
+constexpr size_t kUnstatedCache = size_t{32} << 10;
+size_t first_cache_bytes(const TargetDescription& target) {
   const MemorySpace* cache = target.memory("l1");
-  return static_cast<int>((cache ? cache->size_bytes : kUnstated) / 4 / kLineBytes);
+  return cache ? cache->size_bytes : kUnstatedCache;
 }
 
 // Elements of the innermost dim from which on whole rows pay, in vectors: below, a tile takes the row as it is.
@@ -90,9 +89,6 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) cons
   std::vector<Tier> tiers(3, Tier{.passes = {.isa = isa_of(target_), .contract = options_.contract}});
   tiers[1].suffix = ".prefetching";
   tiers[1].least_bytes = size("l2");
-  const int together = lines_fetched_together(target_);
-  tiers[1].passes.prefetch_writes = {.lines = kWriteLinesAhead, .together = together};
-  tiers[1].passes.prefetch_reads = {.lines = kReadLinesAhead, .together = together};
   if (const MemorySpace* cache = target_.memory("l2"))
     tiers[1].passes.block_cache_bytes = static_cast<int64_t>(cache->size_bytes);
   tiers[1].passes.prefetch_blocks = true;
@@ -101,8 +97,11 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) cons
   tiers[2].suffix = ".streaming";
   tiers[2].least_bytes = size(target_.memory("l3") ? "l3" : "l2");
   tiers[2].passes.stream_stores = true;
-  tiers[2].passes.streams = kStreams;
   tiers[2].past_caches = body.reduces();  // only what is swept again is lowered otherwise
+  const int lane_bytes = vector_bits(isa_of(target_)) / 8 / lanes_of(isa_of(target_), body);
+  walk_from(tiers[0], "l2", lane_bytes);
+  walk_from(tiers[1], target_.memory("l3") ? "l3" : "host", lane_bytes);
+  walk_from(tiers[2], "host", lane_bytes);
   const Joins joins = joins_of(body, lanes_of(isa_of(target_), body));
   if (joins != Joins::never) {
     std::vector<Tier> all;
@@ -111,7 +110,7 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) cons
       Tier& joined = all.emplace_back(tier);
       joined.suffix += ".joined";
       joined.whole_rows = joined.join_rows = true;
-      joined.passes.streams = 1;
+      joined.passes.streams.each = 1;
     }
     tiers = std::move(all);
   }
@@ -125,6 +124,21 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) cons
   return tiers;
 }
 
+// As the target says that loops best walk what lies in `memory`, if it states it.
+void FormMaker::walk_from(Tier& tier, std::string_view memory, int lane_bytes) const {
+  constexpr uint64_t kRows = 4;  // go at once at most, in half of the first-level cache where they are walked again
+  const MemorySpace* from = target_.memory(memory);
+  if (!from) return;
+  const auto together = static_cast<int>(from->prefetch_together);
+  tier.passes.prefetch_reads = {.lines = static_cast<int>(from->prefetch_reads), .together = together};
+  tier.passes.prefetch_writes = {.lines = static_cast<int>(from->prefetch_writes), .together = together};
+  tier.passes.streams = {.each = static_cast<int>(from->streams), .most = static_cast<int>(from->most_streams)};
+  if (from->row_lines > 0) tier.longest_row_once = static_cast<int>(from->row_lines * kLineBytes) / lane_bytes;
+  tier.longest_row_again = static_cast<int>(first_cache_bytes(target_) / 2 / kRows) / lane_bytes;
+  // Lines are fetched ahead along single rows.
+  if (from->prefetch_reads > 0) tier.longest_row_again = std::min(tier.longest_row_again, tier.longest_row_once);
+}
+
 Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& body, const Tier& tier) const {
   const auto cycles = [this](const snippet::Body& of, const snippet::BodyNode& node) {
     return snippet::cycles_of_node(of, node, table_, target_);
@@ -136,8 +150,11 @@ Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& body, co
   options.whole_rows = tier.whole_rows;
   options.join_rows = tier.join_rows;
   // They lie one behind the other: a single one is walked as prefetches follow it.
-  if (tier.join_rows && tier.passes.prefetch_reads.lines > 0) options.rows = 1;
+  if (tier.join_rows && tier.least_bytes > 0) options.rows = 1;
+  options.longest_row_once = tier.longest_row_once;
+  options.longest_row_again = tier.longest_row_again;
   TENON_TRY(kernel, snippet::lower(body, options), "lowering snippet '", body.name, "'");
+  TENON_OK(snippet::CallPlan::write_known(body, kernel), "lowering snippet '", body.name, "'");
   TENON_OK(optimise(kernel, tier.passes), "lowering snippet '", body.name, "'");
   kernel.name += tier.suffix;
   return kernel;

@@ -4,13 +4,17 @@
 //   beyond it                     lines are fetched before they are written and read
 //   beyond the last-level cache   stores go past the caches, several stretches of a row are walked side by side
 //
+// How far ahead, how many stretches and how long rows may be that go several at once, the target's memories say: `l2`,
+// `l3` and `host` of the three in turn.
 // Columns are walked in whole rows in the two that are for calls beyond the caches.
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tenon/codegen/jitter_table.hpp>
 #include <tenon/irgen/snippet_code.hpp>
+#include <tenon/snippet/lower.hpp>
 #include <tenon/target/description.hpp>
 
 #include "x86/code_object.hpp"
@@ -36,6 +40,8 @@ class FormMaker {
     bool whole_rows = false;   // down columns
     bool join_rows = false;    // these are short; for calls that rows_to_join() allows
     bool past_caches = false;  // what sweeps keep goes out to memory and comes back
+    int longest_row_once = snippet::LowerOptions{}.longest_row_once;  // as in LowerOptions
+    int longest_row_again = snippet::LowerOptions{}.longest_row_again;
   };
   // By ascending least_bytes. The first serves any call. Where extents are known, only those that calls run.
   std::vector<Tier> tiers_of(const snippet::Body& body) const;
@@ -50,6 +56,7 @@ class FormMaker {
   const CompilerOptions& options() const { return options_; }
 
  private:
+  void walk_from(Tier& tier, std::string_view memory, int lane_bytes) const;
   // Lowered, and after this plugin's passes.
   Result<snippet::LinearKernel> kernel_of(const snippet::Body& body, const Tier& tier) const;
   Result<CodeObject> assemble_kernel(snippet::LinearKernel kernel) const;

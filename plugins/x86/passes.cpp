@@ -65,11 +65,11 @@ bool contract(Instruction& sum, RegisterId product, const snippet::RegisterIds& 
 }
 
 // `sum` adds `negated`, which is -x: as a difference. The sign of a NaN may be another.
-bool subtract(Instruction& sum, RegisterId negated, RegisterId x) {
+bool subtract(Instruction& sum, RegisterId negated, const snippet::RegisterIds& x) {
   static const Name kAdd("Add"), kSub("Sub");
   if (sum.op != kAdd || sum.memory) return false;
   sum.op = kSub;
-  sum.in = {sum.in[sum.in[0] == negated ? 1 : 0], x};
+  sum.in = {sum.in[sum.in[0] == negated ? 1 : 0], x[0]};
   return true;
 }
 
@@ -112,21 +112,31 @@ bool fold(const LinearKernel& kernel, Instruction& user, RegisterId value) {
 
 }  // namespace
 
-void contract_multiply_add(LinearKernel& kernel) {
-  static const Name kMul("Mul"), kNeg("Neg");
+namespace {
+
+// Floats that `maker` makes and that one sum alone reads, taken into that sum by `into(sum, made, operands)`.
+template <class Into>
+void take_into_sums(LinearKernel& kernel, Name maker, Into into) {
   const Uses uses(kernel);
   std::vector<char> gone(kernel.body.size(), 0);
   for (size_t i = 0; i < kernel.body.size(); ++i) {
-    const Instruction& maker = kernel.body[i];
-    if (maker.op != kMul && maker.op != kNeg) continue;
-    const RegisterId made = maker.out[0];
+    const Instruction& one = kernel.body[i];
+    if (one.op != maker) continue;
+    const RegisterId made = one.out[0];
     if (!kernel.registers[static_cast<size_t>(made)].element.is_float() || !uses.once(made)) continue;
-    const size_t at = reader_of(kernel, i, made, maker.in, false);
-    if (at == kernel.body.size()) continue;
-    Instruction& sum = kernel.body[at];
-    gone[i] = maker.op == kMul ? contract(sum, made, maker.in) : subtract(sum, made, maker.in[0]);
+    const size_t at = reader_of(kernel, i, made, one.in, false);
+    if (at < kernel.body.size()) gone[i] = into(kernel.body[at], made, one.in);
   }
   erase_marked(kernel, gone);
+}
+
+}  // namespace
+
+void contract_multiply_add(LinearKernel& kernel) {
+  static const Name kMul("Mul"), kNeg("Neg");
+  // Negated products become products that are subtracted.
+  take_into_sums(kernel, kNeg, subtract);
+  take_into_sums(kernel, kMul, contract);
 }
 
 void fold_loads(LinearKernel& kernel, Isa isa) {
@@ -150,7 +160,7 @@ void fold_loads(LinearKernel& kernel, Isa isa) {
 namespace {
 
 void fetch_ahead(LinearKernel& kernel, const PassOptions& options) {
-  if (options.streams > 1) split_streams(kernel, options.streams, options.stream_elements);
+  if (options.streams.each > 1) split_streams(kernel, options.streams);
   if (options.prefetch_writes.lines > 0) prefetch_writes(kernel, options.prefetch_writes);
   if (options.prefetch_reads.lines > 0) prefetch_reads(kernel, options.prefetch_reads);
 }
@@ -170,6 +180,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
     size_blocks(kernel, options.block_cache_bytes);
     if (options.prefetch_blocks) prefetch_blocks(kernel);
   }
+  fold_steps(kernel);
   return snippet::verify(kernel);
 }
 

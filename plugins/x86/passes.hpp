@@ -23,14 +23,21 @@
 
 namespace tenon::x86 {
 
-inline constexpr int kStreamElements = 16384, kLineBytes = 64;
+inline constexpr int kLineBytes = 64;
 
 // How many cache lines ahead of a loop's accesses lines are fetched: `lines` of each stretch of memory that it walks, but
 // no more than `together` of all of them, which the first-level cache has to hold until they are wanted.
 struct Ahead {
-  int lines = 0;  // 0: none are fetched
-  int together = 1 << 20;
+  int lines = 0;     // 0: none are fetched
+  int together = 0;  // 0: any number
   int64_t of(size_t stretches) const;  // of each, at least 1
+};
+
+// Stretches of a row that one loop walks side by side.
+struct Streams {
+  int each = 1;                // of each tensor, at most
+  int most = 0;                // of all tensors together; 0: any number
+  int least_elements = 16384;  // shorter ones are not worth their begin and end
 };
 
 struct PassOptions {
@@ -43,9 +50,8 @@ struct PassOptions {
   // For kernels whose tensors exceed the caches; where all lies in them, these only cost.
   // Stores of whole vectors to outputs that the kernel does not read go past the caches.
   bool stream_stores = false;
-  // Loops that store past the caches walk up to so many stretches of their row side by side, of at least so many
-  // elements each: main memory serves several streams faster than one.
-  int streams = 1, stream_elements = kStreamElements;
+  // Of loops that store past the caches: main memory serves several streams faster than one.
+  Streams streams = {};
   // Of the stores and loads of vector loops.
   Ahead prefetch_writes = {}, prefetch_reads = {};
   // Kernels that may be cut into blocks of columns (LinearKernel::Blocks): what a block needs again is to lie in a cache
@@ -53,9 +59,6 @@ struct PassOptions {
   int64_t block_cache_bytes = 0;
   bool prefetch_blocks = false;
 };
-
-// Distances for tensors beyond the caches (docs/performance.md, "Snippets on x86").
-inline constexpr int kWriteLinesAhead = 48, kReadLinesAhead = 64, kStreams = 4;
 
 // All of them, in the order below; then the verifier.
 Result<void> optimise(snippet::LinearKernel& kernel, const PassOptions& options);
@@ -74,13 +77,15 @@ void narrow_alike(snippet::LinearKernel& kernel);
 void fold_loads(snippet::LinearKernel& kernel, Isa isa);
 // passes_streaming.cpp
 void stream_stores(snippet::LinearKernel& kernel);
-void split_streams(snippet::LinearKernel& kernel, int streams,
-                   int least_elements);  // passes_streams.cpp; after stream_stores
+void split_streams(snippet::LinearKernel& kernel, Streams streams);  // passes_streams.cpp; after stream_stores
 void prefetch_writes(snippet::LinearKernel& kernel, Ahead ahead);
 void prefetch_reads(snippet::LinearKernel& kernel, Ahead ahead);
 // passes_blocks.cpp
 void size_blocks(snippet::LinearKernel& kernel, int64_t cache_bytes);
 void prefetch_blocks(snippet::LinearKernel& kernel);  // after size_blocks
+// AddParameter whose param is known, into the addresses that start from its result. passes_steps.cpp; after those above,
+// which tell tensors by the pointers.
+void fold_steps(snippet::LinearKernel& kernel);
 // Does any store go past the caches?
 bool has_streaming_stores(const snippet::LinearKernel& kernel);
 

@@ -10,6 +10,14 @@ Result<int64_t> integer_attribute(const Emission& emission, Name name) {
   return error(Code::internal, emission.op, " has no integer attribute '", name, "'");
 }
 
+std::optional<int32_t> known_param(const Emission& emission) {
+  static const Name kKnown("known");
+  const Attribute* known = emission.attributes.find(kKnown);
+  const int64_t* value = known ? known->get_if<int64_t>() : nullptr;
+  if (!value || *value != static_cast<int32_t>(*value)) return std::nullopt;
+  return static_cast<int32_t>(*value);
+}
+
 Result<const EmitAddress*> memory_of(const Emission& emission, ElementType lane) {
   if (!emission.memory) return error(Code::internal, emission.op, " of ", lane, " without memory");
   const EmitAddress& memory = *emission.memory;

@@ -6,11 +6,17 @@
 namespace tenon::x86 {
 namespace {
 
+// counter - limit, as flags.
+void compare_with_limit(X86Context& c, const Emission& e, const Xbyak::Reg64& counter, int64_t limit) {
+  const auto known = known_param(e);
+  known ? c.gen().cmp(counter, static_cast<uint32_t>(*known)) : c.gen().cmp(counter, c.param(limit));
+}
+
 // The test is at the end, and once before the first iteration.
 Result<void> emit_loop_begin(X86Context& c, const Emission& e) {
   TENON_TRY(limit, integer_attribute(e, "limit"));
   X86Context::LoopLabels& labels = c.loop_labels(e.number);
-  c.gen().cmp(c.general(e.in[0]), c.param(limit));
+  compare_with_limit(c, e, c.general(e.in[0]), limit);
   c.gen().jg(labels.end, Xbyak::CodeGenerator::T_NEAR);
   c.gen().align(16);
   c.gen().L(labels.begin);
@@ -24,7 +30,7 @@ Result<void> emit_loop_end(X86Context& c, const Emission& e) {
   X86Context::LoopLabels& labels = c.loop_labels(e.number);
   const Xbyak::Reg64 counter = c.general(e.in[0]);
   c.gen().add(counter, static_cast<uint32_t>(increment));
-  c.gen().cmp(counter, c.param(limit));
+  compare_with_limit(c, e, counter, limit);
   c.gen().jle(labels.begin, Xbyak::CodeGenerator::T_NEAR);
   c.gen().L(labels.end);
   c.end_loop();
@@ -59,7 +65,8 @@ Result<void> emit_tail_begin(X86Context& c, const Emission& e) {
     c.gen().add(count, c.param(limit));
     c.gen().test(count, count);  // not add's flags: a sum that overflows has the sign of neither
   } else {
-    c.gen().mov(count, c.param(limit));
+    const auto known = known_param(e);
+    known ? c.gen().mov(count, *known) : c.gen().mov(count, c.param(limit));
     c.gen().sub(count, counter);
   }
   c.gen().jle(c.loop_labels(e.number).end, Xbyak::CodeGenerator::T_NEAR);

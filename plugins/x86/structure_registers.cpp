@@ -16,8 +16,13 @@ Result<void> emit_zero(X86Context& c, const Emission& e) {
 }
 
 Result<void> emit_add_parameter(X86Context& c, const Emission& e) {
-  c.move(c.general(e.out[0]), c.general(e.in[0]));
-  c.gen().add(c.general(e.out[0]), c.param(e.number));
+  const Xbyak::Reg64 out = c.general(e.out[0]), in = c.general(e.in[0]);
+  if (const auto known = known_param(e)) {
+    c.gen().lea(out, c.gen().ptr[in + *known]);
+    return {};
+  }
+  c.move(out, in);
+  c.gen().add(out, c.param(e.number));
   return {};
 }
 

@@ -306,9 +306,9 @@ Body sum_body(int64_t extent = -1) {
 
 TEST_F(Lower, LongRowsGoAlone) {
   options_.vectors = 32;
-  const auto runs_several = [&](const Body& body, int64_t length, int64_t count = 8) {
+  const auto runs_several = [&](const Body& body, int64_t length) {
     const auto kernel = lower(body, options_);
-    const auto plan = CallPlan::make_for_extents(body, *kernel, {count, length});
+    const auto plan = CallPlan::make_for_extents(body, *kernel, {8, length});
     std::vector<int64_t> words(plan->words());
     const std::vector<void*> addresses(2, nullptr);
     plan->fill(words, addresses, nullptr);
@@ -319,11 +319,39 @@ TEST_F(Lower, LongRowsGoAlone) {
   const Body softmax = softmax_body("kr");
   EXPECT_TRUE(runs_several(softmax, 33));
   EXPECT_TRUE(runs_several(softmax, 1000));
-  EXPECT_FALSE(runs_several(softmax, 1000, 4096)) << "beyond the caches";
   EXPECT_FALSE(runs_several(softmax, 65536));
+  options_.longest_row_again = 500;
+  EXPECT_FALSE(runs_several(softmax, 1000));
+  EXPECT_TRUE(runs_several(softmax, 500));
   check(softmax, {5, 1500}, 1e-6);
   EXPECT_TRUE(runs_several(sum_body(), 256));
   EXPECT_FALSE(runs_several(sum_body(), 257)) << "walked once";
+  options_.longest_row_once = 257;
+  EXPECT_TRUE(runs_several(sum_body(), 257));
+}
+
+// What goes to several tensors is stored copy by copy, at the end of a loop of two.
+TEST_F(Lower, SeveralOutputsAreStoredInTurn) {
+  BodyBuilder build("several", "k");
+  const ValueId x = build.input(1), y = build.input(1), sum = build.op("Add", {x, y});
+  build.output(sum);
+  build.output(build.op("Mul", {x, sum}));
+  build.output(build.op("Neg", {y}));
+  const Body body = build.take();
+  const auto kernel = lower(body, options_);
+  ASSERT_TRUE(kernel.ok());
+  const std::vector<int> ports = [&] {
+    std::vector<int> of_register(kernel->registers.size(), -1), stored;
+    for (const Instruction& one : kernel->body) {
+      if (one.op == "Parameter")
+        of_register[static_cast<size_t>(one.out[0])] = kernel->params[static_cast<size_t>(one.number)].port;
+      if (one.op == "Store") stored.push_back(of_register[static_cast<size_t>(one.memory->base)]);
+      if (one.op == "LoopEnd") break;
+    }
+    return stored;
+  }();
+  EXPECT_EQ(ports, (std::vector<int>{2, 3, 4, 2, 3, 4})) << print(*kernel);
+  check_widths(body, {0});
 }
 
 // Copies that no row is long enough for are not written.

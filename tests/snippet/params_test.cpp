@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <snippet/bodies.hpp>
 
+#include <map>
 #include <set>
 
 namespace tenon::snippet::test {
@@ -87,6 +88,52 @@ TEST(CallPlan, StreamsAreStretchesOfWholeLines) {
   EXPECT_THAT(words(4 * 128 + 200), ElementsAre(128 - 4, 128 * 2, 3 * 128));
   EXPECT_THAT(words(4 * 192), ElementsAre(192 - 4, 192 * 2, 3 * 192));
   EXPECT_THAT(words(4 * 128 - 1), ElementsAre(-4, 0, 0)) << "too short";
+}
+
+// What cuts do not change is known of known extents; a call that it is not true of is refused.
+TEST(CallPlan, KnownParams) {
+  const auto rows = [](std::string_view dims) {
+    BodyBuilder build("rows", dims);
+    build.output(build.reduce("ReduceSum", build.input((1u << dims.size()) - 1)));
+    Body body = build.take();
+    for (size_t d = 0; d < body.rank(); ++d) body.dims[d].extent = d == 0 ? 6 : 33;
+    return body;
+  };
+  const auto known = [](const Body& body, LinearKernel& kernel) {
+    EXPECT_TRUE(CallPlan::write_known(body, kernel).ok());
+    std::map<std::string, int64_t> found;
+    for (size_t i = 0; i < kernel.params.size(); ++i) {
+      const Param& param = kernel.params[i];
+      const LoopId loop = param.loop;
+      const std::string of = loop < 0 ? "" : kernel.loops[static_cast<size_t>(loop)].name;
+      const int64_t step = loop < 0 ? 0 : kernel.loops[static_cast<size_t>(loop)].increment;
+      if (param.known) found[str(param.kind == Param::Kind::limit ? "limit " : "shift ", of, " ", step, " ", param.port)] = *param.known;
+    }
+    EXPECT_EQ(print(*parse_linear(print(kernel))), print(kernel));
+    return found;
+  };
+  const Body body = rows("kr");
+  auto kernel = lower(body, {.lanes = 16, .unroll = 1});
+  ASSERT_TRUE(kernel.ok());
+  EXPECT_THAT(known(body, *kernel), ::testing::UnorderedElementsAre(
+                                        std::pair("limit d1 16 -1", 33 - 16), std::pair("limit d1 1 -1", 33),
+                                        std::pair("shift d0 4 0", 4 * 33 * 4), std::pair("shift d0 4 1", 4 * 4),
+                                        std::pair("shift d0 1 0", 33 * 4), std::pair("shift d0 1 1", 4)));
+  EXPECT_TRUE(CallPlan::make_for_extents(body, *kernel, {6, 33}).ok());
+  EXPECT_TRUE(CallPlan::make_for_extents(body, *kernel, {5, 33}).ok()) << "the rows are not known";
+  const auto other = CallPlan::make_for_extents(body, *kernel, {6, 34});
+  ASSERT_FALSE(other.ok());
+  EXPECT_THAT(other.error().message(), HasSubstr("its code was made for"));
+  const Body columns = rows("rk"), open = [&] {
+    Body made = rows("kr");
+    made.dims[0].extent = Expr::symbol("N");
+    return made;
+  }();
+  for (const Body* of : {&columns, &open}) {
+    auto made = lower(*of, {.lanes = 16, .unroll = 1});
+    ASSERT_TRUE(made.ok());
+    EXPECT_THAT(known(*of, *made), ::testing::IsEmpty());
+  }
 }
 
 // y[k, n] = x[k, r, n] - the sum over r, or that sum, in whole rows.

@@ -48,11 +48,11 @@ class Bodies : public MachineTest {
       pool.registers[static_cast<size_t>(codegen::RegisterFile::general)].resize(8);
     }
     PassOptions passes{.isa = isa, .contract = random.pick(2) == 0, .memory_operands = random.pick(4) != 0};
-    passes.prefetch_writes.lines = random.pick(4) == 0 ? kWriteLinesAhead : 0;
-    passes.prefetch_reads.lines = random.pick(4) == 0 ? kReadLinesAhead : 0;
+    passes.prefetch_writes.lines = random.pick(4) == 0 ? 48 : 0;
+    passes.prefetch_reads.lines = random.pick(4) == 0 ? 64 : 0;
     passes.prefetch_blocks = random.pick(2) == 0;
     passes.stream_stores = random.pick(3) == 0;
-    passes.streams = 1 << random.pick(3), passes.stream_elements = 64;
+    passes.streams = {.each = 1 << static_cast<int>(random.pick(3)), .least_elements = 64};
     HarnessOptions options;
     options.lower = {.lanes = lanes, .unroll = 1 << random.pick(3), .rows = 1 << random.pick(3), .vectors = 32};
     options.lower.recompute_cycles = static_cast<double>(random.pick(6));
@@ -104,7 +104,7 @@ TEST_P(Bodies, ShortRowsAreJoined) {
       const int at_once = rows % 2 == 0 ? 4 : 1;
       // Past the caches where all joined rows begin at whole lines; no sums then, whose rows do not.
       const bool aligned = rows >= 6 * each && rows * columns % 16 == 0;
-      const PassOptions passes{.isa = isa, .stream_stores = aligned, .prefetch_reads = {.lines = kReadLinesAhead}};
+      const PassOptions passes{.isa = isa, .stream_stores = aligned, .prefetch_reads = {.lines = 64}};
       HarnessOptions options;
       options.lower = {.lanes = lanes, .rows = at_once, .vectors = 32, .whole_rows = true, .join_rows = true};
       options.machine = {register_pool(isa), snippet::needs_of(full_table(), target)};

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include <tenon/ir/text.hpp>
 #include <tenon/snippet/canonical.hpp>
 
@@ -20,7 +22,9 @@ class Forms : public ::testing::TestWithParam<Isa> {
   }
   TargetDescription target() const {
     TargetDescription target = testing::target_of(GetParam());
-    target.memories = {{.name = "l2", .size_bytes = 100'000}, {.name = "l3", .size_bytes = 1'000'000}};
+    target.memories = {{.name = "l2", .size_bytes = 100'000},
+                       {.name = "l3", .size_bytes = 1'000'000, .prefetch_reads = 7, .prefetch_writes = 5},
+                       {.name = "host", .size_bytes = 1'000'000'000, .prefetch_reads = 9, .streams = 3}};
     return target;
   }
   // y = |x| + number, of `rows` rows. Bodies with other numbers have other code.
@@ -109,6 +113,42 @@ TEST_P(Forms, AListingShowsAll) {
   ASSERT_TRUE(first.ok());
   ASSERT_EQ(first->size(), 1u);
   EXPECT_EQ((*first)[0], (*all)[0]);
+}
+
+// How each form walks is what the memory says that its calls come from.
+TEST_P(Forms, WalkAsTheirMemorySays) {
+  TargetDescription stated = target();
+  stated.memories[1].row_lines = 2, stated.memories[1].prefetch_together = 64;
+  stated.memories[2].most_streams = 6;
+  stated.memories.push_back({.name = "l1", .size_bytes = 16'384});
+  const FormMaker maker(stated, **jitter_table(), {});
+  const std::vector<FormMaker::Tier> tiers = maker.tiers_of(body("N", 41));
+  ASSERT_EQ(tiers.size(), 3u);
+  const auto lines = [&](size_t tier) {
+    const PassOptions& passes = tiers[tier].passes;
+    return std::tuple(passes.prefetch_reads.lines, passes.prefetch_writes.lines, passes.streams.each,
+                      passes.streams.most);
+  };
+  EXPECT_EQ(lines(0), std::tuple(0, 0, 1, 0)) << "l2 states nothing";
+  EXPECT_EQ(lines(1), std::tuple(7, 5, 1, 0));
+  EXPECT_EQ(lines(2), std::tuple(9, 0, 3, 6));
+  EXPECT_EQ(tiers[1].passes.prefetch_reads.together, 64);
+  // Rows of f32: 2 lines; where lines are not fetched ahead rows may be longer that are walked again, four of them in half
+  // of the first level.
+  EXPECT_EQ(tiers[0].longest_row_again, 512);
+  EXPECT_EQ(tiers[1].longest_row_once, 32);
+  EXPECT_EQ(tiers[1].longest_row_again, 32);
+  // In the code as well.
+  const auto listed = [&](size_t tier, std::string_view what) {
+    const auto code = maker.make(body("N", 41), tiers[tier]);
+    EXPECT_TRUE(code.ok());
+    return print(code->kernel).find(what) != std::string::npos;
+  };
+  EXPECT_FALSE(listed(0, "Prefetch"));
+  EXPECT_TRUE(listed(1, "PrefetchRead f32") && listed(1, "PrefetchWrite f32"));
+  EXPECT_TRUE(listed(2, "PrefetchRead f32") && !listed(2, "PrefetchWrite f32"));
+  EXPECT_TRUE(listed(2, " of 3 least 16384"));
+  EXPECT_FALSE(listed(1, " of 3 least 16384"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Both, Forms, ::testing::Values(Isa::avx2, Isa::avx512),

@@ -185,6 +185,21 @@ TEST_P(Passes, WhatIsNegatedAndAddedIsSubtracted) {
   EXPECT_EQ(count(print(optimised(row_kernel(GetParam().lanes, twice))), "Neg"), 2);
 }
 
+TEST_P(Passes, ANegatedProductIsSubtractedAtOnce) {
+  for (const char* sum : {"Add %13, %11", "Add %11, %13"}) {
+    const std::string text =
+        row_kernel(GetParam().lanes, load("f32") + weight("f32") +
+                                         "    %12:f32 = Mul %10, %11\n    %13:f32 = Neg %12\n    %20:f32 = " + sum + "\n");
+    const std::string done = print(optimised(text, {.memory_operands = false}));
+    EXPECT_EQ(count(done, "Fnma "), 2) << done;
+    EXPECT_EQ(count(done, "Mul") + count(done, "Neg"), 0) << done;
+    const auto code = compiled(optimised(text));
+    ASSERT_NE(code, nullptr);
+    check<float>(*code, [](float x, float w) { return std::fma(-x, w, w); });
+    EXPECT_EQ(count(print(optimised(text, {.contract = false})), "Neg"), 2);
+  }
+}
+
 TEST_P(Passes, AProductThatOthersReadStays) {
   const std::string twice = load("f32") + weight("f32") +
                             "    %12:f32 = Mul %10, %11\n    %13:f32 = Add %12, %11\n    %20:f32 = Max %12, %13\n";
@@ -489,6 +504,7 @@ TEST(PassesAhead, StretchesShareTheCache) {
   EXPECT_EQ(ahead.of(4), 32);
   EXPECT_EQ(ahead.of(8), 16);
   EXPECT_EQ(ahead.of(1000), 1);
+  EXPECT_EQ(Ahead{.lines = 64}.of(1000), 64) << "no bound";
 }
 
 // Rows that are long enough go in four stretches side by side, and what is left as before.
@@ -496,9 +512,10 @@ TEST_P(Passes, StretchesOfARowGoSideBySide) {
   output_ = tenon::testing::GuardAt::lines;
   const int lanes = GetParam().lanes;
   const std::string text = row_kernel(lanes, load("f32") + weight("f32") + "    %20:f32 = Add %10, %11\n");
-  const LinearKernel kernel = optimised(
-      text,
-      {.stream_stores = true, .streams = 4, .stream_elements = 64, .prefetch_reads = {.lines = 16, .together = 32}});
+  const LinearKernel kernel =
+      optimised(text, {.stream_stores = true,
+                       .streams = {.each = 4, .least_elements = 64},
+                       .prefetch_reads = {.lines = 16, .together = 32}});
   EXPECT_EQ(count(print(kernel), "StoreStreaming"), 9) << print(kernel);
   EXPECT_EQ(count(print(kernel), "+ 512]"), 4) << "each stretch 8 lines ahead: " << print(kernel);
   EXPECT_EQ(count(print(kernel), "AddParameter"), 2 * 3 + 1) << print(kernel);
@@ -517,7 +534,33 @@ TEST_P(Passes, StretchesOfARowGoSideBySide) {
 
 TEST_P(Passes, LoopsThatStoreIntoTheCachesAreOneStream) {
   const std::string text = row_kernel(GetParam().lanes, load("f32") + "    %20:f32 = Neg %10\n");
-  EXPECT_EQ(count(print(optimised(text, {.streams = 4})), "stream"), 0);
+  EXPECT_EQ(count(print(optimised(text, {.streams = {.each = 4}})), "stream"), 0);
+}
+
+// Two rows at once: the second one's pointer is the first one's and a step.
+TEST_P(Passes, KnownStepsBecomePartOfAddresses) {
+  const auto text = [](std::string_view known, std::string_view more) {
+    return str("kernel @rows lanes 4 {\n  #0 = pointer 0\n  #1 = pointer 1\n  #2 = limit loop 0\n  #3 = shift 0 loop 0",
+               known, "\n  #4 = shift 1 loop 0\n  %0:g = Parameter #0\n  %1:g = Parameter #1\n  %2:g = Zero\n",
+               "  loop 0 d0 dim 0 %2 step 2 limit #2 {\n    %3:g = AddParameter %0 #3\n    %4:g = AddParameter %3 #3\n",
+               "    %10:f32 = Load f32 [%3 + 8]\n    %11:f32 = Load f32 [%4]\n", more,
+               "    %12:f32 = Add %10, %11\n    Store f32 [%1], %12\n    %0:g = AddParameter %0 #3\n  }\n}\n");
+  };
+  const auto done = [&](std::string_view known, std::string_view more = "") {
+    LinearKernel kernel = parsed(text(known, more));
+    fold_steps(kernel);
+    EXPECT_TRUE(snippet::verify(kernel).ok());
+    EXPECT_EQ(print(parsed(print(kernel))), print(kernel));
+    return print(kernel);
+  };
+  const std::string folded = done(" known 100");
+  EXPECT_EQ(count(folded, "Load f32 [%0 + 108]"), 1) << folded;
+  EXPECT_EQ(count(folded, "Load f32 [%0 + 200]"), 1) << folded;
+  EXPECT_EQ(count(folded, "AddParameter"), 1) << "what the loop moves stays: " << folded;
+  EXPECT_EQ(count(done(""), "AddParameter"), 3) << "not known";
+  EXPECT_EQ(count(done(" known 3000000000"), "AddParameter"), 3) << "more than an address holds";
+  EXPECT_EQ(count(done(" known 100", "    %0:g = AddParameter %0 #4\n    %13:f32 = Load f32 [%4]\n"), "AddParameter"), 3)
+      << "the second row's pointer is read after the first one's has moved";
 }
 
 TEST_P(Passes, OutputsThatAreReadAgainStayInTheCaches) {

@@ -35,26 +35,36 @@ Values values_of(const LinearKernel& kernel, const RegisterIds& ids) {
 // One instruction as its emitter sees it, with what the emission borrows.
 struct Prepared {
   std::unique_ptr<codegen::Emitter> emitter;
-  Attributes loop_attributes;
+  Attributes more;
   Values in, out;
   std::optional<EmitAddress> memory = std::nullopt;
 };
 
-Attributes loop_attributes(const LinearKernel& kernel, const Instruction& instruction) {
-  static const Name kLoopBegin("LoopBegin"), kLoopEnd("LoopEnd"), kTailBegin("TailBegin");
+// What emitters are told beside an instruction's own attributes: of its loop, and the value of its param where that is
+// known.
+Attributes more_attributes(const LinearKernel& kernel, const Instruction& instruction) {
+  static const Name kLoopBegin("LoopBegin"), kLoopEnd("LoopEnd"), kTailBegin("TailBegin"), kAdd("AddParameter");
   const bool loop = instruction.op == kLoopBegin || instruction.op == kLoopEnd;
-  if (!loop && instruction.op != kTailBegin) return {};
-  const Loop& data = kernel.loops[static_cast<size_t>(instruction.number)];
-  if (loop) return {{"increment", data.increment}, {"limit", data.limit}};
-  return {{"limit", data.limit}};
+  Attributes made;
+  std::optional<int64_t> known;
+  if (loop || instruction.op == kTailBegin) {
+    const Loop& data = kernel.loops[static_cast<size_t>(instruction.number)];
+    if (loop) made.set("increment", data.increment);
+    made.set("limit", data.limit);
+    known = kernel.params[static_cast<size_t>(data.limit)].known;
+  } else if (instruction.op == kAdd) {
+    known = kernel.params[static_cast<size_t>(instruction.number)].known;
+  }
+  if (known) made.set("known", *known);
+  return made;
 }
 
 Prepared prepare(const LinearKernel& kernel, const Instruction& instruction, const codegen::JitterRow& row) {
   Prepared made{.emitter = nullptr,
-                .loop_attributes = loop_attributes(kernel, instruction),
+                .more = more_attributes(kernel, instruction),
                 .in = values_of(kernel, instruction.in),
                 .out = values_of(kernel, instruction.out)};
-  made.emitter = row.make(made.loop_attributes.empty() ? instruction.attributes : made.loop_attributes);
+  made.emitter = row.make(made.more.empty() ? instruction.attributes : made.more);
   if (!instruction.memory) return made;
   const Memory& memory = *instruction.memory;
   made.memory = EmitAddress{.element = memory.element,
@@ -67,7 +77,7 @@ Prepared prepare(const LinearKernel& kernel, const Instruction& instruction, con
 
 codegen::Emission emission_of(const LinearKernel& kernel, const Instruction& instruction, const Prepared& prepared) {
   return {.op = instruction.op.view(),
-          .attributes = prepared.loop_attributes.empty() ? instruction.attributes : prepared.loop_attributes,
+          .attributes = prepared.more.empty() ? instruction.attributes : prepared.more,
           .in = prepared.in,
           .out = prepared.out,
           .vectors = instruction.vectors,

@@ -74,6 +74,7 @@ struct Param {
   int longest = 0;
   ElementType element = {};
   int streams = 0, stream_least = 0;  // shorter stretches are not worth it
+  std::optional<int64_t> known = std::nullopt;  // its value in every call: code may hold it
   bool operator==(const Param&) const = default;
 };
 

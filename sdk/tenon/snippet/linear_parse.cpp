@@ -191,6 +191,10 @@ class Parser {
     } else {
       return in_.fail("expected pointer, limit, shift, rewind, count or stream");
     }
+    if (in_.eat_word("known")) {
+      TENON_TRY(known, in_.integer());
+      param.known = known;
+    }
     kernel_.params.push_back(param);
     return {};
   }

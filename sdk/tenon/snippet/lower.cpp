@@ -56,7 +56,7 @@ void Lowering::write_scope(const Nest& nest, size_t level, std::vector<LoopId>& 
   } else if (nest.whole_rows) {
     write_whole_rows(nest);
   } else if (nest.tiled && level + 1 < nest.scopes.size()) {
-    const int copies = copies_within(nest.vector, tile_copies(nest.scopes.back()));
+    const int copies = copies_within(nest.vector, tile_copies(nest));
     vector_loops(nest.vector, copies, [&] {
       place_.tile_copies = copies;
       write_scope(nest, level + 1, ids);
@@ -64,7 +64,8 @@ void Lowering::write_scope(const Nest& nest, size_t level, std::vector<LoopId>& 
   }
 }
 
-int Lowering::tile_copies(const Scope& scope) const {
+int Lowering::tile_copies(const Nest& nest) const {
+  const Scope& scope = nest.scopes.back();
   size_t instructions = 0, accumulators = 0;
   for (const Phase& phase : scope.phases) {
     instructions += phase.values.size();
@@ -75,9 +76,12 @@ int Lowering::tile_copies(const Scope& scope) const {
   }
   // Columns are folded in wide tiles, so that each row gives several cache lines at a time: the machine's prefetchers
   // then go ahead of the loop.
-  return accumulators == 0 ? copies_for(instructions, 0, options_.unroll)
-                           : copies_for(instructions, accumulators, 4 * options_.unroll,
-                                        static_cast<size_t>(options_.vectors) / 2);
+  if (accumulators > 0)
+    return copies_for(instructions, accumulators, 4 * options_.unroll, static_cast<size_t>(options_.vectors) / 2);
+  // Of several tensors that are written, two lines each: stores_late().
+  const auto written = [&](const Access& root) { return contains(varies(root.value), nest.vector); };
+  const bool several = std::count_if(nest.roots.begin(), nest.roots.end(), written) > 1;
+  return copies_for(instructions, 0, several ? std::min(options_.unroll, 2) : options_.unroll);
 }
 
 void Lowering::write_phase(const Nest& nest, const Phase& phase) {

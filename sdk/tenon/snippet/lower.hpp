@@ -27,6 +27,9 @@ struct LowerOptions {
   int unroll = 4;
   // Rows (elements of the innermost kept dim, when what is inside is reduced) that go side by side at most: 1, 2 or 4.
   int rows = 4;
+  // Elements of a row up to which it goes with others: of rows that are walked once, and of those that are walked again,
+  // which the caches have to hold meanwhile.
+  int longest_row_once = 256, longest_row_again = 1024;
   // Vector registers that the target has: so many copies of a body as they hold go through it side by side.
   int vectors = 16;
   // Cycles of one vector of `node` (JitterRow::cycles); null: 1 each.

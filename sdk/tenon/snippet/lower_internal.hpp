@@ -96,7 +96,10 @@ class Lowering {
   Unit unit_of(int number) const { return {number % place_.rows, number / place_.rows}; }
   // Values that are alike in all rows are made with the first.
   bool has_own(ValueId id, Unit unit) const { return unit.row == 0 || in_rows(id); }
-  int units_together(const std::vector<Access>& reads, const std::vector<ValueId>& values) const;
+  bool stores_late(const std::vector<Access>& reads, const std::vector<ValueId>& values,
+                   const std::vector<Access>& stores) const;
+  int units_together(const std::vector<Access>& reads, const std::vector<ValueId>& values,
+                     const std::vector<Access>& stores) const;
   RegisterId make_value(ValueId id, Unit unit);
   bool is_plain_constant(ValueId id) const;
   void clamp_by_constant(const BodyNode& node, Instruction& instruction) const;
@@ -113,6 +116,7 @@ class Lowering {
   void note_width(int port);
   RegisterId load(int port, ValueId id, Unit unit);
   void store(int port, ValueId id, Unit unit);
+  static bool is_stored(ValueId id, const std::vector<Access>& stores);
   void store_if_wanted(ValueId id, Unit unit, const std::vector<Access>& stores);
   void limit_to_tail(Instruction& instruction, int port, ValueId id) const;
 
@@ -157,10 +161,10 @@ class Lowering {
   // --- nests: lower.cpp; several rows at once: lower_rows.cpp ---
   void write_nest(const Nest& nest);
   void write_scope(const Nest& nest, size_t level, std::vector<LoopId>& ids);
-  int tile_copies(const Scope& scope) const;
+  int tile_copies(const Nest& nest) const;
   void write_phase(const Nest& nest, const Phase& phase);
   int rows_together(const Nest& nest) const;
-  static int longest_row(const Scope& scope);
+  int longest_row(const Scope& scope) const;
   bool rows_have_memory(const Nest& nest, const Scope& scope) const;
   LoopId write_rows(const Nest& nest, int rows, std::vector<LoopId>& ids);
   void make_row_pointers(LoopId single);

@@ -73,6 +73,10 @@ void Lowering::store(int port, ValueId id, Unit unit) {
   write(std::move(instruction));
 }
 
+bool Lowering::is_stored(ValueId id, const std::vector<Access>& stores) {
+  return std::any_of(stores.begin(), stores.end(), [&](const Access& store) { return store.value == id; });
+}
+
 void Lowering::store_if_wanted(ValueId id, Unit unit, const std::vector<Access>& stores) {
   for (const Access& store : stores)
     if (store.value == id) this->store(store.port, id, unit);

@@ -47,14 +47,11 @@ int Lowering::rows_together(const Nest& nest) const {
   return rows;
 }
 
-// Rows that are walked once come from memory, and prefetchers follow single ones better (128 rows of 768 floats in a
-// second-level cache: 2.1 us one by one, 3.1 four at once, on Zen 5). Those that are walked again are near then, and
-// four of them still fit into the first level.
-int Lowering::longest_row(const Scope& scope) {
-  constexpr int kWalkedOnce = 256, kWalkedAgain = 1024;
+// Rows that are walked again are near then; the others come from memory as they go.
+int Lowering::longest_row(const Scope& scope) const {
   size_t sweeps = 0;
   for (const Phase& phase : scope.phases) sweeps += phase.sweeps.size();
-  return sweeps > 1 ? kWalkedAgain : kWalkedOnce;
+  return sweeps > 1 ? options_.longest_row_again : options_.longest_row_once;
 }
 
 // The id of the loop over single rows, which stands for both when pointers are moved.

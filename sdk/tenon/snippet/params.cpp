@@ -9,8 +9,6 @@ namespace tenon::snippet {
 namespace {
 
 constexpr size_t kScratchAlignment = 64;
-// Of tensors beyond the second-level cache.
-constexpr int64_t kNearBytes = int64_t{1} << 20;
 
 Result<int64_t> extent_of(const BodyDim& dim, std::span<const Dims> shapes) {
   if (dim.sources.empty() && dim.extent.is_constant()) return dim.extent.constant();
@@ -80,9 +78,6 @@ Result<CallPlan> CallPlan::make_for_extents(const Body& body, const LinearKernel
     return error(Code::internal, "the blocks of linear kernel '", kernel.name, "' are along dim ", kernel.blocks.dim,
                  ", which is not the innermost of ", body.rank());
   plan.block_ = plan.block_for(kernel.blocks);
-  int64_t bytes = 0;
-  for (const Port& port : plan.ports_) bytes += port.bytes;
-  plan.is_far_ = bytes > kNearBytes;
   plan.add_scratch(kernel);
   if (plan.joined_dim_ >= 0)
     for (Port& port : plan.ports_) port.strides[static_cast<size_t>(plan.joined_dim_)] *= plan.each_;
@@ -117,6 +112,31 @@ CallPlan::Walk CallPlan::walk_of(const Dims& extents) const {
   at(joined.rest()) = rows % each_ * row;
   at(joined.each()) = each_;
   return walk;
+}
+
+Result<void> CallPlan::write_known(const Body& body, LinearKernel& kernel) {
+  const auto is_known = [](const BodyDim& dim) { return dim.extent.is_constant(); };
+  if (body.rank() == 0 || !body.dims.back().reduced || !std::all_of(body.dims.begin(), body.dims.end(), is_known))
+    return {};
+  Dims extents;
+  for (const BodyDim& dim : body.dims) extents.push_back(dim.extent.constant());
+  TENON_TRY(plan, make_for_extents(body, kernel, std::move(extents)));
+  for (size_t i = 0; i < kernel.params.size(); ++i)
+    if (plan.is_same_for_chunks(plan.words_[i])) kernel.params[i].known = plan.words_[i].value;
+  return {};
+}
+
+// Does it not depend on extents that split() cuts, nor on those of scratch memory, which may be a chunk's?
+bool CallPlan::is_same_for_chunks(const Word& word) const {
+  const auto is_whole = [&](int dim) { return dim < 0 || !(splittable_ >> dim & 1); };
+  const bool of_tensor = word.port < static_cast<int>(tensors_);
+  switch (word.kind) {
+    case Param::Kind::count: return true;
+    case Param::Kind::limit: return word.inner_dim < 0 && is_whole(word.dim);
+    case Param::Kind::rewind: return of_tensor && is_whole(word.dim);
+    case Param::Kind::shift: return of_tensor && is_whole(word.inner_dim);
+    default: return false;
+  }
 }
 
 void CallPlan::add_port(DimSet varies, ElementType element, int64_t width, const Dims& extents) {

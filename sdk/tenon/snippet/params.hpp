@@ -44,6 +44,10 @@ class TENON_API CallPlan {
   // The same for known extents of the dims.
   static Result<CallPlan> make_for_extents(const Body& body, const LinearKernel& kernel, Dims extents);
 
+  // Writes into params of `kernel` what they are in every call, however it is cut, where the body's extents are known and
+  // its innermost dim is reduced; others may be called with rows joined (irgen).
+  static Result<void> write_known(const Body& body, LinearKernel& kernel);
+
   const Dims& extents() const { return extents_; }
   size_t words() const { return words_.size(); }
   // No output has an element: there is nothing to call.
@@ -99,6 +103,7 @@ class TENON_API CallPlan {
   int64_t column_bytes() const;
   void add_scratch(const LinearKernel& kernel);
   Result<Word> word_of(const Body& body, const LinearKernel& kernel, const Param& param) const;
+  bool is_same_for_chunks(const Word& word) const;
   void cut_blocks(Split& split, int64_t wanted) const;
   void fill_whole(std::span<int64_t> words, std::span<void* const> addresses, void* scratch) const;
   int64_t value_of(const Word& word, const Walk& walk) const;
@@ -112,8 +117,7 @@ class TENON_API CallPlan {
   size_t tensors_ = 0, scratch_bytes_ = 0;
   int joined_dim_ = -1;  // rows of it are joined, so many each time
   int64_t each_ = 1;
-  int64_t block_ = 0;    // elements of the innermost dim at most, in a chunk; 0: any number
-  bool is_far_ = false;  // the call's tensors are beyond the second-level cache
+  int64_t block_ = 0;  // elements of the innermost dim at most, in a chunk; 0: any number
   bool empty_ = true;
 };
 

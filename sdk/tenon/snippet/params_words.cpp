@@ -9,10 +9,6 @@
 namespace tenon::snippet {
 namespace {
 
-// Where tensors are beyond the second-level cache, rows of more elements do not go several at once: prefetchers follow
-// single rows better.
-constexpr int64_t kLongestFarRow = 256;
-
 int64_t lane_bits(int64_t value, ElementType element) {
   if (element == kF32) return std::bit_cast<int32_t>(static_cast<float>(value));
   if (element == kF64) return std::bit_cast<int64_t>(static_cast<double>(value));
@@ -72,6 +68,9 @@ Result<CallPlan::Word> CallPlan::word_of(const Body& body, const LinearKernel& k
   } else {
     word.value = value_of(word, walk_of(extents_));
   }
+  if (param.known && *param.known != word.value)
+    return error(Code::internal, "a param of body '", body.name, "' is ", word.value,
+                 " in this call, and its code was made for ", *param.known);
   return word;
 }
 
@@ -88,7 +87,6 @@ int64_t CallPlan::value_of(const Word& word, const Walk& walk) const {
   const auto stream = [&] {
     return stream_length({.streams = word.streams, .stream_least = word.stream_least}, extent(word.dim));
   };
-  const auto longest = [&] { return is_far_ ? std::min(word.longest, kLongestFarRow) : word.longest; };
   switch (word.kind) {
     case Param::Kind::stream_limit: return stream() - word.less;
     case Param::Kind::stream_rest: return stream() * (word.streams - 1);
@@ -96,7 +94,7 @@ int64_t CallPlan::value_of(const Word& word, const Walk& walk) const {
     case Param::Kind::pointer: return 0;
     case Param::Kind::count: return word.value;
     case Param::Kind::limit:
-      if (word.inner_dim >= 0 && extent(word.inner_dim) > longest()) return -1;
+      if (word.inner_dim >= 0 && extent(word.inner_dim) > word.longest) return -1;
       return extent(word.dim) - word.less;
     case Param::Kind::rewind: return -moved(word.dim);
     case Param::Kind::shift: return stride_of(word, word.dim) * word.times - moved(word.inner_dim);

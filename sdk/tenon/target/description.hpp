@@ -28,6 +28,12 @@ struct MemorySpace {
   std::optional<Bandwidth> bandwidth;
   uint64_t latency_cycles = 0;
   uint64_t banks = 1;
+  // How loops of generated code walk what lies there, in cache lines and stretches (docs/target-yaml.md).
+  uint64_t prefetch_reads = 0, prefetch_writes = 0;  // 0: the machine's own prefetchers do
+  uint64_t prefetch_together = 0;
+  uint64_t streams = 1;
+  uint64_t most_streams = 0;
+  uint64_t row_lines = 0;
 
   bool operator==(const MemorySpace&) const = default;
 };

@@ -78,6 +78,44 @@ void visit_keys(V& v, MemorySpace& m) {
         m.latency_cycles);
   v.key({.name = "banks", .summary = "Parts that can be accessed in the same cycle.", .example = "16", .max = 65536},
         m.banks);
+  v.key({.name = "prefetch_reads",
+         .summary = "Cache lines ahead of a loop at which generated code fetches what it will read from here; 0: the "
+                    "machine's own prefetchers do.",
+         .example = "64",
+         .min = 0,
+         .max = 4096},
+        m.prefetch_reads);
+  v.key({.name = "prefetch_writes",
+         .summary = "The same for lines that will be written.",
+         .example = "48",
+         .min = 0,
+         .max = 4096},
+        m.prefetch_writes);
+  v.key({.name = "prefetch_together",
+         .summary = "Lines that a loop over several stretches fetches ahead of all together, which wait in the nearest "
+                    "cache beside what it works on; 0: any number.",
+         .example = "128",
+         .min = 0,
+         .max = 65536},
+        m.prefetch_together);
+  v.key({.name = "streams",
+         .summary = "Stretches of one array that a loop from here best walks side by side.",
+         .example = "4",
+         .max = 64},
+        m.streams);
+  v.key({.name = "most_streams",
+         .summary = "Stretches of all arrays together beyond which a loop gets slower; 0: any number.",
+         .example = "10",
+         .min = 0,
+         .max = 1024},
+        m.most_streams);
+  v.key({.name = "row_lines",
+         .summary = "Rows of more cache lines are walked one after the other, shorter ones several at once; 0: any "
+                    "length at once.",
+         .example = "16",
+         .min = 0,
+         .max = 65536},
+        m.row_lines);
 }
 
 template <class V>

@@ -1,0 +1,72 @@
+#include "x86/machine.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "x86/xbyak.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+using Xbyak::util::Cpu;
+using Words = std::array<uint32_t, 4>;  // eax, ebx, ecx, edx
+
+constexpr uint32_t kAmdLeaves = 0x80000000, kAmdFeatures = 0x80000001, kAmdCaches = 0x8000001d, kIntelCaches = 4;
+constexpr uint32_t kTopologyExtensions = 1u << 22;  // kAmdFeatures, ecx: kAmdCaches is there
+constexpr uint32_t kZen = 0x17;                     // family of the first
+
+Words cpuid(uint32_t leaf, uint32_t number = 0) {
+  Words words{};
+  Cpu::getCpuidEx(leaf, number, words.data());
+  return words;
+}
+
+// The leaf that lists caches, in one form with Intel and AMD; 0: none.
+uint32_t caches_leaf() {
+  if (cpuid(0)[0] >= kIntelCaches && (cpuid(kIntelCaches)[0] & 31) != 0) return kIntelCaches;
+  const bool listed = cpuid(kAmdLeaves)[0] >= kAmdCaches && (cpuid(kAmdFeatures)[2] & kTopologyExtensions) != 0;
+  return listed ? kAmdCaches : 0;
+}
+
+Machine ask() {
+  Machine made;
+  const Words id = cpuid(0), version = cpuid(1);
+  const std::array<uint32_t, 3> vendor{id[1], id[3], id[2]};
+  made.vendor.resize(sizeof(vendor));
+  std::memcpy(made.vendor.data(), vendor.data(), sizeof(vendor));
+  const uint32_t base = version[0] >> 8 & 15;
+  made.family = base == 15 ? base + (version[0] >> 20 & 255) : base;
+  const uint32_t leaf = caches_leaf();
+  constexpr uint32_t kMostCaches = 16, kData = 1, kUnified = 3;
+  for (uint32_t i = 0; leaf != 0 && i < kMostCaches; ++i) {
+    const Words cache = cpuid(leaf, i);
+    const uint32_t kind = cache[0] & 31, level = cache[0] >> 5 & 7;
+    if (kind == 0) break;
+    if (kind != kData && kind != kUnified) continue;
+    const uint64_t ways = (cache[1] >> 22) + 1, partitions = (cache[1] >> 12 & 1023) + 1, line = (cache[1] & 4095) + 1;
+    const uint64_t bytes = ways * partitions * line * (uint64_t{cache[2]} + 1);
+    if (level == 1) made.l1_bytes = bytes;
+    if (level == 2) made.l2_bytes = bytes;
+  }
+  return made;
+}
+
+}  // namespace
+
+const Machine& machine() {
+  static const Machine asked = ask();
+  return asked;
+}
+
+TargetDescription described(TargetDescription target, const Machine& machine) {
+  const bool near = (machine.vendor == "AuthenticAMD" || machine.vendor == "HygonGenuine") && machine.family >= kZen;
+  for (MemorySpace& memory : target.memories) {
+    if (memory.name == "l1" && machine.l1_bytes > 0) memory.size_bytes = machine.l1_bytes;
+    if (memory.name == "l2" && machine.l2_bytes > 0) memory.size_bytes = machine.l2_bytes;
+    if (memory.name == "l3" && near) memory.prefetch_reads = memory.prefetch_writes = 0;
+  }
+  return target;
+}
+
+}  // namespace tenon::x86

@@ -1,0 +1,25 @@
+// What this machine's processor says of itself, and what of it becomes part of a target's description.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include <tenon/target/description.hpp>
+
+namespace tenon::x86 {
+
+struct Machine {
+  std::string vendor;                   // "GenuineIntel", "AuthenticAMD" ...
+  uint32_t family = 0;                  // as displayed: base and extended family
+  uint64_t l1_bytes = 0, l2_bytes = 0;  // data caches of one core; 0: not said
+};
+
+// By cpuid; asked once.
+const Machine& machine();
+
+// `target` with the data caches `l1` and `l2` as large as the machine's. The last-level cache keeps the size that is
+// stated: others use it, too. Its lines are fetched ahead as stated, except on AMD's processors from Zen on: their
+// last-level cache belongs to a few cores, and answers before fetching ahead would gain anything (docs/performance.md).
+// Memories that the target does not state are not added.
+TargetDescription described(TargetDescription target, const Machine& machine);
+
+}  // namespace tenon::x86

@@ -1,0 +1,50 @@
+#include "x86/machine.hpp"
+
+#include <gtest/gtest.h>
+
+namespace tenon::x86 {
+namespace {
+
+TargetDescription stated() {
+  TargetDescription target;
+  target.memories = {{.name = "host", .size_bytes = 9, .prefetch_reads = 3},
+                     {.name = "l3", .size_bytes = 7, .prefetch_reads = 64, .prefetch_writes = 48},
+                     {.name = "l2", .size_bytes = 5},
+                     {.name = "l1", .size_bytes = 3}};
+  return target;
+}
+
+TEST(Machine, TakesOverTheCachesOfACore) {
+  TargetDescription expected = stated();
+  expected.memories[2].size_bytes = 2000, expected.memories[3].size_bytes = 1000;
+  EXPECT_EQ(described(stated(), {"GenuineIntel", 6, 1000, 2000}), expected);
+  EXPECT_EQ(described(stated(), {"GenuineIntel", 6, 0, 0}), stated()) << "it does not say";
+  EXPECT_EQ(described({}, {"GenuineIntel", 6, 1000, 2000}), TargetDescription()) << "none are added";
+}
+
+TEST(Machine, FetchesAheadOutOfSlowLastLevelsOnly) {
+  TargetDescription near = stated();
+  near.memories[1].prefetch_reads = near.memories[1].prefetch_writes = 0;
+  EXPECT_EQ(described(stated(), {"AuthenticAMD", 0x1a, 0, 0}), near);
+  EXPECT_EQ(described(stated(), {"HygonGenuine", 0x18, 0, 0}), near);
+  EXPECT_EQ(described(stated(), {"AuthenticAMD", 0x15, 0, 0}), stated()) << "before Zen";
+  EXPECT_EQ(described(stated(), {"GenuineIntel", 0x1a, 0, 0}), stated());
+}
+
+// What the processor says, if it does, is what a cache can be.
+TEST(Machine, SaysSomethingSensible) {
+  const Machine& asked = machine();
+  EXPECT_EQ(asked.vendor.size(), 12u);
+  EXPECT_GT(asked.family, 0u);
+  if (asked.l1_bytes > 0) {
+    EXPECT_GE(asked.l1_bytes, 8u << 10);
+    EXPECT_LE(asked.l1_bytes, 1u << 20);
+  }
+  if (asked.l2_bytes > 0) {
+    EXPECT_GE(asked.l2_bytes, asked.l1_bytes);
+    EXPECT_LE(asked.l2_bytes, 256u << 20);
+  }
+}
+
+}  // namespace
+}  // namespace tenon::x86
