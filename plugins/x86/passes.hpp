@@ -25,11 +25,11 @@ namespace tenon::x86 {
 
 inline constexpr int kLineBytes = 64;
 
-// How many cache lines ahead of a loop's accesses lines are fetched: `lines` of each stretch of memory that it walks, but
-// no more than `together` of all of them, which the first-level cache has to hold until they are wanted.
+// How many cache lines ahead of a loop's accesses lines are fetched: `lines` of each stretch of memory that it walks,
+// but no more than `together` of all of them, which the first-level cache has to hold until they are wanted.
 struct Ahead {
-  int lines = 0;     // 0: none are fetched
-  int together = 0;  // 0: any number
+  int lines = 0;                       // 0: none are fetched
+  int together = 0;                    // 0: any number
   int64_t of(size_t stretches) const;  // of each, at least 1
 };
 
@@ -54,8 +54,8 @@ struct PassOptions {
   Streams streams = {};
   // Of the stores and loads of vector loops.
   Ahead prefetch_writes = {}, prefetch_reads = {};
-  // Kernels that may be cut into blocks of columns (LinearKernel::Blocks): what a block needs again is to lie in a cache
-  // of so many bytes; 0: they are not cut. With `prefetch_blocks`, the next block's lines are fetched meanwhile.
+  // Kernels that may be cut into blocks of columns (LinearKernel::Blocks): what a block needs again is to lie in a
+  // cache of so many bytes; 0: they are not cut. With `prefetch_blocks`, the next block's lines are fetched meanwhile.
   int64_t block_cache_bytes = 0;
   bool prefetch_blocks = false;
 };
@@ -83,8 +83,8 @@ void prefetch_reads(snippet::LinearKernel& kernel, Ahead ahead);
 // passes_blocks.cpp
 void size_blocks(snippet::LinearKernel& kernel, int64_t cache_bytes);
 void prefetch_blocks(snippet::LinearKernel& kernel);  // after size_blocks
-// AddParameter whose param is known, into the addresses that start from its result. passes_steps.cpp; after those above,
-// which tell tensors by the pointers.
+// AddParameter whose param is known, into the addresses that start from its result. passes_steps.cpp; after those
+// above, which tell tensors by the pointers.
 void fold_steps(snippet::LinearKernel& kernel);
 // Does any store go past the caches?
 bool has_streaming_stores(const snippet::LinearKernel& kernel);

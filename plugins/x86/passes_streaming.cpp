@@ -116,7 +116,8 @@ void stream_stores(LinearKernel& kernel) {
 }
 
 int64_t Ahead::of(size_t stretches) const {
-  return stretches == 0 || together == 0 ? lines : std::clamp<int64_t>(together / static_cast<int64_t>(stretches), 1, lines);
+  return stretches == 0 || together == 0 ? lines
+                                         : std::clamp<int64_t>(together / static_cast<int64_t>(stretches), 1, lines);
 }
 
 void prefetch_writes(LinearKernel& kernel, Ahead ahead) {

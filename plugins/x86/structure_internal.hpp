@@ -32,8 +32,8 @@ std::unique_ptr<codegen::Emitter> make_function(const Attributes&) {
 
 // The integer attribute, which must be there.
 Result<int64_t> integer_attribute(const Emission& emission, Name name);
-// The value of the instruction's param, or its loop's limit, when it is known (snippet::Param::known) and an instruction
-// can hold it.
+// The value of the instruction's param, or its loop's limit, when it is known (snippet::Param::known) and an
+// instruction can hold it.
 std::optional<int32_t> known_param(const Emission& emission);
 // Of instructions about memory; an error for a type of memory that is not one of the lane's.
 Result<const EmitAddress*> memory_of(const Emission& emission, ElementType lane);

@@ -129,7 +129,8 @@ TEST_F(Lower, TilesOfColumnsAreAsWideAsRegistersHold) {
   for (const int64_t width : {16, 32, 63, 64, 85, 150}) check(sum, {3, width});
 }
 
-// Columns in whole rows, in blocks: everything that may stand around a fold, all widths, one to several blocks and pieces.
+// Columns in whole rows, in blocks: everything that may stand around a fold, all widths, one to several blocks and
+// pieces.
 TEST_F(Lower, ColumnsInWholeRows) {
   options_.whole_rows = true;
   for (const int rows : {1, 2, 4}) {

@@ -107,7 +107,9 @@ TEST(CallPlan, KnownParams) {
       const LoopId loop = param.loop;
       const std::string of = loop < 0 ? "" : kernel.loops[static_cast<size_t>(loop)].name;
       const int64_t step = loop < 0 ? 0 : kernel.loops[static_cast<size_t>(loop)].increment;
-      if (param.known) found[str(param.kind == Param::Kind::limit ? "limit " : "shift ", of, " ", step, " ", param.port)] = *param.known;
+      if (param.known)
+        found[str(param.kind == Param::Kind::limit ? "limit " : "shift ", of, " ", step, " ", param.port)] =
+            *param.known;
     }
     EXPECT_EQ(print(*parse_linear(print(kernel))), print(kernel));
     return found;
@@ -115,10 +117,10 @@ TEST(CallPlan, KnownParams) {
   const Body body = rows("kr");
   auto kernel = lower(body, {.lanes = 16, .unroll = 1});
   ASSERT_TRUE(kernel.ok());
-  EXPECT_THAT(known(body, *kernel), ::testing::UnorderedElementsAre(
-                                        std::pair("limit d1 16 -1", 33 - 16), std::pair("limit d1 1 -1", 33),
-                                        std::pair("shift d0 4 0", 4 * 33 * 4), std::pair("shift d0 4 1", 4 * 4),
-                                        std::pair("shift d0 1 0", 33 * 4), std::pair("shift d0 1 1", 4)));
+  EXPECT_THAT(known(body, *kernel),
+              ::testing::UnorderedElementsAre(std::pair("limit d1 16 -1", 33 - 16), std::pair("limit d1 1 -1", 33),
+                                              std::pair("shift d0 4 0", 4 * 33 * 4), std::pair("shift d0 4 1", 4 * 4),
+                                              std::pair("shift d0 1 0", 33 * 4), std::pair("shift d0 1 1", 4)));
   EXPECT_TRUE(CallPlan::make_for_extents(body, *kernel, {6, 33}).ok());
   EXPECT_TRUE(CallPlan::make_for_extents(body, *kernel, {5, 33}).ok()) << "the rows are not known";
   const auto other = CallPlan::make_for_extents(body, *kernel, {6, 34});

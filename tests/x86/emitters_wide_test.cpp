@@ -55,7 +55,8 @@ std::vector<Arguments> logarithms(std::mt19937_64& random) {
   return values;
 }
 
-// b of a size that a^b is finite for, of a of every exponent and near 1; pairs of special values; whole and half numbers.
+// b of a size that a^b is finite for, of a of every exponent and near 1; pairs of special values; whole and half
+// numbers.
 std::vector<Arguments> powers(std::mt19937_64& random) {
   std::vector<Arguments> values;
   const auto add = [&](double a) {
@@ -92,7 +93,7 @@ double wide_ulp_error(double got, long double exact) {
   if (std::isinf(nearest) || std::isinf(got) || std::isnan(got)) return got == nearest ? 0 : kInfinity;
   const double magnitude = std::abs(nearest);
   const double ulp = magnitude == std::numeric_limits<double>::max() ? magnitude - std::nextafter(magnitude, 0)
-                                                                       : std::nextafter(magnitude, kInfinity) - magnitude;
+                                                                     : std::nextafter(magnitude, kInfinity) - magnitude;
   return static_cast<double>(std::abs(got - exact) / ulp);
 }
 
@@ -134,7 +135,8 @@ TEST_P(WideFunctions, AreAsExactAsTheirRowsState) {
         const auto value = [&](const Column& column) { return std::bit_cast<double>(column.bits[i]); };
         const double a = value(columns.front()), b = value(columns.back()), result = value(*got);
         const double ulp = wide_ulp_error(result, function.exact(a, b));
-        ASSERT_LE(ulp, row->max_ulp) << describe(run) << " of " << a << ", " << b << " got " << result << ", seed " << kSeed;
+        ASSERT_LE(ulp, row->max_ulp) << describe(run) << " of " << a << ", " << b << " got " << result << ", seed "
+                                     << kSeed;
         worst = std::max(worst, ulp);
       }
       if (std::getenv("TENON_EMITTER_REPORT"))
@@ -168,7 +170,8 @@ TEST_P(WideFunctions, PowersThatAreWholeNumbersAreExact) {
   ASSERT_TRUE(got.ok()) << got.error().message();
   for (size_t i = 0; i < expected.size(); ++i)
     ASSERT_EQ(std::bit_cast<double>(got->bits[i]), expected[i])
-        << std::bit_cast<double>(columns[0].bits[i]) << " to the power of " << std::bit_cast<double>(columns[1].bits[i]);
+        << std::bit_cast<double>(columns[0].bits[i]) << " to the power of "
+        << std::bit_cast<double>(columns[1].bits[i]);
 }
 
 INSTANTIATE_TEST_SUITE_P(Isas, WideFunctions, testing::Values(Isa::avx2, Isa::avx512),

@@ -133,8 +133,8 @@ TEST_P(Forms, WalkAsTheirMemorySays) {
   EXPECT_EQ(lines(1), std::tuple(7, 5, 1, 0));
   EXPECT_EQ(lines(2), std::tuple(9, 0, 3, 6));
   EXPECT_EQ(tiers[1].passes.prefetch_reads.together, 64);
-  // Rows of f32: 2 lines; where lines are not fetched ahead rows may be longer that are walked again, four of them in half
-  // of the first level.
+  // Rows of f32: 2 lines; where lines are not fetched ahead rows may be longer that are walked again, four of them in
+  // half of the first level.
   EXPECT_EQ(tiers[0].longest_row_again, 512);
   EXPECT_EQ(tiers[1].longest_row_once, 32);
   EXPECT_EQ(tiers[1].longest_row_again, 32);

@@ -31,9 +31,10 @@ using tenon::testing::pick;
 
 // So small that random graphs have code of all forms: for tensors in the caches, and beyond either.
 inline TargetDescription with_small_caches(TargetDescription target) {
-  target.memories = {{.name = "l2", .size_bytes = 100, .row_lines = 16},
-                     {.name = "l3", .size_bytes = 200, .prefetch_reads = 64, .prefetch_writes = 48, .row_lines = 4},
-                     {.name = "host", .size_bytes = size_t{1} << 30, .prefetch_reads = 32, .streams = 4, .most_streams = 10}};
+  target.memories = {
+      {.name = "l2", .size_bytes = 100, .row_lines = 16},
+      {.name = "l3", .size_bytes = 200, .prefetch_reads = 64, .prefetch_writes = 48, .row_lines = 4},
+      {.name = "host", .size_bytes = size_t{1} << 30, .prefetch_reads = 32, .streams = 4, .most_streams = 10}};
   return target;
 }
 

@@ -1,6 +1,6 @@
-// Kernels of known extents have fewer loops and copies than those of open ones, and numbers where those read words. They
-// give the same bits: fractions, whose sums depend on their order, and widths around those of vectors. But dims that are
-// known to be 1 are dropped: then what is summed down a column lies along a row, and goes into lanes.
+// Kernels of known extents have fewer loops and copies than those of open ones, and numbers where those read words.
+// They give the same bits: fractions, whose sums depend on their order, and widths around those of vectors. But dims
+// that are known to be 1 are dropped: then what is summed down a column lies along a row, and goes into lanes.
 #include <gtest/gtest.h>
 
 #include <tenon/ir/text.hpp>
@@ -39,8 +39,7 @@ class KnownExtents : public ::testing::TestWithParam<std::tuple<Isa, bool>> {
     if (!machine_has(isa())) GTEST_SKIP() << "this machine has no " << isa_name(isa());
     const TargetDescription target = testing::target_of(isa());
     const bool small = std::get<1>(GetParam());
-    compiler_ =
-        std::make_shared<Compiler>(small ? testing::with_small_caches(target) : target, **jitter_table());
+    compiler_ = std::make_shared<Compiler>(small ? testing::with_small_caches(target) : target, **jitter_table());
   }
   static Isa isa() { return std::get<0>(GetParam()); }
 
@@ -75,8 +74,8 @@ TEST_P(KnownExtents, HaveTheBitsOfOpenOnes) {
   std::mt19937 random(kSeed);
   for (const Case& one : kCases) {
     for (const int64_t rows : {1, 3, 4, 9}) {
-      for (const int64_t width : {1, lanes - 1, lanes, lanes + 1, 2 * lanes, 2 * lanes + 1, 3 * lanes + 5, 4 * lanes - 1,
-                                  4 * lanes, 5 * lanes + 3, 8 * lanes + 1, 300}) {
+      for (const int64_t width : {1, lanes - 1, lanes, lanes + 1, 2 * lanes, 2 * lanes + 1, 3 * lanes + 5,
+                                  4 * lanes - 1, 4 * lanes, 5 * lanes + 3, 8 * lanes + 1, 300}) {
         if (width < one.least_width) continue;
         std::vector<Datum> inputs{Datum(tenon::testing::random_tensor(random, kF32, {rows, width}, -1, 1))};
         if (!one.inputs.empty())
@@ -96,7 +95,8 @@ TEST_P(KnownExtents, HaveTheBitsOfOpenOnes) {
 INSTANTIATE_TEST_SUITE_P(Both, KnownExtents,
                          ::testing::Combine(::testing::Values(Isa::avx2, Isa::avx512), ::testing::Bool()),
                          [](const auto& info) {
-                           return str(isa_name(std::get<0>(info.param)), std::get<1>(info.param) ? "_small_caches" : "");
+                           return str(isa_name(std::get<0>(info.param)),
+                                      std::get<1>(info.param) ? "_small_caches" : "");
                          });
 
 }  // namespace

@@ -39,8 +39,8 @@ class LateKernels : public ::testing::TestWithParam<Isa> {
 std::unique_ptr<Graph> reduction(std::string_view op, ElementType element, bool keep) {
   const std::string type = element.to_string();
   auto graph = parse_graph(str("graph @net(%x: ", type, "[N,3,19], %axes: i64[K]) -> %y { %y = ", op,
-                               " %x, %axes \"late\" {keepdims = ", keep ? 1 : 0, ", noop_with_empty_axes = ",
-                               keep ? 1 : 0, "} : ", type, "[*] }"));
+                               " %x, %axes \"late\" {keepdims = ", keep ? 1 : 0,
+                               ", noop_with_empty_axes = ", keep ? 1 : 0, "} : ", type, "[*] }"));
   EXPECT_TRUE(graph.ok()) << graph.error().to_string();
   return *std::move(graph);
 }
@@ -71,7 +71,8 @@ TEST_P(LateKernels, EveryReductionOverEveryAxes) {
         for (size_t v = 0; v < values.size(); v += element == kF32 ? 1 : 3) {
           const std::vector<int64_t>& axes = values[(v + static_cast<size_t>(ran)) % values.size()];
           const std::vector<Datum> inputs{
-              Datum(tenon::testing::random_tensor(random, element, {4, 3, 19}, unsigned_one ? 0 : -1, element.is_bool() ? 1 : 3)),
+              Datum(tenon::testing::random_tensor(random, element, {4, 3, 19}, unsigned_one ? 0 : -1,
+                                                  element.is_bool() ? 1 : 3)),
               Datum(Tensor::of<int64_t>({static_cast<int64_t>(axes.size())}, axes))};
           const auto wanted = (*oracle)->run(inputs);
           if (!wanted.ok()) continue;  // an element type that the operator does not take

@@ -187,9 +187,9 @@ TEST_P(Passes, WhatIsNegatedAndAddedIsSubtracted) {
 
 TEST_P(Passes, ANegatedProductIsSubtractedAtOnce) {
   for (const char* sum : {"Add %13, %11", "Add %11, %13"}) {
-    const std::string text =
-        row_kernel(GetParam().lanes, load("f32") + weight("f32") +
-                                         "    %12:f32 = Mul %10, %11\n    %13:f32 = Neg %12\n    %20:f32 = " + sum + "\n");
+    const std::string text = row_kernel(
+        GetParam().lanes,
+        load("f32") + weight("f32") + "    %12:f32 = Mul %10, %11\n    %13:f32 = Neg %12\n    %20:f32 = " + sum + "\n");
     const std::string done = print(optimised(text, {.memory_operands = false}));
     EXPECT_EQ(count(done, "Fnma "), 2) << done;
     EXPECT_EQ(count(done, "Mul") + count(done, "Neg"), 0) << done;
@@ -512,10 +512,9 @@ TEST_P(Passes, StretchesOfARowGoSideBySide) {
   output_ = tenon::testing::GuardAt::lines;
   const int lanes = GetParam().lanes;
   const std::string text = row_kernel(lanes, load("f32") + weight("f32") + "    %20:f32 = Add %10, %11\n");
-  const LinearKernel kernel =
-      optimised(text, {.stream_stores = true,
-                       .streams = {.each = 4, .least_elements = 64},
-                       .prefetch_reads = {.lines = 16, .together = 32}});
+  const LinearKernel kernel = optimised(text, {.stream_stores = true,
+                                               .streams = {.each = 4, .least_elements = 64},
+                                               .prefetch_reads = {.lines = 16, .together = 32}});
   EXPECT_EQ(count(print(kernel), "StoreStreaming"), 9) << print(kernel);
   EXPECT_EQ(count(print(kernel), "+ 512]"), 4) << "each stretch 8 lines ahead: " << print(kernel);
   EXPECT_EQ(count(print(kernel), "AddParameter"), 2 * 3 + 1) << print(kernel);
@@ -559,7 +558,8 @@ TEST_P(Passes, KnownStepsBecomePartOfAddresses) {
   EXPECT_EQ(count(folded, "AddParameter"), 1) << "what the loop moves stays: " << folded;
   EXPECT_EQ(count(done(""), "AddParameter"), 3) << "not known";
   EXPECT_EQ(count(done(" known 3000000000"), "AddParameter"), 3) << "more than an address holds";
-  EXPECT_EQ(count(done(" known 100", "    %0:g = AddParameter %0 #4\n    %13:f32 = Load f32 [%4]\n"), "AddParameter"), 3)
+  EXPECT_EQ(count(done(" known 100", "    %0:g = AddParameter %0 #4\n    %13:f32 = Load f32 [%4]\n"), "AddParameter"),
+            3)
       << "the second row's pointer is read after the first one's has moved";
 }
 

@@ -1,5 +1,5 @@
-// a^b = 2^(b log2 a) of f64. The logarithm is a sum of two numbers, as is its product with b: what comes out is off by less
-// than half a unit before it is rounded, so that powers that are numbers of f64 are exact.
+// a^b = 2^(b log2 a) of f64. The logarithm is a sum of two numbers, as is its product with b: what comes out is off by
+// less than half a unit before it is rounded, so that powers that are numbers of f64 are exact.
 #include "x86/emitters/emitters.hpp"
 #include "x86/emitters/rows.hpp"
 #include "x86/emitters/wide.hpp"
@@ -43,7 +43,14 @@ void add(VectorCode& c, const Vec& sum, const Vec& rest, const Vec& x, const Vec
 struct Registers {
   Vec magnitude, f, e, a, b, u, s, t, v;
   explicit Registers(VectorCode& c)
-      : magnitude(c.temp()), f(c.temp()), e(c.temp()), a(c.temp()), b(c.temp()), u(c.temp()), s(c.temp()), t(c.temp()),
+      : magnitude(c.temp()),
+        f(c.temp()),
+        e(c.temp()),
+        a(c.temp()),
+        b(c.temp()),
+        u(c.temp()),
+        s(c.temp()),
+        t(c.temp()),
         v(c.temp()) {}
 };
 

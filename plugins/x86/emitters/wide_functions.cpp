@@ -127,8 +127,8 @@ void finish_avx2(VectorCode& c, const Vec& f, const Vec& t, const Vec& u, const 
   c->vblendvpd(f, f, u, t);
 }
 
-// ln(1 + f) = 2 atanh(s), s = f / (2 + f), and 2 s = f - s f, so that ln(1 + f) = f - (h - s (h + R)) with h = f^2 / 2 and
-// R = s^2 (2/3 + 2/5 s^2 ...), relative error below 2^-62: what is rounded is small beside f.
+// ln(1 + f) = 2 atanh(s), s = f / (2 + f), and 2 s = f - s f, so that ln(1 + f) = f - (h - s (h + R)) with h = f^2 / 2
+// and R = s^2 (2/3 + 2/5 s^2 ...), relative error below 2^-62: what is rounded is small beside f.
 void logarithm(VectorCode& c) {
   constexpr double kTerms[] = {0x1.555555555554fp-1, 0x1.999999999c0f8p-2, 0x1.24924921ec07bp-2, 0x1.c71c7488dd4a5p-3,
                                0x1.745c4c79ffabbp-3, 0x1.3b358bca07134p-3, 0x1.0dcf1206e8925p-3, 0x1.1b69f7a9d2147p-3};

@@ -157,7 +157,8 @@ std::string print(const LinearKernel& kernel, const Instruction& instruction) {
 std::string print(const LinearKernel& kernel) {
   std::string text = str("kernel @", kernel.name, " lanes ", kernel.lanes,
                          kernel.frame_slots ? str(" frame ", kernel.frame_slots) : "", " {\n");
-  for (size_t i = 0; i < kernel.params.size(); ++i) text += str("  #", i, " = ", param_text(kernel.params[i]), known_text(kernel.params[i]), "\n");
+  for (size_t i = 0; i < kernel.params.size(); ++i)
+    text += str("  #", i, " = ", param_text(kernel.params[i]), known_text(kernel.params[i]), "\n");
   for (const LinearKernel::Scratch& scratch : kernel.scratch)
     text += str("  scratch ", scratch.element, " dims ", hex(scratch.dims), " width ", scratch.width, "\n");
   if (kernel.blocks.dim >= 0) text += blocks_text(kernel.blocks);
