@@ -2,8 +2,10 @@
 //   build/release/tests/bench/pipeline_bench --benchmark_enable_random_interleaving=true --benchmark_repetitions=9
 //   build/release/tests/bench/pipeline_bench --sweep [--curve] [--only "12 stages"] [points|rows|stencils|boxes|pyramids|
 //     sharpenings|drawn ...]
+//   build/release/tests/bench/pipeline_bench --model: what the automatic schedule takes the machine for
 #include <benchmark/benchmark.h>
 
+#include <cstdio>
 #include <cstring>
 #include <string_view>
 #include <vector>
@@ -172,6 +174,10 @@ BENCHMARK(schedule_stages)->Arg(32)->Arg(128)->Arg(512)->Unit(benchmark::kMillis
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "--sweep") return sweep_schedules({argv + 2, argv + argc});
+  if (argc > 1 && std::string_view(argv[1]) == "--model") {
+    std::fputs(CostModel::of_machine().to_string().c_str(), stdout);
+    return 0;
+  }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();

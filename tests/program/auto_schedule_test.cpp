@@ -222,21 +222,40 @@ TEST(AutoSchedule, LargeWindowsGoDownColumns) {
   }
 }
 
-// What is read in pieces that are fetched ahead goes on while the first level is worked in.
-TEST(AutoSchedule, PiecesThatAreFetchedAheadAreHidden) {
-  CostModel model = CostModel::host();
-  const auto seconds = [&](int64_t step) {
+// Of what a chain of 8 stages over so many floats takes in memory in pieces of `step`, the part that fetching 4 KB ahead
+// saves.
+double saved_by_fetching_ahead(int64_t step, int64_t extent) {
+  const auto seconds = [&](double ahead) {
+    CostModel model = CostModel::host();
+    model.ahead_bytes = ahead;
     Blurs b = points(8);
     b.last.loops({{x, step}});
-    const auto cost = predict_cost(b.p, {b.source}, {b.result},
-                                   {{"result.min0", 0}, {"result.extent0", int64_t{1} << 24}}, model);
+    const auto cost =
+        predict_cost(b.p, {b.source}, {b.result}, {{"result.min0", 0}, {"result.extent0", extent}}, model);
     EXPECT_TRUE(cost.ok()) << cost.error().to_string();
     return cost->memory_seconds;
   };
-  const double before = seconds(1024), longer = seconds(2048);
-  model.ahead_bytes = 4096;
-  EXPECT_LT(seconds(1024), 0.9 * before);
-  EXPECT_DOUBLE_EQ(seconds(2048), longer) << "8192 bytes a piece";
+  return 1 - seconds(4096) / seconds(0);
+}
+
+// What is read in pieces that are fetched ahead goes on while the first level is worked in; of longer ones less and less.
+TEST(AutoSchedule, PiecesThatAreFetchedAheadAreHidden) {
+  constexpr int64_t kExtent = int64_t{1} << 24;
+  const double all = saved_by_fetching_ahead(1024, kExtent);
+  EXPECT_GT(all, 0.1);
+  EXPECT_NEAR(saved_by_fetching_ahead(512, kExtent), all, 1e-3);
+  EXPECT_NEAR(saved_by_fetching_ahead(1024 + 1024 / 12, kExtent), all / 2, 0.1 * all) << "half a sixth longer";
+  EXPECT_EQ(saved_by_fetching_ahead(2048, kExtent), 0);
+}
+
+// Source and result are 8 bytes an index, and the third level is sure of 16 MB and has none of 32.
+TEST(AutoSchedule, OnlyWhatComesFromMainMemoryIsHidden) {
+  EXPECT_EQ(saved_by_fetching_ahead(1024, int64_t{1} << 20), 0);
+  const double half = saved_by_fetching_ahead(1024, int64_t{3} << 20),
+               all = saved_by_fetching_ahead(1024, int64_t{1} << 23);
+  EXPECT_GT(half, 0);
+  EXPECT_LT(half, 0.8 * all);
+  EXPECT_NEAR(saved_by_fetching_ahead(1024, int64_t{4} << 20), all, 1e-3);
 }
 
 TEST(AutoSchedule, ShortRowsStayWhole) {

@@ -52,13 +52,14 @@ class CommandLine(unittest.TestCase):
     def path(self, name):
         return str(Path(self.folder.name) / name)
 
-    def run_tenon(self, *words, expect=DONE, stdin=""):
-        done = subprocess.run([TENON, *map(str, words)], input=stdin, capture_output=True, text=True, timeout=120)
+    def run_tenon(self, *words, expect=DONE, stdin="", **env):
+        done = subprocess.run([TENON, *map(str, words)], input=stdin, capture_output=True, text=True, timeout=120,
+                              env={**os.environ, **env})
         self.assertEqual(done.returncode, expect, f"{words}\n{done.stdout}\n{done.stderr}")
         return done
 
-    def json(self, *words, expect=DONE):
-        done = self.run_tenon(*words, "--json", expect=expect)
+    def json(self, *words, expect=DONE, **env):
+        done = self.run_tenon(*words, "--json", expect=expect, **env)
         return json.loads(done.stdout)  # fails when anything else stands on standard output
 
     def test_usage_errors_exit_with_2(self):
@@ -127,6 +128,16 @@ class CommandLine(unittest.TestCase):
         self.assertTrue(reference[0]["available"])
         self.assertIn("auto", document)
         self.assertIn("reference", self.run_tenon("devices").stdout)
+
+    def test_devices_shows_the_machine_when_asked(self):
+        self.assertNotIn("machine", self.json("devices"))
+        folder, tried = self.path("cache"), []
+        for _ in range(2):
+            machine = self.json("devices", "--machine", TENON_CACHE_DIR=folder)["machine"]
+            self.assertEqual([m["name"] for m in machine["memories"]], ["L1", "L2", "L3", "memory"])
+            self.assertTrue(all(m["bytes_per_second"] > 0 for m in machine["memories"]), machine)
+            tried.append(machine["measurements"])
+        self.assertEqual(tried[1], 2 * tried[0], "the second process goes on with what the first one has stored")
 
     def test_a_plugin_that_is_none_is_listed_with_its_error(self):
         bad = self.path("bad.so")

@@ -1,15 +1,45 @@
+#include <tenon/program/machine_readings.hpp>
 #include <tenon/target/load.hpp>
 
 #include "session.hpp"
 
 namespace tenon::cli {
 
+namespace {
+
+// What automatic schedules of pipelines take this machine for.
+Json describe_machine(const Session& session) {
+  using program::CostModel;
+  const CostModel model = CostModel::of_machine();
+  const program::MachineRecord& record = program::record_of_machine();
+  session.say(str("machine, by ", record.tried(), " measurements", record.settled() ? "" : ", not yet settled", ":"));
+  session.say(model.to_string());
+  Json memories = Json::array();
+  for (const CostModel::Memory& m : model.memories)
+    memories.push_back({{"name", m.name},
+                        {"bytes", m.bytes},
+                        {"sure_bytes", m.sure_bytes},
+                        {"bytes_per_second", m.bytes_per_second},
+                        {"latency_seconds", m.latency_seconds}});
+  return {{"measurements", record.tried()},
+          {"settled", record.settled()},
+          {"memories", std::move(memories)},
+          {"seconds_per_call", model.seconds_per_call},
+          {"seconds_per_window", model.seconds_per_window},
+          {"seconds_per_row", model.seconds_per_row},
+          {"ahead_bytes", model.ahead_bytes}};
+}
+
+}  // namespace
+
 void add_devices(CLI::App& app, Session& session, int& exit_code) {
   auto* command = app.add_subcommand("devices", "Plugins found (with load errors), devices and targets");
-  auto describe = std::make_shared<bool>(false);
+  auto describe = std::make_shared<bool>(false), machine = std::make_shared<bool>(false);
   command->add_flag("--describe", *describe, "The full description of each target as YAML");
+  command->add_flag("--machine", *machine,
+                    "What automatic schedules take this machine's caches for: timed, in some 0.3 s, until it is known");
   Session::add_json(*command, session);
-  command->callback([&session, &exit_code, describe] {
+  command->callback([&session, &exit_code, describe, machine] {
     exit_code = kDone;
     const auto plugins = session.registry().plugins();
     const auto targets = session.registry().targets();
@@ -50,6 +80,7 @@ void add_devices(CLI::App& app, Session& session, int& exit_code) {
       }
       document["targets"].push_back(std::move(entry));
     }
+    if (*machine) document["machine"] = describe_machine(session);
     session.result(document);
   });
 }

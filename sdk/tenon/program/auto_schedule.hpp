@@ -16,7 +16,7 @@
 //     read: in tiles along rows the next piece is fetched ahead, and nobody waits for what is written
 //     + elements computed again, where the author keeps no window of them * compute
 // Where nothing is kept, an iteration's results stay in the smallest memory, and what it reads from the largest is
-// fetched ahead, the first two terms go on at the same time: the larger counts.
+// fetched ahead, the first two terms go on at the same time: the larger counts, as far as it is the largest that has it.
 // What an iteration makes is held by a memory that has room for it and for what its reader makes of it. Where a window stays, all windows pass between two uses of a place:
 // those of whole rows where tiles go along rows, since what the next row of tiles reads is kept of all of them.
 // Up to half of a memory, or what is measured to be sure, holds what is used again, since what streams by takes the rest;
@@ -51,7 +51,7 @@ struct CostModel {
   double seconds_per_element = 0.3e-9;
   double seconds_per_window = 1e-9;  // more, of a call whose results stay in a ring
   // While an iteration works in the smallest memory, so many bytes of what the next one reads are fetched from the
-  // largest one.
+  // largest one; of longer pieces less, and from a sixth more on nothing.
   double ahead_bytes = 0;
   double seconds_per_row = 15e-9;    // more, of each row that a call reads or writes: nothing is fetched ahead of it
 
@@ -63,10 +63,14 @@ struct CostModel {
   TENON_API static CostModel of(const TargetDescription& target);
   // 32 KiB, 1 MiB and 32 MiB of cache before main memory, on any machine.
   TENON_API static CostModel host();
-  // The machine that this runs on: sizes of caches from the system, bandwidths, latency and calls measured when it is
-  // first asked, which takes some 0.1 s on one thread. The same model for all later callers, on any thread; the next
-  // process may measure another one, and find another schedule. What cannot be told is that of host().
+  // The machine that this runs on: sizes of caches from the system; bandwidths, latencies and calls measured when it is
+  // first asked, which takes some 0.3 s on one thread, and kept in a file (program/machine_readings.hpp), so that later
+  // processes get the same model, once there are enough measurements. In a process the same model for all callers, on
+  // any thread. What cannot be told is that of host().
   TENON_API static CostModel of_machine();
+
+  // A line for each memory and one for the rest, in KB, GB/s and ns.
+  TENON_API std::string to_string() const;
 };
 
 struct PredictedCost {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <ranges>
 
 #include <tenon/program/auto_schedule.hpp>
@@ -35,6 +36,20 @@ CostModel CostModel::of(const TargetDescription& target) {
     larger = m.bytes_per_second;
   }
   return model;
+}
+
+std::string CostModel::to_string() const {
+  const auto rounded = [](double value) { return std::round(value * 100) / 100; };
+  std::string out;
+  for (const Memory& m : memories) {
+    out += str(m.name, ": ");
+    if (m.bytes > 0) out += str(rounded(m.bytes / 1024), " KB, ");
+    if (m.sure_bytes > 0) out += str("of which ", rounded(m.sure_bytes / 1024), " are sure, ");
+    out += str(rounded(m.bytes_per_second * 1e-9), " GB/s, ", rounded(m.latency_seconds * 1e9), " ns to wait\n");
+  }
+  return out + str("a call: ", rounded(seconds_per_call * 1e9), " ns, with a ring ", rounded(seconds_per_window * 1e9),
+                   " more, a row ", rounded(seconds_per_row * 1e9), "; fetched ahead: ", rounded(ahead_bytes / 1024),
+                   " KB\n");
 }
 
 std::string ScheduleReport::to_string() const {

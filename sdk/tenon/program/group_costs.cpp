@@ -21,6 +21,12 @@ double times_touched(const StageNumbers& n) {
 
 }  // namespace
 
+double part_ahead(double piece, double ahead) {
+  constexpr double kNoneFrom = 7.0 / 6;
+  if (piece >= kNoneFrom * ahead) return 0;
+  return std::min(1.0, (kNoneFrom * ahead - piece) / ((kNoneFrom - 1) * ahead));
+}
+
 double usable_bytes(const CostModel::Memory& memory) {
   return memory.sure_bytes > 0 ? memory.sure_bytes : memory.bytes * kSurePart;
 }
@@ -45,6 +51,12 @@ double MemoryCosts::seconds_per_byte(double bytes) const {
     rest *= lost;
   }
   return seconds;
+}
+
+double MemoryCosts::part_in_largest(double bytes) const {
+  if (levels_.size() < 2) return 1;
+  const Level& held = levels_[levels_.size() - 2];
+  return std::clamp((bytes - held.sure) * held.lost_per_byte, 0.0, 1.0);
 }
 
 double MemoryCosts::latency_seconds(double bytes) const {
@@ -153,10 +165,10 @@ PredictedCost GroupCost::total(const PipelineNumbers& numbers, const CostModel& 
   const double inside_seconds =
       seconds_ +
       std::max(through_windows_ * memories.seconds_per_byte(between_uses) + fresh_seconds_, least_seconds_);
-  const bool is_ahead = turns_ == 0 && outside_ <= model.ahead_bytes * iterations_ &&
-                        memories.is_in_smallest(largest_) && memories.is_in_largest(outside);
-  out.memory_seconds =
-      is_ahead ? std::max(outside_seconds, inside_seconds) : outside_seconds + inside_seconds;
+  out.memory_seconds = outside_seconds + inside_seconds;
+  if (turns_ == 0 && memories.is_in_smallest(largest_))
+    out.memory_seconds -= memories.part_in_largest(outside) * part_ahead(outside_ / iterations_, model.ahead_bytes) *
+                          std::min(outside_seconds, inside_seconds);
   if (piece_bytes_ > 0) out.memory_seconds += outside_ / piece_bytes_ * memories.latency_seconds(outside);
   out.dispatch_seconds =
       calls_ * model.seconds_per_call + calls_with_windows_ * model.seconds_per_window + rows_ * model.seconds_per_row;

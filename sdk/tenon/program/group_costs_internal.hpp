@@ -12,6 +12,10 @@ namespace tenon::program::detail {
 // Of a memory, for what is used again.
 double usable_bytes(const CostModel::Memory& memory);
 
+// How much of the way of pieces is hidden where so many bytes are fetched ahead: all of it up to those, and none of it
+// from a sixth more on.
+double part_ahead(double piece, double ahead);
+
 // The memories of a model, as costs ask for them again and again.
 class MemoryCosts {
  public:
@@ -21,7 +25,8 @@ class MemoryCosts {
   // Of the smallest memory that holds so many bytes for certain.
   double latency_seconds(double bytes) const;
   bool is_in_smallest(double bytes) const { return bytes <= levels_.front().sure; }
-  bool is_in_largest(double bytes) const { return levels_.size() < 2 || bytes >= levels_[levels_.size() - 2].bytes; }
+  // The part of so many bytes, used again after one another, that only the largest memory has.
+  double part_in_largest(double bytes) const;
   double fastest_seconds_per_byte() const { return levels_.front().seconds_per_byte; }
 
  private:

@@ -1,252 +1,171 @@
-// What the machine takes to read and write, to wait for memory and to call, measured once.
+// The cost model that follows from what is timed of a machine.
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstring>
-#include <numeric>
-#include <optional>
-#include <random>
-#include <vector>
+#include <cmath>
+#include <limits>
+#include <set>
 
-#include <tenon/program/auto_schedule.hpp>
-#include <tenon/program/exec/bound_program.hpp>
-#include <tenon/support/memory.hpp>
+#include <tenon/program/group_costs_internal.hpp>
+#include <tenon/program/machine_readings.hpp>
 
 namespace tenon::program {
 
+using detail::part_ahead;
+
 namespace {
 
-// The least of so many tries is what nothing has disturbed: fewer of those that take milliseconds.
-constexpr int kTries = 15, kFewTries = 3;
-// Bytes passed in a try, at least: some 10 us.
-constexpr size_t kBytesOfTry = size_t{1} << 20;
 // Passes within so many bytes go through main memory: more than caches that are to be told from it.
-constexpr double kMostBytes = 64 << 20;
+constexpr size_t kMostBytes = 64 << 20;
 // No cache is taken for smaller, however slow the machine is meanwhile.
-constexpr double kLeastBytes = 8 << 10;
+constexpr size_t kLeastBytes = 8 << 10;
 // Caches count as far as passes within are so much faster than in main memory: others use the rest.
 constexpr double kFasterThanMemory = 1.25;
+// Of a cache, these parts are gone through to see what it does; and these to see how much of it is sure.
+constexpr double kParts[] = {1.0 / 8, 1.0 / 4, 1.0 / 2}, kLargeParts[] = {5.0 / 8, 6.0 / 8, 7.0 / 8};
+// What is sure is gone through again and again as fast as half of it.
+constexpr double kAsFast = 0.9;
+// Of pieces that are fetched ahead at least so much of their way to main memory and back is hidden.
+constexpr double kHidden = 0.2;
 
-template <class Body>
-double least_seconds(const Body& body, int tries = kTries) {
-  double least = 1e9;
-  for (int i = 0; i < tries; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
-    body();
-    least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  }
-  return least;
-}
+size_t part_of(size_t bytes, double part) { return static_cast<size_t>(static_cast<double>(bytes) * part) / 128 * 128; }
 
-void keep(const void* p) { asm volatile("" : : "r"(p) : "memory"); }
-
-// Line by line, each read and then written as kernels write theirs. What memcpy does is not that: from some KB on it has
-// ways to write lines without reading them first.
-[[gnu::always_inline]] inline void pass_lines(std::byte* to, const std::byte* from, size_t bytes) {
-  typedef uint64_t Line __attribute__((vector_size(64)));
-  for (size_t at = 0; at < bytes; at += sizeof(Line)) {
-    Line line;
-    std::memcpy(&line, from + at, sizeof line);
-    line += 1;
-    std::memcpy(to + at, &line, sizeof line);
+// What a cache may be taken for: all of it, or a half again and again.
+std::vector<size_t> sizes_to_try(const CacheBytes& caches, size_t level) {
+  std::vector<size_t> out;
+  const size_t least = level > 0 ? 2 * caches[level - 1] : kLeastBytes;
+  for (size_t bytes = std::min(caches[level], kMostBytes / 2);; bytes /= 2) {
+    out.push_back(bytes);
+    if (bytes <= least) return out;
   }
 }
-using Pass = void (*)(std::byte* to, const std::byte* from, size_t bytes);
 
-void pass_baseline(std::byte* to, const std::byte* from, size_t bytes) { pass_lines(to, from, bytes); }
-#if defined(__x86_64__)
-[[gnu::target("avx2")]] void pass_avx2(std::byte* to, const std::byte* from, size_t bytes) {
-  pass_lines(to, from, bytes);
-}
-[[gnu::target("avx512f")]] void pass_avx512(std::byte* to, const std::byte* from, size_t bytes) {
-  pass_lines(to, from, bytes);
-}
-#endif
-
-// In the widest vectors of the machine, as a target's kernels are.
-Pass widest_pass() {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f")) return pass_avx512;
-  if (__builtin_cpu_supports("avx2")) return pass_avx2;
-#endif
-  return pass_baseline;
+size_t cache_bytes(int name, double otherwise) {
+  const long bytes = sysconf(name);
+  return bytes > 0 ? static_cast<size_t>(bytes) : static_cast<size_t>(otherwise);
 }
 
-// Read and written, of passes within `bytes` of memory.
-double passed_per_second(Pass pass, std::byte* memory, size_t bytes) {
-  const size_t half = bytes / 2, times = std::max<size_t>(1, kBytesOfTry / half);
-  const double seconds = least_seconds(
-      [&] {
-        for (size_t i = 0; i < times; ++i) pass(memory + half, memory, half);
-      },
-      times > 1 ? kTries : kFewTries);
-  return static_cast<double>(2 * half * times) / seconds;
-}
-
-// Of pieces that are read from main memory, worked on in the smallest one and written to main memory, the longest whose
-// work and whose way take little more than the longer of both. `seconds`: of the way of a byte, there and back.
-double ahead_bytes(Pass pass, std::byte* memory, size_t bytes, const CostModel::Memory& smallest, double seconds) {
-  constexpr size_t kPieces[] = {4 << 10, 5 << 10, 6 << 10, 7 << 10, 8 << 10, 10 << 10, 12 << 10};
-  constexpr double kHidden = 0.5;
-  const size_t region = std::min<size_t>(bytes / 64, size_t{1} << 20);  // that no try has gone through before
-  std::byte *const near = memory + bytes - 2 * std::end(kPieces)[-1], *from = memory, *to = memory + bytes / 2;
-  double ahead = 0;
-  for (const size_t piece : kPieces) {
-    const auto work = static_cast<int>(seconds * smallest.bytes_per_second);
-    const auto run = [&](bool far) {
-      for (size_t at = 0; at + piece <= region; at += piece) {
-        pass(near, far ? from + at : near + piece, piece);
-        for (int i = 0; i < work; ++i) pass(near + (i + 1) % 2 * piece, near + i % 2 * piece, piece);
-        pass(far ? to + at : near + piece, near, piece);
-      }
-    };
-    const double inside = least_seconds([&] { run(false); }, kFewTries);
-    const double both = least_seconds([&] { run(true), from += region, to += region; }, kFewTries);
-    const double way = static_cast<double>(region) * seconds;
-    if (inside + way - both >= kHidden * std::min(inside, way)) ahead = static_cast<double>(piece);
-  }
-  return ahead;
-}
-
-// So much of a cache is gone through again and again as fast as half of it. Of the smallest one, where what streams by
-// counts for more, half is taken.
-double sure_bytes(Pass pass, std::byte* memory, double bytes) {
-  constexpr double kAsFast = 0.9, kStep = 1.0 / 8;
-  const auto passed = [&](double part) { return passed_per_second(pass, memory, static_cast<size_t>(part * bytes)); };
-  const double half = passed(0.5);
-  double sure = 0.5;
-  while (sure + kStep < 1 && passed(sure + kStep) >= kAsFast * half) sure += kStep;
-  return sure * bytes;
-}
-
-// More for each row than its bytes take: of short rows, each on pages of its own, and of the same without gaps.
-double seconds_of_row(Pass pass, std::byte* memory, const CostModel::Memory& holder) {
-  constexpr size_t kRow = 1024, kApart = 4096 + 64;
-  const auto rows = static_cast<size_t>(holder.bytes / 4) / kApart;
-  if (rows == 0) return 0;
-  std::byte* const to = memory + rows * kApart;
-  const double seconds = least_seconds([&] {
-    for (size_t i = 0; i < rows; ++i) pass(to + i * kApart, memory + i * kApart, kRow);
-  });
-  const double together = least_seconds([&] { pass(to, memory, rows * kRow); });
-  return std::max((seconds - together) / static_cast<double>(rows), 0.0);
-}
-
-// A chain of places, each the only one that says where the next one is: in an order that nothing is fetched ahead for.
-class Chain {
+class ModelOfReadings {
  public:
-  Chain(std::byte* memory, size_t bytes)
-      : memory_(memory), places_(std::min(bytes / kApart, kSteps * (kFewTries + 1))) {
-    std::vector<size_t> order(places_);
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::shuffle(order.begin() + (places_ > 0), order.end(), std::mt19937(1));
-    for (size_t i = 0; i < places_; ++i) {
-      const size_t next = order[(i + 1) % places_] * kApart;
-      std::memcpy(memory + order[i] * kApart, &next, sizeof next);
+  ModelOfReadings(const Readings& readings, const CacheBytes& caches) : readings_(readings), caches_(caches) {}
+
+  CostModel make() {
+    set_main_memory();
+    for (size_t level = 0; level < caches_.size(); ++level) set_cache(level);
+    set_ahead();
+    if (const double apart = reading(kRowApart), together = reading(kRowTogether); apart > 0 && together > 0)
+      model_.seconds_per_row = std::max(apart - together, 0.0) / 2;  // one is read and one is written
+    if (const double plain = reading(kCall), windows = reading(kCallWithWindows); plain > 0 && windows > 0) {
+      model_.seconds_per_call = plain;
+      model_.seconds_per_window = std::max(windows - plain, 0.0);
     }
-  }
-  // In few tries, so that those of a long chain meet no place again.
-  double seconds_to_next() const {
-    if (places_ < 2) return 0;
-    size_t at = 0;
-    const auto walk = [&] {
-      for (size_t i = 0; i < kSteps; ++i) std::memcpy(&at, memory_ + at, sizeof at);
-      keep(&at);
-    };
-    return least_seconds(walk, kFewTries) / kSteps;
+    return std::move(model_);
   }
 
  private:
-  static constexpr size_t kApart = 4096 + 64, kSteps = 2048;  // each on a page of its own
-
-  std::byte* memory_;
-  size_t places_;
-};
-
-double cache_bytes(int name, double otherwise) {
-  const long bytes = sysconf(name);
-  return bytes > 0 ? static_cast<double>(bytes) : otherwise;
-}
-
-// Seconds of a call of a chain of kernels that do nothing, in a loop of one index at a time.
-Result<double> seconds_of_call(bool windows) {
-  constexpr int kStages = 4;
-  constexpr int64_t kIterations = 4096;
-  const Expr x = Expr::symbol("x");
-  const KernelHandle nothing = make_kernel(
-      "nothing", [](CallContext&) -> Result<void> { return {}; }, true);
-  Pipeline p("calls");
-  BufferRef source = p.buffer("source", kU8, 1), from = source;
-  std::optional<StageRef> last;
-  for (int s = 0; s < kStages; ++s) {
-    BufferRef to = p.buffer(str("made", s), kU8, 1);
-    last = p.stage(str("stage", s), nothing).reads(from, {windows ? Window(x - 1, x + 1) : Window(x)}).writes(to, {x});
-    from = to;
+  double reading(std::string_view name) const {
+    const auto found = readings_.find(name);
+    return found == readings_.end() ? 0 : found->second;
   }
-  last->loops({{x, 1}});
-  TENON_TRY(program, p.build({source}, {from}));
-  std::vector<std::byte> in(kIterations + 2 * kStages), out(kIterations);
-  const Arguments arguments{{{"source", BufferArgument::dense(in.data(), kU8, {kIterations + 2 * kStages}, {-kStages})},
-                             {from.name(), BufferArgument::dense(out.data(), kU8, {kIterations})}},
-                            {}};
-  TENON_TRY(bound, BoundProgram::bind(program, arguments));
-  Result<void> ran;
-  const double seconds = least_seconds([&] { ran = bound.run(arguments); });
-  TENON_OK(std::move(ran));
-  return seconds / (kStages * kIterations);
-}
+  double passed_per_second(size_t bytes) const {
+    const double s = reading(pass_name(bytes));
+    return s > 0 ? 1 / s : 0;
+  }
 
-CostModel measured() {
-  CostModel model = CostModel::host();
-  const std::vector<double> bytes{cache_bytes(_SC_LEVEL1_DCACHE_SIZE, model.memories[0].bytes),
-                                  cache_bytes(_SC_LEVEL2_CACHE_SIZE, model.memories[1].bytes),
-                                  cache_bytes(_SC_LEVEL3_CACHE_SIZE, model.memories[2].bytes)};
-  const auto all = static_cast<size_t>(std::min(2 * bytes.back(), kMostBytes));
-  auto memory = allocate_aligned(all, kAlignBytes);
-  if (!memory.ok()) return model;
-  std::memset(memory->get(), 1, all);
-  const Pass pass = widest_pass();
-  // Within half of what a memory holds. The chain is laid before bytes are passed, so that its places are where theirs
-  // are.
-  const auto measure = [&](CostModel::Memory& m, double holds) {
-    const auto within = static_cast<size_t>(holds / 2);
-    const Chain chain(memory->get(), within / 2);
-    m.bytes_per_second = passed_per_second(pass, memory->get(), within);
-    m.latency_seconds = chain.seconds_to_next();
-  };
-  measure(model.memories.back(), 2 * static_cast<double>(all));
-  const double main_memory = model.memories.back().bytes_per_second;
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    CostModel::Memory& m = model.memories[i];
-    const double smaller = i > 0 ? bytes[i - 1] : 0;
-    for (m.bytes = std::min(bytes[i], kMostBytes / 2);; m.bytes /= 2) {
-      measure(m, m.bytes);
-      if (m.bytes_per_second >= kFasterThanMemory * main_memory || m.bytes <= (i > 0 ? 2 * smaller : kLeastBytes))
-        break;
+  void set_main_memory() {
+    CostModel::Memory& m = model_.memories.back();
+    if (const double rate = passed_per_second(region_bytes(caches_)); rate > 0) m.bytes_per_second = rate;
+    if (const double wait = reading(wait_name(region_bytes(caches_))); wait > 0) m.latency_seconds = wait;
+  }
+
+  void set_cache(size_t level) {
+    CostModel::Memory& m = model_.memories[level];
+    const size_t smaller = level > 0 ? caches_[level - 1] : 0;
+    size_t holds = 0;
+    for (const size_t bytes : sizes_to_try(caches_, level)) {
+      holds = bytes;
+      if (passed_per_second(part_of(holds, 0.5)) >= kFasterThanMemory * model_.memories.back().bytes_per_second) break;
     }
-    if (i > 0) m.sure_bytes = sure_bytes(pass, memory->get(), m.bytes);
+    m.bytes = static_cast<double>(holds);
+    const double half = passed_per_second(part_of(holds, 0.5));
+    if (half <= 0) return;
     // What is fetched ahead makes passes within some parts of a memory half as fast again as within others.
-    for (const double part : {m.bytes / 4, m.bytes / 8})
-      if (part > smaller)
-        m.bytes_per_second =
-            std::min(m.bytes_per_second, passed_per_second(pass, memory->get(), static_cast<size_t>(part)));
+    m.bytes_per_second = half;
+    for (const double part : kParts)
+      if (part_of(holds, part) > smaller)
+        m.bytes_per_second = std::min(m.bytes_per_second, passed_per_second(part_of(holds, part)));
+    if (const double wait = reading(wait_name(std::min(caches_[level], kMostBytes) / 2)); wait > 0)
+      m.latency_seconds = wait;
+    if (level > 0) set_sure_bytes(m, holds, half);  // of the smallest half: what streams by counts for more
   }
-  model.ahead_bytes = ahead_bytes(pass, memory->get(), all, model.memories.front(),
-                                  2 / model.memories.back().bytes_per_second);
-  model.seconds_per_row = seconds_of_row(pass, memory->get(), model.memories[1]);
-  const auto plain = seconds_of_call(false), with_windows = seconds_of_call(true);
-  if (!plain.ok() || !with_windows.ok()) return model;
-  model.seconds_per_call = *plain;
-  model.seconds_per_window = std::max(*with_windows - *plain, 0.0);
-  return model;
-}
+
+  // Where what is gone through again and again ceases to be as fast as half of it: somewhere between two parts.
+  void set_sure_bytes(CostModel::Memory& m, size_t holds, double half) const {
+    m.sure_bytes = m.bytes / 2;
+    double before = 1;
+    for (const double part : kLargeParts) {
+      const double rate = passed_per_second(part_of(holds, part)) / half, more = part * m.bytes - m.sure_bytes;
+      m.sure_bytes += rate >= kAsFast ? more : more * std::max(before - kAsFast, 0.0) / (before - rate);
+      if (rate < kAsFast) return;
+      before = rate;
+    }
+  }
+
+  // The bytes ahead that explain best what is hidden of each piece: the same part of shorter ones, and less of longer ones.
+  void set_ahead() {
+    double least = std::numeric_limits<double>::infinity();
+    for (const size_t ahead : kPieceBytes) {
+      double with_hidden = 0, squares = 0, error = 0;
+      for (const size_t piece : kPieceBytes) {
+        const double part = part_ahead(static_cast<double>(piece), static_cast<double>(ahead));
+        with_hidden += part * reading(hidden_name(piece));
+        squares += part * part;
+      }
+      const double most = with_hidden / squares;
+      for (const size_t piece : kPieceBytes)
+        error += std::pow(reading(hidden_name(piece)) - most * part_ahead(static_cast<double>(piece), static_cast<double>(ahead)), 2);
+      if (most < kHidden || error >= least) continue;
+      least = error;
+      model_.ahead_bytes = static_cast<double>(ahead);
+    }
+  }
+
+  const Readings& readings_;
+  const CacheBytes& caches_;
+  CostModel model_ = CostModel::host();
+};
 
 }  // namespace
 
+CacheBytes cache_bytes_of_machine() {
+  const CostModel usual = CostModel::host();
+  return {cache_bytes(_SC_LEVEL1_DCACHE_SIZE, usual.memories[0].bytes),
+          cache_bytes(_SC_LEVEL2_CACHE_SIZE, usual.memories[1].bytes),
+          cache_bytes(_SC_LEVEL3_CACHE_SIZE, usual.memories[2].bytes)};
+}
+
+size_t region_bytes(const CacheBytes& caches) { return std::min(2 * caches.back(), kMostBytes); }
+
+std::vector<size_t> pass_sizes(const CacheBytes& caches) {
+  std::set<size_t> out{region_bytes(caches)};
+  for (size_t level = 0; level < caches.size(); ++level)
+    for (const size_t bytes : sizes_to_try(caches, level)) {
+      for (const double part : kParts) out.insert(part_of(bytes, part));
+      for (const double part : kLargeParts) out.insert(part_of(bytes, part));
+    }
+  return {out.begin(), out.end()};
+}
+
+std::string pass_name(size_t bytes) { return str("pass ", bytes); }
+std::string wait_name(size_t bytes) { return str("wait ", bytes); }
+std::string hidden_name(size_t piece) { return str("hidden ", piece); }
+
+CostModel model_of(const Readings& readings, const CacheBytes& caches) {
+  return ModelOfReadings(readings, caches).make();
+}
+
 CostModel CostModel::of_machine() {
-  static const CostModel model = measured();
+  static const CostModel model = model_of(record_of_machine().readings(), cache_bytes_of_machine());
   return model;
 }
 

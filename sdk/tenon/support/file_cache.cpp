@@ -41,7 +41,7 @@ std::string distrust(const struct stat& info, bool folder) {
 }
 
 void warn(const std::string& path, std::string_view why) {
-  log(LogLevel::warning, "cache of generated code: ", path, " is not used: ", why);
+  log(LogLevel::warning, "file cache: ", path, " is not used: ", why);
 }
 
 // Like mkdir -p; the last folder is private.

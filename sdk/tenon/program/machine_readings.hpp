@@ -1,0 +1,84 @@
+// What is timed of a machine, kept from process to process, and the cost model that follows: CostModel::of_machine().
+//
+// Load makes things slower, and pages of memory suit the caches more or less. So things are timed in turn, in rounds, and
+// in several measurements, each in memory of its own: what counts is the median of those in which other threads had the
+// processor least. They are kept in FileCache::default_folder(), folder "machine", one file for each kind of processor,
+// and each process adds some until there are enough: from then on all processes schedule alike. Without the file they
+// are taken anew.
+#pragma once
+#include <array>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tenon/program/auto_schedule.hpp>
+#include <tenon/support/export.hpp>
+#include <tenon/support/file_cache.hpp>
+
+namespace tenon::program {
+
+using CacheBytes = std::array<size_t, 3>;  // of data, smallest first
+
+// Of the machine that this runs on, as the system states them; those of CostModel::host() where it does not.
+TENON_API CacheBytes cache_bytes_of_machine();
+
+// Seconds that one thread takes, by the name of what it does; and parts of something, where it is said.
+using Readings = std::map<std::string, double, std::less<>>;
+
+// Memory that is gone through: more than the caches hold.
+TENON_API size_t region_bytes(const CacheBytes& caches);
+// Parts of caches that are gone through, from a few lines to the whole region; in ascending order.
+TENON_API std::vector<size_t> pass_sizes(const CacheBytes& caches);
+// Pieces that are fetched from main memory while the smallest cache is worked in.
+inline constexpr std::array<size_t, 7> kPieceBytes{4 << 10, 5 << 10, 6 << 10, 7 << 10, 8 << 10, 10 << 10, 12 << 10};
+
+// Names: seconds of a byte that is read or written, in passes within so many bytes,
+TENON_API std::string pass_name(size_t bytes);
+// to a line anywhere in so many bytes; the whole region: in main memory,
+TENON_API std::string wait_name(size_t bytes);
+// of a row of 4 KB with a gap after it, and of one of many without gaps,
+inline constexpr std::string_view kRowApart = "row apart", kRowTogether = "row together";
+// and of a call of a kernel that does nothing, whose results stay in a ring or do not.
+inline constexpr std::string_view kCall = "call", kCallWithWindows = "call with windows";
+
+// The part of a piece's way to main memory and back, or of the work on it if that is less, that goes on beside the other.
+TENON_API std::string hidden_name(size_t piece);
+// The part of all tries in which another thread had the processor.
+inline constexpr std::string_view kDisturbed = "disturbed";
+
+// All of them, in some 0.1 s on this thread. Those that cannot be timed are not there.
+TENON_API Readings read_machine(const CacheBytes& caches);
+
+// A pure function. Readings that are missing leave what CostModel::host() says.
+TENON_API CostModel model_of(const Readings& readings, const CacheBytes& caches);
+
+// What is known of a machine by several measurements.
+class TENON_API MachineRecord {
+ public:
+  static constexpr size_t kWanted = 9;
+  static constexpr double kQuiet = 0.1;  // no measurement is better than one that was disturbed less
+
+  // Of more than kWanted the one that was disturbed most goes.
+  void add(Readings measured);
+  // Nothing more is to be measured: enough were quiet, or so many have been tried that load is how the machine is.
+  bool settled() const;
+  int tried() const { return tried_; }
+  // Of each reading the median.
+  Readings readings() const;
+  std::string to_text() const;
+  static Result<MachineRecord> from_text(std::string_view text);
+
+ private:
+  std::vector<Readings> measurements_;
+  int tried_ = 0;
+};
+
+// The record of this machine in `files`. While it is not settled some measurements are added, and stored.
+TENON_API MachineRecord record_of_machine(const FileCache& files, const CacheBytes& caches,
+                                          const std::function<Readings(const CacheBytes&)>& measure = read_machine);
+// As CostModel::of_machine() has it.
+TENON_API const MachineRecord& record_of_machine();
+
+}  // namespace tenon::program

@@ -1,0 +1,231 @@
+#include <tenon/program/machine_readings.hpp>
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include <tenon/support/str.hpp>
+
+namespace tenon::program {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr CacheBytes kCaches{48 << 10, 1 << 20, 32 << 20};
+
+// A machine that passes bytes within a cache at one speed until a part of it is full, and then at that of the next.
+struct Machine {
+  std::array<double, 3> rates{400e9, 200e9, 90e9};
+  double memory_rate = 40e9, sure_part = 1, ahead = 6 << 10;
+
+  double rate(size_t bytes) const {
+    for (size_t i = 0; i < kCaches.size(); ++i)
+      if (static_cast<double>(bytes) <= sure_part * static_cast<double>(kCaches[i])) return rates[i];
+    return memory_rate;
+  }
+  Readings readings() const {
+    Readings out;
+    for (const size_t bytes : pass_sizes(kCaches)) out[pass_name(bytes)] = 1 / rate(bytes);
+    for (size_t i = 0; i < kCaches.size(); ++i)
+      out[wait_name(kCaches[i] / 2)] = 1e-9 * static_cast<double>(1 + 5 * i);
+    out[wait_name(region_bytes(kCaches))] = 150e-9;
+    for (const size_t piece : kPieceBytes)
+      out[hidden_name(piece)] = static_cast<double>(piece) <= ahead ? 0.6 : 0.05;
+    out[std::string(kRowApart)] = 17e-9, out[std::string(kRowTogether)] = 10e-9;
+    out[std::string(kDisturbed)] = 0;
+    out[std::string(kCall)] = 2e-9, out[std::string(kCallWithWindows)] = 2.5e-9;
+    return out;
+  }
+};
+
+TEST(MachineModel, SaysWhatIsRead) {
+  const CostModel m = model_of(Machine().readings(), kCaches);
+  ASSERT_EQ(m.memories.size(), 4u);
+  for (size_t i = 0; i < kCaches.size(); ++i) {
+    EXPECT_EQ(m.memories[i].bytes, static_cast<double>(kCaches[i])) << i;
+    EXPECT_DOUBLE_EQ(m.memories[i].bytes_per_second, Machine().rates[i]) << i;
+    EXPECT_DOUBLE_EQ(m.memories[i].latency_seconds, 1e-9 * static_cast<double>(1 + 5 * i)) << i;
+  }
+  EXPECT_EQ(m.memories[0].sure_bytes, 0) << "half";
+  EXPECT_EQ(m.memories[1].sure_bytes, 7.0 / 8 * (1 << 20));
+  EXPECT_EQ(m.memories[3].bytes, 0);
+  EXPECT_DOUBLE_EQ(m.memories[3].bytes_per_second, 40e9);
+  EXPECT_DOUBLE_EQ(m.memories[3].latency_seconds, 150e-9);
+  EXPECT_EQ(m.ahead_bytes, 6 << 10);
+  EXPECT_NEAR(m.seconds_per_row, 3.5e-9, 1e-15) << "one is read and one is written";
+  EXPECT_NEAR(m.seconds_per_call, 2e-9, 1e-15);
+  EXPECT_NEAR(m.seconds_per_window, 0.5e-9, 1e-15);
+}
+
+TEST(MachineModel, ACacheThatOthersUseCountsAsFarAsItIsFast) {
+  Machine machine;
+  machine.sure_part = 0.3;  // passes within half of a cache are as slow as in the next one
+  const CostModel m = model_of(machine.readings(), kCaches);
+  EXPECT_EQ(m.memories[2].bytes, 16 << 20) << "half of it is 8 of 9.6 MB";
+  EXPECT_DOUBLE_EQ(m.memories[2].bytes_per_second, 90e9);
+  machine.sure_part = 0.7;
+  const double sure = model_of(machine.readings(), kCaches).memories[1].sure_bytes;
+  EXPECT_GE(sure, 5.0 / 8 * (1 << 20));
+  EXPECT_LT(sure, 6.0 / 8 * (1 << 20)) << "it is as slow as the next one";
+}
+
+TEST(MachineModel, WhatIsNotReadIsThatOfTheUsualMachine) {
+  const CostModel usual = CostModel::host(), none = model_of({}, kCaches);
+  for (size_t i = 0; i < usual.memories.size(); ++i) {
+    EXPECT_EQ(none.memories[i].bytes_per_second, usual.memories[i].bytes_per_second) << i;
+    EXPECT_EQ(none.memories[i].latency_seconds, usual.memories[i].latency_seconds) << i;
+  }
+  EXPECT_EQ(none.seconds_per_call, usual.seconds_per_call);
+  EXPECT_EQ(none.seconds_per_row, usual.seconds_per_row);
+  EXPECT_EQ(none.ahead_bytes, usual.ahead_bytes);
+}
+
+Readings measured(double seconds, double disturbed) { return {{"a", seconds}, {"disturbed", disturbed}}; }
+
+TEST(MachineRecord, TheMedianCountsAndEnoughQuietOnesEndIt) {
+  MachineRecord record;
+  for (size_t i = 0; i < MachineRecord::kWanted; ++i) {
+    EXPECT_FALSE(record.settled()) << i;
+    record.add(measured(i < 3 ? 9 : i < 7 ? 2 : 1, 0));
+  }
+  EXPECT_TRUE(record.settled());
+  EXPECT_EQ(record.readings().at("a"), 2);
+}
+
+TEST(MachineRecord, QuieterMeasurementsReplaceOthers) {
+  MachineRecord record;
+  for (size_t i = 0; i < MachineRecord::kWanted; ++i) record.add(measured(5, 0.5));
+  EXPECT_FALSE(record.settled()) << "they were disturbed";
+  EXPECT_EQ(record.readings().at("a"), 5);
+  record.add(measured(7, 0.9));
+  EXPECT_EQ(record.readings().at("a"), 5) << "it was disturbed more";
+  for (size_t i = 0; i < MachineRecord::kWanted / 2 + 1; ++i) {
+    EXPECT_EQ(record.readings().at("a"), 5);
+    EXPECT_FALSE(record.settled());
+    record.add(measured(1, MachineRecord::kQuiet));
+  }
+  EXPECT_EQ(record.readings().at("a"), 1);
+}
+
+// As many quiet ones as are wanted: those that come later change nothing, however quiet.
+TEST(MachineRecord, QuietMeasurementsStay) {
+  MachineRecord record;
+  for (size_t i = 0; i < MachineRecord::kWanted; ++i) record.add(measured(1, MachineRecord::kQuiet / 2));
+  for (size_t i = 0; i < MachineRecord::kWanted; ++i) record.add(measured(2, 0));
+  EXPECT_EQ(record.readings().at("a"), 1);
+}
+
+TEST(MachineRecord, LoadThatStaysIsTakenForGranted) {
+  MachineRecord record;
+  while (!record.settled() && record.tried() < 100) record.add(measured(1, 0.5));
+  EXPECT_EQ(record.tried(), 2 * static_cast<int>(MachineRecord::kWanted));
+}
+
+TEST(MachineRecord, TextSaysAllOfIt) {
+  MachineRecord record;
+  for (size_t i = 0; i < MachineRecord::kWanted + 2; ++i) {
+    record.add(Machine().readings());
+    const auto read = MachineRecord::from_text(record.to_text());
+    ASSERT_TRUE(read.ok()) << read.error().to_string();
+    EXPECT_EQ(read->readings(), record.readings());
+    EXPECT_EQ(read->tried(), record.tried());
+    EXPECT_EQ(read->settled(), record.settled());
+    EXPECT_EQ(read->to_text(), record.to_text());
+  }
+}
+
+TEST(MachineRecord, DamagedTextIsRefused) {
+  MachineRecord record;
+  record.add({{"a", 1e-9}, {"b", 2e-9}, {"disturbed", 0}});
+  const std::string text = record.to_text();
+  for (size_t i = 0; i < text.size(); ++i) {
+    EXPECT_FALSE(MachineRecord::from_text(text.substr(0, i)).ok()) << "cut after " << i;
+    for (const char other : {'0', '\n', 'x', '\0'}) {
+      std::string damaged = text;
+      if (damaged[i] == other) continue;
+      damaged[i] = other;
+      EXPECT_FALSE(MachineRecord::from_text(damaged).ok()) << "byte " << i << " is " << int{other};
+    }
+  }
+}
+
+class RecordOfMachine : public ::testing::Test {
+ protected:
+  RecordOfMachine() {
+    std::string text = (fs::temp_directory_path() / "tenon-machine-XXXXXX").string();
+    folder_ = mkdtemp(text.data());
+  }
+  ~RecordOfMachine() override {
+    if (!folder_.empty()) fs::remove_all(folder_);
+  }
+  FileCache files() const { return {folder_, {.folder = "machine", .suffix = ".readings"}}; }
+  MachineRecord record(const CacheBytes& caches = kCaches) {
+    return record_of_machine(files(), caches, [&](const CacheBytes&) {
+      ++measurements_;
+      Readings readings = Machine().readings();
+      readings["disturbed"] = disturbed_;
+      return readings;
+    });
+  }
+  fs::path file() const { return fs::directory_iterator(folder_ + "/machine")->path(); }
+
+  std::string folder_;
+  int measurements_ = 0;
+  double disturbed_ = 0;
+};
+
+TEST_F(RecordOfMachine, IsMeasuredUntilItIsSettled) {
+  int processes = 0, before = -1;
+  for (; before != measurements_; ++processes) before = measurements_, record();
+  EXPECT_EQ(measurements_, static_cast<int>(MachineRecord::kWanted));
+  EXPECT_GT(processes, 2) << "no process is to wait for all of them";
+  EXPECT_TRUE(record().settled());
+  EXPECT_EQ(record().readings().at(std::string(kCall)), Machine().readings().at(std::string(kCall)));
+}
+
+TEST_F(RecordOfMachine, GoesOnAfterLoad) {
+  disturbed_ = 0.5;
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(record().settled());
+  disturbed_ = 0;
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(record().settled(), i == 2);
+}
+
+TEST_F(RecordOfMachine, OtherCachesAreAnotherMachine) {
+  const int once = record().tried();
+  EXPECT_EQ(record().tried(), 2 * once);
+  EXPECT_EQ(record({32 << 10, 1 << 20, 32 << 20}).tried(), once);
+}
+
+TEST_F(RecordOfMachine, FilesThatAreGoneOrDamagedAreMeasuredAnew) {
+  const int once = record().tried();
+  std::ofstream(file(), std::ios::app) << "x";
+  EXPECT_EQ(record().tried(), once) << "nothing of the damaged file is taken";
+  fs::remove(file());
+  EXPECT_EQ(record().tried(), once);
+  chmod(file().c_str(), 0622);
+  EXPECT_EQ(record().tried(), once) << "others may have written it";
+}
+
+TEST_F(RecordOfMachine, WithoutAFolderItIsMeasuredEachTime) {
+  folder_.clear();
+  const int once = record().tried();
+  EXPECT_EQ(record().tried(), once);
+  EXPECT_EQ(measurements_, 2 * once);
+}
+
+// What is timed is what the model asks for, and in the order of what is possible.
+TEST(ReadMachine, ReadsAllThatTheModelAsksFor) {
+  const Readings wanted = Machine().readings(), read = read_machine(kCaches);
+  for (const auto& [name, seconds] : wanted) EXPECT_TRUE(read.contains(name)) << name;
+  EXPECT_EQ(read.size(), wanted.size());
+  for (const auto& [name, seconds] : read) {
+    const bool part = name == kDisturbed || name.starts_with("hidden");
+    EXPECT_GE(seconds, part ? 0 : 1e-15) << name;
+    EXPECT_LE(seconds, part ? 2 : 1e-3) << name;
+  }
+}
+
+}  // namespace
+}  // namespace tenon::program
