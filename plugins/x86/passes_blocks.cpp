@@ -8,19 +8,11 @@
 namespace tenon::x86 {
 namespace {
 
-const Name kBegin("LoopBegin"), kEnd("LoopEnd"), kAdd("AddParameter"), kFetch("PrefetchRead");
-
-// The tensor that each register points into, also those of the second row and so on; -1: none.
-std::vector<int> ports_of_rows(const LinearKernel& kernel) {
-  std::vector<int> ports = ports_of(kernel);
-  for (const Instruction& one : kernel.body)
-    if (one.op == kAdd) ports[static_cast<size_t>(one.out[0])] = ports[static_cast<size_t>(one.in[0])];
-  return ports;
-}
+const Name kBegin("LoopBegin"), kEnd("LoopEnd"), kFetch("PrefetchRead");
 
 class BlockFetcher {
  public:
-  explicit BlockFetcher(LinearKernel& kernel) : kernel_(kernel), ports_(ports_of_rows(kernel)) {}
+  explicit BlockFetcher(LinearKernel& kernel) : kernel_(kernel), ports_(ports_of(kernel)) {}
 
   void run() {
     std::vector<Instruction> old = std::move(kernel_.body);

@@ -22,7 +22,7 @@ inline bool is_border(Name op) {
   return std::find(std::begin(kBorders), std::end(kBorders), op) != std::end(kBorders);
 }
 
-// The port that each pointer register points into; -1: not a pointer that the call brings.
+// The port that each pointer register points into, those of the second row and so on included; -1: no pointer.
 std::vector<int> ports_of(const LinearKernel& kernel);
 
 bool writes_memory(Name op);

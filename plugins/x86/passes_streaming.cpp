@@ -77,9 +77,11 @@ bool reads_memory(const Instruction& instruction) {
 }
 
 std::vector<int> ports_of(const LinearKernel& kernel) {
-  static const Name kParameter("Parameter");
+  static const Name kParameter("Parameter"), kAdd("AddParameter"), kCopy("Copy");
   std::vector<int> ports(kernel.registers.size(), -1);
   for (const Instruction& instruction : kernel.body) {
+    if (instruction.op == kAdd || instruction.op == kCopy)
+      ports[static_cast<size_t>(instruction.out[0])] = ports[static_cast<size_t>(instruction.in[0])];
     if (instruction.op != kParameter) continue;
     const Param& param = kernel.params[static_cast<size_t>(instruction.number)];
     if (param.kind == Param::Kind::pointer) ports[static_cast<size_t>(instruction.out[0])] = param.port;
