@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <set>
 #include <snippet/bodies.hpp>
 #include <support/guard_pages.hpp>
 
@@ -444,6 +445,25 @@ TEST_P(Passes, OfJoinedRowsTheTensorsAreFetched) {
     })) << text;
   }
   EXPECT_GT(reads, 0u) << text;
+}
+
+// Rows that are walked at once are all stored past the caches, not the first alone: what is left are stores of parts.
+TEST_P(Passes, OfSeveralRowsAllAreStoredPastTheCaches) {
+  snippet::test::BodyBuilder build("columns", "rk");
+  const snippet::ValueId x = build.input(3);
+  build.output(build.op("Sub", {x, build.reduce("ReduceSum", x)}));
+  auto kernel = snippet::lower(build.take(), {.lanes = GetParam().lanes, .rows = 4, .whole_rows = true});
+  ASSERT_TRUE(kernel.ok());
+  const auto stores = [&](std::string_view op) {
+    std::set<snippet::RegisterId> pointers;
+    for (const snippet::Instruction& one : kernel->body)
+      if (one.op == op && one.touched == codegen::Lanes::full) pointers.insert(one.memory->base);
+    return pointers.size();
+  };
+  EXPECT_EQ(stores("Store"), 1u + 4u) << "the sums, and four rows of the result";
+  ASSERT_TRUE(optimise(*kernel, {.isa = GetParam().isa, .stream_stores = true}).ok());
+  EXPECT_EQ(stores("StoreStreaming"), 4u) << print(*kernel);
+  EXPECT_EQ(stores("Store"), 1u) << print(*kernel);
 }
 
 // The sizes of blocks follow from the cache and from what lies in scratch rows.
