@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <tuple>
 
 #include <tenon/ir/text.hpp>
@@ -29,9 +30,12 @@ class Forms : public ::testing::TestWithParam<Isa> {
   }
   // y = |x| + number, of `rows` rows. Bodies with other numbers have other code.
   static snippet::Body body(std::string_view rows, int number) {
-    const auto graph =
-        parse_graph(str("graph @g(%x: f32[", rows, ",64]) -> %y {\n  %c = Constant {value = dense<f32[]: ", number,
-                        ".0>}\n  %y = Add %x, %c\n}"));
+    return body_of(str("f32[", rows, ",64]"),
+                   str("%c = Constant {value = dense<f32[]: ", number, ".0>}\n  %y = Add %x, %c"));
+  }
+  // Of the operator that makes y.
+  static snippet::Body body_of(std::string_view type, std::string_view operators) {
+    const auto graph = parse_graph(str("graph @g(%x: ", type, ") -> %y {\n  ", operators, "\n}"));
     EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().to_string());
     auto body = snippet::make_body(*(*graph)->body().output(0)->producer());
     EXPECT_TRUE(body.ok()) << (body.ok() ? "" : body.error().to_string());
@@ -102,6 +106,45 @@ TEST_P(Forms, ShortRowsAreJoined) {
   EXPECT_EQ(sorts("3,N,8"), "apart joined apart joined apart joined");
 }
 
+// From the sizes of caches on, that the target states; down columns, of rows of two vectors and more.
+TEST_P(Forms, ForLargeCallsServeNoOthers) {
+  const auto larger = [&](const snippet::Body& body) {
+    const auto code = Compiler(target(), **jitter_table()).compile(body);
+    EXPECT_TRUE(code.ok()) << code.error().to_string();
+    EXPECT_EQ((*code)->form.least_row, 0);
+    std::vector<std::pair<double, int64_t>> least;
+    for (const auto& form : (*code)->larger)
+      least.emplace_back(form->least_bytes(), (*form->get((*code)->body))->least_row);
+    return least;
+  };
+  using Least = std::vector<std::pair<double, int64_t>>;
+  const int64_t row = 2 * lanes_of(GetParam(), kF32);
+  EXPECT_EQ(larger(body("N", 51)), (Least{{1e5, 0}, {1e6, 0}}));
+  EXPECT_EQ(larger(body_of("f32[N,800]", "%y = Softmax %x {axis = 0}")), (Least{{1e5, row}, {1e6, row}}));
+}
+
+// What is only for large calls is not in the code for small ones, and names of kernels say which is which.
+TEST_P(Forms, HaveWhatTheirCallsNeed) {
+  const FormMaker maker(target(), **jitter_table(), {});
+  const std::vector<FormMaker::Tier> open = maker.tiers_of(body_of("f32[N,800]", "%y = Softmax %x {axis = 0}"));
+  ASSERT_EQ(open.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    const FormMaker::Tier& tier = open[i];
+    EXPECT_EQ(tier.suffix, (std::array{"", ".prefetching", ".streaming"}[i]));
+    EXPECT_EQ(tier.whole_rows, i > 0);
+    EXPECT_EQ(tier.passes.prefetch_blocks, i > 0);
+    EXPECT_EQ(tier.passes.block_cache_bytes, i > 0 ? 100'000 : 0);
+    EXPECT_EQ(tier.passes.stream_stores, i == 2);
+    EXPECT_EQ(tier.past_caches, i == 2);
+    EXPECT_FALSE(tier.certain);
+  }
+  const std::vector<FormMaker::Tier> known = maker.tiers_of(body("4000", 61));
+  ASSERT_EQ(known.size(), 2u);
+  EXPECT_EQ(known[0].suffix, "") << "it is the first of its calls";
+  EXPECT_EQ(known[1].suffix, ".streaming");
+  EXPECT_TRUE(known[0].certain && known[1].certain);
+}
+
 TEST_P(Forms, AListingShowsAll) {
   const Compiler compiler(target(), **jitter_table());
   const auto all = compiler.assemble_snippet(body("N", 31));
@@ -149,6 +192,16 @@ TEST_P(Forms, WalkAsTheirMemorySays) {
   EXPECT_TRUE(listed(2, "PrefetchRead f32") && !listed(2, "PrefetchWrite f32"));
   EXPECT_TRUE(listed(2, " of 3 least 16384"));
   EXPECT_FALSE(listed(1, " of 3 least 16384"));
+  const snippet::Body rows = body_of("f32[N,M]", "%a = Constant {value = dense<i64[1]: 1>}\n  %y = ReduceSum %x, %a");
+  const auto longest = [&](size_t tier) {
+    const auto code = maker.make(rows, maker.tiers_of(rows)[tier]);
+    EXPECT_TRUE(code.ok());
+    for (const snippet::Param& param : code->kernel.params)
+      if (param.longest > 0) return param.longest;
+    return 0;
+  };
+  EXPECT_EQ(longest(0), 256);
+  EXPECT_EQ(longest(1), 32);
 }
 
 INSTANTIATE_TEST_SUITE_P(Both, Forms, ::testing::Values(Isa::avx2, Isa::avx512),
