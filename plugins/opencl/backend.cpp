@@ -28,9 +28,9 @@ struct Options {
 
   static Result<Options> of(const TargetDescription& description, const DeviceInfo& info) {
     const Setting& given = description.options;
-    TENON_OK(
-        given.allow_keys({"device_type", "platform", "device", "work_group", "lanes", "fuse", "tile_rows",
-                          "tile_vectors", "tile_registers", "tile_depth", "local_memory", "search", "guard_zones"}));
+    TENON_OK(given.allow_keys({"device_type", "platform", "device", "work_group", "lanes", "fuse", "tile_rows",
+                               "tile_vectors", "tile_registers", "tile_depth", "local_memory", "search", "sub_groups",
+                               "sub_group_size", "guard_zones"}));
     const bool cpu = (info.type & CL_DEVICE_TYPE_CPU) != 0;
     const int native = static_cast<int>(std::bit_floor(std::max<uint32_t>(info.float_lanes, 1)));
     const auto most = static_cast<int64_t>(std::max<uint64_t>(info.work_group_items, 1));
@@ -44,6 +44,8 @@ struct Options {
     TENON_TRY(search, given.text_or("search", "none"));
     if (search != "none" && search != "measured")
       return error(Code::invalid_argument, "option search is '", search, "'; it is none or measured");
+    TENON_TRY(sub_groups, given.boolean_or("sub_groups", true));
+    TENON_TRY(sub_group_size, sub_group_size_of(given, info));
     TENON_TRY(zones, given.integer_or("guard_zones", 0, 0, 1 << 20));
     options.fuse = fuse;
     options.compiler = {.lanes = static_cast<int>(lanes),
@@ -54,8 +56,20 @@ struct Options {
                         .compute_units = std::max<int64_t>(info.compute_units, 1),
                         .tiling = tiling,
                         .search = search == "measured",
+                        .sub_groups = sub_groups,
+                        .sub_group_size = sub_group_size,
                         .guard_zones = zones};
     return options;
+  }
+
+  static Result<int64_t> sub_group_size_of(const Setting& given, const DeviceInfo& info) {
+    TENON_TRY(size, given.integer_or("sub_group_size", 0, 0, 1024));
+    if (size == 0 || (std::has_single_bit(static_cast<uint64_t>(size)) && (info.sub_group_sizes & size))) return size;
+    std::string sizes;
+    for (uint32_t one = 1; one != 0; one *= 2)
+      if (info.sub_group_sizes & one) sizes += str(sizes.empty() ? "" : ", ", one);
+    return error(Code::invalid_argument, "option sub_group_size is ", size, "; device '", info.name, "' has ",
+                 sizes.empty() ? "none to choose" : sizes);
   }
 
   static Result<Tiling> tiling_of(const Setting& given) {

@@ -54,7 +54,7 @@ Result<Compiler::Lowered> Compiler::lower(const snippet::Body& body) const {
     return snippet::cycles_of_node(of, node, table_, target_);
   };
   const int lanes = is_wide(body) ? options_.lanes / 2 : options_.lanes;
-  GroupForm form{.items = items_of_chunk(body, lanes, options_.work_group)};
+  GroupForm form{.items = items_of_chunk(body, lanes, options_.work_group), .sub_groups = sub_groups()};
   form.group = options_.work_group / form.items * form.items;
   TENON_TRY(kernel,
             snippet::lower(body, {.lanes = lanes * form.items, .unroll = kUnroll, .rows = 1, .cycles = cycles}));

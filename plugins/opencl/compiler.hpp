@@ -36,6 +36,8 @@ struct CompilerOptions {
   int64_t local_bytes = 32 << 10, compute_units = 1;  // of the device
   Tiling tiling = {};                                 // of compute kernels (compute/compute.hpp)
   bool search = false;                                // measure which form of them is the fastest
+  bool sub_groups = true;                             // fold by them where the device has them
+  int64_t sub_group_size = 0;                         // SubGroups::size
   int64_t guard_zones = 0;                            // bytes around each buffer of a plan (guard_zones.hpp)
 };
 
@@ -64,8 +66,12 @@ class Compiler {
   std::string why_not(const Op& op) const;
 
   ComputeTarget compute_target() const {
-    return {target_,        table_, options_.work_group, options_.lanes, options_.local_bytes, options_.compute_units,
-            options_.tiling};
+    return {
+        target_,         table_,      options_.work_group, options_.lanes, options_.local_bytes, options_.compute_units,
+        options_.tiling, sub_groups()};
+  }
+  SubGroups sub_groups() const {
+    return options_.sub_groups ? sub_groups_of(target_, options_.sub_group_size) : SubGroups();
   }
   const TargetDescription& target() const { return target_; }
   const CompilerOptions& options() const { return options_; }

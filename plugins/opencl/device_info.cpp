@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -11,10 +12,19 @@
 #include <tenon/plugin/probe.hpp>
 #include <tenon/support/str.hpp>
 
+#include "opencl/sub_groups.hpp"
+
 namespace tenon::opencl {
 namespace {
 
 constexpr size_t kMostDevices = 64;
+
+// Questions of OpenCL 2.1, of 3.0 and of cl_intel_required_subgroup_size, and what the second is answered with.
+constexpr cl_device_info kMostSubGroups = 0x105C, kCFeatures = 0x106F, kSubGroupSizes = 0x4108;
+struct NamedVersion {
+  cl_uint version;
+  char name[64];
+};
 
 // What the process that asks hands back.
 struct Survey {
@@ -51,6 +61,19 @@ class Asker {
     set_text(to, answer.c_str());
     return *this;
   }
+  // Empty where the device does not know the question.
+  template <class T>
+  std::vector<T> list(cl_device_info what) const {
+    size_t bytes = 0;
+    if (cl_.clGetDeviceInfo(device_, what, 0, nullptr, &bytes) != CL_SUCCESS) return {};
+    std::vector<T> answer(bytes / sizeof(T));
+    const cl_int code = cl_.clGetDeviceInfo(device_, what, answer.size() * sizeof(T), answer.data(), nullptr);
+    return code == CL_SUCCESS ? answer : std::vector<T>();
+  }
+  bool has_c_feature(std::string_view name) const {
+    const auto features = list<NamedVersion>(kCFeatures);
+    return std::any_of(features.begin(), features.end(), [&](const NamedVersion& one) { return name == one.name; });
+  }
   Result<void> done() const { return check(failed_, "clGetDeviceInfo"); }
 
  private:
@@ -83,8 +106,12 @@ Result<DeviceInfo> query(const Api& cl, cl_device_id device) {
       .number(CL_DEVICE_AVAILABLE, info.available)
       .number(CL_DEVICE_COMPILER_AVAILABLE, info.compiler)
       .number(CL_DEVICE_ENDIAN_LITTLE, info.little_endian)
-      .number(CL_DEVICE_HOST_UNIFIED_MEMORY, info.shares_memory, /*optional=*/true);
+      .number(CL_DEVICE_HOST_UNIFIED_MEMORY, info.shares_memory, /*optional=*/true)
+      .number(kMostSubGroups, info.most_sub_groups, /*optional=*/true);
   TENON_OK(asker.done());
+  info.subgroups_feature = asker.has_c_feature("__opencl_c_subgroups");
+  for (const size_t size : asker.list<size_t>(kSubGroupSizes))
+    if (std::has_single_bit(size)) info.sub_group_sizes |= static_cast<uint32_t>(size);
   return info;
 }
 
@@ -182,6 +209,15 @@ bool DeviceInfo::has(std::string_view extension) const {
   return false;
 }
 
+std::string_view DeviceInfo::sub_group_language() const {
+  constexpr std::string_view kVersion = "OpenCL ";  // CL_DEVICE_VERSION: "OpenCL 3.0 ..."
+  const std::string_view of = version;
+  if (most_sub_groups == 0 || of.size() <= kVersion.size()) return {};
+  const char major = of[kVersion.size()];
+  if (major == '2') return has("cl_khr_subgroups") ? "CL2.0" : "";
+  return major > '2' && (subgroups_feature || has("cl_khr_subgroups")) ? "CL3.0" : "";
+}
+
 bool DeviceInfo::compiles_at_launch() const { return std::string_view(platform) == "Portable Computing Language"; }
 
 Result<std::vector<DeviceInfo>> query_devices(const Api& cl) {
@@ -238,7 +274,8 @@ TargetDescription described(TargetDescription target, const DeviceInfo& info) {
   feature(info.fp64(), kFp64);
   feature(info.has("cl_khr_fp16"), "fp16");
   feature(info.rounds_divide_and_sqrt(), kRoundedDivide);
-  feature(info.has("cl_khr_subgroups"), "subgroups");
+  feature(!info.sub_group_language().empty(), kSubGroups);
+  feature(!info.sub_group_language().empty() && info.has("cl_khr_subgroup_shuffle"), kSubGroupShuffle);
   target.driver = str(info.platform, ": ", info.name);
   target.clock_hz = uint64_t{info.clock_mhz} * 1000000;
   MemorySpace& global = memory_of(target, "global");

@@ -27,13 +27,18 @@ struct DeviceInfo {
   uint32_t float_lanes;  // of the vectors that the machine has; 1 where lanes are work items
   cl_device_fp_config single_fp, double_fp;
   cl_bool available, compiler, little_endian;
-  cl_bool shares_memory;  // with the host: a copy between them saves nothing
+  cl_bool shares_memory;      // with the host: a copy between them saves nothing
+  cl_bool subgroups_feature;  // __opencl_c_subgroups, of OpenCL C 3.0
+  uint32_t most_sub_groups;   // of a work group; 0: there are none
+  uint32_t sub_group_sizes;   // that a kernel may ask for: those that are powers of two, as a sum
 
   bool has(std::string_view extension) const;
   bool fp64() const { return double_fp != 0; }
   // Compiles a kernel when it is first launched, for the work groups of that launch, and keeps the result on disk:
   // PoCL. For a program's binary it compiles every kernel once more, for any work groups, which no launch uses.
   bool compiles_at_launch() const;
+  // The version of OpenCL C whose sub-group functions it has: "CL2.0", "CL3.0", or "" for none.
+  std::string_view sub_group_language() const;
   bool rounds_divide_and_sqrt() const { return (single_fp & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0; }
 };
 static_assert(std::is_trivially_copyable_v<DeviceInfo>);

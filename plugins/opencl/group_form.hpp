@@ -6,19 +6,22 @@
 //   kernel of 256 lanes, 64 items:  | item 0: lanes 0 to 3 | item 1: lanes 4 to 7 | ... | item 63: lanes 252 to 255 |
 //
 // so that neighbouring items touch neighbouring elements at the same time, which is how a GPU reads memory. All of them
-// go through the same loops. Lanes are folded through local memory. A kernel whose items read what others have written,
-// in local memory or in a scratch buffer, has one chunk for each work group, and barriers.
+// go through the same loops. Lanes are folded in sub-groups and through local memory. A kernel whose items read what
+// others have written, in local memory or in a scratch buffer, has one chunk for each work group, and barriers.
 #pragma once
 #include <cstdint>
 
 #include <tenon/snippet/body.hpp>
 #include <tenon/snippet/linear.hpp>
 
+#include "opencl/sub_groups.hpp"
+
 namespace tenon::opencl {
 
 struct GroupForm {
-  int items = 1;      // work items of a chunk, a power of two; each has lanes / items lanes
-  int64_t group = 1;  // of a work group: a multiple of `items`, or `items` where they wait for one another
+  int items = 1;              // work items of a chunk, a power of two; each has lanes / items lanes
+  int64_t group = 1;          // of a work group: a multiple of `items`, or `items` where they wait for one another
+  SubGroups sub_groups = {};  // by which they fold their lanes; without them, in local memory
 };
 
 // The items that a chunk of `body` is worth, of a work group of `group`: rows that are known to be short leave the
@@ -27,7 +30,7 @@ int items_of_chunk(const snippet::Body& body, int lanes, int64_t group);
 
 // What items exchange with one another.
 struct LaneExchange {
-  bool folds = false;   // lanes, in local memory
+  bool folds = false;   // lanes
   bool memory = false;  // elements of a port that the kernel both writes and reads
   bool any() const { return folds || memory; }
 };

@@ -9,6 +9,7 @@
 #include <tenon/support/str.hpp>
 
 #include "opencl/batch.hpp"
+#include "opencl/sub_groups.hpp"
 
 namespace tenon::opencl {
 namespace {
@@ -35,8 +36,12 @@ std::span<const std::byte> binary_in(std::span<const std::byte> file, const Cont
 }
 
 // No warnings, which PoCL prints: those of our sources say what a graph does, such as to compare a value with itself.
-std::string build_options(const DeviceInfo& info) {
-  return str("-cl-std=CL1.2 -w", info.rounds_divide_and_sqrt() ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
+// Sources without sub-groups are OpenCL C 1.2 for every device.
+std::string build_options(const DeviceInfo& info, const std::string& source) {
+  const std::string_view later = info.sub_group_language();
+  const bool by_later = !later.empty() && source.find(kSubGroupHead) != std::string::npos;
+  return str("-cl-std=", by_later ? later : "CL1.2", " -w",
+             info.rounds_divide_and_sqrt() ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
 }
 
 }  // namespace
@@ -47,13 +52,7 @@ Binaries binaries_of(const DeviceInfo& info) {
 
 ProgramCache::ProgramCache(const Api& cl, const DeviceInfo& info, cl_device_id id, cl_context context, FileCache files,
                            Binaries binaries)
-    : cl_(cl),
-      info_(info),
-      id_(id),
-      context_(context),
-      files_(std::move(files)),
-      binaries_(binaries),
-      options_(build_options(info)) {}
+    : cl_(cl), info_(info), id_(id), context_(context), files_(std::move(files)), binaries_(binaries) {}
 
 ProgramCache::Counts ProgramCache::counts() const {
   const std::lock_guard lock(mutex_);
@@ -61,8 +60,8 @@ ProgramCache::Counts ProgramCache::counts() const {
 }
 
 ContentKey ProgramCache::key_of(const std::string& source) const {
-  return ContentKey::of(
-      str(source, '\0', options_, '\0', info_.platform, '\0', info_.name, '\0', info_.version, '\0', info_.driver));
+  return ContentKey::of(str(source, '\0', build_options(info_, source), '\0', info_.platform, '\0', info_.name, '\0',
+                            info_.version, '\0', info_.driver));
 }
 
 std::shared_ptr<const BuiltProgram> ProgramCache::known(const ContentKey& key) {
@@ -120,7 +119,7 @@ Result<std::shared_ptr<const Program>> ProgramCache::make(const std::string& sou
     return std::make_shared<const Program>(std::move(program));
   }
   const ContentKey key = key_of(source);
-  auto program = load_binary(key);
+  auto program = load_binary(key, build_options(info_, source));
   const bool from_file = program.ok();
   if (!from_file) {
     program = build_source(source, what);
@@ -132,8 +131,8 @@ Result<std::shared_ptr<const Program>> ProgramCache::make(const std::string& sou
   return std::make_shared<const Program>(*std::move(program));
 }
 
-Result<void> ProgramCache::build(const Program& program, std::string_view what) const {
-  const cl_int code = cl_.clBuildProgram(program.get(), 1, &id_, options_.c_str(), nullptr, nullptr);
+Result<void> ProgramCache::build(const Program& program, const std::string& options, std::string_view what) const {
+  const cl_int code = cl_.clBuildProgram(program.get(), 1, &id_, options.c_str(), nullptr, nullptr);
   if (code == CL_SUCCESS) return {};
   size_t bytes = 0;
   cl_.clGetProgramBuildInfo(program.get(), id_, CL_PROGRAM_BUILD_LOG, 0, nullptr, &bytes);
@@ -149,11 +148,11 @@ Result<Program> ProgramCache::build_source(const std::string& source, std::strin
   cl_int code = CL_SUCCESS;
   Program program(cl_.clCreateProgramWithSource(context_, 1, &text, &bytes, &code));
   TENON_OK(check(code, "clCreateProgramWithSource"), what);
-  TENON_OK(build(program, what));
+  TENON_OK(build(program, build_options(info_, source), what));
   return program;
 }
 
-Result<Program> ProgramCache::load_binary(const ContentKey& key) const {
+Result<Program> ProgramCache::load_binary(const ContentKey& key, const std::string& options) const {
   const auto file = files_.load(key);
   if (!file) return error(Code::not_found, "no file");
   const auto binary = binary_in(*file, key);
@@ -166,7 +165,7 @@ Result<Program> ProgramCache::load_binary(const ContentKey& key) const {
   cl_int code = CL_SUCCESS;
   Program program(cl_.clCreateProgramWithBinary(context_, 1, &id_, &bytes, &data, nullptr, &code));
   auto built = check(code, "clCreateProgramWithBinary");
-  if (built.ok()) built = build(program, "a stored program");
+  if (built.ok()) built = build(program, options, "a stored program");
   if (built.ok()) return program;
   // Of a driver that has changed under its version: the new binary takes its place.
   log(LogLevel::info, "device '", info_.name,

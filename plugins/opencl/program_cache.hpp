@@ -53,9 +53,9 @@ class ProgramCache {
   std::shared_ptr<const BuiltProgram> keep(const ContentKey& key, std::shared_ptr<const BuiltProgram> made);
   Result<std::shared_ptr<const Program>> make(const std::string& source, std::string_view what);
   Result<Program> build_source(const std::string& source, std::string_view what) const;
-  Result<Program> load_binary(const ContentKey& key) const;
+  Result<Program> load_binary(const ContentKey& key, const std::string& options) const;
   void store_binary(const ContentKey& key, const Program& program) const;
-  Result<void> build(const Program& program, std::string_view what) const;
+  Result<void> build(const Program& program, const std::string& options, std::string_view what) const;
 
   const Api& cl_;
   const DeviceInfo& info_;
@@ -63,7 +63,6 @@ class ProgramCache {
   const cl_context context_;
   const FileCache files_;
   const Binaries binaries_;
-  const std::string options_;
   mutable std::mutex mutex_;
   std::unordered_map<ContentKey, std::weak_ptr<const BuiltProgram>, ContentKeyHash> programs_;
   Counts counts_;

@@ -23,7 +23,9 @@ std::string_view scalar_name(ElementType element) {
   return element == kI64 ? "long" : "ulong";
 }
 
-std::string lanes_name(ElementType lane, int lanes) { return str(lane.is_bool() ? "int" : scalar_name(lane), lanes); }
+std::string lanes_name(ElementType lane, int lanes) {
+  return str(lane.is_bool() ? "int" : scalar_name(lane), lanes == 1 ? std::string() : str(lanes));
+}
 
 namespace {
 
@@ -100,6 +102,12 @@ std::string SourceContext::shared_array(ElementType element) {
   shared_.insert(str("  __local ", scalar_name(element), " ", name, "[", items(), "];\n"));
   return name;
 }
+std::string SourceContext::sub_group_array(ElementType element) {
+  uses_sub_groups_ = true;
+  std::string name = str("parts_", scalar_name(element));
+  shared_.insert(str("  __local ", scalar_name(element), " ", name, "[", 2 * items(), "];\n"));
+  return name;
+}
 void SourceContext::memory_barrier() {
   if (exchanges_memory_) line("barrier(CLK_GLOBAL_MEM_FENCE);");
 }
@@ -108,6 +116,13 @@ void SourceContext::line(std::string_view text) {
   if (!comment_.empty()) body_ += str(indent(), "// ", comment_, "\n");
   comment_.clear();
   body_ += str(indent(), text, "\n");
+}
+void SourceContext::lines(std::string_view text) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    line(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
 }
 void SourceContext::assign(const EmitValue& out, std::string_view expression) {
   line(str(name(out), " = ", expression, ";"));
@@ -126,13 +141,15 @@ void SourceContext::define(const std::string& function) {
 }
 
 std::string SourceContext::finish(std::string_view name) {
-  std::string source =
-      str(kHead, kNearVector, "\n", prelude_, "__kernel __attribute__((reqd_work_group_size(", form_.group,
-          ", 1, 1)))\nvoid ", name, "(__global const long* words, long first, long chunks");
+  std::string source = str(kHead, uses_sub_groups_ ? kSubGroupHead : "", kNearVector, "\n", prelude_, "__kernel ",
+                           uses_sub_groups_ ? sub_group_attribute(form_.sub_groups, form_.group) : "",
+                           "__attribute__((reqd_work_group_size(", form_.group, ", 1, 1)))\nvoid ", name,
+                           "(__global const long* words, long first, long chunks");
   for (size_t port = 0; port < ports_; ++port) source += str(",\n    __global uchar* q", port);
   if (!kernel_.scratch.empty()) source += ",\n    __global uchar* scratch";
   source += ") {\n";
   for (const std::string& array : shared_) source += array;
+  if (uses_sub_groups_) source += "  int turn = 0;\n";
   if (items() == 1)
     source += "  const long chunk = get_global_id(0);\n";
   else

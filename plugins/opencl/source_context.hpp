@@ -55,8 +55,11 @@ class SourceContext final : public codegen::EmitContext {
   // Bytes from an address to this item's lanes, as " + ..."; and how many of `count` lanes are at or behind its first.
   std::string lane_offset(int element_bytes) const;
   std::string own_count(std::string count) const;
-  // Local memory with an element of each item.
+  const SubGroups& sub_groups() const { return form_.sub_groups; }
+  // Local memory with an element of each item; with an element of each sub-group twice, from `turn` on, which is 0 or
+  // items().
   std::string shared_array(ElementType element);
+  std::string sub_group_array(ElementType element);
   // Items have done what stands before it in global memory; nothing where none reads what another has written.
   void memory_barrier();
   const snippet::Param& param(int64_t number) const { return kernel_.params[static_cast<size_t>(number)]; }
@@ -74,6 +77,7 @@ class SourceContext final : public codegen::EmitContext {
   std::string write_pointer(codegen::PhysicalRegister at);
 
   void line(std::string_view text);
+  void lines(std::string_view text);  // split at their ends
   void assign(const codegen::EmitValue& out, std::string_view expression);
   // A line that opens, or closes, a block.
   void open(std::string_view text);
@@ -101,6 +105,7 @@ class SourceContext final : public codegen::EmitContext {
   const bool comments_;
   const GroupForm form_;
   const bool exchanges_memory_;
+  bool uses_sub_groups_ = false;
   int depth_ = 1;
   std::string comment_;  // written above the next line
   std::string body_, prelude_;

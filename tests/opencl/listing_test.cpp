@@ -27,8 +27,15 @@ Compiler some_compiler() {
   return Compiler(target, **jitter_table(), {.lanes = 4});
 }
 
-std::string listed(std::string_view text) {
-  const Compiler compiler = some_compiler();
+// With sub-groups, of which kernels ask for 16 items.
+Compiler compiler_with_sub_groups() {
+  TargetDescription target;
+  target.name = "opencl-some";
+  target.features = {std::string(kSubGroups), std::string(kSubGroupShuffle)};
+  return Compiler(target, **jitter_table(), {.lanes = 4, .work_group = 64, .sub_group_size = 16});
+}
+
+std::string listed(std::string_view text, const Compiler& compiler = some_compiler()) {
   auto graph = parse_graph(text);
   if (!graph.ok()) return graph.error().to_string();
   snippet::TokenizeOptions options;
@@ -59,6 +66,25 @@ TEST(OpenclListing, OfAGather) {
   expect_golden(
       "gather.cl",
       listed("graph @g(%table: f32[40,9], %words: i64[3]) -> %rows { %rows = Gather %table, %words \"embed\" }"));
+}
+
+// Sums by what sub-groups have, a product by shuffles, and the largest of floats by integers, so that no NaN is lost.
+TEST(OpenclListing, OfFoldsBySubGroups) {
+  expect_golden("folds_by_sub_groups.cl", listed(R"(graph @g(%x: f32[9,200]) -> (%all, %most, %times) {
+  %axis = Constant {value = dense<i64[1]: 1>} : i64[1]
+  %all = ReduceSum %x, %axis "all"
+  %most = ReduceMax %x, %axis "most"
+  %times = ReduceProd %x, %axis "times"
+})",
+                                                 compiler_with_sub_groups()));
+}
+
+// Items of neighbouring slices are neighbours, and add up in their sub-group.
+TEST(OpenclListing, OfAProductOfFewRowsBySubGroups) {
+  expect_golden("gemv_by_sub_groups.cl",
+                listed("graph @g(%row: f32[1,512], %weights: f32[40,512]) -> %y {\n %y = Gemm %row, %weights \"dense\" "
+                       "{transB = 1}\n}",
+                       compiler_with_sub_groups()));
 }
 
 // Every line that computes has its operator; a label cannot leave its comment.

@@ -18,6 +18,8 @@
 #include <tenon/target/description.hpp>
 #include <tenon/tensor/shape.hpp>
 
+#include "opencl/sub_groups.hpp"
+
 namespace tenon::opencl {
 
 struct Epilogue;  // epilogue.hpp
@@ -43,6 +45,7 @@ struct ComputeTarget {
   int lanes = 16;                     // of 32 bits in a vector
   int64_t local_bytes = 32 << 10, compute_units = 1;
   Tiling tiling = {};
+  SubGroups sub_groups = {};
   bool comments = false;  // the operator and instruction above the lines of an epilogue that are made of them
 };
 

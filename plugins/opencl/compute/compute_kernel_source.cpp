@@ -123,17 +123,18 @@ Result<ComputeKernel> ComputeSource::kernel(std::string_view body,
               "#define SYNC barrier(CLK_LOCAL_MEM_FENCE)\n";
   std::string functions;
   for (const Function& function : functions_) functions += function.plain ? commented(function.text) : function.text;
-  made.source =
-      str(kHead, kNearVector, of_group_ ? group : "", defines_, can_fail_ ? "#define FAULT *fault = step\n" : "",
-          functions, "__kernel __attribute__((reqd_work_group_size(", target_.work_group, ", 1, 1)))\nvoid ",
-          kComputeKernel, "(__global const long* words, long first", arguments, ") {\n", local_,
-          "  __global const long* n = words + first;\n", ports, "  const int step = (int)n[", port,
-          "];\n  const long items = n[", port + 1, "];\n  __global const long* f = n + ", port + 2, ";\n  n = f + ",
-          2 * rank_, ";\n",
-          alone       ? kShareOfOne
-          : of_group_ ? kShareOfGroups
-                      : kShareOfMany,
-          commented(body), "  }\n}\n");
+  made.source = str(kHead, uses_sub_groups_ ? kSubGroupHead : "", kNearVector, of_group_ ? group : "", defines_,
+                    can_fail_ ? "#define FAULT *fault = step\n" : "", functions, "__kernel ",
+                    uses_sub_groups_ ? sub_group_attribute(target_.sub_groups, target_.work_group) : "",
+                    "__attribute__((reqd_work_group_size(", target_.work_group, ", 1, 1)))\nvoid ", kComputeKernel,
+                    "(__global const long* words, long first", arguments, ") {\n", local_,
+                    "  __global const long* n = words + first;\n", ports, "  const int step = (int)n[", port,
+                    "];\n  const long items = n[", port + 1, "];\n  __global const long* f = n + ", port + 2,
+                    ";\n  n = f + ", 2 * rank_, ";\n",
+                    alone       ? kShareOfOne
+                    : of_group_ ? kShareOfGroups
+                                : kShareOfMany,
+                    commented(body), "  }\n}\n");
   return made;
 }
 

@@ -67,6 +67,8 @@ class ComputeSource {
   void finish(const Epilogue& epilogue, int lanes);
   // An item is the work of all items of a work group: LOCAL_ID of LOCAL_SIZE works, and SYNC; waits for the others.
   void of_group() { of_group_ = true; }
+  // The body uses sub-groups of such work groups.
+  void use_sub_groups() { uses_sub_groups_ = true; }
   // FAULT; in the body says that data are wrong.
   void can_fail() { can_fail_ = true; }
 
@@ -100,7 +102,7 @@ class ComputeSource {
   std::optional<Epilogue> epilogue_;
   size_t rank_ = 0;  // of the epilogue's space
   int lanes_ = 16;
-  bool can_fail_ = false, of_group_ = false;
+  bool can_fail_ = false, of_group_ = false, uses_sub_groups_ = false;
 };
 
 }  // namespace tenon::opencl

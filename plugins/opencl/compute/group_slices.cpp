@@ -1,6 +1,6 @@
-// Products of few rows, for work groups: the items share the inner extent, as slices, and add up in local memory. Every
-// element of B is read once, so it is not packed; what counts is that neighbours read neighbours, of many rows or
-// columns of B at once.
+// Products of few rows, for work groups: the items share the inner extent, as slices, and add up in sub-groups and in
+// local memory. Every element of B is read once, so it is not packed; what counts is that neighbours read neighbours,
+// of many rows or columns of B at once.
 //
 //   B by its rows           items ACROSS x SLICES: neighbours have neighbouring vectors of columns of a row of B
 //   B by its columns        items SLICES x ACROSS: neighbours have neighbouring vectors of steps of a column of B
@@ -11,6 +11,7 @@
 
 #include "opencl/compute/group_tile.hpp"
 #include "opencl/compute/product_forms.hpp"
+#include "opencl/compute/slice_folds.hpp"
 #include "opencl/source_context.hpp"
 
 namespace tenon::opencl {
@@ -26,7 +27,7 @@ struct SliceTile {
 
 // `own`, `across` and `slice` of an item; those beyond all slices are idle.
 constexpr std::string_view kJob = R"(
-    const int own = (int)LOCAL_ID, slice = SLICE_OF(own), across = ACROSS_OF(own);
+    const int own = OWN, slice = SLICE_OF(own), across = ACROSS_OF(own);
     const long M = n[0], N = n[1], K = n[2], row_blocks = (M + ROWS - 1) / ROWS;
     const long column_blocks = (N + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS;
     const long row0 = item % row_blocks * ROWS, column0 = item / row_blocks % column_blocks * BLOCK_COLUMNS;
@@ -60,29 +61,18 @@ constexpr std::string_view kByRows = R"(
         for (int r = 0; r < ROWS; ++r) sums[r] = MULTIPLY_ADD((TV)A(rows[r] + k * A_STEP), VLOAD(0, some), sums[r]);
       }
     }
-    if (slice < SLICES) {
-#pragma unroll
-      for (int r = 0; r < ROWS; ++r) parts[(r * SLICES + slice) * ACROSS + across] = sums[r];
-    }
-    SYNC;
-    for (int share = SLICES / 2; share > 0; share /= 2) {
-      for (int i = own; i < ROWS * share * ACROSS; i += LOCAL_SIZE) {
-        const int at = i / (share * ACROSS) * (SLICES * ACROSS) + i % (share * ACROSS);
-        parts[at] += parts[at + share * ACROSS];
-      }
-      SYNC;
-    }
 )";
 
 // Some columns at a time, whose vectors of steps fall to sums at the end.
 constexpr std::string_view kByColumns = R"(
     for (int c = 0; c < LANES; c += CHAINS) {
+      T found[ROWS * CHAINS];
       long from[CHAINS];
       TV sums[ROWS * CHAINS];
 #pragma unroll
       for (int i = 0; i < CHAINS; ++i) from[i] = b_at + min(column0 + across * LANES + c + i, N - 1) * n[6];
 #pragma unroll
-      for (int i = 0; i < ROWS * CHAINS; ++i) sums[i] = (TV)0;
+      for (int i = 0; i < ROWS * CHAINS; ++i) sums[i] = (TV)0, found[i] = (T)0;
       long whole = K / LANES * LANES;
       if (slice < SLICES && across < ACROSS) {
 #pragma unroll 2
@@ -103,20 +93,17 @@ constexpr std::string_view kByColumns = R"(
           for (int i = 0; i < CHAINS; ++i) {
             T sum = SUM_OF(sums[r * CHAINS + i]);
             for (long k = whole + slice; k < K; k += SLICES) sum += A(rows[r] + k * A_STEP) * B(from[i] + k);
-            pieces[(r * CHAINS + i) * SLICES * ACROSS + own] = sum;
+            found[r * CHAINS + i] = sum;
           }
       }
-      SYNC;
-      for (int share = SLICES / 2; share > 0; share /= 2) {
-        if (slice < share && across < ACROSS)
-          for (int i = 0; i < ROWS * CHAINS; ++i)
-            pieces[i * SLICES * ACROSS + own] += pieces[i * SLICES * ACROSS + own + share];
-        SYNC;
-      }
+)";
+constexpr std::string_view kColumnsOfParts = R"(
       for (int i = own; i < ROWS * CHAINS * ACROSS; i += LOCAL_SIZE) {
         const int row = i / (CHAINS * ACROSS), chain = i / ACROSS % CHAINS, vector = i % ACROSS;
-        ((__local T*)parts)[(row * ACROSS + vector) * LANES + c + chain] =
-            pieces[((row * CHAINS + chain) * ACROSS + vector) * SLICES];
+        const __local T* of = pieces + ((row * CHAINS + chain) * ACROSS + vector) * SLICES;
+        T sum = of[0];
+        for (int piece = 1; piece < SLICES / together; ++piece) sum += of[piece];
+        ((__local T*)parts)[(row * ACROSS + vector) * LANES + c + chain] = sum;
       }
       SYNC;
     }
@@ -177,7 +164,7 @@ int64_t vectors_of(const SliceTile& tile, bool by_columns) {
 }
 int64_t pieces_of(const SliceTile& tile) { return tile.rows * tile.chains * tile.slices * tile.across; }
 
-void define_slices(ComputeSource& source, const SliceTile& tile, const Product& product) {
+void define_slices(ComputeSource& source, const SliceTile& tile, const Product& product, const ComputeTarget& target) {
   const bool by_columns = product.trans_b;
   define_tile(source, {.rows = tile.rows, .vectors = 1, .lanes = tile.lanes}, product.work);
   source.define("BLOCK_COLUMNS", tile.columns());
@@ -185,6 +172,7 @@ void define_slices(ComputeSource& source, const SliceTile& tile, const Product& 
   source.define("SLICES", tile.slices);
   source.local(str("  __local TV parts[", vectors_of(tile, by_columns), "];\n"));
   source.of_group();
+  define_slice_fold(source, slice_fold_of(by_columns, target), by_columns ? 1 : tile.across, tile.lanes);
   if (!by_columns) {
     source.define("SLICE_OF(own)", "((own) / ACROSS)");
     source.define("ACROSS_OF(own)", "((own) % ACROSS)");
@@ -214,9 +202,11 @@ std::optional<Result<ComputeKernel>> make_slice_product(const irgen::KernelReque
   if (elements * static_cast<int64_t>(product.work.bits() / 8) > target.local_bytes) return std::nullopt;
   ComputeSource source(request, target);
   define_terms(source, product, tile.lanes);
-  define_slices(source, tile, product);
+  define_slices(source, tile, product, target);
   define_operands(source, product, tile.lanes, epilogue);
-  return source.kernel(str(kJob, kOuterOffsets, kRows, product.trans_b ? kByColumns : kByRows, kFinish),
+  const std::string_view fold = slice_fold_text(product.trans_b, slice_fold_of(product.trans_b, target));
+  const std::string sums = product.trans_b ? str(kByColumns, fold, kColumnsOfParts) : str(kByRows, fold);
+  return source.kernel(str(kJob, kOuterOffsets, kRows, sums, kFinish),
                        [tile, sides = product.sides](const CallShapes& shapes) -> Result<ComputeLaunch> {
                          const ProductSides s = sides(shapes);
                          const int64_t blocks = (s.m + tile.rows - 1) / tile.rows;

@@ -46,9 +46,11 @@ TV tenon_add_c(const TV x, const long row, const long at, const int count, __glo
 )";
 
 std::optional<int64_t> last_dim(const Type& type, size_t from_end) {
-  const auto dims = type.shape().static_dims();
-  if (!dims) return std::nullopt;
-  return from_end < dims->size() ? (*dims)[dims->size() - 1 - from_end] : 1;
+  const Shape& shape = type.shape();
+  if (!shape.ranked()) return std::nullopt;
+  if (from_end >= shape.dims().size()) return 1;
+  const Dim& dim = shape[shape.dims().size() - 1 - from_end];
+  return dim.is_static() ? std::optional(dim.value()) : std::nullopt;
 }
 
 // ---- One item a job ----

@@ -16,8 +16,9 @@ Result<void> add_arithmetic_rows(codegen::JitterTable& table);
 Result<void> add_logic_rows(codegen::JitterTable& table);
 Result<void> add_function_rows(codegen::JitterTable& table);
 Result<void> add_convert_rows(codegen::JitterTable& table);
-Result<void> add_structure_rows(codegen::JitterTable& table);  // parameters, loops, copies, folds
-Result<void> add_memory_rows(codegen::JitterTable& table);     // loads and stores
+Result<void> add_structure_rows(codegen::JitterTable& table);  // parameters, loops, copies
+Result<void> add_fold_rows(codegen::JitterTable& table);
+Result<void> add_memory_rows(codegen::JitterTable& table);  // loads and stores
 
 // The pattern of an operator that folds lanes: Add, Mul, Max, Min.
 std::string_view fold_pattern(std::string_view op, ElementType element);

@@ -1,4 +1,4 @@
-// Parameters, constants, copies, loops and tails, folds over lanes.
+// Parameters, constants, copies, loops and tails.
 #include <tenon/support/str.hpp>
 
 #include "opencl/emitters/emitters.hpp"
@@ -95,7 +95,7 @@ Result<void> emit_tail_begin(SourceContext& c, const Emission& e) {
   return {};
 }
 
-// ---- Tails and folds ----
+// ---- Tails ----
 
 Result<void> emit_fill_tail(SourceContext& c, const Emission& e) {
   TENON_TRY(bits, integer_attribute(e, "bits"));
@@ -103,53 +103,6 @@ Result<void> emit_fill_tail(SourceContext& c, const Emission& e) {
   const std::string operands[] = {filler, c.name(e.in[0]), c.name(e.in[1])};
   TENON_TRY(text, expand(c, "select($0, $1, $L($2))", {e.out[0].element, c.lanes(), operands}));
   c.assign(e.out[0], text);
-  return {};
-}
-
-// The fold of what the items of a work group have, in all of them: halves upon halves in local memory.
-Result<std::string> folded_items(SourceContext& c, std::string_view pattern, ElementType element,
-                                 std::string_view own) {
-  const std::string shared = c.shared_array(element), barrier = "barrier(CLK_LOCAL_MEM_FENCE);";
-  // A vector of one lane is no vector: of two, the second lane is of no use.
-  const std::string type = lanes_name(element, 2);
-  const std::string operands[] = {str("(", type, ")(", shared, "[item])"), str("(", type, ")(", shared, "[item + n])")};
-  TENON_TRY(text, expand(c, pattern, {element, 2, operands}));
-  c.line(str(shared, "[item] = ", own, ";"));
-  c.line(barrier);
-  c.open(str("for (int n = ", c.items() / 2, "; n > 0; n /= 2)"));
-  c.line(str("if (item < n) ", shared, "[item] = (", text, ").x;"));
-  c.line(barrier);
-  c.close();
-  c.line(str("const ", scalar_name(element), " whole = ", shared, "[0];"));
-  c.line(barrier);
-  return std::string("whole");
-}
-
-// Halves upon halves; of the last two lanes the first, which all lanes get.
-Result<void> emit_fold_lanes(SourceContext& c, const Emission& e) {
-  const Attribute* by = e.attributes.find("by");
-  const std::string* op = by ? by->get_if<std::string>() : nullptr;
-  const ElementType element = e.out[0].element;
-  const std::string_view pattern = op ? fold_pattern(*op, element) : std::string_view();
-  if (pattern.empty()) return error(Code::internal, e.op, " by '", op ? *op : "", "'");
-  std::string value = c.name(e.in[0]);
-  c.open("");
-  for (int lanes = c.lanes() / 2; lanes >= 1; lanes /= 2) {
-    // A vector of one lane is no vector: of two, the second lane is of no use.
-    const bool last = lanes == 1;
-    const std::string operands[] = {last ? value : value + ".lo", last ? value + ".yx" : value + ".hi"};
-    TENON_TRY(text, expand(c, pattern, {element, last ? 2 : lanes, operands}));
-    const std::string next = str("t", lanes);
-    c.line(str("const ", lanes_name(element, last ? 2 : lanes), " ", next, " = ", text, ";"));
-    value = next;
-  }
-  value += ".x";
-  if (c.items() > 1) {
-    TENON_TRY(whole, folded_items(c, pattern, element, value));
-    value = std::move(whole);
-  }
-  c.assign(e.out[0], str("(", lanes_name(element, c.lanes()), ")(", value, ")"));
-  c.close();
   return {};
 }
 
@@ -170,7 +123,6 @@ Result<void> add_structure_rows(JitterTable& table) {
       {.op = "TailBegin", .types = general, .make = function_emitter<emit_tail_begin>},
       {.op = "TailEnd", .types = general, .make = function_emitter<emit_end>},
       {.op = "FillTail", .types = kNumberLanes, .make = function_emitter<emit_fill_tail>},
-      {.op = "FoldLanes", .types = kNumberLanes, .cycles = 16, .make = function_emitter<emit_fold_lanes>},
   };
   for (const JitterRow& row : rows) TENON_OK(add_row(table, row));
   return {};

@@ -1,0 +1,23 @@
+// How items of a work group add up their slices of a product's inner extent (group_slices.cpp): in sub-groups where the
+// device has them, then in local memory.
+#pragma once
+#include <string_view>
+
+#include "opencl/compute/compute_source.hpp"
+
+namespace tenon::opencl {
+
+enum class SliceFold : uint8_t { halves, shuffles, reductions };
+
+// `by_columns`: the items of neighbouring slices are neighbours, else `apart` of them lie between.
+SliceFold slice_fold_of(bool by_columns, const ComputeTarget& target);
+
+// OWN, the number of an item in its work group. Of SLICES, a power of two, TOGETHER have their items in one sub-group,
+// whatever its size: EACH_STEP(TOGETHER) { ADD_STEP(x, TOGETHER); } leaves the sum of their x in each of them.
+void define_slice_fold(ComputeSource& source, SliceFold fold, int64_t apart, int lanes);
+
+// Of `sums[r]`, vectors of columns: their sums in parts[SUMS_AT(row, vector)], for the item that finishes them. Of
+// `found[i]`, elements: the sums of each TOGETHER slices in `pieces`, SLICES / together of them for each.
+std::string_view slice_fold_text(bool by_columns, SliceFold fold);
+
+}  // namespace tenon::opencl
