@@ -40,7 +40,9 @@ TEST(OpenclGroupForm, ShortRowsLeaveItemsToOtherChunks) {
 
 class OpenclGroups : public OpenclTest {
  protected:
-  Compiler compiler(int64_t group) const { return {target, *table, {.lanes = 4, .work_group = group}}; }
+  Compiler compiler(int64_t group) const {
+    return {target, *table, {.lanes = 4, .work_group = group, .sub_groups = false}};
+  }
 
   void right(const char* text, std::vector<Dims> shapes, int64_t group) {
     SCOPED_TRACE(str(text, " in groups of ", group));
