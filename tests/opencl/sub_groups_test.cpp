@@ -1,6 +1,7 @@
 // Folds and sums of work groups by sub-groups: those of the device where it has them, and emulated ones of all sizes.
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -68,7 +69,8 @@ class OpenclSubGroups : public OpenclTest {
     for (int64_t i = 0; i < made.size(); ++i) {
       double value = static_cast<double>(pick(random_, -9, 9));
       if (any && pick(random_, 0, 40) == 0) value = some[pick(random_, 0, 3)];
-      if (any && pick(random_, 0, 400) == 0) value = std::numeric_limits<double>::quiet_NaN();
+      if (any && pick(random_, 0, 400) == 0)
+        value = std::copysign(std::numeric_limits<double>::quiet_NaN(), pick(random_, -1, 0));
       made.set_double(i, value);
     }
     return made;
