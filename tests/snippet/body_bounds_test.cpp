@@ -142,6 +142,27 @@ const char* const kProductSum = R"(graph @g(%a: f32[N], %b: f32[N], %c: f32[N]) 
   }) : f32[N]
 })";
 
+const char* const kLessProduct = R"(graph @g(%a: f32[N], %b: f32[N], %c: f32[N]) -> %y {
+  %y = snippet.Subgraph %a, %b, %c ((%0: f32[N], %1: f32[N], %2: f32[N]) -> %5 {
+    %3 = Mul %0, %1 : f32[N]
+    %4 = Neg %3 : f32[N]
+    %5 = Add %4, %2 : f32[N]
+  }) : f32[N]
+})";
+
+// c - a * b, whose product is negated before it is added, is one operation, too.
+TEST(BodyBounds, ContractionGoesThroughASign) {
+  const float a = 1 + 0x1p-12f, c = 1;
+  const float fused = std::fma(-a, a, c), apart = c - a * a;
+  ASSERT_NE(fused, apart);
+  const auto strict = bounds_of(kLessProduct, {{a}, {a}, {c}}, {1}, {});
+  EXPECT_FALSE(is_within(strict[0], kF32, 0, bits(fused)));
+  const auto contracted = bounds_of(kLessProduct, {{a}, {a}, {c}}, {1}, {.contract = true});
+  EXPECT_TRUE(is_within(contracted[0], kF32, 0, bits(apart)));
+  EXPECT_TRUE(is_within(contracted[0], kF32, 0, bits(fused)));
+  EXPECT_FALSE(is_within(contracted[0], kF32, 0, bits(fused * 1.01f)));
+}
+
 TEST(BodyBounds, ContractionIsAllowedWhereItIsSaid) {
   const float a = 1 + 0x1p-12f, c = -1;
   const float fused = std::fma(a, a, c), apart = a * a + c;

@@ -2,6 +2,7 @@
 #include <tenon/snippet/body_bounds.hpp>
 
 #include <algorithm>
+#include <ranges>
 
 #include <tenon/codegen/register.hpp>
 #include <tenon/snippet/body_bounds_internal.hpp>
@@ -107,10 +108,11 @@ class Walk {
         values_(body.values.size()),
         added_(body.values.size(), 0),
         constant_(body.values.size(), 0) {
-    static const Name kAdd("Add"), kSub("Sub"), kSum("ReduceSum"), kScalar("Scalar");
-    for (const BodyNode& node : body.nodes) {
+    static const Name kAdd("Add"), kSub("Sub"), kSum("ReduceSum"), kNeg("Neg"), kScalar("Scalar");
+    for (const BodyNode& node : body.nodes | std::views::reverse) {
       constant_[static_cast<size_t>(node.result)] = node.op == kScalar;
-      if (node.op == kAdd || node.op == kSub || node.op == kSum)
+      const bool passes_on = node.op == kNeg && added_[static_cast<size_t>(node.result)];
+      if (node.op == kAdd || node.op == kSub || node.op == kSum || passes_on)
         for (const ValueId id : node.operands) added_[static_cast<size_t>(id)] = 1;
     }
   }
@@ -221,7 +223,7 @@ class Walk {
   const Dims& extents_;
   const BoundRules& rules_;
   std::vector<Bounds> values_;
-  std::vector<char> added_;     // values that some node adds
+  std::vector<char> added_;     // values that some node adds, as they are or negated
   std::vector<char> constant_;  // values that are alike everywhere, known when code is made
 };
 
