@@ -1,5 +1,6 @@
 #include <tenon/program/auto_schedule.hpp>
 
+#include <random>
 #include <regex>
 
 #include <program/pipeline_support.hpp>
@@ -222,6 +223,21 @@ TEST(AutoSchedule, LargeWindowsGoDownColumns) {
   }
 }
 
+// The last stage has one of the two indices that those before it have: it can be in no loop over the other.
+TEST(AutoSchedule, LoopsGoOverIndicesThatTheirStageHas) {
+  for (const int64_t width : {64, 1024, 8192}) {
+    Blurs b = blurs(3);
+    BufferRef sums = b.p.buffer("sums", kI32, 1);
+    b.p.stage("sum", window_sum<int32_t>({0, 0}, {0, 2047})).reads(b.result, {x, {0, 2047}}).writes(sums, {x});
+    const auto report =
+        auto_schedule(b.p, {b.source}, {sums}, {{"sums.min0", 0}, {"sums.extent0", width}}, CostModel::host());
+    ASSERT_TRUE(report.ok()) << report.error().to_string();
+    const auto built = b.p.build({b.source}, {sums});
+    EXPECT_TRUE(built.ok()) << built.error().to_string() << report->to_string();
+    EXPECT_FALSE(std::regex_search(report->groups.back(), std::regex("over y"))) << report->to_string();
+  }
+}
+
 // Of what a chain of 8 stages over so many floats takes in memory in pieces of `step`, the part that fetching 4 KB ahead
 // saves.
 double saved_by_fetching_ahead(int64_t step, int64_t extent) {
@@ -265,6 +281,99 @@ TEST(AutoSchedule, ShortRowsStayWhole) {
   ASSERT_TRUE(report.ok()) << report.error().to_string();
   ASSERT_EQ(report->groups.size(), 1u) << report->to_string();
   EXPECT_NE(report->groups[0].find("over y in steps of"), std::string::npos) << report->to_string();
+}
+
+// What pieces of rows and calls cost is what the model says of one, as often as there are any.
+TEST(AutoSchedule, PiecesAndCallsAreCounted) {
+  const auto cost = [](const Blurs& b, const SymbolValues& all, double latency, double per_call) {
+    CostModel model = CostModel::host();
+    for (CostModel::Memory& m : model.memories) m.latency_seconds = latency;
+    model.seconds_per_call = per_call;
+    const auto predicted = predict_cost(b.p, {b.source}, {b.result}, all, model);
+    EXPECT_TRUE(predicted.ok()) << predicted.error().to_string();
+    return predicted->seconds();
+  };
+  Blurs columns = blurs(3), strips = points(4);
+  columns.last.loops({{y, 8}, {x, 1024}});
+  const double waits = cost(columns, sizes(4096), 1e-6, 0) - cost(columns, sizes(4096), 0, 0);
+  EXPECT_NEAR(waits, (4096 + 6) * 4 * 1e-6, 1e-9) << "four pieces of each row of the source";
+  strips.last.loops({{x, 1024}});
+  const SymbolValues all{{"result.min0", 0}, {"result.extent0", 1 << 20}};
+  EXPECT_NEAR(cost(strips, all, 0, 1e-6) - cost(strips, all, 0, 0), 4 * 1024 * 1e-6, 1e-9);
+}
+
+// A few stages that read points or windows of the one before, some an earlier one as well; some results are outputs.
+struct Drawn {
+  Pipeline p;
+  BufferRef source;
+  std::vector<BufferRef> outputs;
+  std::vector<StageRef> stages;
+  SymbolValues sizes;
+};
+Drawn drawn(uint32_t seed, bool plain) {
+  std::mt19937 random(seed);
+  const auto chance = [&](int percent) { return static_cast<int>(random() % 100) < percent; };
+  Pipeline p("drawn");
+  BufferRef source = p.buffer("source", kI32, 2);
+  std::vector<BufferRef> made{source}, outputs;
+  std::vector<StageRef> stages;
+  SymbolValues sizes;
+  const int count = 3 + static_cast<int>(random() % 4);
+  const int64_t width = 128 << random() % 6;
+  for (int s = 0; s < count; ++s) {
+    const std::string name = "made" + std::to_string(s);
+    BufferRef to = p.buffer(name, kI32, 2);
+    const int reach = chance(60) ? 1 : 0;
+    StageRef stage = p.stage("stage" + std::to_string(s), window_sum<int32_t>({0, -reach}, {0, reach}));
+    stage.reads(made.back(), {x, {y - reach, y + reach}});
+    if (!plain && s > 1 && chance(30)) stage.reads(made[1 + random() % (static_cast<size_t>(s) - 1)], {x, y});
+    stage.writes(to, {x, y});
+    const bool is_output = s + 1 == count || (!plain && chance(15));
+    if (is_output) {
+      outputs.push_back(to);
+      sizes.insert({{name + ".min0", 0}, {name + ".extent0", width}, {name + ".min1", 0}, {name + ".extent1", 2048}});
+    }
+    stages.push_back(stage);
+    made.push_back(to);
+  }
+  return {std::move(p), source, outputs, stages, sizes};
+}
+
+TEST(AutoSchedule, CostsWhatIsPredictedOfItsSchedule) {
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    Drawn d = drawn(seed, false);
+    const auto report = auto_schedule(d.p, {d.source}, d.outputs, d.sizes, CostModel::host());
+    ASSERT_TRUE(report.ok()) << "seed " << seed << ": " << report.error().to_string();
+    const auto again = predict_cost(d.p, {d.source}, d.outputs, d.sizes, CostModel::host());
+    ASSERT_TRUE(again.ok()) << "seed " << seed << ": " << again.error().to_string();
+    EXPECT_NEAR(again->seconds(), report->automatic.seconds(), 0.02 * again->seconds())
+        << "seed " << seed << "\n" << report->to_string();
+    EXPECT_TRUE(d.p.build({d.source}, d.outputs).ok()) << "seed " << seed;
+  }
+}
+
+// All ways to cut a chain, in strips of some sizes.
+TEST(AutoSchedule, NoCutOfAChainIsPredictedToBeCheaper) {
+  for (uint32_t seed = 0; seed < 20; ++seed) {
+    Drawn automatic = drawn(seed, true);
+    const auto report =
+        auto_schedule(automatic.p, {automatic.source}, automatic.outputs, automatic.sizes, CostModel::host());
+    ASSERT_TRUE(report.ok()) << "seed " << seed << ": " << report.error().to_string();
+    const size_t stages = automatic.stages.size();
+    for (size_t cuts = 0; cuts < size_t{1} << (stages - 1); ++cuts)
+      for (const int64_t step : {1, 4, 16, 64}) {
+        Drawn d = drawn(seed, true);
+        for (size_t s = 0; s < stages; ++s) {
+          const bool ends = s + 1 == stages || (cuts >> s & 1) != 0;
+          if (ends) d.stages[s].loops({{y, step}});
+          if (ends && s + 1 < stages) d.stages[s].compute_root();
+        }
+        const auto by_hand = predict_cost(d.p, {d.source}, d.outputs, d.sizes, CostModel::host());
+        ASSERT_TRUE(by_hand.ok()) << "seed " << seed << ": " << by_hand.error().to_string();
+        EXPECT_LE(report->automatic.seconds(), by_hand->seconds() * 1.0001)
+            << "seed " << seed << ", cuts " << cuts << ", steps of " << step << "\n" << report->to_string();
+      }
+  }
 }
 
 MemorySpace space(const char* name, uint64_t bytes, std::optional<Bandwidth> bandwidth = {}) {
