@@ -102,11 +102,17 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) cons
   walk_from(tiers[0], "l2", lane_bytes);
   walk_from(tiers[1], target_.memory("l3") ? "l3" : "host", lane_bytes);
   walk_from(tiers[2], "host", lane_bytes);
+  if (tiers[2].whole_rows) {
+    tiers.push_back(tiers[2]);
+    tiers[3].suffix += ".blocks";
+    tiers[3].behind_blocks = true;
+  }
   const Joins joins = joins_of(body, lanes_of(isa_of(target_), body));
   if (joins != Joins::never) {
     std::vector<Tier> all;
     for (const Tier& tier : tiers) {
       if (joins == Joins::perhaps) all.push_back(tier);
+      if (tier.behind_blocks) continue;
       Tier& joined = all.emplace_back(tier);
       joined.suffix += ".joined";
       joined.whole_rows = joined.join_rows = true;
@@ -149,6 +155,7 @@ Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& body, co
   if (tier.past_caches) options.resweep_cycles = kMovedVectorCycles;
   options.whole_rows = tier.whole_rows;
   options.join_rows = tier.join_rows;
+  options.behind_blocks = tier.behind_blocks;
   // They lie one behind the other: a single one is walked as prefetches follow it.
   if (tier.join_rows && tier.least_bytes > 0) options.rows = 1;
   options.longest_row_once = tier.longest_row_once;
@@ -180,7 +187,9 @@ Result<irgen::SnippetForm> FormMaker::make(const snippet::Body& body, const Tier
   irgen::SnippetForm form{.run = code->function(), .code_bytes = code->object().bytes.size()};
   form.past_caches = has_streaming_stores(kernel);
   if (kernel.blocks.dim >= 0) form.least_row = kLeastRowVectors * kernel.lanes;
-  if (tier.join_rows && kernel.joined.rows < 0) form.least_row = std::numeric_limits<int64_t>::max();  // several nests
+  // Bodies of several nests, and such: no form for any call.
+  if ((tier.join_rows && kernel.joined.rows < 0) || (tier.behind_blocks && !kernel.blocks.inside))
+    form.least_row = std::numeric_limits<int64_t>::max();
   form.kernel = std::move(kernel);
   form.memory = std::move(code);
   return form;

@@ -38,6 +38,7 @@ class FormMaker {
     bool certain = false;    // calls of it come: extents are known
     PassOptions passes;
     bool whole_rows = false;   // down columns
+    bool behind_blocks = false;  // these, in blocks that follow one another; for calls whose blocks are near
     bool join_rows = false;    // these are short; for calls that rows_to_join() allows
     bool past_caches = false;  // what sweeps keep goes out to memory and comes back
     int longest_row_once = snippet::LowerOptions{}.longest_row_once;  // as in LowerOptions

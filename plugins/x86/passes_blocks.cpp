@@ -81,7 +81,7 @@ void size_blocks(LinearKernel& kernel, int64_t cache_bytes) {
   std::vector<LinearKernel::Blocks::Size>& sizes = kernel.blocks.sizes;
   sizes.clear();
   for (int64_t columns = kMost; kernel.blocks.again && columns >= kLeast; columns /= 2)
-    sizes.push_back({columns, cache_bytes / 2});
+    sizes.push_back({columns, kernel.blocks.inside ? cache_bytes / 8 * 5 : cache_bytes / 2});
   int64_t column_bytes = 0;
   bool of_each_row = false;
   for (const LinearKernel::Scratch& scratch : kernel.scratch) {

@@ -59,6 +59,7 @@ class Bodies : public MachineTest {
     options.lower.resweep_cycles = static_cast<double>(random.pick(6));
     options.lower.whole_rows = random.pick(2) == 0;
     options.lower.join_rows = random.pick(2) == 0;
+    options.lower.behind_blocks = !options.lower.join_rows && random.pick(2) == 0;
     passes.block_cache_bytes = static_cast<int64_t>(random.pick(3)) * 8000;
     options.blocks = random.block_sizes();
     options.parts = random.pick(3) == 0 ? static_cast<int64_t>(random.pick(6)) + 2 : 1;
@@ -115,6 +116,38 @@ TEST_P(Bodies, ShortRowsAreJoined) {
       };
       options.outputs = aligned ? GuardAt::lines : GuardAt::end;
       check_body(body_of(!aligned), {2, rows, columns}, random, options);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+// Blocks of columns inside of the kernel, the last sweep one block behind: no block, one, several, and columns left.
+TEST_P(Bodies, BlocksFollowOneAnother) {
+  const auto [isa, lanes] = GetParam();
+  const TargetDescription target = target_of(isa);
+  snippet::test::BodyBuilder build("softmax", "krk");
+  const snippet::ValueId x = build.input(7, kF16);
+  const snippet::ValueId e = build.op("Exp", {build.op("Sub", {x, build.reduce("ReduceMax", x)})});
+  build.output(build.op("Mul", {e, build.op("Div", {build.scalar(1), build.reduce("ReduceSum", e)})}));
+  const snippet::Body body = build.take();
+  std::mt19937 random(1);
+  for (const int64_t columns : {0, 1, lanes - 1, lanes, lanes + 1, 63, 64, 65, 128, 200, 256, 257}) {
+    for (const int64_t rows : {0, 1, 3, 4, 5, 9}) {
+      const bool aligned = columns % 16 == 0;
+      const PassOptions passes{.isa = isa, .stream_stores = aligned, .prefetch_reads = {.lines = 64}};
+      HarnessOptions options{.parts = 1 + rows % 3, .tolerance = 1e-5};  // e^x has 2 ulp, sums another order
+      options.lower = {.lanes = lanes, .rows = rows % 2 == 0 ? 4 : 1, .vectors = 32};
+      options.lower.cycles = [](const snippet::Body&, const snippet::BodyNode&) { return 10.0; };
+      options.lower.whole_rows = options.lower.behind_blocks = true;
+      options.blocks = {{.elements = 64}};
+      options.machine = {register_pool(isa), snippet::needs_of(full_table(), target)};
+      options.passes = [&](LinearKernel& kernel) { return optimise(kernel, passes); };
+      options.run = [&](const LinearKernel& kernel, std::span<const int64_t> words) {
+        EXPECT_TRUE(kernel.blocks.inside);
+        return run(kernel, target, words);
+      };
+      options.outputs = aligned ? GuardAt::lines : GuardAt::end;
+      check_body(body, {2, rows, columns}, random, options);
       if (HasFailure()) return;
     }
   }

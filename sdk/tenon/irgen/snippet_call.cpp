@@ -37,9 +37,11 @@ bool aligned_and_apart(std::span<std::byte* const> addresses, std::span<const in
   return true;
 }
 
-// Of all outputs, as the form walks them.
-Result<bool> has_aligned_rows(const snippet::Body& body, const SnippetForm& form, const Dims& extents) {
+// Do the rows of all outputs begin as stores past the caches want it, as the form walks them, and do the blocks lie near
+// that it goes over?
+Result<bool> serves_past_caches(const snippet::Body& body, const SnippetForm& form, const Dims& extents) {
   TENON_TRY(plan, snippet::CallPlan::make_for_extents(body, form.kernel, extents));
+  if (form.kernel.blocks.inside && !plan.blocks_are_near()) return false;
   for (size_t i = body.inputs.size(); i < ports_of(body); ++i)
     if (!plan.rows_aligned(i, kAlignBytes)) return false;
   return true;
@@ -66,8 +68,8 @@ Result<Choice> choose_forms(const SnippetCode& code, const CallOptions& options,
     if (!form->past_caches) {
       choice.near = form;
     } else if (!options.read_again || written >= larger->least_bytes()) {
-      TENON_TRY(aligned, has_aligned_rows(code.body, *form, extents));
-      if (aligned) choice.past_caches = form;
+      TENON_TRY(serves, serves_past_caches(code.body, *form, extents));
+      if (serves) choice.past_caches = form;
     }
   }
   return choice;

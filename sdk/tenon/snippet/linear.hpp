@@ -166,6 +166,11 @@ struct TENON_API LinearKernel {
   struct Blocks {
     int dim = -1;        // -1: it may not
     bool again = false;  // rows of a block are walked by more than one sweep
+    // The kernel goes over the blocks of a call itself. Its loops have dims that the body has not.
+    bool inside = false;
+    int block() const { return dim + 1; }  // the columns of a block; 0 where there is no whole one
+    int rest() const { return dim + 2; }   // those that are left behind the last
+    int count() const { return dim + 3; }  // the blocks
     // How it is cut, which a target's passes decide: blocks of `elements` where what ports have in so many columns is
     // at most `within_bytes`. The first size that holds; the last has no bound (0). None: rows are not cut for blocks.
     struct Size {

@@ -216,6 +216,7 @@ class Parser {
   Result<void> blocks() {
     TENON_OK(keyed_into("dim", kernel_.blocks.dim));
     kernel_.blocks.again = in_.eat_word("again");
+    kernel_.blocks.inside = in_.eat_word("inside");
     if (!in_.eat_word("of")) return {};
     do {
       LinearKernel::Blocks::Size& size = kernel_.blocks.sizes.emplace_back();

@@ -126,7 +126,7 @@ std::string param_text(const Param& param) {
 std::string known_text(const Param& param) { return param.known ? str(" known ", *param.known) : std::string(); }
 
 std::string blocks_text(const LinearKernel::Blocks& blocks) {
-  std::string text = str("  blocks dim ", blocks.dim, blocks.again ? " again" : "");
+  std::string text = str("  blocks dim ", blocks.dim, blocks.again ? " again" : "", blocks.inside ? " inside" : "");
   for (const LinearKernel::Blocks::Size& size : blocks.sizes) {
     text += str(&size == &blocks.sizes.front() ? " of " : ", ", size.elements);
     if (size.within_bytes > 0) text += str(" within ", size.within_bytes);

@@ -220,10 +220,12 @@ class Verifier {
 
   Result<void> check_blocks() const {
     const LinearKernel::Blocks& blocks = kernel_.blocks;
-    const auto walks = [&](const Loop& loop) { return loop.dim == blocks.dim && loop.kind != Loop::Kind::scalar; };
+    const auto walks = [&](const Loop& loop) {
+      return loop.dim == (blocks.inside ? blocks.block() : blocks.dim) && loop.kind != Loop::Kind::scalar;
+    };
     if (blocks.dim >= 0 && std::none_of(kernel_.loops.begin(), kernel_.loops.end(), walks))
       return error(Code::internal, "no vector loop is over dim ", blocks.dim);
-    if (blocks.dim < 0 && (blocks.again || !blocks.sizes.empty()))
+    if (blocks.dim < 0 && (blocks.again || blocks.inside || !blocks.sizes.empty()))
       return error(Code::internal, "they are along no dim");
     for (const LinearKernel::Blocks::Size& size : blocks.sizes) {
       if (size.elements <= 0 || size.elements % kLineElements != 0)

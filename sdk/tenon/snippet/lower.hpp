@@ -46,6 +46,10 @@ struct LowerOptions {
   // Of columns in whole rows: the rows are short, so several are walked as one (LinearKernel::joined). Where the body
   // does not allow it, as without.
   bool join_rows = false;
+  // Of columns in whole rows, where the body allows it: the kernel goes over blocks of columns itself
+  // (LinearKernel::Blocks::inside). The walk that stores what becomes of a block goes along with one over the next block,
+  // so that main memory is read and written at once. What it stores waits in scratch memory, not in outputs.
+  bool behind_blocks = false;
 };
 
 // May rows of columns be joined: does all that folds or is folded vary over the two innermost dims, of which the outer

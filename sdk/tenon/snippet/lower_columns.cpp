@@ -19,6 +19,7 @@ bool has(const std::vector<ValueId>& ids, ValueId id) { return std::find(ids.beg
 }  // namespace
 
 void Lowering::write_whole_rows(const Nest& nest) {
+  if (plan_.behind) return write_block_loop(nest);
   size_t sweeps = 0;
   if (joined()) kernel_.joined.rows = nest.vector - 1;
   for (const Access& row : nest.rows) row_ports_[index(row.value)] = row.port;
@@ -68,15 +69,24 @@ void Lowering::write_row_values(const Nest& nest, const Phase& phase) {
   vector_loops(nest.vector, copies_for(makes.size(), 0, options_.unroll), [&] { make(reads, makes, stores); });
 }
 
-void Lowering::write_row_sweep(const Nest& nest, const Sweep& sweep) {
-  Sweep row = sweep;
-  std::vector<ValueId> folded;
-  for (const BodyNode* fold : sweep.folds) folded.push_back(fold->operands[0]);
-  add_row_operands(nest, folded, row.reads, row.values);
-  row.loops.push_back(nest.vector);
+void Lowering::write_row_sweep(const Nest& nest, const Sweep& sweep, const Sweep* behind) {
+  const auto with_operands = [&](const Sweep& of) {
+    Sweep row = of;
+    std::vector<ValueId> folded;
+    for (const BodyNode* fold : of.folds) folded.push_back(fold->operands[0]);
+    add_row_operands(nest, folded, row.reads, row.values);
+    row.loops.push_back(nest.vector);
+    return row;
+  };
+  const Sweep row = with_operands(sweep), along = behind ? with_operands(*behind) : Sweep{};
+  Sweep all = row;
+  all.values.insert(all.values.end(), along.values.begin(), along.values.end());
+  all.reads.insert(all.reads.end(), along.reads.begin(), along.reads.end());
+  all.stores.insert(all.stores.end(), along.stores.begin(), along.stores.end());
   SweepLoops loops{.sweep = &row, .scalar = sweep.loops.size(), .vector = nest.vector, .whole_rows = true};
-  loops.rows = rows_of_sweep(row);
-  const size_t instructions = row.values.size() + row.reads.size() + row.stores.size();
+  if (behind) loops.behind = &along;
+  loops.rows = rows_of_sweep(all);
+  const size_t instructions = all.values.size() + all.reads.size() + all.stores.size();
   loops.copies = copies_for(static_cast<size_t>(loops.rows) * instructions, row.folds.size(), options_.unroll / 2);
   begin_row_folds(nest, row);
   walk_sweep(loops);
@@ -150,6 +160,7 @@ void Lowering::write_row_loops(SweepLoops& loops, size_t level) {
 
 // One vector loop's body: what columns fold into is taken from memory, and goes back.
 void Lowering::fold_along_row(SweepLoops& loops) {
+  if (loops.behind) region([&] { make(loops.behind->reads, loops.behind->values, loops.behind->stores); });
   loops.accumulators.clear();
   for (const BodyNode* fold : loops.sweep->folds) {
     std::vector<RegisterId>& made = loops.accumulators.emplace_back();

@@ -50,6 +50,7 @@ class Lowering {
     int copies = 1;
     bool whole_rows = false;  // vectors along a row inside of the loops over rows: accumulators are in memory
     int rows = 1;             // then: that go at once
+    const Sweep* behind = nullptr;  // then: goes along, over the block before
     std::vector<LoopId> ids = {};
     std::vector<std::vector<RegisterId>> accumulators = {};  // of each fold; the copies of a row lie side by side
   };
@@ -135,7 +136,7 @@ class Lowering {
   // `f` for all elements of `dim`: several vectors at once, fewer where these are many, single ones, and what is left.
   template <class F>
   void vector_loops(int dim, int copies, F f) {
-    vector_loops(dim, dim, copies, f);
+    vector_loops(dim, columns_ < 0 ? dim : columns_, copies, f);
   }
   // The same for the elements of `dim` that `walked`, a dim of joined rows, counts.
   template <class F>
@@ -175,7 +176,7 @@ class Lowering {
   void add_row_operands(const Nest& nest, const std::vector<ValueId>& wanted, std::vector<Access>& reads,
                         std::vector<ValueId>& makes) const;
   void write_row_values(const Nest& nest, const Phase& phase);
-  void write_row_sweep(const Nest& nest, const Sweep& sweep);
+  void write_row_sweep(const Nest& nest, const Sweep& sweep, const Sweep* behind = nullptr);
   int rows_of_sweep(const Sweep& row) const;
   void begin_row_folds(const Nest& nest, const Sweep& row);
   void store_row_fold(const BodyNode& fold);
@@ -192,6 +193,10 @@ class Lowering {
   void join_row_folds(const Nest& nest, const Sweep& row);
   void store_in_each_row(const std::vector<Access>& stores);
   void rewind_behind_rest(LoopId outermost);
+
+  // --- blocks of columns, the last sweep one block behind the others: lower_blocks.cpp ---
+  void write_block_loop(const Nest& nest);
+  void write_block(const Nest& nest, bool last_behind);
 
   // --- sweeps: lower_sweeps.cpp ---
   int sweep_copies(const Sweep& sweep) const;
@@ -219,6 +224,7 @@ class Lowering {
   std::vector<ValueId> bound_order_;
   std::vector<RegisterId> pointers_;                               // of each port, in the nest
   std::unordered_map<int, std::vector<RegisterId>> row_pointers_;  // of ports: of the second row and so on
+  int columns_ = -1;      // the dim that vector loops along columns count, where it is not the body's own
   std::vector<int> touched_;                                       // ports
   LoopId row_loop_ = -1;        // of the nest, or of the sweep: the loop that walks several rows at once
   std::vector<int> row_ports_;  // of values: the scratch row that they go through; -1: none

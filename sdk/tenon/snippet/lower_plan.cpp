@@ -33,6 +33,7 @@ LowerPlan Planner::run() {
   for (size_t i = 0; i < body_.outputs.size(); ++i)
     outputs.push_back({body_.outputs[i].value, static_cast<int>(body_.inputs.size() + i)});
   add_nests(std::move(outputs));
+  plan_.behind &= plan_.nests.size() == 1;
   plan_.joined = joins() && plan_.nests.size() == 1 && plan_.nests[0].whole_rows;
   return std::move(plan_);
 }
@@ -64,6 +65,7 @@ void Planner::add_nest(Nest nest) {
   }
   for (size_t level = 0; level < nest.scopes.size(); ++level) plan_scope(nest, static_cast<int>(level));
   if (nest.whole_rows) plan_rows(nest);
+  plan_.behind = options_.behind_blocks && may_go_behind(nest);  // before its roots count as read from memory
   for (const Access& root : nest.roots)
     if (element_of(root.port) == body_.values[index(root.value)].element) offer(root);
   plan_.nests.push_back(std::move(nest));
@@ -111,9 +113,9 @@ int Planner::level_of(const Nest& nest, ValueId id) const {
 
 LowerPlan plan_lowering(const Body& body, const LowerOptions& options) {
   LowerPlan plan = Planner(body, options).run();
-  if (!options.join_rows || plan.joined) return plan;
+  if (options.join_rows == plan.joined && options.behind_blocks == plan.behind) return plan;
   LowerOptions apart = options;
-  apart.join_rows = false;
+  apart.join_rows = apart.behind_blocks = false;
   return Planner(body, apart).run();
 }
 

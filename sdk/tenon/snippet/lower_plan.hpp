@@ -61,6 +61,7 @@ struct LowerPlan {
   std::vector<Nest> nests;           // in the order in which they run
   std::vector<ScratchPlan> scratch;  // ports after those of the body
   bool joined = false;               // the only nest walks whole rows, joined
+  bool behind = false;               // the last sweep of the only nest, which walks whole rows, goes one block behind
 };
 
 LowerPlan plan_lowering(const Body& body, const LowerOptions& options);

@@ -50,6 +50,7 @@ class Planner {
   bool walks_rows(const Nest& nest) const;
   bool in_row(const Nest& nest, ValueId id) const;
   bool joins() const;
+  bool may_go_behind(const Nest& nest) const;
   void plan_rows(Nest& nest);
 
   // --- lower_plan_hoist.cpp ---
@@ -64,7 +65,7 @@ class Planner {
   void add_fold(Phase& phase, const BodyNode* node);
   void add_store(Phase& phase, Access store);
   void fill_sweeps(const Nest& nest, Scope& scope);
-  void fill_sweep(Sweep& sweep, size_t number);
+  void fill_sweep(Sweep& sweep, size_t number, double resweep_cycles);
   void keep(ValueId id, size_t reader);
   void place_kept(const Nest& nest, Kept& kept, const std::vector<Sweep*>& sweeps);
   int output_for(const Kept& kept, const std::vector<Sweep*>& sweeps, bool& stored) const;

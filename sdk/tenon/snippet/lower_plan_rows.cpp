@@ -60,4 +60,31 @@ void Planner::plan_rows(Nest& nest) {
   }
 }
 
+// May the last sweep go one block behind the others? It folds nothing, and reads nothing but what the sweep before it
+// keeps, over the same loops, and rows that are made between the two: all else is of the next block then.
+bool Planner::may_go_behind(const Nest& nest) const {
+  if (!nest.whole_rows || !may_join_rows(body_)) return false;
+  std::vector<const Sweep*> sweeps;
+  for (const Phase& phase : nest.scopes.back().phases)
+    for (const Sweep& sweep : phase.sweeps) sweeps.push_back(&sweep);
+  const Phase& phase = nest.scopes.back().phases.back();
+  if (sweeps.size() < 2 || phase.sweeps.size() != 1) return false;
+  const Sweep &last = *sweeps.back(), &before = *sweeps[sweeps.size() - 2];
+  if (!last.folds.empty() || last.loops != before.loops) return false;
+  const auto has = [](const std::vector<ValueId>& ids, ValueId id) { return std::ranges::find(ids, id) != ids.end(); };
+  const auto kept_before = [&](const Access& read) {
+    return std::ranges::any_of(before.stores, [&](const Access& store) { return store.port == read.port; });
+  };
+  if (!std::ranges::all_of(last.reads, kept_before)) return false;
+  const auto is_there = [&](ValueId id) {
+    return swept(id) || !contains(varies(id), nest.vector) || (maker_[index(id)] && has(phase.values, id));
+  };
+  const auto is_made = [&](ValueId id) {
+    const BodyNode* node = maker_[index(id)];
+    return node && std::ranges::all_of(node->operands, is_there);
+  };
+  return std::ranges::all_of(last.values, is_made) &&
+         std::ranges::all_of(last.stores, [&](const Access& store) { return swept(store.value); });
+}
+
 }  // namespace tenon::snippet

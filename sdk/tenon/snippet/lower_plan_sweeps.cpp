@@ -74,17 +74,20 @@ void Planner::fill_sweeps(const Nest& nest, Scope& scope) {
     for (Sweep& sweep : phase.sweeps) sweeps.push_back(&sweep);
   computed_in_.assign(body_.values.size(), -1);
   kept_.clear();
-  for (size_t i = 0; i < sweeps.size(); ++i) fill_sweep(*sweeps[i], i);
+  for (size_t i = 0; i < sweeps.size(); ++i) {
+    const bool behind = options_.behind_blocks && i + 1 == sweeps.size();
+    fill_sweep(*sweeps[i], i, behind ? 0 : options_.resweep_cycles);
+  }
   for (Kept& kept : kept_) place_kept(nest, kept, sweeps);
 }
 
-void Planner::fill_sweep(Sweep& sweep, size_t number) {
+void Planner::fill_sweep(Sweep& sweep, size_t number, double resweep_cycles) {
   std::vector<char> wanted(body_.values.size(), 0), read(body_.values.size(), 0);
   for (const BodyNode* fold : sweep.folds) wanted[index(fold->operands[0])] = 1;
   for (const Access& store : sweep.stores) wanted[index(store.value)] = 1;
   for (auto id = order_.rbegin(); id != order_.rend(); ++id) {
     if (!wanted[index(*id)] || !swept(*id)) continue;
-    if (computed_in_[index(*id)] >= 0 && cost_[index(*id)] > options_.resweep_cycles) {
+    if (computed_in_[index(*id)] >= 0 && cost_[index(*id)] > resweep_cycles) {
       read[index(*id)] = 1;
     } else if (const BodyNode* node = maker_[index(*id)]) {
       for (const ValueId operand : node->operands) wanted[index(operand)] = 1;
@@ -113,7 +116,7 @@ void Planner::keep(ValueId id, size_t reader) {
 
 void Planner::place_kept(const Nest& nest, Kept& kept, const std::vector<Sweep*>& sweeps) {
   bool stored = false;
-  kept.port = output_for(kept, sweeps, stored);
+  kept.port = options_.behind_blocks ? -1 : output_for(kept, sweeps, stored);
   if (kept.port < 0) kept.port = add_scratch(nest, kept.value);
   if (!stored) sweeps[kept.home]->stores.push_back({kept.value, kept.port});
   for (const auto& [value, reader] : readers_)

@@ -77,6 +77,7 @@ Result<CallPlan> CallPlan::make_for_extents(const Body& body, const LinearKernel
   if (kernel.blocks.dim >= 0 && static_cast<size_t>(kernel.blocks.dim) + 1 != body.rank())
     return error(Code::internal, "the blocks of linear kernel '", kernel.name, "' are along dim ", kernel.blocks.dim,
                  ", which is not the innermost of ", body.rank());
+  plan.blocks_ = kernel.blocks;
   plan.block_ = plan.block_for(kernel.blocks);
   plan.add_scratch(kernel);
   if (plan.joined_dim_ >= 0)
@@ -102,9 +103,15 @@ Result<void> CallPlan::join_rows(const LinearKernel& kernel) {
 CallPlan::Walk CallPlan::walk_of(const Dims& extents) const {
   Walk walk{};
   std::copy(extents.begin(), extents.end(), walk.begin());
+  const auto at = [&](int dim) -> int64_t& { return walk[static_cast<size_t>(dim)]; };
+  if (blocks_.inside) {
+    const int64_t columns = extents.back(), block = block_of(columns);
+    at(blocks_.count()) = block == 0 ? 0 : columns / block;
+    at(blocks_.block()) = at(blocks_.count()) == 0 ? 0 : block;
+    at(blocks_.rest()) = block == 0 ? 0 : columns % block;
+  }
   if (joined_dim_ < 0) return walk;
   const LinearKernel::Joined joined{joined_dim_};
-  const auto at = [&](int dim) -> int64_t& { return walk[static_cast<size_t>(dim)]; };
   const int64_t rows = at(joined.rows), row = at(joined.rows + 1);
   at(joined.rows) = rows / each_;
   at(joined.rows + 1) = row * each_;
@@ -163,11 +170,13 @@ int64_t CallPlan::column_bytes() const {
 }
 
 // Elements of the innermost dim at most in a chunk; 0: any number.
-int64_t CallPlan::block_for(const LinearKernel::Blocks& blocks) const {
-  if (blocks.sizes.empty() || empty_ || !(splittable_ >> blocks.dim & 1)) return 0;
+int64_t CallPlan::block_for(const LinearKernel::Blocks& blocks) {
+  if (blocks.sizes.empty() || empty_ || !(blocks.inside || (splittable_ >> blocks.dim & 1))) return 0;
   const double bytes = static_cast<double>(column_bytes());
-  for (const LinearKernel::Blocks::Size& size : blocks.sizes)
-    if (bytes * static_cast<double>(size.elements) <= static_cast<double>(size.within_bytes)) return size.elements;
+  for (const LinearKernel::Blocks::Size& size : blocks.sizes) {
+    blocks_are_near_ = bytes * static_cast<double>(size.elements) <= static_cast<double>(size.within_bytes);
+    if (blocks_are_near_) return size.elements;
+  }
   return blocks.sizes.back().elements;
 }
 
@@ -203,12 +212,12 @@ Split CallPlan::split(int64_t parts, int64_t min_elements) const {
       parts, static_cast<int64_t>(std::min(elements / static_cast<double>(std::max<int64_t>(min_elements, 1)), 1e9)));
   for (size_t d = 0; d < extents_.size(); ++d) {
     if (!(splittable_ >> d & 1)) continue;
-    if (d + 1 == extents_.size() && block_ > 0) {
+    if (d + 1 == extents_.size() && block_ > 0 && !blocks_.inside) {
       cut_blocks(split, std::max<int64_t>(wanted, 1));
       break;
     }
     if (wanted <= 1) continue;
-    if (d + 1 == extents_.size()) split.multiple[d] = kLineElements;
+    if (d + 1 == extents_.size()) split.multiple[d] = std::max(block_, kLineElements);
     split.parts[d] = std::clamp<int64_t>(extents_[d] / split.multiple[d], 1, wanted);
     wanted /= split.parts[d];
   }

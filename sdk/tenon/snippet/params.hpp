@@ -60,6 +60,9 @@ class TENON_API CallPlan {
   // all chunks, too. Also of ports that have one element a row.
   bool rows_aligned(size_t port, size_t align_bytes) const;
 
+  // Of a kernel in blocks: are they of a size with a bound, so that what is wanted again stays near?
+  bool blocks_are_near() const { return blocks_are_near_; }
+
   // At most `parts` pieces of work of about the same size, each with at least `min_elements` of the space: cuts kept
   // dims that all outputs vary over, the outermost first. The innermost is cut at whole cache lines. Where the kernel
   // has sizes of blocks (LinearKernel::Blocks), each piece is cut into these as well: chunks that follow one another
@@ -98,8 +101,9 @@ class TENON_API CallPlan {
   Walk walk_of(const Dims& extents) const;
   Result<void> join_rows(const LinearKernel& kernel);
   int64_t stride_of(const Word& word, int dim) const;
+  int64_t block_of(int64_t columns) const { return block_ > 0 ? block_ : columns; }
   void add_port(DimSet varies, ElementType element, int64_t width, const Dims& extents);
-  int64_t block_for(const LinearKernel::Blocks& blocks) const;
+  int64_t block_for(const LinearKernel::Blocks& blocks);
   int64_t column_bytes() const;
   void add_scratch(const LinearKernel& kernel);
   Result<Word> word_of(const Body& body, const LinearKernel& kernel, const Param& param) const;
@@ -117,6 +121,8 @@ class TENON_API CallPlan {
   size_t tensors_ = 0, scratch_bytes_ = 0;
   int joined_dim_ = -1;  // rows of it are joined, so many each time
   int64_t each_ = 1;
+  LinearKernel::Blocks blocks_;
+  bool blocks_are_near_ = false;
   int64_t block_ = 0;  // elements of the innermost dim at most, in a chunk; 0: any number
   bool empty_ = true;
 };

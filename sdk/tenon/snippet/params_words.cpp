@@ -49,8 +49,8 @@ Result<CallPlan::Word> CallPlan::word_of(const Body& body, const LinearKernel& k
   if (about_port && (param.port < 0 || static_cast<size_t>(param.port) >= ports_.size()))
     return error(Code::internal, "port ", param.port, " is not among the ", ports_.size(), " of body '", body.name,
                  "'");
-  const size_t dims =
-      joined_dim_ < 0 ? extents_.size() : static_cast<size_t>(LinearKernel::Joined{joined_dim_}.each()) + 1;
+  const int last = joined_dim_ >= 0 ? LinearKernel::Joined{joined_dim_}.each() : blocks_.count();
+  const size_t dims = joined_dim_ >= 0 || blocks_.inside ? static_cast<size_t>(last) + 1 : extents_.size();
   if (about_loop && (word.dim < 0 || static_cast<size_t>(word.dim) >= dims))
     return error(Code::internal, "loop ", param.loop, " is over no dim of body '", body.name, "'");
   if (of_streams && param.streams < 1)
@@ -74,10 +74,12 @@ Result<CallPlan::Word> CallPlan::word_of(const Body& body, const LinearKernel& k
   return word;
 }
 
-// Bytes of the word's port from one element of a dim to the next. Rows of a joined one lie one behind the other.
+// Bytes of the word's port from one element of a dim to the next. Rows of a joined one lie one behind the other, as do
+// blocks of columns.
 int64_t CallPlan::stride_of(const Word& word, int dim) const {
   const std::vector<int64_t>& strides = ports_[static_cast<size_t>(word.port)].strides;
   if (static_cast<size_t>(dim) < strides.size()) return strides[static_cast<size_t>(dim)];
+  if (blocks_.inside) return dim == blocks_.count() ? strides.back() * block_of(extents_.back()) : 0;
   return dim == LinearKernel::Joined{joined_dim_}.each() ? strides.back() * extents_.back() : 0;
 }
 
@@ -116,7 +118,7 @@ std::optional<size_t> CallPlan::tensor_of(size_t word) const {
 }
 
 void CallPlan::fill(std::span<int64_t> words, std::span<void* const> addresses, void* scratch) const {
-  TENON_CHECK(block_ == 0 || extents_.back() <= block_, "a call of a kernel in blocks that is not cut");
+  TENON_CHECK(block_ == 0 || blocks_.inside || extents_.back() <= block_, "a call of a kernel in blocks that is not cut");
   fill_whole(words, addresses, scratch);
 }
 
