@@ -187,8 +187,10 @@ Result<irgen::SnippetForm> FormMaker::make(const snippet::Body& body, const Tier
   irgen::SnippetForm form{.run = code->function(), .code_bytes = code->object().bytes.size()};
   form.past_caches = has_streaming_stores(kernel);
   if (kernel.blocks.dim >= 0) form.least_row = kLeastRowVectors * kernel.lanes;
-  // Bodies of several nests, and such: no form for any call.
-  if ((tier.join_rows && kernel.joined.rows < 0) || (tier.behind_blocks && !kernel.blocks.inside))
+  // Bodies of several nests, and such: no form for any call. Blocks that follow one another store before all is read, which
+  // only calls past the caches allow, whose outputs lie apart from inputs.
+  if ((tier.join_rows && kernel.joined.rows < 0) ||
+      (tier.behind_blocks && !(kernel.blocks.inside && form.past_caches)))
     form.least_row = std::numeric_limits<int64_t>::max();
   form.kernel = std::move(kernel);
   form.memory = std::move(code);
