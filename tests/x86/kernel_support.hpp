@@ -2,6 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -92,6 +93,7 @@ class KernelBuilder {
 
   std::shared_ptr<const JitCode> code() {
     for (snippet::Instruction& instruction : kernel.body) give_scratch(instruction);
+    declare_params();
     auto object = assemble(kernel, structure_table(), target_);
     EXPECT_TRUE(object.ok()) << (object.ok() ? "" : object.error().to_string());
     if (!object.ok()) return nullptr;
@@ -119,6 +121,14 @@ class KernelBuilder {
     std::vector<ElementType> types;
     for (const auto id : ids) types.push_back(kernel.registers[static_cast<size_t>(id)].element);
     return types;
+  }
+  // Of the words of a call, which tests fill by hand, all that the kernel speaks of.
+  void declare_params() {
+    int last = -1;
+    for (const snippet::Loop& loop : kernel.loops) last = std::max(last, loop.limit);
+    for (const snippet::Instruction& one : kernel.body)
+      if (one.op == "Parameter" || one.op == "AddParameter") last = std::max(last, static_cast<int>(one.number));
+    kernel.params.resize(std::max(kernel.params.size(), static_cast<size_t>(last + 1)));
   }
   // Scratch registers of one instruction are free again for the next.
   void give_scratch(snippet::Instruction& instruction) {
