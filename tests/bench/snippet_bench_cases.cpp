@@ -107,24 +107,18 @@ std::vector<Case> snippet_cases() {
                         std::vector<int64_t> extents) {
     all.push_back({std::move(name), std::move(graph), hand, moves, std::move(extents), 1});
   };
-  rows("BN mul add relu 256x56x56",
-       R"(graph @g(%x: f32[256,3136], %a: f32[256,1], %b: f32[256,1], %c: f32[256,1], %d: f32[256,1]) -> %y {
+  for (const auto& [name, r, n] : {std::tuple{"256x56x56", 256, 3136}, {"32768x1001", 32768, 1001}}) {
+    const std::string row = str("f32[", r, ",1]");
+    rows(str("BN mul add relu ", name),
+         str("graph @g(%x: f32[", r, ",", n, "], %a: ", row, ", %b: ", row, ", %c: ", row, ", %d: ", row, R"() -> %y {
 %t0 = Mul %x, %a
 %t1 = Add %t0, %b
 %t2 = Mul %t1, %c
 %t3 = Add %t2, %d
 %y = Relu %t3
-})",
-       scale_shift_relu, move_one_to_one(), {256, 3136});
-  rows("BN mul add relu 32768x1001",
-       R"(graph @g(%x: f32[32768,1001], %a: f32[32768,1], %b: f32[32768,1], %c: f32[32768,1], %d: f32[32768,1]) -> %y {
-%t0 = Mul %x, %a
-%t1 = Add %t0, %b
-%t2 = Mul %t1, %c
-%t3 = Add %t2, %d
-%y = Relu %t3
-})",
-       scale_shift_relu, move_one_to_one(), {32768, 1001});
+})"),
+         scale_shift_relu, move_one_to_one(), {r, n});
+  }
   rows("u8 normalise planar 3x1080x1920", normalise_text("1,3,1080,1920", "3,1,1"), normalise_planar,
        move_bytes_to_floats(), {3, 1080 * 1920});
   rows("u8 normalise interleaved 1080x1920x3", normalise_text("1080,1920,3", "3"), normalise_interleaved,
