@@ -9,11 +9,9 @@ namespace {
 
 // A tenth of a second at the most, spent only where the bound is missed: networks of a few hundred blocks are searched
 // thoroughly, graphs of many thousands swiftly.
-constexpr size_t kLooks = 2'000'000;
+constexpr size_t kLooks = 2'000'000, kFewBlocks = 100;
 
-size_t effort_for(size_t blocks) {
-  return std::clamp(kLooks / std::max<size_t>(blocks, 1), PlanOptions::kSwift, PlanOptions::kThorough);
-}
+size_t effort_for(size_t blocks) { return std::max(kLooks / std::max(blocks, kFewBlocks), PlanOptions::kSwift); }
 
 }  // namespace
 

@@ -138,7 +138,7 @@ class SpacePlanner {
                const PlanOptions& options)
       : blocks_(blocks), space_(space), chosen_(std::move(chosen)), options_(options) {
     // More would take seconds even where each block has few neighbours; less saves nothing where blocks are few.
-    constexpr uint64_t kMostWork = 30'000'000, kFewBlocks = 100;
+    constexpr uint64_t kMostWork = 80'000'000, kFewBlocks = 100;
     const uint64_t effort = std::min<uint64_t>(options.effort, kMostWork);
     work_.limit = std::min(kMostWork, effort * std::max<uint64_t>(chosen_.size(), kFewBlocks));
   }
@@ -213,8 +213,10 @@ class SpacePlanner {
     Placement best;
     place_outward(problem, best);
     if (best.end > bound_ && options_.effort > 0 && only_sizes_matter(problem)) {
-      // The rest is for the repair of what comes near.
-      Work most{work_.done, work_.done + work_.left() / 4 * 3};
+      // The rest is for the repair of what comes near: a quarter, but of much work a 64th, since it seldom reaches the bound.
+      constexpr uint64_t kRepair = 400'000;
+      const uint64_t left = work_.left(), repair = std::max(left / 64, std::min(left / 4, kRepair));
+      Work most{work_.done, work_.done + left - repair};
       search_stretches(problem, options_.seed, most, best);
       work_.done = most.done;
     }

@@ -44,11 +44,11 @@ struct PlanOptions {
   // Some 20 ms for 1,000 blocks of which no plan at the lower bound is found; nearly nothing where one is found early.
   static constexpr size_t kSwift = 200;
   // For plans that are made once and used for long: up to about a second.
-  static constexpr size_t kThorough = 6000;
+  static constexpr size_t kThorough = 200'000;
 
   uint64_t seed = 1;
   // Work for the searches behind the greedy orders, in blocks looked at per block: the same on every machine, never a
-  // matter of time. 30 million looks in all are the most. 0: greedy orders only.
+  // matter of time. 80 million looks in all are the most. 0: greedy orders only.
   size_t effort = kSwift;
 };
 

@@ -68,9 +68,9 @@ Skyline::Frame Skyline::find_valley() const {
     const Address wall = std::min(left > 0 ? sections_[left - 1].floor : kNowhere, right < count ? sections_[right].floor : kNowhere);
     if (level >= ceiling_ || wall < level) continue;
     for (uint32_t s = left; s < right; ++s) {
-      const double urgency = static_cast<double>(spare(sections_[s])) / weight_[s];
-      if (best.right > 0 && urgency >= least) continue;
-      least = urgency;
+      const auto bytes = static_cast<double>(spare(sections_[s]));
+      if (best.right > 0 && bytes >= least * weight_[s]) continue;
+      least = bytes / weight_[s];
       best.level = level;
       best.wall = wall;
       best.left = left;

@@ -114,18 +114,20 @@ bool only_sizes_matter(const Problem& problem) {
   return true;
 }
 
-// The bound first, for half of the work; then ceilings between what is known to be impossible and the best so far.
+// The bound first, for most of the work; then ceilings between those that are impossible, or were given up, and the best so
+// far.
 void search_stretches(const Problem& problem, uint64_t seed, Work& work, Placement& best) {
   Stretches stretches(problem, seed, work);
-  Address lower = problem.bound;
-  const uint64_t half = work.done + work.left() / 2;
+  Address lower = problem.bound, given_up = lower;
+  const uint64_t hopeful = work.done + work.left() / 8 * 7;
   for (uint64_t attempt = 0; lower < best.end && !work.spent(); ++attempt) {
-    const bool hopeful = work.done < half;
-    const Address ceiling = hopeful ? lower : lower + (best.end - lower) / 2;
+    const Address ceiling = work.done < hopeful ? lower : given_up + (best.end - given_up) / 2;
     const Outcome outcome = stretches.attempt(ceiling, attempt);
-    if (outcome == Outcome::impossible) lower = ceiling + 1;
+    if (outcome == Outcome::impossible) given_up = std::max(given_up, lower = ceiling + 1);
     if (outcome == Outcome::found) best = {stretches.at(), ceiling, "stretches of time from the peak"};
-    if (outcome == Outcome::gave_up && !hopeful) break;
+    if (outcome != Outcome::gave_up || ceiling == lower) continue;
+    given_up = ceiling + 1;
+    if (given_up >= best.end) break;
   }
   best.proved = lower >= best.end;
 }
