@@ -154,20 +154,23 @@ void swish(VectorCode& c) {
 
 // x tanh(ln(1 + e^x)) = x w (w + 2) / (w (w + 2) + 2) with w = e^x; the gate is 1 beyond 12.
 void mish(VectorCode& c) {
-  const Vec x = c.in(0), bounded = c.temp(), w = c.temp(), sum = c.temp(), large_w = c.temp();
+  const Vec x = c.in(0), bounded = c.temp(), w = c.temp(), sum = c.temp();
   c.move(bounded, x);
   clamp_between(c, bounded, -kGateEnd, 12);
   c.move(w, bounded);
-  exponential_parts(c, sum, large_w, w, {.exponent = kGateExponent});
-  c->vfmadd213ps(large_w, sum, sum);
-  c->vmulps(w, large_w, c.f32(kGateUnit));
-  c->vaddps(sum, large_w, large_w);
-  c->vfmadd231ps(sum, w, large_w);  // w (w + 2), rounded once
+  {
+    const VectorCode::Scope scope(c);
+    const Vec large_w = c.temp();
+    exponential_parts(c, sum, large_w, w, {.exponent = kGateExponent});
+    c->vfmadd213ps(large_w, sum, sum);
+    c->vmulps(w, large_w, c.f32(kGateUnit));
+    c->vaddps(sum, large_w, large_w);
+    c->vfmadd231ps(sum, w, large_w);  // w (w + 2), rounded once
+  }
   c.set(w, 2);
   c->vfmadd231ps(w, sum, c.f32(kGateUnit));
   c->vminps(bounded, bounded, c.f32(kGateUnit));
-  c->vmulps(bounded, bounded, sum);
-  c.divide(bounded, bounded, w);
+  c.divide_product(bounded, bounded, sum, w);
   if (!c.avx512()) return multiply_by_large(c, c.out(), bounded, x);
   constexpr uint32_t kZeroStays = 1u << 8;  // its sign was lost in the quotient
   multiply_by_large(c, bounded, bounded, x);

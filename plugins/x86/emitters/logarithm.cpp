@@ -150,8 +150,8 @@ void inverse_hyperbolic_cosine(VectorCode& c) {
   const Vec x = c.in(0), t = c.temp(), y = c.temp();
   const Mask mask = c.mask_temp();
   c->vsubps(t, x, c.f32(1));
-  c->vaddps(y, t, c.f32(2));
-  c->vmulps(y, y, t);
+  c->vaddps(y, t, t);
+  c->vfmadd231ps(y, t, t);
   c->vsqrtps(y, y);
   c->vaddps(y, y, t);
   logarithm_or_big(c, y, x, mask);
@@ -196,7 +196,7 @@ constexpr RowPair kRows[] = {
      kF32Lanes,
      {.vectors = 7, .cycles = 23},
      {.vectors = 6, .masks = 1, .cycles = 26},
-     2,
+     2.2,
      algorithm<inverse_hyperbolic_cosine>},
     {"Atanh",
      kF32Lanes,

@@ -251,7 +251,7 @@ constexpr RowPair kRows[] = {
      {.vectors = 5, .masks = 1, .cycles = 14},
      2,
      algorithm<sine<true>>},
-    {"Tan", kF32Lanes, {.vectors = 5, .cycles = 12}, {.vectors = 5, .masks = 1, .cycles = 18}, 3.5, algorithm<tangent>},
+    {"Tan", kF32Lanes, {.vectors = 5, .cycles = 12}, {.vectors = 5, .masks = 1, .cycles = 18}, 3.6, algorithm<tangent>},
     {"Asin",
      kF32Lanes,
      {.vectors = 5, .cycles = 10},

@@ -117,16 +117,22 @@ void VectorCode::look_up(const Vec& out, const Vec& index, std::span<const uint3
   context_.gen().vpermps(X86Context::ymm(to), X86Context::ymm(by), table);
 }
 
-void VectorCode::divide(const Vec& out, const Vec& a, const Vec& b) {
+void VectorCode::divide_product(const Vec& out, const Vec& a, const Vec& b, const Vec& d) {
   Xbyak::CodeGenerator& gen = context_.gen();
-  if (!avx512()) return gen.vdivps(out, a, b);
+  if (!avx512()) {
+    gen.vmulps(a, a, b);
+    return gen.vdivps(out, a, d);
+  }
   const Scope scope(*this);
-  const Vec reciprocal = temp(), quotient = temp();
-  gen.vrcp14ps(reciprocal, b);
-  gen.vmulps(quotient, a, reciprocal);
-  gen.vfnmadd213ps(b, quotient, a);  // what is left
-  gen.vfmadd213ps(b, reciprocal, quotient);
-  move(out, b);
+  const Vec product = temp(), reciprocal = temp(), quotient = temp();
+  gen.vmulps(product, a, b);
+  gen.vfmsub213ps(a, b, product);  // what the product's rounding lost
+  gen.vrcp14ps(reciprocal, d);
+  gen.vmulps(quotient, product, reciprocal);
+  gen.vfnmadd213ps(d, quotient, product);  // what is left
+  gen.vaddps(d, d, a);
+  gen.vfmadd213ps(d, reciprocal, quotient);
+  move(out, d);
 }
 
 void VectorCode::divide_fast(const Vec& out, const Vec& a, const Vec& b) {
