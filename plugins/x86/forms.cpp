@@ -35,6 +35,26 @@ std::optional<double> bytes_of(const snippet::Body& body) {
   return bytes;
 }
 
+// Do the rows of all outputs begin at whole lines, as CallPlan::rows_aligned() says? None where extents decide that are
+// not known.
+std::optional<bool> rows_aligned(const snippet::Body& body) {
+  bool known = true;
+  for (const snippet::BodyPort& output : body.outputs) {
+    const snippet::DimSet varies = body.values[static_cast<size_t>(output.value)].varies;
+    if (body.rank() == 0 || !(varies >> (body.rank() - 1) & 1)) continue;
+    int64_t stride = output.element.bits() / 8;  // beyond whole lines; -1: not known
+    for (size_t d = body.rank(); d-- > 0 && stride != 0;) {
+      const Expr& extent = body.dims[d].extent;
+      if (!(varies >> d & 1) || (extent.is_constant() && extent.constant() == 1)) continue;
+      const bool row = d + 1 == body.rank();
+      if (!row && stride > 0 && extent.is_constant()) return false;
+      known &= row;
+      stride = stride < 0 || !extent.is_constant() ? -1 : stride * extent.constant() % kLineBytes;
+    }
+  }
+  return known ? std::optional(true) : std::nullopt;
+}
+
 constexpr size_t kUnstatedCache = size_t{32} << 10;
 size_t first_cache_bytes(const TargetDescription& target) {
   const MemorySpace* cache = target.memory("l1");
@@ -120,6 +140,7 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) cons
     }
     tiers = std::move(all);
   }
+  add_heads(tiers, body);
   if (const auto bytes = bytes_of(body)) {
     // Of all calls: no code that none of them runs.
     std::erase_if(tiers, [&](const Tier& tier) { return tier.least_bytes > *bytes; });
@@ -128,6 +149,24 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) cons
     tiers.front().suffix.clear();
   }
   return tiers;
+}
+
+// The form that stores past the caches once more, for rows that begin anywhere; where these are known to, in its place.
+// Not of columns: several of their rows go at once, each of which would begin elsewhere.
+void FormMaker::add_heads(std::vector<Tier>& tiers, const snippet::Body& body) const {
+  const std::optional<bool> aligned = rows_aligned(body);
+  if (aligned.value_or(false) || folds_columns(body, 0)) return;
+  const Expr& row = body.dims.back().extent;
+  if (row.is_constant() && row.constant() < options_.head_row_vectors * lanes_of(isa_of(target_), body)) return;
+  std::vector<Tier> all;
+  for (const Tier& tier : tiers) {
+    if (!tier.passes.stream_stores || !aligned) all.push_back(tier);
+    if (!tier.passes.stream_stores) continue;
+    Tier& heads = all.emplace_back(tier);
+    heads.suffix += ".heads";
+    heads.heads = heads.passes.any_rows = true;
+  }
+  tiers = std::move(all);
 }
 
 // As the target says that loops best walk what lies in `memory`, if it states it.
@@ -156,6 +195,7 @@ Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& body, co
   options.whole_rows = tier.whole_rows;
   options.join_rows = tier.join_rows;
   options.behind_blocks = tier.behind_blocks;
+  options.heads = tier.heads;
   // They lie one behind the other: a single one is walked as prefetches follow it.
   if (tier.join_rows && tier.least_bytes > 0) options.rows = 1;
   options.longest_row_once = tier.longest_row_once;
@@ -187,9 +227,11 @@ Result<irgen::SnippetForm> FormMaker::make(const snippet::Body& body, const Tier
   irgen::SnippetForm form{.run = code->function(), .code_bytes = code->object().bytes.size()};
   form.past_caches = has_streaming_stores(kernel);
   if (kernel.blocks.dim >= 0) form.least_row = kLeastRowVectors * kernel.lanes;
+  if (tier.heads) form.least_row = int64_t{options_.head_row_vectors} * kernel.lanes;
+  form.any_rows = tier.heads;
   // Bodies of several nests, and such: no form for any call. Blocks that follow one another store before all is read, which
   // only calls past the caches allow, whose outputs lie apart from inputs.
-  if ((tier.join_rows && kernel.joined.rows < 0) ||
+  if ((tier.join_rows && kernel.joined.rows < 0) || (tier.heads && !form.past_caches) ||
       (tier.behind_blocks && !(kernel.blocks.inside && form.past_caches)))
     form.least_row = std::numeric_limits<int64_t>::max();
   form.kernel = std::move(kernel);

@@ -2,7 +2,8 @@
 //
 //   for tensors within the second-level cache
 //   beyond it                     lines are fetched before they are written and read
-//   beyond the last-level cache   stores go past the caches, several stretches of a row are walked side by side
+//   beyond the last-level cache   stores go past the caches, several stretches of a row are walked side by side; where
+//                                 rows begin anywhere, behind the lanes up to a whole vector
 //
 // How far ahead, how many stretches and how long rows may be that go several at once, the target's memories say: `l2`,
 // `l3` and `host` of the three in turn.
@@ -25,6 +26,9 @@ namespace tenon::x86 {
 struct CompilerOptions {
   // a * b + c in one instruction, rounded once: results then differ in the last place from those of the operators.
   bool contract = true;
+  // Vectors of the shortest row that goes past the caches wherever it begins: its first and its last line are written
+  // by two rows each, and read for that.
+  int head_row_vectors = 8;
 };
 
 // Immutable; any thread.
@@ -38,6 +42,7 @@ class FormMaker {
     bool certain = false;    // calls of it come: extents are known
     PassOptions passes;
     bool whole_rows = false;   // down columns
+    bool heads = false;        // before rows that begin at no whole vector; for calls that have such
     bool behind_blocks = false;  // these, in blocks that follow one another; for calls whose blocks are near
     bool join_rows = false;    // these are short; for calls that rows_to_join() allows
     bool past_caches = false;  // what sweeps keep goes out to memory and comes back
@@ -57,6 +62,7 @@ class FormMaker {
   const CompilerOptions& options() const { return options_; }
 
  private:
+  void add_heads(std::vector<Tier>& tiers, const snippet::Body& body) const;
   void walk_from(Tier& tier, std::string_view memory, int lane_bytes) const;
   // Lowered, and after this plugin's passes.
   Result<snippet::LinearKernel> kernel_of(const snippet::Body& body, const Tier& tier) const;

@@ -171,8 +171,9 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   divide_by_constants(kernel);
   if (options.contract) contract_multiply_add(kernel);
   narrow_alike(kernel);
+  if (options.any_rows) load_by_halves(kernel);
   if (options.memory_operands) fold_loads(kernel, options.isa);
-  if (options.stream_stores) stream_stores(kernel);
+  if (options.stream_stores) stream_stores(kernel, options.any_rows);
   // Blocks and joined rows are short, and several of their rows side by side already.
   if (kernel.blocks.dim < 0) {
     fetch_ahead(kernel, options);

@@ -7,6 +7,7 @@
 //   FmaMemory [memory], a, c     a * memory + c   (attribute `place` 1)
 //   FmaMemory [memory], a, b     a * b + memory   (attribute `place` 2)
 //   DivAlike a, b; SqrtAlike x   Div, Sqrt of what is alike in all lanes
+//   LoadHalves [memory]          Load of a vector of 512 bits as two of 256
 //   PrefetchWrite [memory]       the cache line there will be written; an address that is not mapped does no harm
 //   PrefetchRead [memory]        it will be read
 //   StoreStreaming [memory], a   Store of whole vectors past the caches; the address is a multiple of the bytes stored.
@@ -50,6 +51,9 @@ struct PassOptions {
   // For kernels whose tensors exceed the caches; where all lies in them, these only cost.
   // Stores of whole vectors to outputs that the kernel does not read go past the caches.
   bool stream_stores = false;
+  // Rows may begin anywhere: only what a head has aligned (`aligned` of Store) goes past the caches, and lines from
+  // beyond them are loaded by halves.
+  bool any_rows = false;
   // Of loops that store past the caches: main memory serves several streams faster than one.
   Streams streams = {};
   // Of the stores and loads of vector loops.
@@ -75,8 +79,11 @@ void contract_multiply_add(snippet::LinearKernel& kernel);
 // Quotients and roots of values that are alike in all lanes, as those of a row's sum: 128 bits of them, spread.
 void narrow_alike(snippet::LinearKernel& kernel);
 void fold_loads(snippet::LinearKernel& kernel, Isa isa);
+// Loads of 512 bits, which may begin anywhere in a line, by halves: where lines come from main memory, a Zen 5 takes
+// those that cross two half as fast. passes_halves.cpp; before fold_loads, whose operands in memory are such loads.
+void load_by_halves(snippet::LinearKernel& kernel);
 // passes_streaming.cpp
-void stream_stores(snippet::LinearKernel& kernel);
+void stream_stores(snippet::LinearKernel& kernel, bool only_aligned = false);
 void split_streams(snippet::LinearKernel& kernel, Streams streams);  // passes_streams.cpp; after stream_stores
 void prefetch_writes(snippet::LinearKernel& kernel, Ahead ahead);
 void prefetch_reads(snippet::LinearKernel& kernel, Ahead ahead);

@@ -8,7 +8,8 @@
 namespace tenon::x86 {
 namespace {
 
-const Name kStore("Store"), kStreaming("StoreStreaming"), kWrite("PrefetchWrite"), kRead("PrefetchRead");
+const Name kStore("Store"), kStreaming("StoreStreaming"), kWrite("PrefetchWrite"), kRead("PrefetchRead"),
+    kHead("HeadLanes");
 
 // Which walk along a row comes first to what a pointer points to, by the counters of the walks: later ones of the same
 // row find its lines in the caches.
@@ -62,9 +63,10 @@ void prefetch(LinearKernel& kernel, Name op, Ahead ahead, Wanted wanted) {
 }
 
 // The shortest vector that goes past the caches is 16 bytes.
-bool streamable(const LinearKernel& kernel, const Instruction& store) {
+bool streamable(const LinearKernel& kernel, const Instruction& store, bool only_aligned) {
   return store.op == kStore && store.touched == Lanes::full && store.memory->index >= 0 &&
-         kernel.lanes * store.memory->element.bits() >= 128;
+         kernel.lanes * store.memory->element.bits() >= 128 &&
+         (!only_aligned || store.attributes.find("aligned") != nullptr);
 }
 
 }  // namespace
@@ -73,7 +75,7 @@ bool writes_memory(Name op) { return op == kStore || op == kStreaming; }
 
 bool reads_memory(const Instruction& instruction) {
   const Name op = instruction.op;
-  return instruction.memory && !writes_memory(op) && op != kWrite && op != kRead;
+  return instruction.memory && !writes_memory(op) && op != kWrite && op != kRead && op != kHead;
 }
 
 std::vector<int> ports_of(const LinearKernel& kernel) {
@@ -107,14 +109,14 @@ void Stretches::Touched::write(Name op, int64_t ahead_bytes, int label, std::vec
   }
 }
 
-void stream_stores(LinearKernel& kernel) {
+void stream_stores(LinearKernel& kernel, bool only_aligned) {
   const std::vector<int> ports = ports_of(kernel);
   const auto port = [&](const Instruction& i) { return ports[static_cast<size_t>(i.memory->base)]; };
   std::set<int> kept = {-1};  // scratch memory and outputs that are read again are wanted in the caches
   for (const Instruction& instruction : kernel.body)
     if (reads_memory(instruction)) kept.insert(port(instruction));
   for (Instruction& instruction : kernel.body)
-    if (streamable(kernel, instruction) && !kept.contains(port(instruction))) instruction.op = kStreaming;
+    if (streamable(kernel, instruction, only_aligned) && !kept.contains(port(instruction))) instruction.op = kStreaming;
 }
 
 int64_t Ahead::of(size_t stretches) const {

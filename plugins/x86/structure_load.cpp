@@ -108,6 +108,18 @@ Result<void> emit_load(X86Context& c, const Emission& e) {
   return {};
 }
 
+// Each half in a line of its own: a load that crosses two waits for both.
+Result<void> emit_load_halves(X86Context& c, const Emission& e) {
+  TENON_TRY(memory, memory_of(e, e.out[0].element));
+  const Xmm out = c.vector(e.out[0], e.lanes);
+  if (!out.isZMM() || e.touched != Lanes::full)
+    return error(Code::internal, e.op, " of ", out.getBit(), " bits: whole vectors of 512 alone have halves");
+  const Xbyak::Zmm all(out.getIdx());
+  c.gen().vmovups(c.ymm(out.getIdx()), c.address(*memory));
+  c.gen().vinsertf64x4(all, all, c.address(*memory, 32), 1);
+  return {};
+}
+
 void broadcast_bool(X86Context& c, const Emission& e, const EmitAddress& memory) {
   auto& g = c.gen();
   const Xmm out = c.vector(e.out[0], e.lanes);
@@ -160,6 +172,11 @@ std::vector<JitterRow> load_rows() {
   row.early_result = true;
   row.accepts = nullptr;
   rows.push_back(row);
+  rows.push_back({.op = "LoadHalves",
+                  .types = codegen::kNumberLanes,
+                  .feature = kAvx512Feature,
+                  .cycles = 2,
+                  .make = make_function<emit_load_halves>});
   rows.push_back({.op = "BroadcastLoad", .types = codegen::kAnyLanes, .make = make_function<emit_broadcast_load>});
   return rows;
 }

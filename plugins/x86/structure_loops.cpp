@@ -1,5 +1,6 @@
 // Loops and tails.
 #include <array>
+#include <bit>
 
 #include "x86/structure_internal.hpp"
 
@@ -57,6 +58,28 @@ void emit_first_lanes(X86Context& c, const EmitValue& out, const Xbyak::Reg64& c
   c.gen().vpcmpgtd(mask, mask, c.table(kNumbers));
 }
 
+// As many elements of the memory's as lie before the next whole vector, and no more than the param says.
+Result<void> emit_head_lanes(X86Context& c, const Emission& e) {
+  const Xbyak::Reg64 out = c.general(e.out[0]);
+  const int bytes = e.memory->element.bits() / 8;
+  c.gen().lea(out, c.address(*e.memory));
+  c.gen().neg(out);
+  c.gen().and_(out, static_cast<uint32_t>(e.lanes * bytes - 1));
+  if (bytes > 1) c.gen().shr(out, std::countr_zero(static_cast<uint32_t>(bytes)));
+  const auto known = known_param(e);
+  if (known && *known >= e.lanes) return {};
+  const Xbyak::Reg64 most = c.scratch();
+  known ? c.gen().mov(most, *known) : c.gen().mov(most, c.param(e.number));
+  c.gen().cmp(out, most);
+  c.gen().cmovg(out, most);
+  return {};
+}
+
+Result<void> emit_first_lanes_of(X86Context& c, const Emission& e) {
+  emit_first_lanes(c, e.out[0], c.general(e.in[0]), e.lanes);
+  return {};
+}
+
 Result<void> emit_tail_begin(X86Context& c, const Emission& e) {
   TENON_TRY(limit, integer_attribute(e, "limit"));
   const Xbyak::Reg64 counter = c.general(e.in[0]), count = c.general(e.out[1]);
@@ -87,6 +110,8 @@ std::vector<JitterRow> loop_rows() {
   rows.push_back({.op = "LoopBegin", .types = general, .make = make_function<emit_loop_begin>});
   rows.push_back({.op = "LoopEnd", .types = general, .make = make_function<emit_loop_end>});
   rows.push_back({.op = "TailBegin", .types = general, .cycles = 4, .make = make_function<emit_tail_begin>});
+  rows.push_back({.op = "HeadLanes", .types = general, .cycles = 4, .make = make_function<emit_head_lanes>});
+  rows.push_back({.op = "FirstLanes", .types = general, .make = make_function<emit_first_lanes_of>});
   rows.push_back({.op = "TailEnd", .types = general, .cycles = 0, .make = make_function<emit_tail_end>});
   return rows;
 }

@@ -27,8 +27,9 @@ void code(const int64_t*) {
 std::atomic<int> made_forms;  // for large calls
 
 // y[rows, columns] = x[rows, columns] + x: code 'n' for any call, 'p' from 1,000 bytes on, 's' past the caches from
-// 4,000 bytes on. The first `failures` attempts to make either of these fail.
-std::shared_ptr<SnippetCode> add_code(int failures = 0) {
+// 4,000 bytes on, with `any_rows` also 'h' for rows that begin anywhere. The first `failures` attempts to make either
+// of these fail.
+std::shared_ptr<SnippetCode> add_code(int failures = 0, bool any_rows = false) {
   BodyBuilder build("add", "kk");
   const auto x = build.input(3);
   build.output(build.op("Add", {x, x}));
@@ -53,6 +54,7 @@ std::shared_ptr<SnippetCode> add_code(int failures = 0) {
   };
   add_larger(1000, {.kernel = *kernel, .run = code<'p'>});
   add_larger(4000, {.kernel = *kernel, .run = code<'s'>, .past_caches = true});
+  if (any_rows) add_larger(4000, {.kernel = *kernel, .run = code<'h'>, .past_caches = true, .any_rows = true});
   return made;
 }
 
@@ -130,6 +132,52 @@ TEST(SnippetKernels, ShortRowsRunTheirOwnCode) {
 TEST(SnippetKernels, RowsThatAreNotAlignedStayInTheCaches) {
   EXPECT_EQ(ran_for(10, 161), "p");
   EXPECT_EQ(ran_for(1, 161 * 10), "s");
+}
+
+// y = x and z = 2 x, where one lies `shift_bytes` behind a line, and the other at one.
+std::string ran_for_two(int64_t shift_bytes) {
+  BodyBuilder build("two", "kk");
+  const auto x = build.input(3);
+  build.output(build.op("Neg", {x}));
+  build.output(build.op("Add", {x, x}));
+  auto code = std::make_shared<SnippetCode>();
+  code->body = build.take();
+  for (const int d : {0, 1}) code->body.dims[static_cast<size_t>(d)].sources = {{0, d}};
+  const auto kernel = snippet::lower(code->body, {.lanes = 4});
+  EXPECT_TRUE(kernel.ok());
+  code->form = {.kernel = *kernel, .run = irgen::code<'n'>};
+  const auto make = [&kernel](const snippet::Body&) -> Result<SnippetForm> {
+    return SnippetForm{.kernel = *kernel, .run = irgen::code<'h'>, .past_caches = true, .any_rows = true};
+  };
+  code->larger.push_back(std::make_unique<const FormOnDemand>(0, make));
+  Guarded<std::byte> x_memory(4096), y(4096, GuardAt::begin), z(4096, GuardAt::begin);
+  const std::vector<program::DimView> dims{{0, 41, 4, 0}, {0, 24, 164, 0}};
+  const std::vector<program::BufferView> views{
+      {x_memory.data(), dims, kF32}, {y.data(), dims, kF32}, {z.data() + shift_bytes, dims, kF32}};
+  program::CallContext context{.operands = views};
+  ran.clear();
+  const auto done = snippet_kernel(code, {0}, 1)->run(context);
+  EXPECT_TRUE(done.ok()) << (done.ok() ? "" : done.error().to_string());
+  return ran;
+}
+
+// Where rows begin anywhere there is code for that; outputs have to lie alike, in elements of a vector.
+TEST(SnippetKernels, RowsThatBeginAnywhereRunTheirOwnCode) {
+  const auto ran_behind = [](int64_t columns, int64_t shift_bytes) {
+    Guarded<std::byte> memory(10 * 170 * 4 + 64, GuardAt::begin);
+    ran.clear();
+    const auto done =
+        AddCall(10, columns, memory.data() + shift_bytes).run(*snippet_kernel(add_code(0, /*any_rows=*/true), {0}, 1));
+    EXPECT_TRUE(done.ok()) << (done.ok() ? "" : done.error().to_string());
+    return ran;
+  };
+  EXPECT_EQ(ran_behind(161, 0), "h");
+  EXPECT_EQ(ran_behind(161, 4), "h");
+  EXPECT_EQ(ran_behind(161, 2), "p") << "no multiple of an element";
+  EXPECT_EQ(ran_behind(160, 0), "s") << "rows begin at lines";
+  EXPECT_EQ(ran_for_two(0), "h");
+  EXPECT_EQ(ran_for_two(4), "n");
+  EXPECT_EQ(ran_for_two(16), "h") << "a vector of four";
 }
 
 TEST(SnippetKernels, OutputsThatAreNotAlignedStayInTheCaches) {

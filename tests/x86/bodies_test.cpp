@@ -52,6 +52,7 @@ class Bodies : public MachineTest {
     passes.prefetch_reads.lines = random.pick(4) == 0 ? 64 : 0;
     passes.prefetch_blocks = random.pick(2) == 0;
     passes.stream_stores = random.pick(3) == 0;
+    passes.any_rows = passes.stream_stores && random.pick(2) == 0;
     passes.streams = {.each = 1 << static_cast<int>(random.pick(3)), .least_elements = 64};
     HarnessOptions options;
     options.lower = {.lanes = lanes, .unroll = 1 << random.pick(3), .rows = 1 << random.pick(3), .vectors = 32};
@@ -59,6 +60,7 @@ class Bodies : public MachineTest {
     options.lower.resweep_cycles = static_cast<double>(random.pick(6));
     options.lower.whole_rows = random.pick(2) == 0;
     options.lower.join_rows = random.pick(2) == 0;
+    options.lower.heads = passes.any_rows;
     options.lower.behind_blocks = !options.lower.join_rows && random.pick(2) == 0;
     passes.block_cache_bytes = static_cast<int64_t>(random.pick(3)) * 8000;
     options.blocks = random.block_sizes();
@@ -69,11 +71,12 @@ class Bodies : public MachineTest {
       return run(kernel, target, words);
     };
     Dims extents = random.extents(body, lanes);
-    if (passes.stream_stores)
+    if (passes.stream_stores && !passes.any_rows)
       align_rows(random, extents);
     else if (options.lower.join_rows)
       random.lengthen_rows(body, extents);
-    options.outputs = passes.stream_stores ? GuardAt::lines : GuardAt::end;
+    const bool anywhere = passes.any_rows && body.outputs.size() == 1 && random.pick(2) == 0;
+    options.outputs = passes.stream_stores && !anywhere ? GuardAt::lines : GuardAt::end;
     check_body(body, extents, random.random(), options);
   }
 };

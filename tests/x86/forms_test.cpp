@@ -146,6 +146,60 @@ TEST_P(Forms, HaveWhatTheirCallsNeed) {
   EXPECT_TRUE(known[0].certain && known[1].certain);
 }
 
+// Rows that begin anywhere: where nothing is known of rows, the form is one more; of known ones the one that they want.
+TEST_P(Forms, RowsThatBeginAnywhereHaveTheirOwn) {
+  const FormMaker maker(target(), **jitter_table(), {});
+  const auto suffixes = [&](std::string_view x, std::string_view operators) {
+    std::string made;
+    for (const FormMaker::Tier& tier : maker.tiers_of(body_of(x, operators))) {
+      EXPECT_EQ(tier.heads, tier.passes.any_rows);
+      EXPECT_EQ(tier.heads, tier.suffix.ends_with(".heads"));
+      made += tier.suffix + " ";
+    }
+    return made;
+  };
+  const std::string_view rows = "%y = Softmax %x {axis = -1}";
+  EXPECT_EQ(suffixes("f32[N,M]", rows), " .prefetching .streaming .streaming.heads ");
+  EXPECT_EQ(suffixes("f32[N,1008]", rows), " .prefetching .streaming ") << "63 lines";
+  EXPECT_EQ(suffixes("f32[N,1001]", rows), " .prefetching .streaming .streaming.heads ") << "one row is aligned";
+  EXPECT_EQ(suffixes("f32[2000,1001]", rows), " .streaming.heads ");
+  EXPECT_EQ(suffixes("f32[2000,1024]", rows), " .streaming ");
+  EXPECT_EQ(suffixes("f32[9000,49]", rows), " .streaming ") << "most lines would be two rows'";
+  EXPECT_EQ(suffixes("f16[9000,1024,33]", "%y = Softmax %x {axis = 1}").find("heads"), std::string::npos);
+  EXPECT_EQ(suffixes("f32[1,2000003]", "%y = Abs %x"), " .streaming ") << "one row";
+  EXPECT_EQ(suffixes("f32[77,100003]", "%y = Softmax %x {axis = 0}"), " .streaming .streaming.blocks ") << "columns";
+}
+
+// Forms that would be no other than the one before are for no call.
+TEST_P(Forms, WithoutStoresPastTheCachesAreForNoCall) {
+  const auto least_row = [&](std::string_view type, std::string_view operators, std::string_view suffix) {
+    const FormMaker maker(target(), **jitter_table(), {});
+    const snippet::Body body = body_of(type, operators);
+    for (const FormMaker::Tier& tier : maker.tiers_of(body)) {
+      if (tier.suffix != suffix) continue;
+      const auto form = maker.make(body, tier);
+      EXPECT_TRUE(form.ok()) << (form.ok() ? "" : form.error().to_string());
+      return std::pair(form->least_row, form->past_caches);
+    }
+    ADD_FAILURE() << "no form " << suffix << " of " << body.to_string();
+    return std::pair(int64_t{-1}, false);
+  };
+  const int64_t lanes = lanes_of(GetParam(), kF32), none = std::numeric_limits<int64_t>::max();
+  const std::string_view sum = "%a = Constant {value = dense<i64[1]: 1>}\n  %y = ReduceSum %x, %a";
+  EXPECT_EQ(least_row("f32[N,M]", "%y = Softmax %x {axis = -1}", ".streaming.heads"), std::pair(8 * lanes, true));
+  EXPECT_EQ(least_row("f32[N,800]", "%y = Softmax %x {axis = 0}", ".streaming.blocks"), std::pair(2 * lanes, true));
+  EXPECT_EQ(least_row("f32[N,M,K]", sum, ".streaming.blocks"), std::pair(none, true)) << "one sweep";
+  const auto narrow = [](int axis) {
+    return str("%y = snippet.Subgraph %x \"narrow\" ((%0: f64[N,800]) -> %3 {\n    %1 = Softmax %0 {axis = ", axis,
+               R"(} : f64[N,800]
+    %2 = Constant {value = dense<f64[]: 0.5>} : f64[]
+    %3 = Less %1, %2 : bool[N,800]
+  }) : bool[N,800])");
+  };
+  EXPECT_EQ(least_row("f64[N,800]", narrow(0), ".streaming.blocks"), std::pair(none, false)) << "8 bytes a vector";
+  EXPECT_EQ(least_row("f64[N,800]", narrow(1), ".streaming.heads"), std::pair(none, false)) << "8 bytes a vector";
+}
+
 TEST_P(Forms, AListingShowsAll) {
   const Compiler compiler(target(), **jitter_table());
   const auto all = compiler.assemble_snippet(body("N", 31));

@@ -46,7 +46,8 @@ struct GuardedGraphOptions {
 class GuardedGraph {
  public:
   GuardedGraph(Isa isa, const GuardedGraphOptions& options)
-      : compiler_(with_small_caches(target_of(isa)), **jitter_table(), {.contract = options.contract}),
+      : compiler_(with_small_caches(target_of(isa)), **jitter_table(),
+                  {.contract = options.contract, .head_row_vectors = 1}),
         options_(options) {}
 
   // Snippets of the graph.
@@ -74,8 +75,9 @@ class GuardedGraph {
     return outputs;
   }
 
-  // That ran; whose stores might go past the caches; that walked columns in whole rows; that joined several of these.
-  size_t snippets = 0, past_caches = 0, whole_rows = 0, joined_rows = 0;
+  // That ran; whose stores might go past the caches; that walked columns in whole rows; that joined several of these;
+  // whose stores went past the caches in rows that begin anywhere.
+  size_t snippets = 0, past_caches = 0, whole_rows = 0, joined_rows = 0, any_rows = 0;
   // Elements of floats that were held against bounds, those of which nothing could be told, and those whose bounds are
   // more than a thousandth apart: a check of many such would be none.
   size_t elements = 0, open = 0, loose = 0;
@@ -209,6 +211,13 @@ class GuardedGraph {
     }
   }
 
+  // Elements by which tensor `port` begins behind a whole vector of them.
+  static uintptr_t beyond_vector(const snippet::Body& body, const std::vector<void*>& addresses, size_t port,
+                                 int lanes) {
+    const auto bytes = static_cast<uintptr_t>(body.outputs[port - body.inputs.size()].element.bits() / 8);
+    return reinterpret_cast<uintptr_t>(addresses[port]) / bytes % static_cast<uintptr_t>(lanes);
+  }
+
   static bool joins(const snippet::LinearKernel& kernel, const Dims& extents) {
     return snippet::rows_to_join(extents[extents.size() - 2], extents.back(), kernel.lanes) > 1;
   }
@@ -223,13 +232,18 @@ class GuardedGraph {
       TENON_CHECK(own.ok(), own.ok() ? "" : own.error().to_string());
       bool serves = true;
       for (size_t i = code.body.inputs.size(); (*made)->past_caches && i < addresses.size(); ++i)
-        serves &= own->rows_aligned(i, kAlignBytes) && reinterpret_cast<uintptr_t>(addresses[i]) % kAlignBytes == 0;
+        serves &=
+            (*made)->any_rows
+                ? beyond_vector(code.body, addresses, i, (*made)->kernel.lanes) ==
+                      beyond_vector(code.body, addresses, code.body.inputs.size(), (*made)->kernel.lanes)
+                : own->rows_aligned(i, kAlignBytes) && reinterpret_cast<uintptr_t>(addresses[i]) % kAlignBytes == 0;
       if (serves) serving.push_back(*made);
       past_caches += serves && (*made)->past_caches;
     }
     const irgen::SnippetForm& form =
         *serving[static_cast<size_t>(pick(random, 0, static_cast<int>(serving.size()) - 1))];
     whole_rows += form.kernel.blocks.dim >= 0;
+    any_rows += form.past_caches && form.any_rows;
     joined_rows += form.kernel.joined.rows >= 0 && joins(form.kernel, *snippet::space_extents(code.body, shapes));
     return form;
   }

@@ -518,6 +518,27 @@ TEST_P(Passes, StoresGoPastTheCaches) {
   }
 }
 
+// Of rows that begin anywhere those that are said to be aligned, and lines are loaded by halves; operands in memory are
+// not lines.
+TEST_P(Passes, WhereRowsBeginAnywhereAlignedStoresAloneGoPastTheCaches) {
+  const int lanes = GetParam().lanes;
+  const std::string text = row_kernel(lanes, load("f32") + "    %20:f32 = Neg %10\n");
+  const size_t store = text.find("Store f32"), line = text.find('\n', store);
+  const std::string aligned = text.substr(0, line) + " {aligned = 1}" + text.substr(line);
+  const PassOptions options{.stream_stores = true, .any_rows = true};
+  const bool streams = lanes * 32 >= 128, halves = lanes * 32 == 512;
+  EXPECT_EQ(count(print(optimised(text, options)), "StoreStreaming"), 0);
+  const LinearKernel kernel = optimised(aligned, options);
+  EXPECT_EQ(count(print(kernel), "StoreStreaming"), streams) << print(kernel);
+  EXPECT_EQ(count(print(kernel), "LoadHalves"), halves) << print(kernel);
+  const LinearKernel sum =
+      optimised(row_kernel(lanes, load("f32") + weight("f32") + "    %20:f32 = Add %10, %11\n"), options);
+  EXPECT_EQ(count(print(sum), "LoadHalves"), halves) << print(sum);
+  const auto code = compiled(sum);
+  ASSERT_NE(code, nullptr);
+  check<float>(*code, [](float x, float w) { return x + w; });
+}
+
 TEST(PassesAhead, StretchesShareTheCache) {
   const Ahead ahead{.lines = 64, .together = 128};
   EXPECT_EQ(ahead.of(1), 64);

@@ -52,8 +52,10 @@ TEST_P(SnippetFuzz, ExactOperatorsHaveTheBitsOfTheReference) {
   EXPECT_GT(runner.past_caches, seeds / 20);
   EXPECT_GT(runner.whole_rows, 0u);
   EXPECT_GT(runner.joined_rows, 0u);
+  EXPECT_GT(runner.any_rows, 0u);
   RecordProperty("whole_rows", static_cast<int>(runner.whole_rows));
   RecordProperty("joined_rows", static_cast<int>(runner.joined_rows));
+  RecordProperty("any_rows", static_cast<int>(runner.any_rows));
   RecordProperty("snippets", static_cast<int>(runner.snippets));
 }
 
@@ -76,8 +78,10 @@ TEST_P(SnippetFuzz, SmoothOperatorsKeepToTheStatedAccuracies) {
   EXPECT_GT(runner.past_caches, seeds / 20);
   EXPECT_GT(runner.whole_rows, 0u);
   EXPECT_GT(runner.joined_rows, 0u);
+  EXPECT_GT(runner.any_rows, 0u);
   RecordProperty("whole_rows", static_cast<int>(runner.whole_rows));
   RecordProperty("joined_rows", static_cast<int>(runner.joined_rows));
+  RecordProperty("any_rows", static_cast<int>(runner.any_rows));
   RecordProperty("snippets", static_cast<int>(runner.snippets));
   // What the bounds say little about stays a small part.
   EXPECT_LT(runner.open + runner.loose, runner.elements / 20);

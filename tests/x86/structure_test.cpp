@@ -124,6 +124,39 @@ TEST_P(Structure, ACounterMayBecomeTheCount) {
   }
 }
 
+// Elements up to the next whole vector, and their mask.
+TEST_P(Structure, HeadsCountTheLanesBeforeAVector) {
+  for (const ElementType element : {kF32, kF64, kF16, kU8}) {
+    const int64_t bytes = element.bits() / 8;
+    if (lanes() * element.bits() > vector_bits(GetParam().isa)) continue;
+    for (const bool known : {false, true}) {
+      KernelBuilder b = builder();
+      const RegisterId x = b.parameter(0), y = b.parameter(1), lanes_of_head = b.general(), mask = b.lanes(kBool);
+      snippet::Instruction& head = b.add("HeadLanes", {}, {lanes_of_head});
+      head.memory = snippet::Memory{.element = element, .base = x, .displacement_bytes = bytes};
+      head.number = 2;
+      b.kernel.params.resize(3);
+      if (known) b.kernel.params[2].known = lanes() + 1;
+      b.add("FirstLanes", {lanes_of_head}, {mask});
+      b.at(b.add("Store", {mask}, {}), {kBool, y}, Lanes::full);
+      const auto code = b.code();
+      ASSERT_NE(code, nullptr);
+      for (int64_t at = 0; at < lanes(); ++at) {
+        for (const int64_t most : {int64_t{0}, int64_t{1}, int64_t{lanes() - 1}, int64_t{lanes() + 1}}) {
+          if (known && most <= lanes()) continue;
+          std::vector<uint8_t> truth(static_cast<size_t>(lanes()), 9);
+          // No memory is touched: the address is a number.
+          const int64_t params[] = {4096 + (at - 1) * bytes, address_of(truth.data()), most};
+          code->function()(params);
+          for (int64_t i = 0; i < lanes(); ++i)
+            EXPECT_EQ(truth[static_cast<size_t>(i)], i < std::min((lanes() - at) % lanes(), most))
+                << element.to_string() << ", " << at << " behind a vector, " << most << " at most, lane " << i;
+        }
+      }
+    }
+  }
+}
+
 template <class T>
 T folded(const std::string& by, const std::vector<T>& x) {
   using Wide = std::conditional_t<std::is_floating_point_v<T>, T, uint64_t>;  // integers wrap

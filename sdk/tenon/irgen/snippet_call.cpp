@@ -25,14 +25,25 @@ snippet::DimSet varies(const snippet::Body& body, size_t port) {
 size_t ports_of(const snippet::Body& body) { return body.inputs.size() + body.outputs.size(); }
 int64_t element_bytes(const snippet::Body& body, size_t port) { return port_of(body, port).element.bits() / 8; }
 
-// May stores to these outputs go past the caches: are they aligned, and do they lie on no input? By port, moved by
-// `skipped_bytes`; inputs that are repeated lie elsewhere.
-bool aligned_and_apart(std::span<std::byte* const> addresses, std::span<const int64_t> skipped_bytes, size_t inputs) {
-  for (size_t j = inputs; j < addresses.size(); ++j) {
-    const std::byte* out = addresses[j] + skipped_bytes[j];
-    if (reinterpret_cast<uintptr_t>(out) % kAlignBytes != 0) return false;
+// Do outputs, by port and moved by `skipped_bytes`, lie on no input? Inputs that are repeated lie elsewhere.
+bool apart(std::span<std::byte* const> addresses, std::span<const int64_t> skipped_bytes, size_t inputs) {
+  for (size_t j = inputs; j < addresses.size(); ++j)
     for (size_t i = 0; i < inputs; ++i)
-      if (addresses[i] + skipped_bytes[i] == out) return false;
+      if (addresses[i] + skipped_bytes[i] == addresses[j] + skipped_bytes[j]) return false;
+  return true;
+}
+
+// Do outputs lie as stores past the caches want it: at whole lines, or where rows may begin anywhere, their elements
+// alike modulo `lanes`?
+bool aligned(const snippet::Body& body, std::span<std::byte* const> addresses, std::span<const int64_t> skipped_bytes,
+             int64_t lanes) {
+  std::optional<uintptr_t> first;
+  for (size_t j = body.inputs.size(); j < addresses.size(); ++j) {
+    const auto out = reinterpret_cast<uintptr_t>(addresses[j] + skipped_bytes[j]);
+    const auto bytes = static_cast<uintptr_t>(lanes == 0 ? kAlignBytes : element_bytes(body, j));
+    const uintptr_t beyond = lanes == 0 ? 0 : out / bytes % static_cast<uintptr_t>(lanes);
+    if (out % bytes != 0 || beyond != first.value_or(beyond)) return false;
+    first = beyond;
   }
   return true;
 }
@@ -42,7 +53,7 @@ bool aligned_and_apart(std::span<std::byte* const> addresses, std::span<const in
 Result<bool> serves_past_caches(const snippet::Body& body, const SnippetForm& form, const Dims& extents) {
   TENON_TRY(plan, snippet::CallPlan::make_for_extents(body, form.kernel, extents));
   if (form.kernel.blocks.inside && !plan.blocks_are_near()) return false;
-  for (size_t i = body.inputs.size(); i < ports_of(body); ++i)
+  for (size_t i = body.inputs.size(); i < ports_of(body) && !form.any_rows; ++i)
     if (!plan.rows_aligned(i, kAlignBytes)) return false;
   return true;
 }
@@ -68,6 +79,8 @@ Result<Choice> choose_forms(const SnippetCode& code, const CallOptions& options,
     if (!form->past_caches) {
       choice.near = form;
     } else if (!options.read_again || written >= larger->least_bytes()) {
+      // Rows that begin at whole lines want no heads.
+      if (form->any_rows && choice.past_caches && !choice.past_caches->any_rows) continue;
       TENON_TRY(serves, serves_past_caches(code.body, *form, extents));
       if (serves) choice.past_caches = form;
     }
@@ -124,7 +137,10 @@ Result<SnippetCall::FormCall> SnippetCall::plan_form(const SnippetCode& code, co
   const auto least = static_cast<int64_t>(kCyclesForThread / std::max(code.cycles_per_element, 0.01));
   const int64_t pieces = options.threads == 1 ? 1 : options.threads * kPiecesOfThread;
   const snippet::Split split = plan.split(pieces, least);
-  FormCall call{.run = form.run, .chunks = split.chunks(), .words_of_chunk = plan.words()};
+  FormCall call{.run = form.run,
+                .head_lanes = form.any_rows ? form.kernel.lanes : 0,
+                .chunks = split.chunks(),
+                .words_of_chunk = plan.words()};
   call.sequences = std::min(call.chunks, pieces);
   const size_t scratch_stride = (plan.scratch_bytes() + kAlignBytes - 1) / kAlignBytes * kAlignBytes;
   TENON_TRY(scratch, allocate_aligned(scratch_stride * static_cast<size_t>(call.sequences)));
@@ -192,7 +208,8 @@ Result<void> SnippetCall::prepare(const SnippetCode& code, std::span<const Dims>
 
 SnippetCall::FormCall& SnippetCall::form_for(const SnippetCode& code, std::span<std::byte* const> addresses,
                                              Piece& piece) {
-  const bool past = piece.past_caches && aligned_and_apart(addresses, piece.skipped_bytes, code.body.inputs.size());
+  const bool past = piece.past_caches && apart(addresses, piece.skipped_bytes, code.body.inputs.size()) &&
+                    aligned(code.body, addresses, piece.skipped_bytes, piece.past_caches->head_lanes);
   return past ? *piece.past_caches : piece.near;
 }
 

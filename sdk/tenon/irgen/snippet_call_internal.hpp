@@ -52,6 +52,7 @@ class SnippetCall {
   // A form of the code, with its params.
   struct FormCall {
     void (*run)(const int64_t* params) = nullptr;
+    int64_t head_lanes = 0;  // where rows may begin anywhere: outputs lie alike modulo so many elements; else 0
     // Chunks of one sequence run one after the other, with the same scratch memory.
     int64_t chunks = 0, sequences = 0;
     int64_t first_of(int64_t sequence) const { return chunks * sequence / sequences; }

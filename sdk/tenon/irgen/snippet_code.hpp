@@ -25,6 +25,9 @@ struct SnippetForm {
   // on an input, and where results are read again they alone have to make FormOnDemand::least_bytes(): others would be
   // wanted in the caches.
   bool past_caches = false;
+  // With past_caches: rows may begin anywhere. Addresses of outputs, in elements, then lie alike modulo the kernel's
+  // lanes.
+  bool any_rows = false;
 };
 
 // A form for large calls, which most snippets never see: made when the first call of that size is planned. Any thread;

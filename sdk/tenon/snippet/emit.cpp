@@ -43,7 +43,8 @@ struct Prepared {
 // What emitters are told beside an instruction's own attributes: of its loop, and the value of its param where that is
 // known.
 Attributes more_attributes(const LinearKernel& kernel, const Instruction& instruction) {
-  static const Name kLoopBegin("LoopBegin"), kLoopEnd("LoopEnd"), kTailBegin("TailBegin"), kAdd("AddParameter");
+  static const Name kLoopBegin("LoopBegin"), kLoopEnd("LoopEnd"), kTailBegin("TailBegin"), kAdd("AddParameter"),
+      kHead("HeadLanes");
   const bool loop = instruction.op == kLoopBegin || instruction.op == kLoopEnd;
   Attributes made;
   std::optional<int64_t> known;
@@ -52,7 +53,7 @@ Attributes more_attributes(const LinearKernel& kernel, const Instruction& instru
     if (loop) made.set("increment", data.increment);
     made.set("limit", data.limit);
     known = kernel.params[static_cast<size_t>(data.limit)].known;
-  } else if (instruction.op == kAdd) {
+  } else if (instruction.op == kAdd || instruction.op == kHead) {
     known = kernel.params[static_cast<size_t>(instruction.number)].known;
   }
   if (known) made.set("known", *known);

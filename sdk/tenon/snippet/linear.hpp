@@ -104,10 +104,14 @@ struct Memory {
 //   Copy                 in x, out x           any file
 //   Load                 out vector            memory; partial: in (tail mask, tail count), other lanes are 0
 //   BroadcastLoad        out vector            memory's one element, in all lanes
-//   Store                in vector             memory; partial: in (value, tail mask, tail count); one: lane 0
+//   Store                in vector             memory; partial: in (value, tail mask, tail count); one: lane 0.
+//                        Attribute `aligned` 1: at a multiple of the bytes stored, in calls whose outputs lie alike
 //   LoopBegin, LoopEnd   in g (counter)        number: loop. While counter <= params[limit]: body, counter += increment
 //   TailBegin, TailEnd   in g (counter), out (mask, g)   number: loop. If counter < params[limit]: mask and count of
 //                        the lanes
+//   HeadLanes            out g                 memory: elements from there on, fewer than a vector has, up to a multiple
+//                        of the bytes of a vector of them; params[number] at most
+//   FirstLanes           in g, out mask        the lanes below in, which is less than a vector has
 //   FillTail             in vector, mask; out vector   lanes outside of the mask = attribute `bits`
 //   FoldLanes            in vector, out vector   attribute `by` (Add, Mul, Max, Min): all lanes = fold of all lanes
 //   FoldRows             in 4 vectors, out 4 vectors   FoldLanes of each

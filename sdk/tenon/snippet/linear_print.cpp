@@ -59,7 +59,8 @@ void append_attributes(std::string& text, const Attributes& attributes) {
 
 void append_number(std::string& text, const Instruction& instruction) {
   const std::string_view op = instruction.op.view();
-  if (op == "Parameter" || op == "BroadcastParameter" || op == "AddParameter") append(text, " #", instruction.number);
+  if (op == "Parameter" || op == "BroadcastParameter" || op == "AddParameter" || op == "HeadLanes")
+    append(text, " #", instruction.number);
   if (op == "Spill" || op == "Reload") append(text, " slot ", instruction.number);
 }
 

@@ -40,6 +40,8 @@ const Rule* rule_of(Name op) {
       {"LoopEnd", {"g", "", loop}},
       {"TailBegin", {"g", "mg", loop}},
       {"TailEnd", {"", "", loop}},
+      {"HeadLanes", {"", "g", param, true}},
+      {"FirstLanes", {"g", "m"}},
       {"FillTail", {"vm", "v"}},
       {"FoldLanes", {"v", "v"}},
       {"FoldRows", {"vvvv", "vvvv"}},

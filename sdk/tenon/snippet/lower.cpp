@@ -57,10 +57,14 @@ void Lowering::write_scope(const Nest& nest, size_t level, std::vector<LoopId>& 
     write_whole_rows(nest);
   } else if (nest.tiled && level + 1 < nest.scopes.size()) {
     const int copies = copies_within(nest.vector, tile_copies(nest));
-    vector_loops(nest.vector, copies, [&] {
+    std::vector<Access> stores;
+    std::copy_if(nest.roots.begin(), nest.roots.end(), std::back_inserter(stores),
+                 [&](const Access& root) { return !swept(root.value); });
+    const auto tile = [&] {
       place_.tile_copies = copies;
       write_scope(nest, level + 1, ids);
-    });
+    };
+    vector_loops(nest.vector, copies, tile, head_port(nest.vector, stores));
   }
 }
 

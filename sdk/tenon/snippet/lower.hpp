@@ -50,6 +50,10 @@ struct LowerOptions {
   // (LinearKernel::Blocks::inside). The walk that stores what becomes of a block goes along with one over the next block,
   // so that main memory is read and written at once. What it stores waits in scratch memory, not in outputs.
   bool behind_blocks = false;
+  // Before the vectors of a row that stores to an output go some lanes, so that stores of whole vectors begin at
+  // multiples of their bytes wherever the row begins (`aligned` of Store). Not where lanes are folded: bits of sums
+  // would depend on addresses; nor of whole rows of columns.
+  bool heads = false;
 };
 
 // May rows of columns be joined: does all that folds or is folded vary over the two innermost dims, of which the outer

@@ -37,6 +37,7 @@ class Lowering {
     int row_dim = -1;         // several of whose elements (rows of the body) go side by side; -1: none
     int rows = 1;             // how many
     size_t accumulators = 0;  // that live here
+    int aligned_port = -1;    // whose vectors begin at multiples of their bytes here
   };
   // One vector of the lanes: copy `copy` of row `row`.
   struct Unit {
@@ -117,6 +118,7 @@ class Lowering {
   void note_width(int port);
   RegisterId load(int port, ValueId id, Unit unit);
   void store(int port, ValueId id, Unit unit);
+  bool is_aligned(int port, ValueId id) const;
   static bool is_stored(ValueId id, const std::vector<Access>& stores);
   void store_if_wanted(ValueId id, Unit unit, const std::vector<Access>& stores);
   void limit_to_tail(Instruction& instruction, int port, ValueId id) const;
@@ -125,35 +127,52 @@ class Lowering {
   ParamId limit_of(const Loop& loop, LoopId id);
   LoopId begin_loop(Loop::Kind kind, int dim, RegisterId counter, int64_t increment);
   void end_loop(LoopId id);
+  int head_port(int dim, const std::vector<Access>& stores) const;
+  RegisterId begin_head(int dim, int port);
   RegisterId zero();
   template <class F>
   LoopId scalar_loop(int dim, RegisterId counter, int64_t increment, F f) {
     const LoopId id = begin_loop(Loop::Kind::scalar, dim, counter, increment);
-    region(f);
+    region([&] {
+      place_.aligned_port = -1;
+      f();
+    });
     end_loop(id);
     return id;
   }
   // `f` for all elements of `dim`: several vectors at once, fewer where these are many, single ones, and what is left.
+  // Before them those up to a whole vector of `aligned`, an output; -1: none.
   template <class F>
-  void vector_loops(int dim, int copies, F f) {
-    vector_loops(dim, columns_ < 0 ? dim : columns_, copies, f);
+  void vector_loops(int dim, int copies, F f, int aligned = -1) {
+    vector_loops(dim, columns_ < 0 ? dim : columns_, copies, f, aligned);
   }
   // The same for the elements of `dim` that `walked`, a dim of joined rows, counts.
   template <class F>
-  void vector_loops(int dim, int walked, int copies, F f) {
-    const RegisterId counter = zero();
+  void vector_loops(int dim, int walked, int copies, F f, int aligned = -1) {
+    const size_t head = kernel_.body.size();
+    RegisterId counter = -1;
+    if (aligned < 0) {
+      counter = zero();
+    } else {
+      region([&] {
+        counter = begin_head(dim, aligned);
+        f();
+      });
+    }
+    LoopId last = -1;
     const auto piece = [&](Loop::Kind kind, int copies_now) {
       const int64_t increment = kind == Loop::Kind::tail ? 1 : int64_t{options_.lanes} * copies_now;
       region([&] {
-        place_.vector = dim, place_.counter = counter, place_.copies = copies_now;
-        const LoopId id = begin_loop(kind, walked, counter, increment);
+        place_.vector = dim, place_.counter = counter, place_.copies = copies_now, place_.aligned_port = aligned;
+        last = begin_loop(kind, walked, counter, increment);
         f();
-        end_loop(id);
+        end_loop(last);
       });
     };
     for (; copies > 1; copies /= 4) piece(Loop::Kind::vector, copies);
     piece(Loop::Kind::vector, 1);
     piece(Loop::Kind::tail, 1);
+    if (aligned >= 0) kernel_.body[head].number = kernel_.loops[index(last)].limit;
   }
   int copies_within(int dim, int copies) const;
   void move_pointers(const std::vector<int>& ports, const std::vector<int>& dims, const std::vector<LoopId>& ids,
@@ -204,6 +223,7 @@ class Lowering {
   void walk_sweep(SweepLoops& loops);
   void make_sweep_level(const SweepLoops& loops, size_t level, bool folds);
   void write_sweep_level(SweepLoops& loops, size_t level);
+  int head_of(const SweepLoops& loops) const;
   int copies_of(const SweepLoops& loops, const BodyNode& fold) const;
   void begin_folds(SweepLoops& loops);
   void fold(const SweepLoops& loops, int first, int last);

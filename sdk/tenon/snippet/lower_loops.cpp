@@ -57,6 +57,27 @@ void Lowering::end_loop(LoopId id) {
     write({.op = "LoopEnd", .in = {loop.counter}, .number = id});
 }
 
+// The output whose vectors a loop over `dim` that stores `stores` aligns: the first that lies in lanes; -1: none.
+int Lowering::head_port(int dim, const std::vector<Access>& stores) const {
+  const auto in_lanes = [&](const Access& store) {
+    return !scratch_of(store.port) && contains(varies_of(store.port), dim);
+  };
+  const auto first = std::find_if(stores.begin(), stores.end(), in_lanes);
+  return !options_.heads || place_.rows > 1 || first == stores.end() ? -1 : first->port;
+}
+
+// Behind it the place is that of the lanes before; what is returned counts them. vector_loops() says how many there are
+// at most.
+RegisterId Lowering::begin_head(int dim, int port) {
+  place_.vector = dim, place_.counter = -1, place_.copies = 1;
+  const Memory memory{.element = element_of(port), .base = pointer_of(port)};
+  place_.count = kernel_.add_general();
+  write({.op = "HeadLanes", .out = {place_.count}, .memory = memory});
+  place_.mask = kernel_.add_lanes(kBool);
+  write({.op = "FirstLanes", .in = {place_.count}, .out = {place_.mask}});
+  return place_.count;
+}
+
 RegisterId Lowering::zero() {
   const RegisterId counter = kernel_.add_general();
   write({.op = "Zero", .out = {counter}});

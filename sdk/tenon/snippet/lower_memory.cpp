@@ -70,7 +70,14 @@ void Lowering::store(int port, ValueId id, Unit unit) {
   Instruction instruction{.op = "Store", .in = {register_of(id, unit)}, .memory = address(port, id, unit)};
   if (!in_lanes(id)) instruction.touched = codegen::Lanes::one;
   limit_to_tail(instruction, port, id);
+  if (is_aligned(port, id)) instruction.attributes.set("aligned", 1);
   write(std::move(instruction));
+}
+
+// Tensors over the same dims have their elements in the same places.
+bool Lowering::is_aligned(int port, ValueId id) const {
+  return place_.aligned_port >= 0 && place_.mask < 0 && in_lanes(id) && !scratch_of(port) &&
+         varies_of(port) == varies_of(place_.aligned_port);
 }
 
 bool Lowering::is_stored(ValueId id, const std::vector<Access>& stores) {

@@ -22,7 +22,7 @@ bool Lowering::rows_have_memory(const Nest& nest, const Scope& scope) const {
 // As many as registers hold: accumulators of sums in half of the vectors, a pointer for each row and port.
 int Lowering::rows_together(const Nest& nest) const {
   constexpr size_t kInstructions = 160, kPointers = 8;
-  if (nest.tiled || nest.kept.empty() || nest.vector < nest.kept.back()) return 1;
+  if (nest.tiled || nest.kept.empty() || nest.vector < nest.kept.back() || options_.heads) return 1;
   const Scope& scope = nest.scopes.back();
   size_t instructions = 0, folds = 0, sweeps = 0;
   for (const Phase& phase : scope.phases) {

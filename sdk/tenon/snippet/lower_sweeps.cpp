@@ -75,12 +75,18 @@ void Lowering::write_sweep_level(SweepLoops& loops, size_t level) {
   if (level + 1 == last && loops.whole_rows)
     vector_loops(loops.vector, place_.rows == loops.rows ? loops.copies : 1, [&] { fold_along_row(loops); });
   else if (level + 1 == last && loops.vector >= 0)
-    vector_loops(loops.vector, loops.copies, [&] { make_sweep_level(loops, last, true); });
+    vector_loops(
+        loops.vector, loops.copies, [&] { make_sweep_level(loops, last, true); }, head_of(loops));
   else if (loops.whole_rows && level + 1 == loops.scalar)
     write_row_loops(loops, level);
   else
     loops.ids.push_back(
         scalar_loop(loops.sweep->loops[level], zero(), 1, [&] { write_sweep_level(loops, level + 1); }));
+}
+
+// The output whose vectors its walk along a row aligns; -1: none. Lanes that are folded stay where they are.
+int Lowering::head_of(const SweepLoops& loops) const {
+  return loops.sweep->folds.empty() ? head_port(loops.vector, loops.sweep->stores) : -1;
 }
 
 // --- folds --------------------------------------------------------------------------------------------------------

@@ -110,11 +110,20 @@ class Machine {
     if (count <= 0) return partner_[i] + 1;
     if (count >= static_cast<int64_t>(lanes_)) return error(Code::internal, count, " lanes are left for a tail");
     destroy_scratch(instruction);
-    LaneBits mask = all(0);
-    std::fill_n(mask.begin(), count, 1);
-    at(instruction.out[0]) = std::move(mask);
+    at(instruction.out[0]) = first_lanes(static_cast<size_t>(count));
     at(instruction.out[1]) = all(static_cast<uint64_t>(count));
     return i + 1;
+  }
+
+  LaneBits first_lanes(size_t count) const {
+    LaneBits mask = all(0);
+    std::fill_n(mask.begin(), count, 1);
+    return mask;
+  }
+  LaneBits head_lanes(const Instruction& instruction) {
+    const auto lanes = static_cast<int64_t>(lanes_), bytes = int64_t{instruction.memory->element.bits() / 8};
+    const int64_t before = -address_of(*instruction.memory) & (lanes * bytes - 1);
+    return all(static_cast<uint64_t>(std::min(before / bytes, word(instruction))));
   }
 
   Result<void> destroy_early(const Instruction& instruction) {
@@ -138,6 +147,8 @@ class Machine {
     if (op == "Scalar") return all(bits_of(instruction));
     if (op == "Reload") return frame_[instruction.number];
     if (op == "Load" || op == "BroadcastLoad") return load(instruction);
+    if (op == "HeadLanes") return head_lanes(instruction);
+    if (op == "FirstLanes") return first_lanes(static_cast<size_t>(general_of(operands[0])));
     if (op == "FillTail") return fill_tail(instruction, operands);
     if (op == "FoldLanes") return fold_lanes(instruction, operands[0]);
     return elementwise(instruction, operands);
@@ -174,11 +185,14 @@ class Machine {
     return all(folded[0]);
   }
 
+  int64_t address_of(const Memory& memory) {
+    const int64_t index = memory.index < 0 ? 0 : general(memory.index);
+    return general(memory.base) + index * (memory.element.bits() / 8) + memory.displacement_bytes;
+  }
+
   // The first byte of an access to `count` elements.
   Result<std::byte*> touch(const Memory& memory, size_t count, bool write) {
-    const int64_t bytes = memory.element.bits() / 8;
-    const int64_t index = memory.index < 0 ? 0 : general(memory.index);
-    const int64_t address = general(memory.base) + index * bytes + memory.displacement_bytes;
+    const int64_t bytes = memory.element.bits() / 8, address = address_of(memory);
     std::byte* first = reinterpret_cast<std::byte*>(static_cast<intptr_t>(address));
     std::byte* last = first + static_cast<int64_t>(count) * bytes;
     for (const LinearBuffer& buffer : buffers_) {
@@ -213,6 +227,8 @@ class Machine {
     const size_t count = instruction.touched == codegen::Lanes::one ? 1 : partial ? count_of(instruction, 1) : lanes_;
     TENON_TRY(to, touch(memory, count, true));
     const size_t bytes = static_cast<size_t>(memory.element.bits()) / 8;
+    if (instruction.attributes.find("aligned") && reinterpret_cast<uintptr_t>(to) % (count * bytes) != 0)
+      return error(Code::internal, "the address is no multiple of the ", count * bytes, " bytes that are stored");
     for (size_t i = 0; i < count; ++i) {
       const uint64_t bits = narrowed(operands[0][i], memory.element);
       std::memcpy(to + i * bytes, &bits, bytes);

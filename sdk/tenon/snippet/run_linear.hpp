@@ -30,7 +30,7 @@ struct LinearBuffer {
 // One call with `words`. Before allocation each register is a variable of its own; afterwards registers of one place
 // share their bits, and scratch registers are overwritten. Lanes that a partial load leaves out hold noise. `needs`,
 // when given, says which results are written early: these destroy their place before operands are read. An access
-// outside of `buffers` is an error naming the instruction.
+// outside of `buffers` is an error naming the instruction, as is a store at another address than `aligned` says.
 TENON_API Result<void> run_linear(const LinearKernel& kernel, std::span<const int64_t> words,
                                   std::span<const LinearBuffer> buffers, const NeedsFn& needs = nullptr);
 
