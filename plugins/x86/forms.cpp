@@ -151,13 +151,20 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) cons
   return tiers;
 }
 
+int64_t FormMaker::least_head_row(const snippet::Body& body) const {
+  const int lanes = lanes_of(isa_of(target_), body), lane_bytes = vector_bits(isa_of(target_)) / 8 / lanes;
+  const bool parts = std::ranges::any_of(
+      body.outputs, [&](const snippet::BodyPort& output) { return lanes * output.element.bits() / 8 < kLineBytes; });
+  return int64_t{parts ? options_.head_row_lines_of_parts : options_.head_row_lines} * kLineBytes / lane_bytes;
+}
+
 // The form that stores past the caches once more, for rows that begin anywhere; where these are known to, in its place.
 // Not of columns: several of their rows go at once, each of which would begin elsewhere.
 void FormMaker::add_heads(std::vector<Tier>& tiers, const snippet::Body& body) const {
   const std::optional<bool> aligned = rows_aligned(body);
   if (aligned.value_or(false) || folds_columns(body, 0)) return;
   const Expr& row = body.dims.back().extent;
-  if (row.is_constant() && row.constant() < options_.head_row_vectors * lanes_of(isa_of(target_), body)) return;
+  if (row.is_constant() && row.constant() < least_head_row(body)) return;
   std::vector<Tier> all;
   for (const Tier& tier : tiers) {
     if (!tier.passes.stream_stores || !aligned) all.push_back(tier);
@@ -227,7 +234,7 @@ Result<irgen::SnippetForm> FormMaker::make(const snippet::Body& body, const Tier
   irgen::SnippetForm form{.run = code->function(), .code_bytes = code->object().bytes.size()};
   form.past_caches = has_streaming_stores(kernel);
   if (kernel.blocks.dim >= 0) form.least_row = kLeastRowVectors * kernel.lanes;
-  if (tier.heads) form.least_row = int64_t{options_.head_row_vectors} * kernel.lanes;
+  if (tier.heads) form.least_row = least_head_row(body);
   form.any_rows = tier.heads;
   // Bodies of several nests, and such: no form for any call. Blocks that follow one another store before all is read, which
   // only calls past the caches allow, whose outputs lie apart from inputs.

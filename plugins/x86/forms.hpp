@@ -26,9 +26,10 @@ namespace tenon::x86 {
 struct CompilerOptions {
   // a * b + c in one instruction, rounded once: results then differ in the last place from those of the operators.
   bool contract = true;
-  // Vectors of the shortest row that goes past the caches wherever it begins: its first and its last line are written
-  // by two rows each, and read for that.
-  int head_row_vectors = 8;
+  // Lines in the shortest row of lanes that goes past the caches wherever it begins: its first and its last line are
+  // written by two rows each, and read for that. The same where a vector is a part of a line: then such lines are
+  // also written in two ways, past the caches and in them, which costs more.
+  int head_row_lines = 8, head_row_lines_of_parts = 48;
 };
 
 // Immutable; any thread.
@@ -62,6 +63,7 @@ class FormMaker {
   const CompilerOptions& options() const { return options_; }
 
  private:
+  int64_t least_head_row(const snippet::Body& body) const;
   void add_heads(std::vector<Tier>& tiers, const snippet::Body& body) const;
   void walk_from(Tier& tier, std::string_view memory, int lane_bytes) const;
   // Lowered, and after this plugin's passes.

@@ -186,7 +186,11 @@ TEST_P(Forms, WithoutStoresPastTheCachesAreForNoCall) {
   };
   const int64_t lanes = lanes_of(GetParam(), kF32), none = std::numeric_limits<int64_t>::max();
   const std::string_view sum = "%a = Constant {value = dense<i64[1]: 1>}\n  %y = ReduceSum %x, %a";
-  EXPECT_EQ(least_row("f32[N,M]", "%y = Softmax %x {axis = -1}", ".streaming.heads"), std::pair(8 * lanes, true));
+  const bool lines = lanes * 4 == kLineBytes;
+  EXPECT_EQ(least_row("f32[N,M]", "%y = Softmax %x {axis = -1}", ".streaming.heads"),
+            std::pair(int64_t{lines ? 128 : 768}, true));
+  EXPECT_EQ(least_row("f16[N,M]", "%y = Softmax %x {axis = -1}", ".streaming.heads"), std::pair(int64_t{768}, true))
+      << "half lines";
   EXPECT_EQ(least_row("f32[N,800]", "%y = Softmax %x {axis = 0}", ".streaming.blocks"), std::pair(2 * lanes, true));
   EXPECT_EQ(least_row("f32[N,M,K]", sum, ".streaming.blocks"), std::pair(none, true)) << "one sweep";
   const auto narrow = [](int axis) {

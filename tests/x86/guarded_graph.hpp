@@ -47,7 +47,7 @@ class GuardedGraph {
  public:
   GuardedGraph(Isa isa, const GuardedGraphOptions& options)
       : compiler_(with_small_caches(target_of(isa)), **jitter_table(),
-                  {.contract = options.contract, .head_row_vectors = 1}),
+                  {.contract = options.contract, .head_row_lines = 1, .head_row_lines_of_parts = 1}),
         options_(options) {}
 
   // Snippets of the graph.
