@@ -39,6 +39,11 @@ struct LowerOptions {
   // The same for values that a later sweep over the reduced dims reads: what is kept between sweeps is as large as what
   // they walk, so that beyond the caches it costs a line written and one read for each vector.
   double resweep_cycles = 6;
+  // What sweeps keep waits in scratch memory, which serves row after row and so stays near, not in outputs, which are
+  // then written once and never read. For rows that fit the caches, of tensors that do not.
+  bool keep_near = false;
+  // Kept, whatever it costs, is also what takes more bytes to make again than it has, as the sum of two tensors.
+  bool keep_joined = false;
   // Columns (the innermost dim is kept, dims around it are folded): whole rows in the order in which they lie, with
   // what columns fold into in scratch rows. Else tiles go down the columns, with that in registers. For tensors beyond
   // the caches, from which a tile takes a few lines of each row. Such kernels have LinearKernel::blocks.

@@ -16,6 +16,26 @@ void Planner::find_costs() {
       for (const ValueId operand : node->operands) cost += cost_[index(operand)];
     cost_[index(id)] = std::min(cost, 1e9);
   }
+  if (options_.keep_joined) find_sources();
+}
+
+// A value of more bytes in memory than it has itself is a source from there on: it will be kept.
+void Planner::find_sources() {
+  sources_.assign(body_.values.size(), {});
+  std::vector<int> bits(body_.values.size(), 0);
+  for (const ValueId id : order_) bits[index(id)] = body_.values[index(id)].element.bits();
+  for (const BodyPort& input : body_.inputs) bits[index(input.value)] = input.element.bits();
+  for (const ValueId id : order_) {
+    if (!swept(id)) continue;
+    std::vector<ValueId>& sources = sources_[index(id)];
+    if (const BodyNode* node = maker_[index(id)])
+      for (const ValueId operand : node->operands)
+        for (const ValueId source : sources_[index(operand)])
+          if (std::ranges::find(sources, source) == sources.end()) sources.push_back(source);
+    int read = 0;
+    for (const ValueId source : sources) read += bits[index(source)];
+    if (sources.empty() || read > bits[index(id)]) sources = {id};
+  }
 }
 
 // Later nests read the value from memory, as if it were an input, when it is not cheap to make.

@@ -55,6 +55,7 @@ class Planner {
 
   // --- lower_plan_hoist.cpp ---
   void find_costs();
+  void find_sources();
   void offer(Access root);
   std::vector<Access> find_hoisted(const Nest& nest);
   std::vector<char> made_again(const Nest& nest) const;
@@ -66,6 +67,7 @@ class Planner {
   void add_store(Phase& phase, Access store);
   void fill_sweeps(const Nest& nest, Scope& scope);
   void fill_sweep(Sweep& sweep, size_t number, double resweep_cycles);
+  bool has_many_sources(ValueId id) const;
   void keep(ValueId id, size_t reader);
   void place_kept(const Nest& nest, Kept& kept, const std::vector<Sweep*>& sweeps);
   int output_for(const Kept& kept, const std::vector<Sweep*>& sweeps, bool& stored) const;
@@ -82,6 +84,7 @@ class Planner {
   std::vector<Access> offered_;         // values in memory that earlier nests have made
   std::vector<ValueId> order_;          // operands first
   std::vector<double> cost_;
+  std::vector<std::vector<ValueId>> sources_;  // with keep_joined: the swept values in memory that each is made of
   std::vector<char> needed_;      // in the nest
   std::vector<int> phase_;        // in the scope
   std::vector<int> computed_in_;  // the first sweep of the scope that makes a value, for all its elements

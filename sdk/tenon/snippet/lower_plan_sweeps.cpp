@@ -87,7 +87,7 @@ void Planner::fill_sweep(Sweep& sweep, size_t number, double resweep_cycles) {
   for (const Access& store : sweep.stores) wanted[index(store.value)] = 1;
   for (auto id = order_.rbegin(); id != order_.rend(); ++id) {
     if (!wanted[index(*id)] || !swept(*id)) continue;
-    if (computed_in_[index(*id)] >= 0 && cost_[index(*id)] > resweep_cycles) {
+    if (computed_in_[index(*id)] >= 0 && (cost_[index(*id)] > resweep_cycles || has_many_sources(*id))) {
       read[index(*id)] = 1;
     } else if (const BodyNode* node = maker_[index(*id)]) {
       for (const ValueId operand : node->operands) wanted[index(operand)] = 1;
@@ -106,6 +106,11 @@ void Planner::fill_sweep(Sweep& sweep, size_t number, double resweep_cycles) {
   }
 }
 
+// Would a later sweep read more bytes to make it again than it has?
+bool Planner::has_many_sources(ValueId id) const {
+  return options_.keep_joined && sources_[index(id)].size() == 1 && sources_[index(id)][0] == id && maker_[index(id)];
+}
+
 void Planner::keep(ValueId id, size_t reader) {
   const auto same = [&](const Kept& kept) { return kept.value == id; };
   auto kept = std::find_if(kept_.begin(), kept_.end(), same);
@@ -116,7 +121,7 @@ void Planner::keep(ValueId id, size_t reader) {
 
 void Planner::place_kept(const Nest& nest, Kept& kept, const std::vector<Sweep*>& sweeps) {
   bool stored = false;
-  kept.port = options_.behind_blocks ? -1 : output_for(kept, sweeps, stored);
+  kept.port = options_.behind_blocks || options_.keep_near ? -1 : output_for(kept, sweeps, stored);
   if (kept.port < 0) kept.port = add_scratch(nest, kept.value);
   if (!stored) sweeps[kept.home]->stores.push_back({kept.value, kept.port});
   for (const auto& [value, reader] : readers_)
