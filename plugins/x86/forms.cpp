@@ -55,12 +55,6 @@ std::optional<bool> rows_aligned(const snippet::Body& body) {
   return known ? std::optional(true) : std::nullopt;
 }
 
-constexpr size_t kUnstatedCache = size_t{32} << 10;
-size_t first_cache_bytes(const TargetDescription& target) {
-  const MemorySpace* cache = target.memory("l1");
-  return cache ? cache->size_bytes : kUnstatedCache;
-}
-
 // Elements of the innermost dim from which on whole rows pay, in vectors: below, a tile takes the row as it is.
 constexpr int64_t kLeastRowVectors = 2;
 
@@ -100,6 +94,12 @@ int lanes_of(Isa isa, const snippet::Body& body) {
 FormMaker::FormMaker(TargetDescription target, const codegen::JitterTable& table, CompilerOptions options)
     : target_(std::move(target)), table_(table), options_(options), registers_(registers_text(target_)) {}
 
+size_t FormMaker::first_cache_bytes() const {
+  constexpr size_t kUnstated = size_t{32} << 10;
+  const MemorySpace* cache = target_.memory("l1");
+  return cache ? cache->size_bytes : kUnstated;
+}
+
 std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) const {
   // A cache that the target does not state is one that nothing exceeds.
   const auto size = [&](std::string_view name) {
@@ -127,6 +127,7 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) cons
     tiers[3].suffix += ".blocks";
     tiers[3].behind_blocks = true;
   }
+  add_rows(tiers, body);
   const Joins joins = joins_of(body, lanes_of(isa_of(target_), body));
   if (joins != Joins::never) {
     std::vector<Tier> all;
@@ -143,7 +144,11 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) cons
   add_heads(tiers, body);
   if (const auto bytes = bytes_of(body)) {
     // Of all calls: no code that none of them runs.
-    std::erase_if(tiers, [&](const Tier& tier) { return tier.least_bytes > *bytes; });
+    const int64_t row = body.rank() == 0 ? 0 : body.dims.back().extent.constant();
+    std::erase_if(tiers, [&](const Tier& tier) { return tier.least_bytes > *bytes || !tier.rows.holds(row); });
+    const auto is_of_rows = [](const Tier& tier) { return tier.rows != irgen::RowRange{}; };
+    if (std::ranges::any_of(tiers, is_of_rows))
+      std::erase_if(tiers, [&](const Tier& tier) { return tier.passes.stream_stores && !is_of_rows(tier); });
     if (tiers.size() > 1) tiers.erase(tiers.begin());
     for (Tier& tier : tiers) tier.certain = true;
     tiers.front().suffix.clear();
@@ -186,7 +191,7 @@ void FormMaker::walk_from(Tier& tier, std::string_view memory, int lane_bytes) c
   tier.passes.prefetch_writes = {.lines = static_cast<int>(from->prefetch_writes), .together = together};
   tier.passes.streams = {.each = static_cast<int>(from->streams), .most = static_cast<int>(from->most_streams)};
   if (from->row_lines > 0) tier.longest_row_once = static_cast<int>(from->row_lines * kLineBytes) / lane_bytes;
-  tier.longest_row_again = static_cast<int>(first_cache_bytes(target_) / 2 / kRows) / lane_bytes;
+  tier.longest_row_again = static_cast<int>(first_cache_bytes() / 2 / kRows) / lane_bytes;
   // Lines are fetched ahead along single rows.
   if (from->prefetch_reads > 0) tier.longest_row_again = std::min(tier.longest_row_again, tier.longest_row_once);
 }
@@ -203,6 +208,7 @@ Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& body, co
   options.join_rows = tier.join_rows;
   options.behind_blocks = tier.behind_blocks;
   options.heads = tier.heads;
+  options.keep_near = tier.keep_near, options.keep_joined = tier.keep_joined;
   // They lie one behind the other: a single one is walked as prefetches follow it.
   if (tier.join_rows && tier.least_bytes > 0) options.rows = 1;
   options.longest_row_once = tier.longest_row_once;
@@ -236,8 +242,8 @@ Result<irgen::SnippetForm> FormMaker::make(const snippet::Body& body, const Tier
   if (kernel.blocks.dim >= 0) form.least_row = kLeastRowVectors * kernel.lanes;
   if (tier.heads) form.least_row = least_head_row(body);
   form.any_rows = tier.heads;
-  // Bodies of several nests, and such: no form for any call. Blocks that follow one another store before all is read, which
-  // only calls past the caches allow, whose outputs lie apart from inputs.
+  // Bodies of several nests, and such: no form for any call. Blocks that follow one another store before all is read,
+  // which only calls past the caches allow, whose outputs lie apart from inputs.
   if ((tier.join_rows && kernel.joined.rows < 0) || (tier.heads && !form.past_caches) ||
       (tier.behind_blocks && !(kernel.blocks.inside && form.past_caches)))
     form.least_row = std::numeric_limits<int64_t>::max();

@@ -7,7 +7,8 @@
 //
 // How far ahead, how many stretches and how long rows may be that go several at once, the target's memories say: `l2`,
 // `l3` and `host` of the three in turn.
-// Columns are walked in whole rows in the two that are for calls beyond the caches.
+// Columns are walked in whole rows in the two that are for calls beyond the caches. Rows beyond the last-level cache
+// that several sweeps walk have forms by which cache holds a row.
 #pragma once
 #include <string>
 #include <string_view>
@@ -42,11 +43,13 @@ class FormMaker {
     double least_bytes = 0;  // of all ports
     bool certain = false;    // calls of it come: extents are known
     PassOptions passes;
-    bool whole_rows = false;   // down columns
-    bool heads = false;        // before rows that begin at no whole vector; for calls that have such
+    bool heads = false;          // before rows that begin at no whole vector; for calls that have such
+    bool whole_rows = false;     // down columns
     bool behind_blocks = false;  // these, in blocks that follow one another; for calls whose blocks are near
-    bool join_rows = false;    // these are short; for calls that rows_to_join() allows
-    bool past_caches = false;  // what sweeps keep goes out to memory and comes back
+    bool join_rows = false;      // these are short; for calls that rows_to_join() allows
+    bool past_caches = false;    // what sweeps keep goes out to memory and comes back
+    irgen::RowRange rows = {};   // of calls
+    bool keep_near = false, keep_joined = false;                      // as in LowerOptions
     int longest_row_once = snippet::LowerOptions{}.longest_row_once;  // as in LowerOptions
     int longest_row_again = snippet::LowerOptions{}.longest_row_again;
   };
@@ -66,6 +69,10 @@ class FormMaker {
   int64_t least_head_row(const snippet::Body& body) const;
   void add_heads(std::vector<Tier>& tiers, const snippet::Body& body) const;
   void walk_from(Tier& tier, std::string_view memory, int lane_bytes) const;
+  size_t first_cache_bytes() const;
+  // forms_rows.cpp
+  bool folds_costly(const snippet::Body& body) const;
+  void add_rows(std::vector<Tier>& tiers, const snippet::Body& body) const;
   // Lowered, and after this plugin's passes.
   Result<snippet::LinearKernel> kernel_of(const snippet::Body& body, const Tier& tier) const;
   Result<CodeObject> assemble_kernel(snippet::LinearKernel kernel) const;

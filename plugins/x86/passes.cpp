@@ -159,10 +159,21 @@ void fold_loads(LinearKernel& kernel, Isa isa) {
 
 namespace {
 
+// Pointers that lie a step behind one of `pointers`, too.
+void add_steps_from(const LinearKernel& kernel, std::set<RegisterId>& pointers) {
+  static const Name kAdd("AddParameter");
+  for (const Instruction& one : kernel.body)
+    if (one.op == kAdd && pointers.contains(one.in[0])) pointers.insert(one.out[0]);
+}
+
 void fetch_ahead(LinearKernel& kernel, const PassOptions& options) {
+  auto [near, standing] = fetch_next_rows(kernel, options.next_row);
+  if (options.next_row_lines) near.clear();
+  near.merge(standing);
   if (options.streams.each > 1) split_streams(kernel, options.streams);
-  if (options.prefetch_writes.lines > 0) prefetch_writes(kernel, options.prefetch_writes);
-  if (options.prefetch_reads.lines > 0) prefetch_reads(kernel, options.prefetch_reads);
+  add_steps_from(kernel, near);
+  if (options.prefetch_writes.lines > 0) prefetch_writes(kernel, options.prefetch_writes, near);
+  if (options.prefetch_reads.lines > 0) prefetch_reads(kernel, options.prefetch_reads, near);
 }
 
 }  // namespace

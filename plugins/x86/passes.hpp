@@ -16,6 +16,7 @@
 // Attribute `broadcast` 1: memory is one element, for all lanes (avx512).
 #pragma once
 #include <optional>
+#include <set>
 
 #include <tenon/snippet/linear.hpp>
 #include <tenon/support/result.hpp>
@@ -41,6 +42,11 @@ struct Streams {
   int least_elements = 16384;  // shorter ones are not worth their begin and end
 };
 
+// Of rows that several sweeps walk one after the other: the sweep that fetches the row behind, or none. That before the
+// last one waits for no memory, and has time; the last one stores past the caches, and leaves the near ones to what it
+// reads until the next row is wanted.
+enum class NextRow : uint8_t { none, before_last, last };
+
 struct PassOptions {
   Isa isa = Isa::avx2;
   // A product that is only added becomes one operation: faster, and rounded once instead of twice, so results may
@@ -58,6 +64,9 @@ struct PassOptions {
   Streams streams = {};
   // Of the stores and loads of vector loops.
   Ahead prefetch_writes = {}, prefetch_reads = {};
+  NextRow next_row = NextRow::none;
+  // Lines ahead of the first sweep are fetched all the same: rows are so short that these are the next row's too.
+  bool next_row_lines = false;
   // Kernels that may be cut into blocks of columns (LinearKernel::Blocks): what a block needs again is to lie in a
   // cache of so many bytes; 0: they are not cut. With `prefetch_blocks`, the next block's lines are fetched meanwhile.
   int64_t block_cache_bytes = 0;
@@ -85,8 +94,14 @@ void load_by_halves(snippet::LinearKernel& kernel);
 // passes_streaming.cpp
 void stream_stores(snippet::LinearKernel& kernel, bool only_aligned = false);
 void split_streams(snippet::LinearKernel& kernel, Streams streams);  // passes_streams.cpp; after stream_stores
-void prefetch_writes(snippet::LinearKernel& kernel, Ahead ahead);
-void prefetch_reads(snippet::LinearKernel& kernel, Ahead ahead);
+// But through the pointers `near`.
+void prefetch_writes(snippet::LinearKernel& kernel, Ahead ahead, const std::set<snippet::RegisterId>& near = {});
+void prefetch_reads(snippet::LinearKernel& kernel, Ahead ahead, const std::set<snippet::RegisterId>& near = {});
+// passes_rows.cpp; before split_streams
+struct NextRows {
+  std::set<snippet::RegisterId> fetched, standing;  // pointers to what is fetched a row ahead, and what all rows share
+};
+NextRows fetch_next_rows(snippet::LinearKernel& kernel, NextRow when);
 // passes_blocks.cpp
 void size_blocks(snippet::LinearKernel& kernel, int64_t cache_bytes);
 void prefetch_blocks(snippet::LinearKernel& kernel);  // after size_blocks

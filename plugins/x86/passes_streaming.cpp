@@ -124,11 +124,17 @@ int64_t Ahead::of(size_t stretches) const {
                                          : std::clamp<int64_t>(together / static_cast<int64_t>(stretches), 1, lines);
 }
 
-void prefetch_writes(LinearKernel& kernel, Ahead ahead) {
-  prefetch(kernel, kWrite, ahead, [](const Instruction& instruction) { return instruction.op == kStore; });
+void prefetch_writes(LinearKernel& kernel, Ahead ahead, const std::set<RegisterId>& near) {
+  prefetch(kernel, kWrite, ahead, [&](const Instruction& instruction) {
+    return instruction.op == kStore && !near.contains(instruction.memory->base);
+  });
 }
 
-void prefetch_reads(LinearKernel& kernel, Ahead ahead) { prefetch(kernel, kRead, ahead, reads_memory); }
+void prefetch_reads(LinearKernel& kernel, Ahead ahead, const std::set<RegisterId>& near) {
+  prefetch(kernel, kRead, ahead, [&](const Instruction& instruction) {
+    return reads_memory(instruction) && !near.contains(instruction.memory->base);
+  });
+}
 
 bool has_streaming_stores(const LinearKernel& kernel) {
   return std::any_of(kernel.body.begin(), kernel.body.end(),

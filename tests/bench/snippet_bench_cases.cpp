@@ -133,7 +133,7 @@ std::vector<Case> snippet_cases() {
        "graph @g(%x: f32[128,3072], %bias: f32[3072]) -> %y {\n%q = Add %x, %bias\n" + tanh_gelu_of("q") + "\n}",
        bias_gelu_tanh, move_one_to_one(), {128, 3072});
   for (const auto& [r, n] : {std::pair{128, 768}, {512, 1024}, {16, 65536}, {4096, 33}, {32768, 1024}, {32768, 1001},
-                             {512, 65536}, {32, 1048576}, {8, 4194304}}) {
+                             {4096, 8192}, {512, 65536}, {32, 1048576}, {8, 4194304}}) {
     rows(str("layer norm ", r, "x", n),
          str("graph @g(%x: f32[", r, ",", n, "], %s: f32[", n, "], %b: f32[", n, R"(]) -> %y {
 %y = LayerNormalization %x, %s, %b {axis = -1, epsilon = 1e-5}

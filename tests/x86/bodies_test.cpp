@@ -62,6 +62,11 @@ class Bodies : public MachineTest {
     options.lower.join_rows = random.pick(2) == 0;
     options.lower.heads = passes.any_rows;
     options.lower.behind_blocks = !options.lower.join_rows && random.pick(2) == 0;
+    options.lower.keep_near = random.pick(3) == 0;
+    options.lower.keep_joined = random.pick(3) == 0;
+    passes.next_row =
+        std::array{NextRow::none, NextRow::before_last, NextRow::last}[static_cast<size_t>(random.pick(3))];
+    passes.next_row_lines = random.pick(2) == 0;
     passes.block_cache_bytes = static_cast<int64_t>(random.pick(3)) * 8000;
     options.blocks = random.block_sizes();
     options.parts = random.pick(3) == 0 ? static_cast<int64_t>(random.pick(6)) + 2 : 1;

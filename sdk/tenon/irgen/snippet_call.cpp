@@ -74,6 +74,7 @@ Result<Choice> choose_forms(const SnippetCode& code, const CallOptions& options,
   Choice choice{.near = &code.form};
   for (const auto& larger : code.larger) {
     if (read + written < larger->least_bytes() || (larger->joins_rows() && !joins)) continue;
+    if (!extents.empty() && !larger->rows().holds(extents.back())) continue;
     TENON_TRY(form, larger->get(code.body));
     if (form->least_row > 0 && plan.extents().back() < form->least_row) continue;
     if (!form->past_caches) {

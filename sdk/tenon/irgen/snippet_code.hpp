@@ -1,6 +1,8 @@
 // SnippetCode: what a target made of one snippet, in one or several forms, and the compilers that make it.
 #pragma once
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -30,16 +32,24 @@ struct SnippetForm {
   bool any_rows = false;
 };
 
+// Elements of the innermost dim.
+struct RowRange {
+  int64_t least = 0, most = std::numeric_limits<int64_t>::max();
+  bool holds(int64_t row) const { return least <= row && row <= most; }
+  bool operator==(const RowRange&) const = default;
+};
+
 // A form for large calls, which most snippets never see: made when the first call of that size is planned. Any thread;
 // those who come meanwhile wait for it.
 class TENON_API FormOnDemand {
  public:
   using Make = std::function<Result<SnippetForm>(const snippet::Body& body)>;
-  FormOnDemand(double least_bytes, Make make, bool joins_rows = false)
-      : least_bytes_(least_bytes), joins_rows_(joins_rows), make_(std::move(make)) {}
+  FormOnDemand(double least_bytes, Make make, bool joins_rows = false, RowRange rows = {})
+      : least_bytes_(least_bytes), joins_rows_(joins_rows), rows_(rows), make_(std::move(make)) {}
 
   double least_bytes() const { return least_bytes_; }  // calls whose tensors have fewer are not for it
   bool joins_rows() const { return joins_rows_; }      // nor are those whose rows snippet::rows_to_join() leaves apart
+  const RowRange& rows() const { return rows_; }       // nor those with other rows
   // `body`: of the code that it belongs to. The form lives as long as this. An error is not kept: who asks next tries
   // again.
   Result<const SnippetForm*> get(const snippet::Body& body) const;
@@ -47,6 +57,7 @@ class TENON_API FormOnDemand {
  private:
   const double least_bytes_;
   const bool joins_rows_;
+  const RowRange rows_;
   const Make make_;
   mutable std::mutex mutex_;
   mutable std::optional<SnippetForm> form_;

@@ -1,0 +1,87 @@
+// Forms for rows beyond the last-level cache that several sweeps walk, by which cache holds them.
+#include <algorithm>
+
+#include <tenon/snippet/emit.hpp>
+
+#include "x86/forms.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+// A body that folds rows alone and walks them again: bytes of one element in tensors that move on with the rows, in
+// those that all rows share, and in a value that sweeps keep.
+struct RowBytes {
+  int64_t moving = 0, standing = 0, kept = 0;  // moving 0: it is another body
+};
+RowBytes row_bytes_of(const snippet::Body& body) {
+  if (body.rank() == 0 || body.reduced_dims() != snippet::DimSet{1} << (body.rank() - 1)) return {};
+  const auto varies = [&](const snippet::BodyPort& port) {
+    return body.values[static_cast<size_t>(port.value)].varies;
+  };
+  const auto is_swept = [&](const snippet::BodyPort& port) { return (varies(port) & body.reduced_dims()) != 0; };
+  if (std::ranges::none_of(body.outputs, is_swept)) return {};
+  RowBytes bytes;
+  for (const snippet::BodyPort& input : body.inputs)
+    if (is_swept(input))
+      (varies(input) == body.reduced_dims() ? bytes.standing : bytes.moving) += input.element.bits() / 8;
+  for (const snippet::BodyValue& value : body.values)
+    bytes.kept = std::max<int64_t>(bytes.kept, value.element.bits() / 8);
+  return bytes;
+}
+
+}  // namespace
+
+// Does a sweep before the last one compute what is not made again for nothing, as the exponentials of softmax?
+bool FormMaker::folds_costly(const snippet::Body& body) const {
+  std::vector<char> folded(body.values.size(), 0);
+  for (auto node = body.nodes.rbegin(); node != body.nodes.rend(); ++node) {
+    const bool wanted = folded[static_cast<size_t>(node->result)] != 0;
+    const bool is_swept = (body.values[static_cast<size_t>(node->result)].varies & body.reduced_dims()) != 0;
+    if (wanted && is_swept &&
+        snippet::cycles_of_node(body, *node, table_, target_) > snippet::LowerOptions{}.resweep_cycles)
+      return true;
+    if (wanted || snippet::is_reduction(node->op))
+      for (const snippet::ValueId operand : node->operands) folded[static_cast<size_t>(operand)] = 1;
+  }
+  return false;
+}
+
+// Rows that several sweeps walk, by the nearest cache that holds one with the next, and with what sweeps keep.
+void FormMaker::add_rows(std::vector<Tier>& tiers, const snippet::Body& body) const {
+  const MemorySpace *second = target_.memory("l2"), *third = target_.memory("l3");
+  const RowBytes bytes = row_bytes_of(body);
+  if (!second || bytes.moving == 0) return;
+  const bool costly = folds_costly(body);
+  const int64_t again = bytes.moving + bytes.standing, kept = again + bytes.moving + bytes.kept,
+                all = costly ? kept : again + bytes.moving;
+  const auto l1 = static_cast<int64_t>(first_cache_bytes()), l2 = static_cast<int64_t>(second->size_bytes),
+             l3 = third ? static_cast<int64_t>(third->size_bytes) : 0;
+  // The second level has no room for values that are kept beside long rows, and a sweep that reads several tensors from
+  // it no time for more: the last one waits for stores. Two tensors are read again from there as fast as what they make
+  // is written and read, from other levels not.
+  const NextRow early = NextRow::before_last, late = NextRow::last;
+  const struct {
+    std::string_view suffix;
+    int64_t most;
+    NextRow when;
+    bool lines, near, joined;
+  } ranges[] = {{".l1", l1 / kept, early, true, true, true},
+                {".l2", l2 / 2 / all, costly || bytes.moving <= bytes.kept ? early : late, false, true, false},
+                {".l2.again", l2 / all, costly ? early : late, false, false, false},
+                {".l3", std::min(l2 / again, l3 / all), late, false, true, false},
+                {".l3.joined", l3 / kept, late, false, true, true}};
+  const Tier any = tiers.back();
+  int64_t least = any.longest_row_again + 1;
+  for (const auto& range : ranges) {
+    if (least > range.most) continue;
+    Tier& tier = tiers.emplace_back(any);
+    tier.suffix += range.suffix;
+    tier.rows = {.least = least, .most = range.most};
+    tier.past_caches = !range.near;
+    tier.keep_near = range.near, tier.keep_joined = range.joined;
+    tier.passes.next_row = range.when, tier.passes.next_row_lines = range.lines;
+    least = range.most + 1;
+  }
+}
+
+}  // namespace tenon::x86

@@ -1,0 +1,225 @@
+// Rows beyond the caches that several sweeps walk: what fetches the next one, and that all forms give the same bits.
+#include <gtest/gtest.h>
+#include <snippet/bodies.hpp>
+#include <support_lib/guarded.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <random>
+
+#include <tenon/ir/text.hpp>
+#include <tenon/snippet/canonical.hpp>
+#include <tenon/snippet/lower.hpp>
+#include <tenon/snippet/params.hpp>
+#include <tenon/snippet/subgraph.hpp>
+#include <tenon/snippet/tokenize.hpp>
+
+#include "x86/compiler.hpp"
+#include "x86/forms.hpp"
+#include "x86/kernel_support.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+using tenon::testing::GuardAt;
+using tenon::testing::Guarded;
+
+int count(const std::string& text, std::string_view what) {
+  int found = 0;
+  for (size_t at = text.find(what); at != text.npos; at = text.find(what, at + what.size())) ++found;
+  return found;
+}
+
+// d = x - sum(x); y = d - least(d): three sweeps over a row, each of single vectors and a tail.
+std::string text_of(NextRow when) {
+  snippet::test::BodyBuilder build("rows", "kr");
+  const snippet::ValueId x = build.input(3), weight = build.input(2);
+  const snippet::ValueId d = build.op("Sub", {x, build.reduce("ReduceSum", x)});
+  build.output(build.op("Mul", {build.op("Sub", {d, build.reduce("ReduceMin", d)}), weight}));
+  auto kernel = snippet::lower(build.take(), {.lanes = 32, .unroll = 1, .rows = 1});
+  EXPECT_TRUE(kernel.ok());
+  const NextRows next = fetch_next_rows(*kernel, when);
+  EXPECT_EQ(next.fetched.size(), when == NextRow::none ? 0u : 1u);
+  EXPECT_EQ(next.standing.size(), when == NextRow::none ? 0u : 1u) << "the weights";
+  EXPECT_TRUE(snippet::verify(*kernel).ok()) << print(*kernel);
+  return print(*kernel);
+}
+
+// What stands in `text` from the begin of loop `loop` to its end.
+std::string loop_of(const std::string& text, int loop) {
+  const size_t begin = text.find(str("loop ", loop, " "));
+  return text.substr(begin, text.find("}\n", begin) - begin);
+}
+
+TEST(Rows, TheSweepThatIsAskedForFetchesTheNextRow) {
+  constexpr int kSums = 1, kLeast = 3, kResults = 5;  // the loops over vectors, between tails
+  EXPECT_EQ(count(text_of(NextRow::none), "Prefetch"), 0);
+  for (const NextRow when : {NextRow::before_last, NextRow::last}) {
+    const std::string text = text_of(when);
+    EXPECT_EQ(count(text, "PrefetchRead"), 2) << "two lines of 32 floats: " << text;
+    EXPECT_EQ(count(loop_of(text, kSums), "Prefetch"), 0) << text;
+    EXPECT_EQ(count(loop_of(text, kLeast), "Prefetch"), when == NextRow::before_last ? 2 : 0) << text;
+    EXPECT_EQ(count(loop_of(text, kResults), "Prefetch"), when == NextRow::last ? 2 : 0) << text;
+  }
+}
+
+// Caches of so few bytes that short rows are of any class, and large calls begin at a few rows.
+constexpr size_t kFirst = 2'000, kSecond = 8'000, kThird = 32'000;
+TargetDescription with_tiny_caches(Isa isa) {
+  TargetDescription target = testing::target_of(isa);
+  target.memories = {{.name = "l1", .size_bytes = kFirst},
+                     {.name = "l2", .size_bytes = kSecond},
+                     {.name = "l3", .size_bytes = kThird, .row_lines = 16},
+                     {.name = "host", .size_bytes = 1 << 30, .prefetch_reads = 32, .streams = 4, .row_lines = 2}};
+  return target;
+}
+
+struct Case {
+  std::string_view name, inputs, operators;
+};
+constexpr Case kSoftmax{"softmax", "%x: f32[R,C]", "%y = Softmax %x {axis = -1}"};
+constexpr Case kNorm{"norm", "%x: f32[R,C], %s: f32[C], %b: f32[C]",
+                     "%y = LayerNormalization %x, %s, %b {axis = -1, epsilon = 1e-5}"};
+constexpr Case kSkipNorm{"skip norm", "%x: f32[R,C], %z: f32[R,C], %s: f32[C], %b: f32[C]",
+                         "%t = Add %x, %z\n%y = LayerNormalization %t, %s, %b {axis = -1, epsilon = 1e-5}"};
+constexpr Case kRootMeanSquare{"RMS norm", "%x: f32[R,C], %s: f32[C]", "%y = RMSNormalization %x, %s {axis = -1}"};
+constexpr Case kSumOfRows{"sum of rows", "%x: f32[R,C]",
+                          "%a = Constant {value = dense<i64[1]: 1>}\n%y = ReduceSum %x, %a"};
+
+class RowForms : public ::testing::TestWithParam<Isa> {
+ protected:
+  void SetUp() override {
+    if (!machine_has(GetParam())) GTEST_SKIP() << "this machine has no " << isa_name(GetParam());
+  }
+
+  snippet::Body body_of(const Case& one, const std::string& rows, const std::string& columns) const {
+    std::string inputs(one.inputs);
+    for (const auto& [letter, extent] : {std::pair{'R', rows}, {'C', columns}})
+      for (size_t at = inputs.find(letter); at != inputs.npos; at = inputs.find(letter, at + extent.size()))
+        inputs.replace(at, 1, extent);
+    auto graph = parse_graph(str("graph @g(", inputs, ") -> %y {\n", one.operators, "\n}"));
+    TENON_CHECK(graph.ok(), graph.ok() ? "" : graph.error().to_string());
+    const Compiler compiler(target_, **jitter_table());
+    snippet::TokenizeOptions options;
+    options.can_emit = [&](const codegen::Signature& s) { return compiler.can_emit(s); };
+    const auto made = snippet::tokenize_snippets(**graph, options);
+    TENON_CHECK(made.ok() && *made == 1, one.name, " is no snippet");
+    for (const Op& op : (*graph)->body())
+      if (isa<snippet::Subgraph>(op)) return *snippet::make_body(op);
+    TENON_CHECK(false, "no snippet");
+  }
+
+  // y of one form for inputs of `extents`, all beside guard pages.
+  std::vector<float> run(const irgen::SnippetForm& form, const snippet::Body& body, const Dims& extents,
+                         unsigned seed) const {
+    std::mt19937 random(seed);
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    const auto plan = snippet::CallPlan::make_for_extents(body, form.kernel, extents);
+    TENON_CHECK(plan.ok(), plan.ok() ? "" : plan.error().to_string());
+    std::deque<Guarded<std::byte>> buffers;
+    std::vector<void*> addresses;
+    for (size_t i = 0; i <= body.inputs.size(); ++i) {
+      const bool is_input = i < body.inputs.size();
+      Guarded<std::byte>& buffer = buffers.emplace_back(plan->port_bytes(i), is_input ? GuardAt::end : GuardAt::lines);
+      std::ranges::fill(buffer.values(), std::byte{0xa5});
+      for (size_t at = 0; is_input && at < buffer.values().size(); at += sizeof(float)) {
+        const float x = uniform(random);
+        std::memcpy(buffer.data() + at, &x, sizeof x);
+      }
+      addresses.push_back(buffer.data());
+    }
+    Guarded<std::byte> scratch(plan->scratch_bytes(), GuardAt::lines);
+    std::vector<int64_t> words(plan->words());
+    plan->fill(words, addresses, scratch.data());
+    form.run(words.data());
+    const auto* y = reinterpret_cast<const float*>(buffers.back().data());
+    return {y, y + buffers.back().values().size() / sizeof(float)};
+  }
+
+  const TargetDescription target_ = with_tiny_caches(GetParam());
+  const FormMaker maker_{target_, **jitter_table(), {}};
+};
+
+// Whatever the range of rows that a form is for. Known extents have numbers in their code where open ones have words.
+TEST_P(RowForms, AllGiveTheSameBits) {
+  for (const Case& one : {kSoftmax, kNorm, kSkipNorm, kRootMeanSquare}) {
+    for (const int64_t columns : {16, 48, 64, 176, 1040}) {
+      const snippet::Body open = body_of(one, "R", "C"), known = body_of(one, "5", str(columns));
+      std::map<int64_t, std::vector<float>> wanted;  // of the first form, by the number of rows
+      size_t tried = 0;
+      for (const snippet::Body* body : {&open, &known}) {
+        for (const FormMaker::Tier& tier : maker_.tiers_of(open)) {
+          const auto form = maker_.make(*body, tier);
+          ASSERT_TRUE(form.ok()) << form.error().to_string();
+          for (const int64_t rows : {1, 5}) {
+            if (body == &known && rows != 5) continue;
+            const std::vector<float> made = run(*form, *body, {rows, columns}, 7);
+            const std::vector<float>& first = wanted.try_emplace(rows, made).first->second;
+            ASSERT_EQ(std::memcmp(made.data(), first.data(), made.size() * sizeof(float)), 0)
+                << one.name << tier.suffix << " of " << rows << " x " << columns;
+            ++tried;
+          }
+        }
+      }
+      EXPECT_GT(tried, 15u);
+    }
+  }
+}
+
+// By the nearest cache that holds two rows, and what is kept.
+TEST_P(RowForms, FollowFromTheLengthOfRows) {
+  using Range = std::tuple<std::string, int64_t, int64_t, NextRow>;
+  const auto ranges = [&](const Case& one) {
+    std::vector<Range> found;
+    for (const FormMaker::Tier& tier : maker_.tiers_of(body_of(one, "R", "C")))
+      if (tier.rows != irgen::RowRange{} && !tier.heads)
+        found.emplace_back(tier.suffix.substr(10), tier.rows.least, tier.rows.most, tier.passes.next_row);
+    return found;
+  };
+  const NextRow early = NextRow::before_last, late = NextRow::last;
+  // Two rows of x and one of exponentials: 12 bytes an element. Up to 32 elements go with other rows.
+  EXPECT_EQ(ranges(kSoftmax), (std::vector<Range>{{".l1", 33, 166, early},
+                                                  {".l2", 167, 333, early},
+                                                  {".l2.again", 334, 666, early},
+                                                  {".l3", 667, 2000, late},
+                                                  {".l3.joined", 2001, 2666, late}}));
+  // Two rows of x and z, the factors, the sums: 28 bytes; 24 where sums are made again.
+  EXPECT_EQ(ranges(kSkipNorm), (std::vector<Range>{{".l1", 33, 71, early},
+                                                   {".l2", 72, 166, late},
+                                                   {".l2.again", 167, 333, late},
+                                                   {".l3", 334, 500, late},
+                                                   {".l3.joined", 501, 1142, late}}));
+  EXPECT_TRUE(ranges(kSumOfRows).empty()) << "one sweep";
+  // Of known extents, that of the row alone, and one for outputs that are not aligned.
+  const auto known = [&](const std::string& columns) {
+    const std::vector<FormMaker::Tier> tiers = maker_.tiers_of(body_of(kSoftmax, "1000", columns));
+    EXPECT_EQ(tiers.size(), 2u);
+    return tiers.back().suffix;
+  };
+  EXPECT_EQ(known("160"), ".streaming.l1");
+  EXPECT_EQ(known("512"), ".streaming.l2.again");
+  EXPECT_EQ(known("2048"), ".streaming.l3.joined");
+  EXPECT_EQ(known("4096"), ".streaming");
+  EXPECT_EQ(known("16"), ".streaming");
+}
+
+// What sweeps keep is in no output, so that all of these are stored past the caches; inputs are fetched a row ahead.
+TEST_P(RowForms, StoreOnceAndFetchTheNextRow) {
+  const snippet::Body body = body_of(kSoftmax, "1000", "160");
+  const auto form = maker_.make(body, maker_.tiers_of(body).back());
+  ASSERT_TRUE(form.ok());
+  const std::string text = print(form->kernel);
+  EXPECT_TRUE(form->past_caches) << text;
+  EXPECT_EQ(form->kernel.scratch.size(), 1u) << text;
+  // 640 bytes on, in the sweep of the exponentials; and 32 lines on, in that of the maxima.
+  EXPECT_NE(text.find("+ 640]"), text.npos) << text;
+  EXPECT_GT(count(text, "PrefetchRead"), 2) << text;
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, RowForms, ::testing::Values(Isa::avx2, Isa::avx512),
+                         [](const auto& info) { return std::string(isa_name(info.param)); });
+
+}  // namespace
+}  // namespace tenon::x86
