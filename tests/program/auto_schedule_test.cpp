@@ -274,6 +274,104 @@ TEST(AutoSchedule, OnlyWhatComesFromMainMemoryIsHidden) {
   EXPECT_NEAR(saved_by_fetching_ahead(1024, int64_t{4} << 20), all, 1e-3);
 }
 
+CostModel model_that_fetches(double part = 0.7) {
+  CostModel model = CostModel::host();
+  model.fetched_part = part;
+  return model;
+}
+
+int64_t hints_in(const Blurs& b) {
+  const std::string text = print(b.p.build({b.source}, {b.result}).value());
+  const std::regex hint("prefetch ");
+  return std::distance(std::sregex_iterator(text.begin(), text.end(), hint), std::sregex_iterator());
+}
+
+// Source and result of points are 8 bytes an index, and the third level has no part of them from 4 M indices on.
+TEST(AutoSchedule, FarMemoryIsFetchedAheadWhereTheMachineDoesIt) {
+  const auto hints = [](int64_t extent, const CostModel& model) {
+    Blurs b = points(6);
+    const auto report = auto_schedule(b.p, {b.source}, {b.result}, {{"result.min0", 0}, {"result.extent0", extent}}, model);
+    EXPECT_TRUE(report.ok()) << report.error().to_string();
+    EXPECT_EQ(report->to_string().find("far memory fetched") != std::string::npos, hints_in(b) > 0) << report->to_string();
+    return hints_in(b);
+  };
+  EXPECT_EQ(hints(int64_t{4} << 20, model_that_fetches()), 12) << "a portion of the source and of the result for each stage";
+  EXPECT_EQ(hints(int64_t{4} << 20, CostModel::host()), 0);
+  EXPECT_EQ(hints(int64_t{1} << 20, model_that_fetches()), 0) << "it all lies in the third level";
+}
+
+// What is fetched takes room beside the results of an iteration: a step that leaves none gains nothing.
+TEST(AutoSchedule, WhatIsFetchedAheadMustFitBesideAnIteration) {
+  const auto gained = [](int64_t step) {
+    const auto seconds = [&](int64_t ahead) {
+      Blurs b = points(6);
+      b.last.loops({{x, step, 1, ahead}});
+      const auto cost = predict_cost(b.p, {b.source}, {b.result}, {{"result.min0", 0}, {"result.extent0", int64_t{4} << 20}},
+                                     model_that_fetches());
+      EXPECT_TRUE(cost.ok()) << cost.error().to_string();
+      return cost->memory_seconds;
+    };
+    return seconds(0) - seconds(1);
+  };
+  EXPECT_GT(gained(1024), 0);
+  EXPECT_NEAR(gained(512), gained(1024), 1e-3 * gained(1024));
+  const double three_quarters = gained(1536);
+  EXPECT_GT(three_quarters, 0.4 * gained(1024)) << "half of what is beyond the sure half";
+  EXPECT_LT(three_quarters, 0.6 * gained(1024));
+  EXPECT_EQ(gained(2048), 0) << "two results of 8 KB, and 16 KB that are fetched, are all of the first level";
+}
+
+// Every part more of the way that is hidden makes schedules cheaper; without any, hints are calls that are paid for.
+TEST(AutoSchedule, FetchingAheadCostsWhatHintsCostAndSavesWhatIsHidden) {
+  const auto cost = [](double part, int64_t ahead) {
+    Blurs b = blurs(6);
+    b.last.loops({{y, 4, 1, ahead}});
+    const auto found = predict_cost(b.p, {b.source}, {b.result}, sizes(2048), model_that_fetches(part));
+    EXPECT_TRUE(found.ok()) << found.error().to_string();
+    return *found;
+  };
+  EXPECT_EQ(cost(0, 1).memory_seconds, cost(0, 0).memory_seconds);
+  EXPECT_NEAR(cost(0, 1).dispatch_seconds - cost(0, 0).dispatch_seconds, 6 * 512 * CostModel().seconds_per_call, 1e-9);
+  const double half = cost(0, 0).memory_seconds - cost(0.4, 1).memory_seconds;
+  EXPECT_GT(half, 0);
+  EXPECT_NEAR(cost(0, 0).memory_seconds - cost(0.8, 1).memory_seconds, 2 * half, 1e-9);
+}
+
+// Tiles along rows cost something for each piece of a row of a stage; columns and whole rows have no such pieces.
+TEST(AutoSchedule, PiecesOfRowsInTilesAreCounted) {
+  const auto more = [](const std::vector<LoopOver>& loops) {
+    const auto seconds = [&](double per_piece) {
+      Blurs b = blurs(2);
+      b.last.loops(loops);
+      CostModel model = CostModel::host();
+      model.seconds_per_piece = per_piece;
+      return predict_cost(b.p, {b.source}, {b.result}, sizes(2048), model)->dispatch_seconds;
+    };
+    return seconds(1e-6) - seconds(0);
+  };
+  EXPECT_NEAR(more({{x, 256}, {y, 8}}), 8 * (2048 + 2050) * 1e-6, 1e-9);
+  EXPECT_EQ(more({{y, 8}, {x, 256}}), 0);
+  EXPECT_EQ(more({{y, 8}}), 0);
+}
+
+// Hints pay in single loops and in columns of one width.
+TEST(AutoSchedule, FetchingAheadIsPredictedToGainInSingleLoopsAndEvenColumns) {
+  const auto gains = [](const std::vector<LoopOver>& loops, int64_t side) {
+    const auto seconds = [&](int64_t ahead) {
+      Blurs b = blurs(3);
+      std::vector<LoopOver> with = loops;
+      with.front().ahead = ahead;
+      b.last.loops(with);
+      return predict_cost(b.p, {b.source}, {b.result}, sizes(side), model_that_fetches())->memory_seconds;
+    };
+    return seconds(0) > seconds(1);
+  };
+  EXPECT_TRUE(gains({{y, 4}}, 2048));
+  EXPECT_TRUE(gains({{y, 4}, {x, 128}}, 2048));
+  EXPECT_FALSE(gains({{y, 4}, {x, 128}}, 2100)) << "the last column is cut";
+  EXPECT_FALSE(gains({{x, 512}, {y, 4}}, 2048)) << "tiles";
+}
+
 TEST(AutoSchedule, ShortRowsStayWhole) {
   Blurs b = rows_of_points(4);
   const SymbolValues all{{"result.min0", 0}, {"result.extent0", 256}, {"result.min1", 0}, {"result.extent1", 4096}};
@@ -342,9 +440,10 @@ Drawn drawn(uint32_t seed, bool plain) {
 TEST(AutoSchedule, CostsWhatIsPredictedOfItsSchedule) {
   for (uint32_t seed = 0; seed < 200; ++seed) {
     Drawn d = drawn(seed, false);
-    const auto report = auto_schedule(d.p, {d.source}, d.outputs, d.sizes, CostModel::host());
+    const CostModel model = seed % 2 == 0 ? CostModel::host() : model_that_fetches();
+    const auto report = auto_schedule(d.p, {d.source}, d.outputs, d.sizes, model);
     ASSERT_TRUE(report.ok()) << "seed " << seed << ": " << report.error().to_string();
-    const auto again = predict_cost(d.p, {d.source}, d.outputs, d.sizes, CostModel::host());
+    const auto again = predict_cost(d.p, {d.source}, d.outputs, d.sizes, model);
     ASSERT_TRUE(again.ok()) << "seed " << seed << ": " << again.error().to_string();
     EXPECT_NEAR(again->seconds(), report->automatic.seconds(), 0.02 * again->seconds())
         << "seed " << seed << "\n" << report->to_string();
@@ -413,6 +512,17 @@ TEST(CostModel, OfATargetThatStatesNoCachesIsThatOfTheMachine) {
   target.memories.push_back(space("l1", 32 << 10, Bandwidth{80e9, Bandwidth::Per::second}));
   EXPECT_EQ(CostModel::of(target).seconds_per_call, CostModel().seconds_per_call) << "nothing is measured";
   EXPECT_EQ(CostModel::of(target).memories[0].bytes_per_second, 80e9);
+}
+
+// The key that says so to generated code says it to loops over calls.
+TEST(CostModel, FetchesAheadWhereGeneratedCodeDoes) {
+  TargetDescription target;
+  target.memories = {space("dram", 1 << 30), space("l1", 32 << 10, Bandwidth{64, Bandwidth::Per::cycle})};
+  EXPECT_EQ(CostModel::of(target).fetched_part, 0);
+  target.memories[1].prefetch_reads = 16;
+  EXPECT_EQ(CostModel::of(target).fetched_part, 0) << "of the largest memory";
+  target.memories[0].prefetch_reads = 16;
+  EXPECT_GT(CostModel::of(target).fetched_part, 0);
 }
 
 TEST(CostModel, WaitsAsLongAsTheTargetSays) {

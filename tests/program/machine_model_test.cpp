@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -33,6 +35,7 @@ struct Machine {
     out[wait_name(region_bytes(kCaches))] = 150e-9;
     for (const size_t piece : kPieceBytes)
       out[hidden_name(piece)] = static_cast<double>(piece) <= ahead ? 0.6 : 0.05;
+    out[std::string(kFetched)] = 0.7;
     out[std::string(kRowApart)] = 17e-9, out[std::string(kRowTogether)] = 10e-9;
     out[std::string(kDisturbed)] = 0;
     out[std::string(kCall)] = 2e-9, out[std::string(kCallWithWindows)] = 2.5e-9;
@@ -54,6 +57,7 @@ TEST(MachineModel, SaysWhatIsRead) {
   EXPECT_DOUBLE_EQ(m.memories[3].bytes_per_second, 40e9);
   EXPECT_DOUBLE_EQ(m.memories[3].latency_seconds, 150e-9);
   EXPECT_EQ(m.ahead_bytes, 6 << 10);
+  EXPECT_EQ(m.fetched_part, 0.7);
   EXPECT_NEAR(m.seconds_per_row, 3.5e-9, 1e-15) << "one is read and one is written";
   EXPECT_NEAR(m.seconds_per_call, 2e-9, 1e-15);
   EXPECT_NEAR(m.seconds_per_window, 0.5e-9, 1e-15);
@@ -80,6 +84,7 @@ TEST(MachineModel, WhatIsNotReadIsThatOfTheUsualMachine) {
   EXPECT_EQ(none.seconds_per_call, usual.seconds_per_call);
   EXPECT_EQ(none.seconds_per_row, usual.seconds_per_row);
   EXPECT_EQ(none.ahead_bytes, usual.ahead_bytes);
+  EXPECT_EQ(none.fetched_part, 0);
 }
 
 Readings measured(double seconds, double disturbed) { return {{"a", seconds}, {"disturbed", disturbed}}; }
@@ -153,9 +158,10 @@ TEST(MachineRecord, DamagedTextIsRefused) {
 
 class RecordOfMachine : public ::testing::Test {
  protected:
-  RecordOfMachine() {
+  void SetUp() override {
     std::string text = (fs::temp_directory_path() / "tenon-machine-XXXXXX").string();
-    folder_ = mkdtemp(text.data());
+    ASSERT_NE(mkdtemp(text.data()), nullptr) << text << ": " << std::strerror(errno);
+    folder_ = text;
   }
   ~RecordOfMachine() override {
     if (!folder_.empty()) fs::remove_all(folder_);

@@ -159,7 +159,7 @@ class Case {
       const bool last = s + 1 == stages_.size();
       if (drawn_.chance(last ? 85 : 25)) {
         const size_t first = static_cast<size_t>(drawn_.pick(0, 1));
-        std::vector<LoopOver> loops{{xy[first], step(), workers()}};
+        std::vector<LoopOver> loops{{xy[first], step(), workers(), drawn_.chance(40) ? drawn_.pick(1, 3) : 0}};
         if (drawn_.chance(40)) loops.push_back({xy[1 - first], step(), workers()});
         if (drawn_.chance(20)) loops.push_back({xy[first], drawn_.pick(3, 9), workers()});
         stages_[s].loops(loops);

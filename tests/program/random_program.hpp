@@ -60,8 +60,16 @@ class RandomProgram {
     const std::string y = unique("y"), crop = chance() ? to : unique("c");
     const int begin = number(-3, 0), step = number(1, 4);
     return add("for ", y, " in [", begin, ", 10) step ", step, chance() ? " parallel workers" : "", " {\n  crop ",
-               crop == to ? "" : "%" + crop + " = ", "%", to, "[_, ", y, " +: ", step, "] { call ", kernel(), "(in %",
-               from, ", out %", crop, ") }\n}");
+               crop == to ? "" : "%" + crop + " = ", "%", to, "[_, ", y, " +: ", step, "] {", hint(from, y, step),
+               "call ", kernel(), "(in %", from, ", out %", crop, ") }\n}");
+  }
+
+  // Of rows to come, beyond the end of the buffer as well.
+  std::string hint(const std::string& of, const std::string& y, int step) {
+    if (chance()) return " ";
+    const int parts = number(1, 5);
+    return str(" prefetch ", pick({"in", "out"}), " %", of, "[", number(-3, 3), " +: 12, ", y, " + ", step, " +: ", step,
+               "] part ", number(0, parts - 1), " of ", parts, "\n");
   }
 
   std::string tiles(const std::string& from, const std::string& to) {

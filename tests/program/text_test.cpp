@@ -23,7 +23,9 @@ constexpr std::string_view kEverything = R"(program @every.statement(n, limit) {
     allocate %tmp : i32[out.min0 - 1 +: half + 2 stride 8, out.min1 +: out.extent1 fold min(4, n)] in scratch align 128 stack slots limit {
       for y in [out.min1, out.extent1 + out.min1) step half parallel run.threads {
         crop %out[_, y +: half] {
+          prefetch in %in[0 +: n, half + y +: half] part 2 of 8
           call add1(in %in, out %out)
+          prefetch out %out
         }
         crop %strip = %tmp[0 +: half, _] {
           slice %row = %strip[_, y] {}

@@ -24,7 +24,8 @@ std::string describe(const Plan& plan, const Scheduler& scheduler, const Group& 
   for (const Strips::Loop& loop : g.strips.loops)
     out += str(&loop == g.strips.loops.data() ? " over " : ", ", scheduler.index_name(loop, g.last), " in steps of ",
                scheduler.step_of(loop, g.last));
-  return out + str(", ", static_cast<int64_t>(g.window_bytes), " bytes of windows");
+  return out + str(", ", static_cast<int64_t>(g.window_bytes), " bytes of windows",
+                   g.ahead ? ", the next iteration's far memory fetched" : "");
 }
 
 // Without the author's loops and places.
@@ -45,6 +46,7 @@ void apply(PipelineData& data, const Plan& plan, const Scheduler& scheduler, con
     spec.compute_at = LoopName{};
     for (const Strips::Loop& loop : g.strips.loops)
       spec.loops.push_back({Expr::symbol(scheduler.index_name(loop, g.last)), scheduler.step_of(loop, g.last)});
+    if (g.ahead) spec.loops.front().ahead = 1;
   }
 }
 

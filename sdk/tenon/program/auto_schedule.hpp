@@ -9,6 +9,8 @@
 //     + for each result used inside of it, the larger of
 //         what an iteration makes, written and read / bandwidth of the memory that holds it until it is read
 //           + what earlier iterations made, read again / bandwidth of the memory that holds all of an iteration
+//           + rows that one call reads again / bandwidth of the memory that holds a window of them and a row that is
+//             written, as far as that is not the smallest
 //         bytes that its reader loads, as often as its window covers them / bandwidth of the smallest memory
 //     + calls * dispatch, more for those whose results stay in a ring, and for each row, or piece of one, that they
 //     touch
@@ -17,8 +19,13 @@
 //     + elements computed again, where the author keeps no window of them * compute
 // Where nothing is kept, an iteration's results stay in the smallest memory, and what it reads from the largest is
 // fetched ahead, the first two terms go on at the same time: the larger counts, as far as it is the largest that has it.
-// What an iteration makes is held by a memory that has room for it and for what its reader makes of it. Where a window stays, all windows pass between two uses of a place:
-// those of whole rows where tiles go along rows, since what the next row of tiles reads is kept of all of them.
+// A loop may tell the machine to fetch ahead what its next iteration reads from there, and lines that it writes: part of
+// the first two terms then goes on at the same time, the more the less the second waits for other than the smallest
+// memory, and pieces of columns are not waited for. That is for strips that fit the memory which holds an iteration's
+// results together with what is fetched; each call then has two hints before it, which cost what a call does.
+// What an iteration makes is held by a memory that has room for it and for what its reader makes of it. Where a window
+// stays, all windows pass between two uses of a place: those of whole rows where tiles go along rows, since what the next
+// row of tiles reads is kept of all of them.
 // Up to half of a memory, or what is measured to be sure, holds what is used again, since what streams by takes the rest;
 // from there to all of it, the larger a part is lost to the next memory. Groups are runs of stages in order of computation; of the ways
 // to cut them, and steps that are powers of two, the cheapest is taken (dynamic programming). Loops go over the slowest
@@ -53,6 +60,11 @@ struct CostModel {
   // While an iteration works in the smallest memory, so many bytes of what the next one reads are fetched from the
   // largest one; of longer pieces less, and from a sixth more on nothing.
   double ahead_bytes = 0;
+  double ahead_part = 1;  // of their way that goes on beside the work
+  // Where an iteration has the next one's far memory fetched (LoopOver::ahead), so much of the way of bytes from and to
+  // the largest memory goes on beside stages that work in the smallest one. 0: the machine does not do what it is told.
+  double fetched_part = 0;
+  double seconds_per_piece = 0;  // more, of each piece that tiles along rows cut a row with a window around it into
   double seconds_per_row = 15e-9;    // more, of each row that a call reads or writes: nothing is fetched ahead of it
 
   // The memories of the description, and room for anything in the largest. One that states no bandwidth has that of the

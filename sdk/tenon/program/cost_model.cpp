@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <ranges>
+#include <set>
 
 #include <tenon/program/auto_schedule.hpp>
 
@@ -9,6 +10,8 @@ namespace tenon::program {
 namespace {
 
 constexpr double kMainMemoryBytesPerSecond = 9e9;
+// Of a target whose generated code fetches ahead what it reads from the largest memory.
+constexpr double kFetchedPart = 0.75;
 
 }  // namespace
 
@@ -22,14 +25,18 @@ CostModel CostModel::host() {
 
 CostModel CostModel::of(const TargetDescription& target) {
   CostModel model;
-  for (const MemorySpace& m : target.memories)
+  std::set<std::string> fetches;
+  for (const MemorySpace& m : target.memories) {
+    if (m.prefetch_reads > 0) fetches.insert(m.name);
     if (m.size_bytes > 0)
       model.memories.push_back(
           {m.name, static_cast<double>(m.size_bytes), m.bandwidth ? m.bandwidth->bytes_per_second(target.clock_hz) : 0,
            target.clock_hz ? static_cast<double>(m.latency_cycles) / static_cast<double>(target.clock_hz) : 0});
+  }
   if (model.memories.size() < 2) return of_machine();
   std::ranges::sort(model.memories, {}, &Memory::bytes);
   model.memories.back().bytes = 0;
+  if (fetches.contains(model.memories.back().name)) model.fetched_part = kFetchedPart;
   double larger = kMainMemoryBytesPerSecond;
   for (Memory& m : std::views::reverse(model.memories)) {
     if (m.bytes_per_second <= 0) m.bytes_per_second = larger;
@@ -49,7 +56,7 @@ std::string CostModel::to_string() const {
   }
   return out + str("a call: ", rounded(seconds_per_call * 1e9), " ns, with a ring ", rounded(seconds_per_window * 1e9),
                    " more, a row ", rounded(seconds_per_row * 1e9), "; fetched ahead: ", rounded(ahead_bytes / 1024),
-                   " KB\n");
+                   " KB, ", rounded(ahead_part * 100), "% of them hidden, and ", rounded(fetched_part * 100), "% of what it is told to\n");
 }
 
 std::string ScheduleReport::to_string() const {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 
 #include <tenon/program/emit_internal.hpp>
 
@@ -76,7 +77,11 @@ Statement Emitter::block(const Path& path) {
   const std::vector<Unit> all = units(path);
   std::vector<Shown> views = views_at(path);
   std::vector<Statement> done;
-  for (size_t i = 0; i < all.size(); ++i) done.push_back(with_signals(path, all, i, unit(path, all[i])));
+  const std::vector<Prefetch> ahead = fetched_ahead(path, all);
+  for (size_t i = 0; i < all.size(); ++i) {
+    std::ranges::move(portions(ahead, i, all.size()), std::back_inserter(done));
+    done.push_back(with_signals(path, all, i, unit(path, all[i])));
+  }
   if (!path.empty()) {
     Statement body = Block{std::move(done)};
     for (size_t i = views.size(); i-- > 0;) body = wrapped(views[i], std::move(body));

@@ -1,6 +1,6 @@
 // Inside of the room: the plan of a pipeline as statements. emit.cpp has blocks and loops, emit_memory.cpp allocations,
-// emit_views.cpp what iterations see of them, emit_stages.cpp calls and copies, emit_checks.cpp what the caller must
-// give.
+// emit_views.cpp what iterations see of them, emit_stages.cpp calls and copies, emit_ahead.cpp what is fetched for later
+// iterations, emit_checks.cpp what the caller must give.
 #pragma once
 #include <map>
 #include <string>
@@ -129,6 +129,20 @@ class Emitter {
   // Whether a later iteration reads what the unit writes.
   bool hands_on(const Unit& unit, int root, int l) const;
   Statement with_signals(const Path& path, const std::vector<Unit>& all, size_t i, Statement s) const;
+
+  // --- what later iterations touch ---
+
+  // Hints for what the stages of an innermost block read of, and write to, memory around its loop. None where nothing is
+  // to be fetched ahead.
+  std::vector<Prefetch> fetched_ahead(const Path& path, const std::vector<Unit>& all);
+  // Whether the memory of the buffer is one for all iterations and loops around, and lies there index by index.
+  bool is_far(int b) const;
+  bool is_made_in(int b, int l) const;
+  bool is_read_outside(int b, int l) const;
+  // What an iteration touches so many after this one, less what the one before that has touched.
+  Box later_box(int l, const std::vector<Window>& touched);
+  // The portion of each for one of the block's statements.
+  static std::vector<Statement> portions(const std::vector<Prefetch>& hints, size_t part, size_t parts);
 
   // --- what the caller must give ---
 

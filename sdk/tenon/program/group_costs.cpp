@@ -7,8 +7,8 @@ namespace tenon::program::detail {
 
 namespace {
 
-// Of a memory, for what is used again: up to so much all of it is found there. What streams by takes the rest, and places
-// of a cache are not free to choose, so that of more some is lost already.
+// Of a memory, for what is used again: up to so much all of it is found there. What streams by takes the rest, and
+// places of a cache are not free to choose, so that of more some is lost already.
 constexpr double kSurePart = 0.5;
 
 // Of each row of the results: written once, and read for each row of the reader whose window it is in.
@@ -59,6 +59,18 @@ double MemoryCosts::part_in_largest(double bytes) const {
   return std::clamp((bytes - held.sure) * held.lost_per_byte, 0.0, 1.0);
 }
 
+double MemoryCosts::part_beyond_smallest(double bytes) const {
+  if (levels_.size() < 2 || bytes >= levels_.front().bytes) return levels_.size() < 2 ? 0 : 1;
+  return std::clamp((bytes - levels_.front().sure) * levels_.front().lost_per_byte, 0.0, 1.0);
+}
+
+double MemoryCosts::part_held_beside(double bytes, double more) const {
+  const Level& level = *std::ranges::find_if(levels_, [&](const Level& l) { return bytes <= l.bytes; });
+  const double sure = std::max(level.sure, bytes), both = bytes + more;
+  if (both <= sure) return 1;
+  return both >= level.bytes ? 0 : (level.bytes - both) / (level.bytes - sure);
+}
+
 double MemoryCosts::latency_seconds(double bytes) const {
   return std::ranges::find_if(levels_, [&](const Level& level) { return bytes <= level.sure; })->latency_seconds;
 }
@@ -70,6 +82,12 @@ double Strips::iterations(const PipelineNumbers& numbers) const {
   return out;
 }
 
+bool Strips::may_fetch(const PipelineNumbers& numbers) const {
+  if (loops.size() != 2) return loops.size() == 1;
+  const Loop& around = loops.back();
+  return std::fmod(numbers.extents[static_cast<size_t>(around.dim)], around.step) == 0;
+}
+
 double Strips::piece_bytes(const PipelineNumbers& numbers, size_t at) const {
   const StageNumbers& n = numbers.stages[at];
   if (loops.size() < 2) return 0;
@@ -78,6 +96,13 @@ double Strips::piece_bytes(const PipelineNumbers& numbers, size_t at) const {
   for (const StageNumbers::Index& index : n.indices) element /= std::max(index.extent, 1.0);
   const bool columns = !n.indices.empty() && n.indices.front().dim == around.dim;
   return columns ? element * around.step : 0;
+}
+
+bool is_resampled(const PipelineNumbers& numbers, const StageNumbers& n) {
+  constexpr double kOtherResolution = 0.75;
+  return std::ranges::any_of(n.indices, [&](const StageNumbers::Index& index) {
+    return index.extent < kOtherResolution * numbers.extents[static_cast<size_t>(index.dim)];
+  });
 }
 
 // Loops within a window's loop see all that it keeps.
@@ -105,7 +130,13 @@ Share share_of(const PipelineNumbers& numbers, const Strips& strips, size_t at) 
     }
     seen *= part;
   }
-  if (!n.indices.empty()) share.rows *= n.elements / std::max(n.indices.front().extent, 1.0) * times_touched(n);
+  if (!n.indices.empty()) {
+    const double cut = share.rows, rows = n.elements / std::max(n.indices.front().extent, 1.0);
+    share.rows *= rows * times_touched(n);
+    share.pieces = cut > 1 ? cut * rows : 0;
+    share.row_bytes = n.bytes / rows / cut;
+    share.rows_read = times_touched(n) - 1;
+  }
   share.made = n.bytes * made;
   share.read = n.bytes * read;
   share.seen = n.bytes * seen;
@@ -114,6 +145,8 @@ Share share_of(const PipelineNumbers& numbers, const Strips& strips, size_t at) 
 
 Inside inside_of(const StageNumbers& n, const MemoryCosts& memories, const Share& share, const Share& reader) {
   const double held = share.made + reader.made;
+  // A call goes on row by row: between two uses of a row, it reads all rows of a window and writes one.
+  const double between = (share.rows_read + 1) * share.row_bytes;
   return {.bytes = n.bytes,
           .again_bytes = share.read_again(),
           .fresh_seconds = n.bytes * memories.seconds_per_byte(share.read + reader.made),
@@ -121,6 +154,8 @@ Inside inside_of(const StageNumbers& n, const MemoryCosts& memories, const Share
           .window_bytes = share.seen,
           .held_bytes = held,
           .turns = share.turns,
+          .rows_read = share.rows_read,
+          .reread_seconds_per_byte = memories.part_beyond_smallest(between) * memories.seconds_per_byte(between),
           .kept = share.kept};
 }
 
@@ -140,39 +175,59 @@ void GroupCost::add(const PipelineNumbers& numbers, size_t at, const Share& shar
   const double calls = share.moves ? iterations_ : 1;
   calls_ += calls;
   rows_ += share.rows;
+  pieces_ += share.pieces;
+  resamples_ = resamples_ || is_resampled(numbers, n);
 }
 
 void GroupCost::make_inside(const Inside& results) {
+  nearest_seconds_ += results.least_seconds;
   if (!results.kept) {
     seconds_ += std::max(2 * results.fresh_seconds, results.least_seconds);
     largest_ = std::max(largest_, results.held_bytes);
     return;
   }
   windows_ += results.window_bytes;
-  fresh_seconds_ += results.fresh_seconds;
+  const double again = results.again_bytes * iterations_;
+  fresh_seconds_ += results.fresh_seconds +
+                    std::max(results.bytes * (results.rows_read - 1) - again, 0.0) * results.reread_seconds_per_byte;
   least_seconds_ += results.least_seconds;
-  through_windows_ += results.bytes + results.again_bytes * iterations_;
+  through_windows_ += results.bytes + again;
   turns_ = turns_ > 0 ? std::min(turns_, results.turns) : results.turns;
   calls_with_windows_ += iterations_;
 }
 
-PredictedCost GroupCost::total(const PipelineNumbers& numbers, const CostModel& model, const MemoryCosts& memories,
-                               size_t last) const {
+double GroupCost::hidden_seconds(const CostModel& model, const MemoryCosts& memories, double bytes, double outside,
+                                 double inside) const {
+  if (inside <= 0 || !may_fetch_ || (piece_bytes_ > 0 && resamples_)) return 0;
+  return model.fetched_part * memories.part_in_largest(bytes) *
+         memories.part_held_beside(windows_ + largest_, bytes / iterations_) *
+         std::min(1.0, nearest_seconds_ / inside) * std::min(outside, inside);
+}
+
+GroupTotal GroupCost::total(const PipelineNumbers& numbers, const CostModel& model, const MemoryCosts& memories,
+                            size_t last, Ahead ahead) const {
   const double outside = outside_ + numbers.stages[last].bytes;
   const double between_uses = outside / std::max(turns_, 1.0) + windows_ + largest_;
-  PredictedCost out;
+  GroupTotal out;
   const double outside_seconds = outside * memories.seconds_per_byte(outside);
   const double inside_seconds =
-      seconds_ +
-      std::max(through_windows_ * memories.seconds_per_byte(between_uses) + fresh_seconds_, least_seconds_);
-  out.memory_seconds = outside_seconds + inside_seconds;
+      seconds_ + std::max(through_windows_ * memories.seconds_per_byte(between_uses) + fresh_seconds_, least_seconds_);
+  double hidden = 0;
   if (turns_ == 0 && memories.is_in_smallest(largest_))
-    out.memory_seconds -= memories.part_in_largest(outside) * part_ahead(outside_ / iterations_, model.ahead_bytes) *
-                          std::min(outside_seconds, inside_seconds);
-  if (piece_bytes_ > 0) out.memory_seconds += outside_ / piece_bytes_ * memories.latency_seconds(outside);
-  out.dispatch_seconds =
-      calls_ * model.seconds_per_call + calls_with_windows_ * model.seconds_per_window + rows_ * model.seconds_per_row;
-  out.redundant_seconds = redundant_ * model.seconds_per_element;
+    hidden = memories.part_in_largest(outside) * model.ahead_part *
+             part_ahead(outside_ / iterations_, model.ahead_bytes) * std::min(outside_seconds, inside_seconds);
+  const double waited = piece_bytes_ > 0 ? outside_ / piece_bytes_ * memories.latency_seconds(outside) : 0;
+  const double fetched =
+      ahead == Ahead::no ? 0 : hidden_seconds(model, memories, outside, outside_seconds, inside_seconds);
+  const double gained = std::max(fetched - hidden, 0.0) + (fetched > 0 ? waited : 0);
+  const double hints = calls_ * model.seconds_per_call;
+  const double alone = outside_seconds + inside_seconds - hidden + waited;
+  out.ahead = ahead == Ahead::yes || (ahead == Ahead::if_cheaper && gained > hints);
+  out.cost.memory_seconds = alone - (out.ahead ? gained : 0);
+  out.cost.dispatch_seconds = calls_ * model.seconds_per_call + calls_with_windows_ * model.seconds_per_window +
+                              rows_ * model.seconds_per_row + (out.ahead ? hints : 0);
+  if (goes_along_rows_ && turns_ > 0) out.cost.dispatch_seconds += pieces_ * model.seconds_per_piece;
+  out.cost.redundant_seconds = redundant_ * model.seconds_per_element;
   return out;
 }
 

@@ -28,6 +28,10 @@ class MemoryCosts {
   // The part of so many bytes, used again after one another, that only the largest memory has.
   double part_in_largest(double bytes) const;
   double fastest_seconds_per_byte() const { return levels_.front().seconds_per_byte; }
+  // The part of so many bytes, used again after one another, that the smallest memory has lost.
+  double part_beyond_smallest(double bytes) const;
+  // The part of `more` bytes that the smallest memory with room for `bytes` holds beside them.
+  double part_held_beside(double bytes, double more) const;
 
  private:
   struct Level {
@@ -51,6 +55,20 @@ struct Strips {
   // Bytes of a stage's rows that are computed without a gap; 0: rows are not cut, or the next piece of each is computed
   // soon, as in tiles.
   double piece_bytes(const PipelineNumbers& numbers, size_t at) const;
+  // Whether hints are worth something: in a single loop, and in columns that are all of one width. At the ends of short
+  // rows of tiles there is nothing to come, and hints that are cropped in each run cost more than they save.
+  bool may_fetch(const PipelineNumbers& numbers) const;
+};
+
+// Whether some other stage has far more indices of a dim. Down columns such stages take some 60 ns more for each piece
+// of a row than is predicted, whatever is fetched: nothing is.
+bool is_resampled(const PipelineNumbers& numbers, const StageNumbers& n);
+
+// Whether a loop fetches ahead: as it is said, or where that is predicted to be cheaper.
+enum class Ahead : uint8_t { no, yes, if_cheaper };
+struct GroupTotal {
+  PredictedCost cost;
+  bool ahead = false;
 };
 
 // What an iteration does with the results of one stage.
@@ -60,6 +78,9 @@ struct Share {
   double seen = 0;           // bytes of it that lie in memory meanwhile, for this iteration and later ones
   double turns = 1;          // iterations of the outermost loop that keeps a window of it, and of those around
   double rows = 1;           // written and read in all iterations, each piece of one counted
+  double pieces = 0;         // that its rows are cut into, in all iterations; 0: they are whole
+  double row_bytes = 0;      // of a row, or of a piece of one
+  double rows_read = 1;      // for each row of its reader
   bool moves = false;        // another part in other iterations
   bool kept = false;         // a window of it stays from one iteration to the next
   bool kept_around = false;  // ... of a loop that is not the innermost
@@ -75,6 +96,8 @@ struct Inside {
   double least_seconds = 0;                 // that its reader takes
   double window_bytes = 0, held_bytes = 0;  // kept; made in an iteration, with what its reader makes of it
   double turns = 1;                         // see Share
+  double rows_read = 1,
+         reread_seconds_per_byte = 0;  // of rows that a call reads again: 0: the smallest memory has them
   bool kept = false;
 };
 Inside inside_of(const StageNumbers& n, const MemoryCosts& memories, const Share& share, const Share& reader);
@@ -84,7 +107,11 @@ Inside inside_of(const StageNumbers& n, const MemoryCosts& memories, const Share
 class GroupCost {
  public:
   GroupCost(size_t first, const PipelineNumbers& numbers, const Strips& strips)
-      : first_(first), iterations_(strips.iterations(numbers)), piece_bytes_(strips.piece_bytes(numbers, first)) {}
+      : first_(first),
+        iterations_(strips.iterations(numbers)),
+        piece_bytes_(strips.piece_bytes(numbers, first)),
+        goes_along_rows_(strips.loops.size() > 1 && piece_bytes_ == 0),
+        may_fetch_(strips.may_fetch(numbers) && !goes_along_rows_) {}
 
   size_t first() const { return first_; }
   // The next stage in the order, what an iteration does with it, and what the one added before costs as it hands its
@@ -94,15 +121,21 @@ class GroupCost {
   void add_redundant(double elements) { redundant_ += elements; }
   // Whether all that reads its results is in it, but for those of the last stage.
   bool is_closed(size_t last) const { return last_use_ <= last; }
-  PredictedCost total(const PipelineNumbers& numbers, const CostModel& model, const MemoryCosts& memories,
-                      size_t last) const;
+  GroupTotal total(const PipelineNumbers& numbers, const CostModel& model, const MemoryCosts& memories, size_t last,
+                   Ahead ahead) const;
   double window_bytes() const { return windows_ + largest_; }
 
  private:
   void make_inside(const Inside& results);
+  // What hides of the way of so many bytes, which takes `outside` seconds beside `inside`, when it is fetched ahead.
+  double hidden_seconds(const CostModel& model, const MemoryCosts& memories, double bytes, double outside,
+                        double inside) const;
 
   size_t first_;
   double iterations_, piece_bytes_;
+  bool goes_along_rows_;  // in tiles
+  bool may_fetch_;
+  bool resamples_ = false;
   size_t last_use_ = 0;   // of results of all stages but the last
   double outside_ = 0;    // bytes that come from elsewhere
   double windows_ = 0;    // bytes of what is kept, in an iteration
@@ -112,9 +145,11 @@ class GroupCost {
   // Of results that windows are kept of: written, and read by later iterations; read by the same one; and seconds that
   // their readers take at least.
   double through_windows_ = 0, fresh_seconds_ = 0, least_seconds_ = 0;
-  double turns_ = 0;  // fewest iterations between which a place of a window is used again; 0: no window
+  double nearest_seconds_ = 0;  // that readers of all results within take at least
+  double turns_ = 0;            // fewest iterations between which a place of a window is used again; 0: no window
   double calls_ = 0, calls_with_windows_ = 0;
-  double rows_ = 0;  // that calls write and read: pieces of them, where loops cut rows
+  double rows_ = 0;    // that calls write and read: pieces of them, where loops cut rows
+  double pieces_ = 0;  // of all rows that are cut
 };
 
 }  // namespace tenon::program::detail

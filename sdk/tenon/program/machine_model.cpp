@@ -25,6 +25,8 @@ constexpr double kFasterThanMemory = 1.25;
 constexpr double kParts[] = {1.0 / 8, 1.0 / 4, 1.0 / 2}, kLargeParts[] = {5.0 / 8, 6.0 / 8, 7.0 / 8};
 // What is sure is gone through again and again as fast as half of it.
 constexpr double kAsFast = 0.9;
+// Not timed: what tiles of 1 to 8 KB took more than is predicted of them otherwise (docs/performance.md, Pipelines).
+constexpr double kSecondsPerPiece = 30e-9;
 // Of pieces that are fetched ahead at least so much of their way to main memory and back is hidden.
 constexpr double kHidden = 0.2;
 
@@ -50,9 +52,11 @@ class ModelOfReadings {
   ModelOfReadings(const Readings& readings, const CacheBytes& caches) : readings_(readings), caches_(caches) {}
 
   CostModel make() {
+    model_.seconds_per_piece = kSecondsPerPiece;
     set_main_memory();
     for (size_t level = 0; level < caches_.size(); ++level) set_cache(level);
     set_ahead();
+    if (const double part = std::min(reading(kFetched), 1.0); part >= kHidden) model_.fetched_part = part;
     if (const double apart = reading(kRowApart), together = reading(kRowTogether); apart > 0 && together > 0)
       model_.seconds_per_row = std::max(apart - together, 0.0) / 2;  // one is read and one is written
     if (const double plain = reading(kCall), windows = reading(kCallWithWindows); plain > 0 && windows > 0) {
@@ -127,6 +131,7 @@ class ModelOfReadings {
       if (most < kHidden || error >= least) continue;
       least = error;
       model_.ahead_bytes = static_cast<double>(ahead);
+      model_.ahead_part = std::min(most, 1.0);
     }
   }
 

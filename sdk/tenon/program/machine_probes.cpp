@@ -6,6 +6,7 @@
 #include <optional>
 
 #include <tenon/program/exec/bound_program.hpp>
+#include <tenon/program/exec/prefetch_internal.hpp>
 #include <tenon/program/machine_probe_internal.hpp>
 #include <tenon/program/machine_readings.hpp>
 #include <tenon/support/memory.hpp>
@@ -168,8 +169,11 @@ class Probes {
     for (const size_t piece : kPieceBytes)
       for (const bool far : {false, true})
         probes_.emplace_back(piece_name(piece, far), static_cast<double>(region), kTries,
-                             [this, piece, far, region] { work_on_pieces(piece, region, far); });
+                             [this, piece, far, region] { work_on_pieces(piece, region, far, false); });
+    probes_.emplace_back(std::string(kPieceFetched), static_cast<double>(region), kTries,
+                         [this, region] { work_on_pieces(kFetchedPiece, region, true, true); });
   }
+  static constexpr std::string_view kPieceFetched = "piece fetched";
   static std::string piece_name(size_t bytes, bool far) { return str("piece ", bytes, far ? " far" : " near"); }
   // The way of the two longest ones hides behind nothing, and is that of the others: load is in it as it is in theirs.
   static void say_what_is_hidden(Readings& readings) {
@@ -182,17 +186,30 @@ class Probes {
     const double way = std::max((far[last] - near[last] + far[last - 1] - near[last - 1]) / 2, 1e-15);
     for (size_t i = 0; i < kPieceBytes.size(); ++i)
       readings[hidden_name(kPieceBytes[i])] = std::max((near[i] + way - far[i]) / std::min(near[i], way), 0.0);
+    const double alone = near[static_cast<size_t>(std::ranges::find(kPieceBytes, kFetchedPiece) - kPieceBytes.begin())];
+    const double fetched = readings.extract(std::string(kPieceFetched)).mapped();
+    readings[std::string(kFetched)] = std::max((alone + way - fetched) / std::min(alone, way), 0.0);
   }
-  void work_on_pieces(size_t piece, size_t region, bool far) {
+  void work_on_pieces(size_t piece, size_t region, bool far, bool fetches) {
     // As much as the way takes, some 40 GB/s there and back beside 400 in the smallest cache: it need not be just that.
     constexpr int kWork = 10;
     std::byte* const near = memory_ + bytes_ - 2 * kPieceBytes.back();
     const size_t half = bytes_ / 2 - 2 * kPieceBytes.back();
     // No try goes where one has been until all others have been through the caches.
     std::byte* const from = memory_ + (far_ += far ? region : 0) % (half - region) / kPage * kPage;
+    const auto fetch_part = [&](size_t at, int part) {
+      const size_t bytes = (piece / kWork + detail::kLineBytes - 1) / detail::kLineBytes * detail::kLineBytes;
+      const auto lines = static_cast<int32_t>(bytes / detail::kLineBytes);
+      const auto next = reinterpret_cast<uint64_t>(from + at + piece + static_cast<size_t>(part) * bytes);
+      detail::read_lines_soon(next, lines);
+      detail::write_lines_soon(next + bytes_ / 2, lines);
+    };
     for (size_t at = 0; at + piece <= region; at += piece) {
       pass_(near, far ? from + at : near + piece, piece);
-      for (int i = 0; i < kWork; ++i) pass_(near + (i + 1) % 2 * piece, near + i % 2 * piece, piece);
+      for (int i = 0; i < kWork; ++i) {
+        if (fetches) fetch_part(at, i);
+        pass_(near + (i + 1) % 2 * piece, near + i % 2 * piece, piece);
+      }
       pass_(far ? from + bytes_ / 2 + at : near + piece, near, piece);
     }
   }

@@ -140,4 +140,17 @@ Result<Statement> Parser::await() {
   return Statement(Await{stage});
 }
 
+Result<Statement> Parser::prefetch() {
+  TENON_TRY(o, operand());
+  Prefetch s{o.access, std::move(o.region)};
+  if (take_word("part")) {
+    TENON_TRY(part, small_integer(0, kMostParts - 1));
+    TENON_OK(expect_word("of"));
+    TENON_TRY(parts, small_integer(1, kMostParts));
+    s.part = part;
+    s.parts = parts;
+  }
+  return Statement(std::move(s));
+}
+
 }  // namespace tenon::program::detail

@@ -100,6 +100,7 @@ class Parser : TextCursor {
   Result<Statement> wait();
   Result<Statement> signal();
   Result<Statement> await();
+  Result<Statement> prefetch();
   Result<Statement> check();
 
   const KernelTable& kernels_;

@@ -32,6 +32,7 @@ Result<Statement> Parser::statement() {
                                                                  {"wait", &Parser::wait},
                                                                  {"signal", &Parser::signal},
                                                                  {"await", &Parser::await},
+                                                                 {"prefetch", &Parser::prefetch},
                                                                  {"check", &Parser::check}};
   for (const auto& [word, rule] : kRules)
     if (take_word(word)) return (this->*rule)();

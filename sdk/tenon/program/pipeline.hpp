@@ -54,10 +54,13 @@ inline constexpr int64_t kAllWorkers = INT32_MAX;
 // A loop over an index of a stage's results, `step` indices an iteration (at least 1; may be a scalar). Workers other than
 // 1 (a constant, or a scalar) let iterations run at the same time: each worker has its own memory for what one iteration
 // needs, and where iterations hand on a window they overlap in order (LoopKind::pipelined).
+// `ahead`: what stages right in a serial loop will read so many iterations later of arrays that are made outside of it,
+// and where they will write results for others, is fetched meanwhile (Prefetch, statement.hpp), a part before each stage.
 struct LoopOver {
   Expr index;
   Expr step = 1;
   Expr workers = 1;
+  int64_t ahead = 0;  // 0: nothing is fetched
   bool operator==(const LoopOver&) const = default;
 };
 

@@ -111,6 +111,7 @@ class Placer {
       l.stated = static_cast<int>(i);
       l.step = loop.step;
       l.workers = loop.workers;
+      l.ahead = loop.ahead;
       l.symbol = str(loop.index.name(), "_", plan_.loops.size());
       l.lo = l.symbol + "_lo";
       l.hi = l.symbol + "_hi";

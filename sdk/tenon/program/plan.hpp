@@ -29,6 +29,7 @@ struct LoopPlan {
   int index = -1;  // which index of that stage
   int stated = -1;  // which of the loops that its author stated
   Expr step, workers;
+  int64_t ahead = 0;  // see LoopOver
   std::string symbol, lo, hi;
   Window range;      // of the index, over the symbols of the loops around: what is required
   Expr first;        // where what is computed begins

@@ -150,6 +150,10 @@ class Printer {
   void print(const DmaWait& s) { line("wait " + token(s.token)); }
   void print(const Signal& s) { line(str("signal ", s.stage)); }
   void print(const Await& s) { line(str("await ", s.stage)); }
+  void print(const Prefetch& s) {
+    const std::string portion = s.parts == 1 ? "" : str(" part ", s.part, " of ", s.parts);
+    line(str("prefetch ", access_name(s.access), " ", text(s.region), portion));
+  }
   void print(const Check& s) { line(str("check ", s.condition, " : ", quote(s.message))); }
 
   const Program& program_;

@@ -138,12 +138,12 @@ void Scheduler::offer_and_prune(OpenGroups& kind, size_t last, Cuts& cuts) const
   double most = 0;
   for (size_t i = 0; i < kind.groups.size(); ++i) {
     const auto& [group, before] = kind.groups[i];
-    const PredictedCost cost = group.total(numbers_, model_, memories_, last);
+    const auto [cost, ahead] = group.total(numbers_, model_, memories_, last, Ahead::if_cheaper);
     if (before + cost.seconds() > most) worst = i, most = before + cost.seconds();
     if (!ends || group.first() == last || !group.is_closed(last) || before + cost.seconds() >= cuts.cost[last + 1])
       continue;
     cuts.cost[last + 1] = before + cost.seconds();
-    cuts.into[last + 1] = {group.first(), last, kind.strips, cost, group.window_bytes()};
+    cuts.into[last + 1] = {group.first(), last, kind.strips, cost, group.window_bytes(), ahead};
   }
   if (kind.groups.size() > kMostOpen) kind.groups.erase(kind.groups.begin() + static_cast<int64_t>(worst));
 }

@@ -16,6 +16,7 @@ struct Group {
   Strips strips;
   PredictedCost cost;
   double window_bytes = 0;
+  bool ahead = false;  // the next iteration's far memory is fetched
 };
 
 class Scheduler {
@@ -75,7 +76,8 @@ class Scheduler {
   bool can_own(const Strips& strips, size_t at) const;
 
   // `data`: whose author may keep no window of some results; null: all are kept.
-  Group group(size_t first, size_t last, const Strips& strips, const PipelineData* data = nullptr) const;
+  Group group(size_t first, size_t last, const Strips& strips, Ahead ahead = Ahead::no,
+              const PipelineData* data = nullptr) const;
 
   // Whether all that reads stage `at` is in order[at + 1 ... last], and its author lets it be there.
   bool stays_in(const PipelineData& data, size_t at, size_t last) const;

@@ -12,7 +12,8 @@ std::vector<Group> Scheduler::stated(const PipelineData& data, const SymbolValue
     size_t first = i - 1;
     if (!spec.loops.empty())
       while (first > 0 && stays_in(data, first - 1, i - 1)) --first;
-    out.push_back(group(first, i - 1, stated_strips(spec, i - 1, sizes), &data));
+    const bool ahead = !spec.loops.empty() && spec.loops.front().ahead > 0;
+    out.push_back(group(first, i - 1, stated_strips(spec, i - 1, sizes), ahead ? Ahead::yes : Ahead::no, &data));
     i = first;
   }
   return out;
@@ -28,7 +29,7 @@ std::string Scheduler::index_name(const Strips::Loop& loop, size_t last) const {
   return plan_.stage(plan_.order[last]).indices[static_cast<size_t>(index_of(loop.dim, last) - indices.begin())];
 }
 
-Group Scheduler::group(size_t first, size_t last, const Strips& strips, const PipelineData* data) const {
+Group Scheduler::group(size_t first, size_t last, const Strips& strips, Ahead ahead, const PipelineData* data) const {
   GroupCost cost(first, numbers_, strips);
   Share before;
   for (size_t at = first; at <= last; ++at) {
@@ -37,7 +38,8 @@ Group Scheduler::group(size_t first, size_t last, const Strips& strips, const Pi
     if (data && at < last) cost.add_redundant(computed_twice(*data, at, plan_.order[last], strips));
     before = share;
   }
-  return {first, last, strips, cost.total(numbers_, model_, memories_, last), cost.window_bytes()};
+  const GroupTotal total = cost.total(numbers_, model_, memories_, last, ahead);
+  return {first, last, strips, total.cost, cost.window_bytes(), total.ahead};
 }
 
 bool Scheduler::stays_in(const PipelineData& data, size_t at, size_t last) const {

@@ -286,6 +286,18 @@ struct Await {
   bool operator==(const Await&) const = default;
 };
 
+// A hint: what of the box lies within the buffer will be read (Access::in) or written (out) before long, so that who
+// runs the program may begin to bring it nearer. It reads and writes nothing, its box may leave the buffer, and it may
+// be ignored. Of several hints for one box this is portion `part` of `parts` (1 to kMostParts) of about the same size.
+inline constexpr int kMostParts = 255;
+struct Prefetch {
+  Access access = Access::in;
+  Region region;
+  int part = 0;
+  int parts = 1;
+  bool operator==(const Prefetch&) const = default;
+};
+
 // Stops the run with Code::invalid_argument and the message when the condition is 0.
 struct Check {
   Expr condition;
@@ -295,7 +307,7 @@ struct Check {
 
 namespace detail {
 using StatementVariant = std::variant<Block, Let, Allocate, Free, Loop, Crop, Slice, Transpose, View, Call, Copy,
-                                      DmaStart, DmaWait, Signal, Await, Check>;
+                                      DmaStart, DmaWait, Signal, Await, Prefetch, Check>;
 struct StatementNode {
   StatementVariant value;
 };

@@ -179,6 +179,19 @@ SymbolicBuffer Scope::region(const Region& r) const {
   return buffer;
 }
 
+Box Scope::cropped(const Region& r) const {
+  const SymbolicBuffer& buffer = *find(r.buffer);
+  Box out;
+  for (size_t d = 0; d < buffer.dims.size(); ++d) {
+    const SymbolicDim& dim = buffer.dims[d];
+    const Expr first = r.box.empty() ? dim.min : resolve(r.box[d].min);
+    const Expr end = first + (r.box.empty() ? dim.extent : resolve(r.box[d].extent));
+    const Expr begin = simplified(max(first, dim.min));
+    out.push_back({begin, simplified(min(end, dim.min + dim.extent) - begin)});
+  }
+  return out;
+}
+
 SymbolicBuffer Scope::slice(const Slice& s) const {
   const SymbolicBuffer& source = *find(s.source);
   SymbolicBuffer buffer{source.root, source.offset, {}, source.general};

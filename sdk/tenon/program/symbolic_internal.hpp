@@ -74,6 +74,8 @@ class Scope {
   SymbolicBuffer view(const View& s) const;
   // The box of a region, which lies within.
   SymbolicBuffer region(const Region& r) const;
+  // What of its box lies within the buffer; an extent below 1: nothing.
+  Box cropped(const Region& r) const;
 
  private:
   std::optional<SymbolicBuffer>& by_id(BufferId id) { return buffers_[static_cast<size_t>(id)]; }

@@ -14,6 +14,7 @@
 //     | "view" buffer ":" type "=" buffer "at" expr dims body
 //     | "call" kernel "(" [ operand { "," operand } ] [ ";" expr { "," expr } ] ")" tail
 //     | copy | "start" token copy | "wait" token | "signal" integer | "await" integer
+//     | "prefetch" ("in" | "out") region [ "part" integer "of" integer ]
 //     | "check" expr ":" string
 //   memory   := [ "in" space ] [ "align" integer ] [ "heap" | "stack" ] [ "slots" expr ]
 //   copy     := "copy" region "(" [ name ... ] ")" "=" region "(" [ expr ... ] ")" [ "pad" ( bytes | region ) ] tail

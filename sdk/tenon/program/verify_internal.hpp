@@ -50,6 +50,8 @@ class Verifier {
   // Regions ---------------------------------------------------------------------------------------------------
 
   Result<void> check_region(const Region& r);
+  // The same but for where the box lies.
+  Result<const SymbolicBuffer*> check_box(const Region& r) const;
 
   // Where all ranges certainly hold something, each must not certainly leave the buffer.
   Result<void> check_bounds(const Region& r, const SymbolicBuffer& found);
@@ -79,6 +81,7 @@ class Verifier {
   Result<void> check(const Copy& s);
   Result<void> check_map(const Copy& s);
 
+  Result<void> check(const Prefetch& s);
   Result<void> check(const Check&) { return {}; }
 
   // Loops -----------------------------------------------------------------------------------------------------

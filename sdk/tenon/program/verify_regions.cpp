@@ -57,9 +57,9 @@ Result<void> Verifier::check_view(BufferId id, BufferId source, size_t rank) con
   return {};
 }
 
-Result<void> Verifier::check_region(const Region& r) {
+Result<const SymbolicBuffer*> Verifier::check_box(const Region& r) const {
   TENON_TRY(found, visible(r.buffer));
-  if (r.box.empty()) return {};
+  if (r.box.empty()) return found;
   if (r.box.size() != found->dims.size())
     return wrong("the box of '", name(r.buffer), "' has ", r.box.size(), " ranges, the buffer has rank ",
                  found->dims.size());
@@ -67,7 +67,12 @@ Result<void> Verifier::check_region(const Region& r) {
     TENON_OK(check_expr(range.min));
     TENON_OK(check_expr(range.extent));
   }
-  return check_bounds(r, *found);
+  return found;
+}
+
+Result<void> Verifier::check_region(const Region& r) {
+  TENON_TRY(found, check_box(r));
+  return r.box.empty() ? Result<void>() : check_bounds(r, *found);
 }
 
 Result<void> Verifier::check_bounds(const Region& r, const SymbolicBuffer& found) {

@@ -122,4 +122,12 @@ Result<void> Verifier::check_map(const Copy& s) {
   return {};
 }
 
+Result<void> Verifier::check(const Prefetch& s) {
+  if (s.access == Access::inout) return wrong("a prefetch says in or out: will the box be read or written first?");
+  if (s.part < 0 || s.part >= s.parts || s.parts > kMostParts)
+    return wrong("part ", s.part, " of ", s.parts, ": parts are numbered from 0, and there are at most ", kMostParts);
+  TENON_OK(check_box(s.region));
+  return {};
+}
+
 }  // namespace tenon::program::detail

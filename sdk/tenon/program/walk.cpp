@@ -88,6 +88,8 @@ void parts(S& s, V& v) {
     copy_parts(s, v);
   } else if constexpr (Is<S, DmaStart>) {
     copy_parts(s.copy, v);
+  } else if constexpr (Is<S, Prefetch>) {
+    region_parts(s.region, Access::in, v);  // nobody is to take the hint for a store
   } else if constexpr (Is<S, Check>) {
     v.expr(s.condition);
   } else {

@@ -151,6 +151,9 @@ class Binder {
   Result<void> emit(const Signal& s) { return emit_stage(Op::signal, s.stage); }
   Result<void> emit(const Await& s) { return emit_stage(Op::await, s.stage); }
   Result<void> emit_stage(Op op, int stage);
+  Result<void> emit(const Prefetch& s);
+  // Of boxes that are cropped, or that are not told to be whole, in each run.
+  Result<void> emit_in_general(const Prefetch& s, const SymbolicBuffer& has, int64_t element_bytes);
 
   const Program& program_;
   const BindOptions& options_;

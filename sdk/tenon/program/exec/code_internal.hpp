@@ -57,6 +57,9 @@ enum class Op : uint8_t {
   wait,
   signal,  // number: the stage
   await,
+  read_soon,   // `last` lines from a + number on
+  write_soon,
+  prefetch,  // prefetches[index]
   allocate,  // counted: a bytes, number: on the stack
   free,
   end,
@@ -162,6 +165,19 @@ struct Site {
   TokenId token = -1;
 };
 
+// A box, and the buffer that it is cropped to.
+struct PrefetchCode {
+  struct Dim {
+    Value first, extent;          // of the box
+    Value min, has_extent, stride;  // of the buffer
+  };
+  std::vector<Dim> dims;
+  Value base;  // of the buffer
+  int64_t element_bytes = 1;
+  int part = 0, parts = 1;
+  bool writes = false;
+};
+
 struct CheckCode {
   std::string message;
   int32_t loop = -1;
@@ -188,6 +204,7 @@ struct ByteCode {
   std::vector<Increment> increments;
   std::vector<LoopCode> loops;
   std::vector<Site> sites;
+  std::vector<PrefetchCode> prefetches;
   std::vector<CheckCode> checks;
   std::vector<std::string> messages;
   std::vector<ViewFixup> views;

@@ -6,10 +6,10 @@
 namespace tenon::program::detail {
 namespace {
 
-constexpr std::array<std::string_view, 27> kNames = {
+constexpr std::array<std::string_view, 30> kNames = {
     "set",        "move", "linear", "product", "floordiv", "mod",   "min",      "max",      "select",
     "at_least_0", "is_0", "grow",   "check",   "loop",     "next",  "workers",  "body_end", "call",
-    "call_plain", "call_function", "copy", "start",  "wait",    "signal",   "await", "allocate", "free"};
+    "call_plain", "call_function", "copy", "start",  "wait",    "signal",   "await", "read_soon", "write_soon", "prefetch", "allocate", "free"};
 
 std::string text(const Value& v) { return v.known() ? str(v.number) : str("r", v.place); }
 
@@ -55,6 +55,12 @@ std::string operands(const ByteCode& code, const Instr& i) {
     case Op::check: return str(text(i.a), " : ", code.checks[static_cast<size_t>(i.index)].message);
     case Op::signal:
     case Op::await: return str(i.number, " of ", code.loops[static_cast<size_t>(i.index)].symbol);
+    case Op::read_soon:
+    case Op::write_soon: return str(i.last, " lines from ", text(i.a), " + ", i.number);
+    case Op::prefetch: {
+      const PrefetchCode& p = code.prefetches[static_cast<size_t>(i.index)];
+      return str(p.writes ? "out " : "in ", text(p.base), " part ", p.part, " of ", p.parts);
+    }
     case Op::body_end:
     case Op::end: return "";
     default: break;

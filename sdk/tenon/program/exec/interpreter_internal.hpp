@@ -112,6 +112,7 @@ class Interpreter {
   Result<void> run(const DmaStart& start);
   Result<void> trace_start(TokenId token, PendingTransfer& transfer);
   Result<void> run(const DmaWait& wait);
+  static Result<void> run(const Prefetch&) { return {}; }  // a hint
   Result<void> finish(PendingTransfer& transfer, TokenId token);
   // With a seed: before each statement any transfer may happen.
   Result<void> transfer_some();

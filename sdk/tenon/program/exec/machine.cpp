@@ -5,6 +5,7 @@
 
 #include <tenon/program/exec/arguments_internal.hpp>
 #include <tenon/program/exec/arithmetic_internal.hpp>
+#include <tenon/program/exec/prefetch_internal.hpp>
 
 namespace tenon::program::detail {
 
@@ -202,6 +203,9 @@ bool Machine::execute(Worker& worker, int32_t from) {
             !worker.progress->await(worker.iteration, static_cast<int>(i.number), *worker.loop))
           return false;  // another worker has failed, and says so
         break;
+      case Op::read_soon: read_lines_soon(static_cast<uint64_t>(add(f.get(i.a), i.number)), i.last); break;
+      case Op::write_soon: write_lines_soon(static_cast<uint64_t>(add(f.get(i.a), i.number)), i.last); break;
+      case Op::prefetch: prefetch(f, code_.prefetches[static_cast<size_t>(i.index)]); break;
       case Op::allocate: {
         const std::lock_guard lock(counts_mutex_);
         counts_->allocate(f.get(i.a), f.get(i.b) != 0);

@@ -36,7 +36,7 @@ bool is_simple(const Statement& s) {
     const auto* loop = inner.as<Loop>();
     const bool known = (loop && has_one_iteration(*loop)) || inner.as<Block>() || inner.as<Let>() || inner.as<Crop>() ||
                        inner.as<Slice>() || inner.as<Transpose>() || inner.as<View>() || inner.as<Call>() ||
-                       inner.as<Copy>() || inner.as<Check>();
+                       inner.as<Copy>() || inner.as<Prefetch>() || inner.as<Check>();
     simple = simple && (inner.empty() || known);
   });
   return simple;
@@ -101,6 +101,12 @@ class Numbers {
     scope_.define(s.symbol, s.begin);
     collect(s.body);
     scope_.erase(s.symbol);
+  }
+  void visit(const Prefetch& s) {
+    for (const Range& r : scope_.cropped(s.region)) {
+      add(r.min);
+      add(r.extent);
+    }
   }
   template <class Other>
   void visit(const Other&) {}  // is_simple: there are none

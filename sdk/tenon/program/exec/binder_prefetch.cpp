@@ -1,0 +1,93 @@
+// The code of hints. They are no uses: where memory is not used otherwise, lines of others are fetched, which does no
+// harm.
+#include <algorithm>
+#include <ranges>
+
+#include <tenon/program/exec/binder_internal.hpp>
+#include <tenon/program/exec/prefetch_internal.hpp>
+
+namespace tenon::program::detail {
+
+namespace {
+
+// More lines than these, or more stretches of them, are no instructions of their own.
+constexpr uint64_t kMostLines = 4096;
+constexpr size_t kMostStretches = 8;
+
+struct Stretch {
+  int64_t offset = 0;  // bytes
+  int32_t lines = 0;
+};
+
+// The portion as stretches of lines from the base on; none: too many.
+std::optional<std::vector<Stretch>> stretches(std::vector<LineDim> dims, const Prefetch& s, uint64_t element_bytes) {
+  uint64_t bytes = element_bytes;
+  for (const LineDim& d : dims)
+    if (d.extent == 0 || __builtin_mul_overflow(bytes, d.extent, &bytes)) return {};
+  if (bytes / static_cast<uint64_t>(s.parts) > kMostLines * kLineBytes) return {};
+  std::vector<Stretch> out;
+  for_each_line(0, dims, element_bytes, static_cast<uint64_t>(s.part), static_cast<uint64_t>(s.parts),
+                [&out](uint64_t line) {
+                  const auto at = static_cast<int64_t>(line);
+                  if (!out.empty() && at == out.back().offset + out.back().lines * static_cast<int64_t>(kLineBytes))
+                    ++out.back().lines;
+                  else
+                    out.push_back({at, 1});
+                });
+  if (out.size() > kMostStretches) return {};
+  return out;
+}
+
+}  // namespace
+
+Result<void> Binder::emit(const Prefetch& s) {
+  const SymbolicBuffer& has = *scope_.find(s.region.buffer);
+  if (!std::ranges::all_of(has.dims, is_unfolded)) return {};  // of rings nothing is fetched
+  const auto element_bytes = program_.buffer(s.region.buffer).element.bits() / 8;
+  const Box box = scope_.cropped(s.region);
+  if (std::ranges::any_of(box, [](const Range& r) { return r.extent.is_constant() && r.extent.constant() <= 0; }))
+    return {};
+  Expr base = address_of(has);
+  std::vector<LineDim> dims;
+  for (size_t d = 0; d < box.size(); ++d) {
+    const Expr stride = scope_.simplified(has.dims[d].stride);
+    base += (box[d].min - has.dims[d].min) * stride;
+    if (box[d].extent.is_constant() && stride.is_constant())
+      dims.push_back({static_cast<uint64_t>(box[d].extent.constant()), stride.constant()});
+  }
+  if (dims.size() == box.size())
+    if (const auto lines = stretches(std::move(dims), s, static_cast<uint64_t>(element_bytes))) {
+      const Value at = registers_.value(scope_.simplified(base));
+      for (const Stretch& stretch : *lines) {
+        Instr instr{s.access == Access::out ? Op::write_soon : Op::read_soon};
+        instr.a = at;
+        instr.number = stretch.offset;
+        instr.last = stretch.lines;
+        body().push_back(instr);
+      }
+      return {};
+    }
+  return emit_in_general(s, has, element_bytes);
+}
+
+Result<void> Binder::emit_in_general(const Prefetch& s, const SymbolicBuffer& has, int64_t element_bytes) {
+  PrefetchCode made{.base = registers_.value(address_of(has)),
+                    .element_bytes = element_bytes,
+                    .part = s.part,
+                    .parts = s.parts,
+                    .writes = s.access == Access::out};
+  for (size_t d = 0; d < has.dims.size(); ++d) {
+    const SymbolicDim& dim = has.dims[d];
+    const Range range = s.region.box.empty() ? Range{dim.min, dim.extent} : s.region.box[d];
+    made.dims.push_back({registers_.value(resolved(range.min)), registers_.value(resolved(range.extent)),
+                         registers_.value(dim.min), registers_.value(dim.extent),
+                         registers_.value(scope_.simplified(dim.stride))});
+  }
+  Instr instr{Op::prefetch};
+  instr.index = static_cast<int32_t>(code().prefetches.size());
+  code().prefetches.push_back(std::move(made));
+  body().push_back(instr);
+  return {};
+}
+
+}  // namespace tenon::program::detail

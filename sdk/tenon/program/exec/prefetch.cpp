@@ -1,0 +1,51 @@
+#include <tenon/program/exec/prefetch_internal.hpp>
+
+namespace tenon::program::detail {
+
+namespace {
+
+// The processor does nothing where there is no such memory. GCC takes functions that do nothing but this for ones
+// without effect, and leaves out calls of them: hence the asm.
+[[gnu::always_inline]] inline void read_soon(uint64_t address) {
+  __builtin_prefetch(reinterpret_cast<const void*>(address));
+  asm volatile("");
+}
+// For writing, so that a line that others have is not fetched twice. Processors without such a word take it for none.
+#if defined(__x86_64__)
+[[gnu::always_inline]] inline void write_soon(uint64_t address) { asm volatile("prefetchw (%0)" : : "r"(address)); }
+#else
+[[gnu::always_inline]] inline void write_soon(uint64_t address) {
+  __builtin_prefetch(reinterpret_cast<const void*>(address), 1);
+  asm volatile("");
+}
+#endif
+
+}  // namespace
+
+void read_lines_soon(uint64_t address, int32_t lines) {
+  for (; lines > 0; --lines, address += kLineBytes) read_soon(address);
+}
+void write_lines_soon(uint64_t address, int32_t lines) {
+  for (; lines > 0; --lines, address += kLineBytes) write_soon(address);
+}
+
+void prefetch(Frame& frame, const PrefetchCode& code) {
+  std::array<LineDim, kMaxRank> dims;
+  auto base = static_cast<uint64_t>(frame.get(code.base));
+  for (size_t d = 0; d < code.dims.size(); ++d) {
+    const PrefetchCode::Dim& dim = code.dims[d];
+    const CroppedDim found = cropped(frame.get(dim.first), frame.get(dim.extent), frame.get(dim.min),
+                                     frame.get(dim.has_extent), frame.get(dim.stride));
+    dims[d] = found.dim;
+    base += found.from_base;
+  }
+  const std::span<LineDim> box = std::span(dims).first(code.dims.size());
+  const auto element = static_cast<uint64_t>(code.element_bytes);
+  const auto part = static_cast<uint64_t>(code.part), parts = static_cast<uint64_t>(code.parts);
+  if (code.writes)
+    for_each_line(base, box, element, part, parts, write_soon);
+  else
+    for_each_line(base, box, element, part, parts, read_soon);
+}
+
+}  // namespace tenon::program::detail
