@@ -6,15 +6,18 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
-#include <map>
 #include <memory>
+#include <optional>
 #include <random>
+#include <span>
 
-#include <support_lib/environment.hpp>
 #include <tenon/program/auto_schedule.hpp>
 #include <tenon/program/exec/bound_program.hpp>
+#include <tenon/program/text.hpp>
+#include <tenon/support/memory.hpp>
 
 #include "pipeline_kernels.hpp"
+#include "sweep_families.hpp"
 
 namespace tenon::program::bench {
 
@@ -27,14 +30,9 @@ constexpr double kHopeless = 1.5;
 constexpr double kFinalSeconds = 0.1;  // of the automatic one
 constexpr size_t kFinalists = 3;
 constexpr uint32_t kOrderSeed = 1;
+// Of cases with fewer elements all lies in the caches, and nothing is fetched ahead by hand.
+constexpr int64_t kFewestFetched = int64_t{1} << 21;
 const std::string kAutomatic = "automatic";
-
-struct Case {
-  std::string name;
-  std::function<Pair()> make;
-  std::vector<int64_t> extents;  // of the result
-  int64_t border = 0;            // that the source is larger by, on all sides
-};
 
 struct Schedule {
   std::string name;
@@ -60,41 +58,97 @@ double median(std::vector<double> v) {
 
 std::vector<Schedule> schedules_by_hand(const Case& c) {
   std::vector<Schedule> out{{"whole", [](Pair&) {}}};
+  int64_t elements = 1;
+  for (const int64_t extent : c.extents) elements *= extent;
+  // Innermost first. Of cases that the caches do not hold, also with what the next iteration touches fetched ahead.
+  const auto add = [&](const std::string& name, const std::vector<LoopOver>& loops,
+                       const std::function<void(Pair&, const std::vector<LoopOver>&)>& apply) {
+    out.push_back({name, [=](Pair& p) { apply(p, loops); }});
+    if (elements < kFewestFetched) return;
+    std::vector<LoopOver> fetching = loops;
+    fetching.front().ahead = 1;
+    out.push_back({name + ", fetched", [=](Pair& p) { apply(p, fetching); }});
+  };
+  const auto at_end = [](Pair& p, const std::vector<LoopOver>& loops) { p.last.loops(loops); };
   const bool rows = c.extents.size() > 1;
   const Expr slowest = rows ? y : x;
   for (int64_t step = rows ? 1 : 256; step < c.extents.back() && step <= (rows ? 128 : 65536); step *= 2)
-    out.push_back({std::to_string(step), [slowest, step](Pair& p) { p.last.loops({{slowest, step}}); }});
+    add(std::to_string(step), {{slowest, step}}, at_end);
   if (rows)
     for (const int64_t width : {256, 512, 1024, 2048, 4096})
       for (const int64_t step : {1, 2, 4, 8, 16, 32, 64}) {
         if (width >= c.extents[0] || step >= c.extents[1]) continue;
         const std::string tile = std::to_string(width) + " x " + std::to_string(step);
-        out.push_back({tile, [=](Pair& p) { p.last.loops({{x, width}, {y, step}}); }});
-        out.push_back({tile + ", columns", [=](Pair& p) { p.last.loops({{y, step}, {x, width}}); }});
+        add(tile, {{x, width}, {y, step}}, at_end);
+        add(tile + ", columns", {{y, step}, {x, width}}, at_end);
       }
   if (c.make().stages.size() >= 6)
     for (const int64_t step : {4, 16})
-      out.push_back({"two loops of " + std::to_string(step), [=](Pair& p) {
-                       const int64_t by = rows ? step : 512 * step;
-                       p.stages[p.stages.size() / 2].loops({{slowest, by}}).compute_root();
-                       p.last.loops({{slowest, by}});
-                     }});
+      add("two loops of " + std::to_string(step), {{slowest, rows ? step : 512 * step}},
+          [](Pair& p, const std::vector<LoopOver>& loops) {
+            p.stages[p.stages.size() / 2].loops(loops).compute_root();
+            p.last.loops(loops);
+          });
   return out;
 }
+
+// What all contenders of a case run on: the same pages, so that none is faster for where its memory happens to lie.
+class Memory {
+ public:
+  explicit Memory(const Case& c) : source_(c.extents), mins_(c.extents.size(), -c.border) {
+    int64_t elements = 1, source_elements = 1;
+    for (size_t d = 0; d < source_.size(); ++d) {
+      source_[d] += 2 * c.border;
+      elements *= c.extents[d];
+      source_elements *= source_[d];
+    }
+    in_.emplace(source_elements);
+    out_.emplace(elements);
+    arguments_ = {{{"source", BufferArgument::dense(in_->data(), kF32, source_, mins_)},
+                   {"result", BufferArgument::dense(out_->data(), kF32, c.extents)}},
+                  {}};
+    for (size_t d = 0; d < c.extents.size(); ++d) {
+      const std::string n = std::to_string(d);
+      sizes_["result.min" + n] = 0;
+      sizes_["result.extent" + n] = c.extents[d];
+      sizes_["source.min" + n] = mins_[d];
+      sizes_["source.extent" + n] = source_[d];
+    }
+  }
+  const Arguments& arguments() const { return arguments_; }
+  const SymbolValues& sizes() const { return sizes_; }
+  std::vector<std::byte*> buffers() {
+    return {reinterpret_cast<std::byte*>(in_->data()), reinterpret_cast<std::byte*>(out_->data())};
+  }
+  // An arena that holds so many bytes; those that were given out before are void when it grows.
+  void need(int64_t bytes) {
+    if (bytes <= arena_bytes_) return;
+    arena_ = must(allocate_aligned(static_cast<size_t>(bytes)));
+    arena_bytes_ = bytes;
+  }
+  std::span<std::byte> arena() const { return {arena_.get(), static_cast<size_t>(arena_bytes_)}; }
+
+ private:
+  std::vector<int64_t> source_, mins_;
+  std::optional<AlignedFloats> in_, out_;
+  Arguments arguments_;
+  SymbolValues sizes_;
+  AlignedBytes arena_;
+  int64_t arena_bytes_ = 0;
+};
 
 // Scheduled, bound, and with the times that its runs took.
 class Contender {
  public:
-  Contender(std::string name, Pair pair, double predicted, const Arguments& arguments)
-      : name_(std::move(name)),
-        predicted_(predicted),
-        arguments_(&arguments),
-        program_(must(BoundProgram::bind(must(pair.pipeline.build({pair.source}, {pair.result})), arguments))) {}
+  Contender(std::string name, const Pair& pair, double predicted, Memory& memory)
+      : Contender(std::move(name), must(pair.pipeline.build({pair.source}, {pair.result})), predicted, memory) {}
 
-  Result<void> try_out() { return program_.run(*arguments_); }
+  Result<void> try_out() { return bound_.run(memory_->buffers(), {.arena = memory_->arena()}); }
   void run() {
+    const std::vector<std::byte*> buffers = memory_->buffers();
+    const RunWith with{.arena = memory_->arena()};
     const double begin = processor_seconds();
-    const auto ran = program_.run(*arguments_);
+    const auto ran = bound_.run(buffers, with);
     times_.push_back(processor_seconds() - begin);
     TENON_CHECK(ran.ok(), ran.error().to_string());
   }
@@ -108,12 +162,28 @@ class Contender {
     return median(std::move(ratios));
   }
   const std::string& name() const { return name_; }
+  // The whole program: two of the same text do the same.
+  const std::string& text() const { return text_; }
+  bool shares_arena() const {
+    return bound_.lendable_bytes() > 0 ||
+           std::ranges::all_of(bound_.arena_bytes(), [](const auto& space) { return space.second == 0; });
+  }
 
  private:
+  Contender(std::string name, const Program& program, double predicted, Memory& memory)
+      : name_(std::move(name)),
+        predicted_(predicted),
+        memory_(&memory),
+        text_(print(program)),
+        bound_(must(BoundProgram::bind(program, memory.arguments(), {.arena_of_runs = true}))) {
+    memory.need(bound_.lendable_bytes());
+  }
+
   std::string name_;
   double predicted_;  // seconds
-  const Arguments* arguments_;
-  BoundProgram program_;
+  Memory* memory_;
+  std::string text_;
+  BoundProgram bound_;
   std::vector<double> times_;
 };
 
@@ -149,41 +219,29 @@ void print_curve(const std::vector<Contender>& all) {
                 c->name().c_str());
 }
 
-// How much longer the automatic schedule takes than the best by hand: 1 is as long. `curve`: what each schedule takes,
-// and is predicted to take, is printed.
+// How much longer the automatic schedule takes than the best by hand: 1 is as long. One by hand that is the same
+// program is not run a second time: where no other is faster, the automatic one is the best by hand. `curve`: what each
+// schedule takes, and is predicted to take, is printed.
 double measure(const Case& c, bool curve) {
-  std::vector<int64_t> source(c.extents), mins(c.extents.size(), -c.border);
-  int64_t elements = 1, source_elements = 1;
-  for (size_t d = 0; d < source.size(); ++d) {
-    source[d] += 2 * c.border;
-    elements *= c.extents[d];
-    source_elements *= source[d];
-  }
-  AlignedFloats in(source_elements), out(elements);
-  const Arguments arguments{{{"source", BufferArgument::dense(in.data(), kF32, source, mins)},
-                             {"result", BufferArgument::dense(out.data(), kF32, c.extents)}},
-                            {}};
-
+  Memory memory(c);
   std::vector<Contender> all;
   Pair automatic = c.make();
-  SymbolValues sizes;
-  for (size_t d = 0; d < c.extents.size(); ++d) {
-    sizes["result.min" + std::to_string(d)] = 0;
-    sizes["result.extent" + std::to_string(d)] = c.extents[d];
-    sizes["source.min" + std::to_string(d)] = mins[d];
-    sizes["source.extent" + std::to_string(d)] = source[d];
-  }
-  const ScheduleReport report =
-      must(auto_schedule(automatic.pipeline, {automatic.source}, {automatic.result}, sizes, CostModel::of_machine()));
-  all.emplace_back(kAutomatic, std::move(automatic), report.automatic.seconds(), arguments);
+  const ScheduleReport report = must(auto_schedule(automatic.pipeline, {automatic.source}, {automatic.result},
+                                                   memory.sizes(), CostModel::of_machine()));
+  all.emplace_back(kAutomatic, automatic, report.automatic.seconds(), memory);
+  std::string same;
   for (const Schedule& schedule : schedules_by_hand(c)) {
     Pair pair = c.make();
     schedule.apply(pair);
     const PredictedCost predicted =
-        must(predict_cost(pair.pipeline, {pair.source}, {pair.result}, sizes, CostModel::of_machine()));
-    Contender contender(schedule.name, std::move(pair), predicted.seconds(), arguments);
-    if (contender.try_out().ok()) all.push_back(std::move(contender));  // the kernels take its windows
+        must(predict_cost(pair.pipeline, {pair.source}, {pair.result}, memory.sizes(), CostModel::of_machine()));
+    Contender contender(schedule.name, pair, predicted.seconds(), memory);
+    if (contender.text() == all.front().text())
+      same = schedule.name;
+    else if (contender.try_out().ok())
+      all.push_back(std::move(contender));  // the kernels take its windows
   }
+  TENON_CHECK(std::ranges::all_of(all, &Contender::shares_arena), "a schedule of '", c.name, "' has memory of its own");
   std::mt19937 random(kOrderSeed);
   std::vector<Contender*> final = finalists(all, random);
   if (curve) print_curve(all);
@@ -193,159 +251,14 @@ double measure(const Case& c, bool curve) {
   std::ranges::sort(final.begin() + 1, final.end(), {}, &Contender::seconds);
   const Contender &ours = *final[0], &best = *final[1];
   const double ratio = ours.ratio_to(best);
-  std::printf("  %-34s automatic %8.3f ms, best by hand %8.3f ms (%s), ratio %.3f\n", c.name.c_str(),
-              ours.seconds() * 1e3, best.seconds() * 1e3, best.name().c_str(), ratio);
+  const bool is_best = !same.empty() && ratio <= 1;
+  std::printf("  %-34s automatic %8.3f ms (predicted %.3f), best by hand %8.3f ms (%s), ratio %.3f%s\n", c.name.c_str(),
+              ours.seconds() * 1e3, ours.predicted() * 1e3, (is_best ? ours : best).seconds() * 1e3,
+              (is_best ? same : best.name()).c_str(), is_best ? 1.0 : ratio,
+              same.empty() ? "" : ("; the same program as " + same).c_str());
   for (const std::string& group : report.groups) std::printf("      %s\n", group.c_str());
   std::fflush(stdout);
-  return ratio;
-}
-
-// Families ------------------------------------------------------------------------------------------------------
-
-std::string named(std::initializer_list<std::string> parts) {
-  std::string out;
-  for (const std::string& part : parts) out += (out.empty() ? "" : ", ") + part;
-  return out;
-}
-std::string stages_of(int stages) { return std::to_string(stages) + " stages"; }
-std::string size_of(int64_t width, int64_t rows) { return std::to_string(width) + " x " + std::to_string(rows); }
-
-// At most so many elements, so that a sweep takes minutes.
-constexpr int64_t kMostElements = int64_t{1} << 22;
-int64_t rows_for(int64_t width) { return std::min<int64_t>(2048, kMostElements / width); }
-
-std::vector<Case> points() {
-  std::vector<Case> out;
-  for (const int stages : {3, 5, 8, 16})
-    for (const int64_t floats : {1 << 16, 1 << 18, 1 << 20, 1 << 22})
-      out.push_back({named({stages_of(stages), std::to_string(floats)}), [=] { return scales(stages); }, {floats}});
-  return out;
-}
-
-// A few long rows, and many short ones.
-std::vector<Case> rows_of_points() {
-  std::vector<Case> out;
-  for (const int stages : {3, 8})
-    for (const auto& [width, rows] :
-         {std::pair<int64_t, int64_t>{1 << 20, 1}, {1 << 19, 4}, {1 << 14, 128}, {1 << 10, 2048}, {64, 1 << 14}})
-      out.push_back(
-          {named({stages_of(stages), size_of(width, rows)}), [=] { return scales(stages, 2); }, {width, rows}});
-  return out;
-}
-
-std::vector<Case> stencils() {
-  std::vector<Case> out;
-  for (const int stages : {3, 6, 12})
-    for (const int64_t width : {256, 512, 1000, 2048, 4096, 8192})
-      out.push_back({named({stages_of(stages), size_of(width, rows_for(width))}),
-                     [=] { return blurs(stages); },
-                     {width, rows_for(width)},
-                     stages});
-  return out;
-}
-
-std::vector<Case> boxes() {
-  std::vector<Case> out;
-  for (const int stages : {3, 6, 12})
-    for (const int64_t width : {256, 1000, 2048, 8192})
-      out.push_back({named({stages_of(stages), size_of(width, rows_for(width))}),
-                     [=] {
-                       return chain(stages, box(true), kF32, 2, {{x - 1, x + 1}, {y - 1, y + 1}});
-                     },
-                     {width, rows_for(width)},
-                     stages});
-  return out;
-}
-
-// Down by two `levels` times, each time after a blur, and up again, each time combined with what has been there.
-Pair pyramid(int levels) {
-  Pipeline p("pyramid");
-  std::vector<StageRef> stages;
-  const std::vector<Expr> indices{x, y};
-  BufferRef source = p.buffer("source", kF32, 2), from = source;
-  std::vector<BufferRef> down;
-  const auto made = [&](const std::string& name) { return p.buffer(name, kF32, 2); };
-  for (int l = 0; l < levels; ++l) {
-    const std::string n = std::to_string(l);
-    BufferRef smooth = made("smooth" + n), half = made("half" + n);
-    stages.push_back(p.stage("blur" + n, blur(true)).reads(from, {x, {y - 1, y + 1}}).writes(smooth, indices));
-    stages.push_back(
-        p.stage("halve" + n, halve()).reads(smooth, {{2 * x, 2 * x + 1}, {2 * y, 2 * y + 1}}).writes(half, indices));
-    down.push_back(smooth);
-    from = half;
-  }
-  for (int l = levels; l-- > 0;) {
-    const std::string n = std::to_string(l);
-    BufferRef large = made("large" + n), sum = made(l == 0 ? "result" : "sum" + n);
-    stages.push_back(
-        p.stage("twice" + n, twice()).reads(from, {floordiv(x, 2), floordiv(y, 2)}).writes(large, indices));
-    stages.push_back(p.stage("combine" + n, combine())
-                         .reads(down[static_cast<size_t>(l)], {x, y})
-                         .reads(large, {x, y})
-                         .writes(sum, indices));
-    from = sum;
-  }
-  return {std::move(p), source, from, stages.back(), stages};
-}
-std::vector<Case> pyramids() {
-  std::vector<Case> out;
-  for (const int levels : {1, 2, 3})
-    for (const int64_t width : {512, 2048, 4096})
-      out.push_back({named({std::to_string(levels) + " levels", size_of(width, rows_for(width))}),
-                     [=] { return pyramid(levels); },
-                     {width, rows_for(width)},
-                     4 << levels});
-  return out;
-}
-
-// Each value is blurred, and what the blur has taken away is put back: every value has two readers, one of them later.
-Pair sharpened(int times) {
-  Pipeline p("sharpened");
-  std::vector<StageRef> stages;
-  BufferRef source = p.buffer("source", kF32, 2), from = source;
-  for (int t = 0; t < times; ++t) {
-    const std::string n = std::to_string(t);
-    BufferRef smooth = p.buffer("smooth" + n, kF32, 2), smoother = p.buffer("smoother" + n, kF32, 2),
-              sharp = p.buffer(t + 1 == times ? "result" : "sharp" + n, kF32, 2);
-    stages.push_back(p.stage("blur" + n, blur(true)).reads(from, {x, {y - 1, y + 1}}).writes(smooth, {x, y}));
-    stages.push_back(p.stage("again" + n, blur(true)).reads(smooth, {x, {y - 1, y + 1}}).writes(smoother, {x, y}));
-    stages.push_back(
-        p.stage("sharpen" + n, combine()).reads(from, {x, y}).reads(smoother, {x, y}).writes(sharp, {x, y}));
-    from = sharp;
-  }
-  return {std::move(p), source, from, stages.back(), stages};
-}
-std::vector<Case> sharpenings() {
-  std::vector<Case> out;
-  for (const int times : {1, 2, 4})
-    for (const int64_t width : {512, 2048, 8192})
-      out.push_back({named({std::to_string(times) + " times", size_of(width, rows_for(width))}),
-                     [=] { return sharpened(times); },
-                     {width, rows_for(width)},
-                     2 * times});
-  return out;
-}
-
-// Held out: kinds, stages and sizes that nothing was tuned for. TENON_FUZZ_FIRST: the first seed.
-std::vector<Case> drawn() {
-  constexpr uint32_t kSeeds = 12;
-  const uint32_t first = testing::first_seed();
-  std::vector<Case> out;
-  for (uint32_t seed = first; seed < first + kSeeds; ++seed) {
-    std::mt19937 random(seed);
-    const int stages = std::uniform_int_distribution(2, 14)(random);
-    const int64_t width = std::uniform_int_distribution<int64_t>(100, 12000)(random), rows = rows_for(width);
-    const std::string size = named({"seed " + std::to_string(seed), stages_of(stages), size_of(width, rows)});
-    switch (random() % 3) {
-      case 0: out.push_back({size + ", points", [=] { return scales(stages, 2); }, {width, rows}}); break;
-      case 1: out.push_back({size + ", stencils", [=] { return blurs(stages); }, {width, rows}, stages}); break;
-      default: {
-        const int times = (stages + 2) / 3;
-        out.push_back({size + ", sharpened", [=] { return sharpened(times); }, {width, rows}, 2 * times});
-      }
-    }
-  }
-  return out;
+  return is_best ? 1.0 : ratio;
 }
 
 void sweep(const std::string& family, const std::vector<Case>& cases, bool curve) {
@@ -371,9 +284,7 @@ int sweep_schedules(std::vector<std::string> arguments) {
     only = at[1];
     arguments.erase(at, at + 2);
   }
-  const std::vector<std::pair<std::string, std::vector<Case> (*)()>> known = {
-      {"points", &points},     {"rows", &rows_of_points},     {"stencils", &stencils}, {"boxes", &boxes},
-      {"pyramids", &pyramids}, {"sharpenings", &sharpenings}, {"drawn", &drawn}};
+  const std::vector<Family>& known = sweep_families();
   for (const std::string& name : arguments)
     if (!std::ranges::count(known, name, [](const auto& family) { return family.first; })) {
       std::fprintf(stderr, "there is no family '%s'\n", name.c_str());
