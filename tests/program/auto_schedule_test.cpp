@@ -354,6 +354,17 @@ TEST(AutoSchedule, PiecesOfRowsInTilesAreCounted) {
   EXPECT_EQ(more({{y, 8}}), 0);
 }
 
+// A stage by itself loads what the one before has made as often as its windows cover it.
+TEST(AutoSchedule, LoadsOfEarlierResultsAreCounted) {
+  const auto seconds = [](double smallest) {
+    Blurs b = blurs(2);
+    CostModel model = CostModel::host();
+    model.memories.front().bytes_per_second = smallest;
+    return predict_cost(b.p, {b.source}, {b.result}, sizes(2048), model)->memory_seconds;
+  };
+  EXPECT_NEAR(seconds(100e9) - seconds(200e9), 3 * 2048 * 2050 * sizeof(int32_t) / 200e9, 1e-9);
+}
+
 // Hints pay in single loops and in columns of one width.
 TEST(AutoSchedule, FetchingAheadIsPredictedToGainInSingleLoopsAndEvenColumns) {
   const auto gains = [](const std::vector<LoopOver>& loops, int64_t side) {

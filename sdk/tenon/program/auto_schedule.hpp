@@ -6,6 +6,7 @@
 // The model, for a pipeline whose stages are cut into groups, each computed strip by strip in a loop of its last stage:
 //   seconds = sum over groups of
 //       bytes into and out of the group / bandwidth of the memory that holds what they come from
+//     + bytes that it loads of earlier groups' results, as often as windows cover them / bandwidth of the smallest memory
 //     + for each result used inside of it, the larger of
 //         what an iteration makes, written and read / bandwidth of the memory that holds it until it is read
 //           + what earlier iterations made, read again / bandwidth of the memory that holds all of an iteration

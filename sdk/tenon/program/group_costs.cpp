@@ -166,6 +166,7 @@ void GroupCost::add(const PipelineNumbers& numbers, size_t at, const Share& shar
     const bool inside = read.made_at != SIZE_MAX && read.made_at >= first_;
     const bool read_here_before = read.read_before != SIZE_MAX && read.read_before >= first_;
     if (!inside && !read_here_before) bytes_in += read.bytes;
+    if (!inside && read.made_at != SIZE_MAX) loaded_ += read.bytes * numbers.stages[read.made_at].times_read;
   }
   if (at > first_) {
     last_use_ = std::max(last_use_, numbers.stages[at - 1].last_use);
@@ -209,7 +210,8 @@ GroupTotal GroupCost::total(const PipelineNumbers& numbers, const CostModel& mod
   const double outside = outside_ + numbers.stages[last].bytes;
   const double between_uses = outside / std::max(turns_, 1.0) + windows_ + largest_;
   GroupTotal out;
-  const double outside_seconds = outside * memories.seconds_per_byte(outside);
+  const double outside_seconds =
+      outside * memories.seconds_per_byte(outside) + loaded_ * memories.fastest_seconds_per_byte();
   const double inside_seconds =
       seconds_ + std::max(through_windows_ * memories.seconds_per_byte(between_uses) + fresh_seconds_, least_seconds_);
   double hidden = 0;

@@ -138,6 +138,7 @@ class GroupCost {
   bool resamples_ = false;
   size_t last_use_ = 0;   // of results of all stages but the last
   double outside_ = 0;    // bytes that come from elsewhere
+  double loaded_ = 0;     // ... of stages before the group, as often as their readers load them
   double windows_ = 0;    // bytes of what is kept, in an iteration
   double largest_ = 0;    // ... that any stage makes whose results are not kept, with its reader's
   double seconds_ = 0;    // of results that only the group sees and no window is kept of
