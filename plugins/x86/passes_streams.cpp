@@ -175,6 +175,8 @@ class Splitter {
 }  // namespace
 
 void split_streams(LinearKernel& kernel, Streams streams) {
+  // A joined row's walks end where the call says, which is not the extent that stretches are parts of.
+  if (kernel.joined.rows >= 0) return;
   const std::vector<VectorLoop> loops = candidates(kernel);
   // From the last, since instructions go in before.
   for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) Splitter(kernel, *loop).run(streams);
