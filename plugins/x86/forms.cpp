@@ -18,8 +18,13 @@ namespace {
 // What a vector costs that goes out to memory beyond the caches and comes back.
 constexpr double kMovedVectorCycles = 24;
 
-// Bytes of all ports; none where extents are not known.
-std::optional<double> bytes_of(const snippet::Body& body) {
+// Bytes of all ports, or, as CallPlan::folded_bytes() counts, for one fold; none where extents are not known.
+std::optional<double> bytes_of(const snippet::Body& body, bool of_fold = false) {
+  const auto counted = [&](size_t d) -> double {
+    const auto extent = static_cast<double>(body.dims[d].extent.constant());
+    if (!of_fold || body.dims[d].reduced) return extent;
+    return d + 1 == body.rank() ? std::min<double>(extent, irgen::FormOnDemand::kColumns) : 1;
+  };
   double bytes = 0;
   for (const std::vector<snippet::BodyPort>* ports : {&body.inputs, &body.outputs}) {
     for (const snippet::BodyPort& port : *ports) {
@@ -27,7 +32,7 @@ std::optional<double> bytes_of(const snippet::Body& body) {
       for (size_t d = 0; d < body.rank(); ++d) {
         if (!(body.values[static_cast<size_t>(port.value)].varies >> d & 1)) continue;
         if (!body.dims[d].extent.is_constant()) return std::nullopt;
-        size *= static_cast<double>(body.dims[d].extent.constant());
+        size *= counted(d);
       }
       bytes += size;
     }
@@ -129,10 +134,19 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) cons
   }
   add_rows(tiers, body);
   const Joins joins = joins_of(body, lanes_of(isa_of(target_), body));
+  const bool tiles = body.reduces() && !body.dims.back().reduced && !tiers[2].whole_rows;  // if rows are not joined
+  if (snippet::may_merge_sweeps(body) && !(tiles && joins == Joins::never)) {
+    const int64_t near = tiers.back().rows != irgen::RowRange{} ? tiers.back().rows.most : -1;  // that a cache holds
+    tiers.push_back(tiers[2]);
+    tiers.back().suffix += ".merged";
+    tiers.back().merge_sweeps = true;
+    tiers.back().rows.least = near + 1;
+    tiers.back().least_folded_bytes = size("l2");
+  }
   if (joins != Joins::never) {
     std::vector<Tier> all;
     for (const Tier& tier : tiers) {
-      if (joins == Joins::perhaps) all.push_back(tier);
+      if (joins == Joins::perhaps && !(tier.merge_sweeps && tiles)) all.push_back(tier);
       if (tier.behind_blocks) continue;
       Tier& joined = all.emplace_back(tier);
       joined.suffix += ".joined";
@@ -145,8 +159,11 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) cons
   if (const auto bytes = bytes_of(body)) {
     // Of all calls: no code that none of them runs.
     const int64_t row = body.rank() == 0 ? 0 : body.dims.back().extent.constant();
-    std::erase_if(tiers, [&](const Tier& tier) { return tier.least_bytes > *bytes || !tier.rows.holds(row); });
-    const auto is_of_rows = [](const Tier& tier) { return tier.rows != irgen::RowRange{}; };
+    const double folded = *bytes_of(body, /*of_fold=*/true);
+    std::erase_if(tiers, [&](const Tier& tier) {
+      return tier.least_bytes > *bytes || !tier.rows.holds(row) || tier.least_folded_bytes > folded;
+    });
+    const auto is_of_rows = [](const Tier& tier) { return tier.rows != irgen::RowRange{} && !tier.merge_sweeps; };
     if (std::ranges::any_of(tiers, is_of_rows))
       std::erase_if(tiers, [&](const Tier& tier) { return tier.passes.stream_stores && !is_of_rows(tier); });
     if (tiers.size() > 1) tiers.erase(tiers.begin());
@@ -209,6 +226,7 @@ Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& body, co
   options.behind_blocks = tier.behind_blocks;
   options.heads = tier.heads;
   options.keep_near = tier.keep_near, options.keep_joined = tier.keep_joined;
+  options.merge_sweeps = tier.merge_sweeps;
   // They lie one behind the other: a single one is walked as prefetches follow it.
   if (tier.join_rows && tier.least_bytes > 0) options.rows = 1;
   options.longest_row_once = tier.longest_row_once;
@@ -244,8 +262,9 @@ Result<irgen::SnippetForm> FormMaker::make(const snippet::Body& body, const Tier
   form.any_rows = tier.heads;
   // Bodies of several nests, and such: no form for any call. Blocks that follow one another store before all is read,
   // which only calls past the caches allow, whose outputs lie apart from inputs.
-  if ((tier.join_rows && kernel.joined.rows < 0) || (tier.heads && !form.past_caches) ||
-      (tier.behind_blocks && !(kernel.blocks.inside && form.past_caches)))
+  if ((tier.join_rows && kernel.joined.rows < 0) ||
+      (tier.behind_blocks && !(kernel.blocks.inside && form.past_caches)) || (tier.merge_sweeps && !kernel.merged) ||
+      (tier.heads && !form.past_caches))
     form.least_row = std::numeric_limits<int64_t>::max();
   form.kernel = std::move(kernel);
   form.memory = std::move(code);

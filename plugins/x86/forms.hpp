@@ -49,7 +49,9 @@ class FormMaker {
     bool join_rows = false;      // these are short; for calls that rows_to_join() allows
     bool past_caches = false;    // what sweeps keep goes out to memory and comes back
     irgen::RowRange rows = {};   // of calls
-    bool keep_near = false, keep_joined = false;                      // as in LowerOptions
+    bool keep_near = false, keep_joined = false;  // as in LowerOptions
+    bool merge_sweeps = false;                    // two that fold; for stretches that no cache holds with the next
+    double least_folded_bytes = 0;                // calls have as many for a fold
     int longest_row_once = snippet::LowerOptions{}.longest_row_once;  // as in LowerOptions
     int longest_row_again = snippet::LowerOptions{}.longest_row_again;
   };

@@ -190,7 +190,9 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
     fetch_ahead(kernel, options);
   } else if (options.block_cache_bytes > 0) {
     size_blocks(kernel, options.block_cache_bytes);
-    if (options.prefetch_blocks) prefetch_blocks(kernel);
+    if (options.prefetch_blocks && !kernel.merged) prefetch_blocks(kernel);
+    // Their blocks are long rows that no cache holds.
+    if (kernel.merged && options.prefetch_reads.lines > 0) prefetch_reads(kernel, options.prefetch_reads);
   }
   fold_steps(kernel);
   return snippet::verify(kernel);

@@ -1,6 +1,7 @@
 // Passes for tensors beyond the caches.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "x86/passes_internal.hpp"
@@ -24,12 +25,21 @@ class FirstWalks {
   std::map<RegisterId, RegisterId> counters_;
 };
 
-// Does the loop move to another row of what `pointer` points into?
-bool moves(const snippet::Loop* rows, RegisterId pointer) {
-  return rows && std::ranges::any_of(rows->shifts, [&](const auto& shift) { return shift.pointer == pointer; });
+// Does the loop move to other rows of port `port`?
+bool moves(const snippet::Loop* rows, const std::vector<int>& ports, int port) {
+  const auto points = [&](const auto& shift) { return ports[static_cast<size_t>(shift.pointer)] == port; };
+  return rows && std::ranges::any_of(rows->shifts, points);
 }
 
-// At the end of each innermost vector loop: `op` on the lines that its instructions of the kind `wanted` touch first.
+// Short rows that go several at once: what is fetched are the next so many, about.
+std::optional<int64_t> ahead_of_rows(const LinearKernel& kernel, const snippet::Loop* rows) {
+  constexpr int64_t kJoinedBytes = 2048;
+  if (kernel.joined.rows < 0 || !rows || rows->increment == 1) return std::nullopt;
+  return rows->increment * kJoinedBytes;
+}
+
+// At the end of each innermost vector loop: `op` on the lines that its instructions of the kind `wanted` touch first;
+// of rows that no cache holds, in each walk.
 template <class Wanted>
 void prefetch(LinearKernel& kernel, Name op, Ahead ahead, Wanted wanted) {
   static const Name kBegin("LoopBegin"), kEnd("LoopEnd");
@@ -38,6 +48,12 @@ void prefetch(LinearKernel& kernel, Name op, Ahead ahead, Wanted wanted) {
   FirstWalks walks;
   RegisterId counter = -1;
   const snippet::Loop* rows = nullptr;
+  const std::vector<int> ports = ports_of(kernel);
+  const auto is_first = [&](RegisterId pointer) { return kernel.merged || walks.has(pointer, counter); };
+  // What columns fold into stays near.
+  const auto comes = [&](RegisterId pointer) {
+    return (kernel.joined.rows < 0 && kernel.blocks.dim < 0) || moves(rows, ports, ports[static_cast<size_t>(pointer)]);
+  };
   for (Instruction& instruction : kernel.body) {
     if (instruction.op == kBegin) {
       const snippet::Loop& loop = kernel.loops[static_cast<size_t>(instruction.number)];
@@ -47,13 +63,13 @@ void prefetch(LinearKernel& kernel, Name op, Ahead ahead, Wanted wanted) {
       stretches.clear();
     }
     if (counter >= 0 && wanted(instruction) && instruction.memory->index == counter &&
-        instruction.touched == Lanes::full && walks.has(instruction.memory->base, counter) &&
-        (kernel.joined.rows < 0 || moves(rows, instruction.memory->base)))
+        instruction.touched == Lanes::full && is_first(instruction.memory->base) && comes(instruction.memory->base))
       stretches.add(kernel, instruction);
     if (instruction.op == kEnd) {
       const int64_t lines = ahead.of(stretches.touched().size());
+      const int64_t ahead_bytes = ahead_of_rows(kernel, rows).value_or(lines * kLineBytes);
       for (const Stretches::Touched& touched : stretches.touched())
-        touched.write(op, lines * kLineBytes, body.empty() ? -1 : body.back().label, body);
+        touched.write(op, ahead_bytes, body.empty() ? -1 : body.back().label, body);
       stretches.clear();
       counter = -1;
     }

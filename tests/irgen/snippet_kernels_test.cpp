@@ -90,43 +90,66 @@ TEST(SnippetKernels, TheLastCodeForTheSizeRuns) {
   EXPECT_EQ(ran_for(10, 160), "s");
 }
 
-// The code for joined rows is made and run where there are rows to join.
-TEST(SnippetKernels, ShortRowsRunTheirOwnCode) {
-  BodyBuilder build("columns", "rk");
-  build.output(build.reduce("ReduceSum", build.input(3)));
-  auto code = std::make_shared<SnippetCode>();
-  code->body = build.take();
-  code->body.dims[0].sources = {{0, 0}};
-  code->body.dims[1].sources = {{0, 1}};
-  snippet::LowerOptions options{.lanes = 16};
-  auto kernel = snippet::lower(code->body, options);
-  options.whole_rows = options.join_rows = true;
-  auto joined = snippet::lower(code->body, options);
-  ASSERT_TRUE(kernel.ok() && joined.ok());
-  code->form = {.kernel = *std::move(kernel), .run = irgen::code<'n'>};
-  int made = 0;
-  const auto make = [&](const snippet::Body&) -> Result<SnippetForm> {
-    ++made;
-    return SnippetForm{.kernel = *joined, .run = irgen::code<'j'>};
-  };
-  code->larger.push_back(std::make_unique<const FormOnDemand>(0, make, true));
-  const auto snippet = snippet_kernel(code, {0}, 1);
-  const auto ran_for = [&](int64_t rows, int64_t columns) {
+// Sums down columns: code for any call, and another form.
+class ColumnSums {
+ public:
+  ColumnSums(bool joins_rows, double least_folded_bytes) {
+    BodyBuilder build("columns", "rk");
+    build.output(build.reduce("ReduceSum", build.input(3)));
+    auto code = std::make_shared<SnippetCode>();
+    code->body = build.take();
+    code->body.dims[0].sources = {{0, 0}};
+    code->body.dims[1].sources = {{0, 1}};
+    snippet::LowerOptions options{.lanes = 16};
+    auto kernel = snippet::lower(code->body, options);
+    options.whole_rows = options.join_rows = joins_rows;
+    auto larger = snippet::lower(code->body, options);
+    EXPECT_TRUE(kernel.ok() && larger.ok());
+    code->form = {.kernel = *std::move(kernel), .run = irgen::code<'n'>};
+    const auto make = [this, kernel = *larger](const snippet::Body&) -> Result<SnippetForm> {
+      ++made;
+      return SnippetForm{.kernel = kernel, .run = irgen::code<'j'>};
+    };
+    code->larger.push_back(std::make_unique<const FormOnDemand>(0, make, joins_rows, RowRange{}, least_folded_bytes));
+    snippet_ = snippet_kernel(code, {0}, 1);
+  }
+  std::string ran_for(int64_t rows, int64_t columns) {
     ran.clear();
     Guarded<std::byte> x(static_cast<size_t>(rows * columns * 4), GuardAt::lines),
         y(static_cast<size_t>(columns * 4), GuardAt::lines);
     const std::vector<program::DimView> from{{0, columns, 4, 0}, {0, rows, columns * 4, 0}}, to{{0, columns, 4, 0}};
     const std::vector<program::BufferView> views{{x.data(), from, kF32}, {y.data(), to, kF32}};
     program::CallContext context{.operands = views};
-    const auto done = snippet->run(context);
+    const auto done = snippet_->run(context);
     EXPECT_TRUE(done.ok()) << (done.ok() ? "" : done.error().to_string());
     return ran;
-  };
-  EXPECT_EQ(ran_for(10, 8), "n") << "few rows";
-  EXPECT_EQ(ran_for(100, 200), "n") << "long rows";
-  EXPECT_EQ(made, 0);
-  EXPECT_EQ(ran_for(100, 8), "j");
-  EXPECT_EQ(made, 1);
+  }
+  int made = 0;  // of the other form
+
+ private:
+  decltype(snippet_kernel(nullptr, {0}, 1)) snippet_;
+};
+
+// The code for joined rows is made and run where there are rows to join.
+TEST(SnippetKernels, ShortRowsRunTheirOwnCode) {
+  ColumnSums sums(true, 0);
+  EXPECT_EQ(sums.ran_for(10, 8), "n") << "few rows";
+  EXPECT_EQ(sums.ran_for(100, 200), "n") << "long rows";
+  EXPECT_EQ(sums.made, 0);
+  EXPECT_EQ(sums.ran_for(100, 8), "j");
+  EXPECT_EQ(sums.made, 1);
+}
+
+// That for long folds where 256 columns, or fewer, have as many bytes; the result's too.
+TEST(SnippetKernels, LongFoldsRunTheirOwnCode) {
+  ColumnSums sums(false, 101 * 256 * 4);
+  EXPECT_EQ(sums.ran_for(99, 256), "n");
+  EXPECT_EQ(sums.ran_for(99, 1000), "n");
+  EXPECT_EQ(sums.ran_for(100, 255), "n");
+  EXPECT_EQ(sums.made, 0);
+  EXPECT_EQ(sums.ran_for(100, 256), "j");
+  EXPECT_EQ(sums.ran_for(2000, 13), "j");
+  EXPECT_EQ(sums.made, 1);
 }
 
 TEST(SnippetKernels, RowsThatAreNotAlignedStayInTheCaches) {

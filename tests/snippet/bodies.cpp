@@ -241,6 +241,7 @@ void check_body(const Body& body, const Dims& extents, std::mt19937& random, con
   }
   SCOPED_TRACE(print(*kernel));
   const Tensors tensors = random_tensors(body, extents, random, options.outputs);
+  if (options.fill) options.fill(tensors);
   const auto want = evaluate_body(body, extents, tensors);
   const auto plan = CallPlan::make_for_extents(body, *kernel, extents);
   ASSERT_TRUE(plan.ok()) << plan.error().to_string();

@@ -60,11 +60,12 @@ TestMachine test_machine(int count, bool masks, bool greedy);
 
 struct HarnessOptions {
   LowerOptions lower{.lanes = 4, .unroll = 4};
-  std::optional<TestMachine> machine = std::nullopt;  // registers are allocated for it
-  int64_t parts = 1;                                  // pieces that the work is cut into
+  std::optional<TestMachine> machine = std::nullopt;    // registers are allocated for it
+  int64_t parts = 1;                                    // pieces that the work is cut into
   std::vector<LinearKernel::Blocks::Size> blocks = {};  // of a kernel that may be cut, and that no pass has cut
   testing::GuardAt outputs = testing::GuardAt::end;
-  double tolerance = 0;  // relative, of floats; 0: the same bits
+  std::function<void(const Tensors& tensors)> fill = nullptr;  // inputs with other values
+  double tolerance = 0;                                        // relative, of floats; 0: the same bits
   // A target's passes, and how it runs a call of the kernel, after allocation; null: none, and emulated lanes.
   std::function<Result<void>(LinearKernel& kernel)> passes = nullptr;
   std::function<Result<void>(const LinearKernel& kernel, std::span<const int64_t> words)> run = nullptr;

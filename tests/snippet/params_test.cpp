@@ -192,6 +192,26 @@ TEST(RowsToJoin, AreWholeLinesAndEnough) {
 }
 
 // 100 rows of 8 elements in each of 2: six of 16 rows, and 4.
+// Of all tensors at one point of the kept dims; of columns some go together.
+TEST(CallPlan, FoldedBytes) {
+  const auto folded = [](std::string_view dims, const Dims& extents) {
+    BodyBuilder build("fold", dims);
+    const ValueId x = build.input((DimSet{1} << dims.size()) - 1, kF16),
+                  bias = build.input(DimSet{1} << (dims.size() - 1));
+    build.output(build.op("Add", {x, build.op("Sub", {bias, build.reduce("ReduceSum", x)})}));
+    const Body body = build.take();
+    const auto kernel = lower(body, {.lanes = 4});
+    const auto plan = CallPlan::make_for_extents(body, *kernel, extents);
+    EXPECT_TRUE(plan.ok());
+    return plan->folded_bytes(10);
+  };
+  EXPECT_EQ(folded("kr", {7, 100}), 100 * (2 + 4 + 4));
+  EXPECT_EQ(folded("rkr", {3, 7, 100}), 3 * 100 * (2 + 4) + 100 * 4);
+  EXPECT_EQ(folded("krk", {7, 100, 40}), 10 * (100 * (2 + 4) + 4));
+  EXPECT_EQ(folded("krk", {7, 100, 4}), 4 * (100 * (2 + 4) + 4));
+  EXPECT_EQ(folded("kr", {7, 0}), 0);
+}
+
 TEST(CallPlan, WordsOfJoinedRows) {
   BodyBuilder build("columns", "krk");
   const ValueId x = build.input(7), sum = build.reduce("ReduceSum", x);

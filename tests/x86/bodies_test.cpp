@@ -67,6 +67,7 @@ class Bodies : public MachineTest {
     passes.next_row =
         std::array{NextRow::none, NextRow::before_last, NextRow::last}[static_cast<size_t>(random.pick(3))];
     passes.next_row_lines = random.pick(2) == 0;
+    options.lower.merge_sweeps = !options.lower.behind_blocks && random.pick(2) == 0;
     passes.block_cache_bytes = static_cast<int64_t>(random.pick(3)) * 8000;
     options.blocks = random.block_sizes();
     options.parts = random.pick(3) == 0 ? static_cast<int64_t>(random.pick(6)) + 2 : 1;

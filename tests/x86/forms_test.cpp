@@ -77,6 +77,29 @@ TEST_P(Forms, OfKnownExtentsAreThoseThatCallsRun) {
   EXPECT_EQ(larger("4000", 23), 1u);  // 2 MB: past the caches, and where outputs are not aligned the form before
 }
 
+// Where a fold takes more than the second-level cache, of what is known and of what a call shows.
+TEST_P(Forms, SweepsAreMergedOfLongStretches) {
+  const auto least = [&](std::string_view shape, int axis, std::string_view op = "Softmax") {
+    const FormMaker maker(target(), **jitter_table(), {});
+    std::vector<double> least;
+    for (const FormMaker::Tier& tier :
+         maker.tiers_of(body_of(str("f32[", shape, "]"), str("%y = ", op, " %x {axis = ", axis, "}"))))
+      if (tier.merge_sweeps) least.push_back(tier.least_folded_bytes);
+    return least;
+  };
+  using Least = std::vector<double>;
+  EXPECT_EQ(least("8,100000", 1), Least{1e5});
+  EXPECT_EQ(least("8,100000", 1, "LogSoftmax"), Least{1e5});
+  EXPECT_EQ(least("2000,1000", 1), Least{}) << "rows that a cache holds";
+  EXPECT_EQ(least("10,200000", 0), Least{}) << "256 columns of 10 rows";
+  EXPECT_EQ(least("100,20000", 0), Least{1e5});
+  EXPECT_EQ(least("100000,8", 0), Least{1e5}) << "joined";
+  EXPECT_EQ(least("N,8", 0), Least{1e5}) << "joined or in tiles";
+  EXPECT_EQ(least("N,M", 0), (Least{1e5, 1e5})) << "joined or not";
+  EXPECT_EQ(least("N,M", 1), (Least{1e5, 1e5})) << "with heads or without";
+  EXPECT_EQ(least("N,100", 1, "LpNormalization"), Least{}) << "one sweep, and another that stores";
+}
+
 // Sums down columns. Short rows are joined: at once where extents say so, else in forms of their own, which wait for a
 // call with such rows.
 TEST_P(Forms, ShortRowsAreJoined) {
@@ -120,23 +143,26 @@ TEST_P(Forms, ForLargeCallsServeNoOthers) {
   using Least = std::vector<std::pair<double, int64_t>>;
   const int64_t row = 2 * lanes_of(GetParam(), kF32);
   EXPECT_EQ(larger(body("N", 51)), (Least{{1e5, 0}, {1e6, 0}}));
-  EXPECT_EQ(larger(body_of("f32[N,800]", "%y = Softmax %x {axis = 0}")), (Least{{1e5, row}, {1e6, row}, {1e6, row}}));
+  EXPECT_EQ(larger(body_of("f32[N,800]", "%y = Softmax %x {axis = 0}")),
+            (Least{{1e5, row}, {1e6, row}, {1e6, row}, {1e6, row}}));
 }
 
 // What is only for large calls is not in the code for small ones, and names of kernels say which is which.
 TEST_P(Forms, HaveWhatTheirCallsNeed) {
   const FormMaker maker(target(), **jitter_table(), {});
   const std::vector<FormMaker::Tier> open = maker.tiers_of(body_of("f32[N,800]", "%y = Softmax %x {axis = 0}"));
-  ASSERT_EQ(open.size(), 4u);
-  for (size_t i = 0; i < 4; ++i) {
+  ASSERT_EQ(open.size(), 5u);
+  for (size_t i = 0; i < 5; ++i) {
     const FormMaker::Tier& tier = open[i];
-    EXPECT_EQ(tier.suffix, (std::array{"", ".prefetching", ".streaming", ".streaming.blocks"}[i]));
+    EXPECT_EQ(tier.suffix, (std::array{"", ".prefetching", ".streaming", ".streaming.blocks", ".streaming.merged"}[i]));
     EXPECT_EQ(tier.whole_rows, i > 0);
     EXPECT_EQ(tier.passes.prefetch_blocks, i > 0);
     EXPECT_EQ(tier.passes.block_cache_bytes, i > 0 ? 100'000 : 0);
     EXPECT_EQ(tier.passes.stream_stores, i > 1);
     EXPECT_EQ(tier.past_caches, i > 1);
     EXPECT_EQ(tier.behind_blocks, i == 3);
+    EXPECT_EQ(tier.merge_sweeps, i == 4);
+    EXPECT_EQ(tier.least_folded_bytes, i == 4 ? 100'000 : 0);
     EXPECT_FALSE(tier.certain);
   }
   const std::vector<FormMaker::Tier> known = maker.tiers_of(body("4000", 61));
@@ -168,7 +194,9 @@ TEST_P(Forms, RowsThatBeginAnywhereHaveTheirOwn) {
   EXPECT_EQ(suffixes("f32[9000,49]", rows), " .streaming ") << "most lines would be two rows'";
   EXPECT_EQ(suffixes("f16[9000,1024,33]", "%y = Softmax %x {axis = 1}").find("heads"), std::string::npos);
   EXPECT_EQ(suffixes("f32[1,2000003]", "%y = Abs %x"), " .streaming ") << "one row";
-  EXPECT_EQ(suffixes("f32[77,100003]", "%y = Softmax %x {axis = 0}"), " .streaming .streaming.blocks ") << "columns";
+  EXPECT_EQ(suffixes("f32[77,100003]", "%y = Softmax %x {axis = 0}"),
+            " .streaming .streaming.blocks .streaming.merged ")
+      << "columns";
 }
 
 // Forms that would be no other than the one before are for no call.

@@ -76,8 +76,8 @@ class GuardedGraph {
   }
 
   // That ran; whose stores might go past the caches; that walked columns in whole rows; that joined several of these;
-  // whose stores went past the caches in rows that begin anywhere.
-  size_t snippets = 0, past_caches = 0, whole_rows = 0, joined_rows = 0, any_rows = 0;
+  // that made two sweeps one; whose stores went past the caches in rows that begin anywhere.
+  size_t snippets = 0, past_caches = 0, whole_rows = 0, joined_rows = 0, merged = 0, any_rows = 0;
   // Elements of floats that were held against bounds, those of which nothing could be told, and those whose bounds are
   // more than a thousandth apart: a check of many such would be none.
   size_t elements = 0, open = 0, loose = 0;
@@ -240,10 +240,15 @@ class GuardedGraph {
       if (serves) serving.push_back(*made);
       past_caches += serves && (*made)->past_caches;
     }
+    // Few bodies have two sweeps that may be one.
+    const auto is_merged = [](const irgen::SnippetForm* form) { return form->kernel.merged; };
+    if (std::ranges::any_of(serving, is_merged) && pick(random, 0, 1) == 0)
+      std::erase_if(serving, [&](const irgen::SnippetForm* form) { return !is_merged(form); });
     const irgen::SnippetForm& form =
         *serving[static_cast<size_t>(pick(random, 0, static_cast<int>(serving.size()) - 1))];
     whole_rows += form.kernel.blocks.dim >= 0;
     any_rows += form.past_caches && form.any_rows;
+    merged += form.kernel.merged;
     joined_rows += form.kernel.joined.rows >= 0 && joins(form.kernel, *snippet::space_extents(code.body, shapes));
     return form;
   }

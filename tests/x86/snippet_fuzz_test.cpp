@@ -79,6 +79,8 @@ TEST_P(SnippetFuzz, SmoothOperatorsKeepToTheStatedAccuracies) {
   EXPECT_GT(runner.whole_rows, 0u);
   EXPECT_GT(runner.joined_rows, 0u);
   EXPECT_GT(runner.any_rows, 0u);
+  EXPECT_GT(runner.merged, 0u);
+  RecordProperty("merged", static_cast<int>(runner.merged));
   RecordProperty("whole_rows", static_cast<int>(runner.whole_rows));
   RecordProperty("joined_rows", static_cast<int>(runner.joined_rows));
   RecordProperty("any_rows", static_cast<int>(runner.any_rows));

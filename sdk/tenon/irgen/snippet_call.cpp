@@ -48,8 +48,8 @@ bool aligned(const snippet::Body& body, std::span<std::byte* const> addresses, s
   return true;
 }
 
-// Do the rows of all outputs begin as stores past the caches want it, as the form walks them, and do the blocks lie near
-// that it goes over?
+// Do the rows of all outputs begin as stores past the caches want it, as the form walks them, and do the blocks lie
+// near that it goes over?
 Result<bool> serves_past_caches(const snippet::Body& body, const SnippetForm& form, const Dims& extents) {
   TENON_TRY(plan, snippet::CallPlan::make_for_extents(body, form.kernel, extents));
   if (form.kernel.blocks.inside && !plan.blocks_are_near()) return false;
@@ -75,6 +75,7 @@ Result<Choice> choose_forms(const SnippetCode& code, const CallOptions& options,
   for (const auto& larger : code.larger) {
     if (read + written < larger->least_bytes() || (larger->joins_rows() && !joins)) continue;
     if (!extents.empty() && !larger->rows().holds(extents.back())) continue;
+    if (plan.folded_bytes(FormOnDemand::kColumns) < larger->least_folded_bytes()) continue;
     TENON_TRY(form, larger->get(code.body));
     if (form->least_row > 0 && plan.extents().back() < form->least_row) continue;
     if (!form->past_caches) {

@@ -44,18 +44,26 @@ struct RowRange {
 class TENON_API FormOnDemand {
  public:
   using Make = std::function<Result<SnippetForm>(const snippet::Body& body)>;
-  FormOnDemand(double least_bytes, Make make, bool joins_rows = false, RowRange rows = {})
-      : least_bytes_(least_bytes), joins_rows_(joins_rows), rows_(rows), make_(std::move(make)) {}
+  FormOnDemand(double least_bytes, Make make, bool joins_rows = false, RowRange rows = {},
+               double least_folded_bytes = 0)
+      : least_bytes_(least_bytes),
+        least_folded_bytes_(least_folded_bytes),
+        joins_rows_(joins_rows),
+        rows_(rows),
+        make_(std::move(make)) {}
 
   double least_bytes() const { return least_bytes_; }  // calls whose tensors have fewer are not for it
   bool joins_rows() const { return joins_rows_; }      // nor are those whose rows snippet::rows_to_join() leaves apart
   const RowRange& rows() const { return rows_; }       // nor those with other rows
+  // Nor those in which tensors have fewer for one fold (CallPlan::folded_bytes() of kColumns).
+  double least_folded_bytes() const { return least_folded_bytes_; }
+  static constexpr int64_t kColumns = 256;
   // `body`: of the code that it belongs to. The form lives as long as this. An error is not kept: who asks next tries
   // again.
   Result<const SnippetForm*> get(const snippet::Body& body) const;
 
  private:
-  const double least_bytes_;
+  const double least_bytes_, least_folded_bytes_;
   const bool joins_rows_;
   const RowRange rows_;
   const Make make_;

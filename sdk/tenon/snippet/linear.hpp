@@ -73,7 +73,7 @@ struct Param {
   LoopId loop = -1, inner = -1;
   int longest = 0;
   ElementType element = {};
-  int streams = 0, stream_least = 0;  // shorter stretches are not worth it
+  int streams = 0, stream_least = 0;            // shorter stretches are not worth it
   std::optional<int64_t> known = std::nullopt;  // its value in every call: code may hold it
   bool operator==(const Param&) const = default;
 };
@@ -197,6 +197,7 @@ struct TENON_API LinearKernel {
     bool operator==(const Joined&) const = default;
   };
   Joined joined = {};
+  bool merged = false;  // two sweeps, of which the second sums by what the first folds, go as one
   // After allocation: where each register is, and the frame's 64-byte slots.
   std::vector<codegen::PhysicalRegister> places;
   int frame_slots = 0;

@@ -8,16 +8,17 @@
 namespace tenon::snippet {
 
 Lowering::Lowering(const Body& body, const LowerOptions& options)
-    : body_(body),
-      options_(options),
+    : options_(options),
       plan_(plan_lowering(body, options)),
-      bound_(body.values.size()),
-      row_ports_(body.values.size(), -1) {
+      body_(plan_.mergings.empty() ? body : plan_.body),
+      bound_(body_.values.size()),
+      row_ports_(body_.values.size(), -1) {
   kernel_.name = body.name;
   kernel_.lanes = options.lanes;
-  makers_.resize(body.values.size());
-  users_.resize(body.values.size());
-  for (const BodyNode& node : body.nodes) {
+  kernel_.merged = !plan_.mergings.empty();
+  makers_.resize(body_.values.size());
+  users_.resize(body_.values.size());
+  for (const BodyNode& node : body_.nodes) {
     makers_[index(node.result)].node = &node;
     for (const ValueId operand : node.operands) ++users_[index(operand)];
   }
@@ -93,6 +94,17 @@ void Lowering::write_phase(const Nest& nest, const Phase& phase) {
   std::copy_if(nest.roots.begin(), nest.roots.end(), std::back_inserter(stores),
                [&](const Access& root) { return !swept(root.value); });
   make({}, phase.values, stores);
+  if (phase.settles >= 0) {
+    const Merging& merging = plan_.mergings[index(phase.settles)];
+    settle_lanes(merging);
+    for (const Merging::Fold& one : merging.sums)
+      if (one.by >= 0) store_if_wanted(one.node.result, {}, stores);
+  }
+  if (phase.merges >= 0) {
+    const Merging& merging = plan_.mergings[index(phase.merges)];
+    write_merged_sweep(merging);
+    for (const Merging::Fold& one : merging.folds) store_if_wanted(one.node.result, {}, stores);
+  }
   for (const Sweep& sweep : phase.sweeps) {
     write_sweep(nest, sweep);
     for (const BodyNode* fold : sweep.folds) {

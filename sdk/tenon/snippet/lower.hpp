@@ -27,8 +27,8 @@ struct LowerOptions {
   int unroll = 4;
   // Rows (elements of the innermost kept dim, when what is inside is reduced) that go side by side at most: 1, 2 or 4.
   int rows = 4;
-  // Elements of a row up to which it goes with others: of rows that are walked once, and of those that are walked again,
-  // which the caches have to hold meanwhile.
+  // Elements of a row up to which it goes with others: of rows that are walked once, and of those that are walked
+  // again, which the caches have to hold meanwhile.
   int longest_row_once = 256, longest_row_again = 1024;
   // Vector registers that the target has: so many copies of a body as they hold go through it side by side.
   int vectors = 16;
@@ -52,18 +52,26 @@ struct LowerOptions {
   // does not allow it, as without.
   bool join_rows = false;
   // Of columns in whole rows, where the body allows it: the kernel goes over blocks of columns itself
-  // (LinearKernel::Blocks::inside). The walk that stores what becomes of a block goes along with one over the next block,
-  // so that main memory is read and written at once. What it stores waits in scratch memory, not in outputs.
+  // (LinearKernel::Blocks::inside). The walk that stores what becomes of a block goes along with one over the next
+  // block, so that main memory is read and written at once. What it stores waits in scratch memory, not in outputs.
   bool behind_blocks = false;
   // Before the vectors of a row that stores to an output go some lanes, so that stores of whole vectors begin at
   // multiples of their bytes wherever the row begins (`aligned` of Store). Not where lanes are folded: bits of sums
   // would depend on addresses; nor of whole rows of columns.
   bool heads = false;
+  // Two sweeps of which the second sums by what the first folds, as those of softmax and of variances, are made one
+  // where the sums can be moved (LinearKernel::merged): what is walked is read once less, for a rounding more each time
+  // that the first's fold changes. For stretches that no cache holds.
+  bool merge_sweeps = false;
 };
 
 // May rows of columns be joined: does all that folds or is folded vary over the two innermost dims, of which the outer
 // one is folded? What varies over the rows alone would be another value for each row of a joined one.
 TENON_API bool may_join_rows(const Body& body);
+
+// May two sweeps be made one (LowerOptions::merge_sweeps), as far as can be told cheaply: is there a sum of floats that
+// goes by what another reduction makes?
+TENON_API bool may_merge_sweeps(const Body& body);
 
 // The body must be verified. The kernel holds any extents. When it is called, no output may overlap an input or another
 // output. Only in a body that does not reduce, and whose outputs vary over the same dims, may an output lie exactly on

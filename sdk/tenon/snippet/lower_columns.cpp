@@ -25,8 +25,10 @@ void Lowering::write_whole_rows(const Nest& nest) {
   for (const Access& row : nest.rows) row_ports_[index(row.value)] = row.port;
   for (const Phase& phase : nest.scopes.back().phases) {
     write_row_values(nest, phase);
+    if (phase.settles >= 0) settle_rows(nest, plan_.mergings[index(phase.settles)]);
+    if (phase.merges >= 0) write_merged_rows(nest, plan_.mergings[index(phase.merges)]);
     for (const Sweep& sweep : phase.sweeps) write_row_sweep(nest, sweep);
-    sweeps += phase.sweeps.size();
+    sweeps += phase.sweeps.size() + (phase.merges >= 0);
   }
   if (joined()) return;
   kernel_.blocks.dim = nest.vector;
@@ -69,23 +71,25 @@ void Lowering::write_row_values(const Nest& nest, const Phase& phase) {
   vector_loops(nest.vector, copies_for(makes.size(), 0, options_.unroll), [&] { make(reads, makes, stores); });
 }
 
+// With the loop along the row, and what it reads there.
+Sweep Lowering::along_row(const Nest& nest, const Sweep& sweep) const {
+  Sweep row = sweep;
+  std::vector<ValueId> folded;
+  for (const BodyNode* fold : sweep.folds) folded.push_back(fold->operands[0]);
+  add_row_operands(nest, folded, row.reads, row.values);
+  row.loops.push_back(nest.vector);
+  return row;
+}
+
 void Lowering::write_row_sweep(const Nest& nest, const Sweep& sweep, const Sweep* behind) {
-  const auto with_operands = [&](const Sweep& of) {
-    Sweep row = of;
-    std::vector<ValueId> folded;
-    for (const BodyNode* fold : of.folds) folded.push_back(fold->operands[0]);
-    add_row_operands(nest, folded, row.reads, row.values);
-    row.loops.push_back(nest.vector);
-    return row;
-  };
-  const Sweep row = with_operands(sweep), along = behind ? with_operands(*behind) : Sweep{};
+  const Sweep row = along_row(nest, sweep), along = behind ? along_row(nest, *behind) : Sweep{};
   Sweep all = row;
   all.values.insert(all.values.end(), along.values.begin(), along.values.end());
   all.reads.insert(all.reads.end(), along.reads.begin(), along.reads.end());
   all.stores.insert(all.stores.end(), along.stores.begin(), along.stores.end());
   SweepLoops loops{.sweep = &row, .scalar = sweep.loops.size(), .vector = nest.vector, .whole_rows = true};
   if (behind) loops.behind = &along;
-  loops.rows = rows_of_sweep(all);
+  loops.rows = rows_of_sweep(all, options_.rows);
   const size_t instructions = all.values.size() + all.reads.size() + all.stores.size();
   loops.copies = copies_for(static_cast<size_t>(loops.rows) * instructions, row.folds.size(), options_.unroll / 2);
   begin_row_folds(nest, row);
@@ -93,8 +97,8 @@ void Lowering::write_row_sweep(const Nest& nest, const Sweep& sweep, const Sweep
   joined() ? join_row_folds(nest, row) : store_row_folds(nest, row);
 }
 
-// As many as there are registers to point at them.
-int Lowering::rows_of_sweep(const Sweep& row) const {
+// As many as there are registers to point at them, `most` at most.
+int Lowering::rows_of_sweep(const Sweep& row, int most) const {
   constexpr size_t kPointers = 8, kInstructions = 96;
   const int dim = row.loops[row.loops.size() - 2];
   std::vector<int> ports;
@@ -105,7 +109,7 @@ int Lowering::rows_of_sweep(const Sweep& row) const {
   for (const ValueId id : row.values) add(makers_[index(id)].port);
   for (const std::vector<Access>* accesses : {&row.reads, &row.stores})
     for (const Access& access : *accesses) add(access.port);
-  int rows = options_.rows;
+  int rows = most;
   while (rows > 1 && (static_cast<size_t>(rows) * ports.size() > kPointers ||
                       static_cast<size_t>(rows) * row.values.size() > kInstructions))
     rows /= 2;
@@ -160,6 +164,7 @@ void Lowering::write_row_loops(SweepLoops& loops, size_t level) {
 
 // One vector loop's body: what columns fold into is taken from memory, and goes back.
 void Lowering::fold_along_row(SweepLoops& loops) {
+  if (loops.merging) return write_group(loops);
   if (loops.behind) region([&] { make(loops.behind->reads, loops.behind->values, loops.behind->stores); });
   loops.accumulators.clear();
   for (const BodyNode* fold : loops.sweep->folds) {

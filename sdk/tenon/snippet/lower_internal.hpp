@@ -1,6 +1,6 @@
 // The lowering of one body, in rooms: values (lower_values.cpp), memory (lower_memory.cpp), loops (lower_loops.cpp),
-// sweeps and folds (lower_sweeps.cpp), nests (lower.cpp), several rows at once (lower_rows.cpp), columns in whole rows
-// (lower_columns.cpp). Internal to lowering.
+// sweeps and folds (lower_sweeps.cpp), two sweeps as one (lower_merged.cpp), nests (lower.cpp), several rows at once
+// (lower_rows.cpp), columns in whole rows (lower_columns.cpp). Internal to lowering.
 #pragma once
 #include <string>
 #include <unordered_map>
@@ -49,9 +49,10 @@ class Lowering {
     size_t scalar = 0;
     int vector = -1;
     int copies = 1;
-    bool whole_rows = false;  // vectors along a row inside of the loops over rows: accumulators are in memory
-    int rows = 1;             // then: that go at once
-    const Sweep* behind = nullptr;  // then: goes along, over the block before
+    bool whole_rows = false;           // vectors along a row inside of the loops over rows: accumulators are in memory
+    int rows = 1;                      // then: that go at once
+    const Sweep* behind = nullptr;     // then: goes along, over the block before
+    const Merging* merging = nullptr;  // two in one
     std::vector<LoopId> ids = {};
     std::vector<std::vector<RegisterId>> accumulators = {};  // of each fold; the copies of a row lie side by side
   };
@@ -196,7 +197,8 @@ class Lowering {
                         std::vector<ValueId>& makes) const;
   void write_row_values(const Nest& nest, const Phase& phase);
   void write_row_sweep(const Nest& nest, const Sweep& sweep, const Sweep* behind = nullptr);
-  int rows_of_sweep(const Sweep& row) const;
+  Sweep along_row(const Nest& nest, const Sweep& sweep) const;
+  int rows_of_sweep(const Sweep& row, int most) const;
   void begin_row_folds(const Nest& nest, const Sweep& row);
   void store_row_fold(const BodyNode& fold);
   void store_row_folds(const Nest& nest, const Sweep& row);
@@ -209,6 +211,12 @@ class Lowering {
   void each_row(const std::vector<ValueId>& ids, F f);
   void write_joined_values(const Nest& nest, const std::vector<Access>& reads, const std::vector<ValueId>& makes,
                            const std::vector<Access>& stores);
+  struct JoinedFold {
+    const BodyNode* fold = nullptr;
+    ValueId part = -1;  // of each row
+  };
+  void join_folds(const Nest& nest, const std::vector<JoinedFold>& folds, const std::vector<ValueId>& wanted,
+                  const std::vector<ValueId>& states, const std::vector<ValueId>& made);
   void join_row_folds(const Nest& nest, const Sweep& row);
   void store_in_each_row(const std::vector<Access>& stores);
   void rewind_behind_rest(LoopId outermost);
@@ -216,6 +224,18 @@ class Lowering {
   // --- blocks of columns, the last sweep one block behind the others: lower_blocks.cpp ---
   void write_block_loop(const Nest& nest);
   void write_block(const Nest& nest, bool last_behind);
+
+  // --- two sweeps as one: lower_merged.cpp ---
+  int largest_group() const;
+  template <class F>
+  void each_carried(const Merging& merging, F f);
+  void write_merged_sweep(const Merging& merging);
+  void settle_lanes(const Merging& merging);
+  void begin_merged_rows(const Nest& nest, const Merging& merging);
+  void write_merged_rows(const Nest& nest, const Merging& merging);
+  void settle_rows(const Nest& nest, const Merging& merging);
+  std::vector<RegisterId> fold_group(const SweepLoops& loops, const BodyNode& node);
+  void write_group(const SweepLoops& loops);
 
   // --- sweeps: lower_sweeps.cpp ---
   int sweep_copies(const Sweep& sweep) const;
@@ -233,9 +253,9 @@ class Lowering {
   RegisterId fold_copies(const BodyNode& node, std::vector<RegisterId> made);
   std::vector<RegisterId> fold_lanes(const BodyNode& node, const std::vector<RegisterId>& rows);
 
-  const Body& body_;
   const LowerOptions& options_;
   const LowerPlan plan_;
+  const Body& body_;  // with what the plan adds
   LinearKernel kernel_;
   std::vector<Instruction> entry_;  // before all loops
   std::vector<Maker> makers_;       // of each value
@@ -244,8 +264,8 @@ class Lowering {
   std::vector<ValueId> bound_order_;
   std::vector<RegisterId> pointers_;                               // of each port, in the nest
   std::unordered_map<int, std::vector<RegisterId>> row_pointers_;  // of ports: of the second row and so on
-  int columns_ = -1;      // the dim that vector loops along columns count, where it is not the body's own
-  std::vector<int> touched_;                                       // ports
+  int columns_ = -1;            // the dim that vector loops along columns count, where it is not the body's own
+  std::vector<int> touched_;    // ports
   LoopId row_loop_ = -1;        // of the nest, or of the sweep: the loop that walks several rows at once
   std::vector<int> row_ports_;  // of values: the scratch row that they go through; -1: none
   std::unordered_map<std::string, RegisterId> scalars_;

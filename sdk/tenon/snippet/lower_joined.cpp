@@ -43,32 +43,48 @@ void Lowering::write_joined_values(const Nest& nest, const std::vector<Access>& 
   });
 }
 
-void Lowering::join_row_folds(const Nest& nest, const Sweep& row) {
-  if (row.folds.empty()) return;
-  std::vector<ValueId> folds;
+// Of each column: `states` of each row of a joined one in turn, what is `made` of them and of the columns' own
+// `wanted`, and the folds of the parts that these are.
+void Lowering::join_folds(const Nest& nest, const std::vector<JoinedFold>& folds, const std::vector<ValueId>& wanted,
+                          const std::vector<ValueId>& states, const std::vector<ValueId>& made) {
   std::vector<Access> rows, results;
-  for (const BodyNode* fold : row.folds) {
-    folds.push_back(fold->result);
+  for (const auto& [fold, part] : folds) {
     if (users_[index(fold->result)] > 0) rows.push_back({fold->result, row_ports_[index(fold->result)]});
     std::copy_if(nest.roots.begin(), nest.roots.end(), std::back_inserter(results),
                  [&](const Access& root) { return root.value == fold->result; });
   }
+  const auto load_row = [&](ValueId id) { bind(id, {load(row_ports_[index(id)], id, {})}); };
   vector_loops(nest.vector, kernel_.joined.row(), 1, [&] {
-    for (const BodyNode* fold : row.folds) {
-      const RegisterId made = kernel_.add_lanes(lane(fold->result));
-      write({.op = "Scalar", .attributes = {{"bits", initial_of(*fold)}}, .out = {made}, .label = label_of(*fold)});
-      bind(fold->result, {made});
+    std::ranges::for_each(wanted, load_row);
+    std::vector<RegisterId> wholes;
+    for (const auto& [fold, part] : folds) {
+      wholes.push_back(kernel_.add_lanes(lane(fold->result)));
+      write({.op = "Scalar",
+             .attributes = {{"bits", initial_of(*fold)}},
+             .out = {wholes.back()},
+             .label = label_of(*fold)});
     }
-    each_row(folds, [&] {
-      for (const BodyNode* fold : row.folds) {
-        const RegisterId made = register_of(fold->result, {});
-        const RegisterId part = load(row_ports_[index(fold->result)], fold->result, {});
-        write({.op = *fold_of(fold->op), .in = {made, part}, .out = {made}, .label = label_of(*fold)});
-      }
+    each_row(states, [&] {
+      std::ranges::for_each(states, load_row);
+      make({}, made, {});
+      for (size_t i = 0; i < folds.size(); ++i)
+        write({.op = *fold_of(folds[i].fold->op),
+               .in = {wholes[i], register_of(folds[i].part, {})},
+               .out = {wholes[i]},
+               .label = label_of(*folds[i].fold)});
     });
+    for (size_t i = 0; i < folds.size(); ++i) bind(folds[i].fold->result, {wholes[i]});
     for (const Access& result : results) store(result.port, result.value, {});
     store_in_each_row(rows);
   });
+}
+
+void Lowering::join_row_folds(const Nest& nest, const Sweep& row) {
+  if (row.folds.empty()) return;
+  std::vector<JoinedFold> folds;
+  std::vector<ValueId> states;
+  for (const BodyNode* fold : row.folds) folds.push_back({fold, fold->result}), states.push_back(fold->result);
+  join_folds(nest, folds, {}, states, {});
 }
 
 // The rows that are left come behind the loop over joined ones, whose pointers they take as it leaves them.

@@ -64,6 +64,7 @@ void Planner::add_nest(Nest nest) {
     outline(nest);
   }
   for (size_t level = 0; level < nest.scopes.size(); ++level) plan_scope(nest, static_cast<int>(level));
+  if (options_.merge_sweeps) merge_sweeps(nest, nest.scopes.back());
   if (nest.whole_rows) plan_rows(nest);
   plan_.behind = options_.behind_blocks && may_go_behind(nest);  // before its roots count as read from memory
   for (const Access& root : nest.roots)

@@ -1,6 +1,7 @@
 // What lowering decides before it writes an instruction: which loops there are, what each of them computes, and which
 // values are kept in memory. Internal to lowering.
 #pragma once
+#include <optional>
 #include <vector>
 
 #include <tenon/snippet/body.hpp>
@@ -23,10 +24,41 @@ struct Sweep {
   std::vector<const BodyNode*> folds = {};  // reductions
 };
 
+// Two sweeps in one, by groups of as many vectors as registers hold: what a group folds into by the first is added to
+// what is folded so far, the sums of the second are moved to that, and the group's own are added. Lanes go by
+// themselves; in the end their sums are moved to the whole of the first. Values behind those of the body, and nodes,
+// are in LowerPlan::body.
+struct Merging {
+  struct Fold {
+    BodyNode node;
+    ValueId state = -1, group = -1, next = -1;  // so far, of a group, of both
+    // Of a sum of the second: what it goes by so far, and in the end; -1: it is not wanted in the end. `first_moment`:
+    // the sum of differences that goes with one of squares. `settled`: by what it goes by in the end.
+    ValueId from = -1, by = -1, first_moment = -1, settled = -1;
+    ValueId of_mean = -1;  // of such a sum of differences: the fold whose mean they are from
+  };
+  // What the second subtracts.
+  struct Subtracted {
+    ValueId whole = -1, state = -1, next = -1;
+    bool is_fold = false;  // what the first folds, as it is
+  };
+  struct Count {
+    ValueId state = -1, group = -1, next = -1;
+  };
+  Sweep sweep;                              // what goes by no fold, and the folds of the first
+  std::vector<Fold> folds = {}, sums = {};  // of the first, of the second
+  std::optional<Count> count = std::nullopt;
+  std::vector<Subtracted> subtracted = {};
+  // Nodes, operands first: values of `second` once `subtracted` is known; `next` of all but sums, and these moved;
+  // `next` of sums; what is settled.
+  std::vector<ValueId> second = {}, advance = {}, add = {}, settle = {};
+};
+
 // Values that do not vary over reduced dims, then the sweeps that need these and no later ones.
 struct Phase {
   std::vector<ValueId> values;
   std::vector<Sweep> sweeps;
+  int merges = -1, settles = -1;  // before its sweeps: the one sweep of a merging; its sums, which are known then
 };
 
 // What one iteration of the loops around it does, before the next inner loop.
@@ -58,10 +90,12 @@ struct ScratchPlan {
 };
 
 struct LowerPlan {
-  std::vector<Nest> nests;           // in the order in which they run
-  std::vector<ScratchPlan> scratch;  // ports after those of the body
-  bool joined = false;               // the only nest walks whole rows, joined
-  bool behind = false;               // the last sweep of the only nest, which walks whole rows, goes one block behind
+  std::vector<Nest> nests;             // in the order in which they run
+  std::vector<ScratchPlan> scratch;    // ports after those of the body
+  std::vector<Merging> mergings = {};  // of phases
+  Body body = {};                      // with what they need; empty: there are none
+  bool joined = false;                 // the only nest walks whole rows, joined
+  bool behind = false;                 // the last sweep of the only nest, which walks whole rows, goes one block behind
 };
 
 LowerPlan plan_lowering(const Body& body, const LowerOptions& options);

@@ -1,6 +1,8 @@
 // The plan of one body, in rooms: nests (lower_plan.cpp), what is taken out of their loops (lower_plan_hoist.cpp), the
-// sweeps of a scope (lower_plan_sweeps.cpp), and whole rows (lower_plan_rows.cpp). Internal to lowering.
+// sweeps of a scope (lower_plan_sweeps.cpp), sweeps that are merged (lower_plan_merge.cpp), and whole rows
+// (lower_plan_rows.cpp). Internal to lowering.
 #pragma once
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -11,6 +13,15 @@ namespace tenon::snippet {
 // Are the dims of `inner` the outermost ones of `all`?
 bool is_prefix(DimSet inner, DimSet all);
 std::vector<int> dims_of(DimSet set);
+
+// A sum of a second sweep: of e^(x - by), or of (x - by)^2, `by` being what the first has folded x into.
+struct MovedSum {
+  const BodyNode *fold = nullptr, *term = nullptr, *difference = nullptr;
+  ValueId by = -1;
+  bool squares = false;
+};
+// Of `both` sweeps, without what `sums` take, whose nodes are in `body`; it adds to that. lower_plan_moves.cpp
+Merging merging_of(Body& body, const Sweep& both, const std::vector<MovedSum>& sums);
 
 class Planner {
  public:
@@ -52,6 +63,7 @@ class Planner {
   bool joins() const;
   bool may_go_behind(const Nest& nest) const;
   void plan_rows(Nest& nest);
+  void add_merged_rows(Nest& nest, const Merging& merging);
 
   // --- lower_plan_hoist.cpp ---
   void find_costs();
@@ -73,6 +85,18 @@ class Planner {
   int output_for(const Kept& kept, const std::vector<Sweep*>& sweeps, bool& stored) const;
   bool borrowed_within(int port, size_t home, size_t last) const;
   int add_scratch(const Nest& nest, ValueId id);
+
+  // --- lower_plan_merge.cpp ---
+  std::vector<char> behind_folds(const Sweep& sweep) const;
+  const BodyNode* node_of(ValueId id, Name op) const;
+  bool folds_in(const Sweep& sweep, ValueId id, Name op, ValueId x, double initial) const;
+  bool is_number(ValueId id, double number) const;
+  bool is_greatest(const Sweep& sweep, ValueId id, ValueId x) const;
+  bool is_mean(const Sweep& sweep, ValueId id, ValueId x) const;
+  std::optional<MovedSum> moved_sum(const Sweep& first, const BodyNode& fold) const;
+  std::vector<MovedSum> moved_sums(const Nest& nest, const Sweep& first, const Sweep& second) const;
+  Sweep joined_sweep(const Sweep& first, const Sweep& second) const;
+  void merge_sweeps(const Nest& nest, Scope& scope);
 
   // What a value costs that takes loops of its own.
   static constexpr double kSweepCycles = 1000;

@@ -58,6 +58,29 @@ void Planner::plan_rows(Nest& nest) {
     plan_.scratch.push_back({body_.values[index(id)].element, DimSet{1} << nest.vector, false});
     nest.rows.push_back({id, last_scratch()});
   }
+  for (const Phase& phase : nest.scopes.back().phases)
+    if (phase.merges >= 0) add_merged_rows(nest, plan_.mergings[static_cast<size_t>(phase.merges)]);
+}
+
+// What is folded so far. Where each column has one such value, the last is the whole; rows that are joined have one
+// each.
+void Planner::add_merged_rows(Nest& nest, const Merging& merging) {
+  const auto add = [&](ValueId state) {
+    plan_.scratch.push_back({plan_.body.values[index(state)].element, DimSet{1} << nest.vector, false});
+    nest.rows.push_back({state, last_scratch()});
+  };
+  for (const std::vector<Merging::Fold>* folds : {&merging.folds, &merging.sums}) {
+    for (const Merging::Fold& one : *folds) {
+      const auto whole = std::ranges::find(nest.rows, one.node.result, &Access::value);
+      if (joins() || whole == nest.rows.end())
+        add(one.state);
+      else
+        nest.rows.push_back({one.state, whole->port});
+    }
+  }
+  if (merging.count) add(merging.count->state);
+  for (const Merging::Subtracted& one : merging.subtracted)
+    if (!one.is_fold) add(one.state);
 }
 
 // May the last sweep go one block behind the others? It folds nothing, and reads nothing but what the sweep before it

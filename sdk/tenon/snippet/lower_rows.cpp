@@ -26,6 +26,7 @@ int Lowering::rows_together(const Nest& nest) const {
   const Scope& scope = nest.scopes.back();
   size_t instructions = 0, folds = 0, sweeps = 0;
   for (const Phase& phase : scope.phases) {
+    if (phase.merges >= 0) return 1;  // its rows are long
     for (const Sweep& sweep : phase.sweeps) {
       if (sweep.loops.size() != 1) return 1;
       ++sweeps;

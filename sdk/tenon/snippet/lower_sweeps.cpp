@@ -76,7 +76,8 @@ void Lowering::write_sweep_level(SweepLoops& loops, size_t level) {
     vector_loops(loops.vector, place_.rows == loops.rows ? loops.copies : 1, [&] { fold_along_row(loops); });
   else if (level + 1 == last && loops.vector >= 0)
     vector_loops(
-        loops.vector, loops.copies, [&] { make_sweep_level(loops, last, true); }, head_of(loops));
+        loops.vector, loops.copies, [&] { loops.merging ? write_group(loops) : make_sweep_level(loops, last, true); },
+        head_of(loops));
   else if (loops.whole_rows && level + 1 == loops.scalar)
     write_row_loops(loops, level);
   else

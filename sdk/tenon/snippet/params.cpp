@@ -147,7 +147,9 @@ bool CallPlan::is_same_for_chunks(const Word& word) const {
 }
 
 void CallPlan::add_port(DimSet varies, ElementType element, int64_t width, const Dims& extents) {
-  Port port{.strides = std::vector<int64_t>(extents.size(), 0), .bytes = width * (element.bits() / 8)};
+  Port port{.strides = std::vector<int64_t>(extents.size(), 0),
+            .bytes = width * (element.bits() / 8),
+            .element_bytes = element.bits() / 8};
   for (size_t d = extents.size(); d-- > 0;) {
     if (!(varies >> d & 1)) continue;
     port.strides[d] = port.bytes;
@@ -164,6 +166,20 @@ int64_t CallPlan::column_bytes() const {
     int64_t bytes = strides.back();  // 0: it has no such dim
     for (size_t d = 0; d + 1 < strides.size(); ++d)
       if (strides[d] != 0 && (reduced_ >> d & 1) != 0) bytes *= extents_[d];
+    all += bytes;
+  }
+  return all;
+}
+
+double CallPlan::folded_bytes(int64_t columns) const {
+  double all = 0;
+  for (size_t i = 0; i < tensors_; ++i) {
+    double bytes = ports_[i].element_bytes;
+    for (size_t d = 0; d < extents_.size(); ++d) {
+      const bool folded = (reduced_ >> d & 1) != 0, last = d + 1 == extents_.size();
+      if (ports_[i].strides[d] != 0 && (folded || last))
+        bytes *= static_cast<double>(folded ? extents_[d] : std::min(extents_[d], columns));
+    }
     all += bytes;
   }
   return all;

@@ -44,8 +44,8 @@ class TENON_API CallPlan {
   // The same for known extents of the dims.
   static Result<CallPlan> make_for_extents(const Body& body, const LinearKernel& kernel, Dims extents);
 
-  // Writes into params of `kernel` what they are in every call, however it is cut, where the body's extents are known and
-  // its innermost dim is reduced; others may be called with rows joined (irgen).
+  // Writes into params of `kernel` what they are in every call, however it is cut, where the body's extents are known
+  // and its innermost dim is reduced; others may be called with rows joined (irgen).
   static Result<void> write_known(const Body& body, LinearKernel& kernel);
 
   const Dims& extents() const { return extents_; }
@@ -62,6 +62,10 @@ class TENON_API CallPlan {
 
   // Of a kernel in blocks: are they of a size with a bound, so that what is wanted again stays near?
   bool blocks_are_near() const { return blocks_are_near_; }
+
+  // What tensors have for one fold: at one point of the kept dims; down columns for `columns` of these at most, since
+  // neighbours share lines.
+  double folded_bytes(int64_t columns) const;
 
   // At most `parts` pieces of work of about the same size, each with at least `min_elements` of the space: cuts kept
   // dims that all outputs vary over, the outermost first. The innermost is cut at whole cache lines. Where the kernel
@@ -85,6 +89,7 @@ class TENON_API CallPlan {
   struct Port {
     std::vector<int64_t> strides;
     int64_t bytes = 0;
+    int element_bytes = 0;
   };
   struct Word {
     Param::Kind kind = Param::Kind::pointer;

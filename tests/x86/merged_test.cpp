@@ -1,0 +1,211 @@
+// Two sweeps as one, on the machine: rows, columns and joined rows at extents around those of a group, with NaN and
+// infinities, and with means far from 0. Buffers end at guard pages.
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <snippet/bodies.hpp>
+#include <support_lib/guarded.hpp>
+#include <support_lib/random_tensor.hpp>
+
+#include <tenon/snippet/emit.hpp>
+
+#include "x86/kernel_support.hpp"
+#include "x86/passes.hpp"
+
+namespace tenon::x86::testing {
+namespace {
+
+using snippet::Body;
+using snippet::LinearKernel;
+using snippet::ValueId;
+using snippet::test::BodyBuilder;
+using snippet::test::HarnessOptions;
+using snippet::test::Tensors;
+using tenon::testing::Guarded;
+using tenon::testing::pick;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
+
+snippet::DimSet all_of(std::string_view dims) { return (snippet::DimSet{1} << dims.size()) - 1; }
+
+// y = softmax(x); of rows, what they sum as well.
+Body softmax_body(std::string_view dims) {
+  BodyBuilder build("softmax", dims);
+  const ValueId x = build.input(all_of(dims)), greatest = build.reduce("ReduceMax", x);
+  const ValueId e = build.op("Exp", {build.op("Sub", {x, greatest})}), sum = build.reduce("ReduceSum", e);
+  build.output(build.op("Mul", {e, build.op("Div", {build.scalar(1), sum})}));
+  if (dims.back() == 'r') build.output(sum);
+  return build.take();
+}
+
+// x - ln(sum of e^x), where what is subtracted from x is finite.
+Body log_sum_exp_body(std::string_view dims) {
+  BodyBuilder build("log_sum_exp", dims);
+  const ValueId x = build.input(all_of(dims)), greatest = build.reduce("ReduceMax", x);
+  const ValueId infinite = build.op("Equal", {build.op("Abs", {greatest}), build.scalar(kInfinity)}, {}, kBool);
+  const ValueId offset = build.op("Where", {infinite, build.scalar(0), greatest});
+  const ValueId sum = build.reduce("ReduceSum", build.op("Exp", {build.op("Sub", {x, offset})}));
+  build.output(build.op("Sub", {x, build.op("Add", {offset, build.op("Log", {sum})})}));
+  return build.take();
+}
+
+// (x - mean) / sqrt(variance + 1); of rows, mean and variance as well.
+Body norm_body(std::string_view dims) {
+  BodyBuilder build("norm", dims);
+  const ValueId x = build.input(all_of(dims)), count = build.count();
+  const ValueId mean = build.op("Div", {build.reduce("ReduceSum", x), count}), centred = build.op("Sub", {x, mean});
+  const ValueId variance = build.op("Div", {build.reduce("ReduceSum", build.op("Mul", {centred, centred})), count});
+  build.output(build.op("Div", {centred, build.op("Sqrt", {build.op("Add", {variance, build.scalar(1)})})}));
+  if (dims.back() == 'r') build.output(mean), build.output(variance);
+  return build.take();
+}
+
+// Each element special with a chance of one in `share`; 1: all alike. Some begin with, or end in, many of a kind.
+void fill_specials(const Tensors& tensors, std::mt19937& random) {
+  const float specials[] = {kNaN, kInfinity, -kInfinity, -kInfinity, -0.0f, 80, -200};
+  std::byte* const bytes = tensors.ports[0].data();
+  const auto count = static_cast<int64_t>(tensors.ports[0].bytes() / sizeof(float));
+  int left = 0, share = 1;
+  float kind = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    if (left-- == 0) left = pick(random, 0, 40), kind = specials[pick(random, 0, 6)], share = 1 << pick(random, 0, 7);
+    if (pick(random, 1, share) == 1) std::memcpy(bytes + static_cast<size_t>(i) * sizeof(float), &kind, sizeof(float));
+  }
+}
+
+class Merged : public MachineTest {
+ protected:
+  snippet::LowerOptions lower_options(const Body& body, bool joined) const {
+    snippet::LowerOptions options{.lanes = GetParam().lanes,
+                                  .vectors = GetParam().isa == Isa::avx512 ? 32 : 16,
+                                  .resweep_cycles = 24,
+                                  .merge_sweeps = true};
+    options.whole_rows = !body.dims.back().reduced;
+    options.join_rows = joined;
+    return options;
+  }
+
+  static Result<void> run(const LinearKernel& kernel, const TargetDescription& target, std::span<const int64_t> words) {
+    TENON_TRY(object, assemble(kernel, full_table(), target));
+    TENON_TRY(code, JitMemory::shared().add(std::make_shared<CodeObject>(std::move(object))));
+    code->function()(words.data());
+    return {};
+  }
+
+  void check(const Body& body, const Dims& extents, bool joined, bool special) {
+    const TargetDescription target = target_of(GetParam().isa);
+    const PassOptions passes{.isa = GetParam().isa, .prefetch_reads = {.lines = 64}};
+    HarnessOptions options{.tolerance = 1e-5};  // e^x has 2 ulp, sums another order
+    options.lower = lower_options(body, joined);
+    options.blocks = {{.elements = 64}};
+    options.machine = {register_pool(GetParam().isa), snippet::needs_of(full_table(), target)};
+    options.passes = [&](LinearKernel& kernel) { return optimise(kernel, passes); };
+    options.run = [&](const LinearKernel& kernel, std::span<const int64_t> words) {
+      EXPECT_TRUE(kernel.merged);
+      EXPECT_EQ(kernel.joined.rows >= 0, joined);
+      return run(kernel, target, words);
+    };
+    if (special) options.fill = [&](const Tensors& tensors) { fill_specials(tensors, random_); };
+    check_body(body, extents, random_, options);
+  }
+
+  // That a lane takes of a row.
+  double groups(size_t count) const { return static_cast<double>(count) / (4 * GetParam().lanes); }
+
+  // Output `output` of one row of `x`.
+  std::vector<float> outputs_of(const Body& body, std::vector<float>& x, bool merge, size_t output) {
+    snippet::LowerOptions options = lower_options(body, false);
+    options.merge_sweeps = merge;
+    auto kernel = snippet::lower(body, options);
+    TENON_CHECK(kernel.ok(), kernel.ok() ? "" : kernel.error().to_string());
+    EXPECT_EQ(kernel->merged, merge);
+    const TargetDescription target = target_of(GetParam().isa);
+    TENON_CHECK(optimise(*kernel, {.isa = GetParam().isa}).ok(), "");
+    const auto plan = snippet::CallPlan::make_for_extents(body, *kernel, {static_cast<int64_t>(x.size())});
+    TENON_CHECK(plan.ok(), "");
+    TENON_CHECK(allocate(*kernel, register_pool(GetParam().isa), snippet::needs_of(full_table(), target)).ok(), "");
+    std::vector<std::vector<float>> outputs(body.outputs.size(), std::vector<float>(x.size()));
+    std::vector<void*> addresses{x.data()};
+    for (std::vector<float>& made : outputs) addresses.push_back(made.data());
+    std::vector<int64_t> words(plan->words());
+    Guarded<std::byte> scratch(plan->scratch_bytes() + 64);
+    plan->fill(words, addresses, scratch.data());
+    const auto ran = run(*kernel, target, words);
+    TENON_CHECK(ran.ok(), ran.ok() ? "" : ran.error().to_string());
+    return outputs[output];
+  }
+
+  std::mt19937 random_{1};
+};
+
+TEST_P(Merged, RowsOfAllWidths) {
+  const int lanes = GetParam().lanes;
+  for (const int vectors : {0, 1, 2, 3, 4, 7, 8, 9, 16, 24}) {
+    for (const int more : {-1, 0, 1, 5}) {
+      const int64_t row = int64_t{vectors} * lanes + more;
+      for (const auto& [dims, extents] : {std::pair("kr", Dims{3, row}), {"krr", {2, 3, row}}, {"rkr", {3, 2, row}}}) {
+        if (row < 0) continue;
+        for (const bool special : {false, true}) {
+          check(softmax_body(dims), extents, false, special);
+          check(log_sum_exp_body(dims), extents, false, special);
+          check(norm_body(dims), extents, false, special);
+          if (HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Merged, ColumnsAndJoinedRows) {
+  for (const int64_t rows : {0, 1, 3, 4, 5, 7, 8, 9, 16, 23, 613, 1031}) {
+    for (const int64_t columns : {1, 3, 8, 16, 31, 33, 64, 67}) {
+      const bool joined = columns < 64 && rows > 600;
+      if (rows > 600 && !joined) continue;
+      for (const bool special : {false, true}) {
+        check(softmax_body("rk"), {rows, columns}, joined, special);
+        check(log_sum_exp_body("krk"), {2, rows, columns}, joined, special);
+        check(norm_body("krk"), {2, rows, columns}, joined, special);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+// Of means far from 0, that stay or move: at least as exact as from a sweep for the mean and one for the variance.
+TEST_P(Merged, VariancesAreAsExactAsOfTwoSweeps) {
+  const Body body = norm_body("r");
+  for (const size_t count : {1000u, 4097u, 65536u, 1000003u}) {
+    for (const double drift : {0.0, 2.0, 1e4}) {
+      SCOPED_TRACE(str(count, " elements, from 1e4 on by ", drift));
+      std::normal_distribution<double> noise;
+      std::vector<float> x(count);
+      double mean = 0, variance = 0;
+      for (size_t i = 0; i < count; ++i) {
+        x[i] = static_cast<float>(1e4 + drift * static_cast<double>(i) / static_cast<double>(count) + noise(random_));
+        mean += x[i] / static_cast<double>(count);
+      }
+      for (const float one : x) variance += (one - mean) * (one - mean) / static_cast<double>(count);
+      const auto error = [&](bool merge) { return std::abs(outputs_of(body, x, merge, 2)[0] - variance) / variance; };
+      // A mean that moves as far as it is large: as many roundings as a lane takes groups.
+      EXPECT_LE(error(true), std::max(error(false), drift < 1e4 ? 4e-6 : groups(count) * 0x1p-24));
+    }
+  }
+}
+
+// Rows whose greatest number moves with each group, or never: an exponential and a product more for each move.
+TEST_P(Merged, SumsOfPowersMove) {
+  const Body body = softmax_body("r");
+  for (const float step : {-300.0f, -1.0f, -1e-4f, 1e-4f, 1.0f, 300.0f}) {
+    std::vector<float> x(5000);
+    double sum = 0, greatest = -INFINITY;
+    for (size_t i = 0; i < x.size(); ++i)
+      x[i] = step * static_cast<float>(i), greatest = std::max<double>(greatest, x[i]);
+    for (const float one : x) sum += std::exp(one - greatest);
+    EXPECT_NEAR(outputs_of(body, x, true, 1)[0] / sum, 1, 2e-6 + groups(x.size()) * 0x1p-23) << step;
+  }
+}
+
+TENON_ON_ALL_MACHINES(Merged);
+
+}  // namespace
+}  // namespace tenon::x86::testing
