@@ -200,8 +200,10 @@ void GroupCost::make_inside(const Inside& results) {
 double GroupCost::hidden_seconds(const CostModel& model, const MemoryCosts& memories, double bytes, double outside,
                                  double inside) const {
   if (inside <= 0 || !may_fetch_ || (piece_bytes_ > 0 && resamples_)) return 0;
+  // A window waits for the next iteration; what the next stage takes sees what is fetched beside the two of them.
+  const double beside = turns_ > 0 ? 1 : std::min(1.0, 2 * iterations_ / std::max(calls_, 1.0));
   return model.fetched_part * memories.part_in_largest(bytes) *
-         memories.part_held_beside(windows_ + largest_, bytes / iterations_) *
+         memories.part_held_beside(windows_ + largest_, beside * bytes / iterations_) *
          std::min(1.0, nearest_seconds_ / inside) * std::min(outside, inside);
 }
 
