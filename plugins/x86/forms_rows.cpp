@@ -9,7 +9,7 @@ namespace tenon::x86 {
 namespace {
 
 // A body that folds rows alone and walks them again: bytes of one element in tensors that move on with the rows, in
-// those that all rows share, and in a value that sweeps keep.
+// those that all rows share, and in a value that sweeps keep. Of a single row all tensors count as moving on.
 struct RowBytes {
   int64_t moving = 0, standing = 0, kept = 0;  // moving 0: it is another body
 };
@@ -23,7 +23,8 @@ RowBytes row_bytes_of(const snippet::Body& body) {
   RowBytes bytes;
   for (const snippet::BodyPort& input : body.inputs)
     if (is_swept(input))
-      (varies(input) == body.reduced_dims() ? bytes.standing : bytes.moving) += input.element.bits() / 8;
+      (varies(input) == body.reduced_dims() && body.rank() > 1 ? bytes.standing : bytes.moving) +=
+          input.element.bits() / 8;
   for (const snippet::BodyValue& value : body.values)
     bytes.kept = std::max<int64_t>(bytes.kept, value.element.bits() / 8);
   return bytes;
@@ -70,17 +71,21 @@ void FormMaker::add_rows(std::vector<Tier>& tiers, const snippet::Body& body) co
                 {".l2.again", l2 / all, costly ? early : late, false, false, false},
                 {".l3", std::min(l2 / again, l3 / all), late, false, true, false},
                 {".l3.joined", l3 / kept, late, false, true, true}};
+  // Behind these come sweeps that are merged, whose sums have other bits: at the same rows, whether or not it is known that
+  // there is one row alone.
+  const int64_t border = snippet::may_merge_sweeps(body) ? l3 / (2 * again + bytes.kept) : INT64_MAX;
   const Tier any = tiers.back();
   int64_t least = any.longest_row_again + 1;
   for (const auto& range : ranges) {
-    if (least > range.most) continue;
+    const int64_t most = std::min(range.most, border);
+    if (least > most) continue;
     Tier& tier = tiers.emplace_back(any);
     tier.suffix += range.suffix;
-    tier.rows = {.least = least, .most = range.most};
+    tier.rows = {.least = least, .most = most};
     tier.past_caches = !range.near;
     tier.keep_near = range.near, tier.keep_joined = range.joined;
     tier.passes.next_row = range.when, tier.passes.next_row_lines = range.lines;
-    least = range.most + 1;
+    least = most + 1;
   }
 }
 

@@ -171,10 +171,15 @@ void mish(VectorCode& c) {
   c->vfmadd231ps(w, sum, c.f32(kGateUnit));
   c->vminps(bounded, bounded, c.f32(kGateUnit));
   c.divide_product(bounded, bounded, sum, w);
-  if (!c.avx512()) return multiply_by_large(c, c.out(), bounded, x);
-  constexpr uint32_t kZeroStays = 1u << 8;  // its sign was lost in the quotient
   multiply_by_large(c, bounded, bounded, x);
-  c->vfixupimmps(bounded, x, c.u32(kZeroStays), 0);
+  // The sign of zero was lost in the quotient.
+  if (c.avx512()) {
+    constexpr uint32_t kZeroStays = 1u << 8;
+    c->vfixupimmps(bounded, x, c.u32(kZeroStays), 0);
+  } else {
+    c->vandps(sum, x, c.u32(kSign));
+    c->vorps(bounded, bounded, sum);
+  }
   c.move(c.out(), bounded);
 }
 
@@ -187,7 +192,7 @@ constexpr RowPair kRows[] = {
      4,
      algorithm<swish>,
      takes_alpha},
-    {"Mish", kF32Lanes, {.vectors = 5, .cycles = 13}, {.vectors = 6, .cycles = 20}, 4, algorithm<mish>},
+    {"Mish", kF32Lanes, {.vectors = 6, .cycles = 17}, {.vectors = 6, .cycles = 21}, 4, algorithm<mish>},
 };
 
 }  // namespace

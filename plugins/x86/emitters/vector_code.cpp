@@ -119,16 +119,17 @@ void VectorCode::look_up(const Vec& out, const Vec& index, std::span<const uint3
 
 void VectorCode::divide_product(const Vec& out, const Vec& a, const Vec& b, const Vec& d) {
   Xbyak::CodeGenerator& gen = context_.gen();
-  if (!avx512()) {
-    gen.vmulps(a, a, b);
-    return gen.vdivps(out, a, d);
-  }
   const Scope scope(*this);
   const Vec product = temp(), reciprocal = temp(), quotient = temp();
   gen.vmulps(product, a, b);
   gen.vfmsub213ps(a, b, product);  // what the product's rounding lost
-  gen.vrcp14ps(reciprocal, d);
-  gen.vmulps(quotient, product, reciprocal);
+  if (avx512()) {
+    gen.vrcp14ps(reciprocal, d);
+    gen.vmulps(quotient, product, reciprocal);
+  } else {
+    gen.vrcpps(reciprocal, d);
+    gen.vdivps(quotient, product, d);
+  }
   gen.vfnmadd213ps(d, quotient, product);  // what is left
   gen.vaddps(d, d, a);
   gen.vfmadd213ps(d, reciprocal, quotient);
