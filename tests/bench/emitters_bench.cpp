@@ -9,11 +9,10 @@
 #include <bit>
 #include <cstdio>
 #include <string_view>
-#include <vector>
+#include <utility>
 
-#include "x86/context.hpp"
+#include "row_stream.hpp"
 #include "x86/emitters/emitters.hpp"
-#include "x86/jit_memory.hpp"
 
 namespace tenon::x86 {
 namespace {
@@ -24,51 +23,12 @@ using namespace Xbyak::util;
 constexpr int kFloats = 2048;
 constexpr int kRounds = 60, kRuns = 40;  // rounds of all that is compared; runs in a row
 
-// A loop of `row` (null: a copy); all its operands are one. params: operand, result; each of kFloats.
-CodeObject stream(const JitterRow* row, Isa isa, const Attributes& attributes) {
-  ConstantPool pool(isa == Isa::avx512 ? 1 : 8);
-  X86Context c(isa, pool);
-  const int lanes = lanes_of(isa, kF32), bytes = lanes * 4;
-  const std::vector<EmitValue> in(3, {{RegisterFile::vector, 0}, kF32}), out{{{RegisterFile::vector, 1}, kF32}};
-  std::vector<int> vectors, masks;
-  for (int i = 0; row && i < row->scratch.vectors; ++i) vectors.push_back(2 + i);
-  for (int i = 0; row && i < row->scratch.masks; ++i) masks.push_back(1 + i);
-  c.gen().mov(rsi, qword[rdi]);
-  c.gen().mov(rdx, qword[rdi + 8]);
-  c.gen().mov(ecx, kFloats / lanes);
-  Xbyak::Label loop;
-  c.gen().align(64);
-  c.gen().L(loop);
-  c.gen().vmovups(c.vector(in[0], lanes), c.gen().ptr[rsi]);
-  if (row) {
-    const auto emitter = row->make(attributes);
-    const Emission emission{.op = row->op.view(),
-                            .attributes = attributes,
-                            .in = in,
-                            .out = out,
-                            .vectors = vectors,
-                            .masks = masks,
-                            .generals = {},
-                            .lanes = lanes};
-    if (!emitter->emit_code(c, emission).ok()) std::printf("cannot emit %s\n", row->op.str().c_str());
-  }
-  c.gen().vmovups(c.gen().ptr[rdx], c.vector(row ? out[0] : in[0], lanes));
-  c.gen().add(rsi, bytes);
-  c.gen().add(rdx, bytes);
-  c.gen().dec(ecx);
-  c.gen().jnz(loop);
-  c.gen().vzeroupper();
-  c.gen().ret();
-  return c.finish("stream");
-}
-
 // Code and the least time-stamp ticks that a run of it took.
 struct Timed {
   std::shared_ptr<const JitCode> code;
   uint64_t least = ~uint64_t{0};
 
-  explicit Timed(CodeObject object)
-      : code(JitMemory::shared().add(std::make_shared<CodeObject>(std::move(object))).value()) {}
+  explicit Timed(CodeObject object) : code(runnable(std::move(object))) {}
   void run(const int64_t* params) {
     for (int i = 0; i < kRuns; ++i) {
       const uint64_t begin = __rdtsc();
@@ -98,7 +58,8 @@ std::pair<double, double> cycles(const JitterRow& row, Isa isa, const Attributes
   alignas(64) static float x[kFloats], y[kFloats];
   for (int i = 0; i < kFloats; ++i) x[i] = static_cast<float>(i * 37 % kFloats) / 256 - 4;
   const int64_t params[] = {std::bit_cast<int64_t>(&x[0]), std::bit_cast<int64_t>(&y[0])};
-  Timed of_row(stream(&row, isa, attributes)), of_copy(stream(nullptr, isa, attributes)), of_additions(additions());
+  Timed of_row(row_stream(&row, isa, attributes, kFloats)), of_copy(row_stream(nullptr, isa, attributes, kFloats));
+  Timed of_additions(additions());
   for (int round = 0; round < kRounds; ++round)
     for (Timed* timed : {&of_row, &of_copy, &of_additions}) timed->run(params);
   const double scale =

@@ -2,9 +2,10 @@
 
 #include <bit>
 #include <cmath>
-#include <numbers>
 #include <type_traits>
+#include <vector>
 
+#include <support_lib/math_functions.hpp>
 #include <tenon/support/check.hpp>
 #include <tenon/tensor/numeric.hpp>
 
@@ -13,43 +14,17 @@ namespace {
 
 // ---- Functions of f32, in f64 ----
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
-double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
-double swish(double x) { return x * sigmoid(x); }
-double wide_swish(double x) { return x * sigmoid(1.702f * x); }
-double reversed_swish(double x) { return x * sigmoid(-0.3f * x); }
-double mish(double x) { return x * std::tanh(softplus(x)); }
-double gelu(double x) { return x / 2 * std::erfc(-x / std::numbers::sqrt2); }
-double gelu_by_tanh(double x) { return x * sigmoid(2 * std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)); }
-
-const MathCase kMath[] = {
-    {"Exp", {}, [](double x) { return std::exp(x); }},
-    {"Expm1", {}, [](double x) { return std::expm1(x); }},
-    {"Tanh", {}, [](double x) { return std::tanh(x); }},
-    {"Sigmoid", {}, sigmoid},
-    {"Log", {}, [](double x) { return std::log(x); }},
-    {"Sin", {}, [](double x) { return std::sin(x); }},
-    {"Cos", {}, [](double x) { return std::cos(x); }},
-    {"Tan", {}, [](double x) { return std::tan(x); }},
-    {"Asin", {}, [](double x) { return std::asin(x); }},
-    {"Acos", {}, [](double x) { return std::acos(x); }},
-    {"Atan", {}, [](double x) { return std::atan(x); }},
-    {"Sinh", {}, [](double x) { return std::sinh(x); }},
-    {"Cosh", {}, [](double x) { return std::cosh(x); }},
-    {"Pow", {}, nullptr, [](double x, double y) { return std::pow(x, y); }},
-    {"Softplus", {}, softplus},
-    {"Asinh", {}, [](double x) { return std::asinh(x); }},
-    {"Acosh", {}, [](double x) { return std::acosh(x); }},
-    {"Atanh", {}, [](double x) { return std::atanh(x); }},
-    {"Erf", {}, [](double x) { return std::erf(x); }},
-    {"Swish", {}, swish},
-    {"Swish", {{"alpha", 1.702f}}, wide_swish},
-    {"Swish", {{"alpha", -0.3f}}, reversed_swish},
-    {"Mish", {}, mish},
-    {"Gelu", {{"approximate", "none"}}, gelu},
-    {"Gelu", {{"approximate", "tanh"}}, gelu_by_tanh},
-};
+struct Singly {};
+std::vector<MathCase> list_math() {
+  std::vector<MathCase> cases;
+  each_math_function<Singly>([&](std::string_view op, const Attributes& attributes, auto function) {
+    if constexpr (std::is_invocable_v<decltype(function), double>)
+      cases.push_back({op, attributes, function, nullptr});
+    else
+      cases.push_back({op, attributes, nullptr, function});
+  });
+  return cases;
+}
 
 // ---- Exact ones ----
 
@@ -222,7 +197,10 @@ const ExactCase kExact[] = {
 
 }  // namespace
 
-std::span<const MathCase> math_cases() { return kMath; }
+std::span<const MathCase> math_cases() {
+  static const std::vector<MathCase> kCases = list_math();
+  return kCases;
+}
 std::span<const ExactCase> exact_cases() { return kExact; }
 
 }  // namespace tenon::test

@@ -7,11 +7,9 @@
 #include <string>
 #include <vector>
 
-#include <support_lib/lane_oracles.hpp>
 #include <support_lib/lane_samples.hpp>
-#include <tenon/codegen/jitter_table.hpp>
 
-#include "x86/context.hpp"
+#include "table_rows.hpp"
 
 namespace tenon::x86::test {
 
@@ -35,14 +33,6 @@ struct RowRun {
 // The columns are of one length, a multiple of 16. Fails the test, and says what it was, when a register changes that
 // is neither the result's nor a scratch register.
 Result<Column> run_row(const RowRun& run, std::span<const Column> operands, ElementType result);
-
-// The table of all elementwise rows.
-const codegen::JitterTable& elementwise_table();
-// Instruction sets of this machine.
-std::vector<Isa> machine_isas();
-inline Isa isa_of(const codegen::JitterRow& row) { return row.without.empty() ? Isa::avx512 : Isa::avx2; }
-// The row that serves a function on an instruction set; null if none does.
-const codegen::JitterRow* math_row(const MathCase& math, Isa isa);
 
 std::string describe(const RowRun& run);
 

@@ -1,0 +1,19 @@
+// One row of the x86 jitter table as a loop over arrays of f32, without the plugin's compiler.
+#pragma once
+#include <memory>
+
+#include <tenon/codegen/jitter_table.hpp>
+
+#include "x86/context.hpp"
+#include "x86/jit_memory.hpp"
+
+namespace tenon::x86 {
+
+// Code with parameters (operand, result: arrays of `floats` f32, a multiple of the lanes) that applies `row` (null: a
+// copy) to one vector after another; all its operands are one.
+CodeObject row_stream(const codegen::JitterRow* row, Isa isa, const Attributes& attributes, int floats);
+
+// In executable memory.
+std::shared_ptr<const JitCode> runnable(CodeObject object);
+
+}  // namespace tenon::x86
