@@ -220,7 +220,7 @@ TEST(BodyOfOperators, ClipsAndPowers) {
     EXPECT_TRUE(OneOperator::check(both, random, true));
     Case high{"Clip", {type(element, kWide), Type(), type(element, scalar)}};
     EXPECT_TRUE(OneOperator::check(high, random, true));
-    for (const double exponent : {2.0, 3.0, 4.0, 1.0, 0.0, -1.0, -2.0, 0.5, -0.5, 3.7}) {
+    for (const double exponent : {2.0, 3.0, 4.0, 1.0, 0.0, -1.0, -2.0, 0.5, -0.5, 0.25, 0.75, -0.75, 1.5, 3.7}) {
       for (const ElementType of : {element, kF32, kI64}) {
         Tensor number = *Tensor::zeros(of, Dims{});
         if (of.is_float())

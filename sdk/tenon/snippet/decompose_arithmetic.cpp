@@ -47,6 +47,12 @@ ValueId root(Rebuild& r, ValueId x) {
   return r.node("Where", {at_infinity, r.scalar_like(x, infinity), of_rest});
 }
 
+// x^0.75, within 1.75 units in the last place: half a unit of the first root counts one and a half times.
+ValueId three_quarters(Rebuild& r, ValueId x) {
+  const ValueId half = root(r, x);
+  return r.node("Mul", {half, r.node("Sqrt", {half})});
+}
+
 // Exponents for which a few operations do; -1: none of them.
 ValueId easy_power(Rebuild& r, ValueId x, double exponent) {
   const auto square = [&](ValueId v) { return r.node("Mul", {v, v}); };
@@ -61,6 +67,10 @@ ValueId easy_power(Rebuild& r, ValueId x, double exponent) {
   if (exponent == -2) return square(inverse(x));  // not the inverse of the square, which overflows sooner
   if (exponent == 0.5) return root(r, x);
   if (exponent == -0.5) return inverse(root(r, x));
+  if (exponent == 0.25) return r.node("Sqrt", {root(r, x)});
+  if (exponent == 0.75) return three_quarters(r, x);
+  if (exponent == -0.75) return inverse(three_quarters(r, x));
+  if (exponent == 1.5) return r.node("Mul", {r.node("Abs", {x}), root(r, x)});  // infinity for -infinity
   return -1;
 }
 
