@@ -139,6 +139,26 @@ void contract_multiply_add(LinearKernel& kernel) {
   take_into_sums(kernel, kMul, contract);
 }
 
+void leave_rounding_to_stores(LinearKernel& kernel) {
+  static const Name kRound("Round"), kStore("Store");
+  const Uses uses(kernel);
+  std::vector<char> gone(kernel.body.size(), 0);
+  for (size_t i = 0; i < kernel.body.size(); ++i) {
+    const Instruction& round = kernel.body[i];
+    if (round.op != kRound || !uses.once(round.out[0])) continue;
+    const size_t at = reader_of(kernel, i, round.out[0], round.in, false);
+    if (at == kernel.body.size() || kernel.body[at].op != kStore) continue;
+    Instruction& store = kernel.body[at];
+    const std::string* to = round.attributes.find("to")->get_if<std::string>();
+    if (!to || ElementType::parse(*to).value_or(ElementType()) != store.memory->element ||
+        kernel.registers[static_cast<size_t>(round.in[0])].element != kF32)
+      continue;
+    store.in[0] = round.in[0];
+    gone[i] = 1;
+  }
+  erase_marked(kernel, gone);
+}
+
 void fold_loads(LinearKernel& kernel, Isa isa) {
   static const Name kBroadcast("BroadcastLoad");
   const Uses uses(kernel);
@@ -182,6 +202,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   divide_by_constants(kernel);
   if (options.contract) contract_multiply_add(kernel);
   narrow_alike(kernel);
+  leave_rounding_to_stores(kernel);
   if (options.any_rows) load_by_halves(kernel);
   if (options.memory_operands) fold_loads(kernel, options.isa);
   if (options.stream_stores) stream_stores(kernel, options.any_rows);

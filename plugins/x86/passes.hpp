@@ -87,6 +87,8 @@ void divide_by_constants(snippet::LinearKernel& kernel);
 void contract_multiply_add(snippet::LinearKernel& kernel);
 // Quotients and roots of values that are alike in all lanes, as those of a row's sum: 128 bits of them, spread.
 void narrow_alike(snippet::LinearKernel& kernel);
+// What is rounded to f16 or bf16 only to be stored as that: stores round alike.
+void leave_rounding_to_stores(snippet::LinearKernel& kernel);
 void fold_loads(snippet::LinearKernel& kernel, Isa isa);
 // Loads of 512 bits, which may begin anywhere in a line, by halves: where lines come from main memory, a Zen 5 takes
 // those that cross two half as fast. passes_halves.cpp; before fold_loads, whose operands in memory are such loads.

@@ -1,6 +1,7 @@
 // Store and StoreStreaming, with conversion from lanes.
 #include <array>
 
+#include "x86/bfloat.hpp"
 #include "x86/partial.hpp"
 #include "x86/structure_internal.hpp"
 
@@ -13,17 +14,11 @@ using Xbyak::Xmm;
 //   ((in + 0x7fff + bit 16 of in) >> 16), or in >> 16 | 0x40 for a NaN
 void round_to_bf16(X86Context& c, const Xmm& out, const Xmm& in, const Emission& e) {
   auto& g = c.gen();
-  g.vpsrld(out, in, 16);
   if (c.avx512()) {
-    g.vpandd(out, out, c.constant(kI32, 1));
-    g.vpaddd(out, out, in);
-    g.vpaddd(out, out, c.constant(kI32, 0x7fff));
-    g.vpsrld(out, out, 16);
-    const Xbyak::Opmask nan = c.mask(e.masks[0]);
-    g.vcmpunordps(nan, in, in);
-    g.vpsrld(out | nan, in, 16);
-    return g.vpord(out | nan, out, c.constant(kI32, 0x40));
+    round_upper_halves(g, out, in, c.mask(e.masks[0]), [&](uint32_t bits) { return c.constant(kI32, bits); });
+    return g.vpsrld(out, out, 16);
   }
+  g.vpsrld(out, in, 16);
   const Xmm quiet = c.vector(e.vectors[1], in.getBit()), nan = c.vector(e.vectors[2], in.getBit());
   g.vpand(out, out, c.constant(kI32, 1));
   g.vpaddd(out, out, in);

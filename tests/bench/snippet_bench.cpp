@@ -32,6 +32,7 @@
 #include <tenon/onnx/export.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 #include <tenon/support/str.hpp>
+#include <tenon/tensor/numeric.hpp>
 
 #include "bench/ort_peer.hpp"
 #include "bench/snippet_bench_cases.hpp"
@@ -58,20 +59,21 @@ struct Options {
   bool json = false;
 };
 
+// Floats away from 0 for what is divided by; all numbers of 8 bits.
 Tensor random_input(const Type& type, std::mt19937& random) {
-  Tensor tensor = must(Tensor::allocate(type.element(), *type.shape().static_dims()), "an input");
-  if (type.element() == kU8) {
-    for (uint8_t& x : tensor.mutable_as<uint8_t>()) x = static_cast<uint8_t>(random());
-  } else {
-    // Away from 0 for what is divided by.
-    std::normal_distribution<float> normal(1.0f, 2.0f);
-    for (float& x : tensor.mutable_as<float>()) x = normal(random);
-  }
-  return tensor;
+  const ElementType element = type.element();
+  Tensor tensor = must(Tensor::allocate(kF32, *type.shape().static_dims()), "an input");
+  std::normal_distribution<float> normal(1.0f, 2.0f);
+  std::uniform_int_distribution<int> number(element.is_signed_int() ? -128 : 0, element.is_signed_int() ? 127 : 255);
+  for (float& x : tensor.mutable_as<float>())
+    x = element.is_float() ? normal(random)
+                           : static_cast<float>(element.is_bool() ? number(random) & 1 : number(random));
+  return element == kF32 ? tensor : must(convert(tensor, element), "an input");
 }
 
-double difference(const Tensor& a, const Tensor& b) {
+double difference(const Tensor& got, const Tensor& wanted) {
   double most = 0, largest = 1e-30;
+  const Tensor a = must(convert(got, kF32), "an output"), b = must(convert(wanted, kF32), "an output");
   const auto left = a.as<float>(), right = b.as<float>();
   for (size_t i = 0; i < left.size(); ++i) {
     most = std::max(most, std::abs(double{left[i]} - right[i]));

@@ -11,6 +11,7 @@
 
 #include <tenon/snippet/allocate.hpp>
 #include <tenon/snippet/emit.hpp>
+#include <tenon/tensor/numeric.hpp>
 
 #include "x86/kernel_support.hpp"
 #include "x86/listing.hpp"
@@ -212,6 +213,43 @@ TEST_P(Passes, AProductThatOthersReadStays) {
   // Integers have no such operation.
   const std::string ints = load("i32") + weight("i32") + "    %12:i32 = Mul %10, %11\n    %20:i32 = Add %12, %11\n";
   EXPECT_EQ(count(print(optimised(row_kernel(GetParam().lanes, ints, "i32"))), "Fma"), 0);
+}
+
+template <class Half>
+float widened(uint16_t bits) {
+  return static_cast<float>(Half::from_bits(bits));
+}
+
+TEST_P(Passes, WhatIsStoredNarrowIsRoundedByTheStore) {
+  const auto squares = [&](std::string_view element, std::string_view behind) {
+    return row_kernel(GetParam().lanes,
+                      str("    %10:f32 = Load@ ", element, " [%0 + %3]!\n    %12:f32 = Mul %10, %10\n", behind),
+                      element);
+  };
+  std::mt19937 random(5);
+  const auto check_squares = [&]<class Half>(std::string_view element) {
+    const LinearKernel kernel = optimised(squares(element, str("    %20:f32 = Round %12 {to = \"", element, "\"}\n")));
+    EXPECT_EQ(count(print(kernel), "Round"), 0) << print(kernel);
+    const auto code = compiled(kernel);
+    ASSERT_NE(code, nullptr);
+    for (int64_t width : widths(GetParam().lanes)) {
+      std::vector<uint16_t> x(static_cast<size_t>(width) * 8);
+      for (uint16_t& bits : x) bits = static_cast<uint16_t>(random());
+      const auto y = run<uint16_t>(*code, x, 0);
+      for (size_t i = 0; i < x.size(); ++i) {
+        const float exact = widened<Half>(x[i]) * widened<Half>(x[i]);
+        const bool is_nan = std::isnan(exact);
+        ASSERT_TRUE(is_nan ? std::isnan(widened<Half>(y[i])) : y[i] == Half(exact).bits)
+            << element << " of bits " << x[i] << " gave " << y[i];
+      }
+    }
+    // Others read it as well, or it is rounded to something else.
+    const std::string read = str("    %13:f32 = Round %12 {to = \"", element, "\"}\n    %20:f32 = Max %13, %13\n");
+    EXPECT_EQ(count(print(optimised(squares(element, read))), "Round"), 2);
+  };
+  check_squares.operator()<f16>("f16");
+  check_squares.operator()<bf16>("bf16");
+  EXPECT_EQ(count(print(optimised(squares("bf16", "    %20:f32 = Round %12 {to = \"f16\"}\n"))), "Round"), 2);
 }
 
 TEST_P(Passes, LoadsBecomeOperands) {

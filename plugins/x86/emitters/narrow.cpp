@@ -1,4 +1,5 @@
 // To the values of narrower types that memory has, in lanes of wider ones.
+#include "x86/bfloat.hpp"
 #include "x86/emitters/emitters.hpp"
 #include "x86/emitters/rows.hpp"
 
@@ -25,15 +26,19 @@ void round_f32_to_f16(VectorCode& c) {
 void round_f32_to_bf16(VectorCode& c) {
   constexpr uint32_t kUpper = 0xffff0000;
   const Vec x = c.in(0), y = c.temp();
-  const Mask nan = c.mask_temp();
-  c.compare(nan, Compare::unordered, x, x);
+  const Mask mask = c.mask_temp();
+  if (c.avx512()) {
+    round_upper_halves(c.context().gen(), y, x, c.opmask(mask), [&](uint32_t bits) { return c.u32(bits); });
+    return c->vandps(c.out(), y, c.u32(kUpper));
+  }
+  c.compare(mask, Compare::unordered, x, x);
   c->vpsrld(y, x, 16);
   c->vandps(y, y, c.u32(1));
   c->vpaddd(y, y, x);
   c->vpaddd(y, y, c.u32(0x7fff));
   const Vec quiet = c.temp();
   c->vorps(quiet, x, c.u32(0x400000));
-  c.select(y, nan, quiet, y);
+  c.select(y, mask, quiet, y);
   c->vandps(c.out(), y, c.u32(kUpper));
 }
 
@@ -95,7 +100,7 @@ constexpr RowPair kRows[] = {
     {"Round",
      kF32Lanes,
      {.vectors = 3, .cycles = 4},
-     {.vectors = 2, .masks = 1, .cycles = 4},
+     {.vectors = 1, .masks = 1, .cycles = 2.5},
      0.5,
      algorithm<round_f32_to_bf16>,
      to<&kBF16>},

@@ -1,0 +1,23 @@
+// Rounding to bf16 on AVX-512, for the emitters of Round and of stores.
+#pragma once
+#include <cstdint>
+
+#include "x86/xbyak.hpp"
+
+namespace tenon::x86 {
+
+// The upper halves of out's 32-bit lanes = the bf16 nearest to in's, ties to even, NaN quiet; the lower halves hold
+// anything. out != in. `constant(bits)`: an operand with the bits in all lanes. vcvtneps2bf16 would take denormals for
+// 0.
+//   in + 0x7fff, or in + 0x8000 where bit 16 of in is set
+template <class Constant>
+void round_upper_halves(Xbyak::CodeGenerator& g, const Xbyak::Xmm& out, const Xbyak::Xmm& in, const Xbyak::Opmask& odd,
+                        Constant constant) {
+  constexpr uint32_t kQuietNaNs = 0x22;  // of vfixupimmps: the two classes of NaN become quiet, the others stay
+  g.vptestmd(odd, in, constant(uint32_t{0x10000}));
+  g.vpaddd(out, in, constant(uint32_t{0x7fff}));
+  g.vpaddd(out | odd, in, constant(uint32_t{0x8000}));
+  g.vfixupimmps(out, in, constant(kQuietNaNs), 0);
+}
+
+}  // namespace tenon::x86
