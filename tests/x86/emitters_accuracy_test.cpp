@@ -1,8 +1,8 @@
 // How far the approximated functions of the x86 emitters are from the truth, over all floats: against the functions of
-// std in f64. Every kStride-th float is taken, with the neighbours of powers of two; TENON_EMITTER_STRIDE=1 takes all
-// 2^32 (minutes a function), and TENON_EMITTER_REPORT=1 prints the worst argument:
+// std in f64. Every kStride-th float is taken, or every TENON_EMITTER_STRIDE-th, with the neighbours of powers of two
+// (bench/accuracy_walk.cpp takes all 2^32); TENON_EMITTER_REPORT=1 prints the worst argument:
 //
-//   TENON_EMITTER_STRIDE=1 TENON_EMITTER_REPORT=1 x86_emitters_accuracy_test --gtest_filter='*Erf*'
+//   TENON_EMITTER_STRIDE=127 TENON_EMITTER_REPORT=1 x86_emitters_accuracy_test --gtest_filter='*Erf*'
 #include <array>
 #include <bit>
 #include <cmath>
