@@ -160,6 +160,19 @@ void skip_layer_norm(const Arrays& a, int64_t begin, int64_t end) {
   }
 }
 
+void rms_norm(const Arrays& a, int64_t begin, int64_t end) {
+  const int64_t n = a.extents[1];
+  const float* __restrict scale = a.input<float>(1);
+  for (int64_t r = begin; r < end; ++r) {
+    const float* __restrict x = a.input<float>(0) + r * n;
+    float* __restrict y = a.output<float>(0) + r * n;
+    float squares = 0;
+    for (int64_t i = 0; i < n; ++i) squares += x[i] * x[i];
+    const float inverse = 1 / std::sqrt(squares / static_cast<float>(n) + 1e-5f);
+    for (int64_t i = 0; i < n; ++i) y[i] = x[i] * inverse * scale[i];
+  }
+}
+
 void softmax(const Arrays& a, int64_t begin, int64_t end) {
   const int64_t n = a.extents[1];
   for (int64_t r = begin; r < end; ++r) {

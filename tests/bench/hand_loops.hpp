@@ -35,6 +35,7 @@ void normalise_interleaved(const Arrays&, int64_t begin, int64_t end); // u8 to 
 void broadcast(const Arrays&, int64_t begin, int64_t end);             // x[c,h,w] * s[c,h] + b[c,w], relu; a unit is a c
 void layer_norm(const Arrays&, int64_t begin, int64_t end);
 void skip_layer_norm(const Arrays&, int64_t begin, int64_t end);
+void rms_norm(const Arrays&, int64_t begin, int64_t end);
 void softmax(const Arrays&, int64_t begin, int64_t end);
 void softmax_columns(const Arrays&, int64_t begin, int64_t end);       // extents {planes, rows, columns}, over rows; a unit is a plane
 void sum_columns(const Arrays&, int64_t begin, int64_t end);           // the same

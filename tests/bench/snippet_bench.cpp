@@ -3,7 +3,9 @@
 // process.
 //
 //   ORT_SO=.../libonnxruntime.so.1 snippet_bench [--target x86-avx512] [--threads 1] [--rounds 31] [--filter RE]
-//   [--json]
+//   [--short] [--json]
+//
+// --short: short rows and few elements, instead of the others.
 //
 // Tenon's runs are bound to their inputs and outputs, as the hand loop is; "into" in JSON: CompiledModel::run_into.
 // Outputs are held against the hand loop's (largest difference over the largest value).
@@ -56,7 +58,7 @@ void must(const Result<void>& result, const std::string& what) {
 struct Options {
   std::string target = "x86-avx512", filter = ".*";
   int threads = 1, rounds = 31;
-  bool json = false;
+  bool short_ones = false, json = false;
 };
 
 // Floats away from 0 for what is divided by; all numbers of 8 bits.
@@ -225,6 +227,7 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.threads);
   app.add_option("--rounds", options.rounds);
   app.add_option("--filter", options.filter);
+  app.add_flag("--short", options.short_ones, "short rows and few elements, instead of the others");
   app.add_flag("--json", options.json);
   CLI11_PARSE(app, argc, argv);
   Bench bench(options);
@@ -232,7 +235,7 @@ int main(int argc, char** argv) {
   if (!options.json)
     std::printf("%-38s %10s %8s %8s %8s %8s\n", str(options.target, ", ", options.threads, " threads").c_str(), "us",
                 "hand/us", "us/move", "off/us", "ort/us");
-  for (const Case& c : snippet_cases()) {
+  for (const Case& c : options.short_ones ? short_cases() : snippet_cases()) {
     if (!std::regex_search(c.name, std::regex(options.filter))) continue;
     rows.push_back(bench.run(c));
     if (!options.json) print(rows.back());

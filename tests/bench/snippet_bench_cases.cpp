@@ -49,15 +49,72 @@ std::string normalise_text(std::string_view image, std::string_view channels) {
 })");
 }
 
+const std::string kUnary = "%x: T) -> %y", kBinary = "%x: T, %z: T) -> %y";
+
 }  // namespace
+
+Case diamond_case(int64_t n) {
+  return flat("diamond", n, kBinary, R"(%c = Constant {value = dense<f32[]: 3.0>}
+%lo = Constant {value = dense<f32[]: 0.0>}
+%hi = Constant {value = dense<f32[]: 6.0>}
+%t = Add %x, %z
+%u = Add %t, %c
+%v = Clip %u, %lo, %hi
+%y = Mul %t, %v)",
+              diamond, move_two_to_one());
+}
+
+Case several_outputs_case(int64_t n) {
+  return flat("several outputs", n, "%x: T, %z: T) -> (%s, %d, %p)", R"(%s = Add %x, %z
+%e = Sub %x, %z
+%d = Abs %e
+%q = Mul %x, %z
+%p = Relu %q)",
+              several_outputs, move_two_to_three());
+}
+
+Case add_relu_case(int64_t n) {
+  return flat("add relu", n, kBinary, "%s = Add %x, %z\n%y = Relu %s", add_relu, move_two_to_one());
+}
+
+Case layer_norm_case(int64_t rows, int64_t n) {
+  return {str("layer norm ", rows, "x", n),
+          str("graph @g(%x: f32[", rows, ",", n, "], %s: f32[", n, "], %b: f32[", n, R"(]) -> %y {
+%y = LayerNormalization %x, %s, %b {axis = -1, epsilon = 1e-5}
+})"),
+          layer_norm, move_one_to_one(), {rows, n}};
+}
+
+Case skip_layer_norm_case(int64_t rows, int64_t n) {
+  return {str("skip layer norm ", rows, "x", n),
+          str("graph @g(%x: f32[", rows, ",", n, "], %z: f32[", rows, ",", n, "], %s: f32[", n, "], %b: f32[", n,
+              R"(]) -> %y {
+%t = Add %x, %z
+%y = LayerNormalization %t, %s, %b {axis = -1, epsilon = 1e-5}
+})"),
+          skip_layer_norm, move_two_to_one(), {rows, n}};
+}
+
+Case softmax_case(int64_t rows, int64_t n) {
+  return {str("softmax ", rows, "x", n),
+          str("graph @g(%x: f32[", rows, ",", n, "]) -> %y {\n%y = Softmax %x {axis = -1}\n}"),
+          softmax, move_one_to_one(), {rows, n}};
+}
+
+Case sum_of_rows_case(int64_t rows, int64_t n) {
+  return {str("sum of rows ", rows, "x", n), str("graph @g(%x: f32[", rows, ",", n, R"(]) -> %y {
+%a = Constant {value = dense<i64[1]: 1>}
+%y = ReduceSum %x, %a
+})"),
+          sum_rows, move_in(), {rows, n}};
+}
 
 std::vector<Case> snippet_cases() {
   std::vector<Case> all;
-  const std::string unary = "%x: T) -> %y", binary = "%x: T, %z: T) -> %y";
   const std::string half = "%h = Constant {value = dense<f32[]: 0.5>}\n%one = Constant {value = dense<f32[]: 1.0>}\n";
   // The largest are tensors of 420 MB: four times the largest last-level cache that was measured on.
   for (const int64_t n : {1000LL, 16384LL, 401408LL, 4194304LL, 16777216LL, 110100480LL}) {
-    all.push_back(flat("chain of 12", n, unary, R"(%c0 = Constant {value = dense<f32[]: 1.1>}
+    all.push_back(flat("chain of 12", n, kUnary, R"(%c0 = Constant {value = dense<f32[]: 1.1>}
 %c1 = Constant {value = dense<f32[]: 0.2>}
 %c2 = Constant {value = dense<f32[]: 0.7>}
 %c3 = Constant {value = dense<f32[]: 1.7>}
@@ -77,31 +134,19 @@ std::vector<Case> snippet_cases() {
 %t10 = Mul %t9, %c6
 %y = Relu %t10)",
                        chain12));
-    all.push_back(flat("hardswish", n, unary, "%y = HardSwish %x", hardswish));
-    all.push_back(flat("diamond", n, binary, R"(%c = Constant {value = dense<f32[]: 3.0>}
-%lo = Constant {value = dense<f32[]: 0.0>}
-%hi = Constant {value = dense<f32[]: 6.0>}
-%t = Add %x, %z
-%u = Add %t, %c
-%v = Clip %u, %lo, %hi
-%y = Mul %t, %v)",
-                       diamond, move_two_to_one()));
-    all.push_back(flat("several outputs", n, "%x: T, %z: T) -> (%s, %d, %p)", R"(%s = Add %x, %z
-%e = Sub %x, %z
-%d = Abs %e
-%q = Mul %x, %z
-%p = Relu %q)",
-                       several_outputs, move_two_to_three()));
-    all.push_back(flat("erf GELU", n, unary, half + R"(%r = Constant {value = dense<f32[]: 1.4142135>}
+    all.push_back(flat("hardswish", n, kUnary, "%y = HardSwish %x", hardswish));
+    all.push_back(diamond_case(n));
+    all.push_back(several_outputs_case(n));
+    all.push_back(flat("erf GELU", n, kUnary, half + R"(%r = Constant {value = dense<f32[]: 1.4142135>}
 %a = Div %x, %r
 %b = Erf %a
 %c = Add %b, %one
 %d = Mul %x, %c
 %y = Mul %d, %h)",
                        gelu_erf));
-    all.push_back(flat("tanh GELU", n, unary, tanh_gelu_of("x"), gelu_tanh));
-    all.push_back(flat("swish", n, unary, "%s = Sigmoid %x\n%y = Mul %x, %s", swish));
-    all.push_back(flat("add relu", n, binary, "%s = Add %x, %z\n%y = Relu %s", add_relu, move_two_to_one()));
+    all.push_back(flat("tanh GELU", n, kUnary, tanh_gelu_of("x"), gelu_tanh));
+    all.push_back(flat("swish", n, kUnary, "%s = Sigmoid %x\n%y = Mul %x, %s", swish));
+    all.push_back(add_relu_case(n));
   }
   const auto rows = [&](std::string name, std::string graph, HandLoop hand, std::span<const HandLoop> moves,
                         std::vector<int64_t> extents) {
@@ -134,25 +179,10 @@ std::vector<Case> snippet_cases() {
        bias_gelu_tanh, move_one_to_one(), {128, 3072});
   for (const auto& [r, n] : {std::pair{128, 768}, {512, 1024}, {16, 65536}, {4096, 33}, {32768, 1024}, {32768, 1001},
                              {4096, 8192}, {512, 65536}, {32, 1048576}, {8, 4194304}}) {
-    rows(str("layer norm ", r, "x", n),
-         str("graph @g(%x: f32[", r, ",", n, "], %s: f32[", n, "], %b: f32[", n, R"(]) -> %y {
-%y = LayerNormalization %x, %s, %b {axis = -1, epsilon = 1e-5}
-})"),
-         layer_norm, move_one_to_one(), {r, n});
-    rows(str("skip layer norm ", r, "x", n),
-         str("graph @g(%x: f32[", r, ",", n, "], %z: f32[", r, ",", n, "], %s: f32[", n, "], %b: f32[", n,
-             R"(]) -> %y {
-%t = Add %x, %z
-%y = LayerNormalization %t, %s, %b {axis = -1, epsilon = 1e-5}
-})"),
-         skip_layer_norm, move_two_to_one(), {r, n});
-    rows(str("softmax ", r, "x", n), str("graph @g(%x: f32[", r, ",", n, "]) -> %y {\n%y = Softmax %x {axis = -1}\n}"),
-         softmax, move_one_to_one(), {r, n});
-    rows(str("sum of rows ", r, "x", n), str("graph @g(%x: f32[", r, ",", n, R"(]) -> %y {
-%a = Constant {value = dense<i64[1]: 1>}
-%y = ReduceSum %x, %a
-})"),
-         sum_rows, move_in(), {r, n});
+    all.push_back(layer_norm_case(r, n));
+    all.push_back(skip_layer_norm_case(r, n));
+    all.push_back(softmax_case(r, n));
+    all.push_back(sum_of_rows_case(r, n));
   }
   rows("softmax 1536x128", "graph @g(%x: f32[12,128,128]) -> %y {\n%y = Softmax %x {axis = -1}\n}", softmax,
        move_one_to_one(), {1536, 128});

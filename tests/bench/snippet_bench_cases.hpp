@@ -21,4 +21,16 @@ struct Case {
 // Elementwise graphs by size, then rows, then columns; the larger ones of each lie in no cache.
 std::vector<Case> snippet_cases();
 
+// Rows of 7 to 384 floats, in the second-level cache and beyond all, and few elements of an odd number.
+std::vector<Case> short_cases();
+
+// What both have.
+Case layer_norm_case(int64_t rows, int64_t n);
+Case skip_layer_norm_case(int64_t rows, int64_t n);
+Case softmax_case(int64_t rows, int64_t n);
+Case sum_of_rows_case(int64_t rows, int64_t n);
+Case add_relu_case(int64_t n);
+Case diamond_case(int64_t n);
+Case several_outputs_case(int64_t n);
+
 }  // namespace tenon::bench
