@@ -18,6 +18,9 @@ namespace {
 // What a vector costs that goes out to memory beyond the caches and comes back.
 constexpr double kMovedVectorCycles = 24;
 
+// Vectors in the longest row that is written out.
+constexpr int kHeldVectors = 16;
+
 // Bytes of all ports, or, as CallPlan::folded_bytes() counts, for one fold; none where extents are not known.
 std::optional<double> bytes_of(const snippet::Body& body, bool of_fold = false) {
   const auto counted = [&](size_t d) -> double {
@@ -155,6 +158,7 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) cons
     }
     tiers = std::move(all);
   }
+  add_far(tiers, body);
   add_heads(tiers, body);
   if (const auto bytes = bytes_of(body)) {
     // Of all calls: no code that none of them runs.
@@ -178,6 +182,18 @@ int64_t FormMaker::least_head_row(const snippet::Body& body) const {
   const bool parts = std::ranges::any_of(
       body.outputs, [&](const snippet::BodyPort& output) { return lanes * output.element.bits() / 8 < kLineBytes; });
   return int64_t{parts ? options_.head_row_lines_of_parts : options_.head_row_lines} * kLineBytes / lane_bytes;
+}
+
+// Rows that are folded, begin anywhere and are too short for heads: no store goes past the caches, but lines are fetched
+// as for those that do.
+void FormMaker::add_far(std::vector<Tier>& tiers, const snippet::Body& body) const {
+  if (rows_aligned(body).value_or(false) || !body.reduces() || !body.dims.back().reduced) return;
+  Tier far = tiers[1];
+  far.suffix = ".far";
+  far.least_bytes = tiers[2].least_bytes;
+  far.rows.most = least_head_row(body) - 1;
+  walk_from(far, "host", vector_bits(isa_of(target_)) / 8 / lanes_of(isa_of(target_), body));
+  tiers.insert(tiers.begin() + 2, std::move(far));
 }
 
 // The form that stores past the caches once more, for rows that begin anywhere; where these are known to, in its place.
@@ -221,6 +237,7 @@ Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& body, co
   const auto vectors = static_cast<int>(pool.of(codegen::RegisterFile::vector).size());
   snippet::LowerOptions options{.lanes = lanes_of(isa_of(target_), body), .vectors = vectors, .cycles = cycles};
   if (tier.past_caches) options.resweep_cycles = kMovedVectorCycles;
+  options.held_vectors = tier.passes.next_row == NextRow::none ? kHeldVectors : 0;  // else along with a sweep
   options.whole_rows = tier.whole_rows;
   options.join_rows = tier.join_rows;
   options.behind_blocks = tier.behind_blocks;

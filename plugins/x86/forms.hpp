@@ -69,6 +69,7 @@ class FormMaker {
 
  private:
   int64_t least_head_row(const snippet::Body& body) const;
+  void add_far(std::vector<Tier>& tiers, const snippet::Body& body) const;
   void add_heads(std::vector<Tier>& tiers, const snippet::Body& body) const;
   void walk_from(Tier& tier, std::string_view memory, int lane_bytes) const;
   size_t first_cache_bytes() const;

@@ -190,6 +190,7 @@ void fetch_ahead(LinearKernel& kernel, const PassOptions& options) {
   auto [near, standing] = fetch_next_rows(kernel, options.next_row);
   if (options.next_row_lines) near.clear();
   near.merge(standing);
+  fetch_held_rows(kernel, options.prefetch_reads, options.prefetch_writes);
   if (options.streams.each > 1) split_streams(kernel, options.streams);
   add_steps_from(kernel, near);
   if (options.prefetch_writes.lines > 0) prefetch_writes(kernel, options.prefetch_writes, near);
@@ -201,6 +202,7 @@ void fetch_ahead(LinearKernel& kernel, const PassOptions& options) {
 Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   divide_by_constants(kernel);
   if (options.contract) contract_multiply_add(kernel);
+  pack_fours(kernel);
   narrow_alike(kernel);
   leave_rounding_to_stores(kernel);
   if (options.any_rows) load_by_halves(kernel);

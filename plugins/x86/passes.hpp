@@ -85,6 +85,8 @@ std::optional<QuotientFactors> quotient_factors(float divisor);
 // Div by a constant as Mul, or as Mul and Fma. passes_division.cpp
 void divide_by_constants(snippet::LinearKernel& kernel);
 void contract_multiply_add(snippet::LinearKernel& kernel);
+// What four rows fold into, in four lanes of one register, as long as the same is made of all four. passes_four.cpp
+void pack_fours(snippet::LinearKernel& kernel);
 // Quotients and roots of values that are alike in all lanes, as those of a row's sum: 128 bits of them, spread.
 void narrow_alike(snippet::LinearKernel& kernel);
 // What is rounded to f16 or bf16 only to be stored as that: stores round alike.
@@ -104,6 +106,8 @@ struct NextRows {
   std::set<snippet::RegisterId> fetched, standing;  // pointers to what is fetched a row ahead, and what all rows share
 };
 NextRows fetch_next_rows(snippet::LinearKernel& kernel, NextRow when);
+// Of rows that are written out and have steps that are known. passes_held.cpp
+void fetch_held_rows(snippet::LinearKernel& kernel, Ahead reads, Ahead writes);
 // passes_blocks.cpp
 void size_blocks(snippet::LinearKernel& kernel, int64_t cache_bytes);
 void prefetch_blocks(snippet::LinearKernel& kernel);  // after size_blocks

@@ -80,7 +80,7 @@ void prefetch(LinearKernel& kernel, Name op, Ahead ahead, Wanted wanted) {
 
 // The shortest vector that goes past the caches is 16 bytes.
 bool streamable(const LinearKernel& kernel, const Instruction& store, bool only_aligned) {
-  return store.op == kStore && store.touched == Lanes::full && store.memory->index >= 0 &&
+  return store.op == kStore && store.touched == Lanes::full &&
          kernel.lanes * store.memory->element.bits() >= 128 &&
          (!only_aligned || store.attributes.find("aligned") != nullptr);
 }

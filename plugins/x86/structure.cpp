@@ -33,6 +33,7 @@ Result<void> add_structure_rows(codegen::JitterTable& table) {
   TENON_OK(table.add(store_rows()));
   TENON_OK(table.add(fold_rows()));
   TENON_OK(table.add(alike_rows()));
+  TENON_OK(table.add(four_rows()));
   return table.add(operand_rows());
 }
 

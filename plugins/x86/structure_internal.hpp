@@ -52,6 +52,7 @@ std::vector<JitterRow> load_rows();      // structure_load.cpp
 std::vector<JitterRow> store_rows();     // structure_store.cpp
 std::vector<JitterRow> fold_rows();      // structure_fold.cpp
 std::vector<JitterRow> alike_rows();     // structure_alike.cpp
+std::vector<JitterRow> four_rows();      // structure_four.cpp
 std::vector<JitterRow> operand_rows();   // structure_operands.cpp
 
 }  // namespace tenon::x86

@@ -26,6 +26,12 @@ Result<void> emit_add_parameter(X86Context& c, const Emission& e) {
   return {};
 }
 
+Result<void> emit_number(X86Context& c, const Emission& e) {
+  TENON_TRY(value, integer_attribute(e, "value"));
+  c.gen().mov(c.general(e.out[0]), value);
+  return {};
+}
+
 // out = all lanes true or all false.
 void emit_constant_mask(X86Context& c, const Emission& e, bool value) {
   if (!c.avx512()) return c.broadcast(c.vector(e.out[0], e.lanes), kI32, value ? ~uint64_t{0} : 0);
@@ -95,6 +101,7 @@ std::vector<JitterRow> register_rows() {
   std::vector<JitterRow> rows;
   rows.push_back({.op = "Parameter", .types = general, .make = make_function<emit_parameter>});
   rows.push_back({.op = "Zero", .types = general, .cycles = 0.25, .make = make_function<emit_zero>});
+  rows.push_back({.op = "Number", .types = general, .cycles = 0.25, .make = make_function<emit_number>});
   rows.push_back({.op = "AddParameter", .types = general, .make = make_function<emit_add_parameter>});
   rows.push_back(
       {.op = "BroadcastParameter", .types = codegen::kNumberLanes, .make = make_function<emit_broadcast_parameter>});

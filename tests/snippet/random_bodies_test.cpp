@@ -13,7 +13,7 @@ namespace {
 void try_seed(uint64_t seed) {
   SCOPED_TRACE(str("seed ", seed, " (TENON_TEST_SEED)"));
   RandomBody random(seed);
-  const Body body = random.make();
+  Body body = random.make();
   HarnessOptions options;
   options.lower.lanes = std::array{1, 4, 8}[random.pick(3)];
   options.lower.unroll = 1 << random.pick(3);
@@ -35,6 +35,8 @@ void try_seed(uint64_t seed) {
   if (registers > 0) options.machine = test_machine(registers, random.pick(2) == 0, random.pick(2) == 0);
   Dims extents = random.extents(body, options.lower.lanes);
   if (options.lower.join_rows) random.lengthen_rows(body, extents);
+  options.lower.held_vectors = std::array{0, 2, 16}[random.pick(3)];
+  random.make_known(body, extents);
   check_body(body, extents, random.random(), options);
 }
 

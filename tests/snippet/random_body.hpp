@@ -40,6 +40,12 @@ class RandomBody {
     return made;
   }
 
+  // Perhaps `extents` for the body's dims, or for the innermost one alone: known rows are written out.
+  void make_known(Body& body, const Dims& extents) {
+    const size_t first = std::array<size_t, 3>{0, body.rank() - std::min<size_t>(body.rank(), 1), body.rank()}[pick(3)];
+    for (size_t d = first; d < body.rank(); ++d) body.dims[d].extent = extents[d];
+  }
+
   // So many short rows that they are joined, where they may be.
   void lengthen_rows(const Body& body, Dims& extents) {
     if (!may_join_rows(body) || pick(2) == 0) return;

@@ -41,7 +41,7 @@ class Bodies : public MachineTest {
     const auto [isa, lanes] = GetParam();
     const TargetDescription target = target_of(isa);
     RandomBody random(seed);
-    const snippet::Body body = random.make();
+    snippet::Body body = random.make();
     codegen::RegisterPool pool = register_pool(isa);
     if (random.pick(3) == 0) {
       pool.registers[static_cast<size_t>(codegen::RegisterFile::vector)].resize(10);
@@ -72,7 +72,10 @@ class Bodies : public MachineTest {
     options.blocks = random.block_sizes();
     options.parts = random.pick(3) == 0 ? static_cast<int64_t>(random.pick(6)) + 2 : 1;
     options.machine = {pool, snippet::needs_of(full_table(), target)};
-    options.passes = [&](LinearKernel& kernel) { return optimise(kernel, passes); };
+    options.passes = [&](LinearKernel& kernel) -> Result<void> {
+      TENON_OK(snippet::CallPlan::write_known(body, kernel));
+      return optimise(kernel, passes);
+    };
     options.run = [&](const LinearKernel& kernel, std::span<const int64_t> words) {
       return run(kernel, target, words);
     };
@@ -83,6 +86,8 @@ class Bodies : public MachineTest {
       random.lengthen_rows(body, extents);
     const bool anywhere = passes.any_rows && body.outputs.size() == 1 && random.pick(2) == 0;
     options.outputs = passes.stream_stores && !anywhere ? GuardAt::lines : GuardAt::end;
+    options.lower.held_vectors = std::array{0, 2, 16}[random.pick(3)];
+    random.make_known(body, extents);
     check_body(body, extents, random.random(), options);
   }
 };

@@ -191,12 +191,27 @@ TEST_P(Forms, RowsThatBeginAnywhereHaveTheirOwn) {
   EXPECT_EQ(suffixes("f32[N,1001]", rows), " .prefetching .streaming .streaming.heads ") << "one row is aligned";
   EXPECT_EQ(suffixes("f32[2000,1001]", rows), " .streaming.l1.heads ");
   EXPECT_EQ(suffixes("f32[2000,1024]", rows), " .streaming.l1 ");
-  EXPECT_EQ(suffixes("f32[9000,49]", rows), " .streaming ") << "most lines would be two rows'";
+  EXPECT_EQ(suffixes("f32[9000,49]", rows), " .far ") << "most lines would be two rows'";
+  EXPECT_EQ(suffixes("f32[9000,48]", "%y = Softmax %x {axis = 0}").find("far"), std::string::npos) << "columns";
   EXPECT_EQ(suffixes("f16[9000,1024,33]", "%y = Softmax %x {axis = 1}").find("heads"), std::string::npos);
   EXPECT_EQ(suffixes("f32[1,2000003]", "%y = Abs %x"), " .streaming ") << "one row";
   EXPECT_EQ(suffixes("f32[77,100003]", "%y = Softmax %x {axis = 0}"),
             " .streaming .streaming.blocks .streaming.merged ")
       << "columns";
+}
+
+// Short rows that begin anywhere are fetched from as far as others, but stored to the caches.
+TEST_P(Forms, ShortRowsThatBeginAnywhereAreFetchedFromFar) {
+  const FormMaker maker(target(), **jitter_table(), {});
+  const auto tiers = maker.tiers_of(body_of("f32[N,M]", "%y = Softmax %x {axis = -1}"));
+  const auto named = [&](std::string_view suffix) {
+    return *std::ranges::find(tiers, suffix, [](const auto& tier) { return std::string_view(tier.suffix); });
+  };
+  const FormMaker::Tier far = named(".far"), streaming = named(".streaming");
+  EXPECT_FALSE(far.passes.stream_stores);
+  EXPECT_EQ(far.least_bytes, streaming.least_bytes);
+  EXPECT_EQ(far.passes.prefetch_reads.lines, streaming.passes.prefetch_reads.lines);
+  EXPECT_EQ(far.rows, (irgen::RowRange{.least = 0, .most = lanes_of(GetParam(), kF32) == 16 ? 127 : 767}));
 }
 
 // Forms that would be no other than the one before are for no call.

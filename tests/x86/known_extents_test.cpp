@@ -17,7 +17,7 @@ constexpr unsigned kSeed = 20261123;
 // Operators on %x of rows of W, and further inputs.
 struct Case {
   std::string_view name, body, results = "%y", inputs = "";
-  int64_t least_width = 1;
+  int64_t least_width = 0;
 };
 constexpr Case kCases[] = {
     {"sum", "%y = ReduceSum %x, %last"},
@@ -29,6 +29,9 @@ constexpr Case kCases[] = {
     {"less its mean", "%m = ReduceMean %x, %last\n%y = Sub %x, %m"},
     {"softmax", "%y = Softmax %x {axis = -1}"},
     {"softmax of columns", "%y = Softmax %x {axis = 0}", "%y", "", 2},
+    {"softmax of softmax", "%a = Softmax %x {axis = -1}\n%y = Softmax %a {axis = -1}"},
+    {"RMS norm", "%y = RMSNormalization %x, %s {axis = -1, epsilon = 1e-5}\n%z = Mul %y, %b", "(%y, %z)",
+     ", %s: f32[W], %b: f32[W]"},
     {"layer norm", "%y = LayerNormalization %x, %s, %b {axis = -1, epsilon = 1e-5}", "%y", ", %s: f32[W], %b: f32[W]"},
     {"three outputs", "%y = Add %x, %x\n%q = Mul %x, %x\n%z = Relu %q\n%v = Sub %x, %y", "(%y, %z, %v)"},
 };
@@ -73,9 +76,10 @@ TEST_P(KnownExtents, HaveTheBitsOfOpenOnes) {
   const int lanes = lanes_of(isa(), kF32);
   std::mt19937 random(kSeed);
   for (const Case& one : kCases) {
-    for (const int64_t rows : {1, 3, 4, 9}) {
-      for (const int64_t width : {1, lanes - 1, lanes, lanes + 1, 2 * lanes, 2 * lanes + 1, 3 * lanes + 5,
-                                  4 * lanes - 1, 4 * lanes, 5 * lanes + 3, 8 * lanes + 1, 300}) {
+    for (const int64_t rows : {0, 1, 3, 4, 9, 17}) {
+      for (const int64_t width : {0, 1, lanes - 1, lanes, lanes + 1, 2 * lanes, 2 * lanes + 3, 3 * lanes + 5,
+                                  4 * lanes - 1, 4 * lanes, 5 * lanes + 3, 8 * lanes + 1, 16 * lanes,
+                                  300}) {
         if (width < one.least_width) continue;
         std::vector<Datum> inputs{Datum(tenon::testing::random_tensor(random, kF32, {rows, width}, -1, 1))};
         if (!one.inputs.empty())

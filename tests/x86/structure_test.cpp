@@ -225,7 +225,7 @@ std::vector<T> awkward_values(size_t count, std::mt19937_64& random) {
 TEST_P(Structure, RowsAreFoldedAsEachAlone) {
   constexpr uint64_t kSeed = 12;
   std::mt19937_64 random(kSeed);
-  const auto check = [&]<class T>(ElementType element, T) {
+  const auto check = [&]<class T>(ElementType element, T, bool packed = false) {
     for (const char* by : {"Add", "Mul", "Max", "Min"}) {
       KernelBuilder b = builder();
       const RegisterId x = b.parameter(0), y = b.parameter(1);
@@ -235,7 +235,15 @@ TEST_P(Structure, RowsAreFoldedAsEachAlone) {
         rows.push_back(b.lanes(element)), folded.push_back(b.lanes(element));
         b.at(b.add("Load", {}, {rows.back()}), {element, x, -1, row * bytes}, Lanes::full);
       }
-      b.add("FoldRows", rows, folded, {{"by", by}});
+      if (packed) {
+        const RegisterId four = b.lanes(element), repeated = b.lanes(element);
+        b.add("FoldFour", rows, {four}, {{"by", by}});
+        b.add("RepeatFour", {four}, {repeated});
+        for (int64_t row = 0; row < 4; ++row)
+          b.add("SpreadFour", {repeated}, {folded[static_cast<size_t>(row)]}, {{"at", row}});
+      } else {
+        b.add("FoldRows", rows, folded, {{"by", by}});
+      }
       for (int row = 0; row < 4; ++row)
         b.at(b.add("Store", {folded[static_cast<size_t>(row)]}, {}), {element, y, -1, row * bytes}, Lanes::full);
       const auto together = b.code(), alone = fold_kernel(builder(), element, by, false);
@@ -259,10 +267,12 @@ TEST_P(Structure, RowsAreFoldedAsEachAlone) {
     }
   };
   check(kF32, float{});
+  check(kF32, float{}, /*packed=*/true);
   check(kI32, int32_t{});
   check(kU32, uint32_t{});
   if (!possible(kF64)) return;
   check(kF64, double{});
+  check(kF64, double{}, /*packed=*/true);
   check(kI64, int64_t{});
   check(kU64, uint64_t{});
 }

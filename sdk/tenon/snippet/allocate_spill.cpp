@@ -31,7 +31,7 @@ class Spiller {
   // The instruction that makes a register again at any place, where there is one.
   void find_makers() {
     static const Name kScalar("Scalar"), kZero("Zero"), kParameter("Parameter"), kBroadcast("BroadcastParameter"),
-        kLoad("BroadcastLoad"), kStore("Store"), kLoopEnd("LoopEnd");
+        kNumber("Number"), kLoad("BroadcastLoad"), kStore("Store"), kLoopEnd("LoopEnd");
     std::vector<int> writes(kernel_.registers.size(), 0);
     std::vector<const Instruction*> parameters(kernel_.registers.size(), nullptr);
     for (const Instruction& instruction : kernel_.body) {
@@ -54,7 +54,7 @@ class Spiller {
     for (const Instruction& instruction : kernel_.body) {
       if (instruction.out.size() != 1 || writes[index(instruction.out[0])] != 1) continue;
       const Name op = instruction.op;
-      bool again = op == kScalar || op == kZero || op == kParameter || op == kBroadcast;
+      bool again = op == kScalar || op == kZero || op == kParameter || op == kBroadcast || op == kNumber;
       if (op == kLoad && instruction.memory->index < 0 && !stores_anywhere) {
         const RegisterId base = instruction.memory->base;
         again = parameters[index(base)] && writes[index(base)] == 1 &&

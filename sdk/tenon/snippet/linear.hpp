@@ -100,6 +100,7 @@ struct Memory {
 //   BroadcastParameter   out vector            all lanes = params[number] (a lane's bits)
 //   Scalar               out vector            all lanes = attribute `bits`
 //   Zero                 out g                 = 0
+//   Number               out g                 = attribute `value`
 //   AddParameter         in g, out g           out = in + params[number]
 //   Copy                 in x, out x           any file
 //   Load                 out vector            memory; partial: in (tail mask, tail count), other lanes are 0

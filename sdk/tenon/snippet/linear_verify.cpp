@@ -31,6 +31,7 @@ const Rule* rule_of(Name op) {
       {"BroadcastParameter", {"", "v", param}},
       {"Scalar", {"", "v"}},
       {"Zero", {"", "g"}},
+      {"Number", {"", "g"}},
       {"AddParameter", {"g", "g", param}},
       {"Copy", {"x", "x"}},
       {"Load", {"", "v", none, true}},

@@ -48,6 +48,7 @@ void Lowering::write_nest(const Nest& nest) {
 }
 
 void Lowering::write_scope(const Nest& nest, size_t level, std::vector<LoopId>& ids) {
+  if (level == nest.kept.size()) begin_held(nest);
   for (const Phase& phase : nest.scopes[level].phases) write_phase(nest, phase);
   if (level < nest.kept.size()) {
     ids.resize(std::max(ids.size(), level + 1));

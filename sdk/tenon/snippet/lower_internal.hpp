@@ -1,6 +1,6 @@
 // The lowering of one body, in rooms: values (lower_values.cpp), memory (lower_memory.cpp), loops (lower_loops.cpp),
 // sweeps and folds (lower_sweeps.cpp), two sweeps as one (lower_merged.cpp), nests (lower.cpp), several rows at once
-// (lower_rows.cpp), columns in whole rows (lower_columns.cpp). Internal to lowering.
+// (lower_rows.cpp), short rows written out (lower_held.cpp), columns in whole rows (lower_columns.cpp). Internal to lowering.
 #pragma once
 #include <string>
 #include <unordered_map>
@@ -27,6 +27,13 @@ class Lowering {
     const BodyNode* node = nullptr;
     int port = -1;  // where it lies, when no node makes it
   };
+  // A row that is written out (lower_held.cpp).
+  struct HeldRow {
+    int vectors = 0;    // 0: it is not
+    int held = 0;       // vectors, up to the last, whose values stay in registers from sweep to sweep
+    int tail = 0;       // lanes of the last vector; 0: all
+    int registers = 0;  // that wait
+  };
   // Where the instructions that are being written stand.
   struct Place {
     int vector = -1;                   // the dim whose elements lie in the lanes; -1: all lanes are alike
@@ -37,6 +44,9 @@ class Lowering {
     int row_dim = -1;         // several of whose elements (rows of the body) go side by side; -1: none
     int rows = 1;             // how many
     size_t accumulators = 0;  // that live here
+    HeldRow row = {};
+    int first_row = 0, unit_rows = 0;  // rows that units count; 0: all
+    bool reuses = false;               // what is bound is not made again
     int aligned_port = -1;    // whose vectors begin at multiples of their bytes here
   };
   // One vector of the lanes: copy `copy` of row `row`.
@@ -96,7 +106,9 @@ class Lowering {
             const SweepLoops* folds = nullptr);
   void make_units(const std::vector<Access>& reads, const std::vector<ValueId>& values,
                   const std::vector<Access>& stores, bool lanes, int first, int last);
-  Unit unit_of(int number) const { return {number % place_.rows, number / place_.rows}; }
+  int unit_rows() const { return place_.unit_rows > 0 ? place_.unit_rows : place_.rows; }
+  Unit unit_of(int number) const { return {place_.first_row + number % unit_rows(), number / unit_rows()}; }
+  bool is_bound(ValueId id, Unit unit) const;
   // Values that are alike in all rows are made with the first.
   bool has_own(ValueId id, Unit unit) const { return unit.row == 0 || in_rows(id); }
   bool stores_late(const std::vector<Access>& reads, const std::vector<ValueId>& values,
@@ -237,6 +249,17 @@ class Lowering {
   std::vector<RegisterId> fold_group(const SweepLoops& loops, const BodyNode& node);
   void write_group(const SweepLoops& loops);
 
+  // --- short rows, written out: lower_held.cpp ---
+  std::pair<int, int> waiting(const Nest& nest) const;
+  static bool waits_in_memory(const Nest& nest, const Access& store);
+  HeldRow held_row(const Nest& nest, int rows) const;
+  std::pair<RegisterId, RegisterId> held_tail(int lanes);
+  void begin_held(const Nest& nest);
+  int accumulator_of(int number, int copies) const;
+  void fold_held(const SweepLoops& loops, int first, int last);
+  void write_held_vectors(const Nest& nest, const SweepLoops& loops, int begin, int end);
+  void write_held_sweep(const Nest& nest, const Sweep& sweep);
+
   // --- sweeps: lower_sweeps.cpp ---
   int sweep_copies(const Sweep& sweep) const;
   void write_sweep(const Nest& nest, const Sweep& sweep);
@@ -268,6 +291,7 @@ class Lowering {
   std::vector<int> touched_;    // ports
   LoopId row_loop_ = -1;        // of the nest, or of the sweep: the loop that walks several rows at once
   std::vector<int> row_ports_;  // of values: the scratch row that they go through; -1: none
+  std::pair<RegisterId, RegisterId> held_tail_{-1, -1};  // mask and count
   std::unordered_map<std::string, RegisterId> scalars_;
   std::unordered_map<std::string, int> labels_;
   Place place_;

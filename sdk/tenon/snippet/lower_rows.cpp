@@ -64,10 +64,12 @@ LoopId Lowering::write_rows(const Nest& nest, int rows, std::vector<LoopId>& ids
     place_.row_dim = dim, place_.rows = rows;
     write_scope(nest, nest.kept.size(), ids);
   });
-  // The first loop inside is one over the elements of a row.
-  Param& limit = kernel_.params[index(kernel_.loops[index(row_loop_)].limit)];
-  limit.inner = row_loop_ + 1;
-  limit.longest = longest_row(nest.scopes.back());
+  // The first loop inside is one over the elements of a row; short ones have none.
+  if (index(row_loop_) + 1 < kernel_.loops.size()) {
+    Param& limit = kernel_.params[index(kernel_.loops[index(row_loop_)].limit)];
+    limit.inner = row_loop_ + 1;
+    limit.longest = longest_row(nest.scopes.back());
+  }
   const LoopId single = scalar_loop(dim, counter, 1, [&] { write_scope(nest, nest.kept.size(), ids); });
   make_row_pointers(single);
   return single;

@@ -29,6 +29,7 @@ int Lowering::sweep_copies(const Sweep& sweep) const {
 }
 
 void Lowering::write_sweep(const Nest& nest, const Sweep& sweep) {
+  if (place_.row.vectors > 0) return write_held_sweep(nest, sweep);
   SweepLoops loops{.sweep = &sweep, .scalar = sweep.loops.size()};
   // Only elements of the innermost dim lie side by side.
   const bool innermost = nest.kept.empty() || sweep.loops.back() > nest.kept.back();
@@ -102,7 +103,7 @@ int Lowering::copies_of(const SweepLoops& loops, const BodyNode& fold) const {
 void Lowering::begin_folds(SweepLoops& loops) {
   for (const BodyNode* fold : loops.sweep->folds) {
     std::vector<RegisterId>& made = loops.accumulators.emplace_back();
-    const int units = place_.rows * copies_of(loops, *fold);
+    const int units = unit_rows() * copies_of(loops, *fold);
     for (int unit = 0; unit < units; ++unit) {
       made.push_back(kernel_.add_lanes(lane(fold->result)));
       write({.op = "Scalar",

@@ -59,11 +59,14 @@ void Lowering::bind(ValueId id, Unit unit, RegisterId made) {
 }
 
 RegisterId Lowering::register_of(ValueId id, Unit unit) const {
+  TENON_CHECK(is_bound(id, unit), "%", id, " of body '", body_.name, "' is lowered before it is made");
+  return bound_[index(id)][place_in_binding(id, unit)];
+}
+
+bool Lowering::is_bound(ValueId id, Unit unit) const {
   const std::vector<RegisterId>& registers = bound_[index(id)];
   const size_t at = place_in_binding(id, unit);
-  TENON_CHECK(at < registers.size() && registers[at] >= 0, "%", id, " of body '", body_.name,
-              "' is lowered before it is made");
-  return registers[at];
+  return at < registers.size() && registers[at] >= 0;
 }
 
 void Lowering::unbind(size_t bound) {
@@ -104,7 +107,9 @@ void Lowering::make_units(const std::vector<Access>& reads, const std::vector<Va
   };
   const auto add = [&](ValueId id, auto make_one) {
     if (in_lanes(id) != lanes) return;
-    for_units(id, [&](Unit unit) { bind(id, unit, make_one(unit)); });
+    for_units(id, [&](Unit unit) {
+      if (!place_.reuses || !is_bound(id, unit)) bind(id, unit, make_one(unit));
+    });
     if (!late) for_units(id, [&](Unit unit) { store_if_wanted(id, unit, stores); });
   };
   for (const Access& read : reads) add(read.value, [&](Unit unit) { return load(read.port, read.value, unit); });

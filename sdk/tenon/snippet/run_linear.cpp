@@ -143,6 +143,8 @@ class Machine {
     if (op == "Parameter" || op == "BroadcastParameter") return all(static_cast<uint64_t>(word(instruction)));
     if (op == "AddParameter") return all(static_cast<uint64_t>(general_of(operands[0]) + word(instruction)));
     if (op == "Zero") return all(0);
+    if (op == "Number")
+      return all(static_cast<uint64_t>(*instruction.attributes.find("value")->get_if<int64_t>()));
     if (op == "Copy" || op == "Move") return operands[0];
     if (op == "Scalar") return all(bits_of(instruction));
     if (op == "Reload") return frame_[instruction.number];
