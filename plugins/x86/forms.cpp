@@ -184,8 +184,8 @@ int64_t FormMaker::least_head_row(const snippet::Body& body) const {
   return int64_t{parts ? options_.head_row_lines_of_parts : options_.head_row_lines} * kLineBytes / lane_bytes;
 }
 
-// Rows that are folded, begin anywhere and are too short for heads: no store goes past the caches, but lines are fetched
-// as for those that do.
+// Rows that are folded, begin anywhere and are too short for heads: no store goes past the caches, but lines are
+// fetched as for those that do.
 void FormMaker::add_far(std::vector<Tier>& tiers, const snippet::Body& body) const {
   if (rows_aligned(body).value_or(false) || !body.reduces() || !body.dims.back().reduced) return;
   Tier far = tiers[1];

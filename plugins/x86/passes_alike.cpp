@@ -24,7 +24,8 @@ class Alike {
 
  private:
   bool makes_alike(const Instruction& instruction) const {
-    static const Name kMakers[] = {"Scalar", "BroadcastLoad", "BroadcastParameter", "FoldLanes", "FoldRows", "SpreadFour"};
+    static const Name kMakers[] = {"Scalar",    "BroadcastLoad", "BroadcastParameter",
+                                   "FoldLanes", "FoldRows",      "SpreadFour"};
     if (std::find(std::begin(kMakers), std::end(kMakers), instruction.op) != std::end(kMakers)) return true;
     return !instruction.memory && !instruction.in.empty() &&
            std::all_of(instruction.in.begin(), instruction.in.end(), [&](RegisterId id) { return holds(id); });

@@ -42,7 +42,7 @@ class FourFinder {
 
  private:
   struct Four {
-    std::array<size_t, 4> at = {};         // instructions; of folded rows, one
+    std::array<size_t, 4> at = {};  // instructions; of folded rows, one
     std::array<RegisterId, 4> members = {};
     RegisterId packed = -1;
     std::vector<RegisterId> operands = {};  // packed ones, and those that are alike for all
@@ -80,9 +80,11 @@ class FourFinder {
   // Where instruction `i` is one of four: with members of fours at one place, and registers that are written once.
   void see(size_t i) {
     const Instruction& one = kernel_.body[i];
-    static const Name kOperators[] = {kDiv,  kSqrt,        Name("Add"),      Name("Sub"), Name("Mul"), Name("Neg"),
-                                      Name("Fma"), Name("Fms"), Name("Fnma"), Name("ClampLow"), Name("ClampHigh")};
-    if (one.memory || one.out.size() != 1 || !fits(one.out) || std::ranges::find(kOperators, one.op) == std::end(kOperators))
+    static const Name kOperators[] = {
+        kDiv,        kSqrt,       Name("Add"),  Name("Sub"),      Name("Mul"),      Name("Neg"),
+        Name("Fma"), Name("Fms"), Name("Fnma"), Name("ClampLow"), Name("ClampHigh")};
+    if (one.memory || one.out.size() != 1 || !fits(one.out) ||
+        std::ranges::find(kOperators, one.op) == std::end(kOperators))
       return;
     Begun begun{.operands = {}, .op = one.op};
     int place = -1;

@@ -1,6 +1,6 @@
 // Rows of tensors beyond the caches that are written out (LowerOptions::held_vectors): there is no loop over vectors
-// that could fetch lines ahead, so those of an iteration's rows are fetched between its instructions, one by one. All of
-// them at once would keep what is read and stored from the caches meanwhile, for twice the time.
+// that could fetch lines ahead, so those of an iteration's rows are fetched between its instructions, one by one. All
+// of them at once would keep what is read and stored from the caches meanwhile, for twice the time.
 #include <map>
 #include <optional>
 #include <ranges>
@@ -24,7 +24,8 @@ class HeldFetcher {
       if (kernel_.body[i].op == kBegin) see_loop(i);
     std::vector<Instruction> body;
     for (size_t i = 0; i < kernel_.body.size(); ++i) {
-      if (const auto made = made_.find(i); made != made_.end()) std::ranges::move(made->second, std::back_inserter(body));
+      if (const auto made = made_.find(i); made != made_.end())
+        std::ranges::move(made->second, std::back_inserter(body));
       body.push_back(std::move(kernel_.body[i]));
     }
     kernel_.body = std::move(body);

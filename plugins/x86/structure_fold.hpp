@@ -129,7 +129,7 @@ struct Folder {
 
 // Of numbers, for one of the two instruction sets.
 inline JitterRow fold_row(const char* op, bool avx512, codegen::ScratchNeeds scratch, double cycles,
-              std::unique_ptr<codegen::Emitter> (*make)(const Attributes&)) {
+                          std::unique_ptr<codegen::Emitter> (*make)(const Attributes&)) {
   JitterRow made{.op = op, .types = codegen::kNumberLanes, .scratch = scratch, .cycles = cycles, .make = make};
   (avx512 ? made.feature : made.without) = kAvx512Feature;
   return made;

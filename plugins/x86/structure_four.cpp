@@ -1,5 +1,5 @@
-// Four rows at once: FoldRows, each into a register, and FoldFour, into four lanes, the first of a register, whose others
-// hold anything; and what is made of such lanes.
+// Four rows at once: FoldRows, each into a register, and FoldFour, into four lanes, the first of a register, whose
+// others hold anything; and what is made of such lanes.
 #include <array>
 
 #include "x86/structure_fold.hpp"

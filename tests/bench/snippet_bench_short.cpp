@@ -7,10 +7,13 @@ namespace tenon::bench {
 namespace {
 
 Case rms_norm_case(int64_t rows, int64_t n) {
-  return {str("RMS norm ", rows, "x", n), str("graph @g(%x: f32[", rows, ",", n, "], %s: f32[", n, R"(]) -> %y {
+  return {str("RMS norm ", rows, "x", n),
+          str("graph @g(%x: f32[", rows, ",", n, "], %s: f32[", n, R"(]) -> %y {
 %y = RMSNormalization %x, %s {axis = -1, epsilon = 1e-5}
 })"),
-          rms_norm, move_one_to_one(), {rows, n}};
+          rms_norm,
+          move_one_to_one(),
+          {rows, n}};
 }
 
 }  // namespace

@@ -78,8 +78,7 @@ TEST_P(KnownExtents, HaveTheBitsOfOpenOnes) {
   for (const Case& one : kCases) {
     for (const int64_t rows : {0, 1, 3, 4, 9, 17}) {
       for (const int64_t width : {0, 1, lanes - 1, lanes, lanes + 1, 2 * lanes, 2 * lanes + 3, 3 * lanes + 5,
-                                  4 * lanes - 1, 4 * lanes, 5 * lanes + 3, 8 * lanes + 1, 16 * lanes,
-                                  300}) {
+                                  4 * lanes - 1, 4 * lanes, 5 * lanes + 3, 8 * lanes + 1, 16 * lanes, 300}) {
         if (width < one.least_width) continue;
         std::vector<Datum> inputs{Datum(tenon::testing::random_tensor(random, kF32, {rows, width}, -1, 1))};
         if (!one.inputs.empty())

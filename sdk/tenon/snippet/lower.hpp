@@ -30,8 +30,8 @@ struct LowerOptions {
   // Elements of a row up to which it goes with others: of rows that are walked once, and of those that are walked
   // again, which the caches have to hold meanwhile.
   int longest_row_once = 256, longest_row_again = 1024;
-  // A row of known length that is folded and has at most so many vectors is written out with no loop over them, and what
-  // later sweeps want of it stays in registers as far as there are some; 0: none is.
+  // A row of known length that is folded and has at most so many vectors is written out with no loop over them, and
+  // what later sweeps want of it stays in registers as far as there are some; 0: none is.
   int held_vectors = 0;
   // Vector registers that the target has: so many copies of a body as they hold go through it side by side.
   int vectors = 16;

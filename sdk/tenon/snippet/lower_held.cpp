@@ -1,5 +1,5 @@
-// Short rows of known length, written out with no loop over their vectors. What a sweep loads and makes of them stays in
-// registers for the sweeps behind it, as far as there are registers; the rest is loaded, made or kept as by loops.
+// Short rows of known length, written out with no loop over their vectors. What a sweep loads and makes of them stays
+// in registers for the sweeps behind it, as far as there are registers; the rest is loaded, made or kept as by loops.
 //
 //   for kept dims outside
 //     for the vectors of a row       x = load,  sum += x
@@ -53,9 +53,8 @@ std::pair<int, int> Lowering::waiting(const Nest& nest) const {
 
 // Is it there for a later sweep only?
 bool Lowering::waits_in_memory(const Nest& nest, const Access& store) {
-  return std::ranges::none_of(nest.roots, [&](const Access& root) {
-    return root.value == store.value && root.port == store.port;
-  });
+  return std::ranges::none_of(nest.roots,
+                              [&](const Access& root) { return root.value == store.value && root.port == store.port; });
 }
 
 // How rows are written out, `rows` at once; without vectors: they are not.
@@ -172,8 +171,7 @@ void Lowering::write_held_sweep(const Nest& nest, const Sweep& sweep) {
         folded[i].push_back(fold_copies(*sweep.folds[i], {at, at + loops.copies}));
   }
   place_ = before;
-  for (size_t i = 0; i < sweep.folds.size(); ++i)
-    bind(sweep.folds[i]->result, fold_lanes(*sweep.folds[i], folded[i]));
+  for (size_t i = 0; i < sweep.folds.size(); ++i) bind(sweep.folds[i]->result, fold_lanes(*sweep.folds[i], folded[i]));
 }
 
 }  // namespace tenon::snippet

@@ -1,6 +1,7 @@
 // The lowering of one body, in rooms: values (lower_values.cpp), memory (lower_memory.cpp), loops (lower_loops.cpp),
 // sweeps and folds (lower_sweeps.cpp), two sweeps as one (lower_merged.cpp), nests (lower.cpp), several rows at once
-// (lower_rows.cpp), short rows written out (lower_held.cpp), columns in whole rows (lower_columns.cpp). Internal to lowering.
+// (lower_rows.cpp), short rows written out (lower_held.cpp), columns in whole rows (lower_columns.cpp). Internal to
+// lowering.
 #pragma once
 #include <string>
 #include <unordered_map>
@@ -47,7 +48,7 @@ class Lowering {
     HeldRow row = {};
     int first_row = 0, unit_rows = 0;  // rows that units count; 0: all
     bool reuses = false;               // what is bound is not made again
-    int aligned_port = -1;    // whose vectors begin at multiples of their bytes here
+    int aligned_port = -1;             // whose vectors begin at multiples of their bytes here
   };
   // One vector of the lanes: copy `copy` of row `row`.
   struct Unit {
