@@ -119,6 +119,8 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) cons
   tiers[1].least_bytes = size("l2");
   if (const MemorySpace* cache = target_.memory("l2"))
     tiers[1].passes.block_cache_bytes = static_cast<int64_t>(cache->size_bytes);
+  if (const MemorySpace* cache = target_.memory("l3"))
+    tiers[1].passes.last_cache_bytes = static_cast<int64_t>(cache->size_bytes);
   tiers[1].passes.prefetch_blocks = true;
   tiers[1].whole_rows = folds_columns(body, kLeastRowVectors * lanes_of(isa_of(target_), body));
   tiers[2] = tiers[1];
@@ -145,6 +147,12 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) cons
     tiers.back().merge_sweeps = true;
     tiers.back().rows.least = near + 1;
     tiers.back().least_folded_bytes = size("l2");
+    if (tiers[2].whole_rows) {
+      tiers.push_back(tiers[3]);
+      tiers.back().suffix += ".merged";
+      tiers.back().merge_sweeps = true;
+      tiers.back().least_folded_bytes = size("l2") / 8 * 5;  // else they lie in it, with what they are made of
+    }
   }
   if (joins != Joins::never) {
     std::vector<Tier> all;

@@ -212,10 +212,14 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   if (kernel.blocks.dim < 0) {
     fetch_ahead(kernel, options);
   } else if (options.block_cache_bytes > 0) {
-    size_blocks(kernel, options.block_cache_bytes);
-    if (options.prefetch_blocks && !kernel.merged) prefetch_blocks(kernel);
+    size_blocks(kernel, options.block_cache_bytes, options.last_cache_bytes);
+    if (options.prefetch_blocks && kernel.blocks.inside && kernel.merged)
+      fetch_rows_ahead(kernel);
+    else if (options.prefetch_blocks && !kernel.merged)
+      prefetch_blocks(kernel);
     // Their blocks are long rows that no cache holds.
-    if (kernel.merged && options.prefetch_reads.lines > 0) prefetch_reads(kernel, options.prefetch_reads);
+    if (kernel.merged && !kernel.blocks.inside && options.prefetch_reads.lines > 0)
+      prefetch_reads(kernel, options.prefetch_reads);
   }
   fold_steps(kernel);
   return snippet::verify(kernel);

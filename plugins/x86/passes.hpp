@@ -70,6 +70,9 @@ struct PassOptions {
   // Kernels that may be cut into blocks of columns (LinearKernel::Blocks): what a block needs again is to lie in a
   // cache of so many bytes; 0: they are not cut. With `prefetch_blocks`, the next block's lines are fetched meanwhile.
   int64_t block_cache_bytes = 0;
+  // Those that store one block behind a walk that reads each element once: larger blocks wait in a cache of so many
+  // bytes; 0: in none.
+  int64_t last_cache_bytes = 0;
   bool prefetch_blocks = false;
 };
 
@@ -109,8 +112,9 @@ NextRows fetch_next_rows(snippet::LinearKernel& kernel, NextRow when);
 // Of rows that are written out and have steps that are known. passes_held.cpp
 void fetch_held_rows(snippet::LinearKernel& kernel, Ahead reads, Ahead writes);
 // passes_blocks.cpp
-void size_blocks(snippet::LinearKernel& kernel, int64_t cache_bytes);
+void size_blocks(snippet::LinearKernel& kernel, int64_t cache_bytes, int64_t last_cache_bytes);
 void prefetch_blocks(snippet::LinearKernel& kernel);  // after size_blocks
+void fetch_rows_ahead(snippet::LinearKernel& kernel);
 // AddParameter whose param is known, into the addresses that start from its result. passes_steps.cpp; after those
 // above, which tell tensors by the pointers.
 void fold_steps(snippet::LinearKernel& kernel);

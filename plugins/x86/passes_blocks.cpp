@@ -2,6 +2,7 @@
 // memory, the later ones for arithmetic: while the second runs, the next block's lines are fetched.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "x86/passes_internal.hpp"
 
@@ -71,17 +72,88 @@ class BlockFetcher {
   std::map<int, std::vector<LoopId>> sweeps_;  // of tensors: the loops over rows that read them, so far
 };
 
+// Blocks whose rows are read once: the rows two iterations on are fetched, by pointers of their own.
+class RowFetcher {
+ public:
+  explicit RowFetcher(LinearKernel& kernel) : kernel_(kernel), ports_(ports_of(kernel)) {
+    for (const Instruction& one : kernel.body)
+      if (one.memory && writes_memory(one.op)) written_.insert(port_of(one));
+  }
+
+  void run() {
+    std::vector<Instruction> old = std::move(kernel_.body);
+    kernel_.body.clear();
+    kernel_.body.reserve(old.size() + 32);
+    for (Instruction& one : old) {
+      if (one.op == kEnd && reads(one)) fetch(one.label);
+      kernel_.body.push_back(std::move(one));
+      if (kernel_.body.back().op == kBegin) begin(kernel_.loops[static_cast<size_t>(kernel_.body.back().number)]);
+      if (const Instruction& last = kernel_.body.back(); vector_ && last.memory) see(last);
+    }
+  }
+
+ private:
+  int port_of(const Instruction& one) const { return ports_[static_cast<size_t>(one.memory->base)]; }
+  bool reads(const Instruction& end) const { return vector_ && end.in[0] == vector_->counter; }
+
+  void begin(const Loop& loop) {
+    const bool inside = rows_ && loop.kind == Loop::Kind::vector;
+    if (!inside) rows_ = loop.kind == Loop::Kind::scalar && loop.increment > 1 ? &loop : nullptr;
+    if (inside && !vector_) at_ = kernel_.body.size() - 1;
+    vector_ = inside ? &loop : nullptr;
+    stretches_.clear();
+  }
+
+  void see(const Instruction& one) {
+    if (reads_memory(one) && one.touched == Lanes::full && one.memory->index == vector_->counter &&
+        step_of(port_of(one)) >= 0 && !written_.contains(port_of(one)))
+      stretches_.add(kernel_, one);
+  }
+
+  // By what the loop over rows moves pointers into `port`; -1: not at all.
+  snippet::ParamId step_of(int port) const {
+    const auto moves = [&](const Loop::Shift& shift) { return ports_[static_cast<size_t>(shift.pointer)] == port; };
+    const auto found = std::ranges::find_if(rows_->shifts, moves);
+    return port < 0 || found == rows_->shifts.end() ? -1 : found->each;
+  }
+
+  void fetch(int label) {
+    std::vector<Instruction> steps;
+    for (Stretches::Touched touched : stretches_.touched()) {
+      const RegisterId row = touched.memory.base, ahead = kernel_.add_general();
+      const snippet::ParamId step = step_of(ports_[static_cast<size_t>(row)]);
+      steps.push_back({.op = "AddParameter", .in = {row}, .out = {ahead}, .number = step});
+      steps.push_back({.op = "AddParameter", .in = {ahead}, .out = {ahead}, .number = step});
+      touched.memory.base = ahead;
+      touched.write(kFetch, 0, label, kernel_.body);
+    }
+    kernel_.body.insert(kernel_.body.begin() + static_cast<std::ptrdiff_t>(at_), steps.begin(), steps.end());
+    vector_ = nullptr;
+  }
+
+  LinearKernel& kernel_;
+  const std::vector<int> ports_;
+  std::set<int> written_;
+  const Loop *rows_ = nullptr, *vector_ = nullptr;  // over several rows, and the one in it
+  size_t at_ = 0;                                   // where the latter begins
+  Stretches stretches_;                             // what it reads of tensors
+};
+
 }  // namespace
 
 // Of rows that are walked again: 512 columns, or 256, as long as all of their rows take half of the cache. Else, and of
 // rows that are walked once, so many that the scratch rows take a sixteenth of it; where each row has scratch memory of
-// its own, as few as a tile has.
-void size_blocks(LinearKernel& kernel, int64_t cache_bytes) {
+// its own, as few as a tile has. What is read once and stored a block behind leaves half of the last-level cache to
+// others: 256 columns, or 128.
+void size_blocks(LinearKernel& kernel, int64_t cache_bytes, int64_t last_cache_bytes) {
   constexpr int64_t kMost = 512, kLeast = 256;
+  const bool once = kernel.blocks.inside && kernel.merged;
   std::vector<LinearKernel::Blocks::Size>& sizes = kernel.blocks.sizes;
   sizes.clear();
-  for (int64_t columns = kMost; kernel.blocks.again && columns >= kLeast; columns /= 2)
+  for (int64_t columns = kMost; kernel.blocks.again && columns >= (once ? kMost : kLeast); columns /= 2)
     sizes.push_back({columns, kernel.blocks.inside ? cache_bytes / 8 * 5 : cache_bytes / 2});
+  for (int64_t columns = kLeast; once && last_cache_bytes > 0 && columns >= kLeast / 2; columns /= 2)
+    sizes.push_back({columns, last_cache_bytes / 2});
   int64_t column_bytes = 0;
   bool of_each_row = false;
   for (const LinearKernel::Scratch& scratch : kernel.scratch) {
@@ -95,5 +167,7 @@ void size_blocks(LinearKernel& kernel, int64_t cache_bytes) {
 void prefetch_blocks(LinearKernel& kernel) {
   if (kernel.blocks.again) BlockFetcher(kernel).run();
 }
+
+void fetch_rows_ahead(LinearKernel& kernel) { RowFetcher(kernel).run(); }
 
 }  // namespace tenon::x86

@@ -14,6 +14,7 @@ class LowerBlocks : public ::testing::Test {
       if (count > 0) options.machine = test_machine(count, count == 16, true);
       options.passes = [&](LinearKernel& kernel) -> Result<void> {
         EXPECT_TRUE(kernel.blocks.inside);
+        EXPECT_EQ(kernel.merged, options_.merge_sweeps);
         kernel.blocks.sizes = blocks_;
         return {};
       };
@@ -58,6 +59,81 @@ TEST_F(LowerBlocks, TwoSweepsAndRowsAsResults) {
   build.output(sum, kF16);
   const Body body = build.take();
   for (const int64_t columns : {5, 64, 130, 192}) check(body, {2, 6, columns});
+}
+
+// Maximum and sum in one walk, powers kept by the greatest of four rows: groups, rows behind them, and none.
+TEST_F(LowerBlocks, PowersAreKeptByWhatTheirGroupWentBy) {
+  options_.merge_sweeps = true;
+  for (const int vectors : {16, 32}) {
+    options_.vectors = vectors;
+    for (const int64_t columns : {0, 1, 3, 4, 5, 11, 63, 64, 65, 128, 200, 257}) {
+      for (const int64_t count : {0, 1, 2, 3, 4, 5, 8, 11}) check(softmax_body("rk"), {count, columns}, 1e-5);
+      check(softmax_body("krk"), {2, 9, columns}, 1e-5);
+      check(softmax_body("rkrk"), {2, 3, 6, columns}, 1e-5);
+    }
+  }
+}
+
+// The loop of single rows: what the block before has kept moves with one exponential for all rows of its group, then
+// those of this block take its place.
+TEST_F(LowerBlocks, KeptPowersMoveAsThis) {
+  options_.merge_sweeps = true, options_.vectors = 32;
+  const auto kernel = lower(softmax_body("rk"), options_);
+  ASSERT_TRUE(kernel.ok()) << kernel.error().to_string();
+  const std::string text = print(*kernel);
+  const size_t begin = text.find("      loop 8 "), end = text.find("      tail 9 ");
+  ASSERT_NE(end, std::string::npos) << text;
+  EXPECT_EQ(text.substr(begin, end - begin), R"(      loop 8 d2 dim 2 %138 vector step 4 limit #5 {
+        %139:f32 = Load f32 [%14 + %138]
+        %140:f32 = Load f32 [%22 + %138]
+        %141:f32 = Load f32 [%24 + %138]
+        %142:f32 = Load f32 [%26 + %138]
+        %143:f32 = Add %140, %141 ; ReduceMax n1
+        %144:f32 = Exp %143 ; ReduceMax n1
+        %145:f32 = ClampHigh %144, %29 ; ReduceMax n1
+        %146:bool = Equal %145, %7 ; ReduceMax n1
+        %147:f32 = Mul %139, %145 ; ReduceMax n1
+        %148:f32 = Where %146, %7, %147 ; ReduceMax n1
+        %149:f32 = Mul %148, %142 ; Mul n7
+        Store f32 [%2 + %138], %149
+        %150:f32 = Load f32 [%6 + %138]
+        %151:f32 = Load f32 [%8 + %138]
+        %152:f32 = Load f16 [%50 + %138]
+        %153:f32 = Max %150, %152 ; ReduceMax n1
+        Store f32 [%22 + %138], %153
+        %154:f32 = Sub %150, %153 ; ReduceMax n1
+        %155:f32 = Exp %154 ; ReduceMax n1
+        %156:bool = Equal %155, %7 ; ReduceMax n1
+        %157:f32 = Mul %151, %155 ; ReduceMax n1
+        %158:f32 = Where %156, %7, %157 ; ReduceMax n1
+        %159:bool = Equal %150, %153 ; ReduceMax n1
+        %160:bool = Equal %151, %7 ; ReduceMax n1
+        %161:bool = Or %159, %160 ; ReduceMax n1
+        %162:f32 = Where %161, %151, %158 ; ReduceMax n1
+        %163:f32 = Sub %152, %153 ; Sub n2
+        %164:f32 = Exp %163 ; Exp n3
+        Store f32 [%14 + %138], %164
+        %165:f32 = Add %162, %164 ; ReduceMax n1
+        Store f32 [%6 + %138], %153
+        Store f32 [%8 + %138], %165
+      }
+)") << text;
+}
+
+// Squares are of numbers that no factor moves, and a sweep between reads what it cannot: these have no such kernel.
+TEST_F(LowerBlocks, OtherSweepsAreNotMadeOne) {
+  options_.merge_sweeps = true;
+  BodyBuilder build("norm", "rk");
+  const ValueId x = build.input(3), count = build.count();
+  const ValueId centred = build.op("Sub", {x, build.op("Div", {build.reduce("ReduceSum", x), count})});
+  const ValueId squares = build.reduce("ReduceSum", build.op("Mul", {centred, centred}));
+  build.output(build.op("Div", {centred, build.op("Sqrt", {squares})}));
+  const Body body = build.take();
+  const auto kernel = lower(body, options_);
+  ASSERT_TRUE(kernel.ok());
+  EXPECT_FALSE(kernel->merged) << print(*kernel);
+  EXPECT_TRUE(kernel->blocks.inside) << print(*kernel);
+  check_body(body, {5, 130}, random_, {.lower = options_, .blocks = blocks_, .tolerance = 1e-5});
 }
 
 // The next block's row would be there in place of this one's.

@@ -24,6 +24,7 @@ void try_seed(uint64_t seed) {
   options.lower.whole_rows = random.pick(2) == 0;
   options.lower.join_rows = random.pick(2) == 0;
   options.lower.behind_blocks = !options.lower.join_rows && random.pick(2) == 0;
+  options.lower.merge_sweeps = options.lower.behind_blocks && random.pick(2) == 0;
   options.lower.heads = random.pick(2) == 0;
   if (options.lower.heads && (body.outputs.size() > 1 || random.pick(2) == 0))
     options.outputs = testing::GuardAt::lines;

@@ -67,7 +67,7 @@ class Bodies : public MachineTest {
     passes.next_row =
         std::array{NextRow::none, NextRow::before_last, NextRow::last}[static_cast<size_t>(random.pick(3))];
     passes.next_row_lines = random.pick(2) == 0;
-    options.lower.merge_sweeps = !options.lower.behind_blocks && random.pick(2) == 0;
+    options.lower.merge_sweeps = random.pick(2) == 0;
     passes.block_cache_bytes = static_cast<int64_t>(random.pick(3)) * 8000;
     options.blocks = random.block_sizes();
     options.parts = random.pick(3) == 0 ? static_cast<int64_t>(random.pick(6)) + 2 : 1;
@@ -147,12 +147,14 @@ TEST_P(Bodies, BlocksFollowOneAnother) {
   std::mt19937 random(1);
   for (const int64_t columns : {0, 1, lanes - 1, lanes, lanes + 1, 63, 64, 65, 128, 200, 256, 257}) {
     for (const int64_t rows : {0, 1, 3, 4, 5, 9}) {
-      const bool aligned = columns % 16 == 0;
-      const PassOptions passes{.isa = isa, .stream_stores = aligned, .prefetch_reads = {.lines = 64}};
+      const bool aligned = columns % 16 == 0, merged = random() % 2 == 0;
+      const PassOptions passes{
+          .isa = isa, .stream_stores = aligned, .prefetch_reads = {.lines = 64}, .prefetch_blocks = true};
       HarnessOptions options{.parts = 1 + rows % 3, .tolerance = 1e-5};  // e^x has 2 ulp, sums another order
       options.lower = {.lanes = lanes, .rows = rows % 2 == 0 ? 4 : 1, .vectors = 32};
       options.lower.cycles = [](const snippet::Body&, const snippet::BodyNode&) { return 10.0; };
       options.lower.whole_rows = options.lower.behind_blocks = true;
+      options.lower.merge_sweeps = merged;
       options.blocks = {{.elements = 64}};
       options.machine = {register_pool(isa), snippet::needs_of(full_table(), target)};
       options.passes = [&](LinearKernel& kernel) { return optimise(kernel, passes); };

@@ -92,10 +92,10 @@ TEST_P(Forms, SweepsAreMergedOfLongStretches) {
   EXPECT_EQ(least("8,100000", 1, "LogSoftmax"), Least{1e5});
   EXPECT_EQ(least("2000,1000", 1), Least{}) << "rows that a cache holds";
   EXPECT_EQ(least("10,200000", 0), Least{}) << "256 columns of 10 rows";
-  EXPECT_EQ(least("100,20000", 0), Least{1e5});
+  EXPECT_EQ(least("100,20000", 0), (Least{1e5, 62500})) << "in blocks whose powers wait for the next, or alone";
   EXPECT_EQ(least("100000,8", 0), Least{1e5}) << "joined";
   EXPECT_EQ(least("N,8", 0), Least{1e5}) << "joined or in tiles";
-  EXPECT_EQ(least("N,M", 0), (Least{1e5, 1e5})) << "joined or not";
+  EXPECT_EQ(least("N,M", 0), (Least{1e5, 1e5, 62500})) << "joined or not";
   EXPECT_EQ(least("N,M", 1), (Least{1e5, 1e5})) << "with heads or without";
   EXPECT_EQ(least("N,100", 1, "LpNormalization"), Least{}) << "one sweep, and another that stores";
 }
@@ -144,25 +144,28 @@ TEST_P(Forms, ForLargeCallsServeNoOthers) {
   const int64_t row = 2 * lanes_of(GetParam(), kF32);
   EXPECT_EQ(larger(body("N", 51)), (Least{{1e5, 0}, {1e6, 0}}));
   EXPECT_EQ(larger(body_of("f32[N,800]", "%y = Softmax %x {axis = 0}")),
-            (Least{{1e5, row}, {1e6, row}, {1e6, row}, {1e6, row}}));
+            (Least{{1e5, row}, {1e6, row}, {1e6, row}, {1e6, row}, {1e6, row}}));
 }
 
 // What is only for large calls is not in the code for small ones, and names of kernels say which is which.
 TEST_P(Forms, HaveWhatTheirCallsNeed) {
   const FormMaker maker(target(), **jitter_table(), {});
   const std::vector<FormMaker::Tier> open = maker.tiers_of(body_of("f32[N,800]", "%y = Softmax %x {axis = 0}"));
-  ASSERT_EQ(open.size(), 5u);
-  for (size_t i = 0; i < 5; ++i) {
+  constexpr std::array kSuffixes{
+      "", ".prefetching", ".streaming", ".streaming.blocks", ".streaming.merged", ".streaming.blocks.merged"};
+  ASSERT_EQ(open.size(), kSuffixes.size());
+  for (size_t i = 0; i < open.size(); ++i) {
     const FormMaker::Tier& tier = open[i];
-    EXPECT_EQ(tier.suffix, (std::array{"", ".prefetching", ".streaming", ".streaming.blocks", ".streaming.merged"}[i]));
+    EXPECT_EQ(tier.suffix, kSuffixes[i]);
     EXPECT_EQ(tier.whole_rows, i > 0);
     EXPECT_EQ(tier.passes.prefetch_blocks, i > 0);
     EXPECT_EQ(tier.passes.block_cache_bytes, i > 0 ? 100'000 : 0);
     EXPECT_EQ(tier.passes.stream_stores, i > 1);
     EXPECT_EQ(tier.past_caches, i > 1);
-    EXPECT_EQ(tier.behind_blocks, i == 3);
-    EXPECT_EQ(tier.merge_sweeps, i == 4);
-    EXPECT_EQ(tier.least_folded_bytes, i == 4 ? 100'000 : 0);
+    EXPECT_EQ(tier.passes.last_cache_bytes, i > 0 ? 1'000'000 : 0);
+    EXPECT_EQ(tier.behind_blocks, i == 3 || i == 5);
+    EXPECT_EQ(tier.merge_sweeps, i > 3);
+    EXPECT_EQ(tier.least_folded_bytes, i == 5 ? 62'500 : i == 4 ? 100'000 : 0);
     EXPECT_FALSE(tier.certain);
   }
   const std::vector<FormMaker::Tier> known = maker.tiers_of(body("4000", 61));
@@ -196,7 +199,7 @@ TEST_P(Forms, RowsThatBeginAnywhereHaveTheirOwn) {
   EXPECT_EQ(suffixes("f16[9000,1024,33]", "%y = Softmax %x {axis = 1}").find("heads"), std::string::npos);
   EXPECT_EQ(suffixes("f32[1,2000003]", "%y = Abs %x"), " .streaming ") << "one row";
   EXPECT_EQ(suffixes("f32[77,100003]", "%y = Softmax %x {axis = 0}"),
-            " .streaming .streaming.blocks .streaming.merged ")
+            " .streaming .streaming.blocks .streaming.merged .streaming.blocks.merged ")
       << "columns";
 }
 

@@ -49,6 +49,17 @@ Body log_sum_exp_body(std::string_view dims) {
   return build.take();
 }
 
+// e^(x - offset) / (sum of e^(x - offset)), where what is subtracted is finite.
+Body offset_softmax_body(std::string_view dims) {
+  BodyBuilder build("offset_softmax", dims);
+  const ValueId x = build.input(all_of(dims)), greatest = build.reduce("ReduceMax", x);
+  const ValueId infinite = build.op("Equal", {build.op("Abs", {greatest}), build.scalar(kInfinity)}, {}, kBool);
+  const ValueId offset = build.op("Where", {infinite, build.scalar(0), greatest});
+  const ValueId e = build.op("Exp", {build.op("Sub", {x, offset})});
+  build.output(build.op("Mul", {e, build.op("Div", {build.scalar(1), build.reduce("ReduceSum", e)})}));
+  return build.take();
+}
+
 // (x - mean) / sqrt(variance + 1); of rows, mean and variance as well.
 Body norm_body(std::string_view dims) {
   BodyBuilder build("norm", dims);
@@ -92,16 +103,24 @@ class Merged : public MachineTest {
     return {};
   }
 
-  void check(const Body& body, const Dims& extents, bool joined, bool special) {
+  // `behind`: of columns that are not joined, in blocks of which the last sweep walks the one before.
+  void check(const Body& body, const Dims& extents, bool joined, bool special, bool behind = false) {
     const TargetDescription target = target_of(GetParam().isa);
-    const PassOptions passes{.isa = GetParam().isa, .prefetch_reads = {.lines = 64}};
+    PassOptions passes{.isa = GetParam().isa, .prefetch_reads = {.lines = 64}};
+    passes.prefetch_blocks = behind, passes.block_cache_bytes = behind ? 1 << 20 : 0;
     HarnessOptions options{.tolerance = 1e-5};  // e^x has 2 ulp, sums another order
     options.lower = lower_options(body, joined);
+    options.lower.behind_blocks = behind;
     options.blocks = {{.elements = 64}};
     options.machine = {register_pool(GetParam().isa), snippet::needs_of(full_table(), target)};
-    options.passes = [&](LinearKernel& kernel) { return optimise(kernel, passes); };
+    options.passes = [&](LinearKernel& kernel) -> Result<void> {
+      TENON_OK(optimise(kernel, passes));
+      if (behind) kernel.blocks.sizes = {{.elements = 64}};
+      return {};
+    };
     options.run = [&](const LinearKernel& kernel, std::span<const int64_t> words) {
       EXPECT_TRUE(kernel.merged);
+      EXPECT_EQ(kernel.blocks.inside, behind);
       EXPECT_EQ(kernel.joined.rows >= 0, joined);
       return run(kernel, target, words);
     };
@@ -165,6 +184,22 @@ TEST_P(Merged, ColumnsAndJoinedRows) {
         check(softmax_body("rk"), {rows, columns}, joined, special);
         check(log_sum_exp_body("krk"), {2, rows, columns}, joined, special);
         check(norm_body("krk"), {2, rows, columns}, joined, special);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+// Powers that wait for the block behind, at heights around those of a group; with groups of nothing but infinities, and
+// NaN.
+TEST_P(Merged, ColumnsOneBlockBehind) {
+  const int lanes = GetParam().lanes;
+  for (const int64_t rows : {0, 1, 2, 3, 4, 5, 7, 8, 9, 23}) {
+    for (const int columns : {0, 1, lanes - 1, lanes, lanes + 1, 2 * lanes + 3, 63, 64, 65, 131, 192}) {
+      for (const bool special : {false, true}) {
+        check(softmax_body("rk"), {rows, columns}, false, special, true);
+        check(softmax_body("krk"), {2, rows, columns}, false, special, true);
+        check(offset_softmax_body("krk"), {2, rows, columns}, false, special, true);
         if (HasFailure()) return;
       }
     }

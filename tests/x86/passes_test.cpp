@@ -463,6 +463,37 @@ TEST_P(Passes, TheNextBlockIsFetchedByTheSecondSweep) {
   EXPECT_NE(text.find("2048]"), std::string::npos) << text;
 }
 
+// Blocks whose rows are read once: those that four rows at once read next but one are fetched, of the tensor alone, and
+// blocks are as large as half of the last-level cache holds.
+TEST_P(Passes, RowsThatAreReadOnceAreFetchedAhead) {
+  snippet::test::BodyBuilder build("softmax", "rk");
+  const snippet::ValueId x = build.input(3), most = build.reduce("ReduceMax", x);
+  const snippet::ValueId e = build.op("Exp", {build.op("Sub", {x, most})});
+  build.output(build.op("Mul", {e, build.op("Sqrt", {build.reduce("ReduceSum", e)})}));
+  auto kernel = snippet::lower(
+      build.take(), {.lanes = GetParam().lanes, .whole_rows = true, .behind_blocks = true, .merge_sweeps = true});
+  ASSERT_TRUE(kernel.ok());
+  ASSERT_TRUE(kernel->merged && kernel->blocks.inside);
+  ASSERT_TRUE(
+      optimise(
+          *kernel,
+          {.isa = GetParam().isa, .block_cache_bytes = 1 << 20, .last_cache_bytes = 32 << 20, .prefetch_blocks = true})
+          .ok());
+  const std::string text = print(*kernel);
+  EXPECT_EQ(count(text, "PrefetchRead"), 2 * 4) << "of the blocks, and of the columns behind the last\n" << text;
+  EXPECT_NE(text.find("again inside of 512 within 655360, 256 within 16777216, 128 within 16777216, "), text.npos)
+      << text;
+  std::set<snippet::RegisterId> fetched;
+  for (const snippet::Instruction& one : kernel->body)
+    if (one.op == "PrefetchRead") fetched.insert(one.memory->base);
+  for (const snippet::Instruction& one : kernel->body) {
+    if (one.op != "AddParameter" || !fetched.contains(one.out[0])) continue;
+    const snippet::Param& step = kernel->params[static_cast<size_t>(one.number)];
+    EXPECT_EQ(step.port, 0) << text;
+    EXPECT_EQ(kernel->loops[static_cast<size_t>(step.loop)].increment, 4) << text;
+  }
+}
+
 // Lines ahead of what moves on with the rows; what joined rows fold into stays near.
 TEST_P(Passes, OfJoinedRowsTheTensorsAreFetched) {
   snippet::test::BodyBuilder build("columns", "rk");

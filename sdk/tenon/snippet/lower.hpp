@@ -64,7 +64,8 @@ struct LowerOptions {
   bool heads = false;
   // Two sweeps of which the second sums by what the first folds, as those of softmax and of variances, are made one
   // where the sums can be moved (LinearKernel::merged): what is walked is read once less, for a rounding more each time
-  // that the first's fold changes. For stretches that no cache holds.
+  // that the first's fold changes. For stretches that no cache holds. With behind_blocks, only where the last sweep
+  // reads nothing of the two but powers: they are kept, and moved.
   bool merge_sweeps = false;
 };
 

@@ -1,11 +1,15 @@
-// Blocks of columns in one call, the last sweep one block behind the others. Each sweep over a block would wait for memory
-// or for arithmetic by itself, and stores past the caches overlap with nothing that comes after them in another loop.
+// Blocks of columns in one call, the last sweep one block behind the others. Each sweep over a block would wait for
+// memory or for arithmetic by itself, and stores past the caches overlap with nothing that comes after them in another
+// loop.
 //
 //   for blocks                     their rows lie in a cache, with what the last sweep reads
 //     for rows: maxima
 //     for rows: y of the block before = what was kept * its factors;  sums += what is kept of this block
 //     factors
 //   for rows: y of the last block;  then the columns that are left, as one block alone
+//
+// Blocks that only the last-level cache holds are read once: maximum and sum are one sweep, and what it keeps goes by
+// the greatest of its group of rows, which waits with it (lower_plan_kept.cpp).
 //
 // Before the first block there is none: y of the first is stored from memory that holds anything, and again in time.
 #include <algorithm>
@@ -18,9 +22,10 @@ void Lowering::write_block(const Nest& nest, bool last_behind) {
   std::vector<const Sweep*> sweeps;
   for (const Phase& phase : nest.scopes.back().phases)
     for (const Sweep& sweep : phase.sweeps) sweeps.push_back(&sweep);
-  const Sweep *last = sweeps.back(), *before = sweeps[sweeps.size() - 2];
+  const Sweep *last = sweeps.back(), *before = kernel_.merged ? nullptr : sweeps[sweeps.size() - 2];
   for (const Phase& phase : nest.scopes.back().phases) {
     write_row_values(nest, phase);
+    if (phase.merges >= 0) write_merged_rows(nest, plan_.mergings[index(phase.merges)], last_behind ? last : nullptr);
     for (const Sweep& sweep : phase.sweeps) {
       if (last_behind && &sweep == last) continue;
       write_row_sweep(nest, sweep, last_behind && &sweep == before ? last : nullptr);

@@ -26,7 +26,7 @@ void Lowering::write_whole_rows(const Nest& nest) {
   for (const Phase& phase : nest.scopes.back().phases) {
     write_row_values(nest, phase);
     if (phase.settles >= 0) settle_rows(nest, plan_.mergings[index(phase.settles)]);
-    if (phase.merges >= 0) write_merged_rows(nest, plan_.mergings[index(phase.merges)]);
+    if (phase.merges >= 0) write_merged_rows(nest, plan_.mergings[index(phase.merges)], nullptr);
     for (const Sweep& sweep : phase.sweeps) write_row_sweep(nest, sweep);
     sweeps += phase.sweeps.size() + (phase.merges >= 0);
   }
@@ -40,6 +40,7 @@ void Lowering::add_row_operands(const Nest& nest, const std::vector<ValueId>& wa
                                 std::vector<ValueId>& makes) const {
   std::vector<char> there(body_.values.size(), 0);
   for (const ValueId id : makes) there[index(id)] = 1;
+  for (const Access& read : reads) there[index(read.value)] = 1;
   std::vector<ValueId> loads;
   const auto add = [&](ValueId id) {
     if (swept(id) || !contains(varies(id), nest.vector) || std::exchange(there[index(id)], 1)) return;
@@ -89,7 +90,7 @@ void Lowering::write_row_sweep(const Nest& nest, const Sweep& sweep, const Sweep
   all.stores.insert(all.stores.end(), along.stores.begin(), along.stores.end());
   SweepLoops loops{.sweep = &row, .scalar = sweep.loops.size(), .vector = nest.vector, .whole_rows = true};
   if (behind) loops.behind = &along;
-  loops.rows = rows_of_sweep(all, options_.rows);
+  loops.rows = plan_.behind && kernel_.merged ? kRowsOfKept : rows_of_sweep(all, options_.rows);
   const size_t instructions = all.values.size() + all.reads.size() + all.stores.size();
   loops.copies = copies_for(static_cast<size_t>(loops.rows) * instructions, row.folds.size(), options_.unroll / 2);
   begin_row_folds(nest, row);
@@ -164,8 +165,8 @@ void Lowering::write_row_loops(SweepLoops& loops, size_t level) {
 
 // One vector loop's body: what columns fold into is taken from memory, and goes back.
 void Lowering::fold_along_row(SweepLoops& loops) {
-  if (loops.merging) return write_group(loops);
   if (loops.behind) region([&] { make(loops.behind->reads, loops.behind->values, loops.behind->stores); });
+  if (loops.merging) return write_group(loops);
   loops.accumulators.clear();
   for (const BodyNode* fold : loops.sweep->folds) {
     std::vector<RegisterId>& made = loops.accumulators.emplace_back();

@@ -239,13 +239,16 @@ class Lowering {
   void write_block(const Nest& nest, bool last_behind);
 
   // --- two sweeps as one: lower_merged.cpp ---
+  // Rows of a group whose powers are kept; those who read them go by the same groups. More would fall into the same
+  // sets of the first-level cache, where rows lie a power of two apart.
+  static constexpr int kRowsOfKept = 4;
   int largest_group() const;
   template <class F>
   void each_carried(const Merging& merging, F f);
   void write_merged_sweep(const Merging& merging);
   void settle_lanes(const Merging& merging);
   void begin_merged_rows(const Nest& nest, const Merging& merging);
-  void write_merged_rows(const Nest& nest, const Merging& merging);
+  void write_merged_rows(const Nest& nest, const Merging& merging, const Sweep* behind);
   void settle_rows(const Nest& nest, const Merging& merging);
   std::vector<RegisterId> fold_group(const SweepLoops& loops, const BodyNode& node);
   void write_group(const SweepLoops& loops);

@@ -64,16 +64,17 @@ void Lowering::begin_merged_rows(const Nest& nest, const Merging& merging) {
   });
 }
 
-void Lowering::write_merged_rows(const Nest& nest, const Merging& merging) {
-  const Sweep row = along_row(nest, merging.sweep);
+void Lowering::write_merged_rows(const Nest& nest, const Merging& merging, const Sweep* behind) {
+  const Sweep row = along_row(nest, merging.sweep), along = behind ? along_row(nest, *behind) : Sweep{};
   SweepLoops loops{.sweep = &row,
                    .scalar = merging.sweep.loops.size(),
                    .vector = nest.vector,
                    .whole_rows = true,
+                   .behind = behind ? &along : nullptr,
                    .merging = &merging};
   Sweep all = row;
   all.values.insert(all.values.end(), merging.second.begin(), merging.second.end());
-  loops.rows = rows_of_sweep(all, largest_group());
+  loops.rows = plan_.behind ? kRowsOfKept : rows_of_sweep(all, largest_group());
   begin_merged_rows(nest, merging);
   walk_sweep(loops);
   if (!joined()) return;
@@ -142,10 +143,10 @@ void Lowering::write_group(const SweepLoops& loops) {
     bind(merging.count->group,
          std::vector<RegisterId>(loops.whole_rows ? copies : 1, fill_tail(loops, merging.sums.front().node, count)));
   }
-  make({}, merging.advance, {});
+  make({}, merging.advance, loops.sweep->stores);
   for (const Merging::Subtracted& one : merging.subtracted) bind(one.whole, bound_[index(one.next)]);
   place_.accumulators += copies * static_cast<size_t>(place_.rows);  // what is subtracted from waits in registers
-  make({}, merging.second, {});
+  make({}, merging.second, loops.sweep->stores);
   for (const Merging::Fold& one : merging.sums) bind(one.group, fold_group(loops, one.node));
   make({}, merging.add, {});
   each_carried(merging, [&](ValueId state, ValueId next, int64_t) {

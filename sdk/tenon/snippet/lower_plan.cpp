@@ -64,9 +64,9 @@ void Planner::add_nest(Nest nest) {
     outline(nest);
   }
   for (size_t level = 0; level < nest.scopes.size(); ++level) plan_scope(nest, static_cast<int>(level));
+  plan_.behind = options_.behind_blocks && may_go_behind(nest);  // before its roots count as read from memory
   if (options_.merge_sweeps) merge_sweeps(nest, nest.scopes.back());
   if (nest.whole_rows) plan_rows(nest);
-  plan_.behind = options_.behind_blocks && may_go_behind(nest);  // before its roots count as read from memory
   for (const Access& root : nest.roots)
     if (element_of(root.port) == body_.values[index(root.value)].element) offer(root);
   plan_.nests.push_back(std::move(nest));

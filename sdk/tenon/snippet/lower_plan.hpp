@@ -52,6 +52,9 @@ struct Merging {
   // Nodes, operands first: values of `second` once `subtracted` is known; `next` of all but sums, and these moved;
   // `next` of sums; what is settled.
   std::vector<ValueId> second = {}, advance = {}, add = {}, settle = {};
+  // Where a sweep one block behind moves what is kept of `second`: what it goes by in the end, negated, which waits in
+  // a row, since `whole` is of the next block then.
+  std::vector<ValueId> negated = {};
 };
 
 // Values that do not vary over reduced dims, then the sweeps that need these and no later ones.

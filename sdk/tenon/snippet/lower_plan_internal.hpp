@@ -1,6 +1,6 @@
 // The plan of one body, in rooms: nests (lower_plan.cpp), what is taken out of their loops (lower_plan_hoist.cpp), the
-// sweeps of a scope (lower_plan_sweeps.cpp), sweeps that are merged (lower_plan_merge.cpp), and whole rows
-// (lower_plan_rows.cpp). Internal to lowering.
+// sweeps of a scope (lower_plan_sweeps.cpp), sweeps that are merged (lower_plan_merge.cpp, what they keep in
+// lower_plan_kept.cpp), and whole rows (lower_plan_rows.cpp). Internal to lowering.
 #pragma once
 #include <optional>
 #include <utility>
@@ -22,6 +22,10 @@ struct MovedSum {
 };
 // Of `both` sweeps, without what `sums` take, whose nodes are in `body`; it adds to that. lower_plan_moves.cpp
 Merging merging_of(Body& body, const Sweep& both, const std::vector<MovedSum>& sums);
+// Powers that `last` reads were kept by what their group went by. It reads that as well, from `ports` of each of
+// `merging.subtracted`, and moves them. lower_plan_kept.cpp
+void move_kept(Body& body, Merging& merging, Phase& phase, const std::vector<MovedSum>& sums,
+               const std::vector<int>& ports);
 
 class Planner {
  public:
@@ -96,6 +100,7 @@ class Planner {
   std::optional<MovedSum> moved_sum(const Sweep& first, const BodyNode& fold) const;
   std::vector<MovedSum> moved_sums(const Nest& nest, const Sweep& first, const Sweep& second) const;
   Sweep joined_sweep(const Sweep& first, const Sweep& second) const;
+  bool may_move_kept(const Scope& scope, size_t first, const std::vector<MovedSum>& sums) const;
   void merge_sweeps(const Nest& nest, Scope& scope);
 
   // What a value costs that takes loops of its own.
@@ -109,9 +114,9 @@ class Planner {
   std::vector<ValueId> order_;          // operands first
   std::vector<double> cost_;
   std::vector<std::vector<ValueId>> sources_;  // with keep_joined: the swept values in memory that each is made of
-  std::vector<char> needed_;      // in the nest
-  std::vector<int> phase_;        // in the scope
-  std::vector<int> computed_in_;  // the first sweep of the scope that makes a value, for all its elements
+  std::vector<char> needed_;                   // in the nest
+  std::vector<int> phase_;                     // in the scope
+  std::vector<int> computed_in_;               // the first sweep of the scope that makes a value, for all its elements
   std::vector<Kept> kept_;
   std::vector<std::pair<ValueId, size_t>> readers_;
   LowerPlan plan_;

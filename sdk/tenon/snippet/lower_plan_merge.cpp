@@ -100,7 +100,8 @@ std::vector<MovedSum> Planner::moved_sums(const Nest& nest, const Sweep& first, 
   if (!nest.whole_rows && (nest.tiled || first.loops.back() != nest.vector)) return {};
   if (nest.whole_rows && (std::ranges::any_of(first.folds, is_result) || std::ranges::any_of(second.folds, is_result)))
     return {};
-  if (std::ranges::any_of(second.stores, [&](const Access& store) { return goes_by(store.value); })) return {};
+  if (!plan_.behind && std::ranges::any_of(second.stores, [&](const Access& store) { return goes_by(store.value); }))
+    return {};
   std::vector<MovedSum> sums;
   for (const BodyNode* fold : second.folds) {
     const auto sum = moved_sum(first, *fold);
@@ -132,14 +133,36 @@ Sweep Planner::joined_sweep(const Sweep& first, const Sweep& second) const {
   return both;
 }
 
+// Is what the second sweep keeps for the last one, which goes a block behind, powers that may be moved, or nothing that
+// goes by the first?
+bool Planner::may_move_kept(const Scope& scope, size_t first, const std::vector<MovedSum>& sums) const {
+  if (first + 3 != scope.phases.size() || scope.phases[first + 1].sweeps.size() != 1) return false;
+  if (std::ranges::any_of(sums, &MovedSum::squares)) return false;
+  const std::vector<char> behind = behind_folds(scope.phases[first].sweeps.front());
+  return std::ranges::all_of(scope.phases[first + 1].sweeps.front().stores, [&](const Access& store) {
+    const auto is_power = [&](const MovedSum& sum) { return sum.term->result == store.value; };
+    return !behind[index(store.value)] || std::ranges::any_of(sums, is_power);
+  });
+}
+
 void Planner::merge_sweeps(const Nest& nest, Scope& scope) {
   for (size_t i = 0; i + 1 < scope.phases.size(); ++i) {
     Phase &phase = scope.phases[i], &next = scope.phases[i + 1];
     if (phase.settles >= 0 || phase.sweeps.size() != 1 || next.sweeps.empty()) continue;
     const std::vector<MovedSum> sums = moved_sums(nest, phase.sweeps.front(), next.sweeps.front());
-    if (sums.empty()) continue;
+    if (sums.empty() || (plan_.behind && !may_move_kept(scope, i, sums))) continue;
     if (plan_.body.values.empty()) plan_.body = body_;
     plan_.mergings.push_back(merging_of(plan_.body, joined_sweep(phase.sweeps.front(), next.sweeps.front()), sums));
+    if (plan_.behind) {
+      Merging& merging = plan_.mergings.back();
+      std::vector<int> ports;
+      for (const Merging::Subtracted& one : merging.subtracted) {
+        plan_.scratch.push_back(
+            {plan_.body.values[index(one.next)].element, reduced_ | DimSet{1} << nest.vector, false});
+        ports.push_back(last_scratch());
+      }
+      move_kept(plan_.body, merging, scope.phases.back(), sums, ports);
+    }
     phase.merges = next.settles = static_cast<int>(plan_.mergings.size()) - 1;
     phase.sweeps.clear();
     next.sweeps.erase(next.sweeps.begin());

@@ -79,6 +79,7 @@ void Planner::add_merged_rows(Nest& nest, const Merging& merging) {
     }
   }
   if (merging.count) add(merging.count->state);
+  std::ranges::for_each(merging.negated, add);
   for (const Merging::Subtracted& one : merging.subtracted)
     if (!one.is_fold) add(one.state);
 }
