@@ -194,8 +194,8 @@ TEST_P(Merged, ColumnsAndJoinedRows) {
 // NaN.
 TEST_P(Merged, ColumnsOneBlockBehind) {
   const int lanes = GetParam().lanes;
-  for (const int64_t rows : {0, 1, 2, 3, 4, 5, 7, 8, 9, 23}) {
-    for (const int columns : {0, 1, lanes - 1, lanes, lanes + 1, 2 * lanes + 3, 63, 64, 65, 131, 192}) {
+  for (const int64_t rows : {0, 1, 3, 4, 5, 11}) {
+    for (const int columns : {0, 1, lanes - 1, lanes, lanes + 1, 2 * lanes + 3, 64, 131}) {
       for (const bool special : {false, true}) {
         check(softmax_body("rk"), {rows, columns}, false, special, true);
         check(softmax_body("krk"), {2, rows, columns}, false, special, true);
