@@ -70,8 +70,8 @@ struct PassOptions {
   // Kernels that may be cut into blocks of columns (LinearKernel::Blocks): what a block needs again is to lie in a
   // cache of so many bytes; 0: they are not cut. With `prefetch_blocks`, the next block's lines are fetched meanwhile.
   int64_t block_cache_bytes = 0;
-  // Those that store one block behind a walk that reads each element once: larger blocks wait in a cache of so many
-  // bytes; 0: in none.
+  // Those that store one block behind a walk that reads each element once: larger blocks wait in half of a cache of so
+  // many bytes; 0: in none.
   int64_t last_cache_bytes = 0;
   bool prefetch_blocks = false;
 };

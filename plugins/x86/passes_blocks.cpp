@@ -144,7 +144,7 @@ class RowFetcher {
 // Of rows that are walked again: 512 columns, or 256, as long as all of their rows take half of the cache. Else, and of
 // rows that are walked once, so many that the scratch rows take a sixteenth of it; where each row has scratch memory of
 // its own, as few as a tile has. What is read once and stored a block behind leaves half of the last-level cache to
-// others: 256 columns, or 128.
+// others; fewer than 256 columns take longer than reading again.
 void size_blocks(LinearKernel& kernel, int64_t cache_bytes, int64_t last_cache_bytes) {
   constexpr int64_t kMost = 512, kLeast = 256;
   const bool once = kernel.blocks.inside && kernel.merged;
@@ -152,8 +152,7 @@ void size_blocks(LinearKernel& kernel, int64_t cache_bytes, int64_t last_cache_b
   sizes.clear();
   for (int64_t columns = kMost; kernel.blocks.again && columns >= (once ? kMost : kLeast); columns /= 2)
     sizes.push_back({columns, kernel.blocks.inside ? cache_bytes / 8 * 5 : cache_bytes / 2});
-  for (int64_t columns = kLeast; once && last_cache_bytes > 0 && columns >= kLeast / 2; columns /= 2)
-    sizes.push_back({columns, last_cache_bytes / 2});
+  if (once && last_cache_bytes > 0) sizes.push_back({kLeast, last_cache_bytes / 2});
   int64_t column_bytes = 0;
   bool of_each_row = false;
   for (const LinearKernel::Scratch& scratch : kernel.scratch) {
