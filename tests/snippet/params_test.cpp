@@ -126,15 +126,24 @@ TEST(CallPlan, KnownParams) {
   const auto other = CallPlan::make_for_extents(body, *kernel, {6, 34});
   ASSERT_FALSE(other.ok());
   EXPECT_THAT(other.error().message(), HasSubstr("its code was made for"));
-  const Body columns = rows("rk"), open = [&] {
-    Body made = rows("kr");
-    made.dims[0].extent = Expr::symbol("N");
+  const auto open = [&](std::string_view dims, size_t dim) {
+    Body made = rows(dims);
+    made.dims[dim].extent = Expr::symbol("N");
     return made;
-  }();
-  for (const Body* of : {&columns, &open}) {
-    auto made = lower(*of, {.lanes = 16, .unroll = 1});
-    ASSERT_TRUE(made.ok());
-    EXPECT_THAT(known(*of, *made), ::testing::IsEmpty());
+  };
+  const auto lowered = [](const Body& of) { return *lower(of, {.lanes = 16, .unroll = 1}); };
+  const Body any_rows = open("kr", 0), planes = open("krr", 1);
+  auto of_any_rows = lowered(any_rows), of_planes = lowered(planes);
+  EXPECT_EQ(known(any_rows, of_any_rows), known(body, *kernel)) << "rows are cut, known or not";
+  EXPECT_TRUE(CallPlan::make_for_extents(any_rows, of_any_rows, {0, 33}).ok());
+  EXPECT_THAT(known(planes, of_planes),
+              ::testing::UnorderedElementsAre(std::pair("limit d2 16 -1", 33 - 16), std::pair("limit d2 1 -1", 33),
+                                              std::pair("shift d1 1 0", 33 * 4), std::pair("shift d0 1 1", 4)))
+      << "planes begin somewhere";
+  for (const int64_t row : {0, 1, 7}) EXPECT_TRUE(CallPlan::make_for_extents(planes, of_planes, {6, row, 33}).ok());
+  for (const Body& of : {rows("rk"), open("kr", 1)}) {
+    auto made = lowered(of);
+    EXPECT_THAT(known(of, made), ::testing::IsEmpty());
   }
 }
 

@@ -121,15 +121,20 @@ CallPlan::Walk CallPlan::walk_of(const Dims& extents) const {
   return walk;
 }
 
+// Where an extent is not known: what is alike for two of them.
 Result<void> CallPlan::write_known(const Body& body, LinearKernel& kernel) {
-  const auto is_known = [](const BodyDim& dim) { return dim.extent.is_constant(); };
-  if (body.rank() == 0 || !body.dims.back().reduced || !std::all_of(body.dims.begin(), body.dims.end(), is_known))
-    return {};
-  Dims extents;
-  for (const BodyDim& dim : body.dims) extents.push_back(dim.extent.constant());
-  TENON_TRY(plan, make_for_extents(body, kernel, std::move(extents)));
+  if (body.rank() == 0 || !body.dims.back().reduced || !body.dims.back().extent.is_constant()) return {};
+  const auto plan_for = [&](int64_t unknown) {
+    Dims extents;
+    for (const BodyDim& dim : body.dims)
+      extents.push_back(dim.extent.is_constant() ? dim.extent.constant() : unknown++);
+    return make_for_extents(body, kernel, std::move(extents));
+  };
+  TENON_TRY(plan, plan_for(/*unknown=*/5));
+  TENON_TRY(other, plan_for(/*unknown=*/20));
   for (size_t i = 0; i < kernel.params.size(); ++i)
-    if (plan.is_same_for_chunks(plan.words_[i])) kernel.params[i].known = plan.words_[i].value;
+    if (plan.is_same_for_chunks(plan.words_[i]) && plan.words_[i].value == other.words_[i].value)
+      kernel.params[i].known = plan.words_[i].value;
   return {};
 }
 

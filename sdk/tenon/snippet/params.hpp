@@ -44,8 +44,8 @@ class TENON_API CallPlan {
   // The same for known extents of the dims.
   static Result<CallPlan> make_for_extents(const Body& body, const LinearKernel& kernel, Dims extents);
 
-  // Writes into params of `kernel` what they are in every call, however it is cut, where the body's extents are known
-  // and its innermost dim is reduced; others may be called with rows joined (irgen).
+  // Writes into params of `kernel` what they are in every call, however it is cut and whatever extents are that are not
+  // known, where the innermost dim is reduced and its extent known; others may be called with rows joined (irgen).
   static Result<void> write_known(const Body& body, LinearKernel& kernel);
 
   const Dims& extents() const { return extents_; }
