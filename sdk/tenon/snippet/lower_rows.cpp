@@ -41,6 +41,10 @@ int Lowering::rows_together(const Nest& nest) const {
   int rows = options_.rows;
   const auto fits = [&] {
     const auto count = static_cast<size_t>(rows);
+    // Those that are written out have accumulators one after the other, and a known step from one to the next.
+    const HeldRow held = held_row(nest, rows);
+    if (held.vectors > 0 && 2 * held.held >= held.vectors)
+      return accumulators + count * folds <= static_cast<size_t>(options_.vectors) / 2 && pointers <= kPointers;
     return count * accumulators <= static_cast<size_t>(options_.vectors) / 2 && count * pointers <= kPointers &&
            count * instructions <= kInstructions;
   };
