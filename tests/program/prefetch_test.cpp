@@ -150,7 +150,7 @@ TEST(PrefetchCode, HasAStretchForEachRowOrIsCroppedInARun) {
     } }
   })"),
                                       data);
-  const std::regex two_rows(R"(write_soon 2 lines from (r\d+) \+ 0\n\d+: write_soon 2 lines from \1 \+ 256\n)");
+  const std::regex two_rows(R"(write_soon 2 lines from r\d+ \+ 0, 2 rows by 256\n)");
   EXPECT_TRUE(std::regex_search(bound.disassembly(), two_rows)) << bound.disassembly();
   EXPECT_THAT(bound.disassembly(), HasSubstr(": prefetch in "));
 }

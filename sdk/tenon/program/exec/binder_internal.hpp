@@ -99,6 +99,12 @@ class Binder {
   Result<void> emit(const Loop& loop);
   // Its first part, the steady one, and the last.
   Result<void> emit_parts(const Loop& loop, const Loop& written_out, const SteadyPart& steady);
+  // Iterations that are not steady.
+  Result<void> emit_rest(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step);
+  // Code for each iteration, with numbers that are known.
+  Result<void> emit_each(const Loop& loop, int64_t first, int64_t step, int64_t iterations);
+  // Of a serial loop with some, where that is known.
+  static std::optional<int64_t> iterations_of(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step);
   // A loop of one iteration whose number is known and whose body is simple: no code but that of the body. Errors name it.
   Result<void> emit_once(const Loop& loop);
   std::optional<SteadyPart> steady_part(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step);

@@ -7,6 +7,13 @@
 
 namespace tenon::program::detail {
 
+namespace {
+
+// So few iterations before or after the steady ones are code of their own, each with numbers that are known.
+constexpr int64_t kFewWithoutLoop = 2;
+
+}  // namespace
+
 Result<void> Binder::emit(const Loop& loop) {
   if (is_once(loop) && !options_.statistics) return emit_once(loop);
   const Expr begin = resolved(loop.begin), end = resolved(loop.end), step = resolved(loop.step);
@@ -14,20 +21,42 @@ Result<void> Binder::emit(const Loop& loop) {
     if (const std::optional<Loop> written_out = with_loops_written_out(loop, scope_))
       if (const auto steady = steady_part(*written_out, begin, end, step))
         return emit_parts(loop, *written_out, *steady);
-  const std::optional<SteadyPart> steady = steady_part(loop, begin, end, step);
-  return steady ? emit_parts(loop, loop, *steady) : emit_loop(loop, begin, end, step);
+  if (const std::optional<SteadyPart> steady = steady_part(loop, begin, end, step))
+    return emit_parts(loop, loop, *steady);
+  const std::optional<int64_t> few = iterations_of(loop, begin, end, step);
+  if (few && *few > 1 && *few < kFewestIterations && !options_.statistics &&
+      may_be_repeated(loop.body, innermost() >= 0))
+    return emit_each(loop, begin.constant(), step.constant(), *few);
+  return emit_loop(loop, begin, end, step);
 }
 
 Result<void> Binder::emit_parts(const Loop& loop, const Loop& written_out, const SteadyPart& steady) {
   const Expr begin = resolved(loop.begin), end = resolved(loop.end), step = resolved(loop.step);
   const Expr from = begin + steady.first * step;
-  if (steady.first > 0) TENON_OK(emit_loop(loop, begin, from, step));
+  if (steady.first > 0) TENON_OK(emit_rest(loop, begin, from, step));
   const int64_t in_periods =
       steady.period > 1 && !options_.statistics ? (steady.last - steady.first) / steady.period : 0;
   const Expr to = from + (in_periods > 0 ? in_periods * steady.period : steady.last - steady.first) * step;
   TENON_OK(in_periods > 0 ? emit_periods(written_out, from, to, step, steady.period)
                           : emit_loop(written_out, from, min(to, end), step));
-  return prove_le(end, to) ? Result<void>() : emit_loop(loop, to, end, step);
+  return prove_le(end, to) ? Result<void>() : emit_rest(loop, to, end, step);
+}
+
+Result<void> Binder::emit_rest(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step) {
+  const int64_t iterations = iteration_count(begin.constant(), end.constant(), step.constant());
+  if (iterations > kFewWithoutLoop) return emit_loop(loop, begin, end, step);
+  return emit_each(loop, begin.constant(), step.constant(), iterations);
+}
+
+Result<void> Binder::emit_each(const Loop& loop, int64_t first, int64_t step, int64_t iterations) {
+  Loop once = loop;
+  once.step = 1;
+  for (int64_t i = 0; i < iterations; ++i) {
+    once.begin = first + i * step;
+    once.end = once.begin + 1;
+    TENON_OK(emit(once));
+  }
+  return {};
 }
 
 Result<void> Binder::emit_once(const Loop& loop) {
@@ -58,10 +87,15 @@ Result<void> Binder::emit_periods(const Loop& loop, const Expr& begin, const Exp
 }
 
 std::optional<SteadyPart> Binder::steady_part(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step) {
+  const std::optional<int64_t> iterations = iterations_of(loop, begin, end, step);
+  if (!iterations) return {};
+  return detail::steady_part(loop, begin.constant(), step.constant(), *iterations, scope_);
+}
+
+std::optional<int64_t> Binder::iterations_of(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step) {
   const bool counted = begin.is_constant() && end.is_constant() && step.is_constant() && step.constant() >= 1;
   if (loop.kind != LoopKind::serial || !counted || begin.constant() >= end.constant()) return {};
-  return detail::steady_part(loop, begin.constant(), step.constant(),
-                             iteration_count(begin.constant(), end.constant(), step.constant()), scope_);
+  return iteration_count(begin.constant(), end.constant(), step.constant());
 }
 
 Result<void> Binder::emit_loop(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step,
@@ -97,7 +131,7 @@ Result<void> Binder::emit_loop(const Loop& loop, const Expr& begin, const Expr& 
   const std::string symbol = counted ? str("iteration.", number) : loop.symbol;
   if (counted) {
     const int64_t most = iteration_count(begin.constant(), *range.upper + 1, step.constant()) - 1;
-    scope_.define(loop.symbol, begin + step * Expr::symbol(symbol));
+    scope_.define(loop.symbol, most == 0 ? begin : begin + step * Expr::symbol(symbol));
     scope_.assumptions()[symbol] = {0, most};
     registers_.enter(symbol, made.counter, 0, 1, workers == 1);
   } else {

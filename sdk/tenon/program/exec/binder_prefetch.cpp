@@ -14,10 +14,30 @@ namespace {
 constexpr uint64_t kMostLines = 4096;
 constexpr size_t kMostStretches = 8;
 
+// Lines one after the other, and as many again after so many bytes.
 struct Stretch {
   int64_t offset = 0;  // bytes
   int32_t lines = 0;
+  int32_t rows = 1;
+  int64_t stride = 0;  // bytes
+
+  bool is_followed_by(const Stretch& next) const {
+    return next.lines == lines && (rows == 1 || next.offset == offset + rows * stride);
+  }
 };
+
+// Runs of alike stretches as one.
+void add_rows(const std::vector<Stretch>& stretches, std::vector<Stretch>& out) {
+  for (const Stretch& next : stretches) {
+    if (out.empty() || !out.back().is_followed_by(next)) {
+      out.push_back(next);
+      continue;
+    }
+    Stretch& last = out.back();
+    if (last.rows == 1) last.stride = next.offset - last.offset;
+    ++last.rows;
+  }
+}
 
 // The portion as stretches of lines from the base on; none: too many.
 std::optional<std::vector<Stretch>> stretches(std::vector<LineDim> dims, const Prefetch& s, uint64_t element_bytes) {
@@ -34,8 +54,10 @@ std::optional<std::vector<Stretch>> stretches(std::vector<LineDim> dims, const P
                   else
                     out.push_back({at, 1});
                 });
-  if (out.size() > kMostStretches) return {};
-  return out;
+  std::vector<Stretch> rows;
+  add_rows(out, rows);
+  if (rows.size() > kMostStretches) return {};
+  return rows;
 }
 
 }  // namespace
@@ -63,6 +85,8 @@ Result<void> Binder::emit(const Prefetch& s) {
         instr.a = at;
         instr.number = stretch.offset;
         instr.last = stretch.lines;
+        instr.first = stretch.rows;
+        instr.b.number = stretch.stride;
         body().push_back(instr);
       }
       return {};

@@ -57,7 +57,7 @@ enum class Op : uint8_t {
   wait,
   signal,  // number: the stage
   await,
-  read_soon,   // `last` lines from a + number on
+  read_soon,   // `last` lines from a + number on, in `first` rows that begin b bytes after one another
   write_soon,
   prefetch,  // prefetches[index]
   allocate,  // counted: a bytes, number: on the stack

@@ -56,7 +56,8 @@ std::string operands(const ByteCode& code, const Instr& i) {
     case Op::signal:
     case Op::await: return str(i.number, " of ", code.loops[static_cast<size_t>(i.index)].symbol);
     case Op::read_soon:
-    case Op::write_soon: return str(i.last, " lines from ", text(i.a), " + ", i.number);
+    case Op::write_soon: return str(i.last, " lines from ", text(i.a), " + ", i.number,
+                                   i.first > 1 ? str(", ", i.first, " rows by ", i.b.number) : "");
     case Op::prefetch: {
       const PrefetchCode& p = code.prefetches[static_cast<size_t>(i.index)];
       return str(p.writes ? "out " : "in ", text(p.base), " part ", p.part, " of ", p.parts);

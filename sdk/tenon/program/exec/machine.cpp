@@ -203,8 +203,12 @@ bool Machine::execute(Worker& worker, int32_t from) {
             !worker.progress->await(worker.iteration, static_cast<int>(i.number), *worker.loop))
           return false;  // another worker has failed, and says so
         break;
-      case Op::read_soon: read_lines_soon(static_cast<uint64_t>(add(f.get(i.a), i.number)), i.last); break;
-      case Op::write_soon: write_lines_soon(static_cast<uint64_t>(add(f.get(i.a), i.number)), i.last); break;
+      case Op::read_soon:
+        read_lines_soon(static_cast<uint64_t>(add(f.get(i.a), i.number)), i.last, i.first, i.b.number);
+        break;
+      case Op::write_soon:
+        write_lines_soon(static_cast<uint64_t>(add(f.get(i.a), i.number)), i.last, i.first, i.b.number);
+        break;
       case Op::prefetch: prefetch(f, code_.prefetches[static_cast<size_t>(i.index)]); break;
       case Op::allocate: {
         const std::lock_guard lock(counts_mutex_);

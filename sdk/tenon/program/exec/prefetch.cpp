@@ -20,13 +20,22 @@ namespace {
 }
 #endif
 
+template <class F>
+[[gnu::always_inline]] inline void for_each_line_of(uint64_t address, int32_t lines, int32_t rows, int64_t stride,
+                                                    const F& f) {
+  for (; rows > 0; --rows, address += static_cast<uint64_t>(stride)) {
+    uint64_t line = address;
+    for (int32_t left = lines; left > 0; --left, line += kLineBytes) f(line);
+  }
+}
+
 }  // namespace
 
-void read_lines_soon(uint64_t address, int32_t lines) {
-  for (; lines > 0; --lines, address += kLineBytes) read_soon(address);
+void read_lines_soon(uint64_t address, int32_t lines, int32_t rows, int64_t stride) {
+  for_each_line_of(address, lines, rows, stride, read_soon);
 }
-void write_lines_soon(uint64_t address, int32_t lines) {
-  for (; lines > 0; --lines, address += kLineBytes) write_soon(address);
+void write_lines_soon(uint64_t address, int32_t lines, int32_t rows, int64_t stride) {
+  for_each_line_of(address, lines, rows, stride, write_soon);
 }
 
 void prefetch(Frame& frame, const PrefetchCode& code) {

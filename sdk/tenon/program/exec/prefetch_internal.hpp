@@ -83,9 +83,9 @@ void for_each_line(uint64_t base, std::span<LineDim> dims, uint64_t element_byte
   }
 }
 
-// Tells the processor.
-void read_lines_soon(uint64_t address, int32_t lines);
-void write_lines_soon(uint64_t address, int32_t lines);
+// Tells the processor of so many lines from the address on, in rows that begin `stride` bytes after one another.
+void read_lines_soon(uint64_t address, int32_t lines, int32_t rows = 1, int64_t stride = 0);
+void write_lines_soon(uint64_t address, int32_t lines, int32_t rows = 1, int64_t stride = 0);
 void prefetch(Frame& frame, const PrefetchCode& code);
 
 }  // namespace tenon::program::detail

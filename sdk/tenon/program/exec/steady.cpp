@@ -10,8 +10,6 @@
 namespace tenon::program::detail {
 namespace {
 
-// Fewer are not worth code of their own.
-constexpr int64_t kFewestIterations = 4;
 // Code for a period is made for so many iterations and calls at most, and for kernels that do little: with more
 // elements than these in a call, what is saved is not seen.
 constexpr int64_t kLongestPeriod = 16;
@@ -30,16 +28,22 @@ bool has_one_iteration(const Loop& loop) {
          loop.step.is_constant(1);
 }
 
-bool is_simple(const Statement& s) {
+// Nothing that must not be made several times: no memory, transfers or workers of its own.
+template <class MayHold>
+bool is_plain(const Statement& s, const MayHold& may_hold) {
   bool simple = true;
   for_each_statement(s, [&](const Statement& inner) {
     const auto* loop = inner.as<Loop>();
-    const bool known = (loop && has_one_iteration(*loop)) || inner.as<Block>() || inner.as<Let>() || inner.as<Crop>() ||
+    const bool known = (loop && may_hold(*loop)) || inner.as<Block>() || inner.as<Let>() || inner.as<Crop>() ||
                        inner.as<Slice>() || inner.as<Transpose>() || inner.as<View>() || inner.as<Call>() ||
                        inner.as<Copy>() || inner.as<Prefetch>() || inner.as<Check>();
     simple = simple && (inner.empty() || known);
   });
   return simple;
+}
+bool is_simple(const Statement& s) { return is_plain(s, has_one_iteration); }
+bool has_simple_loops(const Statement& s) {
+  return is_plain(s, [](const Loop& loop) { return loop.kind == LoopKind::serial; });
 }
 
 // A box in a ring: its first index, and the places of the ring.
@@ -66,7 +70,9 @@ class Numbers {
 
   std::vector<Expr> found;
   std::vector<RingBox> rings;
+  std::vector<std::string> within;  // numbers of loops in the body, which the scope has assumptions about
   int64_t most_elements = 0;  // that a call writes, as far as they are constant
+  bool has_hints = false;
 
  private:
   void visit(const Block& s) {
@@ -79,10 +85,10 @@ class Numbers {
     collect(s.body);
     scope_.erase(s.symbol);
   }
-  void visit(const Crop& s) { within(s, scope_.crop(s)); }
-  void visit(const Slice& s) { within(s, scope_.slice(s)); }
-  void visit(const Transpose& s) { within(s, scope_.transpose(s)); }
-  void visit(const View& s) { within(s, scope_.view(s)); }
+  void visit(const Crop& s) { show(s, scope_.crop(s)); }
+  void visit(const Slice& s) { show(s, scope_.slice(s)); }
+  void visit(const Transpose& s) { show(s, scope_.transpose(s)); }
+  void visit(const View& s) { show(s, scope_.view(s)); }
   void visit(const Call& s) {
     calls_.emplace_back();
     for (const Operand& o : s.operands) region(o.region, o.access != Access::in);
@@ -98,11 +104,23 @@ class Numbers {
   }
   void visit(const Check& s) { add(scope_.resolve(s.condition)); }
   void visit(const Loop& s) {
-    scope_.define(s.symbol, s.begin);
+    const Expr begin = scope_.simplified(scope_.resolve(s.begin)), end = scope_.simplified(scope_.resolve(s.end));
+    add(begin);
+    add(end);
+    if (!has_one_iteration(s)) {
+      const std::string number = str(kNumber, ".", s.symbol);
+      scope_.assumptions()[number] = {bounds(begin, scope_.assumptions()).lower,
+                                      bounds(end - 1, scope_.assumptions()).upper};
+      within.push_back(number);
+      scope_.define(s.symbol, Expr::symbol(number));
+    } else {
+      scope_.define(s.symbol, s.begin);
+    }
     collect(s.body);
     scope_.erase(s.symbol);
   }
   void visit(const Prefetch& s) {
+    has_hints = true;
     for (const Range& r : scope_.cropped(s.region)) {
       add(r.min);
       add(r.extent);
@@ -112,7 +130,7 @@ class Numbers {
   void visit(const Other&) {}  // is_simple: there are none
 
   template <class Made>
-  void within(const Made& s, SymbolicBuffer made) {
+  void show(const Made& s, SymbolicBuffer made) {
     add(made);
     auto before = scope_.exchange(s.buffer, std::move(made));
     collect(s.body);
@@ -243,6 +261,7 @@ int64_t period_of(const Numbers& numbers, const SteadyPart& part, int64_t phases
 struct Steady {
   SteadyPart part;
   int64_t phases = 1;  // that another look at the loop is to take at a time
+  int64_t calls = 0;
 };
 Steady look_at(const Loop& loop, int64_t first, int64_t step, int64_t iterations, int64_t phases, Scope& scope) {
   SteadyPart part{0, iterations / phases};
@@ -262,7 +281,9 @@ Steady look_at(const Loop& loop, int64_t first, int64_t step, int64_t iterations
   Steady found{part};
   found.part.period = period_of(numbers, part, phases, scope);
   found.phases = Phases().of(numbers.found);
-  found.part.is_short = numbers.most_elements <= kFewElements && numbers.calls() <= kMostCalls;
+  // Hints cost much where their boxes are found in each run.
+  found.part.is_short =
+      (numbers.most_elements <= kFewElements || numbers.has_hints) && numbers.calls() <= kMostCalls;
   scope.assumptions().erase(kNumber);
   scope.erase(loop.symbol);
   return found;
@@ -293,6 +314,10 @@ Statement with_loops_written_out(const Statement& s, const Scope& scope) {
 
 }  // namespace
 
+bool may_be_repeated(const Statement& body, bool in_loop) {
+  return has_simple_loops(body) && (in_loop || !is_simple(body));
+}
+
 bool is_once(const Loop& loop) { return has_one_iteration(loop) && is_simple(loop.body); }
 
 std::optional<Loop> with_loops_written_out(const Loop& loop, const Scope& scope) {
@@ -303,10 +328,13 @@ std::optional<Loop> with_loops_written_out(const Loop& loop, const Scope& scope)
 }
 
 std::optional<SteadyPart> steady_part(const Loop& loop, int64_t first, int64_t step, int64_t iterations, Scope& scope) {
-  if (iterations < kFewestIterations || !is_simple(loop.body)) return {};
+  if (iterations < kFewestIterations || !has_simple_loops(loop.body)) return {};
   const Steady one = look_at(loop, first, step, iterations, 1, scope);
   SteadyPart part = one.part;
-  if (one.phases > 1 && one.part.is_short && iterations / one.phases >= kFewestIterations) {
+  if (!is_simple(loop.body)) {
+    part.period = 1;
+    if (one.calls > kMostCalls) return {};
+  } else if (one.phases > 1 && one.part.is_short && iterations / one.phases >= kFewestIterations) {
     const Steady several = look_at(loop, first, step, iterations, one.phases, scope);
     const SteadyPart& p = several.part;
     if (p.is_short) part = {p.first * one.phases, p.last * one.phases, p.period * one.phases};

@@ -13,6 +13,12 @@
 
 namespace tenon::program::detail {
 
+// Fewer are no run of iterations that is looked for.
+inline constexpr int64_t kFewestIterations = 4;
+
+// Whether each of a few iterations is worth code of its own, with numbers that are known: within a loop, or with loops in
+// it, and if there is nothing in it that must not be made several times.
+bool may_be_repeated(const Statement& body, bool in_loop);
 // Whether it is a serial loop of one iteration, whose number is no expression, and a simple body: one without other loops,
 // memory or transfers of its own, which are not to be made several times.
 bool is_once(const Loop& loop);
@@ -30,8 +36,8 @@ struct SteadyPart {
 
 // Of a serial loop of `iterations`, whose symbol is first + step * number of the iteration: the longest run of
 // iterations in which no condition of the body turns. Nothing when that is all of them, with a period of 1, or less
-// than half, or where the body is not simple; loops of one iteration may be in it. Names of the body are not in `scope`,
-// whose state is as before.
+// than half, or where the body is not simple but for serial loops in it: with those the period is 1. Names of the body are
+// not in `scope`, whose state is as before.
 std::optional<SteadyPart> steady_part(const Loop& loop, int64_t first, int64_t step, int64_t iterations, Scope& scope);
 
 }  // namespace tenon::program::detail
