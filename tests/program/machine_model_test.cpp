@@ -53,13 +53,15 @@ TEST(MachineModel, SaysWhatIsRead) {
   }
   EXPECT_EQ(m.memories[0].sure_bytes, 0) << "half";
   EXPECT_EQ(m.memories[1].sure_bytes, 7.0 / 8 * (1 << 20));
+  EXPECT_EQ(m.memories[2].sure_bytes, 0) << "others use it, too: half";
   EXPECT_EQ(m.memories[3].bytes, 0);
   EXPECT_DOUBLE_EQ(m.memories[3].bytes_per_second, 40e9);
   EXPECT_DOUBLE_EQ(m.memories[3].latency_seconds, 150e-9);
   EXPECT_EQ(m.ahead_bytes, 6 << 10);
   EXPECT_EQ(m.fetched_part, 0.7);
-  EXPECT_NEAR(m.seconds_per_row, 3.5e-9, 1e-15) << "one is read and one is written";
-  EXPECT_NEAR(m.seconds_per_call, 2e-9, 1e-15);
+  EXPECT_NEAR(m.seconds_per_row, 0.7 * 3.5e-9, 1e-15) << "one is read and one is written, others beside them";
+  EXPECT_NEAR(m.seconds_per_call, 7e-9, 1e-15) << "and what a kernel does before its first element";
+  EXPECT_GT(m.apart, 1);
   EXPECT_NEAR(m.seconds_per_window, 0.5e-9, 1e-15);
 }
 

@@ -20,10 +20,12 @@
 //     + elements computed again, where the author keeps no window of them * compute
 // Where nothing is kept, an iteration's results stay in the smallest memory, and what it reads from the largest is
 // fetched ahead, the first two terms go on at the same time: the larger counts, as far as it is the largest that has it.
-// A loop may tell the machine to fetch ahead what its next iteration reads from there, and lines that it writes: part of
-// the first two terms then goes on at the same time, the more the less the second waits for other than the smallest
-// memory, and pieces of columns are not waited for. That is for strips that fit the memory which holds an iteration's
-// results together with what is fetched; each call then has two hints before it, which cost what a call does.
+// In strips the first stage only reads from the largest memory and the last one only writes to it, which may take longer
+// than passes that do both at once do. A loop may tell the machine to fetch ahead what its next iteration reads from
+// there, and lines that it writes: part of the first term is hidden then, and pieces of columns are not waited for. That
+// is the less the more bytes there are hints for before a call, above all where the next piece does not follow on in
+// memory; it is for strips that fit the second memory together with what is fetched, which pushes others out of the
+// smallest one; and the first piece of each row of tiles comes without. Hints cost 1 ns before each call.
 // What an iteration makes is held by a memory that has room for it and for what its reader makes of it. Where a window
 // stays, all windows pass between two uses of a place: those of whole rows where tiles go along rows, since what the next
 // row of tiles reads is kept of all of them.
@@ -53,8 +55,7 @@ struct CostModel {
     double sure_bytes = 0;       // of what is used again, so much is found there for certain; 0: half
   };
   std::vector<Memory> memories;  // smallest first; the last holds anything
-  // With its share of the loop and of views, and what a kernel does before its first element:
-  // tests/bench/program_bench, and of_machine() measures it.
+  // With its share of the loop and of views, which of_machine() measures, and what a kernel does before its first element.
   double seconds_per_call = 5e-9;
   double seconds_per_element = 0.3e-9;
   double seconds_per_window = 1e-9;  // more, of a call whose results stay in a ring
@@ -62,8 +63,11 @@ struct CostModel {
   // largest one; of longer pieces less, and from a sixth more on nothing.
   double ahead_bytes = 0;
   double ahead_part = 1;  // of their way that goes on beside the work
-  // Where an iteration has the next one's far memory fetched (LoopOver::ahead), so much of the way of bytes from and to
-  // the largest memory goes on beside stages that work in the smallest one. 0: the machine does not do what it is told.
+  // Of the way from and to the largest memory, where stages of which the first one only reads from there, and the last
+  // one only writes to it, go on strip by strip: so many times what passes take. 1: the same.
+  double apart = 1;
+  // Where an iteration has the next one's far memory fetched (LoopOver::ahead), so much of that way is hidden, but no more
+  // than the other stages take and what being apart costs. 0: the machine does not do what it is told.
   double fetched_part = 0;
   double seconds_per_piece = 0;  // more, of each piece that tiles along rows cut a row with a window around it into
   double seconds_per_row = 15e-9;    // more, of each row that a call reads or writes: nothing is fetched ahead of it

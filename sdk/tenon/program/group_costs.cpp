@@ -19,6 +19,17 @@ double times_touched(const StageNumbers& n) {
   return 1 + read;
 }
 
+// Hints before a call are free up to so many bytes. Of twice as many so much less is hidden, since the processor waits
+// until those before have been sent for; less so where the next iteration's bytes follow on, which it fetches ahead by
+// itself, too.
+constexpr double kFreePortion = 1024, kLostOfPieces = 0.17, kLostOfRows = 0.1;
+// Of what ends that are apart take more, so much is hidden of pieces that the machine fetches ahead by itself.
+constexpr double kApartHidden = 0.6;
+// Of what is fetched for the next iteration, so much lies beside what this one works on, on average.
+constexpr double kBeside = 0.25;
+// Of the hints before a call.
+constexpr double kSecondsOfHints = 1e-9;
+
 }  // namespace
 
 double part_ahead(double piece, double ahead) {
@@ -65,7 +76,8 @@ double MemoryCosts::part_beyond_smallest(double bytes) const {
 }
 
 double MemoryCosts::part_held_beside(double bytes, double more) const {
-  const Level& level = *std::ranges::find_if(levels_, [&](const Level& l) { return bytes <= l.bytes; });
+  const Level& level = *std::ranges::find_if(levels_.begin() + (levels_.size() > 2), levels_.end(),
+                                             [&](const Level& l) { return bytes <= l.bytes; });
   const double sure = std::max(level.sure, bytes), both = bytes + more;
   if (both <= sure) return 1;
   return both >= level.bytes ? 0 : (level.bytes - both) / (level.bytes - sure);
@@ -82,10 +94,16 @@ double Strips::iterations(const PipelineNumbers& numbers) const {
   return out;
 }
 
-bool Strips::may_fetch(const PipelineNumbers& numbers) const {
+double Strips::full_iterations(const PipelineNumbers& numbers) const {
+  double out = 1;
+  for (const Loop& loop : loops) out *= std::max(1.0, numbers.extents[static_cast<size_t>(loop.dim)] / loop.step);
+  return out;
+}
+
+double Strips::part_to_come(const PipelineNumbers& numbers) const {
   if (loops.size() != 2) return loops.size() == 1;
-  const Loop& around = loops.back();
-  return std::fmod(numbers.extents[static_cast<size_t>(around.dim)], around.step) == 0;
+  const Loop& within = loops.front();
+  return std::max(1 - within.step / numbers.extents[static_cast<size_t>(within.dim)], 0.0);
 }
 
 double Strips::piece_bytes(const PipelineNumbers& numbers, size_t at) const {
@@ -109,18 +127,21 @@ bool is_resampled(const PipelineNumbers& numbers, const StageNumbers& n) {
 Share share_of(const PipelineNumbers& numbers, const Strips& strips, size_t at) {
   const StageNumbers& n = numbers.stages[at];
   Share share;
-  double made = 1, read = 1, seen = 1, iterations = strips.iterations(numbers);
+  double made = 1, most = 1, read = 1, seen = 1, iterations = strips.iterations(numbers);
   for (const Strips::Loop& loop : strips.loops) {
     const double around = iterations;
-    const double pieces = std::max(1.0, std::ceil(numbers.extents[static_cast<size_t>(loop.dim)] / loop.step));
+    const double extent = numbers.extents[static_cast<size_t>(loop.dim)];
+    const double pieces = std::max(1.0, std::ceil(extent / loop.step)), full = std::min(1.0, loop.step / extent);
     iterations /= pieces;
     const auto index = std::ranges::find(n.indices, loop.dim, &StageNumbers::Index::dim);
     if (index == n.indices.end() || index->extent <= 0) continue;
     const double step = std::max(1.0, index->extent / pieces);
     const double part = std::min(1.0, (step + index->overlap) / index->extent);
+    const double most_seen = std::min(1.0, (std::max(1.0, index->extent * full) + index->overlap) / index->extent);
     if (index == n.indices.begin()) share.rows = pieces;
     share.moves = true;
     made /= pieces;
+    most *= full;
     read *= part;
     if (index->overlap > 0) {
       share.kept = true;
@@ -128,7 +149,7 @@ Share share_of(const PipelineNumbers& numbers, const Strips& strips, size_t at) 
       share.turns = around;
       seen = 1;
     }
-    seen *= part;
+    seen *= most_seen;
   }
   if (!n.indices.empty()) {
     const double cut = share.rows, rows = n.elements / std::max(n.indices.front().extent, 1.0);
@@ -138,18 +159,19 @@ Share share_of(const PipelineNumbers& numbers, const Strips& strips, size_t at) 
     share.rows_read = times_touched(n) - 1;
   }
   share.made = n.bytes * made;
+  share.most = n.bytes * most;
   share.read = n.bytes * read;
   share.seen = n.bytes * seen;
   return share;
 }
 
 Inside inside_of(const StageNumbers& n, const MemoryCosts& memories, const Share& share, const Share& reader) {
-  const double held = share.made + reader.made;
+  const double held = share.most + reader.most;
   // A call goes on row by row: between two uses of a row, it reads all rows of a window and writes one.
   const double between = (share.rows_read + 1) * share.row_bytes;
   return {.bytes = n.bytes,
           .again_bytes = share.read_again(),
-          .fresh_seconds = n.bytes * memories.seconds_per_byte(share.read + reader.made),
+          .fresh_seconds = n.bytes * memories.seconds_per_byte(share.read - share.made + held),
           .least_seconds = n.bytes * (1 + n.times_read) * memories.fastest_seconds_per_byte(),
           .window_bytes = share.seen,
           .held_bytes = held,
@@ -175,6 +197,7 @@ void GroupCost::add(const PipelineNumbers& numbers, size_t at, const Share& shar
   outside_ += bytes_in;
   const double calls = share.moves ? iterations_ : 1;
   calls_ += calls;
+  ++stages_;
   rows_ += share.rows;
   pieces_ += share.pieces;
   resamples_ = resamples_ || is_resampled(numbers, n);
@@ -197,35 +220,44 @@ void GroupCost::make_inside(const Inside& results) {
   calls_with_windows_ += iterations_;
 }
 
-double GroupCost::hidden_seconds(const CostModel& model, const MemoryCosts& memories, double bytes, double outside,
-                                 double inside) const {
-  if (inside <= 0 || !may_fetch_ || (piece_bytes_ > 0 && resamples_)) return 0;
-  // A window waits for the next iteration; what the next stage takes sees what is fetched beside the two of them.
-  const double beside = turns_ > 0 ? 1 : std::min(1.0, 2 * iterations_ / std::max(calls_, 1.0));
-  return model.fetched_part * memories.part_in_largest(bytes) *
-         memories.part_held_beside(windows_ + largest_, beside * bytes / iterations_) *
-         std::min(1.0, nearest_seconds_ / inside) * std::min(outside, inside);
+double GroupCost::fetched_part(const CostModel& model, const MemoryCosts& memories, double bytes) const {
+  if (piece_bytes_ > 0 && resamples_) return 0;
+  const double doublings = std::max(std::log2(bytes / (full_iterations_ * stages_) / kFreePortion), 0.0);
+  const double lost = (piece_bytes_ > 0 ? kLostOfPieces : kLostOfRows) * doublings;
+  return model.fetched_part * part_to_come_ * std::max(1 - lost, 0.0) *
+         memories.part_held_beside(windows_ + largest_, bytes / full_iterations_);
+}
+
+double GroupCost::inside_seconds(const MemoryCosts& memories, double between_uses, double beside) const {
+  const double slower = beside > 0 && seconds_ > 0
+                            ? memories.seconds_per_byte(largest_ + beside) / memories.seconds_per_byte(largest_)
+                            : 1;
+  between_uses += beside;
+  return slower * seconds_ +
+         std::max(through_windows_ * memories.seconds_per_byte(between_uses) + fresh_seconds_, least_seconds_);
 }
 
 GroupTotal GroupCost::total(const PipelineNumbers& numbers, const CostModel& model, const MemoryCosts& memories,
                             size_t last, Ahead ahead) const {
   const double outside = outside_ + numbers.stages[last].bytes;
   const double between_uses = outside / std::max(turns_, 1.0) + windows_ + largest_;
-  GroupTotal out;
-  const double outside_seconds =
-      outside * memories.seconds_per_byte(outside) + loaded_ * memories.fastest_seconds_per_byte();
-  const double inside_seconds =
-      seconds_ + std::max(through_windows_ * memories.seconds_per_byte(between_uses) + fresh_seconds_, least_seconds_);
+  const double way = outside * memories.seconds_per_byte(outside), far = memories.part_in_largest(outside);
+  const double apart = iterations_ > 1 ? (model.apart - 1) * way : 0;
+  const double inside = inside_seconds(memories, between_uses, 0), beside = std::min(way, inside);
   double hidden = 0;
   if (turns_ == 0 && memories.is_in_smallest(largest_))
-    hidden = memories.part_in_largest(outside) * model.ahead_part *
-             part_ahead(outside_ / iterations_, model.ahead_bytes) * std::min(outside_seconds, inside_seconds);
+    hidden = part_ahead(outside_ / full_iterations_, model.ahead_bytes) *
+             (kApartHidden * apart + model.ahead_part * beside);
   const double waited = piece_bytes_ > 0 ? outside_ / piece_bytes_ * memories.latency_seconds(outside) : 0;
-  const double fetched =
-      ahead == Ahead::no ? 0 : hidden_seconds(model, memories, outside, outside_seconds, inside_seconds);
-  const double gained = std::max(fetched - hidden, 0.0) + (fetched > 0 ? waited : 0);
-  const double hints = calls_ * model.seconds_per_call;
-  const double alone = outside_seconds + inside_seconds - hidden + waited;
+  GroupTotal out;
+  const double alone = way + inside + far * (apart - hidden) + waited + loaded_ * memories.fastest_seconds_per_byte();
+  double gained = 0;
+  if (const double part = ahead == Ahead::no ? 0 : fetched_part(model, memories, outside); far * part > 0) {
+    const double fetched = std::min(part * (apart + way), apart + inside);
+    const double pushed_out = inside_seconds(memories, between_uses, kBeside * outside / full_iterations_) - inside;
+    gained = std::max(far * (fetched - hidden) - pushed_out, 0.0) + waited;
+  }
+  const double hints = calls_ * kSecondsOfHints;
   out.ahead = ahead == Ahead::yes || (ahead == Ahead::if_cheaper && gained > hints);
   out.cost.memory_seconds = alone - (out.ahead ? gained : 0);
   out.cost.dispatch_seconds = calls_ * model.seconds_per_call + calls_with_windows_ * model.seconds_per_window +

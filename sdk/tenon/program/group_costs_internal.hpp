@@ -52,12 +52,14 @@ struct Strips {
   std::vector<Loop> loops;
 
   double iterations(const PipelineNumbers& numbers) const;
+  // How many of a whole step what they go over is: less where the last ones are cut.
+  double full_iterations(const PipelineNumbers& numbers) const;
   // Bytes of a stage's rows that are computed without a gap; 0: rows are not cut, or the next piece of each is computed
   // soon, as in tiles.
   double piece_bytes(const PipelineNumbers& numbers, size_t at) const;
-  // Whether hints are worth something: in a single loop, and in columns that are all of one width. At the ends of short
-  // rows of tiles there is nothing to come, and hints that are cropped in each run cost more than they save.
-  bool may_fetch(const PipelineNumbers& numbers) const;
+  // The part of what is fetched ahead that is: hints are for the next iteration of the innermost loop, so that its first
+  // one has none. 0: of loops that hints are not tried in.
+  double part_to_come(const PipelineNumbers& numbers) const;
 };
 
 // Whether some other stage has far more indices of a dim. Down columns such stages take some 60 ns more for each piece
@@ -73,7 +75,8 @@ struct GroupTotal {
 
 // What an iteration does with the results of one stage.
 struct Share {
-  double made = 0;           // bytes
+  double made = 0;           // bytes, on average
+  double most = 0;           // ... where it is not cut
   double read = 0;           // bytes of it that the iteration's readers need, with what earlier iterations made
   double seen = 0;           // bytes of it that lie in memory meanwhile, for this iteration and later ones
   double turns = 1;          // iterations of the outermost loop that keeps a window of it, and of those around
@@ -109,9 +112,10 @@ class GroupCost {
   GroupCost(size_t first, const PipelineNumbers& numbers, const Strips& strips)
       : first_(first),
         iterations_(strips.iterations(numbers)),
+        full_iterations_(strips.full_iterations(numbers)),
         piece_bytes_(strips.piece_bytes(numbers, first)),
         goes_along_rows_(strips.loops.size() > 1 && piece_bytes_ == 0),
-        may_fetch_(strips.may_fetch(numbers) && !goes_along_rows_) {}
+        part_to_come_(strips.part_to_come(numbers)) {}
 
   size_t first() const { return first_; }
   // The next stage in the order, what an iteration does with it, and what the one added before costs as it hands its
@@ -127,14 +131,17 @@ class GroupCost {
 
  private:
   void make_inside(const Inside& results);
-  // What hides of the way of so many bytes, which takes `outside` seconds beside `inside`, when it is fetched ahead.
-  double hidden_seconds(const CostModel& model, const MemoryCosts& memories, double bytes, double outside,
-                        double inside) const;
+  // The part of the way of so many bytes from and to the largest memory that is hidden when they are fetched ahead.
+  double fetched_part(const CostModel& model, const MemoryCosts& memories, double bytes) const;
+  // Of what the group alone sees, where so many bytes pass between two uses of a place of a window, and so many of
+  // others lie beside.
+  double inside_seconds(const MemoryCosts& memories, double between_uses, double beside) const;
 
   size_t first_;
-  double iterations_, piece_bytes_;
+  double iterations_, full_iterations_, piece_bytes_;
+  double stages_ = 0;
   bool goes_along_rows_;  // in tiles
-  bool may_fetch_;
+  double part_to_come_;
   bool resamples_ = false;
   size_t last_use_ = 0;   // of results of all stages but the last
   double outside_ = 0;    // bytes that come from elsewhere

@@ -27,6 +27,12 @@ constexpr double kParts[] = {1.0 / 8, 1.0 / 4, 1.0 / 2}, kLargeParts[] = {5.0 / 
 constexpr double kAsFast = 0.9;
 // Not timed: what tiles of 1 to 8 KB took more than is predicted of them otherwise (docs/performance.md, Pipelines).
 constexpr double kSecondsPerPiece = 30e-9;
+// Nor this: what strips of 100 pipelines took that read 16 MB at one end and wrote as much at the other, by what passes take.
+constexpr double kApart = 1.9;
+// Rows that a call reads side by side cost this part of what they do one after the other.
+constexpr double kOfRow = 0.7;
+// Nor this: what a kernel does before its first element, of which the calls that are timed have none.
+constexpr double kSecondsOfKernel = 5e-9;
 // Of pieces that are fetched ahead at least so much of their way to main memory and back is hidden.
 constexpr double kHidden = 0.2;
 
@@ -53,14 +59,15 @@ class ModelOfReadings {
 
   CostModel make() {
     model_.seconds_per_piece = kSecondsPerPiece;
+    model_.apart = kApart;
     set_main_memory();
     for (size_t level = 0; level < caches_.size(); ++level) set_cache(level);
     set_ahead();
     if (const double part = std::min(reading(kFetched), 1.0); part >= kHidden) model_.fetched_part = part;
     if (const double apart = reading(kRowApart), together = reading(kRowTogether); apart > 0 && together > 0)
-      model_.seconds_per_row = std::max(apart - together, 0.0) / 2;  // one is read and one is written
+      model_.seconds_per_row = kOfRow * std::max(apart - together, 0.0) / 2;  // one is read and one is written
     if (const double plain = reading(kCall), windows = reading(kCallWithWindows); plain > 0 && windows > 0) {
-      model_.seconds_per_call = plain;
+      model_.seconds_per_call = plain + kSecondsOfKernel;
       model_.seconds_per_window = std::max(windows - plain, 0.0);
     }
     return std::move(model_);
@@ -100,7 +107,8 @@ class ModelOfReadings {
         m.bytes_per_second = std::min(m.bytes_per_second, passed_per_second(part_of(holds, part)));
     if (const double wait = reading(wait_name(std::min(caches_[level], kMostBytes) / 2)); wait > 0)
       m.latency_seconds = wait;
-    if (level > 0) set_sure_bytes(m, holds, half);  // of the smallest half: what streams by counts for more
+    // Of the smallest half: what streams by counts for more. Of the largest, which others use, too.
+    if (level > 0 && level + 1 < caches_.size()) set_sure_bytes(m, holds, half);
   }
 
   // Where what is gone through again and again ceases to be as fast as half of it: somewhere between two parts.

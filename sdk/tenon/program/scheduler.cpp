@@ -16,7 +16,8 @@ constexpr double kLongRow = 0.5;
 // Parts of rows are of so many bytes at least: shorter ones, each on a page of its own, do not stream.
 constexpr double kShortestPart = 4096;
 // Loops down columns take so many rows at most, and as many as their pieces are longer than the shortest ones.
-constexpr double kTallestPart = 16, kWidestPart = 2;
+// Where they are fetched ahead, shorter ones stream, too.
+constexpr double kTallestPart = 16, kWidestPart = 2, kFetchedPart = 0.5;
 // They are for windows that are more than the second memory holds: each is taken for so many rows.
 constexpr double kRowsOfWindow = 4;
 // Tiles along rows go on where the last one ended, so that shorter parts stream, too: up to so many rows at a time.
@@ -89,12 +90,12 @@ void Scheduler::add_rows(const std::vector<int>& dims, double row, std::vector<O
 
 void Scheduler::add_columns(int rows, int fastest, double row, std::vector<OpenGroups>& out) const {
   const size_t held = std::min<size_t>(1, model_.memories.size() - 1);
-  if (model_.memories[held].bytes > 0 &&
+  if (model_.fetched_part <= 0 && model_.memories[held].bytes > 0 &&
       kRowsOfWindow * row * static_cast<double>(numbers_.stages.size()) < usable_bytes(model_.memories[held]))
     return;
   const double most = numbers_.extents[static_cast<size_t>(fastest)],
                height = numbers_.extents[static_cast<size_t>(rows)];
-  for (double wide = 1; wide <= kWidestPart; wide *= 2) {
+  for (double wide = model_.fetched_part > 0 ? kFetchedPart : 1; wide <= kWidestPart; wide *= 2) {
     const double width = power_of_two(wide * kShortestPart * most / row);
     if (width * 2 > most) return;
     for (double step = height / extent_at_end(rows); step < height && step <= kTallestPart; step *= 2)
