@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include <tenon/snippet/allocate.hpp>
 #include <tenon/snippet/emit.hpp>
@@ -154,6 +155,7 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) cons
       tiers.back().least_folded_bytes = size("l2") / 8 * 5;  // else they lie in it, with what they are made of
     }
   }
+  add_skewed(tiers, body);
   if (joins != Joins::never) {
     std::vector<Tier> all;
     for (const Tier& tier : tiers) {
@@ -175,8 +177,14 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) cons
     std::erase_if(tiers, [&](const Tier& tier) {
       return tier.least_bytes > *bytes || !tier.rows.holds(row) || tier.least_folded_bytes > folded;
     });
-    const auto is_of_rows = [](const Tier& tier) { return tier.rows != irgen::RowRange{} && !tier.merge_sweeps; };
-    if (std::ranges::any_of(tiers, is_of_rows))
+    const auto is_of_rows = [](const Tier& tier) {
+      return tier.rows != irgen::RowRange{} && !tier.merge_sweeps && !tier.skew_rows;
+    };
+    const bool skews = rows_aligned(body).value_or(false) && std::ranges::any_of(tiers, &Tier::skew_rows);
+    if (skews)
+      std::erase_if(tiers,
+                    [&](const Tier& tier) { return is_of_rows(tier) || (tier.merge_sweeps && !tier.skew_rows); });
+    else if (std::ranges::any_of(tiers, is_of_rows))
       std::erase_if(tiers, [&](const Tier& tier) { return tier.passes.stream_stores && !is_of_rows(tier); });
     if (tiers.size() > 1) tiers.erase(tiers.begin());
     for (Tier& tier : tiers) tier.certain = true;
@@ -214,7 +222,7 @@ void FormMaker::add_heads(std::vector<Tier>& tiers, const snippet::Body& body) c
   std::vector<Tier> all;
   for (const Tier& tier : tiers) {
     if (!tier.passes.stream_stores || !aligned) all.push_back(tier);
-    if (!tier.passes.stream_stores) continue;
+    if (!tier.passes.stream_stores || tier.skew_rows) continue;
     Tier& heads = all.emplace_back(tier);
     heads.suffix += ".heads";
     heads.heads = heads.passes.any_rows = true;
@@ -252,6 +260,7 @@ Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& body, co
   options.heads = tier.heads;
   options.keep_near = tier.keep_near, options.keep_joined = tier.keep_joined;
   options.merge_sweeps = tier.merge_sweeps;
+  options.skew_rows = tier.skew_rows;
   // They lie one behind the other: a single one is walked as prefetches follow it.
   if (tier.join_rows && tier.least_bytes > 0) options.rows = 1;
   options.longest_row_once = tier.longest_row_once;
@@ -285,11 +294,14 @@ Result<irgen::SnippetForm> FormMaker::make(const snippet::Body& body, const Tier
   if (kernel.blocks.dim >= 0) form.least_row = kLeastRowVectors * kernel.lanes;
   if (tier.heads) form.least_row = least_head_row(body);
   form.any_rows = tier.heads;
-  // Bodies of several nests, and such: no form for any call. Blocks that follow one another store before all is read,
-  // which only calls past the caches allow, whose outputs lie apart from inputs.
-  if ((tier.join_rows && kernel.joined.rows < 0) ||
-      (tier.behind_blocks && !(kernel.blocks.inside && form.past_caches)) || (tier.merge_sweeps && !kernel.merged) ||
-      (tier.heads && !form.past_caches))
+  // Bodies of several nests, and such, do not have all that a form wants: then it is for no call. Blocks that follow
+  // one another store before all is read, which only calls past the caches allow, whose outputs lie apart from inputs.
+  const std::pair<bool, bool> wants[] = {{tier.join_rows, kernel.joined.rows >= 0},
+                                         {tier.behind_blocks, kernel.blocks.inside && form.past_caches},
+                                         {tier.merge_sweeps, kernel.merged},
+                                         {tier.skew_rows, kernel.skewed},
+                                         {tier.heads, form.past_caches}};
+  if (std::ranges::any_of(wants, [](const auto& one) { return one.first && !one.second; }))
     form.least_row = std::numeric_limits<int64_t>::max();
   form.kernel = std::move(kernel);
   form.memory = std::move(code);

@@ -51,6 +51,7 @@ class FormMaker {
     irgen::RowRange rows = {};   // of calls
     bool keep_near = false, keep_joined = false;  // as in LowerOptions
     bool merge_sweeps = false;                    // two that fold; for stretches that no cache holds with the next
+    bool skew_rows = false;                       // stored along with the fold of the next
     double least_folded_bytes = 0;                // calls have as many for a fold
     int longest_row_once = snippet::LowerOptions{}.longest_row_once;  // as in LowerOptions
     int longest_row_again = snippet::LowerOptions{}.longest_row_again;
@@ -76,6 +77,7 @@ class FormMaker {
   // forms_rows.cpp
   bool folds_costly(const snippet::Body& body) const;
   void add_rows(std::vector<Tier>& tiers, const snippet::Body& body) const;
+  void add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) const;
   // Lowered, and after this plugin's passes.
   Result<snippet::LinearKernel> kernel_of(const snippet::Body& body, const Tier& tier) const;
   Result<CodeObject> assemble_kernel(snippet::LinearKernel kernel) const;

@@ -30,6 +30,18 @@ RowBytes row_bytes_of(const snippet::Body& body) {
   return bytes;
 }
 
+// Folds of which each wants the one before.
+int folds_behind_one_another(const snippet::Body& body) {
+  std::vector<int> folds(body.values.size(), 0);
+  int most = 0;
+  for (const snippet::BodyNode& node : body.nodes) {
+    int& made = folds[static_cast<size_t>(node.result)];
+    for (const snippet::ValueId operand : node.operands) made = std::max(made, folds[static_cast<size_t>(operand)]);
+    most = std::max(most, made += snippet::is_reduction(node.op));
+  }
+  return most;
+}
+
 }  // namespace
 
 // Does a sweep before the last one compute what is not made again for nothing, as the exponentials of softmax?
@@ -71,8 +83,8 @@ void FormMaker::add_rows(std::vector<Tier>& tiers, const snippet::Body& body) co
                 {".l2.again", l2 / all, costly ? early : late, false, false, false},
                 {".l3", std::min(l2 / again, l3 / all), late, false, true, false},
                 {".l3.joined", l3 / kept, late, false, true, true}};
-  // Behind these come sweeps that are merged, whose sums have other bits: at the same rows, whether or not it is known that
-  // there is one row alone.
+  // Behind these come sweeps that are merged, whose sums have other bits: at the same rows, whether or not it is known
+  // that there is one row alone.
   const int64_t border = snippet::may_merge_sweeps(body) ? l3 / (2 * again + bytes.kept) : INT64_MAX;
   const Tier any = tiers.back();
   int64_t least = any.longest_row_again + 1;
@@ -87,6 +99,26 @@ void FormMaker::add_rows(std::vector<Tier>& tiers, const snippet::Body& body) co
     tier.passes.next_row = range.when, tier.passes.next_row_lines = range.lines;
     least = most + 1;
   }
+}
+
+// What is stored beside the fold of the next row overlaps with the reads of that. Two sweeps that are merged take so
+// much arithmetic that rows which the second level holds are as fast one after the other, with the next fetched ahead;
+// what ends a row, that short ones are. Costly values would be made twice.
+void FormMaker::add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) const {
+  constexpr int64_t kLeastVectors = 64;
+  const RowBytes bytes = row_bytes_of(body);
+  const int folds = folds_behind_one_another(body);
+  const MemorySpace* second = target_.memory("l2");
+  if (!second || body.rank() != 2 || bytes.moving == 0 || folds > 2 || folds_costly(body)) return;
+  if (folds == 2 && !snippet::may_merge_sweeps(body)) return;
+  const auto streaming = std::ranges::find_if(tiers, [](const Tier& tier) { return tier.passes.stream_stores; });
+  Tier skewed = *streaming;
+  skewed.suffix += ".skewed";
+  skewed.rows.least = folds == 2 ? static_cast<int64_t>(second->size_bytes) / (bytes.moving + bytes.standing) + 1
+                                 : kLeastVectors * lanes_of(isa_of(target_), body);
+  skewed.skew_rows = true;
+  skewed.merge_sweeps = folds == 2;
+  tiers.push_back(skewed);
 }
 
 }  // namespace tenon::x86

@@ -179,6 +179,17 @@ void fold_loads(LinearKernel& kernel, Isa isa) {
 
 namespace {
 
+// Those to what all rows share, and to scratch rows.
+std::set<RegisterId> standing_pointers(const LinearKernel& kernel) {
+  static const Name kParameter("Parameter");
+  std::set<RegisterId> standing;
+  for (const Instruction& one : kernel.body)
+    if (one.op == kParameter) standing.insert(one.out[0]);
+  for (const Loop& loop : kernel.loops)
+    for (const Loop::Shift& shift : loop.shifts) standing.erase(shift.pointer);
+  return standing;
+}
+
 // Pointers that lie a step behind one of `pointers`, too.
 void add_steps_from(const LinearKernel& kernel, std::set<RegisterId>& pointers) {
   static const Name kAdd("AddParameter");
@@ -191,6 +202,7 @@ void fetch_ahead(LinearKernel& kernel, const PassOptions& options) {
   if (options.next_row_lines) near.clear();
   near.merge(standing);
   fetch_held_rows(kernel, options.prefetch_reads, options.prefetch_writes);
+  if (kernel.skewed) near.merge(standing_pointers(kernel));
   if (options.streams.each > 1) split_streams(kernel, options.streams);
   add_steps_from(kernel, near);
   if (options.prefetch_writes.lines > 0) prefetch_writes(kernel, options.prefetch_writes, near);
@@ -221,6 +233,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
     if (kernel.merged && !kernel.blocks.inside && options.prefetch_reads.lines > 0)
       prefetch_reads(kernel, options.prefetch_reads);
   }
+  spread_prefetches(kernel);
   fold_steps(kernel);
   return snippet::verify(kernel);
 }

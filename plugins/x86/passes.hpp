@@ -115,6 +115,9 @@ void fetch_held_rows(snippet::LinearKernel& kernel, Ahead reads, Ahead writes);
 void size_blocks(snippet::LinearKernel& kernel, int64_t cache_bytes, int64_t last_cache_bytes);
 void prefetch_blocks(snippet::LinearKernel& kernel);  // after size_blocks
 void fetch_rows_ahead(snippet::LinearKernel& kernel);
+// Prefetches of a loop that stores past the caches, in turn with these stores: fills and stores share few buffers, and
+// a burst of either waits for the other. passes_spread.cpp; after all that fetches.
+void spread_prefetches(snippet::LinearKernel& kernel);
 // AddParameter whose param is known, into the addresses that start from its result. passes_steps.cpp; after those
 // above, which tell tensors by the pointers.
 void fold_steps(snippet::LinearKernel& kernel);

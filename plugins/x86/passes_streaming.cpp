@@ -88,10 +88,11 @@ bool streamable(const LinearKernel& kernel, const Instruction& store, bool only_
 }  // namespace
 
 bool writes_memory(Name op) { return op == kStore || op == kStreaming; }
+bool is_prefetch(Name op) { return op == kWrite || op == kRead; }
 
 bool reads_memory(const Instruction& instruction) {
   const Name op = instruction.op;
-  return instruction.memory && !writes_memory(op) && op != kWrite && op != kRead && op != kHead;
+  return instruction.memory && !writes_memory(op) && !is_prefetch(op) && op != kHead;
 }
 
 std::vector<int> ports_of(const LinearKernel& kernel) {

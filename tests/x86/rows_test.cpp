@@ -181,8 +181,8 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
     return found;
   };
   const NextRow early = NextRow::before_last, late = NextRow::last;
-  const auto beyond = [](int64_t least) {
-    return Range(".merged", least, std::numeric_limits<int64_t>::max(), NextRow::none);
+  const auto beyond = [](int64_t least, const char* suffix = ".merged") {
+    return Range(suffix, least, std::numeric_limits<int64_t>::max(), NextRow::none);
   };
   // Two rows of x and one of exponentials: 12 bytes an element. Up to 32 elements go with other rows.
   EXPECT_EQ(ranges(kSoftmax), (std::vector<Range>{{".l1", 33, 166, early},
@@ -191,14 +191,16 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
                                                   {".l3", 667, 2000, late},
                                                   {".l3.joined", 2001, 2666, late},
                                                   beyond(2667)}));
-  // Two rows of x and z, the factors, the sums: 28 bytes; 24 where sums are made again. 36 with two rows of factors: as much
-  // as of a single row, of which nothing tells what all rows share.
+  // Two rows of x and z, the factors, the sums: 28 bytes; 24 where sums are made again. 36 with two rows of factors: as
+  // much as of a single row, of which nothing tells what all rows share.
   EXPECT_EQ(ranges(kSkipNorm), (std::vector<Range>{{".l1", 33, 71, early},
                                                    {".l2", 72, 166, late},
                                                    {".l2.again", 167, 333, late},
                                                    {".l3", 334, 500, late},
                                                    {".l3.joined", 501, 888, late},
-                                                   beyond(889)}));
+                                                   beyond(889),
+                                                   beyond(501, ".skewed")}));
+  EXPECT_EQ(ranges(kRootMeanSquare).back(), beyond(GetParam() == Isa::avx512 ? 1024 : 512, ".skewed"));
   EXPECT_TRUE(ranges(kSumOfRows).empty()) << "one sweep";
   // Of known extents, that of the row alone, and one for outputs that are not aligned.
   const auto known = [&](const std::string& columns, size_t forms = 2) {
@@ -211,6 +213,12 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
   EXPECT_EQ(known("2048"), ".streaming.l3.joined");
   EXPECT_EQ(known("4096", 3), ".streaming.merged") << "and .streaming where sweeps cannot be merged";
   EXPECT_EQ(known("16"), ".streaming");
+  // Rows that may be skewed want no other form but the one for bodies that are lowered otherwise after all.
+  std::string suffixes;
+  for (const FormMaker::Tier& tier : maker_.tiers_of(body_of(kSkipNorm, "1000", "1024"))) suffixes += tier.suffix + " ";
+  EXPECT_EQ(suffixes, " .streaming .streaming.skewed ");
+  for (const FormMaker::Tier& tier : maker_.tiers_of(body_of(kSkipNorm, "1000", "1021")))
+    EXPECT_FALSE(tier.skew_rows && tier.suffix.ends_with("heads")) << tier.suffix;
 }
 
 // What sweeps keep is in no output, so that all of these are stored past the caches; inputs are fetched a row ahead.

@@ -57,7 +57,7 @@ struct Param {
     pointer,  // address of port's first element of this call
     limit,    // of loop `loop`: the last counter value with which it runs; of a tail: its end. With `inner`, `loop`
               // walks several rows at once, whose elements are `inner`'s dim: it does not run where there are more than
-              // `longest` of them
+              // `longest` of them. With `ahead`, it runs while so many elements come behind its own
     shift,    // bytes by which port's pointer moves after an iteration of `loop` (as many strides as its increment),
               // less what it has moved in `inner`
     rewind,   // bytes by which it moves after `loop` has ended, to stand where it stood before
@@ -71,7 +71,7 @@ struct Param {
   Kind kind = Kind::pointer;
   int port = -1;  // inputs, then outputs of the body, then scratch buffers
   LoopId loop = -1, inner = -1;
-  int longest = 0;
+  int longest = 0, ahead = 0;
   ElementType element = {};
   int streams = 0, stream_least = 0;            // shorter stretches are not worth it
   std::optional<int64_t> known = std::nullopt;  // its value in every call: code may hold it
@@ -110,7 +110,8 @@ struct Memory {
 //   LoopBegin, LoopEnd   in g (counter)        number: loop. While counter <= params[limit]: body, counter += increment
 //   TailBegin, TailEnd   in g (counter), out (mask, g)   number: loop. If counter < params[limit]: mask and count of
 //                        the lanes
-//   HeadLanes            out g                 memory: elements from there on, fewer than a vector has, up to a multiple
+//   HeadLanes            out g                 memory: elements from there on, fewer than a vector has, up to a
+//   multiple
 //                        of the bytes of a vector of them; params[number] at most
 //   FirstLanes           in g, out mask        the lanes below in, which is less than a vector has
 //   FillTail             in vector, mask; out vector   lanes outside of the mask = attribute `bits`
@@ -199,6 +200,7 @@ struct TENON_API LinearKernel {
   };
   Joined joined = {};
   bool merged = false;  // two sweeps, of which the second sums by what the first folds, go as one
+  bool skewed = false;  // the loop over rows stores one and folds the next
   // After allocation: where each register is, and the frame's 64-byte slots.
   std::vector<codegen::PhysicalRegister> places;
   int frame_slots = 0;

@@ -169,6 +169,7 @@ class Parser {
     } else if (in_.eat_word("limit")) {
       param.kind = Param::Kind::limit;
       TENON_OK(keyed_into("loop", param.loop));
+      if (in_.left().starts_with("ahead")) TENON_OK(keyed_into("ahead", param.ahead));
       if (in_.left().starts_with("inner")) {
         TENON_OK(keyed_into("inner", param.inner));
         TENON_OK(keyed_into("longest", param.longest));

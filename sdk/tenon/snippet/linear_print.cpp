@@ -111,7 +111,7 @@ std::string param_text(const Param& param) {
   switch (param.kind) {
     case Param::Kind::pointer: return str("pointer ", param.port);
     case Param::Kind::limit:
-      return str("limit loop ", param.loop,
+      return str("limit loop ", param.loop, param.ahead == 0 ? "" : str(" ahead ", param.ahead),
                  param.inner < 0 ? "" : str(" inner ", param.inner, " longest ", param.longest));
     case Param::Kind::shift:
       return str("shift ", param.port, " loop ", param.loop, param.inner < 0 ? "" : str(" inner ", param.inner));

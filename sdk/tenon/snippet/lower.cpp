@@ -16,6 +16,7 @@ Lowering::Lowering(const Body& body, const LowerOptions& options)
   kernel_.name = body.name;
   kernel_.lanes = options.lanes;
   kernel_.merged = !plan_.mergings.empty();
+  kernel_.skewed = plan_.skewed;
   makers_.resize(body_.values.size());
   users_.resize(body_.values.size());
   for (const BodyNode& node : body_.nodes) {
@@ -53,8 +54,12 @@ void Lowering::write_scope(const Nest& nest, size_t level, std::vector<LoopId>& 
   if (level < nest.kept.size()) {
     ids.resize(std::max(ids.size(), level + 1));
     const int rows = level + 1 == nest.kept.size() ? rows_together(nest) : 1;
-    ids[level] = rows > 1 ? write_rows(nest, rows, ids)
-                          : scalar_loop(nest.kept[level], zero(), 1, [&] { write_scope(nest, level + 1, ids); });
+    if (plan_.skewed)
+      write_skewed(nest, ids);
+    else if (rows > 1)
+      ids[level] = write_rows(nest, rows, ids);
+    else
+      ids[level] = scalar_loop(nest.kept[level], zero(), 1, [&] { write_scope(nest, level + 1, ids); });
   } else if (nest.whole_rows) {
     write_whole_rows(nest);
   } else if (nest.tiled && level + 1 < nest.scopes.size()) {

@@ -67,6 +67,11 @@ struct LowerOptions {
   // that the first's fold changes. For stretches that no cache holds. With behind_blocks, only where the last sweep
   // reads nothing of the two but powers: they are kept, and moved.
   bool merge_sweeps = false;
+  // Of rows that two sweeps walk, of which the first folds and the second stores, the nest being the only one: the
+  // store of a row goes along with the fold of the next (LinearKernel::skewed), so that main memory is read and written
+  // at once. What the store reads of a row waits in one scratch row, which the fold of the next overwrites behind it.
+  // Where the body does not allow it, as without.
+  bool skew_rows = false;
 };
 
 // May rows of columns be joined: does all that folds or is folded vary over the two innermost dims, of which the outer

@@ -1,7 +1,7 @@
 // The lowering of one body, in rooms: values (lower_values.cpp), memory (lower_memory.cpp), loops (lower_loops.cpp),
 // sweeps and folds (lower_sweeps.cpp), two sweeps as one (lower_merged.cpp), nests (lower.cpp), several rows at once
-// (lower_rows.cpp), short rows written out (lower_held.cpp), columns in whole rows (lower_columns.cpp). Internal to
-// lowering.
+// (lower_rows.cpp), one row behind the other (lower_skewed.cpp), short rows written out (lower_held.cpp), columns in
+// whole rows (lower_columns.cpp). Internal to lowering.
 #pragma once
 #include <string>
 #include <unordered_map>
@@ -44,6 +44,7 @@ class Lowering {
     int tile_copies = 0;      // most copies of the tile that it is in
     int row_dim = -1;         // several of whose elements (rows of the body) go side by side; -1: none
     int rows = 1;             // how many
+    int ahead = 0;            // rows from that of the nest's pointers on; 1: what stands here is of the next
     size_t accumulators = 0;  // that live here
     HeldRow row = {};
     int first_row = 0, unit_rows = 0;  // rows that units count; 0: all
@@ -62,7 +63,7 @@ class Lowering {
     int copies = 1;
     bool whole_rows = false;           // vectors along a row inside of the loops over rows: accumulators are in memory
     int rows = 1;                      // then: that go at once
-    const Sweep* behind = nullptr;     // then: goes along, over the block before
+    const Sweep* behind = nullptr;     // goes along, over the block of whole rows or the row before
     const Merging* merging = nullptr;  // two in one
     std::vector<LoopId> ids = {};
     std::vector<std::vector<RegisterId>> accumulators = {};  // of each fold; the copies of a row lie side by side
@@ -264,6 +265,11 @@ class Lowering {
   void write_held_vectors(const Nest& nest, const SweepLoops& loops, int begin, int end);
   void write_held_sweep(const Nest& nest, const Sweep& sweep);
 
+  // --- the store of a row along with the fold of the next: lower_skewed.cpp ---
+  void write_skewed(const Nest& nest, std::vector<LoopId>& ids);
+  void write_row_folds(const Nest& nest);
+  void write_row_before(const SweepLoops& loops);
+
   // --- sweeps: lower_sweeps.cpp ---
   int sweep_copies(const Sweep& sweep) const;
   void write_sweep(const Nest& nest, const Sweep& sweep);
@@ -291,8 +297,10 @@ class Lowering {
   std::vector<ValueId> bound_order_;
   std::vector<RegisterId> pointers_;                               // of each port, in the nest
   std::unordered_map<int, std::vector<RegisterId>> row_pointers_;  // of ports: of the second row and so on
-  int columns_ = -1;            // the dim that vector loops along columns count, where it is not the body's own
-  std::vector<int> touched_;    // ports
+  int columns_ = -1;               // the dim that vector loops along columns count, where it is not the body's own
+  std::vector<int> touched_;       // ports
+  const Sweep* behind_ = nullptr;  // goes along with the sweep that is written, over the row before
+  std::vector<std::pair<ValueId, RegisterId>> of_row_before_;  // values that it takes
   LoopId row_loop_ = -1;        // of the nest, or of the sweep: the loop that walks several rows at once
   std::vector<int> row_ports_;  // of values: the scratch row that they go through; -1: none
   std::pair<RegisterId, RegisterId> held_tail_{-1, -1};  // mask and count

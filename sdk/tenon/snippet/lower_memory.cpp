@@ -37,7 +37,7 @@ RegisterId Lowering::pointer_of(int port, int row) {
 
 Memory Lowering::address(int port, ValueId id, Unit unit) {
   const ElementType element = element_of(port);
-  Memory memory{.element = element, .base = pointer_of(port, unit.row)};
+  Memory memory{.element = element, .base = pointer_of(port, unit.row + place_.ahead)};
   if (!in_lanes(id)) return memory;
   memory.displacement_bytes = int64_t{unit.copy} * options_.lanes * (element.bits() / 8);
   if (!in_tile_scratch(port)) memory.index = place_.counter;

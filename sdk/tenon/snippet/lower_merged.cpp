@@ -34,8 +34,11 @@ void Lowering::each_carried(const Merging& merging, F f) {
 
 void Lowering::write_merged_sweep(const Merging& merging) {
   const Sweep& sweep = merging.sweep;
-  SweepLoops loops{
-      .sweep = &sweep, .scalar = sweep.loops.size() - 1, .vector = sweep.loops.back(), .merging = &merging};
+  SweepLoops loops{.sweep = &sweep,
+                   .scalar = sweep.loops.size() - 1,
+                   .vector = sweep.loops.back(),
+                   .behind = behind_,
+                   .merging = &merging};
   loops.copies =
       copies_within(loops.vector, copies_for(sweep.values.size() + merging.second.size(), 0, largest_group()));
   each_carried(merging, [&](ValueId state, ValueId, int64_t initial) {
@@ -43,8 +46,9 @@ void Lowering::write_merged_sweep(const Merging& merging) {
     write({.op = "Scalar", .attributes = {{"bits", initial}}, .out = {register_of(state, {})}});
   });
   walk_sweep(loops);
+  make({}, merging.finish, {});
   for (const Merging::Fold& one : merging.folds)
-    bind(one.node.result, fold_lanes(one.node, {register_of(one.state, {})}));
+    bind(one.node.result, fold_lanes(one.node, {register_of(one.right, {})}));
 }
 
 void Lowering::settle_lanes(const Merging& merging) {

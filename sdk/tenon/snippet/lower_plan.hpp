@@ -36,6 +36,7 @@ struct Merging {
     // the sum of differences that goes with one of squares. `settled`: by what it goes by in the end.
     ValueId from = -1, by = -1, first_moment = -1, settled = -1;
     ValueId of_mean = -1;  // of such a sum of differences: the fold whose mean they are from
+    ValueId right = -1;    // of the first: what is folded in the end, `state` or a value of `finish`
   };
   // What the second subtracts.
   struct Subtracted {
@@ -50,8 +51,8 @@ struct Merging {
   std::optional<Count> count = std::nullopt;
   std::vector<Subtracted> subtracted = {};
   // Nodes, operands first: values of `second` once `subtracted` is known; `next` of all but sums, and these moved;
-  // `next` of sums; what is settled.
-  std::vector<ValueId> second = {}, advance = {}, add = {}, settle = {};
+  // `next` of sums; what is folded of lanes; what is settled.
+  std::vector<ValueId> second = {}, advance = {}, add = {}, finish = {}, settle = {};
   // Where a sweep one block behind moves what is kept of `second`: what it goes by in the end, negated, which waits in
   // a row, since `whole` is of the next block then.
   std::vector<ValueId> negated = {};
@@ -98,6 +99,7 @@ struct LowerPlan {
   std::vector<Merging> mergings = {};  // of phases
   Body body = {};                      // with what they need; empty: there are none
   bool joined = false;                 // the only nest walks whole rows, joined
+  bool skewed = false;                 // the only nest stores one row and folds the next
   bool behind = false;                 // the last sweep of the only nest, which walks whole rows, goes one block behind
 };
 

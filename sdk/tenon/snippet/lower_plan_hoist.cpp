@@ -16,7 +16,7 @@ void Planner::find_costs() {
       for (const ValueId operand : node->operands) cost += cost_[index(operand)];
     cost_[index(id)] = std::min(cost, 1e9);
   }
-  if (options_.keep_joined) find_sources();
+  if (options_.keep_joined || options_.skew_rows) find_sources();
 }
 
 // A value of more bytes in memory than it has itself is a source from there on: it will be kept.

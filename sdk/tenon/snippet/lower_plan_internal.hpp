@@ -20,8 +20,9 @@ struct MovedSum {
   ValueId by = -1;
   bool squares = false;
 };
-// Of `both` sweeps, without what `sums` take, whose nodes are in `body`; it adds to that. lower_plan_moves.cpp
-Merging merging_of(Body& body, const Sweep& both, const std::vector<MovedSum>& sums);
+// Of `both` sweeps, without what `sums` take, whose nodes are in `body`; it adds to that. `lanes`: along rows, whose
+// lanes are folded in the end. lower_plan_moves.cpp
+Merging merging_of(Body& body, const Sweep& both, const std::vector<MovedSum>& sums, bool lanes);
 // Powers that `last` reads were kept by what their group went by. It reads that as well, from `ports` of each of
 // `merging.subtracted`, and moves them. lower_plan_kept.cpp
 void move_kept(Body& body, Merging& merging, Phase& phase, const std::vector<MovedSum>& sums,
@@ -82,8 +83,10 @@ class Planner {
   void add_fold(Phase& phase, const BodyNode* node);
   void add_store(Phase& phase, Access store);
   void fill_sweeps(const Nest& nest, Scope& scope);
-  void fill_sweep(Sweep& sweep, size_t number, double resweep_cycles);
+  void fill_sweep(Sweep& sweep, size_t number, double resweep_cycles, bool last);
   bool has_many_sources(ValueId id) const;
+  bool is_of_row(ValueId id) const;
+  bool may_skew(const Nest& nest) const;
   void keep(ValueId id, size_t reader);
   void place_kept(const Nest& nest, Kept& kept, const std::vector<Sweep*>& sweeps);
   int output_for(const Kept& kept, const std::vector<Sweep*>& sweeps, bool& stored) const;
@@ -113,10 +116,11 @@ class Planner {
   std::vector<Access> offered_;         // values in memory that earlier nests have made
   std::vector<ValueId> order_;          // operands first
   std::vector<double> cost_;
-  std::vector<std::vector<ValueId>> sources_;  // with keep_joined: the swept values in memory that each is made of
-  std::vector<char> needed_;                   // in the nest
-  std::vector<int> phase_;                     // in the scope
-  std::vector<int> computed_in_;               // the first sweep of the scope that makes a value, for all its elements
+  std::vector<std::vector<ValueId>>
+      sources_;                   // with keep_joined, skew_rows: the swept values in memory that each is made of
+  std::vector<char> needed_;      // in the nest
+  std::vector<int> phase_;        // in the scope
+  std::vector<int> computed_in_;  // the first sweep of the scope that makes a value, for all its elements
   std::vector<Kept> kept_;
   std::vector<std::pair<ValueId, size_t>> readers_;
   LowerPlan plan_;

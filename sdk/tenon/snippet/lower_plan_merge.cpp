@@ -152,7 +152,8 @@ void Planner::merge_sweeps(const Nest& nest, Scope& scope) {
     const std::vector<MovedSum> sums = moved_sums(nest, phase.sweeps.front(), next.sweeps.front());
     if (sums.empty() || (plan_.behind && !may_move_kept(scope, i, sums))) continue;
     if (plan_.body.values.empty()) plan_.body = body_;
-    plan_.mergings.push_back(merging_of(plan_.body, joined_sweep(phase.sweeps.front(), next.sweeps.front()), sums));
+    plan_.mergings.push_back(
+        merging_of(plan_.body, joined_sweep(phase.sweeps.front(), next.sweeps.front()), sums, !nest.whole_rows));
     if (plan_.behind) {
       Merging& merging = plan_.mergings.back();
       std::vector<int> ports;

@@ -7,7 +7,9 @@
 //
 // with n the number of x. d is not 0 where m is rounded: the square is exact for any m, however far from 0, and digits
 // are lost only as in any sum.
-// What the sum of x itself has lost on the way d shows, so it is put right as it goes.
+// What the sum of x itself has lost on the way d shows, so it is put right: of whole rows of columns as it goes, of
+// lanes in the end, since a group that waited for what the one before has put right would wait longer than for its
+// memory.
 #include <algorithm>
 
 #include <tenon/snippet/decompose.hpp>
@@ -80,8 +82,9 @@ Moments move_moments(Appender& a, const Moments& sums, ValueId from, ValueId to)
 // Writes one Merging, and its nodes behind those of `body`, to which it adds.
 class Merger {
  public:
-  Merger(Body& body, const Sweep& both)
+  Merger(Body& body, const Sweep& both, bool lanes)
       : body_(body),
+        lanes_(lanes),
         merging_{.sweep = both},
         append_(body, body.values[static_cast<size_t>(both.folds.front()->result)].varies, both.folds.front()->label) {}
 
@@ -91,8 +94,12 @@ class Merger {
     for (const MovedSum& sum : sums) add_sum(sum);
     merging_.advance = append_.take();
     for (Merging::Fold& one : merging_.sums) one.next = append_.node("Add", {one.next, one.group});
-    for (Merging::Fold& fold : merging_.folds) put_right(fold);
+    if (!lanes_)
+      for (Merging::Fold& fold : merging_.folds) fold.next = put_right(fold, fold.next, &Merging::Fold::next);
     merging_.add = append_.take();
+    for (Merging::Fold& fold : merging_.folds)
+      fold.right = lanes_ ? put_right(fold, fold.state, &Merging::Fold::state) : fold.state;
+    merging_.finish = append_.take();
     for (Merging::Fold& one : merging_.sums) settle(one);
     merging_.settle = append_.take();
     return std::move(merging_);
@@ -167,13 +174,13 @@ class Merger {
     merging_.sums.push_back(differences);
   }
 
-  // The sum of x, where that of differences from its mean is finite.
-  void put_right(Merging::Fold& fold) {
+  // `sum` of x, with that of the differences from its mean (`which` of their fold) where this is finite.
+  ValueId put_right(const Merging::Fold& fold, ValueId sum, ValueId Merging::Fold::*which) {
     const auto differences = std::ranges::find(merging_.sums, fold.node.result, &Merging::Fold::of_mean);
-    if (differences == merging_.sums.end()) return;
-    const ValueId lost = differences->next, zero = append_.scalar(append_.of(lost), 0);
+    if (differences == merging_.sums.end()) return sum;
+    const ValueId lost = (*differences).*which, zero = append_.scalar(append_.of(lost), 0);
     const ValueId is_finite = append_.node("Equal", {append_.node("Sub", {lost, lost}), zero});
-    fold.next = append_.node("Where", {is_finite, append_.node("Add", {fold.next, lost}), fold.next});
+    return append_.node("Where", {is_finite, append_.node("Add", {sum, lost}), sum});
   }
 
   void settle(Merging::Fold& sum) {
@@ -185,14 +192,15 @@ class Merger {
   }
 
   Body& body_;
+  const bool lanes_;
   Merging merging_;
   Appender append_;
 };
 
 }  // namespace
 
-Merging merging_of(Body& body, const Sweep& both, const std::vector<MovedSum>& sums) {
-  return Merger(body, both).run(sums);
+Merging merging_of(Body& body, const Sweep& both, const std::vector<MovedSum>& sums, bool lanes) {
+  return Merger(body, both, lanes).run(sums);
 }
 
 }  // namespace tenon::snippet

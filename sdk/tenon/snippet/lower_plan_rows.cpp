@@ -111,4 +111,21 @@ bool Planner::may_go_behind(const Nest& nest) const {
          std::ranges::all_of(last.stores, [&](const Access& store) { return swept(store.value); });
 }
 
+// One loop over rows, and two walks along each: one that folds, or two that are merged, and one that stores.
+bool Planner::may_skew(const Nest& nest) const {
+  if (nest.tiled || nest.whole_rows || nest.kept.size() != 1 || nest.vector < nest.kept.back()) return false;
+  const auto is_along_row = [&](const Sweep& sweep) { return sweep.loops == std::vector<int>{nest.vector}; };
+  for (const Phase& phase : nest.scopes.front().phases)
+    if (phase.merges >= 0 || !phase.sweeps.empty()) return false;
+  std::vector<const Sweep*> sweeps;
+  for (const Phase& phase : nest.scopes.back().phases) {
+    if (phase.merges >= 0) sweeps.push_back(&plan_.mergings[static_cast<size_t>(phase.merges)].sweep);
+    for (const Sweep& sweep : phase.sweeps) sweeps.push_back(&sweep);
+  }
+  const std::vector<Phase>& phases = nest.scopes.back().phases;
+  return sweeps.size() == 2 && std::ranges::all_of(sweeps, [&](const Sweep* sweep) { return is_along_row(*sweep); }) &&
+         phases.back().sweeps.size() == 1 && phases.front().sweeps.size() + (phases.front().merges >= 0) == 1 &&
+         sweeps.back()->folds.empty();
+}
+
 }  // namespace tenon::snippet

@@ -75,19 +75,20 @@ void Planner::fill_sweeps(const Nest& nest, Scope& scope) {
   computed_in_.assign(body_.values.size(), -1);
   kept_.clear();
   for (size_t i = 0; i < sweeps.size(); ++i) {
-    const bool behind = options_.behind_blocks && i + 1 == sweeps.size();
-    fill_sweep(*sweeps[i], i, behind ? 0 : options_.resweep_cycles);
+    const bool last = i + 1 == sweeps.size();
+    fill_sweep(*sweeps[i], i, last && options_.behind_blocks ? 0 : options_.resweep_cycles, last);
   }
   for (Kept& kept : kept_) place_kept(nest, kept, sweeps);
 }
 
-void Planner::fill_sweep(Sweep& sweep, size_t number, double resweep_cycles) {
+void Planner::fill_sweep(Sweep& sweep, size_t number, double resweep_cycles, bool last) {
   std::vector<char> wanted(body_.values.size(), 0), read(body_.values.size(), 0);
   for (const BodyNode* fold : sweep.folds) wanted[index(fold->operands[0])] = 1;
   for (const Access& store : sweep.stores) wanted[index(store.value)] = 1;
   for (auto id = order_.rbegin(); id != order_.rend(); ++id) {
     if (!wanted[index(*id)] || !swept(*id)) continue;
-    if (computed_in_[index(*id)] >= 0 && (cost_[index(*id)] > resweep_cycles || has_many_sources(*id))) {
+    if (computed_in_[index(*id)] >= 0 &&
+        (cost_[index(*id)] > resweep_cycles || has_many_sources(*id) || (last && is_of_row(*id)))) {
       read[index(*id)] = 1;
     } else if (const BodyNode* node = maker_[index(*id)]) {
       for (const ValueId operand : node->operands) wanted[index(operand)] = 1;
@@ -108,7 +109,12 @@ void Planner::fill_sweep(Sweep& sweep, size_t number, double resweep_cycles) {
 
 // Would a later sweep read more bytes to make it again than it has?
 bool Planner::has_many_sources(ValueId id) const {
-  return options_.keep_joined && sources_[index(id)].size() == 1 && sources_[index(id)][0] == id && maker_[index(id)];
+  return !sources_.empty() && sources_[index(id)].size() == 1 && sources_[index(id)][0] == id && maker_[index(id)];
+}
+
+// Of rows that are skewed: is it a tensor's, which another row has overwritten in the caches when the last sweep comes?
+bool Planner::is_of_row(ValueId id) const {
+  return options_.skew_rows && !maker_[index(id)] && (varies(id) & ~reduced_) != 0;
 }
 
 void Planner::keep(ValueId id, size_t reader) {
@@ -121,7 +127,8 @@ void Planner::keep(ValueId id, size_t reader) {
 
 void Planner::place_kept(const Nest& nest, Kept& kept, const std::vector<Sweep*>& sweeps) {
   bool stored = false;
-  kept.port = options_.behind_blocks || options_.keep_near ? -1 : output_for(kept, sweeps, stored);
+  kept.port =
+      options_.behind_blocks || options_.keep_near || options_.skew_rows ? -1 : output_for(kept, sweeps, stored);
   if (kept.port < 0) kept.port = add_scratch(nest, kept.value);
   if (!stored) sweeps[kept.home]->stores.push_back({kept.value, kept.port});
   for (const auto& [value, reader] : readers_)

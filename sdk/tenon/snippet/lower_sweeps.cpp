@@ -37,6 +37,7 @@ void Lowering::write_sweep(const Nest& nest, const Sweep& sweep) {
     loops.vector = sweep.loops.back();
     --loops.scalar;
     loops.copies = copies_within(loops.vector, sweep_copies(sweep));
+    loops.behind = behind_;
   }
   begin_folds(loops);
   walk_sweep(loops);
@@ -77,7 +78,11 @@ void Lowering::write_sweep_level(SweepLoops& loops, size_t level) {
     vector_loops(loops.vector, place_.rows == loops.rows ? loops.copies : 1, [&] { fold_along_row(loops); });
   else if (level + 1 == last && loops.vector >= 0)
     vector_loops(
-        loops.vector, loops.copies, [&] { loops.merging ? write_group(loops) : make_sweep_level(loops, last, true); },
+        loops.vector, loops.copies,
+        [&] {
+          if (loops.behind) write_row_before(loops);
+          loops.merging ? write_group(loops) : make_sweep_level(loops, last, true);
+        },
         head_of(loops));
   else if (loops.whole_rows && level + 1 == loops.scalar)
     write_row_loops(loops, level);

@@ -57,7 +57,7 @@ Result<CallPlan::Word> CallPlan::word_of(const Body& body, const LinearKernel& k
     return error(Code::internal, "loop ", param.loop, " of body '", body.name, "' has ", param.streams, " streams");
   if (param.kind == Kind::limit || param.kind == Kind::stream_limit) {
     const Loop& loop = kernel.loops[static_cast<size_t>(param.loop)];
-    word.less = loop.kind == Loop::Kind::tail ? 0 : loop.increment;
+    word.less = (loop.kind == Loop::Kind::tail ? 0 : loop.increment) + param.ahead;
   }
   if (param.kind == Kind::shift) word.times = kernel.loops[static_cast<size_t>(param.loop)].increment;
   if (param.kind == Param::Kind::count) {
@@ -118,7 +118,8 @@ std::optional<size_t> CallPlan::tensor_of(size_t word) const {
 }
 
 void CallPlan::fill(std::span<int64_t> words, std::span<void* const> addresses, void* scratch) const {
-  TENON_CHECK(block_ == 0 || blocks_.inside || extents_.back() <= block_, "a call of a kernel in blocks that is not cut");
+  TENON_CHECK(block_ == 0 || blocks_.inside || extents_.back() <= block_,
+              "a call of a kernel in blocks that is not cut");
   fill_whole(words, addresses, scratch);
 }
 

@@ -1,0 +1,75 @@
+// The store of a row along with the fold of the next: a walk that folds reads main memory alone, one that stores past
+// the caches writes it alone, and both at once take little longer than either.
+//
+//   if there is a row              a loop that runs once: the loop inside has the same counter
+//     fold of the first row, kept in a scratch row
+//     while there is a next row
+//       for its elements             y of this row = what is kept, scaled;  what is kept = the next row's;  fold of
+//       that what is made of the fold
+//     y of the last row
+#include <algorithm>
+#include <utility>
+
+#include <tenon/snippet/lower_internal.hpp>
+
+namespace tenon::snippet {
+
+// All of a row but the walk that stores.
+void Lowering::write_row_folds(const Nest& nest) {
+  std::vector<Phase> phases = nest.scopes.back().phases;
+  phases.back().sweeps.pop_back();
+  for (const Phase& phase : phases) write_phase(nest, phase);
+}
+
+// Its stores come first: the next row takes their memory. Meanwhile values of the next row that are made before the
+// walk wait aside.
+void Lowering::write_row_before(const SweepLoops& loops) {
+  std::vector<std::vector<RegisterId>> aside;
+  for (const auto& [id, made] : of_row_before_) aside.push_back(std::exchange(bound_[index(id)], {made}));
+  region([&] {
+    place_.ahead = 0;
+    place_.accumulators += of_row_before_.size();
+    if (const Merging* merging = loops.merging)
+      place_.accumulators += merging->folds.size() + merging->sums.size() + merging->subtracted.size() + 1;
+    const SweepLoops before{.sweep = loops.behind, .vector = loops.vector};
+    make_sweep_level(before, before.sweep->loops.size(), false);
+  });
+  for (size_t i = 0; i < aside.size(); ++i) bound_[index(of_row_before_[i].first)] = std::move(aside[i]);
+}
+
+void Lowering::write_skewed(const Nest& nest, std::vector<LoopId>& ids) {
+  const int dim = nest.kept.back();
+  const Sweep& last = nest.scopes.back().phases.back().sweeps.back();
+  const RegisterId counter = zero();
+  row_pointers_.clear();
+  scalar_loop(dim, counter, 1, [&] {
+    const size_t bound = bound_order_.size();
+    write_row_folds(nest);
+    // What the last walk takes of a row lies in registers that the fold of the next leaves alone.
+    for (size_t i = bound; i < bound_order_.size(); ++i) {
+      const ValueId id = bound_order_[i];
+      const auto takes = [&](ValueId by) {
+        const BodyNode* node = makers_[index(by)].node;
+        return node && std::ranges::find(node->operands, id) != node->operands.end();
+      };
+      if (!swept(id) && std::ranges::any_of(last.values, takes)) of_row_before_.push_back({id, bound_[index(id)][0]});
+    }
+    unbind(bound);
+    behind_ = &last;
+    row_loop_ = scalar_loop(dim, counter, 1, [&] {
+      place_.row_dim = dim, place_.ahead = 1;
+      write_row_folds(nest);
+      for (const auto& [id, kept] : of_row_before_)
+        if (register_of(id, {}) != kept) write({.op = "Copy", .in = {register_of(id, {})}, .out = {kept}});
+    });
+    behind_ = nullptr;
+    kernel_.loops[index(row_loop_)].limit =
+        kernel_.add_param({.kind = Param::Kind::limit, .loop = row_loop_, .ahead = 1});
+    for (const auto& [id, kept] : of_row_before_) bind(id, {kept});
+    write_sweep(nest, last);
+  });
+  make_row_pointers(row_loop_);
+  ids[0] = std::exchange(row_loop_, -1);
+}
+
+}  // namespace tenon::snippet

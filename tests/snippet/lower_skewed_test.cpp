@@ -1,0 +1,116 @@
+// The store of a row along with the fold of the next.
+#include <gtest/gtest.h>
+#include <snippet/bodies.hpp>
+
+namespace tenon::snippet::test {
+namespace {
+
+class LowerSkewed : public ::testing::Test {
+ protected:
+  // Without registers, and with few and many of them.
+  void check(const Body& body, const Dims& extents, bool skewed = true) {
+    for (const int count : {0, 4, 16}) {
+      HarnessOptions options{.lower = options_, .parts = 1 + count / 8, .tolerance = 1e-5};
+      if (count > 0) options.machine = test_machine(count, count == 16, true);
+      options.passes = [&](LinearKernel& kernel) -> Result<void> {
+        EXPECT_EQ(kernel.skewed, skewed);
+        return {};
+      };
+      check_body(body, extents, random_, options);
+      if (HasFatalFailure()) return;
+    }
+  }
+
+  LowerOptions options_{.lanes = 4, .unroll = 4, .merge_sweeps = true, .skew_rows = true};
+  std::mt19937 random_{1};
+};
+
+constexpr DimSet kOfRow = 1, kAlongRow = 2, kBoth = 3;  // of "kr"
+
+// Of a sum of two tensors, as a residual is added before; with factors that all rows share and one of each row, and one
+// that the last walk alone reads. The deviation is a result as well.
+Body norm_body() {
+  BodyBuilder build("norm", "kr");
+  const ValueId x = build.op("Add", {build.input(kBoth), build.input(kBoth, kF16)}), count = build.count();
+  const ValueId mean = build.op("Div", {build.reduce("ReduceSum", x), count}), centred = build.op("Sub", {x, mean});
+  const ValueId square = build.reduce("ReduceSum", build.op("Mul", {centred, centred}));
+  const ValueId deviation = build.op("Sqrt", {build.op("Add", {build.op("Div", {square, count}), build.scalar(1)})});
+  const ValueId scaled = build.op("Mul", {build.op("Div", {centred, deviation}), build.input(kAlongRow)});
+  build.output(build.op("Add", {build.op("Mul", {scaled, build.input(kOfRow)}), build.input(kBoth)}));
+  build.output(deviation);
+  return build.take();
+}
+
+// x / (sum of |x * a row's own number| + 1)
+Body share_body(DimSet x_varies = kBoth, std::string_view dims = "kr") {
+  BodyBuilder build("share", dims);
+  const ValueId x = build.input(x_varies), number = build.input(kOfRow);
+  const ValueId sum = build.reduce("ReduceSum", build.op("Abs", {build.op("Mul", {x, number})}));
+  build.output(build.op("Div", {x, build.op("Add", {sum, build.scalar(1)})}));
+  return build.take();
+}
+
+Body softmax_body() {
+  BodyBuilder build("softmax", "kr");
+  const ValueId x = build.input(kBoth);
+  const ValueId e = build.op("Exp", {build.op("Sub", {x, build.reduce("ReduceMax", x)})});
+  build.output(build.op("Mul", {e, build.op("Div", {build.scalar(1), build.reduce("ReduceSum", e)})}));
+  return build.take();
+}
+
+TEST_F(LowerSkewed, RowsOfAllWidths) {
+  for (const int64_t row : {0, 1, 3, 4, 5, 11, 16, 33}) {
+    for (const int64_t rows : {0, 1, 2, 3, 7}) {
+      check(share_body(), {rows, row});
+      if (rows == 1 || rows == 3) check(norm_body(), {rows, row});
+    }
+    check(softmax_body(), {2, row});
+  }
+  options_.vectors = 32;  // larger groups
+  for (const int64_t row : {31, 32, 101}) check(norm_body(), {2, row});
+}
+
+// What several loops walk, or more than two sweeps, is lowered as without.
+TEST_F(LowerSkewed, OtherBodiesAreNot) {
+  check(share_body(0b111, "kkr"), {2, 3, 9}, false);
+  check(share_body(0b111, "krr"), {3, 2, 9}, false);
+  check(share_body(0b110, "rkr"), {3, 2, 9}, false);
+  options_.merge_sweeps = false;
+  check(softmax_body(), {3, 9}, false);
+  check(norm_body(), {3, 9}, false);
+}
+
+// The loop of single vectors: the store of a row from the scratch row, then what the next one leaves there.
+TEST_F(LowerSkewed, OneVectorReadsAsThis) {
+  options_.unroll = 1;
+  const auto kernel = lower(share_body(), options_);
+  ASSERT_TRUE(kernel.ok()) << kernel.error().to_string();
+  const std::string text = print(*kernel);
+  EXPECT_NE(text.find("#7 = limit loop 3 ahead 1\n"), text.npos) << text;
+  const size_t begin = text.find("loop 3 d0"), end = text.find("tail 5 ");
+  ASSERT_NE(end, text.npos) << text;
+  EXPECT_EQ(text.substr(begin, end - begin), R"(loop 3 d0 dim 0 %1 step 1 limit #7 moves %7 #8 -, %3 #9 -, %25 #10 - {
+      %27:g = AddParameter %7 #8
+      %20:g = AddParameter %3 #9
+      %19:f32 = BroadcastLoad f32 [%20]
+      %21:f32 = Scalar {bits = 0x0} ; ReduceSum n4
+      %22:g = Zero
+      loop 4 d1 dim 1 %22 vector step 4 limit #2 {
+        %23:f32 = Load f32 [%8 + %22]
+        %24:f32 = Div %23, %18 ; Div n7
+        Store f32 [%25 + %22], %24
+        %26:f32 = Load f32 [%27 + %22]
+        Store f32 [%8 + %22], %26
+        %28:f32 = Mul %26, %19 ; Mul n2
+        %29:f32 = Abs %28 ; Abs n3
+        %21:f32 = Add %21, %29 ; ReduceSum n4
+      }
+      )")
+      << text;
+  const auto again = parse_linear(text);
+  ASSERT_TRUE(again.ok()) << again.error().to_string();
+  EXPECT_EQ(print(*again), text);
+}
+
+}  // namespace
+}  // namespace tenon::snippet::test

@@ -1,0 +1,117 @@
+// The store of a row along with the fold of the next, on the machine: rows and widths around those of a group, beside
+// guard pages, and what the passes make of the loop.
+#include <snippet/bodies.hpp>
+
+#include <tenon/snippet/emit.hpp>
+
+#include "x86/kernel_support.hpp"
+#include "x86/passes.hpp"
+
+namespace tenon::x86::testing {
+namespace {
+
+using snippet::Body;
+using snippet::LinearKernel;
+using snippet::ValueId;
+using snippet::test::BodyBuilder;
+using snippet::test::HarnessOptions;
+
+constexpr snippet::DimSet kAlongRow = 2, kBoth = 3;  // of "kr"
+
+// (x + z - mean) / sqrt(variance + 1) * factor, and variances.
+Body skip_norm_body() {
+  BodyBuilder build("skip_norm", "kr");
+  const ValueId x = build.op("Add", {build.input(kBoth), build.input(kBoth)}), count = build.count();
+  const ValueId mean = build.op("Div", {build.reduce("ReduceSum", x), count}), centred = build.op("Sub", {x, mean});
+  const ValueId variance = build.op("Div", {build.reduce("ReduceSum", build.op("Mul", {centred, centred})), count});
+  const ValueId deviation = build.op("Sqrt", {build.op("Add", {variance, build.scalar(1)})});
+  build.output(build.op("Mul", {build.op("Div", {centred, deviation}), build.input(kAlongRow)}));
+  build.output(variance);
+  return build.take();
+}
+
+// x / sqrt(sum of squares + 1)
+Body norm_body() {
+  BodyBuilder build("norm", "kr");
+  const ValueId x = build.input(kBoth);
+  const ValueId square = build.reduce("ReduceSum", build.op("Mul", {x, x}));
+  build.output(build.op("Div", {x, build.op("Sqrt", {build.op("Add", {square, build.scalar(1)})})}));
+  return build.take();
+}
+
+class Skewed : public MachineTest {
+ protected:
+  snippet::LowerOptions lower_options() const {
+    return {.lanes = GetParam().lanes,
+            .vectors = GetParam().isa == Isa::avx512 ? 32 : 16,
+            .merge_sweeps = true,
+            .skew_rows = true};
+  }
+
+  PassOptions passes(bool streams) const {
+    return {.isa = GetParam().isa, .stream_stores = streams, .streams = {.each = 4}, .prefetch_reads = {.lines = 64}};
+  }
+
+  void check(const Body& body, const Dims& extents, bool streams) {
+    const TargetDescription target = target_of(GetParam().isa);
+    HarnessOptions options{.tolerance = 1e-5};
+    options.lower = lower_options();
+    options.outputs = streams ? tenon::testing::GuardAt::lines : tenon::testing::GuardAt::end;
+    options.machine = {register_pool(GetParam().isa), snippet::needs_of(full_table(), target)};
+    options.passes = [&](LinearKernel& kernel) { return optimise(kernel, passes(streams)); };
+    options.run = [&](const LinearKernel& kernel, std::span<const int64_t> words) -> Result<void> {
+      EXPECT_TRUE(kernel.skewed);
+      TENON_TRY(object, assemble(kernel, full_table(), target));
+      TENON_TRY(code, JitMemory::shared().add(std::make_shared<CodeObject>(std::move(object))));
+      code->function()(words.data());
+      return {};
+    };
+    check_body(body, extents, random_, options);
+  }
+
+  std::mt19937 random_{1};
+};
+
+TEST_P(Skewed, RowsOfAllWidths) {
+  const int lanes = GetParam().lanes;
+  for (const int vectors : {0, 1, 2, 4, 8, 9, 16, 27}) {
+    for (const int more : {-1, 0, 1, 3}) {
+      const int64_t row = int64_t{vectors} * lanes + more;
+      for (const int64_t rows : {0, 1, 2, 3, 5}) {
+        if (row < 0) continue;
+        const bool streams = row % 64 == 0;
+        check(skip_norm_body(), {rows, row}, streams);
+        check(norm_body(), {rows, row}, streams);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+// Of the loop over whole groups: lines of the next row alone are fetched, in turn with the stores of this one.
+TEST_P(Skewed, PrefetchesStandBetweenStores) {
+  for (const Body& body : {skip_norm_body(), norm_body()}) {
+    auto kernel = snippet::lower(body, lower_options());
+    ASSERT_TRUE(kernel.ok()) << kernel.error().to_string();
+    ASSERT_TRUE(optimise(*kernel, passes(true)).ok());
+    size_t loops = 0, fetches = 0, stores = 0, in_a_row = 0, most = 0;
+    for (const snippet::Instruction& one : kernel->body) {
+      if (one.op == "LoopBegin") fetches = stores = in_a_row = most = 0;
+      if (one.op == "PrefetchRead") ++fetches, most = std::max(most, ++in_a_row);
+      if (one.op == "StoreStreaming") ++stores, in_a_row = 0;
+      const bool ends =
+          one.op == "LoopEnd" && kernel->loops[static_cast<size_t>(one.number)].kind == snippet::Loop::Kind::vector;
+      if (!ends || stores < 2 || fetches == 0) continue;
+      ++loops;
+      const size_t tensors = body.inputs.size() == 1 ? 1 : 2;
+      EXPECT_EQ(fetches * kLineBytes, stores * tensors * static_cast<size_t>(GetParam().lanes) * sizeof(float));
+      EXPECT_LE(most, tensors) << print(*kernel);
+    }
+    EXPECT_GT(loops, 0u) << print(*kernel);
+  }
+}
+
+TENON_ON_ALL_MACHINES(Skewed);
+
+}  // namespace
+}  // namespace tenon::x86::testing
