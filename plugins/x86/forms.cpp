@@ -22,6 +22,10 @@ constexpr double kMovedVectorCycles = 24;
 // Vectors in the longest row that is written out.
 constexpr int kHeldVectors = 16;
 
+// What tensors may have of the last-level cache before stores past it are faster: whether its lines are written back or
+// not, they make room for one another from there on (docs/performance.md).
+constexpr double kShareOfLastCache = 0.75;
+
 // Bytes of all ports, or, as CallPlan::folded_bytes() counts, for one fold; none where extents are not known.
 std::optional<double> bytes_of(const snippet::Body& body, bool of_fold = false) {
   const auto counted = [&](size_t d) -> double {
@@ -126,7 +130,7 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) cons
   tiers[1].whole_rows = folds_columns(body, kLeastRowVectors * lanes_of(isa_of(target_), body));
   tiers[2] = tiers[1];
   tiers[2].suffix = ".streaming";
-  tiers[2].least_bytes = size(target_.memory("l3") ? "l3" : "l2");
+  tiers[2].least_bytes = target_.memory("l3") ? kShareOfLastCache * size("l3") : size("l2");
   tiers[2].passes.stream_stores = true;
   tiers[2].past_caches = body.reduces();  // only what is swept again is lowered otherwise
   const int lane_bytes = vector_bits(isa_of(target_)) / 8 / lanes_of(isa_of(target_), body);

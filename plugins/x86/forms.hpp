@@ -2,7 +2,8 @@
 //
 //   for tensors within the second-level cache
 //   beyond it                     lines are fetched before they are written and read
-//   beyond the last-level cache   stores go past the caches, several stretches of a row are walked side by side; where
+//   beyond three quarters of the
+//   last-level cache              stores go past the caches, several stretches of a row are walked side by side; where
 //                                 rows begin anywhere, behind the lanes up to a whole vector
 //
 // How far ahead, how many stretches and how long rows may be that go several at once, the target's memories say: `l2`,
