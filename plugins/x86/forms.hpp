@@ -70,11 +70,20 @@ class FormMaker {
   const CompilerOptions& options() const { return options_; }
 
  private:
+  // Elements of the innermost dim from which on whole rows pay, in vectors: below, a tile takes the row as it is.
+  static constexpr int64_t kLeastRowVectors = 2;
+
+  // forms_tiers.cpp
+  double cache_bytes(std::string_view name) const;
+  size_t first_cache_bytes() const;
+  std::vector<Tier> tiers_by_size(const snippet::Body& body) const;
+  void add_merged(std::vector<Tier>& tiers) const;
+  void add_joined(std::vector<Tier>& tiers, bool always, bool tiles) const;
   int64_t least_head_row(const snippet::Body& body) const;
   void add_far(std::vector<Tier>& tiers, const snippet::Body& body) const;
   void add_heads(std::vector<Tier>& tiers, const snippet::Body& body) const;
+  void keep_certain(std::vector<Tier>& tiers, const snippet::Body& body, double bytes) const;
   void walk_from(Tier& tier, std::string_view memory, int lane_bytes) const;
-  size_t first_cache_bytes() const;
   // forms_rows.cpp
   bool folds_costly(const snippet::Body& body) const;
   void add_rows(std::vector<Tier>& tiers, const snippet::Body& body) const;
