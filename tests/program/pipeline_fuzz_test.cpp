@@ -265,7 +265,7 @@ TEST_F(PipelineFuzz, SchedulesDoNotChangeResults) {
 // loop; a window handed from band to band.
 TEST_F(PipelineFuzz, SeedsThatHaveFoundFaults) {
   Runs runs;
-  for (const uint64_t seed : {919, 3445, 9361}) {
+  for (const uint64_t seed : {919, 3445, 9361, 43341739}) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     check(seed, runs);
   }

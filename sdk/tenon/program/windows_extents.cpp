@@ -14,7 +14,7 @@ bool WindowPlanner::warm_up(int l) {
     const Expr last = plan_.stage(plan_.buffer(b).producer)
                           .required[static_cast<size_t>(moved_index(plan_.stage(plan_.buffer(b).producer), l))]
                           .last;
-    const Expr excess = initial_extent(b, dim, l) - window_extent(b, dim, l, 0);
+    const Expr excess = initial_extent(b, dim, l, 0) - window_extent(b, dim, l, 0);
     if (prove_le(excess, 0)) continue;
     const Slope slope = slope_of(last, loop.hi);
     if (slope.period == 0 || slope.rise <= 0) continue;
@@ -51,17 +51,17 @@ Expr WindowPlanner::window_extent(int b, int dim, int l, const Expr& ahead) cons
   return supremum_of_difference(last_of(b, dim).substitute(terms(l).by_index) + 1, need, terms(l).range);
 }
 
-Expr WindowPlanner::initial_extent(int b, int dim, int l) const {
+Expr WindowPlanner::initial_extent(int b, int dim, int l, const Expr& ahead) const {
   const LoopPlan& loop = plan_.loop(l);
+  const Expr latest = loop.begin() + (ahead + 1) * loop.step - 1;
   const Expr need = need_of_buffer(b, static_cast<size_t>(dim), l, Iteration::first)->substitute(terms(l).at_start);
-  return supremum_of_difference(last_of(b, dim).substitute({{loop.hi, loop.begin() + loop.step - 1}}) + 1, need,
-                                terms(l).range);
+  return supremum_of_difference(last_of(b, dim).substitute({{loop.hi, latest}}) + 1, need, terms(l).range);
 }
 
 Expr WindowPlanner::ring_places(int b, int dim, int l) const {
   const LoopPlan& loop = plan_.loop(l);
   const Expr ahead = loop.parallel() ? workers(loop) - 1 : Expr(0);
-  return max(window_extent(b, dim, l, ahead), initial_extent(b, dim, l));
+  return max(window_extent(b, dim, l, ahead), initial_extent(b, dim, l, ahead));
 }
 
 Expr WindowPlanner::most_places(int b, size_t d, size_t level) const {

@@ -77,9 +77,9 @@ class WindowPlanner {
   int moved_dim(int b, int l) const;
   const Expr& last_of(int b, int dim) const;
 
-  // Indices kept in any iteration but the first, with `ahead` more iterations under way.
+  // Indices kept in any iteration but the first, and in the first, with `ahead` more iterations under way.
   Expr window_extent(int b, int dim, int l, const Expr& ahead) const;
-  Expr initial_extent(int b, int dim, int l) const;
+  Expr initial_extent(int b, int dim, int l, const Expr& ahead) const;
 
   // --- memory ---
 
