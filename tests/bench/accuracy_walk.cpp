@@ -4,7 +4,7 @@
 //   accuracy_walk [--function Erf] [--threads 2] [--json]
 //
 // Blocks are screened against the functions in f64 from vectors of the C library; the floats of a block that may hold a
-// new worst are then held against test::math_cases(). Of a second each for all floats, not of the emitters' time.
+// new worst are then held against test::math_cases().
 #include <unistd.h>
 
 #include <algorithm>

@@ -4,16 +4,30 @@
 #include <snippet/random_body.hpp>
 
 #include <cstdlib>
+#include <utility>
 
 #include <tenon/support/str.hpp>
 
 namespace tenon::snippet::test {
 namespace {
 
-void try_seed(uint64_t seed) {
+// How many kernels had what only some options and bodies make.
+struct Forms {
+  int joined = 0, behind_blocks = 0, skewed = 0, scratch = 0;
+  void count(const LinearKernel& kernel) {
+    joined += kernel.joined.rows >= 0;
+    behind_blocks += kernel.blocks.inside;
+    skewed += kernel.skewed;
+    scratch += !kernel.scratch.empty();
+  }
+};
+
+void try_seed(uint64_t seed, Forms& forms) {
   SCOPED_TRACE(str("seed ", seed, " (TENON_TEST_SEED)"));
   RandomBody random(seed);
-  Body body = random.make();
+  enum class Shape { any, rows, columns };
+  const Shape shape = std::array{Shape::rows, Shape::columns, Shape::any}[std::min<size_t>(random.pick(10), 2)];
+  Body body = shape == Shape::any ? random.make() : random.make_swept(shape == Shape::columns);
   HarnessOptions options;
   options.lower.lanes = std::array{1, 4, 8}[random.pick(3)];
   options.lower.unroll = 1 << random.pick(3);
@@ -39,14 +53,32 @@ void try_seed(uint64_t seed) {
   if (options.lower.join_rows) random.lengthen_rows(body, extents);
   options.lower.held_vectors = std::array{0, 2, 16}[random.pick(3)];
   random.make_known(body, extents);
+  if (shape != Shape::any) {
+    // Lowering takes all of these forms or none.
+    options.lower.join_rows = options.lower.merge_sweeps = options.lower.heads = false;
+    options.lower.skew_rows = shape == Shape::rows;
+    options.lower.whole_rows = options.lower.behind_blocks = shape == Shape::columns;
+    options.lower.resweep_cycles = 0;
+    options.lower.held_vectors = 0;
+  }
+  if (shape == Shape::any && options.lower.join_rows) options.lower.skew_rows = false;
+  const auto kernel = lower(body, options.lower);
+  ASSERT_TRUE(kernel.ok()) << kernel.error().to_string();
+  forms.count(*kernel);
   check_body(body, extents, random.random(), options);
 }
 
 TEST(RandomBodies, MatchTheOperatorsOneByOne) {
-  if (const char* seed = std::getenv("TENON_TEST_SEED")) return try_seed(std::strtoull(seed, nullptr, 10));
+  Forms forms;
+  if (const char* seed = std::getenv("TENON_TEST_SEED")) return try_seed(std::strtoull(seed, nullptr, 10), forms);
   const char* count = std::getenv("TENON_TEST_COUNT");
   const uint64_t seeds = count ? std::strtoull(count, nullptr, 10) : 1500;
-  for (uint64_t seed = 1; seed <= seeds && !::testing::Test::HasFailure(); ++seed) try_seed(seed);
+  for (uint64_t seed = 1; seed <= seeds && !::testing::Test::HasFailure(); ++seed) try_seed(seed, forms);
+  if (count || HasFailure()) return;
+  // Each form is drawn often enough that the comparisons say something of it.
+  for (const auto& [name, found] : {std::pair{"joined", forms.joined}, std::pair{"behind blocks", forms.behind_blocks},
+                                    std::pair{"skewed", forms.skewed}, std::pair{"with scratch memory", forms.scratch}})
+    EXPECT_GE(found, 5) << "kernels " << name << " of " << seeds << " seeds";
 }
 
 }  // namespace

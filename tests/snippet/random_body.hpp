@@ -31,6 +31,15 @@ class RandomBody {
     return build.take();
   }
 
+  // x z less what that folds into, along rows or down columns: swept twice.
+  Body make_swept(bool columns) {
+    BodyBuilder build("swept", columns ? "rk" : "kr");
+    const ValueId product = build.op("Mul", {build.input(3), build.input(3)});
+    const ValueId fold = build.reduce(pick(2) == 0 ? "ReduceSum" : "ReduceMax", product);
+    build.output(build.op("Add", {product, build.op("Neg", {fold})}));
+    return build.take();
+  }
+
   // A few of them empty or 1, the innermost around the lanes.
   Dims extents(const Body& body, int lanes) {
     Dims made;

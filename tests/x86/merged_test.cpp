@@ -38,12 +38,17 @@ Body softmax_body(std::string_view dims) {
   return build.take();
 }
 
+// The greatest x, 0 where that is infinite.
+ValueId finite_greatest(BodyBuilder& build, ValueId x) {
+  const ValueId greatest = build.reduce("ReduceMax", x);
+  const ValueId infinite = build.op("Equal", {build.op("Abs", {greatest}), build.scalar(kInfinity)}, {}, kBool);
+  return build.op("Where", {infinite, build.scalar(0), greatest});
+}
+
 // x - ln(sum of e^x), where what is subtracted from x is finite.
 Body log_sum_exp_body(std::string_view dims) {
   BodyBuilder build("log_sum_exp", dims);
-  const ValueId x = build.input(all_of(dims)), greatest = build.reduce("ReduceMax", x);
-  const ValueId infinite = build.op("Equal", {build.op("Abs", {greatest}), build.scalar(kInfinity)}, {}, kBool);
-  const ValueId offset = build.op("Where", {infinite, build.scalar(0), greatest});
+  const ValueId x = build.input(all_of(dims)), offset = finite_greatest(build, x);
   const ValueId sum = build.reduce("ReduceSum", build.op("Exp", {build.op("Sub", {x, offset})}));
   build.output(build.op("Sub", {x, build.op("Add", {offset, build.op("Log", {sum})})}));
   return build.take();
@@ -52,9 +57,7 @@ Body log_sum_exp_body(std::string_view dims) {
 // e^(x - offset) / (sum of e^(x - offset)), where what is subtracted is finite.
 Body offset_softmax_body(std::string_view dims) {
   BodyBuilder build("offset_softmax", dims);
-  const ValueId x = build.input(all_of(dims)), greatest = build.reduce("ReduceMax", x);
-  const ValueId infinite = build.op("Equal", {build.op("Abs", {greatest}), build.scalar(kInfinity)}, {}, kBool);
-  const ValueId offset = build.op("Where", {infinite, build.scalar(0), greatest});
+  const ValueId x = build.input(all_of(dims)), offset = finite_greatest(build, x);
   const ValueId e = build.op("Exp", {build.op("Sub", {x, offset})});
   build.output(build.op("Mul", {e, build.op("Div", {build.scalar(1), build.reduce("ReduceSum", e)})}));
   return build.take();
