@@ -47,8 +47,7 @@ Result<std::shared_ptr<const irgen::SnippetCode>> Compiler::compile(const snippe
   made->form = std::move(first);
   for (size_t i = 1; i < tiers.size(); ++i) {
     const auto make = [forms = forms_, tier = tiers[i]](const snippet::Body& of) { return forms->make(of, tier); };
-    made->larger.push_back(std::make_unique<const irgen::FormOnDemand>(tiers[i].least_bytes, make, tiers[i].join_rows,
-                                                                       tiers[i].rows, tiers[i].least_folded_bytes));
+    made->larger.push_back(std::make_unique<const irgen::FormOnDemand>(tiers[i].calls, make));
     if (tiers[i].certain) TENON_OK(made->larger.back()->get(made->body));
   }
   made->cycles_per_element = snippet::cycles_per_element(body, made->form.kernel.lanes, forms_->table(), target());

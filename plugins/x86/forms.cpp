@@ -15,12 +15,6 @@
 namespace tenon::x86 {
 namespace {
 
-// What a vector costs that goes out to memory beyond the caches and comes back.
-constexpr double kMovedVectorCycles = 24;
-
-// Vectors in the longest row that is written out.
-constexpr int kHeldVectors = 16;
-
 std::string registers_text(const TargetDescription& target) {
   std::string text;
   for (const RegisterClass& stated : target.registers) text += str(" ", stated.name, " ", stated.count);
@@ -43,21 +37,9 @@ Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& body, co
     return snippet::cycles_of_node(of, node, table_, target_);
   };
   TENON_TRY(pool, register_pool(target_));
-  const auto vectors = static_cast<int>(pool.of(codegen::RegisterFile::vector).size());
-  snippet::LowerOptions options{.lanes = lanes_of(isa_of(target_), body), .vectors = vectors, .cycles = cycles};
-  if (tier.past_caches) options.resweep_cycles = kMovedVectorCycles;
-  options.held_vectors = tier.passes.next_row == NextRow::none ? kHeldVectors : 0;  // else along with a sweep
-  options.whole_rows = tier.whole_rows;
-  options.join_rows = tier.join_rows;
-  options.behind_blocks = tier.behind_blocks;
-  options.heads = tier.heads;
-  options.keep_near = tier.keep_near, options.keep_joined = tier.keep_joined;
-  options.merge_sweeps = tier.merge_sweeps;
-  options.skew_rows = tier.skew_rows;
-  // They lie one behind the other: a single one is walked as prefetches follow it.
-  if (tier.join_rows && tier.least_bytes > 0) options.rows = 1;
-  options.longest_row_once = tier.longest_row_once;
-  options.longest_row_again = tier.longest_row_again;
+  snippet::LowerOptions options = tier.lower;
+  options.vectors = static_cast<int>(pool.of(codegen::RegisterFile::vector).size());
+  options.cycles = cycles;
   TENON_TRY(kernel, snippet::lower(body, options), "lowering snippet '", body.name, "'");
   TENON_OK(snippet::CallPlan::write_known(body, kernel), "lowering snippet '", body.name, "'");
   TENON_OK(optimise(kernel, tier.passes), "lowering snippet '", body.name, "'");
@@ -85,15 +67,15 @@ Result<irgen::SnippetForm> FormMaker::make(const snippet::Body& body, const Tier
   irgen::SnippetForm form{.run = code->function(), .code_bytes = code->object().bytes.size()};
   form.past_caches = has_streaming_stores(kernel);
   if (kernel.blocks.dim >= 0) form.least_row = kLeastRowVectors * kernel.lanes;
-  if (tier.heads) form.least_row = least_head_row(body);
-  form.any_rows = tier.heads;
+  if (tier.lower.heads) form.least_row = least_head_row(body);
+  form.any_rows = tier.lower.heads;
   // Bodies of several nests, and such, do not have all that a form wants: then it is for no call. Blocks that follow
   // one another store before all is read, which only calls past the caches allow, whose outputs lie apart from inputs.
-  const std::pair<bool, bool> wants[] = {{tier.join_rows, kernel.joined.rows >= 0},
-                                         {tier.behind_blocks, kernel.blocks.inside && form.past_caches},
-                                         {tier.merge_sweeps, kernel.merged},
-                                         {tier.skew_rows, kernel.skewed},
-                                         {tier.heads, form.past_caches}};
+  const std::pair<bool, bool> wants[] = {{tier.lower.join_rows, kernel.joined.rows >= 0},
+                                         {tier.lower.behind_blocks, kernel.blocks.inside && form.past_caches},
+                                         {tier.lower.merge_sweeps, kernel.merged},
+                                         {tier.lower.skew_rows, kernel.skewed},
+                                         {tier.lower.heads, form.past_caches}};
   if (std::ranges::any_of(wants, [](const auto& one) { return one.first && !one.second; }))
     form.least_row = std::numeric_limits<int64_t>::max();
   form.kernel = std::move(kernel);

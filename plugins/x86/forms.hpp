@@ -40,24 +40,13 @@ class FormMaker {
   FormMaker(TargetDescription target, const codegen::JitterTable& table, CompilerOptions options);
 
   struct Tier {
-    std::string suffix;      // of the kernel's name
-    double least_bytes = 0;  // of all ports
-    bool certain = false;    // calls of it come: extents are known
-    PassOptions passes;
-    bool heads = false;          // before rows that begin at no whole vector; for calls that have such
-    bool whole_rows = false;     // down columns
-    bool behind_blocks = false;  // these, in blocks that follow one another; for calls whose blocks are near
-    bool join_rows = false;      // these are short; for calls that rows_to_join() allows
-    bool past_caches = false;    // what sweeps keep goes out to memory and comes back
-    irgen::RowRange rows = {};   // of calls
-    bool keep_near = false, keep_joined = false;  // as in LowerOptions
-    bool merge_sweeps = false;                    // two that fold; for stretches that no cache holds with the next
-    bool skew_rows = false;                       // stored along with the fold of the next
-    double least_folded_bytes = 0;                // calls have as many for a fold
-    int longest_row_once = snippet::LowerOptions{}.longest_row_once;  // as in LowerOptions
-    int longest_row_again = snippet::LowerOptions{}.longest_row_again;
+    std::string suffix;    // of the kernel's name
+    bool certain = false;  // calls of it come: extents are known
+    irgen::CallRange calls = {};
+    snippet::LowerOptions lower = {};  // but vectors and cycles, which are the target's
+    PassOptions passes = {};
   };
-  // By ascending least_bytes. The first serves any call. Where extents are known, only those that calls run.
+  // By ascending calls.least_bytes. The first serves any call. Where extents are known, only those that calls run.
   std::vector<Tier> tiers_of(const snippet::Body& body) const;
   // From CodeCache::shared(), by the kernel's text without names: snippets that compute the same share it, and
   // profilers see it under the name of the first.
@@ -72,6 +61,8 @@ class FormMaker {
  private:
   // Elements of the innermost dim from which on whole rows pay, in vectors: below, a tile takes the row as it is.
   static constexpr int64_t kLeastRowVectors = 2;
+  // What a vector costs that goes out to memory beyond the caches and comes back.
+  static constexpr double kMovedVectorCycles = 24;
 
   // forms_tiers.cpp
   double cache_bytes(std::string_view name) const;

@@ -87,16 +87,17 @@ void FormMaker::add_rows(std::vector<Tier>& tiers, const snippet::Body& body) co
   // that there is one row alone.
   const int64_t border = snippet::may_merge_sweeps(body) ? l3 / (2 * again + bytes.kept) : INT64_MAX;
   const Tier any = tiers.back();
-  int64_t least = any.longest_row_again + 1;
+  int64_t least = any.lower.longest_row_again + 1;
   for (const auto& range : ranges) {
     const int64_t most = std::min(range.most, border);
     if (least > most) continue;
     Tier& tier = tiers.emplace_back(any);
     tier.suffix += range.suffix;
-    tier.rows = {.least = least, .most = most};
-    tier.past_caches = !range.near;
-    tier.keep_near = range.near, tier.keep_joined = range.joined;
+    tier.calls.rows = {.least = least, .most = most};
+    tier.lower.resweep_cycles = range.near ? snippet::LowerOptions{}.resweep_cycles : kMovedVectorCycles;
+    tier.lower.keep_near = range.near, tier.lower.keep_joined = range.joined;
     tier.passes.next_row = range.when, tier.passes.next_row_lines = range.lines;
+    tier.lower.held_vectors = 0;  // the next row is fetched along with a sweep
     least = most + 1;
   }
 }
@@ -114,10 +115,10 @@ void FormMaker::add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) 
   const auto streaming = std::ranges::find_if(tiers, [](const Tier& tier) { return tier.passes.stream_stores; });
   Tier skewed = *streaming;
   skewed.suffix += ".skewed";
-  skewed.rows.least = folds == 2 ? static_cast<int64_t>(second->size_bytes) / (bytes.moving + bytes.standing) + 1
-                                 : kLeastVectors * lanes_of(isa_of(target_), body);
-  skewed.skew_rows = true;
-  skewed.merge_sweeps = folds == 2;
+  skewed.calls.rows.least = folds == 2 ? static_cast<int64_t>(second->size_bytes) / (bytes.moving + bytes.standing) + 1
+                                       : kLeastVectors * lanes_of(isa_of(target_), body);
+  skewed.lower.skew_rows = true;
+  skewed.lower.merge_sweeps = folds == 2;
   tiers.push_back(skewed);
 }
 

@@ -15,12 +15,15 @@ namespace {
 // not, they make room for one another from there on (docs/performance.md).
 constexpr double kShareOfLastCache = 0.75;
 
+// Vectors in the longest row that is written out.
+constexpr int kHeldVectors = 16;
+
 // Bytes of all ports, or, as CallPlan::folded_bytes() counts, for one fold; none where extents are not known.
 std::optional<double> bytes_of(const snippet::Body& body, bool of_fold = false) {
   const auto counted = [&](size_t d) -> double {
     const auto extent = static_cast<double>(body.dims[d].extent.constant());
     if (!of_fold || body.dims[d].reduced) return extent;
-    return d + 1 == body.rank() ? std::min<double>(extent, irgen::FormOnDemand::kColumns) : 1;
+    return d + 1 == body.rank() ? std::min<double>(extent, irgen::CallRange::kColumns) : 1;
   };
   double bytes = 0;
   for (const std::vector<snippet::BodyPort>* ports : {&body.inputs, &body.outputs}) {
@@ -93,27 +96,28 @@ double FormMaker::cache_bytes(std::string_view name) const {
 // For tensors within the second-level cache, beyond it, and beyond the last one; down columns the last in blocks, too.
 std::vector<FormMaker::Tier> FormMaker::tiers_by_size(const snippet::Body& body) const {
   const int lanes = lanes_of(isa_of(target_), body), lane_bytes = vector_bits(isa_of(target_)) / 8 / lanes;
-  std::vector<Tier> tiers(3, Tier{.passes = {.isa = isa_of(target_), .contract = options_.contract}});
+  std::vector<Tier> tiers(3, Tier{.lower = {.lanes = lanes, .held_vectors = kHeldVectors},
+                                  .passes = {.isa = isa_of(target_), .contract = options_.contract}});
   tiers[1].suffix = ".prefetching";
-  tiers[1].least_bytes = cache_bytes("l2");
+  tiers[1].calls.least_bytes = cache_bytes("l2");
   if (const MemorySpace* cache = target_.memory("l2"))
     tiers[1].passes.block_cache_bytes = static_cast<int64_t>(cache->size_bytes);
   if (const MemorySpace* cache = target_.memory("l3"))
     tiers[1].passes.last_cache_bytes = static_cast<int64_t>(cache->size_bytes);
   tiers[1].passes.prefetch_blocks = true;
-  tiers[1].whole_rows = folds_columns(body, kLeastRowVectors * lanes);
+  tiers[1].lower.whole_rows = folds_columns(body, kLeastRowVectors * lanes);
   tiers[2] = tiers[1];
   tiers[2].suffix = ".streaming";
-  tiers[2].least_bytes = target_.memory("l3") ? kShareOfLastCache * cache_bytes("l3") : cache_bytes("l2");
+  tiers[2].calls.least_bytes = target_.memory("l3") ? kShareOfLastCache * cache_bytes("l3") : cache_bytes("l2");
   tiers[2].passes.stream_stores = true;
-  tiers[2].past_caches = body.reduces();  // only what is swept again is lowered otherwise
+  if (body.reduces()) tiers[2].lower.resweep_cycles = kMovedVectorCycles;
   walk_from(tiers[0], "l2", lane_bytes);
   walk_from(tiers[1], target_.memory("l3") ? "l3" : "host", lane_bytes);
   walk_from(tiers[2], "host", lane_bytes);
-  if (!tiers[2].whole_rows) return tiers;
+  if (!tiers[2].lower.whole_rows) return tiers;
   tiers.push_back(tiers[2]);
   tiers[3].suffix += ".blocks";
-  tiers[3].behind_blocks = true;
+  tiers[3].lower.behind_blocks = true;
   return tiers;
 }
 
@@ -122,25 +126,28 @@ void FormMaker::add_merged(std::vector<Tier>& tiers) const {
   const auto merge = [&](const Tier& like, double least_folded_bytes) -> Tier& {
     Tier& merged = tiers.emplace_back(Tier(like));
     merged.suffix += ".merged";
-    merged.merge_sweeps = true;
-    merged.least_folded_bytes = least_folded_bytes;
+    merged.lower.merge_sweeps = true;
+    merged.calls.least_folded_bytes = least_folded_bytes;
     return merged;
   };
-  const int64_t near = tiers.back().rows != irgen::RowRange{} ? tiers.back().rows.most : -1;  // that a cache holds
-  merge(tiers[2], cache_bytes("l2")).rows.least = near + 1;
+  const int64_t near =
+      tiers.back().calls.rows != irgen::RowRange{} ? tiers.back().calls.rows.most : -1;  // that a cache holds
+  merge(tiers[2], cache_bytes("l2")).calls.rows.least = near + 1;
   // Shorter blocks lie in the cache, with what they are made of.
-  if (tiers[2].whole_rows) merge(tiers[3], cache_bytes("l2") / 8 * 5);
+  if (tiers[2].lower.whole_rows) merge(tiers[3], cache_bytes("l2") / 8 * 5);
 }
 
 // Each for calls whose short rows are joined, in its place where all of them are.
 void FormMaker::add_joined(std::vector<Tier>& tiers, bool always, bool tiles) const {
   std::vector<Tier> all;
   for (const Tier& tier : tiers) {
-    if (!always && !(tier.merge_sweeps && tiles)) all.push_back(tier);
-    if (tier.behind_blocks) continue;
+    if (!always && !(tier.lower.merge_sweeps && tiles)) all.push_back(tier);
+    if (tier.lower.behind_blocks) continue;
     Tier& joined = all.emplace_back(tier);
     joined.suffix += ".joined";
-    joined.whole_rows = joined.join_rows = true;
+    joined.lower.whole_rows = joined.lower.join_rows = joined.calls.joins_rows = true;
+    // They lie one behind the other: a single one is walked as prefetches follow it.
+    if (joined.calls.least_bytes > 0) joined.lower.rows = 1;
     joined.passes.streams.each = 1;
   }
   tiers = std::move(all);
@@ -151,14 +158,17 @@ void FormMaker::keep_certain(std::vector<Tier>& tiers, const snippet::Body& body
   const int64_t row = body.rank() == 0 ? 0 : body.dims.back().extent.constant();
   const double folded = *bytes_of(body, /*of_fold=*/true);
   std::erase_if(tiers, [&](const Tier& tier) {
-    return tier.least_bytes > bytes || !tier.rows.holds(row) || tier.least_folded_bytes > folded;
+    return tier.calls.least_bytes > bytes || !tier.calls.rows.holds(row) || tier.calls.least_folded_bytes > folded;
   });
   const auto is_of_rows = [](const Tier& tier) {
-    return tier.rows != irgen::RowRange{} && !tier.merge_sweeps && !tier.skew_rows;
+    return tier.calls.rows != irgen::RowRange{} && !tier.lower.merge_sweeps && !tier.lower.skew_rows;
   };
-  const bool skews = rows_aligned(body).value_or(false) && std::ranges::any_of(tiers, &Tier::skew_rows);
+  const bool skews = rows_aligned(body).value_or(false) &&
+                     std::ranges::any_of(tiers, [](const Tier& tier) { return tier.lower.skew_rows; });
   if (skews)
-    std::erase_if(tiers, [&](const Tier& tier) { return is_of_rows(tier) || (tier.merge_sweeps && !tier.skew_rows); });
+    std::erase_if(tiers, [&](const Tier& tier) {
+      return is_of_rows(tier) || (tier.lower.merge_sweeps && !tier.lower.skew_rows);
+    });
   else if (std::ranges::any_of(tiers, is_of_rows))
     std::erase_if(tiers, [&](const Tier& tier) { return tier.passes.stream_stores && !is_of_rows(tier); });
   if (tiers.size() > 1) tiers.erase(tiers.begin());
@@ -169,7 +179,8 @@ void FormMaker::keep_certain(std::vector<Tier>& tiers, const snippet::Body& body
 std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) const {
   std::vector<Tier> tiers = tiers_by_size(body);
   const Joins joins = joins_of(body, lanes_of(isa_of(target_), body));
-  const bool tiles = body.reduces() && !body.dims.back().reduced && !tiers[2].whole_rows;  // if rows are not joined
+  const bool tiles =
+      body.reduces() && !body.dims.back().reduced && !tiers[2].lower.whole_rows;  // if rows are not joined
   add_rows(tiers, body);
   if (snippet::may_merge_sweeps(body) && !(tiles && joins == Joins::never)) add_merged(tiers);
   add_skewed(tiers, body);
@@ -193,8 +204,8 @@ void FormMaker::add_far(std::vector<Tier>& tiers, const snippet::Body& body) con
   if (rows_aligned(body).value_or(false) || !body.reduces() || !body.dims.back().reduced) return;
   Tier far = tiers[1];
   far.suffix = ".far";
-  far.least_bytes = tiers[2].least_bytes;
-  far.rows.most = least_head_row(body) - 1;
+  far.calls.least_bytes = tiers[2].calls.least_bytes;
+  far.calls.rows.most = least_head_row(body) - 1;
   walk_from(far, "host", vector_bits(isa_of(target_)) / 8 / lanes_of(isa_of(target_), body));
   tiers.insert(tiers.begin() + 2, std::move(far));
 }
@@ -209,10 +220,10 @@ void FormMaker::add_heads(std::vector<Tier>& tiers, const snippet::Body& body) c
   std::vector<Tier> all;
   for (const Tier& tier : tiers) {
     if (!tier.passes.stream_stores || !aligned) all.push_back(tier);
-    if (!tier.passes.stream_stores || tier.skew_rows) continue;
+    if (!tier.passes.stream_stores || tier.lower.skew_rows) continue;
     Tier& heads = all.emplace_back(tier);
     heads.suffix += ".heads";
-    heads.heads = heads.passes.any_rows = true;
+    heads.lower.heads = heads.passes.any_rows = true;
   }
   tiers = std::move(all);
 }
@@ -226,10 +237,11 @@ void FormMaker::walk_from(Tier& tier, std::string_view memory, int lane_bytes) c
   tier.passes.prefetch_reads = {.lines = static_cast<int>(from->prefetch_reads), .together = together};
   tier.passes.prefetch_writes = {.lines = static_cast<int>(from->prefetch_writes), .together = together};
   tier.passes.streams = {.each = static_cast<int>(from->streams), .most = static_cast<int>(from->most_streams)};
-  if (from->row_lines > 0) tier.longest_row_once = static_cast<int>(from->row_lines * kLineBytes) / lane_bytes;
-  tier.longest_row_again = static_cast<int>(first_cache_bytes() / 2 / kRows) / lane_bytes;
+  if (from->row_lines > 0) tier.lower.longest_row_once = static_cast<int>(from->row_lines * kLineBytes) / lane_bytes;
+  tier.lower.longest_row_again = static_cast<int>(first_cache_bytes() / 2 / kRows) / lane_bytes;
   // Lines are fetched ahead along single rows.
-  if (from->prefetch_reads > 0) tier.longest_row_again = std::min(tier.longest_row_again, tier.longest_row_once);
+  if (from->prefetch_reads > 0)
+    tier.lower.longest_row_again = std::min(tier.lower.longest_row_again, tier.lower.longest_row_once);
 }
 
 }  // namespace tenon::x86

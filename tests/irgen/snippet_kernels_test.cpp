@@ -50,7 +50,7 @@ std::shared_ptr<SnippetCode> add_code(int failures = 0, bool any_rows = false) {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));  // others come meanwhile
       return form;
     };
-    made->larger.push_back(std::make_unique<const FormOnDemand>(least_bytes, make));
+    made->larger.push_back(std::make_unique<const FormOnDemand>(CallRange{.least_bytes = least_bytes}, make));
   };
   add_larger(1000, {.kernel = *kernel, .run = code<'p'>});
   add_larger(4000, {.kernel = *kernel, .run = code<'s'>, .past_caches = true});
@@ -110,7 +110,8 @@ class ColumnSums {
       ++made;
       return SnippetForm{.kernel = kernel, .run = irgen::code<'j'>};
     };
-    code->larger.push_back(std::make_unique<const FormOnDemand>(0, make, joins_rows, RowRange{}, least_folded_bytes));
+    const CallRange calls{.joins_rows = joins_rows, .least_folded_bytes = least_folded_bytes};
+    code->larger.push_back(std::make_unique<const FormOnDemand>(calls, make));
     snippet_ = snippet_kernel(code, {0}, 1);
   }
   std::string ran_for(int64_t rows, int64_t columns) {
@@ -172,7 +173,7 @@ std::string ran_for_two(int64_t shift_bytes) {
   const auto make = [&kernel](const snippet::Body&) -> Result<SnippetForm> {
     return SnippetForm{.kernel = *kernel, .run = irgen::code<'h'>, .past_caches = true, .any_rows = true};
   };
-  code->larger.push_back(std::make_unique<const FormOnDemand>(0, make));
+  code->larger.push_back(std::make_unique<const FormOnDemand>(CallRange{}, make));
   Guarded<std::byte> x_memory(4096), y(4096, GuardAt::begin), z(4096, GuardAt::begin);
   const std::vector<program::DimView> dims{{0, 41, 4, 0}, {0, 24, 164, 0}};
   const std::vector<program::BufferView> views{

@@ -84,7 +84,7 @@ TEST_P(Forms, SweepsAreMergedOfLongStretches) {
     std::vector<double> least;
     for (const FormMaker::Tier& tier :
          maker.tiers_of(body_of(str("f32[", shape, "]"), str("%y = ", op, " %x {axis = ", axis, "}"))))
-      if (tier.merge_sweeps) least.push_back(tier.least_folded_bytes);
+      if (tier.lower.merge_sweeps) least.push_back(tier.calls.least_folded_bytes);
     return least;
   };
   using Least = std::vector<double>;
@@ -116,8 +116,8 @@ TEST_P(Forms, ShortRowsAreJoined) {
     for (const auto& larger : (*code)->larger) {
       const auto form = larger->get((*code)->body);
       EXPECT_TRUE(form.ok());
-      EXPECT_EQ(larger->joins_rows(), (*form)->kernel.joined.rows >= 0);
-      made += larger->joins_rows() ? " joined" : " apart";
+      EXPECT_EQ(larger->calls().joins_rows, (*form)->kernel.joined.rows >= 0);
+      made += larger->calls().joins_rows ? " joined" : " apart";
     }
     return made;
   };
@@ -138,7 +138,7 @@ TEST_P(Forms, ForLargeCallsServeNoOthers) {
     EXPECT_EQ((*code)->form.least_row, 0);
     std::vector<std::pair<double, int64_t>> least;
     for (const auto& form : (*code)->larger)
-      least.emplace_back(form->least_bytes(), (*form->get((*code)->body))->least_row);
+      least.emplace_back(form->calls().least_bytes, (*form->get((*code)->body))->least_row);
     return least;
   };
   using Least = std::vector<std::pair<double, int64_t>>;
@@ -158,15 +158,15 @@ TEST_P(Forms, HaveWhatTheirCallsNeed) {
   for (size_t i = 0; i < open.size(); ++i) {
     const FormMaker::Tier& tier = open[i];
     EXPECT_EQ(tier.suffix, kSuffixes[i]);
-    EXPECT_EQ(tier.whole_rows, i > 0);
+    EXPECT_EQ(tier.lower.whole_rows, i > 0);
     EXPECT_EQ(tier.passes.prefetch_blocks, i > 0);
     EXPECT_EQ(tier.passes.block_cache_bytes, i > 0 ? 100'000 : 0);
     EXPECT_EQ(tier.passes.stream_stores, i > 1);
-    EXPECT_EQ(tier.past_caches, i > 1);
+    EXPECT_EQ(tier.lower.resweep_cycles > snippet::LowerOptions{}.resweep_cycles, i > 1);
     EXPECT_EQ(tier.passes.last_cache_bytes, i > 0 ? 1'000'000 : 0);
-    EXPECT_EQ(tier.behind_blocks, i == 3 || i == 5);
-    EXPECT_EQ(tier.merge_sweeps, i > 3);
-    EXPECT_EQ(tier.least_folded_bytes, i == 5 ? 62'500 : i == 4 ? 100'000 : 0);
+    EXPECT_EQ(tier.lower.behind_blocks, i == 3 || i == 5);
+    EXPECT_EQ(tier.lower.merge_sweeps, i > 3);
+    EXPECT_EQ(tier.calls.least_folded_bytes, i == 5 ? 62'500 : i == 4 ? 100'000 : 0);
     EXPECT_FALSE(tier.certain);
   }
   const std::vector<FormMaker::Tier> known = maker.tiers_of(body("4000", 61));
@@ -182,9 +182,9 @@ TEST_P(Forms, RowsThatBeginAnywhereHaveTheirOwn) {
   const auto suffixes = [&](std::string_view x, std::string_view operators) {
     std::string made;
     for (const FormMaker::Tier& tier : maker.tiers_of(body_of(x, operators))) {
-      EXPECT_EQ(tier.heads, tier.passes.any_rows);
-      EXPECT_EQ(tier.heads, tier.suffix.ends_with(".heads"));
-      if (!tier.certain && tier.rows != irgen::RowRange{}) continue;
+      EXPECT_EQ(tier.lower.heads, tier.passes.any_rows);
+      EXPECT_EQ(tier.lower.heads, tier.suffix.ends_with(".heads"));
+      if (!tier.certain && tier.calls.rows != irgen::RowRange{}) continue;
       made += tier.suffix + " ";
     }
     return made;
@@ -213,9 +213,9 @@ TEST_P(Forms, ShortRowsThatBeginAnywhereAreFetchedFromFar) {
   };
   const FormMaker::Tier far = named(".far"), streaming = named(".streaming");
   EXPECT_FALSE(far.passes.stream_stores);
-  EXPECT_EQ(far.least_bytes, streaming.least_bytes);
+  EXPECT_EQ(far.calls.least_bytes, streaming.calls.least_bytes);
   EXPECT_EQ(far.passes.prefetch_reads.lines, streaming.passes.prefetch_reads.lines);
-  EXPECT_EQ(far.rows, (irgen::RowRange{.least = 0, .most = lanes_of(GetParam(), kF32) == 16 ? 127 : 767}));
+  EXPECT_EQ(far.calls.rows, (irgen::RowRange{.least = 0, .most = lanes_of(GetParam(), kF32) == 16 ? 127 : 767}));
 }
 
 // Forms that would be no other than the one before are for no call.
@@ -285,9 +285,9 @@ TEST_P(Forms, WalkAsTheirMemorySays) {
   EXPECT_EQ(tiers[1].passes.prefetch_reads.together, 64);
   // Rows of f32: 2 lines; where lines are not fetched ahead rows may be longer that are walked again, four of them in
   // half of the first level.
-  EXPECT_EQ(tiers[0].longest_row_again, 512);
-  EXPECT_EQ(tiers[1].longest_row_once, 32);
-  EXPECT_EQ(tiers[1].longest_row_again, 32);
+  EXPECT_EQ(tiers[0].lower.longest_row_again, 512);
+  EXPECT_EQ(tiers[1].lower.longest_row_once, 32);
+  EXPECT_EQ(tiers[1].lower.longest_row_again, 32);
   // In the code as well.
   const auto listed = [&](size_t tier, std::string_view what) {
     const auto code = maker.make(body("N", 41), tiers[tier]);

@@ -152,7 +152,7 @@ TEST_P(RowForms, AllGiveTheSameBits) {
       size_t tried = 0;
       for (const snippet::Body* body : {&open, &known}) {
         for (const FormMaker::Tier& tier : maker_.tiers_of(open)) {
-          if (tier.merge_sweeps) continue;  // sums that are moved have bits of their own (merged_test.cpp)
+          if (tier.lower.merge_sweeps) continue;  // sums that are moved have bits of their own (merged_test.cpp)
           const auto form = maker_.make(*body, tier);
           ASSERT_TRUE(form.ok()) << form.error().to_string();
           for (const int64_t rows : {1, 5}) {
@@ -176,8 +176,8 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
   const auto ranges = [&](const Case& one) {
     std::vector<Range> found;
     for (const FormMaker::Tier& tier : maker_.tiers_of(body_of(one, "R", "C")))
-      if (tier.rows != irgen::RowRange{} && !tier.heads && tier.passes.stream_stores)
-        found.emplace_back(tier.suffix.substr(10), tier.rows.least, tier.rows.most, tier.passes.next_row);
+      if (tier.calls.rows != irgen::RowRange{} && !tier.lower.heads && tier.passes.stream_stores)
+        found.emplace_back(tier.suffix.substr(10), tier.calls.rows.least, tier.calls.rows.most, tier.passes.next_row);
     return found;
   };
   const NextRow early = NextRow::before_last, late = NextRow::last;
@@ -218,7 +218,7 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
   for (const FormMaker::Tier& tier : maker_.tiers_of(body_of(kSkipNorm, "1000", "1024"))) suffixes += tier.suffix + " ";
   EXPECT_EQ(suffixes, " .streaming .streaming.skewed ");
   for (const FormMaker::Tier& tier : maker_.tiers_of(body_of(kSkipNorm, "1000", "1021")))
-    EXPECT_FALSE(tier.skew_rows && tier.suffix.ends_with("heads")) << tier.suffix;
+    EXPECT_FALSE(tier.lower.skew_rows && tier.suffix.ends_with("heads")) << tier.suffix;
 }
 
 // What sweeps keep is in no output, so that all of these are stored past the caches; inputs are fetched a row ahead.

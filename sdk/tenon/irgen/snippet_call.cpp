@@ -73,14 +73,15 @@ Result<Choice> choose_forms(const SnippetCode& code, const CallOptions& options,
                      snippet::rows_to_join(extents[extents.size() - 2], extents.back(), code.form.kernel.lanes) > 1;
   Choice choice{.near = &code.form};
   for (const auto& larger : code.larger) {
-    if (read + written < larger->least_bytes() || (larger->joins_rows() && !joins)) continue;
-    if (!extents.empty() && !larger->rows().holds(extents.back())) continue;
-    if (plan.folded_bytes(FormOnDemand::kColumns) < larger->least_folded_bytes()) continue;
+    const CallRange& calls = larger->calls();
+    if (read + written < calls.least_bytes || (calls.joins_rows && !joins)) continue;
+    if (!extents.empty() && !calls.rows.holds(extents.back())) continue;
+    if (plan.folded_bytes(CallRange::kColumns) < calls.least_folded_bytes) continue;
     TENON_TRY(form, larger->get(code.body));
     if (form->least_row > 0 && plan.extents().back() < form->least_row) continue;
     if (!form->past_caches) {
       choice.near = form;
-    } else if (!options.read_again || written >= larger->least_bytes()) {
+    } else if (!options.read_again || written >= calls.least_bytes) {
       // Rows that begin at whole lines want no heads.
       if (form->any_rows && choice.past_caches && !choice.past_caches->any_rows) continue;
       TENON_TRY(serves, serves_past_caches(code.body, *form, extents));

@@ -24,7 +24,7 @@ struct SnippetForm {
   size_t code_bytes = 0;                         // for reports
   int64_t least_row = 0;                         // calls with fewer elements in the innermost dim are not for it
   // Its stores go past the caches. Then each row of each output begins at a multiple of kAlignBytes, no output lies
-  // on an input, and where results are read again they alone have to make FormOnDemand::least_bytes(): others would be
+  // on an input, and where results are read again they alone have to make CallRange::least_bytes: others would be
   // wanted in the caches.
   bool past_caches = false;
   // With past_caches: rows may begin anywhere. Addresses of outputs, in elements, then lie alike modulo the kernel's
@@ -39,33 +39,29 @@ struct RowRange {
   bool operator==(const RowRange&) const = default;
 };
 
+// Calls that a form may be for.
+struct CallRange {
+  double least_bytes = 0;   // of all tensors
+  bool joins_rows = false;  // only those whose short rows snippet::rows_to_join() joins
+  RowRange rows = {};
+  double least_folded_bytes = 0;  // of tensors, for one fold (CallPlan::folded_bytes() of kColumns)
+  static constexpr int64_t kColumns = 256;
+};
+
 // A form for large calls, which most snippets never see: made when the first call of that size is planned. Any thread;
 // those who come meanwhile wait for it.
 class TENON_API FormOnDemand {
  public:
   using Make = std::function<Result<SnippetForm>(const snippet::Body& body)>;
-  FormOnDemand(double least_bytes, Make make, bool joins_rows = false, RowRange rows = {},
-               double least_folded_bytes = 0)
-      : least_bytes_(least_bytes),
-        least_folded_bytes_(least_folded_bytes),
-        joins_rows_(joins_rows),
-        rows_(rows),
-        make_(std::move(make)) {}
+  FormOnDemand(const CallRange& calls, Make make) : calls_(calls), make_(std::move(make)) {}
 
-  double least_bytes() const { return least_bytes_; }  // calls whose tensors have fewer are not for it
-  bool joins_rows() const { return joins_rows_; }      // nor are those whose rows snippet::rows_to_join() leaves apart
-  const RowRange& rows() const { return rows_; }       // nor those with other rows
-  // Nor those in which tensors have fewer for one fold (CallPlan::folded_bytes() of kColumns).
-  double least_folded_bytes() const { return least_folded_bytes_; }
-  static constexpr int64_t kColumns = 256;
+  const CallRange& calls() const { return calls_; }
   // `body`: of the code that it belongs to. The form lives as long as this. An error is not kept: who asks next tries
   // again.
   Result<const SnippetForm*> get(const snippet::Body& body) const;
 
  private:
-  const double least_bytes_, least_folded_bytes_;
-  const bool joins_rows_;
-  const RowRange rows_;
+  const CallRange calls_;
   const Make make_;
   mutable std::mutex mutex_;
   mutable std::optional<SnippetForm> form_;
@@ -75,7 +71,7 @@ class TENON_API FormOnDemand {
 struct SnippetCode {
   snippet::Body body;
   SnippetForm form;  // serves any call
-  // By ascending least_bytes(). A call is run by the last that may serve it.
+  // By ascending calls().least_bytes. A call is run by the last that may serve it.
   std::vector<std::unique_ptr<const FormOnDemand>> larger = {};
   double cycles_per_element = 1;  // of the body's space, as predicted: how small a piece for a thread may be
 };
