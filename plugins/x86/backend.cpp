@@ -114,7 +114,8 @@ class Backend final : public TargetBackend {
                 name(), compiler_, irgen::SnippetOptions{.self_check = options_.self_check}),
             .runner = {.threads = default_pool().threads()},
             .listing = [compiler = compiler_](const Graph& graph) { return listing(graph, *compiler); },
-            .kernel_infos = [compiler = compiler_](const Graph& graph) { return kernel_infos(graph, *compiler); }};
+            .kernel_infos = [compiler = compiler_, host = options_.host_caches](
+                                const Graph& graph) { return kernel_infos(graph, *compiler, host); }};
   }
 
   // Snippets are of row-major tensors: values in blocked layouts become those of their slots.
@@ -139,17 +140,20 @@ class Backend final : public TargetBackend {
     return text;
   }
 
-  static std::vector<KernelInfo> kernel_infos(const Graph& graph, Compiler& compiler) {
+  // `host`: predicted at the rates of this machine, else at those that the target states.
+  static std::vector<KernelInfo> kernel_infos(const Graph& graph, Compiler& compiler, bool host) {
+    const TargetDescription target =
+        host ? rated(compiler.target(), program::CostModel::of_machine(), clock_hz()) : compiler.target();
     std::vector<KernelInfo> infos;
     for (const Op& op : graph.body()) {
       if (!isa<snippet::Subgraph>(op)) continue;
       const auto body = snippet::make_body(op);
       const auto made = body.ok() ? compiler.compile(*body) : body.error();
-      infos.push_back(irgen::kernel_info_of(op, compiler.target()));
+      infos.push_back(irgen::kernel_info_of(op, target));
       if (!made.ok()) continue;
       infos.back().code_bytes = (*made)->form.code_bytes;
       // Whichever takes longer, movement or arithmetic, hides the other.
-      infos.back().predicted_us = std::max(infos.back().predicted_us, arithmetic_us(**made, compiler.target()));
+      infos.back().predicted_us = std::max(infos.back().predicted_us, arithmetic_us(**made, target));
     }
     return infos;
   }
@@ -159,7 +163,15 @@ class Backend final : public TargetBackend {
     double cycles = made.cycles_per_element;
     for (const snippet::BodyDim& dim : made.body.dims)
       cycles *= dim.extent.is_constant() ? static_cast<double>(dim.extent.constant()) : 0;
-    return target.clock_hz ? cycles / static_cast<double>(target.clock_hz) * 1e6 : 0;
+    return target.clock_hz ? cycles / vector_units(target) / static_cast<double>(target.clock_hz) * 1e6 : 0;
+  }
+
+  // That work side by side; rows of the emitter table state the cycles of one.
+  static double vector_units(const TargetDescription& target) {
+    for (const Engine& engine : target.engines)
+      if (engine.lanes > 0 && engine.macs_per_cycle > engine.lanes)
+        return static_cast<double>(engine.macs_per_cycle) / static_cast<double>(engine.lanes);
+    return 1;
   }
 
   TargetDescription description_;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include <tenon/program/auto_schedule.hpp>
 #include <tenon/target/description.hpp>
 
 namespace tenon::x86 {
@@ -21,5 +22,12 @@ const Machine& machine();
 // last-level cache belongs to a few cores, and answers before fetching ahead would gain anything (docs/performance.md).
 // Memories that the target does not state are not added.
 TargetDescription described(TargetDescription target, const Machine& machine);
+
+// Cycles a second that a core reaches under work, timed once, in some 0.1 ms.
+double clock_hz();
+
+// `target` at the rates of a machine: each memory with the bandwidth of what holds as much there, and the clock. For
+// predictions; decisions are by what is stated, so that the same description gives the same code on any machine.
+TargetDescription rated(TargetDescription target, const program::CostModel& machine, double clock_hz);
 
 }  // namespace tenon::x86

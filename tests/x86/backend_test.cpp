@@ -69,6 +69,9 @@ TEST_F(X86Backend, PredictsTheLongerOfMovementAndArithmetic) {
   target.clock_hz = 1000000000;
   const double arithmetic = predicted();
   EXPECT_GT(arithmetic, 0);
+  target.engines = {{.name = "fma", .macs_per_cycle = 32, .lanes = 16}};
+  EXPECT_EQ(predicted(), arithmetic / 2) << "two units";
+  target.engines.clear();
   MemorySpace& host = target.memories.emplace_back();
   host.name = "host";
   host.size_bytes = uint64_t{1} << 30;

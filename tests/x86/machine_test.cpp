@@ -1,5 +1,6 @@
 #include "x86/machine.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace tenon::x86 {
@@ -29,6 +30,24 @@ TEST(Machine, FetchesAheadOutOfSlowLastLevelsOnly) {
   EXPECT_EQ(described(stated(), {"HygonGenuine", 0x18, 0, 0}), near);
   EXPECT_EQ(described(stated(), {"AuthenticAMD", 0x15, 0, 0}), stated()) << "before Zen";
   EXPECT_EQ(described(stated(), {"GenuineIntel", 0x1a, 0, 0}), stated());
+}
+
+TEST(Machine, RatesAreThoseOfWhatHoldsAsMuch) {
+  program::CostModel model;
+  model.memories = {{"L1", 4, 400}, {"L2", 6, 200}, {"memory", 0, 40}};
+  const TargetDescription made = rated(stated(), model, 4.1e9);
+  EXPECT_EQ(made.clock_hz, 4'100'000'000u);
+  std::vector<double> rates;
+  for (const MemorySpace& memory : made.memories) rates.push_back(memory.bandwidth->bytes_per_second(made.clock_hz));
+  EXPECT_THAT(rates, testing::ElementsAre(40, 40, 200, 400)) << "host and l3 exceed all caches";
+  EXPECT_EQ(rated(stated(), {}, 1e9).memories, stated().memories) << "nothing is known";
+}
+
+// Between a slow notebook and the fastest there is; the same for all who ask.
+TEST(Machine, HasAClock) {
+  EXPECT_GT(clock_hz(), 0.2e9);
+  EXPECT_LT(clock_hz(), 8e9);
+  EXPECT_EQ(clock_hz(), clock_hz());
 }
 
 // What the processor says, if it does, is what a cache can be.
