@@ -12,8 +12,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <ctime>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -36,42 +34,19 @@
 #include <tenon/support/str.hpp>
 #include <tenon/tensor/numeric.hpp>
 
+#include "bench/interleaved.hpp"
 #include "bench/ort_peer.hpp"
+#include "bench/random_input.hpp"
 #include "bench/snippet_bench_cases.hpp"
 
 namespace tenon::bench {
 namespace {
-
-template <class T>
-T must(Result<T> result, const std::string& what) {
-  if (result.ok()) return std::move(result).value();
-  std::fprintf(stderr, "%s: %s\n", what.c_str(), result.error().to_string().c_str());
-  std::exit(1);
-}
-
-void must(const Result<void>& result, const std::string& what) {
-  if (result.ok()) return;
-  std::fprintf(stderr, "%s: %s\n", what.c_str(), result.error().to_string().c_str());
-  std::exit(1);
-}
 
 struct Options {
   std::string target = "x86-avx512", filter = ".*";
   int threads = 1, rounds = 31;
   bool short_ones = false, json = false;
 };
-
-// Floats away from 0 for what is divided by; all numbers of 8 bits.
-Tensor random_input(const Type& type, std::mt19937& random) {
-  const ElementType element = type.element();
-  Tensor tensor = must(Tensor::allocate(kF32, *type.shape().static_dims()), "an input");
-  std::normal_distribution<float> normal(1.0f, 2.0f);
-  std::uniform_int_distribution<int> number(element.is_signed_int() ? -128 : 0, element.is_signed_int() ? 127 : 255);
-  for (float& x : tensor.mutable_as<float>())
-    x = element.is_float() ? normal(random)
-                           : static_cast<float>(element.is_bool() ? number(random) & 1 : number(random));
-  return element == kF32 ? tensor : must(convert(tensor, element), "an input");
-}
 
 double difference(const Tensor& got, const Tensor& wanted) {
   double most = 0, largest = 1e-30;
@@ -82,34 +57,6 @@ double difference(const Tensor& got, const Tensor& wanted) {
     largest = std::max(largest, std::abs(double{right[i]}));
   }
   return most / largest;
-}
-
-double median(std::vector<double> times) {
-  std::nth_element(times.begin(), times.begin() + static_cast<ptrdiff_t>(times.size() / 2), times.end());
-  return times[times.size() / 2];
-}
-
-// One competitor: called often enough in a row for the clock to tell.
-struct Runner {
-  std::string name;
-  std::function<void()> run;
-  std::vector<double> us = {};
-  int repeats = 1;
-};
-
-// Of one thread what counts is its processor time: others may hold the machine meanwhile.
-double now_us(bool processor_time) {
-  timespec now{};
-  clock_gettime(processor_time ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) * 1e-3;
-}
-
-// Once before it counts: competitors leave each other different caches.
-double time_us(const Runner& runner, bool processor_time) {
-  runner.run();
-  const double begin = now_us(processor_time);
-  for (int i = 0; i < runner.repeats; ++i) runner.run();
-  return (now_us(processor_time) - begin) / runner.repeats;
 }
 
 class Bench {
@@ -179,18 +126,7 @@ class Bench {
       peer.emplace(bytes, ins, outs, options_.threads);
       runners.push_back({"ort", [&] { peer->run(); }});
     }
-    for (Runner& runner : runners) {
-      const double once = std::max(0.05, time_us(runner, options_.threads == 1));
-      runner.repeats = static_cast<int>(std::clamp(500.0 / once, 1.0, 10000.0));
-    }
-    // In another order each round: who runs behind one that writes elsewhere finds less in the caches, by a third at 3
-    // MB.
-    std::vector<Runner*> order;
-    for (Runner& runner : runners) order.push_back(&runner);
-    for (int round = 0; round < options_.rounds; ++round) {
-      std::ranges::shuffle(order, random);
-      for (Runner* runner : order) runner->us.push_back(time_us(*runner, options_.threads == 1));
-    }
+    measure(runners, options_.rounds, options_.threads == 1, random);
     nlohmann::json row{{"case", c.name}, {"difference", worst}};
     for (const Runner& runner : runners) {
       row[runner.name + "_us"] = median(runner.us);

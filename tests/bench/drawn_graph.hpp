@@ -1,0 +1,52 @@
+// Graphs that nobody thought of: elementwise operators and reductions of rows over one space, the same for each seed. Each
+// has two forms, the text of the graph and one fused nest of loops in C++ (drawn_loop.cpp).
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tenon::bench {
+
+enum class Element : uint8_t { f32, f16, i32, u8, i8, boolean };
+
+struct DrawnValue {
+  std::string op;             // "input", "constant", or an operator of the graph without attributes but those of its row
+  std::vector<int> operands;  // earlier values
+  Element element = Element::f32;
+  unsigned over = 0;   // bit d: it varies over dim d; the extent of others is 1
+  int degree = 0;      // of the polynomial in the inputs that bounds it
+  double number = 0;   // of a constant
+  bool kept = false;   // worth to be kept for later walks of a row rather than made again
+
+  bool is_input() const { return op == "input"; }
+  bool is_constant() const { return op == "constant"; }
+  bool is_reduction() const { return op.starts_with("Reduce"); }
+};
+
+struct DrawnGraph {
+  uint32_t seed = 0;
+  std::string kind;             // what was drawn, such as "elementwise" or "softmax-like"
+  std::vector<int64_t> dims;
+  int folded = 0;                   // the last dims, over which reductions go
+  std::vector<DrawnValue> values;  // inputs, constants and operators, each behind its operands
+  std::vector<int> outputs;
+
+  std::vector<int> inputs() const;
+  // Kind, extents, operators and types of the inputs, in a line.
+  std::string name() const;
+  // The graph in its text form.
+  std::string text() const;
+  // A function NAME(const void* const* in, void* const* out, const int64_t* extents) with one nest of loops, as by hand.
+  // `extents` are loop_extents(). Prelude: see loop_prelude().
+  std::string loop(const std::string& name) const;
+  // Of neighbouring dims that all tensors have or have not, one: the extents of the loops.
+  std::vector<int64_t> loop_extents() const;
+};
+
+// What stands before loops in a file.
+std::string loop_prelude();
+
+// Elements of all inputs and outputs together: about 2^most_bits at most.
+DrawnGraph draw_graph(uint32_t seed, int most_bits = 20);
+
+}  // namespace tenon::bench

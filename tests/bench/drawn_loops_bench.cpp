@@ -1,0 +1,161 @@
+// Drawn graphs on an x86 target against the loops that one would write for them by hand: medians of interleaved runs in
+// one process, the worst first.
+//
+//   drawn_loops_bench [--target x86-avx512] [--seed 1] [--seeds 200] [--rounds 15] [--filter RE] [--most-bits 20]
+//   [--flags "..."] [--show] [--json]
+//
+// The loops are compiled while it runs, by $CXX or c++, all in one go and with the flags of snippet_bench's; for
+// x86-avx2 without AVX-512. A graph is drawn again by its seed, which begins its line: --seed S --seeds 1. --show
+// prints the graph and its loop instead. In names extents that reductions fold have a ', and types the dims that inputs
+// vary over, bit by bit. Ends with 1 where results differ: by more than a thousandth of a percent of the largest value,
+// in more than one of a thousand elements (a comparison or a cast may go either way).
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <regex>
+#include <sstream>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <tenon/compile/compile.hpp>
+#include <tenon/ir/text.hpp>
+#include <tenon/support/str.hpp>
+
+#include "bench/drawn_graph.hpp"
+#include "bench/interleaved.hpp"
+#include "bench/random_input.hpp"
+#include "bench/run_time_compiler.hpp"
+
+namespace tenon::bench {
+namespace {
+
+struct Options {
+  std::string target = "x86-avx512", filter = ".*", flags;
+  uint32_t seed = 1, seeds = 200;
+  int rounds = 15, most_bits = 20;
+  bool show = false, json = false;
+};
+
+std::vector<std::string> flags_of(const Options& options) {
+  std::istringstream words(
+      !options.flags.empty() ? options.flags
+      : options.target == "x86-avx2"
+          ? "-O3 -march=native -mno-avx512f -mavx2 -mfma -ffast-math -mrecip=!sqrt,!vec-sqrt,!div,!vec-div"
+          : "-O3 -march=native -mprefer-vector-width=512 -ffast-math "
+            "-mrecip=!sqrt,!vec-sqrt,!div,!vec-div");
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
+// The share of elements that differ.
+double differing(const Tensor& got, const Tensor& wanted) {
+  const Tensor a = must(convert(got, kF32), "an output"), b = must(convert(wanted, kF32), "an output");
+  const auto left = a.as<float>(), right = b.as<float>();
+  double largest = 1e-30;
+  for (const float x : right) largest = std::max(largest, std::abs(double{x}));
+  size_t apart = 0;
+  // Not a number is apart from all.
+  for (size_t i = 0; i < left.size(); ++i) apart += !(std::abs(double{left[i]} - right[i]) <= 1e-4 * largest);
+  return static_cast<double>(apart) / static_cast<double>(left.size());
+}
+
+struct Row {
+  std::string name;
+  double us = 0, hand_us = 0, differing = 0;
+  double ratio() const { return hand_us / us; }
+};
+
+Row run(const DrawnGraph& drawn, CompiledLoop loop, TargetRegistry& registry, const Options& options) {
+  std::mt19937 random(drawn.seed);
+  Row row{.name = drawn.name()};
+  const std::string text = drawn.text();
+  auto model = must(compile(must(parse_graph(text, row.name), text), registry, {.targets = {options.target}}), text);
+  std::vector<Datum> data, results, made;
+  std::vector<const void*> in;
+  std::vector<void*> out;
+  for (const ValueInfo& input : model->inputs()) data.emplace_back(random_input(input.type, random));
+  for (const ValueInfo& output : model->outputs()) {
+    const auto zeros = [&] {
+      return must(Tensor::zeros(output.type.element(), *output.type.shape().static_dims()), row.name);
+    };
+    results.emplace_back(zeros());
+    made.emplace_back(zeros());
+  }
+  for (Datum& datum : data) in.push_back(datum.tensor().data());
+  for (Datum& datum : results) out.push_back(const_cast<std::byte*>(datum.tensor().data()));
+  must(model->run_into(data, made, {}), row.name);
+  const std::vector<int64_t> extents = drawn.loop_extents();
+  loop(in.data(), out.data(), extents.data());
+  for (size_t i = 0; i < made.size(); ++i)
+    row.differing = std::max(row.differing, differing(made[i].tensor(), results[i].tensor()));
+  // Both write to the same memory: which pages a tensor has is worth a tenth in the second-level cache.
+  const auto bound = must(model->bind(data, results, {}), row.name);
+  std::vector<Runner> runners;
+  runners.push_back({"tenon", [&] { must(bound->run(), row.name); }});
+  runners.push_back({"hand", [&] { loop(in.data(), out.data(), extents.data()); }});
+  measure(runners, options.rounds, true, random);
+  row.us = median(runners[0].us);
+  row.hand_us = median(runners[1].us);
+  return row;
+}
+
+int report(std::vector<Row> rows, const Options& options) {
+  std::ranges::sort(rows, {}, &Row::ratio);
+  nlohmann::json all = nlohmann::json::array();
+  size_t below = 0, wrong = 0;
+  double logs = 0;
+  if (!options.json) std::printf("%10s %10s %8s  %s\n", "us", "hand us", "hand/us", "seed, what it is");
+  for (const Row& row : rows) {
+    const bool differs = row.differing > 1e-2;
+    below += row.ratio() < 0.97;
+    wrong += differs;
+    logs += std::log(row.ratio());
+    all.push_back({{"case", row.name}, {"tenon_us", row.us}, {"hand_us", row.hand_us}, {"differing", row.differing}});
+    if (!options.json)
+      std::printf("%10.4f %10.4f %8.2f  %s%s\n", row.us, row.hand_us, row.ratio(), row.name.c_str(),
+                  differs ? str(" DIFFERS in ", row.differing, " of all elements").c_str() : "");
+  }
+  if (options.json) {
+    std::printf("%s\n", all.dump(2).c_str());
+  } else if (!rows.empty()) {
+    std::printf("%zu graphs on %s: %zu below .97, geometric mean %.2f, %zu with other results\n", rows.size(),
+                options.target.c_str(), below, std::exp(logs / static_cast<double>(rows.size())), wrong);
+  }
+  return wrong ? 1 : 0;
+}
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app{"Drawn graphs against loops by hand"};
+  app.add_option("--target", options.target);
+  app.add_option("--seed", options.seed, "the first");
+  app.add_option("--seeds", options.seeds, "how many");
+  app.add_option("--rounds", options.rounds);
+  app.add_option("--filter", options.filter, "of a graph's name");
+  app.add_option("--most-bits", options.most_bits, "at most about 2 to this many elements a tensor");
+  app.add_option("--flags", options.flags, "of the compiler, instead of the target's");
+  app.add_flag("--show", options.show, "print graphs and loops, run nothing");
+  app.add_flag("--json", options.json);
+  CLI11_PARSE(app, argc, argv);
+  std::vector<DrawnGraph> drawn;
+  std::string text = loop_prelude();
+  for (uint32_t seed = options.seed; seed < options.seed + options.seeds; ++seed) {
+    DrawnGraph one = draw_graph(seed, options.most_bits);
+    if (!std::regex_search(one.name(), std::regex(options.filter))) continue;
+    text += one.loop(str("loop_", seed)) + "\n";
+    if (options.show)
+      std::printf("%s\n%s\n%s\n", one.name().c_str(), one.text().c_str(), one.loop(str("loop_", seed)).c_str());
+    drawn.push_back(std::move(one));
+  }
+  if (options.show) return 0;
+  const CompiledLoops loops = must(CompiledLoops::compile(text, flags_of(options)), "the loops by hand");
+  TargetRegistry registry;
+  std::vector<Row> rows;
+  for (const DrawnGraph& one : drawn) rows.push_back(run(one, loops.find(str("loop_", one.seed)), registry, options));
+  return report(std::move(rows), options);
+}
+
+}  // namespace
+}  // namespace tenon::bench
+
+int main(int argc, char** argv) { return tenon::bench::main(argc, argv); }
