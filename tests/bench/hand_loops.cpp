@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace tenon::bench {
 
@@ -271,9 +270,16 @@ template <How kHow, int kIns, int kOuts, int kInBytes>
     if constexpr (kInBytes == 64) {
       line ^= *reinterpret_cast<const Line*>(from);
     } else {
-      uint64_t words[2];
-      std::memcpy(words, from, 16);
-      line[0] ^= words[0] ^ words[1];
+      // All of the line: memory of an EPYC takes a half of a line that is 0 in half the time.
+      const __m128i quarter = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+#ifdef __AVX512F__
+      line ^= reinterpret_cast<Line>(_mm512_maskz_broadcast_i32x4(0xffff, quarter));
+#else
+      for (int q = 0; q < 4; ++q) {
+        line[2 * q] ^= static_cast<uint64_t>(_mm_cvtsi128_si64(quarter));
+        line[2 * q + 1] ^= static_cast<uint64_t>(_mm_cvtsi128_si64(_mm_unpackhi_epi64(quarter, quarter)));
+      }
+#endif
     }
   }
   for (int i = 0; i < kOuts; ++i) put<kHow>(static_cast<char*>(a.out[static_cast<size_t>(i)]) + unit * 64, line);

@@ -164,10 +164,12 @@ std::vector<Case> snippet_cases() {
 })"),
          scale_shift_relu, move_one_to_one(), {r, n});
   }
-  rows("u8 normalise planar 3x1080x1920", normalise_text("1,3,1080,1920", "3,1,1"), normalise_planar,
-       move_bytes_to_floats(), {3, 1080 * 1920});
-  rows("u8 normalise interleaved 1080x1920x3", normalise_text("1080,1920,3", "3"), normalise_interleaved,
-       move_bytes_to_floats(), {1080 * 1920});
+  for (const auto& [h, w] : {std::pair{1080, 1920}, {2160, 3840}}) {
+    rows(str("u8 normalise planar 3x", h, "x", w), normalise_text(str("1,3,", h, ",", w), "3,1,1"), normalise_planar,
+         move_bytes_to_floats(), {3, h * w});
+    rows(str("u8 normalise interleaved ", h, "x", w, "x3"), normalise_text(str(h, ",", w, ",3"), "3"),
+         normalise_interleaved, move_bytes_to_floats(), {h * w});
+  }
   rows("broadcast 42x17x31", R"(graph @g(%x: f32[1,42,17,31], %s: f32[1,42,17,1], %b: f32[1,42,1,31]) -> %y {
 %t = Mul %x, %s
 %u = Add %t, %b
