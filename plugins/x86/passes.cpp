@@ -179,14 +179,24 @@ void fold_loads(LinearKernel& kernel, Isa isa) {
 
 namespace {
 
-// Those to what all rows share, and to scratch rows.
+// Those to what all rows share, and to scratch rows: given by the call, and used in loops that move others alone; of
+// skewed rows before these loops, too.
 std::set<RegisterId> standing_pointers(const LinearKernel& kernel) {
-  static const Name kParameter("Parameter");
+  static const Name kBegin("LoopBegin"), kTail("TailBegin"), kEnd("LoopEnd"), kTailEnd("TailEnd"),
+      kParameter("Parameter");
   std::set<RegisterId> standing;
   for (const Instruction& one : kernel.body)
     if (one.op == kParameter) standing.insert(one.out[0]);
   for (const Loop& loop : kernel.loops)
     for (const Loop::Shift& shift : loop.shifts) standing.erase(shift.pointer);
+  if (kernel.skewed) return standing;
+  std::vector<bool> open, moves_rows(kernel.loops.size());
+  for (size_t i = 0; i < kernel.loops.size(); ++i) moves_rows[i] = !kernel.loops[i].shifts.empty();
+  for (const Instruction& one : kernel.body) {
+    if (one.op == kBegin || one.op == kTail) open.push_back(moves_rows[static_cast<size_t>(one.number)]);
+    if (one.op == kEnd || one.op == kTailEnd) open.pop_back();
+    if (one.memory && std::ranges::find(open, true) == open.end()) standing.erase(one.memory->base);
+  }
   return standing;
 }
 
@@ -202,7 +212,8 @@ void fetch_ahead(LinearKernel& kernel, const PassOptions& options) {
   if (options.next_row_lines) near.clear();
   near.merge(standing);
   fetch_held_rows(kernel, options.prefetch_reads, options.prefetch_writes);
-  if (kernel.skewed) near.merge(standing_pointers(kernel));
+  // Rows that are merged without being skewed may exceed the caches: nothing of theirs is near.
+  if (kernel.skewed || !kernel.merged) near.merge(standing_pointers(kernel));
   if (options.streams.each > 1) split_streams(kernel, options.streams);
   add_steps_from(kernel, near);
   if (options.prefetch_writes.lines > 0) prefetch_writes(kernel, options.prefetch_writes, near);
@@ -213,6 +224,7 @@ void fetch_ahead(LinearKernel& kernel, const PassOptions& options) {
 
 Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   divide_by_constants(kernel);
+  convert_as_signed(kernel);
   if (options.contract) contract_multiply_add(kernel);
   pack_fours(kernel);
   narrow_alike(kernel);

@@ -87,6 +87,9 @@ struct QuotientFactors {
 std::optional<QuotientFactors> quotient_factors(float divisor);
 // Div by a constant as Mul, or as Mul and Fma. passes_division.cpp
 void divide_by_constants(snippet::LinearKernel& kernel);
+// Convert of unsigned integers that were loaded from 8 or 16 bits, to floats: says that these fit i32, of which avx2 has
+// a conversion. passes_convert.cpp
+void convert_as_signed(snippet::LinearKernel& kernel);
 void contract_multiply_add(snippet::LinearKernel& kernel);
 // What four rows fold into, in four lanes of one register, as long as the same is made of all four. passes_four.cpp
 void pack_fours(snippet::LinearKernel& kernel);

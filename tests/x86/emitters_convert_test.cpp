@@ -77,6 +77,14 @@ TEST_P(EmitterConversions, AreThoseOfTheTensorLibrary) {
   }
 }
 
+TEST_P(EmitterConversions, OfUnsignedNumbersThatFitSignedOnes) {
+  Column column = sampled(kU32);
+  for (uint64_t& bits : column.bits) bits &= 0x7fffffff;
+  for (const ElementType to : {kF32, kF64})
+    for (const Attributes& attributes : {Attributes{}, Attributes{{"fits_i32", 1}}})
+      expect("Convert", attributes, column, to, converted(column, std::array{to}));
+}
+
 TEST_P(EmitterConversions, RoundToNarrowFloatsOnce) {
   for (const ElementType lane : {kF32, kF64}) {
     const Column column = sampled(lane);

@@ -369,6 +369,21 @@ TEST_P(Passes, QuotientsByConstantsAreProducts) {
   EXPECT_EQ(count(print(optimised(kernel_by("0x0"), {.memory_operands = false})), "Div "), 2);
 }
 
+// Of unsigned elements that were loaded from 8 or 16 bits, and of no others.
+TEST_P(Passes, NarrowIntegersAreConvertedAsSigned) {
+  for (const auto& [element, lane, marked] :
+       {std::tuple{"u8", "u32", 2}, {"u16", "u32", 2}, {"u32", "u32", 0}, {"i8", "i32", 0}}) {
+    const LinearKernel kernel = optimised(row_kernel(
+        GetParam().lanes,
+        str("    %10:", lane, " = Load@ ", element, " [%0 + %3]!\n    %20:f32 = Convert %10\n")));
+    EXPECT_EQ(count(print(kernel), "fits_i32"), marked) << print(kernel);
+    EXPECT_NE(compiled(kernel), nullptr);
+  }
+  const LinearKernel sums = optimised(row_kernel(
+      GetParam().lanes, "    %10:u32 = Load@ u8 [%0 + %3]!\n    %11:u32 = Add %10, %10\n    %20:f32 = Convert %11\n"));
+  EXPECT_EQ(count(print(sums), "fits_i32"), 0) << print(sums);
+}
+
 TEST_P(Passes, QuotientsOfWhatIsAlikeTakeOneLane) {
   const auto kernel_of = [&](std::string_view operand) {
     return optimised(row_kernel(
@@ -414,6 +429,25 @@ TEST_P(Passes, ReadLinesAreFetchedAhead) {
     EXPECT_EQ(count(listing(code->object()), "prefetcht0"), 1);
     check<float>(*code, [](float x, float w) { return x + w; });
   }
+}
+
+// What all rows share stays near; of one row alone nothing does.
+TEST_P(Passes, WhatRowsShareIsNotFetched) {
+  const auto fetched = [&](std::string_view dims) {
+    snippet::test::BodyBuilder build("add", dims);
+    const snippet::DimSet row = snippet::DimSet{1} << (dims.size() - 1), all = (snippet::DimSet{1} << dims.size()) - 1;
+    build.output(build.op("Add", {build.input(all), build.input(row)}));
+    auto kernel = snippet::lower(build.take(), {.lanes = GetParam().lanes, .rows = 1});
+    TENON_CHECK(kernel.ok(), kernel.ok() ? "" : kernel.error().to_string());
+    EXPECT_TRUE(optimise(*kernel, {.isa = GetParam().isa, .prefetch_reads = {.lines = 8}}).ok());
+    std::set<snippet::RegisterId> pointers;
+    for (const snippet::Instruction& one : kernel->body)
+      if (one.op == "PrefetchRead") pointers.insert(one.memory->base);
+    return pointers.size();
+  };
+  EXPECT_EQ(fetched("kk"), 1u);
+  EXPECT_EQ(fetched("kkk"), 1u);
+  EXPECT_EQ(fetched("k"), 2u);
 }
 
 // Later walks along a row find its lines in the caches.

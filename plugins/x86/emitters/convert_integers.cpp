@@ -22,10 +22,15 @@ constexpr uint64_t kTwo52Bits = 0x4330000000000000, kTwo84Bits = 0x4530000000000
 
 // ---- Integers to floats ----
 
+// Unsigned numbers may be known to be below 2^31 (passes_convert.cpp).
+bool may_exceed_i32(const VectorCode& c) {
+  return from_unsigned(c) && c.emission().attributes.find("fits_i32") == nullptr;
+}
+
 // avx2: upper half * 2^16 + lower half, rounded once by the multiply-add.
 void i32_to_f32(VectorCode& c) {
   const Vec x = c.in(0);
-  if (!from_unsigned(c)) return c->vcvtdq2ps(c.out(), x);
+  if (!may_exceed_i32(c)) return c->vcvtdq2ps(c.out(), x);
   if (c.avx512()) return c->vcvtudq2ps(c.out(), x);
   const Vec high = c.temp(), low = c.temp();
   c->vpsrld(high, x, 16);
@@ -38,7 +43,7 @@ void i32_to_f32(VectorCode& c) {
 
 void i32_to_f64(VectorCode& c) {
   const Vec x = c.in(0), y = c.out();
-  if (!from_unsigned(c)) return c->vcvtdq2pd(y, x);
+  if (!may_exceed_i32(c)) return c->vcvtdq2pd(y, x);
   if (c.avx512()) return c->vcvtudq2pd(y, x);
   c->vpmovzxdq(y, x);
   c->vorpd(y, y, c.u64(kTwo52Bits));
