@@ -31,23 +31,59 @@ TENON_WIDE void combine_row(float* __restrict to, const float* __restrict a, con
 }
 #undef TENON_WIDE
 void twice_row(float* __restrict to, const float* __restrict from, int64_t first, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) to[i] = from[(first + i) / 2 - first / 2];
+  for (int64_t i = 0; i < n; ++i) to[i] = from[((first + i) >> 1) - (first >> 1)];
 }
 
-// Where the row `v` is, from index `first` on.
-float* row(const BufferView& b, int64_t first, int64_t v) {
-  return reinterpret_cast<float*>(b.rank() == 1 ? b.address(std::array{first}) : b.address(std::array{first, v}));
-}
+// Rows of a buffer one after the other, from index `first` of row `v` on. Of a ring the first place is divided for, and
+// no other.
+class Rows {
+ public:
+  Rows(const BufferView& b, int64_t first, int64_t v)
+      : origin_(b.base + (first - b.dims[0].min) * b.dims[0].stride) {
+    if (b.rank() == 1) return;
+    stride_ = b.dims[1].stride;
+    at_ = b.dims[1].place(v);
+    if (b.dims[1].fold > 0) places_ = b.dims[1].fold;
+  }
+  float* next() {
+    auto* const row = reinterpret_cast<float*>(origin_ + at_ * stride_);
+    if (++at_ == places_) at_ = 0;
+    return row;
+  }
 
-// f(row of the result, first index, y, number of elements) for each row of the last operand. Rows must be in one piece.
+ private:
+  std::byte* origin_;
+  int64_t stride_ = 0, at_ = 0, places_ = INT64_MAX;
+};
+
+// The box of a call's result, the last operand. Rows must be in one piece.
+struct ResultBox {
+  int64_t first, elements;  // of a row
+  int64_t row = 0, rows = 1;
+  Rows to;
+
+  static Result<ResultBox> of(const CallContext& c) {
+    for (const BufferView& b : c.operands)
+      if (b.dims[0].fold > 0) return error(Code::unsupported, "a ring across rows");
+    const BufferView& out = c.operands.back();
+    const bool one = out.rank() == 1;
+    const int64_t first = out.dims[0].min, row = one ? 0 : out.dims[1].min;
+    return ResultBox{first, out.dims[0].extent, row, one ? 1 : out.dims[1].extent, Rows(out, first, row)};
+  }
+};
+
+// f(row of the result, the rows of the first operand around it) for each row of the result, with `more` elements before.
 template <class F>
-Result<void> each_row(const CallContext& c, const F& f) {
-  for (const BufferView& b : c.operands)
-    if (b.dims[0].fold > 0) return error(Code::unsupported, "a ring across rows");
-  const BufferView& out = c.operands.back();
-  const int64_t first = out.dims[0].min, n = out.dims[0].extent;
-  const int64_t from = out.rank() == 1 ? 0 : out.dims[1].min, to = out.rank() == 1 ? 0 : out.dims[1].max();
-  for (int64_t v = from; v <= to; ++v) f(row(out, first, v), first, v, n);
+Result<void> each_row_of_three(const CallContext& c, int64_t more, const F& f) {
+  TENON_TRY(box, ResultBox::of(c));
+  Rows in(c.operands[0], box.first - more, box.row - 1);
+  float *above = in.next(), *at = in.next();
+  for (int64_t i = 0; i < box.rows; ++i) {
+    float* const below = in.next();
+    f(box.to.next(), above, at, below, box.elements);
+    above = at;
+    at = below;
+  }
   return {};
 }
 
@@ -57,45 +93,35 @@ KernelHandle scale() {
   return make_kernel(
       "scale",
       [](CallContext& c) -> Result<void> {
-        const BufferView& in = c.operands[0];
-        return each_row(c,
-                        [&](float* to, int64_t first, int64_t v, int64_t n) { scale_row(to, row(in, first, v), n); });
+        TENON_TRY(box, ResultBox::of(c));
+        Rows in(c.operands[0], box.first, box.row);
+        for (int64_t i = 0; i < box.rows; ++i) scale_row(box.to.next(), in.next(), box.elements);
+        return {};
       },
       true);
 }
 
 KernelHandle blur(bool rings) {
   return make_kernel(
-      "blur",
-      [](CallContext& c) -> Result<void> {
-        const BufferView& in = c.operands[0];
-        return each_row(c, [&](float* to, int64_t first, int64_t v, int64_t n) {
-          mean_row(to, row(in, first, v - 1), row(in, first, v), row(in, first, v + 1), n);
-        });
-      },
-      rings);
+      "blur", [](CallContext& c) { return each_row_of_three(c, 0, mean_row); }, rings);
 }
 
 KernelHandle box(bool rings) {
   return make_kernel(
-      "box",
-      [](CallContext& c) -> Result<void> {
-        const BufferView& in = c.operands[0];
-        return each_row(c, [&](float* to, int64_t first, int64_t v, int64_t n) {
-          box_row(to, row(in, first - 1, v - 1), row(in, first - 1, v), row(in, first - 1, v + 1), n);
-        });
-      },
-      rings);
+      "box", [](CallContext& c) { return each_row_of_three(c, 1, box_row); }, rings);
 }
 
 KernelHandle halve() {
   return make_kernel(
       "halve",
       [](CallContext& c) -> Result<void> {
-        const BufferView& in = c.operands[0];
-        return each_row(c, [&](float* to, int64_t first, int64_t v, int64_t n) {
-          halve_row(to, row(in, 2 * first, 2 * v), row(in, 2 * first, 2 * v + 1), n);
-        });
+        TENON_TRY(box, ResultBox::of(c));
+        Rows in(c.operands[0], 2 * box.first, 2 * box.row);
+        for (int64_t i = 0; i < box.rows; ++i) {
+          const float* const upper = in.next();
+          halve_row(box.to.next(), upper, in.next(), box.elements);
+        }
+        return {};
       },
       true);
 }
@@ -104,10 +130,14 @@ KernelHandle twice() {
   return make_kernel(
       "twice",
       [](CallContext& c) -> Result<void> {
-        const BufferView& in = c.operands[0];
-        return each_row(c, [&](float* to, int64_t first, int64_t v, int64_t n) {
-          twice_row(to, row(in, first / 2, v / 2), first, n);
-        });
+        TENON_TRY(box, ResultBox::of(c));
+        Rows in(c.operands[0], box.first >> 1, box.row >> 1);
+        const float* from = in.next();
+        for (int64_t i = 0; i < box.rows; ++i) {
+          if (i > 0 && (box.row + i) % 2 == 0) from = in.next();
+          twice_row(box.to.next(), from, box.first, box.elements);
+        }
+        return {};
       },
       true);
 }
@@ -116,10 +146,10 @@ KernelHandle combine() {
   return make_kernel(
       "combine",
       [](CallContext& c) -> Result<void> {
-        const BufferView &a = c.operands[0], &b = c.operands[1];
-        return each_row(c, [&](float* to, int64_t first, int64_t v, int64_t n) {
-          combine_row(to, row(a, first, v), row(b, first, v), n);
-        });
+        TENON_TRY(box, ResultBox::of(c));
+        Rows a(c.operands[0], box.first, box.row), b(c.operands[1], box.first, box.row);
+        for (int64_t i = 0; i < box.rows; ++i) combine_row(box.to.next(), a.next(), b.next(), box.elements);
+        return {};
       },
       true);
 }

@@ -13,6 +13,7 @@
 
 #include <tenon/program/auto_schedule.hpp>
 #include <tenon/program/exec/bound_program.hpp>
+#include <tenon/program/measured_schedule.hpp>
 #include <tenon/program/text.hpp>
 #include <tenon/support/memory.hpp>
 
@@ -32,7 +33,7 @@ constexpr size_t kFinalists = 3;
 constexpr uint32_t kOrderSeed = 1;
 // Of cases with fewer elements all lies in the caches, and nothing is fetched ahead by hand.
 constexpr int64_t kFewestFetched = int64_t{1} << 21;
-const std::string kAutomatic = "automatic";
+const std::string kAutomatic = "automatic", kMeasured = "measured";
 
 struct Schedule {
   std::string name;
@@ -195,18 +196,19 @@ void run_in_turn(std::vector<Contender*> contenders, int rounds, std::mt19937& r
   }
 }
 
-// The first one, and of the others those that took least, the fastest first.
-std::vector<Contender*> finalists(std::vector<Contender>& all, std::mt19937& random) {
-  std::vector<Contender*> left;
-  for (Contender& c : all) left.push_back(&c);
-  const Contender* const first = left.front();
+// The first `ours`, and of the others those that took least, the fastest first.
+std::vector<Contender*> finalists(std::vector<Contender>& all, size_t ours, std::mt19937& random) {
+  std::vector<Contender*> left, first;
+  for (Contender& c : all) (first.size() < ours ? first : left).push_back(&c);
   for (int round = 0; round < kRounds; ++round) {
     run_in_turn(left, 1, random);
-    const double best = (*std::ranges::min_element(left.begin() + 1, left.end(), {}, &Contender::seconds))->seconds();
-    std::erase_if(left, [&](Contender* c) { return c != first && c->seconds() > kHopeless * best; });
+    run_in_turn(first, 1, random);
+    const double best = (*std::ranges::min_element(left, {}, &Contender::seconds))->seconds();
+    std::erase_if(left, [&](Contender* c) { return c->seconds() > kHopeless * best; });
   }
-  std::ranges::sort(left.begin() + 1, left.end(), {}, &Contender::seconds);
-  left.resize(std::min(left.size(), kFinalists + 1));
+  std::ranges::sort(left, {}, &Contender::seconds);
+  left.resize(std::min(left.size(), kFinalists));
+  left.insert(left.begin(), first.begin(), first.end());
   return left;
 }
 
@@ -219,60 +221,112 @@ void print_curve(const std::vector<Contender>& all) {
                 c->name().c_str());
 }
 
-// How much longer the automatic schedule takes than the best by hand: 1 is as long. One by hand that is the same
-// program is not run a second time: where no other is faster, the automatic one is the best by hand. `curve`: what each
-// schedule takes, and is predicted to take, is printed.
-double measure(const Case& c, bool curve) {
-  Memory memory(c);
-  std::vector<Contender> all;
+// How much longer it takes than the best schedule by hand: 1 is as long.
+struct Ratios {
+  double predicted = 1, measured = 1;
+};
+
+// Times of one of ours beside the best by hand. One by hand that is the same program is not run a second time: where no
+// other is faster, ours is the best by hand.
+double print_ratio(const Contender& ours, const std::vector<Contender*>& by_hand, const std::string& same) {
+  const Contender& best = **std::ranges::min_element(by_hand, {}, &Contender::seconds);
+  const double ratio = same.empty() ? ours.ratio_to(best) : std::max(ours.ratio_to(best), 1.0);
+  const bool is_best = !same.empty() && ratio <= 1;
+  std::printf("  %s %8.3f ms (predicted %.3f), best by hand %8.3f ms (%s), ratio %.3f%s\n", ours.name().c_str(),
+              ours.seconds() * 1e3, ours.predicted() * 1e3, (is_best ? ours : best).seconds() * 1e3,
+              (is_best ? same : best.name()).c_str(), ratio, same.empty() ? "" : ("; the same program as " + same).c_str());
+  return ratio;
+}
+
+// By the model's predictions, and by the clock where that comes to another program.
+std::vector<Contender> our_schedules(const Case& c, Memory& memory, std::vector<std::string>& groups) {
+  std::vector<Contender> ours;
   Pair automatic = c.make();
   const ScheduleReport report = must(auto_schedule(automatic.pipeline, {automatic.source}, {automatic.result},
                                                    memory.sizes(), CostModel::of_machine()));
-  all.emplace_back(kAutomatic, automatic, report.automatic.seconds(), memory);
-  std::string same;
+  groups = report.groups;
+  ours.emplace_back(kAutomatic, automatic, report.automatic.seconds(), memory);
+  Pair measured = c.make();
+  const MeasuredReport by_clock = must(measured_schedule(measured.pipeline, {measured.source}, {measured.result},
+                                                         memory.arguments(), CostModel::of_machine()));
+  const MeasuredReport::Candidate& chosen = by_clock.candidates[by_clock.chosen];
+  Contender contender(kMeasured, measured, chosen.predicted_seconds, memory);
+  if (contender.text() == ours.front().text()) return ours;
+  groups.insert(groups.end(), chosen.groups.begin(), chosen.groups.end());
+  ours.push_back(std::move(contender));
+  return ours;
+}
+
+// `curve`: what each schedule takes, and is predicted to take, is printed.
+Ratios measure(const Case& c, bool curve) {
+  Memory memory(c);
+  std::vector<std::string> groups;
+  std::vector<Contender> all = our_schedules(c, memory, groups);
+  const size_t ours = all.size();
+  std::vector<std::string> same(ours);
   for (const Schedule& schedule : schedules_by_hand(c)) {
     Pair pair = c.make();
     schedule.apply(pair);
     const PredictedCost predicted =
         must(predict_cost(pair.pipeline, {pair.source}, {pair.result}, memory.sizes(), CostModel::of_machine()));
     Contender contender(schedule.name, pair, predicted.seconds(), memory);
-    if (contender.text() == all.front().text())
-      same = schedule.name;
+    const auto first_of_hand = all.begin() + static_cast<int64_t>(ours);
+    const auto found = std::ranges::find(all.begin(), first_of_hand, contender.text(), &Contender::text);
+    if (found != first_of_hand)
+      same[static_cast<size_t>(found - all.begin())] = schedule.name;
     else if (contender.try_out().ok())
       all.push_back(std::move(contender));  // the kernels take its windows
   }
   TENON_CHECK(std::ranges::all_of(all, &Contender::shares_arena), "a schedule of '", c.name, "' has memory of its own");
   std::mt19937 random(kOrderSeed);
-  std::vector<Contender*> final = finalists(all, random);
+  std::vector<Contender*> final = finalists(all, ours, random);
   if (curve) print_curve(all);
   const int rounds = std::clamp(static_cast<int>(kFinalSeconds / all[0].seconds()), kFinalRounds, kMostFinalRounds);
   for (Contender* contender : final) contender->forget();
   run_in_turn(final, rounds, random);
-  std::ranges::sort(final.begin() + 1, final.end(), {}, &Contender::seconds);
-  const Contender &ours = *final[0], &best = *final[1];
-  const double ratio = ours.ratio_to(best);
-  const bool is_best = !same.empty() && ratio <= 1;
-  std::printf("  %-34s automatic %8.3f ms (predicted %.3f), best by hand %8.3f ms (%s), ratio %.3f%s\n", c.name.c_str(),
-              ours.seconds() * 1e3, ours.predicted() * 1e3, (is_best ? ours : best).seconds() * 1e3,
-              (is_best ? same : best.name()).c_str(), is_best ? 1.0 : ratio,
-              same.empty() ? "" : ("; the same program as " + same).c_str());
-  for (const std::string& group : report.groups) std::printf("      %s\n", group.c_str());
+  // Ours that are the same as one by hand are by hand, too.
+  std::vector<double> ratios;
+  std::printf("  %s\n", c.name.c_str());
+  for (size_t i = 0; i < ours; ++i) {
+    std::vector<Contender*> by_hand(final.begin() + static_cast<int64_t>(ours), final.end());
+    for (size_t other = 0; other < ours; ++other)
+      if (other != i && !same[other].empty()) by_hand.push_back(final[other]);
+    ratios.push_back(print_ratio(*final[i], by_hand, same[i]));
+  }
+  for (const std::string& group : groups) std::printf("      %s\n", group.c_str());
   std::fflush(stdout);
-  return is_best ? 1.0 : ratio;
+  return {ratios.front(), ratios.back()};
 }
+
+// Over the cases of a family.
+class Summary {
+ public:
+  void add(double ratio) {
+    ++cases_;
+    logarithms_ += std::log(ratio);
+    worst_ = std::max(worst_, ratio);
+    within_ += ratio <= 1.1;
+  }
+  void print(const std::string& family, const std::string& ours) const {
+    std::printf("%s, %s: %zu of %zu within 10%% of the best by hand, mean ratio %.3f, worst %.3f\n", family.c_str(),
+                ours.c_str(), within_, cases_, std::exp(logarithms_ / static_cast<double>(cases_)), worst_);
+  }
+
+ private:
+  double logarithms_ = 0, worst_ = 0;
+  size_t within_ = 0, cases_ = 0;
+};
 
 void sweep(const std::string& family, const std::vector<Case>& cases, bool curve) {
   std::printf("%s\n", family.c_str());
-  double logarithms = 0, worst = 0;
-  size_t within = 0;
+  Summary predicted, measured;
   for (const Case& c : cases) {
-    const double ratio = measure(c, curve);
-    logarithms += std::log(ratio);
-    worst = std::max(worst, ratio);
-    within += ratio <= 1.1;
+    const Ratios ratios = measure(c, curve);
+    predicted.add(ratios.predicted);
+    measured.add(ratios.measured);
   }
-  std::printf("%s: %zu of %zu within 10%% of the best by hand, mean ratio %.3f, worst %.3f\n", family.c_str(), within,
-              cases.size(), std::exp(logarithms / static_cast<double>(cases.size())), worst);
+  predicted.print(family, kAutomatic);
+  measured.print(family, kMeasured);
 }
 
 }  // namespace

@@ -48,8 +48,10 @@ struct Strips {
   struct Loop {
     int dim = -1;     // of the pipeline
     double step = 1;  // of a stage that has the dim's largest extent; of others as much less as they have fewer indices
+    bool operator==(const Loop&) const = default;
   };
   std::vector<Loop> loops;
+  bool operator==(const Strips&) const = default;
 
   double iterations(const PipelineNumbers& numbers) const;
   // How many of a whole step what they go over is: less where the last ones are cut.

@@ -48,9 +48,7 @@ std::string_view build() {
 #endif
 }
 
-ContentKey key_of(const CacheBytes& caches) {
-  return ContentKey::of(str(kMagic, "\n", processor(), caches, "\n", build()));
-}
+ContentKey key_of(const CacheBytes& caches) { return ContentKey::of(str(kMagic, "\n", machine_identity(caches))); }
 
 std::string hash_of(std::string_view text) { return str(fnv1a(text)); }
 
@@ -70,6 +68,8 @@ std::string_view take_line(std::string_view& text) {
 }
 
 }  // namespace
+
+std::string machine_identity(const CacheBytes& caches) { return str(processor(), caches, "\n", build()); }
 
 void MachineRecord::add(Readings measured) {
   ++tried_;

@@ -23,6 +23,8 @@ using CacheBytes = std::array<size_t, 3>;  // of data, smallest first
 
 // Of the machine that this runs on, as the system states them; those of CostModel::host() where it does not.
 TENON_API CacheBytes cache_bytes_of_machine();
+// Text that other kinds of processors, and other builds of this library, have another one of.
+TENON_API std::string machine_identity(const CacheBytes& caches);
 
 // Seconds that one thread takes, by the name of what it does; and parts of something, where it is said.
 using Readings = std::map<std::string, double, std::less<>>;

@@ -24,23 +24,55 @@ constexpr double kRowsOfWindow = 4;
 constexpr double kShortestTile = 1024;
 constexpr double kTallestTile = 16;
 
+// Stages that are left whole count so many times as much where strips are asked for: only those that no strips can hold are.
+constexpr double kWhereNothingElseIs = 1e3;
+
 double power_of_two(double near) { return std::exp2(std::max(0.0, std::round(std::log2(near)))); }
 double power_of_two_within(double most) { return std::exp2(std::max(0.0, std::floor(std::log2(most)))); }
 
 }  // namespace
 
-std::vector<Group> Scheduler::best() const {
+PredictedCost total(const std::vector<Group>& groups) {
+  PredictedCost out;
+  for (const Group& g : groups) {
+    out.memory_seconds += g.cost.memory_seconds;
+    out.dispatch_seconds += g.cost.dispatch_seconds;
+    out.redundant_seconds += g.cost.redundant_seconds;
+  }
+  return out;
+}
+
+std::vector<Group> Scheduler::cheapest_of(std::vector<OpenGroups> open, double times_of_whole) const {
   const size_t n = numbers_.stages.size();
   Cuts cuts{std::vector<double>(n + 1), std::vector<Group>(n + 1)};
-  std::vector<OpenGroups> open = kinds_of_strips();
   for (size_t last = 0; last < n; ++last) {
     cuts.into[last + 1] = group(last, last, {});
-    cuts.cost[last + 1] = cuts.cost[last] + cuts.into[last + 1].cost.seconds();
+    cuts.cost[last + 1] = cuts.cost[last] + times_of_whole * cuts.into[last + 1].cost.seconds();
     for (OpenGroups& kind : open) extend(kind, last, cuts);
   }
   std::vector<Group> out;
   for (size_t end = n; end > 0; end = out.back().first) out.push_back(cuts.into[end]);
   std::ranges::reverse(out);
+  return out;
+}
+
+std::vector<std::vector<Group>> Scheduler::of_each_kind(double most_times, size_t most) const {
+  std::vector<std::vector<Group>> out{best()};
+  const double bound = most_times * total(out.front()).seconds();
+  const auto offer = [&](std::vector<OpenGroups> open) {
+    std::vector<Group> made = cheapest_of(std::move(open), kWhereNothingElseIs);
+    const auto is_made = [&](const std::vector<Group>& other) {
+      return std::ranges::equal(made, other, &Group::is_same_schedule);
+    };
+    if (total(made).seconds() <= bound && std::ranges::none_of(out, is_made)) out.push_back(std::move(made));
+  };
+  offer({});
+  for (const OpenGroups& kind : kinds_of_strips()) {
+    offer({{kind.strips, Ahead::no}});
+    if (model_.fetched_part > 0) offer({{kind.strips, Ahead::yes}});
+  }
+  std::ranges::stable_sort(out.begin() + 1, out.end(), {}, [](const auto& groups) { return total(groups).seconds(); });
+  if (out.size() > most) out.resize(most);
   return out;
 }
 
@@ -71,9 +103,7 @@ std::vector<Scheduler::OpenGroups> Scheduler::kinds_of_strips() const {
 }
 
 void Scheduler::add_kind(std::vector<Strips::Loop> loops, std::vector<OpenGroups>& out) const {
-  OpenGroups kind;
-  kind.strips.loops = std::move(loops);
-  out.push_back(std::move(kind));
+  out.push_back({{std::move(loops)}});
 }
 
 void Scheduler::add_rows(const std::vector<int>& dims, double row, std::vector<OpenGroups>& out) const {
@@ -97,7 +127,7 @@ void Scheduler::add_columns(int rows, int fastest, double row, std::vector<OpenG
                height = numbers_.extents[static_cast<size_t>(rows)];
   for (double wide = model_.fetched_part > 0 ? kFetchedPart : 1; wide <= kWidestPart; wide *= 2) {
     const double width = power_of_two(wide * kShortestPart * most / row);
-    if (width * 2 > most) return;
+    if (width >= most) return;
     for (double step = height / extent_at_end(rows); step < height && step <= kTallestPart; step *= 2)
       add_kind({{rows, step}, {fastest, width * most / extent_at_end(fastest)}}, out);
   }
@@ -139,7 +169,7 @@ void Scheduler::offer_and_prune(OpenGroups& kind, size_t last, Cuts& cuts) const
   double most = 0;
   for (size_t i = 0; i < kind.groups.size(); ++i) {
     const auto& [group, before] = kind.groups[i];
-    const auto [cost, ahead] = group.total(numbers_, model_, memories_, last, Ahead::if_cheaper);
+    const auto [cost, ahead] = group.total(numbers_, model_, memories_, last, kind.ahead);
     if (before + cost.seconds() > most) worst = i, most = before + cost.seconds();
     if (!ends || group.first() == last || !group.is_closed(last) || before + cost.seconds() >= cuts.cost[last + 1])
       continue;

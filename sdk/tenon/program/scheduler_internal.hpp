@@ -17,7 +17,12 @@ struct Group {
   PredictedCost cost;
   double window_bytes = 0;
   bool ahead = false;  // the next iteration's far memory is fetched
+  // Whether the same loops go around the same stages.
+  bool is_same_schedule(const Group& other) const {
+    return first == other.first && last == other.last && ahead == other.ahead && strips == other.strips;
+  }
 };
+PredictedCost total(const std::vector<Group>& groups);
 
 class Scheduler {
  public:
@@ -25,7 +30,11 @@ class Scheduler {
       : plan_(plan), numbers_(numbers), model_(model), memories_(model) {}
 
   // The cheapest way to cut the stages: dynamic programming over where a group ends.
-  std::vector<Group> best() const;
+  std::vector<Group> best() const { return cheapest_of(kinds_of_strips()); }
+
+  // The same with one kind of strips at a time, with what is fetched ahead and without: each predicted to cost no more than
+  // so many times what the cheapest does, at most so many, the cheapest first.
+  std::vector<std::vector<Group>> of_each_kind(double most_times, size_t most) const;
 
   // Stages as the author of `data`, the same pipeline with a schedule, placed them.
   std::vector<Group> stated(const PipelineData& data, const SymbolValues& sizes) const;
@@ -42,8 +51,9 @@ class Scheduler {
 
   struct OpenGroups {
     Strips strips;
-    Share before;                                      // of the stage added last
-    std::vector<std::pair<GroupCost, double>> groups;  // with the costs of all stages before
+    Ahead ahead = Ahead::if_cheaper;
+    Share before = {};                                 // of the stage added last
+    std::vector<std::pair<GroupCost, double>> groups = {};  // with the costs of all stages before
   };
 
   // The cheapest so far, by how many stages are in it: what it costs, and its last group.
@@ -51,6 +61,9 @@ class Scheduler {
     std::vector<double> cost;
     std::vector<Group> into;
   };
+
+  // The cheapest way whose groups are strips of these kinds, or whole stages, where those count so many times as much.
+  std::vector<Group> cheapest_of(std::vector<OpenGroups> open, double times_of_whole = 1) const;
 
   // Loops over the slowest index of any stage; where rows are long, over faster ones with one index at a time of the
   // slower ones, in tiles along rows, and down columns. Steps are powers of two.

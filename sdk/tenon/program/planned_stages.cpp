@@ -1,0 +1,57 @@
+#include <tenon/program/planned_stages_internal.hpp>
+
+namespace tenon::program::detail {
+
+namespace {
+
+// Without the author's loops and places.
+void clear_schedule(PipelineData& data) {
+  for (StageSpec& spec : data.stages) spec.loops.clear(), spec.compute_at.reset();
+  for (BufferSpec& spec : data.buffers) spec.store_at.reset();
+}
+
+}  // namespace
+
+PlannedStages::PlannedStages(const PipelineData& data) : bare_(data) { clear_schedule(bare_); }
+
+Result<std::unique_ptr<PlannedStages>> PlannedStages::of(const PipelineData& data, const std::vector<BufferRef>& inputs,
+                                                         const std::vector<BufferRef>& outputs,
+                                                         const SymbolValues& sizes, const CostModel& model) {
+  std::unique_ptr<PlannedStages> made(new PlannedStages(data));
+  TENON_TRY(plan, plan_unscheduled(made->bare_, inputs, outputs, made->options_));
+  made->plan_.emplace(std::move(plan));
+  TENON_TRY(numbers, measure_stages(*made->plan_, sizes));
+  made->numbers_ = std::move(numbers);
+  made->scheduler_.emplace(*made->plan_, made->numbers_, model);
+  return made;
+}
+
+std::string PlannedStages::describe(const Group& g) const {
+  std::string out =
+      str(plan_->spec(plan_->order[g.last]).name, ": ", g.last - g.first + 1, g.first == g.last ? " stage" : " stages");
+  if (g.strips.loops.empty()) return out + " as a whole";
+  for (const Strips::Loop& loop : g.strips.loops)
+    out += str(&loop == g.strips.loops.data() ? " over " : ", ", scheduler_->index_name(loop, g.last), " in steps of ",
+               scheduler_->step_of(loop, g.last));
+  return out + str(", ", static_cast<int64_t>(g.window_bytes), " bytes of windows",
+                   g.ahead ? ", the next iteration's far memory fetched" : "");
+}
+
+std::vector<std::string> PlannedStages::describe(const std::vector<Group>& groups) const {
+  std::vector<std::string> out;
+  for (const Group& g : groups) out.push_back(describe(g));
+  return out;
+}
+
+void PlannedStages::apply(const std::vector<Group>& groups, PipelineData& data) const {
+  clear_schedule(data);
+  for (const Group& g : groups) {
+    StageSpec& spec = data.stages[static_cast<size_t>(plan_->order[g.last])];
+    spec.compute_at = LoopName{};
+    for (const Strips::Loop& loop : g.strips.loops)
+      spec.loops.push_back({Expr::symbol(scheduler_->index_name(loop, g.last)), scheduler_->step_of(loop, g.last)});
+    if (g.ahead) spec.loops.front().ahead = 1;
+  }
+}
+
+}  // namespace tenon::program::detail

@@ -1,0 +1,269 @@
+#include <tenon/program/measured_schedule.hpp>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include <program/pipeline_support.hpp>
+
+namespace tenon::program {
+namespace {
+
+namespace fs = std::filesystem;
+
+const Expr x = var("x"), y = var("y");
+constexpr int64_t kWidth = 40, kRows = 48;
+constexpr int kStages = 3;
+
+// Sums over three rows, by kernels that say how long a call takes by how many rows it computes: no real time counts.
+class MeasuredSchedule : public ::testing::Test {
+ protected:
+  MeasuredSchedule() : source_({0, -kStages}, {kWidth, kRows + 2 * kStages}), result_({kWidth, kRows}) {
+    source_.fill_pattern();
+    options_.most_times = 1e9;  // all of them, but for what a test says
+    options_.most_candidates = 1000;
+    options_.clock = [this] { return now_; };
+    KernelHandle sum = window_sum<int32_t>({0, -1}, {0, 1});
+    KernelHandle timed = make_kernel(
+        "timed_sum",
+        [this, sum](CallContext& c) {
+          const int64_t rows = c.operands.back().dims[1].extent;
+          ++calls_;
+          if (!takes_(rows)) return Result<void>(error(Code::unsupported, "a call for ", rows, " rows"));
+          now_ += seconds_(rows);
+          return sum->run(c);
+        },
+        true);
+    BufferRef from = in_;
+    for (int s = 0; s < kStages; ++s) {
+      BufferRef to = s + 1 == kStages ? out_ : p_.buffer("mid" + std::to_string(s), kI32, 2);
+      p_.stage("stage" + std::to_string(s), timed).reads(from, {x, {y - 1, y + 1}}).writes(to, {x, y});
+      from = to;
+    }
+  }
+
+  Arguments arguments() { return {{{"source", source_.argument()}, {"result", result_.argument()}}, {}}; }
+  Result<MeasuredReport> schedule() { return schedule(arguments()); }
+  Result<MeasuredReport> schedule(const Arguments& arguments) {
+    return measured_schedule(p_, {in_}, {out_}, arguments, CostModel::host(), options_);
+  }
+  std::string text() const { return print(p_.build({in_}, {out_}).value()); }
+  std::string automatic_text() {
+    const SymbolValues sizes{{"result.min0", 0}, {"result.extent0", kWidth}, {"result.min1", 0}, {"result.extent1", kRows}};
+    EXPECT_TRUE(auto_schedule(p_, {in_}, {out_}, sizes, CostModel::host()).ok());
+    return text();
+  }
+
+  Pipeline p_{"sums"};
+  BufferRef in_ = p_.buffer("source", kI32, 2), out_ = p_.buffer("result", kI32, 2);
+  Array<int32_t> source_, result_;
+  MeasureOptions options_;
+  double now_ = 0;
+  int calls_ = 0;
+  std::function<double(int64_t)> seconds_ = [](int64_t) { return 1.0; };
+  std::function<bool(int64_t)> takes_ = [](int64_t) { return true; };
+};
+
+// Whether a loop over rows goes in such steps.
+bool has_step(const MeasuredReport& report, int64_t rows) {
+  const std::vector<std::string>& groups = report.candidates[report.chosen].groups;
+  return groups.size() == 1 && groups[0].find(str("3 stages over y in steps of ", rows, ",")) != std::string::npos;
+}
+
+TEST_F(MeasuredSchedule, IsWhatTakesLeastByTheClock) {
+  for (const int64_t wanted : {1, 2, 4, 8, 16}) {
+    seconds_ = [=](int64_t rows) { return static_cast<double>(rows == wanted ? rows : 2 * rows + 1); };
+    const auto report = schedule();
+    ASSERT_TRUE(report.ok()) << report.error().to_string();
+    EXPECT_TRUE(has_step(*report, wanted)) << wanted << "\n" << report->to_string();
+    EXPECT_NE(text().find(str("step ", wanted)) != std::string::npos, wanted == 1) << text();
+  }
+}
+
+// Fewer calls are better, and worth more the fewer there are: the whole array at once.
+TEST_F(MeasuredSchedule, MayBeNoLoopAtAll) {
+  const auto report = schedule();
+  ASSERT_TRUE(report.ok()) << report.error().to_string();
+  EXPECT_EQ(text().find("for "), std::string::npos) << report->to_string();
+}
+
+TEST_F(MeasuredSchedule, IsTheAutomaticOneWhereAllTakeTheSame) {
+  seconds_ = [](int64_t) { return 0.0; };
+  const auto report = schedule();
+  ASSERT_TRUE(report.ok()) << report.error().to_string();
+  EXPECT_EQ(report->chosen, 0u);
+  const std::string by_clock = text();
+  EXPECT_EQ(by_clock, automatic_text());
+}
+
+TEST_F(MeasuredSchedule, CandidatesAreOthersAndTheCheapestPredictedFirst) {
+  options_.most_times = 3;
+  const auto report = schedule();
+  ASSERT_TRUE(report.ok()) << report.error().to_string();
+  const auto& all = report->candidates;
+  ASSERT_GT(all.size(), 5u) << report->to_string();
+  std::set<std::vector<std::string>> groups;
+  for (size_t i = 0; i < all.size(); ++i) {
+    EXPECT_TRUE(groups.insert(all[i].groups).second) << "twice: " << report->to_string();
+    EXPECT_LE(all[i].predicted_seconds, 3 * all[0].predicted_seconds);
+    EXPECT_GE(all[i].predicted_seconds, all[i > 1 ? i - 1 : 0].predicted_seconds);
+    EXPECT_GT(all[i].runs, 0);
+  }
+  options_.most_candidates = all.size() / 2;
+  const auto fewer = schedule();
+  ASSERT_TRUE(fewer.ok());
+  ASSERT_EQ(fewer->candidates.size(), all.size() / 2);
+  for (size_t i = 0; i < fewer->candidates.size(); ++i) EXPECT_EQ(fewer->candidates[i].groups, all[i].groups);
+}
+
+TEST_F(MeasuredSchedule, OneCandidateIsTheAutomaticOneAndNotTimed) {
+  for (const size_t most : {0u, 1u}) {
+    options_.most_candidates = most;
+    const auto report = schedule();
+    ASSERT_TRUE(report.ok()) << report.error().to_string();
+    ASSERT_EQ(report->candidates.size(), 1u);
+    EXPECT_EQ(report->candidates[0].runs, 0);
+    const std::string by_clock = text();
+    EXPECT_EQ(by_clock, automatic_text());
+  }
+}
+
+// Those that fall behind run no more; the others as often as it is said.
+TEST_F(MeasuredSchedule, RunsAreBounded) {
+  seconds_ = [](int64_t rows) { return rows == 4 ? 4.0 : 4.0 * static_cast<double>(rows); };
+  options_.rounds = 7;
+  auto report = schedule();
+  ASSERT_TRUE(report.ok()) << report.error().to_string();
+  const auto most = [&] {
+    int runs = 0;
+    for (const auto& c : report->candidates) runs = std::max(runs, c.runs);
+    return runs;
+  };
+  EXPECT_EQ(report->candidates[report->chosen].runs, most());
+  EXPECT_LE(most(), 7);
+  EXPECT_TRUE(std::ranges::any_of(report->candidates, [](const auto& c) { return c.runs == 1; })) << report->to_string();
+  seconds_ = [](int64_t) { return 1e-3; };
+  options_.seconds = 0;
+  report = schedule();
+  ASSERT_TRUE(report.ok()) << report.error().to_string();
+  EXPECT_EQ(most(), 1) << "a round is always run";
+}
+
+TEST_F(MeasuredSchedule, ARunThatWasDisturbedDoesNotCount) {
+  int call = 0;
+  // Each fifth run of the best one takes ten times as long, the first one does not.
+  seconds_ = [&](int64_t rows) { return rows == 8 ? 8.0 * (++call % 90 == 0 ? 10 : 1) : 16.0 * static_cast<double>(rows); };
+  const auto report = schedule();
+  ASSERT_TRUE(report.ok()) << report.error().to_string();
+  EXPECT_TRUE(has_step(*report, 8)) << report->to_string();
+}
+
+TEST_F(MeasuredSchedule, LeavesResultsAsTheyAre) {
+  Array<int32_t> wanted({kWidth, kRows});
+  const Arguments plain{{{"source", source_.argument()}, {"result", wanted.argument()}}, {}};
+  ASSERT_TRUE(interpret(p_.build({in_}, {out_}).value(), plain).ok());
+  ASSERT_TRUE(schedule().ok());
+  EXPECT_EQ(result_.data(), wanted.data()) << "of the runs that were timed";
+  result_.fill([](const Index&) { return 0; });
+  ASSERT_TRUE(interpret(p_.build({in_}, {out_}).value(), arguments()).ok());
+  EXPECT_EQ(result_.data(), wanted.data());
+}
+
+TEST_F(MeasuredSchedule, MakesMemoryWhereNoneIsGiven) {
+  Arguments none = arguments();
+  for (auto& [name, buffer] : none.buffers) buffer.data = nullptr;
+  // From its end on: the least address is not the first element's.
+  DimView& rows = none.buffers.at("result").dims[1];
+  rows.stride = -rows.stride;
+  const auto report = schedule(none);
+  ASSERT_TRUE(report.ok()) << report.error().to_string();
+  EXPECT_GT(calls_, 0);
+  EXPECT_EQ(result_.data(), Array<int32_t>({kWidth, kRows}).data());
+}
+
+TEST_F(MeasuredSchedule, WhatKernelsDoNotTakeIsNoCandidate) {
+  seconds_ = [](int64_t) { return 0.0; };
+  takes_ = [](int64_t rows) { return rows > 8; };
+  const auto report = schedule();
+  ASSERT_TRUE(report.ok()) << report.error().to_string();
+  EXPECT_NE(report->to_string().find("refused: a call for"), std::string::npos) << report->to_string();
+  EXPECT_TRUE(report->candidates[report->chosen].refused.empty());
+  EXPECT_TRUE(interpret(p_.build({in_}, {out_}).value(), arguments()).ok());
+}
+
+TEST_F(MeasuredSchedule, FailuresLeaveThePipelineAsItWas) {
+  const std::string before = text();
+  takes_ = [](int64_t) { return false; };
+  auto report = schedule();
+  ASSERT_FALSE(report.ok());
+  EXPECT_NE(report.error().to_string().find("a call for"), std::string::npos) << report.error().to_string();
+  EXPECT_NE(report.error().to_string().find("'sums' by the clock"), std::string::npos) << report.error().to_string();
+  EXPECT_EQ(text(), before);
+  Arguments less = arguments();
+  less.buffers.erase("source");
+  report = schedule(less);
+  ASSERT_FALSE(report.ok());
+  EXPECT_NE(report.error().to_string().find("'source' is not given"), std::string::npos) << report.error().to_string();
+  EXPECT_EQ(text(), before);
+}
+
+class KeptSchedule : public MeasuredSchedule {
+ protected:
+  void SetUp() override {
+    std::string text = (fs::temp_directory_path() / "tenon-schedules-XXXXXX").string();
+    ASSERT_NE(mkdtemp(text.data()), nullptr) << text << ": " << std::strerror(errno);
+    folder_ = text;
+    files_.emplace(folder_, FileCache::Options{.folder = "schedules", .suffix = ".schedule"});
+    options_.files = &*files_;
+    seconds_ = [](int64_t rows) { return rows == 4 ? 4.0 : 9.0 * static_cast<double>(rows); };
+  }
+  ~KeptSchedule() override {
+    if (!folder_.empty()) fs::remove_all(folder_);
+  }
+  fs::path file() const { return fs::directory_iterator(folder_ + "/schedules")->path(); }
+  // Whether it ran the pipeline.
+  bool measures() {
+    const int before = calls_;
+    const auto report = schedule();
+    EXPECT_TRUE(report.ok()) << report.error().to_string();
+    EXPECT_EQ(report->from_files, calls_ == before);
+    EXPECT_TRUE(has_step(*report, 4)) << report->to_string();
+    EXPECT_NE(text().find("step 4"), std::string::npos);
+    return calls_ > before;
+  }
+
+  std::string folder_;
+  std::optional<FileCache> files_;
+};
+
+TEST_F(KeptSchedule, IsTakenFromItsFile) {
+  EXPECT_TRUE(measures());
+  EXPECT_FALSE(measures());
+  // Also where the clock would say something else by now.
+  seconds_ = [](int64_t rows) { return rows == 2 ? 2.0 : 9.0 * static_cast<double>(rows); };
+  EXPECT_FALSE(measures());
+}
+
+TEST_F(KeptSchedule, IsMeasuredAnewWithoutItsFile) {
+  EXPECT_TRUE(measures());
+  fs::remove(file());
+  EXPECT_TRUE(measures());
+  std::ofstream(file(), std::ios::app) << "x";
+  EXPECT_TRUE(measures()) << "a damaged one";
+  EXPECT_FALSE(measures()) << "it was stored again";
+}
+
+TEST_F(KeptSchedule, IsThatOfThePipelineItsSizesAndItsCandidates) {
+  EXPECT_TRUE(measures());
+  options_.most_candidates = 6;
+  EXPECT_TRUE(measures()) << "of other candidates";
+  EXPECT_FALSE(measures());
+  Array<int32_t> source({0, -kStages}, {kWidth, kRows + 2 + 2 * kStages}), result({kWidth, kRows + 2});
+  const int before = calls_;
+  ASSERT_TRUE(schedule({{{"source", source.argument()}, {"result", result.argument()}}, {}}).ok());
+  EXPECT_GT(calls_, before) << "of other sizes";
+}
+
+}  // namespace
+}  // namespace tenon::program
