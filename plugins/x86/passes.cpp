@@ -83,11 +83,12 @@ bool reads_lanes_as_they_are(const LinearKernel& kernel, const Instruction& load
   return lane == load.memory->element && lane.bits() >= 32;
 }
 
-bool machine_divides(const LinearKernel& kernel, const Instruction& user) {
+// No set has a quotient of integers.
+bool is_float(const LinearKernel& kernel, const Instruction& user) {
   return kernel.registers[static_cast<size_t>(user.out[0])].element.is_float();
 }
 
-// AVX2 has no product of 64-bit integers, and no set has a quotient of integers.
+// AVX2 has no product of 64-bit integers.
 bool machine_multiplies(const LinearKernel& kernel, const Instruction& user) {
   const ElementType element = kernel.registers[static_cast<size_t>(user.out[0])].element;
   return element.is_float() || element.bits() == 32;
@@ -95,14 +96,15 @@ bool machine_multiplies(const LinearKernel& kernel, const Instruction& user) {
 
 // `user` with its operand `value` in memory. False when it has no such form.
 bool fold(const LinearKernel& kernel, Instruction& user, RegisterId value) {
-  static const Name kAdd("Add"), kSub("Sub"), kMul("Mul"), kDiv("Div"), kFma("Fma");
+  static const Name kAdd("Add"), kSub("Sub"), kMul("Mul"), kDiv("Div"), kFma("Fma"), kMax("Max"), kMin("Min");
+  const bool extreme = user.op == kMax || user.op == kMin;
   if (user.memory || std::count(user.in.begin(), user.in.end(), value) != 1) return false;
   const auto at = static_cast<size_t>(std::find(user.in.begin(), user.in.end(), value) - user.in.begin());
   if (user.op == kFma) {
     user.attributes.set("place", at == 2 ? 2 : 1);
   } else if (user.op == kAdd || (user.op == kMul && machine_multiplies(kernel, user))) {
     // either operand
-  } else if (at != 1 || !(user.op == kSub || (user.op == kDiv && machine_divides(kernel, user)))) {
+  } else if (at != 1 || !(user.op == kSub || ((user.op == kDiv || extreme) && is_float(kernel, user)))) {
     return false;
   }
   user.op = user.op.str() + "Memory";

@@ -3,7 +3,7 @@
 // They make instructions of the plugin's own, with rows in the jitter table (structure.hpp):
 //
 //   Fma a, b, c   a * b + c      Fms a, b, c   a * b - c      Fnma a, b, c   c - a * b       rounded once
-//   AddMemory SubMemory MulMemory DivMemory  [memory], a       a op memory
+//   AddMemory SubMemory MulMemory DivMemory MaxMemory MinMemory  [memory], a       a op memory
 //   FmaMemory [memory], a, c     a * memory + c   (attribute `place` 1)
 //   FmaMemory [memory], a, b     a * b + memory   (attribute `place` 2)
 //   DivAlike a, b; SqrtAlike x   Div, Sqrt of what is alike in all lanes

@@ -69,6 +69,32 @@ Result<void> emit_divide(X86Context& c, const Emission& e) {
   return {};
 }
 
+// As the rows of Max and Min (emitters/compare.cpp): a NaN in memory comes by itself, that of a replaces what is there.
+template <bool kGreater>
+Result<void> emit_extreme(X86Context& c, const Emission& e) {
+  const Operands o{c, e};
+  TENON_TRY(memory, o.memory());
+  auto& g = c.gen();
+  const Xmm a = o.in(0);
+  const auto extreme = [&](const Xmm& y) {
+    if (o.wide) return kGreater ? g.vmaxpd(y, a, memory) : g.vminpd(y, a, memory);
+    kGreater ? g.vmaxps(y, a, memory) : g.vminps(y, a, memory);
+  };
+  if (c.avx512()) {
+    constexpr uint64_t kNaNs = 0x22;
+    const ConstantOperand nans = c.kept_constant(o.wide ? kU64 : kU32, kNaNs, o.out.getBit());
+    extreme(o.out);
+    o.wide ? g.vfixupimmpd(o.out, a, nans, 0) : g.vfixupimmps(o.out, a, nans, 0);
+    return {};
+  }
+  constexpr uint8_t kUnordered = 3;
+  const Xmm nan = c.vector(e.vectors[0], o.out.getBit());
+  o.wide ? g.vcmppd(nan, a, a, kUnordered) : g.vcmpps(nan, a, a, kUnordered);
+  extreme(o.out);
+  g.vorps(o.out, o.out, nan);
+  return {};
+}
+
 // y = y * x + z and its like: the digits say in which order the operands are multiplied and added.
 enum class Form : uint8_t { multiply_add, multiply_subtract, subtract_product };
 
@@ -143,6 +169,17 @@ std::vector<JitterRow> operand_rows() {
   rows.push_back({.op = "MulMemory", .types = narrow, .cycles = 0.5, .make = make_function<emit_multiply>});
   rows.push_back({.op = "DivMemory", .types = kFloatLanes, .cycles = 10, .make = make_function<emit_divide>});
   rows.push_back({.op = "FmaMemory", .types = kFloatLanes, .cycles = 0.5, .make = make_function<emit_fma_memory>});
+  for (const bool greater : {true, false}) {
+    JitterRow row{.op = greater ? "MaxMemory" : "MinMemory", .types = kFloatLanes, .feature = kAvx512Feature};
+    row.make = greater ? make_function<emit_extreme<true>> : make_function<emit_extreme<false>>;
+    row.early_result = true;
+    rows.push_back(row);
+    row.feature = {}, row.without = kAvx512Feature;
+    row.early_result = false;
+    row.scratch = {.vectors = 1};
+    row.cycles = 1.5;
+    rows.push_back(row);
+  }
   rows.push_back(
       {.op = "Fms", .types = kFloatLanes, .cycles = 0.5, .make = make_function<emit_fused<Form::multiply_subtract>>});
   rows.push_back(

@@ -99,7 +99,7 @@ TEST_F(LowerJoined, TheKernelOfASum) {
   %1:f32 = Scalar {bits = 0x0}
   %2:g = Parameter #1
   %9:g = Parameter #4
-  %25:g = Parameter #13
+  %29:g = Parameter #13
   %0:g = Zero
   loop 0 d1 dim 1 %0 vector step 4 limit #0 {
     Store f32 [%2 + %0], %1
@@ -113,48 +113,48 @@ TEST_F(LowerJoined, TheKernelOfASum) {
     loop 3 d1 dim 1 %6 vector step 4 limit #0 {
       %7:f32 = Load f32 [%2 + %6]
       %8:f32 = Load f32 [%9 + %6]
-      %7:f32 = Add %7, %8 ; ReduceSum n1
-      Store f32 [%2 + %6], %7
+      %10:f32 = Add %7, %8 ; ReduceSum n1
+      Store f32 [%2 + %6], %10
     }
-    tail 4 d1 dim 1 %6 limit #2 -> %10:bool, %11:g {
-      %12:f32 = Load.partial f32 [%2 + %6], %10, %11
-      %13:f32 = Load.partial f32 [%9 + %6], %10, %11
-      %12:f32 = Add %12, %13 ; ReduceSum n1
-      Store.partial f32 [%2 + %6], %12, %10, %11
+    tail 4 d1 dim 1 %6 limit #2 -> %11:bool, %12:g {
+      %13:f32 = Load.partial f32 [%2 + %6], %11, %12
+      %14:f32 = Load.partial f32 [%9 + %6], %11, %12
+      %15:f32 = Add %13, %14 ; ReduceSum n1
+      Store.partial f32 [%2 + %6], %15, %11, %12
     }
   }
-  %14:g = Zero
-  loop 5 d3 dim 3 %14 vector step 4 limit #5 {
-    %15:f32 = Load f32 [%2 + %14]
-    %16:f32 = Load f32 [%9 + %14]
-    %15:f32 = Add %15, %16 ; ReduceSum n1
-    Store f32 [%2 + %14], %15
+  %16:g = Zero
+  loop 5 d3 dim 3 %16 vector step 4 limit #5 {
+    %17:f32 = Load f32 [%2 + %16]
+    %18:f32 = Load f32 [%9 + %16]
+    %19:f32 = Add %17, %18 ; ReduceSum n1
+    Store f32 [%2 + %16], %19
   }
-  tail 6 d3 dim 3 %14 limit #6 -> %17:bool, %18:g {
-    %19:f32 = Load.partial f32 [%2 + %14], %17, %18
-    %20:f32 = Load.partial f32 [%9 + %14], %17, %18
-    %19:f32 = Add %19, %20 ; ReduceSum n1
-    Store.partial f32 [%2 + %14], %19, %17, %18
+  tail 6 d3 dim 3 %16 limit #6 -> %20:bool, %21:g {
+    %22:f32 = Load.partial f32 [%2 + %16], %20, %21
+    %23:f32 = Load.partial f32 [%9 + %16], %20, %21
+    %24:f32 = Add %22, %23 ; ReduceSum n1
+    Store.partial f32 [%2 + %16], %24, %20, %21
   }
   %9:g = AddParameter %9 #8
-  %21:g = Zero
-  loop 7 d2 dim 2 %21 vector step 4 limit #9 {
-    %22:f32 = Scalar {bits = 0x0} ; ReduceSum n1
-    %23:g = Zero
-    loop 8 d4 dim 4 %23 step 1 limit #10 moves %2 #11 #12 {
-      %24:f32 = Load f32 [%2 + %21]
-      %22:f32 = Add %22, %24 ; ReduceSum n1
+  %25:g = Zero
+  loop 7 d2 dim 2 %25 vector step 4 limit #9 {
+    %26:f32 = Scalar {bits = 0x0} ; ReduceSum n1
+    %27:g = Zero
+    loop 8 d4 dim 4 %27 step 1 limit #10 moves %2 #11 #12 {
+      %28:f32 = Load f32 [%2 + %25]
+      %26:f32 = Add %26, %28 ; ReduceSum n1
     }
-    Store f32 [%25 + %21], %22
+    Store f32 [%29 + %25], %26
   }
-  tail 9 d2 dim 2 %21 limit #14 -> %26:bool, %27:g {
-    %28:f32 = Scalar {bits = 0x0} ; ReduceSum n1
-    %29:g = Zero
-    loop 10 d4 dim 4 %29 step 1 limit #10 moves %2 #15 #16 {
-      %30:f32 = Load.partial f32 [%2 + %21], %26, %27
-      %28:f32 = Add %28, %30 ; ReduceSum n1
+  tail 9 d2 dim 2 %25 limit #14 -> %30:bool, %31:g {
+    %32:f32 = Scalar {bits = 0x0} ; ReduceSum n1
+    %33:g = Zero
+    loop 10 d4 dim 4 %33 step 1 limit #10 moves %2 #15 #16 {
+      %34:f32 = Load.partial f32 [%2 + %25], %30, %31
+      %32:f32 = Add %32, %34 ; ReduceSum n1
     }
-    Store.partial f32 [%25 + %21], %28, %26, %27
+    Store.partial f32 [%29 + %25], %32, %30, %31
   }
 }
 )");

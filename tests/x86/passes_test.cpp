@@ -1,6 +1,7 @@
 // Passes on linear kernels in text form: what they write, and what it computes on the machine.
 #include "x86/passes.hpp"
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -264,6 +265,8 @@ TEST_P(Passes, LoadsBecomeOperands) {
       {"Sub %13, %10", "SubMemory", [](float x, float w) { return w * w - x; }},
       {"Mul %13, %10", "MulMemory", [](float x, float w) { return w * w * x; }},
       {"Div %13, %10", "DivMemory", [](float x, float w) { return w * w / x; }},
+      {"Max %13, %10", "MaxMemory", [](float x, float w) { return std::max(w * w, x); }},
+      {"Min %13, %10", "MinMemory", [](float x, float w) { return std::min(w * w, x); }},
       {"Fma %10, %13, %11", "FmaMemory", [](float x, float w) { return std::fma(x, w * w, w); }},
       {"Fma %13, %10, %11", "FmaMemory", [](float x, float w) { return std::fma(x, w * w, w); }},
       {"Fma %11, %13, %10", "FmaMemory", [](float x, float w) { return std::fma(w, w * w, x); }},
@@ -283,6 +286,43 @@ TEST_P(Passes, LoadsBecomeOperands) {
   }
 }
 
+// As the operator: NaN if either is, and of two zeros the second.
+TEST_P(Passes, ExtremesWithMemoryKeepNaN) {
+  const auto kernel_of = [&](const std::string& type, const std::string& op) {
+    return optimised(row_kernel(GetParam().lanes,
+                                weight(type) + "    %13:" + type + " = Mul %11, %11\n" + load(type) + "    %20:" + type +
+                                    " = " + op + " %13, %10\n",
+                                type),
+                     {.contract = false});
+  };
+  const auto check_type = [&](auto zero, const std::string& type) {
+    using T = decltype(zero);
+    constexpr T kNaN = std::numeric_limits<T>::quiet_NaN(), kInfinity = std::numeric_limits<T>::infinity();
+    for (const bool greater : {true, false}) {
+      const LinearKernel kernel = kernel_of(type, greater ? "Max" : "Min");
+      const auto code = compiled(kernel);
+      ASSERT_NE(code, nullptr);
+      for (const T w : {T{0}, T{2}, kInfinity, kNaN}) {
+        std::vector<T> x(static_cast<size_t>(3 * GetParam().lanes + 1));
+        const std::array<T, 7> values{T{1}, kNaN, -zero, kInfinity, T{100}, -kInfinity, -kNaN};
+        for (size_t i = 0; i < x.size(); ++i) x[i] = values[i % values.size()];
+        const std::vector<T> y = run<T>(*code, x, w);
+        for (size_t i = 0; i < x.size(); ++i) {
+          const T a = w * w, b = x[i];
+          if (std::isnan(a) || std::isnan(b)) {
+            EXPECT_TRUE(std::isnan(y[i])) << a << ", " << b;
+          } else {
+            EXPECT_EQ(y[i], greater ? std::max(a, b) : std::min(a, b)) << a << ", " << b;
+            EXPECT_EQ(std::signbit(y[i]), std::signbit(greater ? (a > b ? a : b) : (a < b ? a : b))) << a << ", " << b;
+          }
+        }
+      }
+    }
+  };
+  if (GetParam().lanes == lanes_of(GetParam().isa, kF32)) check_type(0.0f, "f32");
+  if (GetParam().lanes == lanes_of(GetParam().isa, kF64)) check_type(0.0, "f64");
+}
+
 TEST_P(Passes, LoadsStayWhereTheyMust) {
   const int lanes = GetParam().lanes;
   const auto loads_left = [&](const std::string& inside, std::string_view element = "f32") {
@@ -290,6 +330,7 @@ TEST_P(Passes, LoadsStayWhereTheyMust) {
   };
   const std::string w = weight("f32");
   EXPECT_EQ(loads_left(w + load("f32") + "    %20:f32 = Sub %10, %11\n"), 1) << "the first operand of Sub";
+  EXPECT_EQ(loads_left(w + load("f32") + "    %20:f32 = Max %10, %11\n"), 1) << "of two zeros the second counts";
   EXPECT_EQ(loads_left(load("f32") + "    %20:f32 = Add %10, %10\n"), 1) << "two uses";
   EXPECT_EQ(loads_left(w + load("f32") + "    Store f32 [%1], %11\n    %20:f32 = Add %11, %10\n"), 1)
       << "a store between might write to it";

@@ -105,7 +105,7 @@ class Lowering {
   // `reads` come before anything is stored: they may lie in the memory of an output that is stored here. `folds`: what
   // the accumulators take of it.
   void make(const std::vector<Access>& reads, const std::vector<ValueId>& values, const std::vector<Access>& stores,
-            const SweepLoops* folds = nullptr);
+            SweepLoops* folds = nullptr);
   void make_units(const std::vector<Access>& reads, const std::vector<ValueId>& values,
                   const std::vector<Access>& stores, bool lanes, int first, int last);
   int unit_rows() const { return place_.unit_rows > 0 ? place_.unit_rows : place_.rows; }
@@ -252,7 +252,7 @@ class Lowering {
   void write_merged_rows(const Nest& nest, const Merging& merging, const Sweep* behind);
   void settle_rows(const Nest& nest, const Merging& merging);
   std::vector<RegisterId> fold_group(const SweepLoops& loops, const BodyNode& node);
-  void write_group(const SweepLoops& loops);
+  void write_group(SweepLoops& loops);
 
   // --- short rows, written out: lower_held.cpp ---
   std::pair<int, int> waiting(const Nest& nest) const;
@@ -268,18 +268,18 @@ class Lowering {
   // --- the store of a row along with the fold of the next: lower_skewed.cpp ---
   void write_skewed(const Nest& nest, std::vector<LoopId>& ids);
   void write_row_folds(const Nest& nest);
-  void write_row_before(const SweepLoops& loops);
+  void write_row_before(SweepLoops& loops);
 
   // --- sweeps: lower_sweeps.cpp ---
   int sweep_copies(const Sweep& sweep) const;
   void write_sweep(const Nest& nest, const Sweep& sweep);
   void walk_sweep(SweepLoops& loops);
-  void make_sweep_level(const SweepLoops& loops, size_t level, bool folds);
+  void make_sweep_level(SweepLoops& loops, size_t level, bool folds);
   void write_sweep_level(SweepLoops& loops, size_t level);
   int head_of(const SweepLoops& loops) const;
   int copies_of(const SweepLoops& loops, const BodyNode& fold) const;
   void begin_folds(SweepLoops& loops);
-  void fold(const SweepLoops& loops, int first, int last);
+  void fold(SweepLoops& loops, int first, int last);
   bool loaded_in_part(RegisterId id) const;
   RegisterId fill_tail(const SweepLoops& loops, const BodyNode& node, RegisterId operand);
   void finish_folds(SweepLoops& loops);

@@ -127,7 +127,7 @@ std::vector<RegisterId> Lowering::fold_group(const SweepLoops& loops, const Body
   return made;
 }
 
-void Lowering::write_group(const SweepLoops& loops) {
+void Lowering::write_group(SweepLoops& loops) {
   const Merging& merging = *loops.merging;
   const auto copies = static_cast<size_t>(place_.copies);
   each_carried(merging, [&](ValueId state, ValueId, int64_t) {

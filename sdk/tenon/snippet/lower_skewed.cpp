@@ -23,7 +23,7 @@ void Lowering::write_row_folds(const Nest& nest) {
 
 // Its stores come first: the next row takes their memory. Meanwhile values of the next row that are made before the
 // walk wait aside.
-void Lowering::write_row_before(const SweepLoops& loops) {
+void Lowering::write_row_before(SweepLoops& loops) {
   std::vector<std::vector<RegisterId>> aside;
   for (const auto& [id, made] : of_row_before_) aside.push_back(std::exchange(bound_[index(id)], {made}));
   region([&] {
@@ -31,7 +31,7 @@ void Lowering::write_row_before(const SweepLoops& loops) {
     place_.accumulators += of_row_before_.size();
     if (const Merging* merging = loops.merging)
       place_.accumulators += merging->folds.size() + merging->sums.size() + merging->subtracted.size() + 1;
-    const SweepLoops before{.sweep = loops.behind, .vector = loops.vector};
+    SweepLoops before{.sweep = loops.behind, .vector = loops.vector};
     make_sweep_level(before, before.sweep->loops.size(), false);
   });
   for (size_t i = 0; i < aside.size(); ++i) bound_[index(of_row_before_[i].first)] = std::move(aside[i]);

@@ -59,7 +59,7 @@ void Lowering::walk_sweep(SweepLoops& loops) {
     if (std::find(touched_.begin(), touched_.end(), port) == touched_.end()) touched_.push_back(port);
 }
 
-void Lowering::make_sweep_level(const SweepLoops& loops, size_t level, bool folds) {
+void Lowering::make_sweep_level(SweepLoops& loops, size_t level, bool folds) {
   const Sweep& sweep = *loops.sweep;
   const auto here = [&](ValueId id) { return sweep_level(sweep, varies(id)) == level; };
   std::vector<Access> reads;
@@ -119,18 +119,21 @@ void Lowering::begin_folds(SweepLoops& loops) {
   }
 }
 
-// Into the accumulators: what units [first, last) have made.
-void Lowering::fold(const SweepLoops& loops, int first, int last) {
+// Into the accumulators: what units [first, last) have made. Whole rows keep theirs in memory, so that each sum may be
+// another register.
+void Lowering::fold(SweepLoops& loops, int first, int last) {
   for (size_t i = 0; i < loops.sweep->folds.size(); ++i) {
     const BodyNode& node = *loops.sweep->folds[i];
     const int copies = copies_of(loops, node);
     for (int number = first; number < last; ++number) {
       const Unit unit = unit_of(number);
       if (unit.copy >= copies) continue;
-      const RegisterId accumulator =
+      RegisterId& accumulator =
           loops.accumulators[i][index((loops.whole_rows ? 0 : unit.row * copies) + unit.copy)];
       const RegisterId operand = fill_tail(loops, node, register_of(node.operands[0], unit));
-      write({.op = *fold_of(node.op), .in = {accumulator, operand}, .out = {accumulator}, .label = label_of(node)});
+      const RegisterId sum = loops.whole_rows ? kernel_.add_lanes(lane(node.result)) : accumulator;
+      write({.op = *fold_of(node.op), .in = {accumulator, operand}, .out = {sum}, .label = label_of(node)});
+      accumulator = sum;
     }
   }
 }

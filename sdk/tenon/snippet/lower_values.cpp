@@ -77,7 +77,7 @@ void Lowering::unbind(size_t bound) {
 }
 
 void Lowering::make(const std::vector<Access>& reads, const std::vector<ValueId>& values,
-                    const std::vector<Access>& stores, const SweepLoops* folds) {
+                    const std::vector<Access>& stores, SweepLoops* folds) {
   make_units(reads, values, stores, false, 0, place_.rows);
   const int units = place_.rows * place_.copies;
   const int together = units == 1 ? 1 : units_together(reads, values, stores);
