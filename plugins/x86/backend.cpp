@@ -16,6 +16,7 @@
 #include <tenon/snippet/expand.hpp>
 #include <tenon/snippet/specialise.hpp>
 #include <tenon/snippet/subgraph.hpp>
+#include <tenon/snippet/take_crops.hpp>
 #include <tenon/snippet/tokenize.hpp>
 #include <tenon/support/log.hpp>
 
@@ -80,7 +81,17 @@ class Backend final : public TargetBackend {
            TENON_TRY(made, snippet::expand_all(graph, can));
            return made ? Change::yes : Change::no;
          }}));
-    return passes.add(tokenize_snippets_pass(std::move(options)));
+    TENON_OK(passes.add(tokenize_snippets_pass(std::move(options))));
+    return passes.add(
+        {.name = "take-crops",
+         .contract = "Needs snippets. Keeps values. Leaves no Slice or Split with gaps that snippets alone read.",
+         .run = [compiler = compiler_](Graph& graph) -> Result<Change> {
+           const auto accepts = [&](const Op& op) {
+             const auto body = snippet::usual_body(op);
+             return body.ok() && compiler->why_not(*body).empty();
+           };
+           return snippet::take_crops(graph, accepts) > 0 ? Change::yes : Change::no;
+         }});
   }
 
   Result<std::unique_ptr<Executable>> build(std::unique_ptr<Graph> graph) override {

@@ -9,6 +9,9 @@
 #include <chrono>
 #include <thread>
 
+#include <tenon/ir/text.hpp>
+#include <tenon/snippet/canonical.hpp>
+
 namespace tenon::irgen {
 namespace {
 
@@ -231,6 +234,20 @@ TEST(SnippetKernels, CodeForLargeCallsIsMadeForTheFirst) {
   EXPECT_EQ(made_by(1024), 2);
   EXPECT_EQ(made_by(100), 2);
   EXPECT_EQ(made_by(1025), 2);
+}
+
+// A tensor of which a row is added to all rows: where the sums lay on it, later rows would read a sum.
+TEST(SnippetKernels, NoResultLiesOnATensorThatIsReadInPartAsWell) {
+  const auto pairs_of = [](std::string_view rows) {
+    const auto graph = *parse_graph(
+        str("graph @g(%x: f32[2,4,32]) -> %y {\n %y = snippet.Subgraph %x \"s\" ((%0: f32[2,4,32]) -> %2 {\n",
+            " %b = Constant {value = dense<i64[1]: 2>}\n %e = Constant {value = dense<i64[1]: 3>}\n",
+            " %a = Constant {value = dense<i64[1]: 1>}\n", rows, "\n %2 = Add %0, %1\n }) }"));
+    const Op& op = *graph->body().first();
+    return snippet_ports(request_for(op), *snippet::make_body(op)).in_place;
+  };
+  EXPECT_TRUE(pairs_of(" %1 = Slice %0, %b, %e, %a").empty());
+  EXPECT_EQ(pairs_of(" %1 = Relu %0"), (std::vector<InPlace>{{.result = 0, .operand = 0}}));
 }
 
 TEST(SnippetKernels, CodeForLargeCallsIsMadeOnceForAllThreads) {

@@ -13,7 +13,7 @@ namespace {
 
 // How many kernels had what only some options and bodies make.
 struct Forms {
-  int joined = 0, behind_blocks = 0, skewed = 0, scratch = 0;
+  int joined = 0, behind_blocks = 0, skewed = 0, scratch = 0, cut = 0;
   void count(const LinearKernel& kernel) {
     joined += kernel.joined.rows >= 0;
     behind_blocks += kernel.blocks.inside;
@@ -53,6 +53,7 @@ void try_seed(uint64_t seed, Forms& forms) {
   if (options.lower.join_rows) random.lengthen_rows(body, extents);
   options.lower.held_vectors = std::array{0, 2, 16}[random.pick(3)];
   random.make_known(body, extents);
+  if (random.pick(3) == 0) random.cut_inputs(body, extents);
   if (shape != Shape::any) {
     // Lowering takes all of these forms or none.
     options.lower.join_rows = options.lower.merge_sweeps = options.lower.heads = false;
@@ -65,6 +66,7 @@ void try_seed(uint64_t seed, Forms& forms) {
   const auto kernel = lower(body, options.lower);
   ASSERT_TRUE(kernel.ok()) << kernel.error().to_string();
   forms.count(*kernel);
+  forms.cut += body.has_cuts();
   check_body(body, extents, random.random(), options);
 }
 
@@ -77,7 +79,8 @@ TEST(RandomBodies, MatchTheOperatorsOneByOne) {
   if (count || HasFailure()) return;
   // Each form is drawn often enough that the comparisons say something of it.
   for (const auto& [name, found] : {std::pair{"joined", forms.joined}, std::pair{"behind blocks", forms.behind_blocks},
-                                    std::pair{"skewed", forms.skewed}, std::pair{"with scratch memory", forms.scratch}})
+                                    std::pair{"skewed", forms.skewed}, std::pair{"of parts", forms.cut},
+                                    std::pair{"with scratch memory", forms.scratch}})
     EXPECT_GE(found, 5) << "kernels " << name << " of " << seeds << " seeds";
 }
 

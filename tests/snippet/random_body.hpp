@@ -55,6 +55,21 @@ class RandomBody {
     for (size_t d = first; d < body.rank(); ++d) body.dims[d].extent = extents[d];
   }
 
+  // Makes some inputs parts of tensors: cut before some of their dims, of which the outermost is a part, or one index
+  // of a dim that the body does not have.
+  void cut_inputs(Body& body, const Dims& extents) {
+    for (BodyPort& input : body.inputs) {
+      const DimSet set = body.values[static_cast<size_t>(input.value)].varies;
+      for (size_t d = body.rank() + 1; d-- > 0 && input.cuts.size() < 2;) {
+        if (pick(8) != 0) continue;
+        const bool part = d < body.rank() && (set >> d & 1) != 0 && extents[d] > 0 && pick(3) != 0;
+        const int64_t box = part ? extents[d] : 1, begin = static_cast<int64_t>(pick(4));
+        input.cuts.push_back({static_cast<int>(d), begin, box, begin + box + static_cast<int64_t>(pick(4))});
+      }
+      if (!lanes_follow(input.cuts, set)) input.cuts.clear();
+    }
+  }
+
   // So many short rows that they are joined, where they may be.
   void lengthen_rows(const Body& body, Dims& extents) {
     if (!may_join_rows(body) || pick(2) == 0) return;

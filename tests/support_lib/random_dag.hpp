@@ -19,7 +19,8 @@ struct RandomDagOptions {
   // integers) included, all types. false: f32 only, smooth functions and sums, whose last places may differ.
   bool exact = true;
   int max_ops = 60, max_inputs = 40;
-  int lanes = 8;  // extents are drawn around it
+  int lanes = 8;       // extents are drawn around it
+  bool crops = false;  // some inputs are read in part
 };
 
 class RandomDag {
@@ -33,7 +34,10 @@ class RandomDag {
     for (int64_t i = 0; i < inputs; ++i) {
       const ElementType element = draw_type();
       Shape shape = i == 0 ? Shape(space_) : draw_shape();
-      values_.push_back(graph_->body().add_input(str("in", i), Type(element, std::move(shape))));
+      if (options_.crops && pick(random_, 0, 2) == 0)
+        add_cropped_input(i, element, shape);
+      else
+        values_.push_back(graph_->body().add_input(str("in", i), Type(element, std::move(shape))));
     }
     const int64_t ops = pick(random_, 1, options_.max_ops);
     for (int64_t i = 0; i < ops; ++i) add_op();
@@ -73,6 +77,22 @@ class RandomDag {
       elements *= std::max<int64_t>(space_.back(), 1);
     }
   }
+  // An input with more elements along some dims, of which a Slice takes `shape`.
+  void add_cropped_input(int64_t number, ElementType element, const Shape& shape) {
+    Dims whole = *shape.static_dims(), starts, ends, axes;
+    for (size_t d = 0; d < whole.size(); ++d) {
+      if (pick(random_, 0, 1) == 0) continue;
+      starts.push_back(pick(random_, 0, 3));
+      ends.push_back(starts.back() + whole[d]);
+      axes.push_back(static_cast<int64_t>(d));
+      whole[d] = ends.back() + pick(random_, 0, 3);
+    }
+    Value* input = graph_->body().add_input(str("in", number), Type(element, Shape(whole)));
+    if (axes.empty()) return values_.push_back(input);
+    Builder builder(graph_->body());
+    add("Slice", {input, builder.constant_ints(starts), builder.constant_ints(ends), builder.constant_ints(axes)});
+  }
+
   // Broadcasts to the space.
   Shape draw_shape() {
     Dims dims = space_;

@@ -89,6 +89,7 @@ class Bodies : public MachineTest {
     options.outputs = passes.stream_stores && !anywhere ? GuardAt::lines : GuardAt::end;
     options.lower.held_vectors = std::array{0, 2, 16}[random.pick(3)];
     random.make_known(body, extents);
+    if (random.pick(3) == 0) random.cut_inputs(body, extents);
     check_body(body, extents, random.random(), options);
   }
 };

@@ -18,6 +18,7 @@
 #include <tenon/snippet/canonical.hpp>
 #include <tenon/snippet/params.hpp>
 #include <tenon/snippet/subgraph.hpp>
+#include <tenon/snippet/take_crops.hpp>
 #include <tenon/snippet/tokenize.hpp>
 
 #include "x86/compiler.hpp"
@@ -55,6 +56,10 @@ class GuardedGraph {
     options.can_emit = [&](const codegen::Signature& s) { return compiler_.can_emit(s); };
     auto made = snippet::tokenize_snippets(graph, options);
     TENON_CHECK(made.ok(), made.ok() ? "" : made.error().to_string());
+    crops += snippet::take_crops(graph, [&](const Op& op) {
+      const auto body = snippet::make_body(op);
+      return body.ok() && compiler_.why_not(*body).empty();
+    });
     return *made;
   }
 
@@ -78,6 +83,7 @@ class GuardedGraph {
   // That ran; whose stores might go past the caches; that walked columns in whole rows; that joined several of these;
   // that made two sweeps one; whose stores went past the caches in rows that begin anywhere.
   size_t snippets = 0, past_caches = 0, whole_rows = 0, joined_rows = 0, merged = 0, any_rows = 0;
+  size_t crops = 0;  // inputs that snippets read in part, where they lie
   // Elements of floats that were held against bounds, those of which nothing could be told, and those whose bounds are
   // more than a thousandth apart: a check of many such would be none.
   size_t elements = 0, open = 0, loose = 0;

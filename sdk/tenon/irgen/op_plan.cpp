@@ -1,11 +1,11 @@
 #include <tenon/irgen/op_plan.hpp>
 
 #include <algorithm>
-#include <optional>
 
 #include <tenon/ir/builder.hpp>
 #include <tenon/ir/op_def.hpp>
 #include <tenon/ops/constant.hpp>
+#include <tenon/ops/crop.hpp>
 #include <tenon/ops/movement.hpp>
 #include <tenon/ops/shape.hpp>
 #include <tenon/support/log.hpp>
@@ -13,33 +13,10 @@
 namespace tenon::irgen {
 namespace {
 
-// Of result `r`: where its box begins in operand 0. Nothing when the rule cannot say, or when the elements are not in
-// order.
-std::optional<std::vector<Expr>> begin_in_operand(const InferContext& context, const TypeSource& types, size_t r) {
-  const Shape& shape = types.type_of(*context.op().result(r)).shape();
-  auto box = whole_box(shape);
-  if (!box.ok()) return std::nullopt;
-  const auto bounds = operand_bounds(context, r, shape, *box);
-  if (!bounds.ok() || bounds->operands[0].kind != OperandBounds::Kind::box) return std::nullopt;
-  std::vector<Expr> at;
-  for (const DimBounds& dim : bounds->operands[0].dims) at.push_back(dim.whole ? Expr(0) : dim.min);
-  return at.size() == shape.dims().size() ? std::optional(std::move(at)) : std::nullopt;
-}
-
-bool all_ones(const Value* steps) {
-  if (!steps) return true;
-  const Tensor* told = constant_of(steps);
-  return told && std::ranges::all_of(told->to_ints(), [](int64_t step) { return step == 1; });
-}
-
 bool plan_crop(const Op& op, const TypeSource& types, OpPlan& plan) {
-  if (isa<Slice>(op) ? !all_ones(op.operand(4)) : !isa<Split>(op)) return false;
-  const StaticInferContext context(op, types);
-  for (size_t r = 0; r < op.result_count(); ++r) {
-    auto at = begin_in_operand(context, types, r);
-    if (!at) return false;
-    plan.at.push_back(*std::move(at));
-  }
+  auto begins = crop_begins(op, types);
+  if (!begins) return false;
+  plan.at = *std::move(begins);
   plan.form = OpForm::crop;
   return true;
 }
@@ -129,8 +106,7 @@ OpPlan plan_before_runs(const Op& op, const GraphTypes& types, const KernelSourc
   if (!plan.why_not.empty()) return plan;
   if (plan_movement(op, types, plan)) return plan;
   if (op.result_count() == 0 || some_are_empty(op, types)) {
-    plan.why_not =
-        op.result_count() == 0 ? "it has no result" : "some of its results are empty, and others are not";
+    plan.why_not = op.result_count() == 0 ? "it has no result" : "some of its results are empty, and others are not";
     return plan;
   }
   auto choice = kernels.kernel(typed_request(op, types));

@@ -95,7 +95,7 @@ Result<Choice> choose_forms(const SnippetCode& code, const CallOptions& options,
 
 std::optional<RowJoin> join_rows(const snippet::Body& body, const Dims& extents, int lanes) {
   const size_t rank = body.rank();
-  if (rank < 2) return std::nullopt;
+  if (rank < 2 || body.has_cuts()) return std::nullopt;
   const snippet::DimSet inner = snippet::DimSet{1} << (rank - 1), before = snippet::DimSet{1} << (rank - 2);
   const int64_t length = extents[rank - 1], rows = extents[rank - 2];
   if ((body.reduced_dims() & (inner | before)) != 0 || length < 1 || length >= kVectorsOfShortRow * lanes)

@@ -78,8 +78,8 @@ class SnippetState final : public program::KernelState, public program::Settling
   detail::SnippetCall call_;
 };
 
-// A result may lie on an operand that it is read with, element for element. Of values that vary over less than the whole
-// space none may: they are computed once, before the loops over the rest, which read the operand again.
+// A result may lie on an operand that it is read with, element for element. Of values that vary over less than the
+// whole space none may: they are computed once, before the loops over the rest, which read the operand again.
 std::vector<InPlace> in_place(const snippet::Body& body, const std::vector<size_t>& operands) {
   std::vector<InPlace> pairs;
   if (body.reduces()) return pairs;
@@ -90,9 +90,16 @@ std::vector<InPlace> in_place(const snippet::Body& body, const std::vector<size_
     };
     return a.element.bits() == b.element.bits() && varies(a) == space && varies(b) == space;
   };
+  // Nor on a tensor that is also read in parts.
+  const auto in_parts = [&](size_t operand) {
+    for (size_t i = 0; i < body.inputs.size(); ++i)
+      if (operands[i] == operand && !body.inputs[i].cuts.empty()) return true;
+    return false;
+  };
   for (size_t j = 0; j < body.outputs.size(); ++j)
     for (size_t i = 0; i < body.inputs.size(); ++i)
-      if (same(body.outputs[j], body.inputs[i])) pairs.push_back({.result = j, .operand = operands[i]});
+      if (same(body.outputs[j], body.inputs[i]) && !in_parts(operands[i]))
+        pairs.push_back({.result = j, .operand = operands[i]});
   return pairs;
 }
 

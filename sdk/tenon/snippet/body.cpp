@@ -1,5 +1,7 @@
 #include <tenon/snippet/body.hpp>
 
+#include <algorithm>
+#include <bit>
 #include <unordered_map>
 
 #include <tenon/codegen/register.hpp>
@@ -36,6 +38,19 @@ Result<void> check_node(const Body& body, const BodyNode& node, std::vector<char
   return {};
 }
 
+Result<void> check_cuts(const Body& body, const BodyPort& input) {
+  int inner = static_cast<int>(body.rank());
+  for (const PortCut& cut : input.cuts) {
+    const bool within = lanes_follow(input.cuts, body.values[static_cast<size_t>(input.value)].varies) &&
+                        cut.begin >= 0 && cut.box > 0 && cut.begin <= cut.whole - cut.box;
+    if (!within || cut.dim < 0 || cut.dim > inner)
+      return error(Code::internal, "input %", input.value, " of body '", body.name, "' is cut to [", cut.begin, ":",
+                   cut.begin + cut.box, "] of ", cut.whole, " from dim ", cut.dim, " on");
+    inner = cut.dim;
+  }
+  return {};
+}
+
 }  // namespace
 
 std::optional<Name> fold_of(Name op) {
@@ -52,6 +67,14 @@ DimSet Body::reduced_dims() const {
   return set;
 }
 
+bool lanes_follow(const std::vector<PortCut>& cuts, DimSet set) {
+  return set == 0 || cuts.empty() || cuts.front().dim < static_cast<int>(std::bit_width(set));
+}
+
+bool Body::has_cuts() const {
+  return std::ranges::any_of(inputs, [](const BodyPort& input) { return !input.cuts.empty(); });
+}
+
 std::string Body::to_string() const {
   std::string text = str("body @", name, " (");
   for (size_t d = 0; d < rank(); ++d)
@@ -61,8 +84,12 @@ std::string Body::to_string() const {
     const BodyValue& value = values[static_cast<size_t>(id)];
     return str("%", id, ": ", value.element, " over ", dims_text(*this, value.varies));
   };
-  for (size_t i = 0; i < inputs.size(); ++i)
-    text += str("  ", typed(inputs[i].value), " = input ", i, " ", inputs[i].element, "\n");
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    text += str("  ", typed(inputs[i].value), " = input ", i, " ", inputs[i].element);
+    for (const PortCut& cut : inputs[i].cuts)
+      text += str(" [", cut.begin, ":", cut.begin + cut.box, " of ", cut.whole, " from d", cut.dim, " on]");
+    text += "\n";
+  }
   for (const BodyNode& node : nodes) {
     text += str("  ", typed(node.result), " = ", node.op);
     for (size_t i = 0; i < node.operands.size(); ++i) text += str(i ? ", " : " ", "%", node.operands[i]);
@@ -85,6 +112,7 @@ Result<void> verify(const Body& body) {
     if (input.value < 0 || static_cast<size_t>(input.value) >= made.size())
       return error(Code::internal, "an input of body '", body.name, "' is no value");
     made[static_cast<size_t>(input.value)] = 1;
+    TENON_OK(check_cuts(body, input));
   }
   for (const BodyValue& value : body.values) {
     if (codegen::lane_type(value.element) != value.element || (value.varies & ~body.all_dims()) != 0)
@@ -93,6 +121,8 @@ Result<void> verify(const Body& body) {
   }
   for (const BodyNode& node : body.nodes) TENON_OK(check_node(body, node, made), "body '", body.name, "'");
   for (const BodyPort& output : body.outputs) {
+    if (!output.cuts.empty())
+      return error(Code::internal, "output %", output.value, " of body '", body.name, "' is cut; outputs are dense");
     if (output.value >= 0 && static_cast<size_t>(output.value) < made.size() && made[static_cast<size_t>(output.value)])
       continue;
     return error(Code::internal, "an output of body '", body.name, "' is never made");

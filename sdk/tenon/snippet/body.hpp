@@ -72,15 +72,30 @@ struct BodyNode {
   std::string label;  // the graph's operator that it comes from: "Softmax attn/softmax_3"
 };
 
-// The operator that takes one more value into a reduction: Add for ReduceSum, Mul, Max, Min; nothing for other operators.
+// The operator that takes one more value into a reduction: Add for ReduceSum, Mul, Max, Min; nothing for other
+// operators.
 TENON_API std::optional<Name> fold_of(Name op);
 inline bool is_reduction(Name op) { return fold_of(op).has_value(); }
 
-// A tensor that the snippet reads or writes: dense, row-major over the dims that its value varies over. The stride
-// along one of them is the product of the extents of those further in; along any other it is 0.
+// Of one dim of a tensor the elements [begin, begin + box) of `whole` are read. What follows from it lies between the
+// body's dims from `dim` on, which are that dim of the tensor and those further in (as many elements, in the box, as a
+// multiple of `box`), and those before. rank(): the tensor has nothing further in.
+struct PortCut {
+  int dim = 0;
+  int64_t begin = 0, box = 0, whole = 0;
+  bool operator==(const PortCut&) const = default;
+};
+
+// Do elements of a port that varies over `set` lie side by side along the innermost of these dims?
+TENON_API bool lanes_follow(const std::vector<PortCut>& cuts, DimSet set);
+
+// A tensor that the snippet reads or writes: row-major over the dims that its value varies over. The stride along one
+// of them is the product of the extents of those further in, where cuts lie between by the whole of what they cut;
+// along any other dim it is 0.
 struct BodyPort {
   ValueId value = -1;
-  ElementType element;  // in memory; lane_type(element) is the value's
+  ElementType element;             // in memory; lane_type(element) is the value's
+  std::vector<PortCut> cuts = {};  // innermost first. Outputs have none: they are dense
 };
 
 struct TENON_API Body {
@@ -94,6 +109,8 @@ struct TENON_API Body {
   DimSet all_dims() const { return dims.size() == kMaxDims ? ~DimSet{0} : (DimSet{1} << dims.size()) - 1; }
   DimSet reduced_dims() const;
   bool reduces() const { return reduced_dims() != 0; }
+  // Is any input a part of a tensor with gaps?
+  bool has_cuts() const;
   // Text that shows all of it, for tests and dumps; one line a value, as above.
   std::string to_string() const;
 };

@@ -139,10 +139,19 @@ class Walk {
   ElementType lane(ValueId id) const { return body_.values[static_cast<size_t>(id)].element; }
 
   void load(const BodyPort& port, const void* data) {
+    const DimSet set = varies(port.value);
+    const PortLayout layout = layout_of(port, set, extents_);
+    const auto* const first = static_cast<const std::byte*>(data) + layout.begin_bytes;
     LaneBits lanes;
-    for (int64_t i = 0; i < element_count(varies(port.value), extents_); ++i)
-      lanes.push_back(
-          lane_of_memory(port.element, load_bits(static_cast<const std::byte*>(data), port.element.bits(), i)));
+    for (int64_t i = 0; i < element_count(set, extents_); ++i) {
+      int64_t rest = i, offset_bytes = 0;
+      for (size_t d = extents_.size(); d-- > 0;) {
+        if (!(set >> d & 1)) continue;
+        offset_bytes += rest % extents_[d] * layout.strides[d];
+        rest /= extents_[d];
+      }
+      lanes.push_back(lane_of_memory(port.element, load_bits(first + offset_bytes, port.element.bits(), 0)));
+    }
     at(port.value) = points(std::move(lanes));
   }
 

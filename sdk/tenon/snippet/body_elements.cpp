@@ -29,6 +29,25 @@ std::vector<size_t> element_places(DimSet from, DimSet to, const Dims& extents) 
   return at;
 }
 
+PortLayout layout_of(const BodyPort& port, DimSet varies, const Dims& extents) {
+  PortLayout made{.strides = std::vector<int64_t>(extents.size(), 0)};
+  auto cut = port.cuts.begin();
+  int64_t next = made.bytes = port.element.bits() / 8;  // bytes of what lies further in, gaps and all; and without
+  for (size_t d = extents.size() + 1; d-- > 0;) {
+    if (d < extents.size() && (varies >> d & 1)) {
+      made.strides[d] = next;
+      next *= extents[d];
+      made.bytes *= extents[d];
+    }
+    for (; cut != port.cuts.end() && cut->dim == static_cast<int>(d); ++cut) {
+      const int64_t each = next / cut->box;
+      made.begin_bytes += each * cut->begin;
+      next = each * cut->whole;
+    }
+  }
+  return made;
+}
+
 uint64_t lane_of_memory(ElementType memory, uint64_t bits) {
   if (memory == kF16 || memory == kBF16) return encode_float(kF32, decode_float(memory, bits));
   if (!memory.is_signed_int() || memory.bits() >= 32) return bits;

@@ -14,6 +14,14 @@ TENON_API int64_t element_count(DimSet set, const Dims& extents);
 // For each element of a tensor over `to`, in row-major order: which one of a tensor over `from` belongs to it.
 TENON_API std::vector<size_t> element_places(DimSet from, DimSet to, const Dims& extents);
 
+// How a port lies in memory.
+struct PortLayout {
+  std::vector<int64_t> strides;  // bytes from one element to the next along each dim; 0 where it does not vary
+  int64_t begin_bytes = 0;       // from the tensor's first element to the port's
+  int64_t bytes = 0;             // of the port's own elements
+};
+TENON_API PortLayout layout_of(const BodyPort& port, DimSet varies, const Dims& extents);
+
 // The bits of a lane that holds an element of type `memory`, and back. Lanes of f16 and bf16 are rounded to nearest.
 TENON_API uint64_t lane_of_memory(ElementType memory, uint64_t bits);
 TENON_API uint64_t memory_of_lane(ElementType memory, uint64_t bits);

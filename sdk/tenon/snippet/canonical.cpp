@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 
 #include <tenon/ir/builder.hpp>
+#include <tenon/snippet/canonical_cuts.hpp>
 #include <tenon/snippet/decompose.hpp>
 #include <tenon/snippet/subgraph.hpp>
 
@@ -19,12 +21,19 @@ struct Member {
   bool folds = false;
 };
 
+// A value that is read, and how it lies in the operand of the operator that it is, or is a part of.
+struct Input {
+  const Value* value = nullptr;
+  size_t operand = 0;
+  std::vector<DimCut> cuts = {};
+};
+
 // The operators, their one space, and what goes in and out.
 struct Parts {
   std::vector<Member> members;
   Space space;
-  std::vector<const Value*> inputs, outputs;
-  std::vector<size_t> operands;  // of the operator, for each input
+  std::vector<Input> inputs;
+  std::vector<const Value*> outputs;
 };
 
 bool is_constant_op(const Op& op) { return op.is("Constant"); }
@@ -93,12 +102,27 @@ Result<void> join(Parts& parts) {
   return {};
 }
 
+// Parts that `inner`, in the region of a subgraph, takes of an operand of it; false: it is another operator.
+bool add_parts(const Op& inner, std::vector<Input>& parts) {
+  const Value* whole = inner.operand(0);
+  if (!whole || whole->producer() != nullptr) return false;
+  std::vector<Input> made;
+  for (size_t r = 0; r < inner.result_count(); ++r) {
+    auto cuts = cuts_of(inner, r);
+    if (!cuts) return false;
+    made.push_back({inner.result(r), whole->index(), *std::move(cuts)});
+  }
+  std::ranges::move(made, std::back_inserter(parts));
+  return true;
+}
+
 Result<Parts> parts_of(const Op& op) {
   Parts parts;
+  std::vector<Input> cut;
   const bool is_subgraph = isa<Subgraph>(op);
   if (is_subgraph) {
     for (const Op& inner : op.region(0)) {
-      if (is_constant_op(inner)) continue;
+      if (is_constant_op(inner) || add_parts(inner, cut)) continue;
       TENON_TRY(member, member_of(inner));
       parts.members.push_back(std::move(member));
     }
@@ -113,10 +137,11 @@ Result<Parts> parts_of(const Op& op) {
   for (size_t i = 0; i < op.operand_count(); ++i) {
     const Value* input = is_subgraph ? op.region(0).input(i) : op.operand(i);
     if (!input || !parts.space.find(*input) || (!is_subgraph && is_scalar(input))) continue;
-    if (std::find(parts.inputs.begin(), parts.inputs.end(), input) != parts.inputs.end()) continue;
-    parts.inputs.push_back(input);
-    parts.operands.push_back(i);
+    if (std::ranges::find(parts.inputs, input, &Input::value) != parts.inputs.end()) continue;
+    parts.inputs.push_back({input, i});
   }
+  for (Input& part : cut)
+    if (parts.space.find(*part.value)) parts.inputs.push_back(std::move(part));
   return parts;
 }
 
@@ -127,11 +152,16 @@ bool holds(const ValueAxes& axes, AxisId id) {
                      [id](const AxisList& list) { return std::find(list.begin(), list.end(), id) != list.end(); });
 }
 
-// Axes that stand side by side and that no value tells apart.
-std::vector<AxisList> joined_axes(const Space& space) {
+// Axes that stand side by side and that no value tells apart, nor a gap between them.
+std::vector<AxisList> joined_axes(const Parts& parts) {
+  const Space& space = parts.space;
+  std::vector<AxisId> behind_gaps;
+  for (const Input& input : parts.inputs)
+    for (const DimCut& cut : input.cuts) behind_gaps.push_back(axis_from(*space.find(*input.value), cut.dim));
   std::vector<AxisList> dims;
   for (const AxisId id : space.order()) {
-    bool joins = !dims.empty() && space.axis(dims.back().back()).folded == space.axis(id).folded;
+    bool joins = !dims.empty() && space.axis(dims.back().back()).folded == space.axis(id).folded &&
+                 std::ranges::find(behind_gaps, id) == behind_gaps.end();
     for (auto value = space.values().begin(); joins && value != space.values().end(); ++value)
       joins = holds(value->second, dims.back().back()) == holds(value->second, id);
     if (joins)
@@ -146,9 +176,11 @@ std::vector<AxisList> joined_axes(const Space& space) {
 class ExtentFinder {
  public:
   ExtentFinder(const Parts& parts) : space_(parts.space) {
-    for (const auto* ports : {&parts.inputs, &parts.outputs}) {
-      for (const Value* value : *ports) ports_.push_back(space_.find(*value));
+    for (const Input& input : parts.inputs) {
+      ports_.push_back({space_.find(*input.value), {}});
+      for (const DimCut& cut : input.cuts) ports_.back().cut.push_back(cut.dim);
     }
+    for (const Value* value : parts.outputs) ports_.push_back({space_.find(*value), {}});
   }
 
   Result<BodyDim> dim_of(const AxisList& axes) const {
@@ -208,13 +240,18 @@ class ExtentFinder {
   template <class Visit>
   void for_each_dim(Visit visit) const {
     for (size_t port = 0; port < ports_.size(); ++port) {
-      for (size_t d = 0; ports_[port] && d < ports_[port]->size(); ++d)
-        visit(ExtentSource{port, static_cast<int>(d)}, (*ports_[port])[d]);
+      const auto& [axes, cut] = ports_[port];
+      for (size_t d = 0; axes && d < axes->size(); ++d)
+        if (std::ranges::find(cut, d) == cut.end()) visit(ExtentSource{port, static_cast<int>(d)}, (*axes)[d]);
     }
   }
 
+  struct Port {
+    const ValueAxes* axes;
+    std::vector<size_t> cut;  // dims that do not tell
+  };
   const Space& space_;
-  std::vector<const ValueAxes*> ports_;
+  std::vector<Port> ports_;
 };
 
 uint64_t constant_bits(const Tensor& tensor) {
@@ -235,11 +272,14 @@ class BodyBuilder {
   Result<Body> build(std::string name) {
     body_.name = std::move(name);
     TENON_OK(add_dims());
-    for (const Value* input : parts_.inputs) {
-      const ElementType element = input->type().element();
-      lanes_[input] = static_cast<ValueId>(body_.values.size());
-      body_.values.push_back({codegen::lane_type(element), varies(*input)});
-      body_.inputs.push_back({lanes_[input], element});
+    for (const Input& input : parts_.inputs) {
+      const ElementType element = input.value->type().element();
+      const DimSet set = varies(*input.value);
+      lanes_[input.value] = static_cast<ValueId>(body_.values.size());
+      body_.values.push_back({codegen::lane_type(element), set});
+      body_.inputs.push_back({lanes_[input.value], element, port_cuts(input)});
+      if (!lanes_follow(body_.inputs.back().cuts, set))
+        return error(Code::unsupported, "%", input.value->name(), " is cut so that no two elements lie side by side");
     }
     for (const Member& member : parts_.members) TENON_OK(add(member), member.op->describe());
     for (const Value* output : parts_.outputs) {
@@ -280,7 +320,7 @@ class BodyBuilder {
   }
 
   Result<void> add_dims() {
-    const std::vector<AxisList> dims = joined_axes(parts_.space);
+    const std::vector<AxisList> dims = joined_axes(parts_);
     if (dims.size() > kMaxDims)
       return error(Code::unsupported, "the iteration space has ", dims.size(), " dims, at most ", kMaxDims,
                    " are possible");
@@ -291,6 +331,16 @@ class BodyBuilder {
       for (const AxisId id : dims[d]) dim_of_[id] = d;
     }
     return {};
+  }
+
+  std::vector<PortCut> port_cuts(const Input& input) const {
+    std::vector<PortCut> made;
+    for (const DimCut& cut : input.cuts) {
+      const AxisId axis = axis_from(*parts_.space.find(*input.value), cut.dim);
+      const size_t dim = axis < 0 ? body_.rank() : dim_of_.at(axis);
+      made.push_back({static_cast<int>(dim), cut.begin, cut.box, cut.whole});
+    }
+    return made;
   }
 
   DimSet varies(const Value& value) const {
@@ -355,7 +405,9 @@ Result<Body> make_body(const Op& op) {
 
 std::vector<size_t> body_operands(const Op& op) {
   auto parts = parts_of(op);
-  return parts.ok() ? parts->operands : std::vector<size_t>();
+  std::vector<size_t> operands;
+  if (parts.ok()) std::ranges::transform(parts->inputs, std::back_inserter(operands), &Input::operand);
+  return operands;
 }
 
 }  // namespace tenon::snippet

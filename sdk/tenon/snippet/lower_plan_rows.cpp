@@ -21,7 +21,7 @@ bool Planner::walks_rows(const Nest& nest) const {
 
 bool may_join_rows(const Body& body) {
   const size_t rank = body.rank();
-  if (rank < 2 || body.dims[rank - 1].reduced || !body.dims[rank - 2].reduced) return false;
+  if (rank < 2 || body.dims[rank - 1].reduced || !body.dims[rank - 2].reduced || body.has_cuts()) return false;
   const DimSet both = DimSet{3} << (rank - 2), reduced = body.reduced_dims();
   const auto has_both = [&](ValueId id) {
     const DimSet dims = body.values[static_cast<size_t>(id)].varies;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include <tenon/snippet/body_elements.hpp>
 #include <tenon/support/str.hpp>
 
 namespace tenon::snippet {
@@ -64,12 +65,10 @@ Result<CallPlan> CallPlan::make_for_extents(const Body& body, const LinearKernel
   plan.extents_ = std::move(extents);
   TENON_OK(plan.join_rows(kernel));
   plan.splittable_ = body.all_dims() & ~body.reduced_dims();
-  for (const BodyPort& input : body.inputs)
-    plan.add_port(body.values[static_cast<size_t>(input.value)].varies, input.element, 1, plan.extents_);
+  for (const BodyPort& input : body.inputs) plan.add_tensor(body, input);
   for (const BodyPort& output : body.outputs) {
-    const DimSet varies = body.values[static_cast<size_t>(output.value)].varies;
-    plan.add_port(varies, output.element, 1, plan.extents_);
-    plan.splittable_ &= varies;
+    plan.add_tensor(body, output);
+    plan.splittable_ &= body.values[static_cast<size_t>(output.value)].varies;
     plan.empty_ &= plan.ports_.back().bytes == 0;
   }
   plan.tensors_ = plan.ports_.size();
@@ -151,16 +150,20 @@ bool CallPlan::is_same_for_chunks(const Word& word) const {
   }
 }
 
-void CallPlan::add_port(DimSet varies, ElementType element, int64_t width, const Dims& extents) {
-  Port port{.strides = std::vector<int64_t>(extents.size(), 0),
-            .bytes = width * (element.bits() / 8),
-            .element_bytes = element.bits() / 8};
-  for (size_t d = extents.size(); d-- > 0;) {
-    if (!(varies >> d & 1)) continue;
-    port.strides[d] = port.bytes;
-    port.bytes *= extents[d];
-  }
-  ports_.push_back(std::move(port));
+void CallPlan::add_tensor(const Body& body, const BodyPort& port) {
+  PortLayout layout = layout_of(port, body.values[static_cast<size_t>(port.value)].varies, extents_);
+  ports_.push_back({.strides = std::move(layout.strides),
+                    .bytes = layout.bytes,
+                    .element_bytes = port.element.bits() / 8,
+                    .begin_bytes = layout.begin_bytes});
+}
+
+void CallPlan::add_scratch_port(const LinearKernel::Scratch& scratch, const Dims& extents) {
+  PortLayout layout = layout_of({.element = scratch.element}, scratch.dims, extents);
+  for (int64_t& stride : layout.strides) stride *= scratch.width;
+  ports_.push_back({.strides = std::move(layout.strides),
+                    .bytes = layout.bytes * scratch.width,
+                    .element_bytes = scratch.element.bits() / 8});
 }
 
 // What ports have in one column of the innermost dim, at one point of the kept dims around it.
@@ -207,7 +210,7 @@ void CallPlan::add_scratch(const LinearKernel& kernel) {
   for (const LinearKernel::Scratch& scratch : kernel.scratch) {
     Dims own = extents;
     if (joined_dim_ >= 0 && !(scratch.dims >> joined_dim_ & 1)) own.back() *= each_;
-    add_port(scratch.dims, scratch.element, scratch.width, own);
+    add_scratch_port(scratch, own);
     scratch_offsets_.push_back(scratch_bytes_);
     const size_t bytes = static_cast<size_t>(ports_.back().bytes);
     scratch_bytes_ += (bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;

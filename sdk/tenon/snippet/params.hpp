@@ -21,8 +21,8 @@
 
 namespace tenon::snippet {
 
-// The extents of the body's dims when its ports (inputs, then outputs) have `shapes`. Negative or fractional ones are
-// errors.
+// The extents of the body's dims when the tensors of its ports (inputs, then outputs) have `shapes`. Negative or
+// fractional ones are errors.
 TENON_API Result<Dims> space_extents(const Body& body, std::span<const Dims> shapes);
 
 // How many rows a kernel with joined rows (LinearKernel::Joined) walks as one, where the folded dim has `rows` elements
@@ -39,7 +39,7 @@ struct TENON_API Split {
 // Immutable; any thread.
 class TENON_API CallPlan {
  public:
-  // `shapes` of inputs, then outputs.
+  // `shapes` of inputs, then outputs; of an input that is a part of a tensor, that tensor's.
   static Result<CallPlan> make(const Body& body, const LinearKernel& kernel, std::span<const Dims> shapes);
   // The same for known extents of the dims.
   static Result<CallPlan> make_for_extents(const Body& body, const LinearKernel& kernel, Dims extents);
@@ -54,7 +54,7 @@ class TENON_API CallPlan {
   bool empty() const { return empty_; }
   // Scratch memory that each call needs for itself, aligned to 64 bytes.
   size_t scratch_bytes() const { return scratch_bytes_; }
-  // Bytes of port `port` (inputs, then outputs).
+  // Bytes of the elements of port `port` (inputs, then outputs).
   size_t port_bytes(size_t port) const;
   // Does each row along the innermost dim begin at a multiple of `align_bytes`, at most 64, if the port does? Those of
   // all chunks, too. Also of ports that have one element a row.
@@ -76,8 +76,8 @@ class TENON_API CallPlan {
   // The tensor (inputs, then outputs) that word `word` points into; none: a number, or scratch memory. Between calls of
   // a chunk these words alone change, by as much as the address that they come from.
   std::optional<size_t> tensor_of(size_t word) const;
-  // All words of chunk `chunk` of `split`. `addresses`: of inputs, then outputs; their first elements. Chunks that run
-  // one after the other may have the same scratch memory.
+  // All words of chunk `chunk` of `split`. `addresses`: of inputs, then outputs; the first elements of the tensors.
+  // Chunks that run one after the other may have the same scratch memory.
   void fill(std::span<int64_t> words, std::span<void* const> addresses, void* scratch, const Split& split,
             int64_t chunk) const;
   // The only chunk of work that is not cut; of kernels without blocks.
@@ -90,6 +90,7 @@ class TENON_API CallPlan {
     std::vector<int64_t> strides;
     int64_t bytes = 0;
     int element_bytes = 0;
+    int64_t begin_bytes = 0;  // of a part of a tensor, behind the tensor's first element
   };
   struct Word {
     Param::Kind kind = Param::Kind::pointer;
@@ -107,7 +108,8 @@ class TENON_API CallPlan {
   Result<void> join_rows(const LinearKernel& kernel);
   int64_t stride_of(const Word& word, int dim) const;
   int64_t block_of(int64_t columns) const { return block_ > 0 ? block_ : columns; }
-  void add_port(DimSet varies, ElementType element, int64_t width, const Dims& extents);
+  void add_tensor(const Body& body, const BodyPort& port);
+  void add_scratch_port(const LinearKernel::Scratch& scratch, const Dims& extents);
   int64_t block_for(const LinearKernel::Blocks& blocks);
   int64_t column_bytes() const;
   void add_scratch(const LinearKernel& kernel);

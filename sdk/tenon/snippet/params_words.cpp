@@ -106,7 +106,8 @@ int64_t CallPlan::value_of(const Word& word, const Walk& walk) const {
 
 int64_t CallPlan::address_of(const Word& word, std::span<void* const> addresses, void* scratch) const {
   const size_t port = static_cast<size_t>(word.port);
-  if (port < tensors_) return static_cast<int64_t>(reinterpret_cast<intptr_t>(addresses[port]));
+  if (port < tensors_)
+    return static_cast<int64_t>(reinterpret_cast<intptr_t>(addresses[port])) + ports_[port].begin_bytes;
   return static_cast<int64_t>(reinterpret_cast<intptr_t>(scratch)) +
          static_cast<int64_t>(scratch_offsets_[port - tensors_]);
 }

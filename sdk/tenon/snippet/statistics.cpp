@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include <tenon/ir/builder.hpp>
+#include <tenon/snippet/canonical_cuts.hpp>
 #include <tenon/snippet/subgraph.hpp>
 #include <tenon/snippet/tokenize_candidates.hpp>
 
@@ -27,6 +28,11 @@ class ByteCount {
     }
     terms_.push_back(product(factors));
   }
+  // Of a part that is read or written, which others may be, too.
+  void add_part(const Value& part) {
+    seen_.erase(&part);
+    add(&part);
+  }
   // Of operands and results; another operator counts them anew.
   void add(const Op& op) {
     seen_.clear();
@@ -49,6 +55,29 @@ std::string row_text(std::string_view name, std::initializer_list<std::string> c
   return line + "\n";
 }
 
+// A copy of a part of operand 0, where it stands alone.
+bool is_part(const Op& op) { return op.operand_count() > 0 && op.operand(0) && cuts_of(op, 0).has_value(); }
+
+// What is read of an operand, which is `input` inside: all of it, or, where nothing else is and they are less, the
+// parts.
+void add_operand(ByteCount& bytes, const Value& operand, const Value& input) {
+  const auto size_of = [](const Value& value) {
+    double size = 1;
+    for (const Dim& dim : value.type().shape().dims()) size *= dim.is_static() ? static_cast<double>(dim.value()) : 1;
+    return size;
+  };
+  double read = 0;
+  std::vector<const Value*> parts;
+  for (const Use* use = input.first_use(); use; use = use->next()) {
+    const Op& user = *use->user();
+    if (input.region()->is_return(user) || !is_part(user)) return bytes.add(&operand);
+    for (size_t r = 0; r < user.result_count(); ++r)
+      if (user.result(r)->used()) parts.push_back(user.result(r)), read += size_of(*user.result(r));
+  }
+  if (parts.empty() || read >= size_of(input)) return bytes.add(&operand);
+  for (const Value* part : parts) bytes.add_part(*part);
+}
+
 }  // namespace
 
 SubgraphStatistics statistics_of(const Op& subgraph) {
@@ -64,9 +93,16 @@ SubgraphStatistics statistics_of(const Op& subgraph) {
       continue;
     }
     ++out.operators;
-    if (!is_view(op)) unfused.add(op);
+    if (is_part(op)) {
+      for (size_t r = 0; r < op.result_count(); ++r)
+        for (int side = 0; op.result(r)->used() && side < 2; ++side) unfused.add_part(*op.result(r));
+    } else if (!is_view(op)) {
+      unfused.add(op);
+    }
   }
-  fused.add(subgraph);
+  for (size_t i = 0; i < subgraph.operand_count(); ++i)
+    if (subgraph.operand(i)) add_operand(fused, *subgraph.operand(i), *subgraph.region(0).input(i));
+  for (size_t r = 0; r < subgraph.result_count(); ++r) fused.add(subgraph.result(r));
   out.bytes_unfused = unfused.bytes();
   out.bytes_fused = fused.bytes();
   out.exact = unfused.exact() && fused.exact();
