@@ -171,6 +171,19 @@ TEST_F(Lower, WhatStandsAroundFoldsOfWholeRows) {
   }
 }
 
+// What varies over the outer folded dim alone is stored though the inner one has no element.
+TEST_F(Lower, WholeRowsAreStoredBesideEmptyOnes) {
+  options_.whole_rows = true;
+  BodyBuilder build("columns", "krrk");
+  const ValueId x = build.input(15), outer = build.input(11);
+  build.output(build.op("Neg", {x}));
+  build.output(outer);
+  build.output(build.op("Abs", {outer}));
+  const Body body = build.take();
+  check_widths(body, {2, 3, 2, 0});
+  check(body, {2, 3, 0, 9});
+}
+
 // Two functions of a row's constant: a tile holds them while it goes down, whole rows would make them again.
 TEST_F(Lower, ExpensiveValuesOfOuterRowsKeepTheTile) {
   options_.whole_rows = true;

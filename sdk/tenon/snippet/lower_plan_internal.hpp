@@ -81,7 +81,7 @@ class Planner {
   void find_phases(const Nest& nest, int level);
   void plan_scope(Nest& nest, int level);
   void add_fold(Phase& phase, const BodyNode* node);
-  void add_store(Phase& phase, Access store);
+  void add_store(const Nest& nest, Phase& phase, Access store);
   void fill_sweeps(const Nest& nest, Scope& scope);
   void fill_sweep(Sweep& sweep, size_t number, double resweep_cycles, bool last);
   bool has_many_sources(ValueId id) const;

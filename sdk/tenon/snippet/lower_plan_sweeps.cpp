@@ -46,7 +46,7 @@ void Planner::plan_scope(Nest& nest, int level) {
   }
   for (const Access& root : nest.roots)
     if (swept(root.value) && level_of(nest, root.value) == level)
-      add_store(phase_at(scope, phase_[index(root.value)]), root);
+      add_store(nest, phase_at(scope, phase_[index(root.value)]), root);
   fill_sweeps(nest, scope);
 }
 
@@ -56,11 +56,13 @@ void Planner::add_fold(Phase& phase, const BodyNode* node) {
   phase.sweeps.front().folds.push_back(node);
 }
 
-// A store shares a sweep in which it is done once for each element.
-void Planner::add_store(Phase& phase, Access store) {
+// A store shares a sweep in which it is done once for each element. Sweeps along whole rows do all within their last
+// loop.
+void Planner::add_store(const Nest& nest, Phase& phase, Access store) {
   const DimSet dims = varies(store.value) & reduced_;
   for (Sweep& sweep : phase.sweeps) {
-    if (!is_prefix(dims, set_of(sweep.loops))) continue;
+    const DimSet loops = set_of(sweep.loops);
+    if (nest.whole_rows ? dims != loops : !is_prefix(dims, loops)) continue;
     sweep.stores.push_back(store);
     return;
   }
