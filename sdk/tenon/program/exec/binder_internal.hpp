@@ -11,6 +11,7 @@
 
 #include <tenon/program/exec/bound_code_internal.hpp>
 #include <tenon/program/exec/registers_internal.hpp>
+#include <tenon/program/exec/simple_loops_internal.hpp>
 #include <tenon/program/exec/steady_internal.hpp>
 #include <tenon/program/symbolic_internal.hpp>
 

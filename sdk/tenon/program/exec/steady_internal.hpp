@@ -16,16 +16,6 @@ namespace tenon::program::detail {
 // Fewer are no run of iterations that is looked for.
 inline constexpr int64_t kFewestIterations = 4;
 
-// Whether each of a few iterations is worth code of its own, with numbers that are known: within a loop, or with loops in
-// it, and if there is nothing in it that must not be made several times.
-bool may_be_repeated(const Statement& body, bool in_loop);
-// Whether it is a serial loop of one iteration, whose number is no expression, and a simple body: one without other loops,
-// memory or transfers of its own, which are not to be made several times.
-bool is_once(const Loop& loop);
-// The loop with serial ones in its body written out as loops of one iteration, where those have a few whose numbers are
-// known. Nothing where there are none.
-std::optional<Loop> with_loops_written_out(const Loop& loop, const Scope& scope);
-
 // Iterations first ... last - 1.
 struct SteadyPart {
   int64_t first = 0;

@@ -1,0 +1,75 @@
+#include <tenon/program/exec/simple_loops_internal.hpp>
+
+#include <tenon/program/exec/arguments_internal.hpp>
+#include <tenon/program/walk.hpp>
+
+namespace tenon::program::detail {
+namespace {
+
+// Loops of more iterations are not written out.
+constexpr int64_t kMostWrittenOut = 16;
+
+// Nothing that must not be made several times: no memory, transfers or workers of its own.
+template <class MayHold>
+bool is_plain(const Statement& s, const MayHold& may_hold) {
+  bool simple = true;
+  for_each_statement(s, [&](const Statement& inner) {
+    const auto* loop = inner.as<Loop>();
+    const bool known = (loop && may_hold(*loop)) || inner.as<Block>() || inner.as<Let>() || inner.as<Crop>() ||
+                       inner.as<Slice>() || inner.as<Transpose>() || inner.as<View>() || inner.as<Call>() ||
+                       inner.as<Copy>() || inner.as<Prefetch>() || inner.as<Check>();
+    simple = simple && (inner.empty() || known);
+  });
+  return simple;
+}
+
+// As one loop for each iteration.
+std::optional<Statement> written_out(const Loop& loop, const Scope& scope) {
+  const Expr begin = scope.simplified(scope.resolve(loop.begin)), end = scope.simplified(scope.resolve(loop.end)),
+             step = scope.simplified(scope.resolve(loop.step));
+  if (loop.kind != LoopKind::serial || !begin.is_constant() || !end.is_constant() || !step.is_constant()) return {};
+  if (step.constant() < 1 || begin.constant() >= end.constant()) return {};
+  const int64_t iterations = iteration_count(begin.constant(), end.constant(), step.constant());
+  if (iterations > kMostWrittenOut) return {};
+  Block block;
+  for (int64_t i = 0; i < iterations; ++i) {
+    const Expr number = begin + i * step;
+    block.statements.push_back(Loop{.symbol = loop.symbol, .begin = number, .end = number + 1, .body = loop.body});
+  }
+  return Statement(std::move(block));
+}
+
+Statement with_loops_written_out(const Statement& s, const Scope& scope) {
+  const Statement made = with_children(s, [&](const Statement& inner) { return with_loops_written_out(inner, scope); });
+  const auto* loop = made.as<Loop>();
+  if (!loop || has_one_iteration(*loop)) return made;
+  return written_out(*loop, scope).value_or(made);
+}
+
+}  // namespace
+
+bool has_one_iteration(const Loop& loop) {
+  return loop.kind == LoopKind::serial && loop.begin.is_constant() && loop.end == loop.begin + 1 &&
+         loop.step.is_constant(1);
+}
+
+bool is_simple(const Statement& s) { return is_plain(s, has_one_iteration); }
+
+bool has_simple_loops(const Statement& s) {
+  return is_plain(s, [](const Loop& loop) { return loop.kind == LoopKind::serial; });
+}
+
+bool may_be_repeated(const Statement& body, bool in_loop) {
+  return has_simple_loops(body) && (in_loop || !is_simple(body));
+}
+
+bool is_once(const Loop& loop) { return has_one_iteration(loop) && is_simple(loop.body); }
+
+std::optional<Loop> with_loops_written_out(const Loop& loop, const Scope& scope) {
+  Loop made = loop;
+  made.body = with_loops_written_out(loop.body, scope);
+  if (made.body == loop.body || !is_simple(made.body)) return {};
+  return made;
+}
+
+}  // namespace tenon::program::detail
