@@ -12,6 +12,7 @@
 
 #include <tenon/program/auto_schedule.hpp>
 #include <tenon/program/exec/bound_program.hpp>
+#include <tenon/program/measured_schedule.hpp>
 #include <tenon/program/pipeline.hpp>
 #include <tenon/program/verify.hpp>
 #include <tenon/runtime/thread_pool.hpp>
@@ -26,10 +27,17 @@ using namespace tenon;
 using namespace tenon::program;
 using namespace tenon::program::bench;
 
-void run(benchmark::State& state, Pair& pair, BufferArgument source, BufferArgument result, int threads = 1) {
+enum class Scheduled : uint8_t { before, by_the_clock };
+
+void run(benchmark::State& state, Pair& pair, BufferArgument source, BufferArgument result, int threads = 1,
+         Scheduled scheduled = Scheduled::before) {
+  const Arguments arguments{{{"source", source}, {"result", result}}, {}};
+  if (scheduled == Scheduled::by_the_clock) {
+    const auto report = measured_schedule(pair.pipeline, {pair.source}, {pair.result}, arguments, CostModel::of_machine());
+    if (!report.ok()) return state.SkipWithError(report.error().to_string().c_str());
+  }
   const auto built = pair.pipeline.build({pair.source}, {pair.result});
   if (!built.ok()) return state.SkipWithError(built.error().to_string().c_str());
-  const Arguments arguments{{{"source", source}, {"result", result}}, {}};
   ThreadPool pool(threads);
   auto bound = BoundProgram::bind(built.value(), arguments, {&pool, threads});
   if (!bound.ok()) return state.SkipWithError(bound.error().to_string().c_str());
@@ -43,10 +51,14 @@ void run(benchmark::State& state, Pair& pair, BufferArgument source, BufferArgum
 
 constexpr int64_t kFloats = int64_t{4} << 20, kSide = 2048;
 
-// range(0): indices a step; 0: as a whole; -1: the automatic schedule.
+// range(0): indices a step; 0: as a whole; -1: the automatic schedule; -2: the one by the clock, which run() makes.
+constexpr int64_t kByTheClock = -2;
+Scheduled scheduled(const benchmark::State& state) {
+  return state.range(0) == kByTheClock ? Scheduled::by_the_clock : Scheduled::before;
+}
 void schedule(Pair& pair, int64_t step, const Expr& index, int64_t extent, int64_t workers = 1) {
   if (step > 0) pair.last.loops({{index, step, workers}});
-  if (step < 0) {
+  if (step < 0 && step != kByTheClock) {
     SymbolValues sizes{{"result.min0", 0}, {"result.extent0", extent}, {"result.min1", 0}, {"result.extent1", kSide}};
     const auto report = auto_schedule(pair.pipeline, {pair.source}, {pair.result}, sizes, CostModel::of_machine());
     TENON_CHECK(report.ok(), report.error().to_string());
@@ -59,10 +71,11 @@ void scale_chain(benchmark::State& state) {
   AlignedFloats a(floats), b(floats);
   Pair pair = scales(static_cast<int>(state.range(1)));
   schedule(pair, state.range(0), x, floats);
-  run(state, pair, BufferArgument::dense(a.data(), kF32, {floats}), BufferArgument::dense(b.data(), kF32, {floats}));
+  run(state, pair, BufferArgument::dense(a.data(), kF32, {floats}), BufferArgument::dense(b.data(), kF32, {floats}), 1,
+      scheduled(state));
 }
 BENCHMARK(scale_chain)
-    ->ArgsProduct({{0, -1, 512, 1024, 2048, 4096, 16384, 65536}, {8}, {kFloats}})
+    ->ArgsProduct({{0, -1, kByTheClock, 512, 1024, 2048, 4096, 16384, 65536}, {8}, {kFloats}})
     ->ArgsProduct({{-1, 512, 1024, 2048, 4096, 16384}, {3, 16}, {1 << 18, kFloats}})
     ->Unit(benchmark::kMillisecond);
 
@@ -87,11 +100,12 @@ void blur_chain(benchmark::State& state) {
   Pair pair = blurs(6, state.range(2) != 0);
   schedule(pair, state.range(0), y, kSide, state.range(1));
   run(state, pair, BufferArgument::dense(a.data(), kF32, {kSide, rows}, {0, -6}),
-      BufferArgument::dense(b.data(), kF32, {kSide, kSide}), static_cast<int>(state.range(1)));
+      BufferArgument::dense(b.data(), kF32, {kSide, kSide}), static_cast<int>(state.range(1)), scheduled(state));
 }
 BENCHMARK(blur_chain)
     ->Args({0, 1, 1})
     ->Args({-1, 1, 1})
+    ->Args({kByTheClock, 1, 1})
     ->Args({1, 1, 1})
     ->Args({2, 1, 1})
     ->Args({4, 1, 1})

@@ -113,6 +113,7 @@ class Case {
       compute(kind, from, out, indices);
     }
     buffers_.push_back(out);
+    computes_.push_back(kind > 2);
   }
 
   // Mostly the last results, so that few stages are left without a reader.
@@ -162,6 +163,7 @@ class Case {
         std::vector<LoopOver> loops{{xy[first], step(), workers(), drawn_.chance(40) ? drawn_.pick(1, 3) : 0}};
         if (drawn_.chance(40)) loops.push_back({xy[1 - first], step(), workers()});
         if (drawn_.chance(20)) loops.push_back({xy[first], drawn_.pick(3, 9), workers()});
+        loops.front().past_caches = drawn_.chance(30) && computes_[s];
         stages_[s].loops(loops);
       }
       if (drawn_.chance(10))
@@ -178,6 +180,7 @@ class Case {
   Pipeline p_;
   std::vector<BufferRef> buffers_, outputs_;
   std::vector<StageRef> stages_;
+  std::vector<bool> computes_;  // by stage: it is no copy
   int resampled_ = 0;
 };
 

@@ -5,7 +5,7 @@
 //
 // A model knows neither what else uses the caches nor how kernels go through memory, so that of schedules which it
 // predicts alike one may take a quarter more. Here the cheapest ones of each kind (strips of rows, tiles, columns, each
-// with and without fetching ahead) are built, bound and run in turn, in another order each round, and those that fall
+// plain, fetching ahead, and with results past the caches as well, LoopOver) are built, bound and run in turn, in another order each round, and those that fall
 // behind are dropped. That takes some tens of runs of the pipeline, and other schedules may come out in another process:
 // auto_schedule() is for programs that are to be the same everywhere.
 //

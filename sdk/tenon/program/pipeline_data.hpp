@@ -56,6 +56,7 @@ struct StageSpec {
   std::vector<std::pair<int, int>> in_place;  // (read, write)
   std::vector<LoopOver> loops;                // innermost first
   std::optional<LoopName> compute_at;
+  bool writes_past_caches = false;  // nothing is fetched of what it writes
   // Of a copy.
   std::vector<CopyPart> parts;       // one per read, less the padding's
   std::vector<std::byte> padding;    // an element, or empty
@@ -81,6 +82,9 @@ struct PipelineData {
     errors.push_back(error(Code::invalid_argument, parts...));
   }
 };
+
+// Loops with past_caches as stages and buffers of their own.
+Result<PipelineData> with_results_past_caches(const PipelineData& data);
 
 Result<Program> build_program(const PipelineData& pipeline, const std::vector<int>& inputs,
                               const std::vector<int>& outputs, const std::vector<std::string>& scalars,

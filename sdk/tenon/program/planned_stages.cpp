@@ -34,7 +34,8 @@ std::string PlannedStages::describe(const Group& g) const {
     out += str(&loop == g.strips.loops.data() ? " over " : ", ", scheduler_->index_name(loop, g.last), " in steps of ",
                scheduler_->step_of(loop, g.last));
   return out + str(", ", static_cast<int64_t>(g.window_bytes), " bytes of windows",
-                   g.ahead ? ", the next iteration's far memory fetched" : "");
+                   g.ahead ? ", the next iteration's far memory fetched" : "",
+                   g.past_caches ? ", results past the caches" : "");
 }
 
 std::vector<std::string> PlannedStages::describe(const std::vector<Group>& groups) const {
@@ -51,6 +52,7 @@ void PlannedStages::apply(const std::vector<Group>& groups, PipelineData& data) 
     for (const Strips::Loop& loop : g.strips.loops)
       spec.loops.push_back({Expr::symbol(scheduler_->index_name(loop, g.last)), scheduler_->step_of(loop, g.last)});
     if (g.ahead) spec.loops.front().ahead = 1;
+    if (g.past_caches) spec.loops.front().past_caches = true;
   }
 }
 

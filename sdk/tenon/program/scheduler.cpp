@@ -59,21 +59,36 @@ std::vector<Group> Scheduler::cheapest_of(std::vector<OpenGroups> open, double t
 std::vector<std::vector<Group>> Scheduler::of_each_kind(double most_times, size_t most) const {
   std::vector<std::vector<Group>> out{best()};
   const double bound = most_times * total(out.front()).seconds();
-  const auto offer = [&](std::vector<OpenGroups> open) {
-    std::vector<Group> made = cheapest_of(std::move(open), kWhereNothingElseIs);
+  const auto offer = [&](std::vector<Group> made) {
     const auto is_made = [&](const std::vector<Group>& other) {
       return std::ranges::equal(made, other, &Group::is_same_schedule);
     };
     if (total(made).seconds() <= bound && std::ranges::none_of(out, is_made)) out.push_back(std::move(made));
   };
-  offer({});
+  offer(cheapest_of({}));
   for (const OpenGroups& kind : kinds_of_strips()) {
-    offer({{kind.strips, Ahead::no}});
-    if (model_.fetched_part > 0) offer({{kind.strips, Ahead::yes}});
+    offer(cheapest_of({{kind.strips, Ahead::no}}, kWhereNothingElseIs));
+    if (model_.fetched_part <= 0) continue;
+    const std::vector<Group> ahead = cheapest_of({{kind.strips, Ahead::yes}}, kWhereNothingElseIs);
+    offer(ahead);
+    offer(with_results_past_caches(ahead));
   }
   std::ranges::stable_sort(out.begin() + 1, out.end(), {}, [](const auto& groups) { return total(groups).seconds(); });
   if (out.size() > most) out.resize(most);
   return out;
+}
+
+std::vector<Group> Scheduler::with_results_past_caches(std::vector<Group> groups) const {
+  for (Group& g : groups)
+    if (g.ahead && !plan_.spec(plan_.order[g.last]).is_copy()) send_past_caches(g);
+  return groups;
+}
+
+// Another call in each iteration, which reads and writes what the last stage has made.
+void Scheduler::send_past_caches(Group& g) const {
+  g.past_caches = true;
+  g.cost.dispatch_seconds += g.strips.iterations(numbers_) * model_.seconds_per_call;
+  g.cost.memory_seconds += 2 * numbers_.stages[g.last].bytes * memories_.fastest_seconds_per_byte();
 }
 
 std::vector<Scheduler::OpenGroups> Scheduler::kinds_of_strips() const {

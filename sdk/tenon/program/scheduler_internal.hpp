@@ -16,10 +16,12 @@ struct Group {
   Strips strips;
   PredictedCost cost;
   double window_bytes = 0;
-  bool ahead = false;  // the next iteration's far memory is fetched
+  bool ahead = false;        // the next iteration's far memory is fetched
+  bool past_caches = false;  // its results go there
   // Whether the same loops go around the same stages.
   bool is_same_schedule(const Group& other) const {
-    return first == other.first && last == other.last && ahead == other.ahead && strips == other.strips;
+    return first == other.first && last == other.last && ahead == other.ahead && past_caches == other.past_caches &&
+           strips == other.strips;
   }
 };
 PredictedCost total(const std::vector<Group>& groups);
@@ -32,8 +34,8 @@ class Scheduler {
   // The cheapest way to cut the stages: dynamic programming over where a group ends.
   std::vector<Group> best() const { return cheapest_of(kinds_of_strips()); }
 
-  // The same with one kind of strips at a time, with what is fetched ahead and without: each predicted to cost no more than
-  // so many times what the cheapest does, at most so many, the cheapest first.
+  // The same with one kind of strips at a time, without what is fetched ahead, with it, and with results past the caches as
+  // well: each predicted to cost no more than so many times what the cheapest does, at most so many, the cheapest first.
   std::vector<std::vector<Group>> of_each_kind(double most_times, size_t most) const;
 
   // Stages as the author of `data`, the same pipeline with a schedule, placed them.
@@ -91,6 +93,10 @@ class Scheduler {
   // `data`: whose author may keep no window of some results; null: all are kept.
   Group group(size_t first, size_t last, const Strips& strips, Ahead ahead = Ahead::no,
               const PipelineData* data = nullptr) const;
+
+  // The same with results past the caches where far memory is fetched: what that saves is not predicted, only what it costs.
+  std::vector<Group> with_results_past_caches(std::vector<Group> groups) const;
+  void send_past_caches(Group& group) const;
 
   // Whether all that reads stage `at` is in order[at + 1 ... last], and its author lets it be there.
   bool stays_in(const PipelineData& data, size_t at, size_t last) const;

@@ -14,6 +14,7 @@ std::vector<Group> Scheduler::stated(const PipelineData& data, const SymbolValue
       while (first > 0 && stays_in(data, first - 1, i - 1)) --first;
     const bool ahead = !spec.loops.empty() && spec.loops.front().ahead > 0;
     out.push_back(group(first, i - 1, stated_strips(spec, i - 1, sizes), ahead ? Ahead::yes : Ahead::no, &data));
+    if (!spec.loops.empty() && spec.loops.front().past_caches) send_past_caches(out.back());
     i = first;
   }
   return out;
