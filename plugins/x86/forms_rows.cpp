@@ -102,23 +102,41 @@ void FormMaker::add_rows(std::vector<Tier>& tiers, const snippet::Body& body) co
   }
 }
 
-// What is stored beside the fold of the next row overlaps with the reads of that. Two sweeps that are merged take so
-// much arithmetic that rows which the second level holds are as fast one after the other, with the next fetched ahead;
-// what ends a row, that short ones are. Costly values would be made twice.
+// What is stored beside the fold of the next row overlaps with the reads of that; the walks between, with nothing. But
+// a loop that reads several rows out of the second level lets go of the lines that it fetches from main memory, so what
+// all rows share has to fit the first, with a row and what is kept of it; else rows that no cache holds alone are
+// skewed, by two sweeps that are merged. These make powers twice: softmax waits for rows that even the last level does
+// not hold with what is kept. What ends a row, short ones are.
 void FormMaker::add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) const {
   constexpr int64_t kLeastVectors = 64;
   const RowBytes bytes = row_bytes_of(body);
+  const MemorySpace *second = target_.memory("l2"), *third = target_.memory("l3");
+  if (!second || bytes.moving == 0) return;
   const int folds = folds_behind_one_another(body);
-  const MemorySpace* second = target_.memory("l2");
-  if (!second || body.rank() != 2 || bytes.moving == 0 || folds > 2 || folds_costly(body)) return;
-  if (folds == 2 && !snippet::may_merge_sweeps(body)) return;
-  const auto streaming = std::ranges::find_if(tiers, [](const Tier& tier) { return tier.passes.stream_stores; });
-  Tier skewed = *streaming;
+  const bool costly = folds_costly(body), merges = folds == 2 && snippet::may_merge_sweeps(body);
+  const int64_t beyond_second = static_cast<int64_t>(second->size_bytes) / (bytes.moving + bytes.standing) + 1;
+  const Tier streaming =
+      *std::ranges::find_if(tiers, [](const Tier& tier) { return tier.passes.stream_stores; });
+  Tier skewed = streaming;
   skewed.suffix += ".skewed";
-  skewed.calls.rows.least = folds == 2 ? static_cast<int64_t>(second->size_bytes) / (bytes.moving + bytes.standing) + 1
-                                       : kLeastVectors * lanes_of(isa_of(target_), body);
   skewed.lower.skew_rows = true;
-  skewed.lower.merge_sweeps = folds == 2;
+  skewed.lower.resweep_cycles = snippet::LowerOptions{}.resweep_cycles;  // what is kept stays near
+  skewed.calls.rows.least = kLeastVectors * lanes_of(isa_of(target_), body);
+  const int64_t all = bytes.moving + bytes.standing + bytes.kept;
+  if (folds > 1 && bytes.standing > 0)
+    skewed.calls.rows.most = static_cast<int64_t>(first_cache_bytes()) / all;
+  else if (merges && costly)
+    skewed.calls.rows.most = third ? static_cast<int64_t>(third->size_bytes) / 2 / all : INT64_MAX;
+  else if (merges)
+    skewed.calls.rows.most = beyond_second - 1;
+  // The walk that keeps what is stored is then not the first, which finds the next row where that has fetched it.
+  if (costly) skewed.passes.next_row = NextRow::last;
+  if (skewed.calls.rows.least <= skewed.calls.rows.most) tiers.push_back(skewed);
+  if (!merges || costly) return;
+  skewed.suffix += ".merged";
+  skewed.calls.rows = {.least = beyond_second};
+  skewed.lower.merge_sweeps = true;
+  skewed.lower.resweep_cycles = streaming.lower.resweep_cycles;
   tiers.push_back(skewed);
 }
 

@@ -21,7 +21,7 @@ struct Sweep {
   RegisterId counter = -1;
   size_t begin = 0;                        // the instruction that starts the counter
   std::vector<size_t> ends = {};           // those that end its loops over whole vectors
-  std::map<RegisterId, Memory> read = {};  // pointers that move on with the rows, and how they are read
+  std::map<RegisterId, Memory> read = {};  // by pointers that move on with the rows: how it is read
   std::set<RegisterId> written = {}, standing = {};
 };
 
@@ -39,6 +39,7 @@ class RowFinder {
     for (size_t i = 0; i < kernel_.body.size(); ++i) {
       const Instruction& one = kernel_.body[i];
       if (one.op == kZero || one.op == kHead) starts_[one.out[0]] = i;
+      if (one.op == kAdd) rows_[one.out[0]] = one.in[0];
       if (one.op == kBegin || one.op == kTail) open_.push_back(static_cast<LoopId>(one.number));
       if (one.memory || one.op == kEnd) {
         if (Sweep* const in = sweep()) one.memory ? see(*in, *one.memory, one) : in->ends.push_back(i);
@@ -66,18 +67,26 @@ class RowFinder {
 
   void see(Sweep& in, const Memory& memory, const Instruction& one) const {
     if (memory.index != in.counter) return;
-    const auto moves = [&](const Loop::Shift& shift) { return shift.pointer == memory.base && shift.each >= 0; };
+    const RegisterId first = row_of(memory.base);
+    const auto moves = [&](const Loop::Shift& shift) { return shift.pointer == first && shift.each >= 0; };
     if (!std::ranges::any_of(of(found_.back().loop).shifts, moves))
       in.standing.insert(memory.base);
     else if (writes_memory(one.op))
-      in.written.insert(memory.base);
+      in.written.insert(first);
     else if (reads_memory(one))
-      in.read.try_emplace(memory.base, memory);
+      in.read.try_emplace(first, memory);
+  }
+
+  // The pointer that moves, where this one lies a row behind it.
+  RegisterId row_of(RegisterId pointer) const {
+    const auto found = rows_.find(pointer);
+    return found == rows_.end() ? pointer : found->second;
   }
 
   const LinearKernel& kernel_;
   std::vector<LoopId> open_;
-  std::map<RegisterId, size_t> starts_;  // of counters
+  std::map<RegisterId, size_t> starts_;    // of counters
+  std::map<RegisterId, RegisterId> rows_;  // what lies a row behind others, and these
   std::vector<Rows> found_;
 };
 
@@ -117,7 +126,7 @@ class RowFetcher {
   void fetch(const Sweep& sweep, Memory memory, const Loop::Shift& shift) {
     done_.fetched.insert(shift.pointer);
     const RegisterId next = kernel_.add_general();
-    made_[sweep.begin].push_back({.op = kAdd, .in = {shift.pointer}, .out = {next}, .number = shift.each});
+    made_[sweep.begin].push_back({.op = kAdd, .in = {memory.base}, .out = {next}, .number = shift.each});
     memory.base = next, memory.index = sweep.counter;
     for (const size_t end : sweep.ends) {
       const Loop& loop = kernel_.loops[static_cast<size_t>(kernel_.body[end].number)];

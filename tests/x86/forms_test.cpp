@@ -194,7 +194,7 @@ TEST_P(Forms, RowsThatBeginAnywhereHaveTheirOwn) {
   EXPECT_EQ(suffixes("f32[N,1008]", rows), " .prefetching .streaming ") << "63 lines";
   EXPECT_EQ(suffixes("f32[N,1001]", rows), " .prefetching .streaming .streaming.heads ") << "one row is aligned";
   EXPECT_EQ(suffixes("f32[2000,1001]", rows), " .streaming.l1.heads ");
-  EXPECT_EQ(suffixes("f32[2000,1024]", rows), " .streaming.l1 ");
+  EXPECT_EQ(suffixes("f32[2000,1024]", rows), " .streaming .streaming.skewed ");
   EXPECT_EQ(suffixes("f32[9000,49]", rows), " .far ") << "most lines would be two rows'";
   EXPECT_EQ(suffixes("f32[9000,48]", "%y = Softmax %x {axis = 0}").find("far"), std::string::npos) << "columns";
   EXPECT_EQ(suffixes("f16[9000,1024,33]", "%y = Softmax %x {axis = 1}").find("heads"), std::string::npos);

@@ -68,11 +68,12 @@ TEST(Rows, TheSweepThatIsAskedForFetchesTheNextRow) {
 
 // Caches of so few bytes that short rows are of any class, and large calls begin at a few rows.
 constexpr size_t kFirst = 2'000, kSecond = 8'000, kThird = 32'000;
-TargetDescription with_tiny_caches(Isa isa) {
+// `times` as large as the smallest.
+TargetDescription with_tiny_caches(Isa isa, size_t times = 1) {
   TargetDescription target = testing::target_of(isa);
-  target.memories = {{.name = "l1", .size_bytes = kFirst},
-                     {.name = "l2", .size_bytes = kSecond},
-                     {.name = "l3", .size_bytes = kThird, .row_lines = 16},
+  target.memories = {{.name = "l1", .size_bytes = times * kFirst},
+                     {.name = "l2", .size_bytes = times * kSecond},
+                     {.name = "l3", .size_bytes = times * kThird, .row_lines = 16},
                      {.name = "host", .size_bytes = 1 << 30, .prefetch_reads = 32, .streams = 4, .row_lines = 2}};
   return target;
 }
@@ -141,6 +142,7 @@ class RowForms : public ::testing::TestWithParam<Isa> {
 
   const TargetDescription target_ = with_tiny_caches(GetParam());
   const FormMaker maker_{target_, **jitter_table(), {}};
+  const FormMaker larger_{with_tiny_caches(GetParam(), 16), **jitter_table(), {}};
 };
 
 // Whatever the range of rows that a form is for. Known extents have numbers in their code where open ones have words.
@@ -151,7 +153,10 @@ TEST_P(RowForms, AllGiveTheSameBits) {
       std::map<int64_t, std::vector<float>> wanted;  // of the first form, by the number of rows
       size_t tried = 0;
       for (const snippet::Body* body : {&open, &known}) {
-        for (const FormMaker::Tier& tier : maker_.tiers_of(open)) {
+        std::vector<FormMaker::Tier> tiers = maker_.tiers_of(open);
+        std::ranges::copy_if(larger_.tiers_of(open), std::back_inserter(tiers),
+                             [](const FormMaker::Tier& tier) { return tier.lower.skew_rows; });
+        for (const FormMaker::Tier& tier : tiers) {
           if (tier.lower.merge_sweeps) continue;  // sums that are moved have bits of their own (merged_test.cpp)
           const auto form = maker_.make(*body, tier);
           ASSERT_TRUE(form.ok()) << form.error().to_string();
@@ -184,13 +189,15 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
   const auto beyond = [](int64_t least, const char* suffix = ".merged") {
     return Range(suffix, least, std::numeric_limits<int64_t>::max(), NextRow::none);
   };
+  const int64_t least_skewed = GetParam() == Isa::avx512 ? 1024 : 512;
   // Two rows of x and one of exponentials: 12 bytes an element. Up to 32 elements go with other rows.
   EXPECT_EQ(ranges(kSoftmax), (std::vector<Range>{{".l1", 33, 166, early},
                                                   {".l2", 167, 333, early},
                                                   {".l2.again", 334, 666, early},
                                                   {".l3", 667, 2000, late},
                                                   {".l3.joined", 2001, 2666, late},
-                                                  beyond(2667)}));
+                                                  beyond(2667),
+                                                  {".skewed", least_skewed, 2000, late}}));
   // Two rows of x and z, the factors, the sums: 28 bytes; 24 where sums are made again. 36 with two rows of factors: as
   // much as of a single row, of which nothing tells what all rows share.
   EXPECT_EQ(ranges(kSkipNorm), (std::vector<Range>{{".l1", 33, 71, early},
@@ -199,8 +206,15 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
                                                    {".l3", 334, 500, late},
                                                    {".l3.joined", 501, 888, late},
                                                    beyond(889),
-                                                   beyond(501, ".skewed")}));
-  EXPECT_EQ(ranges(kRootMeanSquare).back(), beyond(GetParam() == Isa::avx512 ? 1024 : 512, ".skewed"));
+                                                   beyond(501, ".skewed.merged")}))
+      << "skewed rows of 1024, with all that they share, would not fit the first level";
+  EXPECT_EQ(ranges(kRootMeanSquare).back(), beyond(least_skewed, ".skewed"));
+  // Those of one tensor fit a first level of 32,000 bytes: 16 bytes an element.
+  const std::vector<FormMaker::Tier> tiers = larger_.tiers_of(body_of(kNorm, "R", "C"));
+  const auto skewed = std::ranges::find_if(tiers, [](const auto& tier) { return tier.lower.skew_rows; });
+  ASSERT_NE(skewed, tiers.end());
+  EXPECT_EQ(skewed->suffix, ".streaming.skewed");
+  EXPECT_EQ(skewed->calls.rows.most, 2000);
   EXPECT_TRUE(ranges(kSumOfRows).empty()) << "one sweep";
   // Of known extents, that of the row alone, and one for outputs that are not aligned.
   const auto known = [&](const std::string& columns, size_t forms = 2) {
@@ -209,14 +223,15 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
     return tiers.back().suffix;
   };
   EXPECT_EQ(known("160"), ".streaming.l1");
-  EXPECT_EQ(known("512"), ".streaming.l2.again");
+  EXPECT_EQ(known("480"), ".streaming.l2.again");
+  EXPECT_EQ(known("1024", 3), ".streaming.skewed");
   EXPECT_EQ(known("2048"), ".streaming.l3.joined");
   EXPECT_EQ(known("4096", 3), ".streaming.merged") << "and .streaming where sweeps cannot be merged";
   EXPECT_EQ(known("16"), ".streaming");
   // Rows that may be skewed want no other form but the one for bodies that are lowered otherwise after all.
   std::string suffixes;
   for (const FormMaker::Tier& tier : maker_.tiers_of(body_of(kSkipNorm, "1000", "1024"))) suffixes += tier.suffix + " ";
-  EXPECT_EQ(suffixes, " .streaming .streaming.skewed ");
+  EXPECT_EQ(suffixes, " .streaming .streaming.skewed.merged ");
   for (const FormMaker::Tier& tier : maker_.tiers_of(body_of(kSkipNorm, "1000", "1021")))
     EXPECT_FALSE(tier.lower.skew_rows && tier.suffix.ends_with("heads")) << tier.suffix;
 }

@@ -39,26 +39,50 @@ Body norm_body() {
   return build.take();
 }
 
+Body softmax_body() {
+  BodyBuilder build("softmax", "kr");
+  const ValueId x = build.input(kBoth);
+  const ValueId e = build.op("Exp", {build.op("Sub", {x, build.reduce("ReduceMax", x)})});
+  build.output(build.op("Mul", {e, build.op("Div", {build.scalar(1), build.reduce("ReduceSum", e)})}));
+  return build.take();
+}
+
+// Groups around rows, and a factor of each: of "kkr".
+Body grouped_body() {
+  BodyBuilder build("grouped", "kkr");
+  const ValueId x = build.input(7), count = build.count();
+  const ValueId centred = build.op("Sub", {x, build.op("Div", {build.reduce("ReduceSum", x), count})});
+  const ValueId square = build.reduce("ReduceSum", build.op("Mul", {centred, centred}));
+  const ValueId deviation = build.op("Sqrt", {build.op("Add", {square, build.scalar(1)})});
+  build.output(build.op("Mul", {build.op("Div", {centred, deviation}), build.input(2)}));
+  return build.take();
+}
+
 class Skewed : public MachineTest {
  protected:
-  snippet::LowerOptions lower_options() const {
+  snippet::LowerOptions lower_options(bool merges = true) const {
     return {.lanes = GetParam().lanes,
             .vectors = GetParam().isa == Isa::avx512 ? 32 : 16,
-            .merge_sweeps = true,
+            .resweep_cycles = merges ? 6 : 2.5,  // powers are kept
+            .merge_sweeps = merges,
             .skew_rows = true};
   }
 
-  PassOptions passes(bool streams) const {
-    return {.isa = GetParam().isa, .stream_stores = streams, .streams = {.each = 4}, .prefetch_reads = {.lines = 64}};
+  PassOptions passes(bool streams, NextRow next_row = NextRow::none) const {
+    return {.isa = GetParam().isa,
+            .stream_stores = streams,
+            .streams = {.each = 4},
+            .prefetch_reads = {.lines = 64},
+            .next_row = next_row};
   }
 
-  void check(const Body& body, const Dims& extents, bool streams) {
+  void check(const Body& body, const Dims& extents, bool streams, bool merges = true) {
     const TargetDescription target = target_of(GetParam().isa);
     HarnessOptions options{.tolerance = 1e-5};
-    options.lower = lower_options();
+    options.lower = lower_options(merges);
     options.outputs = streams ? tenon::testing::GuardAt::lines : tenon::testing::GuardAt::end;
     options.machine = {register_pool(GetParam().isa), snippet::needs_of(full_table(), target)};
-    options.passes = [&](LinearKernel& kernel) { return optimise(kernel, passes(streams)); };
+    options.passes = [&](LinearKernel& kernel) { return optimise(kernel, passes(streams, merges ? NextRow::none : NextRow::last)); };
     options.run = [&](const LinearKernel& kernel, std::span<const int64_t> words) -> Result<void> {
       EXPECT_TRUE(kernel.skewed);
       TENON_TRY(object, assemble(kernel, full_table(), target));
@@ -82,6 +106,9 @@ TEST_P(Skewed, RowsOfAllWidths) {
         const bool streams = row % 64 == 0;
         check(skip_norm_body(), {rows, row}, streams);
         check(norm_body(), {rows, row}, streams);
+        check(skip_norm_body(), {rows, row}, streams, false);
+        check(softmax_body(), {rows, row}, streams, false);
+        check(grouped_body(), {2, rows, row}, streams, rows % 2 == 0);
         if (HasFailure()) return;
       }
     }
@@ -109,6 +136,29 @@ TEST_P(Skewed, PrefetchesStandBetweenStores) {
     }
     EXPECT_GT(loops, 0u) << print(*kernel);
   }
+}
+
+// Of softmax the store goes along with the sums of the next row's powers, and these fetch the row behind that.
+TEST_P(Skewed, PowersFetchTheRowBehindTheNext) {
+  constexpr int64_t kRow = 1024;
+  Body body = softmax_body();
+  body.dims[0].extent = Expr(10), body.dims[1].extent = Expr(kRow);
+  auto kernel = snippet::lower(body, lower_options(false));
+  ASSERT_TRUE(kernel.ok()) << kernel.error().to_string();
+  ASSERT_TRUE(snippet::CallPlan::write_known(body, *kernel).ok());
+  ASSERT_TRUE(optimise(*kernel, passes(true, NextRow::last)).ok());
+  size_t loops = 0, stores = 0;
+  std::vector<int64_t> fetched;  // from the first element of the row that is stored
+  for (const snippet::Instruction& one : kernel->body) {
+    if (one.op == "LoopBegin") stores = 0, fetched.clear();
+    if (one.op == "StoreStreaming") ++stores;
+    if (one.op == "PrefetchRead") fetched.push_back(one.memory->displacement_bytes);
+    if (one.op != "LoopEnd" || stores < 2 || fetched.empty()) continue;
+    ++loops;
+    EXPECT_EQ(fetched.front(), 2 * kRow * int64_t{sizeof(float)}) << print(*kernel);
+    EXPECT_EQ(fetched.size() * kLineBytes, stores * static_cast<size_t>(GetParam().lanes) * sizeof(float));
+  }
+  EXPECT_EQ(loops, 1u) << print(*kernel);
 }
 
 TENON_ON_ALL_MACHINES(Skewed);

@@ -16,7 +16,7 @@ Lowering::Lowering(const Body& body, const LowerOptions& options)
   kernel_.name = body.name;
   kernel_.lanes = options.lanes;
   kernel_.merged = !plan_.mergings.empty();
-  kernel_.skewed = plan_.skewed;
+  kernel_.skewed = plan_.skewed_with.has_value();
   makers_.resize(body_.values.size());
   users_.resize(body_.values.size());
   for (const BodyNode& node : body_.nodes) {
@@ -37,7 +37,7 @@ LinearKernel Lowering::run() {
 void Lowering::write_nest(const Nest& nest) {
   pointers_.clear();
   touched_.clear();
-  row_loop_ = -1;
+  row_loop_ = last_row_loop_ = -1;
   row_ports_.assign(body_.values.size(), -1);
   for (const Access& read : nest.reads) makers_[index(read.value)] = {nullptr, read.port};
   std::vector<LoopId> ids = {};
@@ -46,6 +46,8 @@ void Lowering::write_nest(const Nest& nest) {
   std::sort(ports.begin(), ports.end());
   move_pointers(ports, nest.kept, ids, false);
   if (row_loop_ >= 0) move_row_pointers(nest.kept.back(), ports);
+  // The last row is behind its loop.
+  if (last_row_loop_ >= 0) kernel_.loops[index(last_row_loop_)].shifts = kernel_.loops[index(ids.back())].shifts;
 }
 
 void Lowering::write_scope(const Nest& nest, size_t level, std::vector<LoopId>& ids) {
@@ -54,7 +56,7 @@ void Lowering::write_scope(const Nest& nest, size_t level, std::vector<LoopId>& 
   if (level < nest.kept.size()) {
     ids.resize(std::max(ids.size(), level + 1));
     const int rows = level + 1 == nest.kept.size() ? rows_together(nest) : 1;
-    if (plan_.skewed)
+    if (plan_.skewed_with && level + 1 == nest.kept.size())
       write_skewed(nest, ids);
     else if (rows > 1)
       ids[level] = write_rows(nest, rows, ids);

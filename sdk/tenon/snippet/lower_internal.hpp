@@ -267,7 +267,7 @@ class Lowering {
 
   // --- the store of a row along with the fold of the next: lower_skewed.cpp ---
   void write_skewed(const Nest& nest, std::vector<LoopId>& ids);
-  void write_row_folds(const Nest& nest);
+  void write_row_folds(const Nest& nest, const Sweep* behind = nullptr);
   void write_row_before(SweepLoops& loops);
 
   // --- sweeps: lower_sweeps.cpp ---
@@ -302,6 +302,7 @@ class Lowering {
   const Sweep* behind_ = nullptr;  // goes along with the sweep that is written, over the row before
   std::vector<std::pair<ValueId, RegisterId>> of_row_before_;  // values that it takes
   LoopId row_loop_ = -1;        // of the nest, or of the sweep: the loop that walks several rows at once
+  LoopId last_row_loop_ = -1;   // of rows that are skewed: runs once, around that
   std::vector<int> row_ports_;  // of values: the scratch row that they go through; -1: none
   std::pair<RegisterId, RegisterId> held_tail_{-1, -1};  // mask and count
   std::unordered_map<std::string, RegisterId> scalars_;

@@ -34,7 +34,7 @@ LowerPlan Planner::run() {
     outputs.push_back({body_.outputs[i].value, static_cast<int>(body_.inputs.size() + i)});
   add_nests(std::move(outputs));
   plan_.behind &= plan_.nests.size() == 1;
-  plan_.skewed = options_.skew_rows && plan_.nests.size() == 1 && may_skew(plan_.nests[0]);
+  if (options_.skew_rows && plan_.nests.size() == 1) plan_.skewed_with = skewed_with(plan_.nests[0]);
   plan_.joined = joins() && plan_.nests.size() == 1 && plan_.nests[0].whole_rows;
   return std::move(plan_);
 }
@@ -115,7 +115,7 @@ int Planner::level_of(const Nest& nest, ValueId id) const {
 
 LowerPlan plan_lowering(const Body& body, const LowerOptions& options) {
   LowerPlan plan = Planner(body, options).run();
-  if (options.join_rows == plan.joined && options.behind_blocks == plan.behind && options.skew_rows == plan.skewed)
+  if (options.join_rows == plan.joined && options.behind_blocks == plan.behind && options.skew_rows == plan.skewed_with.has_value())
     return plan;
   LowerOptions apart = options;
   apart.join_rows = apart.behind_blocks = apart.skew_rows = false;

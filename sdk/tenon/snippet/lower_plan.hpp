@@ -99,7 +99,8 @@ struct LowerPlan {
   std::vector<Merging> mergings = {};  // of phases
   Body body = {};                      // with what they need; empty: there are none
   bool joined = false;                 // the only nest walks whole rows, joined
-  bool skewed = false;                 // the only nest stores one row and folds the next
+  // The only nest stores one row along with the fold of the next that stands in this phase of the last scope.
+  std::optional<size_t> skewed_with = std::nullopt;
   bool behind = false;                 // the last sweep of the only nest, which walks whole rows, goes one block behind
 };
 

@@ -67,6 +67,7 @@ class Planner {
   bool in_row(const Nest& nest, ValueId id) const;
   bool joins() const;
   bool may_go_behind(const Nest& nest) const;
+  std::optional<size_t> skewed_with(const Nest& nest) const;
   void plan_rows(Nest& nest);
   void add_merged_rows(Nest& nest, const Merging& merging);
 
@@ -86,7 +87,7 @@ class Planner {
   void fill_sweep(Sweep& sweep, size_t number, double resweep_cycles, bool last);
   bool has_many_sources(ValueId id) const;
   bool is_of_row(ValueId id) const;
-  bool may_skew(const Nest& nest) const;
+  void read_kept_rows(const std::vector<Sweep*>& sweeps);
   void keep(ValueId id, size_t reader);
   void place_kept(const Nest& nest, Kept& kept, const std::vector<Sweep*>& sweeps);
   int output_for(const Kept& kept, const std::vector<Sweep*>& sweeps, bool& stored) const;

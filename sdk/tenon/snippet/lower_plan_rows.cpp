@@ -111,21 +111,39 @@ bool Planner::may_go_behind(const Nest& nest) const {
          std::ranges::all_of(last.stores, [&](const Access& store) { return swept(store.value); });
 }
 
-// One loop over rows, and two walks along each: one that folds, or two that are merged, and one that stores.
-bool Planner::may_skew(const Nest& nest) const {
-  if (nest.tiled || nest.whole_rows || nest.kept.size() != 1 || nest.vector < nest.kept.back()) return false;
-  const auto is_along_row = [&](const Sweep& sweep) { return sweep.loops == std::vector<int>{nest.vector}; };
-  for (const Phase& phase : nest.scopes.front().phases)
-    if (phase.merges >= 0 || !phase.sweeps.empty()) return false;
-  std::vector<const Sweep*> sweeps;
-  for (const Phase& phase : nest.scopes.back().phases) {
-    if (phase.merges >= 0) sweeps.push_back(&plan_.mergings[static_cast<size_t>(phase.merges)].sweep);
-    for (const Sweep& sweep : phase.sweeps) sweeps.push_back(&sweep);
-  }
+// Loops over rows, and walks along each that fold, one after the other, or two that are merged; then one that stores.
+// That goes along with the walk of the next row, in the phase that is returned, which overwrites what it reads.
+std::optional<size_t> Planner::skewed_with(const Nest& nest) const {
+  if (nest.tiled || nest.whole_rows || nest.kept.empty() || nest.vector < nest.kept.back()) return std::nullopt;
+  const auto walks = [](const Phase& phase) { return phase.merges >= 0 || !phase.sweeps.empty(); };
+  for (size_t level = 0; level + 1 < nest.scopes.size(); ++level)
+    if (std::ranges::any_of(nest.scopes[level].phases, walks)) return std::nullopt;
   const std::vector<Phase>& phases = nest.scopes.back().phases;
-  return sweeps.size() == 2 && std::ranges::all_of(sweeps, [&](const Sweep* sweep) { return is_along_row(*sweep); }) &&
-         phases.back().sweeps.size() == 1 && phases.front().sweeps.size() + (phases.front().merges >= 0) == 1 &&
-         sweeps.back()->folds.empty();
+  std::vector<std::pair<size_t, const Sweep*>> sweeps;  // and their phases
+  bool merges = false;
+  for (size_t i = 0; i < phases.size(); ++i) {
+    merges |= phases[i].merges >= 0;
+    if (phases[i].merges >= 0) sweeps.push_back({i, &plan_.mergings[static_cast<size_t>(phases[i].merges)].sweep});
+    for (const Sweep& sweep : phases[i].sweeps) sweeps.push_back({i, &sweep});
+    if (!sweeps.empty() && sweeps.size() > 1 && sweeps.back().first == sweeps[sweeps.size() - 2].first)
+      return std::nullopt;
+  }
+  const auto is_along_row = [&](const auto& sweep) { return sweep.second->loops == std::vector<int>{nest.vector}; };
+  if (sweeps.size() < 2 || (merges && sweeps.size() > 2) || !std::ranges::all_of(sweeps, is_along_row) ||
+      phases.back().sweeps.size() != 1 || !phases.back().sweeps.back().folds.empty())
+    return std::nullopt;
+  sweeps.pop_back();
+  size_t home = sweeps.front().first;
+  const std::vector<Access>& reads = phases.back().sweeps.back().reads;
+  for (size_t i = 0; i < reads.size(); ++i) {
+    const auto keeps = [&](const auto& sweep) {
+      return std::ranges::any_of(sweep.second->stores, [&](const Access& one) { return one.port == reads[i].port; });
+    };
+    const auto keeper = std::ranges::find_if(sweeps, keeps);
+    if (keeper == sweeps.end() || (i > 0 && keeper->first != home)) return std::nullopt;
+    home = keeper->first;
+  }
+  return home;
 }
 
 }  // namespace tenon::snippet

@@ -80,6 +80,7 @@ void Planner::fill_sweeps(const Nest& nest, Scope& scope) {
     const bool last = i + 1 == sweeps.size();
     fill_sweep(*sweeps[i], i, last && options_.behind_blocks ? 0 : options_.resweep_cycles, last);
   }
+  if (options_.skew_rows) read_kept_rows(sweeps);
   for (Kept& kept : kept_) place_kept(nest, kept, sweeps);
 }
 
@@ -117,6 +118,15 @@ bool Planner::has_many_sources(ValueId id) const {
 // Of rows that are skewed: is it a tensor's, which another row has overwritten in the caches when the last sweep comes?
 bool Planner::is_of_row(ValueId id) const {
   return options_.skew_rows && !maker_[index(id)] && (varies(id) & ~reduced_) != 0;
+}
+
+// A tensor that waits in a scratch row for the last sweep is read from there by those between, too: the next row pushes
+// its own out of the caches.
+void Planner::read_kept_rows(const std::vector<Sweep*>& sweeps) {
+  for (const Kept& kept : kept_)
+    for (size_t i = kept.home + 1; i < kept.last; ++i)
+      if (!maker_[index(kept.value)] && std::erase(sweeps[i]->values, kept.value) > 0)
+        readers_.push_back({kept.value, i});
 }
 
 void Planner::keep(ValueId id, size_t reader) {

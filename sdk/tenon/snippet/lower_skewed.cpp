@@ -14,11 +14,15 @@
 
 namespace tenon::snippet {
 
-// All of a row but the walk that stores.
-void Lowering::write_row_folds(const Nest& nest) {
+// All of a row but the walk that stores. `behind`: that of the row before, which goes along.
+void Lowering::write_row_folds(const Nest& nest, const Sweep* behind) {
   std::vector<Phase> phases = nest.scopes.back().phases;
   phases.back().sweeps.pop_back();
-  for (const Phase& phase : phases) write_phase(nest, phase);
+  for (size_t i = 0; i < phases.size(); ++i) {
+    behind_ = i == *plan_.skewed_with ? behind : nullptr;
+    write_phase(nest, phases[i]);
+  }
+  behind_ = nullptr;
 }
 
 // Its stores come first: the next row takes their memory. Meanwhile values of the next row that are made before the
@@ -42,7 +46,7 @@ void Lowering::write_skewed(const Nest& nest, std::vector<LoopId>& ids) {
   const Sweep& last = nest.scopes.back().phases.back().sweeps.back();
   const RegisterId counter = zero();
   row_pointers_.clear();
-  scalar_loop(dim, counter, 1, [&] {
+  last_row_loop_ = scalar_loop(dim, counter, 1, [&] {
     const size_t bound = bound_order_.size();
     write_row_folds(nest);
     // What the last walk takes of a row lies in registers that the fold of the next leaves alone.
@@ -55,21 +59,19 @@ void Lowering::write_skewed(const Nest& nest, std::vector<LoopId>& ids) {
       if (!swept(id) && std::ranges::any_of(last.values, takes)) of_row_before_.push_back({id, bound_[index(id)][0]});
     }
     unbind(bound);
-    behind_ = &last;
     row_loop_ = scalar_loop(dim, counter, 1, [&] {
       place_.row_dim = dim, place_.ahead = 1;
-      write_row_folds(nest);
+      write_row_folds(nest, &last);
       for (const auto& [id, kept] : of_row_before_)
         if (register_of(id, {}) != kept) write({.op = "Copy", .in = {register_of(id, {})}, .out = {kept}});
     });
-    behind_ = nullptr;
     kernel_.loops[index(row_loop_)].limit =
         kernel_.add_param({.kind = Param::Kind::limit, .loop = row_loop_, .ahead = 1});
     for (const auto& [id, kept] : of_row_before_) bind(id, {kept});
     write_sweep(nest, last);
   });
   make_row_pointers(row_loop_);
-  ids[0] = std::exchange(row_loop_, -1);
+  ids.back() = std::exchange(row_loop_, -1);
 }
 
 }  // namespace tenon::snippet
