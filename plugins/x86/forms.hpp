@@ -75,6 +75,8 @@ class FormMaker {
   void add_heads(std::vector<Tier>& tiers, const snippet::Body& body) const;
   void keep_certain(std::vector<Tier>& tiers, const snippet::Body& body, double bytes) const;
   void walk_from(Tier& tier, std::string_view memory, int lane_bytes) const;
+  // forms_columns.cpp
+  void add_few_rows(std::vector<Tier>& tiers, const snippet::Body& body) const;
   // forms_rows.cpp
   bool folds_costly(const snippet::Body& body) const;
   void add_rows(std::vector<Tier>& tiers, const snippet::Body& body) const;

@@ -40,6 +40,14 @@ std::optional<double> bytes_of(const snippet::Body& body, bool of_fold = false) 
   return bytes;
 }
 
+// That a fold takes, of known extents.
+int64_t folded_elements(const snippet::Body& body) {
+  int64_t elements = 1;
+  for (const snippet::BodyDim& dim : body.dims)
+    if (dim.reduced) elements *= dim.extent.constant();
+  return elements;
+}
+
 // Do the rows of all outputs begin at whole lines, as CallPlan::rows_aligned() says? None where extents decide that are
 // not known.
 std::optional<bool> rows_aligned(const snippet::Body& body) {
@@ -157,8 +165,10 @@ void FormMaker::add_joined(std::vector<Tier>& tiers, bool always, bool tiles) co
 void FormMaker::keep_certain(std::vector<Tier>& tiers, const snippet::Body& body, double bytes) const {
   const int64_t row = body.rank() == 0 ? 0 : body.dims.back().extent.constant();
   const double folded = *bytes_of(body, /*of_fold=*/true);
+  const int64_t elements = folded_elements(body);
   std::erase_if(tiers, [&](const Tier& tier) {
-    return tier.calls.least_bytes > bytes || !tier.calls.rows.holds(row) || tier.calls.least_folded_bytes > folded;
+    return tier.calls.least_bytes > bytes || !tier.calls.rows.holds(row) || tier.calls.least_folded_bytes > folded ||
+           tier.calls.most_folded < elements;
   });
   const auto is_of_rows = [](const Tier& tier) {
     return tier.calls.rows != irgen::RowRange{} && !tier.lower.merge_sweeps && !tier.lower.skew_rows;
@@ -187,6 +197,7 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) cons
   if (joins != Joins::never) add_joined(tiers, joins == Joins::always, tiles);
   add_far(tiers, body);
   add_heads(tiers, body);
+  add_few_rows(tiers, body);
   if (const auto bytes = bytes_of(body)) keep_certain(tiers, body, *bytes);
   return tiers;
 }

@@ -96,7 +96,7 @@ TEST(SnippetKernels, TheLastCodeForTheSizeRuns) {
 // Sums down columns: code for any call, and another form.
 class ColumnSums {
  public:
-  ColumnSums(bool joins_rows, double least_folded_bytes) {
+  explicit ColumnSums(const CallRange& calls) {
     BodyBuilder build("columns", "rk");
     build.output(build.reduce("ReduceSum", build.input(3)));
     auto code = std::make_shared<SnippetCode>();
@@ -105,7 +105,7 @@ class ColumnSums {
     code->body.dims[1].sources = {{0, 1}};
     snippet::LowerOptions options{.lanes = 16};
     auto kernel = snippet::lower(code->body, options);
-    options.whole_rows = options.join_rows = joins_rows;
+    options.whole_rows = options.join_rows = calls.joins_rows;
     auto larger = snippet::lower(code->body, options);
     EXPECT_TRUE(kernel.ok() && larger.ok());
     code->form = {.kernel = *std::move(kernel), .run = irgen::code<'n'>};
@@ -113,7 +113,6 @@ class ColumnSums {
       ++made;
       return SnippetForm{.kernel = kernel, .run = irgen::code<'j'>};
     };
-    const CallRange calls{.joins_rows = joins_rows, .least_folded_bytes = least_folded_bytes};
     code->larger.push_back(std::make_unique<const FormOnDemand>(calls, make));
     snippet_ = snippet_kernel(code, {0}, 1);
   }
@@ -136,7 +135,7 @@ class ColumnSums {
 
 // The code for joined rows is made and run where there are rows to join.
 TEST(SnippetKernels, ShortRowsRunTheirOwnCode) {
-  ColumnSums sums(true, 0);
+  ColumnSums sums({.joins_rows = true});
   EXPECT_EQ(sums.ran_for(10, 8), "n") << "few rows";
   EXPECT_EQ(sums.ran_for(100, 200), "n") << "long rows";
   EXPECT_EQ(sums.made, 0);
@@ -146,7 +145,7 @@ TEST(SnippetKernels, ShortRowsRunTheirOwnCode) {
 
 // That for long folds where 256 columns, or fewer, have as many bytes; the result's too.
 TEST(SnippetKernels, LongFoldsRunTheirOwnCode) {
-  ColumnSums sums(false, 101 * 256 * 4);
+  ColumnSums sums({.least_folded_bytes = 101 * 256 * 4});
   EXPECT_EQ(sums.ran_for(99, 256), "n");
   EXPECT_EQ(sums.ran_for(99, 1000), "n");
   EXPECT_EQ(sums.ran_for(100, 255), "n");
@@ -154,6 +153,14 @@ TEST(SnippetKernels, LongFoldsRunTheirOwnCode) {
   EXPECT_EQ(sums.ran_for(100, 256), "j");
   EXPECT_EQ(sums.ran_for(2000, 13), "j");
   EXPECT_EQ(sums.made, 1);
+}
+
+TEST(SnippetKernels, FewRowsRunTheirOwnCode) {
+  ColumnSums sums({.most_folded = 5});
+  EXPECT_EQ(sums.ran_for(6, 100), "n");
+  EXPECT_EQ(sums.made, 0);
+  EXPECT_EQ(sums.ran_for(5, 100), "j");
+  EXPECT_EQ(sums.ran_for(1, 1000), "j");
 }
 
 TEST(SnippetKernels, RowsThatAreNotAlignedStayInTheCaches) {

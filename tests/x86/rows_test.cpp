@@ -74,7 +74,12 @@ TargetDescription with_tiny_caches(Isa isa, size_t times = 1) {
   target.memories = {{.name = "l1", .size_bytes = times * kFirst},
                      {.name = "l2", .size_bytes = times * kSecond},
                      {.name = "l3", .size_bytes = times * kThird, .row_lines = 16},
-                     {.name = "host", .size_bytes = 1 << 30, .prefetch_reads = 32, .streams = 4, .row_lines = 2}};
+                     {.name = "host",
+                      .size_bytes = 1 << 30,
+                      .prefetch_reads = 32,
+                      .streams = 4,
+                      .most_streams = 10,
+                      .row_lines = 2}};
   return target;
 }
 
@@ -173,6 +178,53 @@ TEST_P(RowForms, AllGiveTheSameBits) {
       EXPECT_GT(tried, 15u);
     }
   }
+}
+
+// Columns of few rows, in the caches and past them, as those of any number (of whole rows lower_test.cpp).
+TEST_P(RowForms, OfFewRowsGiveTheSameBits) {
+  for (const std::string_view op : {"ReduceSum", "ReduceMax", "ReduceMean"}) {
+    const std::string operators = str("%a = Constant {value = dense<i64[1]: 0>}\n%y = ", op, " %x, %a {keepdims = 0}");
+    const Case one{op.data(), "%x: f32[R,C]", operators.c_str()};
+    const snippet::Body body = body_of(one, "R", "C");
+    int few = 0;
+    for (const int64_t columns : {32, 48, 256, 512, 1040, 4000}) {
+      for (const int64_t rows : {1, 2, 5, 10}) {
+        std::vector<float> first;
+        for (const FormMaker::Tier& tier : maker_.tiers_of(body)) {
+          if (tier.lower.whole_rows) continue;
+          const auto form = maker_.make(body, tier);
+          ASSERT_TRUE(form.ok()) << form.error().to_string();
+          const std::vector<float> made = run(*form, body, {rows, columns}, 7);
+          if (first.empty()) first = made;
+          ASSERT_EQ(std::memcmp(made.data(), first.data(), made.size() * sizeof(float)), 0)
+              << op << tier.suffix << " of " << rows << " x " << columns;
+          few += tier.calls.most_folded == 10;
+        }
+      }
+    }
+    EXPECT_EQ(few, 6 * 4 * 2) << "in the caches and past them";
+  }
+}
+
+// Of as few rows as a loop may walk side by side, where rows are a tile and no output is walked along with them.
+TEST_P(RowForms, OfFewRowsAreReductionsAlone) {
+  const auto few = [&](std::string_view operators, const std::string& rows, const std::string& columns) {
+    const std::string text(operators);
+    int found = 0;
+    for (const FormMaker::Tier& tier : maker_.tiers_of(body_of({"columns", "%x: f32[R,C]", text.c_str()}, rows, columns))) {
+      if (tier.suffix.find(".few") == tier.suffix.npos && tier.calls.most_folded != 10) continue;
+      ++found;
+      EXPECT_FALSE(tier.lower.whole_rows);
+      EXPECT_EQ(tier.calls.rows.least, 16 * lanes_of(GetParam(), kF32));
+    }
+    return found;
+  };
+  constexpr std::string_view kSum = "%a = Constant {value = dense<i64[1]: 0>}\n%y = ReduceSum %x, %a";
+  EXPECT_EQ(few(kSum, "R", "C"), 2);
+  EXPECT_EQ(few(kSum, "10", "100000"), 2);
+  EXPECT_EQ(few(kSum, "11", "100000"), 0);
+  EXPECT_EQ(few(kSum, "R", "100"), lanes_of(GetParam(), kF32) * 16 <= 100 ? 2 : 0);
+  EXPECT_EQ(few("%y = Softmax %x {axis = 0}", "R", "C"), 0);
 }
 
 // By the nearest cache that holds two rows, and what is kept.

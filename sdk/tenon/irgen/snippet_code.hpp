@@ -46,6 +46,7 @@ struct CallRange {
   RowRange rows = {};
   double least_folded_bytes = 0;  // of tensors, for one fold (CallPlan::folded_bytes() of kColumns)
   static constexpr int64_t kColumns = 256;
+  int64_t most_folded = std::numeric_limits<int64_t>::max();  // elements that a fold takes
 };
 
 // A form for large calls, which most snippets never see: made when the first call of that size is planned. Any thread;

@@ -1,0 +1,36 @@
+// Forms for columns that few rows make.
+#include <algorithm>
+
+#include "x86/forms.hpp"
+
+namespace tenon::x86 {
+
+// Of few rows all are read side by side, a tile of columns at a time: what columns fold into stays in registers, where
+// whole rows would carry it to scratch memory and back for each few of them. Not where outputs are walked along with the
+// rows, whose stores tiles do not overlap with reads.
+void FormMaker::add_few_rows(std::vector<Tier>& tiers, const snippet::Body& body) const {
+  constexpr int64_t kLeastVectors = 16;
+  const MemorySpace* host = target_.memory("host");
+  const auto is_swept = [&](const snippet::BodyPort& output) {
+    return (body.values[static_cast<size_t>(output.value)].varies & body.reduced_dims()) != 0;
+  };
+  if (!host || host->most_streams == 0 || !body.reduces() || std::ranges::any_of(body.outputs, is_swept)) return;
+  const int64_t least_row = kLeastVectors * lanes_of(isa_of(target_), body);
+  const Expr& row = body.dims.back().extent;
+  if (row.is_constant() && row.constant() < least_row) return;
+  std::vector<Tier> all;
+  for (const Tier& tier : tiers) {
+    all.push_back(tier);
+    if (!tier.lower.whole_rows || tier.lower.join_rows || tier.lower.behind_blocks || tier.lower.merge_sweeps) continue;
+    Tier& few = all.emplace_back(tier);
+    few.suffix += ".few";
+    few.lower.whole_rows = false;
+    few.calls.most_folded = static_cast<int64_t>(host->most_streams);
+    few.calls.rows.least = least_row;
+  }
+  // What is for fewer calls comes behind what is for more of that size.
+  std::ranges::stable_sort(all, {}, [](const Tier& tier) { return tier.calls.least_bytes; });
+  tiers = std::move(all);
+}
+
+}  // namespace tenon::x86
