@@ -4,36 +4,23 @@
 #include "x86/passes_internal.hpp"
 
 namespace tenon::x86 {
-namespace {
-
-// Registers that one instruction writes, from what is alike in all lanes: in the order of the body, since operands
-// stand before their users.
-class Alike {
- public:
-  explicit Alike(const LinearKernel& kernel) : alike_(kernel.registers.size(), 0) {
-    std::vector<int> writes(kernel.registers.size(), 0);
-    for (const Instruction& instruction : kernel.body)
-      for (const RegisterId id : instruction.out) ++writes[static_cast<size_t>(id)];
-    for (const Instruction& instruction : kernel.body) {
-      if (!makes_alike(instruction)) continue;
-      for (const RegisterId id : instruction.out)
-        alike_[static_cast<size_t>(id)] = writes[static_cast<size_t>(id)] == 1;
-    }
+Alike::Alike(const LinearKernel& kernel) : alike_(kernel.registers.size(), 0) {
+  std::vector<int> writes(kernel.registers.size(), 0);
+  for (const Instruction& instruction : kernel.body)
+    for (const RegisterId id : instruction.out) ++writes[static_cast<size_t>(id)];
+  for (const Instruction& instruction : kernel.body) {
+    if (!makes_alike(instruction)) continue;
+    for (const RegisterId id : instruction.out) alike_[static_cast<size_t>(id)] = writes[static_cast<size_t>(id)] == 1;
   }
-  bool holds(RegisterId id) const { return alike_[static_cast<size_t>(id)]; }
+}
 
- private:
-  bool makes_alike(const Instruction& instruction) const {
-    static const Name kMakers[] = {"Scalar",    "BroadcastLoad", "BroadcastParameter",
-                                   "FoldLanes", "FoldRows",      "SpreadFour"};
-    if (std::find(std::begin(kMakers), std::end(kMakers), instruction.op) != std::end(kMakers)) return true;
-    return !instruction.memory && !instruction.in.empty() &&
-           std::all_of(instruction.in.begin(), instruction.in.end(), [&](RegisterId id) { return holds(id); });
-  }
-  std::vector<char> alike_;
-};
-
-}  // namespace
+bool Alike::makes_alike(const Instruction& instruction) const {
+  static const Name kMakers[] = {"Scalar",    "BroadcastLoad", "BroadcastParameter",
+                                 "FoldLanes", "FoldRows",      "SpreadFour"};
+  if (std::find(std::begin(kMakers), std::end(kMakers), instruction.op) != std::end(kMakers)) return true;
+  return !instruction.memory && !instruction.in.empty() &&
+         std::all_of(instruction.in.begin(), instruction.in.end(), [&](RegisterId id) { return holds(id); });
+}
 
 void narrow_alike(LinearKernel& kernel) {
   static const Name kDiv("Div"), kSqrt("Sqrt"), kDivAlike("DivAlike"), kSqrtAlike("SqrtAlike");

@@ -21,7 +21,7 @@ const Name kFoldRows("FoldRows"), kFoldFour("FoldFour"), kRepeat("RepeatFour"), 
 class FourFinder {
  public:
   explicit FourFinder(LinearKernel& kernel)
-      : kernel_(kernel), writes_(kernel.registers.size()), reads_(kernel.registers.size()) {
+      : kernel_(kernel), writes_(kernel.registers.size()), reads_(kernel.registers.size()), alike_(kernel) {
     for (const Instruction& one : kernel.body) {
       for (const RegisterId id : one.out) ++writes_[at(id)];
       for (const RegisterId id : one.in) ++reads_[at(id)];
@@ -45,7 +45,7 @@ class FourFinder {
     std::array<size_t, 4> at = {};  // instructions; of folded rows, one
     std::array<RegisterId, 4> members = {};
     RegisterId packed = -1;
-    std::vector<RegisterId> operands = {};  // packed ones, and those that are alike for all
+    std::vector<RegisterId> operands = {};  // packed ones, and those that are one number for all
     std::array<int, 4> left = {};           // readers of each member that stay
     bool used = false;                      // by a four
     bool folded() const { return operands.empty(); }
@@ -91,7 +91,8 @@ class FourFinder {
     for (const RegisterId id : one.in) {
       const auto member = members_.find(id);
       if (member == members_.end()) {
-        if (writes_[at(id)] != 1) return;
+        // One vector that all four rows have, such as a scale of each column, is not one number for each of them.
+        if (!alike_.holds(id)) return;
         begun.operands.push_back(id);
         continue;
       }
@@ -164,6 +165,7 @@ class FourFinder {
 
   LinearKernel& kernel_;
   std::vector<int> writes_, reads_;
+  const Alike alike_;
   std::vector<Four> fours_;
   std::map<RegisterId, Member> members_;
   std::vector<Begun> begun_;

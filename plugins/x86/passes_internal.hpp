@@ -29,6 +29,18 @@ bool writes_memory(Name op);
 bool is_prefetch(Name op);
 bool reads_memory(const Instruction& instruction);
 
+// Registers that hold one value in all lanes: those that one instruction writes, from what is alike in all lanes. By
+// the order of the body, since operands stand before their users.
+class Alike {
+ public:
+  explicit Alike(const LinearKernel& kernel);
+  bool holds(RegisterId id) const { return alike_[static_cast<size_t>(id)]; }
+
+ private:
+  bool makes_alike(const Instruction& instruction) const;
+  std::vector<char> alike_;
+};
+
 // The cache lines that one iteration of a loop touches.
 class Stretches {
  public:

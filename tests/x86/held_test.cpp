@@ -99,6 +99,23 @@ TEST(HeldRows, OneQuotientServesFourRows) {
   EXPECT_TRUE(snippet::verify(kernel).ok());
 }
 
+// Of one vector, as a scale of columns, each row has all lanes.
+TEST(HeldRows, WhatRowsMakeOfAVectorIsNotPacked) {
+  snippet::test::BodyBuilder build("rows", "kr");
+  const snippet::ValueId x = build.input(3), scale = build.input(2), number = build.input(0);
+  const snippet::ValueId sum = build.reduce("ReduceSum", x);
+  build.output(build.op("Mul", {x, build.op("Div", {scale, build.op("Add", {sum, number})})}));
+  snippet::Body body = build.take();
+  body.dims[0].extent = 100, body.dims[1].extent = 16;
+  auto kernel = snippet::lower(body, {.lanes = kLanes, .held_vectors = 16, .vectors = 32});
+  ASSERT_TRUE(kernel.ok());
+  pack_fours(*kernel);
+  const auto loop = first_loop(*kernel);
+  EXPECT_EQ(count(loop, "FoldFour"), 1) << "the number is one for each row";
+  EXPECT_EQ(count(loop, "DivFour"), 0);
+  EXPECT_EQ(count(loop, "Div"), 4);
+}
+
 // What is only wanted as it is stays with its row.
 TEST(HeldRows, FoldsOfWhichNothingIsMadeAreNotPacked) {
   snippet::test::BodyBuilder build("rows", "kr");

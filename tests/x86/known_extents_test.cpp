@@ -32,6 +32,9 @@ constexpr Case kCases[] = {
     {"softmax of softmax", "%a = Softmax %x {axis = -1}\n%y = Softmax %a {axis = -1}"},
     {"RMS norm", "%y = RMSNormalization %x, %s {axis = -1, epsilon = 1e-5}\n%z = Mul %y, %b", "(%y, %z)",
      ", %s: f32[W], %b: f32[W]"},
+    {"scale of columns over that of rows",
+     "%q = Mul %x, %x\n%m = ReduceMean %q, %last\n%r = Sqrt %m\n%t = Div %s, %r\n%u = Mul %x, %t\n%y = Add %u, %b",
+     "%y", ", %s: f32[W], %b: f32[W]"},
     {"layer norm", "%y = LayerNormalization %x, %s, %b {axis = -1, epsilon = 1e-5}", "%y", ", %s: f32[W], %b: f32[W]"},
     {"three outputs", "%y = Add %x, %x\n%q = Mul %x, %x\n%z = Relu %q\n%v = Sub %x, %y", "(%y, %z, %v)"},
 };
