@@ -154,6 +154,7 @@ class RandomDag {
     if (kind < 6)
       return add_reduction(one_of<const char*>({"ReduceSum", "ReduceMean", "ReduceMax", "ReduceLogSumExp"}));
     if (kind < 9) return add_softmax();
+    if (kind < 13) return add_scaled_by_fold();
     return add_from(smooth_choices());
   }
 
@@ -264,6 +265,22 @@ class RandomDag {
     if (!options_.exact || !element.is_float()) return;
     Builder builder(graph_->body());
     folded = *builder.op("Add", {folded, builder.constant_scalar(element, 0)});
+  }
+  // As a norm has it that is spelled out, whose scale of columns meets what a row folds into before it meets the row:
+  // x * (scale + sum of x), scale an input that varies over the folded dims alone.
+  void add_scaled_by_fold() {
+    Value* value = draw_value([](ElementType) { return true; });
+    int64_t keepdims = 1;
+    Value* axes = empty(*value) ? nullptr : axes_of(*value, keepdims);
+    if (!axes) return;
+    add(one_of<const char*>({"ReduceSum", "ReduceMean", "ReduceMax"}), {value, axes}, {{"keepdims", keepdims}});
+    const Value& fold = *values_.back();
+    Dims dims = *value->type().shape().static_dims();
+    for (size_t d = 0; d < dims.size(); ++d)
+      if (dims[d] == fold.type().shape()[d].value()) dims[d] = 1;
+    Value* scale = graph_->body().add_input(str("in", graph_->body().input_count()), Type(kF32, Shape(dims)));
+    add(one_of<const char*>({"Mul", "Add", "Sub"}), {scale, values_.back()});
+    add(one_of<const char*>({"Mul", "Add", "Sub"}), {value, values_.back()});
   }
   void add_softmax() {
     Value* value = draw_value([](ElementType) { return true; });
