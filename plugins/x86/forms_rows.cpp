@@ -111,7 +111,7 @@ void FormMaker::add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) 
   constexpr int64_t kLeastVectors = 64;
   const RowBytes bytes = row_bytes_of(body);
   const MemorySpace *second = target_.memory("l2"), *third = target_.memory("l3");
-  if (!second || bytes.moving == 0) return;
+  if (!second || bytes.moving == 0 || body.rank() < 2) return;  // a single row has no next
   const int folds = folds_behind_one_another(body);
   const bool costly = folds_costly(body), merges = folds == 2 && snippet::may_merge_sweeps(body);
   const int64_t beyond_second = static_cast<int64_t>(second->size_bytes) / (bytes.moving + bytes.standing) + 1;
