@@ -21,6 +21,12 @@ std::string registers_text(const TargetDescription& target) {
   return text;
 }
 
+// Do its passes look for loops?
+bool fetches_or_streams(const PassOptions& passes) {
+  return passes.stream_stores || passes.prefetch_writes.lines > 0 || passes.prefetch_reads.lines > 0 ||
+         passes.next_row != NextRow::none;
+}
+
 }  // namespace
 
 int lanes_of(Isa isa, const snippet::Body& body) {
@@ -40,9 +46,15 @@ Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& body, co
   snippet::LowerOptions options = tier.lower;
   options.vectors = static_cast<int>(pool.of(codegen::RegisterFile::vector).size());
   options.cycles = cycles;
+  const bool near = !fetches_or_streams(tier.passes);
+  options.all_copies = near && is_of_bytes(body);
   TENON_TRY(kernel, snippet::lower(body, options), "lowering snippet '", body.name, "'");
-  TENON_OK(snippet::CallPlan::write_known(body, kernel), "lowering snippet '", body.name, "'");
-  TENON_OK(optimise(kernel, tier.passes), "lowering snippet '", body.name, "'");
+  const double element = snippet::cycles_per_element(body, kernel.lanes, table_, target_);
+  const snippet::DimSet whole = near ? irgen::whole_dims(body, kernel.lanes, element) : 0;
+  TENON_OK(snippet::CallPlan::write_known(body, kernel, whole), "lowering snippet '", body.name, "'");
+  PassOptions passes = tier.passes;
+  passes.near = near;
+  TENON_OK(optimise(kernel, passes), "lowering snippet '", body.name, "'");
   kernel.name += tier.suffix;
   return kernel;
 }

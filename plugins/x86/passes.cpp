@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <tenon/snippet/write_out.hpp>
+
 #include "x86/passes_internal.hpp"
 
 namespace tenon::x86 {
@@ -225,9 +227,14 @@ void fetch_ahead(LinearKernel& kernel, const PassOptions& options) {
 }  // namespace
 
 Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
+  drop_wraps(kernel);
+  convert_in_range(kernel);
+  if (options.near) join_bytes(kernel, options.isa);
   divide_by_constants(kernel);
   convert_as_signed(kernel);
   if (options.contract) contract_multiply_add(kernel);
+  // Behind contraction, which stays within loops: bits are those of open extents.
+  if (options.near) snippet::write_out(kernel);
   pack_fours(kernel);
   narrow_alike(kernel);
   leave_rounding_to_stores(kernel);

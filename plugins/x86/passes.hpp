@@ -8,6 +8,11 @@
 //   FmaMemory [memory], a, b     a * b + memory   (attribute `place` 2)
 //   DivAlike a, b; SqrtAlike x   Div, Sqrt of what is alike in all lanes
 //   LoadHalves [memory]          Load of a vector of 512 bits as two of 256
+//   ConvertInRange x             floats to integers of 32 bits; 0x80000000 where it is not one of them
+//   ClampLowOfNaN x, low         ClampLow, but low where x is NaN
+//   AddBytes and others          four vectors of 32-bit lanes as one of bytes (emitters/bytes.cpp)
+//   LoadBytes, StoreBytes        of such
+//   PackBytes a, b, c, d; UnpackBytes0 x to UnpackBytes3 x; SpreadByte x   to bytes, back; one in all bytes
 //   PrefetchWrite [memory]       the cache line there will be written; an address that is not mapped does no harm
 //   PrefetchRead [memory]        it will be read
 //   StoreStreaming [memory], a   Store of whole vectors past the caches; the address is a multiple of the bytes stored.
@@ -18,6 +23,7 @@
 #include <optional>
 #include <set>
 
+#include <tenon/snippet/body.hpp>
 #include <tenon/snippet/linear.hpp>
 #include <tenon/support/result.hpp>
 
@@ -52,6 +58,9 @@ struct PassOptions {
   // A product that is only added becomes one operation: faster, and rounded once instead of twice, so results may
   // differ in their last place from those of the operators one by one. What is negated and only added is subtracted.
   bool contract = true;
+  // Nothing is fetched, and no pass looks for loops: lanes of narrow integers, four vectors at once, become lanes of
+  // bytes, and loops that are known to run a few times are written out (snippet::write_out).
+  bool near = false;
   // Loads with one use become operands of the instruction that uses them.
   bool memory_operands = true;
   // For kernels whose tensors exceed the caches; where all lies in them, these only cost.
@@ -79,6 +88,14 @@ struct PassOptions {
 // All of them, in the order below; then the verifier.
 Result<void> optimise(snippet::LinearKernel& kernel, const PassOptions& options);
 
+// Wrap of what is only read in so many low bits, as by a store. passes_low_bits.cpp
+void drop_wraps(snippet::LinearKernel& kernel);
+// Floats that are clamped to the range of an integer, to integers: by what the machine has, which makes 0x80000000 of
+// NaN, where the highest bit is not read; else NaN is 0 by the clamp.
+void convert_in_range(snippet::LinearKernel& kernel);
+void join_bytes(snippet::LinearKernel& kernel, Isa isa);  // after those; passes_bytes.cpp
+// Is it elementwise, of tensors of bytes alone? Then all of it may become lanes of bytes.
+bool is_of_bytes(const snippet::Body& body);
 // What to multiply by in place of a division: x / divisor = fma(x, high, x * low) for all x whose quotient is at least
 // 2^-100, bit for bit; below within a unit of the last place. `low` 0: x * high, always. None: only a division will do.
 struct QuotientFactors {

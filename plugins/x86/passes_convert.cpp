@@ -6,6 +6,7 @@ namespace tenon::x86 {
 void convert_as_signed(LinearKernel& kernel) {
   static const Name kConvert("Convert"), kLoad("Load"), kBroadcast("BroadcastLoad");
   const auto is_narrow_load = [&](const Instruction& one) {
+    if (one.op.str().starts_with("UnpackBytes")) return true;
     return (one.op == kLoad || one.op == kBroadcast) && one.memory->element.bits() < 32;
   };
   std::vector<char> wide(kernel.registers.size(), 1);  // may have its highest bit

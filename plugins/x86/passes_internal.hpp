@@ -41,6 +41,25 @@ class Alike {
   std::vector<char> alike_;
 };
 
+// How often registers are written, and how many of the low bits of 32-bit integers anything reads.
+class LowBits {
+ public:
+  explicit LowBits(const LinearKernel& kernel);
+  bool once(RegisterId id) const { return writes_[static_cast<size_t>(id)] == 1; }
+  int of(RegisterId id) const { return bits_[static_cast<size_t>(id)]; }  // 32: all, and of what is no such integer
+
+ private:
+  int of_operand(const LinearKernel& kernel, const Instruction& one, size_t i) const;
+  std::vector<int> writes_, bits_;
+};
+bool is_byte(ElementType element);
+bool has_32_bits(const LinearKernel& kernel, RegisterId id);  // an integer of 32 bits
+// Are low bits of the result made of low bits of operands, where these are integers?
+bool is_modular(Name op);
+// A Convert between integers of 32 bits: nothing changes but what they mean.
+bool is_renaming(const LinearKernel& kernel, const Instruction& one);
+ElementType wrapped_to(const Instruction& wrap);
+
 // The cache lines that one iteration of a loop touches.
 class Stretches {
  public:

@@ -120,6 +120,13 @@ Result<void> emit_load_halves(X86Context& c, const Emission& e) {
   return {};
 }
 
+// As many bytes as the vector holds (emitters/bytes.cpp).
+Result<void> emit_load_bytes(X86Context& c, const Emission& e) {
+  if (!e.memory) return error(Code::internal, e.op, " without memory");
+  c.gen().vmovups(c.vector(e.out[0], e.lanes), c.address(*e.memory));
+  return {};
+}
+
 void broadcast_bool(X86Context& c, const Emission& e, const EmitAddress& memory) {
   auto& g = c.gen();
   const Xmm out = c.vector(e.out[0], e.lanes);
@@ -177,6 +184,7 @@ std::vector<JitterRow> load_rows() {
                   .feature = kAvx512Feature,
                   .cycles = 2,
                   .make = make_function<emit_load_halves>});
+  rows.push_back({.op = "LoadBytes", .types = codegen::LaneTypes{kI32, kU32}, .make = make_function<emit_load_bytes>});
   rows.push_back({.op = "BroadcastLoad", .types = codegen::kAnyLanes, .make = make_function<emit_broadcast_load>});
   return rows;
 }

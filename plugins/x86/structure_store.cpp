@@ -191,6 +191,13 @@ Result<void> emit_streaming(X86Context& c, const Emission& e) {
   return {};
 }
 
+// As many bytes as the vector holds (emitters/bytes.cpp).
+Result<void> emit_store_bytes(X86Context& c, const Emission& e) {
+  if (!e.memory) return error(Code::internal, e.op, " without memory");
+  c.gen().vmovups(c.address(*e.memory), c.vector(e.in[0], e.lanes));
+  return {};
+}
+
 struct StoreOp {
   const char* name;
   std::unique_ptr<codegen::Emitter> (*make)(const Attributes&);
@@ -217,6 +224,8 @@ std::vector<JitterRow> store_rows() {
     rows.push_back(store_row(op, false, {.vectors = 2, .generals = 1}, lanes_are<kI32, kU32, kBool>));
     rows.push_back(store_row(op, false, {}, nullptr));
   }
+  rows.push_back(
+      {.op = "StoreBytes", .types = codegen::LaneTypes{kI32, kU32}, .make = make_function<emit_store_bytes>});
   return rows;
 }
 

@@ -20,6 +20,7 @@
 
 #include <tenon/compile/compile.hpp>
 #include <tenon/ir/text.hpp>
+#include <tenon/runtime/thread_pool.hpp>
 #include <tenon/support/str.hpp>
 
 #include "bench/drawn_graph.hpp"
@@ -65,8 +66,10 @@ struct Row {
   double ratio() const { return hand_us / us; }
 };
 
-Row run(const DrawnGraph& drawn, CompiledLoop loop, TargetRegistry& registry, const Options& options) {
+Row run(const DrawnGraph& drawn, CompiledLoop loop, TargetRegistry& registry, ThreadPool& pool,
+        const Options& options) {
   std::mt19937 random(drawn.seed);
+  const RunOptions alone{.parallel = &pool};
   Row row{.name = drawn.name()};
   const std::string text = drawn.text();
   auto model = must(compile(must(parse_graph(text, row.name), text), registry, {.targets = {options.target}}), text);
@@ -83,13 +86,13 @@ Row run(const DrawnGraph& drawn, CompiledLoop loop, TargetRegistry& registry, co
   }
   for (Datum& datum : data) in.push_back(datum.tensor().data());
   for (Datum& datum : results) out.push_back(const_cast<std::byte*>(datum.tensor().data()));
-  must(model->run_into(data, made, {}), row.name);
+  must(model->run_into(data, made, alone), row.name);
   const std::vector<int64_t> extents = drawn.loop_extents();
   loop(in.data(), out.data(), extents.data());
   for (size_t i = 0; i < made.size(); ++i)
     row.differing = std::max(row.differing, differing(made[i].tensor(), results[i].tensor()));
   // Both write to the same memory: which pages a tensor has is worth a tenth in the second-level cache.
-  const auto bound = must(model->bind(data, results, {}), row.name);
+  const auto bound = must(model->bind(data, results, alone), row.name);
   std::vector<Runner> runners;
   runners.push_back({"tenon", [&] { must(bound->run(), row.name); }});
   runners.push_back({"hand", [&] { loop(in.data(), out.data(), extents.data()); }});
@@ -150,8 +153,10 @@ int main(int argc, char** argv) {
   if (options.show) return 0;
   const CompiledLoops loops = must(CompiledLoops::compile(text, flags_of(options)), "the loops by hand");
   TargetRegistry registry;
+  ThreadPool pool(1);
   std::vector<Row> rows;
-  for (const DrawnGraph& one : drawn) rows.push_back(run(one, loops.find(str("loop_", one.seed)), registry, options));
+  for (const DrawnGraph& one : drawn)
+    rows.push_back(run(one, loops.find(str("loop_", one.seed)), registry, pool, options));
   return report(std::move(rows), options);
 }
 

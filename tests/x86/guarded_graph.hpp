@@ -41,13 +41,14 @@ inline TargetDescription with_small_caches(TargetDescription target) {
 
 struct GuardedGraphOptions {
   bool contract = true;
-  bool bounds = true;  // hold results against them
+  bool bounds = true;        // hold results against them
+  bool small_caches = true;  // else all tensors are near
 };
 
 class GuardedGraph {
  public:
   GuardedGraph(Isa isa, const GuardedGraphOptions& options)
-      : compiler_(with_small_caches(target_of(isa)), **jitter_table(),
+      : compiler_(options.small_caches ? with_small_caches(target_of(isa)) : target_of(isa), **jitter_table(),
                   {.contract = options.contract, .head_row_lines = 1, .head_row_lines_of_parts = 1}),
         options_(options) {}
 

@@ -172,6 +172,9 @@ void clamp(VectorCode& c) {
   machine_extreme<kLow>(c, c.out(), c.in(1), c.in(0));
 }
 
+// The second operand is what the machine gives where either is NaN.
+void clamp_with_low_of_nan(VectorCode& c) { c->vmaxps(c.out(), c.in(0), c.in(1)); }
+
 constexpr LaneTypes kInt32{kI32, kU32}, kInt64{kI64, kU64};
 constexpr LaneTypes kSigned = kFloatLanes | LaneTypes{kI32, kI64};
 constexpr LaneTypes kUnsigned{kU32, kU64};
@@ -208,6 +211,7 @@ constexpr RowPair kRows[] = {
     {"Min", {kI64}, {.vectors = 1, .cycles = 3}, {}, 0, algorithm<extreme_64<false>>},
     {"Max", {kU64}, {.vectors = 3, .cycles = 4}, {}, 0, algorithm<extreme_64<true>>},
     {"Min", {kU64}, {.vectors = 3, .cycles = 4}, {}, 0, algorithm<extreme_64<false>>},
+    {"ClampLowOfNaN", kF32Lanes, {}, {}, 0, algorithm<clamp_with_low_of_nan>},
     {"ClampLow", kFloatLanes | kInt32, {}, {}, 0, algorithm<clamp<true>>},
     {"ClampHigh", kFloatLanes | kInt32, {}, {}, 0, algorithm<clamp<false>>},
     {"ClampLow", {kI64}, {.vectors = 1, .cycles = 3}, {}, 0, algorithm<extreme_64<true>>},

@@ -30,6 +30,8 @@ void f32_to_i32(VectorCode& c) {
   c.keep(c.out(), mask, y);
 }
 
+void f32_in_range(VectorCode& c) { c->vcvttps2dq(c.out(), c.in(0)); }
+
 // max(x, 0) is 0 for NaN. avx2 converts x and x - 2^31, and joins them.
 void f32_to_u32(VectorCode& c) {
   const Vec x = c.temp();
@@ -156,6 +158,7 @@ constexpr RowPair kRows[] = {
      0,
      algorithm<f32_to_i32>,
      between<&kF32Lanes, &kI32Only>},
+    {"ConvertInRange", kNumberLanes, {}, {}, 0, algorithm<f32_in_range>, between<&kF32Lanes, &kInt32>},
     {"Convert",
      kNumberLanes,
      {.vectors = 3, .cycles = 5},

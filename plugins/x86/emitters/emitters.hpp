@@ -12,6 +12,7 @@ Result<void> add_arithmetic_rows(codegen::JitterTable& table);
 Result<void> add_compare_rows(codegen::JitterTable& table);
 Result<void> add_convert_float_rows(codegen::JitterTable& table);
 Result<void> add_convert_integer_rows(codegen::JitterTable& table);
+Result<void> add_bytes_rows(codegen::JitterTable& table);
 Result<void> add_narrow_rows(codegen::JitterTable& table);
 Result<void> add_scalar_rows(codegen::JitterTable& table);
 Result<void> add_trigonometric_rows(codegen::JitterTable& table);

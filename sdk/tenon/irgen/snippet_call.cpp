@@ -5,7 +5,9 @@
 #include <functional>
 #include <numeric>
 
-namespace tenon::irgen::detail {
+namespace tenon::irgen {
+
+namespace detail {
 namespace {
 
 // Less work than this is not worth waking a thread for: a call of two such pieces takes as long on two threads, one of
@@ -15,6 +17,8 @@ constexpr double kCyclesForThread = 40000;
 constexpr int64_t kPiecesOfThread = 4;
 // A row of so many vectors hides what comes before and after its loop; one of fewer is worth being joined.
 constexpr int64_t kVectorsOfRow = 16, kVectorsOfShortRow = 8;
+// Where so many short rows are, these are cut for threads, and none of them is.
+constexpr double kRowsToCut = 256;
 
 const snippet::BodyPort& port_of(const snippet::Body& body, size_t i) {
   return i < body.inputs.size() ? body.inputs[i] : body.outputs[i - body.inputs.size()];
@@ -258,4 +262,23 @@ bool SnippetCall::settle(const SnippetCode& code, std::span<std::byte* const> ad
   return true;
 }
 
-}  // namespace tenon::irgen::detail
+}  // namespace detail
+
+snippet::DimSet whole_dims(const snippet::Body& body, int lanes, double cycles_per_element) {
+  const snippet::DimSet kept = body.all_dims() & ~body.reduced_dims();
+  Dims extents;
+  double elements = 1;
+  for (const snippet::BodyDim& dim : body.dims) {
+    if (!dim.extent.is_constant()) return 0;
+    extents.push_back(dim.extent.constant());
+    elements *= static_cast<double>(extents.back());
+  }
+  if (kept == 0 || detail::join_rows(body, extents, lanes)) return 0;
+  if (elements * std::max(cycles_per_element, 0.01) < 2 * detail::kCyclesForThread) return kept;
+  const snippet::DimSet innermost = snippet::DimSet{1} << (body.rank() - 1);
+  const bool is_short = extents.back() <= detail::kVectorsOfRow * lanes &&
+                        elements >= detail::kRowsToCut * static_cast<double>(extents.back());
+  return is_short ? kept & innermost : 0;
+}
+
+}  // namespace tenon::irgen

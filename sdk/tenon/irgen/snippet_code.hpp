@@ -77,6 +77,10 @@ struct SnippetCode {
   double cycles_per_element = 1;  // of the body's space, as predicted: how small a piece for a thread may be
 };
 
+// Kept dims of known extents that calls neither cut, for threads, nor join (CallPlan::write_known): all of small bodies,
+// else the innermost where it is short and other dims are cut. `lanes`: of the kernel.
+TENON_API snippet::DimSet whole_dims(const snippet::Body& body, int lanes, double cycles_per_element);
+
 class TENON_API SnippetCompiler {
  public:
   virtual ~SnippetCompiler();

@@ -105,7 +105,8 @@ class TENON_API BoundModel {
   ~BoundModel();
   // After an error outputs hold anything, and runs may go on.
   Result<void> run() {
-    if (!only_.run) return run_steps();
+    if (!only_.run) [[unlikely]]
+      return run_steps();
     only_.run(only_.words);
     return {};
   }

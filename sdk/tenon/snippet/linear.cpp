@@ -12,8 +12,6 @@ ParamId LinearKernel::add_param(const Param& param) {
   return static_cast<ParamId>(params.size()) - 1;
 }
 
-namespace {
-
 void append_moves(std::vector<Instruction>& body, const Loop& loop, ParamId Loop::Shift::*which, int label) {
   for (const Loop::Shift& shift : loop.shifts) {
     if (shift.*which < 0) continue;
@@ -21,8 +19,6 @@ void append_moves(std::vector<Instruction>& body, const Loop& loop, ParamId Loop
         {.op = "AddParameter", .in = {shift.pointer}, .out = {shift.pointer}, .number = shift.*which, .label = label});
   }
 }
-
-}  // namespace
 
 void insert_shifts(LinearKernel& kernel) {
   const auto moves = [](const Loop& loop) { return !loop.shifts.empty(); };

@@ -199,6 +199,8 @@ struct TENON_API LinearKernel {
     bool operator==(const Joined&) const = default;
   };
   Joined joined = {};
+  // Kept dims of the body, of known extents, that no call may cut or join: params may be known that depend on them.
+  uint32_t whole = 0;   // a DimSet
   bool merged = false;  // two sweeps, of which the second sums by what the first folds, go as one
   bool skewed = false;  // the loop over rows stores one and folds the next
   // After allocation: where each register is, and the frame's 64-byte slots.
@@ -223,6 +225,8 @@ TENON_API std::string print(const LinearKernel& kernel);
 TENON_API std::string print(const LinearKernel& kernel, const Instruction& instruction);
 TENON_API Result<LinearKernel> parse_linear(std::string_view text);
 
+// The pointers that `loop` moves at the end of each iteration (Shift::each), or after the last (rewind).
+void append_moves(std::vector<Instruction>& body, const Loop& loop, ParamId Loop::Shift::*which, int label);
 // Loop::shifts as instructions. Nothing when there are none.
 TENON_API void insert_shifts(LinearKernel& kernel);
 

@@ -94,6 +94,7 @@ int Lowering::tile_copies(const Nest& nest) const {
   // Of several tensors that are written, two lines each: stores_late().
   const auto written = [&](const Access& root) { return contains(varies(root.value), nest.vector); };
   const bool several = std::count_if(nest.roots.begin(), nest.roots.end(), written) > 1;
+  if (options_.all_copies) return options_.unroll;
   return copies_for(instructions, 0, several ? std::min(options_.unroll, 2) : options_.unroll);
 }
 

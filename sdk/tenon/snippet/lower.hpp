@@ -35,6 +35,8 @@ struct LowerOptions {
   int held_vectors = 0;
   // Vector registers that the target has: so many copies of a body as they hold go through it side by side.
   int vectors = 16;
+  // Copies all go side by side, however many registers they take: a pass makes one of them.
+  bool all_copies = false;
   // Cycles of one vector of `node` (JitterRow::cycles); null: 1 each.
   std::function<double(const Body& body, const BodyNode& node)> cycles = nullptr;
   // A value of at most so many cycles is computed again rather than kept in memory.

@@ -57,6 +57,14 @@ bool Lowering::waits_in_memory(const Nest& nest, const Access& store) {
                               [&](const Access& root) { return root.value == store.value && root.port == store.port; });
 }
 
+// Lines of the second-level cache come as fast as loads ask for them whose steps the machine sees coming: those of one
+// loop, row after row. Fewer vectors gain more by folding their lanes four rows at once.
+bool Lowering::long_when_walked_once(const Nest& nest) const {
+  constexpr int64_t kVectors = 6;
+  const Expr& extent = body_.dims[index(nest.vector)].extent;
+  return extent.is_constant() && extent.constant() > kVectors * options_.lanes;
+}
+
 // How rows are written out, `rows` at once; without vectors: they are not.
 Lowering::HeldRow Lowering::held_row(const Nest& nest, int rows) const {
   constexpr int kInstructions = 512, kUnits = 64;
@@ -77,6 +85,7 @@ Lowering::HeldRow Lowering::held_row(const Nest& nest, int rows) const {
   }
   const auto units = static_cast<int>(vectors) * rows;
   if (sweeps == 0 || units * static_cast<int>(instructions) > kInstructions) return {};
+  if (sweeps == 1 && long_when_walked_once(nest)) return {};
   const auto [each, shared] = waiting(nest);
   const int beside = options_.vectors / 4 + 2;
   const int free = options_.vectors - beside - static_cast<int>(accumulators) * rows, one = each * rows + shared;

@@ -257,6 +257,7 @@ class Lowering {
   // --- short rows, written out: lower_held.cpp ---
   std::pair<int, int> waiting(const Nest& nest) const;
   static bool waits_in_memory(const Nest& nest, const Access& store);
+  bool long_when_walked_once(const Nest& nest) const;
   HeldRow held_row(const Nest& nest, int rows) const;
   std::pair<RegisterId, RegisterId> held_tail(int lanes);
   void begin_held(const Nest& nest);

@@ -35,6 +35,7 @@ int Lowering::rows_together(const Nest& nest) const {
     }
   }
   if (sweeps == 0 || folds == 0 || !rows_have_memory(nest, scope)) return 1;
+  if (sweeps == 1 && long_when_walked_once(nest)) return 1;
   size_t pointers = 0;
   for (int port = 0; port < tensors(); ++port) pointers += contains(varies_of(port), nest.kept.back());
   const size_t accumulators = folds * static_cast<size_t>(options_.unroll);

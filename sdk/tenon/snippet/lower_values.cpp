@@ -92,6 +92,7 @@ void Lowering::make(const std::vector<Access>& reads, const std::vector<ValueId>
 // second-level cache takes them a tenth faster than several lines of each (docs/performance.md).
 bool Lowering::stores_late(const std::vector<Access>& reads, const std::vector<ValueId>& values,
                            const std::vector<Access>& stores) const {
+  if (options_.all_copies) return false;
   const auto stored = [&](ValueId id) { return in_lanes(id) && is_stored(id, stores); };
   return std::count_if(values.begin(), values.end(), stored) +
              std::count_if(reads.begin(), reads.end(), [&](const Access& read) { return stored(read.value); }) >
@@ -128,6 +129,7 @@ void Lowering::make_units(const std::vector<Access>& reads, const std::vector<Va
 int Lowering::units_together(const std::vector<Access>& reads, const std::vector<ValueId>& values,
                              const std::vector<Access>& stores) const {
   constexpr int kBeside = 8, kMasks = 4;
+  if (options_.all_copies) return place_.rows * place_.copies;
   std::unordered_map<ValueId, int> left;  // users to come
   int alive = 0, most = 1, masks = 0, most_masks = 1;
   const bool late = stores_late(reads, values, stores);

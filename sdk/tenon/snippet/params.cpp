@@ -71,6 +71,7 @@ Result<CallPlan> CallPlan::make_for_extents(const Body& body, const LinearKernel
     plan.splittable_ &= body.values[static_cast<size_t>(output.value)].varies;
     plan.empty_ &= plan.ports_.back().bytes == 0;
   }
+  plan.splittable_ &= ~kernel.whole;
   plan.tensors_ = plan.ports_.size();
   plan.reduced_ = body.reduced_dims();
   if (kernel.blocks.dim >= 0 && static_cast<size_t>(kernel.blocks.dim) + 1 != body.rank())
@@ -121,8 +122,10 @@ CallPlan::Walk CallPlan::walk_of(const Dims& extents) const {
 }
 
 // Where an extent is not known: what is alike for two of them.
-Result<void> CallPlan::write_known(const Body& body, LinearKernel& kernel) {
-  if (body.rank() == 0 || !body.dims.back().reduced || !body.dims.back().extent.is_constant()) return {};
+Result<void> CallPlan::write_known(const Body& body, LinearKernel& kernel, DimSet whole) {
+  kernel.whole = whole;
+  if (body.rank() == 0 || !body.dims.back().extent.is_constant() || !(body.dims.back().reduced || whole != 0))
+    return {};
   const auto plan_for = [&](int64_t unknown) {
     Dims extents;
     for (const BodyDim& dim : body.dims)

@@ -45,8 +45,9 @@ class TENON_API CallPlan {
   static Result<CallPlan> make_for_extents(const Body& body, const LinearKernel& kernel, Dims extents);
 
   // Writes into params of `kernel` what they are in every call, however it is cut and whatever extents are that are not
-  // known, where the innermost dim is reduced and its extent known; others may be called with rows joined (irgen).
-  static Result<void> write_known(const Body& body, LinearKernel& kernel);
+  // known, where the innermost dim is reduced and its extent known; others may be called with rows joined (irgen). Kept
+  // dims of known extents that no call cuts and whose rows none joins are `whole`: plans of the kernel leave them so.
+  static Result<void> write_known(const Body& body, LinearKernel& kernel, DimSet whole = 0);
 
   const Dims& extents() const { return extents_; }
   size_t words() const { return words_.size(); }

@@ -1,0 +1,154 @@
+// Lanes of bytes: four vectors of 32-bit lanes, of which the low bytes alone count, as one (passes_bytes.cpp).
+// Registers are those of one vector of 32-bit lanes; attribute `signed` says whether bytes have a sign, where that
+// matters.
+#include <array>
+
+#include "x86/emitters/compare.hpp"
+#include "x86/emitters/emitters.hpp"
+#include "x86/emitters/rows.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+using namespace codegen;
+
+bool has_sign(const VectorCode& c) {
+  const Attribute* const is_signed = c.emission().attributes.find("signed");
+  return is_signed && is_signed->get_if<int64_t>() && *is_signed->get_if<int64_t>() != 0;
+}
+
+void add_bytes(VectorCode& c) { c->vpaddb(c.out(), c.in(0), c.in(1)); }
+void subtract_bytes(VectorCode& c) { c->vpsubb(c.out(), c.in(0), c.in(1)); }
+
+// Products of 16 bits: of the lower bytes in place; of the upper ones, of which one factor is shifted down.
+void multiply_bytes(VectorCode& c) {
+  const Vec x = c.in(0), y = c.in(1), low = c.temp(), high = c.temp(), upper = c.temp();
+  c->vpmullw(low, x, y);
+  c->vandps(low, low, c.u32(0x00ff00ff));
+  c->vpsrlw(high, x, 8);
+  c->vandps(upper, y, c.u32(0xff00ff00));
+  c->vpmullw(high, high, upper);
+  c->vorps(c.out(), low, high);
+}
+
+void negate_bytes(VectorCode& c) {
+  const Vec zero = c.temp();
+  c.set(zero, 0);
+  c->vpsubb(c.out(), zero, c.in(0));
+}
+
+void magnitude_of_bytes(VectorCode& c) { c->vpabsb(c.out(), c.in(0)); }
+
+void greater_bytes(VectorCode& c, const Vec& out) {
+  has_sign(c) ? c->vpmaxsb(out, c.in(0), c.in(1)) : c->vpmaxub(out, c.in(0), c.in(1));
+}
+void less_bytes(VectorCode& c, const Vec& out) {
+  has_sign(c) ? c->vpminsb(out, c.in(0), c.in(1)) : c->vpminub(out, c.in(0), c.in(1));
+}
+void maximum_of_bytes(VectorCode& c) { greater_bytes(c, c.out()); }
+void minimum_of_bytes(VectorCode& c) { less_bytes(c, c.out()); }
+
+constexpr uint8_t predicate_of(Compare how) {
+  switch (how) {
+    case Compare::less: return 1;
+    case Compare::less_equal: return 2;
+    case Compare::not_equal: return 4;
+    case Compare::greater_equal: return 5;
+    case Compare::greater: return 6;
+    default: return 0;
+  }
+}
+
+// avx2 has whether bytes are alike, and one of two is the greater or the less of both.
+template <Compare kHow>
+void compare_bytes(VectorCode& c) {
+  const Vec a = c.in(0), b = c.in(1);
+  const auto to = c.emission().out[0].at.number;
+  if (c.avx512()) {
+    const Xbyak::Opmask out(to);
+    return has_sign(c) ? c->vpcmpb(out, a, b, predicate_of(kHow)) : c->vpcmpub(out, a, b, predicate_of(kHow));
+  }
+  const Vec out = VectorCode::at(c.out(), c.lanes() * 32), least = c.temp();
+  constexpr bool kEquality = kHow == Compare::equal || kHow == Compare::not_equal;
+  if (!kEquality) less_bytes(c, least);
+  // a < b unless b is the less of both
+  c->vpcmpeqb(out, kEquality ? a : least, kHow == Compare::less_equal || kHow == Compare::greater ? a : b);
+  if (kHow == Compare::not_equal || kHow == Compare::less || kHow == Compare::greater)
+    c->vxorps(out, out, c.u32(~uint32_t{0}));
+}
+
+void choose_bytes(VectorCode& c) {
+  const int mask = c.emission().in[0].at.number;
+  const Vec yes = c.in(1), no = c.in(2);
+  if (c.avx512()) return c->vpblendmb(c.out() | Xbyak::Opmask(mask), no, yes);
+  c->vpblendvb(c.out(), no, yes, X86Context::vector(mask, yes.getBit()));
+}
+
+// What is alike in all lanes, in all bytes.
+void spread_byte(VectorCode& c) { c->vpbroadcastb(c.out(), VectorCode::at(c.in(0), 128)); }
+
+// The low bytes of four vectors, one behind the other. The machine packs within 128 bits: 32-bit words are put in
+// order.
+void pack_bytes(VectorCode& c) {
+  const Vec low = c.temp(), high = c.temp(), other = c.temp();
+  const auto pair = [&](const Vec& out, size_t i) {
+    c->vandps(out, c.in(i), c.u32(0xff));
+    c->vandps(other, c.in(i + 1), c.u32(0xff));
+    c->vpackusdw(out, out, other);
+  };
+  pair(low, 0);
+  pair(high, 2);
+  c->vpackuswb(low, low, high);
+  constexpr std::array<uint32_t, 16> kWords{0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
+  constexpr std::array<uint32_t, 8> kHalf{0, 4, 1, 5, 2, 6, 3, 7};
+  c->vmovups(other, c.avx512() ? c.context().table(kWords) : c.context().table(kHalf));
+  if (c.avx512()) return c->vpermd(Xbyak::Zmm(c.out().getIdx()), Xbyak::Zmm(other.getIdx()), low);
+  c->vpermd(Xbyak::Ymm(c.out().getIdx()), Xbyak::Ymm(other.getIdx()), low);
+}
+
+// Vector `part` of four, as 32-bit lanes.
+template <int kPart>
+void unpack_bytes(VectorCode& c) {
+  Vec from = VectorCode::at(c.in(0), 128);
+  const Vec part = c.temp(128);
+  const auto move = [&](const auto& f) { f(part, from), from = part; };
+  if (c.avx512()) {
+    if (kPart > 0) move([&](const Vec& to, const Vec&) { c->vextracti32x4(to, Xbyak::Zmm(c.in(0).getIdx()), kPart); });
+  } else {
+    if (kPart >= 2) move([&](const Vec& to, const Vec&) { c->vextracti128(to, Xbyak::Ymm(c.in(0).getIdx()), 1); });
+    if (kPart % 2 == 1) move([&](const Vec& to, const Vec& what) { c->vpsrldq(to, what, 8); });
+  }
+  has_sign(c) ? c->vpmovsxbd(c.out(), from) : c->vpmovzxbd(c.out(), from);
+}
+
+// ---- Rows ----
+
+constexpr LaneTypes kInt32{kI32, kU32};
+
+constexpr RowPair kRows[] = {
+    {"AddBytes", kInt32, {}, {}, 0, algorithm<add_bytes>},
+    {"SubBytes", kInt32, {}, {}, 0, algorithm<subtract_bytes>},
+    {"MulBytes", kInt32, {.vectors = 3, .cycles = 3}, {.vectors = 3, .cycles = 3}, 0, algorithm<multiply_bytes>},
+    {"NegBytes", kInt32, {.vectors = 1}, {.vectors = 1}, 0, algorithm<negate_bytes>},
+    {"AbsBytes", kInt32, {}, {}, 0, algorithm<magnitude_of_bytes>},
+    {"MaxBytes", kInt32, {}, {}, 0, algorithm<maximum_of_bytes>},
+    {"MinBytes", kInt32, {}, {}, 0, algorithm<minimum_of_bytes>},
+    {"EqualBytes", kInt32, {.vectors = 1}, {}, 0, algorithm<compare_bytes<Compare::equal>>},
+    {"LessBytes", kInt32, {.vectors = 1}, {}, 0, algorithm<compare_bytes<Compare::less>>},
+    {"LessOrEqualBytes", kInt32, {.vectors = 1}, {}, 0, algorithm<compare_bytes<Compare::less_equal>>},
+    {"GreaterBytes", kInt32, {.vectors = 1}, {}, 0, algorithm<compare_bytes<Compare::greater>>},
+    {"GreaterOrEqualBytes", kInt32, {.vectors = 1}, {}, 0, algorithm<compare_bytes<Compare::greater_equal>>},
+    {"WhereBytes", kInt32, {}, {}, 0, algorithm<choose_bytes>},
+    {"SpreadByte", kInt32, {}, {}, 0, algorithm<spread_byte>},
+    {"PackBytes", kInt32, {.vectors = 3, .cycles = 4}, {.vectors = 3, .cycles = 4}, 0, algorithm<pack_bytes>},
+    {"UnpackBytes0", kInt32, {.vectors = 1}, {.vectors = 1}, 0, algorithm<unpack_bytes<0>>},
+    {"UnpackBytes1", kInt32, {.vectors = 1}, {.vectors = 1}, 0, algorithm<unpack_bytes<1>>},
+    {"UnpackBytes2", kInt32, {.vectors = 1}, {.vectors = 1}, 0, algorithm<unpack_bytes<2>>},
+    {"UnpackBytes3", kInt32, {.vectors = 1}, {.vectors = 1}, 0, algorithm<unpack_bytes<3>>},
+};
+
+}  // namespace
+
+Result<void> add_bytes_rows(JitterTable& table) { return add_pairs(table, kRows); }
+
+}  // namespace tenon::x86

@@ -1,0 +1,168 @@
+// Arithmetic of narrow integers, whose lanes are bytes where they can, and conversions of floats to them: every pair of
+// bytes, numbers that no integer holds, and drawn graphs, against the reference and guard pages.
+//
+// TENON_FUZZ_SEEDS sets how many graphs are drawn, TENON_FUZZ_FIRST the first.
+#include <gtest/gtest.h>
+
+#include <bench/drawn_graph.hpp>
+#include <limits>
+#include <support_lib/environment.hpp>
+#include <support_lib/on_reference.hpp>
+#include <tenon/ir/text.hpp>
+#include <tenon/tensor/compare.hpp>
+
+#include "x86/forms.hpp"
+#include "x86/guarded_graph.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+using tenon::testing::on_reference;
+using testing::GuardedGraph;
+
+class Bytes : public ::testing::TestWithParam<Isa> {
+ protected:
+  void SetUp() override {
+    if (!machine_has(GetParam())) GTEST_SKIP() << "this machine has no " << isa_name(GetParam());
+  }
+  // A vector of bytes.
+  static int64_t vector() { return vector_bits(GetParam()) / 8; }
+
+  static std::unique_ptr<Graph> graph_of(const std::string& text) {
+    auto graph = parse_graph(text);
+    TENON_CHECK(graph.ok(), graph.ok() ? "" : graph.error().to_string() + "\n" + text);
+    return *std::move(graph);
+  }
+  void expect_exact(const std::string& text, const std::vector<Datum>& inputs) {
+    auto graph = graph_of(text);
+    const std::vector<Tensor> expected = on_reference(*graph, inputs);
+    GuardedGraph runner(GetParam(), {.contract = false, .bounds = false, .small_caches = false});
+    ASSERT_EQ(runner.tokenize(*graph), 1u) << text;
+    std::mt19937 random(1);
+    const std::vector<Tensor> got = runner.run(*graph, inputs, random);
+    for (size_t i = 0; i < got.size(); ++i) {
+      const Comparison comparison = compare(got[i], expected[i], {.rtol = 0, .atol = 0});
+      ASSERT_TRUE(comparison.equal) << "output " << i << ": " << comparison.difference << "\n" << text;
+    }
+  }
+  // Instructions of the first form's code.
+  static int64_t count(const std::string& text, std::string_view ending) {
+    auto graph = graph_of(text);
+    GuardedGraph runner(GetParam(), {.small_caches = false});
+    runner.tokenize(*graph);
+    const auto is_snippet = [](const Op& op) { return isa<snippet::Subgraph>(op); };
+    const auto body = snippet::make_body(*std::ranges::find_if(graph->body(), is_snippet));
+    TENON_CHECK(body.ok(), text);
+    const FormMaker maker(testing::target_of(GetParam()), **jitter_table(), {});
+    const auto form = maker.make(*body, maker.tiers_of(*body).front());
+    TENON_CHECK(form.ok(), form.ok() ? "" : form.error().to_string());
+    return std::ranges::count_if(form->kernel.body,
+                                 [&](const snippet::Instruction& one) { return one.op.view().ends_with(ending); });
+  }
+};
+
+// Each operator on all pairs of bytes, and on fewer of them; results go on as bytes, as 32 bits and as floats.
+TEST_P(Bytes, AllPairs) {
+  const char* const kBodies[] = {
+      "%y = Add %x, %z",
+      "%y = Sub %x, %z",
+      "%y = Mul %x, %z",
+      "%y = Max %x, %z",
+      "%y = Min %x, %z",
+      "%y = BitwiseAnd %x, %z",
+      "%y = BitwiseXor %x, %z",
+      "%a = BitwiseNot %x\n%y = BitwiseOr %a, %z",
+      "%c = Less %x, %z\n%a = Add %x, %z\n%y = Where %c, %a, %z",
+      "%c = LessOrEqual %x, %z\n%d = Not %c\n%e = Greater %x, %k\n%f = Or %d, %e\n%y = Where %f, %z, %x",
+      "%c = GreaterOrEqual %x, %z\n%d = Equal %x, %k\n%e = Xor %c, %d\n%a = Mul %x, %k\n%y = Where %e, %a, %x",
+      "%a = Add %x, %z\n%b = Sub %a, %k\n%c = Max %b, %z\n%d = Mul %c, %c\n%y = Min %d, %x",
+  };
+  std::mt19937 random(2);
+  for (const char* element : {"i8", "u8"}) {
+    const ElementType type = *ElementType::parse(element);
+    const int64_t low = type == kI8 ? -128 : 0;
+    Tensor x = *Tensor::zeros(type, {65536}), z = *Tensor::zeros(type, {65536});
+    for (int64_t i = 0; i < 65536; ++i) x.set_int(i, low + i / 256), z.set_int(i, low + i % 256);
+    const auto text = [&](const std::string& body, const std::string& n, const std::string& last) {
+      return str("graph @g(%x: ", element, "[", n, "], %z: ", element, "[", n, "]) -> ", last,
+                 " {\n%k = Constant {value = dense<", element, "[]: 7>}\n", body, "\n}");
+    };
+    for (const std::string body : kBodies) {
+      expect_exact(text(body, "65536", "%y"), {Datum(x), Datum(z)});
+      if (HasFatalFailure()) return;
+      EXPECT_GE(count(text(body, "N", "%y"), "Bytes"), 3) << body;
+      for (const int64_t n : {int64_t{0}, int64_t{1}, vector() / 4 - 1, vector() / 4 + 1, vector() - 1, vector(),
+                              vector() + 1, 2 * vector() + vector() / 4 + 3}) {
+        const Tensor few = tenon::testing::random_tensor(random, type, {n}, low, low + 255);
+        const Tensor other = tenon::testing::random_tensor(random, type, {n}, low, low + 255);
+        expect_exact(text(body, str(n), "%y"), {Datum(few), Datum(other)});
+        expect_exact(text(body + "\n%w = Cast %y {to = type<f32[*]>}", str(n), "(%y, %w)"), {Datum(few), Datum(other)});
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+// -128 has no magnitude that is a byte; its negative is itself.
+TEST_P(Bytes, OfOne) {
+  Tensor x = *Tensor::zeros(kI8, {512});
+  for (int64_t i = 0; i < 512; ++i) x.set_int(i, i % 256 - 128);
+  for (const char* body : {"%y = Neg %x", "%y = Abs %x", "%a = Neg %x\n%b = Abs %a\n%y = Mul %b, %x"}) {
+    const std::string text = str("graph @g(%x: i8[512]) -> %y {\n", body, "\n}");
+    expect_exact(text, {Datum(x)});
+    EXPECT_GT(count(text, "Bytes"), 2) << body;
+  }
+}
+
+// What is clamped before it is converted needs no more: NaN is 0 all the same, whoever reads it.
+TEST_P(Bytes, FloatsThatNoByteHolds) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const std::vector<float> numbers{0,    -0.0f, 0.9f,   -0.9f,  1,     -1,    127,    127.9f, 128,    -128,  -128.9f,
+                                   -129, 255,   255.9f, 256,    32767, 32768, -32769, 65535,  65536,  1e9f,  -1e9f,
+                                   3e9f, -3e9f, 1e30f,  -1e30f, kInf,  -kInf, NAN,    -NAN,   1e-40f, 254.5f};
+  for (const int64_t n : {int64_t{5}, int64_t{32}, int64_t{300}}) {
+    Tensor x = *Tensor::zeros(kF32, {n});
+    for (int64_t i = 0; i < n; ++i) x.set_double(i, numbers[static_cast<size_t>(i) % numbers.size()]);
+    for (const char* to : {"u8", "i8", "u16", "i16"}) {
+      for (const char* then : {"%y = Add %a, %a", "%y = Max %a, %k", "%c = Greater %a, %k\n%y = Where %c, %a, %k",
+                               "%y = Cast %a {to = type<f32[*]>}", "%y = Cast %a {to = type<i32[*]>}",
+                               "%b = Mul %a, %k\n%y = Sub %b, %a"}) {
+        expect_exact(str("graph @g(%x: f32[", n, "]) -> (%y, %a) {\n%k = Constant {value = dense<", to,
+                         "[]: 3>}\n%a = Cast %x {to = type<", to, "[*]>}\n", then, "\n}"),
+                     {Datum(x)});
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+  EXPECT_EQ(count("graph @g(%x: f32[N]) -> %y {\n%y = Cast %x {to = type<u8[*]>}\n}", "ConvertInRange") % 3, 0);
+  EXPECT_GT(count("graph @g(%x: f32[N]) -> %y {\n%y = Cast %x {to = type<u8[*]>}\n}", "ConvertInRange"), 0);
+}
+
+// As drawn_loops_bench draws them: of all types, known extents and shapes.
+TEST_P(Bytes, DrawnGraphsKeepToTheBounds) {
+  GuardedGraph runner(GetParam(), {.small_caches = false});
+  const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(200);
+  for (uint32_t seed = first; seed < first + seeds; ++seed) {
+    SCOPED_TRACE(str("seed ", seed));
+    const bench::DrawnGraph drawn = bench::draw_graph(seed, 11);
+    auto graph = graph_of(drawn.text());
+    std::mt19937 random(seed);
+    std::vector<Datum> inputs;
+    for (size_t i = 0; i < graph->body().input_count(); ++i) {
+      const Value* const input = graph->body().input(i);
+      const ElementType element = input->type().element();
+      inputs.emplace_back(tenon::testing::random_tensor(random, element, *input->type().shape().static_dims(),
+                                                        element == kU8 ? 0 : -128, element == kU8 ? 255 : 127));
+    }
+    runner.tokenize(*graph);
+    runner.run(*graph, inputs, random);
+    ASSERT_FALSE(HasFatalFailure()) << drawn.text();
+  }
+  EXPECT_GT(runner.snippets, seeds / 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, Bytes, ::testing::Values(Isa::avx2, Isa::avx512),
+                         [](const auto& info) { return std::string(isa_name(info.param)); });
+
+}  // namespace
+}  // namespace tenon::x86
