@@ -21,10 +21,12 @@ std::string registers_text(const TargetDescription& target) {
   return text;
 }
 
-// Do its passes look for loops?
-bool fetches_or_streams(const PassOptions& passes) {
-  return passes.stream_stores || passes.prefetch_writes.lines > 0 || passes.prefetch_reads.lines > 0 ||
-         passes.next_row != NextRow::none;
+// Is it for what is near, so that no pass looks for loops?
+bool is_near(const FormMaker::Tier& tier) {
+  const PassOptions& passes = tier.passes;
+  const bool fetches = passes.stream_stores || passes.prefetch_writes.lines > 0 || passes.prefetch_reads.lines > 0 ||
+                       passes.next_row != NextRow::none;
+  return !fetches && !tier.lower.whole_rows;
 }
 
 }  // namespace
@@ -46,7 +48,7 @@ Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& body, co
   snippet::LowerOptions options = tier.lower;
   options.vectors = static_cast<int>(pool.of(codegen::RegisterFile::vector).size());
   options.cycles = cycles;
-  const bool near = !fetches_or_streams(tier.passes);
+  const bool near = is_near(tier);
   options.all_copies = near && is_of_bytes(body);
   TENON_TRY(kernel, snippet::lower(body, options), "lowering snippet '", body.name, "'");
   const double element = snippet::cycles_per_element(body, kernel.lanes, table_, target_);
