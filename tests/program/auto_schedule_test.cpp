@@ -3,38 +3,11 @@
 #include <random>
 #include <regex>
 
-#include <program/pipeline_support.hpp>
+#include <program/schedule_chains.hpp>
 
 namespace tenon::program {
 
 namespace {
-
-const Expr x = var("x"), y = var("y");
-
-struct Blurs {
-  Pipeline p;
-  BufferRef source, result;
-  StageRef last;
-  std::vector<StageRef> stages = {};
-};
-
-Blurs blurs(int stages) {
-  Pipeline p("blurs");
-  BufferRef source = p.buffer("source", kI32, 2), from = source;
-  std::vector<StageRef> made;
-  for (int s = 0; s < stages; ++s) {
-    BufferRef to = p.buffer(s + 1 == stages ? "result" : "mid" + std::to_string(s), kI32, 2);
-    made.push_back(p.stage("stage" + std::to_string(s), window_sum<int32_t>({0, -1}, {0, 1}))
-                       .reads(from, {x, {y - 1, y + 1}})
-                       .writes(to, {x, y}));
-    from = to;
-  }
-  return {std::move(p), source, from, made.back(), made};
-}
-
-SymbolValues sizes(int64_t side) {
-  return {{"result.min0", 0}, {"result.extent0", side}, {"result.min1", 0}, {"result.extent1", side}};
-}
 
 std::vector<int32_t> results(const Blurs& b) {
   const auto program = b.p.build({b.source}, {b.result});
@@ -72,19 +45,6 @@ TEST(AutoSchedule, IsNotPredictedToCostMoreThanAnyHandSchedule) {
     EXPECT_LE(report.value().automatic.seconds(), by_hand.value().seconds() * 1.0001) << "step " << step;
     EXPECT_DOUBLE_EQ(report.value().by_hand.seconds(), by_hand.value().seconds());
   }
-}
-
-// Stages that read each element where they write it, over x.
-Blurs points(int stages) {
-  Pipeline p("points");
-  BufferRef source = p.buffer("source", kI32, 1), from = source;
-  std::optional<StageRef> last;
-  for (int s = 0; s < stages; ++s) {
-    BufferRef to = p.buffer(s + 1 == stages ? "result" : "mid" + std::to_string(s), kI32, 1);
-    last = p.stage("stage" + std::to_string(s), window_sum<int32_t>({0}, {0})).reads(from, {x}).writes(to, {x});
-    from = to;
-  }
-  return {std::move(p), source, from, *last};
 }
 
 // The numbers in "... over x in steps of 2048, 16384 bytes of windows".
@@ -147,21 +107,6 @@ TEST(AutoSchedule, LongChainsAreCutNoWorseThanByHand) {
     }
 }
 
-// Stages that read each element where they write it, over rows.
-Blurs rows_of_points(int stages) {
-  Pipeline p("rows");
-  BufferRef source = p.buffer("source", kI32, 2), from = source;
-  std::vector<StageRef> made;
-  for (int s = 0; s < stages; ++s) {
-    BufferRef to = p.buffer(s + 1 == stages ? "result" : "mid" + std::to_string(s), kI32, 2);
-    made.push_back(p.stage("stage" + std::to_string(s), window_sum<int32_t>({0, 0}, {0, 0}))
-                       .reads(from, {x, y})
-                       .writes(to, {x, y}));
-    from = to;
-  }
-  return {std::move(p), source, from, made.back(), made};
-}
-
 // A loop over rows leaves rows whole: one that is longer than the first level is cut, too.
 TEST(AutoSchedule, LongRowsAreCut) {
   for (const auto& [width, height] : {std::pair<int64_t, int64_t>{1 << 20, 1}, {1 << 19, 4}, {1 << 16, 16}}) {
@@ -193,23 +138,6 @@ TEST(AutoSchedule, LongRowsOfStencilsAreCutWherePiecesAreCheap) {
   }
 }
 
-// Windows that are half of the second level and more: what they cost is what the model says of it.
-TEST(AutoSchedule, WindowsAreLostBeyondWhatIsSure) {
-  const auto seconds = [](double sure) {
-    CostModel model = CostModel::host();
-    model.memories[1].sure_bytes = sure;
-    Blurs b = blurs(12);
-    b.last.loops({{y, 2}});
-    const auto cost = predict_cost(b.p, {b.source}, {b.result}, sizes(4096), model);
-    EXPECT_TRUE(cost.ok()) << cost.error().to_string();
-    return cost->seconds();
-  };
-  const double half = seconds(512 << 10);
-  EXPECT_DOUBLE_EQ(seconds(0), half);
-  EXPECT_LT(seconds(1000 << 10), half);
-  EXPECT_GT(seconds(256 << 10), half);
-}
-
 // Where windows of whole rows are more than the second level holds, and nobody waits for pieces of rows.
 TEST(AutoSchedule, LargeWindowsGoDownColumns) {
   CostModel model = CostModel::host();
@@ -238,48 +166,6 @@ TEST(AutoSchedule, LoopsGoOverIndicesThatTheirStageHas) {
   }
 }
 
-// Of what a chain of 8 stages over so many floats takes in memory in pieces of `step`, the part that fetching 4 KB ahead
-// saves.
-double saved_by_fetching_ahead(int64_t step, int64_t extent) {
-  const auto seconds = [&](double ahead) {
-    CostModel model = CostModel::host();
-    model.ahead_bytes = ahead;
-    Blurs b = points(8);
-    b.last.loops({{x, step}});
-    const auto cost =
-        predict_cost(b.p, {b.source}, {b.result}, {{"result.min0", 0}, {"result.extent0", extent}}, model);
-    EXPECT_TRUE(cost.ok()) << cost.error().to_string();
-    return cost->memory_seconds;
-  };
-  return 1 - seconds(4096) / seconds(0);
-}
-
-// What is read in pieces that are fetched ahead goes on while the first level is worked in; of longer ones less and less.
-TEST(AutoSchedule, PiecesThatAreFetchedAheadAreHidden) {
-  constexpr int64_t kExtent = int64_t{1} << 24;
-  const double all = saved_by_fetching_ahead(1024, kExtent);
-  EXPECT_GT(all, 0.1);
-  EXPECT_NEAR(saved_by_fetching_ahead(512, kExtent), all, 1e-3);
-  EXPECT_NEAR(saved_by_fetching_ahead(1024 + 1024 / 12, kExtent), all / 2, 0.1 * all) << "half a sixth longer";
-  EXPECT_EQ(saved_by_fetching_ahead(2048, kExtent), 0);
-}
-
-// Source and result are 8 bytes an index, and the third level is sure of 16 MB and has none of 32.
-TEST(AutoSchedule, OnlyWhatComesFromMainMemoryIsHidden) {
-  EXPECT_EQ(saved_by_fetching_ahead(1024, int64_t{1} << 20), 0);
-  const double half = saved_by_fetching_ahead(1024, int64_t{3} << 20),
-               all = saved_by_fetching_ahead(1024, int64_t{1} << 23);
-  EXPECT_GT(half, 0);
-  EXPECT_LT(half, 0.8 * all);
-  EXPECT_NEAR(saved_by_fetching_ahead(1024, int64_t{4} << 20), all, 1e-3);
-}
-
-CostModel model_that_fetches(double part = 0.7) {
-  CostModel model = CostModel::host();
-  model.fetched_part = part;
-  return model;
-}
-
 int64_t hints_in(const Blurs& b) {
   const std::string text = print(b.p.build({b.source}, {b.result}).value());
   const std::regex hint("prefetch ");
@@ -300,112 +186,6 @@ TEST(AutoSchedule, FarMemoryIsFetchedAheadWhereTheMachineDoesIt) {
   EXPECT_EQ(hints(int64_t{1} << 20, model_that_fetches()), 0) << "it all lies in the third level";
 }
 
-double gained_by_fetching(int64_t step, const CostModel& model) {
-  const auto seconds = [&](int64_t ahead) {
-    Blurs b = points(6);
-    b.last.loops({{x, step, 1, ahead}});
-    const auto cost =
-        predict_cost(b.p, {b.source}, {b.result}, {{"result.min0", 0}, {"result.extent0", int64_t{4} << 20}}, model);
-    EXPECT_TRUE(cost.ok()) << cost.error().to_string();
-    return cost->memory_seconds;
-  };
-  return seconds(0) - seconds(1);
-}
-
-// Six calls go by for 8 bytes an index. Hints for so many bytes that they wait for one another hide less; and what is
-// fetched needs room in the second level beside an iteration's results.
-TEST(AutoSchedule, WhatIsFetchedAheadMustBeShortAndFitBesideAnIteration) {
-  const auto gained = [](int64_t step) { return gained_by_fetching(step, model_that_fetches(0.2)); };
-  const double all = gained(768);
-  EXPECT_GT(all, 0);
-  EXPECT_NEAR(gained(512), all, 1e-3 * all) << "682 bytes a call, and 1 KB";
-  EXPECT_NEAR(gained(1536), 0.9 * all, 1e-3 * all) << "2 KB";
-  EXPECT_LT(gained(4096), 0.9 * all) << "32 KB and what is fetched are more than half of the first level";
-  EXPECT_EQ(gained(65536), 0) << "512 KB and as much again are all of the second level";
-}
-
-// What only reads from main memory, and what only writes to it, waits longer for it than passes that do both: of strips
-// the ends, of stages by themselves none. Fetching ahead hides of that, too.
-TEST(AutoSchedule, EndsThatAreApartTakeLonger) {
-  CostModel apart = model_that_fetches();
-  apart.apart = 2;
-  const auto seconds = [](int64_t step, const CostModel& model) {
-    Blurs b = points(6);
-    if (step > 0) b.last.loops({{x, step}});
-    return predict_cost(b.p, {b.source}, {b.result}, {{"result.min0", 0}, {"result.extent0", int64_t{4} << 20}}, model)
-        ->memory_seconds;
-  };
-  const double way = 8.0 * (int64_t{4} << 20) / apart.memories.back().bytes_per_second;
-  EXPECT_NEAR(seconds(1024, apart) - seconds(1024, model_that_fetches()), way, 1e-3 * way);
-  EXPECT_EQ(seconds(0, apart), seconds(0, model_that_fetches()));
-  EXPECT_GT(gained_by_fetching(768, apart), 1.5 * gained_by_fetching(768, model_that_fetches()));
-}
-
-// Every part more of the way that is hidden makes schedules cheaper; without any, hints are paid for.
-TEST(AutoSchedule, FetchingAheadCostsWhatHintsCostAndSavesWhatIsHidden) {
-  const auto cost = [](double part, int64_t ahead) {
-    Blurs b = blurs(6);
-    b.last.loops({{y, 4, 1, ahead}});
-    const auto found = predict_cost(b.p, {b.source}, {b.result}, sizes(2048), model_that_fetches(part));
-    EXPECT_TRUE(found.ok()) << found.error().to_string();
-    return *found;
-  };
-  EXPECT_EQ(cost(0, 1).memory_seconds, cost(0, 0).memory_seconds);
-  EXPECT_NEAR(cost(0, 1).dispatch_seconds - cost(0, 0).dispatch_seconds, 6 * 512 * 1e-9, 1e-12);
-  const double half = cost(0, 0).memory_seconds - cost(0.4, 1).memory_seconds;
-  EXPECT_GT(half, 0);
-  EXPECT_NEAR(cost(0, 0).memory_seconds - cost(0.8, 1).memory_seconds, 2 * half, 1e-9);
-}
-
-// Tiles along rows cost something for each piece of a row of a stage; columns and whole rows have no such pieces.
-TEST(AutoSchedule, PiecesOfRowsInTilesAreCounted) {
-  const auto more = [](const std::vector<LoopOver>& loops) {
-    const auto seconds = [&](double per_piece) {
-      Blurs b = blurs(2);
-      b.last.loops(loops);
-      CostModel model = CostModel::host();
-      model.seconds_per_piece = per_piece;
-      return predict_cost(b.p, {b.source}, {b.result}, sizes(2048), model)->dispatch_seconds;
-    };
-    return seconds(1e-6) - seconds(0);
-  };
-  EXPECT_NEAR(more({{x, 256}, {y, 8}}), 8 * (2048 + 2050) * 1e-6, 1e-9);
-  EXPECT_EQ(more({{y, 8}, {x, 256}}), 0);
-  EXPECT_EQ(more({{y, 8}}), 0);
-}
-
-// A stage by itself loads what the one before has made as often as its windows cover it.
-TEST(AutoSchedule, LoadsOfEarlierResultsAreCounted) {
-  const auto seconds = [](double smallest) {
-    Blurs b = blurs(2);
-    CostModel model = CostModel::host();
-    model.memories.front().bytes_per_second = smallest;
-    return predict_cost(b.p, {b.source}, {b.result}, sizes(2048), model)->memory_seconds;
-  };
-  EXPECT_NEAR(seconds(100e9) - seconds(200e9), 3 * 2048 * 2050 * sizeof(int32_t) / 200e9, 1e-9);
-}
-
-// Hints are for the next iteration of the inner loop: the first tile of a row has none.
-TEST(AutoSchedule, FetchingAheadIsPredictedToGainWhereAnIterationFollows) {
-  const auto gained = [](const std::vector<LoopOver>& loops, int64_t side) {
-    const auto seconds = [&](int64_t ahead) {
-      Blurs b = blurs(3);
-      std::vector<LoopOver> with = loops;
-      with.front().ahead = ahead;
-      b.last.loops(with);
-      return predict_cost(b.p, {b.source}, {b.result}, sizes(side), model_that_fetches(0.2))->memory_seconds;
-    };
-    return seconds(0) - seconds(1);
-  };
-  EXPECT_GT(gained({{y, 4}}, 2048), 0);
-  EXPECT_GT(gained({{y, 4}, {x, 128}}, 2048), 0);
-  EXPECT_GT(gained({{y, 4}, {x, 128}}, 2100), 0) << "the last column is cut";
-  const double quarters = gained({{x, 512}, {y, 4}}, 2048), halves = gained({{x, 1024}, {y, 2}}, 2048);
-  EXPECT_GT(halves, 0);
-  EXPECT_NEAR(halves / quarters, 0.5 / 0.75, 1e-3) << "tiles";
-  EXPECT_EQ(gained({{x, 2048}, {y, 4}}, 2048), 0);
-}
-
 TEST(AutoSchedule, ShortRowsStayWhole) {
   Blurs b = rows_of_points(4);
   const SymbolValues all{{"result.min0", 0}, {"result.extent0", 256}, {"result.min1", 0}, {"result.extent1", 4096}};
@@ -413,25 +193,6 @@ TEST(AutoSchedule, ShortRowsStayWhole) {
   ASSERT_TRUE(report.ok()) << report.error().to_string();
   ASSERT_EQ(report->groups.size(), 1u) << report->to_string();
   EXPECT_NE(report->groups[0].find("over y in steps of"), std::string::npos) << report->to_string();
-}
-
-// What pieces of rows and calls cost is what the model says of one, as often as there are any.
-TEST(AutoSchedule, PiecesAndCallsAreCounted) {
-  const auto cost = [](const Blurs& b, const SymbolValues& all, double latency, double per_call) {
-    CostModel model = CostModel::host();
-    for (CostModel::Memory& m : model.memories) m.latency_seconds = latency;
-    model.seconds_per_call = per_call;
-    const auto predicted = predict_cost(b.p, {b.source}, {b.result}, all, model);
-    EXPECT_TRUE(predicted.ok()) << predicted.error().to_string();
-    return predicted->seconds();
-  };
-  Blurs columns = blurs(3), strips = points(4);
-  columns.last.loops({{y, 8}, {x, 1024}});
-  const double waits = cost(columns, sizes(4096), 1e-6, 0) - cost(columns, sizes(4096), 0, 0);
-  EXPECT_NEAR(waits, (4096 + 6) * 4 * 1e-6, 1e-9) << "four pieces of each row of the source";
-  strips.last.loops({{x, 1024}});
-  const SymbolValues all{{"result.min0", 0}, {"result.extent0", 1 << 20}};
-  EXPECT_NEAR(cost(strips, all, 0, 1e-6) - cost(strips, all, 0, 0), 4 * 1024 * 1e-6, 1e-9);
 }
 
 // A few stages that read points or windows of the one before, some an earlier one as well; some results are outputs.
@@ -507,81 +268,6 @@ TEST(AutoSchedule, NoCutOfAChainIsPredictedToBeCheaper) {
             << "seed " << seed << ", cuts " << cuts << ", steps of " << step << "\n" << report->to_string();
       }
   }
-}
-
-MemorySpace space(const char* name, uint64_t bytes, std::optional<Bandwidth> bandwidth = {}) {
-  MemorySpace m;
-  m.name = name;
-  m.size_bytes = bytes;
-  m.bandwidth = bandwidth;
-  return m;
-}
-
-// A memory that states no speed is no reason to take the next smaller one for as large as any.
-TEST(CostModel, KeepsMemoriesWithoutABandwidth) {
-  TargetDescription target;
-  target.memories = {space("dram", 1 << 30), space("l1", 32 << 10, Bandwidth{64, Bandwidth::Per::cycle}),
-                     space("l2", 1 << 20, Bandwidth{80e9, Bandwidth::Per::second}), space("l3", 32 << 20)};
-  const CostModel model = CostModel::of(target);
-  ASSERT_EQ(model.memories.size(), 4u);
-  EXPECT_EQ(model.memories[0].bytes_per_second, 80e9) << "without a clock nothing is said of the first level";
-  EXPECT_EQ(model.memories[1].bytes, 1 << 20);
-  EXPECT_EQ(model.memories[2].bytes_per_second, model.memories[3].bytes_per_second);
-  EXPECT_EQ(model.memories[3].bytes, 0) << "the largest holds anything";
-  EXPECT_GT(model.memories[3].bytes_per_second, 0);
-  target.clock_hz = 2'000'000'000;
-  EXPECT_EQ(CostModel::of(target).memories[0].bytes_per_second, 128e9);
-}
-
-// One memory says nothing of what is near: with it alone no strip would ever pay.
-TEST(CostModel, OfATargetThatStatesNoCachesIsThatOfTheMachine) {
-  TargetDescription target;
-  for (int stated = 0; stated < 2; ++stated) {
-    const CostModel model = CostModel::of(target), machine = CostModel::of_machine();
-    ASSERT_EQ(model.memories.size(), machine.memories.size()) << stated << " memories";
-    for (size_t i = 0; i < model.memories.size(); ++i)
-      EXPECT_EQ(model.memories[i].bytes_per_second, machine.memories[i].bytes_per_second) << stated << " memories";
-    target.memories = {space("host", 1ull << 36)};
-  }
-  target.memories.push_back(space("l1", 32 << 10, Bandwidth{80e9, Bandwidth::Per::second}));
-  EXPECT_EQ(CostModel::of(target).seconds_per_call, CostModel().seconds_per_call) << "nothing is measured";
-  EXPECT_EQ(CostModel::of(target).memories[0].bytes_per_second, 80e9);
-}
-
-// The key that says so to generated code says it to loops over calls.
-TEST(CostModel, FetchesAheadWhereGeneratedCodeDoes) {
-  TargetDescription target;
-  target.memories = {space("dram", 1 << 30), space("l1", 32 << 10, Bandwidth{64, Bandwidth::Per::cycle})};
-  EXPECT_EQ(CostModel::of(target).fetched_part, 0);
-  target.memories[1].prefetch_reads = 16;
-  EXPECT_EQ(CostModel::of(target).fetched_part, 0) << "of the largest memory";
-  target.memories[0].prefetch_reads = 16;
-  EXPECT_GT(CostModel::of(target).fetched_part, 0);
-}
-
-TEST(CostModel, WaitsAsLongAsTheTargetSays) {
-  TargetDescription target;
-  target.memories = {space("l1", 32 << 10), space("dram", 1 << 30)};
-  target.memories[1].latency_cycles = 300;
-  EXPECT_EQ(CostModel::of(target).memories[1].latency_seconds, 0) << "without a clock nothing is said";
-  target.clock_hz = 3'000'000'000;
-  EXPECT_DOUBLE_EQ(CostModel::of(target).memories[1].latency_seconds, 100e-9);
-  EXPECT_EQ(CostModel::of(target).memories[0].latency_seconds, 0);
-}
-
-TEST(CostModel, OfTheMachineIsMeasuredOnce) {
-  const CostModel model = CostModel::of_machine(), again = CostModel::of_machine();
-  ASSERT_EQ(model.memories.size(), CostModel::host().memories.size());
-  for (size_t i = 0; i < model.memories.size(); ++i) {
-    EXPECT_GT(model.memories[i].bytes_per_second, 0) << model.memories[i].name;
-    EXPECT_EQ(model.memories[i].bytes_per_second, again.memories[i].bytes_per_second);
-    EXPECT_EQ(model.memories[i].bytes == 0, i + 1 == model.memories.size()) << "the largest holds anything";
-    if (i == 0 || model.memories[i].bytes == 0) continue;
-    EXPECT_GT(model.memories[i].bytes, model.memories[i - 1].bytes);
-  }
-  EXPECT_GT(model.seconds_per_call, 0);
-  EXPECT_GE(model.seconds_per_window, 0);
-  EXPECT_GE(model.seconds_per_row, 0);
 }
 
 TEST(AutoSchedule, NamesTheSizeThatIsMissing) {

@@ -77,6 +77,28 @@ TEST(MachineModel, ACacheThatOthersUseCountsAsFarAsItIsFast) {
   EXPECT_LT(sure, 6.0 / 8 * (1 << 20)) << "it is as slow as the next one";
 }
 
+// Between the parts that are gone through, the speed falls in a straight line: to nine tenths half way to eight.
+TEST(MachineModel, ACacheIsSureToWhereItCeasesToBeAsFast) {
+  Readings readings = Machine().readings();
+  readings[pass_name(6 * (128 << 10))] = 1 / (0.8 * 200e9);
+  readings[pass_name(7 * (128 << 10))] = 1 / (0.5 * 200e9);
+  EXPECT_NEAR(model_of(readings, kCaches).memories[1].sure_bytes, 5.5 * (128 << 10), 1);
+  readings[pass_name(6 * (128 << 10))] = 1 / (0.9 * 200e9);
+  EXPECT_NEAR(model_of(readings, kCaches).memories[1].sure_bytes, 6 * (128 << 10), 1);
+}
+
+// Fitted to what schedules took, not timed: docs/performance.md, Pipelines.
+TEST(MachineModel, SomeOfItIsNotTimed) {
+  const CostModel m = model_of(Machine().readings(), kCaches);
+  EXPECT_EQ(m.apart, 1.9);
+  EXPECT_EQ(m.seconds_per_piece, 30e-9);
+  Readings readings = Machine().readings();
+  readings[std::string(kFetched)] = 0.25;
+  EXPECT_EQ(model_of(readings, kCaches).fetched_part, 0.25);
+  readings[std::string(kFetched)] = 0.15;
+  EXPECT_EQ(model_of(readings, kCaches).fetched_part, 0) << "so little may be chance";
+}
+
 TEST(MachineModel, WhatIsNotReadIsThatOfTheUsualMachine) {
   const CostModel usual = CostModel::host(), none = model_of({}, kCaches);
   for (size_t i = 0; i < usual.memories.size(); ++i) {

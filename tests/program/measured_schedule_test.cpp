@@ -90,11 +90,13 @@ TEST_F(MeasuredSchedule, MayBeNoLoopAtAll) {
 
 TEST_F(MeasuredSchedule, IsTheAutomaticOneWhereAllTakeTheSame) {
   seconds_ = [](int64_t) { return 0.0; };
-  const auto report = schedule();
-  ASSERT_TRUE(report.ok()) << report.error().to_string();
-  EXPECT_EQ(report->chosen, 0u);
-  const std::string by_clock = text();
-  EXPECT_EQ(by_clock, automatic_text());
+  for (options_.rounds = 0; options_.rounds < 8; ++options_.rounds) {  // another order each time
+    const auto report = schedule();
+    ASSERT_TRUE(report.ok()) << report.error().to_string();
+    EXPECT_EQ(report->chosen, 0u) << options_.rounds << " rounds\n" << report->to_string();
+    const std::string by_clock = text();
+    EXPECT_EQ(by_clock, automatic_text());
+  }
 }
 
 TEST_F(MeasuredSchedule, CandidatesAreOthersAndTheCheapestPredictedFirst) {
@@ -263,6 +265,28 @@ TEST_F(KeptSchedule, IsThatOfThePipelineItsSizesAndItsCandidates) {
   const int before = calls_;
   ASSERT_TRUE(schedule({{{"source", source.argument()}, {"result", result.argument()}}, {}}).ok());
   EXPECT_GT(calls_, before) << "of other sizes";
+  Arguments strided = arguments();
+  strided.buffers.at("result").data = nullptr;
+  strided.buffers.at("result").dims[1].stride += 64;
+  const int then = calls_;
+  ASSERT_TRUE(schedule(strided).ok());
+  EXPECT_GT(calls_, then) << "of other strides";
+}
+
+// Stages of the same names, with the same windows, of other kernels.
+TEST_F(KeptSchedule, IsThatOfItsKernels) {
+  const auto from_files = [&](const char* kernel) {
+    const KernelHandle sum = window_sum<int32_t>({0, -1}, {0, 1});
+    Pipeline p("sums");
+    BufferRef in = p.buffer("source", kI32, 2), out = p.buffer("result", kI32, 2);
+    p.stage("stage", make_kernel(kernel, sum->run, true)).reads(in, {x, {y - 1, y + 1}}).writes(out, {x, y});
+    const auto report = measured_schedule(p, {in}, {out}, arguments(), CostModel::host(), options_);
+    EXPECT_TRUE(report.ok()) << report.error().to_string();
+    return report->from_files;
+  };
+  EXPECT_FALSE(from_files("sum"));
+  EXPECT_TRUE(from_files("sum"));
+  EXPECT_FALSE(from_files("other"));
 }
 
 }  // namespace

@@ -155,6 +155,61 @@ TEST(PrefetchCode, HasAStretchForEachRowOrIsCroppedInARun) {
   EXPECT_THAT(bound.disassembly(), HasSubstr(": prefetch in "));
 }
 
+// Five rows of three lines in three portions: the middle one is the end of a row, the next one, and the begin of a third.
+TEST(PrefetchCode, APortionMayBeSeveralStretches) {
+  Data data;
+  data.add("in", {64, 40});
+  data.add("out", {64, 40});
+  const BoundProgram bound = bound_to(parsed(R"(program @portions() {
+    input %in : i32 rank 2
+    output %out : i32 rank 2
+    prefetch in %in[0 +: 48, 3 +: 5] part 1 of 3
+    call add1(in %in[0 +: 64, 0 +: 1], out %out[0 +: 64, 0 +: 1])
+  })"),
+                                      data);
+  for (const char* stretch : {"read_soon 1 lines from r16 + 384\n", "read_soon 3 lines from r16 + 512\n", "read_soon 1 lines from r16 + 768\n"})
+    EXPECT_THAT(bound.disassembly(), HasSubstr(stretch));
+}
+
+// Of a ring nothing is fetched, whatever is said.
+TEST(PrefetchCode, RingsAreNotFetched) {
+  Data data;
+  data.add("in", {32, 40});
+  data.add("out", {32, 40});
+  const BoundProgram bound = bound_to(parsed(R"(program @ring() {
+    input %in : i32 rank 2
+    output %out : i32 rank 2
+    allocate %ring : i32[0 +: 32, 0 +: 40 fold 4] {
+      for y in [0, 40) step 2 {
+        prefetch in %ring[0 +: 32, y + 2 +: 2]
+        call add1(in %in[0 +: 32, y +: 2], out %ring[0 +: 32, y +: 2])
+        call add1(in %ring[0 +: 32, y +: 2], out %out[0 +: 32, y +: 2])
+      }
+    }
+  })"),
+                                      data);
+  EXPECT_THAT(bound.disassembly(), Not(HasSubstr("soon")));
+  EXPECT_THAT(bound.disassembly(), Not(HasSubstr("prefetch")));
+}
+
+// Rows for which no code for a period is made otherwise: the hint moves every second iteration only, and is found before
+// the run all the same.
+TEST(PrefetchCode, IsMadeForSeveralIterationsOfLongRows) {
+  Data data;
+  data.add("in", {9000, 40});
+  data.add("out", {9000, 40});
+  const BoundProgram bound = bound_to(parsed(R"(program @halves() {
+    input %in : i32 rank 2
+    output %out : i32 rank 2
+    for y in [0, 40) {
+      prefetch in %in[0 +: 9000, (y + 2) floordiv 2 +: 1] part 0 of 4
+      call add1(in %in[0 +: 9000, y +: 1], out %out[0 +: 9000, y +: 1])
+    }
+  })"),
+                                      data);
+  EXPECT_THAT(bound.disassembly(), Not(HasSubstr(": prefetch in "))) << bound.disassembly();
+}
+
 TEST(PrefetchCode, ChangesNoResult) {
   Data data, reference;
   for (Data* d : {&data, &reference}) {
@@ -204,12 +259,29 @@ TEST(LoopsThatFetchAhead, FetchAPortionBeforeEachStage) {
   EXPECT_THAT(found[0], HasSubstr("part 0 of 2"));
   EXPECT_EQ(found[1], "prefetch out %out[out.min0 +: out.extent0, y_0 + 4 +: 4] part 0 of 2");
   EXPECT_EQ(found[3], "prefetch out %out[out.min0 +: out.extent0, y_0 + 4 +: 4] part 1 of 2");
+  const std::string text = print(b.built());
+  std::vector<std::string> order;
+  const std::regex statement("(prefetch|call) ");
+  for (std::sregex_iterator it(text.begin(), text.end(), statement), end; it != end; ++it) order.push_back((*it)[1]);
+  EXPECT_EQ(order, (std::vector<std::string>{"prefetch", "prefetch", "call", "prefetch", "prefetch", "call"}));
 }
 
 TEST(LoopsThatFetchAhead, FetchWhatIterationsFurtherOnTouchFirst) {
   Blurred b;
   b.last.loops({{b.y, 4, 1, 3}});
   EXPECT_THAT(hints(b.built()), ::testing::Contains(HasSubstr("y_0 + 12 +: 4]")));
+}
+
+// Of windows of three rows in steps of four, four rows are new.
+TEST(LoopsThatFetchAhead, FetchNothingTwice) {
+  Pipeline p("windows");
+  const Expr x = Expr::symbol("x"), y = Expr::symbol("y");
+  const BufferRef in = p.buffer("in", kI32, 2), mid = p.buffer("mid", kI32, 2), out = p.buffer("out", kI32, 2);
+  p.stage("first", kernels().at("add1")).reads(in, {x, {y - 1, y + 1}}).writes(mid, {x, y});
+  p.stage("last", kernels().at("add1")).reads(mid, {x, y}).writes(out, {x, y}).loops({{y, 4, 1, 1}});
+  const auto program = p.build({in}, {out});
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  EXPECT_EQ(hints(*program)[0], "prefetch in %in[out.min0 +: out.extent0, y_0 + 5 +: 4] part 0 of 2");
 }
 
 // What a loop around makes is no array of the loop that reads it, and what only this loop reads is not far.

@@ -60,6 +60,26 @@ TEST(Steady, MostIterationsDecideNothing) {
   EXPECT_EQ(data["out"], expected["out"]);
 }
 
+// A condition on what another one gives, and ones that begin to hold: none of them is in the longest part.
+TEST(Steady, ConditionsWithinConditionsAndRisingOnesHaveOneOutcome) {
+  for (const char* value : {"min(max(y - 3, 0), 5)", "select(y < 7, 2, 1)", "select(6 < y, 1, 2)", "max(y, 6)", "max(6, y)", "min(y, 4)", "min(4, y)",
+                            "max(min(max(y, 3), 9), 4)"}) {
+    Data data, expected;
+    data.add("out", {3, 40});
+    expected.add("out", {3, 40});
+    const Program program = parsed(str("program @p() { output %out : i32 rank 2 for y in [0, 40) {"
+                                       " call iota(out %out[0 +: 3, y +: 1]; ", value, ") } }"));
+    BoundProgram bound = bound_to(program, data);
+    const std::vector<std::string> bodies = loop_bodies(bound.disassembly());
+    EXPECT_TRUE(std::ranges::any_of(bodies, [](const std::string& body) {
+      return std::regex_match(body, std::regex(R"(\d+: call_plain [^\n]*\n)"));
+    })) << value << "\n" << bound.disassembly();
+    ASSERT_TRUE(bound.run(data.arguments()).ok());
+    ASSERT_TRUE(interpret(program, expected.arguments(), {}).ok());
+    EXPECT_EQ(data["out"], expected["out"]) << value;
+  }
+}
+
 TEST(Steady, FewIterationsAndBodiesWithMemoryAreLeftWhole) {
   for (const char* text : {R"(program @few() { output %out : i32 rank 2
                                for y in [0, 3) { call iota(out %out[0 +: 3, y +: 1]; max(y, 1)) } })",

@@ -1,0 +1,272 @@
+// What schedules are predicted to cost (program/auto_schedule.hpp).
+#include <tenon/program/auto_schedule.hpp>
+
+#include <cmath>
+
+#include <program/schedule_chains.hpp>
+
+namespace tenon::program {
+namespace {
+
+// Windows that are half of the second level and more: what they cost is what the model says of it.
+TEST(ScheduleCosts, WindowsAreLostBeyondWhatIsSure) {
+  const auto seconds = [](double sure) {
+    CostModel model = CostModel::host();
+    model.memories[1].sure_bytes = sure;
+    Blurs b = blurs(12);
+    b.last.loops({{y, 2}});
+    const auto cost = predict_cost(b.p, {b.source}, {b.result}, sizes(4096), model);
+    EXPECT_TRUE(cost.ok()) << cost.error().to_string();
+    return cost->seconds();
+  };
+  const double half = seconds(512 << 10);
+  EXPECT_DOUBLE_EQ(seconds(0), half);
+  EXPECT_LT(seconds(1000 << 10), half);
+  EXPECT_GT(seconds(256 << 10), half);
+}
+
+// Of what a chain of 8 stages over so many floats takes in memory in pieces of `step`, the part that fetching 4 KB ahead
+// saves.
+double saved_by_fetching_ahead(int64_t step, int64_t extent) {
+  const auto seconds = [&](double ahead) {
+    CostModel model = CostModel::host();
+    model.ahead_bytes = ahead;
+    Blurs b = points(8);
+    b.last.loops({{x, step}});
+    const auto cost =
+        predict_cost(b.p, {b.source}, {b.result}, {{"result.min0", 0}, {"result.extent0", extent}}, model);
+    EXPECT_TRUE(cost.ok()) << cost.error().to_string();
+    return cost->memory_seconds;
+  };
+  return 1 - seconds(4096) / seconds(0);
+}
+
+// What is read in pieces that are fetched ahead goes on while the first level is worked in; of longer ones less and less.
+TEST(ScheduleCosts, PiecesThatAreFetchedAheadAreHidden) {
+  constexpr int64_t kExtent = int64_t{1} << 24;
+  const double all = saved_by_fetching_ahead(1024, kExtent);
+  EXPECT_GT(all, 0.1);
+  EXPECT_NEAR(saved_by_fetching_ahead(512, kExtent), all, 1e-3);
+  EXPECT_NEAR(saved_by_fetching_ahead(1024 + 1024 / 12, kExtent), all / 2, 0.1 * all) << "half a sixth longer";
+  EXPECT_EQ(saved_by_fetching_ahead(2048, kExtent), 0);
+}
+
+// Source and result are 8 bytes an index, and the third level is sure of 16 MB and has none of 32.
+TEST(ScheduleCosts, OnlyWhatComesFromMainMemoryIsHidden) {
+  EXPECT_EQ(saved_by_fetching_ahead(1024, int64_t{1} << 20), 0);
+  const double half = saved_by_fetching_ahead(1024, int64_t{3} << 20),
+               all = saved_by_fetching_ahead(1024, int64_t{1} << 23);
+  EXPECT_GT(half, 0);
+  EXPECT_LT(half, 0.8 * all);
+  EXPECT_NEAR(saved_by_fetching_ahead(1024, int64_t{4} << 20), all, 1e-3);
+}
+
+double gained_by_fetching(int64_t step, const CostModel& model) {
+  const auto seconds = [&](int64_t ahead) {
+    Blurs b = points(6);
+    b.last.loops({{x, step, 1, ahead}});
+    const auto cost =
+        predict_cost(b.p, {b.source}, {b.result}, {{"result.min0", 0}, {"result.extent0", int64_t{4} << 20}}, model);
+    EXPECT_TRUE(cost.ok()) << cost.error().to_string();
+    return cost->memory_seconds;
+  };
+  return seconds(0) - seconds(1);
+}
+
+// Six calls go by for 8 bytes an index. Hints for so many bytes that they wait for one another hide less; and what is
+// fetched needs room in the second level beside an iteration's results.
+TEST(ScheduleCosts, WhatIsFetchedAheadMustBeShortAndFitBesideAnIteration) {
+  const auto gained = [](int64_t step) { return gained_by_fetching(step, model_that_fetches(0.2)); };
+  const double all = gained(768);
+  EXPECT_GT(all, 0);
+  EXPECT_NEAR(gained(512), all, 1e-3 * all) << "682 bytes a call, and 1 KB";
+  EXPECT_NEAR(gained(1536), 0.9 * all, 1e-3 * all) << "2 KB";
+  EXPECT_LT(gained(4096), 0.9 * all) << "32 KB and what is fetched are more than half of the first level";
+  EXPECT_EQ(gained(65536), 0) << "512 KB and as much again are all of the second level";
+}
+
+// What only reads from main memory, and what only writes to it, waits longer for it than passes that do both: of strips
+// the ends, of stages by themselves none. Fetching ahead hides of that, too.
+TEST(ScheduleCosts, EndsThatAreApartTakeLonger) {
+  CostModel apart = model_that_fetches();
+  apart.apart = 2;
+  const auto seconds = [](int64_t step, const CostModel& model) {
+    Blurs b = points(6);
+    if (step > 0) b.last.loops({{x, step}});
+    return predict_cost(b.p, {b.source}, {b.result}, {{"result.min0", 0}, {"result.extent0", int64_t{4} << 20}}, model)
+        ->memory_seconds;
+  };
+  const double way = 8.0 * (int64_t{4} << 20) / apart.memories.back().bytes_per_second;
+  EXPECT_NEAR(seconds(1024, apart) - seconds(1024, model_that_fetches()), way, 1e-3 * way);
+  EXPECT_EQ(seconds(0, apart), seconds(0, model_that_fetches()));
+  EXPECT_GT(gained_by_fetching(768, apart), 1.5 * gained_by_fetching(768, model_that_fetches()));
+}
+
+// Every part more of the way that is hidden makes schedules cheaper; without any, hints are paid for.
+TEST(ScheduleCosts, FetchingAheadCostsWhatHintsCostAndSavesWhatIsHidden) {
+  const auto cost = [](double part, int64_t ahead) {
+    Blurs b = blurs(6);
+    b.last.loops({{y, 4, 1, ahead}});
+    const auto found = predict_cost(b.p, {b.source}, {b.result}, sizes(2048), model_that_fetches(part));
+    EXPECT_TRUE(found.ok()) << found.error().to_string();
+    return *found;
+  };
+  EXPECT_EQ(cost(0, 1).memory_seconds, cost(0, 0).memory_seconds);
+  EXPECT_NEAR(cost(0, 1).dispatch_seconds - cost(0, 0).dispatch_seconds, 6 * 512 * 1e-9, 1e-12);
+  const double half = cost(0, 0).memory_seconds - cost(0.4, 1).memory_seconds;
+  EXPECT_GT(half, 0);
+  EXPECT_NEAR(cost(0, 0).memory_seconds - cost(0.8, 1).memory_seconds, 2 * half, 1e-9);
+}
+
+// What fetching gains where nothing but hints is lost: whoever is pushed out of a level finds the next one as fast, and
+// nobody waits.
+CostModel model_of_alike_caches() {
+  CostModel model = model_that_fetches(0.2);
+  for (CostModel::Memory& m : model.memories) m.latency_seconds = 0;
+  for (size_t i = 0; i + 2 < model.memories.size(); ++i)
+    model.memories[i].bytes_per_second = model.memories[2].bytes_per_second;
+  return model;
+}
+
+// Six calls go by for 8 bytes an index; up to 512 KB the second level is sure, and of 768 KB it holds half of what is more.
+TEST(ScheduleCosts, WhatIsFetchedHasWhatIsLeftOfTheSecondLevel) {
+  const auto gained = [](int64_t step) { return gained_by_fetching(step, model_of_alike_caches()); };
+  const double after_five = 1 - 5 * 0.1, after_six = 1 - 6 * 0.1;  // doublings of 1 KB a call
+  EXPECT_NEAR(gained(49152) / gained(24576), 0.5 * after_six / after_five, 1e-3);
+}
+
+// Down columns each doubling of what a call has hints for, from 1 KB on, loses more than along rows.
+TEST(ScheduleCosts, PiecesOfColumnsHideLessTheMoreHintsACallHas) {
+  const auto gained = [](int64_t rows) {
+    const auto seconds = [&](int64_t ahead) {
+      Blurs b = blurs(3);
+      b.last.loops({{y, rows, 1, ahead}, {x, 128}});
+      return predict_cost(b.p, {b.source}, {b.result}, sizes(2048), model_of_alike_caches())->memory_seconds;
+    };
+    return (seconds(0) - seconds(1)) / (1 - static_cast<double>(rows) / 2048);  // the first rows come without
+  };
+  const double doublings = std::log2(2 * 8 * 512.0 / 3 / 1024);
+  EXPECT_NEAR(gained(8) / gained(2), 1 - 0.17 * doublings, 2e-3);
+  EXPECT_NEAR(gained(1) / gained(2), 1, 2e-3) << "less than 1 KB";
+}
+
+// Of what ends that are apart take longer the processor hides three fifths by itself, where it fetches pieces ahead.
+TEST(ScheduleCosts, OfEndsThatAreApartAPartIsHiddenUnasked) {
+  static constexpr int64_t kExtent = int64_t{1} << 24;
+  const auto saved = [](double apart) {
+    const auto seconds = [&](double ahead) {
+      CostModel model = CostModel::host();
+      model.ahead_bytes = ahead;
+      model.apart = apart;
+      Blurs b = points(8);
+      b.last.loops({{x, 1024}});
+      return predict_cost(b.p, {b.source}, {b.result}, {{"result.min0", 0}, {"result.extent0", kExtent}}, model)
+          ->memory_seconds;
+    };
+    return seconds(0) - seconds(4096);
+  };
+  const double way = 8.0 * kExtent / CostModel::host().memories.back().bytes_per_second;
+  EXPECT_NEAR(saved(2) - saved(1), 0.6 * way, 1e-3 * way);
+}
+
+// Down columns stages of several resolutions take longer than is predicted, whatever is fetched.
+TEST(ScheduleCosts, StagesOfOtherResolutionsFetchNothingDownColumns) {
+  const auto gained = [](const std::vector<LoopOver>& loops) {
+    const auto seconds = [&](int64_t ahead) {
+      Pipeline p("halves");
+      BufferRef source = p.buffer("source", kI32, 2), half = p.buffer("half", kI32, 2), result = p.buffer("result", kI32, 2);
+      p.stage("halve", window_sum<int32_t>({0, 0}, {1, 1})).reads(source, {{2 * x, 2 * x + 1}, {2 * y, 2 * y + 1}}).writes(half, {x, y});
+      std::vector<LoopOver> with = loops;
+      with.front().ahead = ahead;
+      p.stage("twice", window_sum<int32_t>({0, 0}, {0, 0})).reads(half, {floordiv(x, 2), floordiv(y, 2)}).writes(result, {x, y}).loops(with);
+      return predict_cost(p, {source}, {result}, sizes(4096), model_of_alike_caches())->memory_seconds;
+    };
+    return seconds(0) - seconds(1);
+  };
+  EXPECT_GT(gained({{y, 4}}), 0);
+  EXPECT_EQ(gained({{y, 4}, {x, 128}}), 0);
+}
+
+// A further call in each iteration, which reads and writes what the last stage has made.
+TEST(ScheduleCosts, ResultsPastTheCachesCostACallAndAPass) {
+  const auto cost = [](bool past) {
+    Blurs b = blurs(3);
+    b.last.loops({{.index = y, .step = 8, .ahead = 1, .past_caches = past}});
+    return *predict_cost(b.p, {b.source}, {b.result}, sizes(2048), model_that_fetches());
+  };
+  const CostModel model = model_that_fetches();
+  EXPECT_NEAR(cost(true).dispatch_seconds - cost(false).dispatch_seconds, 256 * model.seconds_per_call, 1e-12);
+  EXPECT_NEAR(cost(true).memory_seconds - cost(false).memory_seconds,
+              2 * 4.0 * 2048 * 2048 / model.memories.front().bytes_per_second, 1e-9);
+}
+
+// Tiles along rows cost something for each piece of a row of a stage; columns and whole rows have no such pieces.
+TEST(ScheduleCosts, PiecesOfRowsInTilesAreCounted) {
+  const auto more = [](const std::vector<LoopOver>& loops) {
+    const auto seconds = [&](double per_piece) {
+      Blurs b = blurs(2);
+      b.last.loops(loops);
+      CostModel model = CostModel::host();
+      model.seconds_per_piece = per_piece;
+      return predict_cost(b.p, {b.source}, {b.result}, sizes(2048), model)->dispatch_seconds;
+    };
+    return seconds(1e-6) - seconds(0);
+  };
+  EXPECT_NEAR(more({{x, 256}, {y, 8}}), 8 * (2048 + 2050) * 1e-6, 1e-9);
+  EXPECT_EQ(more({{y, 8}, {x, 256}}), 0);
+  EXPECT_EQ(more({{y, 8}}), 0);
+}
+
+// A stage by itself loads what the one before has made as often as its windows cover it.
+TEST(ScheduleCosts, LoadsOfEarlierResultsAreCounted) {
+  const auto seconds = [](double smallest) {
+    Blurs b = blurs(2);
+    CostModel model = CostModel::host();
+    model.memories.front().bytes_per_second = smallest;
+    return predict_cost(b.p, {b.source}, {b.result}, sizes(2048), model)->memory_seconds;
+  };
+  EXPECT_NEAR(seconds(100e9) - seconds(200e9), 3 * 2048 * 2050 * sizeof(int32_t) / 200e9, 1e-9);
+}
+
+// Hints are for the next iteration of the inner loop: the first tile of a row has none.
+TEST(ScheduleCosts, FetchingAheadIsPredictedToGainWhereAnIterationFollows) {
+  const auto gained = [](const std::vector<LoopOver>& loops, int64_t side) {
+    const auto seconds = [&](int64_t ahead) {
+      Blurs b = blurs(3);
+      std::vector<LoopOver> with = loops;
+      with.front().ahead = ahead;
+      b.last.loops(with);
+      return predict_cost(b.p, {b.source}, {b.result}, sizes(side), model_that_fetches(0.2))->memory_seconds;
+    };
+    return seconds(0) - seconds(1);
+  };
+  EXPECT_GT(gained({{y, 4}}, 2048), 0);
+  EXPECT_GT(gained({{y, 4}, {x, 128}}, 2048), 0);
+  EXPECT_GT(gained({{y, 4}, {x, 128}}, 2100), 0) << "the last column is cut";
+  const double quarters = gained({{x, 512}, {y, 4}}, 2048), halves = gained({{x, 1024}, {y, 2}}, 2048);
+  EXPECT_GT(halves, 0);
+  EXPECT_NEAR(halves / quarters, 0.5 / 0.75, 1e-3) << "tiles";
+  EXPECT_EQ(gained({{x, 2048}, {y, 4}}, 2048), 0);
+}
+
+// What pieces of rows and calls cost is what the model says of one, as often as there are any.
+TEST(ScheduleCosts, PiecesAndCallsAreCounted) {
+  const auto cost = [](const Blurs& b, const SymbolValues& all, double latency, double per_call) {
+    CostModel model = CostModel::host();
+    for (CostModel::Memory& m : model.memories) m.latency_seconds = latency;
+    model.seconds_per_call = per_call;
+    const auto predicted = predict_cost(b.p, {b.source}, {b.result}, all, model);
+    EXPECT_TRUE(predicted.ok()) << predicted.error().to_string();
+    return predicted->seconds();
+  };
+  Blurs columns = blurs(3), strips = points(4);
+  columns.last.loops({{y, 8}, {x, 1024}});
+  const double waits = cost(columns, sizes(4096), 1e-6, 0) - cost(columns, sizes(4096), 0, 0);
+  EXPECT_NEAR(waits, (4096 + 6) * 4 * 1e-6, 1e-9) << "four pieces of each row of the source";
+  strips.last.loops({{x, 1024}});
+  const SymbolValues all{{"result.min0", 0}, {"result.extent0", 1 << 20}};
+  EXPECT_NEAR(cost(strips, all, 0, 1e-6) - cost(strips, all, 0, 0), 4 * 1024 * 1e-6, 1e-9);
+}
+
+}  // namespace
+}  // namespace tenon::program
