@@ -272,6 +272,72 @@ TEST(LoopsThatFetchAhead, FetchWhatIterationsFurtherOnTouchFirst) {
   EXPECT_THAT(hints(b.built()), ::testing::Contains(HasSubstr("y_0 + 12 +: 4]")));
 }
 
+// How often the hints of a run speak of each element of a buffer of rank 2.
+class Hinted {
+ public:
+  Hinted(const Program& program, SymbolValues sizes) : program_(program), values_(std::move(sizes)) { go(program.body); }
+  std::map<std::pair<std::string, Access>, std::map<std::pair<int64_t, int64_t>, int>> times;
+
+ private:
+  int64_t value(const Expr& e) const { return e.evaluate(values_).value(); }
+  void go(const Statement& s) {
+    if (const auto* block = s.as<Block>())
+      for (const Statement& inner : block->statements) go(inner);
+    if (const auto* let = s.as<Let>()) {
+      values_[let->symbol] = value(let->value);
+      go(let->body);
+    }
+    if (const auto* made = s.as<Allocate>()) go(made->body);
+    if (const auto* view = s.as<View>()) go(view->body);
+    if (const auto* loop = s.as<Loop>())
+      for (int64_t i = value(loop->begin); i < value(loop->end); i += value(loop->step)) {
+        values_[loop->symbol] = i;
+        go(loop->body);
+      }
+    const auto* hint = s.as<Prefetch>();
+    if (hint == nullptr || hint->part > 0) return;
+    const Box& box = hint->region.box;
+    for (int64_t y = 0; y < value(box[1].extent); ++y)
+      for (int64_t x = 0; x < value(box[0].extent); ++x)
+        ++times[{program_.buffer(hint->region.buffer).name, hint->access}][{value(box[0].min) + x, value(box[1].min) + y}];
+  }
+
+  const Program& program_;
+  SymbolValues values_;
+};
+
+// Each element of what tiles read and write is fetched once: the last tile of a row fetches for the first one of the next.
+TEST(LoopsThatFetchAhead, LastTilesFetchForTheNextRow) {
+  for (const int64_t width : {64, 80, 16 * 40})  // 4, 5 and 40 tiles: written out, cut, and a loop
+    for (const int64_t ahead : {1, 2}) {
+      Pipeline p("tiles");
+      const Expr x = Expr::symbol("x"), y = Expr::symbol("y");
+      const BufferRef in = p.buffer("in", kI32, 2), mid = p.buffer("mid", kI32, 2), out = p.buffer("out", kI32, 2);
+      p.stage("first", kernels().at("add1")).reads(in, {x, y}).writes(mid, {x, y});
+      p.stage("last", kernels().at("add1")).reads(mid, {x, y}).writes(out, {x, y}).loops({{x, 16, 1, ahead}, {y, 4}});
+      const auto program = p.build({in}, {out});
+      ASSERT_TRUE(program.ok()) << program.error().to_string();
+      Data data;
+      data.add("in", {width, 20});
+      data.add("out", {width, 20});
+      const std::string code = bound_to(*program, data).disassembly();
+      EXPECT_THAT(code, Not(HasSubstr(": prefetch "))) << code;
+      SymbolValues sizes;
+      for (const char* buffer : {"in", "out"})
+        for (const auto& [bound, number] : {std::pair<const char*, int64_t>{".min0", 0}, {".min1", 0}, {".extent0", width}, {".extent1", 20}})
+          sizes[std::string(buffer) + bound] = number;
+      const Hinted hinted(*program, sizes);
+      for (const auto& which : {std::pair{std::string("in"), Access::in}, std::pair{std::string("out"), Access::out}})
+        for (int64_t row = 0; row < 20; ++row)
+          for (int64_t at = 0; at < width; ++at) {
+            const auto& times = hinted.times.at(which);
+            const auto found = times.find({at, row});
+            EXPECT_EQ(found == times.end() ? 0 : found->second, row < 4 && at < 16 * ahead ? 0 : 1)
+                << which.first << " of " << width << ", " << ahead << " ahead, at " << at << ", " << row;
+          }
+    }
+}
+
 // Of windows of three rows in steps of four, four rows are new.
 TEST(LoopsThatFetchAhead, FetchNothingTwice) {
   Pipeline p("windows");

@@ -139,8 +139,14 @@ class Emitter {
   bool is_far(int b) const;
   bool is_made_in(int b, int l) const;
   bool is_read_outside(int b, int l) const;
-  // What an iteration touches so many after this one, less what the one before that has touched.
+  // `w`, which an iteration touches, in the one that begins at `first`.
+  Window in_iteration(int l, const Expr& first, const Window& w);
+  // The same so many iterations after this one, less what the one before that has touched.
+  Window moved_on(int l, int64_t iterations, const Window& w);
+  // What the iteration touches that this one fetches.
   Box later_box(int l, const std::vector<Window>& touched);
+  // That of the next time that the loop is gone through, in the next iteration of the one around; empty until then.
+  Box box_after_the_last(int around, int l, const std::vector<Window>& touched);
   // The portion of each for one of the block's statements.
   static std::vector<Statement> portions(const std::vector<Prefetch>& hints, size_t part, size_t parts);
 

@@ -59,9 +59,8 @@ struct Strips {
   // Bytes of a stage's rows that are computed without a gap; 0: rows are not cut, or the next piece of each is computed
   // soon, as in tiles.
   double piece_bytes(const PipelineNumbers& numbers, size_t at) const;
-  // The part of what is fetched ahead that is: hints are for the next iteration of the innermost loop, so that its first
-  // one has none. 0: of loops that hints are not tried in.
-  double part_to_come(const PipelineNumbers& numbers) const;
+  // Whether hints are tried in such loops.
+  bool may_fetch() const { return loops.size() == 1 || loops.size() == 2; }
 };
 
 // Whether some other stage has far more indices of a dim. Down columns such stages take some 60 ns more for each piece
@@ -117,7 +116,7 @@ class GroupCost {
         full_iterations_(strips.full_iterations(numbers)),
         piece_bytes_(strips.piece_bytes(numbers, first)),
         goes_along_rows_(strips.loops.size() > 1 && piece_bytes_ == 0),
-        part_to_come_(strips.part_to_come(numbers)) {}
+        may_fetch_(strips.may_fetch()) {}
 
   size_t first() const { return first_; }
   // The next stage in the order, what an iteration does with it, and what the one added before costs as it hands its
@@ -143,7 +142,7 @@ class GroupCost {
   double iterations_, full_iterations_, piece_bytes_;
   double stages_ = 0;
   bool goes_along_rows_;  // in tiles
-  double part_to_come_;
+  bool may_fetch_;
   bool resamples_ = false;
   size_t last_use_ = 0;   // of results of all stages but the last
   double outside_ = 0;    // bytes that come from elsewhere

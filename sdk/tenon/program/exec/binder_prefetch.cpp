@@ -66,9 +66,12 @@ Result<void> Binder::emit(const Prefetch& s) {
   const SymbolicBuffer& has = *scope_.find(s.region.buffer);
   if (!std::ranges::all_of(has.dims, is_unfolded)) return {};  // of rings nothing is fetched
   const auto element_bytes = program_.buffer(s.region.buffer).element.bits() / 8;
-  const Box box = scope_.cropped(s.region);
-  if (std::ranges::any_of(box, [](const Range& r) { return r.extent.is_constant() && r.extent.constant() <= 0; }))
+  // What is cropped from nothing need not be seen to be nothing.
+  const auto is_empty = [](const Expr& extent) { return extent.is_constant() && extent.constant() <= 0; };
+  if (std::ranges::any_of(s.region.box, [&](const Range& r) { return is_empty(resolved(r.extent)); }))
     return {};
+  const Box box = scope_.cropped(s.region);
+  if (std::ranges::any_of(box, [&](const Range& r) { return is_empty(r.extent); })) return {};
   Expr base = address_of(has);
   std::vector<LineDim> dims;
   for (size_t d = 0; d < box.size(); ++d) {
