@@ -29,9 +29,11 @@ constexpr double kAsFast = 0.9;
 constexpr double kSecondsPerPiece = 30e-9;
 // Nor this: what strips of 100 pipelines took that read 16 MB at one end and wrote as much at the other, by what passes take.
 constexpr double kApart = 1.9;
-// Rows that a call reads side by side cost this part of what they do one after the other.
+// Nor this, fitted to the same strips: rows that a call reads side by side cost this part of what they do one after the
+// other, which is what is timed.
 constexpr double kOfRow = 0.7;
-// Nor this: what a kernel does before its first element, of which the calls that are timed have none.
+// Nor this: what a kernel does before its first element, of which the calls that are timed have none. By rows of 2 KB in the
+// first level: 28 ns by a kernel that takes its addresses from views, 20 where they are at hand, and 2 for a call of nothing.
 constexpr double kSecondsOfKernel = 5e-9;
 // Of pieces that are fetched ahead at least so much of their way to main memory and back is hidden.
 constexpr double kHidden = 0.2;
