@@ -73,8 +73,18 @@ class Bodies : public MachineTest {
     options.blocks = random.block_sizes();
     options.parts = random.pick(3) == 0 ? static_cast<int64_t>(random.pick(6)) + 2 : 1;
     options.machine = {pool, snippet::needs_of(full_table(), target)};
+    // As forms for what is near: nothing is fetched, and small calls are not cut.
+    snippet::DimSet whole = 0;
+    if (random.pick(4) == 0) {
+      passes = {.isa = isa, .contract = passes.contract, .near = true};
+      options.lower.whole_rows = options.lower.join_rows = options.lower.heads = options.lower.skew_rows = false;
+      options.lower.behind_blocks = options.lower.merge_sweeps = false;
+      options.lower.all_copies = random.pick(3) == 0;
+      if (random.pick(2) == 0) whole = body.all_dims() & ~body.reduced_dims();
+    }
     options.passes = [&](LinearKernel& kernel) -> Result<void> {
-      TENON_OK(snippet::CallPlan::write_known(body, kernel));
+      const bool known = std::ranges::all_of(body.dims, [](const auto& dim) { return dim.extent.is_constant(); });
+      TENON_OK(snippet::CallPlan::write_known(body, kernel, known ? whole : 0));
       return optimise(kernel, passes);
     };
     options.run = [&](const LinearKernel& kernel, std::span<const int64_t> words) {
