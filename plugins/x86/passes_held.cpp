@@ -66,6 +66,8 @@ class HeldFetcher {
     for (size_t i = begin; kernel_.body[i].op != kEnd; ++i) {
       const Instruction& one = kernel_.body[i];
       if (is_border(one.op)) return std::nullopt;
+      // A pointer that moves meanwhile was a loop's, which has been written out.
+      if (one.op == kAdd && one.out[0] == one.in[0]) return std::nullopt;
       if (one.op == kAdd) from[one.out[0]] = one.in[0];
       const bool written = one.op == kStore;
       if (!one.memory || !(written || reads_memory(one))) continue;
