@@ -68,6 +68,7 @@ class FormMaker {
   double cache_bytes(std::string_view name) const;
   size_t first_cache_bytes() const;
   std::vector<Tier> tiers_by_size(const snippet::Body& body) const;
+  void add_blocks(std::vector<Tier>& tiers) const;
   void add_merged(std::vector<Tier>& tiers) const;
   void add_joined(std::vector<Tier>& tiers, bool always, bool tiles) const;
   int64_t least_head_row(const snippet::Body& body) const;

@@ -122,11 +122,23 @@ std::vector<FormMaker::Tier> FormMaker::tiers_by_size(const snippet::Body& body)
   walk_from(tiers[0], "l2", lane_bytes);
   walk_from(tiers[1], target_.memory("l3") ? "l3" : "host", lane_bytes);
   walk_from(tiers[2], "host", lane_bytes);
-  if (!tiers[2].lower.whole_rows) return tiers;
-  tiers.push_back(tiers[2]);
-  tiers[3].suffix += ".blocks";
-  tiers[3].lower.behind_blocks = true;
+  if (tiers[2].lower.whole_rows) add_blocks(tiers);
   return tiers;
+}
+
+// Beside the rows of a block, what it makes waits to be stored, and the next one is fetched: of more rows fewer columns.
+void FormMaker::add_blocks(std::vector<Tier>& tiers) const {
+  const Tier streaming = tiers.back();
+  double least = 0;
+  for (const int columns : {512, 256, 128}) {
+    Tier& blocks = tiers.emplace_back(streaming);
+    blocks.suffix += columns == 512 ? ".blocks" : str(".blocks", columns);
+    blocks.lower.behind_blocks = true;
+    blocks.passes.block_columns = columns;
+    blocks.calls.least_folded_bytes = least;
+    least = cache_bytes("l2") / 5 * 2 / columns * irgen::CallRange::kColumns;
+    if (columns != 128) blocks.calls.most_folded_bytes = least;
+  }
 }
 
 // Two sweeps that fold as one, for stretches that no cache holds with the next; of columns in blocks, too.
@@ -141,8 +153,11 @@ void FormMaker::add_merged(std::vector<Tier>& tiers) const {
   const int64_t near =
       tiers.back().calls.rows != irgen::RowRange{} ? tiers.back().calls.rows.most : -1;  // that a cache holds
   merge(tiers[2], cache_bytes("l2")).calls.rows.least = near + 1;
-  // Shorter blocks lie in the cache, with what they are made of.
-  if (tiers[2].lower.whole_rows) merge(tiers[3], cache_bytes("l2") / 8 * 5);
+  // Fewer rows have blocks that lie in the second-level cache.
+  if (!tiers[2].lower.whole_rows) return;
+  Tier& blocks = merge(tiers[3], cache_bytes("l2") / 5 * 4);
+  blocks.calls.most_folded_bytes = std::numeric_limits<double>::infinity();
+  blocks.passes.block_columns = 0;
 }
 
 // Each for calls whose short rows are joined, in its place where all of them are.
@@ -168,7 +183,7 @@ void FormMaker::keep_certain(std::vector<Tier>& tiers, const snippet::Body& body
   const int64_t elements = folded_elements(body);
   std::erase_if(tiers, [&](const Tier& tier) {
     return tier.calls.least_bytes > bytes || !tier.calls.rows.holds(row) || tier.calls.least_folded_bytes > folded ||
-           tier.calls.most_folded < elements;
+           tier.calls.most_folded_bytes < folded || tier.calls.most_folded < elements;
   });
   const auto is_of_rows = [](const Tier& tier) {
     return tier.calls.rows != irgen::RowRange{} && !tier.lower.merge_sweeps && !tier.lower.skew_rows;

@@ -245,7 +245,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   if (kernel.blocks.dim < 0) {
     fetch_ahead(kernel, options);
   } else if (options.block_cache_bytes > 0) {
-    size_blocks(kernel, options.block_cache_bytes, options.last_cache_bytes);
+    size_blocks(kernel, options);
     if (options.prefetch_blocks && kernel.blocks.inside && kernel.merged)
       fetch_rows_ahead(kernel);
     else if (options.prefetch_blocks && !kernel.merged)

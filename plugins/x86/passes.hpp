@@ -82,6 +82,8 @@ struct PassOptions {
   // Those that store one block behind a walk that reads each element once: larger blocks wait in half of a cache of so
   // many bytes; 0: in none.
   int64_t last_cache_bytes = 0;
+  // Columns of a block of those that store one block behind a walk that reads again; 0: as the caches hold them.
+  int block_columns = 0;
   bool prefetch_blocks = false;
 };
 
@@ -132,7 +134,7 @@ NextRows fetch_next_rows(snippet::LinearKernel& kernel, NextRow when);
 // Of rows that are written out and have steps that are known. passes_held.cpp
 void fetch_held_rows(snippet::LinearKernel& kernel, Ahead reads, Ahead writes);
 // passes_blocks.cpp
-void size_blocks(snippet::LinearKernel& kernel, int64_t cache_bytes, int64_t last_cache_bytes);
+void size_blocks(snippet::LinearKernel& kernel, const PassOptions& options);
 void prefetch_blocks(snippet::LinearKernel& kernel);  // after size_blocks
 void fetch_rows_ahead(snippet::LinearKernel& kernel);
 // Prefetches of a loop that stores past the caches, in turn with these stores: fills and stores share few buffers, and

@@ -141,15 +141,20 @@ class RowFetcher {
 
 }  // namespace
 
-// Of rows that are walked again: 512 columns, or 256, as long as all of their rows take half of the cache. Else, and of
+// Blocks that follow one another in the kernel: as the options say. Of rows that are walked again: 512 columns, or 256, as long as all of their rows take half of the cache. Else, and of
 // rows that are walked once, so many that the scratch rows take a sixteenth of it; where each row has scratch memory of
 // its own, as few as a tile has. What is read once and stored a block behind leaves half of the last-level cache to
 // others; fewer than 256 columns take longer than reading again.
-void size_blocks(LinearKernel& kernel, int64_t cache_bytes, int64_t last_cache_bytes) {
+void size_blocks(LinearKernel& kernel, const PassOptions& options) {
+  const int64_t cache_bytes = options.block_cache_bytes, last_cache_bytes = options.last_cache_bytes;
   constexpr int64_t kMost = 512, kLeast = 256;
   const bool once = kernel.blocks.inside && kernel.merged;
   std::vector<LinearKernel::Blocks::Size>& sizes = kernel.blocks.sizes;
   sizes.clear();
+  if (options.block_columns > 0 && kernel.blocks.again && kernel.blocks.inside && !once) {
+    sizes = {{options.block_columns, cache_bytes / 8 * 5}, {options.block_columns}};
+    return;
+  }
   for (int64_t columns = kMost; kernel.blocks.again && columns >= (once ? kMost : kLeast); columns /= 2)
     sizes.push_back({columns, kernel.blocks.inside ? cache_bytes / 8 * 5 : cache_bytes / 2});
   if (once && last_cache_bytes > 0) sizes.push_back({kLeast, last_cache_bytes / 2});

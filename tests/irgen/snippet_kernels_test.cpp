@@ -155,6 +155,14 @@ TEST(SnippetKernels, LongFoldsRunTheirOwnCode) {
   EXPECT_EQ(sums.made, 1);
 }
 
+TEST(SnippetKernels, ShortFoldsRunTheirOwnCode) {
+  ColumnSums sums({.most_folded_bytes = 101 * 256 * 4});
+  EXPECT_EQ(sums.ran_for(101, 256), "n");
+  EXPECT_EQ(sums.made, 0);
+  EXPECT_EQ(sums.ran_for(100, 256), "j");
+  EXPECT_EQ(sums.ran_for(100, 1000), "j");
+}
+
 TEST(SnippetKernels, FewRowsRunTheirOwnCode) {
   ColumnSums sums({.most_folded = 5});
   EXPECT_EQ(sums.ran_for(6, 100), "n");

@@ -92,10 +92,10 @@ TEST_P(Forms, SweepsAreMergedOfLongStretches) {
   EXPECT_EQ(least("8,100000", 1, "LogSoftmax"), Least{1e5});
   EXPECT_EQ(least("2000,1000", 1), Least{}) << "rows that a cache holds";
   EXPECT_EQ(least("10,200000", 0), Least{}) << "256 columns of 10 rows";
-  EXPECT_EQ(least("100,20000", 0), (Least{1e5, 62500})) << "in blocks whose powers wait for the next, or alone";
+  EXPECT_EQ(least("100,20000", 0), (Least{1e5, 80000})) << "in blocks whose powers wait for the next, or alone";
   EXPECT_EQ(least("100000,8", 0), Least{1e5}) << "joined";
   EXPECT_EQ(least("N,8", 0), Least{1e5}) << "joined or in tiles";
-  EXPECT_EQ(least("N,M", 0), (Least{1e5, 1e5, 62500})) << "joined or not";
+  EXPECT_EQ(least("N,M", 0), (Least{1e5, 1e5, 80000})) << "joined or not";
   EXPECT_EQ(least("N,M", 1), (Least{1e5, 1e5})) << "with heads or without";
   EXPECT_EQ(least("N,100", 1, "LpNormalization"), Least{}) << "one sweep, and another that stores";
 }
@@ -125,7 +125,7 @@ TEST_P(Forms, ShortRowsAreJoined) {
   EXPECT_EQ(sorts("N,100,8"), "joined joined joined");
   EXPECT_EQ(sorts("3,20,8"), "joined") << "six of two rows and more";
   EXPECT_EQ(sorts("3,10,8"), "apart") << "few rows";
-  EXPECT_EQ(sorts("3,N,800"), "apart apart apart apart") << "long rows";
+  EXPECT_EQ(sorts("3,N,800"), "apart apart apart apart apart apart") << "long rows";
   EXPECT_EQ(sorts("3,N,8"), "apart joined apart joined apart joined");
 }
 
@@ -145,15 +145,25 @@ TEST_P(Forms, ForLargeCallsServeNoOthers) {
   const int64_t row = 2 * lanes_of(GetParam(), kF32);
   EXPECT_EQ(larger(body("N", 51)), (Least{{1e5, 0}, {7.5e5, 0}}));
   EXPECT_EQ(larger(body_of("f32[N,800]", "%y = Softmax %x {axis = 0}")),
-            (Least{{1e5, row}, {7.5e5, row}, {7.5e5, row}, {7.5e5, row}, {7.5e5, row}}));
+            (Least{{1e5, row}, {7.5e5, row}, {7.5e5, row}, {7.5e5, row}, {7.5e5, row}, {7.5e5, row}, {7.5e5, row}}));
 }
 
 // What is only for large calls is not in the code for small ones, and names of kernels say which is which.
 TEST_P(Forms, HaveWhatTheirCallsNeed) {
+  constexpr double kNone = std::numeric_limits<double>::infinity();
   const FormMaker maker(target(), **jitter_table(), {});
   const std::vector<FormMaker::Tier> open = maker.tiers_of(body_of("f32[N,800]", "%y = Softmax %x {axis = 0}"));
-  constexpr std::array kSuffixes{
-      "", ".prefetching", ".streaming", ".streaming.blocks", ".streaming.merged", ".streaming.blocks.merged"};
+  constexpr std::array kSuffixes{"",
+                                 ".prefetching",
+                                 ".streaming",
+                                 ".streaming.blocks",
+                                 ".streaming.blocks256",
+                                 ".streaming.blocks128",
+                                 ".streaming.merged",
+                                 ".streaming.blocks.merged"};
+  // Columns of blocks, and bytes of a fold: two fifths of 100,000 in one block.
+  constexpr std::array kColumns{0, 0, 0, 512, 256, 128, 0, 0};
+  constexpr std::array kLeast{0., 0., 0., 0., 20e3, 40e3, 100e3, 80e3};
   ASSERT_EQ(open.size(), kSuffixes.size());
   for (size_t i = 0; i < open.size(); ++i) {
     const FormMaker::Tier& tier = open[i];
@@ -164,9 +174,11 @@ TEST_P(Forms, HaveWhatTheirCallsNeed) {
     EXPECT_EQ(tier.passes.stream_stores, i > 1);
     EXPECT_EQ(tier.lower.resweep_cycles > snippet::LowerOptions{}.resweep_cycles, i > 1);
     EXPECT_EQ(tier.passes.last_cache_bytes, i > 0 ? 1'000'000 : 0);
-    EXPECT_EQ(tier.lower.behind_blocks, i == 3 || i == 5);
-    EXPECT_EQ(tier.lower.merge_sweeps, i > 3);
-    EXPECT_EQ(tier.calls.least_folded_bytes, i == 5 ? 62'500 : i == 4 ? 100'000 : 0);
+    EXPECT_EQ(tier.lower.behind_blocks, (i >= 3 && i <= 5) || i == 7);
+    EXPECT_EQ(tier.lower.merge_sweeps, i > 5);
+    EXPECT_EQ(tier.passes.block_columns, kColumns[i]);
+    EXPECT_NEAR(tier.calls.least_folded_bytes, kLeast[i], 1e-6);
+    EXPECT_EQ(tier.calls.most_folded_bytes, i == 3 || i == 4 ? open[i + 1].calls.least_folded_bytes : kNone);
     EXPECT_FALSE(tier.certain);
   }
   const std::vector<FormMaker::Tier> known = maker.tiers_of(body("4000", 61));
@@ -200,8 +212,8 @@ TEST_P(Forms, RowsThatBeginAnywhereHaveTheirOwn) {
   EXPECT_EQ(suffixes("f16[9000,1024,33]", "%y = Softmax %x {axis = 1}").find("heads"), std::string::npos);
   EXPECT_EQ(suffixes("f32[1,2000003]", "%y = Abs %x"), " .streaming ") << "one row";
   EXPECT_EQ(suffixes("f32[77,100003]", "%y = Softmax %x {axis = 0}"),
-            " .streaming .streaming.blocks .streaming.merged .streaming.blocks.merged ")
-      << "columns";
+            " .streaming .streaming.blocks128 .streaming.merged .streaming.blocks.merged ")
+      << "columns, 157,696 bytes of 256";
 }
 
 // Short rows that begin anywhere are fetched from as far as others, but stored to the caches.

@@ -569,6 +569,24 @@ TEST_P(Passes, RowsThatAreReadOnceAreFetchedAhead) {
   }
 }
 
+// Those that are read again have the columns that the options say, and the next ones are fetched so far ahead.
+TEST_P(Passes, BlocksBehindAWalkAreAsLongAsAsked) {
+  snippet::test::BodyBuilder build("softmax", "rk");
+  const snippet::ValueId x = build.input(3), most = build.reduce("ReduceMax", x);
+  const snippet::ValueId e = build.op("Exp", {build.op("Sub", {x, most})});
+  build.output(build.op("Mul", {e, build.op("Sqrt", {build.reduce("ReduceSum", e)})}));
+  auto kernel = snippet::lower(build.take(), {.lanes = GetParam().lanes, .whole_rows = true, .behind_blocks = true});
+  ASSERT_TRUE(kernel.ok());
+  ASSERT_TRUE(kernel->blocks.inside && kernel->blocks.again && !kernel->merged);
+  const PassOptions options{
+      .isa = GetParam().isa, .block_cache_bytes = 1 << 20, .block_columns = 128, .prefetch_blocks = true};
+  ASSERT_TRUE(optimise(*kernel, options).ok());
+  const std::string text = print(*kernel);
+  EXPECT_NE(text.find("again inside of 128 within 655360, 128"), text.npos) << text;
+  EXPECT_NE(text.find(" + 512]"), text.npos) << text;
+  EXPECT_EQ(count(text, " + 2048]"), 0) << text;
+}
+
 // Lines ahead of what moves on with the rows; what joined rows fold into stays near.
 TEST_P(Passes, OfJoinedRowsTheTensorsAreFetched) {
   snippet::test::BodyBuilder build("columns", "rk");

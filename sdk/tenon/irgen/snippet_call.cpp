@@ -78,12 +78,13 @@ Result<Choice> choose_forms(const SnippetCode& code, const CallOptions& options,
   int64_t folded = 1;
   for (size_t d = 0; d < extents.size(); ++d)
     if (code.body.dims[d].reduced) folded *= extents[d];
+  const double bytes = plan.folded_bytes(CallRange::kColumns);
   Choice choice{.near = &code.form};
   for (const auto& larger : code.larger) {
     const CallRange& calls = larger->calls();
     if (read + written < calls.least_bytes || (calls.joins_rows && !joins)) continue;
     if (!extents.empty() && !calls.rows.holds(extents.back())) continue;
-    if (plan.folded_bytes(CallRange::kColumns) < calls.least_folded_bytes || folded > calls.most_folded) continue;
+    if (bytes < calls.least_folded_bytes || bytes > calls.most_folded_bytes || folded > calls.most_folded) continue;
     TENON_TRY(form, larger->get(code.body));
     if (form->least_row > 0 && plan.extents().back() < form->least_row) continue;
     if (!form->past_caches) {

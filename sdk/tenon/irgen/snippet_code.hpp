@@ -44,7 +44,8 @@ struct CallRange {
   double least_bytes = 0;   // of all tensors
   bool joins_rows = false;  // only those whose short rows snippet::rows_to_join() joins
   RowRange rows = {};
-  double least_folded_bytes = 0;  // of tensors, for one fold (CallPlan::folded_bytes() of kColumns)
+  // Of tensors, for one fold (CallPlan::folded_bytes() of kColumns).
+  double least_folded_bytes = 0, most_folded_bytes = std::numeric_limits<double>::infinity();
   static constexpr int64_t kColumns = 256;
   int64_t most_folded = std::numeric_limits<int64_t>::max();  // elements that a fold takes
 };
