@@ -89,6 +89,7 @@ Result<irgen::SnippetForm> FormMaker::make(const snippet::Body& body, const Tier
                                          {tier.lower.behind_blocks, kernel.blocks.inside && form.past_caches},
                                          {tier.lower.merge_sweeps, kernel.merged},
                                          {tier.lower.skew_rows, kernel.skewed},
+                                         {tier.lower.skew_twice, kernel.skewed_twice},
                                          {tier.lower.heads, form.past_caches}};
   if (std::ranges::any_of(wants, [](const auto& one) { return one.first && !one.second; }))
     form.least_row = std::numeric_limits<int64_t>::max();

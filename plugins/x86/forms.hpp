@@ -82,6 +82,7 @@ class FormMaker {
   bool folds_costly(const snippet::Body& body) const;
   void add_rows(std::vector<Tier>& tiers, const snippet::Body& body) const;
   void add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) const;
+  void add_skewed_twice(std::vector<Tier>& tiers, Tier twice, int64_t row_bytes) const;
   // Lowered, and after this plugin's passes.
   Result<snippet::LinearKernel> kernel_of(const snippet::Body& body, const Tier& tier) const;
   Result<CodeObject> assemble_kernel(snippet::LinearKernel kernel) const;

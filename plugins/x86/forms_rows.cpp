@@ -115,8 +115,7 @@ void FormMaker::add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) 
   const int folds = folds_behind_one_another(body);
   const bool costly = folds_costly(body), merges = folds == 2 && snippet::may_merge_sweeps(body);
   const int64_t beyond_second = static_cast<int64_t>(second->size_bytes) / (bytes.moving + bytes.standing) + 1;
-  const Tier streaming =
-      *std::ranges::find_if(tiers, [](const Tier& tier) { return tier.passes.stream_stores; });
+  const Tier streaming = *std::ranges::find_if(tiers, [](const Tier& tier) { return tier.passes.stream_stores; });
   Tier skewed = streaming;
   skewed.suffix += ".skewed";
   skewed.lower.skew_rows = true;
@@ -132,12 +131,26 @@ void FormMaker::add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) 
   // The walk that keeps what is stored is then not the first, which finds the next row where that has fetched it.
   if (costly) skewed.passes.next_row = NextRow::last;
   if (skewed.calls.rows.least <= skewed.calls.rows.most) tiers.push_back(skewed);
+  if (costly && isa_of(target_) == Isa::avx512) add_skewed_twice(tiers, skewed, 3 * bytes.moving + bytes.kept);
   if (!merges || costly) return;
   skewed.suffix += ".merged";
   skewed.calls.rows = {.least = beyond_second};
   skewed.lower.merge_sweeps = true;
   skewed.lower.resweep_cycles = streaming.lower.resweep_cycles;
   tiers.push_back(skewed);
+}
+
+// Three walks in one loop, where registers hold them, and the second level `row_bytes` an element: three rows, and what
+// is kept of one. Nothing else is fetched then, and lines are wanted later: they are, twice as far ahead.
+void FormMaker::add_skewed_twice(std::vector<Tier>& tiers, Tier twice, int64_t row_bytes) const {
+  twice.suffix += ".twice";
+  twice.lower.skew_twice = true;
+  twice.passes.next_row = NextRow::none;
+  twice.passes.prefetch_reads.lines *= 2;
+  twice.passes.prefetch_reads.together = twice.passes.prefetch_reads.lines;
+  twice.calls.rows.most =
+      std::min(twice.calls.rows.most, static_cast<int64_t>(target_.memory("l2")->size_bytes) / row_bytes);
+  if (twice.calls.rows.least <= twice.calls.rows.most) tiers.push_back(std::move(twice));
 }
 
 }  // namespace tenon::x86

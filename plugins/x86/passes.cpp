@@ -211,6 +211,18 @@ void add_steps_from(const LinearKernel& kernel, std::set<RegisterId>& pointers) 
     if (one.op == kAdd && pointers.contains(one.in[0])) pointers.insert(one.out[0]);
 }
 
+// Of rows of one tensor behind the first, those before the furthest: as that they were fetched.
+std::set<RegisterId> nearer_rows(const LinearKernel& kernel) {
+  static const Name kAdd("AddParameter");
+  std::set<RegisterId> behind, nearer;
+  for (const Instruction& one : kernel.body) {
+    if (one.op != kAdd) continue;
+    if (behind.contains(one.in[0])) nearer.insert(one.in[0]);
+    behind.insert(one.out[0]);
+  }
+  return nearer;
+}
+
 void fetch_ahead(LinearKernel& kernel, const PassOptions& options) {
   auto [near, standing] = fetch_next_rows(kernel, options.next_row);
   if (options.next_row_lines) near.clear();
@@ -220,6 +232,7 @@ void fetch_ahead(LinearKernel& kernel, const PassOptions& options) {
   if (kernel.skewed || !kernel.merged) near.merge(standing_pointers(kernel));
   if (options.streams.each > 1) split_streams(kernel, options.streams);
   add_steps_from(kernel, near);
+  if (kernel.skewed) near.merge(nearer_rows(kernel));
   if (options.prefetch_writes.lines > 0) prefetch_writes(kernel, options.prefetch_writes, near);
   if (options.prefetch_reads.lines > 0) prefetch_reads(kernel, options.prefetch_reads, near);
 }

@@ -45,6 +45,7 @@ void try_seed(uint64_t seed, Forms& forms) {
   options.lower.keep_near = random.pick(3) == 0;
   options.lower.keep_joined = random.pick(3) == 0;
   options.lower.skew_rows = random.pick(3) == 0;
+  options.lower.skew_twice = random.pick(2) == 0;
   options.blocks = random.block_sizes();
   options.parts = random.pick(3) == 0 ? static_cast<int64_t>(random.pick(6)) + 2 : 1;
   const int registers = std::array{0, 4, 8, 16, 32}[random.pick(5)];

@@ -65,6 +65,7 @@ class Bodies : public MachineTest {
     options.lower.keep_near = random.pick(3) == 0;
     options.lower.keep_joined = random.pick(3) == 0;
     options.lower.skew_rows = random.pick(3) == 0;
+    options.lower.skew_twice = random.pick(2) == 0;
     passes.next_row =
         std::array{NextRow::none, NextRow::before_last, NextRow::last}[static_cast<size_t>(random.pick(3))];
     passes.next_row_lines = random.pick(2) == 0;

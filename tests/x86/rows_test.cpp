@@ -267,6 +267,21 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
   ASSERT_NE(skewed, tiers.end());
   EXPECT_EQ(skewed->suffix, ".streaming.skewed");
   EXPECT_EQ(skewed->calls.rows.most, 2000);
+  // Three rows of x and one of powers in a second level of 128,000.
+  std::vector<FormMaker::Tier> twice = larger_.tiers_of(body_of(kSoftmax, "R", "C"));
+  std::erase_if(twice, [](const auto& tier) { return !tier.lower.skew_twice; });
+  ASSERT_EQ(twice.size(), GetParam() == Isa::avx512 ? 1u : 0u) << "16 registers are too few for three walks";
+  for (const FormMaker::Tier& tier : twice) {
+    EXPECT_EQ(tier.calls.rows.least, 1024);
+    EXPECT_EQ(tier.calls.rows.most, 8000);
+    const auto form = larger_.make(body_of(kSoftmax, "R", "C"), tier);
+    ASSERT_TRUE(form.ok()) << form.error().to_string();
+    EXPECT_TRUE(form->kernel.skewed_twice);
+    EXPECT_LT(form->least_row, 1024);
+  }
+  const auto other = larger_.make(body_of(kNorm, "R", "C"), twice.empty() ? *skewed : twice.front());
+  ASSERT_TRUE(other.ok()) << other.error().to_string();
+  EXPECT_EQ(other->least_row == std::numeric_limits<int64_t>::max(), !twice.empty()) << "its first walk keeps x";
   EXPECT_TRUE(ranges(kSumOfRows).empty()) << "one sweep";
   // Of known extents, that of the row alone, and one for outputs that are not aligned.
   const auto known = [&](const std::string& columns, size_t forms = 2) {

@@ -60,12 +60,13 @@ Body grouped_body() {
 
 class Skewed : public MachineTest {
  protected:
-  snippet::LowerOptions lower_options(bool merges = true) const {
+  snippet::LowerOptions lower_options(bool merges = true, bool twice = false) const {
     return {.lanes = GetParam().lanes,
             .vectors = GetParam().isa == Isa::avx512 ? 32 : 16,
             .resweep_cycles = merges ? 6 : 2.5,  // powers are kept
             .merge_sweeps = merges,
-            .skew_rows = true};
+            .skew_rows = true,
+            .skew_twice = twice};
   }
 
   PassOptions passes(bool streams, NextRow next_row = NextRow::none) const {
@@ -76,13 +77,15 @@ class Skewed : public MachineTest {
             .next_row = next_row};
   }
 
-  void check(const Body& body, const Dims& extents, bool streams, bool merges = true) {
+  void check(const Body& body, const Dims& extents, bool streams, bool merges = true, bool twice = false) {
     const TargetDescription target = target_of(GetParam().isa);
     HarnessOptions options{.tolerance = 1e-5};
-    options.lower = lower_options(merges);
+    options.lower = lower_options(merges, twice);
     options.outputs = streams ? tenon::testing::GuardAt::lines : tenon::testing::GuardAt::end;
     options.machine = {register_pool(GetParam().isa), snippet::needs_of(full_table(), target)};
-    options.passes = [&](LinearKernel& kernel) { return optimise(kernel, passes(streams, merges ? NextRow::none : NextRow::last)); };
+    options.passes = [&](LinearKernel& kernel) {
+      return optimise(kernel, passes(streams, merges || twice ? NextRow::none : NextRow::last));
+    };
     options.run = [&](const LinearKernel& kernel, std::span<const int64_t> words) -> Result<void> {
       EXPECT_TRUE(kernel.skewed);
       TENON_TRY(object, assemble(kernel, full_table(), target));
@@ -108,6 +111,7 @@ TEST_P(Skewed, RowsOfAllWidths) {
         check(norm_body(), {rows, row}, streams);
         check(skip_norm_body(), {rows, row}, streams, false);
         check(softmax_body(), {rows, row}, streams, false);
+        check(softmax_body(), {rows, row}, streams, false, true);
         check(grouped_body(), {2, rows, row}, streams, rows % 2 == 0);
         if (HasFailure()) return;
       }

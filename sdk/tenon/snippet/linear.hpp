@@ -200,9 +200,10 @@ struct TENON_API LinearKernel {
   };
   Joined joined = {};
   // Kept dims of the body, of known extents, that no call may cut or join: params may be known that depend on them.
-  uint32_t whole = 0;   // a DimSet
-  bool merged = false;  // two sweeps, of which the second sums by what the first folds, go as one
-  bool skewed = false;  // the loop over rows stores one and folds the next
+  uint32_t whole = 0;         // a DimSet
+  bool merged = false;        // two sweeps, of which the second sums by what the first folds, go as one
+  bool skewed = false;        // the loop over rows stores one and folds the next
+  bool skewed_twice = false;  // and the row behind that
   // After allocation: where each register is, and the frame's 64-byte slots.
   std::vector<codegen::PhysicalRegister> places;
   int frame_slots = 0;

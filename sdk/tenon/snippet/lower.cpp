@@ -17,6 +17,7 @@ Lowering::Lowering(const Body& body, const LowerOptions& options)
   kernel_.lanes = options.lanes;
   kernel_.merged = !plan_.mergings.empty();
   kernel_.skewed = plan_.skewed_with.has_value();
+  kernel_.skewed_twice = plan_.skewed_behind.has_value();
   makers_.resize(body_.values.size());
   users_.resize(body_.values.size());
   for (const BodyNode& node : body_.nodes) {
@@ -37,7 +38,8 @@ LinearKernel Lowering::run() {
 void Lowering::write_nest(const Nest& nest) {
   pointers_.clear();
   touched_.clear();
-  row_loop_ = last_row_loop_ = -1;
+  row_loop_ = -1;
+  last_row_loops_.clear();
   row_ports_.assign(body_.values.size(), -1);
   for (const Access& read : nest.reads) makers_[index(read.value)] = {nullptr, read.port};
   std::vector<LoopId> ids = {};
@@ -46,8 +48,8 @@ void Lowering::write_nest(const Nest& nest) {
   std::sort(ports.begin(), ports.end());
   move_pointers(ports, nest.kept, ids, false);
   if (row_loop_ >= 0) move_row_pointers(nest.kept.back(), ports);
-  // The last row is behind its loop.
-  if (last_row_loop_ >= 0) kernel_.loops[index(last_row_loop_)].shifts = kernel_.loops[index(ids.back())].shifts;
+  // The last rows are behind their loop.
+  for (const LoopId loop : last_row_loops_) kernel_.loops[index(loop)].shifts = kernel_.loops[index(ids.back())].shifts;
 }
 
 void Lowering::write_scope(const Nest& nest, size_t level, std::vector<LoopId>& ids) {
@@ -57,7 +59,7 @@ void Lowering::write_scope(const Nest& nest, size_t level, std::vector<LoopId>& 
     ids.resize(std::max(ids.size(), level + 1));
     const int rows = level + 1 == nest.kept.size() ? rows_together(nest) : 1;
     if (plan_.skewed_with && level + 1 == nest.kept.size())
-      write_skewed(nest, ids);
+      plan_.skewed_behind ? write_skewed_twice(nest, ids) : write_skewed(nest, ids);
     else if (rows > 1)
       ids[level] = write_rows(nest, rows, ids);
     else
@@ -116,10 +118,15 @@ void Lowering::write_phase(const Nest& nest, const Phase& phase) {
   }
   for (const Sweep& sweep : phase.sweeps) {
     write_sweep(nest, sweep);
-    for (const BodyNode* fold : sweep.folds) {
-      const int copies = in_lanes(fold->result) ? place_.copies : 1;
-      for (int unit = 0; unit < place_.rows * copies; ++unit) store_if_wanted(fold->result, unit_of(unit), stores);
-    }
+    store_folds(nest, sweep);
+  }
+}
+
+// Those that are outputs.
+void Lowering::store_folds(const Nest& nest, const Sweep& sweep) {
+  for (const BodyNode* fold : sweep.folds) {
+    const int copies = in_lanes(fold->result) ? place_.copies : 1;
+    for (int unit = 0; unit < place_.rows * copies; ++unit) store_if_wanted(fold->result, unit_of(unit), nest.roots);
   }
 }
 

@@ -74,6 +74,9 @@ struct LowerOptions {
   // at once. What the store reads of a row waits in one scratch row, which the fold of the next overwrites behind it.
   // Where the body does not allow it, as without.
   bool skew_rows = false;
+  // Where three walks follow one another and the first keeps nothing, as of softmax: that of the row behind the next
+  // goes along as well, in the same loop, so that no walk waits for memory alone. Takes registers for all three.
+  bool skew_twice = false;
 };
 
 // May rows of columns be joined: does all that folds or is folded vary over the two innermost dims, of which the outer

@@ -65,6 +65,7 @@ class Lowering {
     int rows = 1;                      // then: that go at once
     const Sweep* behind = nullptr;     // goes along, over the block of whole rows or the row before
     const Merging* merging = nullptr;  // two in one
+    SweepLoops* next = nullptr;        // goes along, over the row behind
     std::vector<LoopId> ids = {};
     std::vector<std::vector<RegisterId>> accumulators = {};  // of each fold; the copies of a row lie side by side
   };
@@ -198,6 +199,7 @@ class Lowering {
   void write_scope(const Nest& nest, size_t level, std::vector<LoopId>& ids);
   int tile_copies(const Nest& nest) const;
   void write_phase(const Nest& nest, const Phase& phase);
+  void store_folds(const Nest& nest, const Sweep& sweep);
   int rows_together(const Nest& nest) const;
   int longest_row(const Scope& scope) const;
   bool rows_have_memory(const Nest& nest, const Scope& scope) const;
@@ -268,8 +270,14 @@ class Lowering {
 
   // --- the store of a row along with the fold of the next: lower_skewed.cpp ---
   void write_skewed(const Nest& nest, std::vector<LoopId>& ids);
+  using RowValues = std::vector<std::pair<ValueId, RegisterId>>;
+  void write_skewed_twice(const Nest& nest, std::vector<LoopId>& ids);
   void write_row_folds(const Nest& nest, const Sweep* behind = nullptr);
   void write_row_before(SweepLoops& loops);
+  void write_row_next(SweepLoops& loops);
+  std::vector<std::vector<RegisterId>> put_aside(const RowValues& values);
+  void put_back(const RowValues& values, std::vector<std::vector<RegisterId>> aside);
+  bool is_taken(ValueId id, std::span<const ValueId> by) const;
 
   // --- sweeps: lower_sweeps.cpp ---
   int sweep_copies(const Sweep& sweep) const;
@@ -301,10 +309,11 @@ class Lowering {
   int columns_ = -1;               // the dim that vector loops along columns count, where it is not the body's own
   std::vector<int> touched_;       // ports
   const Sweep* behind_ = nullptr;  // goes along with the sweep that is written, over the row before
-  std::vector<std::pair<ValueId, RegisterId>> of_row_before_;  // values that it takes
-  LoopId row_loop_ = -1;        // of the nest, or of the sweep: the loop that walks several rows at once
-  LoopId last_row_loop_ = -1;   // of rows that are skewed: runs once, around that
-  std::vector<int> row_ports_;  // of values: the scratch row that they go through; -1: none
+  SweepLoops* next_ = nullptr;     // and this one, over the row behind
+  RowValues of_row_before_, of_row_next_;  // values that they take
+  LoopId row_loop_ = -1;                   // of the nest, or of the sweep: the loop that walks several rows at once
+  std::vector<LoopId> last_row_loops_;     // of rows that are skewed: run once, around that
+  std::vector<int> row_ports_;             // of values: the scratch row that they go through; -1: none
   std::pair<RegisterId, RegisterId> held_tail_{-1, -1};  // mask and count
   std::unordered_map<std::string, RegisterId> scalars_;
   std::unordered_map<std::string, int> labels_;

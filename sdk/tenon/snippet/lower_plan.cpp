@@ -35,6 +35,7 @@ LowerPlan Planner::run() {
   add_nests(std::move(outputs));
   plan_.behind &= plan_.nests.size() == 1;
   if (options_.skew_rows && plan_.nests.size() == 1) plan_.skewed_with = skewed_with(plan_.nests[0]);
+  if (plan_.skewed_with && options_.skew_twice) plan_.skewed_behind = skewed_behind(plan_.nests[0].scopes.back());
   plan_.joined = joins() && plan_.nests.size() == 1 && plan_.nests[0].whole_rows;
   return std::move(plan_);
 }
@@ -115,7 +116,8 @@ int Planner::level_of(const Nest& nest, ValueId id) const {
 
 LowerPlan plan_lowering(const Body& body, const LowerOptions& options) {
   LowerPlan plan = Planner(body, options).run();
-  if (options.join_rows == plan.joined && options.behind_blocks == plan.behind && options.skew_rows == plan.skewed_with.has_value())
+  if (options.join_rows == plan.joined && options.behind_blocks == plan.behind &&
+      options.skew_rows == plan.skewed_with.has_value())
     return plan;
   LowerOptions apart = options;
   apart.join_rows = apart.behind_blocks = apart.skew_rows = false;

@@ -101,7 +101,9 @@ struct LowerPlan {
   bool joined = false;                 // the only nest walks whole rows, joined
   // The only nest stores one row along with the fold of the next that stands in this phase of the last scope.
   std::optional<size_t> skewed_with = std::nullopt;
-  bool behind = false;                 // the last sweep of the only nest, which walks whole rows, goes one block behind
+  // And along with the first walk of the row behind that, which stands in this one.
+  std::optional<size_t> skewed_behind = std::nullopt;
+  bool behind = false;  // the last sweep of the only nest, which walks whole rows, goes one block behind
 };
 
 LowerPlan plan_lowering(const Body& body, const LowerOptions& options);

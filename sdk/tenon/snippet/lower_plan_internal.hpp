@@ -68,6 +68,7 @@ class Planner {
   bool joins() const;
   bool may_go_behind(const Nest& nest) const;
   std::optional<size_t> skewed_with(const Nest& nest) const;
+  std::optional<size_t> skewed_behind(const Scope& scope) const;
   void plan_rows(Nest& nest);
   void add_merged_rows(Nest& nest, const Merging& merging);
 

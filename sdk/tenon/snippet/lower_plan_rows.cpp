@@ -146,4 +146,18 @@ std::optional<size_t> Planner::skewed_with(const Nest& nest) const {
   return home;
 }
 
+// The phase of the only walk before that; none where there are others, or it keeps something of a row.
+std::optional<size_t> Planner::skewed_behind(const Scope& scope) const {
+  std::optional<size_t> first;
+  for (size_t i = 0; i < *plan_.skewed_with; ++i) {
+    if (scope.phases[i].sweeps.empty()) continue;
+    if (first || !scope.phases[i].sweeps.front().stores.empty()) return std::nullopt;
+    first = i;
+  }
+  const auto walks = [](const Phase& phase) { return !phase.sweeps.empty(); };
+  const bool last = std::ranges::count_if(scope.phases.begin() + static_cast<std::ptrdiff_t>(*plan_.skewed_with),
+                                          scope.phases.end(), walks) == 2;
+  return last ? first : std::nullopt;
+}
+
 }  // namespace tenon::snippet

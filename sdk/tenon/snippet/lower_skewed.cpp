@@ -25,11 +25,28 @@ void Lowering::write_row_folds(const Nest& nest, const Sweep* behind) {
   behind_ = nullptr;
 }
 
+// Another row's values instead of those that are bound.
+std::vector<std::vector<RegisterId>> Lowering::put_aside(const RowValues& values) {
+  std::vector<std::vector<RegisterId>> aside;
+  for (const auto& [id, made] : values) aside.push_back(std::exchange(bound_[index(id)], {made}));
+  return aside;
+}
+
+void Lowering::put_back(const RowValues& values, std::vector<std::vector<RegisterId>> aside) {
+  for (size_t i = 0; i < values.size(); ++i) bound_[index(values[i].first)] = std::move(aside[i]);
+}
+
+bool Lowering::is_taken(ValueId id, std::span<const ValueId> by) const {
+  return std::ranges::any_of(by, [&](ValueId value) {
+    const BodyNode* node = makers_[index(value)].node;
+    return node && std::ranges::find(node->operands, id) != node->operands.end();
+  });
+}
+
 // Its stores come first: the next row takes their memory. Meanwhile values of the next row that are made before the
 // walk wait aside.
 void Lowering::write_row_before(SweepLoops& loops) {
-  std::vector<std::vector<RegisterId>> aside;
-  for (const auto& [id, made] : of_row_before_) aside.push_back(std::exchange(bound_[index(id)], {made}));
+  auto aside = put_aside(of_row_before_);
   region([&] {
     place_.ahead = 0;
     place_.accumulators += of_row_before_.size();
@@ -38,7 +55,7 @@ void Lowering::write_row_before(SweepLoops& loops) {
     SweepLoops before{.sweep = loops.behind, .vector = loops.vector};
     make_sweep_level(before, before.sweep->loops.size(), false);
   });
-  for (size_t i = 0; i < aside.size(); ++i) bound_[index(of_row_before_[i].first)] = std::move(aside[i]);
+  put_back(of_row_before_, std::move(aside));
 }
 
 void Lowering::write_skewed(const Nest& nest, std::vector<LoopId>& ids) {
@@ -46,17 +63,13 @@ void Lowering::write_skewed(const Nest& nest, std::vector<LoopId>& ids) {
   const Sweep& last = nest.scopes.back().phases.back().sweeps.back();
   const RegisterId counter = zero();
   row_pointers_.clear();
-  last_row_loop_ = scalar_loop(dim, counter, 1, [&] {
+  last_row_loops_.push_back(scalar_loop(dim, counter, 1, [&] {
     const size_t bound = bound_order_.size();
     write_row_folds(nest);
     // What the last walk takes of a row lies in registers that the fold of the next leaves alone.
     for (size_t i = bound; i < bound_order_.size(); ++i) {
       const ValueId id = bound_order_[i];
-      const auto takes = [&](ValueId by) {
-        const BodyNode* node = makers_[index(by)].node;
-        return node && std::ranges::find(node->operands, id) != node->operands.end();
-      };
-      if (!swept(id) && std::ranges::any_of(last.values, takes)) of_row_before_.push_back({id, bound_[index(id)][0]});
+      if (!swept(id) && is_taken(id, last.values)) of_row_before_.push_back({id, bound_[index(id)][0]});
     }
     unbind(bound);
     row_loop_ = scalar_loop(dim, counter, 1, [&] {
@@ -69,7 +82,7 @@ void Lowering::write_skewed(const Nest& nest, std::vector<LoopId>& ids) {
         kernel_.add_param({.kind = Param::Kind::limit, .loop = row_loop_, .ahead = 1});
     for (const auto& [id, kept] : of_row_before_) bind(id, {kept});
     write_sweep(nest, last);
-  });
+  }));
   make_row_pointers(row_loop_);
   ids.back() = std::exchange(row_loop_, -1);
 }

@@ -37,8 +37,11 @@ void Lowering::write_sweep(const Nest& nest, const Sweep& sweep) {
     loops.vector = sweep.loops.back();
     --loops.scalar;
     loops.copies = copies_within(loops.vector, sweep_copies(sweep));
-    loops.behind = behind_;
+    loops.behind = behind_, loops.next = next_;
+    // As many accumulators of sums as apart: all that a loop may have.
+    if (next_) next_->copies = loops.copies = copies_within(loops.vector, options_.unroll);
   }
+  if (loops.next) begin_folds(*loops.next);
   begin_folds(loops);
   walk_sweep(loops);
   finish_folds(loops);
@@ -47,7 +50,8 @@ void Lowering::write_sweep(const Nest& nest, const Sweep& sweep) {
 void Lowering::walk_sweep(SweepLoops& loops) {
   const std::vector<int> before = std::exchange(touched_, {});
   region([&] {
-    for (const std::vector<RegisterId>& made : loops.accumulators) place_.accumulators += made.size();
+    for (const SweepLoops* one : {static_cast<const SweepLoops*>(&loops), static_cast<const SweepLoops*>(loops.next)})
+      for (size_t i = 0; one && i < one->accumulators.size(); ++i) place_.accumulators += one->accumulators[i].size();
     write_sweep_level(loops, 0);
   });
   std::vector<int> ports = touched_;
@@ -81,6 +85,7 @@ void Lowering::write_sweep_level(SweepLoops& loops, size_t level) {
         loops.vector, loops.copies,
         [&] {
           if (loops.behind) write_row_before(loops);
+          if (loops.next) write_row_next(*loops.next);
           loops.merging ? write_group(loops) : make_sweep_level(loops, last, true);
         },
         head_of(loops));
@@ -128,8 +133,7 @@ void Lowering::fold(SweepLoops& loops, int first, int last) {
     for (int number = first; number < last; ++number) {
       const Unit unit = unit_of(number);
       if (unit.copy >= copies) continue;
-      RegisterId& accumulator =
-          loops.accumulators[i][index((loops.whole_rows ? 0 : unit.row * copies) + unit.copy)];
+      RegisterId& accumulator = loops.accumulators[i][index((loops.whole_rows ? 0 : unit.row * copies) + unit.copy)];
       const RegisterId operand = fill_tail(loops, node, register_of(node.operands[0], unit));
       const RegisterId sum = loops.whole_rows ? kernel_.add_lanes(lane(node.result)) : accumulator;
       write({.op = *fold_of(node.op), .in = {accumulator, operand}, .out = {sum}, .label = label_of(node)});
