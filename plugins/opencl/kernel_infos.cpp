@@ -26,7 +26,8 @@ double bytes_of(const Value& value) {
 
 KernelInfo info_of(const Op& op, const Compiler& compiler) {
   if (isa<snippet::Subgraph>(op)) return irgen::kernel_info_of(op, compiler.target());
-  KernelInfo info{.label = op.label(), .operators = {irgen::stage_of_op(op)}, .results = op.result_count()};
+  KernelInfo info{
+      .op = op.name().str(), .label = op.label(), .operators = {irgen::stage_of_op(op)}, .results = op.result_count()};
   for (const Value* operand : op.operands()) {
     if (!operand) continue;
     ++info.parameters;
@@ -41,7 +42,10 @@ KernelInfo info_of(const Op& op, const Compiler& compiler) {
 KernelInfo info_of(const Fused& fused, const Compiler& compiler) {
   KernelInfo info = info_of(*fused.op, compiler);
   const KernelInfo behind = info_of(*fused.behind, compiler);
-  info.label = irgen::label_of_stage(fused.stage()).label;
+  const std::string stage = fused.stage();
+  const irgen::OpLabel named = irgen::label_of_stage(stage);
+  info.op = named.op;
+  info.label = named.label;
   info.operators.insert(info.operators.end(), behind.operators.begin(), behind.operators.end());
   info.parameters += behind.parameters - 1;
   info.results = behind.results;

@@ -156,6 +156,23 @@ class CommandLine(unittest.TestCase):
         self.assertTrue(Path(self.path("out/output_1.pb")).is_file())
         self.assertTrue(any(row["op"] == "Relu" for row in document["stats"]))
 
+    def test_kernels_without_labels_have_their_own_times(self):
+        targets = self.json("devices")["targets"]
+        if not any(t["name"] == "x86-avx2" and t["available"] for t in targets):
+            self.skipTest("this machine has no AVX2")
+        graph = self.path("sums.tir")
+        Path(graph).write_text("""graph @sums(%x: f32[64,64]) -> %y {
+  %a = Constant {value = dense<i64[]: 0>}
+  %c = CumSum %x, %a
+  %y = Relu %c
+}
+""")
+        document = self.json("run", graph, "--target", "x86-avx2", "--target", "reference", "--stats")
+        times = {row["op"]: row["milliseconds"] for row in document["stats"]}
+        self.assertEqual(set(times), {"CumSum", "snippet.Subgraph"})
+        (kernel,) = document["kernels"]
+        self.assertAlmostEqual(kernel["measured_us"] / 1000, times["snippet.Subgraph"])
+
     def test_run_compares_with_data_and_fails_on_a_difference(self):
         npy(self.path("x.npy"), [2, 2], [1, 2, -3, -4])
         self.run_tenon("run", self.net, "--input", f"x={self.path('x.npy')}", "--output-dir", self.path("out"))

@@ -55,21 +55,23 @@ void say_counters(const std::vector<OpProfile>& profile, const Session& session,
   session.say(line);
 }
 
-// Kernels of one label in the order of the profile.
+// Kernels of one operator and label in the order of the profile.
 class Measured {
  public:
   explicit Measured(const std::vector<OpProfile>& profile) {
-    for (const OpProfile& op : profile) times_[op.label].push_back(op.microseconds);
+    for (const OpProfile& op : profile) times_[{op.op, op.label}].push_back(op.microseconds);
   }
-  double take(const std::string& label) {
-    std::vector<double>& times = times_[label];
-    size_t& at = taken_[label];
+  double take(const KernelInfo& kernel) {
+    const Key key{kernel.op, kernel.label};
+    std::vector<double>& times = times_[key];
+    size_t& at = taken_[key];
     return at < times.size() ? times[at++] : 0;
   }
 
  private:
-  std::map<std::string, std::vector<double>> times_;
-  std::map<std::string, size_t> taken_;
+  using Key = std::pair<std::string, std::string>;
+  std::map<Key, std::vector<double>> times_;
+  std::map<Key, size_t> taken_;
 };
 
 Json to_json(const KernelInfo& kernel, const std::string& target, double measured_us) {
@@ -108,7 +110,7 @@ void say_kernels(const CompiledModel& model, const std::vector<OpProfile>& profi
   double unfused = 0, fused = 0;
   for (const CompiledModel::Segment& segment : model.segments()) {
     for (const KernelInfo& kernel : segment.executable->kernels()) {
-      const double us = measured.take(kernel.label);
+      const double us = measured.take(kernel);
       lines.emplace_back(us, to_line(kernel, us));
       document["kernels"].push_back(to_json(kernel, segment.target, us));
       unfused += kernel.bytes_unfused;

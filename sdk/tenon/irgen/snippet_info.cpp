@@ -22,6 +22,7 @@ double microseconds(double bytes, const TargetDescription& target) {
 KernelInfo kernel_info_of(const Op& subgraph, const TargetDescription& target) {
   const snippet::SubgraphStatistics statistics = snippet::statistics_of(subgraph);
   KernelInfo info;
+  info.op = subgraph.name().str();
   info.label = subgraph.label();
   for (const Op& inner : subgraph.region(0))
     if (!isa<Constant>(inner)) info.operators.push_back(stage_of_op(inner));

@@ -64,7 +64,7 @@ namespace tenon {
   FIELD(DeviceTensor, offset)                                                                                          \
   TYPE(RunValue) FIELD(RunValue, host) FIELD(RunValue, device)                                                         \
   TYPE(ValueInfo) FIELD(ValueInfo, name) FIELD(ValueInfo, type)                                                        \
-  TYPE(KernelInfo) FIELD(KernelInfo, label) FIELD(KernelInfo, operators) FIELD(KernelInfo, parameters)                 \
+  TYPE(KernelInfo) FIELD(KernelInfo, op) FIELD(KernelInfo, label) FIELD(KernelInfo, operators) FIELD(KernelInfo, parameters) \
   FIELD(KernelInfo, results) FIELD(KernelInfo, constants) FIELD(KernelInfo, bytes_unfused)                             \
   FIELD(KernelInfo, bytes_fused) FIELD(KernelInfo, predicted_us) FIELD(KernelInfo, code_bytes)                         \
   TYPE(OpProfile) FIELD(OpProfile, op) FIELD(OpProfile, label) FIELD(OpProfile, microseconds)                          \

@@ -22,7 +22,7 @@ struct ValueInfo {
 
 // A kernel that was generated for a part of the graph.
 struct KernelInfo {
-  std::string label;                          // of its operator in the graph
+  std::string op, label;                      // of its operator in the graph, as OpProfile has them
   std::vector<std::string> operators;         // the graph's operators in it: "Mul attn/scale"
   size_t parameters = 0, results = 0, constants = 0;
   double bytes_unfused = 0, bytes_fused = 0;  // walked by its operators one by one, and by the kernel
