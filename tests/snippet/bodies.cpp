@@ -193,6 +193,14 @@ Body BodyBuilder::take() {
   return std::move(body_);
 }
 
+Body softmax_body() {
+  BodyBuilder build("softmax", "kr");
+  const ValueId x = build.input(3);
+  const ValueId e = build.op("Exp", {build.op("Sub", {x, build.reduce("ReduceMax", x)})});
+  build.output(build.op("Mul", {e, build.op("Div", {build.scalar(1), build.reduce("ReduceSum", e)})}));
+  return build.take();
+}
+
 Tensors random_tensors(const Body& body, const Dims& extents, std::mt19937& random, testing::GuardAt outputs) {
   Tensors tensors;
   const auto bytes = [&](const BodyPort& port) {

@@ -38,6 +38,9 @@ class BodyBuilder {
   Body body_;
 };
 
+// Softmax of rows: of "kr".
+Body softmax_body();
+
 // Memory of all ports, inputs filled.
 struct Tensors {
   std::vector<tenon::test::GuardedBuffer> ports;

@@ -52,14 +52,6 @@ Body share_body(DimSet x_varies = kBoth, std::string_view dims = "kr") {
   return build.take();
 }
 
-Body softmax_body() {
-  BodyBuilder build("softmax", "kr");
-  const ValueId x = build.input(kBoth);
-  const ValueId e = build.op("Exp", {build.op("Sub", {x, build.reduce("ReduceMax", x)})});
-  build.output(build.op("Mul", {e, build.op("Div", {build.scalar(1), build.reduce("ReduceSum", e)})}));
-  return build.take();
-}
-
 // Instance normalisation: (x - mean) / deviation * factor, a factor for each element of the dim of rows.
 Body scaled_body() {
   BodyBuilder build("scaled", "kkr");

@@ -15,6 +15,7 @@ using snippet::LinearKernel;
 using snippet::ValueId;
 using snippet::test::BodyBuilder;
 using snippet::test::HarnessOptions;
+using snippet::test::softmax_body;
 
 constexpr snippet::DimSet kAlongRow = 2, kBoth = 3;  // of "kr"
 
@@ -36,14 +37,6 @@ Body norm_body() {
   const ValueId x = build.input(kBoth);
   const ValueId square = build.reduce("ReduceSum", build.op("Mul", {x, x}));
   build.output(build.op("Div", {x, build.op("Sqrt", {build.op("Add", {square, build.scalar(1)})})}));
-  return build.take();
-}
-
-Body softmax_body() {
-  BodyBuilder build("softmax", "kr");
-  const ValueId x = build.input(kBoth);
-  const ValueId e = build.op("Exp", {build.op("Sub", {x, build.reduce("ReduceMax", x)})});
-  build.output(build.op("Mul", {e, build.op("Div", {build.scalar(1), build.reduce("ReduceSum", e)})}));
   return build.take();
 }
 

@@ -48,17 +48,6 @@ void less_bytes(VectorCode& c, const Vec& out) {
 void maximum_of_bytes(VectorCode& c) { greater_bytes(c, c.out()); }
 void minimum_of_bytes(VectorCode& c) { less_bytes(c, c.out()); }
 
-constexpr uint8_t predicate_of(Compare how) {
-  switch (how) {
-    case Compare::less: return 1;
-    case Compare::less_equal: return 2;
-    case Compare::not_equal: return 4;
-    case Compare::greater_equal: return 5;
-    case Compare::greater: return 6;
-    default: return 0;
-  }
-}
-
 // avx2 has whether bytes are alike, and one of two is the greater or the less of both.
 template <Compare kHow>
 void compare_bytes(VectorCode& c) {
@@ -66,7 +55,7 @@ void compare_bytes(VectorCode& c) {
   const auto to = c.emission().out[0].at.number;
   if (c.avx512()) {
     const Xbyak::Opmask out(to);
-    return has_sign(c) ? c->vpcmpb(out, a, b, predicate_of(kHow)) : c->vpcmpub(out, a, b, predicate_of(kHow));
+    return has_sign(c) ? c->vpcmpb(out, a, b, integer_predicate(kHow)) : c->vpcmpub(out, a, b, integer_predicate(kHow));
   }
   const Vec out = VectorCode::at(c.out(), c.lanes() * 32), least = c.temp();
   constexpr bool kEquality = kHow == Compare::equal || kHow == Compare::not_equal;

@@ -36,18 +36,6 @@ void compare_avx2(VectorCode& c, const Vec& out, Compare how, const Vec& a, cons
   if (negated) c->vxorps(out, out, c.u64(~uint64_t{0}));
 }
 
-// The immediate of vpcmpd and its like.
-constexpr uint8_t integer_predicate(Compare how) {
-  switch (how) {
-    case Compare::less: return 1;
-    case Compare::less_equal: return 2;
-    case Compare::not_equal: return 4;
-    case Compare::greater_equal: return 5;
-    case Compare::greater: return 6;
-    default: return 0;
-  }
-}
-
 void compare_avx512(VectorCode& c, const Xbyak::Opmask& out, Compare how, const Vec& a, const Vec& b) {
   const uint8_t predicate = integer_predicate(how);
   if (c.element().is_signed_int()) return c.wide() ? c->vpcmpq(out, a, b, predicate) : c->vpcmpd(out, a, b, predicate);

@@ -8,4 +8,16 @@ namespace tenon::x86 {
 // be a or b.
 void compare_numbers(VectorCode& c, const Mask& out, Compare how, const Vec& a, const Vec& b);
 
+// The immediate of vpcmpd and its like.
+constexpr uint8_t integer_predicate(Compare how) {
+  switch (how) {
+    case Compare::less: return 1;
+    case Compare::less_equal: return 2;
+    case Compare::not_equal: return 4;
+    case Compare::greater_equal: return 5;
+    case Compare::greater: return 6;
+    default: return 0;
+  }
+}
+
 }  // namespace tenon::x86
