@@ -13,11 +13,12 @@ namespace {
 
 // How many kernels had what only some options and bodies make.
 struct Forms {
-  int joined = 0, behind_blocks = 0, skewed = 0, scratch = 0, cut = 0;
+  int joined = 0, behind_blocks = 0, skewed = 0, skewed_twice = 0, scratch = 0, cut = 0;
   void count(const LinearKernel& kernel) {
     joined += kernel.joined.rows >= 0;
     behind_blocks += kernel.blocks.inside;
     skewed += kernel.skewed;
+    skewed_twice += kernel.skewed_twice;
     scratch += !kernel.scratch.empty();
   }
 };
@@ -60,7 +61,7 @@ void try_seed(uint64_t seed, Forms& forms) {
     options.lower.join_rows = options.lower.merge_sweeps = options.lower.heads = false;
     options.lower.skew_rows = shape == Shape::rows;
     options.lower.whole_rows = options.lower.behind_blocks = shape == Shape::columns;
-    options.lower.resweep_cycles = 0;
+    options.lower.resweep_cycles = shape == Shape::rows && random.pick(2) == 0 ? 1.5 : 0;  // 1.5: inputs are read again
     options.lower.held_vectors = 0;
   }
   if (shape == Shape::any && options.lower.join_rows) options.lower.skew_rows = false;
@@ -80,8 +81,8 @@ TEST(RandomBodies, MatchTheOperatorsOneByOne) {
   if (count || HasFailure()) return;
   // Each form is drawn often enough that the comparisons say something of it.
   for (const auto& [name, found] : {std::pair{"joined", forms.joined}, std::pair{"behind blocks", forms.behind_blocks},
-                                    std::pair{"skewed", forms.skewed}, std::pair{"of parts", forms.cut},
-                                    std::pair{"with scratch memory", forms.scratch}})
+                                    std::pair{"skewed", forms.skewed}, std::pair{"skewed twice", forms.skewed_twice},
+                                    std::pair{"of parts", forms.cut}, std::pair{"with scratch memory", forms.scratch}})
     EXPECT_GE(found, 5) << "kernels " << name << " of " << seeds << " seeds";
 }
 

@@ -34,6 +34,7 @@ class RandomBody {
   // x z less what that folds into, along rows or down columns: swept twice.
   Body make_swept(bool columns) {
     BodyBuilder build("swept", columns ? "rk" : "kr");
+    if (!columns && pick(3) == 0) return swept_twice(std::move(build));
     const ValueId product = build.op("Mul", {build.input(3), build.input(3)});
     const ValueId fold = build.reduce(pick(2) == 0 ? "ReduceSum" : "ReduceMax", product);
     build.output(build.op("Add", {product, build.op("Neg", {fold})}));
@@ -90,6 +91,14 @@ class RandomBody {
   std::mt19937& random() { return random_; }
 
  private:
+  // As softmax, in whole numbers: x less its greatest, less the sum of that.
+  Body swept_twice(BodyBuilder build) {
+    const ValueId x = build.input(3);
+    const ValueId less = build.op("Add", {x, build.op("Neg", {build.reduce("ReduceMax", x)})});
+    build.output(build.op("Add", {less, build.op("Neg", {build.reduce("ReduceSum", less)})}));
+    return build.take();
+  }
+
   void add_input(BodyBuilder& build, size_t rank) {
     const DimSet all = (DimSet{1} << rank) - 1;
     const DimSet varies = pick(2) == 0 ? all : static_cast<DimSet>(random_()) & all;
