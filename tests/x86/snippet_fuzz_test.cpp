@@ -4,6 +4,8 @@
 // TENON_FUZZ_SEEDS sets how many seeds each test takes, TENON_FUZZ_FIRST the first.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include <support_lib/environment.hpp>
 #include <support_lib/on_reference.hpp>
 #include <support_lib/random_dag.hpp>
@@ -25,6 +27,8 @@ class SnippetFuzz : public ::testing::TestWithParam<Isa> {
     if (!machine_has(GetParam())) GTEST_SKIP() << "this machine has no " << isa_name(GetParam());
   }
   int lanes() const { return lanes_of(GetParam(), kF32); }
+  // Others may be too few to have kernels of each form.
+  static bool are_usual_seeds() { return !std::getenv("TENON_FUZZ_FIRST") && !std::getenv("TENON_FUZZ_SEEDS"); }
 };
 
 // No contraction, no reordered sums: bit for bit, but for the bits of a NaN.
@@ -50,10 +54,12 @@ TEST_P(SnippetFuzz, ExactOperatorsHaveTheBitsOfTheReference) {
   }
   EXPECT_GT(runner.snippets, seeds / 2);
   EXPECT_GT(runner.past_caches, seeds / 20);
-  EXPECT_GT(runner.whole_rows, 0u);
-  EXPECT_GT(runner.joined_rows, 0u);
-  EXPECT_GT(runner.any_rows, 0u);
-  EXPECT_GT(runner.crops, seeds / 20);
+  if (are_usual_seeds()) {
+    EXPECT_GT(runner.whole_rows, 0u);
+    EXPECT_GT(runner.joined_rows, 0u);
+    EXPECT_GT(runner.any_rows, 0u);
+    EXPECT_GT(runner.crops, seeds / 20);
+  }
   RecordProperty("whole_rows", static_cast<int>(runner.whole_rows));
   RecordProperty("joined_rows", static_cast<int>(runner.joined_rows));
   RecordProperty("any_rows", static_cast<int>(runner.any_rows));
@@ -77,10 +83,12 @@ TEST_P(SnippetFuzz, SmoothOperatorsKeepToTheStatedAccuracies) {
   }
   EXPECT_GT(runner.snippets, seeds / 2);
   EXPECT_GT(runner.past_caches, seeds / 20);
-  EXPECT_GT(runner.whole_rows, 0u);
-  EXPECT_GT(runner.joined_rows, 0u);
-  EXPECT_GT(runner.any_rows, 0u);
-  EXPECT_GT(runner.merged, 0u);
+  if (are_usual_seeds()) {
+    EXPECT_GT(runner.whole_rows, 0u);
+    EXPECT_GT(runner.joined_rows, 0u);
+    EXPECT_GT(runner.any_rows, 0u);
+    EXPECT_GT(runner.merged, 0u);
+  }
   RecordProperty("merged", static_cast<int>(runner.merged));
   RecordProperty("whole_rows", static_cast<int>(runner.whole_rows));
   RecordProperty("joined_rows", static_cast<int>(runner.joined_rows));
