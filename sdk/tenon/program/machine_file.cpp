@@ -6,6 +6,7 @@
 #include <ranges>
 
 #include <tenon/program/machine_readings.hpp>
+#include <tenon/program/timing_internal.hpp>
 #include <tenon/support/hash.hpp>
 
 namespace tenon::program {
@@ -93,11 +94,7 @@ Readings MachineRecord::readings() const {
   for (const Readings& measured : measurements_)
     for (const auto& [name, seconds] : measured) all[name].push_back(seconds);
   Readings out;
-  for (auto& [name, values] : all) {
-    const auto middle = values.begin() + static_cast<int64_t>(values.size() / 2);
-    std::ranges::nth_element(values, middle);
-    out[name] = *middle;
-  }
+  for (auto& [name, values] : all) out[name] = detail::median(std::move(values));
   return out;
 }
 

@@ -1,20 +1,16 @@
 // Inside of the room: one thing that is timed while others use the machine.
 #pragma once
 #include <sys/resource.h>
-#include <time.h>
 
 #include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include <tenon/program/timing_internal.hpp>
+
 namespace tenon::program::detail {
 
-inline double seconds_of(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 inline long times_taken_away() {
   rusage usage{};
   getrusage(RUSAGE_THREAD, &usage);

@@ -1,7 +1,5 @@
 #include <tenon/program/measured_schedule.hpp>
 
-#include <time.h>
-
 #include <algorithm>
 #include <cstring>
 #include <random>
@@ -10,6 +8,7 @@
 #include <tenon/program/machine_readings.hpp>
 #include <tenon/program/planned_stages_internal.hpp>
 #include <tenon/program/text.hpp>
+#include <tenon/program/timing_internal.hpp>
 #include <tenon/support/memory.hpp>
 
 namespace tenon::program {
@@ -17,25 +16,15 @@ namespace tenon::program {
 namespace {
 
 using detail::Group;
+using detail::median;
 using detail::PlannedStages;
+using detail::seconds_of;
 
 constexpr std::string_view kMagic = "tenon-schedule 1";
 constexpr uint32_t kOrderSeed = 1;
 // Those that take more than so many times what the fastest does run no more: the more runs there are, the less a run that
 // was disturbed counts in their medians.
 double hopeless_after(size_t rounds) { return rounds < 2 ? 1.5 : rounds < 5 ? 1.2 : rounds < 10 ? 1.1 : 1.05; }
-
-double seconds_of(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<int64_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
 
 SymbolValues sizes_of(const Arguments& arguments) {
   SymbolValues sizes = arguments.scalars;
