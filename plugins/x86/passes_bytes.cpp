@@ -4,16 +4,15 @@
 //   %1..%4 = Load u8 [...], [... + 16] ...      %1 = LoadBytes [...]
 //   %5..%8 = Add %1..%4, %0                     %5 = AddBytes %1, %9         %9 = SpreadByte %0, before the loop
 //   Store u8 [...], %5 ...                      StoreBytes [...], %5
-#include <array>
 #include <map>
 #include <optional>
 
-#include "x86/passes_internal.hpp"
+#include "x86/bundles.hpp"
 
 namespace tenon::x86 {
 namespace {
 
-constexpr int kParts = 4;
+constexpr int kParts = Bundle::kParts;
 const Name kLoad("Load"), kStore("Store"), kWrap("Wrap"), kWhere("Where"), kAbs("Abs"), kMul("Mul");
 
 template <size_t kCount>
@@ -41,98 +40,37 @@ ElementType element_of(const LinearKernel& kernel, RegisterId id) {
   return kernel.registers[static_cast<size_t>(id)].element;
 }
 
-// Four instructions that do the same to four vectors which lie side by side.
-struct Bundle {
-  size_t first = 0;  // of the four
-  bool bytes = false;
-  std::optional<ElementType> exact;  // the lanes are values of this type
-  RegisterId made = -1;              // the vector of bytes
-};
-
 class Joiner {
  public:
-  Joiner(LinearKernel& kernel, Isa isa) : kernel_(kernel), isa_(isa), demand_(kernel) {}
+  Joiner(LinearKernel& kernel, Isa isa)
+      : kernel_(kernel),
+        isa_(isa),
+        demand_(kernel),
+        bundles_(kernel, demand_),
+        definition_(kernel.registers.size(), -1) {
+    for (size_t i = 0; i < kernel.body.size(); ++i)
+      for (const RegisterId id : kernel.body[i].out) definition_[static_cast<size_t>(id)] = static_cast<int>(i);
+  }
 
   void run() {
-    find_bundles();
-    for (Bundle& bundle : bundles_) bundle.exact = exact_of(bundle);
-    for (Bundle& bundle : bundles_) bundle.bytes = may_be_bytes(bundle);
-    while (std::ranges::any_of(bundles_, [&](Bundle& bundle) {
-      const bool stays = !bundle.bytes || operands_suit(bundle);
-      return stays ? false : (bundle.bytes = false, true);
-    })) {}
+    const size_t count = bundles_.all().size();
+    exact_.resize(count);
+    bytes_.resize(count);
+    made_.assign(count, -1);
+    for (size_t b = 0; b < count; ++b) exact_[b] = exact_of(b);
+    for (size_t b = 0; b < count; ++b) bytes_[b] = may_be_bytes(b);
+    drop_unsuited();
     if (gain() > 0) rewrite();
   }
 
  private:
-  const Instruction& at(const Bundle& bundle, int part = 0) const {
-    return kernel_.body[bundle.first + static_cast<size_t>(part)];
-  }
-  bool is_store(const Bundle& bundle) const { return at(bundle).op == kStore; }
-
-  // ---- Bundles ----
-
-  void find_bundles() {
-    bundle_of_.assign(kernel_.registers.size(), -1);
-    region_of_.resize(kernel_.body.size());
-    int region = 0;
-    for (size_t i = 0; i < kernel_.body.size(); ++i) region_of_[i] = is_border(kernel_.body[i].op) ? ++region : region;
-    for (size_t i = 0; i + kParts <= kernel_.body.size();) {
-      if (!alike(i)) {
-        ++i;
-        continue;
-      }
-      for (int part = 0; part < kParts; ++part)
-        for (const RegisterId id : kernel_.body[i + static_cast<size_t>(part)].out)
-          bundle_of_[static_cast<size_t>(id)] = static_cast<int>(bundles_.size());
-      bundles_.push_back({.first = i});
-      i += kParts;
-    }
-  }
-
-  bool alike(size_t first) const {
-    const Instruction& one = kernel_.body[first];
-    if (is_border(one.op) || one.touched != Lanes::full || one.in.size() > 3 || one.out.size() > 1) return false;
-    for (int part = 1; part < kParts; ++part) {
-      const Instruction& other = kernel_.body[first + static_cast<size_t>(part)];
-      if (other.op != one.op || !(other.attributes == one.attributes) || other.touched != one.touched ||
-          other.in.size() != one.in.size() || other.out.size() != one.out.size() || !follows(one, other, part))
-        return false;
-    }
-    for (size_t i = 0; i < one.in.size(); ++i)
-      if (!is_uniform(first, i) && !is_bundle(first, i)) return false;
-    for (int part = 0; part < kParts && !one.out.empty(); ++part)
-      if (!demand_.once(kernel_.body[first + static_cast<size_t>(part)].out[0])) return false;
-    return true;
-  }
-  bool follows(const Instruction& one, const Instruction& other, int part) const {
-    if (one.memory.has_value() != other.memory.has_value()) return false;
-    if (!one.memory) return true;
-    const int64_t bytes = int64_t{part} * kernel_.lanes * (one.memory->element.bits() / 8);
-    return one.memory->base == other.memory->base && one.memory->index == other.memory->index &&
-           one.memory->element == other.memory->element &&
-           one.memory->displacement_bytes + bytes == other.memory->displacement_bytes;
-  }
-  RegisterId operand(size_t first, int part, size_t i) const {
-    return kernel_.body[first + static_cast<size_t>(part)].in[i];
-  }
-  bool is_uniform(size_t first, size_t i) const {
-    for (int part = 1; part < kParts; ++part)
-      if (operand(first, part, i) != operand(first, 0, i)) return false;
-    return demand_.once(operand(first, 0, i));
-  }
-  // The four results of one bundle of the same stretch of code, in order.
-  bool is_bundle(size_t first, size_t i) const {
-    const int found = bundle_of_[static_cast<size_t>(operand(first, 0, i))];
-    if (found < 0 || region_of_[bundles_[static_cast<size_t>(found)].first] != region_of_[first]) return false;
-    for (int part = 0; part < kParts; ++part)
-      if (at(bundles_[static_cast<size_t>(found)], part).out[0] != operand(first, part, i)) return false;
-    return true;
-  }
-  Bundle* operand_bundle(const Bundle& bundle, size_t i) {
-    return is_uniform(bundle.first, i)
-               ? nullptr
-               : &bundles_[static_cast<size_t>(bundle_of_[static_cast<size_t>(operand(bundle.first, 0, i))])];
+  const Bundle& bundle(size_t b) const { return bundles_.all()[b]; }
+  const Instruction& at(size_t b, int part = 0) const { return bundles_.at(bundle(b), part); }
+  bool is_store(size_t b) const { return at(b).op == kStore; }
+  // The bundle that makes an operand; none: it is alike in all lanes.
+  std::optional<size_t> maker(size_t b, size_t i) const {
+    const int made_by = bundle(b).operands[i];
+    return made_by < 0 ? std::nullopt : std::optional(static_cast<size_t>(made_by));
   }
 
   // ---- What may be bytes ----
@@ -140,177 +78,178 @@ class Joiner {
   // What is alike in all lanes: is it a value of this type?
   bool uniform_is(RegisterId id, ElementType type) const {
     static const Name kScalar("Scalar"), kBroadcast("BroadcastLoad");
-    for (const Instruction& one : kernel_.body) {
-      if (one.out.empty() || one.out[0] != id) continue;
-      if (one.op == kBroadcast) return one.memory->element == type;
-      if (one.op == kWrap) return wrapped_to(one) == type;
-      if (one.op != kScalar) return false;
-      const auto bits = static_cast<int32_t>(*one.attributes.find("bits")->get_if<int64_t>());
-      return type == kU8 ? bits >= 0 && bits <= 255 : bits >= -128 && bits <= 127;
-    }
-    return false;
+    const Instruction& one = kernel_.body[static_cast<size_t>(definition_[static_cast<size_t>(id)])];
+    if (one.op == kBroadcast) return one.memory->element == type;
+    if (one.op == kWrap) return wrapped_to(one) == type;
+    if (one.op != kScalar) return false;
+    const auto bits = static_cast<int32_t>(*one.attributes.find("bits")->get_if<int64_t>());
+    return type == kU8 ? bits >= 0 && bits <= 255 : bits >= -128 && bits <= 127;
   }
 
   // The type that all operands from `first` on are values of.
-  std::optional<ElementType> common(const Bundle& bundle, size_t first) {
+  std::optional<ElementType> common(size_t b, size_t first) const {
     std::optional<ElementType> type;
-    for (size_t i = first; i < at(bundle).in.size(); ++i) {
-      const Bundle* const other = operand_bundle(bundle, i);
+    for (size_t i = first; i < at(b).in.size(); ++i) {
+      const auto other = maker(b, i);
       if (!other) continue;
-      if (!other->exact || (type && *type != *other->exact)) return std::nullopt;
-      type = other->exact;
+      if (!exact_[*other] || (type && *type != *exact_[*other])) return std::nullopt;
+      type = exact_[*other];
     }
-    for (size_t i = first; type && i < at(bundle).in.size(); ++i)
-      if (!operand_bundle(bundle, i) && !uniform_is(at(bundle).in[i], *type)) return std::nullopt;
+    for (size_t i = first; type && i < at(b).in.size(); ++i)
+      if (!maker(b, i) && !uniform_is(at(b).in[i], *type)) return std::nullopt;
     return type;
   }
 
-  std::optional<ElementType> exact_of(const Bundle& bundle) {
-    const Instruction& one = at(bundle);
+  // The type that all lanes are values of, by those of bundles before.
+  std::optional<ElementType> exact_of(size_t b) const {
+    const Instruction& one = at(b);
     if (one.out.empty() || !has_32_bits(kernel_, one.out[0])) return std::nullopt;
     if (one.op == kLoad) return is_byte(one.memory->element) ? std::optional(one.memory->element) : std::nullopt;
     if (one.op == kWrap) return is_byte(wrapped_to(one)) ? std::optional(wrapped_to(one)) : std::nullopt;
     if (one.memory) return std::nullopt;
-    if (is_renaming(kernel_, one)) return common(bundle, 0) == kU8 ? std::optional(kU8) : std::nullopt;
-    if (is_order(one.op) || (is_bitwise(one.op) && one.in.size() == 2)) return common(bundle, 0);
-    return one.op == kWhere ? common(bundle, 1) : std::nullopt;
+    if (is_renaming(kernel_, one)) return common(b, 0) == kU8 ? std::optional(kU8) : std::nullopt;
+    if (is_order(one.op) || (is_bitwise(one.op) && one.in.size() == 2)) return common(b, 0);
+    return one.op == kWhere ? common(b, 1) : std::nullopt;
   }
 
-  bool low_byte_counts(const Bundle& bundle) const {
+  bool low_byte_counts(size_t b) const {
+    constexpr int kByte = 8;
     for (int part = 0; part < kParts; ++part)
-      if (demand_.of(at(bundle, part).out[0]) > 8) return false;
+      if (demand_.of(at(b, part).out[0]) > kByte) return false;
     return true;
   }
 
-  bool may_be_bytes(const Bundle& bundle) {
-    const Instruction& one = at(bundle);
-    if (is_store(bundle))
-      return is_byte(one.memory->element) && has_32_bits(kernel_, one.in[0]) && operand_bundle(bundle, 0);
-    if (one.op == kLoad || one.op == kWrap) return bundle.exact.has_value();
+  bool may_be_bytes(size_t b) const {
+    const Instruction& one = at(b);
+    if (is_store(b)) return is_byte(one.memory->element) && has_32_bits(kernel_, one.in[0]) && maker(b, 0);
+    if (one.op == kLoad || one.op == kWrap) return exact_[b].has_value();
     if (one.memory || one.out.empty()) return false;
     if (is_logic(one.op)) return element_of(kernel_, one.out[0]).is_bool();
-    if (is_compare(one.op)) return common(bundle, 0).has_value();
+    if (is_compare(one.op)) return common(b, 0).has_value();
     if (!has_32_bits(kernel_, one.out[0])) return false;
-    if (is_order(one.op)) return bundle.exact.has_value();
-    if (one.op == kAbs) return low_byte_counts(bundle) && common(bundle, 0) == kI8;
-    return (is_modular(one.op) || is_renaming(kernel_, one) || one.op == kWhere) &&
-           (bundle.exact || low_byte_counts(bundle));
+    if (is_order(one.op)) return exact_[b].has_value();
+    if (one.op == kAbs) return low_byte_counts(b) && common(b, 0) == kI8;
+    return (is_modular(one.op) || is_renaming(kernel_, one) || one.op == kWhere) && (exact_[b] || low_byte_counts(b));
   }
 
-  // Booleans stay among bytes.
-  bool operands_suit(const Bundle& bundle) {
-    const Instruction& one = at(bundle);
+  // Booleans stay among bytes: what reads or makes one that does not is none of them, and then those beside it.
+  void drop_unsuited() {
+    std::vector<size_t> open;
+    for (size_t b = 0; b < bytes_.size(); ++b) open.push_back(b);
+    while (!open.empty()) {
+      const size_t b = open.back();
+      open.pop_back();
+      if (!bytes_[b] || suits(b)) continue;
+      bytes_[b] = false;
+      for (const int reader : bundle(b).readers) open.push_back(static_cast<size_t>(reader));
+      for (size_t i = 0; i < bundle(b).operands.size(); ++i)
+        if (const auto other = maker(b, i)) open.push_back(*other);
+    }
+  }
+  bool suits(size_t b) const {
+    const Instruction& one = at(b);
     for (size_t i = 0; i < one.in.size(); ++i) {
       if (!element_of(kernel_, one.in[i]).is_bool()) continue;
-      const Bundle* const other = operand_bundle(bundle, i);
-      if (!other || !other->bytes) return false;
+      const auto other = maker(b, i);
+      if (!other || !bytes_[*other]) return false;
     }
-    return one.out.empty() || !element_of(kernel_, one.out[0]).is_bool() || !read_elsewhere(bundle);
+    return one.out.empty() || !element_of(kernel_, one.out[0]).is_bool() || !read_elsewhere(b);
   }
 
   // By an instruction that is not of a bundle of bytes.
-  bool read_elsewhere(const Bundle& bundle) const {
-    std::vector<char> of_bytes(kernel_.body.size(), 0);
-    for (const Bundle& other : bundles_)
-      if (other.bytes) std::fill_n(of_bytes.begin() + static_cast<std::ptrdiff_t>(other.first), kParts, 1);
-    for (size_t i = 0; i < kernel_.body.size(); ++i) {
-      if (of_bytes[i]) continue;
-      for (int part = 0; part < kParts; ++part)
-        if (std::ranges::count(kernel_.body[i].in, at(bundle, part).out[0])) return true;
-    }
-    return false;
+  bool read_elsewhere(size_t b) const {
+    return bundle(b).read_apart ||
+           std::ranges::any_of(bundle(b).readers, [&](int reader) { return !bytes_[static_cast<size_t>(reader)]; });
   }
 
   // ---- Is it worth it? Instructions, as the machine counts them ----
 
-  int gain() {
+  int gain() const {
     constexpr int kPack = 9, kUnpack = 7;
     const int store = isa_ == Isa::avx512 ? 2 : 4;
     int gained = 0;
-    std::vector<const Bundle*> packed;
-    for (const Bundle& bundle : bundles_) {
-      if (!bundle.bytes) continue;
-      const Instruction& one = at(bundle);
-      gained += is_store(bundle) ? kParts * store - 1 : one.op == kWrap ? 2 * kParts : one.op == kMul ? 2 : kParts - 1;
+    std::vector<char> packed(bytes_.size(), 0);
+    for (size_t b = 0; b < bytes_.size(); ++b) {
+      if (!bytes_[b]) continue;
+      const Instruction& one = at(b);
+      gained += is_store(b) ? kParts * store - 1 : one.op == kWrap ? 2 * kParts : one.op == kMul ? 2 : kParts - 1;
       for (size_t i = 0; i < one.in.size(); ++i) {
-        const Bundle* const other = operand_bundle(bundle, i);
-        if (!other || other->bytes || std::ranges::count(packed, other)) continue;
-        packed.push_back(other);
+        const auto other = maker(b, i);
+        if (!other || bytes_[*other] || packed[*other]) continue;
+        packed[*other] = 1;
         gained -= kPack;
       }
-      if (!one.out.empty() && read_elsewhere(bundle)) gained -= kUnpack;
+      if (!one.out.empty() && read_elsewhere(b)) gained -= kUnpack;
     }
     return gained;
   }
 
   // ---- The code ----
 
+  // The kernel's body stays as it is until all is made, since bundles are places in it.
   void rewrite() {
-    const std::vector<Instruction> body = kernel_.body;
     std::vector<Instruction> made;
-    std::vector<char> unpacked(bundles_.size(), 0);
-    for (size_t b = 0; b < bundles_.size(); ++b)
-      unpacked[b] = bundles_[b].bytes && !at(bundles_[b]).out.empty() && read_elsewhere(bundles_[b]);
     size_t next = 0;
-    for (size_t i = 0; i < body.size();) {
-      while (next < bundles_.size() && bundles_[next].first < i) ++next;
-      if (next < bundles_.size() && bundles_[next].first == i && bundles_[next].bytes) {
-        write(bundles_[next], made);
-        if (unpacked[next]) unpack(bundles_[next], made);
-        i += kParts;
+    for (size_t i = 0; i < kernel_.body.size();) {
+      while (next < bytes_.size() && bundle(next).first < i) ++next;
+      if (next == bytes_.size() || bundle(next).first != i || !bytes_[next]) {
+        made.push_back(kernel_.body[i++]);
         continue;
       }
-      made.push_back(body[i++]);
+      write(next, made);
+      if (!at(next).out.empty() && read_elsewhere(next)) unpack(next, made);
+      i += kParts;
     }
-    kernel_.body = std::move(made);
-    for (const auto& [id, spread] : spread_) {
-      const auto defines = [id](const Instruction& one) { return !one.out.empty() && one.out[0] == id; };
-      const auto definition = std::ranges::find_if(kernel_.body, defines);
-      kernel_.body.insert(definition + 1, {.op = "SpreadByte", .in = {id}, .out = {spread}});
+    kernel_.body.clear();
+    for (Instruction& one : made) {
+      const auto spread = one.out.empty() ? spread_.end() : spread_.find(one.out[0]);
+      kernel_.body.push_back(std::move(one));
+      if (spread != spread_.end())
+        kernel_.body.push_back({.op = "SpreadByte", .in = {spread->first}, .out = {spread->second}});
     }
   }
 
   RegisterId vector_of_bytes() { return kernel_.add_lanes(kI32); }
 
-  RegisterId bytes_of(const Bundle& bundle, size_t i, std::vector<Instruction>& made) {
-    Bundle* const other = operand_bundle(bundle, i);
+  RegisterId bytes_of(size_t b, size_t i, std::vector<Instruction>& made) {
+    const auto other = maker(b, i);
     if (!other) {
-      auto [spread, is_new] = spread_.try_emplace(operand(bundle.first, 0, i), -1);
+      auto [spread, is_new] = spread_.try_emplace(at(b).in[i], -1);
       if (is_new) spread->second = vector_of_bytes();
       return spread->second;
     }
-    if (other->made >= 0) return other->made;
-    other->made = vector_of_bytes();
-    Instruction pack{.op = "PackBytes", .out = {other->made}, .label = at(*other).label};
-    for (int part = 0; part < kParts; ++part) pack.in.push_back(operand(bundle.first, part, i));
+    if (made_[*other] >= 0) return made_[*other];
+    made_[*other] = vector_of_bytes();
+    Instruction pack{.op = "PackBytes", .out = {made_[*other]}, .label = at(*other).label};
+    for (int part = 0; part < kParts; ++part) pack.in.push_back(at(b, part).in[i]);
     made.push_back(std::move(pack));
-    return other->made;
+    return made_[*other];
   }
 
-  void write(Bundle& bundle, std::vector<Instruction>& made) {
-    Instruction one = at(bundle);
-    const std::optional<ElementType> compared = is_compare(one.op) ? common(bundle, 0) : bundle.exact;
-    for (size_t i = 0; i < one.in.size(); ++i) one.in[i] = bytes_of(bundle, i, made);
-    if (one.op == kWrap || is_renaming(kernel_, at(bundle))) {
-      bundle.made = one.in[0];
+  void write(size_t b, std::vector<Instruction>& made) {
+    Instruction one = at(b);
+    const std::optional<ElementType> compared = is_compare(one.op) ? common(b, 0) : exact_[b];
+    for (size_t i = 0; i < one.in.size(); ++i) one.in[i] = bytes_of(b, i, made);
+    if (one.op == kWrap || is_renaming(kernel_, at(b))) {
+      made_[b] = one.in[0];
       return;
     }
     if (!is_logic(one.op) && !is_bitwise(one.op)) one.op = one.op.str() + "Bytes";
     if (compared) one.attributes.set("signed", compared == kI8 ? 1 : 0);
     if (!one.out.empty()) {
-      bundle.made = element_of(kernel_, one.out[0]).is_bool() ? kernel_.add_lanes(kBool) : vector_of_bytes();
-      one.out[0] = bundle.made;
+      made_[b] = element_of(kernel_, one.out[0]).is_bool() ? kernel_.add_lanes(kBool) : vector_of_bytes();
+      one.out[0] = made_[b];
     }
     made.push_back(std::move(one));
   }
 
-  void unpack(const Bundle& bundle, std::vector<Instruction>& made) const {
+  void unpack(size_t b, std::vector<Instruction>& made) const {
     for (int part = 0; part < kParts; ++part) {
       Instruction one{.op = "UnpackBytes" + std::to_string(part),
-                      .in = {bundle.made},
-                      .out = {at(bundle, part).out[0]},
-                      .label = at(bundle).label};
-      one.attributes.set("signed", bundle.exact == kI8 ? 1 : 0);
+                      .in = {made_[b]},
+                      .out = {at(b, part).out[0]},
+                      .label = at(b).label};
+      one.attributes.set("signed", exact_[b] == kI8 ? 1 : 0);
       made.push_back(std::move(one));
     }
   }
@@ -318,8 +257,12 @@ class Joiner {
   LinearKernel& kernel_;
   const Isa isa_;
   const LowBits demand_;
-  std::vector<Bundle> bundles_;
-  std::vector<int> bundle_of_, region_of_;
+  const Bundles bundles_;
+  std::vector<int> definition_;  // of each register, in the body: that of its last write
+  // Of each bundle: the type that its lanes are values of, if it is of bytes, and the vector of bytes it makes.
+  std::vector<std::optional<ElementType>> exact_;
+  std::vector<char> bytes_;
+  std::vector<RegisterId> made_;
   std::map<RegisterId, RegisterId> spread_;
 };
 

@@ -12,6 +12,8 @@
 
 #include <tenon/support/result.hpp>
 
+#include "median.hpp"
+
 namespace tenon::bench {
 
 [[noreturn, gnu::noinline, gnu::cold]] inline void give_up(const Error& error, const std::string& what) {
@@ -29,11 +31,6 @@ T must(Result<T> result, const std::string& what) {
 inline void must(const Result<void>& result, const std::string& what) {
   if (!result.ok()) [[unlikely]]
     give_up(result.error(), what);
-}
-
-inline double median(std::vector<double> times) {
-  std::nth_element(times.begin(), times.begin() + static_cast<ptrdiff_t>(times.size() / 2), times.end());
-  return times[times.size() / 2];
 }
 
 // One competitor, and the microseconds that one of its calls took in each round.

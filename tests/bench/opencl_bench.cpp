@@ -22,12 +22,15 @@
 #include <tenon/plugin/backend.hpp>
 #include <tenon/support/str.hpp>
 
+#include "median.hpp"
 #include "opencl/backend.hpp"
 #include "opencl/cl_stream.hpp"
 #include "opencl_bench_cases.hpp"
 
 namespace tenon::opencl {
 namespace {
+
+using bench::median;
 
 using Seconds = double;
 
@@ -83,11 +86,6 @@ Result<Seconds> seconds_of(const Do& work) {
   const auto begin = std::chrono::steady_clock::now();
   TENON_OK(work());
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-Seconds median(std::vector<Seconds> all) {
-  std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
-  return all[all.size() / 2];
 }
 
 Result<RunValue> run_once(Bench& bench, const Executable& executable, const std::vector<RunValue>& inputs) {

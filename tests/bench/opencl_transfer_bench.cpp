@@ -19,11 +19,14 @@
 #include <tenon/plugin/backend.hpp>
 #include <tenon/support/str.hpp>
 
+#include "median.hpp"
 #include "opencl/backend.hpp"
 #include "opencl/cl_stream.hpp"
 
 namespace tenon::opencl {
 namespace {
+
+using bench::median;
 
 constexpr int kRuns = 16;
 constexpr size_t kDeep = 2;  // buffers, and streams
@@ -152,11 +155,6 @@ class Case {
   RunValue output_[kDeep];
   std::vector<std::byte> out_[kDeep];
 };
-
-double median(std::vector<double> all) {
-  std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
-  return all[all.size() / 2];
-}
 
 Result<void> measure(TargetBackend& backend, const Work& work, int rounds) {
   TENON_TRY(one, Case::make(backend, work));

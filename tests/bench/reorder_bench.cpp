@@ -11,6 +11,8 @@
 #include <tenon/support/memory.hpp>
 #include <tenon/tensor/reorder.hpp>
 
+#include "median.hpp"
+
 namespace tenon::bench {
 namespace {
 
@@ -26,12 +28,6 @@ double seconds(const F& f) {
   const double start = processor_seconds();
   f();
   return processor_seconds() - start;
-}
-
-double median(std::vector<double> times) {
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
-  return *middle;
 }
 
 struct Case {

@@ -4,7 +4,8 @@
 //
 //   20 operators     body, lowering, passes, registers, code, and memory that may run, of one snippet; of known
 //                    extents, and of open ones: what compiling makes, and with what the first large calls make
-//   1000 operators   tokenised and compiled: as one snippet, and as 100 of ten with matrix products between them
+//   1000 operators   tokenised and compiled: as one snippet, and as 100 of ten with matrix products between them; of
+//                    bytes and booleans, whose vectors are joined by fours
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -19,6 +20,7 @@
 #include <tenon/support/check.hpp>
 #include <tenon/support/str.hpp>
 
+#include "interleaved.hpp"
 #include "x86/compiler.hpp"
 #include "x86/jit_memory.hpp"
 
@@ -48,21 +50,29 @@ std::unique_ptr<Graph> network(int blocks, bool products, std::string_view rows)
   return *std::move(graph);
 }
 
-double thread_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+// The same of bytes and booleans, five operators a block.
+std::unique_ptr<Graph> byte_network(int blocks) {
+  std::string text = "graph @g(%x: u8[N], %a: u8[N], %b: u8[N]) -> %y {\n", last = "%x";
+  for (int block = 0; block < blocks; ++block) {
+    const auto name = [&](const char* what) { return str("%", what, block); };
+    text += str(name("l"), " = Less ", last, ", %a\n", name("g"), " = Greater ", last, ", %b\n", name("c"), " = And ",
+                name("l"), ", ", name("g"), "\n", name("w"), " = Where ", name("c"), ", %a, ", last, "\n", name("v"),
+                " = Add ", name("w"), ", %b\n");
+    last = name("v");
+  }
+  auto graph = parse_graph(str(text, "%y = BitwiseNot ", last, "\n}"));
+  TENON_CHECK(graph.ok(), graph.ok() ? "" : graph.error().to_string());
+  return *std::move(graph);
 }
 
 double median_ms(int rounds, const std::function<void()>& work) {
   std::vector<double> times;
   for (int round = 0; round < rounds; ++round) {
-    const double begin = thread_seconds();
+    const double begin = bench::now_us(/*processor_time=*/true);
     work();
-    times.push_back((thread_seconds() - begin) * 1e3);
+    times.push_back((bench::now_us(/*processor_time=*/true) - begin) / 1e3);
   }
-  std::ranges::nth_element(times, times.begin() + rounds / 2);
-  return times[static_cast<size_t>(rounds / 2)];
+  return bench::median(times);
 }
 
 // Every kernel of the graph, ready to run.
@@ -82,11 +92,12 @@ size_t compile_all(const Graph& graph, const Compiler& compiler, Compiler::Forms
 
 struct Subject {
   const char* name;
-  int blocks;      // of ten operators
+  int blocks;      // of ten operators, or five of bytes
   bool products;   // between the blocks
   bool tokenised;  // already, when the clock starts
   std::string_view rows = "N";
   Compiler::Forms forms = Compiler::Forms::first;
+  bool bytes = false;
 };
 
 void measure(const Subject& subject, Isa isa, int rounds) {
@@ -102,7 +113,8 @@ void measure(const Subject& subject, Isa isa, int rounds) {
   const auto tokenise = [&](Graph& graph) {
     TENON_CHECK(snippet::tokenize_snippets(graph, options).ok(), "tokenising");
   };
-  const auto plain = network(subject.blocks, subject.products, subject.rows);
+  const auto plain =
+      subject.bytes ? byte_network(subject.blocks) : network(subject.blocks, subject.products, subject.rows);
   const auto done = plain->clone();
   tokenise(*done);
   size_t made = 0;
@@ -127,5 +139,7 @@ int main(int count, char** arguments) {
     measure({"20 operators, open extents, all forms", 2, false, true, "N", Compiler::Forms::all}, isa, rounds);
     measure({"1000 operators, one snippet", 100, false, false}, isa, (rounds + 3) / 4);
     measure({"1000 operators, products between", 100, true, false}, isa, (rounds + 3) / 4);
+    for (const auto& [name, blocks] : {std::pair("1000 operators of bytes", 200), {"4000 operators of bytes", 800}})
+      measure({.name = name, .blocks = blocks, .bytes = true}, isa, (rounds + 3) / 4);
   }
 }

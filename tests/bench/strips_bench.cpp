@@ -28,10 +28,13 @@
 #include <tenon/program/exec/bound_program.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 
+#include "median.hpp"
 #include "zoo/zoo.hpp"
 
 namespace tenon::irgen {
 namespace {
+
+using bench::median;
 
 struct Case {
   const char* name;
@@ -136,11 +139,6 @@ class Runnable {
   program::Arguments arguments_;
   program::BoundProgram bound_;
 };
-
-double median(std::vector<double> v) {
-  std::ranges::nth_element(v, v.begin() + static_cast<int64_t>(v.size() / 2));
-  return v[v.size() / 2];
-}
 
 void measure(const Case& c, int runs, StripMode mode) {
   const std::unique_ptr<Graph> graph = must(parse_graph(c.text));

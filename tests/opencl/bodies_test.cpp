@@ -1,11 +1,12 @@
 // Random bodies through the whole walk, on the device, against their operators one by one. The device is a CPU and
 // works in the memory of this process, so buffers end at guard pages.
 //
-// TENON_TEST_COUNT sets how many, TENON_TEST_SEED takes one alone. A kernel takes the device's compiler long.
+// TENON_FUZZ_SEEDS sets how many seeds, TENON_FUZZ_FIRST the first. A kernel takes the device's compiler long.
 #include <cstdlib>
 #include <numeric>
 
 #include <snippet/random_body.hpp>
+#include <support_lib/environment.hpp>
 #include <tenon/snippet/emit.hpp>
 
 #include "opencl_support.hpp"
@@ -21,7 +22,7 @@ class OpenclBodies : public OpenclTest {
  protected:
   // `form`: how items share the lanes.
   void try_seed(uint64_t seed, const GroupForm& form) {
-    SCOPED_TRACE(str("seed ", seed, " (TENON_TEST_SEED), ", form.items, " items"));
+    SCOPED_TRACE(str("seed ", seed, " (TENON_FUZZ_FIRST), ", form.items, " items"));
     RandomBody random(seed);
     const snippet::Body body = random.make();
     constexpr int kManyRegisters = 4000;
@@ -43,10 +44,8 @@ class OpenclBodies : public OpenclTest {
   }
 
   void try_seeds(const GroupForm& form) {
-    if (const char* seed = std::getenv("TENON_TEST_SEED")) return try_seed(std::strtoull(seed, nullptr, 10), form);
-    const char* count = std::getenv("TENON_TEST_COUNT");
-    const uint64_t seeds = count ? std::strtoull(count, nullptr, 10) : 12;
-    for (uint64_t seed = 1; seed <= seeds && !HasFailure(); ++seed) try_seed(seed, form);
+    const uint64_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(12);
+    for (uint64_t seed = first; seed < first + seeds && !HasFailure(); ++seed) try_seed(seed, form);
   }
 
   // Words hold addresses of this process.

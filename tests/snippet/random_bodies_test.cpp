@@ -1,7 +1,9 @@
 // Random bodies through lowering and register allocation, on emulated lanes, against the operators one by one. Values
-// are whole numbers, so that every order of a sum gives the same bits.
+// are whole numbers, so that every order of a sum gives the same bits. TENON_FUZZ_SEEDS sets how many seeds,
+// TENON_FUZZ_FIRST the first.
 #include <gtest/gtest.h>
 #include <snippet/random_body.hpp>
+#include <support_lib/environment.hpp>
 
 #include <cstdlib>
 #include <utility>
@@ -24,7 +26,7 @@ struct Forms {
 };
 
 void try_seed(uint64_t seed, Forms& forms) {
-  SCOPED_TRACE(str("seed ", seed, " (TENON_TEST_SEED)"));
+  SCOPED_TRACE(str("seed ", seed, " (TENON_FUZZ_FIRST)"));
   RandomBody random(seed);
   enum class Shape { any, rows, columns };
   const Shape shape = std::array{Shape::rows, Shape::columns, Shape::any}[std::min<size_t>(random.pick(10), 2)];
@@ -74,11 +76,10 @@ void try_seed(uint64_t seed, Forms& forms) {
 
 TEST(RandomBodies, MatchTheOperatorsOneByOne) {
   Forms forms;
-  if (const char* seed = std::getenv("TENON_TEST_SEED")) return try_seed(std::strtoull(seed, nullptr, 10), forms);
-  const char* count = std::getenv("TENON_TEST_COUNT");
-  const uint64_t seeds = count ? std::strtoull(count, nullptr, 10) : 1500;
-  for (uint64_t seed = 1; seed <= seeds && !::testing::Test::HasFailure(); ++seed) try_seed(seed, forms);
-  if (count || HasFailure()) return;
+  const uint64_t first = testing::first_seed(), seeds = testing::seeds(1500);
+  for (uint64_t seed = first; seed < first + seeds && !::testing::Test::HasFailure(); ++seed) try_seed(seed, forms);
+  const bool usual = !std::getenv("TENON_FUZZ_FIRST") && !std::getenv("TENON_FUZZ_SEEDS");
+  if (!usual || HasFailure()) return;
   // Each form is drawn often enough that the comparisons say something of it.
   for (const auto& [name, found] : {std::pair{"joined", forms.joined}, std::pair{"behind blocks", forms.behind_blocks},
                                     std::pair{"skewed", forms.skewed}, std::pair{"skewed twice", forms.skewed_twice},

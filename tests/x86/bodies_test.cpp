@@ -1,7 +1,8 @@
 // Random bodies through the whole walk, on the machine, against their operators one by one; the registers of the
-// machine, and so few that values spill. Buffers end at guard pages.
-#include <cstdlib>
+// machine, and so few that values spill. Buffers end at guard pages. TENON_FUZZ_SEEDS sets how many seeds,
+// TENON_FUZZ_FIRST the first.
 #include <snippet/random_body.hpp>
+#include <support_lib/environment.hpp>
 
 #include <tenon/snippet/emit.hpp>
 
@@ -37,7 +38,7 @@ void align_rows(RandomBody& random, Dims& extents) {
 class Bodies : public MachineTest {
  protected:
   void try_seed(uint64_t seed) {
-    SCOPED_TRACE(str("seed ", seed, " (TENON_TEST_SEED)"));
+    SCOPED_TRACE(str("seed ", seed, " (TENON_FUZZ_FIRST)"));
     const auto [isa, lanes] = GetParam();
     const TargetDescription target = target_of(isa);
     RandomBody random(seed);
@@ -106,10 +107,8 @@ class Bodies : public MachineTest {
 };
 
 TEST_P(Bodies, MatchTheOperatorsOneByOne) {
-  if (const char* seed = std::getenv("TENON_TEST_SEED")) return try_seed(std::strtoull(seed, nullptr, 10));
-  const char* count = std::getenv("TENON_TEST_COUNT");
-  const uint64_t seeds = count ? std::strtoull(count, nullptr, 10) : 500;
-  for (uint64_t seed = 1; seed <= seeds && !::testing::Test::HasFailure(); ++seed) try_seed(seed);
+  const uint64_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(500);
+  for (uint64_t seed = first; seed < first + seeds && !::testing::Test::HasFailure(); ++seed) try_seed(seed);
 }
 
 // Short rows of all widths, joined: rows before, at and behind the last joined one, all passes for large calls.
