@@ -121,6 +121,48 @@ TEST(PastCaches, IsForTheInnermostLoopOfAKernel) {
   EXPECT_THAT(program.error().to_string(), HasSubstr("it is a copy"));
 }
 
+// What is done by a kernel whose results others do not see before `finish`: u and f, or r for `run`. Of one thread.
+std::string& done() {
+  static std::string log;
+  return log;
+}
+KernelHandle unfinished_kernel() {
+  auto kernel = std::make_shared<Kernel>();
+  kernel->name = "unfinished";
+  kernel->takes_folded = true;
+  kernel->run = [](CallContext&) -> Result<void> { return done() += 'r', Result<void>(); };
+  kernel->run_unfinished = [](CallContext&) -> Result<void> { return done() += 'u', Result<void>(); };
+  kernel->finish = [] { done() += 'f'; };
+  return kernel;
+}
+std::string done_in(const std::vector<LoopOver>& loops, const BindOptions& options = {}, int64_t height = 5) {
+  Pipeline p("open");
+  const BufferRef in = p.buffer("in", kI32, 2), mid = p.buffer("mid", kI32, 2), out = p.buffer("out", kI32, 2);
+  p.stage("before", window_sum<int32_t>({0, 0}, {0, 0})).reads(in, {x, y}).writes(mid, {x, y});
+  StageRef stage = p.stage("stage", unfinished_kernel()).reads(mid, {x, y}).writes(out, {x, y});
+  if (!loops.empty()) stage.loops(loops);
+  const auto program = p.build({in}, {out});
+  EXPECT_TRUE(program.ok()) << program.error().to_string();
+  Array<int32_t> from({8, height}), to({8, height});
+  const Arguments arguments{{{"in", from.argument()}, {"out", to.argument()}}, {}};
+  auto bound = BoundProgram::bind(*program, arguments, options);
+  EXPECT_TRUE(bound.ok()) << bound.error().to_string();
+  done().clear();
+  EXPECT_TRUE(bound->run(arguments).ok());
+  return done();
+}
+
+// Loops of few iterations are written out; whoever runs one iteration of several workers tells others when it is over.
+TEST(PastCaches, ResultsOfALoopAreFinishedBehindIt) {
+  EXPECT_EQ(done_in({}), "r");
+  EXPECT_EQ(done_in({{y, 1}}), "uuuuuf");
+  EXPECT_EQ(done_in({{y, 1}}, {.statistics = true}), "uuuuuf");
+  EXPECT_EQ(done_in({{y, 1}, {x, 2}}), "uuuuufuuuuufuuuuufuuuuuf");
+  ThreadPool pool(2);
+  EXPECT_EQ(done_in({{y, 1, 2}}, {&pool, 2}).find_first_not_of('r'), std::string::npos);
+  EXPECT_EQ(done_in({{y, 1, 2}}, {.threads = 1}), "uuuuuf");
+}
+
 // Moves `from` to memory that begins `shift` bytes into a line, between bytes that must stay.
 void expect_moved(const std::vector<DimView>& to_dims, const std::vector<DimView>& from_dims, int bytes, size_t shift) {
   constexpr size_t kBytes = 1 << 15, kMiddle = kBytes / 2;

@@ -29,8 +29,8 @@ struct Lines {
 Lines lines_within(std::byte* to, const std::byte* from, size_t bytes) {
   const size_t head = std::min(bytes, (kLine - reinterpret_cast<uintptr_t>(to) % kLine) % kLine);
   const size_t tail = (bytes - head) % kLine;
-  move_row(to, from, head);
-  move_row(to + bytes - tail, from + bytes - tail, tail);
+  if (head > 0) move_row(to, from, head);
+  if (tail > 0) move_row(to + bytes - tail, from + bytes - tail, tail);
   return {to + head, from + head, (bytes - head) / kLine};
 }
 
@@ -50,7 +50,7 @@ MoveRow widest() {
   __builtin_cpu_init();
   return __builtin_cpu_supports("avx512f") ? move_row_avx512 : move_row_sse2;
 }
-// Such stores are in no order with others: whoever is told afterwards that the run is over must find them done.
+// Such stores are in no order with others: whoever is told afterwards must find them done. It takes 0.1 us where there are any.
 void end_of_lines() { _mm_sfence(); }
 #else
 MoveRow widest() { return move_row; }
@@ -85,23 +85,36 @@ void copy_box(const BufferView& to, const BufferView& from, MoveRow widest_row) 
     return;
   }
   const size_t bytes = element * static_cast<size_t>(to.dims[0].extent);
+  if (to.dims.size() == 2 && to.dims[1].fold <= 0 && from.dims[1].fold <= 0) {  // what there is most of
+    for (int64_t y = 0; y < to.dims[1].extent; ++y)
+      widest_row(to.base + y * to.dims[1].stride, from.base + y * from.dims[1].stride, bytes);
+    return;
+  }
   for_each_row(to, from, 1, [&](std::byte* t, const std::byte* f) { widest_row(t, f, bytes); });
+}
+
+// Operands: what is copied, then as many results.
+Result<void> copy_boxes(CallContext& c) {
+  static const MoveRow row = widest();
+  const size_t results = c.operands.size() / 2;
+  for (size_t i = 0; i < results; ++i) copy_box(c.operands[results + i], c.operands[i], row);
+  return {};
 }
 
 }  // namespace
 
-// Operands: what is copied, then as many results.
 KernelHandle past_caches_kernel() {
-  return make_kernel(
-      "copy_past_caches",
-      [](CallContext& c) -> Result<void> {
-        static const MoveRow row = widest();
-        const size_t results = c.operands.size() / 2;
-        for (size_t i = 0; i < results; ++i) copy_box(c.operands[results + i], c.operands[i], row);
-        end_of_lines();
-        return {};
-      },
-      true);
+  auto kernel = std::make_shared<Kernel>();
+  kernel->name = "copy_past_caches";
+  kernel->takes_folded = true;
+  kernel->run_unfinished = copy_boxes;
+  kernel->finish = end_of_lines;
+  kernel->run = [](CallContext& c) -> Result<void> {
+    TENON_OK(copy_boxes(c));
+    end_of_lines();
+    return {};
+  };
+  return kernel;
 }
 
 }  // namespace tenon::program

@@ -30,6 +30,10 @@ int64_t Binder::ahead_in_loop() const {
       .constant();
 }
 
+bool Binder::may_be_unfinished() const {
+  return !loops_.empty() && code().loops[static_cast<size_t>(loops_.back().number)].workers == 1 && program_.tokens.empty();
+}
+
 // Who counts calls counts those that are left out, too.
 bool Binder::does_nothing(const Expr& predicate, const SymbolicBuffer& written) const {
   if (loops_.empty() || options_.statistics) return false;
@@ -49,6 +53,10 @@ Result<void> Binder::emit(const Call& s) {
   site.label = str(stage_of(s), "->");
   if (const auto* plain = s.kernel->run.target<Result<void> (*)(CallContext&)>()) site.plain = *plain;
   if (s.kernel->make_state && s.kernel->run_in_state) site.plain = s.kernel->run_in_state;
+  if (s.kernel->run_unfinished && may_be_unfinished()) {
+    site.plain = s.kernel->run_unfinished;
+    loops_.back().finishes.insert(s.kernel->finish);
+  }
   constexpr auto kViewWords = sizeof(BufferView) / sizeof(int64_t);
   site.context = registers_.new_words(sizeof(CallContext) / sizeof(int64_t));
   const Place views = registers_.new_words(s.operands.size() * kViewWords);

@@ -45,12 +45,14 @@ class Binder {
     std::vector<int32_t> touched;  // blocks from around it
     std::string symbol;
     std::string shown;  // of a loop over periods: the symbol of the loop that it is made of
+    std::set<void (*)()> finishes = {};  // of kernels that are called in it and leave their results unfinished
   };
 
   // Names an operand in an error; most are never asked.
   using Label = std::function<std::string()>;
 
   ByteCode& code() { return result_.code; }
+  const ByteCode& code() const { return result_.code; }
   const std::string& name(BufferId id) const { return program_.buffer(id).name; }
   std::vector<Instr>& body() { return registers_.body(); }
 
@@ -146,6 +148,8 @@ class Binder {
   void push_site(Op op, Site site, const Expr& predicate);
   // How far the loop's symbol is ahead of its register where code is made.
   int64_t ahead_in_loop() const;
+  // Whether nobody else is told of the results before the innermost loop is over.
+  bool may_be_unfinished() const;
   // Whether it is certain, in a loop, that there is nothing to call for or to copy: in some iterations of a period.
   bool does_nothing(const Expr& predicate, const SymbolicBuffer& written) const;
   Result<void> emit(const Call& s);

@@ -203,6 +203,7 @@ void Binder::leave_loop(const Loop& loop, const std::string& symbol, int32_t num
   out.insert(out.end(), inner.body.begin(), inner.body.end());
   instr.op = workers > 1 ? Op::body_end : Op::next;
   out.push_back(instr);
+  for (void (*const finish)() : open.finishes) out.push_back({.op = Op::finish, .finish = finish});
 }
 
 void Binder::add_increments(const std::vector<Increment>& increments, LoopCode& loop) {

@@ -60,6 +60,7 @@ enum class Op : uint8_t {
   read_soon,   // `last` lines from a + number on, in `first` rows that begin b bytes after one another
   write_soon,
   prefetch,  // prefetches[index]
+  finish,    // `finish`
   allocate,  // counted: a bytes, number: on the stack
   free,
   end,
@@ -73,6 +74,7 @@ struct Instr {
   int32_t index = 0;
   int32_t first = 0, last = 0;
   Result<void> (*plain)(CallContext&) = nullptr;
+  void (*finish)() = nullptr;
 };
 
 struct Term {

@@ -6,10 +6,10 @@
 namespace tenon::program::detail {
 namespace {
 
-constexpr std::array<std::string_view, 30> kNames = {
+constexpr std::array<std::string_view, 31> kNames = {
     "set",        "move", "linear", "product", "floordiv", "mod",   "min",      "max",      "select",
     "at_least_0", "is_0", "grow",   "check",   "loop",     "next",  "workers",  "body_end", "call",
-    "call_plain", "call_function", "copy", "start",  "wait",    "signal",   "await", "read_soon", "write_soon", "prefetch", "allocate", "free"};
+    "call_plain", "call_function", "copy", "start",  "wait",    "signal",   "await", "read_soon", "write_soon", "prefetch", "finish", "allocate", "free"};
 
 std::string text(const Value& v) { return v.known() ? str(v.number) : str("r", v.place); }
 
@@ -62,6 +62,7 @@ std::string operands(const ByteCode& code, const Instr& i) {
       const PrefetchCode& p = code.prefetches[static_cast<size_t>(i.index)];
       return str(p.writes ? "out " : "in ", text(p.base), " part ", p.part, " of ", p.parts);
     }
+    case Op::finish:
     case Op::body_end:
     case Op::end: return "";
     default: break;

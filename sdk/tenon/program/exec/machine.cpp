@@ -210,6 +210,7 @@ bool Machine::execute(Worker& worker, int32_t from) {
         write_lines_soon(static_cast<uint64_t>(add(f.get(i.a), i.number)), i.last, i.first, i.b.number);
         break;
       case Op::prefetch: prefetch(f, code_.prefetches[static_cast<size_t>(i.index)]); break;
+      case Op::finish: i.finish(); break;
       case Op::allocate: {
         const std::lock_guard lock(counts_mutex_);
         counts_->allocate(f.get(i.a), f.get(i.b) != 0);
