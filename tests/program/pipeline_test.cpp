@@ -195,5 +195,34 @@ TEST(Pipeline, UntilingIsOneCopy) {
   for_each_index({0, 0}, {12, 8}, [&](const Index& i) { EXPECT_EQ(result.at(i), source(i[0] % 4, i[1] % 4, i[0] / 4, i[1] / 4)); });
 }
 
+// Bytes from a row to the next of the intermediate, as its reader sees it: a window of three rows of so many floats.
+int64_t row_stride(int64_t width, bool reader_takes_dense_only) {
+  static int64_t seen;
+  auto reader = std::make_shared<Kernel>(*make_kernel(
+      "reader", [](CallContext& c) -> Result<void> { return seen = c.operands[0].dims[1].stride, Result<void>(); }, true));
+  reader->takes_dense_only = reader_takes_dense_only;
+  Pipeline p("rows");
+  BufferRef in = p.buffer("in", kI32, 2), mid = p.buffer("mid", kI32, 2), out = p.buffer("out", kI32, 2);
+  p.stage("first", add_constant<int32_t>(1)).reads(in, {x, y}).writes(mid, {x, y});
+  p.stage("last", reader).reads(mid, {x, {y - 1, y + 1}}).writes(out, {x, y}).loops({{y, 1}});
+  const auto program = p.build({in}, {out});
+  EXPECT_TRUE(program.ok()) << program.error().to_string();
+  Array<int32_t> source({0, -1}, {width, 10}), result({width, 8});
+  const Arguments arguments{{{"in", source.argument()}, {"out", result.argument()}}, {}};
+  auto bound = BoundProgram::bind(*program, arguments);
+  EXPECT_TRUE(bound.ok() && bound->run(arguments).ok());
+  return seen;
+}
+
+// Kernels take longer for rows that begin between two lines of a cache. Short rows would grow by too much, and some kernels
+// take no gaps.
+TEST(Pipeline, LongRowsBeginAtLines) {
+  EXPECT_EQ(row_stride(255, false), 1020);
+  EXPECT_EQ(row_stride(256, false), 1024);
+  EXPECT_EQ(row_stride(257, false), 1088);
+  EXPECT_EQ(row_stride(1000, false), 4032);
+  EXPECT_EQ(row_stride(1000, true), 4000);
+}
+
 }  // namespace
 }  // namespace tenon::program

@@ -61,6 +61,8 @@ class Emitter {
 
   // Dims that repeat one element have stride 0; then the others must say theirs.
   void leave_one_place(int b, Allocation& a) const;
+  // Strides of long rows are whole lines, where all that touches them takes rows with gaps.
+  void begin_rows_at_lines(int b, Allocation& a) const;
 
   // The box of an iteration over the memory that all iterations share.
   View moving_view(int b);
