@@ -81,8 +81,8 @@ Result<irgen::SnippetForm> FormMaker::make(const snippet::Body& body, const Tier
   irgen::SnippetForm form{.run = code->function(), .code_bytes = code->object().bytes.size()};
   form.past_caches = has_streaming_stores(kernel);
   if (kernel.blocks.dim >= 0) form.least_row = kLeastRowVectors * kernel.lanes;
-  if (tier.lower.heads) form.least_row = least_head_row(body);
-  form.any_rows = tier.lower.heads;
+  form.any_rows = tier.lower.heads || tier.passes.whole_lines;
+  if (form.any_rows) form.least_row = least_head_row(body);
   // Bodies of several nests, and such, do not have all that a form wants: then it is for no call. Blocks that follow
   // one another store before all is read, which only calls past the caches allow, whose outputs lie apart from inputs.
   const std::pair<bool, bool> wants[] = {{tier.lower.join_rows, kernel.joined.rows >= 0},
@@ -90,7 +90,7 @@ Result<irgen::SnippetForm> FormMaker::make(const snippet::Body& body, const Tier
                                          {tier.lower.merge_sweeps, kernel.merged},
                                          {tier.lower.skew_rows, kernel.skewed},
                                          {tier.lower.skew_twice, kernel.skewed_twice},
-                                         {tier.lower.heads, form.past_caches}};
+                                         {form.any_rows, form.past_caches}};
   if (std::ranges::any_of(wants, [](const auto& one) { return one.first && !one.second; }))
     form.least_row = std::numeric_limits<int64_t>::max();
   form.kernel = std::move(kernel);

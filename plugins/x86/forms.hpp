@@ -11,6 +11,7 @@
 // Columns are walked in whole rows in the two that are for calls beyond the caches. Rows beyond the last-level cache
 // that several sweeps walk have forms by which cache holds a row.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,6 +79,7 @@ class FormMaker {
   void walk_from(Tier& tier, std::string_view memory, int lane_bytes) const;
   // forms_columns.cpp
   void add_few_rows(std::vector<Tier>& tiers, const snippet::Body& body) const;
+  void add_lines(std::vector<Tier>& tiers, const snippet::Body& body) const;
   // forms_rows.cpp
   bool folds_costly(const snippet::Body& body) const;
   void add_rows(std::vector<Tier>& tiers, const snippet::Body& body) const;
@@ -92,6 +94,10 @@ class FormMaker {
   const CompilerOptions options_;
   const std::string registers_;  // what code depends on beside the kernel: the registers that the description states
 };
+
+// Do the rows of all outputs begin at whole lines, as CallPlan::rows_aligned() says? None where extents decide that are
+// not known.
+std::optional<bool> rows_aligned(const snippet::Body& body);
 
 // Lanes of a vector of the body's widest lane type.
 int lanes_of(Isa isa, const snippet::Body& body);

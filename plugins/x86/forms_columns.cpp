@@ -1,4 +1,4 @@
-// Forms for columns that few rows make.
+// Forms for columns that few rows make, and for columns whose rows begin anywhere.
 #include <algorithm>
 
 #include "x86/forms.hpp"
@@ -30,6 +30,33 @@ void FormMaker::add_few_rows(std::vector<Tier>& tiers, const snippet::Body& body
   }
   // What is for fewer calls comes behind what is for more of that size.
   std::ranges::stable_sort(all, {}, [](const Tier& tier) { return tier.calls.least_bytes; });
+  tiers = std::move(all);
+}
+
+// The forms that store rows of columns past the caches once more, by whole lines wherever rows begin; where these are
+// known to begin at none, in their place.
+void FormMaker::add_lines(std::vector<Tier>& tiers, const snippet::Body& body) const {
+  const std::optional<bool> aligned = rows_aligned(body);
+  if (isa_of(target_) != Isa::avx512 || aligned.value_or(false) || !body.reduces() || body.dims.back().reduced) return;
+  const int lanes = lanes_of(isa_of(target_), body);
+  const auto has_lines = [&](const snippet::BodyPort& output) {
+    return lanes * output.element.bits() == 8 * kLineBytes && output.element.bits() >= 32;
+  };
+  if (std::ranges::none_of(body.outputs, has_lines)) return;
+  const Expr& row = body.dims.back().extent;
+  if (row.is_constant() && row.constant() < least_head_row(body)) return;
+  std::vector<Tier> all;
+  for (Tier& tier : tiers) {
+    const bool streams = tier.passes.stream_stores && tier.lower.whole_rows && !tier.lower.join_rows;
+    Tier lines = tier;
+    if (streams && tier.lower.behind_blocks) tier.calls.rows_aligned = true;
+    if (!streams || !aligned) all.push_back(std::move(tier));
+    if (!streams) continue;
+    lines.calls.rows_aligned = false;
+    lines.suffix += ".lines";
+    lines.passes.whole_lines = true;
+    all.push_back(std::move(lines));
+  }
   tiers = std::move(all);
 }
 

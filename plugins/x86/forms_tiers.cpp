@@ -48,26 +48,6 @@ int64_t folded_elements(const snippet::Body& body) {
   return elements;
 }
 
-// Do the rows of all outputs begin at whole lines, as CallPlan::rows_aligned() says? None where extents decide that are
-// not known.
-std::optional<bool> rows_aligned(const snippet::Body& body) {
-  bool known = true;
-  for (const snippet::BodyPort& output : body.outputs) {
-    const snippet::DimSet varies = body.values[static_cast<size_t>(output.value)].varies;
-    if (body.rank() == 0 || !(varies >> (body.rank() - 1) & 1)) continue;
-    int64_t stride = output.element.bits() / 8;  // beyond whole lines; -1: not known
-    for (size_t d = body.rank(); d-- > 0 && stride != 0;) {
-      const Expr& extent = body.dims[d].extent;
-      if (!(varies >> d & 1) || (extent.is_constant() && extent.constant() == 1)) continue;
-      const bool row = d + 1 == body.rank();
-      if (!row && stride > 0 && extent.is_constant()) return false;
-      known &= row;
-      stride = stride < 0 || !extent.is_constant() ? -1 : stride * extent.constant() % kLineBytes;
-    }
-  }
-  return known ? std::optional(true) : std::nullopt;
-}
-
 // Are columns folded that may be walked in whole rows?
 bool folds_columns(const snippet::Body& body, int64_t least_row) {
   if (!body.reduces() || body.dims.back().reduced) return false;
@@ -88,6 +68,24 @@ Joins joins_of(const snippet::Body& body, int lanes) {
 }
 
 }  // namespace
+
+std::optional<bool> rows_aligned(const snippet::Body& body) {
+  bool known = true;
+  for (const snippet::BodyPort& output : body.outputs) {
+    const snippet::DimSet varies = body.values[static_cast<size_t>(output.value)].varies;
+    if (body.rank() == 0 || !(varies >> (body.rank() - 1) & 1)) continue;
+    int64_t stride = output.element.bits() / 8;  // beyond whole lines; -1: not known
+    for (size_t d = body.rank(); d-- > 0 && stride != 0;) {
+      const Expr& extent = body.dims[d].extent;
+      if (!(varies >> d & 1) || (extent.is_constant() && extent.constant() == 1)) continue;
+      const bool row = d + 1 == body.rank();
+      if (!row && stride > 0 && extent.is_constant()) return false;
+      known &= row;
+      stride = stride < 0 || !extent.is_constant() ? -1 : stride * extent.constant() % kLineBytes;
+    }
+  }
+  return known ? std::optional(true) : std::nullopt;
+}
 
 size_t FormMaker::first_cache_bytes() const {
   constexpr size_t kUnstated = size_t{32} << 10;
@@ -212,6 +210,7 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) cons
   if (joins != Joins::never) add_joined(tiers, joins == Joins::always, tiles);
   add_far(tiers, body);
   add_heads(tiers, body);
+  add_lines(tiers, body);
   add_few_rows(tiers, body);
   if (const auto bytes = bytes_of(body)) keep_certain(tiers, body, *bytes);
   return tiers;

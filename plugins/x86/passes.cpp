@@ -253,7 +253,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   leave_rounding_to_stores(kernel);
   if (options.any_rows) load_by_halves(kernel);
   if (options.memory_operands) fold_loads(kernel, options.isa);
-  if (options.stream_stores) stream_stores(kernel, options.any_rows);
+  if (options.stream_stores) stream_stores(kernel, options);
   // Blocks and joined rows are short, and several of their rows side by side already.
   if (kernel.blocks.dim < 0) {
     fetch_ahead(kernel, options);
@@ -267,6 +267,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
     if (kernel.merged && !kernel.blocks.inside && options.prefetch_reads.lines > 0)
       prefetch_reads(kernel, options.prefetch_reads);
   }
+  if (options.whole_lines) store_lines(kernel);
   spread_prefetches(kernel);
   fold_steps(kernel);
   return snippet::verify(kernel);

@@ -15,6 +15,9 @@
 //   PackBytes a, b, c, d; UnpackBytes0 x to UnpackBytes3 x; SpreadByte x   to bytes, back; one in all bytes
 //   PrefetchWrite [memory]       the cache line there will be written; an address that is not mapped does no harm
 //   PrefetchRead [memory]        it will be read
+//   LineIndex [memory], LineMask [memory], TurnLanes x, index   for rows that begin anywhere (passes_lines.cpp)
+//   StoreLine [memory], turned, left, mask   the line that [memory] lies in, past the caches
+//   StoreLineRest [memory], left, mask       of the line there what lies before [memory]
 //   StoreStreaming [memory], a   Store of whole vectors past the caches; the address is a multiple of the bytes stored.
 //                                Kernels that hold one end with a fence (assembly.hpp)
 //
@@ -69,6 +72,9 @@ struct PassOptions {
   // Rows may begin anywhere: only what a head has aligned (`aligned` of Store) goes past the caches, and lines from
   // beyond them are loaded by halves.
   bool any_rows = false;
+  // Rows of columns may begin anywhere: vectors are turned, so that whole lines go past the caches. Of stores of 512
+  // bits as they are in registers; others do not.
+  bool whole_lines = false;
   // Of loops that store past the caches: main memory serves several streams faster than one.
   Streams streams = {};
   // Of the stores and loads of vector loops.
@@ -121,7 +127,9 @@ void fold_loads(snippet::LinearKernel& kernel, Isa isa);
 // those that cross two half as fast. passes_halves.cpp; before fold_loads, whose operands in memory are such loads.
 void load_by_halves(snippet::LinearKernel& kernel);
 // passes_streaming.cpp
-void stream_stores(snippet::LinearKernel& kernel, bool only_aligned = false);
+void stream_stores(snippet::LinearKernel& kernel, const PassOptions& options);
+// StoreStreaming as stores of whole lines, wherever rows begin. passes_lines.cpp; after all that looks at stores.
+void store_lines(snippet::LinearKernel& kernel);
 void split_streams(snippet::LinearKernel& kernel, Streams streams);  // passes_streams.cpp; after stream_stores
 // But through the pointers `near`.
 void prefetch_writes(snippet::LinearKernel& kernel, Ahead ahead, const std::set<snippet::RegisterId>& near = {});

@@ -26,6 +26,7 @@ inline bool is_border(Name op) {
 std::vector<int> ports_of(const LinearKernel& kernel);
 
 bool writes_memory(Name op);
+bool is_past_caches(Name op);
 bool is_prefetch(Name op);
 bool reads_memory(const Instruction& instruction);
 

@@ -6,9 +6,9 @@
 namespace tenon::x86 {
 namespace {
 
-const Name kEnd("LoopEnd"), kStreaming("StoreStreaming");
+const Name kEnd("LoopEnd");
 
-bool is_streaming(const Instruction& one) { return one.op == kStreaming; }
+bool is_streaming(const Instruction& one) { return is_past_caches(one.op); }
 
 // Of one iteration, whose instructions come in the order `body`.
 std::vector<Instruction> spread(std::vector<Instruction> body) {

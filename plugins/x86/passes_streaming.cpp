@@ -79,14 +79,20 @@ void prefetch(LinearKernel& kernel, Name op, Ahead ahead, Wanted wanted) {
 }
 
 // The shortest vector that goes past the caches is 16 bytes.
-bool streamable(const LinearKernel& kernel, const Instruction& store, bool only_aligned) {
-  return store.op == kStore && store.touched == Lanes::full &&
-         kernel.lanes * store.memory->element.bits() >= 128 &&
-         (!only_aligned || store.attributes.find("aligned") != nullptr);
+bool streamable(const LinearKernel& kernel, const Instruction& store, const PassOptions& options) {
+  const int bits = store.memory->element.bits();
+  if (store.op != kStore || store.touched != Lanes::full || kernel.lanes * bits < 128) return false;
+  if (options.whole_lines && kernel.blocks.dim < 0) return false;
+  if (options.whole_lines) return bits >= 32 && kernel.lanes * bits == 8 * kLineBytes && store.memory->index >= 0;
+  return !options.any_rows || store.attributes.find("aligned") != nullptr;
 }
 
 }  // namespace
 
+bool is_past_caches(Name op) {
+  static const Name kLine("StoreLine");
+  return op == kStreaming || op == kLine;
+}
 bool writes_memory(Name op) { return op == kStore || op == kStreaming; }
 bool is_prefetch(Name op) { return op == kWrite || op == kRead; }
 
@@ -126,14 +132,14 @@ void Stretches::Touched::write(Name op, int64_t ahead_bytes, int label, std::vec
   }
 }
 
-void stream_stores(LinearKernel& kernel, bool only_aligned) {
+void stream_stores(LinearKernel& kernel, const PassOptions& options) {
   const std::vector<int> ports = ports_of(kernel);
   const auto port = [&](const Instruction& i) { return ports[static_cast<size_t>(i.memory->base)]; };
   std::set<int> kept = {-1};  // scratch memory and outputs that are read again are wanted in the caches
   for (const Instruction& instruction : kernel.body)
     if (reads_memory(instruction)) kept.insert(port(instruction));
   for (Instruction& instruction : kernel.body)
-    if (streamable(kernel, instruction, only_aligned) && !kept.contains(port(instruction))) instruction.op = kStreaming;
+    if (streamable(kernel, instruction, options) && !kept.contains(port(instruction))) instruction.op = kStreaming;
 }
 
 int64_t Ahead::of(size_t stretches) const {
@@ -154,8 +160,7 @@ void prefetch_reads(LinearKernel& kernel, Ahead ahead, const std::set<RegisterId
 }
 
 bool has_streaming_stores(const LinearKernel& kernel) {
-  return std::any_of(kernel.body.begin(), kernel.body.end(),
-                     [](const Instruction& instruction) { return instruction.op == kStreaming; });
+  return std::ranges::any_of(kernel.body, [](const Instruction& one) { return is_past_caches(one.op); });
 }
 
 }  // namespace tenon::x86

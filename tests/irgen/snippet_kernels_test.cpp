@@ -93,12 +93,13 @@ TEST(SnippetKernels, TheLastCodeForTheSizeRuns) {
   EXPECT_EQ(ran_for(10, 160), "s");
 }
 
-// Sums down columns: code for any call, and another form.
+// Sums down columns, or x less these: code for any call, and another form.
 class ColumnSums {
  public:
-  explicit ColumnSums(const CallRange& calls) {
+  explicit ColumnSums(const CallRange& calls, bool subtracted = false) : subtracted_(subtracted) {
     BodyBuilder build("columns", "rk");
-    build.output(build.reduce("ReduceSum", build.input(3)));
+    const auto x = build.input(3), sum = build.reduce("ReduceSum", x);
+    build.output(subtracted ? build.op("Sub", {x, sum}) : sum);
     auto code = std::make_shared<SnippetCode>();
     code->body = build.take();
     code->body.dims[0].sources = {{0, 0}};
@@ -119,8 +120,9 @@ class ColumnSums {
   std::string ran_for(int64_t rows, int64_t columns) {
     ran.clear();
     Guarded<std::byte> x(static_cast<size_t>(rows * columns * 4), GuardAt::lines),
-        y(static_cast<size_t>(columns * 4), GuardAt::lines);
-    const std::vector<program::DimView> from{{0, columns, 4, 0}, {0, rows, columns * 4, 0}}, to{{0, columns, 4, 0}};
+        y(static_cast<size_t>((subtracted_ ? rows : 1) * columns * 4), GuardAt::lines);
+    const std::vector<program::DimView> from{{0, columns, 4, 0}, {0, rows, columns * 4, 0}}, sums{{0, columns, 4, 0}},
+        to = subtracted_ ? from : sums;
     const std::vector<program::BufferView> views{{x.data(), from, kF32}, {y.data(), to, kF32}};
     program::CallContext context{.operands = views};
     const auto done = snippet_->run(context);
@@ -130,8 +132,21 @@ class ColumnSums {
   int made = 0;  // of the other form
 
  private:
+  const bool subtracted_;
   decltype(snippet_kernel(nullptr, {0}, 1)) snippet_;
 };
+
+// Code for rows that begin at lines, or for others, is made where there are such.
+TEST(SnippetKernels, RowsThatBeginAtLinesRunTheirOwnCode) {
+  for (const bool aligned : {true, false}) {
+    ColumnSums less({.rows_aligned = aligned}, /*subtracted=*/true);
+    EXPECT_EQ(less.ran_for(10, aligned ? 161 : 160), "n");
+    EXPECT_EQ(less.made, 0);
+    EXPECT_EQ(less.ran_for(10, aligned ? 160 : 161), "j");
+  }
+  ColumnSums sums({.rows_aligned = true});
+  EXPECT_EQ(sums.ran_for(10, 161), "j") << "of one row";
+}
 
 // The code for joined rows is made and run where there are rows to join.
 TEST(SnippetKernels, ShortRowsRunTheirOwnCode) {

@@ -52,14 +52,19 @@ bool aligned(const snippet::Body& body, std::span<std::byte* const> addresses, s
   return true;
 }
 
+// Do the rows of all outputs begin at whole lines, if the first do?
+bool begin_at_lines(const snippet::Body& body, const snippet::CallPlan& plan) {
+  for (size_t i = body.inputs.size(); i < ports_of(body); ++i)
+    if (!plan.rows_aligned(i, kAlignBytes)) return false;
+  return true;
+}
+
 // Do the rows of all outputs begin as stores past the caches want it, as the form walks them, and do the blocks lie
 // near that it goes over?
 Result<bool> serves_past_caches(const snippet::Body& body, const SnippetForm& form, const Dims& extents) {
   TENON_TRY(plan, snippet::CallPlan::make_for_extents(body, form.kernel, extents));
   if (form.kernel.blocks.inside && !plan.blocks_are_near()) return false;
-  for (size_t i = body.inputs.size(); i < ports_of(body) && !form.any_rows; ++i)
-    if (!plan.rows_aligned(i, kAlignBytes)) return false;
-  return true;
+  return form.any_rows || begin_at_lines(body, plan);
 }
 
 // Forms for a call: by its size, and where addresses allow it by the aligned rows of its outputs.
@@ -79,11 +84,13 @@ Result<Choice> choose_forms(const SnippetCode& code, const CallOptions& options,
   for (size_t d = 0; d < extents.size(); ++d)
     if (code.body.dims[d].reduced) folded *= extents[d];
   const double bytes = plan.folded_bytes(CallRange::kColumns);
+  const bool rows_aligned = begin_at_lines(code.body, plan);
   Choice choice{.near = &code.form};
   for (const auto& larger : code.larger) {
     const CallRange& calls = larger->calls();
     if (read + written < calls.least_bytes || (calls.joins_rows && !joins)) continue;
     if (!extents.empty() && !calls.rows.holds(extents.back())) continue;
+    if (calls.rows_aligned.value_or(rows_aligned) != rows_aligned) continue;
     if (bytes < calls.least_folded_bytes || bytes > calls.most_folded_bytes || folded > calls.most_folded) continue;
     TENON_TRY(form, larger->get(code.body));
     if (form->least_row > 0 && plan.extents().back() < form->least_row) continue;

@@ -44,6 +44,8 @@ struct CallRange {
   double least_bytes = 0;   // of all tensors
   bool joins_rows = false;  // only those whose short rows snippet::rows_to_join() joins
   RowRange rows = {};
+  // Only where the rows of all outputs begin at whole lines as those of the first do, or only where some do not.
+  std::optional<bool> rows_aligned = std::nullopt;
   // Of tensors, for one fold (CallPlan::folded_bytes() of kColumns).
   double least_folded_bytes = 0, most_folded_bytes = std::numeric_limits<double>::infinity();
   static constexpr int64_t kColumns = 256;
