@@ -15,8 +15,9 @@ Result<PassManager> standard_passes() {
       "fold-reshape",
       "fold-batch-norm",  // after the Transposes between it and its convolution are gone
       "fold-pad",
-      "fold-constants",  // of Transposes and Reshapes of weights
-      "share-common",    // last, since most folds want values that are used once
+      "fold-constants",    // of Transposes and Reshapes of weights
+      "share-common",      // last, since most folds want values that are used once
+      "simplify-algebra",  // of what is one value now
       "remove-dead",
   }));
   return passes;
