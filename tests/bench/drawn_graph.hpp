@@ -39,6 +39,9 @@ struct DrawnGraph {
   // A function NAME(const void* const* in, void* const* out, const int64_t* extents) with one nest of loops, as by hand.
   // `extents` are loop_extents(). Prelude: see loop_prelude().
   std::string loop(const std::string& name) const;
+  // Does a sum of floats take back what another added, as (a - b) + b? With -ffast-math a compiler makes that a, and
+  // the loop reads less than the graph says.
+  bool cancels() const;
   // Of neighbouring dims that all tensors have or have not, one: the extents of the loops.
   std::vector<int64_t> loop_extents() const;
 };

@@ -147,8 +147,15 @@ class Writer {
         {"BitwiseAnd", "$0 & $1"},
         {"BitwiseOr", "$0 | $1"},
         {"BitwiseXor", "$0 ^ $1"}};
+    // What wraps around as integers of graphs do: the language leaves it open, and its compilers take it that no sum
+    // of integers is too large.
+    static const std::map<std::string, const char*> kWrapping{{"Add", "(uint32_t)$0 + (uint32_t)$1"},
+                                                              {"Sub", "(uint32_t)$0 - (uint32_t)$1"},
+                                                              {"Mul", "(uint32_t)$0 * (uint32_t)$1"},
+                                                              {"Neg", "0u - (uint32_t)$0"}};
+    const bool wraps = value.element == Element::i32 && kWrapping.contains(value.op);
     std::string text;
-    for (const char* c = kForms.at(value.op); *c; ++c) {
+    for (const char* c = wraps ? kWrapping.at(value.op) : kForms.at(value.op); *c; ++c) {
       if (*c == '$') {
         text += operand(value.operands[static_cast<size_t>(*++c - '0')]);
       } else {
@@ -286,6 +293,20 @@ class Writer {
 };
 
 }  // namespace
+
+bool DrawnGraph::cancels() const {
+  const auto is_sum = [](const DrawnValue& one) {
+    return (one.op == "Add" || one.op == "Sub") && one.element == Element::f32;
+  };
+  const auto reads = [](const DrawnValue& one, int what) { return std::ranges::count(one.operands, what) > 0; };
+  return std::ranges::any_of(values, [&](const DrawnValue& user) {
+    return is_sum(user) && std::ranges::any_of(user.operands, [&](int v) {
+             return is_sum(values[static_cast<size_t>(v)]) && std::ranges::any_of(user.operands, [&](int other) {
+                      return reads(values[static_cast<size_t>(v)], other);
+                    });
+           });
+  });
+}
 
 std::vector<int64_t> DrawnGraph::loop_extents() const { return groups_of(*this).extents; }
 

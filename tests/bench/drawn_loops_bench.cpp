@@ -4,11 +4,12 @@
 //   drawn_loops_bench [--target x86-avx512] [--seed 1] [--seeds 200] [--rounds 15] [--filter RE] [--most-bits 20]
 //   [--flags "..."] [--show] [--json]
 //
-// The loops are compiled while it runs, by $CXX or c++, all in one go and with the flags of snippet_bench's; for
-// x86-avx2 without AVX-512. A graph is drawn again by its seed, which begins its line: --seed S --seeds 1. --show
-// prints the graph and its loop instead. In names extents that reductions fold have a ', and types the dims that inputs
-// vary over, bit by bit. Ends with 1 where results differ: by more than a thousandth of a percent of the largest value,
-// in more than one of a thousand elements (a comparison or a cast may go either way).
+// The loops are compiled while it runs, by $CXX or c++, all in one go and with the flags of snippet_bench's (those in
+// which sums cancel without -fassociative-math); for x86-avx2 without AVX-512. A graph is drawn again by its seed,
+// which begins its line: --seed S --seeds 1. --show prints the graph and its loop instead. In names extents that
+// reductions fold have a ', and types the dims that inputs vary over, bit by bit. Ends with 1 where results differ: by
+// more than a thousandth of a percent of the largest value, in more than one of a thousand elements (a comparison or a
+// cast may go either way).
 #include <cmath>
 #include <memory>
 #include <numeric>
@@ -141,22 +142,25 @@ int main(int argc, char** argv) {
   app.add_flag("--json", options.json);
   CLI11_PARSE(app, argc, argv);
   std::vector<DrawnGraph> drawn;
-  std::string text = loop_prelude();
+  std::string text = loop_prelude(), in_order = loop_prelude();
   for (uint32_t seed = options.seed; seed < options.seed + options.seeds; ++seed) {
     DrawnGraph one = draw_graph(seed, options.most_bits);
     if (!std::regex_search(one.name(), std::regex(options.filter))) continue;
-    text += one.loop(str("loop_", seed)) + "\n";
+    (one.cancels() ? in_order : text) += one.loop(str("loop_", seed)) + "\n";
     if (options.show)
       std::printf("%s\n%s\n%s\n", one.name().c_str(), one.text().c_str(), one.loop(str("loop_", seed)).c_str());
     drawn.push_back(std::move(one));
   }
   if (options.show) return 0;
-  const CompiledLoops loops = must(CompiledLoops::compile(text, flags_of(options)), "the loops by hand");
+  std::vector<std::string> flags = flags_of(options);
+  const CompiledLoops loops = must(CompiledLoops::compile(text, flags), "the loops by hand");
+  flags.push_back("-fno-associative-math");
+  const CompiledLoops ordered = must(CompiledLoops::compile(in_order, flags), "the loops by hand, sums in order");
   TargetRegistry registry;
   ThreadPool pool(1);
   std::vector<Row> rows;
   for (const DrawnGraph& one : drawn)
-    rows.push_back(run(one, loops.find(str("loop_", one.seed)), registry, pool, options));
+    rows.push_back(run(one, (one.cancels() ? ordered : loops).find(str("loop_", one.seed)), registry, pool, options));
   return report(std::move(rows), options);
 }
 

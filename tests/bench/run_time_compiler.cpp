@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -34,7 +35,9 @@ Result<int> run_program(const std::vector<std::string>& arguments) {
 Result<CompiledLoops> CompiledLoops::compile(const std::string& text, const std::vector<std::string>& flags) {
   const char* named = std::getenv("CXX");
   const std::string compiler = named && *named ? named : "c++";
-  const std::filesystem::path folder = std::filesystem::temp_directory_path() / str("tenon_loops_", getpid());
+  static std::atomic<int> compiled = 0;  // what is loaded is known by its path
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / str("tenon_loops_", getpid(), "_", compiled++);
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   const std::string source = folder / "loops.cpp", library = folder / "loops.so";
