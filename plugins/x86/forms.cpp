@@ -10,6 +10,7 @@
 #include <tenon/snippet/params.hpp>
 
 #include "x86/assembly.hpp"
+#include "x86/body_numbers.hpp"
 #include "x86/code_cache.hpp"
 
 namespace tenon::x86 {
@@ -40,7 +41,8 @@ int lanes_of(Isa isa, const snippet::Body& body) {
 FormMaker::FormMaker(TargetDescription target, const codegen::JitterTable& table, CompilerOptions options)
     : target_(std::move(target)), table_(table), options_(options), registers_(registers_text(target_)) {}
 
-Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& body, const Tier& tier) const {
+Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& whole_body, const Tier& tier) const {
+  const snippet::Body body = with_fewer_checks(whole_body);
   const auto cycles = [this](const snippet::Body& of, const snippet::BodyNode& node) {
     return snippet::cycles_of_node(of, node, table_, target_);
   };

@@ -142,13 +142,17 @@ void extreme(VectorCode& c) {
 // sets all bits, which are one, too.
 template <bool kGreater>
 void extreme_float(VectorCode& c) {
-  const Vec a = c.in(0), y = c.temp();
-  machine_extreme<kGreater>(c, y, a, c.in(1));
+  const Vec a = c.in(0);
   if (c.avx512()) {
+    const Vec y = c.out().getIdx() == a.getIdx() ? c.temp() : c.out();
+    machine_extreme<kGreater>(c, y, a, c.in(1));
     constexpr uint64_t kNaNs = 0x22;  // quiet and other NaN of a: itself, quiet; all else: as it is
     c.wide() ? c->vfixupimmpd(y, a, c.u64(kNaNs), 0) : c->vfixupimmps(y, a, c.u32(kNaNs), 0);
-    return c.move(c.out(), y);
+    if (y.getIdx() != c.out().getIdx()) c.move(c.out(), y);
+    return;
   }
+  const Vec y = c.temp();
+  machine_extreme<kGreater>(c, y, a, c.in(1));
   const Mask nan = c.mask_temp();
   c.compare(nan, Compare::unordered, a, a);
   c->vorps(c.out(), y, c.vector(nan));

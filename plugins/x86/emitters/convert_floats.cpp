@@ -9,21 +9,29 @@ namespace {
 using namespace codegen;
 
 constexpr double kTwo31 = 0x1p31, kTwo32 = 0x1p32, kTwo52 = 0x1p52, kTwo63 = 0x1p63, kTwo64 = 0x1p64;
-constexpr auto kGreaterEqual = static_cast<uint8_t>(Compare::greater_equal), kOrdered = uint8_t{7};
+constexpr auto kGreaterEqual = static_cast<uint8_t>(Compare::greater_equal), kOrdered = uint8_t{7},
+               kNotGreaterEqual = uint8_t{0x19};  // quiet, true for NaN
 
 // ---- Floats to 32-bit integers ----
 
-// The machine gives 0x80000000 for what does not fit: its complement is right above, 0 for NaN.
+// The machine gives 0x80000000 for what does not fit, which is right below. avx512: the greatest stays where x is
+// above, and NaN becomes 0 behind. avx2: its complement is right above, 0 for NaN.
 void f32_to_i32(VectorCode& c) {
-  const Vec x = c.in(0), y = c.temp();
+  const Vec x = c.in(0);
+  if (c.avx512()) {
+    const Vec y = c.out().getIdx() == x.getIdx() ? c.temp() : c.out();
+    const Mask fits = c.mask_temp();
+    constexpr uint32_t kGreatest = 0x7fffffff, kZeroForNaNs = 0x88;
+    c->vcmpps(c.opmask(fits), x, c.f32(kTwo31), kNotGreaterEqual);
+    c.set_u32(y, kGreatest);
+    c->vcvttps2dq(y | c.opmask(fits), x);
+    c->vfixupimmps(y, x, c.u32(kZeroForNaNs), 0);
+    if (y.getIdx() != c.out().getIdx()) c.move(c.out(), y);
+    return;
+  }
+  const Vec y = c.temp();
   const Mask mask = c.mask_temp();
   c->vcvttps2dq(y, x);
-  if (c.avx512()) {
-    c->vcmpps(c.opmask(mask), x, c.f32(kTwo31), kGreaterEqual);
-    c->vpternlogd(y | c.opmask(mask), y, y, 0x55);  // ~y
-    c->vcmpps(c.opmask(mask), x, x, kOrdered);
-    return c.keep(c.out(), mask, y);
-  }
   c->vcmpps(c.vector(mask), x, c.f32(kTwo31), kGreaterEqual);
   c->vxorps(y, y, c.vector(mask));
   c->vcmpps(c.vector(mask), x, x, kOrdered);

@@ -1,0 +1,109 @@
+// Bodies without what the machine need not look at, by what is known of numbers.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "x86/body_numbers.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+using snippet::Body;
+using snippet::BodyNode;
+using snippet::ValueId;
+
+const Name kMax("Max"), kMin("Min"), kLow("ClampLow"), kHigh("ClampHigh"), kWhere("Where"), kAbs("Abs"),
+    kConvert("Convert"), kInRange("ConvertInRange");
+
+class Rewriter {
+ public:
+  explicit Rewriter(const Body& body) : body_(body), numbers_(numbers_of(body)), same_(body.values.size()) {
+    for (size_t i = 0; i < same_.size(); ++i) same_[i] = static_cast<ValueId>(i);
+  }
+
+  Body run() && {
+    for (BodyNode& node : body_.nodes) {
+      for (ValueId& operand : node.operands) operand = same_[index(operand)];
+      const std::optional<ValueId> x = same_as(node);
+      if (x && alike(*x, node.result))
+        same_[index(node.result)] = *x;
+      else
+        simplify(node);
+    }
+    for (snippet::BodyPort& output : body_.outputs) output.value = same_[index(output.value)];
+    drop_unread();
+    return std::move(body_);
+  }
+
+ private:
+  static size_t index(ValueId id) { return static_cast<size_t>(id); }
+  const Numbers& of(const BodyNode& node, size_t i) const { return numbers_[index(node.operands[i])]; }
+  bool is(ValueId id, ElementType element) const { return body_.values[index(id)].element == element; }
+  bool alike(ValueId a, ValueId b) const {
+    return body_.values[index(a)].element == body_.values[index(b)].element &&
+           body_.values[index(a)].varies == body_.values[index(b)].varies;
+  }
+  static bool is_number(const Numbers& x) { return x.only.empty(); }
+
+  // The operand that comes out, whatever it is.
+  std::optional<ValueId> same_as(const BodyNode& node) const {
+    const auto& in = node.operands;
+    if (node.op == kWhere && in[1] == in[2]) return in[1];
+    if (node.op == kAbs && is_number(of(node, 0)) && of(node, 0).low >= 0 && !std::signbit(of(node, 0).low))
+      return in[0];
+    const bool greatest = node.op == kMax || node.op == kLow, least = node.op == kMin || node.op == kHigh;
+    if (!greatest && !least) return std::nullopt;
+    const Numbers &a = of(node, 0), &b = of(node, 1);
+    if (node.op == kLow || node.op == kHigh)  // x stays where it is equal, or NaN
+      return (greatest ? a.low >= b.high : a.high <= b.low) ? std::optional(in[0]) : std::nullopt;
+    if (!is_number(a) || !is_number(b)) return std::nullopt;
+    if (greatest ? a.low > b.high : a.high < b.low) return in[0];
+    if (greatest ? b.low > a.high : b.high < a.low) return in[1];
+    return std::nullopt;
+  }
+
+  void simplify(BodyNode& node) const {
+    if ((node.op == kMax || node.op == kMin) && is(node.result, kF32)) return order(node);
+    if (node.op != kConvert || !is(node.operands[0], kF32)) return;
+    const Numbers& x = of(node, 0);
+    // The machine's conversion is to signed integers; what is cut off to 0 may be above -1.
+    const bool fits =
+        x.high < 0x1p31 && (is(node.result, kI32) ? x.low >= -0x1p31 : is(node.result, kU32) && x.low > -1);
+    if (fits && is_number(x)) node.op = kInRange;
+  }
+
+  // The machine gives one operand where either is NaN or both are zeros: x of ClampLow and ClampHigh, and of zeros the
+  // second one of Max and Min.
+  void order(BodyNode& node) const {
+    const Numbers &a = of(node, 0), &b = of(node, 1);
+    const Name clamp = node.op == kMax ? kLow : kHigh;
+    const auto may_be_zero = [](const Numbers& x) { return x.low <= 0 && x.high >= 0; };
+    const auto has_sign = [](const Numbers& x) { return x.low < 0 || std::signbit(x.low); };
+    const bool zeros_meet = may_be_zero(a) && may_be_zero(b) && (has_sign(a) || has_sign(b));
+    if (std::ranges::includes(b.where, a.only)) {
+      std::swap(node.operands[0], node.operands[1]);
+      node.op = clamp;
+    } else if (std::ranges::includes(a.where, b.only) && !zeros_meet) {
+      node.op = clamp;
+    }
+  }
+
+  void drop_unread() {
+    std::vector<char> read(body_.values.size(), 0);
+    for (const snippet::BodyPort& output : body_.outputs) read[index(output.value)] = 1;
+    for (auto node = body_.nodes.rbegin(); node != body_.nodes.rend(); ++node)
+      if (read[index(node->result)])
+        for (const ValueId operand : node->operands) read[index(operand)] = 1;
+    std::erase_if(body_.nodes, [&](const BodyNode& node) { return !read[index(node.result)]; });
+  }
+
+  Body body_;
+  const std::vector<Numbers> numbers_;
+  std::vector<ValueId> same_;
+};
+
+}  // namespace
+
+Body with_fewer_checks(const Body& body) { return Rewriter(body).run(); }
+
+}  // namespace tenon::x86

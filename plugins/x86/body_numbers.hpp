@@ -1,0 +1,31 @@
+// What is known of the numbers that a body computes, and bodies that compute less by it.
+#pragma once
+#include <vector>
+
+#include <tenon/snippet/body.hpp>
+
+namespace tenon::x86 {
+
+// Of an f32 or 32-bit integer value: its numbers lie from `low` to `high`, infinities included, where `low` 0 that is
+// not -0 says that there is no -0. It is NaN only where one of the values `only` is, and wherever one of `where` is:
+// both ascending, and the value itself stands in `only` when nothing better is known.
+struct Numbers {
+  double low = 0, high = 0;
+  std::vector<snippet::ValueId> only, where;
+};
+
+// Of each value of a verified body; those of other types, and what reductions make, are any number of their type.
+std::vector<Numbers> numbers_of(const snippet::Body& body);
+
+// The same results, bit for bit but for which NaN it is, of fewer instructions:
+//
+//   Max a, b          ClampLow b, a      a is NaN only where b is: one instruction, which gives b there
+//                     ClampLow a, b      b only where a is, and no two zeros of different signs meet
+//   Min a, b          ClampHigh          likewise
+//   Convert x         ConvertInRange x   a float that is never NaN, to a 32-bit integer that holds all of its range
+//   Abs x, ClampLow x, c, Max x, y, Where c, x, x ...   x, where nothing else can come out
+//
+// and without nodes that nothing reads then.
+snippet::Body with_fewer_checks(const snippet::Body& body);
+
+}  // namespace tenon::x86
