@@ -41,8 +41,23 @@ int lanes_of(Isa isa, const snippet::Body& body) {
 FormMaker::FormMaker(TargetDescription target, const codegen::JitterTable& table, CompilerOptions options)
     : target_(std::move(target)), table_(table), options_(options), registers_(registers_text(target_)) {}
 
-Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& whole_body, const Tier& tier) const {
-  const snippet::Body body = with_fewer_checks(whole_body);
+Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& as_it_is, const Tier& tier) const {
+  const snippet::Body body = with_fewer_checks(as_it_is);
+  const bool near = is_near(tier);
+  // Lanes of bytes want four vectors side by side, which is for nothing where none comes of it or they do not fit.
+  if (near && !is_of_bytes(body) && has_bytes(body)) {
+    TENON_TRY(kernel, lowered(body, tier, true));
+    if (has_lanes_of_bytes(kernel)) {
+      snippet::LinearKernel tried = kernel;
+      TENON_TRY(pool, register_pool(target_));
+      TENON_OK(snippet::allocate(tried, pool, snippet::needs_of(table_, target_)));
+      if (tried.frame_slots == 0) return kernel;
+    }
+  }
+  return lowered(body, tier, near && is_of_bytes(body));
+}
+
+Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& body, const Tier& tier, bool all_copies) const {
   const auto cycles = [this](const snippet::Body& of, const snippet::BodyNode& node) {
     return snippet::cycles_of_node(of, node, table_, target_);
   };
@@ -50,9 +65,9 @@ Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& whole_bo
   snippet::LowerOptions options = tier.lower;
   options.vectors = static_cast<int>(pool.of(codegen::RegisterFile::vector).size());
   options.cycles = cycles;
-  const bool near = is_near(tier);
-  options.all_copies = near && is_of_bytes(body);
+  options.all_copies = all_copies;
   TENON_TRY(kernel, snippet::lower(body, options), "lowering snippet '", body.name, "'");
+  const bool near = is_near(tier);
   const double element = snippet::cycles_per_element(body, kernel.lanes, table_, target_);
   const snippet::DimSet whole = near ? irgen::whole_dims(body, kernel.lanes, element) : 0;
   TENON_OK(snippet::CallPlan::write_known(body, kernel, whole), "lowering snippet '", body.name, "'");

@@ -86,7 +86,8 @@ class FormMaker {
   void add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) const;
   void add_skewed_twice(std::vector<Tier>& tiers, Tier twice, int64_t row_bytes) const;
   // Lowered, and after this plugin's passes.
-  Result<snippet::LinearKernel> kernel_of(const snippet::Body& body, const Tier& tier) const;
+  Result<snippet::LinearKernel> kernel_of(const snippet::Body& as_it_is, const Tier& tier) const;
+  Result<snippet::LinearKernel> lowered(const snippet::Body& body, const Tier& tier, bool all_copies) const;
   Result<CodeObject> assemble_kernel(snippet::LinearKernel kernel) const;
 
   const TargetDescription target_;

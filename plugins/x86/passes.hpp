@@ -12,7 +12,8 @@
 //   ClampLowOfNaN x, low         ClampLow, but low where x is NaN
 //   AddBytes and others          four vectors of 32-bit lanes as one of bytes (emitters/bytes.cpp)
 //   LoadBytes, StoreBytes        of such
-//   PackBytes a, b, c, d; UnpackBytes0 x to UnpackBytes3 x; SpreadByte x   to bytes, back; one in all bytes
+//   PackBytes a, b, c, d; UnpackBytes0 x to UnpackBytes3 x   to bytes and back
+//   SpreadByte x, SpreadMask x   of what is alike in all lanes: one in all bytes
 //   PrefetchWrite [memory]       the cache line there will be written; an address that is not mapped does no harm
 //   PrefetchRead [memory]        it will be read
 //   LineIndex [memory], LineMask [memory], TurnLanes x, index   for rows that begin anywhere (passes_lines.cpp)
@@ -104,6 +105,10 @@ void convert_in_range(snippet::LinearKernel& kernel);
 void join_bytes(snippet::LinearKernel& kernel, Isa isa);  // after those; passes_bytes.cpp
 // Is it elementwise, of tensors of bytes alone? Then all of it may become lanes of bytes.
 bool is_of_bytes(const snippet::Body& body);
+// Is it elementwise, of lanes of 32 bits, with bytes in tensors? Then some of it may.
+bool has_bytes(const snippet::Body& body);
+// Is anything computed in lanes of bytes?
+bool has_lanes_of_bytes(const snippet::LinearKernel& kernel);
 // What to multiply by in place of a division: x / divisor = fma(x, high, x * low) for all x whose quotient is at least
 // 2^-100, bit for bit; below within a unit of the last place. `low` 0: x * high, always. None: only a division will do.
 struct QuotientFactors {

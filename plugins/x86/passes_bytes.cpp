@@ -8,12 +8,13 @@
 #include <optional>
 
 #include "x86/bundles.hpp"
+#include "x86/byte_factor.hpp"
 
 namespace tenon::x86 {
 namespace {
 
 constexpr int kParts = Bundle::kParts;
-const Name kLoad("Load"), kStore("Store"), kWrap("Wrap"), kWhere("Where"), kAbs("Abs"), kMul("Mul");
+const Name kLoad("Load"), kStore("Store"), kWrap("Wrap"), kWhere("Where"), kAbs("Abs"), kMul("Mul"), kScalar("Scalar");
 
 template <size_t kCount>
 bool is_one_of(Name op, const Name (&names)[kCount]) {
@@ -75,9 +76,15 @@ class Joiner {
 
   // ---- What may be bytes ----
 
+  std::optional<int32_t> constant_of(RegisterId id) const {
+    const Instruction& one = kernel_.body[static_cast<size_t>(definition_[static_cast<size_t>(id)])];
+    if (one.op != kScalar) return std::nullopt;
+    return static_cast<int32_t>(*one.attributes.find("bits")->get_if<int64_t>());
+  }
+
   // What is alike in all lanes: is it a value of this type?
   bool uniform_is(RegisterId id, ElementType type) const {
-    static const Name kScalar("Scalar"), kBroadcast("BroadcastLoad");
+    static const Name kBroadcast("BroadcastLoad");
     const Instruction& one = kernel_.body[static_cast<size_t>(definition_[static_cast<size_t>(id)])];
     if (one.op == kBroadcast) return one.memory->element == type;
     if (one.op == kWrap) return wrapped_to(one) == type;
@@ -132,7 +139,8 @@ class Joiner {
     return (is_modular(one.op) || is_renaming(kernel_, one) || one.op == kWhere) && (exact_[b] || low_byte_counts(b));
   }
 
-  // Booleans stay among bytes: what reads or makes one that does not is none of them, and then those beside it.
+  // Booleans stay among bytes, but for those that are alike in all lanes: what reads or makes one that does not is none
+  // of them, and then those beside it.
   void drop_unsuited() {
     std::vector<size_t> open;
     for (size_t b = 0; b < bytes_.size(); ++b) open.push_back(b);
@@ -151,7 +159,7 @@ class Joiner {
     for (size_t i = 0; i < one.in.size(); ++i) {
       if (!element_of(kernel_, one.in[i]).is_bool()) continue;
       const auto other = maker(b, i);
-      if (!other || !bytes_[*other]) return false;
+      if (other && !bytes_[*other]) return false;
     }
     return one.out.empty() || !element_of(kernel_, one.out[0]).is_bool() || !read_elsewhere(b);
   }
@@ -205,7 +213,9 @@ class Joiner {
       const auto spread = one.out.empty() ? spread_.end() : spread_.find(one.out[0]);
       kernel_.body.push_back(std::move(one));
       if (spread != spread_.end())
-        kernel_.body.push_back({.op = "SpreadByte", .in = {spread->first}, .out = {spread->second}});
+        kernel_.body.push_back({.op = element_of(kernel_, spread->first).is_bool() ? "SpreadMask" : "SpreadByte",
+                                .in = {spread->first},
+                                .out = {spread->second}});
     }
   }
 
@@ -215,7 +225,8 @@ class Joiner {
     const auto other = maker(b, i);
     if (!other) {
       auto [spread, is_new] = spread_.try_emplace(at(b).in[i], -1);
-      if (is_new) spread->second = vector_of_bytes();
+      if (is_new)
+        spread->second = element_of(kernel_, spread->first).is_bool() ? kernel_.add_lanes(kBool) : vector_of_bytes();
       return spread->second;
     }
     if (made_[*other] >= 0) return made_[*other];
@@ -228,6 +239,7 @@ class Joiner {
 
   void write(size_t b, std::vector<Instruction>& made) {
     Instruction one = at(b);
+    if (one.op == kMul) return write_product(b, made);
     const std::optional<ElementType> compared = is_compare(one.op) ? common(b, 0) : exact_[b];
     for (size_t i = 0; i < one.in.size(); ++i) one.in[i] = bytes_of(b, i, made);
     if (one.op == kWrap || is_renaming(kernel_, at(b))) {
@@ -240,6 +252,25 @@ class Joiner {
       made_[b] = element_of(kernel_, one.out[0]).is_bool() ? kernel_.add_lanes(kBool) : vector_of_bytes();
       one.out[0] = made_[b];
     }
+    made.push_back(std::move(one));
+  }
+
+  // The machine has products of 16 bits alone: by some constants sums take less.
+  void write_product(size_t b, std::vector<Instruction>& made) {
+    Instruction one = at(b);
+    const size_t factor = maker(b, 0) ? 1 : 0;
+    const bool alike = !maker(b, factor);
+    const RegisterId x = bytes_of(b, 1 - factor, made);
+    const auto constant = alike ? constant_of(one.in[factor]) : std::nullopt;
+    const auto product = constant ? multiply_bytes(kernel_, x, *constant, one.label, made) : std::nullopt;
+    if (product) {
+      made_[b] = *product;
+      return;
+    }
+    one.op = "MulBytes";
+    one.in = {x, bytes_of(b, factor, made)};
+    if (alike) one.attributes.set("alike", 1);
+    one.out[0] = made_[b] = vector_of_bytes();
     made.push_back(std::move(one));
   }
 
@@ -267,6 +298,10 @@ class Joiner {
 };
 
 }  // namespace
+
+bool has_lanes_of_bytes(const LinearKernel& kernel) {
+  return std::ranges::any_of(kernel.body, [](const Instruction& one) { return one.op.str().ends_with("Bytes"); });
+}
 
 void join_bytes(LinearKernel& kernel, Isa isa) {
   if (kernel.lanes * 32 == vector_bits(isa)) Joiner(kernel, isa).run();

@@ -34,6 +34,16 @@ bool is_of_bytes(const snippet::Body& body) {
          std::ranges::all_of(body.inputs, in_bytes) && std::ranges::all_of(body.outputs, in_bytes);
 }
 
+bool has_bytes(const snippet::Body& body) {
+  const auto in_lanes = [&](const snippet::BodyValue& value) { return (value.varies >> (body.rank() - 1) & 1) != 0; };
+  const auto is_one = [&](const snippet::BodyPort& port) {
+    return is_byte(port.element) && in_lanes(body.values[static_cast<size_t>(port.value)]);
+  };
+  const auto has_32_bit_lanes = [](const snippet::BodyValue& value) { return value.element.bits() <= 32; };
+  return body.rank() > 0 && !body.reduces() && std::ranges::all_of(body.values, has_32_bit_lanes) &&
+         (std::ranges::any_of(body.inputs, is_one) || std::ranges::any_of(body.outputs, is_one));
+}
+
 bool is_modular(Name op) {
   static const Name kNames[] = {"Add", "Sub", "Mul", "Neg", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot"};
   return std::find(std::begin(kNames), std::end(kNames), op) != std::end(kNames);

@@ -12,23 +12,45 @@ namespace {
 
 using namespace codegen;
 
-bool has_sign(const VectorCode& c) {
-  const Attribute* const is_signed = c.emission().attributes.find("signed");
-  return is_signed && is_signed->get_if<int64_t>() && *is_signed->get_if<int64_t>() != 0;
-}
-
 void add_bytes(VectorCode& c) { c->vpaddb(c.out(), c.in(0), c.in(1)); }
 void subtract_bytes(VectorCode& c) { c->vpsubb(c.out(), c.in(0), c.in(1)); }
 
-// Products of 16 bits: of the lower bytes in place; of the upper ones, of which one factor is shifted down.
+bool is_set(const VectorCode& c, std::string_view attribute) {
+  const Attribute* const one = c.emission().attributes.find(attribute);
+  return one && one->get_if<int64_t>() && *one->get_if<int64_t>() != 0;
+}
+bool has_sign(const VectorCode& c) { return is_set(c, "signed"); }
+
+// Products of 16 bits: of the lower bytes in place, whose upper halves are dropped; of the upper ones, of which one
+// factor is shifted down, or where all bytes of y are alike (attribute `alike`) has no lower byte.
 void multiply_bytes(VectorCode& c) {
-  const Vec x = c.in(0), y = c.in(1), low = c.temp(), high = c.temp(), upper = c.temp();
+  constexpr uint32_t kLower = 0x00ff00ff, kUpper = 0xff00ff00;
+  constexpr uint8_t kLowerOfFirst = 0xec;  // (first & third) | second
+  const Vec x = c.in(0), y = c.in(1), low = c.temp(), high = c.temp();
   c->vpmullw(low, x, y);
-  c->vandps(low, low, c.u32(0x00ff00ff));
-  c->vpsrlw(high, x, 8);
-  c->vandps(upper, y, c.u32(0xff00ff00));
-  c->vpmullw(high, high, upper);
+  if (is_set(c, "alike")) {
+    c->vandps(high, x, c.u32(kUpper));
+    c->vpmullw(high, high, y);
+  } else {
+    const Vec upper = c.temp();
+    c->vpsrlw(high, x, 8);
+    c->vandps(upper, y, c.u32(kUpper));
+    c->vpmullw(high, high, upper);
+  }
+  if (c.avx512()) {
+    c->vpternlogd(low, high, c.u32(kLower), kLowerOfFirst);
+    return c.move(c.out(), low);
+  }
+  c->vandps(low, low, c.u32(kLower));
   c->vorps(c.out(), low, high);
+}
+
+// By attribute `bits`, as words whose lower bytes spill into the upper ones.
+void shift_bytes(VectorCode& c) {
+  const auto bits = static_cast<uint8_t>(*c.emission().attributes.find("bits")->get_if<int64_t>());
+  const uint32_t kept = 0xffu >> bits << bits;
+  c->vpsllw(c.out(), c.in(0), bits);
+  c->vandps(c.out(), c.out(), c.u32(kept * 0x01010101));
 }
 
 void negate_bytes(VectorCode& c) {
@@ -76,6 +98,14 @@ void choose_bytes(VectorCode& c) {
 // What is alike in all lanes, in all bytes.
 void spread_byte(VectorCode& c) { c->vpbroadcastb(c.out(), VectorCode::at(c.in(0), 128)); }
 
+// What is alike in all lanes, for as many bytes. avx2: all bits of lanes are alike.
+void spread_mask(VectorCode& c) {
+  const int out = c.emission().out[0].at.number, in = c.emission().in[0].at.number;
+  if (!c.avx512()) return c.move(c.out(), c.in(0));
+  c->kunpckwd(Xbyak::Opmask(out), Xbyak::Opmask(in), Xbyak::Opmask(in));
+  c->kunpckdq(Xbyak::Opmask(out), Xbyak::Opmask(out), Xbyak::Opmask(out));
+}
+
 // The low bytes of four vectors, one behind the other. The machine packs within 128 bits: 32-bit words are put in
 // order.
 void pack_bytes(VectorCode& c) {
@@ -118,6 +148,7 @@ constexpr RowPair kRows[] = {
     {"AddBytes", kInt32, {}, {}, 0, algorithm<add_bytes>},
     {"SubBytes", kInt32, {}, {}, 0, algorithm<subtract_bytes>},
     {"MulBytes", kInt32, {.vectors = 3, .cycles = 3}, {.vectors = 3, .cycles = 3}, 0, algorithm<multiply_bytes>},
+    {"ShiftBytes", kInt32, {.cycles = 2}, {.cycles = 2}, 0, algorithm<shift_bytes>},
     {"NegBytes", kInt32, {.vectors = 1}, {.vectors = 1}, 0, algorithm<negate_bytes>},
     {"AbsBytes", kInt32, {}, {}, 0, algorithm<magnitude_of_bytes>},
     {"MaxBytes", kInt32, {}, {}, 0, algorithm<maximum_of_bytes>},
@@ -129,6 +160,7 @@ constexpr RowPair kRows[] = {
     {"GreaterOrEqualBytes", kInt32, {.vectors = 1}, {}, 0, algorithm<compare_bytes<Compare::greater_equal>>},
     {"WhereBytes", kInt32, {}, {}, 0, algorithm<choose_bytes>},
     {"SpreadByte", kInt32, {}, {}, 0, algorithm<spread_byte>},
+    {"SpreadMask", kBoolLanes, {}, {.cycles = 2}, 0, algorithm<spread_mask>},
     {"PackBytes", kInt32, {.vectors = 3, .cycles = 4}, {.vectors = 3, .cycles = 4}, 0, algorithm<pack_bytes>},
     {"UnpackBytes0", kInt32, {.vectors = 1}, {.vectors = 1}, 0, algorithm<unpack_bytes<0>>},
     {"UnpackBytes1", kInt32, {.vectors = 1}, {.vectors = 1}, 0, algorithm<unpack_bytes<1>>},
