@@ -243,6 +243,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   drop_wraps(kernel);
   convert_in_range(kernel);
   if (options.near) join_bytes(kernel, options.isa);
+  if (options.isa == Isa::avx512) join_conditions(kernel);
   divide_by_constants(kernel);
   convert_as_signed(kernel);
   if (options.contract) contract_multiply_add(kernel);

@@ -6,6 +6,7 @@
 //   AddMemory SubMemory MulMemory DivMemory MaxMemory MinMemory  [memory], a       a op memory
 //   FmaMemory [memory], a, c     a * memory + c   (attribute `place` 1)
 //   FmaMemory [memory], a, b     a * b + memory   (attribute `place` 2)
+//   Less a, b, m and other comparisons   where m holds, else false; attribute `negated` 1: the opposite of Less (avx512)
 //   DivAlike a, b; SqrtAlike x   Div, Sqrt of what is alike in all lanes
 //   LoadHalves [memory]          Load of a vector of 512 bits as two of 256
 //   ConvertInRange x             floats to integers of 32 bits; 0x80000000 where it is not one of them
@@ -117,6 +118,8 @@ struct QuotientFactors {
 std::optional<QuotientFactors> quotient_factors(float divisor);
 // Div by a constant as Mul, or as Mul and Fma. passes_division.cpp
 void divide_by_constants(snippet::LinearKernel& kernel);
+// And, Or of comparisons as comparisons of some lanes; avx512, after join_bytes. passes_conditions.cpp
+void join_conditions(snippet::LinearKernel& kernel);
 // Convert of unsigned integers that were loaded from 8 or 16 bits, to floats: says that these fit i32, of which avx2 has
 // a conversion. passes_convert.cpp
 void convert_as_signed(snippet::LinearKernel& kernel);

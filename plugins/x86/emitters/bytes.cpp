@@ -74,10 +74,10 @@ void minimum_of_bytes(VectorCode& c) { less_bytes(c, c.out()); }
 template <Compare kHow>
 void compare_bytes(VectorCode& c) {
   const Vec a = c.in(0), b = c.in(1);
-  const auto to = c.emission().out[0].at.number;
   if (c.avx512()) {
-    const Xbyak::Opmask out(to);
-    return has_sign(c) ? c->vpcmpb(out, a, b, integer_predicate(kHow)) : c->vpcmpub(out, a, b, integer_predicate(kHow));
+    const auto [out, flip] = where_compared(c);
+    const auto predicate = static_cast<uint8_t>(flip ^ integer_predicate(kHow));
+    return has_sign(c) ? c->vpcmpb(out, a, b, predicate) : c->vpcmpub(out, a, b, predicate);
   }
   const Vec out = VectorCode::at(c.out(), c.lanes() * 32), least = c.temp();
   constexpr bool kEquality = kHow == Compare::equal || kHow == Compare::not_equal;

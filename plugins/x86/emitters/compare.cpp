@@ -36,17 +36,25 @@ void compare_avx2(VectorCode& c, const Vec& out, Compare how, const Vec& a, cons
   if (negated) c->vxorps(out, out, c.u64(~uint64_t{0}));
 }
 
-void compare_avx512(VectorCode& c, const Xbyak::Opmask& out, Compare how, const Vec& a, const Vec& b) {
-  const uint8_t predicate = integer_predicate(how);
+void compare_avx512(VectorCode& c, const Xbyak::Opmask& out, uint8_t predicate, const Vec& a, const Vec& b) {
   if (c.element().is_signed_int()) return c.wide() ? c->vpcmpq(out, a, b, predicate) : c->vpcmpd(out, a, b, predicate);
   c.wide() ? c->vpcmpuq(out, a, b, predicate) : c->vpcmpud(out, a, b, predicate);
 }
 
 }  // namespace
 
+ComparedLanes where_compared(const VectorCode& c) {
+  constexpr uint8_t kOpposite = 4;
+  const auto& in = c.emission().in;
+  const Attribute* const negated = c.emission().attributes.find("negated");
+  Xbyak::Opmask out(c.emission().out[0].at.number);
+  if (in.size() == 3) out = out | X86Context::mask(in[2]);
+  return {out, negated && *negated->get_if<int64_t>() != 0 ? kOpposite : uint8_t{0}};
+}
+
 void compare_numbers(VectorCode& c, const Mask& out, Compare how, const Vec& a, const Vec& b) {
   if (c.element().is_float()) return c.compare(out, how, a, b);
-  if (c.avx512()) return compare_avx512(c, c.opmask(out), how, a, b);
+  if (c.avx512()) return compare_avx512(c, c.opmask(out), integer_predicate(how), a, b);
   compare_avx2(c, c.vector(out), how, a, b);
 }
 
@@ -54,6 +62,13 @@ namespace {
 
 template <Compare kHow>
 void compared(VectorCode& c) {
+  if (c.avx512()) {
+    const auto [out, flip] = where_compared(c);
+    const Vec a = c.in(0), b = c.in(1);
+    if (!c.element().is_float()) return compare_avx512(c, out, flip ^ integer_predicate(kHow), a, b);
+    const auto predicate = static_cast<uint8_t>(flip ^ static_cast<uint8_t>(kHow));
+    return c.wide() ? c->vcmppd(out, a, b, predicate) : c->vcmpps(out, a, b, predicate);
+  }
   const Mask out = c.mask_out();
   compare_numbers(c, out, kHow, c.in(0), c.in(1));
   c.deliver(out);

@@ -8,6 +8,14 @@ namespace tenon::x86 {
 // be a or b.
 void compare_numbers(VectorCode& c, const Mask& out, Compare how, const Vec& a, const Vec& b);
 
+// Of a comparison's emission (avx512): the result, under the mask of its third operand where there is one, and what to
+// flip in immediates of vcmpps and vpcmpd for attribute `negated`.
+struct ComparedLanes {
+  Xbyak::Opmask out;
+  uint8_t flip = 0;
+};
+ComparedLanes where_compared(const VectorCode& c);
+
 // The immediate of vpcmpd and its like.
 constexpr uint8_t integer_predicate(Compare how) {
   switch (how) {
