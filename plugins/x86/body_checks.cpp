@@ -22,6 +22,8 @@ class Rewriter {
   }
 
   Body run() && {
+    const std::vector<char> rounded = rounded_products();
+    const size_t nodes = body_.nodes.size();
     for (BodyNode& node : body_.nodes) {
       for (ValueId& operand : node.operands) operand = same_[index(operand)];
       const std::optional<ValueId> x = same_as(node);
@@ -32,6 +34,9 @@ class Rewriter {
     }
     for (snippet::BodyPort& output : body_.outputs) output.value = same_[index(output.value)];
     drop_unread();
+    if (body_.nodes.size() == nodes) return std::move(body_);
+    for (BodyNode& node : body_.nodes)
+      if (rounded[index(node.result)]) node.attributes.set("rounded", 1);
     return std::move(body_);
   }
 
@@ -86,6 +91,25 @@ class Rewriter {
     } else if (std::ranges::includes(a.where, b.only) && !zeros_meet) {
       node.op = clamp;
     }
+  }
+
+  // Products that anything but one sum reads: they are rounded, also where that sum is all that is left.
+  std::vector<char> rounded_products() const {
+    static const Name kMul("Mul"), kNeg("Neg"), kAdd("Add"), kSub("Sub");
+    std::vector<int> reads(body_.values.size(), 0);
+    std::vector<const BodyNode*> reader(body_.values.size(), nullptr);
+    for (const snippet::BodyPort& output : body_.outputs) ++reads[index(output.value)];
+    for (const BodyNode& node : body_.nodes)
+      for (const ValueId operand : node.operands) ++reads[index(operand)], reader[index(operand)] = &node;
+    const auto only_reader = [&](ValueId id) { return reads[index(id)] == 1 ? reader[index(id)] : nullptr; };
+    std::vector<char> rounded(body_.values.size(), 0);
+    for (const BodyNode& node : body_.nodes) {
+      if (node.op != kMul || !body_.values[index(node.result)].element.is_float()) continue;
+      const BodyNode* user = only_reader(node.result);
+      if (user && user->op == kNeg) user = only_reader(user->result);
+      rounded[index(node.result)] = !user || (user->op != kAdd && user->op != kSub);
+    }
+    return rounded;
   }
 
   void drop_unread() {

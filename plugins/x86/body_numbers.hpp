@@ -25,7 +25,8 @@ std::vector<Numbers> numbers_of(const snippet::Body& body);
 //   Convert x         ConvertInRange x   a float that is never NaN, to a 32-bit integer that holds all of its range
 //   Abs x, ClampLow x, c, Max x, y, Where c, x, x ...   x, where nothing else can come out
 //
-// and without nodes that nothing reads then.
+// and without nodes that nothing reads then. Products that may not lose their rounding, since more than a sum read them,
+// have attribute `rounded` where that may be told no more.
 snippet::Body with_fewer_checks(const snippet::Body& body);
 
 }  // namespace tenon::x86

@@ -118,14 +118,15 @@ bool fold(const LinearKernel& kernel, Instruction& user, RegisterId value) {
 
 namespace {
 
-// Floats that `maker` makes and that one sum alone reads, taken into that sum by `into(sum, made, operands)`.
+// Floats that `maker` makes, not marked as rounded (body_numbers.hpp), and that one sum alone reads, taken into that
+// sum by `into(sum, made, operands)`.
 template <class Into>
 void take_into_sums(LinearKernel& kernel, Name maker, Into into) {
   const Uses uses(kernel);
   std::vector<char> gone(kernel.body.size(), 0);
   for (size_t i = 0; i < kernel.body.size(); ++i) {
     const Instruction& one = kernel.body[i];
-    if (one.op != maker) continue;
+    if (one.op != maker || one.attributes.find("rounded")) continue;
     const RegisterId made = one.out[0];
     if (!kernel.registers[static_cast<size_t>(made)].element.is_float() || !uses.once(made)) continue;
     const size_t at = reader_of(kernel, i, made, one.in, false);

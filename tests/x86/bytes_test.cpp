@@ -114,6 +114,60 @@ TEST_P(Bytes, OfOne) {
   }
 }
 
+// Sums and shifts for some, and what is a product.
+TEST_P(Bytes, ProductsByConstants) {
+  for (const char* element : {"i8", "u8"}) {
+    const ElementType type = *ElementType::parse(element);
+    const int64_t low = type == kI8 ? -128 : 0;
+    Tensor x = *Tensor::zeros(type, {320});
+    for (int64_t i = 0; i < 320; ++i) x.set_int(i, low + i % 256);
+    for (int64_t factor = low; factor < low + 256; ++factor) {
+      const std::string text = str("graph @g(%x: ", element, "[320]) -> %y {\n%k = Constant {value = dense<", element,
+                                   "[]: ", factor, ">}\n%a = BitwiseNot %x\n%y = Mul %a, %k\n}");
+      expect_exact(text, {Datum(x)});
+      if (HasFatalFailure()) return;
+    }
+  }
+  const auto of = [&](int factor, std::string_view op) {
+    return count(str("graph @g(%x: u8[N], %z: u8[N]) -> %y {\n%k = Constant {value = dense<u8[]: ", factor,
+                     ">}\n%a = Mul %x, %k\n%y = Add %a, %z\n}"),
+                 op);
+  };
+  EXPECT_EQ(of(9, "MulBytes"), 0);
+  EXPECT_EQ(of(249, "MulBytes"), 0) << "-7";
+  EXPECT_GT(of(77, "MulBytes"), 0);
+}
+
+// A condition of the row beside those of its elements; bytes whose sums go on as floats and as integers of 32 bits, and
+// such integers of which low bytes are left.
+TEST_P(Bytes, BesideOtherLanes) {
+  std::mt19937 random(3);
+  const char* const kBodies[] = {
+      "%c = LessOrEqual %r, %k\n%d = Less %x, %r\n%e = Or %c, %d\n%a = Where %e, %x, %k\n%y = Add %a, %x",
+      "%a = Add %x, %r\n%b = Sub %a, %k\n%c = Less %b, %x\n%d = Where %c, %k, %b\n%y = Cast %d {to = type<f32[*]>}",
+      "%a = Add %x, %r\n%b = Sub %k, %a\n%c = Mul %b, %b\n%y = Cast %c {to = type<i32[*]>}",
+      "%a = Add %w, %w\n%b = Cast %a {to = type<i8[*]>}\n%c = Less %b, %x\n%d = Where %c, %x, %b\n%y = Neg %d",
+  };
+  for (const int64_t n : {int64_t{1}, vector() - 1, vector(), 3 * vector() + 5}) {
+    for (const char* body : kBodies) {
+      const Tensor x = tenon::testing::random_tensor(random, kI8, {5, n}, -128, 127);
+      const Tensor r = tenon::testing::random_tensor(random, kI8, {5, 1}, -128, 127);
+      const Tensor w = tenon::testing::random_tensor(random, kI32, {5, n}, -1000, 1000);
+      expect_exact(str("graph @g(%x: i8[5,", n, "], %r: i8[5,1], %w: i32[5,", n,
+                       "]) -> %y {\n%k = Constant {value = dense<i8[]: 7>}\n", body, "\n}"),
+                   {Datum(x), Datum(r), Datum(w)});
+      if (HasFatalFailure()) return;
+    }
+  }
+  for (const char* body : kBodies)
+    EXPECT_GT(count(str("graph @g(%x: i8[M,N], %r: i8[M,1], %w: i32[M,N]) -> %y {\n%k = Constant {value = dense<i8[]: "
+                        "7>}\n",
+                        body, "\n}"),
+                    "Bytes"),
+              1)
+        << body;
+}
+
 // What is clamped before it is converted needs no more: NaN is 0 all the same, whoever reads it.
 TEST_P(Bytes, FloatsThatNoByteHolds) {
   constexpr float kInf = std::numeric_limits<float>::infinity();

@@ -1,0 +1,213 @@
+// Bodies of which the code looks at less than the operators say, on all that floats may be: NaN, infinities, zeros of
+// both signs, denormals, the bounds of integers; against the reference, bit for bit but for which NaN it is.
+//
+// TENON_FUZZ_SEEDS sets how many graphs are drawn, TENON_FUZZ_FIRST the first.
+#include "x86/body_numbers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bench/drawn_graph.hpp>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <support_lib/environment.hpp>
+#include <support_lib/on_reference.hpp>
+#include <tenon/ir/text.hpp>
+
+#include "x86/guarded_graph.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+using testing::GuardedGraph;
+
+std::unique_ptr<Graph> graph_of(const std::string& text) {
+  auto graph = parse_graph(text);
+  TENON_CHECK(graph.ok(), graph.ok() ? "" : graph.error().to_string() + "\n" + text);
+  return *std::move(graph);
+}
+
+// Of the first snippet of the graph.
+snippet::Body body_of(const std::string& text) {
+  auto graph = graph_of(text);
+  GuardedGraph runner(Isa::avx2, {.small_caches = false});
+  runner.tokenize(*graph);
+  const auto is_snippet = [](const Op& op) { return isa<snippet::Subgraph>(op); };
+  auto body = snippet::make_body(*std::ranges::find_if(graph->body(), is_snippet));
+  TENON_CHECK(body.ok(), text);
+  return *std::move(body);
+}
+
+int64_t nodes(const snippet::Body& body, std::string_view op) {
+  return std::ranges::count_if(body.nodes, [&](const snippet::BodyNode& node) { return node.op.view() == op; });
+}
+
+const std::vector<float>& special_numbers() {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  static const std::vector<float> numbers{0,
+                                          -0.0f,
+                                          NAN,
+                                          -NAN,
+                                          kInf,
+                                          -kInf,
+                                          1e-40f,
+                                          -1e-40f,
+                                          0.5f,
+                                          -0.5f,
+                                          1,
+                                          -1,
+                                          1.75f,
+                                          -7.25f,
+                                          3e38f,
+                                          -3e38f,
+                                          2147483520,
+                                          2147483648,
+                                          -2147483648.f,
+                                          3e9f,
+                                          -2147483904.f,
+                                          -3e9f,
+                                          4294967040,
+                                          4294967296,
+                                          255.5f,
+                                          -128.5f,
+                                          16777216,
+                                          1e-20f};
+  return numbers;
+}
+
+class BodyNumbers : public ::testing::TestWithParam<Isa> {
+ protected:
+  void SetUp() override {
+    if (!machine_has(GetParam())) GTEST_SKIP() << "this machine has no " << isa_name(GetParam());
+  }
+
+  void expect_alike(const std::string& text, const std::vector<Datum>& inputs) {
+    auto graph = graph_of(text);
+    const std::vector<Tensor> expected = tenon::testing::on_reference(*graph, inputs);
+    GuardedGraph runner(GetParam(), {.contract = false, .bounds = false, .small_caches = false});
+    runner.tokenize(*graph);
+    std::mt19937 random(1);
+    const std::vector<Tensor> got = runner.run(*graph, inputs, random);
+    for (size_t o = 0; o < got.size(); ++o) {
+      for (int64_t i = 0; i < got[o].size(); ++i) {
+        const double x = got[o].double_at(i), y = expected[o].double_at(i);
+        const bool alike = std::isnan(y) ? std::isnan(x) : x == y && std::signbit(x) == std::signbit(y);
+        ASSERT_TRUE(alike) << "output " << o << " element " << i << ": " << x << ", expected " << y << "\n" << text;
+      }
+    }
+    snippets_ += runner.snippets;
+  }
+
+  // All pairs of special numbers.
+  static std::vector<Datum> pairs() {
+    const std::vector<float>& numbers = special_numbers();
+    const auto n = static_cast<int64_t>(numbers.size());
+    Tensor x = *Tensor::zeros(kF32, {n * n}), z = *Tensor::zeros(kF32, {n * n});
+    for (int64_t i = 0; i < n * n; ++i)
+      x.set_double(i, numbers[static_cast<size_t>(i / n)]), z.set_double(i, numbers[static_cast<size_t>(i % n)]);
+    return {Datum(x), Datum(z)};
+  }
+  static std::string text_of(const std::string& operators) {
+    const size_t n = special_numbers().size();
+    return str("graph @g(%x: f32[", n * n, "], %z: f32[", n * n,
+               "]) -> %y {\n%k = Constant {value = dense<f32[]: 3>}\n", "%o = Constant {value = dense<f32[]: 0>}\n",
+               operators, "\n}");
+  }
+
+  size_t snippets_ = 0;
+};
+
+TEST_P(BodyNumbers, GraphsOnAllPairs) {
+  const char* const kGraphs[] = {
+      "%a = Abs %x\n%y = Max %a, %x",
+      "%a = Abs %x\n%y = Min %x, %a",
+      "%a = Neg %x\n%y = Max %a, %x",
+      "%a = Neg %x\n%y = Min %x, %a",
+      "%a = Floor %x\n%b = Max %x, %z\n%y = Max %a, %b",
+      "%a = Relu %x\n%b = Add %x, %z\n%y = Min %a, %b",
+      "%a = Mul %x, %o\n%y = Max %a, %x",
+      "%a = Add %x, %k\n%y = Max %x, %a",
+      "%a = Sqrt %x\n%y = Max %a, %x",
+      "%a = Sub %x, %z\n%b = Abs %a\n%y = Min %b, %z",
+      "%c = Less %x, %z\n%a = Where %c, %x, %z\n%y = Max %a, %x",
+      "%a = Div %x, %z\n%b = Max %a, %x\n%c = Min %b, %z\n%y = Max %c, %a",
+      "%a = Cast %x {to = type<i32[*]>}\n%y = Add %a, %a",
+      "%a = Cast %x {to = type<u32[*]>}\n%y = Add %a, %a",
+      "%a = Max %x, %k\n%y = Cast %a {to = type<i32[*]>}",
+      "%a = Clip %x, %o, %k\n%b = Cast %a {to = type<i32[*]>}\n%y = Mul %b, %b",
+      "%a = Cast %x {to = type<i8[*]>}\n%b = Cast %a {to = type<f32[*]>}\n%c = Mul %b, %k\n%y = Cast %c {to = "
+      "type<i32[*]>}",
+      "%a = Cast %x {to = type<u8[*]>}\n%b = Cast %a {to = type<f32[*]>}\n%c = Abs %b\n%d = Relu %c\n%y = Max %d, %x",
+      "%c = Less %x, %z\n%d = Greater %x, %k\n%e = Or %c, %d\n%y = Where %e, %x, %z",
+      "%c = LessOrEqual %x, %z\n%d = Greater %z, %k\n%e = And %c, %d\n%y = Where %e, %x, %z",
+      "%c = Less %x, %z\n%d = Equal %x, %k\n%e = GreaterOrEqual %z, %o\n%f = Or %c, %d\n%g = Or %e, %f\n%y = Where %g, "
+      "%x, %z",
+      "%c = Less %x, %z\n%d = Not %c\n%e = Greater %z, %o\n%f = And %d, %e\n%g = Or %f, %c\n%y = Where %g, %x, %z",
+  };
+  for (const char* operators : kGraphs) {
+    expect_alike(text_of(operators), pairs());
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_EQ(snippets_, std::size(kGraphs));
+}
+
+// Of operators whose results are the same everywhere.
+TEST_P(BodyNumbers, DrawnGraphsOfSpecialNumbers) {
+  const std::vector<float>& numbers = special_numbers();
+  const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(300);
+  for (uint32_t seed = first; seed < first + seeds; ++seed) {
+    SCOPED_TRACE(str("seed ", seed));
+    const bench::DrawnGraph drawn = bench::draw_graph(seed, 10);
+    const auto is_inexact = [](const bench::DrawnValue& v) {
+      return v.is_reduction() || v.op == "Exp" || v.op == "Tanh" || v.op == "Sigmoid" || v.op == "Erf" ||
+             v.op == "HardSwish" || v.op == "Div";
+    };
+    if (std::ranges::any_of(drawn.values, is_inexact)) continue;
+    auto graph = graph_of(drawn.text());
+    std::mt19937 random(seed);
+    std::vector<Datum> inputs;
+    for (size_t i = 0; i < graph->body().input_count(); ++i) {
+      const Type& type = graph->body().input(i)->type();
+      Tensor input = *Tensor::zeros(type.element(), *type.shape().static_dims());
+      for (int64_t e = 0; e < input.size(); ++e)
+        type.element().is_float() ? input.set_double(e, numbers[random() % numbers.size()])
+                                  : input.set_int(e, static_cast<int64_t>(random()));
+      inputs.emplace_back(std::move(input));
+    }
+    expect_alike(drawn.text(), inputs);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(snippets_, seeds / 8);
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, BodyNumbers, ::testing::Values(Isa::avx2, Isa::avx512),
+                         [](const auto& info) { return std::string(isa_name(info.param)); });
+
+TEST(BodyNumbersOfGraphs, OneInstructionWhereNaNComesByItself) {
+  const auto of = [](const std::string& operators) {
+    return with_fewer_checks(body_of("graph @g(%x: f32[N], %z: f32[N], %b: u8[N]) -> %y {\n" + operators + "\n}"));
+  };
+  EXPECT_EQ(nodes(of("%a = Abs %x\n%y = Max %a, %x"), "ClampLow"), 1);
+  EXPECT_EQ(nodes(of("%f = Cast %b {to = type<f32[*]>}\n%y = Min %f, %x"), "ClampHigh"), 1);
+  EXPECT_EQ(nodes(of("%y = Max %x, %z"), "Max"), 1);
+  // 0 of the byte and -0 of x: the second.
+  EXPECT_EQ(nodes(of("%f = Cast %b {to = type<f32[*]>}\n%y = Min %x, %f"), "Min"), 1);
+  EXPECT_EQ(nodes(of("%s = Sqrt %x\n%y = Max %s, %x"), "Max"), 1) << "the root of -1 is NaN";
+}
+
+TEST(BodyNumbersOfGraphs, RangesSpareChecks) {
+  const auto of = [](const std::string& operators) {
+    return with_fewer_checks(body_of(
+        "graph @g(%x: f32[N], %b: u8[N]) -> %y {\n%k = Constant {value = dense<f32[]: -3>}\n" + operators + "\n}"));
+  };
+  const std::string f = "%f = Cast %b {to = type<f32[*]>}\n";
+  EXPECT_EQ(nodes(of(f + "%a = Abs %f\n%r = Relu %a\n%y = Add %r, %x"), "Abs"), 0);
+  EXPECT_EQ(nodes(of(f + "%a = Abs %f\n%r = Relu %a\n%y = Add %r, %x"), "ClampLow"), 0);
+  EXPECT_EQ(nodes(of(f + "%m = Mul %f, %k\n%y = Cast %m {to = type<i32[*]>}"), "ConvertInRange"), 1);
+  EXPECT_EQ(nodes(of(f + "%m = Mul %f, %x\n%y = Cast %m {to = type<i32[*]>}"), "ConvertInRange"), 0);
+  EXPECT_EQ(nodes(of(f + "%m = Mul %f, %k\n%y = Cast %m {to = type<u32[*]>}"), "ConvertInRange"), 0);
+}
+
+}  // namespace
+}  // namespace tenon::x86
