@@ -121,6 +121,27 @@ TEST_F(LowerSkewed, RowsOfThreeWalks) {
   }
 }
 
+// Between two stores of a row stand the loads of the second: several vectors side by side would load all at once.
+TEST_F(LowerSkewed, StoresGoVectorByVector) {
+  options_.merge_sweeps = false, options_.resweep_cycles = 2.5, options_.vectors = 32;
+  for (const Body& body : {share_body(), softmax_body()}) {
+    const auto kernel = lower(body, options_);
+    ASSERT_TRUE(kernel.ok()) << kernel.error().to_string();
+    ASSERT_TRUE(kernel->skewed);
+    const auto output_port = static_cast<int>(body.inputs.size());
+    RegisterId output = -1;
+    int loads = 0, alone = 0, most = 0;  // stores behind loads of their own
+    for (const Instruction& one : kernel->body) {
+      if (one.op == "Parameter" && kernel->params[static_cast<size_t>(one.number)].port == output_port)
+        output = one.out[0];
+      if (one.op == "LoopBegin") loads = alone = 0;
+      if (one.op == "Load") ++loads;
+      if (one.op == "Store" && one.memory->base == output && std::exchange(loads, 0) > 0) most = std::max(most, ++alone);
+    }
+    EXPECT_EQ(most, options_.unroll) << print(*kernel);
+  }
+}
+
 // Loops around those over rows begin anew: what a row leaves is not the next loop's.
 TEST_F(LowerSkewed, LoopsAroundRows) {
   for (const int64_t outer : {0, 1, 2, 3})

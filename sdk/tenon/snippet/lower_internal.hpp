@@ -48,6 +48,7 @@ class Lowering {
     size_t accumulators = 0;  // that live here
     HeldRow row = {};
     int first_row = 0, unit_rows = 0;  // rows that units count; 0: all
+    bool one_by_one = false;           // no units side by side
     bool reuses = false;               // what is bound is not made again
     int aligned_port = -1;             // whose vectors begin at multiples of their bytes here
   };

@@ -44,11 +44,12 @@ bool Lowering::is_taken(ValueId id, std::span<const ValueId> by) const {
 }
 
 // Its stores come first: the next row takes their memory. Meanwhile values of the next row that are made before the
-// walk wait aside.
+// walk wait aside. Vector by vector: of several at once, loads out of the second-level cache come one behind the other,
+// and leave prefetches of what is to be folded no room.
 void Lowering::write_row_before(SweepLoops& loops) {
   auto aside = put_aside(of_row_before_);
   region([&] {
-    place_.ahead = 0;
+    place_.ahead = 0, place_.one_by_one = true;
     place_.accumulators += of_row_before_.size();
     if (const Merging* merging = loops.merging)
       place_.accumulators += merging->folds.size() + merging->sums.size() + merging->subtracted.size() + 1;

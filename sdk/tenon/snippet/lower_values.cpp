@@ -80,7 +80,7 @@ void Lowering::make(const std::vector<Access>& reads, const std::vector<ValueId>
                     const std::vector<Access>& stores, SweepLoops* folds) {
   make_units(reads, values, stores, false, 0, place_.rows);
   const int units = place_.rows * place_.copies;
-  const int together = units == 1 ? 1 : units_together(reads, values, stores);
+  const int together = units == 1 || place_.one_by_one ? 1 : units_together(reads, values, stores);
   for (int first = 0; first < units; first += together) {
     const int last = std::min(first + together, units);
     make_units(reads, values, stores, true, first, last);
