@@ -34,7 +34,8 @@ void FormMaker::add_few_rows(std::vector<Tier>& tiers, const snippet::Body& body
 }
 
 // The forms that store rows of columns past the caches once more, by whole lines wherever rows begin; where these are
-// known to begin at none, in their place.
+// known to begin at none, in their place. A row of a block has two edges, which cost as much as several lines: rows of
+// four times as many lines as rows that are stored alone, and twice that where blocks are small.
 void FormMaker::add_lines(std::vector<Tier>& tiers, const snippet::Body& body) const {
   const std::optional<bool> aligned = rows_aligned(body);
   if (isa_of(target_) != Isa::avx512 || aligned.value_or(false) || !body.reduces() || body.dims.back().reduced) return;
@@ -44,7 +45,8 @@ void FormMaker::add_lines(std::vector<Tier>& tiers, const snippet::Body& body) c
   };
   if (std::ranges::none_of(body.outputs, has_lines)) return;
   const Expr& row = body.dims.back().extent;
-  if (row.is_constant() && row.constant() < least_head_row(body)) return;
+  const int64_t least_row = 4 * least_head_row(body);
+  if (row.is_constant() && row.constant() < least_row) return;
   std::vector<Tier> all;
   for (Tier& tier : tiers) {
     const bool streams = tier.passes.stream_stores && tier.lower.whole_rows && !tier.lower.join_rows;
@@ -53,6 +55,7 @@ void FormMaker::add_lines(std::vector<Tier>& tiers, const snippet::Body& body) c
     if (!streams || !aligned) all.push_back(std::move(tier));
     if (!streams) continue;
     lines.calls.rows_aligned = false;
+    lines.calls.rows.least = lines.lower.behind_blocks && lines.lower.merge_sweeps ? 2 * least_row : least_row;
     lines.suffix += ".lines";
     lines.passes.whole_lines = true;
     all.push_back(std::move(lines));

@@ -184,7 +184,8 @@ void FormMaker::keep_certain(std::vector<Tier>& tiers, const snippet::Body& body
            tier.calls.most_folded_bytes < folded || tier.calls.most_folded < elements;
   });
   const auto is_of_rows = [](const Tier& tier) {
-    return tier.calls.rows != irgen::RowRange{} && !tier.lower.merge_sweeps && !tier.lower.skew_rows;
+    return tier.calls.rows != irgen::RowRange{} && !tier.lower.merge_sweeps && !tier.lower.skew_rows &&
+           !tier.passes.whole_lines;
   };
   const bool skews = rows_aligned(body).value_or(false) &&
                      std::ranges::any_of(tiers, [](const Tier& tier) { return tier.lower.skew_rows; });
