@@ -13,35 +13,54 @@ bool contains(const snippet::RegisterIds& ids, RegisterId id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
-// How often each register is written and read.
-struct Uses {
-  std::vector<int> writes, reads;
-  explicit Uses(const LinearKernel& kernel) : writes(kernel.registers.size()), reads(kernel.registers.size()) {
+// How often each register is written and read, and which instruction reads it last. Stays true of those that are not
+// yet looked at while readers take what their operands are made of, from the body's begin to its end.
+class Uses {
+ public:
+  explicit Uses(const LinearKernel& kernel)
+      : kernel_(kernel),
+        writes_(kernel.registers.size()),
+        reads_(kernel.registers.size()),
+        reader_(kernel.registers.size()),
+        borders_(kernel.body.size() + 1),
+        stores_(kernel.body.size() + 1) {
+    static const Name kStore("Store");
     const auto read = [&](RegisterId id) {
-      if (id >= 0) ++reads[static_cast<size_t>(id)];
+      if (id >= 0) ++reads_[static_cast<size_t>(id)];
     };
-    for (const Instruction& instruction : kernel.body) {
-      for (const RegisterId id : instruction.in) read(id);
-      for (const RegisterId id : instruction.out) ++writes[static_cast<size_t>(id)];
+    for (size_t i = 0; i < kernel.body.size(); ++i) {
+      const Instruction& instruction = kernel.body[i];
+      for (const RegisterId id : instruction.in) read(id), reader_[static_cast<size_t>(id)] = i;
+      for (const RegisterId id : instruction.out) ++writes_[static_cast<size_t>(id)];
       if (instruction.memory) read(instruction.memory->base), read(instruction.memory->index);
+      borders_[i + 1] = borders_[i] + is_border(instruction.op);
+      stores_[i + 1] = stores_[i] + (instruction.op == kStore);
     }
   }
-  bool once(RegisterId id) const { return writes[static_cast<size_t>(id)] == 1 && reads[static_cast<size_t>(id)] == 1; }
-};
-
-// The instruction that reads `id`, when it comes after `at` with no border, and no write to one of `kept`, and, where
-// `stores` says so, no store between them; else the body's size.
-size_t reader_of(const LinearKernel& kernel, size_t at, RegisterId id, std::span<const RegisterId> kept, bool stores) {
-  static const Name kStore("Store");
-  for (size_t i = at + 1; i < kernel.body.size(); ++i) {
-    const Instruction& instruction = kernel.body[i];
-    if (contains(instruction.in, id)) return i;
-    if (is_border(instruction.op) || (stores && instruction.op == kStore)) break;
-    for (const RegisterId value : kept)
-      if (contains(instruction.out, value)) return kernel.body.size();
+  bool once(RegisterId id) const {
+    return writes_[static_cast<size_t>(id)] == 1 && reads_[static_cast<size_t>(id)] == 1;
   }
-  return kernel.body.size();
-}
+
+  // The instruction that reads `id`, which is read once, when it comes after `at` with no border, and no write to one
+  // of `kept`, and, where `stores` says so, no store between them; else the body's size.
+  size_t reader_of(size_t at, RegisterId id, std::span<const RegisterId> kept, bool stores) const {
+    const size_t reader = reader_[static_cast<size_t>(id)], none = kernel_.body.size();
+    if (reader <= at || borders_[reader] != borders_[at + 1] || (stores && stores_[reader] != stores_[at + 1]))
+      return none;
+    for (const RegisterId value : kept) {
+      if (value < 0 || writes_[static_cast<size_t>(value)] <= 1) continue;
+      for (size_t i = at + 1; i < reader; ++i)
+        if (contains(kernel_.body[i].out, value)) return none;
+    }
+    return reader;
+  }
+
+ private:
+  const LinearKernel& kernel_;
+  std::vector<int> writes_, reads_;
+  std::vector<size_t> reader_;
+  std::vector<int> borders_, stores_;  // before each instruction
+};
 
 void erase_marked(LinearKernel& kernel, const std::vector<char>& gone) {
   size_t kept = 0;
@@ -114,10 +133,6 @@ bool fold(const LinearKernel& kernel, Instruction& user, RegisterId value) {
   return true;
 }
 
-}  // namespace
-
-namespace {
-
 // Floats that `maker` makes, not marked as rounded (body_numbers.hpp), and that one sum alone reads, taken into that
 // sum by `into(sum, made, operands)`.
 template <class Into>
@@ -129,7 +144,7 @@ void take_into_sums(LinearKernel& kernel, Name maker, Into into) {
     if (one.op != maker || one.attributes.find("rounded")) continue;
     const RegisterId made = one.out[0];
     if (!kernel.registers[static_cast<size_t>(made)].element.is_float() || !uses.once(made)) continue;
-    const size_t at = reader_of(kernel, i, made, one.in, false);
+    const size_t at = uses.reader_of(i, made, one.in, false);
     if (at < kernel.body.size()) gone[i] = into(kernel.body[at], made, one.in);
   }
   erase_marked(kernel, gone);
@@ -151,7 +166,7 @@ void leave_rounding_to_stores(LinearKernel& kernel) {
   for (size_t i = 0; i < kernel.body.size(); ++i) {
     const Instruction& round = kernel.body[i];
     if (round.op != kRound || !uses.once(round.out[0])) continue;
-    const size_t at = reader_of(kernel, i, round.out[0], round.in, false);
+    const size_t at = uses.reader_of(i, round.out[0], round.in, false);
     if (at == kernel.body.size() || kernel.body[at].op != kStore) continue;
     Instruction& store = kernel.body[at];
     const std::string* to = round.attributes.find("to")->get_if<std::string>();
@@ -173,7 +188,7 @@ void fold_loads(LinearKernel& kernel, Isa isa) {
     if (!load.memory || !reads_lanes_as_they_are(kernel, load, isa) || !uses.once(load.out[0])) continue;
     // The memory may be an output's as well: no store may come between.
     const RegisterId address[] = {load.memory->base, load.memory->index};
-    const size_t user = reader_of(kernel, i, load.out[0], address, true);
+    const size_t user = uses.reader_of(i, load.out[0], address, true);
     if (user == kernel.body.size() || !fold(kernel, kernel.body[user], load.out[0])) continue;
     kernel.body[user].memory = load.memory;
     if (load.op == kBroadcast) kernel.body[user].attributes.set("broadcast", 1);

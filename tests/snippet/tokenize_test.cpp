@@ -328,6 +328,13 @@ TEST(Tokenize, KeepsToLimits) {
   options.max_ports = 0;
   options.max_operators = 1;
   EXPECT_EQ(tokenized(tree, options), 3u);
+  // Of those that fold; others come along.
+  const std::string folds = "(%a: f32[4,8]) -> %y {\n %0 = Softmax %a\n %1 = Softmax %0\n %2 = Neg %1\n"
+                            " %3 = Softmax %2\n %y = Softmax %3 }";
+  EXPECT_EQ(tokenized(folds), 1u);
+  options.max_operators = 0;
+  options.max_folding = 2;
+  EXPECT_EQ(tokenized(folds, options), 2u);
 }
 
 TEST(Tokenize, LeavesViewsAndShapeArithmeticAlone) {

@@ -37,14 +37,14 @@ LinearKernel Lowering::run() {
 
 void Lowering::write_nest(const Nest& nest) {
   pointers_.clear();
-  touched_.clear();
+  touched_ = {};
   row_loop_ = -1;
   last_row_loops_.clear();
   row_ports_.assign(body_.values.size(), -1);
   for (const Access& read : nest.reads) makers_[index(read.value)] = {nullptr, read.port};
   std::vector<LoopId> ids = {};
   region([&] { write_scope(nest, 0, ids); });
-  std::vector<int> ports = touched_;
+  std::vector<int> ports = touched_.all();
   std::sort(ports.begin(), ports.end());
   move_pointers(ports, nest.kept, ids, false);
   if (row_loop_ >= 0) move_row_pointers(nest.kept.back(), ports);

@@ -59,7 +59,7 @@ void Lowering::write_block_loop(const Nest& nest) {
   columns_ = kernel_.blocks.rest();
   write_block(nest, false);
   columns_ = -1;
-  for (const int port : touched_) {
+  for (const int port : touched_.all()) {
     if (scratch_of(port) || !contains(varies_of(port), nest.vector)) continue;
     const RegisterId pointer = pointers_[index(port)];
     const ParamId each = kernel_.add_param({.kind = Param::Kind::shift, .port = port, .loop = blocks});

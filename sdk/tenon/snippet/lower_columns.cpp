@@ -159,7 +159,7 @@ void Lowering::write_row_loops(SweepLoops& loops, size_t level) {
   if (joined()) vector_loops(loops.vector, kernel_.joined.rest(), loops.copies, [&] { fold_along_row(loops); });
   if (loops.rows == 1) return;
   make_row_pointers(loops.ids.back());
-  move_row_pointers(dim, touched_);
+  move_row_pointers(dim, touched_.all());
   row_loop_ = -1;
 }
 

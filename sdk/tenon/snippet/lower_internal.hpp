@@ -28,6 +28,20 @@ class Lowering {
     const BodyNode* node = nullptr;
     int port = -1;  // where it lies, when no node makes it
   };
+  // Ports, each once, in the order in which they came.
+  class PortSet {
+   public:
+    void add(int port) {
+      const auto at = static_cast<size_t>(port);
+      if (at >= has_.size()) has_.resize(at + 1, 0);
+      if (std::exchange(has_[at], 1) == 0) ports_.push_back(port);
+    }
+    const std::vector<int>& all() const { return ports_; }
+
+   private:
+    std::vector<int> ports_;
+    std::vector<char> has_;
+  };
   // A row that is written out (lower_held.cpp).
   struct HeldRow {
     int vectors = 0;    // 0: it is not
@@ -307,10 +321,10 @@ class Lowering {
   std::vector<ValueId> bound_order_;
   std::vector<RegisterId> pointers_;                               // of each port, in the nest
   std::unordered_map<int, std::vector<RegisterId>> row_pointers_;  // of ports: of the second row and so on
-  int columns_ = -1;               // the dim that vector loops along columns count, where it is not the body's own
-  std::vector<int> touched_;       // ports
-  const Sweep* behind_ = nullptr;  // goes along with the sweep that is written, over the row before
-  SweepLoops* next_ = nullptr;     // and this one, over the row behind
+  int columns_ = -1;  // the dim that vector loops along columns count, where it is not the body's own
+  PortSet touched_;
+  const Sweep* behind_ = nullptr;          // goes along with the sweep that is written, over the row before
+  SweepLoops* next_ = nullptr;             // and this one, over the row behind
   RowValues of_row_before_, of_row_next_;  // values that they take
   LoopId row_loop_ = -1;                   // of the nest, or of the sweep: the loop that walks several rows at once
   std::vector<LoopId> last_row_loops_;     // of rows that are skewed: run once, around that

@@ -23,7 +23,7 @@ RegisterId Lowering::pointer_of(int port) {
   if (pointers_.size() <= index(port)) pointers_.resize(index(port) + 1, -1);
   RegisterId& pointer = pointers_[index(port)];
   if (pointer < 0) pointer = parameter({.kind = Param::Kind::pointer, .port = port});
-  if (std::find(touched_.begin(), touched_.end(), port) == touched_.end()) touched_.push_back(port);
+  touched_.add(port);
   return pointer;
 }
 

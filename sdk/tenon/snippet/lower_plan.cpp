@@ -69,8 +69,10 @@ void Planner::add_nest(Nest nest) {
   plan_.behind = options_.behind_blocks && may_go_behind(nest);  // before its roots count as read from memory
   if (options_.merge_sweeps) merge_sweeps(nest, nest.scopes.back());
   if (nest.whole_rows) plan_rows(nest);
+  bool offered = false;
   for (const Access& root : nest.roots)
-    if (element_of(root.port) == body_.values[index(root.value)].element) offer(root);
+    if (element_of(root.port) == body_.values[index(root.value)].element) offered |= offer(root);
+  if (offered) find_costs();
   plan_.nests.push_back(std::move(nest));
 }
 

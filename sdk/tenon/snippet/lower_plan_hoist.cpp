@@ -1,5 +1,6 @@
 // What values cost, and which are taken out of loops that would make them again.
 #include <algorithm>
+#include <unordered_set>
 
 #include <tenon/snippet/lower_plan_internal.hpp>
 
@@ -39,19 +40,28 @@ void Planner::find_sources() {
 }
 
 // Later nests read the value from memory, as if it were an input, when it is not cheap to make.
-void Planner::offer(Access root) {
-  std::vector<double> cost(body_.values.size(), 0);
-  for (const ValueId id : order_) {
-    const BodyNode* node = maker_[index(id)];
-    if (!node) continue;
-    cost[index(id)] = is_reduction(node->op) ? kSweepCycles : cycles(*node);
-    for (const ValueId operand : node->operands) cost[index(id)] += cost[index(operand)];
-    cost[index(id)] = std::min(cost[index(id)], 1e9);
-  }
-  if (cost[index(root.value)] <= options_.recompute_cycles) return;
+bool Planner::offer(Access root) {
+  if (!costs_more(root.value, options_.recompute_cycles)) return false;
   offered_.push_back(root);
   maker_[index(root.value)] = nullptr;
-  find_costs();
+  return true;
+}
+
+// Do all nodes behind a value together, up to what lies in memory, take more cycles than these? Looks at no more of
+// them than it takes to tell.
+bool Planner::costs_more(ValueId id, double enough) const {
+  std::unordered_set<ValueId> seen{id};
+  std::vector<ValueId> open{id};
+  double cost = 0;
+  while (!open.empty() && cost <= enough) {
+    const BodyNode* node = maker_[index(open.back())];
+    open.pop_back();
+    if (!node) continue;
+    cost += is_reduction(node->op) ? kSweepCycles : cycles(*node);
+    for (const ValueId operand : node->operands)
+      if (seen.insert(operand).second) open.push_back(operand);
+  }
+  return cost > enough;
 }
 
 // Values that the nest would make more than once, since loops that they do not vary over lie outside of theirs, and

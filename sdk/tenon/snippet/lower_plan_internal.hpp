@@ -75,7 +75,8 @@ class Planner {
   // --- lower_plan_hoist.cpp ---
   void find_costs();
   void find_sources();
-  void offer(Access root);
+  bool offer(Access root);
+  bool costs_more(ValueId id, double enough) const;
   std::vector<Access> find_hoisted(const Nest& nest);
   std::vector<char> made_again(const Nest& nest) const;
 

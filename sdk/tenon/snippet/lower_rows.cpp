@@ -94,11 +94,12 @@ void Lowering::make_row_pointers(LoopId single) {
       before = pointer;
     }
   }
+  static const Name kBegin("LoopBegin");
   const auto begins = [&](const Instruction& instruction) {
-    return instruction.op == "LoopBegin" && instruction.number == row_loop_;
+    return instruction.op == kBegin && instruction.number == row_loop_;
   };
-  const auto begin = std::find_if(kernel_.body.begin(), kernel_.body.end(), begins);
-  kernel_.body.insert(begin + 1, made.begin(), made.end());
+  const auto begin = std::find_if(kernel_.body.rbegin(), kernel_.body.rend(), begins);  // near the end: of this sweep
+  kernel_.body.insert(begin.base(), made.begin(), made.end());
 }
 
 // The first row's pointers move by all rows of an iteration.

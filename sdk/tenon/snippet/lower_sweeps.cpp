@@ -48,19 +48,19 @@ void Lowering::write_sweep(const Nest& nest, const Sweep& sweep) {
 }
 
 void Lowering::walk_sweep(SweepLoops& loops) {
-  const std::vector<int> before = std::exchange(touched_, {});
+  PortSet all = std::exchange(touched_, {});
   region([&] {
     for (const SweepLoops* one : {static_cast<const SweepLoops*>(&loops), static_cast<const SweepLoops*>(loops.next)})
       for (size_t i = 0; one && i < one->accumulators.size(); ++i) place_.accumulators += one->accumulators[i].size();
     write_sweep_level(loops, 0);
   });
-  std::vector<int> ports = touched_;
+  std::vector<int> ports = touched_.all();
   std::sort(ports.begin(), ports.end());
   std::reverse(loops.ids.begin(), loops.ids.end());
   move_pointers(ports, loops.sweep->loops, loops.ids, true);
   if (loops.whole_rows && joined()) rewind_behind_rest(loops.ids.front());
-  for (const int port : before)
-    if (std::find(touched_.begin(), touched_.end(), port) == touched_.end()) touched_.push_back(port);
+  for (const int port : ports) all.add(port);
+  touched_ = std::move(all);
 }
 
 void Lowering::make_sweep_level(SweepLoops& loops, size_t level, bool folds) {

@@ -60,6 +60,7 @@ class Tokenizer {
     for (size_t i = 0; i < ops_.size(); ++i) {
       groups_[i].members = {static_cast<int>(i)};
       groups_[i].space = candidates.space_of(ops_[static_cast<int>(i)]);
+      groups_[i].folding = groups_[i].space && groups_[i].space->folds() ? 1 : 0;
     }
   }
 
@@ -76,6 +77,7 @@ class Tokenizer {
  private:
   struct Group {
     std::vector<int> members;
+    size_t folding = 0;          // of them
     std::optional<Space> space;  // none: not to be taken, or part of another group
   };
   Group& group(int node) { return groups_[static_cast<size_t>(node)]; }
@@ -184,6 +186,7 @@ class Tokenizer {
     const int kept = contraction_.merge(), gone = kept == a ? b : a;
     if (kept == b) std::swap(group(a).space, group(b).space);
     group(gone).space.reset();
+    group(kept).folding += group(gone).folding;
     std::vector<int>&into = group(kept).members, &from = group(gone).members;
     if (into.size() < from.size()) std::swap(into, from);
     into.insert(into.end(), from.begin(), from.end());
@@ -194,6 +197,7 @@ class Tokenizer {
   bool within_limits(const Group& a, const Group& b) const {
     const size_t operators = a.members.size() + b.members.size();
     if (options_.max_operators != 0 && operators > options_.max_operators) return false;
+    if (options_.max_folding != 0 && a.folding + b.folding > options_.max_folding) return false;
     if (options_.max_ports == 0) return true;
     std::vector<int> members = a.members;
     members.insert(members.end(), b.members.begin(), b.members.end());
