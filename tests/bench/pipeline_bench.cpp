@@ -77,6 +77,8 @@ void scale_chain(benchmark::State& state) {
 BENCHMARK(scale_chain)
     ->ArgsProduct({{0, -1, kByTheClock, 512, 1024, 2048, 4096, 16384, 65536}, {8}, {kFloats}})
     ->ArgsProduct({{-1, 512, 1024, 2048, 4096, 16384}, {3, 16}, {1 << 18, kFloats}})
+    // 64 MB: more than the last cache of most machines.
+    ->ArgsProduct({{0, -1, kByTheClock, 1024}, {8}, {4 * kFloats}})
     ->Unit(benchmark::kMillisecond);
 
 // Stencils of other widths and numbers of stages. range(1): stages, range(2): floats of a row, of which there are
@@ -93,31 +95,36 @@ BENCHMARK(stencil_chain)
     ->ArgsProduct({{-1, 1, 2, 4, 8, 16, 32, 64}, {3, 12}, {500, 2048, 8192}})
     ->Unit(benchmark::kMillisecond);
 
-// range(1): workers. range(2): kernels that take rings, or none.
+// range(1): workers. range(2): kernels that take rings, or none. range(3): floats of a row.
 void blur_chain(benchmark::State& state) {
-  const int64_t rows = kSide + 12;
-  AlignedFloats a(kSide * rows), b(kSide * kSide);
+  const int64_t rows = kSide + 12, width = state.range(3);
+  AlignedFloats a(width * rows), b(width * kSide);
   Pair pair = blurs(6, state.range(2) != 0);
-  schedule(pair, state.range(0), y, kSide, state.range(1));
-  run(state, pair, BufferArgument::dense(a.data(), kF32, {kSide, rows}, {0, -6}),
-      BufferArgument::dense(b.data(), kF32, {kSide, kSide}), static_cast<int>(state.range(1)), scheduled(state));
+  schedule(pair, state.range(0), y, width, state.range(1));
+  run(state, pair, BufferArgument::dense(a.data(), kF32, {width, rows}, {0, -6}),
+      BufferArgument::dense(b.data(), kF32, {width, kSide}), static_cast<int>(state.range(1)), scheduled(state));
 }
 BENCHMARK(blur_chain)
-    ->Args({0, 1, 1})
-    ->Args({-1, 1, 1})
-    ->Args({kByTheClock, 1, 1})
-    ->Args({1, 1, 1})
-    ->Args({2, 1, 1})
-    ->Args({4, 1, 1})
-    ->Args({8, 1, 1})
-    ->Args({16, 1, 1})
-    ->Args({64, 1, 1})
-    ->Args({4, 1, 0})
-    ->Args({8, 1, 0})
-    ->Args({16, 1, 0})
-    ->Args({8, 2, 1})
-    ->Args({16, 2, 1})
-    ->Args({32, 2, 1})
+    ->Args({0, 1, 1, kSide})
+    ->Args({-1, 1, 1, kSide})
+    ->Args({kByTheClock, 1, 1, kSide})
+    ->Args({1, 1, 1, kSide})
+    ->Args({2, 1, 1, kSide})
+    ->Args({4, 1, 1, kSide})
+    ->Args({8, 1, 1, kSide})
+    ->Args({16, 1, 1, kSide})
+    ->Args({64, 1, 1, kSide})
+    ->Args({4, 1, 0, kSide})
+    ->Args({8, 1, 0, kSide})
+    ->Args({16, 1, 0, kSide})
+    ->Args({8, 2, 1, kSide})
+    ->Args({16, 2, 1, kSide})
+    ->Args({32, 2, 1, kSide})
+    // 64 MB: more than the last cache of most machines.
+    ->Args({0, 1, 1, 4 * kSide})
+    ->Args({-1, 1, 1, 4 * kSide})
+    ->Args({kByTheClock, 1, 1, 4 * kSide})
+    ->Args({8, 1, 1, 4 * kSide})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 

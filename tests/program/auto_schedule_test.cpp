@@ -186,6 +186,31 @@ TEST(AutoSchedule, FarMemoryIsFetchedAheadWhereTheMachineDoesIt) {
   EXPECT_EQ(hints(int64_t{1} << 20, model_that_fetches()), 0) << "it all lies in the third level";
 }
 
+// Where that hides more, and where no other stage reads them: not in the middle, and not what a copy makes.
+TEST(AutoSchedule, ResultsThatNoStageReadsGoPastTheCaches) {
+  const auto past = [](double part, int64_t extent, bool copies_at_end) {
+    Blurs b = points(4);
+    BufferRef result = b.result;
+    if (copies_at_end) {
+      result = b.p.buffer("copied", kI32, 1);
+      b.p.padded_copy(b.result, {x - 1}, result, {x}, {{5, 100}}, Padding::value(int32_t{0}));
+    }
+    CostModel model = model_that_fetches(0.5);
+    model.past_caches_part = part;
+    const SymbolValues all{{result.name() + ".min0", 0}, {result.name() + ".extent0", extent}};
+    const auto report = auto_schedule(b.p, {b.source}, {result}, all, model);
+    EXPECT_TRUE(report.ok()) << report.error().to_string();
+    const bool stated = print(b.p.build({b.source}, {result}).value()).find("copy_past_caches") != std::string::npos;
+    EXPECT_EQ(report->to_string().find("past the caches") != std::string::npos, stated) << report->to_string();
+    return stated;
+  };
+  EXPECT_TRUE(past(0.8, int64_t{8} << 20, false));
+  EXPECT_FALSE(past(0.2, int64_t{8} << 20, false)) << "fetching hides more";
+  EXPECT_FALSE(past(0, int64_t{8} << 20, false));
+  EXPECT_FALSE(past(0.8, int64_t{1} << 20, false)) << "the caches hold it";
+  EXPECT_FALSE(past(0.8, int64_t{8} << 20, true));
+}
+
 TEST(AutoSchedule, ShortRowsStayWhole) {
   Blurs b = rows_of_points(4);
   const SymbolValues all{{"result.min0", 0}, {"result.extent0", 256}, {"result.min1", 0}, {"result.extent1", 4096}};

@@ -7,16 +7,17 @@
 //   seconds = sum over groups of
 //       bytes into and out of the group / bandwidth of the memory that holds what they come from
 //     + bytes that it loads of earlier groups' results, as often as windows cover them / bandwidth of the smallest memory
-//     + for each result used inside of it, the larger of
+//     + for each result used inside of it, the larger of these two, and a fifth of the smaller where windows are kept
 //         what an iteration makes, written and read / bandwidth of the memory that holds it until it is read
 //           + what earlier iterations made, read again / bandwidth of the memory that holds all of an iteration
 //           + rows that one call reads again / bandwidth of the memory that holds a window of them and a row that is
 //             written, as far as that is not the smallest
-//         bytes that its reader loads, as often as its window covers them / bandwidth of the smallest memory
+//         bytes that its reader loads, as often as its window covers them, twice where it loads beside a row's element:
+//           vectors between two lines are loaded from both / bandwidth of the smallest memory
 //     + calls * dispatch, more for those whose results stay in a ring, and for each row, or piece of one, that they
 //     touch
-//     + where a loop goes down columns, the latency of the memory that rows come from for each piece of a row that is
-//     read: in tiles along rows the next piece is fetched ahead, and nobody waits for what is written
+//     + where a loop goes down columns, a quarter of the latency of the memory that rows come from for each piece of a row
+//     that is read: in tiles along rows the next piece is fetched ahead, and nobody waits for what is written
 //     + elements computed again, where the author keeps no window of them * compute
 // Where nothing is kept, an iteration's results stay in the smallest memory, and what it reads from the largest is
 // fetched ahead, the first two terms go on at the same time: the larger counts, as far as it is the largest that has it.
@@ -25,7 +26,9 @@
 // there, and lines that it writes: part of the first term is hidden then, and pieces of columns are not waited for. That
 // is the less the more bytes there are hints for before a call, above all where the next piece does not follow on in
 // memory; it is for strips that fit the second memory together with what is fetched, which pushes others out of the
-// smallest one; and the first piece of each row of tiles comes without. Hints cost 1 ns before each call.
+// smallest one. Hints cost 9 ns before each call.
+// Results that no stage of the pipeline reads may go past the caches: a call more in each iteration, hints for what is read
+// alone, and more of the way is hidden. But all of it is one to the largest memory, whatever the caches would hold.
 // What an iteration makes is held by a memory that has room for it and for what its reader makes of it. Where a window
 // stays, all windows pass between two uses of a place: those of whole rows where tiles go along rows, since what the next
 // row of tiles reads is kept of all of them.
@@ -69,6 +72,8 @@ struct CostModel {
   // Where an iteration has the next one's far memory fetched (LoopOver::ahead), so much of that way is hidden, but no more
   // than the other stages take and what being apart costs. 0: the machine does not do what it is told.
   double fetched_part = 0;
+  // The same where results go past the caches (LoopOver::past_caches) and only what is read is fetched. 0: nothing goes there.
+  double past_caches_part = 0;
   double seconds_per_piece = 0;  // more, of each piece that tiles along rows cut a row with a window around it into
   double seconds_per_row = 15e-9;    // more, of each row that a call reads or writes: nothing is fetched ahead of it
 

@@ -23,13 +23,17 @@ double times_touched(const StageNumbers& n) {
 // Hints before a call are free up to so many bytes. Of twice as many so much less is hidden, since the processor waits
 // until those before have been sent for; less so where the next iteration's bytes follow on, which it fetches ahead by
 // itself, too.
-constexpr double kFreePortion = 1024, kLostOfPieces = 0.17, kLostOfRows = 0.1;
+constexpr double kFreePortion = 2048, kLostOfPieces = 0.4, kLostOfRows = 0.17;
 // Of what ends that are apart take more, so much is hidden of pieces that the machine fetches ahead by itself.
-constexpr double kApartHidden = 0.6;
-// Of what is fetched for the next iteration, so much lies beside what this one works on, on average.
-constexpr double kBeside = 0.25;
+constexpr double kApartHidden = 0.45;
+// Of what is fetched for the next iteration, so much lies beside what this one works on.
+constexpr double kBeside = 0.9;
 // Of the hints before a call.
-constexpr double kSecondsOfHints = 1e-9;
+constexpr double kSecondsOfHints = 9e-9;
+// Of the wait for the first bytes of a piece: other pieces are on their way meanwhile.
+constexpr double kWaited = 0.25;
+// Of what goes on beside loads from the smallest memory, or of these, if that is less: so much does not.
+constexpr double kNotBeside = 0.2;
 
 }  // namespace
 
@@ -215,50 +219,87 @@ void GroupCost::make_inside(const Inside& results) {
   calls_with_windows_ += iterations_;
 }
 
-double GroupCost::fetched_part(const CostModel& model, const MemoryCosts& memories, double bytes) const {
+double GroupCost::fetched_part(double part, const MemoryCosts& memories, double bytes, double calls) const {
   if (!may_fetch_ || (piece_bytes_ > 0 && resamples_)) return 0;
-  const double doublings = std::max(std::log2(bytes / (full_iterations_ * stages_) / kFreePortion), 0.0);
+  const double doublings = std::max(std::log2(bytes / calls / kFreePortion), 0.0);
   const double lost = (piece_bytes_ > 0 ? kLostOfPieces : kLostOfRows) * doublings;
-  return model.fetched_part * std::max(1 - lost, 0.0) *
-         memories.part_held_beside(windows_ + largest_, bytes / full_iterations_);
+  return part * std::max(1 - lost, 0.0) * memories.part_held_beside(windows_ + largest_, bytes / full_iterations_);
 }
 
 double GroupCost::inside_seconds(const MemoryCosts& memories, double between_uses, double beside) const {
   const double slower = beside > 0 && seconds_ > 0
                             ? memories.seconds_per_byte(largest_ + beside) / memories.seconds_per_byte(largest_)
                             : 1;
-  between_uses += beside;
-  return slower * seconds_ +
-         std::max(through_windows_ * memories.seconds_per_byte(between_uses) + fresh_seconds_, least_seconds_);
+  const double moved = through_windows_ * memories.seconds_per_byte(between_uses + beside) + fresh_seconds_;
+  return slower * seconds_ + std::max(moved, least_seconds_) + kNotBeside * std::min(moved, least_seconds_);
+}
+
+struct GroupCost::Ways {
+  double bytes = 0, way = 0, far = 0;  // read and written outside, its seconds, and the part in the largest memory
+  double apart = 0;                    // seconds more, of strips
+  double hidden = 0;                   // ... less, without hints
+  double inside = 0, between_uses = 0;
+  double waited = 0, loaded = 0;
+
+  double plain_seconds() const { return way + inside + far * (apart - hidden) + waited + loaded; }
+};
+
+double GroupCost::fetching_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& w) const {
+  const double part = fetched_part(model.fetched_part, memories, w.bytes, full_iterations_ * stages_);
+  if (w.far * part <= 0) return w.plain_seconds();
+  const double fetched = std::min(part * (w.apart + w.way), w.apart + w.inside);
+  const double pushed_out =
+      inside_seconds(memories, w.between_uses, kBeside * w.bytes / full_iterations_) - w.inside;
+  return w.plain_seconds() - std::max(w.far * (fetched - w.hidden) - pushed_out, 0.0) - w.waited;
+}
+
+// What is written goes all the way, however much of it the caches would hold.
+double GroupCost::past_caches_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& w) const {
+  const double part = fetched_part(model.past_caches_part, memories, outside_, full_iterations_ * (stages_ + 1));
+  const double fetched = std::min(part * (w.apart + w.way), w.apart + w.inside);
+  return w.way + w.apart - w.far * fetched + w.loaded +
+         inside_seconds(memories, w.between_uses, kBeside * outside_ / full_iterations_);
+}
+
+GroupTotal GroupCost::with_far(GroupTotal out, Far far, const CostModel& model, const MemoryCosts& memories,
+                               const Ways& ways) const {
+  out.far = far;
+  if (far == Far::plain) return out;
+  const bool past = far == Far::past_caches;
+  out.cost.memory_seconds = past ? past_caches_seconds(model, memories, ways) : fetching_seconds(model, memories, ways);
+  out.cost.dispatch_seconds += calls_ * kSecondsOfHints + (past ? iterations_ * model.seconds_per_call : 0);
+  return out;
 }
 
 GroupTotal GroupCost::total(const PipelineNumbers& numbers, const CostModel& model, const MemoryCosts& memories,
-                            size_t last, Ahead ahead) const {
-  const double outside = outside_ + numbers.stages[last].bytes;
-  const double between_uses = outside / std::max(turns_, 1.0) + windows_ + largest_;
-  const double way = outside * memories.seconds_per_byte(outside), far = memories.part_in_largest(outside);
-  const double apart = iterations_ > 1 ? (model.apart - 1) * way : 0;
-  const double inside = inside_seconds(memories, between_uses, 0), beside = std::min(way, inside);
-  double hidden = 0;
+                            size_t last, Far far) const {
+  const StageNumbers& results = numbers.stages[last];
+  Ways w{.bytes = outside_ + results.bytes};
+  w.way = w.bytes * memories.seconds_per_byte(w.bytes);
+  w.far = memories.part_in_largest(w.bytes);
+  w.apart = iterations_ > 1 ? (model.apart - 1) * w.way : 0;
+  w.between_uses = w.bytes / std::max(turns_, 1.0) + windows_ + largest_;
+  w.inside = inside_seconds(memories, w.between_uses, 0);
   if (turns_ == 0 && memories.is_in_smallest(largest_))
-    hidden = part_ahead(outside_ / full_iterations_, model.ahead_bytes) *
-             (kApartHidden * apart + model.ahead_part * beside);
-  const double waited = piece_bytes_ > 0 ? outside_ / piece_bytes_ * memories.latency_seconds(outside) : 0;
-  GroupTotal out;
-  const double alone = way + inside + far * (apart - hidden) + waited + loaded_ * memories.fastest_seconds_per_byte();
-  double gained = 0;
-  if (const double part = ahead == Ahead::no ? 0 : fetched_part(model, memories, outside); far * part > 0) {
-    const double fetched = std::min(part * (apart + way), apart + inside);
-    const double pushed_out = inside_seconds(memories, between_uses, kBeside * outside / full_iterations_) - inside;
-    gained = std::max(far * (fetched - hidden) - pushed_out, 0.0) + waited;
-  }
-  const double hints = calls_ * kSecondsOfHints;
-  out.ahead = ahead == Ahead::yes || (ahead == Ahead::if_cheaper && gained > hints);
-  out.cost.memory_seconds = alone - (out.ahead ? gained : 0);
-  out.cost.dispatch_seconds = calls_ * model.seconds_per_call + calls_with_windows_ * model.seconds_per_window +
-                              rows_ * model.seconds_per_row + (out.ahead ? hints : 0);
-  if (goes_along_rows_ && turns_ > 0) out.cost.dispatch_seconds += pieces_ * model.seconds_per_piece;
-  out.cost.redundant_seconds = redundant_ * model.seconds_per_element;
+    w.hidden = part_ahead(outside_ / full_iterations_, model.ahead_bytes) *
+               (kApartHidden * w.apart + model.ahead_part * std::min(w.way, w.inside));
+  w.waited = piece_bytes_ > 0 ? kWaited * outside_ / piece_bytes_ * memories.latency_seconds(w.bytes) : 0;
+  w.loaded = loaded_ * memories.fastest_seconds_per_byte();
+  GroupTotal plain;
+  plain.cost.memory_seconds = w.plain_seconds();
+  plain.cost.dispatch_seconds = calls_ * model.seconds_per_call + calls_with_windows_ * model.seconds_per_window +
+                                rows_ * model.seconds_per_row +
+                                (goes_along_rows_ && turns_ > 0 ? pieces_ * model.seconds_per_piece : 0);
+  plain.cost.redundant_seconds = redundant_ * model.seconds_per_element;
+  if (far != Far::cheapest) return with_far(plain, far, model, memories, w);
+  GroupTotal out = plain;
+  const auto offer = [&](Far other) {
+    const GroupTotal made = with_far(plain, other, model, memories, w);
+    if (made.cost.seconds() < out.cost.seconds()) out = made;
+  };
+  if (w.far <= 0 || iterations_ <= 1) return out;
+  if (model.fetched_part > 0) offer(Far::fetched);
+  if (model.past_caches_part > 0 && results.may_go_past_caches(last)) offer(Far::past_caches);
   return out;
 }
 

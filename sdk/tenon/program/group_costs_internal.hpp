@@ -67,11 +67,12 @@ struct Strips {
 // of a row than is predicted, whatever is fetched: nothing is.
 bool is_resampled(const PipelineNumbers& numbers, const StageNumbers& n);
 
-// Whether a loop fetches ahead: as it is said, or where that is predicted to be cheaper.
-enum class Ahead : uint8_t { no, yes, if_cheaper };
+// What a loop does about the largest memory: nothing; it fetches ahead; it fetches what it reads, and its results go past
+// the caches; or what is predicted to be the cheapest.
+enum class Far : uint8_t { plain, fetched, past_caches, cheapest };
 struct GroupTotal {
   PredictedCost cost;
-  bool ahead = false;
+  Far far = Far::plain;
 };
 
 // What an iteration does with the results of one stage.
@@ -127,13 +128,20 @@ class GroupCost {
   // Whether all that reads its results is in it, but for those of the last stage.
   bool is_closed(size_t last) const { return last_use_ <= last; }
   GroupTotal total(const PipelineNumbers& numbers, const CostModel& model, const MemoryCosts& memories, size_t last,
-                   Ahead ahead) const;
+                   Far far) const;
   double window_bytes() const { return windows_ + largest_; }
 
  private:
   void make_inside(const Inside& results);
-  // The part of the way of so many bytes from and to the largest memory that is hidden when they are fetched ahead.
-  double fetched_part(const CostModel& model, const MemoryCosts& memories, double bytes) const;
+  // The part of the way of so many bytes from and to the largest memory that is hidden when they are fetched ahead in so
+  // many calls; `part` of those that come in small portions.
+  double fetched_part(double part, const MemoryCosts& memories, double bytes, double calls) const;
+  // A loop's way from and to the largest memory, and what it does meanwhile.
+  struct Ways;
+  double fetching_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& ways) const;
+  double past_caches_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& ways) const;
+  // Memory and hints, and the calls that move results.
+  GroupTotal with_far(GroupTotal plain, Far far, const CostModel& model, const MemoryCosts& memories, const Ways& ways) const;
   // Of what the group alone sees, where so many bytes pass between two uses of a place of a window, and so many of
   // others lie beside.
   double inside_seconds(const MemoryCosts& memories, double between_uses, double beside) const;

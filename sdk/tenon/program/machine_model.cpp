@@ -26,15 +26,19 @@ constexpr double kParts[] = {1.0 / 8, 1.0 / 4, 1.0 / 2}, kLargeParts[] = {5.0 / 
 // What is sure is gone through again and again as fast as half of it.
 constexpr double kAsFast = 0.9;
 // Not timed: what tiles of 1 to 8 KB took more than is predicted of them otherwise (docs/performance.md, Pipelines).
-constexpr double kSecondsPerPiece = 30e-9;
+constexpr double kSecondsPerPiece = 6e-9;
 // Nor this: what strips of 100 pipelines took that read 16 MB at one end and wrote as much at the other, by what passes take.
-constexpr double kApart = 1.9;
+constexpr double kApart = 1.6;
 // Nor this, fitted to the same strips: rows that a call reads side by side cost this part of what they do one after the
 // other, which is what is timed.
-constexpr double kOfRow = 0.7;
+constexpr double kOfRow = 0.4;
 // Nor this: what a kernel does before its first element, of which the calls that are timed have none. By rows of 2 KB in the
 // first level: 28 ns by a kernel that takes its addresses from views, 20 where they are at hand, and 2 for a call of nothing.
-constexpr double kSecondsOfKernel = 5e-9;
+constexpr double kSecondsOfKernel = 3e-9;
+// Nor this: so many times what fetching hides is hidden where results go past the caches.
+constexpr double kMorePastCaches = 1.1;
+// Nor this: of the largest cache, which others use, so much is sure, and nothing is found beyond so much.
+constexpr double kSureOfShared = 1.0 / 4, kMostOfShared = 3.0 / 4;
 // Of pieces that are fetched ahead at least so much of their way to main memory and back is hidden.
 constexpr double kHidden = 0.2;
 
@@ -66,6 +70,7 @@ class ModelOfReadings {
     for (size_t level = 0; level < caches_.size(); ++level) set_cache(level);
     set_ahead();
     if (const double part = std::min(reading(kFetched), 1.0); part >= kHidden) model_.fetched_part = part;
+    if (past_caches_kernel()->finish) model_.past_caches_part = std::min(kMorePastCaches * model_.fetched_part, 1.0);
     if (const double apart = reading(kRowApart), together = reading(kRowTogether); apart > 0 && together > 0)
       model_.seconds_per_row = kOfRow * std::max(apart - together, 0.0) / 2;  // one is read and one is written
     if (const double plain = reading(kCall), windows = reading(kCallWithWindows); plain > 0 && windows > 0) {
@@ -109,8 +114,12 @@ class ModelOfReadings {
         m.bytes_per_second = std::min(m.bytes_per_second, passed_per_second(part_of(holds, part)));
     if (const double wait = reading(wait_name(std::min(caches_[level], kMostBytes) / 2)); wait > 0)
       m.latency_seconds = wait;
-    // Of the smallest half: what streams by counts for more. Of the largest, which others use, too.
+    // Of the smallest half: what streams by counts for more.
     if (level > 0 && level + 1 < caches_.size()) set_sure_bytes(m, holds, half);
+    if (level + 1 == caches_.size()) {
+      m.sure_bytes = kSureOfShared * m.bytes;
+      m.bytes *= kMostOfShared;
+    }
   }
 
   // Where what is gone through again and again ceases to be as fast as half of it: somewhere between two parts.

@@ -34,8 +34,8 @@ std::string PlannedStages::describe(const Group& g) const {
     out += str(&loop == g.strips.loops.data() ? " over " : ", ", scheduler_->index_name(loop, g.last), " in steps of ",
                scheduler_->step_of(loop, g.last));
   return out + str(", ", static_cast<int64_t>(g.window_bytes), " bytes of windows",
-                   g.ahead ? ", the next iteration's far memory fetched" : "",
-                   g.past_caches ? ", results past the caches" : "");
+                   g.far != Far::plain ? ", the next iteration's far memory fetched" : "",
+                   g.far == Far::past_caches ? ", results past the caches" : "");
 }
 
 std::vector<std::string> PlannedStages::describe(const std::vector<Group>& groups) const {
@@ -51,8 +51,8 @@ void PlannedStages::apply(const std::vector<Group>& groups, PipelineData& data) 
     spec.compute_at = LoopName{};
     for (const Strips::Loop& loop : g.strips.loops)
       spec.loops.push_back({Expr::symbol(scheduler_->index_name(loop, g.last)), scheduler_->step_of(loop, g.last)});
-    if (g.ahead) spec.loops.front().ahead = 1;
-    if (g.past_caches) spec.loops.front().past_caches = true;
+    if (g.far != Far::plain) spec.loops.front().ahead = 1;
+    if (g.far == Far::past_caches) spec.loops.front().past_caches = true;
   }
 }
 

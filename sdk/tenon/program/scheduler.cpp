@@ -67,28 +67,14 @@ std::vector<std::vector<Group>> Scheduler::of_each_kind(double most_times, size_
   };
   offer(cheapest_of({}));
   for (const OpenGroups& kind : kinds_of_strips()) {
-    offer(cheapest_of({{kind.strips, Ahead::no}}, kWhereNothingElseIs));
+    offer(cheapest_of({{kind.strips, Far::plain}}, kWhereNothingElseIs));
     if (model_.fetched_part <= 0) continue;
-    const std::vector<Group> ahead = cheapest_of({{kind.strips, Ahead::yes}}, kWhereNothingElseIs);
-    offer(ahead);
-    offer(with_results_past_caches(ahead));
+    for (const Far far : {Far::fetched, Far::past_caches})
+      offer(cheapest_of({{kind.strips, far}}, kWhereNothingElseIs));
   }
   std::ranges::stable_sort(out.begin() + 1, out.end(), {}, [](const auto& groups) { return total(groups).seconds(); });
   if (out.size() > most) out.resize(most);
   return out;
-}
-
-std::vector<Group> Scheduler::with_results_past_caches(std::vector<Group> groups) const {
-  for (Group& g : groups)
-    if (g.ahead && !plan_.spec(plan_.order[g.last]).is_copy()) send_past_caches(g);
-  return groups;
-}
-
-// Another call in each iteration, which reads and writes what the last stage has made.
-void Scheduler::send_past_caches(Group& g) const {
-  g.past_caches = true;
-  g.cost.dispatch_seconds += g.strips.iterations(numbers_) * model_.seconds_per_call;
-  g.cost.memory_seconds += 2 * numbers_.stages[g.last].bytes * memories_.fastest_seconds_per_byte();
 }
 
 std::vector<Scheduler::OpenGroups> Scheduler::kinds_of_strips() const {
@@ -180,16 +166,17 @@ void Scheduler::extend(OpenGroups& kind, size_t last, Cuts& cuts) const {
 
 void Scheduler::offer_and_prune(OpenGroups& kind, size_t last, Cuts& cuts) const {
   const bool ends = can_own(kind.strips, last);
+  const Far asked = kind.far == Far::past_caches && !numbers_.stages[last].may_go_past_caches(last) ? Far::fetched : kind.far;
   size_t worst = 0;
   double most = 0;
   for (size_t i = 0; i < kind.groups.size(); ++i) {
     const auto& [group, before] = kind.groups[i];
-    const auto [cost, ahead] = group.total(numbers_, model_, memories_, last, kind.ahead);
+    const auto [cost, far] = group.total(numbers_, model_, memories_, last, asked);
     if (before + cost.seconds() > most) worst = i, most = before + cost.seconds();
     if (!ends || group.first() == last || !group.is_closed(last) || before + cost.seconds() >= cuts.cost[last + 1])
       continue;
     cuts.cost[last + 1] = before + cost.seconds();
-    cuts.into[last + 1] = {group.first(), last, kind.strips, cost, group.window_bytes(), ahead};
+    cuts.into[last + 1] = {group.first(), last, kind.strips, cost, group.window_bytes(), far};
   }
   if (kind.groups.size() > kMostOpen) kind.groups.erase(kind.groups.begin() + static_cast<int64_t>(worst));
 }

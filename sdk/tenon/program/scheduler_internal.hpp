@@ -16,12 +16,10 @@ struct Group {
   Strips strips;
   PredictedCost cost;
   double window_bytes = 0;
-  bool ahead = false;        // the next iteration's far memory is fetched
-  bool past_caches = false;  // its results go there
+  Far far = Far::plain;
   // Whether the same loops go around the same stages.
   bool is_same_schedule(const Group& other) const {
-    return first == other.first && last == other.last && ahead == other.ahead && past_caches == other.past_caches &&
-           strips == other.strips;
+    return first == other.first && last == other.last && far == other.far && strips == other.strips;
   }
 };
 PredictedCost total(const std::vector<Group>& groups);
@@ -53,7 +51,7 @@ class Scheduler {
 
   struct OpenGroups {
     Strips strips;
-    Ahead ahead = Ahead::if_cheaper;
+    Far far = Far::cheapest;
     Share before = {};                                 // of the stage added last
     std::vector<std::pair<GroupCost, double>> groups = {};  // with the costs of all stages before
   };
@@ -91,12 +89,8 @@ class Scheduler {
   bool can_own(const Strips& strips, size_t at) const;
 
   // `data`: whose author may keep no window of some results; null: all are kept.
-  Group group(size_t first, size_t last, const Strips& strips, Ahead ahead = Ahead::no,
+  Group group(size_t first, size_t last, const Strips& strips, Far far = Far::plain,
               const PipelineData* data = nullptr) const;
-
-  // The same with results past the caches where far memory is fetched: what that saves is not predicted, only what it costs.
-  std::vector<Group> with_results_past_caches(std::vector<Group> groups) const;
-  void send_past_caches(Group& group) const;
 
   // Whether all that reads stage `at` is in order[at + 1 ... last], and its author lets it be there.
   bool stays_in(const PipelineData& data, size_t at, size_t last) const;

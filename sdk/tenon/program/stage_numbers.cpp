@@ -51,6 +51,7 @@ class Measurement {
     const int s = plan_.order[at];
     StageNumbers& n = out_.stages[at];
     n.last_use = at;
+    n.is_copy = plan_.spec(s).is_copy();
     std::vector<Window> box;  // of numbers, so that boxes that follow from it are no expressions
     for (const Window& w : index_box(plan_, s, 0)) {
       TENON_TRY(first, w.first.evaluate(sizes_));
@@ -144,7 +145,8 @@ class Measurement {
         double& overlap = made.indices[index].overlap;
         overlap = std::max(overlap, std::floor(m.span + 1 - m.rate));
       }
-      window *= span + 1;
+      // Vectors of a row that begin between two lines are loaded from both.
+      window *= 1 + (d == 0 ? 2 : 1) * span;
     }
     made.times_read = std::max(made.times_read, window);
   }

@@ -28,6 +28,10 @@ struct StageNumbers {
   double times_read = 1;    // how often its readers load each element, at most
   size_t last_use = 0;      // position of the last reader of its results; its own if none
   bool is_output = false;
+  bool is_copy = false;  // made by no kernel
+
+  // Its results, where it is at `at`: nothing of the pipeline reads them again.
+  bool may_go_past_caches(size_t at) const { return !is_copy && last_use == at; }
 };
 
 struct PipelineNumbers {

@@ -5,6 +5,17 @@
 
 namespace tenon::program::detail {
 
+namespace {
+
+Far stated_far(const StageSpec& spec) {
+  if (spec.loops.empty()) return Far::plain;
+  const LoopOver& innermost = spec.loops.front();
+  if (innermost.past_caches) return Far::past_caches;
+  return innermost.ahead > 0 ? Far::fetched : Far::plain;
+}
+
+}  // namespace
+
 std::vector<Group> Scheduler::stated(const PipelineData& data, const SymbolValues& sizes) const {
   std::vector<Group> out;
   for (size_t i = numbers_.stages.size(); i > 0;) {
@@ -12,9 +23,7 @@ std::vector<Group> Scheduler::stated(const PipelineData& data, const SymbolValue
     size_t first = i - 1;
     if (!spec.loops.empty())
       while (first > 0 && stays_in(data, first - 1, i - 1)) --first;
-    const bool ahead = !spec.loops.empty() && spec.loops.front().ahead > 0;
-    out.push_back(group(first, i - 1, stated_strips(spec, i - 1, sizes), ahead ? Ahead::yes : Ahead::no, &data));
-    if (!spec.loops.empty() && spec.loops.front().past_caches) send_past_caches(out.back());
+    out.push_back(group(first, i - 1, stated_strips(spec, i - 1, sizes), stated_far(spec), &data));
     i = first;
   }
   return out;
@@ -30,7 +39,7 @@ std::string Scheduler::index_name(const Strips::Loop& loop, size_t last) const {
   return plan_.stage(plan_.order[last]).indices[static_cast<size_t>(index_of(loop.dim, last) - indices.begin())];
 }
 
-Group Scheduler::group(size_t first, size_t last, const Strips& strips, Ahead ahead, const PipelineData* data) const {
+Group Scheduler::group(size_t first, size_t last, const Strips& strips, Far far, const PipelineData* data) const {
   GroupCost cost(first, numbers_, strips);
   Share before;
   for (size_t at = first; at <= last; ++at) {
@@ -39,8 +48,8 @@ Group Scheduler::group(size_t first, size_t last, const Strips& strips, Ahead ah
     if (data && at < last) cost.add_redundant(computed_twice(*data, at, plan_.order[last], strips));
     before = share;
   }
-  const GroupTotal total = cost.total(numbers_, model_, memories_, last, ahead);
-  return {first, last, strips, total.cost, cost.window_bytes(), total.ahead};
+  const GroupTotal total = cost.total(numbers_, model_, memories_, last, far);
+  return {first, last, strips, total.cost, cost.window_bytes(), total.far};
 }
 
 bool Scheduler::stays_in(const PipelineData& data, size_t at, size_t last) const {
