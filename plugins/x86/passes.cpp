@@ -265,6 +265,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   if (options.contract) contract_multiply_add(kernel);
   // Behind contraction, which stays within loops: bits are those of open extents.
   if (options.near) snippet::write_out(kernel);
+  drop_neutral_folds(kernel);
   pack_fours(kernel);
   narrow_alike(kernel);
   leave_rounding_to_stores(kernel);

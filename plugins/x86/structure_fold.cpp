@@ -28,7 +28,11 @@ void fill_avx512(X86Context& c, const Emission& e, uint64_t bits) {
     const Xmm inside = out | c.mask(e.in[1]) | Xbyak::util::T_z, in = c.vector(e.in[0], e.lanes);
     return element.bits() == 64 ? g.vmovapd(inside, in) : g.vmovaps(inside, in);
   }
-  c.move(out, c.vector(e.in[0], e.lanes));
+  if (e.out[0].at.number != e.in[0].at.number) {
+    const Xmm inside = out | c.mask(e.in[1]), in = c.vector(e.in[0], e.lanes);
+    c.broadcast_kept(out, element, bits);
+    return element.bits() == 64 ? g.vmovapd(inside, in) : g.vmovaps(inside, in);
+  }
   g.knotw(c.mask(e.masks[0]), c.mask(e.in[1]));
   const Xmm outside = out | c.mask(e.masks[0]);
   if (element.bits() == 64)
@@ -67,7 +71,7 @@ std::vector<JitterRow> fold_rows() {
   std::vector<JitterRow> rows;
   rows.push_back(fold_row("FillTail", true, {.masks = 1}, 2, make_function<emit_fill_tail>));
   rows.push_back(fold_row("FillTail", false, {.vectors = 2}, 3, make_function<emit_fill_tail>));
-  rows.push_back(fold_row("FoldLanes", true, {.vectors = 2, .masks = 1}, 16, make_function<emit_fold_lanes>));
+  rows.push_back(fold_row("FoldLanes", true, {.vectors = 2}, 16, make_function<emit_fold_lanes>));
   rows.push_back(fold_row("FoldLanes", false, {.vectors = 3}, 18, make_function<emit_fold_lanes>));
   return rows;
 }

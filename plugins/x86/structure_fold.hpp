@@ -9,8 +9,7 @@ enum class FoldBy : uint8_t { add, mul, max, min };
 // Attribute `by`; an error for any other than the four.
 Result<FoldBy> fold_by(const Emission& e);
 
-// FoldLanes: halves upon halves, so that at the end each lane holds the fold of all. `e` has scratch vectors and, with
-// AVX-512, a mask.
+// FoldLanes: halves upon halves, so that at the end each lane holds the fold of all. `e` has scratch vectors.
 struct Folder {
   using Xmm = Xbyak::Xmm;
   X86Context& c;
@@ -31,9 +30,10 @@ struct Folder {
     else
       wide ? g.vminpd(result, acc, other) : g.vminps(result, acc, other);
     if (c.avx512()) {
-      const Xbyak::Opmask number = c.mask(e.masks[0]);
-      wide ? g.vcmpordpd(number, acc, acc) : g.vcmpordps(number, acc, acc);
-      return wide ? g.vmovapd(acc | number, result) : g.vmovaps(acc | number, result);
+      constexpr uint64_t kNaNs = 0x22;  // quiet and other NaN of acc: itself, quiet; all else: as it is
+      wide ? g.vfixupimmpd(result, acc, c.constant(element, kNaNs), 0)
+           : g.vfixupimmps(result, acc, c.constant(element, kNaNs), 0);
+      return c.move(acc, result);
     }
     const Xmm nan = temporary(2, acc);
     wide ? g.vcmpunordpd(nan, acc, acc) : g.vcmpunordps(nan, acc, acc);

@@ -182,9 +182,9 @@ std::vector<JitterRow> four_rows() {
   const auto add = [&](const char* op, double cycles, std::unique_ptr<codegen::Emitter> (*make)(const Attributes&)) {
     rows.push_back({.op = op, .types = codegen::kFloatLanes, .cycles = cycles, .make = make});
   };
-  rows.push_back(fold_row("FoldRows", true, {.vectors = 6, .masks = 1}, 24, make_function<emit_fold_rows>));
+  rows.push_back(fold_row("FoldRows", true, {.vectors = 6}, 24, make_function<emit_fold_rows>));
   rows.push_back(fold_row("FoldRows", false, {.vectors = 6}, 28, make_function<emit_fold_rows>));
-  rows.push_back(fold_row("FoldFour", true, {.vectors = 6, .masks = 1}, 22, make_function<emit_fold_four>));
+  rows.push_back(fold_row("FoldFour", true, {.vectors = 6}, 22, make_function<emit_fold_four>));
   rows.push_back(fold_row("FoldFour", false, {.vectors = 6}, 26, make_function<emit_fold_four>));
   add("DivFour", 4, make_function<emit_divide_four>);
   add("SqrtFour", 4, make_function<emit_root_four>);
