@@ -288,6 +288,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   if (options.whole_lines) store_lines(kernel);
   spread_prefetches(kernel);
   fold_steps(kernel);
+  store_fours(kernel);
   return snippet::verify(kernel);
 }
 

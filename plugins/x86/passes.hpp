@@ -8,6 +8,7 @@
 //   FmaMemory [memory], a, b     a * b + memory   (attribute `place` 2)
 //   Less a, b, m and other comparisons   where m holds, else false; attribute `negated` 1: the opposite of Less (avx512)
 //   DivAlike a, b; SqrtAlike x   Div, Sqrt of what is alike in all lanes
+//   StoreFour [memory], a        the first four lanes
 //   LoadHalves [memory]          Load of a vector of 512 bits as two of 256
 //   ConvertInRange x             floats to integers of 32 bits; 0x80000000 where it is not one of them
 //   ClampLowOfNaN x, low         ClampLow, but low where x is NaN
@@ -161,6 +162,9 @@ void spread_prefetches(snippet::LinearKernel& kernel);
 // AddParameter whose param is known, into the addresses that start from its result. passes_steps.cpp; after those
 // above, which tell tensors by the pointers.
 void fold_steps(snippet::LinearKernel& kernel);
+// Single elements side by side that four rows fold into, at once. passes_four_stores.cpp; after fold_steps, which tells
+// where they lie.
+void store_fours(snippet::LinearKernel& kernel);
 // Does any store go past the caches?
 bool has_streaming_stores(const snippet::LinearKernel& kernel);
 

@@ -175,6 +175,16 @@ Result<void> emit_spread_four(X86Context& c, const Emission& e) {
   return {};
 }
 
+// The first four lanes.
+Result<void> emit_store_four(X86Context& c, const Emission& e) {
+  const Xbyak::Address address = c.address(*e.memory);
+  if (e.in[0].element.bits() == 64)
+    c.gen().vmovups(address, c.ymm(e.in[0].at.number));
+  else
+    c.gen().vmovups(address, c.xmm(e.in[0].at.number));
+  return {};
+}
+
 }  // namespace
 
 std::vector<JitterRow> four_rows() {
@@ -189,6 +199,7 @@ std::vector<JitterRow> four_rows() {
   add("DivFour", 4, make_function<emit_divide_four>);
   add("SqrtFour", 4, make_function<emit_root_four>);
   add("RepeatFour", 1, make_function<emit_repeat_four>);
+  add("StoreFour", 1, make_function<emit_store_four>);
   add("SpreadFour", 1, make_function<emit_spread_four>);
   return rows;
 }
