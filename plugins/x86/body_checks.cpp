@@ -22,8 +22,8 @@ class Rewriter {
   }
 
   Body run() && {
-    const std::vector<char> rounded = rounded_products();
-    const size_t nodes = body_.nodes.size();
+    std::vector<char> rounded = rounded_products();
+    std::vector<BodyNode> all;
     for (BodyNode& node : body_.nodes) {
       for (ValueId& operand : node.operands) operand = same_[index(operand)];
       const std::optional<ValueId> x = same_as(node);
@@ -31,10 +31,13 @@ class Rewriter {
         same_[index(node.result)] = *x;
       else
         simplify(node);
+      if (node.op == kConvert && is_narrow(node)) all.push_back(in_range(node));
+      all.push_back(std::move(node));
     }
+    body_.nodes = std::move(all);
+    rounded.resize(body_.values.size());
     for (snippet::BodyPort& output : body_.outputs) output.value = same_[index(output.value)];
-    drop_unread();
-    if (body_.nodes.size() == nodes) return std::move(body_);
+    if (drop_unread() == 0) return std::move(body_);
     for (BodyNode& node : body_.nodes)
       if (rounded[index(node.result)]) node.attributes.set("rounded", 1);
     return std::move(body_);
@@ -77,6 +80,30 @@ class Rewriter {
     if (fits && is_number(x)) node.op = kInRange;
   }
 
+  // Floats that i8 or i16 holds, but for NaN: of that the machine makes 0x80000000, whose low bits are 0 as wanted.
+  // Where nothing but these counts, as in lanes of bytes, the Wrap is for nothing.
+  bool is_narrow(const BodyNode& node) const {
+    return is(node.operands[0], kF32) && is(node.result, kI32) && narrow_type(of(node, 0)).has_value();
+  }
+  static std::optional<ElementType> narrow_type(const Numbers& x) {
+    for (const ElementType type : {kI8, kI16}) {
+      const double bound = std::ldexp(1, type.bits() - 1);
+      if (x.low > -bound - 1 && x.high < bound) return type;
+    }
+    return std::nullopt;
+  }
+  // The conversion, of which `node` becomes the Wrap.
+  BodyNode in_range(BodyNode& node) {
+    BodyNode converted = node;
+    converted.op = kInRange;
+    converted.result = static_cast<ValueId>(body_.values.size());
+    body_.values.push_back(snippet::BodyValue(body_.values[index(node.result)]));
+    node.op = Name("Wrap");
+    node.attributes = {{"to", narrow_type(of(node, 0))->to_string()}};
+    node.operands = {converted.result};
+    return converted;
+  }
+
   // The machine gives one operand where either is NaN or both are zeros: x of ClampLow and ClampHigh, and of zeros the
   // second one of Max and Min.
   void order(BodyNode& node) const {
@@ -112,13 +139,14 @@ class Rewriter {
     return rounded;
   }
 
-  void drop_unread() {
+  // How many nodes that were.
+  size_t drop_unread() {
     std::vector<char> read(body_.values.size(), 0);
     for (const snippet::BodyPort& output : body_.outputs) read[index(output.value)] = 1;
     for (auto node = body_.nodes.rbegin(); node != body_.nodes.rend(); ++node)
       if (read[index(node->result)])
         for (const ValueId operand : node->operands) read[index(operand)] = 1;
-    std::erase_if(body_.nodes, [&](const BodyNode& node) { return !read[index(node.result)]; });
+    return std::erase_if(body_.nodes, [&](const BodyNode& node) { return !read[index(node.result)]; });
   }
 
   Body body_;

@@ -23,6 +23,7 @@ std::vector<Numbers> numbers_of(const snippet::Body& body);
 //                     ClampLow a, b      b only where a is, and no two zeros of different signs meet
 //   Min a, b          ClampHigh          likewise
 //   Convert x         ConvertInRange x   a float that is never NaN, to a 32-bit integer that holds all of its range
+//                     Wrap ConvertInRange x   where it may be NaN, of what i8 or i16 holds
 //   Abs x, ClampLow x, c, Max x, y, Where c, x, x ...   x, where nothing else can come out
 //
 // and without nodes that nothing reads then. Products that may not lose their rounding, since more than a sum read them,

@@ -43,9 +43,9 @@ FormMaker::FormMaker(TargetDescription target, const codegen::JitterTable& table
 
 Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& as_it_is, const Tier& tier) const {
   const snippet::Body body = with_fewer_checks(as_it_is);
-  const bool near = is_near(tier);
+  const bool joins = !tier.passes.stream_stores && !tier.lower.whole_rows;
   // Lanes of bytes want four vectors side by side, which is for nothing where none comes of it or they do not fit.
-  if (near && !is_of_bytes(body) && has_bytes(body)) {
+  if (joins && !is_of_bytes(body) && has_bytes(body)) {
     TENON_TRY(kernel, lowered(body, tier, true));
     if (has_lanes_of_bytes(kernel)) {
       snippet::LinearKernel tried = kernel;
@@ -54,7 +54,7 @@ Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& as_it_is
       if (tried.frame_slots == 0) return kernel;
     }
   }
-  return lowered(body, tier, near && is_of_bytes(body));
+  return lowered(body, tier, joins && is_of_bytes(body));
 }
 
 Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& body, const Tier& tier, bool all_copies) const {
@@ -73,6 +73,7 @@ Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& body, cons
   TENON_OK(snippet::CallPlan::write_known(body, kernel, whole), "lowering snippet '", body.name, "'");
   PassOptions passes = tier.passes;
   passes.near = near;
+  passes.bytes = all_copies;
   TENON_OK(optimise(kernel, passes), "lowering snippet '", body.name, "'");
   kernel.name += tier.suffix;
   return kernel;

@@ -258,7 +258,7 @@ void fetch_ahead(LinearKernel& kernel, const PassOptions& options) {
 Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   drop_wraps(kernel);
   convert_in_range(kernel);
-  if (options.near) join_bytes(kernel, options.isa);
+  if (options.near || options.bytes) join_bytes(kernel, options.isa);
   if (options.isa == Isa::avx512) join_conditions(kernel);
   divide_by_constants(kernel);
   convert_as_signed(kernel);

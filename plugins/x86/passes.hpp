@@ -67,6 +67,8 @@ struct PassOptions {
   // Nothing is fetched, and no pass looks for loops: lanes of narrow integers, four vectors at once, become lanes of
   // bytes, and loops that are known to run a few times are written out (snippet::write_out).
   bool near = false;
+  // Lanes of bytes where lines are fetched, too.
+  bool bytes = false;
   // Loads with one use become operands of the instruction that uses them.
   bool memory_operands = true;
   // For kernels whose tensors exceed the caches; where all lies in them, these only cost.

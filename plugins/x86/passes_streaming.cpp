@@ -9,8 +9,8 @@
 namespace tenon::x86 {
 namespace {
 
-const Name kStore("Store"), kStreaming("StoreStreaming"), kWrite("PrefetchWrite"), kRead("PrefetchRead"),
-    kHead("HeadLanes");
+const Name kStore("Store"), kStreaming("StoreStreaming"), kBytes("StoreBytes"), kLoadBytes("LoadBytes"),
+    kWrite("PrefetchWrite"), kRead("PrefetchRead"), kHead("HeadLanes");
 
 // Which walk along a row comes first to what a pointer points to, by the counters of the walks: later ones of the same
 // row find its lines in the caches.
@@ -93,7 +93,7 @@ bool is_past_caches(Name op) {
   static const Name kLine("StoreLine");
   return op == kStreaming || op == kLine;
 }
-bool writes_memory(Name op) { return op == kStore || op == kStreaming; }
+bool writes_memory(Name op) { return op == kStore || op == kStreaming || op == kBytes; }
 bool is_prefetch(Name op) { return op == kWrite || op == kRead; }
 
 bool reads_memory(const Instruction& instruction) {
@@ -116,7 +116,8 @@ std::vector<int> ports_of(const LinearKernel& kernel) {
 
 void Stretches::add(const LinearKernel& kernel, const Instruction& instruction) {
   const Memory& memory = *instruction.memory;
-  const int64_t begin = memory.displacement_bytes, end = begin + kernel.lanes * memory.element.bits() / 8;
+  const int64_t lanes = kernel.lanes * (instruction.op == kBytes || instruction.op == kLoadBytes ? 4 : 1);
+  const int64_t begin = memory.displacement_bytes, end = begin + lanes * memory.element.bits() / 8;
   auto at = std::find_if(touched_.begin(), touched_.end(),
                          [&](const Touched& other) { return other.memory.base == memory.base; });
   if (at == touched_.end()) at = touched_.insert(at, {memory, begin, end});
@@ -149,7 +150,7 @@ int64_t Ahead::of(size_t stretches) const {
 
 void prefetch_writes(LinearKernel& kernel, Ahead ahead, const std::set<RegisterId>& near) {
   prefetch(kernel, kWrite, ahead, [&](const Instruction& instruction) {
-    return instruction.op == kStore && !near.contains(instruction.memory->base);
+    return (instruction.op == kStore || instruction.op == kBytes) && !near.contains(instruction.memory->base);
   });
 }
 

@@ -139,6 +139,9 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "%a = Cast %x {to = type<i8[*]>}\n%b = Cast %a {to = type<f32[*]>}\n%c = Mul %b, %k\n%y = Cast %c {to = "
       "type<i32[*]>}",
       "%a = Cast %x {to = type<u8[*]>}\n%b = Cast %a {to = type<f32[*]>}\n%c = Abs %b\n%d = Relu %c\n%y = Max %d, %x",
+      "%a = Cast %x {to = type<i8[*]>}\n%y = Cast %a {to = type<i32[*]>}",
+      "%a = Cast %x {to = type<i16[*]>}\n%y = Cast %a {to = type<i32[*]>}",
+      "%a = Cast %x {to = type<i8[*]>}\n%b = Cast %z {to = type<i8[*]>}\n%y = Max %a, %b",
       "%c = Less %x, %z\n%d = Greater %x, %k\n%e = Or %c, %d\n%y = Where %e, %x, %z",
       "%c = LessOrEqual %x, %z\n%d = Greater %z, %k\n%e = And %c, %d\n%y = Where %e, %x, %z",
       "%c = Less %x, %z\n%d = Equal %x, %k\n%e = GreaterOrEqual %z, %o\n%f = Or %c, %d\n%g = Or %e, %f\n%y = Where %g, "
@@ -207,6 +210,7 @@ TEST(BodyNumbersOfGraphs, RangesSpareChecks) {
   EXPECT_EQ(nodes(of(f + "%m = Mul %f, %k\n%y = Cast %m {to = type<i32[*]>}"), "ConvertInRange"), 1);
   EXPECT_EQ(nodes(of(f + "%m = Mul %f, %x\n%y = Cast %m {to = type<i32[*]>}"), "ConvertInRange"), 0);
   EXPECT_EQ(nodes(of(f + "%m = Mul %f, %k\n%y = Cast %m {to = type<u32[*]>}"), "ConvertInRange"), 0);
+  EXPECT_EQ(nodes(of("%y = Cast %x {to = type<i8[*]>}"), "ConvertInRange"), 1);
 }
 
 }  // namespace

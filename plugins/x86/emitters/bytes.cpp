@@ -80,6 +80,8 @@ void compare_bytes(VectorCode& c) {
     return has_sign(c) ? c->vpcmpb(out, a, b, predicate) : c->vpcmpub(out, a, b, predicate);
   }
   const Vec out = VectorCode::at(c.out(), c.lanes() * 32), least = c.temp();
+  if (has_sign(c) && kHow == Compare::greater) return c->vpcmpgtb(out, a, b);
+  if (has_sign(c) && kHow == Compare::less) return c->vpcmpgtb(out, b, a);
   constexpr bool kEquality = kHow == Compare::equal || kHow == Compare::not_equal;
   if (!kEquality) less_bytes(c, least);
   // a < b unless b is the less of both
