@@ -193,7 +193,7 @@ TEST(AutoSchedule, ResultsThatNoStageReadsGoPastTheCaches) {
     BufferRef result = b.result;
     if (copies_at_end) {
       result = b.p.buffer("copied", kI32, 1);
-      b.p.padded_copy(b.result, {x - 1}, result, {x}, {{5, 100}}, Padding::value(int32_t{0}));
+      b.p.padded_copy(b.result, {x - 1}, result, {x}, {{1, extent - 5}}, Padding::value(int32_t{0}));
     }
     CostModel model = model_that_fetches(0.5);
     model.past_caches_part = part;
