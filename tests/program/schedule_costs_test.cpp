@@ -223,6 +223,23 @@ TEST(ScheduleCosts, LoadsAlongRowsCountTwice) {
   EXPECT_NEAR(seconds({{x - 1, x + 1}, {y - 1, y + 1}}) / point, 15, 0.05);
 }
 
+// A row that begins at a line has one of three loads, and what is written, within lines; pieces of it have not.
+TEST(ScheduleCosts, PiecesOfRowsWithWindowsAlongThemLieBetweenLines) {
+  const auto seconds = [](const Window& along, const std::vector<LoopOver>& loops) {
+    Pipeline p("windows");
+    BufferRef source = p.buffer("source", kI32, 2), mid = p.buffer("mid", kI32, 2), result = p.buffer("result", kI32, 2);
+    p.stage("first", window_sum<int32_t>({0, 0}, {0, 0})).reads(source, {x, y}).writes(mid, {x, y});
+    p.stage("last", window_sum<int32_t>({0, 0}, {0, 0})).reads(mid, {along, {y - 1, y + 1}}).writes(result, {x, y}).loops(loops);
+    CostModel model = CostModel::host();
+    for (CostModel::Memory& m : model.memories) m.bytes_per_second *= &m == model.memories.data() ? 1 : 1e6;
+    model.memories.front().bytes = 1024;  // it holds no piece: loads alone take time
+    return predict_cost(p, {source}, {result}, sizes(2048), model)->memory_seconds;
+  };
+  const std::vector<LoopOver> rows{{y, 4}}, tiles{{x, 512}, {y, 4}};
+  EXPECT_NEAR(seconds({x - 1, x + 1}, tiles) / seconds({x - 1, x + 1}, rows), (1 + 15 + 1 + 3) / 16.0, 1e-3);
+  EXPECT_NEAR(seconds(x, tiles) / seconds(x, rows), 1, 1e-3);
+}
+
 // What moves through the second level goes on beside loads from the first, but for a fifth of the shorter one.
 TEST(ScheduleCosts, LoadsDoNotHideAllThatMoves) {
   const auto seconds = [](double first, double second) {

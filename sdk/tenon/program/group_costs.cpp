@@ -164,6 +164,12 @@ Share share_of(const PipelineNumbers& numbers, const Strips& strips, size_t at) 
   return share;
 }
 
+// Pieces of rows that a window goes along begin between two lines of a cache: what is written goes to both, and of what
+// each row is read for not even one vector lies in one.
+double times_between_lines(const StageNumbers& n, const Share& share) {
+  return share.pieces > 0 && n.indices.front().overlap > 0 ? 1 + share.rows_read : 0;
+}
+
 Inside inside_of(const StageNumbers& n, const MemoryCosts& memories, const Share& share, const Share& reader) {
   const double held = share.most + reader.most;
   // A call goes on row by row: between two uses of a row, it reads all rows of a window and writes one.
@@ -171,7 +177,7 @@ Inside inside_of(const StageNumbers& n, const MemoryCosts& memories, const Share
   return {.bytes = n.bytes,
           .again_bytes = share.read_again(),
           .fresh_seconds = n.bytes * memories.seconds_per_byte(share.read - share.made + held),
-          .least_seconds = n.bytes * (1 + n.times_read) * memories.fastest_seconds_per_byte(),
+          .least_seconds = n.bytes * (1 + n.times_read + times_between_lines(n, share)) * memories.fastest_seconds_per_byte(),
           .window_bytes = share.seen,
           .held_bytes = held,
           .turns = share.turns,
