@@ -28,7 +28,7 @@
 // memory; it is for strips that fit the second memory together with what is fetched, which pushes others out of the
 // smallest one. Hints cost 9 ns before each call.
 // Results that no stage of the pipeline reads may go past the caches: a call more in each iteration, hints for what is read
-// alone, and more of the way is hidden. But all of it is one to the largest memory, whatever the caches would hold.
+// alone, and more of the way is hidden.
 // What an iteration makes is held by a memory that has room for it and for what its reader makes of it. Where a window
 // stays, all windows pass between two uses of a place: those of whole rows where tiles go along rows, since what the next
 // row of tiles reads is kept of all of them.

@@ -259,11 +259,10 @@ double GroupCost::fetching_seconds(const CostModel& model, const MemoryCosts& me
   return w.plain_seconds() - std::max(w.far * (fetched - w.hidden) - pushed_out, 0.0) - w.waited;
 }
 
-// What is written goes all the way, however much of it the caches would hold.
 double GroupCost::past_caches_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& w) const {
   const double part = fetched_part(model.past_caches_part, memories, outside_, full_iterations_ * (stages_ + 1));
   const double fetched = std::min(part * (w.apart + w.way), w.apart + w.inside);
-  return w.way + w.apart - w.far * fetched + w.loaded +
+  return w.way + w.far * (w.apart - fetched) + w.loaded +
          inside_seconds(memories, w.between_uses, kBeside * outside_ / full_iterations_);
 }
 
