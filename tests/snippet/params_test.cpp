@@ -33,6 +33,29 @@ TEST(SpaceExtents, AreProductsOfTheShapes) {
   EXPECT_FALSE(space_extents(body, shapes).ok());
 }
 
+// Blocks that follow one another in a kernel are not cut into pieces of a few.
+TEST(CallPlan, PiecesOfBlocksAreLong) {
+  BodyBuilder build("softmax", "krk");
+  const ValueId x = build.input(7), less = build.op("Sub", {x, build.reduce("ReduceMax", x)});
+  const ValueId e = build.op("Exp", {less});
+  build.output(build.op("Mul", {e, build.op("Div", {build.scalar(1), build.reduce("ReduceSum", e)})}));
+  const Body body = build.take();
+  const auto pieces = [&](bool inside, Dims extents, int64_t threads) {
+    const auto cycles = [](const Body&, const BodyNode& node) { return node.op == "Exp" ? 10.0 : 1.0; };
+    auto kernel = lower(body, {.lanes = 4, .cycles = cycles, .whole_rows = true, .behind_blocks = inside});
+    EXPECT_TRUE(kernel.ok() && kernel->blocks.inside == inside);
+    kernel->blocks.sizes = {{.elements = 64}};
+    return CallPlan::make_for_extents(body, *kernel, std::move(extents))->pieces(threads, 4);
+  };
+  EXPECT_EQ(pieces(true, {1, 9, 6400}, 1), 1);
+  EXPECT_EQ(pieces(false, {1, 9, 6400}, 2), 8);
+  EXPECT_EQ(pieces(true, {1, 9, 6400}, 2), 6) << "100 blocks";
+  EXPECT_EQ(pieces(true, {1, 9, 640}, 2), 2) << "10 blocks";
+  EXPECT_EQ(pieces(true, {10, 9, 640}, 2), 6) << "10 of each of 10";
+  EXPECT_EQ(pieces(true, {10, 9, 640000}, 2), 8);
+  EXPECT_EQ(pieces(true, {10, 9, 63}, 2), 2) << "less than a block";
+}
+
 TEST(SpaceExtents, OfKnownDimsNeedNoSource) {
   Body body = matrix_body();
   body.dims[0].extent = 7, body.dims[1].extent = 9;

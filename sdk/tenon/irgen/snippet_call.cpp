@@ -153,7 +153,7 @@ Result<SnippetCall::FormCall> SnippetCall::plan_form(const SnippetCode& code, co
                                                      const CallOptions& options) const {
   TENON_TRY(plan, snippet::CallPlan::make_for_extents(code.body, form.kernel, extents));
   const auto least = static_cast<int64_t>(kCyclesForThread / std::max(code.cycles_per_element, 0.01));
-  const int64_t pieces = options.threads == 1 ? 1 : options.threads * kPiecesOfThread;
+  const int64_t pieces = plan.pieces(options.threads, kPiecesOfThread);
   const snippet::Split split = plan.split(pieces, least);
   FormCall call{.run = form.run,
                 .head_lanes = form.any_rows ? form.kernel.lanes : 0,

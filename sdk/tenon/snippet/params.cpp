@@ -230,6 +230,16 @@ bool CallPlan::rows_aligned(size_t port, size_t align_bytes) const {
   return true;
 }
 
+int64_t CallPlan::pieces(int64_t threads, int64_t each) const {
+  constexpr int64_t kBlocks = 16;
+  if (threads <= 1) return 1;
+  if (!blocks_.inside || block_ == 0) return threads * each;
+  int64_t blocks = extents_.back() / block_;
+  for (size_t d = 0; d + 1 < extents_.size(); ++d)
+    if ((reduced_ >> d & 1) == 0) blocks *= extents_[d];
+  return std::clamp(blocks / kBlocks, threads, threads * each);
+}
+
 Split CallPlan::split(int64_t parts, int64_t min_elements) const {
   Split split{.parts = std::vector<int64_t>(extents_.size(), 1), .multiple = std::vector<int64_t>(extents_.size(), 1)};
   if (empty_) return split;
