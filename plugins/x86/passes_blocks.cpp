@@ -1,5 +1,6 @@
 // Blocks of columns beyond the caches: how many columns, and what is fetched. The first sweep over a block waits for
-// memory, the later ones for arithmetic: while the second runs, the next block's lines are fetched.
+// memory, the later ones for arithmetic: while the second runs, the next block's lines are fetched; where there is none
+// that reads them, while the first does.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -17,25 +18,39 @@ class BlockFetcher {
 
   void run() {
     std::vector<Instruction> old = std::move(kernel_.body);
+    walk(old, [](Instruction&) {});
+    for (const auto& [port, sweeps] : std::exchange(sweeps_, {}))
+      fetching_[port] = kernel_.blocks.inside ? std::min<size_t>(sweeps.size(), 2) : 2;
     kernel_.body.clear();
     kernel_.body.reserve(old.size() + 32);
-    for (Instruction& one : old) {
-      if (one.op == kBegin) begin(static_cast<LoopId>(one.number));
-      if (in_rows_ && one.memory && one.memory->index == counter_) see(one);
-      if (one.op == kEnd) end(one.label);
-      kernel_.body.push_back(std::move(one));
-    }
+    walk(old, [&](Instruction& one) { kernel_.body.push_back(std::move(one)); });
   }
 
  private:
+  template <class Then>
+  void walk(std::vector<Instruction>& body, Then then) {
+    for (Instruction& one : body) {
+      if (one.op == kBegin) begin(static_cast<LoopId>(one.number));
+      if (in_rows_ && one.memory && one.memory->index == counter_) see(one);
+      if (one.op == kEnd) end(one.label);
+      then(one);
+    }
+  }
+
   const Loop& of(LoopId id) const { return kernel_.loops[static_cast<size_t>(id)]; }
 
   void begin(LoopId id) {
     open_.push_back(id);
     const bool row = open_.size() > 1 && of(id).kind == Loop::Kind::vector && of(open_[open_.size() - 2]).increment > 1;
-    in_rows_ = row && of(open_[open_.size() - 2]).kind == Loop::Kind::scalar;
+    in_rows_ = row && of(open_[open_.size() - 2]).kind == Loop::Kind::scalar && goes_on();
     counter_ = of(id).counter;
     stretches_.clear();
+  }
+
+  // Is there a next block? What follows the loop over blocks is the last.
+  bool goes_on() const {
+    const auto is_of_blocks = [&](LoopId id) { return of(id).dim == kernel_.blocks.count(); };
+    return !kernel_.blocks.inside || std::ranges::any_of(open_, is_of_blocks);
   }
 
   bool moves(const Loop& rows, int port) const {
@@ -51,7 +66,8 @@ class BlockFetcher {
     if (!moves(of(sweep), port)) return;  // what is the same for all rows stays near
     std::vector<LoopId>& sweeps = sweeps_[port];
     if (sweeps.empty() || sweeps.back() != sweep) sweeps.push_back(sweep);
-    if (sweeps.size() == 2) stretches_.add(kernel_, one);
+    if (const auto at = fetching_.find(port); at != fetching_.end() && sweeps.size() == at->second)
+      stretches_.add(kernel_, one);
   }
 
   void end(int label) {
@@ -70,6 +86,7 @@ class BlockFetcher {
   RegisterId counter_ = -1;                    // of it
   Stretches stretches_;                        // what it touches that is to be fetched for the next block
   std::map<int, std::vector<LoopId>> sweeps_;  // of tensors: the loops over rows that read them, so far
+  std::map<int, size_t> fetching_;             // and which of these fetches, from 1
 };
 
 // Blocks whose rows are read once: the rows two iterations on are fetched, by pointers of their own.

@@ -19,11 +19,10 @@ const Name kBegin("LoopBegin"), kEnd("LoopEnd"), kStreaming("StoreStreaming");
 class LineStores {
  public:
   explicit LineStores(LinearKernel& kernel) : kernel_(kernel) {
-    RegisterId counter = -1;
     for (const Instruction& one : kernel.body) {
-      if (one.op == kBegin) counter = one.in[0];
-      if (one.op == kEnd) ++walks_[one.in[0]].loops, counter = -1;
-      if (one.op == kStreaming && counter >= 0 && one.memory->index == counter) note(one);
+      follow(one);
+      if (one.op == kEnd) ++walks_[one.in[0]].loops;
+      if (is_of_walk(one)) note(one);
     }
   }
 
@@ -31,12 +30,15 @@ class LineStores {
     std::vector<Instruction> old = std::exchange(kernel_.body, {});
     kernel_.body.reserve(old.size() + 64);
     for (Instruction& one : old) {
+      follow(one);
       Walk* walk = one.op == kBegin || one.op == kEnd ? &walks_[one.in[0]] : nullptr;
       if (one.op == kBegin && walk->begun++ == 0) begin(*walk);
-      if (one.op == kStreaming) {
+      if (is_of_walk(one)) {
         store(std::move(one));
         continue;
       }
+      // As in a tile whose rows are walked inside of its columns: through the caches.
+      if (one.op == kStreaming) one.op = "Store";
       const bool last = one.op == kEnd && --walk->loops == 0;
       kernel_.body.push_back(std::move(one));
       if (last) end(*walk);
@@ -56,6 +58,14 @@ class LineStores {
     int loops = 0, begun = 0;
     std::vector<Row> rows = {};
   };
+
+  void follow(const Instruction& one) {
+    if (one.op == kBegin) counter_ = one.in[0];
+    if (one.op == kEnd) counter_ = -1;
+  }
+  bool is_of_walk(const Instruction& one) const {
+    return one.op == kStreaming && counter_ >= 0 && one.memory->index == counter_;
+  }
 
   static Row* find(Walk& walk, RegisterId base) {
     const auto found = std::ranges::find(walk.rows, base, [](const Row& row) { return row.memory.base; });
@@ -111,6 +121,7 @@ class LineStores {
 
   LinearKernel& kernel_;
   std::map<RegisterId, Walk> walks_;  // by their counters
+  RegisterId counter_ = -1;           // of the innermost loop; -1: behind it
 };
 
 }  // namespace

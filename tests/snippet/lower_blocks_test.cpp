@@ -61,6 +61,29 @@ TEST_F(LowerBlocks, TwoSweepsAndRowsAsResults) {
   for (const int64_t columns : {5, 64, 130, 192}) check(body, {2, 6, columns});
 }
 
+// What the last sweep reads of tensors waits in scratch memory, too: the next block's is in its place by then.
+TEST_F(LowerBlocks, TensorsWaitForTheLastSweep) {
+  BodyBuilder build("norm", "krk");
+  const ValueId x = build.input(7, kF16), residual = build.input(7);
+  const ValueId root = build.op("Sqrt", {build.reduce("ReduceSum", build.op("Mul", {x, x}))});
+  build.output(build.op("Add", {build.op("Div", {x, root}), residual}));
+  const Body body = build.take();
+  const auto kernel = lower(body, options_);
+  ASSERT_TRUE(kernel.ok());
+  EXPECT_FALSE(kernel->blocks.inside) << "a tensor that only the last sweep reads" << print(*kernel);
+  BodyBuilder alone("norm", "krk");
+  const ValueId y = alone.input(7, kF16);
+  const ValueId length = alone.op("Sqrt", {alone.reduce("ReduceSum", alone.op("Mul", {y, y}))});
+  alone.output(alone.op("Div", {y, length}));
+  alone.output(y);
+  const Body both = alone.take();
+  for (const int rows : {1, 4}) {
+    options_.rows = rows;
+    for (const int64_t columns : {0, 1, 5, 64, 200, 257})
+      for (const int64_t count : {1, 4, 9}) check(both, {2, count, columns});
+  }
+}
+
 // Maximum and sum in one walk, powers kept by the greatest of four rows: groups, rows behind them, and none.
 TEST_F(LowerBlocks, PowersAreKeptByWhatTheirGroupWentBy) {
   options_.merge_sweeps = true;

@@ -587,6 +587,28 @@ TEST_P(Passes, BlocksBehindAWalkAreAsLongAsAsked) {
   EXPECT_EQ(count(text, " + 2048]"), 0) << text;
 }
 
+// Of blocks that one sweep reads, that sweep fetches the next.
+TEST_P(Passes, BlocksThatAreReadOnceAreFetchedAsTheyAreRead) {
+  snippet::test::BodyBuilder build("columns", "rk");
+  const snippet::ValueId x = build.input(3), squares = build.op("Mul", {x, x});
+  build.output(build.op("Div", {x, build.op("Sqrt", {build.reduce("ReduceSum", squares)})}));
+  auto kernel = snippet::lower(build.take(), {.lanes = GetParam().lanes, .whole_rows = true, .behind_blocks = true});
+  ASSERT_TRUE(kernel.ok() && kernel->blocks.inside);
+  const PassOptions options{
+      .isa = GetParam().isa, .block_cache_bytes = 1 << 20, .block_columns = 128, .prefetch_blocks = true};
+  ASSERT_TRUE(optimise(*kernel, options).ok());
+  const std::string text = print(*kernel);
+  EXPECT_GT(count(text, "PrefetchRead"), 0) << text;
+  size_t depth = 0, blocks = 0;
+  for (const snippet::Instruction& one : kernel->body) {
+    if (one.op == "LoopBegin") ++depth, blocks = depth == 1 ? static_cast<size_t>(one.number) : blocks;
+    if (one.op == "LoopEnd") --depth;
+    if (one.op == "PrefetchRead") {
+      EXPECT_EQ(kernel->loops[blocks].dim, kernel->blocks.count()) << "there is no next one behind the loop";
+    }
+  }
+}
+
 // Lines ahead of what moves on with the rows; what joined rows fold into stays near.
 TEST_P(Passes, OfJoinedRowsTheTensorsAreFetched) {
   snippet::test::BodyBuilder build("columns", "rk");
