@@ -115,10 +115,9 @@ bool Planner::has_many_sources(ValueId id) const {
   return !sources_.empty() && sources_[index(id)].size() == 1 && sources_[index(id)][0] == id && maker_[index(id)];
 }
 
-// Of rows that are skewed, or blocks that are stored behind the next: is it a tensor's, which another row has
-// overwritten in the caches when the last sweep comes, or which is of another block then?
+// Of rows that are skewed: is it a tensor's, which another row has overwritten in the caches when the last sweep comes?
 bool Planner::is_of_row(ValueId id) const {
-  return (options_.skew_rows || options_.behind_blocks) && !maker_[index(id)] && (varies(id) & ~reduced_) != 0;
+  return options_.skew_rows && !maker_[index(id)] && (varies(id) & ~reduced_) != 0;
 }
 
 // A tensor that waits in a scratch row for the last sweep is read from there by those between, too: the next row pushes
