@@ -79,6 +79,8 @@ class FormMaker {
   void walk_from(Tier& tier, std::string_view memory, int lane_bytes) const;
   // forms_columns.cpp
   void add_few_rows(std::vector<Tier>& tiers, const snippet::Body& body) const;
+  // Are vectors of an output lines, so that they may be stored as such wherever rows begin (PassOptions::whole_lines)?
+  bool stores_lines(const snippet::Body& body) const;
   void add_lines(std::vector<Tier>& tiers, const snippet::Body& body) const;
   // forms_rows.cpp
   bool folds_costly(const snippet::Body& body) const;

@@ -33,17 +33,19 @@ void FormMaker::add_few_rows(std::vector<Tier>& tiers, const snippet::Body& body
   tiers = std::move(all);
 }
 
+bool FormMaker::stores_lines(const snippet::Body& body) const {
+  const int lanes = lanes_of(isa_of(target_), body);
+  return isa_of(target_) == Isa::avx512 && std::ranges::any_of(body.outputs, [&](const snippet::BodyPort& output) {
+    return lanes * output.element.bits() == 8 * kLineBytes && output.element.bits() >= 32;
+  });
+}
+
 // The forms that store rows of columns past the caches once more, by whole lines wherever rows begin; where these are
 // known to begin at none, in their place. A row of a block has two edges, which cost as much as several lines: rows of
 // four times as many lines as rows that are stored alone, and twice that where blocks are small.
 void FormMaker::add_lines(std::vector<Tier>& tiers, const snippet::Body& body) const {
   const std::optional<bool> aligned = rows_aligned(body);
-  if (isa_of(target_) != Isa::avx512 || aligned.value_or(false) || !body.reduces() || body.dims.back().reduced) return;
-  const int lanes = lanes_of(isa_of(target_), body);
-  const auto has_lines = [&](const snippet::BodyPort& output) {
-    return lanes * output.element.bits() == 8 * kLineBytes && output.element.bits() >= 32;
-  };
-  if (std::ranges::none_of(body.outputs, has_lines)) return;
+  if (aligned.value_or(false) || !body.reduces() || body.dims.back().reduced || !stores_lines(body)) return;
   const Expr& row = body.dims.back().extent;
   const int64_t least_row = 4 * least_head_row(body);
   if (row.is_constant() && row.constant() < least_row) return;

@@ -187,7 +187,7 @@ void FormMaker::keep_certain(std::vector<Tier>& tiers, const snippet::Body& body
     return tier.calls.rows != irgen::RowRange{} && !tier.lower.merge_sweeps && !tier.lower.skew_rows &&
            !tier.passes.whole_lines;
   };
-  const bool skews = rows_aligned(body).value_or(false) &&
+  const bool skews = rows_aligned(body).has_value() &&
                      std::ranges::any_of(tiers, [](const Tier& tier) { return tier.lower.skew_rows; });
   if (skews)
     std::erase_if(tiers, [&](const Tier& tier) {
@@ -237,19 +237,27 @@ void FormMaker::add_far(std::vector<Tier>& tiers, const snippet::Body& body) con
 }
 
 // The form that stores past the caches once more, for rows that begin anywhere; where these are known to, in its place.
-// Not of columns: several of their rows go at once, each of which would begin elsewhere.
+// Not of columns: several of their rows go at once, each of which would begin elsewhere. The store of rows that are
+// skewed keeps step with a fold, so it has no head: its vectors are turned.
 void FormMaker::add_heads(std::vector<Tier>& tiers, const snippet::Body& body) const {
   const std::optional<bool> aligned = rows_aligned(body);
   if (aligned.value_or(false) || folds_columns(body, 0)) return;
   const Expr& row = body.dims.back().extent;
   if (row.is_constant() && row.constant() < least_head_row(body)) return;
+  const auto moves = [&](const snippet::BodyPort& input) {
+    return body.values[static_cast<size_t>(input.value)].varies == body.all_dims();
+  };
+  const bool several = std::ranges::count_if(body.inputs, moves) > 1;
   std::vector<Tier> all;
   for (const Tier& tier : tiers) {
     if (!tier.passes.stream_stores || !aligned) all.push_back(tier);
-    if (!tier.passes.stream_stores || tier.lower.skew_rows) continue;
-    Tier& heads = all.emplace_back(tier);
-    heads.suffix += ".heads";
-    heads.lower.heads = heads.passes.any_rows = true;
+    if (!tier.passes.stream_stores || (tier.lower.skew_rows && !stores_lines(body))) continue;
+    Tier& any = all.emplace_back(tier);
+    any.passes.any_rows = true;
+    any.suffix += tier.lower.skew_rows ? ".lines" : ".heads";
+    (tier.lower.skew_rows ? any.passes.whole_lines : any.lower.heads) = true;
+    // Of several tensors shorter ones gain as well.
+    if (tier.lower.skew_rows && !tier.lower.merge_sweeps && several) any.calls.rows.least /= 2;
   }
   tiers = std::move(all);
 }

@@ -74,11 +74,11 @@ struct PassOptions {
   // For kernels whose tensors exceed the caches; where all lies in them, these only cost.
   // Stores of whole vectors to outputs that the kernel does not read go past the caches.
   bool stream_stores = false;
-  // Rows may begin anywhere: only what a head has aligned (`aligned` of Store) goes past the caches, and lines from
-  // beyond them are loaded by halves.
+  // Rows may begin anywhere: only what a head has aligned (`aligned` of Store) goes past the caches, without
+  // whole_lines, and lines from beyond them are loaded by halves.
   bool any_rows = false;
-  // Rows of columns may begin anywhere: vectors are turned, so that whole lines go past the caches. Of stores of 512
-  // bits as they are in registers; others do not.
+  // Rows of columns, and rows that are skewed, may begin anywhere: vectors are turned, so that whole lines go past the
+  // caches, one row at a time in one stretch. Of stores of 512 bits as they are in registers; others do not.
   bool whole_lines = false;
   // Of loops that store past the caches: main memory serves several streams faster than one.
   Streams streams = {};

@@ -1,7 +1,7 @@
 // Rows that begin anywhere, stored by whole lines: main memory takes lines past the caches three times as fast as parts
 // of lines, which are read first. Lanes go round until their line begins with lane 0, and each line is what one vector
 // leaves and the next begins. The first and the last line of a walk along a row are another walk's as well: they go
-// through the caches, which have them by then.
+// through the caches, which have them by then or fetch them ahead.
 //
 //   index, mask, left = of the address, of the address, 0
 //   for vectors                      turned = value, its lanes turned by `index`
@@ -33,6 +33,8 @@ class LineStores {
       follow(one);
       Walk* walk = one.op == kBegin || one.op == kEnd ? &walks_[one.in[0]] : nullptr;
       if (one.op == kBegin && walk->begun++ == 0) begin(*walk);
+      if (one.op == kBegin) open_.push_back(static_cast<LoopId>(one.number));
+      if (one.op == kEnd) open_.pop_back();
       if (is_of_walk(one)) {
         store(std::move(one));
         continue;
@@ -92,11 +94,28 @@ class LineStores {
       write({.op = "LineIndex", .out = {row.index}, .memory = first, .label = row.label});
       write({.op = "LineMask", .out = {row.mask}, .memory = first, .label = row.label});
       write({.op = "Scalar", .attributes = {{"bits", int64_t{0}}}, .out = {row.left}, .label = row.label});
+      if (kernel_.skewed) fetch_edge(first, row.label);
       if (!kernel_.blocks.inside || kernel_.blocks.sizes.empty()) continue;
       // Where the next block ends: where it begins this one ends.
       first.displacement_bytes += 2 * kernel_.blocks.sizes.front().elements * row.lane.bits() / 8;
       write({.op = "PrefetchWrite", .memory = first, .label = row.label});
     }
+  }
+
+  // Of rows that are stored one after the other: the line where a row to come begins and the one before it ends. Parts
+  // of lines that are not there yet would hold up the stores behind them.
+  void fetch_edge(Memory memory, int label) {
+    constexpr int kRowsAhead = 4;
+    if (open_.empty()) return;
+    const auto& shifts = kernel_.loops[static_cast<size_t>(open_.back())].shifts;
+    const auto shift = std::ranges::find(shifts, memory.base, &Loop::Shift::pointer);
+    if (shift == shifts.end() || shift->each < 0) return;
+    for (int row = 0; row < kRowsAhead; ++row) {
+      const RegisterId next = kernel_.add_general();
+      write({.op = "AddParameter", .in = {memory.base}, .out = {next}, .number = shift->each});
+      memory.base = next;
+    }
+    write({.op = "PrefetchWrite", .memory = memory, .label = label});
   }
 
   void store(Instruction store) {
@@ -122,6 +141,7 @@ class LineStores {
   LinearKernel& kernel_;
   std::map<RegisterId, Walk> walks_;  // by their counters
   RegisterId counter_ = -1;           // of the innermost loop; -1: behind it
+  std::vector<LoopId> open_;
 };
 
 }  // namespace

@@ -42,7 +42,8 @@ class Bodies : public MachineTest {
     const auto [isa, lanes] = GetParam();
     const TargetDescription target = target_of(isa);
     RandomBody random(seed);
-    snippet::Body body = random.make();
+    const bool rows = isa == Isa::avx512 && random.pick(10) == 0;  // that are skewed and stored by whole lines
+    snippet::Body body = rows ? random.make_swept(/*columns=*/false) : random.make();
     codegen::RegisterPool pool = register_pool(isa);
     if (random.pick(3) == 0) {
       pool.registers[static_cast<size_t>(codegen::RegisterFile::vector)].resize(10);
@@ -54,7 +55,7 @@ class Bodies : public MachineTest {
     passes.prefetch_blocks = random.pick(2) == 0;
     passes.stream_stores = random.pick(3) == 0;
     passes.any_rows = passes.stream_stores && random.pick(2) == 0;
-    passes.whole_lines = passes.stream_stores && !passes.any_rows && isa == Isa::avx512 && random.pick(2) == 0;
+    passes.whole_lines = passes.stream_stores && isa == Isa::avx512 && random.pick(2) == 0;
     passes.streams = {.each = 1 << static_cast<int>(random.pick(3)), .least_elements = 64};
     HarnessOptions options;
     options.lower = {.lanes = lanes, .unroll = 1 << random.pick(3), .rows = 1 << random.pick(3), .vectors = 32};
@@ -62,7 +63,7 @@ class Bodies : public MachineTest {
     options.lower.resweep_cycles = static_cast<double>(random.pick(6));
     options.lower.whole_rows = random.pick(2) == 0;
     options.lower.join_rows = random.pick(2) == 0;
-    options.lower.heads = passes.any_rows;
+    options.lower.heads = passes.any_rows && !passes.whole_lines;
     options.lower.behind_blocks = !options.lower.join_rows && random.pick(2) == 0;
     options.lower.keep_near = random.pick(3) == 0;
     options.lower.keep_joined = random.pick(3) == 0;
@@ -72,6 +73,10 @@ class Bodies : public MachineTest {
         std::array{NextRow::none, NextRow::before_last, NextRow::last}[static_cast<size_t>(random.pick(3))];
     passes.next_row_lines = random.pick(2) == 0;
     options.lower.merge_sweeps = random.pick(2) == 0;
+    if (rows) {
+      passes.stream_stores = passes.whole_lines = options.lower.skew_rows = true;
+      options.lower.join_rows = options.lower.heads = options.lower.behind_blocks = false;
+    }
     passes.block_cache_bytes = static_cast<int64_t>(random.pick(3)) * 8000;
     options.blocks = random.block_sizes();
     options.parts = random.pick(3) == 0 ? static_cast<int64_t>(random.pick(6)) + 2 : 1;
@@ -88,7 +93,10 @@ class Bodies : public MachineTest {
     options.passes = [&](LinearKernel& kernel) -> Result<void> {
       const bool known = std::ranges::all_of(body.dims, [](const auto& dim) { return dim.extent.is_constant(); });
       TENON_OK(snippet::CallPlan::write_known(body, kernel, known ? whole : 0));
-      return optimise(kernel, passes);
+      TENON_OK(optimise(kernel, passes));
+      const auto is_line = [](const snippet::Instruction& one) { return one.op == "StoreLine"; };
+      skewed_lines_ += kernel.skewed && std::ranges::any_of(kernel.body, is_line);
+      return {};
     };
     options.run = [&](const LinearKernel& kernel, std::span<const int64_t> words) {
       return run(kernel, target, words);
@@ -105,11 +113,16 @@ class Bodies : public MachineTest {
     if (random.pick(3) == 0) random.cut_inputs(body, extents);
     check_body(body, extents, random.random(), options);
   }
+
+  int skewed_lines_ = 0;  // kernels that store rows by whole lines along with folds
 };
 
 TEST_P(Bodies, MatchTheOperatorsOneByOne) {
   const uint64_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(500);
   for (uint64_t seed = first; seed < first + seeds && !::testing::Test::HasFailure(); ++seed) try_seed(seed);
+  const auto [isa, lanes] = GetParam();
+  const bool lines = seeds >= 500 && isa == Isa::avx512 && lanes == 16;
+  EXPECT_GE(skewed_lines_, lines ? 1 : 0) << "are to be drawn";
 }
 
 // Short rows of all widths, joined: rows before, at and behind the last joined one, all passes for large calls.

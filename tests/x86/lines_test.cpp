@@ -55,9 +55,9 @@ class Lines : public ::testing::Test {
 
   // All forms that store by whole lines, against the one for tensors in the caches.
   template <class T>
-  void check() {
+  void check(TargetDescription target = testing::with_small_caches(testing::target_of(Isa::avx512))) {
     names_.clear();
-    const FormMaker maker(testing::with_small_caches(testing::target_of(Isa::avx512)), **jitter_table(), {});
+    const FormMaker maker(std::move(target), **jitter_table(), {});
     const std::vector<FormMaker::Tier> tiers = maker.tiers_of(body_);
     const irgen::SnippetForm near = make(maker, tiers.front());
     std::mt19937 random(1);
@@ -67,6 +67,8 @@ class Lines : public ::testing::Test {
       if (form.least_row == std::numeric_limits<int64_t>::max()) continue;  // the body does not allow it
       EXPECT_TRUE(form.past_caches && form.any_rows) << print(form.kernel);
       names_.insert(tier.suffix);
+      // The edges of rows to come.
+      EXPECT_TRUE(!form.kernel.skewed || print(form.kernel).find("PrefetchWrite") != std::string::npos);
       for (const int64_t columns : {0, 1, 15, 16, 17, 35, 127, 128, 257, 511, 512, 513, 1061, 1601}) {
         for (const int64_t rows : {1, 2, 5, 9}) {
           std::vector<T> x(static_cast<size_t>(rows * columns));
@@ -98,6 +100,21 @@ TEST_F(Lines, OfAllWidthsAndAddresses) {
   parse("%y = Softmax %x {axis = 0}", "%x: f64[N,M]");
   check<double>();
   EXPECT_GE(names_.size(), 4u);
+}
+
+// Of rows that are skewed, the walk that stores goes along with folds.
+TEST_F(Lines, OfRowsThatAreFolded) {
+  TargetDescription target = testing::with_small_caches(testing::target_of(Isa::avx512));
+  target.memories[0].size_bytes = 200'000, target.memories[1].size_bytes = 400'000;  // that hold rows
+  parse("%y = Softmax %x {axis = 1}", "%x: f32[N,M]");
+  check<float>(target);
+  EXPECT_GE(names_.size(), 2u) << "two walks in one loop, and three";
+  parse("%y = Softmax %x {axis = 1}", "%x: f64[N,M]");
+  check<double>(target);
+  EXPECT_GE(names_.size(), 2u);
+  parse("%y = LpNormalization %x {axis = 1}", "%x: f32[N,M]");
+  check<float>(target);
+  EXPECT_GE(names_.size(), 1u);
 }
 
 // Where rows are known to begin at lines, or at none, only the forms that calls run are there.

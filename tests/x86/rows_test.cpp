@@ -233,7 +233,7 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
   const auto ranges = [&](const Case& one) {
     std::vector<Range> found;
     for (const FormMaker::Tier& tier : maker_.tiers_of(body_of(one, "R", "C")))
-      if (tier.calls.rows != irgen::RowRange{} && !tier.lower.heads && tier.passes.stream_stores)
+      if (tier.calls.rows != irgen::RowRange{} && !tier.passes.any_rows && tier.passes.stream_stores)
         found.emplace_back(tier.suffix.substr(10), tier.calls.rows.least, tier.calls.rows.most, tier.passes.next_row);
     return found;
   };
@@ -269,7 +269,7 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
   EXPECT_EQ(skewed->calls.rows.most, 2000);
   // Three rows of x and one of powers in a second level of 128,000.
   std::vector<FormMaker::Tier> twice = larger_.tiers_of(body_of(kSoftmax, "R", "C"));
-  std::erase_if(twice, [](const auto& tier) { return !tier.lower.skew_twice; });
+  std::erase_if(twice, [](const auto& tier) { return !tier.lower.skew_twice || tier.passes.any_rows; });
   ASSERT_EQ(twice.size(), GetParam() == Isa::avx512 ? 1u : 0u) << "16 registers are too few for three walks";
   for (const FormMaker::Tier& tier : twice) {
     EXPECT_EQ(tier.calls.rows.least, 1024);
@@ -301,6 +301,16 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
   EXPECT_EQ(suffixes, " .streaming .streaming.skewed.merged ");
   for (const FormMaker::Tier& tier : maker_.tiers_of(body_of(kSkipNorm, "1000", "1021")))
     EXPECT_FALSE(tier.lower.skew_rows && tier.suffix.ends_with("heads")) << tier.suffix;
+  // Where rows begin anywhere, by whole lines, of several tensors from half as many elements on; not in 256 bits, which
+  // are none.
+  for (const auto& [one, least] : {std::pair{kSoftmax, 1024}, std::pair{kSkipNorm, 512}}) {
+    std::vector<FormMaker::Tier> lines = larger_.tiers_of(body_of(one, "R", "C"));
+    std::erase_if(lines, [](const auto& tier) { return !tier.lower.skew_rows || !tier.passes.any_rows; });
+    ASSERT_EQ(lines.size(), GetParam() == Isa::avx512 ? 2u : 0u);
+    for (const FormMaker::Tier& tier : lines)
+      EXPECT_TRUE(tier.passes.whole_lines && tier.suffix.ends_with(".lines") && !tier.lower.heads) << tier.suffix;
+    EXPECT_TRUE(lines.empty() || lines.front().calls.rows.least == least);
+  }
 }
 
 // What sweeps keep is in no output, so that all of these are stored past the caches; inputs are fetched a row ahead.
