@@ -17,6 +17,7 @@
 #include <tenon/program/text.hpp>
 #include <tenon/support/memory.hpp>
 
+#include "median.hpp"
 #include "pipeline_kernels.hpp"
 #include "sweep_families.hpp"
 
@@ -52,10 +53,7 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-double median(std::vector<double> v) {
-  std::ranges::nth_element(v, v.begin() + static_cast<int64_t>(v.size() / 2));
-  return v[v.size() / 2];
-}
+using tenon::bench::median;
 
 std::vector<Schedule> schedules_by_hand(const Case& c) {
   std::vector<Schedule> out{{"whole", [](Pair&) {}}};
