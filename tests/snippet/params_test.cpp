@@ -170,6 +170,27 @@ TEST(CallPlan, KnownParams) {
   }
 }
 
+// Parts of a tensor whose extents are not all known: two that the parts do not go into may leave the same gap, which no
+// call has.
+TEST(CallPlan, WhatLiesBetweenOpenPartsIsNotKnown) {
+  BodyBuilder build("parts", "kkr");
+  const ValueId x = build.input(7), y = build.input(1);
+  build.output(build.reduce("ReduceSum", x));
+  build.output(build.op("Neg", {y}));  // which no call cuts along d1
+  Body body = build.take();
+  body.dims[0].extent = 6, body.dims[1].extent = Expr::symbol("N"), body.dims[2].extent = 33;
+  body.inputs[0].cuts = {{.dim = 1, .begin = 0, .box = 9, .whole = 9}};
+  auto kernel = lower(body, {.lanes = 16, .unroll = 1});
+  ASSERT_TRUE(kernel.ok());
+  ASSERT_TRUE(CallPlan::write_known(body, *kernel).ok());
+  for (const int64_t rows : {0, 3, 6, 21}) {
+    const auto plan = CallPlan::make_for_extents(body, *kernel, {6, rows, 33});
+    EXPECT_TRUE(plan.ok()) << rows << ": " << plan.error().to_string();
+  }
+  EXPECT_TRUE(std::ranges::any_of(kernel->params, [](const Param& param) { return param.known && param.port == 2; }))
+      << "of other tensors all is known";
+}
+
 // y[k, n] = x[k, r, n] - the sum over r, or that sum, in whole rows.
 std::pair<Body, LinearKernel> columns(bool again, std::vector<LinearKernel::Blocks::Size> sizes) {
   BodyBuilder build("columns", "krk");

@@ -121,6 +121,19 @@ CallPlan::Walk CallPlan::walk_of(const Dims& extents) const {
   return walk;
 }
 
+namespace {
+
+// Does the tensor have a cut of extents that are not known? Only some of them suit it.
+bool cuts_open_extents(const Body& body, const BodyPort& port) {
+  return std::ranges::any_of(port.cuts, [&](const PortCut& cut) {
+    for (auto d = static_cast<size_t>(cut.dim); d < body.rank(); ++d)
+      if (!body.dims[d].extent.is_constant()) return true;
+    return false;
+  });
+}
+
+}  // namespace
+
 // Where an extent is not known: what is alike for two of them.
 Result<void> CallPlan::write_known(const Body& body, LinearKernel& kernel, DimSet whole) {
   kernel.whole = whole;
@@ -134,9 +147,13 @@ Result<void> CallPlan::write_known(const Body& body, LinearKernel& kernel, DimSe
   };
   TENON_TRY(plan, plan_for(/*unknown=*/5));
   TENON_TRY(other, plan_for(/*unknown=*/20));
-  for (size_t i = 0; i < kernel.params.size(); ++i)
-    if (plan.is_same_for_chunks(plan.words_[i]) && plan.words_[i].value == other.words_[i].value)
-      kernel.params[i].known = plan.words_[i].value;
+  std::vector<char> open(plan.ports_.size(), 0);
+  for (size_t i = 0; i < body.inputs.size(); ++i) open[i] = cuts_open_extents(body, body.inputs[i]);
+  for (size_t i = 0; i < kernel.params.size(); ++i) {
+    const Word& word = plan.words_[i];
+    if (word.port >= 0 && open[static_cast<size_t>(word.port)]) continue;
+    if (plan.is_same_for_chunks(word) && word.value == other.words_[i].value) kernel.params[i].known = word.value;
+  }
   return {};
 }
 
