@@ -68,32 +68,43 @@ class Conditions {
     return one && is_comparison(*one) && one->in.size() == 2 ? one : nullptr;
   }
 
-  // Is the opposite of what `user` reads for nothing?
-  bool has_opposite(RegisterId id, size_t user) {
-    if (comparison_for(id, user)) return true;
-    const int made = maker_for(id, user);
-    return made >= 0 && kernel_.body[static_cast<size_t>(made)].op == kOr &&
-           both_have_opposites(static_cast<size_t>(made));
-  }
-  bool both_have_opposites(size_t at) {
-    const Instruction& one = kernel_.body[at];
-    return one.in[0] != one.in[1] && has_opposite(one.in[0], at) && has_opposite(one.in[1], at);
-  }
-  void make_opposite(size_t at) {
-    for (const RegisterId id : kernel_.body[at].in) {
-      if (Instruction* const one = comparison_for(id, at))
-        one->attributes.set("negated", 1);
-      else
-        make_opposite(static_cast<size_t>(maker_[index(id)]));
+  // Is the opposite of an Or for nothing: is it one of comparisons, and of such Ors, that nothing else reads?
+  bool has_opposite(size_t root) {
+    std::vector<size_t> open{root};
+    while (!open.empty()) {
+      const size_t at = open.back();
+      open.pop_back();
+      const Instruction& one = kernel_.body[at];
+      if (one.in[0] == one.in[1]) return false;
+      for (const RegisterId id : one.in) {
+        if (comparison_for(id, at)) continue;
+        const int made = maker_for(id, at);
+        if (made < 0 || kernel_.body[static_cast<size_t>(made)].op != kOr) return false;
+        open.push_back(static_cast<size_t>(made));
+      }
     }
-    kernel_.body[at].op = kAnd;
+    return true;
+  }
+  void make_opposite(size_t root) {
+    std::vector<size_t> open{root};
+    while (!open.empty()) {
+      const size_t at = open.back();
+      open.pop_back();
+      kernel_.body[at].op = kAnd;
+      for (const RegisterId id : kernel_.body[at].in) {
+        if (Instruction* const one = comparison_for(id, at))
+          one->attributes.set("negated", 1);
+        else
+          open.push_back(static_cast<size_t>(maker_[index(id)]));
+      }
+    }
   }
 
   void turn(size_t at) {
     const RegisterId made = kernel_.body[at].out[0];
     const auto chooses = [&](size_t reader) { return chooses_by(kernel_.body[reader], made); };
-    if (writes_[index(made)] != 1 || readers_[index(made)].empty() || !both_have_opposites(at) ||
-        !std::ranges::all_of(readers_[index(made)], chooses))
+    if (writes_[index(made)] != 1 || readers_[index(made)].empty() ||
+        !std::ranges::all_of(readers_[index(made)], chooses) || !has_opposite(at))
       return;
     make_opposite(at);
     for (const size_t reader : readers_[index(made)]) std::swap(kernel_.body[reader].in[1], kernel_.body[reader].in[2]);
