@@ -140,6 +140,11 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "type<i32[*]>}",
       "%a = Cast %x {to = type<u8[*]>}\n%b = Cast %a {to = type<f32[*]>}\n%c = Abs %b\n%d = Relu %c\n%y = Max %d, %x",
       "%a = Cast %x {to = type<i8[*]>}\n%y = Cast %a {to = type<i32[*]>}",
+      // One more than a narrow type holds, above and below.
+      "%w = Constant {value = dense<f32[]: 128>}\n%a = Clip %x, %o, %w\n%y = Cast %a {to = type<i32[*]>}",
+      "%w = Constant {value = dense<f32[]: 32768>}\n%a = Clip %x, %o, %w\n%y = Cast %a {to = type<i32[*]>}",
+      "%w = Constant {value = dense<f32[]: -129>}\n%a = Clip %x, %w, %k\n%y = Cast %a {to = type<i32[*]>}",
+      "%w = Constant {value = dense<f32[]: -32769>}\n%a = Clip %x, %w, %k\n%y = Cast %a {to = type<i32[*]>}",
       "%a = Cast %x {to = type<i16[*]>}\n%y = Cast %a {to = type<i32[*]>}",
       "%a = Cast %x {to = type<i8[*]>}\n%b = Cast %z {to = type<i8[*]>}\n%y = Max %a, %b",
       "%c = Less %x, %z\n%d = Greater %x, %k\n%e = Or %c, %d\n%y = Where %e, %x, %z",
