@@ -353,7 +353,7 @@ class BodyBuilder {
 
   Result<void> add(const Member& member) {
     const Op& op = *member.op;
-    Rebuild rebuild(op, *member.row, body_);
+    Rebuild rebuild(op, *member.row, body_, scalars_);
     rebuild.folds_ = member.folds;
     const size_t first = body_.nodes.size();
     for (const Value* operand : op.operands()) rebuild.inputs_.push_back(operand ? lane_of(rebuild, *operand) : -1);
@@ -392,6 +392,7 @@ class BodyBuilder {
 
   const Parts& parts_;
   Body body_;
+  ScalarNodes scalars_;
   std::unordered_map<AxisId, size_t> dim_of_;
   std::unordered_map<const Value*, ValueId> lanes_;
 };

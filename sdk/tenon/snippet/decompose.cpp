@@ -80,12 +80,13 @@ ValueId Rebuild::node(Name name, std::initializer_list<ValueId> operands, Attrib
 }
 
 ValueId Rebuild::scalar_bits(ElementType lane, uint64_t bits) {
-  static const Name kScalar("Scalar"), kBits("bits");
-  for (const BodyNode& node : body_.nodes) {
-    if (node.op != kScalar || this->lane(node.result) != lane) continue;
-    if (*node.attributes.find(kBits)->get_if<int64_t>() == static_cast<int64_t>(bits)) return node.result;
+  const auto [first, last] = scalars_.equal_range(bits);
+  for (auto known = first; known != last; ++known) {
+    if (this->lane(known->second) == lane) return known->second;
   }
-  return node_of(lane, kScalar, {}, {{kBits, static_cast<int64_t>(bits)}});
+  const ValueId made = node_of(lane, "Scalar", {}, {{"bits", static_cast<int64_t>(bits)}});
+  scalars_.emplace(bits, made);
+  return made;
 }
 
 ValueId Rebuild::scalar(ElementType lane, double number) { return scalar_bits(lane, lane_bits(lane, number)); }

@@ -51,10 +51,14 @@ TENON_API std::vector<const DecomposeRow*> all_decompositions();
 
 // ---- What rows are made of ----
 
-// One operator as it is put into a body.
+// The Scalars of a body by their bits; those of several lane types may have the same.
+using ScalarNodes = std::unordered_multimap<uint64_t, ValueId>;
+
+// One operator as it is put into a body, whose Scalars so far are `scalars`.
 class Rebuild {
  public:
-  Rebuild(const Op& op, const DecomposeRow& row, Body& body) : op_(op), row_(row), body_(body) {}
+  Rebuild(const Op& op, const DecomposeRow& row, Body& body, ScalarNodes& scalars)
+      : op_(op), row_(row), body_(body), scalars_(scalars) {}
 
   const Op& op() const { return op_; }
   const DecomposeRow& row() const { return row_; }
@@ -77,6 +81,7 @@ class Rebuild {
   ValueId compare(Name name, ValueId a, ValueId b) { return node_of(kBool, name, {a, b}); }
   ValueId scalar(ElementType lane, double number);
   ValueId scalar_like(ValueId value, double number) { return scalar(lane(value), number); }
+  // One Scalar stands for all that are alike.
   ValueId scalar_bits(ElementType lane, uint64_t bits);
   ValueId convert(ValueId value, ElementType lane);
   // What only stands for itself, but varies over the dims of `like`.
@@ -108,6 +113,7 @@ class Rebuild {
   const Op& op_;
   const DecomposeRow& row_;
   Body& body_;
+  ScalarNodes& scalars_;
   std::vector<ValueId> inputs_;
   std::unordered_map<size_t, ValueId> results_;
   bool folds_ = false;
