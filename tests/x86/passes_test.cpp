@@ -290,8 +290,8 @@ TEST_P(Passes, LoadsBecomeOperands) {
 TEST_P(Passes, ExtremesWithMemoryKeepNaN) {
   const auto kernel_of = [&](const std::string& type, const std::string& op) {
     return optimised(row_kernel(GetParam().lanes,
-                                weight(type) + "    %13:" + type + " = Mul %11, %11\n" + load(type) + "    %20:" + type +
-                                    " = " + op + " %13, %10\n",
+                                weight(type) + "    %13:" + type + " = Mul %11, %11\n" + load(type) +
+                                    "    %20:" + type + " = " + op + " %13, %10\n",
                                 type),
                      {.contract = false});
   };
@@ -336,6 +336,27 @@ TEST_P(Passes, LoadsStayWhereTheyMust) {
       << "a store between might write to it";
   EXPECT_EQ(loads_left(w + "    %10:f32 = Load@ f16 [%0 + %3]!\n    %20:f32 = Add %11, %10\n"), 1) << "a conversion";
   EXPECT_EQ(loads_left(weight("i32") + load("i32") + "    %20:i32 = Div %11, %10\n", "i32"), 1) << "integers";
+}
+
+TEST_P(Passes, WhatIsMadeBeforeALoopStaysThere) {
+  // The loop's part of `lines` is moved before it; the tail keeps its own.
+  const auto ahead = [&](const std::string& lines, const std::string& behind) {
+    std::string text = row_kernel(GetParam().lanes, lines + load("f32") + behind);
+    const size_t loop = text.find("  loop 0 d0"), begin = text.find('\n', loop) + 1,
+                 end = text.find("= Load f32 [%0", begin);
+    const size_t first = text.rfind('\n', end) + 1;
+    const std::string moved = text.substr(begin, first - begin);
+    text.erase(begin, moved.size());
+    text.insert(loop, moved);
+    return print(optimised(text));
+  };
+  const std::string line = "    %11:f32 = Load f32 [%2]\n";
+  // It would be read in each iteration, and stores of the loop may lie between.
+  const std::string read = ahead(line, "    %12:f32 = Neg %10\n    %20:f32 = Max %12, %11\n");
+  EXPECT_LT(read.find("= Load f32 [%2]"), read.find("  loop 0 d0")) << read;
+  // It would be multiplied in each iteration.
+  const std::string product = ahead(line + "    %13:f32 = Mul %11, %11\n", "    %20:f32 = Add %13, %10\n");
+  EXPECT_LT(product.find("= Mul "), product.find("  loop 0 d0")) << product;
 }
 
 TEST_P(Passes, OneElementIsBroadcastByItsUser) {
@@ -415,8 +436,7 @@ TEST_P(Passes, NarrowIntegersAreConvertedAsSigned) {
   for (const auto& [element, lane, marked] :
        {std::tuple{"u8", "u32", 2}, {"u16", "u32", 2}, {"u32", "u32", 0}, {"i8", "i32", 0}}) {
     const LinearKernel kernel = optimised(row_kernel(
-        GetParam().lanes,
-        str("    %10:", lane, " = Load@ ", element, " [%0 + %3]!\n    %20:f32 = Convert %10\n")));
+        GetParam().lanes, str("    %10:", lane, " = Load@ ", element, " [%0 + %3]!\n    %20:f32 = Convert %10\n")));
     EXPECT_EQ(count(print(kernel), "fits_i32"), marked) << print(kernel);
     EXPECT_NE(compiled(kernel), nullptr);
   }
@@ -556,8 +576,7 @@ TEST_P(Passes, RowsThatAreReadOnceAreFetchedAhead) {
           .ok());
   const std::string text = print(*kernel);
   EXPECT_EQ(count(text, "PrefetchRead"), 2 * 4) << "of the blocks, and of the columns behind the last\n" << text;
-  EXPECT_NE(text.find("again inside of 512 within 655360, 256 within 16777216, "), text.npos)
-      << text;
+  EXPECT_NE(text.find("again inside of 512 within 655360, 256 within 16777216, "), text.npos) << text;
   std::set<snippet::RegisterId> fetched;
   for (const snippet::Instruction& one : kernel->body)
     if (one.op == "PrefetchRead") fetched.insert(one.memory->base);
