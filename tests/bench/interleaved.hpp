@@ -56,13 +56,21 @@ inline double time_us(const Runner& runner, bool processor_time) {
   return (now_us(processor_time) - begin) / runner.repeats;
 }
 
-// `rounds` times each, at least half a millisecond a time (10,000 calls at most). In another order each round: who runs
-// behind one that writes elsewhere finds less in the caches, by a third at 3 MB.
-inline void measure(std::vector<Runner>& runners, int rounds, bool processor_time, std::mt19937& random) {
-  for (Runner& runner : runners) {
-    const double once = std::max(0.05, time_us(runner, processor_time));
-    runner.repeats = static_cast<int>(std::clamp(500.0 / once, 1.0, 10000.0));
+// How often it runs in half a millisecond. What it takes the first few times says little of calls of a few nanoseconds,
+// and neither does the clock, whose own time is that of a hundred of them.
+inline int repeats_of(Runner runner, bool processor_time) {
+  for (;;) {
+    const double us = std::max(1e-4, time_us(runner, processor_time));
+    if (us * runner.repeats >= 50.0 || runner.repeats >= 1000000)
+      return static_cast<int>(std::clamp(500.0 / us, 1.0, 1e6));
+    runner.repeats = static_cast<int>(std::clamp(100.0 / us, 2.0 * runner.repeats, 16.0 * runner.repeats));
   }
+}
+
+// `rounds` times each, at least half a millisecond a time. In another order each round: who runs behind one that writes
+// elsewhere finds less in the caches, by a third at 3 MB.
+inline void measure(std::vector<Runner>& runners, int rounds, bool processor_time, std::mt19937& random) {
+  for (Runner& runner : runners) runner.repeats = repeats_of(runner, processor_time);
   std::vector<Runner*> order;
   for (Runner& runner : runners) order.push_back(&runner);
   for (int round = 0; round < rounds; ++round) {
