@@ -266,6 +266,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   // Behind contraction, which stays within loops: bits are those of open extents.
   if (options.near) snippet::write_out(kernel);
   drop_neutral_folds(kernel);
+  mark_first_lanes(kernel);
   pack_fours(kernel);
   narrow_alike(kernel);
   leave_rounding_to_stores(kernel);

@@ -129,6 +129,9 @@ void convert_as_signed(snippet::LinearKernel& kernel);
 void contract_multiply_add(snippet::LinearKernel& kernel);
 // Of rows that one vector holds: the fold into the number that changes nothing. passes_neutral.cpp
 void drop_neutral_folds(snippet::LinearKernel& kernel);
+// Of how many lanes masks and folds are, where that is known: rows of a few elements. passes_first_lanes.cpp; after
+// drop_neutral_folds.
+void mark_first_lanes(snippet::LinearKernel& kernel);
 // What four rows fold into, in four lanes of one register, as long as the same is made of all four. passes_four.cpp
 void pack_fours(snippet::LinearKernel& kernel);
 // Quotients and roots of values that are alike in all lanes, as those of a row's sum: 128 bits of them, spread.

@@ -14,6 +14,18 @@ Result<FoldBy> fold_by(const Emission& e) {
   return error(Code::internal, e.op, " by '", name ? *name : std::string(), "': Add, Mul, Max or Min is possible");
 }
 
+int folded_bits(const Emission& e, FoldBy by) {
+  const ElementType element = e.out[0].element;
+  const int whole = e.lanes * element.bits();
+  const Attribute* first = e.attributes.find("first");
+  if (!first) return whole;
+  const bool needs_another = element.is_float() && by == FoldBy::add;
+  const int64_t needed = (*first->get_if<int64_t>() + (needs_another ? 1 : 0)) * element.bits();
+  for (const int bits : {128, 256})
+    if (needed <= bits && bits < whole) return bits;
+  return whole;
+}
+
 namespace {
 
 using Xbyak::Xmm;

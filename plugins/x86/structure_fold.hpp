@@ -9,6 +9,10 @@ enum class FoldBy : uint8_t { add, mul, max, min };
 // Attribute `by`; an error for any other than the four.
 Result<FoldBy> fold_by(const Emission& e);
 
+// How many bits of registers hold lanes to fold: all, or 128 or 256 when those behind hold what changes nothing
+// (attribute `first`). Of a sum of floats one lane of those counts, so that it is 0 of rows of -0.
+int folded_bits(const Emission& e, FoldBy by);
+
 // FoldLanes: halves upon halves, so that at the end each lane holds the fold of all. `e` has scratch vectors.
 struct Folder {
   using Xmm = Xbyak::Xmm;
@@ -98,9 +102,9 @@ struct Folder {
   }
 
   void run() const {
-    const Xmm acc = c.vector(e.out[0], e.lanes), other = temporary(0, acc);
-    const int bits = e.lanes * element.bits();
-    c.move(acc, c.vector(e.in[0], e.lanes));
+    const int bits = folded_bits(e, by);
+    const Xmm acc = c.vector(e.out[0].at.number, bits), other = temporary(0, acc);
+    c.move(acc, c.vector(e.in[0].at.number, bits));
     if (bits >= 512) {
       g.vshuff64x2(c.zmm(other.getIdx()), c.zmm(acc.getIdx()), c.zmm(acc.getIdx()), 0x4e);
       combine(acc, other);
@@ -121,9 +125,10 @@ struct Folder {
       combine(acc, other);
     }
     // Of +0 and -0, or two NaNs, each half took its own.
-    if (!element.is_float() || by == FoldBy::add || by == FoldBy::mul) return;
-    const Xmm low = c.xmm(acc.getIdx());
-    element.bits() == 64 ? g.vpbroadcastq(acc, low) : g.vpbroadcastd(acc, low);
+    const bool alike = !element.is_float() || by == FoldBy::add || by == FoldBy::mul;
+    if (alike && bits == e.lanes * element.bits()) return;
+    const Xmm low = c.xmm(acc.getIdx()), all = c.vector(e.out[0], e.lanes);
+    element.bits() == 64 ? g.vpbroadcastq(all, low) : g.vpbroadcastd(all, low);
   }
 };
 

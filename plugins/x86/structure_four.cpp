@@ -1,5 +1,6 @@
 // Four rows at once: FoldRows, each into a register, and FoldFour, into four lanes, the first of a register, whose
 // others hold anything; and what is made of such lanes.
+#include <algorithm>
 #include <array>
 
 #include "x86/structure_fold.hpp"
@@ -8,6 +9,31 @@ namespace tenon::x86 {
 namespace {
 
 using Xbyak::Xmm;
+
+// The four lanes, again and again up to the end of the register.
+void repeat_four(X86Context& c, const Xmm& out, const Xmm& in, ElementType element) {
+  auto& g = c.gen();
+  const bool wide = element.bits() == 64;
+  if (static_cast<int>(out.getBit()) == 4 * element.bits())
+    c.move(out, in);
+  else if (out.isZMM())
+    g.vshuff64x2(c.zmm(out.getIdx()), c.zmm(in.getIdx()), in, wide ? 0x44 : 0x00);
+  else if (c.avx512())
+    g.vshuff64x2(c.ymm(out.getIdx()), c.ymm(in.getIdx()), in, 0);
+  else
+    g.vinsertf128(c.ymm(out.getIdx()), c.ymm(in.getIdx()), c.xmm(in.getIdx()), 1);
+}
+
+// One of four lanes, which each group of four has, into all.
+void spread_four(X86Context& c, const Xmm& out, const Xmm& in, ElementType element, int at) {
+  const auto shuffle = static_cast<uint8_t>(at * 0x55);
+  if (element.bits() == 32)
+    c.gen().vpermilps(out, in, shuffle);
+  else if (out.isZMM())
+    c.gen().vpermpd(c.zmm(out.getIdx()), in, shuffle);
+  else
+    c.gen().vpermpd(c.ymm(out.getIdx()), in, shuffle);
+}
 
 // Four vectors share each step, one half of a register for each, then a quarter; every lane of the four
 // goes the way that it goes in FoldLanes.
@@ -18,11 +44,12 @@ struct RowFolder {
   FoldBy by;
   Folder folder{c, e, by};
   ElementType element = e.out[0].element;
-  int bits = e.lanes * element.bits();
+  // The four results are in one register.
+  int bits = std::max(folded_bits(e, by), 4 * static_cast<int>(element.bits())), whole = e.lanes * element.bits();
   Xbyak::CodeGenerator& g = c.gen();
 
   Xmm temporary(size_t i) const { return c.vector(e.vectors[i], bits); }
-  Xmm row(size_t i) const { return c.vector(e.in[i], e.lanes); }
+  Xmm row(size_t i) const { return c.vector(e.in[i].at.number, bits); }
 
   // The lower halves of a and b side by side, and the upper ones.
   void halves(const Xmm& low, const Xmm& high, const Xmm& a, const Xmm& b) const {
@@ -63,6 +90,7 @@ struct RowFolder {
 
   // All lanes of a row are its first: of +0 and -0, or two NaNs, each lane took its own.
   void spread(const Xmm& folded) const {
+    if (bits < whole) return spread_packed(folded);
     constexpr std::array<int, 4> kOrdered{0x00, 0x55, 0xaa, 0xff}, kCrossed{0x00, 0xaa, 0x55, 0xff};
     if (element.bits() == 32 && bits > 128) g.vpshufd(folded, folded, bits == 256 ? 0xa0 : 0x00);
     if (element.bits() == 64 && bits == 512) g.vpshufd(folded, folded, 0x44);
@@ -78,10 +106,17 @@ struct RowFolder {
     }
   }
 
-  // The four rows in four lanes, the first.
-  void pack(const Xmm& folded) const {
-    const Xmm out = c.vector(e.out[0], e.lanes), numbers = temporary(0), low = c.xmm(folded.getIdx()),
-              high = c.xmm(numbers.getIdx());
+  // Of registers that hold more lanes than were folded.
+  void spread_packed(const Xmm& folded) const {
+    const Xmm four = c.vector(e.vectors[0], whole);
+    pack(four, folded);
+    repeat_four(c, four, four, element);
+    for (size_t i = 0; i < 4; ++i) spread_four(c, c.vector(e.out[i], e.lanes), four, element, static_cast<int>(i));
+  }
+
+  // The four rows in four lanes, the first of `out`; clobbers temporary 1.
+  void pack(const Xmm& out, const Xmm& folded) const {
+    const Xmm numbers = temporary(1), low = c.xmm(folded.getIdx()), high = c.xmm(numbers.getIdx());
     constexpr std::array<uint32_t, 16> kFloats{0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12},
         kDoubles{0, 0, 2, 0, 4, 0, 6, 0, 0, 0, 2, 0, 4, 0, 6, 0};
     if (bits == 512) {
@@ -96,7 +131,7 @@ struct RowFolder {
       g.vshufps(high, low, high, 0x88);
       g.vpermilps(c.xmm(out.getIdx()), high, 0xd8);
     } else {
-      c.move(out, folded);
+      c.move(c.xmm(out.getIdx()), folded);
     }
   }
 
@@ -126,7 +161,7 @@ Result<void> emit_fold_rows(X86Context& c, const Emission& e) {
 Result<void> emit_fold_four(X86Context& c, const Emission& e) {
   TENON_TRY(by, fold_by(e));
   const RowFolder folder{c, e, by};
-  folder.pack(folder.fold());
+  folder.pack(c.vector(e.out[0], e.lanes), folder.fold());
   return {};
 }
 
@@ -145,33 +180,14 @@ Result<void> emit_root_four(X86Context& c, const Emission& e) {
   return {};
 }
 
-// The four lanes, again and again up to the end of the register.
 Result<void> emit_repeat_four(X86Context& c, const Emission& e) {
-  auto& g = c.gen();
-  const Xmm out = c.vector(e.out[0], e.lanes), in = c.vector(e.in[0], e.lanes);
-  const bool wide = e.out[0].element.bits() == 64;
-  if (e.lanes == 4)
-    c.move(out, in);
-  else if (out.isZMM())
-    g.vshuff64x2(c.zmm(out.getIdx()), c.zmm(in.getIdx()), in, wide ? 0x44 : 0x00);
-  else if (c.avx512())
-    g.vshuff64x2(c.ymm(out.getIdx()), c.ymm(in.getIdx()), in, 0);
-  else
-    g.vinsertf128(c.ymm(out.getIdx()), c.ymm(in.getIdx()), c.xmm(in.getIdx()), 1);
+  repeat_four(c, c.vector(e.out[0], e.lanes), c.vector(e.in[0], e.lanes), e.out[0].element);
   return {};
 }
 
-// One of four lanes, which each group of four has, into all.
 Result<void> emit_spread_four(X86Context& c, const Emission& e) {
   TENON_TRY(at, integer_attribute(e, "at"));
-  const Xmm out = c.vector(e.out[0], e.lanes), in = c.vector(e.in[0], e.lanes);
-  const auto shuffle = static_cast<uint8_t>(at * 0x55);
-  if (e.out[0].element.bits() == 32)
-    c.gen().vpermilps(out, in, shuffle);
-  else if (out.isZMM())
-    c.gen().vpermpd(c.zmm(out.getIdx()), in, shuffle);
-  else
-    c.gen().vpermpd(c.ymm(out.getIdx()), in, shuffle);
+  spread_four(c, c.vector(e.out[0], e.lanes), c.vector(e.in[0], e.lanes), e.out[0].element, static_cast<int>(at));
   return {};
 }
 

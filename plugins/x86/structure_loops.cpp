@@ -77,7 +77,24 @@ Result<void> emit_head_lanes(X86Context& c, const Emission& e) {
   return {};
 }
 
+// Of a count that is known.
+void emit_known_lanes(X86Context& c, const EmitValue& out, int64_t count, int lanes) {
+  if (c.avx512()) {
+    const Xbyak::Reg32 bits = c.scratch().cvt32();
+    c.gen().mov(bits, static_cast<uint32_t>((uint64_t{1} << count) - 1));
+    return c.gen().kmovd(c.mask(out), bits);
+  }
+  std::array<uint32_t, 8> mask{};
+  const size_t words = mask_bits(lanes) / 32;
+  std::fill_n(mask.begin(), std::min(static_cast<size_t>(count) * words, mask.size()), ~uint32_t{0});
+  c.gen().vmovups(c.vector(out, lanes), c.table(mask));
+}
+
 Result<void> emit_first_lanes_of(X86Context& c, const Emission& e) {
+  if (const Attribute* count = e.attributes.find("count")) {
+    emit_known_lanes(c, e.out[0], *count->get_if<int64_t>(), e.lanes);
+    return {};
+  }
   emit_first_lanes(c, e.out[0], c.general(e.in[0]), e.lanes);
   return {};
 }
