@@ -3,7 +3,7 @@
 #include <cmath>
 #include <optional>
 
-#include "x86/body_numbers.hpp"
+#include "x86/body_conditions.hpp"
 
 namespace tenon::x86 {
 namespace {
@@ -13,7 +13,7 @@ using snippet::BodyNode;
 using snippet::ValueId;
 
 const Name kMax("Max"), kMin("Min"), kLow("ClampLow"), kHigh("ClampHigh"), kWhere("Where"), kAbs("Abs"),
-    kConvert("Convert"), kInRange("ConvertInRange");
+    kConvert("Convert"), kInRange("ConvertInRange"), kAnd("And"), kOr("Or");
 
 class Rewriter {
  public:
@@ -57,6 +57,11 @@ class Rewriter {
   std::optional<ValueId> same_as(const BodyNode& node) const {
     const auto& in = node.operands;
     if (node.op == kWhere && in[1] == in[2]) return in[1];
+    if (node.op == kWhere) {
+      const auto truth = truth_of(of(node, 0));
+      return truth ? std::optional(in[*truth ? 1 : 2]) : std::nullopt;
+    }
+    if (node.op == kAnd || node.op == kOr) return stronger(node);
     if (node.op == kAbs && is_number(of(node, 0)) && of(node, 0).low >= 0 && !std::signbit(of(node, 0).low))
       return in[0];
     const bool greatest = node.op == kMax || node.op == kLow, least = node.op == kMin || node.op == kHigh;
@@ -67,6 +72,17 @@ class Rewriter {
     if (!is_number(a) || !is_number(b)) return std::nullopt;
     if (greatest ? a.low > b.high : a.high < b.low) return in[0];
     if (greatest ? b.low > a.high : b.high < a.low) return in[1];
+    return std::nullopt;
+  }
+
+  // Of two conditions the one that decides: of And the one that implies the other, of Or the one that is implied.
+  std::optional<ValueId> stronger(const BodyNode& node) const {
+    const Numbers &a = of(node, 0), &b = of(node, 1);
+    for (const size_t i : {0, 1})
+      if (const auto truth = truth_of(of(node, i))) return node.operands[*truth == (node.op == kAnd) ? 1 - i : i];
+    const bool all = node.op == kAnd;
+    if (implies(a, b)) return node.operands[all ? 0 : 1];
+    if (implies(b, a)) return node.operands[all ? 1 : 0];
     return std::nullopt;
   }
 

@@ -1,4 +1,4 @@
-#include "x86/body_numbers.hpp"
+#include "x86/body_conditions.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -72,11 +72,13 @@ class Walk {
   static Numbers of_type(ElementType type) { return {.low = least_of(type), .high = greatest_of(type)}; }
   static Numbers any(ValueId id, ElementType type) {
     if (is_int32(type)) return of_type(type);
+    if (type == kBool) return {.low = 0, .high = 1};
     return {.low = -kInfinity, .high = kInfinity, .only = {id}, .where = {id}};
   }
 
   void see(const BodyNode& node) {
     const ElementType type = element(node.result);
+    if (type == kBool) return (void)(all_[index(node.result)] = condition(node));
     if (snippet::is_reduction(node.op) || (type != kF32 && !is_int32(type))) return;
     Numbers made = all_[index(node.result)];
     if (node.op == Name("Scalar")) {
@@ -85,8 +87,7 @@ class Walk {
       if (element(node.operands[0]) != kF32 && !is_int32(element(node.operands[0]))) return;
       made = converted(in(node, 0), type);
     } else if (node.op == Name("Where")) {
-      made = hull(in(node, 1), in(node, 2));
-      made.where = common(in(node, 1).where, in(node, 2).where);
+      made = chosen(node, type);
     } else {
       const auto rule = (type == kF32 ? float_rules() : integer_rules()).find(node.op);
       const auto other = [&](ValueId operand) { return element(operand) != type; };
@@ -97,6 +98,27 @@ class Walk {
     keep(node.result, type, std::move(made));
   }
   const Numbers& in(const BodyNode& node, size_t i) const { return all_[index(node.operands[i])]; }
+
+  Numbers condition(const BodyNode& node) const {
+    static const Name kAnd("And"), kOr("Or"), kNot("Not");
+    if (node.op == kAnd) return both(in(node, 0), in(node, 1));
+    if (node.op == kOr) return either(in(node, 0), in(node, 1));
+    if (node.op == kNot) return opposite(in(node, 0));
+    const bool pair = node.operands.size() == 2 && element(node.operands[0]) == element(node.operands[1]);
+    if (!pair || !(element(node.operands[0]) == kF32 || is_int32(element(node.operands[0]))))
+      return any(node.result, kBool);
+    return compared(node.op, element(node.operands[0]), node.operands[0], node.operands[1], all_);
+  }
+
+  // By Where.
+  Numbers chosen(const BodyNode& node, ElementType type) const {
+    const Numbers& condition = in(node, 0);
+    if (const auto truth = truth_of(condition)) return in(node, *truth ? 1 : 2);
+    Numbers made = hull(where_it_holds(in(node, 1), node.operands[1], condition),
+                        where_it_does_not(in(node, 2), node.operands[2], type, condition));
+    made.where = common(in(node, 1).where, in(node, 2).where);
+    return made;
+  }
 
   void keep(ValueId id, ElementType type, Numbers made) {
     if (is_int32(type)) {

@@ -9,9 +9,12 @@ namespace tenon::x86 {
 // Of an f32 or 32-bit integer value: its numbers lie from `low` to `high`, infinities included, where `low` 0 that is
 // not -0 says that there is no -0. It is NaN only where one of the values `only` is, and wherever one of `where` is:
 // both ascending, and the value itself stands in `only` when nothing better is known.
+// Of a condition: it holds exactly where the number of value `of` lies from `low` to `high`. Where `of` is -1 it is one
+// of 0 and 1, as they say.
 struct Numbers {
   double low = 0, high = 0;
-  std::vector<snippet::ValueId> only, where;
+  std::vector<snippet::ValueId> only = {}, where = {};
+  snippet::ValueId of = -1;
 };
 
 // Of each value of a verified body; those of other types, and what reductions make, are any number of their type.
@@ -25,6 +28,7 @@ std::vector<Numbers> numbers_of(const snippet::Body& body);
 //   Convert x         ConvertInRange x   a float that is never NaN, to a 32-bit integer that holds all of its range
 //                     Wrap ConvertInRange x   where it may be NaN, of what i8 or i16 holds
 //   Abs x, ClampLow x, c, Max x, y, Where c, x, x ...   x, where nothing else can come out
+//   And c, d; Or c, d  c, where d says no more
 //
 // and without nodes that nothing reads then. Products that may not lose their rounding, since more than a sum read them,
 // have attribute `rounded` where that may be told no more.

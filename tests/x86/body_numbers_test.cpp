@@ -151,6 +151,16 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "%c = LessOrEqual %x, %z\n%d = Greater %z, %k\n%e = And %c, %d\n%y = Where %e, %x, %z",
       "%c = Less %x, %z\n%d = Equal %x, %k\n%e = GreaterOrEqual %z, %o\n%f = Or %c, %d\n%g = Or %e, %f\n%y = Where %g, "
       "%x, %z",
+      // Conditions of one value, of which one says all, and values that are chosen by what they are.
+      "%c = Less %x, %k\n%d = LessOrEqual %x, %o\n%e = Or %c, %d\n%y = Where %e, %x, %z",
+      "%c = Greater %x, %k\n%d = Less %o, %x\n%e = And %c, %d\n%y = Where %e, %x, %z",
+      "%c = GreaterOrEqual %x, %o\n%d = LessOrEqual %x, %o\n%e = And %c, %d\n%y = Where %e, %x, %z",
+      "%c = Less %x, %o\n%d = Greater %x, %k\n%e = And %c, %d\n%y = Where %e, %x, %z",
+      "%c = GreaterOrEqual %x, %o\n%d = LessOrEqual %x, %k\n%e = Or %c, %d\n%y = Where %e, %x, %z",
+      "%c = GreaterOrEqual %x, %o\n%a = Where %c, %x, %k\n%b = Abs %a\n%y = Max %b, %z",
+      "%c = Less %x, %o\n%a = Where %c, %k, %x\n%b = Less %a, %o\n%d = Abs %a\n%y = Where %b, %z, %d",
+      "%c = Greater %x, %o\n%a = Where %c, %o, %x\n%b = Greater %a, %k\n%y = Where %b, %z, %a",
+      "%c = Equal %x, %o\n%a = Where %c, %x, %k\n%b = Max %a, %o\n%d = Abs %a\n%y = Where %c, %b, %d",
       "%c = Less %x, %z\n%d = Not %c\n%e = Greater %z, %o\n%f = And %d, %e\n%g = Or %f, %c\n%y = Where %g, %x, %z",
   };
   for (const char* operators : kGraphs) {
@@ -202,6 +212,30 @@ TEST(BodyNumbersOfGraphs, OneInstructionWhereNaNComesByItself) {
   // 0 of the byte and -0 of x: the second.
   EXPECT_EQ(nodes(of("%f = Cast %b {to = type<f32[*]>}\n%y = Min %x, %f"), "Min"), 1);
   EXPECT_EQ(nodes(of("%s = Sqrt %x\n%y = Max %s, %x"), "Max"), 1) << "the root of -1 is NaN";
+}
+
+TEST(BodyNumbersOfGraphs, ConditionsThatSayNoMore) {
+  const auto of = [](const std::string& operators) {
+    return with_fewer_checks(body_of("graph @g(%x: f32[N], %z: f32[N], %i: i32[N]) -> %y {\n"
+                                     "%k = Constant {value = dense<f32[]: 3>}\n%o = Constant {value = dense<f32[]: 0>}\n"
+                                     "%five = Constant {value = dense<i32[]: 5>}\n%six = Constant {value = dense<i32[]: "
+                                     "6>}\n" +
+                                     operators + "\n}"));
+  };
+  const std::string where = "\n%y = Where %e, %x, %z";
+  EXPECT_EQ(nodes(of("%c = Less %x, %k\n%d = LessOrEqual %x, %o\n%e = Or %c, %d" + where), "LessOrEqual"), 0);
+  EXPECT_EQ(nodes(of("%c = Less %x, %k\n%d = LessOrEqual %x, %o\n%e = And %c, %d" + where), "Less"), 0);
+  EXPECT_EQ(nodes(of("%c = Less %x, %k\n%d = LessOrEqual %z, %o\n%e = And %c, %d" + where), "And"), 1);
+  EXPECT_EQ(nodes(of("%c = Less %x, %o\n%d = Greater %x, %k\n%e = And %c, %d" + where), "Where"), 0) << "it is false";
+  // Of all numbers, but not of NaN.
+  EXPECT_EQ(nodes(of("%c = Greater %x, %o\n%d = Less %x, %k\n%e = Or %c, %d" + where), "Where"), 1);
+  EXPECT_EQ(nodes(of("%c = Less %i, %five\n%d = Less %i, %six\n%e = And %c, %d" + where), "And"), 0);
+  const std::string chosen = "%c = Less %i, %five\n%a = Where %c, %six, %i\n%e = Less %a, %five";
+  EXPECT_EQ(nodes(of(chosen + where), "Where"), 0) << "5 and more";
+  EXPECT_EQ(nodes(of("%c = Less %i, %five\n%a = Where %c, %six, %i\n%e = Less %a, %six" + where), "Where"), 2);
+  const std::string positive = "%c = GreaterOrEqual %x, %o\n%a = Where %c, %x, %k\n";
+  EXPECT_EQ(nodes(of(positive + "%y = Max %z, %a"), "ClampLow"), 0) << "%a may be -0";
+  EXPECT_EQ(nodes(of(positive + "%y = Max %a, %k"), "ClampLow"), 1);
 }
 
 TEST(BodyNumbersOfGraphs, RangesSpareChecks) {
