@@ -52,6 +52,21 @@ TEST(WriteOut, FewVectorsHaveNoLoops) {
   }
 }
 
+// What copies make is apart: else it would live, and hold a register, from the first copy to the last.
+TEST(WriteOut, CopiesHaveRegistersOfTheirOwn) {
+  const auto written_twice = [](const LinearKernel& kernel) {
+    std::vector<int> writes(kernel.registers.size(), 0);
+    for (const Instruction& one : kernel.body)
+      for (const RegisterId id : one.out) ++writes[static_cast<size_t>(id)];
+    return std::ranges::count_if(writes, [](int times) { return times > 1; });
+  };
+  const LinearKernel apart = written_out(body_of("k", {15}));
+  EXPECT_EQ(count(apart, "Store"), 4);
+  EXPECT_EQ(written_twice(apart), 0) << print(apart);
+  const LinearKernel folded = written_out(body_of("r", {15}));
+  EXPECT_EQ(written_twice(folded), 1) << "the sum of all copies\n" << print(folded);
+}
+
 TEST(WriteOut, RowsKeepTheirLoopAlone) {
   EXPECT_EQ(borders(written_out(body_of("kk", {7, 9}))), 1);
   EXPECT_EQ(borders(written_out(body_of("kk", {1, 9}))), 0);

@@ -18,6 +18,7 @@ class Writer {
 
   void run() {
     const std::vector<Instruction> body = std::exchange(kernel_.body, {});
+    uses_ = uses_of(body);
     walk(body);
     kernel_.body.insert(kernel_.body.begin(), entry_.begin(), entry_.end());
     erase_idle_counters();
@@ -113,16 +114,52 @@ class Writer {
       return false;
     const int64_t begin = counters_[counter];
     if (tail) lanes_for(loop.front(), *times);
+    const std::vector<RegisterId> own = copies > 1 ? own_lanes(inside) : std::vector<RegisterId>();
     for (int64_t copy = 0; copy < copies; ++copy) {
+      // Else what all copies make would live from the first to the last.
+      if (copy > 0)
+        for (const RegisterId id : own) renamed_[id] = another(id);
       at_[counter] = begin + copy * of.increment;
       counters_[counter] = at_[counter];
       walk(inside);
       move(&Loop::Shift::each);
     }
+    for (const RegisterId id : own) renamed_.erase(id);
     move(&Loop::Shift::rewind);
     at_.erase(counter);
     if (!tail) counters_[counter] = begin + copies * of.increment;
     return true;
+  }
+
+  // How often each register is written or read.
+  std::vector<int> uses_of(Body body) const {
+    std::vector<int> uses(kernel_.registers.size(), 0);
+    for (const Instruction& one : body) {
+      for (const RegisterId id : one.in) ++uses[static_cast<size_t>(id)];
+      for (const RegisterId id : one.out) ++uses[static_cast<size_t>(id)];
+    }
+    return uses;
+  }
+  RegisterId another(RegisterId id) {
+    const Register like = kernel_.registers[static_cast<size_t>(id)];
+    return kernel_.add_register(like.file, like.element);
+  }
+  // Lanes that each iteration makes anew, and nothing reads behind it.
+  std::vector<RegisterId> own_lanes(Body inside) const {
+    const std::vector<int> uses = uses_of(inside);
+    std::vector<char> seen(uses.size(), 0);
+    std::vector<RegisterId> own;
+    for (const Instruction& one : inside) {
+      for (const RegisterId id : one.in) seen[static_cast<size_t>(id)] = 1;
+      for (const RegisterId id : one.out) {
+        const auto i = static_cast<size_t>(id);
+        const bool is_first = !std::exchange(seen[i], 1);
+        if (is_first && i < uses_.size() && uses[i] == uses_[i] &&
+            kernel_.registers[i].file != codegen::RegisterFile::general)
+          own.push_back(id);
+      }
+    }
+    return own;
   }
 
   // Mask and count of a tail: where no loop is around, they are made there, else before all loops.
@@ -148,10 +185,11 @@ class Writer {
                   [&](const Instruction& one) { return one.op == kZero && !read[static_cast<size_t>(one.out[0])]; });
   }
 
-  // With the lanes of its tail, and with numbers where it has counters that are known.
+  // With the lanes of its tail or its copy, and with numbers where it has counters that are known.
   Instruction renamed(Instruction one) const {
-    for (RegisterId& id : one.in)
-      if (const auto other = renamed_.find(id); other != renamed_.end()) id = other->second;
+    for (RegisterIds* ids : {&one.in, &one.out})
+      for (RegisterId& id : *ids)
+        if (const auto other = renamed_.find(id); other != renamed_.end()) id = other->second;
     if (!one.memory) return one;
     if (const auto at = at_.find(one.memory->index); at != at_.end()) {
       one.memory->displacement_bytes += at->second * (one.memory->element.bits() / 8);
@@ -167,6 +205,7 @@ class Writer {
   std::map<RegisterId, int64_t> at_;        // of loops that are written out
   std::map<int64_t, std::pair<RegisterId, RegisterId>> tails_;
   std::map<RegisterId, RegisterId> renamed_;
+  std::vector<int> uses_;
   int depth_ = 0;
 };
 
