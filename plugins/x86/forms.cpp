@@ -44,14 +44,15 @@ FormMaker::FormMaker(TargetDescription target, const codegen::JitterTable& table
 Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& as_it_is, const Tier& tier) const {
   const snippet::Body body = with_fewer_checks(as_it_is);
   const bool joins = !tier.passes.stream_stores && !tier.lower.whole_rows;
-  // Lanes of bytes want four vectors side by side, which is for nothing where none comes of it or they do not fit.
+  // Lanes of bytes want four vectors side by side, which is for nothing where none comes of it, or spills cost more.
   if (joins && !is_of_bytes(body) && has_bytes(body)) {
     TENON_TRY(kernel, lowered(body, tier, true));
     if (has_lanes_of_bytes(kernel)) {
-      snippet::LinearKernel tried = kernel;
-      TENON_TRY(pool, register_pool(target_));
-      TENON_OK(snippet::allocate(tried, pool, snippet::needs_of(table_, target_)));
+      TENON_TRY(tried, allocated(kernel));
       if (tried.frame_slots == 0) return kernel;
+      TENON_TRY(without, lowered(body, tier, false));
+      TENON_TRY(other, allocated(without));
+      return cycles_of_loops(tried) < cycles_of_loops(other) ? kernel : without;
     }
   }
   return lowered(body, tier, joins && is_of_bytes(body));
@@ -79,10 +80,37 @@ Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& body, cons
   return kernel;
 }
 
-Result<CodeObject> FormMaker::assemble_kernel(snippet::LinearKernel kernel) const {
+Result<snippet::LinearKernel> FormMaker::allocated(snippet::LinearKernel kernel) const {
   TENON_TRY(pool, register_pool(target_));
   TENON_OK(snippet::allocate(kernel, pool, snippet::needs_of(table_, target_)));
-  return x86::assemble(kernel, table_, target_);
+  return kernel;
+}
+
+double FormMaker::cycles_of_loops(const snippet::LinearKernel& kernel) const {
+  static const Name kBegin("LoopBegin"), kEnd("LoopEnd");
+  const auto types = [&](const snippet::RegisterIds& ids) {
+    std::vector<ElementType> types;
+    for (const snippet::RegisterId id : ids) types.push_back(kernel.registers[static_cast<size_t>(id)].element);
+    return types;
+  };
+  double cycles = 0;
+  int64_t increment = 0;  // of the innermost loop, 0 outside of those over vectors
+  for (const snippet::Instruction& one : kernel.body) {
+    if (one.op == kBegin || one.op == kEnd) {
+      const snippet::Loop& loop = kernel.loops[static_cast<size_t>(one.number)];
+      increment = one.op == kBegin && loop.kind == snippet::Loop::Kind::vector ? loop.increment : 0;
+    } else if (increment > 0) {
+      const auto in = types(one.in), out = types(one.out);
+      const codegen::JitterRow* row = table_.find({one.op, in, out, one.attributes}, target_);
+      cycles += (row ? row->cycles : 1) / static_cast<double>(increment);
+    }
+  }
+  return cycles;
+}
+
+Result<CodeObject> FormMaker::assemble_kernel(snippet::LinearKernel kernel) const {
+  TENON_TRY(ready, allocated(std::move(kernel)));
+  return x86::assemble(ready, table_, target_);
 }
 
 Result<CodeObject> FormMaker::assemble(const snippet::Body& body, const Tier& tier) const {

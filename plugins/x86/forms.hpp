@@ -90,6 +90,10 @@ class FormMaker {
   // Lowered, and after this plugin's passes.
   Result<snippet::LinearKernel> kernel_of(const snippet::Body& as_it_is, const Tier& tier) const;
   Result<snippet::LinearKernel> lowered(const snippet::Body& body, const Tier& tier, bool all_copies) const;
+  // With its registers.
+  Result<snippet::LinearKernel> allocated(snippet::LinearKernel kernel) const;
+  // What its loops over vectors take for one element, by the rows of their instructions.
+  double cycles_of_loops(const snippet::LinearKernel& kernel) const;
   Result<CodeObject> assemble_kernel(snippet::LinearKernel kernel) const;
 
   const TargetDescription target_;
