@@ -72,6 +72,8 @@ class FormMaker {
   void add_blocks(std::vector<Tier>& tiers) const;
   void add_merged(std::vector<Tier>& tiers) const;
   void add_joined(std::vector<Tier>& tiers, bool always, bool tiles) const;
+  // Of the widest lane type.
+  int64_t elements_of_line(const snippet::Body& body) const;
   int64_t least_head_row(const snippet::Body& body) const;
   void add_far(std::vector<Tier>& tiers, const snippet::Body& body) const;
   void add_heads(std::vector<Tier>& tiers, const snippet::Body& body) const;

@@ -87,7 +87,8 @@ void FormMaker::add_rows(std::vector<Tier>& tiers, const snippet::Body& body) co
   // that there is one row alone.
   const int64_t border = snippet::may_merge_sweeps(body) ? l3 / (2 * again + bytes.kept) : INT64_MAX;
   const Tier any = tiers.back();
-  int64_t least = any.lower.longest_row_again + 1;
+  // Those up to twice as long as rows that go together gain nothing.
+  int64_t least = 2 * any.lower.longest_row_again + 1;
   for (const auto& range : ranges) {
     const int64_t most = std::min(range.most, border);
     if (least > most) continue;
@@ -108,19 +109,20 @@ void FormMaker::add_rows(std::vector<Tier>& tiers, const snippet::Body& body) co
 // skewed, by two sweeps that are merged. These make powers twice: softmax waits for rows that even the last level does
 // not hold with what is kept. What ends a row, short ones are.
 void FormMaker::add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) const {
-  constexpr int64_t kLeastVectors = 64;
+  // Of shorter rows several go at once; the more a sweep computes, the more there is to overlap (docs/performance.md).
+  constexpr int64_t kLeastLines = 9, kLeastCostlyLines = 6;
   const RowBytes bytes = row_bytes_of(body);
   const MemorySpace *second = target_.memory("l2"), *third = target_.memory("l3");
-  if (!second || bytes.moving == 0 || body.rank() < 2) return;  // a single row has no next
+  if (!second || bytes.moving == 0 || body.rank() < 2) return;
   const int folds = folds_behind_one_another(body);
   const bool costly = folds_costly(body), merges = folds == 2 && snippet::may_merge_sweeps(body);
   const int64_t beyond_second = static_cast<int64_t>(second->size_bytes) / (bytes.moving + bytes.standing) + 1;
   const Tier streaming = *std::ranges::find_if(tiers, [](const Tier& tier) { return tier.passes.stream_stores; });
   Tier skewed = streaming;
   skewed.suffix += ".skewed";
-  skewed.lower.skew_rows = true;
+  skewed.lower.skew_rows = skewed.calls.several_rows = true;             // a single row has no next
   skewed.lower.resweep_cycles = snippet::LowerOptions{}.resweep_cycles;  // what is kept stays near
-  skewed.calls.rows.least = kLeastVectors * lanes_of(isa_of(target_), body);
+  skewed.calls.rows.least = (costly ? kLeastCostlyLines : kLeastLines) * elements_of_line(body);
   const int64_t all = bytes.moving + bytes.standing + bytes.kept;
   if (folds > 1 && bytes.standing > 0)
     skewed.calls.rows.most = static_cast<int64_t>(first_cache_bytes()) / all;

@@ -124,7 +124,8 @@ std::vector<FormMaker::Tier> FormMaker::tiers_by_size(const snippet::Body& body)
   return tiers;
 }
 
-// Beside the rows of a block, what it makes waits to be stored, and the next one is fetched: of more rows fewer columns.
+// Beside the rows of a block, what it makes waits to be stored, and the next one is fetched: of more rows fewer
+// columns.
 void FormMaker::add_blocks(std::vector<Tier>& tiers) const {
   const Tier streaming = tiers.back();
   double least = 0;
@@ -179,7 +180,9 @@ void FormMaker::keep_certain(std::vector<Tier>& tiers, const snippet::Body& body
   const int64_t row = body.rank() == 0 ? 0 : body.dims.back().extent.constant();
   const double folded = *bytes_of(body, /*of_fold=*/true);
   const int64_t elements = folded_elements(body);
+  const std::optional<bool> aligned = rows_aligned(body);
   std::erase_if(tiers, [&](const Tier& tier) {
+    if (tier.lower.skew_rows && !tier.passes.whole_lines && !aligned.value_or(true)) return true;
     return tier.calls.least_bytes > bytes || !tier.calls.rows.holds(row) || tier.calls.least_folded_bytes > folded ||
            tier.calls.most_folded_bytes < folded || tier.calls.most_folded < elements;
   });
@@ -187,8 +190,7 @@ void FormMaker::keep_certain(std::vector<Tier>& tiers, const snippet::Body& body
     return tier.calls.rows != irgen::RowRange{} && !tier.lower.merge_sweeps && !tier.lower.skew_rows &&
            !tier.passes.whole_lines;
   };
-  const bool skews = rows_aligned(body).has_value() &&
-                     std::ranges::any_of(tiers, [](const Tier& tier) { return tier.lower.skew_rows; });
+  const bool skews = aligned && std::ranges::any_of(tiers, [](const Tier& tier) { return tier.lower.skew_rows; });
   if (skews)
     std::erase_if(tiers, [&](const Tier& tier) {
       return is_of_rows(tier) || (tier.lower.merge_sweeps && !tier.lower.skew_rows);
@@ -217,11 +219,15 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) cons
   return tiers;
 }
 
+int64_t FormMaker::elements_of_line(const snippet::Body& body) const {
+  return int64_t{kLineBytes} * lanes_of(isa_of(target_), body) * 8 / vector_bits(isa_of(target_));
+}
+
 int64_t FormMaker::least_head_row(const snippet::Body& body) const {
-  const int lanes = lanes_of(isa_of(target_), body), lane_bytes = vector_bits(isa_of(target_)) / 8 / lanes;
+  const int lanes = lanes_of(isa_of(target_), body);
   const bool parts = std::ranges::any_of(
       body.outputs, [&](const snippet::BodyPort& output) { return lanes * output.element.bits() / 8 < kLineBytes; });
-  return int64_t{parts ? options_.head_row_lines_of_parts : options_.head_row_lines} * kLineBytes / lane_bytes;
+  return (parts ? options_.head_row_lines_of_parts : options_.head_row_lines) * elements_of_line(body);
 }
 
 // Rows that are folded, begin anywhere and are too short for heads: no store goes past the caches, but lines are
@@ -248,6 +254,9 @@ void FormMaker::add_heads(std::vector<Tier>& tiers, const snippet::Body& body) c
     return body.values[static_cast<size_t>(input.value)].varies == body.all_dims();
   };
   const bool several = std::ranges::count_if(body.inputs, moves) > 1;
+  // Whole lines cost something at the ends of each skewed row, which several tensors and costly sweeps outweigh
+  // earlier.
+  const int64_t least = elements_of_line(body) * (folds_costly(body) ? 14 : several ? 32 : 64);
   std::vector<Tier> all;
   for (const Tier& tier : tiers) {
     if (!tier.passes.stream_stores || !aligned) all.push_back(tier);
@@ -256,8 +265,7 @@ void FormMaker::add_heads(std::vector<Tier>& tiers, const snippet::Body& body) c
     any.passes.any_rows = true;
     any.suffix += tier.lower.skew_rows ? ".lines" : ".heads";
     (tier.lower.skew_rows ? any.passes.whole_lines : any.lower.heads) = true;
-    // Of several tensors shorter ones gain as well.
-    if (tier.lower.skew_rows && !tier.lower.merge_sweeps && several) any.calls.rows.least /= 2;
+    if (tier.lower.skew_rows && !tier.lower.merge_sweeps) any.calls.rows.least = least;
   }
   tiers = std::move(all);
 }

@@ -209,10 +209,11 @@ TEST_P(Forms, RowsThatBeginAnywhereHaveTheirOwn) {
   EXPECT_EQ(suffixes("f32[N,1001]", rows), " .prefetching .streaming .streaming.heads ") << "one row is aligned";
   const bool avx512 = GetParam() == Isa::avx512;
   const std::string_view twice = avx512 ? ".streaming.skewed.twice " : "", lines = avx512 ? ".lines" : "";
-  EXPECT_EQ(suffixes("f32[2000,1001]", rows), " .streaming.l1.heads ");
-  EXPECT_EQ(suffixes("f32[2000,1025]", rows),
-            avx512 ? " .streaming.heads .streaming.skewed.lines .streaming.skewed.twice.lines "
-                   : " .streaming.l1.heads ");
+  const std::string anywhere =
+      avx512 ? " .streaming.heads .streaming.skewed.lines .streaming.skewed.twice.lines " : " .streaming.l1.heads ";
+  EXPECT_EQ(suffixes("f32[2000,1025]", rows), anywhere);
+  EXPECT_EQ(suffixes("f32[30000,225]", rows), avx512 ? anywhere : " .far ") << "14 lines";
+  EXPECT_EQ(suffixes("f32[30000,223]", rows), avx512 ? " .streaming.heads " : " .far ") << "less";
   EXPECT_EQ(suffixes("f32[2000,1024]", rows), str(" .streaming .streaming.skewed ", twice));
   EXPECT_EQ(suffixes("f32[9000,49]", rows), " .far ") << "most lines would be two rows'";
   EXPECT_EQ(suffixes("f32[9000,48]", "%y = Softmax %x {axis = 0}").find("far"), std::string::npos) << "columns";

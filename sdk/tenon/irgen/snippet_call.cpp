@@ -83,6 +83,8 @@ Result<Choice> choose_forms(const SnippetCode& code, const CallOptions& options,
   int64_t folded = 1;
   for (size_t d = 0; d < extents.size(); ++d)
     if (code.body.dims[d].reduced) folded *= extents[d];
+  const bool single_row = std::all_of(extents.begin(), extents.end() - (extents.empty() ? 0 : 1),
+                                      [](int64_t extent) { return extent == 1; });
   const double bytes = plan.folded_bytes(CallRange::kColumns);
   const bool rows_aligned = begin_at_lines(code.body, plan);
   Choice choice{.near = &code.form};
@@ -90,6 +92,7 @@ Result<Choice> choose_forms(const SnippetCode& code, const CallOptions& options,
     const CallRange& calls = larger->calls();
     if (read + written < calls.least_bytes || (calls.joins_rows && !joins)) continue;
     if (!extents.empty() && !calls.rows.holds(extents.back())) continue;
+    if (calls.several_rows && single_row) continue;
     if (calls.rows_aligned.value_or(rows_aligned) != rows_aligned) continue;
     if (bytes < calls.least_folded_bytes || bytes > calls.most_folded_bytes || folded > calls.most_folded) continue;
     TENON_TRY(form, larger->get(code.body));

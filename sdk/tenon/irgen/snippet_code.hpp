@@ -44,6 +44,7 @@ struct CallRange {
   double least_bytes = 0;   // of all tensors
   bool joins_rows = false;  // only those whose short rows snippet::rows_to_join() joins
   RowRange rows = {};
+  bool several_rows = false;  // not those of a single row
   // Only where the rows of all outputs begin at whole lines as those of the first do, or only where some do not.
   std::optional<bool> rows_aligned = std::nullopt;
   // Of tensors, for one fold (CallPlan::folded_bytes() of kColumns).
