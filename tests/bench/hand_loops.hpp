@@ -37,6 +37,9 @@ void layer_norm(const Arrays&, int64_t begin, int64_t end);
 void skip_layer_norm(const Arrays&, int64_t begin, int64_t end);
 void rms_norm(const Arrays&, int64_t begin, int64_t end);
 void softmax(const Arrays&, int64_t begin, int64_t end);
+void softmax_skip(const Arrays&, int64_t begin, int64_t end);           // softmax(x) + x
+// Extents {images * groups, groups, channels of a group, pixels}; a unit is a group of an image. Instance norm: groups of 1.
+void group_norm(const Arrays&, int64_t begin, int64_t end);
 void softmax_columns(const Arrays&, int64_t begin, int64_t end);       // extents {planes, rows, columns}, over rows; a unit is a plane
 void sum_columns(const Arrays&, int64_t begin, int64_t end);           // the same
 void sum_rows(const Arrays&, int64_t begin, int64_t end);

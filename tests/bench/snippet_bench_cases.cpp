@@ -185,6 +185,20 @@ std::vector<Case> snippet_cases() {
     all.push_back(skip_layer_norm_case(r, n));
     all.push_back(softmax_case(r, n));
     all.push_back(sum_of_rows_case(r, n));
+    rows(str("softmax skip ", r, "x", n),
+         str("graph @g(%x: f32[", r, ",", n, "]) -> %y {\n%p = Softmax %x {axis = -1}\n%y = Add %p, %x\n}"),
+         softmax_skip, move_one_to_one(), {r, n});
+  }
+  for (const auto& [images, channels, side, groups] :
+       {std::tuple{1, 64, 56, 32}, {8, 256, 128, 32}, {32, 512, 48, 32}, {64, 2048, 16, 32}}) {
+    const std::string image = str(images, "x", channels, "x", side, "x", side);
+    const std::string signature = str("graph @g(%x: f32[", images, ",", channels, ",", side, ",", side, "], %s: f32[",
+                                      channels, "], %b: f32[", channels, "]) -> %y {\n%y = ");
+    const int64_t pixels = side * side;
+    rows("instance norm " + image, signature + "InstanceNormalization %x, %s, %b {epsilon = 1e-5}\n}", group_norm,
+         move_one_to_one(), {images * channels, channels, 1, pixels});
+    rows("group norm " + image, signature + str("GroupNormalization %x, %s, %b {epsilon = 1e-5, num_groups = ", groups, "}\n}"),
+         group_norm, move_one_to_one(), {images * groups, groups, channels / groups, pixels});
   }
   rows("softmax 1536x128", "graph @g(%x: f32[12,128,128]) -> %y {\n%y = Softmax %x {axis = -1}\n}", softmax,
        move_one_to_one(), {1536, 128});

@@ -113,6 +113,7 @@ TEST_F(LowerSkewed, RowsOfThreeWalks) {
           twice_ = twice && !near;  // else the first walk keeps x
           check(softmax_body(), {rows, row});
           check(scaled_softmax_body(), {rows, row});
+          check(residual_softmax_body(), {rows, row}, !near);  // near: x, which the first keeps, is read by the second
         }
         twice_ = false;
         if (HasFailure()) return;
@@ -160,6 +161,15 @@ TEST_F(LowerSkewed, OtherBodiesAreNot) {
   check(share_body(0b110, "rkr"), {3, 2, 9}, false);
   options_.merge_sweeps = false, options_.resweep_cycles = 0;
   check(residual_softmax_body(), {3, 9}, false);
+}
+
+// A tensor that the last walk reads beside powers is kept along with them: the walk before them stores nothing.
+TEST_F(LowerSkewed, TensorsAreKeptByTheWalkThatGoesAlong) {
+  options_.merge_sweeps = false, options_.resweep_cycles = 2.5, options_.skew_twice = true;
+  const auto kernel = lower(residual_softmax_body(), options_);
+  ASSERT_TRUE(kernel.ok()) << kernel.error().to_string();
+  EXPECT_TRUE(kernel->skewed_twice) << print(*kernel);
+  EXPECT_EQ(kernel->scratch.size(), 2U) << print(*kernel);
 }
 
 // The loop of single vectors: the store of a row from the scratch row, then what the next one leaves there.

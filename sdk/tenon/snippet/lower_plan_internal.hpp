@@ -89,6 +89,7 @@ class Planner {
   void fill_sweep(Sweep& sweep, size_t number, double resweep_cycles, bool last);
   bool has_many_sources(ValueId id) const;
   bool is_of_row(ValueId id) const;
+  void keep_rows_late(const std::vector<Sweep*>& sweeps);
   void read_kept_rows(const std::vector<Sweep*>& sweeps);
   void keep(ValueId id, size_t reader);
   void place_kept(const Nest& nest, Kept& kept, const std::vector<Sweep*>& sweeps);

@@ -80,7 +80,10 @@ void Planner::fill_sweeps(const Nest& nest, Scope& scope) {
     const bool last = i + 1 == sweeps.size();
     fill_sweep(*sweeps[i], i, last && options_.behind_blocks ? 0 : options_.resweep_cycles, last);
   }
-  if (options_.skew_rows) read_kept_rows(sweeps);
+  if (options_.skew_rows) {
+    keep_rows_late(sweeps);
+    read_kept_rows(sweeps);
+  }
   for (Kept& kept : kept_) place_kept(nest, kept, sweeps);
 }
 
@@ -118,6 +121,20 @@ bool Planner::has_many_sources(ValueId id) const {
 // Of rows that are skewed: is it a tensor's, which another row has overwritten in the caches when the last sweep comes?
 bool Planner::is_of_row(ValueId id) const {
   return options_.skew_rows && !maker_[index(id)] && (varies(id) & ~reduced_) != 0;
+}
+
+// The last sweep goes along with one walk, which alone may keep what it reads: where that is not the first to read a
+// tensor, it keeps the tensor's row as well, beside what it makes of it, as softmax(x) + x wants.
+void Planner::keep_rows_late(const std::vector<Sweep*>& sweeps) {
+  size_t home = 0;
+  for (const Kept& kept : kept_)
+    if (kept.last + 1 == sweeps.size()) home = std::max(home, kept.home);
+  for (Kept& kept : kept_) {
+    const auto reads_before = [&](const auto& reader) { return reader.first == kept.value && reader.second <= home; };
+    const bool walked = std::ranges::find(sweeps[home]->values, kept.value) != sweeps[home]->values.end();
+    if (!maker_[index(kept.value)] && walked && kept.home < home && std::ranges::none_of(readers_, reads_before))
+      kept.home = home;
+  }
 }
 
 // A tensor that waits in a scratch row for the last sweep is read from there by those between, too: the next row pushes
