@@ -201,6 +201,14 @@ Body softmax_body() {
   return build.take();
 }
 
+Body residual_softmax_body() {
+  BodyBuilder build("residual", "kr");
+  const ValueId x = build.input(3);
+  const ValueId e = build.op("Exp", {build.op("Sub", {x, build.reduce("ReduceMax", x)})});
+  build.output(build.op("Add", {build.op("Div", {e, build.reduce("ReduceSum", e)}), x}));
+  return build.take();
+}
+
 Tensors random_tensors(const Body& body, const Dims& extents, std::mt19937& random, testing::GuardAt outputs) {
   Tensors tensors;
   const auto bytes = [&](const BodyPort& port) {

@@ -41,6 +41,9 @@ class BodyBuilder {
 // Softmax of rows: of "kr".
 Body softmax_body();
 
+// softmax(x) + x of rows: of "kr".
+Body residual_softmax_body();
+
 // Memory of all ports, inputs filled.
 struct Tensors {
   std::vector<tenon::test::GuardedBuffer> ports;

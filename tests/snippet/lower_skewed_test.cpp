@@ -77,15 +77,6 @@ Body scaled_softmax_body() {
   return build.take();
 }
 
-// softmax(x) + x
-Body residual_softmax_body() {
-  BodyBuilder build("residual", "kr");
-  const ValueId x = build.input(kBoth);
-  const ValueId e = build.op("Exp", {build.op("Sub", {x, build.reduce("ReduceMax", x)})});
-  build.output(build.op("Add", {build.op("Div", {e, build.reduce("ReduceSum", e)}), x}));
-  return build.take();
-}
-
 TEST_F(LowerSkewed, RowsOfAllWidths) {
   for (const int64_t row : {0, 1, 3, 4, 5, 11, 16, 33}) {
     for (const int64_t rows : {0, 1, 2, 3, 7}) {

@@ -15,6 +15,7 @@ using snippet::LinearKernel;
 using snippet::ValueId;
 using snippet::test::BodyBuilder;
 using snippet::test::HarnessOptions;
+using snippet::test::residual_softmax_body;
 using snippet::test::softmax_body;
 
 constexpr snippet::DimSet kAlongRow = 2, kBoth = 3;  // of "kr"
@@ -105,6 +106,8 @@ TEST_P(Skewed, RowsOfAllWidths) {
         check(skip_norm_body(), {rows, row}, streams, false);
         check(softmax_body(), {rows, row}, streams, false);
         check(softmax_body(), {rows, row}, streams, false, true);
+        check(residual_softmax_body(), {rows, row}, streams, false);
+        check(residual_softmax_body(), {rows, row}, streams, false, true);
         check(grouped_body(), {2, rows, row}, streams, rows % 2 == 0);
         if (HasFailure()) return;
       }
