@@ -197,8 +197,9 @@ std::vector<Case> snippet_cases() {
     const int64_t pixels = side * side;
     rows("instance norm " + image, signature + "InstanceNormalization %x, %s, %b {epsilon = 1e-5}\n}", group_norm,
          move_one_to_one(), {images * channels, channels, 1, pixels});
-    rows("group norm " + image, signature + str("GroupNormalization %x, %s, %b {epsilon = 1e-5, num_groups = ", groups, "}\n}"),
-         group_norm, move_one_to_one(), {images * groups, groups, channels / groups, pixels});
+    rows("group norm " + image,
+         signature + str("GroupNormalization %x, %s, %b {epsilon = 1e-5, num_groups = ", groups, "}\n}"), group_norm,
+         move_one_to_one(), {images * groups, groups, channels / groups, pixels});
   }
   rows("softmax 1536x128", "graph @g(%x: f32[12,128,128]) -> %y {\n%y = Softmax %x {axis = -1}\n}", softmax,
        move_one_to_one(), {1536, 128});
