@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include <tenon/program/move_box.hpp>
+
 namespace tenon::program {
 
 // --- expressions as steps ---
@@ -188,6 +190,7 @@ Result<void> CopyPlan::run(const BufferView& destination, const BufferView& sour
   for (size_t d = 0; d < rank; ++d) job.values[d] = destination.dims[d].min;
   std::ranges::copy(parameters, job.values.begin() + static_cast<ptrdiff_t>(rank));
   while (job.along + 1 < rank && destination.dims[job.along].extent == 1) ++job.along;
+  if (move_whole(job)) return {};
   job.rows = rank > 0 && destination.dims[job.along].fold <= 0;
   for (size_t j = 0; j < map_.size() && job.rows; ++j) {
     const std::optional<IndexCode>& step = by_[j][job.along];
@@ -195,6 +198,36 @@ Result<void> CopyPlan::run(const BufferView& destination, const BufferView& sour
     job.rows = step && (job.step[j] == 0 || source.dims[j].fold <= 0);
   }
   return run_rows(job);
+}
+
+// Where each index of the source moves by fixed steps, and none of them leaves it, no row is looked at by itself.
+bool CopyPlan::move_whole(Job& job) const {
+  const std::span<const DimView> dims = job.destination.dims;
+  std::array<BoxDim, kMaxRank> box;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d].fold > 0) return false;
+    box[d] = {.extent = dims[d].extent, .to_stride = dims[d].stride};
+  }
+  const std::byte* from = job.source.base;
+  for (size_t j = 0; j < map_.size(); ++j) {
+    const DimView& s = job.source.dims[j];
+    const int64_t at = map_[j].run(job.all());
+    int64_t least = at, most = at;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (dims[d].extent == 1) continue;
+      if (!by_[j][d]) return false;
+      const int64_t step = by_[j][d]->run(job.all());
+      int64_t way = 0;
+      if (__builtin_mul_overflow(step, dims[d].extent - 1, &way)) return false;
+      int64_t& end = way < 0 ? least : most;
+      if (__builtin_add_overflow(end, way, &end)) return false;
+      box[d].from_stride += step * s.stride;
+    }
+    if (least < s.min || most > s.max() || (least != most && s.fold > 0)) return false;
+    from += s.place(at) * s.stride;
+  }
+  move_box(job.destination.base, from, std::span(box).first(dims.size()), element_bytes_);
+  return true;
 }
 
 Result<void> CopyPlan::run_rows(Job& job) const {
@@ -215,35 +248,6 @@ Result<void> CopyPlan::run_rows(Job& job) const {
 namespace {
 
 int64_t ceil_quotient(int64_t a, int64_t b) { return -floor_quotient(-a, b); }
-
-template <class T>
-void move_strided(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    T value;
-    std::memcpy(&value, from + i * from_stride, sizeof(T));
-    std::memcpy(to + i * to_stride, &value, sizeof(T));
-  }
-}
-
-struct Wide16 {
-  uint64_t low, high;
-};
-
-void move_row(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride, int64_t count, size_t bytes) {
-  if (to == from && (to_stride == from_stride || count <= 1)) return;
-  const int64_t dense = static_cast<int64_t>(bytes);
-  if (to_stride == dense && from_stride == dense && (to < from || to >= from + count * dense)) {
-    std::memmove(to, from, static_cast<size_t>(count) * bytes);
-    return;
-  }
-  switch (bytes) {
-    case 1: return move_strided<uint8_t>(to, to_stride, from, from_stride, count);
-    case 2: return move_strided<uint16_t>(to, to_stride, from, from_stride, count);
-    case 4: return move_strided<uint32_t>(to, to_stride, from, from_stride, count);
-    case 8: return move_strided<uint64_t>(to, to_stride, from, from_stride, count);
-    default: return move_strided<Wide16>(to, to_stride, from, from_stride, count);
-  }
-}
 
 }  // namespace
 

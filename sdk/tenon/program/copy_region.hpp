@@ -49,6 +49,7 @@ class TENON_API CopyPlan {
 
  private:
   struct Job;
+  bool move_whole(Job& job) const;
   Result<void> run_rows(Job& job) const;
   Result<void> row(Job& job) const;
   Result<void> by_element(Job& job) const;

@@ -1,0 +1,25 @@
+// Moves of boxes of elements between strided places.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <tenon/support/export.hpp>
+
+namespace tenon::program {
+
+// A dim of a box, in elements and in bytes from one to the next.
+struct BoxDim {
+  int64_t extent = 0;
+  int64_t to_stride = 0, from_stride = 0;
+};
+
+// `count` elements of `bytes` bytes, as one after the other.
+TENON_API void move_row(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride, int64_t count,
+                        size_t bytes);
+
+// A whole box, the first of `dims` innermost, row by row in the order of the dims; `dims` are changed: those that
+// follow on in memory become one. The places have the box, and are the same or do not overlap.
+TENON_API void move_box(std::byte* to, const std::byte* from, std::span<BoxDim> dims, size_t bytes);
+
+}  // namespace tenon::program
