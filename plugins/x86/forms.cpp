@@ -26,7 +26,7 @@ std::string registers_text(const TargetDescription& target) {
 bool is_near(const FormMaker::Tier& tier) {
   const PassOptions& passes = tier.passes;
   const bool fetches = passes.stream_stores || passes.prefetch_writes.lines > 0 || passes.prefetch_reads.lines > 0 ||
-                       passes.next_row != NextRow::none;
+                       passes.next_row != NextRow::none || passes.items;
   return !fetches && !tier.lower.whole_rows;
 }
 
@@ -70,7 +70,8 @@ Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& body, cons
   TENON_TRY(kernel, snippet::lower(body, options), "lowering snippet '", body.name, "'");
   const bool near = is_near(tier);
   const double element = snippet::cycles_per_element(body, kernel.lanes, table_, target_);
-  const snippet::DimSet whole = near ? irgen::whole_dims(body, kernel.lanes, element) : 0;
+  const snippet::DimSet columns = tier.passes.items ? snippet::DimSet{1} << (body.rank() - 1) : 0;
+  const snippet::DimSet whole = near ? irgen::whole_dims(body, kernel.lanes, element) : columns;
   TENON_OK(snippet::CallPlan::write_known(body, kernel, whole), "lowering snippet '", body.name, "'");
   PassOptions passes = tier.passes;
   passes.near = near;
@@ -129,6 +130,7 @@ Result<irgen::SnippetForm> FormMaker::make(const snippet::Body& body, const Tier
   if (kernel.blocks.dim >= 0) form.least_row = kLeastRowVectors * kernel.lanes;
   form.any_rows = tier.lower.heads || tier.passes.whole_lines;
   if (form.any_rows) form.least_row = least_head_row(body);
+  form.whole_items = tier.passes.items.has_value();
   // Bodies of several nests, and such, do not have all that a form wants: then it is for no call. Blocks that follow
   // one another store before all is read, which only calls past the caches allow, whose outputs lie apart from inputs.
   const std::pair<bool, bool> wants[] = {{tier.lower.join_rows, kernel.joined.rows >= 0},
@@ -136,7 +138,7 @@ Result<irgen::SnippetForm> FormMaker::make(const snippet::Body& body, const Tier
                                          {tier.lower.merge_sweeps, kernel.merged},
                                          {tier.lower.skew_rows, kernel.skewed},
                                          {tier.lower.skew_twice, kernel.skewed_twice},
-                                         {form.any_rows, form.past_caches}};
+                                         {form.any_rows || form.whole_items, form.past_caches}};
   if (std::ranges::any_of(wants, [](const auto& one) { return one.first && !one.second; }))
     form.least_row = std::numeric_limits<int64_t>::max();
   form.kernel = std::move(kernel);

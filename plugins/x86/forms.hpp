@@ -84,6 +84,7 @@ class FormMaker {
   // Are vectors of an output lines, so that they may be stored as such wherever rows begin (PassOptions::whole_lines)?
   bool stores_lines(const snippet::Body& body) const;
   void add_lines(std::vector<Tier>& tiers, const snippet::Body& body) const;
+  void add_items(std::vector<Tier>& tiers, const snippet::Body& body) const;
   // forms_rows.cpp
   bool folds_costly(const snippet::Body& body) const;
   void add_rows(std::vector<Tier>& tiers, const snippet::Body& body) const;
@@ -107,6 +108,9 @@ class FormMaker {
 // Do the rows of all outputs begin at whole lines, as CallPlan::rows_aligned() says? None where extents decide that are
 // not known.
 std::optional<bool> rows_aligned(const snippet::Body& body);
+
+// What a kernel walks item by item (PassOptions::items), if the only output's items are stretches of memory.
+std::optional<Items> items_of(const snippet::Body& body);
 
 // Lanes of a vector of the body's widest lane type.
 int lanes_of(Isa isa, const snippet::Body& body);

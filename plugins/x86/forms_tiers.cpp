@@ -188,7 +188,7 @@ void FormMaker::keep_certain(std::vector<Tier>& tiers, const snippet::Body& body
   });
   const auto is_of_rows = [](const Tier& tier) {
     return tier.calls.rows != irgen::RowRange{} && !tier.lower.merge_sweeps && !tier.lower.skew_rows &&
-           !tier.passes.whole_lines;
+           !tier.passes.whole_lines && !tier.passes.items;
   };
   const bool skews = aligned && std::ranges::any_of(tiers, [](const Tier& tier) { return tier.lower.skew_rows; });
   if (skews)
@@ -215,6 +215,7 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) cons
   add_heads(tiers, body);
   add_lines(tiers, body);
   add_few_rows(tiers, body);
+  add_items(tiers, body);
   if (const auto bytes = bytes_of(body)) keep_certain(tiers, body, *bytes);
   return tiers;
 }

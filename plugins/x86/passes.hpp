@@ -17,10 +17,11 @@
 //   PackBytes a, b, c, d; UnpackBytes0 x to UnpackBytes3 x   to bytes and back
 //   SpreadByte x, SpreadMask x   of what is alike in all lanes: one in all bytes
 //   PrefetchWrite [memory]       the cache line there will be written; an address that is not mapped does no harm
-//   PrefetchRead [memory]        it will be read
+//   PrefetchRead [memory]        it will be read; attribute `second` 1: into the second-level cache
 //   LineIndex [memory], LineMask [memory], TurnLanes x, index   for rows that begin anywhere (passes_lines.cpp)
 //   StoreLine [memory], turned, left, mask   the line that [memory] lies in, past the caches
 //   StoreLineRest [memory], left, mask       of the line there what lies before [memory]
+//   StageBegin, StageItem [memory], StageLine, StageDone [memory], StageRest   of items on a stage (passes_items.cpp)
 //   StoreStreaming [memory], a   Store of whole vectors past the caches; the address is a multiple of the bytes stored.
 //                                Kernels that hold one end with a fence (assembly.hpp)
 //
@@ -59,6 +60,12 @@ struct Streams {
 // reads until the next row is wanted.
 enum class NextRow : uint8_t { none, before_last, last };
 
+// Items that a kernel walks one by one: the dim of the loop over them, behind which all dims are inside of an item, and
+// the port of what they become, the only output.
+struct Items {
+  int dim = -1, output = -1;
+};
+
 struct PassOptions {
   Isa isa = Isa::avx2;
   // A product that is only added becomes one operation: faster, and rounded once instead of twice, so results may
@@ -96,6 +103,8 @@ struct PassOptions {
   // Columns of a block of those that store one block behind a walk that reads again; 0: as the caches hold them.
   int block_columns = 0;
   bool prefetch_blocks = false;
+  // What becomes of items goes past the caches from a stage of two items (passes_items.cpp).
+  std::optional<Items> items = std::nullopt;
 };
 
 // All of them, in the order below; then the verifier.
@@ -146,6 +155,8 @@ void load_by_halves(snippet::LinearKernel& kernel);
 void stream_stores(snippet::LinearKernel& kernel, const PassOptions& options);
 // StoreStreaming as stores of whole lines, wherever rows begin. passes_lines.cpp; after all that looks at stores.
 void store_lines(snippet::LinearKernel& kernel);
+// False, and nothing is changed: the kernel does not walk columns of items in one loop over these. passes_items.cpp
+bool stage_items(snippet::LinearKernel& kernel, Items items);
 void split_streams(snippet::LinearKernel& kernel, Streams streams);  // passes_streams.cpp; after stream_stores
 // But through the pointers `near`.
 void prefetch_writes(snippet::LinearKernel& kernel, Ahead ahead, const std::set<snippet::RegisterId>& near = {});

@@ -90,8 +90,8 @@ bool streamable(const LinearKernel& kernel, const Instruction& store, const Pass
 }  // namespace
 
 bool is_past_caches(Name op) {
-  static const Name kLine("StoreLine");
-  return op == kStreaming || op == kLine;
+  static const Name kLine("StoreLine"), kStaged("StageLine"), kRest("StageRest");
+  return op == kStreaming || op == kLine || op == kStaged || op == kRest;
 }
 bool writes_memory(Name op) { return op == kStore || op == kStreaming || op == kBytes; }
 bool is_prefetch(Name op) { return op == kWrite || op == kRead; }

@@ -32,6 +32,7 @@ Result<void> add_structure_rows(codegen::JitterTable& table) {
   TENON_OK(table.add(load_rows()));
   TENON_OK(table.add(store_rows()));
   TENON_OK(table.add(line_rows()));
+  TENON_OK(table.add(item_rows()));
   TENON_OK(table.add(fold_rows()));
   TENON_OK(table.add(alike_rows()));
   TENON_OK(table.add(four_rows()));

@@ -51,6 +51,7 @@ std::vector<JitterRow> loop_rows();      // structure_loops.cpp
 std::vector<JitterRow> load_rows();      // structure_load.cpp
 std::vector<JitterRow> store_rows();     // structure_store.cpp
 std::vector<JitterRow> line_rows();      // structure_lines.cpp
+std::vector<JitterRow> item_rows();      // structure_items.cpp
 std::vector<JitterRow> fold_rows();      // structure_fold.cpp
 std::vector<JitterRow> alike_rows();     // structure_alike.cpp
 std::vector<JitterRow> four_rows();      // structure_four.cpp

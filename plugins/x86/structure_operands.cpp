@@ -153,7 +153,8 @@ Result<void> emit_prefetch_write(X86Context& c, const Emission& e) {
 
 Result<void> emit_prefetch_read(X86Context& c, const Emission& e) {
   if (!e.memory) return error(Code::internal, e.op, " without memory");
-  c.gen().prefetcht0(c.address(*e.memory));
+  const Xbyak::Address there = c.address(*e.memory);
+  e.attributes.find("second") ? c.gen().prefetcht1(there) : c.gen().prefetcht0(there);
   return {};
 }
 

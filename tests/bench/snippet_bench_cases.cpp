@@ -212,7 +212,10 @@ std::vector<Case> snippet_cases() {
                                 {3, 1000, 24},
                                 {64, 197, 12},
                                 {16, 3000, 31},
-                                {1, 77, 100003}}) {
+                                {1, 77, 100003},
+                                {4096, 77, 64},
+                                {8192, 49, 49},
+                                {2048, 196, 32}}) {
     const std::string extents = str(p, "x", r, "x", n), type = str("f32[", p, ",", r, ",", n, "]");
     rows("softmax over axis 1 of " + extents, str("graph @g(%x: ", type, ") -> %y {\n%y = Softmax %x {axis = 1}\n}"),
          softmax_columns, move_one_to_one(), {p, r, n});

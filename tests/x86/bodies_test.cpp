@@ -8,6 +8,7 @@
 
 #include "x86/kernel_support.hpp"
 #include "x86/listing.hpp"
+#include "x86/forms.hpp"
 #include "x86/passes.hpp"
 
 namespace tenon::x86::testing {
@@ -90,12 +91,18 @@ class Bodies : public MachineTest {
       options.lower.all_copies = random.pick(3) == 0;
       if (random.pick(2) == 0) whole = body.all_dims() & ~body.reduced_dims();
     }
+    if (const auto items = items_of(body); items && isa == Isa::avx512 && random.pick(2) == 0) {
+      passes = {.isa = isa, .contract = passes.contract, .items = items};
+      options.lower.whole_rows = options.lower.join_rows = options.lower.heads = options.lower.skew_rows = false;
+      options.lower.behind_blocks = options.lower.merge_sweeps = false;
+    }
     options.passes = [&](LinearKernel& kernel) -> Result<void> {
       const bool known = std::ranges::all_of(body.dims, [](const auto& dim) { return dim.extent.is_constant(); });
       TENON_OK(snippet::CallPlan::write_known(body, kernel, known ? whole : 0));
       TENON_OK(optimise(kernel, passes));
       const auto is_line = [](const snippet::Instruction& one) { return one.op == "StoreLine"; };
       skewed_lines_ += kernel.skewed && std::ranges::any_of(kernel.body, is_line);
+      staged_ += passes.items && has_streaming_stores(kernel);
       return {};
     };
     options.run = [&](const LinearKernel& kernel, std::span<const int64_t> words) {
@@ -115,6 +122,7 @@ class Bodies : public MachineTest {
   }
 
   int skewed_lines_ = 0;  // kernels that store rows by whole lines along with folds
+  int staged_ = 0;        // and those whose items are staged
 };
 
 TEST_P(Bodies, MatchTheOperatorsOneByOne) {
@@ -123,6 +131,7 @@ TEST_P(Bodies, MatchTheOperatorsOneByOne) {
   const auto [isa, lanes] = GetParam();
   const bool lines = seeds >= 500 && isa == Isa::avx512 && lanes == 16;
   EXPECT_GE(skewed_lines_, lines ? 1 : 0) << "are to be drawn";
+  EXPECT_GE(staged_, lines ? 1 : 0) << "are to be drawn";
 }
 
 // Short rows of all widths, joined: rows before, at and behind the last joined one, all passes for large calls.

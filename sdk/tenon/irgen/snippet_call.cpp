@@ -64,7 +64,7 @@ bool begin_at_lines(const snippet::Body& body, const snippet::CallPlan& plan) {
 Result<bool> serves_past_caches(const snippet::Body& body, const SnippetForm& form, const Dims& extents) {
   TENON_TRY(plan, snippet::CallPlan::make_for_extents(body, form.kernel, extents));
   if (form.kernel.blocks.inside && !plan.blocks_are_near()) return false;
-  return form.any_rows || begin_at_lines(body, plan);
+  return form.any_rows || form.whole_items || begin_at_lines(body, plan);
 }
 
 // Forms for a call: by its size, and where addresses allow it by the aligned rows of its outputs.
@@ -86,6 +86,7 @@ Result<Choice> choose_forms(const SnippetCode& code, const CallOptions& options,
   const bool single_row = std::all_of(extents.begin(), extents.end() - (extents.empty() ? 0 : 1),
                                       [](int64_t extent) { return extent == 1; });
   const double bytes = plan.folded_bytes(CallRange::kColumns);
+  const double item_bytes = plan.folded_bytes(std::numeric_limits<int64_t>::max());
   const bool rows_aligned = begin_at_lines(code.body, plan);
   Choice choice{.near = &code.form};
   for (const auto& larger : code.larger) {
@@ -95,6 +96,7 @@ Result<Choice> choose_forms(const SnippetCode& code, const CallOptions& options,
     if (calls.several_rows && single_row) continue;
     if (calls.rows_aligned.value_or(rows_aligned) != rows_aligned) continue;
     if (bytes < calls.least_folded_bytes || bytes > calls.most_folded_bytes || folded > calls.most_folded) continue;
+    if (item_bytes > calls.most_item_bytes) continue;
     TENON_TRY(form, larger->get(code.body));
     if (form->least_row > 0 && plan.extents().back() < form->least_row) continue;
     if (!form->past_caches) {
@@ -159,7 +161,7 @@ Result<SnippetCall::FormCall> SnippetCall::plan_form(const SnippetCode& code, co
   const int64_t pieces = plan.pieces(options.threads, kPiecesOfThread);
   const snippet::Split split = plan.split(pieces, least);
   FormCall call{.run = form.run,
-                .head_lanes = form.any_rows ? form.kernel.lanes : 0,
+                .head_lanes = form.whole_items ? 1 : form.any_rows ? form.kernel.lanes : 0,
                 .chunks = split.chunks(),
                 .words_of_chunk = plan.words()};
   call.sequences = std::min(call.chunks, pieces);

@@ -30,6 +30,8 @@ struct SnippetForm {
   // With past_caches: rows may begin anywhere. Addresses of outputs, in elements, then lie alike modulo the kernel's
   // lanes.
   bool any_rows = false;
+  // With past_caches: outputs may begin anywhere, and so may their rows.
+  bool whole_items = false;
 };
 
 // Elements of the innermost dim.
@@ -50,6 +52,7 @@ struct CallRange {
   // Of tensors, for one fold (CallPlan::folded_bytes() of kColumns).
   double least_folded_bytes = 0, most_folded_bytes = std::numeric_limits<double>::infinity();
   static constexpr int64_t kColumns = 256;
+  double most_item_bytes = std::numeric_limits<double>::infinity();  // the same, of all columns
   int64_t most_folded = std::numeric_limits<int64_t>::max();  // elements that a fold takes
 };
 

@@ -121,7 +121,8 @@ struct Memory {
 //   Reload               out x                 = frame slot `number`
 //   Move                 general to general after allocation
 // and the elementwise operators of Body, vector to vector, in all lanes. Passes of a target may put in instructions of
-// its own: any other name, lanes as operands, one result; memory where they read it, and then perhaps no result.
+// its own: any other name, lanes as operands, one result; memory where they read it, and then perhaps no result, or an
+// address.
 struct Instruction {
   Name op;
   Attributes attributes = {};
@@ -160,11 +161,11 @@ struct TENON_API LinearKernel {
   std::vector<Instruction> body;
   std::vector<std::string> labels;  // of the graph's operators
   // Scratch buffers of a call: dense, row-major over some dims of the body, with `width` elements at each point. They
-  // are ports, after the tensors.
+  // are ports, after the tensors. Behind them lie `more_bytes`.
   struct Scratch {
     ElementType element;
     uint32_t dims = 0;  // a DimSet
-    int64_t width = 1;
+    int64_t width = 1, more_bytes = 0;
   };
   std::vector<Scratch> scratch;
   // Of a kernel that walks whole rows down columns: a call may be cut along `dim`, the innermost one of the body, into
@@ -199,7 +200,8 @@ struct TENON_API LinearKernel {
     bool operator==(const Joined&) const = default;
   };
   Joined joined = {};
-  // Kept dims of the body, of known extents, that no call may cut or join: params may be known that depend on them.
+  // Kept dims of the body that no call may cut or join: params may be known that depend on them where their extents
+  // are.
   uint32_t whole = 0;         // a DimSet
   bool merged = false;        // two sweeps, of which the second sums by what the first folds, go as one
   bool skewed = false;        // the loop over rows stores one and folds the next

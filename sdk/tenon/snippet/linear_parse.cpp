@@ -210,6 +210,9 @@ class Parser {
     int width = 1;
     TENON_OK(keyed_into("width", width));
     scratch.width = width;
+    int more = 0;
+    if (in_.left().starts_with("more")) TENON_OK(keyed_into("more", more));
+    scratch.more_bytes = more;
     kernel_.scratch.push_back(scratch);
     return {};
   }

@@ -161,7 +161,8 @@ std::string print(const LinearKernel& kernel) {
   for (size_t i = 0; i < kernel.params.size(); ++i)
     text += str("  #", i, " = ", param_text(kernel.params[i]), known_text(kernel.params[i]), "\n");
   for (const LinearKernel::Scratch& scratch : kernel.scratch)
-    text += str("  scratch ", scratch.element, " dims ", hex(scratch.dims), " width ", scratch.width, "\n");
+    text += str("  scratch ", scratch.element, " dims ", hex(scratch.dims), " width ", scratch.width,
+                scratch.more_bytes > 0 ? str(" more ", scratch.more_bytes) : "", "\n");
   if (kernel.blocks.dim >= 0) text += blocks_text(kernel.blocks);
   if (kernel.joined.rows >= 0) text += str("  joined rows ", kernel.joined.rows, "\n");
   size_t depth = 1;

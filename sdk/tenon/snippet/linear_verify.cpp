@@ -160,10 +160,12 @@ class Verifier {
     return check_number(instruction, *rule);
   }
 
-  // An operator of the body, or one that a target's pass has made: with memory as an operand, or a prefetch.
+  // An operator of the body, or one that a target's pass has made: with memory as an operand, or a prefetch. What such
+  // a one makes of memory may be an address.
   Result<void> check_operator(const Instruction& instruction) const {
     TENON_OK(check_side(instruction.in, std::string(instruction.in.size(), 'v'), "operands"));
-    return check_side(instruction.out, instruction.memory && instruction.out.empty() ? "" : "v", "results");
+    const bool none = instruction.out.empty() && (instruction.memory || instruction.in.empty());
+    return check_side(instruction.out, none ? "" : instruction.memory ? "x" : "v", "results");
   }
 
   Result<void> check_memory(const Memory& memory) const {

@@ -232,7 +232,7 @@ void CallPlan::add_scratch(const LinearKernel& kernel) {
     if (joined_dim_ >= 0 && !(scratch.dims >> joined_dim_ & 1)) own.back() *= each_;
     add_scratch_port(scratch, own);
     scratch_offsets_.push_back(scratch_bytes_);
-    const size_t bytes = static_cast<size_t>(ports_.back().bytes);
+    const auto bytes = static_cast<size_t>(ports_.back().bytes + scratch.more_bytes);
     scratch_bytes_ += (bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
   }
 }
