@@ -1,7 +1,5 @@
 #include "schedule_sweep.hpp"
 
-#include <ctime>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -15,6 +13,7 @@
 #include <tenon/program/exec/bound_program.hpp>
 #include <tenon/program/measured_schedule.hpp>
 #include <tenon/program/text.hpp>
+#include <tenon/program/timing_internal.hpp>
 #include <tenon/support/memory.hpp>
 
 #include "median.hpp"
@@ -47,11 +46,7 @@ T must(Result<T> result) {
   return std::move(result).value();
 }
 
-double processor_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
+double processor_seconds() { return detail::seconds_of(CLOCK_THREAD_CPUTIME_ID); }
 
 using tenon::bench::median;
 
@@ -149,10 +144,11 @@ class Contender {
   void run() {
     const std::vector<std::byte*> buffers = memory_->buffers();
     const RunWith with{.arena = memory_->arena()};
-    const double begin = processor_seconds();
-    const auto ran = bound_.run(buffers, with);
-    times_.push_back(processor_seconds() - begin);
-    TENON_CHECK(ran.ok(), ran.error().to_string());
+    times_.push_back(must(detail::settled_seconds([&]() -> Result<double> {
+      const double begin = processor_seconds();
+      TENON_OK(bound_.run(buffers, with));
+      return processor_seconds() - begin;
+    })));
   }
   void forget() { times_.clear(); }
   double seconds() const { return median(times_); }
@@ -189,7 +185,7 @@ class Contender {
   std::vector<double> times_;
 };
 
-// In another order each round: what one leaves in the caches is found by each of the others as often.
+// In another order each round, for what one leaves to the others that a few runs do not make good for.
 void run_in_turn(std::vector<Contender*> contenders, int rounds, std::mt19937& random) {
   for (int i = 0; i < rounds; ++i) {
     std::ranges::shuffle(contenders, random);

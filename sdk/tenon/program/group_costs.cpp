@@ -259,10 +259,15 @@ double GroupCost::fetching_seconds(const CostModel& model, const MemoryCosts& me
   return w.plain_seconds() - std::max(w.far * (fetched - w.hidden) - pushed_out, 0.0) - w.waited;
 }
 
+// The results go to the largest memory, however small they are, and leave the others to what is read.
 double GroupCost::past_caches_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& w) const {
+  const double results = w.bytes - outside_;
+  const double way = outside_ * memories.seconds_per_byte(outside_) + results * memories.slowest_seconds_per_byte();
+  const double far = (outside_ * memories.part_in_largest(outside_) + results) / w.bytes;
+  const double apart = w.apart / w.way * way;
   const double part = fetched_part(model.past_caches_part, memories, outside_, full_iterations_ * (stages_ + 1));
-  const double fetched = std::min(part * (w.apart + w.way), w.apart + w.inside);
-  return w.way + w.far * (w.apart - fetched) + w.loaded +
+  const double fetched = std::min(part * (apart + way), apart + w.inside);
+  return way + far * (apart - fetched) + w.loaded +
          inside_seconds(memories, w.between_uses, kBeside * outside_ / full_iterations_);
 }
 

@@ -28,6 +28,7 @@ class MemoryCosts {
   // The part of so many bytes, used again after one another, that only the largest memory has.
   double part_in_largest(double bytes) const;
   double fastest_seconds_per_byte() const { return levels_.front().seconds_per_byte; }
+  double slowest_seconds_per_byte() const { return levels_.back().seconds_per_byte; }
   // The part of so many bytes, used again after one another, that the smallest memory has lost.
   double part_beyond_smallest(double bytes) const;
   // The part of `more` bytes that the smallest memory with room for `bytes` holds beside them.

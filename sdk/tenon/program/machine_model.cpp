@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <set>
 
 #include <tenon/program/group_costs_internal.hpp>
@@ -37,8 +38,6 @@ constexpr double kOfRow = 0.4;
 constexpr double kSecondsOfKernel = 3e-9;
 // Nor this: so many times what fetching hides is hidden where results go past the caches.
 constexpr double kMorePastCaches = 1.1;
-// Nor this: of the largest cache, which others use, so much is sure, and nothing is found beyond so much.
-constexpr double kSureOfShared = 1.0 / 4, kMostOfShared = 3.0 / 4;
 // Of pieces that are fetched ahead at least so much of their way to main memory and back is hidden.
 constexpr double kHidden = 0.2;
 
@@ -107,19 +106,48 @@ class ModelOfReadings {
     m.bytes = static_cast<double>(holds);
     const double half = passed_per_second(part_of(holds, 0.5));
     if (half <= 0) return;
-    // What is fetched ahead makes passes within some parts of a memory half as fast again as within others.
-    m.bytes_per_second = half;
+    // What is fetched ahead makes passes within some parts of a memory half as fast again as within others. Half of the
+    // largest one is no such part: others may have it.
+    const bool shared = level + 1 == caches_.size();
+    m.bytes_per_second = shared ? std::numeric_limits<double>::infinity() : half;
     for (const double part : kParts)
-      if (part_of(holds, part) > smaller)
+      if (part_of(holds, part) > smaller && !(shared && part >= 0.5))
         m.bytes_per_second = std::min(m.bytes_per_second, passed_per_second(part_of(holds, part)));
+    if (!std::isfinite(m.bytes_per_second)) m.bytes_per_second = half;
     if (const double wait = reading(wait_name(std::min(caches_[level], kMostBytes) / 2)); wait > 0)
       m.latency_seconds = wait;
     // Of the smallest half: what streams by counts for more.
-    if (level > 0 && level + 1 < caches_.size()) set_sure_bytes(m, holds, half);
-    if (level + 1 == caches_.size()) {
-      m.sure_bytes = kSureOfShared * m.bytes;
-      m.bytes *= kMostOfShared;
+    if (shared)
+      set_found_bytes(m, holds);
+    else if (level > 0)
+      set_sure_bytes(m, holds, half);
+  }
+
+  // Of the largest cache, which others use and which keeps some of what is too much for it: the line through the parts of
+  // passes that were not found there, from where all is found to where nothing is.
+  void set_found_bytes(CostModel::Memory& m, size_t holds) const {
+    const double fast = 1 / m.bytes_per_second, slow = 1 / model_.memories.back().bytes_per_second;
+    if (slow <= fast) return;
+    std::vector<double> bytes, lost;
+    for (const double part : {0.5, kLargeParts[0], kLargeParts[1], kLargeParts[2]}) {
+      const size_t within = part_of(holds, part);
+      const double seconds = reading(pass_name(within));
+      if (seconds <= 0) return;
+      bytes.push_back(static_cast<double>(within));
+      lost.push_back(std::clamp((seconds - fast) / (slow - fast), 0.0, 1.0));
     }
+    const auto mean = [](const std::vector<double>& v) { return std::reduce(v.begin(), v.end()) / static_cast<double>(v.size()); };
+    const double middle = mean(bytes), middle_lost = mean(lost);
+    double together = 0, apart = 0;
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      together += (bytes[i] - middle) * (lost[i] - middle_lost);
+      apart += (bytes[i] - middle) * (bytes[i] - middle);
+    }
+    const double lost_per_byte = together / apart;
+    m.sure_bytes = kLargeParts[2] * m.bytes;
+    if (lost_per_byte <= 0) return;
+    m.sure_bytes = std::clamp(middle - middle_lost / lost_per_byte, m.bytes / 8, m.bytes);
+    m.bytes = std::max(m.sure_bytes * 1.01, middle + (1 - middle_lost) / lost_per_byte);
   }
 
   // Where what is gone through again and again ceases to be as fast as half of it: somewhere between two parts.

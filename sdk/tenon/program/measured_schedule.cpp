@@ -202,9 +202,12 @@ class Measurement {
     return seconds_of(options_.bind.pool ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID);
   }
   Result<void> time(Contender& c, const Memory& memory) const {
-    const double begin = now();
-    TENON_OK(memory.run(c.program));
-    c.seconds.push_back(now() - begin);
+    TENON_TRY(seconds, detail::settled_seconds([&]() -> Result<double> {
+      const double begin = now();
+      TENON_OK(memory.run(c.program));
+      return now() - begin;
+    }));
+    c.seconds.push_back(seconds);
     return {};
   }
   static void drop_the_hopeless(std::vector<Contender*>& left) {

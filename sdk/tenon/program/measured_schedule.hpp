@@ -6,7 +6,8 @@
 // A model knows neither what else uses the caches nor how kernels go through memory, so that of schedules which it
 // predicts alike one may take a quarter more. Here the cheapest ones of each kind (strips of rows, tiles, columns, each
 // plain, fetching ahead, and with results past the caches as well, LoopOver) are built, bound and run in turn, in another order each round, and those that fall
-// behind are dropped. That takes some tens of runs of the pipeline, and other schedules may come out in another process:
+// behind are dropped. A turn is of a few runs: the first ones find in the caches what another candidate has left there,
+// which is not what the program finds that runs again and again. That takes some tens of runs of the pipeline, and other schedules may come out in another process:
 // auto_schedule() is for programs that are to be the same everywhere.
 //
 // What came out may be kept in files: later calls for the same pipeline, sizes, machine and candidates take it from there and
@@ -42,7 +43,7 @@ struct TENON_API MeasuredReport {
     std::vector<std::string> groups;  // see ScheduleReport
     double predicted_seconds = 0;
     double seconds = 0;   // median of its runs; 0: it has not run
-    int runs = 0;         // that were timed
+    int runs = 0;         // rounds that it was timed in, each with a few runs of which the fastest counts
     std::string refused;  // why it has not run: a kernel takes no such windows
   };
   std::vector<Candidate> candidates;  // the first one is that of auto_schedule(); from there on the cheapest predicted first
