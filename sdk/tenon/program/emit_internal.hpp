@@ -23,7 +23,11 @@ using Shown = std::variant<View, Allocation>;
 
 class Emitter {
  public:
-  explicit Emitter(const Plan& plan) : plan_(plan), ids_(plan.buffers.size(), -1) {}
+  explicit Emitter(const Plan& plan)
+      : plan_(plan), ids_(plan.buffers.size(), -1), holds_others_(plan.buffers.size(), false) {
+    for (const BufferPlan& b : plan.buffers)
+      if (b.alias) holds_others_[static_cast<size_t>(b.alias->of)] = true;
+  }
 
   Result<Program> run();
 
@@ -160,6 +164,7 @@ class Emitter {
   const Plan& plan_;
   Program program_;
   std::vector<BufferId> ids_;
+  std::vector<bool> holds_others_;  // buffers that others lie in
   std::map<int, BufferId> memory_;
   std::map<int, Allocation> allocations_;
   std::map<int, std::vector<std::pair<size_t, size_t>>>

@@ -100,8 +100,7 @@ void Emitter::begin_rows_at_lines(int b, Allocation& a) const {
   const BufferPlan& buffer = plan_.buffer(b);
   if (!takes_gaps(buffer.producer)) return;
   if (!std::ranges::all_of(buffer.uses, takes_gaps, &Use::stage)) return;
-  for (int other = 0; other < static_cast<int>(plan_.buffers.size()); ++other)
-    if (other != b && plan_.root_of(other) == b) return;
+  if (holds_others_[static_cast<size_t>(b)]) return;
   const Expr dense = plan_.buffer_spec(b).element.bits() / 8 * max(a.dims[0].extent, Expr(1));
   a.dims[1].stride = select(less(dense, kShortestRow), dense, ceildiv(dense, kLineBytes) * kLineBytes);
 }

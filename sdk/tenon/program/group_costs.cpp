@@ -1,23 +1,12 @@
+// What calls, moved bytes and hints of a group cost together.
 #include <tenon/program/group_costs_internal.hpp>
 
+#include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace tenon::program::detail {
 
 namespace {
-
-// Of a memory, for what is used again: up to so much all of it is found there. What streams by takes the rest, and
-// places of a cache are not free to choose, so that of more some is lost already.
-constexpr double kSurePart = 0.5;
-
-// Of each row of the results: written once, and read for each row of the reader whose window it is in.
-double times_touched(const StageNumbers& n) {
-  double read = 1;
-  for (const StageNumbers::Index& index : n.indices)
-    if (&index != n.indices.data()) read *= 1 + index.overlap;
-  return 1 + read;
-}
 
 // Fitted to 5,054 measured schedules of 36 drawn pipelines (docs/performance.md, Hints of tiles), from here to kBeside.
 // Hints before a call are free up to so many bytes. Of twice as many so much less is hidden, since the processor waits
@@ -36,155 +25,6 @@ constexpr double kWaited = 0.25;
 constexpr double kNotBeside = 0.2;
 
 }  // namespace
-
-double part_ahead(double piece, double ahead) {
-  constexpr double kNoneFrom = 7.0 / 6;
-  if (piece >= kNoneFrom * ahead) return 0;
-  return std::min(1.0, (kNoneFrom * ahead - piece) / ((kNoneFrom - 1) * ahead));
-}
-
-double usable_bytes(const CostModel::Memory& memory) {
-  return memory.sure_bytes > 0 ? memory.sure_bytes : memory.bytes * kSurePart;
-}
-
-MemoryCosts::MemoryCosts(const CostModel& model) {
-  constexpr double kAny = std::numeric_limits<double>::infinity();
-  for (const CostModel::Memory& m : model.memories) {
-    const bool any = m.bytes == 0 || &m == &model.memories.back();
-    const double sure = usable_bytes(m);
-    levels_.push_back({any ? kAny : sure, any ? kAny : m.bytes, m.bytes > sure ? 1 / (m.bytes - sure) : 0,
-                       1 / m.bytes_per_second, m.latency_seconds});
-  }
-}
-
-double MemoryCosts::seconds_per_byte(double bytes) const {
-  double seconds = 0, rest = 1;
-  for (const Level& level : levels_) {
-    if (bytes <= level.sure) return seconds + rest * level.seconds_per_byte;
-    if (bytes >= level.bytes) continue;
-    const double lost = (bytes - level.sure) * level.lost_per_byte;
-    seconds += rest * (1 - lost) * level.seconds_per_byte;
-    rest *= lost;
-  }
-  return seconds;
-}
-
-double MemoryCosts::part_in_largest(double bytes) const {
-  if (levels_.size() < 2) return 1;
-  const Level& held = levels_[levels_.size() - 2];
-  return std::clamp((bytes - held.sure) * held.lost_per_byte, 0.0, 1.0);
-}
-
-double MemoryCosts::part_beyond_smallest(double bytes) const {
-  if (levels_.size() < 2 || bytes >= levels_.front().bytes) return levels_.size() < 2 ? 0 : 1;
-  return std::clamp((bytes - levels_.front().sure) * levels_.front().lost_per_byte, 0.0, 1.0);
-}
-
-double MemoryCosts::part_held_beside(double bytes, double more) const {
-  const Level& level = *std::ranges::find_if(levels_.begin() + (levels_.size() > 2), levels_.end(),
-                                             [&](const Level& l) { return bytes <= l.bytes; });
-  const double sure = std::max(level.sure, bytes), both = bytes + more;
-  if (both <= sure) return 1;
-  return both >= level.bytes ? 0 : (level.bytes - both) / (level.bytes - sure);
-}
-
-double MemoryCosts::latency_seconds(double bytes) const {
-  return std::ranges::find_if(levels_, [&](const Level& level) { return bytes <= level.sure; })->latency_seconds;
-}
-
-double Strips::iterations(const PipelineNumbers& numbers) const {
-  double out = 1;
-  for (const Loop& loop : loops)
-    out *= std::max(1.0, std::ceil(numbers.extents[static_cast<size_t>(loop.dim)] / loop.step));
-  return out;
-}
-
-double Strips::full_iterations(const PipelineNumbers& numbers) const {
-  double out = 1;
-  for (const Loop& loop : loops) out *= std::max(1.0, numbers.extents[static_cast<size_t>(loop.dim)] / loop.step);
-  return out;
-}
-
-double Strips::piece_bytes(const PipelineNumbers& numbers, size_t at) const {
-  const StageNumbers& n = numbers.stages[at];
-  if (loops.size() < 2) return 0;
-  const Loop& around = loops.back();
-  double element = n.bytes;
-  for (const StageNumbers::Index& index : n.indices) element /= std::max(index.extent, 1.0);
-  const bool columns = !n.indices.empty() && n.indices.front().dim == around.dim;
-  return columns ? element * around.step : 0;
-}
-
-bool is_resampled(const PipelineNumbers& numbers, const StageNumbers& n) {
-  constexpr double kOtherResolution = 0.75;
-  return std::ranges::any_of(n.indices, [&](const StageNumbers::Index& index) {
-    return index.extent < kOtherResolution * numbers.extents[static_cast<size_t>(index.dim)];
-  });
-}
-
-// Loops within a window's loop see all that it keeps.
-Share share_of(const PipelineNumbers& numbers, const Strips& strips, size_t at) {
-  const StageNumbers& n = numbers.stages[at];
-  Share share;
-  double made = 1, most = 1, read = 1, seen = 1, iterations = strips.iterations(numbers);
-  for (const Strips::Loop& loop : strips.loops) {
-    const double around = iterations;
-    const double extent = numbers.extents[static_cast<size_t>(loop.dim)];
-    const double pieces = std::max(1.0, std::ceil(extent / loop.step)), full = std::min(1.0, loop.step / extent);
-    iterations /= pieces;
-    const auto index = std::ranges::find(n.indices, loop.dim, &StageNumbers::Index::dim);
-    if (index == n.indices.end() || index->extent <= 0) continue;
-    const double step = std::max(1.0, index->extent / pieces);
-    const double part = std::min(1.0, (step + index->overlap) / index->extent);
-    const double most_seen = std::min(1.0, (std::max(1.0, index->extent * full) + index->overlap) / index->extent);
-    if (index == n.indices.begin()) share.rows = pieces;
-    share.moves = true;
-    made /= pieces;
-    most *= full;
-    read *= part;
-    if (index->overlap > 0) {
-      share.kept = true;
-      share.kept_around |= &loop != strips.loops.data();
-      share.turns = around;
-      seen = 1;
-    }
-    seen *= most_seen;
-  }
-  if (!n.indices.empty()) {
-    const double cut = share.rows, rows = n.elements / std::max(n.indices.front().extent, 1.0);
-    share.rows *= rows * times_touched(n);
-    share.pieces = cut > 1 ? cut * rows : 0;
-    share.row_bytes = n.bytes / rows / cut;
-    share.rows_read = times_touched(n) - 1;
-  }
-  share.made = n.bytes * made;
-  share.most = n.bytes * most;
-  share.read = n.bytes * read;
-  share.seen = n.bytes * seen;
-  return share;
-}
-
-// Pieces of rows that a window goes along begin between two lines of a cache: what is written goes to both, and of what
-// each row is read for not even one vector lies in one.
-double times_between_lines(const StageNumbers& n, const Share& share) {
-  return share.pieces > 0 && n.indices.front().overlap > 0 ? 1 + share.rows_read : 0;
-}
-
-Inside inside_of(const StageNumbers& n, const MemoryCosts& memories, const Share& share, const Share& reader) {
-  const double held = share.most + reader.most;
-  // A call goes on row by row: between two uses of a row, it reads all rows of a window and writes one.
-  const double between = (share.rows_read + 1) * share.row_bytes;
-  return {.bytes = n.bytes,
-          .again_bytes = share.read_again(),
-          .fresh_seconds = n.bytes * memories.seconds_per_byte(share.read - share.made + held),
-          .least_seconds = n.bytes * (1 + n.times_read + times_between_lines(n, share)) * memories.fastest_seconds_per_byte(),
-          .window_bytes = share.seen,
-          .held_bytes = held,
-          .turns = share.turns,
-          .rows_read = share.rows_read,
-          .reread_seconds_per_byte = memories.part_beyond_smallest(between) * memories.seconds_per_byte(between),
-          .kept = share.kept};
-}
 
 void GroupCost::add(const PipelineNumbers& numbers, size_t at, const Share& share, const Inside& before) {
   const StageNumbers& n = numbers.stages[at];

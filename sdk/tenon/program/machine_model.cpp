@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <set>
 
 #include <tenon/program/group_costs_internal.hpp>
@@ -123,31 +122,20 @@ class ModelOfReadings {
       set_sure_bytes(m, holds, half);
   }
 
-  // Of the largest cache, which others use and which keeps some of what is too much for it: the line through the parts of
-  // passes that were not found there, from where all is found to where nothing is.
+  // Of the largest cache, which others use: the more is gone through the less of it is found, in a straight line to nothing
+  // of all that the cache may hold.
   void set_found_bytes(CostModel::Memory& m, size_t holds) const {
     const double fast = 1 / m.bytes_per_second, slow = 1 / model_.memories.back().bytes_per_second;
     if (slow <= fast) return;
-    std::vector<double> bytes, lost;
-    for (const double part : {0.5, kLargeParts[0], kLargeParts[1], kLargeParts[2]}) {
-      const size_t within = part_of(holds, part);
-      const double seconds = reading(pass_name(within));
+    constexpr double kPartsOfShared[] = {0.5, kLargeParts[0], kLargeParts[1], kLargeParts[2]};
+    double found = 0, beyond = 0;
+    for (const double part : kPartsOfShared) {
+      const double seconds = reading(pass_name(part_of(holds, part)));
       if (seconds <= 0) return;
-      bytes.push_back(static_cast<double>(within));
-      lost.push_back(std::clamp((seconds - fast) / (slow - fast), 0.0, 1.0));
+      found += std::clamp((slow - seconds) / (slow - fast), 0.0, 1.0);
+      beyond += (1 - part) * m.bytes;
     }
-    const auto mean = [](const std::vector<double>& v) { return std::reduce(v.begin(), v.end()) / static_cast<double>(v.size()); };
-    const double middle = mean(bytes), middle_lost = mean(lost);
-    double together = 0, apart = 0;
-    for (size_t i = 0; i < bytes.size(); ++i) {
-      together += (bytes[i] - middle) * (lost[i] - middle_lost);
-      apart += (bytes[i] - middle) * (bytes[i] - middle);
-    }
-    const double lost_per_byte = together / apart;
-    m.sure_bytes = kLargeParts[2] * m.bytes;
-    if (lost_per_byte <= 0) return;
-    m.sure_bytes = std::clamp(middle - middle_lost / lost_per_byte, m.bytes / 8, m.bytes);
-    m.bytes = std::max(m.sure_bytes * 1.01, middle + (1 - middle_lost) / lost_per_byte);
+    m.sure_bytes = found > 0 ? std::clamp(m.bytes - beyond / found, m.bytes / 8, kLargeParts[2] * m.bytes) : m.bytes / 8;
   }
 
   // Where what is gone through again and again ceases to be as fast as half of it: somewhere between two parts.
