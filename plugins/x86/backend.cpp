@@ -20,8 +20,8 @@
 #include <tenon/snippet/tokenize.hpp>
 #include <tenon/support/log.hpp>
 
+#include "x86/assembly/listing.hpp"
 #include "x86/compiler.hpp"
-#include "x86/listing.hpp"
 #include "x86/machine.hpp"
 
 namespace tenon::x86 {

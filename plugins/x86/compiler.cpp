@@ -2,9 +2,9 @@
 
 #include <tenon/snippet/emit.hpp>
 
-#include "x86/context.hpp"
+#include "x86/assembly/context.hpp"
 #include "x86/emitters/emitters.hpp"
-#include "x86/structure.hpp"
+#include "x86/structure/structure.hpp"
 
 namespace tenon::x86 {
 

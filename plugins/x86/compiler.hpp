@@ -9,7 +9,7 @@
 #include <tenon/irgen/snippet_code.hpp>
 #include <tenon/target/description.hpp>
 
-#include "x86/forms.hpp"
+#include "x86/forms/forms.hpp"
 
 namespace tenon::x86 {
 

@@ -4,8 +4,8 @@
 
 #include <tenon/codegen/jitter_table.hpp>
 
-#include "x86/context.hpp"
-#include "x86/jit_memory.hpp"
+#include "x86/assembly/context.hpp"
+#include "x86/code/jit_memory.hpp"
 
 namespace tenon::x86 {
 

@@ -21,8 +21,8 @@
 #include <tenon/support/str.hpp>
 
 #include "interleaved.hpp"
+#include "x86/code/jit_memory.hpp"
 #include "x86/compiler.hpp"
-#include "x86/jit_memory.hpp"
 
 namespace tenon::x86 {
 namespace {

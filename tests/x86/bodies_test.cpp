@@ -6,10 +6,10 @@
 
 #include <tenon/snippet/emit.hpp>
 
+#include "x86/assembly/listing.hpp"
+#include "x86/forms/forms.hpp"
 #include "x86/kernel_support.hpp"
-#include "x86/listing.hpp"
-#include "x86/forms.hpp"
-#include "x86/passes.hpp"
+#include "x86/passes/passes.hpp"
 
 namespace tenon::x86::testing {
 namespace {

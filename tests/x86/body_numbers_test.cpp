@@ -2,7 +2,7 @@
 // both signs, denormals, the bounds of integers; against the reference, bit for bit but for which NaN it is.
 //
 // TENON_FUZZ_SEEDS sets how many graphs are drawn, TENON_FUZZ_FIRST the first.
-#include "x86/body_numbers.hpp"
+#include "x86/body/numbers.hpp"
 
 #include <gtest/gtest.h>
 
@@ -216,11 +216,12 @@ TEST(BodyNumbersOfGraphs, OneInstructionWhereNaNComesByItself) {
 
 TEST(BodyNumbersOfGraphs, ConditionsThatSayNoMore) {
   const auto of = [](const std::string& operators) {
-    return with_fewer_checks(body_of("graph @g(%x: f32[N], %z: f32[N], %i: i32[N]) -> %y {\n"
-                                     "%k = Constant {value = dense<f32[]: 3>}\n%o = Constant {value = dense<f32[]: 0>}\n"
-                                     "%five = Constant {value = dense<i32[]: 5>}\n%six = Constant {value = dense<i32[]: "
-                                     "6>}\n" +
-                                     operators + "\n}"));
+    return with_fewer_checks(
+        body_of("graph @g(%x: f32[N], %z: f32[N], %i: i32[N]) -> %y {\n"
+                "%k = Constant {value = dense<f32[]: 3>}\n%o = Constant {value = dense<f32[]: 0>}\n"
+                "%five = Constant {value = dense<i32[]: 5>}\n%six = Constant {value = dense<i32[]: "
+                "6>}\n" +
+                operators + "\n}"));
   };
   const std::string where = "\n%y = Where %e, %x, %z";
   EXPECT_EQ(nodes(of("%c = Less %x, %k\n%d = LessOrEqual %x, %o\n%e = Or %c, %d" + where), "LessOrEqual"), 0);

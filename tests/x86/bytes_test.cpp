@@ -11,7 +11,7 @@
 #include <tenon/ir/text.hpp>
 #include <tenon/tensor/compare.hpp>
 
-#include "x86/forms.hpp"
+#include "x86/forms/forms.hpp"
 #include "x86/guarded_graph.hpp"
 
 namespace tenon::x86 {

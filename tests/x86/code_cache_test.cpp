@@ -1,4 +1,4 @@
-#include "x86/code_cache.hpp"
+#include "x86/code/code_cache.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

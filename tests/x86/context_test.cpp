@@ -1,4 +1,4 @@
-#include "x86/context.hpp"
+#include "x86/assembly/context.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include <random>
 
 #include "x86/kernel_support.hpp"
-#include "x86/passes.hpp"
+#include "x86/passes/passes.hpp"
 
 namespace tenon::x86::testing {
 namespace {

@@ -1,5 +1,5 @@
 // Which forms of a snippet's code are made, and when.
-#include "x86/forms.hpp"
+#include "x86/forms/forms.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <tenon/ir/text.hpp>
 #include <tenon/snippet/canonical.hpp>
 
-#include "x86/code_cache.hpp"
+#include "x86/code/code_cache.hpp"
 #include "x86/compiler.hpp"
 #include "x86/kernel_support.hpp"
 

@@ -7,7 +7,7 @@
 #include <tenon/snippet/params.hpp>
 
 #include "x86/kernel_support.hpp"
-#include "x86/passes.hpp"
+#include "x86/passes/passes.hpp"
 
 namespace tenon::x86 {
 namespace {

@@ -1,4 +1,4 @@
-// The form that stages items (plugins/x86/passes_items.cpp), on the machine, wherever items begin: what lies around the
+// The form that stages items (plugins/x86/passes/items.cpp), on the machine, wherever items begin: what lies around the
 // output is looked at, and behind it nobody may touch anything.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "x86/jit_memory.hpp"
+#include "x86/code/jit_memory.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
@@ -9,8 +9,8 @@
 #include <fstream>
 #include <thread>
 
-#include "x86/context.hpp"
-#include "x86/gdb_jit.hpp"
+#include "x86/assembly/context.hpp"
+#include "x86/code/gdb_jit.hpp"
 
 #ifndef PR_SET_MDWE
 #define PR_SET_MDWE 65

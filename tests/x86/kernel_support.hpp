@@ -11,10 +11,10 @@
 #include <tenon/codegen/jitter_table.hpp>
 #include <tenon/snippet/linear.hpp>
 
-#include "x86/assembly.hpp"
+#include "x86/assembly/assembly.hpp"
+#include "x86/code/jit_memory.hpp"
 #include "x86/emitters/emitters.hpp"
-#include "x86/jit_memory.hpp"
-#include "x86/structure.hpp"
+#include "x86/structure/structure.hpp"
 
 namespace tenon::x86::testing {
 

@@ -1,4 +1,4 @@
-#include "x86/listing.hpp"
+#include "x86/assembly/listing.hpp"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -10,10 +10,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "x86/crash.hpp"
-#include "x86/jit_dump.hpp"
+#include "x86/code/crash.hpp"
+#include "x86/code/jit_dump.hpp"
+#include "x86/code/perf_map.hpp"
 #include "x86/kernel_support.hpp"
-#include "x86/perf_map.hpp"
 
 namespace tenon::x86::testing {
 namespace {

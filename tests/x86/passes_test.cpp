@@ -1,5 +1,5 @@
 // Passes on linear kernels in text form: what they write, and what it computes on the machine.
-#include "x86/passes.hpp"
+#include "x86/passes/passes.hpp"
 
 #include <array>
 #include <bit>
@@ -14,8 +14,8 @@
 #include <tenon/snippet/emit.hpp>
 #include <tenon/tensor/numeric.hpp>
 
+#include "x86/assembly/listing.hpp"
 #include "x86/kernel_support.hpp"
-#include "x86/listing.hpp"
 
 namespace tenon::x86::testing {
 namespace {

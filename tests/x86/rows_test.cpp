@@ -18,7 +18,7 @@
 #include <tenon/snippet/tokenize.hpp>
 
 #include "x86/compiler.hpp"
-#include "x86/forms.hpp"
+#include "x86/forms/forms.hpp"
 #include "x86/kernel_support.hpp"
 
 namespace tenon::x86 {

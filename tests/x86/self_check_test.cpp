@@ -13,7 +13,7 @@
 #include "x86/backend.hpp"
 #include "x86/compiler.hpp"
 #include "x86/kernel_support.hpp"
-#include "x86/structure_internal.hpp"
+#include "x86/structure/internal.hpp"
 
 namespace tenon::x86 {
 namespace {

@@ -5,7 +5,7 @@
 #include <tenon/snippet/emit.hpp>
 
 #include "x86/kernel_support.hpp"
-#include "x86/passes.hpp"
+#include "x86/passes/passes.hpp"
 
 namespace tenon::x86::testing {
 namespace {

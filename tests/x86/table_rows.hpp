@@ -5,7 +5,7 @@
 #include <support_lib/lane_oracles.hpp>
 #include <tenon/codegen/jitter_table.hpp>
 
-#include "x86/context.hpp"
+#include "x86/assembly/context.hpp"
 
 namespace tenon::x86::test {
 

@@ -1,4 +1,4 @@
-// Lanes of bytes: four vectors of 32-bit lanes, of which the low bytes alone count, as one (passes_bytes.cpp).
+// Lanes of bytes: four vectors of 32-bit lanes, of which the low bytes alone count, as one (passes/bytes.cpp).
 // Registers are those of one vector of 32-bit lanes; attribute `signed` says whether bytes have a sign, where that
 // matters.
 #include <array>

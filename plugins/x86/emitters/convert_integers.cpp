@@ -22,7 +22,7 @@ constexpr uint64_t kTwo52Bits = 0x4330000000000000, kTwo84Bits = 0x4530000000000
 
 // ---- Integers to floats ----
 
-// Unsigned numbers may be known to be below 2^31 (passes_convert.cpp).
+// Unsigned numbers may be known to be below 2^31 (passes/convert.cpp).
 bool may_exceed_i32(const VectorCode& c) {
   return from_unsigned(c) && c.emission().attributes.find("fits_i32") == nullptr;
 }

@@ -1,5 +1,5 @@
 // To the values of narrower types that memory has, in lanes of wider ones.
-#include "x86/bfloat.hpp"
+#include "x86/assembly/bfloat.hpp"
 #include "x86/emitters/emitters.hpp"
 #include "x86/emitters/rows.hpp"
 

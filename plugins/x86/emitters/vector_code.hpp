@@ -14,7 +14,7 @@
 #pragma once
 #include <bit>
 
-#include "x86/context.hpp"
+#include "x86/assembly/context.hpp"
 
 namespace tenon::x86 {
 
@@ -120,7 +120,8 @@ class VectorCode {
   // are written, also those beyond lanes().
   void look_up(const Vec& out, const Vec& index, std::span<const uint32_t> entries);
   // out = a b / d of f32 within 0.6 ulp, with what the product's rounding loses, where d and 1 / d are normal numbers,
-  // -0 / d being 0; destroys a and d, three scratch vectors. avx512: by an approximate reciprocal and one step of Newton's.
+  // -0 / d being 0; destroys a and d, three scratch vectors. avx512: by an approximate reciprocal and one step of
+  // Newton's.
   void divide_product(const Vec& out, const Vec& a, const Vec& b, const Vec& d);
   // out = a / b. avx2: rounded correctly. avx512: within 1.1 ulp, -0 / b being -0 where b is a power of two; destroys b
   // and takes one scratch vector.

@@ -1,0 +1,186 @@
+#include "x86/assembly/context.hpp"
+
+#include <cstring>
+
+namespace tenon::x86 {
+
+using Xbyak::util::rip;
+using Xbyak::util::rsp;
+
+namespace {
+
+// Code is written to ordinary memory and moved to where it runs later (jit_memory.hpp): it need never be executable.
+class PlainMemory final : public Xbyak::Allocator {
+ public:
+  bool useProtect() const override { return false; }
+};
+
+constexpr size_t kFirstBytes = 4096;  // then it grows by itself
+constexpr size_t kPoolAlignment = 64;
+
+}  // namespace
+
+X86Context::X86Context(Isa isa, codegen::ConstantPool& constants) : EmitContext(constants), isa_(isa) {
+  static PlainMemory memory;  // has no state
+  generator_ = std::make_unique<Xbyak::CodeGenerator>(kFirstBytes, Xbyak::AutoGrow, &memory);
+  generator_->setDefaultJmpNEAR(true);
+}
+
+X86Context::~X86Context() = default;
+
+void X86Context::mark(std::string_view label, std::string_view instruction) {
+  marks_.push_back({static_cast<uint32_t>(gen().getSize()), std::string(label), std::string(instruction)});
+}
+
+Xbyak::Xmm X86Context::vector(int number, int bits) {
+  if (bits > 256) return zmm(number);
+  if (bits > 128) return ymm(number);
+  return xmm(number);
+}
+
+Xbyak::Xmm X86Context::vector(int number, ElementType element, int lanes) const {
+  return vector(number, lanes * (element.is_bool() ? mask_bits(lanes) : element.bits()));
+}
+
+Xbyak::Xmm X86Context::vector(const codegen::EmitValue& value, int lanes) const {
+  return vector(value.at.number, value.element, lanes);
+}
+
+Xbyak::Address X86Context::constant(ElementType element, uint64_t bits) {
+  const size_t offset = constants().add(element, bits);
+  return avx512() ? gen().ptr_b[in_pool(offset)] : gen().ptr[in_pool(offset)];
+}
+
+Xbyak::Address X86Context::constant_address(ElementType element, uint64_t bits) {
+  return gen().ptr[in_pool(constants().add(element, bits))];
+}
+
+Xbyak::Address X86Context::table(std::span<const uint32_t> entries, size_t more_bytes) {
+  return gen().ptr[in_pool(constants().add_table(entries) + more_bytes)];
+}
+
+void X86Context::broadcast(const Xbyak::Xmm& out, ElementType element, uint64_t bits) {
+  const bool wide = element.bits() == 64;
+  const bool ones = wide ? bits == ~uint64_t{0} : static_cast<uint32_t>(bits) == ~uint32_t{0};
+  const bool high = out.getIdx() >= 16;  // has no VEX encoding
+  if (bits == 0 && high) return gen().vpxord(out, out, out);
+  if (bits == 0) return gen().vpxor(xmm(out.getIdx()), xmm(out.getIdx()), xmm(out.getIdx()));
+  if (ones && avx512()) return gen().vpternlogd(out, out, out, 0xff);
+  if (ones) return gen().vpcmpeqd(out, out, out);
+  if (!avx512()) return gen().vmovups(out, constant_address(element, bits));
+  if (wide) return gen().vpbroadcastq(out, constant_address(element, bits));
+  gen().vpbroadcastd(out, constant_address(element, bits));
+}
+
+void X86Context::keep_constants_in(std::vector<int> vectors) {
+  if (vectors.empty()) return;
+  free_ = std::move(vectors);
+  entry_ = gen().getSize();
+  gen().jmp(load_kept_, Xbyak::CodeGenerator::T_NEAR);
+  gen().L(begin_);
+}
+
+std::optional<int> X86Context::kept(const Kept& what) {
+  if (const auto found = kept_.find(what); found != kept_.end()) return found->second;
+  if (loops_ == 0 || free_.empty()) return std::nullopt;
+  const int number = free_.back();
+  free_.pop_back();
+  return kept_[what] = number;
+}
+
+void X86Context::load(int number, const Kept& what) {
+  const Xbyak::Xmm out = vector(number, vector_bits(isa_));
+  const Xbyak::Address from = gen().ptr[in_pool(what.offset)];
+  if (!avx512() || what.bits == 0) return gen().vmovups(out, from);
+  what.bits == 64 ? gen().vpbroadcastq(out, from) : gen().vpbroadcastd(out, from);
+}
+
+void X86Context::place_kept(std::string_view label) {
+  if (!entry_) return;
+  gen().L(load_kept_);
+  if (kept_.empty()) return;
+  mark(label, "constants");
+  for (const auto& [what, number] : kept_) load(number, what);
+  gen().jmp(begin_, Xbyak::CodeGenerator::T_NEAR);
+}
+
+ConstantOperand X86Context::kept_constant(ElementType element, uint64_t value, int bits) {
+  if (const auto number = kept({constants().add(element, value), element.bits()})) return vector(*number, bits);
+  return constant(element, value);
+}
+
+ConstantOperand X86Context::kept_table(std::span<const uint32_t> entries, size_t more_bytes) {
+  if (const auto number = kept({constants().add_table(entries) + more_bytes, 0}))
+    return vector(*number, vector_bits(isa_));
+  return table(entries, more_bytes);
+}
+
+void X86Context::broadcast_kept(const Xbyak::Xmm& out, ElementType element, uint64_t bits) {
+  if (bits != 0)
+    if (const auto number = kept({constants().add(element, bits), element.bits()}))
+      return move(out, vector(*number, out.getBit()));
+  broadcast(out, element, bits);
+}
+
+void X86Context::narrow_mask(const Xbyak::Xmm& out, const Xbyak::Ymm& in) {
+  gen().vextractf128(xmm(out.getIdx()), in, 1);
+  gen().vshufps(xmm(out.getIdx()), xmm(in.getIdx()), xmm(out.getIdx()), 0x88);
+}
+
+void X86Context::widen_mask(const Xbyak::Ymm& out, const Xbyak::Xmm& in) { gen().vpmovsxdq(out, xmm(in.getIdx())); }
+
+void X86Context::move(const Xbyak::Xmm& out, const Xbyak::Xmm& in) {
+  if (out.getIdx() != in.getIdx()) gen().vmovaps(out, in);
+}
+
+void X86Context::move(const Xbyak::Opmask& out, const Xbyak::Opmask& in) {
+  if (out.getIdx() != in.getIdx()) gen().kmovq(out, in);
+}
+
+void X86Context::move(const Xbyak::Reg64& out, const Xbyak::Reg64& in) {
+  if (out.getIdx() != in.getIdx()) gen().mov(out, in);
+}
+
+namespace {
+
+Xbyak::RegExp expression(const codegen::EmitAddress& memory, int64_t more_bytes) {
+  Xbyak::RegExp at = X86Context::general(memory.base.number);
+  if (memory.index) at = at + X86Context::general(memory.index->number) * (memory.element.bits() / 8);
+  return at + static_cast<size_t>(memory.displacement_bytes + more_bytes);
+}
+
+}  // namespace
+
+Xbyak::Address X86Context::address(const codegen::EmitAddress& memory, int64_t more_bytes) const {
+  return generator_->ptr[expression(memory, more_bytes)];
+}
+
+Xbyak::Address X86Context::address_broadcast(const codegen::EmitAddress& memory) const {
+  return generator_->ptr_b[expression(memory, 0)];
+}
+
+Xbyak::Address X86Context::param(int64_t number) const {
+  return generator_->ptr[Xbyak::util::rdi + static_cast<size_t>(8 * number)];
+}
+
+Xbyak::Address X86Context::slot(int64_t number) const {
+  return generator_->ptr[rsp + static_cast<size_t>(64 * number)];
+}
+
+CodeObject X86Context::finish(std::string name) {
+  CodeObject object{.name = std::move(name), .isa = isa_};
+  object.code_bytes = gen().getSize();
+  while (gen().getSize() % kPoolAlignment != 0) gen().int3();
+  gen().L(pool_);
+  for (const std::byte byte : constants().bytes()) gen().db(std::to_integer<int>(byte));
+  gen().ready();
+  object.bytes.resize(gen().getSize());
+  std::memcpy(object.bytes.data(), gen().getCode(), object.bytes.size());
+  // Nothing was kept: nowhere to go.
+  constexpr unsigned char kNothing[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};  // of the jump's length
+  if (entry_ && kept_.empty()) std::memcpy(object.bytes.data() + *entry_, kNothing, sizeof kNothing);
+  object.marks = std::move(marks_);
+  return object;
+}
+
+}  // namespace tenon::x86

@@ -1,0 +1,100 @@
+#include "x86/assembly/partial.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+using Xbyak::Reg64;
+
+// Runs `then` in the code that is passed when bit `bit` of `count` is set.
+template <class Then>
+void when_bit(X86Context& c, const Reg64& count, int bit, Then then) {
+  Xbyak::Label skip;
+  c.gen().test(count.cvt32(), bit);
+  c.gen().jz(skip, Xbyak::CodeGenerator::T_NEAR);
+  then();
+  c.gen().L(skip);
+}
+
+// to = the `bytes` bytes at `pointer`, zero-extended.
+void load_bytes(X86Context& c, const Reg64& to, const Reg64& pointer, int bytes) {
+  auto& g = c.gen();
+  switch (bytes) {
+    case 1: return g.movzx(to.cvt32(), g.byte[pointer]);
+    case 2: return g.movzx(to.cvt32(), g.word[pointer]);
+    case 4: return g.mov(to.cvt32(), g.dword[pointer]);
+    default: return g.mov(to, g.qword[pointer]);
+  }
+}
+
+void store_bytes(X86Context& c, const Reg64& pointer, const Reg64& from, int bytes) {
+  auto& g = c.gen();
+  switch (bytes) {
+    case 1: return g.mov(g.byte[pointer], from.cvt8());
+    case 2: return g.mov(g.word[pointer], from.cvt16());
+    case 4: return g.mov(g.dword[pointer], from.cvt32());
+    default: return g.mov(g.qword[pointer], from);
+  }
+}
+
+}  // namespace
+
+// From the end to the front, so that what is in `bits` moves up when more comes in below it.
+void load_few(X86Context& c, const Xbyak::Xmm& out, const codegen::EmitAddress& memory, const Reg64& count, int most,
+              const PartialRegisters& scratch) {
+  const int size = memory.element.bits() / 8;
+  const auto& [pointer, other] = scratch;
+  const Reg64 bits = c.scratch();
+  auto& g = c.gen();
+  g.lea(pointer, c.address(memory));
+  g.lea(pointer, g.ptr[pointer + count * size]);
+  g.xor_(bits.cvt32(), bits.cvt32());
+  when_bit(c, count, 1, [&] {
+    g.sub(pointer, size);
+    load_bytes(c, bits, pointer, size);
+  });
+  when_bit(c, count, 2, [&] {
+    g.sub(pointer, 2 * size);
+    load_bytes(c, other, pointer, 2 * size);
+    g.shl(bits, 16 * size);
+    g.or_(bits, other);
+  });
+  if (size == 2) g.vmovq(out, bits);
+  if (most > 4) {
+    when_bit(c, count, 4, [&] {
+      g.sub(pointer, 4 * size);
+      load_bytes(c, other, pointer, 4 * size);
+      if (size == 2) {
+        g.vmovq(out, other);
+        return g.vpinsrq(out, out, bits, 1);
+      }
+      g.shl(bits, 32);
+      g.or_(bits, other);
+    });
+  }
+  if (size == 1) g.vmovq(out, bits);
+}
+
+void store_few(X86Context& c, const codegen::EmitAddress& memory, const Xbyak::Xmm& in, const Reg64& count, int most,
+               const PartialRegisters& scratch) {
+  const int size = memory.element.bits() / 8;
+  const Reg64 pointer = scratch.pointer, bits = c.scratch();
+  auto& g = c.gen();
+  g.lea(pointer, c.address(memory));
+  g.vmovq(bits, in);
+  if (most > 4) {
+    when_bit(c, count, 4, [&] {
+      store_bytes(c, pointer, bits, 4 * size);
+      g.add(pointer, 4 * size);
+      if (size == 2) return g.vpextrq(bits, in, 1);
+      g.shr(bits, 32);
+    });
+  }
+  when_bit(c, count, 2, [&] {
+    store_bytes(c, pointer, bits, 2 * size);
+    g.add(pointer, 2 * size);
+    g.shr(bits, 16 * size);
+  });
+  when_bit(c, count, 1, [&] { store_bytes(c, pointer, bits, size); });
+}
+
+}  // namespace tenon::x86

@@ -1,0 +1,177 @@
+// Bodies without what the machine need not look at, by what is known of numbers.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "x86/body/conditions.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+using snippet::Body;
+using snippet::BodyNode;
+using snippet::ValueId;
+
+const Name kMax("Max"), kMin("Min"), kLow("ClampLow"), kHigh("ClampHigh"), kWhere("Where"), kAbs("Abs"),
+    kConvert("Convert"), kInRange("ConvertInRange"), kAnd("And"), kOr("Or");
+
+class Rewriter {
+ public:
+  explicit Rewriter(const Body& body) : body_(body), numbers_(numbers_of(body)), same_(body.values.size()) {
+    for (size_t i = 0; i < same_.size(); ++i) same_[i] = static_cast<ValueId>(i);
+  }
+
+  Body run() && {
+    std::vector<char> rounded = rounded_products();
+    std::vector<BodyNode> all;
+    for (BodyNode& node : body_.nodes) {
+      for (ValueId& operand : node.operands) operand = same_[index(operand)];
+      const std::optional<ValueId> x = same_as(node);
+      if (x && alike(*x, node.result))
+        same_[index(node.result)] = *x;
+      else
+        simplify(node);
+      if (node.op == kConvert && is_narrow(node)) all.push_back(in_range(node));
+      all.push_back(std::move(node));
+    }
+    body_.nodes = std::move(all);
+    rounded.resize(body_.values.size());
+    for (snippet::BodyPort& output : body_.outputs) output.value = same_[index(output.value)];
+    if (drop_unread() == 0) return std::move(body_);
+    for (BodyNode& node : body_.nodes)
+      if (rounded[index(node.result)]) node.attributes.set("rounded", 1);
+    return std::move(body_);
+  }
+
+ private:
+  static size_t index(ValueId id) { return static_cast<size_t>(id); }
+  const Numbers& of(const BodyNode& node, size_t i) const { return numbers_[index(node.operands[i])]; }
+  bool is(ValueId id, ElementType element) const { return body_.values[index(id)].element == element; }
+  bool alike(ValueId a, ValueId b) const {
+    return body_.values[index(a)].element == body_.values[index(b)].element &&
+           body_.values[index(a)].varies == body_.values[index(b)].varies;
+  }
+  static bool is_number(const Numbers& x) { return x.only.empty(); }
+
+  // The operand that comes out, whatever it is.
+  std::optional<ValueId> same_as(const BodyNode& node) const {
+    const auto& in = node.operands;
+    if (node.op == kWhere && in[1] == in[2]) return in[1];
+    if (node.op == kWhere) {
+      const auto truth = truth_of(of(node, 0));
+      return truth ? std::optional(in[*truth ? 1 : 2]) : std::nullopt;
+    }
+    if (node.op == kAnd || node.op == kOr) return stronger(node);
+    if (node.op == kAbs && is_number(of(node, 0)) && of(node, 0).low >= 0 && !std::signbit(of(node, 0).low))
+      return in[0];
+    const bool greatest = node.op == kMax || node.op == kLow, least = node.op == kMin || node.op == kHigh;
+    if (!greatest && !least) return std::nullopt;
+    const Numbers &a = of(node, 0), &b = of(node, 1);
+    if (node.op == kLow || node.op == kHigh)  // x stays where it is equal, or NaN
+      return (greatest ? a.low >= b.high : a.high <= b.low) ? std::optional(in[0]) : std::nullopt;
+    if (!is_number(a) || !is_number(b)) return std::nullopt;
+    if (greatest ? a.low > b.high : a.high < b.low) return in[0];
+    if (greatest ? b.low > a.high : b.high < a.low) return in[1];
+    return std::nullopt;
+  }
+
+  // Of two conditions the one that decides: of And the one that implies the other, of Or the one that is implied.
+  std::optional<ValueId> stronger(const BodyNode& node) const {
+    const Numbers &a = of(node, 0), &b = of(node, 1);
+    for (const size_t i : {0, 1})
+      if (const auto truth = truth_of(of(node, i))) return node.operands[*truth == (node.op == kAnd) ? 1 - i : i];
+    const bool all = node.op == kAnd;
+    if (implies(a, b)) return node.operands[all ? 0 : 1];
+    if (implies(b, a)) return node.operands[all ? 1 : 0];
+    return std::nullopt;
+  }
+
+  void simplify(BodyNode& node) const {
+    if ((node.op == kMax || node.op == kMin) && is(node.result, kF32)) return order(node);
+    if (node.op != kConvert || !is(node.operands[0], kF32)) return;
+    const Numbers& x = of(node, 0);
+    // The machine's conversion is to signed integers; what is cut off to 0 may be above -1.
+    const bool fits =
+        x.high < 0x1p31 && (is(node.result, kI32) ? x.low >= -0x1p31 : is(node.result, kU32) && x.low > -1);
+    if (fits && is_number(x)) node.op = kInRange;
+  }
+
+  // Floats that i8 or i16 holds, but for NaN: of that the machine makes 0x80000000, whose low bits are 0 as wanted.
+  // Where nothing but these counts, as in lanes of bytes, the Wrap is for nothing.
+  bool is_narrow(const BodyNode& node) const {
+    return is(node.operands[0], kF32) && is(node.result, kI32) && narrow_type(of(node, 0)).has_value();
+  }
+  static std::optional<ElementType> narrow_type(const Numbers& x) {
+    for (const ElementType type : {kI8, kI16}) {
+      const double bound = std::ldexp(1, type.bits() - 1);
+      if (x.low > -bound - 1 && x.high < bound) return type;
+    }
+    return std::nullopt;
+  }
+  // The conversion, of which `node` becomes the Wrap.
+  BodyNode in_range(BodyNode& node) {
+    BodyNode converted = node;
+    converted.op = kInRange;
+    converted.result = static_cast<ValueId>(body_.values.size());
+    body_.values.push_back(snippet::BodyValue(body_.values[index(node.result)]));
+    node.op = Name("Wrap");
+    node.attributes = {{"to", narrow_type(of(node, 0))->to_string()}};
+    node.operands = {converted.result};
+    return converted;
+  }
+
+  // The machine gives one operand where either is NaN or both are zeros: x of ClampLow and ClampHigh, and of zeros the
+  // second one of Max and Min.
+  void order(BodyNode& node) const {
+    const Numbers &a = of(node, 0), &b = of(node, 1);
+    const Name clamp = node.op == kMax ? kLow : kHigh;
+    const auto may_be_zero = [](const Numbers& x) { return x.low <= 0 && x.high >= 0; };
+    const auto has_sign = [](const Numbers& x) { return x.low < 0 || std::signbit(x.low); };
+    const bool zeros_meet = may_be_zero(a) && may_be_zero(b) && (has_sign(a) || has_sign(b));
+    if (std::ranges::includes(b.where, a.only)) {
+      std::swap(node.operands[0], node.operands[1]);
+      node.op = clamp;
+    } else if (std::ranges::includes(a.where, b.only) && !zeros_meet) {
+      node.op = clamp;
+    }
+  }
+
+  // Products that anything but one sum reads: they are rounded, also where that sum is all that is left.
+  std::vector<char> rounded_products() const {
+    static const Name kMul("Mul"), kNeg("Neg"), kAdd("Add"), kSub("Sub");
+    std::vector<int> reads(body_.values.size(), 0);
+    std::vector<const BodyNode*> reader(body_.values.size(), nullptr);
+    for (const snippet::BodyPort& output : body_.outputs) ++reads[index(output.value)];
+    for (const BodyNode& node : body_.nodes)
+      for (const ValueId operand : node.operands) ++reads[index(operand)], reader[index(operand)] = &node;
+    const auto only_reader = [&](ValueId id) { return reads[index(id)] == 1 ? reader[index(id)] : nullptr; };
+    std::vector<char> rounded(body_.values.size(), 0);
+    for (const BodyNode& node : body_.nodes) {
+      if (node.op != kMul || !body_.values[index(node.result)].element.is_float()) continue;
+      const BodyNode* user = only_reader(node.result);
+      if (user && user->op == kNeg) user = only_reader(user->result);
+      rounded[index(node.result)] = !user || (user->op != kAdd && user->op != kSub);
+    }
+    return rounded;
+  }
+
+  // How many nodes that were.
+  size_t drop_unread() {
+    std::vector<char> read(body_.values.size(), 0);
+    for (const snippet::BodyPort& output : body_.outputs) read[index(output.value)] = 1;
+    for (auto node = body_.nodes.rbegin(); node != body_.nodes.rend(); ++node)
+      if (read[index(node->result)])
+        for (const ValueId operand : node->operands) read[index(operand)] = 1;
+    return std::erase_if(body_.nodes, [&](const BodyNode& node) { return !read[index(node.result)]; });
+  }
+
+  Body body_;
+  const std::vector<Numbers> numbers_;
+  std::vector<ValueId> same_;
+};
+
+}  // namespace
+
+Body with_fewer_checks(const Body& body) { return Rewriter(body).run(); }
+
+}  // namespace tenon::x86

@@ -1,0 +1,302 @@
+#include "x86/body/conditions.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <unordered_map>
+
+namespace tenon::x86 {
+namespace {
+
+using snippet::Body;
+using snippet::BodyNode;
+using snippet::BodyPort;
+using snippet::ValueId;
+using Ids = std::vector<ValueId>;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr size_t kMostIds = 8;  // of a set; what a longer one would say is given up
+
+bool is_int32(ElementType element) { return element.is_int() && element.bits() == 32; }
+
+double least_of(ElementType element) { return element.is_signed_int() ? -std::ldexp(1, element.bits() - 1) : 0; }
+double greatest_of(ElementType element) {
+  return std::ldexp(1, element.bits() - (element.is_signed_int() ? 1 : 0)) - 1;
+}
+
+ElementType element_named(const BodyNode& node) {
+  const Attribute* const to = node.attributes.find("to");
+  const std::string* const text = to ? to->get_if<std::string>() : nullptr;
+  return text ? ElementType::parse(*text).value_or(ElementType{}) : ElementType{};
+}
+
+Ids joined(const Ids& a, const Ids& b) {
+  Ids all;
+  std::ranges::set_union(a, b, std::back_inserter(all));
+  return all;
+}
+Ids common(const Ids& a, const Ids& b) {
+  Ids all;
+  std::ranges::set_intersection(a, b, std::back_inserter(all));
+  return all;
+}
+
+bool is_negative_zero(double x) { return x == 0 && std::signbit(x); }
+bool may_be_zero(const Numbers& x) { return x.low <= 0 && x.high >= 0; }
+bool may_be_infinite(const Numbers& x) { return x.low == -kInfinity || x.high == kInfinity; }
+bool has_no_sign(const Numbers& x) { return x.low >= 0 && !is_negative_zero(x.low); }
+bool are_within(const Numbers& x, double low, double high) { return x.low >= low && x.high <= high; }
+
+// Outward to floats, as f32 code may round them, or leave them unrounded in a sum of products. Exact ones stay.
+double below(double x) {
+  const auto f = static_cast<float>(x);
+  return double{f} == x ? x : double{std::nextafter(f, -std::numeric_limits<float>::infinity())};
+}
+double above(double x) { return -below(-x); }
+
+class Walk {
+ public:
+  explicit Walk(const Body& body) : body_(body), all_(body.values.size()) {
+    for (size_t i = 0; i < all_.size(); ++i) all_[i] = any(static_cast<ValueId>(i), body.values[i].element);
+    for (const BodyPort& input : body.inputs)
+      if (input.element.is_int() && is_int32(element(input.value))) all_[index(input.value)] = of_type(input.element);
+    for (const BodyNode& node : body.nodes) see(node);
+  }
+  std::vector<Numbers> take() && { return std::move(all_); }
+
+ private:
+  static size_t index(ValueId id) { return static_cast<size_t>(id); }
+  ElementType element(ValueId id) const { return body_.values[index(id)].element; }
+
+  static Numbers of_type(ElementType type) { return {.low = least_of(type), .high = greatest_of(type)}; }
+  static Numbers any(ValueId id, ElementType type) {
+    if (is_int32(type)) return of_type(type);
+    if (type == kBool) return {.low = 0, .high = 1};
+    return {.low = -kInfinity, .high = kInfinity, .only = {id}, .where = {id}};
+  }
+
+  void see(const BodyNode& node) {
+    const ElementType type = element(node.result);
+    if (type == kBool) return (void)(all_[index(node.result)] = condition(node));
+    if (snippet::is_reduction(node.op) || (type != kF32 && !is_int32(type))) return;
+    Numbers made = all_[index(node.result)];
+    if (node.op == Name("Scalar")) {
+      made = of_scalar(node, type);
+    } else if (node.op == Name("Convert")) {
+      if (element(node.operands[0]) != kF32 && !is_int32(element(node.operands[0]))) return;
+      made = converted(in(node, 0), type);
+    } else if (node.op == Name("Where")) {
+      made = chosen(node, type);
+    } else {
+      const auto rule = (type == kF32 ? float_rules() : integer_rules()).find(node.op);
+      const auto other = [&](ValueId operand) { return element(operand) != type; };
+      if (rule == (type == kF32 ? float_rules() : integer_rules()).end() || std::ranges::any_of(node.operands, other))
+        return;
+      made = rule->second(*this, node);
+    }
+    keep(node.result, type, std::move(made));
+  }
+  const Numbers& in(const BodyNode& node, size_t i) const { return all_[index(node.operands[i])]; }
+
+  Numbers condition(const BodyNode& node) const {
+    static const Name kAnd("And"), kOr("Or"), kNot("Not");
+    if (node.op == kAnd) return both(in(node, 0), in(node, 1));
+    if (node.op == kOr) return either(in(node, 0), in(node, 1));
+    if (node.op == kNot) return opposite(in(node, 0));
+    const bool pair = node.operands.size() == 2 && element(node.operands[0]) == element(node.operands[1]);
+    if (!pair || !(element(node.operands[0]) == kF32 || is_int32(element(node.operands[0]))))
+      return any(node.result, kBool);
+    return compared(node.op, element(node.operands[0]), node.operands[0], node.operands[1], all_);
+  }
+
+  // By Where.
+  Numbers chosen(const BodyNode& node, ElementType type) const {
+    const Numbers& condition = in(node, 0);
+    if (const auto truth = truth_of(condition)) return in(node, *truth ? 1 : 2);
+    Numbers made = hull(where_it_holds(in(node, 1), node.operands[1], condition),
+                        where_it_does_not(in(node, 2), node.operands[2], type, condition));
+    made.where = common(in(node, 1).where, in(node, 2).where);
+    return made;
+  }
+
+  void keep(ValueId id, ElementType type, Numbers made) {
+    if (is_int32(type)) {
+      made.only.clear(), made.where.clear();
+      made.low += 0.0;  // not -0
+      if (!are_within(made, least_of(type), greatest_of(type))) made = of_type(type);
+    } else {
+      made.where = joined(made.where, {id});
+      if (made.only.size() > kMostIds) made.only = {id};
+      if (made.where.size() > kMostIds) made.where = {id};
+      if (!(made.low <= made.high)) made.low = -kInfinity, made.high = kInfinity;
+    }
+    all_[index(id)] = std::move(made);
+  }
+
+  // ---- Rules ----
+
+  using Rule = Numbers (*)(const Walk&, const BodyNode&);
+  using Rules = std::unordered_map<Name, Rule>;
+
+  static Numbers of_scalar(const BodyNode& node, ElementType type) {
+    const auto bits = static_cast<uint32_t>(*node.attributes.find("bits")->get_if<int64_t>());
+    if (type == kU32) return {.low = double(bits), .high = double(bits)};
+    if (type == kI32)
+      return {.low = double(std::bit_cast<int32_t>(bits)), .high = double(std::bit_cast<int32_t>(bits))};
+    const auto x = std::bit_cast<float>(bits);
+    if (std::isnan(x)) return any(node.result, type);
+    return {.low = x, .high = x};
+  }
+
+  // Floats to integers are cut off and saturate, NaN is 0; integers to floats are rounded; among integers, what does
+  // not fit wraps around.
+  static Numbers converted(const Numbers& x, ElementType to) {
+    if (to == kF32)
+      return {.low = static_cast<float>(x.low), .high = static_cast<float>(x.high), .only = x.only, .where = x.where};
+    Numbers made{.low = std::trunc(x.low), .high = std::trunc(x.high)};
+    if (x.where.empty()) return made;
+    made = {.low = std::clamp(made.low, least_of(to), greatest_of(to)),
+            .high = std::clamp(made.high, least_of(to), greatest_of(to))};
+    if (!x.only.empty()) made = {.low = std::min(made.low, 0.0), .high = std::max(made.high, 0.0)};
+    return made;
+  }
+
+  static Numbers hull(const Numbers& a, const Numbers& b) {
+    const bool zeros = a.low == 0 && b.low == 0 && (is_negative_zero(a.low) || is_negative_zero(b.low));
+    return {
+        .low = zeros ? -0.0 : std::min(a.low, b.low), .high = std::max(a.high, b.high), .only = joined(a.only, b.only)};
+  }
+
+  // The greater or the less of both. Of zeros it may be either.
+  static Numbers extreme(const Numbers& a, const Numbers& b, bool greater) {
+    Numbers made{.low = greater ? std::max(a.low, b.low) : std::min(a.low, b.low),
+                 .high = greater ? std::max(a.high, b.high) : std::min(a.high, b.high)};
+    if (made.low == 0 && !(has_no_sign(a) && has_no_sign(b))) made.low = -0.0;
+    made.only = joined(a.only, b.only), made.where = joined(a.where, b.where);
+    return made;
+  }
+  template <bool kGreater>
+  static Numbers extreme(const Walk& w, const BodyNode& n) {
+    return extreme(w.in(n, 0), w.in(n, 1), kGreater);
+  }
+  // A bound that is NaN bounds nothing.
+  template <bool kLow>
+  static Numbers clamp(const Walk& w, const BodyNode& n) {
+    const Numbers &x = w.in(n, 0), &bound = w.in(n, 1);
+    Numbers made = bound.only.empty() ? extreme(x, bound, kLow) : hull(x, bound);
+    made.only = x.only, made.where = x.where;
+    return made;
+  }
+
+  // NaN as the operand is.
+  static Numbers like(const Numbers& x, double low, double high) {
+    return {.low = low, .high = high, .only = x.only, .where = x.where};
+  }
+  static Numbers negated(const Walk& w, const BodyNode& n) {
+    const Numbers& x = w.in(n, 0);
+    return like(x, x.high == 0 ? -0.0 : -x.high, -x.low);
+  }
+  static Numbers magnitude(const Walk& w, const BodyNode& n) {
+    const Numbers& x = w.in(n, 0);
+    // Of integers |least| is least: keep() sees that it does not fit.
+    return like(x, may_be_zero(x) ? 0.0 : std::min(std::abs(x.low), std::abs(x.high)),
+                std::max(std::abs(x.low), std::abs(x.high)));
+  }
+  template <double (*kRound)(double)>
+  static Numbers rounded(const Walk& w, const BodyNode& n) {
+    const Numbers& x = w.in(n, 0);
+    const double low = kRound(x.low);
+    return like(x, low == 0 && !has_no_sign(x) ? -0.0 : low, kRound(x.high));
+  }
+  // From 0 or -1 to 1, and what code may be off by.
+  template <int kLeast>
+  static Numbers bounded(const Walk& w, const BodyNode& n) {
+    constexpr double kOff = 1e-5;
+    return like(w.in(n, 0), kLeast - kOff, 1 + kOff);
+  }
+  static Numbers power(const Walk& w, const BodyNode& n) { return like(w.in(n, 0), -0.0, kInfinity); }
+  static Numbers root(const Walk& w, const BodyNode& n) {
+    const Numbers& x = w.in(n, 0);
+    Numbers made = like(x, has_no_sign(x) ? below(std::sqrt(x.low)) : -0.0, above(std::sqrt(std::max(x.high, 0.0))));
+    if (x.low < 0) made.only = {n.result};
+    return made;
+  }
+
+  // What is least and greatest at the ends of both. It is NaN where they are, and elsewhere if it `makes_nan`.
+  static Numbers corners(const BodyNode& n, const Numbers& a, const Numbers& b, bool makes_nan, bool unsigned_zero,
+                         std::initializer_list<double> ends) {
+    Numbers made{.low = below(std::min(ends)), .high = above(std::max(ends))};
+    if (made.low == 0) made.low = unsigned_zero ? 0.0 : -0.0;
+    made.only = makes_nan ? Ids{n.result} : joined(a.only, b.only);
+    if (makes_nan && std::ranges::any_of(ends, [](double end) { return std::isnan(end); }))
+      made.low = -kInfinity, made.high = kInfinity;
+    made.where = joined(a.where, b.where);
+    return made;
+  }
+  static Numbers sum(const Walk& w, const BodyNode& n) {
+    const Numbers &a = w.in(n, 0), &b = w.in(n, 1);
+    const bool makes_nan = (a.high == kInfinity && b.low == -kInfinity) || (a.low == -kInfinity && b.high == kInfinity);
+    return corners(n, a, b, makes_nan, has_no_sign(a) && has_no_sign(b), {a.low + b.low, a.high + b.high});
+  }
+  static Numbers difference(const Walk& w, const BodyNode& n) {
+    const Numbers &a = w.in(n, 0), &b = w.in(n, 1);
+    const bool makes_nan = (a.high == kInfinity && b.high == kInfinity) || (a.low == -kInfinity && b.low == -kInfinity);
+    return corners(n, a, b, makes_nan, false, {a.low - b.high, a.high - b.low});
+  }
+  static Numbers product(const Walk& w, const BodyNode& n) {
+    const Numbers &a = w.in(n, 0), &b = w.in(n, 1);
+    const bool makes_nan = (may_be_infinite(a) && may_be_zero(b)) || (may_be_zero(a) && may_be_infinite(b));
+    return corners(n, a, b, makes_nan, has_no_sign(a) && has_no_sign(b),
+                   {a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high});
+  }
+
+  static const Rules& float_rules() {
+    static const Rules rules{{"Add", sum},
+                             {"Sub", difference},
+                             {"Mul", product},
+                             {"Neg", negated},
+                             {"Abs", magnitude},
+                             {"Sqrt", root},
+                             {"Exp", power},
+                             {"Tanh", bounded<-1>},
+                             {"Erf", bounded<-1>},
+                             {"Sigmoid", bounded<0>},
+                             {"Floor", rounded<std::floor>},
+                             {"Ceil", rounded<std::ceil>},
+                             {"Trunc", rounded<std::trunc>},
+                             {"RoundEven", rounded<std::nearbyint>},
+                             {"Max", extreme<true>},
+                             {"Min", extreme<false>},
+                             {"ClampLow", clamp<true>},
+                             {"ClampHigh", clamp<false>}};
+    return rules;
+  }
+  // What leaves the type wraps around: keep() sees that it does not fit.
+  static const Rules& integer_rules() {
+    static const Rules rules{{"Add", sum},
+                             {"Sub", difference},
+                             {"Mul", product},
+                             {"Neg", negated},
+                             {"Abs", magnitude},
+                             {"Max", extreme<true>},
+                             {"Min", extreme<false>},
+                             {"ClampLow", clamp<true>},
+                             {"ClampHigh", clamp<false>},
+                             {"Wrap", [](const Walk& w, const BodyNode& n) {
+                                const ElementType to = element_named(n);
+                                const Numbers& x = w.in(n, 0);
+                                return are_within(x, least_of(to), greatest_of(to)) ? x : of_type(to);
+                              }}};
+    return rules;
+  }
+
+  const Body& body_;
+  std::vector<Numbers> all_;
+};
+
+}  // namespace
+
+std::vector<Numbers> numbers_of(const Body& body) { return Walk(body).take(); }
+
+}  // namespace tenon::x86

@@ -1,0 +1,18 @@
+// jit-PID.dump: what `perf inject --jit` makes samples of generated code from, with the bytes of the code and a line
+// for each instruction, so that `perf annotate` shows the operators
+// (linux/tools/perf/Documentation/jitdump-specification.txt, version 1).
+//
+// Written into the folder that TENON_JITDUMP names, or that turn_on_jit_dump() is given from then on; beside it
+// jit-PID.txt, whose lines are the instructions. Both are made anew for each process, for its owner alone; a link is
+// left alone with a warning. Times are those of CLOCK_MONOTONIC (`perf record -k mono`).
+#pragma once
+#include <string>
+
+#include "x86/code/jit_memory.hpp"
+
+namespace tenon::x86 {
+
+void turn_on_jit_dump(std::string folder);
+void jit_dump_add(const JitCode& code);  // nothing while it is off
+
+}  // namespace tenon::x86

@@ -1,0 +1,101 @@
+// Forms for columns that few rows make, and for columns whose rows begin anywhere.
+#include <algorithm>
+#include <bit>
+
+#include "x86/forms/forms.hpp"
+
+namespace tenon::x86 {
+
+// Of few rows all are read side by side, a tile of columns at a time: what columns fold into stays in registers, where
+// whole rows would carry it to scratch memory and back for each few of them. Not where outputs are walked along with
+// the rows, whose stores tiles do not overlap with reads.
+void FormMaker::add_few_rows(std::vector<Tier>& tiers, const snippet::Body& body) const {
+  constexpr int64_t kLeastVectors = 16;
+  const MemorySpace* host = target_.memory("host");
+  const auto is_swept = [&](const snippet::BodyPort& output) {
+    return (body.values[static_cast<size_t>(output.value)].varies & body.reduced_dims()) != 0;
+  };
+  if (!host || host->most_streams == 0 || !body.reduces() || std::ranges::any_of(body.outputs, is_swept)) return;
+  const int64_t least_row = kLeastVectors * lanes_of(isa_of(target_), body);
+  const Expr& row = body.dims.back().extent;
+  if (row.is_constant() && row.constant() < least_row) return;
+  std::vector<Tier> all;
+  for (const Tier& tier : tiers) {
+    all.push_back(tier);
+    if (!tier.lower.whole_rows || tier.lower.join_rows || tier.lower.behind_blocks || tier.lower.merge_sweeps) continue;
+    Tier& few = all.emplace_back(tier);
+    few.suffix += ".few";
+    few.lower.whole_rows = false;
+    few.calls.most_folded = static_cast<int64_t>(host->most_streams);
+    few.calls.rows.least = least_row;
+  }
+  // What is for fewer calls comes behind what is for more of that size.
+  std::ranges::stable_sort(all, {}, [](const Tier& tier) { return tier.calls.least_bytes; });
+  tiers = std::move(all);
+}
+
+bool FormMaker::stores_lines(const snippet::Body& body) const {
+  const int lanes = lanes_of(isa_of(target_), body);
+  return isa_of(target_) == Isa::avx512 && std::ranges::any_of(body.outputs, [&](const snippet::BodyPort& output) {
+           return lanes * output.element.bits() == 8 * kLineBytes && output.element.bits() >= 32;
+         });
+}
+
+// The forms that store rows of columns past the caches once more, by whole lines wherever rows begin; where these are
+// known to begin at none, in their place. A row of a block has two edges, which cost as much as several lines: rows of
+// four times as many lines as rows that are stored alone, and twice that where blocks are small.
+void FormMaker::add_lines(std::vector<Tier>& tiers, const snippet::Body& body) const {
+  const std::optional<bool> aligned = rows_aligned(body);
+  if (aligned.value_or(false) || !body.reduces() || body.dims.back().reduced || !stores_lines(body)) return;
+  const Expr& row = body.dims.back().extent;
+  const int64_t least_row = 4 * least_head_row(body);
+  if (row.is_constant() && row.constant() < least_row) return;
+  std::vector<Tier> all;
+  for (Tier& tier : tiers) {
+    const bool streams = tier.passes.stream_stores && tier.lower.whole_rows && !tier.lower.join_rows;
+    Tier lines = tier;
+    if (streams && tier.lower.behind_blocks) tier.calls.rows_aligned = true;
+    if (!streams || !aligned) all.push_back(std::move(tier));
+    if (!streams) continue;
+    lines.calls.rows_aligned = false;
+    lines.calls.rows.least = lines.lower.behind_blocks && lines.lower.merge_sweeps ? 2 * least_row : least_row;
+    lines.suffix += ".lines";
+    lines.passes.whole_lines = true;
+    all.push_back(std::move(lines));
+  }
+  tiers = std::move(all);
+}
+
+// Kept dims, then reduced ones, which are all that lies in an item beside its columns.
+std::optional<Items> items_of(const snippet::Body& body) {
+  if (!body.reduces() || body.dims.back().reduced || body.outputs.size() != 1) return std::nullopt;
+  if (body.values[static_cast<size_t>(body.outputs[0].value)].varies != body.all_dims()) return std::nullopt;
+  const snippet::DimSet reduced = body.reduced_dims();
+  const int first = std::countr_zero(reduced), columns = static_cast<int>(body.rank()) - 1;
+  if (first == 0 || (reduced >> first) + 1 != snippet::DimSet{1} << (columns - first)) return std::nullopt;
+  return Items{.dim = first - 1, .output = static_cast<int>(body.inputs.size())};
+}
+
+// Short columns of many items, each of which lies in a near cache with the next, what sweeps keep of it, and two items
+// that are staged.
+void FormMaker::add_items(std::vector<Tier>& tiers, const snippet::Body& body) const {
+  constexpr double kLeastItemBytes = 4096;
+  constexpr int64_t kMostColumns = 1024;
+  const MemorySpace* second = target_.memory("l2");
+  const std::optional<Items> walked = items_of(body);
+  if (isa_of(target_) != Isa::avx512 || !second || !walked) return;
+  const auto streams = [](const Tier& tier) { return tier.passes.stream_stores; };
+  const auto streaming = std::ranges::find_if(tiers, streams);
+  if (streaming == tiers.end()) return;
+  Tier items = tiers.front();
+  items.suffix = ".items";
+  items.lower.whole_rows = items.lower.join_rows = false;
+  items.calls = {.least_bytes = streaming->calls.least_bytes,
+                 .rows = {.least = kLeastRowVectors * items.lower.lanes, .most = kMostColumns},
+                 .least_folded_bytes = kLeastItemBytes,
+                 .most_item_bytes = static_cast<double>(second->size_bytes) / 5 * 2};
+  items.passes.items = walked;
+  tiers.push_back(std::move(items));
+}
+
+}  // namespace tenon::x86

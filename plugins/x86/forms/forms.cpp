@@ -1,0 +1,149 @@
+#include "x86/forms/forms.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <tenon/snippet/allocate.hpp>
+#include <tenon/snippet/emit.hpp>
+#include <tenon/snippet/lower.hpp>
+#include <tenon/snippet/params.hpp>
+
+#include "x86/assembly/assembly.hpp"
+#include "x86/body/numbers.hpp"
+#include "x86/code/code_cache.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+std::string registers_text(const TargetDescription& target) {
+  std::string text;
+  for (const RegisterClass& stated : target.registers) text += str(" ", stated.name, " ", stated.count);
+  return text;
+}
+
+// Is it for what is near, so that no pass looks for loops?
+bool is_near(const FormMaker::Tier& tier) {
+  const PassOptions& passes = tier.passes;
+  const bool fetches = passes.stream_stores || passes.prefetch_writes.lines > 0 || passes.prefetch_reads.lines > 0 ||
+                       passes.next_row != NextRow::none || passes.items;
+  return !fetches && !tier.lower.whole_rows;
+}
+
+}  // namespace
+
+int lanes_of(Isa isa, const snippet::Body& body) {
+  const bool wide = std::any_of(body.values.begin(), body.values.end(),
+                                [](const snippet::BodyValue& value) { return value.element.bits() == 64; });
+  return lanes_of(isa, wide ? kI64 : kI32);
+}
+
+FormMaker::FormMaker(TargetDescription target, const codegen::JitterTable& table, CompilerOptions options)
+    : target_(std::move(target)), table_(table), options_(options), registers_(registers_text(target_)) {}
+
+Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& as_it_is, const Tier& tier) const {
+  const snippet::Body body = with_fewer_checks(as_it_is);
+  const bool joins = !tier.passes.stream_stores && !tier.lower.whole_rows;
+  // Lanes of bytes want four vectors side by side, which is for nothing where none comes of it, or spills cost more.
+  if (joins && !is_of_bytes(body) && has_bytes(body)) {
+    TENON_TRY(kernel, lowered(body, tier, true));
+    if (has_lanes_of_bytes(kernel)) {
+      TENON_TRY(tried, allocated(kernel));
+      if (tried.frame_slots == 0) return kernel;
+      TENON_TRY(without, lowered(body, tier, false));
+      TENON_TRY(other, allocated(without));
+      return cycles_of_loops(tried) < cycles_of_loops(other) ? kernel : without;
+    }
+  }
+  return lowered(body, tier, joins && is_of_bytes(body));
+}
+
+Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& body, const Tier& tier, bool all_copies) const {
+  const auto cycles = [this](const snippet::Body& of, const snippet::BodyNode& node) {
+    return snippet::cycles_of_node(of, node, table_, target_);
+  };
+  TENON_TRY(pool, register_pool(target_));
+  snippet::LowerOptions options = tier.lower;
+  options.vectors = static_cast<int>(pool.of(codegen::RegisterFile::vector).size());
+  options.cycles = cycles;
+  options.all_copies = all_copies;
+  TENON_TRY(kernel, snippet::lower(body, options), "lowering snippet '", body.name, "'");
+  const bool near = is_near(tier);
+  const double element = snippet::cycles_per_element(body, kernel.lanes, table_, target_);
+  const snippet::DimSet columns = tier.passes.items ? snippet::DimSet{1} << (body.rank() - 1) : 0;
+  const snippet::DimSet whole = near ? irgen::whole_dims(body, kernel.lanes, element) : columns;
+  TENON_OK(snippet::CallPlan::write_known(body, kernel, whole), "lowering snippet '", body.name, "'");
+  PassOptions passes = tier.passes;
+  passes.near = near;
+  passes.bytes = all_copies;
+  TENON_OK(optimise(kernel, passes), "lowering snippet '", body.name, "'");
+  kernel.name += tier.suffix;
+  return kernel;
+}
+
+Result<snippet::LinearKernel> FormMaker::allocated(snippet::LinearKernel kernel) const {
+  TENON_TRY(pool, register_pool(target_));
+  TENON_OK(snippet::allocate(kernel, pool, snippet::needs_of(table_, target_)));
+  return kernel;
+}
+
+double FormMaker::cycles_of_loops(const snippet::LinearKernel& kernel) const {
+  static const Name kBegin("LoopBegin"), kEnd("LoopEnd");
+  const auto types = [&](const snippet::RegisterIds& ids) {
+    std::vector<ElementType> types;
+    for (const snippet::RegisterId id : ids) types.push_back(kernel.registers[static_cast<size_t>(id)].element);
+    return types;
+  };
+  double cycles = 0;
+  int64_t increment = 0;  // of the innermost loop, 0 outside of those over vectors
+  for (const snippet::Instruction& one : kernel.body) {
+    if (one.op == kBegin || one.op == kEnd) {
+      const snippet::Loop& loop = kernel.loops[static_cast<size_t>(one.number)];
+      increment = one.op == kBegin && loop.kind == snippet::Loop::Kind::vector ? loop.increment : 0;
+    } else if (increment > 0) {
+      const auto in = types(one.in), out = types(one.out);
+      const codegen::JitterRow* row = table_.find({one.op, in, out, one.attributes}, target_);
+      cycles += (row ? row->cycles : 1) / static_cast<double>(increment);
+    }
+  }
+  return cycles;
+}
+
+Result<CodeObject> FormMaker::assemble_kernel(snippet::LinearKernel kernel) const {
+  TENON_TRY(ready, allocated(std::move(kernel)));
+  return x86::assemble(ready, table_, target_);
+}
+
+Result<CodeObject> FormMaker::assemble(const snippet::Body& body, const Tier& tier) const {
+  TENON_TRY(kernel, kernel_of(body, tier));
+  TENON_TRY(object, assemble_kernel(std::move(kernel)), "compiling snippet '", body.name, "' for ", target_.name);
+  return object;
+}
+
+Result<irgen::SnippetForm> FormMaker::make(const snippet::Body& body, const Tier& tier) const {
+  TENON_TRY(kernel, kernel_of(body, tier));
+  const CodeKey key = code_key(snippet::text_without_names(kernel) + registers_, isa_of(target_));
+  TENON_TRY(code, CodeCache::shared().get(key, [&] { return assemble_kernel(kernel); }), "compiling snippet '",
+            body.name, "' for ", target_.name);
+  irgen::SnippetForm form{.run = code->function(), .code_bytes = code->object().bytes.size()};
+  form.past_caches = has_streaming_stores(kernel);
+  if (kernel.blocks.dim >= 0) form.least_row = kLeastRowVectors * kernel.lanes;
+  form.any_rows = tier.lower.heads || tier.passes.whole_lines;
+  if (form.any_rows) form.least_row = least_head_row(body);
+  form.whole_items = tier.passes.items.has_value();
+  // Bodies of several nests, and such, do not have all that a form wants: then it is for no call. Blocks that follow
+  // one another store before all is read, which only calls past the caches allow, whose outputs lie apart from inputs.
+  const std::pair<bool, bool> wants[] = {{tier.lower.join_rows, kernel.joined.rows >= 0},
+                                         {tier.lower.behind_blocks, kernel.blocks.inside && form.past_caches},
+                                         {tier.lower.merge_sweeps, kernel.merged},
+                                         {tier.lower.skew_rows, kernel.skewed},
+                                         {tier.lower.skew_twice, kernel.skewed_twice},
+                                         {form.any_rows || form.whole_items, form.past_caches}};
+  if (std::ranges::any_of(wants, [](const auto& one) { return one.first && !one.second; }))
+    form.least_row = std::numeric_limits<int64_t>::max();
+  form.kernel = std::move(kernel);
+  form.memory = std::move(code);
+  return form;
+}
+
+}  // namespace tenon::x86

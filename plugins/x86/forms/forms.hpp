@@ -1,0 +1,118 @@
+// FormMaker: code of a body in up to three forms with the same params, by how large calls are.
+//
+//   for tensors within the second-level cache
+//   beyond it                     lines are fetched before they are written and read
+//   beyond three quarters of the
+//   last-level cache              stores go past the caches, several stretches of a row are walked side by side; where
+//                                 rows begin anywhere, behind the lanes up to a whole vector
+//
+// How far ahead, how many stretches and how long rows may be that go several at once, the target's memories say: `l2`,
+// `l3` and `host` of the three in turn.
+// Columns are walked in whole rows in the two that are for calls beyond the caches. Rows beyond the last-level cache
+// that several sweeps walk have forms by which cache holds a row.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tenon/codegen/jitter_table.hpp>
+#include <tenon/irgen/snippet_code.hpp>
+#include <tenon/snippet/lower.hpp>
+#include <tenon/target/description.hpp>
+
+#include "x86/code/code_object.hpp"
+#include "x86/passes/passes.hpp"
+
+namespace tenon::x86 {
+
+struct CompilerOptions {
+  // a * b + c in one instruction, rounded once: results then differ in the last place from those of the operators.
+  bool contract = true;
+  // Lines in the shortest row of lanes that goes past the caches wherever it begins: its first and its last line are
+  // written by two rows each, and read for that. The same where a vector is a part of a line: then such lines are
+  // also written in two ways, past the caches and in them, which costs more.
+  int head_row_lines = 8, head_row_lines_of_parts = 48;
+};
+
+// Immutable; any thread.
+class FormMaker {
+ public:
+  FormMaker(TargetDescription target, const codegen::JitterTable& table, CompilerOptions options);
+
+  struct Tier {
+    std::string suffix;    // of the kernel's name
+    bool certain = false;  // calls of it come: extents are known
+    irgen::CallRange calls = {};
+    snippet::LowerOptions lower = {};  // but vectors and cycles, which are the target's
+    PassOptions passes = {};
+  };
+  // By ascending calls.least_bytes. The first serves any call. Where extents are known, only those that calls run.
+  std::vector<Tier> tiers_of(const snippet::Body& body) const;
+  // From CodeCache::shared(), by the kernel's text without names: snippets that compute the same share it, and
+  // profilers see it under the name of the first.
+  Result<irgen::SnippetForm> make(const snippet::Body& body, const Tier& tier) const;
+  // Anew, with the names of the body's own operators.
+  Result<CodeObject> assemble(const snippet::Body& body, const Tier& tier) const;
+
+  const TargetDescription& target() const { return target_; }
+  const codegen::JitterTable& table() const { return table_; }
+  const CompilerOptions& options() const { return options_; }
+
+ private:
+  // Elements of the innermost dim from which on whole rows pay, in vectors: below, a tile takes the row as it is.
+  static constexpr int64_t kLeastRowVectors = 2;
+  // What a vector costs that goes out to memory beyond the caches and comes back.
+  static constexpr double kMovedVectorCycles = 24;
+
+  // forms/tiers.cpp
+  double cache_bytes(std::string_view name) const;
+  size_t first_cache_bytes() const;
+  std::vector<Tier> tiers_by_size(const snippet::Body& body) const;
+  void add_blocks(std::vector<Tier>& tiers) const;
+  void add_merged(std::vector<Tier>& tiers) const;
+  void add_joined(std::vector<Tier>& tiers, bool always, bool tiles) const;
+  // Of the widest lane type.
+  int64_t elements_of_line(const snippet::Body& body) const;
+  int64_t least_head_row(const snippet::Body& body) const;
+  void add_far(std::vector<Tier>& tiers, const snippet::Body& body) const;
+  void add_heads(std::vector<Tier>& tiers, const snippet::Body& body) const;
+  void keep_certain(std::vector<Tier>& tiers, const snippet::Body& body, double bytes) const;
+  void walk_from(Tier& tier, std::string_view memory, int lane_bytes) const;
+  // forms/columns.cpp
+  void add_few_rows(std::vector<Tier>& tiers, const snippet::Body& body) const;
+  // Are vectors of an output lines, so that they may be stored as such wherever rows begin (PassOptions::whole_lines)?
+  bool stores_lines(const snippet::Body& body) const;
+  void add_lines(std::vector<Tier>& tiers, const snippet::Body& body) const;
+  void add_items(std::vector<Tier>& tiers, const snippet::Body& body) const;
+  // forms/rows.cpp
+  bool folds_costly(const snippet::Body& body) const;
+  void add_rows(std::vector<Tier>& tiers, const snippet::Body& body) const;
+  void add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) const;
+  void add_skewed_twice(std::vector<Tier>& tiers, Tier twice, int64_t row_bytes) const;
+  // Lowered, and after this plugin's passes.
+  Result<snippet::LinearKernel> kernel_of(const snippet::Body& as_it_is, const Tier& tier) const;
+  Result<snippet::LinearKernel> lowered(const snippet::Body& body, const Tier& tier, bool all_copies) const;
+  // With its registers.
+  Result<snippet::LinearKernel> allocated(snippet::LinearKernel kernel) const;
+  // What its loops over vectors take for one element, by the rows of their instructions.
+  double cycles_of_loops(const snippet::LinearKernel& kernel) const;
+  Result<CodeObject> assemble_kernel(snippet::LinearKernel kernel) const;
+
+  const TargetDescription target_;
+  const codegen::JitterTable& table_;
+  const CompilerOptions options_;
+  const std::string registers_;  // what code depends on beside the kernel: the registers that the description states
+};
+
+// Do the rows of all outputs begin at whole lines, as CallPlan::rows_aligned() says? None where extents decide that are
+// not known.
+std::optional<bool> rows_aligned(const snippet::Body& body);
+
+// What a kernel walks item by item (PassOptions::items), if the only output's items are stretches of memory.
+std::optional<Items> items_of(const snippet::Body& body);
+
+// Lanes of a vector of the body's widest lane type.
+int lanes_of(Isa isa, const snippet::Body& body);
+
+}  // namespace tenon::x86

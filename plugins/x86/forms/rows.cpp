@@ -1,0 +1,158 @@
+// Forms for rows beyond the last-level cache that several sweeps walk, by which cache holds them.
+#include <algorithm>
+
+#include <tenon/snippet/emit.hpp>
+
+#include "x86/forms/forms.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+// A body that folds rows alone and walks them again: bytes of one element in tensors that move on with the rows, in
+// those that all rows share, and in a value that sweeps keep. Of a single row all tensors count as moving on.
+struct RowBytes {
+  int64_t moving = 0, standing = 0, kept = 0;  // moving 0: it is another body
+};
+RowBytes row_bytes_of(const snippet::Body& body) {
+  if (body.rank() == 0 || body.reduced_dims() != snippet::DimSet{1} << (body.rank() - 1)) return {};
+  const auto varies = [&](const snippet::BodyPort& port) {
+    return body.values[static_cast<size_t>(port.value)].varies;
+  };
+  const auto is_swept = [&](const snippet::BodyPort& port) { return (varies(port) & body.reduced_dims()) != 0; };
+  if (std::ranges::none_of(body.outputs, is_swept)) return {};
+  RowBytes bytes;
+  for (const snippet::BodyPort& input : body.inputs)
+    if (is_swept(input))
+      (varies(input) == body.reduced_dims() && body.rank() > 1 ? bytes.standing : bytes.moving) +=
+          input.element.bits() / 8;
+  for (const snippet::BodyValue& value : body.values)
+    bytes.kept = std::max<int64_t>(bytes.kept, value.element.bits() / 8);
+  return bytes;
+}
+
+// Folds of which each wants the one before.
+int folds_behind_one_another(const snippet::Body& body) {
+  std::vector<int> folds(body.values.size(), 0);
+  int most = 0;
+  for (const snippet::BodyNode& node : body.nodes) {
+    int& made = folds[static_cast<size_t>(node.result)];
+    for (const snippet::ValueId operand : node.operands) made = std::max(made, folds[static_cast<size_t>(operand)]);
+    most = std::max(most, made += snippet::is_reduction(node.op));
+  }
+  return most;
+}
+
+}  // namespace
+
+// Does a sweep before the last one compute what is not made again for nothing, as the exponentials of softmax?
+bool FormMaker::folds_costly(const snippet::Body& body) const {
+  std::vector<char> folded(body.values.size(), 0);
+  for (auto node = body.nodes.rbegin(); node != body.nodes.rend(); ++node) {
+    const bool wanted = folded[static_cast<size_t>(node->result)] != 0;
+    const bool is_swept = (body.values[static_cast<size_t>(node->result)].varies & body.reduced_dims()) != 0;
+    if (wanted && is_swept &&
+        snippet::cycles_of_node(body, *node, table_, target_) > snippet::LowerOptions{}.resweep_cycles)
+      return true;
+    if (wanted || snippet::is_reduction(node->op))
+      for (const snippet::ValueId operand : node->operands) folded[static_cast<size_t>(operand)] = 1;
+  }
+  return false;
+}
+
+// Rows that several sweeps walk, by the nearest cache that holds one with the next, and with what sweeps keep.
+void FormMaker::add_rows(std::vector<Tier>& tiers, const snippet::Body& body) const {
+  const MemorySpace *second = target_.memory("l2"), *third = target_.memory("l3");
+  const RowBytes bytes = row_bytes_of(body);
+  if (!second || bytes.moving == 0) return;
+  const bool costly = folds_costly(body);
+  const int64_t again = bytes.moving + bytes.standing, kept = again + bytes.moving + bytes.kept,
+                all = costly ? kept : again + bytes.moving;
+  const auto l1 = static_cast<int64_t>(first_cache_bytes()), l2 = static_cast<int64_t>(second->size_bytes),
+             l3 = third ? static_cast<int64_t>(third->size_bytes) : 0;
+  // The second level has no room for values that are kept beside long rows, and a sweep that reads several tensors from
+  // it no time for more: the last one waits for stores. Two tensors are read again from there as fast as what they make
+  // is written and read, from other levels not.
+  const NextRow early = NextRow::before_last, late = NextRow::last;
+  const struct {
+    std::string_view suffix;
+    int64_t most;
+    NextRow when;
+    bool lines, near, joined;
+  } ranges[] = {{".l1", l1 / kept, early, true, true, true},
+                {".l2", l2 / 2 / all, costly || bytes.moving <= bytes.kept ? early : late, false, true, false},
+                {".l2.again", l2 / all, costly ? early : late, false, false, false},
+                {".l3", std::min(l2 / again, l3 / all), late, false, true, false},
+                {".l3.joined", l3 / kept, late, false, true, true}};
+  // Behind these come sweeps that are merged, whose sums have other bits: at the same rows, whether or not it is known
+  // that there is one row alone.
+  const int64_t border = snippet::may_merge_sweeps(body) ? l3 / (2 * again + bytes.kept) : INT64_MAX;
+  const Tier any = tiers.back();
+  // Those up to twice as long as rows that go together gain nothing.
+  int64_t least = 2 * any.lower.longest_row_again + 1;
+  for (const auto& range : ranges) {
+    const int64_t most = std::min(range.most, border);
+    if (least > most) continue;
+    Tier& tier = tiers.emplace_back(any);
+    tier.suffix += range.suffix;
+    tier.calls.rows = {.least = least, .most = most};
+    tier.lower.resweep_cycles = range.near ? snippet::LowerOptions{}.resweep_cycles : kMovedVectorCycles;
+    tier.lower.keep_near = range.near, tier.lower.keep_joined = range.joined;
+    tier.passes.next_row = range.when, tier.passes.next_row_lines = range.lines;
+    tier.lower.held_vectors = 0;  // the next row is fetched along with a sweep
+    least = most + 1;
+  }
+}
+
+// What is stored beside the fold of the next row overlaps with the reads of that; the walks between, with nothing. But
+// a loop that reads several rows out of the second level lets go of the lines that it fetches from main memory, so what
+// all rows share has to fit the first, with a row and what is kept of it; else rows that no cache holds alone are
+// skewed, by two sweeps that are merged. These make powers twice: softmax waits for rows that even the last level does
+// not hold with what is kept. What ends a row, short ones are.
+void FormMaker::add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) const {
+  // Of shorter rows several go at once; the more a sweep computes, the more there is to overlap (docs/performance.md).
+  constexpr int64_t kLeastLines = 9, kLeastCostlyLines = 6;
+  const RowBytes bytes = row_bytes_of(body);
+  const MemorySpace *second = target_.memory("l2"), *third = target_.memory("l3");
+  if (!second || bytes.moving == 0 || body.rank() < 2) return;
+  const int folds = folds_behind_one_another(body);
+  const bool costly = folds_costly(body), merges = folds == 2 && snippet::may_merge_sweeps(body);
+  const int64_t beyond_second = static_cast<int64_t>(second->size_bytes) / (bytes.moving + bytes.standing) + 1;
+  const Tier streaming = *std::ranges::find_if(tiers, [](const Tier& tier) { return tier.passes.stream_stores; });
+  Tier skewed = streaming;
+  skewed.suffix += ".skewed";
+  skewed.lower.skew_rows = skewed.calls.several_rows = true;             // a single row has no next
+  skewed.lower.resweep_cycles = snippet::LowerOptions{}.resweep_cycles;  // what is kept stays near
+  skewed.calls.rows.least = (costly ? kLeastCostlyLines : kLeastLines) * elements_of_line(body);
+  const int64_t all = bytes.moving + bytes.standing + bytes.kept;
+  if (folds > 1 && bytes.standing > 0)
+    skewed.calls.rows.most = static_cast<int64_t>(first_cache_bytes()) / all;
+  else if (merges && costly)
+    skewed.calls.rows.most = third ? static_cast<int64_t>(third->size_bytes) / 2 / all : INT64_MAX;
+  else if (merges)
+    skewed.calls.rows.most = beyond_second - 1;
+  // The walk that keeps what is stored is then not the first, which finds the next row where that has fetched it.
+  if (costly) skewed.passes.next_row = NextRow::last;
+  if (skewed.calls.rows.least <= skewed.calls.rows.most) tiers.push_back(skewed);
+  if (costly && isa_of(target_) == Isa::avx512) add_skewed_twice(tiers, skewed, 3 * bytes.moving + bytes.kept);
+  if (!merges || costly) return;
+  skewed.suffix += ".merged";
+  skewed.calls.rows = {.least = beyond_second};
+  skewed.lower.merge_sweeps = true;
+  skewed.lower.resweep_cycles = streaming.lower.resweep_cycles;
+  tiers.push_back(skewed);
+}
+
+// Three walks in one loop, where registers hold them, and the second level `row_bytes` an element: three rows, and what
+// is kept of one. Nothing else is fetched then, and lines are wanted later: they are, twice as far ahead.
+void FormMaker::add_skewed_twice(std::vector<Tier>& tiers, Tier twice, int64_t row_bytes) const {
+  twice.suffix += ".twice";
+  twice.lower.skew_twice = true;
+  twice.passes.next_row = NextRow::none;
+  twice.passes.prefetch_reads.lines *= 2;
+  twice.passes.prefetch_reads.together = twice.passes.prefetch_reads.lines;
+  twice.calls.rows.most =
+      std::min(twice.calls.rows.most, static_cast<int64_t>(target_.memory("l2")->size_bytes) / row_bytes);
+  if (twice.calls.rows.least <= twice.calls.rows.most) tiers.push_back(std::move(twice));
+}
+
+}  // namespace tenon::x86

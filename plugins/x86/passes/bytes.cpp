@@ -1,0 +1,310 @@
+// Arithmetic of bytes. Lanes of narrow integers have 32 bits: four vectors of them, side by side, go as one vector of
+// bytes where nothing but their low bytes counts, or where they are known to be bytes.
+//
+//   %1..%4 = Load u8 [...], [... + 16] ...      %1 = LoadBytes [...]
+//   %5..%8 = Add %1..%4, %0                     %5 = AddBytes %1, %9         %9 = SpreadByte %0, before the loop
+//   Store u8 [...], %5 ...                      StoreBytes [...], %5
+#include <map>
+#include <optional>
+
+#include "x86/passes/bundles.hpp"
+#include "x86/passes/byte_factor.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+constexpr int kParts = Bundle::kParts;
+const Name kLoad("Load"), kStore("Store"), kWrap("Wrap"), kWhere("Where"), kAbs("Abs"), kMul("Mul"), kScalar("Scalar");
+
+template <size_t kCount>
+bool is_one_of(Name op, const Name (&names)[kCount]) {
+  return std::find(std::begin(names), std::end(names), op) != std::end(names);
+}
+bool is_bitwise(Name op) {
+  static const Name kNames[] = {"BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot"};
+  return is_one_of(op, kNames);
+}
+bool is_compare(Name op) {
+  static const Name kNames[] = {"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"};
+  return is_one_of(op, kNames);
+}
+bool is_logic(Name op) {
+  static const Name kNames[] = {"And", "Or", "Xor", "Not"};
+  return is_one_of(op, kNames);
+}
+bool is_order(Name op) {
+  static const Name kNames[] = {"Max", "Min"};
+  return is_one_of(op, kNames);
+}
+
+ElementType element_of(const LinearKernel& kernel, RegisterId id) {
+  return kernel.registers[static_cast<size_t>(id)].element;
+}
+
+class Joiner {
+ public:
+  Joiner(LinearKernel& kernel, Isa isa)
+      : kernel_(kernel),
+        isa_(isa),
+        demand_(kernel),
+        bundles_(kernel, demand_),
+        definition_(kernel.registers.size(), -1) {
+    for (size_t i = 0; i < kernel.body.size(); ++i)
+      for (const RegisterId id : kernel.body[i].out) definition_[static_cast<size_t>(id)] = static_cast<int>(i);
+  }
+
+  void run() {
+    const size_t count = bundles_.all().size();
+    exact_.resize(count);
+    bytes_.resize(count);
+    made_.assign(count, -1);
+    for (size_t b = 0; b < count; ++b) exact_[b] = exact_of(b);
+    for (size_t b = 0; b < count; ++b) bytes_[b] = may_be_bytes(b);
+    drop_unsuited();
+    if (gain() > 0) rewrite();
+  }
+
+ private:
+  const Bundle& bundle(size_t b) const { return bundles_.all()[b]; }
+  const Instruction& at(size_t b, int part = 0) const { return bundles_.at(bundle(b), part); }
+  bool is_store(size_t b) const { return at(b).op == kStore; }
+  // The bundle that makes an operand; none: it is alike in all lanes.
+  std::optional<size_t> maker(size_t b, size_t i) const {
+    const int made_by = bundle(b).operands[i];
+    return made_by < 0 ? std::nullopt : std::optional(static_cast<size_t>(made_by));
+  }
+
+  // ---- What may be bytes ----
+
+  std::optional<int32_t> constant_of(RegisterId id) const {
+    const Instruction& one = kernel_.body[static_cast<size_t>(definition_[static_cast<size_t>(id)])];
+    if (one.op != kScalar) return std::nullopt;
+    return static_cast<int32_t>(*one.attributes.find("bits")->get_if<int64_t>());
+  }
+
+  // What is alike in all lanes: is it a value of this type?
+  bool uniform_is(RegisterId id, ElementType type) const {
+    static const Name kBroadcast("BroadcastLoad");
+    const Instruction& one = kernel_.body[static_cast<size_t>(definition_[static_cast<size_t>(id)])];
+    if (one.op == kBroadcast) return one.memory->element == type;
+    if (one.op == kWrap) return wrapped_to(one) == type;
+    if (one.op != kScalar) return false;
+    const auto bits = static_cast<int32_t>(*one.attributes.find("bits")->get_if<int64_t>());
+    return type == kU8 ? bits >= 0 && bits <= 255 : bits >= -128 && bits <= 127;
+  }
+
+  // The type that all operands from `first` on are values of.
+  std::optional<ElementType> common(size_t b, size_t first) const {
+    std::optional<ElementType> type;
+    for (size_t i = first; i < at(b).in.size(); ++i) {
+      const auto other = maker(b, i);
+      if (!other) continue;
+      if (!exact_[*other] || (type && *type != *exact_[*other])) return std::nullopt;
+      type = exact_[*other];
+    }
+    for (size_t i = first; type && i < at(b).in.size(); ++i)
+      if (!maker(b, i) && !uniform_is(at(b).in[i], *type)) return std::nullopt;
+    return type;
+  }
+
+  // The type that all lanes are values of, by those of bundles before.
+  std::optional<ElementType> exact_of(size_t b) const {
+    const Instruction& one = at(b);
+    if (one.out.empty() || !has_32_bits(kernel_, one.out[0])) return std::nullopt;
+    if (one.op == kLoad) return is_byte(one.memory->element) ? std::optional(one.memory->element) : std::nullopt;
+    if (one.op == kWrap) return is_byte(wrapped_to(one)) ? std::optional(wrapped_to(one)) : std::nullopt;
+    if (one.memory) return std::nullopt;
+    if (is_renaming(kernel_, one)) return common(b, 0) == kU8 ? std::optional(kU8) : std::nullopt;
+    if (is_order(one.op) || (is_bitwise(one.op) && one.in.size() == 2)) return common(b, 0);
+    return one.op == kWhere ? common(b, 1) : std::nullopt;
+  }
+
+  bool low_byte_counts(size_t b) const {
+    constexpr int kByte = 8;
+    for (int part = 0; part < kParts; ++part)
+      if (demand_.of(at(b, part).out[0]) > kByte) return false;
+    return true;
+  }
+
+  bool may_be_bytes(size_t b) const {
+    const Instruction& one = at(b);
+    if (is_store(b)) return is_byte(one.memory->element) && has_32_bits(kernel_, one.in[0]) && maker(b, 0);
+    if (one.op == kLoad || one.op == kWrap) return exact_[b].has_value();
+    if (one.memory || one.out.empty()) return false;
+    if (is_logic(one.op)) return element_of(kernel_, one.out[0]).is_bool();
+    if (is_compare(one.op)) return common(b, 0).has_value();
+    if (!has_32_bits(kernel_, one.out[0])) return false;
+    if (is_order(one.op)) return exact_[b].has_value();
+    if (one.op == kAbs) return low_byte_counts(b) && common(b, 0) == kI8;
+    return (is_modular(one.op) || is_renaming(kernel_, one) || one.op == kWhere) && (exact_[b] || low_byte_counts(b));
+  }
+
+  // Booleans stay among bytes, but for those that are alike in all lanes: what reads or makes one that does not is none
+  // of them, and then those beside it.
+  void drop_unsuited() {
+    std::vector<size_t> open;
+    for (size_t b = 0; b < bytes_.size(); ++b) open.push_back(b);
+    while (!open.empty()) {
+      const size_t b = open.back();
+      open.pop_back();
+      if (!bytes_[b] || suits(b)) continue;
+      bytes_[b] = false;
+      for (const int reader : bundle(b).readers) open.push_back(static_cast<size_t>(reader));
+      for (size_t i = 0; i < bundle(b).operands.size(); ++i)
+        if (const auto other = maker(b, i)) open.push_back(*other);
+    }
+  }
+  bool suits(size_t b) const {
+    const Instruction& one = at(b);
+    for (size_t i = 0; i < one.in.size(); ++i) {
+      if (!element_of(kernel_, one.in[i]).is_bool()) continue;
+      const auto other = maker(b, i);
+      if (other && !bytes_[*other]) return false;
+    }
+    return one.out.empty() || !element_of(kernel_, one.out[0]).is_bool() || !read_elsewhere(b);
+  }
+
+  // By an instruction that is not of a bundle of bytes.
+  bool read_elsewhere(size_t b) const {
+    return bundle(b).read_apart ||
+           std::ranges::any_of(bundle(b).readers, [&](int reader) { return !bytes_[static_cast<size_t>(reader)]; });
+  }
+
+  // ---- Is it worth it? Instructions, as the machine counts them ----
+
+  int gain() const {
+    constexpr int kPack = 9, kUnpack = 7;
+    const int store = isa_ == Isa::avx512 ? 2 : 4;
+    int gained = 0;
+    std::vector<char> packed(bytes_.size(), 0);
+    for (size_t b = 0; b < bytes_.size(); ++b) {
+      if (!bytes_[b]) continue;
+      const Instruction& one = at(b);
+      gained += is_store(b) ? kParts * store - 1 : one.op == kWrap ? 2 * kParts : one.op == kMul ? 2 : kParts - 1;
+      for (size_t i = 0; i < one.in.size(); ++i) {
+        const auto other = maker(b, i);
+        if (!other || bytes_[*other] || packed[*other]) continue;
+        packed[*other] = 1;
+        gained -= kPack;
+      }
+      if (!one.out.empty() && read_elsewhere(b)) gained -= kUnpack;
+    }
+    return gained;
+  }
+
+  // ---- The code ----
+
+  // The kernel's body stays as it is until all is made, since bundles are places in it.
+  void rewrite() {
+    std::vector<Instruction> made;
+    size_t next = 0;
+    for (size_t i = 0; i < kernel_.body.size();) {
+      while (next < bytes_.size() && bundle(next).first < i) ++next;
+      if (next == bytes_.size() || bundle(next).first != i || !bytes_[next]) {
+        made.push_back(kernel_.body[i++]);
+        continue;
+      }
+      write(next, made);
+      if (!at(next).out.empty() && read_elsewhere(next)) unpack(next, made);
+      i += kParts;
+    }
+    kernel_.body.clear();
+    for (Instruction& one : made) {
+      const auto spread = one.out.empty() ? spread_.end() : spread_.find(one.out[0]);
+      kernel_.body.push_back(std::move(one));
+      if (spread != spread_.end())
+        kernel_.body.push_back({.op = element_of(kernel_, spread->first).is_bool() ? "SpreadMask" : "SpreadByte",
+                                .in = {spread->first},
+                                .out = {spread->second}});
+    }
+  }
+
+  RegisterId vector_of_bytes() { return kernel_.add_lanes(kI32); }
+
+  RegisterId bytes_of(size_t b, size_t i, std::vector<Instruction>& made) {
+    const auto other = maker(b, i);
+    if (!other) {
+      auto [spread, is_new] = spread_.try_emplace(at(b).in[i], -1);
+      if (is_new)
+        spread->second = element_of(kernel_, spread->first).is_bool() ? kernel_.add_lanes(kBool) : vector_of_bytes();
+      return spread->second;
+    }
+    if (made_[*other] >= 0) return made_[*other];
+    made_[*other] = vector_of_bytes();
+    Instruction pack{.op = "PackBytes", .out = {made_[*other]}, .label = at(*other).label};
+    for (int part = 0; part < kParts; ++part) pack.in.push_back(at(b, part).in[i]);
+    made.push_back(std::move(pack));
+    return made_[*other];
+  }
+
+  void write(size_t b, std::vector<Instruction>& made) {
+    Instruction one = at(b);
+    if (one.op == kMul) return write_product(b, made);
+    const std::optional<ElementType> compared = is_compare(one.op) ? common(b, 0) : exact_[b];
+    for (size_t i = 0; i < one.in.size(); ++i) one.in[i] = bytes_of(b, i, made);
+    if (one.op == kWrap || is_renaming(kernel_, at(b))) {
+      made_[b] = one.in[0];
+      return;
+    }
+    if (!is_logic(one.op) && !is_bitwise(one.op)) one.op = one.op.str() + "Bytes";
+    if (compared) one.attributes.set("signed", compared == kI8 ? 1 : 0);
+    if (!one.out.empty()) {
+      made_[b] = element_of(kernel_, one.out[0]).is_bool() ? kernel_.add_lanes(kBool) : vector_of_bytes();
+      one.out[0] = made_[b];
+    }
+    made.push_back(std::move(one));
+  }
+
+  // The machine has products of 16 bits alone: by some constants sums take less.
+  void write_product(size_t b, std::vector<Instruction>& made) {
+    Instruction one = at(b);
+    const size_t factor = maker(b, 0) ? 1 : 0;
+    const bool alike = !maker(b, factor);
+    const RegisterId x = bytes_of(b, 1 - factor, made);
+    const auto constant = alike ? constant_of(one.in[factor]) : std::nullopt;
+    const auto product = constant ? multiply_bytes(kernel_, x, *constant, one.label, made) : std::nullopt;
+    if (product) {
+      made_[b] = *product;
+      return;
+    }
+    one.op = "MulBytes";
+    one.in = {x, bytes_of(b, factor, made)};
+    if (alike) one.attributes.set("alike", 1);
+    one.out[0] = made_[b] = vector_of_bytes();
+    made.push_back(std::move(one));
+  }
+
+  void unpack(size_t b, std::vector<Instruction>& made) const {
+    for (int part = 0; part < kParts; ++part) {
+      Instruction one{.op = "UnpackBytes" + std::to_string(part),
+                      .in = {made_[b]},
+                      .out = {at(b, part).out[0]},
+                      .label = at(b).label};
+      one.attributes.set("signed", exact_[b] == kI8 ? 1 : 0);
+      made.push_back(std::move(one));
+    }
+  }
+
+  LinearKernel& kernel_;
+  const Isa isa_;
+  const LowBits demand_;
+  const Bundles bundles_;
+  std::vector<int> definition_;  // of each register, in the body: that of its last write
+  // Of each bundle: the type that its lanes are values of, if it is of bytes, and the vector of bytes it makes.
+  std::vector<std::optional<ElementType>> exact_;
+  std::vector<char> bytes_;
+  std::vector<RegisterId> made_;
+  std::map<RegisterId, RegisterId> spread_;
+};
+
+}  // namespace
+
+bool has_lanes_of_bytes(const LinearKernel& kernel) {
+  return std::ranges::any_of(kernel.body, [](const Instruction& one) { return one.op.str().ends_with("Bytes"); });
+}
+
+void join_bytes(LinearKernel& kernel, Isa isa) {
+  if (kernel.lanes * 32 == vector_bits(isa)) Joiner(kernel, isa).run();
+}
+
+}  // namespace tenon::x86

@@ -1,0 +1,175 @@
+// Quotients by constants as products.
+//
+// x / c = RN(x h + RN(x l)) for h = 1/c rounded towards 0 and l = what h lacks (Brisebarre, Muller, Raina,
+// "Accelerating correctly rounded floating-point division when the divisor is known in advance", 2004): two operations
+// of one cycle where the machine divides in ten and more. Infinities, zeros and NaN come out right, since h and l have
+// one sign.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "x86/passes/internal.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+const Name kScalar("Scalar"), kBits("bits"), kDiv("Div"), kMul("Mul"), kFma("Fma");
+
+constexpr int kMantissaBits = 23;
+// Of the divisor: quotients and what is left are normal numbers for most x.
+constexpr int kMostExponent = 60;
+
+// Of odd `value`, modulo 2^64.
+uint64_t inverse(uint64_t value) {
+  uint64_t found = value;  // right in three bits, and in twice as many after each step
+  for (int step = 0; step < 5; ++step) found *= 2 - value * found;
+  return found;
+}
+
+// The sum above differs from the quotient by less than 2^-45 of it. It can round to another number only where the
+// quotient is that near to the middle M of two floats: X 2^bits = M C + k, with the significands X of x and C of c, M
+// odd, and |k| at most 16. Is it right for all such X? `c` is in [1, 2).
+bool rounds_correctly(float c, const QuotientFactors& by) {
+  constexpr int64_t kNearest = 16, kLeast = int64_t{1} << kMantissaBits;
+  const auto divisor = static_cast<int64_t>(std::ldexp(c, kMantissaBits));
+  const int zeros = std::countr_zero(static_cast<uint64_t>(divisor));
+  const uint64_t odd_inverse = inverse(static_cast<uint64_t>(divisor >> zeros));
+  for (const int bits : {24, 25}) {  // quotients from 1 on, and below
+    const int64_t period = int64_t{1} << (bits - zeros);
+    for (int64_t k = -kNearest; k <= kNearest; ++k) {
+      if (k == 0 || k % (int64_t{1} << zeros) != 0) continue;
+      const auto first =
+          static_cast<int64_t>(static_cast<uint64_t>(-(k >> zeros)) * odd_inverse & static_cast<uint64_t>(period - 1));
+      const int64_t from = 2 * kLeast, missing = std::max<int64_t>(0, from - first);
+      for (int64_t middle = first + (missing + period - 1) / period * period; middle < 2 * from; middle += period) {
+        const int64_t significand = (middle * divisor + k) >> bits;
+        if (significand < kLeast || significand >= 2 * kLeast) continue;
+        const float x = std::ldexp(static_cast<float>(significand), -kMantissaBits);
+        if (std::fma(x, by.high, x * by.low) != x / c) return false;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<QuotientFactors> quotient_factors(float divisor) {
+  int exponent = 0;
+  const float c = std::frexp(std::abs(divisor), &exponent) * 2;  // in [1, 2)
+  --exponent;
+  if (!std::isfinite(divisor) || divisor == 0 || std::abs(exponent) > kMostExponent) return std::nullopt;
+  const auto scaled = [&](float factor) { return std::copysign(std::ldexp(factor, -exponent), divisor); };
+  if (c == 1) return QuotientFactors{scaled(1), 0};
+  float high = 1 / c;
+  if (std::fma(static_cast<double>(high), c, -1.0) > 0) high = std::nextafter(high, 0.0f);
+  const auto low = static_cast<float>(std::fma(-static_cast<double>(high), c, 1.0) / c);
+  for (const float l : {low, std::nextafter(low, 0.0f), std::nextafter(low, 1.0f)})
+    if (rounds_correctly(c, {high, l})) return QuotientFactors{scaled(high), scaled(l)};
+  return std::nullopt;
+}
+
+namespace {
+
+// Registers of what to multiply by; `low` -1: by `high` alone.
+struct Factors {
+  RegisterId high = -1, low = -1;
+};
+
+class Divider {
+ public:
+  explicit Divider(LinearKernel& kernel) : kernel_(kernel), writes_(kernel.registers.size()) {
+    for (const Instruction& one : kernel.body) {
+      for (const RegisterId id : one.out) ++writes_[static_cast<size_t>(id)];
+      if (is_quotient(one)) divisors_.insert(one.in[1]);
+    }
+  }
+
+  void run() {
+    std::vector<Instruction> old = std::move(kernel_.body);
+    kernel_.body.clear();
+    kernel_.body.reserve(old.size());
+    for (Instruction& one : old) {
+      if (const auto by = factors_of(one)) {
+        write_quotient(one, *by);
+      } else {
+        const bool constant = one.op == kScalar;
+        kernel_.body.push_back(std::move(one));
+        if (constant) add_factors(Instruction(kernel_.body.back()));
+      }
+    }
+    drop_unread();
+  }
+
+ private:
+  bool is_f32(RegisterId id) const { return kernel_.registers[static_cast<size_t>(id)].element == kF32; }
+
+  bool is_quotient(const Instruction& one) const { return one.op == kDiv && !one.memory && is_f32(one.out[0]); }
+
+  // Behind a constant that is divided by.
+  void add_factors(const Instruction& constant) {
+    const RegisterId id = constant.out[0];
+    if (!divisors_.contains(id) || writes_[static_cast<size_t>(id)] != 1) return;
+    const auto bits = static_cast<uint32_t>(*constant.attributes.find(kBits)->get_if<int64_t>());
+    const auto by = quotient_factors(std::bit_cast<float>(bits));
+    if (!by) return;
+    Factors& made = factors_[id];
+    made.high = write_constant(constant, by->high);
+    if (by->low != 0) made.low = write_constant(constant, by->low);
+  }
+  RegisterId write_constant(const Instruction& like, float value) {
+    Instruction one = like;
+    one.out = {kernel_.add_lanes(kF32)};
+    one.attributes.set(kBits, static_cast<int64_t>(std::bit_cast<uint32_t>(value)));
+    kernel_.body.push_back(std::move(one));
+    return kernel_.body.back().out[0];
+  }
+
+  std::optional<Factors> factors_of(const Instruction& one) const {
+    if (!is_quotient(one)) return std::nullopt;
+    const auto found = factors_.find(one.in[1]);
+    return found == factors_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  void write_quotient(const Instruction& quotient, const Factors& by) {
+    const RegisterId x = quotient.in[0], rest = by.low < 0 ? -1 : kernel_.add_lanes(kF32);
+    Instruction product = quotient;
+    product.op = kMul;
+    product.in = {x, by.low < 0 ? by.high : by.low};
+    if (by.low >= 0) product.out = {rest};
+    kernel_.body.push_back(std::move(product));
+    if (by.low < 0) return;
+    Instruction sum = quotient;
+    sum.op = kFma;
+    sum.in = {x, by.high, rest};
+    kernel_.body.push_back(std::move(sum));
+  }
+
+  // Constants that were only divided by.
+  void drop_unread() {
+    std::vector<int> reads(kernel_.registers.size());
+    for (const Instruction& one : kernel_.body)
+      for (const RegisterId id : one.in) ++reads[static_cast<size_t>(id)];
+    std::erase_if(kernel_.body, [&](const Instruction& one) {
+      return one.op == kScalar && reads[static_cast<size_t>(one.out[0])] == 0;
+    });
+  }
+
+  LinearKernel& kernel_;
+  std::vector<int> writes_;
+  std::set<RegisterId> divisors_;
+  std::map<RegisterId, Factors> factors_;  // by the register of the constant
+};
+
+}  // namespace
+
+void divide_by_constants(LinearKernel& kernel) {
+  const auto divides = [](const Instruction& one) { return one.op == kDiv; };
+  if (std::any_of(kernel.body.begin(), kernel.body.end(), divides)) Divider(kernel).run();
+}
+
+}  // namespace tenon::x86

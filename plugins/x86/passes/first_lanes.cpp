@@ -1,0 +1,75 @@
+// Lanes that are known to hold something: FirstLanes of a number that stands in the code (attribute `count`), and folds
+// of vectors whose lanes from attribute `first` on hold what changes nothing, as those of rows of a few elements.
+//
+//   %1 = Number {value = 2}                     %1 = Number {value = 2}
+//   %m = FirstLanes %1                          %m = FirstLanes %1 {count = 2}
+//   %3 = FillTail %2, %m {bits = 0x0}           %3 = FillTail %2, %m {bits = 0x0}
+//   %4 = FoldLanes %3 {by = "Add"}              %4 = FoldLanes %3 {by = "Add", first = 2}
+#include <optional>
+
+#include "x86/passes/internal.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+const Name kNumber("Number"), kFirst("FirstLanes"), kFill("FillTail"), kLoad("Load"), kFold("FoldLanes"),
+    kFoldRows("FoldRows");
+
+class FirstLanes {
+ public:
+  explicit FirstLanes(LinearKernel& kernel)
+      : kernel_(kernel), writes_(kernel.registers.size()), maker_(kernel.registers.size()) {
+    for (Instruction& one : kernel.body)
+      for (const RegisterId id : one.out) ++writes_[index(id)], maker_[index(id)] = &one;
+  }
+
+  void run() {
+    for (Instruction& one : kernel_.body) {
+      if (one.op == kFirst) {
+        if (const Instruction* number = only_maker(one.in[0]); number && number->op == kNumber)
+          one.attributes.set("count", *number->attributes.find("value")->get_if<int64_t>());
+      } else if (one.op == kFold || one.op == kFoldRows) {
+        fold(one);
+      }
+    }
+  }
+
+ private:
+  static size_t index(RegisterId id) { return static_cast<size_t>(id); }
+  const Instruction* only_maker(RegisterId id) const {
+    return id >= 0 && writes_[index(id)] == 1 ? maker_[index(id)] : nullptr;
+  }
+
+  void fold(Instruction& one) {
+    const bool adds = *one.attributes.find("by")->get_if<std::string>() == "Add";
+    int64_t first = 0;
+    for (const RegisterId id : one.in) {
+      const std::optional<int64_t> lanes = lanes_of(id, adds);
+      if (!lanes) return;
+      first = std::max(first, *lanes);
+    }
+    one.attributes.set("first", first);
+  }
+
+  // Lanes behind a row's end are filled with what its fold begins with; those of a Load are 0.
+  std::optional<int64_t> lanes_of(RegisterId value, bool adds) const {
+    const Instruction* made = only_maker(value);
+    if (!made) return std::nullopt;
+    RegisterId mask = -1;
+    if (made->op == kFill) mask = made->in[1];
+    if (adds && made->op == kLoad && made->touched == Lanes::partial) mask = made->in[0];
+    const Instruction* lanes = only_maker(mask);
+    const Attribute* count = lanes && lanes->op == kFirst ? lanes->attributes.find("count") : nullptr;
+    return count ? std::optional(*count->get_if<int64_t>()) : std::nullopt;
+  }
+
+  LinearKernel& kernel_;
+  std::vector<int> writes_;
+  std::vector<const Instruction*> maker_;
+};
+
+}  // namespace
+
+void mark_first_lanes(LinearKernel& kernel) { FirstLanes(kernel).run(); }
+
+}  // namespace tenon::x86

@@ -1,0 +1,84 @@
+// What the passes share. Not for other files: it brings the names of linear kernels into this plugin's namespace.
+#pragma once
+#include <algorithm>
+#include <vector>
+
+#include "x86/passes/passes.hpp"
+
+namespace tenon::x86 {
+
+using codegen::Lanes;
+using snippet::Instruction;
+using snippet::LinearKernel;
+using snippet::Loop;
+using snippet::LoopId;
+using snippet::Memory;
+using snippet::Param;
+using snippet::RegisterId;
+
+// Does a loop or a tail begin or end there?
+inline bool is_border(Name op) {
+  static const Name kBorders[] = {"LoopBegin", "LoopEnd", "TailBegin", "TailEnd"};
+  return std::find(std::begin(kBorders), std::end(kBorders), op) != std::end(kBorders);
+}
+
+// The port that each pointer register points into, those of the second row and so on included; -1: no pointer.
+std::vector<int> ports_of(const LinearKernel& kernel);
+
+bool writes_memory(Name op);
+bool is_past_caches(Name op);
+bool is_prefetch(Name op);
+bool reads_memory(const Instruction& instruction);
+
+// Registers that hold one value in all lanes: those that one instruction writes, from what is alike in all lanes. By
+// the order of the body, since operands stand before their users.
+class Alike {
+ public:
+  explicit Alike(const LinearKernel& kernel);
+  bool holds(RegisterId id) const { return alike_[static_cast<size_t>(id)]; }
+
+ private:
+  bool makes_alike(const Instruction& instruction) const;
+  std::vector<char> alike_;
+};
+
+// How often registers are written, and how many of the low bits of 32-bit integers anything reads.
+class LowBits {
+ public:
+  explicit LowBits(const LinearKernel& kernel);
+  bool once(RegisterId id) const { return writes_[static_cast<size_t>(id)] == 1; }
+  int of(RegisterId id) const { return bits_[static_cast<size_t>(id)]; }  // 32: all, and of what is no such integer
+
+ private:
+  int of_operand(const LinearKernel& kernel, const Instruction& one, size_t i) const;
+  std::vector<int> writes_, bits_;
+};
+bool is_byte(ElementType element);
+bool has_32_bits(const LinearKernel& kernel, RegisterId id);  // an integer of 32 bits
+// Are low bits of the result made of low bits of operands, where these are integers?
+bool is_modular(Name op);
+// A Convert between integers of 32 bits: nothing changes but what they mean.
+bool is_renaming(const LinearKernel& kernel, const Instruction& one);
+ElementType wrapped_to(const Instruction& wrap);
+
+// The cache lines that one iteration of a loop touches.
+class Stretches {
+ public:
+  // What it touches through one pointer: the bytes from displacement `begin`.
+  struct Touched {
+    Memory memory;
+    int64_t begin = 0, end = 0;
+    bool written = false;
+    // `op` on each line, `ahead_bytes` further on.
+    void write(Name op, int64_t ahead_bytes, int label, std::vector<Instruction>& body) const;
+  };
+  void add(const LinearKernel& kernel, const Instruction& instruction);
+  // In the order in which they are touched first, so that code does not depend on register numbers.
+  const std::vector<Touched>& touched() const { return touched_; }
+  void clear() { touched_.clear(); }
+
+ private:
+  std::vector<Touched> touched_;
+};
+
+}  // namespace tenon::x86

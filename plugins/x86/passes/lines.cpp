@@ -1,0 +1,151 @@
+// Rows that begin anywhere, stored by whole lines: main memory takes lines past the caches three times as fast as parts
+// of lines, which are read first. Lanes go round until their line begins with lane 0, and each line is what one vector
+// leaves and the next begins. The first and the last line of a walk along a row are another walk's as well: they go
+// through the caches, which have them by then or fetch them ahead.
+//
+//   index, mask, left = of the address, of the address, 0
+//   for vectors                      turned = value, its lanes turned by `index`
+//     the line here                  `mask`: turned, the others: left;   left = turned
+//   the line behind                  the others: left
+#include <map>
+
+#include "x86/passes/internal.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+const Name kBegin("LoopBegin"), kEnd("LoopEnd"), kStreaming("StoreStreaming");
+
+class LineStores {
+ public:
+  explicit LineStores(LinearKernel& kernel) : kernel_(kernel) {
+    for (const Instruction& one : kernel.body) {
+      follow(one);
+      if (one.op == kEnd) ++walks_[one.in[0]].loops;
+      if (is_of_walk(one)) note(one);
+    }
+  }
+
+  void run() {
+    std::vector<Instruction> old = std::exchange(kernel_.body, {});
+    kernel_.body.reserve(old.size() + 64);
+    for (Instruction& one : old) {
+      follow(one);
+      Walk* walk = one.op == kBegin || one.op == kEnd ? &walks_[one.in[0]] : nullptr;
+      if (one.op == kBegin && walk->begun++ == 0) begin(*walk);
+      if (one.op == kBegin) open_.push_back(static_cast<LoopId>(one.number));
+      if (one.op == kEnd) open_.pop_back();
+      if (is_of_walk(one)) {
+        store(std::move(one));
+        continue;
+      }
+      // As in a tile whose rows are walked inside of its columns: through the caches.
+      if (one.op == kStreaming) one.op = "Store";
+      const bool last = one.op == kEnd && --walk->loops == 0;
+      kernel_.body.push_back(std::move(one));
+      if (last) end(*walk);
+    }
+  }
+
+ private:
+  // A row of an output that one walk stores.
+  struct Row {
+    Memory memory;
+    ElementType lane;
+    int label = -1;
+    RegisterId index = -1, mask = -1, left = -1;
+  };
+  // Along vectors that one counter counts: several at once, and then single ones.
+  struct Walk {
+    int loops = 0, begun = 0;
+    std::vector<Row> rows = {};
+  };
+
+  void follow(const Instruction& one) {
+    if (one.op == kBegin) counter_ = one.in[0];
+    if (one.op == kEnd) counter_ = -1;
+  }
+  bool is_of_walk(const Instruction& one) const {
+    return one.op == kStreaming && counter_ >= 0 && one.memory->index == counter_;
+  }
+
+  static Row* find(Walk& walk, RegisterId base) {
+    const auto found = std::ranges::find(walk.rows, base, [](const Row& row) { return row.memory.base; });
+    return found == walk.rows.end() ? nullptr : &*found;
+  }
+
+  void note(const Instruction& store) {
+    Walk& walk = walks_[store.memory->index];
+    if (Row* row = find(walk, store.memory->base)) {
+      row->memory.displacement_bytes = std::min(row->memory.displacement_bytes, store.memory->displacement_bytes);
+      return;
+    }
+    const ElementType lane = kernel_.registers[static_cast<size_t>(store.in[0])].element;
+    walk.rows.push_back({.memory = *store.memory, .lane = lane, .label = store.label});
+  }
+
+  void begin(Walk& walk) {
+    for (Row& row : walk.rows) {
+      row.index = kernel_.add_lanes(row.lane.bits() == 64 ? kI64 : kI32);
+      row.mask = kernel_.add_lanes(kBool);
+      row.left = kernel_.add_lanes(row.lane);
+      Memory first = row.memory;
+      first.index = -1;
+      write({.op = "LineIndex", .out = {row.index}, .memory = first, .label = row.label});
+      write({.op = "LineMask", .out = {row.mask}, .memory = first, .label = row.label});
+      write({.op = "Scalar", .attributes = {{"bits", int64_t{0}}}, .out = {row.left}, .label = row.label});
+      if (kernel_.skewed) fetch_edge(first, row.label);
+      if (!kernel_.blocks.inside || kernel_.blocks.sizes.empty()) continue;
+      // Where the next block ends: where it begins this one ends.
+      first.displacement_bytes += 2 * kernel_.blocks.sizes.front().elements * row.lane.bits() / 8;
+      write({.op = "PrefetchWrite", .memory = first, .label = row.label});
+    }
+  }
+
+  // Of rows that are stored one after the other: the line where a row to come begins and the one before it ends. Parts
+  // of lines that are not there yet would hold up the stores behind them.
+  void fetch_edge(Memory memory, int label) {
+    constexpr int kRowsAhead = 4;
+    if (open_.empty()) return;
+    const auto& shifts = kernel_.loops[static_cast<size_t>(open_.back())].shifts;
+    const auto shift = std::ranges::find(shifts, memory.base, &Loop::Shift::pointer);
+    if (shift == shifts.end() || shift->each < 0) return;
+    for (int row = 0; row < kRowsAhead; ++row) {
+      const RegisterId next = kernel_.add_general();
+      write({.op = "AddParameter", .in = {memory.base}, .out = {next}, .number = shift->each});
+      memory.base = next;
+    }
+    write({.op = "PrefetchWrite", .memory = memory, .label = label});
+  }
+
+  void store(Instruction store) {
+    const Row& row = *find(walks_[store.memory->index], store.memory->base);
+    const RegisterId turned = kernel_.add_lanes(row.lane);
+    write({.op = "TurnLanes", .in = {store.in[0], row.index}, .out = {turned}, .label = store.label});
+    const bool first = store.memory->displacement_bytes == row.memory.displacement_bytes;
+    write({.op = "StoreLine",
+           .attributes = {{"first", int64_t{first}}},
+           .in = {turned, row.left, row.mask},
+           .memory = store.memory,
+           .label = store.label});
+    write({.op = "Copy", .in = {turned}, .out = {row.left}, .label = store.label});
+  }
+
+  void end(const Walk& walk) {
+    for (const Row& row : walk.rows)
+      write({.op = "StoreLineRest", .in = {row.left, row.mask}, .memory = row.memory, .label = row.label});
+  }
+
+  void write(Instruction one) { kernel_.body.push_back(std::move(one)); }
+
+  LinearKernel& kernel_;
+  std::map<RegisterId, Walk> walks_;  // by their counters
+  RegisterId counter_ = -1;           // of the innermost loop; -1: behind it
+  std::vector<LoopId> open_;
+};
+
+}  // namespace
+
+void store_lines(LinearKernel& kernel) { LineStores(kernel).run(); }
+
+}  // namespace tenon::x86

@@ -1,0 +1,131 @@
+// Integers of which nothing but low bits counts.
+#include <map>
+
+#include "x86/passes/internal.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+constexpr int kAllBits = 32;
+const Name kWrap("Wrap"), kConvert("Convert"), kScalar("Scalar");
+
+float number_of(const Instruction& scalar) {
+  return std::bit_cast<float>(static_cast<uint32_t>(*scalar.attributes.find("bits")->get_if<int64_t>()));
+}
+
+}  // namespace
+
+bool has_32_bits(const LinearKernel& kernel, RegisterId id) {
+  const ElementType element = kernel.registers[static_cast<size_t>(id)].element;
+  return element.is_int() && element.bits() == 32;
+}
+
+bool is_byte(ElementType element) { return element.is_int() && element.bits() == 8; }
+
+bool is_of_bytes(const snippet::Body& body) {
+  const auto in_lanes = [&](const snippet::BodyValue& value) { return (value.varies >> (body.rank() - 1) & 1) != 0; };
+  const auto in_bytes = [&](const snippet::BodyPort& port) {
+    return is_byte(port.element) || !in_lanes(body.values[static_cast<size_t>(port.value)]);
+  };
+  const auto narrow = [&](const snippet::BodyValue& value) {
+    return !in_lanes(value) || value.element.is_bool() || (value.element.is_int() && value.element.bits() == 32);
+  };
+  return body.rank() > 0 && !body.reduces() && std::ranges::all_of(body.values, narrow) &&
+         std::ranges::all_of(body.inputs, in_bytes) && std::ranges::all_of(body.outputs, in_bytes);
+}
+
+bool has_bytes(const snippet::Body& body) {
+  const auto in_lanes = [&](const snippet::BodyValue& value) { return (value.varies >> (body.rank() - 1) & 1) != 0; };
+  const auto is_one = [&](const snippet::BodyPort& port) {
+    return is_byte(port.element) && in_lanes(body.values[static_cast<size_t>(port.value)]);
+  };
+  const auto has_32_bit_lanes = [](const snippet::BodyValue& value) { return value.element.bits() <= 32; };
+  return body.rank() > 0 && !body.reduces() && std::ranges::all_of(body.values, has_32_bit_lanes) &&
+         (std::ranges::any_of(body.inputs, is_one) || std::ranges::any_of(body.outputs, is_one));
+}
+
+bool is_modular(Name op) {
+  static const Name kNames[] = {"Add", "Sub", "Mul", "Neg", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitwiseNot"};
+  return std::find(std::begin(kNames), std::end(kNames), op) != std::end(kNames);
+}
+
+bool is_renaming(const LinearKernel& kernel, const Instruction& one) {
+  return one.op == kConvert && has_32_bits(kernel, one.in[0]) && has_32_bits(kernel, one.out[0]);
+}
+
+ElementType wrapped_to(const Instruction& wrap) {
+  const Attribute* const to = wrap.attributes.find("to");
+  const std::string* const text = to ? to->get_if<std::string>() : nullptr;
+  return text ? ElementType::parse(*text).value_or(ElementType{}) : ElementType{};
+}
+
+LowBits::LowBits(const LinearKernel& kernel) : writes_(kernel.registers.size()), bits_(kernel.registers.size()) {
+  for (const Instruction& one : kernel.body)
+    for (const RegisterId id : one.out) ++writes_[static_cast<size_t>(id)];
+  // What loops carry is read before it is written: all of it counts.
+  for (size_t id = 0; id < bits_.size(); ++id)
+    if (writes_[id] != 1) bits_[id] = kAllBits;
+  for (auto one = kernel.body.rbegin(); one != kernel.body.rend(); ++one)
+    for (size_t i = 0; i < one->in.size(); ++i) {
+      int& wanted = bits_[static_cast<size_t>(one->in[i])];
+      wanted = std::max(wanted, of_operand(kernel, *one, i));
+    }
+}
+
+int LowBits::of_operand(const LinearKernel& kernel, const Instruction& one, size_t i) const {
+  static const Name kStore("Store"), kWhere("Where");
+  if (one.op == kStore && i == 0 && has_32_bits(kernel, one.in[0])) return one.memory->element.bits();
+  if (one.op == kWrap) return std::min(wrapped_to(one).bits(), of(one.out[0]));
+  if (one.memory || one.out.size() != 1) return kAllBits;
+  const bool passes = is_modular(one.op) || is_renaming(kernel, one) || (one.op == kWhere && i > 0);
+  return passes && has_32_bits(kernel, one.out[0]) ? of(one.out[0]) : kAllBits;
+}
+
+void drop_wraps(LinearKernel& kernel) {
+  if (std::ranges::find(kernel.body, kWrap, &Instruction::op) == kernel.body.end()) return;
+  const LowBits wanted(kernel);
+  std::map<RegisterId, RegisterId> same;
+  std::erase_if(kernel.body, [&](Instruction& one) {
+    for (RegisterId& id : one.in)
+      if (const auto found = same.find(id); found != same.end()) id = found->second;
+    if (one.op != kWrap || !wanted.once(one.out[0]) || !wanted.once(one.in[0]) ||
+        wanted.of(one.out[0]) > wrapped_to(one).bits())
+      return false;
+    same[one.out[0]] = one.in[0];
+    return true;
+  });
+}
+
+void convert_in_range(LinearKernel& kernel) {
+  if (std::ranges::find(kernel.body, kConvert, &Instruction::op) == kernel.body.end()) return;
+  static const Name kLow("ClampLow"), kHigh("ClampHigh"), kInRange("ConvertInRange"), kLowOrNaN("ClampLowOfNaN");
+  const LowBits wanted(kernel);
+  std::vector<Instruction*> made(kernel.registers.size(), nullptr);
+  std::vector<int> reads(kernel.registers.size(), 0);
+  for (Instruction& one : kernel.body) {
+    for (const RegisterId id : one.in) ++reads[static_cast<size_t>(id)];
+    for (const RegisterId id : one.out) made[static_cast<size_t>(id)] = wanted.once(id) ? &one : nullptr;
+  }
+  const auto maker = [&](RegisterId id) { return made[static_cast<size_t>(id)]; };
+  const auto read_once = [&](const Instruction& one) { return reads[static_cast<size_t>(one.out[0])] == 1; };
+  for (Instruction& one : kernel.body) {
+    if (one.op != kConvert || kernel.registers[static_cast<size_t>(one.in[0])].element != kF32 ||
+        !has_32_bits(kernel, one.out[0]))
+      continue;
+    const Instruction* const high = maker(one.in[0]);
+    Instruction* const low = high && high->op == kHigh && !high->memory ? maker(high->in[0]) : nullptr;
+    if (!low || low->op != kLow || low->memory) continue;
+    const Instruction *const least = maker(low->in[1]), *const most = maker(high->in[1]);
+    if (!least || !most || least->op != kScalar || most->op != kScalar) continue;
+    if (!(number_of(*least) >= -0x1p31f) || !(number_of(*most) < 0x1p31f)) continue;
+    if (wanted.of(one.out[0]) < kAllBits) {
+      one.op = kInRange;
+    } else if (std::bit_cast<uint32_t>(number_of(*least)) == 0 && number_of(*most) >= 0 && read_once(*low) &&
+               read_once(*high)) {
+      low->op = kLowOrNaN;
+      one.op = kInRange;
+    }
+  }
+}
+
+}  // namespace tenon::x86

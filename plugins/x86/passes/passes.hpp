@@ -1,0 +1,183 @@
+// Passes of this plugin on linear kernels, before registers are given out.
+//
+// They make instructions of the plugin's own, with rows in the jitter table (structure.hpp):
+//
+//   Fma a, b, c   a * b + c      Fms a, b, c   a * b - c      Fnma a, b, c   c - a * b       rounded once
+//   AddMemory SubMemory MulMemory DivMemory MaxMemory MinMemory  [memory], a       a op memory
+//   FmaMemory [memory], a, c     a * memory + c   (attribute `place` 1)
+//   FmaMemory [memory], a, b     a * b + memory   (attribute `place` 2)
+//   Less a, b, m and other comparisons   where m holds, else false; attribute `negated` 1: the opposite of Less
+//   (avx512) DivAlike a, b; SqrtAlike x   Div, Sqrt of what is alike in all lanes StoreFour [memory], a        the
+//   first four lanes LoadHalves [memory]          Load of a vector of 512 bits as two of 256 ConvertInRange x floats to
+//   integers of 32 bits; 0x80000000 where it is not one of them ClampLowOfNaN x, low         ClampLow, but low where x
+//   is NaN AddBytes and others          four vectors of 32-bit lanes as one of bytes (emitters/bytes.cpp) LoadBytes,
+//   StoreBytes        of such PackBytes a, b, c, d; UnpackBytes0 x to UnpackBytes3 x   to bytes and back SpreadByte x,
+//   SpreadMask x   of what is alike in all lanes: one in all bytes PrefetchWrite [memory]       the cache line there
+//   will be written; an address that is not mapped does no harm PrefetchRead [memory]        it will be read; attribute
+//   `second` 1: into the second-level cache LineIndex [memory], LineMask [memory], TurnLanes x, index   for rows that
+//   begin anywhere (passes/lines.cpp) StoreLine [memory], turned, left, mask   the line that [memory] lies in, past the
+//   caches StoreLineRest [memory], left, mask       of the line there what lies before [memory] StageBegin, StageItem
+//   [memory], StageLine, StageDone [memory], StageRest   of items on a stage (passes/items.cpp) StoreStreaming
+//   [memory], a   Store of whole vectors past the caches; the address is a multiple of the bytes stored.
+//                                Kernels that hold one end with a fence (assembly.hpp)
+//
+// Attribute `broadcast` 1: memory is one element, for all lanes (avx512).
+#pragma once
+#include <optional>
+#include <set>
+
+#include <tenon/snippet/body.hpp>
+#include <tenon/snippet/linear.hpp>
+#include <tenon/support/result.hpp>
+
+#include "x86/isa.hpp"
+
+namespace tenon::x86 {
+
+inline constexpr int kLineBytes = 64;
+
+// How many cache lines ahead of a loop's accesses lines are fetched: `lines` of each stretch of memory that it walks,
+// but no more than `together` of all of them, which the first-level cache has to hold until they are wanted.
+struct Ahead {
+  int lines = 0;                       // 0: none are fetched
+  int together = 0;                    // 0: any number
+  int64_t of(size_t stretches) const;  // of each, at least 1
+};
+
+// Stretches of a row that one loop walks side by side.
+struct Streams {
+  int each = 1;                // of each tensor, at most
+  int most = 0;                // of all tensors together; 0: any number
+  int least_elements = 16384;  // shorter ones are not worth their begin and end
+};
+
+// Of rows that several sweeps walk one after the other: the sweep that fetches the row behind, or none. That before the
+// last one waits for no memory, and has time; the last one stores past the caches, and leaves the near ones to what it
+// reads until the next row is wanted.
+enum class NextRow : uint8_t { none, before_last, last };
+
+// Items that a kernel walks one by one: the dim of the loop over them, behind which all dims are inside of an item, and
+// the port of what they become, the only output.
+struct Items {
+  int dim = -1, output = -1;
+};
+
+struct PassOptions {
+  Isa isa = Isa::avx2;
+  // A product that is only added becomes one operation: faster, and rounded once instead of twice, so results may
+  // differ in their last place from those of the operators one by one. What is negated and only added is subtracted.
+  bool contract = true;
+  // Nothing is fetched, and no pass looks for loops: lanes of narrow integers, four vectors at once, become lanes of
+  // bytes, and loops that are known to run a few times are written out (snippet::write_out).
+  bool near = false;
+  // Lanes of bytes where lines are fetched, too.
+  bool bytes = false;
+  // Loads with one use become operands of the instruction that uses them.
+  bool memory_operands = true;
+  // For kernels whose tensors exceed the caches; where all lies in them, these only cost.
+  // Stores of whole vectors to outputs that the kernel does not read go past the caches.
+  bool stream_stores = false;
+  // Rows may begin anywhere: only what a head has aligned (`aligned` of Store) goes past the caches, without
+  // whole_lines, and lines from beyond them are loaded by halves.
+  bool any_rows = false;
+  // Rows of columns, and rows that are skewed, may begin anywhere: vectors are turned, so that whole lines go past the
+  // caches, one row at a time in one stretch. Of stores of 512 bits as they are in registers; others do not.
+  bool whole_lines = false;
+  // Of loops that store past the caches: main memory serves several streams faster than one.
+  Streams streams = {};
+  // Of the stores and loads of vector loops.
+  Ahead prefetch_writes = {}, prefetch_reads = {};
+  NextRow next_row = NextRow::none;
+  // Lines ahead of the first sweep are fetched all the same: rows are so short that these are the next row's too.
+  bool next_row_lines = false;
+  // Kernels that may be cut into blocks of columns (LinearKernel::Blocks): what a block needs again is to lie in a
+  // cache of so many bytes; 0: they are not cut. With `prefetch_blocks`, the next block's lines are fetched meanwhile.
+  int64_t block_cache_bytes = 0;
+  // Those that store one block behind a walk that reads each element once: larger blocks wait in half of a cache of so
+  // many bytes; 0: in none.
+  int64_t last_cache_bytes = 0;
+  // Columns of a block of those that store one block behind a walk that reads again; 0: as the caches hold them.
+  int block_columns = 0;
+  bool prefetch_blocks = false;
+  // What becomes of items goes past the caches from a stage of two items (passes/items.cpp).
+  std::optional<Items> items = std::nullopt;
+};
+
+// All of them, in the order below; then the verifier.
+Result<void> optimise(snippet::LinearKernel& kernel, const PassOptions& options);
+
+// Wrap of what is only read in so many low bits, as by a store. passes/low_bits.cpp
+void drop_wraps(snippet::LinearKernel& kernel);
+// Floats that are clamped to the range of an integer, to integers: by what the machine has, which makes 0x80000000 of
+// NaN, where the highest bit is not read; else NaN is 0 by the clamp.
+void convert_in_range(snippet::LinearKernel& kernel);
+void join_bytes(snippet::LinearKernel& kernel, Isa isa);  // after those; passes/bytes.cpp
+// Is it elementwise, of tensors of bytes alone? Then all of it may become lanes of bytes.
+bool is_of_bytes(const snippet::Body& body);
+// Is it elementwise, of lanes of 32 bits, with bytes in tensors? Then some of it may.
+bool has_bytes(const snippet::Body& body);
+// Is anything computed in lanes of bytes?
+bool has_lanes_of_bytes(const snippet::LinearKernel& kernel);
+// What to multiply by in place of a division: x / divisor = fma(x, high, x * low) for all x whose quotient is at least
+// 2^-100, bit for bit; below within a unit of the last place. `low` 0: x * high, always. None: only a division will do.
+struct QuotientFactors {
+  float high = 0, low = 0;
+};
+std::optional<QuotientFactors> quotient_factors(float divisor);
+// Div by a constant as Mul, or as Mul and Fma. passes/division.cpp
+void divide_by_constants(snippet::LinearKernel& kernel);
+// And, Or of comparisons as comparisons of some lanes; avx512, after join_bytes. passes/conditions.cpp
+void join_conditions(snippet::LinearKernel& kernel);
+// Convert of unsigned integers that were loaded from 8 or 16 bits, to floats: says that these fit i32, of which avx2
+// has a conversion. passes/convert.cpp
+void convert_as_signed(snippet::LinearKernel& kernel);
+void contract_multiply_add(snippet::LinearKernel& kernel);
+// Of rows that one vector holds: the fold into the number that changes nothing. passes/neutral.cpp
+void drop_neutral_folds(snippet::LinearKernel& kernel);
+// Of how many lanes masks and folds are, where that is known: rows of a few elements. passes/first_lanes.cpp; after
+// drop_neutral_folds.
+void mark_first_lanes(snippet::LinearKernel& kernel);
+// What four rows fold into, in four lanes of one register, as long as the same is made of all four. passes/four.cpp
+void pack_fours(snippet::LinearKernel& kernel);
+// Quotients and roots of values that are alike in all lanes, as those of a row's sum: 128 bits of them, spread.
+void narrow_alike(snippet::LinearKernel& kernel);
+// What is rounded to f16 or bf16 only to be stored as that: stores round alike.
+void leave_rounding_to_stores(snippet::LinearKernel& kernel);
+void fold_loads(snippet::LinearKernel& kernel, Isa isa);
+// Loads of 512 bits, which may begin anywhere in a line, by halves: where lines come from main memory, a Zen 5 takes
+// those that cross two half as fast. passes/halves.cpp; before fold_loads, whose operands in memory are such loads.
+void load_by_halves(snippet::LinearKernel& kernel);
+// passes/streaming.cpp
+void stream_stores(snippet::LinearKernel& kernel, const PassOptions& options);
+// StoreStreaming as stores of whole lines, wherever rows begin. passes/lines.cpp; after all that looks at stores.
+void store_lines(snippet::LinearKernel& kernel);
+// False, and nothing is changed: the kernel does not walk columns of items in one loop over these. passes/items.cpp
+bool stage_items(snippet::LinearKernel& kernel, Items items);
+void split_streams(snippet::LinearKernel& kernel, Streams streams);  // passes/streams.cpp; after stream_stores
+// But through the pointers `near`.
+void prefetch_writes(snippet::LinearKernel& kernel, Ahead ahead, const std::set<snippet::RegisterId>& near = {});
+void prefetch_reads(snippet::LinearKernel& kernel, Ahead ahead, const std::set<snippet::RegisterId>& near = {});
+// passes/rows.cpp; before split_streams
+struct NextRows {
+  std::set<snippet::RegisterId> fetched, standing;  // pointers to what is fetched a row ahead, and what all rows share
+};
+NextRows fetch_next_rows(snippet::LinearKernel& kernel, NextRow when);
+// Of rows that are written out and have steps that are known. passes/held.cpp
+void fetch_held_rows(snippet::LinearKernel& kernel, Ahead reads, Ahead writes);
+// passes/blocks.cpp
+void size_blocks(snippet::LinearKernel& kernel, const PassOptions& options);
+void prefetch_blocks(snippet::LinearKernel& kernel);  // after size_blocks
+void fetch_rows_ahead(snippet::LinearKernel& kernel);
+// Prefetches of a loop that stores past the caches, in turn with these stores: fills and stores share few buffers, and
+// a burst of either waits for the other. passes/spread.cpp; after all that fetches.
+void spread_prefetches(snippet::LinearKernel& kernel);
+// AddParameter whose param is known, into the addresses that start from its result. passes/steps.cpp; after those
+// above, which tell tensors by the pointers.
+void fold_steps(snippet::LinearKernel& kernel);
+// Single elements side by side that four rows fold into, at once. passes/four_stores.cpp; after fold_steps, which tells
+// where they lie.
+void store_fours(snippet::LinearKernel& kernel);
+// Does any store go past the caches?
+bool has_streaming_stores(const snippet::LinearKernel& kernel);
+
+}  // namespace tenon::x86

@@ -1,0 +1,150 @@
+// Rows beyond the caches that several sweeps walk, one after the other. The first sweep over a row waits for memory,
+// the later ones for arithmetic and for nearer caches: while one of these runs, the next row is fetched.
+#include <algorithm>
+#include <map>
+#include <ranges>
+#include <set>
+
+#include "x86/passes/internal.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+const Name kBegin("LoopBegin"), kEnd("LoopEnd"), kTail("TailBegin"), kTailEnd("TailEnd"), kFetch("PrefetchRead"),
+    kAdd("AddParameter"), kZero("Zero"), kHead("HeadLanes");
+
+// Tensors that a sweep fetches at most: each takes a general register where steps are not known.
+constexpr int kMostFetched = 4;
+
+// The loops along a row that have one counter: several vectors at once, then single ones, then a tail.
+struct Sweep {
+  RegisterId counter = -1;
+  size_t begin = 0;                        // the instruction that starts the counter
+  std::vector<size_t> ends = {};           // those that end its loops over whole vectors
+  std::map<RegisterId, Memory> read = {};  // by pointers that move on with the rows: how it is read
+  std::set<RegisterId> written = {}, standing = {};
+};
+
+struct Rows {
+  LoopId loop = -1;
+  std::vector<Sweep> sweeps = {};
+};
+
+// The loops over single rows that hold sweeps directly.
+class RowFinder {
+ public:
+  explicit RowFinder(const LinearKernel& kernel) : kernel_(kernel) {}
+
+  std::vector<Rows> run() {
+    for (size_t i = 0; i < kernel_.body.size(); ++i) {
+      const Instruction& one = kernel_.body[i];
+      if (one.op == kZero || one.op == kHead) starts_[one.out[0]] = i;
+      if (one.op == kAdd) rows_[one.out[0]] = one.in[0];
+      if (one.op == kBegin || one.op == kTail) open_.push_back(static_cast<LoopId>(one.number));
+      if (one.memory || one.op == kEnd) {
+        if (Sweep* const in = sweep()) one.memory ? see(*in, *one.memory, one) : in->ends.push_back(i);
+      }
+      if (one.op == kEnd || one.op == kTailEnd) open_.pop_back();
+    }
+    return std::move(found_);
+  }
+
+ private:
+  const Loop& of(LoopId id) const { return kernel_.loops[static_cast<size_t>(id)]; }
+
+  // That of the innermost loop that is open; null: it is none over whole vectors.
+  Sweep* sweep() {
+    if (open_.size() < 2 || of(open_.back()).kind != Loop::Kind::vector) return nullptr;
+    const LoopId row = open_[open_.size() - 2];
+    if (of(row).kind != Loop::Kind::scalar || of(row).increment != 1) return nullptr;
+    if (found_.empty() || found_.back().loop != row) found_.push_back({.loop = row});
+    const RegisterId counter = of(open_.back()).counter;
+    std::vector<Sweep>& sweeps = found_.back().sweeps;
+    if (sweeps.empty() || sweeps.back().counter != counter)
+      sweeps.push_back({.counter = counter, .begin = starts_[counter]});
+    return &sweeps.back();
+  }
+
+  void see(Sweep& in, const Memory& memory, const Instruction& one) const {
+    if (memory.index != in.counter) return;
+    const RegisterId first = row_of(memory.base);
+    const auto moves = [&](const Loop::Shift& shift) { return shift.pointer == first && shift.each >= 0; };
+    if (!std::ranges::any_of(of(found_.back().loop).shifts, moves))
+      in.standing.insert(memory.base);
+    else if (writes_memory(one.op))
+      in.written.insert(first);
+    else if (reads_memory(one))
+      in.read.try_emplace(first, memory);
+  }
+
+  // The pointer that moves, where this one lies a row behind it.
+  RegisterId row_of(RegisterId pointer) const {
+    const auto found = rows_.find(pointer);
+    return found == rows_.end() ? pointer : found->second;
+  }
+
+  const LinearKernel& kernel_;
+  std::vector<LoopId> open_;
+  std::map<RegisterId, size_t> starts_;    // of counters
+  std::map<RegisterId, RegisterId> rows_;  // what lies a row behind others, and these
+  std::vector<Rows> found_;
+};
+
+class RowFetcher {
+ public:
+  RowFetcher(LinearKernel& kernel, NextRow when) : kernel_(kernel), when_(when) {}
+
+  NextRows run() {
+    for (const Rows& rows : RowFinder(kernel_).run()) fetch(rows);
+    std::vector<Instruction> body;
+    for (size_t i = 0; i < kernel_.body.size(); ++i) {
+      if (const auto at = made_.find(i); at != made_.end()) std::ranges::move(at->second, std::back_inserter(body));
+      body.push_back(std::move(kernel_.body[i]));
+    }
+    kernel_.body = std::move(body);
+    return std::move(done_);
+  }
+
+ private:
+  void fetch(const Rows& rows) {
+    const size_t count = rows.sweeps.size();
+    if (count < 2) return;
+    for (const Sweep& sweep : rows.sweeps) done_.standing.insert(sweep.standing.begin(), sweep.standing.end());
+    const size_t at = count - (when_ == NextRow::last ? 1 : 2);
+    std::map<RegisterId, Memory> read;  // before the last sweep, which finds what it reads alone as it comes
+    for (size_t i = 0; i + 1 < count; ++i) read.insert(rows.sweeps[i].read.begin(), rows.sweeps[i].read.end());
+    for (const Sweep& sweep : rows.sweeps)
+      for (const RegisterId pointer : sweep.written) read.erase(pointer);
+    int left = kMostFetched;
+    const std::vector<Loop::Shift> shifts = kernel_.loops[static_cast<size_t>(rows.loop)].shifts;
+    for (const Loop::Shift& shift : shifts)
+      if (const auto found = read.find(shift.pointer); found != read.end() && left-- > 0)
+        fetch(rows.sweeps[at], found->second, shift);
+  }
+
+  // Behind the last row of a loop lies what it does not walk, or nothing: a prefetch of that does no harm.
+  void fetch(const Sweep& sweep, Memory memory, const Loop::Shift& shift) {
+    done_.fetched.insert(shift.pointer);
+    const RegisterId next = kernel_.add_general();
+    made_[sweep.begin].push_back({.op = kAdd, .in = {memory.base}, .out = {next}, .number = shift.each});
+    memory.base = next, memory.index = sweep.counter;
+    for (const size_t end : sweep.ends) {
+      const Loop& loop = kernel_.loops[static_cast<size_t>(kernel_.body[end].number)];
+      const Stretches::Touched all{.memory = memory, .end = loop.increment * memory.element.bits() / 8};
+      all.write(kFetch, 0, kernel_.body[end].label, made_[end]);
+    }
+  }
+
+  LinearKernel& kernel_;
+  const NextRow when_;
+  std::map<size_t, std::vector<Instruction>> made_;  // that come before instructions
+  NextRows done_;
+};
+
+}  // namespace
+
+NextRows fetch_next_rows(LinearKernel& kernel, NextRow when) {
+  return when == NextRow::none ? NextRows{} : RowFetcher(kernel, when).run();
+}
+
+}  // namespace tenon::x86

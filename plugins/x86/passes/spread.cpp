@@ -1,0 +1,48 @@
+// Prefetches among the stores of a loop.
+#include <ranges>
+
+#include "x86/passes/internal.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+const Name kEnd("LoopEnd");
+
+bool is_streaming(const Instruction& one) { return is_past_caches(one.op); }
+
+// Of one iteration, whose instructions come in the order `body`.
+std::vector<Instruction> spread(std::vector<Instruction> body) {
+  std::vector<Instruction> fetches, made;
+  for (const Instruction& one : body)
+    if (is_prefetch(one.op)) fetches.push_back(one);
+  const auto stores = static_cast<size_t>(std::ranges::count_if(body, is_streaming));
+  if (fetches.empty() || stores < 2) return body;
+  size_t fetched = 0, stored = 0;
+  for (Instruction& one : body) {
+    if (is_prefetch(one.op)) continue;
+    if (is_streaming(one))
+      for (++stored; fetched * stores < stored * fetches.size(); ++fetched) made.push_back(std::move(fetches[fetched]));
+    made.push_back(std::move(one));
+  }
+  return made;
+}
+
+}  // namespace
+
+void spread_prefetches(LinearKernel& kernel) {
+  std::vector<Instruction> body, stretch;  // since the last border
+  for (Instruction& one : kernel.body) {
+    if (is_border(one.op)) {
+      if (one.op == kEnd) stretch = spread(std::move(stretch));
+      std::ranges::move(stretch, std::back_inserter(body));
+      stretch.clear();
+      body.push_back(std::move(one));
+    } else {
+      stretch.push_back(std::move(one));
+    }
+  }
+  std::ranges::move(stretch, std::back_inserter(body));
+  kernel.body = std::move(body);
+}
+
+}  // namespace tenon::x86

@@ -1,0 +1,167 @@
+// Passes for tensors beyond the caches.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "x86/passes/internal.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+const Name kStore("Store"), kStreaming("StoreStreaming"), kBytes("StoreBytes"), kLoadBytes("LoadBytes"),
+    kWrite("PrefetchWrite"), kRead("PrefetchRead"), kHead("HeadLanes");
+
+// Which walk along a row comes first to what a pointer points to, by the counters of the walks: later ones of the same
+// row find its lines in the caches.
+class FirstWalks {
+ public:
+  bool has(RegisterId pointer, RegisterId counter) {
+    return counters_.try_emplace(pointer, counter).first->second == counter;
+  }
+  void next_row() { counters_.clear(); }
+
+ private:
+  std::map<RegisterId, RegisterId> counters_;
+};
+
+// Does the loop move to other rows of port `port`?
+bool moves(const snippet::Loop* rows, const std::vector<int>& ports, int port) {
+  const auto points = [&](const auto& shift) { return ports[static_cast<size_t>(shift.pointer)] == port; };
+  return rows && std::ranges::any_of(rows->shifts, points);
+}
+
+// Short rows that go several at once: what is fetched are the next so many, about.
+std::optional<int64_t> ahead_of_rows(const LinearKernel& kernel, const snippet::Loop* rows) {
+  constexpr int64_t kJoinedBytes = 2048;
+  if (kernel.joined.rows < 0 || !rows || rows->increment == 1) return std::nullopt;
+  return rows->increment * kJoinedBytes;
+}
+
+// At the end of each innermost vector loop: `op` on the lines that its instructions of the kind `wanted` touch first;
+// of rows that no cache holds, in each walk.
+template <class Wanted>
+void prefetch(LinearKernel& kernel, Name op, Ahead ahead, Wanted wanted) {
+  static const Name kBegin("LoopBegin"), kEnd("LoopEnd");
+  std::vector<Instruction> body;
+  Stretches stretches;  // of the innermost loop, so far
+  FirstWalks walks;
+  RegisterId counter = -1;
+  const snippet::Loop* rows = nullptr;
+  const std::vector<int> ports = ports_of(kernel);
+  const auto is_first = [&](RegisterId pointer) { return kernel.merged || walks.has(pointer, counter); };
+  // What columns fold into stays near.
+  const auto comes = [&](RegisterId pointer) {
+    return (kernel.joined.rows < 0 && kernel.blocks.dim < 0) || moves(rows, ports, ports[static_cast<size_t>(pointer)]);
+  };
+  for (Instruction& instruction : kernel.body) {
+    if (instruction.op == kBegin) {
+      const snippet::Loop& loop = kernel.loops[static_cast<size_t>(instruction.number)];
+      if (loop.kind == snippet::Loop::Kind::scalar) rows = &loop;
+      counter = loop.kind == snippet::Loop::Kind::vector ? loop.counter : -1;
+      if (counter < 0) walks.next_row();
+      stretches.clear();
+    }
+    if (counter >= 0 && wanted(instruction) && instruction.memory->index == counter &&
+        instruction.touched == Lanes::full && is_first(instruction.memory->base) && comes(instruction.memory->base))
+      stretches.add(kernel, instruction);
+    if (instruction.op == kEnd) {
+      const int64_t lines = ahead.of(stretches.touched().size());
+      const int64_t ahead_bytes = ahead_of_rows(kernel, rows).value_or(lines * kLineBytes);
+      for (const Stretches::Touched& touched : stretches.touched())
+        touched.write(op, ahead_bytes, body.empty() ? -1 : body.back().label, body);
+      stretches.clear();
+      counter = -1;
+    }
+    body.push_back(std::move(instruction));
+  }
+  kernel.body = std::move(body);
+}
+
+// The shortest vector that goes past the caches is 16 bytes.
+bool streamable(const LinearKernel& kernel, const Instruction& store, const PassOptions& options) {
+  const int bits = store.memory->element.bits();
+  if (store.op != kStore || store.touched != Lanes::full || kernel.lanes * bits < 128) return false;
+  if (options.whole_lines && kernel.blocks.dim < 0 && !kernel.skewed) return false;
+  if (options.whole_lines) return bits >= 32 && kernel.lanes * bits == 8 * kLineBytes && store.memory->index >= 0;
+  return !options.any_rows || store.attributes.find("aligned") != nullptr;
+}
+
+}  // namespace
+
+bool is_past_caches(Name op) {
+  static const Name kLine("StoreLine"), kStaged("StageLine"), kRest("StageRest");
+  return op == kStreaming || op == kLine || op == kStaged || op == kRest;
+}
+bool writes_memory(Name op) { return op == kStore || op == kStreaming || op == kBytes; }
+bool is_prefetch(Name op) { return op == kWrite || op == kRead; }
+
+bool reads_memory(const Instruction& instruction) {
+  const Name op = instruction.op;
+  return instruction.memory && !writes_memory(op) && !is_prefetch(op) && op != kHead;
+}
+
+std::vector<int> ports_of(const LinearKernel& kernel) {
+  static const Name kParameter("Parameter"), kAdd("AddParameter"), kCopy("Copy");
+  std::vector<int> ports(kernel.registers.size(), -1);
+  for (const Instruction& instruction : kernel.body) {
+    if (instruction.op == kAdd || instruction.op == kCopy)
+      ports[static_cast<size_t>(instruction.out[0])] = ports[static_cast<size_t>(instruction.in[0])];
+    if (instruction.op != kParameter) continue;
+    const Param& param = kernel.params[static_cast<size_t>(instruction.number)];
+    if (param.kind == Param::Kind::pointer) ports[static_cast<size_t>(instruction.out[0])] = param.port;
+  }
+  return ports;
+}
+
+void Stretches::add(const LinearKernel& kernel, const Instruction& instruction) {
+  const Memory& memory = *instruction.memory;
+  const int64_t lanes = kernel.lanes * (instruction.op == kBytes || instruction.op == kLoadBytes ? 4 : 1);
+  const int64_t begin = memory.displacement_bytes, end = begin + lanes * memory.element.bits() / 8;
+  auto at = std::find_if(touched_.begin(), touched_.end(),
+                         [&](const Touched& other) { return other.memory.base == memory.base; });
+  if (at == touched_.end()) at = touched_.insert(at, {memory, begin, end});
+  at->begin = std::min(at->begin, begin);
+  at->end = std::max(at->end, end);
+  at->written |= writes_memory(instruction.op);
+}
+
+void Stretches::Touched::write(Name op, int64_t ahead_bytes, int label, std::vector<Instruction>& body) const {
+  for (int64_t at = begin; at < end; at += kLineBytes) {
+    Instruction& made = body.emplace_back(Instruction{.op = op, .memory = memory, .label = label});
+    made.memory->displacement_bytes = at + ahead_bytes;
+  }
+}
+
+void stream_stores(LinearKernel& kernel, const PassOptions& options) {
+  const std::vector<int> ports = ports_of(kernel);
+  const auto port = [&](const Instruction& i) { return ports[static_cast<size_t>(i.memory->base)]; };
+  std::set<int> kept = {-1};  // scratch memory and outputs that are read again are wanted in the caches
+  for (const Instruction& instruction : kernel.body)
+    if (reads_memory(instruction)) kept.insert(port(instruction));
+  for (Instruction& instruction : kernel.body)
+    if (streamable(kernel, instruction, options) && !kept.contains(port(instruction))) instruction.op = kStreaming;
+}
+
+int64_t Ahead::of(size_t stretches) const {
+  return stretches == 0 || together == 0 ? lines
+                                         : std::clamp<int64_t>(together / static_cast<int64_t>(stretches), 1, lines);
+}
+
+void prefetch_writes(LinearKernel& kernel, Ahead ahead, const std::set<RegisterId>& near) {
+  prefetch(kernel, kWrite, ahead, [&](const Instruction& instruction) {
+    return (instruction.op == kStore || instruction.op == kBytes) && !near.contains(instruction.memory->base);
+  });
+}
+
+void prefetch_reads(LinearKernel& kernel, Ahead ahead, const std::set<RegisterId>& near) {
+  prefetch(kernel, kRead, ahead, [&](const Instruction& instruction) {
+    return reads_memory(instruction) && !near.contains(instruction.memory->base);
+  });
+}
+
+bool has_streaming_stores(const LinearKernel& kernel) {
+  return std::ranges::any_of(kernel.body, [](const Instruction& one) { return is_past_caches(one.op); });
+}
+
+}  // namespace tenon::x86

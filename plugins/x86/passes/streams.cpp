@@ -1,0 +1,185 @@
+// Several stretches of a row side by side.
+#include <algorithm>
+#include <map>
+
+#include "x86/passes/internal.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+// Instructions of the loop of all streams, and pointers that it may hold in registers.
+constexpr size_t kMostInstructions = 96, kMostPointers = 12;
+
+// The body of the vector loop that begins at instruction `begin`: [begin + 1, end). No other loop is inside.
+struct VectorLoop {
+  LoopId id = -1;
+  size_t begin = 0, end = 0;
+};
+
+bool begins_loop(const Instruction& one) { return one.op == "LoopBegin" || one.op == "TailBegin"; }
+
+// Loops of single vectors that store past the caches.
+std::vector<VectorLoop> candidates(const LinearKernel& kernel) {
+  static const Name kBegin("LoopBegin"), kEnd("LoopEnd"), kStreaming("StoreStreaming");
+  std::vector<VectorLoop> found;
+  for (size_t i = 0; i < kernel.body.size(); ++i) {
+    if (kernel.body[i].op != kBegin) continue;
+    const auto id = static_cast<LoopId>(kernel.body[i].number);
+    const Loop& loop = kernel.loops[static_cast<size_t>(id)];
+    if (loop.kind != Loop::Kind::vector || loop.increment != kernel.lanes) continue;
+    size_t end = i + 1;
+    while (!is_border(kernel.body[end].op)) ++end;
+    if (kernel.body[end].op != kEnd) continue;
+    const bool streams = std::any_of(kernel.body.begin() + static_cast<std::ptrdiff_t>(i),
+                                     kernel.body.begin() + static_cast<std::ptrdiff_t>(end),
+                                     [](const Instruction& one) { return one.op == kStreaming; });
+    if (streams) found.push_back({id, i, end});
+  }
+  return found;
+}
+
+// Writes the loop of all streams of one vector loop.
+class Splitter {
+ public:
+  Splitter(LinearKernel& kernel, const VectorLoop& loop) : kernel_(kernel), loop_(loop), counter_(of(loop).counter) {
+    static const Name kZero("Zero");
+    for (size_t i = 0; i < loop.begin; ++i)
+      if (kernel.body[i].op == kZero && kernel.body[i].out[0] == counter_) place_ = i + 1;
+  }
+
+  void run(const Streams& wanted) {
+    if (place_ == 0 || !find_pointers() || !stands_alone()) return;
+    const size_t most = wanted.most > 0 ? std::min(kMostPointers, static_cast<size_t>(wanted.most)) : kMostPointers;
+    int streams = wanted.each;
+    while (streams > 1 && static_cast<size_t>(streams) * pointers_.size() > most) streams /= 2;
+    const size_t size = loop_.end - loop_.begin - 1;
+    // Two vectors of a stream in turn make a line of stores that are shorter.
+    const int vectors = size * static_cast<size_t>(streams) * 2 <= kMostInstructions ? 2 : 1;
+    if (streams < 2 || size * static_cast<size_t>(streams) > kMostInstructions) return;
+    write(streams, vectors, wanted.least_elements);
+  }
+
+ private:
+  const Loop& of(const VectorLoop& loop) const { return kernel_.loops[static_cast<size_t>(loop.id)]; }
+  static bool walks(const Instruction& one, RegisterId counter) { return one.memory && one.memory->index == counter; }
+
+  // Base registers of what the loop walks along, with their ports. False when one is not a pointer that the call
+  // brings.
+  bool find_pointers() {
+    const std::vector<int> ports = ports_of(kernel_);
+    for (size_t i = loop_.begin + 1; i < loop_.end; ++i) {
+      if (!walks(kernel_.body[i], counter_)) continue;
+      const RegisterId base = kernel_.body[i].memory->base;
+      if (ports[static_cast<size_t>(base)] < 0) return false;
+      pointers_[base] = ports[static_cast<size_t>(base)];
+    }
+    return true;
+  }
+
+  // Nothing is carried from one iteration to another, and all that it reads is there where the new loop will stand.
+  bool stands_alone() const {
+    std::vector<int> writes(kernel_.registers.size(), 0);
+    std::vector<char> there(kernel_.registers.size(), 0);
+    for (size_t i = 0; i < kernel_.body.size(); ++i) {
+      for (const RegisterId id : kernel_.body[i].out) {
+        ++writes[static_cast<size_t>(id)];
+        if (i < place_) there[static_cast<size_t>(id)] = 1;
+      }
+    }
+    for (size_t i = loop_.begin + 1; i < loop_.end; ++i) {
+      const Instruction& one = kernel_.body[i];
+      const auto is_there = [&](RegisterId id) { return there[static_cast<size_t>(id)] != 0; };
+      if (!std::ranges::all_of(one.in, is_there)) return false;
+      if (one.memory && (!is_there(one.memory->base) || !is_there(std::max(one.memory->index, one.memory->base))))
+        return false;
+      for (const RegisterId id : one.out) {
+        if (writes[static_cast<size_t>(id)] != 1) return false;
+        there[static_cast<size_t>(id)] = 1;
+      }
+    }
+    return true;
+  }
+
+  snippet::ParamId param(Param::Kind kind, LoopId loop, int port = -1) {
+    return kernel_.add_param({.kind = kind, .port = port, .loop = loop, .streams = streams_, .stream_least = least_});
+  }
+  void add(RegisterId from, RegisterId to, snippet::ParamId number) {
+    made_.push_back({.op = "AddParameter", .in = {from}, .out = {to}, .number = number});
+  }
+
+  void write(int streams, int vectors, int least) {
+    streams_ = streams, least_ = least;
+    const LoopId id = add_loop(vectors);
+    std::vector<std::map<RegisterId, RegisterId>> bases(static_cast<size_t>(streams));
+    for (const auto& [base, port] : pointers_) {
+      bases[0][base] = base;
+      for (size_t s = 1; s < bases.size(); ++s) {
+        bases[s][base] = kernel_.add_general();
+        add(bases[s - 1][base], bases[s][base], param(Param::Kind::stream_step, id, port));
+      }
+    }
+    made_.push_back({.op = "LoopBegin", .in = {counter_}, .number = id});
+    for (const auto& of_stream : bases) write_vectors(of_stream, vectors);
+    made_.push_back({.op = "LoopEnd", .in = {counter_}, .number = id});
+    add(counter_, counter_, param(Param::Kind::stream_rest, id));
+    kernel_.body.insert(kernel_.body.begin() + static_cast<std::ptrdiff_t>(place_), made_.begin(), made_.end());
+  }
+
+  // Loops are numbered in the order in which they stand: those behind the new one move up.
+  LoopId add_loop(int vectors) {
+    const auto id = static_cast<LoopId>(
+        std::count_if(kernel_.body.begin(), kernel_.body.begin() + static_cast<std::ptrdiff_t>(place_), begins_loop));
+    Loop loop = of(loop_);
+    loop.increment *= vectors;
+    loop.shifts.clear();
+    kernel_.loops.insert(kernel_.loops.begin() + id, std::move(loop));
+    for (Instruction& one : kernel_.body)
+      if (is_border(one.op)) one.number += one.number >= id;
+    for (Param& param : kernel_.params) param.loop += param.loop >= id, param.inner += param.inner >= id;
+    kernel_.loops[static_cast<size_t>(id)].limit = param(Param::Kind::stream_limit, id);
+    return id;
+  }
+
+  // The loop's body for some vectors of one stream, instruction by instruction.
+  void write_vectors(const std::map<RegisterId, RegisterId>& bases, int vectors) {
+    std::vector<std::map<RegisterId, RegisterId>> renamed(static_cast<size_t>(vectors));
+    for (size_t i = loop_.begin + 1; i < loop_.end; ++i) {
+      for (size_t v = 0; v < renamed.size(); ++v) {
+        Instruction one = kernel_.body[i];
+        for (RegisterId& id : one.in)
+          if (const auto at = renamed[v].find(id); at != renamed[v].end()) id = at->second;
+        for (RegisterId& id : one.out) {
+          const snippet::Register& like = kernel_.registers[static_cast<size_t>(id)];
+          const RegisterId fresh = kernel_.add_register(like.file, like.element);
+          renamed[v][id] = fresh;
+          id = fresh;
+        }
+        if (walks(one, counter_)) {
+          one.memory->base = bases.at(one.memory->base);
+          one.memory->displacement_bytes += static_cast<int64_t>(v) * kernel_.lanes * one.memory->element.bits() / 8;
+        }
+        made_.push_back(std::move(one));
+      }
+    }
+  }
+
+  LinearKernel& kernel_;
+  const VectorLoop loop_;
+  const RegisterId counter_;
+  size_t place_ = 0;  // where the new loop goes: behind the counter's begin
+  std::map<RegisterId, int> pointers_;
+  int streams_ = 0, least_ = 0;
+  std::vector<Instruction> made_;
+};
+
+}  // namespace
+
+void split_streams(LinearKernel& kernel, Streams streams) {
+  // A joined row's walks end where the call says, which is not the extent that stretches are parts of.
+  if (kernel.joined.rows >= 0) return;
+  const std::vector<VectorLoop> loops = candidates(kernel);
+  // From the last, since instructions go in before.
+  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) Splitter(kernel, *loop).run(streams);
+}
+
+}  // namespace tenon::x86

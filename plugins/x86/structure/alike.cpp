@@ -1,0 +1,40 @@
+// Quotients and roots of values that are alike in all lanes: the machine takes them lane group by lane group, so 128
+// bits and a broadcast cost a third of a whole vector.
+#include "x86/structure/internal.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+using Xbyak::Xmm;
+
+void spread_first_lane(X86Context& c, const Xmm& out, ElementType element) {
+  const Xmm low = c.xmm(out.getIdx());
+  element.bits() == 64 ? c.gen().vpbroadcastq(out, low) : c.gen().vpbroadcastd(out, low);
+}
+
+Result<void> emit_divide_alike(X86Context& c, const Emission& e) {
+  const Xmm low = c.xmm(e.out[0].at.number), a = c.xmm(e.in[0].at.number), b = c.xmm(e.in[1].at.number);
+  e.out[0].element == kF64 ? c.gen().vdivpd(low, a, b) : c.gen().vdivps(low, a, b);
+  spread_first_lane(c, c.vector(e.out[0], e.lanes), e.out[0].element);
+  return {};
+}
+
+Result<void> emit_root_alike(X86Context& c, const Emission& e) {
+  const Xmm low = c.xmm(e.out[0].at.number), x = c.xmm(e.in[0].at.number);
+  e.out[0].element == kF64 ? c.gen().vsqrtpd(low, x) : c.gen().vsqrtps(low, x);
+  spread_first_lane(c, c.vector(e.out[0], e.lanes), e.out[0].element);
+  return {};
+}
+
+}  // namespace
+
+std::vector<JitterRow> alike_rows() {
+  std::vector<JitterRow> rows;
+  rows.push_back(
+      {.op = "DivAlike", .types = codegen::kFloatLanes, .cycles = 4, .make = make_function<emit_divide_alike>});
+  rows.push_back(
+      {.op = "SqrtAlike", .types = codegen::kFloatLanes, .cycles = 4, .make = make_function<emit_root_alike>});
+  return rows;
+}
+
+}  // namespace tenon::x86
