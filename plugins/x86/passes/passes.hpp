@@ -6,19 +6,23 @@
 //   AddMemory SubMemory MulMemory DivMemory MaxMemory MinMemory  [memory], a       a op memory
 //   FmaMemory [memory], a, c     a * memory + c   (attribute `place` 1)
 //   FmaMemory [memory], a, b     a * b + memory   (attribute `place` 2)
-//   Less a, b, m and other comparisons   where m holds, else false; attribute `negated` 1: the opposite of Less
-//   (avx512) DivAlike a, b; SqrtAlike x   Div, Sqrt of what is alike in all lanes StoreFour [memory], a        the
-//   first four lanes LoadHalves [memory]          Load of a vector of 512 bits as two of 256 ConvertInRange x floats to
-//   integers of 32 bits; 0x80000000 where it is not one of them ClampLowOfNaN x, low         ClampLow, but low where x
-//   is NaN AddBytes and others          four vectors of 32-bit lanes as one of bytes (emitters/bytes.cpp) LoadBytes,
-//   StoreBytes        of such PackBytes a, b, c, d; UnpackBytes0 x to UnpackBytes3 x   to bytes and back SpreadByte x,
-//   SpreadMask x   of what is alike in all lanes: one in all bytes PrefetchWrite [memory]       the cache line there
-//   will be written; an address that is not mapped does no harm PrefetchRead [memory]        it will be read; attribute
-//   `second` 1: into the second-level cache LineIndex [memory], LineMask [memory], TurnLanes x, index   for rows that
-//   begin anywhere (passes/lines.cpp) StoreLine [memory], turned, left, mask   the line that [memory] lies in, past the
-//   caches StoreLineRest [memory], left, mask       of the line there what lies before [memory] StageBegin, StageItem
-//   [memory], StageLine, StageDone [memory], StageRest   of items on a stage (passes/items.cpp) StoreStreaming
-//   [memory], a   Store of whole vectors past the caches; the address is a multiple of the bytes stored.
+//   Less a, b, m and other comparisons   where m holds, else false; attribute `negated` 1: the opposite (avx512)
+//   DivAlike a, b; SqrtAlike x   Div, Sqrt of what is alike in all lanes
+//   StoreFour [memory], a        the first four lanes
+//   LoadHalves [memory]          Load of a vector of 512 bits as two of 256
+//   ConvertInRange x             floats to integers of 32 bits; 0x80000000 where it is not one of them
+//   ClampLowOfNaN x, low         ClampLow, but low where x is NaN
+//   AddBytes and others          four vectors of 32-bit lanes as one of bytes (emitters/bytes.cpp)
+//   LoadBytes, StoreBytes        of such
+//   PackBytes a, b, c, d; UnpackBytes0 x to UnpackBytes3 x   to bytes and back
+//   SpreadByte x, SpreadMask x   of what is alike in all lanes: one in all bytes
+//   PrefetchWrite [memory]       the cache line there will be written; an address that is not mapped does no harm
+//   PrefetchRead [memory]        it will be read; attribute `second` 1: into the second-level cache
+//   LineIndex [memory], LineMask [memory], TurnLanes x, index   for rows that begin anywhere (passes/lines.cpp)
+//   StoreLine [memory], turned, left, mask   the line that [memory] lies in, past the caches
+//   StoreLineRest [memory], left, mask       of the line there what lies before [memory]
+//   StageBegin, StageItem [memory], StageLine, StageDone [memory], StageRest   of items on a stage (passes/items.cpp)
+//   StoreStreaming [memory], a   Store of whole vectors past the caches; the address is a multiple of the bytes stored.
 //                                Kernels that hold one end with a fence (assembly.hpp)
 //
 // Attribute `broadcast` 1: memory is one element, for all lanes (avx512).
