@@ -39,7 +39,7 @@ bool Compiler::can_access(ElementType element) const {
 }
 
 std::string Compiler::why_not(const snippet::Body& body) const {
-  if (body.has_cuts()) return "an input is a part of a tensor with gaps";
+  if (body.has_cuts()) return "an input or output is a part of a tensor with gaps";
   const size_t ports = body.inputs.size() + body.outputs.size();
   if (ports > options_.max_ports)
     return str(ports, " operands and results are more than the ", options_.max_ports, " that a kernel may have");

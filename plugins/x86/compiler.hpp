@@ -24,6 +24,7 @@ class Compiler final : public irgen::SnippetCompiler {
   // The form that serves any call; and where extents are known, the others that calls run. Those for large calls of
   // open extents are made when the first such call comes, which may be after the compiler is gone.
   Result<std::shared_ptr<const irgen::SnippetCode>> compile(const snippet::Body& body) override;
+  bool writes_parts() const override { return true; }
   snippet::BoundRules bound_rules() const override;
 
   // The code of this body with the names of its own operators: what any call may run, then what large ones do.

@@ -13,12 +13,15 @@ using namespace program::testing;
 using ::testing::HasSubstr;
 
 // Runs `kernel` on the box [2, 6) x [1, 3) of both operands, in contract mode.
-std::string complaint(std::function<void(const BufferView& in, const BufferView& out)> kernel) {
+std::string complaint(std::function<void(const BufferView& in, const BufferView& out)> kernel,
+                      bool keeps_gaps = false) {
   KernelTable table;
-  table["k"] = make_kernel("k", [kernel](CallContext& c) -> Result<void> {
-    kernel(c.operands[0], c.operands[1]);
-    return {};
-  });
+  Kernel made{.name = "k", .run = [kernel](CallContext& c) -> Result<void> {
+                kernel(c.operands[0], c.operands[1]);
+                return {};
+              }};
+  made.takes_dense_only = made.keeps_gaps = keeps_gaps;
+  table["k"] = std::make_shared<const Kernel>(std::move(made));
   const auto program = parse_program(R"(program @contract() {
     input %in : i32 rank 2
     output %out : i32 rank 2
@@ -58,6 +61,24 @@ TEST(Contract, WritesOutsideAreNamed) {
   EXPECT_EQ(writes(1, 2), "stage 'stage' writes below the box, in dim 0, of operand 1 (out 'out')");
   EXPECT_EQ(writes(3, 3), "stage 'stage' writes above the box, in dim 1, of operand 1 (out 'out')");
   EXPECT_EQ(writes(3, -4), "stage 'stage' writes below the box, in dim 1, of operand 1 (out 'out')");
+}
+
+// Rows of 4 that lie 10 apart, as the program has them; what lies between is watched.
+TEST(Contract, GapsThatAKernelIsMadeForStay) {
+  const auto rows_apart = [](const BufferView& view) { return view.dims[1].stride / view.dims[0].stride; };
+  const auto copies = [&](const BufferView& in, const BufferView& out) {
+    EXPECT_EQ(rows_apart(in), 10);
+    EXPECT_EQ(rows_apart(out), 10);
+    copy_box(in, out);
+  };
+  EXPECT_EQ(complaint(copies, /*keeps_gaps=*/true), "");
+  EXPECT_EQ(complaint(
+                [&](const BufferView& in, const BufferView& out) {
+                  copies(in, out);
+                  at(out, 7, 1) = 1;
+                },
+                /*keeps_gaps=*/true),
+            "stage 'stage' writes above the box, in dim 0, of operand 1 (out 'out')");
 }
 
 TEST(Contract, WritesToWhatIsReadAreNamed) {

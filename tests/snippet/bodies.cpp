@@ -13,6 +13,8 @@
 namespace tenon::snippet::test {
 namespace {
 
+constexpr std::byte kUnwritten{0xa5};
+
 uint64_t whole_number(ElementType element, int64_t value) {
   if (element.is_bool()) return value > 0;
   if (element.is_float()) return encode_float(element, static_cast<double>(value));
@@ -111,12 +113,24 @@ class Evaluator {
   std::vector<LaneBits> values_;
 };
 
-void expect_same(const Body& body, size_t output, const std::byte* got, const std::vector<std::byte>& want,
-                 double tolerance) {
-  const ElementType element = body.outputs[output].element;
+// What lies between the elements of a part of a tensor is as it was.
+void expect_gaps(size_t output, const std::byte* got, const std::vector<char>& is_part, size_t element_bytes) {
+  for (size_t i = 0; i < is_part.size() * element_bytes; ++i)
+    if (!is_part[i / element_bytes] && got[i] != kUnwritten)
+      FAIL() << "output " << output << ": byte " << i << " of the tensor, beside its part, is written";
+}
+
+void expect_same(const Body& body, size_t output, const Dims& extents, const std::byte* got,
+                 const std::vector<std::byte>& want, double tolerance) {
+  const BodyPort& port = body.outputs[output];
+  const ElementType element = port.element;
+  const DimSet set = body.values[static_cast<size_t>(port.value)].varies;
   const auto count = static_cast<int64_t>(want.size()) / (element.bits() / 8);
+  std::vector<char> is_part(static_cast<size_t>(tensor_elements(port, set, extents)), 0);
   for (int64_t i = 0; i < count; ++i) {
-    const uint64_t a = load_bits(got, element.bits(), i), b = load_bits(want.data(), element.bits(), i);
+    const int64_t at = place_in_tensor(port, port.cuts.size(), set, extents, i);
+    is_part[static_cast<size_t>(at)] = 1;
+    const uint64_t a = load_bits(got, element.bits(), at), b = load_bits(want.data(), element.bits(), i);
     if (a == b) continue;
     if (element.is_float()) {
       const double x = decode_float(element, a), y = decode_float(element, b);
@@ -126,6 +140,7 @@ void expect_same(const Body& body, size_t output, const std::byte* got, const st
     }
     FAIL() << "output " << output << " element " << i << ": bits " << a << ", expected " << b;
   }
+  expect_gaps(output, got, is_part, static_cast<size_t>(element.bits()) / 8);
 }
 
 }  // namespace
@@ -224,7 +239,8 @@ Tensors random_tensors(const Body& body, const Dims& extents, std::mt19937& rand
       std::memcpy(tensors.ports.back().data() + at, &bits, step);
     }
   }
-  for (const BodyPort& port : body.outputs) tensors.ports.emplace_back(bytes(port), 0xa5, outputs);
+  for (const BodyPort& port : body.outputs)
+    tensors.ports.emplace_back(bytes(port), static_cast<int>(kUnwritten), outputs);
   return tensors;
 }
 
@@ -293,7 +309,8 @@ void check_body(const Body& body, const Dims& extents, std::mt19937& random, con
   std::vector<LinearBuffer> buffers;
   for (size_t i = 0; i < tensors.ports.size(); ++i) {
     const tenon::test::GuardedBuffer& port = tensors.ports[i];
-    const bool cut = i < body.inputs.size() && !body.inputs[i].cuts.empty();
+    const size_t inputs = body.inputs.size();
+    const bool cut = !(i < inputs ? body.inputs[i] : body.outputs[i - inputs]).cuts.empty();
     ASSERT_TRUE(cut ? plan->port_bytes(i) <= port.bytes() : plan->port_bytes(i) == port.bytes()) << i;
     addresses.push_back(port.data());
     buffers.push_back({port.data(), port.bytes(), i >= body.inputs.size()});
@@ -311,7 +328,7 @@ void check_body(const Body& body, const Dims& extents, std::mt19937& random, con
     ASSERT_TRUE(ran.ok()) << ran.error().to_string();
   }
   for (size_t i = 0; i < want.size(); ++i)
-    expect_same(body, i, tensors.ports[body.inputs.size() + i].data(), want[i], options.tolerance);
+    expect_same(body, i, extents, tensors.ports[body.inputs.size() + i].data(), want[i], options.tolerance);
 }
 
 std::vector<int64_t> widths_of(int lanes) { return {0, 1, lanes - 1, lanes, lanes + 1, 2 * lanes + 3, 9 * lanes + 1}; }

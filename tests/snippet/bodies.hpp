@@ -52,7 +52,7 @@ struct Tensors {
 Tensors random_tensors(const Body& body, const Dims& extents, std::mt19937& random,
                        testing::GuardAt outputs = testing::GuardAt::end);
 
-// The bytes of each output, by the operators one by one.
+// The bytes of each output, by the operators one by one; without gaps.
 std::vector<std::vector<std::byte>> evaluate_body(const Body& body, const Dims& extents, const Tensors& tensors);
 
 // Registers of a made-up machine.

@@ -82,6 +82,31 @@ TEST(CallPlan, RowsAligned) {
   BodyBuilder build("sums", "kr");
   build.output(build.reduce("ReduceSum", build.input(3)));
   EXPECT_TRUE(aligned(build.take(), {3, 21}, 1)) << "no rows";
+
+  Body part = matrix_body();
+  part.outputs[0].cuts = {{.dim = 1, .begin = 0, .box = 16, .whole = 32}};
+  EXPECT_TRUE(aligned(part, {3, 16}, kFloats));
+  part.outputs[0].cuts[0].whole = 33;
+  EXPECT_FALSE(aligned(part, {3, 16}, kFloats)) << "33 floats from row to row";
+  part.outputs[0].cuts[0] = {.dim = 1, .begin = 4, .box = 16, .whole = 32};
+  EXPECT_FALSE(aligned(part, {3, 16}, kFloats)) << "the first begins at 16 bytes";
+}
+
+TEST(CallPlan, OutputsThatArePartsOfTensors) {
+  Body body = matrix_body();
+  body.outputs[0].cuts = {{.dim = 1, .begin = 2, .box = 16, .whole = 40}};
+  ASSERT_TRUE(verify(body).ok());
+  EXPECT_THAT(body.to_string(), ::testing::HasSubstr("output 0 f32 [2:18 of 40 from d1 on] = %"));
+  const auto kernel = lower(body, {.lanes = 4, .unroll = 2});
+  ASSERT_TRUE(kernel.ok());
+  const auto plan = CallPlan::make_for_extents(body, *kernel, {3, 16});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->begin_bytes(2), 8);
+  EXPECT_EQ(plan->port_bytes(2), 3u * 16 * 4);
+  body.outputs[0].cuts[0].whole = 17;
+  const auto beyond = verify(body);
+  ASSERT_FALSE(beyond.ok());
+  EXPECT_THAT(beyond.error().message(), ::testing::HasSubstr("is cut to [2:18] of 17 from dim 1 on"));
 }
 
 TEST(CallPlan, StreamsAreStretchesOfWholeLines) {

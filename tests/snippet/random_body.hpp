@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include <tenon/snippet/body_elements.hpp>
+
 namespace tenon::snippet::test {
 
 class RandomBody {
@@ -59,15 +61,15 @@ class RandomBody {
   // Makes some inputs parts of tensors: cut before some of their dims, of which the outermost is a part, or one index
   // of a dim that the body does not have.
   void cut_inputs(Body& body, const Dims& extents) {
-    for (BodyPort& input : body.inputs) {
-      const DimSet set = body.values[static_cast<size_t>(input.value)].varies;
-      for (size_t d = body.rank() + 1; d-- > 0 && input.cuts.size() < 2;) {
-        if (pick(8) != 0) continue;
-        const bool part = d < body.rank() && (set >> d & 1) != 0 && extents[d] > 0 && pick(3) != 0;
-        const int64_t box = part ? extents[d] : 1, begin = static_cast<int64_t>(pick(4));
-        input.cuts.push_back({static_cast<int>(d), begin, box, begin + box + static_cast<int64_t>(pick(4))});
-      }
-      if (!lanes_follow(input.cuts, set)) input.cuts.clear();
+    for (BodyPort& input : body.inputs) cut(body, input, extents);
+  }
+  // The same of outputs, of which a call takes those that are as `serves` says.
+  template <class Serves>
+  void cut_outputs(Body& body, const Dims& extents, Serves serves) {
+    for (BodyPort& output : body.outputs) {
+      cut(body, output, extents);
+      if (!serves(output, layout_of(output, body.values[static_cast<size_t>(output.value)].varies, extents)))
+        output.cuts.clear();
     }
   }
 
@@ -91,6 +93,20 @@ class RandomBody {
   std::mt19937& random() { return random_; }
 
  private:
+  // Some cuts are at whole lines of floats.
+  void cut(const Body& body, BodyPort& port, const Dims& extents) {
+    const DimSet set = body.values[static_cast<size_t>(port.value)].varies;
+    const int64_t unit = pick(2) == 0 ? 1 : 16;
+    const auto some = [&] { return static_cast<int64_t>(pick(4)) * unit; };
+    for (size_t d = body.rank() + 1; d-- > 0 && port.cuts.size() < 2;) {
+      if (pick(8) != 0) continue;
+      const bool part = d < body.rank() && (set >> d & 1) != 0 && extents[d] > 0 && pick(3) != 0;
+      const int64_t box = part ? extents[d] : 1, begin = some();
+      port.cuts.push_back({static_cast<int>(d), begin, box, begin + box + some()});
+    }
+    if (!lanes_follow(port.cuts, set)) port.cuts.clear();
+  }
+
   // As softmax, in whole numbers: x less its greatest, less the sum of that.
   Body swept_twice(BodyBuilder build) {
     const ValueId x = build.input(3);

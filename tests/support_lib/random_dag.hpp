@@ -21,6 +21,7 @@ struct RandomDagOptions {
   int max_ops = 60, max_inputs = 40;
   int lanes = 8;       // extents are drawn around it
   bool crops = false;  // some inputs are read in part
+  bool joins = false;  // some results become parts of larger ones, along with others or with inputs
 };
 
 class RandomDag {
@@ -41,6 +42,7 @@ class RandomDag {
     }
     const int64_t ops = pick(random_, 1, options_.max_ops);
     for (int64_t i = 0; i < ops; ++i) add_op();
+    for (int64_t left = options_.joins ? pick(random_, 0, 4) : 0; left > 0; --left) add_join();
     int outputs = 0;
     for (Value* value : values_)
       if (!value->used() && value->producer()) graph_->body().add_output(value, str("out", outputs++));
@@ -91,6 +93,32 @@ class RandomDag {
     if (axes.empty()) return values_.push_back(input);
     Builder builder(graph_->body());
     add("Slice", {input, builder.constant_ints(starts), builder.constant_ints(ends), builder.constant_ints(axes)});
+  }
+
+  // A Concat of a result that nothing reads yet, and of others such or inputs, which may be longer along the axis.
+  void add_join() {
+    const auto is_open = [](const Value* value) { return !value->used() && value->producer(); };
+    std::vector<Value*> open;
+    std::ranges::copy_if(values_, std::back_inserter(open), is_open);
+    std::erase_if(open, [](const Value* value) { return value->type().shape().dims().empty(); });
+    if (open.empty()) return;
+    Value* first = one_of(open);
+    Dims dims = *first->type().shape().static_dims();
+    const auto axis = static_cast<size_t>(pick(random_, 0, static_cast<int64_t>(dims.size()) - 1));
+    std::vector<Value*> parts{first};
+    for (Value* other : open) {
+      Dims like = *other->type().shape().static_dims();
+      if (other == first || like.size() != dims.size() || other->type().element() != first->type().element()) continue;
+      like[axis] = dims[axis];
+      if (like == dims && pick(random_, 0, 2) != 0) parts.push_back(other);
+    }
+    if (parts.size() == 1 || pick(random_, 0, 2) == 0) {
+      dims[axis] = pick(random_, 0, 40);
+      const Type type(first->type().element(), Shape(dims));
+      parts.push_back(graph_->body().add_input(str("in", graph_->body().input_count()), type));
+    }
+    std::shuffle(parts.begin(), parts.end(), random_);
+    add("Concat", parts, {{"axis", static_cast<int64_t>(axis)}});
   }
 
   // Broadcasts to the space.

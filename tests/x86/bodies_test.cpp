@@ -118,6 +118,14 @@ class Bodies : public MachineTest {
     options.lower.held_vectors = std::array{0, 2, 16}[random.pick(3)];
     random.make_known(body, extents);
     if (random.pick(3) == 0) random.cut_inputs(body, extents);
+    // As calls choose forms: by where rows begin.
+    const auto serves = [&](const snippet::BodyPort&, const snippet::PortLayout& layout) {
+      if (!passes.stream_stores || passes.whole_lines) return true;
+      const auto lines = [](int64_t bytes) { return bytes % 64 == 0; };
+      const auto rows = std::span(layout.strides).first(layout.strides.size() - (layout.strides.empty() ? 0 : 1));
+      return lines(layout.begin_bytes) && (passes.any_rows || std::ranges::all_of(rows, lines));
+    };
+    if (!passes.items && random.pick(3) == 0) random.cut_outputs(body, extents, serves);
     check_body(body, extents, random.random(), options);
   }
 

@@ -44,6 +44,25 @@ class Forms : public ::testing::TestWithParam<Isa> {
   static size_t made() { return CodeCache::shared().counts().made; }
 };
 
+// By the tensor of which an output is a part, too.
+TEST_P(Forms, WhereRowsBegin) {
+  const auto aligned = [](std::string_view type, std::vector<snippet::PortCut> cuts) {
+    snippet::Body made = body_of(type, "%y = Softmax %x {axis = -1}");
+    made.outputs[0].cuts = std::move(cuts);
+    EXPECT_TRUE(verify(made).ok());
+    return rows_aligned(made);
+  };
+  EXPECT_EQ(aligned("f32[N,64]", {}), true);
+  EXPECT_EQ(aligned("f32[7,65]", {}), false);
+  EXPECT_EQ(aligned("f32[N,65]", {}), std::nullopt) << "there may be one row";
+  EXPECT_EQ(aligned("f32[7,N]", {}), std::nullopt);
+  EXPECT_EQ(aligned("f32[7,64]", {{.dim = 1, .begin = 16, .box = 64, .whole = 96}}), true);
+  EXPECT_EQ(aligned("f32[7,64]", {{.dim = 1, .begin = 0, .box = 64, .whole = 97}}), false);
+  EXPECT_EQ(aligned("f32[7,64]", {{.dim = 1, .begin = 4, .box = 64, .whole = 96}}), false);
+  EXPECT_EQ(aligned("f32[7,65]", {{.dim = 1, .begin = 0, .box = 65, .whole = 80}}), true);
+  EXPECT_EQ(aligned("f32[7,N]", {{.dim = 1, .begin = 0, .box = 4, .whole = 8}}), std::nullopt);
+}
+
 // Those for large calls, of extents that may or may not be large, when somebody asks; also when the compiler is gone.
 TEST_P(Forms, ForLargeCallsWaitForOne) {
   const size_t before = made();

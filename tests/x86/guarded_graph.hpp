@@ -15,6 +15,7 @@
 #include <tenon/ops/constant.hpp>
 #include <tenon/reference/interpreter.hpp>
 #include <tenon/snippet/body_bounds.hpp>
+#include <tenon/snippet/body_elements.hpp>
 #include <tenon/snippet/canonical.hpp>
 #include <tenon/snippet/params.hpp>
 #include <tenon/snippet/subgraph.hpp>
@@ -84,7 +85,8 @@ class GuardedGraph {
   // That ran; whose stores might go past the caches; that walked columns in whole rows; that joined several of these;
   // that made two sweeps one; whose stores went past the caches in rows that begin anywhere.
   size_t snippets = 0, past_caches = 0, whole_rows = 0, joined_rows = 0, merged = 0, any_rows = 0;
-  size_t crops = 0;  // inputs that snippets read in part, where they lie
+  size_t crops = 0;          // inputs that snippets read in part, where they lie
+  size_t written_parts = 0;  // outputs that they wrote as parts of tensors
   // Elements of floats that were held against bounds, those of which nothing could be told, and those whose bounds are
   // more than a thousandth apart: a check of many such would be none.
   size_t elements = 0, open = 0, loose = 0;
@@ -129,7 +131,9 @@ class GuardedGraph {
 
   std::vector<Tensor> run_snippet(const Op& op, const Values& values, std::mt19937& random) {
     ++snippets;
-    auto body = snippet::make_body(op);
+    const snippet::ResultCuts cuts = draw_cuts(op, random);
+    auto body = snippet::make_body(op, cuts);
+    if (!body.ok()) body = snippet::make_body(op);  // no two elements would lie side by side
     TENON_CHECK(body.ok(), body.ok() ? "" : body.error().to_string());
     auto code = compiler_.compile(*body);
     TENON_CHECK(code.ok(), code.ok() ? "" : code.error().to_string());
@@ -146,16 +150,54 @@ class GuardedGraph {
     for (size_t i = 0; i < op.result_count(); ++i) {
       const Type& type = op.result(i)->type();
       results.push_back(*Tensor::zeros(type.element(), *type.shape().static_dims()));
-      buffers.emplace_back(results.back().bytes(), pick(random, 0, 1) ? GuardAt::end : GuardAt::lines);
-      std::memset(buffers.back().data(), 0xa5, results.back().bytes());
-      addresses.push_back(buffers.back().data());
       shapes.push_back(results.back().dims());
+      const auto bytes = static_cast<size_t>(whole_bytes(body->outputs[i], results.back()));
+      buffers.emplace_back(bytes, pick(random, 0, 1) ? GuardAt::end : GuardAt::lines);
+      std::memset(buffers.back().data(), 0xa5, bytes);
+      addresses.push_back(buffers.back().data());
     }
     call(**code, shapes, addresses, random);
     for (size_t i = 0; i < results.size(); ++i)
-      std::memcpy(results[i].mutable_data(), addresses[addresses.size() - results.size() + i], results[i].bytes());
+      gather(*body, i, *snippet::space_extents(*body, shapes), addresses[body->inputs.size() + i], results[i]);
     if (options_.bounds) check(*body, shapes, addresses, results, run_reference(op, values));
     return results;
+  }
+
+  // Some results as parts of larger tensors.
+  static snippet::ResultCuts draw_cuts(const Op& op, std::mt19937& random) {
+    snippet::ResultCuts cuts(op.result_count());
+    for (size_t r = 0; r < cuts.size(); ++r) {
+      const Dims dims = *op.result(r)->type().shape().static_dims();
+      if (pick(random, 0, 2) != 0 || std::ranges::find(dims, 0) != dims.end()) continue;
+      const int64_t unit = pick(random, 0, 1) ? 16 : 1;
+      for (size_t d = dims.size(); d-- > 0;) {
+        const int64_t begin = pick(random, 0, 2) * unit, behind = pick(random, 0, 2) * unit;
+        if (pick(random, 0, 1)) cuts[r].push_back({d, begin, dims[d], begin + dims[d] + behind});
+      }
+    }
+    return cuts;
+  }
+  static int64_t whole_bytes(const snippet::BodyPort& port, const Tensor& part) {
+    auto bytes = static_cast<int64_t>(part.bytes());
+    for (const snippet::PortCut& cut : port.cuts) bytes = bytes / cut.box * cut.whole;
+    return bytes;
+  }
+  void gather(const snippet::Body& body, size_t output, const Dims& extents, const void* from, Tensor& to) {
+    const snippet::BodyPort& port = body.outputs[output];
+    written_parts += !port.cuts.empty();
+    const snippet::DimSet varies = body.values[static_cast<size_t>(port.value)].varies;
+    const snippet::PortLayout layout = snippet::layout_of(port, varies, extents);
+    const auto size = static_cast<size_t>(port.element.bits()) / 8;
+    for (size_t i = 0; i < to.bytes() / size; ++i) {
+      int64_t at = layout.begin_bytes, rest = static_cast<int64_t>(i);
+      for (size_t d = extents.size(); d-- > 0;) {
+        if (!(varies >> d & 1)) continue;
+        at += rest % extents[d] * layout.strides[d];
+        rest /= extents[d];
+      }
+      std::memcpy(static_cast<std::byte*>(to.mutable_data()) + i * size, static_cast<const std::byte*>(from) + at,
+                  size);
+    }
   }
 
   // What the code made against what code may make, and what the reference made against what the body means.
@@ -218,11 +260,15 @@ class GuardedGraph {
     }
   }
 
+  // Where the first element of tensor `port` lies.
+  static uintptr_t begin_of(const snippet::CallPlan& plan, const std::vector<void*>& addresses, size_t port) {
+    return reinterpret_cast<uintptr_t>(addresses[port]) + static_cast<uintptr_t>(plan.begin_bytes(port));
+  }
   // Elements by which tensor `port` begins behind a whole vector of them.
-  static uintptr_t beyond_vector(const snippet::Body& body, const std::vector<void*>& addresses, size_t port,
-                                 int lanes) {
+  static uintptr_t beyond_vector(const snippet::Body& body, const snippet::CallPlan& plan,
+                                 const std::vector<void*>& addresses, size_t port, int lanes) {
     const auto bytes = static_cast<uintptr_t>(body.outputs[port - body.inputs.size()].element.bits() / 8);
-    return reinterpret_cast<uintptr_t>(addresses[port]) / bytes % static_cast<uintptr_t>(lanes);
+    return begin_of(plan, addresses, port) / bytes % static_cast<uintptr_t>(lanes);
   }
 
   static bool joins(const snippet::LinearKernel& kernel, const Dims& extents) {
@@ -239,11 +285,10 @@ class GuardedGraph {
       TENON_CHECK(own.ok(), own.ok() ? "" : own.error().to_string());
       bool serves = true;
       for (size_t i = code.body.inputs.size(); (*made)->past_caches && i < addresses.size(); ++i)
-        serves &=
-            (*made)->any_rows
-                ? beyond_vector(code.body, addresses, i, (*made)->kernel.lanes) ==
-                      beyond_vector(code.body, addresses, code.body.inputs.size(), (*made)->kernel.lanes)
-                : own->rows_aligned(i, kAlignBytes) && reinterpret_cast<uintptr_t>(addresses[i]) % kAlignBytes == 0;
+        serves &= (*made)->any_rows
+                      ? beyond_vector(code.body, *own, addresses, i, (*made)->kernel.lanes) ==
+                            beyond_vector(code.body, *own, addresses, code.body.inputs.size(), (*made)->kernel.lanes)
+                      : own->rows_aligned(i, kAlignBytes) && begin_of(*own, addresses, i) % kAlignBytes == 0;
       if (serves) serving.push_back(*made);
       past_caches += serves && (*made)->past_caches;
     }

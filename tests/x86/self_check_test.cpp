@@ -135,6 +135,17 @@ TEST_P(SelfCheck, PassesWhatIsRightAndIsOffUnlessAskedFor) {
             "");
 }
 
+// Rows of 37 in rows of 74. Of the last lanes alone the sum reads no operand in memory, which has a row of its own.
+TEST_P(SelfCheck, LooksAtPartsWhereTheyLie) {
+  const auto joined = [] {
+    return str("graph @g(%x: f32[N,37], %b: f32[N,37]) -> %y {\n %c = Constant {value = dense<f32[]: ", next_constant(),
+               ">}\n %s = Add %x, %b\n %t = Mul %s, %c\n %y = Concat %s, %t {axis = 1} }");
+  };
+  EXPECT_EQ(run(joined(), testing::full_table(), true), "");
+  const JitterRow wrong{.op = "Add", .types = {kF32}, .make = make_function<emit_difference>};
+  EXPECT_THAT(run(joined(), table_with(JitterRow{wrong}), true), HasSubstr("output 0 at [0, 32]"));
+}
+
 TEST_P(SelfCheck, IsAnOptionOfTheTarget) {
   TargetDescription target = testing::target_of(GetParam());
   target.options.add("self_check", Setting::word("true"));

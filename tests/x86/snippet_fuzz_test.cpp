@@ -59,6 +59,7 @@ TEST_P(SnippetFuzz, ExactOperatorsHaveTheBitsOfTheReference) {
     EXPECT_GT(runner.joined_rows, 0u);
     EXPECT_GT(runner.any_rows, 0u);
     EXPECT_GT(runner.crops, seeds / 20);
+    EXPECT_GT(runner.written_parts, seeds / 10);
   }
   RecordProperty("whole_rows", static_cast<int>(runner.whole_rows));
   RecordProperty("joined_rows", static_cast<int>(runner.joined_rows));

@@ -69,7 +69,9 @@ void FormMaker::add_lines(std::vector<Tier>& tiers, const snippet::Body& body) c
 // Kept dims, then reduced ones, which are all that lies in an item beside its columns.
 std::optional<Items> items_of(const snippet::Body& body) {
   if (!body.reduces() || body.dims.back().reduced || body.outputs.size() != 1) return std::nullopt;
-  if (body.values[static_cast<size_t>(body.outputs[0].value)].varies != body.all_dims()) return std::nullopt;
+  if (body.values[static_cast<size_t>(body.outputs[0].value)].varies != body.all_dims() ||
+      !body.outputs[0].cuts.empty())
+    return std::nullopt;
   const snippet::DimSet reduced = body.reduced_dims();
   const int first = std::countr_zero(reduced), columns = static_cast<int>(body.rank()) - 1;
   if (first == 0 || (reduced >> first) + 1 != snippet::DimSet{1} << (columns - first)) return std::nullopt;

@@ -69,20 +69,43 @@ Joins joins_of(const snippet::Body& body, int lanes) {
 
 }  // namespace
 
+namespace {
+
+// Do the rows of an output begin at whole lines, if the tensor does?
+std::optional<bool> rows_aligned(const snippet::Body& body, const snippet::BodyPort& output) {
+  constexpr int64_t kUnknown = -1, kLines = 0;  // the latter: whole lines, how many is not known
+  const snippet::DimSet varies = body.values[static_cast<size_t>(output.value)].varies;
+  bool known = true;
+  int64_t stride = output.element.bits() / 8, begin = 0;
+  auto cut = output.cuts.begin();
+  for (size_t d = body.rank(); d-- > 0;) {
+    const Expr& extent = body.dims[d].extent;
+    if ((varies >> d & 1) && !(extent.is_constant() && extent.constant() == 1)) {
+      const bool row = d + 1 == body.rank(), lines = stride != kUnknown && stride % kLineBytes == 0;
+      if (!row && !lines && stride != kUnknown && extent.is_constant()) return false;
+      known &= row || lines;
+      stride = stride > 0 && extent.is_constant() ? stride * extent.constant() : lines ? kLines : kUnknown;
+    }
+    for (; cut != output.cuts.end() && cut->dim == static_cast<int>(d); ++cut) {
+      known &= stride > 0 || cut->begin == 0;
+      begin += stride > 0 ? stride / cut->box * cut->begin : 0;
+      stride = stride > 0 ? stride / cut->box * cut->whole : kUnknown;
+    }
+  }
+  if (begin % kLineBytes != 0) return false;
+  return known ? std::optional(true) : std::nullopt;
+}
+
+}  // namespace
+
 std::optional<bool> rows_aligned(const snippet::Body& body) {
   bool known = true;
   for (const snippet::BodyPort& output : body.outputs) {
     const snippet::DimSet varies = body.values[static_cast<size_t>(output.value)].varies;
     if (body.rank() == 0 || !(varies >> (body.rank() - 1) & 1)) continue;
-    int64_t stride = output.element.bits() / 8;  // beyond whole lines; -1: not known
-    for (size_t d = body.rank(); d-- > 0 && stride != 0;) {
-      const Expr& extent = body.dims[d].extent;
-      if (!(varies >> d & 1) || (extent.is_constant() && extent.constant() == 1)) continue;
-      const bool row = d + 1 == body.rank();
-      if (!row && stride > 0 && extent.is_constant()) return false;
-      known &= row;
-      stride = stride < 0 || !extent.is_constant() ? -1 : stride * extent.constant() % kLineBytes;
-    }
+    const std::optional<bool> aligned = rows_aligned(body, output);
+    if (aligned == false) return false;
+    known &= aligned.has_value();
   }
   return known ? std::optional(true) : std::nullopt;
 }

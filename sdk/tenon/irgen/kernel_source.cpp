@@ -24,11 +24,11 @@ bool KernelRequest::is_static() const {
   return std::ranges::all_of(operands, has_static_shape) && std::ranges::all_of(results, has_static_shape);
 }
 
-KernelRequest request_for(const Op& op) {
+KernelRequest request_for(const Op& op, const TypeSource& types) {
   KernelRequest request{.op = op, .operands = {}, .results = {}};
   for (size_t i = 0; i < op.operand_count(); ++i)
-    request.operands.push_back(op.operand(i) ? op.operand(i)->type() : Type());
-  for (size_t i = 0; i < op.result_count(); ++i) request.results.push_back(op.result(i)->type());
+    request.operands.push_back(op.operand(i) ? types.type_of(*op.operand(i)) : Type());
+  for (size_t i = 0; i < op.result_count(); ++i) request.results.push_back(types.type_of(*op.result(i)));
   return request;
 }
 

@@ -45,6 +45,10 @@ struct KernelRequest {
   // Of a part, by operand and result: calls give it without gaps, which needs no workspace to pack it. Where there is no
   // entry, nothing is known.
   std::vector<bool> dense_operands = {}, dense_results = {};
+  // By result: the shape of the tensor as a part of which it is written, of as many dims. Elements then lie as far
+  // apart as there, and the call's view begins where the part does. No entry, or an unranked shape: dense. Only of
+  // sources whose choice says `writes_parts`; the choice has no `in_place` of such results.
+  std::vector<Shape> result_wholes = {};
 
   // As the kernel has to take them: those of the part, if it is one.
   const Attributes& attributes() const { return part ? part->attributes : op.attributes(); }
@@ -70,6 +74,8 @@ struct KernelChoice {
   std::vector<InPlace> in_place = {};
   // Takes operands and results that have gaps or are in another order. Otherwise whoever calls it with a crop packs.
   bool takes_strided = false;
+  // The source may be asked for a kernel that writes results as parts of tensors (KernelRequest::result_wholes).
+  bool writes_parts = false;
 };
 
 class TENON_API KernelSource {
@@ -86,8 +92,8 @@ class TENON_API KernelSource {
   virtual std::optional<size_t> late_operand(const Op& op) const;
 };
 
-// The request for an operator with the types that stand in the graph.
-TENON_API KernelRequest request_for(const Op& op);
+// The request for an operator, with the types that stand in the graph unless there are better ones.
+TENON_API KernelRequest request_for(const Op& op, const TypeSource& types = TypeSource());
 // For the part of an operator that `box` of result `result` needs: types of the crops that sub_box_op gives, and of what
 // the operator's shape rule makes of them: all results of the crops, of which the others are of no use. `types`: of all
 // values, static. Code::unsupported when the rule does not take the crops or does not give the box.

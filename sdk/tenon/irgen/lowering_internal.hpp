@@ -1,6 +1,7 @@
 // Inside of the room: a part of a graph on its way to a program.
 #pragma once
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -16,7 +17,11 @@ struct Node {
   const OpPlan* plan = nullptr;  // of `op`
   const OpGroup* group = nullptr;
   size_t output = kNever;  // of a copy
+  // Of a call that writes results as parts of others: in place of the plan's.
+  std::optional<KernelChoice> writes_parts = {};
   std::vector<const Value*> operands, results;
+
+  const KernelChoice& choice() const { return writes_parts ? *writes_parts : plan->choice; }
 };
 
 // The steps from_graph is made of, in order; each is a function with what it needs from those before.
@@ -47,11 +52,20 @@ class Lowering {
   // (order)
   Result<void> order_nodes();
   void number_uses();
-  // Slice, Split and Concat in the memory of the other side, where that is dense and the peak does not grow. (sharing)
+  // Slice, Split and Concat in the memory of the other side, where the peak does not grow. (sharing)
   void share_memory();
   void share_crop(const Node& node, LiveBytes& live);
   void share_concat(const Node& node, LiveBytes& live);
   void share_part(const Value& part, const Value& whole, const std::vector<Expr>& begin, LiveBytes& live);
+  // Where the box of `whole` lies that begins at `begin`.
+  Place place_of_part(const Value& whole, const std::vector<Expr>& begin, const Shape& box) const;
+  // Where operand `i` of a concat begins in its result.
+  static std::vector<Expr> begin_of(const OpPlan& concat, size_t rank, size_t i);
+  // What only a Concat reads, where that has it, with gaps: results of calls whose kernels write parts, and of other
+  // Concats. (parts)
+  void share_with_gaps(LiveBytes& live);
+  std::optional<Place> place_in_concat(const Value& part) const;
+  void write_parts(Node& node, LiveBytes& live);
   // A result in the memory of an operand that nobody needs any more. (sharing)
   void write_in_place();
   bool may_write_in_place(const Node& node, size_t position, const Value& operand, const Value& result);

@@ -88,14 +88,6 @@ bool some_are_empty(const Op& op, const GraphTypes& types) {
   return false;
 }
 
-KernelRequest typed_request(const Op& op, const GraphTypes& types) {
-  KernelRequest request{.op = op, .operands = {}, .results = {}};
-  for (size_t i = 0; i < op.operand_count(); ++i)
-    request.operands.push_back(op.operand(i) ? types.type_of(*op.operand(i)) : Type());
-  for (size_t i = 0; i < op.result_count(); ++i) request.results.push_back(types.type_of(*op.result(i)));
-  return request;
-}
-
 OpPlan plan_before_runs(const Op& op, const GraphTypes& types, const KernelSource& kernels) {
   OpPlan plan;
   if (isa<Constant>(op)) {
@@ -109,7 +101,7 @@ OpPlan plan_before_runs(const Op& op, const GraphTypes& types, const KernelSourc
     plan.why_not = op.result_count() == 0 ? "it has no result" : "some of its results are empty, and others are not";
     return plan;
   }
-  auto choice = kernels.kernel(typed_request(op, types));
+  auto choice = kernels.kernel(request_for(op, types));
   if (choice.ok()) {
     plan.choice = *std::move(choice);
     plan.form = OpForm::call;

@@ -55,23 +55,31 @@ StorageId Places::root_of(StorageId id) const {
 Place Places::resolve(Place place) const {
   const StorageId root = root_of(place.storage);
   if (root == place.storage) return place;
-  return {root, place.offset + storages_[place.storage].offset};
+  place.offset += storages_[place.storage].offset;
+  place.storage = root;
+  return place;
 }
 
 Place Places::place(const Value& value) const { return resolve(places_.at(&value)); }
 
 bool Places::covers_root(const Value& value) const {
   const Place at = place(value);
-  return at.offset.is_constant(0) && bytes_of(types_.type_of(value)) == storages_[at.storage].bytes;
+  return !at.within && at.offset.is_constant(0) && bytes_of(types_.type_of(value)) == storages_[at.storage].bytes;
 }
 
-void Places::merge(StorageId child, Place into) {
+void Places::merge(StorageId child, const Place& into) {
   storages_[child].parent = into.storage;
   storages_[child].offset = into.offset;
   Storage& root = storages_[resolve(into).storage];
+  root.values += storages_[child].values;
   if (!storages_[child].is_used()) return;
   root.use(storages_[child].first);
   root.use(storages_[child].last);
+}
+
+void Places::move(const Value& value, Place into) {
+  merge(root_of(value), into);
+  places_[&value] = std::move(into);
 }
 
 // ---- Live bytes ----

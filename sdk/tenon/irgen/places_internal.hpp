@@ -1,5 +1,6 @@
 // Inside of the room: where the values of a graph lie while it becomes a program.
 #pragma once
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -27,6 +28,7 @@ struct Storage {
   StorageId parent = kNever;
   Expr offset;                      // in the parent, bytes
   size_t first = kNever, last = 0;  // positions of the nodes that use it; of a root, of all within
+  size_t values = 0;                // that lie in it; of a root, in all within
 
   bool is_used() const { return first != kNever; }
   void use(size_t position) {
@@ -35,10 +37,11 @@ struct Storage {
   }
 };
 
-// Dense bytes from `offset` on.
+// Bytes from `offset` on: dense, or as far apart as in a tensor of the shape `within`, of as many dims as the value.
 struct Place {
   StorageId storage = kNever;
   Expr offset;
+  std::optional<Shape> within = {};
 };
 
 class Places {
@@ -52,7 +55,10 @@ class Places {
   }
   StorageId add(Storage::Kind kind, const Value& value);
   // The value lies there.
-  void put(const Value& value, Place place) { places_[&value] = std::move(place); }
+  void put(const Value& value, Place place) {
+    ++storages_[place.storage].values;
+    places_[&value] = std::move(place);
+  }
   bool has(const Value& value) const { return places_.contains(&value); }
   // In a root.
   Place place(const Value& value) const;
@@ -65,7 +71,9 @@ class Places {
   bool covers_root(const Value& value) const;
 
   // The root `child` becomes a part of another storage; their uses are counted together.
-  void merge(StorageId child, Place into);
+  void merge(StorageId child, const Place& into);
+  // The value alone has its root, which becomes a part of another storage, perhaps with gaps.
+  void move(const Value& value, Place into);
 
   Expr bytes_of(const Type& type) const;
   // With every symbol taken as kNominalExtent: for decisions that only need to be good.

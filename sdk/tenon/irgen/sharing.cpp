@@ -32,6 +32,26 @@ void Lowering::share_memory() {
     if (node.plan->form == OpForm::crop) share_crop(node, live);
     if (node.plan->form == OpForm::concat) share_concat(node, live);
   }
+  share_with_gaps(live);
+}
+
+Place Lowering::place_of_part(const Value& whole, const std::vector<Expr>& begin, const Shape& box) const {
+  Place at = places_.place(whole);
+  const Type& type = types_.type_of(whole);
+  const Shape& lies_in = at.within ? *at.within : type.shape();
+  if (!at.within && !dense_offset(type.shape(), begin, box)) at.within = type.shape();
+  Expr stride = type.element().bits() / 8;
+  for (size_t d = begin.size(); d-- > 0;) {
+    at.offset += begin[d] * stride;
+    stride = stride * lies_in[d].expr();
+  }
+  return at;
+}
+
+std::vector<Expr> Lowering::begin_of(const OpPlan& concat, size_t rank, size_t i) {
+  std::vector<Expr> begin(rank, Expr(0));
+  begin[concat.axis] = concat.starts[i];
+  return begin;
 }
 
 // `part` is the box of `whole` that begins at `begin`: made in its memory, for good, where all of its own storage is
@@ -53,18 +73,16 @@ void Lowering::share_crop(const Node& node, LiveBytes& live) {
 
 void Lowering::share_concat(const Node& node, LiveBytes& live) {
   const Value& result = *node.results[0];
-  std::vector<Expr> begin(types_.type_of(result).shape().dims().size(), Expr(0));
-  for (size_t i = 0; i < node.operands.size(); ++i) {
-    begin[node.plan->axis] = node.plan->starts[i];
-    share_part(*node.operands[i], result, begin, live);
-  }
+  const size_t rank = types_.type_of(result).shape().dims().size();
+  for (size_t i = 0; i < node.operands.size(); ++i)
+    share_part(*node.operands[i], result, begin_of(*node.plan, rank, i), live);
 }
 
 void Lowering::write_in_place() {
   for (size_t position = 0; position < order_.size(); ++position) {
     const Node& node = nodes_[order_[position]];
     if (!node.plan || node.plan->form != OpForm::call) continue;
-    for (const InPlace& pair : node.plan->choice.in_place) {
+    for (const InPlace& pair : node.choice().in_place) {
       const Value* operand = node.op->operand(pair.operand);
       const Value* result = node.op->result(pair.result);
       if (!operand || !result || !may_write_in_place(node, position, *operand, *result)) continue;

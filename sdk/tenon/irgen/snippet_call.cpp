@@ -29,21 +29,21 @@ snippet::DimSet varies(const snippet::Body& body, size_t port) {
 size_t ports_of(const snippet::Body& body) { return body.inputs.size() + body.outputs.size(); }
 int64_t element_bytes(const snippet::Body& body, size_t port) { return port_of(body, port).element.bits() / 8; }
 
-// Do outputs, by port and moved by `skipped_bytes`, lie on no input? Inputs that are repeated lie elsewhere.
-bool apart(std::span<std::byte* const> addresses, std::span<const int64_t> skipped_bytes, size_t inputs) {
+// Do outputs, by port and moved by `begin_bytes`, lie on no input? Inputs that are repeated lie elsewhere.
+bool apart(std::span<std::byte* const> addresses, std::span<const int64_t> begin_bytes, size_t inputs) {
   for (size_t j = inputs; j < addresses.size(); ++j)
     for (size_t i = 0; i < inputs; ++i)
-      if (addresses[i] + skipped_bytes[i] == addresses[j] + skipped_bytes[j]) return false;
+      if (addresses[i] + begin_bytes[i] == addresses[j] + begin_bytes[j]) return false;
   return true;
 }
 
 // Do outputs lie as stores past the caches want it: at whole lines, or where rows may begin anywhere, their elements
 // alike modulo `lanes`?
-bool aligned(const snippet::Body& body, std::span<std::byte* const> addresses, std::span<const int64_t> skipped_bytes,
+bool aligned(const snippet::Body& body, std::span<std::byte* const> addresses, std::span<const int64_t> begin_bytes,
              int64_t lanes) {
   std::optional<uintptr_t> first;
   for (size_t j = body.inputs.size(); j < addresses.size(); ++j) {
-    const auto out = reinterpret_cast<uintptr_t>(addresses[j] + skipped_bytes[j]);
+    const auto out = reinterpret_cast<uintptr_t>(addresses[j] + begin_bytes[j]);
     const auto bytes = static_cast<uintptr_t>(lanes == 0 ? kAlignBytes : element_bytes(body, j));
     const uintptr_t beyond = lanes == 0 ? 0 : out / bytes % static_cast<uintptr_t>(lanes);
     if (out % bytes != 0 || beyond != first.value_or(beyond)) return false;
@@ -137,18 +137,18 @@ std::optional<RowJoin> join_rows(const snippet::Body& body, const Dims& extents,
   return join;
 }
 
-Result<void> SnippetCall::add_piece(const SnippetCode& code, Dims extents, std::vector<int64_t> skipped_bytes,
+Result<void> SnippetCall::add_piece(const SnippetCode& code, Dims extents, const std::vector<int64_t>& skipped_bytes,
                                     const CallOptions& options) {
   TENON_TRY(plan, snippet::CallPlan::make_for_extents(code.body, code.form.kernel, extents));
   if (plan.empty()) return {};
   TENON_TRY(choice, choose_forms(code, options, plan));
   TENON_TRY(near, plan_form(code, *choice.near, extents, skipped_bytes, options));
-  Piece piece{.skipped_bytes = {}, .near = std::move(near), .past_caches = {}};
+  Piece piece{.begin_bytes = {}, .near = std::move(near), .past_caches = {}};
   if (choice.past_caches) {
     TENON_TRY(past, plan_form(code, *choice.past_caches, extents, skipped_bytes, options));
     piece.past_caches = std::move(past);
   }
-  piece.skipped_bytes = std::move(skipped_bytes);
+  for (size_t i = 0; i < skipped_bytes.size(); ++i) piece.begin_bytes.push_back(skipped_bytes[i] + plan.begin_bytes(i));
   pieces_.push_back(std::move(piece));
   return {};
 }
@@ -231,8 +231,8 @@ Result<void> SnippetCall::prepare(const SnippetCode& code, std::span<const Dims>
 
 SnippetCall::FormCall& SnippetCall::form_for(const SnippetCode& code, std::span<std::byte* const> addresses,
                                              Piece& piece) {
-  const bool past = piece.past_caches && apart(addresses, piece.skipped_bytes, code.body.inputs.size()) &&
-                    aligned(code.body, addresses, piece.skipped_bytes, piece.past_caches->head_lanes);
+  const bool past = piece.past_caches && apart(addresses, piece.begin_bytes, code.body.inputs.size()) &&
+                    aligned(code.body, addresses, piece.begin_bytes, piece.past_caches->head_lanes);
   return past ? *piece.past_caches : piece.near;
 }
 

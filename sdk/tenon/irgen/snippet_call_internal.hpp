@@ -62,7 +62,7 @@ class SnippetCall {
     AlignedBytes scratch;           // of all sequences
   };
   struct Piece {
-    std::vector<int64_t> skipped_bytes;  // by port: where it begins
+    std::vector<int64_t> begin_bytes;  // by port: where its first element of the piece lies
     // Where addresses are as it wants them, `past_caches`, if there is one; else `near`.
     FormCall near;
     std::optional<FormCall> past_caches;
@@ -73,7 +73,7 @@ class SnippetCall {
     int64_t times = 0;
     AlignedBytes bytes;
   };
-  Result<void> add_piece(const SnippetCode& code, Dims extents, std::vector<int64_t> skipped_bytes,
+  Result<void> add_piece(const SnippetCode& code, Dims extents, const std::vector<int64_t>& skipped_bytes,
                          const CallOptions& options);
   Result<FormCall> plan_form(const SnippetCode& code, const SnippetForm& form, const Dims& extents,
                              std::span<const int64_t> skipped_bytes, const CallOptions& options) const;

@@ -10,6 +10,16 @@ namespace {
 
 using program::BufferView;
 
+// Element `i` of a row-major tensor of the view's extents.
+uint64_t bits_at(const BufferView& view, int64_t i) {
+  const std::byte* place = view.base;
+  for (const program::DimView& d : view.dims) {
+    place += i % d.extent * d.stride;
+    i /= d.extent;
+  }
+  return load_bits(place, view.element.bits(), 0);
+}
+
 Result<Tensor> tensor_over(const BufferView& view) {
   return Tensor::borrow(view.element, tensor_dims(view), view.base,
                         static_cast<size_t>(view.elements() * view.element_bytes()));
@@ -51,7 +61,7 @@ struct Outcome {
   Result<void> compare(const snippet::Bounds& of_code, const snippet::Bounds& of_reference) const {
     for (int64_t i = 0; i < got.elements(); ++i) {
       const auto at = static_cast<size_t>(i);
-      const uint64_t made = load_bits(got.base, got.element.bits(), i);
+      const uint64_t made = bits_at(got, i);
       const uint64_t expected = load_bits(wanted.data(), got.element.bits(), i);
       if (!snippet::is_within(of_reference, got.element, at, expected))
         return refusal(i, "its body does not say what the reference makes: by the body, ", of_reference);
@@ -66,10 +76,9 @@ struct Outcome {
     const auto text = [this](uint64_t bits) { return number(got.element, bits); };
     const auto at = static_cast<size_t>(i);
     return error(Code::internal, "self-check of kernel '", body.name, "': output ", output, " at ",
-                 index_of(i, tensor_dims(got)), " is ", text(load_bits(got.base, got.element.bits(), i)),
-                 ", the reference gives ", text(load_bits(wanted.data(), got.element.bits(), i)), ", and ", reason,
-                 text(bounds.low[at]), " to ", text(bounds.high[at]), " is allowed; it comes from ",
-                 maker_of(body, output));
+                 index_of(i, tensor_dims(got)), " is ", text(bits_at(got, i)), ", the reference gives ",
+                 text(load_bits(wanted.data(), got.element.bits(), i)), ", and ", reason, text(bounds.low[at]), " to ",
+                 text(bounds.high[at]), " is allowed; it comes from ", maker_of(body, output));
   }
 };
 

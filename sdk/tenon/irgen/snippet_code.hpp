@@ -93,6 +93,8 @@ class TENON_API SnippetCompiler {
   virtual ~SnippetCompiler();
   // Any thread. The same code for bodies that compute the same, as far as it can be told cheaply.
   virtual Result<std::shared_ptr<const SnippetCode>> compile(const snippet::Body& body) = 0;
+  // Does it make code of bodies whose outputs are parts of tensors (BodyPort::cuts)?
+  virtual bool writes_parts() const { return false; }
   // How exact its code is, for the self-check. Borrows the compiler. Without it: every operator is rounded correctly.
   virtual snippet::BoundRules bound_rules() const;
 };

@@ -90,7 +90,7 @@ std::vector<InPlace> in_place(const snippet::Body& body, const std::vector<size_
     };
     return a.element.bits() == b.element.bits() && varies(a) == space && varies(b) == space;
   };
-  // Nor on a tensor that is also read in parts.
+  // Nor on a tensor that is also read in parts, nor one that is written as a part.
   const auto in_parts = [&](size_t operand) {
     for (size_t i = 0; i < body.inputs.size(); ++i)
       if (operands[i] == operand && !body.inputs[i].cuts.empty()) return true;
@@ -98,7 +98,7 @@ std::vector<InPlace> in_place(const snippet::Body& body, const std::vector<size_
   };
   for (size_t j = 0; j < body.outputs.size(); ++j)
     for (size_t i = 0; i < body.inputs.size(); ++i)
-      if (same(body.outputs[j], body.inputs[i]) && !in_parts(operands[i]))
+      if (same(body.outputs[j], body.inputs[i]) && body.outputs[j].cuts.empty() && !in_parts(operands[i]))
         pairs.push_back({.result = j, .operand = operands[i]});
   return pairs;
 }
@@ -120,6 +120,7 @@ program::KernelHandle snippet_kernel(std::shared_ptr<const SnippetCode> code, st
   auto kernel = std::make_shared<program::Kernel>();
   kernel->name = "snippet";
   kernel->takes_dense_only = true;
+  kernel->keeps_gaps = work->code->body.has_cuts();
   kernel->make_state = [work] { return std::make_unique<SnippetState>(work); };
   kernel->run_in_state = [](CallContext& context) { return static_cast<SnippetState*>(context.state)->run(context); };
   kernel->run = [work](CallContext& context) {
@@ -177,6 +178,26 @@ program::KernelHandle checked(const program::KernelHandle& kernel, std::shared_p
   return made;
 }
 
+// Dims that are cut, as far as strides tell: those within one of several indices.
+Result<snippet::ResultCuts> result_cuts(const KernelRequest& request) {
+  snippet::ResultCuts cuts(request.result_wholes.size());
+  for (size_t r = 0; r < cuts.size(); ++r) {
+    const Shape &whole = request.result_wholes[r], &part = request.results[r].shape();
+    if (!whole.ranked()) continue;
+    const auto several =
+        std::ranges::find_if(part.dims(), [](const Dim& d) { return !d.is_static() || d.value() != 1; });
+    const auto first = static_cast<size_t>(several - part.dims().begin());
+    for (size_t d = part.dims().size(); d-- > first + 1;) {
+      if (whole[d].same_extent(part[d])) continue;
+      if (!whole[d].is_static() || !part[d].is_static() || part[d].value() == 0)
+        return error(Code::unsupported, "dim ", d, " of result ", r, " of ", request.op.describe(), " is ",
+                     part[d].to_string(), " of ", whole[d].to_string(), ", which are no numbers");
+      cuts[r].push_back({.dim = d, .begin = 0, .box = part[d].value(), .whole = whole[d].value()});
+    }
+  }
+  return cuts;
+}
+
 }  // namespace
 
 Result<KernelChoice> SnippetKernels::kernel(const KernelRequest& request) const {
@@ -184,17 +205,26 @@ Result<KernelChoice> SnippetKernels::kernel(const KernelRequest& request) const 
   if (request.op.region_count() == 0 && !has_types_of_graph(request)) {
     // By the types of the request: those of the graph may leave extents open.
     TENON_TRY(alone, snippet::with_types(request.op, RequestTypes(request)));
-    const KernelRequest better{
-        .op = snippet::only_op(*alone), .operands = request.operands, .results = request.results};
+    const KernelRequest better{.op = snippet::only_op(*alone),
+                               .operands = request.operands,
+                               .results = request.results,
+                               .result_wholes = request.result_wholes};
     if (has_types_of_graph(better)) return kernel(better);
   }
-  TENON_TRY(body, snippet::make_body(request.op));
+  TENON_TRY(cuts, result_cuts(request));
+  TENON_TRY(body, snippet::make_body(request.op, cuts));
   TENON_TRY(code, compiler_->compile(body));
   SnippetPorts ports = snippet_ports(request, body);
   auto made = snippet_kernel(code, ports.operands, ports.results, is_read_again(request.op));
-  if (!options_.self_check) return KernelChoice{.kernel = std::move(made), .in_place = std::move(ports.in_place)};
-  TENON_TRY(check, detail::SnippetCheck::make(request, ports, compiler_));
-  return KernelChoice{.kernel = checked(made, std::move(code), std::move(check))};
+  KernelChoice choice{.writes_parts = compiler_->writes_parts()};
+  if (!options_.self_check) {
+    choice.kernel = std::move(made);
+    choice.in_place = std::move(ports.in_place);
+  } else {
+    TENON_TRY(check, detail::SnippetCheck::make(request, ports, compiler_));
+    choice.kernel = checked(made, std::move(code), std::move(check));
+  }
+  return choice;
 }
 
 std::optional<size_t> SnippetKernels::late_operand(const Op& op) const {

@@ -11,6 +11,19 @@ namespace {
 // Views stand in one another around a call: fewer than program::kMaxDepth.
 constexpr size_t kMostViews = 256;
 
+// As far apart as in a dense tensor of the shape `within`.
+void set_strides(std::vector<program::Dim>& dims, const Shape& within, ElementType element) {
+  Expr stride = element.bits() / 8;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    dims[d].stride = stride;
+    stride = stride * within[dims.size() - 1 - d].expr();
+  }
+}
+
+bool is_same(const Place& a, const Place& b) {
+  return a.storage == b.storage && a.offset == b.offset && a.within == b.within;
+}
+
 }  // namespace
 
 using program::Access;
@@ -71,13 +84,15 @@ BufferId StatementMaker::buffer_of(const Value& value) {
   const Place place = lowering_.places_.place(value);
   const BufferId root = root_buffer(place.storage);
   const Type& type = lowering_.types_.type_of(value);
-  if (place.offset.is_constant(0) && lowering_.places_.storage(place.storage).type == type) return root;
+  if (!place.within && place.offset.is_constant(0) && lowering_.places_.storage(place.storage).type == type)
+    return root;
   const auto [alias, fresh] = aliases_.try_emplace({&value, place.storage});
   if (fresh) {
     View view;
     view.source = root;
     view.offset = place.offset;
     view.dims = program_dims(type.shape()).value();
+    if (place.within) set_strides(view.dims, *place.within, type.element());
     view.buffer = program().add_buffer(
         {fresh_name(value.name()), type.element(), static_cast<int>(view.dims.size()), program::Role::local, "host"});
     alias->second = {view.buffer, std::move(view)};
@@ -123,14 +138,14 @@ BufferId StatementMaker::near_buffer_of(const Value& value, Access access, std::
 
 Statement StatementMaker::call(const Node& node) {
   Call call;
-  call.kernel = node.plan->choice.kernel;
+  call.kernel = node.choice().kernel;
   call.stage = stage_of_op(*node.op);
   Block before, after;
   for (const Value* operand : node.operands)
     call.operands.push_back({Access::in, {near_buffer_of(*operand, Access::in, call.stage, before), {}}});
   for (const Value* result : node.results)
     call.operands.push_back({Access::out, {near_buffer_of(*result, Access::out, call.stage, after), {}}});
-  if (const Expr& bytes = node.plan->choice.workspace_bytes; !bytes.is_constant(0)) {
+  if (const Expr& bytes = node.choice().workspace_bytes; !bytes.is_constant(0)) {
     workspaces_.push_back(add_local("workspace", kU8, {{0, bytes, std::nullopt, std::nullopt}}));
     call.operands.push_back({Access::out, {workspaces_.back(), {}}});
   }
@@ -158,10 +173,9 @@ Statement StatementMaker::crop(const Node& node) {
   const Value& operand = *node.operands[0];
   for (size_t r = 0; r < node.results.size(); ++r) {
     const Value& result = *node.results[r];
-    const Place from = lowering_.places_.place(operand), to = lowering_.places_.place(result);
-    if (from.storage == to.storage) continue;
-    std::vector<Expr> map;
     const std::vector<Expr>& at = node.plan->at[r];
+    if (is_same(lowering_.places_.place(result), lowering_.place_of_part(operand, at, shape(result)))) continue;
+    std::vector<Expr> map;
     for (size_t d = 0; d < at.size(); ++d) map.push_back(index(d) + at[at.size() - 1 - d]);
     block.statements.push_back(with_own_views([&] {
       return copy({buffer_of(result), {}}, {buffer_of(operand), {}}, std::move(map), stage_of_op(*node.op));
@@ -175,15 +189,10 @@ Statement StatementMaker::concat(const Node& node) {
   Block block;
   const Value& result = *node.results[0];
   const size_t rank = shape(result).dims().size(), axis = rank - 1 - node.plan->axis;
-  const Place whole = lowering_.places_.place(result);
   for (size_t i = 0; i < node.operands.size(); ++i) {
     const Value& operand = *node.operands[i];
-    std::vector<Expr> begin(rank, Expr(0));
-    begin[node.plan->axis] = node.plan->starts[i];
-    const Place from = lowering_.places_.place(operand);
-    const auto offset = dense_offset(shape(result), begin, shape(operand));
-    const int64_t element = lowering_.types_.type_of(result).element().bits() / 8;
-    if (from.storage == whole.storage && offset && from.offset == whole.offset + *offset * element) continue;
+    const std::vector<Expr> begin = Lowering::begin_of(*node.plan, rank, i);
+    if (is_same(lowering_.places_.place(operand), lowering_.place_of_part(result, begin, shape(operand)))) continue;
     block.statements.push_back(with_own_views([&] {
       Region to{buffer_of(result), {}};
       std::vector<Expr> map;

@@ -42,7 +42,7 @@ class StatementMaker final : public GroupContext {
   // What `make` makes, with the views that it uses, and no others, around it.
   template <class Make>
   program::Statement with_own_views(Make make);
-  // Destination and source are dense; the map is by dims of the program.
+  // The map is by dims of the program.
   program::Statement copy(program::Region to, program::Region from, std::vector<Expr> map, std::string stage) const;
   Expr index(size_t d) const { return Expr::symbol(indices_[d]); }
   const Shape& shape(const Value& value) const { return lowering_.types_.type_of(value).shape(); }

@@ -134,6 +134,8 @@ struct Kernel {
   // Takes boxes without gaps only, dim 0 fastest: whoever makes the program sees to it, and contract mode watches the
   // ends of the outermost dim alone.
   bool takes_dense_only = false;
+  // With takes_dense_only: but gaps that it was made for, between the elements of a box, as the program states them.
+  bool keeps_gaps = false;
   // So many operands at the end are workspaces: `out`, and what the kernel leaves in them is no result.
   int workspaces = 0;
   // May be empty; see CallContext::state. Called when a program is bound. An interpreter has no states.

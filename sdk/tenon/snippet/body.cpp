@@ -38,13 +38,13 @@ Result<void> check_node(const Body& body, const BodyNode& node, std::vector<char
   return {};
 }
 
-Result<void> check_cuts(const Body& body, const BodyPort& input) {
+Result<void> check_cuts(const Body& body, const BodyPort& port, std::string_view kind) {
   int inner = static_cast<int>(body.rank());
-  for (const PortCut& cut : input.cuts) {
-    const bool within = lanes_follow(input.cuts, body.values[static_cast<size_t>(input.value)].varies) &&
+  for (const PortCut& cut : port.cuts) {
+    const bool within = lanes_follow(port.cuts, body.values[static_cast<size_t>(port.value)].varies) &&
                         cut.begin >= 0 && cut.box > 0 && cut.begin <= cut.whole - cut.box;
     if (!within || cut.dim < 0 || cut.dim > inner)
-      return error(Code::internal, "input %", input.value, " of body '", body.name, "' is cut to [", cut.begin, ":",
+      return error(Code::internal, kind, " %", port.value, " of body '", body.name, "' is cut to [", cut.begin, ":",
                    cut.begin + cut.box, "] of ", cut.whole, " from dim ", cut.dim, " on");
     inner = cut.dim;
   }
@@ -72,7 +72,8 @@ bool lanes_follow(const std::vector<PortCut>& cuts, DimSet set) {
 }
 
 bool Body::has_cuts() const {
-  return std::ranges::any_of(inputs, [](const BodyPort& input) { return !input.cuts.empty(); });
+  const auto is_cut = [](const BodyPort& port) { return !port.cuts.empty(); };
+  return std::ranges::any_of(inputs, is_cut) || std::ranges::any_of(outputs, is_cut);
 }
 
 std::string Body::to_string() const {
@@ -84,12 +85,14 @@ std::string Body::to_string() const {
     const BodyValue& value = values[static_cast<size_t>(id)];
     return str("%", id, ": ", value.element, " over ", dims_text(*this, value.varies));
   };
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    text += str("  ", typed(inputs[i].value), " = input ", i, " ", inputs[i].element);
-    for (const PortCut& cut : inputs[i].cuts)
-      text += str(" [", cut.begin, ":", cut.begin + cut.box, " of ", cut.whole, " from d", cut.dim, " on]");
-    text += "\n";
-  }
+  const auto cuts_text = [](const BodyPort& port) {
+    std::string cuts;
+    for (const PortCut& cut : port.cuts)
+      cuts += str(" [", cut.begin, ":", cut.begin + cut.box, " of ", cut.whole, " from d", cut.dim, " on]");
+    return cuts;
+  };
+  for (size_t i = 0; i < inputs.size(); ++i)
+    text += str("  ", typed(inputs[i].value), " = input ", i, " ", inputs[i].element, cuts_text(inputs[i]), "\n");
   for (const BodyNode& node : nodes) {
     text += str("  ", typed(node.result), " = ", node.op);
     for (size_t i = 0; i < node.operands.size(); ++i) text += str(i ? ", " : " ", "%", node.operands[i]);
@@ -99,7 +102,7 @@ std::string Body::to_string() const {
     text += "\n";
   }
   for (size_t i = 0; i < outputs.size(); ++i)
-    text += str("  output ", i, " ", outputs[i].element, " = %", outputs[i].value, "\n");
+    text += str("  output ", i, " ", outputs[i].element, cuts_text(outputs[i]), " = %", outputs[i].value, "\n");
   return text + "}\n";
 }
 
@@ -112,7 +115,7 @@ Result<void> verify(const Body& body) {
     if (input.value < 0 || static_cast<size_t>(input.value) >= made.size())
       return error(Code::internal, "an input of body '", body.name, "' is no value");
     made[static_cast<size_t>(input.value)] = 1;
-    TENON_OK(check_cuts(body, input));
+    TENON_OK(check_cuts(body, input, "input"));
   }
   for (const BodyValue& value : body.values) {
     if (codegen::lane_type(value.element) != value.element || (value.varies & ~body.all_dims()) != 0)
@@ -121,11 +124,10 @@ Result<void> verify(const Body& body) {
   }
   for (const BodyNode& node : body.nodes) TENON_OK(check_node(body, node, made), "body '", body.name, "'");
   for (const BodyPort& output : body.outputs) {
-    if (!output.cuts.empty())
-      return error(Code::internal, "output %", output.value, " of body '", body.name, "' is cut; outputs are dense");
-    if (output.value >= 0 && static_cast<size_t>(output.value) < made.size() && made[static_cast<size_t>(output.value)])
-      continue;
-    return error(Code::internal, "an output of body '", body.name, "' is never made");
+    if (output.value < 0 || static_cast<size_t>(output.value) >= made.size() ||
+        !made[static_cast<size_t>(output.value)])
+      return error(Code::internal, "an output of body '", body.name, "' is never made");
+    TENON_OK(check_cuts(body, output, "output"));
   }
   return {};
 }

@@ -77,9 +77,9 @@ struct BodyNode {
 TENON_API std::optional<Name> fold_of(Name op);
 inline bool is_reduction(Name op) { return fold_of(op).has_value(); }
 
-// Of one dim of a tensor the elements [begin, begin + box) of `whole` are read. What follows from it lies between the
-// body's dims from `dim` on, which are that dim of the tensor and those further in (as many elements, in the box, as a
-// multiple of `box`), and those before. rank(): the tensor has nothing further in.
+// Of one dim of a tensor the elements [begin, begin + box) of `whole` are read, or written. What follows from it lies
+// between the body's dims from `dim` on, which are that dim of the tensor and those further in (as many elements, in
+// the box, as a multiple of `box`), and those before. rank(): the tensor has nothing further in.
 struct PortCut {
   int dim = 0;
   int64_t begin = 0, box = 0, whole = 0;
@@ -95,7 +95,7 @@ TENON_API bool lanes_follow(const std::vector<PortCut>& cuts, DimSet set);
 struct BodyPort {
   ValueId value = -1;
   ElementType element;             // in memory; lane_type(element) is the value's
-  std::vector<PortCut> cuts = {};  // innermost first. Outputs have none: they are dense
+  std::vector<PortCut> cuts = {};  // innermost first
 };
 
 struct TENON_API Body {
@@ -109,7 +109,7 @@ struct TENON_API Body {
   DimSet all_dims() const { return dims.size() == kMaxDims ? ~DimSet{0} : (DimSet{1} << dims.size()) - 1; }
   DimSet reduced_dims() const;
   bool reduces() const { return reduced_dims() != 0; }
-  // Is any input a part of a tensor with gaps?
+  // Is any input or output a part of a tensor with gaps?
   bool has_cuts() const;
   // Text that shows all of it, for tests and dumps; one line a value, as above.
   std::string to_string() const;

@@ -28,12 +28,17 @@ struct Input {
   std::vector<DimCut> cuts = {};
 };
 
+struct Output {
+  const Value* value = nullptr;
+  std::vector<DimCut> cuts = {};
+};
+
 // The operators, their one space, and what goes in and out.
 struct Parts {
   std::vector<Member> members;
   Space space;
   std::vector<Input> inputs;
-  std::vector<const Value*> outputs;
+  std::vector<Output> outputs;
 };
 
 bool is_constant_op(const Op& op) { return op.is("Constant"); }
@@ -126,11 +131,11 @@ Result<Parts> parts_of(const Op& op) {
       TENON_TRY(member, member_of(inner));
       parts.members.push_back(std::move(member));
     }
-    for (size_t i = 0; i < op.region(0).output_count(); ++i) parts.outputs.push_back(op.region(0).output(i));
+    for (size_t i = 0; i < op.region(0).output_count(); ++i) parts.outputs.push_back({op.region(0).output(i)});
   } else {
     TENON_TRY(member, member_of(op));
     parts.members.push_back(std::move(member));
-    for (size_t i = 0; i < op.result_count(); ++i) parts.outputs.push_back(op.result(i));
+    for (size_t i = 0; i < op.result_count(); ++i) parts.outputs.push_back({op.result(i)});
   }
   if (parts.members.empty()) return error(Code::unsupported, op.describe(), " holds no operator");
   TENON_OK(join(parts), op.describe());
@@ -156,8 +161,11 @@ bool holds(const ValueAxes& axes, AxisId id) {
 std::vector<AxisList> joined_axes(const Parts& parts) {
   const Space& space = parts.space;
   std::vector<AxisId> behind_gaps;
-  for (const Input& input : parts.inputs)
-    for (const DimCut& cut : input.cuts) behind_gaps.push_back(axis_from(*space.find(*input.value), cut.dim));
+  const auto note = [&](const auto& port) {
+    for (const DimCut& cut : port.cuts) behind_gaps.push_back(axis_from(*space.find(*port.value), cut.dim));
+  };
+  std::ranges::for_each(parts.inputs, note);
+  std::ranges::for_each(parts.outputs, note);
   std::vector<AxisList> dims;
   for (const AxisId id : space.order()) {
     bool joins = !dims.empty() && space.axis(dims.back().back()).folded == space.axis(id).folded &&
@@ -176,11 +184,12 @@ std::vector<AxisList> joined_axes(const Parts& parts) {
 class ExtentFinder {
  public:
   ExtentFinder(const Parts& parts) : space_(parts.space) {
-    for (const Input& input : parts.inputs) {
-      ports_.push_back({space_.find(*input.value), {}});
-      for (const DimCut& cut : input.cuts) ports_.back().cut.push_back(cut.dim);
-    }
-    for (const Value* value : parts.outputs) ports_.push_back({space_.find(*value), {}});
+    const auto add = [&](const auto& port) {
+      ports_.push_back({space_.find(*port.value), {}});
+      for (const DimCut& cut : port.cuts) ports_.back().cut.push_back(cut.dim);
+    };
+    std::ranges::for_each(parts.inputs, add);
+    std::ranges::for_each(parts.outputs, add);
   }
 
   Result<BodyDim> dim_of(const AxisList& axes) const {
@@ -277,15 +286,15 @@ class BodyBuilder {
       const DimSet set = varies(*input.value);
       lanes_[input.value] = static_cast<ValueId>(body_.values.size());
       body_.values.push_back({codegen::lane_type(element), set});
-      body_.inputs.push_back({lanes_[input.value], element, port_cuts(input)});
-      if (!lanes_follow(body_.inputs.back().cuts, set))
-        return error(Code::unsupported, "%", input.value->name(), " is cut so that no two elements lie side by side");
+      TENON_TRY(cuts, port_cuts(*input.value, input.cuts, set));
+      body_.inputs.push_back({lanes_[input.value], element, std::move(cuts)});
     }
     for (const Member& member : parts_.members) TENON_OK(add(member), member.op->describe());
-    for (const Value* output : parts_.outputs) {
+    for (const auto& [output, wanted] : parts_.outputs) {
       const auto lane = lanes_.find(output);
       if (lane == lanes_.end()) return error(Code::unsupported, "output %", output->name(), " is no lane");
-      body_.outputs.push_back({lane->second, output->type().element()});
+      TENON_TRY(cuts, port_cuts(*output, wanted, varies(*output)));
+      body_.outputs.push_back({lane->second, output->type().element(), std::move(cuts)});
     }
     drop_unused();
     TENON_OK(verify(body_));
@@ -333,13 +342,15 @@ class BodyBuilder {
     return {};
   }
 
-  std::vector<PortCut> port_cuts(const Input& input) const {
+  Result<std::vector<PortCut>> port_cuts(const Value& value, const std::vector<DimCut>& cuts, DimSet set) const {
     std::vector<PortCut> made;
-    for (const DimCut& cut : input.cuts) {
-      const AxisId axis = axis_from(*parts_.space.find(*input.value), cut.dim);
+    for (const DimCut& cut : cuts) {
+      const AxisId axis = axis_from(*parts_.space.find(value), cut.dim);
       const size_t dim = axis < 0 ? body_.rank() : dim_of_.at(axis);
       made.push_back({static_cast<int>(dim), cut.begin, cut.box, cut.whole});
     }
+    if (!lanes_follow(made, set))
+      return error(Code::unsupported, "%", value.name(), " is cut so that no two elements lie side by side");
     return made;
   }
 
@@ -397,8 +408,9 @@ class BodyBuilder {
   std::unordered_map<const Value*, ValueId> lanes_;
 };
 
-Result<Body> make_body(const Op& op) {
+Result<Body> make_body(const Op& op, const ResultCuts& results) {
   TENON_TRY(parts, parts_of(op));
+  for (size_t i = 0; i < results.size(); ++i) parts.outputs[i].cuts = results[i];
   std::string name = op.label();
   if (name.empty() && op.result_count() != 0) name = op.result(0)->name();
   return BodyBuilder(parts).build(std::move(name));

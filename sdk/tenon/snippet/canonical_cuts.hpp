@@ -1,18 +1,15 @@
-// Inputs of a body that are parts of tensors: results of Slice and Split operators at the begin of a subgraph.
+// Ports of a body that are parts of tensors: inputs that are results of Slice and Split operators at the begin of a
+// subgraph, and outputs that whoever makes the body wants as such.
 #pragma once
 #include <optional>
 #include <vector>
 
 #include <tenon/ir/graph.hpp>
+#include <tenon/snippet/canonical.hpp>
 #include <tenon/snippet/canonical_space.hpp>
 
 namespace tenon::snippet {
 
-// Dim `dim` of a value is [begin, begin + box) of `whole`.
-struct DimCut {
-  size_t dim = 0;
-  int64_t begin = 0, box = 0, whole = 0;
-};
 // How result `result` of `op` lies in operand 0, by dims that are cut, innermost first; the others are whole. Nothing:
 // it is no such part, or numbers are not known.
 std::optional<std::vector<DimCut>> cuts_of(const Op& op, size_t result);

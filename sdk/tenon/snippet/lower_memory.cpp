@@ -74,10 +74,18 @@ void Lowering::store(int port, ValueId id, Unit unit) {
   write(std::move(instruction));
 }
 
-// Tensors over the same dims have their elements in the same places.
+// Tensors over the same dims have their elements in the same places, and so have parts that are cut alike, as far as
+// steps go: where they begin, whoever calls looks at.
 bool Lowering::is_aligned(int port, ValueId id) const {
-  return place_.aligned_port >= 0 && place_.mask < 0 && in_lanes(id) && !scratch_of(port) &&
-         varies_of(port) == varies_of(place_.aligned_port);
+  if (place_.aligned_port < 0 || place_.mask >= 0 || !in_lanes(id) || scratch_of(port)) return false;
+  const auto cuts = [&](int output) -> const std::vector<PortCut>& {
+    return body_.outputs[index(output) - body_.inputs.size()].cuts;
+  };
+  const auto alike = [](const PortCut& a, const PortCut& b) {
+    return a.dim == b.dim && a.box == b.box && a.whole == b.whole;
+  };
+  return varies_of(port) == varies_of(place_.aligned_port) &&
+         std::ranges::equal(cuts(port), cuts(place_.aligned_port), alike);
 }
 
 bool Lowering::is_stored(ValueId id, const std::vector<Access>& stores) {

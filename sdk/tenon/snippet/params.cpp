@@ -148,7 +148,10 @@ Result<void> CallPlan::write_known(const Body& body, LinearKernel& kernel, DimSe
   TENON_TRY(plan, plan_for(/*unknown=*/5));
   TENON_TRY(other, plan_for(/*unknown=*/20));
   std::vector<char> open(plan.ports_.size(), 0);
-  for (size_t i = 0; i < body.inputs.size(); ++i) open[i] = cuts_open_extents(body, body.inputs[i]);
+  for (size_t i = 0; i < plan.tensors_; ++i) {
+    const size_t inputs = body.inputs.size();
+    open[i] = cuts_open_extents(body, i < inputs ? body.inputs[i] : body.outputs[i - inputs]);
+  }
   for (size_t i = 0; i < kernel.params.size(); ++i) {
     const Word& word = plan.words_[i];
     if (word.port >= 0 && open[static_cast<size_t>(word.port)]) continue;
@@ -242,6 +245,7 @@ size_t CallPlan::port_bytes(size_t port) const { return static_cast<size_t>(port
 bool CallPlan::rows_aligned(size_t port, size_t align_bytes) const {
   const std::vector<int64_t>& strides = ports_[port].strides;
   if (strides.empty() || strides.back() == 0) return true;
+  if (ports_[port].begin_bytes % static_cast<int64_t>(align_bytes) != 0) return false;
   for (size_t d = 0; d + 1 < strides.size(); ++d)
     if (extents_[d] > 1 && strides[d] % static_cast<int64_t>(align_bytes) != 0) return false;
   return true;

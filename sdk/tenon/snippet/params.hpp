@@ -39,7 +39,7 @@ struct TENON_API Split {
 // Immutable; any thread.
 class TENON_API CallPlan {
  public:
-  // `shapes` of inputs, then outputs; of an input that is a part of a tensor, that tensor's.
+  // `shapes` of inputs, then outputs; of one that is a part of a tensor, that tensor's, or what it is of it.
   static Result<CallPlan> make(const Body& body, const LinearKernel& kernel, std::span<const Dims> shapes);
   // The same for known extents of the dims.
   static Result<CallPlan> make_for_extents(const Body& body, const LinearKernel& kernel, Dims extents);
@@ -57,6 +57,8 @@ class TENON_API CallPlan {
   size_t scratch_bytes() const { return scratch_bytes_; }
   // Bytes of the elements of port `port` (inputs, then outputs).
   size_t port_bytes(size_t port) const;
+  // Where its first element lies, bytes behind the tensor's.
+  int64_t begin_bytes(size_t port) const { return ports_[port].begin_bytes; }
   // Does each row along the innermost dim begin at a multiple of `align_bytes`, at most 64, if the port does? Those of
   // all chunks, too. Also of ports that have one element a row.
   bool rows_aligned(size_t port, size_t align_bytes) const;

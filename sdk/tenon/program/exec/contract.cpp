@@ -22,7 +22,7 @@ struct Side {
 // in the box lies outside of it.
 class GuardedOperand {
  public:
-  static Result<GuardedOperand> make(const BufferView& original, Access access, bool dense) {
+  static Result<GuardedOperand> make(const BufferView& original, Access access, const Kernel& kernel) {
     GuardedOperand guarded;
     guarded.original_ = original;
     guarded.access_ = access;
@@ -30,8 +30,9 @@ class GuardedOperand {
     int64_t offset = 0;
     for (const DimView& d : original.dims) {
       const bool inner = &d != &original.dims.back();
-      const int64_t margin = d.fold > 0 || (dense && inner) ? 0 : kContractMargin;
-      const int64_t places = d.fold > 0 ? d.fold : d.extent + 2 * margin;
+      const int64_t margin = d.fold > 0 || (kernel.takes_dense_only && inner) ? 0 : kContractMargin;
+      const int64_t gap = kernel.keeps_gaps && inner ? gap_behind(d, (&d)[1]) : 0;
+      const int64_t places = d.fold > 0 ? d.fold : d.extent + 2 * margin + gap;
       guarded.dims_.push_back({d.min, d.extent, stride, d.fold});
       guarded.places_.push_back(places);
       guarded.margins_.push_back(margin);
@@ -95,6 +96,11 @@ class GuardedOperand {
   }
 
  private:
+  // Places between the last of `inner` and the next index of `outer`.
+  static int64_t gap_behind(const DimView& inner, const DimView& outer) {
+    const bool several = outer.extent > 1 && inner.stride > 0 && outer.stride % inner.stride == 0;
+    return several ? std::max<int64_t>(outer.stride / inner.stride - inner.extent, 0) : 0;
+  }
   size_t element_bytes() const { return static_cast<size_t>(original_.element_bytes()); }
   bool all_are(const std::byte* p, std::byte fill) const {
     return std::all_of(p, p + element_bytes(), [&](std::byte b) { return b == fill; });
@@ -154,9 +160,9 @@ class CheckedCall {
 
   Result<void> run() {
     for (size_t i = 0; i < context_.operands.size(); ++i) {
-      const bool dense = call_.kernel->takes_dense_only;
-      TENON_TRY(first, GuardedOperand::make(context_.operands[i], call_.operands[i].access, dense), label(i));
-      TENON_TRY(second, GuardedOperand::make(context_.operands[i], call_.operands[i].access, dense), label(i));
+      const Kernel& kernel = *call_.kernel;
+      TENON_TRY(first, GuardedOperand::make(context_.operands[i], call_.operands[i].access, kernel), label(i));
+      TENON_TRY(second, GuardedOperand::make(context_.operands[i], call_.operands[i].access, kernel), label(i));
       results_.push_back(std::move(first));
       other_.push_back(std::move(second));
     }
