@@ -145,10 +145,51 @@ TEST_F(LowerSkewed, LoopsAroundRows) {
       }
 }
 
-// Of a walk over several dims, and what reads rows that two walks keep: the next row's first would overwrite one of
-// them.
+// Group normalisation: channels and pixels of a group are folded, factors are a channel's.
+Body group_body() {
+  BodyBuilder build("group", "kkrr");
+  const ValueId x = build.input(0b1111), count = build.count();
+  const ValueId mean = build.op("Div", {build.reduce("ReduceSum", x), count}), centred = build.op("Sub", {x, mean});
+  const ValueId square = build.reduce("ReduceSum", build.op("Mul", {centred, centred}));
+  const ValueId deviation = build.op("Sqrt", {build.op("Add", {build.op("Div", {square, count}), build.scalar(1)})});
+  const ValueId scaled = build.op("Mul", {build.op("Div", {centred, deviation}), build.input(0b0110)});
+  build.output(build.op("Add", {scaled, build.input(0b0110)}));
+  return build.take();
+}
+
+// The walk that stores is a loop over channels and one over pixels, and so is the fold that goes along.
+TEST_F(LowerSkewed, GroupsOfChannels) {
+  for (const bool merges : {false, true}) {
+    options_.merge_sweeps = merges;
+    for (const int64_t channels : {0, 1, 2, 3})
+      for (const int64_t groups : {0, 1, 2, 4})
+        for (const int64_t pixels : {0, 1, 3, 4, 5, 11, 16, 33}) {
+          check(group_body(), {2, groups, channels, pixels});
+          check(share_body(0b111, "krr"), {groups, channels, pixels});
+          if (HasFailure()) return;
+        }
+  }
+}
+
+// What folds alone walks channels and pixels as one.
+TEST_F(LowerSkewed, StatisticsOfGroupsWalkOneDim) {
+  options_.merge_sweeps = false;
+  for (const bool skews : {false, true}) {
+    options_.skew_rows = skews;
+    const auto kernel = lower(group_body(), options_);
+    ASSERT_TRUE(kernel.ok()) << kernel.error().to_string();
+    EXPECT_EQ(kernel->stretch, 2);
+    const auto loops = [&](int dim) {
+      return std::ranges::count_if(kernel->loops, [&](const Loop& loop) { return loop.dim == dim; });
+    };
+    // A walk is loops of four vectors and of one, and a tail.
+    EXPECT_EQ(loops(4), 6) << "sums and squares; of the first row, and squares of the next\n" << print(*kernel);
+    EXPECT_EQ(loops(2), skews ? 3 : 1) << "what stores; the first row's fold, both, the last row's store";
+  }
+}
+
+// Where columns are folded, and what reads rows that two walks keep: the next row's first would overwrite one of them.
 TEST_F(LowerSkewed, OtherBodiesAreNot) {
-  check(share_body(0b111, "krr"), {3, 2, 9}, false);
   check(share_body(0b110, "rkr"), {3, 2, 9}, false);
   options_.merge_sweeps = false, options_.resweep_cycles = 0;
   check(residual_softmax_body(), {3, 9}, false);

@@ -37,6 +37,7 @@ class RandomBody {
   Body make_swept(bool columns) {
     BodyBuilder build("swept", columns ? "rk" : "kr");
     if (!columns && pick(3) == 0) return swept_twice(std::move(build));
+    if (!columns && pick(3) == 0) return swept_group();
     const ValueId product = build.op("Mul", {build.input(3), build.input(3)});
     const ValueId fold = build.reduce(pick(2) == 0 ? "ReduceSum" : "ReduceMax", product);
     build.output(build.op("Add", {product, build.op("Neg", {fold})}));
@@ -108,6 +109,17 @@ class RandomBody {
   }
 
   // As softmax, in whole numbers: x less its greatest, less the sum of that.
+  // The same of several folded dims, with a factor for each element of the outer one: what folds may walk them as one.
+  Body swept_group() {
+    const size_t around = 1 + pick(2);  // kept dims
+    BodyBuilder build("group", around == 1 ? "krr" : "kkrr");
+    const DimSet channels = DimSet{1} << around, all = 4 * channels - 1;
+    const ValueId x = build.input(all), factor = build.input(pick(2) == 0 ? channels : channels | channels >> 1);
+    const ValueId fold = build.reduce(pick(2) == 0 ? "ReduceSum" : "ReduceMax", x);
+    build.output(build.op("Mul", {build.op("Add", {x, build.op("Neg", {fold})}), factor}));
+    return build.take();
+  }
+
   Body swept_twice(BodyBuilder build) {
     const ValueId x = build.input(3);
     const ValueId less = build.op("Add", {x, build.op("Neg", {build.reduce("ReduceMax", x)})});

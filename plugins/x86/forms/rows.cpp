@@ -9,21 +9,23 @@ namespace tenon::x86 {
 namespace {
 
 // A body that folds rows alone and walks them again: bytes of one element in tensors that move on with the rows, in
-// those that all rows share, and in a value that sweeps keep. Of a single row all tensors count as moving on.
+// those that all rows share, and in a value that sweeps keep. Of a single row all tensors count as moving on. What
+// varies over some of several folded dims is little.
 struct RowBytes {
   int64_t moving = 0, standing = 0, kept = 0;  // moving 0: it is another body
 };
 RowBytes row_bytes_of(const snippet::Body& body) {
-  if (body.rank() == 0 || body.reduced_dims() != snippet::DimSet{1} << (body.rank() - 1)) return {};
+  const snippet::DimSet row = body.all_dims() >> body.first_of_row() << body.first_of_row();
+  if (body.rank() == 0 || body.reduced_dims() != row) return {};
   const auto varies = [&](const snippet::BodyPort& port) {
     return body.values[static_cast<size_t>(port.value)].varies;
   };
-  const auto is_swept = [&](const snippet::BodyPort& port) { return (varies(port) & body.reduced_dims()) != 0; };
+  const auto is_swept = [&](const snippet::BodyPort& port) { return (varies(port) & row) == row; };
   if (std::ranges::none_of(body.outputs, is_swept)) return {};
   RowBytes bytes;
   for (const snippet::BodyPort& input : body.inputs)
     if (is_swept(input))
-      (varies(input) == body.reduced_dims() && body.rank() > 1 ? bytes.standing : bytes.moving) +=
+      (varies(input) == row && row != body.all_dims() ? bytes.standing : bytes.moving) +=
           input.element.bits() / 8;
   for (const snippet::BodyValue& value : body.values)
     bytes.kept = std::max<int64_t>(bytes.kept, value.element.bits() / 8);
@@ -87,11 +89,13 @@ void FormMaker::add_rows(std::vector<Tier>& tiers, const snippet::Body& body) co
   // that there is one row alone.
   const int64_t border = snippet::may_merge_sweeps(body) ? l3 / (2 * again + bytes.kept) : INT64_MAX;
   const Tier any = tiers.back();
+  const bool several = body.first_of_row() + 1 < body.rank();  // folded dims
   // Those up to twice as long as rows that go together gain nothing.
   int64_t least = 2 * any.lower.longest_row_again + 1;
   for (const auto& range : ranges) {
     const int64_t most = std::min(range.most, border);
     if (least > most) continue;
+    if (several && !range.lines) break;  // of several dims, longer ones gain nothing
     Tier& tier = tiers.emplace_back(any);
     tier.suffix += range.suffix;
     tier.calls.rows = {.least = least, .most = most};
@@ -113,7 +117,7 @@ void FormMaker::add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) 
   constexpr int64_t kLeastLines = 9, kLeastCostlyLines = 6;
   const RowBytes bytes = row_bytes_of(body);
   const MemorySpace *second = target_.memory("l2"), *third = target_.memory("l3");
-  if (!second || bytes.moving == 0 || body.rank() < 2) return;
+  if (!second || bytes.moving == 0 || body.first_of_row() == 0) return;
   const int folds = folds_behind_one_another(body);
   const bool costly = folds_costly(body), merges = folds == 2 && snippet::may_merge_sweeps(body);
   const int64_t beyond_second = static_cast<int64_t>(second->size_bytes) / (bytes.moving + bytes.standing) + 1;
@@ -122,6 +126,8 @@ void FormMaker::add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) 
   skewed.suffix += ".skewed";
   skewed.lower.skew_rows = skewed.calls.several_rows = true;             // a single row has no next
   skewed.lower.resweep_cycles = snippet::LowerOptions{}.resweep_cycles;  // what is kept stays near
+  // What goes along with a walk over several dims is a loop over each of them: the same bits where no vector is cut.
+  if (body.first_of_row() + 1 < body.rank()) skewed.calls.multiple = int64_t{skewed.lower.unroll} * skewed.lower.lanes;
   skewed.calls.rows.least = (costly ? kLeastCostlyLines : kLeastLines) * elements_of_line(body);
   const int64_t all = bytes.moving + bytes.standing + bytes.kept;
   if (folds > 1 && bytes.standing > 0)

@@ -200,18 +200,22 @@ void FormMaker::add_joined(std::vector<Tier>& tiers, bool always, bool tiles) co
 
 // Of calls whose extents are known: no code that none of them runs.
 void FormMaker::keep_certain(std::vector<Tier>& tiers, const snippet::Body& body, double bytes) const {
-  const int64_t row = body.rank() == 0 ? 0 : body.dims.back().extent.constant();
+  const int64_t innermost = body.rank() == 0 ? 0 : body.dims.back().extent.constant();
+  int64_t row = 1;
+  for (size_t d = body.first_of_row(); d < body.rank(); ++d) row *= body.dims[d].extent.constant();
   const double folded = *bytes_of(body, /*of_fold=*/true);
   const int64_t elements = folded_elements(body);
   const std::optional<bool> aligned = rows_aligned(body);
   std::erase_if(tiers, [&](const Tier& tier) {
     if (tier.lower.skew_rows && !tier.passes.whole_lines && !aligned.value_or(true)) return true;
-    return tier.calls.least_bytes > bytes || !tier.calls.rows.holds(row) || tier.calls.least_folded_bytes > folded ||
+    if (!tier.calls.holds_rows(row, innermost)) return true;
+    return tier.calls.least_bytes > bytes || tier.calls.least_folded_bytes > folded ||
            tier.calls.most_folded_bytes < folded || tier.calls.most_folded < elements;
   });
   const auto is_of_rows = [](const Tier& tier) {
-    return tier.calls.rows != irgen::RowRange{} && !tier.lower.merge_sweeps && !tier.lower.skew_rows &&
-           !tier.passes.whole_lines && !tier.passes.items;
+    const irgen::RowRange any;
+    return (tier.calls.rows != any || tier.calls.innermost != any) && !tier.lower.merge_sweeps &&
+           !tier.lower.skew_rows && !tier.passes.whole_lines && !tier.passes.items;
   };
   const bool skews = aligned && std::ranges::any_of(tiers, [](const Tier& tier) { return tier.lower.skew_rows; });
   if (skews)
@@ -261,7 +265,7 @@ void FormMaker::add_far(std::vector<Tier>& tiers, const snippet::Body& body) con
   Tier far = tiers[1];
   far.suffix = ".far";
   far.calls.least_bytes = tiers[2].calls.least_bytes;
-  far.calls.rows.most = least_head_row(body) - 1;
+  far.calls.innermost.most = least_head_row(body) - 1;
   walk_from(far, "host", vector_bits(isa_of(target_)) / 8 / lanes_of(isa_of(target_), body));
   tiers.insert(tiers.begin() + 2, std::move(far));
 }
@@ -284,7 +288,7 @@ void FormMaker::add_heads(std::vector<Tier>& tiers, const snippet::Body& body) c
   std::vector<Tier> all;
   for (const Tier& tier : tiers) {
     if (!tier.passes.stream_stores || !aligned) all.push_back(tier);
-    if (!tier.passes.stream_stores || (tier.lower.skew_rows && !stores_lines(body))) continue;
+    if (!tier.passes.stream_stores || (tier.lower.skew_rows && !stores_lines(body)) || tier.calls.multiple > 1) continue;
     Tier& any = all.emplace_back(tier);
     any.passes.any_rows = true;
     any.suffix += tier.lower.skew_rows ? ".lines" : ".heads";

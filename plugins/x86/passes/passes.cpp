@@ -208,10 +208,12 @@ std::set<RegisterId> standing_pointers(const LinearKernel& kernel) {
   for (const Instruction& one : kernel.body)
     if (one.op == kParameter) standing.insert(one.out[0]);
   for (const Loop& loop : kernel.loops)
-    for (const Loop::Shift& shift : loop.shifts) standing.erase(shift.pointer);
+    if (!kernel.is_inside_row(loop))
+      for (const Loop::Shift& shift : loop.shifts) standing.erase(shift.pointer);
   if (kernel.skewed) return standing;
   std::vector<bool> open, moves_rows(kernel.loops.size());
-  for (size_t i = 0; i < kernel.loops.size(); ++i) moves_rows[i] = !kernel.loops[i].shifts.empty();
+  for (size_t i = 0; i < kernel.loops.size(); ++i)
+    moves_rows[i] = !kernel.loops[i].shifts.empty() && !kernel.is_inside_row(kernel.loops[i]);
   for (const Instruction& one : kernel.body) {
     if (one.op == kBegin || one.op == kTail) open.push_back(moves_rows[static_cast<size_t>(one.number)]);
     if (one.op == kEnd || one.op == kTailEnd) open.pop_back();

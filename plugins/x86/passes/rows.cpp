@@ -20,6 +20,7 @@ constexpr int kMostFetched = 4;
 struct Sweep {
   RegisterId counter = -1;
   size_t begin = 0;                        // the instruction that starts the counter
+  bool inside = false;                     // of other loops along the row, which start it again
   std::vector<size_t> ends = {};           // those that end its loops over whole vectors
   std::map<RegisterId, Memory> read = {};  // by pointers that move on with the rows: how it is read
   std::set<RegisterId> written = {}, standing = {};
@@ -55,13 +56,15 @@ class RowFinder {
   // That of the innermost loop that is open; null: it is none over whole vectors.
   Sweep* sweep() {
     if (open_.size() < 2 || of(open_.back()).kind != Loop::Kind::vector) return nullptr;
-    const LoopId row = open_[open_.size() - 2];
+    size_t depth = open_.size() - 1;
+    while (depth > 1 && kernel_.is_inside_row(of(open_[depth - 1]))) --depth;
+    const LoopId row = open_[depth - 1];
     if (of(row).kind != Loop::Kind::scalar || of(row).increment != 1) return nullptr;
     if (found_.empty() || found_.back().loop != row) found_.push_back({.loop = row});
     const RegisterId counter = of(open_.back()).counter;
     std::vector<Sweep>& sweeps = found_.back().sweeps;
     if (sweeps.empty() || sweeps.back().counter != counter)
-      sweeps.push_back({.counter = counter, .begin = starts_[counter]});
+      sweeps.push_back({.counter = counter, .begin = starts_[counter], .inside = depth + 1 < open_.size()});
     return &sweeps.back();
   }
 
@@ -110,7 +113,9 @@ class RowFetcher {
     const size_t count = rows.sweeps.size();
     if (count < 2) return;
     for (const Sweep& sweep : rows.sweeps) done_.standing.insert(sweep.standing.begin(), sweep.standing.end());
-    const size_t at = count - (when_ == NextRow::last ? 1 : 2);
+    size_t at = count - (when_ == NextRow::last ? 1 : 2);
+    while (at > 0 && rows.sweeps[at].inside) --at;
+    if (rows.sweeps[at].inside) return;
     std::map<RegisterId, Memory> read;  // before the last sweep, which finds what it reads alone as it comes
     for (size_t i = 0; i + 1 < count; ++i) read.insert(rows.sweeps[i].read.begin(), rows.sweeps[i].read.end());
     for (const Sweep& sweep : rows.sweeps)

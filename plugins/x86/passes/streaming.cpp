@@ -57,9 +57,9 @@ void prefetch(LinearKernel& kernel, Name op, Ahead ahead, Wanted wanted) {
   for (Instruction& instruction : kernel.body) {
     if (instruction.op == kBegin) {
       const snippet::Loop& loop = kernel.loops[static_cast<size_t>(instruction.number)];
-      if (loop.kind == snippet::Loop::Kind::scalar) rows = &loop;
+      const bool outside = loop.kind == snippet::Loop::Kind::scalar && !kernel.is_inside_row(loop);
+      if (outside) rows = &loop, walks.next_row();
       counter = loop.kind == snippet::Loop::Kind::vector ? loop.counter : -1;
-      if (counter < 0) walks.next_row();
       stretches.clear();
     }
     if (counter >= 0 && wanted(instruction) && instruction.memory->index == counter &&

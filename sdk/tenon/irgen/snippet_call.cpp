@@ -83,8 +83,9 @@ Result<Choice> choose_forms(const SnippetCode& code, const CallOptions& options,
   int64_t folded = 1;
   for (size_t d = 0; d < extents.size(); ++d)
     if (code.body.dims[d].reduced) folded *= extents[d];
-  const bool single_row = std::all_of(extents.begin(), extents.end() - (extents.empty() ? 0 : 1),
-                                      [](int64_t extent) { return extent == 1; });
+  const auto row_dims = extents.begin() + static_cast<std::ptrdiff_t>(code.body.first_of_row());
+  const int64_t row = std::accumulate(row_dims, extents.end(), int64_t{1}, std::multiplies<>());
+  const bool single_row = std::all_of(extents.begin(), row_dims, [](int64_t extent) { return extent == 1; });
   const double bytes = plan.folded_bytes(CallRange::kColumns);
   const double item_bytes = plan.folded_bytes(std::numeric_limits<int64_t>::max());
   const bool rows_aligned = begin_at_lines(code.body, plan);
@@ -92,7 +93,7 @@ Result<Choice> choose_forms(const SnippetCode& code, const CallOptions& options,
   for (const auto& larger : code.larger) {
     const CallRange& calls = larger->calls();
     if (read + written < calls.least_bytes || (calls.joins_rows && !joins)) continue;
-    if (!extents.empty() && !calls.rows.holds(extents.back())) continue;
+    if (!extents.empty() && !calls.holds_rows(row, extents.back())) continue;
     if (calls.several_rows && single_row) continue;
     if (calls.rows_aligned.value_or(rows_aligned) != rows_aligned) continue;
     if (bytes < calls.least_folded_bytes || bytes > calls.most_folded_bytes || folded > calls.most_folded) continue;

@@ -34,7 +34,7 @@ struct SnippetForm {
   bool whole_items = false;
 };
 
-// Elements of the innermost dim.
+// Elements of a row (Body::first_of_row()).
 struct RowRange {
   int64_t least = 0, most = std::numeric_limits<int64_t>::max();
   bool holds(int64_t row) const { return least <= row && row <= most; }
@@ -46,6 +46,11 @@ struct CallRange {
   double least_bytes = 0;   // of all tensors
   bool joins_rows = false;  // only those whose short rows snippet::rows_to_join() joins
   RowRange rows = {};
+  RowRange innermost = {};    // of the innermost dim alone, which has a multiple of `multiple`
+  int64_t multiple = 1;
+  bool holds_rows(int64_t row, int64_t innermost_elements) const {
+    return rows.holds(row) && innermost.holds(innermost_elements) && innermost_elements % multiple == 0;
+  }
   bool several_rows = false;  // not those of a single row
   // Only where the rows of all outputs begin at whole lines as those of the first do, or only where some do not.
   std::optional<bool> rows_aligned = std::nullopt;

@@ -71,6 +71,12 @@ bool lanes_follow(const std::vector<PortCut>& cuts, DimSet set) {
   return set == 0 || cuts.empty() || cuts.front().dim < static_cast<int>(std::bit_width(set));
 }
 
+size_t Body::first_of_row() const {
+  size_t first = rank();
+  while (first > 0 && dims[first - 1].reduced) --first;
+  return first == rank() && first > 0 ? first - 1 : first;
+}
+
 bool Body::has_cuts() const {
   const auto is_cut = [](const BodyPort& port) { return !port.cuts.empty(); };
   return std::ranges::any_of(inputs, is_cut) || std::ranges::any_of(outputs, is_cut);

@@ -109,6 +109,8 @@ struct TENON_API Body {
   DimSet all_dims() const { return dims.size() == kMaxDims ? ~DimSet{0} : (DimSet{1} << dims.size()) - 1; }
   DimSet reduced_dims() const;
   bool reduces() const { return reduced_dims() != 0; }
+  // Of a row: the innermost dim, and where that is folded also the folded ones around it. rank(): there is no dim.
+  size_t first_of_row() const;
   // Is any input or output a part of a tensor with gaps?
   bool has_cuts() const;
   // Text that shows all of it, for tests and dumps; one line a value, as above.

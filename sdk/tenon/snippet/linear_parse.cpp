@@ -141,6 +141,7 @@ class Parser {
     if (in_.left().starts_with("#")) return param();
     if (in_.eat_word("scratch")) return scratch();
     if (in_.eat_word("blocks")) return blocks();
+    if (in_.eat_word("stretch")) return keyed_into("from", kernel_.stretch);
     if (in_.eat_word("joined")) return keyed_into("rows", kernel_.joined.rows);
     if (in_.eat_word("loop")) return loop();
     if (in_.eat_word("tail")) return tail();

@@ -164,6 +164,7 @@ std::string print(const LinearKernel& kernel) {
     text += str("  scratch ", scratch.element, " dims ", hex(scratch.dims), " width ", scratch.width,
                 scratch.more_bytes > 0 ? str(" more ", scratch.more_bytes) : "", "\n");
   if (kernel.blocks.dim >= 0) text += blocks_text(kernel.blocks);
+  if (kernel.stretch >= 0) text += str("  stretch from ", kernel.stretch, "\n");
   if (kernel.joined.rows >= 0) text += str("  joined rows ", kernel.joined.rows, "\n");
   size_t depth = 1;
   for (const Instruction& instruction : kernel.body) {

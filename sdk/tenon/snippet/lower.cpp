@@ -10,11 +10,12 @@ namespace tenon::snippet {
 Lowering::Lowering(const Body& body, const LowerOptions& options)
     : options_(options),
       plan_(plan_lowering(body, options)),
-      body_(plan_.mergings.empty() ? body : plan_.body),
+      body_(plan_.body.values.empty() ? body : plan_.body),
       bound_(body_.values.size()),
       row_ports_(body_.values.size(), -1) {
   kernel_.name = body.name;
   kernel_.lanes = options.lanes;
+  kernel_.stretch = plan_.stretch;
   kernel_.merged = !plan_.mergings.empty();
   kernel_.skewed = plan_.skewed_with.has_value();
   kernel_.skewed_twice = plan_.skewed_behind.has_value();
@@ -37,6 +38,7 @@ LinearKernel Lowering::run() {
 
 void Lowering::write_nest(const Nest& nest) {
   pointers_.clear();
+  row_pointers_.clear();
   touched_ = {};
   row_loop_ = -1;
   last_row_loops_.clear();

@@ -289,6 +289,7 @@ class Lowering {
   void write_skewed_twice(const Nest& nest, std::vector<LoopId>& ids);
   void write_row_folds(const Nest& nest, const Sweep* behind = nullptr);
   void write_row_before(SweepLoops& loops);
+  void write_row_before(const SweepLoops& loops, size_t level);
   void write_row_next(SweepLoops& loops);
   std::vector<std::vector<RegisterId>> put_aside(const RowValues& values);
   void put_back(const RowValues& values, std::vector<std::vector<RegisterId>> aside);

@@ -84,24 +84,30 @@ RegisterId Lowering::zero() {
   return counter;
 }
 
-// Pointers of `ports` move with the loops `ids` over `dims`, outermost first, each by what is left of its stride when
+// Pointers of `ports`, and where rows are skewed those of the rows behind, move with the loops `ids` over `dims`, outermost first, each by what is left of its stride when
 // the loops inside of it have moved the pointer; a loop that the port does not vary over takes that back. `rewound`:
 // afterwards they stand where they stood.
 void Lowering::move_pointers(const std::vector<int>& ports, const std::vector<int>& dims,
                              const std::vector<LoopId>& ids, bool rewound) {
   for (const int port : ports) {
+    std::vector<RegisterId> pointers{pointers_[index(port)]};
+    if (const auto rows = row_pointers_.find(port); rewound && plan_.skewed_with && rows != row_pointers_.end())
+      pointers.insert(pointers.end(), rows->second.begin(), rows->second.end());
     LoopId inner = -1;
     for (size_t i = ids.size(); i-- > 0;) {
       const bool varies = contains(varies_of(port), dims[i]);
       if (!varies && inner < 0) continue;
       const ParamId each =
           kernel_.add_param({.kind = Param::Kind::shift, .port = port, .loop = ids[i], .inner = inner});
-      kernel_.loops[index(ids[i])].shifts.push_back({.pointer = pointers_[index(port)], .each = each});
+      for (const RegisterId pointer : pointers)
+        kernel_.loops[index(ids[i])].shifts.push_back({.pointer = pointer, .each = each});
       inner = varies ? ids[i] : -1;
     }
-    if (rewound && inner >= 0)
-      kernel_.loops[index(inner)].shifts.back().rewind =
-          kernel_.add_param({.kind = Param::Kind::rewind, .port = port, .loop = inner});
+    if (!rewound || inner < 0) continue;
+    const ParamId back = kernel_.add_param({.kind = Param::Kind::rewind, .port = port, .loop = inner});
+    std::vector<Loop::Shift>& shifts = kernel_.loops[index(inner)].shifts;
+    for (auto shift = shifts.end() - static_cast<std::ptrdiff_t>(pointers.size()); shift != shifts.end(); ++shift)
+      shift->rewind = back;
   }
 }
 

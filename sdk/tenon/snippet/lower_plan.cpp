@@ -35,6 +35,7 @@ LowerPlan Planner::run() {
   add_nests(std::move(outputs));
   plan_.behind &= plan_.nests.size() == 1;
   if (options_.skew_rows && plan_.nests.size() == 1) plan_.skewed_with = skewed_with(plan_.nests[0]);
+  walk_stretches();
   if (plan_.skewed_with && options_.skew_twice) plan_.skewed_behind = skewed_behind(plan_.nests[0].scopes.back());
   plan_.joined = joins() && plan_.nests.size() == 1 && plan_.nests[0].whole_rows;
   return std::move(plan_);

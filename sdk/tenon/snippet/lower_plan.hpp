@@ -97,8 +97,9 @@ struct LowerPlan {
   std::vector<Nest> nests;             // in the order in which they run
   std::vector<ScratchPlan> scratch;    // ports after those of the body
   std::vector<Merging> mergings = {};  // of phases
-  Body body = {};                      // with what they need; empty: there are none
+  Body body = {};                      // with what they, and a stretch, need; empty: there is neither
   bool joined = false;                 // the only nest walks whole rows, joined
+  int stretch = -1;                    // LinearKernel::stretch; `body` then has its dim behind the last
   // The only nest stores one row along with the fold of the next that stands in this phase of the last scope.
   std::optional<size_t> skewed_with = std::nullopt;
   // And along with the first walk of the row behind that, which stands in this one.

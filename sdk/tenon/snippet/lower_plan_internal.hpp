@@ -1,6 +1,7 @@
 // The plan of one body, in rooms: nests (lower_plan.cpp), what is taken out of their loops (lower_plan_hoist.cpp), the
 // sweeps of a scope (lower_plan_sweeps.cpp), sweeps that are merged (lower_plan_merge.cpp, what they keep in
-// lower_plan_kept.cpp), and whole rows (lower_plan_rows.cpp). Internal to lowering.
+// lower_plan_kept.cpp), whole rows (lower_plan_rows.cpp), and folded dims as one (lower_plan_stretch.cpp). Internal to
+// lowering.
 #pragma once
 #include <optional>
 #include <utility>
@@ -71,6 +72,12 @@ class Planner {
   std::optional<size_t> skewed_behind(const Scope& scope) const;
   void plan_rows(Nest& nest);
   void add_merged_rows(Nest& nest, const Merging& merging);
+
+  // --- lower_plan_stretch.cpp ---
+  int first_of_stretch() const;
+  bool walks_stretch(const Sweep& sweep, int first) const;
+  std::vector<Sweep*> sweeps_of(Phase& phase);
+  void walk_stretches();
 
   // --- lower_plan_hoist.cpp ---
   void find_costs();

@@ -114,7 +114,8 @@ bool Planner::may_go_behind(const Nest& nest) const {
 // Loops over rows, and walks along each that fold, one after the other, or two that are merged; then one that stores.
 // That goes along with the walk of the next row, in the phase that is returned, which overwrites what it reads.
 std::optional<size_t> Planner::skewed_with(const Nest& nest) const {
-  if (nest.tiled || nest.whole_rows || nest.kept.empty() || nest.vector < nest.kept.back()) return std::nullopt;
+  if (nest.tiled || nest.whole_rows || nest.kept.empty() || std::countr_zero(reduced_) < nest.kept.back())
+    return std::nullopt;
   const auto walks = [](const Phase& phase) { return phase.merges >= 0 || !phase.sweeps.empty(); };
   for (size_t level = 0; level + 1 < nest.scopes.size(); ++level)
     if (std::ranges::any_of(nest.scopes[level].phases, walks)) return std::nullopt;
@@ -128,7 +129,7 @@ std::optional<size_t> Planner::skewed_with(const Nest& nest) const {
     if (!sweeps.empty() && sweeps.size() > 1 && sweeps.back().first == sweeps[sweeps.size() - 2].first)
       return std::nullopt;
   }
-  const auto is_along_row = [&](const auto& sweep) { return sweep.second->loops == std::vector<int>{nest.vector}; };
+  const auto is_along_row = [&](const auto& sweep) { return sweep.second->loops == dims_of(reduced_); };
   if (sweeps.size() < 2 || (merges && sweeps.size() > 2) || !std::ranges::all_of(sweeps, is_along_row) ||
       phases.back().sweeps.size() != 1 || !phases.back().sweeps.back().folds.empty())
     return std::nullopt;
@@ -149,6 +150,7 @@ std::optional<size_t> Planner::skewed_with(const Nest& nest) const {
 // The phase of the only walk before that; none where there are others, or it keeps something of a row.
 std::optional<size_t> Planner::skewed_behind(const Scope& scope) const {
   std::optional<size_t> first;
+  if (scope.phases.back().sweeps.back().loops.size() > 1) return std::nullopt;
   for (size_t i = 0; i < *plan_.skewed_with; ++i) {
     if (scope.phases[i].sweeps.empty()) continue;
     if (first || !scope.phases[i].sweeps.front().stores.empty()) return std::nullopt;

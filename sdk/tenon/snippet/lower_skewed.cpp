@@ -43,6 +43,23 @@ bool Lowering::is_taken(ValueId id, std::span<const ValueId> by) const {
   });
 }
 
+// What it makes outside of its innermost loop, bound for the loops inside: what the fold binds may be the same of
+// another row.
+void Lowering::write_row_before(const SweepLoops& loops, size_t level) {
+  const auto aside = put_aside(of_row_before_);
+  RowValues made;
+  region([&] {
+    place_.ahead = 0;
+    const size_t bound = bound_order_.size();
+    SweepLoops before{.sweep = loops.behind};
+    make_sweep_level(before, level, false);
+    for (size_t i = bound; i < bound_order_.size(); ++i)
+      made.push_back({bound_order_[i], bound_[index(bound_order_[i])][0]});
+  });
+  put_back(of_row_before_, aside);
+  of_row_before_.insert(of_row_before_.end(), made.begin(), made.end());
+}
+
 // Its stores come first: the next row takes their memory. Meanwhile values of the next row that are made before the
 // walk wait aside. Vector by vector: of several at once, loads out of the second-level cache come one behind the other,
 // and leave prefetches of what is to be folded no room.

@@ -76,6 +76,8 @@ void Lowering::make_sweep_level(SweepLoops& loops, size_t level, bool folds) {
 
 void Lowering::write_sweep_level(SweepLoops& loops, size_t level) {
   const size_t last = loops.sweep->loops.size();
+  const bool outside = level > 0 && level < last;
+  if (loops.behind && !loops.whole_rows && outside) write_row_before(loops, level);
   if (level > 0) make_sweep_level(loops, level, level == last);
   if (level == last) return;
   if (level + 1 == last && loops.whole_rows)
@@ -92,8 +94,11 @@ void Lowering::write_sweep_level(SweepLoops& loops, size_t level) {
   else if (loops.whole_rows && level + 1 == loops.scalar)
     write_row_loops(loops, level);
   else
-    loops.ids.push_back(
-        scalar_loop(loops.sweep->loops[level], zero(), 1, [&] { write_sweep_level(loops, level + 1); }));
+    loops.ids.push_back(scalar_loop(loops.sweep->loops[level], zero(), 1, [&] {
+      const size_t before = of_row_before_.size();
+      write_sweep_level(loops, level + 1);
+      of_row_before_.resize(before);
+    }));
 }
 
 // The output whose vectors its walk along a row aligns; -1: none. Lanes that are folded stay where they are.

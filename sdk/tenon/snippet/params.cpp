@@ -1,6 +1,7 @@
 #include <tenon/snippet/params.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include <tenon/snippet/body_elements.hpp>
@@ -77,6 +78,7 @@ Result<CallPlan> CallPlan::make_for_extents(const Body& body, const LinearKernel
   if (kernel.blocks.dim >= 0 && static_cast<size_t>(kernel.blocks.dim) + 1 != body.rank())
     return error(Code::internal, "the blocks of linear kernel '", kernel.name, "' are along dim ", kernel.blocks.dim,
                  ", which is not the innermost of ", body.rank());
+  plan.stretch_ = kernel.stretch;
   plan.blocks_ = kernel.blocks;
   plan.block_ = plan.block_for(kernel.blocks);
   plan.add_scratch(kernel);
@@ -110,6 +112,9 @@ CallPlan::Walk CallPlan::walk_of(const Dims& extents) const {
     at(blocks_.block()) = at(blocks_.count()) == 0 ? 0 : block;
     at(blocks_.rest()) = block == 0 ? 0 : columns % block;
   }
+  if (stretch_ >= 0)
+    at(static_cast<int>(extents.size())) =
+        std::accumulate(extents.begin() + stretch_, extents.end(), int64_t{1}, std::multiplies<>());
   if (joined_dim_ < 0) return walk;
   const LinearKernel::Joined joined{joined_dim_};
   const int64_t rows = at(joined.rows), row = at(joined.rows + 1);

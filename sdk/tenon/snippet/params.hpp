@@ -133,6 +133,7 @@ class TENON_API CallPlan {
   std::vector<Word> words_;
   DimSet splittable_ = 0, reduced_ = 0;
   size_t tensors_ = 0, scratch_bytes_ = 0;
+  int stretch_ = -1;     // LinearKernel::stretch
   int joined_dim_ = -1;  // rows of it are joined, so many each time
   int64_t each_ = 1;
   LinearKernel::Blocks blocks_;

@@ -50,7 +50,8 @@ Result<CallPlan::Word> CallPlan::word_of(const Body& body, const LinearKernel& k
     return error(Code::internal, "port ", param.port, " is not among the ", ports_.size(), " of body '", body.name,
                  "'");
   const int last = joined_dim_ >= 0 ? LinearKernel::Joined{joined_dim_}.each() : blocks_.count();
-  const size_t dims = joined_dim_ >= 0 || blocks_.inside ? static_cast<size_t>(last) + 1 : extents_.size();
+  const size_t dims = joined_dim_ >= 0 || blocks_.inside ? static_cast<size_t>(last) + 1
+                                                         : extents_.size() + (stretch_ >= 0 ? 1 : 0);
   if (about_loop && (word.dim < 0 || static_cast<size_t>(word.dim) >= dims))
     return error(Code::internal, "loop ", param.loop, " is over no dim of body '", body.name, "'");
   if (of_streams && param.streams < 1)
@@ -75,10 +76,11 @@ Result<CallPlan::Word> CallPlan::word_of(const Body& body, const LinearKernel& k
 }
 
 // Bytes of the word's port from one element of a dim to the next. Rows of a joined one lie one behind the other, as do
-// blocks of columns.
+// blocks of columns, and the elements of a stretch.
 int64_t CallPlan::stride_of(const Word& word, int dim) const {
   const std::vector<int64_t>& strides = ports_[static_cast<size_t>(word.port)].strides;
   if (static_cast<size_t>(dim) < strides.size()) return strides[static_cast<size_t>(dim)];
+  if (stretch_ >= 0) return strides.back();
   if (blocks_.inside) return dim == blocks_.count() ? strides.back() * block_of(extents_.back()) : 0;
   return dim == LinearKernel::Joined{joined_dim_}.each() ? strides.back() * extents_.back() : 0;
 }
