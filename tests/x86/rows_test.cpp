@@ -91,6 +91,9 @@ constexpr Case kRootMeanSquare{"RMS norm", "%x: f32[R,C], %s: f32[C]", "%y = RMS
 constexpr Case kSumOfRows{"sum of rows", "%x: f32[R,C]",
                           "%a = Constant {value = dense<i64[1]: 1>}\n%y = ReduceSum %x, %a"};
 
+constexpr Case kGroups{"group norm", "%x: f32[R,4,C], %s: f32[4], %b: f32[4]",
+                       "%y = GroupNormalization %x, %s, %b {num_groups = 2, epsilon = 1e-5}"};
+
 class RowForms : public ::testing::TestWithParam<Isa> {
  protected:
   void SetUp() override {
@@ -199,6 +202,32 @@ TEST_P(RowForms, OfFewRowsGiveTheSameBits) {
       }
     }
     EXPECT_EQ(few, 6 * 4 * 2) << "in the caches and past them";
+  }
+}
+
+// Two channels of a group are a row, of which each form says how long its planes may be.
+TEST_P(RowForms, OfGroupsGiveTheSameBits) {
+  for (const int64_t columns : {16, 49, 64, 128, 200, 512, 576}) {
+    int skewed = 0;
+    const snippet::Body open = body_of(kGroups, "R", "C"), known = body_of(kGroups, "5", str(columns));
+    std::map<int64_t, std::vector<float>> wanted;  // of the first form, by the number of rows
+    for (const snippet::Body* body : {&open, &known}) {
+      for (const FormMaker::Tier& tier : maker_.tiers_of(open)) {
+        if (tier.lower.merge_sweeps || !tier.calls.holds_rows(2 * columns, columns)) continue;
+        const auto form = maker_.make(*body, tier);
+        ASSERT_TRUE(form.ok()) << form.error().to_string();
+        EXPECT_EQ(form->kernel.stretch, 2);
+        for (const int64_t rows : {1, 5}) {
+          if ((body == &known && rows != 5) || (form->past_caches && columns % 16 != 0)) continue;
+          const std::vector<float> made = run(*form, *body, {rows, 2, 2, columns}, 7);
+          const std::vector<float>& first = wanted.try_emplace(rows, made).first->second;
+          ASSERT_EQ(std::memcmp(made.data(), first.data(), made.size() * sizeof(float)), 0)
+              << tier.suffix << " of " << rows << " x " << columns;
+          skewed += form->kernel.skewed;
+        }
+      }
+    }
+    EXPECT_EQ(skewed > 0, columns == 128 || columns == 512 || columns == 576) << columns;
   }
 }
 
