@@ -25,8 +25,7 @@ RowBytes row_bytes_of(const snippet::Body& body) {
   RowBytes bytes;
   for (const snippet::BodyPort& input : body.inputs)
     if (is_swept(input))
-      (varies(input) == row && row != body.all_dims() ? bytes.standing : bytes.moving) +=
-          input.element.bits() / 8;
+      (varies(input) == row && row != body.all_dims() ? bytes.standing : bytes.moving) += input.element.bits() / 8;
   for (const snippet::BodyValue& value : body.values)
     bytes.kept = std::max<int64_t>(bytes.kept, value.element.bits() / 8);
   return bytes;

@@ -288,7 +288,8 @@ void FormMaker::add_heads(std::vector<Tier>& tiers, const snippet::Body& body) c
   std::vector<Tier> all;
   for (const Tier& tier : tiers) {
     if (!tier.passes.stream_stores || !aligned) all.push_back(tier);
-    if (!tier.passes.stream_stores || (tier.lower.skew_rows && !stores_lines(body)) || tier.calls.multiple > 1) continue;
+    if (!tier.passes.stream_stores || (tier.lower.skew_rows && !stores_lines(body)) || tier.calls.multiple > 1)
+      continue;
     Tier& any = all.emplace_back(tier);
     any.passes.any_rows = true;
     any.suffix += tier.lower.skew_rows ? ".lines" : ".heads";

@@ -202,9 +202,9 @@ struct TENON_API LinearKernel {
   Joined joined = {};
   // Kept dims of the body that no call may cut or join: params may be known that depend on them where their extents
   // are.
-  uint32_t whole = 0;         // a DimSet
-  // Loops over the dim behind the body's last walk all elements of the dims from this one on as one stretch, which ports
-  // that they move along have side by side; -1: no loop does. Not of kernels with blocks or joined rows.
+  uint32_t whole = 0;  // a DimSet
+  // Loops over the dim behind the body's last walk all elements of the dims from this one on as one stretch, which
+  // ports that they move along have side by side; -1: no loop does. Not of kernels with blocks or joined rows.
   int stretch = -1;
   bool is_inside_row(const Loop& loop) const { return stretch >= 0 && loop.dim >= stretch; }
   bool merged = false;        // two sweeps, of which the second sums by what the first folds, go as one

@@ -84,9 +84,9 @@ RegisterId Lowering::zero() {
   return counter;
 }
 
-// Pointers of `ports`, and where rows are skewed those of the rows behind, move with the loops `ids` over `dims`, outermost first, each by what is left of its stride when
-// the loops inside of it have moved the pointer; a loop that the port does not vary over takes that back. `rewound`:
-// afterwards they stand where they stood.
+// Pointers of `ports`, and where rows are skewed those of the rows behind, move with the loops `ids` over `dims`,
+// outermost first, each by what is left of its stride when the loops inside of it have moved the pointer; a loop that
+// the port does not vary over takes that back. `rewound`: afterwards they stand where they stood.
 void Lowering::move_pointers(const std::vector<int>& ports, const std::vector<int>& dims,
                              const std::vector<LoopId>& ids, bool rewound) {
   for (const int port : ports) {

@@ -7,8 +7,8 @@
 
 namespace tenon::snippet {
 
-// The outermost of the folded dims that are the innermost ones of the body, if there are several and no gap lies between
-// them; -1: none.
+// The outermost of the folded dims that are the innermost ones of the body, if there are several and no gap lies
+// between them; -1: none.
 int Planner::first_of_stretch() const {
   const auto rank = static_cast<int>(body_.rank()), first = static_cast<int>(body_.first_of_row());
   const auto is_apart = [&](const BodyPort& port) {

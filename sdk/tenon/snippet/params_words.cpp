@@ -50,8 +50,8 @@ Result<CallPlan::Word> CallPlan::word_of(const Body& body, const LinearKernel& k
     return error(Code::internal, "port ", param.port, " is not among the ", ports_.size(), " of body '", body.name,
                  "'");
   const int last = joined_dim_ >= 0 ? LinearKernel::Joined{joined_dim_}.each() : blocks_.count();
-  const size_t dims = joined_dim_ >= 0 || blocks_.inside ? static_cast<size_t>(last) + 1
-                                                         : extents_.size() + (stretch_ >= 0 ? 1 : 0);
+  const size_t dims =
+      joined_dim_ >= 0 || blocks_.inside ? static_cast<size_t>(last) + 1 : extents_.size() + (stretch_ >= 0 ? 1 : 0);
   if (about_loop && (word.dim < 0 || static_cast<size_t>(word.dim) >= dims))
     return error(Code::internal, "loop ", param.loop, " is over no dim of body '", body.name, "'");
   if (of_streams && param.streams < 1)
