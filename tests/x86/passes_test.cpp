@@ -445,6 +445,26 @@ TEST_P(Passes, NarrowIntegersAreConvertedAsSigned) {
   EXPECT_EQ(count(print(sums), "fits_i32"), 0) << print(sums);
 }
 
+// Both operands loaded from 8 or 16 bits, wrapped to these, or numbers that fit them.
+TEST_P(Passes, NarrowIntegersDivideInF32) {
+  const auto marked = [&](const std::string& operand, std::string_view lane = "i32") {
+    const LinearKernel kernel = optimised(row_kernel(
+        GetParam().lanes, str("    %10:", lane, " = Load@ ", lane == "i32" ? "i16" : "u16", " [%0 + %3]!\n", operand,
+                              "    %19:", lane, " = Div %10, %11\n    %20:f32 = Convert %19\n")));
+    EXPECT_NE(compiled(kernel), nullptr);
+    return count(print(kernel), "fits_24_bits") > 0;
+  };
+  EXPECT_TRUE(marked("    %11:i32 = Load@ i8 [%0 + %3]!\n"));
+  EXPECT_TRUE(marked("    %11:u32 = Load@ u16 [%0 + %3]!\n", "u32"));
+  EXPECT_FALSE(marked("    %11:i32 = Load@ i32 [%0 + %3]!\n"));
+  EXPECT_TRUE(marked("    %11:i32 = Scalar {bits = 0xffff8000}\n"));
+  EXPECT_FALSE(marked("    %11:i32 = Scalar {bits = 0xffff7fff}\n"));
+  EXPECT_TRUE(marked("    %11:u32 = Scalar {bits = 0xffff}\n", "u32"));
+  EXPECT_FALSE(marked("    %11:u32 = Scalar {bits = 0x10000}\n", "u32"));
+  EXPECT_FALSE(marked("    %11:i32 = Add %10, %10\n"));
+  EXPECT_TRUE(marked("    %9:i32 = Add %10, %10\n    %11:i32 = Wrap %9 {to = \"i8\"}\n"));
+}
+
 TEST_P(Passes, QuotientsOfWhatIsAlikeTakeOneLane) {
   const auto kernel_of = [&](std::string_view operand) {
     return optimised(row_kernel(

@@ -1,8 +1,24 @@
 // Arithmetic that the machine has, or nearly has, as one instruction.
 #include "x86/emitters/emitters.hpp"
 #include "x86/emitters/rows.hpp"
+#include "x86/emitters/wide.hpp"
 
 namespace tenon::x86 {
+
+// avx2: a b = low(a) low(b) + 2^32 (low(a) high(b) + high(a) low(b)) modulo 2^64.
+void multiply_64(VectorCode& c, const Vec& out, const Vec& a, const Vec& b) {
+  if (c.avx512()) return c->vpmullq(out, a, b);
+  const VectorCode::Scope scope(c);
+  const Vec cross = c.temp(), other = c.temp();
+  c->vpshufd(cross, b, 0xb1);
+  c->vpmulld(cross, cross, a);
+  c->vpsrlq(other, cross, 32);
+  c->vpaddd(cross, cross, other);
+  c->vpsllq(cross, cross, 32);
+  c->vpmuludq(other, a, b);
+  c->vpaddq(out, cross, other);
+}
+
 namespace {
 
 using namespace codegen;
@@ -24,19 +40,7 @@ void subtract(VectorCode& c) {
   c.wide() ? c->vpsubq(y, a, b) : c->vpsubd(y, a, b);
 }
 
-// avx2: a b = low(a) low(b) + 2^32 (low(a) high(b) + high(a) low(b)) modulo 2^64.
-void multiply_64(VectorCode& c) {
-  const Vec a = c.in(0), b = c.in(1);
-  if (c.avx512()) return c->vpmullq(c.out(), a, b);
-  const Vec cross = c.temp(), other = c.temp();
-  c->vpshufd(cross, b, 0xb1);
-  c->vpmulld(cross, cross, a);
-  c->vpsrlq(other, cross, 32);
-  c->vpaddd(cross, cross, other);
-  c->vpsllq(cross, cross, 32);
-  c->vpmuludq(other, a, b);
-  c->vpaddq(c.out(), cross, other);
-}
+void multiply_integers_64(VectorCode& c) { multiply_64(c, c.out(), c.in(0), c.in(1)); }
 
 void multiply(VectorCode& c) {
   if (c.is(kF32)) return c->vmulps(c.out(), c.in(0), c.in(1));
@@ -94,7 +98,7 @@ constexpr RowPair kRows[] = {
     {"Add", kNumberLanes, {}, {}, 0.5, algorithm<add>},
     {"Sub", kNumberLanes, {}, {}, 0.5, algorithm<subtract>},
     {"Mul", kFloatLanes | kInt32, {}, {}, 0.5, algorithm<multiply>},
-    {"Mul", kInt64, {.vectors = 2, .cycles = 5}, {.cycles = 3}, 0, algorithm<multiply_64>},
+    {"Mul", kInt64, {.vectors = 2, .cycles = 5}, {.cycles = 3}, 0, algorithm<multiply_integers_64>},
     {"Div", kF32Only, {.cycles = 5}, {.cycles = 8}, 0.5, algorithm<divide>},
     {"Div", kF64Only, {.cycles = 8}, {.cycles = 16}, 0.5, algorithm<divide>},
     {"Fma", kFloatLanes, {}, {}, 0.5, algorithm<multiply_add>},

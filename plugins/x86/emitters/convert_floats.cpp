@@ -2,6 +2,7 @@
 #include "x86/emitters/convert.hpp"
 #include "x86/emitters/emitters.hpp"
 #include "x86/emitters/rows.hpp"
+#include "x86/emitters/wide.hpp"
 
 namespace tenon::x86 {
 namespace {
@@ -88,7 +89,9 @@ void f64_to_u32(VectorCode& c) {
 
 // ---- Floats to 64-bit integers ----
 
-// x, a whole number in f64, to 64 bits: upper and lower halves by way of 2^52. Destroys x, which must not be `out`.
+}  // namespace
+
+// By way of 2^52, upper and lower halves.
 void whole_to_64(VectorCode& c, const Vec& out, const Vec& x) {
   const VectorCode::Scope scope(c);
   const Vec high = c.temp(256);
@@ -100,6 +103,8 @@ void whole_to_64(VectorCode& c, const Vec& out, const Vec& x) {
   c->vpsllq(high, high, 32);
   c->vpblendd(out, high, x, 0x55);
 }
+
+namespace {
 
 // From x in f64, which is destroyed.
 void wide_to_i64(VectorCode& c, const Vec& x) {

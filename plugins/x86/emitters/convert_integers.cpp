@@ -3,6 +3,7 @@
 #include "x86/emitters/convert.hpp"
 #include "x86/emitters/emitters.hpp"
 #include "x86/emitters/rows.hpp"
+#include "x86/emitters/wide.hpp"
 
 namespace tenon::x86 {
 
@@ -22,7 +23,7 @@ constexpr uint64_t kTwo52Bits = 0x4330000000000000, kTwo84Bits = 0x4530000000000
 
 // ---- Integers to floats ----
 
-// Unsigned numbers may be known to be below 2^31 (passes/convert.cpp).
+// Unsigned numbers may be known to be below 2^31 (passes/narrow.cpp).
 bool may_exceed_i32(const VectorCode& c) {
   return from_unsigned(c) && c.emission().attributes.find("fits_i32") == nullptr;
 }
@@ -50,11 +51,13 @@ void i32_to_f64(VectorCode& c) {
   c->vsubpd(y, y, c.f64(kTwo52));
 }
 
-// avx2: out = x in f64. Each half is the low bits of a float, biased by 2^52 and 2^84; their sum is rounded once. A
-// signed upper half has another bias of 2^31.
-void wide_int_to_f64(VectorCode& c, const Vec& out, const Vec& x) {
+}  // namespace
+
+// avx2: each half is the low bits of a float, biased by 2^52 and 2^84; their sum is rounded once. A signed upper half
+// has another bias of 2^31.
+void wide_int_to_f64(VectorCode& c, const Vec& out, const Vec& x, bool is_unsigned) {
+  if (c.avx512()) return is_unsigned ? c->vcvtuqq2pd(out, x) : c->vcvtqq2pd(out, x);
   const VectorCode::Scope scope(c);
-  const bool is_unsigned = from_unsigned(c);
   const Vec high = c.temp(256), low = c.temp(256);
   c->vpsrlq(high, x, 32);
   c->vxorpd(high, high, c.u64(is_unsigned ? kTwo84Bits : kTwo84Bits | uint64_t{1} << 31));
@@ -64,11 +67,9 @@ void wide_int_to_f64(VectorCode& c, const Vec& out, const Vec& x) {
   c->vaddpd(out, high, low);
 }
 
-void i64_to_f64(VectorCode& c) {
-  const Vec x = c.in(0);
-  if (!c.avx512()) return wide_int_to_f64(c, c.out(), x);
-  from_unsigned(c) ? c->vcvtuqq2pd(c.out(), x) : c->vcvtqq2pd(c.out(), x);
-}
+namespace {
+
+void i64_to_f64(VectorCode& c) { wide_int_to_f64(c, c.out(), c.in(0), from_unsigned(c)); }
 
 // avx2, by f64: where that rounds, beyond 2^53, the low 12 bits become 0x800 if they are not 0, so that it is exact and
 // keeps on which side of the middle of two floats the number is (as odd_double() of tensor/numeric.hpp).
@@ -94,7 +95,7 @@ void i64_to_f32(VectorCode& c) {
     c->vpcmpgtq(big, big, limit);
   }
   c->vblendvpd(y, x, y, big);
-  wide_int_to_f64(c, y, y);
+  wide_int_to_f64(c, y, y, from_unsigned(c));
   c->vcvtpd2ps(c.out(), y);
 }
 

@@ -67,7 +67,7 @@ void VectorCode::compare(const Mask& out, Compare how, const Vec& a, const Xbyak
 
 Mask VectorCode::negative(const Mask& out, const Vec& in) {
   if (!avx512()) return {in.getIdx(), work_bits_};
-  context_.gen().vpmovd2m(opmask(out), in);
+  wide() ? context_.gen().vpmovq2m(opmask(out), in) : context_.gen().vpmovd2m(opmask(out), in);
   return out;
 }
 

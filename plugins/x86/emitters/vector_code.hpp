@@ -104,7 +104,7 @@ class VectorCode {
   void round(const Vec& out, const Xbyak::Operand& in, Rounding mode);  // f32, f64
   // f32 or f64, as element() is.
   void compare(const Mask& out, Compare how, const Vec& a, const Xbyak::Operand& b);
-  // Of f32 lanes: where the sign bit is set. Takes no register (avx2: `in` itself is the mask).
+  // Where the sign bit is set. Takes no register (avx2: `in` itself is the mask).
   Mask negative(const Mask& out, const Vec& in);
   // 32- or 64-bit lanes. out = mask ? yes : no.
   void select(const Vec& out, const Mask& mask, const Xbyak::Operand& yes, const Vec& no);

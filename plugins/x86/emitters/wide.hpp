@@ -1,4 +1,4 @@
-// Steps of functions of f64 lanes, for emitters of several families.
+// Steps of 64-bit lanes, for emitters of several families.
 #pragma once
 #include <span>
 
@@ -16,5 +16,14 @@ void wide_scale(VectorCode& c, const Vec& out, const Vec& y, const Vec& n, const
 // x = 2^e (1 + f), 1 + f in [3/4, 3/2), for finite x above 0. On avx512 the exponent of 0 is -inf, of inf it is inf,
 // and f of what is below 0 is NaN. `scratch` (avx2) and `mask` are destroyed; registers differ.
 void wide_split(VectorCode& c, const Vec& x, const Vec& f, const Vec& e, const Vec& scratch, const Mask& mask);
+
+
+// out = a b modulo 2^64, of integers. avx2: two scratch vectors; out may be either factor.
+void multiply_64(VectorCode& c, const Vec& out, const Vec& a, const Vec& b);
+// out = x in f64, rounded once; x is of integers, with a sign or not. avx2: two scratch vectors.
+void wide_int_to_f64(VectorCode& c, const Vec& out, const Vec& x, bool is_unsigned);
+// avx2: out = x, a whole number in f64 below 2^64 and not below -2^63, as 64 bits. Destroys x, which must not be `out`;
+// a scratch vector.
+void whole_to_64(VectorCode& c, const Vec& out, const Vec& x);
 
 }  // namespace tenon::x86

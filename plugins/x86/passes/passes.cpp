@@ -263,7 +263,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   if (options.near || options.bytes) join_bytes(kernel, options.isa);
   if (options.isa == Isa::avx512) join_conditions(kernel);
   divide_by_constants(kernel);
-  convert_as_signed(kernel);
+  mark_narrow_integers(kernel);
   if (options.contract) contract_multiply_add(kernel);
   // Behind contraction, which stays within loops: bits are those of open extents.
   if (options.near) snippet::write_out(kernel);

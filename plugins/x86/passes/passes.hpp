@@ -132,9 +132,9 @@ std::optional<QuotientFactors> quotient_factors(float divisor);
 void divide_by_constants(snippet::LinearKernel& kernel);
 // And, Or of comparisons as comparisons of some lanes; avx512, after join_bytes. passes/conditions.cpp
 void join_conditions(snippet::LinearKernel& kernel);
-// Convert of unsigned integers that were loaded from 8 or 16 bits, to floats: says that these fit i32, of which avx2
-// has a conversion. passes/convert.cpp
-void convert_as_signed(snippet::LinearKernel& kernel);
+// Of integers that fit 8 or 16 bits: Convert of unsigned ones to floats says that these fit i32 (`fits_i32`), of which
+// avx2 has a conversion, and Div, Mod, Fmod that f32 holds both (`fits_24_bits`). passes/narrow.cpp
+void mark_narrow_integers(snippet::LinearKernel& kernel);
 void contract_multiply_add(snippet::LinearKernel& kernel);
 // Of rows that one vector holds: the fold into the number that changes nothing. passes/neutral.cpp
 void drop_neutral_folds(snippet::LinearKernel& kernel);
