@@ -39,43 +39,56 @@ void twice_row(float* __restrict to, const float* __restrict from, int64_t first
 class Rows {
  public:
   Rows(const BufferView& b, int64_t first, int64_t v)
-      : origin_(b.base + (first - b.dims[0].min) * b.dims[0].stride) {
+      : at_(b.base + (first - b.dims[0].min) * b.dims[0].stride) {
     if (b.rank() == 1) return;
-    stride_ = b.dims[1].stride;
-    at_ = b.dims[1].place(v);
-    if (b.dims[1].fold > 0) places_ = b.dims[1].fold;
+    const DimView& rows = b.dims[1];
+    const int64_t place = rows.place(v);
+    at_ += place * rows.stride;
+    stride_ = rows.stride;
+    if (rows.fold > 0) {
+      until_end_ = rows.fold - place;
+      back_ = rows.fold * rows.stride;
+      places_ = rows.fold;
+    }
   }
   float* next() {
-    auto* const row = reinterpret_cast<float*>(origin_ + at_ * stride_);
-    if (++at_ == places_) at_ = 0;
+    auto* const row = reinterpret_cast<float*>(at_);
+    at_ += stride_;
+    if (--until_end_ == 0) at_ -= back_, until_end_ = places_;
     return row;
   }
 
  private:
-  std::byte* origin_;
-  int64_t stride_ = 0, at_ = 0, places_ = INT64_MAX;
+  std::byte* at_;
+  int64_t stride_ = 0, until_end_ = INT64_MAX, back_ = 0, places_ = INT64_MAX;
 };
+
+Result<void> in_pieces(const CallContext& c) {
+  for (const BufferView& b : c.operands)
+    if (b.dims[0].fold > 0) return error(Code::unsupported, "a ring across rows");
+  return {};
+}
 
 // The box of a call's result, the last operand. Rows must be in one piece.
 struct ResultBox {
-  int64_t first, elements;  // of a row
-  int64_t row = 0, rows = 1;
-  Rows to;
+  explicit ResultBox(const CallContext& c) : ResultBox(c.operands.back()) {}
+  explicit ResultBox(const BufferView& out)
+      : first(out.dims[0].min),
+        elements(out.dims[0].extent),
+        row(out.rank() == 1 ? 0 : out.dims[1].min),
+        rows(out.rank() == 1 ? 1 : out.dims[1].extent),
+        to(out, first, row) {}
 
-  static Result<ResultBox> of(const CallContext& c) {
-    for (const BufferView& b : c.operands)
-      if (b.dims[0].fold > 0) return error(Code::unsupported, "a ring across rows");
-    const BufferView& out = c.operands.back();
-    const bool one = out.rank() == 1;
-    const int64_t first = out.dims[0].min, row = one ? 0 : out.dims[1].min;
-    return ResultBox{first, out.dims[0].extent, row, one ? 1 : out.dims[1].extent, Rows(out, first, row)};
-  }
+  int64_t first, elements;  // of a row
+  int64_t row, rows;
+  Rows to;
 };
 
 // f(row of the result, the rows of the first operand around it) for each row of the result, with `more` elements before.
 template <class F>
 Result<void> each_row_of_three(const CallContext& c, int64_t more, const F& f) {
-  TENON_TRY(box, ResultBox::of(c));
+  TENON_OK(in_pieces(c));
+  ResultBox box(c);
   Rows in(c.operands[0], box.first - more, box.row - 1);
   float *above = in.next(), *at = in.next();
   for (int64_t i = 0; i < box.rows; ++i) {
@@ -93,7 +106,8 @@ KernelHandle scale() {
   return make_kernel(
       "scale",
       [](CallContext& c) -> Result<void> {
-        TENON_TRY(box, ResultBox::of(c));
+        TENON_OK(in_pieces(c));
+        ResultBox box(c);
         Rows in(c.operands[0], box.first, box.row);
         for (int64_t i = 0; i < box.rows; ++i) scale_row(box.to.next(), in.next(), box.elements);
         return {};
@@ -115,7 +129,8 @@ KernelHandle halve() {
   return make_kernel(
       "halve",
       [](CallContext& c) -> Result<void> {
-        TENON_TRY(box, ResultBox::of(c));
+        TENON_OK(in_pieces(c));
+        ResultBox box(c);
         Rows in(c.operands[0], 2 * box.first, 2 * box.row);
         for (int64_t i = 0; i < box.rows; ++i) {
           const float* const upper = in.next();
@@ -130,7 +145,8 @@ KernelHandle twice() {
   return make_kernel(
       "twice",
       [](CallContext& c) -> Result<void> {
-        TENON_TRY(box, ResultBox::of(c));
+        TENON_OK(in_pieces(c));
+        ResultBox box(c);
         Rows in(c.operands[0], box.first >> 1, box.row >> 1);
         const float* from = in.next();
         for (int64_t i = 0; i < box.rows; ++i) {
@@ -146,7 +162,8 @@ KernelHandle combine() {
   return make_kernel(
       "combine",
       [](CallContext& c) -> Result<void> {
-        TENON_TRY(box, ResultBox::of(c));
+        TENON_OK(in_pieces(c));
+        ResultBox box(c);
         Rows a(c.operands[0], box.first, box.row), b(c.operands[1], box.first, box.row);
         for (int64_t i = 0; i < box.rows; ++i) combine_row(box.to.next(), a.next(), b.next(), box.elements);
         return {};

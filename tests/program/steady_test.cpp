@@ -136,6 +136,30 @@ TEST(Steady, ErrorsNameTheIterationInAnyPart) {
   EXPECT_THAT(ran.error().to_string(), HasSubstr("loop y = 20"));
 }
 
+// Bodies of calls and hints are run by code of their own.
+TEST(Steady, ErrorsNameTheIterationBesideHints) {
+  KernelTable table = kernels();
+  table["fails_at_20"] = make_kernel("fails_at_20", [](CallContext& c) -> Result<void> {
+    if (c.operands[1].dims[0].min == 20) return error(Code::internal, "it failed");
+    return {};
+  });
+  const auto program = parse_program(R"(program @fails() { input %in : i32 rank 1 output %out : i32 rank 1
+    for y in [0, 40) {
+      prefetch in %in[y + 4 +: 1]
+      call fails_at_20(in %in[y +: 1], out %out[y +: 1])
+      prefetch in %in[y + 8 +: 1]
+    } })", table);
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  Data data;
+  data.add("in", {50});
+  data.add("out", {40});
+  BoundProgram bound = bound_to(*program, data);
+  EXPECT_THAT(bound.disassembly(), HasSubstr("read_soon")) << "the test looks at nothing else";
+  const auto ran = bound.run(data.arguments());
+  ASSERT_FALSE(ran.ok());
+  EXPECT_THAT(ran.error().to_string(), HasSubstr("call 'fails_at_20'\n  in loop y = 20"));
+}
+
 // Adds rows y - 1 ... y + 1 of a ring up.
 const char* const kRing = R"(program @ring() {
   input %in : i32 rank 2

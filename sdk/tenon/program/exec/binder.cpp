@@ -46,6 +46,38 @@ void Binder::find_targets() {
     const bool begins = instrs[i].op == Op::loop || instrs[i].op == Op::workers;
     (begins ? loop->body : loop->exit) = static_cast<int32_t>(i) + 1;
   }
+  if (options_.statistics) return;
+  for (LoopCode& loop : code().loops)
+    if (loop.workers == 1 && loop.exit > 0) find_plain_calls(loop);
+}
+
+void Binder::find_plain_calls(LoopCode& loop) {
+  std::vector<PlainCall> found;
+  bool takes_call = false, hints = false;  // the last one found, which has a hint and no call so far
+  for (int32_t at = loop.body; at < loop.exit - 1; ++at) {
+    const Instr& i = code().instrs[static_cast<size_t>(at)];
+    if (i.op == Op::call_plain) {
+      if (!takes_call) found.emplace_back();
+      found.back().plain = i.plain;
+      found.back().context = i.to;
+      found.back().instr = at;
+      takes_call = false;
+      continue;
+    }
+    if ((i.op != Op::read_soon && i.op != Op::write_soon) || i.a.known()) return;
+    found.push_back({.lines = i.last,
+                     .rows = i.first,
+                     .offset = i.number,
+                     .stride = i.b.number,
+                     .address = i.a.place,
+                     .writes = i.op == Op::write_soon});
+    takes_call = hints = true;
+  }
+  auto& all = code().plain_calls;
+  loop.hints = hints;
+  loop.first_plain = static_cast<int32_t>(all.size());
+  all.insert(all.end(), found.begin(), found.end());
+  loop.last_plain = static_cast<int32_t>(all.size());
 }
 
 // Numbers -------------------------------------------------------------------------------------------------------

@@ -121,6 +121,8 @@ class Binder {
   void add_increments(const std::vector<Increment>& increments, LoopCode& loop);
   static void flatten(Registers::LevelCode program, std::vector<Instr>& to);
   void find_targets();
+  // The loop's body as plain calls, if it is nothing else.
+  void find_plain_calls(LoopCode& loop);
   static bool is_loop(Op op) { return op == Op::loop || op == Op::next || op == Op::workers || op == Op::body_end; }
   // The level of the innermost loop of workers.
   size_t region_level() const { return region_levels_.empty() ? 0 : region_levels_.back(); }

@@ -194,8 +194,6 @@ void Binder::leave_loop(const Loop& loop, const std::string& symbol, int32_t num
   add_increments(inner.increments, made);
   Instr instr{workers > 1 ? Op::workers : Op::loop};
   instr.index = number;
-  made.plain = workers == 1 && inner.header.empty() && !inner.body.empty() && !options_.statistics &&
-               std::ranges::all_of(inner.body, [](const Instr& i) { return i.op == Op::call_plain; });
   auto& out = body();
   out.insert(out.end(), inner.entry.begin(), inner.entry.end());
   out.push_back(instr);

@@ -77,6 +77,19 @@ struct Instr {
   void (*finish)() = nullptr;
 };
 
+// A call on the plain path and the hint before it, or one of the two: Instrs of a body that has no others, in half the bytes,
+// since the kernels want the smallest cache for themselves.
+struct PlainCall {
+  Result<void> (*plain)(CallContext&) = nullptr;  // null: the hint alone
+  Place context = -1;
+  int32_t instr = -1;  // of the call
+  int32_t lines = 0;   // of the hint; 0: there is none
+  int32_t rows = 0;
+  int64_t offset = 0, stride = 0;  // bytes
+  Place address = -1;
+  bool writes = false;
+};
+
 struct Term {
   Place place;
   int64_t factor;
@@ -112,8 +125,10 @@ struct LoopCode {
   int64_t slots = INT64_MAX;                        // fewest of a buffer that the body uses
   std::string slots_of;
   bool may_be_parallel = false;  // in the program
-  bool plain = false;  // its body is calls on the plain path only: nothing else reads the value or the counter
-  int stages = 0;      // of a pipelined loop: one more than the highest
+  // Its body as plain calls, if it is nothing else: nothing reads the value or the counter. `hints`: there are some.
+  int32_t first_plain = 0, last_plain = 0;
+  bool hints = false;
+  int stages = 0;  // of a pipelined loop: one more than the highest
   // Memory of each worker, for allocations in the body: by memory space, then by allocation.
   struct Base {
     Place to;                // address of this worker's part
@@ -202,6 +217,7 @@ struct ContextFixup {
 struct ByteCode {
   std::vector<Instr> instrs;
   std::vector<Term> terms;
+  std::vector<PlainCall> plain_calls;
   std::vector<Step> steps;
   std::vector<Increment> increments;
   std::vector<LoopCode> loops;

@@ -143,7 +143,7 @@ bool Machine::execute(Worker& worker, int32_t from) {
       case Op::loop: {
         const LoopCode& loop = code_.loops[static_cast<size_t>(i.index)];
         const bool runs = enter_loop(worker, loop);
-        if (runs && !(loop.plain && observer_ == nullptr)) break;
+        if (runs && (loop.first_plain == loop.last_plain || observer_ != nullptr)) break;
         if (runs && !run_plain(worker, loop)) return false;
         at = code_.instrs.data() + loop.exit - 1;
         break;

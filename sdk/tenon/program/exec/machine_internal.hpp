@@ -99,7 +99,7 @@ class Machine {
   bool run_few(Worker& worker, const LoopCode& loop);
   bool run_many(Worker& worker, const LoopCode& loop);
   // `left`: iterations from the one on in which the call has failed.
-  bool fail_plain(Worker& worker, const LoopCode& loop, int64_t left, const Instr& call, Error e);
+  bool fail_plain(Worker& worker, const LoopCode& loop, int64_t left, const PlainCall& call, Error e);
   bool run_workers(Worker& worker, int32_t number);
   bool run_alone(Worker& worker, const LoopCode& loop, int64_t begin, int64_t step, int64_t iterations);
   void run_worker(Worker& worker, WorkerLoop& shared, Progress* progress, int64_t number);

@@ -1,4 +1,5 @@
-// Loops whose bodies are calls on the plain path and nothing else: in an iteration nothing is looked up.
+// Loops whose bodies are calls on the plain path, with or without hints, and nothing else: in an iteration nothing is
+// looked up.
 #include <array>
 #include <tuple>
 #include <type_traits>
@@ -6,6 +7,7 @@
 
 #include <tenon/program/exec/arithmetic_internal.hpp>
 #include <tenon/program/exec/machine_internal.hpp>
+#include <tenon/program/exec/prefetch_internal.hpp>
 
 namespace tenon::program::detail {
 
@@ -27,14 +29,15 @@ struct Ready {
   CallContext* context;
 
   Ready() = default;
-  Ready(std::byte* frame, const Instr& instr)
-      : plain(instr.plain), context(reinterpret_cast<CallContext*>(frame + instr.to)) {}
+  Ready(std::byte* frame, const PlainCall& call)
+      : plain(call.plain), context(reinterpret_cast<CallContext*>(frame + call.context)) {}
 };
 
 }  // namespace
 
 bool Machine::run_plain(Worker& worker, const LoopCode& loop) {
-  const int32_t calls = loop.exit - 1 - loop.body;
+  if (loop.hints) return run_many(worker, loop);
+  const int32_t calls = loop.last_plain - loop.first_plain;
   const int32_t steps = loop.first_increment == loop.last_increment ? loop.last_step - loop.first_step : -1;
   const auto with_steps = [&]<int kCalls>(std::integral_constant<int, kCalls>) {
     switch (steps) {
@@ -55,7 +58,7 @@ bool Machine::run_plain(Worker& worker, const LoopCode& loop) {
 template <int kCalls, int kSteps>
 bool Machine::run_few(Worker& worker, const LoopCode& loop) {
   Frame& f = worker.frame;
-  const Instr* const first = code_.instrs.data() + loop.body;
+  const PlainCall* const first = code_.plain_calls.data() + loop.first_plain;
   std::array<Ready, kCalls> calls;
   for (size_t i = 0; i < calls.size(); ++i) calls[i] = Ready(f.data(), first[i]);
   std::array<Stepped, kSteps> steps;
@@ -73,20 +76,31 @@ bool Machine::run_few(Worker& worker, const LoopCode& loop) {
 bool Machine::run_many(Worker& worker, const LoopCode& loop) {
   Frame& f = worker.frame;
   std::byte* const frame = f.data();
-  const Instr *const first = code_.instrs.data() + loop.body, *const next = code_.instrs.data() + loop.exit - 1;
+  const PlainCall *const first = code_.plain_calls.data() + loop.first_plain,
+                  *const last = code_.plain_calls.data() + loop.last_plain;
   for (int64_t left = f.at(loop.left);;) {
-    for (const Instr* i = first; i != next; ++i)
-      if (Result<void> result = i->plain(*reinterpret_cast<CallContext*>(frame + i->to)); !result.ok()) [[unlikely]]
+    for (const PlainCall* i = first; i != last; ++i) {
+      if (i->lines > 0) {
+        const auto address = static_cast<uint64_t>(add(f.at(i->address), i->offset));
+        if (i->writes)
+          write_lines_soon(address, i->lines, i->rows, i->stride);
+        else
+          read_lines_soon(address, i->lines, i->rows, i->stride);
+      }
+      if (!i->plain) continue;
+      if (Result<void> result = i->plain(*reinterpret_cast<CallContext*>(frame + i->context)); !result.ok()) [[unlikely]]
         return fail_plain(worker, loop, left, *i, std::move(result).error());
+    }
     if (--left == 0) return true;
     step_registers(f, code_, loop);
   }
 }
 
-bool Machine::fail_plain(Worker& worker, const LoopCode& loop, int64_t left, const Instr& call, Error e) {
+bool Machine::fail_plain(Worker& worker, const LoopCode& loop, int64_t left, const PlainCall& call, Error e) {
   Frame& f = worker.frame;
   f.at(loop.value) += (f.at(loop.left) - left) * f.get(loop.step);
-  return fail_call(worker, code_.sites[static_cast<size_t>(call.index)], std::move(e));
+  const Instr& instr = code_.instrs[static_cast<size_t>(call.instr)];
+  return fail_call(worker, code_.sites[static_cast<size_t>(instr.index)], std::move(e));
 }
 
 }  // namespace tenon::program::detail
