@@ -462,7 +462,7 @@ TEST_P(Passes, NarrowIntegersDivideInF32) {
   EXPECT_TRUE(marked("    %11:u32 = Scalar {bits = 0xffff}\n", "u32"));
   EXPECT_FALSE(marked("    %11:u32 = Scalar {bits = 0x10000}\n", "u32"));
   EXPECT_FALSE(marked("    %11:i32 = Add %10, %10\n"));
-  EXPECT_TRUE(marked("    %9:i32 = Add %10, %10\n    %11:i32 = Wrap %9 {to = \"i8\"}\n"));
+  EXPECT_TRUE(marked("    %12:i32 = Add %10, %10\n    %11:i32 = Wrap %12 {to = \"i8\"}\n"));
 }
 
 TEST_P(Passes, QuotientsOfWhatIsAlikeTakeOneLane) {
