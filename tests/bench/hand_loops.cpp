@@ -247,8 +247,39 @@ std::span<const HandLoop> moves() {
   return loops;
 }
 
+// Lines of an array of `bytes` that the pieces before `piece` have.
+int64_t lines_before(int64_t piece, int64_t pieces, int64_t bytes) { return bytes / 64 * piece / pieces; }
+
+template <How kHow>
+void move_pieces(const Arrays& a, int64_t begin, int64_t end) {
+  const int64_t pieces = a.extents[0];
+  Line line{};
+  for (int64_t piece = begin; piece < end; ++piece) {
+    for (size_t i = 0; i < a.in.size(); ++i) {
+      const int64_t bytes = a.extents[1 + i], last = lines_before(piece + 1, pieces, bytes);
+      for (int64_t at = lines_before(piece, pieces, bytes); at < last; ++at) {
+        const char* from = static_cast<const char*>(a.in[i]) + at * 64;
+        __builtin_prefetch(from + kRead);
+        line ^= *reinterpret_cast<const Line*>(from);
+      }
+    }
+    for (size_t i = 0; i < a.out.size(); ++i) {
+      const int64_t bytes = a.extents[1 + a.in.size() + i], last = lines_before(piece + 1, pieces, bytes);
+      for (int64_t at = lines_before(piece, pieces, bytes); at < last; ++at)
+        put<kHow>(static_cast<char*>(a.out[i]) + at * 64, line);
+    }
+  }
+  if constexpr (kHow.past_caches) __builtin_ia32_sfence();
+  const Line used = line;
+  __asm__ volatile("" : : "m"(used));
+}
+
 }  // namespace
 
+std::span<const HandLoop> move_side_by_side() {
+  static const HandLoop loops[] = {move_pieces<How{false, true}>, move_pieces<How{true, true}>};
+  return loops;
+}
 std::span<const HandLoop> move_one_to_one() { return moves<1, 1, 64>(); }
 std::span<const HandLoop> move_two_to_one() { return moves<2, 1, 64>(); }
 std::span<const HandLoop> move_two_to_three() { return moves<2, 3, 64>(); }

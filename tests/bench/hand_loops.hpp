@@ -52,5 +52,8 @@ std::span<const HandLoop> move_two_to_one();
 std::span<const HandLoop> move_two_to_three();
 std::span<const HandLoop> move_bytes_to_floats();
 std::span<const HandLoop> move_in();
+// Arrays of any sizes, side by side from their beginnings to their ends: extents {pieces, bytes of each input, of each
+// output}, where an array of `pieces` pieces has its share in each, in whole lines; a unit is a piece.
+std::span<const HandLoop> move_side_by_side();
 
 }  // namespace tenon::bench

@@ -138,6 +138,25 @@ TEST(CallPlan, StreamsAreStretchesOfWholeLines) {
   EXPECT_THAT(words(4 * 128 - 1), ElementsAre(-4, 0, 0)) << "too short";
 }
 
+// A load behind a store to the same place of another page waits for it.
+TEST(CallPlan, LongStreamsBeginAtOtherPlacesOfAPage) {
+  for (const int streams : {2, 3, 4}) {
+    for (int64_t extent = 4 * 8192; extent < 4 * 8192 + 20000; extent += 61) {
+      const int64_t length = stream_length({.streams = streams, .stream_least = 128}, extent);
+      EXPECT_EQ(length % kLineElements, 0);
+      EXPECT_LE(length * streams, extent);
+      EXPECT_GE(length * streams, extent - streams * 17 * kLineElements) << "too much is left to one stream";
+      for (const int64_t bytes : {1, 2, 4, 8}) {
+        for (int64_t s = 1; s < streams; ++s) {
+          const int64_t place = s * length * bytes % 4096;
+          EXPECT_TRUE(place >= 256 && place <= 4096 - 256)
+              << streams << " streams of " << extent << ", " << bytes << " bytes: " << place;
+        }
+      }
+    }
+  }
+}
+
 // What cuts do not change is known of known extents; a call that it is not true of is refused.
 TEST(CallPlan, KnownParams) {
   const auto rows = [](std::string_view dims) {

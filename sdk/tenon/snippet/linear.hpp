@@ -81,9 +81,31 @@ struct Param {
 // Elements between two cuts of a row: whole cache lines, whatever the element type.
 inline constexpr int64_t kLineElements = 64;
 
-// Elements of each stretch of a dim of `extent` elements: whole cache lines, 0 when there are too few.
+// Do stretches of `length` elements begin at places of a page that are apart, whatever the element type? Processors compare
+// loads with earlier stores by the place in a page alone (4 KB aliasing: Intel's and AMD's optimisation manuals), so each
+// stretch would wait for the one before to be stored.
+constexpr bool begin_apart(int64_t length, int streams) {
+  constexpr int64_t kPage = 4096, kApart = 256;
+  for (int64_t bytes = 1; bytes <= 8; bytes *= 2) {
+    for (int64_t stretch = 1; stretch < streams; ++stretch) {
+      const int64_t place = stretch * length * bytes % kPage;
+      if (place < kApart || place > kPage - kApart) return false;
+    }
+  }
+  return true;
+}
+
+// Elements of each stretch of a dim of `extent` elements: whole cache lines, 0 when there are too few. Stretches that are
+// longer than a page begin apart where some length not much shorter does it.
 constexpr int64_t stream_length(const Param& param, int64_t extent) {
-  const int64_t length = extent / param.streams / kLineElements * kLineElements;
+  constexpr int64_t kLong = 4096, kTries = 16;
+  const int64_t longest = extent / param.streams / kLineElements * kLineElements;
+  int64_t length = longest;
+  for (int64_t less = 0; less < kTries && longest > kLong; ++less) {
+    length = longest - less * kLineElements;
+    if (begin_apart(length, param.streams)) break;
+    length = longest;
+  }
   return length < param.stream_least ? 0 : length;
 }
 
