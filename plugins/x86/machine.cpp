@@ -17,7 +17,7 @@ using Words = std::array<uint32_t, 4>;  // eax, ebx, ecx, edx
 
 constexpr uint32_t kAmdLeaves = 0x80000000, kAmdFeatures = 0x80000001, kAmdCaches = 0x8000001d, kIntelCaches = 4;
 constexpr uint32_t kTopologyExtensions = 1u << 22;  // kAmdFeatures, ecx: kAmdCaches is there
-constexpr uint32_t kZen = 0x17;                     // family of the first
+constexpr uint32_t kZen = 0x17, kZen5 = 0x1a;       // families: the first, and the fifth
 
 Words cpuid(uint32_t leaf, uint32_t number = 0) {
   Words words{};
@@ -63,11 +63,16 @@ const Machine& machine() {
 }
 
 TargetDescription described(TargetDescription target, const Machine& machine) {
-  const bool near = (machine.vendor == "AuthenticAMD" || machine.vendor == "HygonGenuine") && machine.family >= kZen;
+  const bool zen = (machine.vendor == "AuthenticAMD" || machine.vendor == "HygonGenuine") && machine.family >= kZen;
   for (MemorySpace& memory : target.memories) {
     if (memory.name == "l1" && machine.l1_bytes > 0) memory.size_bytes = machine.l1_bytes;
     if (memory.name == "l2" && machine.l2_bytes > 0) memory.size_bytes = machine.l2_bytes;
-    if (memory.name == "l3" && near) memory.prefetch_reads = memory.prefetch_writes = 0;
+    if (!zen) continue;
+    if (memory.name == "l3") memory.prefetch_reads = memory.prefetch_writes = 0;
+    if (memory.name == "host" && machine.family < kZen5) {
+      memory.prefetch_reads = memory.prefetch_writes = 0;
+      memory.streams = std::min<uint64_t>(memory.streams, 2);
+    }
   }
   return target;
 }

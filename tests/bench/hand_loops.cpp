@@ -242,7 +242,9 @@ std::span<const HandLoop> moves() {
                                    move<How{false, true}, kIns, kOuts, kInBytes>,
                                    move<How{true, false}, kIns, kOuts, kInBytes>,
                                    move<How{true, true}, kIns, kOuts, kInBytes>,
+                                   move<How{true, false, 2}, kIns, kOuts, kInBytes>,
                                    move<How{true, true, 2}, kIns, kOuts, kInBytes>,
+                                   move<How{true, false, 4}, kIns, kOuts, kInBytes>,
                                    move<How{true, true, 4}, kIns, kOuts, kInBytes>};
   return loops;
 }
@@ -259,7 +261,7 @@ void move_pieces(const Arrays& a, int64_t begin, int64_t end) {
       const int64_t bytes = a.extents[1 + i], last = lines_before(piece + 1, pieces, bytes);
       for (int64_t at = lines_before(piece, pieces, bytes); at < last; ++at) {
         const char* from = static_cast<const char*>(a.in[i]) + at * 64;
-        __builtin_prefetch(from + kRead);
+        if constexpr (kHow.fetched) __builtin_prefetch(from + kRead);
         line ^= *reinterpret_cast<const Line*>(from);
       }
     }
@@ -277,7 +279,8 @@ void move_pieces(const Arrays& a, int64_t begin, int64_t end) {
 }  // namespace
 
 std::span<const HandLoop> move_side_by_side() {
-  static const HandLoop loops[] = {move_pieces<How{false, true}>, move_pieces<How{true, true}>};
+  static const HandLoop loops[] = {move_pieces<How{}>, move_pieces<How{false, true}>, move_pieces<How{true, false}>,
+                                   move_pieces<How{true, true}>};
   return loops;
 }
 std::span<const HandLoop> move_one_to_one() { return moves<1, 1, 64>(); }

@@ -46,8 +46,8 @@ struct Row {
   double ratio() const { return us / move_us; }
 };
 
-// Pieces of 4 KB of the largest array.
-constexpr int64_t kPiece = 4096;
+// Pieces of 1 KB of the largest array.
+constexpr int64_t kPiece = 1024;
 
 class Bench {
  public:
@@ -98,7 +98,8 @@ class Bench {
     }
     measure(runners, options_.rounds, options_.threads == 1, random_);
     row.us = median(runners[0].us);
-    row.move_us = std::min(median(runners[1].us), median(runners[2].us));
+    row.move_us = median(runners[1].us);
+    for (size_t i = 2; i < runners.size(); ++i) row.move_us = std::min(row.move_us, median(runners[i].us));
     return row;
   }
 

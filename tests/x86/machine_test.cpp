@@ -8,7 +8,7 @@ namespace {
 
 TargetDescription stated() {
   TargetDescription target;
-  target.memories = {{.name = "host", .size_bytes = 9, .prefetch_reads = 3},
+  target.memories = {{.name = "host", .size_bytes = 9, .prefetch_reads = 3, .prefetch_writes = 2, .streams = 4},
                      {.name = "l3", .size_bytes = 7, .prefetch_reads = 64, .prefetch_writes = 48},
                      {.name = "l2", .size_bytes = 5},
                      {.name = "l1", .size_bytes = 3}};
@@ -27,7 +27,10 @@ TEST(Machine, FetchesAheadOutOfSlowLastLevelsOnly) {
   TargetDescription near = stated();
   near.memories[1].prefetch_reads = near.memories[1].prefetch_writes = 0;
   EXPECT_EQ(described(stated(), {"AuthenticAMD", 0x1a, 0, 0}), near);
-  EXPECT_EQ(described(stated(), {"HygonGenuine", 0x18, 0, 0}), near);
+  TargetDescription older = near;
+  older.memories[0].prefetch_reads = older.memories[0].prefetch_writes = 0, older.memories[0].streams = 2;
+  EXPECT_EQ(described(stated(), {"AuthenticAMD", 0x19, 0, 0}), older);
+  EXPECT_EQ(described(stated(), {"HygonGenuine", 0x18, 0, 0}), older);
   EXPECT_EQ(described(stated(), {"AuthenticAMD", 0x15, 0, 0}), stated()) << "before Zen";
   EXPECT_EQ(described(stated(), {"GenuineIntel", 0x1a, 0, 0}), stated());
 }
