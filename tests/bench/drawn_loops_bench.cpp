@@ -22,6 +22,7 @@
 #include <tenon/compile/compile.hpp>
 #include <tenon/ir/text.hpp>
 #include <tenon/runtime/thread_pool.hpp>
+#include <tenon/support/median.hpp>
 #include <tenon/support/str.hpp>
 
 #include "bench/drawn_graph.hpp"

@@ -12,7 +12,6 @@
 
 #include <tenon/support/result.hpp>
 
-#include "median.hpp"
 
 namespace tenon::bench {
 

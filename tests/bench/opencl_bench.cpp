@@ -20,9 +20,9 @@
 #include <tenon/ir/text.hpp>
 #include <tenon/passes/pass_manager.hpp>
 #include <tenon/plugin/backend.hpp>
+#include <tenon/support/median.hpp>
 #include <tenon/support/str.hpp>
 
-#include "median.hpp"
 #include "opencl/backend.hpp"
 #include "opencl/cl_stream.hpp"
 #include "opencl_bench_cases.hpp"
@@ -30,7 +30,6 @@
 namespace tenon::opencl {
 namespace {
 
-using bench::median;
 
 using Seconds = double;
 

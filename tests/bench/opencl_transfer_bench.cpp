@@ -17,16 +17,15 @@
 #include <tenon/ir/text.hpp>
 #include <tenon/passes/pass_manager.hpp>
 #include <tenon/plugin/backend.hpp>
+#include <tenon/support/median.hpp>
 #include <tenon/support/str.hpp>
 
-#include "median.hpp"
 #include "opencl/backend.hpp"
 #include "opencl/cl_stream.hpp"
 
 namespace tenon::opencl {
 namespace {
 
-using bench::median;
 
 constexpr int kRuns = 16;
 constexpr size_t kDeep = 2;  // buffers, and streams

@@ -20,6 +20,7 @@
 #include <tenon/compile/compile.hpp>
 #include <tenon/ir/text.hpp>
 #include <tenon/runtime/thread_pool.hpp>
+#include <tenon/support/median.hpp>
 #include <tenon/support/str.hpp>
 
 #include "bench/hand_loops.hpp"

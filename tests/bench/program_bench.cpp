@@ -15,9 +15,9 @@
 #include <tenon/program/pipeline.hpp>
 #include <tenon/program/text.hpp>
 #include <tenon/program/verify.hpp>
+#include <tenon/support/median.hpp>
 #include <tenon/support/memory.hpp>
 
-#include "median.hpp"
 
 namespace tenon::program {
 namespace {
@@ -183,7 +183,7 @@ void loop_against_hand(benchmark::State& state) {
     const double looped = seconds([&] { TENON_CHECK(program.run(buffers).ok(), "run"); });
     ratios.push_back(seconds([&] { copy_by_hand(in, tmp, out); }) / looped);
   }
-  state.counters["ratio"] = bench::median(ratios);
+  state.counters["ratio"] = median(ratios);
 }
 BENCHMARK(loop_against_hand)->Arg(1 << 10)->Arg(4 << 10)->Arg(32 << 10);
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include <tenon/support/median.hpp>
 #include <tenon/support/memory.hpp>
 #include <tenon/tensor/reorder.hpp>
 
-#include "median.hpp"
 
 namespace tenon::bench {
 namespace {

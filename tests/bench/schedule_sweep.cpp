@@ -14,9 +14,9 @@
 #include <tenon/program/measured_schedule.hpp>
 #include <tenon/program/text.hpp>
 #include <tenon/program/timing_internal.hpp>
+#include <tenon/support/median.hpp>
 #include <tenon/support/memory.hpp>
 
-#include "median.hpp"
 #include "pipeline_kernels.hpp"
 #include "sweep_families.hpp"
 
@@ -48,7 +48,6 @@ T must(Result<T> result) {
 
 double processor_seconds() { return detail::seconds_of(CLOCK_THREAD_CPUTIME_ID); }
 
-using tenon::bench::median;
 
 std::vector<Schedule> schedules_by_hand(const Case& c) {
   std::vector<Schedule> out{{"whole", [](Pair&) {}}};

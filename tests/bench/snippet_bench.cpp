@@ -31,6 +31,7 @@
 #include <tenon/ir/text.hpp>
 #include <tenon/onnx/export.hpp>
 #include <tenon/runtime/thread_pool.hpp>
+#include <tenon/support/median.hpp>
 #include <tenon/support/str.hpp>
 #include <tenon/tensor/numeric.hpp>
 

@@ -18,6 +18,7 @@
 #include <tenon/snippet/subgraph.hpp>
 #include <tenon/snippet/tokenize.hpp>
 #include <tenon/support/check.hpp>
+#include <tenon/support/median.hpp>
 #include <tenon/support/str.hpp>
 
 #include "interleaved.hpp"
@@ -72,7 +73,7 @@ double median_ms(int rounds, const std::function<void()>& work) {
     work();
     times.push_back((bench::now_us(/*processor_time=*/true) - begin) / 1e3);
   }
-  return bench::median(times);
+  return median(times);
 }
 
 // Every kernel of the graph, ready to run.

@@ -27,14 +27,13 @@
 #include <tenon/passes/standard.hpp>
 #include <tenon/program/exec/bound_program.hpp>
 #include <tenon/runtime/thread_pool.hpp>
+#include <tenon/support/median.hpp>
 
-#include "median.hpp"
 #include "zoo/zoo.hpp"
 
 namespace tenon::irgen {
 namespace {
 
-using bench::median;
 
 struct Case {
   const char* name;

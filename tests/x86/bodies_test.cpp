@@ -137,7 +137,8 @@ TEST_P(Bodies, MatchTheOperatorsOneByOne) {
   const uint64_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(500);
   for (uint64_t seed = first; seed < first + seeds && !::testing::Test::HasFailure(); ++seed) try_seed(seed);
   const auto [isa, lanes] = GetParam();
-  const bool lines = seeds >= 500 && isa == Isa::avx512 && lanes == 16;
+  // Of the seeds that every run has; others may hold none.
+  const bool lines = first == 1 && seeds >= 500 && isa == Isa::avx512 && lanes == 16;
   EXPECT_GE(skewed_lines_, lines ? 1 : 0) << "are to be drawn";
   EXPECT_GE(staged_, lines ? 1 : 0) << "are to be drawn";
 }

@@ -91,13 +91,16 @@ std::string name_of(const KernelInfo& kernel) {
   return kernel.operators.size() > kOperatorsNamed ? name + " + ..." : name;
 }
 
+// In nanoseconds where a tenth would say nothing: small kernels take a few.
+std::string microseconds(double us) { return fixed(us, us < 1 ? 3 : 1); }
+
 std::string to_line(const KernelInfo& kernel, double measured_us) {
   const double gain = kernel.bytes_fused > 0 ? kernel.bytes_unfused / kernel.bytes_fused : 1;
   const double rate = measured_us > 0 ? kernel.bytes_fused / measured_us / 1000 : 0;
   return str("  ", name_of(kernel), ": ", kernel.operators.size(), kernel.operators.size() == 1 ? " operator, " : " operators, ",
              kernel.parameters, " in, ", kernel.results, " out; ", fixed(kernel.bytes_unfused / 1e6, 3), " MB unfused, ",
-             fixed(kernel.bytes_fused / 1e6, 3), " MB fused (", fixed(gain, 1), "x); predicted ", fixed(kernel.predicted_us, 1),
-             " us, measured ", fixed(measured_us, 1), " us (", fixed(rate, 1), " GB/s); ", kernel.code_bytes, " bytes of code");
+             fixed(kernel.bytes_fused / 1e6, 3), " MB fused (", fixed(gain, 1), "x); predicted ", microseconds(kernel.predicted_us),
+             " us, measured ", microseconds(measured_us), " us (", fixed(rate, 1), " GB/s); ", kernel.code_bytes, " bytes of code");
 }
 
 // As text the kernels that took longest, all of them in the document.

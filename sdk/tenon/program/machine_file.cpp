@@ -8,6 +8,7 @@
 #include <tenon/program/machine_readings.hpp>
 #include <tenon/program/timing_internal.hpp>
 #include <tenon/support/hash.hpp>
+#include <tenon/support/median.hpp>
 
 namespace tenon::program {
 
@@ -94,7 +95,7 @@ Readings MachineRecord::readings() const {
   for (const Readings& measured : measurements_)
     for (const auto& [name, seconds] : measured) all[name].push_back(seconds);
   Readings out;
-  for (auto& [name, values] : all) out[name] = detail::median(std::move(values));
+  for (auto& [name, values] : all) out[name] = median(std::move(values));
   return out;
 }
 

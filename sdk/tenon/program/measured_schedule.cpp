@@ -9,6 +9,7 @@
 #include <tenon/program/planned_stages_internal.hpp>
 #include <tenon/program/text.hpp>
 #include <tenon/program/timing_internal.hpp>
+#include <tenon/support/median.hpp>
 #include <tenon/support/memory.hpp>
 
 namespace tenon::program {
@@ -16,7 +17,6 @@ namespace tenon::program {
 namespace {
 
 using detail::Group;
-using detail::median;
 using detail::PlannedStages;
 using detail::seconds_of;
 

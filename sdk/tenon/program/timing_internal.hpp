@@ -3,8 +3,6 @@
 #include <time.h>
 
 #include <algorithm>
-#include <cstdint>
-#include <vector>
 
 #include <tenon/support/result.hpp>
 
@@ -14,13 +12,6 @@ inline double seconds_of(clockid_t clock) {
   timespec now{};
   clock_gettime(clock, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-// Of at least one value; of an even number the greater of the two in the middle.
-inline double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<int64_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
 }
 
 // Seconds of run() as it takes when it has run before. What goes past the caches takes its lines out of them, so that the
