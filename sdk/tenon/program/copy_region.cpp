@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include <tenon/program/move_box.hpp>
+#include <tenon/tensor/move_box.hpp>
 
 namespace tenon::program {
 

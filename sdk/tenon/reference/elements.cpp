@@ -1,8 +1,11 @@
 #include <tenon/reference/elements.hpp>
 
 #include <algorithm>
-#include <cstring>
+#include <array>
+#include <vector>
 
+#include <tenon/reference/loops.hpp>
+#include <tenon/tensor/move_box.hpp>
 #include <tenon/tensor/numeric.hpp>
 
 namespace tenon {
@@ -13,95 +16,29 @@ ElementType spread_type(ElementType element) { return element.bits() <= 8 ? kU8 
 
 // ---- Strided copies ----
 
-struct Axis {
-  int64_t extent, from, to;  // strides
-};
-
-// Without axes of extent 1, and with neighbours joined that both sides step through alike.
-std::vector<Axis> joined_axes(const Dims& dims, const Dims& from, const Dims& to) {
-  std::vector<Axis> axes;
-  for (size_t d = 0; d < dims.size(); ++d) {
-    if (dims[d] == 1) continue;
-    const Axis axis{dims[d], from[d], to[d]};
-    if (!axes.empty() && axes.back().from == axis.from * axis.extent && axes.back().to == axis.to * axis.extent) {
-      axes.back() = {axes.back().extent * axis.extent, axis.from, axis.to};
-    } else {
-      axes.push_back(axis);
-    }
-  }
-  return axes;
+// Strings, one by one.
+void copy_strings(const std::string* from, const ElementBlock& from_block, std::string* to,
+                  const ElementBlock& to_block, const Dims& dims) {
+  const std::array<Dims, 2> strides{from_block.strides, to_block.strides};
+  Odometer<2> at(dims, strides);
+  int64_t count = 1;
+  for (const int64_t extent : dims) count *= extent;
+  at.seek(0);
+  for (; count > 0; --count, at.next())
+    to[to_block.offset + at.offsets()[1]] = from[from_block.offset + at.offsets()[0]];
 }
 
-template <class T>
-void copy_line(const T* from, int64_t from_stride, T* to, int64_t to_stride, int64_t count) {
-  if (to_stride == 1 && from_stride == 1) {
-    std::copy_n(from, count, to);
-  } else if (to_stride == 1 && from_stride == 0) {
-    std::fill_n(to, count, *from);
-  } else {
-    for (int64_t i = 0; i < count; ++i) to[i * to_stride] = from[i * from_stride];
-  }
-}
-
-// A plane where one side runs along `a` and the other along `b`: in squares, so that both sides' cache lines are used
-// up.
-template <class T>
-void copy_plane(const T* from, T* to, const Axis& a, const Axis& b) {
-  constexpr int64_t kSquare = 16;
-  for (int64_t i0 = 0; i0 < a.extent; i0 += kSquare) {
-    const int64_t i1 = std::min(i0 + kSquare, a.extent);
-    for (int64_t j0 = 0; j0 < b.extent; j0 += kSquare) {
-      const int64_t j1 = std::min(j0 + kSquare, b.extent);
-      for (int64_t i = i0; i < i1; ++i) {
-        copy_line(from + i * a.from + j0 * b.from, b.from, to + i * a.to + j0 * b.to, b.to, j1 - j0);
-      }
-    }
-  }
-}
-
-// The last two of `axes` are the plane, the others are counted through.
-template <class T>
-void copy_planes(const T* from, T* to, std::span<const Axis> axes, int64_t begin, int64_t end) {
-  const auto outer = axes.first(axes.size() - 2);
-  for (int64_t position = begin; position < end; ++position) {
-    const T* source = from;
-    T* target = to;
-    int64_t rest = position;
-    for (size_t d = outer.size(); d-- > 0;) {
-      const int64_t index = rest % outer[d].extent;
-      rest /= outer[d].extent;
-      source += index * outer[d].from;
-      target += index * outer[d].to;
-    }
-    copy_plane(source, target, axes[axes.size() - 2], axes.back());
-  }
-}
-
-// Element-copies that are worth a task of their own.
-constexpr int64_t kTaskElements = 16384;
-
-template <class T>
-void copy_axes(ParallelFor& parallel, const T* from, T* to, std::vector<Axis> axes) {
-  while (axes.size() < 2) axes.insert(axes.begin(), Axis{1, 0, 0});
-  // The axis along which `from` is dense becomes the plane's other side.
-  const auto dense = std::find_if(axes.begin(), axes.end() - 1, [](const Axis& axis) { return axis.from == 1; });
-  if (dense != axes.end() - 1) std::rotate(dense, dense + 1, axes.end() - 1);
-  int64_t planes = 1;
-  for (size_t d = 0; d + 2 < axes.size(); ++d) planes *= axes[d].extent;
-  const int64_t plane = axes[axes.size() - 2].extent * axes.back().extent;
-  if (planes > 1) {
-    parallel.run(planes, std::max<int64_t>(1, kTaskElements / plane),
-                 [&](int64_t begin, int64_t end) { copy_planes<T>(from, to, axes, begin, end); });
-    return;
-  }
-  const Axis& rows = axes[axes.size() - 2];
-  const Axis& columns = axes.back();
-  const bool by_rows = rows.extent > 1;
-  const Axis& split = by_rows ? rows : columns;
-  const int64_t cost = by_rows ? columns.extent : 1;
-  parallel.run(split.extent, std::max<int64_t>(1, kTaskElements / cost), [&](int64_t begin, int64_t end) {
-    const Axis part{end - begin, split.from, split.to};
-    copy_plane(from + begin * split.from, to + begin * split.to, by_rows ? part : rows, by_rows ? columns : part);
+// The longest dim is shared out: it leaves the same work to each, and the most of it.
+void copy_boxes(ParallelFor& parallel, const std::byte* from, std::byte* to, std::vector<BoxDim> box, int64_t bytes) {
+  if (box.empty()) box.push_back({1, bytes, bytes});
+  const auto longest = static_cast<size_t>(std::ranges::max_element(box, {}, &BoxDim::extent) - box.begin());
+  int64_t cost = 1;
+  for (size_t d = 0; d < box.size(); ++d) cost *= d == longest ? 1 : box[d].extent;
+  parallel.run(box[longest].extent, grain_of(cost), [&](int64_t begin, int64_t end) {
+    std::vector<BoxDim> part = box;
+    part[longest].extent = end - begin;
+    move_box(to + begin * box[longest].to_stride, from + begin * box[longest].from_stride, part,
+             static_cast<size_t>(bytes));
   });
 }
 
@@ -164,10 +101,16 @@ Result<void> SpreadOutput::close() {
 void copy_elements(ParallelFor& parallel, const Tensor& from, const ElementBlock& from_block, Tensor& to,
                    const ElementBlock& to_block, const Dims& dims) {
   if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return;
-  dispatch_storage(from.element(), [&]<class T>() {
-    copy_axes<T>(parallel, storage_of_elements<T>(from) + from_block.offset,
-                 storage_of_elements<T>(to) + to_block.offset, joined_axes(dims, from_block.strides, to_block.strides));
-  });
+  if (from.element().is_string()) {
+    return copy_strings(storage_of_elements<std::string>(from), from_block, storage_of_elements<std::string>(to),
+                        to_block, dims);
+  }
+  const int64_t bytes = from.element().bits() / 8;
+  std::vector<BoxDim> box;  // the innermost dim first
+  for (size_t d = dims.size(); d-- > 0;)
+    box.push_back({dims[d], to_block.strides[d] * bytes, from_block.strides[d] * bytes});
+  copy_boxes(parallel, from.data() + from_block.offset * bytes, to.mutable_data() + to_block.offset * bytes,
+             std::move(box), bytes);
 }
 
 void copy_transposed(ParallelFor& parallel, const Tensor& from, const Dims& dims, std::span<const int64_t> perm,

@@ -133,7 +133,7 @@ class NestRunner {
  public:
   // Of `loops` all but the first may become places.
   NestRunner(const Nest& nest, const Buffers& buffers, std::span<const NestLoop> loops)
-      : nest_(nest), buffers_(buffers), past_caches_(written_bytes(nest) >= kFarBytes) {
+      : nest_(nest), buffers_(buffers), past_caches_(written_bytes(nest) >= detail::kFarBytes) {
     const bool listed = nest.kind == Nest::Kind::run && nest.zeros == 0;
     if (!listed || loops.size() < 3 || loops.back().count >= kLongLoop) return;
     int64_t count = 1;
@@ -155,9 +155,6 @@ class NestRunner {
 
  private:
   static constexpr int64_t kLongLoop = 16, kMaxPlaces = 256;
-  // So much is gone from the caches when somebody reads it. Lines that go past them are not read before they are
-  // written, which is most of the traffic where much is padding.
-  static constexpr int64_t kFarBytes = 16 << 20;
 
   // Of a transpose: each iteration of all loops but the last one writes that one's elements, and the padding.
   static int64_t written_bytes(const Nest& nest) {

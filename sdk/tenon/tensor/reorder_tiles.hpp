@@ -10,6 +10,9 @@ namespace tenon::detail {
 
 // A tile spans one cache line on either side.
 inline constexpr int64_t kTileBytes = 64;
+// So much is gone from the caches when somebody reads it. Lines that go past them are not read before they are
+// written, which is most of the traffic where much is padding.
+inline constexpr int64_t kFarBytes = 16 << 20;
 
 // What the kernels are compiled for, narrowest first: what every machine of this kind has, AVX2, AVX-512 (BW and VBMI).
 // Only the first exists off x86-64.

@@ -6,7 +6,7 @@
 
 #include <tenon/support/export.hpp>
 
-namespace tenon::program {
+namespace tenon {
 
 // A dim of a box, in elements and in bytes from one to the next.
 struct BoxDim {
@@ -18,8 +18,10 @@ struct BoxDim {
 TENON_API void move_row(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride, int64_t count,
                         size_t bytes);
 
-// A whole box, the first of `dims` innermost, row by row in the order of the dims; `dims` are changed: those that
-// follow on in memory become one. The places have the box, and are the same or do not overlap.
+// A whole box, the first of `dims` innermost. The places have the box, and are the same or do not overlap; gaps of the
+// source may be read. `dims` are changed: those that follow on in memory become one. Where elements follow on along one
+// dim of the source and along another one of the destination, these two are transposed in tiles of vectors; else row
+// by row in the order of the dims.
 TENON_API void move_box(std::byte* to, const std::byte* from, std::span<BoxDim> dims, size_t bytes);
 
-}  // namespace tenon::program
+}  // namespace tenon
