@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <random>
+
 #include <tenon/tensor/compare.hpp>
 
 #include <support_lib/evaluated.hpp>
@@ -39,6 +42,40 @@ TEST(Resize, NearestMovesElementsOfEveryType) {
     const Tensor x = iota(element, {2}), y = evaluated("Resize", {x, Datum(), row({2})});
     ASSERT_EQ(y.dims(), Dims{4}) << element.to_string();
     for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(element_text(y, i), element_text(x, i / 2)) << element.to_string();
+  }
+}
+
+// Along each axis what a column of the same length says, for random shapes and scales; twice the size goes by pairs.
+TEST(Resize, NearestAxesAreApart) {
+  constexpr unsigned kSeed = 20261124;
+  std::mt19937 random(kSeed);
+  const auto draw = [&](int64_t least, int64_t most) { return std::uniform_int_distribution(least, most)(random); };
+  constexpr float kScales[] = {1, 2, 2, 3, 0.5f, 1.5f, 0.7f};
+  for (int round = 0; round < 200; ++round) {
+    const auto rank = static_cast<size_t>(draw(1, 4));
+    Attributes attributes{{"mode", "nearest"},
+                          {"nearest_mode", std::array{"floor", "ceil", "round_prefer_floor"}[draw(0, 2)]},
+                          {"coordinate_transformation_mode", std::array{"asymmetric", "half_pixel"}[draw(0, 1)]}};
+    Dims dims;
+    std::vector<float> scales;
+    std::vector<Tensor> indices;
+    for (size_t d = 0; d < rank; ++d) {
+      dims.push_back(draw(2, d + 1 == rank ? 40 : 6));
+      scales.push_back(kScales[draw(0, 6)]);
+      indices.push_back(evaluated("Resize", {iota(kI64, {dims[d], 1}), Datum(), row({scales[d], 1})}, attributes));
+    }
+    for (const ElementType element : {kU8, kF16, kF32, kI64}) {
+      const Tensor x = random_tensor(random, element, dims),
+                   y = evaluated("Resize", {x, Datum(), Tensor::of<float>({static_cast<int64_t>(rank)}, scales)},
+                                 attributes);
+      for (int64_t i = 0; i < y.size(); ++i) {
+        int64_t rest = i, place = 0, stride = 1;
+        for (size_t d = rank; d-- > 0; rest /= y.dim(d), stride *= dims[d])
+          place += indices[d].int_at(rest % y.dim(d)) * stride;
+        ASSERT_EQ(element_text(y, i), element_text(x, place))
+            << element.to_string() << str(dims) << " at " << i << ", round " << round << ", seed " << kSeed;
+      }
+    }
   }
 }
 

@@ -42,6 +42,61 @@ void copy_boxes(ParallelFor& parallel, const std::byte* from, std::byte* to, std
   });
 }
 
+// ---- Gathered copies ----
+
+// A line of elements that stand at `places`.
+template <class T>
+class GatheredLine {
+ public:
+  explicit GatheredLine(const Dims& places) : places_(places) {
+    const auto follow = [&](int64_t repeats) {
+      for (size_t i = 0; i < places.size(); ++i)
+        if (places[i] != places[0] + static_cast<int64_t>(i) / repeats) return false;
+      return true;
+    };
+    dense_ = follow(1);
+    pairs_ = places.size() % 2 == 0 && follow(2);
+  }
+
+  void copy(const T* from, T* to) const {
+    const auto count = static_cast<int64_t>(places_.size());
+    if (dense_) {
+      std::copy_n(from + places_[0], count, to);
+    } else if (pairs_) {  // an image of twice the size
+      const T* line = from + places_[0];
+      for (int64_t i = 0; i < count / 2; ++i) to[2 * i] = to[2 * i + 1] = line[i];
+    } else {
+      for (int64_t i = 0; i < count; ++i) to[i] = from[places_[static_cast<size_t>(i)]];
+    }
+  }
+
+ private:
+  const Dims& places_;
+  bool dense_ = false, pairs_ = false;
+};
+
+// The lines [begin, end) along the last axis; a line that is the one before is copied from there, where it is near.
+template <class T>
+void copy_gathered_lines(const T* from, const std::vector<Dims>& places, T* to, int64_t begin, int64_t end) {
+  const GatheredLine<T> line(places.back());
+  const auto count = static_cast<int64_t>(places.back().size());
+  int64_t before = -1;
+  for (int64_t i = begin; i < end; ++i) {
+    int64_t base = 0, rest = i;
+    for (size_t d = places.size() - 1; d-- > 0;) {
+      const auto extent = static_cast<int64_t>(places[d].size());
+      base += places[d][static_cast<size_t>(rest % extent)];
+      rest /= extent;
+    }
+    T* target = to + i * count;
+    if (base == before)
+      std::copy_n(target - count, count, target);
+    else
+      line.copy(from + base, target);
+    before = base;
+  }
+}
+
 }  // namespace
 
 // ---- Spreading ----
@@ -122,6 +177,17 @@ void copy_transposed(ParallelFor& parallel, const Tensor& from, const Dims& dims
     from_strides.push_back(strides[static_cast<size_t>(axis)]);
   }
   copy_elements(parallel, from, {0, from_strides}, to, {0, row_major_strides(to_dims)}, to_dims);
+}
+
+void copy_gathered(ParallelFor& parallel, const Tensor& from, const std::vector<Dims>& places, Tensor& to) {
+  if (to.size() == 0) return;
+  if (places.empty()) return copy_run(from, 0, to, 0, 1);
+  const auto count = static_cast<int64_t>(places.back().size());
+  dispatch_storage(from.element(), [&]<class T>() {
+    parallel.run(to.size() / count, grain_of(count), [&](int64_t begin, int64_t end) {
+      copy_gathered_lines(storage_of_elements<T>(from), places, storage_of_elements<T>(to), begin, end);
+    });
+  });
 }
 
 void copy_run(const Tensor& from, int64_t from_offset, Tensor& to, int64_t to_offset, int64_t count) {

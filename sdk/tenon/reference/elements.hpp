@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <tenon/reference/evaluator.hpp>
 #include <tenon/tensor/tensor.hpp>
@@ -56,6 +57,10 @@ void copy_elements(ParallelFor& parallel, const Tensor& from, const ElementBlock
 // Axis d of `to` is axis perm[d] of `from`, which is seen under the shape `dims`.
 void copy_transposed(ParallelFor& parallel, const Tensor& from, const Dims& dims, std::span<const int64_t> perm,
                      Tensor& to);
+
+// Element (i, j, ...) of `to` is element places[0][i] + places[1][j] + ... of `from`; there are as many places as axes
+// and extents of `to`. Element types must be alike and fill whole bytes, or be strings.
+void copy_gathered(ParallelFor& parallel, const Tensor& from, const std::vector<Dims>& places, Tensor& to);
 
 // `count` elements in a row.
 void copy_run(const Tensor& from, int64_t from_offset, Tensor& to, int64_t to_offset, int64_t count);

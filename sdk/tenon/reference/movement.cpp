@@ -183,21 +183,7 @@ Result<void> pad_from_inside(EvalContext& context, const Tensor& in, const std::
     for (int64_t i = 0; out.size() > 0 && i < out.dim(d); ++i)
       offsets[d].push_back(axes[d].source(mode, i) * strides[d]);
   }
-  if (axes.empty()) return copy_run(in, 0, out, 0, 1), Result<void>();
-  const Dims& last = offsets.back();
-  dispatch_storage(in.element(), [&]<class T>() {
-    const T* from = storage_of_elements<T>(in);
-    T* to = storage_of_elements<T>(out);
-    const int64_t rows = last.empty() ? 0 : out.size() / static_cast<int64_t>(last.size());
-    context.parallel().run(rows, grain_of(static_cast<int64_t>(last.size())), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        int64_t base = 0, rest = row;
-        for (size_t d = axes.size() - 1; d-- > 0; rest /= out.dim(d)) base += offsets[d][rest % out.dim(d)];
-        T* line = to + row * static_cast<int64_t>(last.size());
-        for (size_t i = 0; i < last.size(); ++i) line[i] = from[base + last[i]];
-      }
-    });
-  });
+  copy_gathered(context.parallel(), in, offsets, out);
   return {};
 }
 

@@ -6,6 +6,7 @@
 
 #include <tenon/ops/resize_taps.hpp>
 #include <tenon/ops/window.hpp>
+#include <tenon/reference/elements.hpp>
 #include <tenon/reference/evaluator.hpp>
 #include <tenon/reference/float_work.hpp>
 #include <tenon/reference/loops.hpp>
@@ -72,59 +73,32 @@ std::vector<T> resample(const std::vector<T>& x, int64_t outer, int64_t in, int6
   return y;
 }
 
-// Nearest elements of any type, moved and not computed with: which element of X each element of Y is, -1 for none.
-std::vector<int64_t> nearest_sources(const Dims& in, const Dims& out, const std::vector<AxisTaps>& axes) {
-  std::vector<int64_t> sources{0};
-  for (size_t axis = 0; axis < in.size(); ++axis) {
-    std::vector<int64_t> next;
-    next.reserve(sources.size() * static_cast<size_t>(out[axis]));
-    for (const int64_t source : sources) {
-      for (int64_t i = 0; i < out[axis]; ++i) {
-        const bool outside = source < 0 || axes[axis].outside[i];
-        next.push_back(outside ? -1 : source * in[axis] + axes[axis].taps[i][0].index);
-      }
-    }
-    sources = std::move(next);
+// Sets what lies outside of X along `axis`.
+void extrapolate(const std::vector<bool>& outside, const AxisView& axis, double value, Tensor& y) {
+  for (int64_t slice = 0; slice < axis.outer * axis.extent; ++slice) {
+    if (!outside[static_cast<size_t>(slice % axis.extent)]) continue;
+    for (int64_t i = 0; i < axis.inner; ++i) y.set_double(slice * axis.inner + i, value);
   }
-  return sources;
 }
 
-void copy_element(const Tensor& from, int64_t source, Tensor& to, int64_t target) {
-  const ElementType element = from.element();
-  if (element.is_string())
-    to.mutable_as<std::string>()[target] = from.as<std::string>()[source];
-  else if (element.bits() > 64)
-    std::copy_n(from.data() + source * element.bits() / 8, element.bits() / 8,
-                to.mutable_data() + target * element.bits() / 8);
-  else
-    store_bits(to.mutable_data(), element.bits(), target, load_bits(from.data(), element.bits(), source));
-}
-
-template <class T>
-void copy_typed(const Tensor& x, const std::vector<int64_t>& sources, Tensor& y) {
-  const T* from = x.as<T>().data();
-  T* to = y.mutable_as<T>().data();
-  for (size_t i = 0; i < sources.size(); ++i) to[i] = from[std::max<int64_t>(0, sources[i])];
-}
-
+// Nearest elements of any type, moved and not computed with.
 Result<void> resize_nearest(EvalContext& context, const std::vector<AxisTaps>& axes) {
-  const Tensor& x = context.tensor(0);
-  TENON_TRY(y, context.output(0));
-  const auto sources = nearest_sources(x.dims(), y->dims(), axes);
-  if (x.element() == kF32)
-    copy_typed<float>(x, sources, *y);
-  else if (x.element() == kU8)
-    copy_typed<uint8_t>(x, sources, *y);
-  else {
-    for (size_t i = 0; i < sources.size(); ++i)
-      copy_element(x, std::max<int64_t>(0, sources[i]), *y, static_cast<int64_t>(i));
+  TENON_TRY(x, spread(context.tensor(0)));
+  TENON_TRY(y, SpreadOutput::open(context, 0));
+  const Dims strides = row_major_strides(x.dims());
+  std::vector<Dims> places(axes.size());
+  for (size_t axis = 0; axis < axes.size(); ++axis) {
+    for (const std::vector<ResizeTap>& taps : axes[axis].taps) places[axis].push_back(taps[0].index * strides[axis]);
   }
-  const double extrapolation = context.attr<float>("extrapolation_value", 0.0f);
-  for (size_t i = 0; i < sources.size(); ++i) {
-    if (sources[i] >= 0) continue;
-    if (!x.element().is_number())
-      return error(Code::unsupported, "a region outside X has no value to take in ", x.element());
-    y->set_double(static_cast<int64_t>(i), extrapolation);
+  copy_gathered(context.parallel(), x, places, y.tensor());
+  TENON_OK(y.close());
+  Tensor result = y.result();
+  for (size_t axis = 0; axis < axes.size(); ++axis) {
+    if (std::ranges::find(axes[axis].outside, true) == axes[axis].outside.end()) continue;
+    if (!result.element().is_number())
+      return error(Code::unsupported, "a region outside X has no value to take in ", result.element());
+    extrapolate(axes[axis].outside, AxisView(result.dims(), axis), context.attr<float>("extrapolation_value", 0.0f),
+                result);
   }
   return {};
 }
