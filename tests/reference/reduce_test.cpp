@@ -179,5 +179,39 @@ TEST(Reduce, RunningSumsAndProducts) {
   EXPECT_EQ(evaluated("CumSum", {*Tensor::zeros(kF32, {2, 0}), Tensor::scalar<int64_t>(1)}).dims(), (Dims{2, 0}));
 }
 
+// One line after the other, element by element; columns are as wide as what is walked side by side, and wider.
+TEST(Reduce, RunningSumsAlongEveryAxis) {
+  constexpr unsigned kSeed = 20261124;
+  std::mt19937 random(kSeed);
+  for (int round = 0; round < 300; ++round) {
+    Dims dims;
+    for (int64_t d = pick(random, 1, 3); d > 0; --d) dims.push_back(pick(random, 0, 5));
+    if (pick(random, 0, 1)) dims.back() = pick(random, 250, 530);
+    const auto axis = static_cast<size_t>(pick(random, 0, static_cast<int64_t>(dims.size()) - 1));
+    const bool exclusive = pick(random, 0, 1), reverse = pick(random, 0, 1);
+    for (const ElementType element : {kF64, kF32, kF16, kBF16, kF8E5M2, kI4, kI8, kU8, kI32, kU32, kI64, kU64}) {
+      const Tensor x = random_tensor(random, element, dims, element.is_unsigned_int() ? 0 : -90, 90);
+      Tensor expected = *Tensor::zeros(element, dims);
+      const int64_t inner = row_major_strides(dims)[axis];
+      for (int64_t i = 0; i < x.size(); ++i) {
+        double sum = 0;
+        int64_t whole = 0;
+        const int64_t place = i / inner % dims[axis];
+        for (int64_t k = 0; k < dims[axis]; ++k) {
+          if (reverse ? k < place : k > place) continue;
+          if (exclusive && k == place) continue;
+          const int64_t at = i + (k - place) * inner;
+          element.is_float() ? void(sum += x.double_at(at)) : void(whole += x.int_at(at));
+        }
+        element.is_float() ? expected.set_double(i, sum) : expected.set_int(i, whole);
+      }
+      ASSERT_TRUE(evaluated("CumSum", {x, Tensor::scalar<int64_t>(static_cast<int64_t>(axis))},
+                            {{"exclusive", int64_t{exclusive}}, {"reverse", int64_t{reverse}}})
+                      .identical(expected))
+          << element.to_string() << str(dims) << " along " << axis << ", round " << round << ", seed " << kSeed;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tenon

@@ -1,8 +1,11 @@
 #include <tenon/ops/reduce.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <span>
 #include <type_traits>
 
 #include <tenon/reference/carrier.hpp>
@@ -199,29 +202,75 @@ Result<void> arg_min(EvalContext& context) { return arg_extreme(context, std::le
 
 // ---- Running sums and products ----
 
-template <class Combine>
-Result<void> scan(EvalContext& context, int first, Combine combine) {
-  const Tensor& data = context.tensor(0);
-  TENON_TRY(axis, normalize_axis(context.tensor(1).int_at(0), data.rank()));
-  const bool exclusive = context.attr<int64_t>("exclusive", 0) != 0;
-  const bool reverse = context.attr<int64_t>("reverse", 0) != 0;
-  TENON_TRY(x, to_carrier(data));
-  TENON_TRY(y, CarrierOutput::open(context, 0));
-  const AxisView view(data.dims(), static_cast<size_t>(axis));
-  with_carrier(x.element(), [&]<class T>() {
-    const T* in = x.as<T>().data();
-    T* out = y.data<T>();
-    view.run(context.parallel(), [=](int64_t, int64_t offset) {
-      auto state = static_cast<Wide<T>>(first);
-      for (int64_t n = 0; n < view.extent; ++n) {
-        const int64_t at = offset + (reverse ? view.extent - 1 - n : n) * view.inner;
-        const Wide<T> next = combine(state, widened(in[at]));
-        out[at] = static_cast<T>(exclusive ? state : next);
-        state = next;
-      }
-    });
+// The C++ type of the carrier of elements that are T in memory.
+template <class T>
+using CarrierOf =
+    std::conditional_t<std::is_same_v<T, float>, float,
+                       std::conditional_t<!std::is_integral_v<T>, double,
+                                          std::conditional_t<std::is_unsigned_v<T>, uint64_t,
+                                                             std::conditional_t<sizeof(T) == 8, int64_t, int32_t>>>>;
+
+struct Scan {
+  int64_t first = 0;
+  bool exclusive = false, reverse = false;
+};
+
+// `lines` neighbouring ones together, so that the memory is read along its rows; `at`: where the first of them begins.
+template <class T, class Combine>
+void scan_lines(const Scan& scan, const AxisView& view, const T* in, T* out, int64_t at,
+                std::span<Wide<CarrierOf<T>>> states, Combine combine) {
+  using Carrier = CarrierOf<T>;
+  using State = Wide<Carrier>;
+  const auto lines = static_cast<int64_t>(states.size()), step = scan.reverse ? -view.inner : view.inner;
+  if (scan.reverse) at += (view.extent - 1) * view.inner;
+  const auto next_of = [&](State state, int64_t place) {
+    const State next = combine(state, widened(static_cast<Carrier>(in[place])));
+    out[place] = static_cast<T>(static_cast<Carrier>(scan.exclusive ? state : next));
+    return next;
+  };
+  if (lines == 1) {
+    auto state = static_cast<State>(scan.first);
+    for (int64_t n = 0; n < view.extent; ++n, at += step) state = next_of(state, at);
+    return;
+  }
+  std::ranges::fill(states, static_cast<State>(scan.first));
+  for (int64_t n = 0; n < view.extent; ++n, at += step)
+    for (int64_t k = 0; k < lines; ++k)
+      states[static_cast<size_t>(k)] = next_of(states[static_cast<size_t>(k)], at + k);
+}
+
+template <class T, class Combine>
+void scan_all(ParallelFor& parallel, const Scan& scan, const AxisView& view, const T* in, T* out, Combine combine) {
+  constexpr int64_t kLines = 256;
+  const int64_t lines = std::min(view.inner, kLines), blocks = lines == 0 ? 0 : (view.inner + lines - 1) / lines;
+  parallel.run(view.outer * blocks, grain_of(view.extent * lines), [&](int64_t begin, int64_t end) {
+    std::array<Wide<CarrierOf<T>>, kLines> states;
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = i % blocks * lines;
+      scan_lines(scan, view, in, out, i / blocks * view.extent * view.inner + first,
+                 std::span(states).first(static_cast<size_t>(std::min(lines, view.inner - first))), combine);
+    }
   });
-  return y.close();
+}
+
+template <class Combine>
+Result<void> scan(EvalContext& context, int64_t first, Combine combine) {
+  const Tensor& x = context.tensor(0);
+  TENON_TRY(axis, normalize_axis(context.tensor(1).int_at(0), x.rank()));
+  const Scan scan{first, context.attr<int64_t>("exclusive", 0) != 0, context.attr<int64_t>("reverse", 0) != 0};
+  TENON_TRY(y, context.output(0));
+  const AxisView view(x.dims(), static_cast<size_t>(axis));
+  const bool has_type = dispatch_number(x.element(), [&]<class T>() {
+    if constexpr (!std::is_same_v<T, bool>)
+      scan_all(context.parallel(), scan, view, x.as<T>().data(), y->mutable_as<T>().data(), combine);
+  });
+  if (has_type) return {};
+  TENON_TRY(carried, to_carrier(x));
+  TENON_TRY(written, CarrierOutput::open(context, 0));
+  with_carrier(x.element(), [&]<class T>() {
+    scan_all(context.parallel(), scan, view, carried.as<T>().data(), written.data<T>(), combine);
+  });
+  return written.close();
 }
 Result<void> cum_sum(EvalContext& context) { return scan(context, 0, std::plus<>()); }
 Result<void> cum_prod(EvalContext& context) { return scan(context, 1, std::multiplies<>()); }
