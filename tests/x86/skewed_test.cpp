@@ -161,6 +161,29 @@ TEST_P(Skewed, PowersFetchTheRowBehindTheNext) {
   EXPECT_EQ(loops, 1u) << print(*kernel);
 }
 
+// Behind the stores, loads of a row of whole pages would wait for them.
+TEST_P(Skewed, ReadsTheNextRowBeforeItStoresThisOne) {
+  constexpr int64_t kRow = 1024;
+  for (const bool merges : {false, true}) {
+    Body body = merges ? norm_body() : softmax_body();
+    body.dims[0].extent = Expr(10), body.dims[1].extent = Expr(kRow);
+    auto kernel = snippet::lower(body, lower_options(merges));
+    ASSERT_TRUE(kernel.ok()) << kernel.error().to_string();
+    ASSERT_TRUE(snippet::CallPlan::write_known(body, *kernel).ok());
+    ASSERT_TRUE(optimise(*kernel, passes(true)).ok());
+    size_t before = 0, behind = 0;
+    bool stored = false;
+    for (const snippet::Instruction& one : kernel->body) {
+      if (one.op == "LoopBegin" || one.op == "TailBegin") stored = false;
+      stored |= one.op == "StoreStreaming";
+      const bool next_row = one.memory && one.memory->displacement_bytes >= kRow * int64_t{sizeof(float)};
+      if (next_row && one.op != "PrefetchRead") (stored ? behind : before) += 1;
+    }
+    EXPECT_GT(before, 0u) << print(*kernel);
+    EXPECT_EQ(behind, 0u) << print(*kernel);
+  }
+}
+
 TENON_ON_ALL_MACHINES(Skewed);
 
 }  // namespace

@@ -274,7 +274,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   leave_rounding_to_stores(kernel);
   if (options.any_rows) load_by_halves(kernel);
   if (options.memory_operands) fold_loads(kernel, options.isa);
-  if (options.stream_stores) stream_stores(kernel, options);
+  if (options.stream_stores) stream_stores(kernel, options), loads_before_stores(kernel);
   if (options.items) stage_items(kernel, *options.items);
   // Blocks and joined rows are short, and several of their rows side by side already.
   if (kernel.blocks.dim < 0) {

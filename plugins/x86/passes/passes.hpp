@@ -153,6 +153,10 @@ void fold_loads(snippet::LinearKernel& kernel, Isa isa);
 void load_by_halves(snippet::LinearKernel& kernel);
 // passes/streaming.cpp
 void stream_stores(snippet::LinearKernel& kernel, const PassOptions& options);
+// What an iteration reads of inputs before what it stores past the caches, of another row: behind, it would wait for the
+// store wherever rows are as long as a page (4 KB aliasing: see snippet::stream_length). passes/loads_first.cpp; after
+// stream_stores
+void loads_before_stores(snippet::LinearKernel& kernel);
 // StoreStreaming as stores of whole lines, wherever rows begin. passes/lines.cpp; after all that looks at stores.
 void store_lines(snippet::LinearKernel& kernel);
 // False, and nothing is changed: the kernel does not walk columns of items in one loop over these. passes/items.cpp

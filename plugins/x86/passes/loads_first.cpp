@@ -1,0 +1,79 @@
+// Loads before the stores of other rows.
+#include <algorithm>
+#include <ranges>
+#include <set>
+
+#include "x86/passes/internal.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+bool shares(const auto& some, const auto& others) { return std::ranges::find_first_of(some, others) != some.end(); }
+
+// Does the order of the two matter by their registers?
+bool depend(const Instruction& one, const Instruction& other) {
+  const auto addressed = [](const Instruction& by, const Instruction& of) {
+    return of.memory &&
+           std::ranges::any_of(by.out, [&](RegisterId id) { return id == of.memory->base || id == of.memory->index; });
+  };
+  return shares(one.out, other.in) || shares(one.in, other.out) || shares(one.out, other.out) ||
+         addressed(one, other) || addressed(other, one);
+}
+
+class LoadsFirst {
+ public:
+  explicit LoadsFirst(const LinearKernel& kernel) : ports_(ports_of(kernel)), most_(kernel.lanes >= 16 ? 8 : 4) {
+    for (const Instruction& one : kernel.body)
+      if (writes_memory(one.op) || is_past_caches(one.op)) written_.insert(port_of(one));
+  }
+
+  // Of an iteration, whose instructions come in the order `body`.
+  void order(std::vector<Instruction>& body) const {
+    const auto stores = [](const Instruction& one) { return is_past_caches(one.op); };
+    const auto first = std::ranges::find_if(body, stores);
+    if (first == body.end()) return;
+    auto place = first - body.begin();
+    int moved = 0;
+    for (auto i = place + 1; i < std::ssize(body) && moved < most_; ++i) {
+      const Instruction& one = body[static_cast<size_t>(i)];
+      const auto before = std::ranges::subrange(body.begin() + place, body.begin() + i);
+      if (!reads_input(one) ||
+          std::ranges::any_of(before, [&](const Instruction& other) { return depend(one, other); }))
+        continue;
+      std::rotate(body.begin() + place, body.begin() + i, body.begin() + i + 1);
+      ++place, ++moved;
+    }
+  }
+
+ private:
+  int port_of(const Instruction& one) const { return ports_[static_cast<size_t>(one.memory->base)]; }
+  // An output that lies where an input does is another port: of that, other rows are read than are stored.
+  bool reads_input(const Instruction& one) const {
+    return reads_memory(one) && port_of(one) >= 0 && !written_.contains(port_of(one));
+  }
+
+  std::vector<int> ports_;
+  std::set<int> written_;
+  int most_;  // what is read waits in registers
+};
+
+}  // namespace
+
+void loads_before_stores(LinearKernel& kernel) {
+  const LoadsFirst loads(kernel);
+  std::vector<Instruction> body, stretch;  // since the last border
+  for (Instruction& one : kernel.body) {
+    if (is_border(one.op)) {
+      loads.order(stretch);
+      std::ranges::move(stretch, std::back_inserter(body));
+      stretch.clear();
+      body.push_back(std::move(one));
+    } else {
+      stretch.push_back(std::move(one));
+    }
+  }
+  std::ranges::move(stretch, std::back_inserter(body));
+  kernel.body = std::move(body);
+}
+
+}  // namespace tenon::x86
