@@ -1,6 +1,8 @@
 // What the passes share. Not for other files: it brings the names of linear kernels into this plugin's namespace.
 #pragma once
 #include <algorithm>
+#include <iterator>
+#include <utility>
 #include <vector>
 
 #include "x86/passes/passes.hpp"
@@ -20,6 +22,25 @@ using snippet::RegisterId;
 inline bool is_border(Name op) {
   static const Name kBorders[] = {"LoopBegin", "LoopEnd", "TailBegin", "TailEnd"};
   return std::find(std::begin(kBorders), std::end(kBorders), op) != std::end(kBorders);
+}
+
+// Has `change(stretch, border)` change the instructions between each two borders: `border` is the one that ends them.
+// What follows the last border stays as it is.
+template <class Change>
+void for_each_stretch(LinearKernel& kernel, Change&& change) {
+  std::vector<Instruction> body, stretch;
+  for (Instruction& one : kernel.body) {
+    if (!is_border(one.op)) {
+      stretch.push_back(std::move(one));
+      continue;
+    }
+    change(stretch, one.op);
+    std::ranges::move(stretch, std::back_inserter(body));
+    stretch.clear();
+    body.push_back(std::move(one));
+  }
+  std::ranges::move(stretch, std::back_inserter(body));
+  kernel.body = std::move(body);
 }
 
 // The port that each pointer register points into, those of the second row and so on included; -1: no pointer.

@@ -61,19 +61,7 @@ class LoadsFirst {
 
 void loads_before_stores(LinearKernel& kernel) {
   const LoadsFirst loads(kernel);
-  std::vector<Instruction> body, stretch;  // since the last border
-  for (Instruction& one : kernel.body) {
-    if (is_border(one.op)) {
-      loads.order(stretch);
-      std::ranges::move(stretch, std::back_inserter(body));
-      stretch.clear();
-      body.push_back(std::move(one));
-    } else {
-      stretch.push_back(std::move(one));
-    }
-  }
-  std::ranges::move(stretch, std::back_inserter(body));
-  kernel.body = std::move(body);
+  for_each_stretch(kernel, [&](std::vector<Instruction>& stretch, Name) { loads.order(stretch); });
 }
 
 }  // namespace tenon::x86

@@ -30,19 +30,9 @@ std::vector<Instruction> spread(std::vector<Instruction> body) {
 }  // namespace
 
 void spread_prefetches(LinearKernel& kernel) {
-  std::vector<Instruction> body, stretch;  // since the last border
-  for (Instruction& one : kernel.body) {
-    if (is_border(one.op)) {
-      if (one.op == kEnd) stretch = spread(std::move(stretch));
-      std::ranges::move(stretch, std::back_inserter(body));
-      stretch.clear();
-      body.push_back(std::move(one));
-    } else {
-      stretch.push_back(std::move(one));
-    }
-  }
-  std::ranges::move(stretch, std::back_inserter(body));
-  kernel.body = std::move(body);
+  for_each_stretch(kernel, [](std::vector<Instruction>& stretch, Name border) {
+    if (border == kEnd) stretch = spread(std::move(stretch));
+  });
 }
 
 }  // namespace tenon::x86
