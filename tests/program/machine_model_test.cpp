@@ -117,6 +117,16 @@ TEST(MachineModel, SomeOfItIsNotTimed) {
   EXPECT_EQ(model_of(readings, kCaches).past_caches_part, 0);
 }
 
+TEST(MachineModel, PiecesThatAreFetchedFitTheSmallestCache) {
+  const auto of = [](size_t smallest) { return fetched_piece_bytes({smallest, 1 << 20, 32 << 20}); };
+  EXPECT_EQ(of(64 << 10), 10u << 10);
+  EXPECT_EQ(of(48 << 10), 8u << 10) << "four of them are two thirds";
+  EXPECT_EQ(of((48 << 10) - 64), 7u << 10);
+  EXPECT_EQ(of(32 << 10), 5u << 10);
+  EXPECT_EQ(of(1 << 20), kPieceBytes.back()) << "none longer is timed";
+  EXPECT_EQ(of(16 << 10), kPieceBytes.front()) << "none shorter is timed";
+}
+
 TEST(MachineModel, WhatIsNotReadIsThatOfTheUsualMachine) {
   const CostModel usual = CostModel::host(), none = model_of({}, kCaches);
   for (size_t i = 0; i < usual.memories.size(); ++i) {

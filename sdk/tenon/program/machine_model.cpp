@@ -196,6 +196,13 @@ std::vector<size_t> pass_sizes(const CacheBytes& caches) {
   return {out.begin(), out.end()};
 }
 
+size_t fetched_piece_bytes(const CacheBytes& caches) {
+  constexpr size_t kAtOnce = 4;
+  const auto fits = [&](size_t piece) { return kAtOnce * piece <= caches.front() / 3 * 2; };
+  const auto longest = std::ranges::find_if(kPieceBytes.rbegin(), kPieceBytes.rend(), fits);
+  return longest == kPieceBytes.rend() ? kPieceBytes.front() : *longest;
+}
+
 std::string pass_name(size_t bytes) { return str("pass ", bytes); }
 std::string wait_name(size_t bytes) { return str("wait ", bytes); }
 std::string hidden_name(size_t piece) { return str("hidden ", piece); }

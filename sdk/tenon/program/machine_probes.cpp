@@ -170,13 +170,14 @@ class Probes {
       for (const bool far : {false, true})
         probes_.emplace_back(piece_name(piece, far), static_cast<double>(region), kTries,
                              [this, piece, far, region] { work_on_pieces(piece, region, far, false); });
+    const size_t fetched = fetched_piece_bytes(caches_);
     probes_.emplace_back(std::string(kPieceFetched), static_cast<double>(region), kTries,
-                         [this, region] { work_on_pieces(kFetchedPiece, region, true, true); });
+                         [this, region, fetched] { work_on_pieces(fetched, region, true, true); });
   }
   static constexpr std::string_view kPieceFetched = "piece fetched";
   static std::string piece_name(size_t bytes, bool far) { return str("piece ", bytes, far ? " far" : " near"); }
   // The way of the two longest ones hides behind nothing, and is that of the others: load is in it as it is in theirs.
-  static void say_what_is_hidden(Readings& readings) {
+  void say_what_is_hidden(Readings& readings) const {
     std::vector<double> near, far;
     for (const size_t piece : kPieceBytes) {
       near.push_back(readings.extract(piece_name(piece, false)).mapped());
@@ -186,7 +187,8 @@ class Probes {
     const double way = std::max((far[last] - near[last] + far[last - 1] - near[last - 1]) / 2, 1e-15);
     for (size_t i = 0; i < kPieceBytes.size(); ++i)
       readings[hidden_name(kPieceBytes[i])] = std::max((near[i] + way - far[i]) / std::min(near[i], way), 0.0);
-    const double alone = near[static_cast<size_t>(std::ranges::find(kPieceBytes, kFetchedPiece) - kPieceBytes.begin())];
+    const auto fetched_one = std::ranges::find(kPieceBytes, fetched_piece_bytes(caches_)) - kPieceBytes.begin();
+    const double alone = near[static_cast<size_t>(fetched_one)];
     const double fetched = readings.extract(std::string(kPieceFetched)).mapped();
     readings[std::string(kFetched)] = std::max((alone + way - fetched) / std::min(alone, way), 0.0);
   }

@@ -47,9 +47,11 @@ inline constexpr std::string_view kCall = "call", kCallWithWindows = "call with 
 
 // The part of a piece's way to main memory and back, or of the work on it if that is less, that goes on beside the other.
 TENON_API std::string hidden_name(size_t piece);
-// The same of pieces of so many bytes where each pass has a part of the next piece's way fetched ahead.
-inline constexpr size_t kFetchedPiece = 8 << 10;
+// The same of pieces where each pass has a part of the next piece's way fetched ahead,
 inline constexpr std::string_view kFetched = "hidden by fetching";
+// of so many bytes: one that is read and one that is written, in turn, and what is fetched of the next ones, take two
+// thirds of the smallest cache at most. What has no room there beside the work, the cost model sees to by itself.
+TENON_API size_t fetched_piece_bytes(const CacheBytes& caches);
 // The part of all tries in which another thread had the processor.
 inline constexpr std::string_view kDisturbed = "disturbed";
 
