@@ -72,6 +72,7 @@ TargetDescription described(TargetDescription target, const Machine& machine) {
     if (memory.name == "host" && machine.family < kZen5) {
       memory.prefetch_reads = memory.prefetch_writes = 0;
       memory.streams = std::min<uint64_t>(memory.streams, 2);
+      memory.load_bytes = 32;
     }
   }
   return target;

@@ -340,6 +340,7 @@ TEST_P(Forms, WalkAsTheirMemorySays) {
   EXPECT_TRUE(listed(2, "PrefetchRead f32") && !listed(2, "PrefetchWrite f32"));
   EXPECT_TRUE(listed(2, " of 3 least 16384"));
   EXPECT_FALSE(listed(1, " of 3 least 16384"));
+  EXPECT_FALSE(listed(2, "LoadHalves")) << "no width is stated";
   const snippet::Body rows = body_of("f32[N,M]", "%a = Constant {value = dense<i64[1]: 1>}\n  %y = ReduceSum %x, %a");
   const auto longest = [&](size_t tier) {
     const auto code = maker.make(rows, maker.tiers_of(rows)[tier]);
@@ -350,6 +351,32 @@ TEST_P(Forms, WalkAsTheirMemorySays) {
   };
   EXPECT_EQ(longest(0), 256);
   EXPECT_EQ(longest(1), 32);
+}
+
+// First walks along what comes from a memory that states the width of loads, but not where functions are waited for.
+TEST_P(Forms, LoadAsWideAsTheirMemorySays) {
+  TargetDescription stated = target();
+  stated.memories[2].load_bytes = 32;
+  const FormMaker maker(stated, **jitter_table(), {});
+  const auto loads = [&](const snippet::Body& of, std::string_view form) {
+    const std::vector<FormMaker::Tier> tiers = maker.tiers_of(of);
+    const auto tier = std::ranges::find(tiers, form, &FormMaker::Tier::suffix);
+    EXPECT_NE(tier, tiers.end()) << form;
+    const auto code = maker.make(of, *tier);
+    EXPECT_TRUE(code.ok());
+    const std::string text = print(code->kernel);
+    const auto has = [&](std::string_view what) { return text.find(what) != std::string::npos; };
+    return std::pair(has("= LoadHalves f32"), has("= Load f32") || has("Memory f32"));
+  };
+  using Found = std::pair<bool, bool>;
+  const bool halves = GetParam() == Isa::avx512;
+  const snippet::Body costly = body_of("f32[N]", "%y = Sigmoid %x"), cheap = body_of("f32[N]", "%y = Sign %x");
+  EXPECT_EQ(loads(cheap, ".prefetching"), Found(false, true)) << "from the last level";
+  EXPECT_EQ(loads(cheap, ".streaming"), Found(halves, !halves));
+  EXPECT_EQ(loads(costly, ".streaming"), Found(false, true));
+  const snippet::Body again =
+      body_of("f32[N,512]", "%c = Constant {value = dense<f32[1]: 3.0>}\n  %y = LayerNormalization %x, %c {axis = -1}");
+  EXPECT_EQ(loads(again, ".streaming"), Found(halves, true)) << "the second walk finds the row in a cache";
 }
 
 INSTANTIATE_TEST_SUITE_P(Both, Forms, ::testing::Values(Isa::avx2, Isa::avx512),

@@ -23,12 +23,13 @@ TEST(Machine, TakesOverTheCachesOfACore) {
   EXPECT_EQ(described({}, {"GenuineIntel", 6, 1000, 2000}), TargetDescription()) << "none are added";
 }
 
-TEST(Machine, FetchesAheadOutOfSlowLastLevelsOnly) {
+TEST(Machine, SaysHowLoopsWalk) {
   TargetDescription near = stated();
   near.memories[1].prefetch_reads = near.memories[1].prefetch_writes = 0;
   EXPECT_EQ(described(stated(), {"AuthenticAMD", 0x1a, 0, 0}), near);
   TargetDescription older = near;
   older.memories[0].prefetch_reads = older.memories[0].prefetch_writes = 0, older.memories[0].streams = 2;
+  older.memories[0].load_bytes = 32;
   EXPECT_EQ(described(stated(), {"AuthenticAMD", 0x19, 0, 0}), older);
   EXPECT_EQ(described(stated(), {"HygonGenuine", 0x18, 0, 0}), older);
   EXPECT_EQ(described(stated(), {"AuthenticAMD", 0x15, 0, 0}), stated()) << "before Zen";

@@ -762,6 +762,19 @@ TEST_P(Passes, WhereRowsBeginAnywhereAlignedStoresAloneGoPastTheCaches) {
   check<float>(*code, [](float x, float w) { return x + w; });
 }
 
+// What lies near costs an operation more by halves.
+TEST_P(Passes, WhatComesFromFarIsLoadedByHalves) {
+  const int lanes = GetParam().lanes;
+  const bool halves = lanes * 32 == 512;
+  const PassOptions options{.far_by_halves = true};
+  const LinearKernel sum =
+      optimised(row_kernel(lanes, load("f32") + weight("f32") + "    %20:f32 = Add %10, %11\n"), options);
+  EXPECT_EQ(count(print(sum), "LoadHalves"), halves) << "not what all rows share: " << print(sum);
+  const auto code = compiled(sum);
+  ASSERT_NE(code, nullptr);
+  check<float>(*code, [](float x, float w) { return x + w; });
+}
+
 TEST(PassesAhead, StretchesShareTheCache) {
   const Ahead ahead{.lines = 64, .together = 128};
   EXPECT_EQ(ahead.of(1), 64);

@@ -75,10 +75,19 @@ Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& body, cons
   TENON_OK(snippet::CallPlan::write_known(body, kernel, whole), "lowering snippet '", body.name, "'");
   PassOptions passes = tier.passes;
   passes.near = near;
+  passes.far_by_halves &= !computes_functions(body);
   passes.bytes = all_copies;
   TENON_OK(optimise(kernel, passes), "lowering snippet '", body.name, "'");
   kernel.name += tier.suffix;
   return kernel;
+}
+
+bool FormMaker::computes_functions(const snippet::Body& body) const {
+  if (body.rank() == 0) return false;
+  return std::ranges::any_of(body.nodes, [&](const snippet::BodyNode& node) {
+    const bool moves = body.values[static_cast<size_t>(node.result)].varies >> (body.rank() - 1) & 1;
+    return moves && snippet::cycles_of_node(body, node, table_, target_) > snippet::LowerOptions{}.resweep_cycles;
+  });
 }
 
 Result<snippet::LinearKernel> FormMaker::allocated(snippet::LinearKernel kernel) const {

@@ -308,6 +308,7 @@ void FormMaker::walk_from(Tier& tier, std::string_view memory, int lane_bytes) c
   tier.passes.prefetch_reads = {.lines = static_cast<int>(from->prefetch_reads), .together = together};
   tier.passes.prefetch_writes = {.lines = static_cast<int>(from->prefetch_writes), .together = together};
   tier.passes.streams = {.each = static_cast<int>(from->streams), .most = static_cast<int>(from->most_streams)};
+  tier.passes.far_by_halves = from->load_bytes > 0 && from->load_bytes < kLineBytes;
   if (from->row_lines > 0) tier.lower.longest_row_once = static_cast<int>(from->row_lines * kLineBytes) / lane_bytes;
   tier.lower.longest_row_again = static_cast<int>(first_cache_bytes() / 2 / kRows) / lane_bytes;
   // Lines are fetched ahead along single rows.

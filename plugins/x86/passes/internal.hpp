@@ -2,6 +2,8 @@
 #pragma once
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -50,6 +52,27 @@ bool writes_memory(Name op);
 bool is_past_caches(Name op);
 bool is_prefetch(Name op);
 bool reads_memory(const Instruction& instruction);
+
+// Which walk along a row, of an innermost vector loop, comes first to what a pointer points to: later ones of the same
+// row find its lines in the caches. Of rows that are merged, and so may exceed the caches, each does.
+class FirstWalks {
+ public:
+  explicit FirstWalks(const LinearKernel& kernel) : kernel_(kernel) {}
+  void follow(const Instruction& one);  // each instruction of the body, in its order
+  // Does `one`, which accesses memory where they have come to, walk there first?
+  bool has(const Instruction& one);
+  const Loop* rows() const { return rows_; }  // the loop over rows; null: there is none
+
+ private:
+  const LinearKernel& kernel_;
+  std::map<RegisterId, RegisterId> walks_;  // their counters by pointers
+  RegisterId counter_ = -1;
+  const Loop* rows_ = nullptr;
+};
+
+// Pointers to what all rows share, and to scratch rows: given by the call, and used in loops that move others alone; of
+// skewed rows before these loops, too.
+std::set<RegisterId> standing_pointers(const LinearKernel& kernel);
 
 // Registers that hold one value in all lanes: those that one instruction writes, from what is alike in all lanes. By
 // the order of the body, since operands stand before their users.

@@ -197,10 +197,6 @@ void fold_loads(LinearKernel& kernel, Isa isa) {
   erase_marked(kernel, gone);
 }
 
-namespace {
-
-// Those to what all rows share, and to scratch rows: given by the call, and used in loops that move others alone; of
-// skewed rows before these loops, too.
 std::set<RegisterId> standing_pointers(const LinearKernel& kernel) {
   static const Name kBegin("LoopBegin"), kTail("TailBegin"), kEnd("LoopEnd"), kTailEnd("TailEnd"),
       kParameter("Parameter");
@@ -221,6 +217,8 @@ std::set<RegisterId> standing_pointers(const LinearKernel& kernel) {
   }
   return standing;
 }
+
+namespace {
 
 // Pointers that lie a step behind one of `pointers`, too.
 void add_steps_from(const LinearKernel& kernel, std::set<RegisterId>& pointers) {
@@ -272,7 +270,10 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   pack_fours(kernel);
   narrow_alike(kernel);
   leave_rounding_to_stores(kernel);
-  if (options.any_rows) load_by_halves(kernel);
+  if (options.any_rows)
+    load_by_halves(kernel, ByHalves::all);
+  else if (options.far_by_halves)
+    load_by_halves(kernel, ByHalves::first_walks);
   if (options.memory_operands) fold_loads(kernel, options.isa);
   if (options.stream_stores) stream_stores(kernel, options), loads_before_stores(kernel);
   if (options.items) stage_items(kernel, *options.items);

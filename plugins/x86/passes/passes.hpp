@@ -87,6 +87,8 @@ struct PassOptions {
   // Rows of columns, and rows that are skewed, may begin anywhere: vectors are turned, so that whole lines go past the
   // caches, one row at a time in one stretch. Of stores of 512 bits as they are in registers; others do not.
   bool whole_lines = false;
+  // Vectors of 512 bits that come from beyond the caches are loaded by halves.
+  bool far_by_halves = false;
   // Of loops that store past the caches: main memory serves several streams faster than one.
   Streams streams = {};
   // Of the stores and loads of vector loops.
@@ -148,9 +150,12 @@ void narrow_alike(snippet::LinearKernel& kernel);
 // What is rounded to f16 or bf16 only to be stored as that: stores round alike.
 void leave_rounding_to_stores(snippet::LinearKernel& kernel);
 void fold_loads(snippet::LinearKernel& kernel, Isa isa);
-// Loads of 512 bits, which may begin anywhere in a line, by halves: where lines come from main memory, a Zen 5 takes
-// those that cross two half as fast. passes/halves.cpp; before fold_loads, whose operands in memory are such loads.
-void load_by_halves(snippet::LinearKernel& kernel);
+// Loads of 512 bits by halves. All of them, where they may begin anywhere in a line: where lines come from main memory,
+// a Zen 5 takes those that cross two half as fast. Or those alone that walk first along what other rows do not share: of
+// these a Zen 4 takes any from main memory a tenth slower (docs/performance.md, On a Zen 4). passes/halves.cpp; before
+// fold_loads, whose operands in memory are such loads.
+enum class ByHalves : uint8_t { all, first_walks };
+void load_by_halves(snippet::LinearKernel& kernel, ByHalves which);
 // passes/streaming.cpp
 void stream_stores(snippet::LinearKernel& kernel, const PassOptions& options);
 // What an iteration reads of inputs before what it stores past the caches, of another row: behind, it would wait for the

@@ -10,29 +10,16 @@ namespace tenon::x86 {
 namespace {
 
 const Name kStore("Store"), kStreaming("StoreStreaming"), kBytes("StoreBytes"), kLoadBytes("LoadBytes"),
-    kWrite("PrefetchWrite"), kRead("PrefetchRead"), kHead("HeadLanes");
-
-// Which walk along a row comes first to what a pointer points to, by the counters of the walks: later ones of the same
-// row find its lines in the caches.
-class FirstWalks {
- public:
-  bool has(RegisterId pointer, RegisterId counter) {
-    return counters_.try_emplace(pointer, counter).first->second == counter;
-  }
-  void next_row() { counters_.clear(); }
-
- private:
-  std::map<RegisterId, RegisterId> counters_;
-};
+    kWrite("PrefetchWrite"), kRead("PrefetchRead"), kHead("HeadLanes"), kBegin("LoopBegin"), kEnd("LoopEnd");
 
 // Does the loop move to other rows of port `port`?
-bool moves(const snippet::Loop* rows, const std::vector<int>& ports, int port) {
+bool moves(const Loop* rows, const std::vector<int>& ports, int port) {
   const auto points = [&](const auto& shift) { return ports[static_cast<size_t>(shift.pointer)] == port; };
   return rows && std::ranges::any_of(rows->shifts, points);
 }
 
 // Short rows that go several at once: what is fetched are the next so many, about.
-std::optional<int64_t> ahead_of_rows(const LinearKernel& kernel, const snippet::Loop* rows) {
+std::optional<int64_t> ahead_of_rows(const LinearKernel& kernel, const Loop* rows) {
   constexpr int64_t kJoinedBytes = 2048;
   if (kernel.joined.rows < 0 || !rows || rows->increment == 1) return std::nullopt;
   return rows->increment * kJoinedBytes;
@@ -42,37 +29,27 @@ std::optional<int64_t> ahead_of_rows(const LinearKernel& kernel, const snippet::
 // of rows that no cache holds, in each walk.
 template <class Wanted>
 void prefetch(LinearKernel& kernel, Name op, Ahead ahead, Wanted wanted) {
-  static const Name kBegin("LoopBegin"), kEnd("LoopEnd");
   std::vector<Instruction> body;
   Stretches stretches;  // of the innermost loop, so far
-  FirstWalks walks;
-  RegisterId counter = -1;
-  const snippet::Loop* rows = nullptr;
+  FirstWalks walks(kernel);
   const std::vector<int> ports = ports_of(kernel);
-  const auto is_first = [&](RegisterId pointer) { return kernel.merged || walks.has(pointer, counter); };
   // What columns fold into stays near.
   const auto comes = [&](RegisterId pointer) {
-    return (kernel.joined.rows < 0 && kernel.blocks.dim < 0) || moves(rows, ports, ports[static_cast<size_t>(pointer)]);
+    return (kernel.joined.rows < 0 && kernel.blocks.dim < 0) ||
+           moves(walks.rows(), ports, ports[static_cast<size_t>(pointer)]);
   };
   for (Instruction& instruction : kernel.body) {
-    if (instruction.op == kBegin) {
-      const snippet::Loop& loop = kernel.loops[static_cast<size_t>(instruction.number)];
-      const bool outside = loop.kind == snippet::Loop::Kind::scalar && !kernel.is_inside_row(loop);
-      if (outside) rows = &loop, walks.next_row();
-      counter = loop.kind == snippet::Loop::Kind::vector ? loop.counter : -1;
-      stretches.clear();
-    }
-    if (counter >= 0 && wanted(instruction) && instruction.memory->index == counter &&
-        instruction.touched == Lanes::full && is_first(instruction.memory->base) && comes(instruction.memory->base))
+    if (instruction.op == kBegin) stretches.clear();
+    if (wanted(instruction) && walks.has(instruction) && comes(instruction.memory->base))
       stretches.add(kernel, instruction);
     if (instruction.op == kEnd) {
       const int64_t lines = ahead.of(stretches.touched().size());
-      const int64_t ahead_bytes = ahead_of_rows(kernel, rows).value_or(lines * kLineBytes);
+      const int64_t ahead_bytes = ahead_of_rows(kernel, walks.rows()).value_or(lines * kLineBytes);
       for (const Stretches::Touched& touched : stretches.touched())
         touched.write(op, ahead_bytes, body.empty() ? -1 : body.back().label, body);
       stretches.clear();
-      counter = -1;
     }
+    walks.follow(instruction);
     body.push_back(std::move(instruction));
   }
   kernel.body = std::move(body);
@@ -99,6 +76,19 @@ bool is_prefetch(Name op) { return op == kWrite || op == kRead; }
 bool reads_memory(const Instruction& instruction) {
   const Name op = instruction.op;
   return instruction.memory && !writes_memory(op) && !is_prefetch(op) && op != kHead;
+}
+
+void FirstWalks::follow(const Instruction& one) {
+  if (one.op == kEnd) counter_ = -1;
+  if (one.op != kBegin) return;
+  const Loop& loop = kernel_.loops[static_cast<size_t>(one.number)];
+  counter_ = loop.kind == Loop::Kind::vector ? loop.counter : -1;
+  if (loop.kind == Loop::Kind::scalar && !kernel_.is_inside_row(loop)) rows_ = &loop, walks_.clear();
+}
+
+bool FirstWalks::has(const Instruction& one) {
+  if (counter_ < 0 || one.memory->index != counter_ || one.touched != Lanes::full) return false;
+  return kernel_.merged || walks_.try_emplace(one.memory->base, counter_).first->second == counter_;
 }
 
 std::vector<int> ports_of(const LinearKernel& kernel) {

@@ -34,6 +34,7 @@ struct MemorySpace {
   uint64_t streams = 1;
   uint64_t most_streams = 0;
   uint64_t row_lines = 0;
+  uint64_t load_bytes = 0;  // 0: as wide as registers are
 
   bool operator==(const MemorySpace&) const = default;
 };

@@ -116,6 +116,13 @@ void visit_keys(V& v, MemorySpace& m) {
          .min = 0,
          .max = 65536},
         m.row_lines);
+  v.key({.name = "load_width",
+         .summary = "Widest load of what comes from here; wider vectors are put together of such. Not stated: as wide as "
+                    "registers are.",
+         .example = "32 B",
+         .unit = Unit::bytes,
+         .max = 4096},
+        m.load_bytes);
 }
 
 template <class V>
