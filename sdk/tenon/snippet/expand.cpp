@@ -80,26 +80,37 @@ class Positions {
   Value* positions_ = nullptr;
 };
 
-// Local response normalisation: squares, zero channels before and behind, the sum of shifted slices. f16 and bf16 are
-// computed in f32 and rounded once.
+// Local response normalisation: channels whose windows lie within x are sums of squares of slices; the windows of the
+// first and last few, which do not, get channels of zeros. f16 and bf16 are computed in f32 and rounded once.
 class ResponseNormalization {
  public:
-  ResponseNormalization(Builder& builder, const Op& op) : b_(builder), op_(op), x_(op.operand(0)) {}
+  ResponseNormalization(Builder& builder, const Op& op)
+      : b_(builder),
+        op_(op),
+        x_(op.operand(0)),
+        work_(x_->type().element() == kF64 ? kF64 : kF32),
+        size_(op.attr<int64_t>("size")) {}
 
   Result<std::vector<Value*>> run() {
-    const Shape& shape = x_->type().shape();
-    if (!shape.ranked()) return error(Code::unsupported, op_.describe(), " takes a tensor of unknown rank");
+    if (!x_->type().shape().ranked())
+      return error(Code::unsupported, op_.describe(), " takes a tensor of unknown rank");
     TENON_TRY(channels, extent_of(op_, 1));
-    const ElementType element = x_->type().element(), work = element == kF64 ? kF64 : kF32;
-    TENON_TRY(x, cast(x_, work));
-    TENON_TRY(sum, window_sum(x, channels));
-    const auto scalar = [&](double value) { return b_.constant_scalar(work, value); };
-    const double size = static_cast<double>(op_.attr<int64_t>("size"));
-    TENON_TRY(mean, b_.op("Mul", {sum, scalar(op_.attr<float>("alpha", 0.0001f) / size)}));
-    TENON_TRY(base, b_.op("Add", {mean, scalar(op_.attr<float>("bias", 1.0f))}));
-    TENON_TRY(divisor, b_.op("Pow", {base, scalar(op_.attr<float>("beta", 0.75f))}));
-    TENON_TRY(quotient, b_.op("Div", {x, divisor}));
-    TENON_TRY(y, cast(quotient, element));
+    channels_ = channels;
+    below_ = std::min((size_ - 1) / 2, channels - 1);
+    above_ = std::min(size_ - 1 - (size_ - 1) / 2, channels - 1);
+    if (below_ + above_ >= kMostTerms)
+      return error(Code::unsupported, op_.describe(), " sums ", below_ + above_ + 1, " channels; up to ", kMostTerms,
+                   " become slices");
+    std::vector<int64_t> borders{0, channels};
+    if (below_ + above_ < channels) borders = {0, below_, channels - above_, channels};
+    std::vector<Value*> parts;
+    for (size_t i = 0; i + 1 < borders.size(); ++i) {
+      if (borders[i] == borders[i + 1]) continue;
+      TENON_TRY(part, normalised(borders[i], borders[i + 1]));
+      parts.push_back(part);
+    }
+    if (parts.size() == 1) return parts;
+    TENON_TRY(y, b_.op("Concat", parts, {{"axis", 1}}));
     return std::vector<Value*>{y};
   }
 
@@ -110,56 +121,80 @@ class ResponseNormalization {
     if (value->type().element() == to) return value;
     return b_.op("Cast", {value}, {{"to", Type(to, Shape())}});
   }
-
   Result<Value*> channels_of(Value* value, int64_t first, int64_t end) {
     return b_.op("Slice", {value, b_.constant_ints({first}), b_.constant_ints({end}), b_.constant_ints({1})});
   }
-  // 0 in channels that `value` has as well: x < x holds nowhere. So it serves extents that are not known, too.
-  Result<Value*> zeros(Value* value, int64_t channels) {
-    TENON_TRY(some, channels_of(value, 0, channels));
-    TENON_TRY(nowhere, b_.op("Less", {some, some}));
-    return cast(nowhere, value->type().element());
+  // Slices come first, so that none of what is made of them is a tensor of its own.
+  Result<Value*> work_on(int64_t first, int64_t end) {
+    TENON_TRY(some, first == 0 && end == channels_ ? x_ : channels_of(x_, first, end));
+    return cast(some, work_);
   }
-  Result<Value*> padded_channels(Value* value, int64_t before, int64_t behind) {
+  Result<Value*> squares_of(int64_t first, int64_t end) {
+    TENON_TRY(some, work_on(first, end));
+    return b_.op("Mul", {some, some});
+  }
+
+  // Of the channels from `first` to `end`.
+  Result<Value*> normalised(int64_t first, int64_t end) {
+    TENON_TRY(x, work_on(first, end));
+    TENON_TRY(sum, window_sum(first, end));
+    const auto scalar = [&](double value) { return b_.constant_scalar(work_, value); };
+    const double alpha = op_.attr<float>("alpha", 0.0001f);
+    TENON_TRY(mean, b_.op("Mul", {sum, scalar(alpha / static_cast<double>(size_))}));
+    TENON_TRY(base, b_.op("Add", {mean, scalar(op_.attr<float>("bias", 1.0f))}));
+    TENON_TRY(divisor, b_.op("Pow", {base, scalar(op_.attr<float>("beta", 0.75f))}));
+    TENON_TRY(quotient, b_.op("Div", {x, divisor}));
+    return cast(quotient, x_->type().element());
+  }
+
+  // Of x^2, over the channels of each one's window that there are.
+  Result<Value*> window_sum(int64_t first, int64_t end) {
+    Value* padded = nullptr;  // the squares of all channels of the windows, where there are not all
+    if (first < below_ || end + above_ > channels_) {
+      TENON_TRY(made, padded_squares(first - below_, end + above_));
+      padded = made;
+    }
+    Value* sum = nullptr;
+    for (int64_t term = 0; term <= below_ + above_; ++term) {
+      TENON_TRY(squares, padded ? channels_of(padded, term, term + end - first)
+                                : squares_of(first - below_ + term, end - below_ + term));
+      if (!sum) {
+        sum = squares;
+        continue;
+      }
+      TENON_TRY(longer, b_.op("Add", {sum, squares}));
+      sum = longer;
+    }
+    return sum;
+  }
+  // 0 for channels that there are not.
+  Result<Value*> padded_squares(int64_t first, int64_t end) {
+    TENON_TRY(squares, squares_of(std::max<int64_t>(first, 0), std::min(end, channels_)));
     std::vector<Value*> parts;
-    if (before > 0) {
-      TENON_TRY(made, zeros(value, before));
+    if (first < 0) {
+      TENON_TRY(made, zeros(-first));
       parts.push_back(made);
     }
-    parts.push_back(value);
-    if (behind > 0) {
-      TENON_TRY(made, zeros(value, behind));
+    parts.push_back(squares);
+    if (end > channels_) {
+      TENON_TRY(made, zeros(end - channels_));
       parts.push_back(made);
     }
     return b_.op("Concat", parts, {{"axis", 1}});
   }
-
-  // Of x^2, over the channels of each one's window that there are.
-  Result<Value*> window_sum(Value* x, int64_t channels) {
-    const int64_t size = op_.attr<int64_t>("size"), last = channels - 1;
-    const int64_t below = std::min((size - 1) / 2, last), above = std::min(size - 1 - (size - 1) / 2, last);
-    if (below + above >= kMostTerms)
-      return error(Code::unsupported, op_.describe(), " sums ", below + above + 1, " channels; up to ", kMostTerms,
-                   " become slices");
-    TENON_TRY(squares, b_.op("Mul", {x, x}));
-    if (below + above == 0) return squares;
-    TENON_TRY(padded, padded_channels(squares, below, above));
-    Value* sum = nullptr;
-    for (int64_t first = 0; first <= below + above; ++first) {
-      TENON_TRY(term, channels_of(padded, first, first + channels));
-      if (!sum) {
-        sum = term;
-        continue;
-      }
-      TENON_TRY(longer, b_.op("Add", {sum, term}));
-      sum = longer;
-    }
-    return sum;
+  // 0 in channels that x has as well: x < x holds nowhere. So it serves extents that are not known, too.
+  Result<Value*> zeros(int64_t channels) {
+    TENON_TRY(some, channels_of(x_, 0, channels));
+    TENON_TRY(nowhere, b_.op("Less", {some, some}));
+    return cast(nowhere, work_);
   }
 
   Builder& b_;
   const Op& op_;
   Value* x_;
+  const ElementType work_;
+  const int64_t size_;
+  int64_t channels_ = 0, below_ = 0, above_ = 0;  // those before and behind that a window covers
 };
 
 }  // namespace

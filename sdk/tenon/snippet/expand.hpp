@@ -2,7 +2,9 @@
 // of movement. Done in the graph, before tokenisation.
 //
 //   Hardmax %x {axis}   %m = ReduceMax %x   %p = ReduceMin(Where(%x == %m, 0 1 2 ..., C))   Cast(0 1 2 ... == %p)
-//   LRN %x {size}       %s = Concat 0, %x * %x, 0   %x / (bias + alpha / size * (Slice %s [0:C] + Slice %s [1:C+1] + ...))^beta
+//   LRN %x {size}       %x / (bias + alpha / size * (Slice %x [0:C-4]^2 + Slice %x [1:C-3]^2 + ...))^beta, of channels
+//                       whose windows lie within %x; as parts of a Concat with those before and behind, which sum
+//                       slices of Concat 0, %x^2
 #pragma once
 #include <vector>
 
