@@ -95,6 +95,7 @@ class Backend final : public TargetBackend {
   }
 
   Result<std::unique_ptr<Executable>> build(std::unique_ptr<Graph> graph) override {
+    irgen::label_snippets(*graph);
     return make_host_executable(std::move(graph), host_options());
   }
   Result<std::unique_ptr<Executable>> load(std::span<const std::byte> bytes, std::shared_ptr<void> owner) override {

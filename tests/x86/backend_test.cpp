@@ -17,6 +17,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAreArray;
 
 constexpr std::string_view kText = R"(graph @g(%x: f32[3,37], %b: f32[37]) -> %y {
   %s = Add %x, %b "sum"
@@ -61,6 +62,32 @@ TEST_F(X86Backend, OneKernelForWhatIsMemoryBound) {
   ASSERT_TRUE(listing.ok());
   for (const char* name : {"Add sum", "Relu positive", "Softmax weights", "vaddps", "vmaxps"})
     EXPECT_THAT(*listing, HasSubstr(name));
+}
+
+// Kernels run in another order than the graph has them: those without labels are found in a profile all the same.
+TEST_F(X86Backend, ProfilesNameKernels) {
+  const auto target = backend();
+  auto graph = *parse_graph(R"(graph @g(%x: f32[3,37], %b: f32[5], %c: f32[7]) -> (%y, %z, %w) {
+  %y = Exp %x
+  %z = Neg %b "named"
+  %w = Abs %c
+})");
+  PassManager passes;
+  ASSERT_TRUE(target->add_tensor_sel(passes).ok());
+  ASSERT_TRUE(passes.run(*graph).ok());
+  const auto executable = target->build(std::move(graph));
+  ASSERT_TRUE(executable.ok()) << executable.error().to_string();
+  std::vector<std::string> kernels, ran;
+  for (const KernelInfo& kernel : (*executable)->kernels()) kernels.push_back(kernel.label);
+  EXPECT_THAT(kernels, ElementsAre("#0", "named", "#2"));
+  std::vector<OpProfile> profile;
+  const auto stream = *(*executable)->device().create_stream(false);
+  std::vector<RunValue> inputs, outputs(3);
+  for (const Dims& dims : {Dims{3, 37}, Dims{5}, Dims{7}})
+    inputs.push_back(*to_device(*stream, *Tensor::zeros(kF32, dims)));
+  ASSERT_TRUE((*(*executable)->enqueue(*stream, inputs, outputs, {.profile = &profile}))->wait().ok());
+  for (const OpProfile& entry : profile) ran.push_back(entry.label);
+  EXPECT_THAT(ran, UnorderedElementsAreArray(kernels));
 }
 
 TEST_F(X86Backend, PredictsTheLongerOfMovementAndArithmetic) {

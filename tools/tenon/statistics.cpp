@@ -81,10 +81,10 @@ Json to_json(const KernelInfo& kernel, const std::string& target, double measure
           {"code_bytes", kernel.code_bytes}};
 }
 
-// Of an operator without a label: what is in it, as far as a line holds it.
+// Of an operator that the model gives no label (targets number these: "#3"): what is in it, as far as a line holds it.
 std::string name_of(const KernelInfo& kernel) {
   constexpr size_t kOperatorsNamed = 4;
-  if (!kernel.label.empty()) return kernel.label;
+  if (!kernel.label.empty() && kernel.label.front() != '#') return kernel.label;
   std::string name;
   for (size_t i = 0; i < std::min(kernel.operators.size(), kOperatorsNamed); ++i)
     name += str(i == 0 ? "" : " + ", kernel.operators[i]);

@@ -3,6 +3,7 @@
 #include <tenon/irgen/from_graph.hpp>
 #include <tenon/ops/constant.hpp>
 #include <tenon/snippet/statistics.hpp>
+#include <tenon/snippet/subgraph.hpp>
 
 namespace tenon::irgen {
 namespace {
@@ -35,6 +36,15 @@ KernelInfo kernel_info_of(const Op& subgraph, const TargetDescription& target) {
   if (statistics.bytes_fused.is_constant()) info.bytes_fused = static_cast<double>(statistics.bytes_fused.constant());
   info.predicted_us = microseconds(info.bytes_fused, target);
   return info;
+}
+
+void label_snippets(Graph& graph) {
+  size_t number = 0;
+  for (Op& op : graph.body()) {
+    if (!isa<snippet::Subgraph>(op)) continue;
+    if (op.label().empty()) op.set_label(str("#", number));
+    ++number;
+  }
 }
 
 std::string without_label(const Op& op, const std::string& message) {

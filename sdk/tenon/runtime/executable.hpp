@@ -65,7 +65,7 @@ class TENON_API Executable {
   virtual Result<std::string> serialize() const;
   // The generated code, with the operator beside each line; Code::unsupported when nothing is generated.
   virtual Result<std::string> listing() const;
-  // The kernels that were generated, in the order in which they run.
+  // The kernels that were generated. They may run in another order: profiles tell by operator and label.
   virtual std::vector<KernelInfo> kernels() const { return {}; }
 };
 
