@@ -237,6 +237,45 @@ TEST(BodyOfOperators, ClipsAndPowers) {
   }
 }
 
+TEST(BodyOfOperators, PowersOfIntegersOfTwoTypes) {
+  std::mt19937 random(20261125);
+  for (const ElementType element : kTypes) {
+    for (const ElementType of : kTypes) {
+      if (!element.is_int() || !of.is_int()) continue;
+      // Of -1, 0 and 1, which have inverses or are told from them, and of all.
+      for (const int64_t most : {int64_t{1}, int64_t{100}}) {
+        Case power{"Pow", {type(element, kWide), type(of, kWide)}};
+        power.low = -most;
+        power.high = most;
+        EXPECT_TRUE(OneOperator::check(power, random, true));
+      }
+      for (const int64_t exponent : {5, 6, 7, 31, 64, 100, 127}) {
+        Tensor number = *Tensor::zeros(of, Dims{});
+        number.set_int(0, exponent);
+        Case power{"Pow", {type(element, kWide), type(of, Shape(Dims{}))}, {}, {{1, number}}};
+        power.low = -100;
+        power.high = 100;
+        EXPECT_TRUE(OneOperator::check(power, random, true));
+      }
+    }
+  }
+}
+
+TEST(BodyOfOperators, ShrunkIntegers) {
+  std::mt19937 random(20261126);
+  for (const ElementType element : kTypes) {
+    if (!element.is_int()) continue;
+    for (const float lambd :
+         {0.5f, 0.0f, -0.5f, -3.0f, 7.0f, 127.0f, 128.0f, -129.0f, 1e9f, -1e9f, 5e9f, -5e9f, INFINITY, -INFINITY, NAN})
+      for (const float bias : {0.0f, -0.0f, 1.0f, -2.0f, 100.0f, -300.0f, 1.5f, -0.25f, 16777216.0f, 3e9f}) {
+        Case shrink{"Shrink", {type(element, kWide)}, {{"lambd", lambd}, {"bias", bias}}};
+        shrink.low = -150;
+        shrink.high = 150;
+        EXPECT_TRUE(OneOperator::check(shrink, random, true)) << lambd << " " << bias;
+      }
+  }
+}
+
 TEST(BodyOfOperators, ReductionsOverAnyAxes) {
   std::mt19937 random(4);
   const std::vector<std::vector<int64_t>> axes = {{2}, {0}, {1}, {0, 2}, {-1, 1}, {0, 1, 2}, {3}, {}};

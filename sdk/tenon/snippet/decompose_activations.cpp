@@ -1,6 +1,8 @@
 // Functions of one variable, clips and gates.
 //
 // Forms are chosen for their error: no difference of near numbers, no product that overflows before the result does.
+#include <cmath>
+
 #include <tenon/snippet/decompose.hpp>
 
 namespace tenon::snippet {
@@ -76,10 +78,37 @@ Result<ValueId> gelu(Rebuild& r) {
   return r.node("Gelu", {r.in(0)}, {{"approximate", r.op().attr<std::string>("approximate", "none")}});
 }
 
-// Integers by way of f64, as their bounds are floats.
+// Integers below 32 bits by a whole bias, and of 32 bits by none: their bounds are whole then, too, and f64 holds what
+// i32 holds. x > lambd where x > floor(lambd); bounds that no number passes are those of the type.
+ValueId shrink_integers(Rebuild& r, double bias, double lambd) {
+  const ElementType element = r.element(0), lane = r.lane(r.in(0));
+  const bool is_signed = element.is_signed_int();
+  const double greatest = std::ldexp(1.0, element.bits() - is_signed) - 1, least = is_signed ? -greatest - 1 : 0;
+  const ValueId x = r.in(0);
+  const auto moved = [&](double by) {
+    if (by == 0) return x;
+    return r.convert(clamp(r, plus(r, r.convert(x, kI32), by), least, greatest), lane);
+  };
+  const double above = std::floor(lambd), below = -above;
+  if (below > greatest) return moved(bias);
+  ValueId y = r.scalar_like(x, 0);
+  if (above < least)
+    y = moved(-bias);
+  else if (above < greatest)
+    y = choose(r, "Greater", x, above, moved(-bias), y);
+  else if (below <= least)
+    y = r.spread(y, x);
+  return below > least ? choose(r, "Less", x, below, moved(bias), y) : y;
+}
+
+// Other integers by way of f64, as their bounds are floats.
 Result<ValueId> shrink(Rebuild& r) {
   const double bias = r.real("bias", 0), lambd = r.real("lambd", 0.5f);
   const ElementType element = r.element(0);
+  constexpr double kMostMoved = 1 << 24;  // what is left fits 32 bits
+  const bool whole = bias == std::floor(bias) && std::abs(bias) <= kMostMoved && !std::isnan(lambd);
+  if (element.is_int() && whole && (element.bits() < 32 || (element.bits() == 32 && bias == 0)))
+    return shrink_integers(r, bias, lambd);
   const ValueId x = element.is_int() ? r.cast(r.in(0), element, kF64) : r.in(0);
   ValueId inside = r.scalar_like(x, 0);
   if (element.is_float()) inside = r.node("Where", {r.compare("NotEqual", x, x), x, inside});

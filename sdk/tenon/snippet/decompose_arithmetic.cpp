@@ -53,6 +53,18 @@ ValueId three_quarters(Rebuild& r, ValueId x) {
   return r.node("Mul", {half, r.node("Sqrt", {half})});
 }
 
+// x^n of integers by squaring, for n of a few bits; -1: of others.
+ValueId written_out(Rebuild& r, ValueId x, double exponent) {
+  constexpr double kMost = 1 << 16;
+  if (!(exponent >= 1 && exponent <= kMost)) return -1;
+  ValueId result = -1;
+  for (auto left = static_cast<uint32_t>(exponent);;) {
+    if (left & 1) result = result == -1 ? x : r.node("Mul", {result, x});
+    if ((left >>= 1) == 0) return result;
+    x = r.node("Mul", {x, x});
+  }
+}
+
 // Exponents for which a few operations do; -1: none of them.
 ValueId easy_power(Rebuild& r, ValueId x, double exponent) {
   const auto square = [&](ValueId v) { return r.node("Mul", {v, v}); };
@@ -62,7 +74,7 @@ ValueId easy_power(Rebuild& r, ValueId x, double exponent) {
   if (exponent == 2) return square(x);
   if (exponent == 3) return r.node("Mul", {square(x), x});
   if (exponent == 4) return square(square(x));
-  if (!r.lane(x).is_float()) return -1;
+  if (!r.lane(x).is_float()) return written_out(r, x, exponent);
   if (exponent == -1) return inverse(x);
   if (exponent == -2) return square(inverse(x));  // not the inverse of the square, which overflows sooner
   if (exponent == 0.5) return root(r, x);
@@ -74,15 +86,19 @@ ValueId easy_power(Rebuild& r, ValueId x, double exponent) {
   return -1;
 }
 
-// Both in i64; what is cut off afterwards does not touch the low bits.
+// Modulo 2^32 or 2^64, as both operands fit: bits that are cut off afterwards do not touch the low ones. An exponent
+// without a sign takes the base's bits as they are, whatever their sign. Without a sign only 1 has an inverse.
 Result<ValueId> integer_power(Rebuild& r) {
-  const ElementType base = r.element(0), exponent = r.element(1);
-  if (exponent == kU64 || (base == kU64 && exponent.is_signed_int()))
-    return error(Code::unsupported, r.op().describe(), ": ", base, " to the power of ", exponent);
-  if (base == kU64) return r.node("Pow", {r.in(0), r.convert(r.in(1), kU64)});
-  const bool narrow = r.lane(r.in(0)) == kI32 && r.lane(r.in(1)) == kI32;
-  if (narrow) return r.node("Pow", {r.in(0), r.in(1)});
-  return r.convert(r.node("Pow", {r.convert(r.in(0), kI64), r.convert(r.in(1), kI64)}), r.lane(r.in(0)));
+  const ValueId x = r.in(0), y = r.in(1);
+  const ElementType lane = r.lane(x);
+  const bool is_wide = lane.bits() == 64 || r.lane(y).bits() == 64, has_inverses = r.element(1).is_signed_int();
+  const bool is_signed = has_inverses && lane.is_signed_int();
+  const ElementType both = is_wide ? (is_signed ? kI64 : kU64) : (is_signed ? kI32 : kU32);
+  const ValueId raised = r.convert(r.node("Pow", {r.convert(x, both), r.convert(y, both)}), lane);
+  if (!has_inverses || is_signed) return raised;
+  const ValueId one = r.scalar(lane, 1);
+  const ValueId inverse = r.node("Where", {r.compare("Equal", x, one), one, r.scalar(lane, 0)});
+  return r.node("Where", {r.compare("Less", y, r.scalar_like(y, 0)), inverse, raised});
 }
 
 // x^n in f32, of integers n that f32 does not hold: x^high * x^low, where n = high + low, both of its sign, and low is
