@@ -81,6 +81,11 @@ void walk_floats(Walk& walk, const MathCase& math) {
   if (!math.unary) {
     const std::vector<Column> pairs = sample_columns(kF32, 2, kSeed);
     for (size_t i = 0; i < pairs[0].bits.size(); ++i) walk.add(pairs[0].bits[i], pairs[1].bits[i]);
+    // Each alone in a vector of ordinary ones, which code may take a shorter way for.
+    constexpr uint64_t kTwo = 0x40000000, kThree = 0x40400000;
+    for (size_t i = 0; i < pairs[0].bits.size(); ++i)
+      for (size_t lane = 0; lane < 16; ++lane)
+        lane == i % 16 ? walk.add(pairs[0].bits[i], pairs[1].bits[i]) : walk.add(kThree, kTwo);
     // b of a size that a^b is finite for, a at a stride.
     uint64_t step = stride() * 16 + 1;
     for (uint64_t x = 0; x < kFloats / 2; x += step) {

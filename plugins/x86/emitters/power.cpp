@@ -127,6 +127,39 @@ void finish_power(VectorCode& c, const Vec& r, const Vec& magnitude, const Mask&
   replace(c, r, mask, Compare::equal, b, c.f32(0), t);
 }
 
+// To `to` where 0 < a < inf and b is finite in all lanes: |a|^b is the power then, 1 included, and what is left to do
+// is a third of all. t and u are scratch.
+void jump_if_plain(VectorCode& c, const Mask& mask, const Vec& t, const Vec& u, const Xbyak::Label& to) {
+  const Vec a = c.in(0), b = c.in(1);
+  if (c.avx512()) {
+    // Classes of vfpclassps.
+    constexpr uint8_t kNotFinite = 0x01 | 0x08 | 0x10 | 0x80;       // quiet NaN, inf, -inf, signalling NaN
+    constexpr uint8_t kNotAbove = kNotFinite | 0x02 | 0x04 | 0x40;  // 0, -0, below 0
+    const Xbyak::Opmask found = c.opmask(mask);
+    Xbyak::Label other;
+    c->vfpclassps(found, a, kNotAbove);
+    c->kortestw(found, found);
+    c->jnz(other);
+    c->vfpclassps(found, b, kNotFinite);
+    c->kortestw(found, found);
+    c->jz(to, Xbyak::CodeGenerator::T_NEAR);
+    c->L(other);
+    return;
+  }
+  const Vec all = c.vector(mask);
+  c.set_u32(u, kInfinity);
+  c->vandps(t, b, c.u32(~kSign));
+  c->vcmpps(all, t, u, static_cast<uint8_t>(Compare::less));
+  c->vcmpps(t, a, u, static_cast<uint8_t>(Compare::less));
+  c->vandps(all, all, t);
+  c.set(u, 0);
+  c->vcmpps(t, u, a, static_cast<uint8_t>(Compare::less));
+  c->vandps(all, all, t);
+  c->vpcmpeqd(t, t, t);
+  c->vtestps(all, t);  // carry: no lane of `all` is clear
+  c->jc(to, Xbyak::CodeGenerator::T_NEAR);
+}
+
 void power(VectorCode& c) {
   // 2^f on [-1/2, 1/2].
   constexpr float kTerms[] = {1,
@@ -148,7 +181,10 @@ void power(VectorCode& c) {
     const VectorCode::Scope scope(c);
     scale(c, m, e, power_of_two(c, n));
   }
+  Xbyak::Label done;
+  jump_if_plain(c, mask, n, e, done);
   finish_power(c, m, magnitude, mask, n, e);
+  c->L(done);
   c.move(c.out(), m);
 }
 
