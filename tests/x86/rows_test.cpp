@@ -305,6 +305,12 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
     EXPECT_TRUE(form->kernel.skewed_twice);
     EXPECT_LT(form->least_row, 1024);
   }
+  // In a first level of 32,000 where nothing is fetched ahead.
+  TargetDescription unfetched = with_tiny_caches(GetParam(), 16);
+  for (MemorySpace& memory : unfetched.memories) memory.prefetch_reads = memory.prefetch_writes = 0;
+  const FormMaker maker(unfetched, **jitter_table(), {});
+  for (const FormMaker::Tier& tier : maker.tiers_of(body_of(kSoftmax, "R", "C")))
+    EXPECT_TRUE(!tier.lower.skew_twice || tier.calls.rows.most == 2000) << tier.suffix << ' ' << tier.calls.rows.most;
   const auto other = larger_.make(body_of(kNorm, "R", "C"), twice.empty() ? *skewed : twice.front());
   ASSERT_TRUE(other.ok()) << other.error().to_string();
   EXPECT_EQ(other->least_row == std::numeric_limits<int64_t>::max(), !twice.empty()) << "its first walk keeps x";

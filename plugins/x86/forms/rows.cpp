@@ -148,15 +148,17 @@ void FormMaker::add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) 
 }
 
 // Three walks in one loop, where registers hold them, and the second level `row_bytes` an element: three rows, and what
-// is kept of one. Nothing else is fetched then, and lines are wanted later: they are, twice as far ahead.
+// is kept of one. Nothing else is fetched then, and lines are wanted later: they are, twice as far ahead. Where none
+// are fetched ahead, rows have to lie in the first level: beyond, two walks are faster (docs/performance.md, Zen 4).
 void FormMaker::add_skewed_twice(std::vector<Tier>& tiers, Tier twice, int64_t row_bytes) const {
   twice.suffix += ".twice";
   twice.lower.skew_twice = true;
   twice.passes.next_row = NextRow::none;
   twice.passes.prefetch_reads.lines *= 2;
   twice.passes.prefetch_reads.together = twice.passes.prefetch_reads.lines;
-  twice.calls.rows.most =
-      std::min(twice.calls.rows.most, static_cast<int64_t>(target_.memory("l2")->size_bytes) / row_bytes);
+  const bool fetches = twice.passes.prefetch_reads.lines > 0;
+  const auto near = static_cast<int64_t>(fetches ? target_.memory("l2")->size_bytes : first_cache_bytes());
+  twice.calls.rows.most = std::min(twice.calls.rows.most, near / row_bytes);
   if (twice.calls.rows.least <= twice.calls.rows.most) tiers.push_back(std::move(twice));
 }
 
