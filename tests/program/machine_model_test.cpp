@@ -31,10 +31,9 @@ struct Machine {
     Readings out;
     for (const size_t bytes : pass_sizes(kCaches)) out[pass_name(bytes)] = 1 / rate(bytes);
     for (size_t i = 0; i < kCaches.size(); ++i)
-      out[wait_name(kCaches[i] / 2)] = 1e-9 * static_cast<double>(1 + 5 * i);
+      out[wait_name(waited_bytes(kCaches, i))] = 1e-9 * static_cast<double>(1 + 5 * i);
     out[wait_name(region_bytes(kCaches))] = 150e-9;
-    for (const size_t piece : kPieceBytes)
-      out[hidden_name(piece)] = static_cast<double>(piece) <= ahead ? 0.6 : 0.05;
+    for (const size_t piece : kPieceBytes) out[hidden_name(piece)] = static_cast<double>(piece) <= ahead ? 0.6 : 0.05;
     out[std::string(kFetched)] = 0.7;
     out[std::string(kRowApart)] = 17e-9, out[std::string(kRowTogether)] = 10e-9;
     out[std::string(kDisturbed)] = 0;
@@ -53,7 +52,8 @@ TEST(MachineModel, SaysWhatIsRead) {
   }
   EXPECT_EQ(m.memories[0].sure_bytes, 0) << "half";
   EXPECT_EQ(m.memories[1].sure_bytes, 7.0 / 8 * (1 << 20));
-  EXPECT_EQ(m.memories[2].sure_bytes, 22 << 20) << "all is found of up to 28 MB, which others may use: on average of 22";
+  EXPECT_EQ(m.memories[2].sure_bytes, 22 << 20)
+      << "all is found of up to 28 MB, which others may use: on average of 22";
   EXPECT_EQ(m.memories[3].bytes, 0);
   EXPECT_DOUBLE_EQ(m.memories[3].bytes_per_second, 40e9);
   EXPECT_DOUBLE_EQ(m.memories[3].latency_seconds, 150e-9);
@@ -208,16 +208,23 @@ TEST(MachineRecord, DamagedTextIsRefused) {
   }
 }
 
-class RecordOfMachine : public ::testing::Test {
+// A folder of the test's own; empty text: there is none, or no more.
+class WithFolder : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string text = (fs::temp_directory_path() / "tenon-machine-XXXXXX").string();
     ASSERT_NE(mkdtemp(text.data()), nullptr) << text << ": " << std::strerror(errno);
     folder_ = text;
   }
-  ~RecordOfMachine() override {
+  ~WithFolder() override {
     if (!folder_.empty()) fs::remove_all(folder_);
   }
+
+  std::string folder_;
+};
+
+class RecordOfMachine : public WithFolder {
+ protected:
   FileCache files() const { return {folder_, {.folder = "machine", .suffix = ".readings"}}; }
   MachineRecord record(const CacheBytes& caches = kCaches) {
     return record_of_machine(files(), caches, [&](const CacheBytes&) {
@@ -229,7 +236,6 @@ class RecordOfMachine : public ::testing::Test {
   }
   fs::path file() const { return fs::directory_iterator(folder_ + "/machine")->path(); }
 
-  std::string folder_;
   int measurements_ = 0;
   double disturbed_ = 0;
 };
@@ -271,6 +277,36 @@ TEST_F(RecordOfMachine, WithoutAFolderItIsMeasuredEachTime) {
   const int once = record().tried();
   EXPECT_EQ(record().tried(), once);
   EXPECT_EQ(measurements_, 2 * once);
+}
+
+class CachesOfMachine : public WithFolder {
+ protected:
+  void cache(int index, const std::string& level, const std::string& type, const std::string& size) const {
+    const fs::path at = fs::path(folder_) / ("index" + std::to_string(index));
+    fs::create_directory(at);
+    std::ofstream(at / "level") << level << "\n";
+    std::ofstream(at / "type") << type << "\n";
+    std::ofstream(at / "size") << size << "\n";
+  }
+  CacheBytes read() const { return cache_bytes_in(folder_, kCaches); }
+};
+
+TEST_F(CachesOfMachine, AreThoseOfData) {
+  cache(0, "1", "Data", "32K");
+  cache(1, "1", "Instruction", "64K");
+  cache(2, "2", "Unified", "2048K");
+  cache(3, "3", "Unified", "16384K");
+  EXPECT_EQ(read(), (CacheBytes{32 << 10, 2 << 20, 16 << 20}));
+}
+
+TEST_F(CachesOfMachine, WhatIsNotStatedIsLeft) {
+  EXPECT_EQ(read(), kCaches) << "no files";
+  cache(0, "1", "Data", "32K");
+  cache(1, "2", "Unified", "2 MB");
+  cache(2, "4", "Unified", "65536K");
+  cache(4, "3", "Unified", "16384K");
+  EXPECT_EQ(read(), (CacheBytes{32 << 10, kCaches[1], kCaches[2]})) << "no number, no such level, behind a gap";
+  EXPECT_EQ(cache_bytes_in(fs::path(folder_) / "none", kCaches), kCaches);
 }
 
 // What is timed is what the model asks for, and in the order of what is possible.

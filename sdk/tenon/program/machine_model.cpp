@@ -1,6 +1,4 @@
 // The cost model that follows from what is timed of a machine.
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -50,11 +48,6 @@ std::vector<size_t> sizes_to_try(const CacheBytes& caches, size_t level) {
     out.push_back(bytes);
     if (bytes <= least) return out;
   }
-}
-
-size_t cache_bytes(int name, double otherwise) {
-  const long bytes = sysconf(name);
-  return bytes > 0 ? static_cast<size_t>(bytes) : static_cast<size_t>(otherwise);
 }
 
 class ModelOfReadings {
@@ -113,8 +106,7 @@ class ModelOfReadings {
       if (part_of(holds, part) > smaller && !(shared && part >= 0.5))
         m.bytes_per_second = std::min(m.bytes_per_second, passed_per_second(part_of(holds, part)));
     if (!std::isfinite(m.bytes_per_second)) m.bytes_per_second = half;
-    if (const double wait = reading(wait_name(std::min(caches_[level], kMostBytes) / 2)); wait > 0)
-      m.latency_seconds = wait;
+    if (const double wait = reading(wait_name(waited_bytes(caches_, level))); wait > 0) m.latency_seconds = wait;
     // Of the smallest half: what streams by counts for more.
     if (shared)
       set_found_bytes(m, holds);
@@ -177,13 +169,6 @@ class ModelOfReadings {
 
 }  // namespace
 
-CacheBytes cache_bytes_of_machine() {
-  const CostModel usual = CostModel::host();
-  return {cache_bytes(_SC_LEVEL1_DCACHE_SIZE, usual.memories[0].bytes),
-          cache_bytes(_SC_LEVEL2_CACHE_SIZE, usual.memories[1].bytes),
-          cache_bytes(_SC_LEVEL3_CACHE_SIZE, usual.memories[2].bytes)};
-}
-
 size_t region_bytes(const CacheBytes& caches) { return std::min(2 * caches.back(), kMostBytes); }
 
 std::vector<size_t> pass_sizes(const CacheBytes& caches) {
@@ -201,6 +186,11 @@ size_t fetched_piece_bytes(const CacheBytes& caches) {
   const auto fits = [&](size_t piece) { return kAtOnce * piece <= caches.front() / 3 * 2; };
   const auto longest = std::ranges::find_if(kPieceBytes.rbegin(), kPieceBytes.rend(), fits);
   return longest == kPieceBytes.rend() ? kPieceBytes.front() : *longest;
+}
+
+size_t waited_bytes(const CacheBytes& caches, size_t level) {
+  const bool shared = level + 1 == caches.size();
+  return std::min(caches[level], kMostBytes) / (shared ? 4 : 2);
 }
 
 std::string pass_name(size_t bytes) { return str("pass ", bytes); }

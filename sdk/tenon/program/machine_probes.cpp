@@ -101,7 +101,7 @@ class Probes {
   Probes(const CacheBytes& caches, std::byte* memory)
       : caches_(caches), memory_(memory), bytes_(region_bytes(caches)), pass_(widest_pass()) {
     for (const size_t within : pass_sizes(caches)) add_pass(within);
-    for (const size_t cache : caches) add_wait(std::min(cache, bytes_) / 2);
+    for (size_t level = 0; level < caches.size(); ++level) add_wait(waited_bytes(caches, level));
     add_wait(bytes_);
     add_pieces();
     add_rows();

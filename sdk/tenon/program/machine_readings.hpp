@@ -7,6 +7,7 @@
 // are taken anew.
 #pragma once
 #include <array>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -23,6 +24,9 @@ using CacheBytes = std::array<size_t, 3>;  // of data, smallest first
 
 // Of the machine that this runs on, as the system states them; those of CostModel::host() where it does not.
 TENON_API CacheBytes cache_bytes_of_machine();
+// The same by files as Linux has them of a processor: folder/index0/{level,type,size} and so on. Levels that none of
+// these is of are as `otherwise`.
+TENON_API CacheBytes cache_bytes_in(const std::filesystem::path& folder, const CacheBytes& otherwise);
 // Text that other kinds of processors, and other builds of this library, have another one of.
 TENON_API std::string machine_identity(const CacheBytes& caches);
 
@@ -40,6 +44,8 @@ inline constexpr std::array<size_t, 7> kPieceBytes{4 << 10, 5 << 10, 6 << 10, 7 
 TENON_API std::string pass_name(size_t bytes);
 // to a line anywhere in so many bytes; the whole region: in main memory,
 TENON_API std::string wait_name(size_t bytes);
+// (of caches: of half of one, of the last one, which others use, a quarter),
+TENON_API size_t waited_bytes(const CacheBytes& caches, size_t level);
 // of a row of 4 KB with a gap after it, and of one of many without gaps,
 inline constexpr std::string_view kRowApart = "row apart", kRowTogether = "row together";
 // and of a call of a kernel that does nothing, whose results stay in a ring or do not.
