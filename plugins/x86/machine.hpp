@@ -19,10 +19,9 @@ const Machine& machine();
 
 // `target` with the data caches `l1` and `l2` as large as the machine's. The last-level cache keeps the size that is
 // stated: others use it, too. Its lines are fetched ahead as stated, except on AMD's processors from Zen on: their
-// last-level cache belongs to a few cores, and answers before fetching ahead would gain anything, and before Zen 5 so do
-// the prefetchers of main memory, which follow two stretches of an array at once, and loads of 32 bytes come from there
-// faster than wider ones (docs/performance.md).
-// Memories that the target does not state are not added.
+// last-level cache belongs to a few cores, and answers before fetching ahead would gain anything, and before Zen 5 so
+// do the prefetchers of main memory, which follow two stretches of an array at once, and loads of 32 bytes come from
+// there faster than wider ones (docs/performance/snippets.md). Memories that the target does not state are not added.
 TargetDescription described(TargetDescription target, const Machine& machine);
 
 // Cycles a second that a core reaches under work, timed once, in some 0.1 ms.

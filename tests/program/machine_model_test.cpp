@@ -101,7 +101,7 @@ TEST(MachineModel, OfTheLargestCacheLessIsFoundTheMoreIsGoneThrough) {
   EXPECT_DOUBLE_EQ(largest.bytes_per_second, 90e9) << "of what is found, not of half of it";
 }
 
-// Fitted to what schedules took, not timed: docs/performance.md, Pipelines.
+// Fitted to what schedules took, not timed: docs/performance/pipelines.md.
 TEST(MachineModel, SomeOfItIsNotTimed) {
   const CostModel m = model_of(Machine().readings(), kCaches);
   EXPECT_EQ(m.apart, 1.6);

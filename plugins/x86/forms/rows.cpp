@@ -112,7 +112,8 @@ void FormMaker::add_rows(std::vector<Tier>& tiers, const snippet::Body& body) co
 // skewed, by two sweeps that are merged. These make powers twice: softmax waits for rows that even the last level does
 // not hold with what is kept. What ends a row, short ones are.
 void FormMaker::add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) const {
-  // Of shorter rows several go at once; the more a sweep computes, the more there is to overlap (docs/performance.md).
+  // Of shorter rows several go at once; the more a sweep computes, the more there is to overlap
+  // (docs/performance/snippets.md).
   constexpr int64_t kLeastLines = 9, kLeastCostlyLines = 6;
   const RowBytes bytes = row_bytes_of(body);
   const MemorySpace *second = target_.memory("l2"), *third = target_.memory("l3");
@@ -149,7 +150,8 @@ void FormMaker::add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) 
 
 // Three walks in one loop, where registers hold them, and the second level `row_bytes` an element: three rows, and what
 // is kept of one. Nothing else is fetched then, and lines are wanted later: they are, twice as far ahead. Where none
-// are fetched ahead, rows have to lie in the first level: beyond, two walks are faster (docs/performance.md, Zen 4).
+// are fetched ahead, rows have to lie in the first level: beyond, two walks are faster (docs/performance/snippets.md,
+// On a Zen 4).
 void FormMaker::add_skewed_twice(std::vector<Tier>& tiers, Tier twice, int64_t row_bytes) const {
   twice.suffix += ".twice";
   twice.lower.skew_twice = true;

@@ -151,16 +151,16 @@ void narrow_alike(snippet::LinearKernel& kernel);
 void leave_rounding_to_stores(snippet::LinearKernel& kernel);
 void fold_loads(snippet::LinearKernel& kernel, Isa isa);
 // Loads of 512 bits by halves. All of them, where they may begin anywhere in a line: where lines come from main memory,
-// a Zen 5 takes those that cross two half as fast. Or those alone that walk first along what other rows do not share: of
-// these a Zen 4 takes any from main memory a tenth slower (docs/performance.md, On a Zen 4). passes/halves.cpp; before
-// fold_loads, whose operands in memory are such loads.
+// a Zen 5 takes those that cross two half as fast. Or those alone that walk first along what other rows do not share:
+// of these a Zen 4 takes any from main memory a tenth slower (docs/performance/snippets.md, On a Zen 4).
+// passes/halves.cpp; before fold_loads, whose operands in memory are such loads.
 enum class ByHalves : uint8_t { all, first_walks };
 void load_by_halves(snippet::LinearKernel& kernel, ByHalves which);
 // passes/streaming.cpp
 void stream_stores(snippet::LinearKernel& kernel, const PassOptions& options);
-// What an iteration reads of inputs before what it stores past the caches, of another row: behind, it would wait for the
-// store wherever rows are as long as a page (4 KB aliasing: see snippet::stream_length). passes/loads_first.cpp; after
-// stream_stores
+// What an iteration reads of inputs before what it stores past the caches, of another row: behind, it would wait for
+// the store wherever rows are as long as a page (4 KB aliasing: see snippet::stream_length). passes/loads_first.cpp;
+// after stream_stores
 void loads_before_stores(snippet::LinearKernel& kernel);
 // StoreStreaming as stores of whole lines, wherever rows begin. passes/lines.cpp; after all that looks at stores.
 void store_lines(snippet::LinearKernel& kernel);

@@ -9,7 +9,7 @@
 namespace tenon::irgen {
 
 // For strip_grouping(): StripMode::automatic with the memories of `target` (those of a usual host where it has but one)
-// and kernels that share so many threads. Measured by tests/bench/strips_bench; see docs/performance.md.
+// and kernels that share so many threads. Measured by tests/bench/strips_bench; see docs/performance/graphs.md.
 TENON_API StripOptions reference_strips(const TargetDescription& target, int64_t threads = 1);
 
 }  // namespace tenon::irgen

@@ -8,10 +8,10 @@ namespace tenon::program::detail {
 
 namespace {
 
-// Fitted to 5,054 measured schedules of 36 drawn pipelines (docs/performance.md, Hints of tiles), from here to kBeside.
-// Hints before a call are free up to so many bytes. Of twice as many so much less is hidden, since the processor waits
-// until those before have been sent for; less so where the next iteration's bytes follow on, which it fetches ahead by
-// itself, too.
+// Fitted to 5,054 measured schedules of 36 drawn pipelines (docs/performance/pipelines.md, Hints of tiles), from here
+// to kBeside. Hints before a call are free up to so many bytes. Of twice as many so much less is hidden, since the
+// processor waits until those before have been sent for; less so where the next iteration's bytes follow on, which it
+// fetches ahead by itself, too.
 constexpr double kFreePortion = 2048, kLostOfPieces = 0.4, kLostOfRows = 0.17;
 // Of what ends that are apart take more, so much is hidden of pieces that the machine fetches ahead by itself.
 constexpr double kApartHidden = 0.45;
@@ -94,8 +94,7 @@ double GroupCost::fetching_seconds(const CostModel& model, const MemoryCosts& me
   const double part = fetched_part(model.fetched_part, memories, w.bytes, full_iterations_ * stages_);
   if (w.far * part <= 0) return w.plain_seconds();
   const double fetched = std::min(part * (w.apart + w.way), w.apart + w.inside);
-  const double pushed_out =
-      inside_seconds(memories, w.between_uses, kBeside * w.bytes / full_iterations_) - w.inside;
+  const double pushed_out = inside_seconds(memories, w.between_uses, kBeside * w.bytes / full_iterations_) - w.inside;
   return w.plain_seconds() - std::max(w.far * (fetched - w.hidden) - pushed_out, 0.0) - w.waited;
 }
 

@@ -23,15 +23,17 @@ constexpr double kFasterThanMemory = 1.25;
 constexpr double kParts[] = {1.0 / 8, 1.0 / 4, 1.0 / 2}, kLargeParts[] = {5.0 / 8, 6.0 / 8, 7.0 / 8};
 // What is sure is gone through again and again as fast as half of it.
 constexpr double kAsFast = 0.9;
-// Not timed: what tiles of 1 to 8 KB took more than is predicted of them otherwise (docs/performance.md, Pipelines).
+// Not timed: what tiles of 1 to 8 KB took more than is predicted of them otherwise (docs/performance/pipelines.md).
 constexpr double kSecondsPerPiece = 6e-9;
-// Nor this: what strips of 100 pipelines took that read 16 MB at one end and wrote as much at the other, by what passes take.
+// Nor this: what strips of 100 pipelines took that read 16 MB at one end and wrote as much at the other, by what passes
+// take.
 constexpr double kApart = 1.6;
 // Nor this, fitted to the same strips: rows that a call reads side by side cost this part of what they do one after the
 // other, which is what is timed.
 constexpr double kOfRow = 0.4;
-// Nor this: what a kernel does before its first element, of which the calls that are timed have none. By rows of 2 KB in the
-// first level: 28 ns by a kernel that takes its addresses from views, 20 where they are at hand, and 2 for a call of nothing.
+// Nor this: what a kernel does before its first element, of which the calls that are timed have none. By rows of 2 KB
+// in the first level: 28 ns by a kernel that takes its addresses from views, 20 where they are at hand, and 2 for a
+// call of nothing.
 constexpr double kSecondsOfKernel = 3e-9;
 // Nor this: so many times what fetching hides is hidden where results go past the caches.
 constexpr double kMorePastCaches = 1.1;
@@ -114,8 +116,8 @@ class ModelOfReadings {
       set_sure_bytes(m, holds, half);
   }
 
-  // Of the largest cache, which others use: the more is gone through the less of it is found, in a straight line to nothing
-  // of all that the cache may hold.
+  // Of the largest cache, which others use: the more is gone through the less of it is found, in a straight line to
+  // nothing of all that the cache may hold.
   void set_found_bytes(CostModel::Memory& m, size_t holds) const {
     const double fast = 1 / m.bytes_per_second, slow = 1 / model_.memories.back().bytes_per_second;
     if (slow <= fast) return;
@@ -127,7 +129,8 @@ class ModelOfReadings {
       found += std::clamp((slow - seconds) / (slow - fast), 0.0, 1.0);
       beyond += (1 - part) * m.bytes;
     }
-    m.sure_bytes = found > 0 ? std::clamp(m.bytes - beyond / found, m.bytes / 8, kLargeParts[2] * m.bytes) : m.bytes / 8;
+    m.sure_bytes =
+        found > 0 ? std::clamp(m.bytes - beyond / found, m.bytes / 8, kLargeParts[2] * m.bytes) : m.bytes / 8;
   }
 
   // Where what is gone through again and again ceases to be as fast as half of it: somewhere between two parts.
@@ -142,7 +145,8 @@ class ModelOfReadings {
     }
   }
 
-  // The bytes ahead that explain best what is hidden of each piece: the same part of shorter ones, and less of longer ones.
+  // The bytes ahead that explain best what is hidden of each piece: the same part of shorter ones, and less of longer
+  // ones.
   void set_ahead() {
     double least = std::numeric_limits<double>::infinity();
     for (const size_t ahead : kPieceBytes) {
@@ -154,7 +158,8 @@ class ModelOfReadings {
       }
       const double most = with_hidden / squares;
       for (const size_t piece : kPieceBytes)
-        error += std::pow(reading(hidden_name(piece)) - most * part_ahead(static_cast<double>(piece), static_cast<double>(ahead)), 2);
+        error += std::pow(
+            reading(hidden_name(piece)) - most * part_ahead(static_cast<double>(piece), static_cast<double>(ahead)), 2);
       if (most < kHidden || error >= least) continue;
       least = error;
       model_.ahead_bytes = static_cast<double>(ahead);

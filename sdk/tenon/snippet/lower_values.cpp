@@ -89,7 +89,7 @@ void Lowering::make(const std::vector<Access>& reads, const std::vector<ValueId>
 }
 
 // What goes to several tensors is stored at the end, unit by unit, so that their lines are filled in turn: the
-// second-level cache takes them a tenth faster than several lines of each (docs/performance.md).
+// second-level cache takes them a tenth faster than several lines of each (docs/performance/snippets.md).
 bool Lowering::stores_late(const std::vector<Access>& reads, const std::vector<ValueId>& values,
                            const std::vector<Access>& stores) const {
   if (options_.all_copies) return false;
