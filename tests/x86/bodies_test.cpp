@@ -43,7 +43,7 @@ class Bodies : public MachineTest {
     const auto [isa, lanes] = GetParam();
     const TargetDescription target = target_of(isa);
     RandomBody random(seed);
-    const bool rows = isa == Isa::avx512 && random.pick(10) == 0;  // that are skewed and stored by whole lines
+    const bool rows = isa == Isa::avx512 && random.pick(10) == 0;  // that are stored by whole lines
     snippet::Body body = rows ? random.make_swept(/*columns=*/false) : random.make();
     codegen::RegisterPool pool = register_pool(isa);
     if (random.pick(3) == 0) {
@@ -75,7 +75,10 @@ class Bodies : public MachineTest {
     passes.next_row_lines = random.pick(2) == 0;
     options.lower.merge_sweeps = random.pick(2) == 0;
     if (rows) {
-      passes.stream_stores = passes.whole_lines = options.lower.skew_rows = true;
+      passes.stream_stores = passes.whole_lines = true;
+      passes.alone = random.pick(3) == 0;
+      options.lower.skew_rows = !passes.alone;
+      if (passes.alone) options.lower.rows = 1;
       options.lower.join_rows = options.lower.heads = options.lower.behind_blocks = false;
     }
     passes.block_cache_bytes = static_cast<int64_t>(random.pick(3)) * 8000;
@@ -101,7 +104,9 @@ class Bodies : public MachineTest {
       TENON_OK(snippet::CallPlan::write_known(body, kernel, known ? whole : 0));
       TENON_OK(optimise(kernel, passes));
       const auto is_line = [](const snippet::Instruction& one) { return one.op == "StoreLine"; };
-      skewed_lines_ += kernel.skewed && std::ranges::any_of(kernel.body, is_line);
+      const bool lines = std::ranges::any_of(kernel.body, is_line);
+      skewed_lines_ += kernel.skewed && lines;
+      lines_alone_ += passes.alone && lines;
       staged_ += passes.items && has_streaming_stores(kernel);
       return {};
     };
@@ -130,6 +135,7 @@ class Bodies : public MachineTest {
   }
 
   int skewed_lines_ = 0;  // kernels that store rows by whole lines along with folds
+  int lines_alone_ = 0;   // and one by one
   int staged_ = 0;        // and those whose items are staged
 };
 
@@ -140,6 +146,7 @@ TEST_P(Bodies, MatchTheOperatorsOneByOne) {
   // Of the seeds that every run has; others may hold none.
   const bool lines = first == 1 && seeds >= 500 && isa == Isa::avx512 && lanes == 16;
   EXPECT_GE(skewed_lines_, lines ? 1 : 0) << "are to be drawn";
+  EXPECT_GE(lines_alone_, lines ? 1 : 0) << "are to be drawn";
   EXPECT_GE(staged_, lines ? 1 : 0) << "are to be drawn";
 }
 

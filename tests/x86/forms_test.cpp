@@ -245,6 +245,39 @@ TEST_P(Forms, RowsThatBeginAnywhereHaveTheirOwn) {
       << "columns, 157,696 bytes of 256";
 }
 
+// Where nothing is fetched ahead, rows that the first level holds go alone instead of skewed, and none is fetched
+// along with another.
+TEST_P(Forms, RowsGoAloneWhereNothingIsFetchedAhead) {
+  TargetDescription stated = target();
+  stated.memories[2].prefetch_reads = stated.memories[2].prefetch_writes = 0;
+  const auto suffixes = [](const TargetDescription& target, std::string_view x, std::string_view operators) {
+    const FormMaker maker(target, **jitter_table(), {});
+    std::string made;
+    for (const FormMaker::Tier& tier : maker.tiers_of(body_of(x, operators))) {
+      EXPECT_EQ(tier.passes.alone, tier.suffix.find(".alone") != std::string::npos);
+      EXPECT_TRUE(!tier.passes.alone || tier.lower.rows == 1);
+      const bool fetches = tier.passes.next_row != NextRow::none && !tier.lower.skew_rows;
+      EXPECT_FALSE(fetches && target.memories[2].prefetch_reads == 0) << tier.suffix;
+      made += tier.suffix + " ";
+    }
+    return made;
+  };
+  const bool avx512 = GetParam() == Isa::avx512;
+  const std::string_view norm = "%y = MeanVarianceNormalization %x {axes = [1]}",
+                         once = "%y = LpNormalization %x {axis = -1}", softmax = "%y = Softmax %x {axis = -1}";
+  EXPECT_EQ(suffixes(target(), "f32[2000,1024]", norm).find("alone"), std::string::npos);
+  EXPECT_EQ(suffixes(stated, "f32[2000,1024]", norm), " .streaming .streaming.alone ");
+  EXPECT_EQ(suffixes(stated, "f32[2000,4096]", norm), " .streaming .streaming.alone ") << "32 KB with what is kept";
+  EXPECT_EQ(suffixes(stated, "f32[2000,4112]", norm).find("alone"), std::string::npos);
+  const std::string_view anywhere = avx512 ? ".alone.lines " : ".alone.heads ";
+  EXPECT_EQ(suffixes(stated, "f32[2000,1025]", norm), str(" .streaming.heads .streaming", anywhere));
+  EXPECT_EQ(suffixes(stated, "f32[2000,1024]", once).find("alone"), std::string::npos) << "one loop is as fast";
+  EXPECT_NE(suffixes(stated, "f32[2000,1025]", once).find(anywhere), std::string::npos);
+  EXPECT_EQ(suffixes(stated, "f32[2000,1024]", softmax).find("alone"), std::string::npos);
+  EXPECT_NE(suffixes(stated, "f32[2000,1025]", softmax).find(".alone.heads "), std::string::npos);
+  EXPECT_EQ(suffixes(stated, "f32[2000,1025]", "%y = LogSoftmax %x {axis = -1}").find("alone"), std::string::npos);
+}
+
 // Short rows that begin anywhere are fetched from as far as others, but stored to the caches.
 TEST_P(Forms, ShortRowsThatBeginAnywhereAreFetchedFromFar) {
   const FormMaker maker(target(), **jitter_table(), {});

@@ -1,5 +1,5 @@
-// The forms that store columns by whole lines, on the machine, wherever rows begin: what lies around the output is
-// looked at, and behind it nobody may touch anything.
+// The forms that store by whole lines, and those whose rows wait in the output, on the machine, wherever rows begin:
+// what lies around the output is looked at, and behind it nobody may touch anything.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -53,22 +53,25 @@ class Lines : public ::testing::Test {
     return {memory.values().begin(), memory.values().end()};
   }
 
-  // All forms that store by whole lines, against the one for tensors in the caches.
+  // All forms that store by whole lines, or keep rows in the output, against the one for tensors in the caches.
   template <class T>
-  void check(TargetDescription target = testing::with_small_caches(testing::target_of(Isa::avx512))) {
+  void check(TargetDescription target = testing::with_small_caches(testing::target_of(Isa::avx512)),
+             std::string_view part_of_name = "") {
     names_.clear();
     const FormMaker maker(std::move(target), **jitter_table(), {});
     const std::vector<FormMaker::Tier> tiers = maker.tiers_of(body_);
     const irgen::SnippetForm near = make(maker, tiers.front());
     std::mt19937 random(1);
     for (const FormMaker::Tier& tier : tiers) {
-      if (!tier.passes.whole_lines) continue;
+      if (!tier.passes.whole_lines && !(tier.passes.alone && tier.lower.heads)) continue;
+      if (tier.suffix.find(part_of_name) == std::string::npos) continue;
       const irgen::SnippetForm form = make(maker, tier);
       if (form.least_row == std::numeric_limits<int64_t>::max()) continue;  // the body does not allow it
       EXPECT_TRUE(form.past_caches && form.any_rows) << print(form.kernel);
       names_.insert(tier.suffix);
       // The edges of rows to come.
-      EXPECT_TRUE(!form.kernel.skewed || print(form.kernel).find("PrefetchWrite") != std::string::npos);
+      const bool edges = tier.passes.whole_lines && form.kernel.blocks.dim < 0;
+      EXPECT_EQ(edges, print(form.kernel).find("PrefetchWrite") != std::string::npos && form.kernel.blocks.dim < 0);
       for (const int64_t columns : {0, 1, 15, 16, 17, 35, 127, 128, 257, 511, 512, 513, 1061, 1601}) {
         for (const int64_t rows : {1, 2, 5, 9}) {
           std::vector<T> x(static_cast<size_t>(rows * columns));
@@ -115,6 +118,24 @@ TEST_F(Lines, OfRowsThatAreFolded) {
   parse("%y = LpNormalization %x {axis = 1}", "%x: f32[N,M]");
   check<float>(target);
   EXPECT_GE(names_.size(), 1u);
+}
+
+// Where nothing is fetched ahead, they go alone.
+TEST_F(Lines, OfRowsThatGoAlone) {
+  TargetDescription target = testing::with_small_caches(testing::target_of(Isa::avx512));
+  target.memories[0].size_bytes = 200'000, target.memories[1].size_bytes = 400'000;
+  target.memories[2].prefetch_reads = target.memories[2].prefetch_writes = 0;
+  for (const auto& [operators, form] :
+       {std::pair{"%y = MeanVarianceNormalization %x {axes = [1]}", ".streaming.alone.lines"},
+        std::pair{"%y = LpNormalization %x {axis = 1}", ".streaming.alone.lines"},
+        std::pair{"%y = Softmax %x {axis = 1}", ".streaming.alone.heads"}}) {
+    parse(operators, "%x: f32[N,M]");
+    check<float>(target, ".alone");
+    EXPECT_EQ(names_, std::set<std::string>{form}) << operators;
+    parse(operators, "%x: f64[N,M]");
+    check<double>(target, ".alone");
+    EXPECT_EQ(names_, std::set<std::string>{form}) << operators;
+  }
 }
 
 // Where rows are known to begin at lines, or at none, only the forms that calls run are there.

@@ -75,7 +75,7 @@ Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& body, cons
   TENON_OK(snippet::CallPlan::write_known(body, kernel, whole), "lowering snippet '", body.name, "'");
   PassOptions passes = tier.passes;
   passes.near = near;
-  passes.far_by_halves &= !computes_functions(body);
+  passes.far_by_halves &= passes.alone || !computes_functions(body);
   passes.bytes = all_copies;
   TENON_OK(optimise(kernel, passes), "lowering snippet '", body.name, "'");
   kernel.name += tier.suffix;
@@ -135,7 +135,8 @@ Result<irgen::SnippetForm> FormMaker::make(const snippet::Body& body, const Tier
   TENON_TRY(code, CodeCache::shared().get(key, [&] { return assemble_kernel(kernel); }), "compiling snippet '",
             body.name, "' for ", target_.name);
   irgen::SnippetForm form{.run = code->function(), .code_bytes = code->object().bytes.size()};
-  form.past_caches = has_streaming_stores(kernel);
+  // Powers that wait in an output are for calls like those whose stores go past the caches.
+  form.past_caches = has_streaming_stores(kernel) || tier.passes.alone;
   if (kernel.blocks.dim >= 0) form.least_row = kLeastRowVectors * kernel.lanes;
   form.any_rows = tier.lower.heads || tier.passes.whole_lines;
   if (form.any_rows) form.least_row = least_head_row(body);

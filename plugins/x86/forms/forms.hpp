@@ -86,9 +86,10 @@ class FormMaker {
   void add_lines(std::vector<Tier>& tiers, const snippet::Body& body) const;
   void add_items(std::vector<Tier>& tiers, const snippet::Body& body) const;
   // forms/rows.cpp
-  bool folds_costly(const snippet::Body& body) const;
+  bool folds_costly(const snippet::Body& body, bool stored = false) const;
   void add_rows(std::vector<Tier>& tiers, const snippet::Body& body) const;
   void add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) const;
+  int64_t add_alone(std::vector<Tier>& tiers, Tier alone, int64_t most) const;
   void add_skewed_twice(std::vector<Tier>& tiers, Tier twice, int64_t row_bytes) const;
   // Lowered, and after this plugin's passes.
   Result<snippet::LinearKernel> kernel_of(const snippet::Body& as_it_is, const Tier& tier) const;

@@ -43,19 +43,25 @@ int folds_behind_one_another(const snippet::Body& body) {
   return most;
 }
 
+bool fetches_ahead(const FormMaker::Tier& tier) { return tier.passes.prefetch_reads.lines > 0; }
+
 }  // namespace
 
-// Does a sweep before the last one compute what is not made again for nothing, as the exponentials of softmax?
-bool FormMaker::folds_costly(const snippet::Body& body) const {
-  std::vector<char> folded(body.values.size(), 0);
+// Does a sweep before the last one compute what is not made again for nothing, as the exponentials of softmax? With
+// `stored`, which an output is made of as well, as those of softmax and not those of its logarithm.
+bool FormMaker::folds_costly(const snippet::Body& body, bool stored) const {
+  std::vector<char> folded(body.values.size(), 0), kept(body.values.size(), stored ? 0 : 1);
+  for (const snippet::BodyPort& output : body.outputs) kept[static_cast<size_t>(output.value)] = 1;
   for (auto node = body.nodes.rbegin(); node != body.nodes.rend(); ++node) {
     const bool wanted = folded[static_cast<size_t>(node->result)] != 0;
     const bool is_swept = (body.values[static_cast<size_t>(node->result)].varies & body.reduced_dims()) != 0;
-    if (wanted && is_swept &&
+    if (wanted && is_swept && kept[static_cast<size_t>(node->result)] != 0 &&
         snippet::cycles_of_node(body, *node, table_, target_) > snippet::LowerOptions{}.resweep_cycles)
       return true;
     if (wanted || snippet::is_reduction(node->op))
       for (const snippet::ValueId operand : node->operands) folded[static_cast<size_t>(operand)] = 1;
+    if (kept[static_cast<size_t>(node->result)] != 0 && !snippet::is_reduction(node->op))
+      for (const snippet::ValueId operand : node->operands) kept[static_cast<size_t>(operand)] = 1;
   }
   return false;
 }
@@ -100,7 +106,8 @@ void FormMaker::add_rows(std::vector<Tier>& tiers, const snippet::Body& body) co
     tier.calls.rows = {.least = least, .most = most};
     tier.lower.resweep_cycles = range.near ? snippet::LowerOptions{}.resweep_cycles : kMovedVectorCycles;
     tier.lower.keep_near = range.near, tier.lower.keep_joined = range.joined;
-    tier.passes.next_row = range.when, tier.passes.next_row_lines = range.lines;
+    if (fetches_ahead(any)) tier.passes.next_row = range.when;
+    tier.passes.next_row_lines = range.lines;
     tier.lower.held_vectors = 0;  // the next row is fetched along with a sweep
     least = most + 1;
   }
@@ -123,8 +130,6 @@ void FormMaker::add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) 
   const int64_t beyond_second = static_cast<int64_t>(second->size_bytes) / (bytes.moving + bytes.standing) + 1;
   const Tier streaming = *std::ranges::find_if(tiers, [](const Tier& tier) { return tier.passes.stream_stores; });
   Tier skewed = streaming;
-  skewed.suffix += ".skewed";
-  skewed.lower.skew_rows = skewed.calls.several_rows = true;             // a single row has no next
   skewed.lower.resweep_cycles = snippet::LowerOptions{}.resweep_cycles;  // what is kept stays near
   // What goes along with a walk over several dims is a loop over each of them: the same bits where no vector is cut.
   if (body.first_of_row() + 1 < body.rank()) skewed.calls.multiple = int64_t{skewed.lower.unroll} * skewed.lower.lanes;
@@ -136,6 +141,15 @@ void FormMaker::add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) 
     skewed.calls.rows.most = third ? static_cast<int64_t>(third->size_bytes) / 2 / all : INT64_MAX;
   else if (merges)
     skewed.calls.rows.most = beyond_second - 1;
+  // Where rows begin at lines, one loop of all walks is as fast; what is costly and in no output has nowhere to wait.
+  const bool one_loop = ((costly || folds == 1) && rows_aligned(body).value_or(false)) ||
+                        (costly && !folds_costly(body, /*stored=*/true));
+  if (!fetches_ahead(streaming) && bytes.moving <= bytes.kept && !one_loop) {
+    const int64_t beyond = add_alone(tiers, skewed, static_cast<int64_t>(first_cache_bytes()) / all);
+    if (folds > 1) skewed.calls.rows.least = beyond;
+  }
+  skewed.suffix += ".skewed";
+  skewed.lower.skew_rows = skewed.calls.several_rows = true;  // a single row has no next
   // The walk that keeps what is stored is then not the first, which finds the next row where that has fetched it.
   if (costly) skewed.passes.next_row = NextRow::last;
   if (skewed.calls.rows.least <= skewed.calls.rows.most) tiers.push_back(skewed);
@@ -148,6 +162,21 @@ void FormMaker::add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) 
   tiers.push_back(skewed);
 }
 
+// Where nothing is fetched ahead, main memory is read fastest by a sweep that does nothing else, and written fastest by
+// one that reads from the first level: rows of one tensor that lie there go one by one, sweep by sweep, in place of
+// those that would be skewed. What is costly waits in the output, whose lines come while it is computed. Returns the
+// least row beyond.
+int64_t FormMaker::add_alone(std::vector<Tier>& tiers, Tier alone, int64_t most) const {
+  const int64_t least = alone.calls.rows.least;
+  if (most < least) return least;
+  alone.suffix += ".alone";
+  alone.passes.alone = true;
+  alone.lower.rows = 1;
+  alone.calls.rows.most = most;
+  tiers.push_back(std::move(alone));
+  return most + 1;
+}
+
 // Three walks in one loop, where registers hold them, and the second level `row_bytes` an element: three rows, and what
 // is kept of one. Nothing else is fetched then, and lines are wanted later: they are, twice as far ahead. Where none
 // are fetched ahead, rows have to lie in the first level: beyond, two walks are faster (docs/performance/snippets.md,
@@ -158,8 +187,7 @@ void FormMaker::add_skewed_twice(std::vector<Tier>& tiers, Tier twice, int64_t r
   twice.passes.next_row = NextRow::none;
   twice.passes.prefetch_reads.lines *= 2;
   twice.passes.prefetch_reads.together = twice.passes.prefetch_reads.lines;
-  const bool fetches = twice.passes.prefetch_reads.lines > 0;
-  const auto near = static_cast<int64_t>(fetches ? target_.memory("l2")->size_bytes : first_cache_bytes());
+  const auto near = static_cast<int64_t>(fetches_ahead(twice) ? target_.memory("l2")->size_bytes : first_cache_bytes());
   twice.calls.rows.most = std::min(twice.calls.rows.most, near / row_bytes);
   if (twice.calls.rows.least <= twice.calls.rows.most) tiers.push_back(std::move(twice));
 }

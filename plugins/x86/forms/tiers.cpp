@@ -212,13 +212,14 @@ void FormMaker::keep_certain(std::vector<Tier>& tiers, const snippet::Body& body
     return tier.calls.least_bytes > bytes || tier.calls.least_folded_bytes > folded ||
            tier.calls.most_folded_bytes < folded || tier.calls.most_folded < elements;
   });
-  const auto is_of_rows = [](const Tier& tier) {
+  // For which calls others are not wanted, where rows are known to begin at lines or not.
+  const auto is_last = [](const Tier& tier) { return tier.lower.skew_rows || tier.passes.alone; };
+  const auto is_of_rows = [&](const Tier& tier) {
     const irgen::RowRange any;
-    return (tier.calls.rows != any || tier.calls.innermost != any) && !tier.lower.merge_sweeps &&
-           !tier.lower.skew_rows && !tier.passes.whole_lines && !tier.passes.items;
+    return (tier.calls.rows != any || tier.calls.innermost != any) && !tier.lower.merge_sweeps && !is_last(tier) &&
+           !tier.passes.whole_lines && !tier.passes.items;
   };
-  const bool skews = aligned && std::ranges::any_of(tiers, [](const Tier& tier) { return tier.lower.skew_rows; });
-  if (skews)
+  if (aligned && std::ranges::any_of(tiers, is_last))
     std::erase_if(tiers, [&](const Tier& tier) {
       return is_of_rows(tier) || (tier.lower.merge_sweeps && !tier.lower.skew_rows);
     });
@@ -292,9 +293,11 @@ void FormMaker::add_heads(std::vector<Tier>& tiers, const snippet::Body& body) c
       continue;
     Tier& any = all.emplace_back(tier);
     any.passes.any_rows = true;
-    any.suffix += tier.lower.skew_rows ? ".lines" : ".heads";
-    (tier.lower.skew_rows ? any.passes.whole_lines : any.lower.heads) = true;
-    if (tier.lower.skew_rows && !tier.lower.merge_sweeps) any.calls.rows.least = least;
+    const bool lines = tier.lower.skew_rows || (tier.passes.alone && stores_lines(body) && !folds_costly(body));
+    any.suffix += lines ? ".lines" : ".heads";
+    if (lines) any.lower.held_vectors = 0;  // of a row that is written out no store has a counter
+    (lines ? any.passes.whole_lines : any.lower.heads) = true;
+    if (tier.lower.skew_rows && !tier.lower.merge_sweeps) any.calls.rows.least = std::max(any.calls.rows.least, least);
   }
   tiers = std::move(all);
 }

@@ -94,7 +94,7 @@ class LineStores {
       write({.op = "LineIndex", .out = {row.index}, .memory = first, .label = row.label});
       write({.op = "LineMask", .out = {row.mask}, .memory = first, .label = row.label});
       write({.op = "Scalar", .attributes = {{"bits", int64_t{0}}}, .out = {row.left}, .label = row.label});
-      if (kernel_.skewed) fetch_edge(first, row.label);
+      if (kernel_.blocks.dim < 0) fetch_edge(first, row.label);
       if (!kernel_.blocks.inside || kernel_.blocks.sizes.empty()) continue;
       // Where the next block ends: where it begins this one ends.
       first.displacement_bytes += 2 * kernel_.blocks.sizes.front().elements * row.lane.bits() / 8;

@@ -270,10 +270,10 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   pack_fours(kernel);
   narrow_alike(kernel);
   leave_rounding_to_stores(kernel);
-  if (options.any_rows)
-    load_by_halves(kernel, ByHalves::all);
-  else if (options.far_by_halves)
+  if (options.far_by_halves)
     load_by_halves(kernel, ByHalves::first_walks);
+  else if (options.any_rows)
+    load_by_halves(kernel, ByHalves::all);
   if (options.memory_operands) fold_loads(kernel, options.isa);
   if (options.stream_stores) stream_stores(kernel, options), loads_before_stores(kernel);
   if (options.items) stage_items(kernel, *options.items);

@@ -82,12 +82,14 @@ struct PassOptions {
   // Stores of whole vectors to outputs that the kernel does not read go past the caches.
   bool stream_stores = false;
   // Rows may begin anywhere: only what a head has aligned (`aligned` of Store) goes past the caches, without
-  // whole_lines, and lines from beyond them are loaded by halves.
+  // whole_lines, and all lines are loaded by halves, without far_by_halves.
   bool any_rows = false;
-  // Rows of columns, and rows that are skewed, may begin anywhere: vectors are turned, so that whole lines go past the
-  // caches, one row at a time in one stretch. Of stores of 512 bits as they are in registers; others do not.
+  // Rows go one by one, each sweep by itself.
+  bool alone = false;
+  // Rows of columns, and rows that are skewed or alone, may begin anywhere: vectors are turned, so that whole lines go
+  // past the caches, one row at a time in one stretch. Of stores of 512 bits as they are in registers; others do not.
   bool whole_lines = false;
-  // Vectors of 512 bits that come from beyond the caches are loaded by halves.
+  // Vectors of 512 bits that come from beyond the caches are loaded by halves, no others.
   bool far_by_halves = false;
   // Of loops that store past the caches: main memory serves several streams faster than one.
   Streams streams = {};

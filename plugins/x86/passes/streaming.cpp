@@ -59,7 +59,7 @@ void prefetch(LinearKernel& kernel, Name op, Ahead ahead, Wanted wanted) {
 bool streamable(const LinearKernel& kernel, const Instruction& store, const PassOptions& options) {
   const int bits = store.memory->element.bits();
   if (store.op != kStore || store.touched != Lanes::full || kernel.lanes * bits < 128) return false;
-  if (options.whole_lines && kernel.blocks.dim < 0 && !kernel.skewed) return false;
+  if (options.whole_lines && kernel.blocks.dim < 0 && !kernel.skewed && !options.alone) return false;
   if (options.whole_lines) return bits >= 32 && kernel.lanes * bits == 8 * kLineBytes && store.memory->index >= 0;
   return !options.any_rows || store.attributes.find("aligned") != nullptr;
 }
