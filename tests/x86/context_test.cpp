@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
+#include <functional>
 
 namespace tenon::x86 {
 namespace {
@@ -38,6 +40,74 @@ TEST(X86Context, TheConstantsLieBehindTheCodeAligned) {
   uint32_t bits = 0;
   std::memcpy(&bits, object.bytes.data() + 64, 4);
   EXPECT_EQ(bits, 0x3f800000u);
+}
+
+// Instructions of all encodings, with constants, of which finish() tells where they lie.
+void write_piece(X86Context& c, int piece, size_t first, size_t last) {
+  using Xbyak::util::rcx;
+  using Xbyak::util::rsi;
+  const Xbyak::Zmm a = c.zmm(piece), b = c.zmm(8 + piece);
+  const Xbyak::Ymm low = c.ymm(2 + piece);
+  const std::vector<std::function<void()>> all{
+      [&] { c.gen().vaddps(a, b, c.constant(kF32, 7)); },
+      [&] { c.gen().vcmpps(c.mask(1 + piece), a, c.constant(kF32, 8), 1); },
+      [&] { c.gen().vaddps(low, low, c.gen().ptr[rsi]); },
+      [&] { c.gen().vaddps(low, low, c.gen().ptr[rsi + rcx * 4 + 4]); },
+      [&] { c.gen().vaddps(a, a, c.gen().ptr[rcx * 4 + 4]); },
+      [&] { c.gen().vmovups(a, c.gen().ptr[rsi + 64]); },
+      [&] { c.gen().vmovups(b, c.gen().ptr[rsi + 4000]); },
+      [&] { c.gen().vroundps(low, low, 1); },
+      [&] { c.gen().vpslld(low, low, 3); },
+      [&] { c.gen().vshufps(low, low, c.constant_address(kF32, 9), 1); },
+      [&] {
+        c.gen().vpermps(low, low, c.table(std::array<uint32_t, 8>{1, 2, 3, 4, 5, 6, 7, 8}));
+      },
+      [&] { c.gen().vblendvps(low, low, low, low); },
+      [&] { c.gen().vfmadd213ps(a | c.mask(1), a, b); },
+      [&] { c.gen().kandnq(c.mask(1), c.mask(2), c.mask(3)); },
+      [&] { c.gen().vaddps(a, a, b); },
+  };
+  for (size_t i = first; i < std::min(last, all.size()); ++i) all[i]();
+}
+
+TEST(X86Context, CodeInTurnIsThatWrittenInTurn) {
+  constexpr size_t kInstructions = 15, kFewer = 12;
+  ConstantPool pool, other_pool;
+  X86Context c(Isa::avx512, pool), other(Isa::avx512, other_pool);
+  for (X86Context* one : {&c, &other}) one->gen().mov(Xbyak::util::ecx, 1);
+  // In the order in which the pieces are written.
+  for (X86Context* one : {&c, &other})
+    for (const uint32_t bits : {7, 8, 9}) one->constants().add(kF32, bits);
+  const auto made = c.in_turn(2, [&](size_t piece) -> Result<void> {
+    write_piece(c, static_cast<int>(piece), 0, piece == 0 ? kInstructions : kFewer);
+    return {};
+  });
+  ASSERT_TRUE(made.ok()) << made.error().to_string();
+  for (size_t i = 0; i < kInstructions; ++i)
+    for (const int piece : {0, 1})
+      if (piece == 0 || i < kFewer) write_piece(other, piece, i, i + 1);
+  for (X86Context* one : {&c, &other}) one->gen().ret();
+  const CodeObject in_turn = c.finish("f"), expected = other.finish("f");
+  EXPECT_EQ(in_turn.code_bytes, expected.code_bytes);
+  EXPECT_EQ(in_turn.bytes, expected.bytes);
+}
+
+TEST(X86Context, WhatIsNoVectorInstructionDoesNotGoInTurn) {
+  const std::function<void(Xbyak::CodeGenerator&)> others[] = {
+      [](auto& g) { g.add(Xbyak::util::rax, 1); },
+      [](auto& g) { g.vzeroupper(); },
+      [](auto& g) {
+        Xbyak::Label label;
+        g.L(label);
+        g.jmp(label);
+      },
+  };
+  for (const auto& write : others) {
+    ConstantPool pool;
+    X86Context c(Isa::avx512, pool);
+    const auto made = c.in_turn(2, [&](size_t) -> Result<void> { return write(c.gen()), Result<void>(); });
+    EXPECT_FALSE(made.ok());
+  }
 }
 
 TEST(X86Context, ConstantsOfLoopsStayInRegistersAsLongAsThereAreAny) {

@@ -44,6 +44,26 @@ class Forms : public ::testing::TestWithParam<Isa> {
   static size_t made() { return CodeCache::shared().counts().made; }
 };
 
+// As instructions of several vectors, where the emitter's code may go in turn and registers suffice for it.
+TEST_P(Forms, CopiesComputeFunctionsInTurn) {
+  const auto text = [&](std::string_view type, std::string_view operators) {
+    const auto code = Compiler(target(), **jitter_table()).compile(body_of(type, operators));
+    EXPECT_TRUE(code.ok()) << (code.ok() ? "" : code.error().to_string());
+    return snippet::print((*code)->form.kernel);
+  };
+  EXPECT_NE(text("f32[N]", "%y = Tanh %x").find("= TanhInTurn2 "), std::string::npos);
+  EXPECT_NE(text("f32[N]", "%y = Tanh %x").find("= Tanh "), std::string::npos) << "the tail has one vector";
+  const std::string_view exp = GetParam() == Isa::avx512 ? "= ExpInTurn4 " : "= ExpInTurn2 ";
+  EXPECT_NE(text("f32[N]", "%y = Exp %x").find(exp), std::string::npos);
+  EXPECT_EQ(text("f32[N]", "%y = Sin %x").find("InTurn"), std::string::npos) << "it jumps";
+  EXPECT_EQ(text("f32[8]", "%y = Tanh %x").find("InTurn"), std::string::npos) << "one vector";
+  TargetDescription few = target();
+  few.registers = {{.name = "vector", .count = 12, .width_bits = static_cast<uint64_t>(vector_bits(GetParam()))}};
+  const auto code = Compiler(few, **jitter_table()).compile(body_of("f32[N]", "%y = Tanh %x"));
+  ASSERT_TRUE(code.ok()) << code.error().to_string();
+  EXPECT_EQ(snippet::print((*code)->form.kernel).find("InTurn"), std::string::npos) << "there is no room";
+}
+
 // By the tensor of which an output is a part, too.
 TEST_P(Forms, WhereRowsBegin) {
   const auto aligned = [](std::string_view type, std::vector<snippet::PortCut> cuts) {

@@ -1,6 +1,9 @@
 #include "x86/assembly/context.hpp"
 
+#include <algorithm>
 #include <cstring>
+
+#include "x86/assembly/vector_instruction.hpp"
 
 namespace tenon::x86 {
 
@@ -122,6 +125,46 @@ void X86Context::broadcast_kept(const Xbyak::Xmm& out, ElementType element, uint
   broadcast(out, element, bits);
 }
 
+// Taken out of the code again.
+Result<std::vector<std::vector<uint8_t>>> X86Context::instructions_of(const std::function<Result<void>()>& write) {
+  const size_t begin = gen().getSize();
+  moves_ = true;
+  const auto written = write();
+  moves_ = false;
+  TENON_OK(written);
+  std::span<const uint8_t> code(gen().getCode() + begin, gen().getSize() - begin);
+  std::vector<std::vector<uint8_t>> instructions;
+  while (!code.empty()) {
+    const auto first = first_vector_instruction(code);
+    if (!first) return error(Code::internal, "code that is to go in turn with other has more than vector instructions");
+    instructions.emplace_back(code.begin(), code.begin() + static_cast<std::ptrdiff_t>(first->bytes));
+    code = code.subspan(first->bytes);
+  }
+  gen().setSize(begin);
+  return instructions;
+}
+
+void X86Context::move_in(const std::vector<uint8_t>& instruction) {
+  const size_t begin = gen().getSize();
+  gen().db(instruction.data(), instruction.size());
+  if (const auto distance_at = first_vector_instruction(instruction)->distance_at)
+    pool_uses_.push_back({begin + *distance_at, gen().getSize()});
+}
+
+Result<void> X86Context::in_turn(size_t pieces, const std::function<Result<void>(size_t)>& write) {
+  std::vector<std::vector<std::vector<uint8_t>>> all;
+  size_t longest = 0;
+  for (size_t piece = 0; piece < pieces; ++piece) {
+    TENON_TRY(instructions, instructions_of([&] { return write(piece); }));
+    longest = std::max(longest, instructions.size());
+    all.push_back(std::move(instructions));
+  }
+  for (size_t i = 0; i < longest; ++i)
+    for (const auto& instructions : all)
+      if (i < instructions.size()) move_in(instructions[i]);
+  return {};
+}
+
 void X86Context::narrow_mask(const Xbyak::Xmm& out, const Xbyak::Ymm& in) {
   gen().vextractf128(xmm(out.getIdx()), in, 1);
   gen().vshufps(xmm(out.getIdx()), xmm(in.getIdx()), xmm(out.getIdx()), 0x88);
@@ -171,11 +214,18 @@ CodeObject X86Context::finish(std::string name) {
   CodeObject object{.name = std::move(name), .isa = isa_};
   object.code_bytes = gen().getSize();
   while (gen().getSize() % kPoolAlignment != 0) gen().int3();
+  const size_t pool_at = gen().getSize();
   gen().L(pool_);
   for (const std::byte byte : constants().bytes()) gen().db(std::to_integer<int>(byte));
   gen().ready();
   object.bytes.resize(gen().getSize());
   std::memcpy(object.bytes.data(), gen().getCode(), object.bytes.size());
+  for (const PoolUse& use : pool_uses_) {
+    int32_t distance = 0;
+    std::memcpy(&distance, object.bytes.data() + use.distance_at, sizeof distance);
+    distance += static_cast<int32_t>(pool_at - use.end);
+    std::memcpy(object.bytes.data() + use.distance_at, &distance, sizeof distance);
+  }
   // Nothing was kept: nowhere to go.
   constexpr unsigned char kNothing[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};  // of the jump's length
   if (entry_ && kept_.empty()) std::memcpy(object.bytes.data() + *entry_, kNothing, sizeof kNothing);

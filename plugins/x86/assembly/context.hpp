@@ -15,6 +15,7 @@
 //
 // Xbyak throws Xbyak::Error for what cannot be encoded; assemble() catches it and names the instruction.
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -118,6 +119,11 @@ class X86Context final : public codegen::EmitContext {
   Xbyak::Address param(int64_t number) const;
   Xbyak::Address slot(int64_t number) const;
 
+  // What `write` writes for 0, 1 ... pieces - 1, an instruction of each in turn: a processor sees no further than a few
+  // chains of a function's length, so it finds more to do where several begin at once. A piece consists of vector
+  // instructions alone, else it is an error, and writes no register that another one reads or writes.
+  Result<void> in_turn(size_t pieces, const std::function<Result<void>(size_t)>& write);
+
   // Of loop or tail `number` of the kernel.
   struct LoopLabels {
     Xbyak::Label begin, end;
@@ -134,13 +140,25 @@ class X86Context final : public codegen::EmitContext {
     int bits;
     auto operator<=>(const Kept&) const = default;
   };
-  Xbyak::RegRip in_pool(size_t offset) const { return Xbyak::util::rip + pool_ + static_cast<int64_t>(offset); }
+  // Where code moves after it was written, Xbyak's label would look for it where it was: it is written with the
+  // distance from the pool's begin, and finish() adds the rest.
+  Xbyak::RegRip in_pool(size_t offset) const {
+    const auto bytes = static_cast<int64_t>(offset);
+    return moves_ ? Xbyak::util::rip + bytes : Xbyak::util::rip + pool_ + bytes;
+  }
+  struct PoolUse {
+    size_t distance_at, end;  // of the instruction
+  };
+  Result<std::vector<std::vector<uint8_t>>> instructions_of(const std::function<Result<void>()>& write);
+  void move_in(const std::vector<uint8_t>& instruction);
   std::optional<int> kept(const Kept& what);
   void load(int number, const Kept& what);
 
   const Isa isa_;
   std::unique_ptr<Xbyak::CodeGenerator> generator_;
   Xbyak::Label pool_;
+  bool moves_ = false;
+  std::vector<PoolUse> pool_uses_;  // of code that has moved
   std::map<int64_t, LoopLabels> labels_;
   std::vector<int> free_;
   std::map<Kept, int> kept_;

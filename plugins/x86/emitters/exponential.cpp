@@ -231,11 +231,16 @@ void exponential_minus_one(VectorCode& c) {
 }
 
 constexpr RowPair kRows[] = {
-    {"Exp", kF32Lanes, {.vectors = 4, .cycles = 8}, {.vectors = 4, .cycles = 7}, 1.1, algorithm<exponential_row>},
+    {"Exp",
+     kF32Lanes,
+     {.vectors = 4, .cycles = 8, .in_turn = 2},
+     {.vectors = 4, .cycles = 7, .in_turn = 4},
+     1.1,
+     algorithm<exponential_row>},
     {"Expm1",
      kF32Lanes,
      {.vectors = 5, .cycles = 11},
-     {.vectors = 5, .masks = 1, .cycles = 14},
+     {.vectors = 5, .masks = 1, .cycles = 14, .in_turn = 2},
      1.5,
      algorithm<exponential_minus_one>},
 };

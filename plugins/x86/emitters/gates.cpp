@@ -188,15 +188,20 @@ void mish(VectorCode& c) {
 }
 
 constexpr RowPair kRows[] = {
-    {"Sigmoid", kF32Lanes, {.vectors = 4, .cycles = 8}, {.vectors = 4, .cycles = 13}, 2.7, algorithm<sigmoid>},
+    {"Sigmoid",
+     kF32Lanes,
+     {.vectors = 4, .cycles = 8},
+     {.vectors = 4, .cycles = 13, .in_turn = 4},
+     2.7,
+     algorithm<sigmoid>},
     {"Swish",
      kF32Lanes,
      {.vectors = 7, .cycles = 10},
-     {.vectors = 7, .cycles = 12},
+     {.vectors = 7, .cycles = 12, .in_turn = 2},
      3.4,
      algorithm<swish>,
      takes_alpha},
-    {"Mish", kF32Lanes, {.vectors = 6, .cycles = 17}, {.vectors = 6, .cycles = 21}, 4, algorithm<mish>},
+    {"Mish", kF32Lanes, {.vectors = 6, .cycles = 17}, {.vectors = 6, .cycles = 21, .in_turn = 4}, 4, algorithm<mish>},
 };
 
 }  // namespace

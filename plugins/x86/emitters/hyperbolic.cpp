@@ -57,11 +57,16 @@ void hyperbolic_cosine(VectorCode& c) {
 constexpr RowPair kRows[] = {
     {"Sinh",
      kF32Lanes,
-     {.vectors = 4, .cycles = 15},
-     {.vectors = 4, .masks = 1, .cycles = 27},
+     {.vectors = 4, .cycles = 15, .in_turn = 2},
+     {.vectors = 4, .masks = 1, .cycles = 27, .in_turn = 4},
      2.2,
      algorithm<hyperbolic_sine>},
-    {"Cosh", kF32Lanes, {.vectors = 4, .cycles = 9}, {.vectors = 4, .cycles = 14}, 1.6, algorithm<hyperbolic_cosine>},
+    {"Cosh",
+     kF32Lanes,
+     {.vectors = 4, .cycles = 9},
+     {.vectors = 4, .cycles = 14, .in_turn = 2},
+     1.6,
+     algorithm<hyperbolic_cosine>},
 };
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace tenon::x86 {
 
 using Algorithm = void (*)(VectorCode&);
 
+// Of several results: the algorithm's instructions for each, with its share of operands and scratch registers, in turn.
 Result<void> emit_algorithm(Algorithm algorithm, codegen::EmitContext& context, const codegen::Emission& emission);
 
 // Constants come into the pool as code asks for them: it lies behind the code, which finds them by a label.
@@ -26,7 +27,13 @@ class AlgorithmEmitter final : public codegen::Emitter {
 struct Cost {
   int vectors = 0, masks = 0;  // scratch registers
   double cycles = 1;           // of one vector in a stream of them, in the first-level cache
+  // How many vectors' instructions are fastest in turn (docs/performance.md): 1, 2 or 4. For 2 there is a row of two
+  // vectors as well, for 4 both one of two and one of four. The code then consists of vector instructions alone.
+  int in_turn = 1;
 };
+
+// The operator of the row of so many vectors: their operands, one vector's behind the other's, and as many results.
+Name in_turn(Name op, size_t vectors);
 
 struct RowPair {
   std::string_view op;

@@ -79,7 +79,7 @@ Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& body, cons
   passes.bytes = all_copies;
   TENON_OK(optimise(kernel, passes), "lowering snippet '", body.name, "'");
   kernel.name += tier.suffix;
-  return kernel;
+  return functions_in_turn(std::move(kernel));
 }
 
 bool FormMaker::computes_functions(const snippet::Body& body) const {

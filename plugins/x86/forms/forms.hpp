@@ -94,6 +94,10 @@ class FormMaker {
   // Lowered, and after this plugin's passes.
   Result<snippet::LinearKernel> kernel_of(const snippet::Body& as_it_is, const Tier& tier) const;
   Result<snippet::LinearKernel> lowered(const snippet::Body& body, const Tier& tier, bool all_copies) const;
+  // Functions of two or four vectors as one instruction, where no register gives way to it. forms/in_turn.cpp
+  snippet::LinearKernel functions_in_turn(snippet::LinearKernel kernel) const;
+  // The same but for that: as many as `most`, or two, wherever there is a row for them.
+  snippet::LinearKernel joined_functions(const snippet::LinearKernel& kernel, size_t most) const;
   // With its registers.
   Result<snippet::LinearKernel> allocated(snippet::LinearKernel kernel) const;
   // Of each element: then a loop waits for these, not for lines, and loads by halves are but more operations.

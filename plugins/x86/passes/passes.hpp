@@ -22,6 +22,7 @@
 //   StoreLine [memory], turned, left, mask   the line that [memory] lies in, past the caches
 //   StoreLineRest [memory], left, mask       of the line there what lies before [memory]
 //   StageBegin, StageItem [memory], StageLine, StageDone [memory], StageRest   of items on a stage (passes/items.cpp)
+//   ErfInTurn2 a, b; ExpInTurn4 a, b, c, d; and others   the function of each, as many results (forms/in_turn.cpp)
 //   StoreStreaming [memory], a   Store of whole vectors past the caches; the address is a multiple of the bytes stored.
 //                                Kernels that hold one end with a fence (assembly.hpp)
 //

@@ -143,8 +143,8 @@ struct Memory {
 //   Reload               out x                 = frame slot `number`
 //   Move                 general to general after allocation
 // and the elementwise operators of Body, vector to vector, in all lanes. Passes of a target may put in instructions of
-// its own: any other name, lanes as operands, one result; memory where they read it, and then perhaps no result, or an
-// address.
+// its own: any other name, lanes as operands and results, one or more; memory where they read it, and then one result or
+// none, or an address.
 struct Instruction {
   Name op;
   Attributes attributes = {};

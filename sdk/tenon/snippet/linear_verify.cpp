@@ -161,11 +161,12 @@ class Verifier {
   }
 
   // An operator of the body, or one that a target's pass has made: with memory as an operand, or a prefetch. What such
-  // a one makes of memory may be an address.
+  // a one makes of memory may be an address; of operands alone, several results.
   Result<void> check_operator(const Instruction& instruction) const {
     TENON_OK(check_side(instruction.in, std::string(instruction.in.size(), 'v'), "operands"));
     const bool none = instruction.out.empty() && (instruction.memory || instruction.in.empty());
-    return check_side(instruction.out, none ? "" : instruction.memory ? "x" : "v", "results");
+    if (none || instruction.memory) return check_side(instruction.out, none ? "" : "x", "results");
+    return check_side(instruction.out, std::string(std::max<size_t>(instruction.out.size(), 1), 'v'), "results");
   }
 
   Result<void> check_memory(const Memory& memory) const {

@@ -1,0 +1,127 @@
+// Rows of several vectors: they compute what the rows of one do, bit by bit.
+#include <cstring>
+
+#include "emitters_support.hpp"
+#include "x86/code/jit_memory.hpp"
+#include "x86/emitters/rows.hpp"
+
+namespace tenon::x86::test {
+namespace {
+
+using codegen::EmitValue;
+using codegen::JitterRow;
+using codegen::RegisterFile;
+using Xbyak::util::rdi;
+using Xbyak::util::rsi;
+
+constexpr uint32_t kSeed = 20261126;
+
+// A loop over so many vectors at a time: params are how often, the operands' array and the results'.
+CodeObject loop_of(const JitterRow& row, size_t count, const RowRun& run, ElementType element) {
+  codegen::ConstantPool pool(run.isa == Isa::avx512 ? 1 : 8);
+  X86Context c(run.isa, pool);
+  std::vector<EmitValue> in, out;
+  std::vector<int> vectors, masks;
+  int vector = 0;
+  for (size_t i = 0; i < count; ++i) in.push_back({{RegisterFile::vector, vector++}, element});
+  for (size_t i = 0; i < count; ++i) out.push_back({{RegisterFile::vector, vector++}, element});
+  for (int i = 0; i < row.scratch.vectors; ++i) vectors.push_back(vector++);
+  for (int i = 0; i < row.scratch.masks; ++i) masks.push_back(1 + i);
+  const auto bytes = static_cast<size_t>(run.lanes * element.bits() / 8);
+  Xbyak::Label loop;
+  c.gen().mov(rsi, c.param(1));
+  c.gen().mov(Xbyak::util::rdx, c.param(2));
+  c.gen().mov(rdi, c.param(0));
+  c.gen().L(loop);
+  for (size_t i = 0; i < count; ++i) c.gen().vmovups(c.vector(in[i], run.lanes), c.gen().ptr[rsi + i * bytes]);
+  const auto emitted = row.make(run.attributes)
+                           ->emit_code(c, {.op = row.op.view(),
+                                           .attributes = run.attributes,
+                                           .in = in,
+                                           .out = out,
+                                           .vectors = vectors,
+                                           .masks = masks,
+                                           .generals = {},
+                                           .lanes = run.lanes});
+  EXPECT_TRUE(emitted.ok()) << row.op.str() << ": " << emitted.error().to_string();
+  for (size_t i = 0; i < count; ++i)
+    c.gen().vmovups(c.gen().ptr[Xbyak::util::rdx + i * bytes], c.vector(out[i], run.lanes));
+  c.gen().add(rsi, static_cast<uint32_t>(count * bytes));
+  c.gen().add(Xbyak::util::rdx, static_cast<uint32_t>(count * bytes));
+  c.gen().dec(rdi);
+  c.gen().jnz(loop);
+  c.gen().vzeroupper();
+  c.gen().ret();
+  return c.finish(row.op.str());
+}
+
+template <class Bits>
+std::vector<uint64_t> run_in_turn(const JitterRow& row, size_t count, const RowRun& run, const Column& operands) {
+  const std::vector<Bits> given(operands.bits.begin(), operands.bits.end());
+  std::vector<Bits> made(given.size());
+  const auto code = JitMemory::shared().add(std::make_shared<CodeObject>(loop_of(row, count, run, operands.element)));
+  EXPECT_TRUE(code.ok());
+  const int64_t params[] = {static_cast<int64_t>(given.size()) / (static_cast<int64_t>(count) * run.lanes),
+                            std::bit_cast<int64_t>(given.data()), std::bit_cast<int64_t>(made.data())};
+  (*code)->function()(params);
+  return {made.begin(), made.end()};
+}
+
+// The first that takes `operands` operands and results each.
+const JitterRow* row_of(Isa isa, Name op, ElementType element, size_t operands, const Attributes& attributes) {
+  const std::vector<ElementType> types(operands, element);
+  for (const JitterRow* row : elementwise_table().rows())
+    if (isa_of(*row) == isa && row->matches({op, types, types, attributes})) return row;
+  return nullptr;
+}
+
+class RowsInTurn : public testing::TestWithParam<Isa> {
+ protected:
+  void SetUp() override {
+    if (!machine_has(GetParam())) GTEST_SKIP() << "this machine has no " << isa_name(GetParam());
+  }
+  // How many rows of several vectors compute the bits of `one`, of a type.
+  int compare(const JitterRow& one, ElementType element, const Attributes& attributes) const {
+    if (row_of(GetParam(), one.op, element, 1, attributes) != &one) return 0;
+    int compared = 0;
+    for (const size_t count : {2, 4}) {
+      const JitterRow* const several = row_of(GetParam(), in_turn(one.op, count), element, count, attributes);
+      if (!several) continue;
+      EXPECT_TRUE(several->early_result) << one.op.str() << ": results of one, operands of the other";
+      EXPECT_EQ(several->scratch.vectors, static_cast<int>(count) * one.scratch.vectors);
+      const int full = lanes_of(GetParam(), element);
+      for (const int lanes : {full, full / 2}) {
+        if (lanes < full && element == kF64) continue;
+        const RowRun run{.row = &one, .isa = GetParam(), .lanes = lanes, .attributes = attributes};
+        const Column operands{element, sample(element, 4096, kSeed)};
+        const auto alone = run_row(run, std::span(&operands, 1), element);
+        EXPECT_TRUE(alone.ok()) << describe(run);
+        if (!alone.ok()) return 0;
+        EXPECT_EQ(element == kF32 ? run_in_turn<uint32_t>(*several, count, run, operands)
+                                  : run_in_turn<uint64_t>(*several, count, run, operands),
+                  alone->bits)
+            << describe(run) << ", " << count << " in turn, seed " << kSeed;
+      }
+      ++compared;
+    }
+    return compared;
+  }
+};
+
+TEST_P(RowsInTurn, ComputeTheBitsOfOneVectorsRows) {
+  int compared = 0, rows = 0;
+  for (const JitterRow* one : elementwise_table().rows()) {
+    rows += isa_of(*one) == GetParam() && one->op.view().find("InTurn") != std::string_view::npos;
+    for (const ElementType element : {kF32, kF64})
+      for (const Attributes& attributes : {Attributes{}, Attributes{{"approximate", "tanh"}}})
+        compared += compare(*one, element, attributes);
+  }
+  EXPECT_GE(compared, rows);
+  EXPECT_GT(rows, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(, RowsInTurn, testing::Values(Isa::avx2, Isa::avx512),
+                         [](const auto& isa) { return std::string(isa_name(isa.param)); });
+
+}  // namespace
+}  // namespace tenon::x86::test
