@@ -27,8 +27,8 @@ class AlgorithmEmitter final : public codegen::Emitter {
 struct Cost {
   int vectors = 0, masks = 0;  // scratch registers
   double cycles = 1;           // of one vector in a stream of them, in the first-level cache
-  // How many vectors' instructions are fastest in turn (docs/performance.md): 1, 2 or 4. For 2 there is a row of two
-  // vectors as well, for 4 both one of two and one of four. The code then consists of vector instructions alone.
+  // How many vectors' instructions are fastest in turn (docs/performance/functions.md): 1, 2 or 4. For 2 there is a row
+  // of two vectors as well, for 4 both one of two and one of four. The code then consists of vector instructions alone.
   int in_turn = 1;
 };
 

@@ -1,7 +1,7 @@
 // A function is a chain of instructions that wait for one another, and copies of a loop's body compute it of several
 // vectors. One behind the other, a processor sees no more than three or four chains at once, of which most wait; an
-// instruction of each in turn, it finds work in all of them (docs/performance.md). They are one instruction of the
-// kernel, so that each has registers of its own:
+// instruction of each in turn, it finds work in all of them (docs/performance/functions.md). They are one instruction
+// of the kernel, so that each has registers of its own:
 //
 //   %3:f32 = Erf %1             %3:f32, %4:f32 = ErfInTurn2 %1, %2
 //   %4:f32 = Erf %2
