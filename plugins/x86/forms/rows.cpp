@@ -145,7 +145,8 @@ void FormMaker::add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) 
   const bool one_loop = ((costly || folds == 1) && rows_aligned(body).value_or(false)) ||
                         (costly && !folds_costly(body, /*stored=*/true));
   if (!fetches_ahead(streaming) && bytes.moving <= bytes.kept && !one_loop) {
-    const int64_t beyond = add_alone(tiers, skewed, static_cast<int64_t>(first_cache_bytes()) / all);
+    // Beside what waits in an output stands what waited there for the row before, until it is written back.
+    const int64_t beyond = add_alone(tiers, skewed, static_cast<int64_t>(first_cache_bytes()) / (costly ? 2 : 1) / all);
     if (folds > 1) skewed.calls.rows.least = beyond;
   }
   skewed.suffix += ".skewed";

@@ -80,7 +80,7 @@ void visit_keys(V& v, MemorySpace& m) {
         m.banks);
   v.key({.name = "prefetch_reads",
          .summary = "Cache lines ahead of a loop at which generated code fetches what it will read from here; 0: the "
-                    "machine's own prefetchers do.",
+                    "machine's own prefetchers do, and of `host`, rows are then not fetched while others are walked.",
          .example = "64",
          .min = 0,
          .max = 4096},
@@ -116,13 +116,14 @@ void visit_keys(V& v, MemorySpace& m) {
          .min = 0,
          .max = 65536},
         m.row_lines);
-  v.key({.name = "load_width",
-         .summary = "Widest load of what comes from here; wider vectors are put together of such. Not stated: as wide as "
-                    "registers are.",
-         .example = "32 B",
-         .unit = Unit::bytes,
-         .max = 4096},
-        m.load_bytes);
+  v.key(
+      {.name = "load_width",
+       .summary = "Widest load of what comes from here; wider vectors are put together of such. Not stated: as wide as "
+                  "registers are.",
+       .example = "32 B",
+       .unit = Unit::bytes,
+       .max = 4096},
+      m.load_bytes);
 }
 
 template <class V>
