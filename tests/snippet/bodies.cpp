@@ -294,11 +294,11 @@ void check_body(const Body& body, const Dims& extents, std::mt19937& random, con
   if (options.machine) {
     const auto allocated = allocate(*kernel, options.machine->pool, options.machine->needs);
     ASSERT_TRUE(allocated.ok()) << allocated.error().to_string();
-    checked = verify(*kernel);
-    ASSERT_TRUE(checked.ok()) << checked.error().to_string() << "\n" << print(*kernel);
   } else {
     insert_shifts(*kernel);
   }
+  checked = verify(*kernel);
+  ASSERT_TRUE(checked.ok()) << checked.error().to_string() << "\n" << print(*kernel);
   SCOPED_TRACE(print(*kernel));
   const Tensors tensors = random_tensors(body, extents, random, options.outputs);
   if (options.fill) options.fill(tensors);

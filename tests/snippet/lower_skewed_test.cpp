@@ -128,7 +128,8 @@ TEST_F(LowerSkewed, StoresGoVectorByVector) {
         output = one.out[0];
       if (one.op == "LoopBegin") loads = alone = 0;
       if (one.op == "Load") ++loads;
-      if (one.op == "Store" && one.memory->base == output && std::exchange(loads, 0) > 0) most = std::max(most, ++alone);
+      if (one.op == "Store" && one.memory->base == output && std::exchange(loads, 0) > 0)
+        most = std::max(most, ++alone);
     }
     EXPECT_EQ(most, options_.unroll) << print(*kernel);
   }
@@ -169,6 +170,22 @@ TEST_F(LowerSkewed, GroupsOfChannels) {
           if (HasFailure()) return;
         }
   }
+}
+
+// A number of each row and channel, which the fold and the walk that stores both take, with frames around channels: the
+// last row's store moves no pointer to the numbers of a row behind it, which nobody has set.
+TEST_F(LowerSkewed, NumbersOfChannelsThatAllWalksTake) {
+  BodyBuilder build("embedded", "krrr");
+  const ValueId x = build.input(0b1111), number = build.input(0b0101);
+  const ValueId sum = build.reduce("ReduceSum", build.op("Abs", {build.op("Add", {x, number})}));
+  build.output(build.op("Div", {build.op("Mul", {x, number}), build.op("Add", {sum, build.scalar(1)})}));
+  const Body body = build.take();
+  for (const int64_t groups : {0, 1, 2, 4})
+    for (const int64_t channels : {0, 1, 3})
+      for (const int64_t pixels : {0, 1, 5, 16}) {
+        check(body, {groups, 2, channels, pixels});
+        if (HasFailure()) return;
+      }
 }
 
 // What folds alone walks channels and pixels as one.

@@ -291,6 +291,13 @@ class Lowering {
   void write_row_before(SweepLoops& loops);
   void write_row_before(const SweepLoops& loops, size_t level);
   void write_row_next(SweepLoops& loops);
+  // Where no row is behind: loops move no pointers of any.
+  template <class Write>
+  void without_rows_behind(const Write& write) {
+    auto pointers = std::exchange(row_pointers_, {});
+    write();
+    row_pointers_ = std::move(pointers);
+  }
   std::vector<std::vector<RegisterId>> put_aside(const RowValues& values);
   void put_back(const RowValues& values, std::vector<std::vector<RegisterId>> aside);
   bool is_taken(ValueId id, std::span<const ValueId> by) const;

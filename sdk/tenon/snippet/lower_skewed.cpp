@@ -99,7 +99,7 @@ void Lowering::write_skewed(const Nest& nest, std::vector<LoopId>& ids) {
     kernel_.loops[index(row_loop_)].limit =
         kernel_.add_param({.kind = Param::Kind::limit, .loop = row_loop_, .ahead = 1});
     for (const auto& [id, kept] : of_row_before_) bind(id, {kept});
-    write_sweep(nest, last);
+    without_rows_behind([&] { write_sweep(nest, last); });
   }));
   make_row_pointers(row_loop_);
   ids.back() = std::exchange(row_loop_, -1);

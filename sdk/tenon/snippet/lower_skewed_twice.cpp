@@ -128,8 +128,10 @@ void Lowering::write_skewed_twice(const Nest& nest, std::vector<LoopId>& ids) {
       all = scalar_loop(dim, counter, 1, write_all);
       write_last();
     });
-    write_second();
-    write_last();
+    without_rows_behind([&] {
+      write_second();
+      write_last();
+    });
   });
   limit_ahead(next_to_last, 1);
   limit_ahead(all, 2);
