@@ -124,9 +124,9 @@ bool of_a_pass(std::string_view op) {
   return op.ends_with("Bytes") || op.starts_with("UnpackBytes") || op == "SpreadByte" || op == "SpreadMask" ||
          op == "ConvertInRange" || op == "ClampLowOfNaN";
 }
-// Those of several vectors: emitters_in_turn_test.cpp.
+// Those of several vectors: emitters_in_turn_test.cpp; tabulated_test.cpp.
 bool has_own_test(std::string_view op) {
-  return op == "Convert" || op == "Round" || op == "Wrap" || of_a_pass(op) || op.find("InTurn") != op.npos;
+  return op.starts_with("Tabulated") || op == "Convert" || op == "Round" || op == "Wrap" || of_a_pass(op) || op.find("InTurn") != op.npos;
 }
 
 std::vector<ElementType> types_of(const JitterRow& row) {

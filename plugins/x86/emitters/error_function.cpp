@@ -25,6 +25,29 @@ void hyperbolic_tangent(VectorCode& c) {
   c.avx512() ? odd_function(c, kTanh32, 9.05f) : odd_function(c, kTanh8, 9.05f);
 }
 
+template <OddFunction::Outer kOuter>
+class TabulatedEmitter final : public Emitter {
+ public:
+  explicit TabulatedEmitter(const Attributes& attributes) : function_(odd_function_of(kOuter, attributes)) {}
+  Result<void> emit_code(EmitContext& context, const Emission& emission) const override {
+    const Isa isa = x86_context(context).avx512() ? Isa::avx512 : Isa::avx2;
+    // A kernel has the same function in several loops.
+    thread_local std::optional<std::pair<std::pair<OddFunction, Isa>, OddTable>> last;
+    if (!last || last->first != std::pair(function_, isa)) {
+      const std::optional<OddTable> table = odd_table(function_, isa);
+      if (!table) return error(Code::internal, "no table within bounds for ", emission.op);
+      last.emplace(std::pair(function_, isa), *table);
+    }
+    const OddTable& table = last->second;
+    return emit_algorithm([&](VectorCode& c) { odd_function(c, table, table.end); }, context, emission);
+  }
+
+ private:
+  OddFunction function_;
+};
+
+bool has_function(const Signature& signature) { return signature.attributes.has("of"); }
+
 constexpr RowPair kRows[] = {
     {"Erf",
      kF32Lanes,
@@ -38,6 +61,20 @@ constexpr RowPair kRows[] = {
      {.vectors = 5, .cycles = 11, .in_turn = 2},
      1.5,
      algorithm<hyperbolic_tangent>},
+    {"TabulatedErf",
+     kF32Lanes,
+     {.vectors = 5, .cycles = 8},
+     {.vectors = 5, .cycles = 8, .in_turn = 2},
+     2,
+     make_emitter<TabulatedEmitter<OddFunction::Outer::erf>>,
+     has_function},
+    {"TabulatedTanh",
+     kF32Lanes,
+     {.vectors = 5, .cycles = 8},
+     {.vectors = 5, .cycles = 8, .in_turn = 2},
+     2,
+     make_emitter<TabulatedEmitter<OddFunction::Outer::tanh>>,
+     has_function},
 };
 
 }  // namespace

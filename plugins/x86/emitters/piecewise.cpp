@@ -37,12 +37,30 @@ void find_even(VectorCode& c, const Vec& index, const Vec& distance, const Vec& 
   c->vfnmadd231ps(distance, constant, c.f32(pieces.step));
 }
 
+// x per_x + constant has the index in its low bits.
+void find_scaled(VectorCode& c, const Vec& index, const Vec& distance, const Vec& x, const PiecesView& pieces) {
+  const VectorCode::Scope scope(c);
+  const Vec constant = c.temp();
+  c.set(constant, 0x1.8p23f);
+  c.move(index, x);
+  c->vfmadd132ps(index, constant, c.f32(pieces.per_x));
+  c->vsubps(constant, index, constant);
+  c.move(distance, x);
+  c->vfmsub132ps(distance, constant, c.f32(pieces.per_x));
+}
+
+void find_piece(VectorCode& c, const Vec& index, const Vec& distance, const Vec& x, const PiecesView& pieces) {
+  if (pieces.step != 0) return find_even(c, index, distance, x, pieces);
+  if (pieces.per_x != 0) return find_scaled(c, index, distance, x, pieces);
+  find_grown(c, index, distance, x, pieces);
+}
+
 }  // namespace
 
 void piecewise_polynomial(VectorCode& c, const Vec& out, const Vec& x, const PiecesView& pieces) {
   const VectorCode::Scope scope(c);
   const Vec index = c.temp(), distance = c.temp();
-  pieces.step != 0 ? find_even(c, index, distance, x, pieces) : find_grown(c, index, distance, x, pieces);
+  find_piece(c, index, distance, x, pieces);
   const Vec term = c.temp();
   const auto terms_of = [&](size_t k) { return pieces.terms.subspan(k * pieces.intervals, pieces.intervals); };
   size_t left = pieces.terms.size() / pieces.intervals;

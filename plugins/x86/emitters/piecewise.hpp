@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 
+#include "x86/emitters/odd_table.hpp"
 #include "x86/emitters/vector_code.hpp"
 
 namespace tenon::x86 {
@@ -26,7 +27,7 @@ struct EvenPieces {
 
 // Of either; borrows it.
 struct PiecesView {
-  float step = 0, bias = 0;
+  float step = 0, per_x = 0, bias = 0;
   uint8_t shift = 0;
   size_t intervals;
   std::span<const float> centers, terms;
@@ -41,6 +42,7 @@ struct PiecesView {
   template <size_t kTerms, size_t kIntervals>
   constexpr PiecesView(const EvenPieces<kTerms, kIntervals>& pieces)
       : step(pieces.step), intervals(kIntervals), terms(pieces.terms[0].data(), kTerms * kIntervals) {}
+  PiecesView(const OddTable& table) : per_x(table.per_x), intervals(table.intervals), terms(table.terms) {}
 };
 
 // out = the polynomial of the interval that x (0 or above) lies in. NaN gives NaN. Takes three scratch vectors; out

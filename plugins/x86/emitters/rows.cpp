@@ -5,7 +5,7 @@
 namespace tenon::x86 {
 namespace {
 
-Result<void> emit_one(Algorithm algorithm, X86Context& context, const codegen::Emission& emission) {
+Result<void> emit_one(const std::function<void(VectorCode&)>& algorithm, X86Context& context, const codegen::Emission& emission) {
   VectorCode code(context, emission);
   algorithm(code);
   return code.finish();
@@ -31,7 +31,8 @@ Result<void> add_row(codegen::JitterTable& table, codegen::JitterRow row, const 
 
 Name in_turn(Name op, size_t vectors) { return Name(str(op, "InTurn", vectors)); }
 
-Result<void> emit_algorithm(Algorithm algorithm, codegen::EmitContext& context, const codegen::Emission& emission) {
+Result<void> emit_algorithm(const std::function<void(VectorCode&)>& algorithm, codegen::EmitContext& context,
+                            const codegen::Emission& emission) {
   const size_t results = emission.out.size();
   if (results <= 1) return emit_one(algorithm, x86_context(context), emission);
   return x86_context(context).in_turn(results, [&](size_t piece) {

@@ -1,5 +1,6 @@
 // Rows of the jitter table in pairs, one for each instruction set, made from one algorithm.
 #pragma once
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace tenon::x86 {
 using Algorithm = void (*)(VectorCode&);
 
 // Of several results: the algorithm's instructions for each, with its share of operands and scratch registers, in turn.
-Result<void> emit_algorithm(Algorithm algorithm, codegen::EmitContext& context, const codegen::Emission& emission);
+Result<void> emit_algorithm(const std::function<void(VectorCode&)>& algorithm, codegen::EmitContext& context, const codegen::Emission& emission);
 
 // Constants come into the pool as code asks for them: it lies behind the code, which finds them by a label.
 template <Algorithm kAlgorithm>

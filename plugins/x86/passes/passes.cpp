@@ -260,6 +260,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   convert_in_range(kernel);
   if (options.near || options.bytes) join_bytes(kernel, options.isa);
   if (options.isa == Isa::avx512) join_conditions(kernel);
+  if (options.contract) tabulate_functions(kernel, options.isa);
   divide_by_constants(kernel);
   mark_narrow_integers(kernel);
   if (options.contract) contract_multiply_add(kernel);

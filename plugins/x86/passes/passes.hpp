@@ -16,6 +16,7 @@
 //   LoadBytes, StoreBytes        of such
 //   PackBytes a, b, c, d; UnpackBytes0 x to UnpackBytes3 x   to bytes and back
 //   SpreadByte x, SpreadMask x   of what is alike in all lanes: one in all bytes
+//   TabulatedErf x, TabulatedTanh x   of a polynomial of x, attribute `of` (emitters/odd_table.hpp)
 //   PrefetchWrite [memory]       the cache line there will be written; an address that is not mapped does no harm
 //   PrefetchRead [memory]        it will be read; attribute `second` 1: into the second-level cache
 //   LineIndex [memory], LineMask [memory], TurnLanes x, index   for rows that begin anywhere (passes/lines.cpp)
@@ -140,6 +141,11 @@ void join_conditions(snippet::LinearKernel& kernel);
 // Of integers that fit 8 or 16 bits: Convert of unsigned ones to floats says that these fit i32 (`fits_i32`), of which
 // avx2 has a conversion, and Div, Mod, Fmod that f32 holds both (`fits_24_bits`). passes/narrow.cpp
 void mark_narrow_integers(snippet::LinearKernel& kernel);
+// Erf and Tanh that are only summed with numbers of at least their size, as where GELU is spelled by operators, and the
+// polynomial of one value that they are of, by one table: their small results need no digits of their own there, and
+// what stands before them is nothing but another table. Before divide_by_constants and contract_multiply_add, which
+// hide polynomials. passes/tabulated.cpp
+void tabulate_functions(snippet::LinearKernel& kernel, Isa isa);
 void contract_multiply_add(snippet::LinearKernel& kernel);
 // Of rows that one vector holds: the fold into the number that changes nothing. passes/neutral.cpp
 void drop_neutral_folds(snippet::LinearKernel& kernel);

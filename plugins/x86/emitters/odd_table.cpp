@@ -1,0 +1,143 @@
+#include "x86/emitters/odd_table.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+namespace tenon::x86 {
+namespace {
+
+constexpr size_t kNodes = 16;  // of an interval: more than any series that is used has terms
+constexpr double kWithin = 0x1p-26;
+constexpr double kFarthest = 0x1p60;  // of ends, and their reciprocals
+constexpr size_t kMostPowers512 = 7, kMostPowers256 = 8;
+
+using Series = std::array<double, kNodes>;
+
+// Where outer is 1 as a float.
+double end_of(OddFunction::Outer outer) { return outer == OddFunction::Outer::erf ? 3.925 : 9.05; }
+
+// The x of which `inner` makes `value`; 0: none within bounds.
+double inverse(const OddFunction& function, double value) {
+  double low = 1 / kFarthest, high = kFarthest;
+  if (!(function.inner_of(low) < value && value < function.inner_of(high))) return 0;
+  for (int step = 0; step < 200 && std::nextafter(low, high) < high; ++step) {
+    const double middle = std::sqrt(low) * std::sqrt(high);
+    (function.inner_of(middle) < value ? low : high) = middle;
+  }
+  return high;
+}
+
+// Chebyshev's series of f over the interval of `center`, in t from -1 to 1.
+Series series_of(const OddFunction& function, double center, double half) {
+  Series values, terms{};
+  const auto angle = [](size_t node) {
+    return std::numbers::pi * (static_cast<double>(node) + 0.5) / static_cast<double>(kNodes);
+  };
+  for (size_t node = 0; node < kNodes; ++node) values[node] = function(center + half * std::cos(angle(node)));
+  for (size_t k = 0; k < kNodes; ++k) {
+    for (size_t node = 0; node < kNodes; ++node)
+      terms[k] += values[node] * std::cos(static_cast<double>(k) * angle(node));
+    terms[k] *= (k == 0 ? 1.0 : 2.0) / static_cast<double>(kNodes);
+  }
+  return terms;
+}
+
+size_t powers_for(const Series& series) {
+  double rest = 0;
+  for (size_t powers = kNodes; powers > 1; --powers) {
+    rest += std::abs(series[powers - 1]);
+    if (rest > kWithin) return powers;
+  }
+  return 1;
+}
+
+// The first `powers` terms in powers of t / 2: distances are half of what t is.
+std::vector<double> powers_of(const Series& series, size_t powers) {
+  std::vector<double> sum(powers), before(powers), last(powers);
+  for (size_t k = 0; k < powers; ++k) {
+    std::vector<double> next(powers);  // T_k = 2 t T_(k-1) - T_(k-2)
+    if (k < 2) {
+      next[k] = 1;
+    } else {
+      for (size_t i = 0; i + 1 < powers; ++i) next[i + 1] = 2 * last[i];
+      for (size_t i = 0; i < powers; ++i) next[i] -= before[i];
+    }
+    for (size_t i = 0; i < powers; ++i) sum[i] += series[k] * next[i];
+    before = std::exchange(last, std::move(next));
+  }
+  for (size_t i = 0; i < powers; ++i) sum[i] = std::ldexp(sum[i], static_cast<int>(i));
+  return sum;
+}
+
+}  // namespace
+
+double OddFunction::inner_of(double x) const {
+  double sum = 0;
+  for (size_t i = inner.size(); i-- > 0;) {
+    if (sum != 0) sum *= x * x;  // 0 times infinity is none of its values
+    sum += static_cast<double>(inner[i]);
+  }
+  return sum * x;
+}
+
+double OddFunction::operator()(double x) const {
+  const double y = inner_of(x);
+  return outer == Outer::erf ? std::erf(y) : std::tanh(y);
+}
+
+std::optional<OddTable> odd_table(const OddFunction& function, Isa isa, size_t most) {
+  const double end = inverse(function, end_of(function.outer));
+  if (end == 0) return std::nullopt;
+  OddTable table;
+  table.intervals = isa == Isa::avx512 ? 16 : 8;
+  const auto last = static_cast<double>(table.intervals - 1);
+  table.per_x = static_cast<float>(last / end);
+  if (table.per_x > last / end) table.per_x = std::nextafter(table.per_x, 0.0f);
+  const double step = 1 / static_cast<double>(table.per_x);
+  table.end = static_cast<float>(last * step);
+
+  std::vector<Series> series;
+  size_t powers = 1;
+  for (size_t k = 0; k < table.intervals; ++k) {
+    series.push_back(series_of(function, static_cast<double>(k) * step, step / 2));
+    powers = std::max(powers, powers_for(series.back()));
+    if (powers > most) return std::nullopt;
+  }
+  table.terms.resize(powers * table.intervals);
+  for (size_t k = 0; k < table.intervals; ++k) {
+    const std::vector<double> terms = powers_of(series[k], powers);
+    // Around 0 the function is odd: f(0) is 0, with nothing of what was rounded.
+    for (size_t i = 0; i < powers; ++i)
+      table.terms[i * table.intervals + k] = k == 0 && i % 2 == 0 ? 0 : static_cast<float>(terms[i]);
+  }
+  return table;
+}
+
+std::optional<OddTable> odd_table(const OddFunction& function, Isa isa) {
+  return odd_table(function, isa, isa == Isa::avx512 ? kMostPowers512 : kMostPowers256);
+}
+
+Name odd_function_name(OddFunction::Outer outer) {
+  static const Name kErf("TabulatedErf"), kTanh("TabulatedTanh");
+  return outer == OddFunction::Outer::erf ? kErf : kTanh;
+}
+
+Attributes odd_function_attributes(const OddFunction& function) {
+  std::vector<float> of(function.inner.begin(), function.inner.end());
+  while (of.size() > 1 && of.back() == 0) of.pop_back();
+  Attributes made;
+  made.set("of", std::move(of));
+  return made;
+}
+
+OddFunction odd_function_of(OddFunction::Outer outer, const Attributes& attributes) {
+  OddFunction made{.outer = outer};
+  const Attribute* const of = attributes.find("of");
+  const auto* const factors = of ? of->get_if<std::vector<float>>() : nullptr;
+  if (factors && factors->size() <= made.inner.size()) std::ranges::copy(*factors, made.inner.begin());
+  return made;
+}
+
+}  // namespace tenon::x86

@@ -1,0 +1,46 @@
+// Tables for odd functions that become level: erf and tanh of an odd polynomial, made for a kernel's own constants.
+#pragma once
+#include <array>
+#include <optional>
+#include <vector>
+
+#include <tenon/ir/attribute.hpp>
+
+#include "x86/isa.hpp"
+
+namespace tenon::x86 {
+
+// f(x) = outer(p[0] x + p[1] x^3 + p[2] x^5 + p[3] x^7), no p below 0 and one above: odd, rising, 1 for large x.
+struct OddFunction {
+  enum class Outer : uint8_t { erf, tanh };
+  Outer outer = Outer::erf;
+  std::array<float, 4> inner = {};
+  bool operator==(const OddFunction&) const = default;
+
+  double operator()(double x) const;
+  double inner_of(double x) const;
+};
+
+// f of 0 and above by polynomials: that of interval k, of 0 to the last one, in x per_x - k from -1/2 to 1/2. f is 1 as a
+// float from the middle of the last interval on, which is `end`.
+struct OddTable {
+  float per_x = 0, end = 0;
+  size_t intervals = 0;
+  std::vector<float> terms;  // [power][interval]
+  size_t powers() const { return terms.size() / intervals; }
+};
+
+// What is summed with 1 needs no small numbers right in all their digits: the polynomials lie within 2^-26 of f, and f
+// as computed in f32 within 2^-23 (tests/x86/tabulated_test.cpp). Of as few powers as that takes, by Chebyshev's series
+// of each interval, which differs from the best polynomial by little (Trefethen, Approximation Theory and Approximation
+// Practice, chapter 16). None where `most` powers do not suffice, or where f rises beyond what floats can scale.
+std::optional<OddTable> odd_table(const OddFunction& function, Isa isa, size_t most);
+// As many powers as pay beside Erf and Tanh by themselves.
+std::optional<OddTable> odd_table(const OddFunction& function, Isa isa);
+
+// As an instruction: TabulatedErf or TabulatedTanh with attribute `of`: p, without zeros behind.
+Name odd_function_name(OddFunction::Outer outer);
+Attributes odd_function_attributes(const OddFunction& function);
+OddFunction odd_function_of(OddFunction::Outer outer, const Attributes& attributes);
+
+}  // namespace tenon::x86

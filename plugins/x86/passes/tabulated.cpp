@@ -1,0 +1,200 @@
+// Erf and Tanh of polynomials, summed with 1:
+//
+//   %3 = Div %1, %2    1.41421354              %5 = TabulatedErf %1 {of = [0.707106769]}
+//   %4 = Erf %3                                %6 = Add %5, %7
+//   %6 = Add %4, %7    1
+//
+// Rounding the sum takes away what a small result has below 2^-24, and each step before the function adds to its
+// argument an error of that size, of which the table has none.
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+
+#include "x86/emitters/odd_table.hpp"
+#include "x86/passes/internal.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+using Outer = OddFunction::Outer;
+
+const Name kErf("Erf"), kTanh("Tanh"), kScalar("Scalar"), kAdd("Add"), kSub("Sub"), kMul("Mul"), kDiv("Div"),
+    kNeg("Neg");
+
+constexpr size_t kDegrees = 8;
+
+// Of the value of register `base`; -1: a number.
+struct Polynomial {
+  RegisterId base = -1;
+  std::array<double, kDegrees> of = {};  // by degree
+};
+
+std::optional<Polynomial> sum_of(const Polynomial& a, const Polynomial& b, double sign) {
+  if (a.base >= 0 && b.base >= 0 && a.base != b.base) return std::nullopt;
+  Polynomial made{.base = std::max(a.base, b.base)};
+  for (size_t i = 0; i < kDegrees; ++i) made.of[i] = a.of[i] + sign * b.of[i];
+  return made;
+}
+
+std::optional<Polynomial> product_of(const Polynomial& a, const Polynomial& b) {
+  if (a.base >= 0 && b.base >= 0 && a.base != b.base) return std::nullopt;
+  Polynomial made{.base = std::max(a.base, b.base)};
+  for (size_t i = 0; i < kDegrees; ++i)
+    for (size_t k = 0; k < kDegrees; ++k) {
+      if (a.of[i] == 0 || b.of[k] == 0) continue;
+      if (i + k >= kDegrees) return std::nullopt;
+      made.of[i + k] += a.of[i] * b.of[k];
+    }
+  return made;
+}
+
+std::optional<Polynomial> quotient_of(Polynomial a, const Polynomial& b) {
+  if (b.base >= 0 || b.of[0] == 0) return std::nullopt;
+  for (double& factor : a.of) factor /= b.of[0];
+  return a;
+}
+
+class Tabulator {
+ public:
+  Tabulator(LinearKernel& kernel, Isa isa)
+      : kernel_(kernel),
+        isa_(isa),
+        writes_(kernel.registers.size()),
+        reads_(kernel.registers.size()),
+        readers_(kernel.registers.size()),
+        values_(kernel.registers.size()) {
+    for (size_t i = 0; i < kernel.body.size(); ++i) {
+      const Instruction& one = kernel.body[i];
+      for (const RegisterId id : one.out) ++writes_[static_cast<size_t>(id)];
+      for (const RegisterId id : one.in) read(id, i);
+      if (one.memory) read(one.memory->base, i), read(one.memory->index, i);
+    }
+  }
+
+  void run() {
+    // Values before their readers: each polynomial is of what has been seen.
+    for (const Instruction& one : kernel_.body)
+      if (one.out.size() == 1 && is_f32(one.out[0]) && once(one.out[0])) value(one.out[0]) = value_of(one);
+    bool changed = false;
+    for (Instruction& one : kernel_.body) changed = tabulate(one) || changed;
+    if (changed) drop_unread();
+  }
+
+ private:
+  bool is_f32(RegisterId id) const { return kernel_.registers[static_cast<size_t>(id)].element == kF32; }
+  bool once(RegisterId id) const { return writes_[static_cast<size_t>(id)] == 1; }
+  std::optional<Polynomial>& value(RegisterId id) { return values_[static_cast<size_t>(id)]; }
+  void read(RegisterId id, size_t by) {
+    if (id >= 0) ++reads_[static_cast<size_t>(id)], readers_[static_cast<size_t>(id)].push_back(by);
+  }
+
+  // Arithmetic of f32 whose rounding nothing asks for.
+  static bool is_arithmetic(const Instruction& one) {
+    return !one.memory && !one.attributes.has("rounded") &&
+           (one.op == kAdd || one.op == kSub || one.op == kMul || one.op == kDiv || one.op == kNeg);
+  }
+
+  Polynomial value_of(const Instruction& one) {
+    std::optional<Polynomial> made;
+    if (one.op == kScalar) {
+      made.emplace();
+      made->of[0] = std::bit_cast<float>(static_cast<uint32_t>(*one.attributes.find("bits")->get_if<int64_t>()));
+    } else if (is_arithmetic(one)) {
+      made = arithmetic(one);
+    }
+    const auto finite = [](double factor) { return std::isfinite(factor); };
+    if (made && std::ranges::all_of(made->of, finite)) return *made;
+    Polynomial itself{.base = one.out[0]};
+    itself.of[1] = 1;
+    return itself;
+  }
+
+  std::optional<Polynomial> arithmetic(const Instruction& one) {
+    const auto &a = value(one.in[0]), &b = value(one.in[one.in.size() - 1]);
+    if (!a || !b) return std::nullopt;
+    if (one.op == kNeg) return product_of(*a, Polynomial{.of = {-1}});
+    if (one.op == kMul) return product_of(*a, *b);
+    if (one.op == kDiv) return quotient_of(*a, *b);
+    return sum_of(*a, *b, one.op == kAdd ? 1 : -1);
+  }
+
+  std::optional<double> number(RegisterId id) {
+    const auto& known = value(id);
+    return known && known->base < 0 ? std::optional(known->of[0]) : std::nullopt;
+  }
+
+  // Is `id`, which is as large as `size`, summed with numbers of at least that, and nothing else? As it is, or times
+  // numbers.
+  bool is_summed(RegisterId id, double size) {
+    const auto& readers = readers_[static_cast<size_t>(id)];
+    return !readers.empty() && std::ranges::all_of(readers, [&](size_t at) {
+      const Instruction& one = kernel_.body[at];
+      if (!is_arithmetic(one) || !once(one.out[0])) return false;
+      if (one.op == kNeg) return is_summed(one.out[0], size);
+      const bool first = one.in[0] == id;
+      const std::optional<double> other = number(one.in[first ? 1 : 0]);
+      if (!other) return false;
+      if (one.op == kMul) return is_summed(one.out[0], size * std::abs(*other));
+      if (one.op == kDiv) return first && *other != 0 && is_summed(one.out[0], size / std::abs(*other));
+      return std::abs(*other) >= size;
+    });
+  }
+
+  static std::optional<OddFunction> odd(Outer outer, const Polynomial& of) {
+    OddFunction made{.outer = outer};
+    for (size_t i = 0; i < kDegrees; ++i) {
+      if (of.of[i] < 0 || (i % 2 == 0 && of.of[i] != 0)) return std::nullopt;
+      if (i % 2 == 1) made.inner[i / 2] = static_cast<float>(of.of[i]);
+    }
+    return made;
+  }
+
+  bool tabulate(Instruction& one) {
+    if ((one.op != kErf && one.op != kTanh) || one.memory || one.attributes.has("rounded")) return false;
+    if (!is_f32(one.in[0]) || !once(one.out[0]) || !is_summed(one.out[0], 1)) return false;
+    const auto& of = value(one.in[0]);
+    if (!of || of->base < 0) return false;
+    const auto function = odd(one.op == kErf ? Outer::erf : Outer::tanh, *of);
+    if (!function || !odd_table(*function, isa_)) return false;
+    --reads_[static_cast<size_t>(one.in[0])];
+    ++reads_[static_cast<size_t>(of->base)];
+    one.op = odd_function_name(function->outer);
+    one.attributes = odd_function_attributes(*function);
+    one.in = {of->base};
+    return true;
+  }
+
+  // Of polynomials that were only tabulated.
+  void drop_unread() {
+    std::vector<Instruction> kept;
+    kept.reserve(kernel_.body.size());
+    for (auto one = kernel_.body.rbegin(); one != kernel_.body.rend(); ++one) {
+      const bool dead = (one->op == kScalar || is_arithmetic(*one)) && once(one->out[0]) &&
+                        reads_[static_cast<size_t>(one->out[0])] == 0;
+      if (!dead) {
+        kept.push_back(std::move(*one));
+        continue;
+      }
+      for (const RegisterId id : one->in) --reads_[static_cast<size_t>(id)];
+    }
+    std::ranges::reverse(kept);
+    kernel_.body = std::move(kept);
+  }
+
+  LinearKernel& kernel_;
+  Isa isa_;
+  std::vector<int> writes_, reads_;
+  std::vector<std::vector<size_t>> readers_;  // of each register, by places in the body
+  std::vector<std::optional<Polynomial>> values_;
+};
+
+}  // namespace
+
+void tabulate_functions(LinearKernel& kernel, Isa isa) {
+  const auto is_one = [](const Instruction& one) { return one.op == kErf || one.op == kTanh; };
+  if (std::ranges::any_of(kernel.body, is_one)) Tabulator(kernel, isa).run();
+}
+
+}  // namespace tenon::x86
