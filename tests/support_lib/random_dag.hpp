@@ -183,6 +183,7 @@ class RandomDag {
       return add_reduction(one_of<const char*>({"ReduceSum", "ReduceMean", "ReduceMax", "ReduceLogSumExp"}));
     if (kind < 9) return add_softmax();
     if (kind < 13) return add_scaled_by_fold();
+    if (kind < 17) return add_gate();
     return add_from(smooth_choices());
   }
 
@@ -224,6 +225,24 @@ class RandomDag {
     Attributes attributes;
     if (std::string_view(choice.op) == "Mod" && pick(random_, 0, 1)) attributes.set("fmod", int64_t{1});
     add(choice.op, std::move(operands), std::move(attributes));
+  }
+  // x (c + f(x / a + b x^3)) of Erf or Tanh, as GELU is spelled. All parts are values that others may read.
+  void add_gate() {
+    Value* const x = draw_value([](ElementType element) { return element.is_float(); });
+    if (!x) return;
+    Builder builder(graph_->body());
+    const auto number = [&](double value) { return builder.constant_scalar(x->type().element(), value); };
+    const auto then = [&](Name op, std::vector<Value*> operands) {
+      add(op, std::move(operands));
+      return values_.back();
+    };
+    Value* argument = then("Div", {x, number(0.25 + static_cast<double>(pick(random_, 1, 16)) / 8)});
+    if (pick(random_, 0, 1) == 0) {
+      Value* const cube = then("Mul", {then("Mul", {x, x}), x});
+      argument = then("Add", {argument, then("Mul", {cube, number(static_cast<double>(pick(random_, 0, 8)) / 64)})});
+    }
+    Value* const function = then(pick(random_, 0, 1) ? "Erf" : "Tanh", {argument});
+    then("Mul", {x, then("Add", {function, number(static_cast<double>(pick(random_, 1, 4)) / 2)})});
   }
   void add_cast() {
     static const std::vector<ElementType> kTo = {kF32, kF32, kF16, kBF16, kI8,  kI16, kI32,
