@@ -25,7 +25,7 @@ Planner::Planner(const Body& body, const LowerOptions& options)
   for (const BodyNode& node : body.nodes) maker_[index(node.result)] = &node;
   for (const BodyPort& input : body.inputs) order_.push_back(input.value);
   for (const BodyNode& node : body.nodes) order_.push_back(node.result);
-  find_costs();
+  find_sources();
 }
 
 LowerPlan Planner::run() {
@@ -73,7 +73,7 @@ void Planner::add_nest(Nest nest) {
   bool offered = false;
   for (const Access& root : nest.roots)
     if (element_of(root.port) == body_.values[index(root.value)].element) offered |= offer(root);
-  if (offered) find_costs();
+  if (offered) find_sources();
   plan_.nests.push_back(std::move(nest));
 }
 

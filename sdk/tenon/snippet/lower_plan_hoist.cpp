@@ -1,27 +1,15 @@
 // What values cost, and which are taken out of loops that would make them again.
 #include <algorithm>
+#include <optional>
 #include <unordered_set>
 
 #include <tenon/snippet/lower_plan_internal.hpp>
 
 namespace tenon::snippet {
 
-// Cycles to make a value in a sweep again: those of all swept values behind it.
-void Planner::find_costs() {
-  cost_.assign(body_.values.size(), 0);
-  for (const ValueId id : order_) {
-    if (!swept(id)) continue;
-    const BodyNode* node = maker_[index(id)];
-    double cost = node ? cycles(*node) : 1;
-    if (node)
-      for (const ValueId operand : node->operands) cost += cost_[index(operand)];
-    cost_[index(id)] = std::min(cost, 1e9);
-  }
-  if (options_.keep_joined || options_.skew_rows) find_sources();
-}
-
 // A value of more bytes in memory than it has itself is a source from there on: it will be kept.
 void Planner::find_sources() {
+  if (!options_.keep_joined && !options_.skew_rows) return;
   sources_.assign(body_.values.size(), {});
   std::vector<int> bits(body_.values.size(), 0);
   for (const ValueId id : order_) bits[index(id)] = body_.values[index(id)].element.bits();
@@ -50,16 +38,34 @@ bool Planner::offer(Access root) {
 // Do all nodes behind a value together, up to what lies in memory, take more cycles than these? Looks at no more of
 // them than it takes to tell.
 bool Planner::costs_more(ValueId id, double enough) const {
+  return costs_more(id, enough, [&](ValueId made) -> std::optional<double> {
+    const BodyNode* node = maker_[index(made)];
+    return node ? is_reduction(node->op) ? kSweepCycles : cycles(*node) : 0;
+  });
+}
+
+// The same of what a sweep does to make a value again: it reads what lies in memory, and what is not swept is there.
+bool Planner::costs_more_again(ValueId id, double enough) const {
+  return costs_more(id, enough, [&](ValueId made) -> std::optional<double> {
+    if (!swept(made)) return std::nullopt;
+    const BodyNode* node = maker_[index(made)];
+    return node ? cycles(*node) : 1;
+  });
+}
+
+template <class Cost>
+bool Planner::costs_more(ValueId id, double enough, Cost cost_of) const {
   std::unordered_set<ValueId> seen{id};
   std::vector<ValueId> open{id};
   double cost = 0;
   while (!open.empty() && cost <= enough) {
-    const BodyNode* node = maker_[index(open.back())];
+    const ValueId made = open.back();
     open.pop_back();
-    if (!node) continue;
-    cost += is_reduction(node->op) ? kSweepCycles : cycles(*node);
-    for (const ValueId operand : node->operands)
-      if (seen.insert(operand).second) open.push_back(operand);
+    const std::optional<double> own = cost_of(made);
+    cost += own.value_or(0);
+    if (const BodyNode* node = maker_[index(made)]; node && own)
+      for (const ValueId operand : node->operands)
+        if (seen.insert(operand).second) open.push_back(operand);
   }
   return cost > enough;
 }

@@ -80,10 +80,12 @@ class Planner {
   void walk_stretches();
 
   // --- lower_plan_hoist.cpp ---
-  void find_costs();
   void find_sources();
   bool offer(Access root);
   bool costs_more(ValueId id, double enough) const;
+  bool costs_more_again(ValueId id, double enough) const;
+  template <class Cost>
+  bool costs_more(ValueId id, double enough, Cost cost_of) const;
   std::vector<Access> find_hoisted(const Nest& nest);
   std::vector<char> made_again(const Nest& nest) const;
 
@@ -126,7 +128,6 @@ class Planner {
   std::vector<const BodyNode*> maker_;  // of each value; null: read from memory
   std::vector<Access> offered_;         // values in memory that earlier nests have made
   std::vector<ValueId> order_;          // operands first
-  std::vector<double> cost_;
   std::vector<std::vector<ValueId>>
       sources_;                   // with keep_joined, skew_rows: the swept values in memory that each is made of
   std::vector<char> needed_;      // in the nest

@@ -14,7 +14,7 @@ bool Planner::walks_rows(const Nest& nest) const {
     if (!needed_[index(id)] || !contains(varies(id), nest.vector)) continue;
     folds |= swept(id) || reduction(id);
     // A tile holds it in registers while the innermost loop runs; here each of its rows would make it again.
-    if (swept(id) && !contains(varies(id), innermost) && cost_[index(id)] > options_.recompute_cycles) return false;
+    if (swept(id) && !contains(varies(id), innermost) && costs_more_again(id, options_.recompute_cycles)) return false;
   }
   return folds;
 }

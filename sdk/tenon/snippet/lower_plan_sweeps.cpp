@@ -94,7 +94,7 @@ void Planner::fill_sweep(Sweep& sweep, size_t number, double resweep_cycles, boo
   for (auto id = order_.rbegin(); id != order_.rend(); ++id) {
     if (!wanted[index(*id)] || !swept(*id)) continue;
     if (computed_in_[index(*id)] >= 0 &&
-        (cost_[index(*id)] > resweep_cycles || has_many_sources(*id) || (last && is_of_row(*id)))) {
+        (costs_more_again(*id, resweep_cycles) || has_many_sources(*id) || (last && is_of_row(*id)))) {
       read[index(*id)] = 1;
     } else if (const BodyNode* node = maker_[index(*id)]) {
       for (const ValueId operand : node->operands) wanted[index(operand)] = 1;
