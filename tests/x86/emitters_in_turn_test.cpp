@@ -113,7 +113,8 @@ TEST_P(RowsInTurn, ComputeTheBitsOfOneVectorsRows) {
   for (const JitterRow* one : elementwise_table().rows()) {
     rows += isa_of(*one) == GetParam() && one->op.view().find("InTurn") != std::string_view::npos;
     for (const ElementType element : {kF32, kF64})
-      for (const Attributes& attributes : {Attributes{}, Attributes{{"approximate", "tanh"}}, Attributes{{"of", std::vector<float>{0.7f, 0.03f}}}})
+      for (const Attributes& attributes :
+           {Attributes{}, Attributes{{"approximate", "tanh"}}, Attributes{{"of", std::vector<float>{0.7f, 0.03f}}}})
         compared += compare(*one, element, attributes);
   }
   EXPECT_GE(compared, rows);

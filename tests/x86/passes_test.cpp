@@ -434,14 +434,13 @@ TEST_P(Passes, QuotientsByConstantsAreProducts) {
 // %18 = the function of %17, an argument of %10, its square %14, %11 = 1, %12 = 0.5 and %13 = 16.
 std::string function_of(const std::string& argument, const std::string& function, const std::string& rest) {
   return load("f32") + "    %11:f32 = Scalar {bits = 0x3f800000}\n    %12:f32 = Scalar {bits = 0x3f000000}\n" +
-         "    %13:f32 = Scalar {bits = 0x41800000}\n    %14:f32 = Mul %10, %10\n" + argument + "    %18:f32 = " + function +
-         " %17\n" + rest;
+         "    %13:f32 = Scalar {bits = 0x41800000}\n    %14:f32 = Mul %10, %10\n" + argument +
+         "    %18:f32 = " + function + " %17\n" + rest;
 }
 
 TEST_P(Passes, FunctionsThatAreSummedWithAsMuchAreTabulated) {
   const std::string half = "    %17:f32 = Mul %10, %12\n";
-  const std::string cubic =
-      "    %15:f32 = Mul %14, %10\n    %16:f32 = Div %15, %13\n    %17:f32 = Add %16, %10\n";
+  const std::string cubic = "    %15:f32 = Mul %14, %10\n    %16:f32 = Div %15, %13\n    %17:f32 = Add %16, %10\n";
   const std::string sum = "    %20:f32 = Add %18, %11\n";
   struct Case {
     std::string argument, function, rest, tabulated;  // empty: it stays
@@ -452,11 +451,11 @@ TEST_P(Passes, FunctionsThatAreSummedWithAsMuchAreTabulated) {
       {half, "Erf", "    %20:f32 = Sub %11, %18\n", "TabulatedErf %10 {of = [0.5]}"},
       {half, "Erf", "    %19:f32 = Mul %18, %12\n    %20:f32 = Add %19, %12\n", "TabulatedErf %10 {of = [0.5]}"},
       {half, "Erf", "    %19:f32 = Neg %18\n    %20:f32 = Add %11, %19\n", "TabulatedErf %10 {of = [0.5]}"},
-      {"    %17:f32 = Neg %10\n", "Erf", sum, ""},                       // falls
-      {"    %17:f32 = Add %10, %11\n", "Erf", sum, ""},                  // is not odd
+      {"    %17:f32 = Neg %10\n", "Erf", sum, ""},       // falls
+      {"    %17:f32 = Add %10, %11\n", "Erf", sum, ""},  // is not odd
       {"    %17:f32 = Add %14, %10\n", "Erf", sum, ""},
-      {half, "Tanh", sum, ""},                                           // a table would be long
-      {half, "Erf", "    %20:f32 = Add %18, %12\n", ""},                 // with less than its size
+      {half, "Tanh", sum, ""},                            // a table would be long
+      {half, "Erf", "    %20:f32 = Add %18, %12\n", ""},  // with less than its size
       {half, "Erf", "    %20:f32 = Add %18, %10\n", ""},
       {half, "Erf", "    %19:f32 = Mul %18, %13\n    %20:f32 = Add %19, %11\n", ""},
       {half, "Erf", "    %19:f32 = Add %18, %11\n    %20:f32 = Mul %19, %18\n", ""},  // others read it as well
@@ -482,9 +481,10 @@ TEST_P(Passes, FunctionsThatAreSummedWithAsMuchAreTabulated) {
 }
 
 TEST_P(Passes, WhatIsTabulatedComesOutAsWhatWasWritten) {
-  const std::string text = row_kernel(
-      GetParam().lanes, function_of("    %15:f32 = Mul %14, %10\n    %16:f32 = Div %15, %13\n    %17:f32 = Add %16, %10\n", "Tanh",
-                                    "    %19:f32 = Add %18, %11\n    %20:f32 = Mul %10, %19\n"));
+  const std::string text =
+      row_kernel(GetParam().lanes,
+                 function_of("    %15:f32 = Mul %14, %10\n    %16:f32 = Div %15, %13\n    %17:f32 = Add %16, %10\n",
+                             "Tanh", "    %19:f32 = Add %18, %11\n    %20:f32 = Mul %10, %19\n"));
   const LinearKernel kernel = optimised(text);
   ASSERT_EQ(count(print(kernel), "TabulatedTanh"), 2) << print(kernel);
   const auto code = compiled(kernel);
@@ -500,6 +500,56 @@ TEST_P(Passes, WhatIsTabulatedComesOutAsWhatWasWritten) {
       ASSERT_NEAR(y[i], wanted, std::abs(v) * 0x1p-23 + std::abs(wanted) * 0x1p-23) << "x " << v << " of " << width;
     }
   }
+}
+
+// The bits of a number, so that neighbours differ by 1 and both zeros are one.
+int64_t place_of(float x) {
+  const auto bits = std::bit_cast<int32_t>(x);
+  return bits < 0 ? -int64_t{bits & 0x7fffffff} : bits;
+}
+
+// By any divisor, of any x: all infinities, zeros and NaN, all else but for a few the quotient's bits.
+TEST_P(Passes, QuotientsByWhatStandsAreProducts) {
+  std::string text = row_kernel(GetParam().lanes, load("f32") + "    %20:f32 = Div %10, W\n");
+  for (size_t at; (at = text.find('W')) != std::string::npos;) text.replace(at, 1, "%10");
+  const std::string_view before = "%3:g = Zero\n";
+  text.insert(text.find(before) + before.size(), "  %10:f32 = BroadcastLoad f32 [%2]\n");
+  EXPECT_EQ(count(print(optimised(text, {.extents = {5 * GetParam().lanes}, .memory_operands = false})), "Div "), 2);
+  const LinearKernel kernel = optimised(text, {.memory_operands = false});
+  EXPECT_EQ(count(print(kernel), "Div "), 0) << print(kernel);
+  EXPECT_EQ(count(print(kernel), "Fma "), 2) << print(kernel);
+  const auto code = compiled(kernel);
+  ASSERT_NE(code, nullptr);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity(), kMost = std::numeric_limits<float>::max();
+  std::vector<float> hard{0, -0.0f, kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(), kMost, -kMost};
+  for (const int exponent : {-149, -148, -127, -126, -125, -101, -100, -99, -60, -1, 0, 1, 99, 100, 101, 126, 127})
+    for (const float m : {1.0f, -1.0f, 1.5f, 0x1.fffffep0f}) hard.push_back(std::ldexp(m, exponent));
+  std::mt19937 random(5);
+  const auto any = [&] { return std::bit_cast<float>(static_cast<uint32_t>(random())); };
+  std::vector<float> divisors = hard;
+  while (divisors.size() < 1000) divisors.push_back(any());
+  size_t apart = 0;
+  for (size_t which = 0; which < divisors.size(); ++which) {
+    // A power of two by 2 - 2^-23 lies next to the middle of two numbers.
+    const bool is_hard = which < hard.size();
+    const float divisor = divisors[which];
+    std::vector<float> x = hard;
+    while (x.size() < 500) x.push_back(any());
+    while (x.size() < 1000) x.push_back(divisor * std::ldexp(any(), -100));  // quotients of some size
+    const std::vector<float> y = run(*code, x, divisor);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const float wanted = x[i] / divisor;
+      if (std::bit_cast<uint32_t>(y[i]) == std::bit_cast<uint32_t>(wanted)) continue;
+      if (std::isnan(wanted) && std::isnan(y[i])) continue;
+      const bool is_small = std::abs(wanted) < 0x1p-100f, is_exact = x[i] == 0 || !std::isfinite(wanted);
+      ASSERT_LE(std::abs(place_of(y[i]) - place_of(wanted)), is_exact   ? 0
+                                                             : is_small ? 2
+                                                                        : 1)
+          << x[i] << " by " << divisor << " is " << y[i];
+      apart += !is_small && !is_hard;
+    }
+  }
+  EXPECT_LE(apart, 3u) << "of a million";
 }
 
 // Of unsigned elements that were loaded from 8 or 16 bits, and of no others.
@@ -519,9 +569,9 @@ TEST_P(Passes, NarrowIntegersAreConvertedAsSigned) {
 // Both operands loaded from 8 or 16 bits, wrapped to these, or numbers that fit them.
 TEST_P(Passes, NarrowIntegersDivideInF32) {
   const auto marked = [&](const std::string& operand, std::string_view lane = "i32") {
-    const LinearKernel kernel = optimised(row_kernel(
-        GetParam().lanes, str("    %10:", lane, " = Load@ ", lane == "i32" ? "i16" : "u16", " [%0 + %3]!\n", operand,
-                              "    %19:", lane, " = Div %10, %11\n    %20:f32 = Convert %19\n")));
+    const LinearKernel kernel = optimised(
+        row_kernel(GetParam().lanes, str("    %10:", lane, " = Load@ ", lane == "i32" ? "i16" : "u16", " [%0 + %3]!\n",
+                                         operand, "    %19:", lane, " = Div %10, %11\n    %20:f32 = Convert %19\n")));
     EXPECT_NE(compiled(kernel), nullptr);
     return count(print(kernel), "fits_24_bits") > 0;
   };

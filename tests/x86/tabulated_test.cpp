@@ -93,9 +93,15 @@ TEST(TabulatedFunctions, LieWithinTheStatedDistance) {
         worst = std::max(worst, std::abs(made - exact));
         ASSERT_LE(std::abs(made - exact), kWithin)
             << text_of(function) << " of " << value << " is " << made << ", " << isa_name(isa) << ", seed " << kSeed;
-        if (std::abs(value) >= table->end) {          ASSERT_EQ(std::abs(made), 1) << text_of(function) << " of " << value;        }
-        if (i % 2 == 1) {          ASSERT_EQ(got->bits[i] ^ got->bits[i - 1], 0x80000000u) << text_of(function) << " of " << value;        }
-        if (value == 0) {          ASSERT_EQ(got->bits[i], x.bits[i]) << "zeros are their own results";        }
+        if (std::abs(value) >= table->end) {
+          ASSERT_EQ(std::abs(made), 1) << text_of(function) << " of " << value;
+        }
+        if (i % 2 == 1) {
+          ASSERT_EQ(got->bits[i] ^ got->bits[i - 1], 0x80000000u) << text_of(function) << " of " << value;
+        }
+        if (value == 0) {
+          ASSERT_EQ(got->bits[i], x.bits[i]) << "zeros are their own results";
+        }
       }
       if (std::getenv("TENON_EMITTER_REPORT"))
         std::printf("%s %s: %zu powers, within %.3g = %.2f of 2^-24\n", text_of(function).c_str(),

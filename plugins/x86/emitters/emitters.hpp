@@ -14,6 +14,7 @@ Result<void> add_convert_float_rows(codegen::JitterTable& table);
 Result<void> add_convert_integer_rows(codegen::JitterTable& table);
 Result<void> add_bytes_rows(codegen::JitterTable& table);
 Result<void> add_narrow_rows(codegen::JitterTable& table);
+Result<void> add_divisor_rows(codegen::JitterTable& table);
 Result<void> add_integer_division_rows(codegen::JitterTable& table);
 Result<void> add_integer_power_rows(codegen::JitterTable& table);
 Result<void> add_float_remainder_rows(codegen::JitterTable& table);

@@ -21,8 +21,8 @@ struct OddFunction {
   double inner_of(double x) const;
 };
 
-// f of 0 and above by polynomials: that of interval k, of 0 to the last one, in x per_x - k from -1/2 to 1/2. f is 1 as a
-// float from the middle of the last interval on, which is `end`.
+// f of 0 and above by polynomials: that of interval k, of 0 to the last one, in x per_x - k from -1/2 to 1/2. f is 1 as
+// a float from the middle of the last interval on, which is `end`.
 struct OddTable {
   float per_x = 0, end = 0;
   size_t intervals = 0;

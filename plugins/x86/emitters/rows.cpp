@@ -5,7 +5,8 @@
 namespace tenon::x86 {
 namespace {
 
-Result<void> emit_one(const std::function<void(VectorCode&)>& algorithm, X86Context& context, const codegen::Emission& emission) {
+Result<void> emit_one(const std::function<void(VectorCode&)>& algorithm, X86Context& context,
+                      const codegen::Emission& emission) {
   VectorCode code(context, emission);
   algorithm(code);
   return code.finish();

@@ -13,7 +13,8 @@ namespace tenon::x86 {
 using Algorithm = void (*)(VectorCode&);
 
 // Of several results: the algorithm's instructions for each, with its share of operands and scratch registers, in turn.
-Result<void> emit_algorithm(const std::function<void(VectorCode&)>& algorithm, codegen::EmitContext& context, const codegen::Emission& emission);
+Result<void> emit_algorithm(const std::function<void(VectorCode&)>& algorithm, codegen::EmitContext& context,
+                            const codegen::Emission& emission);
 
 // Constants come into the pool as code asks for them: it lies behind the code, which finds them by a label.
 template <Algorithm kAlgorithm>

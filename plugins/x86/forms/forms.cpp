@@ -77,6 +77,11 @@ Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& body, cons
   passes.near = near;
   passes.far_by_halves &= passes.alone || !computes_functions(body);
   passes.bytes = all_copies;
+  passes.cycles = [this](const snippet::LinearKernel& of, const snippet::Instruction& one) {
+    return cycles_of(of, one);
+  };
+  for (const snippet::BodyDim& dim : body.dims)
+    passes.extents.push_back(dim.extent.is_constant() ? dim.extent.constant() : -1);
   TENON_OK(optimise(kernel, passes), "lowering snippet '", body.name, "'");
   kernel.name += tier.suffix;
   return functions_in_turn(std::move(kernel));
@@ -96,13 +101,19 @@ Result<snippet::LinearKernel> FormMaker::allocated(snippet::LinearKernel kernel)
   return kernel;
 }
 
-double FormMaker::cycles_of_loops(const snippet::LinearKernel& kernel) const {
-  static const Name kBegin("LoopBegin"), kEnd("LoopEnd");
+double FormMaker::cycles_of(const snippet::LinearKernel& kernel, const snippet::Instruction& one) const {
   const auto types = [&](const snippet::RegisterIds& ids) {
     std::vector<ElementType> types;
     for (const snippet::RegisterId id : ids) types.push_back(kernel.registers[static_cast<size_t>(id)].element);
     return types;
   };
+  const auto in = types(one.in), out = types(one.out);
+  const codegen::JitterRow* row = table_.find({one.op, in, out, one.attributes}, target_);
+  return row ? row->cycles : 1;
+}
+
+double FormMaker::cycles_of_loops(const snippet::LinearKernel& kernel) const {
+  static const Name kBegin("LoopBegin"), kEnd("LoopEnd");
   double cycles = 0;
   int64_t increment = 0;  // of the innermost loop, 0 outside of those over vectors
   for (const snippet::Instruction& one : kernel.body) {
@@ -110,9 +121,7 @@ double FormMaker::cycles_of_loops(const snippet::LinearKernel& kernel) const {
       const snippet::Loop& loop = kernel.loops[static_cast<size_t>(one.number)];
       increment = one.op == kBegin && loop.kind == snippet::Loop::Kind::vector ? loop.increment : 0;
     } else if (increment > 0) {
-      const auto in = types(one.in), out = types(one.out);
-      const codegen::JitterRow* row = table_.find({one.op, in, out, one.attributes}, target_);
-      cycles += (row ? row->cycles : 1) / static_cast<double>(increment);
+      cycles += cycles_of(kernel, one) / static_cast<double>(increment);
     }
   }
   return cycles;

@@ -102,6 +102,8 @@ class FormMaker {
   Result<snippet::LinearKernel> allocated(snippet::LinearKernel kernel) const;
   // Of each element: then a loop waits for these, not for lines, and loads by halves are but more operations.
   bool computes_functions(const snippet::Body& body) const;
+  // By its row.
+  double cycles_of(const snippet::LinearKernel& kernel, const snippet::Instruction& one) const;
   // What its loops over vectors take for one element, by the rows of their instructions.
   double cycles_of_loops(const snippet::LinearKernel& kernel) const;
   Result<CodeObject> assemble_kernel(snippet::LinearKernel kernel) const;

@@ -8,6 +8,7 @@
 //   FmaMemory [memory], a, b     a * b + memory   (attribute `place` 2)
 //   Less a, b, m and other comparisons   where m holds, else false; attribute `negated` 1: the opposite (avx512)
 //   DivAlike a, b; SqrtAlike x   Div, Sqrt of what is alike in all lanes
+//   DivisorScale s; DivisorHigh s, k; DivisorLow s, k, h   what to multiply by for a quotient by s
 //   StoreFour [memory], a        the first four lanes
 //   LoadHalves [memory]          Load of a vector of 512 bits as two of 256
 //   ConvertInRange x             floats to integers of 32 bits; 0x80000000 where it is not one of them
@@ -29,8 +30,10 @@
 //
 // Attribute `broadcast` 1: memory is one element, for all lanes (avx512).
 #pragma once
+#include <functional>
 #include <optional>
 #include <set>
+#include <vector>
 
 #include <tenon/snippet/body.hpp>
 #include <tenon/snippet/linear.hpp>
@@ -73,6 +76,10 @@ struct PassOptions {
   // A product that is only added becomes one operation: faster, and rounded once instead of twice, so results may
   // differ in their last place from those of the operators one by one. What is negated and only added is subtracted.
   bool contract = true;
+  // Of the body's dims; -1: not known.
+  std::vector<int64_t> extents = {};
+  // Of one instruction (JitterRow::cycles); null: 1 each.
+  std::function<double(const snippet::LinearKernel& kernel, const snippet::Instruction& one)> cycles = nullptr;
   // Nothing is fetched, and no pass looks for loops: lanes of narrow integers, four vectors at once, become lanes of
   // bytes, and loops that are known to run a few times are written out (snippet::write_out).
   bool near = false;
@@ -136,6 +143,8 @@ struct QuotientFactors {
 std::optional<QuotientFactors> quotient_factors(float divisor);
 // Div by a constant as Mul, or as Mul and Fma. passes/division.cpp
 void divide_by_constants(snippet::LinearKernel& kernel);
+// Div by what stands while many vectors are divided by it, as three products. After that. passes/standing_divisors.cpp
+void divide_by_standing(snippet::LinearKernel& kernel, const PassOptions& options);
 // And, Or of comparisons as comparisons of some lanes; avx512, after join_bytes. passes/conditions.cpp
 void join_conditions(snippet::LinearKernel& kernel);
 // Of integers that fit 8 or 16 bits: Convert of unsigned ones to floats says that these fit i32 (`fits_i32`), of which
