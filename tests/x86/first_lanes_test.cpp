@@ -142,5 +142,23 @@ TEST(MarkedFolds, AreOfLanesThatChangeNothing) {
   EXPECT_FALSE(first(parsed("Max", 0, "loaded")));
 }
 
+TEST(MarkedStores, SayHowManyLanesTheyHave) {
+  for (const bool known : {true, false}) {
+    KernelBuilder b{Isa::avx2, 8};
+    const RegisterId x = b.parameter(0), number = known ? b.general() : b.parameter(1), mask = b.lanes(kBool),
+                     value = b.lanes(kF32);
+    if (known) b.add("Number", {}, {number}, {{"value", 3}});
+    b.add("FirstLanes", {number}, {mask});
+    b.at(b.add("Load", {mask, number}, {value}), {kF32, x}, Lanes::partial);
+    b.at(b.add("Store", {value, mask, number}, {}), {kF32, x}, Lanes::partial);
+    mark_first_lanes(b.kernel);
+    const Attribute* count = b.kernel.body.back().attributes.find("count");
+    ASSERT_EQ(count != nullptr, known) << print(b.kernel);
+    if (known) {
+      EXPECT_EQ(*count->get_if<int64_t>(), 3);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tenon::x86::testing

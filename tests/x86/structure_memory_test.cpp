@@ -143,6 +143,39 @@ TEST_P(Memory, OneLaneIsLoadedAndStored) {
   }
 }
 
+// As many lanes as the code says: no byte beside them.
+TEST_P(Memory, KnownNumbersOfLanesAreStored) {
+  constexpr uint64_t kSeed = 11;
+  std::mt19937_64 random(kSeed);
+  for (const ElementType element : kElements) {
+    if (!possible(element)) continue;
+    for (int64_t count = 1; count < GetParam().lanes; ++count) {
+      SCOPED_TRACE(str(element, ", ", count, " lanes, seed ", kSeed));
+      KernelBuilder b(GetParam().isa, GetParam().lanes);
+      const RegisterId x = b.parameter(0), y = b.parameter(1), value = b.lanes(codegen::lane_type(element));
+      const RegisterId number = b.general(), mask = b.lanes(kBool);
+      b.add("Number", {}, {number}, {{"value", count}});
+      b.add("FirstLanes", {number}, {mask}, {{"count", count}});
+      b.at(b.add("Load", {}, {value}), {element, x}, Lanes::full);
+      b.at(b.add("Store", {value, mask, number}, {}, {{"count", count}}), {element, y}, Lanes::partial);
+      const auto code = b.code();
+      ASSERT_NE(code, nullptr);
+      for (const GuardAt guard : {GuardAt::end, GuardAt::begin}) {
+        const auto bytes = [&](int64_t n) { return static_cast<size_t>(n * element.bits() / 8); };
+        Guarded<std::byte> from(bytes(GetParam().lanes), guard), to(bytes(count), guard);
+        for (int64_t i = 0; i < GetParam().lanes; ++i)
+          store_bits(from.data(), element.bits(), i, random_bits(element, random));
+        const int64_t params[] = {reinterpret_cast<int64_t>(from.data()), reinterpret_cast<int64_t>(to.data())};
+        code->function()(params);
+        for (int64_t i = 0; i < count; ++i) {
+          const uint64_t lane = lane_of(element, read_bits(from.data(), element, i));
+          ASSERT_EQ(read_bits(to.data(), element, i), stored_of(element, lane)) << "element " << i;
+        }
+      }
+    }
+  }
+}
+
 // All of bf16's and f16's inputs that matter: each upper half with each kind of rest.
 TEST_P(Memory, StoresRoundToTheNearestEven) {
   for (const ElementType to : {kF16, kBF16}) {

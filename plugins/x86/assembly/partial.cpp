@@ -26,7 +26,7 @@ void load_bytes(X86Context& c, const Reg64& to, const Reg64& pointer, int bytes)
   }
 }
 
-void store_bytes(X86Context& c, const Reg64& pointer, const Reg64& from, int bytes) {
+void store_general(X86Context& c, const Reg64& pointer, const Reg64& from, int bytes) {
   auto& g = c.gen();
   switch (bytes) {
     case 1: return g.mov(g.byte[pointer], from.cvt8());
@@ -83,18 +83,67 @@ void store_few(X86Context& c, const codegen::EmitAddress& memory, const Xbyak::X
   g.vmovq(bits, in);
   if (most > 4) {
     when_bit(c, count, 4, [&] {
-      store_bytes(c, pointer, bits, 4 * size);
+      store_general(c, pointer, bits, 4 * size);
       g.add(pointer, 4 * size);
       if (size == 2) return g.vpextrq(bits, in, 1);
       g.shr(bits, 32);
     });
   }
   when_bit(c, count, 2, [&] {
-    store_bytes(c, pointer, bits, 2 * size);
+    store_general(c, pointer, bits, 2 * size);
     g.add(pointer, 2 * size);
     g.shr(bits, 16 * size);
   });
-  when_bit(c, count, 1, [&] { store_bytes(c, pointer, bits, size); });
+  when_bit(c, count, 1, [&] { store_general(c, pointer, bits, size); });
+}
+
+void store_lanes(X86Context& c, const codegen::EmitAddress& memory, const Xbyak::Xmm& in, const Reg64& count,
+                 int rest) {
+  const int size = memory.element.bits() / 8, most = in.getBit() / 8 / size;
+  const Reg64 pointer = c.scratch();
+  const Xbyak::Xmm part = c.xmm(rest);
+  auto& g = c.gen();
+  g.lea(pointer, c.address(memory));
+  c.move(part, c.xmm(in.getIdx()));
+  const auto step = [&](int elements, auto next) {
+    if (elements >= most) return;
+    when_bit(c, count, elements, [&] {
+      const int bytes = elements * size;
+      bytes == 16  ? g.vmovups(g.ptr[pointer], part)
+      : bytes == 8 ? g.vmovq(g.ptr[pointer], part)
+                   : g.vmovd(g.ptr[pointer], part);
+      if (elements == 1) return;
+      g.add(pointer, bytes);
+      next();
+    });
+  };
+  const auto upper_half = [&] { g.vextractf128(part, c.ymm(in.getIdx()), 1); };
+  const auto second_element = [&] { g.vpsrldq(part, part, 8); };
+  step(4, upper_half);
+  size == 8 ? step(2, upper_half) : step(2, second_element);
+  step(1, [] {});
+}
+
+void store_bytes(X86Context& c, const codegen::EmitAddress& memory, const Xbyak::Xmm& in, int bytes, int rest) {
+  auto& g = c.gen();
+  Xbyak::Xmm part = c.xmm(in.getIdx());
+  int done = 0;
+  if (bytes >= 16) {
+    g.vmovups(c.address(memory), part);
+    done = 16;
+    if (bytes > 16) g.vextractf128(part = c.xmm(rest), c.ymm(in.getIdx()), 1);
+  }
+  for (int size = 8, place = 0; size > 0; size /= 2) {
+    if (((bytes - done) & size) == 0) continue;
+    const Xbyak::Address to = c.address(memory, done + place);
+    switch (size) {
+      case 8: g.vmovq(to, part); break;
+      case 4: place == 0 ? g.vmovd(to, part) : g.vpextrd(to, part, static_cast<uint8_t>(place / 4)); break;
+      case 2: g.vpextrw(to, part, static_cast<uint8_t>(place / 2)); break;
+      default: g.vpextrb(to, part, static_cast<uint8_t>(place));
+    }
+    place += size;
+  }
 }
 
 }  // namespace tenon::x86

@@ -1,5 +1,6 @@
-// Lanes that are known to hold something: FirstLanes of a number that stands in the code (attribute `count`), and folds
-// of vectors whose lanes from attribute `first` on hold what changes nothing, as those of rows of a few elements.
+// Lanes that are known to hold something: FirstLanes and stores of a number that stands in the code (attribute
+// `count`), and folds of vectors whose lanes from attribute `first` on hold what changes nothing, as those of rows of a
+// few elements.
 //
 //   %1 = Number {value = 2}                     %1 = Number {value = 2}
 //   %m = FirstLanes %1                          %m = FirstLanes %1 {count = 2}
@@ -13,7 +14,7 @@ namespace tenon::x86 {
 namespace {
 
 const Name kNumber("Number"), kFirst("FirstLanes"), kFill("FillTail"), kLoad("Load"), kFold("FoldLanes"),
-    kFoldRows("FoldRows");
+    kStore("Store"), kFoldRows("FoldRows");
 
 class FirstLanes {
  public:
@@ -25,12 +26,12 @@ class FirstLanes {
 
   void run() {
     for (Instruction& one : kernel_.body) {
-      if (one.op == kFirst) {
-        if (const Instruction* number = only_maker(one.in[0]); number && number->op == kNumber)
-          one.attributes.set("count", *number->attributes.find("value")->get_if<int64_t>());
-      } else if (one.op == kFold || one.op == kFoldRows) {
+      if (one.op == kFirst)
+        mark(one, one.in[0]);
+      else if (one.op == kStore && one.touched == Lanes::partial)
+        mark(one, one.in[2]);
+      else if (one.op == kFold || one.op == kFoldRows)
         fold(one);
-      }
     }
   }
 
@@ -38,6 +39,11 @@ class FirstLanes {
   static size_t index(RegisterId id) { return static_cast<size_t>(id); }
   const Instruction* only_maker(RegisterId id) const {
     return id >= 0 && writes_[index(id)] == 1 ? maker_[index(id)] : nullptr;
+  }
+
+  void mark(Instruction& one, RegisterId count) const {
+    if (const Instruction* number = only_maker(count); number && number->op == kNumber)
+      one.attributes.set("count", *number->attributes.find("value")->get_if<int64_t>());
   }
 
   void fold(Instruction& one) {

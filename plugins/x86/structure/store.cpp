@@ -90,26 +90,21 @@ void store_packed(X86Context& c, const EmitAddress& memory, const Xmm& in, int l
   }
 }
 
-void store_masked(X86Context& c, const Emission& e, const EmitAddress& memory) {
-  const Xmm in = c.vector(e.in[0], e.lanes);
-  const Xbyak::Ymm mask = c.ymm(e.in[1].at.number);
-  if (memory.element.bits() == 64) return c.gen().vmaskmovpd(c.address(memory), mask, in);
-  if (mask_bits(e.lanes) == 32) return c.gen().vmaskmovps(c.address(memory), mask, in);
-  const Xmm narrow = c.xmm(e.vectors[0]);
-  c.narrow_mask(narrow, mask);
-  c.gen().vmaskmovps(c.address(memory), narrow, in);
+// Of a tail: `in` is what memory shall hold, side by side.
+void store_part(X86Context& c, const Emission& e, const EmitAddress& memory, const Xmm& in) {
+  const int size = memory.element.bits() / 8;
+  const Attribute* known = e.attributes.find("count");
+  if (known) return store_bytes(c, memory, in, static_cast<int>(*known->get_if<int64_t>()) * size, e.vectors.back());
+  if (size >= 4) return store_lanes(c, memory, in, c.general(e.in[2]), e.vectors.back());
+  store_few(c, memory, in, c.general(e.in[2]), e.lanes - 1, {c.general(e.generals[0]), c.general(e.generals[0])});
 }
 
 void store_avx2(X86Context& c, const Emission& e, const EmitAddress& memory) {
-  const Xmm in = c.vector(e.in[0], e.lanes);
-  if (memory.element.bits() >= 32) {
-    if (e.touched == Lanes::one) return store_first(c, memory, c.xmm(in.getIdx()));
-    return e.touched == Lanes::partial ? store_masked(c, e, memory) : c.gen().vmovups(c.address(memory), in);
-  }
-  const Xmm out = packed(c, e, memory.element);
-  if (e.touched == Lanes::one) return store_first(c, memory, out);
-  if (e.touched == Lanes::full) return store_packed(c, memory, out, e.lanes);
-  store_few(c, memory, out, c.general(e.in[2]), e.lanes - 1, {c.general(e.generals[0]), c.general(e.generals[0])});
+  const bool as_is = memory.element.bits() >= 32;
+  const Xmm in = as_is ? c.vector(e.in[0], e.lanes) : packed(c, e, memory.element);
+  if (e.touched == Lanes::one) return store_first(c, memory, c.xmm(in.getIdx()));
+  if (e.touched == Lanes::partial) return store_part(c, e, memory, in);
+  as_is ? c.gen().vmovups(c.address(memory), in) : store_packed(c, memory, in, e.lanes);
 }
 
 // avx512: the lanes of `in` to memory, narrowed on the way; `to` may be masked.
@@ -222,7 +217,7 @@ std::vector<JitterRow> store_rows() {
     rows.push_back(store_row(op, true, {}, nullptr));
     rows.push_back(store_row(op, false, {.vectors = 3, .generals = 1}, lanes_are<kF32>));
     rows.push_back(store_row(op, false, {.vectors = 2, .generals = 1}, lanes_are<kI32, kU32, kBool>));
-    rows.push_back(store_row(op, false, {}, nullptr));
+    rows.push_back(store_row(op, false, {.vectors = 1}, nullptr));
   }
   rows.push_back(
       {.op = "StoreBytes", .types = codegen::LaneTypes{kI32, kU32}, .make = make_function<emit_store_bytes>});
