@@ -229,6 +229,21 @@ TEST_P(Forms, HaveWhatTheirCallsNeed) {
   EXPECT_TRUE(known[0].certain && known[1].certain);
 }
 
+// In vectors of 512 bits, where they fit half of them; columns and rows of open length in whole ones.
+TEST_P(Forms, ShortRowsAreFoldedInHalfVectors) {
+  const FormMaker maker(target(), **jitter_table(), {});
+  const int lanes = lanes_of(GetParam(), kF32), half = GetParam() == Isa::avx512 ? lanes / 2 : lanes;
+  const auto expect = [&](std::string_view type, int axis, int wanted) {
+    for (const FormMaker::Tier& tier : maker.tiers_of(body_of(type, str("%y = Softmax %x {axis = ", axis, "}"))))
+      EXPECT_EQ(tier.lower.lanes, wanted) << type << ", axis " << axis << tier.suffix;
+  };
+  expect("f32[N,2]", 1, half);
+  expect("f32[5,8]", 1, half);
+  expect("f32[N,9]", 1, lanes);
+  expect("f32[8,N]", 1, lanes);
+  expect("f32[N,8]", 0, lanes);
+}
+
 // Rows that begin anywhere: where nothing is known of rows, the form is one more; of known ones the one that they want.
 TEST_P(Forms, RowsThatBeginAnywhereHaveTheirOwn) {
   const FormMaker maker(target(), **jitter_table(), {});
