@@ -229,19 +229,22 @@ TEST_P(Forms, HaveWhatTheirCallsNeed) {
   EXPECT_TRUE(known[0].certain && known[1].certain);
 }
 
-// In vectors of 512 bits, where they fit half of them; columns and rows of open length in whole ones.
-TEST_P(Forms, ShortRowsAreFoldedInHalfVectors) {
+// Of 512 bits, where they fit half of them; columns and rows of open length in whole ones.
+TEST_P(Forms, ShortRowsGoInHalfVectors) {
   const FormMaker maker(target(), **jitter_table(), {});
   const int lanes = lanes_of(GetParam(), kF32), half = GetParam() == Isa::avx512 ? lanes / 2 : lanes;
-  const auto expect = [&](std::string_view type, int axis, int wanted) {
-    for (const FormMaker::Tier& tier : maker.tiers_of(body_of(type, str("%y = Softmax %x {axis = ", axis, "}"))))
-      EXPECT_EQ(tier.lower.lanes, wanted) << type << ", axis " << axis << tier.suffix;
+  const auto expect = [&](std::string_view type, std::string_view op, int wanted) {
+    for (const FormMaker::Tier& tier : maker.tiers_of(body_of(type, str("%y = ", op))))
+      EXPECT_EQ(tier.lower.lanes, wanted) << type << ", " << op << tier.suffix;
   };
-  expect("f32[N,2]", 1, half);
-  expect("f32[5,8]", 1, half);
-  expect("f32[N,9]", 1, lanes);
-  expect("f32[8,N]", 1, lanes);
-  expect("f32[N,8]", 0, lanes);
+  expect("f32[N,2]", "Softmax %x {axis = 1}", half);
+  expect("f32[5,8]", "Softmax %x {axis = 1}", half);
+  expect("f32[N,9]", "Softmax %x {axis = 1}", lanes);
+  expect("f32[8,N]", "Softmax %x {axis = 1}", lanes);
+  expect("f32[N,8]", "Softmax %x {axis = 0}", lanes);
+  expect("f32[8]", "Neg %x", half);
+  expect("f32[9]", "Neg %x", lanes);
+  expect("f32[N]", "Neg %x", lanes);
 }
 
 // Rows that begin anywhere: where nothing is known of rows, the form is one more; of known ones the one that they want.

@@ -48,12 +48,13 @@ int64_t folded_elements(const snippet::Body& body) {
   return elements;
 }
 
-// Of 512 bits. Vectors half as long hold short rows that are folded: a processor takes half the time for such where it
-// has no wider units (EPYC Zen 4), and divides them faster everywhere.
+// Of 512 bits. Vectors half as long hold short rows, but where columns are folded: a processor takes half the time for
+// such where it has no wider units (EPYC Zen 4), and divides them faster everywhere.
 int lanes_of_rows(const snippet::Body& body, int lanes) {
   constexpr int kLanes = 16;
-  const bool folded = body.rank() > 0 && body.dims.back().reduced && body.dims.back().extent.is_constant();
-  return lanes == kLanes && folded && body.dims.back().extent.constant() <= kLanes / 2 ? kLanes / 2 : lanes;
+  if (lanes != kLanes || body.rank() == 0 || (body.reduces() && !body.dims.back().reduced)) return lanes;
+  const Expr& row = body.dims.back().extent;
+  return row.is_constant() && row.constant() <= kLanes / 2 ? kLanes / 2 : lanes;
 }
 
 // Are columns folded that may be walked in whole rows?
