@@ -229,6 +229,33 @@ TEST_P(Forms, HaveWhatTheirCallsNeed) {
   EXPECT_TRUE(known[0].certain && known[1].certain);
 }
 
+// An output that does not vary over the innermost dim may have loops of its own, along another one: rows do not say
+// where its vectors begin.
+TEST_P(Forms, OutputsOfOtherRowsStayInTheCaches) {
+  const FormMaker maker(target(), **jitter_table(), {});
+  snippet::Body both = body_of("f32[N,19,M]", "%y = Softmax %x {axis = 1}");  // for its dims
+  ASSERT_EQ(both.rank(), 3u);
+  both.dims[1].reduced = false;
+  both.dims.insert(both.dims.begin(), both.dims[0]);
+  both.values = {{kF32, 15}, {kF32, 15}, {kF32, 5}, {kF32, 5}};
+  both.inputs = {{0, kF32}, {2, kF32}};
+  both.outputs = {{1, kF32}, {3, kF32}};
+  both.nodes = {{.op = "Neg", .operands = {0}, .result = 1}, {.op = "Neg", .operands = {2}, .result = 3}};
+  const auto tiers = maker.tiers_of(both);
+  const auto streaming = std::ranges::find(tiers, ".streaming", &FormMaker::Tier::suffix);
+  ASSERT_NE(streaming, tiers.end());
+  const auto form = maker.make(both, *streaming);
+  ASSERT_TRUE(form.ok()) << form.error().to_string();
+  EXPECT_TRUE(form->past_caches);
+  for (const snippet::Instruction& one : form->kernel.body) {
+    if (one.op != Name("StoreStreaming")) continue;
+    for (const snippet::Instruction& pointer : form->kernel.body) {
+      if (pointer.op != Name("Parameter") || pointer.out[0] != one.memory->base) continue;
+      EXPECT_EQ(form->kernel.params[static_cast<size_t>(pointer.number)].port, 2) << snippet::print(form->kernel);
+    }
+  }
+}
+
 // Of 512 bits, where they fit half of them; columns and rows of open length in whole ones.
 TEST_P(Forms, ShortRowsGoInHalfVectors) {
   const FormMaker maker(target(), **jitter_table(), {});

@@ -90,6 +90,8 @@ struct PassOptions {
   // For kernels whose tensors exceed the caches; where all lies in them, these only cost.
   // Stores of whole vectors to outputs that the kernel does not read go past the caches.
   bool stream_stores = false;
+  // But to these: they do not vary over the innermost dim, so where their vectors begin, rows do not say.
+  std::set<int> other_rows = {};
   // Rows may begin anywhere: only what a head has aligned (`aligned` of Store) goes past the caches, without
   // whole_lines, and all lines are loaded by halves, without far_by_halves.
   bool any_rows = false;

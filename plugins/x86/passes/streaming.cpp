@@ -126,7 +126,9 @@ void Stretches::Touched::write(Name op, int64_t ahead_bytes, int label, std::vec
 void stream_stores(LinearKernel& kernel, const PassOptions& options) {
   const std::vector<int> ports = ports_of(kernel);
   const auto port = [&](const Instruction& i) { return ports[static_cast<size_t>(i.memory->base)]; };
-  std::set<int> kept = {-1};  // scratch memory and outputs that are read again are wanted in the caches
+  // Scratch memory and outputs that are read again are wanted in the caches.
+  std::set<int> kept = options.other_rows;
+  kept.insert(-1);
   for (const Instruction& instruction : kernel.body)
     if (reads_memory(instruction)) kept.insert(port(instruction));
   for (Instruction& instruction : kernel.body)
