@@ -262,7 +262,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   if (options.isa == Isa::avx512) join_conditions(kernel);
   if (options.contract) tabulate_functions(kernel, options.isa);
   divide_by_constants(kernel);
-  divide_by_standing(kernel, options);
+  if (options.contract) divide_by_standing(kernel, options);
   mark_narrow_integers(kernel);
   if (options.contract) contract_multiply_add(kernel);
   // Behind contraction, which stays within loops: bits are those of open extents.
