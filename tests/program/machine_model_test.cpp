@@ -29,7 +29,10 @@ struct Machine {
   }
   Readings readings() const {
     Readings out;
-    for (const size_t bytes : pass_sizes(kCaches)) out[pass_name(bytes)] = 1 / rate(bytes);
+    for (const size_t bytes : pass_sizes(kCaches)) {
+      out[pass_name(bytes)] = 1 / rate(bytes);
+      if (bytes > kCaches[1] && bytes < region_bytes(kCaches)) out[mostly_name(bytes)] = 1 / rate(bytes);
+    }
     for (size_t i = 0; i < kCaches.size(); ++i)
       out[wait_name(waited_bytes(kCaches, i))] = 1e-9 * static_cast<double>(1 + 5 * i);
     out[wait_name(region_bytes(kCaches))] = 150e-9;
@@ -69,8 +72,8 @@ TEST(MachineModel, ACacheThatOthersUseCountsAsFarAsItIsFast) {
   Machine machine;
   machine.sure_part = 0.3;  // passes within half of a cache are as slow as in the next one
   const CostModel m = model_of(machine.readings(), kCaches);
-  EXPECT_EQ(m.memories[2].bytes, 16 << 20) << "half of those are 8 of 9.6 MB";
-  EXPECT_EQ(m.memories[2].sure_bytes, 2 << 20) << "nothing of 10, 12 and 14 MB is found";
+  EXPECT_EQ(m.memories[2].bytes, 10 << 20) << "half of 16 are 8 of 9.6 MB, and nothing of 10, 12 and 14 is found";
+  EXPECT_EQ(m.memories[2].sure_bytes, 8 << 20);
   EXPECT_DOUBLE_EQ(m.memories[2].bytes_per_second, 90e9);
   machine.sure_part = 0.7;
   const double sure = model_of(machine.readings(), kCaches).memories[1].sure_bytes;
@@ -93,12 +96,31 @@ TEST(MachineModel, OfTheLargestCacheLessIsFoundTheMoreIsGoneThrough) {
   Readings readings = Machine().readings();
   for (const int megabytes : {16, 20, 24, 28}) {
     const double lost = (megabytes - 12) / 20.0;
-    readings[pass_name(static_cast<size_t>(megabytes) << 20)] = (1 - lost) / 90e9 + lost / 40e9;
+    readings[mostly_name(static_cast<size_t>(megabytes) << 20)] = (1 - lost) / 90e9 + lost / 40e9;
   }
   const CostModel::Memory largest = model_of(readings, kCaches).memories[2];
   EXPECT_NEAR(largest.sure_bytes, 12 * kMegabyte, 1);
   EXPECT_EQ(largest.bytes, 32 * kMegabyte);
   EXPECT_DOUBLE_EQ(largest.bytes_per_second, 90e9) << "of what is found, not of half of it";
+}
+
+// Of what passes take three times of four, and not of the quietest, which the rest is of.
+TEST(MachineModel, WhatOthersMostlyLeaveOfTheLargestCacheCounts) {
+  constexpr double kMegabyte = 1 << 20;
+  Readings readings = Machine().readings();
+  const auto mostly = [&](int megabytes, double found) {
+    readings[mostly_name(static_cast<size_t>(megabytes) << 20)] = found / 90e9 + (1 - found) / 40e9;
+  };
+  mostly(8, 0.75);
+  for (const int megabytes : {16, 20, 24, 28}) mostly(megabytes, 0.01);
+  const CostModel::Memory third = model_of(readings, kCaches).memories[2];
+  EXPECT_EQ(third.bytes, 16 * kMegabyte) << "from there on it is main memory";
+  EXPECT_NEAR(third.sure_bytes, (16 - 8 / 0.75) * kMegabyte, 1);
+  EXPECT_DOUBLE_EQ(third.bytes_per_second, 90e9);
+  mostly(8, 0.01);
+  const CostModel::Memory none = model_of(readings, kCaches).memories[2];
+  EXPECT_EQ(none.bytes, 16 * kMegabyte);
+  EXPECT_EQ(none.sure_bytes, 2 * kMegabyte) << "an eighth is";
 }
 
 // Fitted to what schedules took, not timed: docs/performance/pipelines.md.

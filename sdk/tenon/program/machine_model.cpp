@@ -117,18 +117,28 @@ class ModelOfReadings {
   }
 
   // Of the largest cache, which others use: the more is gone through the less of it is found, in a straight line to
-  // nothing of all that the cache may hold.
+  // nothing where it is mostly as slow as main memory, or else of all that the cache may hold. What its quietest passes
+  // find is no measure of it: schedules that are good only if all is there take twice as long when it is not.
   void set_found_bytes(CostModel::Memory& m, size_t holds) const {
     const double fast = 1 / m.bytes_per_second, slow = 1 / model_.memories.back().bytes_per_second;
     if (slow <= fast) return;
-    constexpr double kPartsOfShared[] = {0.5, kLargeParts[0], kLargeParts[1], kLargeParts[2]};
-    double found = 0, beyond = 0;
+    constexpr double kPartsOfShared[] = {kParts[1], kParts[2], kLargeParts[0], kLargeParts[1], kLargeParts[2]};
+    constexpr double kNothing = 0.05;
+    std::vector<double> all;
     for (const double part : kPartsOfShared) {
-      const double seconds = reading(pass_name(part_of(holds, part)));
+      const double seconds = reading(mostly_name(part_of(holds, part)));
       if (seconds <= 0) return;
-      found += std::clamp((slow - seconds) / (slow - fast), 0.0, 1.0);
-      beyond += (1 - part) * m.bytes;
+      all.push_back(std::clamp((slow - seconds) / (slow - fast), 0.0, 1.0));
     }
+    size_t parts = all.size();
+    double end = 1;
+    for (; parts > 1 && all[parts - 1] < kNothing; --parts) end = kPartsOfShared[parts - 1];
+    double found = 0, beyond = 0;
+    for (size_t i = parts > 1 ? 1 : 0; i < parts; ++i) {
+      found += all[i];
+      beyond += (end - kPartsOfShared[i]) * m.bytes;
+    }
+    m.bytes *= end;
     m.sure_bytes =
         found > 0 ? std::clamp(m.bytes - beyond / found, m.bytes / 8, kLargeParts[2] * m.bytes) : m.bytes / 8;
   }
@@ -199,6 +209,7 @@ size_t waited_bytes(const CacheBytes& caches, size_t level) {
 }
 
 std::string pass_name(size_t bytes) { return str("pass ", bytes); }
+std::string mostly_name(size_t bytes) { return pass_name(bytes) + " mostly"; }
 std::string wait_name(size_t bytes) { return str("wait ", bytes); }
 std::string hidden_name(size_t piece) { return str("hidden ", piece); }
 

@@ -2,6 +2,7 @@
 // each time, and tries in which another thread had the processor do not count.
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -116,6 +117,8 @@ class Probes {
     int tried = 0, disturbed = 0;
     for (const Probe& probe : probes_) {
       out[probe.name()] = probe.seconds();
+      const auto mostly = mostly_.find(probe.name());
+      if (mostly != mostly_.end()) out[mostly->second] = probe.mostly_seconds();
       tried += probe.tried();
       disturbed += probe.disturbed();
     }
@@ -138,7 +141,9 @@ class Probes {
                                           std::byte* const at = place_for(within);
                                           for (size_t i = 0; i < times; ++i) pass_(at + half, at, half);
                                         });
-    if (within < bytes_) probe.moves();
+    if (within == bytes_) return;
+    probe.moves();
+    if (within > caches_[caches_.size() - 2]) mostly_[pass_name(within)] = mostly_name(within);
   }
 
   // From line to line, each the only one that says that the next one is wanted, in an order that nothing is fetched ahead
@@ -245,6 +250,7 @@ class Probes {
   const size_t bytes_;
   const Pass pass_;
   std::vector<Probe> probes_;
+  std::map<std::string, std::string, std::less<>> mostly_;  // by names of probes: those of what they mostly take
   size_t round_ = 0, far_ = 0;
 };
 

@@ -42,6 +42,9 @@ inline constexpr std::array<size_t, 7> kPieceBytes{4 << 10, 5 << 10, 6 << 10, 7 
 
 // Names: seconds of a byte that is read or written, in passes within so many bytes,
 TENON_API std::string pass_name(size_t bytes);
+// and as passes within parts of the largest cache, which others use, are three times of four: these come and go, and
+// what is chosen is to be good where they have their share,
+TENON_API std::string mostly_name(size_t bytes);
 // to a line anywhere in so many bytes; the whole region: in main memory,
 TENON_API std::string wait_name(size_t bytes);
 // (of caches: of half of one, of the last one, which others use, a quarter),
