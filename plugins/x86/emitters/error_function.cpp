@@ -31,15 +31,9 @@ class TabulatedEmitter final : public Emitter {
   explicit TabulatedEmitter(const Attributes& attributes) : function_(odd_function_of(kOuter, attributes)) {}
   Result<void> emit_code(EmitContext& context, const Emission& emission) const override {
     const Isa isa = x86_context(context).avx512() ? Isa::avx512 : Isa::avx2;
-    // A kernel has the same function in several loops.
-    thread_local std::optional<std::pair<std::pair<OddFunction, Isa>, OddTable>> last;
-    if (!last || last->first != std::pair(function_, isa)) {
-      const std::optional<OddTable> table = odd_table(function_, isa);
-      if (!table) return error(Code::internal, "no table within bounds for ", emission.op);
-      last.emplace(std::pair(function_, isa), *table);
-    }
-    const OddTable& table = last->second;
-    return emit_algorithm([&](VectorCode& c) { odd_function(c, table, table.end); }, context, emission);
+    const std::optional<OddTable> table = odd_table(function_, isa);
+    if (!table) return error(Code::internal, "no table within bounds for ", emission.op);
+    return emit_algorithm([&](VectorCode& c) { odd_function(c, *table, table->end); }, context, emission);
   }
 
  private:

@@ -29,16 +29,24 @@ double inverse(const OddFunction& function, double value) {
   return high;
 }
 
+// [k][node]: of Chebyshev's polynomial k at the zeros of that of kNodes.
+using Cosines = std::array<std::array<double, kNodes>, kNodes>;
+Cosines cosines() {
+  Cosines made{};
+  for (size_t k = 0; k < kNodes; ++k)
+    for (size_t node = 0; node < kNodes; ++node)
+      made[k][node] = std::cos(static_cast<double>(k) * std::numbers::pi * (static_cast<double>(node) + 0.5) /
+                               static_cast<double>(kNodes));
+  return made;
+}
+
 // Chebyshev's series of f over the interval of `center`, in t from -1 to 1.
 Series series_of(const OddFunction& function, double center, double half) {
-  Series values, terms{};
-  const auto angle = [](size_t node) {
-    return std::numbers::pi * (static_cast<double>(node) + 0.5) / static_cast<double>(kNodes);
-  };
-  for (size_t node = 0; node < kNodes; ++node) values[node] = function(center + half * std::cos(angle(node)));
+  static const Cosines at = cosines();
+  Series values{}, terms{};
+  for (size_t node = 0; node < kNodes; ++node) values[node] = function(center + half * at[1][node]);
   for (size_t k = 0; k < kNodes; ++k) {
-    for (size_t node = 0; node < kNodes; ++node)
-      terms[k] += values[node] * std::cos(static_cast<double>(k) * angle(node));
+    for (size_t node = 0; node < kNodes; ++node) terms[k] += values[node] * at[k][node];
     terms[k] *= (k == 0 ? 1.0 : 2.0) / static_cast<double>(kNodes);
   }
   return terms;
@@ -116,7 +124,12 @@ std::optional<OddTable> odd_table(const OddFunction& function, Isa isa, size_t m
 }
 
 std::optional<OddTable> odd_table(const OddFunction& function, Isa isa) {
-  return odd_table(function, isa, isa == Isa::avx512 ? kMostPowers512 : kMostPowers256);
+  // A kernel has the same function in several loops, and is made in several forms.
+  thread_local std::optional<std::pair<std::pair<OddFunction, Isa>, std::optional<OddTable>>> last;
+  if (!last || last->first != std::pair(function, isa))
+    last.emplace(std::pair(function, isa),
+                 odd_table(function, isa, isa == Isa::avx512 ? kMostPowers512 : kMostPowers256));
+  return last->second;
 }
 
 Name odd_function_name(OddFunction::Outer outer) {

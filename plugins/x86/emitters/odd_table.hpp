@@ -35,7 +35,7 @@ struct OddTable {
 // of each interval, which differs from the best polynomial by little (Trefethen, Approximation Theory and Approximation
 // Practice, chapter 16). None where `most` powers do not suffice, or where f rises beyond what floats can scale.
 std::optional<OddTable> odd_table(const OddFunction& function, Isa isa, size_t most);
-// As many powers as pay beside Erf and Tanh by themselves.
+// As many powers as pay beside Erf and Tanh by themselves. A thread keeps the last one.
 std::optional<OddTable> odd_table(const OddFunction& function, Isa isa);
 
 // As an instruction: TabulatedErf or TabulatedTanh with attribute `of`: p, without zeros behind.
