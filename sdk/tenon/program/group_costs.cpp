@@ -8,12 +8,15 @@ namespace tenon::program::detail {
 
 namespace {
 
-// Fitted to 5,054 measured schedules of 36 drawn pipelines (docs/performance/pipelines.md, Hints of tiles), from here
-// to kBeside. Hints before a call are free up to so many bytes. Of twice as many so much less is hidden, since the
-// processor waits until those before have been sent for; less so where the next iteration's bytes follow on, which it
-// fetches ahead by itself, too.
-constexpr double kFreePortion = 2048, kLostOfPieces = 0.4, kLostOfRows = 0.17;
-// Of what ends that are apart take more, so much is hidden of pieces that the machine fetches ahead by itself.
+// Hints before a call are free up to so many bytes. Of twice as many so much less is hidden, since the processor waits
+// until those before have been sent for; less so where the next iteration's bytes follow on, which it fetches ahead by
+// itself, too. Fitted to schedules of 83 pipelines on a Zen 4, whose first level waits for 24 lines at a time
+// (docs/performance/pipelines.md, Hints of a call, again).
+constexpr double kFreePortion = 1280, kLostOfPieces = 0.6, kLostOfRows = 0.3;
+// Nothing is hidden of so many portions: 2 to the power 1 / kLost, or more.
+constexpr double kNoneOfPieces = 3.18, kNoneOfRows = 10.1;
+// From here to kBeside fitted to 5,054 measured schedules of 36 drawn pipelines (Hints of tiles, there). Of what ends
+// that are apart take more, so much is hidden of pieces that the machine fetches ahead by itself.
 constexpr double kApartHidden = 0.45;
 // Of what is fetched for the next iteration, so much lies beside what this one works on.
 constexpr double kBeside = 0.9;
@@ -67,8 +70,10 @@ void GroupCost::make_inside(const Inside& results) {
 
 double GroupCost::fetched_part(double part, const MemoryCosts& memories, double bytes, double calls) const {
   if (!may_fetch_ || (piece_bytes_ > 0 && resamples_)) return 0;
-  const double doublings = std::max(std::log2(bytes / calls / kFreePortion), 0.0);
-  const double lost = (piece_bytes_ > 0 ? kLostOfPieces : kLostOfRows) * doublings;
+  const double portions = bytes / (calls * kFreePortion);
+  // Most strips that are looked at are far too long: no logarithm for these.
+  if (portions >= (piece_bytes_ > 0 ? kNoneOfPieces : kNoneOfRows)) return 0;
+  const double lost = portions > 1 ? (piece_bytes_ > 0 ? kLostOfPieces : kLostOfRows) * std::log2(portions) : 0;
   return part * std::max(1 - lost, 0.0) * memories.part_held_beside(windows_ + largest_, bytes / full_iterations_);
 }
 
