@@ -1,16 +1,13 @@
 // Which registers hold one value in all lanes, and the operators that are cheaper on these.
 #include <algorithm>
 
-#include "x86/passes/internal.hpp"
+#include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
-Alike::Alike(const LinearKernel& kernel) : alike_(kernel.registers.size(), 0) {
-  std::vector<int> writes(kernel.registers.size(), 0);
-  for (const Instruction& instruction : kernel.body)
-    for (const RegisterId id : instruction.out) ++writes[static_cast<size_t>(id)];
+Alike::Alike(const LinearKernel& kernel, const Uses& uses) : alike_(kernel.registers.size(), 0) {
   for (const Instruction& instruction : kernel.body) {
     if (!makes_alike(instruction)) continue;
-    for (const RegisterId id : instruction.out) alike_[static_cast<size_t>(id)] = writes[static_cast<size_t>(id)] == 1;
+    for (const RegisterId id : instruction.out) alike_[static_cast<size_t>(id)] = uses.once(id);
   }
 }
 
@@ -24,7 +21,7 @@ bool Alike::makes_alike(const Instruction& instruction) const {
 
 void narrow_alike(LinearKernel& kernel) {
   static const Name kDiv("Div"), kSqrt("Sqrt"), kDivAlike("DivAlike"), kSqrtAlike("SqrtAlike");
-  const Alike alike(kernel);
+  const Alike alike(kernel, Uses(kernel));
   for (Instruction& instruction : kernel.body) {
     if (instruction.op != kDiv && instruction.op != kSqrt) continue;
     const RegisterId out = instruction.out[0];

@@ -2,8 +2,8 @@
 
 namespace tenon::x86 {
 
-Bundles::Bundles(const LinearKernel& kernel, const LowBits& registers)
-    : kernel_(kernel), registers_(registers), alike_(kernel), bundle_of_(kernel.registers.size(), -1) {
+Bundles::Bundles(const LinearKernel& kernel, const Uses& uses)
+    : kernel_(kernel), uses_(uses), alike_(kernel, uses), bundle_of_(kernel.registers.size(), -1) {
   for (size_t i = 0; i < kernel_.body.size();) {
     if (is_border(kernel_.body[i].op)) first_here_ = static_cast<int>(bundles_.size());
     std::optional<Bundle> found = bundle_at(i);
@@ -31,7 +31,7 @@ std::optional<Bundle> Bundles::bundle_at(size_t first) const {
     if (other.op != one.op || !(other.attributes == one.attributes) || other.touched != one.touched ||
         other.in.size() != one.in.size() || other.out.size() != one.out.size() || !follows(one, other, part))
       return std::nullopt;
-    if (!other.out.empty() && !registers_.once(other.out[0])) return std::nullopt;
+    if (!other.out.empty() && !uses_.once(other.out[0])) return std::nullopt;
   }
   Bundle bundle{.first = first};
   for (size_t i = 0; i < one.in.size(); ++i) {

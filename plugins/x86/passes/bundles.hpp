@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "x86/passes/internal.hpp"
+#include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
 
@@ -21,7 +21,7 @@ struct Bundle {
 // Of a kernel that stays as it is meanwhile. Takes time in proportion to its instructions.
 class Bundles {
  public:
-  Bundles(const LinearKernel& kernel, const LowBits& registers);
+  Bundles(const LinearKernel& kernel, const Uses& uses);
 
   const std::vector<Bundle>& all() const { return bundles_; }
   const Instruction& at(const Bundle& bundle, int part = 0) const {
@@ -38,7 +38,7 @@ class Bundles {
   void find_readers();
 
   const LinearKernel& kernel_;
-  const LowBits& registers_;
+  const Uses& uses_;
   const Alike alike_;
   std::vector<Bundle> bundles_;
   std::vector<int> bundle_of_;  // that a register is a result of; -1: of none

@@ -44,14 +44,7 @@ ElementType element_of(const LinearKernel& kernel, RegisterId id) {
 class Joiner {
  public:
   Joiner(LinearKernel& kernel, Isa isa)
-      : kernel_(kernel),
-        isa_(isa),
-        demand_(kernel),
-        bundles_(kernel, demand_),
-        definition_(kernel.registers.size(), -1) {
-    for (size_t i = 0; i < kernel.body.size(); ++i)
-      for (const RegisterId id : kernel.body[i].out) definition_[static_cast<size_t>(id)] = static_cast<int>(i);
-  }
+      : kernel_(kernel), isa_(isa), uses_(kernel), demand_(kernel, uses_), bundles_(kernel, uses_) {}
 
   void run() {
     const size_t count = bundles_.all().size();
@@ -77,15 +70,17 @@ class Joiner {
   // ---- What may be bytes ----
 
   std::optional<int32_t> constant_of(RegisterId id) const {
-    const Instruction& one = kernel_.body[static_cast<size_t>(definition_[static_cast<size_t>(id)])];
-    if (one.op != kScalar) return std::nullopt;
-    return static_cast<int32_t>(*one.attributes.find("bits")->get_if<int64_t>());
+    const auto made = uses_.maker(id);
+    if (!made || kernel_.body[*made].op != kScalar) return std::nullopt;
+    return static_cast<int32_t>(*kernel_.body[*made].attributes.find("bits")->get_if<int64_t>());
   }
 
   // What is alike in all lanes: is it a value of this type?
   bool uniform_is(RegisterId id, ElementType type) const {
     static const Name kBroadcast("BroadcastLoad");
-    const Instruction& one = kernel_.body[static_cast<size_t>(definition_[static_cast<size_t>(id)])];
+    const auto made = uses_.maker(id);
+    if (!made) return false;
+    const Instruction& one = kernel_.body[*made];
     if (one.op == kBroadcast) return one.memory->element == type;
     if (one.op == kWrap) return wrapped_to(one) == type;
     if (one.op != kScalar) return false;
@@ -287,9 +282,9 @@ class Joiner {
 
   LinearKernel& kernel_;
   const Isa isa_;
+  const Uses uses_;
   const LowBits demand_;
   const Bundles bundles_;
-  std::vector<int> definition_;  // of each register, in the body: that of its last write
   // Of each bundle: the type that its lanes are values of, if it is of bytes, and the vector of bytes it makes.
   std::vector<std::optional<ElementType>> exact_;
   std::vector<char> bytes_;

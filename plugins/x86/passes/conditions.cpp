@@ -5,7 +5,7 @@
 //   %5 = Greater %1, %4                 %6 = Greater %1, %4, %3 {negated = 1}
 //   %6 = Or %3, %5                      %9 = Where %6, %8, %7
 //   %9 = Where %6, %7, %8
-#include "x86/passes/internal.hpp"
+#include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
 namespace {
@@ -27,44 +27,28 @@ bool chooses_by(const Instruction& one, RegisterId condition) {
 
 class Conditions {
  public:
-  explicit Conditions(LinearKernel& kernel)
-      : kernel_(kernel),
-        writes_(kernel.registers.size()),
-        maker_(kernel.registers.size(), -1),
-        readers_(kernel.registers.size()),
-        region_(kernel.body.size()),
-        gone_(kernel.body.size(), 0) {
-    for (size_t i = 0, region = 0; i < kernel.body.size(); ++i) {
-      const Instruction& one = kernel.body[i];
-      region_[i] = is_border(one.op) ? ++region : region;
-      for (const RegisterId id : one.out) ++writes_[index(id)], maker_[index(id)] = static_cast<int>(i);
-      for (const RegisterId id : one.in) readers_[index(id)].push_back(i);
-    }
-  }
+  explicit Conditions(LinearKernel& kernel) : kernel_(kernel), uses_(kernel), gone_(kernel.body.size(), 0) {}
 
   void run() {
     for (size_t i = 0; i < kernel_.body.size(); ++i)
       if (kernel_.body[i].op == kOr) turn(i);
     for (size_t i = 0; i < kernel_.body.size(); ++i)
       if (kernel_.body[i].op == kAnd) join(i);
-    size_t i = 0;
-    std::erase_if(kernel_.body, [&](const Instruction&) { return gone_[i++] != 0; });
+    erase_marked(kernel_, gone_);
   }
 
  private:
-  static size_t index(RegisterId id) { return static_cast<size_t>(id); }
-
-  // What instruction `user` alone reads, and is made in the same stretch of code of what stays as it is; else -1.
-  int maker_for(RegisterId id, size_t user) const {
-    const int made = maker_[index(id)];
-    if (made < 0 || writes_[index(id)] != 1 || readers_[index(id)].size() != 1) return -1;
-    const auto at = static_cast<size_t>(made);
-    const auto once = [&](RegisterId operand) { return writes_[index(operand)] == 1; };
-    return region_[at] == region_[user] && std::ranges::all_of(kernel_.body[at].in, once) ? made : -1;
+  // What instruction `user` alone reads, and is made in the same stretch of code of what stays as it is.
+  std::optional<size_t> maker_for(RegisterId id, size_t user) const {
+    if (!uses_.is_for_one(id)) return std::nullopt;
+    const size_t made = *uses_.maker(id);
+    const auto once = [&](RegisterId operand) { return uses_.once(operand); };
+    const bool stays = uses_.in_one_stretch(made, user) && std::ranges::all_of(kernel_.body[made].in, once);
+    return stays ? std::optional(made) : std::nullopt;
   }
   Instruction* comparison_for(RegisterId id, size_t user) {
-    const int made = maker_for(id, user);
-    Instruction* const one = made < 0 ? nullptr : &kernel_.body[static_cast<size_t>(made)];
+    const auto made = maker_for(id, user);
+    Instruction* const one = made ? &kernel_.body[*made] : nullptr;
     return one && is_comparison(*one) && one->in.size() == 2 ? one : nullptr;
   }
 
@@ -78,9 +62,9 @@ class Conditions {
       if (one.in[0] == one.in[1]) return false;
       for (const RegisterId id : one.in) {
         if (comparison_for(id, at)) continue;
-        const int made = maker_for(id, at);
-        if (made < 0 || kernel_.body[static_cast<size_t>(made)].op != kOr) return false;
-        open.push_back(static_cast<size_t>(made));
+        const auto made = maker_for(id, at);
+        if (!made || kernel_.body[*made].op != kOr) return false;
+        open.push_back(*made);
       }
     }
     return true;
@@ -95,7 +79,7 @@ class Conditions {
         if (Instruction* const one = comparison_for(id, at))
           one->attributes.set("negated", 1);
         else
-          open.push_back(static_cast<size_t>(maker_[index(id)]));
+          open.push_back(*uses_.maker(id));
       }
     }
   }
@@ -103,11 +87,10 @@ class Conditions {
   void turn(size_t at) {
     const RegisterId made = kernel_.body[at].out[0];
     const auto chooses = [&](size_t reader) { return chooses_by(kernel_.body[reader], made); };
-    if (writes_[index(made)] != 1 || readers_[index(made)].empty() ||
-        !std::ranges::all_of(readers_[index(made)], chooses) || !has_opposite(at))
-      return;
+    const auto readers = uses_.readers(made);
+    if (!uses_.once(made) || readers.empty() || !std::ranges::all_of(readers, chooses) || !has_opposite(at)) return;
     make_opposite(at);
-    for (const size_t reader : readers_[index(made)]) std::swap(kernel_.body[reader].in[1], kernel_.body[reader].in[2]);
+    for (const size_t reader : readers) std::swap(kernel_.body[reader].in[1], kernel_.body[reader].in[2]);
   }
 
   void join(size_t at) {
@@ -116,7 +99,7 @@ class Conditions {
     for (const size_t i : {size_t{1}, size_t{0}}) {
       const Instruction* const one = comparison_for(both.in[i], at);
       if (!one) continue;
-      gone_[static_cast<size_t>(maker_[index(both.in[i])])] = 1;
+      gone_[*uses_.maker(both.in[i])] = 1;
       both.op = one->op;
       both.attributes = one->attributes;
       both.in = {one->in[0], one->in[1], both.in[1 - i]};
@@ -125,9 +108,7 @@ class Conditions {
   }
 
   LinearKernel& kernel_;
-  std::vector<int> writes_, maker_;
-  std::vector<std::vector<size_t>> readers_;  // of each register
-  std::vector<size_t> region_;                // of each instruction: the stretch of code without borders
+  const Uses uses_;
   std::vector<char> gone_;
 };
 

@@ -12,7 +12,7 @@
 #include <optional>
 #include <set>
 
-#include "x86/passes/internal.hpp"
+#include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
 namespace {
@@ -82,11 +82,9 @@ struct Factors {
 
 class Divider {
  public:
-  explicit Divider(LinearKernel& kernel) : kernel_(kernel), writes_(kernel.registers.size()) {
-    for (const Instruction& one : kernel.body) {
-      for (const RegisterId id : one.out) ++writes_[static_cast<size_t>(id)];
+  explicit Divider(LinearKernel& kernel) : kernel_(kernel), uses_(kernel) {
+    for (const Instruction& one : kernel.body)
       if (is_quotient(one)) divisors_.insert(one.in[1]);
-    }
   }
 
   void run() {
@@ -102,7 +100,7 @@ class Divider {
         if (constant) add_factors(Instruction(kernel_.body.back()));
       }
     }
-    drop_unread();
+    drop_unread(kernel_, uses_);  // constants that were only divided by
   }
 
  private:
@@ -113,7 +111,7 @@ class Divider {
   // Behind a constant that is divided by.
   void add_factors(const Instruction& constant) {
     const RegisterId id = constant.out[0];
-    if (!divisors_.contains(id) || writes_[static_cast<size_t>(id)] != 1) return;
+    if (!divisors_.contains(id) || !uses_.once(id)) return;
     const auto bits = static_cast<uint32_t>(*constant.attributes.find(kBits)->get_if<int64_t>());
     const auto by = quotient_factors(std::bit_cast<float>(bits));
     if (!by) return;
@@ -149,18 +147,8 @@ class Divider {
     kernel_.body.push_back(std::move(sum));
   }
 
-  // Constants that were only divided by.
-  void drop_unread() {
-    std::vector<int> reads(kernel_.registers.size());
-    for (const Instruction& one : kernel_.body)
-      for (const RegisterId id : one.in) ++reads[static_cast<size_t>(id)];
-    std::erase_if(kernel_.body, [&](const Instruction& one) {
-      return one.op == kScalar && reads[static_cast<size_t>(one.out[0])] == 0;
-    });
-  }
-
   LinearKernel& kernel_;
-  std::vector<int> writes_;
+  const Uses uses_;
   std::set<RegisterId> divisors_;
   std::map<RegisterId, Factors> factors_;  // by the register of the constant
 };

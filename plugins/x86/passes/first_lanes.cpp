@@ -8,7 +8,7 @@
 //   %4 = FoldLanes %3 {by = "Add"}              %4 = FoldLanes %3 {by = "Add", first = 2}
 #include <optional>
 
-#include "x86/passes/internal.hpp"
+#include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
 namespace {
@@ -18,11 +18,7 @@ const Name kNumber("Number"), kFirst("FirstLanes"), kFill("FillTail"), kLoad("Lo
 
 class FirstLanes {
  public:
-  explicit FirstLanes(LinearKernel& kernel)
-      : kernel_(kernel), writes_(kernel.registers.size()), maker_(kernel.registers.size()) {
-    for (Instruction& one : kernel.body)
-      for (const RegisterId id : one.out) ++writes_[index(id)], maker_[index(id)] = &one;
-  }
+  explicit FirstLanes(LinearKernel& kernel) : kernel_(kernel), uses_(kernel) {}
 
   void run() {
     for (Instruction& one : kernel_.body) {
@@ -36,9 +32,9 @@ class FirstLanes {
   }
 
  private:
-  static size_t index(RegisterId id) { return static_cast<size_t>(id); }
   const Instruction* only_maker(RegisterId id) const {
-    return id >= 0 && writes_[index(id)] == 1 ? maker_[index(id)] : nullptr;
+    const auto made = id < 0 ? std::nullopt : uses_.maker(id);
+    return made ? &kernel_.body[*made] : nullptr;
   }
 
   void mark(Instruction& one, RegisterId count) const {
@@ -70,8 +66,7 @@ class FirstLanes {
   }
 
   LinearKernel& kernel_;
-  std::vector<int> writes_;
-  std::vector<const Instruction*> maker_;
+  const Uses uses_;
 };
 
 }  // namespace

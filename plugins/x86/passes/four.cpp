@@ -10,7 +10,7 @@
 #include <map>
 #include <ranges>
 
-#include "x86/passes/internal.hpp"
+#include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
 namespace {
@@ -20,13 +20,7 @@ const Name kFoldRows("FoldRows"), kFoldFour("FoldFour"), kRepeat("RepeatFour"), 
 
 class FourFinder {
  public:
-  explicit FourFinder(LinearKernel& kernel)
-      : kernel_(kernel), writes_(kernel.registers.size()), reads_(kernel.registers.size()), alike_(kernel) {
-    for (const Instruction& one : kernel.body) {
-      for (const RegisterId id : one.out) ++writes_[at(id)];
-      for (const RegisterId id : one.in) ++reads_[at(id)];
-    }
-  }
+  explicit FourFinder(LinearKernel& kernel) : kernel_(kernel), uses_(kernel), alike_(kernel, uses_) {}
 
   void run() {
     for (size_t i = 0; i < kernel_.body.size(); ++i) {
@@ -65,14 +59,14 @@ class FourFinder {
   static size_t at(RegisterId id) { return static_cast<size_t>(id); }
   bool fits(std::span<const RegisterId> out) const {
     return std::ranges::all_of(
-        out, [&](RegisterId id) { return writes_[at(id)] == 1 && kernel_.registers[at(id)].element.is_float(); });
+        out, [&](RegisterId id) { return uses_.once(id) && kernel_.registers[at(id)].element.is_float(); });
   }
 
   void add(Four four) {
     four.packed = kernel_.add_lanes(kernel_.registers[at(four.members[0])].element);
     for (size_t place = 0; place < 4; ++place) {
       members_[four.members[place]] = {fours_.size(), place};
-      four.left[place] = reads_[at(four.members[place])];
+      four.left[place] = static_cast<int>(uses_.readers(four.members[place]).size());
     }
     fours_.push_back(std::move(four));
   }
@@ -175,7 +169,7 @@ class FourFinder {
   }
 
   LinearKernel& kernel_;
-  std::vector<int> writes_, reads_;
+  const Uses uses_;
   const Alike alike_;
   std::vector<Four> fours_;
   std::map<RegisterId, Member> members_;

@@ -74,11 +74,13 @@ class FirstWalks {
 // skewed rows before these loops, too.
 std::set<RegisterId> standing_pointers(const LinearKernel& kernel);
 
+class Uses;  // passes/uses.hpp
+
 // Registers that hold one value in all lanes: those that one instruction writes, from what is alike in all lanes. By
 // the order of the body, since operands stand before their users.
 class Alike {
  public:
-  explicit Alike(const LinearKernel& kernel);
+  Alike(const LinearKernel& kernel, const Uses& uses);
   bool holds(RegisterId id) const { return alike_[static_cast<size_t>(id)]; }
 
  private:
@@ -86,16 +88,15 @@ class Alike {
   std::vector<char> alike_;
 };
 
-// How often registers are written, and how many of the low bits of 32-bit integers anything reads.
+// How many of the low bits of 32-bit integers anything reads.
 class LowBits {
  public:
-  explicit LowBits(const LinearKernel& kernel);
-  bool once(RegisterId id) const { return writes_[static_cast<size_t>(id)] == 1; }
+  LowBits(const LinearKernel& kernel, const Uses& uses);
   int of(RegisterId id) const { return bits_[static_cast<size_t>(id)]; }  // 32: all, and of what is no such integer
 
  private:
   int of_operand(const LinearKernel& kernel, const Instruction& one, size_t i) const;
-  std::vector<int> writes_, bits_;
+  std::vector<int> bits_;
 };
 bool is_byte(ElementType element);
 bool has_32_bits(const LinearKernel& kernel, RegisterId id);  // an integer of 32 bits

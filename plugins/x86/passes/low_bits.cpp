@@ -1,7 +1,7 @@
 // Integers of which nothing but low bits counts.
 #include <map>
 
-#include "x86/passes/internal.hpp"
+#include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
 namespace {
@@ -59,12 +59,10 @@ ElementType wrapped_to(const Instruction& wrap) {
   return text ? ElementType::parse(*text).value_or(ElementType{}) : ElementType{};
 }
 
-LowBits::LowBits(const LinearKernel& kernel) : writes_(kernel.registers.size()), bits_(kernel.registers.size()) {
-  for (const Instruction& one : kernel.body)
-    for (const RegisterId id : one.out) ++writes_[static_cast<size_t>(id)];
+LowBits::LowBits(const LinearKernel& kernel, const Uses& uses) : bits_(kernel.registers.size()) {
   // What loops carry is read before it is written: all of it counts.
   for (size_t id = 0; id < bits_.size(); ++id)
-    if (writes_[id] != 1) bits_[id] = kAllBits;
+    if (!uses.once(static_cast<RegisterId>(id))) bits_[id] = kAllBits;
   for (auto one = kernel.body.rbegin(); one != kernel.body.rend(); ++one)
     for (size_t i = 0; i < one->in.size(); ++i) {
       int& wanted = bits_[static_cast<size_t>(one->in[i])];
@@ -83,12 +81,13 @@ int LowBits::of_operand(const LinearKernel& kernel, const Instruction& one, size
 
 void drop_wraps(LinearKernel& kernel) {
   if (std::ranges::find(kernel.body, kWrap, &Instruction::op) == kernel.body.end()) return;
-  const LowBits wanted(kernel);
+  const Uses uses(kernel);
+  const LowBits wanted(kernel, uses);
   std::map<RegisterId, RegisterId> same;
   std::erase_if(kernel.body, [&](Instruction& one) {
     for (RegisterId& id : one.in)
       if (const auto found = same.find(id); found != same.end()) id = found->second;
-    if (one.op != kWrap || !wanted.once(one.out[0]) || !wanted.once(one.in[0]) ||
+    if (one.op != kWrap || !uses.once(one.out[0]) || !uses.once(one.in[0]) ||
         wanted.of(one.out[0]) > wrapped_to(one).bits())
       return false;
     same[one.out[0]] = one.in[0];
@@ -99,15 +98,12 @@ void drop_wraps(LinearKernel& kernel) {
 void convert_in_range(LinearKernel& kernel) {
   if (std::ranges::find(kernel.body, kConvert, &Instruction::op) == kernel.body.end()) return;
   static const Name kLow("ClampLow"), kHigh("ClampHigh"), kInRange("ConvertInRange"), kLowOrNaN("ClampLowOfNaN");
-  const LowBits wanted(kernel);
-  std::vector<Instruction*> made(kernel.registers.size(), nullptr);
-  std::vector<int> reads(kernel.registers.size(), 0);
-  for (Instruction& one : kernel.body) {
-    for (const RegisterId id : one.in) ++reads[static_cast<size_t>(id)];
-    for (const RegisterId id : one.out) made[static_cast<size_t>(id)] = wanted.once(id) ? &one : nullptr;
-  }
-  const auto maker = [&](RegisterId id) { return made[static_cast<size_t>(id)]; };
-  const auto read_once = [&](const Instruction& one) { return reads[static_cast<size_t>(one.out[0])] == 1; };
+  const Uses uses(kernel);
+  const LowBits wanted(kernel, uses);
+  const auto maker = [&](RegisterId id) {
+    const auto made = uses.maker(id);
+    return made ? &kernel.body[*made] : nullptr;
+  };
   for (Instruction& one : kernel.body) {
     if (one.op != kConvert || kernel.registers[static_cast<size_t>(one.in[0])].element != kF32 ||
         !has_32_bits(kernel, one.out[0]))
@@ -120,8 +116,8 @@ void convert_in_range(LinearKernel& kernel) {
     if (!(number_of(*least) >= -0x1p31f) || !(number_of(*most) < 0x1p31f)) continue;
     if (wanted.of(one.out[0]) < kAllBits) {
       one.op = kInRange;
-    } else if (std::bit_cast<uint32_t>(number_of(*least)) == 0 && number_of(*most) >= 0 && read_once(*low) &&
-               read_once(*high)) {
+    } else if (std::bit_cast<uint32_t>(number_of(*least)) == 0 && number_of(*most) >= 0 &&
+               uses.is_for_one(low->out[0]) && uses.is_for_one(high->out[0])) {
       low->op = kLowOrNaN;
       one.op = kInRange;
     }

@@ -4,72 +4,25 @@
 
 #include <tenon/snippet/write_out.hpp>
 
-#include "x86/passes/internal.hpp"
+#include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
 namespace {
 
-bool contains(const snippet::RegisterIds& ids, RegisterId id) {
-  return std::find(ids.begin(), ids.end(), id) != ids.end();
-}
-
-// How often each register is written and read, and which instruction reads it last. Stays true of those that are not
-// yet looked at while readers take what their operands are made of, from the body's begin to its end.
-class Uses {
- public:
-  explicit Uses(const LinearKernel& kernel)
-      : kernel_(kernel),
-        writes_(kernel.registers.size()),
-        reads_(kernel.registers.size()),
-        reader_(kernel.registers.size()),
-        borders_(kernel.body.size() + 1),
-        stores_(kernel.body.size() + 1) {
-    static const Name kStore("Store");
-    const auto read = [&](RegisterId id) {
-      if (id >= 0) ++reads_[static_cast<size_t>(id)];
-    };
-    for (size_t i = 0; i < kernel.body.size(); ++i) {
-      const Instruction& instruction = kernel.body[i];
-      for (const RegisterId id : instruction.in) read(id), reader_[static_cast<size_t>(id)] = i;
-      for (const RegisterId id : instruction.out) ++writes_[static_cast<size_t>(id)];
-      if (instruction.memory) read(instruction.memory->base), read(instruction.memory->index);
-      borders_[i + 1] = borders_[i] + is_border(instruction.op);
-      stores_[i + 1] = stores_[i] + (instruction.op == kStore);
-    }
+// The instruction that reads `id`, which is for one, when it comes after `at` with no border, and no write to one of
+// `kept`, and, where `stores` says so, no store between them; else null. Stays true of what is not yet looked at while
+// readers take what their operands are made of, from the body's begin to its end.
+Instruction* reader_of(LinearKernel& kernel, const Uses& uses, size_t at, RegisterId id,
+                       std::span<const RegisterId> kept, bool stores) {
+  static const Name kStore("Store");
+  const size_t reader = uses.readers(id)[0];
+  if (reader <= at || !uses.in_one_stretch(at, reader)) return nullptr;
+  for (size_t i = at + 1; i < reader; ++i) {
+    const Instruction& between = kernel.body[i];
+    if (stores && between.op == kStore) return nullptr;
+    if (std::ranges::find_first_of(between.out, kept) != between.out.end()) return nullptr;
   }
-  bool once(RegisterId id) const {
-    return writes_[static_cast<size_t>(id)] == 1 && reads_[static_cast<size_t>(id)] == 1;
-  }
-
-  // The instruction that reads `id`, which is read once, when it comes after `at` with no border, and no write to one
-  // of `kept`, and, where `stores` says so, no store between them; else the body's size.
-  size_t reader_of(size_t at, RegisterId id, std::span<const RegisterId> kept, bool stores) const {
-    const size_t reader = reader_[static_cast<size_t>(id)], none = kernel_.body.size();
-    if (reader <= at || borders_[reader] != borders_[at + 1] || (stores && stores_[reader] != stores_[at + 1]))
-      return none;
-    for (const RegisterId value : kept) {
-      if (value < 0 || writes_[static_cast<size_t>(value)] <= 1) continue;
-      for (size_t i = at + 1; i < reader; ++i)
-        if (contains(kernel_.body[i].out, value)) return none;
-    }
-    return reader;
-  }
-
- private:
-  const LinearKernel& kernel_;
-  std::vector<int> writes_, reads_;
-  std::vector<size_t> reader_;
-  std::vector<int> borders_, stores_;  // before each instruction
-};
-
-void erase_marked(LinearKernel& kernel, const std::vector<char>& gone) {
-  size_t kept = 0;
-  for (size_t i = 0; i < kernel.body.size(); ++i) {
-    if (gone[i]) continue;
-    if (kept != i) kernel.body[kept] = std::move(kernel.body[i]);
-    ++kept;
-  }
-  kernel.body.resize(kept);
+  return &kernel.body[reader];
 }
 
 // ---- Mul, Neg and Add ----
@@ -143,9 +96,9 @@ void take_into_sums(LinearKernel& kernel, Name maker, Into into) {
     const Instruction& one = kernel.body[i];
     if (one.op != maker || one.attributes.find("rounded")) continue;
     const RegisterId made = one.out[0];
-    if (!kernel.registers[static_cast<size_t>(made)].element.is_float() || !uses.once(made)) continue;
-    const size_t at = uses.reader_of(i, made, one.in, false);
-    if (at < kernel.body.size()) gone[i] = into(kernel.body[at], made, one.in);
+    if (!kernel.registers[static_cast<size_t>(made)].element.is_float() || !uses.is_for_one(made)) continue;
+    Instruction* const sum = reader_of(kernel, uses, i, made, one.in, false);
+    if (sum) gone[i] = into(*sum, made, one.in);
   }
   erase_marked(kernel, gone);
 }
@@ -165,15 +118,14 @@ void leave_rounding_to_stores(LinearKernel& kernel) {
   std::vector<char> gone(kernel.body.size(), 0);
   for (size_t i = 0; i < kernel.body.size(); ++i) {
     const Instruction& round = kernel.body[i];
-    if (round.op != kRound || !uses.once(round.out[0])) continue;
-    const size_t at = uses.reader_of(i, round.out[0], round.in, false);
-    if (at == kernel.body.size() || kernel.body[at].op != kStore) continue;
-    Instruction& store = kernel.body[at];
+    if (round.op != kRound || !uses.is_for_one(round.out[0])) continue;
+    Instruction* const store = reader_of(kernel, uses, i, round.out[0], round.in, false);
+    if (!store || store->op != kStore) continue;
     const std::string* to = round.attributes.find("to")->get_if<std::string>();
-    if (!to || ElementType::parse(*to).value_or(ElementType()) != store.memory->element ||
+    if (!to || ElementType::parse(*to).value_or(ElementType()) != store->memory->element ||
         kernel.registers[static_cast<size_t>(round.in[0])].element != kF32)
       continue;
-    store.in[0] = round.in[0];
+    store->in[0] = round.in[0];
     gone[i] = 1;
   }
   erase_marked(kernel, gone);
@@ -185,13 +137,13 @@ void fold_loads(LinearKernel& kernel, Isa isa) {
   std::vector<char> gone(kernel.body.size(), 0);
   for (size_t i = 0; i < kernel.body.size(); ++i) {
     const Instruction& load = kernel.body[i];
-    if (!load.memory || !reads_lanes_as_they_are(kernel, load, isa) || !uses.once(load.out[0])) continue;
+    if (!load.memory || !reads_lanes_as_they_are(kernel, load, isa) || !uses.is_for_one(load.out[0])) continue;
     // The memory may be an output's as well: no store may come between.
     const RegisterId address[] = {load.memory->base, load.memory->index};
-    const size_t user = uses.reader_of(i, load.out[0], address, true);
-    if (user == kernel.body.size() || !fold(kernel, kernel.body[user], load.out[0])) continue;
-    kernel.body[user].memory = load.memory;
-    if (load.op == kBroadcast) kernel.body[user].attributes.set("broadcast", 1);
+    Instruction* const user = reader_of(kernel, uses, i, load.out[0], address, true);
+    if (!user || !fold(kernel, *user, load.out[0])) continue;
+    user->memory = load.memory;
+    if (load.op == kBroadcast) user->attributes.set("broadcast", 1);
     gone[i] = 1;
   }
   erase_marked(kernel, gone);

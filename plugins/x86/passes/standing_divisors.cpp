@@ -13,7 +13,7 @@
 #include <tuple>
 #include <utility>
 
-#include "x86/passes/internal.hpp"
+#include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
 namespace {
@@ -25,7 +25,7 @@ const Name kDiv("Div"), kMul("Mul"), kFma("Fma"), kScale("DivisorScale"), kHigh(
 class StandingDivisors {
  public:
   StandingDivisors(const LinearKernel& kernel, const PassOptions& options)
-      : kernel_(kernel), options_(options), alike_(kernel) {
+      : kernel_(kernel), options_(options), alike_(kernel, Uses(kernel)) {
     static const Name kBegin("LoopBegin"), kTail("TailBegin"), kEnd("LoopEnd"), kTailEnd("TailEnd"), kScalar("Scalar");
     std::vector<double> trips{1};  // of the loops that are open
     size_t stretch_end = 0;

@@ -5,16 +5,14 @@
 #include <ranges>
 #include <set>
 
-#include "x86/passes/internal.hpp"
+#include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
 namespace {
 
 class StepFolder {
  public:
-  explicit StepFolder(LinearKernel& kernel) : kernel_(kernel), writes_(kernel.registers.size()) {
-    for (const Instruction& one : kernel.body)
-      for (const RegisterId id : one.out) ++writes_[static_cast<size_t>(id)];
+  explicit StepFolder(LinearKernel& kernel) : kernel_(kernel), uses_(kernel) {
     for (const Loop& loop : kernel.loops)
       for (const Loop::Shift& shift : loop.shifts) moved_.insert(shift.pointer);
   }
@@ -26,7 +24,7 @@ class StepFolder {
   }
 
  private:
-  bool is_written_once(RegisterId id) const { return writes_[static_cast<size_t>(id)] == 1 && !moved_.contains(id); }
+  bool is_written_once(RegisterId id) const { return uses_.once(id) && !moved_.contains(id); }
 
   // The step at `at` into the addresses that have it, if that is all that reads it.
   bool fold(size_t at) {
@@ -74,7 +72,7 @@ class StepFolder {
   }
 
   LinearKernel& kernel_;
-  std::vector<int> writes_;
+  const Uses uses_;
   std::set<RegisterId> moved_;
 };
 

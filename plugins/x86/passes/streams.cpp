@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "x86/passes/internal.hpp"
+#include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
 namespace {
@@ -78,14 +78,10 @@ class Splitter {
 
   // Nothing is carried from one iteration to another, and all that it reads is there where the new loop will stand.
   bool stands_alone() const {
-    std::vector<int> writes(kernel_.registers.size(), 0);
+    const Uses uses(kernel_);
     std::vector<char> there(kernel_.registers.size(), 0);
-    for (size_t i = 0; i < kernel_.body.size(); ++i) {
-      for (const RegisterId id : kernel_.body[i].out) {
-        ++writes[static_cast<size_t>(id)];
-        if (i < place_) there[static_cast<size_t>(id)] = 1;
-      }
-    }
+    for (size_t i = 0; i < place_; ++i)
+      for (const RegisterId id : kernel_.body[i].out) there[static_cast<size_t>(id)] = 1;
     for (size_t i = loop_.begin + 1; i < loop_.end; ++i) {
       const Instruction& one = kernel_.body[i];
       const auto is_there = [&](RegisterId id) { return there[static_cast<size_t>(id)] != 0; };
@@ -93,7 +89,7 @@ class Splitter {
       if (one.memory && (!is_there(one.memory->base) || !is_there(std::max(one.memory->index, one.memory->base))))
         return false;
       for (const RegisterId id : one.out) {
-        if (writes[static_cast<size_t>(id)] != 1) return false;
+        if (!uses.once(id)) return false;
         there[static_cast<size_t>(id)] = 1;
       }
     }

@@ -13,7 +13,7 @@
 #include <optional>
 
 #include "x86/emitters/odd_table.hpp"
-#include "x86/passes/internal.hpp"
+#include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
 namespace {
@@ -59,36 +59,20 @@ std::optional<Polynomial> quotient_of(Polynomial a, const Polynomial& b) {
 class Tabulator {
  public:
   Tabulator(LinearKernel& kernel, Isa isa)
-      : kernel_(kernel),
-        isa_(isa),
-        writes_(kernel.registers.size()),
-        reads_(kernel.registers.size()),
-        readers_(kernel.registers.size()),
-        values_(kernel.registers.size()) {
-    for (size_t i = 0; i < kernel.body.size(); ++i) {
-      const Instruction& one = kernel.body[i];
-      for (const RegisterId id : one.out) ++writes_[static_cast<size_t>(id)];
-      for (const RegisterId id : one.in) read(id, i);
-      if (one.memory) read(one.memory->base, i), read(one.memory->index, i);
-    }
-  }
+      : kernel_(kernel), isa_(isa), uses_(kernel), values_(kernel.registers.size()) {}
 
   void run() {
     // Values before their readers: each polynomial is of what has been seen.
     for (const Instruction& one : kernel_.body)
-      if (one.out.size() == 1 && is_f32(one.out[0]) && once(one.out[0])) value(one.out[0]) = value_of(one);
+      if (one.out.size() == 1 && is_f32(one.out[0]) && uses_.once(one.out[0])) value(one.out[0]) = value_of(one);
     bool changed = false;
     for (Instruction& one : kernel_.body) changed = tabulate(one) || changed;
-    if (changed) drop_unread();
+    if (changed) drop_unread(kernel_, uses_);  // polynomials that were only tabulated
   }
 
  private:
   bool is_f32(RegisterId id) const { return kernel_.registers[static_cast<size_t>(id)].element == kF32; }
-  bool once(RegisterId id) const { return writes_[static_cast<size_t>(id)] == 1; }
   std::optional<Polynomial>& value(RegisterId id) { return values_[static_cast<size_t>(id)]; }
-  void read(RegisterId id, size_t by) {
-    if (id >= 0) ++reads_[static_cast<size_t>(id)], readers_[static_cast<size_t>(id)].push_back(by);
-  }
 
   // Arithmetic of f32 whose rounding nothing asks for.
   static bool is_arithmetic(const Instruction& one) {
@@ -128,10 +112,10 @@ class Tabulator {
   // Is `id`, which is as large as `size`, summed with numbers of at least that, and nothing else? As it is, or times
   // numbers.
   bool is_summed(RegisterId id, double size) {
-    const auto& readers = readers_[static_cast<size_t>(id)];
+    const auto readers = uses_.readers(id);
     return !readers.empty() && std::ranges::all_of(readers, [&](size_t at) {
       const Instruction& one = kernel_.body[at];
-      if (!is_arithmetic(one) || !once(one.out[0])) return false;
+      if (!is_arithmetic(one) || !uses_.once(one.out[0])) return false;
       if (one.op == kNeg) return is_summed(one.out[0], size);
       const bool first = one.in[0] == id;
       const std::optional<double> other = number(one.in[first ? 1 : 0]);
@@ -153,40 +137,20 @@ class Tabulator {
 
   bool tabulate(Instruction& one) {
     if ((one.op != kErf && one.op != kTanh) || one.memory || one.attributes.has("rounded")) return false;
-    if (!is_f32(one.in[0]) || !once(one.out[0]) || !is_summed(one.out[0], 1)) return false;
+    if (!is_f32(one.in[0]) || !uses_.once(one.out[0]) || !is_summed(one.out[0], 1)) return false;
     const auto& of = value(one.in[0]);
     if (!of || of->base < 0) return false;
     const auto function = odd(one.op == kErf ? Outer::erf : Outer::tanh, *of);
     if (!function || !odd_table(*function, isa_)) return false;
-    --reads_[static_cast<size_t>(one.in[0])];
-    ++reads_[static_cast<size_t>(of->base)];
     one.op = odd_function_name(function->outer);
     one.attributes = odd_function_attributes(*function);
     one.in = {of->base};
     return true;
   }
 
-  // Of polynomials that were only tabulated.
-  void drop_unread() {
-    std::vector<Instruction> kept;
-    kept.reserve(kernel_.body.size());
-    for (auto one = kernel_.body.rbegin(); one != kernel_.body.rend(); ++one) {
-      const bool dead = (one->op == kScalar || is_arithmetic(*one)) && once(one->out[0]) &&
-                        reads_[static_cast<size_t>(one->out[0])] == 0;
-      if (!dead) {
-        kept.push_back(std::move(*one));
-        continue;
-      }
-      for (const RegisterId id : one->in) --reads_[static_cast<size_t>(id)];
-    }
-    std::ranges::reverse(kept);
-    kernel_.body = std::move(kept);
-  }
-
   LinearKernel& kernel_;
   Isa isa_;
-  std::vector<int> writes_, reads_;
-  std::vector<std::vector<size_t>> readers_;  // of each register, by places in the body
+  const Uses uses_;
   std::vector<std::optional<Polynomial>> values_;
 };
 

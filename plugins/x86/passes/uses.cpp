@@ -1,0 +1,62 @@
+#include "x86/passes/uses.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+template <class Read>
+void for_each_read(const LinearKernel& kernel, Read&& read) {
+  for (size_t i = 0; i < kernel.body.size(); ++i) {
+    const Instruction& one = kernel.body[i];
+    for (const RegisterId id : one.in) read(id, i);
+    if (one.memory)
+      for (const RegisterId id : {one.memory->base, one.memory->index})
+        if (id >= 0) read(id, i);
+  }
+}
+
+}  // namespace
+
+Uses::Uses(const LinearKernel& kernel) : registers_(kernel.registers.size()), borders_(kernel.body.size()) {
+  int borders = 0;
+  for (size_t i = 0; i < kernel.body.size(); ++i) {
+    borders_[i] = borders += is_border(kernel.body[i].op);
+    for (const RegisterId id : kernel.body[i].out) {
+      Register& written = registers_[static_cast<size_t>(id)];
+      ++written.writes, written.maker = i;
+    }
+  }
+  for_each_read(kernel, [&](RegisterId id, size_t) { ++registers_[static_cast<size_t>(id)].readers_end; });
+  size_t begin = 0;
+  for (Register& one : registers_) {
+    const size_t count = one.readers_end;
+    one.readers_begin = one.readers_end = begin;
+    begin += count;
+  }
+  readers_.resize(begin);
+  for_each_read(kernel,
+                [&](RegisterId id, size_t i) { readers_[registers_[static_cast<size_t>(id)].readers_end++] = i; });
+}
+
+void erase_marked(LinearKernel& kernel, const std::vector<char>& gone) {
+  size_t i = 0;
+  std::erase_if(kernel.body, [&](const Instruction&) { return gone[i++] != 0; });
+}
+
+void drop_unread(LinearKernel& kernel, const Uses& before) {
+  std::vector<int> reads(kernel.registers.size(), 0);
+  for_each_read(kernel, [&](RegisterId id, size_t) { ++reads[static_cast<size_t>(id)]; });
+  const auto is_unread = [&](RegisterId id) {
+    return kernel.registers[static_cast<size_t>(id)].file != codegen::RegisterFile::general &&
+           reads[static_cast<size_t>(id)] == 0 && before.is_read(id);
+  };
+  std::vector<char> gone(kernel.body.size(), 0);
+  for (size_t i = kernel.body.size(); i-- > 0;) {
+    const Instruction& one = kernel.body[i];
+    if (one.memory || one.out.empty() || !std::ranges::all_of(one.out, is_unread)) continue;
+    gone[i] = 1;
+    for (const RegisterId id : one.in) --reads[static_cast<size_t>(id)];
+  }
+  erase_marked(kernel, gone);
+}
+
+}  // namespace tenon::x86

@@ -1,0 +1,51 @@
+// Where registers of a linear kernel are written and read, and passes' ends: what they leave to nobody. Brings names as
+// internal.hpp does.
+#pragma once
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "x86/passes/internal.hpp"
+
+namespace tenon::x86 {
+
+// By places in the body, as it was when this was made; what is said of registers stays true while others take their
+// place.
+class Uses {
+ public:
+  explicit Uses(const LinearKernel& kernel);
+
+  // Does one instruction write it, and no other?
+  bool once(RegisterId id) const { return writes(id) == 1; }
+  int writes(RegisterId id) const { return at(id).writes; }
+  std::optional<size_t> maker(RegisterId id) const { return once(id) ? std::optional(at(id).maker) : std::nullopt; }
+  // As operand or address, in their order; who reads it twice is there twice.
+  std::span<const size_t> readers(RegisterId id) const {
+    return {readers_.data() + at(id).readers_begin, readers_.data() + at(id).readers_end};
+  }
+  // Not registers that came later.
+  bool is_read(RegisterId id) const { return static_cast<size_t>(id) < registers_.size() && !readers(id).empty(); }
+  // Is it made once, and for one reader alone?
+  bool is_for_one(RegisterId id) const { return once(id) && readers(id).size() == 1; }
+  // Does no loop or tail begin or end between the two?
+  bool in_one_stretch(size_t one, size_t other) const { return borders_[one] == borders_[other]; }
+
+ private:
+  struct Register {
+    int writes = 0;
+    size_t maker = 0;  // that wrote it last
+    size_t readers_begin = 0, readers_end = 0;
+  };
+  const Register& at(RegisterId id) const { return registers_[static_cast<size_t>(id)]; }
+
+  std::vector<Register> registers_;
+  std::vector<size_t> readers_;  // by registers
+  std::vector<int> borders_;     // up to each instruction
+};
+
+// The instructions at which `gone` is set.
+void erase_marked(LinearKernel& kernel, const std::vector<char>& gone);
+// What does nothing but make lanes that nobody reads any more, and what was made for that alone.
+void drop_unread(LinearKernel& kernel, const Uses& before);
+
+}  // namespace tenon::x86

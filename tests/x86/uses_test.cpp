@@ -1,0 +1,49 @@
+// Where registers are written and read, and what is dropped once nobody reads it.
+#include "x86/passes/uses.hpp"
+
+#include <gtest/gtest.h>
+
+namespace tenon::x86 {
+namespace {
+
+LinearKernel kernel() {
+  auto made = snippet::parse_linear(
+      "kernel @uses lanes 8 {\n  #0 = pointer 0\n  #1 = limit loop 0\n  %0:g = Parameter #0\n  %1:g = Zero\n"
+      "  %2:f32 = Scalar {bits = 0x40000000}\n  %3:f32 = Neg %2\n  %4:f32 = Abs %2\n"
+      "  loop 0 d0 dim 0 %1 vector step 8 limit #1 {\n    %5:f32 = Mul %3, %3\n    %2:f32 = Add %2, %5\n"
+      "    Store f32 [%0 + %1], %5\n  }\n}\n");
+  EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().to_string());
+  return made.ok() ? *std::move(made) : LinearKernel();
+}
+
+TEST(Uses, AreCountedByPlaces) {
+  const LinearKernel of = kernel();
+  const Uses uses(of);
+  EXPECT_EQ(uses.writes(2), 2);  // in the loop, too
+  EXPECT_FALSE(uses.maker(2));
+  EXPECT_EQ(uses.maker(3), 3u);
+  EXPECT_EQ(std::vector<size_t>(uses.readers(3).begin(), uses.readers(3).end()), (std::vector<size_t>{6, 6}));
+  EXPECT_EQ(uses.readers(0).size(), 1u);  // by an address
+  EXPECT_TRUE(uses.is_for_one(0));
+  EXPECT_FALSE(uses.is_for_one(3));
+  EXPECT_FALSE(uses.is_read(4));
+  EXPECT_TRUE(uses.in_one_stretch(6, 8));
+  EXPECT_FALSE(uses.in_one_stretch(3, 6));  // the loop begins between
+}
+
+TEST(Uses, WhatIsReadNoMoreIsDroppedWithWhatItWasMadeOf) {
+  LinearKernel of = kernel();
+  const Uses before(of);
+  drop_unread(of, before);
+  EXPECT_EQ(print(of), print(kernel()));  // %4 was read by nobody then
+  of.body.erase(of.body.begin() + 7, of.body.begin() + 9);
+  drop_unread(of, before);
+  const std::string text = print(of);
+  EXPECT_EQ(text.find("Mul"), std::string::npos) << text;
+  EXPECT_EQ(text.find("Neg"), std::string::npos) << text;
+  EXPECT_NE(text.find("Abs"), std::string::npos) << text;
+  EXPECT_NE(text.find("Scalar"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace tenon::x86
