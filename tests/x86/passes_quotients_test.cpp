@@ -1,0 +1,179 @@
+// Passes on quotients: by constants, by what stands, of narrow integers, and of what is alike in all lanes.
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <tuple>
+
+#include "x86/passes_support.hpp"
+
+namespace tenon::x86::testing {
+namespace {
+
+// Every significand of x, both halves of the exponent's range, and what is no number.
+TEST(QuotientFactors, GiveTheBitsOfTheQuotient) {
+  std::mt19937 random(20261122);
+  std::vector<float> divisors = {1.4142135f,    255,          3, 6, -6, 0.1f, 127.5f, 1e-10f, 2.5066283f,
+                                 0x1.fffffep3f, 0x1.000002p0f};
+  while (divisors.size() < 40)
+    divisors.push_back(
+        std::ldexp(1.0f + static_cast<float>(random() >> 9) * 0x1p-23f, static_cast<int>(random() % 40) - 20));
+  int found = 0;
+  for (const float divisor : divisors) {
+    const auto by = quotient_factors(divisor);
+    if (!by) continue;
+    ++found;
+    for (uint32_t bits = 0; bits < 1u << 23; ++bits) {
+      const float x = std::bit_cast<float>(0x3f800000u | bits);
+      ASSERT_EQ(std::fma(x, by->high, x * by->low), x / divisor) << x << " by " << divisor;
+    }
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    for (const float x : {kInfinity, -kInfinity, 0.0f, -0.0f, 0x1.fffffep127f, 0x1p-60f}) {
+      const float y = std::fma(x, by->high, x * by->low);
+      EXPECT_EQ(std::bit_cast<uint32_t>(y), std::bit_cast<uint32_t>(x / divisor)) << x << " by " << divisor;
+    }
+    for (int step = 0; step < 20000; ++step) {  // tiny ones
+      const float x = std::bit_cast<float>(static_cast<uint32_t>(random()) % 0x10000000u);
+      const float y = std::fma(x, by->high, x * by->low), wanted = x / divisor;
+      EXPECT_TRUE(y == wanted || y == std::nextafter(wanted, 2 * wanted) || y == std::nextafter(wanted, 0.0f))
+          << x << " by " << divisor;
+    }
+  }
+  EXPECT_GE(found, 36) << "of 40";
+}
+
+TEST(QuotientFactors, PowersOfTwoAreExactAndOthersHaveNone) {
+  const auto quarter = quotient_factors(-4);
+  ASSERT_TRUE(quarter);
+  EXPECT_EQ(quarter->high, -0.25f);
+  EXPECT_EQ(quarter->low, 0);
+  for (const float divisor : {0.0f, -0.0f, 0x1p-149f, 0x1p-61f, 0x1p61f, std::numeric_limits<float>::infinity(),
+                              std::numeric_limits<float>::quiet_NaN()})
+    EXPECT_FALSE(quotient_factors(divisor)) << divisor;
+}
+
+TEST_P(Passes, QuotientsByConstantsAreProducts) {
+  const auto kernel_by = [](const std::string& bits) {
+    return row_kernel(GetParam().lanes,
+                      load("f32") + "    %11:f32 = Scalar {bits = " + bits + "}\n    %20:f32 = Div %10, %11\n");
+  };
+  const LinearKernel kernel = optimised(kernel_by("0x40e00000"), {.memory_operands = false});
+  const std::string text = print(kernel);
+  EXPECT_EQ(count(text, "Div "), 0) << text;
+  EXPECT_EQ(count(text, "Fma "), 2) << text;
+  EXPECT_EQ(count(text, "Scalar"), 4) << "of the loop and the tail\n" << text;
+  const auto code = compiled(kernel);
+  ASSERT_NE(code, nullptr);
+  check<float>(*code, [](float x, float) { return x / 7; });
+  const std::string half = print(optimised(kernel_by("0x40000000"), {.memory_operands = false}));
+  EXPECT_EQ(count(half, "Mul "), 2) << half;
+  EXPECT_EQ(count(half, "Fma "), 0) << half;
+  EXPECT_EQ(count(print(optimised(kernel_by("0x0"), {.memory_operands = false})), "Div "), 2);
+}
+
+// The bits of a number, so that neighbours differ by 1 and both zeros are one.
+int64_t place_of(float x) {
+  const auto bits = std::bit_cast<int32_t>(x);
+  return bits < 0 ? -int64_t{bits & 0x7fffffff} : bits;
+}
+
+// By any divisor, of any x: all infinities, zeros and NaN, all else but for a few the quotient's bits.
+TEST_P(Passes, QuotientsByWhatStandsAreProducts) {
+  std::string text = row_kernel(GetParam().lanes, load("f32") + "    %20:f32 = Div %10, W\n");
+  for (size_t at; (at = text.find('W')) != std::string::npos;) text.replace(at, 1, "%10");
+  const std::string_view before = "%3:g = Zero\n";
+  text.insert(text.find(before) + before.size(), "  %10:f32 = BroadcastLoad f32 [%2]\n");
+  EXPECT_EQ(count(print(optimised(text, {.extents = {5 * GetParam().lanes}, .memory_operands = false})), "Div "), 2);
+  const LinearKernel kernel = optimised(text, {.memory_operands = false});
+  EXPECT_EQ(count(print(kernel), "Div "), 0) << print(kernel);
+  EXPECT_EQ(count(print(kernel), "Fma "), 2) << print(kernel);
+  const auto code = compiled(kernel);
+  ASSERT_NE(code, nullptr);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity(), kMost = std::numeric_limits<float>::max();
+  std::vector<float> hard{0, -0.0f, kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(), kMost, -kMost};
+  for (const int exponent : {-149, -148, -127, -126, -125, -101, -100, -99, -60, -1, 0, 1, 99, 100, 101, 126, 127})
+    for (const float m : {1.0f, -1.0f, 1.5f, 0x1.fffffep0f}) hard.push_back(std::ldexp(m, exponent));
+  std::mt19937 random(5);
+  const auto any = [&] { return std::bit_cast<float>(static_cast<uint32_t>(random())); };
+  std::vector<float> divisors = hard;
+  while (divisors.size() < 1000) divisors.push_back(any());
+  size_t apart = 0;
+  for (size_t which = 0; which < divisors.size(); ++which) {
+    // A power of two by 2 - 2^-23 lies next to the middle of two numbers.
+    const bool is_hard = which < hard.size();
+    const float divisor = divisors[which];
+    std::vector<float> x = hard;
+    while (x.size() < 500) x.push_back(any());
+    while (x.size() < 1000) x.push_back(divisor * std::ldexp(any(), -100));  // quotients of some size
+    const std::vector<float> y = run(*code, x, divisor);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const float wanted = x[i] / divisor;
+      if (std::bit_cast<uint32_t>(y[i]) == std::bit_cast<uint32_t>(wanted)) continue;
+      if (std::isnan(wanted) && std::isnan(y[i])) continue;
+      const bool is_small = std::abs(wanted) < 0x1p-100f, is_exact = x[i] == 0 || !std::isfinite(wanted);
+      ASSERT_LE(std::abs(place_of(y[i]) - place_of(wanted)), is_exact   ? 0
+                                                             : is_small ? 2
+                                                                        : 1)
+          << x[i] << " by " << divisor << " is " << y[i];
+      apart += !is_small && !is_hard;
+    }
+  }
+  EXPECT_LE(apart, 3u) << "of a million";
+}
+
+// Of unsigned elements that were loaded from 8 or 16 bits, and of no others.
+TEST_P(Passes, NarrowIntegersAreConvertedAsSigned) {
+  for (const auto& [element, lane, marked] :
+       {std::tuple{"u8", "u32", 2}, {"u16", "u32", 2}, {"u32", "u32", 0}, {"i8", "i32", 0}}) {
+    const LinearKernel kernel = optimised(row_kernel(
+        GetParam().lanes, str("    %10:", lane, " = Load@ ", element, " [%0 + %3]!\n    %20:f32 = Convert %10\n")));
+    EXPECT_EQ(count(print(kernel), "fits_i32"), marked) << print(kernel);
+    EXPECT_NE(compiled(kernel), nullptr);
+  }
+  const LinearKernel sums = optimised(row_kernel(
+      GetParam().lanes, "    %10:u32 = Load@ u8 [%0 + %3]!\n    %11:u32 = Add %10, %10\n    %20:f32 = Convert %11\n"));
+  EXPECT_EQ(count(print(sums), "fits_i32"), 0) << print(sums);
+}
+
+// Both operands loaded from 8 or 16 bits, wrapped to these, or numbers that fit them.
+TEST_P(Passes, NarrowIntegersDivideInF32) {
+  const auto marked = [&](const std::string& operand, std::string_view lane = "i32") {
+    const LinearKernel kernel = optimised(
+        row_kernel(GetParam().lanes, str("    %10:", lane, " = Load@ ", lane == "i32" ? "i16" : "u16", " [%0 + %3]!\n",
+                                         operand, "    %19:", lane, " = Div %10, %11\n    %20:f32 = Convert %19\n")));
+    EXPECT_NE(compiled(kernel), nullptr);
+    return count(print(kernel), "fits_24_bits") > 0;
+  };
+  EXPECT_TRUE(marked("    %11:i32 = Load@ i8 [%0 + %3]!\n"));
+  EXPECT_TRUE(marked("    %11:u32 = Load@ u16 [%0 + %3]!\n", "u32"));
+  EXPECT_FALSE(marked("    %11:i32 = Load@ i32 [%0 + %3]!\n"));
+  EXPECT_TRUE(marked("    %11:i32 = Scalar {bits = 0xffff8000}\n"));
+  EXPECT_FALSE(marked("    %11:i32 = Scalar {bits = 0xffff7fff}\n"));
+  EXPECT_TRUE(marked("    %11:u32 = Scalar {bits = 0xffff}\n", "u32"));
+  EXPECT_FALSE(marked("    %11:u32 = Scalar {bits = 0x10000}\n", "u32"));
+  EXPECT_FALSE(marked("    %11:i32 = Add %10, %10\n"));
+  EXPECT_TRUE(marked("    %12:i32 = Add %10, %10\n    %11:i32 = Wrap %12 {to = \"i8\"}\n"));
+}
+
+// Of what is alike in all lanes, and of nothing else.
+TEST_P(Passes, QuotientsOfWhatIsAlikeTakeOneLane) {
+  const auto kernel_of = [&](std::string_view operand) {
+    return optimised(row_kernel(
+        GetParam().lanes, load("f32") + weight("f32") + "    %12:f32 = Scalar {bits = 0x40400000}\n" +
+                              "    %13:f32 = Div %12, " + std::string(operand) +
+                              "\n    %14:f32 = Abs %13\n    %15:f32 = Sqrt %14\n" + "    %20:f32 = Add %10, %15\n"));
+  };
+  EXPECT_EQ(count(print(kernel_of("%10")), "Alike"), 0);
+  const LinearKernel kernel = kernel_of("%11");
+  EXPECT_EQ(count(print(kernel), "DivAlike"), 2) << print(kernel);
+  EXPECT_EQ(count(print(kernel), "SqrtAlike"), 2);
+  const auto code = compiled(kernel);
+  ASSERT_NE(code, nullptr);
+  check<float>(*code, [](float x, float w) { return x + std::sqrt(std::abs(3 / w)); });
+}
+
+TENON_ON_ALL_MACHINES(Passes);
+
+}  // namespace
+}  // namespace tenon::x86::testing
