@@ -183,6 +183,20 @@ TEST(LinearVerify, Blocks) {
   EXPECT_THAT(verify(kernel).error().to_string(), HasSubstr("they are along no dim"));
 }
 
+TEST(LinearVerify, TensorsMoveAlongDimsThatTheyVaryOver) {
+  LinearKernel kernel = parsed(kScale);
+  kernel.extents = {-1, -1};
+  kernel.varies = {3, 3};
+  EXPECT_TRUE(verify(kernel).ok());
+  EXPECT_TRUE(kernel.has_rows(1));
+  kernel.varies = {3, 2};
+  EXPECT_TRUE(kernel.has_rows(1));
+  EXPECT_THAT(verify(kernel).error().to_string(), HasSubstr("port 1 moves along dim 0, over which it does not vary"));
+  kernel.varies = {3, 1};
+  EXPECT_FALSE(kernel.has_rows(1));
+  EXPECT_TRUE(kernel.has_rows(0));
+}
+
 TEST(LinearVerify, SharedPlacesOfLiveRegisters) {
   const std::string_view text = R"(kernel @shared lanes 4 {
   #0 = pointer 0

@@ -145,6 +145,17 @@ TEST_P(Passes, LoopsThatStoreIntoTheCachesAreOneStream) {
   EXPECT_EQ(count(print(optimised(text, {.streams = {.each = 4}})), "stream"), 0);
 }
 
+// Where rows begin says nothing of vectors along another dim.
+TEST_P(Passes, OutputsWithoutRowsStayInTheCaches) {
+  LinearKernel kernel = parsed(row_kernel(GetParam().lanes, load("f32") + "    %20:f32 = Neg %10\n"));
+  kernel.extents = {-1, -1};
+  const bool streams = GetParam().lanes * 32 >= 128;
+  for (const uint32_t varies : {1u, 3u}) {  // the kernel's loops are over dim 0
+    kernel.varies = {3, 0, varies};
+    EXPECT_EQ(has_streaming_stores(optimised(kernel, {.stream_stores = true})), streams && varies == 3);
+  }
+}
+
 TEST_P(Passes, OutputsThatAreReadAgainStayInTheCaches) {
   const std::string text =
       row_kernel(GetParam().lanes, "    %10:f32 = Load@ f32 [%1 + %3]!\n    %20:f32 = Add %10, %10\n");

@@ -75,9 +75,11 @@ inline int count(const std::string& text, const std::string& what) {
 
 class Passes : public MachineTest {
  protected:
-  LinearKernel optimised(const std::string& text, PassOptions options = {}) {
+  LinearKernel optimised(const std::string& text, const PassOptions& options = {}) {
+    return optimised(parsed(text), options);
+  }
+  LinearKernel optimised(LinearKernel kernel, PassOptions options) {
     options.isa = GetParam().isa;
-    LinearKernel kernel = parsed(text);
     const auto done = optimise(kernel, options);
     EXPECT_TRUE(done.ok()) << (done.ok() ? "" : done.error().to_string());
     return kernel;

@@ -80,11 +80,6 @@ Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& body, cons
   passes.cycles = [this](const snippet::LinearKernel& of, const snippet::Instruction& one) {
     return cycles_of(of, one);
   };
-  for (size_t i = 0; body.rank() > 0 && i < body.outputs.size(); ++i)
-    if (!(body.values[static_cast<size_t>(body.outputs[i].value)].varies >> (body.rank() - 1) & 1))
-      passes.other_rows.insert(static_cast<int>(body.inputs.size() + i));
-  for (const snippet::BodyDim& dim : body.dims)
-    passes.extents.push_back(dim.extent.is_constant() ? dim.extent.constant() : -1);
   TENON_OK(optimise(kernel, passes), "lowering snippet '", body.name, "'");
   kernel.name += tier.suffix;
   return functions_in_turn(std::move(kernel));

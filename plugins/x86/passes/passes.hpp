@@ -76,8 +76,6 @@ struct PassOptions {
   // A product that is only added becomes one operation: faster, and rounded once instead of twice, so results may
   // differ in their last place from those of the operators one by one. What is negated and only added is subtracted.
   bool contract = true;
-  // Of the body's dims; -1: not known.
-  std::vector<int64_t> extents = {};
   // Of one instruction (JitterRow::cycles); null: 1 each.
   std::function<double(const snippet::LinearKernel& kernel, const snippet::Instruction& one)> cycles = nullptr;
   // Nothing is fetched, and no pass looks for loops: lanes of narrow integers, four vectors at once, become lanes of
@@ -88,10 +86,9 @@ struct PassOptions {
   // Loads with one use become operands of the instruction that uses them.
   bool memory_operands = true;
   // For kernels whose tensors exceed the caches; where all lies in them, these only cost.
-  // Stores of whole vectors to outputs that the kernel does not read go past the caches.
+  // Stores of whole vectors to outputs that have rows (LinearKernel::has_rows), and that the kernel does not read, go
+  // past the caches.
   bool stream_stores = false;
-  // But to these: they do not vary over the innermost dim, so where their vectors begin, rows do not say.
-  std::set<int> other_rows = {};
   // Rows may begin anywhere: only what a head has aligned (`aligned` of Store) goes past the caches, without
   // whole_lines, and all lines are loaded by halves, without far_by_halves.
   bool any_rows = false;

@@ -59,7 +59,7 @@ class StandingDivisors {
   // Of open extents: many.
   double trips_of(const Loop& loop) const {
     const auto dim = static_cast<size_t>(loop.dim);
-    const int64_t extent = dim < options_.extents.size() ? options_.extents[dim] : -1;
+    const int64_t extent = dim < kernel_.extents.size() ? kernel_.extents[dim] : -1;
     return extent < 0 ? 1e9 : static_cast<double>(extent / loop.increment);
   }
   // Where the instructions end that no border parts from the one at `begin`, and whether they wait for quotients.

@@ -126,13 +126,13 @@ void Stretches::Touched::write(Name op, int64_t ahead_bytes, int label, std::vec
 void stream_stores(LinearKernel& kernel, const PassOptions& options) {
   const std::vector<int> ports = ports_of(kernel);
   const auto port = [&](const Instruction& i) { return ports[static_cast<size_t>(i.memory->base)]; };
-  // Scratch memory and outputs that are read again are wanted in the caches.
-  std::set<int> kept = options.other_rows;
-  kept.insert(-1);
+  std::set<int> kept{-1};  // scratch memory and outputs that are read again are wanted in the caches
   for (const Instruction& instruction : kernel.body)
     if (reads_memory(instruction)) kept.insert(port(instruction));
   for (Instruction& instruction : kernel.body)
-    if (streamable(kernel, instruction, options) && !kept.contains(port(instruction))) instruction.op = kStreaming;
+    if (streamable(kernel, instruction, options) && !kept.contains(port(instruction)) &&
+        kernel.has_rows(port(instruction)))
+      instruction.op = kStreaming;
 }
 
 int64_t Ahead::of(size_t stretches) const {

@@ -222,6 +222,14 @@ struct TENON_API LinearKernel {
     bool operator==(const Joined&) const = default;
   };
   Joined joined = {};
+  // What lowering knows of the body, and text does not say; passes change neither.
+  std::vector<int64_t> extents;  // of its dims; -1: open
+  std::vector<uint32_t> varies;  // of inputs, then outputs: a DimSet of these
+  // Do elements of port `port` lie along the innermost dim? Else where rows begin says nothing of where its own do.
+  bool has_rows(int port) const {
+    const auto at = static_cast<size_t>(port);
+    return extents.empty() || at >= varies.size() || (varies[at] >> (extents.size() - 1) & 1) != 0;
+  }
   // Kept dims of the body that no call may cut or join: params may be known that depend on them where their extents
   // are.
   uint32_t whole = 0;  // a DimSet
@@ -260,8 +268,8 @@ void append_moves(std::vector<Instruction>& body, const Loop& loop, ParamId Loop
 TENON_API void insert_shifts(LinearKernel& kernel);
 
 // Registers are written before they are read on every path, loops nest, operands are of the files and types that the
-// table above states, params and labels are there; after allocation, no two live registers share a place. Errors name
-// the instruction.
+// table above states, params and labels are there, tensors move along dims that they vary over; after allocation, no
+// two live registers share a place. Errors name the instruction.
 TENON_API Result<void> verify(const LinearKernel& kernel);
 
 }  // namespace tenon::snippet

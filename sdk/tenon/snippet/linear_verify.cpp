@@ -71,6 +71,7 @@ class Verifier {
     TENON_OK(check_places());
     for (const Instruction& instruction : kernel_.body) TENON_OK(check_form(instruction), where(instruction));
     TENON_OK(check_nesting());
+    TENON_OK(check_tensors(), "the params of linear kernel '", kernel_.name, "'");
     TENON_OK(check_blocks(), "the blocks of linear kernel '", kernel_.name, "'");
     summarize();
     contents_.assign(place_count_, kNothing);
@@ -221,6 +222,21 @@ class Verifier {
     if (loop.limit < 0 || static_cast<size_t>(loop.limit) >= kernel_.params.size())
       return error(Code::internal, "loop ", begin.number, " has no limit");
     if (loop.increment <= 0) return error(Code::internal, "loop ", begin.number, " does not advance");
+    return {};
+  }
+
+  // Loops over dims that the body has not, and those that move a pointer less than others inside have, may be of any.
+  Result<void> check_tensors() const {
+    for (const Param& param : kernel_.params) {
+      if (param.kind != Param::Kind::shift || param.inner >= 0 ||
+          static_cast<size_t>(param.loop) >= kernel_.loops.size())
+        continue;
+      const int dim = kernel_.loops[static_cast<size_t>(param.loop)].dim;
+      const auto port = static_cast<size_t>(param.port);
+      if (port >= kernel_.varies.size() || static_cast<size_t>(dim) >= kernel_.extents.size()) continue;
+      if (!(kernel_.varies[port] >> dim & 1))
+        return error(Code::internal, "port ", param.port, " moves along dim ", dim, ", over which it does not vary");
+    }
     return {};
   }
 

@@ -26,6 +26,9 @@ Lowering::Lowering(const Body& body, const LowerOptions& options)
     for (const ValueId operand : node.operands) ++users_[index(operand)];
   }
   for (size_t i = 0; i < body.inputs.size(); ++i) makers_[index(body.inputs[i].value)].port = static_cast<int>(i);
+  for (const BodyDim& dim : body.dims) kernel_.extents.push_back(dim.extent.is_constant() ? dim.extent.constant() : -1);
+  for (const std::vector<BodyPort>* ports : {&body.inputs, &body.outputs})
+    for (const BodyPort& port : *ports) kernel_.varies.push_back(body.values[index(port.value)].varies);
   for (const ScratchPlan& scratch : plan_.scratch) kernel_.scratch.push_back({scratch.element, scratch.dims, 1});
 }
 
