@@ -1,5 +1,5 @@
-// Graphs that nobody thought of: elementwise operators and reductions of rows over one space, the same for each seed. Each
-// has two forms, the text of the graph and one fused nest of loops in C++ (drawn_loop.cpp).
+// Elementwise operators and reductions of rows over one space: graphs that nobody thought of, the same for each seed, and
+// those of kinds.hpp. Each has two forms, the text of the graph and one fused nest of loops in C++ (drawn_loop.cpp).
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace tenon::bench {
 
-enum class Element : uint8_t { f32, f16, i32, u8, i8, boolean };
+enum class Element : uint8_t { f32, f16, i32, u8, i8, boolean, i64 };
 
 struct DrawnValue {
   std::string op;             // "input", "constant", or an operator of the graph without attributes but those of its row
@@ -17,6 +17,8 @@ struct DrawnValue {
   int degree = 0;      // of the polynomial in the inputs that bounds it
   double number = 0;   // of a constant
   bool kept = false;   // worth to be kept for later walks of a row rather than made again
+  bool inside = false;  // of a later value that the graph makes by one operator, with its operands and attributes:
+  std::string whole;
 
   bool is_input() const { return op == "input"; }
   bool is_constant() const { return op == "constant"; }
@@ -25,6 +27,7 @@ struct DrawnValue {
 
 struct DrawnGraph {
   uint32_t seed = 0;
+  std::string title;            // its name, where it is not drawn
   std::string kind;             // what was drawn, such as "elementwise" or "softmax-like"
   std::vector<int64_t> dims;
   int folded = 0;                   // the last dims, over which reductions go
@@ -32,7 +35,7 @@ struct DrawnGraph {
   std::vector<int> outputs;
 
   std::vector<int> inputs() const;
-  // Kind, extents, operators and types of the inputs, in a line.
+  // The title, else kind, extents, operators and types of the inputs, in a line.
   std::string name() const;
   // The graph in its text form.
   std::string text() const;

@@ -12,7 +12,7 @@ namespace tenon::bench {
 namespace {
 
 std::string type_of(Element element) {
-  static const char* const kTypes[] = {"float", "_Float16", "int32_t", "uint8_t", "int8_t", "bool"};
+  static const char* const kTypes[] = {"float", "_Float16", "int32_t", "uint8_t", "int8_t", "bool", "int64_t"};
   return kTypes[static_cast<size_t>(element)];
 }
 
@@ -120,6 +120,7 @@ class Writer {
     const DrawnValue& value = at(v);
     if (value.is_input()) return str("p", v, "[", index(v), "]");
     if (value.op == "Cast") return cast(value);
+    if (value.op == "QuantizeLinear") return quantised(value);
     static const std::map<std::string, const char*> kForms{
         {"Add", "$0 + $1"},
         {"Sub", "$0 - $1"},
@@ -130,16 +131,29 @@ class Writer {
         {"Neg", "-$0"},
         {"Abs", "std::abs($0)"},
         {"Relu", "std::max($0, 0.0f)"},
+        {"Clip", "std::min(std::max($0, $1), $2)"},
+        {"PRelu", "$0 < 0.0f ? $0 * $1 : $0"},
+        {"HardSigmoid", "std::min(std::max($0 * 0.2f + 0.5f, 0.0f), 1.0f)"},
         {"Sqrt", "std::sqrt($0)"},
+        {"Reciprocal", "1.0f / $0"},
+        {"Pow", "std::pow($0, $1)"},
         {"Floor", "std::floor($0)"},
+        {"Round", "std::nearbyint($0)"},
+        {"DequantizeLinear", "float($0 - $2) * $1"},
         {"HardSwish", "$0 * std::min(std::max($0 + 3.0f, 0.0f), 6.0f) * (1.0f / 6.0f)"},
         {"Exp", "std::exp($0)"},
+        {"Log", "std::log($0)"},
+        {"Sin", "std::sin($0)"},
+        {"Cos", "std::cos($0)"},
+        {"Softplus", "std::max($0, 0.0f) + std::log(1.0f + std::exp(-std::abs($0)))"},
         {"Tanh", "std::tanh($0)"},
         {"Sigmoid", "1.0f / (1.0f + std::exp(-$0))"},
         {"Erf", "std::erf($0)"},
         {"Less", "$0 < $1"},
         {"Greater", "$0 > $1"},
         {"LessOrEqual", "$0 <= $1"},
+        {"Equal", "$0 == $1"},
+        {"Not", "!$0"},
         {"And", "$0 & $1"},
         {"Or", "$0 | $1"},
         {"Where", "$0 ? $1 : $2"},
@@ -178,6 +192,11 @@ class Writer {
     if (from == Element::f32 && value.element == Element::i8)
       return str("std::min(std::max(", x, ", -128.0f), 127.0f)");
     return x;
+  }
+  std::string quantised(const DrawnValue& value) const {
+    const auto& operands = value.operands;
+    return str("std::min(std::max(std::nearbyint(", operand(operands[0]), " / ", operand(operands[1]), ") + ",
+               operand(operands[2]), value.element == Element::u8 ? ", 0.0f), 255.0f)" : ", -128.0f), 127.0f)");
   }
   void define(int v) {
     line("const ", type_of(at(v).element), " v", v, " = (", type_of(at(v).element), ")(", expression(v), ");");
@@ -267,7 +286,11 @@ class Writer {
       }
       define(i);
       if (at(i).kept && level(i) == sweep) line("scratch[", place(), "] = v", i, ";");
-      if (level(i) == sweep) store(i);
+    }
+    // Behind all functions: g++ puts none that stands behind a store in vectors.
+    for (size_t v = 0; v < needed_.size(); ++v) {
+      const int i = static_cast<int>(v);
+      if (needed_[v] && this->depth(i) == depth + 1 && level(i) == sweep) store(i);
     }
     for (const int r : reductions(sweep)) {
       const int x = at(r).operands[0];

@@ -1,8 +1,9 @@
-// Drawn graphs on an x86 target against the loops that one would write for them by hand: medians of interleaved runs in
-// one process, the worst first.
+// Graphs on an x86 target against the loops that one would write for them by hand: medians of interleaved runs in one
+// process, the worst first. Drawn ones, or with --kinds those of kinds.hpp, also against the mere movement of their
+// arrays and ONNX Runtime.
 //
-//   drawn_loops_bench [--target x86-avx512] [--seed 1] [--seeds 200] [--rounds 15] [--filter RE] [--most-bits 20]
-//   [--flags "..."] [--show] [--json]
+//   [ORT_SO=.../libonnxruntime.so.1] drawn_loops_bench [--target x86-avx512] [--seed 1] [--seeds 200] [--kinds]
+//   [--rounds 15] [--filter RE] [--most-bits 20] [--flags "..."] [--show] [--json]
 //
 // The loops are compiled while it runs, by $CXX or c++, all in one go and with the flags of snippet_bench's (those in
 // which sums cancel without -fassociative-math); for x86-avx2 without AVX-512. A graph is drawn again by its seed,
@@ -13,6 +14,7 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <regex>
 #include <sstream>
 
@@ -21,23 +23,29 @@
 
 #include <tenon/compile/compile.hpp>
 #include <tenon/ir/text.hpp>
+#include <tenon/onnx/export.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 #include <tenon/support/median.hpp>
 #include <tenon/support/str.hpp>
 
 #include "bench/drawn_graph.hpp"
+#include "bench/hand_loops.hpp"
 #include "bench/interleaved.hpp"
+#include "bench/kinds.hpp"
+#include "bench/ort_peer.hpp"
 #include "bench/random_input.hpp"
 #include "bench/run_time_compiler.hpp"
 
 namespace tenon::bench {
 namespace {
 
+constexpr int64_t kPiece = 1024;  // bytes that movement reads or writes of one tensor, then of the next
+
 struct Options {
   std::string target = "x86-avx512", filter = ".*", flags;
   uint32_t seed = 1, seeds = 200;
   int rounds = 15, most_bits = 20;
-  bool show = false, json = false;
+  bool kinds = false, show = false, json = false;
 };
 
 std::vector<std::string> flags_of(const Options& options) {
@@ -65,8 +73,37 @@ double differing(const Tensor& got, const Tensor& wanted) {
 struct Row {
   std::string name;
   double us = 0, hand_us = 0, differing = 0;
+  std::optional<double> move_us, ort_us;
+  size_t kernels = 1;
+  double coverage = 1;
   double ratio() const { return hand_us / us; }
 };
+
+// Inputs and outputs side by side, a piece of each in turn, in each of several ways.
+void add_movement(std::vector<Runner>& runners, std::span<const void* const> in, std::span<void* const> out,
+                  std::span<const int64_t> extents) {
+  for (const HandLoop move : move_side_by_side())
+    runners.push_back({"move", [=] { move({in, out, extents}, 0, extents[0]); }});
+}
+
+// Null: there is none, or it refuses the graph.
+std::unique_ptr<OrtPeer> peer_of(const DrawnGraph& drawn, std::span<const Datum> inputs, std::span<const Datum> outputs,
+                                 const CompiledModel& model) {
+  if (!OrtPeer::available()) return nullptr;
+  std::vector<std::pair<std::string, Tensor>> in, out;
+  for (size_t i = 0; i < inputs.size(); ++i) in.emplace_back(model.inputs()[i].name, inputs[i].tensor());
+  for (size_t i = 0; i < outputs.size(); ++i) out.emplace_back(model.outputs()[i].name, outputs[i].tensor());
+  try {
+    const auto graph = must(parse_graph(drawn.text(), drawn.name()), drawn.name());
+    const std::string bytes = with_opset(must(export_model_bytes(*graph), drawn.name()), 20, 9);
+    auto peer = std::make_unique<OrtPeer>(bytes, in, out, 1);
+    peer->run();
+    return peer;
+  } catch (const std::exception& refusal) {
+    std::fprintf(stderr, "%s: no peer: %s\n", drawn.name().c_str(), refusal.what());
+    return nullptr;
+  }
+}
 
 Row run(const DrawnGraph& drawn, CompiledLoop loop, TargetRegistry& registry, ThreadPool& pool,
         const Options& options) {
@@ -93,14 +130,33 @@ Row run(const DrawnGraph& drawn, CompiledLoop loop, TargetRegistry& registry, Th
   loop(in.data(), out.data(), extents.data());
   for (size_t i = 0; i < made.size(); ++i)
     row.differing = std::max(row.differing, differing(made[i].tensor(), results[i].tensor()));
+  std::vector<OpProfile> kernels;
+  must(model->run_into(data, made, {.parallel = &pool, .profile = &kernels}), row.name);
+  row.kernels = kernels.size();
+  row.coverage = model->placement().coverage(options.target);
+  made.clear();
   // Both write to the same memory: which pages a tensor has is worth a tenth in the second-level cache.
   const auto bound = must(model->bind(data, results, alone), row.name);
   std::vector<Runner> runners;
   runners.push_back({"tenon", [&] { must(bound->run(), row.name); }});
   runners.push_back({"hand", [&] { loop(in.data(), out.data(), extents.data()); }});
+  std::vector<int64_t> bytes = {0};
+  std::unique_ptr<OrtPeer> peer;
+  if (options.kinds) {
+    for (const auto& tensors : {data, results})
+      for (const Datum& datum : tensors) bytes.push_back(static_cast<int64_t>(datum.tensor().bytes()));
+    bytes[0] = std::max<int64_t>(1, *std::ranges::max_element(bytes) / kPiece);
+    add_movement(runners, in, out, bytes);
+    peer = peer_of(drawn, data, results, *model);
+    if (peer) runners.push_back({"ort", [&] { peer->run(); }});
+  }
   measure(runners, options.rounds, true, random);
   row.us = median(runners[0].us);
   row.hand_us = median(runners[1].us);
+  for (const Runner& runner : std::span(runners).subspan(2)) {
+    std::optional<double>& least = runner.name == "ort" ? row.ort_us : row.move_us;
+    least = std::min(least.value_or(INFINITY), median(runner.us));
+  }
   return row;
 }
 
@@ -109,16 +165,26 @@ int report(std::vector<Row> rows, const Options& options) {
   nlohmann::json all = nlohmann::json::array();
   size_t below = 0, wrong = 0;
   double logs = 0;
-  if (!options.json) std::printf("%10s %10s %8s  %s\n", "us", "hand us", "hand/us", "seed, what it is");
+  if (!options.json)
+    std::printf("%10s %10s %8s%s  %s\n", "us", "hand us", "hand/us", options.kinds ? "  us/move   ort/us" : "",
+                options.kinds ? "what it is" : "seed, what it is");
   for (const Row& row : rows) {
     const bool differs = row.differing > 1e-2;
     below += row.ratio() < 0.97;
     wrong += differs;
     logs += std::log(row.ratio());
     all.push_back({{"case", row.name}, {"tenon_us", row.us}, {"hand_us", row.hand_us}, {"differing", row.differing}});
-    if (!options.json)
-      std::printf("%10.4f %10.4f %8.2f  %s%s\n", row.us, row.hand_us, row.ratio(), row.name.c_str(),
-                  differs ? str(" DIFFERS in ", row.differing, " of all elements").c_str() : "");
+    if (row.move_us) all.back()["move_us"] = *row.move_us;
+    if (row.ort_us) all.back()["ort_us"] = *row.ort_us;
+    if (options.json) continue;
+    std::printf("%10.4f %10.4f %8.2f", row.us, row.hand_us, row.ratio());
+    if (options.kinds) {
+      std::printf(" %8.2f", row.us / *row.move_us);
+      row.ort_us ? std::printf(" %8.2f", *row.ort_us / row.us) : std::printf("%9s", "-");
+    }
+    std::printf("  %s%s%s%s\n", row.name.c_str(), row.kernels > 1 ? str(" in ", row.kernels, " kernels").c_str() : "",
+                row.coverage < 1 ? " ELSEWHERE" : "",
+                differs ? str(" DIFFERS in ", row.differing, " of all elements").c_str() : "");
   }
   if (options.json) {
     std::printf("%s\n", all.dump(2).c_str());
@@ -135,6 +201,7 @@ int main(int argc, char** argv) {
   app.add_option("--target", options.target);
   app.add_option("--seed", options.seed, "the first");
   app.add_option("--seeds", options.seeds, "how many");
+  app.add_flag("--kinds", options.kinds, "graphs as networks have them, instead");
   app.add_option("--rounds", options.rounds);
   app.add_option("--filter", options.filter, "of a graph's name");
   app.add_option("--most-bits", options.most_bits, "at most about 2 to this many elements a tensor");
@@ -142,14 +209,15 @@ int main(int argc, char** argv) {
   app.add_flag("--show", options.show, "print graphs and loops, run nothing");
   app.add_flag("--json", options.json);
   CLI11_PARSE(app, argc, argv);
-  std::vector<DrawnGraph> drawn;
+  std::vector<DrawnGraph> all = options.kinds ? graph_kinds() : std::vector<DrawnGraph>{}, drawn;
+  if (!options.kinds)
+    for (uint32_t i = 0; i < options.seeds; ++i) all.push_back(draw_graph(options.seed + i, options.most_bits));
   std::string text = loop_prelude(), in_order = loop_prelude();
-  for (uint32_t seed = options.seed; seed < options.seed + options.seeds; ++seed) {
-    DrawnGraph one = draw_graph(seed, options.most_bits);
+  for (DrawnGraph& one : all) {
     if (!std::regex_search(one.name(), std::regex(options.filter))) continue;
-    (one.cancels() ? in_order : text) += one.loop(str("loop_", seed)) + "\n";
-    if (options.show)
-      std::printf("%s\n%s\n%s\n", one.name().c_str(), one.text().c_str(), one.loop(str("loop_", seed)).c_str());
+    const std::string loop = one.loop(str("loop_", one.seed)) + "\n";
+    (one.cancels() ? in_order : text) += loop;
+    if (options.show) std::printf("%s\n%s\n%s", one.name().c_str(), one.text().c_str(), loop.c_str());
     drawn.push_back(std::move(one));
   }
   if (options.show) return 0;

@@ -9,7 +9,7 @@ namespace tenon::bench {
 namespace {
 
 const char* name_of(Element element) {
-  static constexpr std::array kNames{"f32", "f16", "i32", "u8", "i8", "bool"};
+  static constexpr std::array kNames{"f32", "f16", "i32", "u8", "i8", "bool", "i64"};
   return kNames[static_cast<size_t>(element)];
 }
 
@@ -23,6 +23,7 @@ std::vector<int> DrawnGraph::inputs() const {
 }
 
 std::string DrawnGraph::name() const {
+  if (!title.empty()) return title;
   std::string text = str(seed, " ", kind, " ");
   for (size_t d = 0; d < dims.size(); ++d)
     text += str(d ? "x" : "", dims[d], static_cast<int>(d) + folded >= static_cast<int>(dims.size()) ? "'" : "");
@@ -56,12 +57,16 @@ std::string DrawnGraph::text() const {
   }
   for (size_t i = 0; i < values.size(); ++i) {
     const DrawnValue& v = values[i];
-    if (v.is_input()) continue;
+    if (v.is_input() || v.inside) continue;
     body += str("%v", i, " = ");
     if (v.is_constant()) {
       const bool floats = v.element == Element::f32 || v.element == Element::f16;
       body += str("Constant {value = dense<", name_of(v.element),
                   "[]: ", floats ? std::to_string(v.number) : str(std::llround(v.number)), ">}\n");
+      continue;
+    }
+    if (!v.whole.empty()) {
+      body += v.whole + "\n";
       continue;
     }
     body += v.op;

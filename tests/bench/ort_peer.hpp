@@ -76,10 +76,10 @@ class OrtPeer {
     if (status) throw std::runtime_error(reinterpret_cast<const char* (*)(void*)>(api()[kGetErrorMessage])(status));
   }
   static int onnx_type(ElementType element) {
-    if (element == kF32) return 1;
-    if (element == kU8) return 2;
-    if (element == kI32) return 6;
-    if (element == kI64) return 7;
+    static const std::pair<ElementType, int> kTypes[] = {{kF32, 1}, {kU8, 2},   {kI8, 3},  {kI32, 6},
+                                                         {kI64, 7}, {kBool, 9}, {kF16, 10}};
+    for (const auto& [known, type] : kTypes)
+      if (element == known) return type;
     throw std::runtime_error("the peer has no use for elements of type " + element.to_string());
   }
   void bind(const std::string& name, const Tensor& tensor, std::vector<std::string>& names,
