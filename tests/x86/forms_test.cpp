@@ -11,6 +11,7 @@
 
 #include "x86/code/code_cache.hpp"
 #include "x86/compiler.hpp"
+#include "x86/guarded_graph.hpp"
 #include "x86/kernel_support.hpp"
 
 namespace tenon::x86 {
@@ -342,6 +343,22 @@ TEST_P(Forms, RowsGoAloneWhereNothingIsFetchedAhead) {
   EXPECT_NE(suffixes(stated, "f32[2000,2047]", softmax).find(".alone.heads "), std::string::npos);
   EXPECT_EQ(suffixes(stated, "f32[2000,2049]", softmax).find("alone"), std::string::npos) << "powers wait in y";
   EXPECT_EQ(suffixes(stated, "f32[2000,1025]", "%y = LogSoftmax %x {axis = -1}").find("alone"), std::string::npos);
+}
+
+// A mask of keys lies still while heads and queries go by; one of queries and keys moves on with them.
+TEST_P(Forms, RowsGoAloneBesideWhatRowsBehindOneAnotherShare) {
+  TargetDescription stated = target();
+  stated.memories[2].prefetch_reads = stated.memories[2].prefetch_writes = 0;
+  const FormMaker maker(stated, **jitter_table(), {});
+  const auto any_alone = [&](std::string_view mask) {
+    auto graph = parse_graph(
+        str("graph @g(%x: f32[4,2000,197], %m: ", mask, ") -> %y {\n%t = Add %x, %m\n%y = Softmax %t {axis = -1}\n}"));
+    testing::GuardedGraph(GetParam(), {}).tokenize(**graph);
+    const auto body = snippet::make_body(*(*graph)->body().output(0)->producer());
+    return std::ranges::any_of(maker.tiers_of(*body), [](const FormMaker::Tier& tier) { return tier.passes.alone; });
+  };
+  EXPECT_TRUE(any_alone("f32[4,1,197]"));
+  EXPECT_FALSE(any_alone("f32[1,2000,197]"));
 }
 
 // Short rows that begin anywhere are fetched from as far as others, but stored to the caches.

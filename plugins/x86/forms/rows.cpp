@@ -9,8 +9,8 @@ namespace tenon::x86 {
 namespace {
 
 // A body that folds rows alone and walks them again: bytes of one element in tensors that move on with the rows, in
-// those that all rows share, and in a value that sweeps keep. Of a single row all tensors count as moving on. What
-// varies over some of several folded dims is little.
+// those that rows right behind one another share, as a mask of keys for all heads and queries, and in a value that
+// sweeps keep. Of a single row all tensors count as moving on. What varies over some of several folded dims is little.
 struct RowBytes {
   int64_t moving = 0, standing = 0, kept = 0;  // moving 0: it is another body
 };
@@ -22,10 +22,12 @@ RowBytes row_bytes_of(const snippet::Body& body) {
   };
   const auto is_swept = [&](const snippet::BodyPort& port) { return (varies(port) & row) == row; };
   if (std::ranges::none_of(body.outputs, is_swept)) return {};
+  const auto moves_on = [&](const snippet::BodyPort& port) {
+    return body.first_of_row() == 0 || (varies(port) >> (body.first_of_row() - 1) & 1) != 0;
+  };
   RowBytes bytes;
   for (const snippet::BodyPort& input : body.inputs)
-    if (is_swept(input))
-      (varies(input) == row && row != body.all_dims() ? bytes.standing : bytes.moving) += input.element.bits() / 8;
+    if (is_swept(input)) (moves_on(input) ? bytes.moving : bytes.standing) += input.element.bits() / 8;
   for (const snippet::BodyValue& value : body.values)
     bytes.kept = std::max<int64_t>(bytes.kept, value.element.bits() / 8);
   return bytes;
