@@ -42,22 +42,38 @@ void logarithm_avx512(VectorCode& c) {
   c.move(c.out(), f);
 }
 
-// Denormals are multiplied by 2^23 first. What is not above 0 and finite is answered apart: x + x for inf and NaN.
-void logarithm_avx2(VectorCode& c) {
+// x = 2^e (1 + f), of a normal x.
+void split_avx2(VectorCode& c, const Vec& f, const Vec& e, const Vec& x) {
+  c->vpsubd(e, x, c.u32(kThreeQuarterBits));
+  c->vandps(e, e, c.u32(kExponentMask));
+  c->vpsubd(f, x, e);
+  c->vpsrad(e, e, kMantissaBits);
+  c->vcvtdq2ps(e, e);
+  c->vsubps(f, f, c.f32(1));
+}
+
+// To `to` where all lanes are normal numbers above 0. t and u are scratch.
+void jump_if_normal(VectorCode& c, const Vec& t, const Vec& u, const Xbyak::Label& to) {
+  constexpr uint32_t kLeastNormal = 0x00800000, kNotFinite = 0x7f800000;
+  c->vpsubd(t, c.in(0), c.u32(kLeastNormal));
+  c->vpaddd(u, t, c.u32(kSign - (kNotFinite - kLeastNormal)));  // of what is too large, overflows into the sign
+  c->vorps(t, t, u);
+  c->vtestps(t, t);
+  c->jz(to, Xbyak::CodeGenerator::T_NEAR);
+}
+
+// f = ln x. Denormals are multiplied by 2^23 first. What is not above 0 and finite is answered apart: x for inf and
+// NaN.
+void logarithm_of_any(VectorCode& c, const Vec& f, const Vec& e) {
   constexpr float kLeastNormal = 0x1p-126f;
-  const Vec x = c.in(0), f = c.temp(), e = c.temp(), t = c.temp();
+  const Vec x = c.in(0), t = c.temp();
   const Mask mask = c.mask_temp();
   c.compare(mask, Compare::less, x, c.f32(kLeastNormal));
   c->vmulps(t, x, c.f32(0x1p23f));
   c.select(f, mask, t, x);
   c->vandps(t, c.vector(mask), c.f32(-23));
-  c->vpsubd(e, f, c.u32(kThreeQuarterBits));
-  c->vandps(e, e, c.u32(kExponentMask));
-  c->vpsubd(f, f, e);
-  c->vpsrad(e, e, kMantissaBits);
-  c->vcvtdq2ps(e, e);
+  split_avx2(c, f, e, f);
   c->vaddps(e, e, t);
-  c->vsubps(f, f, c.f32(1));
   logarithm_of_parts(c, f, e);
   c.set_u32(t, 0x7f800000);
   c.compare(mask, Compare::less, x, t);
@@ -68,7 +84,20 @@ void logarithm_avx2(VectorCode& c) {
   c.set_u32(e, kNaN);
   c.select(f, mask, e, f);
   c.set_u32(e, kMinusInfinity);
-  c->vblendvps(c.out(), f, e, t);
+  c->vblendvps(f, f, e, t);
+}
+
+void logarithm_avx2(VectorCode& c) {
+  const Vec f = c.temp(), e = c.temp();
+  Xbyak::Label normal, done;
+  jump_if_normal(c, f, e, normal);
+  logarithm_of_any(c, f, e);
+  c->jmp(done, Xbyak::CodeGenerator::T_NEAR);
+  c->L(normal);
+  split_avx2(c, f, e, c.in(0));
+  logarithm_of_parts(c, f, e);
+  c->L(done);
+  c.move(c.out(), f);
 }
 
 void logarithm(VectorCode& c) { c.avx512() ? logarithm_avx512(c) : logarithm_avx2(c); }
@@ -186,7 +215,7 @@ void inverse_hyperbolic_tangent(VectorCode& c) {
 constexpr RowPair kRows[] = {
     {"Log",
      kF32Lanes,
-     {.vectors = 5, .cycles = 17, .in_turn = 2},
+     {.vectors = 5, .cycles = 14},
      {.vectors = 3, .masks = 1, .cycles = 9, .in_turn = 2},
      1,
      algorithm<logarithm>},
