@@ -251,6 +251,13 @@ TEST(BodyNumbersOfGraphs, RangesSpareChecks) {
   EXPECT_EQ(nodes(of(f + "%m = Mul %f, %x\n%y = Cast %m {to = type<i32[*]>}"), "ConvertInRange"), 0);
   EXPECT_EQ(nodes(of(f + "%m = Mul %f, %k\n%y = Cast %m {to = type<u32[*]>}"), "ConvertInRange"), 0);
   EXPECT_EQ(nodes(of("%y = Cast %x {to = type<i8[*]>}"), "ConvertInRange"), 1);
+  const std::string byte =
+      "%o = Constant {value = dense<f32[]: 0>}\n%e = Constant {value = dense<f32[]: 255>}\n"
+      "%c = Clip %x, %o, %e\n";
+  EXPECT_EQ(nodes(of(byte + "%y = Cast %c {to = type<u8[*]>}"), "ConvertInRange"), 1);
+  EXPECT_EQ(nodes(of(byte + "%r = Round %c\n%y = Cast %r {to = type<u8[*]>}"), "RoundInRange"), 1);
+  EXPECT_EQ(nodes(of(byte + "%y = Cast %c {to = type<u32[*]>}"), "Wrap"), 1) << "NaN is 0";
+  EXPECT_EQ(nodes(of("%r = Round %x\n%y = Cast %r {to = type<i32[*]>}"), "RoundInRange"), 0);
 }
 
 }  // namespace

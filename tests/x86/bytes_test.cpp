@@ -219,6 +219,35 @@ TEST_P(Bytes, FloatsThatNoByteHolds) {
   EXPECT_GT(count("graph @g(%x: f32[N]) -> %y {\n%y = Cast %x {to = type<u8[*]>}\n}", "ConvertInRange"), 0);
 }
 
+TEST_P(Bytes, QuantisedNumbersAreRoundedAndKeptInRange) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const std::vector<float> numbers{
+      0,       -0.0f,   0.25f,    -0.25f,     0.75f, -0.75f, 1.25f, -1.25f, 63.5f, 63.75f, 64,  -64.f, -64.5f, 127.25f,
+      127.75f, -127.5f, 16383.5f, -16384.25f, 3e9f,  -3e9f,  1e30f, -1e30f, kInf,  -kInf,  NAN, -NAN,  1e-40f, 5.1f};
+  for (const int64_t n : {int64_t{5}, int64_t{32}, int64_t{300}}) {
+    Tensor x = *Tensor::zeros(kF32, {n});
+    for (int64_t i = 0; i < n; ++i) x.set_double(i, numbers[static_cast<size_t>(i) % numbers.size()]);
+    for (const char* to : {"u8", "i8", "u16", "i16"}) {
+      for (const int zero : {0, 3, 127}) {
+        for (const char* then : {"%y = DequantizeLinear %a, %s, %z", "%y = Cast %a {to = type<i32[*]>}"}) {
+          expect_exact(str("graph @g(%x: f32[", n,
+                           "]) -> (%y, %a) {\n%s = Constant {value = dense<f32[]: 0.5>}\n%z = "
+                           "Constant {value = dense<",
+                           to, "[]: ", zero, ">}\n%a = QuantizeLinear %x, %s, %z\n", then, "\n}"),
+                       {Datum(x)});
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+  // One conversion a vector, which rounds, and nothing that looks for NaN.
+  const std::string text =
+      "graph @g(%x: f32[N]) -> %y {\n%s = Constant {value = dense<f32[]: 0.3>}\n%z = Constant "
+      "{value = dense<u8[]: 100>}\n%y = QuantizeLinear %x, %s, %z\n}";
+  EXPECT_GT(count(text, "RoundInRange"), 0);
+  for (const char* spared : {"RoundEven", "Wrap", "Where", "NotEqual"}) EXPECT_EQ(count(text, spared), 0) << spared;
+}
+
 // As drawn_loops_bench draws them: of all types, known extents and shapes.
 TEST_P(Bytes, DrawnGraphsKeepToTheBounds) {
   GuardedGraph runner(GetParam(), {.small_caches = false});

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <unordered_map>
 
 #include "x86/body/conditions.hpp"
 
@@ -13,7 +14,8 @@ using snippet::BodyNode;
 using snippet::ValueId;
 
 const Name kMax("Max"), kMin("Min"), kLow("ClampLow"), kHigh("ClampHigh"), kWhere("Where"), kAbs("Abs"),
-    kConvert("Convert"), kInRange("ConvertInRange"), kAnd("And"), kOr("Or");
+    kConvert("Convert"), kInRange("ConvertInRange"), kRoundEven("RoundEven"), kToNearest("RoundInRange"), kAnd("And"),
+    kOr("Or");
 
 class Rewriter {
  public:
@@ -31,7 +33,10 @@ class Rewriter {
         same_[index(node.result)] = *x;
       else
         simplify(node);
+      if (node.op == kRoundEven) rounded_[node.result] = node.operands[0];
       if (node.op == kConvert && is_narrow(node)) all.push_back(in_range(node));
+      if (node.op == kInRange) round_at_once(node);
+      if (node.op == kConvert && fits_i32(node)) node.attributes.set("fits_i32", 1);
       all.push_back(std::move(node));
     }
     body_.nodes = std::move(all);
@@ -96,15 +101,19 @@ class Rewriter {
     if (fits && is_number(x)) node.op = kInRange;
   }
 
-  // Floats that i8 or i16 holds, but for NaN: of that the machine makes 0x80000000, whose low bits are 0 as wanted.
+  // Floats that 8 or 16 bits hold, but for NaN: of that the machine makes 0x80000000, whose low bits are 0 as wanted.
   // Where nothing but these counts, as in lanes of bytes, the Wrap is for nothing.
   bool is_narrow(const BodyNode& node) const {
-    return is(node.operands[0], kF32) && is(node.result, kI32) && narrow_type(of(node, 0)).has_value();
+    return is(node.operands[0], kF32) && (is(node.result, kI32) || is(node.result, kU32)) &&
+           narrow_type(node).has_value();
   }
-  static std::optional<ElementType> narrow_type(const Numbers& x) {
-    for (const ElementType type : {kI8, kI16}) {
-      const double bound = std::ldexp(1, type.bits() - 1);
-      if (x.low > -bound - 1 && x.high < bound) return type;
+  std::optional<ElementType> narrow_type(const BodyNode& conversion) const {
+    const Numbers& x = of(conversion, 0);
+    for (const ElementType type : {kI8, kI16, kU8, kU16}) {
+      const bool has_sign = type.is_signed_int();
+      const double least = has_sign ? -std::ldexp(1, type.bits() - 1) : 0;
+      const double most = least + std::ldexp(1, type.bits()) - 1;
+      if (has_sign == is(conversion.result, kI32) && x.low > least - 1 && x.high < most + 1) return type;
     }
     return std::nullopt;
   }
@@ -115,9 +124,22 @@ class Rewriter {
     converted.result = static_cast<ValueId>(body_.values.size());
     body_.values.push_back(snippet::BodyValue(body_.values[index(node.result)]));
     node.op = Name("Wrap");
-    node.attributes = {{"to", narrow_type(of(node, 0))->to_string()}};
+    node.attributes = {{"to", narrow_type(node)->to_string()}};
     node.operands = {converted.result};
+    round_at_once(converted);
     return converted;
+  }
+
+  void round_at_once(BodyNode& conversion) const {
+    const auto found = rounded_.find(conversion.operands[0]);
+    if (found == rounded_.end()) return;
+    conversion.op = kToNearest;
+    conversion.operands = {found->second};
+  }
+  // Unsigned integers, to floats.
+  bool fits_i32(const BodyNode& node) const {
+    return is(node.operands[0], kU32) && body_.values[index(node.result)].element.is_float() &&
+           of(node, 0).high < 0x1p31;
   }
 
   // The machine gives one operand where either is NaN or both are zeros: x of ClampLow and ClampHigh, and of zeros the
@@ -168,6 +190,7 @@ class Rewriter {
   Body body_;
   const std::vector<Numbers> numbers_;
   std::vector<ValueId> same_;
+  std::unordered_map<ValueId, ValueId> rounded_;  // what RoundEven made, of what
 };
 
 }  // namespace

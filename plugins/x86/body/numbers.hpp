@@ -26,7 +26,9 @@ std::vector<Numbers> numbers_of(const snippet::Body& body);
 //                     ClampLow a, b      b only where a is, and no two zeros of different signs meet
 //   Min a, b          ClampHigh          likewise
 //   Convert x         ConvertInRange x   a float that is never NaN, to a 32-bit integer that holds all of its range
-//                     Wrap ConvertInRange x   where it may be NaN, of what i8 or i16 holds
+//                     Wrap ConvertInRange x   where it may be NaN, of what 8 or 16 bits hold
+//   ConvertInRange RoundEven x   RoundInRange x
+//   Convert u, to floats   with attribute `fits_i32`, where an unsigned u does
 //   Abs x, ClampLow x, c, Max x, y, Where c, x, x ...   x, where nothing else can come out
 //   And c, d; Or c, d  c, where d says no more
 //

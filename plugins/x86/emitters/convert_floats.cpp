@@ -40,6 +40,7 @@ void f32_to_i32(VectorCode& c) {
 }
 
 void f32_in_range(VectorCode& c) { c->vcvttps2dq(c.out(), c.in(0)); }
+void f32_to_nearest(VectorCode& c) { c->vcvtps2dq(c.out(), c.in(0)); }
 
 // max(x, 0) is 0 for NaN. avx2 converts x and x - 2^31, and joins them.
 void f32_to_u32(VectorCode& c) {
@@ -172,6 +173,7 @@ constexpr RowPair kRows[] = {
      algorithm<f32_to_i32>,
      between<&kF32Lanes, &kI32Only>},
     {"ConvertInRange", kNumberLanes, {}, {}, 0, algorithm<f32_in_range>, between<&kF32Lanes, &kInt32>},
+    {"RoundInRange", kNumberLanes, {}, {}, 0, algorithm<f32_to_nearest>, between<&kF32Lanes, &kInt32>},
     {"Convert",
      kNumberLanes,
      {.vectors = 3, .cycles = 5},

@@ -12,6 +12,7 @@
 //   StoreFour [memory], a        the first four lanes
 //   LoadHalves [memory]          Load of a vector of 512 bits as two of 256
 //   ConvertInRange x             floats to integers of 32 bits; 0x80000000 where it is not one of them
+//   RoundInRange x               the same to the nearest, of two the even one
 //   ClampLowOfNaN x, low         ClampLow, but low where x is NaN
 //   AddBytes and others          four vectors of 32-bit lanes as one of bytes (emitters/bytes.cpp)
 //   LoadBytes, StoreBytes        of such

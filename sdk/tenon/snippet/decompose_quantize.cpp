@@ -1,6 +1,7 @@
 // Linear quantisation, per tensor, per axis and by blocks, to and from integers of 8 and 16 bits (back also from 32).
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include <tenon/snippet/decompose.hpp>
 
@@ -80,9 +81,8 @@ Result<Space> dynamic_space(const Op& op) {
   return space;
 }
 
-ValueId clamp(Rebuild& r, ValueId x, double low, double high) {
-  x = r.node("ClampLow", {x, r.scalar_like(x, low)});
-  return r.node("ClampHigh", {x, r.scalar_like(x, high)});
+ValueId clamp(Rebuild& r, ValueId x, ValueId low, ValueId high) {
+  return r.node("ClampHigh", {r.node("ClampLow", {x, low}), high});
 }
 
 // `otherwise` in place of NaN.
@@ -98,15 +98,25 @@ ValueId quotient(Rebuild& r, ElementType precision) {
   return r.cast(q, lane, precision);
 }
 
+// The integer of `to` that is nearest to q, `zero` added to it; of NaN, which becomes 0 as an integer, `zero` itself.
+// What is clamped first is as near as what is rounded first, between bounds that are integers, and needs no second look
+// behind the sum.
+ValueId saturated(Rebuild& r, ValueId q, std::optional<ValueId> zero, ElementType to) {
+  const auto bound = [&](double number) {
+    const ValueId limit = r.scalar_like(q, number);
+    return zero ? r.node("Sub", {limit, r.convert(*zero, r.lane(q))}) : limit;
+  };
+  const ValueId clamped = clamp(r, q, bound(least_of(to)), bound(greatest_of(to)));
+  const ValueId integer = r.convert(r.node("RoundEven", {clamped}), kI32);
+  return r.convert(zero ? r.node("Add", {integer, r.convert(*zero, kI32)}) : integer, codegen::lane_type(to));
+}
+
 Result<ValueId> quantize(Rebuild& r) {
   const ElementType to = r.out();
   if (!to.is_int() || to.bits() > 16) return error(Code::unsupported, r.op().describe(), " makes ", to);
   const Type asked = r.op().attr<Type>("precision");
   const ElementType precision = asked.is_tensor() ? asked.element() : r.element(1);
-  const ValueId integer = r.node("RoundEven", {quotient(r, precision)});
-  const ValueId zero = r.has(2) ? r.convert(r.in(2), r.lane(integer)) : r.scalar_like(integer, 0);
-  const ValueId y = clamp(r, r.node("Add", {integer, zero}), least_of(to), greatest_of(to));
-  return r.convert(number_or(r, y, zero), codegen::lane_type(to));
+  return saturated(r, quotient(r, precision), r.has(2) ? std::optional(r.in(2)) : std::nullopt, to);
 }
 
 // (x - zero) * scale: of integers up to 16 bits the difference is exact in f32.
@@ -128,11 +138,10 @@ Result<ValueId> dynamic_quantize(Rebuild& r) {
   const ValueId step = r.node("Div", {r.node("Sub", {greatest, least}), r.scalar_like(x, 255)});
   const ValueId scale = r.node("Where", {r.compare("Greater", greatest, least), step, r.scalar_like(x, 1)});
   const ValueId place = r.node("RoundEven", {r.node("Div", {r.node("Neg", {least}), scale})});
-  const ValueId zero_point = clamp(r, number_or(r, place, zero), 0, 255);
+  const ValueId zero_point = clamp(r, number_or(r, place, zero), zero, r.scalar_like(x, 255));
   if (r.op().result_count() > 1) r.set(1, scale);
   if (r.op().result_count() > 2) r.set(2, r.convert(zero_point, kU32));
-  const ValueId integer = r.node("Add", {r.node("RoundEven", {r.node("Div", {x, scale})}), zero_point});
-  return r.convert(number_or(r, clamp(r, integer, 0, 255), zero_point), kU32);
+  return saturated(r, r.node("Div", {x, scale}), zero_point, kU8);
 }
 
 }  // namespace
