@@ -57,10 +57,16 @@ TEST(HeldRows, AreLoadedOnceAndHaveNoLoops) {
 
 // As many as there are registers for; the others are loaded again by each of the three sweeps.
 TEST(HeldRows, AreHeldAsFarAsRegistersGo) {
-  const auto body = first_loop(lowered(100, 100));
+  const auto body = first_loop(lowered(100, 175));
   const int64_t loads = count(body, "Load");
-  EXPECT_GT(loads, 4 * 7);
-  EXPECT_LT(loads, 3 * 4 * 7);
+  EXPECT_GT(loads, 4 * 11);
+  EXPECT_LT(loads, 3 * 4 * 11);
+}
+
+TEST(HeldRows, GoByTwoWhereAllOfTwoIsHeld) {
+  const auto body = first_loop(lowered(100, 100));
+  EXPECT_EQ(count(body, "Load"), 2 * 7);
+  EXPECT_EQ(count(body, "Store"), 2 * 7);
 }
 
 TEST(HeldRows, AreShort) {

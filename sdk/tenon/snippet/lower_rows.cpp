@@ -50,7 +50,10 @@ int Lowering::rows_together(const Nest& nest) const {
            count * instructions <= kInstructions;
   };
   while (rows > 1 && !fits()) rows /= 2;
-  return rows;
+  // Of rows that are written out two, where all of two stays in registers and not of four: what is loaded again costs
+  // more than two rows have of each other.
+  const HeldRow held = held_row(nest, rows), of_two = held_row(nest, 2);
+  return rows > 2 && held.held < held.vectors && of_two.held == of_two.vectors ? 2 : rows;
 }
 
 // Rows that are walked again are near then; the others come from memory as they go.
