@@ -107,5 +107,18 @@ TEST_F(LowerNear, SumsOfTensorsAreKept) {
   }
 }
 
+// A sum that an output has anyway is read from there, where nothing is kept near.
+TEST_F(LowerNear, SumsThatOutputsHaveAreReadAgain) {
+  constexpr int kX = 0, kSum = 4;
+  EXPECT_EQ(count(lowered(skip_norm("kr", kF32, true)), "Load", kSum), 0);
+  options_.reread_outputs = true;
+  const LinearKernel kept = lowered(skip_norm("kr", kF32, true));
+  EXPECT_GT(count(kept, "Load", kSum), 0) << print(kept);
+  EXPECT_EQ(count(kept, "Load", kX), count(kept, "Store", kSum)) << print(kept);
+  EXPECT_TRUE(kept.scratch.empty()) << print(kept);
+  for (const char* dims : {"kr", "kkr", "krr"})
+    check(skip_norm(dims, kF32, true), Dims(std::string_view(dims).size(), 3));
+}
+
 }  // namespace
 }  // namespace tenon::snippet::test

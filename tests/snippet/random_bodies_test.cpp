@@ -57,6 +57,7 @@ void try_seed(uint64_t seed, Forms& forms) {
   Dims extents = random.extents(body, options.lower.lanes);
   if (options.lower.join_rows) random.lengthen_rows(body, extents);
   options.lower.held_vectors = std::array{0, 2, 16}[random.pick(3)];
+  options.lower.reread_outputs = random.pick(2) == 0;
   random.make_known(body, extents);
   if (random.pick(3) == 0) random.cut_inputs(body, extents);
   // Heads want outputs that begin alike.

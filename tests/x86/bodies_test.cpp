@@ -121,6 +121,7 @@ class Bodies : public MachineTest {
     const bool anywhere = passes.any_rows && body.outputs.size() == 1 && random.pick(2) == 0;
     options.outputs = passes.stream_stores && !anywhere && !passes.whole_lines ? GuardAt::lines : GuardAt::end;
     options.lower.held_vectors = std::array{0, 2, 16}[random.pick(3)];
+    options.lower.reread_outputs = !passes.stream_stores && random.pick(2) == 0;
     random.make_known(body, extents);
     if (random.pick(3) == 0) random.cut_inputs(body, extents);
     // As calls choose forms: by where rows begin.

@@ -134,8 +134,9 @@ double FormMaker::cache_bytes(std::string_view name) const {
 // For tensors within the second-level cache, beyond it, and beyond the last one; down columns the last in blocks, too.
 std::vector<FormMaker::Tier> FormMaker::tiers_by_size(const snippet::Body& body) const {
   const int lanes = lanes_of(isa_of(target_), body), lane_bytes = vector_bits(isa_of(target_)) / 8 / lanes;
-  std::vector<Tier> tiers(3, Tier{.lower = {.lanes = lanes_of_rows(body, lanes), .held_vectors = kHeldVectors},
-                                  .passes = {.isa = isa_of(target_), .contract = options_.contract}});
+  std::vector<Tier> tiers(
+      3, Tier{.lower = {.lanes = lanes_of_rows(body, lanes), .held_vectors = kHeldVectors, .reread_outputs = true},
+              .passes = {.isa = isa_of(target_), .contract = options_.contract}});
   tiers[1].suffix = ".prefetching";
   tiers[1].calls.least_bytes = cache_bytes("l2");
   if (const MemorySpace* cache = target_.memory("l2"))
@@ -146,6 +147,7 @@ std::vector<FormMaker::Tier> FormMaker::tiers_by_size(const snippet::Body& body)
   tiers[1].lower.whole_rows = folds_columns(body, kLeastRowVectors * lanes);
   tiers[2] = tiers[1];
   tiers[2].suffix = ".streaming";
+  tiers[2].lower.reread_outputs = false;
   tiers[2].calls.least_bytes = target_.memory("l3") ? kShareOfLastCache * cache_bytes("l3") : cache_bytes("l2");
   tiers[2].passes.stream_stores = true;
   if (body.reduces()) tiers[2].lower.resweep_cycles = kMovedVectorCycles;

@@ -49,6 +49,9 @@ struct LowerOptions {
   bool keep_near = false;
   // Kept, whatever it costs, is also what takes more bytes to make again than it has, as the sum of two tensors.
   bool keep_joined = false;
+  // What an output has anyway, and is made of more than one tensor, is read from there by later sweeps: for rows that
+  // are written to the caches.
+  bool reread_outputs = false;
   // Columns (the innermost dim is kept, dims around it are folded): whole rows in the order in which they lie, with
   // what columns fold into in scratch rows. Else tiles go down the columns, with that in registers. For tensors beyond
   // the caches, from which a tile takes a few lines of each row. Such kernels have LinearKernel::blocks.

@@ -53,6 +53,14 @@ bool Planner::costs_more_again(ValueId id, double enough) const {
   });
 }
 
+// To make it again, would a sweep read more than one tensor?
+bool Planner::reads_several(ValueId id) const {
+  return costs_more(id, 1, [&](ValueId made) -> std::optional<double> {
+    if (!swept(made)) return std::nullopt;
+    return maker_[index(made)] ? 0 : 1;
+  });
+}
+
 template <class Cost>
 bool Planner::costs_more(ValueId id, double enough, Cost cost_of) const {
   std::unordered_set<ValueId> seen{id};

@@ -84,6 +84,7 @@ class Planner {
   bool offer(Access root);
   bool costs_more(ValueId id, double enough) const;
   bool costs_more_again(ValueId id, double enough) const;
+  bool reads_several(ValueId id) const;
   template <class Cost>
   bool costs_more(ValueId id, double enough, Cost cost_of) const;
   std::vector<Access> find_hoisted(const Nest& nest);
@@ -97,6 +98,7 @@ class Planner {
   void fill_sweeps(const Nest& nest, Scope& scope);
   void fill_sweep(Sweep& sweep, size_t number, double resweep_cycles, bool last);
   bool has_many_sources(ValueId id) const;
+  bool is_stored_as_it_is(const Access& store) const;
   bool is_of_row(ValueId id) const;
   void keep_rows_late(const std::vector<Sweep*>& sweeps);
   void read_kept_rows(const std::vector<Sweep*>& sweeps);
@@ -132,6 +134,7 @@ class Planner {
       sources_;                   // with keep_joined, skew_rows: the swept values in memory that each is made of
   std::vector<char> needed_;      // in the nest
   std::vector<int> phase_;        // in the scope
+  std::vector<char> stored_;  // of each value: in an output of its type
   std::vector<int> computed_in_;  // the first sweep of the scope that makes a value, for all its elements
   std::vector<Kept> kept_;
   std::vector<std::pair<ValueId, size_t>> readers_;

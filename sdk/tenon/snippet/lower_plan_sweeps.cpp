@@ -75,6 +75,9 @@ void Planner::fill_sweeps(const Nest& nest, Scope& scope) {
   for (Phase& phase : scope.phases)
     for (Sweep& sweep : phase.sweeps) sweeps.push_back(&sweep);
   computed_in_.assign(body_.values.size(), -1);
+  stored_.assign(body_.values.size(), 0);
+  for (const Sweep* sweep : sweeps)
+    for (const Access& store : sweep->stores) stored_[index(store.value)] = is_stored_as_it_is(store);
   kept_.clear();
   for (size_t i = 0; i < sweeps.size(); ++i) {
     const bool last = i + 1 == sweeps.size();
@@ -94,7 +97,8 @@ void Planner::fill_sweep(Sweep& sweep, size_t number, double resweep_cycles, boo
   for (auto id = order_.rbegin(); id != order_.rend(); ++id) {
     if (!wanted[index(*id)] || !swept(*id)) continue;
     if (computed_in_[index(*id)] >= 0 &&
-        (costs_more_again(*id, resweep_cycles) || has_many_sources(*id) || (last && is_of_row(*id)))) {
+        (costs_more_again(*id, resweep_cycles) || has_many_sources(*id) || (last && is_of_row(*id)) ||
+         (options_.reread_outputs && stored_[index(*id)] && reads_several(*id)))) {
       read[index(*id)] = 1;
     } else if (const BodyNode* node = maker_[index(*id)]) {
       for (const ValueId operand : node->operands) wanted[index(operand)] = 1;
@@ -116,6 +120,11 @@ void Planner::fill_sweep(Sweep& sweep, size_t number, double resweep_cycles, boo
 // Would a later sweep read more bytes to make it again than it has?
 bool Planner::has_many_sources(ValueId id) const {
   return !sources_.empty() && sources_[index(id)].size() == 1 && sources_[index(id)][0] == id && maker_[index(id)];
+}
+
+bool Planner::is_stored_as_it_is(const Access& store) const {
+  const size_t output = static_cast<size_t>(store.port) - body_.inputs.size();
+  return output < body_.outputs.size() && body_.outputs[output].element == body_.values[index(store.value)].element;
 }
 
 // Of rows that are skewed: is it a tensor's, which another row has overwritten in the caches when the last sweep comes?
