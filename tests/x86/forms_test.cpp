@@ -257,6 +257,25 @@ TEST_P(Forms, OutputsOfOtherRowsStayInTheCaches) {
   }
 }
 
+// What a sweep would keep for the next one is written by the sweep that both are, too. Its rows begin anywhere.
+TEST_P(Forms, ScratchMemoryIsNotWrittenPastTheCaches) {
+  const FormMaker maker(target(), **jitter_table(), {});
+  auto graph = parse_graph(
+      "graph @g(%x: f32[N,M], %m: f32[1,M]) -> %y {\n%a = Asinh %x\n%t = Min %a, %m\n"
+      "%y = ReduceLogSumExp %t\n}");
+  testing::GuardedGraph(GetParam(), {}).tokenize(**graph);
+  const auto body = snippet::make_body(*(*graph)->body().output(0)->producer());
+  size_t merged = 0;
+  for (const FormMaker::Tier& tier : maker.tiers_of(*body)) {
+    const auto form = maker.make(*body, tier);
+    ASSERT_TRUE(form.ok()) << form.error().to_string();
+    merged += form->kernel.merged;
+    const std::string text = snippet::print(form->kernel);
+    EXPECT_EQ(text.find("StoreStreaming"), std::string::npos) << tier.suffix << " folds to one number: " << text;
+  }
+  EXPECT_GT(merged, 0u);
+}
+
 // Of 512 bits, where they fit half of them; columns and rows of open length in whole ones.
 TEST_P(Forms, ShortRowsGoInHalfVectors) {
   const FormMaker maker(target(), **jitter_table(), {});
