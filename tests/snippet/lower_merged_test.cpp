@@ -62,6 +62,31 @@ TEST_F(LowerMerged, RowsOfAllWidths) {
   }
 }
 
+// The logarithm of a sum of powers of a product: what the first sweep would keep of that for the second, nobody reads,
+// but where the result is of the product again.
+TEST_F(LowerMerged, NothingIsKeptForTheSecondAlone) {
+  options_.cycles = [](const Body&, const BodyNode& node) { return node.op == "Mul" ? 30.0 : 1.0; };
+  for (const bool is_read : {false, true}) {
+    BodyBuilder build("powers", "kr");
+    const ValueId x = build.op("Mul", {build.input(3), build.input(3)}), greatest = build.reduce("ReduceMax", x);
+    const ValueId sum = build.reduce("ReduceSum", build.op("Exp", {build.op("Sub", {x, greatest})}));
+    const ValueId logarithm = build.op("Add", {greatest, build.op("Log", {sum})});
+    build.output(is_read ? build.op("Sub", {x, logarithm}) : logarithm);
+    const Body body = build.take();
+    const auto kernel = lower(body, options_);
+    ASSERT_TRUE(kernel.ok()) << kernel.error().to_string();
+    const auto to_scratch = [&](const Instruction& one) {
+      if (one.op != "Store") return false;
+      const auto base = std::ranges::find_if(kernel->body, [&](const Instruction& made) {
+        return made.op == "Parameter" && made.out[0] == one.memory->base;
+      });
+      return base != kernel->body.end() && kernel->params[static_cast<size_t>(base->number)].port > 2;
+    };
+    EXPECT_EQ(std::ranges::any_of(kernel->body, to_scratch), is_read) << print(*kernel);
+    for (const int64_t row : {0, 1, 3, 4, 5, 33}) check(body, {3, row});
+  }
+}
+
 TEST_F(LowerMerged, ColumnsOfAllHeights) {
   for (const int vectors : {16, 32}) {
     options_.vectors = vectors;

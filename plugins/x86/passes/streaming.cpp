@@ -126,11 +126,7 @@ void Stretches::Touched::write(Name op, int64_t ahead_bytes, int label, std::vec
 void stream_stores(LinearKernel& kernel, const PassOptions& options) {
   const std::vector<int> ports = ports_of(kernel);
   const auto port = [&](const Instruction& i) { return ports[static_cast<size_t>(i.memory->base)]; };
-  // What is read again is wanted in the caches. Scratch memory need not be: a merged sweep may write some and never read
-  // it, with rows that begin anywhere.
-  std::set<int> kept{-1};
-  for (size_t i = 0; i < kernel.scratch.size() && !kernel.varies.empty(); ++i)
-    kept.insert(static_cast<int>(kernel.varies.size() + i));
+  std::set<int> kept{-1};  // what is read again is wanted in the caches
   for (const Instruction& instruction : kernel.body)
     if (reads_memory(instruction)) kept.insert(port(instruction));
   for (Instruction& instruction : kernel.body)

@@ -225,10 +225,11 @@ struct TENON_API LinearKernel {
   // What lowering knows of the body, and text does not say; passes change neither.
   std::vector<int64_t> extents;  // of its dims; -1: open
   std::vector<uint32_t> varies;  // of inputs, then outputs: a DimSet of these
-  // Do elements of port `port` lie along the innermost dim? Else where rows begin says nothing of where its own do.
+  // Do elements of port `port` lie along the innermost dim? Else where rows of tensors begin says nothing of where its
+  // own do, as of scratch memory.
   bool has_rows(int port) const {
     const auto at = static_cast<size_t>(port);
-    return extents.empty() || at >= varies.size() || (varies[at] >> (extents.size() - 1) & 1) != 0;
+    return extents.empty() || (at < varies.size() && (varies[at] >> (extents.size() - 1) & 1) != 0);
   }
   // Kept dims of the body that no call may cut or join: params may be known that depend on them where their extents
   // are.

@@ -120,6 +120,7 @@ class Planner {
   Sweep joined_sweep(const Sweep& first, const Sweep& second) const;
   bool may_move_kept(const Scope& scope, size_t first, const std::vector<MovedSum>& sums) const;
   void merge_sweeps(const Nest& nest, Scope& scope);
+  void drop_unread_stores(const Nest& nest, const Scope& scope, Sweep& sweep) const;
 
   // What a value costs that takes loops of its own.
   static constexpr double kSweepCycles = 1000;

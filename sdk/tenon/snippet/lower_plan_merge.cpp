@@ -145,6 +145,21 @@ bool Planner::may_move_kept(const Scope& scope, size_t first, const std::vector<
   });
 }
 
+// What the first sweep kept for the second alone: the one that both are has it in registers.
+void Planner::drop_unread_stores(const Nest& nest, const Scope& scope, Sweep& sweep) const {
+  const auto reads = [](const Sweep& of, int port) {
+    return std::ranges::find(of.reads, port, &Access::port) != of.reads.end();
+  };
+  std::erase_if(sweep.stores, [&](const Access& store) {
+    const bool is_scratch = static_cast<size_t>(store.port) >= body_.inputs.size() + body_.outputs.size();
+    const auto in_phase = [&](const Phase& phase) {
+      return std::ranges::any_of(phase.sweeps, [&](const Sweep& other) { return reads(other, store.port); });
+    };
+    return is_scratch && !reads(sweep, store.port) && std::ranges::none_of(scope.phases, in_phase) &&
+           std::ranges::find(nest.roots, store.port, &Access::port) == nest.roots.end();
+  });
+}
+
 void Planner::merge_sweeps(const Nest& nest, Scope& scope) {
   for (size_t i = 0; i + 1 < scope.phases.size(); ++i) {
     Phase &phase = scope.phases[i], &next = scope.phases[i + 1];
@@ -167,6 +182,7 @@ void Planner::merge_sweeps(const Nest& nest, Scope& scope) {
     phase.merges = next.settles = static_cast<int>(plan_.mergings.size()) - 1;
     phase.sweeps.clear();
     next.sweeps.erase(next.sweeps.begin());
+    drop_unread_stores(nest, scope, plan_.mergings.back().sweep);
   }
 }
 
