@@ -66,6 +66,7 @@ TEST_F(LowerMerged, RowsOfAllWidths) {
 // but where the result is of the product again.
 TEST_F(LowerMerged, NothingIsKeptForTheSecondAlone) {
   options_.cycles = [](const Body&, const BodyNode& node) { return node.op == "Mul" ? 30.0 : 1.0; };
+  options_.keep_near = true;
   for (const bool is_read : {false, true}) {
     BodyBuilder build("powers", "kr");
     const ValueId x = build.op("Mul", {build.input(3), build.input(3)}), greatest = build.reduce("ReduceMax", x);

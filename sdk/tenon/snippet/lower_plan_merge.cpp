@@ -150,14 +150,16 @@ void Planner::drop_unread_stores(const Nest& nest, const Scope& scope, Sweep& sw
   const auto reads = [](const Sweep& of, int port) {
     return std::ranges::find(of.reads, port, &Access::port) != of.reads.end();
   };
-  std::erase_if(sweep.stores, [&](const Access& store) {
-    const bool is_scratch = static_cast<size_t>(store.port) >= body_.inputs.size() + body_.outputs.size();
-    const auto in_phase = [&](const Phase& phase) {
-      return std::ranges::any_of(phase.sweeps, [&](const Sweep& other) { return reads(other, store.port); });
-    };
-    return is_scratch && !reads(sweep, store.port) && std::ranges::none_of(scope.phases, in_phase) &&
-           std::ranges::find(nest.roots, store.port, &Access::port) == nest.roots.end();
-  });
+  const auto is_read = [&](int port) {
+    return reads(sweep, port) || std::ranges::any_of(scope.phases, [&](const Phase& phase) {
+             return std::ranges::any_of(phase.sweeps, [&](const Sweep& other) { return reads(other, port); });
+           });
+  };
+  const auto is_result = [&](const Access& store) {
+    return std::ranges::any_of(
+        nest.roots, [&](const Access& root) { return root.value == store.value && root.port == store.port; });
+  };
+  std::erase_if(sweep.stores, [&](const Access& store) { return !is_result(store) && !is_read(store.port); });
 }
 
 void Planner::merge_sweeps(const Nest& nest, Scope& scope) {
