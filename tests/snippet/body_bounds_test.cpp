@@ -176,6 +176,35 @@ TEST(BodyBounds, ContractionIsAllowedWhereItIsSaid) {
   EXPECT_FALSE(is_within(contracted[0], kF32, 0, bits(fused * 1.01f)));
 }
 
+// x (1 + erf x) without rounding the sum; a sum that nothing multiplies is rounded.
+TEST(BodyBounds, ContractionGoesThroughGates) {
+  const std::string gate = R"(graph @g(%x: f32[N], %c: f32[N]) -> %y {
+  %y = snippet.Subgraph %x, %c ((%0: f32[N], %1: f32[N]) -> %5 {
+    %2 = Constant {value = dense<f32[]: 1>}
+    %3 = Erf %0 : f32[N]
+    %4 = Add %3, %2 : f32[N]
+    %5 = Mul %4, OTHER : f32[N]
+  }) : f32[N]
+})";
+  const auto of = [&](const char* other, const char* product, const BoundRules& rules) {
+    std::string text = gate;
+    text.replace(text.find("OTHER"), 5, other);
+    text.replace(text.find("Mul"), 3, product);
+    return bounds_of(text.c_str(), {{0.3f}, {1}}, {1}, rules)[0];
+  };
+  const double x = 0.3f;
+  const auto once = static_cast<float>(x * (1 + std::erf(x)));
+  const float sum = 1 + static_cast<float>(std::erf(x)), apart = 0.3f * sum;
+  ASSERT_NE(once, apart);
+  EXPECT_TRUE(is_within(of("%0", "Mul", {}), kF32, 0, bits(apart)));
+  EXPECT_FALSE(is_within(of("%0", "Mul", {}), kF32, 0, bits(once)));
+  for (const float value : {once, apart})
+    EXPECT_TRUE(is_within(of("%0", "Mul", {.contract = true}), kF32, 0, bits(value)));
+  EXPECT_FALSE(is_within(of("%0", "Mul", {.contract = true}), kF32, 0, bits(once * (1 + 0x1p-20f))));
+  EXPECT_TRUE(is_within(of("%1", "Sub", {.contract = true}), kF32, 0, bits(sum - 1)));
+  EXPECT_FALSE(is_within(of("%1", "Sub", {.contract = true}), kF32, 0, bits(static_cast<float>(std::erf(x)))));
+}
+
 TEST(BodyBounds, ASumMayBeTakenInAnyOrder) {
   const char* const kSum = R"(graph @g(%x: f32[4]) -> %y {
   %axes = Constant {value = dense<i64[1]: 0>}

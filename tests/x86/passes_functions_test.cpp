@@ -56,13 +56,48 @@ TEST_P(Passes, FunctionsThatAreSummedWithAsMuchAreTabulated) {
   }
 }
 
+TEST_P(Passes, FunctionsThatAreSummedWithAsMuchAreGatesOfTheirOwnArgument) {
+  const std::string half = "    %17:f32 = Mul %10, %12\n";
+  const std::string sum = "    %19:f32 = Add %18, %11\n";
+  const std::string halves = "{of = [0.5], scale = [0.5]}";
+  struct Case {
+    std::string rest, gate;  // of lines behind the function; empty: there is none
+  };
+  const std::vector<Case> cases = {
+      {sum + "    %21:f32 = Mul %10, %19\n    %20:f32 = Mul %21, %12\n", halves},
+      {sum + "    %21:f32 = Mul %12, %19\n    %20:f32 = Mul %21, %10\n", halves},
+      {sum + "    %21:f32 = Mul %10, %12\n    %20:f32 = Mul %19, %21\n", halves},
+      {"    %21:f32 = Mul %18, %12\n    %19:f32 = Add %12, %21\n    %20:f32 = Mul %19, %10\n", halves},
+      {"    %21:f32 = Neg %18\n    %19:f32 = Sub %11, %21\n    %20:f32 = Mul %19, %10\n",
+       "{of = [0.5], scale = [1.0]}"},
+      {"    %19:f32 = Add %18, %13\n    %21:f32 = Mul %19, %10\n    %20:f32 = Div %21, %13\n", ""},  // is never 0
+      {sum + "    %21:f32 = Mul %10, %19\n    %22:f32 = Add %12, %11\n    %20:f32 = Mul %21, %22\n",
+       "{of = [0.5], scale = [1.0]}"},
+      // What stands behind the gate stays there.
+      {sum + "    %21:f32 = Mul %10, %19\n    %20:f32 = Mul %21, %21\n", "{of = [0.5], scale = [1.0]}"},
+      {"    %19:f32 = Sub %11, %18\n    %20:f32 = Mul %19, %10\n", ""},        // falls
+      {sum + "    %21:f32 = Neg %10\n    %20:f32 = Mul %19, %21\n", ""},       // is below 0
+      {sum + "    %20:f32 = Mul %19, %14\n", ""},                              // of x^2
+      {sum + "    %21:f32 = Mul %10, %19\n    %20:f32 = Add %21, %19\n", ""},  // others read it
+      {sum + "    %20:f32 = Mul %19, %10 {rounded = 1}\n", ""},
+  };
+  for (const Case& one : cases) {
+    const std::string text = row_kernel(GetParam().lanes, function_of(half, "Erf", one.rest));
+    const std::string done = print(optimised(text, {.memory_operands = false}));
+    EXPECT_EQ(count(done, "Gate %"), one.gate.empty() ? 0 : 2) << one.rest << done;
+    EXPECT_EQ(count(done, one.gate.empty() ? "TabulatedErf %" : one.gate), 2) << one.rest << done;
+    EXPECT_EQ(count(print(optimised(text, {.contract = false, .memory_operands = false})), "Tabulated"), 0);
+    ASSERT_NE(compiled(optimised(text)), nullptr);
+  }
+}
+
 TEST_P(Passes, WhatIsTabulatedComesOutAsWhatWasWritten) {
   const std::string text =
       row_kernel(GetParam().lanes,
                  function_of("    %15:f32 = Mul %14, %10\n    %16:f32 = Div %15, %13\n    %17:f32 = Add %16, %10\n",
                              "Tanh", "    %19:f32 = Add %18, %11\n    %20:f32 = Mul %10, %19\n"));
   const LinearKernel kernel = optimised(text);
-  ASSERT_EQ(count(print(kernel), "TabulatedTanh"), 2) << print(kernel);
+  ASSERT_EQ(count(print(kernel), "TabulatedTanhGate"), 2) << print(kernel);
   const auto code = compiled(kernel);
   ASSERT_NE(code, nullptr);
   std::mt19937 random(5);

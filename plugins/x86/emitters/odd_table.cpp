@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <span>
+#include <string_view>
 #include <utility>
 
 namespace tenon::x86 {
 namespace {
 
 constexpr size_t kNodes = 16;  // of an interval: more than any series that is used has terms
-constexpr double kWithin = 0x1p-26;
+constexpr double kWithin = 0x1.cp-25;
 constexpr double kFarthest = 0x1p60;  // of ends, and their reciprocals
 constexpr size_t kMostPowers512 = 7, kMostPowers256 = 8;
 
@@ -52,11 +54,11 @@ Series series_of(const OddFunction& function, double center, double half) {
   return terms;
 }
 
-size_t powers_for(const Series& series) {
+size_t powers_for(const Series& series, double within) {
   double rest = 0;
   for (size_t powers = kNodes; powers > 1; --powers) {
     rest += std::abs(series[powers - 1]);
-    if (rest > kWithin) return powers;
+    if (rest > within) return powers;
   }
   return 1;
 }
@@ -79,6 +81,30 @@ std::vector<double> powers_of(const Series& series, size_t powers) {
   return sum;
 }
 
+// Of intervals around multiples of `step`, up to `end` and in as many powers as that takes.
+struct Pieces {
+  double step = 0;
+  size_t powers = 1;
+  std::vector<Series> series;
+};
+
+Pieces pieces_of(const OddFunction& function, double step, double end) {
+  Pieces made{.step = step};
+  const auto last = static_cast<size_t>(std::ceil(end / step));
+  for (size_t k = 0; k <= last; ++k) {
+    made.series.push_back(series_of(function, static_cast<double>(k) * step, step / 2));
+    // The last one is moved to `scale` in its middle, by less than it is away from f.
+    made.powers = std::max(made.powers, powers_for(made.series.back(), k < last ? kWithin : kWithin / 2));
+  }
+  return made;
+}
+
+std::span<const float> floats_of(const Attributes& attributes, std::string_view name) {
+  const Attribute* const found = attributes.find(name);
+  const auto* const floats = found ? found->get_if<std::vector<float>>() : nullptr;
+  return floats ? std::span<const float>(*floats) : std::span<const float>();
+}
+
 }  // namespace
 
 double OddFunction::inner_of(double x) const {
@@ -92,7 +118,7 @@ double OddFunction::inner_of(double x) const {
 
 double OddFunction::operator()(double x) const {
   const double y = inner_of(x);
-  return outer == Outer::erf ? std::erf(y) : std::tanh(y);
+  return static_cast<double>(scale) * (outer == Outer::erf ? std::erf(y) : std::tanh(y));
 }
 
 std::optional<OddTable> odd_table(const OddFunction& function, Isa isa, size_t most) {
@@ -101,25 +127,33 @@ std::optional<OddTable> odd_table(const OddFunction& function, Isa isa, size_t m
   OddTable table;
   table.intervals = isa == Isa::avx512 ? 16 : 8;
   const auto last = static_cast<double>(table.intervals - 1);
-  table.per_x = static_cast<float>(last / end);
-  if (table.per_x > last / end) table.per_x = std::nextafter(table.per_x, 0.0f);
-  const double step = 1 / static_cast<double>(table.per_x);
-  table.end = static_cast<float>(last * step);
+  float per_x = static_cast<float>(last / end);
+  if (per_x > last / end) per_x = std::nextafter(per_x, 0.0f);
+  const double power_of_two = std::exp2(std::ceil(std::log2(end / last)));
 
-  std::vector<Series> series;
-  size_t powers = 1;
-  for (size_t k = 0; k < table.intervals; ++k) {
-    series.push_back(series_of(function, static_cast<double>(k) * step, step / 2));
-    powers = std::max(powers, powers_for(series.back()));
-    if (powers > most) return std::nullopt;
+  OddFunction unit = function;
+  unit.scale = 1;
+  Pieces pieces = pieces_of(unit, 1 / static_cast<double>(per_x), end);
+  if (Pieces even = pieces_of(unit, power_of_two, end); even.powers <= pieces.powers) {
+    pieces = std::move(even);
+    table.step = static_cast<float>(pieces.step);
+  } else {
+    table.per_x = per_x;
   }
-  table.terms.resize(powers * table.intervals);
-  for (size_t k = 0; k < table.intervals; ++k) {
-    const std::vector<double> terms = powers_of(series[k], powers);
-    // Around 0 the function is odd: f(0) is 0, with nothing of what was rounded.
-    for (size_t i = 0; i < powers; ++i)
-      table.terms[i * table.intervals + k] = k == 0 && i % 2 == 0 ? 0 : static_cast<float>(terms[i]);
+  if (pieces.powers > most) return std::nullopt;
+  table.end = static_cast<float>(static_cast<double>(pieces.series.size() - 1) * pieces.step);
+
+  table.terms.resize(pieces.powers * table.intervals);
+  for (size_t k = 0; k < pieces.series.size(); ++k) {
+    const std::vector<double> terms = powers_of(pieces.series[k], pieces.powers);
+    double factor = static_cast<double>(function.scale);
+    for (size_t i = 0; i < terms.size(); ++i) {
+      // Around 0 the function is odd: f(0) is 0, with nothing of what was rounded.
+      table.terms[i * table.intervals + k] = k == 0 && i % 2 == 0 ? 0 : static_cast<float>(terms[i] * factor);
+      if (table.step != 0) factor /= pieces.step;
+    }
   }
+  table.terms[pieces.series.size() - 1] = function.scale;
   return table;
 }
 
@@ -137,6 +171,11 @@ Name odd_function_name(OddFunction::Outer outer) {
   return outer == OddFunction::Outer::erf ? kErf : kTanh;
 }
 
+Name odd_gate_name(OddFunction::Outer outer) {
+  static const Name kErf("TabulatedErfGate"), kTanh("TabulatedTanhGate");
+  return outer == OddFunction::Outer::erf ? kErf : kTanh;
+}
+
 Attributes odd_function_attributes(const OddFunction& function) {
   std::vector<float> of(function.inner.begin(), function.inner.end());
   while (of.size() > 1 && of.back() == 0) of.pop_back();
@@ -145,11 +184,17 @@ Attributes odd_function_attributes(const OddFunction& function) {
   return made;
 }
 
+Attributes odd_gate_attributes(const OddFunction& function) {
+  Attributes made = odd_function_attributes(function);
+  made.set("scale", std::vector<float>{function.scale});
+  return made;
+}
+
 OddFunction odd_function_of(OddFunction::Outer outer, const Attributes& attributes) {
   OddFunction made{.outer = outer};
-  const Attribute* const of = attributes.find("of");
-  const auto* const factors = of ? of->get_if<std::vector<float>>() : nullptr;
-  if (factors && factors->size() <= made.inner.size()) std::ranges::copy(*factors, made.inner.begin());
+  const auto of = floats_of(attributes, "of"), scale = floats_of(attributes, "scale");
+  if (of.size() <= made.inner.size()) std::ranges::copy(of, made.inner.begin());
+  if (scale.size() == 1) made.scale = scale[0];
   return made;
 }
 

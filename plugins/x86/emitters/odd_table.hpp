@@ -10,37 +10,46 @@
 
 namespace tenon::x86 {
 
-// f(x) = outer(p[0] x + p[1] x^3 + p[2] x^5 + p[3] x^7), no p below 0 and one above: odd, rising, 1 for large x.
+// f(x) = scale outer(p[0] x + p[1] x^3 + p[2] x^5 + p[3] x^7), no p below 0 and one above: odd, rising, `scale`, which
+// is above 0, for large x.
 struct OddFunction {
   enum class Outer : uint8_t { erf, tanh };
   Outer outer = Outer::erf;
   std::array<float, 4> inner = {};
+  float scale = 1;
   bool operator==(const OddFunction&) const = default;
 
   double operator()(double x) const;
   double inner_of(double x) const;
 };
 
-// f of 0 and above by polynomials: that of interval k, of 0 to the last one, in x per_x - k from -1/2 to 1/2. f is 1 as
-// a float from the middle of the last interval on, which is `end`.
+// f of 0 and above by polynomials, one for each interval. Interval k, of 0 to the last one, lies around k step, and its
+// polynomial is in x - k step, where the step is a power of two: finding it then takes additions alone. Else step is 0
+// and the polynomial is in x per_x - k, from -1/2 to 1/2. f is `scale` as a float from `end` on, the middle of an
+// interval.
 struct OddTable {
-  float per_x = 0, end = 0;
+  float step = 0, per_x = 0, end = 0;
   size_t intervals = 0;
   std::vector<float> terms;  // [power][interval]
   size_t powers() const { return terms.size() / intervals; }
 };
 
-// What is summed with 1 needs no small numbers right in all their digits: the polynomials lie within 2^-26 of f, and f
-// as computed in f32 within 2^-23 (tests/x86/tabulated_test.cpp). Of as few powers as that takes, by Chebyshev's series
-// of each interval, which differs from the best polynomial by little (Trefethen, Approximation Theory and Approximation
-// Practice, chapter 16). None where `most` powers do not suffice, or where f rises beyond what floats can scale.
+// What is summed with 1 needs no small numbers right in all their digits: the polynomials lie within 7/8 of 2^-24 of f,
+// and f as computed in f32 within 2^-23 (tests/x86/tabulated_test.cpp), both times scale. Of as few powers as that
+// takes, by Chebyshev's series of each interval, which differs from the best polynomial by little (Trefethen,
+// Approximation Theory and Approximation Practice, chapter 16). Steps are powers of two where that takes no more
+// powers. None where `most` powers do not suffice, or where f rises beyond what floats can scale.
 std::optional<OddTable> odd_table(const OddFunction& function, Isa isa, size_t most);
 // As many powers as pay beside Erf and Tanh by themselves. A thread keeps the last one.
 std::optional<OddTable> odd_table(const OddFunction& function, Isa isa);
 
-// As an instruction: TabulatedErf or TabulatedTanh with attribute `of`: p, without zeros behind.
+// As instructions, with attribute `of`: p, without zeros behind. TabulatedErf and TabulatedTanh are f of scale 1;
+// TabulatedErfGate and TabulatedTanhGate, with `scale`, a power of two, are scale x + x f(x): 0 for small x, 2 scale x
+// for large x.
 Name odd_function_name(OddFunction::Outer outer);
+Name odd_gate_name(OddFunction::Outer outer);
 Attributes odd_function_attributes(const OddFunction& function);
+Attributes odd_gate_attributes(const OddFunction& function);
 OddFunction odd_function_of(OddFunction::Outer outer, const Attributes& attributes);
 
 }  // namespace tenon::x86

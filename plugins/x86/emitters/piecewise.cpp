@@ -19,19 +19,24 @@ void find_grown(VectorCode& c, const Vec& index, const Vec& distance, const Vec&
   c->vsubps(distance, x, distance);
 }
 
+// x + constant, of which a last place is `step`, a power of two, has the index in its low bits.
+void find_by_sum(VectorCode& c, const Vec& index, const Vec& distance, const Vec& x, const PiecesView& pieces) {
+  const VectorCode::Scope scope(c);
+  const Vec constant = c.temp();
+  c.set(constant, 0x1.8p23f * pieces.step);
+  c->vaddps(index, x, constant);
+  c->vsubps(constant, index, constant);
+  c->vsubps(distance, x, constant);
+}
+
 // x / step + constant has the index in its low bits.
 void find_even(VectorCode& c, const Vec& index, const Vec& distance, const Vec& x, const PiecesView& pieces) {
+  if (int exponent = 0; std::frexp(pieces.step, &exponent) == 0.5f) return find_by_sum(c, index, distance, x, pieces);
   const VectorCode::Scope scope(c);
   const Vec constant = c.temp();
   c.set(constant, 0x1.8p23f);
   c.move(index, x);
   c->vfmadd132ps(index, constant, c.f32(1 / pieces.step));
-  int n = 0;
-  if (c.avx512() && std::frexp(pieces.step, &n) == 0.5f) {
-    // x less its nearest multiple of the step, 2^(n - 1); ties go to the even one, as they do in the sum.
-    constexpr int kQuiet = 8;
-    return c->vreduceps(distance, x, static_cast<uint8_t>((1 - n) << 4 | kQuiet));
-  }
   c->vsubps(constant, index, constant);
   c.move(distance, x);
   c->vfnmadd231ps(distance, constant, c.f32(pieces.step));

@@ -42,7 +42,8 @@ struct PiecesView {
   template <size_t kTerms, size_t kIntervals>
   constexpr PiecesView(const EvenPieces<kTerms, kIntervals>& pieces)
       : step(pieces.step), intervals(kIntervals), terms(pieces.terms[0].data(), kTerms * kIntervals) {}
-  PiecesView(const OddTable& table) : per_x(table.per_x), intervals(table.intervals), terms(table.terms) {}
+  PiecesView(const OddTable& table)
+      : step(table.step), per_x(table.per_x), intervals(table.intervals), terms(table.terms) {}
 };
 
 // out = the polynomial of the interval that x (0 or above) lies in. NaN gives NaN. Takes three scratch vectors; out

@@ -148,6 +148,18 @@ void VectorCode::divide_fast(const Vec& out, const Vec& a, const Vec& b) {
   move(out, b);
 }
 
+void VectorCode::multiply_add_down(const Vec& out, const Vec& a, const Vec& b) {
+  Xbyak::CodeGenerator& gen = context_.gen();
+  const size_t begin = gen.getSize();
+  gen.vfmadd213ps(at(out, 512), at(a, 512), at(b, 512));
+  // Xbyak 6 has no rounding modes of multiply-adds. The last byte of the prefix, of four: with the bit for a mode of
+  // the instruction's own, the vector's length is the mode (Intel's manual, volume 2, 2.7.1).
+  constexpr size_t kLast = 3;
+  constexpr uint8_t kOwnMode = 0x10, kLength = 0x60, kDown = 0x20;
+  const uint8_t last = gen.getCode()[begin + kLast];
+  gen.rewrite(begin + kLast, static_cast<uint8_t>((last & ~kLength) | kOwnMode | kDown), 1);
+}
+
 void VectorCode::polynomial(const Vec& out, const Vec& x, std::span<const float> coefficients) {
   set(out, coefficients.back());
   for (size_t i = coefficients.size() - 1; i-- > 0;) context_.gen().vfmadd213ps(out, x, f32(coefficients[i]));

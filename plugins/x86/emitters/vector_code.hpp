@@ -126,6 +126,8 @@ class VectorCode {
   // out = a / b. avx2: rounded correctly. avx512: within 1.1 ulp, -0 / b being -0 where b is a power of two; destroys b
   // and takes one scratch vector.
   void divide_fast(const Vec& out, const Vec& a, const Vec& b);
+  // out = out a + b of f32, rounded down: -1 + 1 is -0. avx512. All lanes of the machine's vector are written.
+  void multiply_add_down(const Vec& out, const Vec& a, const Vec& b);
   // out = c[0] + c[1] x + c[2] x^2 ..., by Horner's rule; f32. out and x differ.
   void polynomial(const Vec& out, const Vec& x, std::span<const float> coefficients);
 

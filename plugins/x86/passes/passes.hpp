@@ -152,8 +152,8 @@ void join_conditions(snippet::LinearKernel& kernel);
 void mark_narrow_integers(snippet::LinearKernel& kernel);
 // Erf and Tanh that are only summed with numbers of at least their size, as where GELU is spelled by operators, and the
 // polynomial of one value that they are of, by one table: their small results need no digits of their own there, and
-// what stands before them is nothing but another table. Before divide_by_constants and contract_multiply_add, which
-// hide polynomials. passes/tabulated.cpp
+// what stands before them is nothing but another table; with the products of the sum, if these are of that value, too.
+// Before divide_by_constants and contract_multiply_add, which hide polynomials. passes/tabulated.cpp
 void tabulate_functions(snippet::LinearKernel& kernel, Isa isa);
 void contract_multiply_add(snippet::LinearKernel& kernel);
 // Of rows that one vector holds: the fold into the number that changes nothing. passes/neutral.cpp

@@ -5,12 +5,19 @@
 //   %6 = Add %4, %7    1
 //
 // Rounding the sum takes away what a small result has below 2^-24, and each step before the function adds to its
-// argument an error of that size, of which the table has none.
+// argument an error of that size, of which the table has none. Where the sum is a factor of x itself, the products are
+// part of it:
+//
+//   %8 = Mul %1, %6                            %9 = TabulatedErfGate %1 {of = [0.707106769], scale = [0.5]}
+//   %9 = Mul %8, %10   0.5
+//
+// Products in between, which may be larger than the last one, then do not overflow.
 #include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "x86/emitters/odd_table.hpp"
 #include "x86/passes/uses.hpp"
@@ -109,6 +116,59 @@ class Tabulator {
     return known && known->base < 0 ? std::optional(known->of[0]) : std::nullopt;
   }
 
+  // What is made of f, as polynomials of what f is of: plain + factor f.
+  struct Parts {
+    Polynomial plain, factor;
+  };
+
+  std::optional<Parts> parts_of(const Instruction& one, RegisterId id, const Parts& of, RegisterId base) {
+    constexpr Polynomial kMinus{.of = {-1}};
+    const auto times = [&](const Polynomial& by) -> std::optional<Parts> {
+      const auto plain = product_of(of.plain, by), factor = product_of(of.factor, by);
+      return plain && factor ? std::optional(Parts{*plain, *factor}) : std::nullopt;
+    };
+    if (one.op == kNeg) return times(kMinus);
+    const bool first = one.in[0] == id;
+    const auto& other = value(one.in[first ? 1 : 0]);
+    if (!other || (other->base >= 0 && other->base != base)) return std::nullopt;
+    if (one.op == kMul) return times(*other);
+    if (one.op == kDiv)
+      return first && other->base < 0 && other->of[0] != 0 ? times({.of = {1 / other->of[0]}}) : std::nullopt;
+    if (one.op == kSub && !first) {
+      const auto negative = times(kMinus);
+      return negative ? std::optional(Parts{*sum_of(negative->plain, *other, 1), negative->factor}) : std::nullopt;
+    }
+    return Parts{*sum_of(of.plain, *other, one.op == kAdd ? 1 : -1), of.factor};
+  }
+
+  // Of scale x + scale x f. Powers of two alone: others are rounded, and what is left where f is near -1 is not 0.
+  static std::optional<float> scale_of(const Parts& parts) {
+    const double scale = parts.plain.of[1];
+    Polynomial gate{.base = parts.plain.base};
+    gate.of[1] = scale;
+    constexpr double kLeast = 0x1p-60, kMost = 0x1p60;  // its products with a table's terms are normal numbers
+    if (parts.plain.of != gate.of || parts.factor.of != gate.of || scale < kLeast || scale > kMost) return std::nullopt;
+    int exponent = 0;
+    return std::frexp(scale, &exponent) == 0.5 ? std::optional(static_cast<float>(scale)) : std::nullopt;
+  }
+
+  // The last of the sums and products around f, `id`, that is a gate of `base`: its place, and scale of f.
+  std::optional<std::pair<size_t, float>> gate_around(RegisterId id, RegisterId base) {
+    std::optional<std::pair<size_t, float>> found;
+    Parts parts{.factor = {.of = {1}}};
+    while (uses_.is_for_one(id)) {
+      const size_t at = uses_.readers(id)[0];
+      const Instruction& one = kernel_.body[at];
+      if (!is_arithmetic(one) || !uses_.once(one.out[0])) break;
+      const auto next = parts_of(one, id, parts, base);
+      if (!next) break;
+      parts = *next;
+      id = one.out[0];
+      if (const auto scale = scale_of(parts)) found.emplace(at, *scale);
+    }
+    return found;
+  }
+
   // Is `id`, which is as large as `size`, summed with numbers of at least that, and nothing else? As it is, or times
   // numbers.
   bool is_summed(RegisterId id, double size) {
@@ -140,12 +200,22 @@ class Tabulator {
     if (!is_f32(one.in[0]) || !uses_.once(one.out[0]) || !is_summed(one.out[0], 1)) return false;
     const auto& of = value(one.in[0]);
     if (!of || of->base < 0) return false;
-    const auto function = odd(one.op == kErf ? Outer::erf : Outer::tanh, *of);
+    auto function = odd(one.op == kErf ? Outer::erf : Outer::tanh, *of);
     if (!function || !odd_table(*function, isa_)) return false;
-    one.op = odd_function_name(function->outer);
-    one.attributes = odd_function_attributes(*function);
-    one.in = {of->base};
+    const RegisterId base = of->base;
+    if (const auto gate = gate_around(one.out[0], base)) {
+      function->scale = gate->second;
+      replace(kernel_.body[gate->first], odd_gate_name(function->outer), odd_gate_attributes(*function), base);
+    } else {
+      replace(one, odd_function_name(function->outer), odd_function_attributes(*function), base);
+    }
     return true;
+  }
+
+  static void replace(Instruction& one, Name op, Attributes attributes, RegisterId in) {
+    one.op = op;
+    one.attributes = std::move(attributes);
+    one.in = {in};
   }
 
   LinearKernel& kernel_;

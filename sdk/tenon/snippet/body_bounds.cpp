@@ -99,6 +99,9 @@ class Fold {
   double least_ = 0, most_ = 0, magnitude_ = 0, smallest_ = 1;
 };
 
+const Name kAdd("Add"), kSub("Sub"), kMul("Mul"), kDiv("Div"), kNeg("Neg"), kSum("ReduceSum"), kScalar("Scalar"),
+    kErf("Erf"), kTanh("Tanh");
+
 class Walk {
  public:
   Walk(const Body& body, const Dims& extents, const BoundRules& rules)
@@ -107,14 +110,19 @@ class Walk {
         rules_(rules),
         values_(body.values.size()),
         added_(body.values.size(), 0),
-        constant_(body.values.size(), 0) {
-    static const Name kAdd("Add"), kSub("Sub"), kSum("ReduceSum"), kNeg("Neg"), kScalar("Scalar");
+        multiplied_(body.values.size(), 0),
+        constant_(body.values.size(), 0),
+        levels_(body.values.size(), 0),
+        gated_(body.values.size(), 0) {
     for (const BodyNode& node : body.nodes | std::views::reverse) {
       constant_[static_cast<size_t>(node.result)] = node.op == kScalar;
       const bool passes_on = node.op == kNeg && added_[static_cast<size_t>(node.result)];
       if (node.op == kAdd || node.op == kSub || node.op == kSum || passes_on)
         for (const ValueId id : node.operands) added_[static_cast<size_t>(id)] = 1;
+      if (node.op == kMul)
+        for (const ValueId id : node.operands) multiplied_[static_cast<size_t>(id)] = 1;
     }
+    for (const BodyNode& node : body.nodes) note_gate(node);
   }
 
   Result<std::vector<Bounds>> run(std::span<const void* const> inputs) {
@@ -155,6 +163,18 @@ class Walk {
     at(port.value) = points(std::move(lanes));
   }
 
+  // Of x (c + f), f becoming level: what is added to f, and the products of that.
+  void note_gate(const BodyNode& node) {
+    const auto any = [&](const std::vector<char>& flags) {
+      return std::ranges::any_of(node.operands, [&](ValueId id) { return flags[static_cast<size_t>(id)] != 0; });
+    };
+    const auto result = static_cast<size_t>(node.result);
+    const bool by_constant = node.op == kNeg || ((node.op == kMul || node.op == kDiv) && any(constant_));
+    const bool sum = (node.op == kAdd || node.op == kSub) && any(constant_) && multiplied_[result];
+    levels_[result] = node.op == kErf || node.op == kTanh || (by_constant && any(levels_));
+    gated_[result] = (sum && any(levels_)) || ((by_constant || node.op == kMul) && any(gated_));
+  }
+
   Result<Bounds> make(const BodyNode& node) {
     if (node.op == "Scalar") {
       const auto bits = static_cast<uint64_t>(*node.attributes.find("bits")->get_if<int64_t>());
@@ -177,8 +197,9 @@ class Walk {
     if (node.op == "Div" && constant_[static_cast<size_t>(node.operands[1])])
       units = std::max(units, rules_.constant_quotient_ulp);
     LaneRules lane_rules{.max_ulp = units > 0.5 ? units : 0};  // half a unit: rounded correctly
+    const auto result = static_cast<size_t>(node.result);
     lane_rules.exact =
-        rules_.in_any_precision || (rules_.contract && node.op == "Mul" && added_[static_cast<size_t>(node.result)]);
+        rules_.in_any_precision || (rules_.contract && ((node.op == kMul && added_[result]) || gated_[result]));
     return lane_rules;
   }
 
@@ -232,8 +253,11 @@ class Walk {
   const Dims& extents_;
   const BoundRules& rules_;
   std::vector<Bounds> values_;
-  std::vector<char> added_;     // values that some node adds, as they are or negated
-  std::vector<char> constant_;  // values that are alike everywhere, known when code is made
+  std::vector<char> added_;       // values that some node adds, as they are or negated
+  std::vector<char> multiplied_;  // values that some node multiplies
+  std::vector<char> constant_;    // values that are alike everywhere, known when code is made
+  std::vector<char> levels_;      // Erf and Tanh, negated and times constants
+  std::vector<char> gated_;       // sums of these and constants that are multiplied, and their products
 };
 
 }  // namespace

@@ -9,8 +9,9 @@
 //   give
 //                                       exact results, and only what is inexact spreads
 //   a function      of U ulp            [min v - U ulp(v), max v + U ulp(v)] for v in f(X), f in f64
-//   a product that may skip its rounding, since it is only added, perhaps negated (contraction)
-//                                       [below(min), above(max)]: the next floats outward hold the exact product
+//   a product or sum that may skip its rounding (contraction): products that are added, perhaps negated; of x (c + f),
+//   f being erf or tanh, the sum and the products of it
+//                                       [below(min), above(max)]: the next floats outward hold the exact result
 //   a sum of n      in any order        [sum of lows, sum of highs] -+ 1.01 n u sum of max |X|
 //                                       (Higham, Accuracy and Stability, 4.2; contracted products included)
 //   a product of n  in any order        the ends' products, each off by 1.01 n u of its magnitude
@@ -54,7 +55,7 @@ using NodeUlpFn = std::function<double(const Body&, const BodyNode&)>;
 struct BoundRules {
   NodeUlpFn max_ulp;                 // null: 0 for every node
   double constant_quotient_ulp = 0;  // of a Div by a Scalar, at least
-  bool contract = false;             // products that are added, perhaps negated, may skip their rounding
+  bool contract = false;             // what is only added, and sums with erf or tanh, may skip their rounding
   // Any operator of the body may skip it, as evaluators do that compute a whole operator of the graph in f64: what the
   // reference may make of the body. Functions are off by one unit at least.
   bool in_any_precision = false;
