@@ -1,6 +1,7 @@
 // Pipelines: what locality, overhead and building cost. docs/performance.md has the wanted figures.
 //   build/release/tests/bench/pipeline_bench --benchmark_enable_random_interleaving=true --benchmark_repetitions=9
-//   build/release/tests/bench/pipeline_bench --sweep [--curve] [--only "12 stages"] [points|rows|stencils|boxes|pyramids|
+//   build/release/tests/bench/pipeline_bench --sweep [--curve] [--only "12 stages"]
+//   [points|rows|stencils|boxes|pyramids|
 //     sharpenings|drawn ...]
 //   build/release/tests/bench/pipeline_bench --model: what the automatic schedule takes the machine for
 #include <benchmark/benchmark.h>
@@ -29,16 +30,25 @@ using namespace tenon::program::bench;
 
 enum class Scheduled : uint8_t { before, by_the_clock };
 
+CostModel model_of(int64_t workers) {
+  CostModel model = CostModel::of_machine();
+  model.workers = workers;
+  return model;
+}
+
 void run(benchmark::State& state, Pair& pair, BufferArgument source, BufferArgument result, int threads = 1,
          Scheduled scheduled = Scheduled::before) {
   const Arguments arguments{{{"source", source}, {"result", result}}, {}};
+  ThreadPool pool(threads);
   if (scheduled == Scheduled::by_the_clock) {
-    const auto report = measured_schedule(pair.pipeline, {pair.source}, {pair.result}, arguments, CostModel::of_machine());
+    MeasureOptions options;
+    if (threads > 1) options.bind = {&pool, threads};
+    const auto report =
+        measured_schedule(pair.pipeline, {pair.source}, {pair.result}, arguments, model_of(threads), options);
     if (!report.ok()) return state.SkipWithError(report.error().to_string().c_str());
   }
   const auto built = pair.pipeline.build({pair.source}, {pair.result});
   if (!built.ok()) return state.SkipWithError(built.error().to_string().c_str());
-  ThreadPool pool(threads);
   auto bound = BoundProgram::bind(built.value(), arguments, {&pool, threads});
   if (!bound.ok()) return state.SkipWithError(bound.error().to_string().c_str());
   for (auto _ : state)
@@ -60,7 +70,7 @@ void schedule(Pair& pair, int64_t step, const Expr& index, int64_t extent, int64
   if (step > 0) pair.last.loops({{index, step, workers}});
   if (step < 0 && step != kByTheClock) {
     SymbolValues sizes{{"result.min0", 0}, {"result.extent0", extent}, {"result.min1", 0}, {"result.extent1", kSide}};
-    const auto report = auto_schedule(pair.pipeline, {pair.source}, {pair.result}, sizes, CostModel::of_machine());
+    const auto report = auto_schedule(pair.pipeline, {pair.source}, {pair.result}, sizes, model_of(workers));
     TENON_CHECK(report.ok(), report.error().to_string());
   }
 }
@@ -79,6 +89,20 @@ BENCHMARK(scale_chain)
     ->ArgsProduct({{-1, 512, 1024, 2048, 4096, 16384}, {3, 16}, {1 << 18, kFloats}})
     // 64 MB: more than the last cache of most machines.
     ->ArgsProduct({{0, -1, kByTheClock, 1024}, {8}, {4 * kFloats}})
+    ->Unit(benchmark::kMillisecond);
+
+// The same by range(3) workers, by the clock of the wall.
+void scale_chain_shared(benchmark::State& state) {
+  const int64_t floats = state.range(2), workers = state.range(3);
+  AlignedFloats a(floats), b(floats);
+  Pair pair = scales(static_cast<int>(state.range(1)));
+  schedule(pair, state.range(0), x, floats, workers);
+  run(state, pair, BufferArgument::dense(a.data(), kF32, {floats}), BufferArgument::dense(b.data(), kF32, {floats}),
+      static_cast<int>(workers), scheduled(state));
+}
+BENCHMARK(scale_chain_shared)
+    ->ArgsProduct({{-1, kByTheClock}, {8}, {1 << 14, 1 << 18, kFloats, 4 * kFloats}, {1, 2}})
+    ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
 // Stencils of other widths and numbers of stages. range(1): stages, range(2): floats of a row, of which there are
@@ -120,11 +144,15 @@ BENCHMARK(blur_chain)
     ->Args({8, 2, 1, kSide})
     ->Args({16, 2, 1, kSide})
     ->Args({32, 2, 1, kSide})
+    ->Args({-1, 2, 1, kSide})
+    ->Args({kByTheClock, 2, 1, kSide})
     // 64 MB: more than the last cache of most machines.
     ->Args({0, 1, 1, 4 * kSide})
     ->Args({-1, 1, 1, 4 * kSide})
     ->Args({kByTheClock, 1, 1, 4 * kSide})
     ->Args({8, 1, 1, 4 * kSide})
+    ->Args({-1, 2, 1, 4 * kSide})
+    ->Args({kByTheClock, 2, 1, 4 * kSide})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 

@@ -176,12 +176,15 @@ int64_t hints_in(const Blurs& b) {
 TEST(AutoSchedule, FarMemoryIsFetchedAheadWhereTheMachineDoesIt) {
   const auto hints = [](int64_t extent, const CostModel& model) {
     Blurs b = points(6);
-    const auto report = auto_schedule(b.p, {b.source}, {b.result}, {{"result.min0", 0}, {"result.extent0", extent}}, model);
+    const auto report =
+        auto_schedule(b.p, {b.source}, {b.result}, {{"result.min0", 0}, {"result.extent0", extent}}, model);
     EXPECT_TRUE(report.ok()) << report.error().to_string();
-    EXPECT_EQ(report->to_string().find("far memory fetched") != std::string::npos, hints_in(b) > 0) << report->to_string();
+    EXPECT_EQ(report->to_string().find("far memory fetched") != std::string::npos, hints_in(b) > 0)
+        << report->to_string();
     return hints_in(b);
   };
-  EXPECT_EQ(hints(int64_t{4} << 20, model_that_fetches()), 12) << "a portion of the source and of the result for each stage";
+  EXPECT_EQ(hints(int64_t{4} << 20, model_that_fetches()), 12)
+      << "a portion of the source and of the result for each stage";
   EXPECT_EQ(hints(int64_t{4} << 20, CostModel::host()), 0);
   EXPECT_EQ(hints(int64_t{1} << 20, model_that_fetches()), 0) << "it all lies in the third level";
 }
@@ -265,8 +268,8 @@ TEST(AutoSchedule, CostsWhatIsPredictedOfItsSchedule) {
     ASSERT_TRUE(report.ok()) << "seed " << seed << ": " << report.error().to_string();
     const auto again = predict_cost(d.p, {d.source}, d.outputs, d.sizes, model);
     ASSERT_TRUE(again.ok()) << "seed " << seed << ": " << again.error().to_string();
-    EXPECT_NEAR(again->seconds(), report->automatic.seconds(), 0.02 * again->seconds())
-        << "seed " << seed << "\n" << report->to_string();
+    EXPECT_NEAR(again->seconds(), report->automatic.seconds(), 0.02 * again->seconds()) << "seed " << seed << "\n"
+                                                                                        << report->to_string();
     EXPECT_TRUE(d.p.build({d.source}, d.outputs).ok()) << "seed " << seed;
   }
 }
@@ -290,9 +293,72 @@ TEST(AutoSchedule, NoCutOfAChainIsPredictedToBeCheaper) {
         const auto by_hand = predict_cost(d.p, {d.source}, d.outputs, d.sizes, CostModel::host());
         ASSERT_TRUE(by_hand.ok()) << "seed " << seed << ": " << by_hand.error().to_string();
         EXPECT_LE(report->automatic.seconds(), by_hand->seconds() * 1.0001)
-            << "seed " << seed << ", cuts " << cuts << ", steps of " << step << "\n" << report->to_string();
+            << "seed " << seed << ", cuts " << cuts << ", steps of " << step << "\n"
+            << report->to_string();
       }
   }
+}
+
+CostModel host_with(int64_t workers) {
+  CostModel model = CostModel::host();
+  model.workers = workers;
+  return model;
+}
+
+// In bands of rows, one for each worker, whose strips begin anew. Results are those of a smaller image.
+TEST(AutoSchedule, WorkersHaveABandEach) {
+  for (const int64_t workers : {2, 3, 4}) {
+    Blurs plain = blurs(4), shared = blurs(4), alone = blurs(4);
+    const auto one = auto_schedule(alone.p, {alone.source}, {alone.result}, sizes(2048), CostModel::host());
+    const auto report = auto_schedule(shared.p, {shared.source}, {shared.result}, sizes(2048), host_with(workers));
+    ASSERT_TRUE(report.ok() && one.ok());
+    ASSERT_EQ(report->groups.size(), 1u) << report->to_string();
+    EXPECT_NE(report->groups[0].find("in bands of "), std::string::npos) << report->to_string();
+    EXPECT_LT(report->automatic.seconds(), one->automatic.seconds());
+    EXPECT_GT(report->automatic.seconds() * static_cast<double>(workers), one->automatic.seconds());
+    EXPECT_GT(report->automatic.redundant_seconds, 0) << "rows at borders are computed for both";
+  }
+}
+
+TEST(AutoSchedule, BandsChangeNoResult) {
+  for (const int64_t workers : {2, 3, 5}) {
+    CostModel model = host_with(workers);
+    for (CostModel::Memory& memory : model.memories) memory.bytes /= 256;
+    model.seconds_to_share = 0;
+    model.workers_of_largest = static_cast<double>(workers);
+    model.seconds_per_call = 0.1e-9;
+    Blurs plain = blurs(4), shared = blurs(4);
+    const auto report = auto_schedule(shared.p, {shared.source}, {shared.result}, sizes(24), model);
+    ASSERT_TRUE(report.ok()) << report.error().to_string();
+    EXPECT_NE(report->to_string().find("in bands of "), std::string::npos) << report->to_string();
+    EXPECT_EQ(results(plain), results(shared)) << workers << " workers, " << report->to_string();
+  }
+}
+
+TEST(AutoSchedule, StagesByThemselvesAreSharedAsWell) {
+  Blurs b = blurs(1);
+  const auto report = auto_schedule(b.p, {b.source}, {b.result}, sizes(2048), host_with(2));
+  ASSERT_TRUE(report.ok()) << report.error().to_string();
+  EXPECT_EQ(report->groups, std::vector<std::string>{"stage0: 1 stage as a whole, in bands of 1024 over y"});
+}
+
+TEST(AutoSchedule, WhatIsTooShortOrHasWindowsInOnePieceIsNotShared) {
+  Blurs b = blurs(4);
+  const auto small = auto_schedule(b.p, {b.source}, {b.result}, sizes(16), host_with(2));
+  ASSERT_TRUE(small.ok()) << small.error().to_string();
+  EXPECT_EQ(small->to_string().find("bands"), std::string::npos) << small->to_string();
+
+  Pipeline p("no rings");
+  BufferRef source = p.buffer("source", kI32, 2), mid = p.buffer("mid", kI32, 2), result = p.buffer("result", kI32, 2);
+  const KernelHandle sum = window_sum<int32_t>({0, -1}, {0, 1});
+  const KernelHandle without = make_kernel(
+      "sum", [sum](CallContext& c) { return sum->run(c); }, false);
+  p.stage("first", without).reads(source, {x, {y - 1, y + 1}}).writes(mid, {x, y});
+  p.stage("second", without).reads(mid, {x, {y - 1, y + 1}}).writes(result, {x, y});
+  const auto whole = auto_schedule(p, {source}, {result}, sizes(8192), host_with(2));
+  ASSERT_TRUE(whole.ok()) << whole.error().to_string();
+  for (const std::string& group : whole->groups)
+    EXPECT_TRUE(group.find("as a whole") != std::string::npos || group.find("bands") == std::string::npos) << group;
 }
 
 TEST(AutoSchedule, NamesTheSizeThatIsMissing) {

@@ -255,6 +255,33 @@ TEST(BoundProgram, SignalsOfANestedPipelineAreNotThoseOfTheOneAround) {
   }
 }
 
+// Strips of bands have numbers that are known, also of a band that is shorter, and calls then take the plain path.
+// Errors name the loops that the program has.
+TEST(BoundProgram, BandsOfWorkersHaveCodeOfTheirOwn) {
+  Data data;
+  data.add("out", {12, 10});
+  const Program program = parsed(R"(program @bands() {
+    output %out : i32 rank 2
+    for y in [0, 10) step 4 parallel 3 {
+      for z in [y, min(y + 4, 10)) step 2 {
+        call iota(out %out[0 +: 12, z +: 2]; z)
+      }
+    }
+  })");
+  auto bound = BoundProgram::bind(program, data.arguments(), {.pool = &pool()});
+  ASSERT_TRUE(bound.ok()) << bound.error().to_string();
+  const std::string code = bound->disassembly();
+  EXPECT_THAT(code, AllOf(HasSubstr("workers y"), Not(HasSubstr("min "))));
+  Data expected;
+  expected.add("out", {12, 10});
+  ASSERT_TRUE(interpret(program, expected.arguments()).ok());
+  for (int run = 0; run < 5; ++run) {
+    std::fill(data["out"].begin(), data["out"].end(), -1);
+    ASSERT_TRUE(bound->run(data.arguments()).ok());
+    ASSERT_EQ(data["out"], expected["out"]) << "run " << run << "\n" << code;
+  }
+}
+
 TEST(BoundProgram, DivisionsByZeroAreRefused) {
   EXPECT_THAT(
       error_of("program @zero() { output %out : i32 rank 1 for i in [0, 4) { call iota(out %out; 3 floordiv i) } }", 1),

@@ -75,14 +75,18 @@ class Case {
 
   Result<Program> build() const { return p_.build({buffers_[0]}, outputs_, {}, {scheduled_, scheduled_, scheduled_}); }
   // Replaces the random schedule. `mins` and `extents`: of all outputs.
-  Result<ScheduleReport> schedule_automatically(const Index& mins, const Index& extents) {
+  Result<ScheduleReport> schedule_automatically(const Index& mins, const Index& extents, int64_t workers) {
     SymbolValues sizes;
     for (const BufferRef& out : outputs_)
       for (size_t d = 0; d < extents.size(); ++d) {
         sizes[out.name() + ".min" + std::to_string(d)] = mins[d];
         sizes[out.name() + ".extent" + std::to_string(d)] = extents[d];
       }
-    return auto_schedule(p_, {buffers_[0]}, outputs_, sizes, small_memories());
+    CostModel model = small_memories();
+    model.workers = workers;
+    model.workers_of_largest = static_cast<double>(workers);
+    model.seconds_to_share = 0;
+    return auto_schedule(p_, {buffers_[0]}, outputs_, sizes, model);
   }
   const std::vector<BufferRef>& outputs() const { return outputs_; }
 
@@ -195,7 +199,7 @@ struct Bounds {
 };
 
 struct Runs {
-  int64_t run = 0, refused = 0, in_strips = 0;
+  int64_t run = 0, refused = 0, in_strips = 0, in_bands = 0;
 };
 
 class PipelineFuzz : public ::testing::Test {
@@ -242,9 +246,10 @@ class PipelineFuzz : public ::testing::Test {
 
   static void schedule_automatically(uint64_t seed, Case& c, Runs& runs) {
     const Bounds bounds(seed);
-    const auto report = c.schedule_automatically(bounds.mins, bounds.extents);
+    const auto report = c.schedule_automatically(bounds.mins, bounds.extents, 1 + static_cast<int64_t>(seed / 5 % 3));
     ASSERT_TRUE(report.ok()) << report.error().to_string();
     runs.in_strips += report.value().to_string().find("in steps of") != std::string::npos;
+    runs.in_bands += report.value().to_string().find("in bands of") != std::string::npos;
   }
 
   Array<int32_t> source_;
@@ -259,9 +264,10 @@ TEST_F(PipelineFuzz, SchedulesDoNotChangeResults) {
     check(static_cast<uint64_t>(seed), runs);
   }
   std::cout << "seeds " << first << " to " << first + count - 1 << ": " << runs.run << " run, " << runs.in_strips
-            << " in automatic strips, " << runs.refused << " schedules refused\n";
+            << " in automatic strips, " << runs.in_bands << " in bands, " << runs.refused << " schedules refused\n";
   EXPECT_GE(runs.run * 10, count * 7) << "most schedules must be possible";
   EXPECT_GE(runs.in_strips * 100, count) << "automatic schedules must be of use";
+  EXPECT_GE(runs.in_bands * 100, count) << "and those of several workers";
 }
 
 // A strip that is alone in its band around a loop of workers; a ring in the memory of what is computed outside of its

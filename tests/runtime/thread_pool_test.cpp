@@ -26,6 +26,19 @@ void expect_covers(ParallelFor& pool, int64_t count, int64_t grain) {
   EXPECT_TRUE(once) << count << " by " << grain;
 }
 
+// What the caller wrote there in one loop is in its core's caches for the next.
+TEST(ThreadPool, TheCallerTakesTheFirstRange) {
+  ThreadPool pool(4);
+  const std::thread::id caller = std::this_thread::get_id();
+  for (int i = 0; i < 200; ++i) {
+    std::atomic<int> at_caller = 0;
+    pool.run(4, 1, [&](int64_t begin, int64_t) {
+      if (begin == 0 && std::this_thread::get_id() == caller) ++at_caller;
+    });
+    ASSERT_EQ(at_caller, 1) << "loop " << i;
+  }
+}
+
 TEST(ThreadPool, CoversEveryRangeOnce) {
   std::mt19937 random(20240117);
   for (const int threads : {1, 2, 3, 8}) {

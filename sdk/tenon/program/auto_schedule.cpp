@@ -11,9 +11,9 @@ Result<ScheduleReport> auto_schedule(Pipeline& pipeline, const std::vector<Buffe
                                      const CostModel& model) {
   PipelineData& data = PipelineData::of(pipeline);
   TENON_TRY(stages, PlannedStages::of(data, inputs, outputs, sizes, model), "scheduling '", data.name, "'");
-  const std::vector<detail::Group> groups = stages->scheduler().best();
+  const std::vector<detail::Group> groups = stages->best();
   ScheduleReport report{.automatic = detail::total(groups),
-                        .by_hand = detail::total(stages->scheduler().stated(data, sizes)),
+                        .by_hand = detail::total(stages->stated(data, sizes)),
                         .groups = stages->describe(groups)};
   stages->apply(groups, data);
   return report;
@@ -24,7 +24,7 @@ Result<PredictedCost> predict_cost(const Pipeline& pipeline, const std::vector<B
                                    const CostModel& model) {
   const PipelineData& data = PipelineData::of(pipeline);
   TENON_TRY(stages, PlannedStages::of(data, inputs, outputs, sizes, model), "the cost of '", data.name, "'");
-  return detail::total(stages->scheduler().stated(data, sizes));
+  return detail::total(stages->stated(data, sizes));
 }
 
 }  // namespace tenon::program

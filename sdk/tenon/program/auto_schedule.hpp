@@ -39,6 +39,12 @@
 // index; where rows are long, in tiles along them that the smallest memory holds, or down columns, if no window goes
 // across them. Of groups that may yet grow those are followed that cost least so far: time is linear in the stages
 // beyond some 30, up to which nothing is left out.
+//
+// With several workers each group goes over bands of its last stage's slowest index, one for each worker, in the same
+// strips. Its terms are then shared by the workers, but for what the largest memory has to move, which is as fast as it
+// serves all of them; what lies across the border of two bands is computed for both, and workers are called once a group.
+// Where that is not predicted to gain, and of groups that cannot be cut so, loops are serial: of too few indices, or
+// whose kernels take no rings (windows in one piece are made for one loop alone).
 #pragma once
 #include <string>
 #include <vector>
@@ -77,6 +83,10 @@ struct CostModel {
   double past_caches_part = 0;
   double seconds_per_piece = 0;  // more, of each piece that tiles along rows cut a row with a window around it into
   double seconds_per_row = 15e-9;    // more, of each row that a call reads or writes: nothing is fetched ahead of it
+  // Threads that a run is to have: loops of a group's bands have as many workers. 1: loops are serial.
+  int64_t workers = 1;
+  double workers_of_largest = 2;    // so many have all that the largest memory gives
+  double seconds_to_share = 10e-6;  // until all workers have begun, and have ended
 
   // The memories of the description, and room for anything in the largest. One that states no bandwidth has that of the
   // next larger one that does, the largest that of main memory; one without a latency waits for nothing. Without a

@@ -95,7 +95,7 @@ class Measurement {
     PipelineData& data = PipelineData::of(pipeline_);
     TENON_TRY(stages, PlannedStages::of(data, inputs_, outputs_, sizes_of(arguments_), model));
     stages_ = std::move(stages);
-    schedules_ = stages_->scheduler().of_each_kind(options_.most_times, std::max<size_t>(options_.most_candidates, 1));
+    schedules_ = stages_->of_each_kind(options_.most_times, std::max<size_t>(options_.most_candidates, 1));
     for (const std::vector<Group>& groups : schedules_)
       report_.candidates.push_back({stages_->describe(groups), detail::total(groups).seconds()});
     stages_->apply({}, data);

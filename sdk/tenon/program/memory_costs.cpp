@@ -33,6 +33,7 @@ MemoryCosts::MemoryCosts(const CostModel& model) {
     levels_.push_back({any ? kAny : sure, any ? kAny : m.bytes, m.bytes > sure ? 1 / (m.bytes - sure) : 0,
                        1 / m.bytes_per_second, m.latency_seconds});
   }
+  levels_.back().seconds_per_byte *= std::max(1.0, static_cast<double>(model.workers) / model.workers_of_largest);
 }
 
 double MemoryCosts::seconds_per_byte(double bytes) const {

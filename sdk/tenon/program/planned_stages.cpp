@@ -23,19 +23,47 @@ Result<std::unique_ptr<PlannedStages>> PlannedStages::of(const PipelineData& dat
   TENON_TRY(numbers, measure_stages(*made->plan_, sizes));
   made->numbers_ = std::move(numbers);
   made->scheduler_.emplace(*made->plan_, made->numbers_, model);
+  made->workers_ = model.workers;
+  if (model.workers > 1) {
+    made->one_worker_ = model;
+    made->one_worker_.workers = 1;
+    made->serial_.emplace(*made->plan_, made->numbers_, made->one_worker_);
+  }
+  return made;
+}
+
+std::vector<Group> PlannedStages::best() const {
+  std::vector<Group> made = scheduler_->best();
+  if (!serial_) return made;
+  std::vector<Group> serial = serial_->best();
+  return total(serial).seconds() <= total(made).seconds() ? serial : made;
+}
+
+std::vector<std::vector<Group>> PlannedStages::of_each_kind(double most_times, size_t most) const {
+  std::vector<std::vector<Group>> made = scheduler_->of_each_kind(most_times, most);
+  if (serial_ && most > 1) {
+    made.resize(std::min(made.size(), most - 1));
+    std::vector<Group> serial = serial_->best();
+    const bool cheaper = total(serial).seconds() <= total(made.front()).seconds();
+    made.insert(made.begin() + (cheaper ? 0 : 1), std::move(serial));
+  }
   return made;
 }
 
 std::string PlannedStages::describe(const Group& g) const {
   std::string out =
       str(plan_->spec(plan_->order[g.last]).name, ": ", g.last - g.first + 1, g.first == g.last ? " stage" : " stages");
-  if (g.strips.loops.empty()) return out + " as a whole";
+  const std::string bands = g.bands.dim < 0 ? ""
+                                            : str(", in bands of ", static_cast<int64_t>(g.bands.indices), " over ",
+                                                  scheduler_->index_name(g.bands.dim, g.last));
+  if (g.strips.loops.empty()) return out + " as a whole" + bands;
   for (const Strips::Loop& loop : g.strips.loops)
-    out += str(&loop == g.strips.loops.data() ? " over " : ", ", scheduler_->index_name(loop, g.last), " in steps of ",
-               scheduler_->step_of(loop, g.last));
-  return out + str(", ", static_cast<int64_t>(g.window_bytes), " bytes of windows",
-                   g.far != Far::plain ? ", the next iteration's far memory fetched" : "",
-                   g.far == Far::past_caches ? ", results past the caches" : "");
+    out += str(&loop == g.strips.loops.data() ? " over " : ", ", scheduler_->index_name(loop.dim, g.last),
+               " in steps of ", scheduler_->step_of(loop, g.last));
+  return out + bands +
+         str(", ", static_cast<int64_t>(g.window_bytes), " bytes of windows",
+             g.far != Far::plain ? ", the next iteration's far memory fetched" : "",
+             g.far == Far::past_caches ? ", results past the caches" : "");
 }
 
 std::vector<std::string> PlannedStages::describe(const std::vector<Group>& groups) const {
@@ -50,7 +78,10 @@ void PlannedStages::apply(const std::vector<Group>& groups, PipelineData& data) 
     StageSpec& spec = data.stages[static_cast<size_t>(plan_->order[g.last])];
     spec.compute_at = LoopName{};
     for (const Strips::Loop& loop : g.strips.loops)
-      spec.loops.push_back({Expr::symbol(scheduler_->index_name(loop, g.last)), scheduler_->step_of(loop, g.last)});
+      spec.loops.push_back({Expr::symbol(scheduler_->index_name(loop.dim, g.last)), scheduler_->step_of(loop, g.last)});
+    if (g.bands.dim >= 0)
+      spec.loops.push_back(
+          {Expr::symbol(scheduler_->index_name(g.bands.dim, g.last)), static_cast<int64_t>(g.bands.indices), workers_});
     if (g.far != Far::plain) spec.loops.front().ahead = 1;
     if (g.far == Far::past_caches) spec.loops.front().past_caches = true;
   }

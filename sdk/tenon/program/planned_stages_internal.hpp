@@ -16,7 +16,14 @@ class PlannedStages {
                                                    const std::vector<BufferRef>& outputs, const SymbolValues& sizes,
                                                    const CostModel& model);
 
-  const Scheduler& scheduler() const { return *scheduler_; }
+  // Of `model`, and of one worker alone where that is predicted to cost less.
+  std::vector<Group> best() const;
+  // See Scheduler::of_each_kind; with best() as the first one, and the cheapest of one worker.
+  std::vector<std::vector<Group>> of_each_kind(double most_times, size_t most) const;
+  // As the author of `data`, the same pipeline, placed them.
+  std::vector<Group> stated(const PipelineData& data, const SymbolValues& sizes) const {
+    return scheduler_->stated(data, sizes);
+  }
   // A line for each group, which says all of its schedule: other schedules have other lines.
   std::vector<std::string> describe(const std::vector<Group>& groups) const;
   // Replaces loops and placements of all stages of the pipeline that this was made of.
@@ -31,6 +38,9 @@ class PlannedStages {
   std::optional<Plan> plan_;  // refers to the two before
   PipelineNumbers numbers_;
   std::optional<Scheduler> scheduler_;  // refers to the two before
+  int64_t workers_ = 1;
+  CostModel one_worker_;
+  std::optional<Scheduler> serial_;  // where the model has several
 };
 
 }  // namespace tenon::program::detail

@@ -24,7 +24,8 @@ constexpr double kRowsOfWindow = 4;
 constexpr double kShortestTile = 1024;
 constexpr double kTallestTile = 16;
 
-// Stages that are left whole count so many times as much where strips are asked for: only those that no strips can hold are.
+// Stages that are left whole count so many times as much where strips are asked for: only those that no strips can hold
+// are.
 constexpr double kWhereNothingElseIs = 1e3;
 
 double power_of_two(double near) { return std::exp2(std::max(0.0, std::round(std::log2(near)))); }
@@ -166,17 +167,23 @@ void Scheduler::extend(OpenGroups& kind, size_t last, Cuts& cuts) const {
 
 void Scheduler::offer_and_prune(OpenGroups& kind, size_t last, Cuts& cuts) const {
   const bool ends = can_own(kind.strips, last);
-  const Far asked = kind.far == Far::past_caches && !numbers_.stages[last].may_go_past_caches(last) ? Far::fetched : kind.far;
+  const Far asked =
+      kind.far == Far::past_caches && !numbers_.stages[last].may_go_past_caches(last) ? Far::fetched : kind.far;
   size_t worst = 0;
   double most = 0;
   for (size_t i = 0; i < kind.groups.size(); ++i) {
     const auto& [group, before] = kind.groups[i];
-    const auto [cost, far] = group.total(numbers_, model_, memories_, last, asked);
-    if (before + cost.seconds() > most) worst = i, most = before + cost.seconds();
-    if (!ends || group.first() == last || !group.is_closed(last) || before + cost.seconds() >= cuts.cost[last + 1])
+    const auto [serial, far] = group.total(numbers_, model_, memories_, last, asked);
+    if (before + serial.seconds() > most) worst = i, most = before + serial.seconds();
+    const auto is_dearer = [&](double seconds) { return before + seconds >= cuts.cost[last + 1]; };
+    if (!ends || group.first() == last || !group.is_closed(last) ||
+        is_dearer(serial.seconds() / static_cast<double>(model_.workers)))
       continue;
+    const Bands bands = bands_of(group.first(), last, kind.strips);
+    const PredictedCost cost = shared(serial, group.first(), last, bands);
+    if (is_dearer(cost.seconds())) continue;
     cuts.cost[last + 1] = before + cost.seconds();
-    cuts.into[last + 1] = {group.first(), last, kind.strips, cost, group.window_bytes(), far};
+    cuts.into[last + 1] = {group.first(), last, kind.strips, cost, group.window_bytes(), far, bands};
   }
   if (kind.groups.size() > kMostOpen) kind.groups.erase(kind.groups.begin() + static_cast<int64_t>(worst));
 }

@@ -11,29 +11,40 @@
 
 namespace tenon::program::detail {
 
+// Of the slowest index of a group's last stage, one for each worker.
+struct Bands {
+  int dim = -1;        // of the pipeline; -1: there are none
+  double indices = 0;  // of the last stage, in a band
+  bool operator==(const Bands&) const = default;
+};
+
 struct Group {
   size_t first = 0, last = 0;  // in plan.order
   Strips strips;
   PredictedCost cost;
   double window_bytes = 0;
   Far far = Far::plain;
+  Bands bands;
   // Whether the same loops go around the same stages.
   bool is_same_schedule(const Group& other) const {
-    return first == other.first && last == other.last && far == other.far && strips == other.strips;
+    return first == other.first && last == other.last && far == other.far && strips == other.strips &&
+           bands == other.bands;
   }
 };
 PredictedCost total(const std::vector<Group>& groups);
 
 class Scheduler {
  public:
+  // All of them outlive it.
   Scheduler(const Plan& plan, const PipelineNumbers& numbers, const CostModel& model)
       : plan_(plan), numbers_(numbers), model_(model), memories_(model) {}
 
   // The cheapest way to cut the stages: dynamic programming over where a group ends.
   std::vector<Group> best() const { return cheapest_of(kinds_of_strips()); }
 
-  // The same with one kind of strips at a time, without what is fetched ahead, with it, and with results past the caches as
-  // well: each predicted to cost no more than so many times what the cheapest does, at most so many, the cheapest first.
+  // The same with one kind of strips at a time, without what is fetched ahead, with it, and with results past the
+  // caches as well: each predicted to cost no more than so many times what the cheapest does, at most so many, the
+  // cheapest first.
   std::vector<std::vector<Group>> of_each_kind(double most_times, size_t most) const;
 
   // Stages as the author of `data`, the same pipeline with a schedule, placed them.
@@ -41,7 +52,7 @@ class Scheduler {
 
   // Of the stage at `last`: how many of its indices an iteration covers.
   int64_t step_of(const Strips::Loop& loop, size_t last) const;
-  std::string index_name(const Strips::Loop& loop, size_t last) const;
+  std::string index_name(int dim, size_t last) const;
 
  private:
   using Index = std::vector<StageNumbers::Index>::const_iterator;
@@ -52,7 +63,7 @@ class Scheduler {
   struct OpenGroups {
     Strips strips;
     Far far = Far::cheapest;
-    Share before = {};                                 // of the stage added last
+    Share before = {};                                      // of the stage added last
     std::vector<std::pair<GroupCost, double>> groups = {};  // with the costs of all stages before
   };
 
@@ -95,6 +106,13 @@ class Scheduler {
   // Whether all that reads stage `at` is in order[at + 1 ... last], and its author lets it be there.
   bool stays_in(const PipelineData& data, size_t at, size_t last) const;
 
+  // bands.cpp. The bands that the group may be cut into; none: it cannot be, or there is one worker.
+  Bands bands_of(size_t first, size_t last, const Strips& strips) const;
+  // What the group costs where workers have these bands of it.
+  PredictedCost shared(PredictedCost cost, size_t first, size_t last, const Bands& bands) const;
+
+  // Of an author's loops that have several workers.
+  Bands stated_bands(const StageSpec& spec, size_t at) const;
   Strips stated_strips(const StageSpec& spec, size_t at, const SymbolValues& sizes) const;
 
   // Elements computed again, since their author keeps no window of them from one iteration to the next.

@@ -34,9 +34,9 @@ int64_t Scheduler::step_of(const Strips::Loop& loop, size_t last) const {
   return std::max<int64_t>(1, int64_t{1} << std::max(0L, std::lround(std::log2(part))));
 }
 
-std::string Scheduler::index_name(const Strips::Loop& loop, size_t last) const {
+std::string Scheduler::index_name(int dim, size_t last) const {
   const auto& indices = numbers_.stages[last].indices;
-  return plan_.stage(plan_.order[last]).indices[static_cast<size_t>(index_of(loop.dim, last) - indices.begin())];
+  return plan_.stage(plan_.order[last]).indices[static_cast<size_t>(index_of(dim, last) - indices.begin())];
 }
 
 Group Scheduler::group(size_t first, size_t last, const Strips& strips, Far far, const PipelineData* data) const {
@@ -49,7 +49,9 @@ Group Scheduler::group(size_t first, size_t last, const Strips& strips, Far far,
     before = share;
   }
   const GroupTotal total = cost.total(numbers_, model_, memories_, last, far);
-  return {first, last, strips, total.cost, cost.window_bytes(), total.far};
+  const Bands bands =
+      data ? stated_bands(data->stages[static_cast<size_t>(plan_.order[last])], last) : bands_of(first, last, strips);
+  return {first, last, strips, shared(total.cost, first, last, bands), cost.window_bytes(), total.far, bands};
 }
 
 bool Scheduler::stays_in(const PipelineData& data, size_t at, size_t last) const {

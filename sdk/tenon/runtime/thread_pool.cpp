@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <fstream>
@@ -22,8 +23,9 @@ namespace tenon {
 namespace {
 
 constexpr int kMostThreads = 4096;
-// How long a thread looks for work, or for the end of a loop, before it sleeps: some tens of microseconds.
-constexpr int kSpins = 400;
+// How long a thread looks for work, or for the end of a loop, before it sleeps. To wake one takes as long where a
+// hypervisor has to be asked, in which time a caller has done its work alone.
+constexpr std::chrono::microseconds kLooked{100};
 
 void relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -35,10 +37,14 @@ void relax() {
 
 template <class Done>
 bool spin_until(const Done& done) {
-  for (int i = 0; i < kSpins; ++i) {
-    if (done()) return true;
-    relax();
-  }
+  constexpr int kLooks = 16;  // for each look at the clock
+  const auto until = std::chrono::steady_clock::now() + kLooked;
+  do {
+    for (int i = 0; i < kLooks; ++i) {
+      if (done()) return true;
+      relax();
+    }
+  } while (std::chrono::steady_clock::now() < until);
   return done();
 }
 
@@ -119,12 +125,15 @@ struct ThreadPool::Impl {
 
     bool open() const { return next.load(std::memory_order_relaxed) < count; }
     void work() {
-      inside_body = true;
       while (open()) {
         const int64_t begin = next.fetch_add(chunk, std::memory_order_relaxed);
         if (begin >= count) break;
-        (*body)(begin, std::min(count, begin + chunk));
+        work_at(begin);
       }
+    }
+    void work_at(int64_t begin) const {
+      inside_body = true;
+      (*body)(begin, std::min(count, begin + chunk));
       inside_body = false;
     }
   };
@@ -166,7 +175,10 @@ struct ThreadPool::Impl {
   }
 
   void run(Loop& loop) {
-    const int64_t helpers = (loop.count - 1) / loop.chunk;  // the caller takes one range itself
+    // The caller takes the first range itself, before others see the loop: what it wrote there in the loop before is in
+    // its core's caches still.
+    loop.next.store(loop.chunk, std::memory_order_relaxed);
+    const int64_t helpers = (loop.count - 1) / loop.chunk;
     int64_t wake = 0;
     {
       std::lock_guard lock(mutex);
@@ -175,6 +187,7 @@ struct ThreadPool::Impl {
       wake = std::min<int64_t>(helpers, sleeping);
     }
     for (; wake > 0; --wake) wanted.notify_one();
+    loop.work_at(0);
     loop.work();
     {
       std::lock_guard lock(mutex);

@@ -117,6 +117,9 @@ class Binder {
   Result<void> emit_periods(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step, int64_t period);
   Result<int64_t> most_workers(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step) const;
   Result<void> emit_workers(const Loop& loop, int32_t number);
+  // Of few iterations each has code of its own, with numbers that are known: without these, bounds of the loops within
+  // are made in each run, and so are their calls' views.
+  Result<void> emit_worker_body(const Loop& loop, int32_t number);
   void leave_loop(const Loop& loop, const std::string& symbol, int32_t number, int64_t workers);
   void add_increments(const std::vector<Increment>& increments, LoopCode& loop);
   static void flatten(Registers::LevelCode program, std::vector<Instr>& to);

@@ -11,6 +11,8 @@ namespace {
 
 // So few iterations before or after the steady ones are code of their own, each with numbers that are known.
 constexpr int64_t kFewWithoutLoop = 2;
+// Of a loop of workers so many iterations have code of their own at most.
+constexpr int64_t kMostOfWorkers = 16;
 
 }  // namespace
 
@@ -170,7 +172,7 @@ Result<void> Binder::emit_workers(const Loop& loop, int32_t number) {
                        made.step.known();
   const bool was_inside = std::exchange(inside_workers_, inside_workers_ || certain);
   const int64_t first = step_;
-  auto result = emit(loop.body);
+  auto result = emit_worker_body(loop, number);
   ArenaRegion& region = result_.regions[static_cast<size_t>(region_)];
   region.first = first;
   region.last = step_ + 1;  // leave_loop counts one
@@ -178,6 +180,31 @@ Result<void> Binder::emit_workers(const Loop& loop, int32_t number) {
   region_levels_.pop_back();
   worker_loops_.pop_back();
   region_ = outer_region;
+  return result;
+}
+
+Result<void> Binder::emit_worker_body(const Loop& loop, int32_t number) {
+  const LoopCode made = code().loops[static_cast<size_t>(number)];
+  const bool counted = made.begin.known() && made.end.known() && made.step.known() && made.step.number >= 1;
+  const int64_t iterations = counted ? iteration_count(made.begin.number, made.end.number, made.step.number) : 0;
+  if (iterations < 1 || iterations > kMostOfWorkers || made.kind != LoopKind::parallel || options_.statistics ||
+      !may_be_split(loop.body))
+    return emit(loop.body);
+  const Expr any = scope_.resolve(Expr::symbol(loop.symbol));
+  const auto emit_all = [&]() -> Result<void> {
+    for (int64_t i = 0; i < iterations; ++i) {
+      const int64_t value = made.begin.number + i * made.step.number;
+      scope_.define(loop.symbol, value);
+      // Once in that iteration, and in no other.
+      const Loop split{.symbol = str("split.", code().loops.size()), .end = 1, .body = loop.body};
+      const size_t at = code().loops.size();
+      TENON_OK(emit_loop(split, select(equal(any, value), 0, 1), 1, 1));
+      code().loops[at].symbol.clear();
+    }
+    return {};
+  };
+  auto result = emit_all();
+  scope_.define(loop.symbol, any);
   return result;
 }
 

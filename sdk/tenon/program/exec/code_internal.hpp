@@ -108,7 +108,7 @@ struct Increment {
 };
 
 struct LoopCode {
-  std::string symbol;
+  std::string symbol;  // empty: of no loop of the program
   LoopKind kind = LoopKind::serial;
   Value begin, end, step, limit;
   Place value = -1;         // of the symbol

@@ -97,12 +97,12 @@ Result<void> Machine::run(std::span<std::byte* const> buffers, const RunWith& wi
   return {};
 }
 
-// Adds a frame for each loop around.
+// Adds a frame for each loop around that the program has.
 bool Machine::fail(Worker& worker, Error e, int32_t loop, int64_t ahead) {
   for (; loop >= 0; loop = code_.loops[static_cast<size_t>(loop)].outer) {
     const LoopCode& l = code_.loops[static_cast<size_t>(loop)];
-    e = std::move(e).with_frame(
-        str("loop ", l.symbol, " = ", worker.frame.at(l.value) + std::exchange(ahead, l.outer_ahead)));
+    const int64_t value = worker.frame.at(l.value) + std::exchange(ahead, l.outer_ahead);
+    if (!l.symbol.empty()) e = std::move(e).with_frame(str("loop ", l.symbol, " = ", value));
   }
   worker.error = std::move(e);
   return false;

@@ -9,15 +9,18 @@ namespace {
 // Loops of more iterations are not written out.
 constexpr int64_t kMostWrittenOut = 16;
 
-// Nothing that must not be made several times: no memory, transfers or workers of its own.
-template <class MayHold>
-bool is_plain(const Statement& s, const MayHold& may_hold) {
+bool is_nothing_else(const Statement&) { return false; }
+
+// Nothing that must not be made several times: no memory, transfers or workers of its own, but for loops that
+// `may_hold` and what is `allowed` besides.
+template <class MayHold, class Allowed = bool(const Statement&)>
+bool is_plain(const Statement& s, const MayHold& may_hold, const Allowed& allowed = is_nothing_else) {
   bool simple = true;
   for_each_statement(s, [&](const Statement& inner) {
     const auto* loop = inner.as<Loop>();
     const bool known = (loop && may_hold(*loop)) || inner.as<Block>() || inner.as<Let>() || inner.as<Crop>() ||
                        inner.as<Slice>() || inner.as<Transpose>() || inner.as<View>() || inner.as<Call>() ||
-                       inner.as<Copy>() || inner.as<Prefetch>() || inner.as<Check>();
+                       inner.as<Copy>() || inner.as<Prefetch>() || inner.as<Check>() || allowed(inner);
     simple = simple && (inner.empty() || known);
   });
   return simple;
@@ -61,6 +64,12 @@ bool has_simple_loops(const Statement& s) {
 
 bool may_be_repeated(const Statement& body, bool in_loop) {
   return has_simple_loops(body) && (in_loop || !is_simple(body));
+}
+
+bool may_be_split(const Statement& body) {
+  bool holds = false;
+  const auto is_serial = [&](const Loop& loop) { return holds = true, loop.kind == LoopKind::serial; };
+  return is_plain(body, is_serial, [](const Statement& s) { return s.as<Allocate>() != nullptr; }) && holds;
 }
 
 bool is_once(const Loop& loop) { return has_one_iteration(loop) && is_simple(loop.body); }
