@@ -300,7 +300,7 @@ TEST_P(Forms, RowsThatBeginAnywhereHaveTheirOwn) {
   const auto suffixes = [&](std::string_view x, std::string_view operators) {
     std::string made;
     for (const FormMaker::Tier& tier : maker.tiers_of(body_of(x, operators))) {
-      EXPECT_EQ(tier.lower.heads || (tier.lower.skew_rows && tier.passes.whole_lines), tier.passes.any_rows);
+      EXPECT_EQ(tier.lower.heads || (is_skewed(tier.row_order) && tier.passes.whole_lines), tier.passes.any_rows);
       EXPECT_EQ(tier.lower.heads, tier.suffix.ends_with(".heads"));
       const irgen::RowRange any;
       if (!tier.certain && (tier.calls.rows != any || tier.calls.innermost != any)) continue;
@@ -339,9 +339,8 @@ TEST_P(Forms, RowsGoAloneWhereNothingIsFetchedAhead) {
     const FormMaker maker(target, **jitter_table(), {});
     std::string made;
     for (const FormMaker::Tier& tier : maker.tiers_of(body_of(x, operators))) {
-      EXPECT_EQ(tier.passes.alone, tier.suffix.find(".alone") != std::string::npos);
-      EXPECT_TRUE(!tier.passes.alone || tier.lower.rows == 1);
-      const bool fetches = tier.passes.next_row != NextRow::none && !tier.lower.skew_rows;
+      EXPECT_EQ(tier.row_order == RowOrder::one_by_one, tier.suffix.find(".alone") != std::string::npos);
+      const bool fetches = tier.passes.next_row != NextRow::none && !is_skewed(tier.row_order);
       EXPECT_FALSE(fetches && target.memories[2].prefetch_reads == 0) << tier.suffix;
       made += tier.suffix + " ";
     }
@@ -364,6 +363,28 @@ TEST_P(Forms, RowsGoAloneWhereNothingIsFetchedAhead) {
   EXPECT_EQ(suffixes(stated, "f32[2000,1025]", "%y = LogSoftmax %x {axis = -1}").find("alone"), std::string::npos);
 }
 
+// As they are lowered, rows of 160 elements go several at a time.
+TEST_P(Forms, NoOtherRowGoesWithOneThatGoesAlone) {
+  TargetDescription stated = target();
+  stated.memories[2].prefetch_reads = stated.memories[2].prefetch_writes = 0;
+  const FormMaker maker(stated, **jitter_table(), {});
+  const snippet::Body body = body_of("f32[20000,160]", "%y = MeanVarianceNormalization %x {axes = [1]}");
+  std::vector<FormMaker::Tier> tiers = maker.tiers_of(body);
+  std::erase_if(tiers, [](const FormMaker::Tier& tier) { return tier.row_order != RowOrder::one_by_one; });
+  ASSERT_EQ(tiers.size(), 1u);
+  const auto rows_together = [&] {
+    const auto form = maker.make(body, tiers[0]);
+    EXPECT_TRUE(form.ok() && form->past_caches);
+    int64_t rows = 0;
+    for (const snippet::Loop& loop : form->kernel.loops)
+      if (loop.kind == snippet::Loop::Kind::scalar) rows = std::max(rows, loop.increment);
+    return rows;
+  };
+  EXPECT_EQ(rows_together(), 1);
+  tiers[0].row_order = RowOrder::as_lowered;
+  EXPECT_GT(rows_together(), 1);
+}
+
 // A mask of keys lies still while heads and queries go by; one of queries and keys moves on with them.
 TEST_P(Forms, RowsGoAloneBesideWhatRowsBehindOneAnotherShare) {
   TargetDescription stated = target();
@@ -374,7 +395,8 @@ TEST_P(Forms, RowsGoAloneBesideWhatRowsBehindOneAnotherShare) {
         str("graph @g(%x: f32[4,2000,197], %m: ", mask, ") -> %y {\n%t = Add %x, %m\n%y = Softmax %t {axis = -1}\n}"));
     testing::GuardedGraph(GetParam(), {}).tokenize(**graph);
     const auto body = snippet::make_body(*(*graph)->body().output(0)->producer());
-    return std::ranges::any_of(maker.tiers_of(*body), [](const FormMaker::Tier& tier) { return tier.passes.alone; });
+    return std::ranges::any_of(maker.tiers_of(*body),
+                               [](const FormMaker::Tier& tier) { return tier.row_order == RowOrder::one_by_one; });
   };
   EXPECT_TRUE(any_alone("f32[4,1,197]"));
   EXPECT_FALSE(any_alone("f32[1,2000,197]"));

@@ -63,7 +63,7 @@ class Lines : public ::testing::Test {
     const irgen::SnippetForm near = make(maker, tiers.front());
     std::mt19937 random(1);
     for (const FormMaker::Tier& tier : tiers) {
-      if (!tier.passes.whole_lines && !(tier.passes.alone && tier.lower.heads)) continue;
+      if (!tier.passes.whole_lines && !(tier.row_order == RowOrder::one_by_one && tier.lower.heads)) continue;
       if (tier.suffix.find(part_of_name) == std::string::npos) continue;
       const irgen::SnippetForm form = make(maker, tier);
       if (form.least_row == std::numeric_limits<int64_t>::max()) continue;  // the body does not allow it

@@ -159,7 +159,7 @@ TEST_P(RowForms, AllGiveTheSameBits) {
       for (const snippet::Body* body : {&open, &known}) {
         std::vector<FormMaker::Tier> tiers = maker_.tiers_of(open);
         std::ranges::copy_if(larger_.tiers_of(open), std::back_inserter(tiers),
-                             [](const FormMaker::Tier& tier) { return tier.lower.skew_rows; });
+                             [](const FormMaker::Tier& tier) { return is_skewed(tier.row_order); });
         for (const FormMaker::Tier& tier : tiers) {
           if (tier.lower.merge_sweeps) continue;  // sums that are moved have bits of their own (merged_test.cpp)
           const auto form = maker_.make(*body, tier);
@@ -288,13 +288,14 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
   EXPECT_EQ(ranges(kRootMeanSquare).back(), beyond(144, ".skewed"));
   // Those of one tensor fit a first level of 32,000 bytes: 16 bytes an element.
   const std::vector<FormMaker::Tier> tiers = larger_.tiers_of(body_of(kNorm, "R", "C"));
-  const auto skewed = std::ranges::find_if(tiers, [](const auto& tier) { return tier.lower.skew_rows; });
+  const auto skewed = std::ranges::find_if(tiers, [](const auto& tier) { return is_skewed(tier.row_order); });
   ASSERT_NE(skewed, tiers.end());
   EXPECT_EQ(skewed->suffix, ".streaming.skewed");
   EXPECT_EQ(skewed->calls.rows.most, 2000);
   // Three rows of x and one of powers in a second level of 128,000.
   std::vector<FormMaker::Tier> twice = larger_.tiers_of(body_of(kSoftmax, "R", "C"));
-  std::erase_if(twice, [](const auto& tier) { return !tier.lower.skew_twice || tier.passes.any_rows; });
+  std::erase_if(twice,
+                [](const auto& tier) { return tier.row_order != RowOrder::skewed_twice || tier.passes.any_rows; });
   ASSERT_EQ(twice.size(), GetParam() == Isa::avx512 ? 1u : 0u) << "16 registers are too few for three walks";
   for (const FormMaker::Tier& tier : twice) {
     EXPECT_EQ(tier.calls.rows.least, 96);
@@ -310,7 +311,8 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
   for (MemorySpace& memory : unfetched.memories) memory.prefetch_reads = memory.prefetch_writes = 0;
   const FormMaker maker(unfetched, **jitter_table(), {});
   for (const FormMaker::Tier& tier : maker.tiers_of(body_of(kSoftmax, "R", "C")))
-    EXPECT_TRUE(!tier.lower.skew_twice || tier.calls.rows.most == 2000) << tier.suffix << ' ' << tier.calls.rows.most;
+    EXPECT_TRUE(tier.row_order != RowOrder::skewed_twice || tier.calls.rows.most == 2000)
+        << tier.suffix << ' ' << tier.calls.rows.most;
   const auto other = larger_.make(body_of(kNorm, "R", "C"), twice.empty() ? *skewed : twice.front());
   ASSERT_TRUE(other.ok()) << other.error().to_string();
   EXPECT_EQ(other->least_row == std::numeric_limits<int64_t>::max(), !twice.empty()) << "its first walk keeps x";
@@ -333,12 +335,12 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
   for (const FormMaker::Tier& tier : maker_.tiers_of(body_of(kSkipNorm, "1000", "1024"))) suffixes += tier.suffix + " ";
   EXPECT_EQ(suffixes, " .streaming .streaming.skewed.merged ");
   for (const FormMaker::Tier& tier : maker_.tiers_of(body_of(kSkipNorm, "1000", "1021")))
-    EXPECT_FALSE(tier.lower.skew_rows && tier.suffix.ends_with("heads")) << tier.suffix;
+    EXPECT_FALSE(is_skewed(tier.row_order) && tier.suffix.ends_with("heads")) << tier.suffix;
   // Where rows begin anywhere, by whole lines, which rows of 14, 32 and 64 of them outweigh; not in 256 bits, which are
   // none.
   for (const auto& [one, least] : {std::pair{kSoftmax, 224}, std::pair{kSkipNorm, 512}, std::pair{kNorm, 1024}}) {
     std::vector<FormMaker::Tier> lines = larger_.tiers_of(body_of(one, "R", "C"));
-    std::erase_if(lines, [](const auto& tier) { return !tier.lower.skew_rows || !tier.passes.any_rows; });
+    std::erase_if(lines, [](const auto& tier) { return !is_skewed(tier.row_order) || !tier.passes.any_rows; });
     ASSERT_EQ(lines.size(), avx512 ? 2u : 0u) << one.name;
     for (const FormMaker::Tier& tier : lines)
       EXPECT_TRUE(tier.passes.whole_lines && tier.suffix.ends_with(".lines") && !tier.lower.heads) << tier.suffix;

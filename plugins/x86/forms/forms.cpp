@@ -67,6 +67,10 @@ Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& body, cons
   options.vectors = static_cast<int>(pool.of(codegen::RegisterFile::vector).size());
   options.cycles = cycles;
   options.all_copies = all_copies;
+  options.skew_rows = is_skewed(tier.row_order);
+  options.skew_twice = tier.row_order == RowOrder::skewed_twice;
+  const bool alone = tier.row_order == RowOrder::one_by_one;
+  if (alone) options.rows = 1;
   TENON_TRY(kernel, snippet::lower(body, options), "lowering snippet '", body.name, "'");
   const bool near = is_near(tier);
   const double element = snippet::cycles_per_element(body, kernel.lanes, table_, target_);
@@ -75,7 +79,8 @@ Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& body, cons
   TENON_OK(snippet::CallPlan::write_known(body, kernel, whole), "lowering snippet '", body.name, "'");
   PassOptions passes = tier.passes;
   passes.near = near;
-  passes.far_by_halves &= passes.alone || !computes_functions(body);
+  passes.alone = alone;
+  passes.far_by_halves &= alone || !computes_functions(body);
   passes.bytes = all_copies;
   passes.cycles = [this](const snippet::LinearKernel& of, const snippet::Instruction& one) {
     return cycles_of(of, one);
@@ -143,7 +148,7 @@ Result<irgen::SnippetForm> FormMaker::make(const snippet::Body& body, const Tier
             body.name, "' for ", target_.name);
   irgen::SnippetForm form{.run = code->function(), .code_bytes = code->object().bytes.size()};
   // Powers that wait in an output are for calls like those whose stores go past the caches.
-  form.past_caches = has_streaming_stores(kernel) || tier.passes.alone;
+  form.past_caches = has_streaming_stores(kernel) || tier.row_order == RowOrder::one_by_one;
   if (kernel.blocks.dim >= 0) form.least_row = kLeastRowVectors * kernel.lanes;
   form.any_rows = tier.lower.heads || tier.passes.whole_lines;
   if (form.any_rows) form.least_row = least_head_row(body);
@@ -153,8 +158,8 @@ Result<irgen::SnippetForm> FormMaker::make(const snippet::Body& body, const Tier
   const std::pair<bool, bool> wants[] = {{tier.lower.join_rows, kernel.joined.rows >= 0},
                                          {tier.lower.behind_blocks, kernel.blocks.inside && form.past_caches},
                                          {tier.lower.merge_sweeps, kernel.merged},
-                                         {tier.lower.skew_rows, kernel.skewed},
-                                         {tier.lower.skew_twice, kernel.skewed_twice},
+                                         {is_skewed(tier.row_order), kernel.skewed},
+                                         {tier.row_order == RowOrder::skewed_twice, kernel.skewed_twice},
                                          {form.any_rows || form.whole_items, form.past_caches}};
   if (std::ranges::any_of(wants, [](const auto& one) { return one.first && !one.second; }))
     form.least_row = std::numeric_limits<int64_t>::max();

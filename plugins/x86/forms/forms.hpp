@@ -35,6 +35,24 @@ struct CompilerOptions {
   int head_row_lines = 8, head_row_lines_of_parts = 48;
 };
 
+// How a kernel goes along rows that several sweeps walk. Beside as_lowered only beyond the caches, where a store may
+// come before all is read; the measurements are in docs/performance/snippets.md.
+enum class RowOrder : uint8_t {
+  // As LowerOptions say, short rows several at a time: what is near, and what no other order pays for.
+  as_lowered,
+  // Row by row, each sweep by itself: that which reads main memory does nothing else, and that which writes it reads
+  // what is near. Pays where nothing is fetched ahead, of one tensor; needs the first level to hold a row and what is
+  // kept of it.
+  one_by_one,
+  // The last sweep of a row with the first of the next, so that main memory is read and written at once
+  // (LowerOptions::skew_rows). Pays the more, the more sweeps compute; needs a next row.
+  skewed,
+  // The first sweep of the row behind the next as well, in the same loop (LowerOptions::skew_twice). Pays where a sweep
+  // between them computes what is costly; needs registers for three walks, and a cache that holds three rows.
+  skewed_twice,
+};
+constexpr bool is_skewed(RowOrder order) { return order == RowOrder::skewed || order == RowOrder::skewed_twice; }
+
 // Immutable; any thread.
 class FormMaker {
  public:
@@ -44,6 +62,8 @@ class FormMaker {
     std::string suffix;    // of the kernel's name
     bool certain = false;  // calls of it come: extents are known
     irgen::CallRange calls = {};
+    // By this lowered() sets skew_rows and skew_twice, rows of one_by_one, and PassOptions::alone.
+    RowOrder row_order = RowOrder::as_lowered;
     snippet::LowerOptions lower = {};  // but vectors and cycles, which are the target's
     PassOptions passes = {};
   };
@@ -86,7 +106,13 @@ class FormMaker {
   void add_lines(std::vector<Tier>& tiers, const snippet::Body& body) const;
   void add_items(std::vector<Tier>& tiers, const snippet::Body& body) const;
   // forms/rows.cpp
-  bool folds_costly(const snippet::Body& body, bool stored = false) const;
+  // What a sweep before the last one computes that is not made again for nothing.
+  enum class Costly : uint8_t {
+    none,
+    folded,  // alone, as the exponentials of the logarithm of softmax
+    stored,  // an output is made of it as well, as those of softmax
+  };
+  Costly costly_of(const snippet::Body& body) const;
   void add_rows(std::vector<Tier>& tiers, const snippet::Body& body) const;
   void add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) const;
   int64_t add_alone(std::vector<Tier>& tiers, Tier alone, int64_t most) const;

@@ -49,23 +49,24 @@ bool fetches_ahead(const FormMaker::Tier& tier) { return tier.passes.prefetch_re
 
 }  // namespace
 
-// Does a sweep before the last one compute what is not made again for nothing, as the exponentials of softmax? With
-// `stored`, which an output is made of as well, as those of softmax and not those of its logarithm.
-bool FormMaker::folds_costly(const snippet::Body& body, bool stored) const {
-  std::vector<char> folded(body.values.size(), 0), kept(body.values.size(), stored ? 0 : 1);
+FormMaker::Costly FormMaker::costly_of(const snippet::Body& body) const {
+  Costly costly = Costly::none;
+  std::vector<char> folded(body.values.size(), 0), kept(body.values.size(), 0);
   for (const snippet::BodyPort& output : body.outputs) kept[static_cast<size_t>(output.value)] = 1;
   for (auto node = body.nodes.rbegin(); node != body.nodes.rend(); ++node) {
     const bool wanted = folded[static_cast<size_t>(node->result)] != 0;
     const bool is_swept = (body.values[static_cast<size_t>(node->result)].varies & body.reduced_dims()) != 0;
-    if (wanted && is_swept && kept[static_cast<size_t>(node->result)] != 0 &&
-        snippet::cycles_of_node(body, *node, table_, target_) > snippet::LowerOptions{}.resweep_cycles)
-      return true;
+    if (wanted && is_swept &&
+        snippet::cycles_of_node(body, *node, table_, target_) > snippet::LowerOptions{}.resweep_cycles) {
+      if (kept[static_cast<size_t>(node->result)] != 0) return Costly::stored;
+      costly = Costly::folded;
+    }
     if (wanted || snippet::is_reduction(node->op))
       for (const snippet::ValueId operand : node->operands) folded[static_cast<size_t>(operand)] = 1;
     if (kept[static_cast<size_t>(node->result)] != 0 && !snippet::is_reduction(node->op))
       for (const snippet::ValueId operand : node->operands) kept[static_cast<size_t>(operand)] = 1;
   }
-  return false;
+  return costly;
 }
 
 // Rows that several sweeps walk, by the nearest cache that holds one with the next, and with what sweeps keep.
@@ -73,7 +74,7 @@ void FormMaker::add_rows(std::vector<Tier>& tiers, const snippet::Body& body) co
   const MemorySpace *second = target_.memory("l2"), *third = target_.memory("l3");
   const RowBytes bytes = row_bytes_of(body);
   if (!second || bytes.moving == 0) return;
-  const bool costly = folds_costly(body);
+  const bool costly = costly_of(body) != Costly::none;
   const int64_t again = bytes.moving + bytes.standing, kept = again + bytes.moving + bytes.kept,
                 all = costly ? kept : again + bytes.moving;
   const auto l1 = static_cast<int64_t>(first_cache_bytes()), l2 = static_cast<int64_t>(second->size_bytes),
@@ -128,7 +129,8 @@ void FormMaker::add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) 
   const MemorySpace *second = target_.memory("l2"), *third = target_.memory("l3");
   if (!second || bytes.moving == 0 || body.first_of_row() == 0) return;
   const int folds = folds_behind_one_another(body);
-  const bool costly = folds_costly(body), merges = folds == 2 && snippet::may_merge_sweeps(body);
+  const Costly computed = costly_of(body);
+  const bool costly = computed != Costly::none, merges = folds == 2 && snippet::may_merge_sweeps(body);
   const int64_t beyond_second = static_cast<int64_t>(second->size_bytes) / (bytes.moving + bytes.standing) + 1;
   const Tier streaming = *std::ranges::find_if(tiers, [](const Tier& tier) { return tier.passes.stream_stores; });
   Tier skewed = streaming;
@@ -144,15 +146,15 @@ void FormMaker::add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) 
   else if (merges)
     skewed.calls.rows.most = beyond_second - 1;
   // Where rows begin at lines, one loop of all walks is as fast; what is costly and in no output has nowhere to wait.
-  const bool one_loop = ((costly || folds == 1) && rows_aligned(body).value_or(false)) ||
-                        (costly && !folds_costly(body, /*stored=*/true));
+  const bool one_loop = ((costly || folds == 1) && rows_aligned(body).value_or(false)) || computed == Costly::folded;
   if (!fetches_ahead(streaming) && bytes.moving <= bytes.kept && !one_loop) {
     // Beside what waits in an output stands what waited there for the row before, until it is written back.
     const int64_t beyond = add_alone(tiers, skewed, static_cast<int64_t>(first_cache_bytes()) / (costly ? 2 : 1) / all);
     if (folds > 1) skewed.calls.rows.least = beyond;
   }
   skewed.suffix += ".skewed";
-  skewed.lower.skew_rows = skewed.calls.several_rows = true;  // a single row has no next
+  skewed.row_order = RowOrder::skewed;
+  skewed.calls.several_rows = true;  // a single row has no next
   // The walk that keeps what is stored is then not the first, which finds the next row where that has fetched it.
   if (costly) skewed.passes.next_row = NextRow::last;
   if (skewed.calls.rows.least <= skewed.calls.rows.most) tiers.push_back(skewed);
@@ -173,8 +175,7 @@ int64_t FormMaker::add_alone(std::vector<Tier>& tiers, Tier alone, int64_t most)
   const int64_t least = alone.calls.rows.least;
   if (most < least) return least;
   alone.suffix += ".alone";
-  alone.passes.alone = true;
-  alone.lower.rows = 1;
+  alone.row_order = RowOrder::one_by_one;
   alone.calls.rows.most = most;
   tiers.push_back(std::move(alone));
   return most + 1;
@@ -186,7 +187,7 @@ int64_t FormMaker::add_alone(std::vector<Tier>& tiers, Tier alone, int64_t most)
 // On a Zen 4).
 void FormMaker::add_skewed_twice(std::vector<Tier>& tiers, Tier twice, int64_t row_bytes) const {
   twice.suffix += ".twice";
-  twice.lower.skew_twice = true;
+  twice.row_order = RowOrder::skewed_twice;
   twice.passes.next_row = NextRow::none;
   twice.passes.prefetch_reads.lines *= 2;
   twice.passes.prefetch_reads.together = twice.passes.prefetch_reads.lines;

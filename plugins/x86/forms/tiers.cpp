@@ -218,22 +218,21 @@ void FormMaker::keep_certain(std::vector<Tier>& tiers, const snippet::Body& body
   const int64_t elements = folded_elements(body);
   const std::optional<bool> aligned = rows_aligned(body);
   std::erase_if(tiers, [&](const Tier& tier) {
-    if (tier.lower.skew_rows && !tier.passes.whole_lines && !aligned.value_or(true)) return true;
+    if (is_skewed(tier.row_order) && !tier.passes.whole_lines && !aligned.value_or(true)) return true;
     if (!tier.calls.holds_rows(row, innermost)) return true;
     return tier.calls.least_bytes > bytes || tier.calls.least_folded_bytes > folded ||
            tier.calls.most_folded_bytes < folded || tier.calls.most_folded < elements;
   });
   // For which calls others are not wanted, where rows are known to begin at lines or not.
-  const auto is_last = [](const Tier& tier) { return tier.lower.skew_rows || tier.passes.alone; };
+  const auto is_last = [](const Tier& tier) { return tier.row_order != RowOrder::as_lowered; };
   const auto is_of_rows = [&](const Tier& tier) {
     const irgen::RowRange any;
     return (tier.calls.rows != any || tier.calls.innermost != any) && !tier.lower.merge_sweeps && !is_last(tier) &&
            !tier.passes.whole_lines && !tier.passes.items;
   };
   if (aligned && std::ranges::any_of(tiers, is_last))
-    std::erase_if(tiers, [&](const Tier& tier) {
-      return is_of_rows(tier) || (tier.lower.merge_sweeps && !tier.lower.skew_rows);
-    });
+    std::erase_if(tiers,
+                  [&](const Tier& tier) { return is_of_rows(tier) || (tier.lower.merge_sweeps && !is_last(tier)); });
   else if (std::ranges::any_of(tiers, is_of_rows))
     std::erase_if(tiers, [&](const Tier& tier) { return tier.passes.stream_stores && !is_of_rows(tier); });
   if (tiers.size() > 1) tiers.erase(tiers.begin());
@@ -293,22 +292,22 @@ void FormMaker::add_heads(std::vector<Tier>& tiers, const snippet::Body& body) c
   const auto moves = [&](const snippet::BodyPort& input) {
     return body.values[static_cast<size_t>(input.value)].varies == body.all_dims();
   };
-  const bool several = std::ranges::count_if(body.inputs, moves) > 1;
+  const bool several = std::ranges::count_if(body.inputs, moves) > 1, costly = costly_of(body) != Costly::none;
   // Whole lines cost something at the ends of each skewed row, which several tensors and costly sweeps outweigh
   // earlier.
-  const int64_t least = elements_of_line(body) * (folds_costly(body) ? 14 : several ? 32 : 64);
+  const int64_t least = elements_of_line(body) * (costly ? 14 : several ? 32 : 64);
   std::vector<Tier> all;
   for (const Tier& tier : tiers) {
     if (!tier.passes.stream_stores || !aligned) all.push_back(tier);
-    if (!tier.passes.stream_stores || (tier.lower.skew_rows && !stores_lines(body)) || tier.calls.multiple > 1)
-      continue;
+    const bool skewed = is_skewed(tier.row_order);
+    if (!tier.passes.stream_stores || (skewed && !stores_lines(body)) || tier.calls.multiple > 1) continue;
     Tier& any = all.emplace_back(tier);
     any.passes.any_rows = true;
-    const bool lines = tier.lower.skew_rows || (tier.passes.alone && stores_lines(body) && !folds_costly(body));
+    const bool lines = skewed || (tier.row_order == RowOrder::one_by_one && stores_lines(body) && !costly);
     any.suffix += lines ? ".lines" : ".heads";
     if (lines) any.lower.held_vectors = 0;  // of a row that is written out no store has a counter
     (lines ? any.passes.whole_lines : any.lower.heads) = true;
-    if (tier.lower.skew_rows && !tier.lower.merge_sweeps) any.calls.rows.least = std::max(any.calls.rows.least, least);
+    if (skewed && !tier.lower.merge_sweeps) any.calls.rows.least = std::max(any.calls.rows.least, least);
   }
   tiers = std::move(all);
 }
