@@ -1,9 +1,34 @@
 // Two sweeps as one.
+#include <set>
+
 #include <gtest/gtest.h>
 #include <snippet/bodies.hpp>
 
 namespace tenon::snippet::test {
 namespace {
+
+// Instructions whose result goes into nothing that is stored, a line each.
+std::string unread(const LinearKernel& kernel) {
+  std::set<RegisterId> read;
+  const auto is_read = [&](const Instruction& one) {
+    const bool walks = one.op == "LoopBegin" || one.op == "LoopEnd" || one.op == "TailBegin";
+    return walks || one.out.empty() || std::ranges::any_of(one.out, [&](RegisterId id) { return read.contains(id); });
+  };
+  for (size_t before = 1; before != read.size();) {
+    before = read.size();
+    for (const Instruction& one : kernel.body) {
+      if (!is_read(one)) continue;
+      read.insert(one.in.begin(), one.in.end());
+      if (one.memory) read.insert({one.memory->base, one.memory->index});
+    }
+  }
+  for (const Loop& loop : kernel.loops)
+    for (const Loop::Shift& shift : loop.shifts) read.insert(shift.pointer);
+  std::string lines;
+  for (const Instruction& one : kernel.body)
+    if (!is_read(one)) lines += print(kernel, one) + "\n";
+  return lines;
+}
 
 class LowerMerged : public ::testing::Test {
  protected:
@@ -16,6 +41,7 @@ class LowerMerged : public ::testing::Test {
       if (count > 0) options.machine = test_machine(count, count == 16, true);
       options.passes = [&](LinearKernel& kernel) -> Result<void> {
         EXPECT_TRUE(kernel.merged);
+        EXPECT_EQ(unread(kernel), "");
         EXPECT_EQ(kernel.joined.rows >= 0, joined);
         return {};
       };
@@ -84,8 +110,25 @@ TEST_F(LowerMerged, NothingIsKeptForTheSecondAlone) {
       return base != kernel->body.end() && kernel->params[static_cast<size_t>(base->number)].port > 2;
     };
     EXPECT_EQ(std::ranges::any_of(kernel->body, to_scratch), is_read) << print(*kernel);
+    EXPECT_EQ(kernel->scratch.size(), is_read ? 1u : 0u);
     for (const int64_t row : {0, 1, 3, 4, 5, 33}) check(body, {3, row});
   }
+}
+
+// The same beside a product that the last sweep reads again, in a scratch row of its own.
+TEST_F(LowerMerged, WhatIsKeptForTheLastMovesUp) {
+  options_.cycles = [](const Body&, const BodyNode& node) { return node.op == "Mul" ? 30.0 : 1.0; };
+  options_.keep_near = true;
+  BodyBuilder build("powers", "kr");
+  const ValueId a = build.input(3), x = build.op("Mul", {a, build.input(3)}), y = build.op("Mul", {a, a});
+  const ValueId greatest = build.reduce("ReduceMax", x), squares = build.reduce("ReduceSum", y);
+  const ValueId sum = build.reduce("ReduceSum", build.op("Exp", {build.op("Sub", {x, greatest})}));
+  build.output(build.op("Sub", {y, build.op("Add", {squares, build.op("Log", {sum})})}));
+  const Body body = build.take();
+  const auto kernel = lower(body, options_);
+  ASSERT_TRUE(kernel.ok()) << kernel.error().to_string();
+  EXPECT_EQ(kernel->scratch.size(), 1u) << print(*kernel);
+  for (const int64_t row : {0, 1, 3, 4, 5, 33}) check(body, {3, row});
 }
 
 TEST_F(LowerMerged, ColumnsOfAllHeights) {

@@ -96,7 +96,15 @@ void Lowering::settle_rows(const Nest& nest, const Merging& merging) {
   for (const Merging::Fold& one : merging.sums)
     if (one.by >= 0) folds.push_back({&one.node, one.settled});
   for (const Merging::Subtracted& one : merging.subtracted) whole.push_back(one.whole);
-  each_carried(merging, [&](ValueId state, ValueId, int64_t) { states.push_back(state); });
+  const auto is_read = [&](ValueId state) {
+    return std::ranges::any_of(merging.settle, [&](ValueId id) {
+      const std::vector<ValueId>& operands = makers_[index(id)].node->operands;
+      return std::ranges::find(operands, state) != operands.end();
+    });
+  };
+  each_carried(merging, [&](ValueId state, ValueId, int64_t) {
+    if (is_read(state)) states.push_back(state);
+  });
   join_folds(nest, folds, whole, states, merging.settle);
 }
 

@@ -7,6 +7,32 @@
 
 namespace tenon::snippet {
 
+namespace {
+
+// Sweeps that are merged leave scratch buffers that no access names: those are gone, and ports behind them follow.
+// `first`: the port of the first scratch buffer.
+void drop_unused_scratch(LowerPlan& plan, int first) {
+  std::vector<int*> ports;  // of all accesses
+  const auto add = [&](std::vector<Access>& accesses) {
+    for (Access& one : accesses) ports.push_back(&one.port);
+  };
+  const auto add_sweep = [&](Sweep& sweep) { add(sweep.reads), add(sweep.stores); };
+  for (Merging& merging : plan.mergings) add_sweep(merging.sweep);
+  for (Nest& nest : plan.nests) {
+    add(nest.roots), add(nest.reads), add(nest.rows);
+    for (Scope& scope : nest.scopes)
+      for (Phase& phase : scope.phases) std::ranges::for_each(phase.sweeps, add_sweep);
+  }
+  for (size_t i = plan.scratch.size(); i-- > 0;) {
+    const int unused = first + static_cast<int>(i);
+    if (std::ranges::any_of(ports, [&](const int* port) { return *port == unused; })) continue;
+    plan.scratch.erase(plan.scratch.begin() + static_cast<std::ptrdiff_t>(i));
+    for (int* port : ports) *port -= *port > unused;
+  }
+}
+
+}  // namespace
+
 std::vector<int> dims_of(DimSet set) {
   std::vector<int> dims;
   for (int d = 0; d < kMaxDims; ++d)
@@ -38,6 +64,7 @@ LowerPlan Planner::run() {
   walk_stretches();
   if (plan_.skewed_with && options_.skew_twice) plan_.skewed_behind = skewed_behind(plan_.nests[0].scopes.back());
   plan_.joined = joins() && plan_.nests.size() == 1 && plan_.nests[0].whole_rows;
+  if (!plan_.mergings.empty()) drop_unused_scratch(plan_, static_cast<int>(body_.inputs.size() + body_.outputs.size()));
   return std::move(plan_);
 }
 

@@ -68,15 +68,15 @@ ValueId move_powers(Appender& a, ValueId sum, ValueId from, ValueId to) {
 struct Moments {
   ValueId count, first, second;
 };
-// Sums of differences from `from` and of their squares, by `to`.
-Moments move_moments(Appender& a, const Moments& sums, ValueId from, ValueId to) {
+// Sums of differences from `from` and of their squares, by `to`. With `squares_alone`, `first` is not made (-1).
+Moments move_moments(Appender& a, const Moments& sums, ValueId from, ValueId to, bool squares_alone = false) {
   const ValueId zero = a.scalar(a.of(from), 0), by = a.node("Sub", {from, to});
   const ValueId more = a.node("Mul", {sums.count, by});
   const ValueId factor = a.node("Add", {a.node("Add", {sums.first, sums.first}), more});
   const ValueId square = a.node("Add", {sums.second, a.node("Mul", {by, factor})});
   const ValueId as_it_is = a.node("Or", {a.node("Equal", {from, to}), a.node("Equal", {sums.count, zero})});
-  return {sums.count, a.node("Where", {as_it_is, sums.first, a.node("Add", {sums.first, more})}),
-          a.node("Where", {as_it_is, sums.second, square})};
+  const ValueId first = squares_alone ? -1 : a.node("Where", {as_it_is, sums.first, a.node("Add", {sums.first, more})});
+  return {sums.count, first, a.node("Where", {as_it_is, sums.second, square})};
 }
 
 // Writes one Merging, and its nodes behind those of `body`, to which it adds.
@@ -186,7 +186,8 @@ class Merger {
   void settle(Merging::Fold& sum) {
     if (sum.by < 0) return;
     const auto squares = [&] {
-      return move_moments(append_, {merging_.count->state, sum.first_moment, sum.state}, sum.from, sum.by).second;
+      const Moments sums{merging_.count->state, sum.first_moment, sum.state};
+      return move_moments(append_, sums, sum.from, sum.by, /*squares_alone=*/true).second;
     };
     sum.settled = sum.first_moment < 0 ? move_powers(append_, sum.state, sum.from, sum.by) : squares();
   }
