@@ -165,16 +165,14 @@ class Backend final : public TargetBackend {
       if (!made.ok()) continue;
       infos.back().code_bytes = (*made)->form.code_bytes;
       // Whichever takes longer, movement or arithmetic, hides the other.
-      infos.back().predicted_us = std::max(infos.back().predicted_us, arithmetic_us(**made, target));
+      infos.back().predicted_us =
+          std::max(infos.back().predicted_us, arithmetic_us(compiler.cycles_of_call(**made), target));
     }
     return infos;
   }
 
   // On one thread. 0: not known.
-  static double arithmetic_us(const irgen::SnippetCode& made, const TargetDescription& target) {
-    double cycles = made.cycles_per_element;
-    for (const snippet::BodyDim& dim : made.body.dims)
-      cycles *= dim.extent.is_constant() ? static_cast<double>(dim.extent.constant()) : 0;
+  static double arithmetic_us(double cycles, const TargetDescription& target) {
     return target.clock_hz ? cycles / vector_units(target) / static_cast<double>(target.clock_hz) * 1e6 : 0;
   }
 

@@ -54,6 +54,15 @@ Result<std::shared_ptr<const irgen::SnippetCode>> Compiler::compile(const snippe
   return std::shared_ptr<const irgen::SnippetCode>(std::move(made));
 }
 
+double Compiler::cycles_of_call(const irgen::SnippetCode& made) const {
+  if (!irgen::joins_rows(made.body, made.form.kernel.lanes))
+    if (const auto cycles = forms_->cycles_of_call(made.form.kernel)) return *cycles;
+  double cycles = made.cycles_per_element;
+  for (const snippet::BodyDim& dim : made.body.dims)
+    cycles *= dim.extent.is_constant() ? static_cast<double>(dim.extent.constant()) : 0;
+  return cycles;
+}
+
 snippet::BoundRules Compiler::bound_rules() const {
   const auto max_ulp = [this](const snippet::Body& body, const snippet::BodyNode& node) {
     const codegen::JitterRow* row = snippet::row_of_node(body, node, forms_->table(), target());

@@ -37,6 +37,10 @@ class Compiler final : public irgen::SnippetCompiler {
   // store. "" when it can.
   std::string why_not(const snippet::Body& body) const;
 
+  // Of a call of `made`, by the instructions of its kernel; where these do not tell, by the operators of its body. 0:
+  // extents are not known.
+  double cycles_of_call(const irgen::SnippetCode& made) const;
+
   const TargetDescription& target() const { return forms_->target(); }
 
  private:

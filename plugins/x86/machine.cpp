@@ -75,6 +75,11 @@ TargetDescription described(TargetDescription target, const Machine& machine) {
       memory.load_bytes = 32;
     }
   }
+  // Vectors of 512 bits take both of a Zen 4's units.
+  constexpr uint64_t kLanes = 16;
+  for (Engine& engine : target.engines)
+    if (zen && machine.family < kZen5 && engine.lanes == kLanes)
+      engine.macs_per_cycle = std::min(engine.macs_per_cycle, engine.lanes);
   return target;
 }
 

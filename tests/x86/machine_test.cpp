@@ -47,6 +47,18 @@ TEST(Machine, RatesAreThoseOfWhatHoldsAsMuch) {
   EXPECT_EQ(rated(stated(), {}, 1e9).memories, stated().memories) << "nothing is known";
 }
 
+TEST(Machine, VectorsOf512BitsTakeBothUnitsBeforeZen5) {
+  const auto macs = [](uint64_t lanes, const Machine& machine) {
+    TargetDescription target;
+    target.engines = {{.name = "fma", .macs_per_cycle = 2 * lanes, .lanes = lanes}};
+    return described(target, machine).engines[0].macs_per_cycle;
+  };
+  EXPECT_EQ(macs(16, {"AuthenticAMD", 0x19, 0, 0}), 16u);
+  EXPECT_EQ(macs(8, {"AuthenticAMD", 0x19, 0, 0}), 16u);
+  EXPECT_EQ(macs(16, {"AuthenticAMD", 0x1a, 0, 0}), 32u);
+  EXPECT_EQ(macs(16, {"GenuineIntel", 6, 0, 0}), 32u);
+}
+
 // Between a slow notebook and the fastest there is; the same for all who ask.
 TEST(Machine, HasAClock) {
   EXPECT_GT(clock_hz(), 0.2e9);

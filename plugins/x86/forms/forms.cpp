@@ -104,32 +104,6 @@ Result<snippet::LinearKernel> FormMaker::allocated(snippet::LinearKernel kernel)
   return kernel;
 }
 
-double FormMaker::cycles_of(const snippet::LinearKernel& kernel, const snippet::Instruction& one) const {
-  const auto types = [&](const snippet::RegisterIds& ids) {
-    std::vector<ElementType> types;
-    for (const snippet::RegisterId id : ids) types.push_back(kernel.registers[static_cast<size_t>(id)].element);
-    return types;
-  };
-  const auto in = types(one.in), out = types(one.out);
-  const codegen::JitterRow* row = table_.find({one.op, in, out, one.attributes}, target_);
-  return row ? row->cycles : 1;
-}
-
-double FormMaker::cycles_of_loops(const snippet::LinearKernel& kernel) const {
-  static const Name kBegin("LoopBegin"), kEnd("LoopEnd");
-  double cycles = 0;
-  int64_t increment = 0;  // of the innermost loop, 0 outside of those over vectors
-  for (const snippet::Instruction& one : kernel.body) {
-    if (one.op == kBegin || one.op == kEnd) {
-      const snippet::Loop& loop = kernel.loops[static_cast<size_t>(one.number)];
-      increment = one.op == kBegin && loop.kind == snippet::Loop::Kind::vector ? loop.increment : 0;
-    } else if (increment > 0) {
-      cycles += cycles_of(kernel, one) / static_cast<double>(increment);
-    }
-  }
-  return cycles;
-}
-
 Result<CodeObject> FormMaker::assemble_kernel(snippet::LinearKernel kernel) const {
   TENON_TRY(ready, allocated(std::move(kernel)));
   return x86::assemble(ready, table_, target_);

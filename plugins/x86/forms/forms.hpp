@@ -75,6 +75,10 @@ class FormMaker {
   // Anew, with the names of the body's own operators.
   Result<CodeObject> assemble(const snippet::Body& body, const Tier& tier) const;
 
+  // Of a call of `kernel`, which joins no rows; none where extents are not known, or loops are over dims that the body
+  // has not.
+  std::optional<double> cycles_of_call(const snippet::LinearKernel& kernel) const;
+
   const TargetDescription& target() const { return target_; }
   const codegen::JitterTable& table() const { return table_; }
   const CompilerOptions& options() const { return options_; }
@@ -128,6 +132,7 @@ class FormMaker {
   Result<snippet::LinearKernel> allocated(snippet::LinearKernel kernel) const;
   // Of each element: then a loop waits for these, not for lines, and loads by halves are but more operations.
   bool computes_functions(const snippet::Body& body) const;
+  // forms/cycles.cpp
   // By its row.
   double cycles_of(const snippet::LinearKernel& kernel, const snippet::Instruction& one) const;
   // What its loops over vectors take for one element, by the rows of their instructions.

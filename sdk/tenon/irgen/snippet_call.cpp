@@ -162,7 +162,9 @@ Result<SnippetCall::FormCall> SnippetCall::plan_form(const SnippetCode& code, co
   const int64_t pieces = plan.pieces(options.threads, kPiecesOfThread);
   const snippet::Split split = plan.split(pieces, least);
   FormCall call{.run = form.run,
-                .head_lanes = form.whole_items ? 1 : form.any_rows ? form.kernel.lanes : 0,
+                .head_lanes = form.whole_items ? 1
+                              : form.any_rows  ? form.kernel.lanes
+                                               : 0,
                 .chunks = split.chunks(),
                 .words_of_chunk = plan.words()};
   call.sequences = std::min(call.chunks, pieces);
@@ -278,20 +280,28 @@ bool SnippetCall::settle(const SnippetCode& code, std::span<std::byte* const> ad
 
 }  // namespace detail
 
+bool joins_rows(const snippet::Body& body, int lanes) {
+  Dims extents;
+  for (const snippet::BodyDim& dim : body.dims) {
+    if (!dim.extent.is_constant()) return false;
+    extents.push_back(dim.extent.constant());
+  }
+  return detail::join_rows(body, extents, lanes).has_value();
+}
+
 snippet::DimSet whole_dims(const snippet::Body& body, int lanes, double cycles_per_element) {
   const snippet::DimSet kept = body.all_dims() & ~body.reduced_dims();
-  Dims extents;
   double elements = 1;
   for (const snippet::BodyDim& dim : body.dims) {
     if (!dim.extent.is_constant()) return 0;
-    extents.push_back(dim.extent.constant());
-    elements *= static_cast<double>(extents.back());
+    elements *= static_cast<double>(dim.extent.constant());
   }
-  if (kept == 0 || detail::join_rows(body, extents, lanes)) return 0;
+  if (kept == 0 || joins_rows(body, lanes)) return 0;
   if (elements * std::max(cycles_per_element, 0.01) < 2 * detail::kCyclesForThread) return kept;
   const snippet::DimSet innermost = snippet::DimSet{1} << (body.rank() - 1);
-  const bool is_short = extents.back() <= detail::kVectorsOfRow * lanes &&
-                        elements >= detail::kRowsToCut * static_cast<double>(extents.back());
+  const int64_t row = body.dims.back().extent.constant();
+  const bool is_short =
+      row <= detail::kVectorsOfRow * lanes && elements >= detail::kRowsToCut * static_cast<double>(row);
   return is_short ? kept & innermost : 0;
 }
 

@@ -93,6 +93,9 @@ struct SnippetCode {
 // else the innermost where it is short and other dims are cut. `lanes`: of the kernel.
 TENON_API snippet::DimSet whole_dims(const snippet::Body& body, int lanes, double cycles_per_element);
 
+// Do calls of a body of known extents walk several of its short rows as one? Of open extents: false.
+TENON_API bool joins_rows(const snippet::Body& body, int lanes);
+
 class TENON_API SnippetCompiler {
  public:
   virtual ~SnippetCompiler();
