@@ -182,6 +182,12 @@ void clamp(VectorCode& c) {
 // The second operand is what the machine gives where either is NaN.
 void clamp_with_low_of_nan(VectorCode& c) { c->vmaxps(c.out(), c.in(0), c.in(1)); }
 
+// Where what comes of NaN is open (body/spared.hpp).
+bool of_numbers(const Signature& signature) { return signature.attributes.has("numbers"); }
+// Floats without a sign are in the order of their bits, NaN above all.
+bool of_magnitudes(const Signature& signature) { return signature.attributes.has("magnitudes"); }
+void greatest_bits(VectorCode& c) { c->vpmaxsd(c.out(), c.in(0), c.in(1)); }
+
 constexpr LaneTypes kInt32{kI32, kU32}, kInt64{kI64, kU64};
 constexpr LaneTypes kSigned = kFloatLanes | LaneTypes{kI32, kI64};
 constexpr LaneTypes kUnsigned{kU32, kU64};
@@ -210,6 +216,9 @@ constexpr RowPair kRows[] = {
     {"ShiftRight", kUnsigned, {}, {}, 0, algorithm<shift_right>},
     {"Where", kNumberLanes, {.vectors = 1}, {}, 0, algorithm<choose>},
     {"Where", kBoolLanes, {}, {.cycles = 3}, 0, algorithm<choose_boolean>},
+    {"Max", kF32Lanes, {}, {}, 0, algorithm<extreme<true>>, of_numbers},
+    {"Min", kF32Lanes, {}, {}, 0, algorithm<extreme<false>>, of_numbers},
+    {"Max", kF32Lanes, {}, {}, 0, algorithm<greatest_bits>, of_magnitudes},
     {"Max", kFloatLanes, {.vectors = 2, .cycles = 2}, {.vectors = 1}, 0, algorithm<extreme_float<true>>},
     {"Min", kFloatLanes, {.vectors = 2, .cycles = 2}, {.vectors = 1}, 0, algorithm<extreme_float<false>>},
     {"Max", kInt32, {}, {}, 0, algorithm<extreme<true>>},

@@ -24,9 +24,11 @@ struct Folder {
 
   Xmm temporary(size_t i, const Xmm& like) const { return c.vector(e.vectors[i], like.getBit()); }
 
-  // acc = the larger or smaller; NaN if either is.
+  // acc = the larger or smaller; NaN if either is, where anything asks for that (body/spared.hpp).
   void extreme_float(const Xmm& acc, const Xmm& other) const {
     const bool wide = element.bits() == 64, max = by == FoldBy::max;
+    if (e.attributes.has("numbers")) return max ? g.vmaxps(acc, acc, other) : g.vminps(acc, acc, other);
+    if (e.attributes.has("magnitudes")) return g.vpmaxsd(acc, acc, other);
     const Xmm result = temporary(1, acc);
     // The instruction answers its second operand when one is NaN, so acc's NaN is put back.
     if (max)

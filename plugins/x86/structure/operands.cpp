@@ -12,6 +12,11 @@ bool has_flag(const Emission& e, Name name) {
   return flag && flag->get_if<int64_t>() && *flag->get_if<int64_t>() != 0;
 }
 
+// NaN of extrema is no matter, or comes by their bits (body/spared.hpp).
+bool of_numbers(const codegen::Signature& signature) {
+  return signature.attributes.has("numbers") || signature.attributes.has("magnitudes");
+}
+
 struct Operands {
   X86Context& c;
   const Emission& e;
@@ -80,6 +85,8 @@ Result<void> emit_extreme(X86Context& c, const Emission& e) {
     if (o.wide) return kGreater ? g.vmaxpd(y, a, memory) : g.vminpd(y, a, memory);
     kGreater ? g.vmaxps(y, a, memory) : g.vminps(y, a, memory);
   };
+  if (has_flag(e, "magnitudes")) return g.vpmaxsd(o.out, a, memory), Result<void>();
+  if (has_flag(e, "numbers")) return extreme(o.out), Result<void>();
   if (c.avx512()) {
     constexpr uint64_t kNaNs = 0x22;
     const ConstantOperand nans = c.kept_constant(o.wide ? kU64 : kU32, kNaNs, o.out.getBit());
@@ -171,8 +178,13 @@ std::vector<JitterRow> operand_rows() {
   rows.push_back({.op = "DivMemory", .types = kFloatLanes, .cycles = 10, .make = make_function<emit_divide>});
   rows.push_back({.op = "FmaMemory", .types = kFloatLanes, .cycles = 0.5, .make = make_function<emit_fma_memory>});
   for (const bool greater : {true, false}) {
-    JitterRow row{.op = greater ? "MaxMemory" : "MinMemory", .types = kFloatLanes, .feature = kAvx512Feature};
+    JitterRow row{.op = greater ? "MaxMemory" : "MinMemory", .types = kFloatLanes, .cycles = 0.5};
     row.make = greater ? make_function<emit_extreme<true>> : make_function<emit_extreme<false>>;
+    row.accepts = of_numbers;
+    rows.push_back(row);
+    row.accepts = nullptr;
+    row.feature = kAvx512Feature;
+    row.cycles = 1;
     row.early_result = true;
     rows.push_back(row);
     row.feature = {}, row.without = kAvx512Feature;

@@ -133,7 +133,11 @@ void Lowering::fold_held(const SweepLoops& loops, int first, int last) {
       const int at = (unit.row - place_.first_row) * loops.copies + accumulator_of(unit.copy, loops.copies);
       const RegisterId accumulator = loops.accumulators[i][index(at)];
       const RegisterId operand = fill_tail(loops, node, register_of(node.operands[0], unit));
-      write({.op = *fold_of(node.op), .in = {accumulator, operand}, .out = {accumulator}, .label = label_of(node)});
+      write({.op = *fold_of(node.op),
+             .attributes = said_of(node),
+             .in = {accumulator, operand},
+             .out = {accumulator},
+             .label = label_of(node)});
     }
   }
 }

@@ -13,6 +13,12 @@
 namespace tenon::snippet {
 
 inline int64_t initial_of(const BodyNode& fold) { return *fold.attributes.find("initial")->get_if<int64_t>(); }
+// What a target says of it beside, which goes with each instruction that folds.
+inline Attributes said_of(const BodyNode& fold) {
+  Attributes all = fold.attributes;
+  all.erase("initial");
+  return all;
+}
 
 // Copies of a loop's body that holds so many instructions, and so many accumulators: long bodies keep the machine busy
 // by themselves, and would only grow the code.

@@ -69,6 +69,7 @@ void Lowering::join_folds(const Nest& nest, const std::vector<JoinedFold>& folds
       make({}, made, {});
       for (size_t i = 0; i < folds.size(); ++i)
         write({.op = *fold_of(folds[i].fold->op),
+               .attributes = said_of(*folds[i].fold),
                .in = {wholes[i], register_of(folds[i].part, {})},
                .out = {wholes[i]},
                .label = label_of(*folds[i].fold)});

@@ -124,6 +124,7 @@ std::vector<RegisterId> Lowering::fold_group(const SweepLoops& loops, const Body
       for (size_t i = 0; i < folded.size() / 2; ++i) {
         const RegisterId both = kernel_.add_lanes(lane(node.operands[0]));
         write({.op = *fold_of(node.op),
+               .attributes = said_of(node),
                .in = {folded[i], folded[folded.size() - 1 - i]},
                .out = {both},
                .label = label_of(node)});

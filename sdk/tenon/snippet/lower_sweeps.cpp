@@ -141,7 +141,11 @@ void Lowering::fold(SweepLoops& loops, int first, int last) {
       RegisterId& accumulator = loops.accumulators[i][index((loops.whole_rows ? 0 : unit.row * copies) + unit.copy)];
       const RegisterId operand = fill_tail(loops, node, register_of(node.operands[0], unit));
       const RegisterId sum = loops.whole_rows ? kernel_.add_lanes(lane(node.result)) : accumulator;
-      write({.op = *fold_of(node.op), .in = {accumulator, operand}, .out = {sum}, .label = label_of(node)});
+      write({.op = *fold_of(node.op),
+             .attributes = said_of(node),
+             .in = {accumulator, operand},
+             .out = {sum},
+             .label = label_of(node)});
       accumulator = sum;
     }
   }
@@ -190,7 +194,11 @@ RegisterId Lowering::fold_copies(const BodyNode& node, std::vector<RegisterId> m
   for (size_t count = made.size(); count > 1; count = (count + 1) / 2) {
     for (size_t i = 0; i < count / 2; ++i) {
       const RegisterId other = made[count - 1 - i];
-      write({.op = *fold_of(node.op), .in = {made[i], other}, .out = {made[i]}, .label = label_of(node)});
+      write({.op = *fold_of(node.op),
+             .attributes = said_of(node),
+             .in = {made[i], other},
+             .out = {made[i]},
+             .label = label_of(node)});
     }
   }
   return made[0];
@@ -202,9 +210,10 @@ std::vector<RegisterId> Lowering::fold_lanes(const BodyNode& node, const std::ve
   std::vector<RegisterId> made;
   for (auto at = rows.begin(); at != rows.end(); at += static_cast<std::ptrdiff_t>(together)) {
     Instruction instruction{.op = together == 4 ? "FoldRows" : "FoldLanes",
-                            .attributes = {{"by", fold_of(node.op)->str()}},
+                            .attributes = said_of(node),
                             .in = {at, at + static_cast<std::ptrdiff_t>(together)},
                             .label = label_of(node)};
+    instruction.attributes.set("by", fold_of(node.op)->str());
     for (size_t i = 0; i < together; ++i) instruction.out.push_back(kernel_.add_lanes(lane(node.result)));
     made.insert(made.end(), instruction.out.begin(), instruction.out.end());
     write(std::move(instruction));

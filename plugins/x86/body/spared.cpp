@@ -1,0 +1,134 @@
+// Extrema that need not pass NaN on, since no output misses it.
+#include "x86/body/spared.hpp"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "x86/body/numbers.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+using snippet::Body;
+using snippet::BodyNode;
+using snippet::DimSet;
+using snippet::ValueId;
+
+const Name kMax("Max"), kMin("Min"), kLow("ClampLow"), kHigh("ClampHigh"), kReduceMax("ReduceMax"),
+    kReduceMin("ReduceMin"), kAbs("Abs"), kWhere("Where"), kConvert("Convert");
+
+// NaN of any operand is NaN of the result.
+bool passes_nan_on(Name op) {
+  static const std::unordered_set<Name> kAll{
+      "Add",  "Sub",  "Mul",   "Div",  "Neg",   "Abs",   "Sqrt",     "Floor", "Ceil",  "Trunc", "RoundEven", "Max",
+      "Min",  "Exp",  "Expm1", "Log",  "Erf",   "Tanh",  "Sigmoid",  "Mish",  "Sin",   "Cos",   "Tan",       "Asin",
+      "Acos", "Atan", "Sinh",  "Cosh", "Asinh", "Acosh", "Softplus", "Atanh", "Swish", "Gelu",  "Round"};
+  return kAll.contains(op);
+}
+
+// What comes of NaN of one value, the cause, when node `without` does not pass it on.
+class Spread {
+ public:
+  Spread(const Body& body, const BodyNode& without, ValueId cause)
+      : body_(body), without_(without), here_(body.values.size(), 0), row_(body.values.size(), 0) {
+    const DimSet reduced = body.reduced_dims(), varies = body.values[index(cause)].varies;
+    here_[index(cause)] = 1;
+    row_[index(cause)] = (varies & reduced) == 0;
+    // Of a row without elements a fold is a number, whatever stands beside it.
+    const bool is_folded = (varies & reduced) == reduced;
+    for (const BodyNode& node : body.nodes)
+      if (node.result != cause && &node != &without) see(node, is_folded);
+  }
+
+  // Is every output NaN wherever the cause is, or does it not depend on the node?
+  bool misses_nothing() const {
+    std::vector<char> fine(here_.size(), 1), fine_in_row(here_.size(), 1);
+    for (const snippet::BodyPort& output : body_.outputs)
+      fine[index(output.value)] = fine_in_row[index(output.value)] = 0;
+    for (auto node = body_.nodes.rbegin(); &*node != &without_; ++node) {
+      const size_t made = index(node->result);
+      const char row = fine_in_row[made] | row_[made],
+                 here = snippet::is_reduction(node->op) ? row : fine[made] | here_[made];
+      for (const ValueId operand : node->operands) fine[index(operand)] &= here, fine_in_row[index(operand)] &= row;
+    }
+    return (snippet::is_reduction(without_.op) ? fine_in_row : fine)[index(without_.result)];
+  }
+
+ private:
+  static size_t index(ValueId id) { return static_cast<size_t>(id); }
+  bool is_float(ValueId id) const { return body_.values[index(id)].element.is_float(); }
+
+  void see(const BodyNode& node, bool is_folded) {
+    const auto& in = node.operands;
+    const size_t made = index(node.result);
+    if (!is_float(node.result)) return;
+    if (snippet::is_reduction(node.op)) {
+      here_[made] = row_[made] = is_folded && here_[index(in[0])] && !node.attributes.find("numbers");
+    } else if (node.op == kWhere) {
+      here_[made] = here_[index(in[1])] & here_[index(in[2])], row_[made] = row_[index(in[1])] & row_[index(in[2])];
+    } else if (node.op == kLow || node.op == kHigh || (node.op == kConvert && is_float(in[0]))) {
+      here_[made] = here_[index(in[0])], row_[made] = row_[index(in[0])];
+    } else if (passes_nan_on(node.op)) {
+      for (const ValueId operand : in) here_[made] |= here_[index(operand)], row_[made] |= row_[index(operand)];
+    }
+  }
+
+  const Body& body_;
+  const BodyNode& without_;
+  // Of each value, by other ways than the node: it is NaN at each element where the cause is; at all elements of a row
+  // in any of which the cause is. The latter says no less.
+  std::vector<char> here_, row_;
+};
+
+class Sparer {
+ public:
+  explicit Sparer(Body body) : body_(std::move(body)), numbers_(numbers_of(body_)) {}
+
+  Body run(bool folds) && {
+    for (BodyNode& node : body_.nodes) {
+      if (body_.values[static_cast<size_t>(node.result)].element != kF32) continue;
+      if (node.op == kMax || node.op == kMin) order(node);
+      if (folds && (node.op == kReduceMax || node.op == kReduceMin)) fold(node);
+    }
+    return std::move(body_);
+  }
+
+ private:
+  const Numbers& numbers(ValueId id) const { return numbers_[static_cast<size_t>(id)]; }
+
+  // Does no output miss NaN of x when `node` does not pass it on?
+  bool is_spared(const BodyNode& node, ValueId x) const {
+    const auto spares = [&](ValueId cause) { return Spread(body_, node, cause).misses_nothing(); };
+    return spares(x) || (!numbers(x).only.empty() && std::ranges::all_of(numbers(x).only, spares));
+  }
+
+  // The machine gives the second of two operands where either is NaN, or both are zeros.
+  void order(BodyNode& node) const {
+    const ValueId a = node.operands[0], b = node.operands[1];
+    const auto comes_with = [&](ValueId nan, ValueId other) {
+      return std::ranges::includes(numbers(other).where, numbers(nan).only);
+    };
+    if (comes_with(a, b) || comes_with(b, a) || !is_spared(node, a)) return;
+    node.op = node.op == kMax ? kLow : kHigh;
+    std::swap(node.operands[0], node.operands[1]);
+  }
+
+  void fold(BodyNode& node) const {
+    if (is_spared(node, node.operands[0]))
+      node.attributes.set("numbers", 1);
+    else if (node.op == kReduceMax && is_magnitude(node.operands[0]))
+      node.attributes.set("magnitudes", 1);
+  }
+  bool is_magnitude(ValueId id) const {
+    return std::ranges::any_of(body_.nodes, [&](const BodyNode& node) { return node.result == id && node.op == kAbs; });
+  }
+
+  Body body_;
+  const std::vector<Numbers> numbers_;
+};
+
+}  // namespace
+
+Body with_spared_nan(Body body, bool folds) { return Sparer(std::move(body)).run(folds); }
+
+}  // namespace tenon::x86
