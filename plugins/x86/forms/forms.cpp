@@ -10,6 +10,7 @@
 #include <tenon/snippet/params.hpp>
 
 #include "x86/assembly/assembly.hpp"
+#include "x86/body/narrow_ports.hpp"
 #include "x86/body/numbers.hpp"
 #include "x86/body/spared.hpp"
 #include "x86/code/code_cache.hpp"
@@ -110,13 +111,15 @@ Result<CodeObject> FormMaker::assemble_kernel(snippet::LinearKernel kernel) cons
   return x86::assemble(ready, table_, target_);
 }
 
-Result<CodeObject> FormMaker::assemble(const snippet::Body& body, const Tier& tier) const {
+Result<CodeObject> FormMaker::assemble(const snippet::Body& as_it_is, const Tier& tier) const {
+  const snippet::Body body = with_narrow_ports(as_it_is);
   TENON_TRY(kernel, kernel_of(body, tier));
   TENON_TRY(object, assemble_kernel(std::move(kernel)), "compiling snippet '", body.name, "' for ", target_.name);
   return object;
 }
 
-Result<irgen::SnippetForm> FormMaker::make(const snippet::Body& body, const Tier& tier) const {
+Result<irgen::SnippetForm> FormMaker::make(const snippet::Body& as_it_is, const Tier& tier) const {
+  const snippet::Body body = with_narrow_ports(as_it_is);
   TENON_TRY(kernel, kernel_of(body, tier));
   const CodeKey key = code_key(snippet::text_without_names(kernel) + registers_, isa_of(target_));
   TENON_TRY(code, CodeCache::shared().get(key, [&] { return assemble_kernel(kernel); }), "compiling snippet '",

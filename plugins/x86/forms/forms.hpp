@@ -53,7 +53,7 @@ enum class RowOrder : uint8_t {
 };
 constexpr bool is_skewed(RowOrder order) { return order == RowOrder::skewed || order == RowOrder::skewed_twice; }
 
-// Immutable; any thread.
+// Immutable; any thread. Bodies are as make_body() makes them; how few lanes they need, body/narrow_ports.hpp says.
 class FormMaker {
  public:
   FormMaker(TargetDescription target, const codegen::JitterTable& table, CompilerOptions options);
@@ -68,12 +68,12 @@ class FormMaker {
     PassOptions passes = {};
   };
   // By ascending calls.least_bytes. The first serves any call. Where extents are known, only those that calls run.
-  std::vector<Tier> tiers_of(const snippet::Body& body) const;
+  std::vector<Tier> tiers_of(const snippet::Body& as_it_is) const;
   // From CodeCache::shared(), by the kernel's text without names: snippets that compute the same share it, and
   // profilers see it under the name of the first.
-  Result<irgen::SnippetForm> make(const snippet::Body& body, const Tier& tier) const;
+  Result<irgen::SnippetForm> make(const snippet::Body& as_it_is, const Tier& tier) const;
   // Anew, with the names of the body's own operators.
-  Result<CodeObject> assemble(const snippet::Body& body, const Tier& tier) const;
+  Result<CodeObject> assemble(const snippet::Body& as_it_is, const Tier& tier) const;
 
   // Of a call of `kernel`, which joins no rows; none where extents are not known, or loops are over dims that the body
   // has not.

@@ -6,6 +6,7 @@
 #include <tenon/snippet/lower.hpp>
 #include <tenon/snippet/params.hpp>
 
+#include "x86/body/narrow_ports.hpp"
 #include "x86/forms/forms.hpp"
 
 namespace tenon::x86 {
@@ -240,7 +241,8 @@ void FormMaker::keep_certain(std::vector<Tier>& tiers, const snippet::Body& body
   tiers.front().suffix.clear();
 }
 
-std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& body) const {
+std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& as_it_is) const {
+  const snippet::Body body = with_narrow_ports(as_it_is);
   std::vector<Tier> tiers = tiers_by_size(body);
   const Joins joins = joins_of(body, lanes_of(isa_of(target_), body));
   const bool tiles =

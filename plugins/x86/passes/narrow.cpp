@@ -1,4 +1,4 @@
-// What is known of integers that fit 8 or 16 bits.
+// What is known of integers that fit 8 or 16 bits, and loads of what 32 bits need not hold.
 #include "x86/passes/internal.hpp"
 
 namespace tenon::x86 {
@@ -37,6 +37,13 @@ void mark_narrow_integers(LinearKernel& kernel) {
       one.attributes.set("fits_i32", 1);
     if (divides && has_32_bits(kernel, one.out[0]) && is_narrow(one.in[0]) && is_narrow(one.in[1]))
       one.attributes.set("fits_24_bits", 1);
+  }
+}
+
+void mark_narrow_loads(LinearKernel& kernel) {
+  for (Instruction& one : kernel.body) {
+    if ((one.op != kLoad && one.op != kBroadcast) || one.memory->element.bits() != 64) continue;
+    if (kernel.registers[static_cast<size_t>(one.out[0])].element.bits() == 32) one.attributes.set("narrow", 1);
   }
 }
 

@@ -216,6 +216,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   divide_by_constants(kernel);
   if (options.contract) divide_by_standing(kernel, options);
   mark_narrow_integers(kernel);
+  mark_narrow_loads(kernel);
   if (options.contract) contract_multiply_add(kernel);
   // Behind contraction, which stays within loops: bits are those of open extents.
   if (options.near) snippet::write_out(kernel);

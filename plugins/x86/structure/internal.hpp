@@ -46,15 +46,16 @@ bool lanes_are(const codegen::Signature& signature) {
   return ((lane == kTypes) || ...);
 }
 
-std::vector<JitterRow> register_rows();  // structure/registers.cpp
-std::vector<JitterRow> loop_rows();      // structure/loops.cpp
-std::vector<JitterRow> load_rows();      // structure/load.cpp
-std::vector<JitterRow> store_rows();     // structure/store.cpp
-std::vector<JitterRow> line_rows();      // structure/lines.cpp
-std::vector<JitterRow> item_rows();      // structure/items.cpp
-std::vector<JitterRow> fold_rows();      // structure/fold.cpp
-std::vector<JitterRow> alike_rows();     // structure/alike.cpp
-std::vector<JitterRow> four_rows();      // structure/four.cpp
-std::vector<JitterRow> operand_rows();   // structure/operands.cpp
+std::vector<JitterRow> register_rows();     // structure/registers.cpp
+std::vector<JitterRow> loop_rows();         // structure/loops.cpp
+std::vector<JitterRow> load_rows();         // structure/load.cpp
+std::vector<JitterRow> narrow_load_rows();  // structure/narrow_loads.cpp
+std::vector<JitterRow> store_rows();        // structure/store.cpp
+std::vector<JitterRow> line_rows();         // structure/lines.cpp
+std::vector<JitterRow> item_rows();         // structure/items.cpp
+std::vector<JitterRow> fold_rows();         // structure/fold.cpp
+std::vector<JitterRow> alike_rows();        // structure/alike.cpp
+std::vector<JitterRow> four_rows();         // structure/four.cpp
+std::vector<JitterRow> operand_rows();      // structure/operands.cpp
 
 }  // namespace tenon::x86

@@ -94,7 +94,8 @@ TENON_API bool lanes_follow(const std::vector<PortCut>& cuts, DimSet set);
 // along any other dim it is 0.
 struct BodyPort {
   ValueId value = -1;
-  ElementType element;             // in memory; lane_type(element) is the value's
+  // In memory; lane_type(element) is the value's, but for a target that loads into lanes of another type.
+  ElementType element;
   std::vector<PortCut> cuts = {};  // innermost first
 };
 
