@@ -7,7 +7,7 @@
 
 namespace tenon::bench {
 
-enum class Element : uint8_t { f32, f16, i32, u8, i8, boolean, i64 };
+enum class Element : uint8_t { f32, f16, i32, u8, i8, boolean, i64, bf16 };
 
 struct DrawnValue {
   std::string op;             // "input", "constant", or an operator of the graph without attributes but those of its row
@@ -33,6 +33,7 @@ struct DrawnGraph {
   int folded = 0;                   // the last dims, over which reductions go
   std::vector<DrawnValue> values;  // inputs, constants and operators, each behind its operands
   std::vector<int> outputs;
+  std::string written_text, written_loop;  // of graphs that are no loops over one space, instead of values
 
   std::vector<int> inputs() const;
   // The title, else kind, extents, operators and types of the inputs, in a line.

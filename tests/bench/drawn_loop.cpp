@@ -12,7 +12,8 @@ namespace tenon::bench {
 namespace {
 
 std::string type_of(Element element) {
-  static const char* const kTypes[] = {"float", "_Float16", "int32_t", "uint8_t", "int8_t", "bool", "int64_t"};
+  static const char* const kTypes[] = {"float",  "_Float16", "int32_t", "uint8_t",
+                                       "int8_t", "bool",     "int64_t", "bfloat"};
   return kTypes[static_cast<size_t>(element)];
 }
 
@@ -140,6 +141,10 @@ class Writer {
         {"Floor", "std::floor($0)"},
         {"Round", "std::nearbyint($0)"},
         {"DequantizeLinear", "float($0 - $2) * $1"},
+        {"Sign", "float($0 > 0.0f) - float($0 < 0.0f)"},
+        {"Elu", "$0 > 0.0f ? $0 : std::exp($0) - 1.0f"},
+        {"Celu", "$0 > 0.0f ? $0 : std::exp($0) - 1.0f"},
+        {"Selu", "1.0507f * ($0 > 0.0f ? $0 : 1.6732632f * (std::exp($0) - 1.0f))"},
         {"HardSwish", "$0 * std::min(std::max($0 + 3.0f, 0.0f), 6.0f) * (1.0f / 6.0f)"},
         {"Exp", "std::exp($0)"},
         {"Log", "std::log($0)"},
@@ -331,12 +336,24 @@ bool DrawnGraph::cancels() const {
   });
 }
 
-std::vector<int64_t> DrawnGraph::loop_extents() const { return groups_of(*this).extents; }
+std::vector<int64_t> DrawnGraph::loop_extents() const { return written_loop.empty() ? groups_of(*this).extents : dims; }
 
-std::string DrawnGraph::loop(const std::string& name) const { return Writer(*this, name).text(); }
+std::string DrawnGraph::loop(const std::string& name) const {
+  if (written_loop.empty()) return Writer(*this, name).text();
+  std::string extents;
+  for (size_t d = 0; d < dims.size(); ++d) extents += str("const int64_t n", d, " = extents[", d, "];\n");
+  return str("extern \"C\" [[gnu::noinline]] void ", name,
+             "(const void* const* in, void* const* out, const int64_t* extents) {\n", extents, written_loop, "}\n");
+}
 
 std::string loop_prelude() {
-  return "#include <algorithm>\n#include <cmath>\n#include <cstdint>\n\nalignas(64) static float scratch[1 << 21];\n\n";
+  // The compiler may know no bf16: rounded to nearest, ties to even.
+  return "#include <algorithm>\n#include <bit>\n#include <cmath>\n#include <cstdint>\n\n"
+         "alignas(64) static float scratch[1 << 21];\n\n"
+         "struct bfloat {\n  uint16_t bits;\n"
+         "  explicit bfloat(float x) {\n    const uint32_t all = std::bit_cast<uint32_t>(x);\n"
+         "    bits = uint16_t((all + 0x7fff + (all >> 16 & 1)) >> 16);\n  }\n"
+         "  operator float() const { return std::bit_cast<float>(uint32_t(bits) << 16); }\n};\n\n";
 }
 
 }  // namespace tenon::bench

@@ -9,7 +9,7 @@ namespace tenon::bench {
 namespace {
 
 const char* name_of(Element element) {
-  static constexpr std::array kNames{"f32", "f16", "i32", "u8", "i8", "bool", "i64"};
+  static constexpr std::array kNames{"f32", "f16", "i32", "u8", "i8", "bool", "i64", "bf16"};
   return kNames[static_cast<size_t>(element)];
 }
 
@@ -40,6 +40,7 @@ std::string DrawnGraph::name() const {
 }
 
 std::string DrawnGraph::text() const {
+  if (!written_text.empty()) return written_text;
   const auto type = [&](const DrawnValue& v) {
     std::string extents;
     for (size_t d = 0; d < dims.size(); ++d) extents += str(d ? "," : "", v.over >> d & 1 ? dims[d] : 1);

@@ -14,23 +14,33 @@ namespace {
 
 Element element_of(const std::string& name) {
   static const std::map<std::string, Element> kElements{
-      {"f32", Element::f32}, {"f16", Element::f16}, {"i32", Element::i32},     {"i64", Element::i64},
-      {"u8", Element::u8},   {"i8", Element::i8},   {"bool", Element::boolean}};
+      {"f32", Element::f32},   {"f16", Element::f16}, {"i32", Element::i32}, {"i64", Element::i64},
+      {"bf16", Element::bf16}, {"u8", Element::u8},   {"i8", Element::i8},   {"bool", Element::boolean}};
   return kElements.at(name);
+}
+
+std::string title_of(const char* name, const std::array<const char*, 3>& sizes, size_t at) {
+  static constexpr std::array kHeldBy{"L2", "L3", "memory"};
+  return str(name, ", ", kHeldBy[at], " ", sizes[at]);
+}
+
+std::vector<int64_t> extents_of(const std::string& size) {
+  std::vector<int64_t> made;
+  std::istringstream extents(size);
+  for (std::string extent; std::getline(extents, extent, 'x');) made.push_back(std::stoll(extent));
+  return made;
 }
 
 class Reader {
  public:
   Reader(const Kind& kind, size_t at) : dims_(kind.dims) {
-    static constexpr std::array kHeldBy{"L2", "L3", "memory"};
     const std::string size = kind.sizes[at];
-    graph_.title = str(kind.name, ", ", kHeldBy[at], " ", size);
+    graph_.title = title_of(kind.name, kind.sizes, at);
     if (const size_t fold = dims_.find('\''); fold != std::string::npos) {
       graph_.folded = static_cast<int>(dims_.size() - fold - 1);
       dims_.erase(fold, 1);
     }
-    std::istringstream extents(size);
-    for (std::string extent; std::getline(extents, extent, 'x');) graph_.dims.push_back(std::stoll(extent));
+    graph_.dims = extents_of(size);
     TENON_CHECK(graph_.dims.size() == dims_.size(), kind.name, " has ", dims_.size(), " dims, not ", size);
     std::istringstream text(kind.text);
     for (std::string one; std::getline(text, one, ';');) statement(one);
@@ -134,12 +144,26 @@ class Reader {
   std::map<int, int> read_;
 };
 
+DrawnGraph written(const WrittenKind& kind, size_t at) {
+  DrawnGraph made{.title = title_of(kind.name, kind.sizes, at), .dims = extents_of(kind.sizes[at])};
+  std::string text = str("graph @g", kind.text);
+  for (size_t d = 0; d < made.dims.size(); ++d)
+    for (size_t place = 0; (place = text.find(str("$", d))) != std::string::npos;)
+      text.replace(place, 2, std::to_string(made.dims[d]));
+  made.written_text = std::move(text);
+  made.written_loop = kind.loop;
+  return made;
+}
+
 }  // namespace
 
 std::vector<DrawnGraph> graph_kinds() {
   std::vector<DrawnGraph> all;
-  for (const Kind& kind : all_kinds())
-    for (size_t size = 0; size < kind.sizes.size(); ++size) all.push_back(Reader(kind, size).graph());
+  for (const auto kinds : {all_kinds(), more_kinds()})
+    for (const Kind& kind : kinds)
+      for (size_t size = 0; size < kind.sizes.size(); ++size) all.push_back(Reader(kind, size).graph());
+  for (const WrittenKind& kind : written_kinds())
+    for (size_t size = 0; size < kind.sizes.size(); ++size) all.push_back(written(kind, size));
   for (size_t i = 0; i < all.size(); ++i) all[i].seed = static_cast<uint32_t>(i);
   return all;
 }

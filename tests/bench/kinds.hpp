@@ -20,7 +20,18 @@ struct Kind {
   const char* text;
 };
 
-std::span<const Kind> all_kinds();
+// Graphs that are no loops over one space: the text of the graph behind its name, in which $0, $1 ... are the numbers
+// of `sizes`, and what stands in the loop's function, where these are n0, n1 ...
+struct WrittenKind {
+  const char* name;
+  std::array<const char*, 3> sizes;
+  const char* text;
+  const char* loop;
+};
+
+std::span<const Kind> all_kinds();   // kinds_list.cpp
+std::span<const Kind> more_kinds();  // kinds_more.cpp: what the first list has not
+std::span<const WrittenKind> written_kinds();
 
 std::vector<DrawnGraph> graph_kinds();
 
