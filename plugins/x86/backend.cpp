@@ -14,6 +14,7 @@
 #include <tenon/runtime/thread_pool.hpp>
 #include <tenon/snippet/canonical.hpp>
 #include <tenon/snippet/expand.hpp>
+#include <tenon/snippet/sink_concats.hpp>
 #include <tenon/snippet/specialise.hpp>
 #include <tenon/snippet/subgraph.hpp>
 #include <tenon/snippet/take_crops.hpp>
@@ -81,15 +82,23 @@ class Backend final : public TargetBackend {
            TENON_TRY(made, snippet::expand_all(graph, can));
            return made ? Change::yes : Change::no;
          }}));
+    const auto accepts = [compiler = compiler_](const Op& op) {
+      const auto body = snippet::usual_body(op);
+      return body.ok() && compiler->why_not(*body).empty();
+    };
+    if (options_.fuse)
+      TENON_OK(
+          passes.add({.name = "sink-concats",
+                      .contract = "Needs types. Keeps names of outputs. Leaves Concats behind elementwise operators.",
+                      .run = [accepts](Graph& graph) -> Result<Change> {
+                        TENON_TRY(sunk, snippet::sink_concats(graph, accepts));
+                        return sunk ? Change::yes : Change::no;
+                      }}));
     TENON_OK(passes.add(tokenize_snippets_pass(std::move(options))));
     return passes.add(
         {.name = "take-crops",
          .contract = "Needs snippets. Keeps values. Leaves no Slice or Split with gaps that snippets alone read.",
-         .run = [compiler = compiler_](Graph& graph) -> Result<Change> {
-           const auto accepts = [&](const Op& op) {
-             const auto body = snippet::usual_body(op);
-             return body.ok() && compiler->why_not(*body).empty();
-           };
+         .run = [accepts](Graph& graph) -> Result<Change> {
            return snippet::take_crops(graph, accepts) > 0 ? Change::yes : Change::no;
          }});
   }
