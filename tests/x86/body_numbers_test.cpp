@@ -260,5 +260,20 @@ TEST(BodyNumbersOfGraphs, RangesSpareChecks) {
   EXPECT_EQ(nodes(of("%r = Round %x\n%y = Cast %r {to = type<i32[*]>}"), "RoundInRange"), 0);
 }
 
+TEST(BodyNumbersOfGraphs, PowersOfWhatIsLessTheGreatest) {
+  const auto below_1 = [](const std::string& operators) {
+    const snippet::Body body = with_fewer_checks(
+        body_of("graph @g(%x: f32[N,40], %z: f32[N,40]) -> %y {\n%axes = Constant {value = dense<i64[1]: 1>}\n" +
+                operators + "\n}"));
+    return std::ranges::count_if(body.nodes,
+                                 [](const snippet::BodyNode& node) { return node.attributes.has("below_1"); });
+  };
+  EXPECT_EQ(below_1("%y = Softmax %x {axis = -1}"), 1);
+  EXPECT_EQ(below_1("%a = Abs %x\n%n = Neg %a\n%y = Exp %n"), 1);
+  EXPECT_EQ(below_1("%m = ReduceMax %x, %axes\n%d = Sub %m, %x\n%y = Exp %d"), 0);
+  EXPECT_EQ(below_1("%m = ReduceMax %x, %axes\n%s = Add %x, %z\n%d = Sub %s, %m\n%y = Exp %d"), 0);
+  EXPECT_EQ(below_1("%m = ReduceMin %x, %axes\n%d = Sub %x, %m\n%y = Exp %d"), 0);
+}
+
 }  // namespace
 }  // namespace tenon::x86

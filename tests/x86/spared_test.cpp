@@ -34,6 +34,11 @@ constexpr Case kCases[] = {
     {"%m = Max %x, %b\n%n = Add %m, %x\n%s = ReduceSum %n, %axes\n%y = Mul %m, %s", "%y", 1},
     {"%a = Abs %x\n%y = ReduceMax %a, %axes", "%y", 1},
     {"%a = Abs %x\n%m = ReduceMax %a, %axes\n%y = Div %x, %m", "%y", 1},
+    // Powers that are no less than 1, to infinity, beside those that are no greater (body_numbers_test.cpp).
+    {"%m = ReduceMax %x, %axes\n%d = Sub %m, %x\n%y = Exp %d", "%y", 0},
+    {"%m = ReduceMin %x, %axes\n%d = Sub %x, %m\n%y = Exp %d", "%y", 0},
+    {"%m = ReduceMax %x, %axes\n%s = Add %x, %z\n%d = Sub %s, %m\n%y = Exp %d", "%y", 0},
+    {"%m = ReduceMax %x, %axes\n%d = Sub %x, %m\n%y = Exp %d", "%y", 0},
     // What shows: in an output of its own, in other elements of the row, through conditions, where only one of two
     // ways is NaN, where the sum is of something else.
     {"%m = ReduceMax %x, %axes\n%d = Sub %x, %m\n%e = Exp %d\n%s = ReduceSum %e, %axes", "%m, %s", 0},

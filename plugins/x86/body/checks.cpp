@@ -13,7 +13,7 @@ using snippet::Body;
 using snippet::BodyNode;
 using snippet::ValueId;
 
-const Name kMax("Max"), kMin("Min"), kLow("ClampLow"), kHigh("ClampHigh"), kWhere("Where"), kAbs("Abs"),
+const Name kMax("Max"), kMin("Min"), kLow("ClampLow"), kHigh("ClampHigh"), kWhere("Where"), kAbs("Abs"), kExp("Exp"),
     kConvert("Convert"), kInRange("ConvertInRange"), kRoundEven("RoundEven"), kToNearest("RoundInRange"), kAnd("And"),
     kOr("Or");
 
@@ -93,6 +93,7 @@ class Rewriter {
 
   void simplify(BodyNode& node) const {
     if ((node.op == kMax || node.op == kMin) && is(node.result, kF32)) return order(node);
+    if (node.op == kExp && is(node.result, kF32) && of(node, 0).high <= 0) node.attributes.set("below_1", 1);
     if (node.op != kConvert || !is(node.operands[0], kF32)) return;
     const Numbers& x = of(node, 0);
     // The machine's conversion is to signed integers; what is cut off to 0 may be above -1.

@@ -57,7 +57,7 @@ double above(double x) { return -below(-x); }
 
 class Walk {
  public:
-  explicit Walk(const Body& body) : body_(body), all_(body.values.size()) {
+  explicit Walk(const Body& body) : body_(body), all_(body.values.size()), greatest_of_(body.values.size(), -1) {
     for (size_t i = 0; i < all_.size(); ++i) all_[i] = any(static_cast<ValueId>(i), body.values[i].element);
     for (const BodyPort& input : body.inputs)
       if (input.element.is_int() && is_int32(element(input.value))) all_[index(input.value)] = of_type(input.element);
@@ -77,7 +77,9 @@ class Walk {
   }
 
   void see(const BodyNode& node) {
+    static const Name kReduceMax("ReduceMax");
     const ElementType type = element(node.result);
+    if (node.op == kReduceMax) greatest_of_[index(node.result)] = node.operands[0];
     if (type == kBool) return (void)(all_[index(node.result)] = condition(node));
     if (snippet::is_reduction(node.op) || (type != kF32 && !is_int32(type))) return;
     Numbers made = all_[index(node.result)];
@@ -242,7 +244,9 @@ class Walk {
   static Numbers difference(const Walk& w, const BodyNode& n) {
     const Numbers &a = w.in(n, 0), &b = w.in(n, 1);
     const bool makes_nan = (a.high == kInfinity && b.high == kInfinity) || (a.low == -kInfinity && b.low == -kInfinity);
-    return corners(n, a, b, makes_nan, false, {a.low - b.high, a.high - b.low});
+    Numbers made = corners(n, a, b, makes_nan, false, {a.low - b.high, a.high - b.low});
+    if (w.greatest_of_[index(n.operands[1])] == n.operands[0]) made.high = std::min(made.high, 0.0);
+    return made;
   }
   static Numbers product(const Walk& w, const BodyNode& n) {
     const Numbers &a = w.in(n, 0), &b = w.in(n, 1);
@@ -293,6 +297,7 @@ class Walk {
 
   const Body& body_;
   std::vector<Numbers> all_;
+  std::vector<ValueId> greatest_of_;  // the value whose greatest in the row each value is; -1: none
 };
 
 }  // namespace

@@ -29,6 +29,7 @@ std::vector<Numbers> numbers_of(const snippet::Body& body);
 //                     Wrap ConvertInRange x   where it may be NaN, of what 8 or 16 bits hold
 //   ConvertInRange RoundEven x   RoundInRange x
 //   Convert u, to floats   with attribute `fits_i32`, where an unsigned u does
+//   Exp x             with attribute `below_1`, where x is not above 0, as less the greatest of its row
 //   Abs x, ClampLow x, c, Max x, y, Where c, x, x ...   x, where nothing else can come out
 //   And c, d; Or c, d  c, where d says no more
 //

@@ -102,6 +102,13 @@ namespace {
 constexpr float kZeroBelow = -175.0196f;
 constexpr float kOverflow = 88.875f;  // e^x > 2^128, and n = 128
 
+void clamp_above(VectorCode& c, const Vec& x, float low) {
+  const VectorCode::Scope scope(c);
+  const Vec bound = c.temp();
+  c.set(bound, low);
+  c->vmaxps(x, bound, x);
+}
+
 // The result is scaled by n of the x given, which may be anything; r is kept small, for infinities and NaN too.
 void exponential_avx512(VectorCode& c, const Vec& out, const Vec& x) {
   const VectorCode::Scope scope(c);
@@ -121,13 +128,13 @@ void exponential_avx512(VectorCode& c, const Vec& out, const Vec& x) {
   c->vscalefps(out, rest, n);
 }
 
-// 2^n is a product, as it may be no float itself: with m = n + 254 the rounding constant's low bits are the fields of
-// the exponents m / 2 and m - m / 2.
-void exponential_avx2(VectorCode& c, const Vec& out, const Vec& x) {
+// x <= 0 or any x (body/numbers.hpp). 2^n is a product, as it may be no float itself: with m = n + 254 the rounding
+// constant's low bits are the fields of the exponents m / 2 and m - m / 2.
+void exponential_avx2(VectorCode& c, const Vec& out, const Vec& x, bool below_1) {
   constexpr uint32_t kExponents = 0x7f800000;
   constexpr float kBias = 254;
   const VectorCode::Scope scope(c);
-  clamp_between(c, x, kZeroBelow, kOverflow);
+  below_1 ? clamp_above(c, x, kZeroBelow) : clamp_between(c, x, kZeroBelow, kOverflow);
   const Vec power = c.temp(), rest = c.temp(), n = c.temp();
   round_exponent(c, power, n, x, rounding_constant(c) + kBias, false);
   const Vec half = out.getIdx() == x.getIdx() ? c.temp() : out;
@@ -146,7 +153,7 @@ void exponential_avx2(VectorCode& c, const Vec& out, const Vec& x) {
 }  // namespace
 
 void exponential(VectorCode& c, const Vec& out, const Vec& x) {
-  c.avx512() ? exponential_avx512(c, out, x) : exponential_avx2(c, out, x);
+  c.avx512() ? exponential_avx512(c, out, x) : exponential_avx2(c, out, x, false);
 }
 
 // ---- With whole n ----
@@ -209,7 +216,8 @@ namespace {
 void exponential_row(VectorCode& c) {
   const Vec x = c.temp();
   c.move(x, c.in(0));
-  exponential(c, c.out(), x);
+  c.avx512() ? exponential_avx512(c, c.out(), x)
+             : exponential_avx2(c, c.out(), x, c.emission().attributes.has("below_1"));
 }
 
 // Beyond 88 as (e^(x - ln 2) - 1/2) * 2 would be; there 2^(n-1) serves, and the last doubling overflows:
