@@ -1,5 +1,6 @@
 #include "emitters_support.hpp"
 
+#include <signal.h>
 #include <sys/mman.h>
 
 #include <bit>
@@ -44,6 +45,40 @@ class Runnable {
  private:
   void* memory_;
   size_t bytes_;
+};
+
+volatile size_t g_instructions = 0;
+
+// The machine traps behind each instruction while one of these lives: their number.
+class InstructionCount {
+ public:
+  InstructionCount() {
+    g_instructions = 0;
+    struct sigaction action {};
+    action.sa_handler = [](int) { g_instructions = g_instructions + 1; };
+    TENON_CHECK(sigaction(SIGTRAP, &action, &before_) == 0, "no handler of traps");
+    set(kTrapFlag);
+  }
+  InstructionCount(const InstructionCount&) = delete;
+  InstructionCount& operator=(const InstructionCount&) = delete;
+  ~InstructionCount() {
+    set(0);
+    sigaction(SIGTRAP, &before_, nullptr);
+  }
+  static size_t so_far() { return g_instructions; }
+
+ private:
+  static constexpr uint64_t kTrapFlag = 0x100;
+  // Below the bytes under the stack pointer that functions may use.
+  static void set(uint64_t flag) {
+    asm volatile(
+        "lea -128(%%rsp), %%rsp; pushfq; andq %0, (%%rsp); orq %1, (%%rsp); popfq; lea 128(%%rsp), %%rsp" ::"r"(
+            ~kTrapFlag),
+        "r"(flag)
+        : "cc", "memory");
+  }
+
+  struct sigaction before_ {};
 };
 
 // One kernel: which registers it uses, and its code.
@@ -229,7 +264,13 @@ Result<Column> run_row(const RowRun& run, std::span<const Column> operands, Elem
   params.push_back(std::bit_cast<int64_t>(out.data()));
   params.push_back(std::bit_cast<int64_t>(dump.data()));
   const Runnable kernel(code);
-  kernel(params.data());
+  if (run.instructions) {
+    const InstructionCount count_all;
+    kernel(params.data());
+    *run.instructions = count_all.so_far();
+  } else {
+    kernel(params.data());
+  }
   expect_untouched(run, driver, dump);
   return unpack(out, result, count, run);
 }

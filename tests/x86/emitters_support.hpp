@@ -28,6 +28,8 @@ struct RowRun {
   Placement placement = {};
   Attributes attributes = {};
   int missing_scratch = 0;  // of the vectors that the row asks for
+  // Counts the instructions that ran, a constant number of which are not the row's. One thread at a time.
+  size_t* instructions = nullptr;
 };
 
 // The columns are of one length, a multiple of 16. Fails the test, and says what it was, when a register changes that
