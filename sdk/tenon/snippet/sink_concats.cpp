@@ -63,7 +63,7 @@ class Sinker {
   Result<size_t> run() {
     size_t sunk = 0;
     for (Op* op : graph_.body().ops()) {
-      if (!isa<Concat>(*op)) continue;
+      if (!at_.contains(op) || !isa<Concat>(*op)) continue;  // it may be gone
       first_ = at_.at(op);
       made_.clear();
       for (Op* concat = op; concat;) {
