@@ -13,31 +13,15 @@
 #include <limits>
 #include <support_lib/environment.hpp>
 #include <support_lib/on_reference.hpp>
-#include <tenon/ir/text.hpp>
 
-#include "x86/guarded_graph.hpp"
+#include "x86/body_of.hpp"
 
 namespace tenon::x86 {
 namespace {
 
+using testing::body_of;
+using testing::graph_of;
 using testing::GuardedGraph;
-
-std::unique_ptr<Graph> graph_of(const std::string& text) {
-  auto graph = parse_graph(text);
-  TENON_CHECK(graph.ok(), graph.ok() ? "" : graph.error().to_string() + "\n" + text);
-  return *std::move(graph);
-}
-
-// Of the first snippet of the graph.
-snippet::Body body_of(const std::string& text) {
-  auto graph = graph_of(text);
-  GuardedGraph runner(Isa::avx2, {.small_caches = false});
-  runner.tokenize(*graph);
-  const auto is_snippet = [](const Op& op) { return isa<snippet::Subgraph>(op); };
-  auto body = snippet::make_body(*std::ranges::find_if(graph->body(), is_snippet));
-  TENON_CHECK(body.ok(), text);
-  return *std::move(body);
-}
 
 int64_t nodes(const snippet::Body& body, std::string_view op) {
   return std::ranges::count_if(body.nodes, [&](const snippet::BodyNode& node) { return node.op.view() == op; });

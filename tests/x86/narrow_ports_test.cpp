@@ -8,13 +8,14 @@
 #include <limits>
 #include <optional>
 #include <support_lib/on_reference.hpp>
-#include <tenon/ir/text.hpp>
 
-#include "x86/guarded_graph.hpp"
+#include "x86/body_of.hpp"
 
 namespace tenon::x86 {
 namespace {
 
+using testing::body_of;
+using testing::graph_of;
 using testing::GuardedGraph;
 
 struct Case {
@@ -59,12 +60,6 @@ std::string text_of(const Case& one, int64_t rows, int64_t columns) {
              number("five", 5), number("minus", -3), number("two24", 1 << 24), number("most", (int64_t{1} << 31) - 2),
              number("max32", (int64_t{1} << 31) - 1), number("two31", int64_t{1} << 31),
              "%axes = Constant {value = dense<i64[1]: 1>}\n", one.operators, "\n}");
-}
-
-std::unique_ptr<Graph> graph_of(const std::string& text) {
-  auto graph = parse_graph(text);
-  TENON_CHECK(graph.ok(), graph.ok() ? "" : graph.error().to_string() + "\n" + text);
-  return *std::move(graph);
 }
 
 int64_t any_integer(std::mt19937& random) {
@@ -124,12 +119,8 @@ INSTANTIATE_TEST_SUITE_P(Both, NarrowPorts, ::testing::Values(Isa::avx2, Isa::av
 
 TEST(NarrowPortsOfBodies, AreOfTheLanesThatAreEnough) {
   for (const Case& one : kCases) {
-    auto graph = graph_of(text_of(one, 5, 40));
-    GuardedGraph(Isa::avx2, {}).tokenize(*graph);
-    const auto is_snippet = [](const Op& op) { return isa<snippet::Subgraph>(op); };
-    const auto body = snippet::make_body(*std::ranges::find_if(graph->body(), is_snippet));
-    ASSERT_TRUE(body.ok()) << one.operators;
-    const snippet::Body narrow = with_narrow_ports(*body);
+    const snippet::Body body = body_of(text_of(one, 5, 40));
+    const snippet::Body narrow = with_narrow_ports(body);
     EXPECT_TRUE(snippet::verify(narrow).ok()) << one.operators;
     for (const snippet::BodyPort& port : narrow.inputs) {
       if (port.element != kI64) continue;

@@ -7,13 +7,14 @@
 #include <algorithm>
 #include <cmath>
 #include <support_lib/on_reference.hpp>
-#include <tenon/ir/text.hpp>
 
-#include "x86/guarded_graph.hpp"
+#include "x86/body_of.hpp"
 
 namespace tenon::x86 {
 namespace {
 
+using testing::body_of;
+using testing::graph_of;
 using testing::GuardedGraph;
 
 // On two tensors of rows, x and z, a number for each row, p, and one for each column, b.
@@ -58,12 +59,6 @@ std::string text_of(const Case& one, int64_t rows, int64_t columns) {
   return str("graph @g(%x: f32[", rows, ",", columns, "], %z: f32[", rows, ",", columns, "], %p: f32[", rows,
              ",1], %b: f32[", columns, "]) -> (", one.outputs, ") {\n%k = Constant {value = dense<f32[]: -2>}\n",
              "%axes = Constant {value = dense<i64[1]: 1>}\n", one.operators, "\n}");
-}
-
-std::unique_ptr<Graph> graph_of(const std::string& text) {
-  auto graph = parse_graph(text);
-  TENON_CHECK(graph.ok(), graph.ok() ? "" : graph.error().to_string() + "\n" + text);
-  return *std::move(graph);
 }
 
 class Spared : public ::testing::TestWithParam<Isa> {
@@ -122,18 +117,14 @@ INSTANTIATE_TEST_SUITE_P(Both, Spared, ::testing::Values(Isa::avx2, Isa::avx512)
 
 TEST(SparedOfGraphs, WhereOutputsAreNaNByOtherWays) {
   for (const Case& one : kCases) {
-    auto graph = graph_of(text_of(one, 5, 40));
-    GuardedGraph(Isa::avx2, {}).tokenize(*graph);
-    const auto is_snippet = [](const Op& op) { return isa<snippet::Subgraph>(op); };
-    const auto body = snippet::make_body(*std::ranges::find_if(graph->body(), is_snippet));
-    ASSERT_TRUE(body.ok()) << one.operators;
+    const snippet::Body body = body_of(text_of(one, 5, 40));
     const auto spared = [&](const snippet::BodyNode& node) {
       return node.attributes.has("numbers") || node.attributes.has("magnitudes") || node.op == "ClampLow" ||
              node.op == "ClampHigh";
     };
-    EXPECT_EQ(std::ranges::count_if(with_spared_nan(*body, true).nodes, spared), one.spared) << one.operators;
+    EXPECT_EQ(std::ranges::count_if(with_spared_nan(body, true).nodes, spared), one.spared) << one.operators;
     const auto says = [&](const snippet::BodyNode& node) { return snippet::is_reduction(node.op) && spared(node); };
-    EXPECT_EQ(std::ranges::count_if(with_spared_nan(*body, false).nodes, says), 0) << one.operators;
+    EXPECT_EQ(std::ranges::count_if(with_spared_nan(body, false).nodes, says), 0) << one.operators;
   }
 }
 

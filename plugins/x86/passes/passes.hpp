@@ -150,7 +150,8 @@ void join_conditions(snippet::LinearKernel& kernel);
 // Of integers that fit 8 or 16 bits: Convert of unsigned ones to floats says that these fit i32 (`fits_i32`), of which
 // avx2 has a conversion, and Div, Mod, Fmod that f32 holds both (`fits_24_bits`). passes/narrow.cpp
 void mark_narrow_integers(snippet::LinearKernel& kernel);
-// Loads of 64-bit integers into 32-bit lanes (body/narrow_ports.hpp): attribute `narrow`, by which their rows are found.
+// Loads of 64-bit integers into 32-bit lanes (body/narrow_ports.hpp) get attribute `narrow`, by which their rows are
+// found.
 void mark_narrow_loads(snippet::LinearKernel& kernel);
 // Erf and Tanh that are only summed with numbers of at least their size, as where GELU is spelled by operators, and the
 // polynomial of one value that they are of, by one table: their small results need no digits of their own there, and
