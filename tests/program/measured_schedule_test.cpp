@@ -13,7 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What others left in the caches is paid for in the first runs; a program whose runs get faster for ever is not waited for.
+// What others left in the caches is paid for in the first runs; a program whose runs get faster for ever is not waited
+// for.
 TEST(SettledSeconds, RunsUntilItGetsNoFaster) {
   const auto after = [](std::vector<double> seconds) {
     size_t runs = 0;
@@ -66,12 +67,13 @@ class MeasuredSchedule : public ::testing::Test {
   Arguments arguments() { return {{{"source", source_.argument()}, {"result", result_.argument()}}, {}}; }
   Result<MeasuredReport> schedule() { return schedule(arguments()); }
   Result<MeasuredReport> schedule(const Arguments& arguments) {
-    return measured_schedule(p_, {in_}, {out_}, arguments, CostModel::host(), options_);
+    return measured_schedule(p_, {in_}, {out_}, arguments, model_, options_);
   }
   std::string text() const { return print(p_.build({in_}, {out_}).value()); }
   std::string automatic_text() {
-    const SymbolValues sizes{{"result.min0", 0}, {"result.extent0", kWidth}, {"result.min1", 0}, {"result.extent1", kRows}};
-    EXPECT_TRUE(auto_schedule(p_, {in_}, {out_}, sizes, CostModel::host()).ok());
+    const SymbolValues sizes{
+        {"result.min0", 0}, {"result.extent0", kWidth}, {"result.min1", 0}, {"result.extent1", kRows}};
+    EXPECT_TRUE(auto_schedule(p_, {in_}, {out_}, sizes, model_).ok());
     return text();
   }
 
@@ -79,6 +81,7 @@ class MeasuredSchedule : public ::testing::Test {
   BufferRef in_ = p_.buffer("source", kI32, 2), out_ = p_.buffer("result", kI32, 2);
   Array<int32_t> source_, result_;
   MeasureOptions options_;
+  CostModel model_ = CostModel::host();
   double now_ = 0;
   int calls_ = 0;
   std::function<double(int64_t)> seconds_ = [](int64_t) { return 1.0; };
@@ -139,6 +142,33 @@ TEST_F(MeasuredSchedule, CandidatesAreOthersAndTheCheapestPredictedFirst) {
   for (size_t i = 0; i < fewer->candidates.size(); ++i) EXPECT_EQ(fewer->candidates[i].groups, all[i].groups);
 }
 
+// By the model workers pay where it costs nothing to call them, and by no means where that takes a second.
+TEST_F(MeasuredSchedule, OfWorkersHasTheSerialOneBeside) {
+  model_.workers = 3;
+  const auto is_shared = [](const MeasuredReport::Candidate& candidate) {
+    return std::ranges::any_of(candidate.groups, [](const auto& group) { return group.find("bands") != group.npos; });
+  };
+  for (const double to_share : {0.0, 1.0}) {
+    model_.seconds_to_share = to_share;
+    for (const size_t most : {1u, 2u, 5u, 1000u}) {
+      options_.most_candidates = most;
+      const auto report = schedule();
+      ASSERT_TRUE(report.ok()) << report.error().to_string();
+      const auto& all = report->candidates;
+      EXPECT_LE(all.size(), most);
+      EXPECT_EQ(is_shared(all[0]), to_share == 0) << report->to_string();
+      if (most > 1) {
+        EXPECT_EQ(std::ranges::count_if(all, is_shared), static_cast<int64_t>(all.size()) - 1) << report->to_string();
+      }
+      for (size_t i = 2; i < all.size(); ++i) EXPECT_GE(all[i].predicted_seconds, all[i - 1].predicted_seconds);
+    }
+  }
+  options_.most_candidates = 1;
+  ASSERT_TRUE(schedule().ok());
+  const std::string by_clock = text();
+  EXPECT_EQ(by_clock, automatic_text());
+}
+
 TEST_F(MeasuredSchedule, OneCandidateIsTheAutomaticOneAndNotTimed) {
   for (const size_t most : {0u, 1u}) {
     options_.most_candidates = most;
@@ -164,7 +194,8 @@ TEST_F(MeasuredSchedule, RunsAreBounded) {
   };
   EXPECT_EQ(report->candidates[report->chosen].runs, most());
   EXPECT_LE(most(), 7);
-  EXPECT_TRUE(std::ranges::any_of(report->candidates, [](const auto& c) { return c.runs == 1; })) << report->to_string();
+  EXPECT_TRUE(std::ranges::any_of(report->candidates, [](const auto& c) { return c.runs == 1; }))
+      << report->to_string();
   seconds_ = [](int64_t) { return 1e-3; };
   options_.seconds = 0;
   report = schedule();
@@ -175,7 +206,9 @@ TEST_F(MeasuredSchedule, RunsAreBounded) {
 TEST_F(MeasuredSchedule, ARunThatWasDisturbedDoesNotCount) {
   int call = 0;
   // Each fifth run of the best one takes ten times as long, the first one does not.
-  seconds_ = [&](int64_t rows) { return rows == 8 ? 8.0 * (++call % 90 == 0 ? 10 : 1) : 16.0 * static_cast<double>(rows); };
+  seconds_ = [&](int64_t rows) {
+    return rows == 8 ? 8.0 * (++call % 90 == 0 ? 10 : 1) : 16.0 * static_cast<double>(rows);
+  };
   const auto report = schedule();
   ASSERT_TRUE(report.ok()) << report.error().to_string();
   EXPECT_TRUE(has_step(*report, 8)) << report->to_string();

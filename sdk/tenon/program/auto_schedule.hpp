@@ -43,8 +43,8 @@
 // With several workers each group goes over bands of its last stage's slowest index, one for each worker, in the same
 // strips. Its terms are then shared by the workers, but for what the largest memory has to move, which is as fast as it
 // serves all of them; what lies across the border of two bands is computed for both, and workers are called once a group.
-// Where that is not predicted to gain, and of groups that cannot be cut so, loops are serial: of too few indices, or
-// whose kernels take no rings (windows in one piece are made for one loop alone).
+// Loops of groups that cannot be cut so are serial: of too few indices, or whose kernels take no rings (windows in one
+// piece are made for one loop alone); and all of them where one worker is predicted to take no longer.
 #pragma once
 #include <string>
 #include <vector>

@@ -41,12 +41,18 @@ std::vector<Group> PlannedStages::best() const {
 
 std::vector<std::vector<Group>> PlannedStages::of_each_kind(double most_times, size_t most) const {
   std::vector<std::vector<Group>> made = scheduler_->of_each_kind(most_times, most);
-  if (serial_ && most > 1) {
-    made.resize(std::min(made.size(), most - 1));
-    std::vector<Group> serial = serial_->best();
-    const bool cheaper = total(serial).seconds() <= total(made.front()).seconds();
-    made.insert(made.begin() + (cheaper ? 0 : 1), std::move(serial));
-  }
+  if (!serial_) return made;
+  std::vector<Group> serial = serial_->best();
+  const double seconds = total(serial).seconds();
+  const bool first = seconds <= total(made.front()).seconds();
+  const auto is_serial = [&](const std::vector<Group>& other) {
+    return std::ranges::equal(serial, other, &Group::is_same_schedule);
+  };
+  if (std::ranges::any_of(made, is_serial) || (most < 2 && !first)) return made;
+  if (made.size() >= std::max<size_t>(most, 1)) made.pop_back();
+  const auto is_dearer = [&](const std::vector<Group>& other) { return total(other).seconds() > seconds; };
+  const auto at = first ? made.begin() : std::find_if(made.begin() + 1, made.end(), is_dearer);
+  made.insert(at, std::move(serial));
   return made;
 }
 
