@@ -335,6 +335,28 @@ TEST(AutoSchedule, BandsChangeNoResult) {
   }
 }
 
+TEST(AutoSchedule, SchedulesByHandCostWhatTheirOwnWorkersTake) {
+  const auto cost = [](std::vector<LoopOver> loops, int64_t workers) {
+    Blurs b = blurs(4);
+    b.last.loops(std::move(loops));
+    return predict_cost(b.p, {b.source}, {b.result}, sizes(2048), host_with(workers)).value().seconds();
+  };
+  const double serial = cost({{y, 16}}, 1);
+  EXPECT_DOUBLE_EQ(cost({{y, 16}}, 8), serial) << "whatever other workers a run has";
+  const double shared = cost({{y, 16}, {y, 256, 8}}, 8);
+  EXPECT_LT(shared, serial);
+  EXPECT_GT(shared * 8, serial);
+}
+
+TEST(AutoSchedule, RefusesModelsWithoutWorkers) {
+  for (const int64_t workers : {-1, 0}) {
+    Blurs b = blurs(2);
+    const auto report = auto_schedule(b.p, {b.source}, {b.result}, sizes(64), host_with(workers));
+    ASSERT_FALSE(report.ok());
+    EXPECT_NE(report.error().to_string().find(std::to_string(workers) + " workers"), std::string::npos);
+  }
+}
+
 TEST(AutoSchedule, StagesByThemselvesAreSharedAsWell) {
   Blurs b = blurs(1);
   const auto report = auto_schedule(b.p, {b.source}, {b.result}, sizes(2048), host_with(2));

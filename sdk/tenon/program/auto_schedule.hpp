@@ -83,7 +83,7 @@ struct CostModel {
   double past_caches_part = 0;
   double seconds_per_piece = 0;  // more, of each piece that tiles along rows cut a row with a window around it into
   double seconds_per_row = 15e-9;    // more, of each row that a call reads or writes: nothing is fetched ahead of it
-  // Threads that a run is to have: loops of a group's bands have as many workers. 1: loops are serial.
+  // Threads that a run is to have: loops of a group's bands have as many workers. 1: loops are serial. Below 1: an error.
   int64_t workers = 1;
   double workers_of_largest = 2;    // so many have all that the largest memory gives
   double seconds_to_share = 10e-6;  // until all workers have begun, and have ended

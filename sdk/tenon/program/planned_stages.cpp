@@ -17,6 +17,9 @@ PlannedStages::PlannedStages(const PipelineData& data) : bare_(data) { clear_sch
 Result<std::unique_ptr<PlannedStages>> PlannedStages::of(const PipelineData& data, const std::vector<BufferRef>& inputs,
                                                          const std::vector<BufferRef>& outputs,
                                                          const SymbolValues& sizes, const CostModel& model) {
+  if (model.workers < 1 || !(model.workers_of_largest > 0))
+    return error(Code::invalid_argument, "a cost model of ", model.workers, " workers, of which ",
+                 model.workers_of_largest, " have all that the largest memory gives: both are to be above 0");
   std::unique_ptr<PlannedStages> made(new PlannedStages(data));
   TENON_TRY(plan, plan_unscheduled(made->bare_, inputs, outputs, made->options_));
   made->plan_.emplace(std::move(plan));
@@ -29,6 +32,16 @@ Result<std::unique_ptr<PlannedStages>> PlannedStages::of(const PipelineData& dat
     made->one_worker_.workers = 1;
     made->serial_.emplace(*made->plan_, made->numbers_, made->one_worker_);
   }
+  return made;
+}
+
+std::vector<Group> PlannedStages::stated(const PipelineData& data, const SymbolValues& sizes) const {
+  std::vector<Group> made = scheduler_->stated(data, sizes);
+  if (!serial_) return made;
+  // Groups that workers do not share have the largest memory to themselves.
+  const std::vector<Group> serial = serial_->stated(data, sizes);
+  for (size_t i = 0; i < made.size(); ++i)
+    if (made[i].bands.dim < 0) made[i] = serial[i];
   return made;
 }
 

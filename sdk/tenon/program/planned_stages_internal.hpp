@@ -21,9 +21,7 @@ class PlannedStages {
   // See Scheduler::of_each_kind; with best() as the first one, and the cheapest of one worker.
   std::vector<std::vector<Group>> of_each_kind(double most_times, size_t most) const;
   // As the author of `data`, the same pipeline, placed them.
-  std::vector<Group> stated(const PipelineData& data, const SymbolValues& sizes) const {
-    return scheduler_->stated(data, sizes);
-  }
+  std::vector<Group> stated(const PipelineData& data, const SymbolValues& sizes) const;
   // A line for each group, which says all of its schedule: other schedules have other lines.
   std::vector<std::string> describe(const std::vector<Group>& groups) const;
   // Replaces loops and placements of all stages of the pipeline that this was made of.
