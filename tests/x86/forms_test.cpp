@@ -332,7 +332,7 @@ TEST_P(Forms, RowsThatBeginAnywhereHaveTheirOwn) {
 }
 
 // Where nothing is fetched ahead, rows that the first level holds go alone instead of skewed, and none is fetched
-// along with another.
+// along with another but longer ones, into the second level.
 TEST_P(Forms, RowsGoAloneWhereNothingIsFetchedAhead) {
   TargetDescription stated = target();
   stated.memories[2].prefetch_reads = stated.memories[2].prefetch_writes = 0;
@@ -342,7 +342,9 @@ TEST_P(Forms, RowsGoAloneWhereNothingIsFetchedAhead) {
     for (const FormMaker::Tier& tier : maker.tiers_of(body_of(x, operators))) {
       EXPECT_EQ(tier.row_order == RowOrder::one_by_one, tier.suffix.find(".alone") != std::string::npos);
       const bool fetches = tier.passes.next_row != NextRow::none && !is_skewed(tier.row_order);
-      EXPECT_FALSE(fetches && target.memories[2].prefetch_reads == 0) << tier.suffix;
+      const bool to_second = tier.suffix.find(".alone.fetching") != std::string::npos;
+      EXPECT_EQ(tier.passes.next_row == NextRow::last_to_second, to_second) << tier.suffix;
+      EXPECT_FALSE(fetches && target.memories[2].prefetch_reads == 0 && !to_second) << tier.suffix;
       made += tier.suffix + " ";
     }
     return made;
@@ -352,11 +354,17 @@ TEST_P(Forms, RowsGoAloneWhereNothingIsFetchedAhead) {
                          once = "%y = LpNormalization %x {axis = -1}", softmax = "%y = Softmax %x {axis = -1}";
   EXPECT_EQ(suffixes(target(), "f32[2000,1024]", norm).find("alone"), std::string::npos);
   EXPECT_EQ(suffixes(stated, "f32[2000,1024]", norm), " .streaming .streaming.alone ");
-  EXPECT_EQ(suffixes(stated, "f32[2000,4096]", norm), " .streaming .streaming.alone ") << "32 KB with what is kept";
-  EXPECT_EQ(suffixes(stated, "f32[2000,4112]", norm).find("alone"), std::string::npos);
+  const std::string_view fetching = " .streaming .streaming.alone.fetching ";
+  EXPECT_EQ(suffixes(stated, "f32[2000,2048]", norm), " .streaming .streaming.alone ") << "16 KB with what is kept";
+  EXPECT_EQ(suffixes(stated, "f32[2000,2064]", norm), fetching);
+  const int64_t most = static_cast<int64_t>(stated.memory("l2")->size_bytes) / 2 / 8 / 16 * 16;
+  EXPECT_EQ(suffixes(stated, str("f32[2000,", most, "]"), norm), fetching) << "two rows, as long as what is kept";
+  EXPECT_EQ(suffixes(stated, str("f32[2000,", most + 16, "]"), norm).find("alone"), std::string::npos);
+  EXPECT_EQ(suffixes(stated, "f32[1,4096000]", norm).find("alone"), std::string::npos) << "no next row";
   const std::string_view anywhere = avx512 ? ".alone.lines " : ".alone.heads ";
   EXPECT_EQ(suffixes(stated, "f32[2000,1025]", norm), str(" .streaming.heads .streaming", anywhere));
   EXPECT_EQ(suffixes(stated, "f32[2000,1024]", once).find("alone"), std::string::npos) << "one loop is as fast";
+  EXPECT_EQ(suffixes(stated, "f32[2000,4112]", once).find("alone"), std::string::npos) << "wherever rows lie";
   EXPECT_NE(suffixes(stated, "f32[2000,1025]", once).find(anywhere), std::string::npos);
   EXPECT_EQ(suffixes(stated, "f32[2000,1024]", softmax).find("alone"), std::string::npos);
   EXPECT_NE(suffixes(stated, "f32[2000,2047]", softmax).find(".alone.heads "), std::string::npos);

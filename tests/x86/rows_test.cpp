@@ -51,18 +51,19 @@ std::string text_of(NextRow when) {
 // What stands in `text` from the begin of loop `loop` to its end.
 std::string loop_of(const std::string& text, int loop) {
   const size_t begin = text.find(str("loop ", loop, " "));
-  return text.substr(begin, text.find("}\n", begin) - begin);
+  return text.substr(begin, text.find("\n    }\n", begin) - begin);
 }
 
 TEST(Rows, TheSweepThatIsAskedForFetchesTheNextRow) {
   constexpr int kSums = 1, kLeast = 3, kResults = 5;  // the loops over vectors, between tails
   EXPECT_EQ(count(text_of(NextRow::none), "Prefetch"), 0);
-  for (const NextRow when : {NextRow::before_last, NextRow::last}) {
+  for (const NextRow when : {NextRow::before_last, NextRow::last, NextRow::last_to_second}) {
     const std::string text = text_of(when);
     EXPECT_EQ(count(text, "PrefetchRead"), 2) << "two lines of 32 floats: " << text;
     EXPECT_EQ(count(loop_of(text, kSums), "Prefetch"), 0) << text;
     EXPECT_EQ(count(loop_of(text, kLeast), "Prefetch"), when == NextRow::before_last ? 2 : 0) << text;
-    EXPECT_EQ(count(loop_of(text, kResults), "Prefetch"), when == NextRow::last ? 2 : 0) << text;
+    EXPECT_EQ(count(loop_of(text, kResults), "Prefetch"), when == NextRow::before_last ? 0 : 2) << text;
+    EXPECT_EQ(count(text, "second = 1"), when == NextRow::last_to_second ? 2 : 0) << text;
   }
 }
 

@@ -42,7 +42,7 @@ enum class RowOrder : uint8_t {
   as_lowered,
   // Row by row, each sweep by itself: that which reads main memory does nothing else, and that which writes it reads
   // what is near. Pays where nothing is fetched ahead, of one tensor; needs the first level to hold a row and what is
-  // kept of it.
+  // kept of it. Of longer rows, of any number of tensors, the last sweep fetches the next row into the second level.
   one_by_one,
   // The last sweep of a row with the first of the next, so that main memory is read and written at once
   // (LowerOptions::skew_rows). Pays the more, the more sweeps compute; needs a next row.
@@ -120,6 +120,7 @@ class FormMaker {
   void add_rows(std::vector<Tier>& tiers, const snippet::Body& body) const;
   void add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) const;
   int64_t add_alone(std::vector<Tier>& tiers, Tier alone, int64_t most) const;
+  void add_fetching(std::vector<Tier>& tiers, Tier alone) const;
   void add_skewed_twice(std::vector<Tier>& tiers, Tier twice, int64_t row_bytes) const;
   // Lowered, and after this plugin's passes.
   Result<snippet::LinearKernel> kernel_of(const snippet::Body& as_it_is, const Tier& tier) const;

@@ -147,10 +147,16 @@ void FormMaker::add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) 
     skewed.calls.rows.most = beyond_second - 1;
   // Where rows begin at lines, one loop of all walks is as fast; what is costly and in no output has nowhere to wait.
   const bool one_loop = ((costly || folds == 1) && rows_aligned(body).value_or(false)) || computed == Costly::folded;
-  if (!fetches_ahead(streaming) && bytes.moving <= bytes.kept && !one_loop) {
+  const bool of_one_tensor = !fetches_ahead(streaming) && bytes.moving <= bytes.kept;
+  const auto first = static_cast<int64_t>(first_cache_bytes());
+  Tier fetching = skewed;
+  fetching.calls.rows = {.least = first / (one_loop ? 1 : 2) / all + 1,
+                         .most = static_cast<int64_t>(second->size_bytes) / 2 / all};
+  const bool fetches = of_one_tensor && !costly && (folds > 1 || bytes.standing > 0);
+  if (of_one_tensor && !one_loop) {
     // Beside what waits in an output stands what waited there for the row before, until it is written back.
-    const int64_t beyond = add_alone(tiers, skewed, static_cast<int64_t>(first_cache_bytes()) / (costly ? 2 : 1) / all);
-    if (folds > 1) skewed.calls.rows.least = beyond;
+    const int64_t beyond = add_alone(tiers, skewed, first / (costly || fetches ? 2 : 1) / all);
+    if (folds > 1) skewed.calls.rows.least = fetches ? fetching.calls.rows.most + 1 : beyond;
   }
   skewed.suffix += ".skewed";
   skewed.row_order = RowOrder::skewed;
@@ -159,7 +165,9 @@ void FormMaker::add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) 
   if (costly) skewed.passes.next_row = NextRow::last;
   if (skewed.calls.rows.least <= skewed.calls.rows.most) tiers.push_back(skewed);
   if (costly && isa_of(target_) == Isa::avx512) add_skewed_twice(tiers, skewed, 3 * bytes.moving + bytes.kept);
-  if (!merges || costly) return;
+  if (costly) return;
+  if (fetches) add_fetching(tiers, std::move(fetching));
+  if (!merges) return;
   skewed.suffix += ".merged";
   skewed.calls.rows = {.least = beyond_second};
   skewed.lower.merge_sweeps = true;
@@ -179,6 +187,20 @@ int64_t FormMaker::add_alone(std::vector<Tier>& tiers, Tier alone, int64_t most)
   alone.calls.rows.most = most;
   tiers.push_back(std::move(alone));
   return most + 1;
+}
+
+// Rows that go one by one beyond the first level, or nearly: the sweep that stores fetches the next one into the
+// second, so that main memory is read and written at once. No other sweep reads from main memory then, so lines come
+// whole and in one stretch.
+void FormMaker::add_fetching(std::vector<Tier>& tiers, Tier alone) const {
+  if (alone.calls.rows.least > alone.calls.rows.most) return;
+  alone.suffix += ".alone.fetching";
+  alone.row_order = RowOrder::one_by_one;
+  alone.calls.several_rows = true;  // a single row has no next
+  alone.passes.next_row = NextRow::last_to_second;
+  alone.passes.far_by_halves = false;
+  alone.passes.streams.each = 1;
+  tiers.push_back(std::move(alone));
 }
 
 // Three walks in one loop, where registers hold them, and the second level `row_bytes` an element: three rows, and what

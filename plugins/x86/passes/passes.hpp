@@ -63,8 +63,9 @@ struct Streams {
 
 // Of rows that several sweeps walk one after the other: the sweep that fetches the row behind, or none. That before the
 // last one waits for no memory, and has time; the last one stores past the caches, and leaves the near ones to what it
-// reads until the next row is wanted.
-enum class NextRow : uint8_t { none, before_last, last };
+// reads until the next row is wanted. `last_to_second`: as the last, but into the second-level cache, where lines that
+// are under way hold up nothing that comes from near.
+enum class NextRow : uint8_t { none, before_last, last, last_to_second };
 
 // Items that a kernel walks one by one: the dim of the loop over them, behind which all dims are inside of an item, and
 // the port of what they become, the only output.

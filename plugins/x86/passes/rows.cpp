@@ -113,7 +113,7 @@ class RowFetcher {
     const size_t count = rows.sweeps.size();
     if (count < 2) return;
     for (const Sweep& sweep : rows.sweeps) done_.standing.insert(sweep.standing.begin(), sweep.standing.end());
-    size_t at = count - (when_ == NextRow::last ? 1 : 2);
+    size_t at = count - (when_ == NextRow::before_last ? 2 : 1);
     while (at > 0 && rows.sweeps[at].inside) --at;
     if (rows.sweeps[at].inside) return;
     std::map<RegisterId, Memory> read;  // before the last sweep, which finds what it reads alone as it comes
@@ -137,6 +137,8 @@ class RowFetcher {
       const Loop& loop = kernel_.loops[static_cast<size_t>(kernel_.body[end].number)];
       const Stretches::Touched all{.memory = memory, .end = loop.increment * memory.element.bits() / 8};
       all.write(kFetch, 0, kernel_.body[end].label, made_[end]);
+      if (when_ == NextRow::last_to_second)
+        for (Instruction& one : made_[end]) one.attributes.set("second", 1);
     }
   }
 
