@@ -102,7 +102,7 @@ namespace {
 constexpr float kZeroBelow = -175.0196f;
 constexpr float kOverflow = 88.875f;  // e^x > 2^128, and n = 128
 
-void clamp_above(VectorCode& c, const Vec& x, float low) {
+void clamp_from_below(VectorCode& c, const Vec& x, float low) {
   const VectorCode::Scope scope(c);
   const Vec bound = c.temp();
   c.set(bound, low);
@@ -134,7 +134,7 @@ void exponential_avx2(VectorCode& c, const Vec& out, const Vec& x, bool below_1)
   constexpr uint32_t kExponents = 0x7f800000;
   constexpr float kBias = 254;
   const VectorCode::Scope scope(c);
-  below_1 ? clamp_above(c, x, kZeroBelow) : clamp_between(c, x, kZeroBelow, kOverflow);
+  below_1 ? clamp_from_below(c, x, kZeroBelow) : clamp_between(c, x, kZeroBelow, kOverflow);
   const Vec power = c.temp(), rest = c.temp(), n = c.temp();
   round_exponent(c, power, n, x, rounding_constant(c) + kBias, false);
   const Vec half = out.getIdx() == x.getIdx() ? c.temp() : out;

@@ -90,9 +90,9 @@ class BlockFetcher {
 };
 
 // Blocks whose rows are read once: the rows two iterations on are fetched, by pointers of their own.
-class RowFetcher {
+class RowsAheadFetcher {
  public:
-  explicit RowFetcher(LinearKernel& kernel) : kernel_(kernel), ports_(ports_of(kernel)) {
+  explicit RowsAheadFetcher(LinearKernel& kernel) : kernel_(kernel), ports_(ports_of(kernel)) {
     for (const Instruction& one : kernel.body)
       if (one.memory && writes_memory(one.op)) written_.insert(port_of(one));
   }
@@ -190,6 +190,6 @@ void prefetch_blocks(LinearKernel& kernel) {
   if (kernel.blocks.again) BlockFetcher(kernel).run();
 }
 
-void fetch_rows_ahead(LinearKernel& kernel) { RowFetcher(kernel).run(); }
+void fetch_rows_ahead(LinearKernel& kernel) { RowsAheadFetcher(kernel).run(); }
 
 }  // namespace tenon::x86

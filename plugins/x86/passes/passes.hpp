@@ -159,7 +159,7 @@ void mark_narrow_loads(snippet::LinearKernel& kernel);
 // what stands before them is nothing but another table; with the products of the sum, if these are of that value, too.
 // Before divide_by_constants and contract_multiply_add, which hide polynomials. passes/tabulated.cpp
 void tabulate_functions(snippet::LinearKernel& kernel, Isa isa);
-void contract_multiply_add(snippet::LinearKernel& kernel);
+void contract_multiply_add(snippet::LinearKernel& kernel);  // passes/contraction.cpp
 // Of rows that one vector holds: the fold into the number that changes nothing. passes/neutral.cpp
 void drop_neutral_folds(snippet::LinearKernel& kernel);
 // Of how many lanes masks and folds are, where that is known: rows of a few elements. passes/first_lanes.cpp; after
@@ -169,9 +169,9 @@ void mark_first_lanes(snippet::LinearKernel& kernel);
 void pack_fours(snippet::LinearKernel& kernel);
 // Quotients and roots of values that are alike in all lanes, as those of a row's sum: 128 bits of them, spread.
 void narrow_alike(snippet::LinearKernel& kernel);
-// What is rounded to f16 or bf16 only to be stored as that: stores round alike.
+// What is rounded to f16 or bf16 only to be stored as that: stores round alike. passes/rounding.cpp
 void leave_rounding_to_stores(snippet::LinearKernel& kernel);
-void fold_loads(snippet::LinearKernel& kernel, Isa isa);
+void fold_loads(snippet::LinearKernel& kernel, Isa isa);  // passes/memory_operands.cpp
 // Loads of 512 bits by halves. All of them, where they may begin anywhere in a line: where lines come from main memory,
 // a Zen 5 takes those that cross two half as fast. Or those alone that walk first along what other rows do not share:
 // of these a Zen 4 takes any from main memory a tenth slower (docs/performance/snippets.md, On a Zen 4).
@@ -199,6 +199,8 @@ struct NextRows {
 NextRows fetch_next_rows(snippet::LinearKernel& kernel, NextRow when);
 // Of rows that are written out and have steps that are known. passes/held.cpp
 void fetch_held_rows(snippet::LinearKernel& kernel, Ahead reads, Ahead writes);
+// All that is fetched ahead where there are no blocks, and loops by streams, in their order. passes/fetches.cpp
+void fetch_ahead(snippet::LinearKernel& kernel, const PassOptions& options);
 // passes/blocks.cpp
 void size_blocks(snippet::LinearKernel& kernel, const PassOptions& options);
 void prefetch_blocks(snippet::LinearKernel& kernel);  // after size_blocks

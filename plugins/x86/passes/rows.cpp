@@ -93,9 +93,9 @@ class RowFinder {
   std::vector<Rows> found_;
 };
 
-class RowFetcher {
+class NextRowFetcher {
  public:
-  RowFetcher(LinearKernel& kernel, NextRow when) : kernel_(kernel), when_(when) {}
+  NextRowFetcher(LinearKernel& kernel, NextRow when) : kernel_(kernel), when_(when) {}
 
   NextRows run() {
     for (const Rows& rows : RowFinder(kernel_).run()) fetch(rows);
@@ -151,7 +151,7 @@ class RowFetcher {
 }  // namespace
 
 NextRows fetch_next_rows(LinearKernel& kernel, NextRow when) {
-  return when == NextRow::none ? NextRows{} : RowFetcher(kernel, when).run();
+  return when == NextRow::none ? NextRows{} : NextRowFetcher(kernel, when).run();
 }
 
 }  // namespace tenon::x86

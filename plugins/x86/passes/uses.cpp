@@ -37,6 +37,19 @@ Uses::Uses(const LinearKernel& kernel) : registers_(kernel.registers.size()), bo
                 [&](RegisterId id, size_t i) { readers_[registers_[static_cast<size_t>(id)].readers_end++] = i; });
 }
 
+Instruction* reader_of(LinearKernel& kernel, const Uses& uses, size_t at, RegisterId id,
+                       std::span<const RegisterId> kept, bool stores) {
+  static const Name kStore("Store");
+  const size_t reader = uses.readers(id)[0];
+  if (reader <= at || !uses.in_one_stretch(at, reader)) return nullptr;
+  for (size_t i = at + 1; i < reader; ++i) {
+    const Instruction& between = kernel.body[i];
+    if (stores && between.op == kStore) return nullptr;
+    if (std::ranges::find_first_of(between.out, kept) != between.out.end()) return nullptr;
+  }
+  return &kernel.body[reader];
+}
+
 void erase_marked(LinearKernel& kernel, const std::vector<char>& gone) {
   size_t i = 0;
   std::erase_if(kernel.body, [&](const Instruction&) { return gone[i++] != 0; });

@@ -43,6 +43,11 @@ class Uses {
   std::vector<int> borders_;     // up to each instruction
 };
 
+// The instruction that reads `id`, which is for one, when it comes after `at` with no border, and no write to one of
+// `kept`, and, where `stores` says so, no store between them; else null. Stays true of what is not yet looked at while
+// readers take what their operands are made of, from the body's begin to its end.
+Instruction* reader_of(LinearKernel& kernel, const Uses& uses, size_t at, RegisterId id,
+                       std::span<const RegisterId> kept, bool stores);
 // The instructions at which `gone` is set.
 void erase_marked(LinearKernel& kernel, const std::vector<char>& gone);
 // What does nothing but make lanes that nobody reads any more, and what was made for that alone.

@@ -1,0 +1,66 @@
+// What is fetched ahead of the loops of a kernel that is in no blocks, and what lies near already.
+#include <algorithm>
+
+#include "x86/passes/internal.hpp"
+
+namespace tenon::x86 {
+
+std::set<RegisterId> standing_pointers(const LinearKernel& kernel) {
+  static const Name kBegin("LoopBegin"), kTail("TailBegin"), kEnd("LoopEnd"), kTailEnd("TailEnd"),
+      kParameter("Parameter");
+  std::set<RegisterId> standing;
+  for (const Instruction& one : kernel.body)
+    if (one.op == kParameter) standing.insert(one.out[0]);
+  for (const Loop& loop : kernel.loops)
+    if (!kernel.is_inside_row(loop))
+      for (const Loop::Shift& shift : loop.shifts) standing.erase(shift.pointer);
+  if (kernel.skewed) return standing;
+  std::vector<bool> open, moves_rows(kernel.loops.size());
+  for (size_t i = 0; i < kernel.loops.size(); ++i)
+    moves_rows[i] = !kernel.loops[i].shifts.empty() && !kernel.is_inside_row(kernel.loops[i]);
+  for (const Instruction& one : kernel.body) {
+    if (one.op == kBegin || one.op == kTail) open.push_back(moves_rows[static_cast<size_t>(one.number)]);
+    if (one.op == kEnd || one.op == kTailEnd) open.pop_back();
+    if (one.memory && std::ranges::find(open, true) == open.end()) standing.erase(one.memory->base);
+  }
+  return standing;
+}
+
+namespace {
+
+// Pointers that lie a step behind one of `pointers`, too.
+void add_steps_from(const LinearKernel& kernel, std::set<RegisterId>& pointers) {
+  static const Name kAdd("AddParameter");
+  for (const Instruction& one : kernel.body)
+    if (one.op == kAdd && pointers.contains(one.in[0])) pointers.insert(one.out[0]);
+}
+
+// Of rows of one tensor behind the first, those before the furthest: as that they were fetched.
+std::set<RegisterId> nearer_rows(const LinearKernel& kernel) {
+  static const Name kAdd("AddParameter");
+  std::set<RegisterId> behind, nearer;
+  for (const Instruction& one : kernel.body) {
+    if (one.op != kAdd) continue;
+    if (behind.contains(one.in[0])) nearer.insert(one.in[0]);
+    behind.insert(one.out[0]);
+  }
+  return nearer;
+}
+
+}  // namespace
+
+void fetch_ahead(LinearKernel& kernel, const PassOptions& options) {
+  auto [near, standing] = fetch_next_rows(kernel, options.next_row);
+  if (options.next_row_lines) near.clear();
+  near.merge(standing);
+  fetch_held_rows(kernel, options.prefetch_reads, options.prefetch_writes);
+  // Rows that are merged without being skewed may exceed the caches: nothing of theirs is near.
+  if (kernel.skewed || !kernel.merged) near.merge(standing_pointers(kernel));
+  if (options.streams.each > 1 && !options.whole_lines) split_streams(kernel, options.streams);
+  add_steps_from(kernel, near);
+  if (kernel.skewed) near.merge(nearer_rows(kernel));
+  if (options.prefetch_writes.lines > 0) prefetch_writes(kernel, options.prefetch_writes, near);
+  if (options.prefetch_reads.lines > 0) prefetch_reads(kernel, options.prefetch_reads, near);
+}
+
+}  // namespace tenon::x86
