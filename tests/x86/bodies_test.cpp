@@ -50,13 +50,13 @@ class Bodies : public MachineTest {
       pool.registers[static_cast<size_t>(codegen::RegisterFile::vector)].resize(10);
       pool.registers[static_cast<size_t>(codegen::RegisterFile::general)].resize(8);
     }
-    PassOptions passes{.isa = isa, .contract = random.pick(2) == 0, .memory_operands = random.pick(4) != 0};
+    PassOptions passes(FormPasses{.isa = isa, .contract = random.pick(2) == 0, .memory_operands = random.pick(4) != 0});
     passes.prefetch_writes.lines = random.pick(4) == 0 ? 48 : 0;
     passes.prefetch_reads.lines = random.pick(4) == 0 ? 64 : 0;
     passes.prefetch_blocks = random.pick(2) == 0;
     passes.stream_stores = random.pick(3) == 0;
-    passes.any_rows = passes.stream_stores && random.pick(2) == 0;
-    passes.whole_lines = passes.stream_stores && isa == Isa::avx512 && random.pick(2) == 0;
+    if (passes.stream_stores && random.pick(2) == 0) passes.row_begins = RowBegins::behind_heads;
+    if (passes.stream_stores && isa == Isa::avx512 && random.pick(2) == 0) passes.row_begins = RowBegins::turned;
     passes.streams = {.each = 1 << static_cast<int>(random.pick(3)), .least_elements = 64};
     HarnessOptions options;
     options.lower = {.lanes = lanes, .unroll = 1 << random.pick(3), .rows = 1 << random.pick(3), .vectors = 32};
@@ -64,7 +64,7 @@ class Bodies : public MachineTest {
     options.lower.resweep_cycles = static_cast<double>(random.pick(6));
     options.lower.whole_rows = random.pick(2) == 0;
     options.lower.join_rows = random.pick(2) == 0;
-    options.lower.heads = passes.any_rows && !passes.whole_lines;
+    options.lower.heads = passes.row_begins == RowBegins::behind_heads;
     options.lower.behind_blocks = !options.lower.join_rows && random.pick(2) == 0;
     options.lower.keep_near = random.pick(3) == 0;
     options.lower.keep_joined = random.pick(3) == 0;
@@ -75,7 +75,8 @@ class Bodies : public MachineTest {
     passes.next_row_lines = random.pick(2) == 0;
     options.lower.merge_sweeps = random.pick(2) == 0;
     if (rows) {
-      passes.stream_stores = passes.whole_lines = true;
+      passes.stream_stores = true;
+      passes.row_begins = RowBegins::turned;
       passes.alone = random.pick(3) == 0;
       options.lower.skew_rows = !passes.alone;
       if (passes.alone) options.lower.rows = 1;
@@ -88,14 +89,15 @@ class Bodies : public MachineTest {
     // As forms for what is near: nothing is fetched, and small calls are not cut.
     snippet::DimSet whole = 0;
     if (random.pick(4) == 0) {
-      passes = {.isa = isa, .contract = passes.contract, .near = true};
+      passes = FormPasses{.isa = isa, .contract = passes.contract};
+      passes.near = true;
       options.lower.whole_rows = options.lower.join_rows = options.lower.heads = options.lower.skew_rows = false;
       options.lower.behind_blocks = options.lower.merge_sweeps = false;
       options.lower.all_copies = random.pick(3) == 0;
       if (random.pick(2) == 0) whole = body.all_dims() & ~body.reduced_dims();
     }
     if (const auto items = items_of(body); items && isa == Isa::avx512 && random.pick(2) == 0) {
-      passes = {.isa = isa, .contract = passes.contract, .items = items};
+      passes = FormPasses{.isa = isa, .contract = passes.contract, .items = items};
       options.lower.whole_rows = options.lower.join_rows = options.lower.heads = options.lower.skew_rows = false;
       options.lower.behind_blocks = options.lower.merge_sweeps = false;
     }
@@ -114,22 +116,25 @@ class Bodies : public MachineTest {
       return run(kernel, target, words);
     };
     Dims extents = random.extents(body, lanes);
-    if (passes.stream_stores && !passes.any_rows && !passes.whole_lines)
+    if (passes.stream_stores && passes.row_begins == RowBegins::at_lines)
       align_rows(random, extents);
     else if (options.lower.join_rows)
       random.lengthen_rows(body, extents);
-    const bool anywhere = passes.any_rows && body.outputs.size() == 1 && random.pick(2) == 0;
-    options.outputs = passes.stream_stores && !anywhere && !passes.whole_lines ? GuardAt::lines : GuardAt::end;
+    const bool anywhere =
+        passes.row_begins == RowBegins::behind_heads && body.outputs.size() == 1 && random.pick(2) == 0;
+    options.outputs =
+        passes.stream_stores && !anywhere && passes.row_begins != RowBegins::turned ? GuardAt::lines : GuardAt::end;
     options.lower.held_vectors = std::array{0, 2, 16}[random.pick(3)];
     options.lower.reread_outputs = !passes.stream_stores && random.pick(2) == 0;
     random.make_known(body, extents);
     if (random.pick(3) == 0) random.cut_inputs(body, extents);
     // As calls choose forms: by where rows begin.
     const auto serves = [&](const snippet::BodyPort&, const snippet::PortLayout& layout) {
-      if (!passes.stream_stores || passes.whole_lines) return true;
+      if (!passes.stream_stores || passes.row_begins == RowBegins::turned) return true;
       const auto lines = [](int64_t bytes) { return bytes % 64 == 0; };
       const auto rows = std::span(layout.strides).first(layout.strides.size() - (layout.strides.empty() ? 0 : 1));
-      return lines(layout.begin_bytes) && (passes.any_rows || std::ranges::all_of(rows, lines));
+      return lines(layout.begin_bytes) &&
+             (passes.row_begins != RowBegins::at_lines || std::ranges::all_of(rows, lines));
     };
     if (!passes.items && random.pick(3) == 0) random.cut_outputs(body, extents, serves);
     check_body(body, extents, random.random(), options);
@@ -171,7 +176,7 @@ TEST_P(Bodies, ShortRowsAreJoined) {
       const int at_once = rows % 2 == 0 ? 4 : 1;
       // Past the caches where all joined rows begin at whole lines; no sums then, whose rows do not.
       const bool aligned = rows >= 6 * each && rows * columns % 16 == 0;
-      const PassOptions passes{.isa = isa, .stream_stores = aligned, .prefetch_reads = {.lines = 64}};
+      const FormPasses passes{.isa = isa, .stream_stores = aligned, .prefetch_reads = {.lines = 64}};
       HarnessOptions options;
       options.lower = {.lanes = lanes, .rows = at_once, .vectors = 32, .whole_rows = true, .join_rows = true};
       options.machine = {register_pool(isa), snippet::needs_of(full_table(), target)};
@@ -200,11 +205,11 @@ TEST_P(Bodies, BlocksFollowOneAnother) {
   for (const int64_t columns : {0, 1, lanes - 1, lanes, lanes + 1, 63, 64, 65, 128, 200, 256, 257}) {
     for (const int64_t rows : {0, 1, 3, 4, 5, 9}) {
       const bool aligned = columns % 16 == 0, merged = random() % 2 == 0, lines = isa == Isa::avx512 && !aligned;
-      const PassOptions passes{.isa = isa,
-                               .stream_stores = aligned || lines,
-                               .whole_lines = lines,
-                               .prefetch_reads = {.lines = 64},
-                               .prefetch_blocks = true};
+      const FormPasses passes{.isa = isa,
+                              .stream_stores = aligned || lines,
+                              .row_begins = lines ? RowBegins::turned : RowBegins::at_lines,
+                              .prefetch_reads = {.lines = 64},
+                              .prefetch_blocks = true};
       HarnessOptions options{.parts = 1 + rows % 3, .tolerance = 1e-5};  // e^x has 2 ulp, sums another order
       options.lower = {.lanes = lanes, .rows = rows % 2 == 0 ? 4 : 1, .vectors = 32};
       options.lower.cycles = [](const snippet::Body&, const snippet::BodyNode&) { return 10.0; };

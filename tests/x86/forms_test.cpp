@@ -301,8 +301,8 @@ TEST_P(Forms, RowsThatBeginAnywhereHaveTheirOwn) {
   const auto suffixes = [&](std::string_view x, std::string_view operators) {
     std::string made;
     for (const FormMaker::Tier& tier : maker.tiers_of(body_of(x, operators))) {
-      EXPECT_EQ(tier.lower.heads || (is_skewed(tier.row_order) && tier.passes.whole_lines), tier.passes.any_rows);
-      EXPECT_EQ(tier.lower.heads, tier.suffix.ends_with(".heads"));
+      EXPECT_EQ(tier.passes.row_begins == RowBegins::behind_heads, tier.suffix.ends_with(".heads"));
+      EXPECT_EQ(tier.passes.row_begins == RowBegins::turned, tier.suffix.ends_with(".lines"));
       const irgen::RowRange any;
       if (!tier.certain && (tier.calls.rows != any || tier.calls.innermost != any)) continue;
       made += tier.suffix + " ";
@@ -482,7 +482,7 @@ TEST_P(Forms, WalkAsTheirMemorySays) {
   const std::vector<FormMaker::Tier> tiers = maker.tiers_of(body("N", 41));
   ASSERT_EQ(tiers.size(), 3u);
   const auto lines = [&](size_t tier) {
-    const PassOptions& passes = tiers[tier].passes;
+    const FormPasses& passes = tiers[tier].passes;
     return std::tuple(passes.prefetch_reads.lines, passes.prefetch_writes.lines, passes.streams.each,
                       passes.streams.most);
   };

@@ -63,14 +63,16 @@ class Lines : public ::testing::Test {
     const irgen::SnippetForm near = make(maker, tiers.front());
     std::mt19937 random(1);
     for (const FormMaker::Tier& tier : tiers) {
-      if (!tier.passes.whole_lines && !(tier.row_order == RowOrder::one_by_one && tier.lower.heads)) continue;
+      const bool turned = tier.passes.row_begins == RowBegins::turned;
+      if (!turned && !(tier.row_order == RowOrder::one_by_one && tier.passes.row_begins == RowBegins::behind_heads))
+        continue;
       if (tier.suffix.find(part_of_name) == std::string::npos) continue;
       const irgen::SnippetForm form = make(maker, tier);
       if (form.least_row == std::numeric_limits<int64_t>::max()) continue;  // the body does not allow it
       EXPECT_TRUE(form.past_caches && form.any_rows) << print(form.kernel);
       names_.insert(tier.suffix);
       // The edges of rows to come.
-      const bool edges = tier.passes.whole_lines && form.kernel.blocks.dim < 0;
+      const bool edges = turned && form.kernel.blocks.dim < 0;
       EXPECT_EQ(edges, print(form.kernel).find("PrefetchWrite") != std::string::npos && form.kernel.blocks.dim < 0);
       for (const int64_t columns : {0, 1, 15, 16, 17, 35, 127, 128, 257, 511, 512, 513, 1061, 1601}) {
         for (const int64_t rows : {1, 2, 5, 9}) {
@@ -148,7 +150,7 @@ TEST_F(Lines, KnownExtentsHaveTheFormsThatCallsRun) {
     for (const FormMaker::Tier& tier : maker.tiers_of(body_)) {
       if (!tier.passes.stream_stores) continue;
       ++past_caches;
-      EXPECT_EQ(tier.passes.whole_lines, lines) << columns << " columns: " << tier.suffix;
+      EXPECT_EQ(tier.passes.row_begins == RowBegins::turned, lines) << columns << " columns: " << tier.suffix;
     }
     EXPECT_GT(past_caches, 0u);
   }

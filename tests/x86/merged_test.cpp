@@ -109,7 +109,7 @@ class Merged : public MachineTest {
   // `behind`: of columns that are not joined, in blocks of which the last sweep walks the one before.
   void check(const Body& body, const Dims& extents, bool joined, bool special, bool behind = false) {
     const TargetDescription target = target_of(GetParam().isa);
-    PassOptions passes{.isa = GetParam().isa, .prefetch_reads = {.lines = 64}};
+    FormPasses passes{.isa = GetParam().isa, .prefetch_reads = {.lines = 64}};
     passes.prefetch_blocks = behind, passes.block_cache_bytes = behind ? 1 << 20 : 0;
     HarnessOptions options{.tolerance = 1e-5};  // e^x has 2 ulp, sums another order
     options.lower = lower_options(body, joined);
@@ -142,7 +142,7 @@ class Merged : public MachineTest {
     TENON_CHECK(kernel.ok(), kernel.ok() ? "" : kernel.error().to_string());
     EXPECT_EQ(kernel->merged, merge);
     const TargetDescription target = target_of(GetParam().isa);
-    TENON_CHECK(optimise(*kernel, {.isa = GetParam().isa}).ok(), "");
+    TENON_CHECK(optimise(*kernel, FormPasses{.isa = GetParam().isa}).ok(), "");
     const auto plan = snippet::CallPlan::make_for_extents(body, *kernel, {static_cast<int64_t>(x.size())});
     TENON_CHECK(plan.ok(), "");
     TENON_CHECK(allocate(*kernel, register_pool(GetParam().isa), snippet::needs_of(full_table(), target)).ok(), "");

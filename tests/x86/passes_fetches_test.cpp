@@ -47,7 +47,7 @@ TEST_P(Passes, WhatRowsShareIsNotFetched) {
     build.output(build.op("Add", {build.input(all), build.input(row)}));
     auto kernel = snippet::lower(build.take(), {.lanes = GetParam().lanes, .rows = 1});
     TENON_CHECK(kernel.ok(), kernel.ok() ? "" : kernel.error().to_string());
-    EXPECT_TRUE(optimise(*kernel, {.isa = GetParam().isa, .prefetch_reads = {.lines = 8}}).ok());
+    EXPECT_TRUE(optimise(*kernel, FormPasses{.isa = GetParam().isa, .prefetch_reads = {.lines = 8}}).ok());
     std::set<snippet::RegisterId> pointers;
     for (const snippet::Instruction& one : kernel->body)
       if (one.op == "PrefetchRead") pointers.insert(one.memory->base);
@@ -90,7 +90,7 @@ TEST_P(Passes, TheNextBlockIsFetchedByTheSecondSweep) {
     auto kernel = snippet::lower(body, {.lanes = lanes, .resweep_cycles = 24, .whole_rows = whole_rows});
     TENON_CHECK(kernel.ok(), kernel.ok() ? "" : kernel.error().to_string());
     const auto passed =
-        optimise(*kernel, {.isa = GetParam().isa, .block_cache_bytes = 1 << 20, .prefetch_blocks = prefetch});
+        optimise(*kernel, FormPasses{.isa = GetParam().isa, .block_cache_bytes = 1 << 20, .prefetch_blocks = prefetch});
     EXPECT_TRUE(passed.ok()) << passed.error().to_string();
     return print(*kernel);
   };
@@ -116,11 +116,9 @@ TEST_P(Passes, RowsThatAreReadOnceAreFetchedAhead) {
       build.take(), {.lanes = GetParam().lanes, .whole_rows = true, .behind_blocks = true, .merge_sweeps = true});
   ASSERT_TRUE(kernel.ok());
   ASSERT_TRUE(kernel->merged && kernel->blocks.inside);
-  ASSERT_TRUE(
-      optimise(
-          *kernel,
-          {.isa = GetParam().isa, .block_cache_bytes = 1 << 20, .last_cache_bytes = 32 << 20, .prefetch_blocks = true})
-          .ok());
+  const FormPasses passes{
+      .isa = GetParam().isa, .block_cache_bytes = 1 << 20, .last_cache_bytes = 32 << 20, .prefetch_blocks = true};
+  ASSERT_TRUE(optimise(*kernel, passes).ok());
   const std::string text = print(*kernel);
   EXPECT_EQ(count(text, "PrefetchRead"), 2 * 4) << "of the blocks, and of the columns behind the last\n" << text;
   EXPECT_NE(text.find("again inside of 512 within 655360, 256 within 16777216, "), text.npos) << text;
@@ -144,7 +142,7 @@ TEST_P(Passes, BlocksBehindAWalkAreAsLongAsAsked) {
   auto kernel = snippet::lower(build.take(), {.lanes = GetParam().lanes, .whole_rows = true, .behind_blocks = true});
   ASSERT_TRUE(kernel.ok());
   ASSERT_TRUE(kernel->blocks.inside && kernel->blocks.again && !kernel->merged);
-  const PassOptions options{
+  const FormPasses options{
       .isa = GetParam().isa, .block_cache_bytes = 1 << 20, .block_columns = 128, .prefetch_blocks = true};
   ASSERT_TRUE(optimise(*kernel, options).ok());
   const std::string text = print(*kernel);
@@ -160,7 +158,7 @@ TEST_P(Passes, BlocksThatAreReadOnceAreFetchedAsTheyAreRead) {
   build.output(build.op("Div", {x, build.op("Sqrt", {build.reduce("ReduceSum", squares)})}));
   auto kernel = snippet::lower(build.take(), {.lanes = GetParam().lanes, .whole_rows = true, .behind_blocks = true});
   ASSERT_TRUE(kernel.ok() && kernel->blocks.inside);
-  const PassOptions options{
+  const FormPasses options{
       .isa = GetParam().isa, .block_cache_bytes = 1 << 20, .block_columns = 128, .prefetch_blocks = true};
   ASSERT_TRUE(optimise(*kernel, options).ok());
   const std::string text = print(*kernel);
@@ -183,7 +181,7 @@ TEST_P(Passes, OfJoinedRowsTheTensorsAreFetched) {
   auto kernel = snippet::lower(build.take(), {.lanes = lanes, .rows = 1, .whole_rows = true, .join_rows = true});
   ASSERT_TRUE(kernel.ok());
   ASSERT_GE(kernel->joined.rows, 0);
-  ASSERT_TRUE(optimise(*kernel, {.isa = GetParam().isa, .prefetch_reads = {.lines = 8}}).ok());
+  ASSERT_TRUE(optimise(*kernel, FormPasses{.isa = GetParam().isa, .prefetch_reads = {.lines = 8}}).ok());
   const std::string text = print(*kernel);
   size_t reads = 0;
   for (const snippet::Instruction& one : kernel->body) {
@@ -209,7 +207,8 @@ TEST_P(Passes, BlocksAreCutForTheCache) {
       return node.op == "Exp" ? 100. : 1.;
     };
     auto kernel = snippet::lower(build.take(), {.lanes = GetParam().lanes, .cycles = cycles, .whole_rows = true});
-    EXPECT_TRUE(kernel.ok() && optimise(*kernel, {.isa = GetParam().isa, .block_cache_bytes = cache_bytes}).ok());
+    EXPECT_TRUE(kernel.ok() &&
+                optimise(*kernel, FormPasses{.isa = GetParam().isa, .block_cache_bytes = cache_bytes}).ok());
     const std::string text = print(*kernel);
     const size_t at = text.find("blocks dim 1");
     return at == text.npos ? "" : text.substr(at, text.find('\n', at) - at);
@@ -225,7 +224,7 @@ TEST_P(Passes, BlocksAreCutForTheCache) {
 TEST_P(Passes, WhatComesFromFarIsLoadedByHalves) {
   const int lanes = GetParam().lanes;
   const bool halves = lanes * 32 == 512;
-  const PassOptions options{.far_by_halves = true};
+  const FormPasses options{.far_by_halves = true};
   const LinearKernel sum =
       optimised(row_kernel(lanes, load("f32") + weight("f32") + "    %20:f32 = Add %10, %11\n"), options);
   EXPECT_EQ(count(print(sum), "LoadHalves"), halves) << "not what all rows share: " << print(sum);

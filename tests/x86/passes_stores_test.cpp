@@ -62,7 +62,7 @@ TEST_P(Passes, OfSeveralRowsAllAreStoredPastTheCaches) {
     return pointers.size();
   };
   EXPECT_EQ(stores("Store"), 1u + 4u) << "the sums, and four rows of the result";
-  ASSERT_TRUE(optimise(*kernel, {.isa = GetParam().isa, .stream_stores = true}).ok());
+  ASSERT_TRUE(optimise(*kernel, FormPasses{.isa = GetParam().isa, .stream_stores = true}).ok());
   EXPECT_EQ(stores("StoreStreaming"), 4u) << print(*kernel);
   EXPECT_EQ(stores("Store"), 1u) << print(*kernel);
 }
@@ -102,7 +102,7 @@ TEST_P(Passes, WhereRowsBeginAnywhereAlignedStoresAloneGoPastTheCaches) {
   const std::string text = row_kernel(lanes, load("f32") + "    %20:f32 = Neg %10\n");
   const size_t store = text.find("Store f32"), line = text.find('\n', store);
   const std::string aligned = text.substr(0, line) + " {aligned = 1}" + text.substr(line);
-  const PassOptions options{.stream_stores = true, .any_rows = true};
+  const FormPasses options{.stream_stores = true, .row_begins = RowBegins::behind_heads};
   const bool streams = lanes * 32 >= 128, halves = lanes * 32 == 512;
   EXPECT_EQ(count(print(optimised(text, options)), "StoreStreaming"), 0);
   const LinearKernel kernel = optimised(aligned, options);

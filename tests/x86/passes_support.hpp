@@ -75,10 +75,10 @@ inline int count(const std::string& text, const std::string& what) {
 
 class Passes : public MachineTest {
  protected:
-  LinearKernel optimised(const std::string& text, const PassOptions& options = {}) {
+  LinearKernel optimised(const std::string& text, const FormPasses& options = {}) {
     return optimised(parsed(text), options);
   }
-  LinearKernel optimised(LinearKernel kernel, PassOptions options) {
+  LinearKernel optimised(LinearKernel kernel, FormPasses options) {
     options.isa = GetParam().isa;
     const auto done = optimise(kernel, options);
     EXPECT_TRUE(done.ok()) << (done.ok() ? "" : done.error().to_string());

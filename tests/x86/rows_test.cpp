@@ -260,7 +260,8 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
   const auto ranges = [&](const Case& one) {
     std::vector<Range> found;
     for (const FormMaker::Tier& tier : maker_.tiers_of(body_of(one, "R", "C")))
-      if (tier.calls.rows != irgen::RowRange{} && !tier.passes.any_rows && tier.passes.stream_stores)
+      if (tier.calls.rows != irgen::RowRange{} && tier.passes.row_begins == RowBegins::at_lines &&
+          tier.passes.stream_stores)
         found.emplace_back(tier.suffix.substr(10), tier.calls.rows.least, tier.calls.rows.most, tier.passes.next_row);
     return found;
   };
@@ -295,8 +296,9 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
   EXPECT_EQ(skewed->calls.rows.most, 2000);
   // Three rows of x and one of powers in a second level of 128,000.
   std::vector<FormMaker::Tier> twice = larger_.tiers_of(body_of(kSoftmax, "R", "C"));
-  std::erase_if(twice,
-                [](const auto& tier) { return tier.row_order != RowOrder::skewed_twice || tier.passes.any_rows; });
+  std::erase_if(twice, [](const auto& tier) {
+    return tier.row_order != RowOrder::skewed_twice || tier.passes.row_begins != RowBegins::at_lines;
+  });
   ASSERT_EQ(twice.size(), GetParam() == Isa::avx512 ? 1u : 0u) << "16 registers are too few for three walks";
   for (const FormMaker::Tier& tier : twice) {
     EXPECT_EQ(tier.calls.rows.least, 96);
@@ -341,10 +343,12 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
   // none.
   for (const auto& [one, least] : {std::pair{kSoftmax, 224}, std::pair{kSkipNorm, 512}, std::pair{kNorm, 1024}}) {
     std::vector<FormMaker::Tier> lines = larger_.tiers_of(body_of(one, "R", "C"));
-    std::erase_if(lines, [](const auto& tier) { return !is_skewed(tier.row_order) || !tier.passes.any_rows; });
+    std::erase_if(lines, [](const auto& tier) {
+      return !is_skewed(tier.row_order) || tier.passes.row_begins == RowBegins::at_lines;
+    });
     ASSERT_EQ(lines.size(), avx512 ? 2u : 0u) << one.name;
     for (const FormMaker::Tier& tier : lines)
-      EXPECT_TRUE(tier.passes.whole_lines && tier.suffix.ends_with(".lines") && !tier.lower.heads) << tier.suffix;
+      EXPECT_TRUE(tier.passes.row_begins == RowBegins::turned && tier.suffix.ends_with(".lines")) << tier.suffix;
     EXPECT_TRUE(lines.empty() || lines.front().calls.rows.least == least);
   }
 }

@@ -63,7 +63,7 @@ class Skewed : public MachineTest {
             .skew_twice = twice};
   }
 
-  PassOptions passes(bool streams, NextRow next_row = NextRow::none) const {
+  FormPasses passes(bool streams, NextRow next_row = NextRow::none) const {
     return {.isa = GetParam().isa,
             .stream_stores = streams,
             .streams = {.each = 4},

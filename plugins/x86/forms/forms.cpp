@@ -26,7 +26,7 @@ std::string registers_text(const TargetDescription& target) {
 
 // Is it for what is near, so that no pass looks for loops?
 bool is_near(const FormMaker::Tier& tier) {
-  const PassOptions& passes = tier.passes;
+  const FormPasses& passes = tier.passes;
   const bool fetches = passes.stream_stores || passes.prefetch_writes.lines > 0 || passes.prefetch_reads.lines > 0 ||
                        passes.next_row != NextRow::none || passes.items;
   return !fetches && !tier.lower.whole_rows;
@@ -69,6 +69,7 @@ Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& body, cons
   options.vectors = static_cast<int>(pool.of(codegen::RegisterFile::vector).size());
   options.cycles = cycles;
   options.all_copies = all_copies;
+  options.heads = tier.passes.row_begins == RowBegins::behind_heads;
   options.skew_rows = is_skewed(tier.row_order);
   options.skew_twice = tier.row_order == RowOrder::skewed_twice;
   const bool alone = tier.row_order == RowOrder::one_by_one;
@@ -128,7 +129,7 @@ Result<irgen::SnippetForm> FormMaker::make(const snippet::Body& as_it_is, const 
   // Powers that wait in an output are for calls like those whose stores go past the caches.
   form.past_caches = has_streaming_stores(kernel) || tier.row_order == RowOrder::one_by_one;
   if (kernel.blocks.dim >= 0) form.least_row = kLeastRowVectors * kernel.lanes;
-  form.any_rows = tier.lower.heads || tier.passes.whole_lines;
+  form.any_rows = tier.passes.row_begins != RowBegins::at_lines;
   if (form.any_rows) form.least_row = least_head_row(body);
   form.whole_items = tier.passes.items.has_value();
   // Bodies of several nests, and such, do not have all that a form wants: then it is for no call. Blocks that follow

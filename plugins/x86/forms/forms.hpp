@@ -1,15 +1,24 @@
-// FormMaker: code of a body in up to three forms with the same params, by how large calls are.
+// FormMaker: code of a body in several forms with the same params, by how large calls are and how their rows lie. Each
+// has a suffix of the kernel's name, and says which calls it serves (irgen::CallRange).
 //
-//   for tensors within the second-level cache
-//   beyond it                     lines are fetched before they are written and read
-//   beyond three quarters of the
-//   last-level cache              stores go past the caches, several stretches of a row are walked side by side; where
-//                                 rows begin anywhere, behind the lanes up to a whole vector
+//   by the size of all tensors (forms/tiers.cpp)
+//                      within the second-level cache
+//     .prefetching     beyond it: lines are fetched before they are written and read
+//     .streaming       beyond three quarters of the last-level cache: stores go past the caches, several stretches of a
+//                      row are walked side by side
+//   and of the latter more
+//     .blocks          columns, a block of them behind the other; .blocks256, .blocks128 of more rows
+//     .merged          two sweeps that fold as one, where no cache holds what they walk
+//     .joined          rows that are shorter than vectors, joined; of calls that are near, too
+//     .few, .items     columns of few rows; short columns of many items (forms/columns.cpp)
+//     .l1 to .l3       rows that several sweeps walk, by the cache that holds one with the next; .again: what sweeps
+//                      made is made again, .joined: LowerOptions::keep_joined
+//     .alone, .skewed, .skewed.twice     by RowOrder (forms/rows.cpp)
+//     .heads, .lines, .far               by RowBegins; .far: rows too short for either (forms/anywhere.cpp)
 //
-// How far ahead, how many stretches and how long rows may be that go several at once, the target's memories say: `l2`,
-// `l3` and `host` of the three in turn.
-// Columns are walked in whole rows in the two that are for calls beyond the caches. Rows beyond the last-level cache
-// that several sweeps walk have forms by which cache holds a row.
+// Columns are walked in whole rows in all that are for calls beyond the caches. How far ahead, how many stretches and
+// how long rows may be that go several at once, the target's memories say: `l2`, `l3` and `host` of the three sizes in
+// turn. Where extents are known, only those are made that calls run (forms/certain.cpp).
 #pragma once
 #include <optional>
 #include <string>
@@ -64,8 +73,9 @@ class FormMaker {
     irgen::CallRange calls = {};
     // By this lowered() sets skew_rows and skew_twice, rows of one_by_one, and PassOptions::alone.
     RowOrder row_order = RowOrder::as_lowered;
-    snippet::LowerOptions lower = {};  // but vectors and cycles, which are the target's
-    PassOptions passes = {};
+    // But vectors and cycles, which are the target's, and heads, which follow from FormPasses::row_begins.
+    snippet::LowerOptions lower = {};
+    FormPasses passes = {};
   };
   // By ascending calls.least_bytes. The first serves any call. Where extents are known, only those that calls run.
   std::vector<Tier> tiers_of(const snippet::Body& as_it_is) const;
@@ -96,18 +106,21 @@ class FormMaker {
   void add_blocks(std::vector<Tier>& tiers) const;
   void add_merged(std::vector<Tier>& tiers) const;
   void add_joined(std::vector<Tier>& tiers, bool always, bool tiles) const;
+  void walk_from(Tier& tier, std::string_view memory, int lane_bytes) const;
+  // forms/certain.cpp
+  // If extents are known.
+  void keep_certain(std::vector<Tier>& tiers, const snippet::Body& body) const;
+  // forms/anywhere.cpp
   // Of the widest lane type.
   int64_t elements_of_line(const snippet::Body& body) const;
   int64_t least_head_row(const snippet::Body& body) const;
+  // Are vectors of an output lines, so that they may be stored as such wherever rows begin (RowBegins::turned)?
+  bool stores_lines(const snippet::Body& body) const;
   void add_far(std::vector<Tier>& tiers, const snippet::Body& body) const;
   void add_heads(std::vector<Tier>& tiers, const snippet::Body& body) const;
-  void keep_certain(std::vector<Tier>& tiers, const snippet::Body& body, double bytes) const;
-  void walk_from(Tier& tier, std::string_view memory, int lane_bytes) const;
+  void add_lines(std::vector<Tier>& tiers, const snippet::Body& body) const;
   // forms/columns.cpp
   void add_few_rows(std::vector<Tier>& tiers, const snippet::Body& body) const;
-  // Are vectors of an output lines, so that they may be stored as such wherever rows begin (PassOptions::whole_lines)?
-  bool stores_lines(const snippet::Body& body) const;
-  void add_lines(std::vector<Tier>& tiers, const snippet::Body& body) const;
   void add_items(std::vector<Tier>& tiers, const snippet::Body& body) const;
   // forms/rows.cpp
   // What a sweep before the last one computes that is not made again for nothing.
@@ -150,7 +163,10 @@ class FormMaker {
 // not known.
 std::optional<bool> rows_aligned(const snippet::Body& body);
 
-// What a kernel walks item by item (PassOptions::items), if the only output's items are stretches of memory.
+// Are columns folded that may be walked in whole rows, of `least_row` elements at least?
+bool folds_columns(const snippet::Body& body, int64_t least_row);
+
+// What a kernel walks item by item (FormPasses::items), if the only output's items are stretches of memory.
 std::optional<Items> items_of(const snippet::Body& body);
 
 // Lanes of a vector of the body's widest lane type.

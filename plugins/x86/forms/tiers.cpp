@@ -1,7 +1,6 @@
-// Which forms a body has, and for which calls each is.
+// Which forms a body has, and for which calls each is: by the size of tensors.
 #include <algorithm>
 #include <limits>
-#include <optional>
 
 #include <tenon/snippet/lower.hpp>
 #include <tenon/snippet/params.hpp>
@@ -19,36 +18,6 @@ constexpr double kShareOfLastCache = 0.75;
 // Vectors in the longest row that is written out.
 constexpr int kHeldVectors = 16;
 
-// Bytes of all ports, or, as CallPlan::folded_bytes() counts, for one fold; none where extents are not known.
-std::optional<double> bytes_of(const snippet::Body& body, bool of_fold = false) {
-  const auto counted = [&](size_t d) -> double {
-    const auto extent = static_cast<double>(body.dims[d].extent.constant());
-    if (!of_fold || body.dims[d].reduced) return extent;
-    return d + 1 == body.rank() ? std::min<double>(extent, irgen::CallRange::kColumns) : 1;
-  };
-  double bytes = 0;
-  for (const std::vector<snippet::BodyPort>* ports : {&body.inputs, &body.outputs}) {
-    for (const snippet::BodyPort& port : *ports) {
-      double size = port.element.bits() / 8.0;
-      for (size_t d = 0; d < body.rank(); ++d) {
-        if (!(body.values[static_cast<size_t>(port.value)].varies >> d & 1)) continue;
-        if (!body.dims[d].extent.is_constant()) return std::nullopt;
-        size *= counted(d);
-      }
-      bytes += size;
-    }
-  }
-  return bytes;
-}
-
-// That a fold takes, of known extents.
-int64_t folded_elements(const snippet::Body& body) {
-  int64_t elements = 1;
-  for (const snippet::BodyDim& dim : body.dims)
-    if (dim.reduced) elements *= dim.extent.constant();
-  return elements;
-}
-
 // Of 512 bits. Vectors half as long hold short rows, but where columns are folded: a processor takes half the time for
 // such where it has no wider units (EPYC Zen 4), and divides them faster everywhere.
 int lanes_of_rows(const snippet::Body& body, int lanes) {
@@ -56,13 +25,6 @@ int lanes_of_rows(const snippet::Body& body, int lanes) {
   if (lanes != kLanes || body.rank() == 0 || (body.reduces() && !body.dims.back().reduced)) return lanes;
   const Expr& row = body.dims.back().extent;
   return row.is_constant() && row.constant() <= kLanes / 2 ? kLanes / 2 : lanes;
-}
-
-// Are columns folded that may be walked in whole rows?
-bool folds_columns(const snippet::Body& body, int64_t least_row) {
-  if (!body.reduces() || body.dims.back().reduced) return false;
-  const Expr& row = body.dims.back().extent;
-  return !row.is_constant() || row.constant() >= least_row;
 }
 
 // What is known of calls: are short rows joined?
@@ -79,45 +41,10 @@ Joins joins_of(const snippet::Body& body, int lanes) {
 
 }  // namespace
 
-namespace {
-
-// Do the rows of an output begin at whole lines, if the tensor does?
-std::optional<bool> rows_aligned(const snippet::Body& body, const snippet::BodyPort& output) {
-  constexpr int64_t kUnknown = -1, kLines = 0;  // the latter: whole lines, how many is not known
-  const snippet::DimSet varies = body.values[static_cast<size_t>(output.value)].varies;
-  bool known = true;
-  int64_t stride = output.element.bits() / 8, begin = 0;
-  auto cut = output.cuts.begin();
-  for (size_t d = body.rank(); d-- > 0;) {
-    const Expr& extent = body.dims[d].extent;
-    if ((varies >> d & 1) && !(extent.is_constant() && extent.constant() == 1)) {
-      const bool row = d + 1 == body.rank(), lines = stride != kUnknown && stride % kLineBytes == 0;
-      if (!row && !lines && stride != kUnknown && extent.is_constant()) return false;
-      known &= row || lines;
-      stride = stride > 0 && extent.is_constant() ? stride * extent.constant() : lines ? kLines : kUnknown;
-    }
-    for (; cut != output.cuts.end() && cut->dim == static_cast<int>(d); ++cut) {
-      known &= stride > 0 || cut->begin == 0;
-      begin += stride > 0 ? stride / cut->box * cut->begin : 0;
-      stride = stride > 0 ? stride / cut->box * cut->whole : kUnknown;
-    }
-  }
-  if (begin % kLineBytes != 0) return false;
-  return known ? std::optional(true) : std::nullopt;
-}
-
-}  // namespace
-
-std::optional<bool> rows_aligned(const snippet::Body& body) {
-  bool known = true;
-  for (const snippet::BodyPort& output : body.outputs) {
-    const snippet::DimSet varies = body.values[static_cast<size_t>(output.value)].varies;
-    if (body.rank() == 0 || !(varies >> (body.rank() - 1) & 1)) continue;
-    const std::optional<bool> aligned = rows_aligned(body, output);
-    if (aligned == false) return false;
-    known &= aligned.has_value();
-  }
-  return known ? std::optional(true) : std::nullopt;
+bool folds_columns(const snippet::Body& body, int64_t least_row) {
+  if (!body.reduces() || body.dims.back().reduced) return false;
+  const Expr& row = body.dims.back().extent;
+  return !row.is_constant() || row.constant() >= least_row;
 }
 
 size_t FormMaker::first_cache_bytes() const {
@@ -210,37 +137,6 @@ void FormMaker::add_joined(std::vector<Tier>& tiers, bool always, bool tiles) co
   tiers = std::move(all);
 }
 
-// Of calls whose extents are known: no code that none of them runs.
-void FormMaker::keep_certain(std::vector<Tier>& tiers, const snippet::Body& body, double bytes) const {
-  const int64_t innermost = body.rank() == 0 ? 0 : body.dims.back().extent.constant();
-  int64_t row = 1;
-  for (size_t d = body.first_of_row(); d < body.rank(); ++d) row *= body.dims[d].extent.constant();
-  const double folded = *bytes_of(body, /*of_fold=*/true);
-  const int64_t elements = folded_elements(body);
-  const std::optional<bool> aligned = rows_aligned(body);
-  std::erase_if(tiers, [&](const Tier& tier) {
-    if (is_skewed(tier.row_order) && !tier.passes.whole_lines && !aligned.value_or(true)) return true;
-    if (!tier.calls.holds_rows(row, innermost)) return true;
-    return tier.calls.least_bytes > bytes || tier.calls.least_folded_bytes > folded ||
-           tier.calls.most_folded_bytes < folded || tier.calls.most_folded < elements;
-  });
-  // For which calls others are not wanted, where rows are known to begin at lines or not.
-  const auto is_last = [](const Tier& tier) { return tier.row_order != RowOrder::as_lowered; };
-  const auto is_of_rows = [&](const Tier& tier) {
-    const irgen::RowRange any;
-    return (tier.calls.rows != any || tier.calls.innermost != any) && !tier.lower.merge_sweeps && !is_last(tier) &&
-           !tier.passes.whole_lines && !tier.passes.items;
-  };
-  if (aligned && std::ranges::any_of(tiers, is_last))
-    std::erase_if(tiers,
-                  [&](const Tier& tier) { return is_of_rows(tier) || (tier.lower.merge_sweeps && !is_last(tier)); });
-  else if (std::ranges::any_of(tiers, is_of_rows))
-    std::erase_if(tiers, [&](const Tier& tier) { return tier.passes.stream_stores && !is_of_rows(tier); });
-  if (tiers.size() > 1) tiers.erase(tiers.begin());
-  for (Tier& tier : tiers) tier.certain = true;
-  tiers.front().suffix.clear();
-}
-
 std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& as_it_is) const {
   const snippet::Body body = with_narrow_ports(as_it_is);
   std::vector<Tier> tiers = tiers_by_size(body);
@@ -256,62 +152,8 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& as_it_is) 
   add_lines(tiers, body);
   add_few_rows(tiers, body);
   add_items(tiers, body);
-  if (const auto bytes = bytes_of(body)) keep_certain(tiers, body, *bytes);
+  keep_certain(tiers, body);
   return tiers;
-}
-
-int64_t FormMaker::elements_of_line(const snippet::Body& body) const {
-  return int64_t{kLineBytes} * lanes_of(isa_of(target_), body) * 8 / vector_bits(isa_of(target_));
-}
-
-int64_t FormMaker::least_head_row(const snippet::Body& body) const {
-  const int lanes = lanes_of(isa_of(target_), body);
-  const bool parts = std::ranges::any_of(
-      body.outputs, [&](const snippet::BodyPort& output) { return lanes * output.element.bits() / 8 < kLineBytes; });
-  return (parts ? options_.head_row_lines_of_parts : options_.head_row_lines) * elements_of_line(body);
-}
-
-// Rows that are folded, begin anywhere and are too short for heads: no store goes past the caches, but lines are
-// fetched as for those that do.
-void FormMaker::add_far(std::vector<Tier>& tiers, const snippet::Body& body) const {
-  if (rows_aligned(body).value_or(false) || !body.reduces() || !body.dims.back().reduced) return;
-  Tier far = tiers[1];
-  far.suffix = ".far";
-  far.calls.least_bytes = tiers[2].calls.least_bytes;
-  far.calls.innermost.most = least_head_row(body) - 1;
-  walk_from(far, "host", vector_bits(isa_of(target_)) / 8 / lanes_of(isa_of(target_), body));
-  tiers.insert(tiers.begin() + 2, std::move(far));
-}
-
-// The form that stores past the caches once more, for rows that begin anywhere; where these are known to, in its place.
-// Not of columns: several of their rows go at once, each of which would begin elsewhere. The store of rows that are
-// skewed keeps step with a fold, so it has no head: its vectors are turned.
-void FormMaker::add_heads(std::vector<Tier>& tiers, const snippet::Body& body) const {
-  const std::optional<bool> aligned = rows_aligned(body);
-  if (aligned.value_or(false) || folds_columns(body, 0)) return;
-  const Expr& row = body.dims.back().extent;
-  if (row.is_constant() && row.constant() < least_head_row(body)) return;
-  const auto moves = [&](const snippet::BodyPort& input) {
-    return body.values[static_cast<size_t>(input.value)].varies == body.all_dims();
-  };
-  const bool several = std::ranges::count_if(body.inputs, moves) > 1, costly = costly_of(body) != Costly::none;
-  // Whole lines cost something at the ends of each skewed row, which several tensors and costly sweeps outweigh
-  // earlier.
-  const int64_t least = elements_of_line(body) * (costly ? 14 : several ? 32 : 64);
-  std::vector<Tier> all;
-  for (const Tier& tier : tiers) {
-    if (!tier.passes.stream_stores || !aligned) all.push_back(tier);
-    const bool skewed = is_skewed(tier.row_order);
-    if (!tier.passes.stream_stores || (skewed && !stores_lines(body)) || tier.calls.multiple > 1) continue;
-    Tier& any = all.emplace_back(tier);
-    any.passes.any_rows = true;
-    const bool lines = skewed || (tier.row_order == RowOrder::one_by_one && stores_lines(body) && !costly);
-    any.suffix += lines ? ".lines" : ".heads";
-    if (lines) any.lower.held_vectors = 0;  // of a row that is written out no store has a counter
-    (lines ? any.passes.whole_lines : any.lower.heads) = true;
-    if (skewed && !tier.lower.merge_sweeps) any.calls.rows.least = std::max(any.calls.rows.least, least);
-  }
-  tiers = std::move(all);
 }
 
 // As the target says that loops best walk what lies in `memory`, if it states it.

@@ -56,7 +56,7 @@ void fetch_ahead(LinearKernel& kernel, const PassOptions& options) {
   fetch_held_rows(kernel, options.prefetch_reads, options.prefetch_writes);
   // Rows that are merged without being skewed may exceed the caches: nothing of theirs is near.
   if (kernel.skewed || !kernel.merged) near.merge(standing_pointers(kernel));
-  if (options.streams.each > 1 && !options.whole_lines) split_streams(kernel, options.streams);
+  if (options.streams.each > 1 && options.row_begins != RowBegins::turned) split_streams(kernel, options.streams);
   add_steps_from(kernel, near);
   if (kernel.skewed) near.merge(nearer_rows(kernel));
   if (options.prefetch_writes.lines > 0) prefetch_writes(kernel, options.prefetch_writes, near);

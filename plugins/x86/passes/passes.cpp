@@ -27,7 +27,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   leave_rounding_to_stores(kernel);
   if (options.far_by_halves)
     load_by_halves(kernel, ByHalves::first_walks);
-  else if (options.any_rows)
+  else if (options.row_begins != RowBegins::at_lines && kernel.blocks.dim < 0)
     load_by_halves(kernel, ByHalves::all);
   if (options.memory_operands) fold_loads(kernel, options.isa);
   if (options.stream_stores) stream_stores(kernel, options), loads_before_stores(kernel);
@@ -45,7 +45,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
     if (kernel.merged && !kernel.blocks.inside && options.prefetch_reads.lines > 0)
       prefetch_reads(kernel, options.prefetch_reads);
   }
-  if (options.whole_lines) store_lines(kernel);
+  if (options.row_begins == RowBegins::turned) store_lines(kernel);
   spread_prefetches(kernel);
   fold_steps(kernel);
   store_fours(kernel);

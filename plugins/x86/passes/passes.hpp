@@ -34,6 +34,7 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include <tenon/snippet/body.hpp>
@@ -73,32 +74,36 @@ struct Items {
   int dim = -1, output = -1;
 };
 
-struct PassOptions {
+// Where rows of outputs begin that go past the caches, and so how they are stored. A vector that crosses two lines
+// would wait for both of them to be read. docs/performance/snippets.md has the measurements.
+enum class RowBegins : uint8_t {
+  // At whole lines: vectors are stored as they are. Needs callers that look at where tensors lie.
+  at_lines,
+  // Anywhere, behind a head: lanes up to a whole vector go into the caches, as those behind the last one do, and all
+  // lines are loaded by halves. Pays where a row is long beside its first and last line, which two rows write each
+  // (CompilerOptions::head_row_lines). Needs a loop along the row that nothing keeps step with
+  // (LowerOptions::heads): no columns of which several rows go at once, no rows that are skewed.
+  behind_heads,
+  // Anywhere: vectors are turned, so that whole lines go (passes/lines.cpp), with the edges of the row as parts of
+  // lines. Keeps step with a fold, so it is for rows of columns, and for rows that are skewed or alone; the latter are
+  // loaded by halves, too, of which columns gain nothing. Pays for longer rows than heads do, as edges cost as much as
+  // several lines. Needs stores of 512 bits as they are in registers, of one row at a time in one stretch.
+  turned,
+};
+
+// What a form asks of its passes.
+struct FormPasses {
   Isa isa = Isa::avx2;
   // A product that is only added becomes one operation: faster, and rounded once instead of twice, so results may
   // differ in their last place from those of the operators one by one. What is negated and only added is subtracted.
   bool contract = true;
-  // Of one instruction (JitterRow::cycles); null: 1 each.
-  std::function<double(const snippet::LinearKernel& kernel, const snippet::Instruction& one)> cycles = nullptr;
-  // Nothing is fetched, and no pass looks for loops: lanes of narrow integers, four vectors at once, become lanes of
-  // bytes, and loops that are known to run a few times are written out (snippet::write_out).
-  bool near = false;
-  // Lanes of bytes where lines are fetched, too.
-  bool bytes = false;
   // Loads with one use become operands of the instruction that uses them.
   bool memory_operands = true;
   // For kernels whose tensors exceed the caches; where all lies in them, these only cost.
   // Stores of whole vectors to outputs that have rows (LinearKernel::has_rows), and that the kernel does not read, go
   // past the caches.
   bool stream_stores = false;
-  // Rows may begin anywhere: only what a head has aligned (`aligned` of Store) goes past the caches, without
-  // whole_lines, and all lines are loaded by halves, without far_by_halves.
-  bool any_rows = false;
-  // Rows go one by one, each sweep by itself.
-  bool alone = false;
-  // Rows of columns, and rows that are skewed or alone, may begin anywhere: vectors are turned, so that whole lines go
-  // past the caches, one row at a time in one stretch. Of stores of 512 bits as they are in registers; others do not.
-  bool whole_lines = false;
+  RowBegins row_begins = RowBegins::at_lines;
   // Vectors of 512 bits that come from beyond the caches are loaded by halves, no others.
   bool far_by_halves = false;
   // Of loops that store past the caches: main memory serves several streams faster than one.
@@ -119,6 +124,21 @@ struct PassOptions {
   bool prefetch_blocks = false;
   // What becomes of items goes past the caches from a stage of two items (passes/items.cpp).
   std::optional<Items> items = std::nullopt;
+};
+
+// And what is known where a kernel is lowered for it (FormMaker::lowered).
+struct PassOptions : FormPasses {
+  PassOptions(FormPasses form = {}) : FormPasses(std::move(form)) {}  // as of a form for what is far
+
+  // Of one instruction (JitterRow::cycles); null: 1 each.
+  std::function<double(const snippet::LinearKernel& kernel, const snippet::Instruction& one)> cycles = nullptr;
+  // Nothing is fetched, and no pass looks for loops: lanes of narrow integers, four vectors at once, become lanes of
+  // bytes, and loops that are known to run a few times are written out (snippet::write_out).
+  bool near = false;
+  // Lanes of bytes where lines are fetched, too.
+  bool bytes = false;
+  // Rows go one by one, each sweep by itself.
+  bool alone = false;
 };
 
 // All of them, in the order below; then the verifier.

@@ -59,9 +59,10 @@ void prefetch(LinearKernel& kernel, Name op, Ahead ahead, Wanted wanted) {
 bool streamable(const LinearKernel& kernel, const Instruction& store, const PassOptions& options) {
   const int bits = store.memory->element.bits();
   if (store.op != kStore || store.touched != Lanes::full || kernel.lanes * bits < 128) return false;
-  if (options.whole_lines && kernel.blocks.dim < 0 && !kernel.skewed && !options.alone) return false;
-  if (options.whole_lines) return bits >= 32 && kernel.lanes * bits == 8 * kLineBytes && store.memory->index >= 0;
-  return !options.any_rows || store.attributes.find("aligned") != nullptr;
+  if (options.row_begins == RowBegins::at_lines) return true;
+  if (options.row_begins == RowBegins::behind_heads) return store.attributes.find("aligned") != nullptr;
+  const bool in_step = kernel.blocks.dim >= 0 || kernel.skewed || options.alone;
+  return in_step && bits >= 32 && kernel.lanes * bits == 8 * kLineBytes && store.memory->index >= 0;
 }
 
 }  // namespace
