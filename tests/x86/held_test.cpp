@@ -69,6 +69,25 @@ TEST(HeldRows, GoByTwoWhereAllOfTwoIsHeld) {
   EXPECT_EQ(count(body, "Store"), 2 * 7);
 }
 
+// What costs too much to be made again: by loops in scratch memory, else in registers.
+TEST(HeldRows, KeepNothingInMemory) {
+  snippet::test::BodyBuilder build("softmax", "kr");
+  const snippet::ValueId x = build.input(3);
+  const snippet::ValueId e = build.op("Exp", {build.op("Sub", {x, build.reduce("ReduceMax", x)})});
+  build.output(build.op("Add", {x, build.op("Div", {e, build.reduce("ReduceSum", e)})}));
+  snippet::Body body = build.take();
+  body.dims[0].extent = 100, body.dims[1].extent = 49;
+  const auto scratch = [&](int held_vectors) {
+    const auto cycles = [](const snippet::Body&, const snippet::BodyNode&) { return 10.0; };
+    const auto kernel = snippet::lower(
+        body, {.lanes = kLanes, .held_vectors = held_vectors, .vectors = 32, .cycles = cycles, .keep_near = true});
+    EXPECT_TRUE(kernel.ok());
+    return kernel->scratch.size();
+  };
+  EXPECT_GT(scratch(0), 0u);
+  EXPECT_EQ(scratch(16), 0u);
+}
+
 TEST(HeldRows, AreShort) {
   EXPECT_GT(lowered(100, 16 * kLanes + 1).loops.size(), 2u);
   EXPECT_GT(lowered(100, 49, 3).loops.size(), 2u);

@@ -36,7 +36,16 @@ LinearKernel Lowering::run() {
   for (const Nest& nest : plan_.nests) write_nest(nest);
   kernel_.body.insert(kernel_.body.begin(), std::make_move_iterator(entry_.begin()),
                       std::make_move_iterator(entry_.end()));
+  drop_idle_scratch();
   return std::move(kernel_);
+}
+
+void Lowering::drop_idle_scratch() {
+  for (int port = tensors() + static_cast<int>(kernel_.scratch.size()); port-- > tensors();) {
+    if (std::ranges::any_of(kernel_.params, [&](const Param& param) { return param.port == port; })) continue;
+    kernel_.scratch.erase(kernel_.scratch.begin() + (port - tensors()));
+    for (Param& param : kernel_.params) param.port -= param.port > port;
+  }
 }
 
 void Lowering::write_nest(const Nest& nest) {

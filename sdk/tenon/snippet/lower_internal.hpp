@@ -216,6 +216,8 @@ class Lowering {
                      bool rewound);
 
   // --- nests: lower.cpp; several rows at once: lower_rows.cpp ---
+  // Scratch buffers that nothing points into: rows that are written out have in registers what loops keep in memory.
+  void drop_idle_scratch();
   void write_nest(const Nest& nest);
   void write_scope(const Nest& nest, size_t level, std::vector<LoopId>& ids);
   int tile_copies(const Nest& nest) const;
