@@ -259,5 +259,30 @@ TEST(BodyNumbersOfGraphs, PowersOfWhatIsLessTheGreatest) {
   EXPECT_EQ(below_1("%m = ReduceMin %x, %axes\n%d = Sub %x, %m\n%y = Exp %d"), 0);
 }
 
+// That a quotient needs no scale.
+TEST(BodyNumbersOfGraphs, ModerateDivisors) {
+  const auto moderate = [](const std::string& operators) {
+    const snippet::Body body = with_fewer_checks(
+        body_of("graph @g(%x: f32[N,40], %z: f32[N,40]) -> %y {\n%axes = Constant {value = dense<i64[1]: 1>}\n"
+                "%k = Constant {value = dense<f32[]: 0.00001>}\n" +
+                operators + "\n%y = Div %x, %d\n}"));
+    return std::ranges::count_if(body.nodes, [](const snippet::BodyNode& node) {
+             return node.op == Name("Div") && node.attributes.has("moderate");
+           }) > 0;
+  };
+  EXPECT_TRUE(moderate("%d = Sqrt %z")) << "roots of denormals are above 2^-75";
+  EXPECT_TRUE(moderate("%s = Add %z, %k\n%q = Sqrt %s\n%d = Neg %q"));
+  EXPECT_TRUE(moderate("%s = Mul %x, %x\n%t = ReduceMean %s, %axes\n%u = Add %t, %k\n%d = Sqrt %u"));
+  EXPECT_TRUE(moderate("%s = Mul %x, %x\n%t = ReduceSum %s, %axes\n%q = Sqrt %t\n%d = Max %q, %k"));
+  EXPECT_TRUE(moderate("%a = Abs %x\n%m = ReduceMax %a, %axes\n%e = Max %m, %k\n%d = Mul %e, %k"));
+  EXPECT_TRUE(moderate("%m = ReduceMax %x, %axes\n%l = Sub %x, %m\n%e = Exp %l\n%d = ReduceSum %e, %axes"));
+  EXPECT_FALSE(moderate("%m = ReduceMax %z, %axes\n%l = Sub %x, %m\n%e = Exp %l\n%d = ReduceSum %e, %axes"));
+  EXPECT_FALSE(moderate("%d = Abs %z"));
+  EXPECT_FALSE(moderate("%a = Abs %z\n%d = Max %a, %k")) << "above 2^122";
+  EXPECT_FALSE(moderate("%a = Sqrt %z\n%b = Sub %a, %k\n%d = Abs %b")) << "small differences";
+  EXPECT_FALSE(moderate("%a = Sqrt %z\n%b = Mul %a, %a\n%d = Abs %b"));
+  EXPECT_FALSE(moderate("%a = Sqrt %z\n%d = ReduceProd %a, %axes"));
+}
+
 }  // namespace
 }  // namespace tenon::x86

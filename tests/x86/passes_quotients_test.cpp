@@ -78,50 +78,74 @@ int64_t place_of(float x) {
   return bits < 0 ? -int64_t{bits & 0x7fffffff} : bits;
 }
 
-// By any divisor, of any x: all infinities, zeros and NaN, all else but for a few the quotient's bits.
-TEST_P(Passes, QuotientsByWhatStandsAreProducts) {
-  std::string text = row_kernel(GetParam().lanes, load("f32") + "    %20:f32 = Div %10, W\n");
-  for (size_t at; (at = text.find('W')) != std::string::npos;) text.replace(at, 1, "%10");
-  const std::string_view before = "%3:g = Zero\n";
-  text.insert(text.find(before) + before.size(), "  %10:f32 = BroadcastLoad f32 [%2]\n");
-  LinearKernel few = parsed(text);
+// By divisors of a kind, of any x: all infinities, zeros and NaN, all else but for a few the quotient's bits.
+class StandingQuotients : public Passes {
+ protected:
+  std::string text_of(std::string_view attributes) const {
+    std::string text = row_kernel(GetParam().lanes, load("f32") + str("    %20:f32 = Div %10, W", attributes, "\n"));
+    for (size_t at; (at = text.find('W')) != std::string::npos;) text.replace(at, 1, "%10");
+    const std::string_view before = "%3:g = Zero\n";
+    text.insert(text.find(before) + before.size(), "  %10:f32 = BroadcastLoad f32 [%2]\n");
+    return text;
+  }
+  // Hard ones and any others.
+  template <class IsDivisor>
+  void expect_quotients(const LinearKernel& kernel, IsDivisor is_divisor) {
+    EXPECT_EQ(count(print(kernel), "Fma "), 3) << print(kernel);
+    const auto code = compiled(kernel);
+    ASSERT_NE(code, nullptr);
+    constexpr float kInfinity = std::numeric_limits<float>::infinity(), kMost = std::numeric_limits<float>::max();
+    std::vector<float> hard{0, -0.0f, kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(), kMost, -kMost};
+    for (const int exponent :
+         {-149, -148, -127, -126, -125, -101, -100, -99, -60, -1, 0, 1, 99, 100, 101, 121, 122, 126, 127})
+      for (const float m : {1.0f, -1.0f, 1.5f, 0x1.fffffep0f}) hard.push_back(std::ldexp(m, exponent));
+    std::mt19937 random(5);
+    const auto any = [&] { return std::bit_cast<float>(static_cast<uint32_t>(random())); };
+    std::vector<float> divisors = hard;
+    while (divisors.size() < 1000) divisors.push_back(any());
+    size_t apart = 0;
+    for (size_t which = 0; which < divisors.size(); ++which) {
+      // A power of two by 2 - 2^-23 lies next to the middle of two numbers.
+      const bool is_hard = which < hard.size();
+      const float divisor = divisors[which];
+      if (!is_divisor(divisor)) continue;
+      std::vector<float> x = hard;
+      while (x.size() < 500) x.push_back(any());
+      while (x.size() < 1000) x.push_back(divisor * std::ldexp(any(), -100));  // quotients of some size
+      const std::vector<float> y = run(*code, x, divisor);
+      for (size_t i = 0; i < x.size(); ++i) {
+        const float wanted = x[i] / divisor;
+        if (std::bit_cast<uint32_t>(y[i]) == std::bit_cast<uint32_t>(wanted)) continue;
+        if (std::isnan(wanted) && std::isnan(y[i])) continue;
+        const bool is_small = std::abs(wanted) < 0x1p-100f, is_exact = x[i] == 0 || !std::isfinite(wanted);
+        const int64_t most = is_exact ? 0 : is_small ? 2 : 1;
+        ASSERT_LE(std::abs(place_of(y[i]) - place_of(wanted)), most) << x[i] << " by " << divisor << " is " << y[i];
+        apart += !is_small && !is_hard && std::abs(divisor) < 0x1p100f;
+      }
+    }
+    EXPECT_LE(apart, 3u) << "of a million";
+  }
+};
+
+TEST_P(StandingQuotients, ByAnyDivisorAreProducts) {
+  LinearKernel few = parsed(text_of(""));
   few.extents = {5 * GetParam().lanes};
   EXPECT_EQ(count(print(optimised(few, {.memory_operands = false})), "Div "), 2);
-  const LinearKernel kernel = optimised(text, {.memory_operands = false});
-  EXPECT_EQ(count(print(kernel), "Div "), 0) << print(kernel);
-  EXPECT_EQ(count(print(kernel), "Fma "), 2) << print(kernel);
-  const auto code = compiled(kernel);
-  ASSERT_NE(code, nullptr);
-  constexpr float kInfinity = std::numeric_limits<float>::infinity(), kMost = std::numeric_limits<float>::max();
-  std::vector<float> hard{0, -0.0f, kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(), kMost, -kMost};
-  for (const int exponent : {-149, -148, -127, -126, -125, -101, -100, -99, -60, -1, 0, 1, 99, 100, 101, 126, 127})
-    for (const float m : {1.0f, -1.0f, 1.5f, 0x1.fffffep0f}) hard.push_back(std::ldexp(m, exponent));
-  std::mt19937 random(5);
-  const auto any = [&] { return std::bit_cast<float>(static_cast<uint32_t>(random())); };
-  std::vector<float> divisors = hard;
-  while (divisors.size() < 1000) divisors.push_back(any());
-  size_t apart = 0;
-  for (size_t which = 0; which < divisors.size(); ++which) {
-    // A power of two by 2 - 2^-23 lies next to the middle of two numbers.
-    const bool is_hard = which < hard.size();
-    const float divisor = divisors[which];
-    std::vector<float> x = hard;
-    while (x.size() < 500) x.push_back(any());
-    while (x.size() < 1000) x.push_back(divisor * std::ldexp(any(), -100));  // quotients of some size
-    const std::vector<float> y = run(*code, x, divisor);
-    for (size_t i = 0; i < x.size(); ++i) {
-      const float wanted = x[i] / divisor;
-      if (std::bit_cast<uint32_t>(y[i]) == std::bit_cast<uint32_t>(wanted)) continue;
-      if (std::isnan(wanted) && std::isnan(y[i])) continue;
-      const bool is_small = std::abs(wanted) < 0x1p-100f, is_exact = x[i] == 0 || !std::isfinite(wanted);
-      ASSERT_LE(std::abs(place_of(y[i]) - place_of(wanted)), is_exact   ? 0
-                                                             : is_small ? 2
-                                                                        : 1)
-          << x[i] << " by " << divisor << " is " << y[i];
-      apart += !is_small && !is_hard;
-    }
-  }
-  EXPECT_LE(apart, 3u) << "of a million";
+  const LinearKernel kernel = optimised(text_of(""), {.memory_operands = false});
+  EXPECT_EQ(count(print(kernel), "DivisorScale "), 1) << print(kernel);
+  expect_quotients(kernel, [](float) { return true; });
+}
+
+TEST_P(StandingQuotients, ByModerateDivisorsNeedNoScale) {
+  LinearKernel few = parsed(text_of(" {moderate = 1}"));
+  few.extents = {8 * GetParam().lanes};
+  EXPECT_EQ(count(print(optimised(few, {.memory_operands = false})), "DivAlike "), 1) << "of the loop, and a tail";
+  const LinearKernel kernel = optimised(text_of(" {moderate = 1}"), {.memory_operands = false});
+  EXPECT_EQ(count(print(kernel), "DivisorScale "), 0) << print(kernel);
+  expect_quotients(kernel, [](float s) {
+    const float magnitude = std::abs(s);
+    return magnitude == 0 || !std::isfinite(s) || (magnitude >= 0x1p-126f && magnitude <= 0x1p122f);
+  });
 }
 
 // Of unsigned elements that were loaded from 8 or 16 bits, and of no others.
@@ -175,7 +199,24 @@ TEST_P(Passes, QuotientsOfWhatIsAlikeTakeOneLane) {
   check<float>(*code, [](float x, float w) { return x + std::sqrt(std::abs(3 / w)); });
 }
 
+// What only a further quotient or root is made of, by way of a sum.
+TEST_P(Passes, WhatIsAlikeIsSpreadOnce) {
+  const auto kernel_of = [&](std::string_view last) {
+    return optimised(row_kernel(GetParam().lanes,
+                                load("f32") + weight("f32") + "    %12:f32 = Scalar {bits = 0x40400000}\n" +
+                                    "    %13:f32 = Div %12, %11\n    %14:f32 = Mul %13, %13\n    %15:f32 = Sqrt %14\n" +
+                                    "    %20:f32 = Add " + std::string(last) + "\n"));
+  };
+  EXPECT_EQ(count(print(kernel_of("%13, %15")), "first_lane"), 0);
+  const LinearKernel kernel = kernel_of("%10, %15");
+  EXPECT_EQ(count(print(kernel), "first_lane"), 2) << print(kernel);
+  const auto code = compiled(kernel);
+  ASSERT_NE(code, nullptr);
+  check<float>(*code, [](float x, float w) { return x + std::sqrt((3 / w) * (3 / w)); });
+}
+
 TENON_ON_ALL_MACHINES(Passes);
+TENON_ON_ALL_MACHINES(StandingQuotients);
 
 }  // namespace
 }  // namespace tenon::x86::testing

@@ -15,7 +15,7 @@ using snippet::ValueId;
 
 const Name kMax("Max"), kMin("Min"), kLow("ClampLow"), kHigh("ClampHigh"), kWhere("Where"), kAbs("Abs"), kExp("Exp"),
     kConvert("Convert"), kInRange("ConvertInRange"), kRoundEven("RoundEven"), kToNearest("RoundInRange"), kAnd("And"),
-    kOr("Or");
+    kOr("Or"), kDiv("Div");
 
 class Rewriter {
  public:
@@ -57,6 +57,8 @@ class Rewriter {
            body_.values[index(a)].varies == body_.values[index(b)].varies;
   }
   static bool is_number(const Numbers& x) { return x.only.empty(); }
+  // As divisor; 1 / s is no denormal, and what its nearest float lacks is not far from one.
+  static bool is_moderate(const Numbers& s) { return s.least >= 0x1p-126 && s.most <= 0x1p122; }
 
   // The operand that comes out, whatever it is.
   std::optional<ValueId> same_as(const BodyNode& node) const {
@@ -94,6 +96,7 @@ class Rewriter {
   void simplify(BodyNode& node) const {
     if ((node.op == kMax || node.op == kMin) && is(node.result, kF32)) return order(node);
     if (node.op == kExp && is(node.result, kF32) && of(node, 0).high <= 0) node.attributes.set("below_1", 1);
+    if (node.op == kDiv && is(node.result, kF32) && is_moderate(of(node, 1))) node.attributes.set("moderate", 1);
     if (node.op != kConvert || !is(node.operands[0], kF32)) return;
     const Numbers& x = of(node, 0);
     // The machine's conversion is to signed integers; what is cut off to 0 may be above -1.

@@ -15,6 +15,7 @@ using snippet::BodyPort;
 using snippet::ValueId;
 using Ids = std::vector<ValueId>;
 
+constexpr double kLeast = Numbers{}.least, kMost = Numbers{}.most;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr size_t kMostIds = 8;  // of a set; what a longer one would say is given up
 
@@ -57,11 +58,15 @@ double above(double x) { return -below(-x); }
 
 class Walk {
  public:
-  explicit Walk(const Body& body) : body_(body), all_(body.values.size()), greatest_of_(body.values.size(), -1) {
+  explicit Walk(const Body& body)
+      : body_(body),
+        all_(body.values.size()),
+        greatest_of_(body.values.size(), -1),
+        makers_(body.values.size(), nullptr) {
     for (size_t i = 0; i < all_.size(); ++i) all_[i] = any(static_cast<ValueId>(i), body.values[i].element);
     for (const BodyPort& input : body.inputs)
       if (input.element.is_int() && is_int32(element(input.value))) all_[index(input.value)] = of_type(input.element);
-    for (const BodyNode& node : body.nodes) see(node);
+    for (const BodyNode& node : body.nodes) makers_[index(node.result)] = &node, see(node);
   }
   std::vector<Numbers> take() && { return std::move(all_); }
 
@@ -77,10 +82,13 @@ class Walk {
   }
 
   void see(const BodyNode& node) {
-    static const Name kReduceMax("ReduceMax");
+    static const Name kReduceMax("ReduceMax"), kReduceMin("ReduceMin"), kReduceSum("ReduceSum");
     const ElementType type = element(node.result);
     if (node.op == kReduceMax) greatest_of_[index(node.result)] = node.operands[0];
     if (type == kBool) return (void)(all_[index(node.result)] = condition(node));
+    if (type == kF32 && node.op == kReduceSum) return keep(node.result, type, sum_of_row(node));
+    if (type == kF32 && (node.op == kReduceMax || node.op == kReduceMin))
+      return keep(node.result, type, of_magnitudes(node, in(node, 0).least, in(node, 0).most));
     if (snippet::is_reduction(node.op) || (type != kF32 && !is_int32(type))) return;
     Numbers made = all_[index(node.result)];
     if (node.op == Name("Scalar")) {
@@ -100,6 +108,30 @@ class Walk {
     keep(node.result, type, std::move(made));
   }
   const Numbers& in(const BodyNode& node, size_t i) const { return all_[index(node.operands[i])]; }
+
+  Numbers of_magnitudes(const BodyNode& node, double least, double most) const {
+    Numbers made = any(node.result, kF32);
+    made.least = least, made.most = most;
+    return made;
+  }
+  // Of a row without elements it is 0.
+  Numbers sum_of_row(const BodyNode& node) const {
+    constexpr double kMostElements = 0x1p63;
+    const Numbers& x = in(node, 0);
+    if (x.low < 0) return of_magnitudes(node, kLeast, x.most * kMostElements);
+    // One power of a row, of the greatest, is 1.
+    constexpr double kPower = 0.5;
+    Numbers made = of_magnitudes(node, reaches_1(node.operands[0]) ? kPower : x.least, x.most * kMostElements);
+    made.low = -0.0;
+    return made;
+  }
+  // Is it e^(x - the greatest x of the row)?
+  bool reaches_1(ValueId power) const {
+    static const Name kExp("Exp"), kSub("Sub");
+    const BodyNode* const made = makers_[index(power)];
+    const BodyNode* const less = made && made->op == kExp ? makers_[index(made->operands[0])] : nullptr;
+    return less && less->op == kSub && greatest_of_[index(less->operands[1])] == less->operands[0];
+  }
 
   Numbers condition(const BodyNode& node) const {
     static const Name kAnd("And"), kOr("Or"), kNot("Not");
@@ -132,6 +164,8 @@ class Walk {
       if (made.only.size() > kMostIds) made.only = {id};
       if (made.where.size() > kMostIds) made.where = {id};
       if (!(made.low <= made.high)) made.low = -kInfinity, made.high = kInfinity;
+      made.least = std::clamp(std::max({made.least, made.low, -made.high}), kLeast, kMost);
+      made.most = std::min({made.most, kMost, std::max(std::abs(made.low), std::abs(made.high))});
     }
     all_[index(id)] = std::move(made);
   }
@@ -166,8 +200,11 @@ class Walk {
 
   static Numbers hull(const Numbers& a, const Numbers& b) {
     const bool zeros = a.low == 0 && b.low == 0 && (is_negative_zero(a.low) || is_negative_zero(b.low));
-    return {
-        .low = zeros ? -0.0 : std::min(a.low, b.low), .high = std::max(a.high, b.high), .only = joined(a.only, b.only)};
+    return {.low = zeros ? -0.0 : std::min(a.low, b.low),
+            .high = std::max(a.high, b.high),
+            .only = joined(a.only, b.only),
+            .least = std::min(a.least, b.least),
+            .most = std::max(a.most, b.most)};
   }
 
   // The greater or the less of both. Of zeros it may be either.
@@ -176,6 +213,7 @@ class Walk {
                  .high = greater ? std::max(a.high, b.high) : std::min(a.high, b.high)};
     if (made.low == 0 && !(has_no_sign(a) && has_no_sign(b))) made.low = -0.0;
     made.only = joined(a.only, b.only), made.where = joined(a.where, b.where);
+    made.least = std::min(a.least, b.least), made.most = std::max(a.most, b.most);
     return made;
   }
   template <bool kGreater>
@@ -195,15 +233,19 @@ class Walk {
   static Numbers like(const Numbers& x, double low, double high) {
     return {.low = low, .high = high, .only = x.only, .where = x.where};
   }
+  static Numbers with_magnitudes_of(const Numbers& x, Numbers made) {
+    made.least = x.least, made.most = x.most;
+    return made;
+  }
   static Numbers negated(const Walk& w, const BodyNode& n) {
     const Numbers& x = w.in(n, 0);
-    return like(x, x.high == 0 ? -0.0 : -x.high, -x.low);
+    return with_magnitudes_of(x, like(x, x.high == 0 ? -0.0 : -x.high, -x.low));
   }
   static Numbers magnitude(const Walk& w, const BodyNode& n) {
     const Numbers& x = w.in(n, 0);
     // Of integers |least| is least: keep() sees that it does not fit.
-    return like(x, may_be_zero(x) ? 0.0 : std::min(std::abs(x.low), std::abs(x.high)),
-                std::max(std::abs(x.low), std::abs(x.high)));
+    return with_magnitudes_of(x, like(x, may_be_zero(x) ? 0.0 : std::min(std::abs(x.low), std::abs(x.high)),
+                                      std::max(std::abs(x.low), std::abs(x.high))));
   }
   template <double (*kRound)(double)>
   static Numbers rounded(const Walk& w, const BodyNode& n) {
@@ -211,16 +253,20 @@ class Walk {
     const double low = kRound(x.low);
     return like(x, low == 0 && !has_no_sign(x) ? -0.0 : low, kRound(x.high));
   }
-  // From 0 or -1 to 1, and what code may be off by.
-  template <int kLeast>
+  // What code may be off by.
+  static constexpr double kOff = 1e-5, kAbove1 = 1 + kOff;
+  // From 0 or -1 to 1.
+  template <int kFrom>
   static Numbers bounded(const Walk& w, const BodyNode& n) {
-    constexpr double kOff = 1e-5;
-    return like(w.in(n, 0), kLeast - kOff, 1 + kOff);
+    return like(w.in(n, 0), kFrom - kOff, kAbove1);
   }
-  static Numbers power(const Walk& w, const BodyNode& n) { return like(w.in(n, 0), -0.0, kInfinity); }
+  static Numbers power(const Walk& w, const BodyNode& n) {
+    return like(w.in(n, 0), -0.0, w.in(n, 0).high <= 0 ? kAbove1 : kInfinity);
+  }
   static Numbers root(const Walk& w, const BodyNode& n) {
     const Numbers& x = w.in(n, 0);
     Numbers made = like(x, has_no_sign(x) ? below(std::sqrt(x.low)) : -0.0, above(std::sqrt(std::max(x.high, 0.0))));
+    made.least = below(std::sqrt(x.least)), made.most = above(std::sqrt(x.most));
     if (x.low < 0) made.only = {n.result};
     return made;
   }
@@ -239,20 +285,27 @@ class Walk {
   static Numbers sum(const Walk& w, const BodyNode& n) {
     const Numbers &a = w.in(n, 0), &b = w.in(n, 1);
     const bool makes_nan = (a.high == kInfinity && b.low == -kInfinity) || (a.low == -kInfinity && b.high == kInfinity);
-    return corners(n, a, b, makes_nan, has_no_sign(a) && has_no_sign(b), {a.low + b.low, a.high + b.high});
+    Numbers made = corners(n, a, b, makes_nan, has_no_sign(a) && has_no_sign(b), {a.low + b.low, a.high + b.high});
+    if (a.low >= 0 && b.low >= 0) made.least = std::min(a.least, b.least);
+    made.most = above(a.most + b.most);
+    return made;
   }
   static Numbers difference(const Walk& w, const BodyNode& n) {
     const Numbers &a = w.in(n, 0), &b = w.in(n, 1);
     const bool makes_nan = (a.high == kInfinity && b.high == kInfinity) || (a.low == -kInfinity && b.low == -kInfinity);
     Numbers made = corners(n, a, b, makes_nan, false, {a.low - b.high, a.high - b.low});
     if (w.greatest_of_[index(n.operands[1])] == n.operands[0]) made.high = std::min(made.high, 0.0);
+    made.most = above(a.most + b.most);
     return made;
   }
   static Numbers product(const Walk& w, const BodyNode& n) {
     const Numbers &a = w.in(n, 0), &b = w.in(n, 1);
     const bool makes_nan = (may_be_infinite(a) && may_be_zero(b)) || (may_be_zero(a) && may_be_infinite(b));
-    return corners(n, a, b, makes_nan, has_no_sign(a) && has_no_sign(b),
-                   {a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high});
+    Numbers made = corners(n, a, b, makes_nan, has_no_sign(a) && has_no_sign(b),
+                           {a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high});
+    if (n.operands[0] == n.operands[1]) made.low = made.low > 0 ? made.low : 0.0, made.only = a.only;
+    made.least = below(a.least * b.least), made.most = above(a.most * b.most);
+    return made;
   }
 
   static const Rules& float_rules() {
@@ -298,6 +351,7 @@ class Walk {
   const Body& body_;
   std::vector<Numbers> all_;
   std::vector<ValueId> greatest_of_;  // the value whose greatest in the row each value is; -1: none
+  std::vector<const BodyNode*> makers_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // What is known of the numbers that a body computes, and bodies that compute less by it.
 #pragma once
+#include <limits>
 #include <vector>
 
 #include <tenon/snippet/body.hpp>
@@ -8,16 +9,19 @@ namespace tenon::x86 {
 
 // Of an f32 or 32-bit integer value: its numbers lie from `low` to `high`, infinities included, where `low` 0 that is
 // not -0 says that there is no -0. It is NaN only where one of the values `only` is, and wherever one of `where` is:
-// both ascending, and the value itself stands in `only` when nothing better is known.
+// both ascending, and the value itself stands in `only` when nothing better is known. Magnitudes that are not 0 are
+// `least` and more, and finite ones up to `most`; of f32 values alone.
 // Of a condition: it holds exactly where the number of value `of` lies from `low` to `high`. Where `of` is -1 it is one
 // of 0 and 1, as they say.
 struct Numbers {
   double low = 0, high = 0;
   std::vector<snippet::ValueId> only = {}, where = {};
   snippet::ValueId of = -1;
+  double least = 0x1p-149, most = std::numeric_limits<float>::max();
 };
 
-// Of each value of a verified body; those of other types, and what reductions make, are any number of their type.
+// Of each value of a verified body; those of other types, and what most reductions make, are any
+// number of their type.
 std::vector<Numbers> numbers_of(const snippet::Body& body);
 
 // The same results, bit for bit but for which NaN it is, of fewer instructions:
@@ -30,6 +34,7 @@ std::vector<Numbers> numbers_of(const snippet::Body& body);
 //   ConvertInRange RoundEven x   RoundInRange x
 //   Convert u, to floats   with attribute `fits_i32`, where an unsigned u does
 //   Exp x             with attribute `below_1`, where x is not above 0, as less the greatest of its row
+//   Div x, s          with attribute `moderate`, where |s| lies from 2^-126 to 2^122, or is 0, infinite or NaN
 //   Abs x, ClampLow x, c, Max x, y, Where c, x, x ...   x, where nothing else can come out
 //   And c, d; Or c, d  c, where d says no more
 //

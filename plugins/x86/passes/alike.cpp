@@ -19,8 +19,37 @@ bool Alike::makes_alike(const Instruction& instruction) const {
          std::all_of(instruction.in.begin(), instruction.in.end(), [&](RegisterId id) { return holds(id); });
 }
 
+namespace {
+
+const Name kDiv("Div"), kSqrt("Sqrt"), kDivAlike("DivAlike"), kSqrtAlike("SqrtAlike");
+
+bool is_narrow(const Instruction& one) { return one.op == kDivAlike || one.op == kSqrtAlike; }
+
+// Of operands' first lanes alone comes the first lane of the result.
+bool goes_lane_by_lane(const Instruction& one) {
+  static const Name kOperators[] = {Name("Add"), Name("Sub"),  Name("Mul"),      Name("Neg"),      Name("Fma"),
+                                    Name("Fms"), Name("Fnma"), Name("ClampLow"), Name("ClampHigh")};
+  return !one.memory && std::ranges::find(kOperators, one.op) != std::end(kOperators);
+}
+
+// Of quotients and roots only what further ones are made of: the broadcasts between them are left out.
+void leave_in_first_lane(LinearKernel& kernel) {
+  const Uses uses(kernel);
+  std::vector<char> first_lane(kernel.body.size(), 0);  // no other lane of its result is wanted
+  for (size_t i = kernel.body.size(); i-- > 0;) {
+    Instruction& one = kernel.body[i];
+    if (!is_narrow(one) && !goes_lane_by_lane(one)) continue;
+    const RegisterId made = one.out[0];
+    first_lane[i] = uses.once(made) && std::ranges::all_of(uses.readers(made), [&](size_t reader) {
+                      return reader > i && (is_narrow(kernel.body[reader]) || first_lane[reader]);
+                    });
+    if (first_lane[i] && is_narrow(one)) one.attributes.set("first_lane", 1);
+  }
+}
+
+}  // namespace
+
 void narrow_alike(LinearKernel& kernel) {
-  static const Name kDiv("Div"), kSqrt("Sqrt"), kDivAlike("DivAlike"), kSqrtAlike("SqrtAlike");
   const Alike alike(kernel, Uses(kernel));
   for (Instruction& instruction : kernel.body) {
     if (instruction.op != kDiv && instruction.op != kSqrt) continue;
@@ -29,6 +58,7 @@ void narrow_alike(LinearKernel& kernel) {
       continue;
     instruction.op = instruction.op == kDiv ? kDivAlike : kSqrtAlike;
   }
+  leave_in_first_lane(kernel);
 }
 
 }  // namespace tenon::x86

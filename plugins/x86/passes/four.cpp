@@ -74,20 +74,9 @@ class FourFinder {
   // Where instruction `i` is one of four: with members of fours at one place, and registers that are written once.
   void see(size_t i) {
     const Instruction& one = kernel_.body[i];
-    static const Name kOperators[] = {kDiv,
-                                      kSqrt,
-                                      Name("Add"),
-                                      Name("Sub"),
-                                      Name("Mul"),
-                                      Name("Neg"),
-                                      Name("Fma"),
-                                      Name("Fms"),
-                                      Name("Fnma"),
-                                      Name("ClampLow"),
-                                      Name("ClampHigh"),
-                                      Name("DivisorScale"),
-                                      Name("DivisorHigh"),
-                                      Name("DivisorLow")};
+    static const Name kOperators[] = {
+        kDiv,        kSqrt,       Name("Add"),  Name("Sub"),      Name("Mul"),       Name("Neg"),
+        Name("Fma"), Name("Fms"), Name("Fnma"), Name("ClampLow"), Name("ClampHigh"), Name("DivisorScale")};
     if (one.memory || one.out.size() != 1 || !fits(one.out) ||
         std::ranges::find(kOperators, one.op) == std::end(kOperators))
       return;

@@ -8,7 +8,7 @@
 //   FmaMemory [memory], a, b     a * b + memory   (attribute `place` 2)
 //   Less a, b, m and other comparisons   where m holds, else false; attribute `negated` 1: the opposite (avx512)
 //   DivAlike a, b; SqrtAlike x   Div, Sqrt of what is alike in all lanes
-//   DivisorScale s; DivisorHigh s, k; DivisorLow s, k, h   what to multiply by for a quotient by s
+//   DivisorScale s               what to multiply a divisor by, so that its inverse is in range
 //   StoreFour [memory], a        the first four lanes
 //   LoadHalves [memory]          Load of a vector of 512 bits as two of 256
 //   ConvertInRange x             floats to integers of 32 bits; 0x80000000 where it is not one of them
@@ -164,7 +164,7 @@ struct QuotientFactors {
 std::optional<QuotientFactors> quotient_factors(float divisor);
 // Div by a constant as Mul, or as Mul and Fma. passes/division.cpp
 void divide_by_constants(snippet::LinearKernel& kernel);
-// Div by what stands while many vectors are divided by it, as three products. After that. passes/standing_divisors.cpp
+// Div by what stands while many vectors are divided by it, as two or three products. After that. passes/standing_divisors.cpp
 void divide_by_standing(snippet::LinearKernel& kernel, const PassOptions& options);
 // And, Or of comparisons as comparisons of some lanes; avx512, after join_bytes. passes/conditions.cpp
 void join_conditions(snippet::LinearKernel& kernel);

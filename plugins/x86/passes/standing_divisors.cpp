@@ -1,15 +1,26 @@
 // Quotients by what stands while a loop runs, as products.
 //
-//   %s = ...                        %s = ...   %k = DivisorScale %s   %h = DivisorHigh %s, %k   %l = DivisorLow ...
+//   %s = ...                        %s = ...   %k = DivisorScale %s   %d = Mul %s, %k   %h, %l of %d
 //   loop { %q = Div %x, %s }        loop { %t = Mul %x, %k   %r = Mul %t, %l   %q = Fma %t, %h, %r }
 //
-// As by constants (passes/division.cpp): 1 / (s k) = h + l, with h towards 0 and l of its sign, so that infinities,
-// zeros and NaN come out right; k, a power of two, keeps all in range. Here no sum can be told to be right for all x:
-// it is the quotient but for one in a million, and there the number beside it; below 2^-100 within two units of the
-// last place. Three operations of one cycle where the machine divides in five and more: not in loops that find as much
-// to do beside the quotient. What is made of a divisor takes as long as several quotients.
+// As by constants (passes/division.cpp): 1 / d = h + l, with h towards 0 and l of its sign, so that infinities, zeros
+// and NaN come out right:
+//
+//   %h = Div 1 - 2^-23, %d          1 / d less one to two units of the last place, so that what it lacks has its sign
+//   %r = Fnma %h, %d, 1             r = 1 - h d
+//   %c = ClampLow 2^-60, %r         where d is 0, infinite or NaN any of the sign of h
+//   %p = Mul %c, %h   %l = Fma %p, %c, %p    h r + h r^2
+//
+// k, a power of two, keeps all in range; what is known to be moderate (body/numbers.hpp) needs none. Here no sum can be
+// told to be right for all x: it is the quotient but for one in a million (by more than 2^100 one in ten), and there
+// the number beside it; below 2^-100 within two units of the last place. Two or three operations of one cycle where the
+// machine divides in five and more: not in loops that find as much to do beside the quotient. What is made of a divisor
+// takes as long as several quotients.
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -20,35 +31,41 @@ namespace {
 
 using snippet::RegisterIds;
 
-const Name kDiv("Div"), kMul("Mul"), kFma("Fma"), kScale("DivisorScale"), kHigh("DivisorHigh"), kLow("DivisorLow");
+const Name kDiv("Div"), kMul("Mul"), kFma("Fma"), kFnma("Fnma"), kClampLow("ClampLow"), kScale("DivisorScale"),
+    kScalar("Scalar"), kModerate("moderate");
 
 class StandingDivisors {
  public:
   StandingDivisors(const LinearKernel& kernel, const PassOptions& options)
       : kernel_(kernel), options_(options), alike_(kernel, Uses(kernel)) {
-    static const Name kBegin("LoopBegin"), kTail("TailBegin"), kEnd("LoopEnd"), kTailEnd("TailEnd"), kScalar("Scalar");
+    static const Name kBegin("LoopBegin"), kTail("TailBegin"), kEnd("LoopEnd"), kTailEnd("TailEnd");
     std::vector<double> trips{1};  // of the loops that are open
     size_t stretch_end = 0;
-    bool pays = false;
+    double beside = 0;
     for (size_t i = 0; i < kernel.body.size(); ++i) {
       const Instruction& one = kernel.body[i];
       if (one.op == kBegin) trips.push_back(trips_of(kernel.loops[static_cast<size_t>(one.number)]));
       if (one.op == kTail) trips.push_back(1);
       if (one.op == kEnd || one.op == kTailEnd) trips.pop_back();
-      if (i >= stretch_end) std::tie(stretch_end, pays) = stretch_from(i);
-      if (pays && is_quotient(one)) count(one.in[1], trips);
+      if (i >= stretch_end) std::tie(stretch_end, beside) = stretch_from(i);
+      if (is_quotient(one)) {
+        constexpr double kMostBeside = 10;  // cycles, while the machine divides
+        if (one.attributes.find(kModerate)) moderate_.insert(one.in[1]);
+        if (beside <= kMostBeside) count(one, trips);
+      }
       // A constant that has no factors is left to the machine.
       for (const RegisterId id : one.out) made_[id] = one.op == kScalar || made_.contains(id) ? 0 : trips.size();
     }
   }
 
   bool has(RegisterId id) const {
-    // Those by which main loops, single vectors and tails divide, as if each of them walked the row.
-    constexpr double kLeastQuotients = 20;
-    const auto made = made_.find(id);
-    const auto found = quotients_.find(id);
-    return found != quotients_.end() && found->second >= kLeastQuotients && made->second > 0;
+    const auto found = gains_.find(id);
+    return found != gains_.end() && found->second >= 1;
   }
+  bool any() const {
+    return std::ranges::any_of(gains_, [&](const auto& one) { return has(one.first); });
+  }
+  bool is_moderate(RegisterId id) const { return moderate_.contains(id); }
   // Of vectors.
   bool is_quotient(const Instruction& one) const {
     return one.op == kDiv && !one.memory && kernel_.registers[static_cast<size_t>(one.out[0])].element == kF32 &&
@@ -62,58 +79,92 @@ class StandingDivisors {
     const int64_t extent = dim < kernel_.extents.size() ? kernel_.extents[dim] : -1;
     return extent < 0 ? 1e9 : static_cast<double>(extent / loop.increment);
   }
-  // Where the instructions end that no border parts from the one at `begin`, and whether they wait for quotients.
-  std::pair<size_t, bool> stretch_from(size_t begin) const {
-    constexpr double kMostBeside = 10;  // cycles for a quotient
+  // Where the instructions end that no border parts from the one at `begin`, and cycles of what else is there for a
+  // quotient.
+  std::pair<size_t, double> stretch_from(size_t begin) const {
     size_t end = begin + 1;
     double beside = 0, quotients = 0;
     for (; end < kernel_.body.size() && !is_border(kernel_.body[end].op); ++end) {
       const Instruction& one = kernel_.body[end];
-      is_quotient(one) ? quotients += 1 : beside += options_.cycles ? options_.cycles(kernel_, one) : 1;
+      is_quotient(one) ? quotients += 1 : beside += cycles_of(one);
     }
-    return {end, beside <= kMostBeside * quotients};
+    return {end, beside / quotients};
   }
-  void count(RegisterId divisor, const std::vector<double>& trips) {
+  // Main loops, single vectors and tails, as if each of them walked the row. While a row waits for its factors not much
+  // else is done.
+  void count(const Instruction& quotient, const std::vector<double>& trips) {
+    constexpr double kLeastQuotients = 20, kLeastCycles = 64;  // the latter of quotients by what is moderate
+    const RegisterId divisor = quotient.in[1];
     const auto made = made_.find(divisor);
     if (made == made_.end() || made->second == 0) return;
-    double vectors = 1;
-    for (size_t depth = made->second; depth < trips.size(); ++depth) vectors *= trips[depth];
-    quotients_[divisor] += vectors;
+    double gain = is_moderate(divisor) ? cycles_of(quotient) / kLeastCycles : 1 / kLeastQuotients;
+    for (size_t depth = made->second; depth < trips.size(); ++depth) gain *= trips[depth];
+    gains_[divisor] += gain;
+  }
+  double cycles_of(const Instruction& one) const {
+    constexpr double kOfQuotient = 8;  // where no machine is known
+    return options_.cycles ? options_.cycles(kernel_, one) : is_quotient(one) ? kOfQuotient : 1;
   }
 
   const LinearKernel& kernel_;
   const PassOptions& options_;
   const Alike alike_;
-  std::map<RegisterId, size_t> made_;  // how many loops are open, and one; 0: more than once
-  std::map<RegisterId, double> quotients_;
+  std::map<RegisterId, size_t> made_;   // how many loops are open, and one; 0: more than once
+  std::map<RegisterId, double> gains_;  // by products for the quotients by each, in parts of what its factors cost
+  std::set<RegisterId> moderate_;
 };
 
-// Registers of what to multiply by.
+// Registers of what to multiply by; `scale` -1: by none.
 struct Factors {
   RegisterId scale = -1, high = -1, low = -1;
 };
 
-Factors write_factors(LinearKernel& kernel, RegisterId divisor, int label) {
-  const auto make = [&](Name op, RegisterIds in) {
-    const RegisterId out = kernel.add_lanes(kF32);
-    kernel.body.push_back({.op = op, .in = std::move(in), .out = {out}, .label = label});
-    return out;
-  };
-  const RegisterId scale = make(kScale, {divisor}), high = make(kHigh, {divisor, scale});
-  return {scale, high, make(kLow, {divisor, scale, high})};
-}
+class Writer {
+ public:
+  explicit Writer(LinearKernel& kernel) : kernel_(kernel) {}
 
-void write_quotient(LinearKernel& kernel, const Instruction& quotient, const Factors& by) {
-  const auto make = [&](Name op, RegisterIds in, RegisterId out) {
-    Instruction one = quotient;
-    one.op = op, one.in = std::move(in), one.out = RegisterIds{out};
-    kernel.body.push_back(std::move(one));
+  // Numbers that all factors are made of, before the rest of the body.
+  void write_numbers() {
+    below_1_ = write_number(1 - 0x1p-23f), one_ = write_number(1), least_lack_ = write_number(0x1p-60f);
+  }
+  Factors write_factors(RegisterId divisor, bool moderate, int label) {
+    const auto make = [&](Name op, RegisterIds in) { return write(op, std::move(in), label); };
+    const RegisterId scale = moderate ? -1 : make(kScale, {divisor});
+    const RegisterId scaled = moderate ? divisor : make(kMul, {divisor, scale});
+    const RegisterId high = make(kDiv, {below_1_, scaled});
+    const RegisterId lack = make(kClampLow, {least_lack_, make(kFnma, {high, scaled, one_})});
+    const RegisterId part = make(kMul, {lack, high});
+    return {scale, high, make(kFma, {part, lack, part})};
+  }
+  void write_quotient(const Instruction& quotient, const Factors& by) {
+    const auto make = [&](Name op, RegisterIds in, RegisterId out) {
+      Instruction one = quotient;
+      one.op = op, one.in = std::move(in), one.out = RegisterIds{out};
+      one.attributes = {};
+      kernel_.body.push_back(std::move(one));
+      return out;
+    };
+    RegisterId x = quotient.in[0];
+    if (by.scale >= 0) x = make(kMul, {x, by.scale}, kernel_.add_lanes(kF32));
+    const RegisterId rest = make(kMul, {x, by.low}, kernel_.add_lanes(kF32));
+    make(kFma, {x, by.high, rest}, quotient.out[0]);
+  }
+
+ private:
+  RegisterId write(Name op, RegisterIds in, int label) {
+    const RegisterId out = kernel_.add_lanes(kF32);
+    kernel_.body.push_back({.op = op, .in = std::move(in), .out = {out}, .label = label});
     return out;
-  };
-  const RegisterId x = make(kMul, {quotient.in[0], by.scale}, kernel.add_lanes(kF32));
-  const RegisterId rest = make(kMul, {x, by.low}, kernel.add_lanes(kF32));
-  make(kFma, {x, by.high, rest}, quotient.out[0]);
-}
+  }
+  RegisterId write_number(float number) {
+    const RegisterId out = write(kScalar, {}, -1);
+    kernel_.body.back().attributes.set("bits", static_cast<int64_t>(std::bit_cast<uint32_t>(number)));
+    return out;
+  }
+
+  LinearKernel& kernel_;
+  RegisterId below_1_ = -1, one_ = -1, least_lack_ = -1;
+};
 
 }  // namespace
 
@@ -121,16 +172,19 @@ void divide_by_standing(LinearKernel& kernel, const PassOptions& options) {
   if (std::ranges::none_of(kernel.body, [](const Instruction& one) { return one.op == kDiv; })) return;
   const LinearKernel old = kernel;
   const StandingDivisors standing(old, options);
+  if (!standing.any()) return;
   std::map<RegisterId, Factors> factors;
   kernel.body.clear();
+  Writer writer(kernel);
+  writer.write_numbers();
   for (const Instruction& one : old.body) {
     const auto by = standing.is_quotient(one) ? factors.find(one.in[1]) : factors.end();
     if (by != factors.end())
-      write_quotient(kernel, one, by->second);
+      writer.write_quotient(one, by->second);
     else
       kernel.body.push_back(one);
     for (const RegisterId id : one.out)
-      if (standing.has(id)) factors[id] = write_factors(kernel, id, one.label);
+      if (standing.has(id)) factors[id] = writer.write_factors(id, standing.is_moderate(id), one.label);
   }
 }
 

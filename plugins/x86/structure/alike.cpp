@@ -1,5 +1,5 @@
 // Quotients and roots of values that are alike in all lanes: the machine takes them lane group by lane group, so 128
-// bits and a broadcast cost a third of a whole vector.
+// bits and a broadcast cost a third of a whole vector. With attribute `first_lane` no other lane is wanted.
 #include "x86/structure/internal.hpp"
 
 namespace tenon::x86 {
@@ -7,22 +7,23 @@ namespace {
 
 using Xbyak::Xmm;
 
-void spread_first_lane(X86Context& c, const Xmm& out, ElementType element) {
-  const Xmm low = c.xmm(out.getIdx());
-  element.bits() == 64 ? c.gen().vpbroadcastq(out, low) : c.gen().vpbroadcastd(out, low);
+void spread_first_lane(X86Context& c, const Emission& e) {
+  if (e.attributes.find("first_lane")) return;
+  const Xmm out = c.vector(e.out[0], e.lanes), low = c.xmm(out.getIdx());
+  e.out[0].element.bits() == 64 ? c.gen().vpbroadcastq(out, low) : c.gen().vpbroadcastd(out, low);
 }
 
 Result<void> emit_divide_alike(X86Context& c, const Emission& e) {
   const Xmm low = c.xmm(e.out[0].at.number), a = c.xmm(e.in[0].at.number), b = c.xmm(e.in[1].at.number);
   e.out[0].element == kF64 ? c.gen().vdivpd(low, a, b) : c.gen().vdivps(low, a, b);
-  spread_first_lane(c, c.vector(e.out[0], e.lanes), e.out[0].element);
+  spread_first_lane(c, e);
   return {};
 }
 
 Result<void> emit_root_alike(X86Context& c, const Emission& e) {
   const Xmm low = c.xmm(e.out[0].at.number), x = c.xmm(e.in[0].at.number);
   e.out[0].element == kF64 ? c.gen().vsqrtpd(low, x) : c.gen().vsqrtps(low, x);
-  spread_first_lane(c, c.vector(e.out[0], e.lanes), e.out[0].element);
+  spread_first_lane(c, e);
   return {};
 }
 

@@ -140,6 +140,7 @@ class Lowering {
   int units_together(const std::vector<Access>& reads, const std::vector<ValueId>& values,
                      const std::vector<Access>& stores) const;
   RegisterId make_value(ValueId id, Unit unit);
+  std::optional<int64_t> reduced_count() const;
   bool is_plain_constant(ValueId id) const;
   void clamp_by_constant(const BodyNode& node, Instruction& instruction) const;
 

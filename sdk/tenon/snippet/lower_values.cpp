@@ -1,6 +1,7 @@
 // Values in registers.
 #include <algorithm>
 
+#include <tenon/snippet/decompose.hpp>
 #include <tenon/snippet/lower_internal.hpp>
 #include <tenon/support/check.hpp>
 #include <tenon/support/str.hpp>
@@ -159,6 +160,9 @@ RegisterId Lowering::make_value(ValueId id, Unit unit) {
   const BodyNode& node = *maker.node;
   static const Name kScalar("Scalar"), kCount("ReducedCount");
   if (node.op == kScalar) return scalar(lane(id), *node.attributes.find("bits")->get_if<int64_t>());
+  if (node.op == kCount)
+    if (const auto count = reduced_count())
+      return scalar(lane(id), static_cast<int64_t>(lane_bits(lane(id), static_cast<double>(*count))));
   const RegisterId made = kernel_.add_lanes(lane(id));
   if (node.op == kCount) {
     const ParamId count = kernel_.add_param({.kind = Param::Kind::count, .element = lane(id)});
@@ -170,6 +174,17 @@ RegisterId Lowering::make_value(ValueId id, Unit unit) {
   clamp_by_constant(node, instruction);
   write(std::move(instruction));
   return made;
+}
+
+// How many elements a reduction folds, where that is known.
+std::optional<int64_t> Lowering::reduced_count() const {
+  int64_t count = 1;
+  for (const BodyDim& dim : body_.dims) {
+    if (!dim.reduced) continue;
+    if (!dim.extent.is_constant()) return std::nullopt;
+    count *= dim.extent.constant();
+  }
+  return count;
 }
 
 // A float that is neither NaN nor 0.
