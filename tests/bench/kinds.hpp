@@ -31,6 +31,7 @@ struct WrittenKind {
 
 std::span<const Kind> all_kinds();   // kinds_list.cpp
 std::span<const Kind> more_kinds();  // kinds_more.cpp: what the first list has not
+std::span<const Kind> other_kinds();  // kinds_others.cpp: nor the second
 std::span<const WrittenKind> written_kinds();
 
 std::vector<DrawnGraph> graph_kinds();

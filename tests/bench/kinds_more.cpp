@@ -207,6 +207,15 @@ constexpr WrittenKind kWritten[] = {
      "  for (int64_t j = 0; j < n2; ++j) z[j] = -3.4e38f;\n"
      "  for (int64_t c = 0; c < n1; ++c) for (int64_t j = 0; j < n2; ++j)\n"
      "    z[j] = std::max(z[j], x[(b * n1 + c) * n2 + j]); }\n"},
+    {"least and greatest of channels",
+     {"1x64x256", "4x256x3136", "32x512x3136"},
+     "(%x: f32[$0,$1,$2]) -> (%y, %z) {\n%a = Constant {value = dense<i64[1]: 1>}\n%y = ReduceMin %x, %a\n"
+     "%z = ReduceMax %x, %a\n}",
+     "const float* x = (const float*)in[0];\nfloat *__restrict y = (float*)out[0], *__restrict w = (float*)out[1];\n"
+     "for (int64_t b = 0; b < n0; ++b) { float *__restrict l = y + b * n2, *__restrict h = w + b * n2;\n"
+     "  for (int64_t j = 0; j < n2; ++j) l[j] = 3.4e38f, h[j] = -3.4e38f;\n"
+     "  for (int64_t c = 0; c < n1; ++c) for (int64_t j = 0; j < n2; ++j) {\n"
+     "    const float v = x[(b * n1 + c) * n2 + j]; l[j] = std::min(l[j], v), h[j] = std::max(h[j], v); } }\n"},
     {"L2 norm of channels",
      {"1x64x256", "4x256x3136", "32x512x3136"},
      "(%x: f32[$0,$1,$2]) -> %y {\n%a = Constant {value = dense<i64[1]: 1>}\n%l = ReduceL2 %x, %a\n"

@@ -33,6 +33,10 @@ constexpr Case kCases[] = {
     {"%l = ReduceMin %x, %axes\n%h = ReduceMax %x, %axes\n%r = Sub %h, %l\n%d = Sub %x, %l\n%y = Div %d, %r", "%y", 1},
     {"%m = Max %p, %x\n%n = Min %p, %z\n%d = Sub %m, %n\n%s = Add %p, %x\n%t = Add %s, %z\n%y = Div %d, %t", "%y", 2},
     {"%m = Max %x, %b\n%n = Add %m, %x\n%s = ReduceSum %n, %axes\n%y = Mul %m, %s", "%y", 1},
+    // Both show, and have their NaN from the magnitudes.
+    {"%l = ReduceMin %x, %axes\n%h = ReduceMax %x, %axes", "%l, %h", 3},
+    {"%h = ReduceMax %x, %axes\n%l = ReduceMin %x, %axes\n%y = Mul %x, %l", "%h, %y", 3},
+    {"%h = ReduceMax %x, %axes\n%l = ReduceMin %z, %axes", "%l, %h", 0},
     {"%a = Abs %x\n%y = ReduceMax %a, %axes", "%y", 1},
     {"%a = Abs %x\n%m = ReduceMax %a, %axes\n%y = Div %x, %m", "%y", 1},
     // Powers that are no less than 1, to infinity, beside those that are no greater (body_numbers_test.cpp).

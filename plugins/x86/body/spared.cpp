@@ -15,7 +15,7 @@ using snippet::DimSet;
 using snippet::ValueId;
 
 const Name kMax("Max"), kMin("Min"), kLow("ClampLow"), kHigh("ClampHigh"), kReduceMax("ReduceMax"),
-    kReduceMin("ReduceMin"), kAbs("Abs"), kWhere("Where"), kConvert("Convert");
+    kReduceMin("ReduceMin"), kAbs("Abs"), kWhere("Where"), kConvert("Convert"), kEqual("Equal");
 
 // NaN of any operand is NaN of the result.
 bool passes_nan_on(Name op) {
@@ -88,18 +88,21 @@ class Sparer {
     for (BodyNode& node : body_.nodes) {
       if (body_.values[static_cast<size_t>(node.result)].element != kF32) continue;
       if (node.op == kMax || node.op == kMin) order(node);
-      if (folds && (node.op == kReduceMax || node.op == kReduceMin)) fold(node);
+      if (folds && is_fold(node)) fold(node);
     }
+    if (folds) join_folds();
     return std::move(body_);
   }
 
  private:
+  static size_t index(ValueId id) { return static_cast<size_t>(id); }
+  static bool is_fold(const BodyNode& node) { return node.op == kReduceMax || node.op == kReduceMin; }
   const Numbers& numbers(ValueId id) const { return numbers_[static_cast<size_t>(id)]; }
 
   // Does no output miss NaN of x when `node` does not pass it on?
   bool is_spared(const BodyNode& node, ValueId x) const {
     const auto spares = [&](ValueId cause) { return Spread(body_, node, cause).misses_nothing(); };
-    return spares(x) || (!numbers(x).only.empty() && std::ranges::all_of(numbers(x).only, spares));
+    return spares(x) || std::ranges::all_of(numbers(x).only, spares);
   }
 
   // The machine gives the second of two operands where either is NaN, or both are zeros.
@@ -118,6 +121,56 @@ class Sparer {
       node.attributes.set("numbers", 1);
     else if (node.op == kReduceMax && is_magnitude(node.operands[0]))
       node.attributes.set("magnitudes", 1);
+  }
+  // The greatest and the least of one row have their NaN from its greatest magnitude.
+  void join_folds() {
+    for (size_t i = 0; i < body_.nodes.size(); ++i) {
+      if (!passes_nan_on_by_itself(body_.nodes[i])) continue;
+      const auto is_other = [&](const BodyNode& node) {
+        return passes_nan_on_by_itself(node) && node.op != body_.nodes[i].op &&
+               node.operands == body_.nodes[i].operands;
+      };
+      if (std::any_of(body_.nodes.begin() + static_cast<std::ptrdiff_t>(i), body_.nodes.end(), is_other))
+        i = take_nan_from_magnitude(i);
+    }
+  }
+  bool passes_nan_on_by_itself(const BodyNode& node) const {
+    return is_fold(node) && !node.attributes.has("numbers") && !node.attributes.has("magnitudes") &&
+           body_.values[index(node.result)].element == kF32;
+  }
+  // Of the folds of what node `first` folds. Gives the place behind which others may come.
+  size_t take_nan_from_magnitude(size_t first) {
+    const ValueId x = body_.nodes[first].operands[0];
+    const snippet::BodyValue row = body_.values[index(body_.nodes[first].result)];
+    const std::string label = body_.nodes[first].label;
+    const ValueId magnitude = add_value(body_.values[index(x)]), greatest = add_value(row),
+                  is_number = add_value({.element = kBool, .varies = row.varies});
+    std::vector<BodyNode> nodes(body_.nodes.begin(), body_.nodes.begin() + static_cast<std::ptrdiff_t>(first));
+    nodes.push_back({.op = kAbs, .operands = {x}, .result = magnitude, .label = label});
+    BodyNode fold{.op = kReduceMax, .operands = {magnitude}, .result = greatest, .label = label};
+    fold.attributes.set("initial", 0), fold.attributes.set("magnitudes", 1);
+    nodes.push_back(std::move(fold));
+    nodes.push_back({.op = kEqual, .operands = {greatest, greatest}, .result = is_number, .label = label});
+    const size_t last = nodes.size();
+    for (size_t i = first; i < body_.nodes.size(); ++i) {
+      BodyNode& node = body_.nodes[i];
+      if (!passes_nan_on_by_itself(node) || node.operands[0] != x) {
+        nodes.push_back(std::move(node));
+        continue;
+      }
+      BodyNode number = node;
+      number.attributes.set("numbers", 1);
+      number.result = add_value(row);
+      nodes.push_back(number);
+      node.op = kWhere, node.operands = {is_number, number.result, greatest};
+      nodes.push_back(std::move(node));
+    }
+    body_.nodes = std::move(nodes);
+    return last;
+  }
+  ValueId add_value(snippet::BodyValue value) {
+    body_.values.push_back(value);
+    return static_cast<ValueId>(body_.values.size()) - 1;
   }
   bool is_magnitude(ValueId id) const {
     return std::ranges::any_of(body_.nodes, [&](const BodyNode& node) { return node.result == id && node.op == kAbs; });

@@ -13,6 +13,7 @@ namespace tenon::x86 {
 //                 all of such a row by other ways, as softmax is by its sum. ReduceMin likewise
 //   ReduceMax x   with attribute `magnitudes`: x is made by Abs, so that its bits are in the order of integers, NaN
 //                 above all
+//   ReduceMin x, ReduceMax x   both with attribute `numbers`, and a Where of the ReduceMax of |x|, whose NaN they take
 //
 // Reductions only if `folds`: two sweeps in one move what they have by the greatest so far, NaN included.
 snippet::Body with_spared_nan(snippet::Body body, bool folds);
