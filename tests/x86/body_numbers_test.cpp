@@ -284,5 +284,22 @@ TEST(BodyNumbersOfGraphs, ModerateDivisors) {
   EXPECT_FALSE(moderate("%a = Sqrt %z\n%d = ReduceProd %a, %axes"));
 }
 
+TEST(BodyNumbersOfGraphs, PowersByConstants) {
+  const auto flags = [](const std::string& base, const std::string& exponent) {
+    const snippet::Body body = with_fewer_checks(
+        body_of("graph @g(%x: f32[N], %b: u8[N], %e: f32[]) -> %y {\n%k = Constant {value = dense<f32[]: " + exponent +
+                ">}\n%one = Constant {value = dense<f32[]: 1>}\n" + base + "\n}"));
+    const auto power = std::ranges::find(body.nodes, Name("PowBy"), &snippet::BodyNode::op);
+    return power == body.nodes.end() ? -1 : power->attributes.has("no_sign") + 2 * power->attributes.has("normal");
+  };
+  EXPECT_EQ(flags("%y = Pow %x, %k", "2.4"), 0);
+  EXPECT_EQ(flags("%y = Pow %x, %k", "7"), -1) << "odd powers have a sign";
+  EXPECT_EQ(flags("%y = Pow %x, %e", "2.4"), -1);
+  EXPECT_EQ(flags("%a = Abs %x\n%y = Pow %a, %k", "7"), 1);
+  EXPECT_EQ(flags("%a = Max %x, %one\n%y = Pow %a, %k", "-0.3"), 3);
+  EXPECT_EQ(flags("%f = Cast %b {to = type<f32[*]>}\n%y = Pow %f, %k", "0.4"), 3);
+  EXPECT_EQ(flags("%n = Neg %x\n%r = Sqrt %x\n%y = Pow %r, %k", "7"), -1) << "the root of -0";
+}
+
 }  // namespace
 }  // namespace tenon::x86

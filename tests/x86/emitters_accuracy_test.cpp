@@ -118,18 +118,82 @@ TEST_P(EmitterAccuracy, IsAsStatedOverAllFloats) {
     const double stated = math_row(math, isa)->max_ulp;
     EXPECT_LE(worst.ulp, stated) << math.op << " on " << isa_name(isa) << " of " << std::hex << worst.operands[0]
                                  << ", " << worst.operands[1] << " (" << as_float(worst.operands[0]) << ", "
-                                 << as_float(worst.operands[1]) << ") got " << worst.got << " ("
-                                 << as_float(worst.got) << ")";
+                                 << as_float(worst.operands[1]) << ") got " << worst.got << " (" << as_float(worst.got)
+                                 << ")";
     if (std::getenv("TENON_EMITTER_REPORT"))
-      std::printf("%-10s %-7s worst %.3f ulp at %#llx, %#llx (stated %.2f), every %lluth float\n",
-                  std::string(math.op).c_str(), std::string(isa_name(isa)).c_str(), worst.ulp,
-                  static_cast<unsigned long long>(worst.operands[0]),
-                  static_cast<unsigned long long>(worst.operands[1]), stated,
-                  static_cast<unsigned long long>(stride()));
+      std::printf(
+          "%-10s %-7s worst %.3f ulp at %#llx, %#llx (stated %.2f), every %lluth float\n", std::string(math.op).c_str(),
+          std::string(isa_name(isa)).c_str(), worst.ulp, static_cast<unsigned long long>(worst.operands[0]),
+          static_cast<unsigned long long>(worst.operands[1]), stated, static_cast<unsigned long long>(stride()));
   }
 }
 
-// Results between 0 and the least float take the machine many times as long as others, and of masked scores all are such.
+// ---- Powers of a constant ----
+
+template <float kExponent>
+double raised(double x) {
+  return std::pow(x, kExponent);
+}
+template <float kExponent>
+MathCase raise_by(std::initializer_list<std::string_view> flags) {
+  MathCase made{.op = "PowBy", .unary = raised<kExponent>};
+  made.attributes.set("exponent", static_cast<int64_t>(std::bit_cast<uint32_t>(kExponent)));
+  for (const std::string_view flag : flags) made.attributes.set(std::string(flag), 1);
+  return made;
+}
+
+// Of all numbers of which the row is asked (x86/body/numbers.hpp).
+TEST(PowersByConstants, AreAsStated) {
+  const MathCase cases[] = {raise_by<2.4f>({}),
+                            raise_by<0.3f>({}),
+                            raise_by<-0.7f>({}),
+                            raise_by<-11.25f>({}),
+                            raise_by<1e-3f>({}),
+                            raise_by<0x1p-149f>({}),
+                            raise_by<0.45454547f>({"no_sign"}),
+                            raise_by<3.0f>({"no_sign"}),
+                            raise_by<-3.0f>({"no_sign"}),
+                            raise_by<7e8f>({"no_sign"}),
+                            raise_by<-3e38f>({"no_sign"}),
+                            raise_by<2.2f>({"no_sign", "normal"}),
+                            raise_by<-0.25f>({"no_sign", "normal"})};
+  for (const MathCase& math : cases) {
+    const bool no_sign = math.attributes.has("no_sign"), normal = math.attributes.has("normal");
+    Walk walk(math);
+    const auto add = [&](uint64_t bits) {
+      const float x = as_float(bits);
+      if ((no_sign && std::signbit(x)) || (normal && x != 0 && std::abs(x) < 0x1p-126f)) return;
+      walk.add(bits);
+    };
+    for (const uint64_t bits : sample(kF32, 4096, 27)) add(bits);
+    for (uint64_t exponent = 0; exponent < 512; ++exponent)
+      for (uint64_t near = 0; near < 64; ++near) add((exponent << 23) - 32 + near);
+    for (uint64_t bits = 0; bits < kFloats; bits += stride() * 4 + 1) add(bits);
+    walk.flush();
+    for (const Isa isa : machine_isas()) {
+      const Worst& worst = walk.worst(isa);
+      EXPECT_LE(worst.ulp, math_row(math, isa)->max_ulp)
+          << isa_name(isa) << ", " << math.unary(2) << " of 2: of " << as_float(worst.operands[0]) << " got "
+          << as_float(worst.got);
+    }
+  }
+}
+TEST(PowersByConstants, OfFewLanes) {
+  const MathCase math = raise_by<2.4f>({});
+  const Column x{kF32, sample(kF32, 256, 27)};
+  for (const Isa isa : machine_isas())
+    for (int lanes = lanes_of(isa, kF32) / 2; lanes >= 4; lanes /= 2) {
+      const RowRun run{math_row(math, isa), isa, lanes, {}, math.attributes};
+      const auto got = run_row(run, std::span(&x, 1), kF32);
+      ASSERT_TRUE(got.ok()) << describe(run) << ": " << got.error().message();
+      for (size_t i = 0; i < x.bits.size() / 16 * 16; ++i)
+        EXPECT_LE(ulp_error(as_float(got->bits[i]), math.unary(as_float(x.bits[i]))), run.row->max_ulp)
+            << describe(run) << " of " << as_float(x.bits[i]);
+    }
+}
+
+// Results between 0 and the least float take the machine many times as long as others, and of masked scores all are
+// such.
 TEST(EmitterSpeed, PowersOfMaskedScoresDoNotUnderflow) {
   const MathCase& exponential = *std::ranges::find(math_cases(), "Exp", &MathCase::op);
   Column x{kF32, {}};

@@ -1,5 +1,6 @@
 // Bodies without what the machine need not look at, by what is known of numbers.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <optional>
 #include <unordered_map>
@@ -15,7 +16,7 @@ using snippet::ValueId;
 
 const Name kMax("Max"), kMin("Min"), kLow("ClampLow"), kHigh("ClampHigh"), kWhere("Where"), kAbs("Abs"), kExp("Exp"),
     kConvert("Convert"), kInRange("ConvertInRange"), kRoundEven("RoundEven"), kToNearest("RoundInRange"), kAnd("And"),
-    kOr("Or"), kDiv("Div");
+    kOr("Or"), kDiv("Div"), kPow("Pow"), kPowBy("PowBy");
 
 class Rewriter {
  public:
@@ -97,12 +98,26 @@ class Rewriter {
     if ((node.op == kMax || node.op == kMin) && is(node.result, kF32)) return order(node);
     if (node.op == kExp && is(node.result, kF32) && of(node, 0).high <= 0) node.attributes.set("below_1", 1);
     if (node.op == kDiv && is(node.result, kF32) && is_moderate(of(node, 1))) node.attributes.set("moderate", 1);
+    if (node.op == kPow && is(node.result, kF32)) return raise_by_constant(node);
     if (node.op != kConvert || !is(node.operands[0], kF32)) return;
     const Numbers& x = of(node, 0);
     // The machine's conversion is to signed integers; what is cut off to 0 may be above -1.
     const bool fits =
         x.high < 0x1p31 && (is(node.result, kI32) ? x.low >= -0x1p31 : is(node.result, kU32) && x.low > -1);
     if (fits && is_number(x)) node.op = kInRange;
+  }
+
+  void raise_by_constant(BodyNode& node) const {
+    const Numbers &base = of(node, 0), &exponent = of(node, 1);
+    if (!is_number(exponent) || exponent.low != exponent.high || !std::isfinite(exponent.low) || exponent.low == 0)
+      return;
+    const bool whole = std::trunc(exponent.low) == exponent.low;
+    if (whole && (base.low < 0 || std::signbit(base.low))) return;
+    node.op = kPowBy;
+    node.operands.pop_back();
+    node.attributes.set("exponent", static_cast<int64_t>(std::bit_cast<uint32_t>(static_cast<float>(exponent.low))));
+    if (base.low >= 0) node.attributes.set("no_sign", 1);
+    if (base.low >= 0 && base.least >= 0x1p-126) node.attributes.set("normal", 1);
   }
 
   // Floats that 8 or 16 bits hold, but for NaN: of that the machine makes 0x80000000, whose low bits are 0 as wanted.

@@ -189,7 +189,11 @@ class Walk {
   // not fit wraps around.
   static Numbers converted(const Numbers& x, ElementType to) {
     if (to == kF32)
-      return {.low = static_cast<float>(x.low), .high = static_cast<float>(x.high), .only = x.only, .where = x.where};
+      return {.low = static_cast<float>(x.low),
+              .high = static_cast<float>(x.high),
+              .only = x.only,
+              .where = x.where,
+              .least = 1};
     Numbers made{.low = std::trunc(x.low), .high = std::trunc(x.high)};
     if (x.where.empty()) return made;
     made = {.low = std::clamp(made.low, least_of(to), greatest_of(to)),

@@ -1,4 +1,6 @@
 // a^b = 2^(b log2 a) of f32. The logarithm is taken in f64, whose digits the product with b uses up.
+#include <vector>
+
 #include "x86/emitters/emitters.hpp"
 #include "x86/emitters/exponential.hpp"
 #include "x86/emitters/rows.hpp"
@@ -43,41 +45,79 @@ void part_to_f64(VectorCode& c, const Vec& out, const Vec& x, int part) {
   c->vcvtps2pd(out, upper);
 }
 
-// z = b (e + log2(1 + m)) in f64, between -200 and 200: n = round(z) to `n`, z - n to `m`, in part `part` of their
-// lanes. The polynomial is log2(1 + m) / m with relative error 2e-11, by Sollya's fpminimax.
-void product_of_part(VectorCode& c, const Vec& n, const Vec& m, const Vec& e, const Vec& b, int part, bool halves) {
+// The powers of two that parts of 2^z have: results are 0 from the least on, infinite from the greatest. By the least
+// one of two factors is 0 (avx2), so that nothing is rounded to 0, which takes the machine long.
+constexpr double kLeastPower = -253, kMostPower = 200;
+
+// n, f = z rounded and z - n for z = b (e + log2(1 + m)) in f64, bounded, to `e` and `m`; NaN of e comes through.
+// `multiply` makes the product with b of part `part`. The polynomial is log2(1 + m) / m with relative error 2e-11, by
+// Sollya's fpminimax. Both halves of a vector of f32 go in turn: each waits for itself.
+template <class Multiply>
+void exponent_of_power(VectorCode& c, const Vec& e, const Vec& m, Multiply multiply) {
   constexpr double kTerms[] = {0x1.71547652cd5dp0,   -0x1.71547657000dap-1, 0x1.ec709ce67d99ep-2, -0x1.71546dd50f287p-2,
                                0x1.2777199b4a6abp-2, -0x1.ec75e7bb7092dp-3, 0x1.a604a9e6b0506p-3, -0x1.70a1432edf0b5p-3,
                                0x1.487825b57d8d7p-3, -0x1.315ca7d2cd6f6p-3, 0x1.1d981e48534fp-3,  -0x1.a896d0231bf14p-4,
                                0x1.400dbfea630f7p-5};
   const VectorCode::Scope scope(c);
+  const bool halves = c.lanes() * 64 > vector_bits(c.avx512() ? Isa::avx512 : Isa::avx2);
   const int bits = halves ? c.lanes() * 32 : c.lanes() * 64;
-  const Vec f = c.temp(bits), q = c.temp(bits), t = c.temp(bits);
-  part_to_f64(c, f, m, part);
-  c.set_u64(q, std::bit_cast<uint64_t>(kTerms[std::size(kTerms) - 1]));
-  for (size_t i = std::size(kTerms) - 1; i-- > 0;) c->vfmadd213pd(q, f, c.f64(kTerms[i]));
-  part_to_f64(c, t, e, part);
-  c->vfmadd213pd(q, f, t);
-  part_to_f64(c, t, b, part);
-  c->vmulpd(q, q, t);
-  c.set_u64(t, std::bit_cast<uint64_t>(-200.0));
-  c->vmaxpd(q, t, q);
-  c.set_u64(t, std::bit_cast<uint64_t>(200.0));
-  c->vminpd(q, t, q);
-  const auto nearest = static_cast<uint8_t>(Rounding::nearest_even);
-  c.avx512() ? c->vrndscalepd(t, q, nearest) : c->vroundpd(t, q, nearest);
-  c->vsubpd(q, q, t);
-  const Vec narrow_n = VectorCode::at(t, bits / 2), narrow_f = VectorCode::at(q, bits / 2);
-  c->vcvtpd2ps(narrow_n, t);
-  c->vcvtpd2ps(narrow_f, q);
-  for (const auto& [into, from] : {std::pair(n, narrow_n), std::pair(m, narrow_f)}) {
-    if (part == 0 && !halves)
-      c.move(into, from);
-    else if (bits == 512)
-      c->vinsertf32x8(Xbyak::Zmm(into.getIdx()), Xbyak::Zmm(into.getIdx()), Xbyak::Ymm(from.getIdx()), part);
-    else
-      c->vinsertf128(Xbyak::Ymm(into.getIdx()), Xbyak::Ymm(into.getIdx()), Xbyak::Xmm(from.getIdx()), part);
+  struct Part {
+    int at;
+    Vec f, q;
+  };
+  std::vector<Part> parts;
+  for (int part = 0; part < (halves ? 2 : 1); ++part) {
+    const Vec f = c.temp(bits), q = c.temp(bits);
+    parts.push_back({part, f, q});
   }
+  const Vec t = c.temp(bits);
+  for (const Part& one : parts) {
+    part_to_f64(c, one.f, m, one.at);
+    c.set_u64(one.q, std::bit_cast<uint64_t>(kTerms[std::size(kTerms) - 1]));
+  }
+  for (size_t i = std::size(kTerms) - 1; i-- > 0;)
+    for (const Part& one : parts) c->vfmadd213pd(one.q, one.f, c.f64(kTerms[i]));
+  for (const Part& one : parts) {
+    part_to_f64(c, t, e, one.at);
+    c->vfmadd213pd(one.q, one.f, t);
+    multiply(one.q, t, one.at);
+  }
+  c.set_u64(t, std::bit_cast<uint64_t>(kLeastPower));
+  for (const Part& one : parts) c->vmaxpd(one.q, t, one.q);
+  c.set_u64(t, std::bit_cast<uint64_t>(kMostPower));
+  for (const Part& one : parts) c->vminpd(one.q, t, one.q);
+  for (const auto& [at, f, q] : parts) {
+    const auto nearest = static_cast<uint8_t>(Rounding::nearest_even);
+    c.avx512() ? c->vrndscalepd(f, q, nearest) : c->vroundpd(f, q, nearest);
+    c->vsubpd(q, q, f);
+    const Vec narrow_n = VectorCode::at(f, bits / 2), narrow_f = VectorCode::at(q, bits / 2);
+    c->vcvtpd2ps(narrow_n, f);
+    c->vcvtpd2ps(narrow_f, q);
+    for (const auto& [into, from] : {std::pair(e, narrow_n), std::pair(m, narrow_f)}) {
+      if (at == 0)
+        c.move(halves ? VectorCode::at(into, bits / 2) : into, from);
+      else if (bits == 512)
+        c->vinsertf32x8(Xbyak::Zmm(into.getIdx()), Xbyak::Zmm(into.getIdx()), Xbyak::Ymm(from.getIdx()), at);
+      else
+        c->vinsertf128(Xbyak::Ymm(into.getIdx()), Xbyak::Ymm(into.getIdx()), Xbyak::Xmm(from.getIdx()), at);
+    }
+  }
+}
+
+// out = 2^n 2^f of n in [-253, 200], f in [-1/2, 1/2]; n is destroyed.
+void raise_two(VectorCode& c, const Vec& out, const Vec& n, const Vec& f) {
+  constexpr float kTerms[] = {1,
+                              0x1.62e43p-1f,
+                              0x1.ebfbep-3f,
+                              0x1.c6b06cp-5f,
+                              0x1.3b2a54p-7f,
+                              0x1.5da978p-10f,
+                              0x1.441764p-13f,
+                              0x1.da6cbap-17f};
+  const VectorCode::Scope scope(c);
+  const Vec sum = c.temp();
+  c.polynomial(sum, f, kTerms);
+  scale(c, out, sum, power_of_two(c, n));
 }
 
 // x = y where a compares as `how` with `than`, else as it is.
@@ -161,35 +201,84 @@ void jump_if_plain(VectorCode& c, const Mask& mask, const Vec& t, const Vec& u, 
 }
 
 void power(VectorCode& c) {
-  // 2^f on [-1/2, 1/2].
-  constexpr float kTerms[] = {1,
-                              0x1.62e43p-1f,
-                              0x1.ebfbep-3f,
-                              0x1.c6b06cp-5f,
-                              0x1.3b2a54p-7f,
-                              0x1.5da978p-10f,
-                              0x1.441764p-13f,
-                              0x1.da6cbap-17f};
-  const Vec magnitude = c.temp(), n = c.temp(), m = c.temp(), e = c.temp();
+  const Vec magnitude = c.temp(), m = c.temp(), e = c.temp();
   const Mask mask = c.mask_temp();
   c->vandps(magnitude, c.in(0), c.u32(~kSign));
   split(c, e, m, magnitude, mask);
-  const bool halves = c.lanes() * 64 > vector_bits(c.avx512() ? Isa::avx512 : Isa::avx2);
-  for (int part = 0; part < (halves ? 2 : 1); ++part) product_of_part(c, n, m, e, c.in(1), part, halves);
-  c.polynomial(e, m, kTerms);
-  {
-    const VectorCode::Scope scope(c);
-    scale(c, m, e, power_of_two(c, n));
-  }
+  exponent_of_power(c, e, m, [&](const Vec& q, const Vec& t, int part) {
+    part_to_f64(c, t, c.in(1), part);
+    c->vmulpd(q, q, t);
+  });
+  raise_two(c, m, e, m);
+  const VectorCode::Scope scope(c);
+  const Vec t = c.temp();
   Xbyak::Label done;
-  jump_if_plain(c, mask, n, e, done);
-  finish_power(c, m, magnitude, mask, n, e);
+  jump_if_plain(c, mask, t, e, done);
+  finish_power(c, m, magnitude, mask, t, e);
   c->L(done);
   c.move(c.out(), m);
 }
 
+// ---- By a constant ----
+
+bool has(VectorCode& c, std::string_view flag) { return c.emission().attributes.find(flag) != nullptr; }
+
+// As split(), of numbers that are normal.
+void split_normal(VectorCode& c, const Vec& e, const Vec& m, const Vec& a) {
+  c->vpsubd(e, a, c.u32(kThreeQuarterBits));
+  c->vandps(e, e, c.u32(kExponentMask));
+  c->vpsubd(m, a, e);
+  c->vsubps(m, m, c.f32(1));
+  c->vpsrad(e, e, kMantissaBits);
+  c->vcvtdq2ps(e, e);
+}
+
+// The exponent of what has no logarithm: -infinity of 0, infinity of both infinities, NaN of other numbers below 0.
+void exponents_at_ends(VectorCode& c, const Vec& e, const Vec& a, const Mask& mask) {
+  if (c.avx512()) {
+    // Of vfixupimmps, from the highest class on: positive, negative, +inf, -inf, 1, 0, NaN, NaN that signals.
+    constexpr uint32_t kAnswers = 0x03550422;
+    return c->vfixupimmps(e, a, c.u32(kAnswers), 0);
+  }
+  constexpr uint8_t kNotLess = 0x15;  // true of NaN
+  const VectorCode::Scope scope(c);
+  const Vec t = c.temp();
+  c.set_u32(t, kInfinity);
+  c->vcmpps(c.vector(mask), a, t, kNotLess);
+  c.select(e, mask, a, e);
+  c.set(t, 0);
+  c.compare(mask, Compare::equal, a, t);
+  c.set_u32(t, kInfinity | kSign);
+  c.select(e, mask, t, e);
+  if (has(c, "no_sign")) return;
+  c.compare(mask, Compare::less, a, c.f32(0));
+  c->vorps(e, e, c.vector(mask));
+  c.compare(mask, Compare::equal, a, t);
+  c.set_u32(t, kInfinity);
+  c.select(e, mask, t, e);
+}
+
+// a^b for a finite b that is not 0, and whole only where a has no sign (body/numbers.hpp): infinities and zeros come
+// out right by the logarithm's.
+void power_by_constant(VectorCode& c) {
+  const auto exponent = static_cast<uint32_t>(*c.emission().attributes.find("exponent")->get_if<int64_t>());
+  const Vec a = c.in(0), m = c.temp(), e = c.temp();
+  const Mask mask = c.mask_temp();
+  has(c, "normal") ? split_normal(c, e, m, a) : split(c, e, m, a, mask);
+  exponents_at_ends(c, e, a, mask);
+  exponent_of_power(c, e, m,
+                    [&](const Vec& q, const Vec&, int) { c->vmulpd(q, q, c.f64(std::bit_cast<float>(exponent))); });
+  raise_two(c, c.out(), e, m);
+}
+
 constexpr RowPair kRows[] = {
-    {"Pow", kF32Lanes, {.vectors = 8, .cycles = 126}, {.vectors = 7, .masks = 1, .cycles = 130}, 1, algorithm<power>},
+    {"Pow", kF32Lanes, {.vectors = 9, .cycles = 126}, {.vectors = 8, .masks = 1, .cycles = 130}, 1, algorithm<power>},
+    {"PowBy",
+     kF32Lanes,
+     {.vectors = 8, .cycles = 60},
+     {.vectors = 7, .masks = 1, .cycles = 60},
+     1,
+     algorithm<power_by_constant>},
 };
 
 }  // namespace
