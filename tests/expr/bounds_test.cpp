@@ -76,6 +76,9 @@ TEST(Simplify, UsesTheAssumptions) {
   EXPECT_EQ(simplify(mod(n, 8), box), n);
   EXPECT_EQ(simplify(floordiv(n * m, m), box), n);
   EXPECT_EQ(simplify(max(n, -1) + x, box), n + 3);
+  const Expr free = Expr::symbol("free");
+  EXPECT_EQ(simplify(min(free, free + n), box), free) << "though nothing is known of both";
+  EXPECT_EQ(simplify(max(max(free, free + n - 1), free - n), box), max(free, free + n - 1));
   EXPECT_EQ(simplify(select(less(n, 8), n, m), box), n);
   EXPECT_EQ(simplify(mod(n, 7), box), mod(n, 7));
 }

@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <set>
 #include <thread>
 
 #include <tenon/program/exec/interpreter.hpp>
@@ -255,31 +257,36 @@ TEST(BoundProgram, SignalsOfANestedPipelineAreNotThoseOfTheOneAround) {
   }
 }
 
-// Strips of bands have numbers that are known, also of a band that is shorter, and calls then take the plain path.
-// Errors name the loops that the program has.
-TEST(BoundProgram, BandsOfWorkersHaveCodeOfTheirOwn) {
-  Data data;
-  data.add("out", {12, 10});
-  const Program program = parsed(R"(program @bands() {
-    output %out : i32 rank 2
-    for y in [0, 10) step 4 parallel 3 {
-      for z in [y, min(y + 4, 10)) step 2 {
-        call iota(out %out[0 +: 12, z +: 2]; z)
+// Calls in strips of bands take the plain path, also in a band that is shorter, and in one that begins otherwise. There is no
+// code for each band. Errors name the loops that the program has.
+TEST(BoundProgram, BandsHaveTheSameCodeForAnyNumberOfWorkers) {
+  std::set<int64_t> sizes;
+  for (const int64_t bands : {4, 5, 40}) {
+    const int64_t rows = 8 * bands - 2;
+    Data data, expected;
+    for (Data* d : {&data, &expected}) d->add("out", {12, rows});
+    const Program program = parsed(str("program @bands() { output %out : i32 rank 2 for y in [0, ", rows, ") step 8 parallel ",
+                                       bands, R"( {
+      for z in [y, min(y + 8, )", rows, R"()) step 2 {
+        let from = max(z - 4, 0) {
+          call iota(out %out[0 +: 12, z +: 2]; from)
+        }
       }
+    } })"));
+    ThreadPool threads(static_cast<int>(bands));
+    auto bound = BoundProgram::bind(program, data.arguments(), {.pool = &threads, .threads = static_cast<int>(bands)});
+    ASSERT_TRUE(bound.ok()) << bound.error().to_string();
+    const std::string code = bound->disassembly();
+    EXPECT_THAT(code, AllOf(HasSubstr("workers y"), HasSubstr("call_plain iota"), Not(HasSubstr("call iota"))));
+    sizes.insert(std::ranges::count(code, '\n'));
+    ASSERT_TRUE(interpret(program, expected.arguments()).ok());
+    for (int run = 0; run < 5; ++run) {
+      std::fill(data["out"].begin(), data["out"].end(), -1);
+      ASSERT_TRUE(bound->run(data.arguments()).ok());
+      ASSERT_EQ(data["out"], expected["out"]) << "run " << run << "\n" << code;
     }
-  })");
-  auto bound = BoundProgram::bind(program, data.arguments(), {.pool = &pool()});
-  ASSERT_TRUE(bound.ok()) << bound.error().to_string();
-  const std::string code = bound->disassembly();
-  EXPECT_THAT(code, AllOf(HasSubstr("workers y"), Not(HasSubstr("min "))));
-  Data expected;
-  expected.add("out", {12, 10});
-  ASSERT_TRUE(interpret(program, expected.arguments()).ok());
-  for (int run = 0; run < 5; ++run) {
-    std::fill(data["out"].begin(), data["out"].end(), -1);
-    ASSERT_TRUE(bound->run(data.arguments()).ok());
-    ASSERT_EQ(data["out"], expected["out"]) << "run " << run << "\n" << code;
   }
+  EXPECT_EQ(sizes.size(), 1u);
 }
 
 TEST(BoundProgram, DivisionsByZeroAreRefused) {

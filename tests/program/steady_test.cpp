@@ -8,6 +8,7 @@
 #include <regex>
 
 #include <tenon/program/exec/interpreter.hpp>
+#include <tenon/runtime/thread_pool.hpp>
 
 #include "program/kernels.hpp"
 
@@ -202,6 +203,65 @@ TEST(Steady, PlacesInRingsAreConstantInCodeForAPeriod) {
   ASSERT_TRUE(bound.run(compiled.arguments()).ok());
   ASSERT_TRUE(interpret(*program, interpreted.arguments(), {}).ok());
   EXPECT_EQ(compiled["out"], interpreted["out"]);
+}
+
+// Bands of workers, each with a ring of `fold` places of its own, that begin at any of its places.
+std::string ring_in_bands(int64_t rows, int64_t band, int64_t fold) {
+  return str("program @bands() { input %in : i32 rank 2 output %out : i32 rank 2 for b in [0, ", rows, ") step ", band,
+             " parallel 8 { let end = min(b + ", band, ", ", rows, ") { allocate %rows : i32[0 +: 3, b - 1 +: ", band,
+             " + 2 fold ", fold, R"(] {
+    for y in [b - 2, end) {
+      call add1(in %in[0 +: 3, y + 1 +: 1], out %rows[0 +: 3, y + 1 +: 1])
+      let from = max(y, b) {
+        call rows3(in %rows[0 +: 3, y - 1 +: 3], out %out[0 +: 3, from +: y + 1 - from])
+      }
+    }
+  } } } })");
+}
+
+// Periods begin where their places are known: before the first one, so many iterations go by that a worker's band begins
+// between two of them. The last band is a shorter one.
+TEST(Steady, PlacesInRingsAreConstantWhereverABandBegins) {
+  for (const int64_t fold : {3, 4, 5, 7})
+    for (const int64_t band : {20, 21, 22, 24}) {
+      const int64_t rows = 5 * band - 3;
+      const auto program = parse_program(ring_in_bands(rows, band, fold), kernels_on_rings());
+      ASSERT_TRUE(program.ok()) << program.error().to_string();
+      Data compiled, interpreted;
+      for (Data* data : {&compiled, &interpreted}) {
+        data->add("in", {3, rows + 2}, {0, -1});
+        data->add("out", {3, rows});
+      }
+      ThreadPool three(3);
+      auto bound = BoundProgram::bind(*program, compiled.arguments(), {.pool = &three});
+      ASSERT_TRUE(bound.ok()) << bound.error().to_string();
+      const std::string code = bound->disassembly();
+      const std::regex period(str(R"(: loop y [^\n]*\n(\d+: call(_plain|_function) [^\n]*\n){)", 2 * fold, "}\\d+: next"));
+      const auto periods = std::distance(std::sregex_iterator(code.begin(), code.end(), period), std::sregex_iterator());
+      EXPECT_EQ(periods, 2) << "bands of " << band << " rows, and one of less, " << fold << " places\n" << code;
+      ASSERT_TRUE(interpret(*program, interpreted.arguments(), {}).ok());
+      for (int run = 0; run < 3; ++run) {
+        std::ranges::fill(compiled["out"], -1);
+        ASSERT_TRUE(bound->run(compiled.arguments()).ok());
+        ASSERT_EQ(compiled["out"], interpreted["out"]) << "bands of " << band << " rows, " << fold << " places\n" << code;
+      }
+    }
+}
+
+TEST(Steady, ErrorsNameTheIterationWithinABand) {
+  for (const int64_t y : {0, 20, 21, 30, 35, 39, 41, 50, 96}) {
+    const auto program = parse_program(ring_in_bands(97, 20, 3), kernels_on_rings(y));
+    ASSERT_TRUE(program.ok()) << program.error().to_string();
+    Data data;
+    data.add("in", {3, 99}, {0, -1});
+    data.add("out", {3, 97});
+    ThreadPool three(3);
+    auto bound = BoundProgram::bind(*program, data.arguments(), {.pool = &three});
+    ASSERT_TRUE(bound.ok()) << bound.error().to_string();
+    const auto ran = bound->run(data.arguments());
+    ASSERT_FALSE(ran.ok());
+    EXPECT_THAT(ran.error().to_string(), HasSubstr(str("loop y = ", y, "\n  in loop b = ", y / 20 * 20, "\n")));
+  }
 }
 
 TEST(Steady, ErrorsNameTheIterationWithinAPeriod) {

@@ -170,6 +170,15 @@ bool is_monotonic(const Expr& e, std::string_view symbol, const Assumptions& ass
   return wanted == Direction::up ? prove_le(e, next, assumptions) : prove_le(next, e, assumptions);
 }
 
+// Leaves out what another operand of a min (max) is never above (below), though both may be anything: n and n + i for i >= 0.
+void drop_beaten(ExprKind kind, std::vector<Expr>& operands, Ranges& ranges) {
+  for (size_t i = 0; i < operands.size(); ++i)
+    std::erase_if(operands, [&, by = operands[i]](const Expr& e) {
+      if (e == by || e.is_constant() || by.is_constant()) return false;
+      return kind == ExprKind::min ? ranges(e - by).lo >= 0 : ranges(e - by).hi <= 0;
+    });
+}
+
 }  // namespace
 
 Interval bounds(const Expr& e, const Assumptions& assumptions) { return to_interval(Ranges(assumptions)(e)); }
@@ -198,7 +207,9 @@ Expr simplify(const Expr& e, const Assumptions& assumptions) {
                     if (node.is_symbol()) return node;
                     std::vector<Expr> operands;
                     for (const Expr& operand : node.operands()) operands.push_back(done.at(operand));
-                    return builder.rebuild(node, operands);
+                    const bool least_or_most = node.kind() == ExprKind::min || node.kind() == ExprKind::max;
+                    if (least_or_most) drop_beaten(node.kind(), operands, ranges);
+                    return operands.size() == 1 && least_or_most ? operands[0] : builder.rebuild(node, operands);
                   });
   return walk(e);
 }

@@ -131,6 +131,13 @@ std::string Scope::first_unknown(const Expr& e) const {
   return {};
 }
 
+Expr Scope::place_in_ring(const Expr& x, const Expr& places) const {
+  const Expr place = simplified(mod(x, max(places, 1)));
+  if (place.is_constant() || aligned_.empty()) return place;
+  const Expr aligned = simplified(mod(x.substitute(aligned_), max(places, 1)));
+  return aligned.is_constant() ? aligned : place;
+}
+
 std::vector<SymbolicDim> Scope::dims_of(const std::vector<Dim>& dims, ElementType element) const {
   std::vector<SymbolicDim> result;
   Expr dense = element.bits() / 8;

@@ -63,6 +63,10 @@ class Scope {
   // simplify() under what is known of symbols of loops.
   Expr simplified(const Expr& e) const { return simplify(e, assumptions_); }
   Assumptions& assumptions() { return assumptions_; }
+  // Symbols by others of which nothing is known: a place in a ring may be one number for all of these.
+  Substitution& aligned() { return aligned_; }
+  // The place of index x in a ring of so many.
+  Expr place_in_ring(const Expr& x, const Expr& places) const;
   const Assumptions& assumptions() const { return assumptions_; }
 
   std::vector<SymbolicDim> dims_of(const std::vector<Dim>& dims, ElementType element) const;
@@ -88,6 +92,7 @@ class Scope {
   std::unordered_map<std::string_view, BufferId> ids_;  // of program_.buffers' names
   std::vector<std::optional<SymbolicBuffer>> buffers_;
   Assumptions assumptions_;
+  Substitution aligned_;
 };
 
 }  // namespace tenon::program::detail

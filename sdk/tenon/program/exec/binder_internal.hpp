@@ -104,22 +104,28 @@ class Binder {
   Result<void> emit_parts(const Loop& loop, const Loop& written_out, const SteadyPart& steady);
   // Iterations that are not steady.
   Result<void> emit_rest(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step);
-  // Code for each iteration, with numbers that are known.
-  Result<void> emit_each(const Loop& loop, int64_t first, int64_t step, int64_t iterations);
-  // Of a serial loop with some, where that is known.
-  static std::optional<int64_t> iterations_of(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step);
-  // A loop of one iteration whose number is known and whose body is simple: no code but that of the body. Errors name it.
+  // Code for each iteration.
+  Result<void> emit_each(const Loop& loop, const Expr& first, int64_t step, int64_t iterations);
+  // Of a serial loop with some, where that is known, wherever it begins.
+  std::optional<int64_t> iterations_of(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step) const;
+  // After how many steady iterations periods begin, for their places to be known: a symbol where that is known in a run.
+  Expr iterations_to_periods(const Expr& begin, const Expr& step, const SteadyPart& steady);
+  // A loop of one iteration whose body is simple: no code but that of the body. Errors name it.
   Result<void> emit_once(const Loop& loop);
   std::optional<SteadyPart> steady_part(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step);
-  // `shown`: see OpenLoop.
+  // `shown`: see OpenLoop. `once`: there is one iteration at most, so that nothing is to be stepped.
   Result<void> emit_loop(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step,
-                         const std::string& shown = {});
+                         const std::string& shown = {}, bool once = false);
   Result<void> emit_periods(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step, int64_t period);
   Result<int64_t> most_workers(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step) const;
   Result<void> emit_workers(const Loop& loop, int32_t number);
-  // Of few iterations each has code of its own, with numbers that are known: without these, bounds of the loops within
-  // are made in each run, and so are their calls' views.
+  // The first and the last iteration have code of their own where their numbers follow other rules: without it, bounds of
+  // the loops within would be made in each run, and so would their calls' views.
   Result<void> emit_worker_body(const Loop& loop, int32_t number);
+  // Of the iterations first ... last - 1 of workers, if the loop has no others.
+  Result<void> emit_members(const Loop& loop, int32_t number, int64_t first, int64_t last);
+  // The numbers of its body, of these iterations alone.
+  std::vector<Expr> numbers_of_members(const Loop& loop, int32_t number, int64_t first, int64_t last);
   void leave_loop(const Loop& loop, const std::string& symbol, int32_t number, int64_t workers);
   void add_increments(const std::vector<Increment>& increments, LoopCode& loop);
   static void flatten(Registers::LevelCode program, std::vector<Instr>& to);

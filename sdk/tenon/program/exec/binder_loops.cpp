@@ -4,6 +4,7 @@
 
 #include <tenon/program/exec/arguments_internal.hpp>
 #include <tenon/program/exec/binder_internal.hpp>
+#include <tenon/program/exec/steady_numbers_internal.hpp>
 
 namespace tenon::program::detail {
 
@@ -11,8 +12,6 @@ namespace {
 
 // So few iterations before or after the steady ones are code of their own, each with numbers that are known.
 constexpr int64_t kFewWithoutLoop = 2;
-// Of a loop of workers so many iterations have code of their own at most.
-constexpr int64_t kMostOfWorkers = 16;
 
 }  // namespace
 
@@ -28,29 +27,50 @@ Result<void> Binder::emit(const Loop& loop) {
   const std::optional<int64_t> few = iterations_of(loop, begin, end, step);
   if (few && *few > 1 && *few < kFewestIterations && !options_.statistics &&
       may_be_repeated(loop.body, innermost() >= 0))
-    return emit_each(loop, begin.constant(), step.constant(), *few);
+    return emit_each(loop, begin, step.constant(), *few);
   return emit_loop(loop, begin, end, step);
 }
 
 Result<void> Binder::emit_parts(const Loop& loop, const Loop& written_out, const SteadyPart& steady) {
   const Expr begin = resolved(loop.begin), end = resolved(loop.end), step = resolved(loop.step);
-  const Expr from = begin + steady.first * step;
-  if (steady.first > 0) TENON_OK(emit_rest(loop, begin, from, step));
-  const int64_t in_periods =
-      steady.period > 1 && !options_.statistics ? (steady.last - steady.first) / steady.period : 0;
-  const Expr to = from + (in_periods > 0 ? in_periods * steady.period : steady.last - steady.first) * step;
-  TENON_OK(in_periods > 0 ? emit_periods(written_out, from, to, step, steady.period)
-                          : emit_loop(written_out, from, min(to, end), step));
-  return prove_le(end, to) ? Result<void>() : emit_rest(loop, to, end, step);
+  const bool in_periods = steady.period > 1 && !options_.statistics;
+  const Expr before = in_periods ? iterations_to_periods(begin, step, steady) : Expr(0);
+  const int64_t most_before = before.is_constant() ? 0 : steady.period - 1;
+  const int64_t periods = in_periods ? (steady.last - steady.first - most_before) / steady.period : 0;
+  const Expr from = begin + (steady.first + (periods > 0 ? before : 0)) * step;
+  const Expr to = from + (periods > 0 ? periods * steady.period : steady.last - steady.first) * step;
+  TENON_OK(emit_rest(loop, begin, from, step));
+  TENON_OK(periods > 0 ? emit_periods(written_out, from, to, step, steady.period)
+                       : emit_loop(written_out, from, scope_.simplified(min(to, end)), step));
+  TENON_OK(emit_rest(loop, to, end, step));
+  if (!before.is_constant()) {
+    scope_.aligned().erase(std::string(before.name()));
+    scope_.assumptions().erase(std::string(before.name()));
+  }
+  return {};
+}
+
+Expr Binder::iterations_to_periods(const Expr& begin, const Expr& step, const SteadyPart& steady) {
+  if (begin.is_constant()) return 0;
+  const std::string symbol = str("before.", code().loops.size());
+  const Expr aligned =
+      aligned_iteration(begin, step.constant(), steady.period, Expr::symbol("period"), scope_) - steady.first;
+  const Expr before = scope_.simplified(mod(aligned, steady.period));
+  if (before.is_constant()) return 0;  // so are places, wherever periods begin
+  registers_.define(symbol, registers_.value(before).place, registers_.level_of(before));
+  scope_.assumptions()[symbol] = {0, steady.period - 1};
+  scope_.aligned()[symbol] = aligned;
+  return Expr::symbol(symbol);
 }
 
 Result<void> Binder::emit_rest(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step) {
-  const int64_t iterations = iteration_count(begin.constant(), end.constant(), step.constant());
-  if (iterations > kFewWithoutLoop) return emit_loop(loop, begin, end, step);
-  return emit_each(loop, begin.constant(), step.constant(), iterations);
+  if (prove_le(end, begin, scope_.assumptions())) return {};
+  const std::optional<int64_t> iterations = iterations_of(loop, begin, end, step);
+  if (!iterations || *iterations > kFewWithoutLoop) return emit_loop(loop, begin, end, step);
+  return emit_each(loop, begin, step.constant(), *iterations);
 }
 
-Result<void> Binder::emit_each(const Loop& loop, int64_t first, int64_t step, int64_t iterations) {
+Result<void> Binder::emit_each(const Loop& loop, const Expr& first, int64_t step, int64_t iterations) {
   Loop once = loop;
   once.step = 1;
   for (int64_t i = 0; i < iterations; ++i) {
@@ -65,9 +85,10 @@ Result<void> Binder::emit_once(const Loop& loop) {
   const auto number = static_cast<int32_t>(code().loops.size());
   LoopCode made{.symbol = loop.symbol, .value = registers_.new_word(), .outer = innermost()};
   made.outer_ahead = ahead_in_loop();
-  registers_.into(loop.begin, made.value);
+  const Expr begin = resolved(loop.begin);
+  registers_.into(begin, made.value);
   code().loops.push_back(std::move(made));
-  scope_.define(loop.symbol, loop.begin);
+  scope_.define(loop.symbol, begin);
   const int32_t around = std::exchange(once_, number);
   auto result = emit(loop.body);
   once_ = around;
@@ -91,17 +112,19 @@ Result<void> Binder::emit_periods(const Loop& loop, const Expr& begin, const Exp
 std::optional<SteadyPart> Binder::steady_part(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step) {
   const std::optional<int64_t> iterations = iterations_of(loop, begin, end, step);
   if (!iterations) return {};
-  return detail::steady_part(loop, begin.constant(), step.constant(), *iterations, scope_);
+  return detail::steady_part(loop, begin, step.constant(), *iterations, scope_);
 }
 
-std::optional<int64_t> Binder::iterations_of(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step) {
-  const bool counted = begin.is_constant() && end.is_constant() && step.is_constant() && step.constant() >= 1;
-  if (loop.kind != LoopKind::serial || !counted || begin.constant() >= end.constant()) return {};
-  return iteration_count(begin.constant(), end.constant(), step.constant());
+std::optional<int64_t> Binder::iterations_of(const Loop& loop, const Expr& begin, const Expr& end,
+                                             const Expr& step) const {
+  const Expr length = scope_.simplified(end - begin);
+  if (loop.kind != LoopKind::serial || !length.is_constant() || !step.is_constant()) return {};
+  if (length.constant() <= 0 || step.constant() < 1) return {};
+  return iteration_count(0, length.constant(), step.constant());
 }
 
 Result<void> Binder::emit_loop(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step,
-                               const std::string& shown) {
+                               const std::string& shown, bool once) {
   const Interval range{bounds(begin, scope_.assumptions()).lower, bounds(end - 1, scope_.assumptions()).upper};
   if (!range.lower || !range.upper)
     return error(Code::resource_exhausted, "loop ", loop.symbol, ": its bounds ", begin, " and ", end,
@@ -127,19 +150,22 @@ Result<void> Binder::emit_loop(const Loop& loop, const Expr& begin, const Expr& 
   made.may_be_parallel = loop.kind != LoopKind::serial;
   code().loops[static_cast<size_t>(number)] = made;
 
-  // As begin + step * number of the iteration, where that is known: then x mod 8 in a loop of step 4 is 4 * (k mod
-  // 2).
-  const bool counted = begin.is_constant() && step.is_constant() && step.constant() >= 1;
+  // As begin + step * number of the iteration, where these are known: then x mod 8 in a loop of step 4 is 4 * (k mod 2),
+  // and what is as far away from a begin that moves is as far away in all iterations.
+  const Expr length = scope_.simplified(end - begin);
+  const bool counted = (begin.is_constant() || length.is_constant()) && step.is_constant() && step.constant() >= 1;
   const std::string symbol = counted ? str("iteration.", number) : loop.symbol;
   if (counted) {
-    const int64_t most = iteration_count(begin.constant(), *range.upper + 1, step.constant()) - 1;
+    const int64_t most =
+        (begin.is_constant() ? iteration_count(begin.constant(), *range.upper + 1, step.constant())
+                             : iteration_count(0, length.constant(), step.constant())) - 1;
     scope_.define(loop.symbol, most == 0 ? begin : begin + step * Expr::symbol(symbol));
     scope_.assumptions()[symbol] = {0, most};
-    registers_.enter(symbol, made.counter, 0, 1, workers == 1);
+    registers_.enter(symbol, made.counter, 0, 1, workers == 1 && !once);
   } else {
     scope_.define(loop.symbol, Expr::symbol(symbol));
     scope_.assumptions()[symbol] = range;
-    registers_.enter(symbol, made.value, begin, step, workers == 1);
+    registers_.enter(symbol, made.value, begin, step, workers == 1 && !once);
   }
   loops_.push_back({number, loop.kind == LoopKind::pipelined, step_, {}, loop.symbol, shown});
   dims_known_.emplace_back();
@@ -187,25 +213,38 @@ Result<void> Binder::emit_worker_body(const Loop& loop, int32_t number) {
   const LoopCode made = code().loops[static_cast<size_t>(number)];
   const bool counted = made.begin.known() && made.end.known() && made.step.known() && made.step.number >= 1;
   const int64_t iterations = counted ? iteration_count(made.begin.number, made.end.number, made.step.number) : 0;
-  if (iterations < 1 || iterations > kMostOfWorkers || made.kind != LoopKind::parallel || options_.statistics ||
-      !may_be_split(loop.body))
+  if (iterations < 2 || made.kind != LoopKind::parallel || options_.statistics || !may_be_split(loop.body))
     return emit(loop.body);
-  const Expr any = scope_.resolve(Expr::symbol(loop.symbol));
-  const auto emit_all = [&]() -> Result<void> {
-    for (int64_t i = 0; i < iterations; ++i) {
-      const int64_t value = made.begin.number + i * made.step.number;
-      scope_.define(loop.symbol, value);
-      // Once in that iteration, and in no other.
-      const Loop split{.symbol = str("split.", code().loops.size()), .end = 1, .body = loop.body};
-      const size_t at = code().loops.size();
-      TENON_OK(emit_loop(split, select(equal(any, value), 0, 1), 1, 1));
-      code().loops[at].symbol.clear();
-    }
-    return {};
-  };
-  auto result = emit_all();
+  const std::vector<Expr> all = numbers_of_members(loop, number, 0, iterations);
+  const int64_t first = all == numbers_of_members(loop, number, 1, iterations) ? 0 : 1;
+  const int64_t last = iterations - (all == numbers_of_members(loop, number, 0, iterations - 1) ? 0 : 1);
+  if (last - first == iterations) return emit(loop.body);
+  if (first > 0) TENON_OK(emit_members(loop, number, 0, first));
+  if (first < last) TENON_OK(emit_members(loop, number, first, last));
+  return last < iterations ? emit_members(loop, number, last, iterations) : Result<void>();
+}
+
+Result<void> Binder::emit_members(const Loop& loop, int32_t number, int64_t first, int64_t last) {
+  const LoopCode made = code().loops[static_cast<size_t>(number)];
+  const Expr any = scope_.resolve(Expr::symbol(loop.symbol)), at = Expr::symbol(str("iteration.", number));
+  const Loop members{.symbol = str("split.", code().loops.size()), .body = loop.body};
+  scope_.define(loop.symbol, made.begin.number + made.step.number * (last - first > 1 ? Expr::symbol(members.symbol) : first));
+  const size_t around = code().loops.size();
+  auto result = emit_loop(members, scope_.simplified(max(at, first)), scope_.simplified(min(at + 1, last)), 1, {}, true);
+  code().loops[around].symbol.clear();
   scope_.define(loop.symbol, any);
   return result;
+}
+
+std::vector<Expr> Binder::numbers_of_members(const Loop& loop, int32_t number, int64_t first, int64_t last) {
+  Interval& range = scope_.assumptions()[str("iteration.", number)];
+  const Interval before = std::exchange(range, {first, last - 1});
+  Numbers numbers(scope_);
+  numbers.collect(loop.body);
+  for (Expr& e : numbers.found) e = scope_.simplified(e);
+  for (const std::string& within : numbers.within) scope_.assumptions().erase(within);
+  range = before;
+  return std::move(numbers.found);
 }
 
 void Binder::leave_loop(const Loop& loop, const std::string& symbol, int32_t number, int64_t workers) {

@@ -74,7 +74,7 @@ OperandCode Binder::operand(const SymbolicBuffer& box, ElementType element, Plac
     const SymbolicDim& dim = box.dims[d];
     if (is_unfolded(dim)) continue;
     const Place at = dims + static_cast<Place>(d * sizeof(DimView));
-    const Expr place = scope_.simplified(mod(dim.min, max(dim.fold, 1)));
+    const Expr place = scope_.place_in_ring(dim.min, dim.fold);
     if (dim.fold.is_constant() && prove_le(place + dim.extent, dim.fold, scope_.assumptions())) {
       base += place * dim.stride;  // it never wraps
       continue;

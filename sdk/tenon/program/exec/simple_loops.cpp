@@ -52,8 +52,7 @@ Statement with_loops_written_out(const Statement& s, const Scope& scope) {
 }  // namespace
 
 bool has_one_iteration(const Loop& loop) {
-  return loop.kind == LoopKind::serial && loop.begin.is_constant() && loop.end == loop.begin + 1 &&
-         loop.step.is_constant(1);
+  return loop.kind == LoopKind::serial && loop.end == loop.begin + 1 && loop.step.is_constant(1);
 }
 
 bool is_simple(const Statement& s) { return is_plain(s, has_one_iteration); }

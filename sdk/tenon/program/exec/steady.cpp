@@ -100,8 +100,10 @@ SteadyPart longest(SteadyPart part, std::vector<int64_t> turns) {
   return best;
 }
 
-// After how many iterations of `phases` each all boxes are at the same places again.
-int64_t period_of(const Numbers& numbers, const SteadyPart& part, int64_t phases, Scope& scope) {
+// After how many iterations of `phases` each all boxes are at the same places again; 1 as well where these places are not
+// known of iterations that are aligned to it.
+int64_t period_of(const Numbers& numbers, const SteadyPart& part, const Expr& first, int64_t step, int64_t phases,
+                  Scope& scope) {
   if (numbers.most_elements > kFewElements) return 1;
   int64_t period = 1;
   for (const RingBox& ring : numbers.rings) {
@@ -110,6 +112,14 @@ int64_t period_of(const Numbers& numbers, const SteadyPart& part, int64_t phases
     if (!by.is_constant()) return 1;
     period = std::lcm(period, ring.places / std::gcd(ring.places, by.constant()));
     if (period * phases > kLongestPeriod) return 1;
+  }
+  if (!first.is_constant()) {
+    const Substitution aligned{
+        {kSteadyNumber, aligned_iteration(first, step * phases, period, Expr::symbol("steady.period"), scope)}};
+    const auto is_known = [&](const RingBox& ring) {
+      return scope.simplified(mod(ring.min.substitute(aligned), ring.places)).is_constant();
+    };
+    if (!std::ranges::all_of(numbers.rings, is_known)) return 1;
   }
   return 2 * period <= part.last - part.first && period * numbers.calls() <= kMostCalls ? period : 1;
 }
@@ -120,7 +130,7 @@ struct Steady {
   int64_t phases = 1;  // that another look at the loop is to take at a time
   int64_t calls = 0;
 };
-Steady look_at(const Loop& loop, int64_t first, int64_t step, int64_t iterations, int64_t phases, Scope& scope) {
+Steady look_at(const Loop& loop, const Expr& first, int64_t step, int64_t iterations, int64_t phases, Scope& scope) {
   SteadyPart part{0, iterations / phases};
   scope.assumptions()[kSteadyNumber] = {0, part.last - 1};
   Numbers numbers(scope);
@@ -136,7 +146,7 @@ Steady look_at(const Loop& loop, int64_t first, int64_t step, int64_t iterations
     for (Expr& e : numbers.found) e = scope.simplified(e);
   }
   Steady found{part};
-  found.part.period = period_of(numbers, part, phases, scope);
+  found.part.period = period_of(numbers, part, first, step, phases, scope);
   found.phases = Phases().of(numbers.found);
   // Hints cost much where their boxes are found in each run.
   found.part.is_short =
@@ -149,7 +159,11 @@ Steady look_at(const Loop& loop, int64_t first, int64_t step, int64_t iterations
 
 }  // namespace
 
-std::optional<SteadyPart> steady_part(const Loop& loop, int64_t first, int64_t step, int64_t iterations, Scope& scope) {
+Expr aligned_iteration(const Expr& first, int64_t step, int64_t period, const Expr& unknown, const Scope& scope) {
+  return period * unknown - scope.simplified(floordiv(first, step));
+}
+
+std::optional<SteadyPart> steady_part(const Loop& loop, const Expr& first, int64_t step, int64_t iterations, Scope& scope) {
   if (iterations < kFewestIterations || !has_simple_loops(loop.body)) return {};
   const Steady one = look_at(loop, first, step, iterations, 1, scope);
   SteadyPart part = one.part;

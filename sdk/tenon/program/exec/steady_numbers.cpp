@@ -7,11 +7,11 @@
 namespace tenon::program::detail {
 
 template <class Made>
-void Numbers::show(const Made& s, SymbolicBuffer made) {
+void Numbers::show(const Made& s, BufferId id, SymbolicBuffer made) {
   add(made);
-  auto before = scope_.exchange(s.buffer, std::move(made));
+  auto before = scope_.exchange(id, std::move(made));
   collect(s.body);
-  scope_.exchange(s.buffer, std::move(before));
+  scope_.exchange(id, std::move(before));
 }
 
 void Numbers::collect(const Statement& s) {
@@ -37,10 +37,11 @@ void Numbers::visit(const Let& s) {
   scope_.erase(s.symbol);
 }
 
-void Numbers::visit(const Crop& s) { show(s, scope_.crop(s)); }
-void Numbers::visit(const Slice& s) { show(s, scope_.slice(s)); }
-void Numbers::visit(const Transpose& s) { show(s, scope_.transpose(s)); }
-void Numbers::visit(const View& s) { show(s, scope_.view(s)); }
+void Numbers::visit(const Allocate& s) { show(s, s.allocation.buffer, scope_.allocation(s.allocation)); }
+void Numbers::visit(const Crop& s) { show(s, s.buffer, scope_.crop(s)); }
+void Numbers::visit(const Slice& s) { show(s, s.buffer, scope_.slice(s)); }
+void Numbers::visit(const Transpose& s) { show(s, s.buffer, scope_.transpose(s)); }
+void Numbers::visit(const View& s) { show(s, s.buffer, scope_.view(s)); }
 
 void Numbers::visit(const Call& s) {
   calls_.emplace_back();
@@ -70,7 +71,7 @@ void Numbers::visit(const Loop& s) {
     within.push_back(number);
     scope_.define(s.symbol, Expr::symbol(number));
   } else {
-    scope_.define(s.symbol, s.begin);
+    scope_.define(s.symbol, begin);
   }
   collect(s.body);
   scope_.erase(s.symbol);

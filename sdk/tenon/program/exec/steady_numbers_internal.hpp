@@ -33,6 +33,7 @@ class Numbers {
  private:
   void visit(const Block& s);
   void visit(const Let& s);
+  void visit(const Allocate& s);
   void visit(const Crop& s);
   void visit(const Slice& s);
   void visit(const Transpose& s);
@@ -43,10 +44,10 @@ class Numbers {
   void visit(const Loop& s);
   void visit(const Prefetch& s);
   template <class Other>
-  void visit(const Other&) {}  // is_simple: there are none
+  void visit(const Other&) {}  // has_simple_loops, may_be_split: there are none
 
   template <class Made>
-  void show(const Made& s, SymbolicBuffer made);
+  void show(const Made& s, BufferId id, SymbolicBuffer made);
   void region(const Region& r, bool written);
   void add(const SymbolicBuffer& buffer);
   void add(const Expr& e);
