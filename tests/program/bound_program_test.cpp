@@ -257,17 +257,18 @@ TEST(BoundProgram, SignalsOfANestedPipelineAreNotThoseOfTheOneAround) {
   }
 }
 
-// Calls in strips of bands take the plain path, also in a band that is shorter, and in one that begins otherwise. There is no
-// code for each band. Errors name the loops that the program has.
+// Calls in strips of bands take the plain path, also in a band that is shorter, and in one that begins otherwise. There
+// is no code for each band. Errors name the loops that the program has.
 TEST(BoundProgram, BandsHaveTheSameCodeForAnyNumberOfWorkers) {
   std::set<int64_t> sizes;
   for (const int64_t bands : {4, 5, 40}) {
     const int64_t rows = 8 * bands - 2;
     Data data, expected;
     for (Data* d : {&data, &expected}) d->add("out", {12, rows});
-    const Program program = parsed(str("program @bands() { output %out : i32 rank 2 for y in [0, ", rows, ") step 8 parallel ",
-                                       bands, R"( {
-      for z in [y, min(y + 8, )", rows, R"()) step 2 {
+    const Program program =
+        parsed(str("program @bands() { output %out : i32 rank 2 for y in [0, ", rows, ") step 8 parallel ", bands, R"( {
+      for z in [y, min(y + 8, )",
+                   rows, R"()) step 2 {
         let from = max(z - 4, 0) {
           call iota(out %out[0 +: 12, z +: 2]; from)
         }

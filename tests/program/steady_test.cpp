@@ -219,8 +219,8 @@ std::string ring_in_bands(int64_t rows, int64_t band, int64_t fold) {
   } } } })");
 }
 
-// Periods begin where their places are known: before the first one, so many iterations go by that a worker's band begins
-// between two of them. The last band is a shorter one.
+// Periods begin where their places are known: before the first one, so many iterations go by that a worker's band
+// begins between two of them. The last band is a shorter one.
 TEST(Steady, PlacesInRingsAreConstantWhereverABandBegins) {
   for (const int64_t fold : {3, 4, 5, 7})
     for (const int64_t band : {20, 21, 22, 24}) {
@@ -236,14 +236,17 @@ TEST(Steady, PlacesInRingsAreConstantWhereverABandBegins) {
       auto bound = BoundProgram::bind(*program, compiled.arguments(), {.pool = &three});
       ASSERT_TRUE(bound.ok()) << bound.error().to_string();
       const std::string code = bound->disassembly();
-      const std::regex period(str(R"(: loop y [^\n]*\n(\d+: call(_plain|_function) [^\n]*\n){)", 2 * fold, "}\\d+: next"));
-      const auto periods = std::distance(std::sregex_iterator(code.begin(), code.end(), period), std::sregex_iterator());
+      const std::regex period(
+          str(R"(: loop y [^\n]*\n(\d+: call(_plain|_function) [^\n]*\n){)", 2 * fold, "}\\d+: next"));
+      const auto periods =
+          std::distance(std::sregex_iterator(code.begin(), code.end(), period), std::sregex_iterator());
       EXPECT_EQ(periods, 2) << "bands of " << band << " rows, and one of less, " << fold << " places\n" << code;
       ASSERT_TRUE(interpret(*program, interpreted.arguments(), {}).ok());
       for (int run = 0; run < 3; ++run) {
         std::ranges::fill(compiled["out"], -1);
         ASSERT_TRUE(bound->run(compiled.arguments()).ok());
-        ASSERT_EQ(compiled["out"], interpreted["out"]) << "bands of " << band << " rows, " << fold << " places\n" << code;
+        ASSERT_EQ(compiled["out"], interpreted["out"]) << "bands of " << band << " rows, " << fold << " places\n"
+                                                       << code;
       }
     }
 }

@@ -170,7 +170,8 @@ bool is_monotonic(const Expr& e, std::string_view symbol, const Assumptions& ass
   return wanted == Direction::up ? prove_le(e, next, assumptions) : prove_le(next, e, assumptions);
 }
 
-// Leaves out what another operand of a min (max) is never above (below), though both may be anything: n and n + i for i >= 0.
+// Leaves out what another operand of a min (max) is never above (below), though both may be anything: n and n + i for i
+// >= 0.
 void drop_beaten(ExprKind kind, std::vector<Expr>& operands, Ranges& ranges) {
   for (size_t i = 0; i < operands.size(); ++i)
     std::erase_if(operands, [&, by = operands[i]](const Expr& e) {

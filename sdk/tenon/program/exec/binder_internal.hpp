@@ -108,7 +108,8 @@ class Binder {
   Result<void> emit_each(const Loop& loop, const Expr& first, int64_t step, int64_t iterations);
   // Of a serial loop with some, where that is known, wherever it begins.
   std::optional<int64_t> iterations_of(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step) const;
-  // After how many steady iterations periods begin, for their places to be known: a symbol where that is known in a run.
+  // After how many steady iterations periods begin, for their places to be known: a symbol where that is known in a
+  // run.
   Expr iterations_to_periods(const Expr& begin, const Expr& step, const SteadyPart& steady);
   // A loop of one iteration whose body is simple: no code but that of the body. Errors name it.
   Result<void> emit_once(const Loop& loop);
@@ -119,8 +120,8 @@ class Binder {
   Result<void> emit_periods(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step, int64_t period);
   Result<int64_t> most_workers(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step) const;
   Result<void> emit_workers(const Loop& loop, int32_t number);
-  // The first and the last iteration have code of their own where their numbers follow other rules: without it, bounds of
-  // the loops within would be made in each run, and so would their calls' views.
+  // The first and the last iteration have code of their own where their numbers follow other rules: without it, bounds
+  // of the loops within would be made in each run, and so would their calls' views.
   Result<void> emit_worker_body(const Loop& loop, int32_t number);
   // Of the iterations first ... last - 1 of workers, if the loop has no others.
   Result<void> emit_members(const Loop& loop, int32_t number, int64_t first, int64_t last);

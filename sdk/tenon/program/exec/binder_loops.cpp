@@ -53,8 +53,7 @@ Result<void> Binder::emit_parts(const Loop& loop, const Loop& written_out, const
 Expr Binder::iterations_to_periods(const Expr& begin, const Expr& step, const SteadyPart& steady) {
   if (begin.is_constant()) return 0;
   const std::string symbol = str("before.", code().loops.size());
-  const Expr aligned =
-      aligned_iteration(begin, step.constant(), steady.period, Expr::symbol("period"), scope_) - steady.first;
+  const Expr aligned = aligned_iteration(begin, step.constant(), steady.period, scope_);
   const Expr before = scope_.simplified(mod(aligned, steady.period));
   if (before.is_constant()) return 0;  // so are places, wherever periods begin
   registers_.define(symbol, registers_.value(before).place, registers_.level_of(before));
@@ -150,15 +149,15 @@ Result<void> Binder::emit_loop(const Loop& loop, const Expr& begin, const Expr& 
   made.may_be_parallel = loop.kind != LoopKind::serial;
   code().loops[static_cast<size_t>(number)] = made;
 
-  // As begin + step * number of the iteration, where these are known: then x mod 8 in a loop of step 4 is 4 * (k mod 2),
-  // and what is as far away from a begin that moves is as far away in all iterations.
+  // As begin + step * number of the iteration, where these are known: then x mod 8 in a loop of step 4 is 4 * (k mod
+  // 2), and what is as far away from a begin that moves is as far away in all iterations.
   const Expr length = scope_.simplified(end - begin);
   const bool counted = (begin.is_constant() || length.is_constant()) && step.is_constant() && step.constant() >= 1;
   const std::string symbol = counted ? str("iteration.", number) : loop.symbol;
   if (counted) {
-    const int64_t most =
-        (begin.is_constant() ? iteration_count(begin.constant(), *range.upper + 1, step.constant())
-                             : iteration_count(0, length.constant(), step.constant())) - 1;
+    const int64_t most = (begin.is_constant() ? iteration_count(begin.constant(), *range.upper + 1, step.constant())
+                                              : iteration_count(0, length.constant(), step.constant())) -
+                         1;
     scope_.define(loop.symbol, most == 0 ? begin : begin + step * Expr::symbol(symbol));
     scope_.assumptions()[symbol] = {0, most};
     registers_.enter(symbol, made.counter, 0, 1, workers == 1 && !once);
@@ -228,9 +227,11 @@ Result<void> Binder::emit_members(const Loop& loop, int32_t number, int64_t firs
   const LoopCode made = code().loops[static_cast<size_t>(number)];
   const Expr any = scope_.resolve(Expr::symbol(loop.symbol)), at = Expr::symbol(str("iteration.", number));
   const Loop members{.symbol = str("split.", code().loops.size()), .body = loop.body};
-  scope_.define(loop.symbol, made.begin.number + made.step.number * (last - first > 1 ? Expr::symbol(members.symbol) : first));
+  scope_.define(loop.symbol,
+                made.begin.number + made.step.number * (last - first > 1 ? Expr::symbol(members.symbol) : first));
   const size_t around = code().loops.size();
-  auto result = emit_loop(members, scope_.simplified(max(at, first)), scope_.simplified(min(at + 1, last)), 1, {}, true);
+  auto result =
+      emit_loop(members, scope_.simplified(max(at, first)), scope_.simplified(min(at + 1, last)), 1, {}, true);
   code().loops[around].symbol.clear();
   scope_.define(loop.symbol, any);
   return result;

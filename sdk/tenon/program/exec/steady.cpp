@@ -100,8 +100,8 @@ SteadyPart longest(SteadyPart part, std::vector<int64_t> turns) {
   return best;
 }
 
-// After how many iterations of `phases` each all boxes are at the same places again; 1 as well where these places are not
-// known of iterations that are aligned to it.
+// After how many iterations of `phases` each all boxes are at the same places again; 1 as well where these places are
+// not known of iterations that are aligned to it.
 int64_t period_of(const Numbers& numbers, const SteadyPart& part, const Expr& first, int64_t step, int64_t phases,
                   Scope& scope) {
   if (numbers.most_elements > kFewElements) return 1;
@@ -114,8 +114,7 @@ int64_t period_of(const Numbers& numbers, const SteadyPart& part, const Expr& fi
     if (period * phases > kLongestPeriod) return 1;
   }
   if (!first.is_constant()) {
-    const Substitution aligned{
-        {kSteadyNumber, aligned_iteration(first, step * phases, period, Expr::symbol("steady.period"), scope)}};
+    const Substitution aligned{{kSteadyNumber, aligned_iteration(first, step * phases, period, scope)}};
     const auto is_known = [&](const RingBox& ring) {
       return scope.simplified(mod(ring.min.substitute(aligned), ring.places)).is_constant();
     };
@@ -159,11 +158,12 @@ Steady look_at(const Loop& loop, const Expr& first, int64_t step, int64_t iterat
 
 }  // namespace
 
-Expr aligned_iteration(const Expr& first, int64_t step, int64_t period, const Expr& unknown, const Scope& scope) {
-  return period * unknown - scope.simplified(floordiv(first, step));
+Expr aligned_iteration(const Expr& first, int64_t step, int64_t period, const Scope& scope) {
+  return period * Expr::symbol("steady.period") - scope.simplified(floordiv(first, step));
 }
 
-std::optional<SteadyPart> steady_part(const Loop& loop, const Expr& first, int64_t step, int64_t iterations, Scope& scope) {
+std::optional<SteadyPart> steady_part(const Loop& loop, const Expr& first, int64_t step, int64_t iterations,
+                                      Scope& scope) {
   if (iterations < kFewestIterations || !has_simple_loops(loop.body)) return {};
   const Steady one = look_at(loop, first, step, iterations, 1, scope);
   SteadyPart part = one.part;

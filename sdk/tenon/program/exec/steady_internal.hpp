@@ -26,12 +26,13 @@ struct SteadyPart {
 
 // Of a serial loop of `iterations`, whose symbol is first + step * number of the iteration: the longest run of
 // iterations in which no condition of the body turns. Where it begins may be known in a run only, as in a band of a
-// worker: then periods are for iterations that are aligned to them. Nothing when that is all of them, with a period of 1, or less
-// than half, or where the body is not simple but for serial loops in it: with those the period is 1. Names of the body are
-// not in `scope`, whose state is as before.
-std::optional<SteadyPart> steady_part(const Loop& loop, const Expr& first, int64_t step, int64_t iterations, Scope& scope);
-// The number of an iteration that is aligned to periods of `period`: one whose symbol, made of steps, has so many for a
-// divisor. Of `unknown` nothing is known.
-Expr aligned_iteration(const Expr& first, int64_t step, int64_t period, const Expr& unknown, const Scope& scope);
+// worker: then periods are for iterations that are aligned to them. Nothing when that is all of them, with a period of
+// 1, or less than half, or where the body is not simple but for serial loops in it: with those the period is 1. Names
+// of the body are not in `scope`, whose state is as before.
+std::optional<SteadyPart> steady_part(const Loop& loop, const Expr& first, int64_t step, int64_t iterations,
+                                      Scope& scope);
+// The numbers of iterations that are aligned to periods of so many, wherever the loop begins: their symbols are as many
+// steps apart. In it is a symbol that may be any integer, and that no text can name.
+Expr aligned_iteration(const Expr& first, int64_t step, int64_t period, const Scope& scope);
 
 }  // namespace tenon::program::detail
