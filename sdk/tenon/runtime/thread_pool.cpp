@@ -35,10 +35,12 @@ void relax() {
 #endif
 }
 
+using Time = std::chrono::steady_clock::time_point;
+Time end_of_looking() { return std::chrono::steady_clock::now() + kLooked; }
+
 template <class Done>
-bool spin_until(const Done& done) {
+bool spin_until(Time until, const Done& done) {
   constexpr int kLooks = 16;  // for each look at the clock
-  const auto until = std::chrono::steady_clock::now() + kLooked;
   do {
     for (int i = 0; i < kLooks; ++i) {
       if (done()) return true;
@@ -141,7 +143,7 @@ struct ThreadPool::Impl {
   std::mutex mutex;
   std::condition_variable wanted, left;
   std::vector<Loop*> loops;
-  std::atomic<int> listed = 0;  // loops.size(), to look at without the mutex
+  std::atomic<uint64_t> listed = 0;  // loops so far, to look at without the mutex
   int sleeping = 0;
   bool ending = false;
   std::vector<std::thread> workers;
@@ -151,26 +153,34 @@ struct ThreadPool::Impl {
     return found == loops.end() ? nullptr : *found;
   }
 
+  // A thread that comes too late for a loop, as one does that had to be woken for a short one, goes on looking: it
+  // would be late for each of many loops otherwise.
   void serve() {
     std::unique_lock lock(mutex);
+    Time until = end_of_looking();
     while (!ending) {
       if (Loop* loop = find_open()) {
         loop->users.fetch_add(1, std::memory_order_relaxed);
         lock.unlock();
         loop->work();
+        until = end_of_looking();
         lock.lock();
         // The caller may return once it sees 0: the loop is not touched afterwards.
         loop->users.fetch_sub(1, std::memory_order_release);
         left.notify_all();
         continue;
       }
+      const auto is_more = [this, before = listed.load(std::memory_order_relaxed)] {
+        return listed.load(std::memory_order_relaxed) != before;
+      };
       lock.unlock();
-      const bool seen = spin_until([this] { return listed.load(std::memory_order_relaxed) > 0; });
+      const bool more = spin_until(until, is_more);
       lock.lock();
-      if (seen && find_open()) continue;
+      if (more) continue;
       ++sleeping;
-      wanted.wait(lock, [this] { return ending || find_open(); });
+      wanted.wait(lock, [&] { return ending || is_more(); });
       --sleeping;
+      until = end_of_looking();
     }
   }
 
@@ -192,10 +202,9 @@ struct ThreadPool::Impl {
     {
       std::lock_guard lock(mutex);
       std::erase(loops, &loop);
-      listed.fetch_sub(1, std::memory_order_relaxed);
     }
     const auto alone = [&] { return loop.users.load(std::memory_order_acquire) == 0; };
-    if (spin_until(alone)) return;
+    if (spin_until(end_of_looking(), alone)) return;
     std::unique_lock lock(mutex);
     left.wait(lock, alone);
   }
