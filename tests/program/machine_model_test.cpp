@@ -41,6 +41,8 @@ struct Machine {
     out[std::string(kRowApart)] = 17e-9, out[std::string(kRowTogether)] = 10e-9;
     out[std::string(kDisturbed)] = 0;
     out[std::string(kCall)] = 2e-9, out[std::string(kCallWithWindows)] = 2.5e-9;
+    out[std::string(kPassByTwo)] = 1 / (1.25 * memory_rate);
+    out[std::string(kJoined)] = 1e-6, out[std::string(kWoken)] = 5e-6;
     return out;
   }
 };
@@ -66,6 +68,28 @@ TEST(MachineModel, SaysWhatIsRead) {
   EXPECT_NEAR(m.seconds_per_call, 5e-9, 1e-15) << "and what a kernel does before its first element";
   EXPECT_GT(m.apart, 1);
   EXPECT_NEAR(m.seconds_per_window, 0.5e-9, 1e-15);
+  EXPECT_DOUBLE_EQ(m.workers_of_largest, 1.25);
+  EXPECT_EQ(m.seconds_to_share, 5e-6) << "of threads that sleep, if that is more";
+}
+
+TEST(MachineModel, WorkersCostWhatCallingThemTakesAtMost) {
+  Readings readings = Machine().readings();
+  readings[std::string(kJoined)] = 7e-6;
+  EXPECT_EQ(model_of(readings, kCaches).seconds_to_share, 7e-6);
+  // Two threads are measured, and neither is taken to have less than it has alone.
+  readings[std::string(kPassByTwo)] = 1 / 200e9;
+  EXPECT_EQ(model_of(readings, kCaches).workers_of_largest, 2);
+  readings[std::string(kPassByTwo)] = 1 / 20e9;
+  EXPECT_EQ(model_of(readings, kCaches).workers_of_largest, 1);
+}
+
+// Files that are settled are not measured again, so there are some without what is read of workers.
+TEST(MachineModel, ReadingsOfBeforeLeaveWorkersAsStated) {
+  Readings readings = Machine().readings();
+  for (const std::string_view name : {kPassByTwo, kJoined, kWoken}) readings.erase(std::string(name));
+  const CostModel m = model_of(readings, kCaches), host = CostModel::host();
+  EXPECT_EQ(m.workers_of_largest, host.workers_of_largest);
+  EXPECT_EQ(m.seconds_to_share, host.seconds_to_share);
 }
 
 TEST(MachineModel, ACacheThatOthersUseCountsAsFarAsItIsFast) {

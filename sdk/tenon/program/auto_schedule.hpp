@@ -85,8 +85,10 @@ struct CostModel {
   double seconds_per_row = 15e-9;    // more, of each row that a call reads or writes: nothing is fetched ahead of it
   // Threads that a run is to have: loops of a group's bands have as many workers. 1: loops are serial. Below 1: an error.
   int64_t workers = 1;
-  double workers_of_largest = 2;    // so many have all that the largest memory gives
-  double seconds_to_share = 10e-6;  // until all workers have begun, and have ended
+  // So many have all that the largest memory gives; of_machine() has measured that for two.
+  double workers_of_largest = 2;
+  // What calling them costs their caller: where they sleep, which is more than where they look for work (of_machine()).
+  double seconds_to_share = 10e-6;
 
   // The memories of the description, and room for anything in the largest. One that states no bandwidth has that of the
   // next larger one that does, the largest that of main memory; one without a latency waits for nothing. Without a

@@ -56,7 +56,9 @@ std::string CostModel::to_string() const {
   }
   return out + str("a call: ", rounded(seconds_per_call * 1e9), " ns, with a ring ", rounded(seconds_per_window * 1e9),
                    " more, a row ", rounded(seconds_per_row * 1e9), "; fetched ahead: ", rounded(ahead_bytes / 1024),
-                   " KB, ", rounded(ahead_part * 100), "% of them hidden, and ", rounded(fetched_part * 100), "% of what it is told to\n");
+                   " KB, ", rounded(ahead_part * 100), "% of them hidden, and ", rounded(fetched_part * 100),
+                   "% of what it is told to\n", "workers: ", rounded(seconds_to_share * 1e6), " us to call them, ",
+                   rounded(workers_of_largest), " have all of the largest memory\n");
 }
 
 std::string ScheduleReport::to_string() const {

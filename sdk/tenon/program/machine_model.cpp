@@ -70,6 +70,7 @@ class ModelOfReadings {
       model_.seconds_per_call = plain + kSecondsOfKernel;
       model_.seconds_per_window = std::max(windows - plain, 0.0);
     }
+    set_workers();
     return std::move(model_);
   }
 
@@ -153,6 +154,17 @@ class ModelOfReadings {
       if (rate < kAsFast) return;
       before = rate;
     }
+  }
+
+  // Where the others sleep their caller wakes them and goes on with what there is to do: when they come late it has
+  // done that alone, and has lost what waking took. Where they look for work they come at once, and that is more than
+  // they cost. So a pipeline that takes no less than twice of either loses half of its time at worst, by the one, and
+  // gains by the other: to count on sleepers' help, which comes after 25 us to some ms, would leave serial what runs
+  // again and again.
+  void set_workers() {
+    if (const double share = std::max(reading(kWoken), reading(kJoined)); share > 0) model_.seconds_to_share = share;
+    if (const double two = reading(kPassByTwo), one = reading(pass_name(region_bytes(caches_))); two > 0 && one > 0)
+      model_.workers_of_largest = std::clamp(one / two, 1.0, 2.0);
   }
 
   // The bytes ahead that explain best what is hidden of each piece: the same part of shorter ones, and less of longer

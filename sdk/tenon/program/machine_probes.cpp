@@ -1,15 +1,19 @@
 // What is timed of a machine. Others run on it meanwhile: things are timed in turn, in rounds, at other places of memory
 // each time, and tries in which another thread had the processor do not count.
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include <tenon/program/exec/bound_program.hpp>
 #include <tenon/program/exec/prefetch_internal.hpp>
 #include <tenon/program/machine_probe_internal.hpp>
 #include <tenon/program/machine_readings.hpp>
+#include <tenon/runtime/thread_pool.hpp>
 #include <tenon/support/memory.hpp>
 
 namespace tenon::program {
@@ -108,6 +112,7 @@ class Probes {
     add_rows();
     add_calls(kCall, false);
     add_calls(kCallWithWindows, true);
+    if (two_.threads() == 2) add_two();
   }
 
   Readings take() {
@@ -243,12 +248,48 @@ class Probes {
                          [calls = *std::move(calls)] { calls->run(); });
   }
 
+  void add_two() {
+    probes_.emplace_back(std::string(kPassByTwo), static_cast<double>(bytes_), 1, [this] { pass_by_two(); });
+    constexpr int kLoops = 16;
+    const auto meet = [this] {
+      std::atomic<int> here = 0;
+      two_.run(2, 1, [&](int64_t, int64_t) {
+        for (++here; here < 2;) std::this_thread::yield();
+      });
+    };
+    probes_
+        .emplace_back(
+            std::string(kJoined), kLoops, kTries,
+            [meet] {
+              for (int i = 0; i < kLoops; ++i) meet();
+            },
+            meet)
+        .moves();
+    // Longer than threads of a pool look for work.
+    static constexpr std::chrono::microseconds kAsleep{400};
+    probes_
+        .emplace_back(
+            std::string(kWoken), 1, kTries, [this] { two_.run(2, 1, [](int64_t, int64_t) {}); },
+            [] { std::this_thread::sleep_for(kAsleep); })
+        .moves();
+  }
+  // In pieces that are taken as each thread comes to them, so that none waits for long.
+  void pass_by_two() {
+    const size_t half = bytes_ / 2, piece = half / 256 / kPage * kPage;
+    std::atomic<size_t> next = 0;
+    two_.run(2, 1, [&](int64_t, int64_t) {
+      for (size_t at; (at = next.fetch_add(piece)) < half;)
+        pass_(memory_ + half + at, memory_ + at, std::min(piece, half - at));
+    });
+  }
+
   static constexpr size_t kPage = 4096;
 
   const CacheBytes caches_;
   std::byte* const memory_;
   const size_t bytes_;
   const Pass pass_;
+  ThreadPool two_{2};
   std::vector<Probe> probes_;
   std::map<std::string, std::string, std::less<>> mostly_;  // by names of probes: those of what they mostly take
   size_t round_ = 0, far_ = 0;

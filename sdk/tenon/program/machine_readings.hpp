@@ -30,7 +30,8 @@ TENON_API CacheBytes cache_bytes_in(const std::filesystem::path& folder, const C
 // Text that other kinds of processors, and other builds of this library, have another one of.
 TENON_API std::string machine_identity(const CacheBytes& caches);
 
-// Seconds that one thread takes, by the name of what it does; and parts of something, where it is said.
+// Seconds that one thread takes, or two where it is said, by the name of what it does; and parts of something, where it
+// is said.
 using Readings = std::map<std::string, double, std::less<>>;
 
 // Memory that is gone through: more than the caches hold.
@@ -53,6 +54,12 @@ TENON_API size_t waited_bytes(const CacheBytes& caches, size_t level);
 inline constexpr std::string_view kRowApart = "row apart", kRowTogether = "row together";
 // and of a call of a kernel that does nothing, whose results stay in a ring or do not.
 inline constexpr std::string_view kCall = "call", kCallWithWindows = "call with windows";
+// Of a byte of the whole region where two threads at once pass a part of it each,
+inline constexpr std::string_view kPassByTwo = "pass by two";
+// of a loop of a pool of two threads in which they do nothing but meet, one after another, so that both look for work,
+inline constexpr std::string_view kJoined = "joined";
+// and of one that the other thread sleeps before, until its caller has done it: it has not waited for the other one.
+inline constexpr std::string_view kWoken = "woken";
 
 // The part of a piece's way to main memory and back, or of the work on it if that is less, that goes on beside the other.
 TENON_API std::string hidden_name(size_t piece);
