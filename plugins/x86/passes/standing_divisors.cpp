@@ -60,10 +60,7 @@ class StandingDivisors {
 
   bool has(RegisterId id) const {
     const auto found = gains_.find(id);
-    return found != gains_.end() && found->second >= 1;
-  }
-  bool any() const {
-    return std::ranges::any_of(gains_, [&](const auto& one) { return has(one.first); });
+    return found != gains_.end() && found->second >= 1 && made_.at(id) > 0;
   }
   bool is_moderate(RegisterId id) const { return moderate_.contains(id); }
   // Of vectors.
@@ -123,11 +120,10 @@ class Writer {
  public:
   explicit Writer(LinearKernel& kernel) : kernel_(kernel) {}
 
-  // Numbers that all factors are made of, before the rest of the body.
-  void write_numbers() {
-    below_1_ = write_number(1 - 0x1p-23f), one_ = write_number(1), least_lack_ = write_number(0x1p-60f);
-  }
+  // No number of the next stretch may be one of this: it would hold a register all along.
+  void begin_stretch() { below_1_ = one_ = least_lack_ = -1; }
   Factors write_factors(RegisterId divisor, bool moderate, int label) {
+    if (one_ < 0) below_1_ = write_number(1 - 0x1p-23f), one_ = write_number(1), least_lack_ = write_number(0x1p-60f);
     const auto make = [&](Name op, RegisterIds in) { return write(op, std::move(in), label); };
     const RegisterId scale = moderate ? -1 : make(kScale, {divisor});
     const RegisterId scaled = moderate ? divisor : make(kMul, {divisor, scale});
@@ -163,7 +159,7 @@ class Writer {
   }
 
   LinearKernel& kernel_;
-  RegisterId below_1_ = -1, one_ = -1, least_lack_ = -1;
+  RegisterId below_1_ = -1, one_ = -1, least_lack_ = -1;  // what factors are made of
 };
 
 }  // namespace
@@ -172,12 +168,11 @@ void divide_by_standing(LinearKernel& kernel, const PassOptions& options) {
   if (std::ranges::none_of(kernel.body, [](const Instruction& one) { return one.op == kDiv; })) return;
   const LinearKernel old = kernel;
   const StandingDivisors standing(old, options);
-  if (!standing.any()) return;
   std::map<RegisterId, Factors> factors;
   kernel.body.clear();
   Writer writer(kernel);
-  writer.write_numbers();
   for (const Instruction& one : old.body) {
+    if (is_border(one.op)) writer.begin_stretch();
     const auto by = standing.is_quotient(one) ? factors.find(one.in[1]) : factors.end();
     if (by != factors.end())
       writer.write_quotient(one, by->second);
