@@ -139,6 +139,15 @@ TEST(ScheduleCosts, WhatIsFetchedHasWhatIsLeftOfTheSecondLevel) {
   EXPECT_NEAR(gained(3072) / gained(2048), 0.5 * alone(3072) / alone(2048), 1e-3);
 }
 
+// Hints that wait for one another hold up the work, also where there is far more of the way than work that could hide
+// it.
+TEST(ScheduleCosts, HintsThatWaitHideLessOfShortWork) {
+  CostModel model = model_of_alike_caches();
+  model.fetched_part = 1;
+  for (size_t i = 0; i + 1 < model.memories.size(); ++i) model.memories[i].bytes_per_second = 200e9;
+  EXPECT_NEAR(gained_by_fetching(3840, model) / gained_by_fetching(960, model), 1 - 2 * 0.3, 1e-3);
+}
+
 // Down columns each doubling of what a call has hints for, from 1280 bytes on, loses more than along rows.
 TEST(ScheduleCosts, PiecesOfColumnsHideLessTheMoreHintsACallHas) {
   const auto gained = [](int64_t rows) {

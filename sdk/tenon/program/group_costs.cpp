@@ -68,13 +68,15 @@ void GroupCost::make_inside(const Inside& results) {
   calls_with_windows_ += iterations_;
 }
 
-double GroupCost::fetched_part(double part, const MemoryCosts& memories, double bytes, double calls) const {
+double GroupCost::fetched_seconds(double part, const MemoryCosts& memories, double bytes, double calls, double way,
+                                  double meanwhile) const {
   if (!may_fetch_ || (piece_bytes_ > 0 && resamples_)) return 0;
   const double portions = bytes / (calls * kFreePortion);
   // Most strips that are looked at are far too long: no logarithm for these.
   if (portions >= (piece_bytes_ > 0 ? kNoneOfPieces : kNoneOfRows)) return 0;
   const double lost = portions > 1 ? (piece_bytes_ > 0 ? kLostOfPieces : kLostOfRows) * std::log2(portions) : 0;
-  return part * std::max(1 - lost, 0.0) * memories.part_held_beside(windows_ + largest_, bytes / full_iterations_);
+  const double held = memories.part_held_beside(windows_ + largest_, bytes / full_iterations_);
+  return std::max(1 - lost, 0.0) * std::min(part * held * way, meanwhile);
 }
 
 double GroupCost::inside_seconds(const MemoryCosts& memories, double between_uses, double beside) const {
@@ -96,9 +98,9 @@ struct GroupCost::Ways {
 };
 
 double GroupCost::fetching_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& w) const {
-  const double part = fetched_part(model.fetched_part, memories, w.bytes, full_iterations_ * stages_);
-  if (w.far * part <= 0) return w.plain_seconds();
-  const double fetched = std::min(part * (w.apart + w.way), w.apart + w.inside);
+  const double fetched = fetched_seconds(model.fetched_part, memories, w.bytes, full_iterations_ * stages_,
+                                         w.apart + w.way, w.apart + w.inside);
+  if (w.far * fetched <= 0) return w.plain_seconds();
   const double pushed_out = inside_seconds(memories, w.between_uses, kBeside * w.bytes / full_iterations_) - w.inside;
   return w.plain_seconds() - std::max(w.far * (fetched - w.hidden) - pushed_out, 0.0) - w.waited;
 }
@@ -109,8 +111,8 @@ double GroupCost::past_caches_seconds(const CostModel& model, const MemoryCosts&
   const double way = outside_ * memories.seconds_per_byte(outside_) + results * memories.slowest_seconds_per_byte();
   const double far = (outside_ * memories.part_in_largest(outside_) + results) / w.bytes;
   const double apart = w.apart / w.way * way;
-  const double part = fetched_part(model.past_caches_part, memories, outside_, full_iterations_ * (stages_ + 1));
-  const double fetched = std::min(part * (apart + way), apart + w.inside);
+  const double fetched = fetched_seconds(model.past_caches_part, memories, outside_, full_iterations_ * (stages_ + 1),
+                                         apart + way, apart + w.inside);
   return way + far * (apart - fetched) + w.loaded +
          inside_seconds(memories, w.between_uses, kBeside * outside_ / full_iterations_);
 }

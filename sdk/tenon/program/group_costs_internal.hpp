@@ -134,9 +134,11 @@ class GroupCost {
 
  private:
   void make_inside(const Inside& results);
-  // The part of the way of so many bytes from and to the largest memory that is hidden when they are fetched ahead in so
-  // many calls; `part` of those that come in small portions.
-  double fetched_part(double part, const MemoryCosts& memories, double bytes, double calls) const;
+  // Of the way of so many bytes from and to the largest memory, what is hidden when they are fetched ahead in so many
+  // calls, beside what is done meanwhile; `part` of those that come in small portions. Hints that wait hold up the
+  // work, however much more of the way there is than work that could hide it.
+  double fetched_seconds(double part, const MemoryCosts& memories, double bytes, double calls, double way,
+                         double meanwhile) const;
   // A loop's way from and to the largest memory, and what it does meanwhile.
   struct Ways;
   double fetching_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& ways) const;
