@@ -87,7 +87,7 @@ TEST(ThreadPool, AThreadThatIsDoneBeforeTheCallerLooksForTheNextLoop) {
   };
   ThreadPool pool(2);
   int at_once = 0;
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 2000 && at_once < 20; ++i) {
     std::atomic<int> arrived = 0;
     pool.run(2, 1, [&](int64_t begin, int64_t) {
       for (++arrived; arrived < 2;) std::this_thread::yield();

@@ -144,7 +144,7 @@ struct ThreadPool::Impl {
   std::condition_variable wanted, left;
   std::vector<Loop*> loops;
   std::atomic<uint64_t> listed = 0;  // loops so far, to look at without the mutex
-  int sleeping = 0;
+  int sleeping = 0, looking = 0;
   bool ending = false;
   std::vector<std::thread> workers;
 
@@ -154,8 +154,10 @@ struct ThreadPool::Impl {
   }
 
   // A thread that comes too late for a loop, as one does that had to be woken for a short one, goes on looking: it
-  // would be late for each of many loops otherwise.
+  // would be late for each of many loops otherwise. But no more look than have a processor beside the caller's, which
+  // they would take from those that work.
   void serve() {
+    static const int most_looking = std::max(usable_threads() - 1, 1);
     std::unique_lock lock(mutex);
     Time until = end_of_looking();
     while (!ending) {
@@ -173,10 +175,14 @@ struct ThreadPool::Impl {
       const auto is_more = [this, before = listed.load(std::memory_order_relaxed)] {
         return listed.load(std::memory_order_relaxed) != before;
       };
-      lock.unlock();
-      const bool more = spin_until(until, is_more);
-      lock.lock();
-      if (more) continue;
+      if (looking < most_looking) {
+        ++looking;
+        lock.unlock();
+        const bool more = spin_until(until, is_more);
+        lock.lock();
+        --looking;
+        if (more) continue;
+      }
       ++sleeping;
       wanted.wait(lock, [&] { return ending || is_more(); });
       --sleeping;
