@@ -77,33 +77,6 @@ TEST(ThreadPool, OtherThreadsHelp) {
   EXPECT_EQ(arrived, 2);
 }
 
-// It does not sleep while the caller is at its own range, and so begins with the next loop at once: to wake it takes
-// longer than these microseconds. Where others have the processors it may be late; some of many tries are enough.
-TEST(ThreadPool, AThreadThatIsDoneBeforeTheCallerLooksForTheNextLoop) {
-  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "one processor";
-  using namespace std::chrono;
-  const auto wait = [](steady_clock::duration time) {
-    for (const auto until = steady_clock::now() + time; steady_clock::now() < until;) {}
-  };
-  ThreadPool pool(2);
-  int at_once = 0;
-  for (int i = 0; i < 2000 && at_once < 20; ++i) {
-    std::atomic<int> arrived = 0;
-    pool.run(2, 1, [&](int64_t begin, int64_t) {
-      for (++arrived; arrived < 2;) std::this_thread::yield();
-      if (begin == 0) wait(microseconds(30));
-    });
-    const auto from = steady_clock::now();
-    steady_clock::time_point other;
-    pool.run(2, 1, [&](int64_t begin, int64_t) {
-      if (begin == 1) other = steady_clock::now();
-      wait(microseconds(30));
-    });
-    at_once += other - from < microseconds(3);
-  }
-  EXPECT_GE(at_once, 20);
-}
-
 TEST(ThreadPool, NestedLoopsRunOnTheirThread) {
   ThreadPool pool(3);
   std::atomic<int> strangers = 0, sum = 0;
