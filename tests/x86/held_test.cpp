@@ -124,6 +124,23 @@ TEST(HeldRows, OneQuotientServesFourRows) {
   EXPECT_TRUE(snippet::verify(kernel).ok());
 }
 
+// A quotient by a constant is a product and a sum of two fours, row by row.
+TEST(HeldRows, OperatorsOfTwoFoursArePacked) {
+  snippet::LinearKernel kernel = lowered(100, 49);
+  const auto mean = std::ranges::find(kernel.body, Name("Div"), &snippet::Instruction::op);
+  ASSERT_NE(mean, kernel.body.end());
+  const snippet::RegisterId divisor = mean->in[1];
+  for (snippet::Instruction& one : kernel.body)
+    if (std::ranges::find(one.out, divisor) != one.out.end())
+      one = {.op = "Scalar", .attributes = {{"bits", int64_t{0x42440000}}}, .out = {divisor}};
+  divide_by_constants(kernel);
+  pack_fours(kernel);
+  const auto body = first_loop(kernel);
+  EXPECT_EQ(count(body, "SqrtFour"), 1) << print(kernel);
+  EXPECT_EQ(count(body, "SpreadFour"), 2 * 4);
+  EXPECT_TRUE(snippet::verify(kernel).ok());
+}
+
 // Of one vector, as a scale of columns, each row has all lanes.
 TEST(HeldRows, WhatRowsMakeOfAVectorIsNotPacked) {
   snippet::test::BodyBuilder build("rows", "kr");

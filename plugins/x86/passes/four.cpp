@@ -23,13 +23,14 @@ class FourFinder {
   explicit FourFinder(LinearKernel& kernel) : kernel_(kernel), uses_(kernel), alike_(kernel, uses_) {}
 
   void run() {
-    for (size_t i = 0; i < kernel_.body.size(); ++i) {
-      const Instruction& one = kernel_.body[i];
-      if (is_border(one.op)) members_.clear(), begun_.clear();
-      if (one.op == kFoldRows && fits(one.out))
-        add({.at = {i}, .members = {one.out[0], one.out[1], one.out[2], one.out[3]}});
-      else
-        see(i);
+    for (size_t begin = 0, end = 0; begin < kernel_.body.size(); begin = end) {
+      for (end = begin + 1; end < kernel_.body.size() && !is_border(kernel_.body[end].op);) ++end;
+      members_.clear();
+      // What has two operands of fours may come before the last of one of these.
+      for (size_t before = fours_.size() + 1; before != fours_.size();) {
+        before = fours_.size();
+        see(begin, end);
+      }
     }
     rewrite();
   }
@@ -71,6 +72,17 @@ class FourFinder {
     fours_.push_back(std::move(four));
   }
 
+  void see(size_t begin, size_t end) {
+    begun_.clear();
+    for (size_t i = begin; i < end; ++i) {
+      const Instruction& one = kernel_.body[i];
+      if (std::ranges::any_of(one.out, [&](RegisterId id) { return members_.contains(id); })) continue;
+      if (one.op == kFoldRows && fits(one.out))
+        add({.at = {i}, .members = {one.out[0], one.out[1], one.out[2], one.out[3]}});
+      else
+        see(i);
+    }
+  }
   // Where instruction `i` is one of four: with members of fours at one place, and registers that are written once.
   void see(size_t i) {
     const Instruction& one = kernel_.body[i];
