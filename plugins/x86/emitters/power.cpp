@@ -14,19 +14,23 @@ constexpr uint32_t kSign = 0x80000000, kExponentMask = 0xff800000, kThreeQuarter
 constexpr uint32_t kInfinity = 0x7f800000, kNaN = 0x7fc00000;
 constexpr int kMantissaBits = 23;
 
-// m = a 2^-e - 1 with a 2^-e in [3/4, 3/2), for 0 < a < inf; denormals are multiplied by 2^23 first. One mask, on avx2
-// one vector more.
+// m = a 2^-e - 1 with a 2^-e in [3/4, 3/2), of normal a above 0.
+void split_normal(VectorCode& c, const Vec& e, const Vec& m, const Vec& a) {
+  c->vpsubd(e, a, c.u32(kThreeQuarterBits));
+  c->vandps(e, e, c.u32(kExponentMask));
+  c->vpsubd(m, a, e);
+  c->vsubps(m, m, c.f32(1));
+  c->vpsrad(e, e, kMantissaBits);
+  c->vcvtdq2ps(e, e);
+}
+
+// The same for 0 < a < inf: denormals are multiplied by 2^23 first. One mask, on avx2 one vector more.
 void split(VectorCode& c, const Vec& e, const Vec& m, const Vec& a, const Mask& mask) {
   c->vmulps(m, a, c.f32(0x1p23f));
   c.set(e, 0x1p-126f);
   c.compare(mask, Compare::less, a, e);
   c.select(m, mask, m, a);
-  c->vpsubd(e, m, c.u32(kThreeQuarterBits));
-  c->vandps(e, e, c.u32(kExponentMask));
-  c->vpsubd(m, m, e);
-  c->vsubps(m, m, c.f32(1));
-  c->vpsrad(e, e, kMantissaBits);
-  c->vcvtdq2ps(e, e);
+  split_normal(c, e, m, m);
   const VectorCode::Scope scope(c);
   const Vec less = c.temp();
   c.set(less, -23);
@@ -222,16 +226,6 @@ void power(VectorCode& c) {
 // ---- By a constant ----
 
 bool has(VectorCode& c, std::string_view flag) { return c.emission().attributes.find(flag) != nullptr; }
-
-// As split(), of numbers that are normal.
-void split_normal(VectorCode& c, const Vec& e, const Vec& m, const Vec& a) {
-  c->vpsubd(e, a, c.u32(kThreeQuarterBits));
-  c->vandps(e, e, c.u32(kExponentMask));
-  c->vpsubd(m, a, e);
-  c->vsubps(m, m, c.f32(1));
-  c->vpsrad(e, e, kMantissaBits);
-  c->vcvtdq2ps(e, e);
-}
 
 // The exponent of what has no logarithm: -infinity of 0, infinity of both infinities, NaN of other numbers below 0.
 void exponents_at_ends(VectorCode& c, const Vec& e, const Vec& a, const Mask& mask) {
