@@ -180,7 +180,7 @@ std::vector<Case> snippet_cases() {
        "graph @g(%x: f32[128,3072], %bias: f32[3072]) -> %y {\n%q = Add %x, %bias\n" + tanh_gelu_of("q") + "\n}",
        bias_gelu_tanh, move_one_to_one(), {128, 3072});
   for (const auto& [r, n] : {std::pair{128, 768}, {512, 1024}, {16, 65536}, {4096, 33}, {32768, 1024}, {32768, 1001},
-                             {4096, 8192}, {512, 65536}, {32, 1048576}, {8, 4194304}}) {
+                             {16384, 2048}, {4096, 8192}, {512, 65536}, {32, 1048576}, {8, 4194304}}) {
     all.push_back(layer_norm_case(r, n));
     all.push_back(skip_layer_norm_case(r, n));
     all.push_back(softmax_case(r, n));
