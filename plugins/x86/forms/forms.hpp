@@ -13,7 +13,7 @@
 //     .few, .items     columns of few rows; short columns of many items (forms/columns.cpp)
 //     .l1 to .l3       rows that several sweeps walk, by the cache that holds one with the next; .again: what sweeps
 //                      made is made again, .joined: LowerOptions::keep_joined
-//     .alone, .skewed, .skewed.twice     by RowOrder (forms/rows.cpp)
+//     .alone, .alone.fetching, .skewed, .skewed.twice     by RowOrder (forms/rows.cpp)
 //     .heads, .lines, .far               by RowBegins; .far: rows too short for either (forms/anywhere.cpp)
 //
 // Columns are walked in whole rows in all that are for calls beyond the caches. How far ahead, how many stretches and
@@ -51,7 +51,7 @@ enum class RowOrder : uint8_t {
   as_lowered,
   // Row by row, each sweep by itself: that which reads main memory does nothing else, and that which writes it reads
   // what is near. Pays where nothing is fetched ahead, of one tensor; needs the first level to hold a row and what is
-  // kept of it. Of longer rows, of any number of tensors, the last sweep fetches the next row into the second level.
+  // kept of it; of longer rows the second level, into which the last sweep fetches the next one.
   one_by_one,
   // The last sweep of a row with the first of the next, so that main memory is read and written at once
   // (LowerOptions::skew_rows). Pays the more, the more sweeps compute; needs a next row.

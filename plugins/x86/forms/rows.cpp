@@ -152,7 +152,8 @@ void FormMaker::add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) 
   Tier fetching = skewed;
   fetching.calls.rows = {.least = first / (one_loop ? 1 : 2) / all + 1,
                          .most = static_cast<int64_t>(second->size_bytes) / 2 / all};
-  const bool fetches = of_one_tensor && !costly && (folds > 1 || bytes.standing > 0);
+  const bool fetches = of_one_tensor && !costly && (folds > 1 || bytes.standing > 0) &&
+                       fetching.calls.rows.least <= fetching.calls.rows.most;
   if (of_one_tensor && !one_loop) {
     // Beside what waits in an output stands what waited there for the row before, until it is written back.
     const int64_t beyond = add_alone(tiers, skewed, first / (costly || fetches ? 2 : 1) / all);
@@ -189,11 +190,11 @@ int64_t FormMaker::add_alone(std::vector<Tier>& tiers, Tier alone, int64_t most)
   return most + 1;
 }
 
-// Rows that go one by one beyond the first level, or nearly: the sweep that stores fetches the next one into the
+// Rows that go one by one beyond the first level, or nearly, where each row shares something with the others or is
+// folded twice (others gain more from being skewed): the sweep that stores fetches the next one into the
 // second, so that main memory is read and written at once. No other sweep reads from main memory then, so lines come
 // whole and in one stretch.
 void FormMaker::add_fetching(std::vector<Tier>& tiers, Tier alone) const {
-  if (alone.calls.rows.least > alone.calls.rows.most) return;
   alone.suffix += ".alone.fetching";
   alone.row_order = RowOrder::one_by_one;
   alone.calls.several_rows = true;  // a single row has no next
