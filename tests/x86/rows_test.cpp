@@ -67,6 +67,25 @@ TEST(Rows, TheSweepThatIsAskedForFetchesTheNextRow) {
   }
 }
 
+// y = (x - sum(x)) w of groups: the sum walks channels and pixels as one, the results channel by channel.
+TEST(Rows, WhatIsStoredChannelByChannelFetchesTheNextGroup) {
+  snippet::test::BodyBuilder build("groups", "krr");
+  const snippet::ValueId x = build.input(7), weight = build.input(2);
+  build.output(build.op("Mul", {build.op("Sub", {x, build.reduce("ReduceSum", x)}), weight}));
+  const auto lowered = snippet::lower(build.take(), {.lanes = 16, .unroll = 1, .rows = 1});
+  ASSERT_TRUE(lowered.ok());
+  constexpr int kSums = 1, kResults = 4;  // the loops over vectors, between tails and the loop over channels
+  for (const NextRow when : {NextRow::last, NextRow::last_to_second}) {
+    snippet::LinearKernel kernel = *lowered;
+    EXPECT_EQ(fetch_next_rows(kernel, when).fetched.size(), 1u);
+    ASSERT_TRUE(snippet::verify(kernel).ok()) << print(kernel);
+    const std::string text = print(kernel);
+    EXPECT_EQ(count(text, "PrefetchRead"), 1) << "one line of 16 floats: " << text;
+    EXPECT_EQ(count(loop_of(text, kSums), "Prefetch"), when == NextRow::last ? 1 : 0) << text;
+    EXPECT_EQ(count(loop_of(text, kResults), "Prefetch"), when == NextRow::last ? 0 : 1) << text;
+  }
+}
+
 // Caches of so few bytes that short rows are of any class, and large calls begin at a few rows.
 constexpr size_t kFirst = 2'000, kSecond = 8'000, kThird = 32'000;
 // `times` as large as the smallest.

@@ -114,12 +114,18 @@ class NextRowFetcher {
     if (count < 2) return;
     for (const Sweep& sweep : rows.sweeps) done_.standing.insert(sweep.standing.begin(), sweep.standing.end());
     size_t at = count - (when_ == NextRow::before_last ? 2 : 1);
-    while (at > 0 && rows.sweeps[at].inside) --at;
-    if (rows.sweeps[at].inside) return;
+    // Inside of other loops along the row pointers move on, to the same place of the next one: what is read there is.
+    const bool own = when_ == NextRow::last_to_second && rows.sweeps[at].inside;
+    while (!own && at > 0 && rows.sweeps[at].inside) --at;
+    if (!own && rows.sweeps[at].inside) return;
     std::map<RegisterId, Memory> read;  // before the last sweep, which finds what it reads alone as it comes
     for (size_t i = 0; i + 1 < count; ++i) read.insert(rows.sweeps[i].read.begin(), rows.sweeps[i].read.end());
     for (const Sweep& sweep : rows.sweeps)
       for (const RegisterId pointer : sweep.written) read.erase(pointer);
+    if (own) {
+      std::erase_if(read, [&](const auto& one) { return !rows.sweeps[at].read.contains(one.first); });
+      for (auto& [pointer, memory] : read) memory = rows.sweeps[at].read.at(pointer);
+    }
     int left = kMostFetched;
     const std::vector<Loop::Shift> shifts = kernel_.loops[static_cast<size_t>(rows.loop)].shifts;
     for (const Loop::Shift& shift : shifts)
