@@ -372,6 +372,35 @@ TEST_P(Forms, RowsGoAloneWhereNothingIsFetchedAhead) {
   EXPECT_EQ(suffixes(stated, "f32[2000,1025]", "%y = LogSoftmax %x {axis = -1}").find("alone"), std::string::npos);
 }
 
+// A second level that has no room for two rows beyond half of the first leaves all of that to those that go alone.
+TEST_P(Forms, RowsGoAloneAsFarAsTheFirstLevelWhereTheSecondHoldsNoTwo) {
+  TargetDescription stated = target();
+  stated.memories[2].prefetch_reads = stated.memories[2].prefetch_writes = 0;
+  const auto orders = [&](uint64_t l2_bytes, int64_t columns) {
+    stated.memories[0].size_bytes = l2_bytes;
+    const FormMaker maker(stated, **jitter_table(), {});
+    bool alone = false, fetching = false;
+    for (const FormMaker::Tier& tier :
+         maker.tiers_of(body_of(str("f32[2000,", columns, "]"), "%y = MeanVarianceNormalization %x {axes = [1]}"))) {
+      const bool fetches = tier.passes.next_row == NextRow::last_to_second;
+      fetching |= fetches;
+      alone |= tier.row_order == RowOrder::one_by_one && !fetches;
+    }
+    return std::pair(alone, fetching);
+  };
+  constexpr std::pair kAlone(true, false), kFetching(false, true), kNeither(false, false);
+  // The first level holds 4096 elements with what is kept of them.
+  constexpr uint64_t kLevel = 32 << 10;
+  for (const uint64_t bytes : {uint64_t{64}, kLevel / 4, kLevel / 2, kLevel}) {
+    for (const int64_t columns : {1024, 2048, 2064, 4096})
+      EXPECT_EQ(orders(bytes, columns), kAlone) << bytes << columns;
+    EXPECT_EQ(orders(bytes, 4112), kNeither) << bytes;
+  }
+  EXPECT_EQ(orders(2 * kLevel, 2048), kAlone);
+  for (const int64_t columns : {2064, 4096}) EXPECT_EQ(orders(2 * kLevel, columns), kFetching) << columns;
+  EXPECT_EQ(orders(2 * kLevel, 4112), kNeither);
+}
+
 // As they are lowered, rows of 160 elements go several at a time.
 TEST_P(Forms, NoOtherRowGoesWithOneThatGoesAlone) {
   TargetDescription stated = target();

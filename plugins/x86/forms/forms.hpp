@@ -131,10 +131,10 @@ class FormMaker {
   };
   Costly costly_of(const snippet::Body& body) const;
   void add_rows(std::vector<Tier>& tiers, const snippet::Body& body) const;
-  void add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) const;
-  int64_t add_alone(std::vector<Tier>& tiers, Tier alone, int64_t most) const;
-  void add_fetching(std::vector<Tier>& tiers, Tier alone) const;
-  void add_skewed_twice(std::vector<Tier>& tiers, Tier twice, int64_t row_bytes) const;
+  // How long rows of a body are that go in one order or another; of none, if they are no such rows.
+  struct FarRows;
+  FarRows far_rows_of(const snippet::Body& body, const std::vector<Tier>& tiers) const;
+  void add_row_orders(std::vector<Tier>& tiers, const snippet::Body& body) const;
   // Lowered, and after this plugin's passes.
   Result<snippet::LinearKernel> kernel_of(const snippet::Body& as_it_is, const Tier& tier) const;
   Result<snippet::LinearKernel> lowered(const snippet::Body& body, const Tier& tier, bool all_copies) const;

@@ -1,5 +1,6 @@
 // Forms for rows beyond the last-level cache that several sweeps walk, by which cache holds them.
 #include <algorithm>
+#include <optional>
 
 #include <tenon/snippet/emit.hpp>
 
@@ -46,6 +47,20 @@ int folds_behind_one_another(const snippet::Body& body) {
 }
 
 bool fetches_ahead(const FormMaker::Tier& tier) { return tier.passes.prefetch_reads.lines > 0; }
+bool stores_past_caches(const FormMaker::Tier& tier) { return tier.passes.stream_stores; }
+
+// What is fetched beside `order`, where `next` row is.
+void fetch_in_order(FormPasses& passes, RowOrder order, NextRow next) {
+  passes.next_row = next;
+  if (next == NextRow::last_to_second) {
+    passes.far_by_halves = false;
+    passes.streams.each = 1;
+  }
+  if (order == RowOrder::skewed_twice) {  // lines are wanted later
+    passes.prefetch_reads.lines *= 2;
+    passes.prefetch_reads.together = passes.prefetch_reads.lines;
+  }
+}
 
 }  // namespace
 
@@ -116,107 +131,129 @@ void FormMaker::add_rows(std::vector<Tier>& tiers, const snippet::Body& body) co
   }
 }
 
-// What is stored beside the fold of the next row overlaps with the reads of that; the walks between, with nothing. But
-// a loop that reads several rows out of the second level lets go of the lines that it fetches from main memory, so what
-// all rows share has to fit the first, with a row and what is kept of it; else rows that no cache holds alone are
-// skewed, by two sweeps that are merged. These make powers twice: softmax waits for rows that even the last level does
-// not hold with what is kept. What ends a row, short ones are.
-void FormMaker::add_skewed(std::vector<Tier>& tiers, const snippet::Body& body) const {
+// Rows beyond the last-level cache, and for each order of them (RowOrder), of how many elements those are that go so.
+struct FormMaker::FarRows {
+  using Lengths = irgen::RowRange;
+  static constexpr Lengths kNone{.least = 1, .most = 0};
+
+  RowBytes bytes;
+  int folds = 1;               // of which each wants the one before
+  bool costly = false;         // sweeps compute what is not made again for nothing
+  bool merges = false;         // two folds, which may be one
+  bool one_loop = false;       // goes as fast as the walks alone, or what is costly has nowhere to wait for these
+  bool three_walks = false;    // have registers at once
+  bool fetched_ahead = false;  // lines from main memory
+  int64_t shortest = 0;
+  int64_t l1 = 0, l2 = 0;  // bytes
+  std::optional<int64_t> l3;
+
+  int64_t again() const { return bytes.moving + bytes.standing; }
+  int64_t all() const { return again() + bytes.kept; }
+  bool are_of_one_tensor() const { return !fetched_ahead && bytes.moving <= bytes.kept; }
+  bool go_alone() const { return are_of_one_tensor() && !one_loop; }
+  bool are_fetched() const { return fetching().least <= fetching().most; }
+
+  // Main memory is read fastest by a sweep that does nothing else, and written fastest by one that reads from the first
+  // level: rows of one tensor that lie there go one by one, sweep by sweep. What is costly waits in the output, whose
+  // lines come while it is computed; beside it stands what waited there for the row before, until it is written back.
+  Lengths alone() const {
+    if (!go_alone()) return kNone;
+    return {.least = shortest, .most = l1 / (costly || are_fetched() ? 2 : 1) / all()};
+  }
+
+  // Beyond the first level, or nearly: the sweep that stores fetches the next row into the second, so that main memory
+  // is read and written at once. No other sweep reads from main memory then, so lines come whole and in one stretch.
+  // Rows that share nothing and are folded once gain more from being skewed.
+  Lengths fetching() const {
+    if (!are_of_one_tensor() || costly || (folds < 2 && bytes.standing == 0)) return kNone;
+    return {.least = l1 / (one_loop ? 1 : 2) / all() + 1, .most = l2 / 2 / all()};
+  }
+
+  // What is stored beside the fold of the next row overlaps with the reads of that; the walks between, with nothing.
+  // But a loop that reads several rows out of the second level lets go of the lines that it fetches from main memory,
+  // so what all rows share has to fit the first, with a row and what is kept of it. Where two folds may be one, those
+  // go merged that the second level does not hold; costly ones, whose powers that makes twice, beyond half of the last.
+  Lengths skewed() const {
+    Lengths lengths{.least = shortest};
+    if (folds > 1 && go_alone())
+      lengths.least = are_fetched() ? fetching().most + 1 : std::max(shortest, alone().most + 1);
+    if (folds > 1 && bytes.standing > 0)
+      lengths.most = l1 / all();
+    else if (merges && !costly)
+      lengths.most = l2 / again();
+    else if (merges && l3)
+      lengths.most = *l3 / 2 / all();
+    return lengths;
+  }
+
+  // Three walks in one loop. Nothing but what they read is fetched then. Of rows that none are fetched ahead of, the
+  // first level has to hold three, and what is kept of one: beyond, two walks are faster (docs/performance/snippets.md,
+  // On a Zen 4).
+  Lengths skewed_twice() const {
+    if (!costly || !three_walks) return kNone;
+    const int64_t near = fetched_ahead ? l2 : l1;
+    return {.least = skewed().least, .most = std::min(skewed().most, near / (3 * bytes.moving + bytes.kept))};
+  }
+
+  // By two sweeps that are one. Costly ones go so without being skewed.
+  Lengths merged() const {
+    if (costly || !merges) return kNone;
+    return {.least = l2 / again() + 1};
+  }
+};
+
+// The orders, each for the lengths that FarRows says. Of two that serve a call, the later one does.
+void FormMaker::add_row_orders(std::vector<Tier>& tiers, const snippet::Body& body) const {
+  const FarRows rows = far_rows_of(body, tiers);
+  if (rows.bytes.moving == 0) return;
+  Tier far = *std::ranges::find_if(tiers, stores_past_caches);
+  // What goes along with a walk over several dims is a loop over each of them: the same bits where no vector is cut.
+  if (body.first_of_row() + 1 < body.rank()) far.calls.multiple = int64_t{far.lower.unroll} * far.lower.lanes;
+  // The walk that keeps what is costly is not the first, which finds the next row where that has fetched it.
+  const NextRow skewed_next = rows.costly ? NextRow::last : NextRow::none;
+  const struct {
+    std::string_view suffix;
+    RowOrder order;
+    irgen::RowRange lengths;
+    NextRow next;
+    bool merged;
+  } orders[] = {{".alone", RowOrder::one_by_one, rows.alone(), NextRow::none, false},
+                {".skewed", RowOrder::skewed, rows.skewed(), skewed_next, false},
+                {".skewed.twice", RowOrder::skewed_twice, rows.skewed_twice(), NextRow::none, false},
+                {".alone.fetching", RowOrder::one_by_one, rows.fetching(), NextRow::last_to_second, false},
+                {".skewed.merged", RowOrder::skewed, rows.merged(), NextRow::none, true}};
+  for (const auto& [suffix, order, lengths, next, merged] : orders) {
+    if (lengths.least > lengths.most) continue;
+    Tier& tier = tiers.emplace_back(far);
+    tier.suffix += suffix;
+    tier.row_order = order;
+    tier.calls.rows = lengths;
+    tier.calls.several_rows = is_skewed(order) || next != NextRow::none;  // a single row has no next
+    tier.lower.merge_sweeps = merged;
+    if (!merged) tier.lower.resweep_cycles = snippet::LowerOptions{}.resweep_cycles;  // what is kept stays near
+    fetch_in_order(tier.passes, order, next);
+  }
+}
+
+FormMaker::FarRows FormMaker::far_rows_of(const snippet::Body& body, const std::vector<Tier>& tiers) const {
   // Of shorter rows several go at once; the more a sweep computes, the more there is to overlap
   // (docs/performance/snippets.md).
   constexpr int64_t kLeastLines = 9, kLeastCostlyLines = 6;
-  const RowBytes bytes = row_bytes_of(body);
   const MemorySpace *second = target_.memory("l2"), *third = target_.memory("l3");
-  if (!second || bytes.moving == 0 || body.first_of_row() == 0) return;
-  const int folds = folds_behind_one_another(body);
+  FarRows rows;
+  if (!second || body.first_of_row() == 0) return rows;
   const Costly computed = costly_of(body);
-  const bool costly = computed != Costly::none, merges = folds == 2 && snippet::may_merge_sweeps(body);
-  const int64_t beyond_second = static_cast<int64_t>(second->size_bytes) / (bytes.moving + bytes.standing) + 1;
-  const Tier streaming = *std::ranges::find_if(tiers, [](const Tier& tier) { return tier.passes.stream_stores; });
-  Tier skewed = streaming;
-  skewed.lower.resweep_cycles = snippet::LowerOptions{}.resweep_cycles;  // what is kept stays near
-  // What goes along with a walk over several dims is a loop over each of them: the same bits where no vector is cut.
-  if (body.first_of_row() + 1 < body.rank()) skewed.calls.multiple = int64_t{skewed.lower.unroll} * skewed.lower.lanes;
-  skewed.calls.rows.least = (costly ? kLeastCostlyLines : kLeastLines) * elements_of_line(body);
-  const int64_t all = bytes.moving + bytes.standing + bytes.kept;
-  if (folds > 1 && bytes.standing > 0)
-    skewed.calls.rows.most = static_cast<int64_t>(first_cache_bytes()) / all;
-  else if (merges && costly)
-    skewed.calls.rows.most = third ? static_cast<int64_t>(third->size_bytes) / 2 / all : INT64_MAX;
-  else if (merges)
-    skewed.calls.rows.most = beyond_second - 1;
-  // Where rows begin at lines, one loop of all walks is as fast; what is costly and in no output has nowhere to wait.
-  const bool one_loop = ((costly || folds == 1) && rows_aligned(body).value_or(false)) || computed == Costly::folded;
-  const bool of_one_tensor = !fetches_ahead(streaming) && bytes.moving <= bytes.kept;
-  const auto first = static_cast<int64_t>(first_cache_bytes());
-  Tier fetching = skewed;
-  fetching.calls.rows = {.least = first / (one_loop ? 1 : 2) / all + 1,
-                         .most = static_cast<int64_t>(second->size_bytes) / 2 / all};
-  const bool fetches = of_one_tensor && !costly && (folds > 1 || bytes.standing > 0) &&
-                       fetching.calls.rows.least <= fetching.calls.rows.most;
-  if (of_one_tensor && !one_loop) {
-    // Beside what waits in an output stands what waited there for the row before, until it is written back.
-    const int64_t beyond = add_alone(tiers, skewed, first / (costly || fetches ? 2 : 1) / all);
-    if (folds > 1) skewed.calls.rows.least = fetches ? fetching.calls.rows.most + 1 : beyond;
-  }
-  skewed.suffix += ".skewed";
-  skewed.row_order = RowOrder::skewed;
-  skewed.calls.several_rows = true;  // a single row has no next
-  // The walk that keeps what is stored is then not the first, which finds the next row where that has fetched it.
-  if (costly) skewed.passes.next_row = NextRow::last;
-  if (skewed.calls.rows.least <= skewed.calls.rows.most) tiers.push_back(skewed);
-  if (costly && isa_of(target_) == Isa::avx512) add_skewed_twice(tiers, skewed, 3 * bytes.moving + bytes.kept);
-  if (costly) return;
-  if (fetches) add_fetching(tiers, std::move(fetching));
-  if (!merges) return;
-  skewed.suffix += ".merged";
-  skewed.calls.rows = {.least = beyond_second};
-  skewed.lower.merge_sweeps = true;
-  skewed.lower.resweep_cycles = streaming.lower.resweep_cycles;
-  tiers.push_back(skewed);
-}
-
-// Where nothing is fetched ahead, main memory is read fastest by a sweep that does nothing else, and written fastest by
-// one that reads from the first level: rows of one tensor that lie there go one by one, sweep by sweep, in place of
-// those that would be skewed. What is costly waits in the output, whose lines come while it is computed. Returns the
-// least row beyond.
-int64_t FormMaker::add_alone(std::vector<Tier>& tiers, Tier alone, int64_t most) const {
-  const int64_t least = alone.calls.rows.least;
-  if (most < least) return least;
-  alone.suffix += ".alone";
-  alone.row_order = RowOrder::one_by_one;
-  alone.calls.rows.most = most;
-  tiers.push_back(std::move(alone));
-  return most + 1;
-}
-
-// Rows that go one by one beyond the first level, or nearly, where each row shares something with the others or is
-// folded twice (others gain more from being skewed): the sweep that stores fetches the next one into the
-// second, so that main memory is read and written at once. No other sweep reads from main memory then, so lines come
-// whole and in one stretch.
-void FormMaker::add_fetching(std::vector<Tier>& tiers, Tier alone) const {
-  alone.suffix += ".alone.fetching";
-  alone.row_order = RowOrder::one_by_one;
-  alone.calls.several_rows = true;  // a single row has no next
-  alone.passes.next_row = NextRow::last_to_second;
-  alone.passes.far_by_halves = false;
-  alone.passes.streams.each = 1;
-  tiers.push_back(std::move(alone));
-}
-
-// Three walks in one loop, where registers hold them, and the second level `row_bytes` an element: three rows, and what
-// is kept of one. Nothing else is fetched then, and lines are wanted later: they are, twice as far ahead. Where none
-// are fetched ahead, rows have to lie in the first level: beyond, two walks are faster (docs/performance/snippets.md,
-// On a Zen 4).
-void FormMaker::add_skewed_twice(std::vector<Tier>& tiers, Tier twice, int64_t row_bytes) const {
-  twice.suffix += ".twice";
-  twice.row_order = RowOrder::skewed_twice;
-  twice.passes.next_row = NextRow::none;
-  twice.passes.prefetch_reads.lines *= 2;
-  twice.passes.prefetch_reads.together = twice.passes.prefetch_reads.lines;
-  const auto near = static_cast<int64_t>(fetches_ahead(twice) ? target_.memory("l2")->size_bytes : first_cache_bytes());
-  twice.calls.rows.most = std::min(twice.calls.rows.most, near / row_bytes);
-  if (twice.calls.rows.least <= twice.calls.rows.most) tiers.push_back(std::move(twice));
+  rows.bytes = row_bytes_of(body);
+  rows.folds = folds_behind_one_another(body);
+  rows.costly = computed != Costly::none;
+  rows.merges = rows.folds == 2 && snippet::may_merge_sweeps(body);
+  rows.one_loop = ((rows.costly || rows.folds < 2) && rows_aligned(body).value_or(false)) || computed == Costly::folded;
+  rows.three_walks = isa_of(target_) == Isa::avx512;
+  rows.fetched_ahead = fetches_ahead(*std::ranges::find_if(tiers, stores_past_caches));
+  rows.shortest = (rows.costly ? kLeastCostlyLines : kLeastLines) * elements_of_line(body);
+  rows.l1 = static_cast<int64_t>(first_cache_bytes()), rows.l2 = static_cast<int64_t>(second->size_bytes);
+  if (third) rows.l3 = static_cast<int64_t>(third->size_bytes);
+  return rows;
 }
 
 }  // namespace tenon::x86

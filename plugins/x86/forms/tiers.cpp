@@ -145,7 +145,7 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& as_it_is) 
       body.reduces() && !body.dims.back().reduced && !tiers[2].lower.whole_rows;  // if rows are not joined
   add_rows(tiers, body);
   if (snippet::may_merge_sweeps(body) && !(tiles && joins == Joins::never)) add_merged(tiers);
-  add_skewed(tiers, body);
+  add_row_orders(tiers, body);
   if (joins != Joins::never) add_joined(tiers, joins == Joins::always, tiles);
   add_far(tiers, body);
   add_heads(tiers, body);
