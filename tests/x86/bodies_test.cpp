@@ -70,8 +70,8 @@ class Bodies : public MachineTest {
     options.lower.keep_joined = random.pick(3) == 0;
     options.lower.skew_rows = random.pick(3) == 0;
     options.lower.skew_twice = random.pick(2) == 0;
-    passes.next_row = std::array{NextRow::none, NextRow::before_last, NextRow::last,
-                                 NextRow::last_to_second}[static_cast<size_t>(random.pick(4))];
+    passes.next_row = std::array{NextRow::none, NextRow::before_last, NextRow::before_last_to_second, NextRow::last,
+                                 NextRow::last_to_second}[static_cast<size_t>(random.pick(5))];
     passes.next_row_lines = random.pick(2) == 0;
     options.lower.merge_sweeps = random.pick(2) == 0;
     if (rows) {

@@ -342,8 +342,10 @@ TEST_P(Forms, RowsGoAloneWhereNothingIsFetchedAhead) {
     for (const FormMaker::Tier& tier : maker.tiers_of(body_of(x, operators))) {
       EXPECT_EQ(tier.row_order == RowOrder::one_by_one, tier.suffix.find(".alone") != std::string::npos);
       const bool fetches = tier.passes.next_row != NextRow::none && !is_skewed(tier.row_order);
-      const bool to_second = tier.suffix.find(".alone.fetching") != std::string::npos;
-      EXPECT_EQ(tier.passes.next_row == NextRow::last_to_second, to_second) << tier.suffix;
+      const auto ends = [&](std::string_view suffix) { return tier.suffix.find(suffix) != std::string::npos; };
+      EXPECT_EQ(tier.passes.next_row == NextRow::last_to_second, ends(".alone.fetching")) << tier.suffix;
+      EXPECT_EQ(tier.passes.next_row == NextRow::before_last_to_second, ends(".alone.paged")) << tier.suffix;
+      const bool to_second = is_to_second(tier.passes.next_row);
       EXPECT_FALSE(fetches && target.memories[2].prefetch_reads == 0 && !to_second) << tier.suffix;
       made += tier.suffix + " ";
     }
@@ -366,7 +368,22 @@ TEST_P(Forms, RowsGoAloneWhereNothingIsFetchedAhead) {
   EXPECT_EQ(suffixes(stated, "f32[2000,1024]", once).find("alone"), std::string::npos) << "one loop is as fast";
   EXPECT_EQ(suffixes(stated, "f32[2000,4112]", once).find("alone"), std::string::npos) << "wherever rows lie";
   EXPECT_NE(suffixes(stated, "f32[2000,1025]", once).find(anywhere), std::string::npos);
-  EXPECT_EQ(suffixes(stated, "f32[2000,1024]", softmax).find("alone"), std::string::npos);
+  // Of whole pages alone: 4 KB, of which the first level holds two with what waits in y.
+  for (const auto& [x, paged] : {std::pair("f32[2000,1024]", true),
+                                 {"f32[2000,2048]", true},
+                                 {"f16[9000,2048]", true},
+                                 {"f32[2000,1008]", false},
+                                 {"f32[2000,1536]", false},
+                                 {"f32[2000,512]", false},
+                                 {"f32[2000,3072]", false},
+                                 {"f16[9000,1024]", false},
+                                 {"f32[1,4096000]", false}}) {
+    const std::string made = suffixes(stated, x, softmax);
+    EXPECT_EQ(made.find(".streaming.alone.paged ") != made.npos, paged && avx512) << x << made;
+    EXPECT_TRUE(paged || made.find("alone") == made.npos) << x << made;
+  }
+  EXPECT_EQ(suffixes(target(), "f32[2000,1024]", softmax).find("alone"), std::string::npos);
+  EXPECT_EQ(suffixes(stated, "f32[2000,1024]", "%y = LogSoftmax %x {axis = -1}").find("alone"), std::string::npos);
   EXPECT_NE(suffixes(stated, "f32[2000,2047]", softmax).find(".alone.heads "), std::string::npos);
   EXPECT_EQ(suffixes(stated, "f32[2000,2049]", softmax).find("alone"), std::string::npos) << "powers wait in y";
   EXPECT_EQ(suffixes(stated, "f32[2000,1025]", "%y = LogSoftmax %x {axis = -1}").find("alone"), std::string::npos);

@@ -46,13 +46,16 @@ int folds_behind_one_another(const snippet::Body& body) {
   return most;
 }
 
+// Loads are held against stores by their place in pages of so many alone.
+constexpr int64_t kPageBytes = 4096;
+
 bool fetches_ahead(const FormMaker::Tier& tier) { return tier.passes.prefetch_reads.lines > 0; }
 bool stores_past_caches(const FormMaker::Tier& tier) { return tier.passes.stream_stores; }
 
 // What is fetched beside `order`, where `next` row is.
 void fetch_in_order(FormPasses& passes, RowOrder order, NextRow next) {
   passes.next_row = next;
-  if (next == NextRow::last_to_second) {
+  if (is_to_second(next)) {
     passes.far_by_halves = false;
     passes.streams.each = 1;
   }
@@ -139,6 +142,7 @@ struct FormMaker::FarRows {
   RowBytes bytes;
   int folds = 1;               // of which each wants the one before
   bool costly = false;         // sweeps compute what is not made again for nothing
+  bool stored = false;         // and an output is made of that
   bool merges = false;         // two folds, which may be one
   bool one_loop = false;       // goes as fast as the walks alone, or what is costly has nowhere to wait for these
   bool three_walks = false;    // have registers at once
@@ -147,6 +151,7 @@ struct FormMaker::FarRows {
   int64_t l1 = 0, l2 = 0;  // bytes
   std::optional<int64_t> l3;
 
+  int64_t page() const { return kPageBytes / bytes.moving; }
   int64_t again() const { return bytes.moving + bytes.standing; }
   int64_t all() const { return again() + bytes.kept; }
   bool are_of_one_tensor() const { return !fetched_ahead && bytes.moving <= bytes.kept; }
@@ -159,6 +164,13 @@ struct FormMaker::FarRows {
   Lengths alone() const {
     if (!go_alone()) return kNone;
     return {.least = shortest, .most = l1 / (costly || are_fetched() ? 2 : 1) / all()};
+  }
+
+  // Three walks in one loop wait for one another where rows are whole pages: a load is held up by a store to the same
+  // place of another page. Such rows go alone, and the walk that computes what waits in the output fetches the next.
+  Lengths paged() const {
+    if (!are_of_one_tensor() || bytes.standing > 0 || !stored || !one_loop || !three_walks) return kNone;
+    return {.least = page(), .most = l1 / 2 / all()};
   }
 
   // Beyond the first level, or nearly: the sweep that stores fetches the next row into the second, so that main memory
@@ -216,18 +228,23 @@ void FormMaker::add_row_orders(std::vector<Tier>& tiers, const snippet::Body& bo
     RowOrder order;
     irgen::RowRange lengths;
     NextRow next;
-    bool merged;
-  } orders[] = {{".alone", RowOrder::one_by_one, rows.alone(), NextRow::none, false},
-                {".skewed", RowOrder::skewed, rows.skewed(), skewed_next, false},
-                {".skewed.twice", RowOrder::skewed_twice, rows.skewed_twice(), NextRow::none, false},
-                {".alone.fetching", RowOrder::one_by_one, rows.fetching(), NextRow::last_to_second, false},
-                {".skewed.merged", RowOrder::skewed, rows.merged(), NextRow::none, true}};
-  for (const auto& [suffix, order, lengths, next, merged] : orders) {
+    bool merged = false;
+    int64_t multiple = 1;
+  } orders[] = {
+      {".alone", RowOrder::one_by_one, rows.alone(), NextRow::none},
+      {".skewed", RowOrder::skewed, rows.skewed(), skewed_next},
+      {".skewed.twice", RowOrder::skewed_twice, rows.skewed_twice(), NextRow::none},
+      {".alone.paged", RowOrder::one_by_one, rows.paged(), NextRow::before_last_to_second, false, rows.page()},
+      {".alone.fetching", RowOrder::one_by_one, rows.fetching(), NextRow::last_to_second},
+      {".skewed.merged", RowOrder::skewed, rows.merged(), NextRow::none, true},
+  };
+  for (const auto& [suffix, order, lengths, next, merged, multiple] : orders) {
     if (lengths.least > lengths.most) continue;
     Tier& tier = tiers.emplace_back(far);
     tier.suffix += suffix;
     tier.row_order = order;
     tier.calls.rows = lengths;
+    tier.calls.multiple = std::max(tier.calls.multiple, multiple);
     tier.calls.several_rows = is_skewed(order) || next != NextRow::none;  // a single row has no next
     tier.lower.merge_sweeps = merged;
     if (!merged) tier.lower.resweep_cycles = snippet::LowerOptions{}.resweep_cycles;  // what is kept stays near
@@ -246,6 +263,7 @@ FormMaker::FarRows FormMaker::far_rows_of(const snippet::Body& body, const std::
   rows.bytes = row_bytes_of(body);
   rows.folds = folds_behind_one_another(body);
   rows.costly = computed != Costly::none;
+  rows.stored = computed == Costly::stored;
   rows.merges = rows.folds == 2 && snippet::may_merge_sweeps(body);
   rows.one_loop = ((rows.costly || rows.folds < 2) && rows_aligned(body).value_or(false)) || computed == Costly::folded;
   rows.three_walks = isa_of(target_) == Isa::avx512;

@@ -64,9 +64,12 @@ struct Streams {
 
 // Of rows that several sweeps walk one after the other: the sweep that fetches the row behind, or none. That before the
 // last one waits for no memory, and has time; the last one stores past the caches, and leaves the near ones to what it
-// reads until the next row is wanted. `last_to_second`: as the last, but into the second-level cache, where lines that
-// are under way hold up nothing that comes from near.
-enum class NextRow : uint8_t { none, before_last, last, last_to_second };
+// reads until the next row is wanted. `to_second`: into the second-level cache, where lines that are under way hold up
+// nothing that comes from near.
+enum class NextRow : uint8_t { none, before_last, before_last_to_second, last, last_to_second };
+inline bool is_to_second(NextRow when) {
+  return when == NextRow::before_last_to_second || when == NextRow::last_to_second;
+}
 
 // Items that a kernel walks one by one: the dim of the loop over them, behind which all dims are inside of an item, and
 // the port of what they become, the only output.
@@ -164,7 +167,8 @@ struct QuotientFactors {
 std::optional<QuotientFactors> quotient_factors(float divisor);
 // Div by a constant as Mul, or as Mul and Fma. passes/division.cpp
 void divide_by_constants(snippet::LinearKernel& kernel);
-// Div by what stands while many vectors are divided by it, as two or three products. After that. passes/standing_divisors.cpp
+// Div by what stands while many vectors are divided by it, as two or three products. After that.
+// passes/standing_divisors.cpp
 void divide_by_standing(snippet::LinearKernel& kernel, const PassOptions& options);
 // And, Or of comparisons as comparisons of some lanes; avx512, after join_bytes. passes/conditions.cpp
 void join_conditions(snippet::LinearKernel& kernel);

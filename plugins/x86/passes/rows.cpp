@@ -113,9 +113,10 @@ class NextRowFetcher {
     const size_t count = rows.sweeps.size();
     if (count < 2) return;
     for (const Sweep& sweep : rows.sweeps) done_.standing.insert(sweep.standing.begin(), sweep.standing.end());
-    size_t at = count - (when_ == NextRow::before_last ? 2 : 1);
+    const bool early = when_ == NextRow::before_last || when_ == NextRow::before_last_to_second;
+    size_t at = count - (early ? 2 : 1);
     // Inside of other loops along the row pointers move on, to the same place of the next one: what is read there is.
-    const bool own = when_ == NextRow::last_to_second && rows.sweeps[at].inside;
+    const bool own = is_to_second(when_) && rows.sweeps[at].inside;
     while (!own && at > 0 && rows.sweeps[at].inside) --at;
     if (!own && rows.sweeps[at].inside) return;
     std::map<RegisterId, Memory> read;  // before the last sweep, which finds what it reads alone as it comes
@@ -143,7 +144,7 @@ class NextRowFetcher {
       const Loop& loop = kernel_.loops[static_cast<size_t>(kernel_.body[end].number)];
       const Stretches::Touched all{.memory = memory, .end = loop.increment * memory.element.bits() / 8};
       all.write(kFetch, 0, kernel_.body[end].label, made_[end]);
-      if (when_ == NextRow::last_to_second)
+      if (is_to_second(when_))
         for (Instruction& one : made_[end]) one.attributes.set("second", 1);
     }
   }
