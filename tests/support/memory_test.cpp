@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,6 +26,28 @@ TEST(AllocateAligned, GivesWholeUsableBlocks) {
       EXPECT_EQ(reinterpret_cast<uintptr_t>(block->get()) % align, 0u);
       std::memset(block->get(), 0xab, size);  // AddressSanitizer watches the ends
     }
+  }
+}
+
+// Lines at the same place of two tensors, of which a kernel reads both, in the first-level cache of AMD processors.
+TEST(AllocateAligned, BlocksOfAPowerOfTwoDoNotPushEachOtherOutOfTheFirstLevel) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "blocks have no bytes behind them, so that what is written there is seen";
+#endif
+  const auto hash = [](uintptr_t address) {
+    constexpr std::pair<int, int> kPairs[] = {{12, 27}, {13, 26}, {14, 25}, {15, 20},
+                                              {16, 21}, {17, 22}, {18, 23}, {19, 24}};
+    int made = 0;
+    for (const auto& [low, high] : kPairs) made = 2 * made + static_cast<int>((address >> low ^ address >> high) & 1);
+    return made;
+  };
+  for (size_t size = size_t{1} << 24; size <= size_t{1} << 28; size *= 2) {
+    const auto a = allocate_aligned(size), b = allocate_aligned(size);
+    ASSERT_TRUE(a.ok() && b.ok());
+    const auto first = reinterpret_cast<uintptr_t>(a->get()), second = reinterpret_cast<uintptr_t>(b->get());
+    size_t alike = 0;
+    for (size_t at = 0; at < size; at += 4096) alike += hash(first + at) == hash(second + at);
+    EXPECT_LT(alike, size / 4096 / 10) << size << " bytes, " << first - second << " apart";
   }
 }
 

@@ -342,6 +342,19 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
   for (const FormMaker::Tier& tier : unfetched_.tiers_of(body_of(kSoftmax, "R", "C")))
     EXPECT_TRUE(tier.row_order != RowOrder::skewed_twice || tier.calls.rows.most == 2000)
         << tier.suffix << ' ' << tier.calls.rows.most;
+  // Of two tensors whole pages alone, which would wait for one another as skewed rows: of 20 bytes an element half of
+  // the first level at least, and half of the second at most.
+  const auto fetched = [&](const Case& one) {
+    std::vector<int64_t> found;
+    for (const int64_t columns : {512, 801, 1024, 1280, 1536, 2048, 3072, 4096})
+      for (const FormMaker::Tier& tier : unfetched_.tiers_of(body_of(one, "R", "C")))
+        if (tier.passes.next_row == NextRow::last_to_second && tier.passes.row_begins == RowBegins::at_lines &&
+            tier.calls.holds_rows(columns, columns))
+          found.push_back(columns);
+    return found;
+  };
+  EXPECT_EQ(fetched(kSkipNorm), (std::vector<int64_t>{1024, 2048, 3072}));
+  EXPECT_EQ(fetched(kNorm), (std::vector<int64_t>{1024, 1280, 1536, 2048, 3072})) << "one tensor, of 16 bytes";
   const auto other = larger_.make(body_of(kNorm, "R", "C"), twice.empty() ? *skewed : twice.front());
   ASSERT_TRUE(other.ok()) << other.error().to_string();
   EXPECT_EQ(other->least_row == std::numeric_limits<int64_t>::max(), !twice.empty()) << "its first walk keeps x";

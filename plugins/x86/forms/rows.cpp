@@ -14,6 +14,7 @@ namespace {
 // sweeps keep. Of a single row all tensors count as moving on. What varies over some of several folded dims is little.
 struct RowBytes {
   int64_t moving = 0, standing = 0, kept = 0;  // moving 0: it is another body
+  int64_t narrowest = INT64_MAX;               // of one tensor that moves on
 };
 RowBytes row_bytes_of(const snippet::Body& body) {
   const snippet::DimSet row = body.all_dims() >> body.first_of_row() << body.first_of_row();
@@ -27,8 +28,12 @@ RowBytes row_bytes_of(const snippet::Body& body) {
     return body.first_of_row() == 0 || (varies(port) >> (body.first_of_row() - 1) & 1) != 0;
   };
   RowBytes bytes;
-  for (const snippet::BodyPort& input : body.inputs)
-    if (is_swept(input)) (moves_on(input) ? bytes.moving : bytes.standing) += input.element.bits() / 8;
+  for (const snippet::BodyPort& input : body.inputs) {
+    if (!is_swept(input)) continue;
+    const int64_t element = input.element.bits() / 8;
+    (moves_on(input) ? bytes.moving : bytes.standing) += element;
+    if (moves_on(input)) bytes.narrowest = std::min(bytes.narrowest, element);
+  }
   for (const snippet::BodyValue& value : body.values)
     bytes.kept = std::max<int64_t>(bytes.kept, value.element.bits() / 8);
   return bytes;
@@ -151,7 +156,7 @@ struct FormMaker::FarRows {
   int64_t l1 = 0, l2 = 0;  // bytes
   std::optional<int64_t> l3;
 
-  int64_t page() const { return kPageBytes / bytes.moving; }
+  int64_t page() const { return kPageBytes / bytes.narrowest; }
   int64_t again() const { return bytes.moving + bytes.standing; }
   int64_t all() const { return again() + bytes.kept; }
   bool are_of_one_tensor() const { return !fetched_ahead && bytes.moving <= bytes.kept; }
@@ -175,9 +180,9 @@ struct FormMaker::FarRows {
 
   // Beyond the first level, or nearly: the sweep that stores fetches the next row into the second, so that main memory
   // is read and written at once. No other sweep reads from main memory then, so lines come whole and in one stretch.
-  // Rows that share nothing and are folded once gain more from being skewed.
+  // Rows that share nothing and are folded once gain more from being skewed, of several tensors all but whole pages.
   Lengths fetching() const {
-    if (!are_of_one_tensor() || costly || (folds < 2 && bytes.standing == 0)) return kNone;
+    if (fetched_ahead || costly || (folds < 2 && bytes.standing == 0)) return kNone;
     return {.least = l1 / (one_loop ? 1 : 2) / all() + 1, .most = l2 / 2 / all()};
   }
 
@@ -235,7 +240,8 @@ void FormMaker::add_row_orders(std::vector<Tier>& tiers, const snippet::Body& bo
       {".skewed", RowOrder::skewed, rows.skewed(), skewed_next},
       {".skewed.twice", RowOrder::skewed_twice, rows.skewed_twice(), NextRow::none},
       {".alone.paged", RowOrder::one_by_one, rows.paged(), NextRow::before_last_to_second, false, rows.page()},
-      {".alone.fetching", RowOrder::one_by_one, rows.fetching(), NextRow::last_to_second},
+      {".alone.fetching", RowOrder::one_by_one, rows.fetching(), NextRow::last_to_second, false,
+       rows.are_of_one_tensor() ? 1 : rows.page()},
       {".skewed.merged", RowOrder::skewed, rows.merged(), NextRow::none, true},
   };
   for (const auto& [suffix, order, lengths, next, merged, multiple] : orders) {
