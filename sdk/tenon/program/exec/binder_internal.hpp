@@ -44,7 +44,7 @@ class Binder {
     int64_t first;                 // step
     std::vector<int32_t> touched;  // blocks from around it
     std::string symbol;
-    std::string shown;  // of a loop over periods: the symbol of the loop that it is made of
+    std::string shown;                   // of a loop over periods: the symbol of the loop that it is made of
     std::set<void (*)()> finishes = {};  // of kernels that are called in it and leave their results unfinished
   };
 
@@ -120,13 +120,10 @@ class Binder {
   Result<void> emit_periods(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step, int64_t period);
   Result<int64_t> most_workers(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step) const;
   Result<void> emit_workers(const Loop& loop, int32_t number);
-  // The first and the last iteration have code of their own where their numbers follow other rules: without it, bounds
-  // of the loops within would be made in each run, and so would their calls' views.
+  // In up to three parts, as steady_members() says.
   Result<void> emit_worker_body(const Loop& loop, int32_t number);
   // Of the iterations first ... last - 1 of workers, if the loop has no others.
   Result<void> emit_members(const Loop& loop, int32_t number, int64_t first, int64_t last);
-  // The numbers of its body, of these iterations alone.
-  std::vector<Expr> numbers_of_members(const Loop& loop, int32_t number, int64_t first, int64_t last);
   void leave_loop(const Loop& loop, const std::string& symbol, int32_t number, int64_t workers);
   void add_increments(const std::vector<Increment>& increments, LoopCode& loop);
   static void flatten(Registers::LevelCode program, std::vector<Instr>& to);

@@ -4,7 +4,6 @@
 
 #include <tenon/program/exec/arguments_internal.hpp>
 #include <tenon/program/exec/binder_internal.hpp>
-#include <tenon/program/exec/steady_numbers_internal.hpp>
 
 namespace tenon::program::detail {
 
@@ -210,20 +209,22 @@ Result<void> Binder::emit_workers(const Loop& loop, int32_t number) {
 
 Result<void> Binder::emit_worker_body(const Loop& loop, int32_t number) {
   const LoopCode made = code().loops[static_cast<size_t>(number)];
-  const bool counted = made.begin.known() && made.end.known() && made.step.known() && made.step.number >= 1;
-  const int64_t iterations = counted ? iteration_count(made.begin.number, made.end.number, made.step.number) : 0;
-  if (iterations < 2 || made.kind != LoopKind::parallel || options_.statistics || !may_be_split(loop.body))
+  if (made.kind != LoopKind::parallel || options_.statistics || !made.begin.known() || !made.end.known() ||
+      !made.step.known() || made.step.number < 1)
     return emit(loop.body);
-  const std::vector<Expr> all = numbers_of_members(loop, number, 0, iterations);
-  const int64_t first = all == numbers_of_members(loop, number, 1, iterations) ? 0 : 1;
-  const int64_t last = iterations - (all == numbers_of_members(loop, number, 0, iterations - 1) ? 0 : 1);
-  if (last - first == iterations) return emit(loop.body);
-  if (first > 0) TENON_OK(emit_members(loop, number, 0, first));
-  if (first < last) TENON_OK(emit_members(loop, number, first, last));
-  return last < iterations ? emit_members(loop, number, last, iterations) : Result<void>();
+  const int64_t iterations = iteration_count(made.begin.number, made.end.number, made.step.number);
+  const Expr any = scope_.resolve(Expr::symbol(loop.symbol));
+  const std::optional<SteadyPart> steady =
+      steady_members(loop, made.begin.number, made.step.number, iterations, scope_);
+  scope_.define(loop.symbol, any);
+  if (!steady) return emit(loop.body);
+  TENON_OK(emit_members(loop, number, 0, steady->first));
+  TENON_OK(emit_members(loop, number, steady->first, steady->last));
+  return emit_members(loop, number, steady->last, iterations);
 }
 
 Result<void> Binder::emit_members(const Loop& loop, int32_t number, int64_t first, int64_t last) {
+  if (first == last) return {};
   const LoopCode made = code().loops[static_cast<size_t>(number)];
   const Expr any = scope_.resolve(Expr::symbol(loop.symbol)), at = Expr::symbol(str("iteration.", number));
   const Loop members{.symbol = str("split.", code().loops.size()), .body = loop.body};
@@ -235,17 +236,6 @@ Result<void> Binder::emit_members(const Loop& loop, int32_t number, int64_t firs
   code().loops[around].symbol.clear();
   scope_.define(loop.symbol, any);
   return result;
-}
-
-std::vector<Expr> Binder::numbers_of_members(const Loop& loop, int32_t number, int64_t first, int64_t last) {
-  Interval& range = scope_.assumptions()[str("iteration.", number)];
-  const Interval before = std::exchange(range, {first, last - 1});
-  Numbers numbers(scope_);
-  numbers.collect(loop.body);
-  for (Expr& e : numbers.found) e = scope_.simplified(e);
-  for (const std::string& within : numbers.within) scope_.assumptions().erase(within);
-  range = before;
-  return std::move(numbers.found);
 }
 
 void Binder::leave_loop(const Loop& loop, const std::string& symbol, int32_t number, int64_t workers) {

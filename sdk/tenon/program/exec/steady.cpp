@@ -123,6 +123,39 @@ int64_t period_of(const Numbers& numbers, const SteadyPart& part, const Expr& fi
   return 2 * period <= part.last - part.first && period * numbers.calls() <= kMostCalls ? period : 1;
 }
 
+// The numbers of a loop's body in some of its iterations, of which `phases` are taken at a time; the scope has what is
+// known of them as long as this lives.
+class LookAt {
+ public:
+  LookAt(const Loop& loop, const Expr& first, int64_t step, int64_t phases, const SteadyPart& part, Scope& scope)
+      : numbers(scope), loop_(loop), scope_(scope) {
+    among(part);
+    for (int64_t phase = 0; phase < phases; ++phase) {
+      scope.define(loop.symbol, first + step * (phases * Expr::symbol(kSteadyNumber) + phase));
+      numbers.collect(loop.body);
+    }
+  }
+  LookAt(const LookAt&) = delete;
+  LookAt& operator=(const LookAt&) = delete;
+  ~LookAt() {
+    scope_.assumptions().erase(kSteadyNumber);
+    for (const std::string& number : numbers.within) scope_.assumptions().erase(number);
+    scope_.erase(loop_.symbol);
+  }
+
+  // In these iterations alone.
+  void among(const SteadyPart& part) { scope_.assumptions()[kSteadyNumber] = {part.first, part.last - 1}; }
+  void simplify() {
+    for (Expr& e : numbers.found) e = scope_.simplified(e);
+  }
+
+  Numbers numbers;
+
+ private:
+  const Loop& loop_;
+  Scope& scope_;
+};
+
 // The steady part of the loop, whose iterations are taken `phases` at a time, and how often that many.
 struct Steady {
   SteadyPart part;
@@ -131,28 +164,20 @@ struct Steady {
 };
 Steady look_at(const Loop& loop, const Expr& first, int64_t step, int64_t iterations, int64_t phases, Scope& scope) {
   SteadyPart part{0, iterations / phases};
-  scope.assumptions()[kSteadyNumber] = {0, part.last - 1};
-  Numbers numbers(scope);
-  for (int64_t phase = 0; phase < phases; ++phase) {
-    scope.define(loop.symbol, first + step * (phases * Expr::symbol(kSteadyNumber) + phase));
-    numbers.collect(loop.body);
-  }
+  LookAt look(loop, first, step, phases, part, scope);
+  Numbers& numbers = look.numbers;
   for (int round = 0; round < kMostRounds; ++round) {
     const SteadyPart next = longest(part, Turns().of(numbers.found));
     if (next.first == part.first && next.last == part.last) break;
     part = next;
-    scope.assumptions()[kSteadyNumber] = {part.first, part.last - 1};
-    for (Expr& e : numbers.found) e = scope.simplified(e);
+    look.among(part);
+    look.simplify();
   }
   Steady found{part};
   found.part.period = period_of(numbers, part, first, step, phases, scope);
   found.phases = Phases().of(numbers.found);
   // Hints cost much where their boxes are found in each run.
-  found.part.is_short =
-      (numbers.most_elements <= kFewElements || numbers.has_hints) && numbers.calls() <= kMostCalls;
-  scope.assumptions().erase(kSteadyNumber);
-  for (const std::string& number : numbers.within) scope.assumptions().erase(number);
-  scope.erase(loop.symbol);
+  found.part.is_short = (numbers.most_elements <= kFewElements || numbers.has_hints) && numbers.calls() <= kMostCalls;
   return found;
 }
 
@@ -177,6 +202,22 @@ std::optional<SteadyPart> steady_part(const Loop& loop, const Expr& first, int64
   }
   const int64_t length = part.last - part.first;
   if ((length == iterations && part.period == 1) || 2 * length < iterations) return {};
+  return part;
+}
+
+std::optional<SteadyPart> steady_members(const Loop& loop, const Expr& first, int64_t step, int64_t iterations,
+                                         Scope& scope) {
+  if (iterations < 2 || !may_be_split(loop.body)) return {};
+  const auto numbers_of = [&](const SteadyPart& members) {
+    LookAt look(loop, first, step, 1, members, scope);
+    look.simplify();
+    return std::move(look.numbers.found);
+  };
+  SteadyPart part{0, iterations};
+  const std::vector<Expr> all = numbers_of(part);
+  if (all != numbers_of({1, iterations})) part.first = 1;
+  if (all != numbers_of({0, iterations - 1})) part.last = iterations - 1;
+  if (part.last - part.first == iterations) return {};
   return part;
 }
 

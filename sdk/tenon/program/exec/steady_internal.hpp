@@ -31,6 +31,12 @@ struct SteadyPart {
 // of the body are not in `scope`, whose state is as before.
 std::optional<SteadyPart> steady_part(const Loop& loop, const Expr& first, int64_t step, int64_t iterations,
                                       Scope& scope);
+// Of a loop whose iterations workers take: all but the first and the last, where numbers of the body follow other rules
+// in these. Conditions in the numbers of loops within count as well, which turn at no one iteration. Without code of
+// their own, bounds of the loops within would be made in each run, and so would their calls' views. Nothing when that
+// is all of them, or where the body is not to be split.
+std::optional<SteadyPart> steady_members(const Loop& loop, const Expr& first, int64_t step, int64_t iterations,
+                                         Scope& scope);
 // The numbers of iterations that are aligned to periods of so many, wherever the loop begins: their symbols are as many
 // steps apart. In it is a symbol that may be any integer, and that no text can name.
 Expr aligned_iteration(const Expr& first, int64_t step, int64_t period, const Scope& scope);
