@@ -20,6 +20,7 @@ namespace {
 
 using namespace program::testing;
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -279,6 +280,7 @@ TEST(BoundProgram, BandsHaveTheSameCodeForAnyNumberOfWorkers) {
     ASSERT_TRUE(bound.ok()) << bound.error().to_string();
     const std::string code = bound->disassembly();
     EXPECT_THAT(code, AllOf(HasSubstr("workers y"), HasSubstr("call_plain iota"), Not(HasSubstr("call iota"))));
+    EXPECT_THAT(code, Not(ContainsRegex("loop z [^\n]*\n[0-9]+: max"))) << "the first band begins otherwise, alone";
     sizes.insert(std::ranges::count(code, '\n'));
     ASSERT_TRUE(interpret(program, expected.arguments()).ok());
     for (int run = 0; run < 5; ++run) {
