@@ -20,8 +20,8 @@ namespace {
 
 using namespace program::testing;
 using ::testing::AllOf;
-using ::testing::ContainsRegex;
 using ::testing::AnyOf;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;

@@ -77,6 +77,30 @@ TEST(ThreadPool, OtherThreadsHelp) {
   EXPECT_EQ(arrived, 2);
 }
 
+// All threads meet in each loop, whatever the others were at when it began: at work, looking for it, about to sleep,
+// or asleep. That they look on after a loop that they came too late for cannot be told from that: it saves time alone.
+TEST(ThreadPool, NoLoopIsMissedBetweenLookingAndSleeping) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kTooLong{20};  // for any loop; what is met earlier does not depend on time
+  for (const int threads : {2, 4}) {
+    ThreadPool pool(threads);
+    for (int i = 0; i < 3000; ++i) {
+      // Threads look for work for 100 us.
+      const auto pause = std::chrono::microseconds(i % 3 == 0 ? 0 : i % 240);
+      for (const auto begin = Clock::now(); Clock::now() < begin + pause;) {}
+      if (i % 2 == 0) pool.run(2, 1, [](int64_t, int64_t) {});  // over before others come
+      std::atomic<int> arrived = 0, alone = 0;
+      pool.run(threads, 1, [&](int64_t, int64_t) {
+        ++arrived;
+        const auto begin = Clock::now();
+        while (arrived < threads && Clock::now() < begin + kTooLong) std::this_thread::yield();
+        alone += arrived < threads;
+      });
+      ASSERT_EQ(alone, 0) << "loop " << i << " of " << threads << " threads";
+    }
+  }
+}
+
 TEST(ThreadPool, NestedLoopsRunOnTheirThread) {
   ThreadPool pool(3);
   std::atomic<int> strangers = 0, sum = 0;
