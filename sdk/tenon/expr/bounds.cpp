@@ -70,7 +70,7 @@ Range difference_range(const Expr& a, const Expr& b, const Assumptions& assumpti
   // The ways in the order of what they cost; most claims need no second one.
   const Expr difference = a - b;
   for (int way = 0; way < 3; ++way) {
-    const Expr form = way == 0 ? difference
+    const Expr form = way == 0   ? difference
                       : way == 1 ? simplify(difference, assumptions)
                                  : without_mod(a, Builder()) - without_mod(b, Builder());
     if (way > 0 && form == difference) continue;
@@ -171,7 +171,7 @@ bool is_monotonic(const Expr& e, std::string_view symbol, const Assumptions& ass
 }
 
 // Leaves out what another operand of a min (max) is never above (below), though both may be anything: n and n + i for i
-// >= 0.
+// >= 0. Constants the builder compares by itself.
 void drop_beaten(ExprKind kind, std::vector<Expr>& operands, Ranges& ranges) {
   for (size_t i = 0; i < operands.size(); ++i)
     std::erase_if(operands, [&, by = operands[i]](const Expr& e) {
@@ -208,9 +208,9 @@ Expr simplify(const Expr& e, const Assumptions& assumptions) {
                     if (node.is_symbol()) return node;
                     std::vector<Expr> operands;
                     for (const Expr& operand : node.operands()) operands.push_back(done.at(operand));
-                    const bool least_or_most = node.kind() == ExprKind::min || node.kind() == ExprKind::max;
-                    if (least_or_most) drop_beaten(node.kind(), operands, ranges);
-                    return operands.size() == 1 && least_or_most ? operands[0] : builder.rebuild(node, operands);
+                    if (node.kind() == ExprKind::min || node.kind() == ExprKind::max)
+                      drop_beaten(node.kind(), operands, ranges);
+                    return builder.rebuild(node, operands);
                   });
   return walk(e);
 }

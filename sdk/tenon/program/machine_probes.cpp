@@ -249,7 +249,8 @@ class Probes {
   }
 
   void add_two() {
-    probes_.emplace_back(std::string(kPassByTwo), static_cast<double>(bytes_), 1, [this] { pass_by_two(); });
+    probes_.emplace_back(std::string(kPassByTwo), static_cast<double>(bytes_), 1, [this] { pass_by_two(); })
+        .is_shared();
     constexpr int kLoops = 16;
     const auto meet = [this] {
       std::atomic<int> here = 0;
