@@ -128,6 +128,33 @@ TEST_P(EmitterAccuracy, IsAsStatedOverAllFloats) {
   }
 }
 
+// ---- Swish of any alpha that the row takes ----
+
+template <float kAlpha>
+MathCase swish_of() {
+  MathCase made{.op = "Swish", .unary = [](double x) { return x / (1 + std::exp(-static_cast<double>(kAlpha) * x)); }};
+  made.attributes.set("alpha", kAlpha);
+  return made;
+}
+
+// With small ones x is large where the gate ends, with large ones small; with 0 infinities have no result.
+TEST(SwishOfAlpha, IsAsStated) {
+  const MathCase cases[] = {swish_of<0.0f>(),  swish_of<0x1p-44f>(), swish_of<-0x1p-44f>(), swish_of<0x1p-20f>(),
+                            swish_of<-1.0f>(), swish_of<1e10f>(),    swish_of<-3.4e38f>()};
+  for (const MathCase& math : cases) {
+    Walk walk(math);
+    for (const uint64_t bits : sample(kF32, 4096, 27)) walk.add(bits);
+    for (uint64_t bits = 0; bits < kFloats; bits += stride() * 4 + 1) walk.add(bits);
+    walk.flush();
+    for (const Isa isa : machine_isas()) {
+      const Worst& worst = walk.worst(isa);
+      EXPECT_LE(worst.ulp, math_row(math, isa)->max_ulp)
+          << isa_name(isa) << ", alpha " << *math.attributes.find("alpha")->get_if<float>() << ": of "
+          << as_float(worst.operands[0]) << " got " << as_float(worst.got);
+    }
+  }
+}
+
 // ---- Powers of a constant ----
 
 template <float kExponent>

@@ -48,32 +48,17 @@ void split_cubic(VectorCode& c, const Vec& power, const Vec& n, const Vec& f, co
   c->vfmadd231ps(f, low, x);
 }
 
-// x / (1 + 2^z), z = 0 or below for |x|; beyond 11 what the gate leaves of it is 0.
-void gelu_by_tanh_avx512(VectorCode& c) {
-  constexpr float kTerms[] = {0x1.62e43p-1f, 0x1.ebff94p-3f, 0x1.c6ac7cp-5f};  // (2^f - 1) / f within 1e-7
-  const Vec a = c.temp(), power = c.temp();
-  bounded_magnitude(c, a, c.in(0), 11);
-  {
-    const VectorCode::Scope scope(c);
-    const Vec n = c.temp(), f = c.temp();
-    split_cubic(c, power, n, f, a);
-    raise(c, power, n, f, kTerms, kGateExponent);
-  }
-  multiply_by_gate(c, c.out(), c.in(0), a, power);
-}
-
-// The same for x of both signs: beyond -11 the gate is 0, beyond 6 it is 1.
+// x / (1 + 2^z): beyond -11 the gate is 0, beyond 6 it is 1.
 void gelu_by_tanh(VectorCode& c) {
-  if (c.avx512()) return gelu_by_tanh_avx512(c);
-  constexpr float kTerms[] = {0x1.62e43p-1f, 0x1.ebfbep-3f, 0x1.c6b85p-5f, 0x1.3b2cf8p-7f};  // as above
-  const Vec bounded = c.temp(), f = c.temp(), power = c.temp(), rest = c.temp();
-  c.move(bounded, c.in(0));
-  clamp_between(c, bounded, -11, 6);
+  constexpr float kTerms[] = {0x1.62e43p-1f, 0x1.ebff94p-3f, 0x1.c6ac7cp-5f};  // (2^f - 1) / f within 1e-7
+  constexpr float kLongerTerms[] = {0x1.62e43p-1f, 0x1.ebfbep-3f, 0x1.c6b85p-5f, 0x1.3b2cf8p-7f};
+  const Vec bounded = c.temp(), beyond = c.temp(), f = c.temp(), power = c.temp(), rest = c.temp();
+  bound_gated(c, bounded, beyond, c.in(0), -11, 6);
   split_cubic(c, power, rest, f, bounded);
   power_of_two_steps(c, power, -kGateExponent, rest);
-  c.polynomial(rest, f, kTerms);
+  c.avx512() ? c.polynomial(rest, f, kTerms) : c.polynomial(rest, f, kLongerTerms);
   c->vmulps(rest, rest, f);
-  multiply_by_sigmoid(c, c.out(), c.in(0), bounded, power, rest);
+  multiply_by_sigmoid(c, c.out(), bounded, beyond, power, rest);
 }
 
 // n = -a^2 / (2 ln 2) in steps, to `power` with its bits; the exponent's rest is s / -2 with s = a^2 + 2 n ln 2; the
@@ -88,6 +73,22 @@ void density_exponent(VectorCode& c, const Vec& power, const Vec& n, const Vec& 
   c->vmulps(s, n, c.f32(kTwoLn2High));
   c->vfmadd231ps(s, a, a);
   c->vfmadd231ps(s, n, c.f32(kTwoLn2Low));
+}
+
+// out = |x|, but not more than `size`; NaN becomes anything up to that. avx512.
+void bounded_magnitude(VectorCode& c, const Vec& out, const Vec& x, float size) {
+  constexpr uint8_t kMagnitude = 2 << 2 | 2;  // of vrangeps: the lesser magnitude without its sign
+  c.cut_dependency(out);
+  c->vrangeps(out, x, c.f32(size), kMagnitude);
+}
+
+// out = max(x, 0) with the sign of a zero, -0 for what is negative, NaN for -inf and NaN: x - min(x, -0), rounded down,
+// which makes -0 of -1 + 1. avx512; all lanes of the machine's vector are written. Registers differ.
+void positive_part(VectorCode& c, const Vec& out, const Vec& x) {
+  const Vec all = VectorCode::at(out, 512);
+  c.set_u32(out, kSign);
+  c->vminps(out, x, out);  // -0 of both zeros, and of NaN
+  c->vsubps(all | Xbyak::util::T_rd_sae, VectorCode::at(x, 512), all);
 }
 
 constexpr float kErfEnd = 14.5f;  // a Phi(-a) is 0 there
@@ -147,8 +148,8 @@ bool by_tanh(const Signature& signature) {
 constexpr RowPair kRows[] = {
     {"Gelu",
      kF32Lanes,
-     {.vectors = 7, .cycles = 16},
-     {.vectors = 7, .cycles = 15, .in_turn = 2},
+     {.vectors = 8, .cycles = 15},
+     {.vectors = 8, .cycles = 15, .in_turn = 2},
      3.7,
      algorithm<gelu_by_tanh>,
      by_tanh},

@@ -130,22 +130,10 @@ void VectorCode::divide_product(const Vec& out, const Vec& a, const Vec& b, cons
     gen.vrcpps(reciprocal, d);
     gen.vdivps(quotient, product, d);
   }
-  gen.vfnmadd213ps(d, quotient, product);  // what is left
-  gen.vaddps(d, d, a);
-  gen.vfmadd213ps(d, reciprocal, quotient);
+  gen.vfmsub213ps(d, quotient, product);  // what is too much
+  gen.vsubps(d, d, a);
+  gen.vfnmadd213ps(d, reciprocal, quotient);
   move(out, d);
-}
-
-void VectorCode::divide_fast(const Vec& out, const Vec& a, const Vec& b) {
-  Xbyak::CodeGenerator& gen = context_.gen();
-  if (!avx512()) return gen.vdivps(out, a, b);
-  const Scope scope(*this);
-  const Vec quotient = temp();
-  gen.vrcp14ps(quotient, b);
-  gen.vfnmadd213ps(b, quotient, f32(1));  // how much the reciprocal lacks
-  gen.vmulps(quotient, quotient, a);
-  gen.vfmadd213ps(b, quotient, quotient);
-  move(out, b);
 }
 
 void VectorCode::multiply_add_down(const Vec& out, const Vec& a, const Vec& b) {

@@ -120,12 +120,9 @@ class VectorCode {
   // are written, also those beyond lanes().
   void look_up(const Vec& out, const Vec& index, std::span<const uint32_t> entries);
   // out = a b / d of f32 within 0.6 ulp, with what the product's rounding loses, where d and 1 / d are normal numbers,
-  // -0 / d being 0; destroys a and d, three scratch vectors. avx512: by an approximate reciprocal and one step of
-  // Newton's.
+  // zeros with their sign; destroys a and d, three scratch vectors. avx512: by an approximate reciprocal and one step
+  // of Newton's.
   void divide_product(const Vec& out, const Vec& a, const Vec& b, const Vec& d);
-  // out = a / b. avx2: rounded correctly. avx512: within 1.1 ulp, -0 / b being -0 where b is a power of two; destroys b
-  // and takes one scratch vector.
-  void divide_fast(const Vec& out, const Vec& a, const Vec& b);
   // out = out a + b of f32, rounded down: -1 + 1 is -0. avx512. All lanes of the machine's vector are written.
   void multiply_add_down(const Vec& out, const Vec& a, const Vec& b);
   // out = c[0] + c[1] x + c[2] x^2 ..., by Horner's rule; f32. out and x differ.
