@@ -159,7 +159,7 @@ DrawnGraph written(const WrittenKind& kind, size_t at) {
 
 std::vector<DrawnGraph> graph_kinds() {
   std::vector<DrawnGraph> all;
-  for (const auto kinds : {all_kinds(), more_kinds(), other_kinds()})
+  for (const auto kinds : {all_kinds(), more_kinds(), other_kinds(), further_kinds()})
     for (const Kind& kind : kinds)
       for (size_t size = 0; size < kind.sizes.size(); ++size) all.push_back(Reader(kind, size).graph());
   for (const WrittenKind& kind : written_kinds())

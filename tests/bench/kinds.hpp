@@ -29,9 +29,10 @@ struct WrittenKind {
   const char* loop;
 };
 
-std::span<const Kind> all_kinds();   // kinds_list.cpp
-std::span<const Kind> more_kinds();  // kinds_more.cpp: what the first list has not
-std::span<const Kind> other_kinds();  // kinds_others.cpp: nor the second
+std::span<const Kind> all_kinds();      // kinds_list.cpp
+std::span<const Kind> more_kinds();     // kinds_more.cpp: what the first list has not
+std::span<const Kind> other_kinds();    // kinds_others.cpp: nor the second
+std::span<const Kind> further_kinds();  // kinds_further.cpp: nor the third
 std::span<const WrittenKind> written_kinds();
 
 std::vector<DrawnGraph> graph_kinds();

@@ -10,6 +10,7 @@
 #include <tenon/snippet/params.hpp>
 
 #include "x86/assembly/assembly.hpp"
+#include "x86/body/apart.hpp"
 #include "x86/body/narrow_ports.hpp"
 #include "x86/body/numbers.hpp"
 #include "x86/body/spared.hpp"
@@ -60,10 +61,14 @@ Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& as_it_is
   return lowered(body, tier, joins && is_of_bytes(body));
 }
 
-Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& body, const Tier& tier, bool all_copies) const {
+Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& as_it_is, const Tier& tier,
+                                                 bool all_copies) const {
   const auto cycles = [this](const snippet::Body& of, const snippet::BodyNode& node) {
     return snippet::cycles_of_node(of, node, table_, target_);
   };
+  const bool near = is_near(tier);
+  const snippet::Body body =
+      near && tier.passes.contract ? with_factors_apart(as_it_is, tier.lower.lanes, cycles) : as_it_is;
   TENON_TRY(pool, register_pool(target_));
   snippet::LowerOptions options = tier.lower;
   options.vectors = static_cast<int>(pool.of(codegen::RegisterFile::vector).size());
@@ -74,8 +79,8 @@ Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& body, cons
   options.skew_twice = tier.row_order == RowOrder::skewed_twice;
   const bool alone = tier.row_order == RowOrder::one_by_one;
   if (alone) options.rows = 1;
+  if (near) options.apart_cycles = options.recompute_cycles;
   TENON_TRY(kernel, snippet::lower(body, options), "lowering snippet '", body.name, "'");
-  const bool near = is_near(tier);
   const double element = snippet::cycles_per_element(body, kernel.lanes, table_, target_);
   const snippet::DimSet columns = tier.passes.items ? snippet::DimSet{1} << (body.rank() - 1) : 0;
   const snippet::DimSet whole = near ? irgen::whole_dims(body, kernel.lanes, element) : columns;

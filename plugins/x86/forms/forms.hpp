@@ -137,7 +137,7 @@ class FormMaker {
   void add_row_orders(std::vector<Tier>& tiers, const snippet::Body& body) const;
   // Lowered, and after this plugin's passes.
   Result<snippet::LinearKernel> kernel_of(const snippet::Body& as_it_is, const Tier& tier) const;
-  Result<snippet::LinearKernel> lowered(const snippet::Body& body, const Tier& tier, bool all_copies) const;
+  Result<snippet::LinearKernel> lowered(const snippet::Body& as_it_is, const Tier& tier, bool all_copies) const;
   // Functions of two or four vectors as one instruction, where no register gives way to it. forms/in_turn.cpp
   snippet::LinearKernel functions_in_turn(snippet::LinearKernel kernel) const;
   // The same but for that: as many as `most`, or two, wherever there is a row for them.

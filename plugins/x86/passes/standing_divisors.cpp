@@ -24,6 +24,7 @@
 #include <tuple>
 #include <utility>
 
+#include "x86/body/factors.hpp"
 #include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
@@ -31,8 +32,7 @@ namespace {
 
 using snippet::RegisterIds;
 
-const Name kDiv("Div"), kMul("Mul"), kFma("Fma"), kFnma("Fnma"), kClampLow("ClampLow"), kScale("DivisorScale"),
-    kScalar("Scalar"), kModerate("moderate");
+const Name kDiv("Div"), kFma("Fma"), kScalar("Scalar"), kModerate("moderate");
 
 class StandingDivisors {
  public:
@@ -111,28 +111,21 @@ class StandingDivisors {
   std::set<RegisterId> moderate_;
 };
 
-// Registers of what to multiply by; `scale` -1: by none.
-struct Factors {
-  RegisterId scale = -1, high = -1, low = -1;
-};
-
 class Writer {
  public:
   explicit Writer(LinearKernel& kernel) : kernel_(kernel) {}
 
   // No number of the next stretch may be one of this: it would hold a register all along.
-  void begin_stretch() { below_1_ = one_ = least_lack_ = -1; }
-  Factors write_factors(RegisterId divisor, bool moderate, int label) {
-    if (one_ < 0) below_1_ = write_number(1 - 0x1p-23f), one_ = write_number(1), least_lack_ = write_number(0x1p-60f);
+  void begin_stretch() { numbers_.clear(); }
+  QuotientParts write_factors(RegisterId divisor, bool moderate, int label) {
     const auto make = [&](Name op, RegisterIds in) { return write(op, std::move(in), label); };
-    const RegisterId scale = moderate ? -1 : make(kScale, {divisor});
-    const RegisterId scaled = moderate ? divisor : make(kMul, {divisor, scale});
-    const RegisterId high = make(kDiv, {below_1_, scaled});
-    const RegisterId lack = make(kClampLow, {least_lack_, make(kFnma, {high, scaled, one_})});
-    const RegisterId part = make(kMul, {lack, high});
-    return {scale, high, make(kFma, {part, lack, part})};
+    return parts_of_divisor(divisor, moderate, make, [&](float number) {
+      const auto [made, is_new] = numbers_.try_emplace(number, -1);
+      if (is_new) made->second = write_number(number);
+      return made->second;
+    });
   }
-  void write_quotient(const Instruction& quotient, const Factors& by) {
+  void write_quotient(const Instruction& quotient, const QuotientParts& by) {
     const auto make = [&](Name op, RegisterIds in, RegisterId out) {
       Instruction one = quotient;
       one.op = op, one.in = std::move(in), one.out = RegisterIds{out};
@@ -140,10 +133,9 @@ class Writer {
       kernel_.body.push_back(std::move(one));
       return out;
     };
-    RegisterId x = quotient.in[0];
-    if (by.scale >= 0) x = make(kMul, {x, by.scale}, kernel_.add_lanes(kF32));
-    const RegisterId rest = make(kMul, {x, by.low}, kernel_.add_lanes(kF32));
-    make(kFma, {x, by.high, rest}, quotient.out[0]);
+    const auto [x, high, rest] = factors_of_quotient(
+        quotient.in[0], by, [&](Name op, RegisterIds in) { return make(op, std::move(in), kernel_.add_lanes(kF32)); });
+    make(kFma, {x, high, rest}, quotient.out[0]);
   }
 
  private:
@@ -159,7 +151,7 @@ class Writer {
   }
 
   LinearKernel& kernel_;
-  RegisterId below_1_ = -1, one_ = -1, least_lack_ = -1;  // what factors are made of
+  std::map<float, RegisterId> numbers_;  // what factors are made of
 };
 
 }  // namespace
@@ -168,7 +160,7 @@ void divide_by_standing(LinearKernel& kernel, const PassOptions& options) {
   if (std::ranges::none_of(kernel.body, [](const Instruction& one) { return one.op == kDiv; })) return;
   const LinearKernel old = kernel;
   const StandingDivisors standing(old, options);
-  std::map<RegisterId, Factors> factors;
+  std::map<RegisterId, QuotientParts> factors;
   kernel.body.clear();
   Writer writer(kernel);
   for (const Instruction& one : old.body) {

@@ -12,6 +12,7 @@
 // later, or in a scratch buffer; from outer loops it is taken into loops of its own, before them.
 #pragma once
 #include <functional>
+#include <limits>
 #include <span>
 
 #include <tenon/snippet/body.hpp>
@@ -44,6 +45,9 @@ struct LowerOptions {
   // The same for values that a later sweep over the reduced dims reads: what is kept between sweeps is as large as what
   // they walk, so that beyond the caches it costs a line written and one read for each vector.
   double resweep_cycles = 6;
+  // Of a body that does not reduce: what goes_apart() and takes more than so many cycles is made before the loops over
+  // rows, as many elements at once as lanes hold. Infinite: nothing is.
+  double apart_cycles = std::numeric_limits<double>::infinity();
   // What sweeps keep waits in scratch memory, which serves row after row and so stays near, not in outputs, which are
   // then written once and never read. For rows that fit the caches, of tensors that do not.
   bool keep_near = false;
@@ -89,6 +93,11 @@ TENON_API bool may_join_rows(const Body& body);
 // May two sweeps be made one (LowerOptions::merge_sweeps), as far as can be told cheaply: is there a sum of floats that
 // goes by what another reduction makes?
 TENON_API bool may_merge_sweeps(const Body& body);
+
+// May a value that varies over outer dims alone have loops of its own, as vectors of one element a row
+// (LowerOptions::apart_cycles)? Where extents say that there are vectors of them, and that rows are so short that one
+// element in all lanes of a vector, row by row, takes its time.
+TENON_API bool goes_apart(const Body& body, ValueId id, int lanes);
 
 // The body must be verified. The kernel holds any extents. When it is called, no output may overlap an input or another
 // output. Only in a body that does not reduce, and whose outputs vary over the same dims, may an output lie exactly on

@@ -1,11 +1,29 @@
 // What values cost, and which are taken out of loops that would make them again.
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <optional>
 #include <unordered_set>
 
 #include <tenon/snippet/lower_plan_internal.hpp>
 
 namespace tenon::snippet {
+
+bool goes_apart(const Body& body, ValueId id, int lanes) {
+  constexpr int64_t kVectors = 64;  // in the longest row
+  const DimSet varies = body.values[static_cast<size_t>(id)].varies;
+  if (body.reduces() || varies == 0) return false;
+  const auto deepest = static_cast<size_t>(std::bit_width(varies)) - 1;
+  const auto known = [&](size_t d) { return body.dims[d].extent.is_constant(); };
+  if (deepest + 1 == body.rank() || !known(deepest) || body.dims[deepest].extent.constant() < lanes) return false;
+  int64_t row = 1;
+  for (size_t d = deepest + 1; d < body.rank(); ++d) {
+    if (!known(d)) return false;
+    row *= body.dims[d].extent.constant();
+    if (row > kVectors * lanes) return false;
+  }
+  return true;
+}
 
 // A value of more bytes in memory than it has itself is a source from there on: it will be kept.
 void Planner::find_sources() {
@@ -27,9 +45,11 @@ void Planner::find_sources() {
   }
 }
 
-// Later nests read the value from memory, as if it were an input, when it is not cheap to make.
+// Later nests read the value from memory, as if it were an input, when it is not cheap to make; what was taken out of
+// their loops, always.
 bool Planner::offer(Access root) {
-  if (!costs_more(root.value, options_.recompute_cycles)) return false;
+  const bool is_output = index(root.port) < body_.inputs.size() + body_.outputs.size();
+  if (is_output && !costs_more(root.value, options_.recompute_cycles)) return false;
   offered_.push_back(root);
   maker_[index(root.value)] = nullptr;
   return true;
@@ -78,8 +98,9 @@ bool Planner::costs_more(ValueId id, double enough, Cost cost_of) const {
   return cost > enough;
 }
 
-// Values that the nest would make more than once, since loops that they do not vary over lie outside of theirs, and
-// that cost more than to keep them: the last ones of their kind, in scratch buffers.
+// Values that the nest would make more than once, since loops that they do not vary over lie outside of theirs, or one
+// by one where they may go apart, and that cost more than to keep them: the last ones of their kind, in scratch
+// buffers.
 std::vector<Access> Planner::find_hoisted(const Nest& nest) {
   const std::vector<char> again = made_again(nest);
   std::vector<double> cost(body_.values.size(), 0);
@@ -98,14 +119,20 @@ std::vector<Access> Planner::find_hoisted(const Nest& nest) {
   for (const Access& root : nest.roots) wanted[index(root.value)] = 0;
   std::vector<Access> hoisted;
   for (const ValueId id : order_) {
-    if (!again[index(id)] || !wanted[index(id)] || cost[index(id)] <= options_.recompute_cycles) continue;
+    if (!again[index(id)] || !wanted[index(id)]) continue;
+    if (cost[index(id)] <= (is_apart(nest, id) ? options_.apart_cycles : options_.recompute_cycles)) continue;
     plan_.scratch.push_back({body_.values[index(id)].element, varies(id), false});
     hoisted.push_back({id, last_scratch()});
   }
   return hoisted;
 }
 
-// Of each value: do loops stand around the place where it is made that it does not vary over?
+bool Planner::is_apart(const Nest& nest, ValueId id) const {
+  return std::isfinite(options_.apart_cycles) && !contains(varies(id), nest.vector) &&
+         goes_apart(body_, id, options_.lanes);
+}
+
+// Of each value: do loops stand around the place where it is made that it does not vary over, or may it go apart?
 std::vector<char> Planner::made_again(const Nest& nest) const {
   std::vector<int> scope(body_.values.size(), -1);  // the innermost one whose sweeps use it
   std::vector<char> again(body_.values.size(), 0);
@@ -118,7 +145,8 @@ std::vector<char> Planner::made_again(const Nest& nest) const {
     if (nest.tiled && level + 1 == static_cast<int>(nest.scopes.size())) outside = nest.kept_set;
     int& used = scope[index(*id)];
     used = std::max(used, level);
-    again[index(*id)] = outside != kept_dims(*id) || (swept(*id) && used > level);
+    again[index(*id)] =
+        outside != kept_dims(*id) || (swept(*id) && used > level) || (maker_[index(*id)] && is_apart(nest, *id));
     const BodyNode* node = maker_[index(*id)];
     if (!node) continue;
     const int here = swept(*id) ? used : level;

@@ -88,6 +88,7 @@ class Planner {
   template <class Cost>
   bool costs_more(ValueId id, double enough, Cost cost_of) const;
   std::vector<Access> find_hoisted(const Nest& nest);
+  bool is_apart(const Nest& nest, ValueId id) const;
   std::vector<char> made_again(const Nest& nest) const;
 
   // --- lower_plan_sweeps.cpp ---

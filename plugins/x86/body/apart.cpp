@@ -1,0 +1,106 @@
+#include "x86/body/apart.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <utility>
+
+#include <tenon/snippet/lower.hpp>
+
+#include "x86/body/factors.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+using snippet::Body;
+using snippet::BodyNode;
+using snippet::ValueId;
+
+using Values = std::vector<ValueId>;
+
+const Name kDiv("Div"), kFma("Fma"), kScalar("Scalar"), kModerate("moderate");
+
+class Divider {
+ public:
+  Divider(const Body& body, int lanes, const std::function<double(const Body&, const BodyNode&)>& cycles)
+      : body_(body), lanes_(lanes) {
+    double quotients = 0, beside = 0;
+    for (const BodyNode& node : body.nodes) {
+      if (!moves(node.result)) continue;
+      (is_quotient(node) ? quotients : beside) += is_quotient(node) ? 1 : cycles(body, node);
+      if (is_quotient(node)) cycles_ = cycles(body, node);
+    }
+    // While the machine divides there is as much to do.
+    constexpr double kMostBeside = 10;
+    pays_ = quotients > 0 && beside <= kMostBeside * quotients;
+  }
+
+  Body run() && {
+    if (!pays_) return std::move(body_);
+    std::vector<BodyNode> all;
+    for (BodyNode& node : body_.nodes) {
+      if (is_quotient(node) && pays(node))
+        divide(node, all);
+      else
+        all.push_back(std::move(node));
+    }
+    body_.nodes = std::move(all);
+    return std::move(body_);
+  }
+
+ private:
+  const snippet::BodyValue& value(ValueId id) const { return body_.values[static_cast<size_t>(id)]; }
+  bool moves(ValueId id) const { return body_.rank() > 0 && (value(id).varies >> (body_.rank() - 1) & 1) != 0; }
+  bool is_quotient(const BodyNode& node) const {
+    return node.op == kDiv && value(node.result).element == kF32 && moves(node.result) &&
+           snippet::goes_apart(body_, node.operands[1], lanes_);
+  }
+  // One element a row of each factor is loaded then.
+  bool pays(const BodyNode& quotient) const {
+    constexpr double kCycles = 16;
+    double vectors = 1;
+    for (size_t d = body_.rank(); d-- > 0 && (value(quotient.operands[1]).varies >> d & 1) == 0;)
+      vectors *= static_cast<double>(body_.dims[d].extent.constant()) / (d + 1 == body_.rank() ? lanes_ : 1);
+    return vectors * cycles_ > kCycles;
+  }
+
+  void divide(const BodyNode& quotient, std::vector<BodyNode>& all) {
+    const ValueId divisor = quotient.operands[1];
+    const auto made_like = [&](ValueId like) {
+      return [&, like](Name op, Values operands) {
+        return add({.op = op, .operands = std::move(operands), .label = quotient.label}, value(like), all);
+      };
+    };
+    const auto number = [&](float x) {
+      BodyNode node{.op = kScalar};
+      node.attributes.set("bits", static_cast<int64_t>(std::bit_cast<uint32_t>(x)));
+      return add(std::move(node), {.element = kF32}, all);
+    };
+    const auto [by, is_new] = parts_.try_emplace(divisor);
+    if (is_new) by->second = parts_of_divisor(divisor, quotient.attributes.has(kModerate), made_like(divisor), number);
+    const auto [x, high, rest] = factors_of_quotient(quotient.operands[0], by->second, made_like(quotient.result));
+    all.push_back({.op = kFma, .operands = {x, high, rest}, .result = quotient.result, .label = quotient.label});
+  }
+
+  ValueId add(BodyNode node, snippet::BodyValue like, std::vector<BodyNode>& all) {
+    node.result = static_cast<ValueId>(body_.values.size());
+    body_.values.push_back(like);
+    all.push_back(std::move(node));
+    return all.back().result;
+  }
+
+  Body body_;
+  const int lanes_;
+  double cycles_ = 0;  // of a quotient
+  bool pays_ = false;
+  std::map<ValueId, QuotientParts> parts_;  // of divisors
+};
+
+}  // namespace
+
+Body with_factors_apart(const Body& body, int lanes,
+                        const std::function<double(const Body&, const BodyNode&)>& cycles) {
+  return Divider(body, lanes, cycles).run();
+}
+
+}  // namespace tenon::x86

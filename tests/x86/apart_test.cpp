@@ -1,0 +1,136 @@
+// What varies over rows alone, made for many rows at once before these: on both instruction sets against the bounds of
+// bodies (guarded_graph.hpp), quotients by it against the machine's.
+#include "x86/body/apart.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <support_lib/on_reference.hpp>
+
+#include "x86/body_of.hpp"
+#include "x86/forms/forms.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+using testing::body_of;
+using testing::graph_of;
+using testing::GuardedGraph;
+
+// On rows %x, with a number for each row, %v, and one for each matrix of them, %b.
+struct Case {
+  const char* operators;
+  const char* outputs;
+  size_t apart;  // numbers of each row that wait in memory
+};
+
+constexpr Case kCases[] = {
+    {"%g = Sigmoid %v\n%y = Mul %x, %g", "%y", 1},
+    {"%g = Sigmoid %v\n%y = Mul %x, %g", "%g, %y", 0},  // an output of the rows' own loop
+    {"%g = Sigmoid %v\n%h = Exp %v\n%y = Mul %x, %g\n%z = Add %x, %h", "%y, %z", 2},
+    {"%g = Tanh %v\n%h = Exp %b\n%i = Mul %g, %h\n%y = Mul %x, %i", "%y", 1},
+    // By roots, which need no scale, and by any number, whose scale is made row by row.
+    {"%a = Abs %v\n%e = Add %a, %k\n%q = Sqrt %e\n%d = Sub %x, %b\n%n = Div %d, %q\n%y = Relu %n", "%y", 2},
+    {"%y = Div %x, %v", "%y", 2},
+    {"%y = Div %x, %v\n%w = Add %x, %b\n%z = Div %w, %v", "%y, %z", 2},
+    // What is made as fast row by row, what moves along rows, and bodies that fold.
+    {"%n = Neg %v\n%y = Mul %x, %n", "%y", 0},
+    {"%s = Add %x, %v\n%y = Exp %s", "%y", 0},
+    {"%s = ReduceSum %x, %axes\n%g = Exp %v\n%y = Mul %x, %g", "%s, %y", 0},
+};
+
+std::string text_of(const Case& one, int64_t rows, int64_t columns) {
+  return str("graph @g(%x: f32[2,", rows, ",", columns, "], %v: f32[2,", rows, ",1], %b: f32[2,1,1]) -> (", one.outputs,
+             ") {\n%k = Constant {value = dense<f32[]: 0.25>}\n%axes = Constant {value = dense<i64[1]: 2>}\n",
+             one.operators, "\n}");
+}
+
+class Apart : public ::testing::TestWithParam<Isa> {
+ protected:
+  void SetUp() override {
+    if (!machine_has(GetParam())) GTEST_SKIP() << "this machine has no " << isa_name(GetParam());
+  }
+  int64_t lanes() const { return lanes_of(GetParam(), kF32); }
+
+  snippet::LinearKernel kernel_of(const std::string& text, bool contract = true) const {
+    const snippet::Body body = body_of(text);
+    const FormMaker maker(testing::target_of(GetParam()), **jitter_table(), {.contract = contract});
+    auto form = maker.make(body, maker.tiers_of(body).front());
+    TENON_CHECK(form.ok(), text);
+    return std::move(form->kernel);
+  }
+};
+
+TEST_P(Apart, WhereRowsAreShortAndMany) {
+  for (const Case& one : kCases) {
+    EXPECT_EQ(kernel_of(text_of(one, lanes(), 4 * lanes())).scratch.size(), one.apart) << one.operators;
+    EXPECT_EQ(kernel_of(text_of(one, lanes() / 2 - 1, 4 * lanes())).scratch.size(), 0u)
+        << "few rows: " << one.operators;
+    EXPECT_EQ(kernel_of(text_of(one, lanes(), 65 * lanes())).scratch.size(), 0u) << "long rows: " << one.operators;
+  }
+  const std::string quotients = text_of({"%y = Div %x, %v", "%y", 0}, lanes(), 4 * lanes());
+  EXPECT_EQ(kernel_of(quotients, false).scratch.size(), 0u) << "products have other bits";
+}
+
+TEST_P(Apart, RowsOfAllWidthsAreRight) {
+  std::mt19937 random(11);
+  std::uniform_real_distribution<double> any(-4, 4);
+  const auto drawn = [&](const Dims& dims) {
+    Tensor made = *Tensor::zeros(kF32, dims);
+    for (int64_t i = 0; i < made.size(); ++i) made.set_double(i, any(random));
+    return Datum(made);
+  };
+  for (const Case& one : kCases) {
+    for (const int64_t rows : {int64_t{0}, int64_t{1}, lanes() - 1, lanes(), lanes() + 1, 2 * lanes() + 3}) {
+      for (const int64_t columns : {int64_t{0}, int64_t{1}, lanes() - 1, lanes(), lanes() + 1, 4 * lanes() + 3}) {
+        auto graph = graph_of(text_of(one, rows, columns));
+        GuardedGraph runner(GetParam(), {.small_caches = false});
+        runner.tokenize(*graph);
+        runner.run(*graph, {drawn({2, rows, columns}), drawn({2, rows, 1}), drawn({2, 1, 1})}, random);
+        ASSERT_FALSE(HasFatalFailure()) << one.operators << ", " << rows << " rows of " << columns;
+      }
+    }
+  }
+}
+
+// Zeros, infinities and NaN as the machine has them, other numbers the nearest or the one beside it.
+TEST_P(Apart, QuotientsByHardNumbers) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::vector<float> hard{0.0f, -0.0f, kInfinity, -kInfinity, NAN};
+  for (const int exponent : {-149, -127, -126, -100, -60, 0, 1, 60, 121, 122, 126, 127})
+    for (const float m : {1.0f, -1.0f, 1.5f, 0x1.fffffep0f}) hard.push_back(std::ldexp(m, exponent));
+  const auto count = static_cast<int64_t>(hard.size());
+  const Case one{"%y = Div %x, %v", "%y", 2};
+  auto graph = graph_of(text_of(one, count, count));
+  ASSERT_EQ(kernel_of(text_of(one, count, count)).scratch.size(), 2u);
+  Tensor x = *Tensor::zeros(kF32, {2, count, count}), v = *Tensor::zeros(kF32, {2, count, 1});
+  for (int64_t i = 0; i < x.size(); ++i) x.set_double(i, hard[static_cast<size_t>(i % count)]);
+  for (int64_t i = 0; i < v.size(); ++i) v.set_double(i, hard[static_cast<size_t>(i % count)]);
+  const std::vector<Datum> inputs{Datum(x), Datum(v), Datum(*Tensor::zeros(kF32, {2, 1, 1}))};
+  GuardedGraph runner(GetParam(), {.bounds = false, .small_caches = false});
+  runner.tokenize(*graph);
+  std::mt19937 random(1);
+  const Tensor y = runner.run(*graph, inputs, random)[0];
+  for (int64_t i = 0; i < y.size(); ++i) {
+    const float above = hard[static_cast<size_t>(i % count)], below = hard[static_cast<size_t>(i / count % count)];
+    const float wanted = above / below, got = static_cast<float>(y.double_at(i));
+    if (std::isnan(wanted) && std::isnan(got)) continue;
+    const float next = std::nextafter(wanted, kInfinity), last = std::nextafter(wanted, -kInfinity);
+    const bool is_exact = above == 0 || !std::isfinite(wanted), is_small = std::abs(wanted) < 0x1p-100f;
+    if (is_exact)
+      ASSERT_TRUE(got == wanted && std::signbit(got) == std::signbit(wanted)) << above << " / " << below << ": " << got;
+    else
+      ASSERT_TRUE((is_small ? std::nextafter(last, -kInfinity) : last) <= got &&
+                  got <= (is_small ? std::nextafter(next, kInfinity) : next))
+          << above << " / " << below << ": " << got;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, Apart, ::testing::Values(Isa::avx2, Isa::avx512),
+                         [](const auto& info) { return std::string(isa_name(info.param)); });
+
+}  // namespace
+}  // namespace tenon::x86
