@@ -215,6 +215,20 @@ TEST_P(Passes, WhatIsAlikeIsSpreadOnce) {
   check<float>(*code, [](float x, float w) { return x + std::sqrt((3 / w) * (3 / w)); });
 }
 
+// What only a root is made of, or one element that is stored.
+TEST_P(Passes, FoldsThatOneLaneIsWantedOfAreNotSpread) {
+  const auto kernel_of = [&](std::string_view last) {
+    return optimised(row_kernel(GetParam().lanes, load("f32") + "    %12:f32 = FoldLanes %10 {by = \"Max\"}\n" +
+                                                      "    %13:f32 = Sqrt %12\n    %20:f32 = Add " + std::string(last) +
+                                                      "\n"));
+  };
+  const LinearKernel kernel = kernel_of("%10, %13");
+  EXPECT_EQ(count(print(kernel), "{by = \"Max\", first_lane = 1}"), 2) << print(kernel);
+  EXPECT_EQ(count(print(kernel_of("%12, %13")), "first_lane"), 0);
+  const auto code = compiled(kernel);
+  EXPECT_NE(code, nullptr);
+}
+
 TENON_ON_ALL_MACHINES(Passes);
 TENON_ON_ALL_MACHINES(StandingQuotients);
 

@@ -21,9 +21,13 @@ bool Alike::makes_alike(const Instruction& instruction) const {
 
 namespace {
 
-const Name kDiv("Div"), kSqrt("Sqrt"), kDivAlike("DivAlike"), kSqrtAlike("SqrtAlike");
+const Name kDiv("Div"), kSqrt("Sqrt"), kDivAlike("DivAlike"), kSqrtAlike("SqrtAlike"), kFoldLanes("FoldLanes"),
+    kStore("Store");
 
 bool is_narrow(const Instruction& one) { return one.op == kDivAlike || one.op == kSqrtAlike; }
+bool reads_first_lane(const Instruction& one) {
+  return is_narrow(one) || (one.op == kStore && one.touched == codegen::Lanes::one);
+}
 
 // Of operands' first lanes alone comes the first lane of the result.
 bool goes_lane_by_lane(const Instruction& one) {
@@ -32,18 +36,20 @@ bool goes_lane_by_lane(const Instruction& one) {
   return !one.memory && std::ranges::find(kOperators, one.op) != std::end(kOperators);
 }
 
-// Of quotients and roots only what further ones are made of: the broadcasts between them are left out.
+// Of folds, quotients and roots what only further ones are made of, or what is stored as one element: the broadcasts
+// between them are left out.
 void leave_in_first_lane(LinearKernel& kernel) {
   const Uses uses(kernel);
   std::vector<char> first_lane(kernel.body.size(), 0);  // no other lane of its result is wanted
   for (size_t i = kernel.body.size(); i-- > 0;) {
     Instruction& one = kernel.body[i];
-    if (!is_narrow(one) && !goes_lane_by_lane(one)) continue;
+    const bool spreads = is_narrow(one) || one.op == kFoldLanes;
+    if (!spreads && !goes_lane_by_lane(one)) continue;
     const RegisterId made = one.out[0];
     first_lane[i] = uses.once(made) && std::ranges::all_of(uses.readers(made), [&](size_t reader) {
-                      return reader > i && (is_narrow(kernel.body[reader]) || first_lane[reader]);
+                      return reader > i && (reads_first_lane(kernel.body[reader]) || first_lane[reader]);
                     });
-    if (first_lane[i] && is_narrow(one)) one.attributes.set("first_lane", 1);
+    if (first_lane[i] && spreads) one.attributes.set("first_lane", 1);
   }
 }
 

@@ -13,7 +13,8 @@ Result<FoldBy> fold_by(const Emission& e);
 // (attribute `first`). Of a sum of floats one lane of those counts, so that it is 0 of rows of -0.
 int folded_bits(const Emission& e, FoldBy by);
 
-// FoldLanes: halves upon halves, so that at the end each lane holds the fold of all. `e` has scratch vectors.
+// FoldLanes: halves upon halves, so that at the end each lane holds the fold of all, or with attribute `first_lane`
+// that one. `e` has scratch vectors.
 struct Folder {
   using Xmm = Xbyak::Xmm;
   X86Context& c;
@@ -30,7 +31,7 @@ struct Folder {
     if (e.attributes.has("numbers")) return max ? g.vmaxps(acc, acc, other) : g.vminps(acc, acc, other);
     if (e.attributes.has("magnitudes")) return g.vpmaxsd(acc, acc, other);
     const Xmm result = temporary(1, acc);
-    // The instruction answers its second operand when one is NaN, so acc's NaN is put back.
+    // The instruction answers its second operand when one is NaN, so acc's NaN is put back, or one of all bits.
     if (max)
       wide ? g.vmaxpd(result, acc, other) : g.vmaxps(result, acc, other);
     else
@@ -43,7 +44,7 @@ struct Folder {
     }
     const Xmm nan = temporary(2, acc);
     wide ? g.vcmpunordpd(nan, acc, acc) : g.vcmpunordps(nan, acc, acc);
-    wide ? g.vblendvpd(acc, result, acc, nan) : g.vblendvps(acc, result, acc, nan);
+    wide ? g.vorpd(acc, result, nan) : g.vorps(acc, result, nan);
   }
 
   void extreme_int32(const Xmm& acc, const Xmm& other) const {
@@ -103,21 +104,29 @@ struct Folder {
     }
   }
 
+  // The upper half onto the lower: what is left of 512 bits goes through the machine in half the time.
+  void halve(int bits) const {
+    const int to = e.out[0].at.number, from = e.vectors[0];
+    const Xmm acc = c.vector(e.out[0].at.number, bits / 2), other = temporary(0, acc);
+    if (bits == 512)
+      g.vextractf64x4(c.ymm(from), c.zmm(to), 1);
+    else
+      g.vextractf64x2(c.xmm(from), c.ymm(to), 1);
+    combine(acc, other);
+  }
+
   void run() const {
     const int bits = folded_bits(e, by);
-    const Xmm acc = c.vector(e.out[0].at.number, bits), other = temporary(0, acc);
+    Xmm acc = c.vector(e.out[0].at.number, bits);
     c.move(acc, c.vector(e.in[0].at.number, bits));
-    if (bits >= 512) {
-      g.vshuff64x2(c.zmm(other.getIdx()), c.zmm(acc.getIdx()), c.zmm(acc.getIdx()), 0x4e);
-      combine(acc, other);
+    if (bits == 512) {
+      halve(512), halve(256);
+      acc = c.xmm(acc.getIdx());
+    } else if (bits == 256) {
+      g.vpermq(c.ymm(e.vectors[0]), acc, 0x4e);
+      combine(acc, temporary(0, acc));
     }
-    if (bits >= 256) {
-      if (acc.isZMM())
-        g.vpermq(c.zmm(other.getIdx()), acc, 0x4e);
-      else
-        g.vpermq(c.ymm(other.getIdx()), acc, 0x4e);
-      combine(acc, other);
-    }
+    const Xmm other = temporary(0, acc);
     if (bits >= 128) {
       g.vpshufd(other, acc, 0x4e);
       combine(acc, other);
@@ -126,9 +135,10 @@ struct Folder {
       g.vpshufd(other, acc, 0xb1);
       combine(acc, other);
     }
+    if (e.attributes.has("first_lane")) return;
     // Of +0 and -0, or two NaNs, each half took its own.
     const bool alike = !element.is_float() || by == FoldBy::add || by == FoldBy::mul;
-    if (alike && bits == e.lanes * element.bits()) return;
+    if (alike && static_cast<int>(acc.getBit()) == e.lanes * element.bits()) return;
     const Xmm low = c.xmm(acc.getIdx()), all = c.vector(e.out[0], e.lanes);
     element.bits() == 64 ? g.vpbroadcastq(all, low) : g.vpbroadcastd(all, low);
   }
