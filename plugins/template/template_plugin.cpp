@@ -1,7 +1,8 @@
 // Where a new target starts. It loads, says what it is, and refuses every operator politely; each step below says what
 // to put there. docs/writing-a-plugin.md walks through it.
 //
-// 1. Copy this folder and targets/template.yaml; replace "template" in both. The YAML holds every number of the device.
+// 1. Copy this folder and targets/template.yaml; replace "template" in all of it and in the files' names. The YAML holds
+//    every number of the device.
 #include <utility>
 
 #include <tenon/plugin/plugin.hpp>
@@ -49,9 +50,9 @@ class TemplateBackend final : public tenon::TargetBackend {
 
 class TemplatePlugin final : public tenon::Plugin {
  public:
-  // 6. Operators and passes of your own, when the device has some: register_ops(), register_evaluator(),
-  // register_pass()
-  //    in register_extensions(). An evaluator makes them run everywhere, slowly, and gives tests an oracle.
+  // 6. Operators and passes of your own, when the device has some: register_extensions() calls register_ops(),
+  //    register_evaluator() and register_pass(). An evaluator makes them run everywhere, slowly, and gives tests an
+  //    oracle.
 
   // 7. Is the device there? nullopt: yes. Otherwise the sentence that `tenon devices` shows: "no /dev/acme0".
   std::optional<Refusal> unavailable(const TargetDescription&) override { return std::nullopt; }
@@ -63,6 +64,6 @@ class TemplatePlugin final : public tenon::Plugin {
 
 }  // namespace
 
-// 8. The one line that makes the library a plugin: class, name (the key `plugin` of the YAML), vendor, version,
-// targets.
+// 8. The one line that makes the library a plugin: class, name (the key `plugin` of the YAML), vendor, version, and the
+//    names of its targets.
 TENON_PLUGIN(TemplatePlugin, "template", "Tenon", "0.1.0", "template")
