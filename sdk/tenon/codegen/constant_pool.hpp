@@ -3,12 +3,13 @@
 //   mulps(out, in, address of pool.add(kF32, bits_of(0.5f)))
 //
 // The pool lies behind the code, aligned to 64 bytes. Machines that have to know before where that is add what they need
-// in Emitter::emit_data.
+// in Emitter::emit_data. One thread fills it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <tenon/support/export.hpp>

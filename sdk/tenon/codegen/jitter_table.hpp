@@ -6,7 +6,9 @@
 //   const JitterRow* row = table.find({"Exp", in, out, attributes}, description);   // null: no row
 #pragma once
 #include <memory>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <vector>
 

@@ -1,5 +1,6 @@
 // Copies of boxes by any map of indices: what a Copy statement does.
 #pragma once
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>

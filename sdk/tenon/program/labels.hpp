@@ -1,6 +1,7 @@
 // How statements are named in errors, statistics and pictures.
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tenon/program/program.hpp>

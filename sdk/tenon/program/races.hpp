@@ -16,11 +16,9 @@ struct RaceOptions {
 //   - what a transfer writes, with what is read or written between its start and its wait; what it reads, with what is
 //     written then. A wait ends the oldest transfer of its token.
 //   - what two iterations of a parallel loop touch, unless both only read, or it is memory of the iteration or the slot
-//   of
-//     a worker;
+//     of a worker;
 //   - the same for a pipelined loop, where an iteration comes after all up to i - workers, and what follows its Await
-//   of a
-//     stage comes after what precedes the Signal of that stage in earlier iterations.
+//     of a stage comes after what precedes the Signal of that stage in earlier iterations.
 // The first race is an error (Code::invalid_argument) that names both sides and the buffer. No race of the program at
 // these shapes is missed, as far as the boxes are what kernels touch (contract mode checks that); and what is reported
 // can happen. Time: the statements executed, times the rows of their boxes.

@@ -5,8 +5,7 @@
 // inputs. With u = 2^-24 for f32 and ulp(v) = 2^(max(floor(log2 |v|), -126) - 23), an operator's interval is, of its
 // operands' intervals X, Y:
 //
-//   rounded once    + - * / sqrt        [fl(min X o Y), fl(max X o Y)]: rounding is monotone, so that exact operands
-//   give
+//   rounded once    + - * / sqrt        [fl(min X o Y), fl(max X o Y)]: rounding is monotone, so exact operands give
 //                                       exact results, and only what is inexact spreads
 //   a function      of U ulp            [min v - U ulp(v), max v + U ulp(v)] for v in f(X), f in f64
 //   a product or sum that may skip its rounding (contraction): products that are added, perhaps negated; of x (c + f),

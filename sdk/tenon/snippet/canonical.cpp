@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include <tenon/ir/builder.hpp>
-#include <tenon/snippet/canonical_cuts.hpp>
+#include <tenon/snippet/canonical_cuts_internal.hpp>
 #include <tenon/snippet/decompose.hpp>
 #include <tenon/snippet/subgraph.hpp>
 

@@ -1,6 +1,8 @@
 // From operators of a graph to a Body: one iteration space for all of them, dims that no port tells apart joined, and
 // each operator rebuilt from those of the dialect (decompose.hpp).
 #pragma once
+#include <vector>
+
 #include <tenon/ir/graph.hpp>
 #include <tenon/snippet/body.hpp>
 #include <tenon/support/export.hpp>

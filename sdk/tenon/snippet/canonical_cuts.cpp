@@ -1,4 +1,4 @@
-#include <tenon/snippet/canonical_cuts.hpp>
+#include <tenon/snippet/canonical_cuts_internal.hpp>
 
 #include <tenon/ops/crop.hpp>
 

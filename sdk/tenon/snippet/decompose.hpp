@@ -2,8 +2,8 @@
 //
 //   {"LeakyRelu", broadcast_space, [](Rebuild& r) -> Result<ValueId> {
 //      const ValueId x = r.in(0);
-//      return r.where(r.compare("GreaterOrEqual", x, r.scalar_like(x, 0)), x, r.op("Mul", {x, r.scalar_like(x,
-//      alpha)}));
+//      const ValueId below = r.node("Mul", {x, r.scalar_like(x, r.real("alpha", 0.01f))});
+//      return r.node("Where", {r.compare("GreaterOrEqual", x, r.scalar_like(x, 0)), x, below});
 //    }}
 //
 // An operator without a row has no form in the dialect. A row's functions may still refuse: attributes, types and

@@ -45,8 +45,8 @@ TENON_API std::string text_without_names(LinearKernel kernel);
 TENON_API NeedsFn needs_of(const codegen::JitterTable& table, const TargetDescription& target);
 
 // emit_data of each instruction, in order, then emit_code of each, after context.mark(). The table's rows must be for
-// contexts of this kind. Emissions hold what the instruction holds; those about loops have, besides `number` (the
-// loop),
+// contexts of this kind. Emissions hold what the instruction holds; those about loops have, besides `number`, which is
+// the loop,
 //   LoopBegin, LoopEnd   attributes `limit` (number of the param), `increment`
 //   TailBegin            attribute `limit`
 TENON_API Result<void> emit(const LinearKernel& kernel, const codegen::JitterTable& table,

@@ -6,6 +6,8 @@
 //                       whose windows lie within %x; as parts of a Concat with those before and behind, which sum
 //                       slices of Concat 0, %x^2
 #pragma once
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include <tenon/ir/builder.hpp>

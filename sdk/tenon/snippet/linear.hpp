@@ -132,9 +132,8 @@ struct Memory {
 //   LoopBegin, LoopEnd   in g (counter)        number: loop. While counter <= params[limit]: body, counter += increment
 //   TailBegin, TailEnd   in g (counter), out (mask, g)   number: loop. If counter < params[limit]: mask and count of
 //                        the lanes
-//   HeadLanes            out g                 memory: elements from there on, fewer than a vector has, up to a
-//   multiple
-//                        of the bytes of a vector of them; params[number] at most
+//   HeadLanes            out g                 how many elements lie from memory on up to the next multiple of the bytes
+//                        of a vector of them; params[number] at most
 //   FirstLanes           in g, out mask        the lanes below in, which is less than a vector has
 //   FillTail             in vector, mask; out vector   lanes outside of the mask = attribute `bits`
 //   FoldLanes            in vector, out vector   attribute `by` (Add, Mul, Max, Min): all lanes = fold of all lanes

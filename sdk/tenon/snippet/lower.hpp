@@ -14,6 +14,7 @@
 #include <functional>
 #include <limits>
 #include <span>
+#include <vector>
 
 #include <tenon/snippet/body.hpp>
 #include <tenon/snippet/linear.hpp>

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/snippet/lower_plan.hpp>
+#include <tenon/snippet/lower_nests_internal.hpp>
 
 namespace tenon::snippet {
 

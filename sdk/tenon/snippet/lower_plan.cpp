@@ -1,4 +1,4 @@
-#include <tenon/snippet/lower_plan.hpp>
+#include <tenon/snippet/lower_nests_internal.hpp>
 
 #include <algorithm>
 #include <bit>

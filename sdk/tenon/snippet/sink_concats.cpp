@@ -8,7 +8,7 @@
 #include <tenon/ir/builder.hpp>
 #include <tenon/ir/op_def.hpp>
 #include <tenon/ops/movement.hpp>
-#include <tenon/snippet/canonical_cuts.hpp>
+#include <tenon/snippet/canonical_cuts_internal.hpp>
 
 namespace tenon::snippet {
 namespace {

@@ -4,9 +4,9 @@
 #include <unordered_set>
 
 #include <tenon/ir/builder.hpp>
-#include <tenon/snippet/canonical_cuts.hpp>
+#include <tenon/snippet/canonical_cuts_internal.hpp>
 #include <tenon/snippet/subgraph.hpp>
-#include <tenon/snippet/tokenize_candidates.hpp>
+#include <tenon/snippet/tokenize_candidates_internal.hpp>
 
 namespace tenon::snippet {
 namespace {

@@ -10,6 +10,8 @@
 // Operand i is input i of the region, output j of the region is result j. The region sees no values from around it:
 // whatever it needs enters as an operand, but scalar constants, which stand inside.
 #pragma once
+#include <string_view>
+
 #include <tenon/ir/op_view.hpp>
 #include <tenon/support/export.hpp>
 

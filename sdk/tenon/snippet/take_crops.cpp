@@ -5,7 +5,7 @@
 
 #include <tenon/ir/builder.hpp>
 #include <tenon/ops/movement.hpp>
-#include <tenon/snippet/canonical_cuts.hpp>
+#include <tenon/snippet/canonical_cuts_internal.hpp>
 #include <tenon/snippet/subgraph.hpp>
 
 namespace tenon::snippet {

@@ -6,8 +6,8 @@
 #include <tenon/ir/builder.hpp>
 #include <tenon/snippet/decompose.hpp>
 #include <tenon/snippet/subgraph.hpp>
-#include <tenon/snippet/tokenize_candidates.hpp>
-#include <tenon/snippet/tokenize_contraction.hpp>
+#include <tenon/snippet/tokenize_candidates_internal.hpp>
+#include <tenon/snippet/tokenize_contraction_internal.hpp>
 
 namespace tenon::snippet {
 namespace {

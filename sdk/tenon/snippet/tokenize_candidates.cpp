@@ -1,4 +1,4 @@
-#include <tenon/snippet/tokenize_candidates.hpp>
+#include <tenon/snippet/tokenize_candidates_internal.hpp>
 
 #include <algorithm>
 #include <unordered_set>

@@ -1,4 +1,4 @@
-#include <tenon/snippet/tokenize_contraction.hpp>
+#include <tenon/snippet/tokenize_contraction_internal.hpp>
 
 #include <algorithm>
 

@@ -51,9 +51,8 @@ struct RunStatistics {
   int64_t stack_peak = 0;
   int64_t loop_iterations = 0;
   int64_t parallel_loops = 0;  // entered: parallel or pipelined, with more than one worker allowed
-  std::map<std::string, StageStatistics>
-      stages;  // calls, by "STAGE->BUFFER,BUFFER": the buffers as allocated or declared
-  std::map<std::string, StageStatistics> copies;  // copies and transfers, likewise
+  // By "STAGE->BUFFER,BUFFER", the buffers as allocated or declared: calls, and copies and transfers.
+  std::map<std::string, StageStatistics> stages, copies;
 };
 
 // Is told of each call and copy that ran, in order; of loops with several workers, as they end, one at a time. `in_loop`:

@@ -1,4 +1,4 @@
-// A directed graph without cycles whose nodes are merged two by two, and stays without cycles.
+// Inside of the room: a directed graph without cycles whose nodes are merged two by two, and stays without cycles.
 //
 // An order in which edges lead forwards is kept up to date, as by Pearce and Kelly ("A dynamic topological sort
 // algorithm for directed acyclic graphs", 2007), so that a merge looks only at what stands between the two.

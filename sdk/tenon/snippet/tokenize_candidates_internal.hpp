@@ -1,4 +1,4 @@
-// Which single operators can be part of a snippet.
+// Inside of the room: which single operators can be part of a snippet.
 #pragma once
 #include <optional>
 #include <string>

@@ -1,5 +1,5 @@
-// What lowering decides before it writes an instruction: which loops there are, what each of them computes, and which
-// values are kept in memory. Internal to lowering.
+// Inside of the room: what lowering decides before it writes an instruction: which loops there are, what each of them
+// computes, and which values are kept in memory.
 #pragma once
 #include <optional>
 #include <vector>
