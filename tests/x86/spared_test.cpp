@@ -9,6 +9,7 @@
 #include <support_lib/on_reference.hpp>
 
 #include "x86/body_of.hpp"
+#include "x86/forms/forms.hpp"
 
 namespace tenon::x86 {
 namespace {
@@ -55,6 +56,7 @@ constexpr Case kCases[] = {
     {"%m = Max %x, %z\n%s = Add %p, %z\n%y = Add %m, %s", "%y", 0},
     {"%m = Max %p, %x\n%s = ReduceSum %x, %axes\n%y = Add %m, %s", "%y", 0},
     {"%m = Max %x, %z\n%s = ReduceSum %m, %axes\n%y = Add %s, %x", "%y", 0},
+    {"%h = ReduceMax %x, %axes\n%s = ReduceSum %x, %axes", "%h, %s", 0},
     // The sum of no column is a number, so Max stays.
     {"%l = ReduceMin %x, %axes\n%m = Max %p, %l\n%n = Add %x, %p\n%s = ReduceSum %n, %axes\n%y = Add %m, %s", "%y", 1},
 };
@@ -118,6 +120,23 @@ TEST_P(Spared, NaNShowsWhereItDoes) {
 
 INSTANTIATE_TEST_SUITE_P(Both, Spared, ::testing::Values(Isa::avx2, Isa::avx512),
                          [](const auto& info) { return std::string(isa_name(info.param)); });
+
+// Those of several vectors, once for two.
+TEST(SparedOfGraphs, ChecksOfRowsAreSharedOnAvx2) {
+  const auto checks = [](Isa isa, const char* operators, int64_t columns) {
+    const FormMaker maker(testing::target_of(isa), **jitter_table(), {});
+    const snippet::Body body = body_of(text_of({operators, "%y", 0}, 5, columns));
+    const auto form = maker.make(body, maker.tiers_of(body).front());
+    TENON_CHECK(form.ok(), operators);
+    const auto marks = [](const snippet::Instruction& one) { return one.op == "MarkNaN"; };
+    return std::ranges::count_if(form->kernel.body, marks);
+  };
+  EXPECT_EQ(checks(Isa::avx2, "%y = ReduceMax %x, %axes", 24 * 8), 2) << "a loop of four vectors";
+  EXPECT_EQ(checks(Isa::avx2, "%y = ReduceMin %x, %axes", 24 * 8 + 1), 3) << "and a tail";
+  EXPECT_EQ(checks(Isa::avx2, "%y = ReduceMax %x, %axes", 2 * 8), 0) << "two vectors";
+  EXPECT_EQ(checks(Isa::avx2, "%y = Softmax %x {axis = -1}", 24 * 8), 0) << "none shows";
+  EXPECT_EQ(checks(Isa::avx512, "%y = ReduceMax %x, %axes", 24 * 16), 0);
+}
 
 TEST(SparedOfGraphs, WhereOutputsAreNaNByOtherWays) {
   for (const Case& one : kCases) {

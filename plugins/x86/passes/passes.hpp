@@ -10,6 +10,8 @@
 //   DivAlike a, b; SqrtAlike x   Div, Sqrt of what is alike in all lanes
 //   DivisorScale s               what to multiply a divisor by, so that its inverse is in range
 //   StoreFour [memory], a        the first four lanes
+//   MarkNaN n, a, b              n, with all bits set in lanes where a or b is NaN (avx2)
+//   PutNaN a, n                  a, or NaN in lanes that are marked so (avx2)
 //   LoadHalves [memory]          Load of a vector of 512 bits as two of 256
 //   ConvertInRange x             floats to integers of 32 bits; 0x80000000 where it is not one of them
 //   RoundInRange x               the same to the nearest, of two the even one
@@ -186,6 +188,8 @@ void tabulate_functions(snippet::LinearKernel& kernel, Isa isa);
 void contract_multiply_add(snippet::LinearKernel& kernel);  // passes/contraction.cpp
 // Of rows that one vector holds: the fold into the number that changes nothing. passes/neutral.cpp
 void drop_neutral_folds(snippet::LinearKernel& kernel);
+// On avx2: extrema of rows that pass NaN on have one check for two vectors. passes/nan.cpp; after drop_neutral_folds.
+void share_nan_checks(snippet::LinearKernel& kernel);
 // Of how many lanes masks and folds are, where that is known: rows of a few elements. passes/first_lanes.cpp; after
 // drop_neutral_folds.
 void mark_first_lanes(snippet::LinearKernel& kernel);

@@ -1,4 +1,4 @@
-// FillTail and FoldLanes.
+// FillTail, FoldLanes, and what passes NaN on from vectors that are folded to there (passes/nan.cpp).
 #include "x86/structure/fold.hpp"
 
 #include <array>
@@ -77,10 +77,28 @@ Result<void> emit_fold_lanes(X86Context& c, const Emission& e) {
   return {};
 }
 
+Result<void> emit_mark_nan(X86Context& c, const Emission& e) {
+  const bool wide = e.out[0].element == kF64;
+  const Xmm marks = c.vector(e.out[0], e.lanes), nan = c.vector(e.vectors[0], marks.getBit());
+  const Xmm a = c.vector(e.in[1], e.lanes), b = c.vector(e.in[2], e.lanes);
+  wide ? c.gen().vcmpunordpd(nan, a, b) : c.gen().vcmpunordps(nan, a, b);
+  c.gen().vorps(marks, c.vector(e.in[0], e.lanes), nan);
+  return {};
+}
+Result<void> emit_put_nan(X86Context& c, const Emission& e) {
+  c.gen().vorps(c.vector(e.out[0], e.lanes), c.vector(e.in[0], e.lanes), c.vector(e.in[1], e.lanes));
+  return {};
+}
+
 }  // namespace
 
 std::vector<JitterRow> fold_rows() {
   std::vector<JitterRow> rows;
+  for (JitterRow row : {fold_row("MarkNaN", false, {.vectors = 1}, 1, make_function<emit_mark_nan>),
+                        fold_row("PutNaN", false, {}, 1, make_function<emit_put_nan>)}) {
+    row.types = codegen::kFloatLanes;
+    rows.push_back(std::move(row));
+  }
   rows.push_back(fold_row("FillTail", true, {.masks = 1}, 2, make_function<emit_fill_tail>));
   rows.push_back(fold_row("FillTail", false, {.vectors = 2}, 3, make_function<emit_fill_tail>));
   rows.push_back(fold_row("FoldLanes", true, {.vectors = 2}, 16, make_function<emit_fold_lanes>));
