@@ -47,9 +47,13 @@ CodeObject additions() {
   return c.finish("additions");
 }
 
-// Rows whose results are rounded: the others cost next to nothing, or have booleans.
-bool measured(const JitterRow& row, std::string_view wanted) {
+// Rows whose results are rounded: the others cost next to nothing, or have booleans. Not those of several vectors, nor
+// of constants that a kernel would have.
+bool measured(const JitterRow& row, const Attributes& attributes, std::string_view wanted) {
   if (!row.types.contains(kF32) || row.max_ulp == 0 || row.op.view() == "Convert") return false;
+  if (row.op.view().find("InTurn") != std::string_view::npos) return false;
+  const std::vector<ElementType> one{kF32};
+  if (row.accepts && !row.accepts({row.op, one, one, attributes})) return false;
   return wanted.empty() || row.op.view() == wanted;
 }
 
@@ -70,10 +74,10 @@ std::pair<double, double> cycles(const JitterRow& row, Isa isa, const Attributes
 void report(const JitterTable& table, std::string_view wanted) {
   for (const JitterRow* row : table.rows()) {
     const Isa isa = row->without.empty() ? Isa::avx512 : Isa::avx2;
-    if (!machine_has(isa) || !measured(*row, wanted)) continue;
-    // The forms of Gelu have rows of their own.
-    Attributes attributes{{"approximate", "tanh"}};
+    // The forms of Gelu have rows of their own; PowBy has its exponent's bits.
+    Attributes attributes{{"approximate", "tanh"}, {"exponent", int64_t{std::bit_cast<uint32_t>(2.4f)}}};
     if (row->op.view() == "Gelu" && row->accepts == nullptr) attributes = {{"approximate", "none"}};
+    if (!machine_has(isa) || !measured(*row, attributes, wanted)) continue;
     const auto [of_row, of_copy] = cycles(*row, isa, attributes);
     std::printf(
         "%-10s %-6s %6.1f cycles a vector, %5.1f for 16 floats, with load and store (a copy: %.1f); stated %.1f\n",
