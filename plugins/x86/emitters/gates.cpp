@@ -134,7 +134,7 @@ constexpr RowPair kRows[] = {
      kF32Lanes,
      {.vectors = 7, .cycles = 9},
      {.vectors = 7, .cycles = 11, .in_turn = 2},
-     3.4,
+     3,
      algorithm<swish>,
      takes_alpha},
     {"Mish", kF32Lanes, {.vectors = 7, .cycles = 16}, {.vectors = 7, .cycles = 19, .in_turn = 4}, 4, algorithm<mish>},

@@ -150,7 +150,7 @@ constexpr RowPair kRows[] = {
      kF32Lanes,
      {.vectors = 8, .cycles = 15},
      {.vectors = 8, .cycles = 15, .in_turn = 2},
-     3.7,
+     2.7,
      algorithm<gelu_by_tanh>,
      by_tanh},
     {"Gelu",
