@@ -136,7 +136,7 @@ class Planner {
       sources_;                   // with keep_joined, skew_rows: the swept values in memory that each is made of
   std::vector<char> needed_;      // in the nest
   std::vector<int> phase_;        // in the scope
-  std::vector<char> stored_;  // of each value: in an output of its type
+  std::vector<char> stored_;      // of each value: in an output of its type
   std::vector<int> computed_in_;  // the first sweep of the scope that makes a value, for all its elements
   std::vector<Kept> kept_;
   std::vector<std::pair<ValueId, size_t>> readers_;
