@@ -173,6 +173,21 @@ TEST_F(Lower, ColumnsInWholeRows) {
   }
 }
 
+// A dim that has no elements says nothing of an output that does not vary over it: that has not to wait for its loop.
+TEST_F(Lower, WholeRowsKeepNothingForADimWithoutElements) {
+  options_.whole_rows = true;
+  options_.resweep_cycles = 0;  // all is kept that may be
+  for (const bool near : {false, true}) {
+    options_.keep_near = near;
+    BodyBuilder build("columns", "rrk");
+    const ValueId x = build.input(5), all = build.input(7), negated = build.op("Neg", {x});
+    build.output(build.op("Add", {build.reduce("ReduceMin", negated), build.reduce("ReduceMax", all)}));
+    build.output(negated, kF16);
+    const Body body = build.take();
+    for (const int64_t middle : {0, 1, 3}) check(body, {2, middle, 9});
+  }
+}
+
 // Values before and behind the folds, of rows and of columns alone, stored and not.
 TEST_F(Lower, WhatStandsAroundFoldsOfWholeRows) {
   options_.whole_rows = true;

@@ -68,6 +68,7 @@ class Bodies : public MachineTest {
     options.lower.behind_blocks = !options.lower.join_rows && random.pick(2) == 0;
     options.lower.keep_near = random.pick(3) == 0;
     options.lower.keep_joined = random.pick(3) == 0;
+    if (random.pick(2) == 0) options.lower.apart_cycles = static_cast<double>(random.pick(6));
     options.lower.skew_rows = random.pick(3) == 0;
     options.lower.skew_twice = random.pick(2) == 0;
     passes.next_row = std::array{NextRow::none, NextRow::before_last, NextRow::before_last_to_second, NextRow::last,

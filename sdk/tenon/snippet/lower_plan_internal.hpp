@@ -95,9 +95,10 @@ class Planner {
   void find_phases(const Nest& nest, int level);
   void plan_scope(Nest& nest, int level);
   void add_fold(Phase& phase, const BodyNode* node);
+  static bool makes_once(const Nest& nest, DimSet dims, DimSet loops);
   void add_store(const Nest& nest, Phase& phase, Access store);
   void fill_sweeps(const Nest& nest, Scope& scope);
-  void fill_sweep(Sweep& sweep, size_t number, double resweep_cycles, bool last);
+  void fill_sweep(const Nest& nest, Sweep& sweep, size_t number, double resweep_cycles, bool last);
   bool has_many_sources(ValueId id) const;
   bool is_stored_as_it_is(const Access& store) const;
   bool is_of_row(ValueId id) const;

@@ -56,13 +56,17 @@ void Planner::add_fold(Phase& phase, const BodyNode* node) {
   phase.sweeps.front().folds.push_back(node);
 }
 
-// A store shares a sweep in which it is done once for each element. Sweeps along whole rows do all within their last
-// loop.
+// Is what varies over these of the reduced dims made once for each of its elements by a sweep of `loops`? Sweeps along
+// whole rows do all within their last loop: not at all, where a dim has no elements that the value does not vary over.
+bool Planner::makes_once(const Nest& nest, DimSet dims, DimSet loops) {
+  return nest.whole_rows ? dims == loops : is_prefix(dims, loops);
+}
+
+// A store shares a sweep in which it is done once for each element.
 void Planner::add_store(const Nest& nest, Phase& phase, Access store) {
   const DimSet dims = varies(store.value) & reduced_;
   for (Sweep& sweep : phase.sweeps) {
-    const DimSet loops = set_of(sweep.loops);
-    if (nest.whole_rows ? dims != loops : !is_prefix(dims, loops)) continue;
+    if (!makes_once(nest, dims, set_of(sweep.loops))) continue;
     sweep.stores.push_back(store);
     return;
   }
@@ -81,7 +85,7 @@ void Planner::fill_sweeps(const Nest& nest, Scope& scope) {
   kept_.clear();
   for (size_t i = 0; i < sweeps.size(); ++i) {
     const bool last = i + 1 == sweeps.size();
-    fill_sweep(*sweeps[i], i, last && options_.behind_blocks ? 0 : options_.resweep_cycles, last);
+    fill_sweep(nest, *sweeps[i], i, last && options_.behind_blocks ? 0 : options_.resweep_cycles, last);
   }
   if (options_.skew_rows) {
     keep_rows_late(sweeps);
@@ -90,7 +94,7 @@ void Planner::fill_sweeps(const Nest& nest, Scope& scope) {
   for (Kept& kept : kept_) place_kept(nest, kept, sweeps);
 }
 
-void Planner::fill_sweep(Sweep& sweep, size_t number, double resweep_cycles, bool last) {
+void Planner::fill_sweep(const Nest& nest, Sweep& sweep, size_t number, double resweep_cycles, bool last) {
   std::vector<char> wanted(body_.values.size(), 0), read(body_.values.size(), 0);
   for (const BodyNode* fold : sweep.folds) wanted[index(fold->operands[0])] = 1;
   for (const Access& store : sweep.stores) wanted[index(store.value)] = 1;
@@ -112,7 +116,7 @@ void Planner::fill_sweep(Sweep& sweep, size_t number, double resweep_cycles, boo
       continue;
     }
     sweep.values.push_back(id);
-    if (computed_in_[index(id)] < 0 && is_prefix(varies(id) & reduced_, dims))
+    if (computed_in_[index(id)] < 0 && makes_once(nest, varies(id) & reduced_, dims))
       computed_in_[index(id)] = static_cast<int>(number);
   }
 }
