@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -66,6 +67,127 @@ TEST(ThreadPool, AShortLoopStaysWithItsCaller) {
   }
 }
 
+// Each range of `count` by one, by the thread that it was given to: those of the caller, then those of the other one of
+// two. `at` is called in each range with the index and whether it is the caller's.
+template <class At>
+std::array<std::vector<int64_t>, 2> ranges_of_two(ThreadPool& pool, int64_t count, const At& at) {
+  const std::thread::id caller = std::this_thread::get_id();
+  std::array<std::vector<int64_t>, 2> ranges;
+  pool.run(count, 1, [&](int64_t begin, int64_t) {
+    const bool other = std::this_thread::get_id() != caller;
+    ranges[other].push_back(begin);
+    at(begin, !other);
+  });
+  return ranges;
+}
+
+TEST(ThreadPool, EachThreadBeginsWithItsOwnRanges) {
+  ThreadPool pool(2);
+  for (int i = 0; i < 100; ++i) {
+    std::atomic<bool> other_came = false;
+    const auto ranges = ranges_of_two(pool, 8, [&](int64_t, bool caller) {
+      if (!caller) other_came = true;
+      while (!other_came) std::this_thread::yield();
+    });
+    ASSERT_EQ(ranges[0].front(), 0) << "loop " << i;
+    ASSERT_EQ(ranges[1].front(), 4) << "loop " << i;
+  }
+}
+
+TEST(ThreadPool, ThreadsTakeWhatOthersHaveLeft) {
+  ThreadPool pool(2);
+  for (const bool caller_waits : {false, true}) {
+    std::atomic<int> done = 0;
+    std::atomic<bool> other_came = false;
+    const auto ranges = ranges_of_two(pool, 8, [&](int64_t, bool caller) {
+      if (!caller) other_came = true;
+      while (!other_came || (caller == caller_waits && done < 7)) std::this_thread::yield();
+      ++done;
+    });
+    EXPECT_EQ(ranges[caller_waits ? 0 : 1].size(), 1u);
+    EXPECT_EQ(ranges[caller_waits ? 1 : 0].size(), 7u);
+  }
+}
+
+// Is a loop of two ranges, each of which is worth a thread that is awake, shared?
+bool is_shared(ParallelFor& pool) {
+  std::atomic<int> calls = 0, indices = 0;
+  pool.run_short(2, 1, 2, [&](int64_t begin, int64_t end) {
+    ++calls;
+    indices += static_cast<int>(end - begin);
+  });
+  EXPECT_EQ(indices, 2);
+  return calls == 2;
+}
+// Does `met()` come true before anybody would wait for it? What is met earlier does not depend on time.
+template <class Met>
+bool comes_true(const Met& met) {
+  const auto begin = std::chrono::steady_clock::now();
+  do {
+    if (met()) return true;
+  } while (std::chrono::steady_clock::now() < begin + std::chrono::seconds(20));
+  return false;
+}
+
+TEST(ThreadPool, ShortLoopsAreSharedWithThreadsThatAreAwake) {
+  ThreadPool pool(2);
+  // The other thread has come to a loop that was worth waking it for.
+  EXPECT_TRUE(comes_true([&] {
+    std::atomic<int> arrived = 0;
+    pool.run_short(2, 1, 1, [&](int64_t, int64_t) {
+      ++arrived;
+      while (arrived < 2) std::this_thread::yield();
+    });
+    return is_shared(pool);
+  }));
+  // Once it sleeps nobody waits for it.
+  EXPECT_TRUE(comes_true([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return !is_shared(pool);
+  }));
+}
+
+TEST(ThreadPool, ThreadsAreWokenForShortLoopsThatKeepComing) {
+  ThreadPool pool(2);
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(comes_true([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return !is_shared(pool);
+    }));
+    ASSERT_TRUE(comes_true([&] { return is_shared(pool); }));
+  }
+}
+
+TEST(ThreadPool, ShortLoopsCoverEveryRangeOnce) {
+  std::mt19937 random(20261127);
+  for (const int threads : {1, 2, 3, 70}) {
+    ThreadPool pool(threads);
+    for (int i = 0; i < 300; ++i) {
+      const auto count = static_cast<int64_t>(random() % 300);
+      const auto grain = static_cast<int64_t>(random() % 40), waking_grain = static_cast<int64_t>(random() % 80);
+      std::vector<std::atomic<int>> seen(static_cast<size_t>(count));
+      pool.run_short(count, grain, waking_grain, [&](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; ++k) ++seen[static_cast<size_t>(k)];
+      });
+      ASSERT_TRUE(std::ranges::all_of(seen, [](const auto& times) { return times == 1; }))
+          << count << " by " << grain << ", " << waking_grain << " with " << threads << " threads";
+    }
+  }
+}
+
+// Nobody is awake for a loop without threads of its own to ask.
+TEST(ParallelFor, ShortLoopsAreCutAsThoseThatWake) {
+  class Recording final : public ParallelFor {
+   public:
+    void run(int64_t, int64_t grain, const std::function<void(int64_t, int64_t)>&) override { grain_ = grain; }
+    int threads() const override { return 2; }
+    int64_t grain_ = 0;
+  };
+  Recording recording;
+  recording.run_short(100, 3, 20, [](int64_t, int64_t) {});
+  EXPECT_EQ(recording.grain_, 20);
+}
+
 TEST(ThreadPool, OtherThreadsHelp) {
   ThreadPool pool(2);
   std::atomic<int> arrived = 0;
@@ -119,7 +241,8 @@ TEST(ThreadPool, ServesSeveralCallers) {
   ThreadPool pool(3);
   std::vector<std::thread> callers;
   std::atomic<int64_t> total = 0;
-  for (int t = 0; t < 8; ++t) {
+  constexpr int kCallers = 24;  // more than loops that it has under way at the same time
+  for (int t = 0; t < kCallers; ++t) {
     callers.emplace_back([&] {
       for (int i = 0; i < 300; ++i) {
         std::atomic<int64_t> sum = 0;
@@ -131,7 +254,7 @@ TEST(ThreadPool, ServesSeveralCallers) {
     });
   }
   for (auto& caller : callers) caller.join();
-  EXPECT_EQ(total, 8 * 300 * int64_t{499500});
+  EXPECT_EQ(total, kCallers * 300 * int64_t{499500});
 }
 
 TEST(ThreadPool, WritesOfTheBodyAreSeen) {

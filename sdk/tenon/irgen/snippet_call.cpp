@@ -12,8 +12,13 @@ namespace {
 
 // Less work than this is not worth waking a thread for: a call of two such pieces takes as long on two threads, one of
 // which sleeps, as on one (30 us).
-constexpr double kCyclesForThread = 40000;
-// Threads are seldom equally fast: who is done takes another piece.
+constexpr double kCyclesToWake = 40000;
+// Less than this is not worth sharing with a thread that is awake (.7 us of .5 that it costs).
+constexpr double kCyclesForThread = 2500;
+// What is predicted counts operations one by one, of which half overlap at best. What kernels read and write comes from
+// the second level.
+constexpr double kOperationsAtOnce = 2, kBytesOfCycle = 32;
+// Threads are seldom equally fast: who is done takes another piece, where pieces are worth it.
 constexpr int64_t kPiecesOfThread = 4;
 // A row of so many vectors hides what comes before and after its loop; one of fewer is worth being joined.
 constexpr int64_t kVectorsOfRow = 16, kVectorsOfShortRow = 8;
@@ -50,6 +55,33 @@ bool aligned(const snippet::Body& body, std::span<std::byte* const> addresses, s
     first = beyond;
   }
   return true;
+}
+
+// What a call with these extents takes.
+struct Cycles {
+  double predicted = 0;  // operations one by one
+  double least = 0;
+  double elements = 1;
+};
+Cycles cycles_of(const snippet::Body& body, const Dims& extents, double cycles_per_element) {
+  Cycles cycles;
+  for (const int64_t extent : extents) cycles.elements *= static_cast<double>(extent);
+  cycles.predicted = cycles.elements * std::max(cycles_per_element, 0.01);
+  double bytes = 0;
+  for (size_t i = 0; i < ports_of(body); ++i) {
+    auto of_port = static_cast<double>(element_bytes(body, i));
+    for (size_t d = 0; d < extents.size(); ++d)
+      if (varies(body, i) >> d & 1) of_port *= static_cast<double>(extents[d]);
+    bytes += of_port;
+  }
+  cycles.least = std::max(cycles.predicted / kOperationsAtOnce, bytes / kBytesOfCycle);
+  return cycles;
+}
+
+// Of `cycles` for a thread: several where they are work enough for it to matter who is done first.
+int64_t pieces_of_thread(double cycles) {
+  constexpr double kCyclesOfPiece = kCyclesToWake / kPiecesOfThread;
+  return static_cast<int64_t>(std::clamp<double>(cycles / kCyclesOfPiece, 1, kPiecesOfThread));
 }
 
 // Do the rows of all outputs begin at whole lines, if the first do?
@@ -158,27 +190,32 @@ Result<SnippetCall::FormCall> SnippetCall::plan_form(const SnippetCode& code, co
                                                      const Dims& extents, std::span<const int64_t> skipped_bytes,
                                                      const CallOptions& options) const {
   TENON_TRY(plan, snippet::CallPlan::make_for_extents(code.body, form.kernel, extents));
-  const auto least = static_cast<int64_t>(kCyclesForThread / std::max(code.cycles_per_element, 0.01));
-  const int64_t pieces = plan.pieces(options.threads, kPiecesOfThread);
-  const snippet::Split split = plan.split(pieces, least);
+  const Cycles cycles = cycles_of(code.body, extents, code.cycles_per_element);
+  const int64_t pieces = plan.pieces(options.threads, pieces_of_thread(cycles.predicted / options.threads));
+  const double least_elements = kCyclesForThread * cycles.elements / cycles.least;
+  const snippet::Split split = plan.split(pieces, static_cast<int64_t>(least_elements));
   FormCall call{.run = form.run,
                 .head_lanes = form.whole_items ? 1
                               : form.any_rows  ? form.kernel.lanes
                                                : 0,
-                .chunks = split.chunks(),
-                .words_of_chunk = plan.words()};
+                .chunks = split.chunks()};
   call.sequences = std::min(call.chunks, pieces);
-  const size_t scratch_stride = (plan.scratch_bytes() + kAlignBytes - 1) / kAlignBytes * kAlignBytes;
+  const double to_wake = kCyclesToWake * static_cast<double>(call.sequences) / cycles.predicted;
+  call.sequences_to_wake = std::min(call.sequences, static_cast<int64_t>(to_wake) + 1);
+  // What different threads write lies on different lines.
+  const auto whole_lines = [](size_t bytes) { return (bytes + kAlignBytes - 1) / kAlignBytes * kAlignBytes; };
+  const size_t scratch_stride = whole_lines(plan.scratch_bytes());
   TENON_TRY(scratch, allocate_aligned(scratch_stride * static_cast<size_t>(call.sequences)));
   call.scratch = std::move(scratch);
-  call.words.resize(call.words_of_chunk * static_cast<size_t>(call.chunks));
+  call.bytes_of_words = whole_lines(plan.words() * sizeof(int64_t));
+  TENON_TRY(words, allocate_aligned(call.bytes_of_words * static_cast<size_t>(call.chunks)));
+  call.words = std::move(words);
   std::vector<void*> begins(skipped_bytes.size());
   for (size_t i = 0; i < begins.size(); ++i) begins[i] = repeated(i);
   int64_t sequence = 0;
   for (int64_t chunk = 0; chunk < call.chunks; ++chunk) {
     if (chunk == call.first_of(sequence + 1)) ++sequence;
-    const std::span<int64_t> words(call.words.data() + static_cast<size_t>(chunk) * call.words_of_chunk,
-                                   call.words_of_chunk);
+    const std::span<int64_t> words(call.words_of(chunk), plan.words());
     std::byte* const own = call.scratch.get() + static_cast<size_t>(sequence) * scratch_stride;
     plan.fill(words, begins, own, split, chunk);
     for (size_t w = 0; w < words.size(); ++w)
@@ -240,9 +277,8 @@ SnippetCall::FormCall& SnippetCall::form_for(const SnippetCode& code, std::span<
 }
 
 const int64_t* SnippetCall::words_for(FormCall& call, std::span<std::byte* const> addresses, int64_t chunk) {
-  const auto at = static_cast<size_t>(chunk);
-  int64_t* const words = call.words.data() + at * call.words_of_chunk;
-  const Pointer* const first = call.pointers.data() + at * call.pointers_of_chunk;
+  int64_t* const words = call.words_of(chunk);
+  const Pointer* const first = call.pointers.data() + static_cast<size_t>(chunk) * call.pointers_of_chunk;
   for (const Pointer* p = first; p != first + call.pointers_of_chunk; ++p)
     words[p->word] = static_cast<int64_t>(reinterpret_cast<intptr_t>(addresses[p->port])) + p->offset_bytes;
   return words;
@@ -263,7 +299,7 @@ void SnippetCall::run(const SnippetCode& code, std::span<std::byte* const> addre
     if (call.sequences == 1)
       sequences(0, 1);
     else
-      pool.run(call.sequences, 1, std::cref(sequences));
+      pool.run_short(call.sequences, 1, call.sequences_to_wake, std::cref(sequences));
   }
 }
 
@@ -280,28 +316,35 @@ bool SnippetCall::settle(const SnippetCode& code, std::span<std::byte* const> ad
 
 }  // namespace detail
 
-bool joins_rows(const snippet::Body& body, int lanes) {
+namespace {
+
+// nullopt: some are not known.
+std::optional<Dims> known_extents(const snippet::Body& body) {
   Dims extents;
   for (const snippet::BodyDim& dim : body.dims) {
-    if (!dim.extent.is_constant()) return false;
+    if (!dim.extent.is_constant()) return std::nullopt;
     extents.push_back(dim.extent.constant());
   }
-  return detail::join_rows(body, extents, lanes).has_value();
+  return extents;
+}
+
+}  // namespace
+
+bool joins_rows(const snippet::Body& body, int lanes) {
+  const auto extents = known_extents(body);
+  return extents && detail::join_rows(body, *extents, lanes);
 }
 
 snippet::DimSet whole_dims(const snippet::Body& body, int lanes, double cycles_per_element) {
   const snippet::DimSet kept = body.all_dims() & ~body.reduced_dims();
-  double elements = 1;
-  for (const snippet::BodyDim& dim : body.dims) {
-    if (!dim.extent.is_constant()) return 0;
-    elements *= static_cast<double>(dim.extent.constant());
-  }
-  if (kept == 0 || joins_rows(body, lanes)) return 0;
-  if (elements * std::max(cycles_per_element, 0.01) < 2 * detail::kCyclesForThread) return kept;
+  const auto extents = known_extents(body);
+  if (kept == 0 || !extents || detail::join_rows(body, *extents, lanes)) return 0;
+  const detail::Cycles cycles = detail::cycles_of(body, *extents, cycles_per_element);
+  if (cycles.least < 2 * detail::kCyclesForThread) return kept;
   const snippet::DimSet innermost = snippet::DimSet{1} << (body.rank() - 1);
-  const int64_t row = body.dims.back().extent.constant();
+  const int64_t row = extents->back();
   const bool is_short =
-      row <= detail::kVectorsOfRow * lanes && elements >= detail::kRowsToCut * static_cast<double>(row);
+      row <= detail::kVectorsOfRow * lanes && cycles.elements >= detail::kRowsToCut * static_cast<double>(row);
   return is_short ? kept & innermost : 0;
 }
 

@@ -55,9 +55,13 @@ class SnippetCall {
     int64_t head_lanes = 0;  // where rows may begin anywhere: outputs lie alike modulo so many elements; else 0
     // Chunks of one sequence run one after the other, with the same scratch memory.
     int64_t chunks = 0, sequences = 0;
+    int64_t sequences_to_wake = 1;  // so many are worth waking a thread for
     int64_t first_of(int64_t sequence) const { return chunks * sequence / sequences; }
-    size_t words_of_chunk = 0, pointers_of_chunk = 0;
-    std::vector<int64_t> words;     // of all chunks
+    size_t bytes_of_words = 0, pointers_of_chunk = 0;
+    AlignedBytes words;  // of all chunks
+    int64_t* words_of(int64_t chunk) const {
+      return reinterpret_cast<int64_t*>(words.get() + static_cast<size_t>(chunk) * bytes_of_words);
+    }
     std::vector<Pointer> pointers;  // of all chunks
     AlignedBytes scratch;           // of all sequences
   };

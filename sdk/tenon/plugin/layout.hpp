@@ -115,7 +115,7 @@ namespace tenon {
   VIRTUAL(TargetBackend, add_mem_alloc) VIRTUAL(TargetBackend, add_code_emit) VIRTUAL(TargetBackend, build)            \
   VIRTUAL(TargetBackend, load)                                                                                         \
   VIRTUAL(Plugin, register_extensions) VIRTUAL(Plugin, unavailable) VIRTUAL(Plugin, create_backend)                    \
-  VIRTUAL(ParallelFor, run) VIRTUAL(ParallelFor, threads)                                                              \
+  VIRTUAL(ParallelFor, run) VIRTUAL(ParallelFor, run_short) VIRTUAL(ParallelFor, threads)                              \
   VIRTUAL(EvalContext, result_dims) OVERLOAD(EvalContext, output, Result<Tensor*> (EvalContext::*)(size_t))            \
   OVERLOAD(EvalContext, output, Result<Tensor*> (EvalContext::*)(size_t, ElementType, Dims))                           \
   VIRTUAL(EvalContext, set_output) VIRTUAL(EvalContext, run_region) VIRTUAL(EvalContext, parallel)                     \

@@ -1,31 +1,38 @@
 #include <tenon/runtime/thread_pool.hpp>
 
-#include <sched.h>
-
 #include <algorithm>
+#include <array>
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
-#include <fstream>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
 
+#include <tenon/runtime/usable_threads_internal.hpp>
 #include <tenon/support/log.hpp>
 #include <tenon/support/str.hpp>
 
 namespace tenon {
 namespace {
 
-constexpr int kMostThreads = 4096;
+using detail::kMostThreads;
+using Body = std::function<void(int64_t, int64_t)>;
+
 // How long a thread looks for work, or for the end of a loop, before it sleeps. To wake one takes as long where a
 // hypervisor has to be asked, in which time a caller has done its work alone.
 constexpr std::chrono::microseconds kLooked{100};
+// So many loops of a few microseconds that callers ran alone have taken as long as a thread takes to be woken.
+constexpr uint32_t kLoopsUntilWoken = 8;
+// Loops under way at the same time; a caller of one more runs it alone.
+constexpr size_t kMostLoops = 16;
+// Several ranges per thread, so that a slow one does not keep the others waiting.
+constexpr int64_t kRangesPerThread = 4;
+// What different threads write at the same time lies on different lines.
+constexpr size_t kLineBytes = 64;
 
 void relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -53,206 +60,222 @@ bool spin_until(Time until, const Done& done) {
 // Is this thread inside the body of a loop?
 thread_local bool inside_body = false;
 
-std::optional<int64_t> read_number(std::string_view text) {
-  text = trim(text);
-  int64_t value = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-std::string first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-// CPUs that the quota of one control group amounts to, rounded up; nullopt without a quota.
-std::optional<int64_t> quota_of(std::optional<int64_t> quota, std::optional<int64_t> period) {
-  if (!quota || !period || *quota <= 0 || *period <= 0) return std::nullopt;
-  return std::max<int64_t>(1, (*quota + *period - 1) / *period);
-}
-
-// The tightest quota of this process' control groups (version 2: cpu.max of the group and those around it; version 1:
-// cpu.cfs_quota_us), as cgroups(7) describes them.
-std::optional<int64_t> cgroup_cpus() {
-  std::optional<int64_t> least;
-  const auto consider = [&](std::optional<int64_t> cpus) {
-    if (cpus && (!least || *cpus < *least)) least = cpus;
-  };
-  std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    const auto fields = split(line, ':');
-    if (fields.size() < 3) continue;
-    const auto controllers = split(fields[1], ',');
-    const bool unified = fields[0] == "0";
-    if (!unified && std::ranges::find(controllers, std::string_view("cpu")) == controllers.end()) continue;
-    for (std::string group(fields[2]);; group.resize(group.rfind('/'))) {
-      if (group == "/") group.clear();
-      if (unified) {
-        const std::string entry = first_line(str("/sys/fs/cgroup", group, "/cpu.max"));
-        const auto words = split(trim(entry), ' ');
-        if (words.size() == 2) consider(quota_of(read_number(words[0]), read_number(words[1])));
-      } else {
-        const std::string folder = str("/sys/fs/cgroup/cpu", group);
-        consider(quota_of(read_number(first_line(folder + "/cpu.cfs_quota_us")),
-                          read_number(first_line(folder + "/cpu.cfs_period_us"))));
-      }
-      if (group.empty()) break;
-    }
+// A loop under way. Each of its threads has a share of neighbouring ranges, the same one for each loop of as many
+// threads, since what it wrote in the one before is in its core's caches still; then it takes what others have left.
+class alignas(kLineBytes) Loop {
+ public:
+  // Claims a loop that nobody has; false: somebody has it.
+  bool claim() {
+    return !claimed_.load(std::memory_order_relaxed) && !claimed_.exchange(true, std::memory_order_acquire);
   }
-  return least;
-}
+  void give_back() { claimed_.store(false, std::memory_order_release); }
 
-int usable_threads() {
-  int64_t cpus = std::max(1u, std::thread::hardware_concurrency());
-  cpu_set_t set;
-  // Fails on machines with more CPUs than the set holds; the hardware's number stands then.
-  if (sched_getaffinity(0, sizeof set, &set) == 0) cpus = std::max(1, CPU_COUNT(&set));
-  if (const auto quota = cgroup_cpus()) cpus = std::min(cpus, *quota);
-  return static_cast<int>(std::min<int64_t>(cpus, kMostThreads));
-}
+  // By who has claimed it, who takes the first range itself, before others see the loop. A range or more for each
+  // share.
+  void open(const Body& body, int64_t count, int64_t chunk, int64_t shares) {
+    body_ = &body;
+    count_ = count;
+    chunk_ = chunk;
+    shares_ = shares;
+    const int64_t ranges = (count - 1) / chunk + 1;
+    const auto first_of = [&](int64_t s) { return ranges / shares * s + std::min(s, ranges % shares); };
+    for (int64_t s = 0; s < shares; ++s) {
+      Share& share = parts_[static_cast<size_t>(s)];
+      share.next.store(std::max<int64_t>(first_of(s), 1) * chunk, std::memory_order_relaxed);
+      share.end = std::min(count, first_of(s + 1) * chunk);
+    }
+    state_.store(kOpen, std::memory_order_release);
+  }
+  // Others may enter while it is open, and are to leave(): it stays as it is for so long.
+  bool enter() {
+    uint32_t state = state_.load(std::memory_order_relaxed);
+    while (state & kOpen)
+      if (state_.compare_exchange_weak(state, state + 1, std::memory_order_acquire, std::memory_order_relaxed))
+        return true;
+    return false;
+  }
+  // Was it the last to leave a loop that is closed?
+  bool leave() { return state_.fetch_sub(1, std::memory_order_seq_cst) == 1; }
+  void close() {
+    if (state_.load(std::memory_order_relaxed) & kOpen) state_.fetch_and(~kOpen, std::memory_order_relaxed);
+  }
+  // Closed, and all have left: what they wrote is seen.
+  bool over() const { return state_.load(std::memory_order_seq_cst) == 0; }
+
+  void work_at(int64_t begin, int64_t end) const {
+    inside_body = true;
+    (*body_)(begin, std::min(end, begin + chunk_));
+    inside_body = false;
+  }
+  void work_first() const { work_at(0, count_); }
+  // All that is left, the share of thread `thread` first: of the caller, 0, or a thread of the pool.
+  void work(int64_t thread) {
+    const int64_t own = thread < shares_ ? thread : 1 + thread % (shares_ - 1);
+    for (int64_t i = 0; i < shares_; ++i) {
+      const int64_t s = own + i < shares_ ? own + i : own + i - shares_;
+      Share& share = parts_[static_cast<size_t>(s)];
+      while (share.next.load(std::memory_order_relaxed) < share.end) {
+        const int64_t begin = share.next.fetch_add(chunk_, std::memory_order_relaxed);
+        if (begin < share.end) work_at(begin, share.end);
+      }
+    }
+    close();
+  }
+  void reserve(int64_t shares) { parts_ = std::vector<Share>(static_cast<size_t>(shares)); }
+
+ private:
+  static constexpr uint32_t kOpen = uint32_t{1} << 31;  // beside it: how many have entered
+  struct alignas(kLineBytes) Share {
+    std::atomic<int64_t> next = 0;
+    int64_t end = 0;
+  };
+
+  std::atomic<uint32_t> state_ = 0;
+  std::atomic<bool> claimed_ = false;
+  const Body* body_ = nullptr;
+  int64_t count_ = 0, chunk_ = 1, shares_ = 1;
+  std::vector<Share> parts_;
+};
 
 }  // namespace
 
-// Loops in progress are listed; a worker joins the first that still has ranges to give away. A loop lives on its
-// caller's stack: `users` changes only under the mutex, and only while the loop is listed may it grow.
+// A caller and its threads meet without the mutex. It is for those that sleep: whoever goes to sleep says so, then
+// looks once more; whoever has something for it does it, then looks whether somebody sleeps.
 struct ThreadPool::Impl {
-  struct Loop {
-    const std::function<void(int64_t, int64_t)>* body;
-    int64_t count, chunk;
-    std::atomic<int64_t> next = 0;
-    std::atomic<int> users = 0;
-
-    bool open() const { return next.load(std::memory_order_relaxed) < count; }
-    void work() {
-      while (open()) {
-        const int64_t begin = next.fetch_add(chunk, std::memory_order_relaxed);
-        if (begin >= count) break;
-        work_at(begin);
-      }
-    }
-    void work_at(int64_t begin) const {
-      inside_body = true;
-      (*body)(begin, std::min(count, begin + chunk));
-      inside_body = false;
-    }
-  };
-
+  std::array<Loop, kMostLoops> loops;
+  alignas(kLineBytes) std::atomic<uint64_t> listed = 0;  // loops so far, and calls to look for them
+  std::atomic<bool> ending = false;
+  alignas(kLineBytes) std::atomic<int64_t> sleeping = 0;
+  std::atomic<int64_t> waiting = 0;     // callers that sleep until others have left their loops
+  std::atomic<uint32_t> run_alone = 0;  // short loops that would have been shared with threads that look for work
+  alignas(kLineBytes) std::atomic<int64_t> looking = 0;
   std::mutex mutex;
   std::condition_variable wanted, left;
-  std::vector<Loop*> loops;
-  std::atomic<uint64_t> listed = 0;  // loops so far, to look at without the mutex
-  int sleeping = 0, looking = 0;
-  bool ending = false;
   std::vector<std::thread> workers;
 
-  Loop* find_open() {
-    const auto found = std::ranges::find_if(loops, [](const Loop* loop) { return loop->open(); });
-    return found == loops.end() ? nullptr : *found;
+  int64_t threads() const { return static_cast<int64_t>(workers.size()) + 1; }
+
+  Loop* enter_one() {
+    const auto found = std::ranges::find_if(loops, &Loop::enter);
+    return found == loops.end() ? nullptr : &*found;
   }
 
   // A thread that comes too late for a loop, as one does that had to be woken for a short one, goes on looking: it
   // would be late for each of many loops otherwise. But no more look than have a processor beside the caller's, which
   // they would take from those that work.
-  void serve() {
-    static const int most_looking = std::max(usable_threads() - 1, 1);
-    std::unique_lock lock(mutex);
+  void serve(int64_t thread) {
+    static const int64_t most_looking = std::max<int64_t>(detail::usable_threads() - 1, 1);
     Time until = end_of_looking();
-    while (!ending) {
-      if (Loop* loop = find_open()) {
-        loop->users.fetch_add(1, std::memory_order_relaxed);
-        lock.unlock();
-        loop->work();
+    while (!ending.load(std::memory_order_relaxed)) {
+      const auto is_more = [this, before = listed.load(std::memory_order_seq_cst)] {
+        return listed.load(std::memory_order_seq_cst) != before || ending.load(std::memory_order_seq_cst);
+      };
+      if (Loop* loop = enter_one()) {
+        loop->work(thread);
         until = end_of_looking();
-        lock.lock();
-        // The caller may return once it sees 0: the loop is not touched afterwards.
-        loop->users.fetch_sub(1, std::memory_order_release);
-        left.notify_all();
+        if (loop->leave() && waiting.load(std::memory_order_seq_cst) > 0) {
+          { std::lock_guard lock(mutex); }
+          left.notify_all();
+        }
         continue;
       }
-      const auto is_more = [this, before = listed.load(std::memory_order_relaxed)] {
-        return listed.load(std::memory_order_relaxed) != before;
-      };
-      if (looking < most_looking) {
-        ++looking;
-        lock.unlock();
-        const bool more = spin_until(until, is_more);
-        lock.lock();
-        --looking;
-        if (more) continue;
+      const bool may_look = looking.fetch_add(1, std::memory_order_relaxed) < most_looking;
+      const bool more = may_look && spin_until(until, is_more);
+      looking.fetch_sub(1, std::memory_order_relaxed);
+      if (more) continue;
+      {
+        std::unique_lock lock(mutex);
+        sleeping.fetch_add(1, std::memory_order_seq_cst);
+        wanted.wait(lock, is_more);
+        sleeping.fetch_sub(1, std::memory_order_seq_cst);
       }
-      ++sleeping;
-      wanted.wait(lock, [&] { return ending || is_more(); });
-      --sleeping;
       until = end_of_looking();
     }
   }
 
-  void run(Loop& loop) {
-    // The caller takes the first range itself, before others see the loop: what it wrote there in the loop before is in
-    // its core's caches still.
-    loop.next.store(loop.chunk, std::memory_order_relaxed);
-    const int64_t helpers = (loop.count - 1) / loop.chunk;
-    int64_t wake = 0;
-    {
-      std::lock_guard lock(mutex);
-      loops.push_back(&loop);
-      listed.fetch_add(1, std::memory_order_relaxed);
-      wake = std::min<int64_t>(helpers, sleeping);
-    }
-    for (; wake > 0; --wake) wanted.notify_one();
-    loop.work_at(0);
-    loop.work();
-    {
-      std::lock_guard lock(mutex);
-      std::erase(loops, &loop);
-    }
-    const auto alone = [&] { return loop.users.load(std::memory_order_acquire) == 0; };
-    if (spin_until(end_of_looking(), alone)) return;
-    std::unique_lock lock(mutex);
-    left.wait(lock, alone);
+  // After what they are woken for is there to be seen.
+  void wake(int64_t threads) {
+    if (threads <= 0) return;
+    { std::lock_guard lock(mutex); }
+    for (; threads > 0; --threads) wanted.notify_one();
   }
+
+  void run_shared(const Body& body, int64_t count, int64_t chunk, int64_t shares, int64_t woken) {
+    const auto found = std::ranges::find_if(loops, &Loop::claim);
+    if (found == loops.end()) return body(0, count);
+    Loop& loop = *found;
+    loop.open(body, count, chunk, std::min<int64_t>(shares, kMostShares));
+    listed.fetch_add(1, std::memory_order_seq_cst);
+    if (woken > 0)
+      if (const int64_t asleep = sleeping.load(std::memory_order_seq_cst); asleep > 0)
+        wake(std::min(woken - looking.load(std::memory_order_relaxed), asleep));
+    loop.work_first();
+    loop.work(0);
+    const auto over = [&] { return loop.over(); };
+    if (!over() && !spin_until(end_of_looking(), over)) {
+      std::unique_lock lock(mutex);
+      waiting.fetch_add(1, std::memory_order_seq_cst);
+      left.wait(lock, over);
+      waiting.fetch_sub(1, std::memory_order_relaxed);
+    }
+    loop.give_back();
+  }
+
+  // Where such loops keep coming, threads are called to look for them.
+  void run_alone_for_once(const Body& body, int64_t count, int64_t helpers) {
+    if (run_alone.fetch_add(1, std::memory_order_relaxed) % kLoopsUntilWoken == kLoopsUntilWoken - 1) {
+      listed.fetch_add(1, std::memory_order_seq_cst);
+      wake(std::min(helpers, sleeping.load(std::memory_order_seq_cst)));
+    }
+    body(0, count);
+  }
+
+  static constexpr int64_t kMostShares = 64;
 };
 
 ThreadPool::ThreadPool(int threads) : impl_(std::make_unique<Impl>()) {
-  const int wanted = std::min(threads > 0 ? threads : usable_threads(), kMostThreads);
+  const int wanted = std::min(threads > 0 ? threads : detail::usable_threads(), kMostThreads);
+  for (Loop& loop : impl_->loops) loop.reserve(std::min<int64_t>(wanted, Impl::kMostShares));
   try {
-    for (int i = 1; i < wanted; ++i) impl_->workers.emplace_back([impl = impl_.get()] { impl->serve(); });
+    for (int i = 1; i < wanted; ++i) impl_->workers.emplace_back([impl = impl_.get(), i] { impl->serve(i); });
   } catch (const std::system_error& thrown) {
     log(LogLevel::warning, "a pool of ", wanted, " threads goes on with ", this->threads(), ": ", thrown.what());
   }
 }
 
 ThreadPool::~ThreadPool() {
-  {
-    std::lock_guard lock(impl_->mutex);
-    impl_->ending = true;
-  }
+  impl_->ending.store(true, std::memory_order_seq_cst);
+  impl_->listed.fetch_add(1, std::memory_order_seq_cst);
+  { std::lock_guard lock(impl_->mutex); }
   impl_->wanted.notify_all();
   for (std::thread& worker : impl_->workers) worker.join();
 }
 
-void ThreadPool::run(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) {
+void ThreadPool::run(int64_t count, int64_t grain, const Body& body) { run_short(count, grain, grain, body); }
+
+void ThreadPool::run_short(int64_t count, int64_t grain, int64_t waking_grain, const Body& body) {
   if (count <= 0) return;
   grain = std::max<int64_t>(grain, 1);
-  if (count <= grain || inside_body || impl_->workers.empty()) return body(0, count);
-  // Several ranges per thread, so that a slow one does not keep the others waiting.
-  constexpr int64_t kRangesPerThread = 4;
-  const int64_t even = count / (threads() * kRangesPerThread);
-  Impl::Loop loop{&body, count, std::max(grain, even)};
-  impl_->run(loop);
+  waking_grain = std::max(waking_grain, grain);
+  const auto threads = [&](int64_t most, int64_t least) { return std::min(most, (count - 1) / least + 1); };
+  const int64_t all = impl_->threads();
+  if (count <= grain || inside_body || all == 1) return body(0, count);
+  const int64_t woken = threads(all, waking_grain);
+  const int64_t shares =
+      woken == all ? all : std::max(woken, threads(all - impl_->sleeping.load(std::memory_order_relaxed), grain));
+  if (shares == 1) return impl_->run_alone_for_once(body, count, threads(all, grain) - 1);
+  const int64_t even = count / (shares * kRangesPerThread);
+  impl_->run_shared(body, count, std::max(grain, even), shares, woken - 1);
 }
 
-int ThreadPool::threads() const { return static_cast<int>(impl_->workers.size()) + 1; }
+int ThreadPool::threads() const { return static_cast<int>(impl_->threads()); }
 
 ParallelFor& default_pool() {
   // Never destroyed: work may still run when the process ends.
   static ThreadPool& pool = *[] {
     int threads = 0;
     if (const char* text = std::getenv("TENON_THREADS")) {
-      const auto number = read_number(text);
+      const auto number = detail::read_number(text);
       if (number && *number >= 1 && *number <= kMostThreads) {
         threads = static_cast<int>(*number);
       } else {
