@@ -108,6 +108,69 @@ bool Machine::fail(Worker& worker, Error e, int32_t loop, int64_t ahead) {
   return false;
 }
 
+// Instructions --------------------------------------------------------------------------------------------------
+
+inline int64_t Machine::linear(Frame& f, const Instr& i) const {
+  int64_t sum = i.number;
+  for (int32_t t = i.first; t < i.last; ++t) {
+    const Term& term = code_.terms[static_cast<size_t>(t)];
+    sum = add(sum, multiply(term.factor, f.at(term.place)));
+  }
+  return sum;
+}
+
+inline bool Machine::call_plain(Worker& worker, const Instr& i) {
+  if (observer_) [[unlikely]]
+    return observed(worker, i);
+  const Result<void> result = i.plain(worker.frame.as<CallContext>(i.to));
+  if (result.ok()) [[likely]]
+    return true;
+  return fail_call(worker, code_.sites[static_cast<size_t>(i.index)], result.error());
+}
+
+inline bool Machine::call_function(Worker& worker, const Instr& i) {
+  if (observer_) [[unlikely]]
+    return observed(worker, i);
+  const Site& site = code_.sites[static_cast<size_t>(i.index)];
+  const Result<void> result = site.call->kernel->run(worker.frame.as<CallContext>(i.to));
+  if (result.ok()) [[likely]]
+    return true;
+  return fail_call(worker, site, result.error());
+}
+
+inline bool Machine::call_or_copy(Worker& worker, const Instr& i) {
+  if (observer_) return observed(worker, i);
+  const Site& site = code_.sites[static_cast<size_t>(i.index)];
+  return i.op == Op::call ? call(worker, site) : copy(worker, site);
+}
+
+bool Machine::execute_rare(Worker& worker, const Instr& i) {
+  Frame& f = worker.frame;
+  const auto index = static_cast<size_t>(i.index);
+  switch (i.op) {
+    case Op::grow: return grow(worker, i);
+    case Op::check:
+      if (f.get(i.a) != 0) return true;
+      return fail(worker, error(Code::invalid_argument, code_.checks[index].message), code_.checks[index].loop);
+    case Op::start: return start(worker, code_.sites[index]);
+    case Op::wait: return wait(worker, i);
+    case Op::signal:
+      if (is_pipelined(worker, i)) worker.progress->signal(worker.iteration, static_cast<int>(i.number));
+      return true;
+    case Op::await:  // false: another worker has failed, and says so
+      return !is_pipelined(worker, i) ||
+             worker.progress->await(worker.iteration, static_cast<int>(i.number), *worker.loop);
+    case Op::allocate:
+    case Op::free: {
+      const std::lock_guard lock(counts_mutex_);
+      i.op == Op::allocate ? counts_->allocate(f.get(i.a), f.get(i.b) != 0)
+                           : counts_->free(f.get(i.a), f.get(i.b) != 0);
+      return true;
+    }
+    default: TENON_CHECK(false, "instruction ", static_cast<int>(i.op), " is none that is rare");
+  }
+}
+
 bool Machine::execute(Worker& worker, int32_t from) {
   Frame& f = worker.frame;
   for (const Instr* at = code_.instrs.data() + from;; ++at) {
@@ -115,15 +178,7 @@ bool Machine::execute(Worker& worker, int32_t from) {
     switch (i.op) {
       case Op::set: f.at(i.to) = i.number; break;
       case Op::move: f.at(i.to) = f.at(i.a.place); break;
-      case Op::linear: {
-        int64_t sum = i.number;
-        for (int32_t t = i.first; t < i.last; ++t) {
-          const Term& term = code_.terms[static_cast<size_t>(t)];
-          sum = add(sum, multiply(term.factor, f.at(term.place)));
-        }
-        f.at(i.to) = sum;
-        break;
-      }
+      case Op::linear: f.at(i.to) = linear(f, i); break;
       case Op::product: f.at(i.to) = multiply(f.get(i.a), f.get(i.b)); break;
       case Op::floordiv: f.at(i.to) = floor_divide(f.get(i.a), f.get(i.b)); break;
       case Op::mod: f.at(i.to) = floor_modulo(f.get(i.a), f.get(i.b)); break;
@@ -132,14 +187,6 @@ bool Machine::execute(Worker& worker, int32_t from) {
       case Op::select: f.at(i.to) = f.get(i.a) != 0 ? f.get(i.b) : f.get(i.c); break;
       case Op::at_least_0: f.at(i.to) = f.get(i.a) >= 0; break;
       case Op::is_0: f.at(i.to) = f.get(i.a) == 0; break;
-      case Op::grow:
-        if (!grow(worker, i)) return false;
-        break;
-      case Op::check: {
-        if (f.get(i.a) != 0) break;
-        const CheckCode& check = code_.checks[static_cast<size_t>(i.index)];
-        return fail(worker, error(Code::invalid_argument, check.message), check.loop);
-      }
       case Op::loop: {
         const LoopCode& loop = code_.loops[static_cast<size_t>(i.index)];
         const bool runs = enter_loop(worker, loop);
@@ -161,47 +208,15 @@ bool Machine::execute(Worker& worker, int32_t from) {
         if (!run_workers(worker, i.index)) return false;
         at = code_.instrs.data() + code_.loops[static_cast<size_t>(i.index)].exit - 1;
         break;
-      case Op::call_plain: {
-        if (observer_) [[unlikely]] {
-          if (!observed(worker, i)) return false;
-          break;
-        }
-        const Result<void> result = i.plain(f.as<CallContext>(i.to));
-        if (!result.ok()) [[unlikely]]
-          return fail_call(worker, code_.sites[static_cast<size_t>(i.index)], result.error());
+      case Op::call_plain:
+        if (!call_plain(worker, i)) return false;
         break;
-      }
-      case Op::call_function: {
-        if (observer_) [[unlikely]] {
-          if (!observed(worker, i)) return false;
-          break;
-        }
-        const Site& site = code_.sites[static_cast<size_t>(i.index)];
-        const Result<void> result = site.call->kernel->run(f.as<CallContext>(i.to));
-        if (!result.ok()) [[unlikely]]
-          return fail_call(worker, site, result.error());
+      case Op::call_function:
+        if (!call_function(worker, i)) return false;
         break;
-      }
       case Op::call:
-        if (!(observer_ ? observed(worker, i) : call(worker, code_.sites[static_cast<size_t>(i.index)]))) return false;
-        break;
-      case Op::start:
-        if (!start(worker, code_.sites[static_cast<size_t>(i.index)])) return false;
-        break;
       case Op::copy:
-        if (!(observer_ ? observed(worker, i) : copy(worker, code_.sites[static_cast<size_t>(i.index)]))) return false;
-        break;
-      case Op::wait:
-        if (!wait(worker, i)) return false;
-        break;
-      case Op::signal:
-        if (worker.progress && worker.loop->code == &code_.loops[static_cast<size_t>(i.index)])
-          worker.progress->signal(worker.iteration, static_cast<int>(i.number));
-        break;
-      case Op::await:
-        if (worker.progress && worker.loop->code == &code_.loops[static_cast<size_t>(i.index)] &&
-            !worker.progress->await(worker.iteration, static_cast<int>(i.number), *worker.loop))
-          return false;  // another worker has failed, and says so
+        if (!call_or_copy(worker, i)) return false;
         break;
       case Op::read_soon:
         read_lines_soon(static_cast<uint64_t>(add(f.get(i.a), i.number)), i.last, i.first, i.b.number);
@@ -211,18 +226,18 @@ bool Machine::execute(Worker& worker, int32_t from) {
         break;
       case Op::prefetch: prefetch(f, code_.prefetches[static_cast<size_t>(i.index)]); break;
       case Op::finish: i.finish(); break;
-      case Op::allocate: {
-        const std::lock_guard lock(counts_mutex_);
-        counts_->allocate(f.get(i.a), f.get(i.b) != 0);
-        break;
-      }
-      case Op::free: {
-        const std::lock_guard lock(counts_mutex_);
-        counts_->free(f.get(i.a), f.get(i.b) != 0);
-        break;
-      }
       case Op::body_end:
       case Op::end: return true;
+      case Op::grow:
+      case Op::check:
+      case Op::start:
+      case Op::wait:
+      case Op::signal:
+      case Op::await:
+      case Op::allocate:
+      case Op::free:
+        if (!execute_rare(worker, i)) return false;
+        break;
     }
   }
 }

@@ -87,6 +87,9 @@ class Machine {
   void set_arena_roots();
   // False when it has failed: worker.error says how.
   bool execute(Worker& worker, int32_t from);
+  // One instruction that no iteration of a plain loop has: false as execute().
+  bool execute_rare(Worker& worker, const Instr& instr);
+  int64_t linear(Frame& frame, const Instr& instr) const;
   // `ahead`: see Site.
   bool fail(Worker& worker, Error e, int32_t loop, int64_t ahead = 0);
 
@@ -104,9 +107,16 @@ class Machine {
   bool run_alone(Worker& worker, const LoopCode& loop, int64_t begin, int64_t step, int64_t iterations);
   void run_worker(Worker& worker, WorkerLoop& shared, Progress* progress, int64_t number);
   static void set_bases(Frame& frame, const LoopCode& loop, int64_t number);
+  // Whether the worker is in the pipelined loop that the instruction speaks of.
+  bool is_pipelined(const Worker& worker, const Instr& instr) const {
+    return worker.progress && worker.loop->code == &code_.loops[static_cast<size_t>(instr.index)];
+  }
   static void set_roots(Frame& frame, std::span<const LoopCode::Root> roots);
   bool tokens_are_done(Worker& worker, int32_t loop, const char* where);
 
+  bool call_plain(Worker& worker, const Instr& instr);
+  bool call_function(Worker& worker, const Instr& instr);
+  bool call_or_copy(Worker& worker, const Instr& instr);
   bool call(Worker& worker, const Site& site);
   // A call or copy, timed.
   bool observed(Worker& worker, const Instr& instr);
