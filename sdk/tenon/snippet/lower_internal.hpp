@@ -295,6 +295,7 @@ class Lowering {
   // --- the store of a row along with the fold of the next: lower_skewed.cpp ---
   void write_skewed(const Nest& nest, std::vector<LoopId>& ids);
   using RowValues = std::vector<std::pair<ValueId, RegisterId>>;
+  class ThreeWalks;
   void write_skewed_twice(const Nest& nest, std::vector<LoopId>& ids);
   void write_row_folds(const Nest& nest, const Sweep* behind = nullptr);
   void write_row_before(SweepLoops& loops);
