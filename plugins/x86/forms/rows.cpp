@@ -163,6 +163,12 @@ struct FormMaker::FarRows {
   bool go_alone() const { return are_of_one_tensor() && !one_loop; }
   bool are_fetched() const { return fetching().least <= fetching().most; }
 
+  // Skewed orders read one row while they write another, and a load is held up by a store to the same place of another
+  // page: at every element where rows are whole pages. Where these orders are faster but for that, none but such rows
+  // go one by one.
+  bool skew_but_for_pages() const { return !are_of_one_tensor() || (one_loop && bytes.standing == 0); }
+  int64_t multiple(RowOrder order) const { return !is_skewed(order) && skew_but_for_pages() ? page() : 1; }
+
   // Main memory is read fastest by a sweep that does nothing else, and written fastest by one that reads from the first
   // level: rows of one tensor that lie there go one by one, sweep by sweep. What is costly waits in the output, whose
   // lines come while it is computed; beside it stands what waited there for the row before, until it is written back.
@@ -171,16 +177,15 @@ struct FormMaker::FarRows {
     return {.least = shortest, .most = l1 / (costly || are_fetched() ? 2 : 1) / all()};
   }
 
-  // Three walks in one loop wait for one another where rows are whole pages: a load is held up by a store to the same
-  // place of another page. Such rows go alone, and the walk that computes what waits in the output fetches the next.
+  // Instead of three walks in one loop: the one that computes what waits in the output fetches the next row.
   Lengths paged() const {
-    if (!are_of_one_tensor() || bytes.standing > 0 || !stored || !one_loop || !three_walks) return kNone;
+    if (!are_of_one_tensor() || !skew_but_for_pages() || !stored || !three_walks) return kNone;
     return {.least = page(), .most = l1 / 2 / all()};
   }
 
   // Beyond the first level, or nearly: the sweep that stores fetches the next row into the second, so that main memory
   // is read and written at once. No other sweep reads from main memory then, so lines come whole and in one stretch.
-  // Rows that share nothing and are folded once gain more from being skewed, of several tensors all but whole pages.
+  // Rows that share nothing and are folded once gain more from being skewed.
   Lengths fetching() const {
     if (fetched_ahead || costly || (folds < 2 && bytes.standing == 0)) return kNone;
     return {.least = l1 / (one_loop ? 1 : 2) / all() + 1, .most = l2 / 2 / all()};
@@ -234,23 +239,21 @@ void FormMaker::add_row_orders(std::vector<Tier>& tiers, const snippet::Body& bo
     irgen::RowRange lengths;
     NextRow next;
     bool merged = false;
-    int64_t multiple = 1;
   } orders[] = {
       {".alone", RowOrder::one_by_one, rows.alone(), NextRow::none},
       {".skewed", RowOrder::skewed, rows.skewed(), skewed_next},
       {".skewed.twice", RowOrder::skewed_twice, rows.skewed_twice(), NextRow::none},
-      {".alone.paged", RowOrder::one_by_one, rows.paged(), NextRow::before_last_to_second, false, rows.page()},
-      {".alone.fetching", RowOrder::one_by_one, rows.fetching(), NextRow::last_to_second, false,
-       rows.are_of_one_tensor() ? 1 : rows.page()},
+      {".alone.paged", RowOrder::one_by_one, rows.paged(), NextRow::before_last_to_second},
+      {".alone.fetching", RowOrder::one_by_one, rows.fetching(), NextRow::last_to_second},
       {".skewed.merged", RowOrder::skewed, rows.merged(), NextRow::none, true},
   };
-  for (const auto& [suffix, order, lengths, next, merged, multiple] : orders) {
+  for (const auto& [suffix, order, lengths, next, merged] : orders) {
     if (lengths.least > lengths.most) continue;
     Tier& tier = tiers.emplace_back(far);
     tier.suffix += suffix;
     tier.row_order = order;
     tier.calls.rows = lengths;
-    tier.calls.multiple = std::max(tier.calls.multiple, multiple);
+    tier.calls.multiple = std::max(tier.calls.multiple, rows.multiple(order));
     tier.calls.several_rows = is_skewed(order) || next != NextRow::none;  // a single row has no next
     tier.lower.merge_sweeps = merged;
     if (!merged) tier.lower.resweep_cycles = snippet::LowerOptions{}.resweep_cycles;  // what is kept stays near
