@@ -11,15 +11,12 @@
 #include <tenon/ir/builder.hpp>
 #include <tenon/onnx/export.hpp>
 #include <tenon/onnx/import.hpp>
+#include <tenon/support/sanitizer.h>
 
 namespace tenon {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
+constexpr bool kSanitized = TENON_SANITIZER == TENON_SANITIZER_ADDRESS;
 
 // A line of /proc/self/status, in bytes.
 size_t status(const std::string& key) {

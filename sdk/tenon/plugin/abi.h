@@ -1,5 +1,5 @@
 /* The plugin seam in plain C: everything that a plugin and the core exchange without agreeing on a C++ compiler, its
- * flags or its library. C99; needs <stddef.h> and <stdint.h> only.
+ * flags or its library. C99; needs <stddef.h>, <stdint.h> and support/sanitizer.h, which needs nothing.
  *
  * A plugin exports one symbol, the constant `tenon_plugin_v1`, which TENON_EXPORT_PLUGIN defines together with an ELF
  * note that holds the same facts, so that they can be read from the file without running anything. C++ plugins use
@@ -18,6 +18,8 @@
 #define TENON_PLUGIN_ABI_H
 #include <stddef.h>
 #include <stdint.h>
+
+#include <tenon/support/sanitizer.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -60,8 +62,6 @@ enum {
   TENON_FLAG_PLAIN = 1,   /* the slots of this file run graphs */
   TENON_FLAG_MATCHED = 2, /* there is a C++ side, for cores of the same layout hash */
 };
-
-enum { TENON_SANITIZER_NONE = 0, TENON_SANITIZER_ADDRESS = 1, TENON_SANITIZER_THREAD = 2, TENON_SANITIZER_MEMORY = 3 };
 
 /* No pointers and nothing wider than 32 bits, so that the note needs neither relocation nor padding. Texts end with a
  * NUL. */
@@ -329,23 +329,6 @@ typedef struct tenon_plugin {
   TYPE(tenon_slots) FIELD(tenon_slots, struct_size)
 
 /* ---- Exporting -------------------------------------------------------------------------------------------------- */
-
-#if defined(__SANITIZE_ADDRESS__)
-#define TENON_SANITIZER TENON_SANITIZER_ADDRESS
-#elif defined(__SANITIZE_THREAD__)
-#define TENON_SANITIZER TENON_SANITIZER_THREAD
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define TENON_SANITIZER TENON_SANITIZER_ADDRESS
-#elif __has_feature(thread_sanitizer)
-#define TENON_SANITIZER TENON_SANITIZER_THREAD
-#elif __has_feature(memory_sanitizer)
-#define TENON_SANITIZER TENON_SANITIZER_MEMORY
-#endif
-#endif
-#ifndef TENON_SANITIZER
-#define TENON_SANITIZER TENON_SANITIZER_NONE
-#endif
 
 /* The facts of this build; the further arguments are initialisers of tenon_plugin_info in the order of its fields, from
  * `flags` on. */
