@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <support_lib/doc_example.hpp>
 
 #include "target_files.hpp"
 
@@ -106,10 +107,7 @@ TEST(ParseTarget, TakesDosLineEndsAndABlockForm) {
 }
 
 TEST(ParseTarget, ReadsTheExampleOfTheDocumentation) {
-  const auto page = test::read_bytes(test::kSource + "/docs/target-yaml.md");
-  constexpr std::string_view kOpen = "```yaml\n";
-  const auto begin = page.find(kOpen) + kOpen.size();
-  const auto target = parse_target(page.substr(begin, page.find("```", begin) - begin), "target-yaml.md");
+  const auto target = parse_target(test::doc_example("target-yaml.md", "yaml"), "target-yaml.md");
   ASSERT_TRUE(target.ok()) << target.error().to_string();
   EXPECT_EQ(target->name, "vta-small-board");
 }

@@ -5,10 +5,12 @@
 #include <cstring>
 
 #include <gmock/gmock.h>
+#include <support_lib/doc_example.hpp>
 
 #include <tenon/plugin/backend.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 #include <tenon/support/memory.hpp>
+#include <tenon/target/load.hpp>
 
 #include "fused_ops.hpp"
 
@@ -164,6 +166,22 @@ TEST(Backend, RunsWhatItDoesNotRefuse) {
   const auto listing = (*executable)->listing();
   ASSERT_TRUE(listing.ok());
   EXPECT_THAT(*listing, HasSubstr("GEMM"));
+}
+
+// The board that the guide to target files describes, as its reader would try it.
+TEST(Backend, OpensTheBoardOfTheGuideAndRunsOnIt) {
+  const auto board = parse_target(test::doc_example("target-yaml.md", "yaml"), "target-yaml.md");
+  ASSERT_TRUE(board.ok()) << board.error().to_string();
+  auto backend = create_backend(*board);
+  ASSERT_TRUE(backend.ok()) << backend.error().to_string();
+  std::mt19937 r(20);
+  const OneOp net = small_network(r);
+  for (const Op& op : net.graph->body()) EXPECT_FALSE((*backend)->refuses(op)) << op.describe();
+  const auto program = compile_program(*net.graph, *board);
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  const auto y = run_program(*program, net);
+  ASSERT_TRUE(y.ok()) << y.error().to_string();
+  EXPECT_TRUE(y->identical(*on_reference(net)));
 }
 
 // What is stored is the stream: loading makes neither tiles nor instructions, and asks for the same machine.
