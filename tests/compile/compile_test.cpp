@@ -2,13 +2,18 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <thread>
 
+#include <support_lib/spoilt.hpp>
 #include <tenon/ir/text.hpp>
+#include <tenon/support/hash.hpp>
 #include <tenon/tensor/compare.hpp>
 
 namespace tenon {
@@ -47,7 +52,8 @@ class Folder {
   fs::path path_;
 };
 
-std::string failure(const Result<std::unique_ptr<CompiledModel>>& made) {
+template <class T>
+std::string failure(const Result<T>& made) {
   return made.ok() ? "no error" : made.error().to_string();
 }
 
@@ -206,13 +212,99 @@ TEST(Artefact, ErrorsNameTheFile) {
   EXPECT_THAT(saved.error().message(), HasSubstr("/nowhere/net.tenon"));
 }
 
+std::string file_bytes(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// As who means harm would write it.
+void write_with_hash(const std::string& path, std::string bytes) {
+  constexpr size_t kHashAt = 24, kHeaderBytes = 32;
+  if (bytes.size() >= kHeaderBytes) {
+    const uint64_t hash = hash_bytes(std::as_bytes(std::span(bytes)).subspan(kHeaderBytes));
+    std::memcpy(bytes.data() + kHashAt, &hash, sizeof hash);
+  }
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+// With a hash that fits. What is taken may be run, on inputs of the types that it states.
+TEST(Artefact, SpoiltOnesAreReadOrRefused) {
+  const Folder folder;
+  const std::string file = folder.file("net.tenon");
+  TargetRegistry registry;
+  testing::Spoilt files;
+  for (const char* text : {kText.data(),
+                           "graph @w(%x: str[2]) -> (%x, w: %w) {\n  %w = Constant {value = "
+                           "splat<f32[128]: 1.0>}\n}"}) {
+    const auto model = compile(net(text), registry, {.targets = {"reference"}});
+    ASSERT_TRUE(model.ok() && (*model)->save(file).ok());
+    files.good.push_back(file_bytes(file));
+  }
+  for (const char* piece : {"\"slot\":1", "[0,1]", "\"str[2]\"", "block = 0", "-1", "1e99", "null", "{", "[", "\""})
+    files.pieces.push_back(piece);
+  testing::read_spoilt(files, 3000, [&](const std::string& bytes) {
+    write_with_hash(file, bytes);
+    const auto model = CompiledModel::load(file, registry);
+    if (!model.ok()) return false;
+    std::vector<Datum> inputs;
+    for (const ValueInfo& info : (*model)->inputs()) {
+      const auto dims = info.type.is_tensor() ? info.type.shape().static_dims() : std::nullopt;
+      auto tensor = Tensor::zeros(info.type.is_tensor() ? info.type.element() : kF32, dims.value_or(Dims{3, 4}));
+      if (!tensor.ok() || tensor->size() > 1000) return true;
+      inputs.emplace_back(*std::move(tensor));
+    }
+    (void)(*model)->run(inputs);
+    return true;
+  });
+}
+
+// Bytes of a file are no strings, whose memory would be where the bytes say.
+TEST(Artefact, ConstantsAreNoStrings) {
+  const Folder folder;
+  TargetRegistry registry;
+  const auto model =
+      compile(net("graph @w(%x: f32[2]) -> (%x, w: %w) {\n  %w = Constant {value = dense<f32[16]: 0.0, 0.0, "
+                  "0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0>}\n}"),
+              registry, {.targets = {"reference"}});
+  ASSERT_TRUE(model.ok() && (*model)->save(folder.file("net.tenon")).ok());
+  std::string bytes = file_bytes(folder.file("net.tenon"));
+  const std::string from = "\"type\":\"f32[16]\"", to = "\"type\": \"str[2]\"";
+  size_t replaced = 0;
+  for (size_t at; (at = bytes.find(from)) != std::string::npos; ++replaced) bytes.replace(at, from.size(), to);
+  ASSERT_GE(replaced, 1u);
+  write_with_hash(folder.file("net.tenon"), bytes);
+  EXPECT_THAT(failure(CompiledModel::load(folder.file("net.tenon"), registry)),
+              HasSubstr("no numbers of a static shape"));
+}
+
+// Saving puts a file in the place of another one: of a device it would be the end.
+TEST(Artefact, ReplacesNothingButFiles) {
+  const Folder folder;
+  TargetRegistry registry;
+  const auto model = compile(net(), registry, {.targets = {"reference"}});
+  ASSERT_TRUE(model.ok());
+  const std::string pipe = folder.file("pipe"), file = folder.file("file");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(failure((*model)->save(pipe)), HasSubstr("it is not a regular file, and would be replaced"));
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_THAT(failure((*model)->save(folder.file("."))), HasSubstr("it is a folder; name a file"));
+  std::ofstream(file) << "another one";
+  ASSERT_TRUE((*model)->save(file).ok());
+  EXPECT_TRUE(CompiledModel::load(file, registry).ok());
+}
+
 TEST(Compile, TextModelsAreFiles) {
   const Folder folder;
   std::ofstream(folder.file("net.tir")) << kText;
   TargetRegistry registry;
   EXPECT_TRUE(compile_file(folder.file("net.tir"), registry, {.targets = {"reference"}}).ok());
-  EXPECT_THAT(failure(compile_file(folder.file("none.tir"), registry)), HasSubstr("not a regular file"));
-  EXPECT_THAT(failure(compile_file(folder.file("none.onnx"), registry)), HasSubstr("none.onnx"));
+  for (const char* none : {"none.tir", "none.onnx"})
+    EXPECT_EQ(failure(compile_file(folder.file(none), registry)), str("there is no file '", folder.file(none), "'"));
+  EXPECT_THAT(failure(load_graph(folder.file("."))), HasSubstr("is a folder; name the file of a model"));
+  EXPECT_THAT(failure(load_graph("/dev/zero")), HasSubstr("not a regular file"));
+  const auto model = compile(net(), registry, {.targets = {"reference"}});
+  ASSERT_TRUE(model.ok() && (*model)->save(folder.file("net.tenon")).ok());
+  EXPECT_THAT(failure(load_graph(folder.file("net.tenon"))), HasSubstr("is a compiled artefact; name the model"));
 }
 
 }  // namespace

@@ -190,8 +190,13 @@ Result<std::unique_ptr<CompiledModel>> compile(std::unique_ptr<Graph> graph, Tar
 }
 
 Result<std::unique_ptr<Graph>> load_graph(const std::string& path) {
-  if (!path.ends_with(".tir")) return import_model(path);
   std::error_code status;
+  if (!std::filesystem::exists(path, status)) return error(Code::not_found, "there is no file '", path, "'");
+  if (std::filesystem::is_directory(path, status))
+    return error(Code::io, "'", path, "' is a folder; name the file of a model");
+  if (CompiledModel::is_artefact(path))
+    return error(Code::invalid_argument, "'", path, "' is a compiled artefact; name the model that it was made of");
+  if (!path.ends_with(".tir")) return import_model(path);
   if (!std::filesystem::is_regular_file(path, status)) return error(Code::io, "'", path, "' is not a regular file");
   std::ifstream file(path, std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());

@@ -112,6 +112,11 @@ Result<std::unique_ptr<Graph>> deserialize(std::span<const std::byte> bytes, std
       status = error(Code::parse, op.describe(), " of a stored graph names block ", block, " of ", blocks.size());
       return;
     }
+    if (type.element().is_string()) {
+      status = error(Code::parse, op.describe(), " of a stored graph has strings in block ", block,
+                     "; blocks hold numbers alone");
+      return;
+    }
     const auto data = blocks[static_cast<size_t>(block)];
     auto tensor = Tensor::share(type.element(), *dims, owner, const_cast<std::byte*>(data.data()), data.size());
     if (!tensor.ok()) {

@@ -107,9 +107,21 @@ uint64_t read_u64(const std::byte* at) {
   return value;
 }
 
+// The file that is written beside takes the place of what is there.
+Result<void> check_replaceable(const std::string& path) {
+  std::error_code status;
+  const auto what = std::filesystem::status(path, status).type();
+  if (what == std::filesystem::file_type::directory)
+    return error(Code::io, "cannot write the artefact '", path, "': it is a folder; name a file");
+  if (std::filesystem::exists(path, status) && what != std::filesystem::file_type::regular)
+    return error(Code::io, "cannot write the artefact '", path, "': it is not a regular file, and would be replaced");
+  return {};
+}
+
 }  // namespace
 
 Result<void> CompiledModel::save(const std::string& path) const {
+  TENON_OK(check_replaceable(path));
   const Parts& model = parts();
   std::vector<std::string> blobs;
   size_t offset = 0;  // from the start of the blobs; the manifest's length is not known yet
@@ -218,7 +230,7 @@ Result<std::unique_ptr<CompiledModel>> CompiledModel::load(const std::string& pa
     for (const Json& entry : manifest.at("constants")) {
       TENON_TRY(type, parse_type(entry.at("type").get<std::string>()));
       const auto dims = type.is_tensor() ? type.shape().static_dims() : std::nullopt;
-      if (!dims) return damaged("a constant has no static shape");
+      if (!dims || type.element().is_string()) return damaged("a constant is ", type, ", no numbers of a static shape");
       TENON_TRY(bytes, blob(entry.at("blob")));
       TENON_TRY(tensor, Tensor::share(type.element(), *dims, mapping, bytes.data(), bytes.size()), "artefact '", path, "'");
       parts.constants.emplace_back(entry.at("slot").get<size_t>(), std::move(tensor));
