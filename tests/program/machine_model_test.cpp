@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <support_lib/spoilt.hpp>
 #include <thread>
 
 #include <tenon/program/machine_probe_internal.hpp>
@@ -262,6 +263,29 @@ TEST(MachineRecord, DamagedTextIsRefused) {
 std::string body_of(const MachineRecord& record) {
   const std::string text = record.to_text();
   return text.substr(0, text.rfind('\n', text.size() - 2) + 1);
+}
+
+// With a hash that fits.
+TEST(MachineRecord, SpoiltTextsAreReadOrRefused) {
+  tenon::testing::Spoilt texts{
+      {}, {"measurement\n", "\t", "\n", "1e300", "1e-400", "-1", "nan", "inf", "x\t", "9999999999"}};
+  MachineRecord record;
+  for (size_t i = 0; i <= MachineRecord::kWanted; ++i) {
+    texts.good.push_back(body_of(record));
+    record.add({{"a", 1e-9}, {"b", 2e-9}, {"disturbed", 0.5}});
+  }
+  tenon::testing::read_spoilt(texts, 5000, [](const std::string& body) {
+    const auto read = MachineRecord::from_text(str(body, fnv1a(body), "\n"));
+    if (!read.ok()) return false;
+    EXPECT_GE(read->tried(), 0);
+    const auto again = MachineRecord::from_text(read->to_text());
+    EXPECT_TRUE(again.ok()) << again.error().to_string();
+    if (again.ok()) {
+      EXPECT_EQ(again->to_text(), read->to_text());
+      EXPECT_EQ(again->readings(), read->readings());
+    }
+    return true;
+  });
 }
 
 TEST(MachineRecord, TextOfAnotherVersionIsRefused) {

@@ -2,7 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include <support_lib/spoilt.hpp>
+
+#include <tenon/program/verify.hpp>
+
 #include "program/kernels.hpp"
+#include "program/random_program.hpp"
 
 namespace tenon::program {
 namespace {
@@ -80,6 +85,32 @@ TEST(Text, CommentsAndLineEndsAreBlanks) {
 TEST(Text, AStatementPrintsAlone) {
   const Program program = parsed("program @p() { token %t wait %t }");
   EXPECT_EQ(print(program, program.body), "wait %t\n");
+}
+
+// What is still read prints as a text that is the same program.
+TEST(Text, SpoiltOnesAreReadOrRefused) {
+  tenon::testing::Spoilt texts{
+      {std::string(kEverything)},
+      tenon::testing::words_of(
+          "%in % [ ] { } ( ) +: _ , if as \" \\ # let for free copy floordiv min( run.threads -1 0x "
+          "99999999999999999999 9223372036854775807 \n \xff")};
+  for (uint64_t seed = 1; seed <= 40; ++seed) texts.good.push_back(RandomProgram(seed).text());
+  const KernelTable table = kernels();
+  tenon::testing::read_spoilt(texts, 5000, [&](const std::string& text) {
+    const auto program = parse_program(text, table, "spoilt");
+    if (!program.ok()) {
+      EXPECT_TRUE(program.error().message().starts_with("spoilt:")) << program.error().to_string();
+      return false;
+    }
+    (void)verify(*program);
+    const std::string printed = print(*program);
+    const auto again = parse_program(printed, table);
+    EXPECT_TRUE(again.ok()) << again.error().to_string() << "\n" << text << "\nas\n" << printed;
+    if (again.ok()) {
+      EXPECT_EQ(print(*again), printed) << text;
+    }
+    return true;
+  });
 }
 
 struct Wrong {

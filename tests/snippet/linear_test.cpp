@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <snippet/bodies.hpp>
-
-#include <random>
+#include <support_lib/spoilt.hpp>
 
 #include <tenon/support/str.hpp>
 
@@ -88,16 +87,24 @@ TEST(LinearText, AllParts) {
   EXPECT_EQ(print(parsed(text)), text);
 }
 
-TEST(LinearText, WhateverLoweringAndAllocationMake) {
+Body one_of_each() {
   BodyBuilder build("norm", "krk");
   const ValueId x = build.input(7), y = build.input(4, kF16);
   const ValueId s = build.reduce("ReduceSum", x);
   build.output(build.op("Where", {build.op("Less", {x, s}, {}, kBool), y, x}), kBF16);
   build.output(s);
-  const Body body = build.take();
+  return build.take();
+}
+
+Body rows_body() {
   BodyBuilder rows("rows", "kr");
   rows.output(rows.reduce("ReduceSum", rows.input(3)));
-  const auto several = lower(rows.take(), {.lanes = 8, .vectors = 32});
+  return rows.take();
+}
+
+TEST(LinearText, WhateverLoweringAndAllocationMake) {
+  const Body body = one_of_each();
+  const auto several = lower(rows_body(), {.lanes = 8, .vectors = 32});
   ASSERT_TRUE(several.ok());
   EXPECT_THAT(print(*several), HasSubstr(" longest 256"));
   EXPECT_EQ(print(parsed(print(*several))), print(*several));
@@ -125,17 +132,42 @@ TEST(LinearText, ErrorsNameLineAndColumn) {
   fails(changed("loop 1 d1", "loop 7 d1"), "numbered from 0");
   fails(changed("-> %7:bool", "-> %7:boo"), "expected an element type");
   fails(str(kScale, "more"), "nothing may follow");
+  fails(changed("Store.partial", "Store.part"), "may end in .partial or .one, not in .part");
+  fails(changed("Store.partial", ".partial"), "expected an instruction");
+  fails(changed("%3:f32 = Load", "%3:f32@v0 = Load"), "%3 has a place, others before it have none");
   fails(changed("[%4 + %2]", "[%4 + %2"), "expected ']'");
 }
 
-TEST(LinearText, BrokenTextIsAnErrorNotACrash) {
-  std::mt19937 random(5);
-  std::string all(kScale);
-  for (int i = 0; i < 20000; ++i) {
-    std::string text = all;
-    for (int k = 0; k < 3; ++k) text[random() % text.size()] = static_cast<char>(random() % 96 + 32);
-    if (const auto kernel = parse_linear(text); kernel.ok()) (void)verify(*kernel);
+// What is still read prints as a text that is the same kernel.
+TEST(LinearText, SpoiltTextsAreReadOrRefused) {
+  tenon::testing::Spoilt texts{
+      {std::string(kScale)},
+      tenon::testing::words_of(
+          "% # [ ] { } -> loop 1 tail step @v1 :f32 .partial slot 0x -1 99999999999 {a = moves ; \n "
+          "\xff")};
+  for (const Body& body : {one_of_each(), rows_body()}) {
+    auto kernel = lower(body, {.lanes = 8});
+    ASSERT_TRUE(kernel.ok());
+    texts.good.push_back(print(*kernel));
+    const TestMachine machine = test_machine(4, false, true);
+    ASSERT_TRUE(allocate(*kernel, machine.pool, machine.needs).ok());
+    texts.good.push_back(print(*kernel));
   }
+  tenon::testing::read_spoilt(texts, 5000, [](const std::string& text) {
+    const auto kernel = parse_linear(text);
+    if (!kernel.ok()) {
+      EXPECT_EQ(kernel.error().code(), Code::parse);
+      return false;
+    }
+    (void)verify(*kernel);
+    const std::string printed = print(*kernel);
+    const auto again = parse_linear(printed);
+    EXPECT_TRUE(again.ok()) << again.error().to_string() << "\n" << text << "\nas\n" << printed;
+    if (again.ok()) {
+      EXPECT_EQ(print(*again), printed) << text;
+    }
+    return true;
+  });
 }
 
 TEST(LinearVerify, AcceptsBothForms) {

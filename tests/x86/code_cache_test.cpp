@@ -7,6 +7,9 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <support_lib/spoilt.hpp>
+
+#include <tenon/support/hash.hpp>
 
 namespace tenon::x86 {
 namespace {
@@ -70,6 +73,26 @@ TEST_F(CodeCacheTest, EveryDamageIsNoticed) {
     EXPECT_FALSE(read_code_object(std::span(good).first(i), key_).ok()) << "cut at " << i;
   }
   EXPECT_FALSE(read_code_object(good, code_key("other", Isa::avx512)).ok()) << "a file under another's name";
+}
+
+// With a hash that fits, as who means harm would write it. Nothing of it is run here.
+TEST(CodeFile, SpoiltOnesAreReadOrRefused) {
+  const CodeKey key = code_key("kernel", Isa::avx512);
+  tenon::testing::Spoilt files;
+  for (const size_t size : {0, 10, 100}) {
+    const std::vector<std::byte> bytes = write_code_object(sample("a", size), key);
+    files.good.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size() - sizeof(uint64_t));
+  }
+  tenon::testing::read_spoilt(files, 5000, [&](std::string text) {
+    const uint64_t hash = hash_bytes(std::as_bytes(std::span(text)));
+    text.append(reinterpret_cast<const char*>(&hash), sizeof hash);
+    const auto object = read_code_object(std::as_bytes(std::span(text)), key);
+    if (!object.ok()) return false;
+    EXPECT_LE(object->code_bytes, object->bytes.size());
+    const auto again = read_code_object(write_code_object(*object, key), key);
+    EXPECT_TRUE(again.ok() && *again == *object);
+    return true;
+  });
 }
 
 TEST_F(CodeCacheTest, ADamagedFileIsMadeAnew) {

@@ -1,4 +1,5 @@
 #include <charconv>
+#include <optional>
 #include <unordered_map>
 
 #include <tenon/snippet/linear.hpp>
@@ -311,11 +312,15 @@ class Parser {
       TENON_OK(definitions(made.out));
       TENON_OK(in_.expect("="));
     }
-    std::string_view op = in_.word();
+    const std::string_view word = in_.word(), op = word.substr(0, word.find('.')), touched = word.substr(op.size());
     if (op.empty()) return in_.fail("expected an instruction");
-    if (op.ends_with(".partial")) made.touched = codegen::Lanes::partial;
-    if (op.ends_with(".one")) made.touched = codegen::Lanes::one;
-    made.op = op.substr(0, op.find('.'));
+    if (touched == ".partial")
+      made.touched = codegen::Lanes::partial;
+    else if (touched == ".one")
+      made.touched = codegen::Lanes::one;
+    else if (!touched.empty())
+      return in_.fail("an instruction may end in .partial or .one, not in ", touched);
+    made.op = op;
     TENON_OK(operands(made));
     if (in_.left().starts_with("#")) {
       TENON_TRY(id, param_id());
@@ -443,7 +448,12 @@ class Parser {
         reg = {element.is_bool() ? RegisterFile::mask : RegisterFile::vector, element};
       }
       kernel_.registers[static_cast<size_t>(id)] = reg;
-      if (in_.eat("@")) {
+      const bool placed = in_.eat("@");
+      if (placed_.value_or(placed) != placed)
+        return in_.fail("%", id, placed ? " has a place" : " has no place", ", others before it ",
+                        placed ? "have none" : "have one");
+      placed_ = placed;
+      if (placed) {
         TENON_TRY(place, this->place());
         kernel_.places.resize(std::max(kernel_.places.size(), kernel_.registers.size()));
         kernel_.places[static_cast<size_t>(id)] = place;
@@ -473,6 +483,7 @@ class Parser {
   LinearKernel kernel_;
   std::vector<LoopId> open_;
   std::vector<RegisterId> used_;
+  std::optional<bool> placed_;  // whether registers have places
   std::unordered_map<std::string, int> labels_;
 };
 
