@@ -69,6 +69,52 @@ class CommandLine(unittest.TestCase):
                 done = self.run_tenon(*words, expect=USAGE)
                 self.assertTrue(done.stderr.strip())
 
+    def test_a_command_that_is_none_is_named(self):
+        self.assertIn("no command 'runn'", self.run_tenon("runn", self.net, expect=USAGE).stderr)
+        self.assertIn("did you mean 'run'", self.run_tenon("runn", self.net, expect=USAGE).stderr)
+        self.assertIn("no command 'chek'; there are [check]", self.run_tenon("target", "chek", expect=USAGE).stderr)
+
+    def test_numbers_that_are_none_are_refused(self):
+        for words in (["run", self.net, "--rtol", "nan"], ["run", self.net, "--atol", "inf"],
+                      ["run", self.net, "--rtol", "-1"], ["run", self.net, "--min-coverage", "nan"],
+                      ["run", self.net, "--seed", "-1"], ["bench", self.net, "--seed", "99999999999999999999"],
+                      ["quantise", self.net, "--random", "1", "--threads", "-1"],
+                      ["quantise", self.net, "--random", "1", "--seed", "1.5"],
+                      ["opt", self.net, "--elide", "-1"], ["conformance", ".", "--timeout", "nan"],
+                      ["conformance", ".", "--timeout", "1e300"]):
+            with self.subTest(words=words):
+                self.assertIn(words[-2] + ":", self.run_tenon(*words, expect=USAGE).stderr)
+
+    def test_files_that_are_none_are_refused(self):
+        for words in (["opt", self.net, "-o", ""], ["opt", self.net, "--program", ""], ["opt", self.net, "--passes", ""],
+                      ["emit", self.net, "-o", ""], ["compile", self.net, "-o", ""],
+                      ["run", self.net, "--output-dir", ""], ["quantise", self.net, "--random", "1", "-o", "net.text"]):
+            with self.subTest(words=words):
+                self.run_tenon(*words, expect=USAGE)
+        for words, text in ((["run", self.path("none.onnx")], "there is no file"),
+                            (["bench", self.folder.name], "is a folder"),
+                            (["quantise", self.net, "--profile", "/dev/zero"], "not a regular file"),
+                            (["opt", self.net, "-o", self.path("none/text")], "No such file or directory"),
+                            (["run", self.net, "--plugin", self.path("none.so")], "none.so' cannot be used"),
+                            (["run", self.net, "--plugin", self.net], "net.tir' cannot be used"),
+                            (["opt", self.net, "--dump-after", "remove-ded"], "'remove-ded', and no such pass is to run"),
+                            (["run", self.net, "--dim", "M=3"], "symbolic dims of the model's inputs are [N]"),
+                            (["run", self.net, "--dim", "N=3", "--dim", "N=4"], "gives two values to 'N'"),
+                            (["run", self.net, "--dim", "=3"], "NAME=N")):
+            with self.subTest(words=words):
+                self.assertIn(text, self.run_tenon(*words, expect=FAILED).stderr)
+
+    def test_output_that_cannot_be_written_is_an_error(self):
+        for words in (["--help"], ["--version"], ["opt", self.net], ["run", self.net, "--target", "reference"],
+                      ["run", self.net, "--target", "reference", "--json"], ["devices"]):
+            with self.subTest(words=words), open("/dev/full", "w") as full:
+                done = subprocess.run([TENON, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+                self.assertEqual(done.returncode, FAILED)
+                self.assertIn("cannot write to standard output", done.stderr)
+        closed = subprocess.run(["sh", "-c", '"$0" opt "$1" >&-', TENON, self.net], capture_output=True, text=True, timeout=120)
+        self.assertEqual(closed.returncode, FAILED)
+        self.assertIn("cannot write to standard output", closed.stderr)
+
     def test_quantise(self):
         model, profile = self.path("images.tir"), self.path("profile.json")
         integers, qdq = self.path("integers.tir"), self.path("qdq.onnx")
@@ -267,6 +313,10 @@ class CommandLine(unittest.TestCase):
         self.json("compile", self.net, "--target", "reference", "-o", artefact)
         plain, loaded = (self.json("run", model, "--seed", "3")["outputs"] for model in (self.net, artefact))
         self.assertEqual(plain, loaded)
+        for words in (["--target", "reference"], ["--no-fallback"], ["--layout", "m=CN"], ["--shadow", "reference:1%"]):
+            self.assertIn("is a compiled artefact", self.run_tenon("run", artefact, *words, expect=FAILED).stderr)
+        for command in (["opt"], ["quantise", "--random", "1"]):
+            self.assertIn("is a compiled artefact", self.run_tenon(*command, artefact, expect=FAILED).stderr)
         data = bytearray(Path(artefact).read_bytes())
         data[-1] ^= 1
         Path(artefact).write_bytes(data)

@@ -73,8 +73,9 @@ void add_bench(CLI::App& app, Session& session, int& exit_code) {
   auto runs = std::make_shared<int>(10);
   auto seed = std::make_shared<uint64_t>(1);
   options->add_to(*command);
+  options->add_dims_to(*command);
   command->add_option("--runs", *runs, "Measured runs")->check(CLI::Range(1, 1000000))->capture_default_str();
-  command->add_option("--seed", *seed, "Seed of the inputs");
+  command->add_option("--seed", *seed, "Seed of the inputs")->check(cli::seed());
   Session::add_json(*command, session);
   command->callback([&session, &exit_code, options, runs, seed] {
     const auto done = bench(*options, *runs, *seed, session);

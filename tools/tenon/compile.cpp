@@ -7,7 +7,7 @@ void add_compile(CLI::App& app, Session& session, int& exit_code) {
   auto options = std::make_shared<ModelOptions>();
   auto output = std::make_shared<std::string>();
   options->add_to(*command);
-  command->add_option("-o,--output", *output, "The artefact to write")->required();
+  command->add_option("-o,--output", *output, "The artefact to write")->required()->check(file_name());
   Session::add_json(*command, session);
   command->callback([&session, &exit_code, options, output] {
     const auto work = [&]() -> Result<void> {

@@ -70,7 +70,8 @@ Result<bool> run(const ConformanceCommand& command, Session& session) {
   std::erase_if(cases, [&](const conformance::Case& one) { return !std::regex_search(one.name, filter); });
   if (cases.empty()) return error(Code::not_found, "no case under '", command.folder, "' matches '", command.filter, "'");
   // Once before the cases: a target that cannot be had is one error, and its plugin is loaded only once.
-  TENON_OK(session.registry().open(command.target), "opening target '", command.target, "'");
+  TENON_TRY(registry, session.usable_registry());
+  TENON_OK(registry->open(command.target), "opening target '", command.target, "'");
 
   const bool live = isatty(STDERR_FILENO) != 0;
   std::vector<conformance::Outcome> outcomes(cases.size());
@@ -122,14 +123,16 @@ void add_conformance(CLI::App& app, Session& session, int& exit_code) {
   command->add_option("--target", options->target, "The target to check")->capture_default_str();
   command->add_option("--filter", options->filter, "Only cases whose name this regular expression finds");
   command->add_option("--threads", options->threads, "Threads for host work of one case")->check(CLI::Range(1, 1024));
-  command->add_option("--jobs", options->jobs, "Cases at a time, each in a process of its own")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  command->add_option("--timeout", options->timeout_s, "Seconds that one case may take")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  auto* jobs = command->add_option("--jobs", options->jobs, "Cases at a time, each in a process of its own")
+                   ->check(CLI::Range(1, 1024))
+                   ->capture_default_str();
+  auto* timeout = command->add_option("--timeout", options->timeout_s, "Seconds that one case may take")
+                      ->check(number_in(1e-6, 1e6))
+                      ->capture_default_str();
   command->add_flag("--no-fallback", options->no_fallback, "A node that the target does not run makes a case unsupported");
-  command->add_flag("--in-process", options->in_process, "No processes for cases: for debuggers; no time limit");
+  command->add_flag("--in-process", options->in_process, "No processes for cases: for debuggers; no time limit")
+      ->excludes(jobs)
+      ->excludes(timeout);
   Session::add_json(*command, session);
   command->callback([&session, &exit_code, options] {
     const auto done = run(*options, session);

@@ -1,6 +1,4 @@
 // tenon emit: the code that a target generates for a model, the operator beside each line.
-#include <fstream>
-
 #include "session.hpp"
 
 namespace tenon::cli {
@@ -36,7 +34,7 @@ void add_emit(CLI::App& app, Session& session, int& exit_code) {
   auto options = std::make_shared<ModelOptions>();
   auto output = std::make_shared<std::string>();
   options->add_to(*command);
-  command->add_option("-o,--output", *output, "Write it to this file");
+  command->add_option("-o,--output", *output, "Write it to this file")->check(file_name());
   Session::add_json(*command, session);
   command->callback([&session, &exit_code, options, output] {
     const auto work = [&]() -> Result<void> {
@@ -45,8 +43,7 @@ void add_emit(CLI::App& app, Session& session, int& exit_code) {
       if (output->empty()) {
         session.say(listing.text);
       } else {
-        std::ofstream file(*output, std::ios::binary);
-        if (!(file << listing.text).flush()) return error(Code::io, "cannot write '", *output, "'");
+        TENON_OK(write_text(*output, listing.text));
         session.say(str("wrote ", *output));
       }
       session.result({{"segments", std::move(listing.segments)}});

@@ -1,10 +1,58 @@
 // tenon: the command-line program. Each command has a file of its own; exit codes and JSON are described in session.hpp.
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+
+#include <fcntl.h>
+
+#include <tenon/support/str.hpp>
 
 #include "session.hpp"
 
+namespace tenon::cli {
+namespace {
+
+// A file that is opened later must not come where standard output was closed, and be written to as that.
+void fill_standard_files() {
+  for (const int file : {0, 1, 2})
+    if (fcntl(file, F_GETFD) < 0) (void)open(file == 1 ? "/dev/full" : "/dev/null", O_RDWR);
+}
+
+// CLI11 says that a command is missing where it knows none of the name that is given.
+std::string unknown_command(const CLI::App& app) {
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands()[0];
+  const std::vector<std::string> rest = app.remaining(true);
+  if (at->get_require_subcommand_min() == 0 || rest.empty() || rest[0].starts_with('-')) return {};
+  std::vector<std::string> names;
+  for (const CLI::App* command : at->get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  const std::string hint = nearest(rest[0], names);
+  return str("no command '", rest[0], "'; there are ", names, hint.empty() ? "" : str("; did you mean '", hint, "'?"));
+}
+
+int usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const std::string unknown = unknown_command(app);
+  if (unknown.empty() || error.get_exit_code() == 0) return app.exit(error) == 0 ? kDone : kUsage;
+  std::fprintf(stderr, "%s\nRun with --help for more information.\n", unknown.c_str());
+  return kUsage;
+}
+
+// What waits in a buffer is written now: on a full disk, or to nobody, nothing has been said.
+int checked_output(int exit_code) {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  std::fprintf(stderr, "tenon: error: cannot write to standard output%s%s\n", errno ? ": " : "",
+               errno ? std::strerror(errno) : "");
+  return exit_code == kDone ? kFailed : exit_code;
+}
+
+}  // namespace
+}  // namespace tenon::cli
+
 int main(int argc, char** argv) {
   using namespace tenon::cli;
+  fill_standard_files();
   CLI::App app("Compiles neural-network models for accelerators and runs them.", "tenon");
   app.require_subcommand(1);
   app.set_version_flag("--version", TENON_VERSION);
@@ -25,9 +73,9 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kDone : kUsage;
+    exit_code = usage_error(app, error);
   } catch (const std::exception& thrown) {
-    return session.fail(tenon::Error(tenon::Code::internal, thrown.what()));
+    exit_code = session.fail(tenon::Error(tenon::Code::internal, thrown.what()));
   }
-  return exit_code;
+  return checked_output(exit_code);
 }

@@ -1,5 +1,5 @@
+#include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <iterator>
 
@@ -44,7 +44,8 @@ Result<Pipeline> make_pipeline(const OptOptions& options, const Graph& graph, Se
     manager = std::move(standard);
   }
   if (!options.target.empty()) {
-    TENON_TRY(backend, session.registry().open(options.target));
+    TENON_TRY(registry, session.usable_registry());
+    TENON_TRY(backend, registry->open(options.target));
     TENON_OK(add_layouts(manager, graph, *backend, pipeline.layouts));
     TENON_OK(backend->add_tensor_sel(manager));
     TENON_OK(backend->add_tensor_sched(manager));
@@ -55,18 +56,11 @@ Result<Pipeline> make_pipeline(const OptOptions& options, const Graph& graph, Se
   return pipeline;
 }
 
-Result<void> write(const std::string& file, const std::string& text) {
-  std::ofstream out(file, std::ios::binary);
-  out << text;
-  if (out.flush()) return {};
-  return error(Code::io, "cannot write '", file, "'");
-}
-
 Result<void> write_programs(const OptOptions& options, const Graph& graph) {
   if (options.program.empty() && options.picture.empty()) return {};
   TENON_TRY(dump, dump_programs(graph), "the program of '", options.file, "'");
-  if (!options.program.empty()) TENON_OK(write(options.program, dump.text));
-  if (!options.picture.empty()) TENON_OK(write(options.picture, dump.picture));
+  if (!options.program.empty()) TENON_OK(write_text(options.program, dump.text));
+  if (!options.picture.empty()) TENON_OK(write_text(options.picture, dump.picture));
   return {};
 }
 
@@ -85,6 +79,10 @@ Result<void> run(const OptOptions& options, Session& session) {
   TENON_TRY(layouts, options.value_layouts.by_value());
   for (const auto& [value, layout] : layouts) TENON_OK(set_layout(*graph, value, layout));
   TENON_TRY(pipeline, make_pipeline(options, *graph, session));
+  for (const std::string& name : options.dump_after)
+    if (name != "*" &&
+        std::ranges::find(pipeline.manager.passes(), name, &Pass::name) == pipeline.manager.passes().end())
+      return error(Code::not_found, "--dump-after names '", name, "', and no such pass is to run");
   const PrintOptions print_options{.types = true, .elide_beyond = options.elide};
   PassOptions pass_options;
   pass_options.verify_each = options.verify_each;
@@ -100,7 +98,7 @@ Result<void> run(const OptOptions& options, Session& session) {
   if (options.output.empty()) {
     if (!session.json) std::fwrite(text.data(), 1, text.size(), stdout);
   } else {
-    TENON_OK(write(options.output, text));
+    TENON_OK(write_text(options.output, text));
   }
   TENON_OK(write_programs(options, *graph));
   Json passes = Json::array();
@@ -120,15 +118,19 @@ void add_opt(CLI::App& app, Session& session, int& exit_code) {
   auto* command = app.add_subcommand("opt", "Run passes: a graph in, text IR out");
   auto options = std::make_shared<OptOptions>();
   auto* file = command->add_option("FILE", options->file, "Text IR (.tir), an ONNX model, or - for text on standard input");
-  command->add_option("--passes", options->passes, "Names with commas between; default: the standard passes");
+  command->add_option("--passes", options->passes, "Names with commas between; default: the standard passes")
+      ->check(CLI::Validator([](const std::string& names) { return names.empty() ? "no pass is named" : ""; }, ""));
   command->add_option("--target", options->target, "Add what this target does to its part of a graph, in all four phases");
   command->add_option("--dump-after", options->dump_after, "Passes after which the graph is printed on standard error; *: all")
       ->delimiter(',');
   command->add_option("--stop-after", options->stop_after, "The last pass to run");
-  command->add_option("--elide", options->elide, "Leave out tensors of more elements than this");
-  command->add_option("-o,--output", options->output, "Write the text here");
-  command->add_option("--program", options->program, "Write the programs that the graph becomes on the host here");
-  command->add_option("--memory", options->picture, "Write a picture of their memory over time here (HTML)");
+  command->add_option("--elide", options->elide, "Leave out tensors of more elements than this")
+      ->check(CLI::Range(int64_t{0}, INT64_MAX));
+  command->add_option("-o,--output", options->output, "Write the text here")->check(file_name());
+  command->add_option("--program", options->program, "Write the programs that the graph becomes on the host here")
+      ->check(file_name());
+  command->add_option("--memory", options->picture, "Write a picture of their memory over time here (HTML)")
+      ->check(file_name());
   options->value_layouts.add_to(*command);
   command->add_flag("--verify-each", options->verify_each, "Verify after each pass");
   command->add_flag("--timing", options->timing, "Time of each pass, on standard error");

@@ -105,31 +105,18 @@ Result<quant::Samples> gather_samples(const QuantiseCommand& command, const Grap
 
 // ---- Profiles ----
 
-Result<std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!file.good() && !file.eof()) return error(Code::io, "cannot read '", path, "'");
-  return text;
-}
-Result<void> write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  if (file.flush()) return {};
-  return error(Code::io, "cannot write '", path, "'");
-}
-
 // What --profile holds, and what the samples add to it.
 Result<quant::Profile> make_profile(const QuantiseCommand& command, const Graph& graph, const quant::Samples& samples,
                                     ParallelFor& pool) {
   quant::Profile profile;
   if (!command.profile_in.empty()) {
-    TENON_TRY(text, read_file(command.profile_in));
+    TENON_TRY(text, read_text(command.profile_in));
     TENON_TRY(read, quant::Profile::parse(text, command.profile_in));
     profile = std::move(read);
   } else {
     TENON_OK(quant::calibrate(graph, samples, profile, pool), "calibrating '", graph.name(), "'");
   }
-  if (!command.profile_out.empty()) TENON_OK(write_file(command.profile_out, profile.to_json()));
+  if (!command.profile_out.empty()) TENON_OK(write_text(command.profile_out, profile.to_json()));
   return profile;
 }
 
@@ -177,7 +164,7 @@ Result<Quantised> quantise(const QuantiseCommand& command, std::unique_ptr<Graph
 
 // quant.Round as QuantizeLinear and DequantizeLinear with powers of two: what others read.
 Result<void> write_model(const QuantiseCommand& command, const Quantised& made) {
-  if (!command.output.ends_with(".onnx")) return write_file(command.output, print(*made.graph, {.types = true}));
+  if (!command.output.ends_with(".onnx")) return write_text(command.output, print(*made.graph, {.types = true}));
   const auto graph = made.rounded->clone();
   TENON_OK(quant::fold_factors(*graph), "making powers of two of the steps");
   for (Op* op : graph->body().ops()) {
@@ -255,17 +242,28 @@ void add_quantise(CLI::App& app, Session& session, int& exit_code) {
   auto options = std::make_shared<QuantiseCommand>();
   command->add_option("MODEL", options->model, "A float model, or one with QuantizeLinear and the like")->required();
   command->add_option("--data", options->data, "A folder with input_0.pb ..., or a folder of such folders")
-      ->type_name("DIR");
+      ->type_name("DIR")
+      ->check(file_name());
   command->add_option("--random", options->random, "Inputs from a normal distribution")
       ->type_name("N")
       ->check(CLI::Range(1, 100000));
-  command->add_option("--seed", options->seed, "Seed of those inputs");
+  command->add_option("--seed", options->seed, "Seed of those inputs")->check(seed());
   command->add_option("--method", options->method, "How scales are chosen")->check(CLI::IsMember({"minmax", "kl"}));
   command->add_option("--profile", options->profile_in, "Scales from this profile instead of from runs")
-      ->type_name("FILE");
-  command->add_option("--save-profile", options->profile_out, "Write what was measured here (JSON)")->type_name("FILE");
-  command->add_option("--threads", options->threads, "Threads of the runs; 0: all");
-  command->add_option("-o,--output", options->output, "Integer layers as text IR (.tir), or QDQ form (.onnx)");
+      ->type_name("FILE")
+      ->check(file_name());
+  command->add_option("--save-profile", options->profile_out, "Write what was measured here (JSON)")
+      ->type_name("FILE")
+      ->check(file_name());
+  command->add_option("--threads", options->threads, "Threads of the runs; 0: all")->check(CLI::Range(0, 1024));
+  command->add_option("-o,--output", options->output, "Integer layers as text IR (.tir), or QDQ form (.onnx)")
+      ->check(CLI::Validator(
+          [](const std::string& file) {
+            return file.ends_with(".tir") || file.ends_with(".onnx")
+                       ? ""
+                       : str("'", file, "' ends neither in .tir, for integer layers, nor in .onnx, for QDQ form");
+          },
+          ""));
   Session::add_json(*command, session);
   command->callback([&session, &exit_code, options] {
     const auto done = run(*options, session);

@@ -18,6 +18,8 @@
 namespace tenon::cli {
 namespace {
 
+constexpr double kMostTolerance = 1e30;
+
 struct RunCommand {
   ModelOptions model;
   std::string data, output_dir, shadow;
@@ -378,16 +380,23 @@ void add_run(CLI::App& app, Session& session, int& exit_code) {
   auto* command = app.add_subcommand("run", "Compile a model, run it, compare its outputs when there is data");
   auto options = std::make_shared<RunCommand>();
   options->model.add_to(*command);
-  command->add_option("--data", options->data, "A folder with input_0.pb ... and output_0.pb ...")->type_name("DIR");
+  options->model.add_dims_to(*command);
+  command->add_option("--data", options->data, "A folder with input_0.pb ... and output_0.pb ...")
+      ->type_name("DIR")
+      ->check(file_name());
   command->add_option("--input", options->inputs, "NAME=FILE: an input from a .pb or .npy file")->type_name("NAME=FILE");
-  command->add_option("--output-dir", options->output_dir, "Write the outputs here as output_N.pb")->type_name("DIR");
-  command->add_option("--rtol", options->rtol, "Relative tolerance of comparisons (default 1e-3)")->check(CLI::NonNegativeNumber);
-  command->add_option("--atol", options->atol, "Absolute tolerance of comparisons (default 1e-7)")->check(CLI::NonNegativeNumber);
+  command->add_option("--output-dir", options->output_dir, "Write the outputs here as output_N.pb")
+      ->type_name("DIR")
+      ->check(file_name());
+  command->add_option("--rtol", options->rtol, "Relative tolerance of comparisons (default 1e-3)")
+      ->check(number_in(0, kMostTolerance));
+  command->add_option("--atol", options->atol, "Absolute tolerance of comparisons (default 1e-7)")
+      ->check(number_in(0, kMostTolerance));
   command->add_option("--shadow", options->shadow, "TARGET:PERCENT%: repeat that share of runs there and compare");
   command->add_option("--runs", options->repeats, "How often to run")->check(CLI::Range(1, 1000000));
   command->add_option("--warm-up", options->warm_up, "Unmeasured runs before; 1 with --stats, else 0")
       ->check(CLI::Range(0, 1000000));
-  command->add_option("--seed", options->seed, "Seed of the inputs that are made when none are given");
+  command->add_option("--seed", options->seed, "Seed of the inputs that are made when none are given")->check(seed());
   command->add_option("--top", options->top, "Print the largest N classes of the first output")->check(CLI::Range(0, 1000));
   command->add_flag("--stats", options->stats, "Time by operator, generated kernels, memory and layouts");
   Session::add_json(*command, session);

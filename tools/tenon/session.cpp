@@ -1,6 +1,12 @@
 #include "session.hpp"
 
+#include <cerrno>
+#include <cmath>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <random>
 
 #include <tenon/support/log.hpp>
@@ -23,6 +29,13 @@ TargetRegistry& Session::registry() {
   return *registry_;
 }
 
+Result<TargetRegistry*> Session::usable_registry() {
+  for (const PluginStatus& plugin : registry().plugins())
+    if (!plugin.error.empty() && std::ranges::find(search_.paths, plugin.path) != search_.paths.end())
+      return error(Code::invalid_argument, "--plugin '", plugin.path, "' cannot be used: ", plugin.error);
+  return registry_.get();
+}
+
 void Session::say(const std::string& line) const {
   if (!json) std::printf("%s\n", line.c_str());
 }
@@ -42,6 +55,59 @@ int Session::fail(const Error& error, std::string_view code) const {
   return kFailed;
 }
 
+namespace {
+
+// The whole text as a number.
+template <class Number>
+std::optional<Number> number_of(const std::string& text) {
+  Number value{};
+  const char* end = text.data() + text.size();
+  const auto [stop, code] = std::from_chars(text.data(), end, value);
+  return code == std::errc() && stop == end ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
+CLI::Validator number_in(double least, double most) {
+  const auto check = [=](const std::string& text) {
+    const auto value = number_of<double>(text);
+    return value && *value >= least && *value <= most ? ""
+                                                      : str(quote(text), " is no number from ", least, " to ", most);
+  };
+  return CLI::Validator(check, str("FLOAT in [", least, " - ", most, "]"));
+}
+
+CLI::Validator seed() {
+  const auto check = [](const std::string& text) {
+    return number_of<uint64_t>(text) ? "" : str(quote(text), " is no whole number from 0 to ", UINT64_MAX);
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator file_name() {
+  return CLI::Validator([](const std::string& text) { return text.empty() ? "the name of a file is empty" : ""; }, "");
+}
+
+Result<std::string> read_text(const std::string& file) {
+  std::error_code status;
+  if (!std::filesystem::exists(file, status)) return error(Code::not_found, "there is no file '", file, "'");
+  if (!std::filesystem::is_regular_file(file, status))
+    return error(Code::io, "'", file, "' is not a regular file; name one");
+  std::ifstream in(file, std::ios::binary);
+  if (!in) return error(Code::io, "cannot read '", file, "': ", std::strerror(errno));
+  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  if (in.bad()) return error(Code::io, "cannot read '", file, "'");
+  return text;
+}
+
+Result<void> write_text(const std::string& file, const std::string& text) {
+  errno = 0;
+  std::ofstream out(file, std::ios::binary);
+  out << text;
+  if (out.flush()) return {};
+  return error(Code::io, "cannot write '", file, "'", errno ? ": " : "", errno ? std::strerror(errno) : "");
+}
+
 void ModelOptions::add_to(CLI::App& command) {
   command.add_option("MODEL", model, "An ONNX model, text IR (.tir) or a compiled artefact")->required();
   command.add_option("--target", targets, "Targets in order of preference: names, YAML files, or auto")
@@ -51,8 +117,11 @@ void ModelOptions::add_to(CLI::App& command) {
       ->check(CLI::Range(0, 1024));
   command.add_flag("--no-fallback", no_fallback, "An operator that no named target takes is an error");
   command.add_option("--min-coverage", min_coverage, "Least share of operators on the first target")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(number_in(0, 1));
   layouts.add_to(command);
+}
+
+void ModelOptions::add_dims_to(CLI::App& command) {
   command.add_option("--dim", dims, "NAME=N: a symbolic dim of seeded inputs (default 1)")->type_name("NAME=N");
 }
 
@@ -89,24 +158,29 @@ Result<CompileOptions> ModelOptions::compile_options() const {
 }
 
 Result<std::unique_ptr<CompiledModel>> ModelOptions::load(Session& session, std::vector<Preparation>* preparations) const {
-  if (CompiledModel::is_artefact(model)) return CompiledModel::load(model, session.registry());
+  TENON_TRY(registry, session.usable_registry());
+  if (CompiledModel::is_artefact(model)) {
+    if (targets != ModelOptions().targets || no_fallback || min_coverage > 0 || !layouts.texts.empty())
+      return error(Code::invalid_argument, "'", model,
+                   "' is a compiled artefact: its targets and layouts stand; leave "
+                   "out --target, --no-fallback, --min-coverage, --layout and --shadow, or name the model");
+    return CompiledModel::load(model, *registry);
+  }
   TENON_TRY(options, compile_options());
   options.preparations = preparations;
-  return compile_file(model, session.registry(), options);
+  return compile_file(model, *registry, options);
 }
 
-Result<std::vector<std::pair<std::string, int64_t>>> ModelOptions::dim_values() const {
-  std::vector<std::pair<std::string, int64_t>> out;
+Result<SymbolValues> ModelOptions::dim_values() const {
+  SymbolValues out;
   for (const std::string& text : dims) {
     const auto equals = text.rfind('=');
-    int64_t value = -1;
-    if (equals != std::string::npos) {
-      const char* end = text.data() + text.size();
-      const auto [stop, code] = std::from_chars(text.data() + equals + 1, end, value);
-      if (code != std::errc() || stop != end) value = -1;
-    }
-    if (value < 0) return error(Code::invalid_argument, "--dim '", text, "' should be NAME=N with a number N >= 0");
-    out.emplace_back(text.substr(0, equals), value);
+    const bool named = equals != std::string::npos && equals > 0;
+    const auto value = named ? number_of<int64_t>(text.substr(equals + 1)) : std::nullopt;
+    if (!value || *value < 0)
+      return error(Code::invalid_argument, "--dim '", text, "' should be NAME=N with a number N >= 0");
+    if (!out.emplace(text.substr(0, equals), *value).second)
+      return error(Code::invalid_argument, "--dim gives two values to '", text.substr(0, equals), "'");
   }
   return out;
 }
@@ -127,10 +201,30 @@ Result<Tensor> seeded_tensor(ElementType element, Dims dims, std::mt19937_64& ra
   return tensor;
 }
 
+// Of all symbols in shapes of inputs: what --dim says, else 1.
+Result<SymbolValues> symbols_of_inputs(const CompiledModel& model, const ModelOptions& options) {
+  SymbolValues values;
+  std::vector<std::string> names;
+  for (const ValueInfo& input : model.inputs()) {
+    if (!input.type.is_tensor() || !input.type.shape().ranked()) continue;
+    for (const Dim& dim : input.type.shape().dims())
+      for (const std::string& symbol : dim.known() ? dim.expr().symbols() : std::vector<std::string>())
+        if (values.emplace(symbol, 1).second) names.push_back(symbol);
+  }
+  TENON_TRY(given, options.dim_values());
+  for (const auto& [name, value] : given) {
+    const auto found = values.find(name);
+    if (found == values.end())
+      return error(Code::not_found, "--dim names '", name, "'; the symbolic dims of the model's inputs are ", names);
+    found->second = value;
+  }
+  return values;
+}
+
 }  // namespace
 
 Result<std::vector<Datum>> seeded_inputs(const CompiledModel& model, const ModelOptions& options, uint64_t seed) {
-  TENON_TRY(given, options.dim_values());
+  TENON_TRY(values, symbols_of_inputs(model, options));
   std::mt19937_64 random(seed);
   std::vector<Datum> inputs;
   for (const ValueInfo& input : model.inputs()) {
@@ -142,8 +236,6 @@ Result<std::vector<Datum>> seeded_inputs(const CompiledModel& model, const Model
     for (const Dim& dim : input.type.shape().dims()) {
       int64_t extent = 1;
       if (dim.known()) {
-        SymbolValues values(given.begin(), given.end());
-        for (const std::string& symbol : dim.expr().symbols()) values.emplace(symbol, 1);
         TENON_TRY(value, dim.expr().evaluate(values), "dim ", dim, " of input '", input.name, "'");
         extent = value;
       }

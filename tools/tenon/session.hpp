@@ -29,7 +29,10 @@ class Session {
   void add_global_options(CLI::App& app);
   static void add_json(CLI::App& command, Session& session);
 
+  // Of devices, which shows plugins that cannot be used.
   TargetRegistry& registry();
+  // Of commands that use targets: a file that --plugin names and that cannot be used is an error.
+  Result<TargetRegistry*> usable_registry();
   // A table row or sentence on standard output; nothing with --json.
   void say(const std::string& line) const;
   // The command's one JSON document, when --json was given.
@@ -41,6 +44,15 @@ class Session {
   PluginSearch search_;
   std::unique_ptr<TargetRegistry> registry_;
 };
+
+// Checks of options; what they refuse is a wrong use of the program.
+CLI::Validator number_in(double least, double most);  // finite; the ends belong to it
+CLI::Validator seed();                                // 0 to 2^64 - 1, and no sign
+CLI::Validator file_name();                           // not empty: that is no wish for standard output
+
+// A whole file; errors say why not. Only regular files are read: others may have no end.
+Result<std::string> read_text(const std::string& file);
+Result<void> write_text(const std::string& file, const std::string& text);
 
 // --layout NAME=LAYOUT, any number of them.
 struct ValueLayoutOptions {
@@ -61,14 +73,18 @@ struct ModelOptions {
   ValueLayoutOptions layouts;
 
   void add_to(CLI::App& command);
+  // --dim, of commands that run the model.
+  void add_dims_to(CLI::App& command);
   Result<CompileOptions> compile_options() const;
   // From an artefact, or compiled from a model; then `preparations` receives what targets made of it beforehand.
+  // Options that would have another artefact are an error.
   Result<std::unique_ptr<CompiledModel>> load(Session& session, std::vector<Preparation>* preparations = nullptr) const;
-  // Values for the model's symbolic dims; 1 where none is given.
-  Result<std::vector<std::pair<std::string, int64_t>>> dim_values() const;
+  // Values for symbolic dims, by name.
+  Result<SymbolValues> dim_values() const;
 };
 
-// Seeded inputs for a model: floats uniform in [-1, 1), integers 0 or 1, booleans either, texts empty; unknown dims 1.
+// Seeded inputs for a model: floats uniform in [-1, 1), integers 0 or 1, booleans either, texts empty; unknown dims 1,
+// and symbolic ones that --dim does not name. A name that is none of them is an error.
 Result<std::vector<Datum>> seeded_inputs(const CompiledModel& model, const ModelOptions& options, uint64_t seed);
 
 // Each registers one command; `exit_code` receives what the program returns.
