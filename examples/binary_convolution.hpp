@@ -2,8 +2,9 @@
 //
 //   B[n,c,h,w] = L - 2 * sum over rc, rh, rw of (A[n,rc,h+rh,w+rw] xor F[c,rc,rh,rw]),  L = ic * kh * kw
 //
-// The algorithm stands here once, on logical indices; where a bit lies in memory is the business of a Layout. Two kernels
-// compute the same on packed words, of which one popcount does the work of up to 64 products: see popcount_convolution().
+// The algorithm stands here once, on logical indices; where a bit lies in memory is the business of a Layout. Two
+// kernels compute the same on packed words, of which one popcount does the work of up to 64 products: see
+// popcount_convolution().
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -95,7 +96,8 @@ struct ChannelGroups {
     return {channels, layout.lanes()};
   }
   int64_t count() const { return (channels + lanes - 1) / lanes; }
-  // Ones for the lanes of a group that hold a channel. What else a word holds is padding, and padding may hold anything.
+  // Ones for the lanes of a group that hold a channel. What else a word holds is padding, and padding may hold
+  // anything.
   uint64_t mask(int64_t group) const {
     const int64_t held = channels - group * lanes < lanes ? channels - group * lanes : lanes;
     return held == 64 ? ~uint64_t{0} : (uint64_t{1} << held) - 1;
@@ -118,8 +120,8 @@ class WordVectors {
   const BitTensor& bits_;
 };
 
-// Second implementation: one large integer per group. The same bytes, seen as a tensor [outer, group, h, w] of integers of
-// as many bits as there are lanes.
+// Second implementation: one large integer per group. The same bytes, seen as a tensor [outer, group, h, w] of integers
+// of as many bits as there are lanes.
 class GroupIntegers {
  public:
   static tenon::Result<GroupIntegers> view(const BitTensor& bits) {

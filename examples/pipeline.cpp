@@ -44,8 +44,8 @@ Result<void> run() {
   // 1. The stages. Beyond the image's edge there is 0.
   Pipeline p("smooth");
   const Expr x = Expr::symbol("x"), y = Expr::symbol("y");
-  BufferRef image = p.buffer("image", kF32, 2), squared = p.buffer("squared", kF32, 2), padded = p.buffer("padded", kF32, 2),
-            smooth = p.buffer("smooth", kF32, 2);
+  BufferRef image = p.buffer("image", kF32, 2), squared = p.buffer("squared", kF32, 2),
+            padded = p.buffer("padded", kF32, 2), smooth = p.buffer("smooth", kF32, 2);
   p.stage("square", square()).reads(image, {x, y}).writes(squared, {x, y});
   p.padded_copy(squared, {x, y}, padded, {x, y}, {image.bounds(0), image.bounds(1)}, Padding::value(0.0f));
   StageRef mean = p.stage("mean", mean_of_3_rows()).reads(padded, {x, {y - 1, y + 1}}).writes(smooth, {x, y});

@@ -1,8 +1,8 @@
 // Where a new target starts. It loads, says what it is, and refuses every operator politely; each step below says what
 // to put there. docs/writing-a-plugin.md walks through it.
 //
-// 1. Copy this folder and targets/template.yaml; replace "template" in all of it and in the files' names. The YAML holds
-//    every number of the device.
+// 1. Copy this folder and targets/template.yaml; replace "template" in all of it and in the files' names. The YAML
+//    holds every number of the device.
 #include <utility>
 
 #include <tenon/plugin/plugin.hpp>

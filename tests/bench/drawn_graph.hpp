@@ -1,5 +1,6 @@
-// Elementwise operators and reductions of rows over one space: graphs that nobody thought of, the same for each seed, and
-// those of kinds.hpp. Each has two forms, the text of the graph and one fused nest of loops in C++ (drawn_loop.cpp).
+// Elementwise operators and reductions of rows over one space: graphs that nobody thought of, the same for each seed,
+// and those of kinds.hpp. Each has two forms, the text of the graph and one fused nest of loops in C++
+// (drawn_loop.cpp).
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,7 +11,7 @@ namespace tenon::bench {
 enum class Element : uint8_t { f32, f16, i32, u8, i8, boolean, i64, bf16 };
 
 struct DrawnValue {
-  std::string op;             // "input", "constant", or an operator of the graph without attributes but those of its row
+  std::string op;  // "input", "constant", or an operator of the graph without attributes but those of its row
   std::vector<int> operands;  // earlier values
   Element element = Element::f32;
   unsigned over = 0;   // bit d: it varies over dim d; the extent of others is 1
@@ -40,8 +41,8 @@ struct DrawnGraph {
   std::string name() const;
   // The graph in its text form.
   std::string text() const;
-  // A function NAME(const void* const* in, void* const* out, const int64_t* extents) with one nest of loops, as by hand.
-  // `extents` are loop_extents(). Prelude: see loop_prelude().
+  // A function NAME(const void* const* in, void* const* out, const int64_t* extents) with one nest of loops, as by
+  // hand. `extents` are loop_extents(). Prelude: see loop_prelude().
   std::string loop(const std::string& name) const;
   // Does a sum of floats take back what another added, as (a - b) + b? With -ffast-math a compiler makes that a, and
   // the loop reads less than the graph says.

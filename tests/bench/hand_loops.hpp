@@ -1,12 +1,14 @@
-// Hand-written fused loops: what a programmer would write for one graph and its shapes. Peers of snippet_bench; built with
-// -O3 -march=native and fast floating-point, so that the compiler puts them in vectors, exp and erf included (libmvec).
+// Hand-written fused loops: what a programmer would write for one graph and its shapes. Peers of snippet_bench; built
+// with -O3 -march=native and fast floating-point, so that the compiler puts them in vectors, exp and erf included
+// (libmvec).
 #pragma once
 #include <cstdint>
 #include <span>
 
 namespace tenon::bench {
 
-// Inputs in the graph's order, outputs after them; work on units [begin, end), which are elements or rows as the loop says.
+// Inputs in the graph's order, outputs after them; work on units [begin, end), which are elements or rows as the loop
+// says.
 struct Arrays {
   std::span<const void* const> in;
   std::span<void* const> out;
@@ -29,24 +31,27 @@ void swish(const Arrays&, int64_t begin, int64_t end);
 void add_relu(const Arrays&, int64_t begin, int64_t end);
 // Rows: extents {rows, row}.
 void bias_gelu_tanh(const Arrays&, int64_t begin, int64_t end);
-void scale_shift_relu(const Arrays&, int64_t begin, int64_t end);      // y = relu((x * a[row] + b[row]) * c[row] + d[row])
+void scale_shift_relu(const Arrays&, int64_t begin, int64_t end);  // y = relu((x * a[row] + b[row]) * c[row] + d[row])
 void normalise_planar(const Arrays&, int64_t begin, int64_t end);      // u8 to f32, one row a plane
 void normalise_interleaved(const Arrays&, int64_t begin, int64_t end); // u8 to f32, rows of 3 channels
-void broadcast(const Arrays&, int64_t begin, int64_t end);             // x[c,h,w] * s[c,h] + b[c,w], relu; a unit is a c
+void broadcast(const Arrays&, int64_t begin, int64_t end);  // x[c,h,w] * s[c,h] + b[c,w], relu; a unit is a c
 void layer_norm(const Arrays&, int64_t begin, int64_t end);
 void skip_layer_norm(const Arrays&, int64_t begin, int64_t end);
 void rms_norm(const Arrays&, int64_t begin, int64_t end);
 void softmax(const Arrays&, int64_t begin, int64_t end);
 void softmax_skip(const Arrays&, int64_t begin, int64_t end);           // softmax(x) + x
-// Extents {images * groups, groups, channels of a group, pixels}; a unit is a group of an image. Instance norm: groups of 1.
+// Extents {images * groups, groups, channels of a group, pixels}; a unit is a group of an image. Instance norm: groups
+// of 1.
 void group_norm(const Arrays&, int64_t begin, int64_t end);
-void softmax_columns(const Arrays&, int64_t begin, int64_t end);       // extents {planes, rows, columns}, over rows; a unit is a plane
+void softmax_columns(const Arrays&, int64_t begin,
+                     int64_t end);  // extents {planes, rows, columns}, over rows; a unit is a plane
 void sum_columns(const Arrays&, int64_t begin, int64_t end);           // the same
 void sum_rows(const Arrays&, int64_t begin, int64_t end);
 
 // Read every input and write every output once, nothing else: units are lines of 64 bytes of the outputs. By stores as
 // they are, with the lines fetched before they are written, by stores past the caches, by those with the lines fetched
-// before they are read, and by those without fetching, and both in two and four stretches side by side: which is best depends on the machine and the size.
+// before they are read, and by those without fetching, and both in two and four stretches side by side: which is best
+// depends on the machine and the size.
 std::span<const HandLoop> move_one_to_one();
 std::span<const HandLoop> move_two_to_one();
 std::span<const HandLoop> move_two_to_three();

@@ -1,4 +1,5 @@
-// Competitors of a benchmark in one process: each runs often enough in a row for the clock to tell, all of them in turns.
+// Competitors of a benchmark in one process: each runs often enough in a row for the clock to tell, all of them in
+// turns.
 #pragma once
 #include <algorithm>
 #include <cstdio>

@@ -1,10 +1,13 @@
-// How near the memory planner comes to the lower bound, on generated operator graphs and on models, and how long it takes.
+// How near the memory planner comes to the lower bound, on generated operator graphs and on models, and how long it
+// takes.
 //
-//   memory_plan_bench [--graphs N] [--most BLOCKS] [--seed S] [--effort E] [--zoo 1] [--models FOLDER]... [--html FILE] [--json]
+//   memory_plan_bench [--graphs N] [--most BLOCKS] [--seed S] [--effort E] [--zoo 1] [--models FOLDER]... [--html FILE]
+//   [--json]
 //
-// Graph g has the family g mod 8 and the seed S + g; sizes are log-uniform from 10 to BLOCKS. --zoo: all networks of the
-// zoo; --models: every .onnx file below the folder. Models are planned in the order of the file and in the one chosen for
-// memory. --html: a picture of the plan with the worst efficiency. Every plan is verified. Times are processor time.
+// Graph g has the family g mod 8 and the seed S + g; sizes are log-uniform from 10 to BLOCKS. --zoo: all networks of
+// the zoo; --models: every .onnx file below the folder. Models are planned in the order of the file and in the one
+// chosen for memory. --html: a picture of the plan with the worst efficiency. Every plan is verified. Times are
+// processor time.
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -54,9 +57,10 @@ struct Statistics {
   }
   void print(std::string_view name, bool json, bool last) const {
     const double count = static_cast<double>(std::max<size_t>(graphs, 1));
-    const char* format = json ? "  {\"family\": \"%.*s\", \"graphs\": %zu, \"at_bound_percent\": %.2f, \"mean_efficiency\": %.5f, "
-                                "\"worst_efficiency\": %.4f, \"seconds\": %.2f, \"longest_s\": %.3f}%s\n"
-                              : "%-16.*s %5zu graphs, %6.2f%% at the bound, efficiency %.5f (worst %.4f), %.2f s, longest %.3f s%s\n";
+    const char* format =
+        json ? "  {\"family\": \"%.*s\", \"graphs\": %zu, \"at_bound_percent\": %.2f, \"mean_efficiency\": %.5f, "
+               "\"worst_efficiency\": %.4f, \"seconds\": %.2f, \"longest_s\": %.3f}%s\n"
+             : "%-16.*s %5zu graphs, %6.2f%% at the bound, efficiency %.5f (worst %.4f), %.2f s, longest %.3f s%s\n";
     std::printf(format, static_cast<int>(name.size()), name.data(), graphs, 100 * static_cast<double>(at_bound) / count,
                 efficiency / count, worst, seconds, longest, json && !last ? "," : "");
   }
@@ -118,7 +122,8 @@ class Bench {
       return;
     }
     const ModelGraph model(**graph);
-    if (model.unknown > 0) std::fprintf(stderr, "%s: %zu values without a static shape are left out\n", name.c_str(), model.unknown);
+    if (model.unknown > 0)
+      std::fprintf(stderr, "%s: %zu values without a static shape are left out\n", name.c_str(), model.unknown);
     plan(family, name, model.nodes, as_given(model.nodes));
     const auto order = order_for_memory(model.nodes);
     TENON_CHECK(order.ok(), order.error().to_string());
@@ -152,7 +157,9 @@ class Bench {
 };
 
 void run(const Options& options) {
-  if (!options.json) std::printf("seeds %zu to %zu, 10 to %zu blocks, effort %zu\n", size_t{options.seed}, options.seed + options.graphs - 1, options.most, options.effort);
+  if (!options.json)
+    std::printf("seeds %zu to %zu, 10 to %zu blocks, effort %zu\n", size_t{options.seed},
+                options.seed + options.graphs - 1, options.most, options.effort);
   Bench bench(options);
   bench.graphs();
   if (options.zoo) bench.zoo();

@@ -11,8 +11,8 @@
 
 namespace tenon::bench {
 
-// Bytes of the values made by the body's operators; inputs and constants lie elsewhere. Values without a static shape take
-// none and are counted in `unknown`. A view is a part of what it views: its readers read that.
+// Bytes of the values made by the body's operators; inputs and constants lie elsewhere. Values without a static shape
+// take none and are counted in `unknown`. A view is a part of what it views: its readers read that.
 class ModelGraph {
  public:
   explicit ModelGraph(const Graph& graph) {

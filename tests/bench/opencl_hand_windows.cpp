@@ -82,8 +82,10 @@ void by_hand(__global float* restrict a, __global float* restrict b, __global fl
         for (long y = 0; y < rows; ++y) {
           __local float* from = sums + r * LINE + y * PITCH;
           __global float* to = c + ((o + r) * OUT + y0 + y) * OUT;
-          if (OUT >= 16) for (long x = 0; x < OUT; x += 16) NEAR(to + min(x, OUT - 16)) = NEAR_LOCAL(from + min(x, OUT - 16));
-          else for (long x = 0; x < OUT; ++x) to[x] = from[x];
+          if (OUT >= 16)
+            for (long x = 0; x < OUT; x += 16) NEAR(to + min(x, OUT - 16)) = NEAR_LOCAL(from + min(x, OUT - 16));
+          else
+            for (long x = 0; x < OUT; ++x) to[x] = from[x];
         }
     }
   }
@@ -158,7 +160,8 @@ void by_hand(__global float* restrict a, __global float* restrict c) {
       }
       for (long x0 = 0; x0 < OUT; x0 += 16) {
         const long x = min(x0, OUT - 16);
-        NEAR(c + (ch * OUT + y) * OUT + x) = fmax(fmax(NEAR_LOCAL(odd + x), NEAR_LOCAL(even + x)), NEAR_LOCAL(odd + x + 1));
+        NEAR(c + (ch * OUT + y) * OUT + x) =
+            fmax(fmax(NEAR_LOCAL(odd + x), NEAR_LOCAL(even + x)), NEAR_LOCAL(odd + x + 1));
       }
     }
 }

@@ -14,8 +14,8 @@ struct OperatorCase {
 // in every element type that it takes, and Cast from each to each: `elements` elements.
 std::vector<OperatorCase> elementwise_cases(int64_t elements);
 
-// Folds, softmaxes and normalisations by rows, columns and groups in f32, f16 and bf16, the operators that move elements, and
-// small graphs that networks have: about `elements` elements.
+// Folds, softmaxes and normalisations by rows, columns and groups in f32, f16 and bf16, the operators that move
+// elements, and small graphs that networks have: about `elements` elements.
 std::vector<OperatorCase> structured_cases(int64_t elements);
 
 }  // namespace tenon::bench

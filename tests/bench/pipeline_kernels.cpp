@@ -84,7 +84,8 @@ struct ResultBox {
   Rows to;
 };
 
-// f(row of the result, the rows of the first operand around it) for each row of the result, with `more` elements before.
+// f(row of the result, the rows of the first operand around it) for each row of the result, with `more` elements
+// before.
 template <class F>
 Result<void> each_row_of_three(const CallContext& c, int64_t more, const F& f) {
   TENON_OK(in_pieces(c));

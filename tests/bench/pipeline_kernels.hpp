@@ -27,8 +27,8 @@ KernelHandle move_bytes();
 void mean_row(float* __restrict to, const float* __restrict a, const float* __restrict b, const float* __restrict c,
               int64_t n);
 
-// So many floats of 1, at a line of the cache as tensors are. Kernels whose rows begin elsewhere take up to 1.4 times as
-// long.
+// So many floats of 1, at a line of the cache as tensors are. Kernels whose rows begin elsewhere take up to 1.4 times
+// as long.
 class AlignedFloats {
  public:
   explicit AlignedFloats(int64_t count);

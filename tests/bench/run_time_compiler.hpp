@@ -14,7 +14,8 @@ using CompiledLoop = void (*)(const void* const* in, void* const* out, const int
 // A shared object in memory as long as it lives.
 class CompiledLoops {
  public:
-  // $CXX, else c++, with `flags`. Errors: no compiler, and what it says of the text (which stays where the error tells).
+  // $CXX, else c++, with `flags`. Errors: no compiler, and what it says of the text (which stays where the error
+  // tells).
   static Result<CompiledLoops> compile(const std::string& text, const std::vector<std::string>& flags);
 
   // Null: there is none of this name.

@@ -1,5 +1,5 @@
-// How parsing, verifying, the standard passes and the way to a bound program grow with the graph: close to linear, 100,000
-// operators in 2 s.
+// How parsing, verifying, the standard passes and the way to a bound program grow with the graph: close to linear,
+// 100,000 operators in 2 s.
 #include <benchmark/benchmark.h>
 #include <malloc.h>
 

@@ -230,7 +230,8 @@ double print_ratio(const Contender& ours, const std::vector<Contender*>& by_hand
   const bool is_best = !same.empty() && ratio <= 1;
   std::printf("  %s %8.3f ms (predicted %.3f), best by hand %8.3f ms (%s), ratio %.3f%s\n", ours.name().c_str(),
               ours.seconds() * 1e3, ours.predicted() * 1e3, (is_best ? ours : best).seconds() * 1e3,
-              (is_best ? same : best.name()).c_str(), ratio, same.empty() ? "" : ("; the same program as " + same).c_str());
+              (is_best ? same : best.name()).c_str(), ratio,
+              same.empty() ? "" : ("; the same program as " + same).c_str());
   return ratio;
 }
 

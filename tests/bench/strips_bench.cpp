@@ -3,8 +3,8 @@
 //
 //   strips_bench [runs] [--always | --memory]
 //   TENON_THREADS=2 strips_bench runs model.onnx ...      models instead, on so many threads
-//   strips_bench runs --always model.onnx ...             the same with strips wherever they can be: what the model says
-//                                                         of graphs that its figures are not from
+//   strips_bench runs --always model.onnx ...             the same with strips wherever they can be: what the model
+//                                                         says of graphs that its figures are not from
 //   strips_bench runs --memory model.onnx ...             with strips where values take less memory
 #include <algorithm>
 #include <chrono>
@@ -208,13 +208,14 @@ void measure_model(const char* path, int runs, StripMode mode) {
     ratios.push_back(whole_times.back() / strip_times.back());
   }
   const Prediction predicted(report);
-  std::printf("%s\n  %zu chains of %zu operators; whole %.1f ms, strips %.1f ms, ratio %.2f; of the chains predicted %.1f and "
-              "%.1f ms, ratio %.2f, of all %.2f; arena: whole %.2f MB, strips %.2f MB; bits %s\n",
-              path, report.rows.size(), predicted.ops, median(whole_times) * 1e3, median(strip_times) * 1e3,
-              median(ratios), predicted.whole * 1e3, predicted.in_strips * 1e3, predicted.ratio(),
-              median(whole_times) / (median(whole_times) - predicted.whole + predicted.in_strips),
-              static_cast<double>(whole->arena_bytes()) / 1e6, static_cast<double>(strips->arena_bytes()) / 1e6,
-              same_bits(outputs[0], outputs[1]) ? "equal" : "DIFFER");
+  std::printf(
+      "%s\n  %zu chains of %zu operators; whole %.1f ms, strips %.1f ms, ratio %.2f; of the chains predicted %.1f and "
+      "%.1f ms, ratio %.2f, of all %.2f; arena: whole %.2f MB, strips %.2f MB; bits %s\n",
+      path, report.rows.size(), predicted.ops, median(whole_times) * 1e3, median(strip_times) * 1e3, median(ratios),
+      predicted.whole * 1e3, predicted.in_strips * 1e3, predicted.ratio(),
+      median(whole_times) / (median(whole_times) - predicted.whole + predicted.in_strips),
+      static_cast<double>(whole->arena_bytes()) / 1e6, static_cast<double>(strips->arena_bytes()) / 1e6,
+      same_bits(outputs[0], outputs[1]) ? "equal" : "DIFFER");
   for (const StripReport::Row& row : report.rows)
     std::printf("  %zu operators, strips of %s: predicted %.2f and %.2f ms\n", row.ops.size(), row.strips.c_str(),
                 row.whole.seconds * 1e3, row.in_strips.seconds * 1e3);

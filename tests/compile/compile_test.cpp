@@ -83,8 +83,8 @@ TEST(Compile, PutsLayoutsOnValuesByName) {
   TargetRegistry registry;
   const std::vector<Datum> inputs{input(2)};
   const auto plain = compile(net(fixed), registry, {.targets = {"reference"}});
-  const auto laid_out = compile(net(fixed), registry,
-                                {.targets = {"reference"}, .layouts = {{"x", "NC{8c}"}, {"sum", "CN"}, {"m", "[2n]NC"}}});
+  const auto laid_out = compile(
+      net(fixed), registry, {.targets = {"reference"}, .layouts = {{"x", "NC{8c}"}, {"sum", "CN"}, {"m", "[2n]NC"}}});
   ASSERT_TRUE(plain.ok() && laid_out.ok()) << failure(laid_out);
   const auto wanted = (*plain)->run(inputs), got = (*laid_out)->run(inputs);
   ASSERT_TRUE(wanted.ok() && got.ok());

@@ -95,7 +95,8 @@ TEST(SetLayout, ByNameFromTextEnumMapAndLambda) {
 TEST(SetLayout, EveryNameInCommonUseFitsItsRank) {
   for (int i = 0; i <= static_cast<int>(LayoutName::DHWIO); ++i) {
     const std::string_view text = layout_name_text(static_cast<LayoutName>(i));
-    const auto rank = static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return c >= 'A' && c <= 'Z'; }));
+    const auto rank =
+        static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return c >= 'A' && c <= 'Z'; }));
     const auto dims = default_layout_dims(text, rank);
     ASSERT_TRUE(dims.ok()) << text;
     EXPECT_TRUE(Layout::parse(text, *dims, Dims(rank, 3), 32).ok()) << text;
@@ -208,7 +209,8 @@ TEST(ValueLayout, HostileTextIsRefusedWithItsPlace) {
 }
 
 TEST(ValueLayout, MutatedTextsNeverCrash) {
-  const std::string text = input_text("f32[2,3,4,5] in \"[4h]NCHW<6c:256>;align(H)=32B\" dims NCHW pad value 0x7f pinned");
+  const std::string text =
+      input_text("f32[2,3,4,5] in \"[4h]NCHW<6c:256>;align(H)=32B\" dims NCHW pad value 0x7f pinned");
   const uint64_t seed = 20261122;
   std::mt19937_64 random(seed);
   for (int round = 0; round < 3000; ++round) {
@@ -279,9 +281,11 @@ TEST(ValueLayout, VerifierChecksItAgainstTheType) {
 }
 
 TEST(ValueLayout, TheAttributeOfAKernelIsAllowedOnEveryOperator) {
-  EXPECT_TRUE(verify(*parsed("graph @g(%x: f32[2]) -> %y { %y = Relu %x {layout.kernel = \"padded\"} : f32[2] }")).ok());
+  EXPECT_TRUE(
+      verify(*parsed("graph @g(%x: f32[2]) -> %y { %y = Relu %x {layout.kernel = \"padded\"} : f32[2] }")).ok());
   EXPECT_FALSE(verify(*parsed("graph @g(%x: f32[2]) -> %y { %y = Relu %x {layout.kernel = 1} : f32[2] }")).ok());
-  EXPECT_FALSE(verify(*parsed("graph @g(%x: f32[2]) -> %y { %y = Relu %x {layout.kernal = \"padded\"} : f32[2] }")).ok());
+  EXPECT_FALSE(
+      verify(*parsed("graph @g(%x: f32[2]) -> %y { %y = Relu %x {layout.kernal = \"padded\"} : f32[2] }")).ok());
 }
 
 }  // namespace

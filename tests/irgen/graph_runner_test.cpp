@@ -69,15 +69,16 @@ TEST(GraphRunner, EachOptimisationMayBeLeftOut) {
   }
 }
 
-// Each operand, and each result, is a part of another tensor: a view around the call, or a copy where there are too many.
+// Each operand, and each result, is a part of another tensor: a view around the call, or a copy where there are too
+// many.
 TEST(GraphRunner, AnOperatorMayHaveAnyNumberOfOperands) {
   for (const int parts : {3, 256, 257, 600}) {
     SCOPED_TRACE(parts);
     std::string text = str("graph @g(%x: f32[", parts, ",5]) -> (%y, %z) {\n  ");
     std::string names;
     for (int i = 0; i < parts; ++i) names += str(i == 0 ? "%" : ", %", "p", i);
-    text += str(names, " = Split %x {axis = 0, num_outputs = ", parts, "}\n  %y = Max ", names, "\n  %z = Concat ", names,
-                ", %y {axis = 0}\n}");
+    text += str(names, " = Split %x {axis = 0, num_outputs = ", parts, "}\n  %y = Max ", names, "\n  %z = Concat ",
+                names, ", %y {axis = 0}\n}");
     const auto graph = parsed(text);
     EXPECT_TRUE(expect_as_interpreted(*graph, random_inputs(*graph, 7)));
     EXPECT_EQ(runner(*graph)->report().host_ops.size(), 0u);
@@ -167,7 +168,9 @@ TEST(GraphRunner, LoopsAndScansAreStepsOfTheHost) {
   EXPECT_EQ(made->report().program_ops, 3u);
   EXPECT_EQ(made->report().programs, 3u);
   std::mt19937 random(17);
-  const auto floats = [&](Dims dims) { return Datum(tenon::testing::random_tensor(random, kF32, std::move(dims), -2, 2)); };
+  const auto floats = [&](Dims dims) {
+    return Datum(tenon::testing::random_tensor(random, kF32, std::move(dims), -2, 2));
+  };
   for (const int64_t trips : {0, 1, 5})
     EXPECT_TRUE(expect_as_interpreted(*graph, {floats({4}), floats({3, 4}), Datum(Tensor::scalar(trips))}));
 }

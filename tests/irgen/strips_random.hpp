@@ -162,7 +162,8 @@ class RandomPiece {
         // No result is empty.
         if (parts < 2 || (parts - 1) * ((dims[axis] + parts - 1) / parts) >= dims[axis])
           return error(Code::unsupported, "a Split of ", dims[axis]);
-        TENON_TRY(made, operator_of("Split", {x}, static_cast<size_t>(parts), {{"axis", axis}, {"num_outputs", parts}}));
+        TENON_TRY(made,
+                  operator_of("Split", {x}, static_cast<size_t>(parts), {{"axis", axis}, {"num_outputs", parts}}));
         Op& op = *made;
         if (coin()) return op.result(static_cast<size_t>(pick(random_, 0, parts - 1)));
         if (coin() && dims[axis] % parts == 0) return b_.op("Mul", {op.result(0), op.result(1)});

@@ -59,7 +59,8 @@ TEST(StripReads, RefuseWhatIsComputedAtOnceOrHasOtherBitsInParts) {
   const auto depthwise =
       graph_of(R"(graph @g(%x: f32[1,4,8,8], %w: f32[4,1,3,3]) -> %y { %y = Conv %x, %w {group = 4} })");
   EXPECT_TRUE(strip_reads(*depthwise->body().first(), 0, {2}).ok());
-  EXPECT_THAT(strip_reads(*depthwise->body().first(), 0, {1}).error().message(), HasSubstr("gives other bits in strips"));
+  EXPECT_THAT(strip_reads(*depthwise->body().first(), 0, {1}).error().message(),
+              HasSubstr("gives other bits in strips"));
 }
 
 // ---- Which operators ----
@@ -189,7 +190,8 @@ TEST(Chains, TakeTheMemoriesOfATarget) {
 }
 
 TEST(Chains, TakeTheCachesOfAUsualHostWhereATargetStatesNone) {
-  const auto target = parse_target("tenon_target: 1\nname: t\nplugin: p\nmemories:\n  host: {size: 64 GiB}\n", "t.yaml");
+  const auto target =
+      parse_target("tenon_target: 1\nname: t\nplugin: p\nmemories:\n  host: {size: 64 GiB}\n", "t.yaml");
   ASSERT_TRUE(target.ok()) << target.error().to_string();
   const CostModel model = strip_model(*target), host = CostModel::host();
   ASSERT_EQ(model.memories.size(), host.memories.size());

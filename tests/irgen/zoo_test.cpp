@@ -28,7 +28,8 @@ TEST_P(ZooPrograms, GiveTheInterpretersBits) {
   const auto oracle = Interpreter::prepare(**graph);
   const auto runner = GraphRunner::prepare(**graph, reference_kernels());
   ASSERT_TRUE(oracle.ok() && runner.ok()) << (runner.ok() ? oracle.error() : runner.error()).to_string();
-  const auto wanted = (*oracle)->run(*inputs, default_pool()), got = (*runner)->run(*inputs, {.parallel = default_pool()});
+  const auto wanted = (*oracle)->run(*inputs, default_pool()),
+             got = (*runner)->run(*inputs, {.parallel = default_pool()});
   ASSERT_TRUE(wanted.ok() && got.ok()) << (got.ok() ? wanted.error() : got.error()).to_string();
   expect_identical(*wanted, *got, GetParam());
 
@@ -87,7 +88,8 @@ TEST_P(ZooPrograms, GiveTheSameBitsInStrips) {
     const auto checked = program::verify(program->program);
     EXPECT_TRUE(checked.ok()) << checked.error().to_string();
   }
-  const auto wanted = (*oracle)->run(*inputs, default_pool()), got = (*runner)->run(*inputs, {.parallel = default_pool()});
+  const auto wanted = (*oracle)->run(*inputs, default_pool()),
+             got = (*runner)->run(*inputs, {.parallel = default_pool()});
   ASSERT_TRUE(wanted.ok() && got.ok()) << (got.ok() ? wanted.error() : got.error()).to_string();
   expect_identical(*wanted, *got, GetParam());
   std::printf("%-20s %zu chains in strips; arena %zu\n", GetParam().c_str(), strips.rows.size(),

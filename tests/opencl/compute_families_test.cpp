@@ -167,8 +167,8 @@ INSTANTIATE_TEST_SUITE_P(Others, OpenclCompute, ::testing::ValuesIn(kOthers), na
 class OpenclSmallFloats : public OpenclTest, public ::testing::WithParamInterface<ElementType> {
  protected:
   void expect_cast(ElementType from, ElementType to, const Tensor& input, std::string_view attributes) {
-    const std::string text =
-        str("graph @g(%x: ", from, "[", input.size(), "]) -> %y { %y = Cast %x {to = type<", to, "[]>", attributes, "} }");
+    const std::string text = str("graph @g(%x: ", from, "[", input.size(), "]) -> %y { %y = Cast %x {to = type<", to,
+                                 "[]>", attributes, "} }");
     auto backend = *create_backend(cpu_target());
     auto graph = parse_graph(text);
     ASSERT_TRUE(graph.ok()) << graph.error().to_string();

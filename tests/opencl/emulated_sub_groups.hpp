@@ -30,14 +30,22 @@ inline constexpr std::string_view kEmulation = R"(
     __VA_ARGS__ \
     barrier(CLK_LOCAL_MEM_FENCE); \
     emulated_result; })
-#define EMULATED_FOLD(x, begin, fold) EMULATED(x, begin, for (uint emulated_i = 0; emulated_i < get_sub_group_size(); ++emulated_i) { \
+#define EMULATED_FOLD(x, begin, fold) \
+  EMULATED(x, begin, for (uint emulated_i = 0; emulated_i < get_sub_group_size(); ++emulated_i) { \
     const EMULATED_TYPE(x) other = emulated_all[EMULATED_FIRST + emulated_i]; \
     emulated_result = fold; })
 #define EMULATED_SOME emulated_all[EMULATED_FIRST]
 #define sub_group_reduce_add(x) EMULATED_FOLD(x, 0, emulated_result + other)
-#define sub_group_reduce_max(x) EMULATED_FOLD(x, EMULATED_SOME, other > emulated_result || emulated_result != emulated_result ? other : emulated_result)
-#define sub_group_reduce_min(x) EMULATED_FOLD(x, EMULATED_SOME, other < emulated_result || emulated_result != emulated_result ? other : emulated_result)
-#define sub_group_shuffle(x, from) EMULATED(x, 123, const uint emulated_from = (from); if (emulated_from < get_sub_group_size()) emulated_result = emulated_all[EMULATED_FIRST + emulated_from];)
+#define sub_group_reduce_max(x) \
+  EMULATED_FOLD(x, EMULATED_SOME, \
+                other > emulated_result || emulated_result != emulated_result ? other : emulated_result)
+#define sub_group_reduce_min(x) \
+  EMULATED_FOLD(x, EMULATED_SOME, \
+                other < emulated_result || emulated_result != emulated_result ? other : emulated_result)
+#define sub_group_shuffle(x, from) \
+  EMULATED(x, 123, const uint emulated_from = (from); \
+           if (emulated_from < get_sub_group_size()) \
+             emulated_result = emulated_all[EMULATED_FIRST + emulated_from];)
 #define sub_group_broadcast(x, from) sub_group_shuffle(x, from)
 )";
 

@@ -102,7 +102,8 @@ TEST_F(PlainBackendTest, EightThreadsRunOneExecutable) {
 
 TEST_F(PlainBackendTest, ARunIsProfiledAsAWhole) {
   install("c_only");
-  const auto executable = *open("c-only")->build(graph("graph @g(%x: f32[4]) -> (%y) { %s = Add %x, %x %y = Relu %s }"));
+  const auto executable =
+      *open("c-only")->build(graph("graph @g(%x: f32[4]) -> (%y) { %s = Add %x, %x %y = Relu %s }"));
   const auto stream = *executable->device().create_stream(false);
   const std::vector<RunValue> inputs = {{Tensor::of<float>({4}, {1, 2, 3, 4}), {}}};
   std::vector<RunValue> outputs(1);

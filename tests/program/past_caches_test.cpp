@@ -16,8 +16,10 @@ const Expr x = var("x"), y = var("y");
 struct Sums {
   Pipeline p{"sums"};
   BufferRef in = p.buffer("in", kI32, 2), mid = p.buffer("mid", kI32, 2), out = p.buffer("out", kI32, 2);
-  StageRef first = p.stage("first", window_sum<int32_t>({0, -1}, {0, 1})).reads(in, {x, {y - 1, y + 1}}).writes(mid, {x, y});
-  StageRef last = p.stage("last", window_sum<int32_t>({0, -1}, {0, 1})).reads(mid, {x, {y - 1, y + 1}}).writes(out, {x, y});
+  StageRef first =
+      p.stage("first", window_sum<int32_t>({0, -1}, {0, 1})).reads(in, {x, {y - 1, y + 1}}).writes(mid, {x, y});
+  StageRef last =
+      p.stage("last", window_sum<int32_t>({0, -1}, {0, 1})).reads(mid, {x, {y - 1, y + 1}}).writes(out, {x, y});
 
   Program built() const {
     auto program = p.build({in}, {out});
@@ -51,8 +53,8 @@ TEST(PastCaches, ResultsAreMadeNearAndMovedByAStageOfTheirOwn) {
   EXPECT_EQ(print(*read), text);
 }
 
-// Strips that do not divide the rows, tiles, bands, several workers, rows below zero: what the interpreter gives without
-// a schedule. Contract mode watches the boxes.
+// Strips that do not divide the rows, tiles, bands, several workers, rows below zero: what the interpreter gives
+// without a schedule. Contract mode watches the boxes.
 TEST(PastCaches, ChangesNoResult) {
   ThreadPool pool(2);
   for (const int64_t width : {0, 1, 15, 16, 17, 37, 64})
@@ -111,7 +113,8 @@ TEST(PastCaches, IsForTheInnermostLoopOfAKernel) {
   s.last.loops({{x, 8}, past(y, 4)});
   auto program = s.p.build({s.in}, {s.out});
   ASSERT_FALSE(program.ok());
-  EXPECT_THAT(program.error().to_string(), HasSubstr("its loop over y says past_caches, which is for the innermost one, over x"));
+  EXPECT_THAT(program.error().to_string(),
+              HasSubstr("its loop over y says past_caches, which is for the innermost one, over x"));
   EXPECT_THAT(program.error().to_string(), HasSubstr("'last'"));
   Pipeline p("copies");
   const BufferRef in = p.buffer("in", kI32, 2), out = p.buffer("out", kI32, 2);

@@ -1,5 +1,5 @@
-// The cases of tests/fixtures/pipelines/cases.yaml: families of pipelines, each built by one function from the parameters
-// of a case, run, checked against plain C++, and counted.
+// The cases of tests/fixtures/pipelines/cases.yaml: families of pipelines, each built by one function from the
+// parameters of a case, run, checked against plain C++, and counted.
 #pragma once
 #include <map>
 #include <optional>
@@ -45,9 +45,11 @@ class CaseRun {
     int64_t wrong = 0;
     for_each_index(array.mins(), array.extents(), [&](const Index& i) {
       const T wanted = static_cast<T>(f(i));
-      const bool same = std::is_floating_point_v<T> ? std::abs(static_cast<double>(array.at(i) - wanted)) <= 1e-6 : array.at(i) == wanted;
+      const bool same = std::is_floating_point_v<T> ? std::abs(static_cast<double>(array.at(i) - wanted)) <= 1e-6
+                                                    : array.at(i) == wanted;
       if (!same && ++wrong == 1)
-        ADD_FAILURE() << "at " << ::testing::PrintToString(i) << ": " << +array.at(i) << ", wanted " << +wanted << "\n" << program_;
+        ADD_FAILURE() << "at " << ::testing::PrintToString(i) << ": " << +array.at(i) << ", wanted " << +wanted << "\n"
+                      << program_;
     });
     EXPECT_EQ(wrong, 0);
   }

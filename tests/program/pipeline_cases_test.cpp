@@ -3,10 +3,10 @@
 //   calls, elements               calls with a non-empty result and their elements, summed over all stages
 //   copy calls                    ours at most; elements of copies are not compared (a view copies none)
 //   iterations                    of serial cases
-// Parallel cases run with two workers. Their figures come from a run whose number of workers is not recorded: where each
-// worker has memory of its own, the peak is compared with workers * the serial figure (the file's target for
-// elementwise_2d). Where one figure cannot be had with another that is better, kTrades says which, and how much it may be.
-// TENON_CASES_TABLE=1 prints the table of all cases.
+// Parallel cases run with two workers. Their figures come from a run whose number of workers is not recorded: where
+// each worker has memory of its own, the peak is compared with workers * the serial figure (the file's target for
+// elementwise_2d). Where one figure cannot be had with another that is better, kTrades says which, and how much it may
+// be. TENON_CASES_TABLE=1 prints the table of all cases.
 #include <yaml-cpp/yaml.h>
 
 #include <cstdlib>
@@ -65,15 +65,21 @@ struct Trade {
   int64_t most;
   std::string_view why;
 };
-const Trade& trade_of(const std::string& family, const std::map<std::string, int64_t>& params, std::string_view figure) {
-  constexpr std::string_view kOuter = "a(i) is computed once (the file's target: 20 elements of 200), so all of it is kept: 20 * 4 bytes";
+const Trade& trade_of(const std::string& family, const std::map<std::string, int64_t>& params,
+                      std::string_view figure) {
+  constexpr std::string_view kOuter =
+      "a(i) is computed once (the file's target: 20 elements of 200), so all of it is kept: 20 * 4 bytes";
   static const Trade none{};
   static const std::vector<Trade> all = {
       {"outer_product", {{"max_workers", 1}, {"split_i", 1}, {"split_j", 1}}, "heap peak", 80 + 4, kOuter},
       {"outer_product", {{"max_workers", 1}, {"split_i", 1}, {"split_j", 2}}, "heap peak", 80 + 8, kOuter},
       {"outer_product", {{"max_workers", 1}, {"split_i", 2}, {"split_j", 1}}, "heap peak", 80 + 4, kOuter},
       {"outer_product", {{"max_workers", 1}, {"split_i", 2}, {"split_j", 2}}, "heap peak", 80 + 8, kOuter},
-      {"copy.multiple_shared_aliases", {}, "heap allocations", 3, "windows of 8, 4 and 4 bytes in place of one array of 56"},
+      {"copy.multiple_shared_aliases",
+       {},
+       "heap allocations",
+       3,
+       "windows of 8, 4 and 4 bytes in place of one array of 56"},
   };
   for (const Trade& t : all)
     if (t.family == family && t.figure == figure && (t.params.empty() || t.params == params)) return t;
@@ -82,7 +88,8 @@ const Trade& trade_of(const std::string& family, const std::map<std::string, int
 
 std::string text_of(const std::map<std::string, int64_t>& params) {
   std::string out;
-  for (const auto& [name, value] : params) out += name + "=" + (value == 2147483647 ? "all" : std::to_string(value)) + " ";
+  for (const auto& [name, value] : params)
+    out += name + "=" + (value == 2147483647 ? "all" : std::to_string(value)) + " ";
   return out;
 }
 
@@ -113,14 +120,16 @@ std::vector<Case> all_cases() {
   std::vector<Case> out;
   for (const YAML::Node& family : file["families"]) {
     int64_t number = 0;
-    for (const YAML::Node& node : family["cases"]) out.push_back(read_case(family["id"].as<std::string>(), number++, node));
+    for (const YAML::Node& node : family["cases"])
+      out.push_back(read_case(family["id"].as<std::string>(), number++, node));
   }
   for (Case& c : out) {
     if (!c.parallel) continue;
     std::map<std::string, int64_t> serial = c.params;
     if (serial.contains("max_workers")) serial["max_workers"] = 1;
     for (const Case& other : out)
-      if (other.family == c.family && other.params == serial && !other.parallel) c.serial_peak = other.measured.heap_peak;
+      if (other.family == c.family && other.params == serial && !other.parallel)
+        c.serial_peak = other.measured.heap_peak;
   }
   return out;
 }
@@ -141,23 +150,28 @@ class Table {
       const bool worse = mine > measured, traded = worse && mine <= trade_of(c.family, c.params, name).most;
       traded_ += traded;
       if (worse && !traded) {
-        ADD_FAILURE() << c.family << " [" << text_of(c.params) << "] " << name << ": " << mine << ", measured " << measured;
+        ADD_FAILURE() << c.family << " [" << text_of(c.params) << "] " << name << ": " << mine << ", measured "
+                      << measured;
         ++worse_;
       }
       better_ += mine < measured;
-      if (print_) std::cout << std::setw(10) << measured << std::setw(8) << mine << (worse ? "!" : mine < measured ? "-" : " ");
+      if (print_)
+        std::cout << std::setw(10) << measured << std::setw(8) << mine << (worse ? "!" : mine < measured ? "-" : " ");
     };
     if (print_) std::cout << std::left << std::setw(28) << c.family << std::setw(60) << text_of(c.params) << std::right;
     figure("heap peak", std::max(c.measured.heap_peak, CaseRun::kThreads * c.serial_peak), ours.heap_peak);
-    figure("heap allocations", std::min(c.measured.heap_count, c.expected_count.value_or(c.measured.heap_count)), ours.heap_count);
+    figure("heap allocations", std::min(c.measured.heap_count, c.expected_count.value_or(c.measured.heap_count)),
+           ours.heap_count);
     figure("calls", c.measured.calls, ours.calls);
     figure("elements", c.measured.elements, ours.elements);
-    figure("copy calls", std::min(c.measured.copy_calls, c.expected_copies.value_or(c.measured.copy_calls)), ours.copy_calls);
+    figure("copy calls", std::min(c.measured.copy_calls, c.expected_copies.value_or(c.measured.copy_calls)),
+           ours.copy_calls);
     if (!c.parallel) figure("iterations", c.measured.iterations, ours.iterations);
     if (print_) std::cout << "\n";
   }
   void summary(size_t cases) const {
-    std::cout << cases << " cases: " << worse_ << " figures worse than measured, " << traded_ << " given for better ones, " << better_ << " better\n";
+    std::cout << cases << " cases: " << worse_ << " figures worse than measured, " << traded_
+              << " given for better ones, " << better_ << " better\n";
   }
 
  private:
@@ -181,7 +195,9 @@ TEST(PipelineCases, AllFamiliesRunRightAndNoWorse) {
     family->second(run);
     Counts counts = run.counts();
     const int64_t runs = std::max<int64_t>(run.runs(), 1);
-    for (int64_t* total : {&counts.calls, &counts.elements, &counts.copy_calls, &counts.copy_elements, &counts.iterations}) *total = (*total + runs - 1) / runs;
+    for (int64_t* total :
+         {&counts.calls, &counts.elements, &counts.copy_calls, &counts.copy_elements, &counts.iterations})
+      *total = (*total + runs - 1) / runs;
     table.row(c, counts);
   }
   table.summary(cases.size());

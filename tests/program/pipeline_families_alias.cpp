@@ -49,7 +49,8 @@ void unfolded(CaseRun& r) {
 
 void same_bounds(CaseRun& r) {
   Pipeline p("same_bounds");
-  BufferRef src = p.buffer("src", kI16, 2), mid = p.buffer("mid", kI16, 2), dst1 = p.buffer("dst1", kI16, 2), dst2 = p.buffer("dst2", kI16, 2);
+  BufferRef src = p.buffer("src", kI16, 2), mid = p.buffer("mid", kI16, 2), dst1 = p.buffer("dst1", kI16, 2),
+            dst2 = p.buffer("dst2", kI16, 2);
   if (r["may_alias"]) dst2.has_bounds(0, dst1.bounds(0)).has_bounds(1, dst1.bounds(1));
   p.stage("add", add_constant<int16_t>(1)).reads(src, {x, y}).writes(mid, {x, y});
   p.copy(mid, {x, y}, dst1, {x, y});
@@ -63,7 +64,8 @@ void same_bounds(CaseRun& r) {
 
 void split_output(CaseRun& r) {
   Pipeline p("split_output");
-  BufferRef src = p.buffer("src", kI16, 2), mid = p.buffer("mid", kI16, 2), dst1 = p.buffer("dst1", kI16, 2), dst2 = p.buffer("dst2", kI16, 2);
+  BufferRef src = p.buffer("src", kI16, 2), mid = p.buffer("mid", kI16, 2), dst1 = p.buffer("dst1", kI16, 2),
+            dst2 = p.buffer("dst2", kI16, 2);
   p.stage("add", add_constant<int16_t>(1)).reads(src, {x, y}).writes(mid, {x, y});
   p.copy(mid, {x, y}, dst1, {x, y});
   p.copy(mid, {x, y + 4}, dst2, {x, y});
@@ -76,7 +78,8 @@ void split_output(CaseRun& r) {
 
 void multiple_uses(CaseRun& r) {
   Pipeline p("multiple_uses");
-  BufferRef src = p.buffer("src", kI16, 2), a = p.buffer("a", kI16, 2), b = p.buffer("b", kI16, 2), c = p.buffer("c", kI16, 2), dst = p.buffer("dst", kI16, 2);
+  BufferRef src = p.buffer("src", kI16, 2), a = p.buffer("a", kI16, 2), b = p.buffer("b", kI16, 2),
+            c = p.buffer("c", kI16, 2), dst = p.buffer("dst", kI16, 2);
   p.stage("make", add_constant<int16_t>(1)).reads(src, {x, y}).writes(a, {x, y});
   StageRef a_b = p.stage("a_b", add_constant<int16_t>(2)).reads(a, {x, y}).writes(b, {x, y});
   StageRef a_c = p.stage("a_c", times_constant<int16_t>(3)).reads(a, {x, y}).writes(c, {x, y});
@@ -91,7 +94,8 @@ void multiple_uses(CaseRun& r) {
 
 void input_output(CaseRun& r) {
   Pipeline p("input_output");
-  BufferRef src = p.buffer("src", kI16, 2), a = p.buffer("a", kI16, 2), b = p.buffer("b", kI16, 2), c = p.buffer("c", kI16, 2);
+  BufferRef src = p.buffer("src", kI16, 2), a = p.buffer("a", kI16, 2), b = p.buffer("b", kI16, 2),
+            c = p.buffer("c", kI16, 2);
   p.stage("make", add_constant<int16_t>(1)).reads(src, {x, y}).writes(a, {x, y});
   StageRef a_b = p.stage("a_b", add_constant<int16_t>(2)).reads(a, {x, y}).writes(b, {x, y});
   StageRef b_c = p.stage("b_c", times_constant<int16_t>(3)).reads(b, {x, y}).writes(c, {x, y});
@@ -105,7 +109,8 @@ void input_output(CaseRun& r) {
 
 void reused_in_loop(CaseRun& r) {
   Pipeline p("reused_in_loop");
-  BufferRef src = p.buffer("src", kI32, 2), sum = p.buffer("sum", kI32, 1), sum1 = p.buffer("sum1", kI32, 1), dst = p.buffer("dst", kI32, 2);
+  BufferRef src = p.buffer("src", kI32, 2), sum = p.buffer("sum", kI32, 1), sum1 = p.buffer("sum1", kI32, 1),
+            dst = p.buffer("dst", kI32, 2);
   p.stage("sum_y", kernel<int32_t>("sum_y", [](const CallContext& c, const Index& at) {
              const auto in = c.elements<const int32_t>(0);
              int32_t total = 0;
@@ -128,7 +133,8 @@ void reused_in_loop(CaseRun& r) {
 
 void multiple_producers(CaseRun& r) {
   Pipeline p("multiple_producers");
-  BufferRef src1 = p.buffer("src1", kI16, 2), src2 = p.buffer("src2", kI16, 2), a = p.buffer("a", kI16, 2), b = p.buffer("b", kI16, 2), c = p.buffer("c", kI16, 2), d = p.buffer("d", kI16, 2);
+  BufferRef src1 = p.buffer("src1", kI16, 2), src2 = p.buffer("src2", kI16, 2), a = p.buffer("a", kI16, 2),
+            b = p.buffer("b", kI16, 2), c = p.buffer("c", kI16, 2), d = p.buffer("d", kI16, 2);
   p.stage("make_a", add_constant<int16_t>(1)).reads(src1, {x, y}).writes(a, {x, y});
   p.stage("make_b", add_constant<int16_t>(2)).reads(src2, {x, y}).writes(b, {x, y});
   const Expr h = src1.extent(1);
@@ -154,7 +160,8 @@ void padded_constant(CaseRun& r) {
 void constrained_stencil(CaseRun& r) {
   const int64_t step = r["S_index"] ? 5 : 1;
   Pipeline p("constrained_stencil");
-  BufferRef src = p.buffer("src", kI16, 1), copied = p.buffer("copied", kI16, 1), stencil = p.buffer("stencil", kI16, 2), dst = p.buffer("dst", kI16, 2);
+  BufferRef src = p.buffer("src", kI16, 1), copied = p.buffer("copied", kI16, 1),
+            stencil = p.buffer("stencil", kI16, 2), dst = p.buffer("dst", kI16, 2);
   stencil.stride(0, 2).stride(1, 2 * stencil.extent(0));
   p.stage("copy_in", opaque_copy<int16_t>()).reads(src, {x}).writes(copied, {x});
   p.copy(copied, {x * step + dx}, stencil, {dx, x});
@@ -167,7 +174,8 @@ void constrained_stencil(CaseRun& r) {
 
 void padded_stencil(CaseRun& r) {
   Pipeline p("padded_stencil");
-  BufferRef src = p.buffer("src", kI16, 1), copied = p.buffer("copied", kI16, 1), wide = p.buffer("wide", kI16, 1), stencil = p.buffer("stencil", kI16, 2), dst = p.buffer("dst", kI16, 1);
+  BufferRef src = p.buffer("src", kI16, 1), copied = p.buffer("copied", kI16, 1), wide = p.buffer("wide", kI16, 1),
+            stencil = p.buffer("stencil", kI16, 2), dst = p.buffer("dst", kI16, 1);
   p.copy(src, {y}, copied, {y}).compute_root();
   StageRef pad = p.padded_copy(copied, {y}, wide, {y}, {src.bounds(0)}, Padding::value(int16_t{0}));
   StageRef taps = p.copy(wide, {y + k - 1}, stencil, {y, k});
@@ -189,7 +197,8 @@ void padded_stencil(CaseRun& r) {
 
 void stride_propagation(CaseRun& r) {
   Pipeline p("stride_propagation");
-  BufferRef src = p.buffer("src", kI32, 2), mid1 = p.buffer("mid1", kI32, 2), mid2 = p.buffer("mid2", kI32, 2), dst = p.buffer("dst", kI32, 2);
+  BufferRef src = p.buffer("src", kI32, 2), mid1 = p.buffer("mid1", kI32, 2), mid2 = p.buffer("mid2", kI32, 2),
+            dst = p.buffer("dst", kI32, 2);
   mid1.stride(0, 4);
   if (r["constrain_outer"]) mid1.stride(1, 4 * mid1.extent(0));
   p.stage("add", add_constant<int32_t>(1)).reads(src, {x, y}).writes(mid1, {x, y});
@@ -206,7 +215,8 @@ void stride_propagation(CaseRun& r) {
 class ExprPipeline {
  public:
   ExprPipeline(Pipeline& p, const std::vector<std::pair<BufferRef, const Array<int32_t>*>>& inputs) : p_(p) {
-    for (const auto& [buffer, array] : inputs) values_.push_back({buffer, [array](int64_t at) { return array->at({at}); }});
+    for (const auto& [buffer, array] : inputs)
+      values_.push_back({buffer, [array](int64_t at) { return array->at({at}); }});
   }
   struct Value {
     BufferRef buffer;
@@ -216,7 +226,12 @@ class ExprPipeline {
 
   Value binary(const Value& a, const Value& b, int32_t (*f)(int32_t, int32_t)) {
     BufferRef out = p_.buffer("t" + std::to_string(count_++), kI32, 1).store_in(Placement::stack);
-    last_ = p_.stage("op", pointwise2<int32_t>("op", f)).reads(a.buffer, {x}).reads(b.buffer, {x}).writes(out, {x}).in_place(0).in_place(1);
+    last_ = p_.stage("op", pointwise2<int32_t>("op", f))
+                .reads(a.buffer, {x})
+                .reads(b.buffer, {x})
+                .writes(out, {x})
+                .in_place(0)
+                .in_place(1);
     return {out, [=](int64_t at) { return f(a.at(at), b.at(at)); }};
   }
   Value unary(const Value& a, int32_t (*f)(int32_t)) {

@@ -21,10 +21,12 @@ void contiguous(CaseRun& r) {
 void affine_1d(CaseRun& r) {
   const int64_t step = r["S"], offset = r["DX"];
   Pipeline p("affine_1d");
-  BufferRef src = p.buffer("src", kI32, 1), flat = p.buffer("flat", kI32, 1), mid = p.buffer("mid", kI32, 2), dst = p.buffer("dst", kI32, 2);
+  BufferRef src = p.buffer("src", kI32, 1), flat = p.buffer("flat", kI32, 1), mid = p.buffer("mid", kI32, 2),
+            dst = p.buffer("dst", kI32, 2);
   p.stage("add", add_constant<int32_t>(1)).reads(src, {x}).writes(flat, {x});
   StageRef unflatten = p.copy(flat, {x + y * step + offset}, mid, {x, y});
-  StageRef consumer = p.stage("consumer", add_constant<int32_t>(1)).reads(mid, {x, y}).writes(dst, {x, y}).loops({{y, 2}});
+  StageRef consumer =
+      p.stage("consumer", add_constant<int32_t>(1)).reads(mid, {x, y}).writes(dst, {x, y}).loops({{y, 2}});
   unflatten.compute_at(consumer, y);
   mid.store_at(consumer, y);
   Array<int32_t> a({8 + 6 * step + offset}), o({8, 6});
@@ -37,12 +39,16 @@ void padded(CaseRun& r) {
   const int64_t ox = r["offset_x"], oy = r["offset_y"];
   const bool permuted = r["split_y"] > 0;
   Pipeline p("padded");
-  BufferRef src = p.buffer("src", kI8, 2), mid = p.buffer("mid", kI8, 2), pad = p.buffer("filler", kI8, 2), wide = p.buffer("wide", kI8, 2), dst = p.buffer("dst", kI8, 2);
+  BufferRef src = p.buffer("src", kI8, 2), mid = p.buffer("mid", kI8, 2), pad = p.buffer("filler", kI8, 2),
+            wide = p.buffer("wide", kI8, 2), dst = p.buffer("dst", kI8, 2);
   StageRef copy_in = p.stage("copy_in", opaque_copy<int8_t>()).reads(src, {x, y}).writes(mid, {x, y});
   if (r["compute_padding"])
-    p.stage("iota", kernel<int8_t>("iota", [](const CallContext&, const Index& at) { return static_cast<int8_t>(at[1] * 2 + at[0]); })).writes(pad, {x, y});
+    p.stage("iota", kernel<int8_t>("iota", [](const CallContext&,
+                                              const Index& at) { return static_cast<int8_t>(at[1] * 2 + at[0]); }))
+        .writes(pad, {x, y});
   const Windows map = permuted ? Windows{y + oy, x + ox} : Windows{x + ox, y + oy};
-  p.padded_copy(mid, map, wide, {x, y}, {src.bounds(0), src.bounds(1)}, r["compute_padding"] ? Padding::from(pad) : Padding::value(int8_t{3}));
+  p.padded_copy(mid, map, wide, {x, y}, {src.bounds(0), src.bounds(1)},
+                r["compute_padding"] ? Padding::from(pad) : Padding::value(int8_t{3}));
   StageRef copy_out = p.stage("copy_out", opaque_copy<int8_t>()).reads(wide, {x, y}).writes(dst, {x, y});
   if (r["split_y"] > 0) {
     copy_in.compute_root();
@@ -74,7 +80,9 @@ void copied_output(CaseRun& r) {
   const int64_t ox = r["offset_x"], oy = r["offset_y"];
   Pipeline p("copied_output");
   BufferRef src = p.buffer("src", kI16, 2), mid = p.buffer("mid", kI16, 2), dst = p.buffer("dst", kI16, 2);
-  StageRef stencil = p.stage("stencil", window_sum<int16_t>({-1, -1}, {1, 1})).reads(src, {{x - 1, x + 1}, {y - 1, y + 1}}).writes(mid, {x, y});
+  StageRef stencil = p.stage("stencil", window_sum<int16_t>({-1, -1}, {1, 1}))
+                         .reads(src, {{x - 1, x + 1}, {y - 1, y + 1}})
+                         .writes(mid, {x, y});
   StageRef copied = p.copy(mid, {x + ox, y + oy}, dst, {x, y});
   if (r["schedule"] > 0) copied.loops({{y, 1}});
   if (r["schedule"] == 1) stencil.compute_root();
@@ -89,7 +97,9 @@ void copied_input(CaseRun& r) {
   Pipeline p("copied_input");
   BufferRef src = p.buffer("src", kI16, 2), mid = p.buffer("mid", kI16, 2), dst = p.buffer("dst", kI16, 2);
   StageRef copied = p.copy(src, {x + ox, y + oy}, mid, {x, y});
-  StageRef stencil = p.stage("stencil", window_sum<int16_t>({-1, -1}, {1, 1})).reads(mid, {{x - 1, x + 1}, {y - 1, y + 1}}).writes(dst, {x, y});
+  StageRef stencil = p.stage("stencil", window_sum<int16_t>({-1, -1}, {1, 1}))
+                         .reads(mid, {{x - 1, x + 1}, {y - 1, y + 1}})
+                         .writes(dst, {x, y});
   if (r["schedule"] > 0) stencil.loops({{y, 1}});
   if (r["schedule"] == 1) copied.compute_root();
   Array<int16_t> a({ox - 1, oy - 1}, {22, 12}), o({20, 10});
@@ -131,7 +141,8 @@ void transposed_output(CaseRun& r) {
 
 void stacked_output(CaseRun& r) {
   Pipeline p("stacked_output");
-  BufferRef src1 = p.buffer("src1", kI16, 2), src2 = p.buffer("src2", kI16, 2), mid1 = p.buffer("mid1", kI16, 2), mid2 = p.buffer("mid2", kI16, 2), dst = p.buffer("dst", kI16, 3);
+  BufferRef src1 = p.buffer("src1", kI16, 2), src2 = p.buffer("src2", kI16, 2), mid1 = p.buffer("mid1", kI16, 2),
+            mid2 = p.buffer("mid2", kI16, 2), dst = p.buffer("dst", kI16, 3);
   p.stage("add1", add_constant<int16_t>(1)).reads(src1, {x, y}).writes(mid1, {x, y});
   p.stage("add2", add_constant<int16_t>(1)).reads(src2, {x, y}).writes(mid2, {x, y});
   p.stack({mid1, mid2}, dst, {x, y, z}, 2);
@@ -147,7 +158,10 @@ void broadcast(CaseRun& r, bool constant) {
   BufferRef src1 = p.buffer("src1", kI32, 2), wide = p.buffer("wide", kI32, 2), dst = p.buffer("dst", kI32, 2);
   BufferRef src2 = constant ? p.constant("src2", kI32, 2) : p.buffer("src2", kI32, 2);
   p.broadcast(src2, wide, {x, y});
-  StageRef f = p.stage("sub", pointwise2<int32_t>("sub", [](int32_t a, int32_t m) { return a - m; })).reads(src1, {x, y}).reads(wide, {x, y}).writes(dst, {x, y});
+  StageRef f = p.stage("sub", pointwise2<int32_t>("sub", [](int32_t a, int32_t m) { return a - m; }))
+                   .reads(src1, {x, y})
+                   .reads(wide, {x, y})
+                   .writes(dst, {x, y});
   if (r["split_y"] > 0) f.loops({{y, r["split_y"]}});
   Index extents{20, 4};
   extents[static_cast<size_t>(r["broadcast_dim"])] = 1;
@@ -171,7 +185,8 @@ void constrained_transpose(CaseRun& r) {
   r.options.alias_copies = !r["no_alias"];
   constexpr int64_t kW = 20, kH = 4, kD = 7;
   Pipeline p("constrained_transpose");
-  BufferRef src = p.buffer("src", kI16, 3), mid1 = p.buffer("mid1", kI16, 3), mid2 = p.buffer("mid2", kI16, 3), dst = p.buffer("dst", kI16, 3);
+  BufferRef src = p.buffer("src", kI16, 3), mid1 = p.buffer("mid1", kI16, 3), mid2 = p.buffer("mid2", kI16, 3),
+            dst = p.buffer("dst", kI16, 3);
   const auto fix = [&](BufferRef& b) { b.stride(0, 2).stride(1, 2 * kW).stride(2, 2 * kW * kW); };
   if (r["fix1"]) fix(mid1);
   if (r["fix2"]) fix(mid2);
@@ -194,7 +209,8 @@ void constrained_transpose_broadcast(CaseRun& r) {
   Index extents{20, 4, 5};
   extents[one] = 1;
   Pipeline p("constrained_transpose_broadcast");
-  BufferRef src = p.buffer("src", kI16, 3), mid1 = p.buffer("mid1", kI16, 3), mid2 = p.buffer("mid2", kI16, 3), dst = p.buffer("dst", kI16, 3);
+  BufferRef src = p.buffer("src", kI16, 3), mid1 = p.buffer("mid1", kI16, 3), mid2 = p.buffer("mid2", kI16, 3),
+            dst = p.buffer("dst", kI16, 3);
   int64_t stride = 2;
   for (size_t d = 0; d < 3; ++d) {
     mid2.stride(static_cast<int>(d), d == one ? 0 : stride);
@@ -211,7 +227,8 @@ void constrained_transpose_broadcast(CaseRun& r) {
 
 void padded_stencil_alias(CaseRun& r) {
   Pipeline p("padded_stencil_alias");
-  BufferRef src = p.buffer("src", kI16, 2), added = p.buffer("added", kI16, 2), wide = p.buffer("wide", kI16, 2), stencil = p.buffer("stencil", kI16, 3), dst = p.buffer("dst", kI16, 2);
+  BufferRef src = p.buffer("src", kI16, 2), added = p.buffer("added", kI16, 2), wide = p.buffer("wide", kI16, 2),
+            stencil = p.buffer("stencil", kI16, 3), dst = p.buffer("dst", kI16, 2);
   p.stage("add", add_constant<int16_t>(1)).reads(src, {x, y}).writes(added, {x, y});
   p.padded_copy(added, {x, y}, wide, {x, y}, {src.bounds(0), src.bounds(1)}, Padding::value(int16_t{0}));
   p.copy(wide, {x, y + k - 1}, stencil, {x, y, k});
@@ -231,11 +248,13 @@ void padded_stencil_alias(CaseRun& r) {
 
 void padded_transposed(CaseRun& r) {
   Pipeline p("padded_transposed");
-  BufferRef src = p.buffer("src", kI16, 3), mid = p.buffer("mid", kI16, 3), wide = p.buffer("wide", kI16, 3), dst = p.buffer("dst", kI16, 3);
+  BufferRef src = p.buffer("src", kI16, 3), mid = p.buffer("mid", kI16, 3), wide = p.buffer("wide", kI16, 3),
+            dst = p.buffer("dst", kI16, 3);
   const Index extents{8, 5, 3};
   const Permuted from = permuted(r, {x, y, z}, extents);
   p.stage("add", add_constant<int16_t>(1)).reads(src, {x, y, z}).writes(mid, {x, y, z});
-  p.padded_copy(mid, {from.map.begin(), from.map.end()}, wide, {x, y, z}, {src.bounds(0), src.bounds(1), src.bounds(2)}, Padding::value(int16_t{0}));
+  p.padded_copy(mid, {from.map.begin(), from.map.end()}, wide, {x, y, z}, {src.bounds(0), src.bounds(1), src.bounds(2)},
+                Padding::value(int16_t{0}));
   p.stage("copy_out", opaque_copy<int16_t>()).reads(wide, {x, y, z}).writes(dst, {x, y, z});
   Array<int16_t> a(from.extents), o(extents);
   a.fill_pattern();
@@ -245,7 +264,8 @@ void padded_transposed(CaseRun& r) {
 
 void broadcast_new_dim(CaseRun& r) {
   Pipeline p("broadcast_new_dim");
-  BufferRef src = p.buffer("src", kI16, 2), mid = p.buffer("mid", kI16, 2), deep = p.buffer("deep", kI16, 3), sliced = p.buffer("sliced", kI16, 2), dst = p.buffer("dst", kI16, 2);
+  BufferRef src = p.buffer("src", kI16, 2), mid = p.buffer("mid", kI16, 2), deep = p.buffer("deep", kI16, 3),
+            sliced = p.buffer("sliced", kI16, 2), dst = p.buffer("dst", kI16, 2);
   p.stage("add", add_constant<int16_t>(1)).reads(src, {x, y}).writes(mid, {x, y});
   p.copy(mid, {x, y}, deep, {x, y, z});
   p.slice(deep, sliced, {x, y}, 2, 3);
@@ -258,11 +278,16 @@ void broadcast_new_dim(CaseRun& r) {
 
 void multiple_shared_aliases(CaseRun& r) {
   Pipeline p("multiple_shared_aliases");
-  BufferRef src = p.buffer("src", kI32, 1), mid = p.buffer("mid", kI32, 1), mid1 = p.buffer("mid1", kI32, 1), mid2 = p.buffer("mid2", kI32, 1), dst = p.buffer("dst", kI32, 1);
+  BufferRef src = p.buffer("src", kI32, 1), mid = p.buffer("mid", kI32, 1), mid1 = p.buffer("mid1", kI32, 1),
+            mid2 = p.buffer("mid2", kI32, 1), dst = p.buffer("dst", kI32, 1);
   p.stage("producer", add_constant<int32_t>(1)).reads(src, {x}).writes(mid, {x}).loops({{x, 1}});
   StageRef copy1 = p.padded_copy(mid, {x - 6}, mid1, {x}, {{0, 1}}, Padding::value(int32_t{0}));
   StageRef copy2 = p.padded_copy(mid, {x - 4}, mid2, {x}, {{0, 1}}, Padding::value(int32_t{0}));
-  StageRef consumer = p.stage("consumer", pointwise2<int32_t>("sub", [](int32_t a, int32_t m) { return a - m; })).reads(mid1, {x}).reads(mid2, {x}).writes(dst, {x}).loops({{x, 1}});
+  StageRef consumer = p.stage("consumer", pointwise2<int32_t>("sub", [](int32_t a, int32_t m) { return a - m; }))
+                          .reads(mid1, {x})
+                          .reads(mid2, {x})
+                          .writes(dst, {x})
+                          .loops({{x, 1}});
   copy1.compute_at(consumer, x), copy2.compute_at(consumer, x);
   mid1.store_at(consumer, x), mid2.store_at(consumer, x);
   Array<int32_t> a({2}), o({12});
@@ -281,7 +306,8 @@ void stencil_1d(CaseRun& r) {
   StageRef reduce = p.stage("reduce", kernel<int16_t>("reduce", [](const CallContext& c, const Index& at) {
                               const auto in = c.elements<const int16_t>(0);
                               int16_t sum = 0;
-                              for (int64_t u = in.min(1); u <= in.max(1); ++u) sum = static_cast<int16_t>(sum + in(at[0], u));
+                              for (int64_t u = in.min(1); u <= in.max(1); ++u)
+                                sum = static_cast<int16_t>(sum + in(at[0], u));
                               return sum;
                             })).reads(stencil, {x, {0, taps - 1}}).writes(dst, {x});
   if (r["split"] > 0) reduce.loops({{x, r["split"]}});

@@ -23,7 +23,8 @@ void run_copy(CaseRun& r, OneCopy<T> c) {
   const ElementType element = element_of<T>();
   BufferRef src = p.buffer("src", element, static_cast<int>(c.source.extents().size()));
   BufferRef dst = p.buffer("dst", element, static_cast<int>(c.destination.extents().size()));
-  StageRef copy = c.padding ? p.padded_copy(src, c.map, dst, c.indices, c.keep, Padding::value(*c.padding)) : p.copy(src, c.map, dst, c.indices);
+  StageRef copy = c.padding ? p.padded_copy(src, c.map, dst, c.indices, c.keep, Padding::value(*c.padding))
+                            : p.copy(src, c.map, dst, c.indices);
   copy.loops(c.loops);
   c.source.fill_pattern();
   r.run(p, {src}, {dst}, {{"src", c.source.argument()}, {"dst", c.destination.argument()}});
@@ -54,10 +55,14 @@ void stencil_only(CaseRun& r, const std::vector<Expr>& indices) {
     const auto low = [&](const char* a, const char* b) { return mins[at[a]] * stride + mins[at[b]] * dilation; };
     const Index source_mins{low("x", "dx"), low("y", "dy")};
     const Index source_extents{9 * stride + (taps - 1) * dilation + 1, 4 * stride + (taps - 1) * dilation + 1};
-    run_copy<int16_t>(r, {indices, {x * stride + dx * dilation, y * stride + dy * dilation}, Array<int16_t>(source_mins, source_extents),
-                          Array<int16_t>(mins, extents), [=](const Index& i) mutable {
-                            return Index{i[at["x"]] * stride + i[at["dx"]] * dilation, i[at["y"]] * stride + i[at["dy"]] * dilation};
-                          }});
+    run_copy<int16_t>(
+        r, {indices,
+            {x * stride + dx * dilation, y * stride + dy * dilation},
+            Array<int16_t>(source_mins, source_extents),
+            Array<int16_t>(mins, extents),
+            [=](const Index& i) mutable {
+              return Index{i[at["x"]] * stride + i[at["dx"]] * dilation, i[at["y"]] * stride + i[at["dy"]] * dilation};
+            }});
   }
 }
 void stencil_x_dx(CaseRun& r) { stencil_only(r, {x, dx, y, dy}); }
@@ -87,7 +92,8 @@ std::vector<LoopOver> loop_over(CaseRun& r, const Expr& index) {
 }
 
 void flip_x(CaseRun& r) {
-  run_copy<int8_t>(r, {{x}, {-x}, Array<int8_t>({-9}, {10}), Array<int8_t>({10}), [](const Index& i) { return Index{-i[0]}; }});
+  run_copy<int8_t>(
+      r, {{x}, {-x}, Array<int8_t>({-9}, {10}), Array<int8_t>({10}), [](const Index& i) { return Index{-i[0]}; }});
 }
 void flip_y(CaseRun& r) {
   run_copy<int8_t>(r, {{x, y, z}, {x, -y, z}, Array<int8_t>({0, -19, 0}, {10, 20, 10}), Array<int8_t>({10, 20, 10}),
@@ -133,8 +139,16 @@ void stack(CaseRun& r) {
 
 void tile(CaseRun& r) {
   const Expr xi = var("xi"), yi = var("yi"), xo = var("xo"), yo = var("yo");
-  run_copy<int32_t>(r, {{xi, yi, xo, yo}, {4 * xo + xi, 4 * yo + yi}, Array<int32_t>({12, 8}), Array<int32_t>({4, 4, 3, 2}),
-                        [](const Index& i) { return Index{4 * i[2] + i[0], 4 * i[3] + i[1]}; }, {}, {}, loop_over(r, xo)});
+  run_copy<int32_t>(r, {{xi, yi, xo, yo},
+                        {4 * xo + xi, 4 * yo + yi},
+                        Array<int32_t>({12, 8}),
+                        Array<int32_t>({4, 4, 3, 2}),
+                        [](const Index& i) {
+                          return Index{4 * i[2] + i[0], 4 * i[3] + i[1]};
+                        },
+                        {},
+                        {},
+                        loop_over(r, xo)});
 }
 
 // The 6 permutations, then maps that use an index twice or leave one out.
@@ -165,9 +179,12 @@ void broadcast_dim(CaseRun& r, bool sliced, bool optional) {
   Windows map{x, y, z};
   from[dim] = 1;
   map[dim] = Window(0);
-  if (sliced) from.erase(from.begin() + static_cast<ptrdiff_t>(dim)), map.erase(map.begin() + static_cast<ptrdiff_t>(dim));
+  if (sliced)
+    from.erase(from.begin() + static_cast<ptrdiff_t>(dim)), map.erase(map.begin() + static_cast<ptrdiff_t>(dim));
   if (optional)
-    for (int d = 0; d < 3; ++d) map[static_cast<size_t>(d)] = select(equal(extent_of("src", d), 1), min_of("src", d), std::vector<Expr>{x, y, z}[static_cast<size_t>(d)]);
+    for (int d = 0; d < 3; ++d)
+      map[static_cast<size_t>(d)] =
+          select(equal(extent_of("src", d), 1), min_of("src", d), std::vector<Expr>{x, y, z}[static_cast<size_t>(d)]);
   run_copy<int8_t>(r, {{x, y, z}, map, Array<int8_t>(from), Array<int8_t>({8, 5, 3}), [dim, sliced](Index i) {
                          i[dim] = 0;
                          if (sliced) i.erase(i.begin() + static_cast<ptrdiff_t>(dim));
@@ -185,7 +202,8 @@ void trivial(CaseRun& r) {
   Index extents(full.begin(), full.begin() + static_cast<ptrdiff_t>(rank));
   std::vector<Expr> indices(all.begin(), all.begin() + static_cast<ptrdiff_t>(rank));
   const auto same = [](const Index& i) { return i; };
-  run_copy<int32_t>(r, {indices, Windows(indices.begin(), indices.end()), Array<int32_t>(extents), Array<int32_t>(extents), same});
+  run_copy<int32_t>(
+      r, {indices, Windows(indices.begin(), indices.end()), Array<int32_t>(extents), Array<int32_t>(extents), same});
   if (rank != 1 && rank != 2) return;
   for (const int64_t offset : {-2, 3}) {
     Windows map;
@@ -202,14 +220,25 @@ void padded(CaseRun& r) {
                        [](const Index& i) { return Index{i[0] - 3, i[1] - 2}; }, int8_t{0}});
 }
 void custom_pad(CaseRun& r) {
-  run_copy<int8_t>(r, {{x, y}, {x, y}, Array<int8_t>({10, 10}), Array<int8_t>({7, 10}), [](const Index& i) { return i; }, int8_t{0}, {{1, 8}, {2, 4}}});
+  run_copy<int8_t>(r, {{x, y},
+                       {x, y},
+                       Array<int8_t>({10, 10}),
+                       Array<int8_t>({7, 10}),
+                       [](const Index& i) { return i; },
+                       int8_t{0},
+                       {{1, 8}, {2, 4}}});
 }
 
 void batch_reshape(CaseRun& r) {
   const Expr flat = var("flat"), n = var("n");
   if (r["opaque"] == 0) {
-    run_copy<int32_t>(r, {{flat, n}, {mod(flat, 8), mod(floordiv(flat, 8), 5), floordiv(flat, 40), n}, Array<int32_t>({8, 5, 3, 3}), Array<int32_t>({120, 3}),
-                          [](const Index& i) { return Index{i[0] % 8, i[0] / 8 % 5, i[0] / 40, i[1]}; }});
+    run_copy<int32_t>(r, {{flat, n},
+                          {mod(flat, 8), mod(floordiv(flat, 8), 5), floordiv(flat, 40), n},
+                          Array<int32_t>({8, 5, 3, 3}),
+                          Array<int32_t>({120, 3}),
+                          [](const Index& i) {
+                            return Index{i[0] % 8, i[0] / 8 % 5, i[0] / 40, i[1]};
+                          }});
     return;
   }
   Pipeline p("batch_reshape");

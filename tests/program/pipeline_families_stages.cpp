@@ -7,7 +7,8 @@ namespace tenon::program {
 
 namespace {
 
-const Expr x = var("x"), y = var("y"), i = var("i"), j = var("j"), s = var("s"), t = var("t"), c = var("c"), b = var("b");
+const Expr x = var("x"), y = var("y"), i = var("i"), j = var("j"), s = var("s"), t = var("t"), c = var("c"),
+           b = var("b");
 
 void trivial(CaseRun& r) {
   Pipeline p("trivial");
@@ -24,8 +25,14 @@ void elementwise(CaseRun& r, const Index& extents, const std::vector<Expr>& indi
   const int rank = static_cast<int>(extents.size());
   Pipeline p("elementwise");
   BufferRef src = p.buffer("src", kI32, rank), mid = p.buffer("mid", kI32, rank), dst = p.buffer("dst", kI32, rank);
-  p.stage("mul", times_constant<int32_t>(2)).reads(src, {indices.begin(), indices.end()}).writes(mid, indices).in_place();
-  StageRef add = p.stage("add", add_constant<int32_t>(1)).reads(mid, {indices.begin(), indices.end()}).writes(dst, indices).in_place();
+  p.stage("mul", times_constant<int32_t>(2))
+      .reads(src, {indices.begin(), indices.end()})
+      .writes(mid, indices)
+      .in_place();
+  StageRef add = p.stage("add", add_constant<int32_t>(1))
+                     .reads(mid, {indices.begin(), indices.end()})
+                     .writes(dst, indices)
+                     .in_place();
   if (r["split"] > 0) {
     std::vector<LoopOver> loops;
     for (const Expr& index : indices) loops.push_back({index, r["split"], r.workers()});
@@ -87,7 +94,8 @@ void matmuls(CaseRun& r) {
   BufferRef am = p.buffer("am", kI32, 2), dst = p.buffer("dst", kI32, 2);
   am.stride(1, 4).stride(0, 4 * am.extent(1));
   p.stage("first", matmul()).reads(a, {i, a.bounds(1)}).reads(m, {a.bounds(1), j}).writes(am, {i, j});
-  StageRef second = p.stage("second", matmul()).reads(am, {i, n.bounds(0)}).reads(n, {n.bounds(0), j}).writes(dst, {i, j});
+  StageRef second =
+      p.stage("second", matmul()).reads(am, {i, n.bounds(0)}).reads(n, {n.bounds(0), j}).writes(dst, {i, j});
   if (r["split"] > 0) second.loops({{i, r["split"], r.workers()}});
   if (r["split"] > 0 && r.workers() != 1) am.store_at(second, i);
   Array<int32_t> va({10, 10}), vm({10, 10}), vn({10, 10}), o({10, 10});
@@ -112,7 +120,9 @@ void stencil3x3(CaseRun& r) {
   Pipeline p("stencil");
   BufferRef src = p.buffer("src", kI16, 2), mid = p.buffer("mid", kI16, 2), dst = p.buffer("dst", kI16, 2);
   StageRef add = p.stage("add", add_constant<int16_t>(1)).reads(src, {s, t}).writes(mid, {s, t});
-  StageRef stencil = p.stage("stencil", window_sum<int16_t>({-1, -1}, {1, 1})).reads(mid, {{x - 1, x + 1}, {y - 1, y + 1}}).writes(dst, {x, y});
+  StageRef stencil = p.stage("stencil", window_sum<int16_t>({-1, -1}, {1, 1}))
+                         .reads(mid, {{x - 1, x + 1}, {y - 1, y + 1}})
+                         .writes(dst, {x, y});
   if (r["split"] > 0) stencil.loops({{y, r["split"], r.workers()}});
   if (r["split_intermediate"] > 0) add.loops({{t, r["split_intermediate"]}});
   Array<int16_t> a({-1, -1}, {22, 32}), o({20, 30});
@@ -145,23 +155,30 @@ void unrelated(CaseRun& r) {
   BufferRef src1 = p.buffer("src1", kI16, 2), mid1 = p.buffer("mid1", kI16, 2), dst1 = p.buffer("dst1", kI16, 2);
   BufferRef src2 = p.buffer("src2", kI32, 1), mid2 = p.buffer("mid2", kI32, 1), dst2 = p.buffer("dst2", kI32, 1);
   p.stage("add1", add_constant<int16_t>(1)).reads(src1, {x, y}).writes(mid1, {x, y});
-  p.stage("stencil1", window_sum<int16_t>({-1, -1}, {1, 1})).reads(mid1, {{x - 1, x + 1}, {y - 1, y + 1}}).writes(dst1, {x, y}).loops({{y, 2}});
+  p.stage("stencil1", window_sum<int16_t>({-1, -1}, {1, 1}))
+      .reads(mid1, {{x - 1, x + 1}, {y - 1, y + 1}})
+      .writes(dst1, {x, y})
+      .loops({{y, 2}});
   p.stage("mul2", times_constant<int32_t>(2)).reads(src2, {x}).writes(mid2, {x}).in_place();
   p.stage("add2", add_constant<int32_t>(1)).reads(mid2, {x}).writes(dst2, {x}).in_place();
   Array<int16_t> a({-1, -1}, {22, 12}), o({20, 10});
   Array<int32_t> a2({30}), o2({30});
   a.fill_pattern(), a2.fill_pattern();
-  r.run(p, {src1, src2}, {dst1, dst2}, {{"src1", a.argument()}, {"dst1", o.argument()}, {"src2", a2.argument()}, {"dst2", o2.argument()}});
+  r.run(p, {src1, src2}, {dst1, dst2},
+        {{"src1", a.argument()}, {"dst1", o.argument()}, {"src2", a2.argument()}, {"dst2", o2.argument()}});
   r.expect(o, [&](const Index& at) { return sum_around(a, at, 1, 1); });
   r.expect(o2, [&](const Index& at) { return 2 * a2.at(at) + 1; });
 }
 
 void padded_stencil(CaseRun& r) {
   Pipeline p("padded_stencil");
-  BufferRef src = p.buffer("src", kI16, 2), mid = p.buffer("mid", kI16, 2), padded = p.buffer("padded", kI16, 2), dst = p.buffer("dst", kI16, 2);
+  BufferRef src = p.buffer("src", kI16, 2), mid = p.buffer("mid", kI16, 2), padded = p.buffer("padded", kI16, 2),
+            dst = p.buffer("dst", kI16, 2);
   p.stage("add", add_constant<int16_t>(1)).reads(src, {x, y}).writes(mid, {x, y});
   StageRef pad = p.padded_copy(mid, {x, y}, padded, {x, y}, {src.bounds(0), src.bounds(1)}, Padding::value(int16_t{6}));
-  StageRef stencil = p.stage("stencil", window_sum<int16_t>({-1, -1}, {1, 1})).reads(padded, {{x - 1, x + 1}, {y - 1, y + 1}}).writes(dst, {x, y});
+  StageRef stencil = p.stage("stencil", window_sum<int16_t>({-1, -1}, {1, 1}))
+                         .reads(padded, {{x - 1, x + 1}, {y - 1, y + 1}})
+                         .writes(dst, {x, y});
   if (r["schedule"] > 0) stencil.loops({{y, 1}});
   if (r["schedule"] == 1) pad.compute_root();
   Array<int16_t> a({20, 30}), o({20, 30});
@@ -193,10 +210,17 @@ void diamond_stencils(CaseRun& r) {
   BufferRef src = p.buffer("src", kI16, 2), mid2 = p.buffer("mid2", kI16, 2), mid3 = p.buffer("mid3", kI16, 2),
             mid4 = p.buffer("mid4", kI16, 2), dst = p.buffer("dst", kI16, 2);
   StageRef mul2 = p.stage("mul2", times_constant<int16_t>(2)).reads(src, {x, y}).writes(mid2, {x, y});
-  StageRef stencil1 = p.stage("stencil1", window_sum<int16_t>({-1, -1}, {1, 1})).reads(mid2, {{x - 1, x + 1}, {y - 1, y + 1}}).writes(mid3, {x, y});
-  StageRef stencil2 = p.stage("stencil2", window_sum<int16_t>({-2, -2}, {2, 2})).reads(mid2, {{x - 2, x + 2}, {y - 2, y + 2}}).writes(mid4, {x, y});
-  StageRef diff = p.stage("diff", pointwise2<int16_t>("sub", [](int16_t a, int16_t m) { return static_cast<int16_t>(a - m); }))
-                      .reads(mid3, {x, y}).reads(mid4, {x, y}).writes(dst, {x, y});
+  StageRef stencil1 = p.stage("stencil1", window_sum<int16_t>({-1, -1}, {1, 1}))
+                          .reads(mid2, {{x - 1, x + 1}, {y - 1, y + 1}})
+                          .writes(mid3, {x, y});
+  StageRef stencil2 = p.stage("stencil2", window_sum<int16_t>({-2, -2}, {2, 2}))
+                          .reads(mid2, {{x - 2, x + 2}, {y - 2, y + 2}})
+                          .writes(mid4, {x, y});
+  StageRef diff =
+      p.stage("diff", pointwise2<int16_t>("sub", [](int16_t a, int16_t m) { return static_cast<int16_t>(a - m); }))
+          .reads(mid3, {x, y})
+          .reads(mid4, {x, y})
+          .writes(dst, {x, y});
   const int64_t schedule = r["schedule"];
   if (schedule > 0) diff.loops({{y, 1, schedule == 4 ? kAllWorkers : 1}});
   if (schedule == 2 || schedule == 3) stencil1.loops({{y, 2}}), stencil2.loops({{y, 2}});
@@ -209,7 +233,8 @@ void diamond_stencils(CaseRun& r) {
 
 void fork(CaseRun& r) {
   Pipeline p("fork");
-  BufferRef src = p.buffer("src", kI16, 2), mid = p.buffer("mid", kI16, 2), dst1 = p.buffer("dst1", kI16, 2), dst2 = p.buffer("dst2", kI16, 2);
+  BufferRef src = p.buffer("src", kI16, 2), mid = p.buffer("mid", kI16, 2), dst1 = p.buffer("dst1", kI16, 2),
+            dst2 = p.buffer("dst2", kI16, 2);
   p.stage("mul2", times_constant<int16_t>(2)).reads(src, {x, y}).writes(mid, {x, y});
   p.stage("add1", add_constant<int16_t>(1)).reads(mid, {x, y}).writes(dst1, {x, y});
   p.stage("add2", add_constant<int16_t>(1)).reads(mid, {x, y}).writes(dst2, {x, y}).loops({{y, 1}});
@@ -226,7 +251,8 @@ KernelHandle difference() {
 
 void split(CaseRun& r) {
   Pipeline p("split");
-  BufferRef src = p.buffer("src", kI16, 2), mid = p.buffer("mid", kI16, 2), mid1 = p.buffer("mid1", kI16, 2), mid2 = p.buffer("mid2", kI16, 2), dst = p.buffer("dst", kI16, 2);
+  BufferRef src = p.buffer("src", kI16, 2), mid = p.buffer("mid", kI16, 2), mid1 = p.buffer("mid1", kI16, 2),
+            mid2 = p.buffer("mid2", kI16, 2), dst = p.buffer("dst", kI16, 2);
   const Expr w = dst.extent(0);
   p.stage("add_in", add_constant<int16_t>(1)).reads(src, {x, y}).writes(mid, {x, y});
   p.stage("add1", add_constant<int16_t>(1)).reads(mid, {x, y}).writes(mid1, {x, y}).in_place();
@@ -260,7 +286,8 @@ void upsample(CaseRun& r) {
 
 void add_slices(CaseRun& r) {
   Pipeline p("add_slices");
-  BufferRef src = p.buffer("src", kI16, 3), src0 = p.buffer("src0", kI16, 2), src1 = p.buffer("src1", kI16, 2), dst = p.buffer("dst", kI16, 2);
+  BufferRef src = p.buffer("src", kI16, 3), src0 = p.buffer("src0", kI16, 2), src1 = p.buffer("src1", kI16, 2),
+            dst = p.buffer("dst", kI16, 2);
   p.slice(src, src0, {x, y}, 1, 0);
   p.slice(src, src1, {x, y}, 1, 1);
   p.stage("sub", difference()).reads(src0, {x, y}).reads(src1, {x, y}).writes(dst, {x, y});
@@ -278,16 +305,24 @@ void pyramid(CaseRun& r) {
              const int64_t u = 2 * at[0], v = 2 * at[1];
              return in(u, v) + in(u + 1, v) + in(u, v + 1) + in(u + 1, v + 1);
            })).reads(src, {{2 * x, 2 * x + 1}, {2 * y, 2 * y + 1}}).writes(mid, {x, y});
-  StageRef up = p.stage("up", kernel<int32_t>("up", [](const CallContext& k, const Index& at) {
-                          const auto m = k.elements<const int32_t>(1);
-                          const int64_t u = floor_half(at[0]), v = floor_half(at[1]), u1 = floor_half(at[0] + 1), v1 = floor_half(at[1] + 1);
-                          return k.elements<const int32_t>(0).at(at) + m(u, v) + m(u1, v) + m(u, v1) + m(u1, v1);
-                        })).reads(src, {x, y}).reads(mid, {{floordiv(x, 2), floordiv(x + 1, 2)}, {floordiv(y, 2), floordiv(y + 1, 2)}}).writes(dst, {x, y});
+  StageRef up = p.stage("up", kernel<int32_t>("up",
+                                              [](const CallContext& k, const Index& at) {
+                                                const auto m = k.elements<const int32_t>(1);
+                                                const int64_t u = floor_half(at[0]), v = floor_half(at[1]),
+                                                              u1 = floor_half(at[0] + 1), v1 = floor_half(at[1] + 1);
+                                                return k.elements<const int32_t>(0).at(at) + m(u, v) + m(u1, v) +
+                                                       m(u, v1) + m(u1, v1);
+                                              }))
+                    .reads(src, {x, y})
+                    .reads(mid, {{floordiv(x, 2), floordiv(x + 1, 2)}, {floordiv(y, 2), floordiv(y + 1, 2)}})
+                    .writes(dst, {x, y});
   up.loops({{y, 1, r["mode_index"] ? kAllWorkers : 1}});
   Array<int32_t> a({12, 12}), o({10, 10});
   a.fill_pattern();
   r.run(p, {src}, {dst}, {{"src", a.argument()}, {"dst", o.argument()}});
-  const auto down = [&](int64_t u, int64_t v) { return a(2 * u, 2 * v) + a(2 * u + 1, 2 * v) + a(2 * u, 2 * v + 1) + a(2 * u + 1, 2 * v + 1); };
+  const auto down = [&](int64_t u, int64_t v) {
+    return a(2 * u, 2 * v) + a(2 * u + 1, 2 * v) + a(2 * u, 2 * v + 1) + a(2 * u + 1, 2 * v + 1);
+  };
   r.expect(o, [&](const Index& at) {
     const int64_t u = at[0] / 2, v = at[1] / 2, u1 = (at[0] + 1) / 2, v1 = (at[1] + 1) / 2;
     return a.at(at) + down(u, v) + down(u1, v) + down(u, v1) + down(u1, v1);
@@ -297,8 +332,9 @@ void pyramid(CaseRun& r) {
 void softmax(CaseRun& r) {
   constexpr int64_t kD = 30, kB = 20;
   Pipeline p("softmax");
-  BufferRef src = p.buffer("src", kF32, 2), softmax_in = p.buffer("softmax_in", kF32, 2), exp_in = p.buffer("exp_in", kF32, 2),
-            softmax_out = p.buffer("softmax_out", kF32, 2), add_out = p.buffer("add_out", kF32, 2), dst = p.buffer("dst", kF32, 2),
+  BufferRef src = p.buffer("src", kF32, 2), softmax_in = p.buffer("softmax_in", kF32, 2),
+            exp_in = p.buffer("exp_in", kF32, 2), softmax_out = p.buffer("softmax_out", kF32, 2),
+            add_out = p.buffer("add_out", kF32, 2), dst = p.buffer("dst", kF32, 2),
             max_in = p.buffer("max_in", kF32, 1), sum_exp = p.buffer("sum_exp", kF32, 1);
   const Window all = dst.bounds(0);
   StageRef producer = p.stage("producer", add_constant<float>(1)).reads(src, {c, b}).writes(softmax_in, {c, b});
@@ -308,24 +344,35 @@ void softmax(CaseRun& r) {
                                 for (int64_t u = in.min(0); u <= in.max(0); ++u) most = std::max(most, in(u, at[0]));
                                 return most;
                               })).reads(softmax_in, {all, b}).writes(max_in, {b});
-  p.stage("exp_in", make_kernel("exp", [](CallContext& k) -> Result<void> {
-             const auto in = k.elements<const float>(0), most = k.elements<const float>(1);
-             const auto e = k.elements<float>(2), sum = k.elements<float>(3);
-             for (int64_t v = sum.min(0); v <= sum.max(0); ++v) {
-               float total = 0;
-               for (int64_t u = e.min(0); u <= e.max(0); ++u) total += e(u, v) = std::exp(in(u, v) - most(v));
-               sum(v) = total;
-             }
-             return {};
-           }, true)).reads(softmax_in, {c, b}).reads(max_in, {b}).writes(exp_in, {c, b}).writes(sum_exp, {b}).in_place(0, 0);
+  p.stage("exp_in", make_kernel(
+                        "exp",
+                        [](CallContext& k) -> Result<void> {
+                          const auto in = k.elements<const float>(0), most = k.elements<const float>(1);
+                          const auto e = k.elements<float>(2), sum = k.elements<float>(3);
+                          for (int64_t v = sum.min(0); v <= sum.max(0); ++v) {
+                            float total = 0;
+                            for (int64_t u = e.min(0); u <= e.max(0); ++u)
+                              total += e(u, v) = std::exp(in(u, v) - most(v));
+                            sum(v) = total;
+                          }
+                          return {};
+                        },
+                        true))
+      .reads(softmax_in, {c, b})
+      .reads(max_in, {b})
+      .writes(exp_in, {c, b})
+      .writes(sum_exp, {b})
+      .in_place(0, 0);
   p.stage("normalize", kernel<float>("normalize", [](const CallContext& k, const Index& at) {
              return k.elements<const float>(0).at(at) / k.elements<const float>(1)(at[1]);
            })).reads(exp_in, {all, b}).reads(sum_exp, {b}).writes(softmax_out, {c, b});
   const bool copies = r["copy_at_the_end"] != 0;
-  StageRef consumer = p.stage("consumer", add_constant<float>(1)).reads(softmax_out, {c, b}).writes(copies ? add_out : dst, {c, b});
+  StageRef consumer =
+      p.stage("consumer", add_constant<float>(1)).reads(softmax_out, {c, b}).writes(copies ? add_out : dst, {c, b});
   if (r["copy_at_the_end"] == 1) p.copy(add_out, {c, b}, dst, {c, b});
   if (r["copy_at_the_end"] == 2)
-    p.copy(add_out, {select(equal(dst.extent(0), 1), dst.min(0), c), select(equal(dst.extent(1), 1), dst.min(1), b)}, dst, {c, b});
+    p.copy(add_out, {select(equal(dst.extent(0), 1), dst.min(0), c), select(equal(dst.extent(1), 1), dst.min(1), b)},
+           dst, {c, b});
   std::vector<LoopOver> loops;
   if (r["split_c"]) loops.push_back({c, r["split_c"]});
   if (r["split_b"]) loops.push_back({b, r["split_b"]});
@@ -348,7 +395,10 @@ void conditional_parallel(CaseRun& r) {
   const Expr workers_x = p.scalar("workers_x"), workers_y = p.scalar("workers_y");
   BufferRef src = p.buffer("src", kI32, 2), mid = p.buffer("mid", kI32, 2), dst = p.buffer("dst", kI32, 2);
   p.stage("mul", times_constant<int32_t>(2)).reads(src, {x, y}).writes(mid, {x, y});
-  p.stage("add", add_constant<int32_t>(1)).reads(mid, {x, y}).writes(dst, {x, y}).loops({{x, 2, workers_x}, {y, 1, workers_y}});
+  p.stage("add", add_constant<int32_t>(1))
+      .reads(mid, {x, y})
+      .writes(dst, {x, y})
+      .loops({{x, 2, workers_x}, {y, 1, workers_y}});
   r.scalars = {{"workers_x", r.number() & 2 ? kAllWorkers : 1}, {"workers_y", r.number() & 1 ? kAllWorkers : 1}};
   Array<int32_t> a({10, 10}), o({10, 10});
   a.fill_pattern();

@@ -125,7 +125,8 @@ KernelHandle kernel(std::string name, std::function<T(const CallContext&, const 
 // f of the elements of all operands read, at the same index.
 template <class T>
 KernelHandle pointwise(std::string name, std::function<T(T)> f) {
-  return kernel<T>(std::move(name), [f](const CallContext& c, const Index& i) { return f(c.elements<const T>(0).at(i)); });
+  return kernel<T>(std::move(name),
+                   [f](const CallContext& c, const Index& i) { return f(c.elements<const T>(0).at(i)); });
 }
 template <class T>
 KernelHandle pointwise2(std::string name, std::function<T(T, T)> f) {
@@ -184,7 +185,8 @@ inline void expect_same_compiled(const Program& program, const Arguments& argume
   const auto ran = bound.value().run(arguments);
   ASSERT_TRUE(ran.ok()) << ran.error().to_string() << "\n" << print(program);
   for (const auto& [name, bytes] : wanted) {
-    const bool same = std::ranges::equal(bytes_of(arguments.buffers.at(name), program.buffer(*program.find_buffer(name)).element), bytes);
+    const bool same = std::ranges::equal(
+        bytes_of(arguments.buffers.at(name), program.buffer(*program.find_buffer(name)).element), bytes);
     EXPECT_TRUE(same) << "the compiled form differs in '" << name << "'\n" << print(program);
   }
 }

@@ -13,7 +13,8 @@ TEST(Pipeline, RefusesWrongUseWithNames) {
   Pipeline p("wrong");
   BufferRef a = p.buffer("a", kI32, 2), b = p.buffer("b", kI32, 2);
   p.stage("s", add_constant<int32_t>(1)).reads(a, {x}).writes(b, {x, y});
-  EXPECT_NE(refusal(p.build({a}, {b})).find("stage 's' gives 1 windows of buffer 'a', which has 2 dims"), std::string::npos);
+  EXPECT_NE(refusal(p.build({a}, {b})).find("stage 's' gives 1 windows of buffer 'a', which has 2 dims"),
+            std::string::npos);
 }
 
 TEST(Pipeline, RefusesUnknownSymbolsAndMissingProducers) {
@@ -27,9 +28,11 @@ TEST(Pipeline, RefusesUnknownSymbolsAndMissingProducers) {
 
 TEST(Pipeline, RefusesAPlaceThatIsNotAroundAllReaders) {
   Pipeline p("place");
-  BufferRef a = p.buffer("a", kI32, 1), b = p.buffer("b", kI32, 1), c = p.buffer("c", kI32, 1), d = p.buffer("d", kI32, 1);
+  BufferRef a = p.buffer("a", kI32, 1), b = p.buffer("b", kI32, 1), c = p.buffer("c", kI32, 1),
+            d = p.buffer("d", kI32, 1);
   StageRef first = p.stage("first", add_constant<int32_t>(1)).reads(a, {x}).writes(b, {x});
-  StageRef second = p.stage("second", add_constant<int32_t>(1)).reads(b, {x}).writes(c, {x}).loops({{x, 1, kAllWorkers}});
+  StageRef second =
+      p.stage("second", add_constant<int32_t>(1)).reads(b, {x}).writes(c, {x}).loops({{x, 1, kAllWorkers}});
   p.stage("third", add_constant<int32_t>(1)).reads(b, {x}).writes(d, {x});
   first.compute_at(second, x);
   EXPECT_NE(refusal(p.build({a}, {c, d})).find("is not around all readers"), std::string::npos);
@@ -42,14 +45,18 @@ TEST(Pipeline, WindowsSlideWithStepsKnownAtRunTime) {
   const Expr chunk = p.scalar("chunk");
   BufferRef in = p.buffer("in", kI32, 2), a = p.buffer("a", kI32, 2), out = p.buffer("out", kI32, 2);
   p.stage("f", add_constant<int32_t>(1)).reads(in, {x, y}).writes(a, {x, y});
-  p.stage("g", window_sum<int32_t>({0, -kRadius}, {0, kRadius})).reads(a, {x, {y - kRadius, y + kRadius}}).writes(out, {x, y}).loops({{y, chunk}});
+  p.stage("g", window_sum<int32_t>({0, -kRadius}, {0, kRadius}))
+      .reads(a, {x, {y - kRadius, y + kRadius}})
+      .writes(out, {x, y})
+      .loops({{y, chunk}});
   const auto program = p.build({in}, {out});
   ASSERT_TRUE(program.ok()) << program.error().to_string();
   for (const int64_t step : {1, 4, 7, 100}) {
     Array<int32_t> source({0, -kRadius}, {kWidth, kHeight + 2 * kRadius}), result({kWidth, kHeight});
     source.fill_pattern();
     RunStatistics statistics;
-    const auto ran = interpret(program.value(), {{{"in", source.argument()}, {"out", result.argument()}}, {{"chunk", step}}}, {}, &statistics);
+    const auto ran = interpret(
+        program.value(), {{{"in", source.argument()}, {"out", result.argument()}}, {{"chunk", step}}}, {}, &statistics);
     ASSERT_TRUE(ran.ok()) << ran.error().to_string();
     EXPECT_EQ(statistics.stages.at("f->a").elements, kWidth * (kHeight + 2 * kRadius));
     EXPECT_EQ(statistics.heap_peak, kWidth * 4 * std::min(step + 2 * kRadius, kHeight + 2 * kRadius));
@@ -65,7 +72,9 @@ TEST(Pipeline, BandsHaveWindowsOfTheirOwn) {
   std::optional<StageRef> last;
   for (int64_t s = 0; s < kStages; ++s) {
     BufferRef to = p.buffer("b" + std::to_string(s), kI32, 2);
-    last = p.stage("s" + std::to_string(s), window_sum<int32_t>({0, -1}, {0, 1})).reads(from, {x, {y - 1, y + 1}}).writes(to, {x, y});
+    last = p.stage("s" + std::to_string(s), window_sum<int32_t>({0, -1}, {0, 1}))
+               .reads(from, {x, {y - 1, y + 1}})
+               .writes(to, {x, y});
     from = to;
   }
   const Expr workers = p.scalar("workers");
@@ -132,7 +141,9 @@ TEST(Pipeline, PyramidsComputeNothingTwice) {
   });
   for (int level = 0; level < 3; ++level) {
     down.push_back(p.buffer("down" + std::to_string(level), kI32, 2));
-    p.stage("half" + std::to_string(level), halves).reads(from, {{2 * x, 2 * x + 1}, {2 * y, 2 * y + 1}}).writes(down.back(), {x, y});
+    p.stage("half" + std::to_string(level), halves)
+        .reads(from, {{2 * x, 2 * x + 1}, {2 * y, 2 * y + 1}})
+        .writes(down.back(), {x, y});
     from = down.back();
   }
   const auto doubles = kernel<int32_t>("double", [](const CallContext& c, const Index& i) {
@@ -142,7 +153,10 @@ TEST(Pipeline, PyramidsComputeNothingTwice) {
   for (int level = 2; level >= 0; --level) {
     const BufferRef fine = level == 0 ? in : down[static_cast<size_t>(level) - 1];
     BufferRef up = p.buffer("up" + std::to_string(level), kI32, 2);
-    last = p.stage("double" + std::to_string(level), doubles).reads(fine, {x, y}).reads(from, {floordiv(x, 2), floordiv(y, 2)}).writes(up, {x, y});
+    last = p.stage("double" + std::to_string(level), doubles)
+               .reads(fine, {x, y})
+               .reads(from, {floordiv(x, 2), floordiv(y, 2)})
+               .writes(up, {x, y});
     from = up;
   }
   last->loops({{y, 1}});
@@ -151,7 +165,8 @@ TEST(Pipeline, PyramidsComputeNothingTwice) {
   Array<int32_t> source({48, 32}), result({48, 32});
   source.fill_pattern();
   RunStatistics statistics;
-  const auto ran = interpret(program.value(), {{{"in", source.argument()}, {"up0", result.argument()}}, {}}, {}, &statistics);
+  const auto ran =
+      interpret(program.value(), {{{"in", source.argument()}, {"up0", result.argument()}}, {}}, {}, &statistics);
   ASSERT_TRUE(ran.ok()) << ran.error().to_string() << print(program.value());
   EXPECT_EQ(statistics.stages.at("half0->down0").elements, 384);
   EXPECT_EQ(statistics.stages.at("half1->down1").elements, 96);
@@ -173,7 +188,9 @@ TEST(Pipeline, LinearChainsTakeTwoArraysOrNone) {
     ASSERT_TRUE(program.ok()) << program.error().to_string();
     Array<int32_t> source({100}), result({100});
     RunStatistics statistics;
-    ASSERT_TRUE(interpret(program.value(), {{{"in", source.argument()}, {"b31", result.argument()}}, {}}, {}, &statistics).ok());
+    ASSERT_TRUE(
+        interpret(program.value(), {{{"in", source.argument()}, {"b31", result.argument()}}, {}}, {}, &statistics)
+            .ok());
     EXPECT_EQ(statistics.heap_peak, in_place ? 0 : 800);
     EXPECT_EQ(result(7), 32);
   }
@@ -189,17 +206,20 @@ TEST(Pipeline, UntilingIsOneCopy) {
   Array<int32_t> source({4, 4, 3, 2}), result({12, 8});
   source.fill_pattern();
   RunStatistics statistics;
-  const auto ran = interpret(program.value(), {{{"in", source.argument()}, {"out", result.argument()}}, {}}, {}, &statistics);
+  const auto ran =
+      interpret(program.value(), {{{"in", source.argument()}, {"out", result.argument()}}, {}}, {}, &statistics);
   ASSERT_TRUE(ran.ok()) << ran.error().to_string();
   EXPECT_EQ(statistics.copies.at("copy out->out").calls, 1);
-  for_each_index({0, 0}, {12, 8}, [&](const Index& i) { EXPECT_EQ(result.at(i), source(i[0] % 4, i[1] % 4, i[0] / 4, i[1] / 4)); });
+  for_each_index({0, 0}, {12, 8},
+                 [&](const Index& i) { EXPECT_EQ(result.at(i), source(i[0] % 4, i[1] % 4, i[0] / 4, i[1] / 4)); });
 }
 
 // Bytes from a row to the next of the intermediate, as its reader sees it: a window of three rows of so many floats.
 int64_t row_stride(int64_t width, bool reader_takes_dense_only) {
   static int64_t seen;
   auto reader = std::make_shared<Kernel>(*make_kernel(
-      "reader", [](CallContext& c) -> Result<void> { return seen = c.operands[0].dims[1].stride, Result<void>(); }, true));
+      "reader", [](CallContext& c) -> Result<void> { return seen = c.operands[0].dims[1].stride, Result<void>(); },
+      true));
   reader->takes_dense_only = reader_takes_dense_only;
   Pipeline p("rows");
   BufferRef in = p.buffer("in", kI32, 2), mid = p.buffer("mid", kI32, 2), out = p.buffer("out", kI32, 2);
@@ -214,8 +234,8 @@ int64_t row_stride(int64_t width, bool reader_takes_dense_only) {
   return seen;
 }
 
-// Kernels take longer for rows that begin between two lines of a cache. Short rows would grow by too much, and some kernels
-// take no gaps.
+// Kernels take longer for rows that begin between two lines of a cache. Short rows would grow by too much, and some
+// kernels take no gaps.
 TEST(Pipeline, LongRowsBeginAtLines) {
   EXPECT_EQ(row_stride(255, false), 1020);
   EXPECT_EQ(row_stride(256, false), 1024);

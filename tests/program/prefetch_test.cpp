@@ -155,7 +155,8 @@ TEST(PrefetchCode, HasAStretchForEachRowOrIsCroppedInARun) {
   EXPECT_THAT(bound.disassembly(), HasSubstr(": prefetch in "));
 }
 
-// Five rows of three lines in three portions: the middle one is the end of a row, the next one, and the begin of a third.
+// Five rows of three lines in three portions: the middle one is the end of a row, the next one, and the begin of a
+// third.
 TEST(PrefetchCode, APortionMayBeSeveralStretches) {
   Data data;
   data.add("in", {64, 40});
@@ -167,7 +168,8 @@ TEST(PrefetchCode, APortionMayBeSeveralStretches) {
     call add1(in %in[0 +: 64, 0 +: 1], out %out[0 +: 64, 0 +: 1])
   })"),
                                       data);
-  for (const char* stretch : {"read_soon 1 lines from r16 + 384\n", "read_soon 3 lines from r16 + 512\n", "read_soon 1 lines from r16 + 768\n"})
+  for (const char* stretch : {"read_soon 1 lines from r16 + 384\n", "read_soon 3 lines from r16 + 512\n",
+                              "read_soon 1 lines from r16 + 768\n"})
     EXPECT_THAT(bound.disassembly(), HasSubstr(stretch));
 }
 
@@ -192,8 +194,8 @@ TEST(PrefetchCode, RingsAreNotFetched) {
   EXPECT_THAT(bound.disassembly(), Not(HasSubstr("prefetch")));
 }
 
-// Rows for which no code for a period is made otherwise: the hint moves every second iteration only, and is found before
-// the run all the same.
+// Rows for which no code for a period is made otherwise: the hint moves every second iteration only, and is found
+// before the run all the same.
 TEST(PrefetchCode, IsMadeForSeveralIterationsOfLongRows) {
   Data data;
   data.add("in", {9000, 40});
@@ -275,7 +277,9 @@ TEST(LoopsThatFetchAhead, FetchWhatIterationsFurtherOnTouchFirst) {
 // How often the hints of a run speak of each element of a buffer of rank 2.
 class Hinted {
  public:
-  Hinted(const Program& program, SymbolValues sizes) : program_(program), values_(std::move(sizes)) { go(program.body); }
+  Hinted(const Program& program, SymbolValues sizes) : program_(program), values_(std::move(sizes)) {
+    go(program.body);
+  }
   std::map<std::pair<std::string, Access>, std::map<std::pair<int64_t, int64_t>, int>> times;
 
  private:
@@ -299,14 +303,16 @@ class Hinted {
     const Box& box = hint->region.box;
     for (int64_t y = 0; y < value(box[1].extent); ++y)
       for (int64_t x = 0; x < value(box[0].extent); ++x)
-        ++times[{program_.buffer(hint->region.buffer).name, hint->access}][{value(box[0].min) + x, value(box[1].min) + y}];
+        ++times[{program_.buffer(hint->region.buffer).name, hint->access}]
+               [{value(box[0].min) + x, value(box[1].min) + y}];
   }
 
   const Program& program_;
   SymbolValues values_;
 };
 
-// Each element of what tiles read and write is fetched once: the last tile of a row fetches for the first one of the next.
+// Each element of what tiles read and write is fetched once: the last tile of a row fetches for the first one of the
+// next.
 TEST(LoopsThatFetchAhead, LastTilesFetchForTheNextRow) {
   for (const int64_t width : {64, 80, 16 * 40})  // 4, 5 and 40 tiles: written out, cut, and a loop
     for (const int64_t ahead : {1, 2}) {
@@ -324,7 +330,8 @@ TEST(LoopsThatFetchAhead, LastTilesFetchForTheNextRow) {
       EXPECT_THAT(code, Not(HasSubstr(": prefetch "))) << code;
       SymbolValues sizes;
       for (const char* buffer : {"in", "out"})
-        for (const auto& [bound, number] : {std::pair<const char*, int64_t>{".min0", 0}, {".min1", 0}, {".extent0", width}, {".extent1", 20}})
+        for (const auto& [bound, number] :
+             {std::pair<const char*, int64_t>{".min0", 0}, {".min1", 0}, {".extent0", width}, {".extent1", 20}})
           sizes[std::string(buffer) + bound] = number;
       const Hinted hinted(*program, sizes);
       for (const auto& which : {std::pair{std::string("in"), Access::in}, std::pair{std::string("out"), Access::out}})

@@ -149,8 +149,8 @@ TEST(Races, StagesOfAPipelineNeedTheirAwait) {
   EXPECT_EQ(with("await 1", "signal 0"), "");  // a stage nobody signals ends with its iteration
 }
 
-// Both loops are pipelined; the inner one is run by the worker of an iteration of the outer one, whose Signals and Awaits
-// its own are not.
+// Both loops are pipelined; the inner one is run by the worker of an iteration of the outer one, whose Signals and
+// Awaits its own are not.
 TEST(Races, SignalsOfANestedPipelineSpeakOfItAlone) {
   const auto with = [](const char* outer_await, const char* inner_await, const char* inner_signal) {
     return race_in(str(R"(program @nest(workers) {

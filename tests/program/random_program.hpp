@@ -68,8 +68,8 @@ class RandomProgram {
   std::string hint(const std::string& of, const std::string& y, int step) {
     if (chance()) return " ";
     const int parts = number(1, 5);
-    return str(" prefetch ", pick({"in", "out"}), " %", of, "[", number(-3, 3), " +: 12, ", y, " + ", step, " +: ", step,
-               "] part ", number(0, parts - 1), " of ", parts, "\n");
+    return str(" prefetch ", pick({"in", "out"}), " %", of, "[", number(-3, 3), " +: 12, ", y, " + ", step,
+               " +: ", step, "] part ", number(0, parts - 1), " of ", parts, "\n");
   }
 
   std::string tiles(const std::string& from, const std::string& to) {

@@ -25,8 +25,8 @@ TEST(ScheduleCosts, WindowsAreLostBeyondWhatIsSure) {
   EXPECT_GT(seconds(256 << 10), half);
 }
 
-// Of what a chain of 8 stages over so many floats takes in memory in pieces of `step`, the part that fetching 4 KB ahead
-// saves.
+// Of what a chain of 8 stages over so many floats takes in memory in pieces of `step`, the part that fetching 4 KB
+// ahead saves.
 double saved_by_fetching_ahead(int64_t step, int64_t extent) {
   const auto seconds = [&](double ahead) {
     CostModel model = CostModel::host();
@@ -41,7 +41,8 @@ double saved_by_fetching_ahead(int64_t step, int64_t extent) {
   return 1 - seconds(4096) / seconds(0);
 }
 
-// What is read in pieces that are fetched ahead goes on while the first level is worked in; of longer ones less and less.
+// What is read in pieces that are fetched ahead goes on while the first level is worked in; of longer ones less and
+// less.
 TEST(ScheduleCosts, PiecesThatAreFetchedAheadAreHidden) {
   constexpr int64_t kExtent = int64_t{1} << 24;
   const double all = saved_by_fetching_ahead(1024, kExtent);
@@ -127,8 +128,8 @@ CostModel model_of_alike_caches() {
   return model;
 }
 
-// Six calls go by for 8 bytes an index; of a second level of 64 KB the half is sure, and of 48 KB it holds half of what is
-// more.
+// Six calls go by for 8 bytes an index; of a second level of 64 KB the half is sure, and of 48 KB it holds half of what
+// is more.
 TEST(ScheduleCosts, WhatIsFetchedHasWhatIsLeftOfTheSecondLevel) {
   CostModel model = model_of_alike_caches();
   const auto gained = [&](int64_t step) { return gained_by_fetching(step, model); };
@@ -187,11 +188,17 @@ TEST(ScheduleCosts, StagesOfOtherResolutionsFetchNothingDownColumns) {
   const auto gained = [](const std::vector<LoopOver>& loops) {
     const auto seconds = [&](int64_t ahead) {
       Pipeline p("halves");
-      BufferRef source = p.buffer("source", kI32, 2), half = p.buffer("half", kI32, 2), result = p.buffer("result", kI32, 2);
-      p.stage("halve", window_sum<int32_t>({0, 0}, {1, 1})).reads(source, {{2 * x, 2 * x + 1}, {2 * y, 2 * y + 1}}).writes(half, {x, y});
+      BufferRef source = p.buffer("source", kI32, 2), half = p.buffer("half", kI32, 2),
+                result = p.buffer("result", kI32, 2);
+      p.stage("halve", window_sum<int32_t>({0, 0}, {1, 1}))
+          .reads(source, {{2 * x, 2 * x + 1}, {2 * y, 2 * y + 1}})
+          .writes(half, {x, y});
       std::vector<LoopOver> with = loops;
       with.front().ahead = ahead;
-      p.stage("twice", window_sum<int32_t>({0, 0}, {0, 0})).reads(half, {floordiv(x, 2), floordiv(y, 2)}).writes(result, {x, y}).loops(with);
+      p.stage("twice", window_sum<int32_t>({0, 0}, {0, 0}))
+          .reads(half, {floordiv(x, 2), floordiv(y, 2)})
+          .writes(result, {x, y})
+          .loops(with);
       return predict_cost(p, {source}, {result}, sizes(4096), model_of_alike_caches())->memory_seconds;
     };
     return seconds(0) - seconds(1);
@@ -226,7 +233,8 @@ TEST(ScheduleCosts, ResultsPastTheCachesCostACallAndHideWhatTheModelSays) {
 TEST(ScheduleCosts, LoadsAlongRowsCountTwice) {
   const auto seconds = [](const Windows& windows) {
     Pipeline p("windows");
-    BufferRef source = p.buffer("source", kI32, 2), mid = p.buffer("mid", kI32, 2), result = p.buffer("result", kI32, 2);
+    BufferRef source = p.buffer("source", kI32, 2), mid = p.buffer("mid", kI32, 2),
+              result = p.buffer("result", kI32, 2);
     p.stage("first", window_sum<int32_t>({0, 0}, {0, 0})).reads(source, {x, y}).writes(mid, {x, y});
     p.stage("last", window_sum<int32_t>({0, 0}, {0, 0})).reads(mid, windows).writes(result, {x, y});
     CostModel model = CostModel::host();
@@ -243,9 +251,13 @@ TEST(ScheduleCosts, LoadsAlongRowsCountTwice) {
 TEST(ScheduleCosts, PiecesOfRowsWithWindowsAlongThemLieBetweenLines) {
   const auto seconds = [](const Window& along, const std::vector<LoopOver>& loops) {
     Pipeline p("windows");
-    BufferRef source = p.buffer("source", kI32, 2), mid = p.buffer("mid", kI32, 2), result = p.buffer("result", kI32, 2);
+    BufferRef source = p.buffer("source", kI32, 2), mid = p.buffer("mid", kI32, 2),
+              result = p.buffer("result", kI32, 2);
     p.stage("first", window_sum<int32_t>({0, 0}, {0, 0})).reads(source, {x, y}).writes(mid, {x, y});
-    p.stage("last", window_sum<int32_t>({0, 0}, {0, 0})).reads(mid, {along, {y - 1, y + 1}}).writes(result, {x, y}).loops(loops);
+    p.stage("last", window_sum<int32_t>({0, 0}, {0, 0}))
+        .reads(mid, {along, {y - 1, y + 1}})
+        .writes(result, {x, y})
+        .loops(loops);
     CostModel model = CostModel::host();
     for (CostModel::Memory& m : model.memories) m.bytes_per_second *= &m == model.memories.data() ? 1 : 1e6;
     model.memories.front().bytes = 1024;  // it holds no piece: loads alone take time

@@ -63,8 +63,8 @@ TEST(Steady, MostIterationsDecideNothing) {
 
 // A condition on what another one gives, and ones that begin to hold: none of them is in the longest part.
 TEST(Steady, ConditionsWithinConditionsAndRisingOnesHaveOneOutcome) {
-  for (const char* value : {"min(max(y - 3, 0), 5)", "select(y < 7, 2, 1)", "select(6 < y, 1, 2)", "max(y, 6)", "max(6, y)", "min(y, 4)", "min(4, y)",
-                            "max(min(max(y, 3), 9), 4)"}) {
+  for (const char* value : {"min(max(y - 3, 0), 5)", "select(y < 7, 2, 1)", "select(6 < y, 1, 2)", "max(y, 6)",
+                            "max(6, y)", "min(y, 4)", "min(4, y)", "max(min(max(y, 3), 9), 4)"}) {
     Data data, expected;
     data.add("out", {3, 40});
     expected.add("out", {3, 40});
@@ -199,7 +199,8 @@ TEST(Steady, PlacesInRingsAreConstantInCodeForAPeriod) {
   BoundProgram bound = bound_to(*program, compiled);
   const std::vector<std::string> bodies = loop_bodies(bound.disassembly());
   ASSERT_EQ(bodies.size(), 2u) << bound.disassembly();
-  EXPECT_TRUE(std::regex_match(bodies[1], std::regex(R"((\d+: call(_plain|_function) [^\n]*\n){6})"))) << bound.disassembly();
+  EXPECT_TRUE(std::regex_match(bodies[1], std::regex(R"((\d+: call(_plain|_function) [^\n]*\n){6})")))
+      << bound.disassembly();
   ASSERT_TRUE(bound.run(compiled.arguments()).ok());
   ASSERT_TRUE(interpret(*program, interpreted.arguments(), {}).ok());
   EXPECT_EQ(compiled["out"], interpreted["out"]);
@@ -309,8 +310,8 @@ const char* const kTiles = R"(program @tiles() {
   }
 })";
 
-// Conditions on the number of a loop around others are decided where its code is made, too, whatever the loops within do;
-// few iterations within a loop are code of their own.
+// Conditions on the number of a loop around others are decided where its code is made, too, whatever the loops within
+// do; few iterations within a loop are code of their own.
 TEST(Steady, LoopsAroundLoopsHaveSteadyParts) {
   const std::regex decided_in_a_run(R"(: (min|max|select|at_least_0|is_0|prefetch) )");
   for (const int64_t width : {0, 1, 3, 4, 5, 8, 11, 16, 17, 70})
@@ -367,7 +368,8 @@ TEST(Steady, WhatMovesEverySecondIterationHasCodeForBoth) {
   BoundProgram bound = bound_to(*program, compiled);
   const std::vector<std::string> bodies = loop_bodies(bound.disassembly());
   ASSERT_EQ(bodies.size(), 1u) << bound.disassembly();
-  EXPECT_TRUE(std::regex_match(bodies[0], std::regex(R"((\d+: call(_plain|_function) [^\n]*\n){3})"))) << bound.disassembly();
+  EXPECT_TRUE(std::regex_match(bodies[0], std::regex(R"((\d+: call(_plain|_function) [^\n]*\n){3})")))
+      << bound.disassembly();
   ASSERT_TRUE(bound.run(compiled.arguments()).ok());
   ASSERT_TRUE(interpret(*program, interpreted.arguments(), {}).ok());
   EXPECT_EQ(compiled["out"], interpreted["out"]);
@@ -430,7 +432,8 @@ TEST(Steady, ErrorsNameIterationsThatAreWrittenOut) {
 std::string condition(std::mt19937& random, int depth) {
   const auto number = [&](int from, int to) { return std::to_string(std::uniform_int_distribution(from, to)(random)); };
   const std::string line = "(" + number(-2, 3) + " * y + " + number(-40, 40) + ")";
-  if (depth == 0) return random() % 3 > 0 ? line : "(" + line + (random() % 2 ? " floordiv " : " mod ") + number(2, 5) + ")";
+  if (depth == 0)
+    return random() % 3 > 0 ? line : "(" + line + (random() % 2 ? " floordiv " : " mod ") + number(2, 5) + ")";
   const std::string a = condition(random, depth - 1), b = condition(random, depth - 1);
   switch (std::uniform_int_distribution(0, 3)(random)) {
     case 0: return "min(" + a + ", " + b + ")";
@@ -445,9 +448,10 @@ TEST(Steady, AnyLoopGivesWhatTheInterpreterGives) {
     std::mt19937 random(seed);
     const int begin = std::uniform_int_distribution(-9, 9)(random), step = std::uniform_int_distribution(1, 3)(random);
     const int end = begin + std::uniform_int_distribution(1, 40)(random);
-    const std::string text = "program @any() { output %out : i32 rank 2 for y in [" + std::to_string(begin) + ", " + std::to_string(end) + ") step " +
-                             std::to_string(step) + " { let a = " + condition(random, 2) + " { call iota(out %out[0 +: min(3, max(0, " + condition(random, 1) +
-                             ")), y +: 1]; a, 0) } } }";
+    const std::string text = "program @any() { output %out : i32 rank 2 for y in [" + std::to_string(begin) + ", " +
+                             std::to_string(end) + ") step " + std::to_string(step) +
+                             " { let a = " + condition(random, 2) + " { call iota(out %out[0 +: min(3, max(0, " +
+                             condition(random, 1) + ")), y +: 1]; a, 0) } } }";
     Data compiled, interpreted;
     for (Data* data : {&compiled, &interpreted}) data->add("out", {3, 60}, {0, -10});
     const Program program = parsed(text);

@@ -15,8 +15,8 @@ constexpr int64_t kRows = 10, kSlowSide = 1024;
 
 // Row y + 1 arrives while row y is used. The first transfer keeps the thread of transfers busy, so that those of rows
 // happen as late as their waits let them.
-std::string double_buffered(const std::string& before_call, const std::string& after_call, const std::string& after_loop,
-                            const std::string& after_last, const std::string& at_end) {
+std::string double_buffered(const std::string& before_call, const std::string& after_call,
+                            const std::string& after_loop, const std::string& after_last, const std::string& at_end) {
   return R"(program @rows() {
     input %in : i32 rank 2
     input %big : i32 rank 2

@@ -316,7 +316,8 @@ INSTANTIATE_TEST_SUITE_P(HostileOperands, Survives, ::testing::ValuesIn(sweeps()
 }  // namespace
 }  // namespace tenon
 
-// The limit is read once, with the first tensor, which an operator's default makes before main(): so the program starts anew.
+// The limit is read once, with the first tensor, which an operator's default makes before main(): so the program starts
+// anew.
 int main(int argc, char** argv) {
   constexpr const char* kVariable = "TENON_TENSOR_LIMIT";
   constexpr const char* kLimit = "1048576";

@@ -48,12 +48,14 @@ std::unique_ptr<Graph> without_layouts(const Graph& graph) {
   return plain;
 }
 
-Result<std::vector<Datum>> run(const Graph& graph, const std::vector<Datum>& inputs, const InterpreterOptions& options = {},
-                               ParallelFor& parallel = serial()) {
+Result<std::vector<Datum>> run(const Graph& graph, const std::vector<Datum>& inputs,
+                               const InterpreterOptions& options = {}, ParallelFor& parallel = serial()) {
   TENON_TRY(interpreter, Interpreter::prepare(graph, options));
   return interpreter->run(inputs, parallel);
 }
-std::string error_of(const Result<std::vector<Datum>>& result) { return result.ok() ? "no error" : result.error().to_string(); }
+std::string error_of(const Result<std::vector<Datum>>& result) {
+  return result.ok() ? "no error" : result.error().to_string();
+}
 
 void expect_identical(const std::vector<Datum>& wanted, const std::vector<Datum>& got, const Graph& graph) {
   ASSERT_EQ(wanted.size(), got.size());
@@ -151,7 +153,8 @@ TEST(LaidOut, ShapesOfTheRun) {
     ASSERT_TRUE(laid.ok() && plain.ok());
     std::mt19937 random(7);
     for (const Dims& dims : {Dims{3, 5}, Dims{3, 5}, Dims{1, 1}, Dims{8, 4}, Dims{2, 0}}) {
-      const std::vector<Datum> inputs = {testing::random_tensor(random, kF32, dims), testing::random_tensor(random, kF32, dims)};
+      const std::vector<Datum> inputs = {testing::random_tensor(random, kF32, dims),
+                                         testing::random_tensor(random, kF32, dims)};
       const auto wanted = (*plain)->run(inputs), got = (*laid)->run(inputs);
       ASSERT_TRUE(wanted.ok() && got.ok()) << error_of(wanted) << error_of(got);
       expect_identical(*wanted, *got, *graph);
@@ -279,8 +282,8 @@ TEST(Poison, FindsPaddingThatIsNotWhatWasPromised) {
   })");
   EXPECT_EQ(error_of(run(*graph, inputs_of(*graph))), "no error");
   EXPECT_THAT(error_of(run(*graph, inputs_of(*graph), kOnes)),
-              AllOf(HasSubstr("index [0, 3, 0, 0]"), HasSubstr("NCHW{4c}"), HasSubstr("padding zero"), HasSubstr("value 'a'"),
-                    HasSubstr("Exp")));
+              AllOf(HasSubstr("index [0, 3, 0, 0]"), HasSubstr("NCHW{4c}"), HasSubstr("padding zero"),
+                    HasSubstr("value 'a'"), HasSubstr("Exp")));
 }
 
 TEST(Poison, ComesFromTheEnvironment) {

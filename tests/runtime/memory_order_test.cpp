@@ -66,8 +66,9 @@ TEST(OrderForMemory, AnInPlaceResultCostsNothing) {
 }
 
 TEST(OrderForMemory, NodesMayBeGivenInAnyOrder) {
-  EXPECT_EQ(ordered({{.result_bytes = 1, .operands = {2}}, {.result_bytes = 1}, {.result_bytes = 1, .operands = {1}}}).order,
-            (std::vector<size_t>{1, 2, 0}));
+  EXPECT_EQ(
+      ordered({{.result_bytes = 1, .operands = {2}}, {.result_bytes = 1}, {.result_bytes = 1, .operands = {1}}}).order,
+      (std::vector<size_t>{1, 2, 0}));
 }
 
 TEST(OrderForMemory, CyclesAndStrangersAreErrors) {

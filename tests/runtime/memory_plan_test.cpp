@@ -55,7 +55,8 @@ size_t smallest_arena(const std::vector<MemoryBlock>& blocks, size_t most) {
       return;
     }
     const size_t bytes = blocks[i].bytes, last = bytes == 0 ? 0 : best - 1;
-    for (size_t offset = blocks[i].pinned.value_or(0); offset + bytes < best && offset <= blocks[i].pinned.value_or(last); ++offset) {
+    for (size_t offset = blocks[i].pinned.value_or(0);
+         offset + bytes < best && offset <= blocks[i].pinned.value_or(last); ++offset) {
       at[i] = offset;
       bool agreed = true;
       for (size_t j = 0; j < i && agreed; ++j) agreed = agree(blocks, i, j, at);
@@ -73,7 +74,8 @@ TEST(PlanMemory, NothingTakesNothing) {
 }
 
 TEST(PlanMemory, BlocksWithoutBytesTakeNoPlace) {
-  const MemoryPlan plan = planned({{.bytes = 0, .first = 0, .last = 9}, {.bytes = 8, .first = 0, .last = 9}, {.bytes = 0, .pinned = 4}});
+  const MemoryPlan plan =
+      planned({{.bytes = 0, .first = 0, .last = 9}, {.bytes = 8, .first = 0, .last = 9}, {.bytes = 0, .pinned = 4}});
   EXPECT_EQ(plan.spaces[0].bytes, 8u);
   EXPECT_EQ(plan.offsets[2], 4u);
 }
@@ -91,7 +93,8 @@ TEST(PlanMemory, AChainInPlaceNeedsOneBlock) {
 }
 
 TEST(PlanMemory, ABlockThatLivesOnIsNotReplaced) {
-  const MemoryPlan plan = planned({{.bytes = 8, .first = 0, .last = 2}, {.bytes = 8, .first = 1, .last = 2, .in_place_of = {0}}});
+  const MemoryPlan plan =
+      planned({{.bytes = 8, .first = 0, .last = 2}, {.bytes = 8, .first = 1, .last = 2, .in_place_of = {0}}});
   EXPECT_EQ(plan.spaces[0].bytes, 16u);
 }
 
@@ -113,7 +116,8 @@ TEST(PlanMemory, PinnedBlocksStay) {
 }
 
 TEST(PlanMemory, AGapBelowAPinThatFitsNothingRaisesTheBound) {
-  const MemoryPlan plan = planned({{.bytes = 10, .first = 0, .last = 5, .pinned = 6}, {.bytes = 7, .first = 0, .last = 5}});
+  const MemoryPlan plan =
+      planned({{.bytes = 10, .first = 0, .last = 5, .pinned = 6}, {.bytes = 7, .first = 0, .last = 5}});
   EXPECT_EQ(plan.spaces[0].bytes, 23u);
   EXPECT_EQ(plan.spaces[0].lower_bound_bytes, 23u);
 }
@@ -126,9 +130,10 @@ TEST(PlanMemory, AllPinned) {
 }
 
 TEST(PlanMemory, PinsInEachOthersWayAreNamed) {
-  EXPECT_EQ(refusal({{.bytes = 8, .first = 0, .last = 4, .pinned = 0, .name = "weights"},
-                     {.bytes = 8, .first = 2, .last = 6, .pinned = 4, .name = "frame"}}),
-            "block 'weights' of 8 bytes pinned at 0 overlaps block 'frame' of 8 bytes pinned at 4; both are alive at step 2");
+  EXPECT_EQ(
+      refusal({{.bytes = 8, .first = 0, .last = 4, .pinned = 0, .name = "weights"},
+               {.bytes = 8, .first = 2, .last = 6, .pinned = 4, .name = "frame"}}),
+      "block 'weights' of 8 bytes pinned at 0 overlaps block 'frame' of 8 bytes pinned at 4; both are alive at step 2");
 }
 
 TEST(PlanMemory, APinBeyondTheSpaceOrOffItsAlignmentIsRefused) {
@@ -139,14 +144,17 @@ TEST(PlanMemory, APinBeyondTheSpaceOrOffItsAlignmentIsRefused) {
 
 TEST(PlanMemory, ASpaceTooSmallNamesTheStepAndTheBiggest) {
   const std::vector<ArenaSpace> small = {{.name = "scratchpad", .limit_bytes = 100}};
-  EXPECT_EQ(refusal({{.bytes = 50, .first = 0, .last = 3, .name = "a"}, {.bytes = 70, .first = 2, .last = 3, .name = "b"}}, small),
-            "memory space 'scratchpad' needs 120 bytes, has 100; at step 2 2 blocks are alive, the biggest: [block 'b' (70), "
-            "block 'a' (50)]");
+  EXPECT_EQ(
+      refusal({{.bytes = 50, .first = 0, .last = 3, .name = "a"}, {.bytes = 70, .first = 2, .last = 3, .name = "b"}},
+              small),
+      "memory space 'scratchpad' needs 120 bytes, has 100; at step 2 2 blocks are alive, the biggest: [block 'b' (70), "
+      "block 'a' (50)]");
 }
 
 TEST(PlanMemory, SpacesArePlannedApart) {
   const std::vector<ArenaSpace> spaces = {{.name = "dram", .align_bytes = 64}, {.name = "acc", .align_bytes = 16}};
-  const MemoryPlan plan = planned({{.bytes = 10, .last = 1}, {.bytes = 10, .last = 1, .space = 1}, {.bytes = 10, .last = 1, .space = 1}}, spaces);
+  const MemoryPlan plan = planned(
+      {{.bytes = 10, .last = 1}, {.bytes = 10, .last = 1, .space = 1}, {.bytes = 10, .last = 1, .space = 1}}, spaces);
   EXPECT_EQ(plan.spaces[0].bytes, 64u);
   EXPECT_EQ(plan.spaces[1].bytes, 32u);
 }
@@ -163,7 +171,8 @@ TEST(PlanMemory, BanksWindowsAndDistanceAreKept) {
   EXPECT_THAT(refusal({{.bytes = 33, .bank = 0}}, banked), HasSubstr("banks of 32 bytes"));
   EXPECT_THAT(refusal({{.bytes = 8, .window_bytes = 4}}), HasSubstr("no less than the block"));
   EXPECT_THAT(refusal({{.bytes = 8, .apart_from = {0}}}, banked), HasSubstr("another block of the same space"));
-  EXPECT_THAT(refusal({{.bytes = 8, .pinned = 0, .apart_from = {1}}, {.bytes = 8, .pinned = 8}}, banked), HasSubstr("shares a bank"));
+  EXPECT_THAT(refusal({{.bytes = 8, .pinned = 0, .apart_from = {1}}, {.bytes = 8, .pinned = 8}}, banked),
+              HasSubstr("shares a bank"));
 }
 
 TEST(PlanMemory, HostileNumbersAreErrors) {
@@ -201,8 +210,8 @@ TEST(PlanMemory, IsOptimalOnSmallInstances) {
   }
 }
 
-// Four blocks of one byte fill step 2. Each of the four pairs of neighbours in the circle a b c d gives way to one block of
-// two bytes, before or after; but in a row there are only three pairs of neighbours.
+// Four blocks of one byte fill step 2. Each of the four pairs of neighbours in the circle a b c d gives way to one
+// block of two bytes, before or after; but in a row there are only three pairs of neighbours.
 TEST(PlanMemory, ProvesThatABoundIsOutOfReach) {
   std::vector<MemoryBlock> blocks;
   for (size_t copy = 0; copy < 8; ++copy) {
@@ -228,7 +237,8 @@ TEST(PlanMemory, LimitsAreExact) {
     std::vector<MemoryBlock> blocks;
     for (size_t i = 0; i < 40; ++i) {
       const size_t first = random() % 20;
-      blocks.push_back({.bytes = 1 + random() % 60, .first = first, .last = first + random() % 6, .name = "b" + std::to_string(i)});
+      blocks.push_back(
+          {.bytes = 1 + random() % 60, .first = first, .last = first + random() % 6, .name = "b" + std::to_string(i)});
     }
     const SpacePlan plan = planned(blocks).spaces.at(0);
     std::vector<ArenaSpace> limited = {{.name = "sram", .limit_bytes = plan.bytes}};
@@ -246,7 +256,8 @@ TEST(PlanMemory, RandomRulesAreKept) {
   for (uint64_t seed = 0; seed < 2000; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
-    const std::vector<ArenaSpace> spaces = {{.name = "a", .align_bytes = 4, .bank_bytes = 64}, {.name = "b", .limit_bytes = 4096}};
+    const std::vector<ArenaSpace> spaces = {{.name = "a", .align_bytes = 4, .bank_bytes = 64},
+                                            {.name = "b", .limit_bytes = 4096}};
     std::vector<MemoryBlock> blocks;
     for (size_t i = 0; i < 60; ++i) {
       const size_t first = random() % 30;
@@ -314,7 +325,8 @@ TEST(PlanMemory, ABankThatIsTooFullNamesTheBlock) {
 TEST(PlanMemory, TheSearchClosesWhatGreedyOrdersLeave) {
   std::mt19937_64 random(11);
   std::vector<MemoryBlock> blocks;
-  for (size_t i = 0; i < 300; ++i) blocks.push_back({.bytes = 1 + random() % 60, .first = i, .last = i + random() % (i % 5 == 0 ? 60 : 6)});
+  for (size_t i = 0; i < 300; ++i)
+    blocks.push_back({.bytes = 1 + random() % 60, .first = i, .last = i + random() % (i % 5 == 0 ? 60 : 6)});
   const SpacePlan greedy = planned(blocks, kOne, {.effort = 0}).spaces[0];
   const SpacePlan searched = planned(blocks).spaces[0];
   EXPECT_LT(searched.bytes, greedy.bytes);

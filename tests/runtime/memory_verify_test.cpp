@@ -13,7 +13,8 @@ using testing::HasSubstr;
 const std::vector<ArenaSpace> kOne = {{.name = "scratchpad"}};
 
 TEST(VerifyPlan, FindsWhatIsWrong) {
-  const std::vector<MemoryBlock> blocks = {{.bytes = 8, .first = 0, .last = 2, .name = "x"}, {.bytes = 8, .first = 2, .last = 3, .name = "y"}};
+  const std::vector<MemoryBlock> blocks = {{.bytes = 8, .first = 0, .last = 2, .name = "x"},
+                                           {.bytes = 8, .first = 2, .last = 3, .name = "y"}};
   const auto complaint = [&](std::vector<size_t> offsets, size_t bytes) {
     const auto sound = verify_plan(blocks, kOne, {std::move(offsets), {SpacePlan{bytes, 0, 0, {}}}});
     return sound.ok() ? std::string("sound") : sound.error().message();
@@ -75,7 +76,8 @@ TEST(VerifyPlan, KillsMutants) {
         default: std::swap(mutant.offsets[i], mutant.offsets[j]);
       }
       const bool right = sound(blocks, spaces, mutant);
-      ASSERT_EQ(verify_plan(blocks, spaces, mutant).ok(), right) << "mutation " << mutation << ", blocks " << i << " and " << j;
+      ASSERT_EQ(verify_plan(blocks, spaces, mutant).ok(), right)
+          << "mutation " << mutation << ", blocks " << i << " and " << j;
       ++(right ? kept : broken);
     }
   }

@@ -16,8 +16,10 @@ inline Result<std::unique_ptr<CompiledModel>> assembled(const Graph& graph, std:
   CompiledModel::Parts parts;
   parts.name = graph.name();
   const Region& body = graph.body();
-  for (size_t i = 0; i < body.input_count(); ++i) parts.inputs.push_back({body.input(i)->name(), body.input(i)->type()});
-  for (size_t i = 0; i < body.output_count(); ++i) parts.outputs.push_back({body.output_name(i), body.output(i)->type()});
+  for (size_t i = 0; i < body.input_count(); ++i)
+    parts.inputs.push_back({body.input(i)->name(), body.input(i)->type()});
+  for (size_t i = 0; i < body.output_count(); ++i)
+    parts.outputs.push_back({body.output_name(i), body.output(i)->type()});
   parts.slots = cut.slots;
   parts.constants = std::move(cut.constants);
   parts.output_slots = std::move(cut.output_slots);

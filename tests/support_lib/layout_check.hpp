@@ -14,7 +14,8 @@
 
 namespace tenon::testing {
 
-inline Result<std::vector<Datum>> run_poisoned(const Graph& graph, std::span<const Datum> inputs, PoisonPadding poison) {
+inline Result<std::vector<Datum>> run_poisoned(const Graph& graph, std::span<const Datum> inputs,
+                                               PoisonPadding poison) {
   TENON_TRY(interpreter, Interpreter::prepare(graph, {.poison_padding = poison}));
   return interpreter->run(inputs, default_pool());
 }
@@ -34,10 +35,11 @@ inline double difference(const Tensor& wanted, const Tensor& got) {
   return most / std::max(scale, 1.0);
 }
 
-// Verifies `laid`, and runs it with all bits 1 and with NaN in padding that may hold anything: an error where that shows.
-// Sums over padded channels group their terms otherwise, so 1e-5 is rounding; 0 asks for equal bits.
-inline Result<void> check_laid_out(const Graph& laid, const AssignLayoutsOptions& options, std::span<const Datum> inputs,
-                                   std::span<const Datum> wanted, double tolerance = 1e-5) {
+// Verifies `laid`, and runs it with all bits 1 and with NaN in padding that may hold anything: an error where that
+// shows. Sums over padded channels group their terms otherwise, so 1e-5 is rounding; 0 asks for equal bits.
+inline Result<void> check_laid_out(const Graph& laid, const AssignLayoutsOptions& options,
+                                   std::span<const Datum> inputs, std::span<const Datum> wanted,
+                                   double tolerance = 1e-5) {
   TENON_OK(verify(laid));
   TENON_OK(verify_layouts(laid, options));
   for (const PoisonPadding poison : {PoisonPadding::ones, PoisonPadding::nan}) {

@@ -87,7 +87,8 @@ TEST(ParseTarget, LeavesOutWhatTheFileLeavesOut) {
 }
 
 TEST(ParseTarget, LayoutsOfValuesByAnyName) {
-  const auto target = parse_target(std::string(test::kHead) + "value_layouts: {conv1_out: NHWC, \"layer1/conv 0\": \"NCHW{16c}\"}\n", "f");
+  const auto target = parse_target(
+      std::string(test::kHead) + "value_layouts: {conv1_out: NHWC, \"layer1/conv 0\": \"NCHW{16c}\"}\n", "f");
   ASSERT_TRUE(target.ok()) << target.error().to_string();
   EXPECT_EQ(target->value_layouts,
             (std::map<std::string, std::string>{{"conv1_out", "NHWC"}, {"layer1/conv 0", "NCHW{16c}"}}));

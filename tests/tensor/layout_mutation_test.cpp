@@ -44,7 +44,8 @@ std::vector<Mutant> mutants_of(const Layout& layout) {
     add(str("without ", j), [&](Layout::Parts& p) { p.digits.erase(p.digits.begin() + static_cast<long>(j)); });
     add(str("twice ", j), [&](Layout::Parts& p) { p.digits.push_back(p.digits[j]); });
     for (size_t i = 0; i < j; ++i) {
-      add(str("strides of ", i, " and ", j), [&](Layout::Parts& p) { std::swap(p.digits[i].stride, p.digits[j].stride); });
+      add(str("strides of ", i, " and ", j),
+          [&](Layout::Parts& p) { std::swap(p.digits[i].stride, p.digits[j].stride); });
       add(str("places of ", i, " and ", j), [&](Layout::Parts& p) { std::swap(p.digits[i].place, p.digits[j].place); });
       add(str("order of ", i, " and ", j), [&](Layout::Parts& p) { std::swap(p.digits[i], p.digits[j]); });
     }

@@ -76,9 +76,10 @@ void expect_round_trip(const Layout& layout) {
 
 // Digits of stride 0: several values lie in one slot, be they of elements or of padding.
 bool repeats(const Layout& layout) {
-  return !layout.injective() || (!layout.is_ragged() && std::ranges::any_of(layout.digits(), [](const LayoutDigit& digit) {
-    return digit.space == LayoutSpace::address && digit.stride == 0 && digit.extent > 1;
-  }));
+  return !layout.injective() ||
+         (!layout.is_ragged() && std::ranges::any_of(layout.digits(), [](const LayoutDigit& digit) {
+           return digit.space == LayoutSpace::address && digit.stride == 0 && digit.extent > 1;
+         }));
 }
 
 // The padding that boxes name, each slot once, and nothing else.

@@ -145,8 +145,8 @@ TEST(LayoutVectors, Rejected) {
   }
 }
 
-// Every slot of the source holds its number, so what arrives tells where it came from: FNV-1a over the slots of source and
-// destination of every index.
+// Every slot of the source holds its number, so what arrives tells where it came from: FNV-1a over the slots of source
+// and destination of every index.
 uint64_t pairs_hash(const ReorderPlan& reorder) {
   std::vector<uint32_t> source(static_cast<size_t>(reorder.from().bytes() / 4)),
       destination(static_cast<size_t>(reorder.to().bytes() / 4));

@@ -51,14 +51,14 @@ TEST(Words, OfAnyWidthAndBack) {
     Dims dims;
   };
   const Case cases[] = {
-      {"NHWC<6c>", {1, 12, 2, 2}, kU1, kU6, {1, 2, 2, 2}},                                     // 6 bits, side by side
-      {"NHWC<8c>;lane=msb", {1, 9, 2, 2}, kU1, kU8, {1, 2, 2, 2}},                             // with padding
-      {"NHWC<16c:32>", {1, 16, 2, 2}, kU1, kU32, {1, 2, 2, 1}},                                // half of the word is slack
-      {"[2h]NHWC<8c>", {1, 8, 4, 2}, kU1, kU8, {2, 1, 2, 2, 1}},                               // banks first
+      {"NHWC<6c>", {1, 12, 2, 2}, kU1, kU6, {1, 2, 2, 2}},          // 6 bits, side by side
+      {"NHWC<8c>;lane=msb", {1, 9, 2, 2}, kU1, kU8, {1, 2, 2, 2}},  // with padding
+      {"NHWC<16c:32>", {1, 16, 2, 2}, kU1, kU32, {1, 2, 2, 1}},     // half of the word is slack
+      {"[2h]NHWC<8c>", {1, 8, 4, 2}, kU1, kU8, {2, 1, 2, 2, 1}},    // banks first
       {"NHWC<64c>", {1, 64, 1, 2}, kU1, kU64, {1, 1, 2, 1}},
-      {"NCHW;align(H)=8B", {1, 2, 2, 3}, kU8, kU8, {32}},                                      // pitches: one dim
+      {"NCHW;align(H)=8B", {1, 2, 2, 3}, kU8, kU8, {32}},  // pitches: one dim
       {"NCHW", {1, 2, 2, 3}, kI4, kU4, {1, 2, 2, 3}},
-      {"NHWC<2c>;size=64B", {1, 4, 1, 2}, kU4, kU8, {1, 1, 2, 2}},                             // bytes behind the words
+      {"NHWC<2c>;size=64B", {1, 4, 1, 2}, kU4, kU8, {1, 1, 2, 2}},  // bytes behind the words
   };
   for (const Case& one : cases) {
     SCOPED_TRACE(one.text);
@@ -77,7 +77,8 @@ TEST(Words, OfAnyWidthAndBack) {
 TEST(Words, RefusesWhatIsNoInteger) {
   const auto message = [](const auto& result) { return result.ok() ? "no error" : result.error().to_string(); };
   const Tensor tensor = random_tensor(kU1, {1, 128, 1, 1}, 1);
-  EXPECT_THAT(message(as_words(tensor, layout("NHWC<128c>", "NCHW", {1, 128, 1, 1}, 1))), HasSubstr("words of 128 bits"));
+  EXPECT_THAT(message(as_words(tensor, layout("NHWC<128c>", "NCHW", {1, 128, 1, 1}, 1))),
+              HasSubstr("words of 128 bits"));
   EXPECT_THAT(message(as_words(tensor, layout("NHWC", "NCHW", {1, 64, 1, 1}, 1))), HasSubstr("a layout of"));
   const Layout packed = layout("NHWC<8c>", "NCHW", {1, 128, 1, 1}, 1);
   EXPECT_THAT(message(from_words(tensor, packed, kU1)), HasSubstr("the words of this layout are u8[1,1,1,16]"));

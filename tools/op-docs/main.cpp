@@ -40,10 +40,10 @@ Generated from the operators' definitions by `tenon-op-docs docs/operators.md`; 
 brings older models to it. Those named `room.Operator` are in no model; they stand in `ir-ext` ([ir-ext.md](ir-ext.md)).
 
 In a signature `?` marks an operand or a result that may be absent, `...` one that may stand any number of times. An
-attribute has its default behind `=`; `required` and `optional` ones have none. *Reference*: has an evaluator, so it runs
-on every target. *Decomposes*: can be rebuilt from simpler operators. *Gradient*: can be differentiated. *Bounds*: can be
-a stage of a pipeline, since it is known which part of its operands a part of a result needs; `by parts` if it also runs on
-such parts by itself.
+attribute has its default behind `=`; `required` and `optional` ones have none. *Reference*: has an evaluator, so it
+runs on every target. *Decomposes*: can be rebuilt from simpler operators. *Gradient*: can be differentiated. *Bounds*:
+can be a stage of a pipeline, since it is known which part of its operands a part of a result needs; `by parts` if it
+also runs on such parts by itself.
 )";
 
 std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
@@ -106,12 +106,13 @@ const char* bounds_text(const OpDef& op) {
 std::string page() {
   const auto ops = all_ops();
   const auto mark = [](bool holds) { return holds ? "yes" : ""; };
-  std::string out = str(kHead, "\n", ops.size(), " operators:\n\n",
-                        "| operator | meaning | reference | decomposes | gradient | bounds |\n|---|---|---|---|---|---|\n");
+  std::string out =
+      str(kHead, "\n", ops.size(), " operators:\n\n",
+          "| operator | meaning | reference | decomposes | gradient | bounds |\n|---|---|---|---|---|---|\n");
   for (const OpDef* op : ops) {
     out += str("| ", op->name(), " | ", in_table(op->summary()), " | ", mark(find_evaluator(op->name()) != nullptr),
-               " | ", mark(op->decompose_fn() != nullptr), " | ", mark(op->gradient_fn() != nullptr), " | ", bounds_text(*op),
-               " |\n");
+               " | ", mark(op->decompose_fn() != nullptr), " | ", mark(op->gradient_fn() != nullptr), " | ",
+               bounds_text(*op), " |\n");
   }
   for (const OpDef* op : ops) out += details(*op);
   return out;

@@ -202,7 +202,8 @@ class Pool {
     if (poll(files.data(), files.size(), static_cast<int>(std::clamp<int64_t>(left + 1, 0, 1 << 30))) < 0) return;
     for (const auto& worker : workers_) {
       if (!worker || !worker->busy()) continue;
-      const auto file = std::find_if(files.begin(), files.end(), [&](const pollfd& f) { return f.fd == worker->file(); });
+      const auto file =
+          std::find_if(files.begin(), files.end(), [&](const pollfd& f) { return f.fd == worker->file(); });
       if (file->revents != 0) {
         take(*worker);
       } else if (Clock::now() >= worker->deadline()) {

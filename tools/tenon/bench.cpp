@@ -45,9 +45,9 @@ Result<void> bench(const ModelOptions& options, int runs, uint64_t seed, Session
     TENON_TRY(graph, load_graph(options.model));
     flops = count_flops(*graph);
   }
-  session.say(str(options.model, ": median ", rank(0.5), " ms, min ", times[0], " ms, p90 ", rank(0.9), " ms over ", runs,
-                  " runs on ", pool.threads(), " threads; ", flops > 0 ? static_cast<double>(flops) / rank(0.5) / 1e6 : 0.0,
-                  " GFLOP/s"));
+  session.say(str(options.model, ": median ", rank(0.5), " ms, min ", times[0], " ms, p90 ", rank(0.9), " ms over ",
+                  runs, " runs on ", pool.threads(), " threads; ",
+                  flops > 0 ? static_cast<double>(flops) / rank(0.5) / 1e6 : 0.0, " GFLOP/s"));
   session.say(str("compiled in ", compile_ms, " ms; peak memory ", peak, " MB; arena ", model->arena_bytes(),
                   " bytes, lower bound ", model->arena_lower_bound_bytes()));
   session.result({{"model", options.model},

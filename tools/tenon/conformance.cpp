@@ -40,7 +40,8 @@ conformance::Outcome run_here(const conformance::Case& one, const ConformanceCom
 }
 
 std::string pack(const conformance::Outcome& outcome) {
-  return Json{{"status", conformance::status_name(outcome.status)}, {"reason", outcome.reason}, {"ran_on", outcome.ran_on}}
+  return Json{
+      {"status", conformance::status_name(outcome.status)}, {"reason", outcome.reason}, {"ran_on", outcome.ran_on}}
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -51,7 +52,8 @@ conformance::Outcome unpack(const std::string& text) {
     outcome.reason = "the case's process gave no answer that can be read";
     return outcome;
   }
-  for (const auto status : {conformance::Status::passed, conformance::Status::failed, conformance::Status::unsupported}) {
+  for (const auto status :
+       {conformance::Status::passed, conformance::Status::failed, conformance::Status::unsupported}) {
     if (json.value("status", "") == conformance::status_name(status)) outcome.status = status;
   }
   outcome.reason = json.value("reason", "");
@@ -68,7 +70,8 @@ Result<bool> run(const ConformanceCommand& command, Session& session) {
     return error(Code::invalid_argument, "--filter '", command.filter, "' is no regular expression: ", thrown.what());
   }
   std::erase_if(cases, [&](const conformance::Case& one) { return !std::regex_search(one.name, filter); });
-  if (cases.empty()) return error(Code::not_found, "no case under '", command.folder, "' matches '", command.filter, "'");
+  if (cases.empty())
+    return error(Code::not_found, "no case under '", command.folder, "' matches '", command.filter, "'");
   // Once before the cases: a target that cannot be had is one error, and its plugin is loaded only once.
   TENON_TRY(registry, session.usable_registry());
   TENON_OK(registry->open(command.target), "opening target '", command.target, "'");
@@ -129,7 +132,8 @@ void add_conformance(CLI::App& app, Session& session, int& exit_code) {
   auto* timeout = command->add_option("--timeout", options->timeout_s, "Seconds that one case may take")
                       ->check(number_in(1e-6, 1e6))
                       ->capture_default_str();
-  command->add_flag("--no-fallback", options->no_fallback, "A node that the target does not run makes a case unsupported");
+  command->add_flag("--no-fallback", options->no_fallback,
+                    "A node that the target does not run makes a case unsupported");
   command->add_flag("--in-process", options->in_process, "No processes for cases: for debuggers; no time limit")
       ->excludes(jobs)
       ->excludes(timeout);

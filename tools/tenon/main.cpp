@@ -1,4 +1,5 @@
-// tenon: the command-line program. Each command has a file of its own; exit codes and JSON are described in session.hpp.
+// tenon: the command-line program. Each command has a file of its own; exit codes and JSON are described in
+// session.hpp.
 #include <cerrno>
 #include <cstdio>
 #include <cstring>

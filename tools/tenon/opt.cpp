@@ -117,11 +117,15 @@ Result<void> run(const OptOptions& options, Session& session) {
 void add_opt(CLI::App& app, Session& session, int& exit_code) {
   auto* command = app.add_subcommand("opt", "Run passes: a graph in, text IR out");
   auto options = std::make_shared<OptOptions>();
-  auto* file = command->add_option("FILE", options->file, "Text IR (.tir), an ONNX model, or - for text on standard input");
+  auto* file =
+      command->add_option("FILE", options->file, "Text IR (.tir), an ONNX model, or - for text on standard input");
   command->add_option("--passes", options->passes, "Names with commas between; default: the standard passes")
       ->check(CLI::Validator([](const std::string& names) { return names.empty() ? "no pass is named" : ""; }, ""));
-  command->add_option("--target", options->target, "Add what this target does to its part of a graph, in all four phases");
-  command->add_option("--dump-after", options->dump_after, "Passes after which the graph is printed on standard error; *: all")
+  command->add_option("--target", options->target,
+                      "Add what this target does to its part of a graph, in all four phases");
+  command
+      ->add_option("--dump-after", options->dump_after,
+                   "Passes after which the graph is printed on standard error; *: all")
       ->delimiter(',');
   command->add_option("--stop-after", options->stop_after, "The last pass to run");
   command->add_option("--elide", options->elide, "Leave out tensors of more elements than this")
@@ -134,7 +138,8 @@ void add_opt(CLI::App& app, Session& session, int& exit_code) {
   options->value_layouts.add_to(*command);
   command->add_flag("--verify-each", options->verify_each, "Verify after each pass");
   command->add_flag("--timing", options->timing, "Time of each pass, on standard error");
-  command->add_flag("--layouts", options->layouts, "What the target's layouts cost and who asks for them, on standard error");
+  command->add_flag("--layouts", options->layouts,
+                    "What the target's layouts cost and who asks for them, on standard error");
   command->add_flag("--dot", options->dot, "Graphviz instead of text IR");
   command->add_flag("--list", options->list, "List the passes and their contracts");
   Session::add_json(*command, session);

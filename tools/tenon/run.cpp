@@ -180,7 +180,8 @@ Result<Shadow> open_shadow(const RunCommand& command, const std::vector<Preparat
     if (code != std::errc() || stop != end) percent = -1;
   }
   if (!(percent > 0 && percent <= 100)) {
-    return error(Code::invalid_argument, "--shadow '", command.shadow, "' should be TARGET:PERCENT%, such as reference:1%");
+    return error(Code::invalid_argument, "--shadow '", command.shadow,
+                 "' should be TARGET:PERCENT%, such as reference:1%");
   }
   ModelOptions options = command.model;
   options.targets = {command.shadow.substr(0, colon)};
@@ -306,8 +307,8 @@ void say_top(const RunCommand& command, const std::vector<Datum>& outputs, Sessi
   document["top"] = classes;
 }
 
-// What the passes of targets did before operators were placed: are the outputs those of the prepared graph, bit by bit, and
-// how far is that from the graph before? False when they are not.
+// What the passes of targets did before operators were placed: are the outputs those of the prepared graph, bit by bit,
+// and how far is that from the graph before? False when they are not.
 Result<bool> say_preparations(const RunCommand& command, const std::vector<Preparation>& preparations,
                               const std::vector<Datum>& inputs, const std::vector<Datum>& outputs, ThreadPool& pool,
                               Session& session, Json& document) {
@@ -329,8 +330,9 @@ Result<bool> say_preparations(const RunCommand& command, const std::vector<Prepa
     distance.add(outputs[i].tensor(), wanted[i].tensor());
     const std::string& name = preparations.front().before->body().output_name(i);
     session.say(str("prepared for ", preparations.back().target, ": output '", name, "' ",
-                    equal ? "has the bits of" : "DIFFERS from", " the prepared graph on the reference; against the model ",
-                    "SQNR ", fixed(distance.sqnr_db(), 1), " dB, largest difference ", fixed(distance.max_abs, 6)));
+                    equal ? "has the bits of" : "DIFFERS from",
+                    " the prepared graph on the reference; against the model ", "SQNR ", fixed(distance.sqnr_db(), 1),
+                    " dB, largest difference ", fixed(distance.max_abs, 6)));
     const double sqnr = distance.sqnr_db();
     document["preparation"].push_back({{"output", name},
                                        {"equal", equal},
@@ -384,7 +386,8 @@ void add_run(CLI::App& app, Session& session, int& exit_code) {
   command->add_option("--data", options->data, "A folder with input_0.pb ... and output_0.pb ...")
       ->type_name("DIR")
       ->check(file_name());
-  command->add_option("--input", options->inputs, "NAME=FILE: an input from a .pb or .npy file")->type_name("NAME=FILE");
+  command->add_option("--input", options->inputs, "NAME=FILE: an input from a .pb or .npy file")
+      ->type_name("NAME=FILE");
   command->add_option("--output-dir", options->output_dir, "Write the outputs here as output_N.pb")
       ->type_name("DIR")
       ->check(file_name());
@@ -397,7 +400,8 @@ void add_run(CLI::App& app, Session& session, int& exit_code) {
   command->add_option("--warm-up", options->warm_up, "Unmeasured runs before; 1 with --stats, else 0")
       ->check(CLI::Range(0, 1000000));
   command->add_option("--seed", options->seed, "Seed of the inputs that are made when none are given")->check(seed());
-  command->add_option("--top", options->top, "Print the largest N classes of the first output")->check(CLI::Range(0, 1000));
+  command->add_option("--top", options->top, "Print the largest N classes of the first output")
+      ->check(CLI::Range(0, 1000));
   command->add_flag("--stats", options->stats, "Time by operator, generated kernels, memory and layouts");
   Session::add_json(*command, session);
   command->callback([&session, &exit_code, options] {

@@ -15,7 +15,8 @@
 namespace tenon::cli {
 
 void Session::add_global_options(CLI::App& app) {
-  app.add_option("--plugin", search_.paths, "A plugin file, or a folder of plugins, to look at first")->type_name("PATH");
+  app.add_option("--plugin", search_.paths, "A plugin file, or a folder of plugins, to look at first")
+      ->type_name("PATH");
   app.add_flag("--insecure", search_.insecure, "Load plugins that others could have written");
   app.add_flag_callback("-v,--verbose", [] { set_log_level(LogLevel::info); }, "Say what is done and why");
 }
@@ -157,7 +158,8 @@ Result<CompileOptions> ModelOptions::compile_options() const {
   return options;
 }
 
-Result<std::unique_ptr<CompiledModel>> ModelOptions::load(Session& session, std::vector<Preparation>* preparations) const {
+Result<std::unique_ptr<CompiledModel>> ModelOptions::load(Session& session,
+                                                          std::vector<Preparation>* preparations) const {
   TENON_TRY(registry, session.usable_registry());
   if (CompiledModel::is_artefact(model)) {
     if (targets != ModelOptions().targets || no_fallback || min_coverage > 0 || !layouts.texts.empty())

@@ -24,8 +24,8 @@ void say_times(const std::vector<OpProfile>& profile, const Session& session, Js
   session.say("time by operator (last run):");
   document["stats"] = Json::array();
   for (const auto& [op, cost] : rows) {
-    session.say(str("  ", fixed(cost.us / 1000, 3), " ms  ", fixed(100 * cost.us / std::max(total, 1e-9), 1), "%  ", op, " x",
-                    cost.count));
+    session.say(str("  ", fixed(cost.us / 1000, 3), " ms  ", fixed(100 * cost.us / std::max(total, 1e-9), 1), "%  ", op,
+                    " x", cost.count));
     document["stats"].push_back({{"op", op}, {"count", cost.count}, {"milliseconds", cost.us / 1000}});
   }
 }
@@ -75,9 +75,16 @@ class Measured {
 };
 
 Json to_json(const KernelInfo& kernel, const std::string& target, double measured_us) {
-  return {{"label", kernel.label}, {"target", target}, {"operators", kernel.operators}, {"parameters", kernel.parameters},
-          {"results", kernel.results}, {"constants", kernel.constants}, {"bytes_unfused", kernel.bytes_unfused},
-          {"bytes_fused", kernel.bytes_fused}, {"predicted_us", kernel.predicted_us}, {"measured_us", measured_us},
+  return {{"label", kernel.label},
+          {"target", target},
+          {"operators", kernel.operators},
+          {"parameters", kernel.parameters},
+          {"results", kernel.results},
+          {"constants", kernel.constants},
+          {"bytes_unfused", kernel.bytes_unfused},
+          {"bytes_fused", kernel.bytes_fused},
+          {"predicted_us", kernel.predicted_us},
+          {"measured_us", measured_us},
           {"code_bytes", kernel.code_bytes}};
 }
 
@@ -97,16 +104,18 @@ std::string microseconds(double us) { return fixed(us, us < 1 ? 3 : 1); }
 std::string to_line(const KernelInfo& kernel, double measured_us) {
   const double gain = kernel.bytes_fused > 0 ? kernel.bytes_unfused / kernel.bytes_fused : 1;
   const double rate = measured_us > 0 ? kernel.bytes_fused / measured_us / 1000 : 0;
-  return str("  ", name_of(kernel), ": ", kernel.operators.size(), kernel.operators.size() == 1 ? " operator, " : " operators, ",
-             kernel.parameters, " in, ", kernel.results, " out; ", fixed(kernel.bytes_unfused / 1e6, 3), " MB unfused, ",
-             fixed(kernel.bytes_fused / 1e6, 3), " MB fused (", fixed(gain, 1), "x); predicted ", microseconds(kernel.predicted_us),
-             " us, measured ", microseconds(measured_us), " us (", fixed(rate, 1), " GB/s); ", kernel.code_bytes, " bytes of code");
+  return str("  ", name_of(kernel), ": ", kernel.operators.size(),
+             kernel.operators.size() == 1 ? " operator, " : " operators, ", kernel.parameters, " in, ", kernel.results,
+             " out; ", fixed(kernel.bytes_unfused / 1e6, 3), " MB unfused, ", fixed(kernel.bytes_fused / 1e6, 3),
+             " MB fused (", fixed(gain, 1), "x); predicted ", microseconds(kernel.predicted_us), " us, measured ",
+             microseconds(measured_us), " us (", fixed(rate, 1), " GB/s); ", kernel.code_bytes, " bytes of code");
 }
 
 // As text the kernels that took longest, all of them in the document.
 constexpr size_t kKernelsShown = 10;
 
-void say_kernels(const CompiledModel& model, const std::vector<OpProfile>& profile, const Session& session, Json& document) {
+void say_kernels(const CompiledModel& model, const std::vector<OpProfile>& profile, const Session& session,
+                 Json& document) {
   Measured measured(profile);
   document["kernels"] = Json::array();
   std::vector<std::pair<double, std::string>> lines;
@@ -124,7 +133,8 @@ void say_kernels(const CompiledModel& model, const std::vector<OpProfile>& profi
   std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   session.say("generated kernels (bytes walked by their operators one by one, and fused):");
   for (size_t i = 0; i < std::min(lines.size(), kKernelsShown); ++i) session.say(lines[i].second);
-  session.say(str("  all ", lines.size(), " kernels: ", fixed(unfused / 1e6, 3), " MB unfused, ", fixed(fused / 1e6, 3), " MB fused"));
+  session.say(str("  all ", lines.size(), " kernels: ", fixed(unfused / 1e6, 3), " MB unfused, ", fixed(fused / 1e6, 3),
+                  " MB fused"));
 }
 
 }  // namespace
@@ -135,7 +145,8 @@ std::string fixed(double value, int digits) {
   return text;
 }
 
-void say_statistics(const CompiledModel& model, const std::vector<OpProfile>& profile, const Session& session, Json& document) {
+void say_statistics(const CompiledModel& model, const std::vector<OpProfile>& profile, const Session& session,
+                    Json& document) {
   say_times(profile, session, document);
   say_counters(profile, session, document);
   say_kernels(model, profile, session, document);

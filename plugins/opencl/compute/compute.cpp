@@ -32,10 +32,10 @@ const std::vector<Deciding>& deciding_table() {
 }
 
 const ComputeRow* find_row(const Op& op) {
-  for (const auto rows : {product_rows(), convolution_rows(), pooling_rows(), indexing_rows(), placement_rows(),
-                          resampling_rows(), line_rows(), loss_rows(), attention_rows(), recurrent_rows(), streaming_rows(),
-                          sampling_rows(), deformed_rows(), quantised_rows(), tensor_product_rows(), generator_rows(),
-                          small_float_rows()})
+  for (const auto rows :
+       {product_rows(), convolution_rows(), pooling_rows(), indexing_rows(), placement_rows(), resampling_rows(),
+        line_rows(), loss_rows(), attention_rows(), recurrent_rows(), streaming_rows(), sampling_rows(),
+        deformed_rows(), quantised_rows(), tensor_product_rows(), generator_rows(), small_float_rows()})
     for (const ComputeRow& row : rows)
       if (op.name().str() == row.op) return &row;
   return nullptr;

@@ -19,17 +19,20 @@ constexpr std::string_view kLines = R"(
     for (int line = 0; line < job_rows; line += LINES) {
       const int from_row = (y0 + line) * ROW_STRIDE - rows_before;
       const long lowest = in_plane + (long)clamp(from_row, 0, in_rows - 1) * in_columns;
-      const long highest = in_plane + (long)clamp(from_row + (LINES - 1) * ROW_STRIDE + ROW_REACH, 0, in_rows - 1) * in_columns;
+      const int last_row = clamp(from_row + (LINES - 1) * ROW_STRIDE + ROW_REACH, 0, in_rows - 1);
+      const long highest = in_plane + (long)last_row * in_columns;
       const long first_of_lines = (plane * n[2] + y0 + line) * out_columns + x0;
       for (int wanted = 0; wanted < job_columns; wanted += LANES) {
         // A vector that ends behind the job's columns is moved back where there is place.
         const int column = job_columns >= LANES ? min(wanted, job_columns - LANES) : wanted;
-        const int count = min(LANES, job_columns - column), from_column = (x0 + column) * COLUMN_STRIDE - columns_before;
+        const int count = min(LANES, job_columns - column);
+        const int from_column = (x0 + column) * COLUMN_STRIDE - columns_before;
         const IV from_columns = LANE_NUMBERS * (IV)COLUMN_STRIDE + (IV)from_column;
 )";
 // Loads reach beyond rows, which does no harm within the input.
 constexpr std::string_view kWithin = R"(
-        const int within = lowest + from_column >= 0 && highest + from_column + BEHIND + COLUMN_STRIDE * LANES <= elements;
+        const int within =
+            lowest + from_column >= 0 && highest + from_column + BEHIND + COLUMN_STRIDE * LANES <= elements;
         int served = 0;
         if (ROWS_SERVE && within) {
 )";
@@ -48,7 +51,8 @@ constexpr std::string_view kEachTap = R"(
 constexpr std::string_view kEachVector = R"(
               if (within) {
                 const IV columns = from_columns + (IV)(column_of_tap - from_column);
-                TAKE_AT(sum, select((TV)PADDING, XV_OF_TAP(from + column_of_tap), (columns >= (IV)0) & (columns < (IV)in_columns)), tap);
+                const IV there = (columns >= (IV)0) & (columns < (IV)in_columns);
+                TAKE_AT(sum, select((TV)PADDING, XV_OF_TAP(from + column_of_tap), there), tap);
                 continue;
               }
 )";

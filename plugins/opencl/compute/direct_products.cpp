@@ -46,7 +46,8 @@ constexpr std::string_view kDirectColumns = R"(
           for (int r = 0; r < ROWS; ++r) {
             const TV a = AV(rows[r] + k);
 #pragma unroll
-            for (int i = 0; i < CHAINS; ++i) lanes[r * CHAINS + i] = MULTIPLY_ADD(a, BV(from[i] + k), lanes[r * CHAINS + i]);
+            for (int i = 0; i < CHAINS; ++i)
+              lanes[r * CHAINS + i] = MULTIPLY_ADD(a, BV(from[i] + k), lanes[r * CHAINS + i]);
           }
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)

@@ -56,9 +56,11 @@ constexpr std::string_view kStage = R"(
                       ((picture * n[0] + group * channels + channel) * in_rows + from) * in_columns,
                       from >= 0 && from < in_rows, p % COLUMN_PHASES - (int)n[8], in_columns, a0);
         }
-    // Where a step of the inner extent, a tap of a channel, reads: one long loop takes less than a short one for each channel.
+    // Where a step of the inner extent, a tap of a channel, reads: one long loop takes less than a short one for each
+    // channel.
     for (long k = 0; k < K; ++k) {
-      const int tap = (int)(k % TAPS), row = tap / COLUMN_KERNEL * ROW_DILATION, column = tap % COLUMN_KERNEL * COLUMN_DILATION;
+      const int tap = (int)(k % TAPS);
+      const int row = tap / COLUMN_KERNEL * ROW_DILATION, column = tap % COLUMN_KERNEL * COLUMN_DILATION;
       steps[k] = (int)(k / TAPS) * channel_size + (row % ROW_STRIDE * COLUMN_PHASES + column % COLUMN_STRIDE) * phase +
                  row / ROW_STRIDE * pitch + column / COLUMN_STRIDE;
     }

@@ -2,8 +2,9 @@
 // for each tap as in a packed panel (tile.hpp).
 //
 //   for each block of output rows, and of output channels        a job
-//     image = the padded inputs that its windows cover           split by the phases of both strides: all outputs of the
-//                                                                block, row behind row, read neighbours for every tap
+//     image = the padded inputs that its windows cover           split by the phases of both strides: all outputs of
+//                                                                the block, row behind row, read neighbours for every
+//                                                                tap
 //     for each ROWS output channels
 //       for each COLUMNS positions of the block                  between rows lie some that are of no use
 //         s[row][vector] += W[row][channel, tap] * image[channel][tap + vector]

@@ -30,7 +30,8 @@ using irgen::KernelRequest;
 
 // alpha times the sums x, plus beta times elements of C.
 constexpr std::string_view kAddC = R"(
-TV tenon_add_c(const TV x, const long row, const long at, const int count, __global const long* n, __global const uchar* a2) {
+TV tenon_add_c(const TV x, const long row, const long at, const int count, __global const long* n,
+               __global const uchar* a2) {
   TV c;
   if (n[8] == 0) {
     c = (TV)C(row * n[7]);

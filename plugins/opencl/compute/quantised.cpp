@@ -139,7 +139,8 @@ constexpr std::string_view kMatMulBody = R"(
     uint sum = 0;
     for (long k = 0; k < K; ++k)
       sum += (uint)(A(a_line * K + k) - a_zero) * (uint)(B((b_matrix * K + k) * N + column) - b_zero);
-    STORE(item, (int)sum, A_SCALE(a_line % n[3]) * B_SCALE(b_line % n[5]) / Y_SCALE(y_line % n[7]), Y_ZERO(y_line % n[8]));
+    STORE(item, (int)sum, A_SCALE(a_line % n[3]) * B_SCALE(b_line % n[5]) / Y_SCALE(y_line % n[7]),
+          Y_ZERO(y_line % n[8]));
 )";
 
 // Matrices from one outer index to the next; 0 where the operand has extent 1 and is repeated.

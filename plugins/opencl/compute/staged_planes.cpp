@@ -12,7 +12,8 @@ namespace {
 // Every COLUMN_STRIDE-th of a row's inputs from column `first` on, which may lie before the row, PADDING around them.
 // Vectors, the last one moved back to the row's end; of short rows halves of vectors.
 constexpr std::string_view kStageRow = R"(
-void tenon_stage(__local T* to, const int length, const long row, const int inside, const int first, const int columns, __global const uchar* a0) {
+void tenon_stage(__local T* to, const int length, const long row, const int inside, const int first, const int columns,
+                 __global const uchar* a0) {
   const int begin = inside ? clamp((COLUMN_STRIDE - 1 - first) / COLUMN_STRIDE, 0, length) : length;
   const int end = max(begin, min(length, (columns - first + COLUMN_STRIDE - 1) / COLUMN_STRIDE));
   int x = 0;
@@ -27,7 +28,8 @@ void tenon_stage(__local T* to, const int length, const long row, const int insi
     for (; x < end; x += LANES / 2) {
       x = min(x, end - LANES / 2);
       NEAR_LOCAL_HALF(to + x) = COLUMN_STRIDE == 1 ? HALFV(row + first + x)
-                                : (HALF_TYPE)(HALFV(row + first + 2 * x).even, HALFV(row + first + 2 * x + LANES / 2 - 1).odd);
+                                : (HALF_TYPE)(HALFV(row + first + 2 * x).even,
+                                              HALFV(row + first + 2 * x + LANES / 2 - 1).odd);
     }
   }
   for (; x < end; ++x) to[x] = X(row + first + x * COLUMN_STRIDE);

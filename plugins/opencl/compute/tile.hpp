@@ -71,8 +71,8 @@ std::string each_step(std::string_view steps);
 // (what becomes of x, the sums of `count` elements of the row from column `at` on, before the epilogue), and K, N,
 // column. With `copies` whole tiles have a FINISH_WHOLE for each vector.
 std::string packed_rows(const ProductTile& tile, bool copies);
-// What ends a tile whose sums are in `sums`, row by row and vector by vector, up to the ends of the job: AFTER and FINISH
-// of those that are there. Reads what packed_rows() does, and the variables row and row1.
+// What ends a tile whose sums are in `sums`, row by row and vector by vector, up to the ends of the job: AFTER and
+// FINISH of those that are there. Reads what packed_rows() does, and the variables row and row1.
 std::string_view finished_rows();
 
 }  // namespace tenon::opencl

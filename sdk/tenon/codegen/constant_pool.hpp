@@ -2,8 +2,8 @@
 //
 //   mulps(out, in, address of pool.add(kF32, bits_of(0.5f)))
 //
-// The pool lies behind the code, aligned to 64 bytes. Machines that have to know before where that is add what they need
-// in Emitter::emit_data. One thread fills it.
+// The pool lies behind the code, aligned to 64 bytes. Machines that have to know before where that is add what they
+// need in Emitter::emit_data. One thread fills it.
 #pragma once
 #include <cstddef>
 #include <cstdint>

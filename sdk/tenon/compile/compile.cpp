@@ -100,7 +100,8 @@ Result<void> prepare(Graph& graph, const Backends& backends, const CompileOption
     TENON_OK(verify(graph), "the verifier, after ", passes.name());
     if (!changed(report)) continue;
     log(LogLevel::info, passes.name(), " of '", graph.name(), "':\n", report.to_string());
-    if (options.preparations) options.preparations->push_back({backend->name(), std::move(report), before, graph.clone()});
+    if (options.preparations)
+      options.preparations->push_back({backend->name(), std::move(report), before, graph.clone()});
   }
   return {};
 }
@@ -164,8 +165,9 @@ Result<std::unique_ptr<CompiledModel>> compile(std::unique_ptr<Graph> graph, Tar
   log(LogLevel::info, "placement of '", graph->name(), "':\n", cut.placement.to_string());
   const double coverage = cut.placement.coverage(backends[0]->name());
   if (coverage < options.min_coverage) {
-    return error(Code::unsupported, "target '", backends[0]->name(), "' runs ", coverage * 100, "% of the operators of '",
-                 graph->name(), "', min_coverage asks for ", options.min_coverage * 100, "%\n", cut.placement.to_string());
+    return error(Code::unsupported, "target '", backends[0]->name(), "' runs ", coverage * 100,
+                 "% of the operators of '", graph->name(), "', min_coverage asks for ", options.min_coverage * 100,
+                 "%\n", cut.placement.to_string());
   }
 
   CompiledModel::Parts parts;

@@ -15,8 +15,8 @@
 
 namespace tenon {
 
-// What a target made of the whole graph before operators were placed (TargetBackend::add_prepare). Passes that only bring
-// the graph into another form keep its numbers; those that quantise do not, so that the graph before is kept.
+// What a target made of the whole graph before operators were placed (TargetBackend::add_prepare). Passes that only
+// bring the graph into another form keep its numbers; those that quantise do not, so that the graph before is kept.
 struct Preparation {
   std::string target;
   PassReport passes;
@@ -24,8 +24,8 @@ struct Preparation {
 };
 
 struct CompileOptions {
-  // In order of preference; each operator goes to the first that takes it. "auto": the best that is available. The reference
-  // takes what is left.
+  // In order of preference; each operator goes to the first that takes it. "auto": the best that is available. The
+  // reference takes what is left.
   std::vector<std::string> targets = {"auto"};
   // An operator that none of `targets` takes is an error that names it and the reasons.
   bool no_fallback = false;
@@ -36,8 +36,8 @@ struct CompileOptions {
   // Let targets change the whole graph beforehand, and its numbers with it. Without, numbers stay those of the model.
   bool prepare = true;
   PassOptions passes;  // verify, dump, timing, stop after
-  // Layouts by the name of a value of the model (set_layout); they overrule value_layouts of the targets' descriptions. Passes run with them; a value that a pass has removed takes its
-  // layout along, with a warning.
+  // Layouts by the name of a value of the model (set_layout); they overrule value_layouts of the targets' descriptions.
+  // Passes run with them; a value that a pass has removed takes its layout along, with a warning.
   std::map<std::string, std::string> layouts;
   // Receives those that changed the graph, in order, with copies of it (weights are shared).
   std::vector<Preparation>* preparations = nullptr;
@@ -47,8 +47,9 @@ struct CompileOptions {
 TENON_API Result<std::unique_ptr<CompiledModel>> compile(std::unique_ptr<Graph> graph, TargetRegistry& registry,
                                                          const CompileOptions& options = {});
 
-// What compile() does first in tensor selection: assign-layouts with the target's kernels and costs, where it has kernels
-// for some operator of `graph` or a value has a pinned layout; nothing otherwise. `backend` must outlive the passes.
+// What compile() does first in tensor selection: assign-layouts with the target's kernels and costs, where it has
+// kernels for some operator of `graph` or a value has a pinned layout; nothing otherwise. `backend` must outlive the
+// passes.
 TENON_API Result<void> add_layouts(PassManager& passes, const Graph& graph, const TargetBackend& backend,
                                    std::shared_ptr<LayoutReport> report = nullptr);
 

@@ -73,8 +73,8 @@ class Partitioner {
       if (!reads_a_run) of_constants.insert(&op);
       ops.push_back(&op);
     }
-    // What is made of constants alone is as good late as early, and need not be kept until then: weights made f32 in the
-    // first part would all be alive at a time.
+    // What is made of constants alone is as good late as early, and need not be kept until then: weights made f32 in
+    // the first part would all be alive at a time.
     for (Op* op : std::views::reverse(ops)) {
       if (of_constants.contains(op)) put_late(*op);
     }

@@ -28,10 +28,11 @@ struct Partition {
   PlacementReport placement;
 };
 
-// Each operator of the body goes to the first of `backends` that does not refuse it; an operator that all refuse is an error
-// that lists the reasons. Operators of one target are put together as far as data flow allows (by the number of changes of
-// target on the way from the inputs); constants go where they are used, and operators of constants alone into the last
-// part of their target before it. Linear in the size of the graph, but for the number of changes of target.
+// Each operator of the body goes to the first of `backends` that does not refuse it; an operator that all refuse is an
+// error that lists the reasons. Operators of one target are put together as far as data flow allows (by the number of
+// changes of target on the way from the inputs); constants go where they are used, and operators of constants alone
+// into the last part of their target before it. Linear in the size of the graph, but for the number of changes of
+// target.
 TENON_API Result<Partition> partition(const Graph& graph, const std::vector<const TargetBackend*>& backends);
 
 }  // namespace tenon

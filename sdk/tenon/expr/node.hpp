@@ -47,7 +47,8 @@ struct ExprNode {
   Range range;  // holds for any values of the symbols
 
   // The one node of this content; thread-safe.
-  static Expr make(ExprKind kind, std::vector<Expr> operands, std::vector<int64_t> numbers = {}, std::string_view name = {});
+  static Expr make(ExprKind kind, std::vector<Expr> operands, std::vector<int64_t> numbers = {},
+                   std::string_view name = {});
   // Null for a constant.
   static const ExprNode* of(const Expr& e) { return e.node_; }
   // Gives up one reference.

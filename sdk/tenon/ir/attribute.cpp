@@ -55,7 +55,8 @@ std::string_view attribute_kind_name(AttributeKind kind) {
 bool Attribute::operator==(const Attribute& other) const {
   if (state_.index() != other.state_.index()) return false;
   return std::visit(
-      [&](const auto& mine) { return same(mine, std::get<std::remove_cvref_t<decltype(mine)>>(other.state_)); }, state_);
+      [&](const auto& mine) { return same(mine, std::get<std::remove_cvref_t<decltype(mine)>>(other.state_)); },
+      state_);
 }
 
 uint64_t Attribute::hash() const {

@@ -1,4 +1,5 @@
-// Attribute: a constant parameter of an operator. Floats are f32, as in ONNX: their shortest text reads back bit for bit.
+// Attribute: a constant parameter of an operator. Floats are f32, as in ONNX: their shortest text reads back bit for
+// bit.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -18,8 +18,8 @@ Result<void> check_result(const Op& op, size_t result, int64_t rank, size_t box_
                  result);
   }
   if (static_cast<size_t>(rank) == box_rank) return {};
-  return error(Code::invalid_argument, "a box of ", box_rank, " dims is asked of result ", result, " of ", op.describe(),
-               ", which has ", rank);
+  return error(Code::invalid_argument, "a box of ", box_rank, " dims is asked of result ", result, " of ",
+               op.describe(), ", which has ", rank);
 }
 
 // What a plugin's rule gives is not trusted to fit.
@@ -75,8 +75,8 @@ bool is_whole(const Dims& shape, const StaticBox& box) {
 Result<void> check_static_box(const Op& op, const Dims& shape, const StaticBox& box) {
   for (size_t d = 0; d < box.size(); ++d) {
     if (box[d].min >= 0 && box[d].min <= box[d].max && box[d].max < shape[d]) continue;
-    return error(Code::invalid_argument, "the part [", box[d].min, ", ", box[d].max, "] of dim ", d, " of the result of ",
-                 op.describe(), " is empty or outside its extent ", shape[d]);
+    return error(Code::invalid_argument, "the part [", box[d].min, ", ", box[d].max, "] of dim ", d,
+                 " of the result of ", op.describe(), " is empty or outside its extent ", shape[d]);
   }
   return {};
 }
@@ -131,7 +131,8 @@ Result<SubBoxOp> sub_box_op(const InferContext& context, size_t result, const Di
     TENON_TRY(crop, crop_of(context, i, bounds.operands[i]), op.describe());
     part.operands.push_back(std::move(crop));
   }
-  TENON_OK(rule->sub_box({context, result, shape, box, bounds}, part), "a part of result ", result, " of ", op.describe());
+  TENON_OK(rule->sub_box({context, result, shape, box, bounds}, part), "a part of result ", result, " of ",
+           op.describe());
   return part;
 }
 

@@ -7,12 +7,12 @@
 //   part.attributes                // Conv with pads [1, 1, 0, 1]: how it runs on the crop to rows 0 .. 8
 //
 // Boxes are inclusive at both ends: position p of a dim is in it when min <= p <= max; max < min is the empty range.
-// Positions count from 0, the first element of the whole value. A rule may assume that the box asked for is not empty and
-// lies inside the result; for another one its answer may be too large, or outside.
+// Positions count from 0, the first element of the whole value. A rule may assume that the box asked for is not empty
+// and lies inside the result; for another one its answer may be too large, or outside.
 //
 // Expressions may hold the symbols of the operator's shapes and those of the box, and nothing else. All rules here give
-// ends that are non-decreasing in the ends of the box along one dim wherever the operator reads that way, so that sliding
-// windows can be proved.
+// ends that are non-decreasing in the ends of the box along one dim wherever the operator reads that way, so that
+// sliding windows can be proved.
 //
 // Threads: rules are pure; any thread.
 #pragma once
@@ -114,14 +114,15 @@ struct BoundsRule {
 
 // ---- Asking ----
 
-// What the operator reads for `box` of its result `result`, which has `shape`. Code::unsupported, naming the operator, when
-// it has no rule; Code::invalid_argument for a box or shape that does not fit.
+// What the operator reads for `box` of its result `result`, which has `shape`. Code::unsupported, naming the operator,
+// when it has no rule; Code::invalid_argument for a box or shape that does not fit.
 TENON_API Result<Bounds> operand_bounds(const InferContext& context, size_t result, const Shape& shape, const Box& box);
 
 // How the operator gives exactly `box` of its result when it runs on crops of its operands. Its other results are then
-// those of the crops and of no use. Code::unsupported with the reason when it cannot: for a box that is the whole result it
-// always can. The operands' shapes must be static.
-TENON_API Result<SubBoxOp> sub_box_op(const InferContext& context, size_t result, const Dims& shape, const StaticBox& box);
+// those of the crops and of no use. Code::unsupported with the reason when it cannot: for a box that is the whole
+// result it always can. The operands' shapes must be static.
+TENON_API Result<SubBoxOp> sub_box_op(const InferContext& context, size_t result, const Dims& shape,
+                                      const StaticBox& box);
 
 // All of a shape with known extents; an unknown one is an error naming the dim.
 TENON_API Result<Box> whole_box(const Shape& shape);

@@ -26,7 +26,8 @@ class TENON_API Builder {
   Result<Value*> op(Name name, std::initializer_list<Value*> operands, Attributes attributes = {});
   Result<Value*> op(Name name, std::span<Value* const> operands, Attributes attributes = {});
   // `results` results.
-  Result<std::vector<Value*>> ops(Name name, std::span<Value* const> operands, size_t results, Attributes attributes = {});
+  Result<std::vector<Value*>> ops(Name name, std::span<Value* const> operands, size_t results,
+                                  Attributes attributes = {});
   // With regions: made without inference; fill them, then call infer_result_types(op).
   Op& create(Name name, std::span<Value* const> operands, size_t results, Attributes attributes = {});
 
@@ -46,7 +47,8 @@ class TENON_API Builder {
 };
 
 // Runs the operator's shape rule with what is known statically and sets the types of its results (merged with what was
-// declared; see infer_types(op)). An error comes back with the operator named. Without a definition it is an error, too.
+// declared; see infer_types(op)). An error comes back with the operator named. Without a definition it is an error,
+// too.
 TENON_API Result<void> infer_result_types(Op& op);
 
 // The tensor behind `value` when it is made by Constant, else null.

@@ -142,7 +142,8 @@ Region& Op::add_region() {
 }
 
 bool Op::is_before(const Op& other) const {
-  TENON_CHECK(parent_ == other.parent_, "order asked of ", describe(), " and ", other.describe(), " in different regions");
+  TENON_CHECK(parent_ == other.parent_, "order asked of ", describe(), " and ", other.describe(),
+              " in different regions");
   if (!parent_->numbered_) parent_->renumber();
   return order_ < other.order_;
 }
@@ -268,8 +269,8 @@ std::vector<Op*> Region::ops() const {
 }
 
 Result<void> Region::sort_topologically() {
-  // An operator waits for the operators of this region whose results it uses, itself or in its regions (Kahn's algorithm;
-  // the ready ones are taken in their present order).
+  // An operator waits for the operators of this region whose results it uses, itself or in its regions (Kahn's
+  // algorithm; the ready ones are taken in their present order).
   const auto all = ops();
   std::unordered_map<const Op*, size_t> position;
   for (size_t i = 0; i < all.size(); ++i) position[all[i]] = i;
@@ -432,12 +433,14 @@ class Comparer {
     for (auto i = a.begin(), j = b.begin(); i != a.end(); ++i, ++j) {
       if (!same(*i, *j)) return false;
     }
-    if (a.output_count() != b.output_count()) return differ(str(a.output_count(), " outputs against ", b.output_count()));
+    if (a.output_count() != b.output_count())
+      return differ(str(a.output_count(), " outputs against ", b.output_count()));
     for (size_t i = 0; i < a.output_count(); ++i) {
       if (a.output_name(i) != b.output_name(i)) {
         return differ(str("output ", i, " is '", a.output_name(i), "' against '", b.output_name(i), "'"));
       }
-      if (!matches(a.output(i), b.output(i))) return differ(str("output '", a.output_name(i), "' is fed by another value"));
+      if (!matches(a.output(i), b.output(i)))
+        return differ(str("output '", a.output_name(i), "' is fed by another value"));
     }
     return true;
   }
@@ -469,7 +472,8 @@ class Comparer {
       return differ(str(place, ": type ", a.type(), " against ", b.type()));
     }
     if (!same_layout(a.layout(), b.layout())) return differ(str(place, ": other layouts"));
-    if (options_.names && a.name() != b.name()) return differ(str(place, ": '", a.name(), "' against '", b.name(), "'"));
+    if (options_.names && a.name() != b.name())
+      return differ(str(place, ": '", a.name(), "' against '", b.name(), "'"));
     map_[&a] = &b;
     return true;
   }

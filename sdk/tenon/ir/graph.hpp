@@ -7,8 +7,8 @@
 //
 // A region inside an operator (If, Loop, Scan, Subgraph) may use values of the regions around it.
 //
-// Ownership: regions own their operators and inputs, operators own their results and regions. Pointers to them stay valid
-// until erased. Threads: one thread may change a graph; several may read it while nobody changes it.
+// Ownership: regions own their operators and inputs, operators own their results and regions. Pointers to them stay
+// valid until erased. Threads: one thread may change a graph; several may read it while nobody changes it.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -66,7 +66,8 @@ class TENON_API Value {
   // As the model named it; may be empty, need not be unique. The text form makes names unique when printing.
   const std::string& name() const { return name_; }
   void set_name(std::string name) { name_ = std::move(name); }
-  // How it lies in memory; null: row-major. Shared with copies of the graph, never changed in place. See value_layout.hpp.
+  // How it lies in memory; null: row-major. Shared with copies of the graph, never changed in place. See
+  // value_layout.hpp.
   const ValueLayout* layout() const { return layout_.get(); }
   const std::shared_ptr<const ValueLayout>& shared_layout() const { return layout_; }
   void set_layout(std::shared_ptr<const ValueLayout> layout) { layout_ = std::move(layout); }
@@ -196,7 +197,8 @@ class TENON_API Region {
   // The input must have no uses. Later inputs move up.
   void erase_input(size_t i);
 
-  // Outputs are operands of a hidden operator `return_op()` that stands behind the last one: so they are uses like others.
+  // Outputs are operands of a hidden operator `return_op()` that stands behind the last one: so they are uses like
+  // others.
   size_t output_count() const { return return_op_->operand_count(); }
   Value* output(size_t i) const { return return_op_->operand(i); }
   void add_output(Value* value, std::string name);
@@ -207,7 +209,8 @@ class TENON_API Region {
   const Op& return_op() const { return *return_op_; }
   bool is_return(const Op& op) const { return &op == return_op_; }
 
-  // Creates an operator before `before` (null: at the end), with `result_types.size()` results. Checks nothing: see verify().
+  // Creates an operator before `before` (null: at the end), with `result_types.size()` results. Checks nothing: see
+  // verify().
   Op& create(Name name, std::span<Value* const> operands, std::vector<Type> result_types, Attributes attributes = {},
              Op* before = nullptr);
 
@@ -285,20 +288,20 @@ class TENON_API Graph {
   std::map<std::string, std::string> properties_;
 };
 
-// Every operator of `region` and of the regions inside, the operators inside one before it. `visit` may erase the operator
-// that it is given and add operators (which are not visited), but must not erase others.
+// Every operator of `region` and of the regions inside, the operators inside one before it. `visit` may erase the
+// operator that it is given and add operators (which are not visited), but must not erase others.
 TENON_API void for_each_op(Region& region, const std::function<void(Op&)>& visit);
 TENON_API void for_each_op(const Region& region, const std::function<void(const Op&)>& visit);
 
-// A copy of `op` (with its regions) before `before`; `map` gives the copies of values, values that are not in it are used as
-// they are; the results are added to it.
+// A copy of `op` (with its regions) before `before`; `map` gives the copies of values, values that are not in it are
+// used as they are; the results are added to it.
 using ValueMap = std::unordered_map<const Value*, Value*>;
 TENON_API Op& clone_op(const Op& op, Region& into, Op* before, ValueMap& map);
 // Copies the operators of `from` into `into` before `before`, with `inputs` in place of from's inputs; returns what its
 // outputs became. Inlines a function or a branch.
 TENON_API std::vector<Value*> clone_body(const Region& from, std::span<Value* const> inputs, Region& into, Op* before);
-// Same operators, wiring, attributes, types, layouts and names of inputs and outputs; names of inner values and labels are
-// compared only when asked. `difference`, when given, receives a sentence.
+// Same operators, wiring, attributes, types, layouts and names of inputs and outputs; names of inner values and labels
+// are compared only when asked. `difference`, when given, receives a sentence.
 struct EqualOptions {
   bool names = false;
   bool types = true;

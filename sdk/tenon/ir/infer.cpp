@@ -60,7 +60,8 @@ const TypeSource& graph_types() {
 }  // namespace
 
 bool contradicts(const Op& op) {
-  return may_be_left_out(op) && op.def() && op.def()->infer_fn() && !infer_types(StaticInferContext(op, graph_types())).ok();
+  return may_be_left_out(op) && op.def() && op.def()->infer_fn() &&
+         !infer_types(StaticInferContext(op, graph_types())).ok();
 }
 
 Result<std::vector<Type>> infer_types(const Op& op) {

@@ -40,18 +40,18 @@ TENON_API std::optional<std::vector<Dim>> dims_of_tensor(const Tensor& tensor);
 // Runs the definition's shape rule, and checks that it gives a type per result. Errors name the operator.
 TENON_API Result<std::vector<Type>> infer_types(const InferContext& context);
 
-// Does `op` stand, at any depth, in a region that a run may leave out (Trait::conditional)? Shapes that contradict there are
-// no fault of the graph: exporters write `If(Equal(Shape(x)[1], 1))` around a Squeeze of dim 1 whatever that dim is. They
-// are a fault of the run that comes there, whose shape rules then say so.
+// Does `op` stand, at any depth, in a region that a run may leave out (Trait::conditional)? Shapes that contradict
+// there are no fault of the graph: exporters write `If(Equal(Shape(x)[1], 1))` around a Squeeze of dim 1 whatever that
+// dim is. They are a fault of the run that comes there, whose shape rules then say so.
 TENON_API bool may_be_left_out(const Op& op);
-// What the compiler can say of the results, from the types that stand in the graph. Where a run may leave `op` out and its
-// shape rule refuses, the kinds and element types that its signature tells, with open shapes.
+// What the compiler can say of the results, from the types that stand in the graph. Where a run may leave `op` out and
+// its shape rule refuses, the kinds and element types that its signature tells, with open shapes.
 TENON_API Result<std::vector<Type>> infer_types(const Op& op);
-// Is `op` one that a run may leave out, and refuses its shape rule? A pass leaves such an operator as it is: the run that
-// comes there must find the fault.
+// Is `op` one that a run may leave out, and refuses its shape rule? A pass leaves such an operator as it is: the run
+// that comes there must find the fault.
 TENON_API bool contradicts(const Op& op);
-// The type of a result of `op` from what was inferred and what is declared. An error when they contradict; but where a run
-// may leave `op` out and only shapes do, what was inferred.
+// The type of a result of `op` from what was inferred and what is declared. An error when they contradict; but where a
+// run may leave `op` out and only shapes do, what was inferred.
 TENON_API Result<Type> merge_at(const Op& op, const Type& inferred, const Type& declared);
 
 }  // namespace tenon

@@ -188,7 +188,8 @@ Result<void> register_op(OpDef def) {
   TENON_OK(check_slots(def, def.results(), "result"));
   for (const auto& attribute : def.attributes()) {
     if (def.attribute(attribute.name) != &attribute) {
-      return error(Code::invalid_argument, "definition of ", def.name(), ": attribute '", attribute.name, "' stands twice");
+      return error(Code::invalid_argument, "definition of ", def.name(), ": attribute '", attribute.name,
+                   "' stands twice");
     }
   }
   Registry& r = registry();

@@ -1,5 +1,5 @@
-// OpDef: everything known about one operator, in one place. Registry, verifier, parser, printer, generated documentation,
-// ONNX import and tests read it; nothing about an operator is written twice.
+// OpDef: everything known about one operator, in one place. Registry, verifier, parser, printer, generated
+// documentation, ONNX import and tests read it; nothing about an operator is written twice.
 //
 //   const OpRegistration kRegistered({
 //       OpDef("Softmax").summary("exp(x) / sum(exp(x)) along `axis`")
@@ -26,22 +26,25 @@ namespace tenon {
 
 enum class Trait : uint32_t {
   none = 0,
-  pure = 1,              // no effect but its results: unused ones may go, equal ones be shared, constant ones folded
-  elementwise = 2,       // result element i depends on operand elements i only (after broadcasting)
-  broadcasting = 4,      // operands broadcast as NumPy does
-  commutative = 8,       // op(a, b) = op(b, a)
-  associative = 16,      // exactly, in the element type's arithmetic: integers and booleans; passes must check the type
-  reduction = 32,        // folds one or more axes
-  layout_oblivious = 64, // works in any layout, the same for all operands
-  layout_aware = 128,    // meaning is by logical dim; kernels exist per layout
-  layout_dependent = 256,// reads the bytes' order: a barrier
-  random = 512,          // two runs differ; not pure
-  data_dependent = 1024, // a result's shape depends on operand values
-  movement = 2048,       // moves or copies elements without arithmetic
-  view = 4096,           // result 0 has the bytes of operand 0 in the same order, under another shape
-  conditional = 8192,    // a run may leave its regions out: shapes that contradict in them are a fault only if it comes there
+  pure = 1,          // no effect but its results: unused ones may go, equal ones be shared, constant ones folded
+  elementwise = 2,   // result element i depends on operand elements i only (after broadcasting)
+  broadcasting = 4,  // operands broadcast as NumPy does
+  commutative = 8,   // op(a, b) = op(b, a)
+  associative = 16,  // exactly, in the element type's arithmetic: integers and booleans; passes must check the type
+  reduction = 32,    // folds one or more axes
+  layout_oblivious = 64,   // works in any layout, the same for all operands
+  layout_aware = 128,      // meaning is by logical dim; kernels exist per layout
+  layout_dependent = 256,  // reads the bytes' order: a barrier
+  random = 512,            // two runs differ; not pure
+  data_dependent = 1024,   // a result's shape depends on operand values
+  movement = 2048,         // moves or copies elements without arithmetic
+  view = 4096,             // result 0 has the bytes of operand 0 in the same order, under another shape
+  // a run may leave its regions out: shapes that contradict in them are a fault only if it comes there
+  conditional = 8192,
 };
-constexpr Trait operator|(Trait a, Trait b) { return static_cast<Trait>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b)); }
+constexpr Trait operator|(Trait a, Trait b) {
+  return static_cast<Trait>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));
+}
 constexpr bool has(Trait set, Trait one) { return (static_cast<uint32_t>(set) & static_cast<uint32_t>(one)) != 0; }
 
 // Which types a type variable ("T") may stand for.
@@ -87,7 +90,8 @@ class TENON_API InferContext {
   virtual const Type& type(size_t i) const = 0;
   // The operand's elements when all are known.
   virtual const Tensor* constant(size_t i) const = 0;
-  // An integer operand of rank 0 or 1 as dims: known numbers, expressions, or unknown; nullopt when even the count is not.
+  // An integer operand of rank 0 or 1 as dims: known numbers, expressions, or unknown; nullopt when even the count is
+  // not.
   virtual std::optional<std::vector<Dim>> dims_value(size_t i) const = 0;
   // The type that result `i` was declared with (import, text); unknown when none.
   virtual Type declared(size_t i) const = 0;
@@ -101,7 +105,8 @@ class TENON_API InferContext {
   const Op& op_;
 };
 using InferFn = std::function<Result<std::vector<Type>>(const InferContext&)>;
-// For operators on shape vectors (Shape, Gather, Concat, Add ...): the result's elements as dims, when they can be told.
+// For operators on shape vectors (Shape, Gather, Concat, Add ...): the result's elements as dims, when they can be
+// told.
 using InferDimsFn = std::function<std::optional<std::vector<Dim>>(const InferContext&)>;
 // More than counts, kinds and type variables, which are checked from the definition.
 using VerifyFn = std::function<Result<void>(const Op&)>;
@@ -136,7 +141,9 @@ class TENON_API OpDef {
   // Building (each returns *this).
   OpDef& summary(std::string text);  // one sentence, the formula first
   OpDef& operand(std::string name, std::string type_var, Arity arity = Arity::required);
-  OpDef& optional_operand(std::string name, std::string type_var) { return operand(std::move(name), std::move(type_var), Arity::optional); }
+  OpDef& optional_operand(std::string name, std::string type_var) {
+    return operand(std::move(name), std::move(type_var), Arity::optional);
+  }
   OpDef& variadic_operands(std::string name, std::string type_var, size_t at_least, bool homogeneous = true);
   OpDef& result(std::string name, std::string type_var, Arity arity = Arity::required);
   OpDef& variadic_results(std::string name, std::string type_var, size_t at_least, bool homogeneous = true);
@@ -201,13 +208,13 @@ using OpDefs = std::vector<OpDef>;
 // The operators known to this process. Any thread. Definitions are never removed.
 TENON_API const OpDef* find_op(Name name);
 TENON_API std::vector<const OpDef*> all_ops();  // by name
-// An error naming the operator when it is there already, or when the definition contradicts itself (a type variable without
-// types, an optional operand before a required one, an attribute twice).
+// An error naming the operator when it is there already, or when the definition contradicts itself (a type variable
+// without types, an optional operand before a required one, an attribute twice).
 TENON_API Result<void> register_op(OpDef def);
 TENON_API Result<void> register_ops(OpDefs defs);
 
-// Registers at load: one such object stands at the end of each family's file. A definition that is refused is our own fault
-// and aborts; plugins call register_ops and report.
+// Registers at load: one such object stands at the end of each family's file. A definition that is refused is our own
+// fault and aborts; plugins call register_ops and report.
 struct TENON_API OpRegistration {
   explicit OpRegistration(OpDefs defs);
 };

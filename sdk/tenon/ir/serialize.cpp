@@ -11,8 +11,8 @@ namespace {
 
 // Layout, all numbers little-endian and 64 bits wide:
 //   magic | text bytes | block count | (offset, bytes) per block | text | blocks, each aligned
-// A Constant whose tensor went into a block has the attributes `block` (its number) and no `value`; its result type, which
-// the text always states, tells element type and shape.
+// A Constant whose tensor went into a block has the attributes `block` (its number) and no `value`; its result type,
+// which the text always states, tells element type and shape.
 constexpr char kMagic[8] = {'T', 'E', 'N', 'O', 'N', 'I', 'R', '1'};
 constexpr size_t kInlineBytes = 256;  // smaller tensors stay readable in the text
 
@@ -40,7 +40,8 @@ class Reader {
   }
   Result<std::span<const std::byte>> take(size_t count) {
     if (count > bytes_.size() - at_) {
-      return error(Code::parse, "a stored graph ends after ", bytes_.size(), " bytes, ", count, " more are needed at ", at_);
+      return error(Code::parse, "a stored graph ends after ", bytes_.size(), " bytes, ", count, " more are needed at ",
+                   at_);
     }
     at_ += count;
     return bytes_.subspan(at_ - count, count);
@@ -87,7 +88,8 @@ std::string serialize(const Graph& graph) {
 Result<std::unique_ptr<Graph>> deserialize(std::span<const std::byte> bytes, std::shared_ptr<void> owner) {
   Reader reader(bytes);
   TENON_TRY(magic, reader.take(sizeof kMagic));
-  if (std::memcmp(magic.data(), kMagic, sizeof kMagic) != 0) return error(Code::parse, "these bytes are no stored graph");
+  if (std::memcmp(magic.data(), kMagic, sizeof kMagic) != 0)
+    return error(Code::parse, "these bytes are no stored graph");
   TENON_TRY(text_bytes, reader.u64());
   TENON_TRY(count, reader.u64());
   if (count > bytes.size() / 16) return error(Code::parse, "a stored graph claims ", count, " blocks");

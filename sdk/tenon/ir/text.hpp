@@ -8,14 +8,14 @@
 //     %k = Constant {value = dense<f32[2]: 1.0, 2.0>}
 //   }
 //
-// Names that are not [A-Za-z0-9_.$-]+ are quoted: %"layer1/conv 0", @"an operator". `_` is an absent operand. Values without
-// a name print as %0, %1 ...; a name of digits is quoted. Several visible values of one name are told apart by a tick that
-// is no part of it: %y, %y'1. `name: %v` in the outputs tells an output's name where it differs from the value's. Result
-// types may be left out; they are then inferred. Comments run from # to the end of the line. Line ends are blanks, but for
-// one: operands begin on the line of their operator. A value's layout stands behind its type, on the
-// same line: `: f32[1,17,8,8] in "NCHW{16c}" pad zero`. Tensors print as elements, as `splat<T: v>` when all are equal, as
-// `hex<T: ...>` (the bytes in memory) when long; PrintOptions shorten them for reading only. docs/text-form.md has the
-// grammar.
+// Names that are not [A-Za-z0-9_.$-]+ are quoted: %"layer1/conv 0", @"an operator". `_` is an absent operand. Values
+// without a name print as %0, %1 ...; a name of digits is quoted. Several visible values of one name are told apart by
+// a tick that is no part of it: %y, %y'1. `name: %v` in the outputs tells an output's name where it differs from the
+// value's. Result types may be left out; they are then inferred. Comments run from # to the end of the line. Line ends
+// are blanks, but for one: operands begin on the line of their operator. A value's layout stands behind its type, on
+// the same line: `: f32[1,17,8,8] in "NCHW{16c}" pad zero`. Tensors print as elements, as `splat<T: v>` when all are
+// equal, as `hex<T: ...>` (the bytes in memory) when long; PrintOptions shorten them for reading only.
+// docs/text-form.md has the grammar.
 #pragma once
 #include <memory>
 #include <string>

@@ -147,7 +147,8 @@ Result<void> check_open_layout(const Value& value, const ValueLayout& layout) {
 Result<void> check_layout(const Value& value, const ValueLayout& layout) {
   const Type& type = value.type();
   if (!type.known()) return {};
-  const bool open = type.is_tensor() && type.element().valid() && !type.element().is_string() && !type.shape().is_static();
+  const bool open =
+      type.is_tensor() && type.element().valid() && !type.element().is_string() && !type.shape().is_static();
   if (open) return check_open_layout(value, layout);
   TENON_TRY(shape, shape_to_lay_out(value));
   TENON_TRY(resolved, resolve_layout(layout, shape, type.element().bits()), name_of(value), " of type ", type);

@@ -1,5 +1,5 @@
-// How a value lies in memory. Put on a value by name, or by the pass assign-layouts; the algorithm is untouched: operators
-// speak of logical indices whatever the layout. A value without one is row-major.
+// How a value lies in memory. Put on a value by name, or by the pass assign-layouts; the algorithm is untouched:
+// operators speak of logical indices whatever the layout. A value without one is row-major.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -41,8 +41,8 @@ TENON_API Result<std::string> default_layout_dims(std::string_view text, size_t 
 TENON_API Result<Layout> resolve_layout(const Value& value);
 // For a shape known only at run time.
 TENON_API Result<Layout> resolve_layout(const ValueLayout& layout, const Dims& shape, int64_t element_bits);
-// That the value's layout, if it has one, fits its type: a tensor of numbers; of a static shape: one that resolves, with
-// a slot for each element.
+// That the value's layout, if it has one, fits its type: a tensor of numbers; of a static shape: one that resolves,
+// with a slot for each element.
 TENON_API Result<void> check_layout(const Value& value);
 
 // Names for the layouts in common use; the text says the rest: layout_name_text(LayoutName::NCHW16c) is "NCHW{16c}".
@@ -59,12 +59,13 @@ TENON_API std::string_view layout_name_text(LayoutName name);
 // Puts a layout on one value; pinned, its padding anything. An empty `dims`: default_layout_dims(). An error when the
 // text is no layout for the value's type; the value keeps what it had.
 TENON_API Result<void> set_layout(Value& value, std::string_view text, std::string_view dims = "");
-// On every value called `name`, in all regions, and on those that feed an output of the graph of that name. An error when
-// there is no such value (which lists the nearest names); no value is changed when one cannot have the layout.
-TENON_API Result<void> set_layout(Graph& graph, std::string_view name, std::string_view text, std::string_view dims = "");
+// On every value called `name`, in all regions, and on those that feed an output of the graph of that name. An error
+// when there is no such value (which lists the nearest names); no value is changed when one cannot have the layout.
+TENON_API Result<void> set_layout(Graph& graph, std::string_view name, std::string_view text,
+                                  std::string_view dims = "");
 TENON_API Result<void> set_layout(Graph& graph, std::string_view name, LayoutName layout);
-// As an index map: set_layout(graph, "y", [](Expr n, Expr c) { return LayoutMap{.address = {c, n}}; }). The shape must be
-// static and has as many dims as the map has parameters.
+// As an index map: set_layout(graph, "y", [](Expr n, Expr c) { return LayoutMap{.address = {c, n}}; }). The shape must
+// be static and has as many dims as the map has parameters.
 TENON_API Result<void> set_layout(Graph& graph, std::string_view name, size_t parameters,
                                   const Layout::MapFunction& map);
 template <class F>

@@ -55,7 +55,8 @@ Result<void> read_pad(Cursor& cursor, ValueLayout& layout) {
   return cursor.fail_at(begin, "expected none, zero, value or dirty behind 'pad', found ", quote(word));
 }
 
-Result<void> check_fingerprint(Cursor& cursor, size_t begin, const ValueLayout& layout, const Type& type, uint64_t told) {
+Result<void> check_fingerprint(Cursor& cursor, size_t begin, const ValueLayout& layout, const Type& type,
+                               uint64_t told) {
   const auto actual = fingerprint_of(layout, type);
   if (actual == told) return {};
   return cursor.fail_at(begin, "the layout ", quote(layout.text), " of ", type, " has the map ",
@@ -99,7 +100,8 @@ void append_layout(std::string& out, const Value& value, const PrintOptions& opt
 Result<std::shared_ptr<const ValueLayout>> read_layout(Cursor& cursor, const Type& type) {
   if (!eat_word_on_line(cursor, "in")) return nullptr;
   const size_t begin = (cursor.skip(), cursor.offset());
-  if (cursor.peek() != '"') return cursor.fail("expected a layout such as \"NHWC\" behind 'in', found ", cursor.found());
+  if (cursor.peek() != '"')
+    return cursor.fail("expected a layout such as \"NHWC\" behind 'in', found ", cursor.found());
   ValueLayout layout;
   TENON_TRY(text, cursor.quoted());
   layout.text = std::move(text);

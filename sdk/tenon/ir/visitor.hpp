@@ -4,8 +4,8 @@
 //   flops.on<Conv>([](Conv conv) -> Result<double> { ... }).on<vta::Gemm>(...).otherwise(...);
 //   TENON_TRY(count, flops.visit(op));
 //
-// An operator that no handler covers is an error that names the operator and the visitor. Const use is safe from several
-// threads.
+// An operator that no handler covers is an error that names the operator and the visitor. Const use is safe from
+// several threads.
 #pragma once
 #include <functional>
 #include <optional>

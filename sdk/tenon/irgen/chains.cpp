@@ -214,7 +214,8 @@ class Finder {
   Chain make(const Choice& choice, size_t last) {
     GrowingChain growing(cache_, options_, choice.dims.size());
     const Op& end = *order_[last];
-    TENON_CHECK(growing.begin(end, used_results(end)[0], choice.dims).ok(), "a chain that was found cannot be grown again");
+    TENON_CHECK(growing.begin(end, used_results(end)[0], choice.dims).ok(),
+                "a chain that was found cannot be grown again");
     // Operators that were left out are refused again.
     for (size_t i = last; i-- > choice.first;) (void)growing.add(*order_[i]).ok();
     Chain chain;

@@ -8,7 +8,8 @@
 // A chain is any piece of the graph with one result that leaves it: every other value that is made in it is used in it
 // only, however often. Every operator in it has a bounds rule by which strips of the last result ask for strips of it
 // (strips_reads.hpp); of several results, each that is used is computed by itself. Among all ways to cut the operators
-// into chains and whole operators, in one order of the graph, the cheapest is taken (dynamic programming; time: operators * longest chain * dims * steps).
+// into chains and whole operators, in one order of the graph, the cheapest is taken (dynamic programming; time:
+// operators * longest chain * dims * steps).
 #pragma once
 #include <functional>
 #include <map>

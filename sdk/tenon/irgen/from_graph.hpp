@@ -100,7 +100,8 @@ struct LowerOptions {
   bool order_for_memory = true;  // else the graph's order
   bool in_place = true;
   bool share_memory = true;  // Slice, Split and Concat in the memory of the other side
-  bool simplify = true;      // statements that nothing needs are dropped, copies of copies read where the first one has read
+  // statements that nothing needs are dropped, copies of copies read where the first one has read
+  bool simplify = true;
   Grouping grouping = {};    // none: every operator by itself
 };
 

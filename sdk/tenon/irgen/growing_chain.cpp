@@ -68,7 +68,8 @@ StripCost GrowingChain::whole() const {
 size_t GrowingChain::last_user(const Value& value) const {
   size_t last = members_.size();
   for (const Use* use : value.uses())
-    if (const auto found = index_.find(use->user()); found != index_.end()) last = std::min(last, found->second.front());
+    if (const auto found = index_.find(use->user()); found != index_.end())
+      last = std::min(last, found->second.front());
   return last;
 }
 

@@ -42,8 +42,8 @@ struct KernelRequest {
   // A part of the operator instead: what it runs with on crops of its operands (sub_box_op of ir/bounds_rule.hpp).
   // `operands` and `results` then are those of the crops. Null: the operator as it is.
   const SubBoxOp* part = nullptr;
-  // Of a part, by operand and result: calls give it without gaps, which needs no workspace to pack it. Where there is no
-  // entry, nothing is known.
+  // Of a part, by operand and result: calls give it without gaps, which needs no workspace to pack it. Where there is
+  // no entry, nothing is known.
   std::vector<bool> dense_operands = {}, dense_results = {};
   // By result: the shape of the tensor as a part of which it is written, of as many dims. Elements then lie as far
   // apart as there, and the call's view begins where the part does. No entry, or an unranked shape: dense. Only of
@@ -94,9 +94,9 @@ class TENON_API KernelSource {
 
 // The request for an operator, with the types that stand in the graph unless there are better ones.
 TENON_API KernelRequest request_for(const Op& op, const TypeSource& types = TypeSource());
-// For the part of an operator that `box` of result `result` needs: types of the crops that sub_box_op gives, and of what
-// the operator's shape rule makes of them: all results of the crops, of which the others are of no use. `types`: of all
-// values, static. Code::unsupported when the rule does not take the crops or does not give the box.
+// For the part of an operator that `box` of result `result` needs: types of the crops that sub_box_op gives, and of
+// what the operator's shape rule makes of them: all results of the crops, of which the others are of no use. `types`:
+// of all values, static. Code::unsupported when the rule does not take the crops or does not give the box.
 TENON_API Result<KernelRequest> request_for_part(const Op& op, const SubBoxOp& part, const StaticBox& box,
                                                  size_t result = 0, const TypeSource& types = TypeSource());
 

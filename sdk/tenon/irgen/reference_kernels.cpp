@@ -112,7 +112,9 @@ class ReferenceKernels final : public KernelSource {
     kernel->takes_dense_only = !shared->packs;
     kernel->workspaces = shared->packs ? 1 : 0;
     kernel->make_state = [shared] { return std::make_unique<EvaluatorCall>(*shared); };
-    kernel->run_in_state = [](program::CallContext& call) { return static_cast<EvaluatorCall*>(call.state)->run(call); };
+    kernel->run_in_state = [](program::CallContext& call) {
+      return static_cast<EvaluatorCall*>(call.state)->run(call);
+    };
     kernel->run = [shared](program::CallContext& call) {
       return call.state ? static_cast<EvaluatorCall*>(call.state)->run(call) : EvaluatorCall(*shared).run(call);
     };

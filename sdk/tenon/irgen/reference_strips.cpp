@@ -9,8 +9,8 @@
 namespace tenon::irgen {
 namespace {
 
-// Seconds on one thread. Products are blocked, and pack their factors in each call; elementwise kernels take their operands in order; all others go element
-// by element, with an index for each.
+// Seconds on one thread. Products are blocked, and pack their factors in each call; elementwise kernels take their
+// operands in order; all others go element by element, with an index for each.
 constexpr ArithmeticCost kProduct{1e-9, 0.12e-9, 1.2e-9};
 constexpr ArithmeticCost kElementwise{0.9e-9, 0};
 constexpr ArithmeticCost kRow{9e-9, 0};

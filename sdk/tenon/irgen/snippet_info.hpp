@@ -13,8 +13,8 @@ namespace tenon::irgen {
 // smallest memory of the target that holds them, on one thread; 0 when bytes or bandwidths are not known.
 TENON_API KernelInfo kernel_info_of(const Op& subgraph, const TargetDescription& target);
 
-// Gives snippets of the graph's body that have no label one each, "#0", "#1" ..., in the order of the body: profiles are
-// in order of execution, and find by it what kernel_info_of() tells.
+// Gives snippets of the graph's body that have no label one each, "#0", "#1" ..., in the order of the body: profiles
+// are in order of execution, and find by it what kernel_info_of() tells.
 TENON_API void label_snippets(Graph& graph);
 
 // A message without the operator's own label. Reports count refusals of the same words: those of a hundred convolutions

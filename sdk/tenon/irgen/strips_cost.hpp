@@ -21,8 +21,8 @@ namespace tenon::irgen {
 
 using program::CostModel;
 
-// The memories of a target, as CostModel::of has them. Where its description states fewer than two, the machine's caches
-// are left to it: the model of a usual host.
+// The memories of a target, as CostModel::of has them. Where its description states fewer than two, the machine's
+// caches are left to it: the model of a usual host.
 TENON_API CostModel strip_model(const TargetDescription& target);
 // That of a usual host.
 TENON_API CostModel strip_model();

@@ -144,7 +144,8 @@ Result<ChainTrace> trace_chain(const Chain& chain, const ChainShape& shape, int6
     const auto value = std::ranges::find_if(names, [&](const auto& n) { return n.second == buffer.name; });
     program::BufferArgument& argument = arguments.buffers[buffer.name];
     argument.data = element;
-    for (const int64_t extent : shape.dims_of(*value->first)) argument.dims.insert(argument.dims.begin(), {0, extent, 0, 0});
+    for (const int64_t extent : shape.dims_of(*value->first))
+      argument.dims.insert(argument.dims.begin(), {0, extent, 0, 0});
   }
   program::RunStatistics statistics;
   TENON_OK(program::interpret(made, arguments, {.threads = workers}, &statistics));

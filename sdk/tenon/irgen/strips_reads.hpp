@@ -43,9 +43,9 @@ struct StripReads {
 // `types`: of all values, as those of a run, where the graph has symbols.
 TENON_API Result<Dims> strip_dims(const Value& value, const TypeSource& types = TypeSource());
 
-// For strips along `dims` of one of the operator's results, one dim for each loop. Code::unsupported, with a reason that
-// names the operator, when it cannot be computed in strips so that each has the bits of the whole and no work is done
-// twice.
+// For strips along `dims` of one of the operator's results, one dim for each loop. Code::unsupported, with a reason
+// that names the operator, when it cannot be computed in strips so that each has the bits of the whole and no work is
+// done twice.
 TENON_API Result<StripReads> strip_reads(const Op& op, size_t result, const std::vector<int>& dims,
                                          const TypeSource& types = TypeSource());
 

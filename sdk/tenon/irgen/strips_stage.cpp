@@ -125,8 +125,8 @@ class Operands {
   Operands(const KernelChoice& choice, std::byte* memory) : choice_(choice), memory_(memory) {}
 
   OwnView& next() { return views_[count_]; }
-  // The one set last, packed if the kernel cannot take it. Whether it was. `promised`: to be dense, so that no workspace
-  // was asked for; contract mode puts buffers where they are not.
+  // The one set last, packed if the kernel cannot take it. Whether it was. `promised`: to be dense, so that no
+  // workspace was asked for; contract mode puts buffers where they are not.
   bool add(bool promised) {
     const BufferView& view = views_[count_].view;
     const bool packs = promised ? !is_dense(view) : !takes(view);

@@ -14,7 +14,8 @@
 #include <tenon/support/hash.hpp>
 
 // The file: magic | format version u64 | manifest bytes u64 | hash of all that follows u64 | manifest (JSON) | blobs.
-// The manifest names inputs, outputs, slots and segments; `blob` entries are [offset, bytes] in the file, aligned to 64.
+// The manifest names inputs, outputs, slots and segments; `blob` entries are [offset, bytes] in the file, aligned to
+// 64.
 
 namespace tenon {
 namespace {
@@ -46,7 +47,8 @@ Result<std::vector<ValueInfo>> read_values(const Json& json) {
 Json describe(const LayoutReport& report) {
   Json steps = Json::array();
   for (const LayoutStep& step : report.steps) {
-    steps.push_back({static_cast<int>(step.kind), step.tensor, step.from, step.to, step.bytes, step.cost, step.forced_by});
+    steps.push_back(
+        {static_cast<int>(step.kind), step.tensor, step.from, step.to, step.bytes, step.cost, step.forced_by});
   }
   return {{"steps", steps},
           {"cost", report.cost},
@@ -80,7 +82,9 @@ struct Mapping {
 };
 
 Result<std::shared_ptr<Mapping>> map_file(const std::string& path) {
-  const auto fail = [&](std::string_view what) { return error(Code::io, what, " '", path, "': ", std::strerror(errno)); };
+  const auto fail = [&](std::string_view what) {
+    return error(Code::io, what, " '", path, "': ", std::strerror(errno));
+  };
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return fail("cannot open");
   struct stat status{};
@@ -136,7 +140,8 @@ Result<void> CompiledModel::save(const std::string& path) const {
   manifest["constants"] = Json::array();
   for (const auto& [slot, tensor] : model.constants) {
     if (tensor.element().is_string()) {
-      return error(Code::unsupported, "model '", model.name, "' passes a constant of strings to an output; artefacts cannot "
+      return error(Code::unsupported, "model '", model.name,
+                   "' passes a constant of strings to an output; artefacts cannot "
                    "hold that");
     }
     const auto* data = reinterpret_cast<const char*>(tensor.data());
@@ -182,7 +187,8 @@ Result<void> CompiledModel::save(const std::string& path) const {
   if (file.good()) std::filesystem::rename(temporary, path, status);
   if (!file.good() || status) {
     std::filesystem::remove(temporary, status);
-    return error(Code::io, "cannot write the artefact '", path, "'; is the folder there and writable, and the disk not full?");
+    return error(Code::io, "cannot write the artefact '", path,
+                 "'; is the folder there and writable, and the disk not full?");
   }
   return {};
 }
@@ -201,10 +207,12 @@ Result<std::unique_ptr<CompiledModel>> CompiledModel::load(const std::string& pa
   const auto damaged = [&](const auto&... what) { return error(Code::parse, "artefact '", path, "': ", what...); };
   if (std::memcmp(mapping->data, kMagic, sizeof kMagic) != 0) return damaged("it does not begin like one");
   const uint64_t version = read_u64(mapping->data + 8), manifest_bytes = read_u64(mapping->data + 16);
-  if (version != kVersion) return damaged("format version ", version, ", this Tenon reads ", kVersion, "; compile the model again");
+  if (version != kVersion)
+    return damaged("format version ", version, ", this Tenon reads ", kVersion, "; compile the model again");
   const std::span<const std::byte> body(mapping->data + kHeaderBytes, mapping->bytes - kHeaderBytes);
   if (manifest_bytes > body.size()) return damaged("it is cut off: ", mapping->bytes, " bytes");
-  if (hash_bytes(body) != read_u64(mapping->data + 24)) return damaged("its content does not match its hash; it is cut off or changed");
+  if (hash_bytes(body) != read_u64(mapping->data + 24))
+    return damaged("its content does not match its hash; it is cut off or changed");
   const size_t blobs_at = aligned(kHeaderBytes + manifest_bytes);
 
   try {
@@ -212,7 +220,8 @@ Result<std::unique_ptr<CompiledModel>> CompiledModel::load(const std::string& pa
                                       reinterpret_cast<const char*>(body.data()) + manifest_bytes);
     const auto blob = [&](const Json& place) -> Result<std::span<std::byte>> {
       const uint64_t offset = place.at(0).get<uint64_t>(), bytes = place.at(1).get<uint64_t>();
-      if (blobs_at > mapping->bytes || offset > mapping->bytes - blobs_at || bytes > mapping->bytes - blobs_at - offset) {
+      if (blobs_at > mapping->bytes || offset > mapping->bytes - blobs_at ||
+          bytes > mapping->bytes - blobs_at - offset) {
         return damaged("a part reaches beyond the end");
       }
       return std::span<std::byte>(mapping->data + blobs_at + offset, bytes);
@@ -232,7 +241,8 @@ Result<std::unique_ptr<CompiledModel>> CompiledModel::load(const std::string& pa
       const auto dims = type.is_tensor() ? type.shape().static_dims() : std::nullopt;
       if (!dims || type.element().is_string()) return damaged("a constant is ", type, ", no numbers of a static shape");
       TENON_TRY(bytes, blob(entry.at("blob")));
-      TENON_TRY(tensor, Tensor::share(type.element(), *dims, mapping, bytes.data(), bytes.size()), "artefact '", path, "'");
+      TENON_TRY(tensor, Tensor::share(type.element(), *dims, mapping, bytes.data(), bytes.size()), "artefact '", path,
+                "'");
       parts.constants.emplace_back(entry.at("slot").get<size_t>(), std::move(tensor));
     }
     for (const Json& entry : manifest.at("segments")) {

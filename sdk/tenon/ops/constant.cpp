@@ -9,7 +9,8 @@ namespace {
 Result<std::vector<Type>> infer_constant(const InferContext& context) {
   const Attribute* value = context.op().attributes().find("value");
   const Tensor* tensor = value ? value->get_if<Tensor>() : nullptr;
-  if (!tensor) return error(Code::invalid_argument, context.op().describe(), " needs a tensor in its attribute 'value'");
+  if (!tensor)
+    return error(Code::invalid_argument, context.op().describe(), " needs a tensor in its attribute 'value'");
   return std::vector<Type>{Type(tensor->type())};
 }
 

@@ -12,8 +12,8 @@ struct LayoutReorder : OpView<LayoutReorder> {
   Value* input() const { return operand(0); }
 };
 
-// output = input, in the same layout, with the lowest bits of `bits` in every slot that holds no element. Its cost is that
-// of the padding.
+// output = input, in the same layout, with the lowest bits of `bits` in every slot that holds no element. Its cost is
+// that of the padding.
 struct LayoutScrub : OpView<LayoutScrub> {
   static constexpr std::string_view kName = "layout.Scrub";
   using OpView::OpView;

@@ -39,8 +39,8 @@ DimBounds window_taps(const Window& window, size_t axis) {
 Result<void> set_window_pads(const Window& window, const SubBoxQuery& query, size_t operand, SubBoxOp& op) {
   TENON_OK(require_elements(op, operand));
   Attribute::Integers pads(2 * window.rank());
-  // Behind the stated padding a window ends that was rounded up to. Whatever lies there counts for nothing, and may as well
-  // be padding, except for a mean that counts the padding.
+  // Behind the stated padding a window ends that was rounded up to. Whatever lies there counts for nothing, and may as
+  // well be padding, except for a mean that counts the padding.
   const bool rounds = window.ceil_mode && !is_same(window) &&
                       query.context.op().attr<int64_t>("count_include_pad", 0) != 0;
   bool rounds_up = false;

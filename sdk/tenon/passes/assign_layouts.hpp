@@ -7,9 +7,9 @@
 //
 // Operators.  With kernels: one of them. Of Trait::layout_oblivious, elementwise: any layout that a kernel nearby or a
 // user brings in, the same for all operands and results (an operand that is broadcast has what is left of it). All
-// others, those that hold regions, those inside regions, and values of unknown rank: row-major. Inputs and outputs of the
-// graph are row-major, unless pinned. A pinned value lies in its layout, whoever makes it and whoever reads it. Extents
-// that only a run shows count as some number that no block divides, in costs and in the report's bytes.
+// others, those that hold regions, those inside regions, and values of unknown rank: row-major. Inputs and outputs of
+// the graph are row-major, unless pinned. A pinned value lies in its layout, whoever makes it and whoever reads it.
+// Extents that only a run shows count as some number that no block divides, in costs and in the report's bytes.
 //
 // Constants come in every layout for nothing: there is a Constant for each layout that is wanted of them.
 //
@@ -46,8 +46,9 @@ struct AssignLayoutsOptions {
 TENON_API Result<LayoutReport> assign_layouts(Graph& graph, const AssignLayoutsOptions& options = {});
 
 // That the layouts of values are such that each operator of the body can run: one of its kernels takes and gives them,
-// with the padding that it needs; oblivious operators have one layout; all others, and outputs, row-major; "layout.kernel"
-// stands where padding is worked on. What a run cannot show, since the reference reads every layout anywhere.
+// with the padding that it needs; oblivious operators have one layout; all others, and outputs, row-major;
+// "layout.kernel" stands where padding is worked on. What a run cannot show, since the reference reads every layout
+// anywhere.
 TENON_API Result<void> verify_layouts(const Graph& graph, const AssignLayoutsOptions& options = {});
 
 // Does any value have a pinned layout?

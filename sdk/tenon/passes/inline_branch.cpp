@@ -50,9 +50,10 @@ Result<void> inline_in(Region& region, bool& inlined) {
 
 const PassRegistration kRegistered({{
     .name = "inline-branch",
-    .contract = "An If on a constant becomes the branch that is taken; the other one goes.\n"
-                "Needs folded constants to see them, and folds those behind a branch; keeps names and labels. Leaves the "
-                "condition for remove-dead.",
+    .contract =
+        "An If on a constant becomes the branch that is taken; the other one goes.\n"
+        "Needs folded constants to see them, and folds those behind a branch; keeps names and labels. Leaves the "
+        "condition for remove-dead.",
     .run = [](Graph& graph) -> Result<Change> {
       bool inlined = false;
       TENON_OK(inline_in(graph.body(), inlined));

@@ -97,7 +97,8 @@ Result<bool> remove_identities(Graph& graph) {
   Result<void> status;
   for_each_op(graph.body(), [&](Op& op) {
     const auto row = tests.find(op.name());
-    if (!status.ok() || row == tests.end() || !op.def() || !op.operand(0) || !row->second(op) || contradicts(op)) return;
+    if (!status.ok() || row == tests.end() || !op.def() || !op.operand(0) || !row->second(op) || contradicts(op))
+      return;
     status = replace_value(*op.result(), *op.operand(0));
     if (!status.ok()) return;
     op.erase();

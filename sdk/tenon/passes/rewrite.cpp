@@ -294,7 +294,8 @@ class Rewriter {
     for (const Rewrite* rewrite : by_root_[op.name()]) {
       Matcher matcher(*rewrite, op);
       const Match* match = matcher.find();
-      if (!match || std::ranges::any_of(match->ops(), [](const Op* matched) { return contradicts(*matched); })) continue;
+      if (!match || std::ranges::any_of(match->ops(), [](const Op* matched) { return contradicts(*matched); }))
+        continue;
       TENON_TRY(applied, apply(*rewrite, *match), "rewrite '", rewrite->name(), "' at ", op.describe());
       if (applied) return {};
     }

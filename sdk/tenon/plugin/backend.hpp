@@ -1,5 +1,5 @@
-// What a target brings to the compiler: TargetBackend, and Plugin, which makes backends. This is the C++ side of the plugin
-// seam; it is used only when the plugin was built against the same layout (see abi.h).
+// What a target brings to the compiler: TargetBackend, and Plugin, which makes backends. This is the C++ side of the
+// plugin seam; it is used only when the plugin was built against the same layout (see abi.h).
 #pragma once
 #include <memory>
 #include <optional>
@@ -31,8 +31,8 @@ struct Refusal {
 //   tensor scheduling  order operations, tile, place DMA
 //   memory allocation  places in each memory space
 //   code emission      operators to machine code, source or commands
-// A backend adds passes to any of the first phases; what it leaves out stays as the graph has it. Used by one thread at a
-// time; the executables that it makes are free of it.
+// A backend adds passes to any of the first phases; what it leaves out stays as the graph has it. Used by one thread at
+// a time; the executables that it makes are free of it.
 class TENON_API TargetBackend {
  public:
   virtual ~TargetBackend() = default;
@@ -44,14 +44,15 @@ class TENON_API TargetBackend {
   // not depend on neighbours.
   virtual std::optional<Refusal> refuses(const Op& op) const = 0;
 
-  // The ways in which the target runs this operator of its part of the graph, in layouts. Empty: row-major only, or, for an
-  // operator of Trait::layout_oblivious, any layout that is the same for operands and results.
+  // The ways in which the target runs this operator of its part of the graph, in layouts. Empty: row-major only, or,
+  // for an operator of Trait::layout_oblivious, any layout that is the same for operands and results.
   virtual std::vector<LayoutKernel> layout_kernels(const Op&) const { return {}; }
   // What reorders cost, in the unit of LayoutKernel::cost.
   virtual BandwidthTable layout_costs() const { return {}; }
 
   // What the whole graph goes through before operators are placed, when this target is among those wanted: legalising
-  // what the target takes in another form only, such as quantised models. It may change numbers; whoever compiles is told.
+  // what the target takes in another form only, such as quantised models. It may change numbers; whoever compiles is
+  // told.
   virtual Result<void> add_prepare(PassManager&) { return {}; }
 
   virtual Result<void> add_tensor_sel(PassManager&) { return {}; }
@@ -60,8 +61,8 @@ class TENON_API TargetBackend {
   virtual Result<void> add_code_emit(PassManager&) { return {}; }
   // The graph, after the phases' passes, as an executable. Inputs and outputs keep their order, names and types.
   virtual Result<std::unique_ptr<Executable>> build(std::unique_ptr<Graph> graph) = 0;
-  // From Executable::serialize of the same target and version. `owner` keeps `bytes` alive, which start at a multiple of 64,
-  // so the executable may use them in place.
+  // From Executable::serialize of the same target and version. `owner` keeps `bytes` alive, which start at a multiple
+  // of 64, so the executable may use them in place.
   virtual Result<std::unique_ptr<Executable>> load(std::span<const std::byte> bytes, std::shared_ptr<void> owner) {
     (void)bytes, (void)owner;
     return error(Code::unsupported, "target '", name(), "' does not store compiled code");
@@ -74,7 +75,8 @@ class TENON_API Plugin {
   virtual ~Plugin() = default;
   // Operators, their evaluators and named passes of this plugin, registered with the core. Called once, first.
   virtual Result<void> register_extensions() { return {}; }
-  // nullopt: a device for this target is there. Otherwise why not ("no OpenCL platform found"): shown by `tenon devices`.
+  // nullopt: a device for this target is there. Otherwise why not ("no OpenCL platform found"): shown by `tenon
+  // devices`.
   virtual std::optional<Refusal> unavailable(const TargetDescription&) { return std::nullopt; }
   virtual Result<std::unique_ptr<TargetBackend>> create_backend(const TargetDescription& description) = 0;
 };

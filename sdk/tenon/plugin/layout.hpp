@@ -64,12 +64,13 @@ namespace tenon {
   FIELD(DeviceTensor, offset)                                                                                          \
   TYPE(RunValue) FIELD(RunValue, host) FIELD(RunValue, device)                                                         \
   TYPE(ValueInfo) FIELD(ValueInfo, name) FIELD(ValueInfo, type)                                                        \
-  TYPE(KernelInfo) FIELD(KernelInfo, op) FIELD(KernelInfo, label) FIELD(KernelInfo, operators) FIELD(KernelInfo, parameters) \
+  TYPE(KernelInfo) FIELD(KernelInfo, op) FIELD(KernelInfo, label) FIELD(KernelInfo, operators)                         \
+  FIELD(KernelInfo, parameters)                                                                                        \
   FIELD(KernelInfo, results) FIELD(KernelInfo, constants) FIELD(KernelInfo, bytes_unfused)                             \
   FIELD(KernelInfo, bytes_fused) FIELD(KernelInfo, predicted_us) FIELD(KernelInfo, code_bytes)                         \
   TYPE(OpProfile) FIELD(OpProfile, op) FIELD(OpProfile, label) FIELD(OpProfile, microseconds)                          \
   FIELD(OpProfile, counters)                                                                                           \
-  TYPE(RunOptions) FIELD(RunOptions, parallel) FIELD(RunOptions, profile) FIELD(RunOptions, arena)                                              \
+  TYPE(RunOptions) FIELD(RunOptions, parallel) FIELD(RunOptions, profile) FIELD(RunOptions, arena)                     \
   TYPE(ValueLayout) FIELD(ValueLayout, text) FIELD(ValueLayout, dims) FIELD(ValueLayout, pad)                          \
   FIELD(ValueLayout, pad_bits) FIELD(ValueLayout, pinned)                                                              \
   TYPE(LayoutKernel::Port) FIELD(LayoutKernel::Port, layout) FIELD(LayoutKernel::Port, dims)                           \
@@ -161,10 +162,13 @@ constexpr uint64_t kExceptions =
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
 #define TENON_LAYOUT_TYPE_LINES(type) \
-  {sizeof(tenon_layout_line), "sizeof(" #type ")", sizeof(type)}, {sizeof(tenon_layout_line), "alignof(" #type ")", alignof(type)},
-#define TENON_LAYOUT_FIELD_LINE(type, field) {sizeof(tenon_layout_line), "offsetof(" #type ", " #field ")", offsetof(type, field)},
+  {sizeof(tenon_layout_line), "sizeof(" #type ")", sizeof(type)}, \
+  {sizeof(tenon_layout_line), "alignof(" #type ")", alignof(type)},
+#define TENON_LAYOUT_FIELD_LINE(type, field) \
+  {sizeof(tenon_layout_line), "offsetof(" #type ", " #field ")", offsetof(type, field)},
 #define TENON_LAYOUT_VIRTUAL_LINE(type, function) {sizeof(tenon_layout_line), "virtual " #type "::" #function, 0},
-#define TENON_LAYOUT_OVERLOAD_LINE(type, function, pointer) {sizeof(tenon_layout_line), "virtual " #type "::" #function " " #pointer, 0},
+#define TENON_LAYOUT_OVERLOAD_LINE(type, function, pointer) \
+  {sizeof(tenon_layout_line), "virtual " #type "::" #function " " #pointer, 0},
 inline constexpr tenon_layout_line kLines[] = {
     {sizeof(tenon_layout_line), "standard library " TENON_STANDARD_LIBRARY, 0},
     {sizeof(tenon_layout_line), "old string ABI", kOldStringAbi},
@@ -174,9 +178,9 @@ inline constexpr tenon_layout_line kLines[] = {
     {sizeof(tenon_layout_line), "sanitizer", TENON_SANITIZER},
     {sizeof(tenon_layout_line), "sizeof(void*)", sizeof(void*)},
     {sizeof(tenon_layout_line), "offset of a double behind a char", offsetof(Canary, wide)},
-    TENON_LAYOUT_TYPE_LINES(std::string) TENON_LAYOUT_TYPE_LINES(std::vector<int>) TENON_LAYOUT_TYPE_LINES(std::vector<bool>)
-    TENON_LAYOUT_TYPE_LINES(std::function<void()>) TENON_LAYOUT_TYPE_LINES(std::shared_ptr<void>)
-    TENON_LAYOUT_TYPE_LINES(std::optional<int64_t>)
+    TENON_LAYOUT_TYPE_LINES(std::string) TENON_LAYOUT_TYPE_LINES(std::vector<int>)
+    TENON_LAYOUT_TYPE_LINES(std::vector<bool>) TENON_LAYOUT_TYPE_LINES(std::function<void()>)
+    TENON_LAYOUT_TYPE_LINES(std::shared_ptr<void>) TENON_LAYOUT_TYPE_LINES(std::optional<int64_t>)
     TENON_LAYOUT_TYPES(TENON_LAYOUT_TYPE_LINES, TENON_LAYOUT_FIELD_LINE)
     TENON_LAYOUT_VIRTUALS(TENON_LAYOUT_VIRTUAL_LINE, TENON_LAYOUT_OVERLOAD_LINE)
 };

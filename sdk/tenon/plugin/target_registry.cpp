@@ -104,7 +104,8 @@ Result<std::unique_ptr<TargetBackend>> TargetRegistry::open(std::string_view tar
   if (!description.ok() && description.error().code() == Code::not_found && !is_path(target)) {
     std::vector<std::string> names;
     for (const TargetStatus& status : targets()) {
-      if (status.name == target) return error(Code::not_found, "target '", target, "' is not available: ", status.reason);
+      if (status.name == target)
+        return error(Code::not_found, "target '", target, "' is not available: ", status.reason);
       names.push_back(status.name);
     }
     const std::string near = nearest(target, names);

@@ -30,8 +30,8 @@ struct TargetStatus {
   std::string reason;  // why not
 };
 
-// Order of discovery: explicit paths, TENON_PLUGIN_PATH (folders, secure_getenv), ../lib/tenon/plugins beside the program and
-// beside the core library. Nothing is run of a library until a target of it is wanted. Any thread.
+// Order of discovery: explicit paths, TENON_PLUGIN_PATH (folders, secure_getenv), ../lib/tenon/plugins beside the
+// program and beside the core library. Nothing is run of a library until a target of it is wanted. Any thread.
 class TENON_API TargetRegistry {
  public:
   explicit TargetRegistry(PluginSearch search = {});
@@ -39,8 +39,8 @@ class TENON_API TargetRegistry {
 
   std::vector<PluginStatus> plugins();
   std::vector<TargetStatus> targets();
-  // A target's name, or the path of a YAML file (contains '/' or ends in .yaml or .yml). Code::not_found lists what there is,
-  // with a hint for a near miss; a plugin that cannot be used gives its own sentence.
+  // A target's name, or the path of a YAML file (contains '/' or ends in .yaml or .yml). Code::not_found lists what
+  // there is, with a hint for a near miss; a plugin that cannot be used gives its own sentence.
   Result<std::unique_ptr<TargetBackend>> open(std::string_view target);
   // The available target that the descriptions rank highest (`rank`), the reference when there is no other.
   std::string best_target();

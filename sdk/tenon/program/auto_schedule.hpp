@@ -1,12 +1,14 @@
 // Schedules by a cost model, and what schedules are predicted to cost.
 //
 //   TENON_TRY(report, auto_schedule(p, {in}, {out}, {{"out.min1", 0}, {"out.extent1", 2048}, ...},
-//   CostModel::of(target))); TENON_TRY(program, p.build({in}, {out}));
+//                                   CostModel::of(target)));
+//   TENON_TRY(program, p.build({in}, {out}));
 //
 // The model, for a pipeline whose stages are cut into groups, each computed strip by strip in a loop of its last stage:
 //   seconds = sum over groups of
 //       bytes into and out of the group / bandwidth of the memory that holds what they come from
-//     + bytes that it loads of earlier groups' results, as often as windows cover them / bandwidth of the smallest memory
+//     + bytes that it loads of earlier groups' results, as often as windows cover them / bandwidth of the smallest
+//       memory
 //     + for each result used inside of it, the larger of these two, and a fifth of the smaller where windows are kept
 //         what an iteration makes, written and read / bandwidth of the memory that holds it until it is read
 //           + what earlier iterations made, read again / bandwidth of the memory that holds all of an iteration
@@ -15,36 +17,36 @@
 //         bytes that its reader loads, as often as its window covers them, twice where it loads beside a row's element:
 //           vectors between two lines are loaded from both / bandwidth of the smallest memory
 //     + calls * dispatch, more for those whose results stay in a ring, and for each row, or piece of one, that they
-//     touch
-//     + where a loop goes down columns, a quarter of the latency of the memory that rows come from for each piece of a row
-//     that is read: in tiles along rows the next piece is fetched ahead, and nobody waits for what is written
+//       touch
+//     + where a loop goes down columns, a quarter of the latency of the memory that rows come from for each piece of a
+//       row that is read: in tiles along rows the next piece is fetched ahead, and nobody waits for what is written
 //     + elements computed again, where the author keeps no window of them * compute
 // Where nothing is kept, an iteration's results stay in the smallest memory, and what it reads from the largest is
-// fetched ahead, the first two terms go on at the same time: the larger counts, as far as it is the largest that has it.
-// In strips the first stage only reads from the largest memory and the last one only writes to it, which may take longer
-// than passes that do both at once do. A loop may tell the machine to fetch ahead what its next iteration reads from
-// there, and lines that it writes: part of the first term is hidden then, and pieces of columns are not waited for. That
-// is the less the more bytes there are hints for before a call, above all where the next piece does not follow on in
-// memory; it is for strips that fit the second memory together with what is fetched, which pushes others out of the
-// smallest one. Hints cost 9 ns before each call.
-// Results that no stage of the pipeline reads may go past the caches: a call more in each iteration, hints for what is read
-// alone, and more of the way is hidden. They go to the largest memory, however small they are, and what is read has the
-// others to itself.
+// fetched ahead, the first two terms go on at the same time: the larger counts, as far as it is the largest that has
+// it. In strips the first stage only reads from the largest memory and the last one only writes to it, which may take
+// longer than passes that do both at once do. A loop may tell the machine to fetch ahead what its next iteration reads
+// from there, and lines that it writes: part of the first term is hidden then, and pieces of columns are not waited
+// for. That is the less the more bytes there are hints for before a call, above all where the next piece does not
+// follow on in memory; it is for strips that fit the second memory together with what is fetched, which pushes others
+// out of the smallest one. Hints cost 9 ns before each call.
+// Results that no stage of the pipeline reads may go past the caches: a call more in each iteration, hints for what is
+// read alone, and more of the way is hidden. They go to the largest memory, however small they are, and what is read
+// has the others to itself.
 // What an iteration makes is held by a memory that has room for it and for what its reader makes of it. Where a window
-// stays, all windows pass between two uses of a place: those of whole rows where tiles go along rows, since what the next
-// row of tiles reads is kept of all of them.
-// Up to half of a memory, or what is measured to be sure, holds what is used again, since what streams by takes the rest;
-// from there to all of it, the larger a part is lost to the next memory. Groups are runs of stages in order of computation; of the ways
-// to cut them, and steps that are powers of two, the cheapest is taken (dynamic programming). Loops go over the slowest
-// index; where rows are long, in tiles along them that the smallest memory holds, or down columns, if no window goes
-// across them. Of groups that may yet grow those are followed that cost least so far: time is linear in the stages
-// beyond some 30, up to which nothing is left out.
+// stays, all windows pass between two uses of a place: those of whole rows where tiles go along rows, since what the
+// next row of tiles reads is kept of all of them.
+// Up to half of a memory, or what is measured to be sure, holds what is used again, since what streams by takes the
+// rest; from there to all of it, the larger a part is lost to the next memory. Groups are runs of stages in order of
+// computation; of the ways to cut them, and steps that are powers of two, the cheapest is taken (dynamic programming).
+// Loops go over the slowest index; where rows are long, in tiles along them that the smallest memory holds, or down
+// columns, if no window goes across them. Of groups that may yet grow those are followed that cost least so far: time
+// is linear in the stages beyond some 30, up to which nothing is left out.
 //
 // With several workers each group goes over bands of its last stage's slowest index, one for each worker, in the same
 // strips. Its terms are then shared by the workers, but for what the largest memory has to move, which is as fast as it
-// serves all of them; what lies across the border of two bands is computed for both, and workers are called once a group.
-// Loops of groups that cannot be cut so are serial: of too few indices, or whose kernels take no rings (windows in one
-// piece are made for one loop alone); and all of them where one worker is predicted to take no longer.
+// serves all of them; what lies across the border of two bands is computed for both, and workers are called once a
+// group. Loops of groups that cannot be cut so are serial: of too few indices, or whose kernels take no rings (windows
+// in one piece are made for one loop alone); and all of them where one worker is predicted to take no longer.
 #pragma once
 #include <string>
 #include <vector>
@@ -65,7 +67,8 @@ struct CostModel {
     double sure_bytes = 0;       // of what is used again, so much is found there for certain; 0: half
   };
   std::vector<Memory> memories;  // smallest first; the last holds anything
-  // With its share of the loop and of views, which of_machine() measures, and what a kernel does before its first element.
+  // With its share of the loop and of views, which of_machine() measures, and what a kernel does before its first
+  // element.
   double seconds_per_call = 5e-9;
   double seconds_per_element = 0.3e-9;
   double seconds_per_window = 1e-9;  // more, of a call whose results stay in a ring
@@ -76,14 +79,16 @@ struct CostModel {
   // Of the way from and to the largest memory, where stages of which the first one only reads from there, and the last
   // one only writes to it, go on strip by strip: so many times what passes take. 1: the same.
   double apart = 1;
-  // Where an iteration has the next one's far memory fetched (LoopOver::ahead), so much of that way is hidden, but no more
-  // than the other stages take and what being apart costs. 0: the machine does not do what it is told.
+  // Where an iteration has the next one's far memory fetched (LoopOver::ahead), so much of that way is hidden, but no
+  // more than the other stages take and what being apart costs. 0: the machine does not do what it is told.
   double fetched_part = 0;
-  // The same where results go past the caches (LoopOver::past_caches) and only what is read is fetched. 0: nothing goes there.
+  // The same where results go past the caches (LoopOver::past_caches) and only what is read is fetched. 0: nothing goes
+  // there.
   double past_caches_part = 0;
   double seconds_per_piece = 0;  // more, of each piece that tiles along rows cut a row with a window around it into
   double seconds_per_row = 15e-9;    // more, of each row that a call reads or writes: nothing is fetched ahead of it
-  // Threads that a run is to have: loops of a group's bands have as many workers. 1: loops are serial. Below 1: an error.
+  // Threads that a run is to have: loops of a group's bands have as many workers. 1: loops are serial. Below 1: an
+  // error.
   int64_t workers = 1;
   // So many have all that the largest memory gives; of_machine() has measured that for two.
   double workers_of_largest = 2;

@@ -6,7 +6,8 @@ namespace tenon::program {
 Window lifted(const Plan& plan, Window w, const Path& path, size_t depth) {
   for (size_t i = path.size(); i > depth; --i) {
     const LoopPlan& loop = plan.loop(path[i - 1]);
-    if (depends_on_loop(plan, w, path[i - 1])) w = substituted(w, {{loop.lo, loop.range.first}, {loop.hi, loop.range.last}});
+    if (depends_on_loop(plan, w, path[i - 1]))
+      w = substituted(w, {{loop.lo, loop.range.first}, {loop.hi, loop.range.last}});
   }
   return w;
 }
@@ -55,12 +56,14 @@ SymbolWindows windows_of_indices(const Plan& plan, const Use& use, const std::ve
 std::vector<Window> read_box(const Plan& plan, const Use& use, const std::vector<Window>& indices) {
   const SymbolWindows symbols = windows_of_indices(plan, use, indices);
   std::vector<Window> box;
-  for (const Window& w : plan.spec(use.stage).reads[static_cast<size_t>(use.read)].windows) box.push_back(image(w, symbols));
+  for (const Window& w : plan.spec(use.stage).reads[static_cast<size_t>(use.read)].windows)
+    box.push_back(image(w, symbols));
   return box;
 }
 
 Expr first_read(const Plan& plan, const Use& use, const std::vector<Window>& indices, size_t dim) {
-  return first_of_image(plan.spec(use.stage).reads[static_cast<size_t>(use.read)].windows[dim], windows_of_indices(plan, use, indices));
+  return first_of_image(plan.spec(use.stage).reads[static_cast<size_t>(use.read)].windows[dim],
+                        windows_of_indices(plan, use, indices));
 }
 
 Window with_known_bounds(const Plan& plan, Window w) {

@@ -22,7 +22,9 @@ Result<void> check_symbols(const Plan& plan, const Expr& e, const StagePlan* sta
     if (stage && stage->index_of(symbol) >= 0) continue;
     if (std::ranges::count(plan.scalars, symbol) || symbol == kThreadsSymbol) continue;
     if (const auto meta = parse_meta(symbol))
-      if (std::ranges::any_of(plan.data.buffers, [&](const BufferSpec& b) { return b.name == meta->buffer && meta->dim < b.rank; })) continue;
+      if (std::ranges::any_of(plan.data.buffers,
+                              [&](const BufferSpec& b) { return b.name == meta->buffer && meta->dim < b.rank; }))
+        continue;
     return error(Code::invalid_argument, where, ": '", symbol, "' in ", e.to_string(), " is no index, scalar or bound");
   }
   return {};
@@ -79,8 +81,9 @@ Result<Plan> plan_unscheduled(const PipelineData& data, const std::vector<Buffer
   return plan;
 }
 
-Result<Program> build_program(const PipelineData& stated, const std::vector<int>& inputs, const std::vector<int>& outputs,
-                              const std::vector<std::string>& scalars, const BuildOptions& options) {
+Result<Program> build_program(const PipelineData& stated, const std::vector<int>& inputs,
+                              const std::vector<int>& outputs, const std::vector<std::string>& scalars,
+                              const BuildOptions& options) {
   TENON_TRY(data, with_results_past_caches(stated));
   Plan plan{data, options, inputs, outputs, scalars, {}, {}, {}, {}, {}, {}};
   TENON_OK(place(plan));

@@ -20,7 +20,8 @@ Result<IndexCode> IndexCode::make(const Expr& e, std::span<const std::string> na
     else if (step.op != Op::at_least_0 && step.op != Op::is_0) --depth;
     deepest = std::max(deepest, depth);
   }
-  if (deepest > kMaxDepth) return error(Code::resource_exhausted, "an index is nested ", deepest, " deep, beyond ", kMaxDepth);
+  if (deepest > kMaxDepth)
+    return error(Code::resource_exhausted, "an index is nested ", deepest, " deep, beyond ", kMaxDepth);
   return code;
 }
 
@@ -114,8 +115,12 @@ int64_t IndexCode::run(std::span<const int64_t> values) const {
     switch (step.op) {
       case Op::constant: stack[top++] = step.number; break;
       case Op::value: stack[top++] = values[static_cast<size_t>(step.number)]; break;
-      case Op::add: binary([](int64_t a, int64_t b) { return wrapped(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }); break;
-      case Op::multiply: binary([](int64_t a, int64_t b) { return wrapped(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }); break;
+      case Op::add:
+        binary([](int64_t a, int64_t b) { return wrapped(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); });
+        break;
+      case Op::multiply:
+        binary([](int64_t a, int64_t b) { return wrapped(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); });
+        break;
       case Op::floordiv: binary(floor_quotient); break;
       case Op::mod: binary(floor_remainder); break;
       case Op::min: binary([](int64_t a, int64_t b) { return std::min(a, b); }); break;
@@ -142,7 +147,8 @@ Result<CopyPlan> CopyPlan::make(const Copy& copy, ElementType element) {
   plan.stage_ = copy.stage.empty() ? "copy" : copy.stage;
   for (const Expr& e : copy.map)
     for (const std::string& symbol : e.symbols())
-      if (!std::ranges::count(copy.indices, symbol) && !std::ranges::count(plan.parameters_, symbol)) plan.parameters_.push_back(symbol);
+      if (!std::ranges::count(copy.indices, symbol) && !std::ranges::count(plan.parameters_, symbol))
+        plan.parameters_.push_back(symbol);
   std::vector<std::string> names = copy.indices;
   names.insert(names.end(), plan.parameters_.begin(), plan.parameters_.end());
   for (const Expr& e : copy.map) {
@@ -154,7 +160,8 @@ Result<CopyPlan> CopyPlan::make(const Copy& copy, ElementType element) {
       const Expr step = e.substitute({{index, Expr::symbol(index) + 1}}) - e;
       by.emplace_back();
       const std::vector<std::string> in_step = step.symbols();
-      if (std::ranges::any_of(copy.indices, [&](const std::string& i) { return std::ranges::count(in_step, i) > 0; })) continue;
+      if (std::ranges::any_of(copy.indices, [&](const std::string& i) { return std::ranges::count(in_step, i) > 0; }))
+        continue;
       TENON_TRY(step_code, IndexCode::make(step, names));
       by.back() = std::move(step_code);
     }
@@ -186,7 +193,8 @@ Result<void> CopyPlan::run(const BufferView& destination, const BufferView& sour
   Job job{destination, source, padding};
   const size_t rank = destination.dims.size();
   job.value_count = rank + parameters.size();
-  if (job.value_count > job.values.size()) return error(Code::unsupported, "the map of '", stage_, "' has ", parameters.size(), " parameters");
+  if (job.value_count > job.values.size())
+    return error(Code::unsupported, "the map of '", stage_, "' has ", parameters.size(), " parameters");
   for (size_t d = 0; d < rank; ++d) job.values[d] = destination.dims[d].min;
   std::ranges::copy(parameters, job.values.begin() + static_cast<ptrdiff_t>(rank));
   while (job.along + 1 < rank && destination.dims[job.along].extent == 1) ++job.along;
@@ -275,7 +283,8 @@ Result<void> CopyPlan::row(Job& job) const {
   TENON_OK(pad(job, 0, from));
   if (to > from) {
     const std::byte* source = job.source.base;
-    for (size_t j = 0; j < map_.size(); ++j) source += job.source.dims[j].place(at[j] + from * job.step[j]) * job.source.dims[j].stride;
+    for (size_t j = 0; j < map_.size(); ++j)
+      source += job.source.dims[j].place(at[j] + from * job.step[j]) * job.source.dims[j].stride;
     job.values[job.along] = dim.min + from;
     move_row(job.destination.address(job.index()), dim.stride, source, stride, to - from, element_bytes_);
   }
@@ -308,7 +317,8 @@ Result<void> CopyPlan::by_element(Job& job) const {
       if (inside) source += s.place(at) * s.stride;
     }
     if (!inside) TENON_OK(pad(job, i, i + 1));
-    else if (std::byte* to = job.destination.address(job.index()); to != source) std::memmove(to, source, element_bytes_);
+    else if (std::byte* to = job.destination.address(job.index()); to != source)
+      std::memmove(to, source, element_bytes_);
   }
   return {};
 }
@@ -317,8 +327,8 @@ Result<void> CopyPlan::outside(const Job& job) const {
   std::string index, limits;
   for (size_t d = 0; d < job.destination.dims.size(); ++d) index += str(d ? ", " : "", job.values[d]);
   for (const DimView& s : job.source.dims) limits += str(limits.empty() ? "" : ", ", s.min, " to ", s.max());
-  return error(Code::invalid_argument, "'", stage_, "' at index (", index, ") reads outside of its source, which has ", limits,
-               "; pad it, or give more");
+  return error(Code::invalid_argument, "'", stage_, "' at index (", index, ") reads outside of its source, which has ",
+               limits, "; pad it, or give more");
 }
 
 }  // namespace tenon::program

@@ -36,8 +36,8 @@ class IndexCode {
   std::vector<Step> steps_;
 };
 
-// A copy, ready to run on buffers of any bounds. Rows along one dim of the destination that read the source with a fixed
-// stride are moved as rows (as one block where both strides are those of an element); else elements one by one.
+// A copy, ready to run on buffers of any bounds. Rows along one dim of the destination that read the source with a
+// fixed stride are moved as rows (as one block where both strides are those of an element); else elements one by one.
 class TENON_API CopyPlan {
  public:
   static Result<CopyPlan> make(const Copy& copy, ElementType element);
@@ -61,7 +61,8 @@ class TENON_API CopyPlan {
   std::string stage_;
   std::vector<std::string> parameters_;
   std::vector<IndexCode> map_;                             // per dim of the source
-  std::vector<std::vector<std::optional<IndexCode>>> by_;  // per dim of the source and destination: the step, if it is fixed
+  // per dim of the source and destination: the step, if it is fixed
+  std::vector<std::vector<std::optional<IndexCode>>> by_;
   bool pads_ = false;
   std::vector<std::byte> element_;
 };

@@ -1,6 +1,6 @@
 // Inside of the room: the plan of a pipeline as statements. emit.cpp has blocks and loops, emit_memory.cpp allocations,
-// emit_views.cpp what iterations see of them, emit_stages.cpp calls and copies, emit_ahead.cpp what is fetched for later
-// iterations, emit_checks.cpp what the caller must give.
+// emit_views.cpp what iterations see of them, emit_stages.cpp calls and copies, emit_ahead.cpp what is fetched for
+// later iterations, emit_checks.cpp what the caller must give.
 #pragma once
 #include <map>
 #include <string>
@@ -138,8 +138,8 @@ class Emitter {
 
   // --- what later iterations touch ---
 
-  // Hints for what the stages of an innermost block read of, and write to, memory around its loop. None where nothing is
-  // to be fetched ahead.
+  // Hints for what the stages of an innermost block read of, and write to, memory around its loop. None where nothing
+  // is to be fetched ahead.
   std::vector<Prefetch> fetched_ahead(const Path& path, const std::vector<Unit>& all);
   // Whether the memory of the buffer is one for all iterations and loops around, and lies there index by index.
   bool is_far(int b) const;
@@ -167,8 +167,8 @@ class Emitter {
   std::vector<bool> holds_others_;  // buffers that others lie in
   std::map<int, BufferId> memory_;
   std::map<int, Allocation> allocations_;
-  std::map<int, std::vector<std::pair<size_t, size_t>>>
-      taken_;  // of memory that several buffers share: when it is in use
+  // of memory that several buffers share: when it is in use
+  std::map<int, std::vector<std::pair<size_t, size_t>>> taken_;
   Substitution in_scope_;
 };
 

@@ -32,7 +32,8 @@ const Window* find(const SymbolWindows& symbols, std::string_view name) {
   return nullptr;
 }
 
-// How often any of the symbols occurs in `e`, a shared subexpression counted once for each of its uses; at most 2 for each.
+// How often any of the symbols occurs in `e`, a shared subexpression counted once for each of its uses; at most 2 for
+// each.
 void count(const Expr& e, const SymbolWindows& symbols, std::vector<int>& occurrences, int& budget) {
   if (--budget < 0) return;
   if (e.is_symbol())
@@ -178,7 +179,8 @@ Expr structural_end(const Expr& e, const SymbolWindows& symbols, End end) {
 
 namespace {
 
-// Without a list of what has been seen, which costs more than most expressions have nodes; nothing when that takes long.
+// Without a list of what has been seen, which costs more than most expressions have nodes; nothing when that takes
+// long.
 std::optional<bool> depends_on_within(const Expr& e, std::string_view symbol, int& budget) {
   if (e.is_constant()) return false;
   if (e.is_symbol()) return e.name() == symbol;
@@ -239,7 +241,8 @@ Expr image_end(const Expr& e, const SymbolWindows& symbols, End end) {
 Window image(const Expr& e, const SymbolWindows& symbols) {
   if (each_occurs_once(e, symbols)) return structural(e, symbols);
   const Extremes extremes(e, symbols);
-  return {structural_end(e.substitute(extremes.low), extremes.rest, End::first), structural_end(e.substitute(extremes.high), extremes.rest, End::last)};
+  return {structural_end(e.substitute(extremes.low), extremes.rest, End::first),
+          structural_end(e.substitute(extremes.high), extremes.rest, End::last)};
 }
 
 Window image(const Window& w, const SymbolWindows& symbols) {
@@ -251,7 +254,9 @@ Expr first_of_image(const Window& w, const SymbolWindows& symbols) { return imag
 
 Window united(const Window& a, const Window& b) { return {min(a.first, b.first), max(a.last, b.last)}; }
 Window intersected(const Window& a, const Window& b) { return {max(a.first, b.first), min(a.last, b.last)}; }
-Window substituted(const Window& w, const Substitution& map) { return {w.first.substitute(map), w.last.substitute(map)}; }
+Window substituted(const Window& w, const Substitution& map) {
+  return {w.first.substitute(map), w.last.substitute(map)};
+}
 
 // --- the largest difference ---
 
@@ -290,8 +295,8 @@ std::optional<Extremum> as_extremum(const Expr& e) {
   }
 }
 
-// The least common multiple of all constants that the symbol is divided by; 0 when it is divided by anything else, or the
-// multiple is beyond kMaxPeriod.
+// The least common multiple of all constants that the symbol is divided by; 0 when it is divided by anything else, or
+// the multiple is beyond kMaxPeriod.
 int64_t period_of(const Expr& e, const std::string& symbol) {
   int64_t period = 1;
   walk(e, [&](const Expr& node) {
@@ -314,7 +319,8 @@ Expr joined_quotients(const Expr& e, const std::string& symbol) {
     for (size_t j = 0; j < e.operands().size(); ++j) {
       const Expr &u = e.operands()[i], &v = e.operands()[j];
       const int64_t k = e.numbers()[i];
-      if (k <= 0 || e.numbers()[j] != -k || !is_quotient(u) || !is_quotient(v) || u.operands()[1] != v.operands()[1]) continue;
+      if (k <= 0 || e.numbers()[j] != -k || !is_quotient(u) || !is_quotient(v) || u.operands()[1] != v.operands()[1])
+        continue;
       const Expr n = u.operands()[1];
       return joined_quotients(e - k * u + k * v + k * floordiv(u.operands()[0] - v.operands()[0] + n - 1, n), symbol);
     }

@@ -142,8 +142,8 @@ struct Kernel {
   std::function<std::unique_ptr<KernelState>()> make_state = {};
   // What `run` does for a call that has a state of make_state: compiled programs call it without a detour. May be null.
   Result<void> (*run_in_state)(CallContext&) = nullptr;
-  // What `run` does, but that other threads may not see the results before `finish` is called on the same thread: compiled
-  // programs call it in serial loops, and `finish` after each of those. Both null: there is no such way.
+  // What `run` does, but that other threads may not see the results before `finish` is called on the same thread:
+  // compiled programs call it in serial loops, and `finish` after each of those. Both null: there is no such way.
   Result<void> (*run_unfinished)(CallContext&) = nullptr;
   void (*finish)() = nullptr;
 };

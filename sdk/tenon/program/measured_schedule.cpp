@@ -22,8 +22,8 @@ using detail::seconds_of;
 
 constexpr std::string_view kMagic = "tenon-schedule 1";
 constexpr uint32_t kOrderSeed = 1;
-// Those that take more than so many times what the fastest does run no more: the more runs there are, the less a run that
-// was disturbed counts in their medians.
+// Those that take more than so many times what the fastest does run no more: the more runs there are, the less a run
+// that was disturbed counts in their medians.
 double hopeless_after(size_t rounds) { return rounds < 2 ? 1.5 : rounds < 5 ? 1.2 : rounds < 10 ? 1.1 : 1.05; }
 
 SymbolValues sizes_of(const Arguments& arguments) {
@@ -112,7 +112,8 @@ class Measurement {
 
  private:
   ContentKey key_of(const Program& whole) const {
-    std::string text = str(kMagic, "\n", machine_identity(cache_bytes_of_machine()), print(whole), options_.bind.threads);
+    std::string text =
+        str(kMagic, "\n", machine_identity(cache_bytes_of_machine()), print(whole), options_.bind.threads);
     for (const auto& [name, value] : sizes_of(arguments_)) text += str("\n", name, " = ", value);
     for (const auto& candidate : report_.candidates)
       for (const std::string& group : candidate.groups) text += "\n" + group;

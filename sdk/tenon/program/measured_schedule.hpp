@@ -5,13 +5,14 @@
 //
 // A model knows neither what else uses the caches nor how kernels go through memory, so that of schedules which it
 // predicts alike one may take a quarter more. Here the cheapest ones of each kind (strips of rows, tiles, columns, each
-// plain, fetching ahead, and with results past the caches as well, LoopOver) are built, bound and run in turn, in another order each round, and those that fall
-// behind are dropped. A turn is of a few runs: the first ones find in the caches what another candidate has left there,
-// which is not what the program finds that runs again and again. That takes some tens of runs of the pipeline, and other schedules may come out in another process:
-// auto_schedule() is for programs that are to be the same everywhere.
+// plain, fetching ahead, and with results past the caches as well, LoopOver) are built, bound and run in turn, in
+// another order each round, and those that fall behind are dropped. A turn is of a few runs: the first ones find in the
+// caches what another candidate has left there, which is not what the program finds that runs again and again. That
+// takes some tens of runs of the pipeline, and other schedules may come out in another process: auto_schedule() is for
+// programs that are to be the same everywhere.
 //
-// What came out may be kept in files: later calls for the same pipeline, sizes, machine and candidates take it from there and
-// run nothing.
+// What came out may be kept in files: later calls for the same pipeline, sizes, machine and candidates take it from
+// there and run nothing.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -35,7 +36,8 @@ struct MeasureOptions {
   const FileCache* files = nullptr;  // null: nothing is kept
 };
 
-// TENON_CACHE_DIR, else $XDG_CACHE_HOME/tenon, else ~/.cache/tenon, folder "schedules". A file is removed to measure anew.
+// TENON_CACHE_DIR, else $XDG_CACHE_HOME/tenon, else ~/.cache/tenon, folder "schedules". A file is removed to measure
+// anew.
 TENON_API FileCache measured_schedule_files();
 
 struct TENON_API MeasuredReport {
@@ -46,16 +48,17 @@ struct TENON_API MeasuredReport {
     int runs = 0;         // rounds that it was timed in, each with a few runs of which the fastest counts
     std::string refused;  // why it has not run: a kernel takes no such windows
   };
-  std::vector<Candidate> candidates;  // the first one is that of auto_schedule(); from there on the cheapest predicted first
+  // the first one is that of auto_schedule(); from there on the cheapest predicted first
+  std::vector<Candidate> candidates;
   size_t chosen = 0;
   bool from_files = false;  // nothing has run
   std::string to_string() const;
 };
 
-// Replaces loops and placements of all stages. `arguments`: each input, constant and output by name, and each scalar, as
-// for a run of the program; outputs are overwritten, many times. Where a data pointer is null, memory of zeros is made.
-// When it fails (a size is missing, no candidate runs) the pipeline is as it was. Takes time on the calling thread; not
-// while other threads run what shares these buffers.
+// Replaces loops and placements of all stages. `arguments`: each input, constant and output by name, and each scalar,
+// as for a run of the program; outputs are overwritten, many times. Where a data pointer is null, memory of zeros is
+// made. When it fails (a size is missing, no candidate runs) the pipeline is as it was. Takes time on the calling
+// thread; not while other threads run what shares these buffers.
 TENON_API Result<MeasuredReport> measured_schedule(Pipeline& pipeline, const std::vector<BufferRef>& inputs,
                                                    const std::vector<BufferRef>& outputs, const Arguments& arguments,
                                                    const CostModel& model, const MeasureOptions& options = {});

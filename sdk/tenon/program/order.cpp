@@ -36,8 +36,8 @@ Result<void> find_producers(Plan& plan) {
         return error(Code::invalid_argument, "buffer '", name, "' is written by stages '", plan.spec(b.producer).name,
                      "' and '", spec.name, "'");
       if (b.role == Role::input || b.role == Role::constant)
-        return error(Code::invalid_argument, "stage '", spec.name, "' writes ", b.role == Role::input ? "input" : "constant",
-                     " '", name, "'");
+        return error(Code::invalid_argument, "stage '", spec.name, "' writes ",
+                     b.role == Role::input ? "input" : "constant", " '", name, "'");
       b.producer = s;
       b.write = w;
     }
@@ -50,11 +50,13 @@ Result<void> check_stage(const Plan& plan, int s) {
   const StagePlan& stage = plan.stage(s);
   for (const LoopOver& loop : spec.loops)
     if (stage.index_of(loop.index.name()) < 0)
-      return error(Code::invalid_argument, "stage '", spec.name, "' loops over '", loop.index.name(), "', which is no index of its results");
+      return error(Code::invalid_argument, "stage '", spec.name, "' loops over '", loop.index.name(),
+                   "', which is no index of its results");
   for (const auto& [read, write] : spec.in_place)
-    if (read < 0 || read >= static_cast<int>(spec.reads.size()) || write < 0 || write >= static_cast<int>(spec.writes.size()))
-      return error(Code::invalid_argument, "stage '", spec.name, "' in place: read ", read, " and result ", write, " of ",
-                   spec.reads.size(), " and ", spec.writes.size());
+    if (read < 0 || read >= static_cast<int>(spec.reads.size()) || write < 0 ||
+        write >= static_cast<int>(spec.writes.size()))
+      return error(Code::invalid_argument, "stage '", spec.name, "' in place: read ", read, " and result ", write,
+                   " of ", spec.reads.size(), " and ", spec.writes.size());
   for (const ReadSpec& read : spec.reads) {
     const BufferPlan& b = plan.buffer(read.buffer);
     if (b.producer < 0 && !plan.is_declared(read.buffer))

@@ -36,7 +36,8 @@ class Rewriting {
  private:
   static Result<void> check(const StageSpec& spec) {
     if (spec.is_copy())
-      return error(Code::unsupported, "its loops say past_caches, and it is a copy: only what kernels make goes past the caches");
+      return error(Code::unsupported,
+                   "its loops say past_caches, and it is a copy: only what kernels make goes past the caches");
     for (size_t i = 1; i < spec.loops.size(); ++i)
       if (spec.loops[i].past_caches)
         return error(Code::invalid_argument, "its loop over ", spec.loops[i].index,

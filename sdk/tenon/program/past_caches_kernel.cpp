@@ -20,7 +20,8 @@ void move_row(std::byte* to, const std::byte* from, size_t bytes) { std::memcpy(
 #if defined(__x86_64__)
 constexpr size_t kLine = 64;
 
-// Moves what is before the first whole line of the destination, and what is after the last one. Returns the lines between.
+// Moves what is before the first whole line of the destination, and what is after the last one. Returns the lines
+// between.
 struct Lines {
   std::byte* to;
   const std::byte* from;
@@ -50,7 +51,8 @@ MoveRow widest() {
   __builtin_cpu_init();
   return __builtin_cpu_supports("avx512f") ? move_row_avx512 : move_row_sse2;
 }
-// Such stores are in no order with others: whoever is told afterwards must find them done. It takes 0.1 us where there are any.
+// Such stores are in no order with others: whoever is told afterwards must find them done. It takes 0.1 us where there
+// are any.
 void end_of_lines() { _mm_sfence(); }
 #else
 MoveRow widest() { return move_row; }

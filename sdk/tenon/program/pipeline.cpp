@@ -199,8 +199,8 @@ StageRef Pipeline::padded_copy(const BufferRef& source, Windows map, const Buffe
   spec.parts[0] = {points(map), std::move(keep), {}, 0};
   spec.padding = std::move(padding.element);
   if (!spec.padding.empty() && static_cast<int>(spec.padding.size()) * 8 != data_->of(destination).element.bits())
-    data_->refuse("padded copy to '", destination.name(), "': padding of ", spec.padding.size(), " bytes for elements of ",
-                  data_->of(destination).element.bits(), " bits");
+    data_->refuse("padded copy to '", destination.name(), "': padding of ", spec.padding.size(),
+                  " bytes for elements of ", data_->of(destination).element.bits(), " bits");
   if (padding.buffer) {
     spec.padding_read = 1;
     Windows same;
@@ -213,13 +213,14 @@ StageRef Pipeline::padded_copy(const BufferRef& source, Windows map, const Buffe
 StageRef Pipeline::concatenate(const std::vector<BufferRef>& sources, const BufferRef& destination,
                                std::vector<Expr> indices, int dim, const std::vector<Expr>& offsets) {
   const size_t d = static_cast<size_t>(dim);
-  StageRef stage = copy(sources.empty() ? destination : sources[0], Windows(indices.begin(), indices.end()), destination, indices);
+  StageRef stage =
+      copy(sources.empty() ? destination : sources[0], Windows(indices.begin(), indices.end()), destination, indices);
   StageSpec& spec = data_->stages.back();
   spec.reads.clear();
   spec.parts.clear();
   if (sources.empty() || d >= indices.size() || offsets.size() != sources.size() + 1) {
-    data_->refuse("concatenation to '", destination.name(), "': dim ", dim, " of ", indices.size(), ", ", sources.size(),
-                  " sources, ", offsets.size(), " offsets (one more than sources)");
+    data_->refuse("concatenation to '", destination.name(), "': dim ", dim, " of ", indices.size(), ", ",
+                  sources.size(), " sources, ", offsets.size(), " offsets (one more than sources)");
     return stage;
   }
   for (size_t i = 0; i < sources.size(); ++i) {
@@ -243,7 +244,8 @@ StageRef Pipeline::stack(const std::vector<BufferRef>& sources, const BufferRef&
   spec.reads.clear();
   spec.parts.clear();
   if (sources.empty() || d >= indices.size()) {
-    data_->refuse("stack to '", destination.name(), "': dim ", dim, " of ", indices.size(), ", ", sources.size(), " sources");
+    data_->refuse("stack to '", destination.name(), "': dim ", dim, " of ", indices.size(), ", ", sources.size(),
+                  " sources");
     return stage;
   }
   for (size_t i = 0; i < sources.size(); ++i) {
@@ -269,7 +271,9 @@ StageRef Pipeline::transpose(const BufferRef& source, const BufferRef& destinati
                              const std::vector<int>& order) {
   Windows map(static_cast<size_t>(source.rank()));
   for (int d = 0; d < source.rank(); ++d) map[static_cast<size_t>(d)] = Window(source.min(d));
-  if (order.size() != indices.size()) data_->refuse("transpose of '", source.name(), "': ", order.size(), " dims in the order, ", indices.size(), " indices");
+  if (order.size() != indices.size())
+    data_->refuse("transpose of '", source.name(), "': ", order.size(), " dims in the order, ", indices.size(),
+                  " indices");
   for (size_t d = 0; d < std::min(order.size(), indices.size()); ++d) {
     if (order[d] < 0 || order[d] >= source.rank())
       data_->refuse("transpose of '", source.name(), "': dim ", order[d], " of ", source.rank());
@@ -282,7 +286,8 @@ StageRef Pipeline::transpose(const BufferRef& source, const BufferRef& destinati
 StageRef Pipeline::broadcast(const BufferRef& source, const BufferRef& destination, std::vector<Expr> indices) {
   Windows map;
   const int skipped = static_cast<int>(indices.size()) - source.rank();
-  if (skipped < 0) data_->refuse("broadcast of '", source.name(), "' of rank ", source.rank(), " to rank ", indices.size());
+  if (skipped < 0)
+    data_->refuse("broadcast of '", source.name(), "' of rank ", source.rank(), " to rank ", indices.size());
   for (int d = 0; d < source.rank() && skipped >= 0; ++d)
     map.emplace_back(select(equal(source.extent(d), 1), source.min(d), indices[static_cast<size_t>(d + skipped)]));
   return copy(source, std::move(map), destination, std::move(indices));
@@ -296,7 +301,9 @@ Result<Program> Pipeline::build(const std::vector<BufferRef>& inputs, const std:
   for (const BufferRef& b : outputs) out.push_back(b.id_);
   std::vector<std::string> names;
   for (const Expr& s : scalars) {
-    if (!s.is_symbol()) return error(Code::invalid_argument, "a scalar of pipeline '", data_->name, "' is ", s.to_string(), ", no symbol");
+    if (!s.is_symbol())
+      return error(Code::invalid_argument, "a scalar of pipeline '", data_->name, "' is ", s.to_string(),
+                   ", no symbol");
     names.emplace_back(s.name());
   }
   for (const std::string& s : data_->scalars)

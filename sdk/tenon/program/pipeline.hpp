@@ -8,16 +8,18 @@
 //   TENON_TRY(program, p.build({in}, {out}), "the blur");
 //
 // A stage states, per dim of each buffer that it reads, the window of indices that one element of its results needs, as
-// expressions over the indices of its results, over scalars and over bounds of buffers (BufferRef::min, max ...). The rest
-// follows: which box of each buffer is computed where, how much of it is kept, and what shares memory.
+// expressions over the indices of its results, over scalars and over bounds of buffers (BufferRef::min, max ...). The
+// rest follows: which box of each buffer is computed where, how much of it is kept, and what shares memory.
 //
 // Placement. Without a word from the author a stage is computed in the innermost loop that all its readers are in, but
-// outside of loops on which its results do not depend: nothing is computed twice. In a loop, only what earlier iterations
-// have not computed is computed, where both ends of a box are proved never to go back; and only as many indices are kept as
-// later iterations read (a window). Buffers take the memory of one another where a copy or a stage allows it.
+// outside of loops on which its results do not depend: nothing is computed twice. In a loop, only what earlier
+// iterations have not computed is computed, where both ends of a box are proved never to go back; and only as many
+// indices are kept as later iterations read (a window). Buffers take the memory of one another where a copy or a stage
+// allows it.
 //
 // Errors of the calls below (a dim too many, an index that is none) are kept and returned by build().
-// Threads: a Pipeline may be used by one thread at a time; build() does not change it, and gives the same program each time.
+// Threads: a Pipeline may be used by one thread at a time; build() does not change it, and gives the same program each
+// time.
 #pragma once
 #include <initializer_list>
 #include <memory>
@@ -51,19 +53,20 @@ using Windows = std::vector<Window>;
 // As many workers as the run has threads.
 inline constexpr int64_t kAllWorkers = INT32_MAX;
 
-// A loop over an index of a stage's results, `step` indices an iteration (at least 1; may be a scalar). Workers other than
-// 1 (a constant, or a scalar) let iterations run at the same time: each worker has its own memory for what one iteration
-// needs, and where iterations hand on a window they overlap in order (LoopKind::pipelined).
+// A loop over an index of a stage's results, `step` indices an iteration (at least 1; may be a scalar). Workers other
+// than 1 (a constant, or a scalar) let iterations run at the same time: each worker has its own memory for what one
+// iteration needs, and where iterations hand on a window they overlap in order (LoopKind::pipelined).
 // `ahead`: what stages right in a serial loop will read so many iterations later of arrays that are made outside of it,
-// and where they will write results for others, is fetched meanwhile (Prefetch, statement.hpp), a part before each stage.
+// and where they will write results for others, is fetched meanwhile (Prefetch, statement.hpp), a part before each
+// stage.
 struct LoopOver {
   Expr index;
   Expr step = 1;
   Expr workers = 1;
   int64_t ahead = 0;  // 0: nothing is fetched
-  // Of the innermost loop of a stage with a kernel: an iteration makes its results in memory of its own, from where a further
-  // stage (its name and "_out") writes them to where they belong, whole lines at a time and past the caches. For results
-  // that the caches do not hold until they are read: their memory is not read before it is written.
+  // Of the innermost loop of a stage with a kernel: an iteration makes its results in memory of its own, from where a
+  // further stage (its name and "_out") writes them to where they belong, whole lines at a time and past the caches.
+  // For results that the caches do not hold until they are read: their memory is not read before it is written.
   bool past_caches = false;
   bool operator==(const LoopOver&) const = default;
 };
@@ -78,14 +81,16 @@ class TENON_API BufferRef {
  public:
   const std::string& name() const;
   int rank() const;
-  // Bounds as expressions. Of an input, output or constant: what the caller gives. Of another buffer: all that is computed.
+  // Bounds as expressions. Of an input, output or constant: what the caller gives. Of another buffer: all that is
+  // computed.
   Expr min(int dim) const;
   Expr max(int dim) const;
   Expr extent(int dim) const;
   Expr stride(int dim) const;  // bytes
   Window bounds(int dim) const { return {min(dim), max(dim)}; }
 
-  // Where memory is kept: inside of that loop, so that nothing is handed from one iteration to the next; or outside of all.
+  // Where memory is kept: inside of that loop, so that nothing is handed from one iteration to the next; or outside of
+  // all.
   BufferRef& store_at(const StageRef& stage, const Expr& index);
   BufferRef& store_root();
   BufferRef& store_in(Placement placement);
@@ -120,8 +125,8 @@ class TENON_API StageRef {
   // The kernel may find operand `read` in the memory of result `write`, if it is read there point by point.
   StageRef& in_place(int read = 0, int write = 0);
 
-  // Innermost first. Of two over the same index the outer one goes over bands, the inner one over strips of each: windows
-  // begin anew in a band, which computes again what it shares with the one before.
+  // Innermost first. Of two over the same index the outer one goes over bands, the inner one over strips of each:
+  // windows begin anew in a band, which computes again what it shares with the one before.
   StageRef& loops(std::vector<LoopOver> loops);
   StageRef& compute_at(const StageRef& stage, const Expr& index);
   StageRef& compute_root();
@@ -134,8 +139,8 @@ class TENON_API StageRef {
   int id_;
 };
 
-// What a copy writes where its source has nothing: an element's bytes, or the element of a buffer at the same index (rank
-// 0: its only one).
+// What a copy writes where its source has nothing: an element's bytes, or the element of a buffer at the same index
+// (rank 0: its only one).
 struct Padding {
   std::vector<std::byte> element;
   std::optional<BufferRef> buffer;
@@ -178,15 +183,16 @@ class TENON_API Pipeline {
   StageRef concatenate(const std::vector<BufferRef>& sources, const BufferRef& destination, std::vector<Expr> indices,
                        int dim, const std::vector<Expr>& offsets);
   // Source i is at index i of `dim`, which the sources do not have.
-  StageRef stack(const std::vector<BufferRef>& sources, const BufferRef& destination, std::vector<Expr> indices, int dim);
+  StageRef stack(const std::vector<BufferRef>& sources, const BufferRef& destination, std::vector<Expr> indices,
+                 int dim);
   // The source at index `at` of `dim`, which the destination does not have.
   StageRef slice(const BufferRef& source, const BufferRef& destination, std::vector<Expr> indices, int dim,
                  const Expr& at);
   // Dim d of the destination is dim order[d] of the source.
   StageRef transpose(const BufferRef& source, const BufferRef& destination, std::vector<Expr> indices,
                      const std::vector<int>& order);
-  // Dims are aligned at the last one; where the source, which is an input or constant, has one index (seen in a run) all
-  // indices of the destination read it.
+  // Dims are aligned at the last one; where the source, which is an input or constant, has one index (seen in a run)
+  // all indices of the destination read it.
   StageRef broadcast(const BufferRef& source, const BufferRef& destination, std::vector<Expr> indices);
 
   // The program that computes `outputs` from `inputs`. Scalars in this order are its parameters; the ones not named

@@ -64,7 +64,8 @@ class Placer {
   Result<size_t> depth_of(const LoopName& name, const Path& path) const {
     const Path body = plan_.stage(name.stage).body();
     const std::vector<LoopOver>& stated = plan_.spec(name.stage).loops;
-    const auto position = std::ranges::find_if(stated, [&](const LoopOver& l) { return l.index.name() == name.index; }) - stated.begin();
+    const auto position =
+        std::ranges::find_if(stated, [&](const LoopOver& l) { return l.index.name() == name.index; }) - stated.begin();
     size_t depth = plan_.stage(name.stage).location.size();
     while (depth < body.size() && plan_.loop(body[depth]).stated >= position) ++depth;
     if (plan_.stage(name.stage).needed && common(body, path).size() >= depth) return depth;
@@ -123,7 +124,8 @@ class Placer {
     }
   }
   bool is_dropped(int s, int stated) const {
-    return std::ranges::any_of(plan_.loops, [&](const LoopPlan& l) { return l.dropped && l.stage == s && l.stated == stated; });
+    return std::ranges::any_of(plan_.loops,
+                               [&](const LoopPlan& l) { return l.dropped && l.stage == s && l.stated == stated; });
   }
 
   Plan& plan_;

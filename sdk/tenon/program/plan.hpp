@@ -43,8 +43,8 @@ struct LoopPlan {
   Expr index_symbol() const { return Expr::symbol(symbol); }
 };
 
-// Of a stage, an index of it and a loop around it (not of its own) that moves the index: where the indices begin that an
-// iteration computes. (They end where the required ones do.)
+// Of a stage, an index of it and a loop around it (not of its own) that moves the index: where the indices begin that
+// an iteration computes. (They end where the required ones do.)
 struct Slide {
   int loop = -1;
   int index = -1;
@@ -131,7 +131,8 @@ struct BufferPlan {
   std::vector<Use> uses;
   std::optional<Alias> alias;
   std::vector<int> carried_by;  // loops whose iterations read what earlier ones computed
-  size_t keep_outside = SIZE_MAX;  // memory is the same for all iterations of loops beyond this depth: no window of them
+  // memory is the same for all iterations of loops beyond this depth: no window of them
+  size_t keep_outside = SIZE_MAX;
   Storage storage;
 };
 

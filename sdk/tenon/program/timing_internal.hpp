@@ -14,9 +14,9 @@ inline double seconds_of(clockid_t clock) {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// Seconds of run() as it takes when it has run before. What goes past the caches takes its lines out of them, so that the
-// next run of something else on that memory waits for each of them, up to 1.4 times as long, and the two runs after that
-// for some: run() is called until it gets no faster. It returns seconds, or an error.
+// Seconds of run() as it takes when it has run before. What goes past the caches takes its lines out of them, so that
+// the next run of something else on that memory waits for each of them, up to 1.4 times as long, and the two runs after
+// that for some: run() is called until it gets no faster. It returns seconds, or an error.
 template <class Run>
 Result<double> settled_seconds(const Run& run) {
   constexpr int kMostRuns = 5;

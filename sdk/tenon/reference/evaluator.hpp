@@ -1,5 +1,5 @@
-// Evaluators: what each generic operator computes, written to be obviously right. They are the oracle of every test, the
-// fallback of every target, and what constant folding runs.
+// Evaluators: what each generic operator computes, written to be obviously right. They are the oracle of every test,
+// the fallback of every target, and what constant folding runs.
 //
 // One file a family, registered by name:
 //
@@ -10,11 +10,12 @@
 //   }
 //   const EvaluatorRegistration kRegistered({{"Relu", relu}});
 //
-// Contract: operands have been verified against the definition and its shape rule with their actual types and values, so an
-// evaluator checks only what depends on data (an index out of range). Operators with regions are the exception: their rule
-// is not run for them, so their evaluators check operands themselves and say what they make, with output(i, element, dims)
-// or set_output; output(i) and result_dims(i) are errors there. An evaluator must not keep references to operands, must not
-// write to them, and must produce every result for which wants(i) holds. Several threads may run it at once.
+// Contract: operands have been verified against the definition and its shape rule with their actual types and values,
+// so an evaluator checks only what depends on data (an index out of range). Operators with regions are the exception:
+// their rule is not run for them, so their evaluators check operands themselves and say what they make, with output(i,
+// element, dims) or set_output; output(i) and result_dims(i) are errors there. An evaluator must not keep references to
+// operands, must not write to them, and must produce every result for which wants(i) holds. Several threads may run it
+// at once.
 #pragma once
 #include <initializer_list>
 #include <memory>
@@ -78,8 +79,8 @@ struct TENON_API EvaluatorRegistration {
   };
   EvaluatorRegistration(std::initializer_list<Entry> entries);
 };
-// Null when the operator has none. Any thread. Plugins may register evaluators for their own operators, so that these run
-// on every target too; a name that has one already is Code::already_exists.
+// Null when the operator has none. Any thread. Plugins may register evaluators for their own operators, so that these
+// run on every target too; a name that has one already is Code::already_exists.
 TENON_API EvaluatorFn find_evaluator(Name op);
 TENON_API Result<void> register_evaluator(Name op, EvaluatorFn evaluate);
 

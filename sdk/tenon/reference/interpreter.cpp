@@ -100,7 +100,8 @@ Result<std::unique_ptr<Graph>> decomposed(const Graph& graph) {
     });
     TENON_OK(std::move(status));
   }
-  return error(Code::internal, "decompositions of graph '", graph.name(), "' do not end after ", kMostLevels, " levels");
+  return error(Code::internal, "decompositions of graph '", graph.name(), "' do not end after ", kMostLevels,
+               " levels");
 }
 
 struct Interpreter::Impl {
@@ -176,8 +177,8 @@ Result<std::vector<Datum>> Interpreter::run(std::span<const Datum> inputs, Paral
 size_t Interpreter::arena_bytes() const { return impl_->plan.arena.bytes; }
 size_t Interpreter::arena_lower_bound_bytes() const { return impl_->plan.arena.lower_bound_bytes; }
 
-Result<std::vector<Datum>> evaluate(Name name, std::vector<Datum> operands, const Attributes& attributes, size_t results,
-                                    ParallelFor& parallel) {
+Result<std::vector<Datum>> evaluate(Name name, std::vector<Datum> operands, const Attributes& attributes,
+                                    size_t results, ParallelFor& parallel) {
   Graph graph("evaluate");
   Region& body = graph.body();
   std::vector<Value*> inputs;

@@ -1,11 +1,11 @@
 // The interpreter: runs a verified graph with the reference evaluators.
 //
-// Prepared once, run many times, from several threads at once. Values of static shape lie in one arena per run context, at
-// offsets planned beforehand; run contexts are kept and reused. Everything else (dynamic shapes, sequences) is allocated as
-// it is made and dropped after its last use.
+// Prepared once, run many times, from several threads at once. Values of static shape lie in one arena per run context,
+// at offsets planned beforehand; run contexts are kept and reused. Everything else (dynamic shapes, sequences) is
+// allocated as it is made and dropped after its last use.
 //
-// Values with a layout (Value::layout()) lie in it between operators; docs/layouts.md says how operators run then. Data that
-// come from outside or leave are row-major.
+// Values with a layout (Value::layout()) lie in it between operators; docs/layouts.md says how operators run then. Data
+// that come from outside or leave are row-major.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -20,8 +20,8 @@
 
 namespace tenon {
 
-// Tests of layouts: what is written into every slot without an element, whenever a value in a layout has been made whose
-// PadState is dirty. Padding that promises a value is then checked, too. Results must not change.
+// Tests of layouts: what is written into every slot without an element, whenever a value in a layout has been made
+// whose PadState is dirty. Padding that promises a value is then checked, too. Results must not change.
 enum class PoisonPadding : uint8_t {
   none,
   ones,  // all bits 1 (booleans: true)

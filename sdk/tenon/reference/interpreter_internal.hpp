@@ -1,5 +1,5 @@
-// Inside of the interpreter: what is planned once (interpreter_plan.cpp), what runs (interpreter_run.cpp), and how steps run
-// whose values lie in layouts (laid_out_run.cpp, laid_out_padded.cpp).
+// Inside of the interpreter: what is planned once (interpreter_plan.cpp), what runs (interpreter_run.cpp), and how
+// steps run whose values lie in layouts (laid_out_run.cpp, laid_out_padded.cpp).
 #pragma once
 #include <memory>
 #include <optional>
@@ -23,8 +23,8 @@ struct Step {
   EvaluatorFn evaluate = nullptr;
   size_t operands = 0;  // first of its operands in Plan::operand_slots
   size_t results = 0;   // slot of result 0; the others follow
-  // When the plan was made, the operands' types and every value that the shape rule asks for were known, and it accepted
-  // them.
+  // When the plan was made, the operands' types and every value that the shape rule asks for were known, and it
+  // accepted them.
   bool checked = false;
   // An operand or a result lies in a layout: see run_laid_out().
   bool laid_out = false;
@@ -127,7 +127,7 @@ class Runner {
 // One that has an operand or a result in a layout. Tried in this order:
 //   layout.Reorder, layout.Scrub   physical to physical
 //   padded boxes                   for an operator of the kernel "padded": run_padded()
-//   flat                           elementwise operators, all of whose slots lie alike: over all slots, padding included
+//   flat                           elementwise operators, all of whose slots lie alike: over all slots, with padding
 //   logical                        operands are unpacked, results packed
 // Operands are sought by Plan::operand_slots.
 class LaidStep {
@@ -163,8 +163,8 @@ class LaidStep {
   const Op& op_;
 };
 
-// The extents over which a kernel in blocks runs: given those of the operands and of their padded boxes (equal for an operand
-// without), extents between the two, or beyond (zeros). Nothing for operators that have no such kernel.
+// The extents over which a kernel in blocks runs: given those of the operands and of their padded boxes (equal for an
+// operand without), extents between the two, or beyond (zeros). Nothing for operators that have no such kernel.
 struct PaddedExtents {
   std::vector<Dims> logical, boxes;  // empty for what is no tensor
 };

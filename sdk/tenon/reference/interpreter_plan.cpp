@@ -12,8 +12,8 @@
 namespace tenon::interpreter {
 namespace {
 
-// Types that follow from the graph's inputs and constants alone. What a model merely declares of inner values may be wrong,
-// and memory is not planned on it.
+// Types that follow from the graph's inputs and constants alone. What a model merely declares of inner values may be
+// wrong, and memory is not planned on it.
 class TrustedTypes final : public TypeSource {
  public:
   const Type& type_of(const Value& value) const override {
@@ -107,7 +107,8 @@ class Planner {
   Result<void> lay_out(const Value& value) {
     const Type& type = trusted_.type_of(value);
     if (!value.layout() || !has_static_shape(type)) return {};
-    TENON_TRY(made, LaidOut::make(*value.layout(), type.element(), *type.shape().static_dims()), "value '", value.name(), "'");
+    TENON_TRY(made, LaidOut::make(*value.layout(), type.element(), *type.shape().static_dims()), "value '",
+              value.name(), "'");
     plan_.laid_out[slot(&value)] = std::move(made);
     return {};
   }
@@ -285,9 +286,9 @@ class Planner {
     for (size_t i = 0; i < body.output_count(); ++i) {
       const Op* producer = body.output(i) ? body.output(i)->producer() : nullptr;
       const bool first = seen.insert(body.output(i)).second;
-      const bool fresh = producer && !body.output(i)->layout() && producer->parent() == &body && !isa<Constant>(*producer) && producer->def() &&
-                         !producer->def()->has(Trait::movement) && !producer->def()->has(Trait::view) &&
-                         producer->region_count() == 0 && first;
+      const bool fresh = producer && !body.output(i)->layout() && producer->parent() == &body &&
+                         !isa<Constant>(*producer) && producer->def() && !producer->def()->has(Trait::movement) &&
+                         !producer->def()->has(Trait::view) && producer->region_count() == 0 && first;
       plan_.copy_output.push_back(!fresh);
     }
   }

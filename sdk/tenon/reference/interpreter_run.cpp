@@ -162,8 +162,8 @@ Result<void> Runner::store(size_t slot, Datum value) {
   }
   const Value& stored = *plan_.laid_values[slot];
   if (!value.is_tensor()) {
-    return error(Code::invalid_argument, "value '", stored.name(), "' lies in ", quote(stored.layout()->text), " and turned out ",
-                 value.type(), "; only tensors of numbers have a layout");
+    return error(Code::invalid_argument, "value '", stored.name(), "' lies in ", quote(stored.layout()->text),
+                 " and turned out ", value.type(), "; only tensors of numbers have a layout");
   }
   TENON_TRY(laid_out, lay_out(slot, value.tensor().element(), value.tensor().dims()));
   TENON_TRY(bytes, physical(slot, *laid_out));
@@ -209,8 +209,9 @@ class StepContext final : public EvalContext {
     if (auto dims = type.is_tensor() ? type.shape().static_dims() : std::nullopt) return *std::move(dims);
     std::string given;
     for (const Datum* operand : operands_) given += str(given.empty() ? "" : ", ", operand->type());
-    return error(Code::invalid_argument, "the operands (", given, ") of ", op_->describe(), " do not tell the shape of result ",
-                 i, ", the shape rule gives ", type, ": one has a rank that spells no shape, or holds numbers too large");
+    return error(Code::invalid_argument, "the operands (", given, ") of ", op_->describe(),
+                 " do not tell the shape of result ", i, ", the shape rule gives ", type,
+                 ": one has a rank that spells no shape, or holds numbers too large");
   }
 
   Result<Tensor*> output(size_t i) override {
@@ -225,8 +226,8 @@ class StepContext final : public EvalContext {
     if (!runner_.plan_.in_arena[step_.results + i]) return allocate(i, element, std::move(dims));
     Tensor& planned = slot(i).tensor();
     if (planned.element() == element && planned.dims() == dims) return &planned;
-    return error(Code::internal, "result ", i, " of ", op_->describe(), " is planned as ", planned, " and made as ", element,
-                 dims);
+    return error(Code::internal, "result ", i, " of ", op_->describe(), " is planned as ", planned, " and made as ",
+                 element, dims);
   }
 
   void set_output(size_t i, Datum value) override {
@@ -247,8 +248,8 @@ class StepContext final : public EvalContext {
   Result<void> check_results() {
     for (size_t i = 0; i < op_->result_count(); ++i) {
       if (agrees(slot(i), op_->result(i)->type())) continue;
-      return error(Code::invalid_argument, "result ", i, " of ", op_->describe(), " is declared ", op_->result(i)->type(),
-                   " and turned out ", slot(i).type());
+      return error(Code::invalid_argument, "result ", i, " of ", op_->describe(), " is declared ",
+                   op_->result(i)->type(), " and turned out ", slot(i).type());
     }
     return {};
   }

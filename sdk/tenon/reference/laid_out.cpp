@@ -84,7 +84,8 @@ Result<LaidOutPointer> LaidOut::make(const ValueLayout& value_layout, ElementTyp
   }
   TENON_TRY(layout, resolve_layout(value_layout, dims, element.bits()));
   if (!layout.injective()) {
-    return error(Code::invalid_argument, "several elements share one slot of ", quote(value_layout.text), " for ", dims);
+    return error(Code::invalid_argument, "several elements share one slot of ", quote(value_layout.text), " for ",
+                 dims);
   }
   TENON_TRY(row_major, Layout::row_major(dims, element.bits()));
   TENON_TRY(plans, plans_between(row_major, layout));
@@ -125,7 +126,8 @@ Result<Tensor> LaidOut::unpack(std::span<const std::byte> physical, ParallelFor&
 
 std::optional<uint64_t> LaidOut::promised() const {
   if (value_layout_.pad == PadState::zero) return 0;
-  if (value_layout_.pad == PadState::value) return element_.is_bool() ? value_layout_.pad_bits & 1 : value_layout_.pad_bits;
+  if (value_layout_.pad == PadState::value)
+    return element_.is_bool() ? value_layout_.pad_bits & 1 : value_layout_.pad_bits;
   return std::nullopt;
 }
 

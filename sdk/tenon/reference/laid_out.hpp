@@ -35,8 +35,8 @@ class LaidOut {
 
   // After a reorder, which has written the layout's fill: what the pad state promises, or poison where it is dirty.
   void settle_padding(std::span<std::byte> physical, Poison poison) const;
-  // After an operator has written whatever it writes into padding: an error that names the first slot that does not hold
-  // what the pad state promises. With poison only; dirty padding is poisoned then.
+  // After an operator has written whatever it writes into padding: an error that names the first slot that does not
+  // hold what the pad state promises. With poison only; dirty padding is poisoned then.
   Result<void> check_padding(std::span<std::byte> physical, Poison poison) const;
   // The lowest bits of `bits` in every slot without an element; the cost is that of these slots.
   void fill_padding(std::span<std::byte> physical, uint64_t bits) const;
@@ -45,8 +45,8 @@ class LaidOut {
   bool is_flat() const;
   // Slot for slot the same index, whatever the element types.
   bool same_slots(const LaidOut& other) const;
-  // With padding as elements: the same bytes as a tensor of more extent. Nothing where padding is no box (ragged, fused,
-  // shifted, folded dims, and index maps).
+  // With padding as elements: the same bytes as a tensor of more extent. Nothing where padding is no box (ragged,
+  // fused, shifted, folded dims, and index maps).
   struct Box {
     Layout layout;
     ReorderPlan pack, unpack;

@@ -1,5 +1,5 @@
-// Operators over padded extents, as kernels in blocks compute them: what lies in padding takes part. So a sum over channels
-// is right only where padding is zero.
+// Operators over padded extents, as kernels in blocks compute them: what lies in padding takes part. So a sum over
+// channels is right only where padding is zero.
 #include <algorithm>
 #include <map>
 
@@ -124,7 +124,8 @@ Rule rule_of(const Op& op) {
   const auto found = rules().find(op.name().view());
   if (found != rules().end()) return found->second;
   const OpDef* def = op.def();
-  return def && def->has(Trait::elementwise) && !def->has(Trait::random) && op.region_count() == 0 ? broadcasting : nullptr;
+  return def && def->has(Trait::elementwise) && !def->has(Trait::random) && op.region_count() == 0 ? broadcasting
+                                                                                                   : nullptr;
 }
 
 }  // namespace
@@ -153,7 +154,8 @@ Result<Tensor> fitted(const Tensor& tensor, const Dims& dims, ParallelFor& paral
   fill_zero(to.tensor());
   Dims common(dims.size());
   for (size_t d = 0; d < dims.size(); ++d) common[d] = std::min(dims[d], tensor.dim(d));
-  copy_elements(parallel, from, {0, row_major_strides(tensor.dims())}, to.tensor(), {0, row_major_strides(dims)}, common);
+  copy_elements(parallel, from, {0, row_major_strides(tensor.dims())}, to.tensor(), {0, row_major_strides(dims)},
+                common);
   TENON_OK(to.close());
   return to.result();
 }

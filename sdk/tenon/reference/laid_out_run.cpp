@@ -47,8 +47,8 @@ Result<Tensor*> LaidContext::output(size_t i, ElementType element, Dims dims) {
   if (preset_) {
     Tensor& given = results_[i].tensor();
     if (given.element() == element && given.dims() == dims) return &given;
-    return error(Code::internal, "result ", i, " of ", op_->describe(), " is planned as ", given, " and made as ", element,
-                 dims);
+    return error(Code::internal, "result ", i, " of ", op_->describe(), " is planned as ", given, " and made as ",
+                 element, dims);
   }
   TENON_TRY(made, Tensor::allocate(element, std::move(dims)));
   results_[i] = std::move(made);

@@ -18,7 +18,8 @@ size_t effort_for(size_t blocks) { return std::max(kLooks / std::max(blocks, kFe
 ArenaPlan plan_arena(std::span<const Lifetime> lifetimes, size_t align) {
   std::vector<MemoryBlock> blocks;
   blocks.reserve(lifetimes.size());
-  for (const Lifetime& life : lifetimes) blocks.push_back({.bytes = life.bytes, .first = life.first, .last = life.last});
+  for (const Lifetime& life : lifetimes)
+    blocks.push_back({.bytes = life.bytes, .first = life.first, .last = life.last});
   const ArenaSpace arena{.align_bytes = align};
   auto plan = plan_memory(blocks, std::span(&arena, 1), {.effort = effort_for(blocks.size())});
   if (!plan.ok()) return {std::vector<size_t>(lifetimes.size(), 0), SIZE_MAX, SIZE_MAX};

@@ -21,8 +21,8 @@ struct ArenaPlan {
   size_t lower_bound_bytes = 0;  // most bytes alive at one step, sizes rounded up: no plan can need less
 };
 
-// plan_memory (memory_plan.hpp) for blocks without further rules. Deterministic. Sizes that no memory holds: both sizes are
-// SIZE_MAX, which no allocation gives.
+// plan_memory (memory_plan.hpp) for blocks without further rules. Deterministic. Sizes that no memory holds: both sizes
+// are SIZE_MAX, which no allocation gives.
 TENON_API ArenaPlan plan_arena(std::span<const Lifetime> lifetimes, size_t align = 64);
 
 }  // namespace tenon

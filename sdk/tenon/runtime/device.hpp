@@ -1,6 +1,6 @@
 // Devices as the runtime sees them: memory, queues of work, and events. Implemented by the core for host memory and by
-// plugins for everything else. All of it is asynchronous by design: work is enqueued on a Stream and an Event tells when it
-// is done; a device that works at once returns completed events.
+// plugins for everything else. All of it is asynchronous by design: work is enqueued on a Stream and an Event tells
+// when it is done; a device that works at once returns completed events.
 //
 // Ownership: a Buffer keeps its device's library loaded; a Device outlives its streams and buffers through shared_ptr.
 // Threads: Device and Buffer may be used from any thread; a Stream by one thread at a time.
@@ -43,7 +43,8 @@ using EventPtr = std::shared_ptr<Event>;
 // An event of work that is done already.
 TENON_API EventPtr completed_event();
 
-// Work with memory in common runs in the order of its enqueuing; other work may overlap. After an error more is refused.
+// Work with memory in common runs in the order of its enqueuing; other work may overlap. After an error more is
+// refused.
 class TENON_API Stream {
  public:
   virtual ~Stream() = default;
@@ -81,8 +82,8 @@ struct DeviceTensor {
   size_t offset = 0;  // bytes
 };
 
-// For those who implement streams: `buffer` belongs to `device`, and [offset, offset + bytes) lies inside it. `verb` says what
-// is done to it: "read", "written".
+// For those who implement streams: `buffer` belongs to `device`, and [offset, offset + bytes) lies inside it. `verb`
+// says what is done to it: "read", "written".
 TENON_API Result<void> check_range(const Device& device, const Buffer& buffer, size_t offset, size_t bytes,
                                    std::string_view verb);
 

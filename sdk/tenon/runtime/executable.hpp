@@ -38,10 +38,10 @@ struct OpProfile {
   std::vector<std::pair<std::string, int64_t>> counters = {};
 };
 struct RunOptions {
-  ParallelFor* parallel = nullptr;             // threads for host work; null: the process' pool. C plugins use their own
+  ParallelFor* parallel = nullptr;  // threads for host work; null: the process' pool. C plugins use their own
   std::vector<OpProfile>* profile = nullptr;   // in order of execution; nothing of a C plugin with memory of its own
-  // Of HostRun::run and bind: HostRun::lendable_bytes() for intermediate values, aligned to kAlignBytes, the run's alone
-  // while it runs. Less, or none: executables use memory of their own.
+  // Of HostRun::run and bind: HostRun::lendable_bytes() for intermediate values, aligned to kAlignBytes, the run's
+  // alone while it runs. Less, or none: executables use memory of their own.
   std::span<std::byte> arena = {};
 };
 
@@ -52,10 +52,10 @@ class TENON_API Executable {
   virtual Device& device() const = 0;
   virtual const std::vector<ValueInfo>& inputs() const = 0;
   virtual const std::vector<ValueInfo>& outputs() const = 0;
-  // Enqueues one run. Inputs are host data (when the device is_host(), or for values that are no dense tensors) or tensors on
-  // device(). `outputs` has one entry per output; they are complete when the event is done. An entry that holds a host tensor
-  // is a place for the output: it may be written there when element type and extents are the output's, or made anew. `options`
-  // is read before return.
+  // Enqueues one run. Inputs are host data (when the device is_host(), or for values that are no dense tensors) or
+  // tensors on device(). `outputs` has one entry per output; they are complete when the event is done. An entry that
+  // holds a host tensor is a place for the output: it may be written there when element type and extents are the
+  // output's, or made anew. `options` is read before return.
   virtual Result<EventPtr> enqueue(Stream& stream, std::span<const RunValue> inputs, std::span<RunValue> outputs,
                                    const RunOptions& options) const = 0;
   // Memory for intermediate values of one run, and what no plan could beat; 0 when the device does not tell.

@@ -22,8 +22,8 @@ BySteps alive(const Problem& problem, const BytesOf& bytes_of) {
   return sums;
 }
 
-// At least what in-place results can save in the step of their birth: each replaces one block, and each block is replaced
-// by one result.
+// At least what in-place results can save in the step of their birth: each replaces one block, and each block is
+// replaced by one result.
 BySteps savings(std::span<const MemoryBlock> blocks, const Problem& problem) {
   BySteps by_born(problem.steps.size(), 0), by_dead(by_born);
   std::map<size_t, Address> replaced;  // by block that dies

@@ -3,8 +3,8 @@
 namespace tenon::memory {
 namespace {
 
-// Any placement can be rebuilt without loss by putting its bodies, lowest first, at their lowest fits. So it is enough to try
-// the orders whose offsets never fall.
+// Any placement can be rebuilt without loss by putting its bodies, lowest first, at their lowest fits. So it is enough
+// to try the orders whose offsets never fall.
 class Exhaustion {
  public:
   Exhaustion(const Problem& problem, Work& work, Placement& best)

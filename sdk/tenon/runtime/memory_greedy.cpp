@@ -91,7 +91,9 @@ void place_greedily(const Problem& problem, Placement& best) {
     return keys.load[a] != keys.load[b] ? keys.load[a] > keys.load[b] : bigger(a, b);
   });
   consider("biggest size x life first", [&](uint32_t a, uint32_t b) {
-    const auto area = [&](uint32_t i) { return static_cast<double>(bodies[i].bytes) * static_cast<double>(life(bodies[i])); };
+    const auto area = [&](uint32_t i) {
+      return static_cast<double>(bodies[i].bytes) * static_cast<double>(life(bodies[i]));
+    };
     return area(a) > area(b);
   });
   consider("from the peak step outward", [&](uint32_t a, uint32_t b) {

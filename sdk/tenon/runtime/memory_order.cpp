@@ -215,7 +215,8 @@ class Orderer {
     for (const size_t node : order) {
       const auto operands = edges_.operands_of(node);
       if (operands.empty() || freed(node, last) < nodes_[node].result_bytes) continue;
-      const size_t latest = *std::max_element(operands.begin(), operands.end(), [&](size_t a, size_t b) { return at[a] < at[b]; });
+      const size_t latest =
+          *std::max_element(operands.begin(), operands.end(), [&](size_t a, size_t b) { return at[a] < at[b]; });
       behind[latest].push_back(node);
       moved[node] = true;
     }

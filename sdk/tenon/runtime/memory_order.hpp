@@ -1,8 +1,8 @@
 // An order of operators that needs little memory: a pure function on an abstract graph.
 //
-// Depth first from the results that nobody uses, operands by descending (most memory needed below - own result): what needs
-// much is made while little else is alive, and what it leaves behind is small. Improved by list scheduling and by moving
-// nodes later or earlier where that frees memory; the order given stays when nothing is better.
+// Depth first from the results that nobody uses, operands by descending (most memory needed below - own result): what
+// needs much is made while little else is alive, and what it leaves behind is small. Improved by list scheduling and by
+// moving nodes later or earlier where that frees memory; the order given stays when nothing is better.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -32,8 +32,8 @@ struct MemoryOrder {
 // n log n for graphs of bounded degree; deterministic. Code::invalid_argument: an operand that does not exist, a cycle.
 TENON_API Result<MemoryOrder> order_for_memory(std::span<const OrderNode> nodes);
 
-// Most bytes alive at one step of `order`, a permutation of the nodes with operands before users: results from the step of
-// their node to that of their last user (to the end where kept), and scratch.
+// Most bytes alive at one step of `order`, a permutation of the nodes with operands before users: results from the step
+// of their node to that of their last user (to the end where kept), and scratch.
 TENON_API size_t peak_of_order(std::span<const OrderNode> nodes, std::span<const size_t> order);
 // The lives behind that, one per node.
 TENON_API std::vector<Lifetime> lifetimes_of_order(std::span<const OrderNode> nodes, std::span<const size_t> order);

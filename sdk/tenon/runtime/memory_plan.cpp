@@ -17,10 +17,12 @@ __extension__ typedef __int128 Wide;
 
 class Validator {
  public:
-  Validator(std::span<const MemoryBlock> blocks, std::span<const ArenaSpace> spaces) : blocks_(blocks), spaces_(spaces) {}
+  Validator(std::span<const MemoryBlock> blocks, std::span<const ArenaSpace> spaces)
+      : blocks_(blocks), spaces_(spaces) {}
 
   Result<void> all() const {
-    if (blocks_.size() >= kNone) return error(Code::invalid_argument, blocks_.size(), " blocks are more than can be planned");
+    if (blocks_.size() >= kNone)
+      return error(Code::invalid_argument, blocks_.size(), " blocks are more than can be planned");
     for (const ArenaSpace& space : spaces_) TENON_OK(check(space));
     for (size_t i = 0; i < blocks_.size(); ++i) {
       TENON_OK(check_numbers(i));
@@ -35,7 +37,8 @@ class Validator {
     if (space.align_bytes == 0 || space.align_bytes > kMostAlign || space.bank_bytes > kMostOffset ||
         space.bank_bytes % space.align_bytes != 0) {
       return error(Code::invalid_argument, "memory space '", space.name, "' has an alignment of ", space.align_bytes,
-                   " and banks of ", space.bank_bytes, " bytes; the alignment must be 1 to 2^40, banks a multiple of it");
+                   " and banks of ", space.bank_bytes,
+                   " bytes; the alignment must be 1 to 2^40, banks a multiple of it");
     }
     return {};
   }
@@ -47,12 +50,15 @@ class Validator {
 
   Result<void> check_numbers(size_t i) const {
     const MemoryBlock& block = blocks_[i];
-    if (block.space >= spaces_.size()) return wrong(i, "lies in space ", block.space, ", but there are ", spaces_.size());
+    if (block.space >= spaces_.size())
+      return wrong(i, "lies in space ", block.space, ", but there are ", spaces_.size());
     if (block.first > block.last) return wrong(i, "lives from step ", block.first, " to step ", block.last);
     if (block.bytes > kMostOffset) {
-      return error(Code::resource_exhausted, describe(blocks_, i), " has ", block.bytes, " bytes, more than any memory");
+      return error(Code::resource_exhausted, describe(blocks_, i), " has ", block.bytes,
+                   " bytes, more than any memory");
     }
-    if (block.align_bytes == 0 || block.align_bytes > kMostAlign) return wrong(i, "has an alignment of ", block.align_bytes);
+    if (block.align_bytes == 0 || block.align_bytes > kMostAlign)
+      return wrong(i, "has an alignment of ", block.align_bytes);
     const size_t a = block.align_bytes, b = spaces_[block.space].align_bytes;
     if (a / std::gcd(a, b) > kMostAlign / b) return wrong(i, "has an alignment of ", a, " in a space aligned to ", b);
     return {};
@@ -62,17 +68,21 @@ class Validator {
     const MemoryBlock& block = blocks_[i];
     const ArenaSpace& space = spaces_[block.space];
     const size_t align = std::lcm(block.align_bytes, space.align_bytes);
-    if (block.window_bytes > 0 && (block.window_bytes < block.bytes || block.window_bytes > kMostOffset || block.window_bytes % align != 0)) {
-      return wrong(i, "must cross no multiple of ", block.window_bytes, "; that must be a multiple of the alignment ", align,
-                   " and no less than the block");
+    if (block.window_bytes > 0 &&
+        (block.window_bytes < block.bytes || block.window_bytes > kMostOffset || block.window_bytes % align != 0)) {
+      return wrong(i, "must cross no multiple of ", block.window_bytes, "; that must be a multiple of the alignment ",
+                   align, " and no less than the block");
     }
-    if (block.bank && (space.bank_bytes < std::max<size_t>(block.bytes, 1) || *block.bank > kMostOffset / space.bank_bytes)) {
-      return wrong(i, "must lie in bank ", *block.bank, " of '", space.name, "', which has banks of ", space.bank_bytes, " bytes");
+    if (block.bank &&
+        (space.bank_bytes < std::max<size_t>(block.bytes, 1) || *block.bank > kMostOffset / space.bank_bytes)) {
+      return wrong(i, "must lie in bank ", *block.bank, " of '", space.name, "', which has banks of ", space.bank_bytes,
+                   " bytes");
     }
     if (block.pinned) TENON_OK(check_pin(i, align));
     if (body_of(block, space).admit(0) == kNowhere) {
       return block.pinned ? wrong(i, "is pinned at ", *block.pinned, ", where its window or bank does not allow it")
-                          : wrong(i, "has no place aligned to ", align, " in bank ", *block.bank, " of ", space.bank_bytes, " bytes");
+                          : wrong(i, "has no place aligned to ", align, " in bank ", *block.bank, " of ",
+                                  space.bank_bytes, " bytes");
     }
     return {};
   }
@@ -82,7 +92,8 @@ class Validator {
     const ArenaSpace& space = spaces_[block.space];
     const size_t at = *block.pinned;
     if (at % align != 0) return wrong(i, "is pinned at ", at, ", which is no multiple of its alignment ", align);
-    if (block.bank && at / space.bank_bytes != *block.bank) return wrong(i, "is pinned at ", at, ", outside bank ", *block.bank);
+    if (block.bank && at / space.bank_bytes != *block.bank)
+      return wrong(i, "is pinned at ", at, ", outside bank ", *block.bank);
     if (at > kMostOffset || at + block.bytes > space.limit_bytes) {
       return error(Code::resource_exhausted, describe(blocks_, i), " of ", block.bytes, " bytes is pinned at ", at,
                    ", beyond the end of '", space.name, "' at ", std::min(space.limit_bytes, kMostOffset));
@@ -93,12 +104,15 @@ class Validator {
   Result<void> check_relations(size_t i) const {
     const MemoryBlock& block = blocks_[i];
     for (const size_t other : block.apart_from) {
-      if (other >= blocks_.size() || other == i || blocks_[other].space != block.space || spaces_[block.space].bank_bytes == 0) {
-        return wrong(i, "must share no bank with block ", other, ": that must be another block of the same space, with banks");
+      if (other >= blocks_.size() || other == i || blocks_[other].space != block.space ||
+          spaces_[block.space].bank_bytes == 0) {
+        return wrong(i, "must share no bank with block ", other,
+                     ": that must be another block of the same space, with banks");
       }
     }
     for (const size_t other : block.in_place_of) {
-      if (other >= blocks_.size() || other == i) return wrong(i, "may replace block ", other, ": that must be another block");
+      if (other >= blocks_.size() || other == i)
+        return wrong(i, "may replace block ", other, ": that must be another block");
     }
     return {};
   }
@@ -114,8 +128,8 @@ class Validator {
         const ArenaSpace& space = spaces_[blocks_[i].space];
         if (!blocks_[other].pinned ||
             !share_bank(blocks_[i], offsets[i], blocks_[other], *blocks_[other].pinned, space.bank_bytes)) continue;
-        return wrong(i, "pinned at ", offsets[i], " shares a bank of '", space.name, "' with ", describe(blocks_, other),
-                     " pinned at ", *blocks_[other].pinned, ", from which it must be apart");
+        return wrong(i, "pinned at ", offsets[i], " shares a bank of '", space.name, "' with ",
+                     describe(blocks_, other), " pinned at ", *blocks_[other].pinned, ", from which it must be apart");
       }
     }
     for (auto& chosen : pinned) {
@@ -123,7 +137,8 @@ class Validator {
       if (!overlap) continue;
       const auto [a, b] = *overlap;
       return wrong(a, "pinned at ", offsets[a], " overlaps ", describe(blocks_, b), " of ", blocks_[b].bytes,
-                   " bytes pinned at ", offsets[b], "; both are alive at step ", std::max(blocks_[a].first, blocks_[b].first));
+                   " bytes pinned at ", offsets[b], "; both are alive at step ",
+                   std::max(blocks_[a].first, blocks_[b].first));
     }
     return {};
   }
@@ -157,7 +172,8 @@ class SpacePlanner {
     try_other_families(permissions);
     if (best_.end >= kNowhere) return no_place(bound_bytes);
     const size_t bytes = static_cast<size_t>(best_.end) * unit_;
-    if (bytes > space_.limit_bytes) return too_small(bytes, bound.step, str(" in the best plan found, ", bound_bytes, " at least"));
+    if (bytes > space_.limit_bytes)
+      return too_small(bytes, bound.step, str(" in the best plan found, ", bound_bytes, " at least"));
     for (const uint32_t i : chosen_) offsets[i] = offsets_[i];
     return SpacePlan{bytes, bound_bytes, bound.step, best_.order, best_.end == bound_ || proved_};
   }
@@ -183,7 +199,8 @@ class SpacePlanner {
     for (const uint32_t i : chosen_) {
       if (blocks_[i].first <= step && step <= blocks_[i].last) alive.push_back(i);
     }
-    std::stable_sort(alive.begin(), alive.end(), [&](uint32_t a, uint32_t b) { return blocks_[a].bytes > blocks_[b].bytes; });
+    std::stable_sort(alive.begin(), alive.end(),
+                     [&](uint32_t a, uint32_t b) { return blocks_[a].bytes > blocks_[b].bytes; });
     constexpr size_t kNamed = 8;
     std::vector<std::string> biggest;
     for (size_t i = 0; i < std::min(alive.size(), kNamed); ++i) {
@@ -201,10 +218,10 @@ class SpacePlanner {
     });
     const MemoryBlock& b = blocks_[block];
     const std::string where = b.bank ? str(" in bank ", *b.bank, " of ", space_.bank_bytes, " bytes") : std::string();
-    return error(Code::resource_exhausted, "memory space '", space_.name, "': ", describe(blocks_, block), " of ", b.bytes,
-                 " bytes, alive from step ", b.first, " to ", b.last, ", found no place", where, " beside the other ",
-                 chosen_.size() - 1, " blocks under their rules; the live bytes need ", bound_bytes,
-                 "; loosen banks, windows or pins, or raise the effort");
+    return error(Code::resource_exhausted, "memory space '", space_.name, "': ", describe(blocks_, block), " of ",
+                 b.bytes, " bytes, alive from step ", b.first, " to ", b.last, ", found no place", where,
+                 " beside the other ", chosen_.size() - 1, " blocks under their rules; the live bytes need ",
+                 bound_bytes, "; loosen banks, windows or pins, or raise the effort");
   }
 
   void place(Problem problem) {
@@ -213,7 +230,8 @@ class SpacePlanner {
     Placement best;
     place_outward(problem, best);
     if (best.end > bound_ && options_.effort > 0 && only_sizes_matter(problem)) {
-      // The rest is for the repair of what comes near: a quarter, but of much work a 64th, since it seldom reaches the bound.
+      // The rest is for the repair of what comes near: a quarter, but of much work a 64th, since it seldom reaches the
+      // bound.
       constexpr uint64_t kRepair = 400'000;
       const uint64_t left = work_.left(), repair = std::max(left / 64, std::min(left / 4, kRepair));
       Work most{work_.done, work_.done + left - repair};
@@ -229,7 +247,8 @@ class SpacePlanner {
   }
 
   void refine(const Problem& problem, Placement& best) {
-    // Where bodies found no place from the worst step outward, others may lie where no rule lets them: nothing to begin from.
+    // Where bodies found no place from the worst step outward, others may lie where no rule lets them: nothing to begin
+    // from.
     if (best.end >= kNowhere) best = {};
     place_greedily(problem, best);
     if (best.end <= bound_ || options_.effort == 0) return;

@@ -35,7 +35,8 @@ struct MemoryBlock {
   size_t window_bytes = 0;       // crosses no multiple of this, itself a multiple of the alignment; 0: may
   std::optional<size_t> bank = {};    // lies in this bank
   std::vector<size_t> apart_from = {};   // blocks with which it shares no bank, whatever their lives
-  // Blocks that it may replace: one of them that dies at step `first` may have the same offset. Others are as if not named.
+  // Blocks that it may replace: one of them that dies at step `first` may have the same offset. Others are as if not
+  // named.
   std::vector<size_t> in_place_of = {};
   std::string name = {};  // for messages and pictures; may be empty
 };
@@ -75,8 +76,8 @@ struct MemoryPlan {
 TENON_API Result<MemoryPlan> plan_memory(std::span<const MemoryBlock> blocks, std::span<const ArenaSpace> spaces,
                                          const PlanOptions& options = {});
 
-// Does `plan` keep every rule that blocks and spaces state? The error names the first broken one. n log n plus the number of
-// pairs of blocks alive at the same time.
+// Does `plan` keep every rule that blocks and spaces state? The error names the first broken one. n log n plus the
+// number of pairs of blocks alive at the same time.
 TENON_API Result<void> verify_plan(std::span<const MemoryBlock> blocks, std::span<const ArenaSpace> spaces,
                                    const MemoryPlan& plan);
 

@@ -9,7 +9,8 @@ namespace {
 // One place under the rules of both; nothing when they contradict each other.
 std::optional<Body> merged(const Body& a, const Body& b) {
   if (a.pinned && b.pinned && a.low != b.low) return std::nullopt;
-  if (a.window > 0 && b.window > 0 && std::max(a.window, b.window) % std::min(a.window, b.window) != 0) return std::nullopt;
+  if (a.window > 0 && b.window > 0 && std::max(a.window, b.window) % std::min(a.window, b.window) != 0)
+    return std::nullopt;
   // An alignment beyond this is nobody's wish; it also keeps products of odd ones small.
   constexpr Address kMostAlign = Address{1} << 40;
   const Address common = std::gcd(a.align, b.align);
@@ -253,7 +254,8 @@ Problem make_problem(std::span<const MemoryBlock> blocks, std::span<const uint32
   problem.bank = static_cast<Address>(space.bank_bytes) / problem.unit;
   problem.steps = births(blocks, chosen);
   const auto number = [&](size_t step) {
-    return static_cast<uint32_t>(std::upper_bound(problem.steps.begin(), problem.steps.end(), step) - problem.steps.begin() - 1);
+    return static_cast<uint32_t>(std::upper_bound(problem.steps.begin(), problem.steps.end(), step) -
+                                 problem.steps.begin() - 1);
   };
   std::vector<uint32_t> body_of_block(blocks.size(), kNone);
   problem.member_begin.push_back(0);

@@ -1,4 +1,5 @@
-// What the planner works on: the blocks of one memory space, in units of their common alignment. For the planner's own files.
+// What the planner works on: the blocks of one memory space, in units of their common alignment. For the planner's own
+// files.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -101,7 +102,8 @@ Body body_of(const MemoryBlock& block, const ArenaSpace& space);
 // "block 'conv1'", or "block 17".
 std::string describe(std::span<const MemoryBlock> blocks, size_t block);
 // Two of the blocks `chosen` that are alive in the same step, overlap, and may not.
-std::optional<std::pair<uint32_t, uint32_t>> find_overlap(std::span<const MemoryBlock> blocks, std::vector<uint32_t> chosen,
+std::optional<std::pair<uint32_t, uint32_t>> find_overlap(std::span<const MemoryBlock> blocks,
+                                                          std::vector<uint32_t> chosen,
                                                           std::span<const size_t> offsets);
 // Do two blocks at these offsets use a common bank?
 bool share_bank(const MemoryBlock& a, size_t a_offset, const MemoryBlock& b, size_t b_offset, size_t bank_bytes);
@@ -157,10 +159,11 @@ Address lowest_fit(const Problem& problem, uint32_t i, const std::vector<Address
 void place_greedily(const Problem& problem, Placement& best);
 // From the worst step outward, each body into the smallest hole that holds it: n log n, whatever the number of pairs.
 void place_outward(const Problem& problem, Placement& best);
-// Seeded, from a good placement to a better one, until the bound or the end of the work; from one in which bodies have no
-// place, to one in which all have. Not for `dense` problems.
+// Seeded, from a good placement to a better one, until the bound or the end of the work; from one in which bodies have
+// no place, to one in which all have. Not for `dense` problems.
 void search(const Problem& problem, uint64_t seed, Work& work, Placement& best);
-// Do the bodies' sizes and lives say all? No alignment beyond the unit, no pins, windows, banks or families of two sizes.
+// Do the bodies' sizes and lives say all? No alignment beyond the unit, no pins, windows, banks or families of two
+// sizes.
 bool only_sizes_matter(const Problem& problem);
 // Seeded, for such problems: the bound or what lies nearest to it. Sets Placement::proved when nothing lies nearer.
 void search_stretches(const Problem& problem, uint64_t seed, Work& work, Placement& best);

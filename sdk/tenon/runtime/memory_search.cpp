@@ -15,9 +15,9 @@ class Random {
   uint64_t seed_, count_ = 0;
 };
 
-// Makes a placement fit below a ceiling. What ends above it is taken out and put back where it is cheapest, which takes out
-// others, and so on. A body costs more each time it is taken out, so that the difficult ones come to rest and the easy ones
-// move on. Only bodies that are taken out move: what lies well elsewhere in time stays.
+// Makes a placement fit below a ceiling. What ends above it is taken out and put back where it is cheapest, which takes
+// out others, and so on. A body costs more each time it is taken out, so that the difficult ones come to rest and the
+// easy ones move on. Only bodies that are taken out move: what lies well elsewhere in time stays.
 class Repair {
  public:
   Repair(const Problem& problem, uint64_t seed, Work& work)
@@ -31,7 +31,9 @@ class Repair {
     for (uint32_t i = 0; i < problem_.size(); ++i) {
       const Body& body = problem_.bodies[i];
       // In parts of the ceiling; what is pinned never goes.
-      cost_[i] = body.pinned ? kNever : 1 + static_cast<int64_t>(256.0 * static_cast<double>(body.bytes) / static_cast<double>(ceiling));
+      cost_[i] = body.pinned
+                     ? kNever
+                     : 1 + static_cast<int64_t>(256.0 * static_cast<double>(body.bytes) / static_cast<double>(ceiling));
       if (at_[i] < kNowhere && at_[i] + body.bytes <= ceiling) continue;
       if (body.pinned) return false;
       take_out(i);
@@ -136,8 +138,8 @@ Address highest_ceiling(const Problem& problem) {
 
 }  // namespace
 
-// Ceilings between the bound and the best so far: at the bound first, half as ambitious after each failure, and again from
-// the bound when nothing is left to halve: chance has other ideas then.
+// Ceilings between the bound and the best so far: at the bound first, half as ambitious after each failure, and again
+// from the bound when nothing is left to halve: chance has other ideas then.
 void search(const Problem& problem, uint64_t seed, Work& work, Placement& best) {
   Repair repair(problem, seed, work);
   constexpr uint64_t kAttempts = 8;

@@ -65,7 +65,8 @@ Skyline::Frame Skyline::find_valley() const {
   for (uint32_t left = 0, right = 0; left < count; left = right) {
     const Address level = sections_[left].floor;
     for (right = left + 1; right < count && sections_[right].floor == level;) ++right;
-    const Address wall = std::min(left > 0 ? sections_[left - 1].floor : kNowhere, right < count ? sections_[right].floor : kNowhere);
+    const Address wall =
+        std::min(left > 0 ? sections_[left - 1].floor : kNowhere, right < count ? sections_[right].floor : kNowhere);
     if (level >= ceiling_ || wall < level) continue;
     for (uint32_t s = left; s < right; ++s) {
       const auto bytes = static_cast<double>(spare(sections_[s]));
@@ -156,7 +157,8 @@ bool Skyline::hopeless(const Frame& frame, uint32_t& section) {
 void Skyline::rank(Frame& frame) {
   ranked_.clear();
   for (uint32_t i = born_[frame.left]; i < born_[frame.section + 1]; ++i) {
-    if (inside(frame, i) && items_[i].last >= frame.section && fits(frame, i)) ranked_.emplace_back(-score(frame, i), i);
+    if (inside(frame, i) && items_[i].last >= frame.section && fits(frame, i))
+      ranked_.emplace_back(-score(frame, i), i);
   }
   std::sort(ranked_.begin(), ranked_.end());
   for (const auto& [value, i] : ranked_) {
@@ -174,7 +176,8 @@ double Skyline::score(const Frame& frame, uint32_t i) const {
   const Address top = frame.level + item.bytes;
   double value = 2.0 * (item.last - item.first + 1) / (frame.right - frame.left);
   if (item.first == frame.left) value += frame.left > 0 && sections_[frame.left - 1].floor == top ? 1.5 : 0.5;
-  if (item.last + 1 == frame.right) value += frame.right < sections_.size() && sections_[frame.right].floor == top ? 1.5 : 0.5;
+  if (item.last + 1 == frame.right)
+    value += frame.right < sections_.size() && sections_[frame.right].floor == top ? 1.5 : 0.5;
   value += static_cast<double>(item.bytes) / static_cast<double>(ceiling_);
   if (round_ > 0) value += static_cast<double>(hash_mix(seed_ + round_, item.body) % 1024) / 1024;
   return value;

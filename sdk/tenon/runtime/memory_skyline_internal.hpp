@@ -10,17 +10,17 @@
 namespace tenon::memory {
 
 // Places bodies below a ceiling, from the bottom up: the tops of what is placed make a skyline over time. In one of its
-// valleys, where least can be wasted, either a body lies at the bottom or a gap is left there, which is wasted; all choices
-// are tried, depth first. A plan whose bodies all lie as low as the others let them is always among them, so that an end
-// without a plan proves that there is none. Failures send the search back to the last choice in the same part of time, not
-// to the last one made anywhere.
+// valleys, where least can be wasted, either a body lies at the bottom or a gap is left there, which is wasted; all
+// choices are tried, depth first. A plan whose bodies all lie as low as the others let them is always among them, so
+// that an end without a plan proves that there is none. Failures send the search back to the last choice in the same
+// part of time, not to the last one made anywhere.
 //
 // The skyline is that of Burke, Kendall and Whitwell's best fit for strips (2004), applied to memory by Sekiyama et al.
 // (2018); wasting by sections as a bound follows MiniMalloc (Moffitt 2023).
 class Skyline {
  public:
-  // Steps [first, last], numbers as in `problem`. Bodies `loose` are to be placed, each alive there; bodies `fixed` lie at
-  // `at`, without overlap. Their rules are not looked at: for problems in which sizes say all (no reaches, no pins).
+  // Steps [first, last], numbers as in `problem`. Bodies `loose` are to be placed, each alive there; bodies `fixed` lie
+  // at `at`, without overlap. Their rules are not looked at: for problems in which sizes say all (no reaches, no pins).
   Skyline(const Problem& problem, uint32_t first, uint32_t last, std::span<const uint32_t> loose,
           std::span<const uint32_t> fixed, const std::vector<Address>& at);
 

@@ -8,8 +8,8 @@ namespace {
 
 using Outcome = Skyline::Outcome;
 
-// Plans below one ceiling: the stretch of time around the fullest step first, where nothing may be wasted, then stretches
-// outward, each around what reaches into it. One that fails takes up more and more of what lies before it.
+// Plans below one ceiling: the stretch of time around the fullest step first, where nothing may be wasted, then
+// stretches outward, each around what reaches into it. One that fails takes up more and more of what lies before it.
 class Stretches {
  public:
   Stretches(const Problem& problem, uint64_t seed, Work& work)
@@ -109,13 +109,14 @@ bool only_sizes_matter(const Problem& problem) {
   if (!problem.apart.empty() || !std::ranges::all_of(problem.bodies, plain)) return false;
   for (uint32_t i = 0; i < problem.size(); ++i) {
     const Address bytes = problem.bodies[i].bytes;
-    if (!std::ranges::all_of(problem.members_of(i), [&](const Member& member) { return member.bytes == bytes; })) return false;
+    if (!std::ranges::all_of(problem.members_of(i), [&](const Member& member) { return member.bytes == bytes; }))
+      return false;
   }
   return true;
 }
 
-// The bound first, for most of the work; then ceilings between those that are impossible, or were given up, and the best so
-// far.
+// The bound first, for most of the work; then ceilings between those that are impossible, or were given up, and the
+// best so far.
 void search_stretches(const Problem& problem, uint64_t seed, Work& work, Placement& best) {
   Stretches stretches(problem, seed, work);
   Address lower = problem.bound, given_up = lower;

@@ -25,11 +25,13 @@ bool share_bank(const MemoryBlock& a, size_t a_offset, const MemoryBlock& b, siz
          b_offset / bank_bytes <= (a_offset + a.bytes - 1) / bank_bytes;
 }
 
-// Through time, with what is alive sorted by offset. That is disjoint but for blocks in one place, so only the nearest need
-// be looked at.
-std::optional<std::pair<uint32_t, uint32_t>> find_overlap(std::span<const MemoryBlock> blocks, std::vector<uint32_t> chosen,
+// Through time, with what is alive sorted by offset. That is disjoint but for blocks in one place, so only the nearest
+// need be looked at.
+std::optional<std::pair<uint32_t, uint32_t>> find_overlap(std::span<const MemoryBlock> blocks,
+                                                          std::vector<uint32_t> chosen,
                                                           std::span<const size_t> offsets) {
-  std::stable_sort(chosen.begin(), chosen.end(), [&](uint32_t a, uint32_t b) { return blocks[a].first < blocks[b].first; });
+  std::stable_sort(chosen.begin(), chosen.end(),
+                   [&](uint32_t a, uint32_t b) { return blocks[a].first < blocks[b].first; });
   std::multimap<size_t, uint32_t> alive;                              // by offset
   std::multimap<size_t, std::multimap<size_t, uint32_t>::iterator> deaths;  // by last step
   for (const uint32_t i : chosen) {
@@ -66,7 +68,8 @@ Result<void> verify_block(std::span<const MemoryBlock> blocks, size_t i, const A
                  space.name, "' ", parts...);
   };
   const size_t end = offset + block.bytes;
-  if (end < offset || (block.bytes > 0 && end > plan.bytes)) return broken("ends beyond the plan's ", plan.bytes, " bytes");
+  if (end < offset || (block.bytes > 0 && end > plan.bytes))
+    return broken("ends beyond the plan's ", plan.bytes, " bytes");
   if (offset % block.align_bytes != 0 || offset % space.align_bytes != 0) {
     return broken("is not aligned to ", block.align_bytes, " and ", space.align_bytes, " bytes");
   }
@@ -83,7 +86,8 @@ Result<void> verify_block(std::span<const MemoryBlock> blocks, size_t i, const A
 
 }  // namespace
 
-Result<void> verify_plan(std::span<const MemoryBlock> blocks, std::span<const ArenaSpace> spaces, const MemoryPlan& plan) {
+Result<void> verify_plan(std::span<const MemoryBlock> blocks, std::span<const ArenaSpace> spaces,
+                         const MemoryPlan& plan) {
   if (plan.offsets.size() != blocks.size() || plan.spaces.size() != spaces.size()) {
     return error(Code::invalid_argument, "the plan has ", plan.offsets.size(), " offsets in ", plan.spaces.size(),
                  " spaces for ", blocks.size(), " blocks in ", spaces.size());
@@ -115,9 +119,10 @@ Result<void> verify_plan(std::span<const MemoryBlock> blocks, std::span<const Ar
     const auto overlap = memory::find_overlap(blocks, std::move(by_space[s]), plan.offsets);
     if (!overlap) continue;
     const auto [a, b] = *overlap;
-    return error(Code::invalid_argument, describe(blocks, a), " of ", blocks[a].bytes, " bytes at offset ", plan.offsets[a],
-                 " of '", spaces[s].name, "' overlaps ", describe(blocks, b), " of ", blocks[b].bytes, " bytes at ",
-                 plan.offsets[b], "; both are alive at step ", std::max(blocks[a].first, blocks[b].first));
+    return error(Code::invalid_argument, describe(blocks, a), " of ", blocks[a].bytes, " bytes at offset ",
+                 plan.offsets[a], " of '", spaces[s].name, "' overlaps ", describe(blocks, b), " of ", blocks[b].bytes,
+                 " bytes at ", plan.offsets[b], "; both are alive at step ",
+                 std::max(blocks[a].first, blocks[b].first));
   }
   return {};
 }

@@ -1,5 +1,5 @@
-// Inside of the room: ports of a body that are parts of tensors: inputs that are results of Slice and Split operators at
-// the begin of a subgraph, and outputs that whoever makes the body wants as such.
+// Inside of the room: ports of a body that are parts of tensors: inputs that are results of Slice and Split operators
+// at the begin of a subgraph, and outputs that whoever makes the body wants as such.
 #pragma once
 #include <optional>
 #include <vector>

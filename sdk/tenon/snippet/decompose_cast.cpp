@@ -20,7 +20,8 @@ Result<ValueId> bit_cast(Rebuild& r) {
   const ValueId x = r.in(0);
   if (from == to || !(from.is_float() || to.is_float())) return r.cast(x, from, to);
   if (from.bits() >= 32) return r.node_of(lane, "BitCast", {x});
-  if (from != kBF16 || to == kF16) return error(Code::unsupported, r.op().describe(), " reads the bits of ", from, " as ", to);
+  if (from != kBF16 || to == kF16)
+    return error(Code::unsupported, r.op().describe(), " reads the bits of ", from, " as ", to);
   const ValueId bits = r.node_of(kU32, "BitCast", {x});
   return r.cast(r.node("ShiftRight", {bits, r.scalar_like(bits, 16)}), kU16, to);
 }

@@ -81,9 +81,9 @@ struct Param {
 // Elements between two cuts of a row: whole cache lines, whatever the element type.
 inline constexpr int64_t kLineElements = 64;
 
-// Do stretches of `length` elements begin at places of a page that are apart, whatever the element type? Processors compare
-// loads with earlier stores by the place in a page alone (4 KB aliasing: Intel's and AMD's optimisation manuals), so each
-// stretch would wait for the one before to be stored.
+// Do stretches of `length` elements begin at places of a page that are apart, whatever the element type? Processors
+// compare loads with earlier stores by the place in a page alone (4 KB aliasing: Intel's and AMD's optimisation
+// manuals), so each stretch would wait for the one before to be stored.
 constexpr bool begin_apart(int64_t length, int streams) {
   constexpr int64_t kPage = 4096, kApart = 256;
   for (int64_t bytes = 1; bytes <= 8; bytes *= 2) {
@@ -95,8 +95,8 @@ constexpr bool begin_apart(int64_t length, int streams) {
   return true;
 }
 
-// Elements of each stretch of a dim of `extent` elements: whole cache lines, 0 when there are too few. Stretches that are
-// longer than a page begin apart where some length not much shorter does it.
+// Elements of each stretch of a dim of `extent` elements: whole cache lines, 0 when there are too few. Stretches that
+// are longer than a page begin apart where some length not much shorter does it.
 constexpr int64_t stream_length(const Param& param, int64_t extent) {
   constexpr int64_t kLong = 4096, kTries = 16;
   const int64_t longest = extent / param.streams / kLineElements * kLineElements;
@@ -132,8 +132,8 @@ struct Memory {
 //   LoopBegin, LoopEnd   in g (counter)        number: loop. While counter <= params[limit]: body, counter += increment
 //   TailBegin, TailEnd   in g (counter), out (mask, g)   number: loop. If counter < params[limit]: mask and count of
 //                        the lanes
-//   HeadLanes            out g                 how many elements lie from memory on up to the next multiple of the bytes
-//                        of a vector of them; params[number] at most
+//   HeadLanes            out g                 how many elements lie from memory on up to the next multiple of a
+//                        vector's bytes; params[number] at most
 //   FirstLanes           in g, out mask        the lanes below in, which is less than a vector has
 //   FillTail             in vector, mask; out vector   lanes outside of the mask = attribute `bits`
 //   FoldLanes            in vector, out vector   attribute `by` (Add, Mul, Max, Min): all lanes = fold of all lanes
@@ -142,8 +142,8 @@ struct Memory {
 //   Reload               out x                 = frame slot `number`
 //   Move                 general to general after allocation
 // and the elementwise operators of Body, vector to vector, in all lanes. Passes of a target may put in instructions of
-// its own: any other name, lanes as operands and results, one or more; memory where they read it, and then one result or
-// none, or an address.
+// its own: any other name, lanes as operands and results, one or more; memory where they read it, and then one result
+// or none, or an address.
 struct Instruction {
   Name op;
   Attributes attributes = {};

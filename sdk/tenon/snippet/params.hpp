@@ -71,7 +71,8 @@ class TENON_API CallPlan {
   double folded_bytes(int64_t columns) const;
 
   // For `threads` threads: `each` pieces for each of them, of a kernel that goes over blocks itself as few as leave
-  // sixteen blocks to each piece, since the first and the last walk over a piece overlap with nothing. 1 for one thread.
+  // sixteen blocks to each piece, since the first and the last walk over a piece overlap with nothing. 1 for one
+  // thread.
   int64_t pieces(int64_t threads, int64_t each) const;
 
   // At most `parts` pieces of work of about the same size, each with at least `min_elements` of the space: cuts kept

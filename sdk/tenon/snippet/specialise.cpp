@@ -22,7 +22,8 @@ namespace {
 // Which values stand for those that the operator reads: some are there, constants are copied, others become inputs.
 using Copies = std::unordered_map<const Value*, Value*>;
 
-Result<std::unique_ptr<Graph>> rebuilt(std::unique_ptr<Graph> graph, const Op& op, Copies made, const TypeSource& types) {
+Result<std::unique_ptr<Graph>> rebuilt(std::unique_ptr<Graph> graph, const Op& op, Copies made,
+                                       const TypeSource& types) {
   Region& body = graph->body();
   Builder builder(body);
   made[nullptr] = nullptr;

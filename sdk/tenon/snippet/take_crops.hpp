@@ -13,10 +13,10 @@
 
 namespace tenon::snippet {
 
-// Moves each result of a Slice with steps of 1 or a Split, whose numbers are known and which has gaps, into the snippets
-// of the graph's body that read it, where nothing else reads it and `accepts` each of these operators as they become;
-// how many. Not where less than a cache line of it lies in one piece: such rows are walked no faster than copied.
-// Keeps: values, names of results. Time: of each crop that of making the bodies of its users.
+// Moves each result of a Slice with steps of 1 or a Split, whose numbers are known and which has gaps, into the
+// snippets of the graph's body that read it, where nothing else reads it and `accepts` each of these operators as they
+// become; how many. Not where less than a cache line of it lies in one piece: such rows are walked no faster than
+// copied. Keeps: values, names of results. Time: of each crop that of making the bodies of its users.
 TENON_API size_t take_crops(Graph& graph, const std::function<bool(const Op& subgraph)>& accepts);
 
 }  // namespace tenon::snippet

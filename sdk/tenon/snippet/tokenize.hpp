@@ -26,8 +26,9 @@ struct TokenizeOptions {
   size_t max_ports = 0;
   // Operators in one snippet; 0: any number.
   size_t max_operators = 0;
-  // Of them, those that fold: reductions, softmax, normalisations. 0: any number. Each folds in sweeps of its own, so what
-  // a snippet takes to lower grows with their number times the operators, while memory hardly sees what longer ones save.
+  // Of them, those that fold: reductions, softmax, normalisations. 0: any number. Each folds in sweeps of its own, so
+  // what a snippet takes to lower grows with their number times the operators, while memory hardly sees what longer
+  // ones save.
   size_t max_folding = 64;
   // What stands for a symbol when bytes are compared.
   int64_t assumed_extent = 64;

@@ -80,7 +80,8 @@ void visit_keys(V& v, MemorySpace& m) {
         m.banks);
   v.key({.name = "prefetch_reads",
          .summary = "Cache lines ahead of a loop at which generated code fetches what it will read from here; 0: the "
-                    "machine's own prefetchers do, and of `host`, rows are then fetched into `l2` alone while others are walked.",
+                    "machine's own prefetchers do, and of `host`, rows are then fetched into `l2` alone while others "
+                    "are walked.",
          .example = "64",
          .min = 0,
          .max = 4096},

@@ -38,7 +38,8 @@ Result<std::string> formed(const Setting& at, const std::string& word, const For
   const bool is_formed =
       in_set(word.front(), form.first) && std::ranges::all_of(rest, [&](char c) { return in_set(c, form.rest); });
   if (is_formed && form.is_element_type && !ElementType::parse(word))
-    return at.fault("there is no element type ", quote(word), "; write one such as bool, i8, u4, i32, f16, bf16 or f32");
+    return at.fault("there is no element type ", quote(word),
+                    "; write one such as bool, i8, u4, i32, f16, bf16 or f32");
   if (is_formed) return word;
   return at.fault(quote(word), " is not ", form.noun, ": it starts with one of ", form.first,
                   " and goes on with any of ", form.rest);

@@ -71,7 +71,10 @@ class Scan {
   Comparison result(const Tensor& got, const Tensor& expected) const {
     Comparison out;
     out.max_abs = max_abs_;
-    out.relative_max = incomparable_ ? kInfinity : max_abs_ == 0 ? 0 : max_expected_ == 0 ? kInfinity : max_abs_ / max_expected_;
+    out.relative_max = incomparable_        ? kInfinity
+                       : max_abs_ == 0      ? 0
+                       : max_expected_ == 0 ? kInfinity
+                                            : max_abs_ / max_expected_;
     out.mismatches = mismatches_;
     out.equal = mismatches_ == 0;
     if (!out.equal) out.difference = describe(got, expected);

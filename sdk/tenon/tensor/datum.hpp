@@ -9,8 +9,8 @@
 
 namespace tenon {
 
-// A handle like Tensor: copies share. A default Datum is "absent": an optional operand that was not given, or an optional
-// value that holds nothing.
+// A handle like Tensor: copies share. A default Datum is "absent": an optional operand that was not given, or an
+// optional value that holds nothing.
 class TENON_API Datum {
  public:
   Datum() = default;

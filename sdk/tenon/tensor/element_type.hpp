@@ -8,8 +8,8 @@
 //   str                                    a std::string
 //   c64 c128                               complex of two f32 or two f64
 //
-// In memory elements are stored one after another, little-endian. Elements narrower than a byte, or of a width that is no
-// power of two, form one dense stream of bits, the first element in the lowest bits of the first byte (as ONNX packs
+// In memory elements are stored one after another, little-endian. Elements narrower than a byte, or of a width that is
+// no power of two, form one dense stream of bits, the first element in the lowest bits of the first byte (as ONNX packs
 // 4-bit and 2-bit elements). A tensor's storage ends at a whole byte; the bits after the last element are zero.
 #pragma once
 #include <compare>
@@ -57,7 +57,9 @@ class TENON_API ElementType {
   constexpr bool is_number() const { return is_float() || is_int(); }
   constexpr bool valid() const { return kind_ != ElementKind::none; }
   // True when each element starts at a byte and fills whole bytes.
-  constexpr bool byte_addressable() const { return bits_ == 8 || bits_ == 16 || bits_ == 32 || bits_ == 64 || bits_ == 128; }
+  constexpr bool byte_addressable() const {
+    return bits_ == 8 || bits_ == 16 || bits_ == 32 || bits_ == 64 || bits_ == 128;
+  }
 
   constexpr bool operator==(const ElementType&) const = default;
   constexpr auto operator<=>(const ElementType&) const = default;

@@ -14,8 +14,8 @@ struct NestLoop {
 };
 
 // dst[to_base + sum to * i] = src[from_base + sum from * i], `unit` long, for all i. All of it in bits or, where
-// everything is whole, in bytes. Loops by falling `to`, which is positive; for a transpose, of fields too, the last but one reads, the
-// last one writes side by side.
+// everything is whole, in bytes. Loops by falling `to`, which is positive; for a transpose, of fields too, the last but
+// one reads, the last one writes side by side.
 struct Nest {
   enum class Kind : uint8_t {
     run,
@@ -41,8 +41,8 @@ struct ReorderProgram {
   bool tail = false;
   bool fills = false;       // all of the destination is filled first, since slots or bits without an element are ours
   std::vector<Nest> nests;  // none for rows and elements; instead of the fill, zeros where no element is
-  // Where there are none, the indices of which each has a slot of its own, as rows, and their offsets, made by the first
-  // run.
+  // Where there are none, the indices of which each has a slot of its own, as rows, and their offsets, made by the
+  // first run.
   RowLoop rows;
   mutable std::once_flag tables_made;
   mutable std::optional<RowTables> tables;

@@ -59,7 +59,8 @@ void prepare_bits(Nest& nest) {
   nest.kind = Nest::Kind::fields;
   // Loops keep their order but for the one that reads; those of a tile stay together.
   const bool moves = reader + 2 < nest.loops.end();
-  nest.disjoint = std::min(nest.disjoint, moves ? static_cast<size_t>(reader - nest.loops.begin()) : nest.loops.size() - 1);
+  nest.disjoint =
+      std::min(nest.disjoint, moves ? static_cast<size_t>(reader - nest.loops.begin()) : nest.loops.size() - 1);
   std::rotate(reader, reader + 1, nest.loops.end() - 1);
 }
 

@@ -50,8 +50,8 @@ struct Group {
 };
 // Nothing when the fused dims of both layouts cross.
 std::optional<std::vector<Group>> groups_of(const Layout& from, const Layout& to);
-// Of several indices in one slot of `to` the least one counts: leaves out values behind the last such one of each group.
-// False: it is not those in front that count.
+// Of several indices in one slot of `to` the least one counts: leaves out values behind the last such one of each
+// group. False: it is not those in front that count.
 bool keep_least(const Layout& to, std::vector<Group>& groups);
 
 // A part of a group's values: base offsets and loops.

@@ -1,8 +1,8 @@
 // A dense row-major tensor in host memory: an element type, a static shape and bytes.
 //
-// A Tensor is a handle: copying it shares the bytes. It owns them (allocate), shares somebody's ownership (share: a mapped
-// file, a plugin's buffer) or borrows them (borrow: the caller keeps them alive). Reading from several threads is safe;
-// writing is the caller's affair. Data of constants must not be written: take a clone().
+// A Tensor is a handle: copying it shares the bytes. It owns them (allocate), shares somebody's ownership (share: a
+// mapped file, a plugin's buffer) or borrows them (borrow: the caller keeps them alive). Reading from several threads
+// is safe; writing is the caller's affair. Data of constants must not be written: take a clone().
 #pragma once
 #include <complex>
 #include <cstddef>
@@ -29,11 +29,12 @@ class TENON_API Tensor {
   // error, not an out-of-memory kill.
   static Result<Tensor> allocate(ElementType element, Dims dims);
   static Result<Tensor> zeros(ElementType element, Dims dims);
-  // Borrows `data`, which must hold storage_bytes(element, count) bytes and outlive every copy. It must be aligned as the
-  // element's C++ type is (complex: as its parts; packed bits: to a byte); anything else is an error.
+  // Borrows `data`, which must hold storage_bytes(element, count) bytes and outlive every copy. It must be aligned as
+  // the element's C++ type is (complex: as its parts; packed bits: to a byte); anything else is an error.
   static Result<Tensor> borrow(ElementType element, Dims dims, void* data, size_t data_bytes);
   // Shares `owner`, which keeps `data` alive; the same conditions.
-  static Result<Tensor> share(ElementType element, Dims dims, std::shared_ptr<void> owner, void* data, size_t data_bytes);
+  static Result<Tensor> share(ElementType element, Dims dims, std::shared_ptr<void> owner, void* data,
+                              size_t data_bytes);
   // From C++ values: of<float>({2, 2}, {1, 2, 3, 4}). The count must match.
   template <class T>
   static Tensor of(Dims dims, const std::vector<T>& values);
@@ -68,8 +69,8 @@ class TENON_API Tensor {
 
   // The same bytes under another shape of the same element count.
   Result<Tensor> reshaped(Dims dims) const;
-  // A copy that owns its bytes; of no tensor: no tensor. An error when the heap is exhausted; tensor_bytes_limit() is not
-  // asked, since what is held already may be larger.
+  // A copy that owns its bytes; of no tensor: no tensor. An error when the heap is exhausted; tensor_bytes_limit() is
+  // not asked, since what is held already may be larger.
   Result<Tensor> clone() const;
   // Same element type, shape and bits (strings: text).
   bool identical(const Tensor& other) const;

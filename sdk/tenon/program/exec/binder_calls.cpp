@@ -31,7 +31,8 @@ int64_t Binder::ahead_in_loop() const {
 }
 
 bool Binder::may_be_unfinished() const {
-  return !loops_.empty() && code().loops[static_cast<size_t>(loops_.back().number)].workers == 1 && program_.tokens.empty();
+  return !loops_.empty() && code().loops[static_cast<size_t>(loops_.back().number)].workers == 1 &&
+         program_.tokens.empty();
 }
 
 // Who counts calls counts those that are left out, too.

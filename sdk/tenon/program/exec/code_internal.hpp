@@ -77,8 +77,8 @@ struct Instr {
   void (*finish)() = nullptr;
 };
 
-// A call on the plain path and the hint before it, or one of the two: Instrs of a body that has no others, in half the bytes,
-// since the kernels want the smallest cache for themselves.
+// A call on the plain path and the hint before it, or one of the two: Instrs of a body that has no others, in half the
+// bytes, since the kernels want the smallest cache for themselves.
 struct PlainCall {
   Result<void> (*plain)(CallContext&) = nullptr;  // null: the hint alone
   Place context = -1;

@@ -7,9 +7,10 @@ namespace tenon::program::detail {
 namespace {
 
 constexpr std::array<std::string_view, 31> kNames = {
-    "set",        "move", "linear", "product", "floordiv", "mod",   "min",      "max",      "select",
-    "at_least_0", "is_0", "grow",   "check",   "loop",     "next",  "workers",  "body_end", "call",
-    "call_plain", "call_function", "copy", "start",  "wait",    "signal",   "await", "read_soon", "write_soon", "prefetch", "finish", "allocate", "free"};
+    "set",      "move",       "linear",     "product",       "floordiv", "mod",      "min",  "max",
+    "select",   "at_least_0", "is_0",       "grow",          "check",    "loop",     "next", "workers",
+    "body_end", "call",       "call_plain", "call_function", "copy",     "start",    "wait", "signal",
+    "await",    "read_soon",  "write_soon", "prefetch",      "finish",   "allocate", "free"};
 
 std::string text(const Value& v) { return v.known() ? str(v.number) : str("r", v.place); }
 

@@ -88,7 +88,8 @@ bool Machine::run_many(Worker& worker, const LoopCode& loop) {
           read_lines_soon(address, i->lines, i->rows, i->stride);
       }
       if (!i->plain) continue;
-      if (Result<void> result = i->plain(*reinterpret_cast<CallContext*>(frame + i->context)); !result.ok()) [[unlikely]]
+      if (Result<void> result = i->plain(*reinterpret_cast<CallContext*>(frame + i->context)); !result.ok())
+          [[unlikely]]
         return fail_plain(worker, loop, left, *i, std::move(result).error());
     }
     if (--left == 0) return true;

@@ -55,8 +55,8 @@ struct RunStatistics {
   std::map<std::string, StageStatistics> stages, copies;
 };
 
-// Is told of each call and copy that ran, in order; of loops with several workers, as they end, one at a time. `in_loop`:
-// there may be more of the same statement.
+// Is told of each call and copy that ran, in order; of loops with several workers, as they end, one at a time.
+// `in_loop`: there may be more of the same statement.
 class StageObserver {
  public:
   virtual ~StageObserver() = default;

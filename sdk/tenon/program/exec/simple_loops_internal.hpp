@@ -13,8 +13,8 @@ bool is_simple(const Statement& s);
 // The same with any serial loops.
 bool has_simple_loops(const Statement& s);
 
-// Whether each of a few iterations is worth code of its own, with numbers that are known: within a loop, or with loops in
-// it, and if there is nothing in it that must not be made several times.
+// Whether each of a few iterations is worth code of its own, with numbers that are known: within a loop, or with loops
+// in it, and if there is nothing in it that must not be made several times.
 bool may_be_repeated(const Statement& body, bool in_loop);
 // Whether some iterations of a loop of several workers may have code of their own, and it is worth it, since there are
 // loops in them: memory of their own is made in each, transfers are not.

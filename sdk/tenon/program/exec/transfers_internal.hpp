@@ -1,7 +1,8 @@
 // Inside of the room: transfers that go on beside the program.
 //
-// Each worker has a queue. Its jobs are taken in order: by the thread of the engine, or by the worker itself when it waits.
-// So nobody waits for a transfer that nobody has begun, and a machine with one core loses nothing but the hand-over.
+// Each worker has a queue. Its jobs are taken in order: by the thread of the engine, or by the worker itself when it
+// waits. So nobody waits for a transfer that nobody has begun, and a machine with one core loses nothing but the
+// hand-over.
 #pragma once
 #include <array>
 #include <atomic>
