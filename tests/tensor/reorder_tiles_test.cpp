@@ -1,5 +1,5 @@
 // The kernels beneath a reorder, for each instruction set that this machine has.
-#include <tenon/tensor/reorder_tiles.hpp>
+#include <tenon/tensor/reorder_tiles_internal.hpp>
 
 #include <gtest/gtest.h>
 

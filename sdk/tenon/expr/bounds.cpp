@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include <tenon/expr/node.hpp>
+#include <tenon/expr/node_internal.hpp>
 
 namespace tenon {
 namespace {

@@ -1,4 +1,4 @@
-#include <tenon/expr/node.hpp>
+#include <tenon/expr/node_internal.hpp>
 
 namespace tenon {
 

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <optional>
 
-#include <tenon/expr/node.hpp>
+#include <tenon/expr/node_internal.hpp>
 
 namespace tenon::detail {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include <tenon/expr/node.hpp>
+#include <tenon/expr/node_internal.hpp>
 
 namespace tenon {
 namespace {

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <set>
 
-#include <tenon/irgen/strips_pipeline.hpp>
+#include <tenon/irgen/strips_pipeline_internal.hpp>
 #include <tenon/program/walk.hpp>
 #include <tenon/support/str.hpp>
 

@@ -1,4 +1,4 @@
-#include <tenon/irgen/strips_pipeline.hpp>
+#include <tenon/irgen/strips_pipeline_internal.hpp>
 
 #include <algorithm>
 #include <map>

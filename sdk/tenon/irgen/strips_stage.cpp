@@ -1,4 +1,4 @@
-#include <tenon/irgen/strips_stage.hpp>
+#include <tenon/irgen/strips_stage_internal.hpp>
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 // from.
 #include <algorithm>
 
-#include <tenon/program/plan.hpp>
+#include <tenon/program/plan_internal.hpp>
 
 namespace tenon::program {
 

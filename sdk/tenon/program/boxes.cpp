@@ -1,5 +1,5 @@
 // Boxes of stages and buffers, as expressions over the loops around.
-#include <tenon/program/plan.hpp>
+#include <tenon/program/plan_internal.hpp>
 
 namespace tenon::program {
 

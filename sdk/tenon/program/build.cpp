@@ -1,7 +1,7 @@
 // From a pipeline to a program.
 #include <algorithm>
 
-#include <tenon/program/plan.hpp>
+#include <tenon/program/plan_internal.hpp>
 
 namespace tenon::program {
 

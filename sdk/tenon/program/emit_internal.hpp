@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include <tenon/program/plan.hpp>
+#include <tenon/program/plan_internal.hpp>
 
 namespace tenon::program::detail {
 

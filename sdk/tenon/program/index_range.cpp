@@ -1,4 +1,4 @@
-#include <tenon/program/index_range.hpp>
+#include <tenon/program/index_range_internal.hpp>
 
 #include <algorithm>
 #include <numeric>

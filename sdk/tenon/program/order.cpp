@@ -1,7 +1,7 @@
 // Which stages are needed and in which order, and what copies repeat.
 #include <algorithm>
 
-#include <tenon/program/plan.hpp>
+#include <tenon/program/plan_internal.hpp>
 
 namespace tenon::program {
 

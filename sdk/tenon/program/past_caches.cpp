@@ -1,7 +1,7 @@
 // Results of loops that go past the caches, as a pipeline without that word: made in a buffer of the loop, and copied.
 #include <algorithm>
 
-#include <tenon/program/pipeline_data.hpp>
+#include <tenon/program/pipeline_data_internal.hpp>
 
 namespace tenon::program {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <tenon/program/pipeline_data.hpp>
+#include <tenon/program/pipeline_data_internal.hpp>
 #include <tenon/program/text.hpp>
 #include <tenon/support/str.hpp>
 

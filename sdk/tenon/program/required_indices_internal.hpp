@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include <tenon/program/plan.hpp>
+#include <tenon/program/plan_internal.hpp>
 
 namespace tenon::program {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <tenon/program/group_costs_internal.hpp>
-#include <tenon/program/plan.hpp>
+#include <tenon/program/plan_internal.hpp>
 
 namespace tenon::program::detail {
 

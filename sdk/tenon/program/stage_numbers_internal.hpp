@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <tenon/expr/expr.hpp>
-#include <tenon/program/plan.hpp>
+#include <tenon/program/plan_internal.hpp>
 
 namespace tenon::program::detail {
 

@@ -16,7 +16,7 @@
 #include <tuple>
 #include <vector>
 
-#include <tenon/program/plan.hpp>
+#include <tenon/program/plan_internal.hpp>
 
 namespace tenon::program::detail {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include <tenon/tensor/reorder_tiles.hpp>
-#include <tenon/tensor/reorder_vectors.hpp>
+#include <tenon/tensor/reorder_tiles_internal.hpp>
+#include <tenon/tensor/reorder_vectors_internal.hpp>
 
 namespace tenon {
 namespace {

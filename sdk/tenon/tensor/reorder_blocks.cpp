@@ -3,7 +3,7 @@
 #include <array>
 #include <bit>
 
-#include <tenon/tensor/reorder_vectors.hpp>
+#include <tenon/tensor/reorder_vectors_internal.hpp>
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <tenon/tensor/reorder_tiles.hpp>
+#include <tenon/tensor/reorder_tiles_internal.hpp>
 
 namespace tenon::detail {
 namespace {

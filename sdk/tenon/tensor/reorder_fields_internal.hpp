@@ -1,6 +1,6 @@
 // Inside of the room: elements that do not fill machine types, several at a time within one machine word.
 #pragma once
-#include <tenon/tensor/reorder_bits.hpp>
+#include <tenon/tensor/reorder_bits_internal.hpp>
 #include <tenon/tensor/reorder_internal.hpp>
 
 namespace tenon::detail {

@@ -4,7 +4,7 @@
 #include <tenon/tensor/layout_internal.hpp>
 #include <tenon/tensor/reorder_fields_internal.hpp>
 #include <tenon/tensor/reorder_internal.hpp>
-#include <tenon/tensor/reorder_tiles.hpp>
+#include <tenon/tensor/reorder_tiles_internal.hpp>
 
 namespace tenon::detail {
 namespace {

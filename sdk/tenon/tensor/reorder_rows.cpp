@@ -4,7 +4,7 @@
 
 #include <tenon/tensor/layout_internal.hpp>
 #include <tenon/tensor/reorder_rows_internal.hpp>
-#include <tenon/tensor/reorder_vectors.hpp>
+#include <tenon/tensor/reorder_vectors_internal.hpp>
 
 namespace tenon::detail {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <tenon/support/str.hpp>
 #include <tenon/tensor/layout_internal.hpp>
-#include <tenon/tensor/reorder_bits.hpp>
+#include <tenon/tensor/reorder_bits_internal.hpp>
 #include <tenon/tensor/reorder_fields_internal.hpp>
 #include <tenon/tensor/reorder_internal.hpp>
-#include <tenon/tensor/reorder_vectors.hpp>
+#include <tenon/tensor/reorder_vectors_internal.hpp>
 
 namespace tenon {
 

@@ -1,10 +1,10 @@
-#include <tenon/tensor/reorder_tiles.hpp>
+#include <tenon/tensor/reorder_tiles_internal.hpp>
 
 #include <algorithm>
 #include <cstring>
 
 #include <tenon/support/check.hpp>
-#include <tenon/tensor/reorder_vectors.hpp>
+#include <tenon/tensor/reorder_vectors_internal.hpp>
 
 namespace tenon::detail {
 namespace {

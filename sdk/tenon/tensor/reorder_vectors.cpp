@@ -1,4 +1,4 @@
-#include <tenon/tensor/reorder_vectors.hpp>
+#include <tenon/tensor/reorder_vectors_internal.hpp>
 
 #include <algorithm>
 

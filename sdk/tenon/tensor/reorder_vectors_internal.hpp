@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include <tenon/tensor/reorder_tiles.hpp>
+#include <tenon/tensor/reorder_tiles_internal.hpp>
 
 namespace tenon::detail {
 

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include <tenon/expr/bounds.hpp>
-#include <tenon/program/index_range.hpp>
-#include <tenon/program/pipeline_data.hpp>
+#include <tenon/program/index_range_internal.hpp>
+#include <tenon/program/pipeline_data_internal.hpp>
 
 namespace tenon::program {
 

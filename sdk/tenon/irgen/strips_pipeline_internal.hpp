@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <tenon/irgen/chains.hpp>
-#include <tenon/irgen/strips_stage.hpp>
+#include <tenon/irgen/strips_stage_internal.hpp>
 #include <tenon/program/program.hpp>
 
 namespace tenon::irgen {
