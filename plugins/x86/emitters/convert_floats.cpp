@@ -12,17 +12,33 @@ using namespace codegen;
 constexpr double kTwo31 = 0x1p31, kTwo32 = 0x1p32, kTwo52 = 0x1p52, kTwo63 = 0x1p63, kTwo64 = 0x1p64;
 constexpr auto kGreaterEqual = static_cast<uint8_t>(Compare::greater_equal), kOrdered = uint8_t{7},
                kNotGreaterEqual = uint8_t{0x19};  // quiet, true for NaN
+constexpr uint8_t kComplement = 0x55;             // vpternlog: ~ of what is there
+constexpr uint32_t kZeroForNaNs = 0x88;           // vfixupimmps
 
 // ---- Floats to 32-bit integers ----
 
-// The machine gives 0x80000000 for what does not fit, which is right below. avx512: the greatest stays where x is
-// above, and NaN becomes 0 behind. avx2: its complement is right above, 0 for NaN.
+// out = y, which x was converted to. The machine gives 0x80000000 for what does not fit, which is right below; its
+// complement is right above, 0 for NaN. avx512: out is y.
+void make_fit(VectorCode& c, const Vec& out, const Vec& y, const Vec& x, const Mask& mask) {
+  if (c.avx512()) {
+    c->vcmpps(c.opmask(mask), x, c.f32(kTwo31), kGreaterEqual);
+    c->vpternlogd(y | c.opmask(mask), y, y, kComplement);
+    c->vfixupimmps(y, x, c.u32(kZeroForNaNs), 0);
+    return;
+  }
+  c->vcmpps(c.vector(mask), x, c.f32(kTwo31), kGreaterEqual);
+  c->vxorps(y, y, c.vector(mask));
+  c->vcmpps(c.vector(mask), x, x, kOrdered);
+  c.keep(out, mask, y);
+}
+
+// avx512: the greatest stays where x is above.
 void f32_to_i32(VectorCode& c) {
   const Vec x = c.in(0);
   if (c.avx512()) {
     const Vec y = c.out().getIdx() == x.getIdx() ? c.temp() : c.out();
     const Mask fits = c.mask_temp();
-    constexpr uint32_t kGreatest = 0x7fffffff, kZeroForNaNs = 0x88;
+    constexpr uint32_t kGreatest = 0x7fffffff;
     c->vcmpps(c.opmask(fits), x, c.f32(kTwo31), kNotGreaterEqual);
     c.set_u32(y, kGreatest);
     c->vcvttps2dq(y | c.opmask(fits), x);
@@ -31,13 +47,43 @@ void f32_to_i32(VectorCode& c) {
     return;
   }
   const Vec y = c.temp();
-  const Mask mask = c.mask_temp();
   c->vcvttps2dq(y, x);
-  c->vcmpps(c.vector(mask), x, c.f32(kTwo31), kGreaterEqual);
-  c->vxorps(y, y, c.vector(mask));
-  c->vcmpps(c.vector(mask), x, x, kOrdered);
-  c.keep(c.out(), mask, y);
+  make_fit(c, c.out(), y, x, c.mask_temp());
 }
+
+bool are_f32_to_i32(const Signature& s) { return s.in[0] == kF32 && s.out[0] == kI32; }
+
+// Of two or four vectors, which one check together: where no lane is 0x80000000, the least of all, all of them fit.
+class SeveralToI32 final : public Emitter {
+ public:
+  Result<void> emit_code(EmitContext& context, const Emission& e) const override {
+    constexpr uint32_t kLeast = 0x80000000;
+    VectorCode c(x86_context(context), e);
+    const Vec least = c.temp();
+    const auto out = [&](size_t i) { return c.context().vector(e.out[i], e.lanes); };
+    for (size_t i = 0; i < e.out.size(); ++i) c->vcvttps2dq(out(i), c.in(i));
+    c->vpminsd(least, out(0), out(1));
+    if (e.out.size() == 4) {
+      const VectorCode::Scope scope(c);
+      const Vec other = c.temp();
+      c->vpminsd(other, out(2), out(3));
+      c->vpminsd(least, least, other);
+    }
+    Xbyak::Label fit;
+    if (c.avx512()) {
+      c->vpcmpeqd(c->k0, least, c.u32(kLeast));
+      c->kortestw(c->k0, c->k0);
+    } else {
+      c->vpcmpeqd(least, least, c.u32(kLeast));
+      c->vtestps(least, least);
+    }
+    c->jz(fit, Xbyak::CodeGenerator::T_NEAR);
+    const Mask mask = c.mask_temp();
+    for (size_t i = 0; i < e.out.size(); ++i) make_fit(c, out(i), out(i), c.in(i), mask);
+    c->L(fit);
+    return c.finish();
+  }
+};
 
 void f32_in_range(VectorCode& c) { c->vcvttps2dq(c.out(), c.in(0)); }
 void f32_to_nearest(VectorCode& c) { c->vcvtps2dq(c.out(), c.in(0)); }
@@ -149,7 +195,7 @@ void float_to_64_avx512(VectorCode& c) {
   kFromF32 ? c->vcvttps2qq(y, x) : c->vcvttpd2qq(y, x);
   kFromF32 ? c->vcmpps(c.opmask(mask), x, c.f32(kTwo63), kGreaterEqual)
            : c->vcmppd(c.opmask(mask), x, c.f64(kTwo63), kGreaterEqual);
-  c->vpternlogq(y | c.opmask(mask), y, y, 0x55);  // ~y
+  c->vpternlogq(y | c.opmask(mask), y, y, kComplement);
   kFromF32 ? c->vcmpps(c.opmask(mask), x, x, kOrdered) : c->vcmppd(c.opmask(mask), x, x, kOrdered);
   c->vmovdqa64(c.out() | c.opmask(mask) | Xbyak::util::T_z, y);
 }
@@ -172,6 +218,22 @@ constexpr RowPair kRows[] = {
      0,
      algorithm<f32_to_i32>,
      between<&kF32Lanes, &kI32Only>},
+    {"ConvertInTurn2",
+     kNumberLanes,
+     {.vectors = 2, .cycles = 4},
+     {.vectors = 1, .masks = 1, .cycles = 5},
+     0,
+     make_emitter<SeveralToI32>,
+     are_f32_to_i32,
+     true},
+    {"ConvertInTurn4",
+     kNumberLanes,
+     {.vectors = 2, .cycles = 7},
+     {.vectors = 2, .masks = 1, .cycles = 8},
+     0,
+     make_emitter<SeveralToI32>,
+     are_f32_to_i32,
+     true},
     {"ConvertInRange", kNumberLanes, {}, {}, 0, algorithm<f32_in_range>, between<&kF32Lanes, &kInt32>},
     {"RoundInRange", kNumberLanes, {}, {}, 0, algorithm<f32_to_nearest>, between<&kF32Lanes, &kInt32>},
     {"Convert",

@@ -49,6 +49,7 @@ Result<void> add_pairs(codegen::JitterTable& table, std::span<const RowPair> pai
   for (const RowPair& pair : pairs) {
     codegen::JitterRow row{.op = pair.op, .types = pair.types, .max_ulp = pair.max_ulp, .make = pair.make};
     row.accepts = pair.accepts;
+    row.early_result = pair.early_result;
     row.feature = "avx512f";
     TENON_OK(add_row(table, row, pair.avx512));
     row.feature = "avx2";

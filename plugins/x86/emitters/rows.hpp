@@ -44,6 +44,7 @@ struct RowPair {
   double max_ulp = 0;
   std::unique_ptr<codegen::Emitter> (*make)(const Attributes&) = nullptr;
   bool (*accepts)(const codegen::Signature&) = nullptr;
+  bool early_result = false;
 };
 
 template <Algorithm kAlgorithm>
