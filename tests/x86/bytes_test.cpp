@@ -219,6 +219,45 @@ TEST_P(Bytes, FloatsThatNoByteHolds) {
   EXPECT_GT(count("graph @g(%x: f32[N]) -> %y {\n%y = Cast %x {to = type<u8[*]>}\n}", "ConvertInRange"), 0);
 }
 
+// Clamped floats of which four vectors become one of bytes: packing saturates, but not for who reads what was clamped.
+TEST_P(Bytes, FloatsThatAreClamped) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const std::vector<float> numbers{0,      -0.0f,   -0.5f,   0.5f,  4.9f,   -4.9f,  100, 126.6f, 127.5f,
+                                   128,    -127.5f, -128.5f, -129,  200.5f, 254.5f, 255, 256.5f, 40000,
+                                   -40000, 3e9f,    -3e9f,   1e30f, kInf,   -kInf,  NAN, -NAN};
+  struct Case {
+    const char* to;
+    float least, most;
+  };
+  for (const auto& [to, least, most] :
+       {Case{"u8", 0, 255}, Case{"u8", -0.0f, 200}, Case{"u8", 4.5f, 127}, Case{"u8", -7, 255}, Case{"u8", 0, 300},
+        Case{"i8", -128, 127}, Case{"i8", -3, 100}, Case{"i8", 0, 127}, Case{"i8", -128, 200}}) {
+    for (const int64_t n : {int64_t{0}, int64_t{1}, vector() - 1, vector(), vector() + 1, 3 * vector() + 3}) {
+      Tensor x = *Tensor::zeros(kF32, {n});
+      for (int64_t i = 0; i < n; ++i) x.set_double(i, numbers[static_cast<size_t>(i) % numbers.size()]);
+      for (const char* outputs : {"%y", "%y, %b", "%y, %low", "%y, %a, %wide"}) {
+        for (const char* of : {"%x", "%low"}) {
+          for (const char* by : {"%b", "%i"}) {  // at once, and modulo 256
+            expect_exact(str("graph @g(%x: f32[", n, "]) -> (", outputs, ") {\n%l = Constant {value = dense<f32[]: ",
+                             least, ">}\n%h = Constant {value = dense<f32[]: ", most, ">}\n%low = Relu %x\n%b = Clip ",
+                             of, ", %l, %h\n%i = Cast %b {to = type<i32[*]>}\n%a = Cast ", by, " {to = type<", to,
+                             "[*]>}\n%y = Add %a, %a\n%wide = Cast %a {to = type<f32[*]>}\n}"),
+                         {Datum(x)});
+            if (HasFatalFailure()) return;
+          }
+        }
+      }
+    }
+  }
+  const auto lower_bounds = [&](std::string_view to) {
+    const std::string text =
+        str("graph @g(%x: f32[N]) -> %y {\n%a = Cast %x {to = type<", to, "[*]>}\n%y = Add %a, %a\n}");
+    return count(text, "ClampHigh") - count(text, "ClampLow");
+  };
+  EXPECT_EQ(lower_bounds("u8"), 4);
+  EXPECT_EQ(lower_bounds("i8"), 0);
+}
+
 TEST_P(Bytes, QuantisedNumbersAreRoundedAndKeptInRange) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   const std::vector<float> numbers{

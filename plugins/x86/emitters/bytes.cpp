@@ -109,10 +109,16 @@ void spread_mask(VectorCode& c) {
 }
 
 // The low bytes of four vectors, one behind the other. The machine packs within 128 bits: 32-bit words are put in
-// order.
+// order. It saturates, so low bytes go alone but of lanes that are values of one type (attribute `u8` or `i8`) or
+// 0x80000000, which becomes 0 of u8, and of i8 a word whose low byte is 0. Of u8 any negative number becomes 0.
 void pack_bytes(VectorCode& c) {
   const Vec low = c.temp(), high = c.temp(), other = c.temp();
   const auto pair = [&](const Vec& out, size_t i) {
+    if (is_set(c, "u8")) return c->vpackusdw(out, c.in(i), c.in(i + 1));
+    if (is_set(c, "i8")) {
+      c->vpackssdw(out, c.in(i), c.in(i + 1));
+      return c->vandps(out, out, c.u32(0x00ff00ff));
+    }
     c->vandps(out, c.in(i), c.u32(0xff));
     c->vandps(other, c.in(i + 1), c.u32(0xff));
     c->vpackusdw(out, out, other);

@@ -4,6 +4,14 @@
 //   %1..%4 = Load u8 [...], [... + 16] ...      %1 = LoadBytes [...]
 //   %5..%8 = Add %1..%4, %0                     %5 = AddBytes %1, %9         %9 = SpreadByte %0, before the loop
 //   Store u8 [...], %5 ...                      StoreBytes [...], %5
+//
+// Floats that are clamped to the range of a byte and converted are packed by instructions that saturate:
+//
+//   %5..%8 = ClampLow %1..%4, 0
+//   %9..%12 = ClampHigh %5..%8, 255             %9..%12 = ClampHigh %1..%4, 255
+//   %13..%16 = ConvertInRange %9..%12           %13..%16 = ConvertInRange %9..%12
+//                                               %17 = PackBytes %13, %14, %15, %16 {u8 = 1}
+#include <bit>
 #include <map>
 #include <optional>
 
@@ -54,7 +62,9 @@ class Joiner {
     for (size_t b = 0; b < count; ++b) exact_[b] = exact_of(b);
     for (size_t b = 0; b < count; ++b) bytes_[b] = may_be_bytes(b);
     drop_unsuited();
-    if (gain() > 0) rewrite();
+    if (gain() <= 0) return;
+    rewrite();
+    if (!unbounded_.empty()) drop_bounds();
   }
 
  private:
@@ -165,10 +175,40 @@ class Joiner {
            std::ranges::any_of(bundle(b).readers, [&](int reader) { return !bytes_[static_cast<size_t>(reader)]; });
   }
 
+  // ---- Floats that become bytes ----
+
+  struct Clamped {
+    size_t low = 0, high = 0;  // ClampLow and ClampHigh
+    ElementType type;          // kU8 or kI8, which holds all of what is between them
+    bool from_zero = false;
+  };
+  // What is converted to integers.
+  std::optional<Clamped> clamped(size_t b) const {
+    static const Name kInRange("ConvertInRange"), kToNearest("RoundInRange"), kLow("ClampLow"), kHigh("ClampHigh");
+    if (at(b).op != kInRange && at(b).op != kToNearest) return std::nullopt;
+    const auto made_by = [&](std::optional<size_t> reader, Name op) {
+      const auto made = reader ? maker(*reader, 0) : std::nullopt;
+      return made && at(*made).op == op && !at(*made).memory ? made : std::nullopt;
+    };
+    const auto high = made_by(b, kHigh), low = made_by(high, kLow);
+    if (!low || element_of(kernel_, at(*low).out[0]) != kF32) return std::nullopt;
+    const auto least_bits = constant_of(at(*low).in[1]), most_bits = constant_of(at(*high).in[1]);
+    if (!least_bits || !most_bits) return std::nullopt;
+    const auto least = std::bit_cast<float>(*least_bits), most = std::bit_cast<float>(*most_bits);
+    if (least >= 0 && most <= 255) return Clamped{*low, *high, kU8, least == 0};
+    if (least >= -128 && most <= 127) return Clamped{*low, *high, kI8};
+    return std::nullopt;
+  }
+  bool is_for_one(size_t b) const { return bundle(b).readers.size() == 1 && !bundle(b).read_apart; }
+  // Packing has the lower bound by itself.
+  bool needs_no_low(size_t b, const Clamped& by) const {
+    return by.type == kU8 && by.from_zero && !read_elsewhere(b) && is_for_one(by.high);
+  }
+
   // ---- Is it worth it? Instructions, as the machine counts them ----
 
   int gain() const {
-    constexpr int kPack = 9, kUnpack = 7;
+    constexpr int kUnpack = 7;
     const int store = isa_ == Isa::avx512 ? 2 : 4;
     int gained = 0;
     std::vector<char> packed(bytes_.size(), 0);
@@ -180,11 +220,19 @@ class Joiner {
         const auto other = maker(b, i);
         if (!other || bytes_[*other] || packed[*other]) continue;
         packed[*other] = 1;
-        gained -= kPack;
+        gained -= pack_instructions(*other);
       }
       if (!one.out.empty() && read_elsewhere(b)) gained -= kUnpack;
     }
     return gained;
+  }
+
+  // Less those that it makes superfluous.
+  int pack_instructions(size_t b) const {
+    constexpr int kAny = 9, kOfU8 = 5, kOfI8 = 7;
+    const auto by = clamped(b);
+    if (!by) return kAny;
+    return by->type == kI8 ? kOfI8 : needs_no_low(b, *by) ? kOfU8 - kParts : kOfU8;
   }
 
   // ---- The code ----
@@ -228,8 +276,20 @@ class Joiner {
     made_[*other] = vector_of_bytes();
     Instruction pack{.op = "PackBytes", .out = {made_[*other]}, .label = at(*other).label};
     for (int part = 0; part < kParts; ++part) pack.in.push_back(at(b, part).in[i]);
+    if (const auto by = clamped(*other)) {
+      pack.attributes.set(by->type == kU8 ? "u8" : "i8", 1);
+      for (int part = 0; part < kParts && needs_no_low(*other, *by); ++part)
+        unbounded_[at(by->high, part).out[0]] = at(by->low, part).in[0];
+    }
     made.push_back(std::move(pack));
     return made_[*other];
+  }
+
+  void drop_bounds() {
+    for (Instruction& one : kernel_.body)
+      if (const auto x = one.out.empty() ? unbounded_.end() : unbounded_.find(one.out[0]); x != unbounded_.end())
+        one.in[0] = x->second;
+    drop_unread(kernel_, uses_);
   }
 
   void write(size_t b, std::vector<Instruction>& made) {
@@ -290,6 +350,7 @@ class Joiner {
   std::vector<char> bytes_;
   std::vector<RegisterId> made_;
   std::map<RegisterId, RegisterId> spread_;
+  std::map<RegisterId, RegisterId> unbounded_;  // results of ClampHigh, and what they are of without a ClampLow
 };
 
 }  // namespace
