@@ -242,5 +242,41 @@ TEST_P(Passes, DoublesHaveTheSameForms) {
 
 TENON_ON_ALL_MACHINES(Passes);
 
+// On avx2 the opposite of a comparison of integers may be one instruction; who does not choose by it wants itself.
+TEST_P(Passes, ChoicesByTheOpposite) {
+  const auto kernel_of = [&](const std::string& op, const std::string& end) {
+    return row_kernel(GetParam().lanes, load("i32") + weight("i32") + "    %12:bool = " + op + " %10, %11\n" + end,
+                      "i32");
+  };
+  const std::string choice = "    %20:i32 = Where %12, %10, %11\n";
+  const bool turns = GetParam().isa == Isa::avx2;
+  struct Case {
+    const char *op, *opposite;
+    bool (*holds)(int32_t, int32_t);
+  };
+  for (const auto& [op, opposite, holds] :
+       {Case{"LessOrEqual", "Greater", [](int32_t a, int32_t b) { return a <= b; }},
+        Case{"GreaterOrEqual", "Less", [](int32_t a, int32_t b) { return a >= b; }},
+        Case{"NotEqual", "Equal", [](int32_t a, int32_t b) { return a != b; }},
+        Case{"Less", "GreaterOrEqual", [](int32_t a, int32_t b) { return a < b; }}}) {
+    const LinearKernel kernel = optimised(kernel_of(op, choice));
+    const std::string text = print(kernel);
+    const bool is_costly = std::string_view(op) != "Less";
+    EXPECT_EQ(count(text, str("= ", opposite, " ")), turns && is_costly ? 2 : 0) << "of the loop and the tail\n"
+                                                                                 << text;
+    const auto code = compiled(kernel);
+    ASSERT_NE(code, nullptr);
+    check<int32_t>(*code, [holds = holds](int32_t x, int32_t w) { return holds(x, w) ? x : w; });
+    const LinearKernel both = optimised(kernel_of(
+        op, "    %13:i32 = Where %12, %10, %11\n    %14:i32 = Where %12, %11, %10\n    %20:i32 = Sub %13, %14\n"));
+    const auto two = compiled(both);
+    ASSERT_NE(two, nullptr);
+    check<int32_t>(*two, [holds = holds](int32_t x, int32_t w) { return holds(x, w) ? x - w : w - x; });
+    const std::string stays = print(optimised(kernel_of(
+        op, "    %13:bool = Not %12\n    %14:i32 = Where %12, %10, %11\n    %20:i32 = Where %13, %14, %11\n")));
+    EXPECT_EQ(count(stays, str("= ", op, " ")), 2) << stays;
+  }
+}
+
 }  // namespace
 }  // namespace tenon::x86::testing

@@ -5,6 +5,12 @@
 //   %5 = Greater %1, %4                 %6 = Greater %1, %4, %3 {negated = 1}
 //   %6 = Or %3, %5                      %9 = Where %6, %8, %7
 //   %9 = Where %6, %7, %8
+//
+// On avx2 a comparison that only chooses is its opposite where that takes fewer instructions: of integers the machine
+// has Equal and Greater, and of bytes without a sign the less of two.
+//
+//   %3 = LessOrEqual %1, %2             %3 = Greater %1, %2
+//   %9 = Where %3, %7, %8               %9 = Where %3, %8, %7
 #include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
@@ -23,6 +29,31 @@ bool chooses_by(const Instruction& one, RegisterId condition) {
   static const Name kNames[] = {"Where", "WhereBytes"};
   return std::ranges::find(kNames, one.op) != std::end(kNames) && one.in[0] == condition && one.in[1] != condition &&
          one.in[2] != condition;
+}
+
+bool only_chooses(const LinearKernel& kernel, const Uses& uses, RegisterId condition) {
+  const auto chooses = [&](size_t reader) { return chooses_by(kernel.body[reader], condition); };
+  const auto readers = uses.readers(condition);
+  return uses.once(condition) && !readers.empty() && std::ranges::all_of(readers, chooses);
+}
+
+void choose_otherwise(LinearKernel& kernel, const Uses& uses, RegisterId condition) {
+  for (const size_t reader : uses.readers(condition)) std::swap(kernel.body[reader].in[1], kernel.body[reader].in[2]);
+}
+
+// Empty: none.
+Name cheaper_opposite(const LinearKernel& kernel, const Instruction& one) {
+  static const Name kOpposites[][2] = {{"LessOrEqual", "Greater"},
+                                       {"GreaterOrEqual", "Less"},
+                                       {"NotEqual", "Equal"},
+                                       {"LessOrEqualBytes", "GreaterBytes"},
+                                       {"GreaterOrEqualBytes", "LessBytes"}};
+  if (one.memory || one.in.size() != 2 || !kernel.registers[static_cast<size_t>(one.in[0])].element.is_int()) return {};
+  const Attribute* const has_sign = one.attributes.find("signed");  // of bytes
+  const bool reversed = has_sign && *has_sign->get_if<int64_t>() == 0;
+  for (const auto& [costly, cheap] : kOpposites)
+    if (one.op == (reversed ? cheap : costly)) return reversed ? costly : cheap;
+  return {};
 }
 
 class Conditions {
@@ -86,11 +117,9 @@ class Conditions {
 
   void turn(size_t at) {
     const RegisterId made = kernel_.body[at].out[0];
-    const auto chooses = [&](size_t reader) { return chooses_by(kernel_.body[reader], made); };
-    const auto readers = uses_.readers(made);
-    if (!uses_.once(made) || readers.empty() || !std::ranges::all_of(readers, chooses) || !has_opposite(at)) return;
+    if (!only_chooses(kernel_, uses_, made) || !has_opposite(at)) return;
     make_opposite(at);
-    for (const size_t reader : readers) std::swap(kernel_.body[reader].in[1], kernel_.body[reader].in[2]);
+    choose_otherwise(kernel_, uses_, made);
   }
 
   void join(size_t at) {
@@ -113,6 +142,16 @@ class Conditions {
 };
 
 }  // namespace
+
+void turn_choices(LinearKernel& kernel) {
+  const Uses uses(kernel);
+  for (Instruction& one : kernel.body) {
+    const Name opposite = cheaper_opposite(kernel, one);
+    if (opposite.empty() || !only_chooses(kernel, uses, one.out[0])) continue;
+    one.op = opposite;
+    choose_otherwise(kernel, uses, one.out[0]);
+  }
+}
 
 void join_conditions(LinearKernel& kernel) {
   const auto joins = [](const Instruction& one) { return one.op == kAnd || one.op == kOr; };

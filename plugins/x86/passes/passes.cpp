@@ -11,7 +11,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   drop_wraps(kernel);
   convert_in_range(kernel);
   if (options.near || options.bytes) join_bytes(kernel, options.isa);
-  if (options.isa == Isa::avx512) join_conditions(kernel);
+  options.isa == Isa::avx512 ? join_conditions(kernel) : turn_choices(kernel);
   if (options.contract) tabulate_functions(kernel, options.isa);
   divide_by_constants(kernel);
   if (options.contract) divide_by_standing(kernel, options);

@@ -175,6 +175,9 @@ void divide_by_constants(snippet::LinearKernel& kernel);
 void divide_by_standing(snippet::LinearKernel& kernel, const PassOptions& options);
 // And, Or of comparisons as comparisons of some lanes; avx512, after join_bytes. passes/conditions.cpp
 void join_conditions(snippet::LinearKernel& kernel);
+// Comparisons of integers as their opposites, which only choose, where these are fewer instructions; avx2, after
+// join_bytes. passes/conditions.cpp
+void turn_choices(snippet::LinearKernel& kernel);
 // Of integers that fit 8 or 16 bits: Convert of unsigned ones to floats says that these fit i32 (`fits_i32`), of which
 // avx2 has a conversion, and Div, Mod, Fmod that f32 holds both (`fits_24_bits`). passes/narrow.cpp
 void mark_narrow_integers(snippet::LinearKernel& kernel);
