@@ -183,6 +183,30 @@ TEST_P(BodyNumbers, DrawnGraphsOfSpecialNumbers) {
   EXPECT_GT(snippets_, seeds / 8);
 }
 
+// Of floats around the squares of constants, whose roots are those constants or stand next to them.
+TEST_P(BodyNumbers, RootsThatAreCompared) {
+  for (const float bound : {0.0f, 1e-30f, 1e-20f, 0.0625f, 0.7f, 1.5f, 3.0f, 1e10f, 0x1.fffffep59f, 3e38f, -1.0f}) {
+    std::vector<float> numbers = special_numbers();
+    for (const double step : {-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0})
+      numbers.push_back(static_cast<float>(double{bound} * bound * (1 + step * 0x1p-23)));
+    for (int32_t bits = 1; bits < 4; ++bits) numbers.push_back(std::bit_cast<float>(bits));
+    const auto n = static_cast<int64_t>(numbers.size());
+    Tensor x = *Tensor::zeros(kF32, {n});
+    for (int64_t i = 0; i < n; ++i) x.set_double(i, numbers[static_cast<size_t>(i)]);
+    for (const char* op : {"Less", "LessOrEqual", "Greater", "GreaterOrEqual"}) {
+      for (const char* operands : {"%r, %k", "%k, %r"}) {
+        for (const char* of : {"%a", "%x"}) {
+          expect_alike(
+              str("graph @g(%x: f32[", n, "]) -> %y {\n%k = Constant {value = dense<f32[]: ", bound,
+                  ">}\n%a = Abs %x\n%r = Sqrt ", of, "\n%c = ", op, " ", operands, "\n%y = Where %c, %x, %k\n}"),
+              {Datum(x)});
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Both, BodyNumbers, ::testing::Values(Isa::avx2, Isa::avx512),
                          [](const auto& info) { return std::string(isa_name(info.param)); });
 
@@ -221,6 +245,21 @@ TEST(BodyNumbersOfGraphs, ConditionsThatSayNoMore) {
   const std::string positive = "%c = GreaterOrEqual %x, %o\n%a = Where %c, %x, %k\n";
   EXPECT_EQ(nodes(of(positive + "%y = Max %z, %a"), "ClampLow"), 0) << "%a may be -0";
   EXPECT_EQ(nodes(of(positive + "%y = Max %a, %k"), "ClampLow"), 1);
+}
+
+TEST(BodyNumbersOfGraphs, RootsThatAreOnlyCompared) {
+  const auto roots = [](const std::string& operators) {
+    return nodes(with_fewer_checks(body_of("graph @g(%x: f32[N], %z: f32[N]) -> %y {\n%a = Abs %x\n"
+                                           "%k = Constant {value = dense<f32[]: 3>}\n" +
+                                           operators + "\n}")),
+                 "Sqrt");
+  };
+  EXPECT_EQ(roots("%r = Sqrt %a\n%c = Less %r, %k\n%y = Where %c, %x, %z"), 0);
+  EXPECT_EQ(roots("%r = Sqrt %a\n%c = Less %r, %k\n%d = Less %k, %r\n%e = Xor %c, %d\n%y = Where %e, %x, %z"), 0);
+  EXPECT_EQ(roots("%r = Sqrt %x\n%c = Less %r, %k\n%y = Where %c, %x, %z"), 1) << "the root of -1 is less than none";
+  EXPECT_EQ(roots("%r = Sqrt %a\n%c = Less %r, %z\n%y = Where %c, %x, %z"), 1);
+  EXPECT_EQ(roots("%r = Sqrt %a\n%c = Less %r, %k\n%y = Where %c, %r, %z"), 1);
+  EXPECT_EQ(roots("%r = Sqrt %a\n%c = Equal %r, %k\n%y = Where %c, %x, %z"), 1);
 }
 
 TEST(BodyNumbersOfGraphs, RangesSpareChecks) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <unordered_map>
 
@@ -16,7 +17,7 @@ using snippet::ValueId;
 
 const Name kMax("Max"), kMin("Min"), kLow("ClampLow"), kHigh("ClampHigh"), kWhere("Where"), kAbs("Abs"), kExp("Exp"),
     kConvert("Convert"), kInRange("ConvertInRange"), kRoundEven("RoundEven"), kToNearest("RoundInRange"), kAnd("And"),
-    kOr("Or"), kDiv("Div"), kPow("Pow"), kPowBy("PowBy");
+    kOr("Or"), kSqrt("Sqrt"), kDiv("Div"), kPow("Pow"), kPowBy("PowBy");
 
 class Rewriter {
  public:
@@ -27,6 +28,7 @@ class Rewriter {
   Body run() && {
     std::vector<char> rounded = rounded_products();
     std::vector<BodyNode> all;
+    find_roots();
     for (BodyNode& node : body_.nodes) {
       for (ValueId& operand : node.operands) operand = same_[index(operand)];
       const std::optional<ValueId> x = same_as(node);
@@ -35,6 +37,7 @@ class Rewriter {
       else
         simplify(node);
       if (node.op == kRoundEven) rounded_[node.result] = node.operands[0];
+      if (auto bound = bound_of_square(node)) all.push_back(*std::move(bound));
       if (node.op == kConvert && is_narrow(node)) all.push_back(in_range(node));
       if (node.op == kInRange) round_at_once(node);
       if (node.op == kConvert && fits_i32(node)) node.attributes.set("fits_i32", 1);
@@ -149,6 +152,56 @@ class Rewriter {
     return converted;
   }
 
+  // ---- Roots that are only compared ----
+
+  static bool is_order(Name op) {
+    static const Name kNames[] = {Name("Less"), Name("LessOrEqual"), Name("Greater"), Name("GreaterOrEqual")};
+    return std::ranges::find(kNames, op) != std::end(kNames);
+  }
+  // What each is the root of, where nothing reads it but such comparisons with constants.
+  void find_roots() {
+    for (const BodyNode& node : body_.nodes) {
+      const bool orders = is_order(node.op);
+      for (size_t i = 0; i < node.operands.size(); ++i)
+        if (!orders || !is_square_bound(node.operands[1 - i])) roots_.erase(node.operands[i]);
+      if (node.op == kSqrt && is(node.result, kF32) && of(node, 0).low >= 0) roots_[node.result] = node.operands[0];
+    }
+    for (const snippet::BodyPort& output : body_.outputs) roots_.erase(output.value);
+  }
+  bool is_square_bound(ValueId id) const {
+    constexpr double kMost = 0x1p60;  // its square is a float
+    const Numbers& x = numbers_[index(id)];
+    return body_.values[index(id)].varies == 0 && is_number(x) && x.low == x.high && x.low >= 0 && x.low <= kMost;
+  }
+  // The greatest float whose root is at most `bound`, or the least one whose root is at least that.
+  static float square_of(float bound, bool greatest) {
+    const auto holds = [&](float x) { return greatest ? std::sqrt(x) <= bound : std::sqrt(x) >= bound; };
+    const auto next = [&](float x, bool up) {
+      return std::nextafter(x, up ? std::numeric_limits<float>::infinity() : 0.0f);
+    };
+    float x = bound * bound;
+    while (!holds(x)) x = next(x, !greatest);
+    while (x != next(x, greatest) && holds(next(x, greatest))) x = next(x, greatest);
+    return x;
+  }
+  // A root is in the order of what it is of: `node` compares that, with the constant that this makes.
+  std::optional<BodyNode> bound_of_square(BodyNode& node) {
+    if (!is_order(node.op)) return std::nullopt;
+    const size_t i = roots_.contains(node.operands[0]) ? 0 : 1;
+    const auto root = roots_.find(node.operands[i]);
+    if (root == roots_.end() || !is_square_bound(node.operands[1 - i])) return std::nullopt;
+    const bool less = node.op == Name("Less") || node.op == Name("LessOrEqual");
+    const bool strict = node.op == Name("Less") || node.op == Name("Greater");
+    const bool below = less == (i == 0);  // does it hold for small roots?
+    const auto bound = static_cast<float>(of(node, 1 - i).low);
+    BodyNode made{.op = Name("Scalar"), .result = static_cast<ValueId>(body_.values.size()), .label = node.label};
+    made.attributes.set("bits", static_cast<int64_t>(std::bit_cast<uint32_t>(square_of(bound, below != strict))));
+    body_.values.push_back({.element = kF32});
+    node.operands[i] = same_[index(root->second)];
+    node.operands[1 - i] = made.result;
+    return made;
+  }
+
   void round_at_once(BodyNode& conversion) const {
     const auto found = rounded_.find(conversion.operands[0]);
     if (found == rounded_.end()) return;
@@ -210,6 +263,7 @@ class Rewriter {
   const std::vector<Numbers> numbers_;
   std::vector<ValueId> same_;
   std::unordered_map<ValueId, ValueId> rounded_;  // what RoundEven made, of what
+  std::unordered_map<ValueId, ValueId> roots_;
 };
 
 }  // namespace

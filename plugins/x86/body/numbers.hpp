@@ -39,6 +39,7 @@ std::vector<Numbers> numbers_of(const snippet::Body& body);
 //   Div x, s          with attribute `moderate`, where |s| lies from 2^-126 to 2^122, or is 0, infinite or NaN
 //   Abs x, ClampLow x, c, Max x, y, Where c, x, x ...   x, where nothing else can come out
 //   And c, d; Or c, d  c, where d says no more
+//   Less Sqrt x, c ... Less x, c', where nothing else reads the root of what is not below 0
 //
 // and without nodes that nothing reads then. Products that may not lose their rounding, since more than a sum read them,
 // have attribute `rounded` where that may be told no more.
