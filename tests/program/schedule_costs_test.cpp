@@ -112,7 +112,7 @@ TEST(ScheduleCosts, FetchingAheadCostsWhatHintsCostAndSavesWhatIsHidden) {
     return *found;
   };
   EXPECT_EQ(cost(0, 1).memory_seconds, cost(0, 0).memory_seconds);
-  EXPECT_NEAR(cost(0, 1).dispatch_seconds - cost(0, 0).dispatch_seconds, 6 * 512 * 9e-9, 1e-12);
+  EXPECT_NEAR(cost(0, 1).dispatch_seconds - cost(0, 0).dispatch_seconds, 6 * 512 * 3e-9, 1e-12);
   const double half = cost(0, 0).memory_seconds - cost(0.4, 1).memory_seconds;
   EXPECT_GT(half, 0);
   EXPECT_NEAR(cost(0, 0).memory_seconds - cost(0.8, 1).memory_seconds, 2 * half, 1e-9);

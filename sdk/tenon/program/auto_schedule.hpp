@@ -28,7 +28,7 @@
 // from there, and lines that it writes: part of the first term is hidden then, and pieces of columns are not waited
 // for. That is the less the more bytes there are hints for before a call, above all where the next piece does not
 // follow on in memory; it is for strips that fit the second memory together with what is fetched, which pushes others
-// out of the smallest one. Hints cost 9 ns before each call.
+// out of the smallest one. Hints cost 3 ns before each call.
 // Results that no stage of the pipeline reads may go past the caches: a call more in each iteration, hints for what is
 // read alone, and more of the way is hidden. They go to the largest memory, however small they are, and what is read
 // has the others to itself.

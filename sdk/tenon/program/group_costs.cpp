@@ -20,8 +20,9 @@ constexpr double kNoneOfPieces = 3.18, kNoneOfRows = 10.1;
 constexpr double kApartHidden = 0.45;
 // Of what is fetched for the next iteration, so much lies beside what this one works on.
 constexpr double kBeside = 0.9;
-// Of the hints before a call.
-constexpr double kSecondsOfHints = 9e-9;
+// Of the hints before a call, by themselves: chains whose ends the second level holds, where nobody waits for what is
+// hinted, take .2 to 4 ns more for each call (docs/performance/pipelines.md, What hints cost).
+constexpr double kSecondsOfHints = 3e-9;
 // Of the wait for the first bytes of a piece: other pieces are on their way meanwhile.
 constexpr double kWaited = 0.25;
 // Of what goes on beside loads from the smallest memory, or of these, if that is less: so much does not.
