@@ -229,6 +229,29 @@ TEST(ScheduleCosts, ResultsPastTheCachesCostACallAndHideWhatTheModelSays) {
   EXPECT_NEAR(gained(512), out / (in + out) * 0.2 * 1.5 * (in / near + out / far), 1e-9);
 }
 
+// Rows of 127 lines, of 127 and a half, and of 128, in four pieces each: what two pieces share is read and written once
+// more, and down columns twice.
+TEST(ScheduleCosts, PiecesPastTheCachesThatShareLinesReadThem) {
+  constexpr int64_t kRows = 8192;
+  CostModel model = model_that_fetches();
+  model.past_caches_part = 0.7;
+  const auto shared = [&](LoopOver inner, const LoopOver& outer) {
+    inner.ahead = 1;
+    inner.past_caches = true;
+    const auto seconds = [&](int64_t width) {
+      Blurs b = rows_of_points(3);
+      b.last.loops({inner, outer});
+      const SymbolValues sizes{
+          {"result.min0", 0}, {"result.extent0", width}, {"result.min1", 0}, {"result.extent1", kRows}};
+      return predict_cost(b.p, {b.source}, {b.result}, sizes, model)->memory_seconds;
+    };
+    return seconds(2040) - (seconds(2032) + seconds(2048)) / 2;
+  };
+  const double once = 4 * kRows * 2 * 64 / model.memories.back().bytes_per_second;
+  EXPECT_NEAR(shared({x, 512}, {y, 1}), once, 1e-3 * once);
+  EXPECT_NEAR(shared({y, 1}, {x, 512}), 2 * once, 1e-3 * once);
+}
+
 // Vectors of a row that begin between two lines are loaded from both; those of other rows are as the row's own.
 TEST(ScheduleCosts, LoadsAlongRowsCountTwice) {
   const auto seconds = [](const Windows& windows) {

@@ -31,7 +31,8 @@
 // out of the smallest one. Hints cost 3 ns before each call.
 // Results that no stage of the pipeline reads may go past the caches: a call more in each iteration, hints for what is
 // read alone, and more of the way is hidden. They go to the largest memory, however small they are, and what is read
-// has the others to itself.
+// has the others to itself. Where rows are not whole lines of the caches, a line is read and written more for each piece
+// of a row, and two down columns.
 // What an iteration makes is held by a memory that has room for it and for what its reader makes of it. Where a window
 // stays, all windows pass between two uses of a place: those of whole rows where tiles go along rows, since what the
 // next row of tiles reads is kept of all of them.

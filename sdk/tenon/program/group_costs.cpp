@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <tenon/program/exec/prefetch_internal.hpp>
+
 namespace tenon::program::detail {
 
 namespace {
@@ -49,6 +51,7 @@ void GroupCost::add(const PipelineNumbers& numbers, size_t at, const Share& shar
   ++stages_;
   rows_ += share.rows;
   pieces_ += share.pieces;
+  shared_lines_ = share.shared_lines;
   resamples_ = resamples_ || is_resampled(numbers, n);
 }
 
@@ -106,7 +109,8 @@ double GroupCost::fetching_seconds(const CostModel& model, const MemoryCosts& me
   return w.plain_seconds() - std::max(w.far * (fetched - w.hidden) - pushed_out, 0.0) - w.waited;
 }
 
-// The results go to the largest memory, however small they are, and leave the others to what is read.
+// The results go to the largest memory, however small they are, and leave the others to what is read. Lines that pieces
+// share go there whole, but are read before that: hints are for what the stages read. Down columns both pieces do that.
 double GroupCost::past_caches_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& w) const {
   const double results = w.bytes - outside_;
   const double way = outside_ * memories.seconds_per_byte(outside_) + results * memories.slowest_seconds_per_byte();
@@ -114,7 +118,9 @@ double GroupCost::past_caches_seconds(const CostModel& model, const MemoryCosts&
   const double apart = w.apart / w.way * way;
   const double fetched = fetched_seconds(model.past_caches_part, memories, outside_, full_iterations_ * (stages_ + 1),
                                          apart + way, apart + w.inside);
-  return way + far * (apart - fetched) + w.loaded +
+  const double lines = shared_lines_ * (piece_bytes_ > 0 ? 2 : 1);
+  const double shared = 2 * lines * static_cast<double>(kLineBytes) * memories.slowest_seconds_per_byte();
+  return way + far * (apart - fetched) + shared + w.loaded +
          inside_seconds(memories, w.between_uses, kBeside * outside_ / full_iterations_);
 }
 

@@ -85,6 +85,7 @@ struct Share {
   double turns = 1;          // iterations of the outermost loop that keeps a window of it, and of those around
   double rows = 1;           // written and read in all iterations, each piece of one counted
   double pieces = 0;         // that its rows are cut into, in all iterations; 0: they are whole
+  double shared_lines = 0;   // of the caches, by two rows or pieces of one that follow each other
   double row_bytes = 0;      // of a row, or of a piece of one
   double rows_read = 1;      // for each row of its reader
   bool moves = false;        // another part in other iterations
@@ -168,8 +169,9 @@ class GroupCost {
   double nearest_seconds_ = 0;  // that readers of all results within take at least
   double turns_ = 0;            // fewest iterations between which a place of a window is used again; 0: no window
   double calls_ = 0, calls_with_windows_ = 0;
-  double rows_ = 0;    // that calls write and read: pieces of them, where loops cut rows
-  double pieces_ = 0;  // of all rows that are cut
+  double rows_ = 0;          // that calls write and read: pieces of them, where loops cut rows
+  double pieces_ = 0;        // of all rows that are cut
+  double shared_lines_ = 0;  // of results of the last stage
 };
 
 }  // namespace tenon::program::detail

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <tenon/program/exec/prefetch_internal.hpp>
+
 namespace tenon::program::detail {
 
 namespace {
@@ -81,6 +83,8 @@ Share share_of(const PipelineNumbers& numbers, const Strips& strips, size_t at) 
     share.rows *= rows * times_touched(n);
     share.pieces = cut > 1 ? cut * rows : 0;
     share.row_bytes = n.bytes / rows / cut;
+    // Where rows are whole lines, pieces of them are, too: steps are powers of two.
+    if (std::fmod(n.bytes / rows, static_cast<double>(kLineBytes)) != 0) share.shared_lines = cut * rows;
     share.rows_read = times_touched(n) - 1;
   }
   share.made = n.bytes * made;
@@ -103,7 +107,8 @@ Inside inside_of(const StageNumbers& n, const MemoryCosts& memories, const Share
   return {.bytes = n.bytes,
           .again_bytes = share.read_again(),
           .fresh_seconds = n.bytes * memories.seconds_per_byte(share.read - share.made + held),
-          .least_seconds = n.bytes * (1 + n.times_read + times_between_lines(n, share)) * memories.fastest_seconds_per_byte(),
+          .least_seconds =
+              n.bytes * (1 + n.times_read + times_between_lines(n, share)) * memories.fastest_seconds_per_byte(),
           .window_bytes = share.seen,
           .held_bytes = held,
           .turns = share.turns,
