@@ -189,10 +189,8 @@ TEST(AutoSchedule, FarMemoryIsFetchedAheadWhereTheMachineDoesIt) {
   EXPECT_EQ(hints(int64_t{1} << 20, model_that_fetches()), 0) << "it all lies in the third level";
 }
 
-// Where that hides more, and where no other stage reads them: not in the middle, and not what a copy makes.
-// Of 8 MB at each end the third level has some, as was read of a Zen 4 whose other guests were quiet; where they are
-// not, strips that fetch nothing take up to twice as long as those that do.
-TEST(AutoSchedule, FarMemoryIsFetchedWhereTheThirdLevelHoldsAPartOfIt) {
+// As was read of a Zen 4 whose other guests were quiet.
+CostModel model_of_zen4() {
   CostModel model = CostModel::host();
   model.memories = {{"L1", 32 << 10, 232e9, 2.7e-9},
                     {"L2", 1 << 20, 115e9, 6.4e-9, 790 << 10},
@@ -206,15 +204,32 @@ TEST(AutoSchedule, FarMemoryIsFetchedWhereTheThirdLevelHoldsAPartOfIt) {
   model.apart = 1.6;
   model.fetched_part = 0.56;
   model.past_caches_part = 0.62;
-  Blurs b = rows_of_points(8);
+  return model;
+}
+std::string only_group_of_points(int stages, int64_t width, int64_t rows) {
+  Blurs b = rows_of_points(stages);
   const auto report = auto_schedule(
       b.p, {b.source}, {b.result},
-      {{"result.min0", 0}, {"result.extent0", 1024}, {"result.min1", 0}, {"result.extent1", 2048}}, model);
-  ASSERT_TRUE(report.ok()) << report.error().to_string();
-  ASSERT_EQ(report->groups.size(), 1u);
-  EXPECT_NE(report->groups[0].find("far memory fetched"), std::string::npos) << report->groups[0];
+      {{"result.min0", 0}, {"result.extent0", width}, {"result.min1", 0}, {"result.extent1", rows}}, model_of_zen4());
+  EXPECT_TRUE(report.ok()) << report.error().to_string();
+  EXPECT_EQ(report->groups.size(), 1u);
+  return report->groups[0];
 }
 
+// Of 8 MB at each end the third level has some; where others use it more, strips that fetch nothing take up to twice as
+// long as those that do.
+TEST(AutoSchedule, FarMemoryIsFetchedWhereTheThirdLevelHoldsAPartOfIt) {
+  const std::string group = only_group_of_points(8, 1024, 2048);
+  EXPECT_NE(group.find("far memory fetched"), std::string::npos) << group;
+}
+
+// Of rows of 12 KB, each part follows on where the last one ended, and no two rows are cut at once.
+TEST(AutoSchedule, RowsOfTwoPartsAndMoreAreCutByThemselves) {
+  const std::string group = only_group_of_points(10, 3109, 1349);
+  EXPECT_NE(group.find("over x in steps of 1024, y in steps of 1,"), std::string::npos) << group;
+}
+
+// Where that hides more, and where no other stage reads them: not in the middle, and not what a copy makes.
 TEST(AutoSchedule, ResultsThatNoStageReadsGoPastTheCaches) {
   const auto past = [](double part, int64_t extent, bool copies_at_end) {
     Blurs b = points(4);

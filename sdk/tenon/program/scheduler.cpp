@@ -11,10 +11,10 @@ namespace {
 // Groups that may yet grow, of one kind of strips: those that cost least so far. With up to so many stages none is left
 // out.
 constexpr size_t kMostOpen = 32;
-// Loops over a faster index are for rows of more bytes than this part of the smallest memory.
-constexpr double kLongRow = 0.5;
 // Parts of rows are of so many bytes at least: shorter ones, each on a page of its own, do not stream.
 constexpr double kShortestPart = 4096;
+// Loops over a faster index are for rows of so many bytes: two parts at least.
+constexpr double kLongRow = 2 * kShortestPart;
 // Loops down columns take so many rows at most, and as many as their pieces are longer than the shortest ones.
 // Where they are fetched ahead, shorter ones stream, too.
 constexpr double kTallestPart = 16, kWidestPart = 2, kFetchedPart = 0.5;
@@ -110,7 +110,7 @@ void Scheduler::add_kind(std::vector<Strips::Loop> loops, std::vector<OpenGroups
 
 void Scheduler::add_rows(const std::vector<int>& dims, double row, std::vector<OpenGroups>& out) const {
   const bool nested = dims.size() > 1;
-  if (nested && row < kLongRow * model_.memories.front().bytes) return;
+  if (nested && row < kLongRow) return;
   const double most = numbers_.extents[static_cast<size_t>(dims[0])];
   const double first = nested ? power_of_two(kShortestPart * most / row) : 1;
   for (double step = first * most / extent_at_end(dims[0]); step < most; step *= 2) {
