@@ -13,7 +13,7 @@ namespace {
 // Less work than this is not worth waking a thread for: a call of two such pieces takes as long on two threads, one of
 // which sleeps, as on one (30 us).
 constexpr double kCyclesToWake = 40000;
-// Less than this is not worth sharing with a thread that is awake (.7 us of .5 that it costs).
+// Less than this (.7 us) is not worth sharing with a thread that is awake, which takes .5 us.
 constexpr double kCyclesForThread = 2500;
 // What is predicted counts operations one by one, of which half overlap at best. What kernels read and write comes from
 // the second level.
@@ -57,7 +57,7 @@ bool aligned(const snippet::Body& body, std::span<std::byte* const> addresses, s
   return true;
 }
 
-// What a call with these extents takes.
+// What a call with these extents takes. None is 0, as of a fold of nothing.
 struct Cycles {
   double predicted = 0;  // operations one by one
   double least = 0;
@@ -65,7 +65,7 @@ struct Cycles {
 };
 Cycles cycles_of(const snippet::Body& body, const Dims& extents, double cycles_per_element) {
   Cycles cycles;
-  for (const int64_t extent : extents) cycles.elements *= static_cast<double>(extent);
+  for (const int64_t extent : extents) cycles.elements *= static_cast<double>(std::max<int64_t>(extent, 1));
   cycles.predicted = cycles.elements * std::max(cycles_per_element, 0.01);
   double bytes = 0;
   for (size_t i = 0; i < ports_of(body); ++i) {
