@@ -29,6 +29,8 @@ constexpr std::chrono::microseconds kLooked{100};
 constexpr uint32_t kLoopsUntilWoken = 8;
 // Loops under way at the same time; a caller of one more runs it alone.
 constexpr size_t kMostLoops = 16;
+// Parts of a loop that threads begin with; where more of them are, several have one.
+constexpr int64_t kMostShares = 64;
 // Several ranges per thread, so that a slow one does not keep the others waiting.
 constexpr int64_t kRangesPerThread = 4;
 // What different threads write at the same time lies on different lines.
@@ -147,7 +149,7 @@ struct ThreadPool::Impl {
   std::atomic<bool> ending = false;
   alignas(kLineBytes) std::atomic<int64_t> sleeping = 0;
   std::atomic<int64_t> waiting = 0;     // callers that sleep until others have left their loops
-  std::atomic<uint32_t> run_alone = 0;  // short loops that would have been shared with threads that look for work
+  std::atomic<uint32_t> by_caller = 0;  // loops that run_by_caller() ran
   alignas(kLineBytes) std::atomic<int64_t> looking = 0;
   std::mutex mutex;
   std::condition_variable wanted, left;
@@ -221,21 +223,20 @@ struct ThreadPool::Impl {
     loop.give_back();
   }
 
-  // Where such loops keep coming, threads are called to look for them.
-  void run_alone_for_once(const Body& body, int64_t count, int64_t helpers) {
-    if (run_alone.fetch_add(1, std::memory_order_relaxed) % kLoopsUntilWoken == kLoopsUntilWoken - 1) {
+  // A loop that would have been shared with threads that are awake. Where such loops keep coming, threads are woken for
+  // those that follow.
+  void run_by_caller(const Body& body, int64_t count, int64_t helpers) {
+    if (by_caller.fetch_add(1, std::memory_order_relaxed) % kLoopsUntilWoken == kLoopsUntilWoken - 1) {
       listed.fetch_add(1, std::memory_order_seq_cst);
       wake(std::min(helpers, sleeping.load(std::memory_order_seq_cst)));
     }
     body(0, count);
   }
-
-  static constexpr int64_t kMostShares = 64;
 };
 
 ThreadPool::ThreadPool(int threads) : impl_(std::make_unique<Impl>()) {
   const int wanted = std::min(threads > 0 ? threads : detail::usable_threads(), kMostThreads);
-  for (Loop& loop : impl_->loops) loop.reserve(std::min<int64_t>(wanted, Impl::kMostShares));
+  for (Loop& loop : impl_->loops) loop.reserve(std::min<int64_t>(wanted, kMostShares));
   try {
     for (int i = 1; i < wanted; ++i) impl_->workers.emplace_back([impl = impl_.get(), i] { impl->serve(i); });
   } catch (const std::system_error& thrown) {
@@ -263,7 +264,7 @@ void ThreadPool::run_short(int64_t count, int64_t grain, int64_t waking_grain, c
   const int64_t woken = threads(all, waking_grain);
   const int64_t shares =
       woken == all ? all : std::max(woken, threads(all - impl_->sleeping.load(std::memory_order_relaxed), grain));
-  if (shares == 1) return impl_->run_alone_for_once(body, count, threads(all, grain) - 1);
+  if (shares == 1) return impl_->run_by_caller(body, count, threads(all, grain) - 1);
   const int64_t even = count / (shares * kRangesPerThread);
   impl_->run_shared(body, count, std::max(grain, even), shares, woken - 1);
 }
