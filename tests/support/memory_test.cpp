@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <optional>
 #include <random>
@@ -56,6 +57,28 @@ TEST(AllocateAligned, BlocksOfAPowerOfTwoDoNotPushEachOtherOutOfTheFirstLevel) {
     }
     EXPECT_LT(alike, kPlaces / 10) << size << " bytes, " << apart << " apart";
   }
+}
+
+// Whether the mapping that holds `address` asks for large pages: "hg" among the flags that the kernel states of it.
+bool asks_for_large_pages(const void* address) {
+  std::ifstream mappings("/proc/self/smaps");
+  bool holds = false;
+  for (std::string line; std::getline(mappings, line);) {
+    unsigned long begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2)
+      holds = begin <= reinterpret_cast<uintptr_t>(address) && reinterpret_cast<uintptr_t>(address) < end;
+    else if (holds && line.starts_with("VmFlags:"))
+      return line.find(" hg") != std::string::npos;
+  }
+  return false;
+}
+
+TEST(AllocateAligned, LargeBlocksAskForLargePages) {
+  if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage")) GTEST_SKIP() << "this kernel has none";
+  const size_t size = size_t{8} << 20;
+  const auto block = allocate_aligned(size);
+  ASSERT_TRUE(block.ok());
+  EXPECT_TRUE(asks_for_large_pages(block->get() + size / 2));
 }
 
 TEST(AllocateAligned, GivesDistinctBlocksOfNoBytes) {

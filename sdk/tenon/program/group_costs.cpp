@@ -13,11 +13,11 @@ namespace {
 // Hints before a call are free up to so many bytes. Of twice as many so much less is hidden, since the processor waits
 // until those before have been sent for; less so where the next iteration's bytes follow on, which it fetches ahead by
 // itself, too. Fitted to schedules of 83 pipelines on a Zen 4, whose first level waits for 24 lines at a time
-// (docs/performance/pipelines.md, Hints of a call, again).
+// (docs/performance/pipelines.md, What hints cost).
 constexpr double kFreePortion = 1280, kLostOfPieces = 0.6, kLostOfRows = 0.3;
 // Nothing is hidden of so many portions: 2 to the power 1 / kLost, or more.
 constexpr double kNoneOfPieces = 3.18, kNoneOfRows = 10.1;
-// From here to kBeside fitted to 5,054 measured schedules of 36 drawn pipelines (Hints of tiles, there). Of what ends
+// From here to kBeside fitted to 5,054 measured schedules of 36 drawn pipelines (What hints cost). Of what ends
 // that are apart take more, so much is hidden of pieces that the machine fetches ahead by itself.
 constexpr double kApartHidden = 0.45;
 // Of what is fetched for the next iteration, so much lies beside what this one works on.

@@ -1,6 +1,9 @@
 #include <tenon/support/memory.hpp>
 
+#include <sys/mman.h>
+
 #include <charconv>
+#include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
@@ -19,6 +22,18 @@ constexpr size_t kLargeBytes = size_t{1} << 20;
 // AddressSanitizer is to see what is written behind a block.
 constexpr size_t kApartBytes = TENON_SANITIZER == TENON_SANITIZER_ADDRESS ? 0 : size_t{4} << 12;
 
+// Pages of 2 MB instead of 4 KB where the kernel gives them to those that ask ("madvise", what distributions set):
+// main memory is read and written by a fifth to a third faster, since processors fetch ahead within a page alone, and
+// a virtual machine looks up each in two tables (docs/performance/snippets.md, Large pages). A request, not a need.
+constexpr size_t kLargePagesFrom = size_t{2} << 20;
+void ask_for_large_pages(void* block, size_t bytes) {
+  constexpr uintptr_t kSmallPage = 65'536;  // the largest of those in use
+  const auto begin = reinterpret_cast<uintptr_t>(block);
+  const uintptr_t first = (begin + kSmallPage - 1) / kSmallPage * kSmallPage,
+                  end = (begin + bytes) / kSmallPage * kSmallPage;
+  (void)madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
+}
+
 }  // namespace
 
 void AlignedFree::operator()(std::byte* p) const { std::free(p); }
@@ -29,6 +44,7 @@ Result<AlignedBytes> allocate_aligned(size_t size, size_t align) {
   const size_t rounded = size == 0 ? align : (taken + align - 1) / align * align;
   void* p = rounded < size || rounded > PTRDIFF_MAX ? nullptr : std::aligned_alloc(align, rounded);
   if (!p) return error(Code::resource_exhausted, "the heap cannot give ", size, " bytes");
+  if (rounded >= kLargePagesFrom) ask_for_large_pages(p, rounded);
   return AlignedBytes(static_cast<std::byte*>(p));
 }
 
