@@ -14,7 +14,7 @@ namespace tenon::program {
 
 namespace {
 
-constexpr std::string_view kMagic = "tenon-machine 7";
+constexpr std::string_view kMagic = "tenon-machine 8";
 constexpr std::string_view kMeasurement = "measurement";
 // Of a process, as long as there are not enough.
 constexpr int kOfProcess = 3;
