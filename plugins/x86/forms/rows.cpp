@@ -162,6 +162,8 @@ struct FormMaker::FarRows {
   bool are_of_one_tensor() const { return !fetched_ahead && bytes.moving <= bytes.kept; }
   bool go_alone() const { return are_of_one_tensor() && !one_loop; }
   bool are_fetched() const { return fetching().least <= fetching().most; }
+  // What waits is no longer than what is read of main memory, which takes the more time; not of 16 bits.
+  bool are_wide() const { return bytes.moving >= bytes.kept; }
 
   // Skewed orders read one row while they write another, and a load is held up by a store to the same place of another
   // page: at every element where rows are whole pages. Where these orders are faster but for that, none but such rows
@@ -177,10 +179,14 @@ struct FormMaker::FarRows {
     return {.least = shortest, .most = l1 / (costly || are_fetched() ? 2 : 1) / all()};
   }
 
-  // Instead of three walks in one loop: the one that computes what waits in the output fetches the next row.
+  // Instead of three walks in one loop: the one that computes what waits fetches the next row. It waits in the output
+  // where the first level holds that row by row, else in scratch memory.
+  bool are_paged() const { return are_of_one_tensor() && skew_but_for_pages() && stored && three_walks; }
   Lengths paged() const {
-    if (!are_of_one_tensor() || !skew_but_for_pages() || !stored || !three_walks) return kNone;
-    return {.least = page(), .most = l1 / 2 / all()};
+    return are_paged() ? Lengths{.least = page(), .most = l1 / (are_wide() ? 4 : 2) / all()} : kNone;
+  }
+  Lengths paged_near() const {
+    return are_paged() && are_wide() ? Lengths{.least = paged().most + 1, .most = l1 / all()} : kNone;
   }
 
   // Beyond the first level, or nearly: the sweep that stores fetches the next row into the second, so that main memory
@@ -205,6 +211,19 @@ struct FormMaker::FarRows {
       lengths.most = l2 / again();
     else if (merges && l3)
       lengths.most = *l3 / 2 / all();
+    return lengths;
+  }
+
+  // Rows that the first level does not hold beside what is costly of them: the walk that computes it fetches the next
+  // one into the second level.
+  Lengths skewed_far() const {
+    if (!costly || !are_wide() || fetched_ahead) return kNone;
+    const Lengths lengths = skewed();
+    return {.least = std::max(lengths.least, l1 / all() + 1), .most = lengths.most};
+  }
+  Lengths skewed_near() const {
+    Lengths lengths = skewed();
+    if (skewed_far().least <= skewed_far().most) lengths.most = skewed_far().least - 1;
     return lengths;
   }
 
@@ -238,16 +257,18 @@ void FormMaker::add_row_orders(std::vector<Tier>& tiers, const snippet::Body& bo
     RowOrder order;
     irgen::RowRange lengths;
     NextRow next;
-    bool merged = false;
+    bool merged = false, near = false;
   } orders[] = {
       {".alone", RowOrder::one_by_one, rows.alone(), NextRow::none},
-      {".skewed", RowOrder::skewed, rows.skewed(), skewed_next},
+      {".skewed", RowOrder::skewed, rows.skewed_near(), skewed_next},
+      {".skewed.far", RowOrder::skewed, rows.skewed_far(), NextRow::last_to_second},
       {".skewed.twice", RowOrder::skewed_twice, rows.skewed_twice(), NextRow::none},
       {".alone.paged", RowOrder::one_by_one, rows.paged(), NextRow::before_last_to_second},
+      {".alone.near", RowOrder::one_by_one, rows.paged_near(), NextRow::before_last_to_second, false, true},
       {".alone.fetching", RowOrder::one_by_one, rows.fetching(), NextRow::last_to_second},
       {".skewed.merged", RowOrder::skewed, rows.merged(), NextRow::none, true},
   };
-  for (const auto& [suffix, order, lengths, next, merged] : orders) {
+  for (const auto& [suffix, order, lengths, next, merged, near] : orders) {
     if (lengths.least > lengths.most) continue;
     Tier& tier = tiers.emplace_back(far);
     tier.suffix += suffix;
@@ -256,6 +277,7 @@ void FormMaker::add_row_orders(std::vector<Tier>& tiers, const snippet::Body& bo
     tier.calls.multiple = std::max(tier.calls.multiple, rows.multiple(order));
     tier.calls.several_rows = is_skewed(order) || next != NextRow::none;  // a single row has no next
     tier.lower.merge_sweeps = merged;
+    tier.lower.keep_near |= near;
     if (!merged) tier.lower.resweep_cycles = snippet::LowerOptions{}.resweep_cycles;  // what is kept stays near
     fetch_in_order(tier.passes, order, next);
   }

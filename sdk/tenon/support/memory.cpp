@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include <tenon/support/log.hpp>
 #include <tenon/support/sanitizer.h>
+#include <tenon/support/log.hpp>
 
 namespace tenon {
 namespace {
