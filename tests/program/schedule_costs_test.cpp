@@ -102,6 +102,23 @@ TEST(ScheduleCosts, EndsThatAreApartTakeLonger) {
   EXPECT_GT(gained_by_fetching(768, apart), 1.5 * gained_by_fetching(768, model_that_fetches()));
 }
 
+// A result is read by the next call, before all of the next iteration's bytes are there: the more calls these are
+// shared among, the less is pushed out. Pieces of 8 KB and their readers' are half of the first level.
+TEST(ScheduleCosts, OfWhatIsFetchedOnlyWhatTwoCallsFetchPushesResultsOut) {
+  const auto seconds = [](int stages, int64_t ahead) {
+    Blurs b = points(stages);
+    b.last.loops({{x, 2048, 1, ahead}});
+    const auto cost = predict_cost(b.p, {b.source}, {b.result},
+                                   {{"result.min0", 0}, {"result.extent0", int64_t{4} << 20}}, model_that_fetches());
+    EXPECT_TRUE(cost.ok()) << cost.error().to_string();
+    return cost->memory_seconds;
+  };
+  const double gained = seconds(8, 0) - seconds(8, 1);
+  EXPECT_GT(gained, 0);
+  EXPECT_GT(seconds(16, 0) - seconds(16, 1), 2 * gained) << "half as much is pushed out";
+  EXPECT_EQ(seconds(2, 1), seconds(2, 0)) << "all of it lies beside them";
+}
+
 // Every part more of the way that is hidden makes schedules cheaper; without any, hints are paid for.
 TEST(ScheduleCosts, FetchingAheadCostsWhatHintsCostAndSavesWhatIsHidden) {
   const auto cost = [](double part, int64_t ahead) {

@@ -22,6 +22,8 @@ constexpr double kNoneOfPieces = 3.18, kNoneOfRows = 10.1;
 constexpr double kApartHidden = 0.45;
 // Of what is fetched for the next iteration, so much lies beside what this one works on.
 constexpr double kBeside = 0.9;
+// A result is used again by the next call: of what an iteration's calls fetch, two have their part between both.
+constexpr double kCallsBetween = 2;
 // Of the hints before a call, by themselves: chains whose ends the second level holds, where nobody waits for what is
 // hinted, take .2 to 4 ns more for each call (docs/performance/pipelines.md, What hints cost).
 constexpr double kSecondsOfHints = 3e-9;
@@ -84,8 +86,9 @@ double GroupCost::fetched_seconds(double part, const MemoryCosts& memories, doub
 }
 
 double GroupCost::inside_seconds(const MemoryCosts& memories, double between_uses, double beside) const {
-  const double slower = beside > 0 && seconds_ > 0
-                            ? memories.seconds_per_byte(largest_ + beside) / memories.seconds_per_byte(largest_)
+  const double between = beside * std::min(kCallsBetween / stages_, 1.0);
+  const double slower = between > 0 && seconds_ > 0
+                            ? memories.seconds_per_byte(largest_ + between) / memories.seconds_per_byte(largest_)
                             : 1;
   const double moved = through_windows_ * memories.seconds_per_byte(between_uses + beside) + fresh_seconds_;
   return slower * seconds_ + std::max(moved, least_seconds_) + kNotBeside * std::min(moved, least_seconds_);
