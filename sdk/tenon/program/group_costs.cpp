@@ -48,6 +48,11 @@ void GroupCost::add(const PipelineNumbers& numbers, size_t at, const Share& shar
     make_inside(before);
   }
   outside_ += bytes_in;
+  again_ += bytes_in * share.again;
+  if (bytes_in * share.again_around > 0) {
+    again_around_ += bytes_in * share.again_around;
+    turns_around_ = turns_around_ > 0 ? std::min(turns_around_, share.turns_around) : share.turns_around;
+  }
   const double calls = share.moves ? iterations_ : 1;
   calls_ += calls;
   ++stages_;
@@ -94,6 +99,13 @@ double GroupCost::inside_seconds(const MemoryCosts& memories, double between_use
   return slower * seconds_ + std::max(moved, least_seconds_) + kNotBeside * std::min(moved, least_seconds_);
 }
 
+double GroupCost::again_seconds(const MemoryCosts& memories, double bytes) const {
+  const auto seconds = [&](double again, double turns) {
+    return again > 0 ? again * memories.seconds_per_byte(bytes / turns + windows_ + largest_) : 0;
+  };
+  return seconds(again_, iterations_) + seconds(again_around_, turns_around_);
+}
+
 struct GroupCost::Ways {
   double bytes = 0, way = 0, far = 0;  // read and written outside, its seconds, and the part in the largest memory
   double apart = 0;                    // seconds more, of strips
@@ -105,8 +117,9 @@ struct GroupCost::Ways {
 };
 
 double GroupCost::fetching_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& w) const {
-  const double fetched = fetched_seconds(model.fetched_part, memories, w.bytes, full_iterations_ * stages_,
-                                         w.apart + w.way, w.apart + w.inside);
+  // Along rows hints are for all that the next iteration reads, whether or not the row before has read it.
+  const double fetched = fetched_seconds(model.fetched_part, memories, w.bytes + again_around_,
+                                         full_iterations_ * stages_, w.apart + w.way, w.apart + w.inside);
   if (w.far * fetched <= 0) return w.plain_seconds();
   const double pushed_out = inside_seconds(memories, w.between_uses, kBeside * w.bytes / full_iterations_) - w.inside;
   return w.plain_seconds() - std::max(w.far * (fetched - w.hidden) - pushed_out, 0.0) - w.waited;
@@ -119,8 +132,8 @@ double GroupCost::past_caches_seconds(const CostModel& model, const MemoryCosts&
   const double way = outside_ * memories.seconds_per_byte(outside_) + results * memories.slowest_seconds_per_byte();
   const double far = (outside_ * memories.part_in_largest(outside_) + results) / w.bytes;
   const double apart = w.apart / w.way * way;
-  const double fetched = fetched_seconds(model.past_caches_part, memories, outside_, full_iterations_ * (stages_ + 1),
-                                         apart + way, apart + w.inside);
+  const double fetched = fetched_seconds(model.past_caches_part, memories, outside_ + again_around_,
+                                         full_iterations_ * (stages_ + 1), apart + way, apart + w.inside);
   const double lines = shared_lines_ * (piece_bytes_ > 0 ? 2 : 1);
   const double shared = 2 * lines * static_cast<double>(kLineBytes) * memories.slowest_seconds_per_byte();
   return way + far * (apart - fetched) + shared + w.loaded +
@@ -150,7 +163,7 @@ GroupTotal GroupCost::total(const PipelineNumbers& numbers, const CostModel& mod
     w.hidden = part_ahead(outside_ / full_iterations_, model.ahead_bytes) *
                (kApartHidden * w.apart + model.ahead_part * std::min(w.way, w.inside));
   w.waited = piece_bytes_ > 0 ? kWaited * outside_ / piece_bytes_ * memories.latency_seconds(w.bytes) : 0;
-  w.loaded = loaded_ * memories.fastest_seconds_per_byte();
+  w.loaded = loaded_ * memories.fastest_seconds_per_byte() + again_seconds(memories, w.bytes);
   GroupTotal plain;
   plain.cost.memory_seconds = w.plain_seconds();
   plain.cost.dispatch_seconds = calls_ * model.seconds_per_call + calls_with_windows_ * model.seconds_per_window +

@@ -92,6 +92,11 @@ struct Share {
   bool kept = false;         // a window of it stays from one iteration to the next
   bool kept_around = false;  // ... of a loop that is not the innermost
 
+  // Of what its stage reads, so much is read again: by the next iteration of the innermost loop; by later ones of loops
+  // around it, of the outermost of which, and of those around, there are so many.
+  double again = 0, again_around = 0;
+  double turns_around = 1;
+
   double read_again() const { return std::max(read - made, 0.0); }
 };
 Share share_of(const PipelineNumbers& numbers, const Strips& strips, size_t at);
@@ -149,6 +154,8 @@ class GroupCost {
   // Of what the group alone sees, where so many bytes pass between two uses of a place of a window, and so many of
   // others lie beside.
   double inside_seconds(const MemoryCosts& memories, double between_uses, double beside) const;
+  // Of what comes from elsewhere and is read again, where all iterations read and write so many bytes outside.
+  double again_seconds(const MemoryCosts& memories, double bytes) const;
 
   size_t first_;
   double iterations_, full_iterations_, piece_bytes_;
@@ -166,6 +173,8 @@ class GroupCost {
   // Of results that windows are kept of: written, and read by later iterations; read by the same one; and seconds that
   // their readers take at least.
   double through_windows_ = 0, fresh_seconds_ = 0, least_seconds_ = 0;
+  // Of what comes from elsewhere: bytes that are read again, see Share; and the fewest turns of loops around.
+  double again_ = 0, again_around_ = 0, turns_around_ = 0;
   double nearest_seconds_ = 0;  // that readers of all results within take at least
   double turns_ = 0;            // fewest iterations between which a place of a window is used again; 0: no window
   double calls_ = 0, calls_with_windows_ = 0;

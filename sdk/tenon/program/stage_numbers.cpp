@@ -16,6 +16,7 @@ struct Motion {
   double rate = 0, span = 0;
 };
 using ReadMotion = std::vector<std::vector<Motion>>;  // by dim of the buffer
+double overlap_of(const Motion& m) { return m.rate > 0 ? std::max(std::floor(m.span + 1 - m.rate), 0.0) : 0; }
 struct KnownMotion {
   const Windows* windows;
   const std::vector<std::string>* indices;  // of the reader
@@ -88,7 +89,13 @@ class Measurement {
                                        given ? SIZE_MAX : out_.position[static_cast<size_t>(producer)], before});
     before = at;
     if (producer >= 0) numbers(producer).last_use = std::max(numbers(producer).last_use, at);
-    if (producer >= 0) connect(motion_of(use), at, producer, read.buffer);
+    const ReadMotion& motion = motion_of(use);
+    for (const std::vector<Motion>& dim : motion)
+      for (const Motion& m : dim) {
+        double& again = out_.stages[at].indices[static_cast<size_t>(m.index)].again;
+        again = std::max(again, overlap_of(m));
+      }
+    if (producer >= 0) connect(motion, at, producer, read.buffer);
     return {};
   }
 
@@ -143,7 +150,7 @@ class Measurement {
         unite(first_[out_.position[static_cast<size_t>(producer)]] + index,
               first_[reader] + static_cast<size_t>(m.index));
         double& overlap = made.indices[index].overlap;
-        overlap = std::max(overlap, std::floor(m.span + 1 - m.rate));
+        overlap = std::max(overlap, overlap_of(m));
       }
       // Vectors of a row that begin between two lines are loaded from both.
       window *= 1 + (d == 0 ? 2 : 1) * span;

@@ -15,6 +15,7 @@ struct StageNumbers {
     double extent = 0;
     int dim = -1;        // of the pipeline
     double overlap = 0;  // indices that two indices of a reader, one after the other, both read
+    double again = 0;    // indices of what its stage reads that it has read for the index before, at most
   };
   struct Read {
     double bytes = 0;        // of all that is read of the buffer

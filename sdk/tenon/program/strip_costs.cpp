@@ -54,7 +54,8 @@ bool is_resampled(const PipelineNumbers& numbers, const StageNumbers& n) {
 Share share_of(const PipelineNumbers& numbers, const Strips& strips, size_t at) {
   const StageNumbers& n = numbers.stages[at];
   Share share;
-  double made = 1, most = 1, read = 1, seen = 1, iterations = strips.iterations(numbers);
+  const double all = strips.iterations(numbers);
+  double made = 1, most = 1, read = 1, seen = 1, iterations = all;
   for (const Strips::Loop& loop : strips.loops) {
     const double around = iterations;
     const double extent = numbers.extents[static_cast<size_t>(loop.dim)];
@@ -65,6 +66,11 @@ Share share_of(const PipelineNumbers& numbers, const Strips& strips, size_t at) 
     const double step = std::max(1.0, index->extent / pieces);
     const double part = std::min(1.0, (step + index->overlap) / index->extent);
     const double most_seen = std::min(1.0, (std::max(1.0, index->extent * full) + index->overlap) / index->extent);
+    if (index->again > 0) {
+      const bool next = around == all;  // the loops inside, if any, have one iteration
+      (next ? share.again : share.again_around) += index->again / step;
+      if (!next) share.turns_around = around;
+    }
     if (index == n.indices.begin()) share.rows = pieces;
     share.moves = true;
     made /= pieces;
