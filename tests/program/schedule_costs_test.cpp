@@ -247,9 +247,13 @@ TEST(ScheduleCosts, StagesOfOtherResolutionsFetchNothingDownColumns) {
 
 // Another call in each iteration moves the results; with hints for what is read alone, a part of the way is hidden.
 TEST(ScheduleCosts, ResultsPastTheCachesCostACallAndHideWhatTheModelSays) {
-  const auto cost = [](double part, int64_t side) {
+  const auto cost = [](double part, int64_t side, int64_t width = 0) {
     Blurs b = blurs(3);
-    b.last.loops({{.index = y, .step = 2, .ahead = 1, .past_caches = part >= 0}});
+    std::vector<LoopOver> loops{{y, 2}};
+    if (width > 0) loops.insert(loops.begin(), {x, width});
+    loops.front().ahead = 1;
+    loops.front().past_caches = part >= 0;
+    b.last.loops(loops);
     CostModel model = model_of_alike_caches();
     model.apart = 1.5;
     model.past_caches_part = std::max(part, 0.0);
@@ -257,11 +261,16 @@ TEST(ScheduleCosts, ResultsPastTheCachesCostACallAndHideWhatTheModelSays) {
   };
   const CostModel model = model_that_fetches();
   EXPECT_NEAR(cost(0, 2048).dispatch_seconds - cost(-1, 2048).dispatch_seconds, 1024 * model.seconds_per_call, 1e-12);
-  const auto gained = [&](int64_t side) { return cost(0, side).memory_seconds - cost(0.2, side).memory_seconds; };
+  const auto gained = [&](int64_t side, int64_t width = 0) {
+    return cost(0, side, width).memory_seconds - cost(0.2, side, width).memory_seconds;
+  };
   const double far = model.memories.back().bytes_per_second, near = model.memories[2].bytes_per_second;
   const double way = 4.0 * 4096 * (4096 + 4096 + 6) / far;
   const double doublings = std::log2(2 * 16384 / 4.0 / 1280);  // of what is read, in four calls
   EXPECT_NEAR(gained(4096), 0.2 * (1 - 0.3 * doublings) * 1.5 * way, 2e-3 * way) << "nothing of it is near";
+  // In tiles two rows of four have been read before.
+  const double of_tiles = std::log2(2 * 2 * 4096 / 4.0 / 1280);
+  EXPECT_NEAR(gained(4096, 1024), 0.2 * (1 - 0.3 * of_tiles) * 1.5 * way, 2e-3 * way);
   // The caches hold it all. What is read is found there, and the results go to the largest memory nevertheless.
   const double in = 4.0 * 512 * (512 + 6), out = 4.0 * 512 * 512;
   EXPECT_NEAR(gained(512), out / (in + out) * 0.2 * 1.5 * (in / near + out / far), 1e-9);
