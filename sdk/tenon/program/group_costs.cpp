@@ -59,7 +59,7 @@ void GroupCost::add(const PipelineNumbers& numbers, size_t at, const Share& shar
   rows_ += share.rows;
   pieces_ += share.pieces;
   shared_lines_ = share.shared_lines;
-  resamples_ = resamples_ || is_resampled(numbers, n);
+  resamples_ = resamples_ || share.resampled;
 }
 
 void GroupCost::make_inside(const Inside& results) {
@@ -91,10 +91,11 @@ double GroupCost::fetched_seconds(double part, const MemoryCosts& memories, doub
 }
 
 double GroupCost::inside_seconds(const MemoryCosts& memories, double between_uses, double beside) const {
-  const double between = beside * std::min(kCallsBetween / stages_, 1.0);
-  const double slower = between > 0 && seconds_ > 0
-                            ? memories.seconds_per_byte(largest_ + between) / memories.seconds_per_byte(largest_)
-                            : 1;
+  double slower = 1;
+  if (beside > 0 && seconds_ > 0) {
+    const double between = beside * std::min(kCallsBetween / stages_, 1.0);
+    slower = memories.seconds_per_byte(largest_ + between) / memories.seconds_per_byte(largest_);
+  }
   const double moved = through_windows_ * memories.seconds_per_byte(between_uses + beside) + fresh_seconds_;
   return slower * seconds_ + std::max(moved, least_seconds_) + kNotBeside * std::min(moved, least_seconds_);
 }

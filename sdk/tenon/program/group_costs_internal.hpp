@@ -88,6 +88,7 @@ struct Share {
   double shared_lines = 0;   // of the caches, by two rows or pieces of one that follow each other
   double row_bytes = 0;      // of a row, or of a piece of one
   double rows_read = 1;      // for each row of its reader
+  bool resampled = false;    // see is_resampled()
   bool moves = false;        // another part in other iterations
   bool kept = false;         // a window of it stays from one iteration to the next
   bool kept_around = false;  // ... of a loop that is not the innermost

@@ -53,7 +53,7 @@ bool is_resampled(const PipelineNumbers& numbers, const StageNumbers& n) {
 // Loops within a window's loop see all that it keeps.
 Share share_of(const PipelineNumbers& numbers, const Strips& strips, size_t at) {
   const StageNumbers& n = numbers.stages[at];
-  Share share;
+  Share share{.resampled = is_resampled(numbers, n)};
   const double all = strips.iterations(numbers);
   double made = 1, most = 1, read = 1, seen = 1, iterations = all;
   for (const Strips::Loop& loop : strips.loops) {
