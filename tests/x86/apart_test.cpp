@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
+#include <string_view>
+#include <utility>
 
 #include <support_lib/on_reference.hpp>
 
@@ -97,39 +100,72 @@ TEST_P(Apart, RowsOfAllWidthsAreRight) {
 }
 
 // Zeros, infinities and NaN as the machine has them, other numbers the nearest or the one beside it.
-TEST_P(Apart, QuotientsByHardNumbers) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  std::vector<float> hard{0.0f, -0.0f, kInfinity, -kInfinity, NAN};
-  for (const int exponent : {-149, -127, -126, -100, -60, 0, 1, 60, 121, 122, 126, 127})
-    for (const float m : {1.0f, -1.0f, 1.5f, 0x1.fffffep0f}) hard.push_back(std::ldexp(m, exponent));
-  const auto count = static_cast<int64_t>(hard.size());
-  const Case one{"%y = Div %x, %v", "%y", 2};
-  auto graph = graph_of(text_of(one, count, count));
-  ASSERT_EQ(kernel_of(text_of(one, count, count)).scratch.size(), 2u);
-  Tensor x = *Tensor::zeros(kF32, {2, count, count}), v = *Tensor::zeros(kF32, {2, count, 1});
-  for (int64_t i = 0; i < x.size(); ++i) x.set_double(i, hard[static_cast<size_t>(i % count)]);
-  for (int64_t i = 0; i < v.size(); ++i) v.set_double(i, hard[static_cast<size_t>(i % count)]);
-  const std::vector<Datum> inputs{Datum(x), Datum(v), Datum(*Tensor::zeros(kF32, {2, 1, 1}))};
-  GuardedGraph runner(GetParam(), {.bounds = false, .small_caches = false});
-  runner.tokenize(*graph);
-  std::mt19937 random(1);
-  const Tensor y = runner.run(*graph, inputs, random)[0];
-  for (int64_t i = 0; i < y.size(); ++i) {
-    const float above = hard[static_cast<size_t>(i % count)], below = hard[static_cast<size_t>(i / count % count)];
-    const float wanted = above / below, got = static_cast<float>(y.double_at(i));
-    if (std::isnan(wanted) && std::isnan(got)) continue;
-    const float next = std::nextafter(wanted, kInfinity), last = std::nextafter(wanted, -kInfinity);
-    const bool is_exact = above == 0 || !std::isfinite(wanted), is_small = std::abs(wanted) < 0x1p-100f;
-    if (is_exact)
-      ASSERT_TRUE(got == wanted && std::signbit(got) == std::signbit(wanted)) << above << " / " << below << ": " << got;
-    else
-      ASSERT_TRUE((is_small ? std::nextafter(last, -kInfinity) : last) <= got &&
-                  got <= (is_small ? std::nextafter(next, kInfinity) : next))
-          << above << " / " << below << ": " << got;
+class HardQuotients : public Apart {
+ protected:
+  static std::vector<float> hard() {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    std::vector<float> made{0.0f, -0.0f, kInfinity, -kInfinity, NAN};
+    for (const int exponent : {-149, -127, -126, -100, -60, 0, 1, 60, 121, 122, 126, 127})
+      for (const float m : {1.0f, -1.0f, 1.5f, 0x1.fffffep0f}) made.push_back(std::ldexp(m, exponent));
+    return made;
   }
+  // Of each hard number, or as many of them as there are columns, by the divisors, which are alike in rows or columns.
+  // `beside`: operators and further outputs.
+  void expect_quotients(std::span<const float> divisors, int64_t rows, int64_t columns, bool of_rows,
+                        std::pair<std::string_view, std::string_view> beside = {}) {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    const std::vector<float> numbers = hard();
+    const Dims dims = of_rows ? Dims{2, rows, 1} : Dims{1, 1, columns};
+    auto graph = graph_of(str("graph @g(%x: f32[2,", rows, ",", columns, "], %v: f32[", dims[0], ",", dims[1], ",",
+                              dims[2], "]) -> (%y", beside.second, ") {\n%y = Div %x, %v\n", beside.first, "}"));
+    const auto divisor = [&](int64_t i) { return divisors[static_cast<size_t>(i) % divisors.size()]; };
+    Tensor x = *Tensor::zeros(kF32, {2, rows, columns}), v = *Tensor::zeros(kF32, dims);
+    for (int64_t i = 0; i < x.size(); ++i) x.set_double(i, numbers[static_cast<size_t>(i) % numbers.size()]);
+    for (int64_t i = 0; i < v.size(); ++i) v.set_double(i, divisor(i));
+    GuardedGraph runner(GetParam(), {.bounds = false, .small_caches = false});
+    runner.tokenize(*graph);
+    std::mt19937 random(1);
+    const Tensor y = runner.run(*graph, {Datum(x), Datum(v)}, random)[0];
+    for (int64_t i = 0; i < y.size(); ++i) {
+      const float above = static_cast<float>(x.double_at(i)), below = divisor(of_rows ? i / columns : i % columns);
+      const float wanted = above / below, got = static_cast<float>(y.double_at(i));
+      if (std::isnan(wanted) && std::isnan(got)) continue;
+      const float next = std::nextafter(wanted, kInfinity), last = std::nextafter(wanted, -kInfinity);
+      const bool is_exact = above == 0 || !std::isfinite(wanted), is_small = std::abs(wanted) < 0x1p-100f;
+      if (is_exact)
+        ASSERT_TRUE(got == wanted && std::signbit(got) == std::signbit(wanted))
+            << above << " / " << below << ": " << got;
+      else
+        ASSERT_TRUE((is_small ? std::nextafter(last, -kInfinity) : last) <= got &&
+                    got <= (is_small ? std::nextafter(next, kInfinity) : next))
+            << above << " / " << below << ": " << got;
+    }
+  }
+};
+
+TEST_P(HardQuotients, Apart) {
+  const auto count = static_cast<int64_t>(hard().size());
+  ASSERT_EQ(kernel_of(text_of({"%y = Div %x, %v", "%y", 2}, count, count)).scratch.size(), 2u);
+  expect_quotients(hard(), count, count, true);
+}
+
+// Rows that are long, or few: of the machine where a divisor is odd, for as many vectors as go side by side.
+TEST_P(HardQuotients, OfVectorsSideBySide) {
+  const int64_t longer = 66 * lanes();
+  const std::string text = snippet::print(kernel_of(text_of({"%y = Div %x, %v", "%y", 0}, 3, longer)));
+  EXPECT_NE(text.find("DivStandingInTurn4 "), std::string::npos) << text;
+  for (const int64_t columns : {longer, longer + 1, longer + 2 * lanes() + 3, 3 * lanes() - 1})
+    for (const bool of_rows : {true, false}) expect_quotients(hard(), 40, columns, of_rows);
+  for (const int64_t columns : {int64_t{0}, int64_t{1}, lanes() - 1, lanes(), lanes() + 1})
+    for (const bool of_rows : {true, false}) expect_quotients(hard(), 100, columns, of_rows);
+  // Lanes of 64 bits beside: half as many at once, and masks that are as wide.
+  expect_quotients(hard(), 40, longer + 3, true, {"%w = Cast %y {to = type<f64[*]>}\n", ", %w"});
 }
 
 INSTANTIATE_TEST_SUITE_P(Both, Apart, ::testing::Values(Isa::avx2, Isa::avx512),
+                         [](const auto& info) { return std::string(isa_name(info.param)); });
+
+INSTANTIATE_TEST_SUITE_P(Both, HardQuotients, ::testing::Values(Isa::avx2, Isa::avx512),
                          [](const auto& info) { return std::string(isa_name(info.param)); });
 
 }  // namespace

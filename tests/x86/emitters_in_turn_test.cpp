@@ -118,7 +118,8 @@ class RowsInTurn : public testing::TestWithParam<Isa> {
 TEST_P(RowsInTurn, ComputeTheBitsOfOneVectorsRows) {
   int compared = 0, rows = 0;
   for (const JitterRow* one : elementwise_table().rows()) {
-    rows += isa_of(*one) == GetParam() && one->op.view().find("InTurn") != std::string_view::npos;
+    const bool has_many_operands = one->op.view().starts_with("DivStanding");  // apart_test.cpp
+    rows += isa_of(*one) == GetParam() && one->op.view().find("InTurn") != std::string_view::npos && !has_many_operands;
     for (const ElementType element : {kF32, kF64})
       for (const Attributes& attributes :
            {Attributes{}, Attributes{{"approximate", "tanh"}}, Attributes{{"of", std::vector<float>{0.7f, 0.03f}}}})

@@ -1,15 +1,18 @@
-// What a divisor s is multiplied by (passes/standing_divisors.cpp): k, once for many quotients.
+// Quotients by what stands (passes/standing_divisors.cpp).
+#include <algorithm>
+#include <vector>
+
 #include "x86/emitters/emitters.hpp"
 #include "x86/emitters/rows.hpp"
 
 namespace tenon::x86 {
 namespace {
 
-using codegen::kF32Lanes;
+using namespace codegen;
 
-// 2^(126 - e) for the exponent e of s as floats have it, so that |s k| is in [1/2, 1); up to 4 where s is too large for
-// that, and from 2^-23 on where it is no normal number. So x k is infinite, or not as exact as x, only where the
-// quotient is.
+// What a divisor s is multiplied by, once for many quotients: 2^(126 - e) for the exponent e of s as floats have it, so
+// that |s k| is in [1/2, 1); up to 4 where s is too large for that, and from 2^-23 on where it is no normal number. So
+// x k is infinite, or not as exact as x, only where the quotient is.
 constexpr uint32_t kExponent = 0x7f800000, kOfUnit = 0x7e800000, kLeastNormal = 0x00800000;
 
 void divisor_scale(VectorCode& c) {
@@ -20,8 +23,79 @@ void divisor_scale(VectorCode& c) {
   c->vpmaxsd(k, k, c.u32(kLeastNormal));
 }
 
+// Where |s| does not lie from 2^-126 to 2^122.
+void odd_divisor(VectorCode& c) {
+  constexpr uint32_t kLeast = 2 * kLeastNormal, kMost = 2 * 0x7c800000u, kSign = 0x80000000;  // less the sign
+  const Vec place = c.temp();
+  c->vpslld(place, c.in(0), 1);
+  c->vpaddd(place, place, c.u32(kSign - kLeast));
+  const Mask out = c.mask_out();
+  if (c.avx512())
+    c->vpcmpgtd(c.opmask(out), place, c.u32(kMost - kLeast - kSign));
+  else
+    c->vpcmpgtd(c.vector(out), place, c.u32(kMost - kLeast - kSign));
+  c.deliver(out);
+}
+
+// Of x, s, the parts of 1 / s and where s is odd: x / s, for one vector or several with one check.
+enum { kX, kDivisor, kHigh, kLow, kOdd, kOperands };
+
+bool are_quotients(const Signature& s) { return s.in.size() == kOperands * s.out.size(); }
+
+class StandingQuotients final : public Emitter {
+ public:
+  Result<void> emit_code(EmitContext& context, const Emission& e) const override {
+    VectorCode c(x86_context(context), e);
+    const auto in = [&](size_t i, size_t which) { return c.in(i * kOperands + which); };
+    const auto out = [&](size_t i) { return c.context().vector(e.out[i], e.lanes); };
+    std::vector<int> odd;
+    for (size_t i = kOdd; i < e.in.size(); i += kOperands)
+      if (std::ranges::find(odd, e.in[i].at.number) == odd.end()) odd.push_back(e.in[i].at.number);
+    test(c, odd);
+    for (size_t i = 0; i < e.out.size(); ++i) c->vmulps(out(i), in(i, kX), in(i, kLow));
+    for (size_t i = 0; i < e.out.size(); ++i) c->vfmadd231ps(out(i), in(i, kX), in(i, kHigh));
+    Xbyak::Label done;
+    c->jz(done, Xbyak::CodeGenerator::T_NEAR);
+    for (size_t i = 0; i < e.out.size(); ++i) c->vdivps(out(i), in(i, kX), in(i, kDivisor));
+    c->L(done);
+    return c.finish();
+  }
+
+ private:
+  // Sets zero where no lane of any is set; the first result's register is free.
+  static void test(VectorCode& c, const std::vector<int>& odd) {
+    if (c.avx512()) {
+      Xbyak::Opmask any(odd[0]);
+      for (size_t i = 2; i < odd.size(); any = c->k0, ++i) c->korw(c->k0, any, Xbyak::Opmask(odd[i]));
+      return c->kortestw(any, odd.size() > 1 ? Xbyak::Opmask(odd[1]) : any);
+    }
+    const Xbyak::Ymm free = X86Context::ymm(c.out().getIdx());  // masks take all of a register
+    Xbyak::Ymm any = X86Context::ymm(odd[0]);
+    for (size_t i = 1; i < odd.size(); any = free, ++i) c->vorps(free, any, X86Context::ymm(odd[i]));
+    c->vtestps(any, any);
+  }
+};
+
 constexpr RowPair kRows[] = {
     {"DivisorScale", kF32Lanes, {.vectors = 1, .cycles = 2}, {.vectors = 1, .cycles = 2}, 0, algorithm<divisor_scale>},
+    {"OddDivisor", kF32Lanes, {.vectors = 1, .cycles = 1}, {.vectors = 1, .cycles = 2}, 0, algorithm<odd_divisor>},
+    {"DivStanding", kF32Lanes, {.cycles = 2}, {.cycles = 3}, 0, make_emitter<StandingQuotients>, are_quotients, true},
+    {"DivStandingInTurn2",
+     kF32Lanes,
+     {.cycles = 3},
+     {.cycles = 5},
+     0,
+     make_emitter<StandingQuotients>,
+     are_quotients,
+     true},
+    {"DivStandingInTurn4",
+     kF32Lanes,
+     {.cycles = 5},
+     {.cycles = 9},
+     0,
+     make_emitter<StandingQuotients>,
+     are_quotients,
+     true},
 };
 
 }  // namespace

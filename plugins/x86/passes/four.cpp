@@ -87,8 +87,8 @@ class FourFinder {
   void see(size_t i) {
     const Instruction& one = kernel_.body[i];
     static const Name kOperators[] = {
-        kDiv,        kSqrt,       Name("Add"),  Name("Sub"),      Name("Mul"),       Name("Neg"),
-        Name("Fma"), Name("Fms"), Name("Fnma"), Name("ClampLow"), Name("ClampHigh"), Name("DivisorScale")};
+        kDiv,        kSqrt,       Name("Add"),  Name("Sub"),      Name("Mul"),      Name("Neg"),
+        Name("Fma"), Name("Fms"), Name("Fnma"), Name("ClampLow"), Name("ClampHigh")};
     if (one.memory || one.out.size() != 1 || !fits(one.out) ||
         std::ranges::find(kOperators, one.op) == std::end(kOperators))
       return;

@@ -9,6 +9,7 @@
 //   Less a, b, m and other comparisons   where m holds, else false; attribute `negated` 1: the opposite (avx512)
 //   DivAlike a, b; SqrtAlike x   Div, Sqrt of what is alike in all lanes
 //   DivisorScale s               what to multiply a divisor by, so that its inverse is in range
+//   DivStanding x, s, h, l, o; OddDivisor s   x / s, of which h + l is the inverse but where o is true
 //   StoreFour [memory], a        the first four lanes
 //   MarkNaN n, a, b              n, with all bits set in lanes where a or b is NaN (avx2)
 //   PutNaN a, n                  a, or NaN in lanes that are marked so (avx2)

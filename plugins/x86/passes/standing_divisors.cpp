@@ -1,21 +1,24 @@
 // Quotients by what stands while a loop runs, as products.
 //
-//   %s = ...                        %s = ...   %k = DivisorScale %s   %d = Mul %s, %k   %h, %l of %d
-//   loop { %q = Div %x, %s }        loop { %t = Mul %x, %k   %r = Mul %t, %l   %q = Fma %t, %h, %r }
+//   %s = ...                        %s = ...   %h, %l of %s   %o = OddDivisor %s
+//   loop { %q = Div %x, %s }        loop { %q = DivStanding %x, %s, %h, %l, %o }
 //
-// As by constants (passes/division.cpp): 1 / d = h + l, with h towards 0 and l of its sign, so that infinities, zeros
+// As by constants (passes/division.cpp): 1 / s = h + l, with h towards 0 and l of its sign, so that infinities, zeros
 // and NaN come out right:
 //
-//   %h = Div 1 - 2^-23, %d          1 / d less one to two units of the last place, so that what it lacks has its sign
-//   %r = Fnma %h, %d, 1             r = 1 - h d
-//   %c = ClampLow 2^-60, %r         where d is 0, infinite or NaN any of the sign of h
+//   %h = Div 1 - 2^-23, %s          1 / s less one to two units of the last place, so that what it lacks has its sign
+//   %r = Fnma %h, %s, 1             r = 1 - h s
+//   %c = ClampLow 2^-60, %r         where s is 0, infinite or NaN any of the sign of h
 //   %p = Mul %c, %h   %l = Fma %p, %c, %p    h r + h r^2
 //
-// k, a power of two, keeps all in range; what is known to be moderate (body/numbers.hpp) needs none. Here no sum can be
-// told to be right for all x: it is the quotient but for one in a million (by more than 2^100 one in ten), and there
-// the number beside it; below 2^-100 within two units of the last place. Two or three operations of one cycle where the
-// machine divides in five and more: not in loops that find as much to do beside the quotient. What is made of a divisor
-// takes as long as several quotients.
+//   %r = Mul %x, %l   %q = Fma %x, %h, %r
+//
+// s is odd where h or l may be no normal number, and then the machine divides: DivStanding is the two products, of
+// vectors side by side with one check of it, or what is left of them where s is known to be moderate
+// (body/numbers.hpp). Here no sum can be told to be right for all x: it is the quotient but for one in a million (by
+// more than 2^100 one in ten), and there the number beside it; below 2^-100 within two units of the last place. Two
+// operations of one cycle where the machine divides in five and more: not in loops that find as much to do beside the
+// quotient. What is made of a divisor takes as long as several quotients.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -111,21 +114,31 @@ class StandingDivisors {
   std::set<RegisterId> moderate_;
 };
 
+struct Factors {
+  QuotientParts parts;
+  RegisterId odd = -1;  // where the divisor is; none: it is moderate
+};
+
 class Writer {
  public:
   explicit Writer(LinearKernel& kernel) : kernel_(kernel) {}
 
   // No number of the next stretch may be one of this: it would hold a register all along.
   void begin_stretch() { numbers_.clear(); }
-  QuotientParts write_factors(RegisterId divisor, bool moderate, int label) {
+  Factors write_factors(RegisterId divisor, bool moderate, int label) {
     const auto make = [&](Name op, RegisterIds in) { return write(op, std::move(in), label); };
-    return parts_of_divisor(divisor, moderate, make, [&](float number) {
+    const auto number = [&](float number) {
       const auto [made, is_new] = numbers_.try_emplace(number, -1);
       if (is_new) made->second = write_number(number);
       return made->second;
-    });
+    };
+    Factors made{parts_of_divisor(divisor, true, make, number)};
+    if (moderate) return made;
+    made.odd = kernel_.add_lanes(kBool);
+    kernel_.body.push_back({.op = "OddDivisor", .in = {divisor}, .out = {made.odd}, .label = label});
+    return made;
   }
-  void write_quotient(const Instruction& quotient, const QuotientParts& by) {
+  void write_quotient(const Instruction& quotient, const Factors& by) {
     const auto make = [&](Name op, RegisterIds in, RegisterId out) {
       Instruction one = quotient;
       one.op = op, one.in = std::move(in), one.out = RegisterIds{out};
@@ -133,9 +146,12 @@ class Writer {
       kernel_.body.push_back(std::move(one));
       return out;
     };
-    const auto [x, high, rest] = factors_of_quotient(
-        quotient.in[0], by, [&](Name op, RegisterIds in) { return make(op, std::move(in), kernel_.add_lanes(kF32)); });
-    make(kFma, {x, high, rest}, quotient.out[0]);
+    const RegisterId x = quotient.in[0];
+    if (by.odd >= 0)
+      return void(make("DivStanding", {x, quotient.in[1], by.parts.high, by.parts.low, by.odd}, quotient.out[0]));
+    const auto [same, high, rest] = factors_of_quotient(
+        x, by.parts, [&](Name op, RegisterIds in) { return make(op, std::move(in), kernel_.add_lanes(kF32)); });
+    make(kFma, {same, high, rest}, quotient.out[0]);
   }
 
  private:
@@ -160,7 +176,7 @@ void divide_by_standing(LinearKernel& kernel, const PassOptions& options) {
   if (std::ranges::none_of(kernel.body, [](const Instruction& one) { return one.op == kDiv; })) return;
   const LinearKernel old = kernel;
   const StandingDivisors standing(old, options);
-  std::map<RegisterId, QuotientParts> factors;
+  std::map<RegisterId, Factors> factors;
   kernel.body.clear();
   Writer writer(kernel);
   for (const Instruction& one : old.body) {
