@@ -1,5 +1,5 @@
-// The greatest and the least of rows on avx2, which takes three instructions a vector to pass NaN on: one check tells
-// of two vectors whether there is any, and what it finds waits for the end.
+// The greatest and the least of rows, which take two instructions a vector to pass NaN on, on avx2 three: one check
+// tells of two vectors whether there is any, and what it finds waits for the end.
 //
 //   %a = Scalar ...                 %a = Scalar ...   %n = Scalar {bits = 0x0}
 //   %a = Max %a, %x                 %a = Max %a, %x {numbers = 1}

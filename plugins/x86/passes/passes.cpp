@@ -21,7 +21,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   // Behind contraction, which stays within loops: bits are those of open extents.
   if (options.near) snippet::write_out(kernel);
   drop_neutral_folds(kernel);
-  if (options.isa == Isa::avx2) share_nan_checks(kernel);
+  share_nan_checks(kernel);
   mark_first_lanes(kernel);
   pack_fours(kernel);
   narrow_alike(kernel);

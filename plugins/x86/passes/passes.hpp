@@ -11,8 +11,8 @@
 //   DivisorScale s               what to multiply a divisor by, so that its inverse is in range
 //   DivStanding x, s, h, l, o; OddDivisor s   x / s, of which h + l is the inverse but where o is true
 //   StoreFour [memory], a        the first four lanes
-//   MarkNaN n, a, b              n, with all bits set in lanes where a or b is NaN (avx2)
-//   PutNaN a, n                  a, or NaN in lanes that are marked so (avx2)
+//   MarkNaN n, a, b              n, with all bits set in lanes where a or b is NaN
+//   PutNaN a, n                  a, or NaN in lanes that are marked so
 //   LoadHalves [memory]          Load of a vector of 512 bits as two of 256
 //   ConvertInRange x             floats to integers of 32 bits; 0x80000000 where it is not one of them
 //   RoundInRange x               the same to the nearest, of two the even one
@@ -193,7 +193,7 @@ void tabulate_functions(snippet::LinearKernel& kernel, Isa isa);
 void contract_multiply_add(snippet::LinearKernel& kernel);  // passes/contraction.cpp
 // Of rows that one vector holds: the fold into the number that changes nothing. passes/neutral.cpp
 void drop_neutral_folds(snippet::LinearKernel& kernel);
-// On avx2: extrema of rows that pass NaN on have one check for two vectors. passes/nan.cpp; after drop_neutral_folds.
+// Extrema of rows that pass NaN on have one check for two vectors. passes/nan.cpp; after drop_neutral_folds.
 void share_nan_checks(snippet::LinearKernel& kernel);
 // Of how many lanes masks and folds are, where that is known: rows of a few elements. passes/first_lanes.cpp; after
 // drop_neutral_folds.

@@ -79,8 +79,16 @@ Result<void> emit_fold_lanes(X86Context& c, const Emission& e) {
 
 Result<void> emit_mark_nan(X86Context& c, const Emission& e) {
   const bool wide = e.out[0].element == kF64;
-  const Xmm marks = c.vector(e.out[0], e.lanes), nan = c.vector(e.vectors[0], marks.getBit());
-  const Xmm a = c.vector(e.in[1], e.lanes), b = c.vector(e.in[2], e.lanes);
+  const Xmm marks = c.vector(e.out[0], e.lanes), a = c.vector(e.in[1], e.lanes), b = c.vector(e.in[2], e.lanes);
+  if (c.avx512()) {
+    constexpr uint8_t kUnordered = 3, kOnes = 0xff;
+    const Xbyak::Opmask nan = c.mask(e.masks[0]);
+    c.move(marks, c.vector(e.in[0], e.lanes));
+    wide ? c.gen().vcmppd(nan, a, b, kUnordered) : c.gen().vcmpps(nan, a, b, kUnordered);
+    wide ? c.gen().vpternlogq(marks | nan, marks, marks, kOnes) : c.gen().vpternlogd(marks | nan, marks, marks, kOnes);
+    return {};
+  }
+  const Xmm nan = c.vector(e.vectors[0], marks.getBit());
   wide ? c.gen().vcmpunordpd(nan, a, b) : c.gen().vcmpunordps(nan, a, b);
   c.gen().vorps(marks, c.vector(e.in[0], e.lanes), nan);
   return {};
@@ -94,7 +102,9 @@ Result<void> emit_put_nan(X86Context& c, const Emission& e) {
 
 std::vector<JitterRow> fold_rows() {
   std::vector<JitterRow> rows;
-  for (JitterRow row : {fold_row("MarkNaN", false, {.vectors = 1}, 1, make_function<emit_mark_nan>),
+  for (JitterRow row : {fold_row("MarkNaN", true, {.masks = 1}, 1.5, make_function<emit_mark_nan>),
+                        fold_row("MarkNaN", false, {.vectors = 1}, 1, make_function<emit_mark_nan>),
+                        fold_row("PutNaN", true, {}, 1, make_function<emit_put_nan>),
                         fold_row("PutNaN", false, {}, 1, make_function<emit_put_nan>)}) {
     row.types = codegen::kFloatLanes;
     rows.push_back(std::move(row));
