@@ -146,6 +146,13 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "%c = Greater %x, %o\n%a = Where %c, %o, %x\n%b = Greater %a, %k\n%y = Where %b, %z, %a",
       "%c = Equal %x, %o\n%a = Where %c, %x, %k\n%b = Max %a, %o\n%d = Abs %a\n%y = Where %c, %b, %d",
       "%c = Less %x, %z\n%d = Not %c\n%e = Greater %z, %o\n%f = And %d, %e\n%g = Or %f, %c\n%y = Where %g, %x, %z",
+      // Unsigned integers that i32 holds, and others.
+      "%a = Cast %x {to = type<u32[*]>}\n%b = Cast %z {to = type<u32[*]>}\n%c = Less %a, %b\n%y = Where %c, %x, %z",
+      "%a = Cast %x {to = type<u8[*]>}\n%b = Cast %z {to = type<u8[*]>}\n%c = Less %a, %b\n%y = Where %c, %x, %z",
+      "%a = Cast %x {to = type<u16[*]>}\n%b = Cast %k {to = type<u16[*]>}\n%c = LessOrEqual %a, %b\n%d = Greater %b, "
+      "%a\n%e = Xor %c, %d\n%y = Where %e, %x, %z",
+      "%a = Cast %x {to = type<u8[*]>}\n%b = Cast %k {to = type<u8[*]>}\n%c = LessOrEqual %a, %b\n%d = Greater %a, "
+      "%b\n%e = Or %c, %d\n%y = Where %e, %x, %z",
   };
   for (const char* operators : kGraphs) {
     expect_alike(text_of(operators), pairs());
@@ -239,6 +246,10 @@ TEST(BodyNumbersOfGraphs, ConditionsThatSayNoMore) {
   // Of all numbers, but not of NaN.
   EXPECT_EQ(nodes(of("%c = Greater %x, %o\n%d = Less %x, %k\n%e = Or %c, %d" + where), "Where"), 1);
   EXPECT_EQ(nodes(of("%c = Less %i, %five\n%d = Less %i, %six\n%e = And %c, %d" + where), "And"), 0);
+  // Of all integers, where one range ends beside the other's begin.
+  EXPECT_EQ(nodes(of("%c = Less %i, %six\n%d = Greater %i, %five\n%e = Or %c, %d" + where), "Where"), 0);
+  EXPECT_EQ(nodes(of("%c = Less %i, %six\n%d = GreaterOrEqual %i, %five\n%e = Or %c, %d" + where), "Where"), 0);
+  EXPECT_EQ(nodes(of("%c = Less %i, %five\n%d = Greater %i, %five\n%e = Or %c, %d" + where), "Where"), 1);
   const std::string chosen = "%c = Less %i, %five\n%a = Where %c, %six, %i\n%e = Less %a, %five";
   EXPECT_EQ(nodes(of(chosen + where), "Where"), 0) << "5 and more";
   EXPECT_EQ(nodes(of("%c = Less %i, %five\n%a = Where %c, %six, %i\n%e = Less %a, %six" + where), "Where"), 2);
@@ -281,6 +292,12 @@ TEST(BodyNumbersOfGraphs, RangesSpareChecks) {
   EXPECT_EQ(nodes(of(byte + "%r = Round %c\n%y = Cast %r {to = type<u8[*]>}"), "RoundInRange"), 1);
   EXPECT_EQ(nodes(of(byte + "%y = Cast %c {to = type<u32[*]>}"), "Wrap"), 1) << "NaN is 0";
   EXPECT_EQ(nodes(of("%r = Round %x\n%y = Cast %r {to = type<i32[*]>}"), "RoundInRange"), 0);
+  const auto marked = [&](std::string_view attribute, const std::string& operators) {
+    const snippet::Body body = of(operators);
+    return std::ranges::count_if(body.nodes, [&](const auto& node) { return node.attributes.has(attribute); });
+  };
+  EXPECT_EQ(marked("fits_i32", "%c = Less %b, %b\n%y = Where %c, %x, %k"), 1);
+  EXPECT_EQ(marked("fits_i32", "%a = Cast %x {to = type<u32[*]>}\n%c = Less %a, %a\n%y = Where %c, %x, %k"), 0);
 }
 
 TEST(BodyNumbersOfGraphs, PowersOfWhatIsLessTheGreatest) {

@@ -40,7 +40,7 @@ class Rewriter {
       if (auto bound = bound_of_square(node)) all.push_back(*std::move(bound));
       if (node.op == kConvert && is_narrow(node)) all.push_back(in_range(node));
       if (node.op == kInRange) round_at_once(node);
-      if (node.op == kConvert && fits_i32(node)) node.attributes.set("fits_i32", 1);
+      if (fits_i32(node)) node.attributes.set("fits_i32", 1);
       all.push_back(std::move(node));
     }
     body_.nodes = std::move(all);
@@ -208,10 +208,12 @@ class Rewriter {
     conversion.op = kToNearest;
     conversion.operands = {found->second};
   }
-  // Unsigned integers, to floats.
+  // Unsigned integers, to floats, or that are in some order.
   bool fits_i32(const BodyNode& node) const {
-    return is(node.operands[0], kU32) && body_.values[index(node.result)].element.is_float() &&
-           of(node, 0).high < 0x1p31;
+    const bool to_float = node.op == kConvert && body_.values[index(node.result)].element.is_float();
+    if (!to_float && !is_order(node.op)) return false;
+    return std::ranges::all_of(node.operands,
+                               [&](ValueId x) { return is(x, kU32) && numbers_[index(x)].high < 0x1p31; });
   }
 
   // The machine gives one operand where either is NaN or both are zeros: x of ClampLow and ClampHigh, and of zeros the

@@ -83,11 +83,11 @@ Numbers both(const Numbers& a, const Numbers& b) {
   return made.low > made.high ? known(false) : made;
 }
 
-Numbers either(const Numbers& a, const Numbers& b) {
+Numbers either(const Numbers& a, const Numbers& b, ElementType type, const std::vector<Numbers>& all) {
   if (const auto truth = truth_of(a)) return *truth ? a : b;
   if (const auto truth = truth_of(b)) return *truth ? b : a;
-  if (a.of < 0 || a.of != b.of || a.low > b.high || b.low > a.high) return open();
-  return {.low = std::min(a.low, b.low), .high = std::max(a.high, b.high), .of = a.of};
+  if (a.of < 0 || a.of != b.of || a.low > above(b.high, type) || b.low > above(a.high, type)) return open();
+  return lies(a.of, all[static_cast<size_t>(a.of)], std::min(a.low, b.low), std::max(a.high, b.high));
 }
 
 Numbers opposite(const Numbers& condition) {

@@ -6,10 +6,11 @@
 
 namespace tenon::x86 {
 
-// Of a comparison of numbers of one type, f32 or 32-bit integers, by their ids; of And, Or, Not of conditions.
+// Of a comparison of numbers of one type, f32 or 32-bit integers, by their ids; of And, Or, Not of conditions. `type`
+// of either: of the value that both are of, if they are of one.
 Numbers compared(Name op, ElementType type, snippet::ValueId a, snippet::ValueId b, const std::vector<Numbers>& all);
 Numbers both(const Numbers& a, const Numbers& b);
-Numbers either(const Numbers& a, const Numbers& b);
+Numbers either(const Numbers& a, const Numbers& b, ElementType type, const std::vector<Numbers>& all);
 Numbers opposite(const Numbers& condition);
 
 std::optional<bool> truth_of(const Numbers& condition);

@@ -136,7 +136,10 @@ class Walk {
   Numbers condition(const BodyNode& node) const {
     static const Name kAnd("And"), kOr("Or"), kNot("Not");
     if (node.op == kAnd) return both(in(node, 0), in(node, 1));
-    if (node.op == kOr) return either(in(node, 0), in(node, 1));
+    if (node.op == kOr) {
+      const ValueId of = in(node, 0).of;
+      return either(in(node, 0), in(node, 1), of < 0 ? kBool : element(of), all_);
+    }
     if (node.op == kNot) return opposite(in(node, 0));
     const bool pair = node.operands.size() == 2 && element(node.operands[0]) == element(node.operands[1]);
     if (!pair || !(element(node.operands[0]) == kF32 || is_int32(element(node.operands[0]))))

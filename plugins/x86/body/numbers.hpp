@@ -32,7 +32,7 @@ std::vector<Numbers> numbers_of(const snippet::Body& body);
 //   Convert x         ConvertInRange x   a float that is never NaN, to a 32-bit integer that holds all of its range
 //                     Wrap ConvertInRange x   where it may be NaN, of what 8 or 16 bits hold
 //   ConvertInRange RoundEven x   RoundInRange x
-//   Convert u, to floats   with attribute `fits_i32`, where an unsigned u does
+//   Convert u, to floats; Less u, v ...   with attribute `fits_i32`, where unsigned u and v do
 //   Exp x             with attribute `below_1`, where x is not above 0, as less the greatest of its row
 //   Pow x, c          PowBy x {exponent}, the bits of a constant that is finite and not 0, nor whole where x has a sign;
 //                     `no_sign` where x is not below 0, `normal` where it is no denormal either

@@ -13,9 +13,10 @@ namespace {
 constexpr uint64_t kSign64 = uint64_t{1} << 63;
 constexpr uint32_t kSign32 = uint32_t{1} << 31;
 
-// avx2: out = a > b of integers. Unsigned ones are compared with their upper bit flipped.
+// avx2: out = a > b of integers. Unsigned ones that may have their upper bit set are compared with it flipped.
 void greater_avx2(VectorCode& c, const Vec& out, const Vec& a, const Vec& b) {
-  if (c.element().is_signed_int()) return c.wide() ? c->vpcmpgtq(out, a, b) : c->vpcmpgtd(out, a, b);
+  if (c.element().is_signed_int() || c.emission().attributes.has("fits_i32"))
+    return c.wide() ? c->vpcmpgtq(out, a, b) : c->vpcmpgtd(out, a, b);
   const VectorCode::Scope scope(c);
   const Vec left = c.temp(), right = c.temp();
   const ConstantOperand sign = c.wide() ? c.u64(kSign64) : c.u32(kSign32);
