@@ -298,6 +298,8 @@ TEST(BodyNumbersOfGraphs, RangesSpareChecks) {
   };
   EXPECT_EQ(marked("fits_i32", "%c = Less %b, %b\n%y = Where %c, %x, %k"), 1);
   EXPECT_EQ(marked("fits_i32", "%a = Cast %x {to = type<u32[*]>}\n%c = Less %a, %a\n%y = Where %c, %x, %k"), 0);
+  EXPECT_EQ(marked("number", f + "%m = Mul %f, %k\n%y = Cast %m {to = type<i32[*]>}"), 1);
+  EXPECT_EQ(marked("number", byte + "%y = Cast %c {to = type<u8[*]>}"), 0);
 }
 
 TEST(BodyNumbersOfGraphs, PowersOfWhatIsLessTheGreatest) {

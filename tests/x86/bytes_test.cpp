@@ -261,6 +261,34 @@ TEST_P(Bytes, FloatsThatAreClamped) {
   EXPECT_EQ(lower_bounds("i8"), 0);
 }
 
+// Floats that are never NaN: packing to i8 has the lower bound, too.
+TEST_P(Bytes, NumbersThatAreClamped) {
+  const std::vector<int> numbers{0,    1,    -1,   253,  254,   255,    256,        257,        -255,
+                                 -256, -257, -258, 9999, -9999, 100000, 2147483647, -2147483647};
+  const auto text = [](int64_t n, const char* to, float least, float most, const char* outputs) {
+    return str("graph @g(%x: i32[", n < 0 ? "N" : str(n), "]) -> (", outputs,
+               ") {\n%k = Constant {value = dense<f32[]: 0.5>}\n%l = Constant {value = dense<f32[]: ", least,
+               ">}\n%h = Constant {value = dense<f32[]: ", most, ">}\n%f = Cast %x {to = type<f32[*]>}\n",
+               "%m = Mul %f, %k\n%b = Clip %m, %l, %h\n%r = Round %b\n%a = Cast %r {to = type<", to,
+               "[*]>}\n%y = Add %a, %a\n}");
+  };
+  for (const auto& [to, least, most] : {std::tuple{"i8", -128.0f, 127.0f}, {"i8", -3.0f, 100.0f}, {"u8", 0.0f, 255.0f}})
+    for (const int64_t n : {int64_t{0}, int64_t{1}, vector() - 1, vector(), vector() + 1, 3 * vector() + 3})
+      for (const char* outputs : {"%y", "%y, %b", "%y, %a, %m"}) {
+        Tensor x = *Tensor::zeros(kI32, {n});
+        for (int64_t i = 0; i < n; ++i) x.set_double(i, numbers[static_cast<size_t>(i) % numbers.size()]);
+        expect_exact(text(n, to, least, most, outputs), {Datum(x)});
+        if (HasFatalFailure()) return;
+      }
+  const auto lower_bounds = [&](float least, const char* outputs) {
+    const std::string graph = text(-1, "i8", least, 127, outputs);
+    return count(graph, "ClampHigh") - count(graph, "ClampLow");
+  };
+  EXPECT_EQ(lower_bounds(-128, "%y"), 4);
+  EXPECT_EQ(lower_bounds(-128, "%y, %b"), 0);
+  EXPECT_EQ(lower_bounds(-100, "%y"), 0);
+}
+
 TEST_P(Bytes, QuantisedNumbersAreRoundedAndKeptInRange) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   const std::vector<float> numbers{

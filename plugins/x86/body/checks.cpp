@@ -107,7 +107,9 @@ class Rewriter {
     // The machine's conversion is to signed integers; what is cut off to 0 may be above -1.
     const bool fits =
         x.high < 0x1p31 && (is(node.result, kI32) ? x.low >= -0x1p31 : is(node.result, kU32) && x.low > -1);
-    if (fits && is_number(x)) node.op = kInRange;
+    if (!fits || !is_number(x)) return;
+    node.op = kInRange;
+    node.attributes.set("number", 1);
   }
 
   void raise_by_constant(BodyNode& node) const {

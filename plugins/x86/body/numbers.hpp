@@ -29,20 +29,22 @@ std::vector<Numbers> numbers_of(const snippet::Body& body);
 //   Max a, b          ClampLow b, a      a is NaN only where b is: one instruction, which gives b there
 //                     ClampLow a, b      b only where a is, and no two zeros of different signs meet
 //   Min a, b          ClampHigh          likewise
-//   Convert x         ConvertInRange x   a float that is never NaN, to a 32-bit integer that holds all of its range
+//   Convert x         ConvertInRange x {number = 1}   a float that is never NaN, to a 32-bit integer that holds all of
+//                     its range
 //                     Wrap ConvertInRange x   where it may be NaN, of what 8 or 16 bits hold
 //   ConvertInRange RoundEven x   RoundInRange x
 //   Convert u, to floats; Less u, v ...   with attribute `fits_i32`, where unsigned u and v do
 //   Exp x             with attribute `below_1`, where x is not above 0, as less the greatest of its row
-//   Pow x, c          PowBy x {exponent}, the bits of a constant that is finite and not 0, nor whole where x has a sign;
+//   Pow x, c          PowBy x {exponent}, the bits of a constant that is finite and not 0, nor whole where x has a
+//   sign;
 //                     `no_sign` where x is not below 0, `normal` where it is no denormal either
 //   Div x, s          with attribute `moderate`, where |s| lies from 2^-126 to 2^122, or is 0, infinite or NaN
 //   Abs x, ClampLow x, c, Max x, y, Where c, x, x ...   x, where nothing else can come out
 //   And c, d; Or c, d  c, where d says no more
 //   Less Sqrt x, c ... Less x, c', where nothing else reads the root of what is not below 0
 //
-// and without nodes that nothing reads then. Products that may not lose their rounding, since more than a sum read them,
-// have attribute `rounded` where that may be told no more.
+// and without nodes that nothing reads then. Products that may not lose their rounding, since more than a sum read
+// them, have attribute `rounded` where that may be told no more.
 snippet::Body with_fewer_checks(const snippet::Body& body);
 
 }  // namespace tenon::x86

@@ -110,14 +110,17 @@ void spread_mask(VectorCode& c) {
 
 // The low bytes of four vectors, one behind the other. The machine packs within 128 bits: 32-bit words are put in
 // order. It saturates, so low bytes go alone but of lanes that are values of one type (attribute `u8` or `i8`) or
-// 0x80000000, which becomes 0 of u8, and of i8 a word whose low byte is 0. Of u8 any negative number becomes 0.
+// 0x80000000, which becomes 0 of u8, and of i8 a word whose low byte is 0. Of u8 any negative number becomes 0, of i8
+// with attribute `number` any below -128 that.
 void pack_bytes(VectorCode& c) {
   const Vec low = c.temp(), high = c.temp(), other = c.temp();
+  const bool saturates = is_set(c, "i8") && is_set(c, "number");
   const auto pair = [&](const Vec& out, size_t i) {
     if (is_set(c, "u8")) return c->vpackusdw(out, c.in(i), c.in(i + 1));
     if (is_set(c, "i8")) {
       c->vpackssdw(out, c.in(i), c.in(i + 1));
-      return c->vandps(out, out, c.u32(0x00ff00ff));
+      if (!saturates) c->vandps(out, out, c.u32(0x00ff00ff));
+      return;
     }
     c->vandps(out, c.in(i), c.u32(0xff));
     c->vandps(other, c.in(i + 1), c.u32(0xff));
@@ -125,7 +128,7 @@ void pack_bytes(VectorCode& c) {
   };
   pair(low, 0);
   pair(high, 2);
-  c->vpackuswb(low, low, high);
+  saturates ? c->vpacksswb(low, low, high) : c->vpackuswb(low, low, high);
   constexpr std::array<uint32_t, 16> kWords{0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
   constexpr std::array<uint32_t, 8> kHalf{0, 4, 1, 5, 2, 6, 3, 7};
   c->vmovups(other, c.avx512() ? c.context().table(kWords) : c.context().table(kHalf));

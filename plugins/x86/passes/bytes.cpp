@@ -180,7 +180,8 @@ class Joiner {
   struct Clamped {
     size_t low = 0, high = 0;  // ClampLow and ClampHigh
     ElementType type;          // kU8 or kI8, which holds all of what is between them
-    bool from_zero = false;
+    bool from_least = false;   // of the type
+    bool is_number = false;    // never NaN
   };
   // What is converted to integers.
   std::optional<Clamped> clamped(size_t b) const {
@@ -195,14 +196,15 @@ class Joiner {
     const auto least_bits = constant_of(at(*low).in[1]), most_bits = constant_of(at(*high).in[1]);
     if (!least_bits || !most_bits) return std::nullopt;
     const auto least = std::bit_cast<float>(*least_bits), most = std::bit_cast<float>(*most_bits);
-    if (least >= 0 && most <= 255) return Clamped{*low, *high, kU8, least == 0};
-    if (least >= -128 && most <= 127) return Clamped{*low, *high, kI8};
+    const bool is_number = at(b).attributes.has("number");
+    if (least >= 0 && most <= 255) return Clamped{*low, *high, kU8, least == 0, is_number};
+    if (least >= -128 && most <= 127) return Clamped{*low, *high, kI8, least == -128, is_number};
     return std::nullopt;
   }
   bool is_for_one(size_t b) const { return bundle(b).readers.size() == 1 && !bundle(b).read_apart; }
-  // Packing has the lower bound by itself.
+  // Packing has the lower bound by itself. Of i8 the machine makes it of NaN, too.
   bool needs_no_low(size_t b, const Clamped& by) const {
-    return by.type == kU8 && by.from_zero && !read_elsewhere(b) && is_for_one(by.high);
+    return by.from_least && (by.type == kU8 || by.is_number) && !read_elsewhere(b) && is_for_one(by.high);
   }
 
   // ---- Is it worth it? Instructions, as the machine counts them ----
@@ -229,10 +231,11 @@ class Joiner {
 
   // Less those that it makes superfluous.
   int pack_instructions(size_t b) const {
-    constexpr int kAny = 9, kOfU8 = 5, kOfI8 = 7;
+    constexpr int kAny = 9, kSaturating = 5, kMasked = 7;
     const auto by = clamped(b);
     if (!by) return kAny;
-    return by->type == kI8 ? kOfI8 : needs_no_low(b, *by) ? kOfU8 - kParts : kOfU8;
+    if (by->type == kI8 && !by->is_number) return kMasked;
+    return needs_no_low(b, *by) ? kSaturating - kParts : kSaturating;
   }
 
   // ---- The code ----
@@ -278,6 +281,7 @@ class Joiner {
     for (int part = 0; part < kParts; ++part) pack.in.push_back(at(b, part).in[i]);
     if (const auto by = clamped(*other)) {
       pack.attributes.set(by->type == kU8 ? "u8" : "i8", 1);
+      if (by->is_number) pack.attributes.set("number", 1);
       for (int part = 0; part < kParts && needs_no_low(*other, *by); ++part)
         unbounded_[at(by->high, part).out[0]] = at(by->low, part).in[0];
     }
