@@ -250,6 +250,7 @@ TEST(BodyNumbersOfGraphs, ConditionsThatSayNoMore) {
   EXPECT_EQ(nodes(of("%c = Less %i, %six\n%d = Greater %i, %five\n%e = Or %c, %d" + where), "Where"), 0);
   EXPECT_EQ(nodes(of("%c = Less %i, %six\n%d = GreaterOrEqual %i, %five\n%e = Or %c, %d" + where), "Where"), 0);
   EXPECT_EQ(nodes(of("%c = Less %i, %five\n%d = Greater %i, %five\n%e = Or %c, %d" + where), "Where"), 1);
+  EXPECT_EQ(nodes(of("%c = Greater %i, %five\n%d = Less %i, %five\n%e = Or %c, %d" + where), "Where"), 1);
   const std::string chosen = "%c = Less %i, %five\n%a = Where %c, %six, %i\n%e = Less %a, %five";
   EXPECT_EQ(nodes(of(chosen + where), "Where"), 0) << "5 and more";
   EXPECT_EQ(nodes(of("%c = Less %i, %five\n%a = Where %c, %six, %i\n%e = Less %a, %six" + where), "Where"), 2);
