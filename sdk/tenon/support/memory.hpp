@@ -16,7 +16,7 @@ struct TENON_API AlignedFree {
 using AlignedBytes = std::unique_ptr<std::byte[], AlignedFree>;
 
 // `size` bytes (0 allowed: a unique non-null pointer), uninitialised. An impossible size or an exhausted heap is
-// Code::resource_exhausted, never an abort.
+// Code::resource_exhausted, never an abort. From 2 MB on the kernel is asked for large pages, which it may not have.
 TENON_API Result<AlignedBytes> allocate_aligned(size_t size, size_t align = kAlignBytes);
 
 // Most bytes that one tensor made from a model's own numbers may take (ConstantOfShape, Expand, Range ...), so that a
