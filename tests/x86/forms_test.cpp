@@ -343,7 +343,7 @@ TEST_P(Forms, RowsGoAloneWhereNothingIsFetchedAhead) {
       EXPECT_EQ(tier.row_order == RowOrder::one_by_one, tier.suffix.find(".alone") != std::string::npos);
       const bool fetches = tier.passes.next_row != NextRow::none && !is_skewed(tier.row_order);
       const auto ends = [&](std::string_view suffix) { return tier.suffix.find(suffix) != std::string::npos; };
-      EXPECT_EQ(tier.passes.next_row == NextRow::last_to_second, ends(".alone.fetching") || ends(".skewed.far"))
+      EXPECT_EQ(tier.passes.next_row == NextRow::last_to_second, ends(".alone.fetching") || ends(".skewed.fetching"))
           << tier.suffix;
       EXPECT_EQ(tier.passes.next_row == NextRow::before_last_to_second, ends(".alone.paged") || ends(".alone.near"))
           << tier.suffix;
@@ -396,8 +396,8 @@ TEST_P(Forms, RowsGoAloneWhereNothingIsFetchedAhead) {
                                           {"f32[2000,4080]", softmax, false},
                                           {"f16[9000,8192]", softmax, false},
                                           {"f32[2000,8192]", softmax, true}}) {
-    EXPECT_EQ(suffixes(stated, x, operators).find(".streaming.skewed.far ") != std::string::npos, far) << x;
-    EXPECT_EQ(suffixes(target(), x, operators).find(".far"), std::string::npos) << x << ": fetched ahead";
+    EXPECT_EQ(suffixes(stated, x, operators).find(".streaming.skewed.fetching ") != std::string::npos, far) << x;
+    EXPECT_EQ(suffixes(target(), x, operators).find(".skewed.fetching"), std::string::npos) << x << ": fetched ahead";
   }
   EXPECT_EQ(suffixes(target(), "f32[2000,1024]", softmax).find("alone"), std::string::npos);
   EXPECT_EQ(suffixes(stated, "f32[2000,1024]", "%y = LogSoftmax %x {axis = -1}").find("alone"), std::string::npos);

@@ -216,14 +216,14 @@ struct FormMaker::FarRows {
 
   // Rows that the first level does not hold beside what is costly of them: the walk that computes it fetches the next
   // one into the second level.
-  Lengths skewed_far() const {
+  Lengths skewed_fetching() const {
     if (!costly || !are_wide() || fetched_ahead) return kNone;
     const Lengths lengths = skewed();
     return {.least = std::max(lengths.least, l1 / all() + 1), .most = lengths.most};
   }
   Lengths skewed_near() const {
     Lengths lengths = skewed();
-    if (skewed_far().least <= skewed_far().most) lengths.most = skewed_far().least - 1;
+    if (skewed_fetching().least <= skewed_fetching().most) lengths.most = skewed_fetching().least - 1;
     return lengths;
   }
 
@@ -261,7 +261,7 @@ void FormMaker::add_row_orders(std::vector<Tier>& tiers, const snippet::Body& bo
   } orders[] = {
       {".alone", RowOrder::one_by_one, rows.alone(), NextRow::none},
       {".skewed", RowOrder::skewed, rows.skewed_near(), skewed_next},
-      {".skewed.far", RowOrder::skewed, rows.skewed_far(), NextRow::last_to_second},
+      {".skewed.fetching", RowOrder::skewed, rows.skewed_fetching(), NextRow::last_to_second},
       {".skewed.twice", RowOrder::skewed_twice, rows.skewed_twice(), NextRow::none},
       {".alone.paged", RowOrder::one_by_one, rows.paged(), NextRow::before_last_to_second},
       {".alone.near", RowOrder::one_by_one, rows.paged_near(), NextRow::before_last_to_second, false, true},
