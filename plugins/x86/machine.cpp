@@ -69,6 +69,7 @@ TargetDescription described(TargetDescription target, const Machine& machine) {
     if (memory.name == "l2" && machine.l2_bytes > 0) memory.size_bytes = machine.l2_bytes;
     if (!zen) continue;
     if (memory.name == "l3") memory.prefetch_reads = memory.prefetch_writes = 0;
+    if (memory.name == "host") memory.prefetch_level = 1;
     if (memory.name == "host" && machine.family < kZen5) {
       memory.prefetch_reads = memory.prefetch_writes = 0;
       memory.streams = std::min<uint64_t>(memory.streams, 2);

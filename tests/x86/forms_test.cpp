@@ -406,6 +406,46 @@ TEST_P(Forms, RowsGoAloneWhereNothingIsFetchedAhead) {
   EXPECT_EQ(suffixes(stated, "f32[2000,1025]", "%y = LogSoftmax %x {axis = -1}").find("alone"), std::string::npos);
 }
 
+// Where lines are fetched ahead into the second level, so are those of all orders beyond the caches, and no others.
+// Rows that are folded twice beside what they share are skewed as far as the first level holds them and from an eighth
+// of the second on; between, the sweep that stores fetches the next one.
+TEST_P(Forms, RowsAreFetchedIntoTheSecondLevel) {
+  TargetDescription stated = target();
+  constexpr int64_t kFirst = 32 << 10, kSecond = 1 << 20;
+  stated.memories[0].size_bytes = kSecond;
+  stated.memories[1].size_bytes = 4 << 20;
+  const auto orders = [&](std::string_view operators, int64_t columns) {
+    const FormMaker maker(stated, **jitter_table(), {});
+    auto graph = parse_graph(str("graph @g(%x: f32[8000,", columns, "], %w: f32[", columns, "], %b: f32[", columns,
+                                 "]) -> %y {\n", operators, "\n}"));
+    testing::GuardedGraph(GetParam(), {}).tokenize(**graph);
+    std::string made;
+    for (const FormMaker::Tier& tier : maker.tiers_of(*snippet::make_body(*(*graph)->body().output(0)->producer()))) {
+      EXPECT_EQ(tier.passes.prefetch_reads.to_second,
+                tier.row_order != RowOrder::as_lowered && stated.memories[2].prefetch_level == 2)
+          << tier.suffix;
+      if (tier.row_order != RowOrder::as_lowered) made = tier.suffix;  // the last one that serves a call does
+    }
+    return made;
+  };
+  const std::string_view norm = "%y = LayerNormalization %x, %w, %b {axis = -1}",
+                         once = "%y = RMSNormalization %x, %w {axis = -1}";
+  const std::string skewed = ".streaming.skewed", fetching = ".streaming.alone.fetching";
+  // Of 4 bytes each: a row, two that are shared, what is kept.
+  constexpr int64_t kElement = 16, kMost = kFirst / kElement, kLong = kSecond / 8 / kElement;
+  EXPECT_EQ(orders(norm, kMost), skewed);
+  EXPECT_EQ(orders(norm, kMost + 16), "") << "fetched into the first level";
+  stated.memories[2].prefetch_level = 2;
+  EXPECT_EQ(orders(norm, kMost), skewed);
+  EXPECT_EQ(orders(norm, kMost + 16), fetching);
+  EXPECT_EQ(orders(norm, kLong), fetching);
+  EXPECT_EQ(orders(norm, kLong + 16), skewed);
+  EXPECT_EQ(orders(norm, kSecond / 2 / kElement), skewed);
+  EXPECT_EQ(orders(norm, kSecond / 2 / kElement + 16), "");
+  EXPECT_EQ(orders(once, kMost + 16), skewed) << "folded once";
+  EXPECT_EQ(orders("%y = MeanVarianceNormalization %x {axes = [1]}", kMost + 16), skewed) << "nothing is shared";
+}
+
 // A second level that has no room for two rows beyond half of the first leaves all of that to those that go alone.
 TEST_P(Forms, RowsGoAloneAsFarAsTheFirstLevelWhereTheSecondHoldsNoTwo) {
   TargetDescription stated = target();

@@ -8,10 +8,11 @@ namespace {
 
 TargetDescription stated() {
   TargetDescription target;
-  target.memories = {{.name = "host", .size_bytes = 9, .prefetch_reads = 3, .prefetch_writes = 2, .streams = 4},
-                     {.name = "l3", .size_bytes = 7, .prefetch_reads = 64, .prefetch_writes = 48},
-                     {.name = "l2", .size_bytes = 5},
-                     {.name = "l1", .size_bytes = 3}};
+  target.memories = {
+      {.name = "host", .size_bytes = 9, .prefetch_reads = 3, .prefetch_writes = 2, .prefetch_level = 2, .streams = 4},
+      {.name = "l3", .size_bytes = 7, .prefetch_reads = 64, .prefetch_writes = 48},
+      {.name = "l2", .size_bytes = 5},
+      {.name = "l1", .size_bytes = 3}};
   return target;
 }
 
@@ -26,6 +27,7 @@ TEST(Machine, TakesOverTheCachesOfACore) {
 TEST(Machine, SaysHowLoopsWalk) {
   TargetDescription near = stated();
   near.memories[1].prefetch_reads = near.memories[1].prefetch_writes = 0;
+  near.memories[0].prefetch_level = 1;
   EXPECT_EQ(described(stated(), {"AuthenticAMD", 0x1a, 0, 0}), near);
   TargetDescription older = near;
   older.memories[0].prefetch_reads = older.memories[0].prefetch_writes = 0, older.memories[0].streams = 2;

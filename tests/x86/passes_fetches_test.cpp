@@ -77,6 +77,24 @@ TEST_P(Passes, TheFirstOfSeveralWalksFetches) {
   EXPECT_EQ(count(second, "Prefetch"), 0) << text;
 }
 
+// Into the cache that is asked for, what is read; what is written goes into the nearest.
+TEST_P(Passes, LinesAreFetchedIntoTheSecondLevelIfAsked) {
+  const int lanes = GetParam().lanes;
+  const std::string text =
+      str("kernel @copy lanes ", lanes, " {\n  #0 = pointer 0\n  #1 = pointer 1\n  #2 = limit loop 0\n",
+          "  %0:g = Parameter #0\n  %1:g = Parameter #1\n  %2:g = Zero\n  loop 0 d0 dim 0 %2 vector step ", lanes,
+          " limit #2 {\n    %3:f32 = Load f32 [%0 + %2]\n    Store f32 [%1 + %2], %3\n  }\n}\n");
+  for (const bool to_second : {false, true}) {
+    const std::string made = print(
+        optimised(text, {.prefetch_writes = {.lines = 48}, .prefetch_reads = {.lines = 64, .to_second = to_second}}));
+    const size_t read = made.find("PrefetchRead"), written = made.find("PrefetchWrite");
+    ASSERT_TRUE(read != made.npos && written != made.npos) << made;
+    const auto line = [&](size_t at) { return made.substr(at, made.find('\n', at) - at); };
+    EXPECT_EQ(line(read).find("second") != std::string::npos, to_second) << made;
+    EXPECT_EQ(line(written).find("second"), std::string::npos) << made;
+  }
+}
+
 // Blocks of columns: the second sweep over the rows fetches the next block's, and no other does.
 TEST_P(Passes, TheNextBlockIsFetchedByTheSecondSweep) {
   snippet::test::BodyBuilder build("softmax", "rk");

@@ -152,6 +152,7 @@ struct FormMaker::FarRows {
   bool one_loop = false;       // goes as fast as the walks alone, or what is costly has nowhere to wait for these
   bool three_walks = false;    // have registers at once
   bool fetched_ahead = false;  // lines from main memory
+  bool into_second = false;    // where these are fetched: the second-level cache
   int64_t shortest = 0;
   int64_t l1 = 0, l2 = 0;  // bytes
   std::optional<int64_t> l3;
@@ -168,7 +169,9 @@ struct FormMaker::FarRows {
   // Skewed orders read one row while they write another, and a load is held up by a store to the same place of another
   // page: at every element where rows are whole pages. Where these orders are faster but for that, none but such rows
   // go one by one.
-  bool skew_but_for_pages() const { return !are_of_one_tensor() || (one_loop && bytes.standing == 0); }
+  bool skew_but_for_pages() const {
+    return !fetched_ahead && (!are_of_one_tensor() || (one_loop && bytes.standing == 0));
+  }
   int64_t multiple(RowOrder order) const { return !is_skewed(order) && skew_but_for_pages() ? page() : 1; }
 
   // Main memory is read fastest by a sweep that does nothing else, and written fastest by one that reads from the first
@@ -192,21 +195,27 @@ struct FormMaker::FarRows {
   // Beyond the first level, or nearly: the sweep that stores fetches the next row into the second, so that main memory
   // is read and written at once. No other sweep reads from main memory then, so lines come whole and in one stretch.
   // Rows that share nothing and are folded once gain more from being skewed.
+  // Where lines are fetched ahead into the second level anyway, skewed rows are as fast but those that the first level
+  // does not hold beside what all rows share, up to an eighth of the second, of one tensor that is folded twice.
   Lengths fetching() const {
-    if (fetched_ahead || costly || (folds < 2 && bytes.standing == 0)) return kNone;
-    return {.least = l1 / (one_loop ? 1 : 2) / all() + 1, .most = l2 / 2 / all()};
+    if (costly || (folds < 2 && bytes.standing == 0)) return kNone;
+    const Lengths lengths{.least = l1 / (one_loop ? 1 : 2) / all() + 1, .most = l2 / 2 / all()};
+    if (!fetched_ahead) return lengths;
+    if (!into_second || bytes.moving > bytes.kept || folds < 2 || bytes.standing == 0) return kNone;
+    return {.least = std::max(lengths.least, l1 / all() + 1), .most = l2 / 8 / all()};
   }
 
   // What is stored beside the fold of the next row overlaps with the reads of that; the walks between, with nothing.
   // But a loop that reads several rows out of the second level lets go of the lines that it fetches from main memory,
-  // so what all rows share has to fit the first, with a row and what is kept of it. Where two folds may be one, those
-  // go merged that the second level does not hold; costly ones, whose powers that makes twice, beyond half of the last.
+  // so what all rows share has to fit the first, with a row and what is kept of it, unless these lines go to the
+  // second, which then holds that row and the next. Where two folds may be one, those go merged that the second level
+  // does not hold; costly ones, whose powers that makes twice, beyond half of the last.
   Lengths skewed() const {
     Lengths lengths{.least = shortest};
     if (folds > 1 && go_alone())
       lengths.least = are_fetched() ? fetching().most + 1 : std::max(shortest, alone().most + 1);
     if (folds > 1 && bytes.standing > 0)
-      lengths.most = l1 / all();
+      lengths.most = (into_second ? l2 / 2 : l1) / all();
     else if (merges && !costly)
       lengths.most = l2 / again();
     else if (merges && l3)
@@ -248,6 +257,7 @@ void FormMaker::add_row_orders(std::vector<Tier>& tiers, const snippet::Body& bo
   const FarRows rows = far_rows_of(body, tiers);
   if (rows.bytes.moving == 0) return;
   Tier far = *std::ranges::find_if(tiers, stores_past_caches);
+  far.passes.prefetch_reads.to_second = rows.into_second;
   // What goes along with a walk over several dims is a loop over each of them: the same bits where no vector is cut.
   if (body.first_of_row() + 1 < body.rank()) far.calls.multiple = int64_t{far.lower.unroll} * far.lower.lanes;
   // The walk that keeps what is costly is not the first, which finds the next row where that has fetched it.
@@ -287,7 +297,7 @@ FormMaker::FarRows FormMaker::far_rows_of(const snippet::Body& body, const std::
   // Of shorter rows several go at once; the more a sweep computes, the more there is to overlap
   // (docs/performance/snippets.md).
   constexpr int64_t kLeastLines = 9, kLeastCostlyLines = 6;
-  const MemorySpace *second = target_.memory("l2"), *third = target_.memory("l3");
+  const MemorySpace *second = target_.memory("l2"), *third = target_.memory("l3"), *host = target_.memory("host");
   FarRows rows;
   if (!second || body.first_of_row() == 0) return rows;
   const Costly computed = costly_of(body);
@@ -299,6 +309,7 @@ FormMaker::FarRows FormMaker::far_rows_of(const snippet::Body& body, const std::
   rows.one_loop = ((rows.costly || rows.folds < 2) && rows_aligned(body).value_or(false)) || computed == Costly::folded;
   rows.three_walks = isa_of(target_) == Isa::avx512;
   rows.fetched_ahead = fetches_ahead(*std::ranges::find_if(tiers, stores_past_caches));
+  rows.into_second = rows.fetched_ahead && host && host->prefetch_level > 1;
   rows.shortest = (rows.costly ? kLeastCostlyLines : kLeastLines) * elements_of_line(body);
   rows.l1 = static_cast<int64_t>(first_cache_bytes()), rows.l2 = static_cast<int64_t>(second->size_bytes);
   if (third) rows.l3 = static_cast<int64_t>(third->size_bytes);

@@ -51,6 +51,7 @@ std::vector<int> ports_of(const LinearKernel& kernel);
 bool writes_memory(Name op);
 bool is_past_caches(Name op);
 bool is_prefetch(Name op);
+void fetch_into_second(Instruction& prefetch);  // into the second-level cache
 bool reads_memory(const Instruction& instruction);
 
 // Which walk along a row, of an innermost vector loop, comes first to what a pointer points to: later ones of the same

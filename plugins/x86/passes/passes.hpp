@@ -57,6 +57,7 @@ inline constexpr int kLineBytes = 64;
 struct Ahead {
   int lines = 0;                       // 0: none are fetched
   int together = 0;                    // 0: any number
+  bool to_second = false;              // what is read: into the second-level cache
   int64_t of(size_t stretches) const;  // of each, at least 1
 };
 

@@ -145,7 +145,7 @@ class NextRowFetcher {
       const Stretches::Touched all{.memory = memory, .end = loop.increment * memory.element.bits() / 8};
       all.write(kFetch, 0, kernel_.body[end].label, made_[end]);
       if (is_to_second(when_))
-        for (Instruction& one : made_[end]) one.attributes.set("second", 1);
+        std::ranges::for_each(made_[end], fetch_into_second);
     }
   }
 

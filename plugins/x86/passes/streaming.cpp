@@ -45,8 +45,10 @@ void prefetch(LinearKernel& kernel, Name op, Ahead ahead, Wanted wanted) {
     if (instruction.op == kEnd) {
       const int64_t lines = ahead.of(stretches.touched().size());
       const int64_t ahead_bytes = ahead_of_rows(kernel, walks.rows()).value_or(lines * kLineBytes);
+      const auto fetched = static_cast<std::ptrdiff_t>(body.size());
       for (const Stretches::Touched& touched : stretches.touched())
         touched.write(op, ahead_bytes, body.empty() ? -1 : body.back().label, body);
+      if (ahead.to_second) std::for_each(body.begin() + fetched, body.end(), fetch_into_second);
       stretches.clear();
     }
     walks.follow(instruction);
@@ -73,6 +75,7 @@ bool is_past_caches(Name op) {
 }
 bool writes_memory(Name op) { return op == kStore || op == kStreaming || op == kBytes; }
 bool is_prefetch(Name op) { return op == kWrite || op == kRead; }
+void fetch_into_second(Instruction& prefetch) { prefetch.attributes.set("second", 1); }
 
 bool reads_memory(const Instruction& instruction) {
   const Name op = instruction.op;

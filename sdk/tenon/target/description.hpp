@@ -31,6 +31,7 @@ struct MemorySpace {
   // How loops of generated code walk what lies there, in cache lines and stretches (docs/target-yaml.md).
   uint64_t prefetch_reads = 0, prefetch_writes = 0;  // 0: the machine's own prefetchers do
   uint64_t prefetch_together = 0;
+  uint64_t prefetch_level = 1;  // of the cache that rows are fetched into
   uint64_t streams = 1;
   uint64_t most_streams = 0;
   uint64_t row_lines = 0;

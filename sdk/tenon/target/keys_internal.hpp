@@ -99,6 +99,14 @@ void visit_keys(V& v, MemorySpace& m) {
          .min = 0,
          .max = 65536},
         m.prefetch_together);
+  v.key(
+      {.name = "prefetch_level",
+       .summary = "Level of the cache that lines are fetched into along rows that several sweeps walk; 2: where lines "
+                  "that are under way to the nearest cache hold up what it is given from others, and what is stored "
+                  "past it.",
+       .example = "2",
+       .max = 2},
+      m.prefetch_level);
   v.key({.name = "streams",
          .summary = "Stretches of one array that a loop from here best walks side by side.",
          .example = "4",
