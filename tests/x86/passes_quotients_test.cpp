@@ -6,6 +6,7 @@
 #include <limits>
 #include <random>
 #include <tuple>
+#include <utility>
 
 #include "x86/passes_support.hpp"
 
@@ -82,11 +83,20 @@ int64_t place_of(float x) {
 // By divisors of a kind, of any x: all infinities, zeros and NaN, all else but for a few the quotient's bits.
 class StandingQuotients : public Passes {
  protected:
-  std::string text_of(std::string_view attributes) const {
-    std::string text = row_kernel(GetParam().lanes, load("f32") + str("    %20:f32 = Div %10, W", attributes, "\n"));
-    for (size_t at; (at = text.find('W')) != std::string::npos;) text.replace(at, 1, "%10");
+  // The quotient of x, or of what a polynomial of so many steps makes of it.
+  std::string text_of(std::string_view attributes, int steps = 0) const {
+    std::string inside = load("f32");
+    int last = 10;
+    for (int i = 0; i < steps; ++i) {
+      const int product = 100 + 2 * i, sum = product + 1;
+      inside += str("    %", product, ":f32 = Mul %", std::exchange(last, sum), ", %10\n    %", sum, ":f32 = Add %",
+                    product, ", %10\n");
+    }
+    std::string text = row_kernel(GetParam().lanes, inside + str("    %20:f32 = Div %", last, ", W", attributes, "\n"));
+    const std::string divisor = str("%", 6 + 2 * (2 + 2 * steps));  // behind those of the loop and the tail
+    for (size_t at; (at = text.find('W')) != std::string::npos;) text.replace(at, 1, divisor);
     const std::string_view before = "%3:g = Zero\n";
-    text.insert(text.find(before) + before.size(), "  %10:f32 = BroadcastLoad f32 [%2]\n");
+    text.insert(text.find(before) + before.size(), str("  ", divisor, ":f32 = BroadcastLoad f32 [%2]\n"));
     return text;
   }
   static bool is_moderate(float s) {
@@ -149,6 +159,21 @@ TEST_P(StandingQuotients, ByModerateDivisorsNeedNoCheck) {
   EXPECT_EQ(count(print(kernel), "OddDivisor "), 0) << print(kernel);
   EXPECT_EQ(count(print(kernel), "Fma "), 3) << print(kernel);
   expect_quotients(kernel, is_moderate);
+}
+
+// A quotient takes as long as eight other operations, of each unit. A product that is only added is none by itself.
+TEST_P(StandingQuotients, WithLittleBesideThem) {
+  const auto products = [&](int steps, double units) {
+    LinearKernel kernel = parsed(text_of("", steps));
+    PassOptions options(FormPasses{.isa = GetParam().isa, .memory_operands = false});
+    options.vector_units = units;
+    EXPECT_TRUE(optimise(kernel, options).ok());
+    return count(print(kernel), "DivStanding ");
+  };
+  EXPECT_EQ(products(6, 1), 2) << "and a load and a store";
+  EXPECT_EQ(products(7, 1), 0);
+  EXPECT_EQ(products(14, 2), 2);
+  EXPECT_EQ(products(15, 2), 0);
 }
 
 // Of unsigned elements that were loaded from 8 or 16 bits, and of no others.

@@ -140,6 +140,7 @@ struct PassOptions : FormPasses {
 
   // Of one instruction (JitterRow::cycles); null: 1 each.
   std::function<double(const snippet::LinearKernel& kernel, const snippet::Instruction& one)> cycles = nullptr;
+  double vector_units = 1;  // that work side by side on these
   // Nothing is fetched, and no pass looks for loops: lanes of narrow integers, four vectors at once, become lanes of
   // bytes, and loops that are known to run a few times are written out (snippet::write_out).
   bool near = false;
