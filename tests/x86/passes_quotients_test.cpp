@@ -176,6 +176,36 @@ TEST_P(StandingQuotients, WithLittleBesideThem) {
   EXPECT_EQ(products(15, 2), 0);
 }
 
+// By 2 a sum, by other powers a shift, and by what is no power a product.
+TEST_P(Passes, ProductsOfIntegersByPowersOfTwo) {
+  const auto check_by = [&]<class T>(std::string_view element, uint64_t factor, std::string_view op) {
+    for (const std::string_view operands : {"%10, %11", "%11, %10"}) {
+      const LinearKernel kernel = optimised(
+          row_kernel(GetParam().lanes,
+                     load(element) + str("    %11:", element, " = Scalar {bits = ", static_cast<int64_t>(factor),
+                                         "}\n    %20:", element, " = Mul ", operands, "\n"),
+                     element));
+      EXPECT_EQ(count(print(kernel), str(" = ", op)), 2) << print(kernel);
+      const auto code = compiled(kernel);
+      ASSERT_NE(code, nullptr);
+      check<T>(*code, [&](T x, T) { return static_cast<T>(static_cast<uint64_t>(x) * factor); });
+    }
+  };
+  for (const auto& [factor, op] : {std::pair{0x2u, "Add"},
+                                   {0x4u, "MulByPower"},
+                                   {0x80000000u, "MulByPower"},
+                                   {0x0u, "Mul"},
+                                   {0x1u, "Mul"},
+                                   {0x6u, "Mul"},
+                                   {0xfffffffeu, "Mul"}}) {
+    check_by.template operator()<int32_t>("i32", factor, op);
+    check_by.template operator()<uint32_t>("u32", factor, op);
+  }
+  if (GetParam().lanes * 64 > vector_bits(GetParam().isa)) return;
+  check_by.template operator()<int64_t>("i64", uint64_t{1} << 63, "MulByPower");
+  check_by.template operator()<uint64_t>("u64", uint64_t{1} << 33, "MulByPower");
+}
+
 // Of unsigned elements that were loaded from 8 or 16 bits, and of no others.
 TEST_P(Passes, NarrowIntegersAreConvertedAsSigned) {
   for (const auto& [element, lane, marked] :

@@ -14,6 +14,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   options.isa == Isa::avx512 ? join_conditions(kernel) : turn_choices(kernel);
   if (options.contract) tabulate_functions(kernel, options.isa);
   divide_by_constants(kernel);
+  multiply_by_powers(kernel);
   mark_narrow_integers(kernel);
   mark_narrow_loads(kernel);
   if (options.contract) contract_multiply_add(kernel);
