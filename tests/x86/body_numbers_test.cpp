@@ -165,6 +165,12 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "%e = BitwiseXor %j, %s\n%f = BitwiseNot %i\n%m = Less %c, %s\n%n = Less %d, %s\n%o2 = Greater %d, %e\n%p = Or "
       "%m, "
       "%n\n%q = And %p, %o2\n%y = Where %q, %c, %f",
+      // Numbers that can be but one, and choices of what is the same everywhere.
+      "%a = Cast %x {to = type<u8[*]>}\n%i = Cast %a {to = type<i32[*]>}\n%s = Constant {value = dense<i32[]: "
+      "255>}\n%t = "
+      "Constant {value = dense<i32[]: -7>}\n%c = LessOrEqual %i, %s\n%b = Where %c, %t, %i\n%d = Mul %b, %t\n%e = Add "
+      "%d, "
+      "%i\n%f = Sub %e, %b\n%g = Greater %d, %i\n%y = Where %g, %f, %d",
   };
   for (const char* operators : kGraphs) {
     expect_alike(text_of(operators), pairs());
@@ -275,6 +281,12 @@ TEST(BodyNumbersOfGraphs, ConditionsThatSayNoMore) {
   EXPECT_EQ(nodes(of(byte + "%u = BitwiseXor %t, %six\n%e = Greater %u, %s" + where), "Where"), 0);
   EXPECT_EQ(nodes(of(byte + "%u = BitwiseNot %t\n%e = Less %u, %five" + where), "Where"), 0);
   EXPECT_EQ(nodes(of(byte + "%u = BitwiseNot %t\n%e = LessOrEqual %t, %u" + where), "Where"), 0) << "of two values";
+  // What is the same everywhere then, and numbers that can be but one.
+  EXPECT_EQ(nodes(of(byte + "%c = LessOrEqual %t, %s\n%a = Where %c, %five, %i\n%y = Add %a, %i"), "Where"), 0);
+  EXPECT_EQ(nodes(of(byte + "%c = LessOrEqual %t, %s\n%y = Where %c, %five, %i"), "Where"), 1) << "an output varies";
+  const std::string five = "%p = Min %t, %s\n%c = Greater %p, %s\n%a = Where %c, %t, %five\n%m = Mul %a, %six\n";
+  EXPECT_EQ(nodes(of(byte + five + "%y = Sub %i, %m"), "Mul"), 0);
+  EXPECT_EQ(nodes(of(byte + five + "%n = Mul %m, %i\n%y = Sub %n, %m"), "Mul"), 1);
   const std::string positive = "%c = GreaterOrEqual %x, %o\n%a = Where %c, %x, %k\n";
   EXPECT_EQ(nodes(of(positive + "%y = Max %z, %a"), "ClampLow"), 0) << "%a may be -0";
   EXPECT_EQ(nodes(of(positive + "%y = Max %a, %k"), "ClampLow"), 1);
