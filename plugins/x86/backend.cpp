@@ -185,14 +185,6 @@ class Backend final : public TargetBackend {
     return target.clock_hz ? cycles / vector_units(target) / static_cast<double>(target.clock_hz) * 1e6 : 0;
   }
 
-  // That work side by side; rows of the emitter table state the cycles of one.
-  static double vector_units(const TargetDescription& target) {
-    for (const Engine& engine : target.engines)
-      if (engine.lanes > 0 && engine.macs_per_cycle > engine.lanes)
-        return static_cast<double>(engine.macs_per_cycle) / static_cast<double>(engine.lanes);
-    return 1;
-  }
-
   TargetDescription description_;
   Options options_;
   std::shared_ptr<Compiler> compiler_;

@@ -10,6 +10,13 @@ std::string_view isa_name(Isa isa) { return isa == Isa::avx512 ? "avx512" : "avx
 
 Isa isa_of(const TargetDescription& target) { return target.has_feature("avx512f") ? Isa::avx512 : Isa::avx2; }
 
+double vector_units(const TargetDescription& target) {
+  for (const Engine& engine : target.engines)
+    if (engine.lanes > 0 && engine.macs_per_cycle > engine.lanes)
+      return static_cast<double>(engine.macs_per_cycle) / static_cast<double>(engine.lanes);
+  return 1;
+}
+
 bool machine_has(Isa isa) {
   using Xbyak::util::Cpu;
   static const Cpu cpu;  // asks the operating system as well: XCR0

@@ -18,6 +18,9 @@ std::string_view isa_name(Isa isa);  // "avx2", "avx512"
 // What the target's features say: avx512 when it has avx512f, else avx2.
 Isa isa_of(const TargetDescription& target);
 
+// Vector units of the target that work side by side; rows of the emitter table state the cycles of one.
+double vector_units(const TargetDescription& target);
+
 // Whether this machine and its operating system run code of `isa`.
 bool machine_has(Isa isa);
 

@@ -153,6 +153,24 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "%a\n%e = Xor %c, %d\n%y = Where %e, %x, %z",
       "%a = Cast %x {to = type<u8[*]>}\n%b = Cast %k {to = type<u8[*]>}\n%c = LessOrEqual %a, %b\n%d = Greater %a, "
       "%b\n%e = Or %c, %d\n%y = Where %e, %x, %z",
+      // Bits of integers with signs and without, against numbers that these have or have not.
+      "%a = Cast %x {to = type<i8[*]>}\n%b = Cast %z {to = type<i8[*]>}\n%i = Cast %a {to = type<i32[*]>}\n%j = Cast "
+      "%b "
+      "{to = type<i32[*]>}\n%s = Constant {value = dense<i32[]: -128>}\n%c = BitwiseAnd %i, %j\n%d = BitwiseOr %i, %j\n"
+      "%e = BitwiseXor %i, %j\n%f = BitwiseNot %i\n%m = Max %c, %s\n%n = Max %d, %s\n%p = Max %e, %s\n%q = Max %f, %s\n"
+      "%r = Sub %m, %n\n%t = Sub %p, %q\n%y = Mul %r, %t",
+      "%a = Cast %x {to = type<u8[*]>}\n%i = Cast %a {to = type<i32[*]>}\n%b = Cast %z {to = type<i8[*]>}\n%j = Cast "
+      "%b "
+      "{to = type<i32[*]>}\n%s = Constant {value = dense<i32[]: 127>}\n%c = BitwiseAnd %i, %j\n%d = BitwiseOr %i, %s\n"
+      "%e = BitwiseXor %j, %s\n%f = BitwiseNot %i\n%m = Less %c, %s\n%n = Less %d, %s\n%o2 = Greater %d, %e\n%p = Or "
+      "%m, "
+      "%n\n%q = And %p, %o2\n%y = Where %q, %c, %f",
+      // Numbers that can be but one, and choices of what is the same everywhere.
+      "%a = Cast %x {to = type<u8[*]>}\n%i = Cast %a {to = type<i32[*]>}\n%s = Constant {value = dense<i32[]: "
+      "255>}\n%t = "
+      "Constant {value = dense<i32[]: -7>}\n%c = LessOrEqual %i, %s\n%b = Where %c, %t, %i\n%d = Mul %b, %t\n%e = Add "
+      "%d, "
+      "%i\n%f = Sub %e, %b\n%g = Greater %d, %i\n%y = Where %g, %f, %d",
   };
   for (const char* operators : kGraphs) {
     expect_alike(text_of(operators), pairs());
@@ -254,6 +272,21 @@ TEST(BodyNumbersOfGraphs, ConditionsThatSayNoMore) {
   const std::string chosen = "%c = Less %i, %five\n%a = Where %c, %six, %i\n%e = Less %a, %five";
   EXPECT_EQ(nodes(of(chosen + where), "Where"), 0) << "5 and more";
   EXPECT_EQ(nodes(of("%c = Less %i, %five\n%a = Where %c, %six, %i\n%e = Less %a, %six" + where), "Where"), 2);
+  // No bits but those of a byte, and at least those of a constant.
+  const std::string byte = "%s = Constant {value = dense<i32[]: 255>}\n%t = BitwiseAnd %i, %s\n";
+  EXPECT_EQ(nodes(of(byte + "%e = Greater %t, %s" + where), "Where"), 0);
+  EXPECT_EQ(nodes(of(byte + "%e = GreaterOrEqual %t, %s" + where), "Where"), 1);
+  EXPECT_EQ(nodes(of(byte + "%u = BitwiseOr %t, %six\n%e = Less %u, %six" + where), "Where"), 0);
+  EXPECT_EQ(nodes(of(byte + "%u = BitwiseOr %i, %six\n%e = Less %u, %six" + where), "Where"), 1);
+  EXPECT_EQ(nodes(of(byte + "%u = BitwiseXor %t, %six\n%e = Greater %u, %s" + where), "Where"), 0);
+  EXPECT_EQ(nodes(of(byte + "%u = BitwiseNot %t\n%e = Less %u, %five" + where), "Where"), 0);
+  EXPECT_EQ(nodes(of(byte + "%u = BitwiseNot %t\n%e = LessOrEqual %t, %u" + where), "Where"), 0) << "of two values";
+  // What is the same everywhere then, and numbers that can be but one.
+  EXPECT_EQ(nodes(of(byte + "%c = LessOrEqual %t, %s\n%a = Where %c, %five, %i\n%y = Add %a, %i"), "Where"), 0);
+  EXPECT_EQ(nodes(of(byte + "%c = LessOrEqual %t, %s\n%y = Where %c, %five, %i"), "Where"), 1) << "an output varies";
+  const std::string five = "%p = Min %t, %s\n%c = Greater %p, %s\n%a = Where %c, %t, %five\n%m = Mul %a, %six\n";
+  EXPECT_EQ(nodes(of(byte + five + "%y = Sub %i, %m"), "Mul"), 0);
+  EXPECT_EQ(nodes(of(byte + five + "%n = Mul %m, %i\n%y = Sub %n, %m"), "Mul"), 1);
   const std::string positive = "%c = GreaterOrEqual %x, %o\n%a = Where %c, %x, %k\n";
   EXPECT_EQ(nodes(of(positive + "%y = Max %z, %a"), "ClampLow"), 0) << "%a may be -0";
   EXPECT_EQ(nodes(of(positive + "%y = Max %a, %k"), "ClampLow"), 1);

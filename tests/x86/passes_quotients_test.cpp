@@ -6,6 +6,7 @@
 #include <limits>
 #include <random>
 #include <tuple>
+#include <utility>
 
 #include "x86/passes_support.hpp"
 
@@ -82,11 +83,20 @@ int64_t place_of(float x) {
 // By divisors of a kind, of any x: all infinities, zeros and NaN, all else but for a few the quotient's bits.
 class StandingQuotients : public Passes {
  protected:
-  std::string text_of(std::string_view attributes) const {
-    std::string text = row_kernel(GetParam().lanes, load("f32") + str("    %20:f32 = Div %10, W", attributes, "\n"));
-    for (size_t at; (at = text.find('W')) != std::string::npos;) text.replace(at, 1, "%10");
+  // The quotient of x, or of what a polynomial of so many steps makes of it.
+  std::string text_of(std::string_view attributes, int steps = 0) const {
+    std::string inside = load("f32");
+    int last = 10;
+    for (int i = 0; i < steps; ++i) {
+      const int product = 100 + 2 * i, sum = product + 1;
+      inside += str("    %", product, ":f32 = Mul %", std::exchange(last, sum), ", %10\n    %", sum, ":f32 = Add %",
+                    product, ", %10\n");
+    }
+    std::string text = row_kernel(GetParam().lanes, inside + str("    %20:f32 = Div %", last, ", W", attributes, "\n"));
+    const std::string divisor = str("%", 6 + 2 * (2 + 2 * steps));  // behind those of the loop and the tail
+    for (size_t at; (at = text.find('W')) != std::string::npos;) text.replace(at, 1, divisor);
     const std::string_view before = "%3:g = Zero\n";
-    text.insert(text.find(before) + before.size(), "  %10:f32 = BroadcastLoad f32 [%2]\n");
+    text.insert(text.find(before) + before.size(), str("  ", divisor, ":f32 = BroadcastLoad f32 [%2]\n"));
     return text;
   }
   static bool is_moderate(float s) {
@@ -149,6 +159,51 @@ TEST_P(StandingQuotients, ByModerateDivisorsNeedNoCheck) {
   EXPECT_EQ(count(print(kernel), "OddDivisor "), 0) << print(kernel);
   EXPECT_EQ(count(print(kernel), "Fma "), 3) << print(kernel);
   expect_quotients(kernel, is_moderate);
+}
+
+// A quotient takes as long as eight other operations, of each unit. A product that is only added is none by itself.
+TEST_P(StandingQuotients, WithLittleBesideThem) {
+  const auto products = [&](int steps, double units) {
+    LinearKernel kernel = parsed(text_of("", steps));
+    PassOptions options(FormPasses{.isa = GetParam().isa, .memory_operands = false});
+    options.vector_units = units;
+    EXPECT_TRUE(optimise(kernel, options).ok());
+    return count(print(kernel), "DivStanding ");
+  };
+  EXPECT_EQ(products(6, 1), 2) << "and a load and a store";
+  EXPECT_EQ(products(7, 1), 0);
+  EXPECT_EQ(products(14, 2), 2);
+  EXPECT_EQ(products(15, 2), 0);
+}
+
+// By 2 a sum, by other powers a shift, and by what is no power a product.
+TEST_P(Passes, ProductsOfIntegersByPowersOfTwo) {
+  const auto check_by = [&]<class T>(std::string_view element, uint64_t factor, std::string_view op) {
+    for (const std::string_view operands : {"%10, %11", "%11, %10"}) {
+      const LinearKernel kernel = optimised(
+          row_kernel(GetParam().lanes,
+                     load(element) + str("    %11:", element, " = Scalar {bits = ", static_cast<int64_t>(factor),
+                                         "}\n    %20:", element, " = Mul ", operands, "\n"),
+                     element));
+      EXPECT_EQ(count(print(kernel), str(" = ", op)), 2) << print(kernel);
+      const auto code = compiled(kernel);
+      ASSERT_NE(code, nullptr);
+      check<T>(*code, [&](T x, T) { return static_cast<T>(static_cast<uint64_t>(x) * factor); });
+    }
+  };
+  for (const auto& [factor, op] : {std::pair{0x2u, "Add"},
+                                   {0x4u, "MulByPower"},
+                                   {0x80000000u, "MulByPower"},
+                                   {0x0u, "Mul"},
+                                   {0x1u, "Mul"},
+                                   {0x6u, "Mul"},
+                                   {0xfffffffeu, "Mul"}}) {
+    check_by.template operator()<int32_t>("i32", factor, op);
+    check_by.template operator()<uint32_t>("u32", factor, op);
+  }
+  if (GetParam().lanes * 64 > vector_bits(GetParam().isa)) return;
+  check_by.template operator()<int64_t>("i64", uint64_t{1} << 63, "MulByPower");
+  check_by.template operator()<uint64_t>("u64", uint64_t{1} << 33, "MulByPower");
 }
 
 // Of unsigned elements that were loaded from 8 or 16 bits, and of no others.

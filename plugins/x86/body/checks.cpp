@@ -19,6 +19,8 @@ const Name kMax("Max"), kMin("Min"), kLow("ClampLow"), kHigh("ClampHigh"), kWher
     kConvert("Convert"), kInRange("ConvertInRange"), kRoundEven("RoundEven"), kToNearest("RoundInRange"), kAnd("And"),
     kOr("Or"), kSqrt("Sqrt"), kDiv("Div"), kPow("Pow"), kPowBy("PowBy");
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 class Rewriter {
  public:
   explicit Rewriter(const Body& body) : body_(body), numbers_(numbers_of(body)), same_(body.values.size()) {
@@ -31,11 +33,14 @@ class Rewriter {
     find_roots();
     for (BodyNode& node : body_.nodes) {
       for (ValueId& operand : node.operands) operand = same_[index(operand)];
+      take_uniform(node);
       const std::optional<ValueId> x = same_as(node);
       if (x && alike(*x, node.result))
         same_[index(node.result)] = *x;
       else
         simplify(node);
+      if (x && is_uniform_form(*x, node.result)) uniform_[node.result] = *x;
+      if (auto number = known_number(node)) all.push_back(*std::move(number));
       if (node.op == kRoundEven) rounded_[node.result] = node.operands[0];
       if (auto bound = bound_of_square(node)) all.push_back(*std::move(bound));
       if (node.op == kConvert && is_narrow(node)) all.push_back(in_range(node));
@@ -59,6 +64,37 @@ class Rewriter {
   bool alike(ValueId a, ValueId b) const {
     return body_.values[index(a)].element == body_.values[index(b)].element &&
            body_.values[index(a)].varies == body_.values[index(b)].varies;
+  }
+  snippet::DimSet varies(ValueId id) const { return body_.values[index(id)].varies; }
+  // Is `x` what `id` is, but not made for each element?
+  bool is_uniform_form(ValueId x, ValueId id) const {
+    return varies(x) != varies(id) && (varies(x) & ~varies(id)) == 0 && is(x, body_.values[index(id)].element);
+  }
+  // What is the same for more elements than it was made for, where the result varies as before all the same.
+  void take_uniform(BodyNode& node) const {
+    if (snippet::is_reduction(node.op)) return;
+    std::vector<ValueId> taken(node.operands.begin(), node.operands.end());
+    snippet::DimSet all = 0;
+    for (ValueId& operand : taken) {
+      if (const auto found = uniform_.find(operand); found != uniform_.end()) operand = found->second;
+      all |= varies(operand);
+    }
+    if (all == varies(node.result)) std::ranges::copy(taken, node.operands.begin());
+  }
+  // An integer that can be but one, as a constant.
+  std::optional<BodyNode> known_number(const BodyNode& node) {
+    const Numbers& x = numbers_[index(node.result)];
+    const bool is_int = is(node.result, kI32) || is(node.result, kU32);
+    if (!is_int || x.low != x.high || varies(node.result) == 0 || snippet::is_reduction(node.op) ||
+        uniform_.contains(node.result))
+      return std::nullopt;
+    BodyNode made{.op = Name("Scalar"), .result = static_cast<ValueId>(body_.values.size()), .label = node.label};
+    made.attributes.set("bits", static_cast<int64_t>(x.low) & 0xffffffff);
+    body_.values.push_back({.element = body_.values[index(node.result)].element});
+    uniform_[node.result] = made.result;
+    numbers_.resize(body_.values.size(), {.low = -kInfinity, .high = kInfinity, .only = {made.result}});
+    numbers_.back() = {.low = x.low, .high = x.high};
+    return made;
   }
   static bool is_number(const Numbers& x) { return x.only.empty(); }
   // As divisor; 1 / s is no denormal, and what its nearest float lacks is not far from one.
@@ -264,8 +300,9 @@ class Rewriter {
   }
 
   Body body_;
-  const std::vector<Numbers> numbers_;
+  std::vector<Numbers> numbers_;  // not of what is made here, but for known numbers
   std::vector<ValueId> same_;
+  std::unordered_map<ValueId, ValueId> uniform_;  // what is the same, but varies over fewer dims
   std::unordered_map<ValueId, ValueId> rounded_;  // what RoundEven made, of what
   std::unordered_map<ValueId, ValueId> roots_;
 };

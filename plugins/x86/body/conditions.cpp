@@ -30,6 +30,22 @@ Numbers lies(snippet::ValueId id, const Numbers& x, double low, double high) {
 
 bool has_sign(double x) { return x < 0 || std::signbit(x); }
 
+// Of two values, by how far apart they lie. No comparison holds of NaN.
+Numbers apart(How how, const Numbers& a, const Numbers& b) {
+  const bool numbers = a.only.empty() && b.only.empty();
+  const auto said = [&](bool always, bool never) {
+    return always && numbers ? known(true) : never ? known(false) : open();
+  };
+  switch (how) {
+    case How::less: return said(a.high < b.low, a.low >= b.high);
+    case How::less_equal: return said(a.high <= b.low, a.low > b.high);
+    case How::greater: return said(a.low > b.high, a.high <= b.low);
+    case How::greater_equal: return said(a.low >= b.high, a.high < b.low);
+    case How::equal: return said(false, a.high < b.low || a.low > b.high);
+  }
+  return open();
+}
+
 // The bound of what lies in two ranges: -0 is as good as 0 to comparisons.
 double raised(double low, double to) {
   const double raised = std::max(low, to);
@@ -53,7 +69,7 @@ Numbers compared(Name op, ElementType type, snippet::ValueId a, snippet::ValueId
   };
   How how = found->second;
   if (is_one(a)) std::swap(a, b), how = kTurned[static_cast<size_t>(how)];
-  if (!is_one(b)) return open();
+  if (!is_one(b)) return apart(how, numbers(a), numbers(b));
   const Numbers& x = numbers(a);
   const double bound = numbers(b).low;
   switch (how) {

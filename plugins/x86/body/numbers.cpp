@@ -315,6 +315,34 @@ class Walk {
     return made;
   }
 
+  // Bitwise operators, of integers: numbers of so many bits, beside the sign, have no others set.
+  static double filled(const Numbers& x) {
+    const double magnitude = std::max(x.high, -x.low - 1);
+    return magnitude < 1 ? 0 : std::ldexp(1, std::ilogb(magnitude) + 1) - 1;
+  }
+  static Numbers bits_of_both(const Numbers& a, const Numbers& b) {
+    const double most = std::max(filled(a), filled(b));
+    return {.low = a.low < 0 || b.low < 0 ? -most - 1 : 0, .high = most};
+  }
+  // What has no sign has none of the other's either, and only bits that are its own.
+  static Numbers common_bits(const Walk& w, const BodyNode& n) {
+    const Numbers &a = w.in(n, 0), &b = w.in(n, 1);
+    if (a.low < 0 && b.low < 0) return bits_of_both(a, b);
+    return {.low = 0, .high = std::min(a.low < 0 ? kInfinity : a.high, b.low < 0 ? kInfinity : b.high)};
+  }
+  static Numbers all_bits(const Walk& w, const BodyNode& n) {
+    const Numbers &a = w.in(n, 0), &b = w.in(n, 1);
+    Numbers made = bits_of_both(a, b);
+    if (a.low >= 0 && b.low >= 0) made.low = std::max(a.low, b.low);
+    return made;
+  }
+  static Numbers unlike_bits(const Walk& w, const BodyNode& n) { return bits_of_both(w.in(n, 0), w.in(n, 1)); }
+  static Numbers opposite_bits(const Walk& w, const BodyNode& n) {
+    const Numbers& x = w.in(n, 0);
+    const double ends = w.element(n.result).is_signed_int() ? -1 : greatest_of(w.element(n.result));
+    return {.low = ends - x.high, .high = ends - x.low};
+  }
+
   static const Rules& float_rules() {
     static const Rules rules{{"Add", sum},
                              {"Sub", difference},
@@ -347,6 +375,10 @@ class Walk {
                              {"Min", extreme<false>},
                              {"ClampLow", clamp<true>},
                              {"ClampHigh", clamp<false>},
+                             {"BitwiseAnd", common_bits},
+                             {"BitwiseOr", all_bits},
+                             {"BitwiseXor", unlike_bits},
+                             {"BitwiseNot", opposite_bits},
                              {"Wrap", [](const Walk& w, const BodyNode& n) {
                                 const ElementType to = element_named(n);
                                 const Numbers& x = w.in(n, 0);

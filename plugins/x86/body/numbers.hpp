@@ -41,6 +41,9 @@ std::vector<Numbers> numbers_of(const snippet::Body& body);
 //   Div x, s          with attribute `moderate`, where |s| lies from 2^-126 to 2^122, or is 0, infinite or NaN
 //   Abs x, ClampLow x, c, Max x, y, Where c, x, x ...   x, where nothing else can come out
 //   And c, d; Or c, d  c, where d says no more
+//   Where c, x, y     x or y, where c is known, as by bits that an integer cannot have; one that varies over fewer dims
+//                     only for operators that vary all the same
+//   an integer that can be but one   a Scalar, likewise
 //   Less Sqrt x, c ... Less x, c', where nothing else reads the root of what is not below 0
 //
 // and without nodes that nothing reads then. Products that may not lose their rounding, since more than a sum read

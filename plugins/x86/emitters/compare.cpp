@@ -215,6 +215,7 @@ constexpr RowPair kRows[] = {
     {"BitwiseNot", kIntLanes, {}, {}, 0, algorithm<invert>},
     {"ShiftLeft", kUnsigned, {}, {}, 0, algorithm<shift_left>},
     {"ShiftRight", kUnsigned, {}, {}, 0, algorithm<shift_right>},
+    {"MulByPower", kIntLanes, {}, {}, 0, algorithm<shift_left>},
     {"Where", kNumberLanes, {.vectors = 1}, {}, 0, algorithm<choose>},
     {"Where", kBoolLanes, {}, {.cycles = 3}, 0, algorithm<choose_boolean>},
     {"Max", kF32Lanes, {}, {}, 0, algorithm<extreme<true>>, of_numbers},

@@ -93,6 +93,7 @@ Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& as_it_is, 
   passes.cycles = [this](const snippet::LinearKernel& of, const snippet::Instruction& one) {
     return cycles_of(of, one);
   };
+  passes.vector_units = vector_units(target_);
   TENON_OK(optimise(kernel, passes), "lowering snippet '", body.name, "'");
   kernel.name += tier.suffix;
   return functions_in_turn(std::move(kernel));

@@ -14,10 +14,12 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   options.isa == Isa::avx512 ? join_conditions(kernel) : turn_choices(kernel);
   if (options.contract) tabulate_functions(kernel, options.isa);
   divide_by_constants(kernel);
-  if (options.contract) divide_by_standing(kernel, options);
+  multiply_by_powers(kernel);
   mark_narrow_integers(kernel);
   mark_narrow_loads(kernel);
   if (options.contract) contract_multiply_add(kernel);
+  // Behind contraction, as it counts what stands beside quotients.
+  if (options.contract) divide_by_standing(kernel, options);
   // Behind contraction, which stays within loops: bits are those of open extents.
   if (options.near) snippet::write_out(kernel);
   drop_neutral_folds(kernel);

@@ -10,6 +10,7 @@
 //   DivAlike a, b; SqrtAlike x   Div, Sqrt of what is alike in all lanes
 //   DivisorScale s               what to multiply a divisor by, so that its inverse is in range
 //   DivStanding x, s, h, l, o; OddDivisor s   x / s, of which h + l is the inverse but where o is true
+//   MulByPower x, n              x times 2^n, of integers
 //   StoreFour [memory], a        the first four lanes
 //   MarkNaN n, a, b              n, with all bits set in lanes where a or b is NaN
 //   PutNaN a, n                  a, or NaN in lanes that are marked so
@@ -141,6 +142,7 @@ struct PassOptions : FormPasses {
 
   // Of one instruction (JitterRow::cycles); null: 1 each.
   std::function<double(const snippet::LinearKernel& kernel, const snippet::Instruction& one)> cycles = nullptr;
+  double vector_units = 1;  // that work side by side on these
   // Nothing is fetched, and no pass looks for loops: lanes of narrow integers, four vectors at once, become lanes of
   // bytes, and loops that are known to run a few times are written out (snippet::write_out).
   bool near = false;
@@ -173,8 +175,11 @@ struct QuotientFactors {
 std::optional<QuotientFactors> quotient_factors(float divisor);
 // Div by a constant as Mul, or as Mul and Fma. passes/division.cpp
 void divide_by_constants(snippet::LinearKernel& kernel);
-// Div by what stands while many vectors are divided by it, as two or three products. After that.
-// passes/standing_divisors.cpp
+// Mul of integers by powers of two as Add or MulByPower. After join_bytes, which has products of its own.
+// passes/powers.cpp
+void multiply_by_powers(snippet::LinearKernel& kernel);
+// Div by what stands while many vectors are divided by it, as two or three products. After divide_by_constants and
+// contract_multiply_add. passes/standing_divisors.cpp
 void divide_by_standing(snippet::LinearKernel& kernel, const PassOptions& options);
 // And, Or of comparisons as comparisons of some lanes; avx512, after join_bytes. passes/conditions.cpp
 void join_conditions(snippet::LinearKernel& kernel);

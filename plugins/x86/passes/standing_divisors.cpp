@@ -17,8 +17,9 @@
 // vectors side by side with one check of it, or what is left of them where s is known to be moderate
 // (body/numbers.hpp). Here no sum can be told to be right for all x: it is the quotient but for one in a million (by
 // more than 2^100 one in ten), and there the number beside it; below 2^-100 within two units of the last place. Two
-// operations of one cycle where the machine divides in five and more: not in loops that find as much to do beside the
-// quotient. What is made of a divisor takes as long as several quotients.
+// operations of one cycle where the machine divides in five and more: not in loops where each of its units finds as
+// much to do beside the quotient. What is made of a divisor takes as long as several quotients, and the more of them,
+// the more units there are for products: only one divides.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -52,9 +53,8 @@ class StandingDivisors {
       if (one.op == kEnd || one.op == kTailEnd) trips.pop_back();
       if (i >= stretch_end) std::tie(stretch_end, beside) = stretch_from(i);
       if (is_quotient(one)) {
-        constexpr double kMostBeside = 10;  // cycles, while the machine divides
         if (one.attributes.find(kModerate)) moderate_.insert(one.in[1]);
-        if (beside <= kMostBeside) count(one, trips);
+        if (beside <= cycles_of(one) * options_.vector_units) count(one, trips);
       }
       // A constant that has no factors is left to the machine.
       for (const RegisterId id : one.out) made_[id] = one.op == kScalar || made_.contains(id) ? 0 : trips.size();
@@ -93,11 +93,12 @@ class StandingDivisors {
   // Main loops, single vectors and tails, as if each of them walked the row. While a row waits for its factors not much
   // else is done.
   void count(const Instruction& quotient, const std::vector<double>& trips) {
-    constexpr double kLeastQuotients = 20, kLeastCycles = 64;  // the latter of quotients by what is moderate
+    constexpr double kLeastQuotients = 20, kLeastCycles = 64;  // the latter by what is moderate, of one unit
     const RegisterId divisor = quotient.in[1];
     const auto made = made_.find(divisor);
     if (made == made_.end() || made->second == 0) return;
-    double gain = is_moderate(divisor) ? cycles_of(quotient) / kLeastCycles : 1 / kLeastQuotients;
+    double gain = 1 / kLeastQuotients;
+    if (is_moderate(divisor)) gain = cycles_of(quotient) * options_.vector_units / kLeastCycles;
     for (size_t depth = made->second; depth < trips.size(); ++depth) gain *= trips[depth];
     gains_[divisor] += gain;
   }
