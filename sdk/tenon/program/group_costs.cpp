@@ -107,10 +107,20 @@ struct GroupCost::Ways {
   double apart = 0;            // seconds more, of strips
   double hidden = 0;           // ... less, without hints
   double inside = 0, between_uses = 0;
+  double lost = 0;  // within, since what passes pushes out places of what is handed on
   double waited = 0, waited_hinted = 0, loaded = 0;
 
   double plain_seconds() const { return way + inside + far * (apart - hidden) + waited + loaded; }
 };
+
+// Results that no window is kept of lie where the iteration before had its own, which may have been pushed out since.
+// Where half of the smallest memory is taken to be sure, that leaves room for what passes.
+double GroupCost::pushed_out_seconds(const MemoryCosts& memories, double passed) const {
+  const double held = windows_ + largest_;
+  if (iterations_ <= 1 || largest_ <= 0 || !memories.smallest_is_measured() || memories.is_in_smallest(held + passed))
+    return 0;
+  return full_iterations_ * largest_ * (memories.seconds_per_byte(held + passed) - memories.seconds_per_byte(held));
+}
 
 double GroupCost::inside_seconds(const MemoryCosts& memories, const Ways& w, double beside) const {
   double slower = 1;
@@ -118,13 +128,8 @@ double GroupCost::inside_seconds(const MemoryCosts& memories, const Ways& w, dou
     const double between = beside * std::min(kCallsBetween / stages_, 1.0);
     slower = memories.seconds_per_byte(largest_ + between) / memories.seconds_per_byte(largest_);
   }
-  // Results that no window is kept of lie where the iteration before had its own, which may have been pushed out since.
-  // Where half of the smallest memory is taken to be sure, that leaves room for what passes.
-  const double held = windows_ + largest_, passed = w.bytes / full_iterations_;
-  const double again = iterations_ > 1 && memories.smallest_is_measured() ? full_iterations_ * largest_ : 0;
-  const double lost = again * (memories.seconds_per_byte(held + passed) - memories.seconds_per_byte(held));
   const double moved = through_windows_ * memories.seconds_per_byte(w.between_uses + beside) + fresh_seconds_;
-  return slower * seconds_ + lost + std::max(moved, least_seconds_) + kNotBeside * std::min(moved, least_seconds_);
+  return slower * seconds_ + w.lost + std::max(moved, least_seconds_) + kNotBeside * std::min(moved, least_seconds_);
 }
 
 double GroupCost::fetching_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& w) const {
@@ -173,9 +178,10 @@ GroupTotal GroupCost::total(const PipelineNumbers& numbers, const CostModel& mod
   w.way = w.bytes * memories.seconds_per_byte(w.bytes);
   w.far = memories.part_in_largest(w.bytes);
   // Beside windows, whose rows are loaded again and again, such hints hide nothing.
-  if (turns_ == 0) w.nearby = memories.part_nearby(w.bytes);
+  if (turns_ == 0 && model.fetched_part_nearby > 0) w.nearby = memories.part_nearby(w.bytes);
   w.apart = iterations_ > 1 ? (model.apart - 1) * w.way : 0;
   w.between_uses = w.bytes / std::max(turns_, 1.0) + windows_ + largest_;
+  w.lost = pushed_out_seconds(memories, w.bytes / full_iterations_);
   w.inside = inside_seconds(memories, w, 0);
   if (turns_ == 0 && memories.is_in_smallest(largest_))
     w.hidden = part_ahead(outside_ / full_iterations_, model.ahead_bytes) *

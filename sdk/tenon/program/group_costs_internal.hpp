@@ -151,6 +151,8 @@ class GroupCost {
   double part_hinted(const MemoryCosts& memories, double bytes, double calls) const;
   // A loop's way from and to the largest memory, and what it does meanwhile.
   struct Ways;
+  // More, of what is handed on at once where so many bytes pass in an iteration.
+  double pushed_out_seconds(const MemoryCosts& memories, double passed) const;
   // Of what the group alone sees, where so many bytes of others lie beside.
   double inside_seconds(const MemoryCosts& memories, const Ways& ways, double beside) const;
   double fetching_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& ways) const;
