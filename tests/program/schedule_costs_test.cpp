@@ -415,6 +415,65 @@ TEST(ScheduleCosts, FetchingAheadIsPredictedToGainInOneLoopAndInTwo) {
   EXPECT_NEAR(points(whole) / points(quarters), 1, 1e-3) << "one tile a row";
 }
 
+// Of what the memory before the largest holds hints hide what the model says of that; and a way that hints make shorter
+// is as much shorter, of which a part is hidden.
+TEST(ScheduleCosts, WhatHintsMakeOfAWayIsWhatTheModelSays) {
+  const auto seconds = [](const CostModel& model, int64_t ahead, int64_t side) {
+    Blurs b = rows_of_points(8);
+    b.last.loops({{.index = y, .step = 1, .ahead = ahead}});
+    return predict_cost(b.p, {b.source}, {b.result}, sizes(side), model)->memory_seconds;
+  };
+  CostModel model = model_of_alike_caches();
+  const auto gained = [&](int64_t side) { return seconds(model, 0, side) - seconds(model, 1, side); };
+  constexpr int64_t kNearby = 1024, kFar = 4096;  // 8 MB of the third level's 16 sure ones, and 128
+  model.fetched_part = 0.1;
+  EXPECT_EQ(gained(kNearby), 0) << "none of it is in the largest memory";
+  model.fetched_part_nearby = 0.2;
+  const double nearby = 2 * 4.0 * kNearby * kNearby / model.memories[2].bytes_per_second;
+  EXPECT_NEAR(gained(kNearby), 0.2 * nearby, 1e-3 * nearby);
+  model.fetched_way_nearby = 0.75;
+  EXPECT_NEAR(gained(kNearby), (0.25 + 0.2 * 0.75) * nearby, 1e-3 * nearby);
+  const double before = gained(kFar), far = 2 * 4.0 * kFar * kFar / model.memories[3].bytes_per_second;
+  model.fetched_way = 0.5;
+  // Of 4 KB a call, of 1280 without a loss: a row of 16 KB is read and one is written in eight calls.
+  const double kept = 1 - 0.3 * std::log2(4096 / 1280.0);
+  EXPECT_NEAR(gained(kFar) - before, kept * (0.5 - 0.1 * 0.5) * far, 1e-2 * far);
+}
+
+// Down columns, where the next piece of a row does not follow on.
+TEST(ScheduleCosts, HintedPiecesDownColumnsWait) {
+  const auto more = [](const LoopOver& inner, const LoopOver& outer) {
+    const auto seconds = [&](double of_piece) {
+      Blurs b = rows_of_points(8);
+      LoopOver hinting = inner;
+      hinting.ahead = 1;
+      b.last.loops({hinting, outer});
+      CostModel model = model_of_alike_caches();
+      model.fetched_part = 1;
+      model.seconds_per_hinted_piece = of_piece;
+      return predict_cost(b.p, {b.source}, {b.result}, sizes(4096), model)->memory_seconds;
+    };
+    return seconds(10e-9) - seconds(0);
+  };
+  EXPECT_NEAR(more({y, 2}, {x, 512}), 8 * 4096 * 10e-9, 1e-9);
+  EXPECT_EQ(more({x, 512}, {y, 2}), 0);
+}
+
+// Two stages hand on 32 KB in steps of 4096 elements, beside which as many are read and written outside.
+TEST(ScheduleCosts, WhatPassesPushesOutWhatIsHandedOn) {
+  const auto seconds = [](double sure, int64_t step) {
+    Blurs b = points(3);
+    b.last.loops({{x, step}});
+    CostModel model = CostModel::host();
+    model.memories.front().bytes = 48 << 10;
+    model.memories.front().sure_bytes = sure;
+    return predict_cost(b.p, {b.source}, {b.result}, {{"result.min0", 0}, {"result.extent0", 1 << 16}}, model)
+        ->memory_seconds;
+  };
+  const double nearest = 1 / 190e9, next = 1 / 73e9;
+  EXPECT_NEAR(seconds(40 << 10, 4096) - seconds(40 << 10, 2048), 16 * 32768 * (next - nearest), 1e-9);
+}
+
 // What pieces of rows and calls cost is what the model says of one, as often as there are any.
 TEST(ScheduleCosts, PiecesAndCallsAreCounted) {
   const auto cost = [](const Blurs& b, const SymbolValues& all, double latency, double per_call) {

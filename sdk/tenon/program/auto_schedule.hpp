@@ -25,10 +25,10 @@
 // fetched ahead, the first two terms go on at the same time: the larger counts, as far as it is the largest that has
 // it. In strips the first stage only reads from the largest memory and the last one only writes to it, which may take
 // longer than passes that do both at once do. A loop may tell the machine to fetch ahead what its next iteration reads
-// from there, and lines that it writes: part of the first term is hidden then, and pieces of columns are not waited
-// for. That is the less the more bytes there are hints for before a call, above all where the next piece does not
-// follow on in memory; it is for strips that fit the second memory together with what is fetched, which pushes others
-// out of the smallest one. Hints cost 3 ns before each call.
+// from there, or from the memory before the largest, and lines that it writes: the way is another one then, part of it
+// is hidden, and pieces of columns cost what hinted pieces do. That is the less the more bytes there are hints for before
+// a call, above all where the next piece does not follow on in memory; it is for strips that fit the second memory
+// together with what is fetched, which pushes others out of the smallest one. Hints cost 3 ns before each call.
 // Results that no stage of the pipeline reads may go past the caches: a call more in each iteration, hints for what is
 // read alone, and more of the way is hidden. They go to the largest memory, however small they are, and what is read
 // has the others to itself. Where rows are not whole lines of the caches, a line is read and written more for each piece
@@ -37,7 +37,9 @@
 // stays, all windows pass between two uses of a place: those of whole rows where tiles go along rows, since what the
 // next row of tiles reads is kept of all of them.
 // Up to half of a memory, or what is measured to be sure, holds what is used again, since what streams by takes the
-// rest; from there to all of it, the larger a part is lost to the next memory. Groups are runs of stages in order of
+// rest; from there to all of it, the larger a part is lost to the next memory. Where that is measured of the smallest
+// one, results that no window is kept of find their place there lost, too, as far as what an iteration reads and writes
+// outside has pushed it out. Groups are runs of stages in order of
 // computation; of the ways to cut them, and steps that are powers of two, the cheapest is taken (dynamic programming).
 // Loops go over the slowest index; where rows are long, in tiles along them that the smallest memory holds, or down
 // columns, if no window goes across them. Of groups that may yet grow those are followed that cost least so far: time
@@ -80,12 +82,16 @@ struct CostModel {
   // Of the way from and to the largest memory, where stages of which the first one only reads from there, and the last
   // one only writes to it, go on strip by strip: so many times what passes take. 1: the same.
   double apart = 1;
-  // Where an iteration has the next one's far memory fetched (LoopOver::ahead), so much of that way is hidden, but no
-  // more than the other stages take and what being apart costs. 0: the machine does not do what it is told.
-  double fetched_part = 0;
-  // The same where results go past the caches (LoopOver::past_caches) and only what is read is fetched. 0: nothing goes
-  // there.
-  double past_caches_part = 0;
+  // Where an iteration has the next one's far memory fetched (LoopOver::ahead), that way takes so many times what passes
+  // do, and so much of it is hidden, but no more than the other stages take and what being apart costs. 0: the machine
+  // does not do what it is told.
+  double fetched_part = 0, fetched_way = 1;
+  double seconds_per_hinted_piece = 0;  // more, of each piece down columns
+  // The same of the memory before the largest.
+  double fetched_part_nearby = 0, fetched_way_nearby = 1;
+  // The same as the first where results go past the caches (LoopOver::past_caches) and only what is read is fetched. 0:
+  // nothing goes there.
+  double past_caches_part = 0, past_caches_way = 1;
   double seconds_per_piece = 0;  // more, of each piece that tiles along rows cut a row with a window around it into
   double seconds_per_row = 15e-9;    // more, of each row that a call reads or writes: nothing is fetched ahead of it
   // Threads that a run is to have: loops of a group's bands have as many workers. 1: loops are serial. Below 1: an

@@ -47,6 +47,9 @@ CostModel CostModel::of(const TargetDescription& target) {
 
 std::string CostModel::to_string() const {
   const auto rounded = [](double value) { return std::round(value * 100) / 100; };
+  const auto hinted = [&](double part, double way) {
+    return str(rounded(part * 100), "% hidden of ", rounded(way), " times the way");
+  };
   std::string out;
   for (const Memory& m : memories) {
     out += str(m.name, ": ");
@@ -56,9 +59,11 @@ std::string CostModel::to_string() const {
   }
   return out + str("a call: ", rounded(seconds_per_call * 1e9), " ns, with a ring ", rounded(seconds_per_window * 1e9),
                    " more, a row ", rounded(seconds_per_row * 1e9), "; fetched ahead: ", rounded(ahead_bytes / 1024),
-                   " KB, ", rounded(ahead_part * 100), "% of them hidden, and ", rounded(fetched_part * 100),
-                   "% of what it is told to\n", "workers: ", rounded(seconds_to_share * 1e6), " us to call them, ",
-                   rounded(workers_of_largest), " have all of the largest memory\n");
+                   " KB, ", rounded(ahead_part * 100), "% of them hidden\n",
+                   "hinted: ", hinted(fetched_part, fetched_way), "; nearby ",
+                   hinted(fetched_part_nearby, fetched_way_nearby), "; past the caches ",
+                   hinted(past_caches_part, past_caches_way), "\n", "workers: ", rounded(seconds_to_share * 1e6),
+                   " us to call them, ", rounded(workers_of_largest), " have all of the largest memory\n");
 }
 
 std::string ScheduleReport::to_string() const {

@@ -32,6 +32,12 @@ constexpr double kWaited = 0.25;
 // Of what goes on beside loads from the smallest memory, or of these, if that is less: so much does not.
 constexpr double kNotBeside = 0.2;
 
+// What hints save of a way, whose ends are apart, and of the work beside it: it takes so many times as long, and `part`
+// of it is hidden, but no more than the work takes and what being apart costs.
+double saved_by_hints(double part, double times, double way, double apart, double work) {
+  return part > 0 ? way - times * way + std::min(part * (times * way + apart), apart + work) : 0;
+}
+
 }  // namespace
 
 void GroupCost::add(const PipelineNumbers& numbers, size_t at, const Share& share, const Inside& before) {
@@ -79,25 +85,13 @@ void GroupCost::make_inside(const Inside& results) {
   calls_with_windows_ += iterations_;
 }
 
-double GroupCost::fetched_seconds(double part, const MemoryCosts& memories, double bytes, double calls, double way,
-                                  double meanwhile) const {
+double GroupCost::part_hinted(const MemoryCosts& memories, double bytes, double calls) const {
   if (!may_fetch_ || (piece_bytes_ > 0 && resamples_)) return 0;
   const double portions = bytes / (calls * kFreePortion);
   // Most strips that are looked at are far too long: no logarithm for these.
   if (portions >= (piece_bytes_ > 0 ? kNoneOfPieces : kNoneOfRows)) return 0;
   const double lost = portions > 1 ? (piece_bytes_ > 0 ? kLostOfPieces : kLostOfRows) * std::log2(portions) : 0;
-  const double held = memories.part_held_beside(windows_ + largest_, bytes / full_iterations_);
-  return std::max(1 - lost, 0.0) * std::min(part * held * way, meanwhile);
-}
-
-double GroupCost::inside_seconds(const MemoryCosts& memories, double between_uses, double beside) const {
-  double slower = 1;
-  if (beside > 0 && seconds_ > 0) {
-    const double between = beside * std::min(kCallsBetween / stages_, 1.0);
-    slower = memories.seconds_per_byte(largest_ + between) / memories.seconds_per_byte(largest_);
-  }
-  const double moved = through_windows_ * memories.seconds_per_byte(between_uses + beside) + fresh_seconds_;
-  return slower * seconds_ + std::max(moved, least_seconds_) + kNotBeside * std::min(moved, least_seconds_);
+  return std::max(1 - lost, 0.0) * memories.part_held_beside(windows_ + largest_, bytes / full_iterations_);
 }
 
 double GroupCost::again_seconds(const MemoryCosts& memories, double bytes) const {
@@ -108,22 +102,46 @@ double GroupCost::again_seconds(const MemoryCosts& memories, double bytes) const
 }
 
 struct GroupCost::Ways {
-  double bytes = 0, way = 0, far = 0;  // read and written outside, its seconds, and the part in the largest memory
-  double apart = 0;                    // seconds more, of strips
-  double hidden = 0;                   // ... less, without hints
+  double bytes = 0, way = 0;   // read and written outside, and its seconds
+  double far = 0, nearby = 0;  // the parts in the largest memory, and in the one before it
+  double apart = 0;            // seconds more, of strips
+  double hidden = 0;           // ... less, without hints
   double inside = 0, between_uses = 0;
-  double waited = 0, loaded = 0;
+  double lost = 0;  // within, since what passes pushes out places of what is handed on
+  double waited = 0, waited_hinted = 0, loaded = 0;
 
   double plain_seconds() const { return way + inside + far * (apart - hidden) + waited + loaded; }
 };
 
+// Results that no window is kept of lie where the iteration before had its own, which may have been pushed out since.
+// Where half of the smallest memory is taken to be sure, that leaves room for what passes.
+double GroupCost::pushed_out_seconds(const MemoryCosts& memories, double passed) const {
+  const double held = windows_ + largest_;
+  if (iterations_ <= 1 || largest_ <= 0 || !memories.smallest_is_measured() || memories.is_in_smallest(held + passed))
+    return 0;
+  return full_iterations_ * largest_ * (memories.seconds_per_byte(held + passed) - memories.seconds_per_byte(held));
+}
+
+double GroupCost::inside_seconds(const MemoryCosts& memories, const Ways& w, double beside) const {
+  double slower = 1;
+  if (beside > 0 && seconds_ > 0) {
+    const double between = beside * std::min(kCallsBetween / stages_, 1.0);
+    slower = memories.seconds_per_byte(largest_ + between) / memories.seconds_per_byte(largest_);
+  }
+  const double moved = through_windows_ * memories.seconds_per_byte(w.between_uses + beside) + fresh_seconds_;
+  return slower * seconds_ + w.lost + std::max(moved, least_seconds_) + kNotBeside * std::min(moved, least_seconds_);
+}
+
 double GroupCost::fetching_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& w) const {
+  const double far = w.far * saved_by_hints(model.fetched_part, model.fetched_way, w.way, w.apart, w.inside);
+  const double nearby =
+      w.nearby * saved_by_hints(model.fetched_part_nearby, model.fetched_way_nearby, w.way, 0, w.inside);
   // Along rows hints are for all that the next iteration reads, whether or not the row before has read it.
-  const double fetched = fetched_seconds(model.fetched_part, memories, w.bytes + again_around_,
-                                         full_iterations_ * stages_, w.apart + w.way, w.apart + w.inside);
-  if (w.far * fetched <= 0) return w.plain_seconds();
-  const double pushed_out = inside_seconds(memories, w.between_uses, kBeside * w.bytes / full_iterations_) - w.inside;
-  return w.plain_seconds() - std::max(w.far * (fetched - w.hidden) - pushed_out, 0.0) - w.waited;
+  const double saved =
+      part_hinted(memories, w.bytes + again_around_, full_iterations_ * stages_) * std::max(far + nearby, 0.0);
+  if (saved <= 0) return w.plain_seconds();
+  const double pushed_out = inside_seconds(memories, w, kBeside * w.bytes / full_iterations_) - w.inside;
+  return w.plain_seconds() - std::max(saved - w.far * w.hidden - pushed_out, 0.0) - w.waited + w.waited_hinted;
 }
 
 // The results go to the largest memory, however small they are, and leave the others to what is read. Lines that pieces
@@ -132,13 +150,15 @@ double GroupCost::past_caches_seconds(const CostModel& model, const MemoryCosts&
   const double results = w.bytes - outside_;
   const double way = outside_ * memories.seconds_per_byte(outside_) + results * memories.slowest_seconds_per_byte();
   const double far = (outside_ * memories.part_in_largest(outside_) + results) / w.bytes;
+  const double nearby = turns_ == 0 ? outside_ * memories.part_nearby(outside_) / w.bytes : 0;
   const double apart = w.apart / w.way * way;
-  const double fetched = fetched_seconds(model.past_caches_part, memories, outside_ + again_around_,
-                                         full_iterations_ * (stages_ + 1), apart + way, apart + w.inside);
+  const double saved = part_hinted(memories, outside_ + again_around_, full_iterations_ * (stages_ + 1)) *
+                       (far * saved_by_hints(model.past_caches_part, model.past_caches_way, way, apart, w.inside) +
+                        nearby * saved_by_hints(model.fetched_part_nearby, model.fetched_way_nearby, way, 0, w.inside));
   const double lines = shared_lines_ * (piece_bytes_ > 0 ? 2 : 1);
   const double shared = 2 * lines * static_cast<double>(kLineBytes) * memories.slowest_seconds_per_byte();
-  return way + far * (apart - fetched) + shared + w.loaded +
-         inside_seconds(memories, w.between_uses, kBeside * outside_ / full_iterations_);
+  return way + far * apart - saved + shared + w.waited_hinted + w.loaded +
+         inside_seconds(memories, w, kBeside * outside_ / full_iterations_);
 }
 
 GroupTotal GroupCost::with_far(GroupTotal out, Far far, const CostModel& model, const MemoryCosts& memories,
@@ -157,13 +177,18 @@ GroupTotal GroupCost::total(const PipelineNumbers& numbers, const CostModel& mod
   Ways w{.bytes = outside_ + results.bytes};
   w.way = w.bytes * memories.seconds_per_byte(w.bytes);
   w.far = memories.part_in_largest(w.bytes);
+  // Beside windows, whose rows are loaded again and again, such hints hide nothing.
+  if (turns_ == 0 && model.fetched_part_nearby > 0) w.nearby = memories.part_nearby(w.bytes);
   w.apart = iterations_ > 1 ? (model.apart - 1) * w.way : 0;
   w.between_uses = w.bytes / std::max(turns_, 1.0) + windows_ + largest_;
-  w.inside = inside_seconds(memories, w.between_uses, 0);
+  w.lost = pushed_out_seconds(memories, w.bytes / full_iterations_);
+  w.inside = inside_seconds(memories, w, 0);
   if (turns_ == 0 && memories.is_in_smallest(largest_))
     w.hidden = part_ahead(outside_ / full_iterations_, model.ahead_bytes) *
                (kApartHidden * w.apart + model.ahead_part * std::min(w.way, w.inside));
   w.waited = piece_bytes_ > 0 ? kWaited * outside_ / piece_bytes_ * memories.latency_seconds(w.bytes) : 0;
+  w.waited_hinted =
+      piece_bytes_ > 0 ? (w.far + w.nearby) * outside_ / piece_bytes_ * model.seconds_per_hinted_piece : 0;
   w.loaded = loaded_ * memories.fastest_seconds_per_byte() + again_seconds(memories, w.bytes);
   GroupTotal plain;
   plain.cost.memory_seconds = w.plain_seconds();
@@ -177,7 +202,7 @@ GroupTotal GroupCost::total(const PipelineNumbers& numbers, const CostModel& mod
     const GroupTotal made = with_far(plain, other, model, memories, w);
     if (made.cost.seconds() < out.cost.seconds()) out = made;
   };
-  if (w.far <= 0 || iterations_ <= 1) return out;
+  if ((w.far <= 0 && w.nearby * model.fetched_part_nearby <= 0) || iterations_ <= 1) return out;
   if (model.fetched_part > 0) offer(Far::fetched);
   if (model.past_caches_part > 0 && results.may_go_past_caches(last)) offer(Far::past_caches);
   return out;

@@ -24,9 +24,13 @@ class MemoryCosts {
   double seconds_per_byte(double bytes) const;
   // Of the smallest memory that holds so many bytes for certain.
   double latency_seconds(double bytes) const;
+  // Whether the model states what the smallest memory holds for certain.
+  bool smallest_is_measured() const { return smallest_is_measured_; }
   bool is_in_smallest(double bytes) const { return bytes <= levels_.front().sure; }
   // The part of so many bytes, used again after one another, that only the largest memory has.
   double part_in_largest(double bytes) const;
+  // ... and that only the one before it has.
+  double part_nearby(double bytes) const;
   double fastest_seconds_per_byte() const { return levels_.front().seconds_per_byte; }
   double slowest_seconds_per_byte() const { return levels_.back().seconds_per_byte; }
   // The part of so many bytes, used again after one another, that the smallest memory has lost.
@@ -42,6 +46,7 @@ class MemoryCosts {
     double latency_seconds;
   };
   std::vector<Level> levels_;
+  bool smallest_is_measured_;
 };
 
 // Loops around a group, innermost first; none: its stages are computed one after the other.
@@ -68,8 +73,8 @@ struct Strips {
 // of a row than is predicted, whatever is fetched: nothing is.
 bool is_resampled(const PipelineNumbers& numbers, const StageNumbers& n);
 
-// What a loop does about the largest memory: nothing; it fetches ahead; it fetches what it reads, and its results go past
-// the caches; or what is predicted to be the cheapest.
+// What a loop does about the largest memory: nothing; it fetches ahead; it fetches what it reads, and its results go
+// past the caches; or what is predicted to be the cheapest.
 enum class Far : uint8_t { plain, fetched, past_caches, cheapest };
 struct GroupTotal {
   PredictedCost cost;
@@ -141,20 +146,20 @@ class GroupCost {
 
  private:
   void make_inside(const Inside& results);
-  // Of the way of so many bytes from and to the largest memory, what is hidden when they are fetched ahead in so many
-  // calls, beside what is done meanwhile; `part` of those that come in small portions. Hints that wait hold up the
-  // work, however much more of the way there is than work that could hide it.
-  double fetched_seconds(double part, const MemoryCosts& memories, double bytes, double calls, double way,
-                         double meanwhile) const;
+  // Of what is saved where so many bytes are fetched ahead in so many calls, the part that is: hints that wait hold up
+  // the work, however much more of the way there is than work that could hide it.
+  double part_hinted(const MemoryCosts& memories, double bytes, double calls) const;
   // A loop's way from and to the largest memory, and what it does meanwhile.
   struct Ways;
+  // More, of what is handed on at once where so many bytes pass in an iteration.
+  double pushed_out_seconds(const MemoryCosts& memories, double passed) const;
+  // Of what the group alone sees, where so many bytes of others lie beside.
+  double inside_seconds(const MemoryCosts& memories, const Ways& ways, double beside) const;
   double fetching_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& ways) const;
   double past_caches_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& ways) const;
   // Memory and hints, and the calls that move results.
-  GroupTotal with_far(GroupTotal plain, Far far, const CostModel& model, const MemoryCosts& memories, const Ways& ways) const;
-  // Of what the group alone sees, where so many bytes pass between two uses of a place of a window, and so many of
-  // others lie beside.
-  double inside_seconds(const MemoryCosts& memories, double between_uses, double beside) const;
+  GroupTotal with_far(GroupTotal plain, Far far, const CostModel& model, const MemoryCosts& memories,
+                      const Ways& ways) const;
   // Of what comes from elsewhere and is read again, where all iterations read and write so many bytes outside.
   double again_seconds(const MemoryCosts& memories, double bytes) const;
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <ctime>
 #include <fstream>
 #include <ranges>
 
@@ -14,10 +15,12 @@ namespace tenon::program {
 
 namespace {
 
-constexpr std::string_view kMagic = "tenon-machine 8";
-constexpr std::string_view kMeasurement = "measurement";
+constexpr std::string_view kMagic = "tenon-machine 9";
+constexpr std::string_view kMeasurement = "measurement\t";
 // Of a process, as long as there are not enough.
 constexpr int kOfProcess = 3;
+// Of what others only make slower, that part of the moments is worse than what counts.
+constexpr double kBetter = 0.25;
 // With so many times as many tried as are wanted, the quietest ones count, whatever they are.
 constexpr int kMostTried = 2;
 
@@ -50,12 +53,22 @@ std::string_view build() {
 #endif
 }
 
+double typical(std::string_view name, std::vector<double> values) {
+  const bool others_only_slow =
+      !name.ends_with(kMostly) && !name.starts_with(kHidden) && !name.starts_with(kWay) && name != kDisturbed;
+  if (!others_only_slow) return median(std::move(values));
+  const auto better = values.begin() + static_cast<int64_t>(kBetter * static_cast<double>(values.size()));
+  std::ranges::nth_element(values, better);
+  return *better;
+}
+
 ContentKey key_of(const CacheBytes& caches) { return ContentKey::of(str(kMagic, "\n", machine_identity(caches))); }
 
 std::string hash_of(std::string_view text) { return str(fnv1a(text)); }
 
-std::optional<double> number(std::string_view text) {
-  double value = 0;
+template <class T>
+std::optional<T> number(std::string_view text) {
+  T value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (code != std::errc() || end != text.data() + text.size()) return {};
   return value;
@@ -73,37 +86,68 @@ std::string_view take_line(std::string_view& text) {
 
 std::string machine_identity(const CacheBytes& caches) { return str(processor(), caches, "\n", build()); }
 
-void MachineRecord::add(Readings measured) {
-  ++tried_;
-  measurements_.push_back(std::move(measured));
+std::vector<std::vector<const MachineRecord::Measurement*>> MachineRecord::by_moment() const {
+  std::vector<const Measurement*> all;
+  for (const Measurement& m : measurements_) all.push_back(&m);
+  std::ranges::stable_sort(all, {}, &Measurement::when);
+  std::vector<std::vector<const Measurement*>> moments;
+  for (const Measurement* m : all) {
+    if (moments.empty() || m->when - moments.back().front()->when >= kMoment) moments.emplace_back();
+    moments.back().push_back(m);
+  }
+  return moments;
+}
+
+int MachineRecord::moments() const { return static_cast<int>(by_moment().size()); }
+
+void MachineRecord::add(Readings measured, int64_t when) {
+  if (tried_++ == 0) begun_ = when;
+  latest_ = when;
+  measurements_.push_back({when, std::move(measured)});
   if (measurements_.size() <= kWanted) return;
-  // Of those that are quiet the newest goes, so that models stay as they are.
-  const auto badness = [](const Readings& r) { return std::max(disturbed(r), kQuiet); };
-  const auto worst = std::ranges::max_element(std::views::reverse(measurements_).begin(), measurements_.rend(),
-                                              [&](const Readings& a, const Readings& b) { return badness(a) < badness(b); });
-  measurements_.erase(std::next(worst).base());
+  const auto worst = std::ranges::max_element(
+      measurements_, {}, [](const Measurement& m) { return std::max(disturbed(m.readings), kQuiet); });
+  if (disturbed(worst->readings) > kQuiet) {
+    measurements_.erase(worst);
+    return;
+  }
+  const auto moments = by_moment();
+  const auto& most = *std::ranges::max_element(moments, {}, &std::vector<const Measurement*>::size);
+  const Measurement* gone = most.back();
+  measurements_.erase(measurements_.begin() + (gone - measurements_.data()));
 }
 
 bool MachineRecord::settled() const {
   if (measurements_.size() < kWanted) return false;
   return tried_ >= kMostTried * static_cast<int>(kWanted) ||
-         std::ranges::all_of(measurements_, [](const Readings& r) { return disturbed(r) <= kQuiet; });
+         std::ranges::all_of(measurements_, [](const Measurement& m) { return disturbed(m.readings) <= kQuiet; });
+}
+
+int MachineRecord::due(int64_t now) const {
+  if (!settled()) return kOfProcess;
+  // A clock that was set back says nothing of how long ago it was.
+  return std::abs(now - latest_) >= std::max(kMoment, latest_ - begun_) ? 1 : 0;
 }
 
 Readings MachineRecord::readings() const {
-  std::map<std::string, std::vector<double>, std::less<>> all;
-  for (const Readings& measured : measurements_)
-    for (const auto& [name, seconds] : measured) all[name].push_back(seconds);
+  using Values = std::map<std::string, std::vector<double>, std::less<>>;
+  Values of_moments;
+  for (const auto& moment : by_moment()) {
+    Values all;
+    for (const Measurement* m : moment)
+      for (const auto& [name, seconds] : m->readings) all[name].push_back(seconds);
+    for (auto& [name, values] : all) of_moments[name].push_back(typical(name, std::move(values)));
+  }
   Readings out;
-  for (auto& [name, values] : all) out[name] = median(std::move(values));
+  for (auto& [name, values] : of_moments) out[name] = typical(name, std::move(values));
   return out;
 }
 
 std::string MachineRecord::to_text() const {
-  std::string body = str(kMagic, "\n", tried_, "\n");
-  for (const Readings& measured : measurements_) {
-    body += str(kMeasurement, "\n");
-    for (const auto& [name, seconds] : measured) body += str(name, "\t", seconds, "\n");
+  std::string body = str(kMagic, "\n", tried_, "\n", begun_, "\n", latest_, "\n");
+  for (const Measurement& m : measurements_) {
+    body += str(kMeasurement, m.when, "\n");
+    for (const auto& [name, seconds] : m.readings) body += str(name, "\t", seconds, "\n");
   }
   return body + hash_of(body) + "\n";
 }
@@ -116,18 +160,23 @@ Result<MachineRecord> MachineRecord::from_text(std::string_view text) {
   if (take_line(body) != kMagic) return error(Code::parse, "it holds no readings, or those of another version");
   MachineRecord record;
   const std::string_view tried = take_line(body);
-  record.tried_ = static_cast<int>(number(tried).value_or(0));
+  record.tried_ = number<int>(tried).value_or(0);
+  const std::optional<int64_t> begun = number<int64_t>(take_line(body)), latest = number<int64_t>(take_line(body));
+  if (!begun || !latest) return error(Code::parse, "it does not say when it was made");
+  record.begun_ = *begun, record.latest_ = *latest;
   while (!body.empty()) {
     const std::string_view line = take_line(body);
-    if (line == kMeasurement) {
-      record.measurements_.emplace_back();
+    if (line.starts_with(kMeasurement)) {
+      const std::optional<int64_t> when = number<int64_t>(line.substr(kMeasurement.size()));
+      if (!when) return error(Code::parse, "'", line, "' does not say when");
+      record.measurements_.push_back({*when, {}});
       continue;
     }
     const size_t tab = line.find('\t');
-    const std::optional<double> value = tab < line.size() ? number(line.substr(tab + 1)) : std::nullopt;
+    const std::optional<double> value = tab < line.size() ? number<double>(line.substr(tab + 1)) : std::nullopt;
     if (!value || !(*value >= 0 && std::isfinite(*value)) || record.measurements_.empty())
       return error(Code::parse, "'", line, "' is no reading");
-    record.measurements_.back().emplace(line.substr(0, tab), *value);
+    record.measurements_.back().readings.emplace(line.substr(0, tab), *value);
   }
   if (record.measurements_.size() > kWanted || record.tried_ < static_cast<int>(record.measurements_.size()))
     return error(Code::parse, record.measurements_.size(), " measurements of '", tried, "', and at most ", kWanted,
@@ -135,7 +184,7 @@ Result<MachineRecord> MachineRecord::from_text(std::string_view text) {
   return record;
 }
 
-MachineRecord record_of_machine(const FileCache& files, const CacheBytes& caches,
+MachineRecord record_of_machine(const FileCache& files, const CacheBytes& caches, int64_t now,
                                 const std::function<Readings(const CacheBytes&)>& measure) {
   const ContentKey key = key_of(caches);
   MachineRecord record;
@@ -146,8 +195,9 @@ MachineRecord record_of_machine(const FileCache& files, const CacheBytes& caches
     else
       files.distrusted(key, stored.error().message());
   }
-  if (record.settled()) return record;
-  for (int i = 0; i < kOfProcess; ++i) record.add(measure(caches));
+  const int due = record.due(now);
+  if (due == 0) return record;
+  for (int i = 0; i < due; ++i) record.add(measure(caches), now);
   const std::string text = record.to_text();
   files.store(key, std::as_bytes(std::span(text)));
   return record;
@@ -156,7 +206,7 @@ MachineRecord record_of_machine(const FileCache& files, const CacheBytes& caches
 const MachineRecord& record_of_machine() {
   static const MachineRecord record = record_of_machine(
       FileCache(FileCache::default_folder(), {.folder = "machine", .suffix = ".readings", .max_bytes = 1 << 20}),
-      cache_bytes_of_machine());
+      cache_bytes_of_machine(), static_cast<int64_t>(std::time(nullptr)));
   return record;
 }
 

@@ -35,10 +35,8 @@ constexpr double kOfRow = 0.4;
 // in the first level: 28 ns by a kernel that takes its addresses from views, 20 where they are at hand, and 2 for a
 // call of nothing.
 constexpr double kSecondsOfKernel = 3e-9;
-// Nor this: so many times what fetching hides is hidden where results go past the caches.
-constexpr double kMorePastCaches = 1.1;
 // Of pieces that are fetched ahead at least so much of their way to main memory and back is hidden.
-constexpr double kHidden = 0.2;
+constexpr double kLeastHidden = 0.2;
 
 size_t part_of(size_t bytes, double part) { return static_cast<size_t>(static_cast<double>(bytes) * part) / 128 * 128; }
 
@@ -62,8 +60,10 @@ class ModelOfReadings {
     set_main_memory();
     for (size_t level = 0; level < caches_.size(); ++level) set_cache(level);
     set_ahead();
-    if (const double part = std::min(reading(kFetched), 1.0); part >= kHidden) model_.fetched_part = part;
-    if (past_caches_kernel()->finish) model_.past_caches_part = std::min(kMorePastCaches * model_.fetched_part, 1.0);
+    set_hinted(kFetched, model_.fetched_part, model_.fetched_way);
+    model_.seconds_per_hinted_piece = reading(kPieceApart);
+    set_hinted(kFetchedNearby, model_.fetched_part_nearby, model_.fetched_way_nearby);
+    if (past_caches_kernel()->finish) set_hinted(kPastCaches, model_.past_caches_part, model_.past_caches_way);
     if (const double apart = reading(kRowApart), together = reading(kRowTogether); apart > 0 && together > 0)
       model_.seconds_per_row = kOfRow * std::max(apart - together, 0.0) / 2;  // one is read and one is written
     if (const double plain = reading(kCall), windows = reading(kCallWithWindows); plain > 0 && windows > 0) {
@@ -78,6 +78,11 @@ class ModelOfReadings {
   double reading(std::string_view name) const {
     const auto found = readings_.find(name);
     return found == readings_.end() ? 0 : found->second;
+  }
+  void set_hinted(const HintedNames& names, double& part, double& way) const {
+    if (reading(names.hidden) < kLeastHidden || reading(names.way) <= 0) return;
+    part = std::min(reading(names.hidden), 1.0);
+    way = reading(names.way);
   }
   double passed_per_second(size_t bytes) const {
     const double s = reading(pass_name(bytes));
@@ -110,18 +115,18 @@ class ModelOfReadings {
         m.bytes_per_second = std::min(m.bytes_per_second, passed_per_second(part_of(holds, part)));
     if (!std::isfinite(m.bytes_per_second)) m.bytes_per_second = half;
     if (const double wait = reading(wait_name(waited_bytes(caches_, level))); wait > 0) m.latency_seconds = wait;
-    // Of the smallest half: what streams by counts for more.
     if (shared)
       set_found_bytes(m, holds);
-    else if (level > 0)
+    else
       set_sure_bytes(m, holds, half);
   }
 
   // Of the largest cache, which others use: the more is gone through the less of it is found, in a straight line to
   // nothing where it is mostly as slow as main memory, or else of all that the cache may hold. What its quietest passes
-  // find is no measure of it: schedules that are good only if all is there take twice as long when it is not.
+  // find is no measure of it: schedules that are good only if all is there take twice as long when it is not. Main
+  // memory is what it mostly is, too, since whoever uses the cache keeps it busy.
   void set_found_bytes(CostModel::Memory& m, size_t holds) const {
-    const double fast = 1 / m.bytes_per_second, slow = 1 / model_.memories.back().bytes_per_second;
+    const double fast = 1 / m.bytes_per_second, slow = reading(mostly_name(region_bytes(caches_)));
     if (slow <= fast) return;
     constexpr double kPartsOfShared[] = {kParts[1], kParts[2], kLargeParts[0], kLargeParts[1], kLargeParts[2]};
     constexpr double kNothing = 0.05;
@@ -182,7 +187,7 @@ class ModelOfReadings {
       for (const size_t piece : kPieceBytes)
         error += std::pow(
             reading(hidden_name(piece)) - most * part_ahead(static_cast<double>(piece), static_cast<double>(ahead)), 2);
-      if (most < kHidden || error >= least) continue;
+      if (most < kLeastHidden || error >= least) continue;
       least = error;
       model_.ahead_bytes = static_cast<double>(ahead);
       model_.ahead_part = std::min(most, 1.0);
@@ -220,10 +225,14 @@ size_t waited_bytes(const CacheBytes& caches, size_t level) {
   return std::min(caches[level], kMostBytes) / (shared ? 4 : 2);
 }
 
+bool has_fetched_nearby(const CacheBytes& caches) {
+  return waited_bytes(caches, caches.size() - 1) >= 2 * caches[caches.size() - 2];
+}
+
 std::string pass_name(size_t bytes) { return str("pass ", bytes); }
-std::string mostly_name(size_t bytes) { return pass_name(bytes) + " mostly"; }
+std::string mostly_name(size_t bytes) { return str(pass_name(bytes), kMostly); }
 std::string wait_name(size_t bytes) { return str("wait ", bytes); }
-std::string hidden_name(size_t piece) { return str("hidden ", piece); }
+std::string hidden_name(size_t piece) { return str(kHidden, " ", piece); }
 
 CostModel model_of(const Readings& readings, const CacheBytes& caches) {
   return ModelOfReadings(readings, caches).make();

@@ -1,5 +1,5 @@
-// What is timed of a machine. Others run on it meanwhile: things are timed in turn, in rounds, at other places of memory
-// each time, and tries in which another thread had the processor do not count.
+// What is timed of a machine. Others run on it meanwhile: things are timed in turn, in rounds, at other places of
+// memory each time, and tries in which another thread had the processor do not count.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -13,6 +13,7 @@
 #include <tenon/program/exec/prefetch_internal.hpp>
 #include <tenon/program/machine_probe_internal.hpp>
 #include <tenon/program/machine_readings.hpp>
+#include <tenon/program/past_caches_internal.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 #include <tenon/support/memory.hpp>
 
@@ -22,14 +23,14 @@ namespace {
 
 using detail::Probe;
 
-constexpr int kTries = 3, kRounds = 5;
+constexpr int kTries = 3, kTriesOfRegion = 2, kRounds = 5;
 // Bytes passed in a try, at least: some 10 us.
 constexpr size_t kBytesOfTry = size_t{1} << 20;
 
 void keep(const void* p) { asm volatile("" : : "r"(p) : "memory"); }
 
-// Line by line, each read and then written as kernels write theirs. What memcpy does is not that: from some KB on it has
-// ways to write lines without reading them first.
+// Line by line, each read and then written as kernels write theirs. What memcpy does is not that: from some KB on it
+// has ways to write lines without reading them first.
 [[gnu::always_inline]] inline void pass_lines(std::byte* to, const std::byte* from, size_t bytes) {
   typedef uint64_t Line __attribute__((vector_size(64)));
   for (size_t at = 0; at < bytes; at += sizeof(Line)) {
@@ -76,7 +77,8 @@ class Calls {
     std::optional<StageRef> last;
     for (int s = 0; s < kStages; ++s) {
       BufferRef to = p.buffer(str("made", s), kU8, 1);
-      last = p.stage(str("stage", s), nothing).reads(from, {windows ? Window(x - 1, x + 1) : Window(x)}).writes(to, {x});
+      last =
+          p.stage(str("stage", s), nothing).reads(from, {windows ? Window(x - 1, x + 1) : Window(x)}).writes(to, {x});
       from = to;
     }
     last->loops({{x, 1}});
@@ -142,18 +144,17 @@ class Probes {
   void add_pass(size_t within) {
     const size_t half = within / 2, times = std::max<size_t>(1, kBytesOfTry / half);
     Probe& probe = probes_.emplace_back(pass_name(within), static_cast<double>(2 * half * times),
-                                        within < bytes_ ? kTries : 1, [this, half, times, within] {
+                                        within < bytes_ ? kTries : kTriesOfRegion, [this, half, times, within] {
                                           std::byte* const at = place_for(within);
                                           for (size_t i = 0; i < times; ++i) pass_(at + half, at, half);
                                         });
-    if (within == bytes_) return;
-    probe.moves();
+    if (within < bytes_) probe.moves();
     if (within > caches_[caches_.size() - 2]) mostly_[pass_name(within)] = mostly_name(within);
   }
 
-  // From line to line, each the only one that says that the next one is wanted, in an order that nothing is fetched ahead
-  // for: x -> a * x + c modulo a power of two goes through all of them. Bytes that have been passed before are in the
-  // smallest cache that holds them; of the whole region, the first quarter is in none.
+  // From line to line, each the only one that says that the next one is wanted, in an order that nothing is fetched
+  // ahead for: x -> a * x + c modulo a power of two goes through all of them. Bytes that have been passed before are in
+  // the smallest cache that holds them; of the whole region, the first quarter is in none.
   void add_wait(size_t within) {
     constexpr size_t kSteps = 2048, kLine = 64, kFactor = 0x5851f42d4c957f2du, kShift = 0x14057b7ef767814fu;
     size_t lines = 1;
@@ -167,63 +168,136 @@ class Probes {
       }
       keep(&at);
     };
-    probes_.emplace_back(wait_name(within), kSteps, 1, walk,
-                         [this, half = within / 2] { pass_(memory_ + half, memory_, half); })
+    probes_
+        .emplace_back(wait_name(within), kSteps, 1, walk,
+                      [this, half = within / 2] { pass_(memory_ + half, memory_, half); })
         .moves();
   }
 
-  // Pieces that are read from main memory, worked on in the smallest cache and written to main memory, and the same
-  // without main memory.
+  // What is hinted before each part of a piece, of the next one: what is read and what is written; what is read alone,
+  // and what is written goes past the caches.
+  enum class Hints : uint8_t { none, all, past_caches };
+  // Pieces that are read from far away, worked on in the smallest cache and written far away; the same without that,
+  // or without the work. Far away is main memory, or a part of the largest cache.
+  struct Pieces {
+    size_t piece = 0;
+    size_t span = 0;  // that is gone through, in halves that are read and written; 0: the smallest cache alone
+    Hints hints = Hints::none;
+    bool works = true;
+    size_t apart = 0;  // from one piece to the next; 0: they follow one another
+    size_t step() const { return apart > 0 ? apart : piece; }
+  };
   void add_pieces() {
-    const size_t region = std::min(bytes_ / 64, kBytesOfTry);
-    for (const size_t piece : kPieceBytes)
-      for (const bool far : {false, true})
-        probes_.emplace_back(piece_name(piece, far), static_cast<double>(region), kTries,
-                             [this, piece, far, region] { work_on_pieces(piece, region, far, false); });
-    const size_t fetched = fetched_piece_bytes(caches_);
-    probes_.emplace_back(std::string(kPieceFetched), static_cast<double>(region), kTries,
-                         [this, region, fetched] { work_on_pieces(fetched, region, true, true); });
-  }
-  static constexpr std::string_view kPieceFetched = "piece fetched";
-  static std::string piece_name(size_t bytes, bool far) { return str("piece ", bytes, far ? " far" : " near"); }
-  // The way of the two longest ones hides behind nothing, and is that of the others: load is in it as it is in theirs.
-  void say_what_is_hidden(Readings& readings) const {
-    std::vector<double> near, far;
     for (const size_t piece : kPieceBytes) {
-      near.push_back(readings.extract(piece_name(piece, false)).mapped());
-      far.push_back(readings.extract(piece_name(piece, true)).mapped());
+      add_pieces(piece_name(piece, "near"), {.piece = piece});
+      add_pieces(piece_name(piece, kFar), {.piece = piece, .span = far_span()});
     }
-    const size_t last = near.size() - 1;
-    const double way = std::max((far[last] - near[last] + far[last - 1] - near[last - 1]) / 2, 1e-15);
-    for (size_t i = 0; i < kPieceBytes.size(); ++i)
-      readings[hidden_name(kPieceBytes[i])] = std::max((near[i] + way - far[i]) / std::min(near[i], way), 0.0);
-    const auto fetched_one = std::ranges::find(kPieceBytes, fetched_piece_bytes(caches_)) - kPieceBytes.begin();
-    const double alone = near[static_cast<size_t>(fetched_one)];
-    const double fetched = readings.extract(std::string(kPieceFetched)).mapped();
-    readings[std::string(kFetched)] = std::max((alone + way - fetched) / std::min(alone, way), 0.0);
+    add_hinted(kFar, far_span(), {Hints::all, Hints::past_caches});
+    add_pieces(std::string(kPiecesApart), {.piece = kShortPiece,
+                                           .span = far_span(),
+                                           .hints = Hints::all,
+                                           .works = false,
+                                           .apart = 2 * kPage + detail::kLineBytes});
+    if (has_fetched_nearby(caches_)) add_hinted(kNearby, waited_bytes(caches_, caches_.size() - 1), {Hints::all});
   }
-  void work_on_pieces(size_t piece, size_t region, bool far, bool fetches) {
+  void add_hinted(std::string_view where, size_t span, std::initializer_list<Hints> all) {
+    const size_t piece = fetched_piece_bytes(caches_);
+    add_pieces(way_name(where, Hints::none), {.piece = piece, .span = span, .works = false});
+    for (const Hints hints : all) {
+      add_pieces(way_name(where, hints), {.piece = piece, .span = span, .hints = hints, .works = false});
+      add_pieces(hinted_name(where, hints), {.piece = piece, .span = span, .hints = hints});
+    }
+  }
+  void add_pieces(std::string name, const Pieces& pieces) {
+    const size_t region = std::min(bytes_ / 64, kBytesOfTry);
+    std::function<void()> before;
+    // Main memory is where no try has been until all others have been through the caches. What is passed last of less
+    // is in smaller caches.
+    if (pieces.span > 0 && pieces.span < far_span())
+      before = [this, half = pieces.span / 2] { pass_(memory_ + half, memory_, half); };
+    probes_.emplace_back(
+        std::move(name), static_cast<double>(region), kTries,
+        [this, pieces, region] {
+          const size_t passed = region / pieces.piece * pieces.step();
+          if (pieces.span == far_span()) far_ = (far_ + passed) % (pieces.span / 2 - passed) / kPage * kPage;
+          work_on_pieces(pieces, pieces.span == far_span() ? far_ : 0, region);
+        },
+        std::move(before));
+  }
+  size_t far_span() const { return bytes_ - 4 * kPieceBytes.back(); }
+  static constexpr size_t kShortPiece = 1024;
+  static constexpr std::string_view kFar = "far", kNearby = "nearby", kPiecesApart = "pieces apart";
+  static std::string piece_name(size_t bytes, std::string_view where) { return str("piece ", bytes, " ", where); }
+  static std::string way_name(std::string_view where, Hints hints) {
+    return str("pass ", where, " ", static_cast<int>(hints));
+  }
+  static std::string hinted_name(std::string_view where, Hints hints) {
+    return str("hinted ", where, " ", static_cast<int>(hints));
+  }
+
+  void say_what_is_hidden(Readings& readings) const {
+    const auto take = [&](const std::string& name) { return readings.extract(name).mapped(); };
+    std::map<size_t, double> near, far;
+    for (const size_t piece : kPieceBytes) {
+      near[piece] = take(piece_name(piece, "near"));
+      far[piece] = take(piece_name(piece, kFar));
+    }
+    const auto hidden = [&](size_t piece, double way, double taken) {
+      return std::max((near[piece] + way - taken) / std::min(near[piece], way), 0.0);
+    };
+    // The way of the two longest ones hides behind nothing, and is that of the others: load is in it as it is in
+    // theirs.
+    double way = 0;
+    for (const size_t piece : {kPieceBytes[kPieceBytes.size() - 2], kPieceBytes.back()})
+      way += (far[piece] - near[piece]) / 2;
+    for (const size_t piece : kPieceBytes)
+      readings[hidden_name(piece)] = hidden(piece, std::max(way, 1e-15), far[piece]);
+    const auto say = [&](std::string_view where, Hints hints, double plain, const HintedNames& names) {
+      const double hinted = take(way_name(where, hints));
+      readings[std::string(names.way)] = hinted / plain;
+      readings[std::string(names.hidden)] =
+          hidden(fetched_piece_bytes(caches_), hinted, take(hinted_name(where, hints)));
+    };
+    const double plain_far = take(way_name(kFar, Hints::none)), apart = take(std::string(kPiecesApart));
+    readings[std::string(kPieceApart)] =
+        std::max((apart - readings.find(way_name(kFar, Hints::all))->second) * kShortPiece, 0.0);
+    say(kFar, Hints::all, plain_far, kFetched);
+    say(kFar, Hints::past_caches, plain_far, kPastCaches);
+    if (has_fetched_nearby(caches_)) say(kNearby, Hints::all, take(way_name(kNearby, Hints::none)), kFetchedNearby);
+  }
+  void work_on_pieces(const Pieces& pieces, size_t at_first, size_t region) {
     // As much as the way takes, some 40 GB/s there and back beside 400 in the smallest cache: it need not be just that.
     constexpr int kWork = 10;
+    const size_t piece = pieces.piece, half = pieces.span / 2;
+    const size_t part = (piece / kWork + detail::kLineBytes - 1) / detail::kLineBytes * detail::kLineBytes;
     std::byte* const near = memory_ + bytes_ - 2 * kPieceBytes.back();
-    const size_t half = bytes_ / 2 - 2 * kPieceBytes.back();
-    // No try goes where one has been until all others have been through the caches.
-    std::byte* const from = memory_ + (far_ += far ? region : 0) % (half - region) / kPage * kPage;
-    const auto fetch_part = [&](size_t at, int part) {
-      const size_t bytes = (piece / kWork + detail::kLineBytes - 1) / detail::kLineBytes * detail::kLineBytes;
-      const auto lines = static_cast<int32_t>(bytes / detail::kLineBytes);
-      const auto next = reinterpret_cast<uint64_t>(from + at + piece + static_cast<size_t>(part) * bytes);
-      detail::read_lines_soon(next, lines);
-      detail::write_lines_soon(next + bytes_ / 2, lines);
+    std::byte* const from = memory_ + at_first;
+    const auto write = [&](std::byte* to, const std::byte* what, size_t bytes) {
+      pieces.hints == Hints::past_caches ? past_caches_(to, what, bytes) : pass_(to, what, bytes);
     };
-    for (size_t at = 0; at + piece <= region; at += piece) {
-      pass_(near, far ? from + at : near + piece, piece);
-      for (int i = 0; i < kWork; ++i) {
-        if (fetches) fetch_part(at, i);
-        pass_(near + (i + 1) % 2 * piece, near + i % 2 * piece, piece);
+    const auto hint = [&](size_t next) {
+      const auto at = reinterpret_cast<uint64_t>(from + next);
+      if (pieces.hints != Hints::none) detail::read_lines_soon(at, static_cast<int32_t>(part / detail::kLineBytes));
+      if (pieces.hints == Hints::all)
+        detail::write_lines_soon(at + half, static_cast<int32_t>(part / detail::kLineBytes));
+    };
+    for (size_t i = 0; i < region / piece; ++i) {
+      const size_t at = i * pieces.step();
+      if (!pieces.works) {
+        for (size_t done = 0; done < piece; done += part) {
+          hint(at + pieces.step() + done);
+          write(from + half + at + done, from + at + done, std::min(part, piece - done));
+        }
+        continue;
       }
-      pass_(far ? from + bytes_ / 2 + at : near + piece, near, piece);
+      pass_(near, half > 0 ? from + at : near + piece, piece);
+      for (size_t w = 0; w < kWork; ++w) {
+        hint(at + pieces.step() + w * part);
+        pass_(near + (w + 1) % 2 * piece, near + w % 2 * piece, piece);
+      }
+      write(half > 0 ? from + half + at : near + piece, near, piece);
     }
+    if (pieces.hints == Hints::past_caches) detail::end_of_lines();
   }
 
   // Rows with gaps between them, and the same without. They are longer than what processors foresee the end of.
@@ -290,6 +364,7 @@ class Probes {
   std::byte* const memory_;
   const size_t bytes_;
   const Pass pass_;
+  const detail::MoveRow past_caches_ = detail::row_past_caches();
   ThreadPool two_{2};
   std::vector<Probe> probes_;
   std::map<std::string, std::string, std::less<>> mostly_;  // by names of probes: those of what they mostly take

@@ -25,7 +25,7 @@ double usable_bytes(const CostModel::Memory& memory) {
   return memory.sure_bytes > 0 ? memory.sure_bytes : memory.bytes * kSurePart;
 }
 
-MemoryCosts::MemoryCosts(const CostModel& model) {
+MemoryCosts::MemoryCosts(const CostModel& model) : smallest_is_measured_(model.memories.front().sure_bytes > 0) {
   constexpr double kAny = std::numeric_limits<double>::infinity();
   for (const CostModel::Memory& m : model.memories) {
     const bool any = m.bytes == 0 || &m == &model.memories.back();
@@ -52,6 +52,12 @@ double MemoryCosts::part_in_largest(double bytes) const {
   if (levels_.size() < 2) return 1;
   const Level& held = levels_[levels_.size() - 2];
   return std::clamp((bytes - held.sure) * held.lost_per_byte, 0.0, 1.0);
+}
+
+double MemoryCosts::part_nearby(double bytes) const {
+  if (levels_.size() < 3) return 0;
+  const Level& smaller = levels_[levels_.size() - 3];
+  return std::max(std::clamp((bytes - smaller.sure) * smaller.lost_per_byte, 0.0, 1.0) - part_in_largest(bytes), 0.0);
 }
 
 double MemoryCosts::part_beyond_smallest(double bytes) const {

@@ -6,14 +6,14 @@
 #include <immintrin.h>
 #endif
 
+#include <tenon/program/past_caches_internal.hpp>
 #include <tenon/program/pipeline.hpp>
 
 namespace tenon::program {
 
-namespace {
+using detail::MoveRow;
 
-// A row of bytes: whole lines past the caches, what is left of lines that others share as usual.
-using MoveRow = void (*)(std::byte* to, const std::byte* from, size_t bytes);
+namespace {
 
 void move_row(std::byte* to, const std::byte* from, size_t bytes) { std::memcpy(to, from, bytes); }
 
@@ -51,12 +51,8 @@ MoveRow widest() {
   __builtin_cpu_init();
   return __builtin_cpu_supports("avx512f") ? move_row_avx512 : move_row_sse2;
 }
-// Such stores are in no order with others: whoever is told afterwards must find them done. It takes 0.1 us where there
-// are any.
-void end_of_lines() { _mm_sfence(); }
 #else
 MoveRow widest() { return move_row; }
-void end_of_lines() {}
 #endif
 
 // f(address in `to`, address in `from`) for each index of the dims from `first` on, of the box that both have.
@@ -97,7 +93,7 @@ void copy_box(const BufferView& to, const BufferView& from, MoveRow widest_row) 
 
 // Operands: what is copied, then as many results.
 Result<void> copy_boxes(CallContext& c) {
-  static const MoveRow row = widest();
+  const MoveRow row = detail::row_past_caches();
   const size_t results = c.operands.size() / 2;
   for (size_t i = 0; i < results; ++i) copy_box(c.operands[results + i], c.operands[i], row);
   return {};
@@ -105,15 +101,27 @@ Result<void> copy_boxes(CallContext& c) {
 
 }  // namespace
 
+MoveRow detail::row_past_caches() {
+  static const MoveRow row = widest();
+  return row;
+}
+
+// Whoever is told afterwards must find such stores done. It takes 0.1 us where there are any.
+void detail::end_of_lines() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
+
 KernelHandle past_caches_kernel() {
   auto kernel = std::make_shared<Kernel>();
   kernel->name = "copy_past_caches";
   kernel->takes_folded = true;
   kernel->run_unfinished = copy_boxes;
-  kernel->finish = end_of_lines;
+  kernel->finish = detail::end_of_lines;
   kernel->run = [](CallContext& c) -> Result<void> {
     TENON_OK(copy_boxes(c));
-    end_of_lines();
+    detail::end_of_lines();
     return {};
   };
   return kernel;

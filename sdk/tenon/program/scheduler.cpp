@@ -20,6 +20,8 @@ constexpr double kLongRow = 2 * kShortestPart;
 constexpr double kTallestPart = 16, kWidestPart = 2, kFetchedPart = 0.5;
 // They are for windows that are more than the second memory holds: each is taken for so many rows.
 constexpr double kRowsOfWindow = 4;
+// Tiles fill so much of the smallest memory: what streams by has the rest.
+constexpr double kOfTiles = 0.5;
 // Tiles along rows go on where the last one ended, so that shorter parts stream, too: up to so many rows at a time.
 constexpr double kShortestTile = 1024;
 constexpr double kTallestTile = 16;
@@ -139,7 +141,7 @@ void Scheduler::add_columns(int rows, int fastest, double row, std::vector<OpenG
 void Scheduler::add_tiles(int rows, int fastest, double row, std::vector<OpenGroups>& out) const {
   const double most = numbers_.extents[static_cast<size_t>(fastest)],
                height = numbers_.extents[static_cast<size_t>(rows)];
-  const double room = usable_bytes(model_.memories.front()), element = row / most;
+  const double room = kOfTiles * model_.memories.front().bytes, element = row / most;
   for (double step = 2; step <= kTallestTile && step < height; step *= 2) {
     const double width = power_of_two_within(room / (2 * step + 2) / element);
     if (width * element < kShortestTile || width * 2 > most) continue;
