@@ -257,6 +257,7 @@ TEST(BodyBounds, TablesAreOffBySoMuchWhereOnlySumsOfAtLeastTheirSizeReadThem) {
       {"    %10 = Mul %9, %3 : f32[N]\n    %12 = Add %3, %10 : f32[N]\n", 0.5, 0.5},
       {"    %10 = Div %9, %3 : f32[N]\n    %12 = Add %10, %4 : f32[N]\n", 2, 3},
       {"    %12 = Add %9, %2 : f32[N]\n    %13 = Sub %9, %4 : f32[N]\n", 1, 1, "0", "%13"},
+      {"    %10 = Sub %4, %2 : f32[]\n    %12 = Add %9, %10 : f32[N]\n", 1, 2},
       {sum, 1, 1, "1"},  // a sum of two values is what the table is of
   };
   for (const TableCase& one : tables)
@@ -272,6 +273,7 @@ TEST(BodyBounds, TablesAreOffBySoMuchWhereOnlySumsOfAtLeastTheirSizeReadThem) {
       {"    %10 = Mul %9, %4 : f32[N]\n    %12 = Add %10, %2 : f32[N]\n", 3, 1},
       {"    %10 = Div %9, %3 : f32[N]\n    %12 = Add %10, %2 : f32[N]\n", 2, 1},
       {"    %10 = Mul %9, %4 : f32[N]\n    %12 = Mul %10, %3 : f32[N]\n", 1.5, 0},
+      {"    %10 = Sub %3, %4 : f32[]\n    %11 = Add %10, %4 : f32[]\n    %12 = Add %9, %11 : f32[N]\n", 1, 0.5},
       {sum, 1, 1, "0", "%9"},                                    // is an output
       {sum + "    %13 = Atan %9 : f32[N]\n", 1, 1, "0", "%13"},  // others read it
       {sum + "    %13 = Add %9, %3 : f32[N]\n", 1, 1, "0", "%13"},

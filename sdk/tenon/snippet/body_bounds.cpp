@@ -108,11 +108,16 @@ const Name kAdd("Add"), kSub("Sub"), kMul("Mul"), kDiv("Div"), kNeg("Neg"), kSum
 class Tables {
  public:
   explicit Tables(const Body& body)
-      : body_(body), makers_(body.values.size()), bases_(body.values.size()), sizes_(body.values.size(), kAny) {
+      : body_(body),
+        makers_(body.values.size()),
+        bases_(body.values.size()),
+        numbers_(body.values.size(), 0),
+        sizes_(body.values.size(), kAny) {
     for (size_t i = 0; i < bases_.size(); ++i) bases_[i] = static_cast<ValueId>(i);
     for (const BodyNode& node : body.nodes) {
       makers_[static_cast<size_t>(node.result)] = &node;
       bases_[static_cast<size_t>(node.result)] = base_of(node);
+      numbers_[static_cast<size_t>(node.result)] = number_of(node);
     }
     for (const BodyPort& port : body.outputs) sizes_[static_cast<size_t>(port.value)] = 0;
     for (const BodyNode& node : body.nodes | std::views::reverse)
@@ -160,11 +165,18 @@ class Tables {
     return base;
   }
 
-  double number(ValueId id) const {
-    const BodyNode* const maker = makers_[static_cast<size_t>(id)];
-    if (!maker || maker->op != kScalar) return 0;
-    return real_of(kF32, static_cast<uint64_t>(*maker->attributes.find("bits")->get_if<int64_t>()) & 0xffffffff);
+  // Of a Scalar, and of what is made of these alone; 0: it is none.
+  double number_of(const BodyNode& node) const {
+    if (bases_[static_cast<size_t>(node.result)] != kNumber || !is_f32(node.result)) return 0;
+    if (node.op == kScalar)
+      return real_of(kF32, static_cast<uint64_t>(*node.attributes.find("bits")->get_if<int64_t>()) & 0xffffffff);
+    const double a = number(node.operands.front()), b = number(node.operands.back());
+    if (node.op == kNeg) return -a;
+    if (node.op == kMul) return a * b;
+    if (node.op == kDiv) return a / b;
+    return node.op == kAdd ? a + b : a - b;
   }
+  double number(ValueId id) const { return numbers_[static_cast<size_t>(id)]; }
   // How large operand `k` may be for `node` to sum it, in the end, with numbers of at least its size; 0: it does not.
   double most_of_operand(const BodyNode& node, size_t k) const {
     if (!is_arithmetic(node)) return 0;
@@ -179,6 +191,7 @@ class Tables {
   const Body& body_;
   std::vector<const BodyNode*> makers_;  // null: a port's
   std::vector<ValueId> bases_;           // what each value is a polynomial of
+  std::vector<double> numbers_;          // what each is, if it is one everywhere
   std::vector<double> sizes_;            // that each may have for all its readers to sum it with as much
 };
 
