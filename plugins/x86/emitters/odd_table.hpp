@@ -34,6 +34,7 @@ struct OddTable {
   size_t powers() const { return terms.size() / intervals; }
 };
 
+// How far code of a table may be from f, times scale.
 constexpr double kOddTableError = 0x1p-23;
 
 // What is summed with 1 needs no small numbers right in all their digits: the polynomials lie within 7/8 of 2^-24 of f,
