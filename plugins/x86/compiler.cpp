@@ -4,6 +4,7 @@
 
 #include "x86/assembly/context.hpp"
 #include "x86/emitters/emitters.hpp"
+#include "x86/emitters/odd_table.hpp"
 #include "x86/structure/structure.hpp"
 
 namespace tenon::x86 {
@@ -68,8 +69,12 @@ snippet::BoundRules Compiler::bound_rules() const {
     const codegen::JitterRow* row = snippet::row_of_node(body, node, forms_->table(), target());
     return row ? row->max_ulp : 0;
   };
+  const bool contract = forms_->options().contract;
   // divide_by_constants() may be a unit off where quotients are tiny.
-  return {.max_ulp = max_ulp, .constant_quotient_ulp = 1, .contract = forms_->options().contract};
+  return {.max_ulp = max_ulp,
+          .constant_quotient_ulp = 1,
+          .contract = contract,
+          .table_error = contract ? kOddTableError : 0};
 }
 
 }  // namespace tenon::x86

@@ -205,6 +205,120 @@ TEST(BodyBounds, ContractionGoesThroughGates) {
   EXPECT_FALSE(is_within(of("%1", "Sub", {.contract = true}), kF32, 0, bits(static_cast<float>(std::erf(x)))));
 }
 
+// FUNCTION of POLYNOMIAL, %9, and what is made of it, %12 last; beside these %c.
+const char* const kTable = R"(graph @g(%x: f32[N], %c: f32[N]) -> (out0: %y, out1: %z) {
+  %y, %z = snippet.Subgraph %x, %c ((%0: f32[N], %1: f32[N]) -> (out0: FIRST, out1: SECOND) {
+    %2 = Constant {value = dense<f32[]: 1>}
+    %3 = Constant {value = dense<f32[]: 0.5>}
+    %4 = Constant {value = dense<f32[]: 3>}
+    %5 = Mul %0, %0 : f32[N]
+    %6 = Mul %5, %OTHER : f32[N]
+    %7 = Mul %6, %4 : f32[N]
+    %8 = Add %7, %OTHER : f32[N]
+    %9 = FUNCTION %8 : f32[N]
+REST  }) : f32[N], f32[N]
+})";
+
+struct TableCase {
+  std::string rest;  // makes %12 of %9
+  double scale = 1, plus = 1;
+  std::string other = "0", second = "%8", function = "Erf";
+};
+
+// Of x = 0.1 and c = 0.1: %12, were %9 `off` from what it is.
+bool allows(const TableCase& one, double off, const BoundRules& rules) {
+  std::string text = kTable;
+  const auto replace = [&](std::string_view name, const std::string& by) {
+    for (size_t at = 0; (at = text.find(name)) != std::string::npos;) text.replace(at, name.size(), by);
+  };
+  replace("REST", one.rest);
+  replace("OTHER", one.other);
+  replace("FIRST", "%12");
+  replace("SECOND", one.second);
+  replace("FUNCTION", one.function);
+  const float x = 0.1f;
+  const auto value = [&](double y) {
+    return one.function == "Erf" ? std::erf(y) : one.function == "Tanh" ? std::tanh(y) : std::atan(y);
+  };
+  const double at = x + 3.0 * x * x * x, f = value(at) + off;
+  const auto made = bounds_of(text, {{x}, {x}}, {1}, rules)[0];
+  return is_within(made, kF32, 0, bits(static_cast<float>(one.scale * f + one.plus)));
+}
+
+TEST(BodyBounds, TablesAreOffBySoMuchWhereOnlySumsOfAtLeastTheirSizeReadThem) {
+  constexpr double kError = 0x1p-12, kNear = 0.99 * kError, kFar = 1.01 * kError;
+  const BoundRules rules{.contract = true, .table_error = kError};
+  const std::string sum = "    %12 = Add %9, %2 : f32[N]\n";
+  const TableCase tables[] = {
+      {sum},
+      {sum, 1, 1, "0", "%8", "Tanh"},
+      {"    %12 = Sub %2, %9 : f32[N]\n", -1, 1},
+      {"    %10 = Neg %9 : f32[N]\n    %12 = Add %10, %4 : f32[N]\n", -1, 3},
+      {"    %10 = Mul %9, %3 : f32[N]\n    %12 = Add %3, %10 : f32[N]\n", 0.5, 0.5},
+      {"    %10 = Div %9, %3 : f32[N]\n    %12 = Add %10, %4 : f32[N]\n", 2, 3},
+      {"    %12 = Add %9, %2 : f32[N]\n    %13 = Sub %9, %4 : f32[N]\n", 1, 1, "0", "%13"},
+      {"    %10 = Sub %4, %2 : f32[]\n    %12 = Add %9, %10 : f32[N]\n", 1, 2},
+      {sum, 1, 1, "1"},  // a sum of two values is what the table is of
+  };
+  for (const TableCase& one : tables)
+    for (const double sign : {-1.0, 1.0}) {
+      EXPECT_TRUE(allows(one, sign * kNear, rules)) << one.rest;
+      EXPECT_FALSE(allows(one, sign * kFar, rules)) << one.rest;
+      EXPECT_FALSE(allows(one, sign * kNear, {.contract = true})) << one.rest;
+      EXPECT_FALSE(allows(one, sign * kNear, {.contract = true, .table_error = kError, .in_any_precision = true}))
+          << "the reference has no tables: " << one.rest;
+    }
+  const TableCase others[] = {
+      {"    %12 = Add %9, %3 : f32[N]\n", 1, 0.5},  // of less than its size
+      {"    %10 = Mul %9, %4 : f32[N]\n    %12 = Add %10, %2 : f32[N]\n", 3, 1},
+      {"    %10 = Div %9, %3 : f32[N]\n    %12 = Add %10, %2 : f32[N]\n", 2, 1},
+      {"    %10 = Mul %9, %4 : f32[N]\n    %12 = Mul %10, %3 : f32[N]\n", 1.5, 0},
+      {"    %10 = Sub %3, %4 : f32[]\n    %11 = Add %10, %4 : f32[]\n    %12 = Add %9, %11 : f32[N]\n", 1, 0.5},
+      {sum, 1, 1, "0", "%9"},                                    // is an output
+      {sum + "    %13 = Atan %9 : f32[N]\n", 1, 1, "0", "%13"},  // others read it
+      {sum + "    %13 = Add %9, %3 : f32[N]\n", 1, 1, "0", "%13"},
+      {sum + "    %13 = Mul %9, %0 : f32[N]\n", 1, 1, "0", "%13"},
+      {sum + "    %10 = Neg %9 : f32[N]\n", 1, 1, "0", "%10"},
+      {sum, 1, 1, "0", "%8", "Atan"},
+  };
+  for (const TableCase& one : others)
+    for (const double sign : {-1.0, 1.0}) EXPECT_FALSE(allows(one, sign * kNear, rules)) << one.rest;
+}
+
+// Of 1024 (x^3 - 1): rounding x x takes away as much as 2^-14 of the argument.
+TEST(BodyBounds, TablesAreOfPolynomialsThatAreNotRounded) {
+  const std::string text = R"(graph @g(%x: f32[N], %c: f32[N]) -> (out0: %y, out1: %z) {
+  %y, %z = snippet.Subgraph %x, %c ((%0: f32[N], %1: f32[N]) -> (out0: %9, out1: %6) {
+    %2 = Constant {value = dense<f32[]: 1>}
+    %3 = Constant {value = dense<f32[]: 1024>}
+    %4 = Mul %0, %0 : f32[N]
+    %5 = Mul %4, %OTHER : f32[N]
+    %6 = Sub %5, %2 : f32[N]
+    %7 = Mul %6, %3 : f32[N]
+    %8 = Tanh %7 : f32[N]
+    %9 = Add %8, %2 : f32[N]
+  }) : f32[N], f32[N]
+})";
+  const float x = 1 + 0x1p-12f, rounded = x * x * x - 1;
+  const double exact = static_cast<double>(x) * x * x - 1;
+  const auto sum_of = [](double y) { return bits(static_cast<float>(1 + std::tanh(1024 * y))); };
+  const auto of = [&](const std::string& other, double error) {
+    std::string one = text;
+    one.replace(one.find("OTHER"), 5, other);
+    return bounds_of(one, {{x}, {x}}, {1}, {.contract = true, .table_error = error});
+  };
+  constexpr double kSmall = 0x1p-60;
+  for (const auto& [other, error] : {std::pair("0", kSmall), std::pair("0", 0.0), std::pair("1", kSmall)}) {
+    const auto made = of(other, error);
+    // Of x^2 c no table is made: that is a value by itself.
+    EXPECT_EQ(is_within(made[0], kF32, 0, sum_of(exact)), error > 0 && other[0] == '0') << other << " " << error;
+    EXPECT_TRUE(is_within(made[0], kF32, 0, sum_of(rounded)));
+    // Others read what is rounded.
+    EXPECT_TRUE(is_within(made[1], kF32, 0, bits(rounded)));
+    EXPECT_FALSE(is_within(made[1], kF32, 0, bits(static_cast<float>(exact))));
+  }
+}
+
 TEST(BodyBounds, ASumMayBeTakenInAnyOrder) {
   const char* const kSum = R"(graph @g(%x: f32[4]) -> %y {
   %axes = Constant {value = dense<i64[1]: 0>}

@@ -34,9 +34,12 @@ struct OddTable {
   size_t powers() const { return terms.size() / intervals; }
 };
 
+// How far code of a table may be from f, times scale.
+constexpr double kOddTableError = 0x1p-23;
+
 // What is summed with 1 needs no small numbers right in all their digits: the polynomials lie within 7/8 of 2^-24 of f,
-// and f as computed in f32 within 2^-23 (tests/x86/tabulated_test.cpp), both times scale. Of as few powers as that
-// takes, by Chebyshev's series of each interval, which differs from the best polynomial by little (Trefethen,
+// and f as computed in f32 within kOddTableError (tests/x86/tabulated_test.cpp), both times scale. Of as few powers as
+// that takes, by Chebyshev's series of each interval, which differs from the best polynomial by little (Trefethen,
 // Approximation Theory and Approximation Practice, chapter 16). Steps are powers of two where that takes no more
 // powers. None where `most` powers do not suffice, or where f rises beyond what floats can scale.
 std::optional<OddTable> odd_table(const OddFunction& function, Isa isa, size_t most);

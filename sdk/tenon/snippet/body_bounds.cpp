@@ -2,6 +2,8 @@
 #include <tenon/snippet/body_bounds.hpp>
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <ranges>
 
 #include <tenon/codegen/register.hpp>
@@ -102,13 +104,106 @@ class Fold {
 const Name kAdd("Add"), kSub("Sub"), kMul("Mul"), kDiv("Div"), kNeg("Neg"), kSum("ReduceSum"), kScalar("Scalar"),
     kErf("Erf"), kTanh("Tanh");
 
+// Which Erf and Tanh of a body may be tables, and the polynomials that their arguments are of one value.
+class Tables {
+ public:
+  explicit Tables(const Body& body)
+      : body_(body),
+        makers_(body.values.size()),
+        bases_(body.values.size()),
+        numbers_(body.values.size(), 0),
+        sizes_(body.values.size(), kAny) {
+    for (size_t i = 0; i < bases_.size(); ++i) bases_[i] = static_cast<ValueId>(i);
+    for (const BodyNode& node : body.nodes) {
+      makers_[static_cast<size_t>(node.result)] = &node;
+      bases_[static_cast<size_t>(node.result)] = base_of(node);
+      numbers_[static_cast<size_t>(node.result)] = number_of(node);
+    }
+    for (const BodyPort& port : body.outputs) sizes_[static_cast<size_t>(port.value)] = 0;
+    for (const BodyNode& node : body.nodes | std::views::reverse)
+      for (size_t k = 0; k < node.operands.size(); ++k) {
+        double& size = sizes_[static_cast<size_t>(node.operands[k])];
+        size = std::min(size, most_of_operand(node, k));
+      }
+  }
+
+  bool may_be_one(const BodyNode& node) const {
+    return (node.op == kErf || node.op == kTanh) && is_f32(node.result) &&
+           sizes_[static_cast<size_t>(node.result)] >= 1;
+  }
+  // The node that makes `id` of the value of which it is a polynomial; null: it is that value, or a number.
+  const BodyNode* step(ValueId id) const {
+    const ValueId base = bases_[static_cast<size_t>(id)];
+    return base == id || base == kNumber ? nullptr : makers_[static_cast<size_t>(id)];
+  }
+  // May the result of a step have a coefficient that none of its operands has?
+  bool makes_coefficient(const BodyNode& step) const {
+    const auto is_number = [&](ValueId id) { return bases_[static_cast<size_t>(id)] == kNumber; };
+    return step.op != kNeg && (step.op != kMul || std::ranges::any_of(step.operands, is_number));
+  }
+
+ private:
+  static constexpr ValueId kNumber = -1;
+  static constexpr double kAny = std::numeric_limits<double>::infinity();
+
+  bool is_f32(ValueId id) const { return body_.values[static_cast<size_t>(id)].element == kF32; }
+  bool is_arithmetic(const BodyNode& node) const {
+    const bool known = node.op == kAdd || node.op == kSub || node.op == kMul || node.op == kDiv || node.op == kNeg;
+    return known && is_f32(node.result);
+  }
+
+  ValueId base_of(const BodyNode& node) const {
+    if (node.op == kScalar) return kNumber;
+    if (!is_arithmetic(node)) return node.result;
+    ValueId base = kNumber;
+    for (const ValueId id : node.operands) {
+      const ValueId other = bases_[static_cast<size_t>(id)];
+      if (other == kNumber) continue;
+      if ((base != kNumber && base != other) || (node.op == kDiv && id == node.operands[1])) return node.result;
+      base = other;
+    }
+    return base;
+  }
+
+  // Of a Scalar, and of what is made of these alone; 0: it is none.
+  double number_of(const BodyNode& node) const {
+    if (bases_[static_cast<size_t>(node.result)] != kNumber || !is_f32(node.result)) return 0;
+    if (node.op == kScalar)
+      return real_of(kF32, static_cast<uint64_t>(*node.attributes.find("bits")->get_if<int64_t>()) & 0xffffffff);
+    const double a = number(node.operands.front()), b = number(node.operands.back());
+    if (node.op == kNeg) return -a;
+    if (node.op == kMul) return a * b;
+    if (node.op == kDiv) return a / b;
+    return node.op == kAdd ? a + b : a - b;
+  }
+  double number(ValueId id) const { return numbers_[static_cast<size_t>(id)]; }
+  // How large operand `k` may be for `node` to sum it, in the end, with numbers of at least its size; 0: it does not.
+  double most_of_operand(const BodyNode& node, size_t k) const {
+    if (!is_arithmetic(node)) return 0;
+    const double most = sizes_[static_cast<size_t>(node.result)];
+    if (node.op == kNeg) return most;
+    const double other = std::abs(number(node.operands[1 - k]));
+    if (node.op == kAdd || node.op == kSub) return other;
+    if (most == 0 || other == 0 || (node.op == kDiv && k == 1)) return 0;
+    return node.op == kMul ? most / other : most * other;
+  }
+
+  const Body& body_;
+  std::vector<const BodyNode*> makers_;  // null: a port's
+  std::vector<ValueId> bases_;           // what each value is a polynomial of
+  std::vector<double> numbers_;          // what each is, if it is one everywhere
+  std::vector<double> sizes_;            // that each may have for all its readers to sum it with as much
+};
+
 class Walk {
  public:
   Walk(const Body& body, const Dims& extents, const BoundRules& rules)
       : body_(body),
         extents_(extents),
         rules_(rules),
+        tables_(body),
         values_(body.values.size()),
+        steps_(body.values.size()),
         added_(body.values.size(), 0),
         multiplied_(body.values.size(), 0),
         constant_(body.values.size(), 0),
@@ -182,15 +277,43 @@ class Walk {
     }
     if (node.op == "ReducedCount") return points({count(lane(node.result))});
     if (node.op.view().starts_with("Reduce")) return fold(node);
-    std::vector<ElementType> from;
-    std::vector<Bounds> operands;
-    for (const ValueId id : node.operands) {
-      from.push_back(lane(id));
-      operands.push_back(spread(id, varies(node.result)));
+    LaneRules lane_rules = rules_of(node);
+    if (has_tables() && tables_.may_be_one(node)) {
+      lane_rules.error = rules_.table_error;
+      TENON_TRY(argument, step(node.operands[0]));
+      return make(node, {spread(argument, node.operands[0], varies(node.result))}, lane_rules);
     }
+    std::vector<Bounds> operands;
+    for (const ValueId id : node.operands) operands.push_back(spread(at(id), id, varies(node.result)));
+    return make(node, operands, lane_rules);
+  }
+  Result<Bounds> make(const BodyNode& node, const std::vector<Bounds>& operands, const LaneRules& lane_rules) {
     if (operands[0].size() == 0) return Bounds();
+    std::vector<ElementType> from;
+    for (const ValueId id : node.operands) from.push_back(lane(id));
     if (is_compared_with_itself(node)) return compare_with_itself(node, from[0], operands[0]);
-    return bound_lanes(node.op, node.attributes, from, operands, lane(node.result), rules_of(node));
+    return bound_lanes(node.op, node.attributes, from, operands, lane(node.result), lane_rules);
+  }
+
+  // The reference has none.
+  bool has_tables() const { return rules_.table_error > 0 && !rules_.in_any_precision; }
+  // What a table may take `id` to be, of the value of which it is a polynomial.
+  Result<Bounds> step(ValueId id) {
+    const BodyNode* const node = tables_.step(id);
+    if (!node) return at(id);
+    std::optional<Bounds>& known = steps_[static_cast<size_t>(id)];
+    if (known) return *known;
+    LaneRules lane_rules = rules_of(*node);
+    lane_rules.exact = true;
+    if (tables_.makes_coefficient(*node)) lane_rules.max_ulp = std::max(lane_rules.max_ulp, 1.0);
+    std::vector<Bounds> operands;
+    for (const ValueId operand : node->operands) {
+      TENON_TRY(made, step(operand));
+      operands.push_back(spread(made, operand, varies(id)));
+    }
+    TENON_TRY(made, make(*node, operands, lane_rules));
+    known = std::move(made);
+    return *known;
   }
   LaneRules rules_of(const BodyNode& node) const {
     double units = rules_.max_ulp ? rules_.max_ulp(body_, node) : 0;
@@ -217,8 +340,7 @@ class Walk {
     return bounds;
   }
 
-  Bounds spread(ValueId id, DimSet to) {
-    const Bounds& from = at(id);
+  Bounds spread(const Bounds& from, ValueId id, DimSet to) const {
     Bounds made;
     for (const size_t i : element_places(varies(id), to, extents_)) {
       made.low.push_back(from.low[i]);
@@ -252,12 +374,14 @@ class Walk {
   const Body& body_;
   const Dims& extents_;
   const BoundRules& rules_;
+  const Tables tables_;
   std::vector<Bounds> values_;
-  std::vector<char> added_;       // values that some node adds, as they are or negated
-  std::vector<char> multiplied_;  // values that some node multiplies
-  std::vector<char> constant_;    // values that are alike everywhere, known when code is made
-  std::vector<char> levels_;      // Erf and Tanh, negated and times constants
-  std::vector<char> gated_;       // sums of these and constants that are multiplied, and their products
+  std::vector<std::optional<Bounds>> steps_;  // of polynomials that tables are of
+  std::vector<char> added_;                   // values that some node adds, as they are or negated
+  std::vector<char> multiplied_;              // values that some node multiplies
+  std::vector<char> constant_;                // values that are alike everywhere, known when code is made
+  std::vector<char> levels_;                  // Erf and Tanh, negated and times constants
+  std::vector<char> gated_;                   // sums of these and constants that are multiplied, and their products
 };
 
 }  // namespace

@@ -11,10 +11,16 @@
 //   a product or sum that may skip its rounding (contraction): products that are added, perhaps negated; of x (c + f),
 //   f being erf or tanh, the sum and the products of it
 //                                       [below(min), above(max)]: the next floats outward hold the exact result
+//   a table         of erf or tanh      [min v - E, max v + E], and that of the row; X of the polynomial that the
+//                                       argument is of one value: steps between may skip their rounding, and those that
+//                                       make coefficients, which are floats in the table, be a unit off
 //   a sum of n      in any order        [sum of lows, sum of highs] -+ 1.01 n u sum of max |X|
 //                                       (Higham, Accuracy and Stability, 4.2; contracted products included)
 //   a product of n  in any order        the ends' products, each off by 1.01 n u of its magnitude
 //   a jump          floor, <, cast ...  both ends through the operator itself: what lies on either side is allowed
+//
+// Tables stand only where f, as it is, negated, or times constants, is summed with constants of at least its size, and
+// nothing else reads it (BoundRules::table_error).
 //
 // min and max are those at the ends where f is monotone in each operand. Of the others: |x|, cosh turn at 0; sin and
 // cos have slope 1, gelu, swish and mish at most 1.2, which bounds what lies between the ends; x = y may hold wherever
@@ -55,6 +61,7 @@ struct BoundRules {
   NodeUlpFn max_ulp;                 // null: 0 for every node
   double constant_quotient_ulp = 0;  // of a Div by a Scalar, at least
   bool contract = false;             // what is only added, and sums with erf or tanh, may skip their rounding
+  double table_error = 0;            // E of tables above; 0: there are none
   // Any operator of the body may skip it, as evaluators do that compute a whole operator of the graph in f64: what the
   // reference may make of the body. Functions are off by one unit at least.
   bool in_any_precision = false;
@@ -71,6 +78,7 @@ TENON_API bool is_within(const Bounds& bounds, ElementType element, size_t i, ui
 struct LaneRules {
   double max_ulp = 0;
   bool exact = false;  // its result may be the number that is not rounded, too
+  double error = 0;    // or off by this much, whatever its size
 };
 TENON_API Result<Bounds> bound_lanes(Name op, const Attributes& attributes, std::span<const ElementType> from,
                                      std::span<const Bounds> operands, ElementType to, const LaneRules& rules);

@@ -213,7 +213,7 @@ LaneBits widened(const LaneBits& lanes) {
 
 // f32 is computed in f64, which stands for the real numbers. Then the ends go outward to floats.
 Result<Bounds> bound_wide(Name op, const Attributes& attributes, std::span<const ElementType> from,
-                          std::span<const Bounds> operands, ElementType to, double units) {
+                          std::span<const Bounds> operands, ElementType to, double units, double error) {
   const auto wide = [](ElementType lane) { return lane == kF32 ? kF64 : lane; };
   std::vector<ElementType> types;
   std::vector<Bounds> bounds;
@@ -226,8 +226,11 @@ Result<Bounds> bound_wide(Name op, const Attributes& attributes, std::span<const
   for (size_t i = 0; i < made.size(); ++i) {
     const double low = real_of(kF64, made.low[i]), high = real_of(kF64, made.high[i]);
     // The functions of f64 are those of std, which are within a unit.
-    made.low[i] = detail::low_end(to, to == kF32 ? detail::lowered(low, high, units) : std::nextafter(low, -INFINITY));
-    made.high[i] = detail::high_end(to, to == kF32 ? detail::raised(low, high, units) : std::nextafter(high, INFINITY));
+    const bool single = to == kF32;
+    const double lowered = single ? detail::lowered(low, high, units) : std::nextafter(low, -INFINITY);
+    const double raised = single ? detail::raised(low, high, units) : std::nextafter(high, INFINITY);
+    made.low[i] = detail::low_end(to, std::min(lowered, low - error));
+    made.high[i] = detail::high_end(to, std::max(raised, high + error));
   }
   return made;
 }
@@ -240,7 +243,8 @@ Result<Bounds> bound_lanes(Name op, const Attributes& attributes, std::span<cons
   const bool function = !is_selection(op) && !is_rounded_once(op) && op != "BitCast";
   const bool unrounded = function || rules.max_ulp > 0 || (rules.exact && is_rounded_once(op));
   const double units = function && rules.exact ? std::max(1.0, rules.max_ulp) : rules.max_ulp;
-  if (to.is_float() && from[0].is_float() && unrounded) return bound_wide(op, attributes, from, operands, to, units);
+  if (to.is_float() && from[0].is_float() && unrounded)
+    return bound_wide(op, attributes, from, operands, to, units, rules.error);
   return Corners(op, attributes, {from.begin(), from.end()}, {operands.begin(), operands.end()}, to).run();
 }
 
