@@ -144,8 +144,7 @@ class NextRowFetcher {
       const Loop& loop = kernel_.loops[static_cast<size_t>(kernel_.body[end].number)];
       const Stretches::Touched all{.memory = memory, .end = loop.increment * memory.element.bits() / 8};
       all.write(kFetch, 0, kernel_.body[end].label, made_[end]);
-      if (is_to_second(when_))
-        std::ranges::for_each(made_[end], fetch_into_second);
+      if (is_to_second(when_)) std::ranges::for_each(made_[end], fetch_into_second);
     }
   }
 
