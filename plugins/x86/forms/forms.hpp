@@ -13,7 +13,8 @@
 //     .few, .items     columns of few rows; short columns of many items (forms/columns.cpp)
 //     .l1 to .l3       rows that several sweeps walk, by the cache that holds one with the next; .again: what sweeps
 //                      made is made again, .joined: LowerOptions::keep_joined
-//     .alone, .alone.paged, .alone.near, .alone.fetching, .skewed, .skewed.fetching, .skewed.twice     by RowOrder
+//     .alone, .alone.paged, .alone.near, .alone.fetching, .skewed, .skewed.fetching, .skewed.twice,
+//                      .skewed.twice.far       by RowOrder
 //                      (forms/rows.cpp)
 //     .heads, .lines, .far               by RowBegins; .far: rows too short for either (forms/anywhere.cpp)
 //

@@ -241,8 +241,14 @@ struct FormMaker::FarRows {
   // On a Zen 4).
   Lengths skewed_twice() const {
     if (!costly || !three_walks) return kNone;
-    const int64_t near = fetched_ahead ? l2 : l1;
+    const int64_t near = fetched_ahead && !into_second ? l2 : l1;
     return {.least = skewed().least, .most = std::min(skewed().most, near / (3 * bytes.moving + bytes.kept))};
+  }
+  // Those that the second level gives to three walks gain nothing from lines that are fetched there, too, and lose a
+  // twentieth: their own go to the first.
+  Lengths skewed_twice_far() const {
+    if (!costly || !three_walks || !into_second) return kNone;
+    return {.least = skewed_twice().most + 1, .most = std::min(skewed().most, l2 / (3 * bytes.moving + bytes.kept))};
   }
 
   // By two sweeps that are one. Costly ones go so without being skewed.
@@ -268,17 +274,19 @@ void FormMaker::add_row_orders(std::vector<Tier>& tiers, const snippet::Body& bo
     irgen::RowRange lengths;
     NextRow next;
     bool merged = false, near = false;
+    bool into_first = false;  // lines, whatever the target says
   } orders[] = {
       {".alone", RowOrder::one_by_one, rows.alone(), NextRow::none},
       {".skewed", RowOrder::skewed, rows.skewed_near(), skewed_next},
       {".skewed.fetching", RowOrder::skewed, rows.skewed_fetching(), NextRow::last_to_second},
       {".skewed.twice", RowOrder::skewed_twice, rows.skewed_twice(), NextRow::none},
+      {".skewed.twice.far", RowOrder::skewed_twice, rows.skewed_twice_far(), NextRow::none, false, false, true},
       {".alone.paged", RowOrder::one_by_one, rows.paged(), NextRow::before_last_to_second},
       {".alone.near", RowOrder::one_by_one, rows.paged_near(), NextRow::before_last_to_second, false, true},
       {".alone.fetching", RowOrder::one_by_one, rows.fetching(), NextRow::last_to_second},
       {".skewed.merged", RowOrder::skewed, rows.merged(), NextRow::none, true},
   };
-  for (const auto& [suffix, order, lengths, next, merged, near] : orders) {
+  for (const auto& [suffix, order, lengths, next, merged, near, into_first] : orders) {
     if (lengths.least > lengths.most) continue;
     Tier& tier = tiers.emplace_back(far);
     tier.suffix += suffix;
@@ -288,6 +296,7 @@ void FormMaker::add_row_orders(std::vector<Tier>& tiers, const snippet::Body& bo
     tier.calls.several_rows = is_skewed(order) || next != NextRow::none;  // a single row has no next
     tier.lower.merge_sweeps = merged;
     tier.lower.keep_near |= near;
+    if (into_first) tier.passes.prefetch_reads.to_second = false;
     if (!merged) tier.lower.resweep_cycles = snippet::LowerOptions{}.resweep_cycles;  // what is kept stays near
     fetch_in_order(tier.passes, order, next);
   }
