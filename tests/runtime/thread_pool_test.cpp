@@ -289,5 +289,19 @@ TEST(DefaultPool, IsOne) {
   }
 }
 
+// What a thread takes of another's share lies in the other's caches: a short loop is shared evenly, or not at all.
+TEST(ThreadPool, ShortLoopsHaveOneRangeForEachThread) {
+  ThreadPool pool(2);
+  constexpr int64_t kCount = 100;
+  EXPECT_TRUE(comes_true([&] {
+    std::atomic<int> halves = 0;
+    pool.run_short(kCount, 1, kCount, [&](int64_t begin, int64_t end) {
+      EXPECT_TRUE(end - begin == kCount || end - begin == kCount / 2) << begin << " to " << end;
+      halves += end - begin == kCount / 2;
+    });
+    return halves == 2;
+  }));
+}
+
 }  // namespace
 }  // namespace tenon

@@ -265,8 +265,8 @@ void ThreadPool::run_short(int64_t count, int64_t grain, int64_t waking_grain, c
   const int64_t shares =
       woken == all ? all : std::max(woken, threads(all - impl_->sleeping.load(std::memory_order_relaxed), grain));
   if (shares == 1) return impl_->run_by_caller(body, count, threads(all, grain) - 1);
-  const int64_t ranges = shares * (woken == all ? kRangesPerThread : 1);
-  const int64_t even = (count + ranges - 1) / ranges;
+  // Of a short one each has a single range: what it takes of another's share lies in the other's caches.
+  const int64_t even = woken == all ? count / (shares * kRangesPerThread) : (count - 1) / shares + 1;
   impl_->run_shared(body, count, std::max(grain, even), shares, woken - 1);
 }
 
