@@ -209,7 +209,7 @@ struct FormMaker::FarRows {
   // But a loop that reads several rows out of the second level lets go of the lines that it fetches from main memory,
   // so what all rows share has to fit the first, with a row and what is kept of it, unless these lines go to the
   // second, which then holds that row and the next. Where two folds may be one, those go merged that the second level
-  // does not hold; costly ones, whose powers that makes twice, beyond half of the last.
+  // does not hold; costly ones, whose powers that makes twice, as merged_costly() says, else beyond half of the last.
   Lengths skewed() const {
     Lengths lengths{.least = shortest};
     if (folds > 1 && go_alone())
@@ -220,6 +220,7 @@ struct FormMaker::FarRows {
       lengths.most = l2 / again();
     else if (merges && l3)
       lengths.most = *l3 / 2 / all();
+    if (merges_costly()) lengths.most = std::min(lengths.most, merged_costly().least - 1);
     return lengths;
   }
 
@@ -241,20 +242,32 @@ struct FormMaker::FarRows {
   // On a Zen 4).
   Lengths skewed_twice() const {
     if (!costly || !three_walks) return kNone;
-    const int64_t near = fetched_ahead && !into_second ? l2 : l1;
-    return {.least = skewed().least, .most = std::min(skewed().most, near / (3 * bytes.moving + bytes.kept))};
+    return {.least = skewed().least,
+            .most = std::min(skewed().most, of_three_walks(fetched_ahead && !into_second ? l2 : l1))};
   }
   // Those that the second level gives to three walks gain nothing from lines that are fetched there, too, and lose a
   // twentieth: their own go to the first.
   Lengths skewed_twice_far() const {
     if (!costly || !three_walks || !into_second) return kNone;
-    return {.least = skewed_twice().most + 1, .most = std::min(skewed().most, l2 / (3 * bytes.moving + bytes.kept))};
+    return {.least = of_three_walks(l1) + 1, .most = std::min(skewed().most, of_three_walks(l2))};
+  }
+  int64_t of_three_walks(int64_t cache) const { return cache / (3 * bytes.moving + bytes.kept); }
+
+  // By two sweeps that are one. Costly ones go so without being skewed, but where merges_costly().
+  Lengths merged() const {
+    if (merges_costly()) return merged_costly();
+    if (costly || !merges) return kNone;
+    return {.least = (into_second ? skewed().most : l2 / again()) + 1};
   }
 
-  // By two sweeps that are one. Costly ones go so without being skewed.
-  Lengths merged() const {
-    if (costly || !merges) return kNone;
-    return {.least = l2 / again() + 1};
+  // A power made again costs less than one that is kept where the levels behind the first are slow, as are those of
+  // machines whose lines are fetched into the second, and vectors long. Not of 16 bits, of which less is read again.
+  bool merges_costly() const { return costly && merges && three_walks && into_second && bytes.narrowest >= bytes.kept; }
+  // None is made twice where none is stored, and several tensors are more than their powers. Beside what all rows
+  // share, three walks in one loop are faster out of the first level alone, else up to three quarters of the second.
+  Lengths merged_costly() const {
+    if (!stored || bytes.moving > bytes.kept) return {.least = shortest};
+    return {.least = std::max(shortest, of_three_walks(bytes.standing > 0 ? l1 : l2 / 4 * 3) + 1)};
   }
 };
 
@@ -284,7 +297,7 @@ void FormMaker::add_row_orders(std::vector<Tier>& tiers, const snippet::Body& bo
       {".alone.paged", RowOrder::one_by_one, rows.paged(), NextRow::before_last_to_second},
       {".alone.near", RowOrder::one_by_one, rows.paged_near(), NextRow::before_last_to_second, false, true},
       {".alone.fetching", RowOrder::one_by_one, rows.fetching(), NextRow::last_to_second},
-      {".skewed.merged", RowOrder::skewed, rows.merged(), NextRow::none, true},
+      {".skewed.merged", RowOrder::skewed, rows.merged(), NextRow::none, true, false, rows.merges_costly()},
   };
   for (const auto& [suffix, order, lengths, next, merged, near, into_first] : orders) {
     if (lengths.least > lengths.most) continue;
