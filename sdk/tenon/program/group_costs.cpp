@@ -35,7 +35,7 @@ constexpr double kNotBeside = 0.2;
 // What hints save of a way, whose ends are apart, and of the work beside it: it takes so many times as long, and `part`
 // of it is hidden, but no more than the work takes and what being apart costs.
 double saved_by_hints(double part, double times, double way, double apart, double work) {
-  return part > 0 ? way - times * way + std::min(part * (times * way + apart), apart + work) : 0;
+  return way - times * way + std::min(part * (times * way + apart), apart + work);
 }
 
 }  // namespace
@@ -204,7 +204,8 @@ GroupTotal GroupCost::total(const PipelineNumbers& numbers, const CostModel& mod
   };
   if ((w.far <= 0 && w.nearby * model.fetched_part_nearby <= 0) || iterations_ <= 1) return out;
   if (model.fetched_part > 0) offer(Far::fetched);
-  if (model.past_caches_part > 0 && results.may_go_past_caches(last)) offer(Far::past_caches);
+  const bool gains = model.past_caches_part > 0 || model.past_caches_way < 1;
+  if (gains && results.may_go_past_caches(last)) offer(Far::past_caches);
   return out;
 }
 
