@@ -276,6 +276,20 @@ TEST(ScheduleCosts, ResultsPastTheCachesCostACallAndHideWhatTheModelSays) {
   EXPECT_NEAR(gained(512), out / (in + out) * 0.2 * 1.5 * (in / near + out / far), 1e-9);
 }
 
+// Where nothing more is hidden, results go past the caches for a shorter way alone, and not for one that is no shorter.
+TEST(ScheduleCosts, ResultsGoPastTheCachesForAShorterWayToo) {
+  const auto goes = [](double way) {
+    CostModel model = model_of_alike_caches();
+    model.past_caches_way = way;
+    Blurs b = blurs(3);
+    const auto report = auto_schedule(b.p, {b.source}, {b.result}, sizes(4096), model);
+    return report->groups.back().find("past the caches") != std::string::npos;
+  };
+  EXPECT_TRUE(goes(0.5));
+  EXPECT_FALSE(goes(1));
+  EXPECT_FALSE(goes(1.2));
+}
+
 // Rows of 127 lines, of 127 and a half, and of 128, in four pieces each: what two pieces share is read and written once
 // more, and down columns twice.
 TEST(ScheduleCosts, PiecesPastTheCachesThatShareLinesReadThem) {

@@ -89,8 +89,8 @@ struct CostModel {
   double seconds_per_hinted_piece = 0;  // more, of each piece down columns
   // The same of the memory before the largest.
   double fetched_part_nearby = 0, fetched_way_nearby = 1;
-  // The same as the first where results go past the caches (LoopOver::past_caches) and only what is read is fetched. 0:
-  // nothing goes there.
+  // The same as the first where results go past the caches (LoopOver::past_caches) and only what is read is fetched.
+  // Nothing is hidden, and the way is no shorter: nothing goes there.
   double past_caches_part = 0, past_caches_way = 1;
   double seconds_per_piece = 0;  // more, of each piece that tiles along rows cut a row with a window around it into
   double seconds_per_row = 15e-9;    // more, of each row that a call reads or writes: nothing is fetched ahead of it

@@ -35,7 +35,7 @@ constexpr double kNotBeside = 0.2;
 // What hints save of a way, whose ends are apart, and of the work beside it: it takes so many times as long, and `part`
 // of it is hidden, but no more than the work takes and what being apart costs.
 double saved_by_hints(double part, double times, double way, double apart, double work) {
-  return part > 0 ? way - times * way + std::min(part * (times * way + apart), apart + work) : 0;
+  return way - times * way + std::min(part * (times * way + apart), apart + work);
 }
 
 }  // namespace
@@ -171,6 +171,17 @@ GroupTotal GroupCost::with_far(GroupTotal out, Far far, const CostModel& model, 
   return out;
 }
 
+double GroupCost::dispatch_seconds(const CostModel& model) const {
+  return calls_ * model.seconds_per_call + calls_with_windows_ * model.seconds_per_window +
+         rows_ * model.seconds_per_row + (goes_along_rows_ && turns_ > 0 ? pieces_ * model.seconds_per_piece : 0);
+}
+
+// Hints hide no more than the way, and what passes only adds to what is inside.
+double GroupCost::at_least(const CostModel& model, const MemoryCosts& memories) const {
+  return dispatch_seconds(model) + inside_seconds(memories, {.between_uses = windows_ + largest_}, 0) +
+         loaded_ * memories.fastest_seconds_per_byte();
+}
+
 GroupTotal GroupCost::total(const PipelineNumbers& numbers, const CostModel& model, const MemoryCosts& memories,
                             size_t last, Far far) const {
   const StageNumbers& results = numbers.stages[last];
@@ -192,9 +203,7 @@ GroupTotal GroupCost::total(const PipelineNumbers& numbers, const CostModel& mod
   w.loaded = loaded_ * memories.fastest_seconds_per_byte() + again_seconds(memories, w.bytes);
   GroupTotal plain;
   plain.cost.memory_seconds = w.plain_seconds();
-  plain.cost.dispatch_seconds = calls_ * model.seconds_per_call + calls_with_windows_ * model.seconds_per_window +
-                                rows_ * model.seconds_per_row +
-                                (goes_along_rows_ && turns_ > 0 ? pieces_ * model.seconds_per_piece : 0);
+  plain.cost.dispatch_seconds = dispatch_seconds(model);
   plain.cost.redundant_seconds = redundant_ * model.seconds_per_element;
   if (far != Far::cheapest) return with_far(plain, far, model, memories, w);
   GroupTotal out = plain;
@@ -204,7 +213,8 @@ GroupTotal GroupCost::total(const PipelineNumbers& numbers, const CostModel& mod
   };
   if ((w.far <= 0 && w.nearby * model.fetched_part_nearby <= 0) || iterations_ <= 1) return out;
   if (model.fetched_part > 0) offer(Far::fetched);
-  if (model.past_caches_part > 0 && results.may_go_past_caches(last)) offer(Far::past_caches);
+  const bool gains = model.past_caches_part > 0 || model.past_caches_way < 1;
+  if (gains && results.may_go_past_caches(last)) offer(Far::past_caches);
   return out;
 }
 

@@ -142,10 +142,13 @@ class GroupCost {
   bool is_closed(size_t last) const { return last_use_ <= last; }
   GroupTotal total(const PipelineNumbers& numbers, const CostModel& model, const MemoryCosts& memories, size_t last,
                    Far far) const;
+  // No more than its total, whatever its loop does about the largest memory, and sooner known.
+  double at_least(const CostModel& model, const MemoryCosts& memories) const;
   double window_bytes() const { return windows_ + largest_; }
 
  private:
   void make_inside(const Inside& results);
+  double dispatch_seconds(const CostModel& model) const;
   // Of what is saved where so many bytes are fetched ahead in so many calls, the part that is: hints that wait hold up
   // the work, however much more of the way there is than work that could hide it.
   double part_hinted(const MemoryCosts& memories, double bytes, double calls) const;

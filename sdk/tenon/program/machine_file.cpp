@@ -17,9 +17,7 @@ namespace {
 
 constexpr std::string_view kMagic = "tenon-machine 9";
 constexpr std::string_view kMeasurement = "measurement\t";
-// Of a process, as long as there are not enough.
-constexpr int kOfProcess = 3;
-// Of what others only make slower, that part of the moments is worse than what counts.
+// Of what others only make slower, that part of the values is better than what counts.
 constexpr double kBetter = 0.25;
 // With so many times as many tried as are wanted, the quietest ones count, whatever they are.
 constexpr int kMostTried = 2;
@@ -53,13 +51,23 @@ std::string_view build() {
 #endif
 }
 
+// The value that a quarter of the others is below.
+double lower_quartile(std::vector<double> values) {
+  const auto at = values.begin() + static_cast<int64_t>(kBetter * static_cast<double>(values.size()));
+  std::ranges::nth_element(values, at);
+  return *at;
+}
+double upper_quartile(std::vector<double> values) {
+  for (double& value : values) value = -value;
+  return -lower_quartile(std::move(values));
+}
+
 double typical(std::string_view name, std::vector<double> values) {
+  if (name == kPastCaches.hidden) return lower_quartile(std::move(values));
+  if (name == kPastCaches.way) return upper_quartile(std::move(values));
   const bool others_only_slow =
       !name.ends_with(kMostly) && !name.starts_with(kHidden) && !name.starts_with(kWay) && name != kDisturbed;
-  if (!others_only_slow) return median(std::move(values));
-  const auto better = values.begin() + static_cast<int64_t>(kBetter * static_cast<double>(values.size()));
-  std::ranges::nth_element(values, better);
-  return *better;
+  return others_only_slow ? lower_quartile(std::move(values)) : median(std::move(values));
 }
 
 ContentKey key_of(const CacheBytes& caches) { return ContentKey::of(str(kMagic, "\n", machine_identity(caches))); }
@@ -123,10 +131,9 @@ bool MachineRecord::settled() const {
          std::ranges::all_of(measurements_, [](const Measurement& m) { return disturbed(m.readings) <= kQuiet; });
 }
 
-int MachineRecord::due(int64_t now) const {
-  if (!settled()) return kOfProcess;
+bool MachineRecord::is_due(int64_t now) const {
   // A clock that was set back says nothing of how long ago it was.
-  return std::abs(now - latest_) >= std::max(kMoment, latest_ - begun_) ? 1 : 0;
+  return !settled() || std::abs(now - latest_) >= std::max(kMoment, latest_ - begun_);
 }
 
 Readings MachineRecord::readings() const {
@@ -195,9 +202,8 @@ MachineRecord record_of_machine(const FileCache& files, const CacheBytes& caches
     else
       files.distrusted(key, stored.error().message());
   }
-  const int due = record.due(now);
-  if (due == 0) return record;
-  for (int i = 0; i < due; ++i) record.add(measure(caches), now);
+  if (!record.is_due(now)) return record;
+  record.add(measure(caches), now);
   const std::string text = record.to_text();
   files.store(key, std::as_bytes(std::span(text)));
   return record;

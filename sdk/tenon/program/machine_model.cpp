@@ -63,7 +63,11 @@ class ModelOfReadings {
     set_hinted(kFetched, model_.fetched_part, model_.fetched_way);
     model_.seconds_per_hinted_piece = reading(kPieceApart);
     set_hinted(kFetchedNearby, model_.fetched_part_nearby, model_.fetched_way_nearby);
-    if (past_caches_kernel()->finish) set_hinted(kPastCaches, model_.past_caches_part, model_.past_caches_way);
+    if (past_caches_kernel()->finish && reading(kPastCaches.way) > 0) {
+      // Whether or not anything is hidden: nobody reads lines there before they are written.
+      model_.past_caches_part = std::min(reading(kPastCaches.hidden), 1.0);
+      model_.past_caches_way = reading(kPastCaches.way);
+    }
     if (const double apart = reading(kRowApart), together = reading(kRowTogether); apart > 0 && together > 0)
       model_.seconds_per_row = kOfRow * std::max(apart - together, 0.0) / 2;  // one is read and one is written
     if (const double plain = reading(kCall), windows = reading(kCallWithWindows); plain > 0 && windows > 0) {

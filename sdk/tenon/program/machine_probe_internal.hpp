@@ -30,7 +30,7 @@ class Probe {
     bool undisturbed = false;
     for (int i = 0; i < tries_; ++i) {
       const auto [seconds, quiet] = try_once();
-      if (i > 0) again_.push_back(seconds / scale_);
+      if (i > 0 || (!moves_ && !rounds_.empty())) again_.push_back(seconds / scale_);
       disturbed_ += !quiet;
       if (undisturbed && !quiet) continue;
       least = least > 0 && quiet == undisturbed ? std::min(least, seconds) : seconds;
@@ -42,8 +42,8 @@ class Probe {
   const std::string& name() const { return name_; }
   int tried() const { return tries_ * static_cast<int>(rounds_.size()); }
   int disturbed() const { return disturbed_; }
-  // The least of all rounds. Of a probe that moves, to another place of memory in each of them, the lower quartile: some
-  // places suit the caches more than others do.
+  // The least of all rounds. Of a probe that moves, to another place of memory in each of them, the lower quartile:
+  // some places suit the caches more than others do.
   double seconds() const {
     std::vector<double> all = rounds_;
     const auto chosen = all.begin() + static_cast<int64_t>(moves_ ? all.size() / 4 : 0);

@@ -23,7 +23,9 @@ namespace {
 
 using detail::Probe;
 
-constexpr int kTries = 3, kTriesOfRegion = 2, kRounds = 5;
+// Of what only the largest cache holds, or none, a try takes .1 to 4 ms, and there are fewer: all of it is to take some
+// 0.2 s, since each of the first processes on a machine waits for it.
+constexpr int kTries = 3, kTriesBeyond = 2, kTriesOfRegion = 1, kRounds = 4;
 // Bytes passed in a try, at least: some 10 us.
 constexpr size_t kBytesOfTry = size_t{1} << 20;
 
@@ -141,10 +143,14 @@ class Probes {
     return memory_ + round_ * 0x9e3779b9u % places * kPage;
   }
 
+  int tries_within(size_t bytes) const {
+    return bytes == bytes_ ? kTriesOfRegion : bytes > caches_[caches_.size() - 2] ? kTriesBeyond : kTries;
+  }
+
   void add_pass(size_t within) {
     const size_t half = within / 2, times = std::max<size_t>(1, kBytesOfTry / half);
-    Probe& probe = probes_.emplace_back(pass_name(within), static_cast<double>(2 * half * times),
-                                        within < bytes_ ? kTries : kTriesOfRegion, [this, half, times, within] {
+    Probe& probe = probes_.emplace_back(pass_name(within), static_cast<double>(2 * half * times), tries_within(within),
+                                        [this, half, times, within] {
                                           std::byte* const at = place_for(within);
                                           for (size_t i = 0; i < times; ++i) pass_(at + half, at, half);
                                         });
@@ -211,12 +217,15 @@ class Probes {
   void add_pieces(std::string name, const Pieces& pieces) {
     const size_t region = std::min(bytes_ / 64, kBytesOfTry);
     std::function<void()> before;
+    int tries = kTries;
     // Main memory is where no try has been until all others have been through the caches. What is passed last of less
     // is in smaller caches.
-    if (pieces.span > 0 && pieces.span < far_span())
+    if (pieces.span > 0 && pieces.span < far_span()) {
       before = [this, half = pieces.span / 2] { pass_(memory_ + half, memory_, half); };
+      tries = kTriesBeyond;
+    }
     probes_.emplace_back(
-        std::move(name), static_cast<double>(region), kTries,
+        std::move(name), static_cast<double>(region), tries,
         [this, pieces, region] {
           const size_t passed = region / pieces.piece * pieces.step();
           if (pieces.span == far_span()) far_ = (far_ + passed) % (pieces.span / 2 - passed) / kPage * kPage;

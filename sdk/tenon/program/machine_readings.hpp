@@ -3,7 +3,7 @@
 // Load makes things slower, and pages of memory suit the caches more or less. So things are timed in turn, in rounds,
 // and in several measurements, each in memory of its own: those count in which other threads had the processor least.
 // They are kept in FileCache::default_folder(), folder "machine", one file for each kind of processor, and each process
-// adds some until there are enough: from then on all processes schedule alike. Other guests of the machine come and go
+// adds one until there are enough: from then on all processes schedule alike. Other guests of the machine come and go
 // by the hour, and no measurement tells that they are there: so after an hour one process measures once more, again
 // after as long as all of it has lasted by then, and so on, more and more rarely. What others only make slower is as
 // fast as it was in the better moments, what they leave of a cache is what they left in most. Without the file all is
@@ -88,7 +88,7 @@ TENON_API bool has_fetched_nearby(const CacheBytes& caches);
 // The part of all tries in which another thread had the processor.
 inline constexpr std::string_view kDisturbed = "disturbed";
 
-// All of them, in some 0.1 s on this thread. Those that cannot be timed are not there.
+// All of them, in some 0.2 s on this thread. Those that cannot be timed are not there.
 TENON_API Readings read_machine(const CacheBytes& caches);
 
 // A pure function. Readings that are missing leave what CostModel::host() says.
@@ -108,13 +108,15 @@ class TENON_API MachineRecord {
   void add(Readings measured, int64_t when);
   // Enough were quiet, or so many have been tried that load is how the machine is.
   bool settled() const;
-  // How many measurements a process is to add: some while it is not settled; later one, when the last was as long ago
-  // as it was from the first, and a moment at least.
-  int due(int64_t now) const;
+  // Whether a process is to add a measurement: while it is not settled; later when the last was as long ago as it was
+  // from the first, and a moment at least.
+  bool is_due(int64_t now) const;
   int tried() const { return tried_; }
   int moments() const;
   // Of each reading, of what each moment says: of what others only make slower the lower quartile, and of how things
-  // mostly are, and of parts, the median; of a moment's measurements the same.
+  // mostly are, and of parts, the median; of a moment's measurements the same. What is gained past the caches counts as
+  // the quarter of them has it that says least: who goes there for nothing pays main memory for what caches hold, who
+  // does not loses what is gained.
   Readings readings() const;
   std::string to_text() const;
   static Result<MachineRecord> from_text(std::string_view text);
@@ -132,7 +134,7 @@ class TENON_API MachineRecord {
   int64_t begun_ = 0, latest_ = 0;  // when the first and the last were added, which may have gone
 };
 
-// The record of this machine in `files`. Measurements that are due are added, and stored.
+// The record of this machine in `files`. A measurement that is due is added, and stored.
 TENON_API MachineRecord record_of_machine(const FileCache& files, const CacheBytes& caches, int64_t now,
                                           const std::function<Readings(const CacheBytes&)>& measure = read_machine);
 // As CostModel::of_machine() has it.

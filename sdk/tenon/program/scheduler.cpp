@@ -171,23 +171,26 @@ void Scheduler::offer_and_prune(OpenGroups& kind, size_t last, Cuts& cuts) const
   const bool ends = can_own(kind.strips, last);
   const Far asked =
       kind.far == Far::past_caches && !numbers_.stages[last].may_go_past_caches(last) ? Far::fetched : kind.far;
+  const bool gives_up = kind.groups.size() > kMostOpen;
   size_t worst = 0;
   double most = 0;
   for (size_t i = 0; i < kind.groups.size(); ++i) {
     const auto& [group, before] = kind.groups[i];
+    const auto is_dearer = [&](double seconds) { return before + seconds >= cuts.cost[last + 1]; };
+    const auto shared_by_all = [&](double seconds) { return seconds / static_cast<double>(model_.workers); };
+    const bool may_end = ends && group.first() != last && group.is_closed(last) &&
+                         (gives_up || !is_dearer(shared_by_all(group.at_least(model_, memories_))));
+    if (!may_end && !gives_up) continue;
     const auto [serial, far] = group.total(numbers_, model_, memories_, last, asked);
     if (before + serial.seconds() > most) worst = i, most = before + serial.seconds();
-    const auto is_dearer = [&](double seconds) { return before + seconds >= cuts.cost[last + 1]; };
-    if (!ends || group.first() == last || !group.is_closed(last) ||
-        is_dearer(serial.seconds() / static_cast<double>(model_.workers)))
-      continue;
+    if (!may_end || is_dearer(shared_by_all(serial.seconds()))) continue;
     const Bands bands = bands_of(group.first(), last, kind.strips);
     const PredictedCost cost = shared(serial, group.first(), last, bands);
     if (is_dearer(cost.seconds())) continue;
     cuts.cost[last + 1] = before + cost.seconds();
     cuts.into[last + 1] = {group.first(), last, kind.strips, cost, group.window_bytes(), far, bands};
   }
-  if (kind.groups.size() > kMostOpen) kind.groups.erase(kind.groups.begin() + static_cast<int64_t>(worst));
+  if (gives_up) kind.groups.erase(kind.groups.begin() + static_cast<int64_t>(worst));
 }
 
 bool Scheduler::keeps_rows(const Strips& strips, size_t at) const {
