@@ -110,7 +110,7 @@ OpDef store() {
   return def;
 }
 
-const OpRegistration kRegistered({
+const OpRegistration kOperatorsRegistered({
     load(),
     store(),
     OpDef(Wait::kName)

@@ -12,23 +12,25 @@ namespace {
 // Shapes, windows and bounds are those of Conv, whose first three operands ours are alike.
 const OpDef& conv() { return *find_op(Conv::name()); }
 
-Result<std::vector<Type>> infer(const InferContext& context) {
+Result<std::vector<Type>> infer_convolution(const InferContext& context) {
   TENON_TRY(types, conv().infer_fn()(context));
   if (!context.has_operand(3) || !context.type(3).is_tensor()) return types;
   TENON_TRY(shape, merge(types[0].shape(), context.type(3).shape()), "the residual of ", context.op().describe());
   return std::vector<Type>{Type(kI8, std::move(shape))};
 }
 
-Result<Bounds> bounds(const BoundsQuery& query) {
+Result<Bounds> bounds_of_convolution(const BoundsQuery& query) {
   TENON_TRY(bounds, conv().bounds_fn()(query));
   bounds.same_bits = true;  // sums of integers
   if (ranked_shape(query.context, 3)) bounds.operands[3] = follow(query, 3, each_dim(query.box.size()));
   return bounds;
 }
 
-Result<void> sub_box(const SubBoxQuery& query, SubBoxOp& op) { return conv().bounds_rule().sub_box(query, op); }
+Result<void> sub_box_of_convolution(const SubBoxQuery& query, SubBoxOp& op) {
+  return conv().bounds_rule().sub_box(query, op);
+}
 
-Result<void> verify(const Op& op) {
+Result<void> verify_convolution(const Op& op) {
   TENON_OK(verify_residual(op, 3));
   return verify_epilogue(op);
 }
@@ -40,7 +42,7 @@ Result<Value*> per_channel(Builder& builder, Value* bias, int64_t rank) {
   return builder.op("Reshape", {bias, builder.constant_ints(dims)});
 }
 
-Result<std::vector<Value*>> decompose(Builder& builder, const Op& op) {
+Result<std::vector<Value*>> decompose_convolution(Builder& builder, const Op& op) {
   const Shape& shape = op.result()->type().shape();
   if (!shape.ranked()) return error(Code::unsupported, op.describe(), " has no rank yet: infer its types first");
   TENON_TRY(acc, builder.op(ConvInteger::name(), {op.operand(0), op.operand(1)}, window_attributes(op, {"group"})));
@@ -52,7 +54,7 @@ Result<std::vector<Value*>> decompose(Builder& builder, const Op& op) {
   return decompose_layer_end(builder, acc, bias, op.operand(3), op);
 }
 
-OpDef definition() {
+OpDef convolution_definition() {
   OpDef def{Name(QConv::kName)};
   def.summary("y = x convolved with w, plus bias and residual << residual_shift, shifted right, rounded and clipped")
       .operand("x", "i8")
@@ -66,14 +68,14 @@ OpDef definition() {
       .attribute("group", int64_t{1})
       .attribute("residual_shift", int64_t{0})
       .traits(Trait::pure | Trait::layout_aware)
-      .infer(infer)
-      .bounds({bounds, sub_box})
-      .verify(verify)
-      .decompose(decompose);
+      .infer(infer_convolution)
+      .bounds({bounds_of_convolution, sub_box_of_convolution})
+      .verify(verify_convolution)
+      .decompose(decompose_convolution);
   return add_epilogue(def);
 }
 
-const OpRegistration kRegistered({definition()});
+const OpRegistration kConvolutionRegistered({convolution_definition()});
 
 }  // namespace
 }  // namespace tenon::fused

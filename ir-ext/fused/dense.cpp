@@ -12,7 +12,7 @@ namespace {
 // Two unknown dims for a shape of unknown rank.
 Shape matrix(const Shape& shape) { return shape.ranked() ? shape : unknown_shape(2); }
 
-Result<std::vector<Type>> infer(const InferContext& context) {
+Result<std::vector<Type>> infer_dense(const InferContext& context) {
   TENON_OK(require_rank(context, 0, 2));
   TENON_OK(require_rank(context, 1, 2));
   TENON_TRY(x, context.tensor(0));
@@ -34,7 +34,7 @@ Result<std::vector<Type>> infer(const InferContext& context) {
   return one_type(kI8, std::move(shape));
 }
 
-Result<Bounds> bounds(const BoundsQuery& query) {
+Result<Bounds> bounds_of_dense(const BoundsQuery& query) {
   Bounds bounds = all_whole(query);
   bounds.operands[0] = follow(query, 0, {0, kWhole});
   bounds.operands[1] = follow(query, 1, {1, kWhole});
@@ -43,18 +43,18 @@ Result<Bounds> bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-Result<void> verify(const Op& op) {
+Result<void> verify_dense(const Op& op) {
   TENON_OK(verify_residual(op, 3));
   return verify_epilogue(op);
 }
 
-Result<std::vector<Value*>> decompose(Builder& builder, const Op& op) {
+Result<std::vector<Value*>> decompose_dense(Builder& builder, const Op& op) {
   TENON_TRY(w, builder.op("Transpose", {op.operand(1)}, {{"perm", Attribute::Integers{1, 0}}}));
   TENON_TRY(acc, builder.op(MatMulInteger::name(), {op.operand(0), w}));
   return decompose_layer_end(builder, acc, op.operand(2), op.operand(3), op);
 }
 
-OpDef definition() {
+OpDef dense_definition() {
   OpDef def{Name(QDense::kName)};
   def.summary("y = x * transpose(w), plus bias and residual << residual_shift, shifted right, rounded and clipped")
       .operand("x", "i8")
@@ -64,14 +64,14 @@ OpDef definition() {
       .result("y", "i8")
       .attribute("residual_shift", int64_t{0})
       .traits(Trait::pure | Trait::layout_aware)
-      .infer(infer)
-      .bounds({bounds, runs_as_it_is()})
-      .verify(verify)
-      .decompose(decompose);
+      .infer(infer_dense)
+      .bounds({bounds_of_dense, runs_as_it_is()})
+      .verify(verify_dense)
+      .decompose(decompose_dense);
   return add_epilogue(def);
 }
 
-const OpRegistration kRegistered({definition()});
+const OpRegistration kDenseRegistered({dense_definition()});
 
 }  // namespace
 }  // namespace tenon::fused

@@ -93,7 +93,7 @@ Result<void> max_pool(EvalContext& context) {
   return {};
 }
 
-const EvaluatorRegistration kRegistered({
+const EvaluatorRegistration kEvaluateRegistered({
     {QConv::kName, convolution},
     {QDense::kName, dense},
     {QAdd::kName, add},

@@ -13,9 +13,11 @@ namespace {
 // Shapes, windows and bounds are those of MaxPool, for sums too.
 const OpDef& max_pool() { return *find_op(MaxPool::name()); }
 
-Result<std::vector<Type>> infer(const InferContext& context) { return max_pool().infer_fn()(context); }
-Result<Bounds> bounds(const BoundsQuery& query) { return max_pool().bounds_fn()(query); }
-Result<void> sub_box(const SubBoxQuery& query, SubBoxOp& op) { return max_pool().bounds_rule().sub_box(query, op); }
+Result<std::vector<Type>> infer_pool(const InferContext& context) { return max_pool().infer_fn()(context); }
+Result<Bounds> bounds_of_pool(const BoundsQuery& query) { return max_pool().bounds_fn()(query); }
+Result<void> sub_box_of_pool(const SubBoxQuery& query, SubBoxOp& op) {
+  return max_pool().bounds_rule().sub_box(query, op);
+}
 
 Result<std::vector<Value*>> decompose_max(Builder& builder, const Op& op) {
   TENON_TRY(y, builder.op(MaxPool::name(), {op.operand(0)}, window_attributes(op, {"kernel_shape"})));
@@ -61,8 +63,8 @@ OpDef pool(std::string_view name) {
       .optional_attribute("pads", AttributeKind::integers)
       .optional_attribute("dilations", AttributeKind::integers)
       .traits(Trait::pure | Trait::layout_aware)
-      .infer(infer)
-      .bounds({bounds, sub_box});
+      .infer(infer_pool)
+      .bounds({bounds_of_pool, sub_box_of_pool});
   return def;
 }
 
@@ -78,7 +80,7 @@ OpDef average_definition() {
   return add_epilogue(def);
 }
 
-const OpRegistration kRegistered({max_definition(), average_definition()});
+const OpRegistration kPoolingRegistered({max_definition(), average_definition()});
 
 }  // namespace
 }  // namespace tenon::fused

@@ -14,8 +14,6 @@
 namespace tenon::quant {
 namespace {
 
-bool is_f32(const Value* value) { return value->type().is_tensor() && value->type().element() == kF32; }
-
 // ---- Profiles ----
 
 class Profiler final : public Interpreter::Observer {

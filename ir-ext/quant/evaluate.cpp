@@ -61,7 +61,7 @@ Result<void> requantize(EvalContext& context) {
   return {};
 }
 
-const EvaluatorRegistration kRegistered({
+const EvaluatorRegistration kEvaluateRegistered({
     {Quantize::kName, quantize},
     {Dequantize::kName, dequantize},
     {Round::kName, round},

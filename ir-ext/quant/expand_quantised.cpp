@@ -151,7 +151,7 @@ Result<Change> expand_quantised(Graph& graph) {
 
 namespace {
 
-const PassRegistration kRegistered({{
+const PassRegistration kExpandQuantisedRegistered({{
     .name = "expand-quantised",
     .contract = "QLinearConv, QLinearMatMul, those of com.microsoft, and ConvInteger and MatMulInteger before a Cast "
                 "to f32, become "

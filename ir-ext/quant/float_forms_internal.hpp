@@ -7,6 +7,7 @@
 
 namespace tenon::quant {
 
+inline bool is_f32(const Value* value) { return value->type().is_tensor() && value->type().element() == kF32; }
 // Moves elements only: the same on integers.
 bool moves_only(const Op& op);
 // AveragePool, GlobalAveragePool, or ReduceMean over all axes of the image, kept.

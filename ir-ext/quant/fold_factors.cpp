@@ -190,7 +190,7 @@ Result<Change> fold_factors(Graph& graph, std::map<std::string, double>* factors
 
 namespace {
 
-const PassRegistration kRegistered({{
+const PassRegistration kFoldFactorsRegistered({{
     .name = "fold-factors",
     .contract = "Factors of quant.Round go into the weights before and behind it, so that steps between integer layers "
                 "are powers of two.\nValues that are added or averaged share one factor. Needs inferred types; keeps "

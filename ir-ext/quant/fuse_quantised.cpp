@@ -207,7 +207,7 @@ Result<Change> fuse_quantised(Graph& graph, std::vector<IntegerValue>* values) {
 
 namespace {
 
-const PassRegistration kRegistered({{
+const PassRegistration kFuseQuantisedRegistered({{
     .name = "fuse-quantised",
     .contract =
         "Float operators between quant.Rounds become fused.QConv, QDense, QAdd and pools on integers, with bias, "

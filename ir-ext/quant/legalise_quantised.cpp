@@ -45,7 +45,7 @@ Result<Change> legalise_quantised(Graph& graph, std::vector<IntegerValue>* value
 
 namespace {
 
-const PassRegistration kRegistered({{
+const PassRegistration kLegaliseQuantisedRegistered({{
     .name = "legalise-quantised",
     .contract = "Quantised models of ONNX (QDQ, QLinearConv, ConvInteger ...) become fused integer layers whose scales "
                 "are powers of two:\nexpand-quantised, round-to-powers, fold-factors, fuse-quantised. Needs nothing; "

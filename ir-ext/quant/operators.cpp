@@ -93,7 +93,7 @@ OpDef requantize() {
   return fused::add_epilogue(def);
 }
 
-const OpRegistration kRegistered({
+const OpRegistration kOperatorsRegistered({
     with_exponent(Quantize::kName, "f32", "i8", kI8, decompose_quantize)
         .summary("saturate(round(x / (factor * 2^exponent)))"),
     with_exponent(Dequantize::kName, "i8", "f32", kF32, decompose_dequantize).summary("x * (factor * 2^exponent)"),

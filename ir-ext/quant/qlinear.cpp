@@ -205,7 +205,7 @@ OpDef gemm() {
       .attribute("transB", int64_t{0});
 }
 
-const OpRegistration kRegistered({
+const OpRegistration kQlinearRegistered({
     binary("QLinearAdd", "C = A + B of quantised numbers, quantised again", "Add"),
     binary("QLinearMul", "C = A * B of quantised numbers, quantised again", "Mul"),
     unary("QLinearSigmoid", "Y = 1 / (1 + exp(-X)) of quantised X, quantised again", "Sigmoid"),

@@ -25,8 +25,6 @@ std::optional<Step> step_of_view(const View& view, ElementType element) {
   return split_step(symmetric_step(scale->double_at(0), zero ? zero->int_at(0) : 0, element));
 }
 
-bool is_f32(const Value* value) { return value->type().is_tensor() && value->type().element() == kF32; }
-
 bool same_numbers(const Value* a, const Value* b) {
   const Tensor *left = constant_of(a), *right = constant_of(b);
   if (!a || !b) return (!a || (left && left->int_at(0) == 0)) && (!b || (right && right->int_at(0) == 0));
@@ -125,7 +123,7 @@ Result<Change> round_to_powers(Graph& graph) {
 
 namespace {
 
-const PassRegistration kRegistered({{
+const PassRegistration kRoundToPowersRegistered({{
     .name = "round-to-powers",
     .contract =
         "QuantizeLinear and DequantizeLinear with one constant scale become quant.Round with the step that "

@@ -76,7 +76,7 @@ struct KindRow {
   int64_t slots;  // 0: all weights
 };
 // In the order in which they are tried.
-constexpr KindRow kKinds[kPlanKinds] = {
+constexpr KindRow kPlanRows[kPlanKinds] = {
     {PlanKind::all_all, "all data, all weights", false, 0},    {PlanKind::all_two, "all data, 2K kernels", false, 2},
     {PlanKind::split_all, "split rows, all weights", true, 0}, {PlanKind::split_two, "split rows, 2K kernels", true, 2},
     {PlanKind::all_one, "all data, K kernels", false, 1},      {PlanKind::split_one, "split rows, K kernels", true, 1},
@@ -157,16 +157,16 @@ int64_t ConvLayer::most_input_rows(int64_t output_rows) const {
   return most_covered(conv, rows, input.height);
 }
 
-std::string_view plan_name(PlanKind kind) { return kKinds[static_cast<size_t>(kind)].name; }
+std::string_view plan_name(PlanKind kind) { return kPlanRows[static_cast<size_t>(kind)].name; }
 
 Result<PlanKind> plan_of_name(std::string_view name) {
-  const auto* row = std::ranges::find(kKinds, name, &KindRow::name);
-  if (row == std::end(kKinds)) return error(Code::invalid_argument, "there is no plan ", quote(name));
+  const auto* row = std::ranges::find(kPlanRows, name, &KindRow::name);
+  if (row == std::end(kPlanRows)) return error(Code::invalid_argument, "there is no plan ", quote(name));
   return row->kind;
 }
 
 Result<BufferPlan> plan_buffer(const ConvLayer& layer, const Hardware& hardware) {
-  for (const KindRow& row : kKinds)
+  for (const KindRow& row : kPlanRows)
     if (auto plan = try_kind(row, layer, hardware)) return *plan;
   const int64_t rows = layer.most_input_rows(1), data = data_banks(layer, rows, hardware);
   const int64_t kernels = std::min(hardware.atomic_k, layer.parts.kernels), weights = weight_banks(layer, 1, hardware);

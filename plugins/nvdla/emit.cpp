@@ -23,7 +23,7 @@ Result<int64_t> place_of(const Op& op, size_t i) {
 }
 Result<int64_t> result_place(const Op& op) { return place_of(op, op.operand_count()); }
 
-Result<Image> image_of(const Value* value, const Hardware& hardware) {
+Result<Image> packed_image_of(const Value* value, const Hardware& hardware) {
   const auto dims = value->type().shape().static_dims();
   if (!dims) return error(Code::internal, "value '", value->name(), "' has no static shape");
   return Image::of(*dims, hardware);
@@ -73,7 +73,7 @@ class ConvEmitter {
     if (op_.operand(3)) {
       TENON_TRY(residual, place_of(op_, 3));
       residual_ = residual;
-      TENON_TRY(image, image_of(op_.operand(3), h_));
+      TENON_TRY(image, packed_image_of(op_.operand(3), h_));
       residual_image_ = image;
     }
     return {};
@@ -191,8 +191,8 @@ class ConvEmitter {
 // ---- SDP and PDP ----
 
 Result<Command> image_command(Kind kind, const Op& op, const Hardware& hardware) {
-  TENON_TRY(x, image_of(op.operand(0), hardware));
-  TENON_TRY(y, image_of(op.result(), hardware));
+  TENON_TRY(x, packed_image_of(op.operand(0), hardware));
+  TENON_TRY(y, packed_image_of(op.result(), hardware));
   TENON_TRY(from, place_of(op, 0));
   TENON_TRY(to, result_place(op));
   Command c{.kind = kind};
@@ -224,7 +224,7 @@ Result<std::vector<Command>> pdp_commands(const Op& op, const Hardware& hardware
   c.pool_kernel_height = word(kernel.at(0)), c.pool_kernel_width = word(kernel.at(1));
   c.pool_stride_y = at("strides", 0, 1), c.pool_stride_x = at("strides", 1, 1);
   c.pool_pad_top = at("pads", 0, 0), c.pool_pad_left = at("pads", 1, 0);
-  TENON_TRY(y, image_of(op.result(), hardware));
+  TENON_TRY(y, packed_image_of(op.result(), hardware));
   c.pool_rows = word(y.height), c.pool_width = word(y.width);
   const bool average = op.attr<std::string>("mode", "max") == "average";
   if (average) c.average = op.attr<int64_t>("count_include_pad", 0) != 0 ? 2 : 1;

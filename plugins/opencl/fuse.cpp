@@ -13,19 +13,17 @@
 namespace tenon::opencl {
 namespace {
 
-using program::Access;
-
 program::Statement call_of(const Fused& fused, irgen::GroupContext& context) {
   program::Call call;
   call.kernel = fused.kernel;
   call.stage = fused.stage();
-  const auto add = [&](Access access, const Value& value) {
+  const auto add = [&](program::Access access, const Value& value) {
     call.operands.push_back({access, {context.buffer_of(value), {}}});
   };
   for (const Value* operand : fused.op->operands())
-    if (operand) add(Access::in, *operand);
-  for (const size_t i : fused.others) add(Access::in, *fused.behind->operand(i));
-  for (size_t i = 0; i < fused.behind->result_count(); ++i) add(Access::out, *fused.behind->result(i));
+    if (operand) add(program::Access::in, *operand);
+  for (const size_t i : fused.others) add(program::Access::in, *fused.behind->operand(i));
+  for (size_t i = 0; i < fused.behind->result_count(); ++i) add(program::Access::out, *fused.behind->result(i));
   return call;
 }
 

@@ -19,11 +19,11 @@ struct FileHead {
   char magic[16];
   uint64_t key_high, key_low, bytes, hash;
 };
-constexpr std::string_view kMagic = "tenon-opencl 1\n";
+constexpr std::string_view kProgramMagic = "tenon-opencl 1\n";
 
 FileHead head_of(const ContentKey& key, std::span<const std::byte> binary) {
   FileHead head{{}, key.high, key.low, binary.size(), hash_bytes(binary, key.low)};
-  kMagic.copy(head.magic, sizeof head.magic);
+  kProgramMagic.copy(head.magic, sizeof head.magic);
   return head;
 }
 

@@ -38,7 +38,7 @@ char letter(ElementType lane) {
   return lane == kI64 ? 'l' : 'k';
 }
 
-constexpr std::string_view kHead = R"(#ifdef cl_khr_fp64
+constexpr std::string_view kSnippetHead = R"(#ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
 #pragma OPENCL FP_CONTRACT OFF
@@ -141,8 +141,8 @@ void SourceContext::define(const std::string& function) {
 }
 
 std::string SourceContext::finish(std::string_view name) {
-  std::string source = str(kHead, uses_sub_groups_ ? kSubGroupHead : "", kNearVector, "\n", prelude_, "__kernel ",
-                           uses_sub_groups_ ? sub_group_attribute(form_.sub_groups, form_.group) : "",
+  std::string source = str(kSnippetHead, uses_sub_groups_ ? kSubGroupHead : "", kNearVector, "\n", prelude_,
+                           "__kernel ", uses_sub_groups_ ? sub_group_attribute(form_.sub_groups, form_.group) : "",
                            "__attribute__((reqd_work_group_size(", form_.group, ", 1, 1)))\nvoid ", name,
                            "(__global const long* words, long first, long chunks");
   for (size_t port = 0; port < ports_; ++port) source += str(",\n    __global uchar* q", port);

@@ -69,9 +69,9 @@ bool any_set(const Integers& values) {
   return std::ranges::any_of(values, [](int64_t value) { return value != 0; });
 }
 
-class Writer {
+class OpWriter {
  public:
-  Writer(const Kernel& kernel, const Hardware& hardware)
+  OpWriter(const Kernel& kernel, const Hardware& hardware)
       : body_(kernel.body()), output_(*kernel.result()->type().shape().static_dims()), hardware_(hardware) {}
 
   Value* write(const std::vector<Command>& commands) {
@@ -262,7 +262,7 @@ Integers uops_attribute(const MicroOpRanges& ranges) {
 }
 
 Value* write_commands(const std::vector<Command>& commands, const Kernel& kernel, const Hardware& hardware) {
-  return Writer(kernel, hardware).write(commands);
+  return OpWriter(kernel, hardware).write(commands);
 }
 
 }  // namespace tenon::vta

@@ -34,13 +34,13 @@ Result<void> read_options(const Setting& options, Hardware& hardware) {
   return {};
 }
 
-Result<const MemorySpace*> memory_of(const TargetDescription& target, std::string_view name) {
+Result<const MemorySpace*> memory_space_of(const TargetDescription& target, std::string_view name) {
   if (const MemorySpace* memory = target.memory(name)) return memory;
   return error(Code::invalid_argument, "target '", target.name, "' has no memory '", name, "'");
 }
 
 Result<void> read_depth(const TargetDescription& target, std::string_view name, Memory memory, Hardware& hardware) {
-  TENON_TRY(space, memory_of(target, name));
+  TENON_TRY(space, memory_space_of(target, name));
   const int64_t element = hardware.element_bytes(memory);
   if (space->element_bytes != 0 && space->element_bytes != static_cast<uint64_t>(element))
     return error(Code::invalid_argument, "memory '", name, "' of target '", target.name, "' states elements of ",
@@ -55,7 +55,7 @@ Result<void> read_depth(const TargetDescription& target, std::string_view name, 
 }
 
 Result<void> read_speeds(const TargetDescription& target, Hardware& hardware) {
-  TENON_TRY(dram, memory_of(target, "dram"));
+  TENON_TRY(dram, memory_space_of(target, "dram"));
   if (!dram->bandwidth || target.clock_hz == 0)
     return error(Code::invalid_argument, "target '", target.name, "' states no ",
                  target.clock_hz == 0 ? "clock" : "bandwidth of its memory 'dram'");

@@ -25,6 +25,7 @@ enum class Opcode : uint8_t { load, store, gemm, finish, alu };  // numbers as i
 enum class AluOp : uint8_t { min, max, add, shr, mul };
 enum class UnitId : uint8_t { load, compute, store };
 inline constexpr size_t kUnits = 3;
+inline constexpr int64_t kInstructionBytes = 16;
 
 // Rows of elements from DRAM to a memory, or back. Sizes, addresses and strides count elements.
 struct Transfer {

@@ -8,9 +8,9 @@
 namespace tenon::vta {
 namespace {
 
-class Writer {
+class LayerWriter {
  public:
-  Writer(const Layer& layer, const Tiling& tiling, const Hardware& hardware)
+  LayerWriter(const Layer& layer, const Tiling& tiling, const Hardware& hardware)
       : layer_(layer),
         tiling_(tiling),
         map_(SramMap::of(layer, hardware, tiling)),
@@ -165,7 +165,7 @@ class Writer {
 }  // namespace
 
 std::vector<Command> commands_of(const Layer& layer, const Tiling& tiling, const Hardware& hardware) {
-  return Writer(layer, tiling, hardware).write();
+  return LayerWriter(layer, tiling, hardware).write();
 }
 
 }  // namespace tenon::vta

@@ -21,9 +21,9 @@ AxisTiles tiles_of(const WindowAxis& axis, int64_t output, int64_t input, int64_
   return tiles;
 }
 
-class Writer {
+class PoolWriter {
  public:
-  Writer(const PoolLayer& layer, const PoolTiling& tiling) : layer_(layer), tiling_(tiling) {}
+  PoolWriter(const PoolLayer& layer, const PoolTiling& tiling) : layer_(layer), tiling_(tiling) {}
 
   std::vector<Command> write() {
     for (int64_t batch = 0; batch < layer_.output.batches; ++batch)
@@ -94,7 +94,7 @@ Result<PoolTiling> tile_pool(const PoolLayer& layer, const Hardware& hardware, i
 }
 
 std::vector<Command> commands_of(const PoolLayer& layer, const PoolTiling& tiling) {
-  return Writer(layer, tiling).write();
+  return PoolWriter(layer, tiling).write();
 }
 
 }  // namespace tenon::vta

@@ -14,11 +14,9 @@
 namespace tenon::vta {
 namespace {
 
-constexpr int64_t kInstructionBytes = 16;
-
 Dims dims_of(const Value& value) { return value.type().shape().static_dims().value_or(Dims{}); }
 
-const Value* behind_views(const Value* value) {
+const Value* source_of(const Value* value) {
   while (value && isa<ViewOp>(value->producer())) value = value->producer()->operand(0);
   return value;
 }
@@ -116,7 +114,7 @@ class ProgramReader {
   }
 
   Result<void> read_load(const Op& op) {
-    const Value* source = behind_views(op.operand(0));
+    const Value* source = source_of(op.operand(0));
     const int64_t address = integer_of(op.attributes(), names().at, -1);
     const Tensor* constant = constant_of(source);
     TENON_OK(add_activation(*op.result(), address, constant ? step_ : 0));
@@ -198,7 +196,7 @@ class ProgramReader {
     }
     ++step_;
     for (size_t i = 0; i < body.output_count(); ++i) {
-      const auto stored = host_.find(behind_views(body.output(i)));
+      const auto stored = host_.find(source_of(body.output(i)));
       if (stored == host_.end())
         return error(Code::invalid_argument, "output '", body.output_name(i), "' is not stored by the device");
       TENON_OK(use(*stored->second));

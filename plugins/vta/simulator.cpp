@@ -10,8 +10,6 @@
 namespace tenon::vta {
 namespace {
 
-constexpr int64_t kInstructionBytes = 16;
-
 int64_t transfer_bytes(const Transfer& t, const Hardware& hardware) {
   return int64_t{t.y_size} * t.x_size * hardware.element_bytes(t.memory);
 }

@@ -21,6 +21,7 @@ function(tenon_room NAME)
   elseif(ROOM_COLD)
     target_compile_options(tenon_room_${NAME} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
+  tenon_unity(tenon_room_${NAME})
   if(TENON_PCH)
     target_precompile_headers(tenon_room_${NAME} PRIVATE
       <algorithm> <cstdint> <functional> <map> <memory> <span> <string> <string_view> <unordered_map> <vector>)

@@ -25,7 +25,7 @@ namespace {
 using irgen::KernelRequest;
 
 constexpr int kDepth = 64, kMostColumns = 128;
-constexpr int kMostRows = 32;  // of a work item that is alone
+constexpr int kMostQueryRows = 32;  // of a work item that is alone
 
 constexpr std::string_view kMask =
     "if (n[23] == 1) bias = (TV)MASK_OF(MASK(bias_at + i * n[22])); "
@@ -46,7 +46,7 @@ AttentionTile choose_attention_tile(const KernelRequest& request, ElementType wo
   tile.lanes = std::max(target.lanes * 4 / bytes, 2);
   const bool packed = request.operands[2].shape().rank() == 3;
   const auto rows = extent_of(request.operands[0], 1), size = packed ? std::nullopt : extent_of(request.operands[2], 0);
-  const int most = target.work_group == 1 ? kMostRows : 1;
+  const int most = target.work_group == 1 ? kMostQueryRows : 1;
   while (tile.rows < most && (!rows || tile.rows < *rows)) tile.rows *= 2;
   tile.columns = tile.lanes;
   const auto local = [&](int columns) { return int64_t{kVectorsOfKeys} * tile.lanes * (kDepth + columns) * bytes; };
@@ -84,7 +84,7 @@ void define_attention_tile(ComputeSource& source, const AttentionTile& tile, Ele
   source.define("WEIGHT(row, t)", "(((T*)s)[(row) * KEYS + (t)])");
 }
 
-void define_bias(ComputeSource& source, const KernelRequest& request, ElementType work) {
+void define_mask(ComputeSource& source, const KernelRequest& request, ElementType work) {
   const bool nonpad = request.passes(6), causal = request.op.attr<int64_t>("is_causal", 0) != 0;
   if (nonpad) source.load("NONPAD_OF", 6, kI64);
   source.define("NONPAD(batch)", nonpad ? "min(keys, NONPAD_OF(batch))" : "keys");
@@ -175,7 +175,7 @@ Result<ComputeLaunch> launch_of(const Op& op, const CallShapes& shapes, const At
 // ---- The source ----
 
 // PAST_K and PAST_V are never read where there is no past.
-void define_ports(ComputeSource& source, ElementType work) {
+void define_attention_ports(ComputeSource& source, ElementType work) {
   source.load("Q", 0, work);
   source.load("K", 1, work);
   source.load("V", 2, work);
@@ -193,8 +193,8 @@ Result<ComputeKernel> make_attention(const KernelRequest& request, const Compute
   ComputeSource source(request, target);
   source.of_group();
   define_attention_tile(source, tile, work);
-  define_ports(source, work);
-  define_bias(source, request, work);
+  define_attention_ports(source, work);
+  define_mask(source, request, work);
   define_shown(source, request, work);
   const bool probabilities = request.results.size() > 3 && op->attr<int64_t>("qk_matmul_output_mode", 0) == 3;
   return source.kernel(attention_body(tile, probabilities, target.work_group > 1),
@@ -203,10 +203,10 @@ Result<ComputeKernel> make_attention(const KernelRequest& request, const Compute
                        });
 }
 
-constexpr ComputeRow kRows[] = {{AttentionOp::kName, make_attention}};
+constexpr ComputeRow kAttentionRows[] = {{AttentionOp::kName, make_attention}};
 
 }  // namespace
 
-std::span<const ComputeRow> attention_rows() { return kRows; }
+std::span<const ComputeRow> attention_rows() { return kAttentionRows; }
 
 }  // namespace tenon::opencl

@@ -12,7 +12,7 @@ namespace {
 // 7 heads of K, then elements from batch to batch, head to head, row to row: 8 of Q, 11 of K, 14 of V, 17 of Y; 20 of
 // the mask from batch to batch, head to head, row to row; 23 elements of its row, 24 bits of the scale, 25 jobs of
 // rows, 26 jobs of columns, 27 jobs, 28 rows of present_key and of present_value.
-constexpr std::string_view kJob = R"(
+constexpr std::string_view kAttentionJob = R"(
     const long L = n[0], past = n[2], keys = past + n[1], D = n[3], DV = n[4], heads = n[5];
     if (item < n[27]) {
       const long job_row = item % n[25] * (ROWS * LOCAL_SIZE), row0 = job_row + LOCAL_ID * ROWS;
@@ -211,8 +211,8 @@ constexpr std::string_view kEachBlock = "      for (long k0 = 0; k0 < end; k0 +=
 
 std::string attention_body(const AttentionTile& tile, bool probabilities, bool together) {
   const std::string scores = scores_text(tile);
-  std::string text =
-      str(kJob, kEachBlock, scores, replaced(kSoften, "BIAS\n", kBias), sums_text(tile, together), "      }\n", kStore);
+  std::string text = str(kAttentionJob, kEachBlock, scores, replaced(kSoften, "BIAS\n", kBias),
+                         sums_text(tile, together), "      }\n", kStore);
   if (probabilities) text += str(kEachBlock, scores, replaced(kShowProbabilities, "BIAS\n", kBias), "      }\n");
   return str(text, kPresent);
 }

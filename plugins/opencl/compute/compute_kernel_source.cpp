@@ -12,7 +12,7 @@
 namespace tenon::opencl {
 namespace {
 
-constexpr std::string_view kHead = R"(#ifdef cl_khr_fp64
+constexpr std::string_view kComputeHead = R"(#ifdef cl_khr_fp64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
 #pragma OPENCL FP_CONTRACT OFF
@@ -123,7 +123,7 @@ Result<ComputeKernel> ComputeSource::kernel(std::string_view body,
               "#define SYNC barrier(CLK_LOCAL_MEM_FENCE)\n";
   std::string functions;
   for (const Function& function : functions_) functions += function.plain ? commented(function.text) : function.text;
-  made.source = str(kHead, uses_sub_groups_ ? kSubGroupHead : "", kNearVector, of_group_ ? group : "", defines_,
+  made.source = str(kComputeHead, uses_sub_groups_ ? kSubGroupHead : "", kNearVector, of_group_ ? group : "", defines_,
                     can_fail_ ? "#define FAULT *fault = step\n" : "", functions, "__kernel ",
                     uses_sub_groups_ ? sub_group_attribute(target_.sub_groups, target_.work_group) : "",
                     "__attribute__((reqd_work_group_size(", target_.work_group, ", 1, 1)))\nvoid ", kComputeKernel,

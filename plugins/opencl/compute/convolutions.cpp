@@ -260,11 +260,11 @@ Result<ComputeKernel> make_conv(const KernelRequest& request, const ComputeTarge
   });
 }
 
-constexpr ComputeRow kRows[] = {{.op = Conv::kName, .make_with = make_conv},
-                                {.op = ConvTranspose::kName, .make = make_conv_transpose}};
+constexpr ComputeRow kConvolutionRows[] = {{.op = Conv::kName, .make_with = make_conv},
+                                           {.op = ConvTranspose::kName, .make = make_conv_transpose}};
 
 }  // namespace
 
-std::span<const ComputeRow> convolution_rows() { return kRows; }
+std::span<const ComputeRow> convolution_rows() { return kConvolutionRows; }
 
 }  // namespace tenon::opencl

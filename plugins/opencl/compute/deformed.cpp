@@ -153,10 +153,10 @@ Result<ComputeKernel> make_deform_conv(const KernelRequest& request, const Compu
   });
 }
 
-constexpr ComputeRow kRows[] = {{Col2Im::kName, make_col2im}, {DeformConv::kName, make_deform_conv}};
+constexpr ComputeRow kDeformedRows[] = {{Col2Im::kName, make_col2im}, {DeformConv::kName, make_deform_conv}};
 
 }  // namespace
 
-std::span<const ComputeRow> deformed_rows() { return kRows; }
+std::span<const ComputeRow> deformed_rows() { return kDeformedRows; }
 
 }  // namespace tenon::opencl

@@ -84,9 +84,9 @@ int64_t direct_tail(const PlaneWindow& w) {
 
 constexpr std::string_view kDigits = "0123456789abcdef";
 
-class Writer {
+class PlaneWriter {
  public:
-  explicit Writer(const PlaneWindow& window) : w_(window), lines_(direct_lines(window)) {}
+  explicit PlaneWriter(const PlaneWindow& window) : w_(window), lines_(direct_lines(window)) {}
 
   std::string run(const PlaneText& text) {
     std::string body = str(kPlaneJob, text.job, kLines, text.column);
@@ -269,7 +269,7 @@ std::string direct_plane_body(ComputeSource& source, const PlaneWindow& w, Eleme
     source.load("TAIL", 0, work);
     source.vectors_of(w.lanes);
   }
-  return Writer(w).run(form);
+  return PlaneWriter(w).run(form);
 }
 
 }  // namespace tenon::opencl

@@ -18,9 +18,9 @@ using codegen::EmitValue;
 using snippet::Body;
 using snippet::DimSet;
 
-class Writer {
+class EpilogueWriter {
  public:
-  Writer(const Epilogue& epilogue, int lanes, const ComputeTarget& target)
+  EpilogueWriter(const Epilogue& epilogue, int lanes, const ComputeTarget& target)
       : body_(epilogue.body), result_(epilogue.result), given_(lanes), target_(target) {
     const bool wide = std::ranges::any_of(body_.values, [](const auto& value) { return value.element.bits() == 64; });
     lanes_ = wide ? std::min(lanes, std::max(target.lanes / 2, 1)) : lanes;
@@ -225,7 +225,7 @@ std::string why_no_epilogue(const Body& body, size_t result) {
 }
 
 Result<EpilogueSource> write_epilogue(const Epilogue& epilogue, int lanes, const ComputeTarget& target) {
-  return Writer(epilogue, lanes, target).run();
+  return EpilogueWriter(epilogue, lanes, target).run();
 }
 
 }  // namespace tenon::opencl

@@ -108,7 +108,7 @@ Result<ComputeKernel> make_blackman(const KernelRequest& request, const ComputeT
   return make_window(request, target, "0.42", "0.5", "0.08");
 }
 
-constexpr ComputeRow kRows[] = {
+constexpr ComputeRow kGeneratorRows[] = {
     {ConstantOfShape::kName, make_constant_of_shape},
     {EyeLike::kName, make_eye_like},
     {Range::kName, make_range},
@@ -121,6 +121,6 @@ constexpr ComputeRow kRows[] = {
 
 }  // namespace
 
-std::span<const ComputeRow> generator_rows() { return kRows; }
+std::span<const ComputeRow> generator_rows() { return kGeneratorRows; }
 
 }  // namespace tenon::opencl

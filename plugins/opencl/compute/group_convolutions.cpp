@@ -11,7 +11,7 @@ namespace tenon::opencl {
 namespace {
 
 // n as conv_launch() fills it.
-constexpr std::string_view kJob = R"(
+constexpr std::string_view kConvolutionJob = R"(
     const int own = (int)LOCAL_ID;
     const long groups = n[3], channels = n[1] / groups, M = n[2] / groups, taps = n[6], N = n[5], K = channels * taps;
     const long row_blocks = (M + BLOCK_ROWS - 1) / BLOCK_ROWS, column_blocks = (N + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS;
@@ -95,15 +95,15 @@ Result<ComputeKernel> make_group_conv(const irgen::KernelRequest& request, const
   define_conv_operands(source, request, work);
   define_axes(source, spatial_rank(request, 0), kConvAxes);
   source.finish(epilogue, tile.lanes);
-  return source.kernel(
-      str(kJob, plain ? "" : kPlaces, group_product_body(tile, plain ? kMatrices : kGathered, is_short(epilogue))),
-      [op = &request.op, tile, group](const CallShapes& shapes) -> Result<ComputeLaunch> {
-        const Dims &x = shapes.operands[0], &w = shapes.operands[1], &y = shapes.results[0];
-        TENON_TRY(axes, window_axes(*op, spatial_of(x), spatial_of(y), kernel_of(w)));
-        ComputeLaunch made = conv_launch(x, y, group, axes);
-        made.items = tile.jobs(y[1] / group, elements_of(spatial_of(y)), y[0] * group);
-        return made;
-      });
+  return source.kernel(str(kConvolutionJob, plain ? "" : kPlaces,
+                           group_product_body(tile, plain ? kMatrices : kGathered, is_short(epilogue))),
+                       [op = &request.op, tile, group](const CallShapes& shapes) -> Result<ComputeLaunch> {
+                         const Dims &x = shapes.operands[0], &w = shapes.operands[1], &y = shapes.results[0];
+                         TENON_TRY(axes, window_axes(*op, spatial_of(x), spatial_of(y), kernel_of(w)));
+                         ComputeLaunch made = conv_launch(x, y, group, axes);
+                         made.items = tile.jobs(y[1] / group, elements_of(spatial_of(y)), y[0] * group);
+                         return made;
+                       });
 }
 
 }  // namespace tenon::opencl

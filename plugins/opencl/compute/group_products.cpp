@@ -7,7 +7,7 @@
 namespace tenon::opencl {
 namespace {
 
-constexpr std::string_view kJob = R"(
+constexpr std::string_view kGroupProductJob = R"(
     const int own = (int)LOCAL_ID;
     const long M = n[0], N = n[1], K = n[2], row_blocks = (M + BLOCK_ROWS - 1) / BLOCK_ROWS;
     const long column_blocks = (N + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS;
@@ -15,7 +15,7 @@ constexpr std::string_view kJob = R"(
     const long batch = item / row_blocks / column_blocks;
 )";
 
-constexpr GroupPanels kPanels{
+constexpr GroupPanels kProductPanels{
     .a = "A(a_at + min(row0 + A_LINE(i), M - 1) * A_ROW + k * A_STEP)",
     .b = "B(b_at + k * B_STEP + min(column0 + B_LINE(i), N - 1) * B_COLUMN)",
     .b_inside = {},
@@ -35,11 +35,12 @@ Result<ComputeKernel> make_block_product(const irgen::KernelRequest& request, co
   source.define("B_COLUMN", product.trans_b ? "n[6]" : "1");
   source.define("START(row)", "0");
   define_operands(source, product, tile.lanes, epilogue);
-  return source.kernel(str(kJob, kOuterOffsets, group_product_body(tile, kPanels, is_short(epilogue))),
-                       [tile, sides = product.sides](const CallShapes& shapes) -> Result<ComputeLaunch> {
-                         const ProductSides s = sides(shapes);
-                         return ComputeLaunch{s.numbers(), tile.jobs(s.m, s.n, s.matrices())};
-                       });
+  return source.kernel(
+      str(kGroupProductJob, kOuterOffsets, group_product_body(tile, kProductPanels, is_short(epilogue))),
+      [tile, sides = product.sides](const CallShapes& shapes) -> Result<ComputeLaunch> {
+        const ProductSides s = sides(shapes);
+        return ComputeLaunch{s.numbers(), tile.jobs(s.m, s.n, s.matrices())};
+      });
 }
 
 }  // namespace tenon::opencl

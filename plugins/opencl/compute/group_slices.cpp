@@ -17,7 +17,7 @@
 namespace tenon::opencl {
 namespace {
 
-constexpr int64_t kMostRows = 8;
+constexpr int64_t kMostSliceRows = 8;
 
 struct SliceTile {
   int rows = 1, lanes = 1, chains = 1;  // chains: columns of B that an item reads at once where B lies by columns
@@ -26,7 +26,7 @@ struct SliceTile {
 };
 
 // `own`, `across` and `slice` of an item; those beyond all slices are idle.
-constexpr std::string_view kJob = R"(
+constexpr std::string_view kSliceJob = R"(
     const int own = OWN, slice = SLICE_OF(own), across = ACROSS_OF(own);
     const long M = n[0], N = n[1], K = n[2], row_blocks = (M + ROWS - 1) / ROWS;
     const long column_blocks = (N + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS;
@@ -34,7 +34,7 @@ constexpr std::string_view kJob = R"(
     const long batch = item / row_blocks / column_blocks;
 )";
 
-constexpr std::string_view kRows = R"(
+constexpr std::string_view kSliceRows = R"(
     long rows[ROWS];
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) rows[r] = a_at + min(row0 + r, M - 1) * n[3];
@@ -109,7 +109,7 @@ constexpr std::string_view kColumnsOfParts = R"(
     }
 )";
 
-constexpr std::string_view kFinish = R"(
+constexpr std::string_view kSliceFinish = R"(
     for (int i = own; i < ROWS * ACROSS; i += LOCAL_SIZE) {
       const long row = row0 + i / ACROSS, at = column0 + i % ACROSS * LANES;
       if (row < M && at < N) {
@@ -196,7 +196,7 @@ void define_slices(ComputeSource& source, const SliceTile& tile, const Product& 
 std::optional<Result<ComputeKernel>> make_slice_product(const irgen::KernelRequest& request,
                                                         const ComputeTarget& target, const Epilogue& epilogue,
                                                         const Product& product) {
-  if (product.extents.m.value_or(0) < 1 || *product.extents.m > kMostRows) return std::nullopt;
+  if (product.extents.m.value_or(0) < 1 || *product.extents.m > kMostSliceRows) return std::nullopt;
   const SliceTile tile = choose_slices(product, target);
   const int64_t elements = vectors_of(tile, product.trans_b) * tile.lanes + (product.trans_b ? pieces_of(tile) : 0);
   if (elements * static_cast<int64_t>(product.work.bits() / 8) > target.local_bytes) return std::nullopt;
@@ -206,7 +206,7 @@ std::optional<Result<ComputeKernel>> make_slice_product(const irgen::KernelReque
   define_operands(source, product, tile.lanes, epilogue);
   const std::string_view fold = slice_fold_text(product.trans_b, slice_fold_of(product.trans_b, target));
   const std::string sums = product.trans_b ? str(kByColumns, fold, kColumnsOfParts) : str(kByRows, fold);
-  return source.kernel(str(kJob, kOuterOffsets, kRows, sums, kFinish),
+  return source.kernel(str(kSliceJob, kOuterOffsets, kSliceRows, sums, kSliceFinish),
                        [tile, sides = product.sides](const CallShapes& shapes) -> Result<ComputeLaunch> {
                          const ProductSides s = sides(shapes);
                          const int64_t blocks = (s.m + tile.rows - 1) / tile.rows;

@@ -16,7 +16,7 @@ constexpr int64_t kLinePositions = 1024;  // of sums that wait
 // Of a job: so few positions, or inputs, stay near the core while channels of outputs change.
 constexpr int64_t kGoodPositions = 256, kGoodBytes = 48 << 10;
 // Weights are read row by row: more rows than these need more addresses than there are registers.
-constexpr int kMostRows = 8;
+constexpr int kMostImageRows = 8;
 
 // Of the inner extent.
 int64_t most_steps(const ComputeTarget& target) {
@@ -29,7 +29,7 @@ int64_t line_elements(const ProductTile& tile) { return tile.rows * (kLinePositi
 
 int64_t image_elements(ElementType work, const ComputeTarget& target) {
   constexpr int64_t kMostBytes = 512 << 10, kMostColumns = 128;
-  const int64_t element = work.bits() / 8, others = kMostRows * (kLinePositions + kMostColumns) + 2 * kMostColumns;
+  const int64_t element = work.bits() / 8, others = kMostImageRows * (kLinePositions + kMostColumns) + 2 * kMostColumns;
   return std::min(kMostBytes, target.local_bytes - 4 * most_steps(target) - others * element) / element;
 }
 
@@ -67,7 +67,7 @@ constexpr std::string_view kStage = R"(
     for (long output = output0; output < output1; output += ROWS) {
 )";
 
-constexpr std::string_view kFinish = R"(
+constexpr std::string_view kImageFinish = R"(
       for (int r = 0; r < ROWS && output + r < output1; ++r) {
         const long line_of_row = ((picture * n[1] + group * outputs + output + r) * n[5] + y0) * out_columns;
         for (int y = 0; y < job_rows; ++y) {
@@ -112,7 +112,7 @@ std::optional<ImageTile> tile_of_rows(const ImageConv& c, int64_t rows, ElementT
   const bool near = positions <= kGoodPositions || image * (work.bits() / 8) <= kGoodBytes || rows == 1;
   if (!near || positions > kLinePositions || image > image_elements(work, target)) return std::nullopt;
   ComputeTarget few = target;
-  few.tiling.rows = std::min(few.tiling.rows, kMostRows);
+  few.tiling.rows = std::min(few.tiling.rows, kMostImageRows);
   made.tile = choose_tile({c.outputs / c.groups, positions, channels * w.taps()}, work, few);
   return made.tile.packs() ? std::optional(made) : std::nullopt;
 }
@@ -191,7 +191,7 @@ std::string image_body(ComputeSource& source, const ImageConv& c, const ImageTil
       return str("        NEAR_LOCAL(line + ", r, " * LINE + at + ", v, " * LANES) = s", r, "_", v, ";\n");
     });
   });
-  return str(body, "      }\n", kFinish);
+  return str(body, "      }\n", kImageFinish);
 }
 
 ComputeLaunch image_launch(const ImageConv& c, const ImageTile& tile, int64_t images, const ComputeTarget& target) {

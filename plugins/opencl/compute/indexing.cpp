@@ -239,12 +239,13 @@ Result<ComputeKernel> make_one_hot(const KernelRequest& request, const ComputeTa
   });
 }
 
-constexpr ComputeRow kRows[] = {{Gather::kName, make_gather},        {GatherElements::kName, make_gather_elements},
-                                {GatherND::kName, make_gather_nd},   {ScatterElements::kName, make_scatter_elements},
-                                {ScatterND::kName, make_scatter_nd}, {OneHot::kName, make_one_hot}};
+constexpr ComputeRow kIndexingRows[] = {
+    {Gather::kName, make_gather},        {GatherElements::kName, make_gather_elements},
+    {GatherND::kName, make_gather_nd},   {ScatterElements::kName, make_scatter_elements},
+    {ScatterND::kName, make_scatter_nd}, {OneHot::kName, make_one_hot}};
 
 }  // namespace
 
-std::span<const ComputeRow> indexing_rows() { return kRows; }
+std::span<const ComputeRow> indexing_rows() { return kIndexingRows; }
 
 }  // namespace tenon::opencl

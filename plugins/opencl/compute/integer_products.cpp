@@ -6,7 +6,7 @@
 namespace tenon::opencl {
 namespace {
 
-constexpr std::string_view kJob = R"(
+constexpr std::string_view kIntegerJob = R"(
     const long M = n[0], N = n[1], K = n[2], a_row = n[3], b_step = n[5];
     const long column = item % N, row = item / N % M, batch = item / N / M;
 )";
@@ -36,7 +36,7 @@ Result<ComputeKernel> make_matmul_integer(const irgen::KernelRequest& request, c
     source.load(str(name, "_OF"), operand, kI32);
     source.define(str(name, "(i)"), one ? str(name, "_OF(0)") : str(name, "_OF((i) % ", dims->front(), ")"));
   }
-  return source.kernel(str(kJob, kOuterOffsets, kSum), [](const CallShapes& shapes) -> Result<ComputeLaunch> {
+  return source.kernel(str(kIntegerJob, kOuterOffsets, kSum), [](const CallShapes& shapes) -> Result<ComputeLaunch> {
     const ProductSides s = matmul_sides(shapes.operands[0], shapes.operands[1], shapes.results[0]);
     return ComputeLaunch{s.numbers(), s.m * s.n * s.matrices()};
   });

@@ -97,11 +97,11 @@ Result<ComputeKernel> make_top_k(const KernelRequest& request, const ComputeTarg
   });
 }
 
-constexpr ComputeRow kRows[] = {
+constexpr ComputeRow kLineRows[] = {
     {CumSum::kName, make_cum_sum}, {CumProd::kName, make_cum_prod}, {TopK::kName, make_top_k}};
 
 }  // namespace
 
-std::span<const ComputeRow> line_rows() { return kRows; }
+std::span<const ComputeRow> line_rows() { return kLineRows; }
 
 }  // namespace tenon::opencl

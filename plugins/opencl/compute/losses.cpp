@@ -12,7 +12,7 @@ namespace {
 using irgen::KernelRequest;
 
 // n: 0 classes, 1 places of an image, 2 places of an item.
-constexpr std::string_view kBody = R"(
+constexpr std::string_view kLossBody = R"(
     const long classes = n[0], inner = n[1], places = n[2];
     S sum = 0, weights = 0;
     int wrong = 0;
@@ -71,7 +71,7 @@ Result<ComputeKernel> make_loss(const KernelRequest& request, const ComputeTarge
     source.define("LOG_PROBABILITIES", "");
   }
   source.can_fail();
-  return source.kernel(kBody, [each = reduction == "none"](const CallShapes& shapes) -> Result<ComputeLaunch> {
+  return source.kernel(kLossBody, [each = reduction == "none"](const CallShapes& shapes) -> Result<ComputeLaunch> {
     const Dims& x = shapes.operands[0];
     const int64_t inner = elements_of(spatial_of(x)), places = x[0] * inner;
     return ComputeLaunch{{x[1], inner, each ? 1 : places}, each ? places : 1};
@@ -85,11 +85,11 @@ Result<ComputeKernel> make_cross_entropy(const KernelRequest& request, const Com
   return make_loss(request, target, true);
 }
 
-constexpr ComputeRow kRows[] = {{NegativeLogLikelihoodLoss::kName, make_nll},
-                                {SoftmaxCrossEntropyLoss::kName, make_cross_entropy}};
+constexpr ComputeRow kLossRows[] = {{NegativeLogLikelihoodLoss::kName, make_nll},
+                                    {SoftmaxCrossEntropyLoss::kName, make_cross_entropy}};
 
 }  // namespace
 
-std::span<const ComputeRow> loss_rows() { return kRows; }
+std::span<const ComputeRow> loss_rows() { return kLossRows; }
 
 }  // namespace tenon::opencl

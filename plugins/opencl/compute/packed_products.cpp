@@ -6,7 +6,7 @@
 namespace tenon::opencl {
 namespace {
 
-constexpr std::string_view kPanels = R"(
+constexpr std::string_view kPackedPanels = R"(
     for (long k0 = 0; k0 == 0 || k0 < K; k0 += DEPTH) {
     const long depth = min((long)DEPTH, K - k0);
 )";
@@ -50,7 +50,7 @@ constexpr std::string_view kPackTransposed = R"(
 }  // namespace
 
 std::string packed_product_body(const ProductTile& tile, const Product& product, const Epilogue& epilogue) {
-  return str(kPanels, product.trans_b ? kPackTransposed : kPack, packed_rows(tile, is_short(epilogue)),
+  return str(kPackedPanels, product.trans_b ? kPackTransposed : kPack, packed_rows(tile, is_short(epilogue)),
              "    SYNC;\n    }\n");
 }
 

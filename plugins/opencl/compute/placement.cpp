@@ -27,7 +27,7 @@ constexpr int64_t kZero = 0, kFill = -1;
 
 // n: 0 rank, 1 the first element, then extents, then where the list of each axis begins (0: one list of all elements,
 // which stands behind). Lists hold distances from the first element; OUTSIDE where nothing is read.
-constexpr std::string_view kBody = R"(
+constexpr std::string_view kPlacementBody = R"(
     const long rank = n[0], first = n[1], last = n[1 + rank];
     __global const long *extents = n + 2, *lists = n + 2 + rank;
     const long row = item * last;
@@ -147,7 +147,7 @@ Result<ComputeKernel> make_placement(const KernelRequest& request, const Compute
     static_assert(kZero == 0);
     source.define("FILL", 0);
   }
-  return source.kernel(kBody, [op](const CallShapes& shapes) { return launch_of(*op, shapes); });
+  return source.kernel(kPlacementBody, [op](const CallShapes& shapes) { return launch_of(*op, shapes); });
 }
 
 Result<ComputeKernel> make_nearest(const KernelRequest& request, const ComputeTarget& target) {
@@ -157,15 +157,15 @@ Result<ComputeKernel> make_nearest(const KernelRequest& request, const ComputeTa
   return make_placement(request, target);
 }
 
-constexpr ComputeRow kRows[] = {{Pad::kName, make_placement},          {Tile::kName, make_placement},
-                                {Slice::kName, make_placement},        {Trilu::kName, make_placement},
-                                {DepthToSpace::kName, make_placement}, {"SpaceToDepth", make_placement},
-                                {"CenterCropPad", make_placement},     {"ReverseSequence", make_placement},
-                                {"Compress", make_placement},          {"Upsample", make_nearest}};
+constexpr ComputeRow kPlacementRows[] = {{Pad::kName, make_placement},          {Tile::kName, make_placement},
+                                         {Slice::kName, make_placement},        {Trilu::kName, make_placement},
+                                         {DepthToSpace::kName, make_placement}, {"SpaceToDepth", make_placement},
+                                         {"CenterCropPad", make_placement},     {"ReverseSequence", make_placement},
+                                         {"Compress", make_placement},          {"Upsample", make_nearest}};
 
 }  // namespace
 
-std::span<const ComputeRow> placement_rows() { return kRows; }
+std::span<const ComputeRow> placement_rows() { return kPlacementRows; }
 Result<ComputeKernel> make_nearest_resize(const KernelRequest& request, const ComputeTarget& target) {
   return make_nearest(request, target);
 }

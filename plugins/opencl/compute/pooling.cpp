@@ -14,8 +14,8 @@ namespace {
 using irgen::KernelRequest;
 
 // n: 0 inputs and 1 outputs of a channel, 2 taps, then the axes, then for averages the padding behind each.
-constexpr int kFirstAxis = 3;
-constexpr std::string_view kWalk = R"(
+constexpr int kFirstPoolAxis = 3;
+constexpr std::string_view kPoolWalk = R"(
     const long in_size = n[0], out_size = n[1], taps = n[2], plane = item / out_size * in_size;
     int start[R], k[R];
     long rest = item % out_size;
@@ -89,9 +89,9 @@ Result<ComputeKernel> make_pool(const KernelRequest& request, const ComputeTarge
   source.define("IS_NAN(v)", work.is_float() ? "isnan(v)" : "0");
   source.load("X", 0, work);
   source.store("Y", 0, work);
-  define_axes(source, rank, kFirstAxis);
+  define_axes(source, rank, kFirstPoolAxis);
   source.define("PADDED", request.op.attr<int64_t>("count_include_pad", 0));
-  source.define("END", kFirstAxis + kNumbersOfAxis * static_cast<int>(rank));
+  source.define("END", kFirstPoolAxis + kNumbersOfAxis * static_cast<int>(rank));
   source.define("P", request.op.attr<int64_t>("p", 2));
   if (request.op.result_count() > 1) {
     source.store("INDEX", 1, kI64);
@@ -107,7 +107,7 @@ Result<ComputeKernel> make_pool(const KernelRequest& request, const ComputeTarge
   }
   define_pool(source, pool);
   const Op* op = &request.op;
-  return source.kernel(kWalk, [op, whole_channels](const CallShapes& shapes) -> Result<ComputeLaunch> {
+  return source.kernel(kPoolWalk, [op, whole_channels](const CallShapes& shapes) -> Result<ComputeLaunch> {
     const Dims &x = shapes.operands[0], &y = shapes.results[0];
     if (whole_channels) {
       std::vector<WindowAxis> axes;
@@ -167,14 +167,14 @@ Result<ComputeKernel> make_lrn(const KernelRequest& request, const ComputeTarget
   });
 }
 
-constexpr ComputeRow kRows[] = {{MaxPool::kName, make_max_pool},
-                                {AveragePool::kName, make_average_pool},
-                                {LpPool::kName, make_lp_pool},
-                                {GlobalLpPool::kName, make_global_lp_pool},
-                                {"LRN", make_lrn}};
+constexpr ComputeRow kPoolingRows[] = {{MaxPool::kName, make_max_pool},
+                                       {AveragePool::kName, make_average_pool},
+                                       {LpPool::kName, make_lp_pool},
+                                       {GlobalLpPool::kName, make_global_lp_pool},
+                                       {"LRN", make_lrn}};
 
 }  // namespace
 
-std::span<const ComputeRow> pooling_rows() { return kRows; }
+std::span<const ComputeRow> pooling_rows() { return kPoolingRows; }
 
 }  // namespace tenon::opencl

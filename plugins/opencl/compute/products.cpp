@@ -206,7 +206,7 @@ Result<ComputeKernel> make_gemm(const KernelRequest& request, const ComputeTarge
   return make_product(request, target, epilogue, std::move(product));
 }
 
-constexpr ComputeRow kRows[] = {
+constexpr ComputeRow kProductRows[] = {
     {.op = MatMul::kName, .make_with = make_matmul},
     {.op = Gemm::kName, .make_with = make_gemm},
     {.op = MatMulInteger::kName, .make = make_matmul_integer},
@@ -214,6 +214,6 @@ constexpr ComputeRow kRows[] = {
 
 }  // namespace
 
-std::span<const ComputeRow> product_rows() { return kRows; }
+std::span<const ComputeRow> product_rows() { return kProductRows; }
 
 }  // namespace tenon::opencl

@@ -43,7 +43,7 @@ struct ConvPorts {
 };
 
 // n: 0 input channels, 1 output channels, 2 groups, 3 inputs and 4 outputs of a channel, 5 taps, then the axes.
-constexpr int kFirstAxis = 6;
+constexpr int kFirstQuantisedAxis = 6;
 constexpr std::string_view kConvBody = R"(
     const long position = item % n[4], output = item / n[4] % n[1], image = item / n[4] / n[1];
     const long channels = n[0] / n[2], group = output / (n[1] / n[2]);
@@ -102,7 +102,7 @@ Result<ComputeKernel> make_conv(const KernelRequest& request, const ComputeTarge
     source.store("Y", 0, kI32);
     source.define("DELIVER", "Y(item, (int)sum)");
   }
-  define_axes(source, spatial_rank(request, 0), kFirstAxis);
+  define_axes(source, spatial_rank(request, 0), kFirstQuantisedAxis);
   return source.kernel(kConvBody, [op, w_at = ports.w](const CallShapes& shapes) -> Result<ComputeLaunch> {
     const Dims &x = shapes.operands[0], &w = shapes.operands[w_at], &y = shapes.results[0], kernel = spatial_of(w);
     TENON_TRY(axes, window_axes(*op, spatial_of(x), spatial_of(y), {kernel.begin(), kernel.end()}));
@@ -185,12 +185,12 @@ Result<ComputeKernel> make_qlinear_matmul(const KernelRequest& request, const Co
   return source.kernel(kMatMulBody, matmul_launch);
 }
 
-constexpr ComputeRow kRows[] = {{ConvInteger::kName, make_conv_integer},
-                                {QLinearConv::kName, make_qlinear_conv},
-                                {QLinearMatMul::kName, make_qlinear_matmul}};
+constexpr ComputeRow kQuantisedRows[] = {{ConvInteger::kName, make_conv_integer},
+                                         {QLinearConv::kName, make_qlinear_conv},
+                                         {QLinearMatMul::kName, make_qlinear_matmul}};
 
 }  // namespace
 
-std::span<const ComputeRow> quantised_rows() { return kRows; }
+std::span<const ComputeRow> quantised_rows() { return kQuantisedRows; }
 
 }  // namespace tenon::opencl

@@ -20,7 +20,7 @@ using irgen::KernelRequest;
 // n: 0 time, 1 batch, 2 inputs, 3 hidden units, 4 directions; then how many rows lie from time to time and entry to
 // entry of X (5, 6); from time to time, direction to direction, entry to entry of Y (7 to 9); from direction to
 // direction and entry to entry of the states (10, 11).
-constexpr std::string_view kHead = R"(
+constexpr std::string_view kLayerHead = R"(
     const long I = n[2], H = n[3], d = item % n[4], b = item / n[4];
     const long stated = LENGTH(b), wrong = stated < 0 || stated > n[0], length = wrong ? 0 : stated;
     const long state_at = (d * n[10] + b * n[11]) * H;
@@ -184,7 +184,7 @@ Result<ComputeLaunch> launch_of(const Op& op, const CallShapes& shapes, int64_t 
   return made;
 }
 
-void define_ports(ComputeSource& source, ElementType work) {
+void define_layer_ports(ComputeSource& source, ElementType work) {
   source.load("X", 0, work);
   source.load("W", 1, work);
   source.load("R", 2, work);
@@ -223,11 +223,11 @@ Result<ComputeKernel> make_layer(const KernelRequest& request, const ComputeTarg
   source.define("COUPLED", op->attr<int64_t>("input_forget", 0) != 0 ? 1 : 0);
   source.local("  __local T state[3 * HIDDEN];\n");
   source.define("STATE(row, i)", "state[(row) * HIDDEN + (i)]");
-  define_ports(source, work);
+  define_layer_ports(source, work);
   source.functions(lanes_function("sum_of", "+", work, lanes));
   source.functions(kDots);
   TENON_OK(define_activations(source, *op, direction == "bidirectional" ? 2 : 1, layer.activations));
-  return source.kernel(str(kHead, layer.before, kEachUnit, layer.step, kTail),
+  return source.kernel(str(kLayerHead, layer.before, kEachUnit, layer.step, kTail),
                        [op, hidden](const CallShapes& shapes) { return launch_of(*op, shapes, hidden); });
 }
 
@@ -244,10 +244,10 @@ Result<ComputeKernel> make_lstm(const KernelRequest& request, const ComputeTarge
   return make_layer(request, target, {4, {"Sigmoid", "Tanh", "Tanh"}, "", std::string(kLstmStep)});
 }
 
-constexpr ComputeRow kRows[] = {{RNN::kName, make_rnn}, {GRU::kName, make_gru}, {LSTM::kName, make_lstm}};
+constexpr ComputeRow kRecurrentRows[] = {{RNN::kName, make_rnn}, {GRU::kName, make_gru}, {LSTM::kName, make_lstm}};
 
 }  // namespace
 
-std::span<const ComputeRow> recurrent_rows() { return kRows; }
+std::span<const ComputeRow> recurrent_rows() { return kRecurrentRows; }
 
 }  // namespace tenon::opencl

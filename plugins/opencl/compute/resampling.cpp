@@ -20,7 +20,7 @@ using irgen::KernelRequest;
 
 // n: for each axis the output's extent, the input's stride, and where its table begins: for each output, where its taps
 // begin and how many there are, -1 where the result is EXTRAPOLATION; a tap is an index and the bits of its weight.
-constexpr std::string_view kBody = R"(
+constexpr std::string_view kResizeBody = R"(
     long rest = item, tap[RANK], count[RANK], place[RANK];
     int inside = 1;
     for (int d = RANK - 1; d >= 0; --d) {
@@ -110,14 +110,14 @@ Result<ComputeKernel> make_resize(const KernelRequest& request, const ComputeTar
   source.define_float("EXTRAPOLATION", op->attr<float>("extrapolation_value", 0.0f));
   source.load("X", 0, work);
   source.store("Y", 0, work);
-  return source.kernel(kBody,
+  return source.kernel(kResizeBody,
                        [op, wide = sums == kF64](const CallShapes& shapes) { return launch_of(*op, shapes, wide); });
 }
 
-constexpr ComputeRow kRows[] = {{Resize::kName, make_resize}};
+constexpr ComputeRow kResamplingRows[] = {{Resize::kName, make_resize}};
 
 }  // namespace
 
-std::span<const ComputeRow> resampling_rows() { return kRows; }
+std::span<const ComputeRow> resampling_rows() { return kResamplingRows; }
 
 }  // namespace tenon::opencl

@@ -231,11 +231,11 @@ Result<ComputeKernel> make_roi_align(const KernelRequest& request, const Compute
   });
 }
 
-constexpr ComputeRow kRows[] = {
+constexpr ComputeRow kSamplingRows[] = {
     {GridSample::kName, make_grid_sample}, {AffineGrid::kName, make_affine_grid}, {RoiAlign::kName, make_roi_align}};
 
 }  // namespace
 
-std::span<const ComputeRow> sampling_rows() { return kRows; }
+std::span<const ComputeRow> sampling_rows() { return kSamplingRows; }
 
 }  // namespace tenon::opencl

@@ -14,7 +14,7 @@
 namespace tenon::opencl {
 namespace {
 
-constexpr std::string_view kMagic = "tenon-forms 1\n";
+constexpr std::string_view kFormsMagic = "tenon-forms 1\n";
 constexpr int kRounds = 5;
 
 ContentKey key_of(const FormCall& call, const DeviceInfo& info) {
@@ -118,7 +118,7 @@ class Trial {
 
 FormChoice FormChoice::of(const ContentKey& key, size_t forms, size_t chosen) {
   FormChoice made{{}, key.high, key.low, forms, chosen, 0};
-  kMagic.copy(made.magic, sizeof made.magic);
+  kFormsMagic.copy(made.magic, sizeof made.magic);
   made.hash = hash_bytes(std::as_bytes(std::span(&made, 1)), key.low);
   return made;
 }

@@ -132,10 +132,10 @@ Result<ComputeKernel> make_cast(const KernelRequest& request, const ComputeTarge
                        });
 }
 
-constexpr ComputeRow kRows[] = {{Cast::kName, make_cast}, {CastLike::kName, make_cast}};
+constexpr ComputeRow kSmallFloatRows[] = {{Cast::kName, make_cast}, {CastLike::kName, make_cast}};
 
 }  // namespace
 
-std::span<const ComputeRow> small_float_rows() { return kRows; }
+std::span<const ComputeRow> small_float_rows() { return kSmallFloatRows; }
 
 }  // namespace tenon::opencl

@@ -66,7 +66,7 @@ constexpr std::string_view kStageElements =
 )";
 
 // A vector that ends behind the job's columns is moved back, too, where there is place.
-constexpr std::string_view kWalk = R"(
+constexpr std::string_view kStagedWalk = R"(
     EACH_VECTOR(line, wanted) {
       const int column = job_columns >= LANES ? min(wanted, job_columns - LANES) : wanted;
       const __local T* corner = image + line * ROW_STRIDE * COLUMN_STRIDE * pitch + column;
@@ -106,8 +106,8 @@ std::string staged_plane_body(ComputeSource& source, const PlaneWindow& w, Eleme
           : "const int across = (job_columns + LANES - 1) / LANES; for (int piece = LOCAL_ID; piece < "
             "job_rows * across; piece += LOCAL_SIZE) for (int line = piece / across, column = piece % across "
             "* LANES, once = 1; once; once = 0)");
-  std::string body = str(kPlaneJob, text.job, kStaged, target.work_group == 1 ? kStageRows : kStageElements, kWalk,
-                         text.column, "      SUM sum = START;\n");
+  std::string body = str(kPlaneJob, text.job, kStaged, target.work_group == 1 ? kStageRows : kStageElements,
+                         kStagedWalk, text.column, "      SUM sum = START;\n");
   for (int64_t tap = 0; tap < w.taps(); ++tap) {
     const int64_t row = tap / w.kernel[1] * w.dilation[0], column = tap % w.kernel[1] * w.dilation[1];
     body += str("      { const TV x = NEAR_LOCAL(corner + ", row * w.stride[1] + column % w.stride[1], " * pitch + ",

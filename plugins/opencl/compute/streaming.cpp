@@ -49,15 +49,15 @@ constexpr std::string_view kLinearBody = R"(
 constexpr std::string_view kDecay =
     "for (int i = 0; i < ROWS; ++i) "
     "state[i] *= exp((S)DECAY(row * n[4] + (n[5] == 0 ? 0 : head * n[5] + (n[5] == 1 ? 0 : i))))";
-constexpr int64_t kMostRows = 256;  // of a state in registers
+constexpr int64_t kMostStateRows = 256;  // of a state in registers
 
 Result<ComputeKernel> make_linear_attention(const KernelRequest& request, const ComputeTarget& target) {
   const Op* op = &request.op;
   const ElementType work = work_type_of(request.operands[0].element());
   const auto key = request.operands[1].shape().static_dims();
   const int64_t heads = std::max<int64_t>(op->attr<int64_t>("kv_num_heads"), 1), rows = key ? key->back() / heads : 0;
-  if (rows < 1 || rows > kMostRows)
-    return error(Code::unsupported, "heads of ", rows, " elements; 1 to ", kMostRows, " known ones have a form");
+  if (rows < 1 || rows > kMostStateRows)
+    return error(Code::unsupported, "heads of ", rows, " elements; 1 to ", kMostStateRows, " known ones have a form");
   const float stated = op->attr<float>("scale", 0.0f);
   const auto rule = op->attr<std::string>("update_rule", "gated_delta");
   ComputeSource source(request, target);
@@ -206,13 +206,13 @@ Result<ComputeKernel> make_rotary(const KernelRequest& request, const ComputeTar
   });
 }
 
-constexpr ComputeRow kRows[] = {{LinearAttention::kName, make_linear_attention},
-                                {CausalConvWithState::kName, make_causal_conv},
-                                {TensorScatter::kName, make_tensor_scatter},
-                                {RotaryEmbedding::kName, make_rotary}};
+constexpr ComputeRow kStreamingRows[] = {{LinearAttention::kName, make_linear_attention},
+                                         {CausalConvWithState::kName, make_causal_conv},
+                                         {TensorScatter::kName, make_tensor_scatter},
+                                         {RotaryEmbedding::kName, make_rotary}};
 
 }  // namespace
 
-std::span<const ComputeRow> streaming_rows() { return kRows; }
+std::span<const ComputeRow> streaming_rows() { return kStreamingRows; }
 
 }  // namespace tenon::opencl

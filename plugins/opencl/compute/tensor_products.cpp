@@ -124,14 +124,14 @@ constexpr std::string_view kDetBody = R"(
     }
     Y(item, product);
 )";
-constexpr int64_t kMostRows = 32;
+constexpr int64_t kMostMatrixRows = 32;
 
 Result<ComputeKernel> make_det(const KernelRequest& request, const ComputeTarget& target) {
   const ElementType work = work_type_of(request.operands[0].element());
   const auto dims = request.operands[0].shape().static_dims();
   const int64_t rows = dims && !dims->empty() ? dims->back() : 0;
-  if (!work.is_float() || rows < 1 || rows > kMostRows)
-    return error(Code::unsupported, "matrices of ", rows, " rows; 1 to ", kMostRows, " known ones have a form");
+  if (!work.is_float() || rows < 1 || rows > kMostMatrixRows)
+    return error(Code::unsupported, "matrices of ", rows, " rows; 1 to ", kMostMatrixRows, " known ones have a form");
   ComputeSource source(request, target);
   source.define("S", scalar_name(sum_type_of(work, target)));
   source.define("N", rows);
@@ -142,10 +142,10 @@ Result<ComputeKernel> make_det(const KernelRequest& request, const ComputeTarget
   });
 }
 
-constexpr ComputeRow kRows[] = {{Einsum::kName, make_einsum}, {Det::kName, make_det}};
+constexpr ComputeRow kTensorProductRows[] = {{Einsum::kName, make_einsum}, {Det::kName, make_det}};
 
 }  // namespace
 
-std::span<const ComputeRow> tensor_product_rows() { return kRows; }
+std::span<const ComputeRow> tensor_product_rows() { return kTensorProductRows; }
 
 }  // namespace tenon::opencl

@@ -11,7 +11,7 @@ namespace tenon::opencl {
 namespace {
 
 // Rows of tiles: few, since each makes other sources, which a device's compiler takes a second for.
-constexpr int kRows[] = {1, 2, 3, 4, 6, 8, 12};
+constexpr int kTileRows[] = {1, 2, 3, 4, 6, 8, 12};
 // More jobs than these make the units no busier.
 constexpr int64_t kMostJobsOfUnit = 32;
 
@@ -44,7 +44,7 @@ ProductTile choose_tile(const ProductExtents& extents, ElementType work, const C
   const int registers = tiling.registers;
   if (tiling.exact) chosen.vectors = tiling.vectors, chosen.rows = tiling.rows, best = 0;
   for (tile.vectors = 1; tile.vectors <= tiling.vectors; ++tile.vectors)
-    for (const int rows : kRows) {
+    for (const int rows : kTileRows) {
       tile.rows = rows;
       const double cost = cycles_of(tile, extents);
       if (rows > tiling.rows || rows * tile.vectors > registers || cost >= best) continue;

@@ -7,10 +7,8 @@ namespace {
 
 using namespace codegen;
 
-constexpr LaneTypes kSigned{kI32, kI64}, kUnsigned{kU32, kU64}, kF64Lanes{kF64};
-
 // Division and square root of f32 through doubles are rounded correctly, since a double has more than twice the bits.
-constexpr Pattern kPatterns[] = {
+constexpr Pattern kArithmeticPatterns[] = {
     {"Add", kFloatLanes, "$0 + $1", 0.5},
     {"Add", kIntLanes, "as_$T($u0 + $u1)"},
     {"Sub", kFloatLanes, "$0 - $1", 0.5},
@@ -54,10 +52,10 @@ constexpr Pattern kPatterns[] = {
 
 }  // namespace
 
-Result<void> add_arithmetic_rows(JitterTable& table) { return add_patterns<kPatterns>(table); }
+Result<void> add_arithmetic_rows(JitterTable& table) { return add_patterns<kArithmeticPatterns>(table); }
 
 std::string_view fold_pattern(std::string_view op, ElementType element) {
-  for (const Pattern& pattern : kPatterns)
+  for (const Pattern& pattern : kArithmeticPatterns)
     if (pattern.op == op && pattern.types.contains(element)) return pattern.text;
   return {};
 }

@@ -7,8 +7,6 @@ namespace {
 
 using namespace codegen;
 
-constexpr LaneTypes kF64Lanes{kF64};
-
 bool by_erf(const Signature& signature) {
   const Attribute* how = signature.attributes.find("approximate");
   const std::string* name = how ? how->get_if<std::string>() : nullptr;
@@ -24,7 +22,7 @@ bool is_plain_swish(const Signature& signature) {
 // Of f64 no bound is stated: rows' bounds are about f32. Sine and cosine of f32 keep their 4 units on no CPU device of
 // PoCL 3.1 where another lane of the vector is large. Swish in f32 loses bits where the sigmoid is below the least
 // normal number.
-constexpr Pattern kPatterns[] = {
+constexpr Pattern kFunctionPatterns[] = {
     {"Exp", kFloatLanes, "exp($0)", 3, 10},
     {"Expm1", kFloatLanes, "expm1($0)", 3, 14},
     {"Log", kFloatLanes, "log($0)", 3, 12},
@@ -66,6 +64,6 @@ constexpr Pattern kPatterns[] = {
 
 }  // namespace
 
-Result<void> add_function_rows(JitterTable& table) { return add_patterns<kPatterns>(table); }
+Result<void> add_function_rows(JitterTable& table) { return add_patterns<kFunctionPatterns>(table); }
 
 }  // namespace tenon::opencl

@@ -11,8 +11,6 @@ struct Function {
   std::string_view text;
 };
 
-constexpr LaneTypes kSigned{kI32, kI64}, kUnsigned{kU32, kU64};
-
 // ---- Integers: no division by 0, nor of the least number by -1, ever reaches the machine ----
 
 constexpr std::string_view kDivideSigned = R"($T @($T a, $T b) {

@@ -7,7 +7,7 @@ namespace {
 
 using namespace codegen;
 
-constexpr Pattern kPatterns[] = {
+constexpr Pattern kLogicPatterns[] = {
     {"Equal", kNumberLanes, "$C($0 == $1)"},
     {"NotEqual", kNumberLanes, "$C($0 != $1)"},
     {"Less", kNumberLanes, "$C($0 < $1)"},
@@ -24,6 +24,6 @@ constexpr Pattern kPatterns[] = {
 
 }  // namespace
 
-Result<void> add_logic_rows(JitterTable& table) { return add_patterns<kPatterns>(table); }
+Result<void> add_logic_rows(JitterTable& table) { return add_patterns<kLogicPatterns>(table); }
 
 }  // namespace tenon::opencl

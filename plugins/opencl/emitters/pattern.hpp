@@ -23,6 +23,8 @@
 
 namespace tenon::opencl {
 
+inline constexpr codegen::LaneTypes kSigned{kI32, kI64}, kUnsigned{kU32, kU64}, kF64Lanes{kF64};
+
 // What holes are filled with.
 struct Fill {
   ElementType element;

@@ -3,7 +3,7 @@
 namespace tenon::vta {
 namespace {
 
-Result<Change> run(Graph& graph, const Hardware& hardware) {
+Result<Change> legalise_for(Graph& graph, const Hardware& hardware) {
   Change change = Change::no;
   for (Op* op : graph.body().ops()) {
     if (isa<ViewOp>(op) || !op->def() || op->operand_count() == 0) continue;
@@ -29,7 +29,7 @@ Result<Change> run(Graph& graph, const Hardware& hardware) {
 Pass vta_legalise(const PassContext& context) {
   return {.name = "vta-legalise",
           .contract = "Needs types. Leaves vta.View for operators that change shapes alone.",
-          .run = [hardware = context.hardware](Graph& graph) { return run(graph, hardware); }};
+          .run = [hardware = context.hardware](Graph& graph) { return legalise_for(graph, hardware); }};
 }
 
 }  // namespace tenon::vta

@@ -214,7 +214,7 @@ class Borders {
   Change change_ = Change::no;
 };
 
-Result<Change> run(Graph& graph, const Hardware& hardware) {
+Result<Change> pack_for(Graph& graph, const Hardware& hardware) {
   for (Kernel kernel : kernels_of(graph)) TENON_OK(PackedKernel(kernel, hardware).make(), kernel->describe());
   return Borders(graph, hardware).make();
 }
@@ -225,7 +225,7 @@ Pass vta_pack(const PassContext& context) {
   return {
       .name = "vta-pack",
       .contract = "Needs vta-select. Leaves constants in blocks, layouts on activations, dma between host and DRAM.",
-      .run = [hardware = context.hardware](Graph& graph) { return run(graph, hardware); }};
+      .run = [hardware = context.hardware](Graph& graph) { return pack_for(graph, hardware); }};
 }
 
 }  // namespace tenon::vta

@@ -3,7 +3,7 @@
 namespace tenon::vta {
 namespace {
 
-Result<Change> run(Graph& graph, const Hardware& hardware) {
+Result<Change> select_for(Graph& graph, const Hardware& hardware) {
   Change change = Change::no;
   for (Op* op : graph.body().ops()) {
     // Names decide: what is refused is another target's, and stays.
@@ -26,7 +26,7 @@ Result<Change> run(Graph& graph, const Hardware& hardware) {
 Pass vta_select(const PassContext& context) {
   return {.name = "vta-select",
           .contract = "Needs vta-legalise. Leaves a vta.Kernel on whole tensors for each fused operator.",
-          .run = [hardware = context.hardware](Graph& graph) { return run(graph, hardware); }};
+          .run = [hardware = context.hardware](Graph& graph) { return select_for(graph, hardware); }};
 }
 
 }  // namespace tenon::vta

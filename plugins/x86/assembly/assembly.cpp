@@ -14,7 +14,7 @@ using codegen::RegisterFile;
 using Xbyak::util::rax;
 using Xbyak::util::rsp;
 
-constexpr int kPageBytes = 4096, kSlotBytes = 64;
+constexpr int kStackPageBytes = 4096, kSlotBytes = 64;
 
 bool callee_saves(int number) {
   using Xbyak::Operand;
@@ -84,8 +84,8 @@ void Frame::enter(X86Context& c) const {
   g.mov(rax, rsp);
   // Page by page, so that the stack meets its guard page and does not step over it.
   int bytes = (slots_ + 1) * kSlotBytes;
-  for (; bytes > kPageBytes; bytes -= kPageBytes) {
-    g.sub(rsp, kPageBytes);
+  for (; bytes > kStackPageBytes; bytes -= kStackPageBytes) {
+    g.sub(rsp, kStackPageBytes);
     g.or_(g.dword[rsp], 0);
   }
   g.sub(rsp, bytes);

@@ -8,6 +8,7 @@
 #include <tenon/snippet/lower.hpp>
 
 #include "x86/body/factors.hpp"
+#include "x86/names.hpp"
 
 namespace tenon::x86 {
 namespace {
@@ -17,8 +18,6 @@ using snippet::BodyNode;
 using snippet::ValueId;
 
 using Values = std::vector<ValueId>;
-
-const Name kDiv("Div"), kFma("Fma"), kScalar("Scalar"), kModerate("moderate");
 
 class Divider {
  public:

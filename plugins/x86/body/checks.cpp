@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "x86/body/conditions.hpp"
+#include "x86/names.hpp"
 
 namespace tenon::x86 {
 namespace {
@@ -14,12 +15,6 @@ namespace {
 using snippet::Body;
 using snippet::BodyNode;
 using snippet::ValueId;
-
-const Name kMax("Max"), kMin("Min"), kLow("ClampLow"), kHigh("ClampHigh"), kWhere("Where"), kAbs("Abs"), kExp("Exp"),
-    kConvert("Convert"), kInRange("ConvertInRange"), kRoundEven("RoundEven"), kToNearest("RoundInRange"), kAnd("And"),
-    kOr("Or"), kSqrt("Sqrt"), kDiv("Div"), kPow("Pow"), kPowBy("PowBy");
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 class Rewriter {
  public:
@@ -44,7 +39,7 @@ class Rewriter {
       if (node.op == kRoundEven) rounded_[node.result] = node.operands[0];
       if (auto bound = bound_of_square(node)) all.push_back(*std::move(bound));
       if (node.op == kConvert && is_narrow(node)) all.push_back(in_range(node));
-      if (node.op == kInRange) round_at_once(node);
+      if (node.op == kConvertInRange) round_at_once(node);
       if (fits_i32(node)) node.attributes.set("fits_i32", 1);
       all.push_back(std::move(node));
     }
@@ -111,10 +106,10 @@ class Rewriter {
     if (node.op == kAnd || node.op == kOr) return stronger(node);
     if (node.op == kAbs && is_number(of(node, 0)) && of(node, 0).low >= 0 && !std::signbit(of(node, 0).low))
       return in[0];
-    const bool greatest = node.op == kMax || node.op == kLow, least = node.op == kMin || node.op == kHigh;
+    const bool greatest = node.op == kMax || node.op == kClampLow, least = node.op == kMin || node.op == kClampHigh;
     if (!greatest && !least) return std::nullopt;
     const Numbers &a = of(node, 0), &b = of(node, 1);
-    if (node.op == kLow || node.op == kHigh)  // x stays where it is equal, or NaN
+    if (node.op == kClampLow || node.op == kClampHigh)  // x stays where it is equal, or NaN
       return (greatest ? a.low >= b.high : a.high <= b.low) ? std::optional(in[0]) : std::nullopt;
     if (!is_number(a) || !is_number(b)) return std::nullopt;
     if (greatest ? a.low > b.high : a.high < b.low) return in[0];
@@ -144,7 +139,7 @@ class Rewriter {
     const bool fits =
         x.high < 0x1p31 && (is(node.result, kI32) ? x.low >= -0x1p31 : is(node.result, kU32) && x.low > -1);
     if (!fits || !is_number(x)) return;
-    node.op = kInRange;
+    node.op = kConvertInRange;
     node.attributes.set("number", 1);
   }
 
@@ -180,7 +175,7 @@ class Rewriter {
   // The conversion, of which `node` becomes the Wrap.
   BodyNode in_range(BodyNode& node) {
     BodyNode converted = node;
-    converted.op = kInRange;
+    converted.op = kConvertInRange;
     converted.result = static_cast<ValueId>(body_.values.size());
     body_.values.push_back(snippet::BodyValue(body_.values[index(node.result)]));
     node.op = Name("Wrap");
@@ -243,7 +238,7 @@ class Rewriter {
   void round_at_once(BodyNode& conversion) const {
     const auto found = rounded_.find(conversion.operands[0]);
     if (found == rounded_.end()) return;
-    conversion.op = kToNearest;
+    conversion.op = kRoundInRange;
     conversion.operands = {found->second};
   }
   // Unsigned integers, to floats, or that are in some order.
@@ -258,7 +253,7 @@ class Rewriter {
   // second one of Max and Min.
   void order(BodyNode& node) const {
     const Numbers &a = of(node, 0), &b = of(node, 1);
-    const Name clamp = node.op == kMax ? kLow : kHigh;
+    const Name clamp = node.op == kMax ? kClampLow : kClampHigh;
     const auto may_be_zero = [](const Numbers& x) { return x.low <= 0 && x.high >= 0; };
     const auto has_sign = [](const Numbers& x) { return x.low < 0 || std::signbit(x.low); };
     const bool zeros_meet = may_be_zero(a) && may_be_zero(b) && (has_sign(a) || has_sign(b));

@@ -8,8 +8,6 @@
 namespace tenon::x86 {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 enum class How : uint8_t { less, less_equal, greater, greater_equal, equal };
 
 Numbers known(bool truth) { return {.low = truth ? 1.0 : 0.0, .high = truth ? 1.0 : 0.0}; }

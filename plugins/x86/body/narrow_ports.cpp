@@ -6,6 +6,8 @@
 #include <optional>
 #include <unordered_set>
 
+#include "x86/names.hpp"
+
 namespace tenon::x86 {
 namespace {
 
@@ -13,8 +15,6 @@ using snippet::Body;
 using snippet::BodyNode;
 using snippet::BodyPort;
 using snippet::ValueId;
-
-const Name kScalar("Scalar"), kConvert("Convert");
 
 bool is_comparison(Name op) {
   static const std::unordered_set<Name> kAll{"Equal", "NotEqual", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"};

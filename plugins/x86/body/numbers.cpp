@@ -16,7 +16,6 @@ using snippet::ValueId;
 using Ids = std::vector<ValueId>;
 
 constexpr double kLeast = Numbers{}.least, kMost = Numbers{}.most;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr size_t kMostIds = 8;  // of a set; what a longer one would say is given up
 
 bool is_int32(ElementType element) { return element.is_int() && element.bits() == 32; }

@@ -7,6 +7,8 @@
 
 namespace tenon::x86 {
 
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 // Of an f32 or 32-bit integer value: its numbers lie from `low` to `high`, infinities included, where `low` 0 that is
 // not -0 says that there is no -0. It is NaN only where one of the values `only` is, and wherever one of `where` is:
 // both ascending, and the value itself stands in `only` when nothing better is known. Magnitudes that are not 0 are

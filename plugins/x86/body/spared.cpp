@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "x86/body/numbers.hpp"
+#include "x86/names.hpp"
 
 namespace tenon::x86 {
 namespace {
@@ -13,9 +14,6 @@ using snippet::Body;
 using snippet::BodyNode;
 using snippet::DimSet;
 using snippet::ValueId;
-
-const Name kMax("Max"), kMin("Min"), kLow("ClampLow"), kHigh("ClampHigh"), kReduceMax("ReduceMax"),
-    kReduceMin("ReduceMin"), kAbs("Abs"), kWhere("Where"), kConvert("Convert"), kEqual("Equal");
 
 // NaN of any operand is NaN of the result.
 bool passes_nan_on(Name op) {
@@ -66,7 +64,7 @@ class Spread {
       here_[made] = row_[made] = is_folded && here_[index(in[0])] && !node.attributes.find("numbers");
     } else if (node.op == kWhere) {
       here_[made] = here_[index(in[1])] & here_[index(in[2])], row_[made] = row_[index(in[1])] & row_[index(in[2])];
-    } else if (node.op == kLow || node.op == kHigh || (node.op == kConvert && is_float(in[0]))) {
+    } else if (node.op == kClampLow || node.op == kClampHigh || (node.op == kConvert && is_float(in[0]))) {
       here_[made] = here_[index(in[0])], row_[made] = row_[index(in[0])];
     } else if (passes_nan_on(node.op)) {
       for (const ValueId operand : in) here_[made] |= here_[index(operand)], row_[made] |= row_[index(operand)];
@@ -112,7 +110,7 @@ class Sparer {
       return std::ranges::includes(numbers(other).where, numbers(nan).only);
     };
     if (comes_with(a, b) || comes_with(b, a) || !is_spared(node, a)) return;
-    node.op = node.op == kMax ? kLow : kHigh;
+    node.op = node.op == kMax ? kClampLow : kClampHigh;
     std::swap(node.operands[0], node.operands[1]);
   }
 

@@ -12,7 +12,7 @@
 namespace tenon::x86 {
 namespace {
 
-constexpr std::string_view kMagic = "tenon-x86-code 1";
+constexpr std::string_view kFileMagic = "tenon-x86-code 1";
 
 // The note NT_GNU_BUILD_ID of the library or program that this file is linked into: other emitters write other code.
 // Empty when the linker wrote none.
@@ -51,7 +51,7 @@ const std::string& build_id() {
   return id;
 }
 
-class Writer {
+class FileWriter {
  public:
   void word(uint64_t value) { raw(&value, sizeof value); }
   void text(std::string_view value) {
@@ -123,8 +123,8 @@ Result<CodeObject> read_fields(Reader& in) {
 }  // namespace
 
 std::vector<std::byte> write_code_object(const CodeObject& object, const CodeKey& key) {
-  Writer out;
-  out.text(kMagic);
+  FileWriter out;
+  out.text(kFileMagic);
   out.text(build_id());
   out.text(key.to_string());
   out.text(object.name);
@@ -146,7 +146,7 @@ Result<CodeObject> read_code_object(std::span<const std::byte> bytes, const Code
   const auto body = bytes.first(bytes.size() - 8);
   if (Reader(bytes.last(8)).word() != hash_bytes(body)) return error(Code::parse, "its hash does not fit its contents");
   Reader in(body);
-  if (in.text() != kMagic) return error(Code::parse, "it is no file of code");
+  if (in.text() != kFileMagic) return error(Code::parse, "it is no file of code");
   if (in.text() != build_id() || build_id().empty()) return error(Code::not_found, "another build has written it");
   if (in.text() != key.to_string()) return error(Code::parse, "it holds other code than its name says");
   return read_fields(in);

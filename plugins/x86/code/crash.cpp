@@ -105,7 +105,7 @@ void handle(int number, siginfo_t* info, void* context) {
       line << "tenon: " << kind.name << " at address " << reinterpret_cast<uint64_t>(info->si_addr) << " in " << place
            << "\n";
       // Nothing is left to do when standard error does not take it.
-      if (write(STDERR_FILENO, text, std::strlen(text)) < 0) errno = 0;
+      if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) errno = 0;
     }
     go_on(kind, number, info, context);
   }

@@ -15,7 +15,7 @@
 namespace tenon::x86 {
 namespace {
 
-constexpr uint32_t kMagic = 0x4A695444, kVersion = 1;
+constexpr uint32_t kDumpMagic = 0x4A695444, kVersion = 1;
 constexpr uint32_t kCodeLoad = 0, kDebugInfo = 2;
 constexpr size_t kHeaderBytes = 40, kRecordBytes = 16;
 
@@ -99,7 +99,7 @@ struct JitDump {
     lines_path = str(folder, "/jit-", self, ".txt");
     if (!dump.open(str(folder, "/jit-", self, ".dump")) || !lines.open(lines_path)) return false;
     Bytes header;
-    header.put(kMagic).put(kVersion).put(static_cast<uint32_t>(kHeaderBytes)).put(uint32_t{EM_X86_64});
+    header.put(kDumpMagic).put(kVersion).put(static_cast<uint32_t>(kHeaderBytes)).put(uint32_t{EM_X86_64});
     header.put(uint32_t{0}).put(static_cast<uint32_t>(self)).put(now()).put(uint64_t{0});
     if (!dump.write(header.str())) return false;
     // perf finds the file by this mapping, which nobody uses; it stays to the end of the process.

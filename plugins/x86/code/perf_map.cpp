@@ -34,7 +34,7 @@ struct PerfMap {
     if (fd >= 0) close(fd);
     owner = self;
     const std::string path = str("/tmp/perf-", self, ".map");
-    fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
     struct stat info {};
     if (fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid()) {
       // A file that a process of the same number left behind says nothing about this one.
@@ -54,7 +54,7 @@ struct PerfMap {
     if (fd < 0) return;
     const std::string line = str(hex(reinterpret_cast<uint64_t>(code.address())), " ", hex(code.object().code_bytes),
                                  " ", code.object().symbol(), "\n");
-    if (write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size())) return;
+    if (::write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size())) return;
     log(LogLevel::warning, "perf map: ", std::strerror(errno));
     on = false;
   }

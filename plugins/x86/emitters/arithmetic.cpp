@@ -1,5 +1,6 @@
 // Arithmetic that the machine has, or nearly has, as one instruction.
 #include "x86/emitters/emitters.hpp"
+#include "x86/emitters/float_bits.hpp"
 #include "x86/emitters/rows.hpp"
 #include "x86/emitters/wide.hpp"
 
@@ -22,9 +23,6 @@ void multiply_64(VectorCode& c, const Vec& out, const Vec& a, const Vec& b) {
 namespace {
 
 using namespace codegen;
-
-constexpr uint64_t kSign64 = uint64_t{1} << 63;
-constexpr uint32_t kSign32 = uint32_t{1} << 31;
 
 void add(VectorCode& c) {
   const Vec y = c.out(), a = c.in(0), b = c.in(1);
@@ -94,7 +92,7 @@ void round_to_integer(VectorCode& c) {
 constexpr LaneTypes kInt32{kI32, kU32}, kInt64{kI64, kU64}, kSigned32{kI32};
 constexpr LaneTypes kF32Only = kF32Lanes, kF64Only{kF64};
 
-constexpr RowPair kRows[] = {
+constexpr RowPair kArithmeticRows[] = {
     {"Add", kNumberLanes, {}, {}, 0.5, algorithm<add>},
     {"Sub", kNumberLanes, {}, {}, 0.5, algorithm<subtract>},
     {"Mul", kFloatLanes | kInt32, {}, {}, 0.5, algorithm<multiply>},
@@ -116,6 +114,6 @@ constexpr RowPair kRows[] = {
 
 }  // namespace
 
-Result<void> add_arithmetic_rows(JitterTable& table) { return add_pairs(table, kRows); }
+Result<void> add_arithmetic_rows(JitterTable& table) { return add_pairs(table, kArithmeticRows); }
 
 }  // namespace tenon::x86

@@ -23,7 +23,7 @@ bool has_sign(const VectorCode& c) { return is_set(c, "signed"); }
 
 // Products of 16 bits: of the lower bytes in place, whose upper halves are dropped; of the upper ones, of which one
 // factor is shifted down, or where all bytes of y are alike (attribute `alike`) has no lower byte.
-void multiply_bytes(VectorCode& c) {
+void product_of_bytes(VectorCode& c) {
   constexpr uint32_t kLower = 0x00ff00ff, kUpper = 0xff00ff00;
   constexpr uint8_t kLowerOfFirst = 0xec;  // (first & third) | second
   const Vec x = c.in(0), y = c.in(1), low = c.temp(), high = c.temp();
@@ -153,12 +153,10 @@ void unpack_bytes(VectorCode& c) {
 
 // ---- Rows ----
 
-constexpr LaneTypes kInt32{kI32, kU32};
-
-constexpr RowPair kRows[] = {
+constexpr RowPair kBytesRows[] = {
     {"AddBytes", kInt32, {}, {}, 0, algorithm<add_bytes>},
     {"SubBytes", kInt32, {}, {}, 0, algorithm<subtract_bytes>},
-    {"MulBytes", kInt32, {.vectors = 3, .cycles = 3}, {.vectors = 3, .cycles = 3}, 0, algorithm<multiply_bytes>},
+    {"MulBytes", kInt32, {.vectors = 3, .cycles = 3}, {.vectors = 3, .cycles = 3}, 0, algorithm<product_of_bytes>},
     {"ShiftBytes", kInt32, {.cycles = 2}, {.cycles = 2}, 0, algorithm<shift_bytes>},
     {"NegBytes", kInt32, {.vectors = 1}, {.vectors = 1}, 0, algorithm<negate_bytes>},
     {"AbsBytes", kInt32, {}, {}, 0, algorithm<magnitude_of_bytes>},
@@ -181,6 +179,6 @@ constexpr RowPair kRows[] = {
 
 }  // namespace
 
-Result<void> add_bytes_rows(JitterTable& table) { return add_pairs(table, kRows); }
+Result<void> add_bytes_rows(JitterTable& table) { return add_pairs(table, kBytesRows); }
 
 }  // namespace tenon::x86

@@ -2,6 +2,7 @@
 #include "x86/emitters/compare.hpp"
 
 #include "x86/emitters/emitters.hpp"
+#include "x86/emitters/float_bits.hpp"
 #include "x86/emitters/rows.hpp"
 
 namespace tenon::x86 {
@@ -9,9 +10,6 @@ namespace tenon::x86 {
 using namespace codegen;
 
 namespace {
-
-constexpr uint64_t kSign64 = uint64_t{1} << 63;
-constexpr uint32_t kSign32 = uint32_t{1} << 31;
 
 // avx2: out = a > b of integers. Unsigned ones that may have their upper bit set are compared with it flipped.
 void greater_avx2(VectorCode& c, const Vec& out, const Vec& a, const Vec& b) {
@@ -189,12 +187,11 @@ bool of_numbers(const Signature& signature) { return signature.attributes.has("n
 bool of_magnitudes(const Signature& signature) { return signature.attributes.has("magnitudes"); }
 void greatest_bits(VectorCode& c) { c->vpmaxsd(c.out(), c.in(0), c.in(1)); }
 
-constexpr LaneTypes kInt32{kI32, kU32}, kInt64{kI64, kU64};
 constexpr LaneTypes kSigned = kFloatLanes | LaneTypes{kI32, kI64};
 constexpr LaneTypes kUnsigned{kU32, kU64};
 constexpr Cost kTwo{.vectors = 2, .cycles = 2};
 
-constexpr RowPair kRows[] = {
+constexpr RowPair kCompareRows[] = {
     {"Equal", kNumberLanes, {}, {}, 0, algorithm<compared<Compare::equal>>},
     {"NotEqual", kNumberLanes, {.cycles = 2}, {}, 0, algorithm<compared<Compare::not_equal>>},
     {"Less", kSigned, {}, {}, 0, algorithm<compared<Compare::less>>},
@@ -240,6 +237,6 @@ constexpr RowPair kRows[] = {
 
 }  // namespace
 
-Result<void> add_compare_rows(JitterTable& table) { return add_pairs(table, kRows); }
+Result<void> add_compare_rows(JitterTable& table) { return add_pairs(table, kCompareRows); }
 
 }  // namespace tenon::x86

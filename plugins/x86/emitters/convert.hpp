@@ -2,6 +2,7 @@
 #pragma once
 #include <tenon/codegen/jitter_table.hpp>
 
+#include "x86/emitters/rows.hpp"
 #include "x86/emitters/vector_code.hpp"
 
 namespace tenon::x86 {
@@ -12,8 +13,7 @@ inline bool from_unsigned(const VectorCode& c) { return c.emission().in[0].eleme
 // out = the lower halves of the 64-bit lanes of `in`, which is destroyed; avx2 takes no other register.
 void take_low_halves(VectorCode& c, const Vec& out, const Vec& in);
 
-inline constexpr codegen::LaneTypes kInt32{kI32, kU32}, kInt64{kI64, kU64}, kI32Only{kI32}, kU32Only{kU32},
-    kF64Only{kF64};
+inline constexpr codegen::LaneTypes kI32Only{kI32}, kU32Only{kU32};
 
 // For rows: whether the one operand and the one result have these types.
 template <const codegen::LaneTypes* kFrom, const codegen::LaneTypes* kTo>

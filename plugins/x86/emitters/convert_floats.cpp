@@ -1,6 +1,7 @@
 // Floats to integers: truncated and saturated, NaN becomes 0, as convert() of tensor/numeric.hpp.
 #include "x86/emitters/convert.hpp"
 #include "x86/emitters/emitters.hpp"
+#include "x86/emitters/float_bits.hpp"
 #include "x86/emitters/rows.hpp"
 #include "x86/emitters/wide.hpp"
 
@@ -9,7 +10,7 @@ namespace {
 
 using namespace codegen;
 
-constexpr double kTwo31 = 0x1p31, kTwo32 = 0x1p32, kTwo52 = 0x1p52, kTwo63 = 0x1p63, kTwo64 = 0x1p64;
+constexpr double kTwo31 = 0x1p31, kTwo32 = 0x1p32, kTwo64 = 0x1p64;
 constexpr auto kGreaterEqual = static_cast<uint8_t>(Compare::greater_equal), kOrdered = uint8_t{7},
                kNotGreaterEqual = uint8_t{0x19};  // quiet, true for NaN
 constexpr uint8_t kComplement = 0x55;             // vpternlog: ~ of what is there
@@ -210,7 +211,7 @@ void float_to_64(VectorCode& c) {
 
 // ---- Rows ----
 
-constexpr RowPair kRows[] = {
+constexpr RowPair kConvertFloatRows[] = {
     {"Convert",
      kNumberLanes,
      {.vectors = 2, .cycles = 3},
@@ -275,6 +276,6 @@ constexpr RowPair kRows[] = {
 
 }  // namespace
 
-Result<void> add_convert_float_rows(JitterTable& table) { return add_pairs(table, kRows); }
+Result<void> add_convert_float_rows(JitterTable& table) { return add_pairs(table, kConvertFloatRows); }
 
 }  // namespace tenon::x86

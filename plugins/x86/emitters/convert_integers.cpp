@@ -2,6 +2,7 @@
 // round once, to nearest even.
 #include "x86/emitters/convert.hpp"
 #include "x86/emitters/emitters.hpp"
+#include "x86/emitters/float_bits.hpp"
 #include "x86/emitters/rows.hpp"
 #include "x86/emitters/wide.hpp"
 
@@ -18,8 +19,8 @@ void take_low_halves(VectorCode& c, const Vec& out, const Vec& in) {
 
 namespace {
 
-constexpr double kTwo52 = 0x1p52, kTwo63 = 0x1p63, kTwo84 = 0x1p84;
-constexpr uint64_t kTwo52Bits = 0x4330000000000000, kTwo84Bits = 0x4530000000000000;
+constexpr double kTwo84 = 0x1p84;
+constexpr uint64_t kTwo84Bits = 0x4530000000000000;
 
 // ---- Integers to floats ----
 
@@ -132,7 +133,7 @@ void boolean_to_number(VectorCode& c) {
 
 // ---- Rows ----
 
-constexpr RowPair kRows[] = {
+constexpr RowPair kConvertIntegerRows[] = {
     {"Convert",
      kNumberLanes,
      {.vectors = 2, .cycles = 3},
@@ -171,6 +172,6 @@ constexpr RowPair kRows[] = {
 
 }  // namespace
 
-Result<void> add_convert_integer_rows(JitterTable& table) { return add_pairs(table, kRows); }
+Result<void> add_convert_integer_rows(JitterTable& table) { return add_pairs(table, kConvertIntegerRows); }
 
 }  // namespace tenon::x86

@@ -76,7 +76,7 @@ class StandingQuotients final : public Emitter {
   }
 };
 
-constexpr RowPair kRows[] = {
+constexpr RowPair kDivisorRows[] = {
     {"DivisorScale", kF32Lanes, {.vectors = 1, .cycles = 2}, {.vectors = 1, .cycles = 2}, 0, algorithm<divisor_scale>},
     {"OddDivisor", kF32Lanes, {.vectors = 1, .cycles = 1}, {.vectors = 1, .cycles = 2}, 0, algorithm<odd_divisor>},
     {"DivStanding", kF32Lanes, {.cycles = 2}, {.cycles = 3}, 0, make_emitter<StandingQuotients>, are_quotients, true},
@@ -100,6 +100,6 @@ constexpr RowPair kRows[] = {
 
 }  // namespace
 
-Result<void> add_divisor_rows(codegen::JitterTable& table) { return add_pairs(table, kRows); }
+Result<void> add_divisor_rows(codegen::JitterTable& table) { return add_pairs(table, kDivisorRows); }
 
 }  // namespace tenon::x86

@@ -64,7 +64,7 @@ class TabulatedEmitter final : public Emitter {
 bool has_function(const Signature& signature) { return signature.attributes.has("of"); }
 bool has_gate(const Signature& signature) { return has_function(signature) && signature.attributes.has("scale"); }
 
-constexpr RowPair kRows[] = {
+constexpr RowPair kErrorFunctionRows[] = {
     {"Erf",
      kF32Lanes,
      {.vectors = 5, .cycles = 9, .in_turn = 2},
@@ -109,6 +109,6 @@ constexpr RowPair kRows[] = {
 
 }  // namespace
 
-Result<void> add_error_function_rows(JitterTable& table) { return add_pairs(table, kRows); }
+Result<void> add_error_function_rows(JitterTable& table) { return add_pairs(table, kErrorFunctionRows); }
 
 }  // namespace tenon::x86

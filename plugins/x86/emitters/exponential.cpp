@@ -3,6 +3,7 @@
 #include <array>
 
 #include "x86/emitters/emitters.hpp"
+#include "x86/emitters/float_bits.hpp"
 #include "x86/emitters/rows.hpp"
 
 namespace tenon::x86 {
@@ -14,8 +15,6 @@ namespace {
 constexpr float kRound = 0x1.8p23f;  // x + kRound has the nearest integer of x in its low bits
 constexpr float kLog2E = 0x1.715476p0f;
 constexpr float kLn2High = 0x1.62e43p-1f, kLn2Low = -0x1.05c61p-29f;
-constexpr uint32_t kOne = 0x3f800000;  // bits of 1
-constexpr int kMantissaBits = 23;
 constexpr uint8_t kLessMagnitude = 2;  // of vrangeps: the sign of the first, the lesser magnitude; never NaN
 
 // 2^(i/16)
@@ -31,8 +30,8 @@ void look_up_power(VectorCode& c, const Vec& power, int exponent, bool steps_are
   const int bits = step_bits(c);
   const uint32_t count = 1u << bits;
   for (uint32_t i = 0; i < count; ++i) {
-    entries[i] = kSixteenths[i * 16 / count] + (static_cast<uint32_t>(exponent) << kMantissaBits);
-    if (steps_are_added) entries[i] -= i << (kMantissaBits - bits);
+    entries[i] = kSixteenths[i * 16 / count] + (static_cast<uint32_t>(exponent) << kMantissaBits32);
+    if (steps_are_added) entries[i] -= i << (kMantissaBits32 - bits);
   }
   c.look_up(power, power, std::span(entries).first(count));
 }
@@ -50,7 +49,7 @@ void round_exponent(VectorCode& c, const Vec& power, const Vec& n, const Vec& x,
 float rounding_constant(const VectorCode& c) { return kRound / static_cast<float>(1 << step_bits(c)); }
 
 void power_of_two_steps(VectorCode& c, const Vec& power, int exponent, const Vec& scratch) {
-  c->vpslld(scratch, power, static_cast<uint8_t>(kMantissaBits - step_bits(c)));
+  c->vpslld(scratch, power, static_cast<uint8_t>(kMantissaBits32 - step_bits(c)));
   look_up_power(c, power, exponent, true);
   c->vpaddd(power, power, scratch);
 }
@@ -138,7 +137,7 @@ void exponential_avx2(VectorCode& c, const Vec& out, const Vec& x, bool below_1)
   const Vec power = c.temp(), rest = c.temp(), n = c.temp();
   round_exponent(c, power, n, x, rounding_constant(c) + kBias, false);
   const Vec half = out.getIdx() == x.getIdx() ? c.temp() : out;
-  c->vpslld(half, power, static_cast<uint8_t>(kMantissaBits - 1 - step_bits(c)));
+  c->vpslld(half, power, static_cast<uint8_t>(kMantissaBits32 - 1 - step_bits(c)));
   c->vandps(half, half, c.u32(kExponents));
   power_of_two_steps(c, power, -127, rest);
   c->vpsubd(power, power, half);
@@ -164,7 +163,7 @@ void reduce_exponent(VectorCode& c, const Vec& n, const Vec& power, const Vec& x
   c.set(power, kBiased);
   c->vfmadd231ps(power, x, c.f32(kLog2E));
   c->vsubps(n, power, c.f32(kBiased));
-  c->vpslld(power, power, kMantissaBits);
+  c->vpslld(power, power, kMantissaBits32);
   c->vfnmadd231ps(x, n, c.f32(kLn2High));
   c->vfnmadd231ps(x, n, c.f32(kLn2Low));
 }
@@ -190,8 +189,8 @@ PowerOfTwo power_of_two(VectorCode& c, const Vec& n) {
   c->vpsrad(half, n, 1);
   c->vpsubd(n, n, half);
   for (const Vec& part : {half, n}) {
-    c->vpslld(part, part, kMantissaBits);
-    c->vpaddd(part, part, c.u32(kOne));
+    c->vpslld(part, part, kMantissaBits32);
+    c->vpaddd(part, part, c.u32(kOne32));
   }
   return {n, half, n};
 }
@@ -228,7 +227,7 @@ void exponential_minus_one(VectorCode& c) {
   clamp_between(c, r, -30, kOverflow);
   reduce_exponent(c, n, power, r);
   // Exponents up to 128: halved they are floats.
-  c->vpsubd(power, power, c.u32(1u << kMantissaBits));
+  c->vpsubd(power, power, c.u32(1u << kMantissaBits32));
   exponential_less_one_polynomial(c, p, r);
   c->vsubps(r, power, c.f32(0.5f));
   c->vfmadd231ps(r, power, p);
@@ -240,7 +239,7 @@ void exponential_minus_one(VectorCode& c) {
   c.select(c.out(), tiny, x, r);
 }
 
-constexpr RowPair kRows[] = {
+constexpr RowPair kExponentialRows[] = {
     {"Exp",
      kF32Lanes,
      {.vectors = 4, .cycles = 8, .in_turn = 2},
@@ -257,6 +256,6 @@ constexpr RowPair kRows[] = {
 
 }  // namespace
 
-Result<void> add_exponential_rows(JitterTable& table) { return add_pairs(table, kRows); }
+Result<void> add_exponential_rows(JitterTable& table) { return add_pairs(table, kExponentialRows); }
 
 }  // namespace tenon::x86

@@ -49,8 +49,6 @@ void remainder_by_lanes(VectorCode& c, const Vec& out) {
 
 // ---- By the lane's type ----
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 ConstantOperand number(VectorCode& c, double value) {
   return c.wide() ? c.f64(value) : c.f32(static_cast<float>(value));
 }
@@ -98,7 +96,7 @@ void remainder(VectorCode& c, const Vec& r, const Mask& mask) {
   keep_bits(c, b, c.in(1), all_but_sign(c));
   c->vxorpd(flips, flips, flips);
   divide(c, q, r, b);
-  c.compare(mask, Compare::equal, q, number(c, kInfinity));
+  c.compare(mask, Compare::equal, q, number(c, std::numeric_limits<double>::infinity()));
   jump_if_any(c, mask, by_lanes);
 
   // r = |r - t b|, and whether that was below 0. What is less than b stays, as it must where b is infinite.
@@ -145,7 +143,7 @@ void float_modulus(VectorCode& c) {
   c->vxorpd(c.out(), r, sign);
 }
 
-constexpr RowPair kRows[] = {
+constexpr RowPair kFloatRemainderRows[] = {
     {"Fmod",
      kFloatLanes,
      {.vectors = 6, .cycles = 24},
@@ -162,6 +160,6 @@ constexpr RowPair kRows[] = {
 
 }  // namespace
 
-Result<void> add_float_remainder_rows(JitterTable& table) { return add_pairs(table, kRows); }
+Result<void> add_float_remainder_rows(JitterTable& table) { return add_pairs(table, kFloatRemainderRows); }
 
 }  // namespace tenon::x86

@@ -123,7 +123,7 @@ void mish(VectorCode& c) {
   add_beyond(c, c.out(), bounded, beyond);
 }
 
-constexpr RowPair kRows[] = {
+constexpr RowPair kGateRows[] = {
     {"Sigmoid",
      kF32Lanes,
      {.vectors = 4, .cycles = 8},
@@ -142,6 +142,6 @@ constexpr RowPair kRows[] = {
 
 }  // namespace
 
-Result<void> add_gate_rows(JitterTable& table) { return add_pairs(table, kRows); }
+Result<void> add_gate_rows(JitterTable& table) { return add_pairs(table, kGateRows); }
 
 }  // namespace tenon::x86

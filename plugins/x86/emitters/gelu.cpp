@@ -3,6 +3,7 @@
 
 #include "x86/emitters/emitters.hpp"
 #include "x86/emitters/exponential.hpp"
+#include "x86/emitters/float_bits.hpp"
 #include "x86/emitters/gates.hpp"
 #include "x86/emitters/piecewise.hpp"
 #include "x86/emitters/piecewise_tables.hpp"
@@ -12,8 +13,6 @@ namespace tenon::x86 {
 namespace {
 
 using namespace codegen;
-
-constexpr uint32_t kSign = 0x80000000;
 
 // z = x (factor + low), c1 + c2 x^2 in two floats with c1 = -2 sqrt(2 / pi) / ln 2 and c2 = 0.044715 c1, since 2^z
 // multiplies the error of z by z. Takes two scratch vectors.
@@ -86,7 +85,7 @@ void bounded_magnitude(VectorCode& c, const Vec& out, const Vec& x, float size) 
 // which makes -0 of -1 + 1. avx512; all lanes of the machine's vector are written. Registers differ.
 void positive_part(VectorCode& c, const Vec& out, const Vec& x) {
   const Vec all = VectorCode::at(out, 512);
-  c.set_u32(out, kSign);
+  c.set_u32(out, kSign32);
   c->vminps(out, x, out);  // -0 of both zeros, and of NaN
   c->vsubps(all | Xbyak::util::T_rd_sae, VectorCode::at(x, 512), all);
 }
@@ -115,7 +114,7 @@ void gelu_by_erf(VectorCode& c) {
   if (c.avx512()) return gelu_by_erf_avx512(c);
   constexpr float kTerms[] = {-0.5f, 0.125f, -0x1.555c2ep-6f, 0x1.5558d8p-9f};
   const Vec x = c.in(0), a = c.temp(), power = c.temp(), rest = c.temp();
-  c->vandps(a, x, c.u32(~kSign));
+  c->vandps(a, x, c.u32(~kSign32));
   c.set(power, kErfEnd);
   c->vminps(a, power, a);
   {
@@ -131,7 +130,7 @@ void gelu_by_erf(VectorCode& c) {
   piecewise_polynomial(c, ratio, a, kNormalRatio8);
   c->vmulps(ratio, ratio, power);
   c->vfmadd213ps(rest, ratio, ratio);
-  c.set_u32(a, kSign);  // -0: the sign of x stays
+  c.set_u32(a, kSign32);  // -0: the sign of x stays
   c->vmaxps(power, a, x);
   c->vfnmadd231ps(power, rest, c.f32(0x1p-60f));
   c->vminps(a, a, x);
@@ -145,7 +144,7 @@ bool by_tanh(const Signature& signature) {
   return text && *text == "tanh";
 }
 
-constexpr RowPair kRows[] = {
+constexpr RowPair kGeluRows[] = {
     {"Gelu",
      kF32Lanes,
      {.vectors = 8, .cycles = 15},
@@ -163,6 +162,6 @@ constexpr RowPair kRows[] = {
 
 }  // namespace
 
-Result<void> add_gelu_rows(JitterTable& table) { return add_pairs(table, kRows); }
+Result<void> add_gelu_rows(JitterTable& table) { return add_pairs(table, kGeluRows); }
 
 }  // namespace tenon::x86

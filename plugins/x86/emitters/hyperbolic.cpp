@@ -1,6 +1,7 @@
 // sinh and cosh, by e^|x| / 4, which is finite as long as they are.
 #include "x86/emitters/emitters.hpp"
 #include "x86/emitters/exponential.hpp"
+#include "x86/emitters/float_bits.hpp"
 #include "x86/emitters/rows.hpp"
 
 namespace tenon::x86 {
@@ -9,18 +10,16 @@ namespace {
 using namespace codegen;
 
 constexpr float kEnd = 89.6f;  // both are infinite there
-constexpr uint32_t kSign = 0x80000000;
-constexpr int kMantissaBits = 23;
 
 // a = |x| up to kEnd becomes r of its exponential, whose power of two, over 4, goes to `power`.
 void reduce_magnitude(VectorCode& c, const Vec& a, const Vec& power) {
   const VectorCode::Scope scope(c);
   const Vec n = c.temp();
-  c->vandps(a, c.in(0), c.u32(~kSign));
+  c->vandps(a, c.in(0), c.u32(~kSign32));
   c.set(n, kEnd);
   c->vminps(a, n, a);
   reduce_exponent(c, n, power, a);
-  c->vpsubd(power, power, c.u32(2u << kMantissaBits));
+  c->vpsubd(power, power, c.u32(2u << kMantissaBits32));
 }
 
 // q = (e^a - 1) / 4; sinh(x) = 2 (q + q / (4 q + 1)) with the sign of x; tiny x are their own result.
@@ -37,7 +36,7 @@ void hyperbolic_sine(VectorCode& c) {
   c->vaddps(a, a, a);
   c.join_sign(a, a, x);
   const Mask tiny = c.mask_temp();
-  c->vandps(p, x, c.u32(~kSign));
+  c->vandps(p, x, c.u32(~kSign32));
   c.compare(tiny, Compare::less, p, c.f32(0x1p-12f));
   c.select(c.out(), tiny, x, a);
 }
@@ -54,7 +53,7 @@ void hyperbolic_cosine(VectorCode& c) {
   c->vaddps(c.out(), p, p);
 }
 
-constexpr RowPair kRows[] = {
+constexpr RowPair kHyperbolicRows[] = {
     {"Sinh",
      kF32Lanes,
      {.vectors = 4, .cycles = 15, .in_turn = 2},
@@ -71,6 +70,6 @@ constexpr RowPair kRows[] = {
 
 }  // namespace
 
-Result<void> add_hyperbolic_rows(JitterTable& table) { return add_pairs(table, kRows); }
+Result<void> add_hyperbolic_rows(JitterTable& table) { return add_pairs(table, kHyperbolicRows); }
 
 }  // namespace tenon::x86

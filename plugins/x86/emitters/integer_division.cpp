@@ -8,6 +8,7 @@
 // A divisor of 0 gives 0, quotients wrap.
 #include "x86/emitters/convert.hpp"
 #include "x86/emitters/emitters.hpp"
+#include "x86/emitters/float_bits.hpp"
 #include "x86/emitters/rows.hpp"
 #include "x86/emitters/wide.hpp"
 
@@ -29,10 +30,10 @@ void smear_sign(VectorCode& c, const Vec& out, const Vec& x) {
   c->vxorpd(out, out, out);
   c->vpcmpgtq(out, out, x);
 }
-void add(VectorCode& c, const Vec& out, const Vec& a, const Vec& b) {
+void add_integers(VectorCode& c, const Vec& out, const Vec& a, const Vec& b) {
   c.wide() ? c->vpaddq(out, a, b) : c->vpaddd(out, a, b);
 }
-void subtract(VectorCode& c, const Vec& out, const Vec& a, const Vec& b) {
+void subtract_integers(VectorCode& c, const Vec& out, const Vec& a, const Vec& b) {
   c.wide() ? c->vpsubq(out, a, b) : c->vpsubd(out, a, b);
 }
 
@@ -41,7 +42,7 @@ void differs_in_sign(VectorCode& c, const Vec& out, const Vec& r, const Vec& x) 
   const VectorCode::Scope scope(c);
   const Vec t = c.temp();
   c->vxorpd(t, t, t);
-  subtract(c, t, t, r);
+  subtract_integers(c, t, t, r);
   c->vorpd(t, t, r);
   c->vxorpd(out, r, x);
   c->vandpd(t, t, out);
@@ -54,7 +55,7 @@ void add_divisor(VectorCode& c, const Vec& r) {
   const Vec other = c.temp();
   differs_in_sign(c, other, r, c.in(1));
   c->vandpd(other, other, c.in(1));
-  add(c, r, r, other);
+  add_integers(c, r, r, other);
 }
 
 // out = r where the divisor is not 0, else 0.
@@ -90,9 +91,6 @@ void divide_narrow(VectorCode& c, const Vec& r) {
 }
 
 // ---- 32 bits, in f64 ----
-
-constexpr double kTwo52 = 0x1p52;
-constexpr uint64_t kTwo52Bits = 0x4330000000000000;
 
 // out = x in f64; x is half as wide.
 void to_f64(VectorCode& c, const Vec& out, const Vec& x) {
@@ -234,7 +232,7 @@ void divide_wide(VectorCode& c) {
 constexpr Cost kNarrow2{.vectors = 3, .cycles = 24}, kNarrow512{.vectors = 3, .masks = 1, .cycles = 24};
 constexpr Cost kWide2{.vectors = 6, .cycles = 44}, kWide512{.vectors = 6, .masks = 1, .cycles = 40};
 
-constexpr RowPair kRows[] = {
+constexpr RowPair kIntegerDivisionRows[] = {
     {"Div", kInt32, kNarrow2, kNarrow512, 0, algorithm<divide<Part::quotient>>},
     {"Fmod", kInt32, kNarrow2, kNarrow512, 0, algorithm<divide<Part::remainder>>},
     {"Mod", kInt32, kNarrow2, kNarrow512, 0, algorithm<divide<Part::modulus>>},
@@ -245,6 +243,6 @@ constexpr RowPair kRows[] = {
 
 }  // namespace
 
-Result<void> add_integer_division_rows(JitterTable& table) { return add_pairs(table, kRows); }
+Result<void> add_integer_division_rows(JitterTable& table) { return add_pairs(table, kIntegerDivisionRows); }
 
 }  // namespace tenon::x86

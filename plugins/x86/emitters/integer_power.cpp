@@ -48,7 +48,7 @@ void drop_inverses(VectorCode& c, const Vec& power, const Mask& mask) {
   c.select(power, inverse, zero, power);
 }
 
-void power(VectorCode& c) {
+void integer_power(VectorCode& c) {
   const Vec result = c.temp(), base = c.temp(), exponent = c.temp(), bit = c.temp();
   const Mask mask = c.avx512() ? c.mask_temp() : Mask{};
   const bool is_signed = c.element().is_signed_int();
@@ -76,15 +76,23 @@ void power(VectorCode& c) {
   c.move(c.out(), result);
 }
 
-constexpr LaneTypes kInt32{kI32, kU32}, kInt64{kI64, kU64};
-
-constexpr RowPair kRows[] = {
-    {"Pow", kInt32, {.vectors = 6, .cycles = 20}, {.vectors = 6, .masks = 1, .cycles = 20}, 0, algorithm<power>},
-    {"Pow", kInt64, {.vectors = 7, .cycles = 50}, {.vectors = 6, .masks = 1, .cycles = 20}, 0, algorithm<power>},
+constexpr RowPair kIntegerPowerRows[] = {
+    {"Pow",
+     kInt32,
+     {.vectors = 6, .cycles = 20},
+     {.vectors = 6, .masks = 1, .cycles = 20},
+     0,
+     algorithm<integer_power>},
+    {"Pow",
+     kInt64,
+     {.vectors = 7, .cycles = 50},
+     {.vectors = 6, .masks = 1, .cycles = 20},
+     0,
+     algorithm<integer_power>},
 };
 
 }  // namespace
 
-Result<void> add_integer_power_rows(JitterTable& table) { return add_pairs(table, kRows); }
+Result<void> add_integer_power_rows(JitterTable& table) { return add_pairs(table, kIntegerPowerRows); }
 
 }  // namespace tenon::x86

@@ -1,6 +1,7 @@
 // Logarithms and what is made of them: x = 2^e (1 + f) with 1 + f in [3/4, 3/2), ln x = e ln 2 + ln(1 + f).
 #include "x86/emitters/emitters.hpp"
 #include "x86/emitters/exponential.hpp"
+#include "x86/emitters/float_bits.hpp"
 #include "x86/emitters/piecewise.hpp"
 #include "x86/emitters/piecewise_tables.hpp"
 #include "x86/emitters/rows.hpp"
@@ -10,9 +11,6 @@ namespace {
 
 using namespace codegen;
 
-constexpr uint32_t kSign = 0x80000000, kExponentMask = 0xff800000, kOneBits = 0x3f800000;
-constexpr uint32_t kThreeQuarterBits = 0x3f400000, kNaN = 0x7fc00000, kMinusInfinity = 0xff800000;
-constexpr int kMantissaBits = 23;
 constexpr float kLn2 = 0x1.62e43p-1f;
 
 // f becomes e ln 2 + ln(1 + f); minimax, relative error of the polynomial below 2^-26. One scratch vector.
@@ -44,10 +42,10 @@ void logarithm_avx512(VectorCode& c) {
 
 // x = 2^e (1 + f), of a normal x.
 void split_avx2(VectorCode& c, const Vec& f, const Vec& e, const Vec& x) {
-  c->vpsubd(e, x, c.u32(kThreeQuarterBits));
-  c->vandps(e, e, c.u32(kExponentMask));
+  c->vpsubd(e, x, c.u32(kThreeQuarters32));
+  c->vandps(e, e, c.u32(kExponentMask32));
   c->vpsubd(f, x, e);
-  c->vpsrad(e, e, kMantissaBits);
+  c->vpsrad(e, e, kMantissaBits32);
   c->vcvtdq2ps(e, e);
   c->vsubps(f, f, c.f32(1));
 }
@@ -56,7 +54,7 @@ void split_avx2(VectorCode& c, const Vec& f, const Vec& e, const Vec& x) {
 void jump_if_normal(VectorCode& c, const Vec& t, const Vec& u, const Xbyak::Label& to) {
   constexpr uint32_t kLeastNormal = 0x00800000, kNotFinite = 0x7f800000;
   c->vpsubd(t, c.in(0), c.u32(kLeastNormal));
-  c->vpaddd(u, t, c.u32(kSign - (kNotFinite - kLeastNormal)));  // of what is too large, overflows into the sign
+  c->vpaddd(u, t, c.u32(kSign32 - (kNotFinite - kLeastNormal)));  // of what is too large, overflows into the sign
   c->vorps(t, t, u);
   c->vtestps(t, t);
   c->jz(to, Xbyak::CodeGenerator::T_NEAR);
@@ -81,9 +79,9 @@ void logarithm_of_any(VectorCode& c, const Vec& f, const Vec& e) {
   c.set(t, 0);
   c.compare(mask, Compare::less_equal, x, t);
   c->vcmpps(t, x, t, static_cast<uint8_t>(Compare::equal));
-  c.set_u32(e, kNaN);
+  c.set_u32(e, kNaN32);
   c.select(f, mask, e, f);
-  c.set_u32(e, kMinusInfinity);
+  c.set_u32(e, kMinusInfinity32);
   c->vblendvps(f, f, e, t);
 }
 
@@ -108,11 +106,11 @@ void logarithm_of_one_more(VectorCode& c, const Vec& a) {
   const VectorCode::Scope scope(c);
   const Vec e = c.temp(), power = c.temp();
   c->vaddps(e, a, c.f32(1));
-  c->vpsubd(e, e, c.u32(kThreeQuarterBits));
-  c->vandps(e, e, c.u32(kExponentMask));
-  c.set_u32(power, kOneBits);
+  c->vpsubd(e, e, c.u32(kThreeQuarters32));
+  c->vandps(e, e, c.u32(kExponentMask32));
+  c.set_u32(power, kOne32);
   c->vpsubd(power, power, e);
-  c->vpsrad(e, e, kMantissaBits);
+  c->vpsrad(e, e, kMantissaBits32);
   c->vcvtdq2ps(e, e);
   c->vmulps(a, a, power);
   c->vsubps(power, power, c.f32(1));
@@ -123,7 +121,7 @@ void logarithm_of_one_more(VectorCode& c, const Vec& a) {
 // max(x, 0) + e G(e) with e = e^-|x|, G(e) = ln(1 + e) / e.
 void softplus(VectorCode& c) {
   const Vec x = c.in(0), e = c.temp();
-  c->vorps(e, x, c.u32(kSign));
+  c->vorps(e, x, c.u32(kSign32));
   exponential(c, e, e);
   const Vec y = c.temp();
   c.avx512() ? piecewise_polynomial(c, y, e, kLogOfSum16) : piecewise_polynomial(c, y, e, kLogOfSum8);
@@ -159,7 +157,7 @@ void logarithm_or_big(VectorCode& c, const Vec& y, const Vec& a, const Mask& mas
 void inverse_hyperbolic_sine(VectorCode& c) {
   const Vec x = c.in(0), a = c.temp(), y = c.temp();
   const Mask mask = c.mask_temp();
-  c->vandps(a, x, c.u32(~kSign));
+  c->vandps(a, x, c.u32(~kSign32));
   {
     const VectorCode::Scope scope(c);
     const Vec square = c.temp();
@@ -186,7 +184,7 @@ void inverse_hyperbolic_cosine(VectorCode& c) {
   logarithm_or_big(c, y, x, mask);
   c.set(t, 1);
   c.compare(mask, Compare::less, x, t);
-  c.set_u32(t, kNaN);
+  c.set_u32(t, kNaN32);
   c.select(c.out(), mask, t, y);
 }
 
@@ -194,7 +192,7 @@ void inverse_hyperbolic_cosine(VectorCode& c) {
 void inverse_hyperbolic_tangent(VectorCode& c) {
   const Vec x = c.in(0), a = c.temp(), y = c.temp();
   const Mask mask = c.mask_temp();
-  c->vandps(a, x, c.u32(~kSign));
+  c->vandps(a, x, c.u32(~kSign32));
   c.set(y, 1);
   c->vsubps(y, y, a);
   c->vdivps(y, a, y);
@@ -204,7 +202,7 @@ void inverse_hyperbolic_tangent(VectorCode& c) {
   const Vec t = c.temp();
   c.set(t, 1);
   c.compare(mask, Compare::greater, a, t);
-  c.set_u32(t, kNaN);
+  c.set_u32(t, kNaN32);
   c.select(y, mask, t, y);
   c.compare(mask, Compare::equal, a, c.f32(1));
   c.set_u32(t, 0x7f800000);
@@ -212,7 +210,7 @@ void inverse_hyperbolic_tangent(VectorCode& c) {
   c.join_sign(c.out(), y, x);
 }
 
-constexpr RowPair kRows[] = {
+constexpr RowPair kLogarithmRows[] = {
     {"Log",
      kF32Lanes,
      {.vectors = 5, .cycles = 14},
@@ -247,6 +245,6 @@ constexpr RowPair kRows[] = {
 
 }  // namespace
 
-Result<void> add_logarithm_rows(JitterTable& table) { return add_pairs(table, kRows); }
+Result<void> add_logarithm_rows(JitterTable& table) { return add_pairs(table, kLogarithmRows); }
 
 }  // namespace tenon::x86

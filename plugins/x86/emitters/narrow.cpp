@@ -78,8 +78,6 @@ void wrap(VectorCode& c) {
 
 // ---- Rows ----
 
-constexpr LaneTypes kInt32{kI32, kU32}, kF64Only{kF64};
-
 template <const ElementType* kTo>
 bool to(const Signature& s) {
   return wanted(s.attributes) == *kTo;
@@ -89,7 +87,7 @@ bool to_narrow_integer(const Signature& s) {
   return to.is_int() && (to.bits() == 8 || to.bits() == 16);
 }
 
-constexpr RowPair kRows[] = {
+constexpr RowPair kNarrowRows[] = {
     {"Round",
      kF32Lanes,
      {.vectors = 1, .cycles = 2},
@@ -123,6 +121,6 @@ constexpr RowPair kRows[] = {
 
 }  // namespace
 
-Result<void> add_narrow_rows(JitterTable& table) { return add_pairs(table, kRows); }
+Result<void> add_narrow_rows(JitterTable& table) { return add_pairs(table, kNarrowRows); }
 
 }  // namespace tenon::x86

@@ -3,6 +3,7 @@
 
 #include "x86/emitters/emitters.hpp"
 #include "x86/emitters/exponential.hpp"
+#include "x86/emitters/float_bits.hpp"
 #include "x86/emitters/rows.hpp"
 
 namespace tenon::x86 {
@@ -10,17 +11,13 @@ namespace {
 
 using namespace codegen;
 
-constexpr uint32_t kSign = 0x80000000, kExponentMask = 0xff800000, kThreeQuarterBits = 0x3f400000;
-constexpr uint32_t kInfinity = 0x7f800000, kNaN = 0x7fc00000;
-constexpr int kMantissaBits = 23;
-
 // m = a 2^-e - 1 with a 2^-e in [3/4, 3/2), of normal a above 0.
 void split_normal(VectorCode& c, const Vec& e, const Vec& m, const Vec& a) {
-  c->vpsubd(e, a, c.u32(kThreeQuarterBits));
-  c->vandps(e, e, c.u32(kExponentMask));
+  c->vpsubd(e, a, c.u32(kThreeQuarters32));
+  c->vandps(e, e, c.u32(kExponentMask32));
   c->vpsubd(m, a, e);
   c->vsubps(m, m, c.f32(1));
-  c->vpsrad(e, e, kMantissaBits);
+  c->vpsrad(e, e, kMantissaBits32);
   c->vcvtdq2ps(e, e);
 }
 
@@ -124,13 +121,6 @@ void raise_two(VectorCode& c, const Vec& out, const Vec& n, const Vec& f) {
   scale(c, out, sum, power_of_two(c, n));
 }
 
-// x = y where a compares as `how` with `than`, else as it is.
-void replace(VectorCode& c, const Vec& x, const Mask& mask, Compare how, const Vec& a, const Xbyak::Operand& than,
-             const Vec& y) {
-  c.compare(mask, how, a, than);
-  c.select(x, mask, y, x);
-}
-
 // r = |a|^b becomes a^b: signs, zeros, infinities and NaN, as std::pow. t and u are scratch.
 void finish_power(VectorCode& c, const Vec& r, const Vec& magnitude, const Mask& mask, const Vec& t, const Vec& u) {
   const Vec a = c.in(0), b = c.in(1);
@@ -138,37 +128,37 @@ void finish_power(VectorCode& c, const Vec& r, const Vec& magnitude, const Mask&
   c.round(t, b, Rounding::nearest_even);
   c.move(u, r);
   c.compare(mask, Compare::not_equal, t, b);
-  c.set_u32(t, kNaN);
+  c.set_u32(t, kNaN32);
   c.select(u, mask, t, u);
-  replace(c, r, mask, Compare::less, a, c.f32(0), u);
+  c.replace(r, mask, Compare::less, a, c.f32(0), u);
   // 0 and infinity: t = 0 or infinity by the sign of b, or of -b.
-  c.set_u32(u, kInfinity);
+  c.set_u32(u, kInfinity32);
   c->vpsrad(t, b, 31);
   c->vandnps(t, t, u);
-  replace(c, r, mask, Compare::equal, magnitude, u, t);
+  c.replace(r, mask, Compare::equal, magnitude, u, t);
   c->vxorps(t, t, u);
   c.set(u, 0);
-  replace(c, r, mask, Compare::equal, magnitude, u, t);
+  c.replace(r, mask, Compare::equal, magnitude, u, t);
   // Odd powers have the sign of a: b is whole (others are NaN or of a magnitude that has no sign), b / 2 is not.
   c->vmulps(t, b, c.f32(0.5f));
   c.round(u, t, Rounding::nearest_even);
   c.compare(mask, Compare::not_equal, t, u);
-  c->vandps(t, a, c.u32(kSign));
+  c->vandps(t, a, c.u32(kSign32));
   c.keep(t, mask, t);
   c.round(u, b, Rounding::nearest_even);
   c.compare(mask, Compare::equal, u, b);
   c.keep(t, mask, t);
   c->vorps(r, r, t);
-  c.set_u32(t, kNaN);
-  replace(c, r, mask, Compare::unordered, a, b, t);
+  c.set_u32(t, kNaN32);
+  c.replace(r, mask, Compare::unordered, a, b, t);
   // 1: of 1, of b = 0, and of -1 with infinite b.
   c.set(t, 1);
   c.move(u, r);
-  replace(c, u, mask, Compare::equal, magnitude, t, t);
-  c->vandps(magnitude, b, c.u32(~kSign));
-  replace(c, r, mask, Compare::equal, magnitude, c.u32(kInfinity), u);
-  replace(c, r, mask, Compare::equal, a, t, t);
-  replace(c, r, mask, Compare::equal, b, c.f32(0), t);
+  c.replace(u, mask, Compare::equal, magnitude, t, t);
+  c->vandps(magnitude, b, c.u32(~kSign32));
+  c.replace(r, mask, Compare::equal, magnitude, c.u32(kInfinity32), u);
+  c.replace(r, mask, Compare::equal, a, t, t);
+  c.replace(r, mask, Compare::equal, b, c.f32(0), t);
 }
 
 // To `to` where 0 < a < inf and b is finite in all lanes: |a|^b is the power then, 1 included, and what is left to do
@@ -191,8 +181,8 @@ void jump_if_plain(VectorCode& c, const Mask& mask, const Vec& t, const Vec& u, 
     return;
   }
   const Vec all = c.vector(mask);
-  c.set_u32(u, kInfinity);
-  c->vandps(t, b, c.u32(~kSign));
+  c.set_u32(u, kInfinity32);
+  c->vandps(t, b, c.u32(~kSign32));
   c->vcmpps(all, t, u, static_cast<uint8_t>(Compare::less));
   c->vcmpps(t, a, u, static_cast<uint8_t>(Compare::less));
   c->vandps(all, all, t);
@@ -207,7 +197,7 @@ void jump_if_plain(VectorCode& c, const Mask& mask, const Vec& t, const Vec& u, 
 void power(VectorCode& c) {
   const Vec magnitude = c.temp(), m = c.temp(), e = c.temp();
   const Mask mask = c.mask_temp();
-  c->vandps(magnitude, c.in(0), c.u32(~kSign));
+  c->vandps(magnitude, c.in(0), c.u32(~kSign32));
   split(c, e, m, magnitude, mask);
   exponent_of_power(c, e, m, [&](const Vec& q, const Vec& t, int part) {
     part_to_f64(c, t, c.in(1), part);
@@ -237,18 +227,18 @@ void exponents_at_ends(VectorCode& c, const Vec& e, const Vec& a, const Mask& ma
   constexpr uint8_t kNotLess = 0x15;  // true of NaN
   const VectorCode::Scope scope(c);
   const Vec t = c.temp();
-  c.set_u32(t, kInfinity);
+  c.set_u32(t, kInfinity32);
   c->vcmpps(c.vector(mask), a, t, kNotLess);
   c.select(e, mask, a, e);
   c.set(t, 0);
   c.compare(mask, Compare::equal, a, t);
-  c.set_u32(t, kInfinity | kSign);
+  c.set_u32(t, kInfinity32 | kSign32);
   c.select(e, mask, t, e);
   if (has(c, "no_sign")) return;
   c.compare(mask, Compare::less, a, c.f32(0));
   c->vorps(e, e, c.vector(mask));
   c.compare(mask, Compare::equal, a, t);
-  c.set_u32(t, kInfinity);
+  c.set_u32(t, kInfinity32);
   c.select(e, mask, t, e);
 }
 
@@ -265,7 +255,7 @@ void power_by_constant(VectorCode& c) {
   raise_two(c, c.out(), e, m);
 }
 
-constexpr RowPair kRows[] = {
+constexpr RowPair kPowerRows[] = {
     {"Pow", kF32Lanes, {.vectors = 9, .cycles = 126}, {.vectors = 8, .masks = 1, .cycles = 130}, 1, algorithm<power>},
     {"PowBy",
      kF32Lanes,
@@ -277,6 +267,6 @@ constexpr RowPair kRows[] = {
 
 }  // namespace
 
-Result<void> add_power_rows(JitterTable& table) { return add_pairs(table, kRows); }
+Result<void> add_power_rows(JitterTable& table) { return add_pairs(table, kPowerRows); }
 
 }  // namespace tenon::x86

@@ -1,6 +1,7 @@
 // a^b = 2^(b log2 a) of f64. The logarithm is a sum of two numbers, as is its product with b: what comes out is off by
 // less than half a unit before it is rounded, so that powers that are numbers of f64 are exact.
 #include "x86/emitters/emitters.hpp"
+#include "x86/emitters/float_bits.hpp"
 #include "x86/emitters/rows.hpp"
 #include "x86/emitters/wide.hpp"
 
@@ -9,16 +10,13 @@ namespace {
 
 using namespace codegen;
 
-constexpr uint64_t kSign = uint64_t{1} << 63;
-constexpr uint64_t kInfinity = 0x7ff0000000000000, kNaN = 0x7ff8000000000000;
-
 // A constant as a sum.
 struct Sum {
   double high, low;
 };
 constexpr Sum kTwoThirds{0x1.5555555555555p-1, 0x1.5555555555555p-55};
-constexpr Sum kLog2E{0x1.71547652b82fep+0, 0x1.777d0ffda0d24p-56};
-constexpr Sum kLn2{0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56};
+constexpr Sum kLog2ESum{0x1.71547652b82fep+0, 0x1.777d0ffda0d24p-56};
+constexpr Sum kLn2Sum{0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56};
 
 // high + low = x y for x, y as they are.
 void product(VectorCode& c, const Vec& high, const Vec& low, const Vec& x, const Vec& y) {
@@ -96,8 +94,8 @@ void logarithm(VectorCode& c, const Registers& r) {
 void exponent(VectorCode& c, const Registers& r, const Mask& mask) {
   constexpr double kGreatest = 0x1p65, kLimit = 1100;
   const auto& [magnitude, f, e, a, b, u, s, t, v] = r;
-  product(c, t, u, a, kLog2E);
-  c->vfmadd231pd(u, v, c.f64(kLog2E.high));
+  product(c, t, u, a, kLog2ESum);
+  c->vfmadd231pd(u, v, c.f64(kLog2ESum.high));
   add(c, a, v, e, t);
   c->vaddpd(v, v, u);
   // Of a greater b every power but those of 1 is 0 or infinite.
@@ -107,7 +105,7 @@ void exponent(VectorCode& c, const Registers& r, const Mask& mask) {
   c->vminpd(e, t, e);
   product(c, t, u, e, a);
   c->vfmadd231pd(u, e, v);
-  c->vandpd(v, t, c.u64(~kSign));
+  c->vandpd(v, t, c.u64(~kSign64));
   c.compare(mask, Compare::less, v, c.f64(kLimit));
   c.keep(u, mask, u);
   c.set_u64(v, std::bit_cast<uint64_t>(-kLimit));
@@ -122,8 +120,8 @@ void raise(VectorCode& c, const Registers& r) {
   c.round(e, t, Rounding::nearest_even);
   c->vsubpd(t, t, e);
   add(c, a, v, t, u);
-  product(c, t, u, a, kLn2);
-  c->vfmadd231pd(u, v, c.f64(kLn2.high));
+  product(c, t, u, a, kLn2Sum);
+  c->vfmadd231pd(u, v, c.f64(kLn2Sum.high));
   wide_polynomial(c, s, t, wide_exponential_terms());
   c->vmulpd(f, t, t);
   c->vfmadd213pd(s, f, u);
@@ -135,50 +133,43 @@ void raise(VectorCode& c, const Registers& r) {
   wide_scale(c, s, s, e, b);
 }
 
-// s = y where x compares as `how` with `than`, else as it is.
-void replace(VectorCode& c, const Vec& s, const Mask& mask, Compare how, const Vec& x, const Xbyak::Operand& than,
-             const Vec& y) {
-  c.compare(mask, how, x, than);
-  c.select(s, mask, y, s);
-}
-
 // s = |a|^b becomes a^b: signs, zeros, infinities and NaN, as std::pow.
 void finish(VectorCode& c, const Registers& r, const Mask& mask) {
   const Vec a = c.in(0), b = c.in(1);
   const auto& [magnitude, zero, infinity, of_zero, of_infinity, half, s, whole, t] = r;
   c.set_u64(zero, 0);
-  c.set_u64(infinity, kInfinity);
+  c.set_u64(infinity, kInfinity64);
   // Negative numbers have powers of whole numbers only.
   c.round(whole, b, Rounding::nearest_even);
   c.move(half, s);
-  c.set_u64(t, kNaN);
-  replace(c, half, mask, Compare::not_equal, whole, b, t);
-  replace(c, s, mask, Compare::less, a, zero, half);
+  c.set_u64(t, kNaN64);
+  c.replace(half, mask, Compare::not_equal, whole, b, t);
+  c.replace(s, mask, Compare::less, a, zero, half);
   c.compare(mask, Compare::less, b, zero);
   c.select(of_zero, mask, infinity, zero);
   c.select(of_infinity, mask, zero, infinity);
-  replace(c, s, mask, Compare::equal, magnitude, zero, of_zero);
-  replace(c, s, mask, Compare::equal, magnitude, infinity, of_infinity);
+  c.replace(s, mask, Compare::equal, magnitude, zero, of_zero);
+  c.replace(s, mask, Compare::equal, magnitude, infinity, of_infinity);
   // Odd powers have the sign of a: b is whole, b / 2 is not.
   c->vmulpd(half, b, c.f64(0.5));
   c.round(of_zero, half, Rounding::nearest_even);
-  c->vandpd(t, a, c.u64(kSign));
+  c->vandpd(t, a, c.u64(kSign64));
   c.compare(mask, Compare::not_equal, half, of_zero);
   c.keep(t, mask, t);
   c.compare(mask, Compare::equal, whole, b);
   c.keep(t, mask, t);
   c->vorpd(s, s, t);
-  c.set_u64(t, kNaN);
-  replace(c, s, mask, Compare::unordered, a, b, t);
+  c.set_u64(t, kNaN64);
+  c.replace(s, mask, Compare::unordered, a, b, t);
   c.set_u64(t, std::bit_cast<uint64_t>(1.0));
-  replace(c, s, mask, Compare::equal, a, t, t);
-  replace(c, s, mask, Compare::equal, b, zero, t);
+  c.replace(s, mask, Compare::equal, a, t, t);
+  c.replace(s, mask, Compare::equal, b, zero, t);
 }
 
-void power(VectorCode& c) {
+void wide_power(VectorCode& c) {
   const Registers r(c);
   const Mask mask = c.mask_temp();
-  c->vandpd(r.magnitude, c.in(0), c.u64(~kSign));
+  c->vandpd(r.magnitude, c.in(0), c.u64(~kSign64));
   wide_split(c, r.magnitude, r.f, r.e, r.a, mask);
   logarithm(c, r);
   exponent(c, r, mask);
@@ -187,14 +178,17 @@ void power(VectorCode& c) {
   c.move(c.out(), r.s);
 }
 
-constexpr LaneTypes kWide{kF64};
-
-constexpr RowPair kRows[] = {
-    {"Pow", kWide, {.vectors = 10, .cycles = 130}, {.vectors = 9, .masks = 1, .cycles = 100}, 1.5, algorithm<power>},
+constexpr RowPair kWidePowerRows[] = {
+    {"Pow",
+     kF64Only,
+     {.vectors = 10, .cycles = 130},
+     {.vectors = 9, .masks = 1, .cycles = 100},
+     1.5,
+     algorithm<wide_power>},
 };
 
 }  // namespace
 
-Result<void> add_wide_power_rows(JitterTable& table) { return add_pairs(table, kRows); }
+Result<void> add_wide_power_rows(JitterTable& table) { return add_pairs(table, kWidePowerRows); }
 
 }  // namespace tenon::x86

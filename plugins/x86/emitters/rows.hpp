@@ -10,6 +10,8 @@
 
 namespace tenon::x86 {
 
+inline constexpr codegen::LaneTypes kInt32{kI32, kU32}, kInt64{kI64, kU64}, kF64Only{kF64};
+
 using Algorithm = void (*)(VectorCode&);
 
 // Of several results: the algorithm's instructions for each, with its share of operands and scratch registers, in turn.

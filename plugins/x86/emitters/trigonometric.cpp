@@ -2,6 +2,7 @@
 #include <array>
 
 #include "x86/emitters/emitters.hpp"
+#include "x86/emitters/float_bits.hpp"
 #include "x86/emitters/rows.hpp"
 
 namespace tenon::x86 {
@@ -10,7 +11,6 @@ namespace {
 using namespace codegen;
 using namespace Xbyak::util;
 
-constexpr uint32_t kSign = 0x80000000;
 constexpr int kSlot = 64;  // bytes of a vector on the stack
 constexpr float kHalfPi = 0x1.921fb6p0f;
 // pi / 2 as a sum; all above 0, so that -0 stays what it is.
@@ -82,7 +82,7 @@ void reduce_far_lanes(VectorCode& c, const Vec& quadrant, const Vec& rest, const
   c->L(next);
   c->mov(eax, dword[rsp + r8 * 4 + 2 * kSlot]);
   c->mov(edx, eax);
-  c->and_(edx, ~kSign);
+  c->and_(edx, ~kSign32);
   c->sub(edx, std::bit_cast<uint32_t>(kNear));
   c->cmp(edx, 0x7f800000 - std::bit_cast<uint32_t>(kNear));
   c->jae(skip);  // nearer, or infinite
@@ -105,7 +105,7 @@ void reduce_quarter_turns(VectorCode& c, const Vec& quadrant, const Vec& rest, c
   c->vsubps(scratch, quadrant, c.f32(kRound));
   c.move(rest, x);
   for (const float part : kHalfPiParts) c->vfnmadd231ps(rest, scratch, c.f32(part));
-  c->vandps(scratch, x, c.u32(~kSign));
+  c->vandps(scratch, x, c.u32(~kSign32));
   if (c.avx512()) {
     c->vcmpps(c->k0, scratch, c.f32(kNear), static_cast<uint8_t>(Compare::greater));
     c->kortestw(c->k0, c->k0);
@@ -186,7 +186,7 @@ void arc_sine_part(VectorCode& c, const Vec& p, const Mask& big, const Vec& a) {
 void arc_sine(VectorCode& c) {
   const Vec x = c.in(0), a = c.temp(), p = c.temp();
   const Mask big = c.mask_temp();
-  c->vandps(a, x, c.u32(~kSign));
+  c->vandps(a, x, c.u32(~kSign32));
   arc_sine_part(c, p, big, a);
   c.set(a, kHalfPi);
   c->vfnmadd231ps(a, p, c.f32(2));
@@ -199,9 +199,9 @@ void arc_cosine(VectorCode& c) {
   constexpr float kPi = 2 * kHalfPi;
   const Vec x = c.in(0), a = c.temp(), p = c.temp(), t = c.temp();
   const Mask mask = c.mask_temp();
-  c->vandps(a, x, c.u32(~kSign));
+  c->vandps(a, x, c.u32(~kSign32));
   arc_sine_part(c, p, mask, a);
-  c->vandps(t, x, c.u32(kSign));
+  c->vandps(t, x, c.u32(kSign32));
   c->vxorps(p, p, t);  // with the sign of x
   c.set(a, kHalfPi);
   c->vsubps(t, a, p);
@@ -222,7 +222,7 @@ void arc_tangent(VectorCode& c) {
                               0x1.01e514p-4f,  -0x1.2a759ap-5f, 0x1.c62ea6p-7f,  -0x1.449a16p-9f};
   const Vec x = c.in(0), a = c.temp(), t = c.temp(), p = c.temp();
   const Mask big = c.mask_temp();
-  c->vandps(a, x, c.u32(~kSign));
+  c->vandps(a, x, c.u32(~kSign32));
   c.set(t, 1);
   c.compare(big, Compare::greater, a, t);
   c.select(p, big, a, t);
@@ -238,7 +238,7 @@ void arc_tangent(VectorCode& c) {
   c.join_sign(c.out(), p, x);
 }
 
-constexpr RowPair kRows[] = {
+constexpr RowPair kTrigonometricRows[] = {
     {"Sin",
      kF32Lanes,
      {.vectors = 5, .cycles = 11},
@@ -274,6 +274,6 @@ constexpr RowPair kRows[] = {
 
 }  // namespace
 
-Result<void> add_trigonometric_rows(JitterTable& table) { return add_pairs(table, kRows); }
+Result<void> add_trigonometric_rows(JitterTable& table) { return add_pairs(table, kTrigonometricRows); }
 
 }  // namespace tenon::x86

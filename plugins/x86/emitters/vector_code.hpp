@@ -108,6 +108,11 @@ class VectorCode {
   Mask negative(const Mask& out, const Vec& in);
   // 32- or 64-bit lanes. out = mask ? yes : no.
   void select(const Vec& out, const Mask& mask, const Xbyak::Operand& yes, const Vec& no);
+  // out = y where a compares so with b. Takes the mask.
+  void replace(const Vec& out, const Mask& mask, Compare how, const Vec& a, const Xbyak::Operand& b, const Vec& y) {
+    compare(mask, how, a, b);
+    select(out, mask, y, out);
+  }
   // out = mask ? in : 0
   void keep(const Vec& out, const Mask& mask, const Vec& in);
   // out = mask ? 0 : in; 32-bit lanes.

@@ -1,6 +1,7 @@
 // e^x and ln x of f64: where models compute in it they do so for its digits, and rarely much, so these are plain
 // reductions and polynomials without tables. Polynomials: minimax, by Remez' exchange.
 #include "x86/emitters/emitters.hpp"
+#include "x86/emitters/float_bits.hpp"
 #include "x86/emitters/rows.hpp"
 #include "x86/emitters/wide.hpp"
 
@@ -10,11 +11,9 @@ using namespace codegen;
 
 namespace {
 
-constexpr double kLog2E = 0x1.71547652b82fep+0;
+constexpr double kWideLog2E = 0x1.71547652b82fep+0;
 // ln 2 in two parts: the products of the first with whole numbers up to 2^11 are exact.
-constexpr double kLn2High = 0x1.62e42fefa38p-1, kLn2Low = 0x1.ef35793c7673p-45;
-constexpr uint64_t kOneBits = 0x3ff0000000000000, kExponentMask = 0xfff0000000000000;
-constexpr int kMantissaBits = 52;
+constexpr double kWideLn2High = 0x1.62e42fefa38p-1, kWideLn2Low = 0x1.ef35793c7673p-45;
 
 }  // namespace
 
@@ -40,8 +39,8 @@ void wide_scale(VectorCode& c, const Vec& out, const Vec& y, const Vec& n, const
   c->vsubpd(n, n, scratch);
   for (const Vec& part : {scratch, n}) {
     c->vaddpd(part, part, c.f64(kToBits));
-    c->vpsllq(part, part, kMantissaBits);
-    c->vpaddq(part, part, c.u64(kOneBits));
+    c->vpsllq(part, part, kMantissaBits64);
+    c->vpaddq(part, part, c.u64(kOne64));
     c->vmulpd(y, y, part);
   }
   c.move(out, y);
@@ -58,10 +57,10 @@ void exponential(VectorCode& c) {
   c->vmaxpd(r, n, c.in(0));
   c.set_u64(n, std::bit_cast<uint64_t>(kInfiniteFrom));
   c->vminpd(r, n, r);
-  c->vmulpd(n, r, c.f64(kLog2E));
+  c->vmulpd(n, r, c.f64(kWideLog2E));
   c.round(n, n, Rounding::nearest_even);
-  c->vfnmadd231pd(r, n, c.f64(kLn2High));
-  c->vfnmadd231pd(r, n, c.f64(kLn2Low));
+  c->vfnmadd231pd(r, n, c.f64(kWideLn2High));
+  c->vfnmadd231pd(r, n, c.f64(kWideLn2Low));
   wide_polynomial(c, q, r, wide_exponential_terms());
   c->vmulpd(square, r, r);
   c->vmulpd(q, q, square);
@@ -85,18 +84,17 @@ void split_avx512(VectorCode& c, const Vec& x, const Vec& f, const Vec& e, const
 
 // Denormals are multiplied by 2^54 first.
 void split_avx2(VectorCode& c, const Vec& x, const Vec& f, const Vec& e, const Vec& t, const Mask& mask) {
-  constexpr uint64_t kThreeQuarterBits = 0x3fe8000000000000;
   // 2^52 + 2^11 + k has k + 2^11 in its low bits, whose top bit is that of k in two's complement, turned.
   constexpr uint64_t kBiasBits = 0x4330000000000800;
   constexpr double kBias = 0x1p52 + 0x1p11;
   c.compare(mask, Compare::less, x, c.f64(0x1p-1022));
   c->vmulpd(t, x, c.f64(0x1p54));
   c.select(f, mask, t, x);
-  c->vpsubq(t, f, c.u64(kThreeQuarterBits));
-  c->vandpd(t, t, c.u64(kExponentMask));
+  c->vpsubq(t, f, c.u64(kThreeQuarters64));
+  c->vandpd(t, t, c.u64(kExponentMask64));
   c->vpsubq(f, f, t);
   c->vsubpd(f, f, c.f64(1));
-  c->vpsrlq(t, t, kMantissaBits);
+  c->vpsrlq(t, t, kMantissaBits64);
   c->vpxor(t, t, c.u64(kBiasBits));
   c->vsubpd(e, t, c.f64(kBias));
   c->vandpd(t, c.vector(mask), c.f64(-54));
@@ -113,23 +111,22 @@ namespace {
 
 // avx2: f = ln x for x above 0 and finite becomes ln x for any x. Destroys t and u.
 void finish_avx2(VectorCode& c, const Vec& f, const Vec& t, const Vec& u, const Mask& mask) {
-  constexpr uint64_t kInfinity = 0x7ff0000000000000, kNaN = 0x7ff8000000000000, kMinusInfinity = 0xfff0000000000000;
   const Vec x = c.in(0);
-  c.set_u64(t, kInfinity);
+  c.set_u64(t, kInfinity64);
   c.compare(mask, Compare::less, x, t);
   c.select(f, mask, f, x);
   c.set_u64(t, 0);
   c.compare(mask, Compare::less_equal, x, t);
   c->vcmppd(t, x, t, static_cast<uint8_t>(Compare::equal));
-  c.set_u64(u, kNaN);
+  c.set_u64(u, kNaN64);
   c.select(f, mask, u, f);
-  c.set_u64(u, kMinusInfinity);
+  c.set_u64(u, kMinusInfinity64);
   c->vblendvpd(f, f, u, t);
 }
 
 // ln(1 + f) = 2 atanh(s), s = f / (2 + f), and 2 s = f - s f, so that ln(1 + f) = f - (h - s (h + R)) with h = f^2 / 2
 // and R = s^2 (2/3 + 2/5 s^2 ...), relative error below 2^-62: what is rounded is small beside f.
-void logarithm(VectorCode& c) {
+void wide_logarithm(VectorCode& c) {
   constexpr double kTerms[] = {0x1.555555555554fp-1, 0x1.999999999c0f8p-2, 0x1.24924921ec07bp-2, 0x1.c71c7488dd4a5p-3,
                                0x1.745c4c79ffabbp-3, 0x1.3b358bca07134p-3, 0x1.0dcf1206e8925p-3, 0x1.1b69f7a9d2147p-3};
   const Vec f = c.temp(), e = c.temp(), s = c.temp(), square = c.temp(), sum = c.temp();
@@ -144,28 +141,31 @@ void logarithm(VectorCode& c) {
   c->vmulpd(square, square, c.f64(0.5));
   c->vaddpd(sum, sum, square);
   c->vmulpd(sum, sum, s);
-  c->vfmadd231pd(sum, e, c.f64(kLn2Low));
+  c->vfmadd231pd(sum, e, c.f64(kWideLn2Low));
   c->vsubpd(square, square, sum);
   c->vsubpd(square, square, f);
-  c->vfmsub132pd(e, square, c.f64(kLn2High));
+  c->vfmsub132pd(e, square, c.f64(kWideLn2High));
   if (!c.avx512()) finish_avx2(c, e, s, square, mask);
   c.move(c.out(), e);
 }
 
-constexpr LaneTypes kWide{kF64};
-
-constexpr RowPair kRows[] = {
-    {"Exp", kWide, {.vectors = 5, .cycles = 28}, {.vectors = 5, .cycles = 20, .in_turn = 2}, 1, algorithm<exponential>},
+constexpr RowPair kWideFunctionRows[] = {
+    {"Exp",
+     kF64Only,
+     {.vectors = 5, .cycles = 28},
+     {.vectors = 5, .cycles = 20, .in_turn = 2},
+     1,
+     algorithm<exponential>},
     {"Log",
-     kWide,
+     kF64Only,
      {.vectors = 6, .cycles = 44},
      {.vectors = 5, .masks = 1, .cycles = 32, .in_turn = 2},
      1,
-     algorithm<logarithm>},
+     algorithm<wide_logarithm>},
 };
 
 }  // namespace
 
-Result<void> add_wide_function_rows(JitterTable& table) { return add_pairs(table, kRows); }
+Result<void> add_wide_function_rows(JitterTable& table) { return add_pairs(table, kWideFunctionRows); }
 
 }  // namespace tenon::x86

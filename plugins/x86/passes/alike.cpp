@@ -1,6 +1,7 @@
 // Which registers hold one value in all lanes, and the operators that are cheaper on these.
 #include <algorithm>
 
+#include "x86/names.hpp"
 #include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
@@ -20,9 +21,6 @@ bool Alike::makes_alike(const Instruction& instruction) const {
 }
 
 namespace {
-
-const Name kDiv("Div"), kSqrt("Sqrt"), kDivAlike("DivAlike"), kSqrtAlike("SqrtAlike"), kFoldLanes("FoldLanes"),
-    kStore("Store");
 
 bool is_narrow(const Instruction& one) { return one.op == kDivAlike || one.op == kSqrtAlike; }
 bool reads_first_lane(const Instruction& one) {

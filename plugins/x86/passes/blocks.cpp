@@ -5,12 +5,11 @@
 #include <map>
 #include <set>
 
+#include "x86/names.hpp"
 #include "x86/passes/internal.hpp"
 
 namespace tenon::x86 {
 namespace {
-
-const Name kBegin("LoopBegin"), kEnd("LoopEnd"), kFetch("PrefetchRead");
 
 class BlockFetcher {
  public:
@@ -30,9 +29,9 @@ class BlockFetcher {
   template <class Then>
   void walk(std::vector<Instruction>& body, Then then) {
     for (Instruction& one : body) {
-      if (one.op == kBegin) begin(static_cast<LoopId>(one.number));
+      if (one.op == kLoopBegin) begin(static_cast<LoopId>(one.number));
       if (in_rows_ && one.memory && one.memory->index == counter_) see(one);
-      if (one.op == kEnd) end(one.label);
+      if (one.op == kLoopEnd) end(one.label);
       then(one);
     }
   }
@@ -73,7 +72,7 @@ class BlockFetcher {
   void end(int label) {
     const int64_t ahead = kernel_.blocks.sizes.front().elements;
     for (const Stretches::Touched& touched : stretches_.touched())
-      touched.write(kFetch, ahead * touched.memory.element.bits() / 8, label, kernel_.body);
+      touched.write(kPrefetchRead, ahead * touched.memory.element.bits() / 8, label, kernel_.body);
     stretches_.clear();
     in_rows_ = false;
     open_.pop_back();
@@ -102,9 +101,9 @@ class RowsAheadFetcher {
     kernel_.body.clear();
     kernel_.body.reserve(old.size() + 32);
     for (Instruction& one : old) {
-      if (one.op == kEnd && reads(one)) fetch(one.label);
+      if (one.op == kLoopEnd && reads(one)) fetch(one.label);
       kernel_.body.push_back(std::move(one));
-      if (kernel_.body.back().op == kBegin) begin(kernel_.loops[static_cast<size_t>(kernel_.body.back().number)]);
+      if (kernel_.body.back().op == kLoopBegin) begin(kernel_.loops[static_cast<size_t>(kernel_.body.back().number)]);
       if (const Instruction& last = kernel_.body.back(); vector_ && last.memory) see(last);
     }
   }
@@ -142,7 +141,7 @@ class RowsAheadFetcher {
       steps.push_back({.op = "AddParameter", .in = {row}, .out = {ahead}, .number = step});
       steps.push_back({.op = "AddParameter", .in = {ahead}, .out = {ahead}, .number = step});
       touched.memory.base = ahead;
-      touched.write(kFetch, 0, label, kernel_.body);
+      touched.write(kPrefetchRead, 0, label, kernel_.body);
     }
     kernel_.body.insert(kernel_.body.begin() + static_cast<std::ptrdiff_t>(at_), steps.begin(), steps.end());
     vector_ = nullptr;

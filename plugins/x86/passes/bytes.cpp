@@ -15,6 +15,7 @@
 #include <map>
 #include <optional>
 
+#include "x86/names.hpp"
 #include "x86/passes/bundles.hpp"
 #include "x86/passes/byte_factor.hpp"
 
@@ -22,7 +23,6 @@ namespace tenon::x86 {
 namespace {
 
 constexpr int kParts = Bundle::kParts;
-const Name kLoad("Load"), kStore("Store"), kWrap("Wrap"), kWhere("Where"), kAbs("Abs"), kMul("Mul"), kScalar("Scalar");
 
 template <size_t kCount>
 bool is_one_of(Name op, const Name (&names)[kCount]) {

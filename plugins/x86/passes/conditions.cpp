@@ -11,12 +11,11 @@
 //
 //   %3 = LessOrEqual %1, %2             %3 = Greater %1, %2
 //   %9 = Where %3, %7, %8               %9 = Where %3, %8, %7
+#include "x86/names.hpp"
 #include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
 namespace {
-
-const Name kAnd("And"), kOr("Or");
 
 bool is_comparison(const Instruction& one) {
   static const Name kNames[] = {

@@ -16,7 +16,7 @@ bool contract(Instruction& sum, RegisterId product, const snippet::RegisterIds& 
 }
 
 // `sum` adds `negated`, which is -x: as a difference. The sign of a NaN may be another.
-bool subtract(Instruction& sum, RegisterId negated, const snippet::RegisterIds& x) {
+bool take_negated(Instruction& sum, RegisterId negated, const snippet::RegisterIds& x) {
   static const Name kAdd("Add"), kSub("Sub");
   if (sum.op != kAdd || sum.memory) return false;
   sum.op = kSub;
@@ -46,7 +46,7 @@ void take_into_sums(LinearKernel& kernel, Name maker, Into into) {
 void contract_multiply_add(LinearKernel& kernel) {
   static const Name kMul("Mul"), kNeg("Neg");
   // Negated products become products that are subtracted.
-  take_into_sums(kernel, kNeg, subtract);
+  take_into_sums(kernel, kNeg, take_negated);
   take_into_sums(kernel, kMul, contract);
 }
 

@@ -12,12 +12,11 @@
 #include <optional>
 #include <set>
 
+#include "x86/names.hpp"
 #include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
 namespace {
-
-const Name kScalar("Scalar"), kBits("bits"), kDiv("Div"), kMul("Mul"), kFma("Fma");
 
 constexpr int kMantissaBits = 23;
 // Of the divisor: quotients and what is left are normal numbers for most x.
@@ -76,13 +75,13 @@ std::optional<QuotientFactors> quotient_factors(float divisor) {
 namespace {
 
 // Registers of what to multiply by; `low` -1: by `high` alone.
-struct Factors {
+struct ConstantFactors {
   RegisterId high = -1, low = -1;
 };
 
-class Divider {
+class ConstantDivider {
  public:
-  explicit Divider(LinearKernel& kernel) : kernel_(kernel), uses_(kernel) {
+  explicit ConstantDivider(LinearKernel& kernel) : kernel_(kernel), uses_(kernel) {
     for (const Instruction& one : kernel.body)
       if (is_quotient(one)) divisors_.insert(one.in[1]);
   }
@@ -115,7 +114,7 @@ class Divider {
     const auto bits = static_cast<uint32_t>(*constant.attributes.find(kBits)->get_if<int64_t>());
     const auto by = quotient_factors(std::bit_cast<float>(bits));
     if (!by) return;
-    Factors& made = factors_[id];
+    ConstantFactors& made = factors_[id];
     made.high = write_constant(constant, by->high);
     if (by->low != 0) made.low = write_constant(constant, by->low);
   }
@@ -127,13 +126,13 @@ class Divider {
     return kernel_.body.back().out[0];
   }
 
-  std::optional<Factors> factors_of(const Instruction& one) const {
+  std::optional<ConstantFactors> factors_of(const Instruction& one) const {
     if (!is_quotient(one)) return std::nullopt;
     const auto found = factors_.find(one.in[1]);
     return found == factors_.end() ? std::nullopt : std::optional(found->second);
   }
 
-  void write_quotient(const Instruction& quotient, const Factors& by) {
+  void write_quotient(const Instruction& quotient, const ConstantFactors& by) {
     const RegisterId x = quotient.in[0], rest = by.low < 0 ? -1 : kernel_.add_lanes(kF32);
     Instruction product = quotient;
     product.op = kMul;
@@ -150,14 +149,14 @@ class Divider {
   LinearKernel& kernel_;
   const Uses uses_;
   std::set<RegisterId> divisors_;
-  std::map<RegisterId, Factors> factors_;  // by the register of the constant
+  std::map<RegisterId, ConstantFactors> factors_;  // by the register of the constant
 };
 
 }  // namespace
 
 void divide_by_constants(LinearKernel& kernel) {
   const auto divides = [](const Instruction& one) { return one.op == kDiv; };
-  if (std::any_of(kernel.body.begin(), kernel.body.end(), divides)) Divider(kernel).run();
+  if (std::any_of(kernel.body.begin(), kernel.body.end(), divides)) ConstantDivider(kernel).run();
 }
 
 }  // namespace tenon::x86

@@ -8,13 +8,11 @@
 //   %4 = FoldLanes %3 {by = "Add"}              %4 = FoldLanes %3 {by = "Add", first = 2}
 #include <optional>
 
+#include "x86/names.hpp"
 #include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
 namespace {
-
-const Name kNumber("Number"), kFirst("FirstLanes"), kFill("FillTail"), kLoad("Load"), kFold("FoldLanes"),
-    kStore("Store"), kFoldRows("FoldRows");
 
 class FirstLanes {
  public:
@@ -22,11 +20,11 @@ class FirstLanes {
 
   void run() {
     for (Instruction& one : kernel_.body) {
-      if (one.op == kFirst)
+      if (one.op == kFirstLanes)
         mark(one, one.in[0]);
       else if (one.op == kStore && one.touched == Lanes::partial)
         mark(one, one.in[2]);
-      else if (one.op == kFold || one.op == kFoldRows)
+      else if (one.op == kFoldLanes || one.op == kFoldRows)
         fold(one);
     }
   }
@@ -58,10 +56,10 @@ class FirstLanes {
     const Instruction* made = only_maker(value);
     if (!made) return std::nullopt;
     RegisterId mask = -1;
-    if (made->op == kFill) mask = made->in[1];
+    if (made->op == kFillTail) mask = made->in[1];
     if (adds && made->op == kLoad && made->touched == Lanes::partial) mask = made->in[0];
     const Instruction* lanes = only_maker(mask);
-    const Attribute* count = lanes && lanes->op == kFirst ? lanes->attributes.find("count") : nullptr;
+    const Attribute* count = lanes && lanes->op == kFirstLanes ? lanes->attributes.find("count") : nullptr;
     return count ? std::optional(*count->get_if<int64_t>()) : std::nullopt;
   }
 

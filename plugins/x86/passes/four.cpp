@@ -10,13 +10,11 @@
 #include <map>
 #include <ranges>
 
+#include "x86/names.hpp"
 #include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
 namespace {
-
-const Name kFoldRows("FoldRows"), kFoldFour("FoldFour"), kRepeat("RepeatFour"), kSpread("SpreadFour"), kDiv("Div"),
-    kSqrt("Sqrt"), kDivFour("DivFour"), kSqrtFour("SqrtFour");
 
 class FourFinder {
  public:
@@ -140,10 +138,10 @@ class FourFinder {
     body.push_back(std::move(packed));
     if (std::ranges::all_of(four.left, [](int readers) { return readers == 0; })) return;
     const RegisterId repeated = kernel_.add_lanes(kernel_.registers[at(four.packed)].element);
-    body.push_back({.op = kRepeat, .in = {four.packed}, .out = {repeated}, .label = first.label});
+    body.push_back({.op = kRepeatFour, .in = {four.packed}, .out = {repeated}, .label = first.label});
     for (size_t place = 0; place < 4; ++place) {
       if (four.left[place] == 0) continue;
-      body.push_back({.op = kSpread,
+      body.push_back({.op = kSpreadFour,
                       .attributes = {{"at", static_cast<int64_t>(place)}},
                       .in = {repeated},
                       .out = {four.members[place]},

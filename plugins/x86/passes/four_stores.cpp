@@ -6,13 +6,13 @@
 //
 //   %a, %b, %c, %d = FoldRows ...                  %f = FoldFour ...
 //   Store.one f32 [%p], %a ...                     StoreFour f32 [%p], %f
+#include "x86/names.hpp"
 #include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
 namespace {
 
 constexpr size_t kFour = 4;
-const Name kStore("Store"), kSpread("SpreadFour"), kRepeat("RepeatFour"), kFoldRows("FoldRows");
 
 class FourStores {
  public:
@@ -71,13 +71,13 @@ class FourStores {
     RegisterId repeated = -1;
     for (size_t place = 0; place < kFour; ++place) {
       const Instruction& one = kernel_.body[*uses_.maker(stored(first, place))];
-      if (one.op != kSpread || (place > 0 && one.in[0] != repeated) ||
+      if (one.op != kSpreadFour || (place > 0 && one.in[0] != repeated) ||
           *one.attributes.find("at")->get_if<int64_t>() != static_cast<int64_t>(place))
         return -1;
       repeated = one.in[0];
     }
     const auto repeat = uses_.maker(repeated);
-    if (!repeat || kernel_.body[*repeat].op != kRepeat || !uses_.once(kernel_.body[*repeat].in[0])) return -1;
+    if (!repeat || kernel_.body[*repeat].op != kRepeatFour || !uses_.once(kernel_.body[*repeat].in[0])) return -1;
     return kernel_.body[*repeat].in[0];
   }
 

@@ -7,13 +7,11 @@
 #include <set>
 #include <tuple>
 
+#include "x86/names.hpp"
 #include "x86/passes/internal.hpp"
 
 namespace tenon::x86 {
 namespace {
-
-const Name kBegin("LoopBegin"), kEnd("LoopEnd"), kStore("Store"), kAdd("AddParameter"), kRead("PrefetchRead"),
-    kWrite("PrefetchWrite");
 
 class HeldFetcher {
  public:
@@ -21,7 +19,7 @@ class HeldFetcher {
 
   void run() {
     for (size_t i = 0; i < kernel_.body.size(); ++i)
-      if (kernel_.body[i].op == kBegin) see_loop(i);
+      if (kernel_.body[i].op == kLoopBegin) see_loop(i);
     std::vector<Instruction> body;
     for (size_t i = 0; i < kernel_.body.size(); ++i) {
       if (const auto made = made_.find(i); made != made_.end())
@@ -53,8 +51,8 @@ class HeldFetcher {
       const auto bytes = kernel_.params[static_cast<size_t>(shift.each)].known;
       if (bytes && *bytes > 0) (walked->second.written ? written : read).emplace_back(&walked->second, *bytes);
     }
-    for (const auto& [walked, bytes] : read) fetch(*walked, bytes, kRead, reads_, read.size());
-    for (const auto& [walked, bytes] : written) fetch(*walked, bytes, kWrite, writes_, written.size());
+    for (const auto& [walked, bytes] : read) fetch(*walked, bytes, kPrefetchRead, reads_, read.size());
+    for (const auto& [walked, bytes] : written) fetch(*walked, bytes, kPrefetchWrite, writes_, written.size());
   }
 
   // Pointers of the second row and so on count as the first row's, which they are steps from. None: there is a loop
@@ -63,12 +61,12 @@ class HeldFetcher {
     Walks walks;
     std::map<RegisterId, RegisterId> from;
     std::set<std::tuple<RegisterId, int64_t, bool>> seen;
-    for (size_t i = begin; kernel_.body[i].op != kEnd; ++i) {
+    for (size_t i = begin; kernel_.body[i].op != kLoopEnd; ++i) {
       const Instruction& one = kernel_.body[i];
       if (is_border(one.op)) return std::nullopt;
       // A pointer that moves meanwhile was a loop's, which has been written out.
-      if (one.op == kAdd && one.out[0] == one.in[0]) return std::nullopt;
-      if (one.op == kAdd) from[one.out[0]] = one.in[0];
+      if (one.op == kAddParameter && one.out[0] == one.in[0]) return std::nullopt;
+      if (one.op == kAddParameter) from[one.out[0]] = one.in[0];
       const bool written = one.op == kStore;
       if (!one.memory || !(written || reads_memory(one))) continue;
       if (!seen.emplace(one.memory->base, one.memory->displacement_bytes, written).second) continue;

@@ -14,13 +14,11 @@
 #include <set>
 #include <tuple>
 
+#include "x86/names.hpp"
 #include "x86/passes/internal.hpp"
 
 namespace tenon::x86 {
 namespace {
-
-const Name kBegin("LoopBegin"), kEnd("LoopEnd"), kTail("TailBegin"), kTailEnd("TailEnd"), kAdd("AddParameter"),
-    kRead("PrefetchRead");
 
 class ItemStager {
  public:
@@ -49,11 +47,11 @@ class ItemStager {
     std::vector<size_t> open;
     std::set<size_t> around;
     for (size_t i = 0; i < kernel_.body.size(); ++i) {
-      if (at(i).op == kEnd || at(i).op == kTailEnd) {
+      if (at(i).op == kLoopEnd || at(i).op == kTailEnd) {
         if (const size_t begin = open.back(); around.contains(begin)) items_ = {begin + 1, i};
         open.pop_back();
       }
-      if (at(i).op != kBegin && at(i).op != kTail) continue;
+      if (at(i).op != kLoopBegin && at(i).op != kTailBegin) continue;
       if (of(at(i).number).kind != Loop::Kind::scalar) {
         if (open.empty()) return false;
         around.insert(open.back()), columns_.push_back({i + 1, 0}), columns_dim_ = of(at(i).number).dim;
@@ -76,13 +74,13 @@ class ItemStager {
   // Of each walk over columns the longest loop that reads what lies in items, innermost ones alone.
   void find_sweeps() {
     for (Range& column : columns_) {
-      const Name end = at(column.begin - 1).op == kBegin ? kEnd : kTailEnd;
+      const Name end = at(column.begin - 1).op == kLoopBegin ? kLoopEnd : kTailEnd;
       column.end = column.begin;
       while (at(column.end).op != end || at(column.end).number != at(column.begin - 1).number) ++column.end;
       Range longest;
       for (size_t i = column.begin, begin = 0; i < column.end; ++i) {
-        if (at(i).op == kBegin) begin = i + 1;
-        if (at(i).op != kEnd || begin == 0) continue;
+        if (at(i).op == kLoopBegin) begin = i + 1;
+        if (at(i).op != kLoopEnd || begin == 0) continue;
         const Range inner{std::exchange(begin, 0), i};
         if (inner.end - inner.begin > longest.end - longest.begin && !reads_of(inner).empty()) longest = inner;
       }
@@ -118,11 +116,11 @@ class ItemStager {
     for (const auto& [pointer, read] : reads) {
       const RegisterId next = kernel_.add_general();
       const auto shift = std::ranges::find(of(loop()).shifts, pointer, &Loop::Shift::pointer);
-      put(0, {.op = kAdd, .in = {pointer}, .out = {next}, .number = shift->each});
+      put(0, {.op = kAddParameter, .in = {pointer}, .out = {next}, .number = shift->each});
       for (size_t i = 0; i < read.size(); ++i) {
         Memory ahead = read[i];
         ahead.base = next;
-        put(i, {.op = kRead, .attributes = {{"second", int64_t{1}}}, .memory = ahead});
+        put(i, {.op = kPrefetchRead, .attributes = {{"second", int64_t{1}}}, .memory = ahead});
       }
     }
     for (size_t i = 0; i < most; ++i) put(i, stage_op("StageLine"));
@@ -164,7 +162,7 @@ class ItemStager {
   void put_on_stage(Instruction& one, RegisterId staged) {
     for (snippet::RegisterIds* ids : {&one.in, &one.out}) std::ranges::replace(*ids, pointer_, staged);
     if (one.memory && one.memory->base == pointer_) one.memory->base = staged;
-    if (one.op != kBegin) return;
+    if (one.op != kLoopBegin) return;
     for (Loop::Shift& shift : kernel_.loops[static_cast<size_t>(one.number)].shifts)
       if (shift.pointer == pointer_) shift.pointer = staged;
   }

@@ -9,19 +9,18 @@
 //   the line behind                  the others: left
 #include <map>
 
+#include "x86/names.hpp"
 #include "x86/passes/internal.hpp"
 
 namespace tenon::x86 {
 namespace {
-
-const Name kBegin("LoopBegin"), kEnd("LoopEnd"), kStreaming("StoreStreaming");
 
 class LineStores {
  public:
   explicit LineStores(LinearKernel& kernel) : kernel_(kernel) {
     for (const Instruction& one : kernel.body) {
       follow(one);
-      if (one.op == kEnd) ++walks_[one.in[0]].loops;
+      if (one.op == kLoopEnd) ++walks_[one.in[0]].loops;
       if (is_of_walk(one)) note(one);
     }
   }
@@ -31,17 +30,17 @@ class LineStores {
     kernel_.body.reserve(old.size() + 64);
     for (Instruction& one : old) {
       follow(one);
-      Walk* walk = one.op == kBegin || one.op == kEnd ? &walks_[one.in[0]] : nullptr;
-      if (one.op == kBegin && walk->begun++ == 0) begin(*walk);
-      if (one.op == kBegin) open_.push_back(static_cast<LoopId>(one.number));
-      if (one.op == kEnd) open_.pop_back();
+      Walk* walk = one.op == kLoopBegin || one.op == kLoopEnd ? &walks_[one.in[0]] : nullptr;
+      if (one.op == kLoopBegin && walk->begun++ == 0) begin(*walk);
+      if (one.op == kLoopBegin) open_.push_back(static_cast<LoopId>(one.number));
+      if (one.op == kLoopEnd) open_.pop_back();
       if (is_of_walk(one)) {
         store(std::move(one));
         continue;
       }
       // As in a tile whose rows are walked inside of its columns: through the caches.
-      if (one.op == kStreaming) one.op = "Store";
-      const bool last = one.op == kEnd && --walk->loops == 0;
+      if (one.op == kStoreStreaming) one.op = "Store";
+      const bool last = one.op == kLoopEnd && --walk->loops == 0;
       kernel_.body.push_back(std::move(one));
       if (last) end(*walk);
     }
@@ -62,11 +61,11 @@ class LineStores {
   };
 
   void follow(const Instruction& one) {
-    if (one.op == kBegin) counter_ = one.in[0];
-    if (one.op == kEnd) counter_ = -1;
+    if (one.op == kLoopBegin) counter_ = one.in[0];
+    if (one.op == kLoopEnd) counter_ = -1;
   }
   bool is_of_walk(const Instruction& one) const {
-    return one.op == kStreaming && counter_ >= 0 && one.memory->index == counter_;
+    return one.op == kStoreStreaming && counter_ >= 0 && one.memory->index == counter_;
   }
 
   static Row* find(Walk& walk, RegisterId base) {

@@ -1,13 +1,13 @@
 // Integers of which nothing but low bits counts.
 #include <map>
 
+#include "x86/names.hpp"
 #include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
 namespace {
 
 constexpr int kAllBits = 32;
-const Name kWrap("Wrap"), kConvert("Convert"), kScalar("Scalar");
 
 float number_of(const Instruction& scalar) {
   return std::bit_cast<float>(static_cast<uint32_t>(*scalar.attributes.find("bits")->get_if<int64_t>()));

@@ -5,12 +5,11 @@
 //   %a = Max %a, %x                 %a = Max %a, %x {numbers = 1}
 //   %a = Max %a, %y                 %n = MarkNaN %n, %x, %y   %a = Max %a, %y {numbers = 1}
 //   %b = FoldLanes %a               %c = PutNaN %a, %n   %b = FoldLanes %c
+#include "x86/names.hpp"
 #include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
 namespace {
-
-const Name kMax("Max"), kMin("Min"), kScalar("Scalar"), kNumbers("numbers");
 
 bool passes_nan_on(const Instruction& one) {
   return !one.attributes.has(kNumbers) && !one.attributes.has("magnitudes");

@@ -1,16 +1,14 @@
 // What is known of integers that fit 8 or 16 bits, and loads of what 32 bits need not hold.
+#include "x86/names.hpp"
 #include "x86/passes/internal.hpp"
 
 namespace tenon::x86 {
 namespace {
 
-const Name kConvert("Convert"), kLoad("Load"), kBroadcast("BroadcastLoad"), kWrap("Wrap"), kScalar("Scalar"),
-    kDiv("Div"), kMod("Mod"), kFmod("Fmod");
-
 // By the instruction that makes them.
 bool makes_narrow(const LinearKernel& kernel, const Instruction& one) {
   constexpr int kNarrow = 16;
-  if (one.op == kLoad || one.op == kBroadcast) return one.memory->element.bits() <= kNarrow;
+  if (one.op == kLoad || one.op == kBroadcastLoad) return one.memory->element.bits() <= kNarrow;
   if (one.op == kWrap) return wrapped_to(one).bits() <= kNarrow;
   if (one.op == kScalar && has_32_bits(kernel, one.out[0])) {
     const auto bits = static_cast<uint32_t>(*one.attributes.find("bits")->get_if<int64_t>());
@@ -42,7 +40,7 @@ void mark_narrow_integers(LinearKernel& kernel) {
 
 void mark_narrow_loads(LinearKernel& kernel) {
   for (Instruction& one : kernel.body) {
-    if ((one.op != kLoad && one.op != kBroadcast) || one.memory->element.bits() != 64) continue;
+    if ((one.op != kLoad && one.op != kBroadcastLoad) || one.memory->element.bits() != 64) continue;
     if (kernel.registers[static_cast<size_t>(one.out[0])].element.bits() == 32) one.attributes.set("narrow", 1);
   }
 }

@@ -4,12 +4,11 @@
 //   %1 = Scalar {bits = 0xff800000}
 //   %3 = FillTail %2, %m {bits = 0xff800000}      %1 = FillTail %2, %m {bits = 0xff800000}
 //   %1 = Max %1, %3
+#include "x86/names.hpp"
 #include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
 namespace {
-
-const Name kScalar("Scalar");
 
 bool folds(const Instruction& one) {
   static const Name kNames[] = {"Add", "Mul", "Max", "Min"};

@@ -9,12 +9,11 @@
 #include <map>
 #include <set>
 
+#include "x86/names.hpp"
 #include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
 namespace {
-
-const Name kScalar("Scalar"), kBits("bits"), kMul("Mul"), kAdd("Add"), kByPower("MulByPower");
 
 class Shifter {
  public:
@@ -61,7 +60,7 @@ class Shifter {
       const auto by = shifts_.find(product.in[factor]);
       if (by == shifts_.end()) continue;
       const RegisterId x = product.in[1 - factor];
-      product.op = by->second < 0 ? kAdd : kByPower;
+      product.op = by->second < 0 ? kAdd : kMulByPower;
       product.in = {x, by->second < 0 ? x : by->second};
       return;
     }

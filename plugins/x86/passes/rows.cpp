@@ -5,13 +5,11 @@
 #include <ranges>
 #include <set>
 
+#include "x86/names.hpp"
 #include "x86/passes/internal.hpp"
 
 namespace tenon::x86 {
 namespace {
-
-const Name kBegin("LoopBegin"), kEnd("LoopEnd"), kTail("TailBegin"), kTailEnd("TailEnd"), kFetch("PrefetchRead"),
-    kAdd("AddParameter"), kZero("Zero"), kHead("HeadLanes");
 
 // Tensors that a sweep fetches at most: each takes a general register where steps are not known.
 constexpr int kMostFetched = 4;
@@ -39,13 +37,13 @@ class RowFinder {
   std::vector<Rows> run() {
     for (size_t i = 0; i < kernel_.body.size(); ++i) {
       const Instruction& one = kernel_.body[i];
-      if (one.op == kZero || one.op == kHead) starts_[one.out[0]] = i;
-      if (one.op == kAdd) rows_[one.out[0]] = one.in[0];
-      if (one.op == kBegin || one.op == kTail) open_.push_back(static_cast<LoopId>(one.number));
-      if (one.memory || one.op == kEnd) {
+      if (one.op == kZero || one.op == kHeadLanes) starts_[one.out[0]] = i;
+      if (one.op == kAddParameter) rows_[one.out[0]] = one.in[0];
+      if (one.op == kLoopBegin || one.op == kTailBegin) open_.push_back(static_cast<LoopId>(one.number));
+      if (one.memory || one.op == kLoopEnd) {
         if (Sweep* const in = sweep()) one.memory ? see(*in, *one.memory, one) : in->ends.push_back(i);
       }
-      if (one.op == kEnd || one.op == kTailEnd) open_.pop_back();
+      if (one.op == kLoopEnd || one.op == kTailEnd) open_.pop_back();
     }
     return std::move(found_);
   }
@@ -138,12 +136,12 @@ class NextRowFetcher {
   void fetch(const Sweep& sweep, Memory memory, const Loop::Shift& shift) {
     done_.fetched.insert(shift.pointer);
     const RegisterId next = kernel_.add_general();
-    made_[sweep.begin].push_back({.op = kAdd, .in = {memory.base}, .out = {next}, .number = shift.each});
+    made_[sweep.begin].push_back({.op = kAddParameter, .in = {memory.base}, .out = {next}, .number = shift.each});
     memory.base = next, memory.index = sweep.counter;
     for (const size_t end : sweep.ends) {
       const Loop& loop = kernel_.loops[static_cast<size_t>(kernel_.body[end].number)];
       const Stretches::Touched all{.memory = memory, .end = loop.increment * memory.element.bits() / 8};
-      all.write(kFetch, 0, kernel_.body[end].label, made_[end]);
+      all.write(kPrefetchRead, 0, kernel_.body[end].label, made_[end]);
       if (is_to_second(when_)) std::ranges::for_each(made_[end], fetch_into_second);
     }
   }

@@ -1,12 +1,11 @@
 // Prefetches among the stores of a loop.
 #include <ranges>
 
+#include "x86/names.hpp"
 #include "x86/passes/internal.hpp"
 
 namespace tenon::x86 {
 namespace {
-
-const Name kEnd("LoopEnd");
 
 bool is_streaming(const Instruction& one) { return is_past_caches(one.op); }
 
@@ -31,7 +30,7 @@ std::vector<Instruction> spread(std::vector<Instruction> body) {
 
 void spread_prefetches(LinearKernel& kernel) {
   for_each_stretch(kernel, [](std::vector<Instruction>& stretch, Name border) {
-    if (border == kEnd) stretch = spread(std::move(stretch));
+    if (border == kLoopEnd) stretch = spread(std::move(stretch));
   });
 }
 

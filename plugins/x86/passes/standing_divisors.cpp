@@ -29,14 +29,13 @@
 #include <utility>
 
 #include "x86/body/factors.hpp"
+#include "x86/names.hpp"
 #include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
 namespace {
 
 using snippet::RegisterIds;
-
-const Name kDiv("Div"), kFma("Fma"), kScalar("Scalar"), kModerate("moderate");
 
 class StandingDivisors {
  public:
@@ -115,31 +114,31 @@ class StandingDivisors {
   std::set<RegisterId> moderate_;
 };
 
-struct Factors {
+struct StandingFactors {
   QuotientParts parts;
   RegisterId odd = -1;  // where the divisor is; none: it is moderate
 };
 
-class Writer {
+class FactorWriter {
  public:
-  explicit Writer(LinearKernel& kernel) : kernel_(kernel) {}
+  explicit FactorWriter(LinearKernel& kernel) : kernel_(kernel) {}
 
   // No number of the next stretch may be one of this: it would hold a register all along.
   void begin_stretch() { numbers_.clear(); }
-  Factors write_factors(RegisterId divisor, bool moderate, int label) {
+  StandingFactors write_factors(RegisterId divisor, bool moderate, int label) {
     const auto make = [&](Name op, RegisterIds in) { return write(op, std::move(in), label); };
     const auto number = [&](float number) {
       const auto [made, is_new] = numbers_.try_emplace(number, -1);
       if (is_new) made->second = write_number(number);
       return made->second;
     };
-    Factors made{parts_of_divisor(divisor, true, make, number)};
+    StandingFactors made{parts_of_divisor(divisor, true, make, number)};
     if (moderate) return made;
     made.odd = kernel_.add_lanes(kBool);
     kernel_.body.push_back({.op = "OddDivisor", .in = {divisor}, .out = {made.odd}, .label = label});
     return made;
   }
-  void write_quotient(const Instruction& quotient, const Factors& by) {
+  void write_quotient(const Instruction& quotient, const StandingFactors& by) {
     const auto make = [&](Name op, RegisterIds in, RegisterId out) {
       Instruction one = quotient;
       one.op = op, one.in = std::move(in), one.out = RegisterIds{out};
@@ -177,9 +176,9 @@ void divide_by_standing(LinearKernel& kernel, const PassOptions& options) {
   if (std::ranges::none_of(kernel.body, [](const Instruction& one) { return one.op == kDiv; })) return;
   const LinearKernel old = kernel;
   const StandingDivisors standing(old, options);
-  std::map<RegisterId, Factors> factors;
+  std::map<RegisterId, StandingFactors> factors;
   kernel.body.clear();
-  Writer writer(kernel);
+  FactorWriter writer(kernel);
   for (const Instruction& one : old.body) {
     if (is_border(one.op)) writer.begin_stretch();
     const auto by = standing.is_quotient(one) ? factors.find(one.in[1]) : factors.end();

@@ -4,13 +4,11 @@
 #include <optional>
 #include <set>
 
+#include "x86/names.hpp"
 #include "x86/passes/internal.hpp"
 
 namespace tenon::x86 {
 namespace {
-
-const Name kStore("Store"), kStreaming("StoreStreaming"), kBytes("StoreBytes"), kLoadBytes("LoadBytes"),
-    kWrite("PrefetchWrite"), kRead("PrefetchRead"), kHead("HeadLanes"), kBegin("LoopBegin"), kEnd("LoopEnd");
 
 // Does the loop move to other rows of port `port`?
 bool moves(const Loop* rows, const std::vector<int>& ports, int port) {
@@ -39,10 +37,10 @@ void prefetch(LinearKernel& kernel, Name op, Ahead ahead, Wanted wanted) {
            moves(walks.rows(), ports, ports[static_cast<size_t>(pointer)]);
   };
   for (Instruction& instruction : kernel.body) {
-    if (instruction.op == kBegin) stretches.clear();
+    if (instruction.op == kLoopBegin) stretches.clear();
     if (wanted(instruction) && walks.has(instruction) && comes(instruction.memory->base))
       stretches.add(kernel, instruction);
-    if (instruction.op == kEnd) {
+    if (instruction.op == kLoopEnd) {
       const int64_t lines = ahead.of(stretches.touched().size());
       const int64_t ahead_bytes = ahead_of_rows(kernel, walks.rows()).value_or(lines * kLineBytes);
       const auto fetched = static_cast<std::ptrdiff_t>(body.size());
@@ -71,20 +69,20 @@ bool streamable(const LinearKernel& kernel, const Instruction& store, const Pass
 
 bool is_past_caches(Name op) {
   static const Name kLine("StoreLine"), kStaged("StageLine"), kRest("StageRest");
-  return op == kStreaming || op == kLine || op == kStaged || op == kRest;
+  return op == kStoreStreaming || op == kLine || op == kStaged || op == kRest;
 }
-bool writes_memory(Name op) { return op == kStore || op == kStreaming || op == kBytes; }
-bool is_prefetch(Name op) { return op == kWrite || op == kRead; }
+bool writes_memory(Name op) { return op == kStore || op == kStoreStreaming || op == kStoreBytes; }
+bool is_prefetch(Name op) { return op == kPrefetchWrite || op == kPrefetchRead; }
 void fetch_into_second(Instruction& prefetch) { prefetch.attributes.set("second", 1); }
 
 bool reads_memory(const Instruction& instruction) {
   const Name op = instruction.op;
-  return instruction.memory && !writes_memory(op) && !is_prefetch(op) && op != kHead;
+  return instruction.memory && !writes_memory(op) && !is_prefetch(op) && op != kHeadLanes;
 }
 
 void FirstWalks::follow(const Instruction& one) {
-  if (one.op == kEnd) counter_ = -1;
-  if (one.op != kBegin) return;
+  if (one.op == kLoopEnd) counter_ = -1;
+  if (one.op != kLoopBegin) return;
   const Loop& loop = kernel_.loops[static_cast<size_t>(one.number)];
   counter_ = loop.kind == Loop::Kind::vector ? loop.counter : -1;
   if (loop.kind == Loop::Kind::scalar && !kernel_.is_inside_row(loop)) rows_ = &loop, walks_.clear();
@@ -110,7 +108,7 @@ std::vector<int> ports_of(const LinearKernel& kernel) {
 
 void Stretches::add(const LinearKernel& kernel, const Instruction& instruction) {
   const Memory& memory = *instruction.memory;
-  const int64_t lanes = kernel.lanes * (instruction.op == kBytes || instruction.op == kLoadBytes ? 4 : 1);
+  const int64_t lanes = kernel.lanes * (instruction.op == kStoreBytes || instruction.op == kLoadBytes ? 4 : 1);
   const int64_t begin = memory.displacement_bytes, end = begin + lanes * memory.element.bits() / 8;
   auto at = std::find_if(touched_.begin(), touched_.end(),
                          [&](const Touched& other) { return other.memory.base == memory.base; });
@@ -136,7 +134,7 @@ void stream_stores(LinearKernel& kernel, const PassOptions& options) {
   for (Instruction& instruction : kernel.body)
     if (streamable(kernel, instruction, options) && !kept.contains(port(instruction)) &&
         kernel.has_rows(port(instruction)))
-      instruction.op = kStreaming;
+      instruction.op = kStoreStreaming;
 }
 
 int64_t Ahead::of(size_t stretches) const {
@@ -145,13 +143,13 @@ int64_t Ahead::of(size_t stretches) const {
 }
 
 void prefetch_writes(LinearKernel& kernel, Ahead ahead, const std::set<RegisterId>& near) {
-  prefetch(kernel, kWrite, ahead, [&](const Instruction& instruction) {
-    return (instruction.op == kStore || instruction.op == kBytes) && !near.contains(instruction.memory->base);
+  prefetch(kernel, kPrefetchWrite, ahead, [&](const Instruction& instruction) {
+    return (instruction.op == kStore || instruction.op == kStoreBytes) && !near.contains(instruction.memory->base);
   });
 }
 
 void prefetch_reads(LinearKernel& kernel, Ahead ahead, const std::set<RegisterId>& near) {
-  prefetch(kernel, kRead, ahead, [&](const Instruction& instruction) {
+  prefetch(kernel, kPrefetchRead, ahead, [&](const Instruction& instruction) {
     return reads_memory(instruction) && !near.contains(instruction.memory->base);
   });
 }

@@ -20,15 +20,13 @@
 #include <utility>
 
 #include "x86/emitters/odd_table.hpp"
+#include "x86/names.hpp"
 #include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
 namespace {
 
 using Outer = OddFunction::Outer;
-
-const Name kErf("Erf"), kTanh("Tanh"), kScalar("Scalar"), kAdd("Add"), kSub("Sub"), kMul("Mul"), kDiv("Div"),
-    kNeg("Neg");
 
 constexpr size_t kDegrees = 8;
 

@@ -13,7 +13,7 @@ bool has_flag(const Emission& e, Name name) {
 }
 
 // NaN of extrema is no matter, or comes by their bits (body/spared.hpp).
-bool of_numbers(const codegen::Signature& signature) {
+bool of_numbers_or_magnitudes(const codegen::Signature& signature) {
   return signature.attributes.has("numbers") || signature.attributes.has("magnitudes");
 }
 
@@ -180,7 +180,7 @@ std::vector<JitterRow> operand_rows() {
   for (const bool greater : {true, false}) {
     JitterRow row{.op = greater ? "MaxMemory" : "MinMemory", .types = kFloatLanes, .cycles = 0.5};
     row.make = greater ? make_function<emit_extreme<true>> : make_function<emit_extreme<false>>;
-    row.accepts = of_numbers;
+    row.accepts = of_numbers_or_magnitudes;
     rows.push_back(row);
     row.accepts = nullptr;
     row.feature = kAvx512Feature;

@@ -5,7 +5,7 @@
 namespace tenon {
 namespace {
 
-const PassRegistration kRegistered({{
+const PassRegistration kSnippetPassesRegistered({{
     .name = "tokenize-snippets",
     .contract =
         "Memory-bound operators that run in one nest of loops become snippet.Subgraph operators, as if a target\n"

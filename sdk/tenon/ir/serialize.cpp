@@ -16,7 +16,7 @@ namespace {
 constexpr char kMagic[8] = {'T', 'E', 'N', 'O', 'N', 'I', 'R', '1'};
 constexpr size_t kInlineBytes = 256;  // smaller tensors stay readable in the text
 
-const Name& value_name() {
+const Name& payload_name() {
   static const Name name("value");
   return name;
 }
@@ -62,7 +62,7 @@ std::string serialize(const Graph& graph) {
     if (!tensor || tensor->element().is_string() || tensor->bytes() < kInlineBytes) return;
     op.result()->set_type(Type(tensor->type()));
     blocks.push_back(*tensor);
-    op.attributes().erase(value_name());
+    op.attributes().erase(payload_name());
     op.set_attr(block_name(), static_cast<int64_t>(blocks.size() - 1));
   });
   const std::string text = print(*stripped, {.layout_maps = true});
@@ -126,7 +126,7 @@ Result<std::unique_ptr<Graph>> deserialize(std::span<const std::byte> bytes, std
       return;
     }
     op.attributes().erase(block_name());
-    op.set_attr(value_name(), *std::move(tensor));
+    op.set_attr(payload_name(), *std::move(tensor));
   });
   TENON_OK(std::move(status));
   return graph;

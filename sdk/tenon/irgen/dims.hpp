@@ -19,6 +19,12 @@ TENON_API Result<std::vector<program::Dim>> program_dims(const Shape& shape);
 TENON_API program::Box program_box(const Box& box);
 TENON_API program::Box program_box(const StaticBox& box);
 
+inline Dims extents_of(const StaticBox& box) {
+  Dims extents;
+  for (const StaticRange& range : box) extents.push_back(range.extent());
+  return extents;
+}
+
 // The extents that a kernel sees, as dims of a tensor.
 TENON_API Dims tensor_dims(const program::BufferView& view);
 // Are the elements of the view a row-major tensor without gaps?

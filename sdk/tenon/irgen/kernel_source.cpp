@@ -3,17 +3,12 @@
 #include <algorithm>
 
 #include <tenon/ir/builder.hpp>
+#include <tenon/irgen/dims.hpp>
 
 namespace tenon::irgen {
 namespace {
 
 bool has_static_shape(const Type& type) { return !type.is_tensor() || type.shape().is_static(); }
-
-Dims extents_of(const StaticBox& box) {
-  Dims dims;
-  for (const StaticRange& range : box) dims.push_back(range.extent());
-  return dims;
-}
 
 }  // namespace
 

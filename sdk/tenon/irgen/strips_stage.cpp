@@ -23,12 +23,6 @@ int64_t aligned(int64_t bytes) {
          static_cast<int64_t>(kAlignBytes);
 }
 
-Dims extents_of(const StaticBox& box) {
-  Dims extents;
-  for (const StaticRange& range : box) extents.push_back(range.extent());
-  return extents;
-}
-
 int64_t dense_bytes(const Dims& extents, ElementType element) {
   int64_t bytes = element.bits() / 8;
   for (const int64_t extent : extents) bytes *= extent;
@@ -182,8 +176,7 @@ Result<std::shared_ptr<const StripStage>> StripStage::make(const ChainOp& op, co
   stage->result_ = op.result;
   const int rank = static_cast<int>(from.types.type_of(op.value()).shape().rank());
   for (const int d : op.dims) stage->moved_.push_back(rank - 1 - d);
-  for (const StageCall& call : calls)
-    TENON_OK(stage->add(op, passed, call, from), "in a strip of ", op.op->describe());
+  for (const StageCall& call : calls) TENON_OK(stage->add(op, passed, call, from), "in a strip of ", op.op->describe());
   std::ranges::sort(stage->boxes_, {}, &Box::key);
   return std::shared_ptr<const StripStage>(std::move(stage));
 }

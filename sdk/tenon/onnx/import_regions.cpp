@@ -2,11 +2,7 @@
 #include <tenon/onnx/regions_internal.hpp>
 
 namespace tenon::onnx {
-namespace {
-
-const Name kScan("Scan");
-
-}  // namespace
+namespace {}  // namespace
 
 Result<void> Importer::import_regions(Op& op, const std::map<std::string, Frame::Binding>& graphs, size_t depth) {
   const auto import_one = [&](const std::string& name, const Frame::Binding& binding) -> Result<void> {
@@ -39,7 +35,7 @@ Result<std::vector<Value*>> Importer::import_batched_scan(const UpgradeNode& nod
   if (node.operand(0)) return error(Code::unsupported, "Scan of opset 8 with sequence_lens is not supported");
   if (node.operands.empty()) return error(Code::invalid_argument, "it has no operands");
   const std::vector<Value*> operands(node.operands.begin() + 1, node.operands.end());
-  Op& batch = node.builder.create(kScan, operands, node.results, {{"num_scan_inputs", operands.size()}});
+  Op& batch = node.builder.create("Scan", operands, node.results, {{"num_scan_inputs", operands.size()}});
   Region& body = batch.add_region();
   for (size_t i = 0; i < operands.size(); ++i) body.add_input(str("sample_", i), region_input_type(batch, i));
 
@@ -48,7 +44,7 @@ Result<std::vector<Value*>> Importer::import_batched_scan(const UpgradeNode& nod
     attributes.set("scan_input_directions", *directions);
   std::vector<Value*> samples;
   for (size_t i = 0; i < operands.size(); ++i) samples.push_back(body.input(i));
-  Op& sequence = Builder(body).create(kScan, samples, node.results, std::move(attributes));
+  Op& sequence = Builder(body).create("Scan", samples, node.results, std::move(attributes));
   TENON_OK(import_regions(sequence, graphs, depth + 1));
   TENON_OK(infer(sequence));
   std::vector<Value*> results;

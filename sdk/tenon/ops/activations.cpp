@@ -11,8 +11,6 @@ namespace {
 using Values = std::vector<Value*>;
 using Gradients = std::span<Value* const>;
 
-constexpr Trait kElementwise = Trait::pure | Trait::elementwise | Trait::layout_oblivious;
-
 // ---- Gradients ----
 
 // A constant of the type of `value`'s elements.
@@ -92,7 +90,7 @@ OpDef function(Name name, std::string summary, const TypeSet& types = kFloatType
       .bounds(pointwise());
 }
 
-const OpRegistration kRegistered({
+const OpRegistration kActivationsRegistered({
     function(Relu::kName, "max(X, 0)", kNumberTypes).gradient(relu_gradient),
     function(LeakyRelu::kName, "X >= 0 ? X : alpha * X").attribute("alpha", 0.01f),
     function(Elu::kName, "X >= 0 ? X : alpha * (e^X - 1)").attribute("alpha", 1.0f),

@@ -146,7 +146,7 @@ OpDef variadic(Name name, std::string summary, const TypeSet& types, Trait trait
       .bounds(pointwise());
 }
 
-const OpRegistration kRegistered({
+const OpRegistration kArithmeticRegistered({
     binary(Add::kName, "A + B", kNumberTypes, kCommuting).gradient(add_gradient).infer_dims(dims_of([](const Row& at) {
       return at[0] + at[1];
     })),

@@ -274,7 +274,7 @@ Result<Bounds> linear_attention_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-const OpRegistration kRegistered({
+const OpRegistration kAttentionRegistered({
     OpDef(AttentionOp::kName)
         .summary("Y = softmax(softcap(scale * Q K') + bias) V, by heads")
         .operand("Q", "T1")

@@ -17,8 +17,6 @@ ConvertOptions convert_options_of(const Op& op) {
 
 namespace {
 
-constexpr Trait kElementwise = Trait::pure | Trait::elementwise | Trait::layout_oblivious;
-
 Result<std::vector<Type>> infer_to(const InferContext& context, ElementType to) {
   TENON_TRY(input, context.tensor(0));
   return std::vector<Type>{Type(to, std::move(input.shape))};
@@ -73,7 +71,7 @@ OpDef casting(Name name, std::string summary) {
       .bounds(pointwise());
 }
 
-const OpRegistration kRegistered({
+const OpRegistration kCastRegistered({
     casting(Cast::kName, "input in the element type `to`")
         .required_attribute("to", AttributeKind::type)
         .attribute("saturate", int64_t{1})

@@ -7,9 +7,8 @@
 namespace tenon {
 namespace {
 
-constexpr Trait kElementwise = Trait::pure | Trait::elementwise | Trait::layout_oblivious;
 constexpr Trait kBroadcasting = kElementwise | Trait::broadcasting;
-constexpr Trait kCommuting = kBroadcasting | Trait::commutative;
+constexpr Trait kSymmetric = kBroadcasting | Trait::commutative;
 
 // ---- Shape arithmetic: truth as 0, 1 or unknown ----
 
@@ -77,10 +76,10 @@ Result<std::vector<Type>> infer_where(const InferContext& context) {
   return std::vector<Type>{Type(x.element, std::move(shape))};
 }
 
-constexpr Trait kLogic = kCommuting | Trait::associative;
+constexpr Trait kLogic = kSymmetric | Trait::associative;
 
-const OpRegistration kRegistered({
-    comparison(Equal::kName, "A == B", kAnyTensor, kCommuting).infer_dims(pairs(equal_dims)),
+const OpRegistration kCompareLogicRegistered({
+    comparison(Equal::kName, "A == B", kAnyTensor, kSymmetric).infer_dims(pairs(equal_dims)),
     comparison(Less::kName, "A < B", kNumberTypes).infer_dims(pairs(less)),
     comparison(LessOrEqual::kName, "A <= B", kNumberTypes).infer_dims(pairs([](const Dim& a, const Dim& b) {
       return negated(less(b, a));

@@ -14,7 +14,7 @@ Result<std::vector<Type>> infer_constant(const InferContext& context) {
   return std::vector<Type>{Type(tensor->type())};
 }
 
-const OpRegistration kRegistered({
+const OpRegistration kConstantRegistered({
     OpDef(Constant::kName)
         .summary("The tensor `value`")
         .result("output", "T")

@@ -117,7 +117,7 @@ InferredTypes infer_scan(const InferContext& context) {
   return types;
 }
 
-const OpRegistration kRegistered({
+const OpRegistration kControlRegistered({
     OpDef(If::kName)
         .summary("The outputs of the first region when `cond` is true, else those of the second")
         .operand("cond", "bool")

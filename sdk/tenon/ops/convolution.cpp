@@ -4,14 +4,12 @@
 
 #include <tenon/ir/op_def.hpp>
 #include <tenon/ops/bounds_rules.hpp>
+#include <tenon/ops/infer_util.hpp>
 #include <tenon/ops/window.hpp>
 #include <tenon/ops/window_bounds.hpp>
 
 namespace tenon {
 namespace {
-
-constexpr TypeSet kBytes("8-bit integers", [](ElementType e) { return e == kI8 || e == kU8; });
-constexpr TypeSet kInt32("i32", [](ElementType e) { return e == kI32; });
 
 Result<void> same_rank(const Op& op, const Shape& x, const Shape& w) {
   if (!x.ranked() || !w.ranked() || (x.rank() == w.rank() && x.rank() >= 2)) return {};
@@ -395,7 +393,7 @@ OpDef windowed(std::string_view name) {
   return def;
 }
 
-const OpRegistration kRegistered({
+const OpRegistration kConvolutionRegistered({
     windowed(Conv::kName)
         .summary("Y = X convolved with W, plus B per output channel")
         .operand("X", "T")
@@ -423,9 +421,9 @@ const OpRegistration kRegistered({
         .optional_operand("x_zero_point", "T1")
         .optional_operand("w_zero_point", "T2")
         .result("y", "T3")
-        .types("T1", kBytes)
-        .types("T2", kBytes)
-        .types("T3", kInt32)
+        .types("T1", kByteTypes)
+        .types("T2", kByteTypes)
+        .types("T3", kInt32Types)
         .infer(infer_conv_integer)
         .bounds(conv_integer_rule()),
     windowed(QLinearConv::kName)
@@ -440,10 +438,10 @@ const OpRegistration kRegistered({
         .operand("y_zero_point", "T3")
         .optional_operand("B", "T4")
         .result("y", "T3")
-        .types("T1", kBytes)
-        .types("T2", kBytes)
-        .types("T3", kBytes)
-        .types("T4", kInt32)
+        .types("T1", kByteTypes)
+        .types("T2", kByteTypes)
+        .types("T3", kByteTypes)
+        .types("T4", kInt32Types)
         .types("TS", kFloatTypes)
         .infer(infer_qlinear_conv)
         .bounds(qlinear_conv_rule()),

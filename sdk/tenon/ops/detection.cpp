@@ -22,7 +22,7 @@ InferredTypes infer_non_max_suppression(const InferContext& context) {
   return one_type(kI64, {Dim(), 3});
 }
 
-const OpRegistration kRegistered({
+const OpRegistration kDetectionRegistered({
     OpDef(NonMaxSuppression::kName)
         .summary("The boxes of highest score that overlap no better one too much")
         .operand("boxes", "T")

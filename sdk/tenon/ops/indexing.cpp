@@ -5,6 +5,7 @@
 
 #include <tenon/ops/bounds_rules.hpp>
 #include <tenon/ops/infer_util.hpp>
+#include <tenon/ops/movement_internal.hpp>
 
 namespace tenon {
 namespace {
@@ -385,7 +386,7 @@ Result<void> one_hot_sub_box(const SubBoxQuery& query, SubBoxOp&) {
 
 // ---- Definitions ----
 
-constexpr Trait kMoves = Trait::pure | Trait::movement | Trait::layout_aware;
+using detail::kMoves;
 constexpr Trait kFinds = Trait::pure | Trait::layout_aware | Trait::data_dependent;
 const TypeSet kOrderedTypes("number, bool and string tensors", [](ElementType e) { return !e.is_complex(); });
 
@@ -408,7 +409,7 @@ OpDef scattering(std::string_view name, std::string_view summary) {
       .traits(Trait::pure | Trait::layout_aware);
 }
 
-const OpRegistration kRegistered({
+const OpRegistration kIndexingRegistered({
     indexed(Gather::kName, "The slices of `data` along `axis` that `indices` names")
         .attribute("axis", int64_t{0})
         .infer(infer_gather)

@@ -17,6 +17,13 @@ namespace tenon {
 
 using InferredTypes = Result<std::vector<Type>>;
 
+// What computes each element from those of the operands at the same place.
+inline constexpr Trait kElementwise = Trait::pure | Trait::elementwise | Trait::layout_oblivious;
+
+// Of integer products.
+inline constexpr TypeSet kByteTypes("8-bit integers", [](ElementType e) { return e == kI8 || e == kU8; });
+inline constexpr TypeSet kInt32Types("i32", [](ElementType e) { return e == kI32; });
+
 // The types of an operator with one result.
 inline std::vector<Type> one_type(ElementType element, Shape shape) { return {Type(element, std::move(shape))}; }
 

@@ -46,7 +46,7 @@ OpDef identity_op(Name name, std::string summary) {
       .gradient(gradient_of_identity);
 }
 
-const OpRegistration kRegistered({
+const OpRegistration kLayoutRegistered({
     identity_op(LayoutReorder::kName, "output = input, in the layout of output").verify(verify_numbers),
     identity_op(LayoutScrub::kName, "output = input, with `bits` in all padding of its layout")
         .attribute("bits", int64_t{0})

@@ -69,7 +69,7 @@ OpDef loss(Name name, std::string summary, std::string scores, std::string class
       .bounds({loss_bounds, runs_as_it_is()});
 }
 
-const OpRegistration kRegistered({
+const OpRegistration kLossRegistered({
     loss(NegativeLogLikelihoodLoss::kName, "-weight[target] * input[target], reduced", "input", "target", "weight"),
     loss(SoftmaxCrossEntropyLoss::kName, "-weights[labels] * LogSoftmax(scores)[labels], reduced", "scores", "labels",
          "weights")

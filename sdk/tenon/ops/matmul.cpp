@@ -7,12 +7,11 @@
 
 #include <tenon/ir/op_def.hpp>
 #include <tenon/ops/bounds_rules.hpp>
+#include <tenon/ops/infer_util.hpp>
 
 namespace tenon {
 namespace {
 
-constexpr TypeSet kBytes("8-bit integers", [](ElementType e) { return e == kI8 || e == kU8; });
-constexpr TypeSet kInt32("i32", [](ElementType e) { return e == kI32; });
 constexpr TypeSet kQuantized("8-bit integers and floats",
                              [](ElementType e) { return e.bits() == 8 && (e.is_int() || e.is_float()); });
 
@@ -256,7 +255,7 @@ Term implicit_output(const std::string& letters) {
   return term;
 }
 
-const OpRegistration kRegistered({
+const OpRegistration kMatmulRegistered({
     OpDef(MatMul::kName)
         .summary("Y = A * B as matrices, over broadcast leading axes")
         .operand("A", "T")
@@ -285,9 +284,9 @@ const OpRegistration kRegistered({
         .optional_operand("a_zero_point", "T1")
         .optional_operand("b_zero_point", "T2")
         .result("Y", "T3")
-        .types("T1", kBytes)
-        .types("T2", kBytes)
-        .types("T3", kInt32)
+        .types("T1", kByteTypes)
+        .types("T2", kByteTypes)
+        .types("T3", kInt32Types)
         .infer(infer_matmul_integer)
         .bounds({[](const BoundsQuery& query) { return product_bounds(query, 0, 1, {2}, {3}); }, runs_as_it_is()}),
     OpDef(QLinearMatMul::kName)

@@ -145,7 +145,7 @@ OpDef with_entries(OpDef def, const std::string& prefix) {
       .optional_attribute(prefix + "_floats", AttributeKind::reals);
 }
 
-const OpRegistration kRegistered({
+const OpRegistration kMlRegistered({
     with_entries(with_entries(OpDef(LabelEncoder::kName), "keys"), "values")
         .summary("The value that belongs to each key, or the default")
         .operand("X", "T1")

@@ -196,7 +196,7 @@ Result<void> split_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
 
 // ---- Definitions ----
 
-const OpRegistration kRegistered({
+const OpRegistration kMovementRegistered({
     mover(Transpose::kName, "Axis d of the result is axis perm[d] of `data`", "data")
         .optional_attribute("perm", AttributeKind::integers)
         .infer(infer_transpose)

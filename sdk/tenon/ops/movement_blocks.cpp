@@ -198,7 +198,7 @@ Result<void> center_crop_pad_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
 
 // ---- Definitions ----
 
-const OpRegistration kRegistered({
+const OpRegistration kMovementBlocksRegistered({
     mover(Trilu::kName, "The upper or lower triangle of matrices, zeros elsewhere", "input")
         .optional_operand("k", "i64")
         .attribute("upper", int64_t{1})

@@ -206,7 +206,7 @@ Result<void> tile_sub_box(const SubBoxQuery& query, SubBoxOp&) {
 
 // ---- Definitions ----
 
-const OpRegistration kRegistered({
+const OpRegistration kMovementPadRegistered({
     mover(Pad::kName, "`data` with elements put around it: a constant, mirrored, the edge, or repeated", "data")
         .operand("pads", "i64")
         .optional_operand("constant_value", "T")

@@ -164,7 +164,7 @@ Result<void> slice_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
 
 // ---- Definitions ----
 
-const OpRegistration kRegistered({
+const OpRegistration kMovementSliceRegistered({
     mover(Slice::kName, "Every steps[k]-th element of axis axes[k] from starts[k] up to ends[k]", "data")
         .types("Tind", kIndexTypes)
         .operand("starts", "Tind")

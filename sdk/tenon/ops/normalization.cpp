@@ -246,7 +246,7 @@ Result<Bounds> dropout_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-const OpRegistration kRegistered({
+const OpRegistration kNormalizationRegistered({
     OpDef(BatchNormalization::kName)
         .summary("Y = (X - mean) / sqrt(var + epsilon) * scale + B, by channel")
         .operand("X", "T")

@@ -46,7 +46,7 @@ InferredTypes infer_unpool(const InferContext& context) {
 }
 
 // Images [N, C, H, W] and boxes [R, columns] to [R, C, height, width].
-InferredTypes boxed(const InferContext& context, int64_t columns, Dim height, Dim width) {
+InferredTypes infer_boxes(const InferContext& context, int64_t columns, Dim height, Dim width) {
   TENON_OK(require_rank(context, 0, 4));
   TENON_OK(require_rank(context, 1, 2));
   TENON_TRY(x, context.tensor(0));
@@ -62,7 +62,7 @@ InferredTypes boxed(const InferContext& context, int64_t columns, Dim height, Di
 
 InferredTypes infer_roi_pool(const InferContext& context) {
   TENON_TRY(pooled, integers_attribute(context.op(), "pooled_shape", 2, 1, 1));
-  return boxed(context, 5, Dim(pooled[0]), Dim(pooled[1]));
+  return infer_boxes(context, 5, Dim(pooled[0]), Dim(pooled[1]));
 }
 
 InferredTypes infer_roi_align(const InferContext& context) {
@@ -72,7 +72,7 @@ InferredTypes infer_roi_align(const InferContext& context) {
     return error(Code::invalid_argument, context.op().describe(),
                  " needs output_height and output_width >= 1, they are ", height, " and ", width);
   }
-  return boxed(context, 4, Dim(height), Dim(width));
+  return infer_boxes(context, 4, Dim(height), Dim(width));
 }
 
 // ---- Bounds ----
@@ -148,7 +148,7 @@ OpDef global_pool(std::string_view name) {
   return def;
 }
 
-const OpRegistration kRegistered({
+const OpRegistration kPoolingRegistered({
     pool(MaxPool::kName, kPooled)
         .summary("Y = the largest element of each window of X; Indices: where it stands")
         .result("Indices", "I", Arity::optional)

@@ -132,7 +132,7 @@ Result<void> quantize_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
 
 constexpr Trait kQuantising = Trait::pure | Trait::layout_aware;
 
-const OpRegistration kRegistered({
+const OpRegistration kQuantizeRegistered({
     OpDef(QuantizeLinear::kName)
         .summary("saturate(round(x / y_scale) + y_zero_point)")
         .operand("x", "T1")

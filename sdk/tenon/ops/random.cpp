@@ -63,7 +63,7 @@ OpDef like(Name name, std::string summary) {
 OpDef normal(OpDef def) { return def.attribute("mean", 0.0f).attribute("scale", 1.0f); }
 OpDef uniform(OpDef def) { return def.attribute("low", 0.0f).attribute("high", 1.0f); }
 
-const OpRegistration kRegistered({
+const OpRegistration kRandomRegistered({
     normal(shaped(RandomNormal::kName, "Normal numbers of `mean` and standard deviation `scale`")),
     uniform(shaped(RandomUniform::kName, "Uniform numbers in [low, high)")),
     normal(like(RandomNormalLike::kName, "Normal numbers in the operand's shape")),

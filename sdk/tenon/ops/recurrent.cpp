@@ -110,7 +110,7 @@ OpDef recurrent_def(std::string_view name, int64_t gates, Attribute::Texts activ
   return def;
 }
 
-const OpRegistration kRegistered({
+const OpRegistration kRecurrentRegistered({
     recurrent_def(RNN::kName, 1, {"Tanh"}).summary("A recurrent layer: H = f(x W' + h R' + b)"),
     recurrent_def(GRU::kName, 3, {"Sigmoid", "Tanh"})
         .summary("A layer of gated recurrent units")

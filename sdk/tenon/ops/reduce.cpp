@@ -23,7 +23,7 @@ namespace {
 
 constexpr Trait kReduction = Trait::pure | Trait::reduction | Trait::layout_aware;
 
-const TypeSet kOrderedTypes("number and bool tensors", [](ElementType e) { return e.is_number() || e.is_bool(); });
+const TypeSet kComparedTypes("number and bool tensors", [](ElementType e) { return e.is_number() || e.is_bool(); });
 
 // ---- Shape rules ----
 
@@ -76,7 +76,7 @@ Result<std::vector<Type>> infer_arg(const InferContext& context) {
   return std::vector<Type>{Type(kI64, without(data.shape, folded, context.attr<int64_t>("keepdims", 1) != 0))};
 }
 
-Result<std::vector<Type>> infer_scan(const InferContext& context) {
+Result<std::vector<Type>> infer_cumulative(const InferContext& context) {
   TENON_TRY(x, context.tensor(0));
   if (context.type(1).is_tensor() && !may_be_one_number(context.type(1).shape())) {
     return error(Code::invalid_argument, context.op().describe(), ": the axis must be one number, it has shape ",
@@ -219,15 +219,15 @@ OpDef scan(Name name, std::string summary) {
       .attribute("exclusive", int64_t{0})
       .attribute("reverse", int64_t{0})
       .traits(Trait::pure | Trait::layout_aware)
-      .infer(infer_scan)
+      .infer(infer_cumulative)
       .bounds({scan_bounds, scan_sub_box});
 }
 
-const OpRegistration kRegistered({
+const OpRegistration kReduceRegistered({
     reducer(ReduceSum::kName, "The sum over `axes`").infer_dims(folded_dims(sum)),
     reducer(ReduceMean::kName, "The mean over `axes`"),
-    reducer(ReduceMax::kName, "The greatest element over `axes`", kOrderedTypes).infer_dims(folded_dims(max)),
-    reducer(ReduceMin::kName, "The least element over `axes`", kOrderedTypes).infer_dims(folded_dims(min)),
+    reducer(ReduceMax::kName, "The greatest element over `axes`", kComparedTypes).infer_dims(folded_dims(max)),
+    reducer(ReduceMin::kName, "The least element over `axes`", kComparedTypes).infer_dims(folded_dims(min)),
     reducer(ReduceProd::kName, "The product over `axes`").infer_dims(folded_dims(product)),
     reducer(ReduceL1::kName, "The sum of |data| over `axes`"),
     reducer(ReduceL2::kName, "The square root of the sum of data^2 over `axes`"),

@@ -353,7 +353,7 @@ Result<void> col2im_sub_box(const SubBoxQuery& query, SubBoxOp&) {
   return {};
 }
 
-const OpRegistration kRegistered({
+const OpRegistration kResizeRegistered({
     OpDef(Resize::kName)
         .summary("Y = X resampled to other extents")
         .operand("X", "T1")

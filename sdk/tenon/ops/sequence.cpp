@@ -42,7 +42,7 @@ InferredTypes infer_map(const InferContext& context) {
                " results, its body has ", types.size(), " outputs");
 }
 
-InferredTypes infer_split(const InferContext& context) {
+InferredTypes infer_split_to_sequence(const InferContext& context) {
   TENON_TRY(input, context.tensor(0));
   if (!input.shape.ranked()) return std::vector<Type>{Type::sequence(Type(input.element, Shape()))};
   TENON_TRY(axis, axis_attribute(context, "axis", 0, input.shape.rank()));
@@ -58,7 +58,7 @@ InferredTypes infer_split(const InferContext& context) {
   return std::vector<Type>{Type::sequence(Type(std::move(input)))};
 }
 
-InferredTypes infer_concat(const InferContext& context) {
+InferredTypes infer_concat_from_sequence(const InferContext& context) {
   const Type element = element_of(context, 0);
   if (!element.is_tensor() || !element.shape().ranked()) return std::vector<Type>{Type(element.element(), Shape())};
   std::vector<Dim> dims = element.shape().dims();
@@ -86,7 +86,7 @@ InferredTypes infer_get(const InferContext& context) {
 
 InferredTypes infer_one(ElementType element) { return one_type(element, Shape(Dims{})); }
 
-const OpRegistration kRegistered({
+const OpRegistration kSequenceRegistered({
     OpDef(SequenceConstruct::kName)
         .summary("The sequence of the operands")
         .variadic_operands("inputs", "T", 1)
@@ -153,7 +153,7 @@ const OpRegistration kRegistered({
         .types("S", kSequenceTypes)
         .attribute("axis", int64_t{0})
         .attribute("keepdims", int64_t{1})
-        .infer(infer_split),
+        .infer(infer_split_to_sequence),
     OpDef(ConcatFromSequence::kName)
         .summary("The elements end to end along `axis`, or stacked along a new one")
         .operand("input_sequence", "S")
@@ -162,7 +162,7 @@ const OpRegistration kRegistered({
         .types("T", kAnyTensor)
         .required_attribute("axis", AttributeKind::integer)
         .attribute("new_axis", int64_t{0})
-        .infer(infer_concat),
+        .infer(infer_concat_from_sequence),
     OpDef(Optional::kName)
         .summary("An optional that holds `input`, or nothing")
         .optional_operand("input", "V")

@@ -383,7 +383,7 @@ Result<void> eye_like_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
 
 constexpr Trait kView = Trait::pure | Trait::layout_dependent | Trait::movement | Trait::view;
 
-const OpRegistration kRegistered({
+const OpRegistration kShapeRegistered({
     OpDef(ShapeOf::kName)
         .summary("The extents of `data` for the axes [start, end)")
         .operand("data", "T")

@@ -150,7 +150,7 @@ OpDef window(std::string_view name, std::string_view summary) {
       .bounds(whole_operands());
 }
 
-const OpRegistration kRegistered({
+const OpRegistration kSignalRegistered({
     OpDef(DFT::kName)
         .summary("y[k] = sum over n of x[n] exp(-2 pi i k n / N) along `axis`, or its inverse")
         .operand("input", "T")

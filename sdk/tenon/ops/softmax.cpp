@@ -6,7 +6,7 @@
 namespace tenon {
 namespace {
 
-Result<std::vector<Type>> infer_along_axis(const InferContext& context) {
+Result<std::vector<Type>> infer_softmax(const InferContext& context) {
   TENON_TRY(input, context.tensor(0));
   if (input.shape.ranked()) {
     TENON_OK(normalize_axis(context.attr<int64_t>("axis", -1), input.shape.rank()), context.op().describe());
@@ -22,11 +22,11 @@ OpDef along_axis(Name name, std::string summary) {
       .types("T", kFloatTypes)
       .attribute("axis", int64_t{-1})
       .traits(Trait::pure | Trait::layout_aware)
-      .infer(infer_along_axis)
+      .infer(infer_softmax)
       .bounds(whole_along("axis", -1));
 }
 
-const OpRegistration kRegistered({
+const OpRegistration kSoftmaxRegistered({
     along_axis(Softmax::kName, "e^input / sum of e^input along `axis`"),
     along_axis(LogSoftmax::kName, "The logarithm of Softmax"),
     along_axis(Hardmax::kName, "1 at the first greatest element along `axis`, 0 elsewhere"),

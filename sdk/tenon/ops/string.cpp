@@ -8,7 +8,7 @@
 namespace tenon {
 namespace {
 
-InferredTypes infer_split(const InferContext& context) {
+InferredTypes infer_string_split(const InferContext& context) {
   TENON_TRY(x, context.tensor(0));
   if (!x.shape.ranked()) return std::vector<Type>{Type(kString, Shape()), Type(kI64, Shape())};
   std::vector<Dim> dims = x.shape.dims();
@@ -68,7 +68,7 @@ Result<void> verify_tf_idf(const Op& op) {
 }
 
 // How many pieces the longest row of Y has depends on all strings; the counts, result 1, do not.
-Result<Bounds> split_bounds(const BoundsQuery& query) {
+Result<Bounds> string_split_bounds(const BoundsQuery& query) {
   if (query.result == 0) return all_whole(query, false);
   Bounds bounds = all_whole(query);
   bounds.operands[0] = broadcast_to(query, 0);
@@ -87,7 +87,7 @@ Result<Bounds> tf_idf_bounds(const BoundsQuery& query) {
 const TypeSet kItemTypes("string, i32 and i64 tensors",
                          [](ElementType e) { return e.is_string() || e == kI32 || e == kI64; });
 
-const OpRegistration kRegistered({
+const OpRegistration kStringRegistered({
     OpDef(StringConcat::kName)
         .summary("x followed by y, element by element")
         .operand("X", "str")
@@ -104,8 +104,8 @@ const OpRegistration kRegistered({
         .optional_attribute("delimiter", AttributeKind::text)
         .optional_attribute("maxsplit", AttributeKind::integer)
         .traits(Trait::pure | Trait::data_dependent)
-        .infer(infer_split)
-        .bounds({split_bounds, runs_as_it_is()}),
+        .infer(infer_string_split)
+        .bounds({string_split_bounds, runs_as_it_is()}),
     OpDef(RegexFullMatch::kName)
         .summary("Does all of each string match the regular expression `pattern`?")
         .operand("X", "str")

@@ -75,7 +75,7 @@ OpDef optimiser(Name name, std::string summary) {
       .verify(verify_step<States>);
 }
 
-const OpRegistration kRegistered({
+const OpRegistration kTrainingRegistered({
     optimiser<1>(Adagrad::kName, "One step of Adagrad for n tensors")
         .attribute("decay_factor", 0.0f)
         .attribute("epsilon", 1e-6f),

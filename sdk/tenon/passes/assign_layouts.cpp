@@ -47,7 +47,7 @@ Pass assign_layouts_pass(AssignLayoutsOptions options, std::shared_ptr<LayoutRep
 }
 
 namespace {
-const PassRegistration kRegistered({assign_layouts_pass({})});
+const PassRegistration kAssignLayoutsRegistered({assign_layouts_pass({})});
 }  // namespace
 
 }  // namespace tenon

@@ -228,7 +228,7 @@ Result<Change> fold_batch_norm(Graph& graph) {
   return apply_rewrites(graph, rewrites);
 }
 
-const PassRegistration kRegistered({{
+const PassRegistration kFoldBatchNormRegistered({{
     .name = "fold-batch-norm",
     .contract = "BatchNormalization (inference), and sums and products by channel with constants, go into the weights "
                 "of the Conv,\n"

@@ -149,7 +149,7 @@ Result<bool> fold_in(Region& region) {
   return changed;
 }
 
-const PassRegistration kRegistered({{
+const PassRegistration kFoldConstantsRegistered({{
     .name = "fold-constants",
     .contract = "Operators on constants alone are computed now, as is shape arithmetic on static shapes.\n"
                 "Needs inferred types; keeps names. Constants that only they used go with them.",

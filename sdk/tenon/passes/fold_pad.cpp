@@ -133,7 +133,7 @@ Result<Change> fold_pad(Graph& graph) {
   return apply_rewrites(graph, rewrites);
 }
 
-const PassRegistration kRegistered({{
+const PassRegistration kFoldPadRegistered({{
     .name = "fold-pad",
     .contract = "Padding with zeros goes into Conv and AveragePool, with the least value into MaxPool.\n"
                 "Needs inferred types; the same results for finite weights. Other users of the Pad keep it.",

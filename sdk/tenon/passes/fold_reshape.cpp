@@ -80,7 +80,7 @@ Result<Change> fold_reshape(Graph& graph) {
   return apply_rewrites(graph, rewrites);
 }
 
-const PassRegistration kRegistered({{
+const PassRegistration kFoldReshapeRegistered({{
     .name = "fold-reshape",
     .contract =
         "Chains of Reshape, Flatten, Squeeze and Unsqueeze become one Reshape or none; computed shapes that are "

@@ -204,7 +204,7 @@ Result<Change> fold_transpose(Graph& graph) {
   return apply_rewrites(graph, rewrites);
 }
 
-const PassRegistration kRegistered({{
+const PassRegistration kFoldTransposeRegistered({{
     .name = "fold-transpose",
     .contract =
         "Transposes of Transposes become one or none; through elementwise operators they go where one becomes less.\n"

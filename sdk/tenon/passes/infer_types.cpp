@@ -36,7 +36,7 @@ Result<Change> infer_region(Region& region) {
   return change;
 }
 
-const PassRegistration kRegistered({{
+const PassRegistration kInferTypesRegistered({{
     .name = "infer-types",
     .contract = "Asks every operator's shape rule again and keeps what is new, merged with what was declared.\n"
                 "Needs nothing; leaves operators, values and names as they are. Operators without a definition are "

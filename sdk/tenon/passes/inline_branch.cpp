@@ -48,7 +48,7 @@ Result<void> inline_in(Region& region, bool& inlined) {
   return {};
 }
 
-const PassRegistration kRegistered({{
+const PassRegistration kInlineBranchRegistered({{
     .name = "inline-branch",
     .contract =
         "An If on a constant becomes the branch that is taken; the other one goes.\n"

@@ -10,6 +10,7 @@
 #include <tenon/ir/value_layout.hpp>
 #include <tenon/ops/constant.hpp>
 #include <tenon/ops/layout.hpp>
+#include <tenon/passes/layout_pins_internal.hpp>
 #include <tenon/passes/zero_keeping.hpp>
 #include <tenon/support/str.hpp>
 
@@ -30,14 +31,14 @@ std::string name_of(const Value& value) {
                           : str("input ", value.index());
 }
 
-bool is_pinned(const Value& value) { return value.layout() && value.layout()->pinned; }
+using detail::is_pinned;
 
 // Any layout, the same for all that it reads and makes.
-bool is_oblivious(const Op& op) {
+bool takes_any_layout(const Op& op) {
   const OpDef* def = op.def();
   return def && def->has(Trait::layout_oblivious) && !def->has(Trait::random) && op.region_count() == 0;
 }
-bool is_elementwise(const Op& op) { return is_oblivious(op) && op.def()->has(Trait::elementwise); }
+bool is_elementwise(const Op& op) { return takes_any_layout(op) && op.def()->has(Trait::elementwise); }
 
 // The text for the last dims of those that it speaks of: "CHW{16c}" of "NCHW{16c}". Nothing where the others are more
 // than a place in the order.
@@ -224,7 +225,8 @@ class ModelBuilder {
 
   bool has_kernels(size_t n) const { return kernels_.contains(model_.nodes[n].op); }
   bool is_free_to_choose(size_t n) const {
-    return model_.nodes[n].kind == LayoutModel::Node::Kind::op && !has_kernels(n) && is_oblivious(*model_.nodes[n].op);
+    return model_.nodes[n].kind == LayoutModel::Node::Kind::op && !has_kernels(n) &&
+           takes_any_layout(*model_.nodes[n].op);
   }
   size_t rank_of(size_t tensor) const { return model_.table.dims(type_of(tensor)).size(); }
 

@@ -4,11 +4,12 @@
 #include <tenon/ops/layout.hpp>
 #include <tenon/passes/change.hpp>
 #include <tenon/passes/layout_model.hpp>
+#include <tenon/passes/layout_pins_internal.hpp>
 
 namespace tenon {
 namespace {
 
-bool is_pinned(const Value& value) { return value.layout() && value.layout()->pinned; }
+using detail::is_pinned;
 
 void drop_layout(Value& value) {
   if (value.layout() && !is_pinned(value)) value.set_layout(nullptr);

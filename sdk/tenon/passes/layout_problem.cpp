@@ -13,7 +13,7 @@ namespace {
 using detail::cost_of;
 using detail::Wanted;
 using Implementation = LayoutProblem::Implementation;
-constexpr double kNever = std::numeric_limits<double>::infinity();
+using detail::kNever;
 
 // A choice as it is made, in the order of the nodes.
 class State {

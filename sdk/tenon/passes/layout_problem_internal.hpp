@@ -1,6 +1,7 @@
 // What a choice and the solver price alike.
 #pragma once
 #include <tenon/passes/layout_problem.hpp>
+#include <tenon/passes/pbqp_internal.hpp>
 
 namespace tenon::detail {
 

@@ -18,7 +18,7 @@ using detail::Wanted;
 using Made = LayoutAssignment::Made;
 using Wants = std::vector<Wanted>;  // by layout
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+using detail::kNever;
 // What is kept of a tensor is one choice up to this many combinations, one choice for each layout beyond: as exact, but
 // harder to reduce.
 constexpr size_t kMaxCombinations = 96;

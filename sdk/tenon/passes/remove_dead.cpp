@@ -20,7 +20,7 @@ bool remove_dead_in(Region& region) {
   return changed;
 }
 
-const PassRegistration kRegistered({{
+const PassRegistration kRemoveDeadRegistered({{
     .name = "remove-dead",
     .contract = "Erases operators whose results nobody uses and that have no effect, in all regions.\n"
                 "Needs nothing; keeps inputs and outputs, and operators without a definition.",

@@ -108,7 +108,7 @@ Result<bool> remove_identities(Graph& graph) {
   return changed;
 }
 
-const PassRegistration kRegistered({{
+const PassRegistration kRemoveIdentityRegistered({{
     .name = "remove-identity",
     .contract = "Operators that give their first operand back, bit for bit: users take that operand.\n"
                 "Needs inferred types; keeps output names. Leaves their other operands for remove-dead.",

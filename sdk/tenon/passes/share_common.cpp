@@ -97,7 +97,7 @@ class Sharer {
   std::unordered_set<Op*, SameWork, SameWork> seen_;
 };
 
-const PassRegistration kRegistered({{
+const PassRegistration kShareCommonRegistered({{
     .name = "share-common",
     .contract = "Of operators that do the same to the same operands, the first serves all; constants too.\n"
                 "Needs nothing; keeps output names. Random operators, effects and operators with regions stay.",

@@ -218,7 +218,7 @@ Result<Change> simplify(Graph& graph) {
   return apply_rewrites(graph, *rewrites);
 }
 
-const PassRegistration kRegistered({{
+const PassRegistration kSimplifyAlgebraRegistered({{
     .name = "simplify-algebra",
     .contract = "Applies the table of algebraic rules (algebra_rules.cpp): bit for bit the same results.\n"
                 "Needs inferred types; keeps output names. Leaves sums of constants for fold-constants.",

@@ -5,6 +5,7 @@
 #include <tenon/ops/constant.hpp>
 #include <tenon/ops/layout.hpp>
 #include <tenon/passes/assign_layouts.hpp>
+#include <tenon/passes/layout_pins_internal.hpp>
 #include <tenon/passes/layout_table.hpp>
 #include <tenon/support/str.hpp>
 
@@ -13,7 +14,7 @@ namespace {
 
 bool is_clean(const Value& value) { return !value.layout() || value.layout()->pad != PadState::dirty; }
 std::string text_of(const Value& value) { return value.layout() ? value.layout()->text : "row-major"; }
-bool is_pinned(const Value& value) { return value.layout() && value.layout()->pinned; }
+using detail::is_pinned;
 
 class LayoutVerifier {
  public:

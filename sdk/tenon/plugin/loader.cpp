@@ -17,7 +17,7 @@
 namespace tenon::plugin_room {
 namespace {
 
-using Library = boost::dll::shared_library;
+using SharedLibrary = boost::dll::shared_library;
 
 // One library at a time, whoever asks.
 std::recursive_mutex& loader_mutex() {
@@ -36,15 +36,15 @@ Error fault(const PluginFile& file, std::string_view what) {
 }
 
 // An absolute path, every symbol bound now, nothing appended to the name; the loader's own sentence when it fails.
-Result<std::shared_ptr<Library>> open_library(const PluginFile& file) {
+Result<std::shared_ptr<SharedLibrary>> open_library(const PluginFile& file) {
   try {
-    return std::make_shared<Library>(file.path, boost::dll::load_mode::rtld_now);
+    return std::make_shared<SharedLibrary>(file.path, boost::dll::load_mode::rtld_now);
   } catch (const std::exception& thrown) {
     return fault(file, str("cannot be loaded: ", thrown.what()));
   }
 }
 
-Result<const tenon_plugin*> find_symbol(const PluginFile& file, const Library& library) {
+Result<const tenon_plugin*> find_symbol(const PluginFile& file, const SharedLibrary& library) {
   try {
     if (library.has(TENON_PLUGIN_SYMBOL)) return &library.get<const tenon_plugin>(TENON_PLUGIN_SYMBOL);
   } catch (const std::exception& thrown) {

@@ -15,7 +15,7 @@ namespace tenon::program {
 
 namespace {
 
-constexpr std::string_view kMagic = "tenon-machine 9";
+constexpr std::string_view kMachineMagic = "tenon-machine 9";
 constexpr std::string_view kMeasurement = "measurement\t";
 // Of what others only make slower, that part of the values is better than what counts.
 constexpr double kBetter = 0.25;
@@ -70,7 +70,9 @@ double typical(std::string_view name, std::vector<double> values) {
   return others_only_slow ? lower_quartile(std::move(values)) : median(std::move(values));
 }
 
-ContentKey key_of(const CacheBytes& caches) { return ContentKey::of(str(kMagic, "\n", machine_identity(caches))); }
+ContentKey key_of(const CacheBytes& caches) {
+  return ContentKey::of(str(kMachineMagic, "\n", machine_identity(caches)));
+}
 
 std::string hash_of(std::string_view text) { return str(fnv1a(text)); }
 
@@ -151,7 +153,7 @@ Readings MachineRecord::readings() const {
 }
 
 std::string MachineRecord::to_text() const {
-  std::string body = str(kMagic, "\n", tried_, "\n", begun_, "\n", latest_, "\n");
+  std::string body = str(kMachineMagic, "\n", tried_, "\n", begun_, "\n", latest_, "\n");
   for (const Measurement& m : measurements_) {
     body += str(kMeasurement, m.when, "\n");
     for (const auto& [name, seconds] : m.readings) body += str(name, "\t", seconds, "\n");
@@ -164,7 +166,7 @@ Result<MachineRecord> MachineRecord::from_text(std::string_view text) {
   if (last == std::string_view::npos || text.back() != '\n') return error(Code::parse, "it has no hash");
   std::string_view body = text.substr(0, last + 1);
   if (text.substr(last + 1) != hash_of(body) + "\n") return error(Code::parse, "its hash does not fit its contents");
-  if (take_line(body) != kMagic) return error(Code::parse, "it holds no readings, or those of another version");
+  if (take_line(body) != kMachineMagic) return error(Code::parse, "it holds no readings, or those of another version");
   MachineRecord record;
   const std::string_view tried = take_line(body);
   record.tried_ = number<int>(tried).value_or(0);

@@ -20,7 +20,7 @@ using detail::Group;
 using detail::PlannedStages;
 using detail::seconds_of;
 
-constexpr std::string_view kMagic = "tenon-schedule 1";
+constexpr std::string_view kScheduleMagic = "tenon-schedule 1";
 constexpr uint32_t kOrderSeed = 1;
 // Those that take more than so many times what the fastest does run no more: the more runs there are, the less a run
 // that was disturbed counts in their medians.
@@ -113,7 +113,7 @@ class Measurement {
  private:
   ContentKey key_of(const Program& whole) const {
     std::string text =
-        str(kMagic, "\n", machine_identity(cache_bytes_of_machine()), print(whole), options_.bind.threads);
+        str(kScheduleMagic, "\n", machine_identity(cache_bytes_of_machine()), print(whole), options_.bind.threads);
     for (const auto& [name, value] : sizes_of(arguments_)) text += str("\n", name, " = ", value);
     for (const auto& candidate : report_.candidates)
       for (const std::string& group : candidate.groups) text += "\n" + group;
@@ -122,7 +122,7 @@ class Measurement {
 
   // The lines of the one that was chosen.
   std::string kept() const {
-    std::string text = str(kMagic, "\n");
+    std::string text = str(kScheduleMagic, "\n");
     for (const std::string& group : report_.candidates[report_.chosen].groups) text += group + "\n";
     return text;
   }
@@ -204,10 +204,10 @@ class Measurement {
   }
   Result<void> time(Contender& c, const Memory& memory) const {
     TENON_TRY(seconds, detail::settled_seconds([&]() -> Result<double> {
-      const double begin = now();
-      TENON_OK(memory.run(c.program));
-      return now() - begin;
-    }));
+                const double begin = now();
+                TENON_OK(memory.run(c.program));
+                return now() - begin;
+              }));
     c.seconds.push_back(seconds);
     return {};
   }

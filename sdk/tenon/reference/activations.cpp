@@ -137,7 +137,7 @@ Result<void> clip(EvalContext& context) {
   return y.close();
 }
 
-const EvaluatorRegistration kRegistered({
+const EvaluatorRegistration kActivationsRegistered({
     {Relu::kName, relu},
     {LeakyRelu::kName, leaky_relu},
     {Elu::kName, elu},

@@ -249,7 +249,7 @@ Result<void> mean(EvalContext& context) {
 double exponential(double x) { return std::exp(x); }
 double logarithm(double x) { return std::log(x); }
 
-const EvaluatorRegistration kRegistered({
+const EvaluatorRegistration kArithmeticRegistered({
     {Add::kName, number_pairs<[](auto a, auto b) { return add(a, b); }>},
     {Sub::kName, number_pairs<[](auto a, auto b) { return subtract(a, b); }>},
     {Mul::kName, number_pairs<[](auto a, auto b) { return multiply(a, b); }>},

@@ -400,7 +400,7 @@ Result<void> linear_attention(EvalContext& context) {
   return {};
 }
 
-const EvaluatorRegistration kRegistered({
+const EvaluatorRegistration kAttentionRegistered({
     {AttentionOp::kName, attention},
     {FlexAttention::kName, flex_attention},
     {RotaryEmbedding::kName, rotary_embedding},

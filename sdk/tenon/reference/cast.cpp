@@ -31,9 +31,9 @@ Result<void> bit_cast(EvalContext& context) {
   return {};
 }
 
-const EvaluatorRegistration kRegistered({{Cast::kName, cast},
-                                         {CastLike::kName, cast_like},
-                                         {BitCast::kName, bit_cast}});
+const EvaluatorRegistration kCastRegistered({{Cast::kName, cast},
+                                             {CastLike::kName, cast_like},
+                                             {BitCast::kName, bit_cast}});
 
 }  // namespace
 }  // namespace tenon

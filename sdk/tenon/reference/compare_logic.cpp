@@ -101,7 +101,7 @@ Result<void> where(EvalContext& context) {
   return out.close();
 }
 
-const EvaluatorRegistration kRegistered({
+const EvaluatorRegistration kCompareLogicRegistered({
     {Equal::kName, equal},
     {Less::kName, compared<std::less<>>},
     {LessOrEqual::kName, compared<std::less_equal<>>},

@@ -15,10 +15,10 @@ Result<void> identity(EvalContext& context) {
   return {};
 }
 
-const EvaluatorRegistration kRegistered({{Constant::kName, constant},
-                                         {Identity::kName, identity},
-                                         {LayoutReorder::kName, identity},
-                                         {LayoutScrub::kName, identity}});
+const EvaluatorRegistration kConstantRegistered({{Constant::kName, constant},
+                                                 {Identity::kName, identity},
+                                                 {LayoutReorder::kName, identity},
+                                                 {LayoutScrub::kName, identity}});
 
 }  // namespace
 }  // namespace tenon

@@ -140,7 +140,7 @@ Result<void> scan(EvalContext& context) {
   return {};
 }
 
-const EvaluatorRegistration kRegistered({{If::kName, branch}, {Loop::kName, loop}, {Scan::kName, scan}});
+const EvaluatorRegistration kControlRegistered({{If::kName, branch}, {Loop::kName, loop}, {Scan::kName, scan}});
 
 }  // namespace
 }  // namespace tenon

@@ -64,7 +64,7 @@ class ImagePanels final : public PanelSource<T> {
       const int64_t length = std::min(extent - column, count - at);
       const int64_t start = g_.input_row(row, offset);
       const int64_t first = column * stride + offset[last];
-      const Range range = start < 0 ? Range{length, length} : inside(first, stride, g_.in[last], length);
+      const OutputRange range = start < 0 ? OutputRange{length, length} : inside(first, stride, g_.in[last], length);
       T* to = line + at;
       std::fill_n(to, range.begin, T(0));
       const T* from = channel + (start < 0 ? 0 : start) + first;
@@ -102,7 +102,7 @@ void convolve_depthwise(const Geometry& g, const T* x, const T* w, const T* bias
           const int64_t start = g.input_row(row, offset);
           if (start < 0) continue;
           const T factor = w[m * g.taps + tap];
-          const Range range = inside(offset[last], stride, g.in[last], extent);
+          const OutputRange range = inside(offset[last], stride, g.in[last], extent);
           const T* from = image + start + offset[last];
           if (stride == 1) {
             for (int64_t j = range.begin; j < range.end; ++j) to[j] += factor * from[j];
@@ -423,7 +423,7 @@ Result<void> causal_conv(EvalContext& context) {
   return y.deliver();
 }
 
-const EvaluatorRegistration kRegistered({
+const EvaluatorRegistration kConvolutionRegistered({
     {Conv::kName, conv},
     {ConvTranspose::kName, conv_transpose},
     {ConvInteger::kName, conv_integer},

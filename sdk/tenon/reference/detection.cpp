@@ -62,7 +62,7 @@ Result<void> non_max_suppression(EvalContext& context) {
   return {};
 }
 
-const EvaluatorRegistration kRegistered({{NonMaxSuppression::kName, non_max_suppression}});
+const EvaluatorRegistration kDetectionRegistered({{NonMaxSuppression::kName, non_max_suppression}});
 
 }  // namespace
 }  // namespace tenon

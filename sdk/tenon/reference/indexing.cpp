@@ -420,7 +420,7 @@ Result<void> top_k(EvalContext& context) {
   return values.close();
 }
 
-const EvaluatorRegistration kRegistered({
+const EvaluatorRegistration kIndexingRegistered({
     {Gather::kName, gather},
     {GatherElements::kName, gather_elements},
     {GatherND::kName, gather_nd},

@@ -76,7 +76,7 @@ Result<void> softmax_cross_entropy(EvalContext& context) {
   return store_losses(context, classes, logs.as<double>());
 }
 
-const EvaluatorRegistration kRegistered({
+const EvaluatorRegistration kLossRegistered({
     {NegativeLogLikelihoodLoss::kName, negative_log_likelihood},
     {SoftmaxCrossEntropyLoss::kName, softmax_cross_entropy},
 });

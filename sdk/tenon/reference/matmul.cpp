@@ -411,7 +411,7 @@ Result<void> det(EvalContext& context) {
   return {};
 }
 
-const EvaluatorRegistration kRegistered({
+const EvaluatorRegistration kMatmulRegistered({
     {MatMul::kName, matmul},
     {Gemm::kName, general_product},
     {MatMulInteger::kName, matmul_integer},

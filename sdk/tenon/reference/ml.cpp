@@ -235,7 +235,7 @@ Result<void> tree_ensemble(EvalContext& context) {
   return {};
 }
 
-const EvaluatorRegistration kRegistered({
+const EvaluatorRegistration kMlRegistered({
     {LabelEncoder::kName, label_encoder},
     {ArrayFeatureExtractor::kName, array_feature_extractor},
     {Binarizer::kName, binarizer},

@@ -284,7 +284,7 @@ Result<void> reverse_sequence(EvalContext& context) {
   return out.close();
 }
 
-const EvaluatorRegistration kRegistered({
+const EvaluatorRegistration kMovementRegistered({
     {Transpose::kName, transpose},
     {Concat::kName, concat},
     {Split::kName, split},

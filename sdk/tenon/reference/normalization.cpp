@@ -331,7 +331,7 @@ Result<void> dropout(EvalContext& context) {
   return {};
 }
 
-const EvaluatorRegistration kRegistered({
+const EvaluatorRegistration kNormalizationRegistered({
     {BatchNormalization::kName, batch_normalization},
     {InstanceNormalization::kName, instance_normalization},
     {GroupNormalization::kName, group_normalization},

@@ -42,7 +42,7 @@ void for_tap(const SlidingWindow& g, int64_t row, const int64_t* offset, Body&& 
   const size_t last = g.last();
   const int64_t start = g.input_row(row, offset);
   if (start < 0) return;
-  const Range range = inside(offset[last], g.strides[last], g.in[last], g.out[last]);
+  const OutputRange range = inside(offset[last], g.strides[last], g.in[last], g.out[last]);
   for (int64_t j = range.begin; j < range.end; ++j) body(j, start + offset[last] + j * g.strides[last]);
 }
 
@@ -127,7 +127,7 @@ int64_t padded_count(const SlidingWindow& g, const Dims& pads_end, int64_t row, 
     const int64_t at = axis == g.last() ? column : rest % g.out[axis];
     if (axis != g.last()) rest /= g.out[axis];
     const int64_t first = at * g.strides[axis] - g.begin[axis];
-    const Range range = inside(first, g.dilations[axis], g.in[axis] + pads_end[axis], g.kernel[axis]);
+    const OutputRange range = inside(first, g.dilations[axis], g.in[axis] + pads_end[axis], g.kernel[axis]);
     count *= first < 0 ? range.end : range.end - range.begin;
   }
   return count;
@@ -288,7 +288,7 @@ int64_t rounded(double value) {
 }
 
 // Elements [begin, end) of bin `bin` of `bins` over `extent` elements from `start`, cut to [0, limit).
-Range roi_bin(int64_t bin, int64_t bins, int64_t start, int64_t extent, int64_t limit) {
+OutputRange roi_bin(int64_t bin, int64_t bins, int64_t start, int64_t extent, int64_t limit) {
   const double size = static_cast<double>(extent) / static_cast<double>(bins);
   const auto edge = [&](double at) { return std::clamp<int64_t>(static_cast<int64_t>(at) + start, 0, limit); };
   return {edge(std::floor(static_cast<double>(bin) * size)), edge(std::ceil(static_cast<double>(bin + 1) * size))};
@@ -307,8 +307,8 @@ Result<void> max_roi_pool(EvalContext& context) {
                   box_height = std::max<int64_t>(1, corner(4) - top + 1);
     for (int64_t e = 0; e < channels * rows * columns; ++e) {
       const int64_t channel = e / columns / rows;
-      const Range i = roi_bin(e / columns % rows, rows, top, box_height, height),
-                  j = roi_bin(e % columns, columns, left, box_width, width);
+      const OutputRange i = roi_bin(e / columns % rows, rows, top, box_height, height),
+                        j = roi_bin(e % columns, columns, left, box_width, width);
       double best = i.begin < i.end && j.begin < j.end ? -INFINITY : 0;
       for (int64_t row = i.begin; row < i.end; ++row) {
         for (int64_t column = j.begin; column < j.end; ++column) {
@@ -367,7 +367,7 @@ struct BoxAxis {
   }
   // The samples of a bin that may touch an image of so many lines: the others add nothing, and a box that a model makes
   // up may have a thousand million of them.
-  Range touching(int64_t bin, int64_t lines) const {
+  OutputRange touching(int64_t bin, int64_t lines) const {
     if (!(std::abs(step) > 0)) return {0, samples};  // NaN too, of which there is one
     const auto index = [&](double position) { return (position - at(bin, 0)) / step; };
     const double a = index(-1), b = index(static_cast<double>(lines));
@@ -411,7 +411,7 @@ Result<void> roi_align(EvalContext& context) {
         const auto corner = [&](int64_t i) { return rois.double_at(box * 4 + i) * scale; };
         const BoxAxis down(corner(1), corner(3), rows, ratio, half_pixel),
             across(corner(0), corner(2), columns, ratio, half_pixel);
-        const Range rows_touched = down.touching(row, height), columns_touched = across.touching(column, width);
+        const OutputRange rows_touched = down.touching(row, height), columns_touched = across.touching(column, width);
         const int64_t lines = rows_touched.end - rows_touched.begin, each = columns_touched.end - columns_touched.begin;
         const int64_t samples = down.samples * across.samples;
         // A sample outside counts as 0.
@@ -439,7 +439,7 @@ Result<void> roi_align(EvalContext& context) {
   return y.deliver();
 }
 
-const EvaluatorRegistration kRegistered({
+const EvaluatorRegistration kPoolingRegistered({
     {MaxPool::kName, max_pool},
     {AveragePool::kName, average_pool},
     {LpPool::kName, lp_pool},

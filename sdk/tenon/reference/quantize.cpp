@@ -187,7 +187,7 @@ Result<void> dynamic_quantize_linear(EvalContext& context) {
   return {};
 }
 
-const EvaluatorRegistration kRegistered({
+const EvaluatorRegistration kQuantizeRegistered({
     {QuantizeLinear::kName, quantize_linear},
     {DequantizeLinear::kName, dequantize_linear},
     {DynamicQuantizeLinear::kName, dynamic_quantize_linear},

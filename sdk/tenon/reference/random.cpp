@@ -93,7 +93,7 @@ Result<void> multinomial(EvalContext& context) {
   });
 }
 
-const EvaluatorRegistration kRegistered({
+const EvaluatorRegistration kRandomRegistered({
     {RandomNormal::kName, random_normal},
     {RandomUniform::kName, random_uniform},
     {RandomNormalLike::kName, random_normal},

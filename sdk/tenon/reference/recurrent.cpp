@@ -329,7 +329,7 @@ Result<void> lstm(EvalContext& context) {
                });
 }
 
-const EvaluatorRegistration kRegistered({{RNN::kName, rnn}, {GRU::kName, gru}, {LSTM::kName, lstm}});
+const EvaluatorRegistration kRecurrentRegistered({{RNN::kName, rnn}, {GRU::kName, gru}, {LSTM::kName, lstm}});
 
 }  // namespace
 }  // namespace tenon

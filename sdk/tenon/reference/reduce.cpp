@@ -21,7 +21,7 @@ Wide<T> widened(T x) {
   return static_cast<Wide<T>>(x);
 }
 template <class T>
-Wide<T> magnitude(T x) {
+Wide<T> wide_magnitude(T x) {
   if constexpr (std::is_floating_point_v<T>)
     return std::abs(static_cast<double>(x));
   else
@@ -59,7 +59,7 @@ Result<void> reduce_sum(EvalContext& context) {
   return reduce_sum_of(context, [](auto x) { return widened(x); });
 }
 Result<void> reduce_l1(EvalContext& context) {
-  return reduce_sum_of(context, [](auto x) { return magnitude(x); });
+  return reduce_sum_of(context, [](auto x) { return wide_magnitude(x); });
 }
 Result<void> reduce_sum_square(EvalContext& context) {
   return reduce_sum_of(context, [](auto x) { return widened(x) * widened(x); });
@@ -275,7 +275,7 @@ Result<void> scan(EvalContext& context, int64_t first, Combine combine) {
 Result<void> cum_sum(EvalContext& context) { return scan(context, 0, std::plus<>()); }
 Result<void> cum_prod(EvalContext& context) { return scan(context, 1, std::multiplies<>()); }
 
-const EvaluatorRegistration kRegistered({
+const EvaluatorRegistration kReduceRegistered({
     {ReduceSum::kName, reduce_sum},
     {ReduceMean::kName, reduce_mean},
     {ReduceMax::kName, reduce_max},

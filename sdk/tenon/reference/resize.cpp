@@ -315,7 +315,7 @@ Result<void> col2im(EvalContext& context) {
   return y.deliver();
 }
 
-const EvaluatorRegistration kRegistered({
+const EvaluatorRegistration kResizeRegistered({
     {Resize::kName, resize},
     {GridSample::kName, grid_sample},
     {AffineGrid::kName, affine_grid},

@@ -122,7 +122,7 @@ Result<std::vector<int64_t>> part_lengths(const EvalContext& context, int64_t ex
   return error(Code::invalid_argument, "parts of the lengths ", lengths, " do not make up an axis of ", extent);
 }
 
-Result<void> split(EvalContext& context) {
+Result<void> split_to_sequence(EvalContext& context) {
   const Tensor& input = context.tensor(0);
   TENON_TRY(axis, normalize_axis(context.attr<int64_t>("axis", 0), input.rank()));
   TENON_TRY(lengths, part_lengths(context, input.dim(static_cast<size_t>(axis))));
@@ -139,7 +139,7 @@ Result<void> split(EvalContext& context) {
   return {};
 }
 
-Result<void> concat(EvalContext& context) {
+Result<void> concat_from_sequence(EvalContext& context) {
   TENON_TRY(elements, elements_of(context));
   if (elements.empty()) return error(Code::invalid_argument, "an empty sequence has nothing to concatenate");
   std::vector<Tensor> parts;
@@ -170,7 +170,7 @@ Result<void> has_element(EvalContext& context) {
   return {};
 }
 
-const EvaluatorRegistration kRegistered({
+const EvaluatorRegistration kSequenceRegistered({
     {SequenceConstruct::kName, construct},
     {SequenceEmpty::kName, empty},
     {SequenceAt::kName, at},
@@ -178,8 +178,8 @@ const EvaluatorRegistration kRegistered({
     {SequenceErase::kName, erase},
     {SequenceLength::kName, length},
     {SequenceMap::kName, map},
-    {SplitToSequence::kName, split},
-    {ConcatFromSequence::kName, concat},
+    {SplitToSequence::kName, split_to_sequence},
+    {ConcatFromSequence::kName, concat_from_sequence},
     {Optional::kName, optional},
     {OptionalGetElement::kName, get},
     {OptionalHasElement::kName, has_element},

@@ -83,7 +83,7 @@ Result<void> eye_like(EvalContext& context) {
   return {};
 }
 
-const EvaluatorRegistration kRegistered({
+const EvaluatorRegistration kShapeRegistered({
     {ShapeOf::kName, shape_of},
     {Size::kName, size},
     {Reshape::kName, view},

@@ -197,7 +197,7 @@ Result<void> mel_weight_matrix(EvalContext& context) {
   return {};
 }
 
-const EvaluatorRegistration kRegistered({
+const EvaluatorRegistration kSignalRegistered({
     {DFT::kName, dft},
     {STFT::kName, stft},
     {HannWindow::kName, hann},

@@ -72,10 +72,10 @@ struct SlidingWindow {
 };
 
 // Which of `count` outputs read inside an input of `extent`: output j reads input first + j * stride.
-struct Range {
+struct OutputRange {
   int64_t begin, end;
 };
-inline Range inside(int64_t first, int64_t stride, int64_t extent, int64_t count) {
+inline OutputRange inside(int64_t first, int64_t stride, int64_t extent, int64_t count) {
   const int64_t begin = first >= 0 ? 0 : (-first + stride - 1) / stride;
   const int64_t end = first >= extent ? 0 : (extent - first + stride - 1) / stride;
   return {std::min(begin, count), std::clamp(end, std::min(begin, count), count)};
@@ -92,7 +92,7 @@ void scatter_taps(const SlidingWindow& g, const T* columns, T* plane) {
     for (int64_t row = 0; row < g.rows(); ++row) {
       const int64_t start = g.input_row(row, offset.data());
       if (start < 0) continue;
-      const Range range = inside(offset[last], stride, g.in[last], extent);
+      const OutputRange range = inside(offset[last], stride, g.in[last], extent);
       T* to = plane + start + offset[last];
       const T* from = columns + tap * g.out_size + row * extent;
       for (int64_t j = range.begin; j < range.end; ++j) to[j * stride] += from[j];

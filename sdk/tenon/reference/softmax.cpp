@@ -65,7 +65,7 @@ Result<void> hardmax(EvalContext& context) {
   });
 }
 
-const EvaluatorRegistration kRegistered({
+const EvaluatorRegistration kSoftmaxRegistered({
     {Softmax::kName, softmax},
     {LogSoftmax::kName, log_softmax},
     {Hardmax::kName, hardmax},

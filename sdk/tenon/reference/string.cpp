@@ -205,7 +205,7 @@ Result<void> tf_idf_vectorizer(EvalContext& context) {
   return vectorize(context, items.data(), context.attr<Attribute::Integers>("pool_int64s"));
 }
 
-const EvaluatorRegistration kRegistered({
+const EvaluatorRegistration kStringRegistered({
     {StringConcat::kName, string_concat},
     {StringSplit::kName, string_split},
     {RegexFullMatch::kName, regex_full_match},

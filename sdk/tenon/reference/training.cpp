@@ -89,7 +89,9 @@ Result<void> momentum(EvalContext& context) {
   });
 }
 
-const EvaluatorRegistration kRegistered({{Adagrad::kName, adagrad}, {Adam::kName, adam}, {Momentum::kName, momentum}});
+const EvaluatorRegistration kTrainingRegistered({{Adagrad::kName, adagrad},
+                                                 {Adam::kName, adam},
+                                                 {Momentum::kName, momentum}});
 
 }  // namespace
 }  // namespace tenon

@@ -16,7 +16,7 @@ namespace tenon {
 namespace {
 
 constexpr std::string_view kMemory = "host";
-using Work = std::function<Result<void>()>;
+using QueuedWork = std::function<Result<void>()>;
 
 class HostBuffer final : public Buffer {
  public:
@@ -34,7 +34,7 @@ class HostBuffer final : public Buffer {
   std::string memory_{kMemory};
 };
 
-Result<void> guarded(const Work& work) {
+Result<void> guarded(const QueuedWork& work) {
   try {
     return work();
   } catch (const std::bad_alloc&) {
@@ -96,7 +96,7 @@ class FailedEvent final : public Event {
 class InlineStream final : public HostStream {
  public:
   using HostStream::HostStream;
-  Result<EventPtr> call(Work work) override {
+  Result<EventPtr> call(QueuedWork work) override {
     if (error_) return *error_;
     auto done = guarded(work);
     if (done.ok()) return completed_event();
@@ -148,7 +148,7 @@ class BackgroundStream final : public HostStream {
     worker_.join();
   }
 
-  Result<EventPtr> call(Work work) override {
+  Result<EventPtr> call(QueuedWork work) override {
     auto event = std::make_shared<QueuedEvent>();
     {
       std::lock_guard lock(mutex_);
@@ -173,7 +173,7 @@ class BackgroundStream final : public HostStream {
 
  private:
   struct Job {
-    Work work;
+    QueuedWork work;
     std::shared_ptr<QueuedEvent> event;
   };
 

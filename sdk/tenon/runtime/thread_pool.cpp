@@ -20,7 +20,7 @@ namespace tenon {
 namespace {
 
 using detail::kMostThreads;
-using Body = std::function<void(int64_t, int64_t)>;
+using RangeBody = std::function<void(int64_t, int64_t)>;
 
 // How long a thread looks for work, or for the end of a loop, before it sleeps. To wake one takes as long where a
 // hypervisor has to be asked, in which time a caller has done its work alone.
@@ -74,7 +74,7 @@ class alignas(kLineBytes) Loop {
 
   // By who has claimed it, who takes the first range itself, before others see the loop. A range or more for each
   // share.
-  void open(const Body& body, int64_t count, int64_t chunk, int64_t shares) {
+  void open(const RangeBody& body, int64_t count, int64_t chunk, int64_t shares) {
     body_ = &body;
     count_ = count;
     chunk_ = chunk;
@@ -134,7 +134,7 @@ class alignas(kLineBytes) Loop {
 
   std::atomic<uint32_t> state_ = 0;
   std::atomic<bool> claimed_ = false;
-  const Body* body_ = nullptr;
+  const RangeBody* body_ = nullptr;
   int64_t count_ = 0, chunk_ = 1, shares_ = 1;
   std::vector<Share> parts_;
 };
@@ -202,7 +202,7 @@ struct ThreadPool::Impl {
     for (; threads > 0; --threads) wanted.notify_one();
   }
 
-  void run_shared(const Body& body, int64_t count, int64_t chunk, int64_t shares, int64_t woken) {
+  void run_shared(const RangeBody& body, int64_t count, int64_t chunk, int64_t shares, int64_t woken) {
     const auto found = std::ranges::find_if(loops, &Loop::claim);
     if (found == loops.end()) return body(0, count);
     Loop& loop = *found;
@@ -225,7 +225,7 @@ struct ThreadPool::Impl {
 
   // A loop that would have been shared with threads that are awake. Where such loops keep coming, threads are woken for
   // those that follow.
-  void run_by_caller(const Body& body, int64_t count, int64_t helpers) {
+  void run_by_caller(const RangeBody& body, int64_t count, int64_t helpers) {
     if (by_caller.fetch_add(1, std::memory_order_relaxed) % kLoopsUntilWoken == kLoopsUntilWoken - 1) {
       listed.fetch_add(1, std::memory_order_seq_cst);
       wake(std::min(helpers, sleeping.load(std::memory_order_seq_cst)));
@@ -252,9 +252,9 @@ ThreadPool::~ThreadPool() {
   for (std::thread& worker : impl_->workers) worker.join();
 }
 
-void ThreadPool::run(int64_t count, int64_t grain, const Body& body) { run_short(count, grain, grain, body); }
+void ThreadPool::run(int64_t count, int64_t grain, const RangeBody& body) { run_short(count, grain, grain, body); }
 
-void ThreadPool::run_short(int64_t count, int64_t grain, int64_t waking_grain, const Body& body) {
+void ThreadPool::run_short(int64_t count, int64_t grain, int64_t waking_grain, const RangeBody& body) {
   if (count <= 0) return;
   grain = std::max<int64_t>(grain, 1);
   waking_grain = std::max(waking_grain, grain);

@@ -4,8 +4,6 @@
 namespace tenon::snippet {
 namespace {
 
-bool is_one(const Dim& dim) { return dim.is_static() && dim.value() == 1; }
-
 // Walks two shapes of the same elements side by side: runs of dims on either side with one product. Each run has one
 // dim on one of the sides; those of the other are its axes.
 class ViewWalk {
@@ -32,7 +30,7 @@ class ViewWalk {
     size_t at = 0;
     bool done() const { return at == axes.size(); }
     void skip_ones() {
-      while (!done() && is_one(shape[at])) ++at;
+      while (!done() && shape[at].is_one()) ++at;
     }
   };
 
@@ -44,7 +42,7 @@ class ViewWalk {
     while (end < parts.axes.size() && !product.same_extent(wanted)) product = product * parts.shape[end++];
     if (!product.same_extent(wanted)) return false;
     for (; parts.at < end; ++parts.at) {
-      if (is_one(parts.shape[parts.at])) continue;
+      if (parts.shape[parts.at].is_one()) continue;
       const AxisId axis = space_.add_axis(parts.shape[parts.at].expr());
       parts.axes[parts.at] = {axis};
       whole.axes[whole.at].push_back(axis);

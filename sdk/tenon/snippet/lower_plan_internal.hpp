@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/snippet/decompose.hpp>
 #include <tenon/snippet/lower_nests_internal.hpp>
 
 namespace tenon::snippet {
@@ -14,6 +15,8 @@ namespace tenon::snippet {
 // Are the dims of `inner` the outermost ones of `all`?
 bool is_prefix(DimSet inner, DimSet all);
 std::vector<int> dims_of(DimSet set);
+// A number of a lane, as an attribute holds it.
+inline int64_t bits_of(ElementType element, double value) { return static_cast<int64_t>(lane_bits(element, value)); }
 
 // A sum of a second sweep: of e^(x - by), or of (x - by)^2, `by` being what the first has folded x into.
 struct MovedSum {

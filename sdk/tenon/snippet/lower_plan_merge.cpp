@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <limits>
 
-#include <tenon/snippet/decompose.hpp>
 #include <tenon/snippet/lower_plan_internal.hpp>
 
 namespace tenon::snippet {
 namespace {
-
-int64_t bits_of(ElementType element, double value) { return static_cast<int64_t>(lane_bits(element, value)); }
 
 bool has_initial(const BodyNode& fold, double value, ElementType element) {
   return *fold.attributes.find("initial")->get_if<int64_t>() == bits_of(element, value);

@@ -12,13 +12,10 @@
 // memory.
 #include <algorithm>
 
-#include <tenon/snippet/decompose.hpp>
 #include <tenon/snippet/lower_plan_internal.hpp>
 
 namespace tenon::snippet {
 namespace {
-
-int64_t bits_of(ElementType element, double value) { return static_cast<int64_t>(lane_bits(element, value)); }
 
 // Appends nodes to a body, for values of one place in the nest.
 class Appender {

@@ -14,7 +14,7 @@ namespace tenon::snippet {
 namespace {
 
 // What a Concat joins, along an axis counted from the back: that is the same in operands of fewer dims.
-struct Parts {
+struct JoinedParts {
   size_t from_back = 0;  // 1: the innermost
   std::vector<int64_t> begins, extents;
   int64_t whole = 0;
@@ -27,14 +27,14 @@ const Dim* dim_of(const Value& value, size_t from_back) {
 }
 bool is_ranked(const Value& value) { return value.type().is_tensor() && value.type().shape().ranked(); }
 
-std::optional<Parts> parts_of(const Op& concat) {
+std::optional<JoinedParts> joined_parts_of(const Op& concat) {
   constexpr size_t kMostParts = 4;
   constexpr double kLeastBytes = 64;
   const Value& joined = *concat.result(0);
   if (!is_ranked(joined) || concat.operand_count() < 2 || concat.operand_count() > kMostParts) return std::nullopt;
   const Shape& shape = joined.type().shape();
   const int64_t axis = concat.attr<int64_t>("axis");
-  Parts parts{.from_back = static_cast<size_t>(axis < 0 ? -axis : static_cast<int64_t>(shape.rank()) - axis)};
+  JoinedParts parts{.from_back = static_cast<size_t>(axis < 0 ? -axis : static_cast<int64_t>(shape.rank()) - axis)};
   double inner = joined.type().element().bits() / 8.0;
   for (size_t d = shape.dims().size() - parts.from_back + 1; d < shape.dims().size(); ++d)
     if (shape[d].is_static()) inner *= static_cast<double>(shape[d].value());
@@ -78,7 +78,7 @@ class Sinker {
  private:
   // The Concat behind the operator that reads this one; null: it stays.
   Result<Op*> sink(Op& concat) {
-    const auto parts = parts_of(concat);
+    const auto parts = joined_parts_of(concat);
     Value* const joined = concat.result(0);
     if (!parts || !joined->has_one_use()) return nullptr;
     Op& user = *joined->first_use()->user();
@@ -104,12 +104,12 @@ class Sinker {
   }
 
   // Is its result as large along the axis as what is joined?
-  bool may_be_cut(const Op& op, const Parts& parts) const {
+  bool may_be_cut(const Op& op, const JoinedParts& parts) const {
     if (!is_elementwise(op) || !accepts_(op)) return false;
     const Dim* dim = dim_of(*op.result(0), parts.from_back);
     return dim && dim->is_static() && dim->value() == parts.whole;
   }
-  static bool may_be_cut(const Value& operand, const Parts& parts) {
+  static bool may_be_cut(const Value& operand, const JoinedParts& parts) {
     if (!is_ranked(operand)) return false;
     const Dim* dim = dim_of(operand, parts.from_back);
     return !dim || (dim->is_static() && (dim->value() == 1 || dim->value() == parts.whole));
@@ -129,7 +129,7 @@ class Sinker {
   }
 
   // What part `part` needs of an operand.
-  Result<Value*> cut_of(Builder& builder, Value* value, const Parts& parts, size_t part, int depth = 0) {
+  Result<Value*> cut_of(Builder& builder, Value* value, const JoinedParts& parts, size_t part, int depth = 0) {
     constexpr int kDeepest = 64;
     const Dim* dim = dim_of(*value, parts.from_back);
     if (!dim || dim->value() == 1) return value;
@@ -142,7 +142,7 @@ class Sinker {
     return crop_of(builder, value, parts, part);
   }
 
-  Result<Value*> crop_of(Builder& builder, Value* value, const Parts& parts, size_t part) {
+  Result<Value*> crop_of(Builder& builder, Value* value, const JoinedParts& parts, size_t part) {
     const DimCut cut{static_cast<size_t>(value->type().shape().rank()) - parts.from_back, parts.begins[part],
                      parts.extents[part], parts.whole};
     if (Value* found = existing_crop(*value, cut)) return found;
@@ -160,7 +160,7 @@ class Sinker {
     for (const Use* use = value.first_use(); use; use = use->next()) {
       const Op& user = *use->user();
       const auto at = at_.find(&user);
-      if (at == at_.end() || at->second > first_ || !(isa<Slice>(user) || isa<Split>(user))) continue;
+      if (at == at_.end() || at->second > first_ || !(isa<Slice>(user) || isa<tenon::Split>(user))) continue;
       for (size_t r = 0; r < user.result_count(); ++r) {
         const auto cuts = cuts_of(user, r);
         if (cuts && cuts->size() == 1 && cuts->front() == cut) return user.result(r);

@@ -116,7 +116,7 @@ Result<void> evaluate(EvalContext& context) {
   return {};
 }
 
-const OpRegistration kRegistered({
+const OpRegistration kSubgraphRegistered({
     OpDef(Subgraph::kName)
         .summary("What its region computes of the operands, as one kernel; the region sees no other values")
         .variadic_operands("inputs", "T", 0, /*homogeneous=*/false)

@@ -11,8 +11,6 @@
 namespace tenon::snippet {
 namespace {
 
-bool is_one(const Dim& dim) { return dim.is_static() && dim.value() == 1; }
-
 // Is it in several pieces, of which each is worth a loop? Others are a place in the tensor's memory, or better copied.
 bool is_worth_it(const Value& part, const std::vector<DimCut>& cuts) {
   constexpr double kLeastBytes = 64;
@@ -20,7 +18,7 @@ bool is_worth_it(const Value& part, const std::vector<DimCut>& cuts) {
   if (cuts.empty()) return false;
   const size_t innermost = cuts.front().dim;
   const auto before = shape.dims().begin() + static_cast<std::ptrdiff_t>(innermost);
-  if (std::all_of(shape.dims().begin(), before, is_one)) return false;
+  if (std::all_of(shape.dims().begin(), before, [](const Dim& dim) { return dim.is_one(); })) return false;
   double bytes = part.type().element().bits() / 8.0;
   for (size_t d = innermost; d < shape.dims().size(); ++d) {
     if (!shape[d].is_static()) return true;
@@ -105,7 +103,8 @@ bool take_crop(Value& part, const std::function<bool(const Op&)>& accepts) {
 
 size_t take_crops(Graph& graph, const std::function<bool(const Op& subgraph)>& accepts) {
   std::vector<Op*> crops = graph.body().ops();
-  std::erase_if(crops, [](const Op* op) { return !(isa<Slice>(*op) || isa<Split>(*op)) || !has_known_numbers(*op); });
+  std::erase_if(crops,
+                [](const Op* op) { return !(isa<Slice>(*op) || isa<tenon::Split>(*op)) || !has_known_numbers(*op); });
   size_t taken = 0;
   for (Op* crop : crops) {
     for (size_t r = 0; r < crop->result_count(); ++r) {

@@ -22,12 +22,12 @@ namespace {
 constexpr int64_t kMaxTries = int64_t{1} << 16;
 
 // Digits of one variable that have more than one value, from the outermost in, with the stride that counts.
-struct Chain {
+struct DigitChain {
   std::vector<int64_t> place, stride;
 };
 
-Chain address_chain(const LayoutData& data, size_t v) {
-  Chain out;
+DigitChain address_chain(const LayoutData& data, size_t v) {
+  DigitChain out;
   std::vector<std::pair<int64_t, int64_t>> digits;
   for (const LayoutDigit& digit : data.parts.digits) {
     if (digit.variable != static_cast<int>(v) || digit.extent <= 1) continue;
@@ -43,7 +43,7 @@ Chain address_chain(const LayoutData& data, size_t v) {
 
 // The largest address that values in [begin, end) of a variable give. The largest value of the outermost digit is the
 // best choice, but its block may be cut short; then the block before is looked at, too.
-int64_t largest_address(const Chain& chain, size_t k, int64_t begin, int64_t end) {
+int64_t largest_address(const DigitChain& chain, size_t k, int64_t begin, int64_t end) {
   if (k == chain.place.size()) return 0;
   const int64_t p = chain.place[k], s = std::max<int64_t>(chain.stride[k], 0);
   const int64_t first = begin / p, last = (end - 1) / p, cut = (end - 1) % p + 1;
@@ -57,7 +57,7 @@ int64_t largest_address(const Chain& chain, size_t k, int64_t begin, int64_t end
 }
 
 // How many different slots the values [0, count) of a variable take, where digits of stride 0 repeat.
-int64_t distinct_values(const Chain& chain, size_t k, int64_t count) {
+int64_t distinct_values(const DigitChain& chain, size_t k, int64_t count) {
   if (k == chain.place.size()) return 1;
   const int64_t p = chain.place[k], whole = count / p, rest = count % p;
   const int64_t last = rest ? distinct_values(chain, k + 1, rest) : 0;
@@ -70,7 +70,7 @@ Result<void> count_padding(LayoutData& data) {
   int64_t held = 1;
   for (size_t v = 0; v < data.extent.size(); ++v) {
     const LayoutVariable& variable = data.parts.variables[v];
-    const Chain chain = address_chain(data, v);
+    const DigitChain chain = address_chain(data, v);
     int64_t values = variable.fold ? std::min(data.extent[v], variable.fold) : data.extent[v];
     if (!data.ragged && std::ranges::find(chain.stride, 0) != chain.stride.end()) {
       if (variable.offset || variable.fold) {
@@ -117,7 +117,7 @@ int64_t span_of(const LayoutData& data) {
     return last + 1;
   }
   for (size_t v = 0; v < data.extent.size(); ++v) {
-    const Chain chain = address_chain(data, v);
+    const DigitChain chain = address_chain(data, v);
     int64_t best = 0;
     for (const auto& [begin, end] : used_ranges(data, v)) {
       best = std::max(best, largest_address(chain, 0, begin, end));

@@ -150,8 +150,8 @@ void store_word(std::byte* data, int64_t index, uint64_t value) {
 }
 
 // Where an element lies in the bit stream.
-struct Place {
-  Place(int bits, int64_t index)
+struct BitPlace {
+  BitPlace(int bits, int64_t index)
       : byte((static_cast<uint64_t>(index) * static_cast<uint64_t>(bits)) >> 3),
         shift(static_cast<int>((static_cast<uint64_t>(index) * static_cast<uint64_t>(bits)) & 7)),
         bytes((shift + bits + 7) / 8) {}
@@ -170,7 +170,7 @@ uint64_t load_bits(const std::byte* data, int bits, int64_t index) {
     case 64: return load_word<uint64_t>(data, index);
     default: break;
   }
-  const Place place(bits, index);
+  const BitPlace place(bits, index);
   const std::byte* first = data + place.byte;
   const uint64_t mask = (uint64_t{1} << bits) - 1;
   if (place.bytes == 1) return std::to_integer<uint64_t>(*first) >> place.shift & mask;
@@ -189,7 +189,7 @@ void store_bits(std::byte* data, int bits, int64_t index, uint64_t value) {
     case 64: return store_word<uint64_t>(data, index, value);
     default: break;
   }
-  const Place place(bits, index);
+  const BitPlace place(bits, index);
   std::byte* first = data + place.byte;
   const uint64_t mask = (uint64_t{1} << bits) - 1;
   value &= mask;

@@ -9,7 +9,7 @@ namespace tenon::detail {
 namespace {
 
 // Values of a group: the first one and loops of (count, step).
-struct Range {
+struct LoopedRange {
   int64_t first = 0;
   std::vector<std::pair<int64_t, int64_t>> loops;
 };
@@ -57,7 +57,7 @@ class GroupCutter {
   GroupCutter(const Layout& from, const Layout& to, const Group& group)
       : extent_(group.extent), chains_{chains_of(from, group.from), chains_of(to, group.to)} {}
 
-  std::optional<std::vector<Range>> cut() const {
+  std::optional<std::vector<LoopedRange>> cut() const {
     if (const auto places = common_places()) return cut_blocks(*places);
     return cut_at_borders();
   }
@@ -89,30 +89,29 @@ class GroupCutter {
   bool is_fixed(int64_t place) const {
     const auto fixes = [&](const Chain& chain) {
       const int64_t at = place / chain.term.div;
-      return place % chain.term.div == 0 && std::ranges::any_of(chain.fixed, [&](const auto& bits) {
-               return bits.first <= at && at < bits.second;
-             });
+      return place % chain.term.div == 0 &&
+             std::ranges::any_of(chain.fixed, [&](const auto& bits) { return bits.first <= at && at < bits.second; });
     };
     return std::ranges::any_of(chains_, [&](const auto& chains) { return std::ranges::any_of(chains, fixes); });
   }
 
   // Whole blocks of the largest place, then of the next one in what is left, and so on.
-  std::optional<std::vector<Range>> cut_blocks(const std::vector<int64_t>& places) const {
-    std::vector<Range> out;
+  std::optional<std::vector<LoopedRange>> cut_blocks(const std::vector<int64_t>& places) const {
+    std::vector<LoopedRange> out;
     int64_t x = 0;
     for (size_t top = places.size(); top-- > 0;) {
       const int64_t blocks = (extent_ - x) / places[top];
       if (blocks == 0) continue;
-      std::vector<Range> ranges{{x, {}}};
+      std::vector<LoopedRange> ranges{{x, {}}};
       for (size_t i = top + 1; i-- > 0;) {
         const int64_t count = i == top ? blocks : places[i + 1] / places[i];
         if (!is_fixed(places[i])) {
-          for (Range& range : ranges) range.loops.emplace_back(count, places[i]);
+          for (LoopedRange& range : ranges) range.loops.emplace_back(count, places[i]);
           continue;
         }
         if (static_cast<int64_t>(ranges.size()) > static_cast<int64_t>(kMaxNests) / count) return std::nullopt;
-        std::vector<Range> apart;
-        for (const Range& range : ranges) {
+        std::vector<LoopedRange> apart;
+        for (const LoopedRange& range : ranges) {
           for (int64_t k = 0; k < count; ++k) apart.push_back({range.first + k * places[i], range.loops});
         }
         ranges = std::move(apart);
@@ -123,12 +122,12 @@ class GroupCutter {
     return out;
   }
 
-  std::optional<std::vector<Range>> cut_at_borders() const {
+  std::optional<std::vector<LoopedRange>> cut_at_borders() const {
     const auto is_border = [&](int64_t x) {
       const auto bends = [&](const Chain& chain) { return chain.is_border(x); };
       return std::ranges::any_of(chains_, [&](const auto& chains) { return std::ranges::any_of(chains, bends); });
     };
-    std::vector<Range> out;
+    std::vector<LoopedRange> out;
     for (int64_t x = 0; x < extent_;) {
       int64_t end = x + 1;
       while (end < extent_ && !is_border(end)) ++end;
@@ -168,9 +167,9 @@ class Offsets {
 };
 
 // The nest over a product of ranges; nothing where the offsets are not what its strides say.
-std::optional<Nest> nest_of(Offsets& offsets, const std::vector<const Range*>& ranges, int64_t element_bits) {
+std::optional<Nest> nest_of(Offsets& offsets, const std::vector<const LoopedRange*>& ranges, int64_t element_bits) {
   std::vector<int64_t> values;
-  for (const Range* range : ranges) values.push_back(range->first);
+  for (const LoopedRange* range : ranges) values.push_back(range->first);
   const auto [from, to] = offsets.at(values);
   Nest nest{.from_base = from, .to_base = to, .unit = element_bits};
   auto last = std::pair(from, to);
@@ -195,7 +194,7 @@ std::optional<Nest> nest_of(Offsets& offsets, const std::vector<const Range*>& r
 }  // namespace
 
 std::optional<std::vector<Nest>> box_nests(const Layout& from, const Layout& to, const std::vector<Group>& groups) {
-  std::vector<std::vector<Range>> ranges;
+  std::vector<std::vector<LoopedRange>> ranges;
   size_t count = 1;
   for (const Group& group : groups) {
     auto cut = GroupCutter(from, to, group).cut();
@@ -206,7 +205,7 @@ std::optional<std::vector<Nest>> box_nests(const Layout& from, const Layout& to,
   }
   std::vector<Nest> out;
   Offsets offsets(from, to, groups);
-  std::vector<const Range*> chosen(ranges.size());
+  std::vector<const LoopedRange*> chosen(ranges.size());
   for (size_t n = 0; n < count; ++n) {
     size_t rest = n;
     for (size_t g = ranges.size(); g-- > 0; rest /= ranges[g].size()) chosen[g] = &ranges[g][rest % ranges[g].size()];

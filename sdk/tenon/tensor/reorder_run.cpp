@@ -43,14 +43,14 @@ struct LoopPlaces {
   }
 };
 // Of several short loops, as a list.
-struct Place {
+struct LoopPlace {
   int64_t from, to;
 };
 struct ListedPlaces {
-  std::span<const Place> places;
+  std::span<const LoopPlace> places;
   template <class F>
   void for_each(const F& f) const {
-    for (const Place& place : places) f(place.from, place.to);
+    for (const LoopPlace& place : places) f(place.from, place.to);
   }
 };
 
@@ -166,8 +166,8 @@ class NestRunner {
 
   // Each place, once for each iteration of a loop inside of those so far.
   void repeat(const NestLoop& loop) {
-    std::vector<Place> inner;
-    for (const Place& place : places_) {
+    std::vector<LoopPlace> inner;
+    for (const LoopPlace& place : places_) {
       for (int64_t i = 0; i < loop.count; ++i) inner.push_back({place.from + i * loop.from, place.to + i * loop.to});
     }
     places_ = std::move(inner);
@@ -227,7 +227,7 @@ class NestRunner {
   const Buffers& buffers_;
   const bool past_caches_;
   size_t listed_ = 0;  // inner loops that are places
-  std::vector<Place> places_;
+  std::vector<LoopPlace> places_;
 };
 
 // A nest as independent tasks: all values of the outer loops, times pieces of the next one.

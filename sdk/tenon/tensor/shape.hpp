@@ -37,7 +37,8 @@ class TENON_API Dim {
   bool known() const { return known_; }  // a number or an expression
   bool is_static() const { return known_ && value_.is_constant(); }
   int64_t value() const { return value_.constant(); }  // only when is_static()
-  const Expr& expr() const { return value_; }          // only when known()
+  bool is_one() const { return is_static() && value() == 1; }
+  const Expr& expr() const { return value_; }  // only when known()
   // Same text. Two unknown dims are equal as descriptions, not as extents: see same_extent.
   bool operator==(const Dim& other) const;
   bool same_extent(const Dim& other) const { return known_ && other.known_ && value_ == other.value_; }

@@ -1,0 +1,21 @@
+// Operators and attributes of linear kernels that the passes look for, interned once.
+#pragma once
+#include <tenon/support/name.hpp>
+
+namespace tenon::x86 {
+
+inline const Name kAbs("Abs"), kAdd("Add"), kAddParameter("AddParameter"), kAnd("And"), kBroadcastLoad("BroadcastLoad"),
+    kClampHigh("ClampHigh"), kClampLow("ClampLow"), kConvert("Convert"), kConvertInRange("ConvertInRange"), kDiv("Div"),
+    kDivAlike("DivAlike"), kDivFour("DivFour"), kEqual("Equal"), kErf("Erf"), kExp("Exp"), kFillTail("FillTail"),
+    kFirstLanes("FirstLanes"), kFma("Fma"), kFmod("Fmod"), kFoldFour("FoldFour"), kFoldLanes("FoldLanes"),
+    kFoldRows("FoldRows"), kHeadLanes("HeadLanes"), kLoad("Load"), kLoadBytes("LoadBytes"), kLoopBegin("LoopBegin"),
+    kLoopEnd("LoopEnd"), kMax("Max"), kMin("Min"), kMod("Mod"), kMul("Mul"), kMulByPower("MulByPower"), kNeg("Neg"),
+    kNumber("Number"), kOr("Or"), kPow("Pow"), kPowBy("PowBy"), kPrefetchRead("PrefetchRead"),
+    kPrefetchWrite("PrefetchWrite"), kReduceMax("ReduceMax"), kReduceMin("ReduceMin"), kRepeatFour("RepeatFour"),
+    kRoundEven("RoundEven"), kRoundInRange("RoundInRange"), kScalar("Scalar"), kSpreadFour("SpreadFour"), kSqrt("Sqrt"),
+    kSqrtAlike("SqrtAlike"), kSqrtFour("SqrtFour"), kStore("Store"), kStoreBytes("StoreBytes"),
+    kStoreStreaming("StoreStreaming"), kSub("Sub"), kTailBegin("TailBegin"), kTailEnd("TailEnd"), kTanh("Tanh"),
+    kWhere("Where"), kWrap("Wrap"), kZero("Zero");
+inline const Name kBits("bits"), kModerate("moderate"), kNumbers("numbers");
+
+}  // namespace tenon::x86

@@ -1,0 +1,10 @@
+// Layouts that a user put there.
+#pragma once
+#include <tenon/ir/graph.hpp>
+#include <tenon/ir/value_layout.hpp>
+
+namespace tenon::detail {
+
+inline bool is_pinned(const Value& value) { return value.layout() && value.layout()->pinned; }
+
+}  // namespace tenon::detail
