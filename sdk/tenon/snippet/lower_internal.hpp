@@ -228,6 +228,7 @@ class Lowering {
   int tile_copies(const Nest& nest) const;
   void write_phase(const Nest& nest, const Phase& phase);
   void store_folds(const Nest& nest, const Sweep& sweep);
+  bool stores_parts_of_lines(const Nest& nest, const Scope& scope) const;
   int rows_together(const Nest& nest) const;
   int longest_row(const Scope& scope) const;
   bool rows_have_memory(const Nest& nest, const Scope& scope) const;
