@@ -78,14 +78,26 @@ TEST_P(Apart, WhereRowsAreShortAndMany) {
   }
   const std::string quotients = text_of({"%y = Div %x, %v", "%y", 0}, lanes(), 4 * lanes());
   EXPECT_NE(snippet::print(kernel_of(quotients)).find("DivStanding"), std::string::npos);
-  // Two vectors by one divisor pay, one does not.
-  const auto divides = [&](int64_t columns) {
-    const std::string text = text_of({"%y = Div %x, %v", "%y", 0}, lanes(), columns);
-    return snippet::print(kernel_of(text)).find("OddDivisor") == std::string::npos;
-  };
-  EXPECT_FALSE(divides(2 * lanes()));
-  EXPECT_TRUE(divides(lanes()));
   EXPECT_EQ(kernel_of(quotients, false).scratch.size(), 0u) << "products have other bits";
+}
+
+// While one unit divides, another makes products: the more units, the shorter are rows that gain, and the more may
+// stand beside a quotient.
+TEST_P(Apart, QuotientsAreCountedForAllUnits) {
+  const auto has_factors = [&](const char* operators, int64_t vectors, double units) {
+    const snippet::Body body = body_of(text_of({operators, "%y", 0}, lanes(), vectors * lanes()));
+    const snippet::Body made =
+        with_factors_apart(body, static_cast<int>(lanes()), units, [](const auto&, const auto& n) {
+          return n.op == Name("Div") ? 8.0 : n.op == Name("Exp") ? 10.0 : 1.0;
+        });
+    return std::ranges::any_of(made.nodes, [](const auto& node) { return node.op == Name("DivStanding"); });
+  };
+  EXPECT_FALSE(has_factors("%y = Div %x, %v", 2, 1));
+  EXPECT_TRUE(has_factors("%y = Div %x, %v", 3, 1));
+  EXPECT_FALSE(has_factors("%y = Div %x, %v", 1, 2));
+  EXPECT_TRUE(has_factors("%y = Div %x, %v", 2, 2));
+  EXPECT_FALSE(has_factors("%e = Exp %x\n%y = Div %e, %v", 4, 1));
+  EXPECT_TRUE(has_factors("%e = Exp %x\n%y = Div %e, %v", 4, 2));
 }
 
 TEST_P(Apart, RowsOfAllWidthsAreRight) {
