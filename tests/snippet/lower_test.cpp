@@ -405,6 +405,52 @@ TEST_F(Lower, SeveralOutputsAreStoredInTurn) {
   check_widths(body, {0});
 }
 
+// Of two rows that go at once, two vectors of a row are stored one behind the other: they are halves of one line.
+TEST_F(Lower, RowsSideBySideStoreTwoVectorsInTurn) {
+  BodyBuilder build("residual", "kr");
+  const ValueId x = build.input(3), sum = build.op("Add", {x, build.input(3)});
+  build.output(sum);
+  build.output(build.op("Mul", {sum, build.reduce("ReduceMax", sum)}));
+  const Body body = build.take();
+  options_.rows = 2;
+  const auto kernel = lower(body, options_);
+  ASSERT_TRUE(kernel.ok());
+  std::vector<std::pair<RegisterId, int64_t>> stored;  // of the first sweep: through which pointer, and how far on
+  for (const Instruction& one : kernel->body) {
+    if (one.op == "Store") stored.emplace_back(one.memory->base, one.memory->displacement_bytes);
+    if (one.op == "LoopEnd") break;
+  }
+  ASSERT_GE(stored.size(), 4u) << print(*kernel);
+  for (size_t i = 0; i + 1 < stored.size(); i += 2) {
+    EXPECT_EQ(stored[i].first, stored[i + 1].first) << print(*kernel);
+    EXPECT_EQ(stored[i].second + 16, stored[i + 1].second) << print(*kernel);
+  }
+  EXPECT_NE(stored[0].first, stored[2].first) << "rows in turn\n" << print(*kernel);
+  for (const int64_t columns : {0, 1, 3, 4, 5, 31, 32, 33, 67}) check(body, {5, columns});
+}
+
+// Rows that are known to end within a line go one by one where two halves of lines are stored for each vector.
+TEST_F(Lower, RowsThatEndWithinALineGoOneByOne) {
+  const auto most_rows = [&](int64_t columns, bool two_outputs) {
+    BodyBuilder build("residual", "kr");
+    const ValueId x = build.input(3), sum = build.op("Add", {x, build.input(3)});
+    if (two_outputs) build.output(sum);
+    build.output(build.op("Mul", {sum, build.reduce("ReduceMax", sum)}));
+    Body body = build.take();
+    body.dims.back().extent = Expr(columns);
+    const auto kernel = lower(body, options_);
+    int64_t most = 1;
+    for (const Loop& loop : kernel->loops)
+      if (loop.kind == Loop::Kind::scalar) most = std::max<int64_t>(most, loop.increment);
+    check(body, {5, columns});
+    return most;
+  };
+  options_.lanes = 8;
+  EXPECT_GT(most_rows(304, true), 1);
+  EXPECT_EQ(most_rows(300, true), 1);
+  EXPECT_GT(most_rows(300, false), 1) << "one half";
+}
+
 // Copies that no row is long enough for are not written.
 TEST_F(Lower, KnownExtentsLimitCopies) {
   const auto vector_steps = [&](int64_t extent) {

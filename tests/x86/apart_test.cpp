@@ -27,7 +27,8 @@ using testing::GuardedGraph;
 struct Case {
   const char* operators;
   const char* outputs;
-  size_t apart;  // numbers of each row that wait in memory
+  size_t apart;           // numbers of each row that wait in memory
+  size_t made_again = 0;  // of these, on avx2, where one quotient a row is as fast
 };
 
 constexpr Case kCases[] = {
@@ -35,10 +36,10 @@ constexpr Case kCases[] = {
     {"%g = Sigmoid %v\n%y = Mul %x, %g", "%g, %y", 0},  // an output of the rows' own loop
     {"%g = Sigmoid %v\n%h = Exp %v\n%y = Mul %x, %g\n%z = Add %x, %h", "%y, %z", 2},
     {"%g = Tanh %v\n%h = Exp %b\n%i = Mul %g, %h\n%y = Mul %x, %i", "%y", 1},
-    // By roots, which need no scale, and by any number, whose scale is made row by row.
+    // By roots, and by any number, of which the machine divides by some.
     {"%a = Abs %v\n%e = Add %a, %k\n%q = Sqrt %e\n%d = Sub %x, %b\n%n = Div %d, %q\n%y = Relu %n", "%y", 2},
-    {"%y = Div %x, %v", "%y", 2},
-    {"%y = Div %x, %v\n%w = Add %x, %b\n%z = Div %w, %v", "%y, %z", 2},
+    {"%y = Div %x, %v", "%y", 2, 1},
+    {"%y = Div %x, %v\n%w = Add %x, %b\n%z = Div %w, %v", "%y, %z", 2, 1},
     // What is made as fast row by row, what moves along rows, and bodies that fold.
     {"%n = Neg %v\n%y = Mul %x, %n", "%y", 0},
     {"%s = Add %x, %v\n%y = Exp %s", "%y", 0},
@@ -69,13 +70,34 @@ class Apart : public ::testing::TestWithParam<Isa> {
 
 TEST_P(Apart, WhereRowsAreShortAndMany) {
   for (const Case& one : kCases) {
-    EXPECT_EQ(kernel_of(text_of(one, lanes(), 4 * lanes())).scratch.size(), one.apart) << one.operators;
+    const size_t again = GetParam() == Isa::avx2 ? one.made_again : 0;
+    EXPECT_EQ(kernel_of(text_of(one, lanes(), 4 * lanes())).scratch.size(), one.apart - again) << one.operators;
     EXPECT_EQ(kernel_of(text_of(one, lanes() / 2 - 1, 4 * lanes())).scratch.size(), 0u)
         << "few rows: " << one.operators;
     EXPECT_EQ(kernel_of(text_of(one, lanes(), 65 * lanes())).scratch.size(), 0u) << "long rows: " << one.operators;
   }
   const std::string quotients = text_of({"%y = Div %x, %v", "%y", 0}, lanes(), 4 * lanes());
+  EXPECT_NE(snippet::print(kernel_of(quotients)).find("DivStanding"), std::string::npos);
   EXPECT_EQ(kernel_of(quotients, false).scratch.size(), 0u) << "products have other bits";
+}
+
+// While one unit divides, another makes products: the more units, the shorter are rows that gain, and the more may
+// stand beside a quotient.
+TEST_P(Apart, QuotientsAreCountedForAllUnits) {
+  const auto has_factors = [&](const char* operators, int64_t vectors, double units) {
+    const snippet::Body body = body_of(text_of({operators, "%y", 0}, lanes(), vectors * lanes()));
+    const snippet::Body made =
+        with_factors_apart(body, static_cast<int>(lanes()), units, [](const auto&, const auto& n) {
+          return n.op == Name("Div") ? 8.0 : n.op == Name("Exp") ? 10.0 : 1.0;
+        });
+    return std::ranges::any_of(made.nodes, [](const auto& node) { return node.op == Name("DivStanding"); });
+  };
+  EXPECT_FALSE(has_factors("%y = Div %x, %v", 2, 1));
+  EXPECT_TRUE(has_factors("%y = Div %x, %v", 3, 1));
+  EXPECT_FALSE(has_factors("%y = Div %x, %v", 1, 2));
+  EXPECT_TRUE(has_factors("%y = Div %x, %v", 2, 2));
+  EXPECT_FALSE(has_factors("%e = Exp %x\n%y = Div %e, %v", 4, 1));
+  EXPECT_TRUE(has_factors("%e = Exp %x\n%y = Div %e, %v", 4, 2));
 }
 
 TEST_P(Apart, RowsOfAllWidthsAreRight) {
@@ -145,7 +167,7 @@ class HardQuotients : public Apart {
 
 TEST_P(HardQuotients, Apart) {
   const auto count = static_cast<int64_t>(hard().size());
-  ASSERT_EQ(kernel_of(text_of({"%y = Div %x, %v", "%y", 2}, count, count)).scratch.size(), 2u);
+  ASSERT_GE(kernel_of(text_of({"%y = Div %x, %v", "%y", 2}, count, count)).scratch.size(), 1u);
   expect_quotients(hard(), count, count, true);
 }
 

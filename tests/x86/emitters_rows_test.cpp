@@ -151,8 +151,8 @@ bool of_a_pass(std::string_view op) {
 }
 // Those of several vectors: emitters_in_turn_test.cpp; tabulated_test.cpp.
 bool has_own_test(std::string_view op) {
-  return op == "Convert" || op == "Round" || op == "Wrap" || op == "PowBy" || op.starts_with("Divisor") ||
-         op.starts_with("Tabulated") || of_a_pass(op) || op.find("InTurn") != op.npos;
+  return op == "Convert" || op == "Round" || op == "Wrap" || op == "PowBy" || op.starts_with("Tabulated") ||
+         of_a_pass(op) || op.find("InTurn") != op.npos;
 }
 
 std::vector<ElementType> types_of(const JitterRow& row) {

@@ -19,19 +19,25 @@ using snippet::ValueId;
 
 using Values = std::vector<ValueId>;
 
+const Name kOddDivisor("OddDivisor"), kDivStanding("DivStanding");
+
+struct ApartFactors {
+  QuotientParts parts;
+  ValueId odd = -1;  // where the divisor is
+};
+
 class Divider {
  public:
-  Divider(const Body& body, int lanes, const std::function<double(const Body&, const BodyNode&)>& cycles)
+  Divider(const Body& body, int lanes, double units, const std::function<double(const Body&, const BodyNode&)>& cycles)
       : body_(body), lanes_(lanes) {
     double quotients = 0, beside = 0;
     for (const BodyNode& node : body.nodes) {
       if (!moves(node.result)) continue;
       (is_quotient(node) ? quotients : beside) += is_quotient(node) ? 1 : cycles(body, node);
-      if (is_quotient(node)) cycles_ = cycles(body, node);
+      if (is_quotient(node)) cycles_ = cycles(body, node) * units;
     }
     // While the machine divides there is as much to do.
-    constexpr double kMostBeside = 10;
-    pays_ = quotients > 0 && beside <= kMostBeside * quotients;
+    pays_ = beside <= cycles_ * quotients && quotients > 0;
   }
 
   Body run() && {
@@ -75,10 +81,21 @@ class Divider {
       node.attributes.set("bits", static_cast<int64_t>(std::bit_cast<uint32_t>(x)));
       return add(std::move(node), {.element = kF32}, all);
     };
-    const auto [by, is_new] = parts_.try_emplace(divisor);
-    if (is_new) by->second = parts_of_divisor(divisor, quotient.attributes.has(kModerate), made_like(divisor), number);
-    const auto [x, high, rest] = factors_of_quotient(quotient.operands[0], by->second, made_like(quotient.result));
-    all.push_back({.op = kFma, .operands = {x, high, rest}, .result = quotient.result, .label = quotient.label});
+    const auto [by, is_new] = factors_.try_emplace(divisor);
+    if (is_new) by->second.parts = parts_of_divisor(divisor, made_like(divisor), number);
+    auto& [parts, odd] = by->second;
+    const ValueId x = quotient.operands[0];
+    BodyNode made{.op = kFma, .result = quotient.result, .label = quotient.label};
+    if (quotient.attributes.has(kModerate)) {
+      made.operands = {x, parts.high, made_like(quotient.result)(kMul, {x, parts.low})};
+    } else {
+      if (odd < 0)
+        odd = add({.op = kOddDivisor, .operands = {divisor}, .label = quotient.label},
+                  {.element = kBool, .varies = value(divisor).varies}, all);
+      made.op = kDivStanding;
+      made.operands = {x, divisor, parts.high, parts.low, odd};
+    }
+    all.push_back(std::move(made));
   }
 
   ValueId add(BodyNode node, snippet::BodyValue like, std::vector<BodyNode>& all) {
@@ -90,16 +107,16 @@ class Divider {
 
   Body body_;
   const int lanes_;
-  double cycles_ = 0;  // of a quotient
+  double cycles_ = 0;  // of all units while one divides
   bool pays_ = false;
-  std::map<ValueId, QuotientParts> parts_;  // of divisors
+  std::map<ValueId, ApartFactors> factors_;  // of divisors
 };
 
 }  // namespace
 
-Body with_factors_apart(const Body& body, int lanes,
+Body with_factors_apart(const Body& body, int lanes, double units,
                         const std::function<double(const Body&, const BodyNode&)>& cycles) {
-  return Divider(body, lanes, cycles).run();
+  return Divider(body, lanes, units, cycles).run();
 }
 
 }  // namespace tenon::x86

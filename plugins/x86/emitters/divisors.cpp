@@ -10,22 +10,9 @@ namespace {
 
 using namespace codegen;
 
-// What a divisor s is multiplied by, once for many quotients: 2^(126 - e) for the exponent e of s as floats have it, so
-// that |s k| is in [1/2, 1); up to 4 where s is too large for that, and from 2^-23 on where it is no normal number. So
-// x k is infinite, or not as exact as x, only where the quotient is.
-constexpr uint32_t kExponent = 0x7f800000, kOfUnit = 0x7e800000, kLeastNormal = 0x00800000;
-
-void divisor_scale(VectorCode& c) {
-  const Vec k = c.out(), exponent = c.temp();
-  c->vandps(exponent, c.in(0), c.u32(kExponent));
-  c.set_u32(k, kOfUnit);
-  c->vpsubd(k, k, exponent);
-  c->vpmaxsd(k, k, c.u32(kLeastNormal));
-}
-
 // Where |s| does not lie from 2^-126 to 2^122.
 void odd_divisor(VectorCode& c) {
-  constexpr uint32_t kLeast = 2 * kLeastNormal, kMost = 2 * 0x7c800000u, kSign = 0x80000000;  // less the sign
+  constexpr uint32_t kLeast = 2 * 0x00800000u, kMost = 2 * 0x7c800000u, kSign = 0x80000000;  // less the sign
   const Vec place = c.temp();
   c->vpslld(place, c.in(0), 1);
   c->vpaddd(place, place, c.u32(kSign - kLeast));
@@ -77,7 +64,6 @@ class StandingQuotients final : public Emitter {
 };
 
 constexpr RowPair kDivisorRows[] = {
-    {"DivisorScale", kF32Lanes, {.vectors = 1, .cycles = 2}, {.vectors = 1, .cycles = 2}, 0, algorithm<divisor_scale>},
     {"OddDivisor", kF32Lanes, {.vectors = 1, .cycles = 1}, {.vectors = 1, .cycles = 2}, 0, algorithm<odd_divisor>},
     {"DivStanding", kF32Lanes, {.cycles = 2}, {.cycles = 3}, 0, make_emitter<StandingQuotients>, are_quotients, true},
     {"DivStandingInTurn2",

@@ -67,8 +67,9 @@ Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& as_it_is, 
     return snippet::cycles_of_node(of, node, table_, target_);
   };
   const bool near = is_near(tier);
-  const snippet::Body body =
-      near && tier.passes.contract ? with_factors_apart(as_it_is, tier.lower.lanes, cycles) : as_it_is;
+  const snippet::Body body = near && tier.passes.contract
+                                 ? with_factors_apart(as_it_is, tier.lower.lanes, vector_units(target_), cycles)
+                                 : as_it_is;
   TENON_TRY(pool, register_pool(target_));
   snippet::LowerOptions options = tier.lower;
   options.vectors = static_cast<int>(pool.of(codegen::RegisterFile::vector).size());

@@ -8,7 +8,6 @@
 //   FmaMemory [memory], a, b     a * b + memory   (attribute `place` 2)
 //   Less a, b, m and other comparisons   where m holds, else false; attribute `negated` 1: the opposite (avx512)
 //   DivAlike a, b; SqrtAlike x   Div, Sqrt of what is alike in all lanes
-//   DivisorScale s               what to multiply a divisor by, so that its inverse is in range
 //   DivStanding x, s, h, l, o; OddDivisor s   x / s, of which h + l is the inverse but where o is true
 //   MulByPower x, n              x times 2^n, of integers
 //   StoreFour [memory], a        the first four lanes
@@ -178,7 +177,7 @@ void divide_by_constants(snippet::LinearKernel& kernel);
 // Mul of integers by powers of two as Add or MulByPower. After join_bytes, which has products of its own.
 // passes/powers.cpp
 void multiply_by_powers(snippet::LinearKernel& kernel);
-// Div by what stands while many vectors are divided by it, as two or three products. After divide_by_constants and
+// Div by what stands while many vectors are divided by it, as two products. After divide_by_constants and
 // contract_multiply_add. passes/standing_divisors.cpp
 void divide_by_standing(snippet::LinearKernel& kernel, const PassOptions& options);
 // And, Or of comparisons as comparisons of some lanes; avx512, after join_bytes. passes/conditions.cpp

@@ -132,7 +132,7 @@ class FactorWriter {
       if (is_new) made->second = write_number(number);
       return made->second;
     };
-    StandingFactors made{parts_of_divisor(divisor, true, make, number)};
+    StandingFactors made{parts_of_divisor(divisor, make, number)};
     if (moderate) return made;
     made.odd = kernel_.add_lanes(kBool);
     kernel_.body.push_back({.op = "OddDivisor", .in = {divisor}, .out = {made.odd}, .label = label});
@@ -149,9 +149,7 @@ class FactorWriter {
     const RegisterId x = quotient.in[0];
     if (by.odd >= 0)
       return void(make("DivStanding", {x, quotient.in[1], by.parts.high, by.parts.low, by.odd}, quotient.out[0]));
-    const auto [same, high, rest] = factors_of_quotient(
-        x, by.parts, [&](Name op, RegisterIds in) { return make(op, std::move(in), kernel_.add_lanes(kF32)); });
-    make(kFma, {same, high, rest}, quotient.out[0]);
+    make(kFma, {x, by.parts.high, make(kMul, {x, by.parts.low}, kernel_.add_lanes(kF32))}, quotient.out[0]);
   }
 
  private:

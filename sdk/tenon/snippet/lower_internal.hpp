@@ -68,6 +68,7 @@ class Lowering {
     size_t accumulators = 0;  // that live here
     HeldRow row = {};
     int first_row = 0, unit_rows = 0;  // rows that units count; 0: all
+    int neighbours = 1;                // copies of one row that units count one behind the other
     bool one_by_one = false;           // no units side by side
     bool reuses = false;               // what is bound is not made again
     int aligned_port = -1;             // whose vectors begin at multiples of their bytes here
@@ -131,7 +132,10 @@ class Lowering {
   void make_units(const std::vector<Access>& reads, const std::vector<ValueId>& values,
                   const std::vector<Access>& stores, bool lanes, int first, int last);
   int unit_rows() const { return place_.unit_rows > 0 ? place_.unit_rows : place_.rows; }
-  Unit unit_of(int number) const { return {place_.first_row + number % unit_rows(), number / unit_rows()}; }
+  Unit unit_of(int number) const {
+    const int side = place_.neighbours, row = number / side % unit_rows();
+    return {place_.first_row + row, number / side / unit_rows() * side + number % side};
+  }
   bool is_bound(ValueId id, Unit unit) const;
   // Values that are alike in all rows are made with the first.
   bool has_own(ValueId id, Unit unit) const { return unit.row == 0 || in_rows(id); }
@@ -224,6 +228,7 @@ class Lowering {
   int tile_copies(const Nest& nest) const;
   void write_phase(const Nest& nest, const Phase& phase);
   void store_folds(const Nest& nest, const Sweep& sweep);
+  bool stores_parts_of_lines(const Nest& nest, const Scope& scope) const;
   int rows_together(const Nest& nest) const;
   int longest_row(const Scope& scope) const;
   bool rows_have_memory(const Nest& nest, const Scope& scope) const;

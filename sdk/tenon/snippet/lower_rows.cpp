@@ -19,6 +19,24 @@ bool Lowering::rows_have_memory(const Nest& nest, const Scope& scope) const {
   return true;
 }
 
+// Rows that end within a line: vectors as wide as a line are stored in two, and the halves of a line by vectors that
+// lie apart, with other rows' between. Where that is two halves or more for each vector, rows gain nothing of one
+// another (docs/performance/snippets.md).
+bool Lowering::stores_parts_of_lines(const Nest& nest, const Scope& scope) const {
+  constexpr int64_t kLineBits = 64 * 8;
+  const Expr& extent = body_.dims[index(nest.vector)].extent;
+  if (!extent.is_constant()) return false;
+  int64_t bits = 0;
+  for (const Phase& phase : scope.phases)
+    for (const Sweep& sweep : phase.sweeps)
+      for (const Access& store : sweep.stores) {
+        const int64_t element = element_of(store.port).bits();
+        if (contains(varies(store.value), nest.vector) && extent.constant() * element % kLineBits != 0)
+          bits += options_.lanes * element;
+      }
+  return bits >= kLineBits;
+}
+
 // As many as registers hold: accumulators of sums in half of the vectors, a pointer for each row and port.
 int Lowering::rows_together(const Nest& nest) const {
   constexpr size_t kInstructions = 160, kPointers = 8;
@@ -50,6 +68,7 @@ int Lowering::rows_together(const Nest& nest) const {
            count * instructions <= kInstructions;
   };
   while (rows > 1 && !fits()) rows /= 2;
+  if (rows > 1 && held_row(nest, rows).vectors == 0 && stores_parts_of_lines(nest, scope)) return 1;
   // Of rows that are written out two, where all of two stays in registers and not of four: what is loaded again costs
   // more than two rows have of each other.
   const HeldRow held = held_row(nest, rows), of_two = held_row(nest, 2);
