@@ -18,7 +18,7 @@ const Expr n = Expr::symbol("n"), m = Expr::symbol("m");
 TEST(Expr, ConstantsAreInlineAndFold) {
   static_assert(sizeof(Expr) == 16);
   EXPECT_TRUE(Expr().is_constant(0));
-  const Expr seven = floordiv(30, 4);
+  const Expr seven = floordiv(Expr(30), 4);
   EXPECT_TRUE(seven.is_constant());
   EXPECT_EQ(seven.constant(), 7);
   EXPECT_EQ(Expr(2) + 3, 5);
@@ -32,8 +32,8 @@ TEST(Expr, WhatWouldOverflowStaysUnfolded) {
   EXPECT_FALSE(e.evaluate({}).ok());
   EXPECT_EQ((e + n).evaluate({{"n", -5}}).value(), INT64_MAX - 4);
   EXPECT_EQ((Expr(INT64_MIN) * -1).kind(), ExprKind::unfolded_product);
-  EXPECT_EQ(floordiv(INT64_MIN, -1).evaluate({}).ok(), false);
-  EXPECT_EQ(mod(INT64_MIN, -1), 0);
+  EXPECT_EQ(floordiv(Expr(INT64_MIN), -1).evaluate({}).ok(), false);
+  EXPECT_EQ(mod(Expr(INT64_MIN), -1), 0);
   EXPECT_EQ(less(Expr(INT64_MAX), Expr(INT64_MIN)), 0);
 }
 
