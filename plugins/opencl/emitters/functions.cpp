@@ -1,4 +1,5 @@
 #include "opencl/emitters/functions.hpp"
+#include "opencl/emitters/pattern.hpp"
 
 namespace tenon::opencl {
 namespace {
