@@ -2,7 +2,7 @@
 // are), of registers or values of a body: both are numbers. Where the divisor is moderate (body/numbers.hpp), the
 // quotient of x is Fma x, high, (Mul x, low), elsewhere DivStanding of these.
 #pragma once
-#include <tenon/support/name.hpp>
+#include "x86/names.hpp"
 
 namespace tenon::x86 {
 
@@ -13,7 +13,7 @@ struct QuotientParts {
 // `make` of an operator and its operands, `number` of a float.
 template <class Make, class Number>
 QuotientParts parts_of_divisor(int divisor, const Make& make, const Number& number) {
-  static const Name kDiv("Div"), kMul("Mul"), kFma("Fma"), kFnma("Fnma"), kClampLow("ClampLow");
+  static const Name kFnma("Fnma");
   const int below_1 = number(1 - 0x1p-23f), one = number(1), least_lack = number(0x1p-60f);
   const int high = make(kDiv, {below_1, divisor});
   const int lack = make(kClampLow, {least_lack, make(kFnma, {high, divisor, one})});

@@ -14,8 +14,7 @@
 //     .l1 to .l3       rows that several sweeps walk, by the cache that holds one with the next; .again: what sweeps
 //                      made is made again, .joined: LowerOptions::keep_joined
 //     .alone, .alone.paged, .alone.near, .alone.fetching, .skewed, .skewed.fetching, .skewed.twice,
-//                      .skewed.twice.far       by RowOrder
-//                      (forms/rows.cpp)
+//                      .skewed.twice.far, .skewed.merged     by RowOrder (forms/rows.cpp)
 //     .heads, .lines, .far               by RowBegins; .far: rows too short for either (forms/anywhere.cpp)
 //
 // Columns are walked in whole rows in all that are for calls beyond the caches. How far ahead, how many stretches and
