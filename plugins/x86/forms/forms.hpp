@@ -14,7 +14,7 @@
 //     .l1 to .l3       rows that several sweeps walk, by the cache that holds one with the next; .again: what sweeps
 //                      made is made again, .joined: LowerOptions::keep_joined
 //     .alone, .alone.paged, .alone.near, .alone.fetching, .skewed, .skewed.fetching, .skewed.twice,
-//                      .skewed.twice.far, .skewed.merged     by RowOrder (forms/rows.cpp)
+//                      .skewed.twice.far, .skewed.merged     by RowOrder (forms/far_rows.hpp)
 //     .heads, .lines, .far               by RowBegins; .far: rows too short for either (forms/anywhere.cpp)
 //
 // Columns are walked in whole rows in all that are for calls beyond the caches. How far ahead, how many stretches and
@@ -62,6 +62,8 @@ enum class RowOrder : uint8_t {
   skewed_twice,
 };
 constexpr bool is_skewed(RowOrder order) { return order == RowOrder::skewed || order == RowOrder::skewed_twice; }
+
+struct FarRows;
 
 // Immutable; any thread. Bodies are as make_body() makes them; how few lanes they need, body/narrow_ports.hpp says.
 class FormMaker {
@@ -132,9 +134,8 @@ class FormMaker {
   };
   Costly costly_of(const snippet::Body& body) const;
   void add_rows(std::vector<Tier>& tiers, const snippet::Body& body) const;
-  // How long rows of a body are that go in one order or another; of none, if they are no such rows.
-  struct FarRows;
-  FarRows far_rows_of(const snippet::Body& body, const std::vector<Tier>& tiers) const;
+  FarRows far_rows_of(const snippet::Body& body) const;
+  // Those that forms/far_rows.hpp says.
   void add_row_orders(std::vector<Tier>& tiers, const snippet::Body& body) const;
   // Lowered, and after this plugin's passes.
   Result<snippet::LinearKernel> kernel_of(const snippet::Body& as_it_is, const Tier& tier) const;
