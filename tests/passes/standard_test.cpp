@@ -43,6 +43,23 @@ std::unique_ptr<Graph> block() {
   return *std::move(graph);
 }
 
+// Only when both casts are one value is their maximum that value, and only then goes the cast back nowhere.
+TEST(StandardPasses, NothingIsLeftOfWorkThatUndoesItself) {
+  const auto passes = standard_passes();
+  ASSERT_TRUE(passes.ok()) << passes.error().to_string();
+  auto graph = parse_graph(R"(graph @back(%x: f16[3,5]) -> %y {
+    %a = Cast %x {to = type<f32[*]>}
+    %b = Cast %x {to = type<f32[*]>}
+    %most = Max %a, %b
+    %back = Cast %most {to = type<f16[*]>}
+    %y = Relu %back
+  })");
+  ASSERT_TRUE(graph.ok()) << graph.error().to_string();
+  const auto report = passes->run(**graph, {.verify_each = true});
+  ASSERT_TRUE(report.ok()) << report.error().to_string();
+  EXPECT_EQ((*graph)->body().output(0)->producer()->operand(0), (*graph)->body().input(0)) << print(**graph);
+}
+
 TEST(StandardPasses, LeaveWhatABlockComputes) {
   const auto passes = standard_passes();
   ASSERT_TRUE(passes.ok()) << passes.error().to_string();

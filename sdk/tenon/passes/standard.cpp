@@ -18,6 +18,7 @@ Result<PassManager> standard_passes() {
       "fold-constants",    // of Transposes and Reshapes of weights
       "share-common",      // last, since most folds want values that are used once
       "simplify-algebra",  // of what is one value now
+      "remove-identity",   // as a Cast back to where it came from
       "remove-dead",
   }));
   return passes;
