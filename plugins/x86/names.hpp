@@ -11,11 +11,11 @@ inline const Name kAbs("Abs"), kAdd("Add"), kAddParameter("AddParameter"), kAnd(
     kFoldRows("FoldRows"), kHeadLanes("HeadLanes"), kLoad("Load"), kLoadBytes("LoadBytes"), kLoopBegin("LoopBegin"),
     kLoopEnd("LoopEnd"), kMax("Max"), kMin("Min"), kMod("Mod"), kMul("Mul"), kMulByPower("MulByPower"), kNeg("Neg"),
     kNumber("Number"), kOr("Or"), kPow("Pow"), kPowBy("PowBy"), kPrefetchRead("PrefetchRead"),
-    kPrefetchWrite("PrefetchWrite"), kReduceMax("ReduceMax"), kReduceMin("ReduceMin"), kRepeatFour("RepeatFour"),
-    kRoundEven("RoundEven"), kRoundInRange("RoundInRange"), kScalar("Scalar"), kSpreadFour("SpreadFour"), kSqrt("Sqrt"),
-    kSqrtAlike("SqrtAlike"), kSqrtFour("SqrtFour"), kStore("Store"), kStoreBytes("StoreBytes"),
-    kStoreStreaming("StoreStreaming"), kSub("Sub"), kTailBegin("TailBegin"), kTailEnd("TailEnd"), kTanh("Tanh"),
-    kWhere("Where"), kWrap("Wrap"), kZero("Zero");
+    kPrefetchWrite("PrefetchWrite"), kReduceMax("ReduceMax"), kReduceMin("ReduceMin"), kReduceSum("ReduceSum"),
+    kRepeatFour("RepeatFour"), kRoundEven("RoundEven"), kRoundInRange("RoundInRange"), kScalar("Scalar"),
+    kSpreadFour("SpreadFour"), kSqrt("Sqrt"), kSqrtAlike("SqrtAlike"), kSqrtFour("SqrtFour"), kStore("Store"),
+    kStoreBytes("StoreBytes"), kStoreStreaming("StoreStreaming"), kSub("Sub"), kTailBegin("TailBegin"),
+    kTailEnd("TailEnd"), kTanh("Tanh"), kWhere("Where"), kWrap("Wrap"), kZero("Zero");
 inline const Name kBits("bits"), kModerate("moderate"), kNumbers("numbers");
 
 }  // namespace tenon::x86

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cfenv>
 #include <cmath>
 #include <cstring>
 #include <deque>
@@ -87,6 +88,7 @@ class GuardedGraph {
   size_t snippets = 0, past_caches = 0, whole_rows = 0, joined_rows = 0, merged = 0, any_rows = 0;
   size_t crops = 0;          // inputs that snippets read in part, where they lie
   size_t written_parts = 0;  // outputs that they wrote as parts of tensors
+  int exceptions = 0;        // of floats, that they raised: FE_UNDERFLOW and such
   // Elements of floats that were held against bounds, those of which nothing could be told, and those whose bounds are
   // more than a thousandth apart: a check of many such would be none.
   size_t elements = 0, open = 0, loose = 0;
@@ -256,7 +258,9 @@ class GuardedGraph {
     for (const int64_t chunk : order) {
       std::memset(scratch.data(), 0xff, scratch.values().size());
       plan->fill(words, addresses, scratch.data(), split, chunk);
+      std::feclearexcept(FE_ALL_EXCEPT);
       form.run(words.data());
+      exceptions |= std::fetestexcept(FE_ALL_EXCEPT);
     }
   }
 

@@ -149,6 +149,18 @@ void exponential_avx2(VectorCode& c, const Vec& out, const Vec& x, bool below_1)
   c->vmulps(out, rest, half);
 }
 
+// e^x 2^exponent of x <= 0, from which x is cut where the result is nothing beside what else a row has
+// (body/scaled_powers.hpp): no number on the way is denormal.
+void exponential_scaled(VectorCode& c, const Vec& out, const Vec& x, int exponent) {
+  constexpr float kLeast = -105;
+  const VectorCode::Scope scope(c);
+  clamp_from_below(c, x, kLeast);
+  const Vec power = c.temp(), rest = c.temp();
+  exponential_parts(c, power, rest, x, {.exponent = exponent});
+  c->vfmadd213ps(rest, power, power);
+  c.move(out, rest);
+}
+
 }  // namespace
 
 void exponential(VectorCode& c, const Vec& out, const Vec& x) {
@@ -215,6 +227,8 @@ namespace {
 void exponential_row(VectorCode& c) {
   const Vec x = c.temp();
   c.move(x, c.in(0));
+  if (const Attribute* exponent = c.emission().attributes.find("exponent"))
+    return exponential_scaled(c, c.out(), x, static_cast<int>(*exponent->get_if<int64_t>()));
   c.avx512() ? exponential_avx512(c, c.out(), x)
              : exponential_avx2(c, c.out(), x, c.emission().attributes.has("below_1"));
 }

@@ -13,6 +13,7 @@
 #include "x86/body/apart.hpp"
 #include "x86/body/narrow_ports.hpp"
 #include "x86/body/numbers.hpp"
+#include "x86/body/scaled_powers.hpp"
 #include "x86/body/spared.hpp"
 #include "x86/code/code_cache.hpp"
 
@@ -45,7 +46,8 @@ FormMaker::FormMaker(TargetDescription target, const codegen::JitterTable& table
     : target_(std::move(target)), table_(table), options_(options), registers_(registers_text(target_)) {}
 
 Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& as_it_is, const Tier& tier) const {
-  const snippet::Body body = with_fewer_checks(with_spared_nan(as_it_is, !tier.lower.merge_sweeps));
+  snippet::Body body = with_fewer_checks(with_spared_nan(as_it_is, !tier.lower.merge_sweeps));
+  if (tier.passes.contract) body = with_scaled_powers(std::move(body));
   const bool joins = !tier.passes.stream_stores && !tier.lower.whole_rows;
   // Lanes of bytes want four vectors side by side, which is for nothing where none comes of it, or spills cost more.
   if (joins && !is_of_bytes(body) && has_bytes(body)) {
