@@ -37,7 +37,8 @@
 namespace tenon::x86 {
 
 struct CompilerOptions {
-  // a * b + c in one instruction, rounded once: results then differ in the last place from those of the operators.
+  // a * b + c in one instruction, rounded once, quotients as products, powers that are scaled: results then differ in
+  // the last place from those of the operators.
   bool contract = true;
   // Lines in the shortest row of lanes that goes past the caches wherever it begins: its first and its last line are
   // written by two rows each, and read for that. The same where a vector is a part of a line: then such lines are
