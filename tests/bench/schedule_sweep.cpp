@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <fstream>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <random>
@@ -31,8 +33,8 @@ constexpr double kHopeless = 1.5;
 constexpr double kFinalSeconds = 0.1;  // of the automatic one
 constexpr size_t kFinalists = 3;
 constexpr uint32_t kOrderSeed = 1;
-// Of cases with fewer elements all lies in the caches, and nothing is fetched ahead by hand.
-constexpr int64_t kFewestFetched = int64_t{1} << 21;
+// Of cases with fewer elements all lies in the caches of one core, and nothing is fetched ahead by hand.
+constexpr int64_t kFewestFetched = int64_t{1} << 19;
 const std::string kAutomatic = "automatic", kMeasured = "measured";
 
 struct Schedule {
@@ -47,7 +49,6 @@ T must(Result<T> result) {
 }
 
 double processor_seconds() { return detail::seconds_of(CLOCK_THREAD_CPUTIME_ID); }
-
 
 std::vector<Schedule> schedules_by_hand(const Case& c) {
   std::vector<Schedule> out{{"whole", [](Pair&) {}}};
@@ -305,6 +306,7 @@ class Summary {
     within_ += ratio <= 1.1;
   }
   void print(const std::string& family, const std::string& ours) const {
+    if (cases_ == 0) return;
     std::printf("%s, %s: %zu of %zu within 10%% of the best by hand, mean ratio %.3f, worst %.3f\n", family.c_str(),
                 ours.c_str(), within_, cases_, std::exp(logarithms_ / static_cast<double>(cases_)), worst_);
   }
@@ -326,15 +328,73 @@ void sweep(const std::string& family, const std::vector<Case>& cases, bool curve
   measured.print(family, kMeasured);
 }
 
+// What --curve has printed, of one sweep or of several, one after the other: by family and case, seconds of schedules.
+using Curve = std::map<std::string, double>;
+using Recorded = std::map<std::pair<std::string, std::string>, Curve>;
+Recorded recorded_in(const std::string& file) {
+  Recorded out;
+  Curve curve;
+  std::string family;
+  std::ifstream in(file);
+  TENON_CHECK(in.good(), "cannot read '", file, "'");
+  for (std::string line; std::getline(in, line);) {
+    double milliseconds = 0;
+    int name = 0;
+    if (std::sscanf(line.c_str(), " %lf ms, predicted %*f ms: %n", &milliseconds, &name) == 1 && name > 0)
+      curve[line.substr(static_cast<size_t>(name))] = milliseconds * 1e-3;
+    else if (!line.empty() && line[0] != ' ')
+      family = line;
+    else if (!curve.empty())
+      out[{family, line.substr(line.find_first_not_of(' '))}] = std::exchange(curve, {});
+  }
+  return out;
+}
+
+// How much longer than the fastest the schedule by hand took that the model has for the cheapest: nothing runs.
+double ratio_in(const Curve& seconds, const Case& c) {
+  const Memory memory(c);
+  Curve::const_iterator chosen = seconds.end(), fastest = seconds.end();
+  double least = 0;
+  for (const Schedule& schedule : schedules_by_hand(c)) {
+    const auto found = seconds.find(schedule.name);
+    if (found == seconds.end()) continue;
+    Pair pair = c.make();
+    schedule.apply(pair);
+    const double predicted =
+        must(predict_cost(pair.pipeline, {pair.source}, {pair.result}, memory.sizes(), CostModel::of_machine()))
+            .seconds();
+    if (chosen == seconds.end() || predicted < least) chosen = found, least = predicted;
+    if (fastest == seconds.end() || found->second < fastest->second) fastest = found;
+  }
+  if (chosen == seconds.end()) return 1;
+  const double ratio = chosen->second / fastest->second;
+  std::printf("  %s: %.3f ms (predicted %.3f, %s), fastest %.3f ms (%s), ratio %.3f\n", c.name.c_str(),
+              chosen->second * 1e3, least * 1e3, chosen->first.c_str(), fastest->second * 1e3, fastest->first.c_str(),
+              ratio);
+  return ratio;
+}
+
+void choose_of(const Recorded& recorded, const std::string& family, const std::vector<Case>& cases) {
+  Summary summary;
+  for (const Case& c : cases)
+    if (const auto found = recorded.find({family, c.name}); found != recorded.end())
+      summary.add(ratio_in(found->second, c));
+  summary.print(family, "recorded");
+}
+
 }  // namespace
 
 int sweep_schedules(std::vector<std::string> arguments) {
   const bool curve = std::erase(arguments, "--curve") > 0;
-  std::string only;
-  if (const auto at = std::ranges::find(arguments, "--only"); at != arguments.end() && at + 1 != arguments.end()) {
-    only = at[1];
+  const auto take = [&](const std::string& option) {
+    const auto at = std::ranges::find(arguments, option);
+    if (at == arguments.end() || at + 1 == arguments.end()) return std::string();
+    std::string value = at[1];
     arguments.erase(at, at + 2);
-  }
+    return value;
+  };
+  const std::string only = take("--only"), file = take("--recorded");
+  const Recorded recorded = file.empty() ? Recorded() : recorded_in(file);
   const std::vector<Family>& known = sweep_families();
   for (const std::string& name : arguments)
     if (!std::ranges::count(known, name, [](const auto& family) { return family.first; })) {
@@ -345,7 +405,11 @@ int sweep_schedules(std::vector<std::string> arguments) {
     if (!arguments.empty() && !std::ranges::count(arguments, name)) continue;
     std::vector<Case> all = cases();
     std::erase_if(all, [&](const Case& c) { return c.name.find(only) == std::string::npos; });
-    if (!all.empty()) sweep(name, all, curve);
+    if (all.empty()) continue;
+    if (file.empty())
+      sweep(name, all, curve);
+    else
+      choose_of(recorded, name, all);
   }
   return 0;
 }

@@ -1,5 +1,5 @@
 // The automatic schedule against schedules by hand, over families of pipelines:
-//   pipeline_bench --sweep [--curve] [--only TEXT] [FAMILY ...]
+//   pipeline_bench --sweep [--curve] [--only TEXT] [--recorded FILE] [FAMILY ...]
 #pragma once
 #include <string>
 #include <vector>
@@ -8,7 +8,9 @@ namespace tenon::program::bench {
 
 // Prints a row for each case, and for each family how far the automatic schedule is from the best one by hand: medians
 // of processor times of runs in turn. With "--curve" also what every schedule takes, and was predicted to; with
-// "--only" those cases whose name has the text in it. Returns the exit status: 1 where no family has such a name.
+// "--only" those cases whose name has the text in it. With "--recorded" nothing runs: of what "--curve" has printed
+// into the file, what the model would choose is held against the fastest. Returns the exit status: 1 where no family
+// has such a name.
 int sweep_schedules(std::vector<std::string> arguments);
 
 }  // namespace tenon::program::bench
