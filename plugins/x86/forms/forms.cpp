@@ -42,27 +42,30 @@ int lanes_of(Isa isa, const snippet::Body& body) {
 }
 
 FormMaker::FormMaker(TargetDescription target, const codegen::JitterTable& table, CompilerOptions options)
-    : target_(std::move(target)), table_(table), options_(options), registers_(registers_text(target_)) {}
+    : target_(std::move(target)),
+      table_(table.of_machine(target_)),
+      options_(options),
+      in_turn_(rows_in_turn(table_)),
+      registers_(registers_text(target_)) {}
 
-Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& as_it_is, const Tier& tier) const {
+Result<FormMaker::Lowered> FormMaker::kernel_of(const snippet::Body& as_it_is, const Tier& tier) const {
   const snippet::Body body = with_fewer_checks(with_spared_nan(as_it_is, !tier.lower.merge_sweeps));
   const bool joins = !tier.passes.stream_stores && !tier.lower.whole_rows;
   // Lanes of bytes want four vectors side by side, which is for nothing where none comes of it, or spills cost more.
   if (joins && !is_of_bytes(body) && has_bytes(body)) {
-    TENON_TRY(kernel, lowered(body, tier, true));
-    if (has_lanes_of_bytes(kernel)) {
-      TENON_TRY(tried, allocated(kernel));
-      if (tried.frame_slots == 0) return kernel;
+    TENON_TRY(made, lowered(body, tier, true));
+    if (has_lanes_of_bytes(made.kernel)) {
+      TENON_OK(allocate(made));
+      if (made.allocated->frame_slots == 0) return made;
       TENON_TRY(without, lowered(body, tier, false));
-      TENON_TRY(other, allocated(without));
-      return cycles_of_loops(tried) < cycles_of_loops(other) ? kernel : without;
+      TENON_OK(allocate(without));
+      return cycles_of_loops(*made.allocated) < cycles_of_loops(*without.allocated) ? made : without;
     }
   }
   return lowered(body, tier, joins && is_of_bytes(body));
 }
 
-Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& as_it_is, const Tier& tier,
-                                                 bool all_copies) const {
+Result<FormMaker::Lowered> FormMaker::lowered(const snippet::Body& as_it_is, const Tier& tier, bool all_copies) const {
   const auto cycles = [this](const snippet::Body& of, const snippet::BodyNode& node) {
     return snippet::cycles_of_node(of, node, table_, target_);
   };
@@ -114,24 +117,33 @@ Result<snippet::LinearKernel> FormMaker::allocated(snippet::LinearKernel kernel)
   return kernel;
 }
 
-Result<CodeObject> FormMaker::assemble_kernel(snippet::LinearKernel kernel) const {
-  TENON_TRY(ready, allocated(std::move(kernel)));
+Result<void> FormMaker::allocate(Lowered& made) const {
+  if (made.allocated) return {};
+  TENON_TRY(done, allocated(made.kernel));
+  made.allocated = std::move(done);
+  return {};
+}
+
+Result<CodeObject> FormMaker::assemble_kernel(Lowered made) const {
+  if (made.allocated) return x86::assemble(*made.allocated, table_, target_);
+  TENON_TRY(ready, allocated(std::move(made.kernel)));
   return x86::assemble(ready, table_, target_);
 }
 
 Result<CodeObject> FormMaker::assemble(const snippet::Body& as_it_is, const Tier& tier) const {
   const snippet::Body body = with_narrow_ports(as_it_is);
-  TENON_TRY(kernel, kernel_of(body, tier));
-  TENON_TRY(object, assemble_kernel(std::move(kernel)), "compiling snippet '", body.name, "' for ", target_.name);
+  TENON_TRY(made, kernel_of(body, tier));
+  TENON_TRY(object, assemble_kernel(std::move(made)), "compiling snippet '", body.name, "' for ", target_.name);
   return object;
 }
 
 Result<irgen::SnippetForm> FormMaker::make(const snippet::Body& as_it_is, const Tier& tier) const {
   const snippet::Body body = with_narrow_ports(as_it_is);
-  TENON_TRY(kernel, kernel_of(body, tier));
-  const CodeKey key = code_key(snippet::text_without_names(kernel) + registers_, isa_of(target_));
-  TENON_TRY(code, CodeCache::shared().get(key, [&] { return assemble_kernel(kernel); }), "compiling snippet '",
-            body.name, "' for ", target_.name);
+  TENON_TRY(made, kernel_of(body, tier));
+  const CodeKey key = code_key(snippet::text_without_names(made.kernel) + registers_, isa_of(target_));
+  TENON_TRY(code, CodeCache::shared().get(key, [&] { return assemble_kernel(made); }), "compiling snippet '", body.name,
+            "' for ", target_.name);
+  snippet::LinearKernel& kernel = made.kernel;
   irgen::SnippetForm form{.run = code->function(), .code_bytes = code->object().bytes.size()};
   // Powers that wait in an output are for calls like those whose stores go past the caches.
   form.past_caches = has_streaming_stores(kernel) || tier.row_order == RowOrder::one_by_one;

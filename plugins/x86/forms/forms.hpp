@@ -24,6 +24,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include <tenon/codegen/jitter_table.hpp>
@@ -136,15 +137,18 @@ class FormMaker {
   struct FarRows;
   FarRows far_rows_of(const snippet::Body& body, const std::vector<Tier>& tiers) const;
   void add_row_orders(std::vector<Tier>& tiers, const snippet::Body& body) const;
-  // Lowered, and after this plugin's passes.
-  Result<snippet::LinearKernel> kernel_of(const snippet::Body& as_it_is, const Tier& tier) const;
-  Result<snippet::LinearKernel> lowered(const snippet::Body& as_it_is, const Tier& tier, bool all_copies) const;
+  // After this plugin's passes; and with its registers, where a pass has asked how many there are. These are given out
+  // once.
+  struct Lowered {
+    snippet::LinearKernel kernel;
+    std::optional<snippet::LinearKernel> allocated = std::nullopt;
+  };
+  Result<Lowered> kernel_of(const snippet::Body& as_it_is, const Tier& tier) const;
+  Result<Lowered> lowered(const snippet::Body& as_it_is, const Tier& tier, bool all_copies) const;
   // Functions of two or four vectors as one instruction, where no register gives way to it. forms/in_turn.cpp
-  snippet::LinearKernel functions_in_turn(snippet::LinearKernel kernel) const;
-  // The same but for that: as many as `most`, or two, wherever there is a row for them.
-  snippet::LinearKernel joined_functions(const snippet::LinearKernel& kernel, size_t most) const;
-  // With its registers.
+  Lowered functions_in_turn(snippet::LinearKernel kernel) const;
   Result<snippet::LinearKernel> allocated(snippet::LinearKernel kernel) const;
+  Result<void> allocate(Lowered& made) const;
   // Of each element: then a loop waits for these, not for lines, and loads by halves are but more operations.
   bool computes_functions(const snippet::Body& body) const;
   // forms/cycles.cpp
@@ -152,11 +156,18 @@ class FormMaker {
   double cycles_of(const snippet::LinearKernel& kernel, const snippet::Instruction& one) const;
   // What its loops over vectors take for one element, by the rows of their instructions.
   double cycles_of_loops(const snippet::LinearKernel& kernel) const;
-  Result<CodeObject> assemble_kernel(snippet::LinearKernel kernel) const;
+  Result<CodeObject> assemble_kernel(Lowered made) const;
 
   const TargetDescription target_;
-  const codegen::JitterTable& table_;
+  const codegen::JitterTable table_;  // the rows that the target can run
   const CompilerOptions options_;
+  // Of operators that have rows for several vectors in turn: those of these. forms/in_turn.cpp
+  struct InTurn {
+    Name two, four;
+  };
+  using RowsInTurn = std::unordered_map<Name, InTurn>;
+  static RowsInTurn rows_in_turn(const codegen::JitterTable& table);
+  const RowsInTurn in_turn_;
   const std::string registers_;  // what code depends on beside the kernel: the registers that the description states
 };
 

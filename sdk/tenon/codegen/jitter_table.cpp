@@ -3,6 +3,14 @@
 #include <algorithm>
 
 namespace tenon::codegen {
+namespace {
+
+bool runs_on(const JitterRow& row, const TargetDescription& target) {
+  if (!row.feature.empty() && !target.has_feature(row.feature)) return false;
+  return row.without.empty() || !target.has_feature(row.without);
+}
+
+}  // namespace
 
 bool JitterRow::matches(const Signature& signature) const {
   if (signature.op != op) return false;
@@ -35,12 +43,21 @@ Result<void> JitterTable::add(std::vector<JitterRow> rows) {
 const JitterRow* JitterTable::find(const Signature& signature, const TargetDescription& target) const {
   const auto found = rows_.find(signature.op);
   if (found == rows_.end()) return nullptr;
-  for (const JitterRow& row : found->second) {
-    if (!row.feature.empty() && !target.has_feature(row.feature)) continue;
-    if (!row.without.empty() && target.has_feature(row.without)) continue;
-    if (row.matches(signature)) return &row;
-  }
+  for (const JitterRow& row : found->second)
+    if (runs_on(row, target) && row.matches(signature)) return &row;
   return nullptr;
+}
+
+JitterTable JitterTable::of_machine(const TargetDescription& target) const {
+  JitterTable made(kind_);
+  for (const auto& [name, rows] : rows_) {
+    for (const JitterRow& row : rows) {
+      if (!runs_on(row, target)) continue;
+      JitterRow& kept = made.rows_[name].emplace_back(row);
+      kept.feature.clear(), kept.without.clear();
+    }
+  }
+  return made;
 }
 
 std::vector<const JitterRow*> JitterTable::rows() const {
