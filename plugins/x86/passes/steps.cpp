@@ -78,6 +78,8 @@ class StepFolder {
 
 }  // namespace
 
-void fold_steps(LinearKernel& kernel) { StepFolder(kernel).run(); }
+void fold_steps(LinearKernel& kernel) {
+  if (has_any(kernel, {kAddParameter})) StepFolder(kernel).run();
+}
 
 }  // namespace tenon::x86
