@@ -6,7 +6,7 @@
 //                    extents, and of open ones: what compiling makes, and with what the first large calls make. Of
 //                    floats that are gated; and with a normalisation, a softmax, casts to narrow types, two outputs and
 //                    operands that are broadcast along rows, down columns and along both
-//   1000 operators   tokenised and compiled: as one snippet, and as 100 of ten with matrix products between them; of
+//   1000 and more    tokenised and compiled: as one snippet, and as many of ten with matrix products between them; of
 //                    bytes and booleans, whose vectors are joined by fours
 #include <algorithm>
 #include <cstdio>
@@ -196,6 +196,8 @@ std::vector<Subject> subjects() {
   }
   made.push_back({"1000 operators, one snippet", network(100, false, "N")});
   made.push_back({"1000 operators, products between", network(100, true, "N")});
+  made.push_back({"10000 operators, one snippet", network(1000, false, "N")});
+  made.push_back({"10000 operators, products between", network(1000, true, "N")});
   made.push_back({"1000 operators of bytes", byte_network(200)});
   made.push_back({"4000 operators of bytes", byte_network(800)});
   return made;

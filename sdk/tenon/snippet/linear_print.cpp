@@ -1,6 +1,7 @@
 #include <span>
 
 #include <tenon/ir/text.hpp>
+#include <tenon/snippet/emit.hpp>
 #include <tenon/snippet/linear.hpp>
 #include <tenon/snippet/linear_names.hpp>
 #include <tenon/support/str.hpp>
@@ -183,8 +184,12 @@ std::string print(const LinearKernel& kernel, const Instruction& instruction) {
   return text;
 }
 
-std::string print(const LinearKernel& kernel) {
-  std::string text = str("kernel @", kernel.name, " lanes ", kernel.lanes,
+namespace {
+
+enum class Labels : uint8_t { without, with };
+
+std::string kernel_text(const LinearKernel& kernel, std::string_view name, Labels labels) {
+  std::string text = str("kernel @", name, " lanes ", kernel.lanes,
                          kernel.frame_slots ? str(" frame ", kernel.frame_slots) : "", " {\n");
   for (size_t i = 0; i < kernel.params.size(); ++i)
     text += str("  #", i, " = ", param_text(kernel.params[i]), known_text(kernel.params[i]), "\n");
@@ -202,11 +207,19 @@ std::string print(const LinearKernel& kernel) {
     if (op == kLoopEnd || op == kTailEnd) --depth;
     text.append(depth * 2, ' ');
     append_instruction(text, kernel, instruction);
-    if (instruction.label >= 0) append(text, " ; ", kernel.labels[static_cast<size_t>(instruction.label)]);
+    if (instruction.label >= 0 && labels == Labels::with)
+      append(text, " ; ", kernel.labels[static_cast<size_t>(instruction.label)]);
     text += '\n';
     if (op == kLoopBegin || op == kTailBegin) ++depth;
   }
-  return text + "}\n";
+  text += "}\n";
+  return text;
 }
+
+}  // namespace
+
+std::string print(const LinearKernel& kernel) { return kernel_text(kernel, kernel.name, Labels::with); }
+
+std::string text_without_names(const LinearKernel& kernel) { return kernel_text(kernel, "snippet", Labels::without); }
 
 }  // namespace tenon::snippet
