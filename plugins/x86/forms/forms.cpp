@@ -53,19 +53,23 @@ Result<FormMaker::Lowered> FormMaker::kernel_of(const snippet::Body& as_it_is, c
   const bool joins = !tier.passes.stream_stores && !tier.lower.whole_rows;
   // Lanes of bytes want four vectors side by side, which is for nothing where none comes of it, or spills cost more.
   if (joins && !is_of_bytes(body) && has_bytes(body)) {
-    TENON_TRY(made, lowered(body, tier, true));
-    if (has_lanes_of_bytes(made.kernel)) {
+    TENON_TRY(kernel, lowered(body, tier, true));
+    if (has_lanes_of_bytes(kernel)) {
+      Lowered made = functions_in_turn(std::move(kernel));
       TENON_OK(allocate(made));
       if (made.allocated->frame_slots == 0) return made;
-      TENON_TRY(without, lowered(body, tier, false));
+      TENON_TRY(other, lowered(body, tier, false));
+      Lowered without = functions_in_turn(std::move(other));
       TENON_OK(allocate(without));
       return cycles_of_loops(*made.allocated) < cycles_of_loops(*without.allocated) ? made : without;
     }
   }
-  return lowered(body, tier, joins && is_of_bytes(body));
+  TENON_TRY(kernel, lowered(body, tier, joins && is_of_bytes(body)));
+  return functions_in_turn(std::move(kernel));
 }
 
-Result<FormMaker::Lowered> FormMaker::lowered(const snippet::Body& as_it_is, const Tier& tier, bool all_copies) const {
+Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& as_it_is, const Tier& tier,
+                                                 bool all_copies) const {
   const auto cycles = [this](const snippet::Body& of, const snippet::BodyNode& node) {
     return snippet::cycles_of_node(of, node, table_, target_);
   };
@@ -100,7 +104,7 @@ Result<FormMaker::Lowered> FormMaker::lowered(const snippet::Body& as_it_is, con
   passes.vector_units = vector_units(target_);
   TENON_OK(optimise(kernel, passes), "lowering snippet '", body.name, "'");
   kernel.name += tier.suffix;
-  return functions_in_turn(std::move(kernel));
+  return kernel;
 }
 
 bool FormMaker::computes_functions(const snippet::Body& body) const {
@@ -111,9 +115,9 @@ bool FormMaker::computes_functions(const snippet::Body& body) const {
   });
 }
 
-Result<snippet::LinearKernel> FormMaker::allocated(snippet::LinearKernel kernel) const {
+Result<snippet::LinearKernel> FormMaker::allocated(snippet::LinearKernel kernel, size_t most_instructions) const {
   TENON_TRY(pool, register_pool(target_));
-  TENON_OK(snippet::allocate(kernel, pool, snippet::needs_of(table_, target_)));
+  TENON_OK(snippet::allocate(kernel, pool, snippet::needs_of(table_, target_), most_instructions));
   return kernel;
 }
 

@@ -21,6 +21,7 @@
 // how long rows may be that go several at once, the target's memories say: `l2`, `l3` and `host` of the three sizes in
 // turn. Where extents are known, only those are made that calls run (forms/certain.cpp).
 #pragma once
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -144,10 +145,11 @@ class FormMaker {
     std::optional<snippet::LinearKernel> allocated = std::nullopt;
   };
   Result<Lowered> kernel_of(const snippet::Body& as_it_is, const Tier& tier) const;
-  Result<Lowered> lowered(const snippet::Body& as_it_is, const Tier& tier, bool all_copies) const;
+  Result<snippet::LinearKernel> lowered(const snippet::Body& as_it_is, const Tier& tier, bool all_copies) const;
   // Functions of two or four vectors as one instruction, where no register gives way to it. forms/in_turn.cpp
   Lowered functions_in_turn(snippet::LinearKernel kernel) const;
-  Result<snippet::LinearKernel> allocated(snippet::LinearKernel kernel) const;
+  Result<snippet::LinearKernel> allocated(snippet::LinearKernel kernel,
+                                          size_t most_instructions = std::numeric_limits<size_t>::max()) const;
   Result<void> allocate(Lowered& made) const;
   // Of each element: then a loop waits for these, not for lines, and loads by halves are but more operations.
   bool computes_functions(const snippet::Body& body) const;

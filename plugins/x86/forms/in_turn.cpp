@@ -133,9 +133,9 @@ FormMaker::Lowered FormMaker::functions_in_turn(LinearKernel kernel) const {
     if (saved == before) break;
     before = saved;
     // What gives way becomes further instructions.
-    auto tried = allocated(joined(kernel, joins));
-    if (tried.ok() && tried->body.size() == kernel.body.size() - saved + moves_of(kernel))
-      return {joined(std::move(kernel), joins), *std::move(tried)};
+    const size_t instructions = kernel.body.size() - saved + moves_of(kernel);
+    auto tried = allocated(joined(kernel, joins), instructions);
+    if (tried.ok() && tried->body.size() == instructions) return {joined(std::move(kernel), joins), *std::move(tried)};
   }
   return {std::move(kernel)};
 }

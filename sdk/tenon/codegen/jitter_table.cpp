@@ -1,6 +1,7 @@
 #include <tenon/codegen/jitter_table.hpp>
 
 #include <algorithm>
+#include <optional>
 
 namespace tenon::codegen {
 namespace {
@@ -10,19 +11,31 @@ bool runs_on(const JitterRow& row, const TargetDescription& target) {
   return row.without.empty() || !target.has_feature(row.without);
 }
 
+// What a row has to have in `types`; none: no row has it.
+std::optional<LaneTypes> types_wanted(const Signature& signature) {
+  LaneTypes wanted;
+  bool masks = false;
+  for (const std::span<const ElementType> side : {signature.in, signature.out}) {
+    for (const ElementType element : side) {
+      masks |= element.is_bool();
+      if (element.is_bool()) continue;
+      const LaneTypes one{element};
+      if (one == LaneTypes{}) return std::nullopt;
+      wanted = wanted | one;
+    }
+  }
+  return masks && wanted == LaneTypes{} ? kBoolLanes : wanted;
+}
+
+bool accepts(const JitterRow& row, const Signature& signature, LaneTypes wanted) {
+  return (row.types | wanted) == row.types && (!row.accepts || row.accepts(signature));
+}
+
 }  // namespace
 
 bool JitterRow::matches(const Signature& signature) const {
-  if (signature.op != op) return false;
-  bool numbers = false, masks = false;
-  for (const std::span<const ElementType> side : {signature.in, signature.out}) {
-    for (const ElementType element : side) {
-      (element.is_bool() ? masks : numbers) = true;
-      if (!element.is_bool() && !types.contains(element)) return false;
-    }
-  }
-  if (masks && !numbers && !types.contains(kBool)) return false;
-  return !accepts || accepts(signature);
+  const auto wanted = signature.op == op ? types_wanted(signature) : std::nullopt;
+  return wanted && codegen::accepts(*this, signature, *wanted);
 }
 
 Result<void> JitterTable::add(JitterRow row) {
@@ -42,9 +55,10 @@ Result<void> JitterTable::add(std::vector<JitterRow> rows) {
 
 const JitterRow* JitterTable::find(const Signature& signature, const TargetDescription& target) const {
   const auto found = rows_.find(signature.op);
-  if (found == rows_.end()) return nullptr;
+  const auto wanted = found == rows_.end() ? std::nullopt : types_wanted(signature);
+  if (!wanted) return nullptr;
   for (const JitterRow& row : found->second)
-    if (runs_on(row, target) && row.matches(signature)) return &row;
+    if (runs_on(row, target) && accepts(row, signature, *wanted)) return &row;
   return nullptr;
 }
 

@@ -192,7 +192,8 @@ Result<void> ask_needs(Work& work, const NeedsFn& needs) {
 
 }  // namespace
 
-Result<void> allocate(LinearKernel& kernel, const codegen::RegisterPool& pool, const NeedsFn& needs) {
+Result<void> allocate(LinearKernel& kernel, const codegen::RegisterPool& pool, const NeedsFn& needs,
+                      size_t most_instructions) {
   insert_shifts(kernel);
   kernel.frame_slots = 0;
   Work work{.kernel = kernel};
@@ -204,6 +205,9 @@ Result<void> allocate(LinearKernel& kernel, const codegen::RegisterPool& pool, c
     if (scan.spilled().empty()) break;
     kernel.places.clear();
     TENON_OK(spill(work, scan.spilled(), needs), "spilling registers of linear kernel '", kernel.name, "'");
+    if (kernel.body.size() > most_instructions)
+      return error(Code::resource_exhausted, "linear kernel '", kernel.name, "' has more than ", most_instructions,
+                   " instructions where registers give way");
   }
   pack_slots(kernel);
   return {};
