@@ -62,7 +62,7 @@ TEST(Allocate, NothingIsSpilledWhereAllFits) {
 
 // Tries end where registers give way.
 TEST(Allocate, WhoeverWantsNoMoreInstructionsIsTold) {
-  const TestMachine machine = test_machine(8, true, false);
+  const TestMachine machine = test_machine(16, true, false);
   auto fits = lower(wide_body(4), {.lanes = 4, .unroll = 1}), spills = lower(wide_body(40), {.lanes = 4, .unroll = 1});
   ASSERT_TRUE(fits.ok() && spills.ok());
   for (LinearKernel* kernel : {&*fits, &*spills}) insert_shifts(*kernel);

@@ -158,7 +158,8 @@ TEST(Emit, TablesOfAMachineAnswerAsTheWholeTable) {
     EXPECT_EQ(cycles(own, "Mul", floats), wide ? 1 : 2);
     EXPECT_EQ(own.has_rows_of("Exp"), wide);
     for (const std::span<const ElementType> types : {std::span(floats), std::span(integers), std::span(masks)})
-      for (const Name op : {"Mul", "Exp", "Add"}) EXPECT_EQ(cycles(own, op, types), cycles(table, op, types)) << op;
+      for (const Name op : {"Mul", "Exp", "Add"})
+        EXPECT_EQ(cycles(own, op, types), cycles(table, op, types)) << op.str();
     EXPECT_EQ(cycles(own, "Mul", halves), 0) << "no lane type";
   }
 }

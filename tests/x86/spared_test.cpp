@@ -208,7 +208,7 @@ std::string drawn_text(std::mt19937& random, int operators) {
   }
   for (size_t i = 4; i < values.size(); ++i)
     if (!read[i]) outputs += str(outputs.empty() ? "" : ", ", values[i]);
-  return str("graph @g(%x: f32[4,5], %z: f32[4,5], %p: f32[4,1], %b: f32[5]) -> (", outputs,
+  return str("graph @g(%x: f32[4,5], %z: f32[4,5], %p: f32[4,1], %b: f32[1,5]) -> (", outputs,
              ") {\n%axes = Constant {value = dense<i64[1]: 1>}\n", text, "}");
 }
 
