@@ -16,6 +16,7 @@ inline const Name kAbs("Abs"), kAdd("Add"), kAddParameter("AddParameter"), kAnd(
     kSpreadFour("SpreadFour"), kSqrt("Sqrt"), kSqrtAlike("SqrtAlike"), kSqrtFour("SqrtFour"), kStore("Store"),
     kStoreBytes("StoreBytes"), kStoreStreaming("StoreStreaming"), kSub("Sub"), kTailBegin("TailBegin"),
     kTailEnd("TailEnd"), kTanh("Tanh"), kWhere("Where"), kWrap("Wrap"), kZero("Zero");
-inline const Name kBits("bits"), kModerate("moderate"), kNumbers("numbers");
+inline const Name kBits("bits"), kMagnitudes("magnitudes"), kModerate("moderate"), kNumbers("numbers"),
+    kRounded("rounded");
 
 }  // namespace tenon::x86

@@ -1,10 +1,12 @@
 // What making a kernel takes, without any cache: processor time of one thread, medians.
 //
-//   snippet_compile_bench [ROUNDS]
+//   snippet_compile_bench [ROUNDS [FILTER]]     FILTER: what a case's name or target contains
 //
 //   20 operators     body, lowering, passes, registers, code, and memory that may run, of one snippet; of known
-//                    extents, and of open ones: what compiling makes, and with what the first large calls make
-//   1000 operators   tokenised and compiled: as one snippet, and as 100 of ten with matrix products between them; of
+//                    extents, and of open ones: what compiling makes, and with what the first large calls make. Of
+//                    floats that are gated; and with a normalisation, a softmax, casts to narrow types, two outputs and
+//                    operands that are broadcast along rows, down columns and along both
+//   1000 and more    tokenised and compiled: as one snippet, and as many of ten with matrix products between them; of
 //                    bytes and booleans, whose vectors are joined by fours
 #include <algorithm>
 #include <cstdio>
@@ -20,6 +22,7 @@
 #include <tenon/support/check.hpp>
 #include <tenon/support/median.hpp>
 #include <tenon/support/str.hpp>
+#include <tenon/target/load.hpp>
 
 #include "interleaved.hpp"
 #include "x86/code/jit_memory.hpp"
@@ -27,6 +30,12 @@
 
 namespace tenon::x86 {
 namespace {
+
+std::unique_ptr<Graph> parsed(std::string_view text) {
+  auto graph = parse_graph(text);
+  TENON_CHECK(graph.ok(), graph.ok() ? "" : graph.error().to_string());
+  return *std::move(graph);
+}
 
 // Ten operators of a network on `x`, of values named after `block`.
 std::string block_text(const std::string& x, int block, std::string& out) {
@@ -46,9 +55,7 @@ std::unique_ptr<Graph> network(int blocks, bool products, std::string_view rows)
     if (products) text += str("%p", block, " = MatMul ", out, ", %w\n");
     last = products ? str("%p", block) : out;
   }
-  auto graph = parse_graph(str(text, "%y = Neg ", last, "\n}"));
-  TENON_CHECK(graph.ok(), graph.ok() ? "" : graph.error().to_string());
-  return *std::move(graph);
+  return parsed(str(text, "%y = Neg ", last, "\n}"));
 }
 
 // The same of bytes and booleans, five operators a block.
@@ -61,10 +68,82 @@ std::unique_ptr<Graph> byte_network(int blocks) {
                 " = Add ", name("w"), ", %b\n");
     last = name("v");
   }
-  auto graph = parse_graph(str(text, "%y = BitwiseNot ", last, "\n}"));
-  TENON_CHECK(graph.ok(), graph.ok() ? "" : graph.error().to_string());
-  return *std::move(graph);
+  return parsed(str(text, "%y = BitwiseNot ", last, "\n}"));
 }
+
+// A skip connection, its normalisation and a gate.
+constexpr std::string_view kNormalised =
+    R"(graph @g(%x: f32[N,768], %r: f32[N,768], %b: f32[768], %s: f32[768], %o: f32[768]) -> %y {
+  %v0 = Add %x, %b
+  %v1 = Add %v0, %r
+  %v2 = LayerNormalization %v1, %s, %o {axis = -1}
+  %v3 = Relu %v2
+  %v4 = Mul %v3, %v1
+  %v5 = Sigmoid %v4
+  %v6 = Mul %v5, %v4
+  %v7 = Sub %v6, %b
+  %v8 = Tanh %v7
+  %v9 = Add %v8, %v3
+  %v10 = Abs %v9
+  %v11 = Max %v10, %v6
+  %v12 = Mul %v11, %s
+  %v13 = Add %v12, %o
+  %v14 = Erf %v13
+  %v15 = Mul %v14, %v12
+  %v16 = Sub %v15, %r
+  %v17 = Neg %v16
+  %v18 = Sqrt %v10
+  %y = Add %v17, %v18
+})";
+
+// Scores with a mask, and what is made of their softmax.
+constexpr std::string_view kSoftmax = R"(graph @g(%x: f32[B,H,N,M], %m: f32[B,1,1,M], %w: f32[H,1,1]) -> %y {
+  %v0 = Mul %x, %w
+  %v1 = Add %v0, %m
+  %v2 = Tanh %v1
+  %v3 = Mul %v2, %w
+  %v4 = Sub %v3, %m
+  %v5 = Abs %v4
+  %v6 = Max %v5, %v1
+  %v7 = Softmax %v6 {axis = -1}
+  %v8 = Mul %v7, %v7
+  %v9 = Add %v8, %v7
+  %v10 = Sqrt %v9
+  %v11 = Sub %v10, %w
+  %v12 = Relu %v11
+  %v13 = Mul %v12, %v7
+  %v14 = Neg %v13
+  %v15 = Exp %v14
+  %v16 = Min %v15, %v8
+  %v17 = Add %v16, %m
+  %v18 = Mul %v17, %w
+  %y = Abs %v18
+})";
+
+// Bytes and halves to floats and back, with two outputs, columns and rows that are broadcast.
+constexpr std::string_view kCasts =
+    R"(graph @g(%x: u8[N,64,M], %h: f16[N,64,M], %c: f32[64,1], %r: f32[M]) -> (%y, %z) {
+  %v0 = Cast %x {to = type<f32[*]>}
+  %v1 = Cast %h {to = type<f32[*]>}
+  %v2 = Sub %v0, %c
+  %v3 = Mul %v2, %r
+  %v4 = Add %v3, %v1
+  %v5 = Sigmoid %v4
+  %v6 = Mul %v5, %v4
+  %v7 = Greater %v6, %c
+  %v8 = Where %v7, %v6, %v1
+  %v9 = Floor %v8
+  %v10 = Cast %v9 {to = type<i32[*]>}
+  %v11 = Cast %v10 {to = type<f32[*]>}
+  %v12 = Sub %v8, %v11
+  %v13 = Mul %v12, %c
+  %v14 = Add %v13, %r
+  %v15 = Abs %v14
+  %v16 = Min %v15, %v6
+  %v17 = Div %v16, %c
+  %y = Cast %v17 {to = type<i8[*]>}
+  %z = Cast %v12 {to = type<f16[*]>}
+})";
 
 double median_ms(int rounds, const std::function<void()>& work) {
   std::vector<double> times;
@@ -76,9 +155,13 @@ double median_ms(int rounds, const std::function<void()>& work) {
   return median(times);
 }
 
+struct Made {
+  size_t snippets = 0, forms = 0;
+};
+
 // Every kernel of the graph, ready to run.
-size_t compile_all(const Graph& graph, const Compiler& compiler, Compiler::Forms forms) {
-  size_t made = 0;
+Made compile_all(const Graph& graph, const Compiler& compiler, Compiler::Forms forms) {
+  Made made;
   for (const Op& op : graph.body()) {
     if (!isa<snippet::Subgraph>(op)) continue;
     const auto body = snippet::make_body(op);
@@ -86,46 +169,59 @@ size_t compile_all(const Graph& graph, const Compiler& compiler, Compiler::Forms
     TENON_CHECK(objects.ok(), objects.ok() ? "" : objects.error().to_string());
     for (CodeObject& object : *objects)
       TENON_CHECK(JitMemory::shared().add(std::make_shared<CodeObject>(std::move(object))).ok(), "no memory for code");
-    ++made;
+    ++made.snippets;
+    made.forms += objects->size();
   }
   return made;
 }
 
 struct Subject {
-  const char* name;
-  int blocks;      // of ten operators, or five of bytes
-  bool products;   // between the blocks
-  bool tokenised;  // already, when the clock starts
-  std::string_view rows = "N";
+  std::string name;
+  std::unique_ptr<Graph> graph;
+  bool tokenised = false;  // already, when the clock starts
   Compiler::Forms forms = Compiler::Forms::first;
-  bool bytes = false;
 };
 
-void measure(const Subject& subject, Isa isa, int rounds) {
-  TargetDescription target;
-  target.name = isa_name(isa);
-  target.features = {"avx", "avx2", "fma", "f16c", "bmi2"};
-  if (isa == Isa::avx512)
-    target.features.insert(target.features.end(), {"avx512f", "avx512bw", "avx512dq", "avx512vl"});
-  target.memories = {{.name = "l2", .size_bytes = 1 << 20}, {.name = "l3", .size_bytes = 32 << 20}};
+std::vector<Subject> subjects() {
+  std::vector<Subject> made;
+  made.push_back({"20 operators, known extents", network(2, false, "256"), true, Compiler::Forms::all});
+  const std::pair<const char*, std::function<std::unique_ptr<Graph>()>> open[] = {
+      {"20 operators, open extents", [] { return network(2, false, "N"); }},
+      {"20 operators, casts, two outputs", [] { return parsed(kCasts); }},
+      {"20 operators, normalised", [] { return parsed(kNormalised); }},
+      {"20 operators, softmax", [] { return parsed(kSoftmax); }}};
+  for (const auto& [name, graph] : open) {
+    made.push_back({name, graph(), true});
+    made.push_back({str(name, ", all forms"), graph(), true, Compiler::Forms::all});
+  }
+  made.push_back({"1000 operators, one snippet", network(100, false, "N")});
+  made.push_back({"1000 operators, products between", network(100, true, "N")});
+  made.push_back({"10000 operators, one snippet", network(1000, false, "N")});
+  made.push_back({"10000 operators, products between", network(1000, true, "N")});
+  made.push_back({"1000 operators of bytes", byte_network(200)});
+  made.push_back({"4000 operators of bytes", byte_network(800)});
+  return made;
+}
+
+void measure(const Subject& subject, const TargetDescription& target, int rounds) {
   const Compiler compiler(target, **jitter_table());
   snippet::TokenizeOptions options;
   options.can_emit = [&](const codegen::Signature& s) { return compiler.can_emit(s); };
   const auto tokenise = [&](Graph& graph) {
     TENON_CHECK(snippet::tokenize_snippets(graph, options).ok(), "tokenising");
   };
-  const auto plain =
-      subject.bytes ? byte_network(subject.blocks) : network(subject.blocks, subject.products, subject.rows);
-  const auto done = plain->clone();
+  const auto done = subject.graph->clone();
   tokenise(*done);
-  size_t made = 0;
+  Made made;
   const double ms = median_ms(rounds, [&] {
     if (subject.tokenised) return void(made = compile_all(*done, compiler, subject.forms));
-    const auto graph = plain->clone();
+    const auto graph = subject.graph->clone();
     tokenise(*graph);
     made = compile_all(*graph, compiler, subject.forms);
   });
-  std::printf("%-8s %-38s %4zu snippets %9.3f ms\n", std::string(isa_name(isa)).c_str(), subject.name, made, ms);
+  std::printf("%-12s %-44s %4zu snippets %4zu forms %9.3f ms\n", target.name.c_str(), subject.name.c_str(),
+              made.snippets, made.forms, ms);
+  std::fflush(stdout);
 }
 
 }  // namespace
@@ -134,13 +230,12 @@ void measure(const Subject& subject, Isa isa, int rounds) {
 int main(int count, char** arguments) {
   using namespace tenon::x86;
   const int rounds = count > 1 ? std::max(1, std::atoi(arguments[1])) : 21;
-  for (const Isa isa : {Isa::avx2, Isa::avx512}) {
-    measure({"20 operators, known extents", 2, false, true, "256", Compiler::Forms::all}, isa, rounds);
-    measure({"20 operators, open extents", 2, false, true}, isa, rounds);
-    measure({"20 operators, open extents, all forms", 2, false, true, "N", Compiler::Forms::all}, isa, rounds);
-    measure({"1000 operators, one snippet", 100, false, false}, isa, (rounds + 3) / 4);
-    measure({"1000 operators, products between", 100, true, false}, isa, (rounds + 3) / 4);
-    for (const auto& [name, blocks] : {std::pair("1000 operators of bytes", 200), {"4000 operators of bytes", 800}})
-      measure({.name = name, .blocks = blocks, .bytes = true}, isa, (rounds + 3) / 4);
+  const std::string filter = count > 2 ? arguments[2] : "";
+  for (const char* name : {"x86-avx2", "x86-avx512"}) {
+    const auto target = tenon::load_target(tenon::str(TENON_SOURCE_DIR "/targets/", name, ".yaml"));
+    TENON_CHECK(target.ok(), target.ok() ? "" : target.error().to_string());
+    for (const Subject& subject : subjects())
+      if (tenon::str(name, " ", subject.name).find(filter) != std::string::npos)
+        measure(subject, *target, subject.tokenised ? rounds : (rounds + 3) / 4);
   }
 }

@@ -60,6 +60,21 @@ TEST(Allocate, NothingIsSpilledWhereAllFits) {
   EXPECT_EQ(kernel->frame_slots, 0);
 }
 
+// Tries end where registers give way.
+TEST(Allocate, WhoeverWantsNoMoreInstructionsIsTold) {
+  const TestMachine machine = test_machine(16, true, false);
+  auto fits = lower(wide_body(4), {.lanes = 4, .unroll = 1}), spills = lower(wide_body(40), {.lanes = 4, .unroll = 1});
+  ASSERT_TRUE(fits.ok() && spills.ok());
+  for (LinearKernel* kernel : {&*fits, &*spills}) insert_shifts(*kernel);
+  LinearKernel tried = *spills;
+  EXPECT_TRUE(allocate(*fits, machine.pool, machine.needs, fits->body.size()).ok());
+  const auto refused = allocate(tried, machine.pool, machine.needs, tried.body.size());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), Code::resource_exhausted);
+  EXPECT_TRUE(allocate(*spills, machine.pool, machine.needs).ok());
+  EXPECT_GT(count_of(*spills, "Spill"), 0u);
+}
+
 TEST(Allocate, ConstantsAreMadeAgainNotSpilled) {
   BodyBuilder build("constants", "k");
   ValueId x = build.input(1);

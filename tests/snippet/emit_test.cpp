@@ -138,6 +138,43 @@ Store f32(g1 + g2)[:g3] = v0;
   EXPECT_EQ(constants.bytes().size(), 4u);
 }
 
+TEST(Emit, TablesOfAMachineAnswerAsTheWholeTable) {
+  const auto make = codegen::make_emitter<TextEmitter>;
+  JitterTable table("toy");
+  ASSERT_TRUE(table.add({.op = "Mul", .types = codegen::kF32Lanes, .feature = "wide", .cycles = 1, .make = make}).ok());
+  ASSERT_TRUE(table.add({.op = "Mul", .types = codegen::kF32Lanes, .without = "wide", .cycles = 2, .make = make}).ok());
+  ASSERT_TRUE(table.add({.op = "Mul", .types = kAnyLanes, .cycles = 3, .make = make}).ok());
+  ASSERT_TRUE(table.add({.op = "Exp", .types = codegen::kF32Lanes, .feature = "wide", .make = make}).ok());
+  const ElementType floats[] = {kF32, kF32}, integers[] = {kI32, kI32}, masks[] = {kBool, kBool}, halves[] = {kF16};
+  const Attributes none;
+  for (const bool wide : {true, false}) {
+    TargetDescription target = toy_target();
+    if (wide) target.features.push_back("wide");
+    const JitterTable own = table.of_machine(target);
+    const auto cycles = [&](const JitterTable& of, Name op, std::span<const ElementType> types) {
+      const codegen::JitterRow* row = of.find({op, types, types.first(1), none}, target);
+      return row ? row->cycles : 0;
+    };
+    EXPECT_EQ(cycles(own, "Mul", floats), wide ? 1 : 2);
+    EXPECT_EQ(own.has_rows_of("Exp"), wide);
+    for (const std::span<const ElementType> types : {std::span(floats), std::span(integers), std::span(masks)})
+      for (const Name op : {"Mul", "Exp", "Add"})
+        EXPECT_EQ(cycles(own, op, types), cycles(table, op, types)) << op.str();
+    EXPECT_EQ(cycles(own, "Mul", halves), 0) << "no lane type";
+  }
+}
+
+TEST(Emit, ConstantsAndTablesStandOnce) {
+  codegen::ConstantPool pool;
+  const uint32_t one[] = {1, 2, 3}, other[] = {1, 2, 4}, shorter[] = {1, 2};
+  const size_t at = pool.add_table(one);
+  EXPECT_EQ(pool.add_table(std::vector<uint32_t>{1, 2, 3}), at);
+  EXPECT_NE(pool.add_table(other), at);
+  EXPECT_NE(pool.add_table(shorter), at);
+  EXPECT_EQ(pool.add_table(one), at);
+  EXPECT_EQ(pool.add(kF32, 7), pool.add(kI32, 7));
+}
+
 TEST(Emit, NoRowIsAnErrorThatNamesTheOperator) {
   const JitterTable table = toy_table();
   const TargetDescription target = toy_target();

@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <support_lib/on_reference.hpp>
 
+#include "x86/body/numbers.hpp"
 #include "x86/body_of.hpp"
 #include "x86/forms/forms.hpp"
 
@@ -149,6 +151,117 @@ TEST(SparedOfGraphs, WhereOutputsAreNaNByOtherWays) {
     const auto says = [&](const snippet::BodyNode& node) { return snippet::is_reduction(node.op) && spared(node); };
     EXPECT_EQ(std::ranges::count_if(with_spared_nan(body, false).nodes, says), 0) << one.operators;
   }
+}
+
+// Is each output NaN by other ways wherever `cause` is, or does it not depend on the node? By all nodes, in two walks.
+bool misses_nothing(const snippet::Body& body, size_t without, snippet::ValueId cause) {
+  const auto at = [](snippet::ValueId id) { return static_cast<size_t>(id); };
+  const snippet::DimSet reduced = body.reduced_dims(), varies = body.values[at(cause)].varies;
+  std::vector<char> here(body.values.size(), 0), row(here), fine(body.values.size(), 1), fine_in_row(fine);
+  here[at(cause)] = 1, row[at(cause)] = (varies & reduced) == 0;
+  for (size_t i = 0; i < body.nodes.size(); ++i) {
+    const snippet::BodyNode& node = body.nodes[i];
+    const size_t made = at(node.result), first = at(node.operands.empty() ? 0 : node.operands[0]);
+    if (i == without || node.result == cause || node.operands.empty()) continue;
+    if (snippet::is_reduction(node.op)) {
+      here[made] = row[made] = (varies & reduced) == reduced && here[first] && !node.attributes.has("numbers");
+    } else if (node.op == "ClampLow" || node.op == "ClampHigh") {
+      here[made] = here[first], row[made] = row[first];
+    } else {
+      for (const snippet::ValueId in : node.operands) here[made] |= here[at(in)], row[made] |= row[at(in)];
+    }
+  }
+  for (const snippet::BodyPort& output : body.outputs) fine[at(output.value)] = fine_in_row[at(output.value)] = 0;
+  for (size_t i = body.nodes.size(); i-- > without + 1;) {
+    const size_t made = at(body.nodes[i].result);
+    const char in_row = fine_in_row[made] | row[made],
+               all = snippet::is_reduction(body.nodes[i].op) ? in_row : fine[made] | here[made];
+    for (const snippet::ValueId in : body.nodes[i].operands) fine[at(in)] &= all, fine_in_row[at(in)] &= in_row;
+  }
+  return (snippet::is_reduction(body.nodes[without].op) ? fine_in_row : fine)[at(body.nodes[without].result)];
+}
+
+// Floats alone; what is not read is an output.
+std::string drawn_text(std::mt19937& random, int operators) {
+  std::string text, outputs;
+  std::vector<std::string> values{"%x", "%z", "%p", "%b"};
+  std::vector<char> read(values.size(), 1);
+  const auto any = [&]() -> const std::string& {
+    const size_t near = std::min<size_t>(values.size(), 6);
+    const size_t at = random() % 4 == 0 ? random() % values.size() : values.size() - 1 - random() % near;
+    read[at] = 1;
+    return values[at];
+  };
+  for (int i = 0; i < operators; ++i) {
+    static constexpr const char* kNames[] = {"Max", "Min", "Add", "Mul", "Sub", "Max"};
+    const std::string name = str("%v", i);
+    if (random() % 5 == 0) {
+      static constexpr const char* kFolds[] = {"ReduceMax", "ReduceMin", "ReduceSum"};
+      text += str(name, " = ", kFolds[random() % 3], " ", any(), ", %axes\n");
+    } else if (random() % 4 == 0) {
+      text += str(name, " = ", random() % 2 ? "Abs" : "Neg", " ", any(), "\n");
+    } else {
+      const std::string a = any(), b = any();
+      text += str(name, " = ", kNames[random() % 6], " ", a, ", ", b, "\n");
+    }
+    values.push_back(name), read.push_back(0);
+  }
+  for (size_t i = 4; i < values.size(); ++i)
+    if (!read[i]) outputs += str(outputs.empty() ? "" : ", ", values[i]);
+  return str("graph @g(%x: f32[4,5], %z: f32[4,5], %p: f32[4,1], %b: f32[1,5]) -> (", outputs,
+             ") {\n%axes = Constant {value = dense<i64[1]: 1>}\n", text, "}");
+}
+
+// One question after the other, each answered near its cause, and what is spared is passed on by one operand alone.
+TEST(SparedOfGraphs, AsWalksOverTheWholeBodySay) {
+  int64_t spared = 0;
+  for (unsigned seed = 1; seed <= 400; ++seed) {
+    std::mt19937 random(seed);
+    const std::string text = drawn_text(random, 4 + static_cast<int>(random() % 30));
+    snippet::Body body = body_of(text);
+    const snippet::Body made = with_spared_nan(body, true);
+    const std::vector<Numbers> numbers = numbers_of(body);
+    if (made.nodes.size() != body.nodes.size()) continue;  // folds that have their NaN from magnitudes
+    for (size_t i = 0; i < body.nodes.size(); ++i) {
+      snippet::BodyNode& node = body.nodes[i];
+      const bool fold = node.op == "ReduceMax" || node.op == "ReduceMin";
+      if (!fold && node.op != "Max" && node.op != "Min") continue;
+      const auto of = [&](size_t operand) -> const Numbers& {
+        return numbers[static_cast<size_t>(node.operands[operand])];
+      };
+      const auto spares = [&](snippet::ValueId cause) { return misses_nothing(body, i, cause); };
+      bool expected = spares(node.operands[0]) || std::ranges::all_of(of(0).only, spares);
+      if (!fold)
+        expected &= !std::ranges::includes(of(1).where, of(0).only) && !std::ranges::includes(of(0).where, of(1).only);
+      const bool is = fold ? made.nodes[i].attributes.has("numbers") : made.nodes[i].op != node.op;
+      ASSERT_EQ(is, expected) << "seed " << seed << ", node " << i << " of\n" << text;
+      spared += is;
+      node = made.nodes[i];
+    }
+  }
+  EXPECT_GT(spared, 100) << "or they are no examples";
+}
+
+// Each extremum of a network is asked about; whether it shows is seen near it.
+TEST(SparedOfGraphs, TimeGrowsWithTheNumberOfOperators) {
+  const auto seconds_for = [](int blocks) {
+    std::string text, last = "%x";
+    for (int i = 0; i < blocks; ++i) {
+      text += str("%a", i, " = Add ", last, ", %b\n%t", i, " = Tanh %a", i, "\n%s", i, " = Sub %t", i, ", %b\n%m", i,
+                  " = Max %s", i, ", %t", i, "\n");
+      last = str("%m", i);
+    }
+    const snippet::Body body = body_of(str("graph @g(%x: f32[4,5], %b: f32[5]) -> (", last, ") {\n", text, "}"));
+    double best = 1e9;
+    for (int round = 0; round < 5; ++round) {
+      const auto begin = std::chrono::steady_clock::now();
+      EXPECT_EQ(with_spared_nan(body, true).nodes.size(), body.nodes.size());
+      best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    }
+    return best;
+  };
+  const double small = seconds_for(50), large = seconds_for(1000);
+  EXPECT_LT(large, small * 20 * 5) << "near linear; a quadratic step would be 20 times more";
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ class PlainMemory final : public Xbyak::Allocator {
   bool useProtect() const override { return false; }
 };
 
-constexpr size_t kFirstBytes = 4096;  // then it grows by itself
+constexpr size_t kFirstBytes = 16384;  // then it grows by itself
 constexpr size_t kPoolAlignment = 64;
 
 }  // namespace
@@ -125,43 +125,47 @@ void X86Context::broadcast_kept(const Xbyak::Xmm& out, ElementType element, uint
   broadcast(out, element, bits);
 }
 
-// Taken out of the code again.
-Result<std::vector<std::vector<uint8_t>>> X86Context::instructions_of(const std::function<Result<void>()>& write) {
+// What is written goes into taken_.
+Result<std::vector<X86Context::Piece>> X86Context::take_out(size_t pieces,
+                                                            const std::function<Result<void>(size_t)>& write) {
   const size_t begin = gen().getSize();
+  std::vector<Piece> all;
+  Result<void> written;
   moves_ = true;
-  const auto written = write();
+  for (size_t piece = 0; piece < pieces && written.ok(); ++piece) {
+    const size_t at = gen().getSize() - begin;
+    written = write(piece);
+    all.push_back({at, gen().getSize() - begin});
+  }
   moves_ = false;
   TENON_OK(written);
-  std::span<const uint8_t> code(gen().getCode() + begin, gen().getSize() - begin);
-  std::vector<std::vector<uint8_t>> instructions;
-  while (!code.empty()) {
-    const auto first = first_vector_instruction(code);
-    if (!first) return error(Code::internal, "code that is to go in turn with other has more than vector instructions");
-    instructions.emplace_back(code.begin(), code.begin() + static_cast<std::ptrdiff_t>(first->bytes));
-    code = code.subspan(first->bytes);
-  }
+  taken_.assign(gen().getCode() + begin, gen().getCurr());
   gen().setSize(begin);
-  return instructions;
+  return all;
 }
 
-void X86Context::move_in(const std::vector<uint8_t>& instruction) {
+// The next instruction of `piece`.
+Result<void> X86Context::move_in(Piece& piece) {
+  const std::span<const uint8_t> code(taken_.data() + piece.at, piece.end - piece.at);
+  const auto first = first_vector_instruction(code);
+  if (!first) return error(Code::internal, "code that is to go in turn with other has more than vector instructions");
   const size_t begin = gen().getSize();
-  gen().db(instruction.data(), instruction.size());
-  if (const auto distance_at = first_vector_instruction(instruction)->distance_at)
-    pool_uses_.push_back({begin + *distance_at, gen().getSize()});
+  gen().db(code.data(), first->bytes);
+  if (first->distance_at) pool_uses_.push_back({begin + *first->distance_at, gen().getSize()});
+  piece.at += first->bytes;
+  return {};
 }
 
 Result<void> X86Context::in_turn(size_t pieces, const std::function<Result<void>(size_t)>& write) {
-  std::vector<std::vector<std::vector<uint8_t>>> all;
-  size_t longest = 0;
-  for (size_t piece = 0; piece < pieces; ++piece) {
-    TENON_TRY(instructions, instructions_of([&] { return write(piece); }));
-    longest = std::max(longest, instructions.size());
-    all.push_back(std::move(instructions));
+  TENON_TRY(all, take_out(pieces, write));
+  for (bool more = true; more;) {
+    more = false;
+    for (Piece& piece : all) {
+      if (piece.at == piece.end) continue;
+      TENON_OK(move_in(piece));
+      more = true;
+    }
   }
-  for (size_t i = 0; i < longest; ++i)
-    for (const auto& instructions : all)
-      if (i < instructions.size()) move_in(instructions[i]);
   return {};
 }
 
@@ -216,10 +220,11 @@ CodeObject X86Context::finish(std::string name) {
   while (gen().getSize() % kPoolAlignment != 0) gen().int3();
   const size_t pool_at = gen().getSize();
   gen().L(pool_);
-  for (const std::byte byte : constants().bytes()) gen().db(std::to_integer<int>(byte));
   gen().ready();
-  object.bytes.resize(gen().getSize());
-  std::memcpy(object.bytes.data(), gen().getCode(), object.bytes.size());
+  const auto* code = reinterpret_cast<const std::byte*>(gen().getCode());
+  object.bytes.reserve(pool_at + constants().bytes().size());
+  object.bytes.assign(code, code + pool_at);
+  object.bytes.insert(object.bytes.end(), constants().bytes().begin(), constants().bytes().end());
   for (const PoolUse& use : pool_uses_) {
     int32_t distance = 0;
     std::memcpy(&distance, object.bytes.data() + use.distance_at, sizeof distance);

@@ -149,8 +149,11 @@ class X86Context final : public codegen::EmitContext {
   struct PoolUse {
     size_t distance_at, end;  // of the instruction
   };
-  Result<std::vector<std::vector<uint8_t>>> instructions_of(const std::function<Result<void>()>& write);
-  void move_in(const std::vector<uint8_t>& instruction);
+  struct Piece {
+    size_t at, end;  // in taken_
+  };
+  Result<std::vector<Piece>> take_out(size_t pieces, const std::function<Result<void>(size_t)>& write);
+  Result<void> move_in(Piece& piece);
   std::optional<int> kept(const Kept& what);
   void load(int number, const Kept& what);
 
@@ -158,6 +161,7 @@ class X86Context final : public codegen::EmitContext {
   std::unique_ptr<Xbyak::CodeGenerator> generator_;
   Xbyak::Label pool_;
   bool moves_ = false;
+  std::vector<uint8_t> taken_;      // code on its way
   std::vector<PoolUse> pool_uses_;  // of code that has moved
   std::map<int64_t, LoopLabels> labels_;
   std::vector<int> free_;

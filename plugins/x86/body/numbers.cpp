@@ -6,6 +6,8 @@
 #include <limits>
 #include <unordered_map>
 
+#include "x86/names.hpp"
+
 namespace tenon::x86 {
 namespace {
 
@@ -13,10 +15,10 @@ using snippet::Body;
 using snippet::BodyNode;
 using snippet::BodyPort;
 using snippet::ValueId;
-using Ids = std::vector<ValueId>;
+using Ids = Numbers::Ids;
 
-constexpr double kLeast = Numbers{}.least, kMost = Numbers{}.most;
-constexpr size_t kMostIds = 8;  // of a set; what a longer one would say is given up
+constexpr double kLeast = Numbers::kLeast, kMost = Numbers::kMost;
+constexpr size_t kMostIds = Numbers::kMostIds;
 
 bool is_int32(ElementType element) { return element.is_int() && element.bits() == 32; }
 
@@ -81,7 +83,7 @@ class Walk {
   }
 
   void see(const BodyNode& node) {
-    static const Name kReduceMax("ReduceMax"), kReduceMin("ReduceMin"), kReduceSum("ReduceSum");
+    static const Name kReduceSum("ReduceSum");
     const ElementType type = element(node.result);
     if (node.op == kReduceMax) greatest_of_[index(node.result)] = node.operands[0];
     if (type == kBool) return (void)(all_[index(node.result)] = condition(node));
@@ -90,12 +92,12 @@ class Walk {
       return keep(node.result, type, of_magnitudes(node, in(node, 0).least, in(node, 0).most));
     if (snippet::is_reduction(node.op) || (type != kF32 && !is_int32(type))) return;
     Numbers made = all_[index(node.result)];
-    if (node.op == Name("Scalar")) {
+    if (node.op == kScalar) {
       made = of_scalar(node, type);
-    } else if (node.op == Name("Convert")) {
+    } else if (node.op == kConvert) {
       if (element(node.operands[0]) != kF32 && !is_int32(element(node.operands[0]))) return;
       made = converted(in(node, 0), type);
-    } else if (node.op == Name("Where")) {
+    } else if (node.op == kWhere) {
       made = chosen(node, type);
     } else {
       const auto rule = (type == kF32 ? float_rules() : integer_rules()).find(node.op);
@@ -126,14 +128,13 @@ class Walk {
   }
   // Is it e^(x - the greatest x of the row)?
   bool reaches_1(ValueId power) const {
-    static const Name kExp("Exp"), kSub("Sub");
     const BodyNode* const made = makers_[index(power)];
     const BodyNode* const less = made && made->op == kExp ? makers_[index(made->operands[0])] : nullptr;
     return less && less->op == kSub && greatest_of_[index(less->operands[1])] == less->operands[0];
   }
 
   Numbers condition(const BodyNode& node) const {
-    static const Name kAnd("And"), kOr("Or"), kNot("Not");
+    static const Name kNot("Not");
     if (node.op == kAnd) return both(in(node, 0), in(node, 1));
     if (node.op == kOr) {
       const ValueId of = in(node, 0).of;
@@ -178,7 +179,7 @@ class Walk {
   using Rules = std::unordered_map<Name, Rule>;
 
   static Numbers of_scalar(const BodyNode& node, ElementType type) {
-    const auto bits = static_cast<uint32_t>(*node.attributes.find("bits")->get_if<int64_t>());
+    const auto bits = static_cast<uint32_t>(*node.attributes.find(kBits)->get_if<int64_t>());
     if (type == kU32) return {.low = double(bits), .high = double(bits)};
     if (type == kI32)
       return {.low = double(std::bit_cast<int32_t>(bits)), .high = double(std::bit_cast<int32_t>(bits))};

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <tenon/snippet/body.hpp>
+#include <tenon/support/inline_vector.hpp>
 
 namespace tenon::x86 {
 
@@ -16,10 +17,13 @@ inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Of a condition: it holds exactly where the number of value `of` lies from `low` to `high`. Where `of` is -1 it is one
 // of 0 and 1, as they say.
 struct Numbers {
+  static constexpr size_t kMostIds = 8;  // of a set; what a longer one would say is given up
+  using Ids = InlineVector<snippet::ValueId, kMostIds>;
+  static constexpr double kLeast = 0x1p-149, kMost = std::numeric_limits<float>::max();
   double low = 0, high = 0;
-  std::vector<snippet::ValueId> only = {}, where = {};
+  Ids only = {}, where = {};
   snippet::ValueId of = -1;
-  double least = 0x1p-149, most = std::numeric_limits<float>::max();
+  double least = kLeast, most = kMost;
 };
 
 // Of each value of a verified body; those of other types, and what most reductions make, are any

@@ -2,6 +2,7 @@
 #include "x86/body/spared.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "x86/body/numbers.hpp"
@@ -24,69 +25,168 @@ bool passes_nan_on(Name op) {
   return kAll.contains(op);
 }
 
-// What comes of NaN of one value, the cause, when node `without` does not pass it on.
-class Spread {
+// How nodes pass NaN on, and who reads what they make.
+class Passing {
  public:
-  Spread(const Body& body, const BodyNode& without, ValueId cause)
-      : body_(body), without_(without), here_(body.values.size(), 0), row_(body.values.size(), 0) {
-    const DimSet reduced = body.reduced_dims(), varies = body.values[index(cause)].varies;
-    here_[index(cause)] = 1;
-    row_[index(cause)] = (varies & reduced) == 0;
-    // Of a row without elements a fold is a number, whatever stands beside it.
-    const bool is_folded = (varies & reduced) == reduced;
-    for (const BodyNode& node : body.nodes)
-      if (node.result != cause && &node != &without) see(node, is_folded);
+  enum class By : uint8_t { nobody, any, first, choice, fold };
+
+  explicit Passing(const Body& body)
+      : body_(body),
+        by_(body.nodes.size()),
+        makers_(body.values.size(), -1),
+        last_readers_(body.values.size(), -1),
+        is_output_(body.values.size(), 0) {
+    for (size_t i = 0; i < body.nodes.size(); ++i) {
+      note(i);
+      makers_[index(body.nodes[i].result)] = static_cast<int>(i);
+      for (const ValueId operand : body.nodes[i].operands) last_readers_[index(operand)] = static_cast<int>(i);
+    }
+    for (const snippet::BodyPort& output : body.outputs) is_output_[index(output.value)] = 1;
+    reaches_output_ = is_output_;
+    for (size_t i = body.nodes.size(); i-- > 0;)
+      if (reaches_output_[index(body.nodes[i].result)])
+        for (const ValueId operand : body.nodes[i].operands) reaches_output_[index(operand)] = 1;
   }
 
-  // Is every output NaN wherever the cause is, or does it not depend on the node?
-  bool misses_nothing() const {
-    std::vector<char> fine(here_.size(), 1), fine_in_row(here_.size(), 1);
-    for (const snippet::BodyPort& output : body_.outputs)
-      fine[index(output.value)] = fine_in_row[index(output.value)] = 0;
-    for (auto node = body_.nodes.rbegin(); &*node != &without_; ++node) {
-      const size_t made = index(node->result);
-      const char row = fine_in_row[made] | row_[made],
-                 here = snippet::is_reduction(node->op) ? row : fine[made] | here_[made];
-      for (const ValueId operand : node->operands) fine[index(operand)] &= here, fine_in_row[index(operand)] &= row;
-    }
-    return (snippet::is_reduction(without_.op) ? fine_in_row : fine)[index(without_.result)];
-  }
+  // The node is another now.
+  void note(size_t i) { by_[i] = by(body_.nodes[i]); }
+
+  const Body& body() const { return body_; }
+  By of(size_t node) const { return by_[node]; }
+  int maker(ValueId id) const { return makers_[index(id)]; }              // -1: an input
+  int last_reader(ValueId id) const { return last_readers_[index(id)]; }  // -1: there is none
+  bool is_output(ValueId id) const { return is_output_[index(id)]; }
+  bool reaches_output(ValueId id) const { return reaches_output_[index(id)]; }
 
  private:
   static size_t index(ValueId id) { return static_cast<size_t>(id); }
   bool is_float(ValueId id) const { return body_.values[index(id)].element.is_float(); }
-
-  void see(const BodyNode& node, bool is_folded) {
-    const auto& in = node.operands;
-    const size_t made = index(node.result);
-    if (!is_float(node.result)) return;
-    if (snippet::is_reduction(node.op)) {
-      here_[made] = row_[made] = is_folded && here_[index(in[0])] && !node.attributes.find("numbers");
-    } else if (node.op == kWhere) {
-      here_[made] = here_[index(in[1])] & here_[index(in[2])], row_[made] = row_[index(in[1])] & row_[index(in[2])];
-    } else if (node.op == kClampLow || node.op == kClampHigh || (node.op == kConvert && is_float(in[0]))) {
-      here_[made] = here_[index(in[0])], row_[made] = row_[index(in[0])];
-    } else if (passes_nan_on(node.op)) {
-      for (const ValueId operand : in) here_[made] |= here_[index(operand)], row_[made] |= row_[index(operand)];
-    }
+  By by(const BodyNode& node) const {
+    if (snippet::is_reduction(node.op)) return By::fold;
+    if (!is_float(node.result)) return By::nobody;
+    if (node.op == kWhere) return By::choice;
+    if (node.op == kClampLow || node.op == kClampHigh || (node.op == kConvert && is_float(node.operands[0])))
+      return By::first;
+    return passes_nan_on(node.op) ? By::any : By::nobody;
   }
 
   const Body& body_;
-  const BodyNode& without_;
-  // Of each value, by other ways than the node: it is NaN at each element where the cause is; at all elements of a row
-  // in any of which the cause is. The latter says no less.
-  std::vector<char> here_, row_;
+  std::vector<By> by_;
+  std::vector<int> makers_, last_readers_;
+  std::vector<char> is_output_, reaches_output_;
+};
+
+// What comes of NaN of one value, the cause. Kept from one question to the next, so that those of a body take time in
+// proportion to it where what is asked about is near the cause, or near what else is NaN.
+class Spread {
+ public:
+  Spread(const Passing& passing, ValueId cause)
+      : passing_(passing), cause_(cause), first_(static_cast<size_t>(passing.maker(cause) + 1)) {
+    const DimSet reduced = body().reduced_dims(), varies = body().values[static_cast<size_t>(cause)].varies;
+    of_cause_ = static_cast<char>(kHere | ((varies & reduced) == 0 ? kInRow : 0));
+    // Of a row without elements a fold is a number, whatever stands beside it.
+    is_folded_ = (varies & reduced) == reduced;
+    last_reader_ = passing.last_reader(cause);
+  }
+
+  // Is every output NaN wherever the cause is, when node `without` does not pass it on, or does none depend on the
+  // node? Nodes come in their order; those before have not changed since.
+  bool misses_nothing(size_t without) {
+    while (first_ + made_.size() < without) see(first_ + made_.size());
+    const size_t known = made_.size();
+    const int last_reader = last_reader_;
+    made_.push_back(0);
+    const bool answer = is_made_up_for(without);
+    made_.resize(known);
+    last_reader_ = last_reader;
+    return answer;
+  }
+
+ private:
+  static constexpr char kHere = 1;   // NaN at each element where the cause is
+  static constexpr char kInRow = 2;  // at all elements of a row in any of which the cause is; says no less
+
+  const Body& body() const { return passing_.body(); }
+  char of(ValueId id) const {
+    if (id == cause_) return of_cause_;
+    const size_t maker = static_cast<size_t>(passing_.maker(id)), at = maker - first_;
+    return passing_.maker(id) >= static_cast<int>(first_) && at < made_.size() ? made_[at] : 0;
+  }
+  char of_node(size_t i) const {
+    const BodyNode& node = body().nodes[i];
+    const auto& in = node.operands;
+    char made = 0;
+    switch (passing_.of(i)) {
+      case Passing::By::nobody: break;
+      case Passing::By::any:
+        for (const ValueId operand : in) made |= of(operand);
+        break;
+      case Passing::By::first: made = of(in[0]); break;
+      case Passing::By::choice: made = of(in[1]) & of(in[2]); break;
+      case Passing::By::fold:
+        if (is_folded_ && (of(in[0]) & kHere) && !node.attributes.has(kNumbers) && is_float(node.result))
+          made = kHere | kInRow;
+    }
+    return made;
+  }
+  bool is_float(ValueId id) const { return body().values[static_cast<size_t>(id)].element.is_float(); }
+  void see(size_t i) {
+    const char made = of_node(i);
+    made_.push_back(made);
+    if (made) last_reader_ = std::max(last_reader_, passing_.last_reader(body().nodes[i].result));
+  }
+
+  // What depends on the node, and is no NaN by other ways, must not get to an output.
+  bool is_made_up_for(size_t without) {
+    std::vector<char> open;  // by nodes from `without` on: as what their results would have to be NaN
+    int last_open = -1;      // the last node that reads one
+    const auto add = [&](size_t i, char as) {
+      open.push_back(as);
+      if (as) last_open = std::max(last_open, passing_.last_reader(body().nodes[i].result));
+      return !as || !passing_.is_output(body().nodes[i].result);
+    };
+    const auto open_as = [&](ValueId id) {
+      const int maker = passing_.maker(id);
+      return maker < static_cast<int>(without) ? char{0} : open[static_cast<size_t>(maker) - without];
+    };
+    if (!add(without, passing_.of(without) == Passing::By::fold ? kInRow : kHere)) return false;
+    for (size_t i = without + 1; static_cast<int>(i) <= last_open; ++i) {
+      const BodyNode& node = body().nodes[i];
+      char as = 0;
+      for (const ValueId operand : node.operands) as |= open_as(operand);
+      // Nobody is NaN by other ways from here on.
+      if (as && static_cast<int>(i) > last_reader_) {
+        if (passing_.reaches_output(node.result)) return false;
+      } else {
+        if (as && passing_.of(i) == Passing::By::fold) as = kInRow;
+        see(i);
+        as &= static_cast<char>(~made_.back());
+      }
+      if (first_ + made_.size() == i) made_.push_back(0);
+      if (!add(i, as)) return false;
+    }
+    return true;
+  }
+
+  const Passing& passing_;
+  const ValueId cause_;
+  const size_t first_;  // node that may depend on the cause
+  char of_cause_ = 0;
+  bool is_folded_ = false;
+  int last_reader_ = -1;    // node that reads what is NaN
+  std::vector<char> made_;  // of nodes from first_ on
 };
 
 class Sparer {
  public:
-  explicit Sparer(Body body) : body_(std::move(body)), numbers_(numbers_of(body_)) {}
+  explicit Sparer(Body body) : body_(std::move(body)), numbers_(numbers_of(body_)), passing_(body_) {}
 
   Body run(bool folds) && {
-    for (BodyNode& node : body_.nodes) {
+    for (size_t i = 0; i < body_.nodes.size(); ++i) {
+      const BodyNode& node = body_.nodes[i];
       if (body_.values[static_cast<size_t>(node.result)].element != kF32) continue;
-      if (node.op == kMax || node.op == kMin) order(node);
-      if (folds && is_fold(node)) fold(node);
+      if (node.op == kMax || node.op == kMin) order(i);
+      if (folds && is_fold(node)) fold(i);
     }
     if (folds) join_folds();
     return std::move(body_);
@@ -97,25 +197,30 @@ class Sparer {
   static bool is_fold(const BodyNode& node) { return node.op == kReduceMax || node.op == kReduceMin; }
   const Numbers& numbers(ValueId id) const { return numbers_[static_cast<size_t>(id)]; }
 
-  // Does no output miss NaN of x when `node` does not pass it on?
-  bool is_spared(const BodyNode& node, ValueId x) const {
-    const auto spares = [&](ValueId cause) { return Spread(body_, node, cause).misses_nothing(); };
-    return spares(x) || std::ranges::all_of(numbers(x).only, spares);
+  // Does no output miss NaN of x when the node does not pass it on?
+  bool is_spared(size_t node, ValueId x) {
+    const auto spares = [&](ValueId cause) {
+      return spreads_.try_emplace(cause, passing_, cause).first->second.misses_nothing(node);
+    };
+    return numbers(x).only.empty() || spares(x) || std::ranges::all_of(numbers(x).only, spares);
   }
 
   // The machine gives the second of two operands where either is NaN, or both are zeros.
-  void order(BodyNode& node) const {
+  void order(size_t i) {
+    BodyNode& node = body_.nodes[i];
     const ValueId a = node.operands[0], b = node.operands[1];
     const auto comes_with = [&](ValueId nan, ValueId other) {
       return std::ranges::includes(numbers(other).where, numbers(nan).only);
     };
-    if (comes_with(a, b) || comes_with(b, a) || !is_spared(node, a)) return;
+    if (comes_with(a, b) || comes_with(b, a) || !is_spared(i, a)) return;
     node.op = node.op == kMax ? kClampLow : kClampHigh;
     std::swap(node.operands[0], node.operands[1]);
+    passing_.note(i);
   }
 
-  void fold(BodyNode& node) const {
-    if (is_spared(node, node.operands[0]))
+  void fold(size_t i) {
+    BodyNode& node = body_.nodes[i];
+    if (is_spared(i, node.operands[0]))
       node.attributes.set("numbers", 1);
     else if (node.op == kReduceMax && is_magnitude(node.operands[0]))
       node.attributes.set("magnitudes", 1);
@@ -176,6 +281,8 @@ class Sparer {
 
   Body body_;
   const std::vector<Numbers> numbers_;
+  Passing passing_;
+  std::unordered_map<ValueId, Spread> spreads_;  // by causes
 };
 
 }  // namespace

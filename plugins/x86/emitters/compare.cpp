@@ -4,6 +4,7 @@
 #include "x86/emitters/emitters.hpp"
 #include "x86/emitters/float_bits.hpp"
 #include "x86/emitters/rows.hpp"
+#include "x86/names.hpp"
 
 namespace tenon::x86 {
 
@@ -184,7 +185,7 @@ void clamp_with_low_of_nan(VectorCode& c) { c->vmaxps(c.out(), c.in(0), c.in(1))
 // Where what comes of NaN is open (body/spared.hpp).
 bool of_numbers(const Signature& signature) { return signature.attributes.has("numbers"); }
 // Floats without a sign are in the order of their bits, NaN above all.
-bool of_magnitudes(const Signature& signature) { return signature.attributes.has("magnitudes"); }
+bool of_magnitudes(const Signature& signature) { return signature.attributes.has(kMagnitudes); }
 void greatest_bits(VectorCode& c) { c->vpmaxsd(c.out(), c.in(0), c.in(1)); }
 
 constexpr LaneTypes kSigned = kFloatLanes | LaneTypes{kI32, kI64};

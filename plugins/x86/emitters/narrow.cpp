@@ -9,7 +9,8 @@ namespace {
 using namespace codegen;
 
 ElementType wanted(const Attributes& attributes) {
-  const Attribute* const to = attributes.find("to");
+  static const Name kTo("to");
+  const Attribute* const to = attributes.find(kTo);
   if (!to) return {};
   if (const Type* const type = to->get_if<Type>()) return type->element();
   const std::string* const text = to->get_if<std::string>();

@@ -10,7 +10,7 @@ namespace tenon::x86 {
 
 double FormMaker::cycles_of(const snippet::LinearKernel& kernel, const snippet::Instruction& one) const {
   const auto types = [&](const snippet::RegisterIds& ids) {
-    std::vector<ElementType> types;
+    InlineVector<ElementType, 4> types;
     for (const snippet::RegisterId id : ids) types.push_back(kernel.registers[static_cast<size_t>(id)].element);
     return types;
   };

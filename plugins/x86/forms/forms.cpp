@@ -43,9 +43,13 @@ int lanes_of(Isa isa, const snippet::Body& body) {
 }
 
 FormMaker::FormMaker(TargetDescription target, const codegen::JitterTable& table, CompilerOptions options)
-    : target_(std::move(target)), table_(table), options_(options), registers_(registers_text(target_)) {}
+    : target_(std::move(target)),
+      table_(table.of_machine(target_)),
+      options_(options),
+      in_turn_(rows_in_turn(table_)),
+      registers_(registers_text(target_)) {}
 
-Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& as_it_is, const Tier& tier) const {
+Result<FormMaker::Lowered> FormMaker::kernel_of(const snippet::Body& as_it_is, const Tier& tier) const {
   snippet::Body body = with_fewer_checks(with_spared_nan(as_it_is, !tier.lower.merge_sweeps));
   if (tier.passes.contract) body = with_scaled_powers(std::move(body));
   const bool joins = !tier.passes.stream_stores && !tier.lower.whole_rows;
@@ -53,14 +57,17 @@ Result<snippet::LinearKernel> FormMaker::kernel_of(const snippet::Body& as_it_is
   if (joins && !is_of_bytes(body) && has_bytes(body)) {
     TENON_TRY(kernel, lowered(body, tier, true));
     if (has_lanes_of_bytes(kernel)) {
-      TENON_TRY(tried, allocated(kernel));
-      if (tried.frame_slots == 0) return kernel;
-      TENON_TRY(without, lowered(body, tier, false));
-      TENON_TRY(other, allocated(without));
-      return cycles_of_loops(tried) < cycles_of_loops(other) ? kernel : without;
+      Lowered made = functions_in_turn(std::move(kernel));
+      TENON_OK(allocate(made));
+      if (made.allocated->frame_slots == 0) return made;
+      TENON_TRY(other, lowered(body, tier, false));
+      Lowered without = functions_in_turn(std::move(other));
+      TENON_OK(allocate(without));
+      return cycles_of_loops(*made.allocated) < cycles_of_loops(*without.allocated) ? made : without;
     }
   }
-  return lowered(body, tier, joins && is_of_bytes(body));
+  TENON_TRY(kernel, lowered(body, tier, joins && is_of_bytes(body)));
+  return functions_in_turn(std::move(kernel));
 }
 
 Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& as_it_is, const Tier& tier,
@@ -99,7 +106,7 @@ Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& as_it_is, 
   passes.vector_units = vector_units(target_);
   TENON_OK(optimise(kernel, passes), "lowering snippet '", body.name, "'");
   kernel.name += tier.suffix;
-  return functions_in_turn(std::move(kernel));
+  return kernel;
 }
 
 bool FormMaker::computes_functions(const snippet::Body& body) const {
@@ -110,30 +117,39 @@ bool FormMaker::computes_functions(const snippet::Body& body) const {
   });
 }
 
-Result<snippet::LinearKernel> FormMaker::allocated(snippet::LinearKernel kernel) const {
+Result<snippet::LinearKernel> FormMaker::allocated(snippet::LinearKernel kernel, size_t most_instructions) const {
   TENON_TRY(pool, register_pool(target_));
-  TENON_OK(snippet::allocate(kernel, pool, snippet::needs_of(table_, target_)));
+  TENON_OK(snippet::allocate(kernel, pool, snippet::needs_of(table_, target_), most_instructions));
   return kernel;
 }
 
-Result<CodeObject> FormMaker::assemble_kernel(snippet::LinearKernel kernel) const {
-  TENON_TRY(ready, allocated(std::move(kernel)));
+Result<void> FormMaker::allocate(Lowered& made) const {
+  if (made.allocated) return {};
+  TENON_TRY(done, allocated(made.kernel));
+  made.allocated = std::move(done);
+  return {};
+}
+
+Result<CodeObject> FormMaker::assemble_kernel(Lowered made) const {
+  if (made.allocated) return x86::assemble(*made.allocated, table_, target_);
+  TENON_TRY(ready, allocated(std::move(made.kernel)));
   return x86::assemble(ready, table_, target_);
 }
 
 Result<CodeObject> FormMaker::assemble(const snippet::Body& as_it_is, const Tier& tier) const {
   const snippet::Body body = with_narrow_ports(as_it_is);
-  TENON_TRY(kernel, kernel_of(body, tier));
-  TENON_TRY(object, assemble_kernel(std::move(kernel)), "compiling snippet '", body.name, "' for ", target_.name);
+  TENON_TRY(made, kernel_of(body, tier));
+  TENON_TRY(object, assemble_kernel(std::move(made)), "compiling snippet '", body.name, "' for ", target_.name);
   return object;
 }
 
 Result<irgen::SnippetForm> FormMaker::make(const snippet::Body& as_it_is, const Tier& tier) const {
   const snippet::Body body = with_narrow_ports(as_it_is);
-  TENON_TRY(kernel, kernel_of(body, tier));
-  const CodeKey key = code_key(snippet::text_without_names(kernel) + registers_, isa_of(target_));
-  TENON_TRY(code, CodeCache::shared().get(key, [&] { return assemble_kernel(kernel); }), "compiling snippet '",
-            body.name, "' for ", target_.name);
+  TENON_TRY(made, kernel_of(body, tier));
+  const CodeKey key = code_key(snippet::text_without_names(made.kernel) + registers_, isa_of(target_));
+  TENON_TRY(code, CodeCache::shared().get(key, [&] { return assemble_kernel(made); }), "compiling snippet '", body.name,
+            "' for ", target_.name);
+  snippet::LinearKernel& kernel = made.kernel;
   irgen::SnippetForm form{.run = code->function(), .code_bytes = code->object().bytes.size()};
   // Powers that wait in an output are for calls like those whose stores go past the caches.
   form.past_caches = has_streaming_stores(kernel) || tier.row_order == RowOrder::one_by_one;

@@ -21,9 +21,11 @@
 // how long rows may be that go several at once, the target's memories say: `l2`, `l3` and `host` of the three sizes in
 // turn. Where extents are known, only those are made that calls run (forms/certain.cpp).
 #pragma once
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include <tenon/codegen/jitter_table.hpp>
@@ -138,15 +140,19 @@ class FormMaker {
   FarRows far_rows_of(const snippet::Body& body) const;
   // Those that forms/far_rows.hpp says.
   void add_row_orders(std::vector<Tier>& tiers, const snippet::Body& body) const;
-  // Lowered, and after this plugin's passes.
-  Result<snippet::LinearKernel> kernel_of(const snippet::Body& as_it_is, const Tier& tier) const;
+  // After this plugin's passes; and with its registers, where a pass has asked how many there are. These are given out
+  // once.
+  struct Lowered {
+    snippet::LinearKernel kernel;
+    std::optional<snippet::LinearKernel> allocated = std::nullopt;
+  };
+  Result<Lowered> kernel_of(const snippet::Body& as_it_is, const Tier& tier) const;
   Result<snippet::LinearKernel> lowered(const snippet::Body& as_it_is, const Tier& tier, bool all_copies) const;
   // Functions of two or four vectors as one instruction, where no register gives way to it. forms/in_turn.cpp
-  snippet::LinearKernel functions_in_turn(snippet::LinearKernel kernel) const;
-  // The same but for that: as many as `most`, or two, wherever there is a row for them.
-  snippet::LinearKernel joined_functions(const snippet::LinearKernel& kernel, size_t most) const;
-  // With its registers.
-  Result<snippet::LinearKernel> allocated(snippet::LinearKernel kernel) const;
+  Lowered functions_in_turn(snippet::LinearKernel kernel) const;
+  Result<snippet::LinearKernel> allocated(snippet::LinearKernel kernel,
+                                          size_t most_instructions = std::numeric_limits<size_t>::max()) const;
+  Result<void> allocate(Lowered& made) const;
   // Of each element: then a loop waits for these, not for lines, and loads by halves are but more operations.
   bool computes_functions(const snippet::Body& body) const;
   // forms/cycles.cpp
@@ -154,11 +160,18 @@ class FormMaker {
   double cycles_of(const snippet::LinearKernel& kernel, const snippet::Instruction& one) const;
   // What its loops over vectors take for one element, by the rows of their instructions.
   double cycles_of_loops(const snippet::LinearKernel& kernel) const;
-  Result<CodeObject> assemble_kernel(snippet::LinearKernel kernel) const;
+  Result<CodeObject> assemble_kernel(Lowered made) const;
 
   const TargetDescription target_;
-  const codegen::JitterTable& table_;
+  const codegen::JitterTable table_;  // the rows that the target can run
   const CompilerOptions options_;
+  // Of operators that have rows for several vectors in turn: those of these. forms/in_turn.cpp
+  struct InTurn {
+    Name two, four;
+  };
+  using RowsInTurn = std::unordered_map<Name, InTurn>;
+  static RowsInTurn rows_in_turn(const codegen::JitterTable& table);
+  const RowsInTurn in_turn_;
   const std::string registers_;  // what code depends on beside the kernel: the registers that the description states
 };
 

@@ -8,10 +8,11 @@
 //
 // Where the machine has no row for several, they stay as they are.
 #include <algorithm>
-#include <optional>
+#include <utility>
 
 #include "x86/emitters/rows.hpp"
 #include "x86/forms/forms.hpp"
+#include "x86/names.hpp"
 
 namespace tenon::x86 {
 namespace {
@@ -35,61 +36,108 @@ bool are_alike(const LinearKernel& kernel, const Instruction& a, const Instructi
          std::ranges::equal(a.in, b.in, {}, element, element) && element(a.out[0]) == element(b.out[0]);
 }
 
-// The `vectors` instructions from `first` on as one, without its operator, if none of them writes what another reads or
-// writes.
-std::optional<Instruction> joined(const LinearKernel& kernel, size_t first, size_t vectors) {
-  if (first + vectors > kernel.body.size()) return std::nullopt;
-  Instruction all = kernel.body[first];
+// May the `vectors` instructions from `first` on be one? None of them writes what another reads or writes.
+bool may_join(const LinearKernel& kernel, size_t first, size_t vectors) {
+  if (first + vectors > kernel.body.size()) return false;
   for (size_t i = first + 1; i < first + vectors; ++i) {
     const Instruction& next = kernel.body[i];
-    if (!are_alike(kernel, kernel.body[first], next) || meet(all.in, next.out) || meet(all.out, next.out) ||
-        meet(all.out, next.in))
-      return std::nullopt;
-    for (const RegisterId id : next.in) all.in.push_back(id);
-    all.out.push_back(next.out[0]);
+    if (!are_alike(kernel, kernel.body[first], next)) return false;
+    for (size_t before = first; before < i; ++before) {
+      const Instruction& other = kernel.body[before];
+      if (meet(other.in, next.out) || meet(other.out, next.out) || meet(other.out, next.in)) return false;
+    }
   }
-  return all;
+  return true;
+}
+
+// So many instructions from `first` on, to become one of `op`.
+struct Join {
+  size_t first, vectors;
+  Name op;
+};
+
+LinearKernel joined(LinearKernel kernel, const std::vector<Join>& joins) {
+  std::vector<Instruction> body;
+  body.reserve(kernel.body.size());
+  size_t at = 0;
+  const auto keep_until = [&](size_t end) {
+    for (; at < end; ++at) body.push_back(std::move(kernel.body[at]));
+  };
+  for (const Join& join : joins) {
+    keep_until(join.first + 1);
+    Instruction& all = body.back();
+    all.op = join.op;
+    for (; at < join.first + join.vectors; ++at) {
+      for (const RegisterId id : kernel.body[at].in) all.in.push_back(id);
+      all.out.push_back(kernel.body[at].out[0]);
+    }
+  }
+  keep_until(kernel.body.size());
+  kernel.body = std::move(body);
+  return kernel;
+}
+
+// That insert_shifts() puts in.
+size_t moves_of(const LinearKernel& kernel) {
+  size_t moves = 0;
+  for (const Instruction& one : kernel.body) {
+    if (one.op != kLoopEnd) continue;
+    for (const snippet::Loop::Shift& shift : kernel.loops[static_cast<size_t>(one.number)].shifts)
+      moves += (shift.each >= 0) + (shift.rewind >= 0);
+  }
+  return moves;
 }
 
 }  // namespace
 
-LinearKernel FormMaker::joined_functions(const LinearKernel& kernel, size_t most) const {
-  const auto has_row = [&](const Instruction& one) {
-    std::vector<ElementType> in, out;
-    for (const RegisterId id : one.in) in.push_back(kernel.registers[static_cast<size_t>(id)].element);
-    for (const RegisterId id : one.out) out.push_back(kernel.registers[static_cast<size_t>(id)].element);
-    return table_.find({one.op, in, out, one.attributes}, target_) != nullptr;
-  };
-  LinearKernel made = kernel;
-  made.body.clear();
-  for (size_t i = 0; i < kernel.body.size();) {
-    size_t taken = 1;
-    Instruction next = kernel.body[i];
-    for (size_t vectors = most; vectors > 1 && taken == 1; vectors /= 2) {
-      std::optional<Instruction> all = joined(kernel, i, vectors);
-      if (!all) continue;
-      all->op = in_turn(all->op, vectors);
-      if (has_row(*all)) next = *std::move(all), taken = vectors;
-    }
-    made.body.push_back(std::move(next));
-    i += taken;
+FormMaker::RowsInTurn FormMaker::rows_in_turn(const codegen::JitterTable& table) {
+  RowsInTurn made;
+  for (const codegen::JitterRow* row : table.rows()) {
+    if (made.contains(row->op)) continue;
+    const InTurn rows{in_turn(row->op, 2), in_turn(row->op, 4)};
+    if (table.has_rows_of(rows.two)) made.emplace(row->op, rows);
   }
   return made;
 }
 
-LinearKernel FormMaker::functions_in_turn(LinearKernel kernel) const {
-  size_t before = 0;  // instructions of the last try
+FormMaker::Lowered FormMaker::functions_in_turn(LinearKernel kernel) const {
+  const auto has_row = [&](const Join& join) {
+    InlineVector<ElementType, 4> in, out;
+    for (size_t i = join.first; i < join.first + join.vectors; ++i) {
+      for (const RegisterId id : kernel.body[i].in) in.push_back(kernel.registers[static_cast<size_t>(id)].element);
+      out.push_back(kernel.registers[static_cast<size_t>(kernel.body[i].out[0])].element);
+    }
+    return table_.find({join.op, in, out, kernel.body[join.first].attributes}, target_) != nullptr;
+  };
+  // As many as `most`, or two, wherever there is a row for them.
+  const auto joins_of = [&](size_t most) {
+    std::vector<Join> joins;
+    for (size_t i = 0; i < kernel.body.size(); ++i) {
+      const auto rows = in_turn_.find(kernel.body[i].op);
+      if (rows == in_turn_.end()) continue;
+      for (size_t vectors = most; vectors > 1; vectors /= 2) {
+        const Join join{i, vectors, vectors == 4 ? rows->second.four : rows->second.two};
+        if (!may_join(kernel, i, vectors) || !has_row(join)) continue;
+        joins.push_back(join);
+        i += vectors - 1;
+        break;
+      }
+    }
+    return joins;
+  };
+  size_t before = 0;  // instructions that the last try saved
   for (const size_t most : {4, 2}) {
-    LinearKernel made = joined_functions(kernel, most);
-    if (made.body.size() == kernel.body.size() || made.body.size() == before) return kernel;
-    before = made.body.size();
+    const std::vector<Join> joins = joins_of(most);
+    size_t saved = 0;
+    for (const Join& join : joins) saved += join.vectors - 1;
+    if (saved == before) break;
+    before = saved;
     // What gives way becomes further instructions.
-    LinearKernel shifted = made;
-    snippet::insert_shifts(shifted);
-    const auto tried = allocated(shifted);
-    if (tried.ok() && tried->body.size() == shifted.body.size()) return made;
+    const size_t instructions = kernel.body.size() - saved + moves_of(kernel);
+    auto tried = allocated(joined(kernel, joins), instructions);
+    if (tried.ok() && tried->body.size() == instructions) return {joined(std::move(kernel), joins), *std::move(tried)};
   }
-  return kernel;
+  return {std::move(kernel)};
 }
 
 }  // namespace tenon::x86

@@ -36,8 +36,7 @@ bool goes_lane_by_lane(const Instruction& one) {
 
 // Of folds, quotients and roots what only further ones are made of, or what is stored as one element: the broadcasts
 // between them are left out.
-void leave_in_first_lane(LinearKernel& kernel) {
-  const Uses uses(kernel);
+void leave_in_first_lane(LinearKernel& kernel, const Uses& uses) {
   std::vector<char> first_lane(kernel.body.size(), 0);  // no other lane of its result is wanted
   for (size_t i = kernel.body.size(); i-- > 0;) {
     Instruction& one = kernel.body[i];
@@ -54,7 +53,9 @@ void leave_in_first_lane(LinearKernel& kernel) {
 }  // namespace
 
 void narrow_alike(LinearKernel& kernel) {
-  const Alike alike(kernel, Uses(kernel));
+  if (!has_any(kernel, {kDiv, kSqrt, kFoldLanes})) return;
+  const Uses uses(kernel);
+  const Alike alike(kernel, uses);
   for (Instruction& instruction : kernel.body) {
     if (instruction.op != kDiv && instruction.op != kSqrt) continue;
     const RegisterId out = instruction.out[0];
@@ -62,7 +63,7 @@ void narrow_alike(LinearKernel& kernel) {
       continue;
     instruction.op = instruction.op == kDiv ? kDivAlike : kSqrtAlike;
   }
-  leave_in_first_lane(kernel);
+  leave_in_first_lane(kernel, uses);
 }
 
 }  // namespace tenon::x86

@@ -364,7 +364,10 @@ bool has_lanes_of_bytes(const LinearKernel& kernel) {
 }
 
 void join_bytes(LinearKernel& kernel, Isa isa) {
-  if (kernel.lanes * 32 == vector_bits(isa)) Joiner(kernel, isa).run();
+  const auto has_bytes = [](const Instruction& one) {
+    return one.op == kWrap || (one.memory && is_byte(one.memory->element));
+  };
+  if (kernel.lanes * 32 == vector_bits(isa) && std::ranges::any_of(kernel.body, has_bytes)) Joiner(kernel, isa).run();
 }
 
 }  // namespace tenon::x86

@@ -11,6 +11,8 @@
 //
 //   %3 = LessOrEqual %1, %2             %3 = Greater %1, %2
 //   %9 = Where %3, %7, %8               %9 = Where %3, %8, %7
+#include <optional>
+
 #include "x86/names.hpp"
 #include "x86/passes/uses.hpp"
 
@@ -40,19 +42,20 @@ void choose_otherwise(LinearKernel& kernel, const Uses& uses, RegisterId conditi
   for (const size_t reader : uses.readers(condition)) std::swap(kernel.body[reader].in[1], kernel.body[reader].in[2]);
 }
 
-// Empty: none.
-Name cheaper_opposite(const LinearKernel& kernel, const Instruction& one) {
+std::optional<Name> cheaper_opposite(const LinearKernel& kernel, const Instruction& one) {
   static const Name kOpposites[][2] = {{"LessOrEqual", "Greater"},
                                        {"GreaterOrEqual", "Less"},
                                        {"NotEqual", "Equal"},
                                        {"LessOrEqualBytes", "GreaterBytes"},
                                        {"GreaterOrEqualBytes", "LessBytes"}};
-  if (one.memory || one.in.size() != 2 || !kernel.registers[static_cast<size_t>(one.in[0])].element.is_int()) return {};
-  const Attribute* const has_sign = one.attributes.find("signed");  // of bytes
+  if (one.memory || one.in.size() != 2 || !kernel.registers[static_cast<size_t>(one.in[0])].element.is_int())
+    return std::nullopt;
+  static const Name kSigned("signed");
+  const Attribute* const has_sign = one.attributes.find(kSigned);  // of bytes
   const bool reversed = has_sign && *has_sign->get_if<int64_t>() == 0;
   for (const auto& [costly, cheap] : kOpposites)
     if (one.op == (reversed ? cheap : costly)) return reversed ? costly : cheap;
-  return {};
+  return std::nullopt;
 }
 
 class Conditions {
@@ -143,11 +146,13 @@ class Conditions {
 }  // namespace
 
 void turn_choices(LinearKernel& kernel) {
+  const auto has_cheaper = [&](const Instruction& one) { return cheaper_opposite(kernel, one).has_value(); };
+  if (std::ranges::none_of(kernel.body, has_cheaper)) return;
   const Uses uses(kernel);
   for (Instruction& one : kernel.body) {
-    const Name opposite = cheaper_opposite(kernel, one);
-    if (opposite.empty() || !only_chooses(kernel, uses, one.out[0])) continue;
-    one.op = opposite;
+    const std::optional<Name> opposite = cheaper_opposite(kernel, one);
+    if (!opposite || !only_chooses(kernel, uses, one.out[0])) continue;
+    one.op = *opposite;
     choose_otherwise(kernel, uses, one.out[0]);
   }
 }

@@ -28,11 +28,12 @@ bool take_negated(Instruction& sum, RegisterId negated, const snippet::RegisterI
 // sum by `into(sum, made, operands)`.
 template <class Into>
 void take_into_sums(LinearKernel& kernel, Name maker, Into into) {
+  if (!has_any(kernel, {maker})) return;
   const Uses uses(kernel);
   std::vector<char> gone(kernel.body.size(), 0);
   for (size_t i = 0; i < kernel.body.size(); ++i) {
     const Instruction& one = kernel.body[i];
-    if (one.op != maker || one.attributes.find("rounded")) continue;
+    if (one.op != maker || one.attributes.has(kRounded)) continue;
     const RegisterId made = one.out[0];
     if (!kernel.registers[static_cast<size_t>(made)].element.is_float() || !uses.is_for_one(made)) continue;
     Instruction* const sum = reader_of(kernel, uses, i, made, one.in, false);

@@ -87,6 +87,8 @@ class ConstantDivider {
   }
 
   void run() {
+    const auto divides = [&](const Instruction& one) { return one.op == kScalar && divisors_.contains(one.out[0]); };
+    if (std::ranges::none_of(kernel_.body, divides)) return;
     std::vector<Instruction> old = std::move(kernel_.body);
     kernel_.body.clear();
     kernel_.body.reserve(old.size());
@@ -96,7 +98,7 @@ class ConstantDivider {
       } else {
         const bool constant = one.op == kScalar;
         kernel_.body.push_back(std::move(one));
-        if (constant) add_factors(Instruction(kernel_.body.back()));
+        if (constant && divisors_.contains(kernel_.body.back().out[0])) add_factors(Instruction(kernel_.body.back()));
       }
     }
     drop_unread(kernel_, uses_);  // constants that were only divided by
@@ -110,7 +112,7 @@ class ConstantDivider {
   // Behind a constant that is divided by.
   void add_factors(const Instruction& constant) {
     const RegisterId id = constant.out[0];
-    if (!divisors_.contains(id) || !uses_.once(id)) return;
+    if (!uses_.once(id)) return;
     const auto bits = static_cast<uint32_t>(*constant.attributes.find(kBits)->get_if<int64_t>());
     const auto by = quotient_factors(std::bit_cast<float>(bits));
     if (!by) return;
@@ -155,8 +157,7 @@ class ConstantDivider {
 }  // namespace
 
 void divide_by_constants(LinearKernel& kernel) {
-  const auto divides = [](const Instruction& one) { return one.op == kDiv; };
-  if (std::any_of(kernel.body.begin(), kernel.body.end(), divides)) ConstantDivider(kernel).run();
+  if (has_any(kernel, {kDiv})) ConstantDivider(kernel).run();
 }
 
 }  // namespace tenon::x86

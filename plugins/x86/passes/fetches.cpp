@@ -50,6 +50,8 @@ std::set<RegisterId> nearer_rows(const LinearKernel& kernel) {
 }  // namespace
 
 void fetch_ahead(LinearKernel& kernel, const PassOptions& options) {
+  const bool fetches = options.prefetch_writes.lines > 0 || options.prefetch_reads.lines > 0;
+  if (!fetches && options.next_row == NextRow::none && options.streams.each <= 1) return;
   auto [near, standing] = fetch_next_rows(kernel, options.next_row);
   if (options.next_row_lines) near.clear();
   near.merge(standing);

@@ -69,6 +69,8 @@ class FirstLanes {
 
 }  // namespace
 
-void mark_first_lanes(LinearKernel& kernel) { FirstLanes(kernel).run(); }
+void mark_first_lanes(LinearKernel& kernel) {
+  if (has_any(kernel, {kNumber})) FirstLanes(kernel).run();
+}
 
 }  // namespace tenon::x86

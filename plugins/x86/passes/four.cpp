@@ -160,6 +160,7 @@ class FourFinder {
     }
     if (made.empty()) return;
     std::vector<Instruction> body;
+    body.reserve(kernel_.body.size());
     for (size_t i = 0; i < kernel_.body.size(); ++i) {
       if (const auto four = made.find(i); four != made.end()) write(*four->second, body);
       if (!gone[i]) body.push_back(kernel_.body[i]);
@@ -177,6 +178,8 @@ class FourFinder {
 
 }  // namespace
 
-void pack_fours(LinearKernel& kernel) { FourFinder(kernel).run(); }
+void pack_fours(LinearKernel& kernel) {
+  if (has_any(kernel, {kFoldRows})) FourFinder(kernel).run();
+}
 
 }  // namespace tenon::x86

@@ -88,6 +88,9 @@ class FourStores {
 
 }  // namespace
 
-void store_fours(LinearKernel& kernel) { FourStores(kernel).run(); }
+void store_fours(LinearKernel& kernel) {
+  const auto is_of_one = [](const Instruction& one) { return one.op == kStore && one.touched == Lanes::one; };
+  if (std::ranges::any_of(kernel.body, is_of_one)) FourStores(kernel).run();
+}
 
 }  // namespace tenon::x86

@@ -20,6 +20,7 @@ class HeldFetcher {
   void run() {
     for (size_t i = 0; i < kernel_.body.size(); ++i)
       if (kernel_.body[i].op == kLoopBegin) see_loop(i);
+    if (made_.empty()) return;
     std::vector<Instruction> body;
     for (size_t i = 0; i < kernel_.body.size(); ++i) {
       if (const auto made = made_.find(i); made != made_.end())

@@ -1,12 +1,14 @@
 // What the passes share. Not for other files: it brings the names of linear kernels into this plugin's namespace.
 #pragma once
 #include <algorithm>
-#include <iterator>
+#include <initializer_list>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "x86/names.hpp"
 #include "x86/passes/passes.hpp"
 
 namespace tenon::x86 {
@@ -21,28 +23,24 @@ using snippet::Param;
 using snippet::RegisterId;
 
 // Does a loop or a tail begin or end there?
-inline bool is_border(Name op) {
-  static const Name kBorders[] = {"LoopBegin", "LoopEnd", "TailBegin", "TailEnd"};
-  return std::find(std::begin(kBorders), std::end(kBorders), op) != std::end(kBorders);
+inline bool is_border(Name op) { return op == kLoopBegin || op == kLoopEnd || op == kTailBegin || op == kTailEnd; }
+
+// Has `order(stretch, border)` order the instructions between each two borders: `border` is the one that ends them.
+// What follows the last border stays as it is.
+template <class Order>
+void for_each_stretch(LinearKernel& kernel, Order&& order) {
+  size_t begin = 0;
+  for (size_t i = 0; i < kernel.body.size(); ++i) {
+    if (!is_border(kernel.body[i].op)) continue;
+    order(std::span(kernel.body).subspan(begin, i - begin), kernel.body[i].op);
+    begin = i + 1;
+  }
 }
 
-// Has `change(stretch, border)` change the instructions between each two borders: `border` is the one that ends them.
-// What follows the last border stays as it is.
-template <class Change>
-void for_each_stretch(LinearKernel& kernel, Change&& change) {
-  std::vector<Instruction> body, stretch;
-  for (Instruction& one : kernel.body) {
-    if (!is_border(one.op)) {
-      stretch.push_back(std::move(one));
-      continue;
-    }
-    change(stretch, one.op);
-    std::ranges::move(stretch, std::back_inserter(body));
-    stretch.clear();
-    body.push_back(std::move(one));
-  }
-  std::ranges::move(stretch, std::back_inserter(body));
-  kernel.body = std::move(body);
+// Is one of these operators in the kernel? Passes ask first, as most have nothing to do in most kernels.
+inline bool has_any(const LinearKernel& kernel, std::initializer_list<Name> ops) {
+  return std::ranges::any_of(kernel.body,
+                             [&](const Instruction& one) { return std::ranges::find(ops, one.op) != ops.end(); });
 }
 
 // The port that each pointer register points into, those of the second row and so on included; -1: no pointer.

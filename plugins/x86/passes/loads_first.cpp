@@ -28,7 +28,7 @@ class LoadsFirst {
   }
 
   // Of an iteration, whose instructions come in the order `body`.
-  void order(std::vector<Instruction>& body) const {
+  void order(std::span<Instruction> body) const {
     const auto stores = [](const Instruction& one) { return is_past_caches(one.op); };
     const auto first = std::ranges::find_if(body, stores);
     if (first == body.end()) return;
@@ -61,7 +61,7 @@ class LoadsFirst {
 
 void loads_before_stores(LinearKernel& kernel) {
   const LoadsFirst loads(kernel);
-  for_each_stretch(kernel, [&](std::vector<Instruction>& stretch, Name) { loads.order(stretch); });
+  for_each_stretch(kernel, [&](std::span<Instruction> stretch, Name) { loads.order(stretch); });
 }
 
 }  // namespace tenon::x86

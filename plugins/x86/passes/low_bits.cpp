@@ -54,7 +54,8 @@ bool is_renaming(const LinearKernel& kernel, const Instruction& one) {
 }
 
 ElementType wrapped_to(const Instruction& wrap) {
-  const Attribute* const to = wrap.attributes.find("to");
+  static const Name kTo("to");
+  const Attribute* const to = wrap.attributes.find(kTo);
   const std::string* const text = to ? to->get_if<std::string>() : nullptr;
   return text ? ElementType::parse(*text).value_or(ElementType{}) : ElementType{};
 }

@@ -11,9 +11,7 @@
 namespace tenon::x86 {
 namespace {
 
-bool passes_nan_on(const Instruction& one) {
-  return !one.attributes.has(kNumbers) && !one.attributes.has("magnitudes");
-}
+bool passes_nan_on(const Instruction& one) { return !one.attributes.has(kNumbers) && !one.attributes.has(kMagnitudes); }
 
 class NaNChecks {
  public:
@@ -25,7 +23,11 @@ class NaNChecks {
   }
 
   void run() {
+    bool any = false;
+    for (size_t id = 0; id < folds_.size(); ++id) any |= pays(static_cast<RegisterId>(id));
+    if (!any) return;
     std::vector<Instruction> old = std::exchange(kernel_.body, {});
+    kernel_.body.reserve(old.size() + old.size() / 4);
     for (Instruction& one : old) {
       check_waiting([&](RegisterId x) { return is_border(one.op) || std::ranges::find(one.out, x) != one.out.end(); });
       if (is_step(one) && pays(one.out[0]))
@@ -132,6 +134,8 @@ class NaNChecks {
 
 }  // namespace
 
-void share_nan_checks(LinearKernel& kernel) { NaNChecks(kernel).run(); }
+void share_nan_checks(LinearKernel& kernel) {
+  if (has_any(kernel, {kMax, kMin})) NaNChecks(kernel).run();
+}
 
 }  // namespace tenon::x86

@@ -26,19 +26,20 @@ bool fills(const Instruction& one, const Attribute& bits) {
 }  // namespace
 
 void drop_neutral_folds(LinearKernel& kernel) {
+  if (std::ranges::none_of(kernel.body, folds)) return;
   struct Register {
-    size_t scalar = 0;   // the instruction that wrote it last as a constant
-    bool fresh = false;  // in this stretch of code, and nothing has read it
+    size_t scalar = 0;  // the instruction that wrote it last as a constant
+    int fresh = 0;      // in this stretch of code, and nothing has read it
   };
+  int stretch = 1;
   const Uses uses(kernel);
   std::vector<Register> registers(kernel.registers.size());
   const auto at = [&](RegisterId id) -> Register& { return registers[static_cast<size_t>(id)]; };
   std::vector<char> gone(kernel.body.size(), 0);
   for (size_t i = 0; i < kernel.body.size(); ++i) {
     Instruction& one = kernel.body[i];
-    if (is_border(one.op))
-      for (Register& any : registers) any.fresh = false;
-    if (folds(one) && at(one.in[0]).fresh && uses.writes(one.in[0]) == 2 && uses.is_for_one(one.in[1])) {
+    stretch += is_border(one.op);
+    if (folds(one) && at(one.in[0]).fresh == stretch && uses.writes(one.in[0]) == 2 && uses.is_for_one(one.in[1])) {
       const size_t scalar = at(one.in[0]).scalar, fill = *uses.maker(one.in[1]);
       // The fill comes behind the constant, in whose register it then writes.
       if (scalar < fill && fill < i && fills(kernel.body[fill], *kernel.body[scalar].attributes.find("bits"))) {
@@ -46,11 +47,8 @@ void drop_neutral_folds(LinearKernel& kernel) {
         kernel.body[fill].out[0] = one.out[0];
       }
     }
-    for (const RegisterId id : one.in) at(id).fresh = false;
-    for (const RegisterId id : one.out) {
-      at(id).fresh = one.op == kScalar;
-      if (at(id).fresh) at(id).scalar = i;
-    }
+    for (const RegisterId id : one.in) at(id).fresh = 0;
+    for (const RegisterId id : one.out) at(id) = one.op == kScalar ? Register{i, stretch} : Register{};
   }
   erase_marked(kernel, gone);
 }

@@ -29,7 +29,8 @@ class Shifter {
     for (Instruction& one : old) {
       if (is_product(one)) shift(one);
       kernel_.body.push_back(std::move(one));
-      if (kernel_.body.back().op == kScalar) add_shift(Instruction(kernel_.body.back()));
+      const Instruction& last = kernel_.body.back();
+      if (last.op == kScalar && factors_.contains(last.out[0])) add_shift(Instruction(last));
     }
     drop_unread(kernel_, uses_);  // factors that were only multiplied by
   }
@@ -40,10 +41,10 @@ class Shifter {
     return one.op == kMul && !one.memory && element(one.out[0]).is_int();
   }
 
-  // Behind a factor that is a power of two.
+  // Behind a factor, where it is a power of two.
   void add_shift(Instruction constant) {
     const RegisterId id = constant.out[0];
-    if (!factors_.contains(id) || !uses_.once(id)) return;
+    if (!uses_.once(id)) return;
     const int width = element(id).bits();
     const auto bits = static_cast<uint64_t>(*constant.attributes.find(kBits)->get_if<int64_t>());
     const uint64_t factor = width == 64 ? bits : bits & ((uint64_t{1} << width) - 1);
@@ -75,7 +76,10 @@ class Shifter {
 }  // namespace
 
 void multiply_by_powers(LinearKernel& kernel) {
-  if (std::ranges::any_of(kernel.body, [](const Instruction& one) { return one.op == kMul; })) Shifter(kernel).run();
+  const auto multiplies = [&](const Instruction& one) {
+    return one.op == kMul && kernel.registers[static_cast<size_t>(one.out[0])].element.is_int();
+  };
+  if (std::ranges::any_of(kernel.body, multiplies)) Shifter(kernel).run();
 }
 
 }  // namespace tenon::x86

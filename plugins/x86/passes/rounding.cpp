@@ -4,7 +4,8 @@
 namespace tenon::x86 {
 
 void leave_rounding_to_stores(LinearKernel& kernel) {
-  static const Name kRound("Round"), kStore("Store");
+  static const Name kRound("Round");
+  if (!has_any(kernel, {kRound})) return;
   const Uses uses(kernel);
   std::vector<char> gone(kernel.body.size(), 0);
   for (size_t i = 0; i < kernel.body.size(); ++i) {

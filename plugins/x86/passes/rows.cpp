@@ -97,7 +97,9 @@ class NextRowFetcher {
 
   NextRows run() {
     for (const Rows& rows : RowFinder(kernel_).run()) fetch(rows);
+    if (made_.empty()) return std::move(done_);
     std::vector<Instruction> body;
+    body.reserve(kernel_.body.size() + made_.size());
     for (size_t i = 0; i < kernel_.body.size(); ++i) {
       if (const auto at = made_.find(i); at != made_.end()) std::ranges::move(at->second, std::back_inserter(body));
       body.push_back(std::move(kernel_.body[i]));

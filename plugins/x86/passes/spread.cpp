@@ -10,12 +10,14 @@ namespace {
 bool is_streaming(const Instruction& one) { return is_past_caches(one.op); }
 
 // Of one iteration, whose instructions come in the order `body`.
-std::vector<Instruction> spread(std::vector<Instruction> body) {
-  std::vector<Instruction> fetches, made;
-  for (const Instruction& one : body)
-    if (is_prefetch(one.op)) fetches.push_back(one);
+void spread(std::span<Instruction> body) {
   const auto stores = static_cast<size_t>(std::ranges::count_if(body, is_streaming));
-  if (fetches.empty() || stores < 2) return body;
+  if (stores < 2) return;
+  std::vector<Instruction> fetches, made;
+  for (Instruction& one : body)
+    if (is_prefetch(one.op)) fetches.push_back(std::move(one));
+  if (fetches.empty()) return;
+  made.reserve(body.size());
   size_t fetched = 0, stored = 0;
   for (Instruction& one : body) {
     if (is_prefetch(one.op)) continue;
@@ -23,14 +25,14 @@ std::vector<Instruction> spread(std::vector<Instruction> body) {
       for (++stored; fetched * stores < stored * fetches.size(); ++fetched) made.push_back(std::move(fetches[fetched]));
     made.push_back(std::move(one));
   }
-  return made;
+  std::ranges::move(made, body.begin());
 }
 
 }  // namespace
 
 void spread_prefetches(LinearKernel& kernel) {
-  for_each_stretch(kernel, [](std::vector<Instruction>& stretch, Name border) {
-    if (border == kLoopEnd) stretch = spread(std::move(stretch));
+  for_each_stretch(kernel, [](std::span<Instruction> stretch, Name border) {
+    if (border == kLoopEnd) spread(stretch);
   });
 }
 

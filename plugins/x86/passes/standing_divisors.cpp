@@ -40,29 +40,31 @@ using snippet::RegisterIds;
 class StandingDivisors {
  public:
   StandingDivisors(const LinearKernel& kernel, const PassOptions& options)
-      : kernel_(kernel), options_(options), alike_(kernel, Uses(kernel)) {
-    static const Name kBegin("LoopBegin"), kTail("TailBegin"), kEnd("LoopEnd"), kTailEnd("TailEnd");
+      : kernel_(kernel), options_(options), alike_(kernel, Uses(kernel)), made_(kernel.registers.size(), kUnmade) {
     std::vector<double> trips{1};  // of the loops that are open
     size_t stretch_end = 0;
     double beside = 0;
     for (size_t i = 0; i < kernel.body.size(); ++i) {
       const Instruction& one = kernel.body[i];
-      if (one.op == kBegin) trips.push_back(trips_of(kernel.loops[static_cast<size_t>(one.number)]));
-      if (one.op == kTail) trips.push_back(1);
-      if (one.op == kEnd || one.op == kTailEnd) trips.pop_back();
+      if (one.op == kLoopBegin) trips.push_back(trips_of(kernel.loops[static_cast<size_t>(one.number)]));
+      if (one.op == kTailBegin) trips.push_back(1);
+      if (one.op == kLoopEnd || one.op == kTailEnd) trips.pop_back();
       if (i >= stretch_end) std::tie(stretch_end, beside) = stretch_from(i);
       if (is_quotient(one)) {
         if (one.attributes.find(kModerate)) moderate_.insert(one.in[1]);
         if (beside <= cycles_of(one) * options_.vector_units) count(one, trips);
       }
       // A constant that has no factors is left to the machine.
-      for (const RegisterId id : one.out) made_[id] = one.op == kScalar || made_.contains(id) ? 0 : trips.size();
+      for (const RegisterId id : one.out) made(id) = one.op == kScalar || made(id) != kUnmade ? 0 : trips.size();
     }
   }
 
   bool has(RegisterId id) const {
     const auto found = gains_.find(id);
-    return found != gains_.end() && found->second >= 1 && made_.at(id) > 0;
+    return found != gains_.end() && found->second >= 1 && made_[static_cast<size_t>(id)] > 0;
+  }
+  bool has_any() const {
+    return std::ranges::any_of(gains_, [&](const auto& gain) { return has(gain.first); });
   }
   bool is_moderate(RegisterId id) const { return moderate_.contains(id); }
   // Of vectors.
@@ -82,11 +84,13 @@ class StandingDivisors {
   // quotient.
   std::pair<size_t, double> stretch_from(size_t begin) const {
     size_t end = begin + 1;
-    double beside = 0, quotients = 0;
-    for (; end < kernel_.body.size() && !is_border(kernel_.body[end].op); ++end) {
-      const Instruction& one = kernel_.body[end];
-      is_quotient(one) ? quotients += 1 : beside += cycles_of(one);
-    }
+    double quotients = 0;
+    for (; end < kernel_.body.size() && !is_border(kernel_.body[end].op); ++end)
+      quotients += is_quotient(kernel_.body[end]);
+    if (quotients == 0) return {end, 0};
+    double beside = 0;
+    for (size_t i = begin + 1; i < end; ++i)
+      if (!is_quotient(kernel_.body[i])) beside += cycles_of(kernel_.body[i]);
     return {end, beside / quotients};
   }
   // Main loops, single vectors and tails, as if each of them walked the row. While a row waits for its factors not much
@@ -94,11 +98,11 @@ class StandingDivisors {
   void count(const Instruction& quotient, const std::vector<double>& trips) {
     constexpr double kLeastQuotients = 20, kLeastCycles = 64;  // the latter by what is moderate, of one unit
     const RegisterId divisor = quotient.in[1];
-    const auto made = made_.find(divisor);
-    if (made == made_.end() || made->second == 0) return;
+    const size_t begin = made(divisor);
+    if (begin == kUnmade || begin == 0) return;
     double gain = 1 / kLeastQuotients;
     if (is_moderate(divisor)) gain = cycles_of(quotient) * options_.vector_units / kLeastCycles;
-    for (size_t depth = made->second; depth < trips.size(); ++depth) gain *= trips[depth];
+    for (size_t depth = begin; depth < trips.size(); ++depth) gain *= trips[depth];
     gains_[divisor] += gain;
   }
   double cycles_of(const Instruction& one) const {
@@ -109,7 +113,9 @@ class StandingDivisors {
   const LinearKernel& kernel_;
   const PassOptions& options_;
   const Alike alike_;
-  std::map<RegisterId, size_t> made_;   // how many loops are open, and one; 0: more than once
+  static constexpr size_t kUnmade = ~size_t{0};
+  size_t& made(RegisterId id) { return made_[static_cast<size_t>(id)]; }
+  std::vector<size_t> made_;  // how many loops are open where each register is made, and one; 0: more than once
   std::map<RegisterId, double> gains_;  // by products for the quotients by each, in parts of what its factors cost
   std::set<RegisterId> moderate_;
 };
@@ -171,21 +177,24 @@ class FactorWriter {
 }  // namespace
 
 void divide_by_standing(LinearKernel& kernel, const PassOptions& options) {
-  if (std::ranges::none_of(kernel.body, [](const Instruction& one) { return one.op == kDiv; })) return;
-  const LinearKernel old = kernel;
-  const StandingDivisors standing(old, options);
+  if (!has_any(kernel, {kDiv})) return;
+  const StandingDivisors standing(kernel, options);
+  if (!standing.has_any()) return;
   std::map<RegisterId, StandingFactors> factors;
-  kernel.body.clear();
+  std::vector<Instruction> old = std::exchange(kernel.body, {});
+  kernel.body.reserve(old.size() + old.size() / 4);
   FactorWriter writer(kernel);
-  for (const Instruction& one : old.body) {
+  for (Instruction& one : old) {
     if (is_border(one.op)) writer.begin_stretch();
+    const int label = one.label;
+    const snippet::RegisterIds out = one.out;
     const auto by = standing.is_quotient(one) ? factors.find(one.in[1]) : factors.end();
     if (by != factors.end())
       writer.write_quotient(one, by->second);
     else
-      kernel.body.push_back(one);
-    for (const RegisterId id : one.out)
-      if (standing.has(id)) factors[id] = writer.write_factors(id, standing.is_moderate(id), one.label);
+      kernel.body.push_back(std::move(one));
+    for (const RegisterId id : out)
+      if (standing.has(id)) factors[id] = writer.write_factors(id, standing.is_moderate(id), label);
   }
 }
 

@@ -27,7 +27,9 @@ std::optional<int64_t> ahead_of_rows(const LinearKernel& kernel, const Loop* row
 // of rows that no cache holds, in each walk.
 template <class Wanted>
 void prefetch(LinearKernel& kernel, Name op, Ahead ahead, Wanted wanted) {
+  if (std::ranges::none_of(kernel.body, wanted)) return;
   std::vector<Instruction> body;
+  body.reserve(kernel.body.size() + kernel.body.size() / 4);
   Stretches stretches;  // of the innermost loop, so far
   FirstWalks walks(kernel);
   const std::vector<int> ports = ports_of(kernel);

@@ -16,23 +16,22 @@ struct VectorLoop {
   size_t begin = 0, end = 0;
 };
 
-bool begins_loop(const Instruction& one) { return one.op == "LoopBegin" || one.op == "TailBegin"; }
+bool begins_loop(const Instruction& one) { return one.op == kLoopBegin || one.op == kTailBegin; }
 
 // Loops of single vectors that store past the caches.
 std::vector<VectorLoop> candidates(const LinearKernel& kernel) {
-  static const Name kBegin("LoopBegin"), kEnd("LoopEnd"), kStreaming("StoreStreaming");
   std::vector<VectorLoop> found;
   for (size_t i = 0; i < kernel.body.size(); ++i) {
-    if (kernel.body[i].op != kBegin) continue;
+    if (kernel.body[i].op != kLoopBegin) continue;
     const auto id = static_cast<LoopId>(kernel.body[i].number);
     const Loop& loop = kernel.loops[static_cast<size_t>(id)];
     if (loop.kind != Loop::Kind::vector || loop.increment != kernel.lanes) continue;
     size_t end = i + 1;
     while (!is_border(kernel.body[end].op)) ++end;
-    if (kernel.body[end].op != kEnd) continue;
+    if (kernel.body[end].op != kLoopEnd) continue;
     const bool streams = std::any_of(kernel.body.begin() + static_cast<std::ptrdiff_t>(i),
                                      kernel.body.begin() + static_cast<std::ptrdiff_t>(end),
-                                     [](const Instruction& one) { return one.op == kStreaming; });
+                                     [](const Instruction& one) { return one.op == kStoreStreaming; });
     if (streams) found.push_back({id, i, end});
   }
   return found;

@@ -46,12 +46,14 @@ std::optional<Polynomial> sum_of(const Polynomial& a, const Polynomial& b, doubl
 std::optional<Polynomial> product_of(const Polynomial& a, const Polynomial& b) {
   if (a.base >= 0 && b.base >= 0 && a.base != b.base) return std::nullopt;
   Polynomial made{.base = std::max(a.base, b.base)};
-  for (size_t i = 0; i < kDegrees; ++i)
+  for (size_t i = 0; i < kDegrees; ++i) {
+    if (a.of[i] == 0) continue;
     for (size_t k = 0; k < kDegrees; ++k) {
-      if (a.of[i] == 0 || b.of[k] == 0) continue;
+      if (b.of[k] == 0) continue;
       if (i + k >= kDegrees) return std::nullopt;
       made.of[i + k] += a.of[i] * b.of[k];
     }
+  }
   return made;
 }
 
@@ -81,7 +83,7 @@ class Tabulator {
 
   // Arithmetic of f32 whose rounding nothing asks for.
   static bool is_arithmetic(const Instruction& one) {
-    return !one.memory && !one.attributes.has("rounded") &&
+    return !one.memory && !one.attributes.has(kRounded) &&
            (one.op == kAdd || one.op == kSub || one.op == kMul || one.op == kDiv || one.op == kNeg);
   }
 
@@ -194,7 +196,7 @@ class Tabulator {
   }
 
   bool tabulate(Instruction& one) {
-    if ((one.op != kErf && one.op != kTanh) || one.memory || one.attributes.has("rounded")) return false;
+    if ((one.op != kErf && one.op != kTanh) || one.memory || one.attributes.has(kRounded)) return false;
     if (!is_f32(one.in[0]) || !uses_.once(one.out[0]) || !is_summed(one.out[0], 1)) return false;
     const auto& of = value(one.in[0]);
     if (!of || of->base < 0) return false;

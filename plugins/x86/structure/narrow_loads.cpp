@@ -128,7 +128,10 @@ struct NarrowLoad {
   }
 };
 
-bool is_narrow(const codegen::Signature& signature) { return signature.attributes.has("narrow"); }
+bool is_narrow(const codegen::Signature& signature) {
+  static const Name kNarrow("narrow");
+  return signature.attributes.has(kNarrow);
+}
 
 template <bool kBroadcast>
 Result<void> emit_narrow_load(X86Context& c, const Emission& e) {

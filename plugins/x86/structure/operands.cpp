@@ -1,4 +1,5 @@
 // What the passes of passes.hpp make: arithmetic with an operand in memory, other forms of multiply-add, prefetches.
+#include "x86/names.hpp"
 #include "x86/structure/internal.hpp"
 
 namespace tenon::x86 {
@@ -14,7 +15,7 @@ bool has_flag(const Emission& e, Name name) {
 
 // NaN of extrema is no matter, or comes by their bits (body/spared.hpp).
 bool of_numbers_or_magnitudes(const codegen::Signature& signature) {
-  return signature.attributes.has("numbers") || signature.attributes.has("magnitudes");
+  return signature.attributes.has(kNumbers) || signature.attributes.has(kMagnitudes);
 }
 
 struct Operands {

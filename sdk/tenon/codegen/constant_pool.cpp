@@ -26,10 +26,16 @@ size_t ConstantPool::add(ElementType element, uint64_t bits) {
   return at->second = append(copies.data(), copies.size(), copies.size());
 }
 
+bool ConstantPool::Before::operator()(std::span<const uint32_t> a, std::span<const uint32_t> b) const {
+  if (a.size() != b.size()) return a.size() < b.size();
+  return std::memcmp(a.data(), b.data(), a.size_bytes()) < 0;
+}
+
 size_t ConstantPool::add_table(std::span<const uint32_t> entries) {
-  const auto [at, is_new] = tables_.try_emplace({entries.begin(), entries.end()}, 0);
-  if (is_new) at->second = append(entries.data(), entries.size_bytes(), 64);
-  return at->second;
+  if (const auto found = tables_.find(entries); found != tables_.end()) return found->second;
+  const size_t offset = append(entries.data(), entries.size_bytes(), 64);
+  tables_.emplace(std::vector<uint32_t>(entries.begin(), entries.end()), offset);
+  return offset;
 }
 
 }  // namespace tenon::codegen

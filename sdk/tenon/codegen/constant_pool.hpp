@@ -36,7 +36,11 @@ class TENON_API ConstantPool {
   size_t append(const void* data, size_t bytes, size_t alignment);
   int copies_;
   std::map<std::pair<size_t, uint64_t>, size_t> values_;  // (bytes of the value, bits) -> offset
-  std::map<std::vector<uint32_t>, size_t> tables_;
+  struct Before {                                         // any order; of entries that are looked for without a copy
+    using is_transparent = void;
+    bool operator()(std::span<const uint32_t> a, std::span<const uint32_t> b) const;
+  };
+  std::map<std::vector<uint32_t>, size_t, Before> tables_;
   std::vector<std::byte> bytes_;
 };
 

@@ -1,20 +1,41 @@
 #include <tenon/codegen/jitter_table.hpp>
 
 #include <algorithm>
+#include <optional>
 
 namespace tenon::codegen {
+namespace {
 
-bool JitterRow::matches(const Signature& signature) const {
-  if (signature.op != op) return false;
-  bool numbers = false, masks = false;
+bool runs_on(const JitterRow& row, const TargetDescription& target) {
+  if (!row.feature.empty() && !target.has_feature(row.feature)) return false;
+  return row.without.empty() || !target.has_feature(row.without);
+}
+
+// What a row has to have in `types`; none: no row has it.
+std::optional<LaneTypes> types_wanted(const Signature& signature) {
+  LaneTypes wanted;
+  bool masks = false;
   for (const std::span<const ElementType> side : {signature.in, signature.out}) {
     for (const ElementType element : side) {
-      (element.is_bool() ? masks : numbers) = true;
-      if (!element.is_bool() && !types.contains(element)) return false;
+      masks |= element.is_bool();
+      if (element.is_bool()) continue;
+      const LaneTypes one{element};
+      if (one == LaneTypes{}) return std::nullopt;
+      wanted = wanted | one;
     }
   }
-  if (masks && !numbers && !types.contains(kBool)) return false;
-  return !accepts || accepts(signature);
+  return masks && wanted == LaneTypes{} ? kBoolLanes : wanted;
+}
+
+bool accepts(const JitterRow& row, const Signature& signature, LaneTypes wanted) {
+  return (row.types | wanted) == row.types && (!row.accepts || row.accepts(signature));
+}
+
+}  // namespace
+
+bool JitterRow::matches(const Signature& signature) const {
+  const auto wanted = signature.op == op ? types_wanted(signature) : std::nullopt;
+  return wanted && codegen::accepts(*this, signature, *wanted);
 }
 
 Result<void> JitterTable::add(JitterRow row) {
@@ -34,13 +55,23 @@ Result<void> JitterTable::add(std::vector<JitterRow> rows) {
 
 const JitterRow* JitterTable::find(const Signature& signature, const TargetDescription& target) const {
   const auto found = rows_.find(signature.op);
-  if (found == rows_.end()) return nullptr;
-  for (const JitterRow& row : found->second) {
-    if (!row.feature.empty() && !target.has_feature(row.feature)) continue;
-    if (!row.without.empty() && target.has_feature(row.without)) continue;
-    if (row.matches(signature)) return &row;
-  }
+  const auto wanted = found == rows_.end() ? std::nullopt : types_wanted(signature);
+  if (!wanted) return nullptr;
+  for (const JitterRow& row : found->second)
+    if (runs_on(row, target) && accepts(row, signature, *wanted)) return &row;
   return nullptr;
+}
+
+JitterTable JitterTable::of_machine(const TargetDescription& target) const {
+  JitterTable made(kind_);
+  for (const auto& [name, rows] : rows_) {
+    for (const JitterRow& row : rows) {
+      if (!runs_on(row, target)) continue;
+      JitterRow& kept = made.rows_[name].emplace_back(row);
+      kept.feature.clear(), kept.without.clear();
+    }
+  }
+  return made;
 }
 
 std::vector<const JitterRow*> JitterTable::rows() const {

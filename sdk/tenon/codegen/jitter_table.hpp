@@ -67,6 +67,9 @@ class TENON_API JitterTable {
 
   // The first row that matches and that the machine can run; null when there is none.
   const JitterRow* find(const Signature& signature, const TargetDescription& target) const;
+  // The rows that the machine can run: answers as this table does, without a look at its features.
+  JitterTable of_machine(const TargetDescription& target) const;
+  bool has_rows_of(Name op) const { return rows_.contains(op); }
   // All rows, by operator's name, in their order: for documentation and tests that walk them.
   std::vector<const JitterRow*> rows() const;
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <utility>
 
 #include <tenon/snippet/allocate_internal.hpp>
+#include <tenon/snippet/linear_names.hpp>
 
 namespace tenon::snippet {
 namespace {
@@ -22,20 +24,10 @@ class Scan {
   }
 
   Result<void> run() {
-    std::vector<RegisterId> order;
-    for (size_t id = 0; id < intervals_.size(); ++id)
-      if (!intervals_[id].empty() && !is_pinned(static_cast<RegisterId>(id)))
-        order.push_back(static_cast<RegisterId>(id));
-    std::sort(order.begin(), order.end(), [&](RegisterId a, RegisterId b) {
-      return std::pair(interval(a).start, a) < std::pair(interval(b).start, b);
-    });
-    size_t next = 0;
+    find_starts();
     for (size_t i = 0; i < kernel_.body.size(); ++i) {
-      const int position = static_cast<int>(2 * i);
-      for (; next < order.size() && interval(order[next]).start < position; ++next) TENON_OK(place(order[next], i));
       TENON_OK(place_scratch(i));
-      for (; next < order.size() && interval(order[next]).start <= position + 1; ++next)
-        TENON_OK(place(order[next], i));
+      for (size_t k = starts_begin_[i]; k < starts_begin_[i + 1]; ++k) TENON_OK(place(starts_[k], i));
     }
     return {};
   }
@@ -60,9 +52,24 @@ class Scan {
     return file == RegisterFile::mask ? pool_.lane_mask_file : file;
   }
 
+  // Registers by the instruction that reads or writes them first; those that it reads before those that it writes.
+  void find_starts() {
+    const auto each = [&](auto&& take) {
+      for (const int write : {0, 1})
+        for (size_t id = 0; id < intervals_.size(); ++id)
+          if (!intervals_[id].empty() && intervals_[id].start % 2 == write && !is_pinned(static_cast<RegisterId>(id)))
+            take(static_cast<RegisterId>(id), index(intervals_[id].start / 2));
+    };
+    starts_begin_.assign(kernel_.body.size() + 1, 0);
+    each([&](RegisterId, size_t i) { ++starts_begin_[i + 1]; });
+    std::partial_sum(starts_begin_.begin(), starts_begin_.end(), starts_begin_.begin());
+    starts_.resize(starts_begin_.back());
+    std::vector<size_t> next(starts_begin_.begin(), starts_begin_.end() - 1);
+    each([&](RegisterId id, size_t i) { starts_[next[i]++] = id; });
+  }
+
   // Spilled counters stand in the last general register around both ends of their loops; nobody else then does.
   void reserve_pinned() {
-    static const Name kLoopBegin("LoopBegin"), kLoopEnd("LoopEnd");
     const std::vector<int>& general = pool_.of(RegisterFile::general);
     for (size_t i = 0; i < kernel_.body.size(); ++i) {
       const Instruction& instruction = kernel_.body[i];
@@ -141,6 +148,8 @@ class Scan {
   const codegen::RegisterPool& pool_;
   std::vector<Interval> intervals_;
   std::array<std::vector<Holder>, codegen::kRegisterFiles> active_;  // as in the pool's lists
+  std::vector<RegisterId> starts_;                                   // by instructions
+  std::vector<size_t> starts_begin_;                                 // of each instruction, in starts_
   std::vector<int> reserved_;                                        // positions of pinned counters, sorted
   std::vector<RegisterId> spilled_;
 };
@@ -148,29 +157,43 @@ class Scan {
 // What each instruction asks for. Where a result is written early and is an operand, too, as accumulators are, it goes
 // through another register.
 Result<void> ask_needs(Work& work, const NeedsFn& needs) {
-  std::vector<Instruction> old = std::exchange(work.kernel.body, {});
-  const auto append = [&](Instruction instruction) -> Result<bool> {
-    TENON_TRY(asked, needs(work.kernel, instruction));
-    work.needs.push_back(asked);
-    work.kernel.body.push_back(std::move(instruction));
-    return asked.early_result;
+  LinearKernel& kernel = work.kernel;
+  const auto reads_its_result = [](const Instruction& one) {
+    return one.out.size() == 1 && std::find(one.in.begin(), one.in.end(), one.out[0]) != one.in.end();
   };
-  for (Instruction& instruction : old) {
-    TENON_TRY(early, append(std::move(instruction)));
-    Instruction& made = work.kernel.body.back();
-    if (!early || made.out.size() != 1) continue;
+  std::vector<size_t> early;  // instructions whose results go through another register
+  work.needs.reserve(kernel.body.size());
+  for (size_t i = 0; i < kernel.body.size(); ++i) {
+    TENON_TRY(asked, needs(kernel, kernel.body[i]));
+    work.needs.push_back(asked);
+    if (asked.early_result && reads_its_result(kernel.body[i])) early.push_back(i);
+  }
+  if (early.empty()) return {};
+  std::vector<Instruction> old = std::exchange(kernel.body, {});
+  const std::vector<InstructionNeeds> asked = std::exchange(work.needs, {});
+  kernel.body.reserve(old.size() + early.size());
+  auto next = early.begin();
+  for (size_t i = 0; i < old.size(); ++i) {
+    kernel.body.push_back(std::move(old[i]));
+    work.needs.push_back(asked[i]);
+    if (next == early.end() || *next != i) continue;
+    ++next;
+    Instruction& made = kernel.body.back();
     const RegisterId out = made.out[0];
-    if (std::find(made.in.begin(), made.in.end(), out) == made.in.end()) continue;
-    const Register copy = work.kernel.registers[static_cast<size_t>(out)];
-    made.out[0] = work.kernel.add_register(copy.file, copy.element);
-    TENON_OK(append({.op = "Copy", .in = {made.out[0]}, .out = {out}, .label = made.label}));
+    const Register copy = kernel.registers[static_cast<size_t>(out)];
+    made.out[0] = kernel.add_register(copy.file, copy.element);
+    Instruction back{.op = "Copy", .in = {made.out[0]}, .out = {out}, .label = made.label};
+    TENON_TRY(of_copy, needs(kernel, back));
+    kernel.body.push_back(std::move(back));
+    work.needs.push_back(of_copy);
   }
   return {};
 }
 
 }  // namespace
 
-Result<void> allocate(LinearKernel& kernel, const codegen::RegisterPool& pool, const NeedsFn& needs) {
+Result<void> allocate(LinearKernel& kernel, const codegen::RegisterPool& pool, const NeedsFn& needs,
+                      size_t most_instructions) {
   insert_shifts(kernel);
   kernel.frame_slots = 0;
   Work work{.kernel = kernel};
@@ -182,6 +205,9 @@ Result<void> allocate(LinearKernel& kernel, const codegen::RegisterPool& pool, c
     if (scan.spilled().empty()) break;
     kernel.places.clear();
     TENON_OK(spill(work, scan.spilled(), needs), "spilling registers of linear kernel '", kernel.name, "'");
+    if (kernel.body.size() > most_instructions)
+      return error(Code::resource_exhausted, "linear kernel '", kernel.name, "' has more than ", most_instructions,
+                   " instructions where registers give way");
   }
   pack_slots(kernel);
   return {};

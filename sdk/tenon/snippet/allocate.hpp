@@ -7,6 +7,7 @@
 // limits a kernel, while a single instruction's operands, results and scratch registers fit.
 #pragma once
 #include <functional>
+#include <limits>
 
 #include <tenon/codegen/jitter_table.hpp>
 #include <tenon/codegen/register.hpp>
@@ -25,7 +26,9 @@ using NeedsFn = std::function<Result<InstructionNeeds>(const LinearKernel& kerne
 
 // Calls insert_shifts, then fills `places`, `frame_slots` and the scratch registers of instructions; adds Spill and
 // Reload. Lanes of booleans go to the file that the pool says. A file that cannot hold one instruction's registers is
-// Code::resource_exhausted, naming it. `needs` is also asked for Spill and Reload.
-TENON_API Result<void> allocate(LinearKernel& kernel, const codegen::RegisterPool& pool, const NeedsFn& needs);
+// Code::resource_exhausted, naming it. `needs` is also asked for Spill and Reload. `most_instructions`: whoever would
+// not take a kernel with more of them is told so, by the same code, before all registers have places.
+TENON_API Result<void> allocate(LinearKernel& kernel, const codegen::RegisterPool& pool, const NeedsFn& needs,
+                                size_t most_instructions = std::numeric_limits<size_t>::max());
 
 }  // namespace tenon::snippet

@@ -36,6 +36,7 @@ class Intervals {
   const std::vector<Instruction>& body_;
   std::vector<int> end_of_;  // of the loop that begins at an instruction
   std::vector<Open> open_;
+  double frequency_ = 1;  // of what is in all that are open
   std::vector<Interval> intervals_;
 };
 

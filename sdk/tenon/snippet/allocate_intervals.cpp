@@ -1,18 +1,10 @@
 #include <algorithm>
 
 #include <tenon/snippet/allocate_internal.hpp>
+#include <tenon/snippet/linear_names.hpp>
 
 namespace tenon::snippet {
 namespace {
-
-bool is_loop_begin(const Instruction& instruction) {
-  static const Name kLoopBegin("LoopBegin");
-  return instruction.op == kLoopBegin;
-}
-bool is_loop_end(const Instruction& instruction) {
-  static const Name kLoopEnd("LoopEnd");
-  return instruction.op == kLoopEnd;
-}
 
 // How often an instruction in so many loops is thought to run.
 double frequency(size_t depth) {
@@ -26,16 +18,18 @@ double frequency(size_t depth) {
 Intervals::Intervals(const std::vector<Instruction>& body) : body_(body), end_of_(body.size(), -1) {
   std::vector<size_t> open;
   for (size_t i = 0; i < body.size(); ++i) {
-    if (is_loop_begin(body[i])) open.push_back(i);
-    if (!is_loop_end(body[i])) continue;
+    if (body[i].op == kLoopBegin) open.push_back(i);
+    if (body[i].op != kLoopEnd) continue;
     end_of_[open.back()] = static_cast<int>(i);
     open.pop_back();
   }
 }
 
 void Intervals::enter(int i) {
+  const size_t before = open_.size();
   while (!open_.empty() && open_.back().end < 2 * i) open_.pop_back();
-  if (is_loop_begin(body_[static_cast<size_t>(i)])) open_.push_back({2 * i, 2 * end_of_[static_cast<size_t>(i)] + 1});
+  if (body_[static_cast<size_t>(i)].op == kLoopBegin) open_.push_back({2 * i, 2 * end_of_[static_cast<size_t>(i)] + 1});
+  if (open_.size() != before) frequency_ = frequency(open_.size());
 }
 
 void Intervals::add(size_t id, int position) {
@@ -46,7 +40,7 @@ void Intervals::add(size_t id, int position) {
   const auto crossed =
       std::find_if(open_.begin(), open_.end(), [&](const Open& loop) { return loop.begin > interval.start; });
   interval.end = std::max(interval.end, crossed == open_.end() ? position : crossed->end);
-  interval.uses += frequency(open_.size());
+  interval.uses += frequency_;
 }
 
 std::vector<Interval> live_intervals(const Work& work) {
@@ -62,14 +56,13 @@ std::vector<Interval> live_intervals(const Work& work) {
       intervals.add(static_cast<size_t>(body[i].memory->base), read);
       if (body[i].memory->index >= 0) intervals.add(static_cast<size_t>(body[i].memory->index), read);
     }
-    if (is_loop_end(body[i])) intervals.add(static_cast<size_t>(body[i].in[0]), position + 1);
+    if (body[i].op == kLoopEnd) intervals.add(static_cast<size_t>(body[i].in[0]), position + 1);
     for (const RegisterId id : body[i].out) intervals.add(static_cast<size_t>(id), position + 1);
   }
   return std::move(intervals.all());
 }
 
 void pack_slots(LinearKernel& kernel) {
-  static const Name kSpill("Spill"), kReload("Reload");
   const auto uses_slot = [](const Instruction& instruction) {
     return instruction.op == kSpill || instruction.op == kReload;
   };

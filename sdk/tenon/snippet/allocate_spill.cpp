@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <tenon/snippet/allocate_internal.hpp>
+#include <tenon/snippet/linear_names.hpp>
 
 namespace tenon::snippet {
 namespace {
@@ -20,6 +21,7 @@ class Spiller {
     std::vector<Instruction> old = std::exchange(kernel_.body, {});
     std::vector<InstructionNeeds> old_needs = std::exchange(work_.needs, {});
     kernel_.body.reserve(old.size() * 2);
+    work_.needs.reserve(old.size() * 2);
     for (size_t i = 0; i < old.size(); ++i) TENON_OK(rewrite(std::move(old[i]), old_needs[i]));
     return {};
   }
@@ -31,7 +33,7 @@ class Spiller {
   // The instruction that makes a register again at any place, where there is one.
   void find_makers() {
     static const Name kScalar("Scalar"), kZero("Zero"), kParameter("Parameter"), kBroadcast("BroadcastParameter"),
-        kNumber("Number"), kLoad("BroadcastLoad"), kStore("Store"), kLoopEnd("LoopEnd");
+        kNumber("Number"), kLoad("BroadcastLoad"), kStore("Store");
     std::vector<int> writes(kernel_.registers.size(), 0);
     std::vector<const Instruction*> parameters(kernel_.registers.size(), nullptr);
     for (const Instruction& instruction : kernel_.body) {
@@ -79,17 +81,17 @@ class Spiller {
     return slot;
   }
 
-  Result<void> append(Instruction instruction) {
+  Result<void> append(Instruction&& instruction) {
     TENON_TRY(needs, needs_(kernel_, instruction));
     kernel_.body.push_back(std::move(instruction));
     work_.needs.push_back(needs);
     return {};
   }
   Result<void> store_to_slot(RegisterId value, RegisterId id, int label) {
-    return append({.op = "Spill", .in = {value}, .number = slot_of(id), .label = label});
+    return append({.op = kSpill, .in = {value}, .number = slot_of(id), .label = label});
   }
   Result<void> load_from_slot(RegisterId value, RegisterId id, int label) {
-    return append({.op = "Reload", .out = {value}, .number = slot_of(id), .label = label});
+    return append({.op = kReload, .out = {value}, .number = slot_of(id), .label = label});
   }
 
   // `id` in a register of its own, for the next instruction.
@@ -112,8 +114,7 @@ class Spiller {
     return made;
   }
 
-  Result<void> rewrite(Instruction instruction, const InstructionNeeds& needs) {
-    static const Name kLoopBegin("LoopBegin"), kLoopEnd("LoopEnd");
+  Result<void> rewrite(Instruction&& instruction, const InstructionNeeds& needs) {
     if ((instruction.op == kLoopBegin || instruction.op == kLoopEnd) && is_spilled(instruction.in[0]))
       return rewrite_loop(std::move(instruction), needs);
     if (instruction.out.size() == 1 && makers_.contains(instruction.out[0])) return {};  // made where it is used
@@ -133,28 +134,29 @@ class Spiller {
   }
 
   Result<void> fetch_operands(Instruction& instruction, std::vector<std::pair<RegisterId, RegisterId>>& fetched) {
-    std::vector<RegisterId*> operands;
-    for (RegisterId& id : instruction.in) operands.push_back(&id);
-    if (instruction.memory) operands.insert(operands.end(), {&instruction.memory->base, &instruction.memory->index});
-    for (RegisterId* id : operands) {
-      if (*id < 0 || !is_spilled(*id)) continue;
-      auto known = std::find_if(fetched.begin(), fetched.end(), [&](const auto& entry) { return entry.first == *id; });
+    const auto take = [&](RegisterId& id) -> Result<void> {
+      if (id < 0 || !is_spilled(id)) return {};
+      auto known = std::find_if(fetched.begin(), fetched.end(), [&](const auto& entry) { return entry.first == id; });
       if (known == fetched.end()) {
-        TENON_TRY(made, fetch(*id, instruction.label));
-        known = fetched.insert(known, {*id, made});
+        TENON_TRY(made, fetch(id, instruction.label));
+        known = fetched.insert(known, {id, made});
       }
-      *id = known->second;
-    }
-    return {};
+      id = known->second;
+      return {};
+    };
+    for (RegisterId& id : instruction.in) TENON_OK(take(id));
+    if (!instruction.memory) return {};
+    TENON_OK(take(instruction.memory->base));
+    return take(instruction.memory->index);
   }
 
   // A counter in memory: one stand-in for both ends of the loop, since the jump back leads from one to the other. It
   // holds the counter behind both of them, on all paths.
-  Result<void> rewrite_loop(Instruction instruction, const InstructionNeeds& needs) {
+  Result<void> rewrite_loop(Instruction&& instruction, const InstructionNeeds& needs) {
     const RegisterId counter = instruction.in[0];
     RegisterId made = -1;
     Loop& loop = kernel_.loops[index(static_cast<int>(instruction.number))];
-    if (instruction.op == "LoopBegin") {
+    if (instruction.op == kLoopBegin) {
       made = stand_in(counter);
       work_.pinned.resize(kernel_.registers.size(), 0);
       work_.pinned[index(made)] = 1;

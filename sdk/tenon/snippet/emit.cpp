@@ -190,10 +190,4 @@ double cycles_per_element(const Body& body, int lanes, const codegen::JitterTabl
   return cycles / lanes;
 }
 
-std::string text_without_names(LinearKernel kernel) {
-  kernel.name = "snippet";
-  for (Instruction& instruction : kernel.body) instruction.label = -1;
-  return print(kernel);
-}
-
 }  // namespace tenon::snippet

@@ -39,7 +39,7 @@ TENON_API double cycles_of_node(const Body& body, const BodyNode& node, const co
 TENON_API double cycles_per_element(const Body& body, int lanes, const codegen::JitterTable& table,
                                     const TargetDescription& target);
 // The kernel's text without names of graph and operators: kernels that compute the same have the same.
-TENON_API std::string text_without_names(LinearKernel kernel);
+TENON_API std::string text_without_names(const LinearKernel& kernel);
 
 // What allocate() asks, answered by the table. Borrows both for as long as the function lives.
 TENON_API NeedsFn needs_of(const codegen::JitterTable& table, const TargetDescription& target);

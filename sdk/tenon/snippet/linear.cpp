@@ -1,4 +1,5 @@
 #include <tenon/snippet/linear.hpp>
+#include <tenon/snippet/linear_names.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -16,14 +17,13 @@ void append_moves(std::vector<Instruction>& body, const Loop& loop, ParamId Loop
   for (const Loop::Shift& shift : loop.shifts) {
     if (shift.*which < 0) continue;
     body.push_back(
-        {.op = "AddParameter", .in = {shift.pointer}, .out = {shift.pointer}, .number = shift.*which, .label = label});
+        {.op = kAddParameter, .in = {shift.pointer}, .out = {shift.pointer}, .number = shift.*which, .label = label});
   }
 }
 
 void insert_shifts(LinearKernel& kernel) {
   const auto moves = [](const Loop& loop) { return !loop.shifts.empty(); };
   if (std::none_of(kernel.loops.begin(), kernel.loops.end(), moves)) return;
-  static const Name kLoopEnd("LoopEnd");
   std::vector<Instruction> body;
   body.reserve(kernel.body.size() + kernel.loops.size() * 4);
   for (Instruction& instruction : kernel.body) {

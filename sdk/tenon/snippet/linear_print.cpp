@@ -1,7 +1,9 @@
 #include <span>
 
 #include <tenon/ir/text.hpp>
+#include <tenon/snippet/emit.hpp>
 #include <tenon/snippet/linear.hpp>
+#include <tenon/snippet/linear_names.hpp>
 #include <tenon/support/str.hpp>
 
 namespace tenon::snippet {
@@ -15,9 +17,20 @@ std::string hex(uint64_t value) {
 
 char file_letter(codegen::RegisterFile file) { return codegen::register_file_name(file)[0]; }
 
+// Kernels are printed for each key of a code cache, instructions for each mark in the code.
+template <class T>
+void append_one(std::string& text, const T& value) {
+  if constexpr (std::integral<T> && !std::same_as<T, char> && !std::same_as<T, bool>) {
+    char digits[24];
+    const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+    text.append(digits, static_cast<size_t>(end - digits));
+  } else {
+    append_text(text, value);
+  }
+}
 template <class... Args>
 void append(std::string& text, const Args&... args) {
-  (append_text(text, args), ...);
+  (append_one(text, args), ...);
 }
 
 // "%4:f32", after allocation "%4:f32@v3".
@@ -48,20 +61,28 @@ void append_memory(std::string& text, const Memory& memory) {
 }
 
 void append_attributes(std::string& text, const Attributes& attributes) {
+  static const Name kBits("bits");
   bool first = true;
   for (const auto& [name, value] : attributes) {
-    const int64_t* bits = name.view() == "bits" ? value.get_if<int64_t>() : nullptr;
-    append(text, first ? " {" : ", ", name, " = ", bits ? hex(static_cast<uint64_t>(*bits)) : print(value));
+    const int64_t* number = value.get_if<int64_t>();
+    append(text, first ? " {" : ", ", name.view(), " = ");
+    if (!number)
+      append(text, print(value));
+    else if (name == kBits)
+      append(text, hex(static_cast<uint64_t>(*number)));
+    else
+      append(text, *number);
     first = false;
   }
   if (!first) append(text, "}");
 }
 
 void append_number(std::string& text, const Instruction& instruction) {
-  const std::string_view op = instruction.op.view();
-  if (op == "Parameter" || op == "BroadcastParameter" || op == "AddParameter" || op == "HeadLanes")
+  static const Name kParameter("Parameter"), kBroadcast("BroadcastParameter");
+  const Name op = instruction.op;
+  if (op == kParameter || op == kBroadcast || op == kAddParameter || op == kHeadLanes)
     append(text, " #", instruction.number);
-  if (op == "Spill" || op == "Reload") append(text, " slot ", instruction.number);
+  if (op == kSpill || op == kReload) append(text, " slot ", instruction.number);
 }
 
 void append_scratch(std::string& text, const Instruction& instruction) {
@@ -137,26 +158,38 @@ std::string blocks_text(const LinearKernel::Blocks& blocks) {
 
 }  // namespace
 
-std::string print(const LinearKernel& kernel, const Instruction& instruction) {
-  const std::string_view op = instruction.op.view();
-  if (op == "LoopEnd" || op == "TailEnd") return "}";
-  if (op == "LoopBegin" || op == "TailBegin") return region_text(kernel, instruction);
-  std::string text;
-  text.reserve(64);
+namespace {
+
+void append_instruction(std::string& text, const LinearKernel& kernel, const Instruction& instruction) {
+  const Name op = instruction.op;
+  if (op == kLoopEnd || op == kTailEnd) return append(text, "}");
+  if (op == kLoopBegin || op == kTailBegin) return append(text, region_text(kernel, instruction));
   append_definitions(text, kernel, instruction.out);
   if (!instruction.out.empty()) append(text, " = ");
-  append(text, op);
+  append(text, op.view());
   if (instruction.touched == codegen::Lanes::partial) append(text, ".partial");
   if (instruction.touched == codegen::Lanes::one) append(text, ".one");
   append_operands(text, instruction);
   append_number(text, instruction);
   append_attributes(text, instruction.attributes);
   append_scratch(text, instruction);
+}
+
+}  // namespace
+
+std::string print(const LinearKernel& kernel, const Instruction& instruction) {
+  std::string text;
+  text.reserve(64);
+  append_instruction(text, kernel, instruction);
   return text;
 }
 
-std::string print(const LinearKernel& kernel) {
-  std::string text = str("kernel @", kernel.name, " lanes ", kernel.lanes,
+namespace {
+
+enum class Labels : uint8_t { without, with };
+
+std::string kernel_text(const LinearKernel& kernel, std::string_view name, Labels labels) {
+  std::string text = str("kernel @", name, " lanes ", kernel.lanes,
                          kernel.frame_slots ? str(" frame ", kernel.frame_slots) : "", " {\n");
   for (size_t i = 0; i < kernel.params.size(); ++i)
     text += str("  #", i, " = ", param_text(kernel.params[i]), known_text(kernel.params[i]), "\n");
@@ -166,16 +199,27 @@ std::string print(const LinearKernel& kernel) {
   if (kernel.blocks.dim >= 0) text += blocks_text(kernel.blocks);
   if (kernel.stretch >= 0) text += str("  stretch from ", kernel.stretch, "\n");
   if (kernel.joined.rows >= 0) text += str("  joined rows ", kernel.joined.rows, "\n");
+  constexpr size_t kLine = 64;  // about
+  text.reserve(text.size() + kernel.body.size() * kLine);
   size_t depth = 1;
   for (const Instruction& instruction : kernel.body) {
-    const std::string line = print(kernel, instruction);
-    if (line.front() == '}') --depth;
-    text += str(std::string(depth * 2, ' '), line);
-    if (instruction.label >= 0) text += str(" ; ", kernel.labels[static_cast<size_t>(instruction.label)]);
-    text += "\n";
-    if (line.back() == '{') ++depth;
+    const Name op = instruction.op;
+    if (op == kLoopEnd || op == kTailEnd) --depth;
+    text.append(depth * 2, ' ');
+    append_instruction(text, kernel, instruction);
+    if (instruction.label >= 0 && labels == Labels::with)
+      append(text, " ; ", kernel.labels[static_cast<size_t>(instruction.label)]);
+    text += '\n';
+    if (op == kLoopBegin || op == kTailBegin) ++depth;
   }
-  return text + "}\n";
+  text += "}\n";
+  return text;
 }
+
+}  // namespace
+
+std::string print(const LinearKernel& kernel) { return kernel_text(kernel, kernel.name, Labels::with); }
+
+std::string text_without_names(const LinearKernel& kernel) { return kernel_text(kernel, "snippet", Labels::without); }
 
 }  // namespace tenon::snippet

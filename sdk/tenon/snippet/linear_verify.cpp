@@ -3,11 +3,11 @@
 // its place, on every path: that covers registers that are read before they are written as well as two live ones that
 // share a place.
 #include <algorithm>
-#include <map>
 #include <unordered_map>
 #include <utility>
 
 #include <tenon/snippet/linear.hpp>
+#include <tenon/snippet/linear_names.hpp>
 #include <tenon/support/str.hpp>
 
 namespace tenon::snippet {
@@ -16,6 +16,7 @@ namespace {
 using codegen::RegisterFile;
 
 constexpr RegisterId kNothing = -1;
+using Held = std::pair<size_t, RegisterId>;  // a place, and the register whose value it has
 
 // Operands and results of instructions that are no operators: g general, v lanes, m lanes of booleans, x any.
 struct Rule {
@@ -54,14 +55,9 @@ const Rule* rule_of(Name op) {
   return found == kRules.end() ? nullptr : &found->second;
 }
 
-bool begins(Name op) {
-  static const Name kLoop("LoopBegin"), kTail("TailBegin");
-  return op == kLoop || op == kTail;
-}
-bool ends(Name op) {
-  static const Name kLoop("LoopEnd"), kTail("TailEnd");
-  return op == kLoop || op == kTail;
-}
+bool begins(Name op) { return op == kLoopBegin || op == kTailBegin; }
+bool ends(Name op) { return op == kLoopEnd || op == kTailEnd; }
+bool is_loop(Name op) { return op == kLoopBegin || op == kLoopEnd; }
 
 class Verifier {
  public:
@@ -131,14 +127,24 @@ class Verifier {
     }
   }
 
-  Result<void> check_side(const RegisterIds& ids, std::string_view wanted, const char* side) const {
-    if (ids.size() != wanted.size())
-      return error(Code::internal, ids.size(), " ", side, " where ", wanted.size(), " belong");
-    for (size_t i = 0; i < ids.size(); ++i) {
-      if (fits(wanted[i], reg(ids[i]))) continue;
-      return error(Code::internal, "%", ids[i], " is a ", register_file_name(reg(ids[i]).file), " register");
+  // As many as letters in `wanted`, and then in `more`.
+  Result<void> check_side(const RegisterIds& ids, std::string_view wanted, std::string_view more,
+                          const char* side) const {
+    const size_t count = wanted.size() + more.size();
+    if (ids.size() != count) return error(Code::internal, ids.size(), " ", side, " where ", count, " belong");
+    for (size_t i = 0; i < count; ++i) {
+      const char letter = i < wanted.size() ? wanted[i] : more[i - wanted.size()];
+      if (!fits(letter, reg(ids[i]))) return misplaced(ids[i]);
     }
     return {};
+  }
+  Result<void> check_lanes(const RegisterIds& ids) const {
+    for (const RegisterId id : ids)
+      if (!fits('v', reg(id))) return misplaced(id);
+    return {};
+  }
+  Error misplaced(RegisterId id) const {
+    return error(Code::internal, "%", id, " is a ", register_file_name(reg(id).file), " register");
   }
 
   Result<void> check_form(const Instruction& instruction) const {
@@ -156,18 +162,19 @@ class Verifier {
     if (instruction.memory) TENON_OK(check_memory(*instruction.memory));
     if (!rule) return check_operator(instruction);
     const bool partial = instruction.touched == codegen::Lanes::partial;
-    TENON_OK(check_side(instruction.in, str(rule->in, partial ? "mg" : ""), "operands"));
-    TENON_OK(check_side(instruction.out, rule->out, "results"));
+    TENON_OK(check_side(instruction.in, rule->in, partial ? "mg" : "", "operands"));
+    TENON_OK(check_side(instruction.out, rule->out, "", "results"));
     return check_number(instruction, *rule);
   }
 
   // An operator of the body, or one that a target's pass has made: with memory as an operand, or a prefetch. What such
   // a one makes of memory may be an address; of operands alone, several results.
   Result<void> check_operator(const Instruction& instruction) const {
-    TENON_OK(check_side(instruction.in, std::string(instruction.in.size(), 'v'), "operands"));
+    TENON_OK(check_lanes(instruction.in));
     const bool none = instruction.out.empty() && (instruction.memory || instruction.in.empty());
-    if (none || instruction.memory) return check_side(instruction.out, none ? "" : "x", "results");
-    return check_side(instruction.out, std::string(std::max<size_t>(instruction.out.size(), 1), 'v'), "results");
+    if (none) return {};
+    if (instruction.memory) return check_side(instruction.out, "x", "", "results");
+    return instruction.out.empty() ? check_side(instruction.out, "v", "", "results") : check_lanes(instruction.out);
   }
 
   Result<void> check_memory(const Memory& memory) const {
@@ -201,8 +208,8 @@ class Verifier {
         TENON_OK(check_loop(instruction, seen), where(instruction));
         open.push_back(&instruction);
       } else if (ends(instruction.op)) {
-        const bool loop = instruction.op == "LoopEnd";
-        if (open.empty() || open.back()->number != instruction.number || (open.back()->op == "LoopBegin") != loop ||
+        const bool loop = is_loop(instruction.op);
+        if (open.empty() || open.back()->number != instruction.number || is_loop(open.back()->op) != loop ||
             (loop && open.back()->in != instruction.in))
           return error(Code::internal, "loop ", instruction.number, " of linear kernel '", kernel_.name,
                        "' ends where it is not the innermost one");
@@ -217,7 +224,7 @@ class Verifier {
     const Loop& loop = kernel_.loops[static_cast<size_t>(begin.number)];
     if (std::exchange(seen[static_cast<size_t>(begin.number)], 1))
       return error(Code::internal, "loop ", begin.number, " begins twice");
-    if ((loop.kind == Loop::Kind::tail) != (begin.op == "TailBegin"))
+    if ((loop.kind == Loop::Kind::tail) == is_loop(begin.op))
       return error(Code::internal, "loop ", begin.number, " is of another kind");
     if (loop.limit < 0 || static_cast<size_t>(loop.limit) >= kernel_.params.size())
       return error(Code::internal, "loop ", begin.number, " has no limit");
@@ -263,27 +270,49 @@ class Verifier {
   // For each region, what its places may hold afterwards in place of what they held: a register, or nothing certain.
   void summarize() {
     std::vector<size_t> open;
+    writes_.clear();
+    std::vector<size_t> begin;  // of each open region, in writes_
+    last_.assign(place_count_, kNone);
     for (const Instruction& instruction : kernel_.body) {
       if (begins(instruction.op)) {
         open.push_back(summaries_.size());
+        begin.push_back(writes_.size());
         summaries_.emplace_back();
       }
       if (ends(instruction.op)) {
-        const size_t inner = open.back();
-        open.pop_back();
+        std::vector<Held>& inner = summaries_[open.back()];
+        inner = last_writes(begin.back());
+        writes_.resize(begin.back());
+        open.pop_back(), begin.pop_back();
         if (open.empty()) continue;
-        for (const auto& [place, id] : summaries_[inner]) {
-          const auto [at, is_new] = summaries_[open.back()].try_emplace(place, id);
-          if (!is_new && at->second != id) at->second = kNothing;
-        }
+        for (const auto& [place, id] : inner) writes_.push_back({place, id, true});
       }
-      if (!open.empty()) note_writes(instruction, summaries_[open.back()]);
+      if (!open.empty()) note_writes(instruction);
     }
   }
 
-  void note_writes(const Instruction& instruction, std::map<size_t, RegisterId>& summary) const {
-    for_scratch(instruction, [&](size_t place) { summary[place] = kNothing; });
-    for (const RegisterId id : instruction.out) summary[place_of(id)] = id;
+  void note_writes(const Instruction& instruction) {
+    for_scratch(instruction, [&](size_t place) { writes_.push_back({place, kNothing, false}); });
+    for (const RegisterId id : instruction.out) writes_.push_back({place_of(id), id, false});
+  }
+
+  // Of the writes from `begin` on, each place once.
+  std::vector<Held> last_writes(size_t begin) {
+    std::vector<Held> made;
+    for (size_t i = begin; i < writes_.size(); ++i) {
+      const auto& [place, id, perhaps] = writes_[i];
+      size_t& at = last_[place];
+      if (at == kNone) {
+        at = made.size();
+        made.emplace_back(place, id);
+      } else if (!perhaps) {
+        made[at].second = id;
+      } else if (made[at].second != id) {
+        made[at].second = kNothing;
+      }
+    }
+    for (const auto& [place, id] : made) last_[place] = kNone;
+    return made;
   }
 
   template <class F>
@@ -303,7 +332,7 @@ class Verifier {
 
   Result<void> check_scratch(const Instruction& instruction) const {
     if (!allocated_) return {};
-    std::vector<size_t> used;
+    InlineVector<size_t, 16> used;
     for (const RegisterIds* side : {&instruction.in, &instruction.out})
       for (const RegisterId id : *side) used.push_back(place_of(id));
     if (instruction.memory) {
@@ -330,7 +359,6 @@ class Verifier {
       TENON_OK(read(instruction.memory->base));
       if (instruction.memory->index >= 0) TENON_OK(read(instruction.memory->index));
     }
-    static const Name kReload("Reload"), kSpill("Spill"), kLoopBegin("LoopBegin");
     if (instruction.op == kReload && !spilled_[instruction.number])
       return error(Code::internal, "slot ", instruction.number, " is read, but never written before");
     if (instruction.op == kSpill) spilled_[instruction.number] = true;
@@ -343,7 +371,8 @@ class Verifier {
 
   // A loop may be entered from its own end: what differs there is not certain.
   void enter(size_t region, bool loop) {
-    std::vector<std::pair<size_t, RegisterId>> before;
+    std::vector<Held> before;
+    before.reserve(summaries_[region].size());
     for (const auto& [place, id] : summaries_[region]) {
       if (loop && contents_[place] != id) contents_[place] = kNothing;
       before.emplace_back(place, contents_[place]);
@@ -360,9 +389,17 @@ class Verifier {
   const LinearKernel& kernel_;
   bool allocated_;
   size_t file_size_ = 1, place_count_ = 0;
-  std::vector<std::map<size_t, RegisterId>> summaries_;  // of regions, in the order in which they begin
-  std::vector<RegisterId> contents_;                     // of places: the register whose value it is
-  std::vector<std::vector<std::pair<size_t, RegisterId>>> entered_;
+  struct Write {
+    size_t place;
+    RegisterId id;
+    bool perhaps;  // in a region inside, which may not run
+  };
+  static constexpr size_t kNone = ~size_t{0};
+  std::vector<Write> writes_;                 // of regions that have begun and not ended
+  std::vector<size_t> last_;                  // of places, in what last_writes() makes
+  std::vector<std::vector<Held>> summaries_;  // of regions, in the order in which they begin
+  std::vector<RegisterId> contents_;          // of places: the register whose value it is
+  std::vector<std::vector<Held>> entered_;
   std::unordered_map<int64_t, bool> spilled_;
 };
 

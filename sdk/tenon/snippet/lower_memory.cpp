@@ -57,9 +57,10 @@ void Lowering::note_width(int port) {
 }
 
 RegisterId Lowering::load(int port, ValueId id, Unit unit) {
+  static const Name kLoad("Load"), kBroadcastLoad("BroadcastLoad");
   const RegisterId made = kernel_.add_lanes(lane(id));
   Instruction instruction{
-      .op = in_lanes(id) ? "Load" : "BroadcastLoad", .out = {made}, .memory = address(port, id, unit)};
+      .op = in_lanes(id) ? kLoad : kBroadcastLoad, .out = {made}, .memory = address(port, id, unit)};
   limit_to_tail(instruction, port, id);
   write(std::move(instruction));
   return made;
@@ -67,7 +68,8 @@ RegisterId Lowering::load(int port, ValueId id, Unit unit) {
 
 void Lowering::store(int port, ValueId id, Unit unit) {
   note_width(port);
-  Instruction instruction{.op = "Store", .in = {register_of(id, unit)}, .memory = address(port, id, unit)};
+  static const Name kStore("Store");
+  Instruction instruction{.op = kStore, .in = {register_of(id, unit)}, .memory = address(port, id, unit)};
   if (!in_lanes(id)) instruction.touched = codegen::Lanes::one;
   limit_to_tail(instruction, port, id);
   if (is_aligned(port, id)) instruction.attributes.set("aligned", 1);

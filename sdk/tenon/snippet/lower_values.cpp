@@ -193,9 +193,10 @@ std::optional<int64_t> Lowering::reduced_count() const {
 
 // A float that is neither NaN nor 0.
 bool Lowering::is_plain_constant(ValueId id) const {
+  static const Name kScalar("Scalar"), kBits("bits");
   const BodyNode* node = makers_[index(id)].node;
-  if (!node || node->op != "Scalar" || !lane(id).is_float()) return false;
-  const auto bits = static_cast<uint64_t>(*node->attributes.find("bits")->get_if<int64_t>());
+  if (!node || node->op != kScalar || !lane(id).is_float()) return false;
+  const auto bits = static_cast<uint64_t>(*node->attributes.find(kBits)->get_if<int64_t>());
   const bool wide = lane(id).bits() == 64;
   const uint64_t magnitude = bits & (wide ? 0x7fffffffffffffff : 0x7fffffff);
   return magnitude != 0 && magnitude <= (wide ? 0x7ff0000000000000 : 0x7f800000);

@@ -211,6 +211,9 @@ class Writer {
 
 }  // namespace
 
-void write_out(LinearKernel& kernel) { Writer(kernel).run(); }
+void write_out(LinearKernel& kernel) {
+  const auto ends = [&](const Loop& loop) { return kernel.params[static_cast<size_t>(loop.limit)].known.has_value(); };
+  if (std::ranges::any_of(kernel.loops, ends)) Writer(kernel).run();
+}
 
 }  // namespace tenon::snippet

@@ -1,0 +1,10 @@
+// Instructions of linear kernels that are no operators of a body, interned once. Internal.
+#pragma once
+#include <tenon/support/name.hpp>
+
+namespace tenon::snippet {
+
+inline const Name kAddParameter("AddParameter"), kHeadLanes("HeadLanes"), kLoopBegin("LoopBegin"), kLoopEnd("LoopEnd"),
+    kReload("Reload"), kSpill("Spill"), kTailBegin("TailBegin"), kTailEnd("TailEnd");
+
+}  // namespace tenon::snippet
