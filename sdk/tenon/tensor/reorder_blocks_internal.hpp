@@ -79,6 +79,7 @@ TENON_KERNEL void store_columns(const V (&in)[kVectors], std::byte* to, int64_t 
     }
   }
 #endif
+  if (ahead == kPastCaches) ahead = 0;  // shorter vectors than lines are not stored so
 #pragma GCC unroll 16
   for (int i = 0; i < kVectors; ++i, to = next_of(to, step)) {
     __builtin_prefetch(to + ahead + kBytes - 1, 1);
