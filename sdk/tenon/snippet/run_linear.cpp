@@ -143,8 +143,7 @@ class Machine {
     if (op == "Parameter" || op == "BroadcastParameter") return all(static_cast<uint64_t>(word(instruction)));
     if (op == "AddParameter") return all(static_cast<uint64_t>(general_of(operands[0]) + word(instruction)));
     if (op == "Zero") return all(0);
-    if (op == "Number")
-      return all(static_cast<uint64_t>(*instruction.attributes.find("value")->get_if<int64_t>()));
+    if (op == "Number") return all(static_cast<uint64_t>(*instruction.attributes.find("value")->get_if<int64_t>()));
     if (op == "Copy" || op == "Move") return operands[0];
     if (op == "Scalar") return all(bits_of(instruction));
     if (op == "Reload") return frame_[instruction.number];
@@ -194,12 +193,13 @@ class Machine {
 
   // The first byte of an access to `count` elements.
   Result<std::byte*> touch(const Memory& memory, size_t count, bool write) {
-    const int64_t bytes = memory.element.bits() / 8, address = address_of(memory);
-    std::byte* first = reinterpret_cast<std::byte*>(static_cast<intptr_t>(address));
-    std::byte* last = first + static_cast<int64_t>(count) * bytes;
+    // As numbers: a buffer from 0 on of all bytes stands for any memory.
+    const auto address = static_cast<uintptr_t>(address_of(memory));
+    const size_t bytes = count * static_cast<size_t>(memory.element.bits() / 8);
     for (const LinearBuffer& buffer : buffers_) {
-      std::byte* begin = static_cast<std::byte*>(buffer.data);
-      if (first >= begin && last <= begin + buffer.bytes && (buffer.writable || !write)) return first;
+      const auto begin = reinterpret_cast<uintptr_t>(buffer.data);
+      const bool holds = address >= begin && bytes <= buffer.bytes && address - begin <= buffer.bytes - bytes;
+      if (holds && (buffer.writable || !write)) return reinterpret_cast<std::byte*>(address);
     }
     return error(Code::internal, count, " elements at ", address, " lie in no ", write ? "writable " : "", "buffer");
   }
