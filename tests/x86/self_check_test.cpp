@@ -44,7 +44,9 @@ Result<void> emit_rough_root(X86Context& c, const Emission& e) {
 }
 
 const codegen::JitterTable& table_with(JitterRow fault) {
-  auto* table = new codegen::JitterTable(std::string(kContextKind));  // outlives the code of the process
+  // They outlive the code of the process, where LeakSanitizer sees them.
+  static auto* const all = new std::vector<codegen::JitterTable*>;
+  auto* table = all->emplace_back(new codegen::JitterTable(std::string(kContextKind)));
   EXPECT_TRUE(table->add(std::move(fault)).ok());
   EXPECT_TRUE(add_structure_rows(*table).ok());
   EXPECT_TRUE(add_elementwise_rows(*table).ok());
