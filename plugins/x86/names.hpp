@@ -1,21 +1,24 @@
 // Operators and attributes of linear kernels that the passes look for, interned once.
 #pragma once
+#include <tenon/snippet/linear_names.hpp>
 #include <tenon/support/name.hpp>
 
 namespace tenon::x86 {
 
-inline const Name kAbs("Abs"), kAdd("Add"), kAddParameter("AddParameter"), kAnd("And"), kBroadcastLoad("BroadcastLoad"),
-    kClampHigh("ClampHigh"), kClampLow("ClampLow"), kConvert("Convert"), kConvertInRange("ConvertInRange"), kDiv("Div"),
-    kDivAlike("DivAlike"), kDivFour("DivFour"), kEqual("Equal"), kErf("Erf"), kExp("Exp"), kFillTail("FillTail"),
-    kFirstLanes("FirstLanes"), kFma("Fma"), kFmod("Fmod"), kFoldFour("FoldFour"), kFoldLanes("FoldLanes"),
-    kFoldRows("FoldRows"), kHeadLanes("HeadLanes"), kLoad("Load"), kLoadBytes("LoadBytes"), kLoopBegin("LoopBegin"),
-    kLoopEnd("LoopEnd"), kMax("Max"), kMin("Min"), kMod("Mod"), kMul("Mul"), kMulByPower("MulByPower"), kNeg("Neg"),
+using snippet::kAddParameter, snippet::kHeadLanes, snippet::kLoopBegin, snippet::kLoopEnd, snippet::kTailBegin,
+    snippet::kTailEnd;
+
+inline const Name kAbs("Abs"), kAdd("Add"), kAnd("And"), kBroadcastLoad("BroadcastLoad"), kClampHigh("ClampHigh"),
+    kClampLow("ClampLow"), kConvert("Convert"), kConvertInRange("ConvertInRange"), kDiv("Div"), kDivAlike("DivAlike"),
+    kDivFour("DivFour"), kEqual("Equal"), kErf("Erf"), kExp("Exp"), kFillTail("FillTail"), kFirstLanes("FirstLanes"),
+    kFma("Fma"), kFmod("Fmod"), kFoldFour("FoldFour"), kFoldLanes("FoldLanes"), kFoldRows("FoldRows"), kLoad("Load"),
+    kLoadBytes("LoadBytes"), kMax("Max"), kMin("Min"), kMod("Mod"), kMul("Mul"), kMulByPower("MulByPower"), kNeg("Neg"),
     kNumber("Number"), kOr("Or"), kPow("Pow"), kPowBy("PowBy"), kPrefetchRead("PrefetchRead"),
     kPrefetchWrite("PrefetchWrite"), kReduceMax("ReduceMax"), kReduceMin("ReduceMin"), kReduceSum("ReduceSum"),
     kRepeatFour("RepeatFour"), kRoundEven("RoundEven"), kRoundInRange("RoundInRange"), kScalar("Scalar"),
     kSpreadFour("SpreadFour"), kSqrt("Sqrt"), kSqrtAlike("SqrtAlike"), kSqrtFour("SqrtFour"), kStore("Store"),
-    kStoreBytes("StoreBytes"), kStoreStreaming("StoreStreaming"), kSub("Sub"), kTailBegin("TailBegin"),
-    kTailEnd("TailEnd"), kTanh("Tanh"), kWhere("Where"), kWrap("Wrap"), kZero("Zero");
+    kStoreBytes("StoreBytes"), kStoreStreaming("StoreStreaming"), kSub("Sub"), kTanh("Tanh"), kWhere("Where"),
+    kWrap("Wrap"), kZero("Zero");
 inline const Name kBits("bits"), kMagnitudes("magnitudes"), kModerate("moderate"), kNumbers("numbers"),
     kRounded("rounded");
 

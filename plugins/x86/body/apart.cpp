@@ -73,13 +73,12 @@ class Divider {
     const ValueId divisor = quotient.operands[1];
     const auto made_like = [&](ValueId like) {
       return [&, like](Name op, Values operands) {
-        return add({.op = op, .operands = std::move(operands), .label = quotient.label}, value(like), all);
+        return body_.append({.op = op, .operands = std::move(operands), .label = quotient.label}, value(like), all);
       };
     };
     const auto number = [&](float x) {
-      BodyNode node{.op = kScalar};
-      node.attributes.set("bits", static_cast<int64_t>(std::bit_cast<uint32_t>(x)));
-      return add(std::move(node), {.element = kF32}, all);
+      all.push_back(body_.make_scalar(kF32, std::bit_cast<uint32_t>(x)));
+      return all.back().result;
     };
     const auto [by, is_new] = factors_.try_emplace(divisor);
     if (is_new) by->second.parts = parts_of_divisor(divisor, made_like(divisor), number);
@@ -90,19 +89,12 @@ class Divider {
       made.operands = {x, parts.high, made_like(quotient.result)(kMul, {x, parts.low})};
     } else {
       if (odd < 0)
-        odd = add({.op = kOddDivisor, .operands = {divisor}, .label = quotient.label},
-                  {.element = kBool, .varies = value(divisor).varies}, all);
+        odd = body_.append({.op = kOddDivisor, .operands = {divisor}, .label = quotient.label},
+                           {.element = kBool, .varies = value(divisor).varies}, all);
       made.op = kDivStanding;
       made.operands = {x, divisor, parts.high, parts.low, odd};
     }
     all.push_back(std::move(made));
-  }
-
-  ValueId add(BodyNode node, snippet::BodyValue like, std::vector<BodyNode>& all) {
-    node.result = static_cast<ValueId>(body_.values.size());
-    body_.values.push_back(like);
-    all.push_back(std::move(node));
-    return all.back().result;
   }
 
   Body body_;

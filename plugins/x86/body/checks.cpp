@@ -83,9 +83,8 @@ class Rewriter {
     if (!is_int || x.low != x.high || varies(node.result) == 0 || snippet::is_reduction(node.op) ||
         uniform_.contains(node.result))
       return std::nullopt;
-    BodyNode made{.op = Name("Scalar"), .result = static_cast<ValueId>(body_.values.size()), .label = node.label};
-    made.attributes.set("bits", static_cast<int64_t>(x.low) & 0xffffffff);
-    body_.values.push_back({.element = body_.values[index(node.result)].element});
+    BodyNode made = body_.make_scalar(body_.values[index(node.result)].element,
+                                      static_cast<uint32_t>(static_cast<int64_t>(x.low)), node.label);
     uniform_[node.result] = made.result;
     numbers_.resize(body_.values.size(), {.low = -kInfinity, .high = kInfinity, .only = {made.result}});
     numbers_.back() = {.low = x.low, .high = x.high};
@@ -176,8 +175,7 @@ class Rewriter {
   BodyNode in_range(BodyNode& node) {
     BodyNode converted = node;
     converted.op = kConvertInRange;
-    converted.result = static_cast<ValueId>(body_.values.size());
-    body_.values.push_back(snippet::BodyValue(body_.values[index(node.result)]));
+    converted.result = body_.add_value(body_.values[index(node.result)]);
     node.op = Name("Wrap");
     node.attributes = {{"to", narrow_type(node)->to_string()}};
     node.operands = {converted.result};
@@ -227,9 +225,7 @@ class Rewriter {
     const bool strict = node.op == Name("Less") || node.op == Name("Greater");
     const bool below = less == (i == 0);  // does it hold for small roots?
     const auto bound = static_cast<float>(of(node, 1 - i).low);
-    BodyNode made{.op = Name("Scalar"), .result = static_cast<ValueId>(body_.values.size()), .label = node.label};
-    made.attributes.set("bits", static_cast<int64_t>(std::bit_cast<uint32_t>(square_of(bound, below != strict))));
-    body_.values.push_back({.element = kF32});
+    BodyNode made = body_.make_scalar(kF32, std::bit_cast<uint32_t>(square_of(bound, below != strict)), node.label);
     node.operands[i] = same_[index(root->second)];
     node.operands[1 - i] = made.result;
     return made;

@@ -120,11 +120,11 @@ class Narrower {
   // The number that operand `at` of `node` is, in lanes of another type.
   BodyNode number(BodyNode& node, size_t at, ElementType lane) {
     const int64_t value = *numbers_[index(node.operands[at])];
-    const int64_t bits =
+    const uint32_t bits =
         lane == kF32 ? std::bit_cast<uint32_t>(static_cast<float>(value)) : static_cast<uint32_t>(value);
-    node.operands[at] = static_cast<ValueId>(body_.values.size());
-    body_.values.push_back({lane, 0});
-    return {.op = kScalar, .attributes = {{"bits", bits}}, .result = node.operands[at], .label = node.label};
+    BodyNode made = body_.make_scalar(lane, bits, node.label);
+    node.operands[at] = made.result;
+    return made;
   }
 
   Body body_;

@@ -36,7 +36,7 @@ class Scaler {
 
  private:
   // What becomes of a node.
-  enum class Plan : uint8_t { as_it_is, power, sum, scaled_sum, product, quotient };
+  enum class Plan : uint8_t { as_it_is, power, sum, scaled_sum, reciprocal, product, quotient };
 
   static size_t index(ValueId id) { return static_cast<size_t>(id); }
   const BodyNode* maker(ValueId id, Name op) const {
@@ -96,16 +96,13 @@ class Scaler {
       plans_[user] = body_.nodes[user].op == kMul   ? Plan::product
                      : body_.nodes[user].op == kDiv ? Plan::quotient
                                                     : Plan::sum;
-    const auto wants_scaled = [&](size_t user) {
-      return plans_[user] != Plan::as_it_is || is_factor(body_.nodes[user], power.result);
-    };
-    Plan& of_sum = plans_[*makers_[index(sum->result)]];
-    const auto& users = users_[index(sum->result)];
-    const bool is_read = is_output(sum->result) || !std::ranges::all_of(users, wants_scaled) ||
-                         std::ranges::any_of(users, [&](size_t user) { return plans_[user] == Plan::quotient; });
-    if (is_read) of_sum = Plan::scaled_sum;
-    for (const size_t user : users)
-      if (is_factor(body_.nodes[user], power.result)) factors_.push_back(user);
+    bool is_read = is_output(sum->result);
+    for (const size_t user : users_[index(sum->result)]) {
+      const bool factor = is_factor(body_.nodes[user], power.result);
+      if (factor) plans_[user] = Plan::reciprocal;
+      is_read |= !factor;
+    }
+    if (is_read) plans_[*makers_[index(sum->result)]] = Plan::scaled_sum;
   }
   // The reciprocal that is a factor of `power`.
   bool is_factor(const BodyNode& node, ValueId power) const {
@@ -120,8 +117,7 @@ class Scaler {
     for (size_t i = 0; i < scaled.size(); ++i) scaled[i] = static_cast<ValueId>(i);
     for (size_t i = 0; i < old.size(); ++i) {
       BodyNode& node = old[i];
-      const bool is_factor = std::ranges::find(factors_, i) != factors_.end();
-      if (!is_factor)
+      if (plans_[i] != Plan::reciprocal)
         for (ValueId& operand : node.operands) operand = scaled[index(operand)];
       switch (plans_[i]) {
         case Plan::power: node.attributes.set("exponent", kExponent); break;
@@ -135,6 +131,7 @@ class Scaler {
           continue;
         }
         case Plan::sum:
+        case Plan::reciprocal:
         case Plan::as_it_is: break;
       }
       body_.nodes.push_back(std::move(node));
@@ -165,27 +162,19 @@ class Scaler {
   ValueId number(float number) {
     for (const auto& [made, id] : numbers_)
       if (made == number) return id;
-    BodyNode node{.op = kScalar};
-    node.attributes.set("bits", static_cast<int64_t>(std::bit_cast<uint32_t>(number)));
-    body_.values.push_back({.element = kF32});
-    node.result = static_cast<ValueId>(body_.values.size()) - 1;
-    body_.nodes.push_back(std::move(node));
+    body_.nodes.push_back(body_.make_scalar(kF32, std::bit_cast<uint32_t>(number)));
     numbers_.emplace_back(number, body_.nodes.back().result);
     return numbers_.back().second;
   }
   // As a value like `like`.
   ValueId append(BodyNode node, ValueId like) {
-    body_.values.push_back(snippet::BodyValue(body_.values[index(like)]));
-    node.result = static_cast<ValueId>(body_.values.size()) - 1;
-    body_.nodes.push_back(std::move(node));
-    return body_.nodes.back().result;
+    return body_.append(std::move(node), body_.values[index(like)], body_.nodes);
   }
 
   Body body_;
   std::vector<std::optional<size_t>> makers_;  // nodes, of values
   std::vector<std::vector<size_t>> users_;
   std::vector<Plan> plans_;
-  std::vector<size_t> factors_;  // nodes that take sums as they are
   std::vector<std::pair<float, ValueId>> numbers_;
 };
 

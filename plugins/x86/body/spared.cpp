@@ -246,14 +246,14 @@ class Sparer {
     const ValueId x = body_.nodes[first].operands[0];
     const snippet::BodyValue row = body_.values[index(body_.nodes[first].result)];
     const std::string label = body_.nodes[first].label;
-    const ValueId magnitude = add_value(body_.values[index(x)]), greatest = add_value(row),
-                  is_number = add_value({.element = kBool, .varies = row.varies});
     std::vector<BodyNode> nodes(body_.nodes.begin(), body_.nodes.begin() + static_cast<std::ptrdiff_t>(first));
-    nodes.push_back({.op = kAbs, .operands = {x}, .result = magnitude, .label = label});
-    BodyNode fold{.op = kReduceMax, .operands = {magnitude}, .result = greatest, .label = label};
+    const ValueId magnitude =
+        body_.append({.op = kAbs, .operands = {x}, .label = label}, body_.values[index(x)], nodes);
+    BodyNode fold{.op = kReduceMax, .operands = {magnitude}, .label = label};
     fold.attributes.set("initial", 0), fold.attributes.set("magnitudes", 1);
-    nodes.push_back(std::move(fold));
-    nodes.push_back({.op = kEqual, .operands = {greatest, greatest}, .result = is_number, .label = label});
+    const ValueId greatest = body_.append(std::move(fold), row, nodes);
+    const ValueId is_number = body_.append({.op = kEqual, .operands = {greatest, greatest}, .label = label},
+                                           {.element = kBool, .varies = row.varies}, nodes);
     const size_t last = nodes.size();
     for (size_t i = first; i < body_.nodes.size(); ++i) {
       BodyNode& node = body_.nodes[i];
@@ -263,17 +263,11 @@ class Sparer {
       }
       BodyNode number = node;
       number.attributes.set("numbers", 1);
-      number.result = add_value(row);
-      nodes.push_back(number);
-      node.op = kWhere, node.operands = {is_number, number.result, greatest};
+      node.op = kWhere, node.operands = {is_number, body_.append(std::move(number), row, nodes), greatest};
       nodes.push_back(std::move(node));
     }
     body_.nodes = std::move(nodes);
     return last;
-  }
-  ValueId add_value(snippet::BodyValue value) {
-    body_.values.push_back(value);
-    return static_cast<ValueId>(body_.values.size()) - 1;
   }
   bool is_magnitude(ValueId id) const {
     return std::ranges::any_of(body_.nodes, [&](const BodyNode& node) { return node.result == id && node.op == kAbs; });

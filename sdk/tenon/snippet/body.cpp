@@ -82,6 +82,24 @@ bool Body::has_cuts() const {
   return std::ranges::any_of(inputs, is_cut) || std::ranges::any_of(outputs, is_cut);
 }
 
+ValueId Body::add_value(BodyValue like) {
+  values.push_back(like);
+  return static_cast<ValueId>(values.size()) - 1;
+}
+
+BodyNode Body::make_scalar(ElementType lane, uint64_t bits, std::string label) {
+  static const Name kScalar("Scalar"), kBits("bits");
+  BodyNode node{.op = kScalar, .result = add_value({.element = lane}), .label = std::move(label)};
+  node.attributes.set(kBits, static_cast<int64_t>(bits));
+  return node;
+}
+
+ValueId Body::append(BodyNode node, BodyValue like, std::vector<BodyNode>& into) {
+  node.result = add_value(like);
+  into.push_back(std::move(node));
+  return into.back().result;
+}
+
 std::string Body::to_string() const {
   std::string text = str("body @", name, " (");
   for (size_t d = 0; d < rank(); ++d)

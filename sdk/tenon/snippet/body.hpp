@@ -114,6 +114,12 @@ struct TENON_API Body {
   size_t first_of_row() const;
   // Is any input or output a part of a tensor with gaps?
   bool has_cuts() const;
+  // A value that no node makes yet.
+  ValueId add_value(BodyValue like);
+  // A Scalar with a new value, that is to come before its users.
+  BodyNode make_scalar(ElementType lane, uint64_t bits, std::string label = {});
+  // Puts `node`, with a new value like `like`, behind `into`: `nodes`, or what is to take their place.
+  ValueId append(BodyNode node, BodyValue like, std::vector<BodyNode>& into);
   // Text that shows all of it, for tests and dumps; one line a value, as above.
   std::string to_string() const;
 };

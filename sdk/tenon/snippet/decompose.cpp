@@ -66,12 +66,10 @@ std::optional<double> Rebuild::constant(size_t i) const {
 }
 
 ValueId Rebuild::node_of(ElementType lane, Name name, std::vector<ValueId> operands, Attributes attributes) {
-  BodyNode node{name, std::move(attributes), std::move(operands), static_cast<ValueId>(body_.values.size()), ""};
   DimSet varies = 0;
-  for (const ValueId operand : node.operands) varies |= this->varies(operand);
-  body_.values.push_back({lane, varies});
-  body_.nodes.push_back(std::move(node));
-  return body_.nodes.back().result;
+  for (const ValueId operand : operands) varies |= this->varies(operand);
+  return body_.append({.op = name, .attributes = std::move(attributes), .operands = std::move(operands)},
+                      {lane, varies}, body_.nodes);
 }
 
 ValueId Rebuild::node(Name name, std::initializer_list<ValueId> operands, Attributes attributes) {

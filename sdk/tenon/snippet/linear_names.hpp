@@ -1,4 +1,5 @@
-// Instructions of linear kernels that are no operators of a body, interned once. Internal.
+// Instructions of linear kernels that are no operators of a body, interned once: what passes of a plugin look for
+// beside the rows of its emitter table.
 #pragma once
 #include <tenon/support/name.hpp>
 

@@ -37,14 +37,10 @@ class KeptMover {
 
  private:
   BodyValue of(ValueId id) const { return body_.values[static_cast<size_t>(id)]; }
-  ValueId value(BodyValue like) {
-    body_.values.push_back(like);
-    return static_cast<ValueId>(body_.values.size()) - 1;
-  }
   ValueId node(Name op, std::vector<ValueId> operands, BodyValue like, Attributes attributes = {}) {
-    const ValueId result = value(like);
-    body_.nodes.push_back({op, std::move(attributes), std::move(operands), result, label_});
-    return result;
+    return body_.append(
+        {.op = op, .attributes = std::move(attributes), .operands = std::move(operands), .label = label_}, like,
+        body_.nodes);
   }
   ValueId in_last(ValueId id) {
     last_.values.push_back(id);
@@ -64,7 +60,7 @@ class KeptMover {
   ValueId add_factor(const Merging::Subtracted& by, int port) {
     const BodyValue like = of(by.next);
     merging_.sweep.stores.push_back({by.next, port});
-    const ValueId from = value(like), negated = node("Neg", {by.whole}, like);
+    const ValueId from = body_.add_value(like), negated = node("Neg", {by.whole}, like);
     last_.reads.push_back({from, port});
     phase_.values.push_back(negated);
     merging_.negated.push_back(negated);
@@ -77,7 +73,7 @@ class KeptMover {
   // What vanishes beside the greatest stays nothing, whatever was kept.
   void move(Access& read, ValueId factor) {
     const BodyValue like = of(read.value);
-    const ValueId kept = value(like), zero = scalar(of(factor), 0);
+    const ValueId kept = body_.add_value(like), zero = scalar(of(factor), 0);
     const ValueId nothing = in_last(node("Equal", {factor, zero}, {kBool, of(factor).varies}));
     const ValueId product = in_last(node("Mul", {kept, factor}, like));
     moved_.emplace_back(read.value, in_last(node("Where", {nothing, zero, product}, like)));

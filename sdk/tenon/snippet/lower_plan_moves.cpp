@@ -23,29 +23,22 @@ class Appender {
   Appender(Body& body, DimSet varies, std::string label) : body_(body), varies_(varies), label_(std::move(label)) {}
 
   ElementType of(ValueId id) const { return body_.values[static_cast<size_t>(id)].element; }
-  ValueId value(ElementType element) { return add(element, varies_); }
+  ValueId value(ElementType element) { return body_.add_value({element, varies_}); }
   ValueId scalar(ElementType element, double number) {
-    return append(add(element, 0), "Scalar", {}, {{"bits", bits_of(element, number)}});
+    body_.nodes.push_back(body_.make_scalar(element, lane_bits(element, number), label_));
+    return made_.emplace_back(body_.nodes.back().result);
   }
   // Of the type of its last operand, but for comparisons.
   ValueId node(Name op, std::vector<ValueId> operands, Attributes attributes = {}) {
     const ElementType element = op == "Equal" ? kBool : of(operands.back());
-    return append(value(element), op, std::move(operands), std::move(attributes));
+    return made_.emplace_back(
+        body_.append({.op = op, .attributes = std::move(attributes), .operands = std::move(operands), .label = label_},
+                     {element, varies_}, body_.nodes));
   }
   // What has been made since.
   std::vector<ValueId> take() { return std::exchange(made_, {}); }
 
  private:
-  ValueId add(ElementType element, DimSet varies) {
-    body_.values.push_back({element, varies});
-    return static_cast<ValueId>(body_.values.size()) - 1;
-  }
-  ValueId append(ValueId result, Name op, std::vector<ValueId> operands, Attributes attributes) {
-    body_.nodes.push_back({op, std::move(attributes), std::move(operands), result, label_});
-    made_.push_back(result);
-    return result;
-  }
-
   Body& body_;
   const DimSet varies_;
   const std::string label_;
