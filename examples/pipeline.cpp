@@ -3,11 +3,11 @@
 #include <numeric>
 #include <vector>
 
-#include <tenon/program/auto_schedule.hpp>
 #include <tenon/program/exec/bound_program.hpp>
-#include <tenon/program/pipeline.hpp>
-#include <tenon/program/text.hpp>
-#include <tenon/program/verify.hpp>
+#include <tenon/program/ir/text.hpp>
+#include <tenon/program/ir/verify.hpp>
+#include <tenon/program/pipeline/pipeline.hpp>
+#include <tenon/program/schedule/auto_schedule.hpp>
 
 #include "exit_code.hpp"
 
@@ -20,24 +20,30 @@ constexpr int64_t kWidth = 64, kHeight = 48;
 
 // result(x, y) = the square of source(x, y)
 KernelHandle square() {
-  return make_kernel("square", [](CallContext& c) -> Result<void> {
-    const auto in = c.elements<const float>(0);
-    const auto out = c.elements<float>(1);
-    for (int64_t y = out.min(1); y <= out.max(1); ++y)
-      for (int64_t x = out.min(0); x <= out.max(0); ++x) out(x, y) = in(x, y) * in(x, y);
-    return {};
-  }, true);
+  return make_kernel(
+      "square",
+      [](CallContext& c) -> Result<void> {
+        const auto in = c.elements<const float>(0);
+        const auto out = c.elements<float>(1);
+        for (int64_t y = out.min(1); y <= out.max(1); ++y)
+          for (int64_t x = out.min(0); x <= out.max(0); ++x) out(x, y) = in(x, y) * in(x, y);
+        return {};
+      },
+      true);
 }
 
 // result(x, y) = the mean of source(x, y - 1 ... y + 1)
 KernelHandle mean_of_3_rows() {
-  return make_kernel("mean_of_3_rows", [](CallContext& c) -> Result<void> {
-    const auto in = c.elements<const float>(0);
-    const auto out = c.elements<float>(1);
-    for (int64_t y = out.min(1); y <= out.max(1); ++y)
-      for (int64_t x = out.min(0); x <= out.max(0); ++x) out(x, y) = (in(x, y - 1) + in(x, y) + in(x, y + 1)) / 3;
-    return {};
-  }, true);
+  return make_kernel(
+      "mean_of_3_rows",
+      [](CallContext& c) -> Result<void> {
+        const auto in = c.elements<const float>(0);
+        const auto out = c.elements<float>(1);
+        for (int64_t y = out.min(1); y <= out.max(1); ++y)
+          for (int64_t x = out.min(0); x <= out.max(0); ++x) out(x, y) = (in(x, y - 1) + in(x, y) + in(x, y + 1)) / 3;
+        return {};
+      },
+      true);
 }
 
 Result<void> run() {

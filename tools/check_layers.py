@@ -6,11 +6,13 @@
 The rules, from the plan of the house (docs/architecture.md):
 - A room of sdk/tenon includes itself and the DEPS of its tenon_room() only; sdk/CMakeLists.txt adds the rooms in the
   order of LAYERS, and DEPS name rooms added before.
+- A room that names STOREYS keeps its files in these folders, bottom up: each includes itself and those before it only.
 - A header named *_internal.hpp belongs to its room alone; it is not installed. Other headers of the sdk are public, and
   include Tenon and the standard library only.
 - A third-party library with an owner in OWNERS is included by that room only.
 - What sdk/CMakeLists.txt does not add is not built and not checked; a note on standard error names it.
-- ir-ext includes the sdk, itself and the standard library. A plugin never includes another plugin.
+- ir-ext includes the sdk, itself and the standard library. A plugin never includes another plugin; where its
+  CMakeLists.txt has set(STOREYS ...), folders include themselves and those before them, too.
 """
 import re
 import sys
@@ -31,9 +33,22 @@ def without_comments(cmake):
     return re.sub(r"#[^\n]*", lambda found: " " * len(found[0]), cmake)
 
 
+class Storeys:
+    """Folders of `folder`, bottom up; none of a flat room. `whose` is for sentences."""
+
+    def __init__(self, whose, folder, names):
+        self.whose, self.folder, self.names = whose, folder, names
+
+    def of(self, path):
+        """The number of the storey that holds `path`, or None."""
+        parts = path.relative_to(self.folder).parts
+        return self.names.index(parts[0]) if len(parts) > 1 and parts[0] in self.names else None
+
+
 class Room:
-    def __init__(self, name, folder, line, deps, cmake):
+    def __init__(self, name, folder, line, deps, storeys, cmake):
         self.name, self.folder, self.line, self.deps, self.cmake = name, folder, line, deps, cmake
+        self.storeys = Storeys(f"room '{name}'", folder, storeys)
 
 
 class Checker:
@@ -62,13 +77,14 @@ class Checker:
                 if not words:
                     self.report(cmake, line, "this tenon_room() has no name")
                     continue
-                yield Room(words[0], cmake.parent, line, self.keyword_values(words, "DEPS"), cmake)
+                yield Room(words[0], cmake.parent, line, self.keyword_values(words, "DEPS"),
+                           self.keyword_values(words, "STOREYS"), cmake)
 
     @staticmethod
     def keyword_values(words, keyword):
         values, on = [], False
         for word in words[1:]:
-            if word in ("LIB", "SRCS", "DEPS", "LINK"):
+            if word in ("LIB", "STOREYS", "SRCS", "DEPS", "LINK"):
                 on = word == keyword
             elif on:
                 values.append(word)
@@ -104,6 +120,18 @@ class Checker:
                 elif dep not in above:
                     self.report(room.cmake, room.line, f"room '{room.name}' names '{dep}' in DEPS, which is not above it "
                                                        "in sdk/CMakeLists.txt")
+
+    def check_storeys(self):
+        for room in (r for r in self.rooms.values() if r.storeys.names):
+            for path in sorted(p for p in room.folder.rglob("*") if p.suffix in SOURCES and self.room_of(p) is room):
+                if room.storeys.of(path) is None:
+                    self.report(path, 1, f"lies in no storey of {room.storeys.whose} ({', '.join(room.storeys.names)})")
+
+    def check_storey_include(self, path, line, text, storeys, target):
+        including, included = storeys.of(path), storeys.of(target)
+        if including is not None and included is not None and included > including:
+            self.report(path, line, f"storey '{storeys.names[including]}' of {storeys.whose} includes "
+                                    f"'{storeys.names[included]}' (<{text}>), which is above it")
 
     def room_of(self, path):
         """The room whose folder holds `path`; the innermost, where one room lies inside another's folder."""
@@ -174,6 +202,8 @@ class Checker:
         elif other is not room and other.name not in room.deps:
             self.report(path, line, f"room '{room.name}' includes room '{other.name}' (<{text}>), which is not in its DEPS "
                                     f"({', '.join(room.deps) or 'none'})")
+        if other is room:
+            self.check_storey_include(path, line, text, room.storeys, target)
         self.check_internal(path, line, text, room, target)
         if not target.is_file():
             self.report(path, line, f"<{text}> does not exist")
@@ -191,15 +221,26 @@ class Checker:
     def check_plugins(self):
         plugins = self.root / "plugins"
         for folder in sorted(p for p in plugins.glob("*") if p.is_dir()):
+            storeys = self.storeys_of_plugin(folder)
             for path, line, text, target in self.includes(folder):
-                if target is not None and target.is_relative_to(plugins) and not target.is_relative_to(folder):
+                if target is not None and target.is_relative_to(folder):
+                    self.check_storey_include(path, line, text, storeys, target)
+                elif target is not None and target.is_relative_to(plugins):
                     other = target.relative_to(plugins).parts[0]
                     self.report(path, line, f"plugin '{folder.name}' includes plugin '{other}' (<{text}>): what two "
                                             "plugins share belongs in ir-ext or the sdk")
                 self.check_internal(path, line, text, None, target)
 
+    @staticmethod
+    def storeys_of_plugin(folder):
+        cmake = folder / "CMakeLists.txt"
+        text = without_comments(cmake.read_text(encoding="utf-8")) if cmake.is_file() else ""
+        found = re.search(r"\bset\s*\(\s*STOREYS\s([^)]*)\)", text)
+        return Storeys(f"plugin '{folder.name}'", folder, found[1].split() if found else [])
+
     def run(self):
         self.check_deps()
+        self.check_storeys()
         self.note_what_is_not_built()
         self.check_sdk()
         self.check_ir_ext()

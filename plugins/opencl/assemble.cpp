@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include <tenon/snippet/emit.hpp>
+#include <tenon/snippet/linear/emit.hpp>
 
 #include "opencl/source_context.hpp"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include <tenon/codegen/jitter_table.hpp>
-#include <tenon/snippet/linear.hpp>
+#include <tenon/snippet/linear/linear.hpp>
 #include <tenon/target/description.hpp>
 
 #include "opencl/group_form.hpp"

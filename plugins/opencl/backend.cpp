@@ -7,8 +7,8 @@
 #include <tenon/irgen/op_plan.hpp>
 #include <tenon/ops/constant.hpp>
 #include <tenon/plugin/limits.hpp>
-#include <tenon/snippet/expand.hpp>
-#include <tenon/snippet/tokenize.hpp>
+#include <tenon/snippet/tokenize/expand.hpp>
+#include <tenon/snippet/tokenize/tokenize.hpp>
 
 #include "opencl/cl_device.hpp"
 #include "opencl/compiler.hpp"

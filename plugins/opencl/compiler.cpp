@@ -4,11 +4,12 @@
 
 #include <tenon/irgen/snippet_info.hpp>
 #include <tenon/irgen/snippet_kernels.hpp>
-#include <tenon/snippet/allocate.hpp>
-#include <tenon/snippet/canonical.hpp>
-#include <tenon/snippet/emit.hpp>
-#include <tenon/snippet/lower.hpp>
-#include <tenon/snippet/specialise.hpp>
+#include <tenon/snippet/body/emitters.hpp>
+#include <tenon/snippet/canonical/canonical.hpp>
+#include <tenon/snippet/canonical/specialise.hpp>
+#include <tenon/snippet/linear/allocate.hpp>
+#include <tenon/snippet/linear/emit.hpp>
+#include <tenon/snippet/lower/lower.hpp>
 #include <tenon/support/str.hpp>
 
 #include "opencl/assemble.hpp"

@@ -8,8 +8,8 @@
 
 #include <tenon/codegen/jitter_table.hpp>
 #include <tenon/irgen/kernel_source.hpp>
-#include <tenon/snippet/body.hpp>
-#include <tenon/snippet/linear.hpp>
+#include <tenon/snippet/body/body.hpp>
+#include <tenon/snippet/linear/linear.hpp>
 #include <tenon/target/description.hpp>
 
 #include "opencl/compute/compute.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <tenon/snippet/params.hpp>
+#include <tenon/snippet/body/params.hpp>
 #include <tenon/support/str.hpp>
 
 #include "opencl/assemble.hpp"

@@ -9,7 +9,7 @@
 #include <tenon/irgen/reference_kernels.hpp>
 #include <tenon/plugin/graph_values.hpp>
 #include <tenon/runtime/thread_pool.hpp>
-#include <tenon/snippet/subgraph.hpp>
+#include <tenon/snippet/canonical/subgraph.hpp>
 #include <tenon/support/log.hpp>
 
 #include "opencl/device_program.hpp"

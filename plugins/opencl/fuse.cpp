@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include <tenon/program/statement.hpp>
-#include <tenon/snippet/canonical.hpp>
-#include <tenon/snippet/subgraph.hpp>
+#include <tenon/program/ir/statement.hpp>
+#include <tenon/snippet/canonical/canonical.hpp>
+#include <tenon/snippet/canonical/subgraph.hpp>
 #include <tenon/support/str.hpp>
 
 #include "opencl/compute/epilogue.hpp"

@@ -11,8 +11,8 @@
 #pragma once
 #include <cstdint>
 
-#include <tenon/snippet/body.hpp>
-#include <tenon/snippet/linear.hpp>
+#include <tenon/snippet/body/body.hpp>
+#include <tenon/snippet/linear/linear.hpp>
 
 #include "opencl/sub_groups.hpp"
 

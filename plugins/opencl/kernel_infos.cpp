@@ -7,7 +7,7 @@
 #include <tenon/irgen/op_plan.hpp>
 #include <tenon/irgen/snippet_info.hpp>
 #include <tenon/ops/constant.hpp>
-#include <tenon/snippet/subgraph.hpp>
+#include <tenon/snippet/canonical/subgraph.hpp>
 
 #include "opencl/fuse.hpp"
 #include "opencl/late_program.hpp"

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include <tenon/irgen/from_graph.hpp>
-#include <tenon/snippet/canonical.hpp>
-#include <tenon/snippet/subgraph.hpp>
+#include <tenon/snippet/canonical/canonical.hpp>
+#include <tenon/snippet/canonical/subgraph.hpp>
 #include <tenon/support/str.hpp>
 
 #include "opencl/compute/epilogue.hpp"

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include <tenon/codegen/emitter.hpp>
-#include <tenon/snippet/linear.hpp>
+#include <tenon/snippet/linear/linear.hpp>
 
 #include "opencl/api.hpp"
 #include "opencl/group_form.hpp"

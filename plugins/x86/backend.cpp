@@ -12,13 +12,13 @@
 #include <tenon/plugin/host_executable.hpp>
 #include <tenon/plugin/limits.hpp>
 #include <tenon/runtime/thread_pool.hpp>
-#include <tenon/snippet/canonical.hpp>
-#include <tenon/snippet/expand.hpp>
-#include <tenon/snippet/sink_concats.hpp>
-#include <tenon/snippet/specialise.hpp>
-#include <tenon/snippet/subgraph.hpp>
-#include <tenon/snippet/take_crops.hpp>
-#include <tenon/snippet/tokenize.hpp>
+#include <tenon/snippet/canonical/canonical.hpp>
+#include <tenon/snippet/canonical/specialise.hpp>
+#include <tenon/snippet/canonical/subgraph.hpp>
+#include <tenon/snippet/tokenize/expand.hpp>
+#include <tenon/snippet/tokenize/sink_concats.hpp>
+#include <tenon/snippet/tokenize/take_crops.hpp>
+#include <tenon/snippet/tokenize/tokenize.hpp>
 #include <tenon/support/log.hpp>
 
 #include "x86/assembly/listing.hpp"

@@ -1,6 +1,6 @@
 #include "x86/compiler.hpp"
 
-#include <tenon/snippet/emit.hpp>
+#include <tenon/snippet/body/emitters.hpp>
 
 #include "x86/assembly/context.hpp"
 #include "x86/emitters/emitters.hpp"

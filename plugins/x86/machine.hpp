@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include <tenon/program/auto_schedule.hpp>
+#include <tenon/program/schedule/auto_schedule.hpp>
 #include <tenon/target/description.hpp>
 
 namespace tenon::x86 {

@@ -1,6 +1,6 @@
 // Operators and attributes of linear kernels that the passes look for, interned once.
 #pragma once
-#include <tenon/snippet/linear_names.hpp>
+#include <tenon/snippet/linear/linear_names.hpp>
 #include <tenon/support/name.hpp>
 
 namespace tenon::x86 {

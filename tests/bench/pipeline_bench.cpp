@@ -11,11 +11,11 @@
 #include <string_view>
 #include <vector>
 
-#include <tenon/program/auto_schedule.hpp>
 #include <tenon/program/exec/bound_program.hpp>
-#include <tenon/program/measured_schedule.hpp>
-#include <tenon/program/pipeline.hpp>
-#include <tenon/program/verify.hpp>
+#include <tenon/program/ir/verify.hpp>
+#include <tenon/program/pipeline/pipeline.hpp>
+#include <tenon/program/schedule/auto_schedule.hpp>
+#include <tenon/program/schedule/measured_schedule.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 
 #include "blurs_by_hand.hpp"

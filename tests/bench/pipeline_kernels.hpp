@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/program/pipeline.hpp>
+#include <tenon/program/pipeline/pipeline.hpp>
 #include <tenon/support/memory.hpp>
 
 namespace tenon::program::bench {

@@ -12,12 +12,11 @@
 #include <vector>
 
 #include <tenon/program/exec/bound_program.hpp>
-#include <tenon/program/pipeline.hpp>
-#include <tenon/program/text.hpp>
-#include <tenon/program/verify.hpp>
+#include <tenon/program/ir/text.hpp>
+#include <tenon/program/ir/verify.hpp>
+#include <tenon/program/pipeline/pipeline.hpp>
 #include <tenon/support/median.hpp>
 #include <tenon/support/memory.hpp>
-
 
 namespace tenon::program {
 namespace {
@@ -119,8 +118,7 @@ std::string copies_text(int64_t total, int64_t chunk) {
 // At the same place of a line as arenas are: copies between others take up to a third longer, whoever makes them.
 class LineBytes {
  public:
-  LineBytes(size_t count, std::byte value)
-      : bytes_(allocate_aligned(count).value()), count_(count) {
+  LineBytes(size_t count, std::byte value) : bytes_(allocate_aligned(count).value()), count_(count) {
     std::fill_n(data(), count, value);
   }
   explicit LineBytes(size_t count) : LineBytes(count, std::byte{}) {}

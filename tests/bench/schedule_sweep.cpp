@@ -11,11 +11,11 @@
 #include <random>
 #include <span>
 
-#include <tenon/program/auto_schedule.hpp>
 #include <tenon/program/exec/bound_program.hpp>
-#include <tenon/program/measured_schedule.hpp>
-#include <tenon/program/text.hpp>
-#include <tenon/program/timing_internal.hpp>
+#include <tenon/program/ir/text.hpp>
+#include <tenon/program/schedule/auto_schedule.hpp>
+#include <tenon/program/schedule/measured_schedule.hpp>
+#include <tenon/program/schedule/timing_internal.hpp>
 #include <tenon/support/median.hpp>
 #include <tenon/support/memory.hpp>
 

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include <tenon/ir/text.hpp>
-#include <tenon/snippet/canonical.hpp>
-#include <tenon/snippet/subgraph.hpp>
-#include <tenon/snippet/tokenize.hpp>
+#include <tenon/snippet/canonical/canonical.hpp>
+#include <tenon/snippet/canonical/subgraph.hpp>
+#include <tenon/snippet/tokenize/tokenize.hpp>
 #include <tenon/support/check.hpp>
 #include <tenon/support/median.hpp>
 #include <tenon/support/str.hpp>

@@ -12,8 +12,8 @@
 #include <tenon/irgen/graph_runner.hpp>
 #include <tenon/irgen/reference_kernels.hpp>
 #include <tenon/program/exec/interpreter.hpp>
-#include <tenon/program/text.hpp>
-#include <tenon/program/verify.hpp>
+#include <tenon/program/ir/text.hpp>
+#include <tenon/program/ir/verify.hpp>
 #include <tenon/reference/interpreter.hpp>
 
 namespace tenon::irgen::testing {

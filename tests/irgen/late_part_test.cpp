@@ -4,7 +4,7 @@
 #include <atomic>
 #include <thread>
 
-#include <tenon/snippet/specialise.hpp>
+#include <tenon/snippet/canonical/specialise.hpp>
 
 #include "irgen/irgen_testing.hpp"
 

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include <tenon/ir/text.hpp>
-#include <tenon/snippet/canonical.hpp>
+#include <tenon/snippet/canonical/canonical.hpp>
 
 namespace tenon::irgen {
 namespace {

@@ -15,9 +15,9 @@
 #include <tenon/irgen/strips.hpp>
 #include <tenon/program/exec/bound_program.hpp>
 #include <tenon/program/exec/interpreter.hpp>
-#include <tenon/program/races.hpp>
-#include <tenon/program/text.hpp>
-#include <tenon/program/verify.hpp>
+#include <tenon/program/exec/races.hpp>
+#include <tenon/program/ir/text.hpp>
+#include <tenon/program/ir/verify.hpp>
 #include <tenon/reference/interpreter.hpp>
 
 namespace tenon::irgen::testing {

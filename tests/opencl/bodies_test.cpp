@@ -7,7 +7,7 @@
 
 #include <snippet/random_body.hpp>
 #include <support_lib/environment.hpp>
-#include <tenon/snippet/emit.hpp>
+#include <tenon/snippet/linear/emit.hpp>
 
 #include "opencl_support.hpp"
 

@@ -9,7 +9,7 @@
 #include <tenon/compile/snippet_passes.hpp>
 #include <tenon/ir/text.hpp>
 #include <tenon/passes/pass_manager.hpp>
-#include <tenon/snippet/tokenize.hpp>
+#include <tenon/snippet/tokenize/tokenize.hpp>
 #include <tenon/support/str.hpp>
 
 #include "opencl/emitters/emitters.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/snippet/params.hpp>
+#include <tenon/snippet/body/params.hpp>
 
 #include "opencl/assemble.hpp"
 #include "opencl/cl_stream.hpp"

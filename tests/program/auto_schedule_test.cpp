@@ -1,4 +1,4 @@
-#include <tenon/program/auto_schedule.hpp>
+#include <tenon/program/schedule/auto_schedule.hpp>
 
 #include <random>
 #include <regex>

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include <tenon/program/exec/interpreter.hpp>
-#include <tenon/program/verify.hpp>
+#include <tenon/program/ir/verify.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 
 #include "program/random_program.hpp"

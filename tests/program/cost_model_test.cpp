@@ -1,5 +1,5 @@
-// Cost models of targets and of the machine (program/auto_schedule.hpp).
-#include <tenon/program/auto_schedule.hpp>
+// Cost models of targets and of the machine (program/schedule/auto_schedule.hpp).
+#include <tenon/program/schedule/auto_schedule.hpp>
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <tenon/program/text.hpp>
-#include <tenon/program/verify.hpp>
+#include <tenon/program/ir/text.hpp>
+#include <tenon/program/ir/verify.hpp>
 
 namespace tenon::program {
 namespace {

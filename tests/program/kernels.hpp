@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <tenon/program/exec/run.hpp>
-#include <tenon/program/text.hpp>
+#include <tenon/program/ir/text.hpp>
 
 namespace tenon::program::testing {
 

@@ -1,4 +1,4 @@
-#include <tenon/program/machine_readings.hpp>
+#include <tenon/program/schedule/machine_readings.hpp>
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #include <support_lib/spoilt.hpp>
 #include <thread>
 
-#include <tenon/program/machine_probe_internal.hpp>
+#include <tenon/program/schedule/machine_probe_internal.hpp>
 #include <tenon/support/hash.hpp>
 #include <tenon/support/str.hpp>
 

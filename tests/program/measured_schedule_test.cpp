@@ -1,4 +1,4 @@
-#include <tenon/program/measured_schedule.hpp>
+#include <tenon/program/schedule/measured_schedule.hpp>
 
 #include <cerrno>
 #include <filesystem>
@@ -6,7 +6,7 @@
 #include <set>
 
 #include <program/pipeline_support.hpp>
-#include <tenon/program/timing_internal.hpp>
+#include <tenon/program/schedule/timing_internal.hpp>
 
 namespace tenon::program {
 namespace {

@@ -1,4 +1,4 @@
-#include <tenon/program/picture.hpp>
+#include <tenon/program/exec/picture.hpp>
 
 #include <gmock/gmock.h>
 

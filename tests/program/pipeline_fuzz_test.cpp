@@ -6,7 +6,7 @@
 #include <random>
 
 #include <support_lib/environment.hpp>
-#include <tenon/program/auto_schedule.hpp>
+#include <tenon/program/schedule/auto_schedule.hpp>
 
 #include <program/pipeline_support.hpp>
 

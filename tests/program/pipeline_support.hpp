@@ -12,18 +12,20 @@
 
 #include <tenon/program/exec/bound_program.hpp>
 #include <tenon/program/exec/interpreter.hpp>
-#include <tenon/program/pipeline.hpp>
-#include <tenon/program/text.hpp>
-#include <tenon/program/races.hpp>
-#include <tenon/program/verify.hpp>
+#include <tenon/program/exec/races.hpp>
+#include <tenon/program/ir/text.hpp>
+#include <tenon/program/ir/verify.hpp>
+#include <tenon/program/pipeline/pipeline.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 
 namespace tenon::program {
 
 template <class T>
 ElementType element_of() {
-  if constexpr (std::is_floating_point_v<T>) return {ElementKind::ieee, sizeof(T) * 8};
-  else return {std::is_signed_v<T> ? ElementKind::sint : ElementKind::uint, sizeof(T) * 8};
+  if constexpr (std::is_floating_point_v<T>)
+    return {ElementKind::ieee, sizeof(T) * 8};
+  else
+    return {std::is_signed_v<T> ? ElementKind::sint : ElementKind::uint, sizeof(T) * 8};
 }
 
 using Index = std::vector<int64_t>;
@@ -62,7 +64,9 @@ class Array {
   T& at(const Index& i) { return data_[offset(i)]; }
   const T& at(const Index& i) const { return data_[offset(i)]; }
   template <class... I>
-  T& operator()(I... i) { return at({static_cast<int64_t>(i)...}); }
+  T& operator()(I... i) {
+    return at({static_cast<int64_t>(i)...});
+  }
   bool has(const Index& i) const {
     for (size_t d = 0; d < i.size(); ++d)
       if (i[d] < mins_[d] || i[d] >= mins_[d] + extents_[d]) return false;
@@ -115,11 +119,14 @@ Index box_extents(const Elements<T>& e) {
 // The last operand at each index is f(context, index).
 template <class T>
 KernelHandle kernel(std::string name, std::function<T(const CallContext&, const Index&)> f) {
-  return make_kernel(std::move(name), [f](CallContext& c) -> Result<void> {
-    const Elements<T> out(c.operands.back());
-    for_each_index(box_mins(out), box_extents(out), [&](const Index& i) { out.at(i) = f(c, i); });
-    return {};
-  }, true);
+  return make_kernel(
+      std::move(name),
+      [f](CallContext& c) -> Result<void> {
+        const Elements<T> out(c.operands.back());
+        for_each_index(box_mins(out), box_extents(out), [&](const Index& i) { out.at(i) = f(c, i); });
+        return {};
+      },
+      true);
 }
 
 // f of the elements of all operands read, at the same index.

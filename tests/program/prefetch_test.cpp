@@ -10,8 +10,8 @@
 #include <support_lib/environment.hpp>
 #include <tenon/program/exec/bound_program.hpp>
 #include <tenon/program/exec/interpreter.hpp>
-#include <tenon/program/pipeline.hpp>
-#include <tenon/program/verify.hpp>
+#include <tenon/program/ir/verify.hpp>
+#include <tenon/program/pipeline/pipeline.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 
 #include "program/kernels.hpp"

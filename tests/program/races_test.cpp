@@ -1,4 +1,4 @@
-#include <tenon/program/races.hpp>
+#include <tenon/program/exec/races.hpp>
 
 #include <gmock/gmock.h>
 

@@ -4,7 +4,7 @@
 
 #include <program/pipeline_support.hpp>
 
-#include <tenon/program/auto_schedule.hpp>
+#include <tenon/program/schedule/auto_schedule.hpp>
 
 namespace tenon::program {
 

@@ -1,5 +1,5 @@
-// What schedules are predicted to cost (program/auto_schedule.hpp).
-#include <tenon/program/auto_schedule.hpp>
+// What schedules are predicted to cost (program/schedule/auto_schedule.hpp).
+#include <tenon/program/schedule/auto_schedule.hpp>
 
 #include <cmath>
 

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <tenon/program/exec/bound_program.hpp>
-#include <tenon/program/settled.hpp>
+#include <tenon/program/ir/settled.hpp>
 
 #include "program/kernels.hpp"
 

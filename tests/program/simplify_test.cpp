@@ -1,9 +1,9 @@
-#include <tenon/program/simplify.hpp>
+#include <tenon/program/ir/simplify.hpp>
 
 #include <gtest/gtest.h>
 
 #include <tenon/program/exec/interpreter.hpp>
-#include <tenon/program/verify.hpp>
+#include <tenon/program/ir/verify.hpp>
 
 #include "program/random_program.hpp"
 

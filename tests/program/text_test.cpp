@@ -1,10 +1,10 @@
-#include <tenon/program/text.hpp>
+#include <tenon/program/ir/text.hpp>
 
 #include <gmock/gmock.h>
 
 #include <support_lib/spoilt.hpp>
 
-#include <tenon/program/verify.hpp>
+#include <tenon/program/ir/verify.hpp>
 
 #include "program/kernels.hpp"
 #include "program/random_program.hpp"

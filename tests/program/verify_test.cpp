@@ -1,4 +1,4 @@
-#include <tenon/program/verify.hpp>
+#include <tenon/program/ir/verify.hpp>
 
 #include <gmock/gmock.h>
 

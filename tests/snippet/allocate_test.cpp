@@ -1,4 +1,4 @@
-#include <tenon/snippet/allocate.hpp>
+#include <tenon/snippet/linear/allocate.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

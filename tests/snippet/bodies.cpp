@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include <tenon/codegen/register.hpp>
-#include <tenon/snippet/body_elements.hpp>
+#include <tenon/snippet/body/body_elements.hpp>
 #include <tenon/support/str.hpp>
 #include <tenon/tensor/numeric.hpp>
 

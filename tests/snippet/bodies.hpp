@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include <tenon/snippet/allocate.hpp>
-#include <tenon/snippet/body.hpp>
-#include <tenon/snippet/lower.hpp>
-#include <tenon/snippet/params.hpp>
-#include <tenon/snippet/run_linear.hpp>
+#include <tenon/snippet/body/body.hpp>
+#include <tenon/snippet/body/params.hpp>
+#include <tenon/snippet/linear/allocate.hpp>
+#include <tenon/snippet/linear/run_linear.hpp>
+#include <tenon/snippet/lower/lower.hpp>
 
 namespace tenon::snippet::test {
 

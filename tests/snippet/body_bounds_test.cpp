@@ -1,5 +1,5 @@
 // What bounds let pass and what they refuse, operator by operator and through bodies.
-#include <tenon/snippet/body_bounds.hpp>
+#include <tenon/snippet/body/body_bounds.hpp>
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include <tenon/ir/text.hpp>
-#include <tenon/snippet/canonical.hpp>
+#include <tenon/snippet/canonical/canonical.hpp>
 #include <tenon/support/str.hpp>
 
 namespace tenon::snippet {

@@ -7,8 +7,8 @@
 #include <support_lib/random_tensor.hpp>
 #include <tenon/ir/builder.hpp>
 #include <tenon/ir/op_def.hpp>
-#include <tenon/snippet/canonical.hpp>
-#include <tenon/snippet/decompose.hpp>
+#include <tenon/snippet/canonical/canonical.hpp>
+#include <tenon/snippet/canonical/decompose.hpp>
 #include <tenon/tensor/compare.hpp>
 
 namespace tenon::snippet {

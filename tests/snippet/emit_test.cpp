@@ -1,5 +1,5 @@
 // A toy target whose code is text like C: the least that a target must bring.
-#include <tenon/snippet/emit.hpp>
+#include <tenon/snippet/linear/emit.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Operators about positions, in terms of others, against their evaluators.
-#include <tenon/snippet/expand.hpp>
+#include <tenon/snippet/tokenize/expand.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <support_lib/random_tensor.hpp>
 #include <tenon/ir/text.hpp>
 #include <tenon/reference/interpreter.hpp>
-#include <tenon/snippet/decompose.hpp>
+#include <tenon/snippet/canonical/decompose.hpp>
 #include <tenon/tensor/compare.hpp>
 
 namespace tenon::snippet {

@@ -1,4 +1,4 @@
-#include <tenon/snippet/linear.hpp>
+#include <tenon/snippet/linear/linear.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <snippet/bodies.hpp>
 
-#include <tenon/snippet/lower.hpp>
+#include <tenon/snippet/lower/lower.hpp>
 
 namespace tenon::snippet::test {
 namespace {

@@ -1,4 +1,4 @@
-#include <tenon/snippet/lower.hpp>
+#include <tenon/snippet/lower/lower.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include <tenon/snippet/params.hpp>
+#include <tenon/snippet/body/params.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

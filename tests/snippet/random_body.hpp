@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include <tenon/snippet/body_elements.hpp>
+#include <tenon/snippet/body/body_elements.hpp>
 
 namespace tenon::snippet::test {
 

@@ -1,5 +1,5 @@
 // Elementwise operators that go before a Concat: graphs in text, what they become, and that they say the same.
-#include <tenon/snippet/sink_concats.hpp>
+#include <tenon/snippet/tokenize/sink_concats.hpp>
 
 #include <gtest/gtest.h>
 

@@ -5,8 +5,8 @@
 #include <tenon/ir/builder.hpp>
 #include <tenon/ir/text.hpp>
 #include <tenon/ir/verify.hpp>
-#include <tenon/snippet/statistics.hpp>
-#include <tenon/snippet/subgraph.hpp>
+#include <tenon/snippet/canonical/subgraph.hpp>
+#include <tenon/snippet/tokenize/statistics.hpp>
 
 namespace tenon::snippet {
 namespace {

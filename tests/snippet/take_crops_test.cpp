@@ -1,5 +1,5 @@
 // Crops that move into the snippets that read them: graphs in text before and after, and the bodies that follow.
-#include <tenon/snippet/take_crops.hpp>
+#include <tenon/snippet/tokenize/take_crops.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,11 +7,11 @@
 #include <tenon/ir/infer.hpp>
 #include <tenon/ir/text.hpp>
 #include <tenon/ir/verify.hpp>
-#include <tenon/snippet/body_elements.hpp>
-#include <tenon/snippet/canonical.hpp>
-#include <tenon/snippet/statistics.hpp>
-#include <tenon/snippet/subgraph.hpp>
-#include <tenon/snippet/tokenize.hpp>
+#include <tenon/snippet/body/body_elements.hpp>
+#include <tenon/snippet/canonical/canonical.hpp>
+#include <tenon/snippet/canonical/subgraph.hpp>
+#include <tenon/snippet/tokenize/statistics.hpp>
+#include <tenon/snippet/tokenize/tokenize.hpp>
 
 namespace tenon::snippet {
 namespace {

@@ -9,10 +9,10 @@
 #include <tenon/ir/builder.hpp>
 #include <tenon/ir/text.hpp>
 #include <tenon/ir/verify.hpp>
-#include <tenon/snippet/canonical.hpp>
-#include <tenon/snippet/statistics.hpp>
-#include <tenon/snippet/subgraph.hpp>
-#include <tenon/snippet/tokenize.hpp>
+#include <tenon/snippet/canonical/canonical.hpp>
+#include <tenon/snippet/canonical/subgraph.hpp>
+#include <tenon/snippet/tokenize/statistics.hpp>
+#include <tenon/snippet/tokenize/tokenize.hpp>
 #include <tenon/tensor/compare.hpp>
 
 namespace tenon::snippet {
@@ -329,8 +329,9 @@ TEST(Tokenize, KeepsToLimits) {
   options.max_operators = 1;
   EXPECT_EQ(tokenized(tree, options), 3u);
   // Of those that fold; others come along.
-  const std::string folds = "(%a: f32[4,8]) -> %y {\n %0 = Softmax %a\n %1 = Softmax %0\n %2 = Neg %1\n"
-                            " %3 = Softmax %2\n %y = Softmax %3 }";
+  const std::string folds =
+      "(%a: f32[4,8]) -> %y {\n %0 = Softmax %a\n %1 = Softmax %0\n %2 = Neg %1\n"
+      " %3 = Softmax %2\n %y = Softmax %3 }";
   EXPECT_EQ(tokenized(folds), 1u);
   options.max_operators = 0;
   options.max_folding = 2;

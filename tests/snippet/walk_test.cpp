@@ -4,9 +4,9 @@
 #include <snippet/bodies.hpp>
 #include <snippet/random_typed_dag.hpp>
 #include <tenon/ir/text.hpp>
-#include <tenon/snippet/canonical.hpp>
-#include <tenon/snippet/subgraph.hpp>
-#include <tenon/snippet/tokenize.hpp>
+#include <tenon/snippet/canonical/canonical.hpp>
+#include <tenon/snippet/canonical/subgraph.hpp>
+#include <tenon/snippet/tokenize/tokenize.hpp>
 
 namespace tenon::snippet {
 namespace {

@@ -3,7 +3,7 @@
 #include <snippet/random_body.hpp>
 #include <support_lib/environment.hpp>
 
-#include <tenon/snippet/write_out.hpp>
+#include <tenon/snippet/tokenize/write_out.hpp>
 
 namespace tenon::snippet::test {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <tenon/codegen/register.hpp>
 #include <tenon/reference/interpreter.hpp>
-#include <tenon/snippet/body.hpp>
+#include <tenon/snippet/body/body.hpp>
 #include <tenon/tensor/numeric.hpp>
 
 namespace tenon::testing {

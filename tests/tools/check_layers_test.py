@@ -30,9 +30,11 @@ GOOD = {
 
 class CheckLayersTest(unittest.TestCase):
     def check(self, changes):
-        """(exit status, lines of standard output) for the good tree with `changes` written over it."""
+        """(exit status, lines of standard output) for the good tree with `changes` written over it; None: no such file."""
         with tempfile.TemporaryDirectory() as root:
             for name, text in {**GOOD, **changes}.items():
+                if text is None:
+                    continue
                 path = Path(root) / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
@@ -129,6 +131,26 @@ class CheckLayersTest(unittest.TestCase):
     def test_refuses_a_plugin_in_another(self):
         for include in ['"../two/b.hpp"', "<plugins/two/b.hpp>", "<two/b.hpp>"]:
             self.assert_refused({"plugins/one/a.cpp": f"#include {include}\n"}, "plugins/one/a.cpp:1", "'one'", "'two'")
+
+    def test_refuses_a_storey_that_includes_one_above_it(self):
+        storeys = {"sdk/tenon/ir/CMakeLists.txt": "tenon_room(ir LIB compiler STOREYS data text SRCS g.cpp DEPS support tensor)\n",
+                   "sdk/tenon/ir/data/g.hpp": "#include <tenon/ir/data/h.hpp>\n",
+                   "sdk/tenon/ir/data/h.hpp": "",
+                   "sdk/tenon/ir/text/t.hpp": "#include <tenon/ir/data/g.hpp>\n#include <tenon/tensor/a.hpp>\n"}
+        self.assert_refused(storeys, "sdk/tenon/ir/g.cpp:1", "no storey of room 'ir'", "data, text")
+        with_all = {**storeys, "sdk/tenon/ir/g.cpp": None}
+        self.assertEqual(self.check(with_all), (0, []))
+        self.assert_refused({**with_all, "sdk/tenon/ir/data/h.hpp": "\n#include <tenon/ir/text/t.hpp>\n"},
+                            "sdk/tenon/ir/data/h.hpp:2", "'data'", "'text'", "above it")
+
+    def test_refuses_a_storey_of_a_plugin_that_includes_one_above_it(self):
+        storeys = {"plugins/one/CMakeLists.txt": "set(STOREYS low\n    high)  # more\n",
+                   "plugins/one/low/l.hpp": "#include <one/a.hpp>\n",
+                   "plugins/one/high/h.hpp": '#include "one/low/l.hpp"\n#include <one/high/i.hpp>\n',
+                   "plugins/one/high/i.hpp": ""}
+        self.assertEqual(self.check(storeys), (0, []))
+        self.assert_refused({**storeys, "plugins/one/low/l.hpp": "#include <one/high/i.hpp>\n"},
+                            "plugins/one/low/l.hpp:1", "'low'", "'high'", "plugin 'one'", "above it")
 
     def test_refuses_a_folder_that_is_no_checkout(self):
         with tempfile.TemporaryDirectory() as root:

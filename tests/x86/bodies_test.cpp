@@ -4,7 +4,7 @@
 #include <snippet/random_body.hpp>
 #include <support_lib/environment.hpp>
 
-#include <tenon/snippet/emit.hpp>
+#include <tenon/snippet/linear/emit.hpp>
 
 #include "x86/assembly/listing.hpp"
 #include "x86/forms/forms.hpp"

@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include <tenon/ir/text.hpp>
-#include <tenon/snippet/canonical.hpp>
+#include <tenon/snippet/canonical/canonical.hpp>
 
 #include "x86/code/code_cache.hpp"
 #include "x86/compiler.hpp"

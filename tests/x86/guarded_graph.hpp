@@ -1,5 +1,5 @@
 // Graphs as machine code of one instruction set, snippet by snippet: on buffers that end at guard pages, the work cut
-// into pieces in any order, each result held against the bounds of its body (snippet/body_bounds.hpp).
+// into pieces in any order, each result held against the bounds of its body (snippet/body/body_bounds.hpp).
 #pragma once
 #include <gtest/gtest.h>
 
@@ -15,13 +15,13 @@
 #include <tenon/ir/builder.hpp>
 #include <tenon/ops/constant.hpp>
 #include <tenon/reference/interpreter.hpp>
-#include <tenon/snippet/body_bounds.hpp>
-#include <tenon/snippet/body_elements.hpp>
-#include <tenon/snippet/canonical.hpp>
-#include <tenon/snippet/params.hpp>
-#include <tenon/snippet/subgraph.hpp>
-#include <tenon/snippet/take_crops.hpp>
-#include <tenon/snippet/tokenize.hpp>
+#include <tenon/snippet/body/body_bounds.hpp>
+#include <tenon/snippet/body/body_elements.hpp>
+#include <tenon/snippet/body/params.hpp>
+#include <tenon/snippet/canonical/canonical.hpp>
+#include <tenon/snippet/canonical/subgraph.hpp>
+#include <tenon/snippet/tokenize/take_crops.hpp>
+#include <tenon/snippet/tokenize/tokenize.hpp>
 
 #include "x86/compiler.hpp"
 #include "x86/kernel_support.hpp"

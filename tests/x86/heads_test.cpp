@@ -4,8 +4,8 @@
 
 #include <support_lib/guarded.hpp>
 #include <tenon/ir/text.hpp>
-#include <tenon/snippet/canonical.hpp>
-#include <tenon/snippet/params.hpp>
+#include <tenon/snippet/body/params.hpp>
+#include <tenon/snippet/canonical/canonical.hpp>
 
 #include "x86/compiler.hpp"
 #include "x86/guarded_graph.hpp"

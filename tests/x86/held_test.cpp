@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <snippet/bodies.hpp>
 
-#include <tenon/snippet/lower.hpp>
-#include <tenon/snippet/params.hpp>
+#include <tenon/snippet/body/params.hpp>
+#include <tenon/snippet/lower/lower.hpp>
 
 #include "x86/kernel_support.hpp"
 #include "x86/passes/passes.hpp"

@@ -5,7 +5,7 @@
 #include <random>
 #include <snippet/bodies.hpp>
 #include <support_lib/guarded.hpp>
-#include <tenon/snippet/params.hpp>
+#include <tenon/snippet/body/params.hpp>
 
 #include "x86/compiler.hpp"
 #include "x86/kernel_support.hpp"

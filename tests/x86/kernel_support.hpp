@@ -9,11 +9,11 @@
 #include <optional>
 
 #include <tenon/codegen/jitter_table.hpp>
-#include <tenon/snippet/linear.hpp>
+#include <tenon/snippet/linear/linear.hpp>
 
-#include "x86/assembly/assembly.hpp"
 #include "x86/code/jit_memory.hpp"
 #include "x86/emitters/emitters.hpp"
+#include "x86/forms/assembly.hpp"
 #include "x86/structure/structure.hpp"
 
 namespace tenon::x86::testing {

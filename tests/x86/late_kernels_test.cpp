@@ -6,7 +6,7 @@
 #include <tenon/irgen/graph_runner.hpp>
 #include <tenon/irgen/snippet_kernels.hpp>
 #include <tenon/reference/interpreter.hpp>
-#include <tenon/snippet/decompose.hpp>
+#include <tenon/snippet/canonical/decompose.hpp>
 #include <tenon/tensor/compare.hpp>
 
 #include "x86/backend.hpp"

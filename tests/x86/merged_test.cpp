@@ -7,7 +7,7 @@
 #include <support_lib/guarded.hpp>
 #include <support_lib/random_tensor.hpp>
 
-#include <tenon/snippet/emit.hpp>
+#include <tenon/snippet/linear/emit.hpp>
 
 #include "x86/kernel_support.hpp"
 #include "x86/passes/passes.hpp"

@@ -6,8 +6,8 @@
 #include <random>
 #include <support/guard_pages.hpp>
 
-#include <tenon/snippet/allocate.hpp>
-#include <tenon/snippet/emit.hpp>
+#include <tenon/snippet/linear/allocate.hpp>
+#include <tenon/snippet/linear/emit.hpp>
 
 #include "x86/kernel_support.hpp"
 #include "x86/passes/passes.hpp"

@@ -12,7 +12,7 @@
 #include <tenon/ir/text.hpp>
 #include <tenon/irgen/graph_runner.hpp>
 #include <tenon/irgen/snippet_kernels.hpp>
-#include <tenon/snippet/tokenize.hpp>
+#include <tenon/snippet/tokenize/tokenize.hpp>
 #include <tenon/tensor/compare.hpp>
 
 #include "x86/compiler.hpp"

@@ -11,11 +11,11 @@
 #include <random>
 
 #include <tenon/ir/text.hpp>
-#include <tenon/snippet/canonical.hpp>
-#include <tenon/snippet/lower.hpp>
-#include <tenon/snippet/params.hpp>
-#include <tenon/snippet/subgraph.hpp>
-#include <tenon/snippet/tokenize.hpp>
+#include <tenon/snippet/body/params.hpp>
+#include <tenon/snippet/canonical/canonical.hpp>
+#include <tenon/snippet/canonical/subgraph.hpp>
+#include <tenon/snippet/lower/lower.hpp>
+#include <tenon/snippet/tokenize/tokenize.hpp>
 
 #include "x86/compiler.hpp"
 #include "x86/forms/forms.hpp"

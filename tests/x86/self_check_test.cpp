@@ -8,7 +8,7 @@
 #include <tenon/ir/text.hpp>
 #include <tenon/irgen/graph_runner.hpp>
 #include <tenon/irgen/snippet_kernels.hpp>
-#include <tenon/snippet/tokenize.hpp>
+#include <tenon/snippet/tokenize/tokenize.hpp>
 
 #include "x86/backend.hpp"
 #include "x86/compiler.hpp"

@@ -2,7 +2,7 @@
 // guard pages, and what the passes make of the loop.
 #include <snippet/bodies.hpp>
 
-#include <tenon/snippet/emit.hpp>
+#include <tenon/snippet/linear/emit.hpp>
 
 #include "x86/kernel_support.hpp"
 #include "x86/passes/passes.hpp"

@@ -13,7 +13,7 @@
 #include <tenon/irgen/snippet_kernels.hpp>
 #include <tenon/passes/assign_layouts.hpp>
 #include <tenon/passes/pass_manager.hpp>
-#include <tenon/snippet/subgraph.hpp>
+#include <tenon/snippet/canonical/subgraph.hpp>
 
 #include "x86/backend.hpp"
 #include "x86/compiler.hpp"

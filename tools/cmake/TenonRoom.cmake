@@ -4,11 +4,13 @@
 
 find_package(spdlog REQUIRED)
 
-# tenon_room(NAME [HOT|COLD] LIB runtime|compiler SRCS files... DEPS rooms... [LINK third-party targets...])
-# DEPS is the include rule: tools/check_layers.py refuses an include of a room that is not listed.
+# tenon_room(NAME [HOT|COLD] LIB runtime|compiler [STOREYS folders...] SRCS files... DEPS rooms...
+#            [LINK third-party targets...])
+# DEPS is the include rule: tools/check_layers.py refuses an include of a room that is not listed. STOREYS are the folders
+# of a large room, bottom up: each may include itself and those before it, which the same script checks.
 # LINK is private to the room: no public header may need it.
 function(tenon_room NAME)
-  cmake_parse_arguments(ROOM "HOT;COLD" "LIB" "SRCS;DEPS;LINK" ${ARGN})
+  cmake_parse_arguments(ROOM "HOT;COLD" "LIB" "STOREYS;SRCS;DEPS;LINK" ${ARGN})
   add_library(tenon_room_${NAME} OBJECT ${ROOM_SRCS})
   add_library(tenon::room::${NAME} ALIAS tenon_room_${NAME})
   target_include_directories(tenon_room_${NAME} PUBLIC ${PROJECT_SOURCE_DIR}/sdk)

@@ -1,4 +1,4 @@
-#include <tenon/program/machine_readings.hpp>
+#include <tenon/program/schedule/machine_readings.hpp>
 #include <tenon/target/load.hpp>
 
 #include "session.hpp"

@@ -2,8 +2,8 @@
 
 #include <tenon/irgen/graph_runner.hpp>
 #include <tenon/irgen/reference_kernels.hpp>
-#include <tenon/program/picture.hpp>
-#include <tenon/program/text.hpp>
+#include <tenon/program/exec/picture.hpp>
+#include <tenon/program/ir/text.hpp>
 
 namespace tenon::cli {
 

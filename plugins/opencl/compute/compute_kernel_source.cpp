@@ -3,7 +3,7 @@
 #include <cctype>
 
 #include <tenon/irgen/from_graph.hpp>
-#include <tenon/snippet/params.hpp>
+#include <tenon/snippet/body/params.hpp>
 
 #include "opencl/compute/compute_source.hpp"
 #include "opencl/compute/places.hpp"

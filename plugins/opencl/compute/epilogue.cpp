@@ -4,8 +4,8 @@
 #include <vector>
 
 #include <tenon/codegen/register.hpp>
-#include <tenon/snippet/emit.hpp>
-#include <tenon/snippet/lower.hpp>
+#include <tenon/snippet/linear/emit.hpp>
+#include <tenon/snippet/lower/lower.hpp>
 #include <tenon/support/str.hpp>
 
 #include "opencl/compute/places.hpp"

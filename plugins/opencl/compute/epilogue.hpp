@@ -6,7 +6,7 @@
 #pragma once
 #include <string>
 
-#include <tenon/snippet/body.hpp>
+#include <tenon/snippet/body/body.hpp>
 #include <tenon/support/result.hpp>
 
 #include "opencl/compute/compute.hpp"

@@ -1,5 +1,5 @@
-// The rows of the OpenCL jitter table: operators of the snippet dialect (sdk/tenon/snippet/body.hpp) as patterns of
-// OpenCL C, one file a family, and instructions of linear kernels that are no operators.
+// The rows of the OpenCL jitter table: operators of the snippet dialect (sdk/tenon/snippet/body/body.hpp) as patterns
+// of OpenCL C, one file a family, and instructions of linear kernels that are no operators.
 //
 // Features that rows ask for are those of described() (device_info.hpp). A function of f32 for which OpenCL 1.2 grants
 // no 4 units in the last place is computed in doubles where the device has them; `max_ulp` is what OpenCL grants, plus

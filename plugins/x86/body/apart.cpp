@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include <tenon/snippet/lower.hpp>
+#include <tenon/snippet/lower/lower.hpp>
 
 #include "x86/body/factors.hpp"
 #include "x86/names.hpp"

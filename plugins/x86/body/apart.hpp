@@ -3,7 +3,7 @@
 #pragma once
 #include <functional>
 
-#include <tenon/snippet/body.hpp>
+#include <tenon/snippet/body/body.hpp>
 
 namespace tenon::x86 {
 

@@ -1,6 +1,6 @@
 // 64-bit integers that are loaded as 32-bit lanes.
 #pragma once
-#include <tenon/snippet/body.hpp>
+#include <tenon/snippet/body/body.hpp>
 
 namespace tenon::x86 {
 

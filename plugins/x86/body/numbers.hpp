@@ -3,7 +3,7 @@
 #include <limits>
 #include <vector>
 
-#include <tenon/snippet/body.hpp>
+#include <tenon/snippet/body/body.hpp>
 #include <tenon/support/inline_vector.hpp>
 
 namespace tenon::x86 {

@@ -1,11 +1,11 @@
 // Powers of softmax that are never below the least normal number.
 #pragma once
-#include <tenon/snippet/body.hpp>
+#include <tenon/snippet/body/body.hpp>
 
 namespace tenon::x86 {
 
-// Of a body from with_fewer_checks(), the same results. A product, a quotient or a power of two that is below 2^-126 but
-// not 0 takes a Xeon 150 cycles and more, and so does what is made of such: where scores are masked by -100, as in
+// Of a body from with_fewer_checks(), the same results. A product, a quotient or a power of two that is below 2^-126
+// but not 0 takes a Xeon 150 cycles and more, and so does what is made of such: where scores are masked by -100, as in
 // windows that are shifted, softmax took ten times as long. Only sums bear such numbers. So powers that their own sum
 // divides, of x less the greatest of that row, are 2^80 times as large as they were, and what is made of them for
 // others is scaled back by a sum:

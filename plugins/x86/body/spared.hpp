@@ -1,6 +1,6 @@
 // Extrema of floats that are one instruction, since what they make of NaN shows nowhere.
 #pragma once
-#include <tenon/snippet/body.hpp>
+#include <tenon/snippet/body/body.hpp>
 
 namespace tenon::x86 {
 

@@ -1,5 +1,5 @@
-// The rows of the x86 jitter table for elementwise operators of the snippet dialect (sdk/tenon/snippet/body.hpp), one
-// file for each family. Each has a row for AVX2 with FMA and F16C and one for AVX-512 (F, BW, DQ, VL).
+// The rows of the x86 jitter table for elementwise operators of the snippet dialect (sdk/tenon/snippet/body/body.hpp),
+// one file for each family. Each has a row for AVX2 with FMA and F16C and one for AVX-512 (F, BW, DQ, VL).
 #pragma once
 #include <tenon/codegen/jitter_table.hpp>
 

@@ -4,18 +4,19 @@
 #include <limits>
 #include <utility>
 
-#include <tenon/snippet/allocate.hpp>
-#include <tenon/snippet/emit.hpp>
-#include <tenon/snippet/lower.hpp>
-#include <tenon/snippet/params.hpp>
+#include <tenon/snippet/body/emitters.hpp>
+#include <tenon/snippet/body/params.hpp>
+#include <tenon/snippet/linear/allocate.hpp>
+#include <tenon/snippet/linear/emit.hpp>
+#include <tenon/snippet/lower/lower.hpp>
 
-#include "x86/assembly/assembly.hpp"
 #include "x86/body/apart.hpp"
 #include "x86/body/narrow_ports.hpp"
 #include "x86/body/numbers.hpp"
 #include "x86/body/scaled_powers.hpp"
 #include "x86/body/spared.hpp"
 #include "x86/code/code_cache.hpp"
+#include "x86/forms/assembly.hpp"
 
 namespace tenon::x86 {
 namespace {

@@ -30,7 +30,7 @@
 
 #include <tenon/codegen/jitter_table.hpp>
 #include <tenon/irgen/snippet_code.hpp>
-#include <tenon/snippet/lower.hpp>
+#include <tenon/snippet/lower/lower.hpp>
 #include <tenon/target/description.hpp>
 
 #include "x86/code/code_object.hpp"

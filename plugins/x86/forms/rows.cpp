@@ -1,7 +1,7 @@
 // Forms for rows beyond the last-level cache that several sweeps walk, by which cache holds them.
 #include <algorithm>
 
-#include <tenon/snippet/emit.hpp>
+#include <tenon/snippet/body/emitters.hpp>
 
 #include "x86/forms/far_rows.hpp"
 

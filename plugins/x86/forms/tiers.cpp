@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <limits>
 
-#include <tenon/snippet/lower.hpp>
-#include <tenon/snippet/params.hpp>
+#include <tenon/snippet/body/params.hpp>
+#include <tenon/snippet/lower/lower.hpp>
 
 #include "x86/body/narrow_ports.hpp"
 #include "x86/forms/forms.hpp"

@@ -1,7 +1,7 @@
 // The list of all passes.
 #include "x86/passes/passes.hpp"
 
-#include <tenon/snippet/write_out.hpp>
+#include <tenon/snippet/tokenize/write_out.hpp>
 
 #include "x86/passes/internal.hpp"
 

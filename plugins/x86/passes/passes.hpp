@@ -42,8 +42,8 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/snippet/body.hpp>
-#include <tenon/snippet/linear.hpp>
+#include <tenon/snippet/body/body.hpp>
+#include <tenon/snippet/linear/linear.hpp>
 #include <tenon/support/result.hpp>
 
 #include "x86/isa.hpp"

@@ -1,5 +1,5 @@
 // Rows of the instructions of a linear kernel that are no operators: parameters, loads and stores, loops and tails,
-// folds over lanes, spills (sdk/tenon/snippet/linear.hpp says what each does), and those that the
+// folds over lanes, spills (sdk/tenon/snippet/linear/linear.hpp says what each does), and those that the
 // plugin's passes make (passes.hpp).
 //
 // Loads and stores touch the bytes of their elements and no others, however many lanes are wanted; stores are exact:

@@ -1,7 +1,7 @@
 // The passes of the snippet room, which lies below the passes.
 #pragma once
 #include <tenon/passes/pass_manager.hpp>
-#include <tenon/snippet/tokenize.hpp>
+#include <tenon/snippet/tokenize/tokenize.hpp>
 #include <tenon/support/export.hpp>
 
 namespace tenon {

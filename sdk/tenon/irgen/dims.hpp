@@ -5,8 +5,8 @@
 #include <vector>
 
 #include <tenon/ir/bounds_rule.hpp>
-#include <tenon/program/kernel.hpp>
-#include <tenon/program/statement.hpp>
+#include <tenon/program/ir/kernel.hpp>
+#include <tenon/program/ir/statement.hpp>
 #include <tenon/support/export.hpp>
 #include <tenon/support/result.hpp>
 #include <tenon/tensor/shape.hpp>

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include <tenon/ir/graph.hpp>
-#include <tenon/program/kernel.hpp>
+#include <tenon/program/ir/kernel.hpp>
 #include <tenon/reference/evaluator.hpp>
 
 namespace tenon::irgen::detail {

@@ -3,9 +3,9 @@
 #include <tenon/irgen/dims.hpp>
 #include <tenon/irgen/lowering_internal.hpp>
 #include <tenon/ops/constant.hpp>
-#include <tenon/program/forward_copies.hpp>
-#include <tenon/program/simplify.hpp>
-#include <tenon/program/walk.hpp>
+#include <tenon/program/ir/simplify.hpp>
+#include <tenon/program/ir/walk.hpp>
+#include <tenon/program/pipeline/forward_copies.hpp>
 
 namespace tenon::irgen {
 

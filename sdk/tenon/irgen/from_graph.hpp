@@ -26,7 +26,7 @@
 #include <tenon/irgen/kernel_source.hpp>
 #include <tenon/irgen/op_plan.hpp>
 #include <tenon/program/exec/run.hpp>
-#include <tenon/program/program.hpp>
+#include <tenon/program/ir/program.hpp>
 #include <tenon/support/export.hpp>
 #include <tenon/support/result.hpp>
 #include <tenon/tensor/tensor.hpp>
@@ -102,7 +102,7 @@ struct LowerOptions {
   bool share_memory = true;  // Slice, Split and Concat in the memory of the other side
   // statements that nothing needs are dropped, copies of copies read where the first one has read
   bool simplify = true;
-  Grouping grouping = {};    // none: every operator by itself
+  Grouping grouping = {};  // none: every operator by itself
 };
 
 TENON_API GraphPart whole_graph(const Graph& graph);

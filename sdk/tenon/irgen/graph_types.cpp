@@ -7,8 +7,8 @@
 #include <tenon/ir/builder.hpp>
 #include <tenon/ir/op_def.hpp>
 #include <tenon/ops/constant.hpp>
-#include <tenon/program/kernel.hpp>
-#include <tenon/snippet/subgraph.hpp>
+#include <tenon/program/ir/kernel.hpp>
+#include <tenon/snippet/canonical/subgraph.hpp>
 
 namespace tenon::irgen {
 namespace {

@@ -21,7 +21,7 @@ class TENON_API GraphTypes final : public TypeSource {
  public:
   static GraphTypes of(const Graph& graph);
 
-  // Unknown where nothing is trusted. Symbols are names of scalars of a program: is_name() of program/text.hpp.
+  // Unknown where nothing is trusted. Symbols are names of scalars of a program: is_name() of program/ir/text.hpp.
   const Type& type_of(const Value& value) const override;
   // Why no program has the operator, "" when one can: regions, types that only a run shows, elements that do not fill
   // bytes, layouts. Kernels are not asked. Of operators of the body.

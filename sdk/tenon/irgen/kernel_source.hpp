@@ -24,7 +24,7 @@
 #include <tenon/ir/bounds_rule.hpp>
 #include <tenon/ir/graph.hpp>
 #include <tenon/ir/infer.hpp>
-#include <tenon/program/kernel.hpp>
+#include <tenon/program/ir/kernel.hpp>
 #include <tenon/support/export.hpp>
 #include <tenon/support/result.hpp>
 #include <tenon/tensor/type.hpp>

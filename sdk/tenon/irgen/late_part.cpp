@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include <tenon/irgen/runner_part_internal.hpp>
-#include <tenon/snippet/specialise.hpp>
+#include <tenon/snippet/canonical/specialise.hpp>
 
 namespace tenon::irgen::detail {
 namespace {

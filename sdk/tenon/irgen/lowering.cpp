@@ -4,7 +4,7 @@
 #include <tenon/ir/builder.hpp>
 #include <tenon/irgen/lowering_internal.hpp>
 #include <tenon/ops/constant.hpp>
-#include <tenon/program/program.hpp>
+#include <tenon/program/ir/program.hpp>
 
 namespace tenon::irgen::detail {
 
@@ -89,8 +89,7 @@ Result<void> Lowering::make_nodes() {
   TENON_OK(choose_groups());
   for (const Op* op : part_.ops) {
     const OpPlan& plan = plans_.at(op);
-    if (!plan.in_program())
-      return error(Code::unsupported, "no program can say ", op->describe(), ": ", plan.why_not);
+    if (!plan.in_program()) return error(Code::unsupported, "no program can say ", op->describe(), ": ", plan.why_not);
     const auto group = group_of_.find(op);
     if (group != group_of_.end()) {
       if (group->second->ops.front() == op) put_group_results(*group->second);

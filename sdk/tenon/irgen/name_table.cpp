@@ -2,7 +2,7 @@
 
 #include <cctype>
 
-#include <tenon/program/text.hpp>
+#include <tenon/program/ir/text.hpp>
 #include <tenon/support/str.hpp>
 
 namespace tenon::irgen {

@@ -3,7 +3,7 @@
 #pragma once
 #include <cstddef>
 
-#include <tenon/program/kernel.hpp>
+#include <tenon/program/ir/kernel.hpp>
 #include <tenon/support/export.hpp>
 
 namespace tenon::irgen {

@@ -8,7 +8,7 @@
 #include <tenon/expr/expr.hpp>
 #include <tenon/ir/graph.hpp>
 #include <tenon/irgen/graph_types.hpp>
-#include <tenon/program/statement.hpp>
+#include <tenon/program/ir/statement.hpp>
 
 namespace tenon::irgen::detail {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include <tenon/irgen/snippet_code.hpp>
-#include <tenon/program/settled.hpp>
-#include <tenon/snippet/params.hpp>
+#include <tenon/program/ir/settled.hpp>
+#include <tenon/snippet/body/params.hpp>
 #include <tenon/support/memory.hpp>
 
 namespace tenon::irgen::detail {

@@ -1,8 +1,8 @@
 #include <tenon/ir/builder.hpp>
 #include <tenon/irgen/dims.hpp>
 #include <tenon/irgen/snippet_check_internal.hpp>
-#include <tenon/snippet/body_bounds.hpp>
-#include <tenon/snippet/params.hpp>
+#include <tenon/snippet/body/body_bounds.hpp>
+#include <tenon/snippet/body/params.hpp>
 #include <tenon/tensor/numeric.hpp>
 
 namespace tenon::irgen::detail {

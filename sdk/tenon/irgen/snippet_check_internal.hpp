@@ -1,12 +1,12 @@
 // Inside of the room: the self-check of snippets. What a kernel's code made is held against the reference on the same
-// operands, and both against what the body allows (snippet/body_bounds.hpp).
+// operands, and both against what the body allows (snippet/body/body_bounds.hpp).
 #pragma once
 #include <memory>
 #include <span>
 #include <vector>
 
 #include <tenon/irgen/snippet_kernels.hpp>
-#include <tenon/program/kernel.hpp>
+#include <tenon/program/ir/kernel.hpp>
 #include <tenon/reference/interpreter.hpp>
 
 namespace tenon::irgen::detail {

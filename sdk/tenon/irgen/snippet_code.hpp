@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
-#include <tenon/snippet/body.hpp>
-#include <tenon/snippet/body_bounds.hpp>
-#include <tenon/snippet/linear.hpp>
+#include <tenon/snippet/body/body.hpp>
+#include <tenon/snippet/body/body_bounds.hpp>
+#include <tenon/snippet/linear/linear.hpp>
 #include <tenon/support/export.hpp>
 #include <tenon/support/result.hpp>
 
@@ -46,7 +46,7 @@ struct CallRange {
   double least_bytes = 0;   // of all tensors
   bool joins_rows = false;  // only those whose short rows snippet::rows_to_join() joins
   RowRange rows = {};
-  RowRange innermost = {};    // of the innermost dim alone, which has a multiple of `multiple`
+  RowRange innermost = {};  // of the innermost dim alone, which has a multiple of `multiple`
   int64_t multiple = 1;
   bool holds_rows(int64_t row, int64_t innermost_elements) const {
     return rows.holds(row) && innermost.holds(innermost_elements) && innermost_elements % multiple == 0;
@@ -58,7 +58,7 @@ struct CallRange {
   double least_folded_bytes = 0, most_folded_bytes = std::numeric_limits<double>::infinity();
   static constexpr int64_t kColumns = 256;
   double most_item_bytes = std::numeric_limits<double>::infinity();  // the same, of all columns
-  int64_t most_folded = std::numeric_limits<int64_t>::max();  // elements that a fold takes
+  int64_t most_folded = std::numeric_limits<int64_t>::max();         // elements that a fold takes
 };
 
 // A form for large calls, which most snippets never see: made when the first call of that size is planned. Any thread;
@@ -89,8 +89,8 @@ struct SnippetCode {
   double cycles_per_element = 1;  // of the body's space, as predicted: how small a piece for a thread may be
 };
 
-// Kept dims of known extents that calls neither cut, for threads, nor join (CallPlan::write_known): all of small bodies,
-// else the innermost where it is short and other dims are cut. `lanes`: of the kernel.
+// Kept dims of known extents that calls neither cut, for threads, nor join (CallPlan::write_known): all of small
+// bodies, else the innermost where it is short and other dims are cut. `lanes`: of the kernel.
 TENON_API snippet::DimSet whole_dims(const snippet::Body& body, int lanes, double cycles_per_element);
 
 // Do calls of a body of known extents walk several of its short rows as one? Of open extents: false.

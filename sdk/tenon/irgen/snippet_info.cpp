@@ -2,8 +2,8 @@
 
 #include <tenon/irgen/from_graph.hpp>
 #include <tenon/ops/constant.hpp>
-#include <tenon/snippet/statistics.hpp>
-#include <tenon/snippet/subgraph.hpp>
+#include <tenon/snippet/canonical/subgraph.hpp>
+#include <tenon/snippet/tokenize/statistics.hpp>
 
 namespace tenon::irgen {
 namespace {

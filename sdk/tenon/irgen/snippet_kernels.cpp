@@ -5,8 +5,8 @@
 
 #include <tenon/irgen/snippet_call_internal.hpp>
 #include <tenon/irgen/snippet_check_internal.hpp>
-#include <tenon/snippet/canonical.hpp>
-#include <tenon/snippet/specialise.hpp>
+#include <tenon/snippet/canonical/canonical.hpp>
+#include <tenon/snippet/canonical/specialise.hpp>
 
 namespace tenon::irgen {
 namespace {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include <tenon/irgen/strips_pipeline_internal.hpp>
-#include <tenon/program/walk.hpp>
+#include <tenon/program/ir/walk.hpp>
 #include <tenon/support/str.hpp>
 
 namespace tenon::irgen {

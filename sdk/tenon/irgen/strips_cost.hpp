@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/program/auto_schedule.hpp>
+#include <tenon/program/schedule/auto_schedule.hpp>
 #include <tenon/support/export.hpp>
 #include <tenon/target/description.hpp>
 

@@ -6,7 +6,7 @@
 
 #include <tenon/irgen/from_graph.hpp>
 #include <tenon/program/exec/interpreter.hpp>
-#include <tenon/program/pipeline.hpp>
+#include <tenon/program/pipeline/pipeline.hpp>
 
 namespace tenon::irgen {
 

@@ -7,7 +7,7 @@
 
 #include <tenon/irgen/chains.hpp>
 #include <tenon/irgen/strips_stage_internal.hpp>
-#include <tenon/program/program.hpp>
+#include <tenon/program/ir/program.hpp>
 
 namespace tenon::irgen {
 

@@ -12,8 +12,8 @@
 
 #include <tenon/irgen/chains.hpp>
 #include <tenon/irgen/kernel_source.hpp>
-#include <tenon/program/copy_region.hpp>
-#include <tenon/program/kernel.hpp>
+#include <tenon/program/ir/copy_region.hpp>
+#include <tenon/program/ir/kernel.hpp>
 
 namespace tenon::irgen {
 
@@ -38,8 +38,7 @@ class StripStage {
   // Finds a kernel for each call. `passed`: operands of the operator that are operands of the calls, in order.
   // Code::unsupported with the reason when some part has none.
   static Result<std::shared_ptr<const StripStage>> make(const ChainOp& op, const std::vector<size_t>& passed,
-                                                        const std::vector<StageCall>& calls,
-                                                        const StageSource& from);
+                                                        const std::vector<StageCall>& calls, const StageSource& from);
 
   // Bytes that each call takes as its last operand: copies of operands with gaps, and what the kernel asks for.
   int64_t workspace_bytes() const { return workspace_bytes_; }

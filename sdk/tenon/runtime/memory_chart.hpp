@@ -1,5 +1,5 @@
 // Memory over time as a page for a browser: the one drawing board of all pictures of memory, those of plans
-// (memory_picture.hpp) and those of programs (program/picture.hpp).
+// (memory_picture.hpp) and those of programs (program/exec/picture.hpp).
 #pragma once
 #include <cstddef>
 #include <span>

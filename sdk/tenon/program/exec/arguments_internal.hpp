@@ -2,7 +2,7 @@
 #pragma once
 #include <tenon/program/exec/buffers_internal.hpp>
 #include <tenon/program/exec/run.hpp>
-#include <tenon/program/program.hpp>
+#include <tenon/program/ir/program.hpp>
 
 namespace tenon::program::detail {
 

@@ -4,8 +4,8 @@
 #include <functional>
 
 #include <tenon/program/exec/binder_internal.hpp>
-#include <tenon/program/labels.hpp>
-#include <tenon/program/walk.hpp>
+#include <tenon/program/ir/labels.hpp>
+#include <tenon/program/ir/walk.hpp>
 
 namespace tenon::program::detail {
 

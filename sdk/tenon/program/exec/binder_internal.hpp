@@ -13,7 +13,7 @@
 #include <tenon/program/exec/registers_internal.hpp>
 #include <tenon/program/exec/simple_loops_internal.hpp>
 #include <tenon/program/exec/steady_internal.hpp>
-#include <tenon/program/symbolic_internal.hpp>
+#include <tenon/program/ir/symbolic_internal.hpp>
 
 namespace tenon::program::detail {
 

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include <tenon/program/exec/run.hpp>
-#include <tenon/program/program.hpp>
-#include <tenon/program/settled.hpp>
+#include <tenon/program/ir/program.hpp>
+#include <tenon/program/ir/settled.hpp>
 #include <tenon/support/export.hpp>
 #include <tenon/support/parallel.hpp>
 #include <tenon/support/result.hpp>

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include <tenon/program/kernel.hpp>
-#include <tenon/program/program.hpp>
+#include <tenon/program/ir/kernel.hpp>
+#include <tenon/program/ir/program.hpp>
 #include <tenon/support/memory.hpp>
 #include <tenon/support/result.hpp>
 

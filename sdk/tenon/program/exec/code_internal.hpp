@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include <tenon/program/copy_region.hpp>
 #include <tenon/program/exec/run.hpp>
-#include <tenon/program/program.hpp>
+#include <tenon/program/ir/copy_region.hpp>
+#include <tenon/program/ir/program.hpp>
 #include <tenon/support/memory.hpp>
 
 namespace tenon::program::detail {
@@ -57,7 +57,7 @@ enum class Op : uint8_t {
   wait,
   signal,  // number: the stage
   await,
-  read_soon,   // `last` lines from a + number on, in `first` rows that begin b bytes after one another
+  read_soon,  // `last` lines from a + number on, in `first` rows that begin b bytes after one another
   write_soon,
   prefetch,  // prefetches[index]
   finish,    // `finish`
@@ -185,7 +185,7 @@ struct Site {
 // A box, and the buffer that it is cropped to.
 struct PrefetchCode {
   struct Dim {
-    Value first, extent;          // of the box
+    Value first, extent;            // of the box
     Value min, has_extent, stride;  // of the buffer
   };
   std::vector<Dim> dims;

@@ -5,7 +5,7 @@
 
 #include <tenon/program/exec/buffers_internal.hpp>
 #include <tenon/program/exec/copy_reference_internal.hpp>
-#include <tenon/program/labels.hpp>
+#include <tenon/program/ir/labels.hpp>
 
 namespace tenon::program {
 namespace {

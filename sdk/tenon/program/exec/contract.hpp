@@ -2,7 +2,7 @@
 #pragma once
 #include <span>
 
-#include <tenon/program/program.hpp>
+#include <tenon/program/ir/program.hpp>
 #include <tenon/support/export.hpp>
 #include <tenon/support/result.hpp>
 

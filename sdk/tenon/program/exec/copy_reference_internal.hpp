@@ -2,7 +2,7 @@
 #pragma once
 #include <functional>
 
-#include <tenon/program/statement.hpp>
+#include <tenon/program/ir/statement.hpp>
 #include <tenon/support/result.hpp>
 
 namespace tenon::program::detail {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <tenon/program/exec/run.hpp>
-#include <tenon/program/program.hpp>
+#include <tenon/program/ir/program.hpp>
 #include <tenon/support/export.hpp>
 #include <tenon/support/result.hpp>
 

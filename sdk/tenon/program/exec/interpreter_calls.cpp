@@ -4,7 +4,7 @@
 #include <tenon/program/exec/contract.hpp>
 #include <tenon/program/exec/copy_reference_internal.hpp>
 #include <tenon/program/exec/interpreter_internal.hpp>
-#include <tenon/program/labels.hpp>
+#include <tenon/program/ir/labels.hpp>
 
 namespace tenon::program::detail {
 

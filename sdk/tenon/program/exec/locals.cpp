@@ -3,7 +3,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include <tenon/program/walk.hpp>
+#include <tenon/program/ir/walk.hpp>
 
 namespace tenon::program::detail {
 namespace {

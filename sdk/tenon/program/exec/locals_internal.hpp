@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include <tenon/program/program.hpp>
+#include <tenon/program/ir/program.hpp>
 
 namespace tenon::program::detail {
 

@@ -3,7 +3,7 @@
 
 #include <tenon/program/exec/arithmetic_internal.hpp>
 #include <tenon/program/exec/machine_internal.hpp>
-#include <tenon/program/labels.hpp>
+#include <tenon/program/ir/labels.hpp>
 
 namespace tenon::program::detail {
 

@@ -6,7 +6,7 @@
 #include <tenon/program/exec/bound_code_internal.hpp>
 #include <tenon/program/exec/statistics_internal.hpp>
 #include <tenon/program/exec/transfers_internal.hpp>
-#include <tenon/program/settled.hpp>
+#include <tenon/program/ir/settled.hpp>
 #include <tenon/support/parallel.hpp>
 
 namespace tenon::program::detail {
@@ -60,8 +60,8 @@ class Machine {
   static Result<std::unique_ptr<Machine>> make(const Program& program, const BoundCode& code,
                                                const BindOptions& options);
   Result<void> run(std::span<std::byte* const> buffers, const RunWith& with);
-  // The calls of a run with these buffers, when it is nothing but calls that can be settled (program/settled.hpp); they
-  // hold until the machine runs or settles again. Else none.
+  // The calls of a run with these buffers, when it is nothing but calls that can be settled (program/ir/settled.hpp);
+  // they hold until the machine runs or settles again. Else none.
   Result<std::vector<SettledCall>> settle(std::span<std::byte* const> buffers, const RunWith& with);
   int64_t lendable_bytes() const { return lendable_bytes_; }
 
@@ -140,7 +140,7 @@ class Machine {
   std::vector<std::unique_ptr<Progress>> progress_;  // by loop; null: not pipelined
   std::vector<AlignedBytes> arenas_;  // by code_.arenas, or none: the last run's were lent. The main frame has where
   std::byte* lent_ = nullptr;         // they lie
-  std::map<std::string, int64_t> aligns_;   // by space
+  std::map<std::string, int64_t> aligns_;  // by space
   int64_t lendable_bytes_ = 0;
   std::unique_ptr<TransferEngine> engine_;  // null: transfers are done where they start
   std::mutex counts_mutex_;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <tenon/expr/expr.hpp>
-#include <tenon/program/kernel.hpp>
+#include <tenon/program/ir/kernel.hpp>
 #include <tenon/support/export.hpp>
 #include <tenon/support/parallel.hpp>
 #include <tenon/tensor/tensor.hpp>

@@ -1,7 +1,7 @@
 #include <tenon/program/exec/simple_loops_internal.hpp>
 
 #include <tenon/program/exec/arguments_internal.hpp>
-#include <tenon/program/walk.hpp>
+#include <tenon/program/ir/walk.hpp>
 
 namespace tenon::program::detail {
 namespace {

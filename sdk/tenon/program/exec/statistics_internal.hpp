@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include <tenon/program/exec/run.hpp>
-#include <tenon/program/statement.hpp>
+#include <tenon/program/ir/statement.hpp>
 
 namespace tenon::program::detail {
 

@@ -9,7 +9,7 @@
 #pragma once
 #include <optional>
 
-#include <tenon/program/symbolic_internal.hpp>
+#include <tenon/program/ir/symbolic_internal.hpp>
 
 namespace tenon::program::detail {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/program/symbolic_internal.hpp>
+#include <tenon/program/ir/symbolic_internal.hpp>
 
 namespace tenon::program::detail {
 

@@ -1,0 +1,221 @@
+// What calls, moved bytes and hints of a group cost together.
+#include <tenon/program/schedule/group_costs_internal.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+#include <tenon/program/exec/prefetch_internal.hpp>
+
+namespace tenon::program::detail {
+
+namespace {
+
+// Hints before a call are free up to so many bytes. Of twice as many so much less is hidden, since the processor waits
+// until those before have been sent for; less so where the next iteration's bytes follow on, which it fetches ahead by
+// itself, too. Fitted to schedules of 83 pipelines on a Zen 4, whose first level waits for 24 lines at a time
+// (docs/performance/pipelines.md, What hints cost).
+constexpr double kFreePortion = 1280, kLostOfPieces = 0.6, kLostOfRows = 0.3;
+// Nothing is hidden of so many portions: 2 to the power 1 / kLost, or more.
+constexpr double kNoneOfPieces = 3.18, kNoneOfRows = 10.1;
+// From here to kBeside fitted to 5,054 measured schedules of 36 drawn pipelines (What hints cost). Of what ends
+// that are apart take more, so much is hidden of pieces that the machine fetches ahead by itself.
+constexpr double kApartHidden = 0.45;
+// Of what is fetched for the next iteration, so much lies beside what this one works on.
+constexpr double kBeside = 0.9;
+// A result is used again by the next call: of what an iteration's calls fetch, two have their part between both.
+constexpr double kCallsBetween = 2;
+// Of the hints before a call, by themselves: chains whose ends the second level holds, where nobody waits for what is
+// hinted, take .2 to 4 ns more for each call (docs/performance/pipelines.md, What hints cost).
+constexpr double kSecondsOfHints = 3e-9;
+// Of the wait for the first bytes of a piece: other pieces are on their way meanwhile.
+constexpr double kWaited = 0.25;
+// Of what goes on beside loads from the smallest memory, or of these, if that is less: so much does not.
+constexpr double kNotBeside = 0.2;
+
+// What hints save of a way, whose ends are apart, and of the work beside it: it takes so many times as long, and `part`
+// of it is hidden, but no more than the work takes and what being apart costs.
+double saved_by_hints(double part, double times, double way, double apart, double work) {
+  return way - times * way + std::min(part * (times * way + apart), apart + work);
+}
+
+}  // namespace
+
+void GroupCost::add(const PipelineNumbers& numbers, size_t at, const Share& share, const Inside& before) {
+  const StageNumbers& n = numbers.stages[at];
+  double bytes_in = 0;
+  for (const StageNumbers::Read& read : n.reads) {
+    const bool inside = read.made_at != SIZE_MAX && read.made_at >= first_;
+    const bool read_here_before = read.read_before != SIZE_MAX && read.read_before >= first_;
+    if (!inside && !read_here_before) bytes_in += read.bytes;
+    if (!inside && read.made_at != SIZE_MAX) loaded_ += read.bytes * numbers.stages[read.made_at].times_read;
+  }
+  if (at > first_) {
+    last_use_ = std::max(last_use_, numbers.stages[at - 1].last_use);
+    make_inside(before);
+  }
+  outside_ += bytes_in;
+  again_ += bytes_in * share.again;
+  if (bytes_in * share.again_around > 0) {
+    again_around_ += bytes_in * share.again_around;
+    turns_around_ = turns_around_ > 0 ? std::min(turns_around_, share.turns_around) : share.turns_around;
+  }
+  const double calls = share.moves ? iterations_ : 1;
+  calls_ += calls;
+  ++stages_;
+  rows_ += share.rows;
+  pieces_ += share.pieces;
+  shared_lines_ = share.shared_lines;
+  resamples_ = resamples_ || share.resampled;
+}
+
+void GroupCost::make_inside(const Inside& results) {
+  nearest_seconds_ += results.least_seconds;
+  if (!results.kept) {
+    seconds_ += std::max(2 * results.fresh_seconds, results.least_seconds);
+    largest_ = std::max(largest_, results.held_bytes);
+    return;
+  }
+  windows_ += results.window_bytes;
+  const double again = results.again_bytes * iterations_;
+  fresh_seconds_ += results.fresh_seconds +
+                    std::max(results.bytes * (results.rows_read - 1) - again, 0.0) * results.reread_seconds_per_byte;
+  least_seconds_ += results.least_seconds;
+  through_windows_ += results.bytes + again;
+  turns_ = turns_ > 0 ? std::min(turns_, results.turns) : results.turns;
+  calls_with_windows_ += iterations_;
+}
+
+double GroupCost::part_hinted(const MemoryCosts& memories, double bytes, double calls) const {
+  if (!may_fetch_ || (piece_bytes_ > 0 && resamples_)) return 0;
+  const double portions = bytes / (calls * kFreePortion);
+  // Most strips that are looked at are far too long: no logarithm for these.
+  if (portions >= (piece_bytes_ > 0 ? kNoneOfPieces : kNoneOfRows)) return 0;
+  const double lost = portions > 1 ? (piece_bytes_ > 0 ? kLostOfPieces : kLostOfRows) * std::log2(portions) : 0;
+  return std::max(1 - lost, 0.0) * memories.part_held_beside(windows_ + largest_, bytes / full_iterations_);
+}
+
+double GroupCost::again_seconds(const MemoryCosts& memories, double bytes) const {
+  const auto seconds = [&](double again, double turns) {
+    return again > 0 ? again * memories.seconds_per_byte(bytes / turns + windows_ + largest_) : 0;
+  };
+  return seconds(again_, iterations_) + seconds(again_around_, turns_around_);
+}
+
+struct GroupCost::Ways {
+  double bytes = 0, way = 0;   // read and written outside, and its seconds
+  double far = 0, nearby = 0;  // the parts in the largest memory, and in the one before it
+  double apart = 0;            // seconds more, of strips
+  double hidden = 0;           // ... less, without hints
+  double inside = 0, between_uses = 0;
+  double lost = 0;  // within, since what passes pushes out places of what is handed on
+  double waited = 0, waited_hinted = 0, loaded = 0;
+
+  double plain_seconds() const { return way + inside + far * (apart - hidden) + waited + loaded; }
+};
+
+// Results that no window is kept of lie where the iteration before had its own, which may have been pushed out since.
+// Where half of the smallest memory is taken to be sure, that leaves room for what passes.
+double GroupCost::pushed_out_seconds(const MemoryCosts& memories, double passed) const {
+  const double held = windows_ + largest_;
+  if (iterations_ <= 1 || largest_ <= 0 || !memories.smallest_is_measured() || memories.is_in_smallest(held + passed))
+    return 0;
+  return full_iterations_ * largest_ * (memories.seconds_per_byte(held + passed) - memories.seconds_per_byte(held));
+}
+
+double GroupCost::inside_seconds(const MemoryCosts& memories, const Ways& w, double beside) const {
+  double slower = 1;
+  if (beside > 0 && seconds_ > 0) {
+    const double between = beside * std::min(kCallsBetween / stages_, 1.0);
+    slower = memories.seconds_per_byte(largest_ + between) / memories.seconds_per_byte(largest_);
+  }
+  const double moved = through_windows_ * memories.seconds_per_byte(w.between_uses + beside) + fresh_seconds_;
+  return slower * seconds_ + w.lost + std::max(moved, least_seconds_) + kNotBeside * std::min(moved, least_seconds_);
+}
+
+double GroupCost::fetching_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& w) const {
+  const double far = w.far * saved_by_hints(model.fetched_part, model.fetched_way, w.way, w.apart, w.inside);
+  const double nearby =
+      w.nearby * saved_by_hints(model.fetched_part_nearby, model.fetched_way_nearby, w.way, 0, w.inside);
+  // Along rows hints are for all that the next iteration reads, whether or not the row before has read it.
+  const double saved =
+      part_hinted(memories, w.bytes + again_around_, full_iterations_ * stages_) * std::max(far + nearby, 0.0);
+  if (saved <= 0) return w.plain_seconds();
+  const double pushed_out = inside_seconds(memories, w, kBeside * w.bytes / full_iterations_) - w.inside;
+  return w.plain_seconds() - std::max(saved - w.far * w.hidden - pushed_out, 0.0) - w.waited + w.waited_hinted;
+}
+
+// The results go to the largest memory, however small they are, and leave the others to what is read. Lines that pieces
+// share go there whole, but are read before that: hints are for what the stages read. Down columns both pieces do that.
+double GroupCost::past_caches_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& w) const {
+  const double results = w.bytes - outside_;
+  const double way = outside_ * memories.seconds_per_byte(outside_) + results * memories.slowest_seconds_per_byte();
+  const double far = (outside_ * memories.part_in_largest(outside_) + results) / w.bytes;
+  const double nearby = turns_ == 0 ? outside_ * memories.part_nearby(outside_) / w.bytes : 0;
+  const double apart = w.apart / w.way * way;
+  const double saved = part_hinted(memories, outside_ + again_around_, full_iterations_ * (stages_ + 1)) *
+                       (far * saved_by_hints(model.past_caches_part, model.past_caches_way, way, apart, w.inside) +
+                        nearby * saved_by_hints(model.fetched_part_nearby, model.fetched_way_nearby, way, 0, w.inside));
+  const double lines = shared_lines_ * (piece_bytes_ > 0 ? 2 : 1);
+  const double shared = 2 * lines * static_cast<double>(kLineBytes) * memories.slowest_seconds_per_byte();
+  return way + far * apart - saved + shared + w.waited_hinted + w.loaded +
+         inside_seconds(memories, w, kBeside * outside_ / full_iterations_);
+}
+
+GroupTotal GroupCost::with_far(GroupTotal out, Far far, const CostModel& model, const MemoryCosts& memories,
+                               const Ways& ways) const {
+  out.far = far;
+  if (far == Far::plain) return out;
+  const bool past = far == Far::past_caches;
+  out.cost.memory_seconds = past ? past_caches_seconds(model, memories, ways) : fetching_seconds(model, memories, ways);
+  out.cost.dispatch_seconds += calls_ * kSecondsOfHints + (past ? iterations_ * model.seconds_per_call : 0);
+  return out;
+}
+
+double GroupCost::dispatch_seconds(const CostModel& model) const {
+  return calls_ * model.seconds_per_call + calls_with_windows_ * model.seconds_per_window +
+         rows_ * model.seconds_per_row + (goes_along_rows_ && turns_ > 0 ? pieces_ * model.seconds_per_piece : 0);
+}
+
+// Hints hide no more than the way, and what passes only adds to what is inside.
+double GroupCost::at_least(const CostModel& model, const MemoryCosts& memories) const {
+  return dispatch_seconds(model) + inside_seconds(memories, {.between_uses = windows_ + largest_}, 0) +
+         loaded_ * memories.fastest_seconds_per_byte();
+}
+
+GroupTotal GroupCost::total(const PipelineNumbers& numbers, const CostModel& model, const MemoryCosts& memories,
+                            size_t last, Far far) const {
+  const StageNumbers& results = numbers.stages[last];
+  Ways w{.bytes = outside_ + results.bytes};
+  w.way = w.bytes * memories.seconds_per_byte(w.bytes);
+  w.far = memories.part_in_largest(w.bytes);
+  // Beside windows, whose rows are loaded again and again, such hints hide nothing.
+  if (turns_ == 0 && model.fetched_part_nearby > 0) w.nearby = memories.part_nearby(w.bytes);
+  w.apart = iterations_ > 1 ? (model.apart - 1) * w.way : 0;
+  w.between_uses = w.bytes / std::max(turns_, 1.0) + windows_ + largest_;
+  w.lost = pushed_out_seconds(memories, w.bytes / full_iterations_);
+  w.inside = inside_seconds(memories, w, 0);
+  if (turns_ == 0 && memories.is_in_smallest(largest_))
+    w.hidden = part_ahead(outside_ / full_iterations_, model.ahead_bytes) *
+               (kApartHidden * w.apart + model.ahead_part * std::min(w.way, w.inside));
+  w.waited = piece_bytes_ > 0 ? kWaited * outside_ / piece_bytes_ * memories.latency_seconds(w.bytes) : 0;
+  w.waited_hinted =
+      piece_bytes_ > 0 ? (w.far + w.nearby) * outside_ / piece_bytes_ * model.seconds_per_hinted_piece : 0;
+  w.loaded = loaded_ * memories.fastest_seconds_per_byte() + again_seconds(memories, w.bytes);
+  GroupTotal plain;
+  plain.cost.memory_seconds = w.plain_seconds();
+  plain.cost.dispatch_seconds = dispatch_seconds(model);
+  plain.cost.redundant_seconds = redundant_ * model.seconds_per_element;
+  if (far != Far::cheapest) return with_far(plain, far, model, memories, w);
+  GroupTotal out = plain;
+  const auto offer = [&](Far other) {
+    const GroupTotal made = with_far(plain, other, model, memories, w);
+    if (made.cost.seconds() < out.cost.seconds()) out = made;
+  };
+  if ((w.far <= 0 && w.nearby * model.fetched_part_nearby <= 0) || iterations_ <= 1) return out;
+  if (model.fetched_part > 0) offer(Far::fetched);
+  const bool gains = model.past_caches_part > 0 || model.past_caches_way < 1;
+  if (gains && results.may_go_past_caches(last)) offer(Far::past_caches);
+  return out;
+}
+
+}  // namespace tenon::program::detail

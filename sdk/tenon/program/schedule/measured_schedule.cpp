@@ -1,0 +1,262 @@
+#include <tenon/program/schedule/measured_schedule.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include <tenon/program/exec/arguments_internal.hpp>
+#include <tenon/program/ir/text.hpp>
+#include <tenon/program/schedule/machine_readings.hpp>
+#include <tenon/program/schedule/planned_stages_internal.hpp>
+#include <tenon/program/schedule/timing_internal.hpp>
+#include <tenon/support/median.hpp>
+#include <tenon/support/memory.hpp>
+
+namespace tenon::program {
+
+namespace {
+
+using detail::Group;
+using detail::PlannedStages;
+using detail::seconds_of;
+
+constexpr std::string_view kScheduleMagic = "tenon-schedule 1";
+constexpr uint32_t kOrderSeed = 1;
+// Those that take more than so many times what the fastest does run no more: the more runs there are, the less a run
+// that was disturbed counts in their medians.
+double hopeless_after(size_t rounds) { return rounds < 2 ? 1.5 : rounds < 5 ? 1.2 : rounds < 10 ? 1.1 : 1.05; }
+
+SymbolValues sizes_of(const Arguments& arguments) {
+  SymbolValues sizes = arguments.scalars;
+  for (const auto& [name, buffer] : arguments.buffers)
+    for (size_t d = 0; d < buffer.dims.size(); ++d) {
+      const DimView& dim = buffer.dims[d];
+      const auto at = static_cast<int>(d);
+      sizes[std::string(min_of(name, at).name())] = dim.min;
+      sizes[std::string(extent_of(name, at).name())] = dim.extent;
+      sizes[std::string(stride_of(name, at).name())] = dim.stride;
+      sizes[std::string(fold_of(name, at).name())] = dim.fold;
+    }
+  return sizes;
+}
+
+// The caller's memory, and what is made where there is none.
+class Memory {
+ public:
+  static Result<Memory> of(const Program& program, const Arguments& arguments) {
+    TENON_OK(detail::check_shapes(program, arguments));
+    Memory memory;
+    for (const Buffer& b : program.buffers) {
+      if (b.role == Role::local) continue;
+      const BufferArgument& given = arguments.buffers.find(b.name)->second;
+      std::byte* data = given.data;
+      if (data == nullptr) {
+        TENON_TRY(spread, detail::spread_of(given.dims, b.element), "buffer '", b.name, "'");
+        TENON_TRY(made, allocate_aligned(static_cast<size_t>(spread.bytes())), "memory for buffer '", b.name, "'");
+        std::memset(made.get(), 0, static_cast<size_t>(spread.bytes()));
+        data = made.get() - spread.low;
+        memory.made_.push_back(std::move(made));
+      }
+      memory.buffers_.push_back(data);
+    }
+    return memory;
+  }
+  Result<void> make_arena(int64_t bytes) {
+    TENON_TRY(made, allocate_aligned(static_cast<size_t>(bytes)), "an arena");
+    arena_ = std::move(made);
+    arena_bytes_ = static_cast<size_t>(bytes);
+    return {};
+  }
+  Result<void> run(BoundProgram& program) const {
+    return program.run(buffers_, {.arena = {arena_.get(), arena_bytes_}});
+  }
+
+ private:
+  std::vector<std::byte*> buffers_;
+  std::vector<AlignedBytes> made_;
+  AlignedBytes arena_;  // the same for all, so that none is faster for where its memory lies
+  size_t arena_bytes_ = 0;
+};
+
+struct Contender {
+  size_t candidate;
+  BoundProgram program;
+  std::vector<double> seconds = {};
+  double typical() const { return median(seconds); }
+};
+
+class Measurement {
+ public:
+  Measurement(Pipeline& pipeline, const std::vector<BufferRef>& inputs, const std::vector<BufferRef>& outputs,
+              const Arguments& arguments, const MeasureOptions& options)
+      : pipeline_(pipeline), inputs_(inputs), outputs_(outputs), arguments_(arguments), options_(options) {}
+
+  Result<MeasuredReport> run(const CostModel& model) {
+    PipelineData& data = PipelineData::of(pipeline_);
+    TENON_TRY(stages, PlannedStages::of(data, inputs_, outputs_, sizes_of(arguments_), model));
+    stages_ = std::move(stages);
+    schedules_ = stages_->of_each_kind(options_.most_times, std::max<size_t>(options_.most_candidates, 1));
+    for (const std::vector<Group>& groups : schedules_)
+      report_.candidates.push_back({stages_->describe(groups), detail::total(groups).seconds()});
+    stages_->apply({}, data);
+    TENON_TRY(whole, pipeline_.build(inputs_, outputs_));
+    const ContentKey key = key_of(whole);
+    if (!is_in_files(key)) {
+      TENON_OK(measure(whole));
+      const std::string text = kept();
+      if (options_.files) options_.files->store(key, std::as_bytes(std::span(text)));
+    }
+    stages_->apply(schedules_[report_.chosen], data);
+    return std::move(report_);
+  }
+
+ private:
+  ContentKey key_of(const Program& whole) const {
+    std::string text =
+        str(kScheduleMagic, "\n", machine_identity(cache_bytes_of_machine()), print(whole), options_.bind.threads);
+    for (const auto& [name, value] : sizes_of(arguments_)) text += str("\n", name, " = ", value);
+    for (const auto& candidate : report_.candidates)
+      for (const std::string& group : candidate.groups) text += "\n" + group;
+    return ContentKey::of(text);
+  }
+
+  // The lines of the one that was chosen.
+  std::string kept() const {
+    std::string text = str(kScheduleMagic, "\n");
+    for (const std::string& group : report_.candidates[report_.chosen].groups) text += group + "\n";
+    return text;
+  }
+  bool is_in_files(const ContentKey& key) {
+    const auto bytes = options_.files ? options_.files->load(key) : std::nullopt;
+    if (!bytes) return false;
+    const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+    for (report_.chosen = 0; report_.chosen < report_.candidates.size(); ++report_.chosen)
+      if (text == kept()) return report_.from_files = true;
+    report_.chosen = 0;
+    options_.files->distrusted(key, "it holds no schedule of this pipeline");
+    return false;
+  }
+
+  Result<void> measure(const Program& whole) {
+    TENON_TRY(memory, Memory::of(whole, arguments_));
+    TENON_OK(bind_all(memory));
+    std::vector<Contender*> left;
+    for (Contender& c : contenders_) left.push_back(&c);
+    std::mt19937 random(kOrderSeed);
+    const double begin = now();
+    for (int round = 0; round < options_.rounds && left.size() > 1; ++round) {
+      if (round > 0 && now() - begin >= options_.seconds) break;
+      std::ranges::shuffle(left, random);
+      for (Contender* c : left) TENON_OK(time(*c, memory));
+      drop_the_hopeless(left);
+    }
+    for (const Contender& c : contenders_)
+      if (!c.seconds.empty()) {
+        report_.candidates[c.candidate].seconds = c.typical();
+        report_.candidates[c.candidate].runs = static_cast<int>(c.seconds.size());
+      }
+    const auto before = [](const Contender* a, const Contender* b) {
+      if (a->seconds.empty() || b->seconds.empty()) return a->candidate < b->candidate;
+      return std::pair(a->typical(), a->candidate) < std::pair(b->typical(), b->candidate);
+    };
+    report_.chosen = (*std::ranges::min_element(left, before))->candidate;
+    return {};
+  }
+
+  // Built, bound and run once, which brings their code and memory to where later runs find them.
+  Result<void> bind_all(Memory& memory) {
+    std::optional<Error> first;
+    int64_t arena = 0;
+    const auto refuse = [&](size_t candidate, const Error& why) {
+      report_.candidates[candidate].refused = why.message();
+      if (!first) first = why;
+    };
+    for (size_t i = 0; i < schedules_.size(); ++i) {
+      auto bound = bind(schedules_[i]);
+      if (!bound.ok()) {
+        refuse(i, bound.error());
+        continue;
+      }
+      arena = std::max(arena, bound->lendable_bytes());
+      contenders_.push_back({i, *std::move(bound)});
+    }
+    TENON_OK(memory.make_arena(arena));
+    std::erase_if(contenders_, [&](Contender& c) {
+      const Result<void> ran = memory.run(c.program);
+      if (!ran.ok()) refuse(c.candidate, ran.error());
+      return !ran.ok();
+    });
+    if (!contenders_.empty()) return {};
+    return *first;
+  }
+  Result<BoundProgram> bind(const std::vector<Group>& groups) {
+    stages_->apply(groups, PipelineData::of(pipeline_));
+    TENON_TRY(program, pipeline_.build(inputs_, outputs_));
+    BindOptions options = options_.bind;
+    options.statistics = false;
+    options.arena_of_runs = true;
+    return BoundProgram::bind(program, arguments_, options);
+  }
+
+  double now() const {
+    if (options_.clock) return options_.clock();
+    return seconds_of(options_.bind.pool ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID);
+  }
+  Result<void> time(Contender& c, const Memory& memory) const {
+    TENON_TRY(seconds, detail::settled_seconds([&]() -> Result<double> {
+                const double begin = now();
+                TENON_OK(memory.run(c.program));
+                return now() - begin;
+              }));
+    c.seconds.push_back(seconds);
+    return {};
+  }
+  static void drop_the_hopeless(std::vector<Contender*>& left) {
+    const double least = (*std::ranges::min_element(left, {}, &Contender::typical))->typical();
+    const double most = hopeless_after(left.front()->seconds.size()) * least;
+    std::erase_if(left, [&](const Contender* c) { return c->typical() > most; });
+  }
+
+  Pipeline& pipeline_;
+  const std::vector<BufferRef>&inputs_, &outputs_;
+  const Arguments& arguments_;
+  const MeasureOptions& options_;
+  std::unique_ptr<PlannedStages> stages_;
+  std::vector<std::vector<Group>> schedules_;
+  std::vector<Contender> contenders_;
+  MeasuredReport report_;
+};
+
+}  // namespace
+
+FileCache measured_schedule_files() {
+  return {FileCache::default_folder(), {.folder = "schedules", .suffix = ".schedule", .max_bytes = 4 << 20}};
+}
+
+std::string MeasuredReport::to_string() const {
+  std::string out = from_files ? "from a file, nothing has run\n" : "";
+  for (const Candidate& c : candidates) {
+    out += str(&c == &candidates[chosen] ? "* " : "  ", c.predicted_seconds * 1e3, " ms predicted, ");
+    if (c.runs > 0)
+      out += str(c.seconds * 1e3, " ms in ", c.runs, " runs");
+    else
+      out += c.refused.empty() ? "not run" : "refused: " + c.refused;
+    for (const std::string& group : c.groups) out += "; " + group;
+    out += "\n";
+  }
+  return out;
+}
+
+Result<MeasuredReport> measured_schedule(Pipeline& pipeline, const std::vector<BufferRef>& inputs,
+                                         const std::vector<BufferRef>& outputs, const Arguments& arguments,
+                                         const CostModel& model, const MeasureOptions& options) {
+  PipelineData& data = PipelineData::of(pipeline);
+  PipelineData before = data;
+  Result<MeasuredReport> report = Measurement(pipeline, inputs, outputs, arguments, options).run(model);
+  if (report.ok()) return report;
+  data = std::move(before);
+  TENON_OK(report, "scheduling '", data.name, "' by the clock");
+  return report;
+}
+
+}  // namespace tenon::program

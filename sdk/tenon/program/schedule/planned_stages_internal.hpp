@@ -1,0 +1,44 @@
+// Inside of the room: a pipeline without its schedule, at given sizes, and schedules for it.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tenon/program/schedule/scheduler_internal.hpp>
+
+namespace tenon::program::detail {
+
+class PlannedStages {
+ public:
+  // `model` outlives it.
+  static Result<std::unique_ptr<PlannedStages>> of(const PipelineData& data, const std::vector<BufferRef>& inputs,
+                                                   const std::vector<BufferRef>& outputs, const SymbolValues& sizes,
+                                                   const CostModel& model);
+
+  // Of `model`, and of one worker alone where that is predicted to cost less.
+  std::vector<Group> best() const;
+  // See Scheduler::of_each_kind; with best() as the first one, and the cheapest of one worker.
+  std::vector<std::vector<Group>> of_each_kind(double most_times, size_t most) const;
+  // As the author of `data`, the same pipeline, placed them.
+  std::vector<Group> stated(const PipelineData& data, const SymbolValues& sizes) const;
+  // A line for each group, which says all of its schedule: other schedules have other lines.
+  std::vector<std::string> describe(const std::vector<Group>& groups) const;
+  // Replaces loops and placements of all stages of the pipeline that this was made of.
+  void apply(const std::vector<Group>& groups, PipelineData& data) const;
+
+ private:
+  explicit PlannedStages(const PipelineData& data);
+  std::string describe(const Group& group) const;
+
+  PipelineData bare_;
+  const BuildOptions options_;
+  std::optional<Plan> plan_;  // refers to the two before
+  PipelineNumbers numbers_;
+  std::optional<Scheduler> scheduler_;  // refers to the two before
+  int64_t workers_ = 1;
+  CostModel one_worker_;
+  std::optional<Scheduler> serial_;  // where the model has several
+};
+
+}  // namespace tenon::program::detail

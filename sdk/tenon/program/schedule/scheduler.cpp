@@ -1,0 +1,209 @@
+#include <cmath>
+#include <map>
+#include <ranges>
+
+#include <tenon/program/schedule/scheduler_internal.hpp>
+
+namespace tenon::program::detail {
+
+namespace {
+
+// Groups that may yet grow, of one kind of strips: those that cost least so far. With up to so many stages none is left
+// out.
+constexpr size_t kMostOpen = 32;
+// Parts of rows are of so many bytes at least: shorter ones, each on a page of its own, do not stream.
+constexpr double kShortestPart = 4096;
+// Loops over a faster index are for rows of so many bytes: two parts at least.
+constexpr double kLongRow = 2 * kShortestPart;
+// Loops down columns take so many rows at most, and as many as their pieces are longer than the shortest ones.
+// Where they are fetched ahead, shorter ones stream, too.
+constexpr double kTallestPart = 16, kWidestPart = 2, kFetchedPart = 0.5;
+// They are for windows that are more than the second memory holds: each is taken for so many rows.
+constexpr double kRowsOfWindow = 4;
+// Tiles fill so much of the smallest memory: what streams by has the rest.
+constexpr double kOfTiles = 0.5;
+// Tiles along rows go on where the last one ended, so that shorter parts stream, too: up to so many rows at a time.
+constexpr double kShortestTile = 1024;
+constexpr double kTallestTile = 16;
+
+// Stages that are left whole count so many times as much where strips are asked for: only those that no strips can hold
+// are.
+constexpr double kWhereNothingElseIs = 1e3;
+
+double power_of_two(double near) { return std::exp2(std::max(0.0, std::round(std::log2(near)))); }
+double power_of_two_within(double most) { return std::exp2(std::max(0.0, std::floor(std::log2(most)))); }
+
+}  // namespace
+
+PredictedCost total(const std::vector<Group>& groups) {
+  PredictedCost out;
+  for (const Group& g : groups) {
+    out.memory_seconds += g.cost.memory_seconds;
+    out.dispatch_seconds += g.cost.dispatch_seconds;
+    out.redundant_seconds += g.cost.redundant_seconds;
+  }
+  return out;
+}
+
+std::vector<Group> Scheduler::cheapest_of(std::vector<OpenGroups> open, double times_of_whole) const {
+  const size_t n = numbers_.stages.size();
+  Cuts cuts{std::vector<double>(n + 1), std::vector<Group>(n + 1)};
+  for (size_t last = 0; last < n; ++last) {
+    cuts.into[last + 1] = group(last, last, {});
+    cuts.cost[last + 1] = cuts.cost[last] + times_of_whole * cuts.into[last + 1].cost.seconds();
+    for (OpenGroups& kind : open) extend(kind, last, cuts);
+  }
+  std::vector<Group> out;
+  for (size_t end = n; end > 0; end = out.back().first) out.push_back(cuts.into[end]);
+  std::ranges::reverse(out);
+  return out;
+}
+
+std::vector<std::vector<Group>> Scheduler::of_each_kind(double most_times, size_t most) const {
+  std::vector<std::vector<Group>> out{best()};
+  const double bound = most_times * total(out.front()).seconds();
+  const auto offer = [&](std::vector<Group> made) {
+    const auto is_made = [&](const std::vector<Group>& other) {
+      return std::ranges::equal(made, other, &Group::is_same_schedule);
+    };
+    if (total(made).seconds() <= bound && std::ranges::none_of(out, is_made)) out.push_back(std::move(made));
+  };
+  offer(cheapest_of({}));
+  for (const OpenGroups& kind : kinds_of_strips()) {
+    offer(cheapest_of({{kind.strips, Far::plain}}, kWhereNothingElseIs));
+    if (model_.fetched_part <= 0) continue;
+    for (const Far far : {Far::fetched, Far::past_caches})
+      offer(cheapest_of({{kind.strips, far}}, kWhereNothingElseIs));
+  }
+  std::ranges::stable_sort(out.begin() + 1, out.end(), {}, [](const auto& groups) { return total(groups).seconds(); });
+  if (out.size() > most) out.resize(most);
+  return out;
+}
+
+std::vector<Scheduler::OpenGroups> Scheduler::kinds_of_strips() const {
+  std::map<std::vector<int>, double> nests;       // dims, innermost first: bytes of the largest row
+  std::map<std::pair<int, int>, double> columns;  // the slowest and the fastest dim: bytes of the largest row
+  for (const StageNumbers& n : numbers_.stages) {
+    std::vector<int> dims;
+    double row = n.bytes;
+    for (const StageNumbers::Index& index : n.indices | std::views::reverse) {
+      if (index.extent <= 1) continue;
+      dims.insert(dims.begin(), index.dim);
+      double& largest = nests[dims];
+      largest = std::max(largest, row);
+      row /= index.extent;
+    }
+    if (dims.size() < 2) continue;
+    double& largest = columns[{dims.back(), dims.front()}];
+    largest = std::max(largest, row * numbers_.extents[static_cast<size_t>(dims.front())]);
+  }
+  std::vector<OpenGroups> out;
+  for (const auto& [dims, row] : nests) add_rows(dims, row, out);
+  for (const auto& [dims, row] : columns) {
+    add_columns(dims.first, dims.second, row, out);
+    add_tiles(dims.first, dims.second, row, out);
+  }
+  return out;
+}
+
+void Scheduler::add_kind(std::vector<Strips::Loop> loops, std::vector<OpenGroups>& out) const {
+  out.push_back({{std::move(loops)}});
+}
+
+void Scheduler::add_rows(const std::vector<int>& dims, double row, std::vector<OpenGroups>& out) const {
+  const bool nested = dims.size() > 1;
+  if (nested && row < kLongRow) return;
+  const double most = numbers_.extents[static_cast<size_t>(dims[0])];
+  const double first = nested ? power_of_two(kShortestPart * most / row) : 1;
+  for (double step = first * most / extent_at_end(dims[0]); step < most; step *= 2) {
+    std::vector<Strips::Loop> loops;
+    for (const int dim : dims) loops.push_back({dim, loops.empty() ? step : 1});
+    add_kind(std::move(loops), out);
+  }
+}
+
+void Scheduler::add_columns(int rows, int fastest, double row, std::vector<OpenGroups>& out) const {
+  const size_t held = std::min<size_t>(1, model_.memories.size() - 1);
+  if (model_.fetched_part <= 0 && model_.memories[held].bytes > 0 &&
+      kRowsOfWindow * row * static_cast<double>(numbers_.stages.size()) < usable_bytes(model_.memories[held]))
+    return;
+  const double most = numbers_.extents[static_cast<size_t>(fastest)],
+               height = numbers_.extents[static_cast<size_t>(rows)];
+  for (double wide = model_.fetched_part > 0 ? kFetchedPart : 1; wide <= kWidestPart; wide *= 2) {
+    const double width = power_of_two(wide * kShortestPart * most / row);
+    if (width >= most) return;
+    for (double step = height / extent_at_end(rows); step < height && step <= kTallestPart; step *= 2)
+      add_kind({{rows, step}, {fastest, width * most / extent_at_end(fastest)}}, out);
+  }
+}
+
+// As wide as the smallest memory holds with what their reader makes of them, two rows more for a window.
+void Scheduler::add_tiles(int rows, int fastest, double row, std::vector<OpenGroups>& out) const {
+  const double most = numbers_.extents[static_cast<size_t>(fastest)],
+               height = numbers_.extents[static_cast<size_t>(rows)];
+  const double room = kOfTiles * model_.memories.front().bytes, element = row / most;
+  for (double step = 2; step <= kTallestTile && step < height; step *= 2) {
+    const double width = power_of_two_within(room / (2 * step + 2) / element);
+    if (width * element < kShortestTile || width * 2 > most) continue;
+    add_kind({{fastest, width * most / extent_at_end(fastest)}, {rows, step * height / extent_at_end(rows)}}, out);
+  }
+}
+
+double Scheduler::extent_at_end(int dim) const {
+  for (size_t at = numbers_.stages.size(); at-- > 0;)
+    if (const Index index = index_of(dim, at); index != numbers_.stages[at].indices.end())
+      return std::max(index->extent, 1.0);
+  return 1;
+}
+
+void Scheduler::extend(OpenGroups& kind, size_t last, Cuts& cuts) const {
+  if (last > 0 && numbers_.stages[last - 1].is_output) kind.groups.clear();  // it would be inside
+  if (kind.before.kept_around && !keeps_rows(kind.strips, last - 1)) kind.groups.clear();
+  const Share share = share_of(numbers_, kind.strips, last);
+  kind.groups.emplace_back(GroupCost(last, numbers_, kind.strips), cuts.cost[last]);
+  const Inside inside = last > 0 ? inside_of(numbers_.stages[last - 1], memories_, kind.before, share) : Inside();
+  for (auto& [group, before] : kind.groups) group.add(numbers_, last, share, inside);
+  kind.before = share;
+  offer_and_prune(kind, last, cuts);
+}
+
+void Scheduler::offer_and_prune(OpenGroups& kind, size_t last, Cuts& cuts) const {
+  const bool ends = can_own(kind.strips, last);
+  const Far asked =
+      kind.far == Far::past_caches && !numbers_.stages[last].may_go_past_caches(last) ? Far::fetched : kind.far;
+  const bool gives_up = kind.groups.size() > kMostOpen;
+  size_t worst = 0;
+  double most = 0;
+  for (size_t i = 0; i < kind.groups.size(); ++i) {
+    const auto& [group, before] = kind.groups[i];
+    const auto is_dearer = [&](double seconds) { return before + seconds >= cuts.cost[last + 1]; };
+    const auto shared_by_all = [&](double seconds) { return seconds / static_cast<double>(model_.workers); };
+    const bool may_end = ends && group.first() != last && group.is_closed(last) &&
+                         (gives_up || !is_dearer(shared_by_all(group.at_least(model_, memories_))));
+    if (!may_end && !gives_up) continue;
+    const auto [serial, far] = group.total(numbers_, model_, memories_, last, asked);
+    if (before + serial.seconds() > most) worst = i, most = before + serial.seconds();
+    if (!may_end || is_dearer(shared_by_all(serial.seconds()))) continue;
+    const Bands bands = bands_of(group.first(), last, kind.strips);
+    const PredictedCost cost = shared(serial, group.first(), last, bands);
+    if (is_dearer(cost.seconds())) continue;
+    cuts.cost[last + 1] = before + cost.seconds();
+    cuts.into[last + 1] = {group.first(), last, kind.strips, cost, group.window_bytes(), far, bands};
+  }
+  if (gives_up) kind.groups.erase(kind.groups.begin() + static_cast<int64_t>(worst));
+}
+
+bool Scheduler::keeps_rows(const Strips& strips, size_t at) const {
+  const auto& indices = numbers_.stages[at].indices;
+  return indices.size() > 1 && strips.loops.front().dim == indices.front().dim &&
+         strips.loops.back().dim == indices.back().dim;
+}
+
+bool Scheduler::can_own(const Strips& strips, size_t at) const {
+  return std::ranges::all_of(strips.loops, [&](const Strips::Loop& loop) {
+    const Index index = index_of(loop.dim, at);
+    return index != numbers_.stages[at].indices.end() && index->extent > 1;
+  });
+}
+
+}  // namespace tenon::program::detail

@@ -1,0 +1,49 @@
+// Inside of the room: what the scheduler knows of a pipeline at given sizes, in numbers.
+//
+// A dim of the pipeline is what one loop moves: indices of stages are of the same dim where one reads another's results
+// along them. So a loop over a dim cuts all stages of a group alike, each into as many pieces of its own extent.
+#pragma once
+#include <vector>
+
+#include <tenon/expr/expr.hpp>
+#include <tenon/program/pipeline/plan_internal.hpp>
+
+namespace tenon::program::detail {
+
+struct StageNumbers {
+  struct Index {
+    double extent = 0;
+    int dim = -1;        // of the pipeline
+    double overlap = 0;  // indices that two indices of a reader, one after the other, both read
+    double again = 0;    // indices of what its stage reads that it has read for the index before, at most
+  };
+  struct Read {
+    double bytes = 0;        // of all that is read of the buffer
+    size_t made_at = 0;      // position of its producer; SIZE_MAX: what the caller gives
+    size_t read_before = 0;  // position of the reader before this one; SIZE_MAX: it is the first
+  };
+  std::vector<Index> indices;
+  std::vector<Read> reads;  // one for each buffer
+  double elements = 1;      // of its first result
+  double bytes = 0;         // of all its results
+  double times_read = 1;    // how often its readers load each element, at most
+  size_t last_use = 0;      // position of the last reader of its results; its own if none
+  bool is_output = false;
+  bool is_copy = false;  // made by no kernel
+
+  // Its results, where it is at `at`: nothing of the pipeline reads them again.
+  bool may_go_past_caches(size_t at) const { return !is_copy && last_use == at; }
+};
+
+struct PipelineNumbers {
+  std::vector<StageNumbers> stages;  // by position in plan.order
+  std::vector<size_t> position;      // of each stage of the plan
+  std::vector<double> extents;       // by dim of the pipeline: the largest of any stage
+
+  const StageNumbers& of(int stage) const { return stages[position[static_cast<size_t>(stage)]]; }
+};
+
+// `plan` has no schedule. Fails where `sizes` leave a bound open.
+Result<PipelineNumbers> measure_stages(const Plan& plan, const SymbolValues& sizes);
+
+}  // namespace tenon::program::detail

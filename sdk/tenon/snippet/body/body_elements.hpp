@@ -1,0 +1,29 @@
+// Elements of a body's values and ports, one by one: for oracles, which walk tensors rather than loops.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include <tenon/snippet/body/body.hpp>
+#include <tenon/support/export.hpp>
+#include <tenon/tensor/shape.hpp>
+
+namespace tenon::snippet {
+
+// Of a dense tensor over the dims in `set`, whose extents are those of the body's dims.
+TENON_API int64_t element_count(DimSet set, const Dims& extents);
+// For each element of a tensor over `to`, in row-major order: which one of a tensor over `from` belongs to it.
+TENON_API std::vector<size_t> element_places(DimSet from, DimSet to, const Dims& extents);
+
+// How a port lies in memory.
+struct PortLayout {
+  std::vector<int64_t> strides;  // bytes from one element to the next along each dim; 0 where it does not vary
+  int64_t begin_bytes = 0;       // from the tensor's first element to the port's
+  int64_t bytes = 0;             // of the port's own elements
+};
+TENON_API PortLayout layout_of(const BodyPort& port, DimSet varies, const Dims& extents);
+
+// The bits of a lane that holds an element of type `memory`, and back. Lanes of f16 and bf16 are rounded to nearest.
+TENON_API uint64_t lane_of_memory(ElementType memory, uint64_t bits);
+TENON_API uint64_t memory_of_lane(ElementType memory, uint64_t bits);
+
+}  // namespace tenon::snippet

@@ -1,0 +1,135 @@
+#include <tenon/snippet/linear/emit.hpp>
+
+#include <memory>
+
+#include <tenon/support/str.hpp>
+
+namespace tenon::snippet {
+namespace {
+
+using codegen::EmitAddress;
+using codegen::EmitValue;
+using codegen::RegisterFile;
+
+const Register& register_of(const LinearKernel& kernel, RegisterId id) {
+  return kernel.registers[static_cast<size_t>(id)];
+}
+
+using Types = InlineVector<ElementType, 4>;
+using Values = InlineVector<EmitValue, 4>;
+
+Types types_of(const LinearKernel& kernel, const RegisterIds& ids) {
+  Types types;
+  for (const RegisterId id : ids) types.push_back(register_of(kernel, id).element);
+  return types;
+}
+
+Values values_of(const LinearKernel& kernel, const RegisterIds& ids) {
+  Values values;
+  for (const RegisterId id : ids)
+    values.push_back({kernel.places[static_cast<size_t>(id)], register_of(kernel, id).element});
+  return values;
+}
+
+// One instruction as its emitter sees it, with what the emission borrows.
+struct Prepared {
+  std::unique_ptr<codegen::Emitter> emitter;
+  Attributes more;
+  Values in, out;
+  std::optional<EmitAddress> memory = std::nullopt;
+};
+
+// What emitters are told beside an instruction's own attributes: of its loop, and the value of its param where that is
+// known.
+Attributes more_attributes(const LinearKernel& kernel, const Instruction& instruction) {
+  static const Name kLoopBegin("LoopBegin"), kLoopEnd("LoopEnd"), kTailBegin("TailBegin"), kAdd("AddParameter"),
+      kHead("HeadLanes");
+  const bool loop = instruction.op == kLoopBegin || instruction.op == kLoopEnd;
+  Attributes made;
+  std::optional<int64_t> known;
+  if (loop || instruction.op == kTailBegin) {
+    const Loop& data = kernel.loops[static_cast<size_t>(instruction.number)];
+    if (loop) made.set("increment", data.increment);
+    made.set("limit", data.limit);
+    known = kernel.params[static_cast<size_t>(data.limit)].known;
+  } else if (instruction.op == kAdd || instruction.op == kHead) {
+    known = kernel.params[static_cast<size_t>(instruction.number)].known;
+  }
+  if (known) made.set("known", *known);
+  return made;
+}
+
+Prepared prepare(const LinearKernel& kernel, const Instruction& instruction, const codegen::JitterRow& row) {
+  Prepared made{.emitter = nullptr,
+                .more = more_attributes(kernel, instruction),
+                .in = values_of(kernel, instruction.in),
+                .out = values_of(kernel, instruction.out)};
+  made.emitter = row.make(made.more.empty() ? instruction.attributes : made.more);
+  if (!instruction.memory) return made;
+  const Memory& memory = *instruction.memory;
+  made.memory = EmitAddress{.element = memory.element,
+                            .base = kernel.places[static_cast<size_t>(memory.base)],
+                            .index = std::nullopt,
+                            .displacement_bytes = memory.displacement_bytes};
+  if (memory.index >= 0) made.memory->index = kernel.places[static_cast<size_t>(memory.index)];
+  return made;
+}
+
+codegen::Emission emission_of(const LinearKernel& kernel, const Instruction& instruction, const Prepared& prepared) {
+  return {.op = instruction.op.view(),
+          .attributes = prepared.more.empty() ? instruction.attributes : prepared.more,
+          .in = prepared.in,
+          .out = prepared.out,
+          .vectors = instruction.vectors,
+          .masks = instruction.masks,
+          .generals = instruction.generals,
+          .lanes = kernel.lanes,
+          .memory = prepared.memory,
+          .touched = instruction.touched,
+          .number = instruction.number};
+}
+
+}  // namespace
+
+Result<const codegen::JitterRow*> find_row(const LinearKernel& kernel, const Instruction& instruction,
+                                           const codegen::JitterTable& table, const TargetDescription& target) {
+  const Types in = types_of(kernel, instruction.in), out = types_of(kernel, instruction.out);
+  const codegen::JitterRow* row = table.find({instruction.op, in, out, instruction.attributes}, target);
+  if (row) return row;
+  return error(Code::unsupported, "the ", table.kind(), " jitter table has no row for ", instruction.op, " of ", in,
+               " to ", out, " on target '", target.name, "'");
+}
+
+NeedsFn needs_of(const codegen::JitterTable& table, const TargetDescription& target) {
+  return [&](const LinearKernel& kernel, const Instruction& instruction) -> Result<InstructionNeeds> {
+    TENON_TRY(row, find_row(kernel, instruction, table, target));
+    return InstructionNeeds{row->scratch, row->early_result};
+  };
+}
+
+Result<void> emit(const LinearKernel& kernel, const codegen::JitterTable& table, const TargetDescription& target,
+                  codegen::EmitContext& context) {
+  if (context.kind() != table.kind())
+    return error(Code::invalid_argument, "emitters of the ", table.kind(), " jitter table write no ", context.kind(),
+                 " code");
+  if (kernel.places.size() != kernel.registers.size())
+    return error(Code::internal, "linear kernel '", kernel.name, "' is emitted before its registers are allocated");
+  std::vector<Prepared> prepared;
+  prepared.reserve(kernel.body.size());
+  for (const Instruction& instruction : kernel.body) {
+    TENON_TRY(row, find_row(kernel, instruction, table, target), "emitting linear kernel '", kernel.name, "'");
+    prepared.push_back(prepare(kernel, instruction, *row));
+    prepared.back().emitter->emit_data(context.constants(), emission_of(kernel, instruction, prepared.back()));
+  }
+  for (size_t i = 0; i < kernel.body.size(); ++i) {
+    const Instruction& instruction = kernel.body[i];
+    const std::string text = print(kernel, instruction);
+    context.mark(instruction.label < 0 ? std::string_view() : kernel.labels[static_cast<size_t>(instruction.label)],
+                 text);
+    TENON_OK(prepared[i].emitter->emit_code(context, emission_of(kernel, instruction, prepared[i])), "emitting '", text,
+             "' of linear kernel '", kernel.name, "'");
+  }
+  return {};
+}
+
+}  // namespace tenon::snippet

@@ -1,0 +1,32 @@
+// From a linear kernel with places to code: the walk over the jitter table.
+#pragma once
+#include <string>
+
+#include <tenon/codegen/emitter.hpp>
+#include <tenon/codegen/jitter_table.hpp>
+#include <tenon/snippet/linear/allocate.hpp>
+#include <tenon/snippet/linear/linear.hpp>
+#include <tenon/support/export.hpp>
+#include <tenon/support/result.hpp>
+#include <tenon/target/description.hpp>
+
+namespace tenon::snippet {
+
+// The row for an instruction by its operator and the lane types of its registers (general ones: i64; bool: bool).
+// Without one: Code::unsupported, naming operator, types and table.
+TENON_API Result<const codegen::JitterRow*> find_row(const LinearKernel& kernel, const Instruction& instruction,
+                                                     const codegen::JitterTable& table,
+                                                     const TargetDescription& target);
+
+// What allocate() asks, answered by the table. Borrows both for as long as the function lives.
+TENON_API NeedsFn needs_of(const codegen::JitterTable& table, const TargetDescription& target);
+
+// emit_data of each instruction, in order, then emit_code of each, after context.mark(). The table's rows must be for
+// contexts of this kind. Emissions hold what the instruction holds; those about loops have, besides `number`, which is
+// the loop,
+//   LoopBegin, LoopEnd   attributes `limit` (number of the param), `increment`
+//   TailBegin            attribute `limit`
+TENON_API Result<void> emit(const LinearKernel& kernel, const codegen::JitterTable& table,
+                            const TargetDescription& target, codegen::EmitContext& context);
+
+}  // namespace tenon::snippet

@@ -1,0 +1,277 @@
+// The linear kernel: one list of instructions over virtual registers, with loops as data. What lowering makes of a
+// Body, what passes of core and plugins rewrite, what registers are given to, and what the jitter table turns into
+// code.
+//
+//   kernel @scale lanes 16 {
+//     #0 = pointer 0                      the words that a call brings
+//     #1 = pointer 1
+//     #2 = limit loop 0
+//     #3 = limit loop 1
+//     %0:g = Parameter #0                 pointer of input 0
+//     %1:g = Parameter #1                 pointer of output 0
+//     %2:f32 = Scalar {bits = 0x40000000}
+//     %3:g = Zero
+//     loop 0 d0 dim 0 %3 vector step 16 limit #2 {    while %3 <= #2: ... %3 += 16
+//       %4:f32 = Load f32 [%0 + %3]
+//       %5:f32 = Mul %4, %2 ; Mul blocks.0/scale
+//       Store f32 [%1 + %3], %5
+//     }
+//     tail 1 d0 dim 0 %3 limit #3 -> %6:bool, %7:g {  once, with the lanes below #3 - %3, if there are any
+//       %8:f32 = Load.partial f32 [%0 + %3], %6, %7
+//       ...
+//     }
+//   }
+//
+// Registers are variables: pointers, counters and accumulators are written more than once.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tenon/codegen/emitter.hpp>
+#include <tenon/codegen/register.hpp>
+#include <tenon/ir/attribute.hpp>
+#include <tenon/support/export.hpp>
+#include <tenon/support/inline_vector.hpp>
+#include <tenon/support/name.hpp>
+#include <tenon/support/result.hpp>
+#include <tenon/tensor/element_type.hpp>
+
+namespace tenon::snippet {
+
+using RegisterId = int;
+using ParamId = int;
+using LoopId = int;
+using RegisterIds = InlineVector<RegisterId, 4>;  // few instructions have more
+
+// Lanes of booleans are in `mask` here; the allocator puts them into the file that the target has for them.
+struct Register {
+  codegen::RegisterFile file = codegen::RegisterFile::vector;
+  ElementType element;  // lane type; i64 in general registers
+};
+
+// The 64-bit words that a kernel is called with: void kernel(const int64_t* params). They serve any extents.
+struct Param {
+  enum class Kind : uint8_t {
+    pointer,  // address of port's first element of this call
+    limit,    // of loop `loop`: the last counter value with which it runs; of a tail: its end. With `inner`, `loop`
+              // walks several rows at once, whose elements are `inner`'s dim: it does not run where there are more than
+              // `longest` of them. With `ahead`, it runs while so many elements come behind its own
+    shift,    // bytes by which port's pointer moves after an iteration of `loop` (as many strides as its increment),
+              // less what it has moved in `inner`
+    rewind,   // bytes by which it moves after `loop` has ended, to stand where it stood before
+    count,    // elements that a reduction folds, as the bits of a lane of type `element`
+    // Of `loop`, which walks `streams` stretches of its dim side by side. They have stream_length() elements each, from
+    // the dim's begin; the counter is that of the first.
+    stream_limit,  // the last counter value with which it runs
+    stream_step,   // bytes from one stretch to the next in `port`
+    stream_rest,   // elements of all stretches but the first
+  };
+  Kind kind = Kind::pointer;
+  int port = -1;  // inputs, then outputs of the body, then scratch buffers
+  LoopId loop = -1, inner = -1;
+  int longest = 0, ahead = 0;
+  ElementType element = {};
+  int streams = 0, stream_least = 0;            // shorter stretches are not worth it
+  std::optional<int64_t> known = std::nullopt;  // its value in every call: code may hold it
+  bool operator==(const Param&) const = default;
+};
+
+// Elements between two cuts of a row: whole cache lines, whatever the element type.
+inline constexpr int64_t kLineElements = 64;
+
+// Do stretches of `length` elements begin at places of a page that are apart, whatever the element type? Processors
+// compare loads with earlier stores by the place in a page alone (4 KB aliasing: Intel's and AMD's optimisation
+// manuals), so each stretch would wait for the one before to be stored.
+constexpr bool begin_apart(int64_t length, int streams) {
+  constexpr int64_t kPage = 4096, kApart = 256;
+  for (int64_t bytes = 1; bytes <= 8; bytes *= 2) {
+    for (int64_t stretch = 1; stretch < streams; ++stretch) {
+      const int64_t place = stretch * length * bytes % kPage;
+      if (place < kApart || place > kPage - kApart) return false;
+    }
+  }
+  return true;
+}
+
+// Elements of each stretch of a dim of `extent` elements: whole cache lines, 0 when there are too few. Stretches that
+// are longer than a page begin apart where some length not much shorter does it.
+constexpr int64_t stream_length(const Param& param, int64_t extent) {
+  constexpr int64_t kLong = 4096, kTries = 16;
+  const int64_t longest = extent / param.streams / kLineElements * kLineElements;
+  int64_t length = longest;
+  for (int64_t less = 0; less < kTries && longest > kLong; ++less) {
+    length = longest - less * kLineElements;
+    if (begin_apart(length, param.streams)) break;
+    length = longest;
+  }
+  return length < param.stream_least ? 0 : length;
+}
+
+struct Memory {
+  ElementType element;  // in memory
+  RegisterId base = -1;
+  RegisterId index = -1;  // counts elements; -1: none
+  int64_t displacement_bytes = 0;
+};
+
+// op and its operands. `in` and `out` may name one register twice. `number` is what is named in each line.
+//
+//   Parameter            out g                 = params[number]
+//   BroadcastParameter   out vector            all lanes = params[number] (a lane's bits)
+//   Scalar               out vector            all lanes = attribute `bits`
+//   Zero                 out g                 = 0
+//   Number               out g                 = attribute `value`
+//   AddParameter         in g, out g           out = in + params[number]
+//   Copy                 in x, out x           any file
+//   Load                 out vector            memory; partial: in (tail mask, tail count), other lanes are 0
+//   BroadcastLoad        out vector            memory's one element, in all lanes
+//   Store                in vector             memory; partial: in (value, tail mask, tail count); one: lane 0.
+//                        Attribute `aligned` 1: at a multiple of the bytes stored, in calls whose outputs lie alike
+//   LoopBegin, LoopEnd   in g (counter)        number: loop. While counter <= params[limit]: body, counter += increment
+//   TailBegin, TailEnd   in g (counter), out (mask, g)   number: loop. If counter < params[limit]: mask and count of
+//                        the lanes
+//   HeadLanes            out g                 how many elements lie from memory on up to the next multiple of a
+//                        vector's bytes; params[number] at most
+//   FirstLanes           in g, out mask        the lanes below in, which is less than a vector has
+//   FillTail             in vector, mask; out vector   lanes outside of the mask = attribute `bits`
+//   FoldLanes            in vector, out vector   attribute `by` (Add, Mul, Max, Min): all lanes = fold of all lanes
+//   FoldRows             in 4 vectors, out 4 vectors   FoldLanes of each
+//   Spill                in x                  frame slot `number` = in
+//   Reload               out x                 = frame slot `number`
+//   Move                 general to general after allocation
+// and the elementwise operators of Body, vector to vector, in all lanes. Passes of a target may put in instructions of
+// its own: any other name, lanes as operands and results, one or more; memory where they read it, and then one result
+// or none, or an address.
+struct Instruction {
+  Name op;
+  Attributes attributes = {};
+  RegisterIds in = {}, out = {};
+  std::optional<Memory> memory = std::nullopt;
+  codegen::Lanes touched = codegen::Lanes::full;
+  int64_t number = 0;
+  int label = -1;  // index into LinearKernel::labels
+  // Given by the allocator, as many as the row of the instruction asks for.
+  InlineVector<int, 4> vectors = {}, masks = {}, generals = {};
+};
+
+struct Loop {
+  enum class Kind : uint8_t { scalar, vector, tail };
+  Kind kind = Kind::scalar;
+  std::string name;         // of the body's dim, for texts: "d1"
+  int dim = -1;             // of the body
+  RegisterId counter = -1;  // in elements of the dim; of a tail: that of the vector loop before it
+  int64_t increment = 1;    // vector: lanes times unrolled copies; scalar: rows that go side by side
+  ParamId limit = -1;
+  // Pointers that the loop moves, at the end of each iteration and after the last; made into AddParameter by
+  // insert_shifts, then empty.
+  struct Shift {
+    RegisterId pointer = -1;
+    ParamId each = -1, rewind = -1;  // -1: does not move
+  };
+  std::vector<Shift> shifts = {};
+};
+
+struct TENON_API LinearKernel {
+  std::string name;
+  int lanes = 1;
+  std::vector<Register> registers;
+  std::vector<Param> params;
+  std::vector<Loop> loops;
+  std::vector<Instruction> body;
+  std::vector<std::string> labels;  // of the graph's operators
+  // Scratch buffers of a call: dense, row-major over some dims of the body, with `width` elements at each point. They
+  // are ports, after the tensors. Behind them lie `more_bytes`.
+  struct Scratch {
+    ElementType element;
+    uint32_t dims = 0;  // a DimSet
+    int64_t width = 1, more_bytes = 0;
+  };
+  std::vector<Scratch> scratch;
+  // Of a kernel that walks whole rows down columns: a call may be cut along `dim`, the innermost one of the body, into
+  // blocks of any number of columns; what columns fold into lies in scratch rows of one block.
+  struct Blocks {
+    int dim = -1;        // -1: it may not
+    bool again = false;  // rows of a block are walked by more than one sweep
+    // The kernel goes over the blocks of a call itself. Its loops have dims that the body has not.
+    bool inside = false;
+    int block() const { return dim + 1; }  // the columns of a block; 0 where there is no whole one
+    int rest() const { return dim + 2; }   // those that are left behind the last
+    int count() const { return dim + 3; }  // the blocks
+    // How it is cut, which a target's passes decide: blocks of `elements` where what ports have in so many columns is
+    // at most `within_bytes`. The first size that holds; the last has no bound (0). None: rows are not cut for blocks.
+    struct Size {
+      int64_t elements = 0;  // a multiple of kLineElements
+      int64_t within_bytes = 0;
+      bool operator==(const Size&) const = default;
+    };
+    std::vector<Size> sizes = {};
+    bool operator==(const Blocks&) const = default;
+  };
+  Blocks blocks = {};
+  // Of a kernel that walks short rows as joined ones: so many rows as rows_to_join() says, one behind the other, are
+  // one row of the two innermost dims, of which the outer one is folded. Loops over dim `rows` walk joined rows, and
+  // those over the one behind it their elements. For the rest, loops have dims that the body has not.
+  struct Joined {
+    int rows = -1;                         // -1: none are
+    int row() const { return rows + 2; }   // the elements of one row
+    int rest() const { return rows + 3; }  // those of the rows that are left behind the last joined one
+    int each() const { return rows + 4; }  // the rows of a joined one
+    bool operator==(const Joined&) const = default;
+  };
+  Joined joined = {};
+  // What lowering knows of the body, and text does not say; passes change neither.
+  std::vector<int64_t> extents;  // of its dims; -1: open
+  std::vector<uint32_t> varies;  // of inputs, then outputs: a DimSet of these
+  // Do elements of port `port` lie along the innermost dim? Else where rows of tensors begin says nothing of where its
+  // own do, as of scratch memory.
+  bool has_rows(int port) const {
+    const auto at = static_cast<size_t>(port);
+    return extents.empty() || (at < varies.size() && (varies[at] >> (extents.size() - 1) & 1) != 0);
+  }
+  // Kept dims of the body that no call may cut or join: params may be known that depend on them where their extents
+  // are.
+  uint32_t whole = 0;  // a DimSet
+  // Loops over the dim behind the body's last walk all elements of the dims from this one on as one stretch, which
+  // ports that they move along have side by side; -1: no loop does. Not of kernels with blocks or joined rows.
+  int stretch = -1;
+  bool is_inside_row(const Loop& loop) const { return stretch >= 0 && loop.dim >= stretch; }
+  bool merged = false;        // two sweeps, of which the second sums by what the first folds, go as one
+  bool skewed = false;        // the loop over rows stores one and folds the next
+  bool skewed_twice = false;  // and the row behind that
+  // After allocation: where each register is, and the frame's 64-byte slots.
+  std::vector<codegen::PhysicalRegister> places;
+  int frame_slots = 0;
+
+  RegisterId add_register(codegen::RegisterFile file, ElementType element) {
+    registers.push_back({file, element});
+    return static_cast<RegisterId>(registers.size()) - 1;
+  }
+  RegisterId add_general() { return add_register(codegen::RegisterFile::general, kI64); }
+  // Lanes of `element`; booleans are masks.
+  RegisterId add_lanes(ElementType element) {
+    return add_register(element.is_bool() ? codegen::RegisterFile::mask : codegen::RegisterFile::vector, element);
+  }
+  // The same number for the same param.
+  ParamId add_param(const Param& param);
+};
+
+// The text above; parse(print(k)) prints alike. Errors name line and column.
+TENON_API std::string print(const LinearKernel& kernel);
+TENON_API std::string print(const LinearKernel& kernel, const Instruction& instruction);
+// The kernel's text without names of graph and operators: kernels that compute the same have the same.
+TENON_API std::string text_without_names(const LinearKernel& kernel);
+TENON_API Result<LinearKernel> parse_linear(std::string_view text);
+
+// The pointers that `loop` moves at the end of each iteration (Shift::each), or after the last (rewind).
+void append_moves(std::vector<Instruction>& body, const Loop& loop, ParamId Loop::Shift::*which, int label);
+// Loop::shifts as instructions. Nothing when there are none.
+TENON_API void insert_shifts(LinearKernel& kernel);
+
+// Registers are written before they are read on every path, loops nest, operands are of the files and types that the
+// table above states, params and labels are there, tensors move along dims that they vary over; after allocation, no
+// two live registers share a place. Errors name the instruction.
+TENON_API Result<void> verify(const LinearKernel& kernel);
+
+}  // namespace tenon::snippet

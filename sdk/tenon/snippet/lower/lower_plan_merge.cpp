@@ -1,0 +1,188 @@
+// Which two sweeps are made one (LowerOptions::merge_sweeps): the second sums by what the first folds, and there is a
+// rule by which such sums are moved.
+#include <algorithm>
+#include <limits>
+
+#include <tenon/snippet/lower/lower_plan_internal.hpp>
+
+namespace tenon::snippet {
+namespace {
+
+bool has_initial(const BodyNode& fold, double value, ElementType element) {
+  return *fold.attributes.find("initial")->get_if<int64_t>() == bits_of(element, value);
+}
+
+}  // namespace
+
+bool may_merge_sweeps(const Body& body) {
+  std::vector<char> behind(body.values.size(), 0);
+  for (const BodyNode& node : body.nodes) {
+    const auto at = [&](ValueId id) { return static_cast<size_t>(id); };
+    for (const ValueId operand : node.operands) behind[at(node.result)] |= behind[at(operand)];
+    if (node.op == "ReduceSum" && behind[at(node.result)] && body.values[at(node.result)].element.is_float())
+      return true;
+    behind[at(node.result)] |= is_reduction(node.op);
+  }
+  return false;
+}
+
+// Which values the folds of a sweep have a part in.
+std::vector<char> Planner::behind_folds(const Sweep& sweep) const {
+  std::vector<char> behind(body_.values.size(), 0);
+  for (const BodyNode* fold : sweep.folds) behind[index(fold->result)] = 1;
+  for (const BodyNode& node : body_.nodes)
+    for (const ValueId operand : node.operands) behind[index(node.result)] |= behind[index(operand)];
+  return behind;
+}
+
+const BodyNode* Planner::node_of(ValueId id, Name op) const {
+  const BodyNode* node = maker_[index(id)];
+  return node && node->op == op ? node : nullptr;
+}
+
+// Is `id` a fold of `sweep`, from `initial` on, and what it takes `x`?
+bool Planner::folds_in(const Sweep& sweep, ValueId id, Name op, ValueId x, double initial) const {
+  const BodyNode* fold = node_of(id, op);
+  return fold && std::ranges::find(sweep.folds, fold) != sweep.folds.end() && fold->operands[0] == x &&
+         has_initial(*fold, initial, body_.values[index(id)].element);
+}
+
+bool Planner::is_number(ValueId id, double number) const {
+  const BodyNode* node = node_of(id, "Scalar");
+  return node && *node->attributes.find("bits")->get_if<int64_t>() == bits_of(body_.values[index(id)].element, number);
+}
+
+// The greatest x, or that where it is finite and 0 elsewhere.
+bool Planner::is_greatest(const Sweep& sweep, ValueId id, ValueId x) const {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (folds_in(sweep, id, "ReduceMax", x, -kInfinity)) return true;
+  const BodyNode* choice = node_of(id, "Where");
+  if (!choice || !is_number(choice->operands[1], 0)) return false;
+  const BodyNode* infinite = node_of(choice->operands[0], "Equal");
+  const BodyNode* magnitude = infinite ? node_of(infinite->operands[0], "Abs") : nullptr;
+  const ValueId greatest = choice->operands[2];
+  return magnitude && magnitude->operands[0] == greatest && is_number(infinite->operands[1], kInfinity) &&
+         folds_in(sweep, greatest, "ReduceMax", x, -kInfinity);
+}
+
+bool Planner::is_mean(const Sweep& sweep, ValueId id, ValueId x) const {
+  const BodyNode* quotient = node_of(id, "Div");
+  return quotient && folds_in(sweep, quotient->operands[0], "ReduceSum", x, 0) &&
+         node_of(quotient->operands[1], "ReducedCount");
+}
+
+// How the sum of a second sweep may be moved; none: no rule is known.
+std::optional<MovedSum> Planner::moved_sum(const Sweep& first, const BodyNode& fold) const {
+  const ElementType element = body_.values[index(fold.result)].element;
+  if (fold.op != "ReduceSum" || !element.is_float() || !has_initial(fold, 0, element)) return std::nullopt;
+  const BodyNode* term = maker_[index(fold.operands[0])];
+  if (!term || (term->op != "Exp" && term->op != "Mul")) return std::nullopt;
+  const BodyNode* difference = node_of(term->operands[0], "Sub");
+  if (!difference) return std::nullopt;
+  const ValueId x = difference->operands[0], by = difference->operands[1];
+  const bool squares = term->op == "Mul" && term->operands[1] == difference->result && is_mean(first, by, x);
+  const bool powers = term->op == "Exp" && is_greatest(first, by, x);
+  if (!squares && !powers) return std::nullopt;
+  return MovedSum{.fold = &fold, .term = term, .difference = difference, .by = by, .squares = squares};
+}
+
+// The sums of `second`, if each may be moved, and nothing else of it goes by what `first` folds.
+std::vector<MovedSum> Planner::moved_sums(const Nest& nest, const Sweep& first, const Sweep& second) const {
+  const std::vector<char> behind = behind_folds(first);
+  const auto goes_by = [&](ValueId id) { return behind[index(id)] != 0; };
+  const auto is_result = [&](const BodyNode* fold) {
+    return std::ranges::any_of(nest.roots, [&](const Access& root) { return root.value == fold->result; });
+  };
+  if (first.folds.empty() || second.folds.empty() || first.loops != second.loops) return {};
+  if (!nest.whole_rows && (nest.tiled || first.loops.back() != nest.vector)) return {};
+  if (nest.whole_rows && (std::ranges::any_of(first.folds, is_result) || std::ranges::any_of(second.folds, is_result)))
+    return {};
+  if (!plan_.behind && std::ranges::any_of(second.stores, [&](const Access& store) { return goes_by(store.value); }))
+    return {};
+  std::vector<MovedSum> sums;
+  for (const BodyNode* fold : second.folds) {
+    const auto sum = moved_sum(first, *fold);
+    if (!sum || !contains(varies(sum->difference->result), first.loops.back())) return {};
+    sums.push_back(*sum);
+  }
+  const auto is_term = [&](ValueId id) {
+    return std::ranges::any_of(
+        sums, [&](const MovedSum& sum) { return id == sum.term->result || id == sum.difference->result; });
+  };
+  for (const ValueId id : second.values)
+    if (goes_by(id) && !is_term(id)) return {};
+  return sums;
+}
+
+// Values and memory of both, without what goes by the first's folds.
+Sweep Planner::joined_sweep(const Sweep& first, const Sweep& second) const {
+  const std::vector<char> behind = behind_folds(first);
+  Sweep both = first;
+  both.values.clear();
+  const auto has = [](const std::vector<ValueId>& ids, ValueId id) { return std::ranges::find(ids, id) != ids.end(); };
+  for (const ValueId id : order_)
+    if (!behind[index(id)] && (has(first.values, id) || has(second.values, id))) both.values.push_back(id);
+  for (const Access& read : second.reads) {
+    const auto same = [&](const Access& other) { return other.value == read.value; };
+    if (!has(both.values, read.value) && std::ranges::none_of(both.reads, same)) both.reads.push_back(read);
+  }
+  both.stores.insert(both.stores.end(), second.stores.begin(), second.stores.end());
+  return both;
+}
+
+// Is what the second sweep keeps for the last one, which goes a block behind, powers that may be moved, or nothing that
+// goes by the first?
+bool Planner::may_move_kept(const Scope& scope, size_t first, const std::vector<MovedSum>& sums) const {
+  if (first + 3 != scope.phases.size() || scope.phases[first + 1].sweeps.size() != 1) return false;
+  if (std::ranges::any_of(sums, &MovedSum::squares)) return false;
+  const std::vector<char> behind = behind_folds(scope.phases[first].sweeps.front());
+  return std::ranges::all_of(scope.phases[first + 1].sweeps.front().stores, [&](const Access& store) {
+    const auto is_power = [&](const MovedSum& sum) { return sum.term->result == store.value; };
+    return !behind[index(store.value)] || std::ranges::any_of(sums, is_power);
+  });
+}
+
+// What the first sweep kept for the second alone: the one that both are has it in registers.
+void Planner::drop_unread_stores(const Nest& nest, const Scope& scope, Sweep& sweep) const {
+  const auto reads = [](const Sweep& of, int port) {
+    return std::ranges::find(of.reads, port, &Access::port) != of.reads.end();
+  };
+  const auto is_read = [&](int port) {
+    return reads(sweep, port) || std::ranges::any_of(scope.phases, [&](const Phase& phase) {
+             return std::ranges::any_of(phase.sweeps, [&](const Sweep& other) { return reads(other, port); });
+           });
+  };
+  const auto is_result = [&](const Access& store) {
+    return std::ranges::any_of(
+        nest.roots, [&](const Access& root) { return root.value == store.value && root.port == store.port; });
+  };
+  std::erase_if(sweep.stores, [&](const Access& store) { return !is_result(store) && !is_read(store.port); });
+}
+
+void Planner::merge_sweeps(const Nest& nest, Scope& scope) {
+  for (size_t i = 0; i + 1 < scope.phases.size(); ++i) {
+    Phase &phase = scope.phases[i], &next = scope.phases[i + 1];
+    if (phase.settles >= 0 || phase.sweeps.size() != 1 || next.sweeps.empty()) continue;
+    const std::vector<MovedSum> sums = moved_sums(nest, phase.sweeps.front(), next.sweeps.front());
+    if (sums.empty() || (plan_.behind && !may_move_kept(scope, i, sums))) continue;
+    if (plan_.body.values.empty()) plan_.body = body_;
+    plan_.mergings.push_back(
+        merging_of(plan_.body, joined_sweep(phase.sweeps.front(), next.sweeps.front()), sums, !nest.whole_rows));
+    if (plan_.behind) {
+      Merging& merging = plan_.mergings.back();
+      std::vector<int> ports;
+      for (const Merging::Subtracted& one : merging.subtracted) {
+        plan_.scratch.push_back(
+            {plan_.body.values[index(one.next)].element, reduced_ | DimSet{1} << nest.vector, false});
+        ports.push_back(last_scratch());
+      }
+      move_kept(plan_.body, merging, scope.phases.back(), sums, ports);
+    }
+    phase.merges = next.settles = static_cast<int>(plan_.mergings.size()) - 1;
+    phase.sweeps.clear();
+    next.sweeps.erase(next.sweeps.begin());
+    drop_unread_stores(nest, scope, plan_.mergings.back().sweep);
+  }
+}
+
+}  // namespace tenon::snippet

@@ -1,0 +1,197 @@
+// The nodes of two sweeps as one: what is folded so far and of a group, and sums that are moved from what they went by
+// to another value.
+//
+//   greatest g: s = sum of e^(x - g)    by g':  s * e^(g - g')
+//   mean m:     q = sum of (x - m)^2    by m':  q + e * (2 * d + n * e),  e = m - m'
+//               d = sum of (x - m)              d + n * e
+//
+// with n the number of x. d is not 0 where m is rounded: the square is exact for any m, however far from 0, and digits
+// are lost only as in any sum.
+// What the sum of x itself has lost on the way d shows, so it is put right: of whole rows of columns as it goes, of
+// lanes in the end, since a group that waited for what the one before has put right would wait longer than for its
+// memory.
+#include <algorithm>
+
+#include <tenon/snippet/lower/lower_plan_internal.hpp>
+
+namespace tenon::snippet {
+namespace {
+
+// Appends nodes to a body, for values of one place in the nest.
+class Appender {
+ public:
+  Appender(Body& body, DimSet varies, std::string label) : body_(body), varies_(varies), label_(std::move(label)) {}
+
+  ElementType of(ValueId id) const { return body_.values[static_cast<size_t>(id)].element; }
+  ValueId value(ElementType element) { return body_.add_value({element, varies_}); }
+  ValueId scalar(ElementType element, double number) {
+    body_.nodes.push_back(body_.make_scalar(element, lane_bits(element, number), label_));
+    return made_.emplace_back(body_.nodes.back().result);
+  }
+  // Of the type of its last operand, but for comparisons.
+  ValueId node(Name op, std::vector<ValueId> operands, Attributes attributes = {}) {
+    const ElementType element = op == "Equal" ? kBool : of(operands.back());
+    return made_.emplace_back(
+        body_.append({.op = op, .attributes = std::move(attributes), .operands = std::move(operands), .label = label_},
+                     {element, varies_}, body_.nodes));
+  }
+  // What has been made since.
+  std::vector<ValueId> take() { return std::exchange(made_, {}); }
+
+ private:
+  Body& body_;
+  const DimSet varies_;
+  const std::string label_;
+  std::vector<ValueId> made_;
+};
+
+// e^(x - from) summed, by `to`. Infinite ones that are alike have no difference; nothing, and what vanishes beside
+// `to`, stays nothing, whatever the factor.
+ValueId move_powers(Appender& a, ValueId sum, ValueId from, ValueId to) {
+  const ValueId zero = a.scalar(a.of(sum), 0);
+  const ValueId factor = a.node("Exp", {a.node("Sub", {from, to})});
+  const ValueId product = a.node("Where", {a.node("Equal", {factor, zero}), zero, a.node("Mul", {sum, factor})});
+  const ValueId as_it_is = a.node("Or", {a.node("Equal", {from, to}), a.node("Equal", {sum, zero})});
+  return a.node("Where", {as_it_is, sum, product});
+}
+
+struct Moments {
+  ValueId count, first, second;
+};
+// Sums of differences from `from` and of their squares, by `to`. With `squares_alone`, `first` is not made (-1).
+Moments move_moments(Appender& a, const Moments& sums, ValueId from, ValueId to, bool squares_alone = false) {
+  const ValueId zero = a.scalar(a.of(from), 0), by = a.node("Sub", {from, to});
+  const ValueId more = a.node("Mul", {sums.count, by});
+  const ValueId factor = a.node("Add", {a.node("Add", {sums.first, sums.first}), more});
+  const ValueId square = a.node("Add", {sums.second, a.node("Mul", {by, factor})});
+  const ValueId as_it_is = a.node("Or", {a.node("Equal", {from, to}), a.node("Equal", {sums.count, zero})});
+  const ValueId first = squares_alone ? -1 : a.node("Where", {as_it_is, sums.first, a.node("Add", {sums.first, more})});
+  return {sums.count, first, a.node("Where", {as_it_is, sums.second, square})};
+}
+
+// Writes one Merging, and its nodes behind those of `body`, to which it adds.
+class Merger {
+ public:
+  Merger(Body& body, const Sweep& both, bool lanes)
+      : body_(body),
+        lanes_(lanes),
+        merging_{.sweep = both},
+        append_(body, body.values[static_cast<size_t>(both.folds.front()->result)].varies, both.folds.front()->label) {}
+
+  Merging run(const std::vector<MovedSum>& sums) {
+    add_folds(sums);
+    for (const MovedSum& sum : sums) add_subtracted(sum);
+    for (const MovedSum& sum : sums) add_sum(sum);
+    merging_.advance = append_.take();
+    for (Merging::Fold& one : merging_.sums) one.next = append_.node("Add", {one.next, one.group});
+    if (!lanes_)
+      for (Merging::Fold& fold : merging_.folds) fold.next = put_right(fold, fold.next, &Merging::Fold::next);
+    merging_.add = append_.take();
+    for (Merging::Fold& fold : merging_.folds)
+      fold.right = lanes_ ? put_right(fold, fold.state, &Merging::Fold::state) : fold.state;
+    merging_.finish = append_.take();
+    for (Merging::Fold& one : merging_.sums) settle(one);
+    merging_.settle = append_.take();
+    return std::move(merging_);
+  }
+
+ private:
+  const BodyNode* node_of(ValueId id) const {
+    const auto found = std::ranges::find(body_.nodes, id, &BodyNode::result);
+    return found == body_.nodes.end() ? nullptr : &*found;
+  }
+  Merging::Fold carry(const BodyNode& fold) {
+    const ElementType element = append_.of(fold.operands[0]);
+    return {.node = fold, .state = append_.value(element), .group = append_.value(element)};
+  }
+
+  void add_folds(const std::vector<MovedSum>& sums) {
+    for (const BodyNode* fold : merging_.sweep.folds) {
+      Merging::Fold& one = merging_.folds.emplace_back(carry(*fold));
+      one.next = append_.node(*fold_of(fold->op), {one.state, one.group});
+    }
+    if (std::ranges::none_of(sums, &MovedSum::squares)) return;
+    const ElementType element = append_.of(sums.front().fold->result);
+    Merging::Count& count = merging_.count.emplace();
+    count = {.state = append_.value(element), .group = append_.value(element)};
+    count.next = append_.node("Add", {count.state, count.group});
+  }
+
+  // `id` of what is folded so far.
+  ValueId so_far(ValueId id) {
+    for (const Merging::Fold& one : merging_.folds)
+      if (one.node.result == id) return one.next;
+    const BodyNode* found = node_of(id);
+    if (!found || found->op == "Scalar") return id;
+    if (found->op == "ReducedCount") return merging_.count->next;
+    const BodyNode node = *found;  // what is appended moves it
+    std::vector<ValueId> operands;
+    for (const ValueId operand : node.operands) operands.push_back(so_far(operand));
+    return append_.node(node.op, std::move(operands), node.attributes);
+  }
+
+  void add_subtracted(const MovedSum& sum) {
+    if (std::ranges::find(merging_.subtracted, sum.by, &Merging::Subtracted::whole) != merging_.subtracted.end())
+      return;
+    Merging::Subtracted one{.whole = sum.by, .next = so_far(sum.by)};
+    for (const Merging::Fold& fold : merging_.folds)
+      if (fold.node.result == sum.by) one.is_fold = true, one.state = fold.state;
+    if (!one.is_fold) one.state = append_.value(append_.of(sum.by));
+    merging_.subtracted.push_back(one);
+  }
+
+  void add_sum(const MovedSum& sum) {
+    for (const ValueId id : {sum.difference->result, sum.term->result})
+      if (std::ranges::find(merging_.second, id) == merging_.second.end()) merging_.second.push_back(id);
+    const auto by = std::ranges::find(merging_.subtracted, sum.by, &Merging::Subtracted::whole);
+    Merging::Fold one = carry(*sum.fold);
+    one.from = by->state, one.by = sum.by;
+    if (!sum.squares) {
+      one.next = move_powers(append_, one.state, by->state, by->next);
+      merging_.sums.push_back(one);
+      return;
+    }
+    BodyNode node = *sum.fold;
+    node.operands = {sum.difference->result};
+    node.result = append_.value(append_.of(node.operands[0]));
+    Merging::Fold differences = carry(node);
+    const Moments moved =
+        move_moments(append_, {merging_.count->state, differences.state, one.state}, by->state, by->next);
+    one.next = moved.second, differences.next = moved.first;
+    one.first_moment = differences.state;
+    differences.of_mean = node_of(sum.by)->operands[0];
+    merging_.sums.push_back(one);
+    merging_.sums.push_back(differences);
+  }
+
+  // `sum` of x, with that of the differences from its mean (`which` of their fold) where this is finite.
+  ValueId put_right(const Merging::Fold& fold, ValueId sum, ValueId Merging::Fold::*which) {
+    const auto differences = std::ranges::find(merging_.sums, fold.node.result, &Merging::Fold::of_mean);
+    if (differences == merging_.sums.end()) return sum;
+    const ValueId lost = (*differences).*which, zero = append_.scalar(append_.of(lost), 0);
+    const ValueId is_finite = append_.node("Equal", {append_.node("Sub", {lost, lost}), zero});
+    return append_.node("Where", {is_finite, append_.node("Add", {sum, lost}), sum});
+  }
+
+  void settle(Merging::Fold& sum) {
+    if (sum.by < 0) return;
+    const auto squares = [&] {
+      const Moments sums{merging_.count->state, sum.first_moment, sum.state};
+      return move_moments(append_, sums, sum.from, sum.by, /*squares_alone=*/true).second;
+    };
+    sum.settled = sum.first_moment < 0 ? move_powers(append_, sum.state, sum.from, sum.by) : squares();
+  }
+
+  Body& body_;
+  const bool lanes_;
+  Merging merging_;
+  Appender append_;
+};
+
+}  // namespace
+
+Merging merging_of(Body& body, const Sweep& both, const std::vector<MovedSum>& sums, bool lanes) {
+  return Merger(body, both, lanes).run(sums);
+}
+
+}  // namespace tenon::snippet

@@ -1,0 +1,136 @@
+// Several short rows at once: their loops, tails and folds over lanes then cost once what they would cost for each, and
+// the rows do not wait for each other. The loop over rows stands twice, for so many at once and for single ones; long
+// rows, which would only push each other out of the cache, all go through the second (CallPlan).
+#include <algorithm>
+
+#include <tenon/snippet/lower/lower_internal.hpp>
+
+namespace tenon::snippet {
+
+// A value that waits in a scratch row has one row only.
+bool Lowering::rows_have_memory(const Nest& nest, const Scope& scope) const {
+  const auto alone = [&](const Access& access) {
+    return scratch_of(access.port) && !contains(varies_of(access.port), nest.kept.back());
+  };
+  for (const Phase& phase : scope.phases) {
+    for (const Sweep& sweep : phase.sweeps)
+      if (std::any_of(sweep.stores.begin(), sweep.stores.end(), alone)) return false;
+  }
+  return true;
+}
+
+// Rows that end within a line: vectors as wide as a line are stored in two, and the halves of a line by vectors that
+// lie apart, with other rows' between. Where that is two halves or more for each vector, rows gain nothing of one
+// another (docs/performance/snippets.md).
+bool Lowering::stores_parts_of_lines(const Nest& nest, const Scope& scope) const {
+  constexpr int64_t kLineBits = 64 * 8;
+  const Expr& extent = body_.dims[index(nest.vector)].extent;
+  if (!extent.is_constant()) return false;
+  int64_t bits = 0;
+  for (const Phase& phase : scope.phases)
+    for (const Sweep& sweep : phase.sweeps)
+      for (const Access& store : sweep.stores) {
+        const int64_t element = element_of(store.port).bits();
+        if (contains(varies(store.value), nest.vector) && extent.constant() * element % kLineBits != 0)
+          bits += options_.lanes * element;
+      }
+  return bits >= kLineBits;
+}
+
+// As many as registers hold: accumulators of sums in half of the vectors, a pointer for each row and port.
+int Lowering::rows_together(const Nest& nest) const {
+  constexpr size_t kInstructions = 160, kPointers = 8;
+  if (nest.tiled || nest.kept.empty() || nest.vector < nest.kept.back() || options_.heads) return 1;
+  const Scope& scope = nest.scopes.back();
+  size_t instructions = 0, folds = 0, sweeps = 0;
+  for (const Phase& phase : scope.phases) {
+    if (phase.merges >= 0) return 1;  // its rows are long
+    for (const Sweep& sweep : phase.sweeps) {
+      if (sweep.loops.size() != 1) return 1;
+      ++sweeps;
+      instructions += sweep.values.size() + sweep.reads.size() + sweep.stores.size();
+      folds = std::max(folds, sweep.folds.size());
+    }
+  }
+  if (sweeps == 0 || folds == 0 || !rows_have_memory(nest, scope)) return 1;
+  if (sweeps == 1 && long_when_walked_once(nest)) return 1;
+  size_t pointers = 0;
+  for (int port = 0; port < tensors(); ++port) pointers += contains(varies_of(port), nest.kept.back());
+  const size_t accumulators = folds * static_cast<size_t>(options_.unroll);
+  int rows = options_.rows;
+  const auto fits = [&] {
+    const auto count = static_cast<size_t>(rows);
+    // Those that are written out have accumulators one after the other, and a known step from one to the next.
+    const HeldRow held = held_row(nest, rows);
+    if (held.vectors > 0 && 2 * held.held >= held.vectors)
+      return accumulators + count * folds <= static_cast<size_t>(options_.vectors) / 2 && pointers <= kPointers;
+    return count * accumulators <= static_cast<size_t>(options_.vectors) / 2 && count * pointers <= kPointers &&
+           count * instructions <= kInstructions;
+  };
+  while (rows > 1 && !fits()) rows /= 2;
+  if (rows > 1 && held_row(nest, rows).vectors == 0 && stores_parts_of_lines(nest, scope)) return 1;
+  // Of rows that are written out two, where all of two stays in registers and not of four: what is loaded again costs
+  // more than two rows have of each other.
+  const HeldRow held = held_row(nest, rows), of_two = held_row(nest, 2);
+  return rows > 2 && held.held < held.vectors && of_two.held == of_two.vectors ? 2 : rows;
+}
+
+// Rows that are walked again are near then; the others come from memory as they go.
+int Lowering::longest_row(const Scope& scope) const {
+  size_t sweeps = 0;
+  for (const Phase& phase : scope.phases) sweeps += phase.sweeps.size();
+  return sweeps > 1 ? options_.longest_row_again : options_.longest_row_once;
+}
+
+// The id of the loop over single rows, which stands for both when pointers are moved.
+LoopId Lowering::write_rows(const Nest& nest, int rows, std::vector<LoopId>& ids) {
+  const int dim = nest.kept.back();
+  const RegisterId counter = zero();
+  row_pointers_.clear();
+  row_loop_ = scalar_loop(dim, counter, rows, [&] {
+    place_.row_dim = dim, place_.rows = rows;
+    write_scope(nest, nest.kept.size(), ids);
+  });
+  // The first loop inside is one over the elements of a row; short ones have none.
+  if (index(row_loop_) + 1 < kernel_.loops.size()) {
+    Param& limit = kernel_.params[index(kernel_.loops[index(row_loop_)].limit)];
+    limit.inner = row_loop_ + 1;
+    limit.longest = longest_row(nest.scopes.back());
+  }
+  const LoopId single = scalar_loop(dim, counter, 1, [&] { write_scope(nest, nest.kept.size(), ids); });
+  make_row_pointers(single);
+  return single;
+}
+
+// At the begin of each iteration: a row's pointer lies one stride behind that of the row before.
+void Lowering::make_row_pointers(LoopId single) {
+  std::vector<Instruction> made;
+  std::vector<int> ports;
+  for (const auto& [port, pointers] : row_pointers_) ports.push_back(port);
+  std::sort(ports.begin(), ports.end());
+  for (const int port : ports) {
+    const ParamId stride = kernel_.add_param({.kind = Param::Kind::shift, .port = port, .loop = single});
+    RegisterId before = pointers_[index(port)];
+    for (const RegisterId pointer : row_pointers_[port]) {
+      made.push_back({.op = "AddParameter", .in = {before}, .out = {pointer}, .number = stride});
+      before = pointer;
+    }
+  }
+  static const Name kBegin("LoopBegin");
+  const auto begins = [&](const Instruction& instruction) {
+    return instruction.op == kBegin && instruction.number == row_loop_;
+  };
+  const auto begin = std::find_if(kernel_.body.rbegin(), kernel_.body.rend(), begins);  // near the end: of this sweep
+  kernel_.body.insert(begin.base(), made.begin(), made.end());
+}
+
+// The first row's pointers move by all rows of an iteration.
+void Lowering::move_row_pointers(int dim, const std::vector<int>& ports) {
+  for (const int port : ports) {
+    if (!contains(varies_of(port), dim)) continue;
+    const ParamId each = kernel_.add_param({.kind = Param::Kind::shift, .port = port, .loop = row_loop_});
+    kernel_.loops[index(row_loop_)].shifts.push_back({.pointer = pointers_[index(port)], .each = each});
+  }
+}
+
+}  // namespace tenon::snippet
