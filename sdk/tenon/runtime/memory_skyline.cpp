@@ -8,8 +8,8 @@ Skyline::Outcome Skyline::run(Address ceiling, uint64_t seed, uint64_t round, ui
   ceiling_ = ceiling;
   looks_ = 0;
   Outcome outcome = Outcome::found;
-  for (const Section& section : initial_) {
-    if (section.rest > 0 && ceiling + section.spare < 0) outcome = Outcome::impossible;
+  for (size_t s = 0; s < initial_.size(); ++s) {
+    if (initial_[s].rest > 0 && ceiling + initial_spare_[s] < 0) outcome = Outcome::impossible;
   }
   if (outcome == Outcome::found) reset(seed, round);
   while (left_ > 0 && outcome == Outcome::found) {
@@ -40,9 +40,8 @@ void Skyline::reset(uint64_t seed, uint64_t round) {
   left_ = items_.size();
   const auto count = static_cast<uint32_t>(sections_.size());
   for (uint32_t s = 0; s < count; ++s) {
-    sections_[s].spare += ceiling_;
+    spare_[s] = ceiling_ + initial_spare_[s];
     raise(sections_[s], 0);
-    weigh(s);
   }
   valleys_.clear();
   listed_.assign(count, kNone);
@@ -71,7 +70,6 @@ void Skyline::lower(uint32_t s, Address level) {
 }
 
 void Skyline::open() {
-  looks_ += 1 + sections_.size() / 16;
   Frame frame = find_valley();
   frame.from = frame.left > 0 ? frame.left - 1 : 0;
   frame.to = frame.right;
@@ -91,7 +89,7 @@ bool Skyline::fits(const Frame& frame, uint32_t i) const {
 
 // What may lie at the bottom: items that live in the valley alone. Others lie no lower than its walls.
 void Skyline::gather(Frame& frame) {
-  looks_ += 1 + (born_[frame.right] - born_[frame.left]) / 4;
+  looks_ += 1 + (valleys_.size() + (frame.right - frame.left) + (born_[frame.right] - born_[frame.left])) / 4;
   lowest_roof_ = ceiling_;
   for (uint32_t s = frame.left; s < frame.right; ++s) lowest_roof_ = std::min(lowest_roof_, sections_[s].roof);
   // No gap ends below a wall, an obstacle or the top of an item in the valley.
@@ -113,17 +111,16 @@ void Skyline::gather(Frame& frame) {
   }
   if (hopeless(frame, frame.section)) {
     frame.exhausted = true;
-    ++weight_[frame.section];
-    weigh(frame.section);
+    blame(frame.section);
     return;
   }
   frame.empty = best == kNone;
   if (frame.empty) return;
   // Where all of the valley may be wasted, nothing presses: the best item decides.
-  if (sections_[frame.section].spare >= frame.rise) {
+  if (spare_[frame.section] >= frame.rise) {
     frame.section = items_[best].first;
     for (uint32_t s = items_[best].first; s <= items_[best].last; ++s) {
-      if (sections_[s].spare < sections_[frame.section].spare) frame.section = s;
+      if (spare_[s] < spare_[frame.section]) frame.section = s;
     }
   }
   frame.rise = smallest;
@@ -136,7 +133,7 @@ bool Skyline::hopeless(const Frame& frame, uint32_t& section) {
   for (uint32_t s = frame.left; s < frame.right; ++s) {
     sum += sums_[s - frame.left];
     const Address depth = std::min(frame.wall, sections_[s].roof) - frame.level;
-    if (depth - sum <= sections_[s].spare) continue;
+    if (depth - sum <= spare_[s]) continue;
     section = s;
     return true;
   }
@@ -196,15 +193,13 @@ bool Skyline::waste(Frame& frame) {
   frame.exhausted = true;
   const uint32_t begin = frame.empty ? frame.left : frame.section, end = frame.empty ? frame.right : frame.section + 1;
   for (uint32_t s = begin; s < end; ++s) {
-    if (frame.rise <= sections_[s].spare) continue;
-    ++weight_[s];
-    weigh(s);
+    if (frame.rise <= spare_[s]) continue;
+    blame(s);
     return false;
   }
   frame.choice = frame.empty ? Choice::rise : Choice::gap;
   for (uint32_t s = begin; s < end; ++s) {
-    sections_[s].spare -= frame.rise;
-    weigh(s);
+    spare_[s] -= frame.rise;
     raise(sections_[s], frame.level + frame.rise);
   }
   regroup(frame);
@@ -220,12 +215,10 @@ std::pair<uint32_t, uint32_t> Skyline::touched(const Frame& frame) const {
 void Skyline::undo(Frame& frame) {
   const auto [first, last] = touched(frame);
   for (uint32_t s = first; s <= last; ++s) {
-    if (frame.choice == Choice::item) {
+    if (frame.choice == Choice::item)
       sections_[s].rest += items_[frame.item].bytes;
-    } else {
-      sections_[s].spare += frame.rise;
-      weigh(s);
-    }
+    else
+      spare_[s] += frame.rise;
     lower(s, frame.level);
   }
   restore(frame);
@@ -255,11 +248,13 @@ bool Skyline::back() {
 }
 
 void Skyline::drop_frame() {
-  const Frame& frame = frames_.back();
-  unlist(frame.left);
-  list(frame.left);
-  pool_.resize(frame.begin);
+  const uint32_t left = frames_.back().left;
+  pool_.resize(frames_.back().begin);
   frames_.pop_back();
+  // What the last choice made goes with it.
+  if (!frames_.empty() && frames_.back().outer_left <= left && left < frames_.back().outer_right) return;
+  unlist(left);
+  list(left);
 }
 
 void Skyline::copy_to(std::vector<Address>& at) const {

@@ -43,10 +43,9 @@ class Skyline {
     Address bottom, top;
   };
   struct Section {
-    Address floor = 0;  // the skyline
-    Address rest = 0;   // bytes of items without place
-    Address spare = 0;  // bytes that may be wasted: what items and obstacles leave of the ceiling, less the gaps so far
-    Address roof = 0;   // bottom of the next obstacle, or the ceiling
+    Address floor = 0;                        // the skyline
+    Address rest = 0;                         // bytes of items without place
+    Address roof = 0;                         // bottom of the next obstacle, or the ceiling
     uint32_t obstacle = 0, obstacle_end = 0;  // those above the floor
   };
   // Sections of one floor between higher ones.
@@ -80,7 +79,7 @@ class Skyline {
   void list_if_valley(uint32_t begin);
   void list(uint32_t begin);
   void unlist(uint32_t begin);
-  void weigh(uint32_t section);
+  void blame(uint32_t section);
   void open();
   void gather(Frame& frame);
   bool hopeless(const Frame& frame, uint32_t& section);
@@ -105,8 +104,10 @@ class Skyline {
   std::vector<uint32_t> born_;       // by section: its first item; one more at the end
   std::vector<Obstacle> obstacles_;  // by section and bottom
   std::vector<Section> initial_, sections_;
-  std::vector<double> weight_;           // of sections: by failures
-  std::vector<double> spare_by_weight_;  // of sections
+  // Of sections, bytes that may be wasted: what items and obstacles leave of the ceiling (of nothing at first), less
+  // the gaps so far.
+  std::vector<Address> initial_spare_, spare_;
+  std::vector<double> failures_, by_failures_;  // of sections: one and the failures there, and one by that
   // Sections of one floor are a plateau. By its first section: the end; by its last: the first.
   std::vector<uint32_t> plateau_end_, plateau_begin_;
   std::vector<Valley> valleys_;   // in no order

@@ -9,10 +9,11 @@ namespace tenon::memory {
 Skyline::Skyline(const Problem& problem, uint32_t first, uint32_t last, std::span<const uint32_t> loose,
                  std::span<const uint32_t> fixed, const std::vector<Address>& at) {
   lay_out(problem, first, last, loose, fixed, at);
+  initial_spare_.assign(initial_.size(), 0);
   for (const Item& item : items_) {
     for (uint32_t s = item.first; s <= item.last; ++s) {
       initial_[s].rest += item.bytes;
-      initial_[s].spare -= item.bytes;
+      initial_spare_[s] -= item.bytes;
     }
   }
   std::stable_sort(obstacles_.begin(), obstacles_.end(), [](const Obstacle& a, const Obstacle& b) {
@@ -22,10 +23,11 @@ Skyline::Skyline(const Problem& problem, uint32_t first, uint32_t last, std::spa
     Section& section = initial_[obstacles_[i].section];
     if (section.obstacle_end == 0) section.obstacle = i;
     section.obstacle_end = i + 1;
-    section.spare -= obstacles_[i].top - obstacles_[i].bottom;
+    initial_spare_[obstacles_[i].section] -= obstacles_[i].top - obstacles_[i].bottom;
   }
-  weight_.assign(initial_.size(), 1);
-  spare_by_weight_.resize(initial_.size());
+  spare_.resize(initial_.size());
+  failures_.assign(initial_.size(), 1);
+  by_failures_.assign(initial_.size(), 1);
   plateau_begin_.resize(initial_.size());
   plateau_end_.resize(initial_.size());
 }
@@ -59,9 +61,7 @@ void Skyline::lay_out(const Problem& problem, uint32_t first, uint32_t last, std
   }
 }
 
-void Skyline::weigh(uint32_t section) {
-  spare_by_weight_[section] = static_cast<double>(sections_[section].spare) / weight_[section];
-}
+void Skyline::blame(uint32_t section) { by_failures_[section] = 1 / ++failures_[section]; }
 
 // The valley with the section that has least to spare; the first of equals.
 Skyline::Frame Skyline::find_valley() const {
@@ -100,10 +100,15 @@ void Skyline::list_if_valley(uint32_t begin) {
 }
 
 void Skyline::list(uint32_t begin) {
-  const auto spares = spare_by_weight_.begin();
-  const auto least = std::min_element(spares + begin, spares + plateau_end_[begin]);
+  Valley valley{begin, begin, static_cast<double>(spare_[begin]) * by_failures_[begin]};
+  for (uint32_t s = begin + 1; s < plateau_end_[begin]; ++s) {
+    const double spare = static_cast<double>(spare_[s]) * by_failures_[s];
+    if (spare >= valley.spare) continue;
+    valley.spare = spare;
+    valley.section = s;
+  }
   listed_[begin] = static_cast<uint32_t>(valleys_.size());
-  valleys_.push_back({begin, static_cast<uint32_t>(least - spares), *least});
+  valleys_.push_back(valley);
 }
 
 void Skyline::unlist(uint32_t begin) {
