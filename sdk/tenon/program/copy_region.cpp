@@ -15,9 +15,12 @@ Result<IndexCode> IndexCode::make(const Expr& e, std::span<const std::string> na
   TENON_OK(code.append(e, names));
   size_t depth = 0, deepest = 0;
   for (const Step& step : code.steps_) {
-    if (step.op == Op::constant || step.op == Op::value) ++depth;
-    else if (step.op == Op::select) depth -= 2;
-    else if (step.op != Op::at_least_0 && step.op != Op::is_0) --depth;
+    if (step.op == Op::constant || step.op == Op::value)
+      ++depth;
+    else if (step.op == Op::select)
+      depth -= 2;
+    else if (step.op != Op::at_least_0 && step.op != Op::is_0)
+      --depth;
     deepest = std::max(deepest, depth);
   }
   if (deepest > kMaxDepth)
@@ -138,6 +141,29 @@ int64_t IndexCode::run(std::span<const int64_t> values) const {
 
 // --- the plan ---
 
+namespace {
+
+// How far `e` moves with the index, where it is a sum of multiples of symbols.
+std::optional<Expr> step_of_linear(const Expr& e, const std::string& index) {
+  if (e.is_constant()) return Expr(0);
+  if (e.is_symbol()) return Expr(int64_t{e.name() == index});
+  if (e.kind() != ExprKind::sum || !std::ranges::all_of(e.operands(), &Expr::is_symbol)) return std::nullopt;
+  const auto term = std::ranges::find(e.operands(), index, &Expr::name);
+  return Expr(term == e.operands().end() ? 0 : e.numbers()[static_cast<size_t>(term - e.operands().begin())]);
+}
+
+// Nothing where it depends on an index.
+std::optional<Expr> fixed_step(const Expr& e, const std::string& index, const std::vector<std::string>& indices) {
+  if (auto step = step_of_linear(e, index)) return step;
+  Expr step = e.substitute({{index, Expr::symbol(index) + 1}}) - e;
+  const std::vector<std::string> in_step = step.symbols();
+  if (std::ranges::any_of(indices, [&](const std::string& i) { return std::ranges::count(in_step, i) > 0; }))
+    return std::nullopt;
+  return step;
+}
+
+}  // namespace
+
 Result<CopyPlan> CopyPlan::make(const Copy& copy, ElementType element) {
   if (!element.byte_addressable()) return error(Code::unsupported, "copies of elements of ", element.bits(), " bits");
   if (copy.indices.size() > kMaxRank || copy.map.size() > kMaxRank)
@@ -149,20 +175,20 @@ Result<CopyPlan> CopyPlan::make(const Copy& copy, ElementType element) {
     for (const std::string& symbol : e.symbols())
       if (!std::ranges::count(copy.indices, symbol) && !std::ranges::count(plan.parameters_, symbol))
         plan.parameters_.push_back(symbol);
+  plan.map_.reserve(copy.map.size());
+  plan.by_.reserve(copy.map.size());
   std::vector<std::string> names = copy.indices;
   names.insert(names.end(), plan.parameters_.begin(), plan.parameters_.end());
   for (const Expr& e : copy.map) {
     TENON_TRY(code, IndexCode::make(e, names), "the map of '", plan.stage_, "'");
     plan.map_.push_back(std::move(code));
     auto& by = plan.by_.emplace_back();
+    by.reserve(copy.indices.size());
     for (const std::string& index : copy.indices) {
-      // Fixed: free of all indices.
-      const Expr step = e.substitute({{index, Expr::symbol(index) + 1}}) - e;
       by.emplace_back();
-      const std::vector<std::string> in_step = step.symbols();
-      if (std::ranges::any_of(copy.indices, [&](const std::string& i) { return std::ranges::count(in_step, i) > 0; }))
-        continue;
-      TENON_TRY(step_code, IndexCode::make(step, names));
+      const auto step = fixed_step(e, index, copy.indices);
+      if (!step) continue;
+      TENON_TRY(step_code, IndexCode::make(*step, names));
       by.back() = std::move(step_code);
     }
   }
@@ -179,8 +205,8 @@ struct CopyPlan::Job {
   const BufferView* padding;
   std::array<int64_t, 2 * kMaxRank + 32> values{};  // indices, then parameters
   size_t value_count = 0;
-  size_t along = 0;       // the dim of the destination that rows lie along
-  bool rows = false;      // whether the source is read with a fixed stride along it
+  size_t along = 0;                      // the dim of the destination that rows lie along
+  bool rows = false;                     // whether the source is read with a fixed stride along it
   std::array<int64_t, kMaxRank> step{};  // of each dim of the source, along a row
 
   std::span<const int64_t> all() const { return {values.data(), value_count}; }
@@ -241,8 +267,10 @@ bool CopyPlan::move_whole(Job& job) const {
 Result<void> CopyPlan::run_rows(Job& job) const {
   const std::span<const DimView> dims = job.destination.dims;
   while (true) {
-    if (job.rows) TENON_OK(row(job));
-    else TENON_OK(by_element(job));
+    if (job.rows)
+      TENON_OK(row(job));
+    else
+      TENON_OK(by_element(job));
     size_t d = 0;
     for (; d < dims.size(); ++d) {
       if (d == job.along) continue;
@@ -316,7 +344,8 @@ Result<void> CopyPlan::by_element(Job& job) const {
       inside = at >= s.min && at <= s.max();
       if (inside) source += s.place(at) * s.stride;
     }
-    if (!inside) TENON_OK(pad(job, i, i + 1));
+    if (!inside)
+      TENON_OK(pad(job, i, i + 1));
     else if (std::byte* to = job.destination.address(job.index()); to != source)
       std::memmove(to, source, element_bytes_);
   }
