@@ -16,6 +16,7 @@ struct Places {
   std::vector<size_t> reads, writes;
   size_t free = kNowhere;
   bool has_views = false;
+  bool matters = false;  // others' are not written down
 };
 
 bool is_plain(const Copy& copy) {
@@ -40,6 +41,11 @@ class Forwarder {
       return program_.body;
     statements_ = block->statements;
     places_.resize(program_.buffers.size());
+    for (const Statement& s : statements_) {
+      if (!fills_local(s)) continue;
+      const Copy& copy = *s.as<Copy>();
+      places(copy.destination.buffer).matters = places(copy.source.buffer).matters = true;
+    }
     for (size_t at = 0; at < statements_.size(); ++at) look_at(at);
     for (size_t at = 0; at < statements_.size(); ++at) {
       const Copy* copy = statements_[at].as<Copy>();
@@ -78,6 +84,7 @@ class Forwarder {
           of.has_views = true;
           return;
         }
+        if (!of.matters) return;
         if (access != Access::out) of.reads.push_back(at);
         if (access != Access::in) of.writes.push_back(at);
       };
