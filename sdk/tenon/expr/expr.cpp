@@ -41,6 +41,18 @@ std::strong_ordering Expr::compare(const Expr& left, const Expr& right) {
 
 std::vector<std::string> Expr::symbols() const {
   std::vector<std::string> names;
+  if (is_constant()) return names;
+  if (is_symbol()) {
+    names.emplace_back(name());
+    return names;
+  }
+  // A sum or product of symbols, as most others are.
+  if (std::ranges::all_of(operands(), &Expr::is_symbol)) {
+    for (const Expr& operand : operands()) names.emplace_back(operand.name());
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    return names;
+  }
   detail::Walk<bool> walk([](int64_t) { return true; },
                           [&](const Expr& e, const auto&) {
                             if (e.is_symbol()) names.emplace_back(e.name());

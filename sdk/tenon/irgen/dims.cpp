@@ -7,6 +7,7 @@ namespace tenon::irgen {
 Result<std::vector<program::Dim>> program_dims(const Shape& shape) {
   if (!shape.ranked()) return error(Code::invalid_argument, "a shape of unknown rank has no dims");
   std::vector<program::Dim> dims;
+  dims.reserve(shape.dims().size());
   for (size_t d = shape.dims().size(); d-- > 0;) {
     if (!shape[d].known()) return error(Code::invalid_argument, "dim ", d, " of ", shape.to_string(), " is not known");
     dims.push_back({0, shape[d].expr(), std::nullopt, std::nullopt});

@@ -6,6 +6,7 @@
 #include <tenon/ir/graph.hpp>
 #include <tenon/program/ir/kernel.hpp>
 #include <tenon/reference/evaluator.hpp>
+#include <tenon/support/inline_vector.hpp>
 
 namespace tenon::irgen::detail {
 
@@ -56,8 +57,8 @@ class EvaluatorCall final : public program::KernelState, public EvalContext {
   const EvaluatorWork& work_;
   program::CallContext* call_ = nullptr;
   std::vector<Datum> operand_data_;
-  std::vector<const Datum*> pointers_;
-  std::vector<size_t> given_;  // operands that calls give, in order
+  InlineVector<const Datum*, 3> pointers_;
+  InlineVector<size_t, 3> given_;  // operands that calls give, in order
   std::vector<Tensor> results_;
   std::vector<int64_t> seen_;  // the views that there are tensors for; empty: none
   std::byte* workspace_ = nullptr;

@@ -54,10 +54,10 @@ Result<GraphProgram> lower_part(const GraphPart& part, const GraphTypes& types, 
                      "' is no tensor that a buffer can hold: ", value ? types.type_of(*value) : Type());
   TENON_TRY(lowered, detail::Lowering(part, types, plans, kernels, options).run());
   if (!options.simplify) return lowered;
-  lowered.program = program::forward_copies(lowered.program);
+  lowered.program = program::forward_copies(std::move(lowered.program));
   // Only groups have loops, and expressions that are not as simple as they can be.
-  lowered.program =
-      has_loops(lowered.program) ? program::simplify(lowered.program) : program::without_dead_stores(lowered.program);
+  lowered.program = has_loops(lowered.program) ? program::simplify(std::move(lowered.program))
+                                               : program::without_dead_stores(std::move(lowered.program));
   return lowered;
 }
 

@@ -86,8 +86,8 @@ std::string GraphTypes::visit(const Op& op) {
   std::string reason = infer(op, inferred);
   for (size_t i = 0; i < op.result_count(); ++i) {
     const bool told = i < inferred.size() && inferred[i].is_tensor() && inferred[i].shape().ranked();
-    const Type& type = told ? inferred[i] : op.result(i)->type();
-    types_[op.result(i)] = reason.empty() ? type : boundary(type);
+    Type type = told ? std::move(inferred[i]) : op.result(i)->type();
+    types_[op.result(i)] = reason.empty() ? std::move(type) : boundary(type);
   }
   return reason;
 }

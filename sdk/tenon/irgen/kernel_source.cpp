@@ -21,6 +21,8 @@ bool KernelRequest::is_static() const {
 
 KernelRequest request_for(const Op& op, const TypeSource& types) {
   KernelRequest request{.op = op, .operands = {}, .results = {}};
+  request.operands.reserve(op.operand_count());
+  request.results.reserve(op.result_count());
   for (size_t i = 0; i < op.operand_count(); ++i)
     request.operands.push_back(op.operand(i) ? types.type_of(*op.operand(i)) : Type());
   for (size_t i = 0; i < op.result_count(); ++i) request.results.push_back(types.type_of(*op.result(i)));

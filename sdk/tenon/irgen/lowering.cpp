@@ -61,7 +61,7 @@ void Lowering::put_boundary(const Value& value) {
   const Tensor* tensor = constant_of(&value);
   TENON_CHECK(tensor, "value '", value.name(), "' is used by a part that does not have it as an input");
   const auto known = constants_.find(tensor->data());
-  if (known != constants_.end() && places_.storage(known->second).type == types_.type_of(value)) {
+  if (known != constants_.end() && *places_.storage(known->second).type == types_.type_of(value)) {
     places_.put(value, {known->second, 0});
     return;
   }
@@ -111,7 +111,7 @@ void Lowering::put_view(const Op& op) {
 
 void Lowering::add_operand(Node& node, const Value& value) {
   put_boundary(value);
-  node.operands.push_back(&value);
+  node.operands.push_back({&value, places_.storage_of(value)});
 }
 
 void Lowering::add_op_node(const Op& op) {
@@ -123,8 +123,9 @@ void Lowering::add_op_node(const Op& op) {
   for (size_t i = 0; i < op.operand_count(); ++i)
     if (op.operand(i) && (i == 0 || !only_data)) add_operand(node, *op.operand(i));
   for (size_t i = 0; i < op.result_count(); ++i) {
-    node.results.push_back(op.result(i));
-    places_.put(*op.result(i), {places_.add(Storage::Kind::local, *op.result(i)), 0});
+    const StorageId id = places_.add(Storage::Kind::local, *op.result(i));
+    places_.put(*op.result(i), {id, 0});
+    node.results.push_back({op.result(i), id});
   }
   nodes_.push_back(std::move(node));
 }
@@ -153,7 +154,7 @@ void Lowering::add_group_node(const OpGroup& group) {
         add_operand(node, *value);
     }
     for (size_t i = 0; i < op->result_count(); ++i)
-      if (places_.has(*op->result(i))) node.results.push_back(op->result(i));
+      if (places_.has(*op->result(i))) node.results.push_back({op->result(i), places_.storage_of(*op->result(i))});
   }
   nodes_.push_back(std::move(node));
 }
@@ -165,12 +166,12 @@ void Lowering::place_outputs() {
     if (storage.kind == Storage::Kind::local && places_.covers_root(value)) {
       storage.kind = Storage::Kind::output;
       storage.buffer = made_.outputs[i];
-      storage.type = types_.type_of(value);
+      storage.type = &types_.type_of(value);
       continue;
     }
     Node copy;
     copy.output = i;
-    copy.operands.push_back(&value);
+    copy.operands.push_back({&value, places_.storage_of(value)});
     nodes_.push_back(std::move(copy));
   }
 }

@@ -8,8 +8,18 @@
 
 #include <tenon/irgen/from_graph.hpp>
 #include <tenon/irgen/places_internal.hpp>
+#include <tenon/support/inline_vector.hpp>
 
 namespace tenon::irgen::detail {
+
+// An operand or result, and the storage that it was put into; later ones take that for a part of theirs.
+struct NodeValue {
+  const Value* value = nullptr;
+  StorageId storage = kNever;
+
+  operator const Value*() const { return value; }
+  const Value& operator*() const { return *value; }
+};
 
 // What has a place in the order: an operator, a group, or an output that is a copy of what lies elsewhere.
 struct Node {
@@ -19,7 +29,8 @@ struct Node {
   size_t output = kNever;  // of a copy
   // Of a call that writes results as parts of others: in place of the plan's.
   std::optional<KernelChoice> writes_parts = {};
-  std::vector<const Value*> operands, results;
+  InlineVector<NodeValue, 2> operands;
+  InlineVector<NodeValue, 1> results;
 
   const KernelChoice& choice() const { return writes_parts ? *writes_parts : plan->choice; }
 };

@@ -1,5 +1,6 @@
 #include <tenon/irgen/name_table.hpp>
 
+#include <algorithm>
 #include <cctype>
 
 #include <tenon/program/ir/text.hpp>
@@ -19,10 +20,14 @@ std::string spelled(std::string_view wanted) {
 }  // namespace
 
 std::string NameTable::fresh(std::string_view wanted) {
-  const std::string base = spelled(wanted);
-  size_t& next = next_[base];
-  std::string name = next++ == 0 ? base : str(base, "_", next);
-  while (!taken_.insert(name).second) name = str(base, "_", ++next);
+  const auto [entry, fresh] = taken_.try_emplace(spelled(wanted), 1);
+  const std::string& base = entry->first;
+  if (fresh) return base;
+  size_t& number = entry->second;
+  number = std::max<size_t>(number, 1);  // made of another name, and not wanted so far
+  std::string name;
+  do name = str(base, "_", ++number);
+  while (!taken_.try_emplace(name, 0).second);
   return name;
 }
 

@@ -3,7 +3,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 
 #include <tenon/support/export.hpp>
 
@@ -16,8 +15,7 @@ class TENON_API NameTable {
   std::string fresh(std::string_view wanted);
 
  private:
-  std::unordered_map<std::string, size_t> next_;  // by the wanted name
-  std::unordered_set<std::string> taken_;
+  std::unordered_map<std::string, size_t> taken_;  // names, and how often each was wanted
 };
 
 }  // namespace tenon::irgen

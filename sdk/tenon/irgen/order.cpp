@@ -1,4 +1,5 @@
 // The order of the nodes, and who uses what when.
+#include <algorithm>
 #include <numeric>
 
 #include <tenon/irgen/lowering_internal.hpp>
@@ -12,17 +13,20 @@ Result<void> Lowering::order_nodes() {
   std::iota(order_.begin(), order_.end(), size_t{0});
   if (!options_.order_for_memory && groups_.empty()) return {};
   std::vector<OrderNode> nodes(nodes_.size());
-  std::unordered_map<StorageId, size_t> made_by;
+  std::vector<size_t> made_by(places_.size(), kNever);  // by storage: the first node
   for (size_t n = 0; n < nodes_.size(); ++n)
-    for (const Value* result : nodes_[n].results) made_by.emplace(places_.root_of(*result), n);
+    for (const NodeValue& result : nodes_[n].results) {
+      size_t& maker = made_by[places_.root_of(result.storage)];
+      maker = std::min(maker, n);
+    }
   for (size_t n = 0; n < nodes_.size(); ++n) {
     OrderNode& node = nodes[n];
-    for (const Value* operand : nodes_[n].operands) {
-      const auto maker = made_by.find(places_.root_of(*operand));
-      if (maker != made_by.end()) node.operands.push_back(maker->second);
+    for (const NodeValue& operand : nodes_[n].operands) {
+      const size_t maker = made_by[places_.root_of(operand.storage)];
+      if (maker != kNever) node.operands.push_back(maker);
     }
-    for (const Value* result : nodes_[n].results) {
-      const Storage& storage = places_.root(*result);
+    for (const NodeValue& result : nodes_[n].results) {
+      const Storage& storage = places_.storage(places_.root_of(result.storage));
       node.kept = node.kept || storage.kind == Storage::Kind::output;
       if (storage.kind == Storage::Kind::local) node.result_bytes += static_cast<size_t>(storage.nominal_bytes);
     }
@@ -39,8 +43,8 @@ Result<void> Lowering::order_nodes() {
 void Lowering::number_uses() {
   for (size_t position = 0; position < order_.size(); ++position) {
     const Node& node = nodes_[order_[position]];
-    for (const Value* operand : node.operands) places_.root(*operand).use(position);
-    for (const Value* result : node.results) places_.root(*result).use(position);
+    for (const NodeValue& operand : node.operands) places_.storage(places_.root_of(operand.storage)).use(position);
+    for (const NodeValue& result : node.results) places_.storage(places_.root_of(result.storage)).use(position);
   }
   // The caller's memory is needed to the end.
   for (const Value* output : part_.outputs) places_.root(*output).last = order_.size();

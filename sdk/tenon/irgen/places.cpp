@@ -29,9 +29,9 @@ int64_t Places::nominal(const Expr& bytes) {
 StorageId Places::add(Storage::Kind kind, const Value& value) {
   Storage made;
   made.kind = kind;
-  made.name = value.name();
-  made.type = types_.type_of(value);
-  made.bytes = bytes_of(made.type);
+  made.value = &value;
+  made.type = &types_.type_of(value);
+  made.bytes = bytes_of(*made.type);
   made.nominal_bytes = nominal(made.bytes);
   storages_.push_back(std::move(made));
   return storages_.size() - 1;

@@ -20,8 +20,8 @@ inline constexpr size_t kNever = SIZE_MAX;
 struct Storage {
   enum class Kind : uint8_t { local, input, constant, output };
   Kind kind = Kind::local;
-  std::string name;
-  Type type;  // of the buffer
+  const Value* value = nullptr;  // that it was made for
+  const Type* type = nullptr;    // of the buffer; of GraphTypes
   Expr bytes;
   int64_t nominal_bytes = 0;
   program::BufferId buffer = -1;
@@ -62,7 +62,10 @@ class Places {
   bool has(const Value& value) const { return places_.contains(&value); }
   // In a root.
   Place place(const Value& value) const;
-  StorageId root_of(const Value& value) const { return root_of(places_.at(&value).storage); }
+  StorageId storage_of(const Value& value) const { return places_.at(&value).storage; }
+  StorageId root_of(const Value& value) const { return root_of(storage_of(value)); }
+  // Shortens the way to the root, so that long chains of parts of parts are walked once.
+  StorageId root_of(StorageId id) const;
   Storage& root(const Value& value) { return storages_[root_of(value)]; }
   Storage& storage(StorageId id) { return storages_[id]; }
   const Storage& storage(StorageId id) const { return storages_[id]; }
@@ -83,8 +86,6 @@ class Places {
   const GraphTypes& types() const { return types_; }
 
  private:
-  // Shortens the way to the root, so that long chains of parts of parts are walked once.
-  StorageId root_of(StorageId id) const;
   Place resolve(Place place) const;
 
   const GraphTypes& types_;

@@ -92,19 +92,20 @@ void Lowering::write_in_place() {
 }
 
 bool Lowering::may_write_in_place(const Node& node, size_t position, const Value& operand, const Value& result) {
-  const Type &from = types_.type_of(operand), &to = types_.type_of(result);
-  if (from.element().bits() != to.element().bits() || from.shape() != to.shape()) return false;
   const Place at = places_.place(operand);
   const Storage& storage = places_.storage(at.storage);
   if (storage.kind != Storage::Kind::local || storage.last != position || !places_.covers_root(operand)) return false;
+  const Type &from = types_.type_of(operand), &to = types_.type_of(result);
+  if (from.element().bits() != to.element().bits() || from.shape() != to.shape()) return false;
   // Another operand in the same memory must be read element for element as well. No other may lie where the result
   // goes, and no other result in the operand's place.
   const StorageId target = places_.root_of(result);
-  for (const Value* other : node.operands) {
-    const StorageId root = places_.root_of(*other);
+  for (const NodeValue& other : node.operands) {
+    const StorageId root = places_.root_of(other.storage);
     if (root == target || (root == at.storage && types_.type_of(*other).shape() != from.shape())) return false;
   }
-  return std::ranges::none_of(node.results, [&](const Value* r) { return places_.root_of(*r) == at.storage; });
+  return std::ranges::none_of(node.results,
+                              [&](const NodeValue& r) { return places_.root_of(r.storage) == at.storage; });
 }
 
 }  // namespace tenon::irgen::detail

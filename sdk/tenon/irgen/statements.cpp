@@ -76,7 +76,8 @@ BufferId StatementMaker::add_local(std::string_view name, ElementType element, s
 BufferId StatementMaker::root_buffer(StorageId id) {
   Storage& storage = lowering_.places_.storage(id);
   if (storage.buffer < 0)
-    storage.buffer = add_local(storage.name, storage.type.element(), program_dims(storage.type.shape()).value());
+    storage.buffer =
+        add_local(storage.value->name(), storage.type->element(), program_dims(storage.type->shape()).value());
   return storage.buffer;
 }
 
@@ -84,7 +85,7 @@ BufferId StatementMaker::buffer_of(const Value& value) {
   const Place place = lowering_.places_.place(value);
   const BufferId root = root_buffer(place.storage);
   const Type& type = lowering_.types_.type_of(value);
-  if (!place.within && place.offset.is_constant(0) && lowering_.places_.storage(place.storage).type == type)
+  if (!place.within && place.offset.is_constant(0) && *lowering_.places_.storage(place.storage).type == type)
     return root;
   const auto [alias, fresh] = aliases_.try_emplace({&value, place.storage});
   if (fresh) {
@@ -141,6 +142,7 @@ Statement StatementMaker::call(const Node& node) {
   call.kernel = node.choice().kernel;
   call.stage = stage_of_op(*node.op);
   Block before, after;
+  call.operands.reserve(node.operands.size() + node.results.size() + 1);
   for (const Value* operand : node.operands)
     call.operands.push_back({Access::in, {near_buffer_of(*operand, Access::in, call.stage, before), {}}});
   for (const Value* result : node.results)

@@ -48,14 +48,17 @@ class Orderer {
     MemoryOrder best;
     best.peak_bytes = best.original_peak_bytes = peak_of_order(nodes_, original);
     best.order = std::move(original);
+    const size_t least = least_peak();
+    if (best.peak_bytes <= least) return best;
     const std::vector<size_t> topological = best.order;
     improve(topological, best);
-    improve(depth_first(topological), best);
+    if (best.peak_bytes > least) improve(depth_first(topological), best);
     // Among the nodes that are ready, the one that leaves least behind.
-    improve(listed([&](size_t freed, size_t node) {
-              return plus(nodes_[node].result_bytes, SIZE_MAX / 2 - std::min(freed, SIZE_MAX / 2));
-            }),
-            best);
+    if (best.peak_bytes > least)
+      improve(listed([&](size_t freed, size_t node) {
+                return plus(nodes_[node].result_bytes, SIZE_MAX / 2 - std::min(freed, SIZE_MAX / 2));
+              }),
+              best);
     return best;
   }
 
@@ -66,6 +69,21 @@ class Orderer {
     const auto first = static_cast<size_t>(std::find(done.begin(), done.end(), false) - done.begin());
     return error(Code::invalid_argument, nodes_.size() - order.size(), " of ", nodes_.size(),
                  " nodes wait for each other in a cycle; the first is node ", first);
+  }
+
+  // No order needs less: a node runs while all that it reads is there, and takes the place of one at best.
+  size_t least_peak() const {
+    size_t least = 0;
+    for (size_t node = 0; node < nodes_.size(); ++node) {
+      const size_t own = nodes_[node].result_bytes;
+      size_t alive = own, saved = 0;
+      for (const size_t operand : edges_.operands_of(node)) {
+        alive = plus(alive, nodes_[operand].result_bytes);
+        if (nodes_[node].in_place) saved = std::max(saved, std::min(nodes_[operand].result_bytes, own));
+      }
+      least = std::max(least, plus(alive - saved, nodes_[node].scratch_bytes));
+    }
+    return least;
   }
 
   // Ready nodes by ascending `cost(bytes that it frees, node)`, then as given.
@@ -112,10 +130,12 @@ class Orderer {
 
   // Most memory needed to make each node's result, as if nobody else used what is below it.
   std::vector<size_t> needs(const std::vector<size_t>& topological) const {
-    std::vector<size_t> need(nodes_.size(), 0);
+    std::vector<size_t> need(nodes_.size(), 0), sorted;
     for (const size_t node : topological) {
       size_t held = 0, most = 0;
-      for (const size_t operand : by_need(node, need)) {
+      sorted.clear();
+      add_by_need(node, need, sorted);
+      for (const size_t operand : sorted) {
         most = std::max(most, plus(held, need[operand]));
         held = plus(held, nodes_[operand].result_bytes);
       }
@@ -124,20 +144,23 @@ class Orderer {
     return need;
   }
 
-  std::vector<size_t> by_need(size_t node, const std::vector<size_t>& need) const {
+  // Puts the node's operands at the end of `list`.
+  void add_by_need(size_t node, const std::vector<size_t>& need, std::vector<size_t>& list) const {
     const auto operands = edges_.operands_of(node);
-    std::vector<size_t> sorted(operands.begin(), operands.end());
+    list.insert(list.end(), operands.begin(), operands.end());
+    if (operands.size() < 2) return;
     // Needs include the own result.
     const auto gain = [&](size_t i) { return need[i] - std::min(need[i], nodes_[i].result_bytes); };
-    std::stable_sort(sorted.begin(), sorted.end(), [&](size_t a, size_t b) { return gain(a) > gain(b); });
-    return sorted;
+    std::stable_sort(list.end() - static_cast<ptrdiff_t>(operands.size()), list.end(),
+                     [&](size_t a, size_t b) { return gain(a) > gain(b); });
   }
 
   std::vector<size_t> depth_first(const std::vector<size_t>& topological) const {
     const std::vector<size_t> need = needs(topological);
+    // Of the open nodes, operands in order: those of the last one stand at the end.
+    std::vector<size_t> operands;
     struct Frame {
-      size_t node, next;
-      std::vector<size_t> operands;
+      size_t node, begin, next;  // of `operands`
     };
     std::vector<bool> seen(nodes_.size(), false);
     std::vector<size_t> order;
@@ -145,17 +168,19 @@ class Orderer {
     const auto enter = [&](size_t node) {
       if (seen[node]) return;
       seen[node] = true;
-      stack.push_back({node, 0, by_need(node, need)});
+      stack.push_back({node, operands.size(), operands.size()});
+      add_by_need(node, need, operands);
     };
     for (const size_t root : topological) {
       if (!edges_.users_of(root).empty()) continue;
       enter(root);
       while (!stack.empty()) {
         Frame& top = stack.back();
-        if (top.next < top.operands.size()) {
-          enter(top.operands[top.next++]);
+        if (top.next < operands.size()) {
+          enter(operands[top.next++]);
         } else {
           order.push_back(top.node);
+          operands.resize(top.begin);
           stack.pop_back();
         }
       }
@@ -163,11 +188,12 @@ class Orderer {
     return order;
   }
 
-  void improve(std::vector<size_t> order, MemoryOrder& best) const {
+  void improve(const std::vector<size_t>& order, MemoryOrder& best) const {
     consider(order, best);
     consider(later(order), best);
-    consider(earlier(order), best);
-    consider(later(earlier(order)), best);
+    const std::vector<size_t> early = earlier(order);
+    consider(early, best);
+    consider(later(early), best);
   }
   void consider(const std::vector<size_t>& order, MemoryOrder& best) const {
     const size_t peak = peak_of_order(nodes_, order);
@@ -209,16 +235,10 @@ class Orderer {
   std::vector<size_t> earlier(const std::vector<size_t>& order) const {
     const std::vector<size_t> at = positions(order);
     const std::vector<size_t> last = last_readers(order, at);
-    std::vector<std::vector<size_t>> behind(nodes_.size());
     std::vector<size_t> result, stack;
     std::vector<bool> moved(nodes_.size(), false);
     for (const size_t node : order) {
-      const auto operands = edges_.operands_of(node);
-      if (operands.empty() || freed(node, last) < nodes_[node].result_bytes) continue;
-      const size_t latest =
-          *std::max_element(operands.begin(), operands.end(), [&](size_t a, size_t b) { return at[a] < at[b]; });
-      behind[latest].push_back(node);
-      moved[node] = true;
+      moved[node] = !edges_.operands_of(node).empty() && freed(node, last) >= nodes_[node].result_bytes;
     }
     // A moved node may wait for an operand that moved, too, and comes out later than its own latest: so by counting.
     std::vector<size_t> waits(nodes_.size());
@@ -278,20 +298,25 @@ std::vector<Lifetime> lifetimes_of_order(std::span<const OrderNode> nodes, std::
 }
 
 size_t peak_of_order(std::span<const OrderNode> nodes, std::span<const size_t> order) {
-  const std::vector<Lifetime> lives = lifetimes_of_order(nodes, order);
-  std::vector<std::vector<size_t>> dying(order.size());
-  for (size_t i = 0; i < lives.size(); ++i) dying[lives[i].last].push_back(i);
+  // By node: the last step of its result's life.
+  std::vector<size_t> last(nodes.size(), 0);
+  for (size_t step = 0; step < order.size(); ++step) {
+    const OrderNode& node = nodes[order[step]];
+    last[order[step]] = node.kept ? order.size() - 1 : step;
+    for (const size_t operand : node.operands) last[operand] = std::max(last[operand], step);
+  }
   // Saturated sums could not be taken back, so hostile sizes end the count.
   size_t alive = 0, peak = 0;
   for (size_t step = 0; step < order.size(); ++step) {
     const OrderNode& node = nodes[order[step]];
     alive = plus(alive, node.result_bytes);
-    size_t saved = 0, freed = 0;
-    for (const size_t dead : dying[step]) {
-      freed = plus(freed, lives[dead].bytes);
-      if (node.in_place && dead != order[step] && std::ranges::count(node.operands, dead) > 0) {
-        saved = std::max(saved, std::min(lives[dead].bytes, node.result_bytes));
-      }
+    size_t saved = 0, freed = last[order[step]] == step ? node.result_bytes : 0;
+    for (const size_t operand : node.operands) {
+      if (last[operand] != step) continue;
+      last[operand] = SIZE_MAX;  // once, however often it is read
+      const size_t bytes = nodes[operand].result_bytes;
+      freed = plus(freed, bytes);
+      if (node.in_place) saved = std::max(saved, std::min(bytes, node.result_bytes));
     }
     peak = std::max(peak, plus(alive - saved, node.scratch_bytes));
     if (alive == SIZE_MAX) return SIZE_MAX;

@@ -11,16 +11,17 @@
 
 #include <tenon/runtime/arena_plan.hpp>
 #include <tenon/support/export.hpp>
+#include <tenon/support/inline_vector.hpp>
 #include <tenon/support/result.hpp>
 
 namespace tenon {
 
 struct OrderNode {
   size_t result_bytes = 0;
-  std::vector<size_t> operands = {};  // nodes whose results it reads; repetition counts once
-  size_t scratch_bytes = 0;           // while it runs
-  bool in_place = false;              // its result may take the place of one operand that nobody reads later
-  bool kept = false;                  // its result lives to the end, as an output does
+  InlineVector<size_t, 2> operands = {};  // nodes whose results it reads; repetition counts once
+  size_t scratch_bytes = 0;               // while it runs
+  bool in_place = false;                  // its result may take the place of one operand that nobody reads later
+  bool kept = false;                      // its result lives to the end, as an output does
 };
 
 struct MemoryOrder {

@@ -153,7 +153,7 @@ class SpacePlanner {
                const PlanOptions& options)
       : blocks_(blocks), space_(space), chosen_(std::move(chosen)), options_(options) {
     // More would take seconds even where each block has few neighbours; less saves nothing where blocks are few.
-    constexpr uint64_t kMostWork = 80'000'000, kFewBlocks = 100;
+    constexpr uint64_t kMostWork = 28'000'000, kFewBlocks = 100;
     const uint64_t effort = std::min<uint64_t>(options.effort, kMostWork);
     work_.limit = std::min(kMostWork, effort * std::max<uint64_t>(chosen_.size(), kFewBlocks));
   }

@@ -49,7 +49,7 @@ struct PlanOptions {
 
   uint64_t seed = 1;
   // Work for the searches behind the greedy orders, in blocks looked at per block: the same on every machine, never a
-  // matter of time. 80 million looks in all are the most. 0: greedy orders only.
+  // matter of time. 28 million looks in all are the most. 0: greedy orders only.
   size_t effort = kSwift;
 };
 

@@ -6,14 +6,12 @@ namespace tenon::memory {
 
 Skyline::Outcome Skyline::run(Address ceiling, uint64_t seed, uint64_t round, uint64_t limit, Work& work) {
   ceiling_ = ceiling;
-  seed_ = seed;
-  round_ = round;
   looks_ = 0;
-  reset();
   Outcome outcome = Outcome::found;
-  for (const Section& section : sections_) {
-    if (section.rest > 0 && spare(section) < 0) outcome = Outcome::impossible;
+  for (size_t s = 0; s < initial_.size(); ++s) {
+    if (initial_[s].rest > 0 && ceiling + initial_spare_[s] < 0) outcome = Outcome::impossible;
   }
+  if (outcome == Outcome::found) reset(seed, round);
   while (left_ > 0 && outcome == Outcome::found) {
     if (looks_ >= limit) {
       outcome = Outcome::gave_up;
@@ -28,62 +26,50 @@ Skyline::Outcome Skyline::run(Address ceiling, uint64_t seed, uint64_t round, ui
   return outcome;
 }
 
-void Skyline::reset() {
+void Skyline::reset(uint64_t seed, uint64_t round) {
   sections_ = initial_;
   at_.assign(items_.size(), kNowhere);
+  liking_.resize(items_.size());
+  for (size_t i = 0; i < items_.size(); ++i) {
+    liking_[i] = static_cast<double>(items_[i].bytes) / static_cast<double>(ceiling_);
+    // Chance, but for the first round.
+    if (round > 0) liking_[i] += static_cast<double>(hash_mix(seed + round, items_[i].body) % 1024) / 1024;
+  }
   frames_.clear();
   pool_.clear();
   left_ = items_.size();
-  for (Section& section : sections_) raise(section, 0);
+  const auto count = static_cast<uint32_t>(sections_.size());
+  for (uint32_t s = 0; s < count; ++s) {
+    spare_[s] = ceiling_ + initial_spare_[s];
+    raise(sections_[s], 0);
+  }
+  valleys_.clear();
+  listed_.assign(count, kNone);
+  for (uint32_t left = 0, right = 0; left < count; left = right) {
+    for (right = left + 1; right < count && sections_[right].floor == sections_[left].floor;) ++right;
+    set_plateau(left, right);
+  }
+  for (uint32_t left = 0; left < count; left = plateau_end_[left]) list_if_valley(left);
 }
 
 // To `level`, and over the obstacles that stand there. Where nothing more is to come there is no valley.
 void Skyline::raise(Section& section, Address level) {
   section.floor = level;
   while (section.obstacle < section.obstacle_end && obstacles_[section.obstacle].bottom <= section.floor) {
-    const Obstacle& obstacle = obstacles_[section.obstacle++];
-    section.floor = obstacle.top;
-    section.fixed -= obstacle.top - obstacle.bottom;
+    section.floor = obstacles_[section.obstacle++].top;
   }
+  section.roof = next_roof(section);
   if (section.rest == 0) section.floor = ceiling_;
 }
 
-void Skyline::lower(Section& section, Address level) {
+void Skyline::lower(uint32_t s, Address level) {
+  Section& section = sections_[s];
   section.floor = level;
-  const auto index = static_cast<size_t>(&section - sections_.data());
-  const uint32_t begin = initial_[index].obstacle;
-  while (section.obstacle > begin && obstacles_[section.obstacle - 1].top > level) {
-    const Obstacle& obstacle = obstacles_[--section.obstacle];
-    section.fixed += obstacle.top - obstacle.bottom;
-  }
-}
-
-Skyline::Frame Skyline::find_valley() const {
-  Frame best;
-  double least = 0;
-  const auto count = static_cast<uint32_t>(sections_.size());
-  for (uint32_t left = 0, right = 0; left < count; left = right) {
-    const Address level = sections_[left].floor;
-    for (right = left + 1; right < count && sections_[right].floor == level;) ++right;
-    const Address wall =
-        std::min(left > 0 ? sections_[left - 1].floor : kNowhere, right < count ? sections_[right].floor : kNowhere);
-    if (level >= ceiling_ || wall < level) continue;
-    for (uint32_t s = left; s < right; ++s) {
-      const auto bytes = static_cast<double>(spare(sections_[s]));
-      if (best.right > 0 && bytes >= least * weight_[s]) continue;
-      least = bytes / weight_[s];
-      best.level = level;
-      best.wall = wall;
-      best.left = left;
-      best.right = right;
-      best.section = s;
-    }
-  }
-  return best;
+  while (section.obstacle > initial_[s].obstacle && obstacles_[section.obstacle - 1].top > level) --section.obstacle;
+  section.roof = next_roof(section);
 }
 
 void Skyline::open() {
-  looks_ += 1 + sections_.size() / 16;
   Frame frame = find_valley();
   frame.from = frame.left > 0 ? frame.left - 1 : 0;
   frame.to = frame.right;
@@ -93,20 +79,21 @@ void Skyline::open() {
 }
 
 bool Skyline::fits(const Frame& frame, uint32_t i) const {
-  if (obstacles_.empty()) return true;
+  const Address top = frame.level + items_[i].bytes;
+  if (top <= lowest_roof_) return true;
   for (uint32_t s = items_[i].first; s <= items_[i].last; ++s) {
-    if (frame.level + items_[i].bytes > roof(sections_[s])) return false;
+    if (top > sections_[s].roof) return false;
   }
   return true;
 }
 
 // What may lie at the bottom: items that live in the valley alone. Others lie no lower than its walls.
 void Skyline::gather(Frame& frame) {
-  looks_ += 1 + (born_[frame.right] - born_[frame.left]) / 4;
-  Address lowest_roof = ceiling_;
-  for (uint32_t s = frame.left; s < frame.right; ++s) lowest_roof = std::min(lowest_roof, roof(sections_[s]));
+  looks_ += 1 + (valleys_.size() + (frame.right - frame.left) + (born_[frame.right] - born_[frame.left])) / 4;
+  lowest_roof_ = ceiling_;
+  for (uint32_t s = frame.left; s < frame.right; ++s) lowest_roof_ = std::min(lowest_roof_, sections_[s].roof);
   // No gap ends below a wall, an obstacle or the top of an item in the valley.
-  frame.rise = std::min(frame.wall, lowest_roof) - frame.level;
+  frame.rise = std::min(frame.wall, lowest_roof_) - frame.level;
   sums_.assign(frame.right - frame.left + 1, 0);
   double most = 0;
   uint32_t best = kNone;
@@ -124,16 +111,16 @@ void Skyline::gather(Frame& frame) {
   }
   if (hopeless(frame, frame.section)) {
     frame.exhausted = true;
-    ++weight_[frame.section];
+    blame(frame.section);
     return;
   }
   frame.empty = best == kNone;
   if (frame.empty) return;
   // Where all of the valley may be wasted, nothing presses: the best item decides.
-  if (spare(sections_[frame.section]) >= frame.rise) {
+  if (spare_[frame.section] >= frame.rise) {
     frame.section = items_[best].first;
     for (uint32_t s = items_[best].first; s <= items_[best].last; ++s) {
-      if (spare(sections_[s]) < spare(sections_[frame.section])) frame.section = s;
+      if (spare_[s] < spare_[frame.section]) frame.section = s;
     }
   }
   frame.rise = smallest;
@@ -145,8 +132,8 @@ bool Skyline::hopeless(const Frame& frame, uint32_t& section) {
   Address sum = 0;
   for (uint32_t s = frame.left; s < frame.right; ++s) {
     sum += sums_[s - frame.left];
-    const Address depth = std::min(frame.wall, roof(sections_[s])) - frame.level;
-    if (depth - sum <= spare(sections_[s])) continue;
+    const Address depth = std::min(frame.wall, sections_[s].roof) - frame.level;
+    if (depth - sum <= spare_[s]) continue;
     section = s;
     return true;
   }
@@ -178,9 +165,7 @@ double Skyline::score(const Frame& frame, uint32_t i) const {
   if (item.first == frame.left) value += frame.left > 0 && sections_[frame.left - 1].floor == top ? 1.5 : 0.5;
   if (item.last + 1 == frame.right)
     value += frame.right < sections_.size() && sections_[frame.right].floor == top ? 1.5 : 0.5;
-  value += static_cast<double>(item.bytes) / static_cast<double>(ceiling_);
-  if (round_ > 0) value += static_cast<double>(hash_mix(seed_ + round_, item.body) % 1024) / 1024;
-  return value;
+  return value + liking_[i];
 }
 
 // The last frame's next choice; false when there is none.
@@ -197,6 +182,7 @@ bool Skyline::choose_next() {
       sections_[s].rest -= item.bytes;
       raise(sections_[s], frame.level + item.bytes);
     }
+    regroup(frame);
     return true;
   }
   return !frame.exhausted && waste(frame);
@@ -207,12 +193,16 @@ bool Skyline::waste(Frame& frame) {
   frame.exhausted = true;
   const uint32_t begin = frame.empty ? frame.left : frame.section, end = frame.empty ? frame.right : frame.section + 1;
   for (uint32_t s = begin; s < end; ++s) {
-    if (frame.rise <= spare(sections_[s])) continue;
-    ++weight_[s];
+    if (frame.rise <= spare_[s]) continue;
+    blame(s);
     return false;
   }
   frame.choice = frame.empty ? Choice::rise : Choice::gap;
-  for (uint32_t s = begin; s < end; ++s) raise(sections_[s], frame.level + frame.rise);
+  for (uint32_t s = begin; s < end; ++s) {
+    spare_[s] -= frame.rise;
+    raise(sections_[s], frame.level + frame.rise);
+  }
+  regroup(frame);
   return true;
 }
 
@@ -225,9 +215,13 @@ std::pair<uint32_t, uint32_t> Skyline::touched(const Frame& frame) const {
 void Skyline::undo(Frame& frame) {
   const auto [first, last] = touched(frame);
   for (uint32_t s = first; s <= last; ++s) {
-    if (frame.choice == Choice::item) sections_[s].rest += items_[frame.item].bytes;
-    lower(sections_[s], frame.level);
+    if (frame.choice == Choice::item)
+      sections_[s].rest += items_[frame.item].bytes;
+    else
+      spare_[s] += frame.rise;
+    lower(s, frame.level);
   }
+  restore(frame);
   if (frame.choice == Choice::item) {
     at_[frame.item] = kNowhere;
     ++left_;
@@ -238,8 +232,7 @@ void Skyline::undo(Frame& frame) {
 // Drops the last frame and goes back to the last choice that its failure depends on. False: there is none.
 bool Skyline::back() {
   const uint32_t from = frames_.back().from, to = frames_.back().to;
-  pool_.resize(frames_.back().begin);
-  frames_.pop_back();
+  drop_frame();
   while (!frames_.empty()) {
     Frame& frame = frames_.back();
     const auto [first, last] = touched(frame);
@@ -249,10 +242,19 @@ bool Skyline::back() {
       frame.to = std::max(frame.to, to);
       return true;
     }
-    pool_.resize(frame.begin);
-    frames_.pop_back();
+    drop_frame();
   }
   return false;
+}
+
+void Skyline::drop_frame() {
+  const uint32_t left = frames_.back().left;
+  pool_.resize(frames_.back().begin);
+  frames_.pop_back();
+  // What the last choice made goes with it.
+  if (!frames_.empty() && frames_.back().outer_left <= left && left < frames_.back().outer_right) return;
+  unlist(left);
+  list(left);
 }
 
 void Skyline::copy_to(std::vector<Address>& at) const {

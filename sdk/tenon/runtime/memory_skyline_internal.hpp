@@ -43,29 +43,43 @@ class Skyline {
     Address bottom, top;
   };
   struct Section {
-    Address floor = 0;  // the skyline
-    Address rest = 0;   // bytes of items without place
-    Address fixed = 0;  // bytes of obstacles above the floor
+    Address floor = 0;                        // the skyline
+    Address rest = 0;                         // bytes of items without place
+    Address roof = 0;                         // bottom of the next obstacle, or the ceiling
     uint32_t obstacle = 0, obstacle_end = 0;  // those above the floor
   };
+  // Sections of one floor between higher ones.
+  struct Valley {
+    uint32_t left = 0;
+    uint32_t section = 0;  // the one with least to spare for its failures
+    double spare = 0;      // of that one
+  };
   enum class Choice : uint8_t { none, item, gap, rise };
-  // A valley: the sections [left, right) of one floor between higher ones, and what to do there.
+  // A valley, the sections [left, right), and what to do there.
   struct Frame {
     Address level = 0, wall = 0, rise = 0;
     uint32_t left = 0, right = 0;
-    uint32_t section = 0;           // for which it is decided what lies at the bottom
-    uint32_t begin = 0, next = 0;   // in pool_: the items to try
-    uint32_t item = 0;              // of Choice::item
-    uint32_t from = 0, to = 0;      // sections on which the failures so far depend
+    uint32_t outer_left = 0, outer_right = 0;  // ends of the plateaus beside it
+    uint32_t section = 0;                      // for which it is decided what lies at the bottom
+    uint32_t begin = 0, next = 0;              // in pool_: the items to try
+    uint32_t item = 0;                         // of Choice::item
+    uint32_t from = 0, to = 0;                 // sections on which the failures so far depend
     Choice choice = Choice::none;
-    bool empty = false;             // nothing fits at its bottom
+    bool empty = false;  // nothing fits at its bottom
     bool exhausted = false;
   };
 
   void lay_out(const Problem& problem, uint32_t first, uint32_t last, std::span<const uint32_t> loose,
                std::span<const uint32_t> fixed, const std::vector<Address>& at);
-  void reset();
+  void reset(uint64_t seed, uint64_t round);
   Frame find_valley() const;
+  void regroup(const Frame& frame);
+  void restore(const Frame& frame);
+  void set_plateau(uint32_t begin, uint32_t end);
+  void list_if_valley(uint32_t begin);
+  void list(uint32_t begin);
+  void unlist(uint32_t begin);
+  void blame(uint32_t section);
   void open();
   void gather(Frame& frame);
   bool hopeless(const Frame& frame, uint32_t& section);
@@ -76,28 +90,37 @@ class Skyline {
   void undo(Frame& frame);
   std::pair<uint32_t, uint32_t> touched(const Frame& frame) const;
   void raise(Section& section, Address level);
-  void lower(Section& section, Address level);
+  void lower(uint32_t section, Address level);
+  void drop_frame();
 
   bool inside(const Frame& frame, uint32_t i) const { return at_[i] == kNowhere && items_[i].last < frame.right; }
   bool fits(const Frame& frame, uint32_t i) const;
   double score(const Frame& frame, uint32_t i) const;
-  Address roof(const Section& section) const {
+  Address next_roof(const Section& section) const {
     return section.obstacle == section.obstacle_end ? ceiling_ : obstacles_[section.obstacle].bottom;
   }
-  Address spare(const Section& section) const { return ceiling_ - section.floor - section.fixed - section.rest; }
 
-  std::vector<Item> items_;        // by first section
-  std::vector<uint32_t> born_;     // by section: its first item; one more at the end
+  std::vector<Item> items_;          // by first section
+  std::vector<uint32_t> born_;       // by section: its first item; one more at the end
   std::vector<Obstacle> obstacles_;  // by section and bottom
   std::vector<Section> initial_, sections_;
-  std::vector<double> weight_;     // of sections: by failures
-  std::vector<Address> at_;        // of items
+  // Of sections, bytes that may be wasted: what items and obstacles leave of the ceiling (of nothing at first), less
+  // the gaps so far.
+  std::vector<Address> initial_spare_, spare_;
+  std::vector<double> failures_, by_failures_;  // of sections: one and the failures there, and one by that
+  // Sections of one floor are a plateau. By its first section: the end; by its last: the first.
+  std::vector<uint32_t> plateau_end_, plateau_begin_;
+  std::vector<Valley> valleys_;   // in no order
+  std::vector<uint32_t> listed_;  // by first section: the place in valleys_, or kNone
+  std::vector<Address> at_;       // of items
+  std::vector<double> liking_;    // of items: what does not depend on the valley
   std::vector<Frame> frames_;
   std::vector<uint32_t> pool_;
   std::vector<Address> sums_;
   std::vector<std::pair<double, uint32_t>> ranked_;
   Address ceiling_ = 0;
-  uint64_t seed_ = 0, round_ = 0, looks_ = 0;
+  Address lowest_roof_ = 0;  // of the last valley
+  uint64_t looks_ = 0;
   size_t left_ = 0;  // items without place
 };
 

@@ -1,3 +1,4 @@
+#include <array>
 #include <numeric>
 
 #include <tenon/runtime/memory_skyline_internal.hpp>
@@ -24,23 +25,32 @@ class Stretches {
   }
 
   // Attempts differ in the width of the first stretch and in chance. Impossible: at this ceiling there is no plan.
-  Outcome attempt(Address ceiling, uint64_t attempt) {
+  Outcome attempt(Address ceiling) {
     ceiling_ = ceiling;
-    attempt_ = attempt;
     at_.assign(problem_.size(), kNowhere);
-    const uint32_t half = attempt % kWidths == kWidths - 1 ? end_ : kHalf << attempt % kWidths;
-    begin_ = peak_ - std::min(peak_, half);
-    const uint32_t last = std::min(end_ - 1, peak_ + half);
-    const Outcome outcome = solve(begin_, last, kFirstRounds, [](const Body&) { return true; });
-    if (outcome != Outcome::found) return outcome;
-    return go_later(last + 1) && go_earlier() ? Outcome::found : Outcome::gave_up;
+    // Each width has the same share of the work, so that the narrow ones, which cost little, are tried often.
+    const auto width = std::min_element(spent_.begin(), spent_.end());
+    const auto index = width - spent_.begin();
+    const uint64_t before = work_.done;
+    const Outcome outcome = from_peak(index + 1 == kWidths ? end_ : kHalf << index);
+    *width += work_.done - before;
+    ++attempt_;
+    return outcome;
   }
   const std::vector<Address>& at() const { return at_; }
 
  private:
   // Of stretches, in steps. The last width is all there is.
   static constexpr uint32_t kHalf = 64, kWidths = 5, kStretch = 64, kMostBack = 120;
-  static constexpr uint64_t kFirstRounds = 7, kRounds = 3, kLooksPerBody = 100;
+  static constexpr uint64_t kFirstRounds = 7, kRounds = 3, kLooksPerBody = 60;
+
+  Outcome from_peak(uint32_t half) {
+    begin_ = peak_ - std::min(peak_, half);
+    const uint32_t last = std::min(end_ - 1, peak_ + half);
+    const Outcome outcome = solve(begin_, last, kFirstRounds, [](const Body&) { return true; });
+    if (outcome != Outcome::found) return outcome;
+    return go_later(last + 1) && go_earlier() ? Outcome::found : Outcome::gave_up;
+  }
 
   bool go_later(uint32_t from) {
     while (from < end_) {
@@ -83,7 +93,7 @@ class Stretches {
     Outcome outcome = Outcome::gave_up;
     for (uint64_t round = 1; round <= rounds && outcome == Outcome::gave_up && !work_.spent(); ++round) {
       // Luby's sequence, but for its order: many short rounds, few long ones.
-      const uint64_t looks = (round & (~round + 1)) * (kLooksPerBody + (last - first) / 8) * (1 + loose_.size());
+      const uint64_t looks = (round & (~round + 1)) * kLooksPerBody * (1 + loose_.size());
       const uint64_t chance = attempt_ == 0 ? round - 1 : round;
       outcome = skyline.run(ceiling_, hash_mix(seed_, attempt_), chance, std::min(looks, work_.left()), work_);
     }
@@ -95,6 +105,7 @@ class Stretches {
   uint64_t seed_, attempt_ = 0;
   Work& work_;
   uint32_t end_, begin_ = 0, peak_ = 0;
+  std::array<uint64_t, kWidths> spent_ = {};
   Address ceiling_ = 0;
   std::vector<Address> at_;
   std::vector<uint32_t> loose_, fixed_;
@@ -121,9 +132,9 @@ void search_stretches(const Problem& problem, uint64_t seed, Work& work, Placeme
   Stretches stretches(problem, seed, work);
   Address lower = problem.bound, given_up = lower;
   const uint64_t hopeful = work.done + work.left() / 8 * 7;
-  for (uint64_t attempt = 0; lower < best.end && !work.spent(); ++attempt) {
+  while (lower < best.end && !work.spent()) {
     const Address ceiling = work.done < hopeful ? lower : given_up + (best.end - given_up) / 2;
-    const Outcome outcome = stretches.attempt(ceiling, attempt);
+    const Outcome outcome = stretches.attempt(ceiling);
     if (outcome == Outcome::impossible) given_up = std::max(given_up, lower = ceiling + 1);
     if (outcome == Outcome::found) best = {stretches.at(), ceiling, "stretches of time from the peak"};
     if (outcome != Outcome::gave_up || ceiling == lower) continue;

@@ -12,7 +12,8 @@ Binder::Binder(const Program& program, const Arguments& shapes, const BindOption
       scope_(program),
       registers_(result_.code, scope_.assumptions()),
       roots_(program.buffers.size()),
-      in_transfer_(program.tokens.size()) {
+      in_transfer_(program.tokens.size()),
+      freed_(program.buffers.size()) {
   result_.regions.emplace_back();
   for (const auto& [name, value] : shapes.scalars) scope_.define(name, value);
   scope_.define(std::string(kThreadsSymbol), threads);
@@ -139,16 +140,15 @@ Result<void> Binder::with_buffer(BufferId id, SymbolicBuffer made, const Stateme
 
 Result<void> Binder::emit_outermost() {
   const auto locals = locals_by_first_use(program_);
-  for (size_t i = 0; i < locals.size(); ++i) {
-    for (const Allocation* a : locals[i]) {
+  for (size_t i = 0; i < locals.end.size(); ++i) {
+    for (const Allocation* a : locals.of(i)) {
       TENON_TRY(made, make_allocation(*a), "local '", name(a->buffer), "'");
       scope_.exchange(a->buffer, std::move(made));
     }
     TENON_OK(emit(outermost(program_)[i]));
   }
-  for (const auto& first_named : locals)
-    for (const Allocation* a : first_named)
-      if (!freed_.contains(a->buffer)) count_free(a->buffer);
+  for (const Allocation* a : locals.all)
+    if (!freed_[static_cast<size_t>(a->buffer)]) count_free(a->buffer);
   return {};
 }
 

@@ -1,5 +1,6 @@
 // The code of calls, copies and transfers.
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <functional>
 
@@ -13,6 +14,7 @@ void Binder::push_site(Op op, Site site, const Expr& predicate) {
   site.predicate = registers_.value(resolved(predicate));
   site.plain_path = site.extents.empty() && site.guards.empty() && site.folds.empty() &&
                     site.predicate == Value{1, -1} && !options_.statistics;
+  if (options_.statistics) site.label = label_of(site, program_);
   site.loop = innermost();
   site.ahead = ahead_in_loop();
   Instr instr{op == Op::call && site.plain_path ? (site.plain ? Op::call_plain : Op::call_function) : op};
@@ -37,7 +39,6 @@ bool Binder::may_be_unfinished() const {
 
 // Who counts calls counts those that are left out, too.
 bool Binder::does_nothing(const Expr& predicate, const SymbolicBuffer& written) const {
-  if (loops_.empty() || options_.statistics) return false;
   const auto never_above_0 = [this](const Expr& e) {
     return e.is_constant() ? e.constant() <= 0 : prove_le(e, 0, scope_.assumptions());
   };
@@ -48,10 +49,9 @@ Result<void> Binder::emit(const Call& s) {
   const auto leaves_out = [&](const Operand& o) {
     return o.access != Access::in && does_nothing(s.predicate, scope_.region(o.region));
   };
-  if (std::ranges::any_of(s.operands, leaves_out)) return {};
+  if (may_be_left_out() && std::ranges::any_of(s.operands, leaves_out)) return {};
   Site site;
   site.call = &s;
-  site.label = str(stage_of(s), "->");
   if (const auto* plain = s.kernel->run.target<Result<void> (*)(CallContext&)>()) site.plain = *plain;
   if (s.kernel->make_state && s.kernel->run_in_state) site.plain = s.kernel->run_in_state;
   if (s.kernel->run_unfinished && may_be_unfinished()) {
@@ -61,16 +61,17 @@ Result<void> Binder::emit(const Call& s) {
   constexpr auto kViewWords = sizeof(BufferView) / sizeof(int64_t);
   site.context = registers_.new_words(sizeof(CallContext) / sizeof(int64_t));
   const Place views = registers_.new_words(s.operands.size() * kViewWords);
+  site.operands.reserve(s.operands.size());
   for (size_t i = 0; i < s.operands.size(); ++i) {
     const Operand& o = s.operands[i];
     const auto name_it = [&] { return operand_label(program_, s, i); };
     const Label label = std::cref(name_it);
-    const SymbolicBuffer box = scope_.region(o.region);
+    SymbolicBuffer made_box;
+    const SymbolicBuffer& box = box_of(o.region, made_box);
     guard(o.region, box, label, site);
     if (o.access != Access::in) written(box, site);
     const Place view = views + static_cast<Place>(i * sizeof(BufferView));
-    OperandCode made = operand(box, program_.buffer(o.region.buffer).element, view, site, label);
-    site.operands.push_back(std::move(made));
+    site.operands.push_back(operand(box, program_.buffer(o.region.buffer).element, view, site, label));
   }
   const Place scalars = registers_.new_words(s.scalars.size());
   for (size_t i = 0; i < s.scalars.size(); ++i)
@@ -84,9 +85,13 @@ Result<void> Binder::emit(const Call& s) {
 }
 
 int32_t Binder::state_of(const Call& s) {
-  const auto [it, added] = states_.try_emplace(&s, static_cast<int32_t>(states_.size()));
-  if (added) code().states.push_back(s.kernel.get());
-  return it->second;
+  const auto number = static_cast<int32_t>(code().states.size());
+  if (innermost() >= 0) {
+    const auto [it, added] = states_.try_emplace(&s, number);
+    if (!added) return it->second;
+  }
+  code().states.push_back(s.kernel.get());
+  return number;
 }
 
 Result<Site> Binder::copy_site(const Copy& s) {
@@ -94,13 +99,15 @@ Result<Site> Binder::copy_site(const Copy& s) {
   site.copy = &s;
   const ElementType element = program_.buffer(s.destination.buffer).element;
   TENON_TRY(plan, CopyPlan::make(s, element), "copy '", stage_of(s), "'");
-  site.label = str(stage_of(s), "->");
-  std::vector<std::pair<const Region*, std::string>> regions = {{&s.destination, "the destination"},
-                                                                {&s.source, "the source"}};
-  if (const auto* padding = std::get_if<Region>(&s.padding)) regions.push_back({padding, "the padding"});
+  const std::array<std::pair<const Region*, const char*>, 3> regions = {
+      {{&s.destination, "the destination"},
+       {&s.source, "the source"},
+       {std::get_if<Region>(&s.padding), "the padding"}}};
   for (const auto& [region, text] : regions) {
-    const Label label = [&text = text] { return text; };
-    const SymbolicBuffer box = scope_.region(*region);
+    if (!region) continue;
+    const Label label = [text = text] { return std::string(text); };
+    SymbolicBuffer made_box;
+    const SymbolicBuffer& box = box_of(*region, made_box);
     guard(*region, box, label, site);
     if (region == &s.destination) written(box, site);
     const Place view = registers_.new_words(sizeof(BufferView) / sizeof(int64_t));
@@ -110,12 +117,12 @@ Result<Site> Binder::copy_site(const Copy& s) {
   site.parameters = registers_.new_words(plan.parameters().size());
   for (size_t i = 0; i < plan.parameters().size(); ++i)
     registers_.into(resolved(Expr::symbol(plan.parameters()[i])), site.parameters + static_cast<Place>(i) * kWord);
-  site.plan = std::move(plan);
+  site.plan = std::make_unique<const CopyPlan>(std::move(plan));
   return site;
 }
 
 Result<void> Binder::emit(const Copy& s) {
-  if (does_nothing(s.predicate, scope_.region(s.destination))) return {};
+  if (may_be_left_out() && does_nothing(s.predicate, scope_.region(s.destination))) return {};
   TENON_TRY(site, copy_site(s));
   push_site(Op::copy, std::move(site), s.predicate);
   return {};

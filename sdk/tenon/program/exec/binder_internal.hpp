@@ -137,6 +137,10 @@ class Binder {
 
   // Operands --------------------------------------------------------------------------------------------------
 
+  // The box of a region: where that is all of a buffer, the buffer itself, else `made`.
+  const SymbolicBuffer& box_of(const Region& region, SymbolicBuffer& made) const {
+    return region.box.empty() ? *scope_.find(region.buffer) : made = scope_.region(region);
+  }
   // The address of the base of a box, in the slot of the worker.
   Expr address_of(const SymbolicBuffer& box);
   // Keeps it in the view. Most are known before a run, but for where arguments and arenas lie.
@@ -159,10 +163,11 @@ class Binder {
   int64_t ahead_in_loop() const;
   // Whether nobody else is told of the results before the innermost loop is over.
   bool may_be_unfinished() const;
-  // Whether it is certain, in a loop, that there is nothing to call for or to copy: in some iterations of a period.
+  // Whether calls and copies are left out where it is certain that they do nothing: in some iterations of a period.
+  bool may_be_left_out() const { return !loops_.empty() && !options_.statistics; }
   bool does_nothing(const Expr& predicate, const SymbolicBuffer& written) const;
   Result<void> emit(const Call& s);
-  // One for all parts of a loop that hold the call.
+  // One for all parts of a loop that hold the call; outside of loops each is met once.
   int32_t state_of(const Call& s);
   Result<Site> copy_site(const Copy& s);
   Result<void> emit(const Copy& s);
@@ -190,8 +195,8 @@ class Binder {
   std::vector<int32_t> worker_loops_;
   std::vector<size_t> region_levels_;
   std::map<BufferId, Instr> counted_;
-  std::unordered_map<const Call*, int32_t> states_;
-  std::set<BufferId> freed_;
+  std::unordered_map<const Call*, int32_t> states_;  // of calls in loops
+  std::vector<bool> freed_;                          // by BufferId
   size_t addresses_ = 0;
   int64_t step_ = 0;
   int32_t region_ = 0;

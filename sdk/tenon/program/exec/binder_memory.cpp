@@ -11,13 +11,14 @@ Result<void> Binder::emit(const Allocate& s) {
   const MemoryRoot before = roots_[static_cast<size_t>(a.buffer)];
   TENON_TRY(made, make_allocation(a), "allocate '", name(a.buffer), "'");
   auto result = with_buffer(a.buffer, std::move(made), s.body);
-  if (!freed_.erase(a.buffer)) count_free(a.buffer);
+  if (!freed_[static_cast<size_t>(a.buffer)]) count_free(a.buffer);
+  freed_[static_cast<size_t>(a.buffer)] = false;
   roots_[static_cast<size_t>(a.buffer)] = before;
   return result;
 }
 
 Result<void> Binder::emit(const Free& s) {
-  freed_.insert(s.buffer);
+  freed_[static_cast<size_t>(s.buffer)] = true;
   count_free(s.buffer);
   return {};
 }

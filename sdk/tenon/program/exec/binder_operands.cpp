@@ -34,8 +34,9 @@ void Binder::limit_workers(BufferId id, int64_t slots) {
 }
 
 // Looks back a little only: there may be as many shapes as calls.
+constexpr size_t kMostLookedAt = 16;
+
 Place Binder::find_dims(const SymbolicBuffer& box) const {
-  constexpr size_t kMostLookedAt = 16;
   for (const auto& level : dims_known_) {
     const size_t looked_at = std::min(level.size(), kMostLookedAt);
     for (const auto& [dims, place] : std::span(level).last(looked_at))
@@ -64,7 +65,9 @@ OperandCode Binder::operand(const SymbolicBuffer& box, ElementType element, Plac
     registers_.into(scope_.simplified(box.dims[d].stride), at + 2 * kWord);
   }
   if (shares) {
-    dims_known_.back().emplace_back(box.dims, dims);
+    auto& known = dims_known_.back();
+    if (known.size() == 2 * kMostLookedAt) known.erase(known.begin(), known.begin() + kMostLookedAt);
+    known.emplace_back(box.dims, dims);
     return operand_in_known_dims(box, element, view, dims);
   }
   code().views.push_back({view, dims, static_cast<int32_t>(box.dims.size()), element});
@@ -137,10 +140,9 @@ void Binder::guard(const Region& r, const SymbolicBuffer& box, const Label& labe
 }
 
 void Binder::written(const SymbolicBuffer& box, Site& site) {
-  if (site.written == 0 && options_.statistics)
+  if (site.written.empty() && options_.statistics)
     for (const SymbolicDim& d : box.dims) site.counted.push_back(registers_.value(d.extent));
-  if (site.written++ > 0) site.label += ',';
-  site.label += name(box.root);
+  site.written.push_back(box.root);
   for (const SymbolicDim& d : box.dims) {
     const bool certain = d.extent.is_constant() ? d.extent.constant() > 0 : prove_le(1, d.extent, scope_.assumptions());
     if (!certain) site.extents.push_back(registers_.value(d.extent));

@@ -172,15 +172,18 @@ struct Site {
   std::vector<Guard> guards;
   std::vector<OperandCode> operands;  // those of a copy: destination, source, padding
   std::vector<Fold> folds;
-  std::optional<CopyPlan> plan;
-  Place parameters = -1;       // of the plan, one word each
-  std::vector<Value> counted;  // extents of the first box that is written, for statistics
-  std::string label;           // of the stage and what it writes, as stage_label() has it
-  int32_t written = 0;         // operands in the label
-  int32_t loop = -1;           // the innermost around
-  int64_t ahead = 0;           // of that loop's register: indices to the iteration that this is of
+  std::unique_ptr<const CopyPlan> plan;
+  Place parameters = -1;              // of the plan, one word each
+  std::vector<Value> counted;         // extents of the first box that is written, for statistics
+  InlineVector<BufferId, 2> written;  // roots of the boxes that it writes
+  std::string label;                  // label_of(), for statistics; empty without
+  int32_t loop = -1;                  // the innermost around
+  int64_t ahead = 0;                  // of that loop's register: indices to the iteration that this is of
   TokenId token = -1;
 };
+
+// The stage and what it writes, as stage_label() has it.
+std::string label_of(const Site& site, const Program& program);
 
 // A box, and the buffer that it is cropped to.
 struct PrefetchCode {

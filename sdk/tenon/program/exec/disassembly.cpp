@@ -1,6 +1,7 @@
 #include <array>
 
 #include <tenon/program/exec/disassembly_internal.hpp>
+#include <tenon/program/labels.hpp>
 #include <tenon/support/str.hpp>
 
 namespace tenon::program::detail {
@@ -34,7 +35,7 @@ std::string increments(const ByteCode& code, const LoopCode& loop) {
   return result;
 }
 
-std::string operands(const ByteCode& code, const Instr& i) {
+std::string operands(const ByteCode& code, const Program& program, const Instr& i) {
   switch (i.op) {
     case Op::set: return str("r", i.to, " = ", i.number);
     case Op::linear: return str("r", i.to, " = ", terms(code, i));
@@ -52,13 +53,14 @@ std::string operands(const ByteCode& code, const Instr& i) {
     case Op::call_plain:
     case Op::call_function:
     case Op::copy:
-    case Op::start: return code.sites[static_cast<size_t>(i.index)].label;
+    case Op::start: return label_of(code.sites[static_cast<size_t>(i.index)], program);
     case Op::check: return str(text(i.a), " : ", code.checks[static_cast<size_t>(i.index)].message);
     case Op::signal:
     case Op::await: return str(i.number, " of ", code.loops[static_cast<size_t>(i.index)].symbol);
     case Op::read_soon:
-    case Op::write_soon: return str(i.last, " lines from ", text(i.a), " + ", i.number,
-                                   i.first > 1 ? str(", ", i.first, " rows by ", i.b.number) : "");
+    case Op::write_soon:
+      return str(i.last, " lines from ", text(i.a), " + ", i.number,
+                 i.first > 1 ? str(", ", i.first, " rows by ", i.b.number) : "");
     case Op::prefetch: {
       const PrefetchCode& p = code.prefetches[static_cast<size_t>(i.index)];
       return str(p.writes ? "out " : "in ", text(p.base), " part ", p.part, " of ", p.parts);
@@ -77,12 +79,18 @@ std::string operands(const ByteCode& code, const Instr& i) {
 
 }  // namespace
 
-std::string disassemble(const ByteCode& code) {
+std::string label_of(const Site& site, const Program& program) {
+  std::vector<std::string> written;
+  for (const BufferId root : site.written) written.push_back(program.buffer(root).name);
+  return stage_label(site.call ? stage_of(*site.call) : stage_of(*site.copy), written);
+}
+
+std::string disassemble(const ByteCode& code, const Program& program) {
   std::string result;
   for (size_t n = 0; n < code.instrs.size(); ++n) {
     const Instr& i = code.instrs[n];
     const auto op = static_cast<size_t>(i.op);
-    result += str(n, ": ", op < kNames.size() ? kNames[op] : "end", " ", operands(code, i), "\n");
+    result += str(n, ": ", op < kNames.size() ? kNames[op] : "end", " ", operands(code, program, i), "\n");
   }
   return result;
 }

@@ -7,6 +7,6 @@
 namespace tenon::program::detail {
 
 // One instruction a line: its number, name, and operands; r8 is the register at byte 8 of the frame.
-std::string disassemble(const ByteCode& code);
+std::string disassemble(const ByteCode& code, const Program& program);
 
 }  // namespace tenon::program::detail

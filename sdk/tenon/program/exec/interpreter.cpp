@@ -34,8 +34,8 @@ Result<void> Interpreter::run(const Arguments& arguments) {
 
 Result<void> Interpreter::run_outermost() {
   const auto locals = locals_by_first_use(program_);
-  for (size_t i = 0; i < locals.size(); ++i) {
-    for (const Allocation* a : locals[i]) {
+  for (size_t i = 0; i < locals.end.size(); ++i) {
+    for (const Allocation* a : locals.of(i)) {
       TENON_TRY(buffer, allocate(*a), "local '", name_of(a->buffer), "'");
       buffers_[static_cast<size_t>(a->buffer)] = std::move(buffer);
     }

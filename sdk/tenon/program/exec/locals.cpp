@@ -1,5 +1,6 @@
 #include <tenon/program/exec/locals_internal.hpp>
 
+#include <functional>
 #include <string_view>
 #include <unordered_map>
 
@@ -11,26 +12,23 @@ namespace {
 // The locals that no statement has named yet.
 class Unseen {
  public:
-  explicit Unseen(const Program& program) {
-    for (const Allocation& a : program.locals) {
-      by_id_.emplace(a.buffer, &a);
-      ids_.emplace(program.buffer(a.buffer).name, a.buffer);
-    }
+  explicit Unseen(const Program& program) : program_(program), by_id_(program.buffers.size()) {
+    for (const Allocation& a : program.locals) by_id_[static_cast<size_t>(a.buffer)] = &a;
   }
 
-  std::vector<const Allocation*> named_first_in(const Statement& statement) {
-    std::vector<const Allocation*> found;
+  void add_named_first_in(const Statement& statement, std::vector<const Allocation*>& found) {
     const auto see = [&](BufferId id) {
-      const auto it = by_id_.find(id);
-      if (it == by_id_.end()) return;
-      found.push_back(it->second);
-      by_id_.erase(it);
+      const Allocation*& unseen = by_id_[static_cast<size_t>(id)];
+      if (unseen) found.push_back(unseen);
+      unseen = nullptr;
     };
-    for_each_statement(statement, [&](const Statement& s) {
-      for_each_buffer(s, [&](BufferId id, Access) { see(id); });
-      for_each_expr(s, [&](const Expr& e) { see_metadata(e, see); });
-    });
-    return found;
+    const auto see_buffer = [&](BufferId id, Access) { see(id); };
+    const auto see_expr = [&](const Expr& e) { see_metadata(e, see); };
+    const auto see_statement = [&](const Statement& s) {
+      for_each_buffer(s, std::cref(see_buffer));
+      for_each_expr(s, std::cref(see_expr));
+    };
+    for_each_statement(statement, std::cref(see_statement));
   }
 
  private:
@@ -39,13 +37,17 @@ class Unseen {
     if (e.is_constant()) return;
     for (const std::string& symbol : e.symbols()) {
       const auto meta = parse_meta(symbol);
-      const auto id = meta ? ids_.find(meta->buffer) : ids_.end();
+      if (!meta) continue;
+      if (ids_.empty())
+        for (const Allocation& a : program_.locals) ids_.emplace(program_.buffer(a.buffer).name, a.buffer);
+      const auto id = ids_.find(meta->buffer);
       if (id != ids_.end()) see(id->second);
     }
   }
 
-  std::unordered_map<BufferId, const Allocation*> by_id_;
-  std::unordered_map<std::string_view, BufferId> ids_;
+  const Program& program_;
+  std::vector<const Allocation*> by_id_;                // null: seen, or no local
+  std::unordered_map<std::string_view, BufferId> ids_;  // of locals, once one is asked for
 };
 
 }  // namespace
@@ -56,11 +58,14 @@ std::span<const Statement> outermost(const Program& program) {
   return block ? std::span(block->statements) : std::span(&program.body, 1);
 }
 
-std::vector<std::vector<const Allocation*>> locals_by_first_use(const Program& program) {
-  std::vector<std::vector<const Allocation*>> by_statement;
+LocalsByFirstUse locals_by_first_use(const Program& program) {
+  LocalsByFirstUse locals;
   Unseen unseen(program);
-  for (const Statement& s : outermost(program)) by_statement.push_back(unseen.named_first_in(s));
-  return by_statement;
+  for (const Statement& s : outermost(program)) {
+    unseen.add_named_first_in(s, locals.all);
+    locals.end.push_back(locals.all.size());
+  }
+  return locals;
 }
 
 }  // namespace tenon::program::detail

@@ -141,6 +141,29 @@ int64_t IndexCode::run(std::span<const int64_t> values) const {
 
 // --- the plan ---
 
+namespace {
+
+// How far `e` moves with the index, where it is a sum of multiples of symbols.
+std::optional<Expr> step_of_linear(const Expr& e, const std::string& index) {
+  if (e.is_constant()) return Expr(0);
+  if (e.is_symbol()) return Expr(int64_t{e.name() == index});
+  if (e.kind() != ExprKind::sum || !std::ranges::all_of(e.operands(), &Expr::is_symbol)) return std::nullopt;
+  const auto term = std::ranges::find(e.operands(), index, &Expr::name);
+  return Expr(term == e.operands().end() ? 0 : e.numbers()[static_cast<size_t>(term - e.operands().begin())]);
+}
+
+// Nothing where it depends on an index.
+std::optional<Expr> fixed_step(const Expr& e, const std::string& index, const std::vector<std::string>& indices) {
+  if (auto step = step_of_linear(e, index)) return step;
+  Expr step = e.substitute({{index, Expr::symbol(index) + 1}}) - e;
+  const std::vector<std::string> in_step = step.symbols();
+  if (std::ranges::any_of(indices, [&](const std::string& i) { return std::ranges::count(in_step, i) > 0; }))
+    return std::nullopt;
+  return step;
+}
+
+}  // namespace
+
 Result<CopyPlan> CopyPlan::make(const Copy& copy, ElementType element) {
   if (!element.byte_addressable()) return error(Code::unsupported, "copies of elements of ", element.bits(), " bits");
   if (copy.indices.size() > kMaxRank || copy.map.size() > kMaxRank)
@@ -152,20 +175,20 @@ Result<CopyPlan> CopyPlan::make(const Copy& copy, ElementType element) {
     for (const std::string& symbol : e.symbols())
       if (!std::ranges::count(copy.indices, symbol) && !std::ranges::count(plan.parameters_, symbol))
         plan.parameters_.push_back(symbol);
+  plan.map_.reserve(copy.map.size());
+  plan.by_.reserve(copy.map.size());
   std::vector<std::string> names = copy.indices;
   names.insert(names.end(), plan.parameters_.begin(), plan.parameters_.end());
   for (const Expr& e : copy.map) {
     TENON_TRY(code, IndexCode::make(e, names), "the map of '", plan.stage_, "'");
     plan.map_.push_back(std::move(code));
     auto& by = plan.by_.emplace_back();
+    by.reserve(copy.indices.size());
     for (const std::string& index : copy.indices) {
-      // Fixed: free of all indices.
-      const Expr step = e.substitute({{index, Expr::symbol(index) + 1}}) - e;
       by.emplace_back();
-      const std::vector<std::string> in_step = step.symbols();
-      if (std::ranges::any_of(copy.indices, [&](const std::string& i) { return std::ranges::count(in_step, i) > 0; }))
-        continue;
-      TENON_TRY(step_code, IndexCode::make(step, names));
+      const auto step = fixed_step(e, index, copy.indices);
+      if (!step) continue;
+      TENON_TRY(step_code, IndexCode::make(*step, names));
       by.back() = std::move(step_code);
     }
   }

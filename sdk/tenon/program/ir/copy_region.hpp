@@ -9,6 +9,7 @@
 #include <tenon/program/ir/kernel.hpp>
 #include <tenon/program/ir/statement.hpp>
 #include <tenon/support/export.hpp>
+#include <tenon/support/inline_vector.hpp>
 
 namespace tenon::program {
 
@@ -33,7 +34,7 @@ class IndexCode {
   void push(Op op, int64_t number = 0) { steps_.push_back({op, number}); }
 
   static constexpr size_t kMaxDepth = 64;
-  std::vector<Step> steps_;
+  InlineVector<Step, 3> steps_;  // i + 1 has three
 };
 
 // A copy, ready to run on buffers of any bounds. Rows along one dim of the destination that read the source with a

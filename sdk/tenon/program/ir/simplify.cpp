@@ -1,8 +1,10 @@
 #include <tenon/program/ir/simplify.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <ranges>
 #include <set>
+#include <span>
 
 #include <tenon/program/ir/symbolic_internal.hpp>
 #include <tenon/program/ir/walk.hpp>
@@ -31,11 +33,12 @@ class Uses {
   bool is_dead(const Statement& s) const {
     if (!s.as<Call>() && !s.as<Copy>()) return false;
     bool writes = false, wanted = false;
-    for_each_buffer(s, [&](BufferId id, Access access) {
+    const auto see = [&](BufferId id, Access access) {
       if (access == Access::in) return;
       writes = true;
       wanted = wanted || is_read(id);
-    });
+    };
+    for_each_buffer(s, std::cref(see));
     return writes && !wanted;
   }
   bool has_dead_stores() const {
@@ -43,10 +46,17 @@ class Uses {
   }
 
  private:
-  // Of a call or copy: what it reads is wanted when what it writes is.
+  // Of a call or copy: what it reads is wanted when what it writes is. Of all, in one list: what is read, what is
+  // written.
   struct Effect {
-    std::vector<BufferId> reads, writes;
+    size_t begin, writes, end;
   };
+  std::span<const BufferId> read_by(const Effect& e) const {
+    return std::span(effect_buffers_).subspan(e.begin, e.writes - e.begin);
+  }
+  std::span<const BufferId> written_by(const Effect& e) const {
+    return std::span(effect_buffers_).subspan(e.writes, e.end - e.writes);
+  }
 
   size_t root(BufferId id) const {
     while (class_of_[static_cast<size_t>(id)] != id) id = class_of_[static_cast<size_t>(id)];
@@ -54,26 +64,31 @@ class Uses {
   }
   void want(BufferId id) { wanted_[root(id)] = true; }
   bool is_wanted(const Effect& e) const {
-    return std::ranges::any_of(e.writes, [this](BufferId id) { return is_read(id); });
+    return std::ranges::any_of(written_by(e), [this](BufferId id) { return is_read(id); });
   }
 
   void look_at(const Statement& s) {
     const BufferId defined = defined_buffer(s);
-    Effect effect;
-    for_each_buffer(s, [&](BufferId id, Access access) {
+    reads_.clear();
+    writes_.clear();
+    const auto see = [&](BufferId id, Access access) {
       if (defined >= 0) {
         // A buffer shares its memory with its views: what one reads, the other has written.
         class_of_[root(defined)] = static_cast<BufferId>(root(id));
         return;
       }
-      if (access != Access::out) effect.reads.push_back(id);
-      if (access != Access::in) effect.writes.push_back(id);
-    });
-    const bool may_be_dropped = (s.as<Call>() || s.as<Copy>()) && !effect.writes.empty();
-    if (may_be_dropped)
-      effects_.push_back(std::move(effect));
-    else
-      always_.insert(always_.end(), effect.reads.begin(), effect.reads.end());
+      if (access != Access::out) reads_.push_back(id);
+      if (access != Access::in) writes_.push_back(id);
+    };
+    for_each_buffer(s, std::cref(see));
+    const bool may_be_dropped = (s.as<Call>() || s.as<Copy>()) && !writes_.empty();
+    std::vector<BufferId>& list = may_be_dropped ? effect_buffers_ : always_;
+    const size_t begin = list.size();
+    list.insert(list.end(), reads_.begin(), reads_.end());
+    if (!may_be_dropped) return;
+    const size_t middle = list.size();
+    list.insert(list.end(), writes_.begin(), writes_.end());
+    effects_.push_back({begin, middle, list.size()});
   }
 
   // Backward: what is wanted is known before what makes it is looked at, but for loops.
@@ -82,7 +97,7 @@ class Uses {
       changed = false;
       for (const Effect& e : std::views::reverse(effects_)) {
         if (!is_wanted(e)) continue;
-        for (const BufferId id : e.reads) {
+        for (const BufferId id : read_by(e)) {
           changed |= !is_read(id);
           want(id);
         }
@@ -93,7 +108,8 @@ class Uses {
   std::vector<BufferId> class_of_;  // those that share memory, as a forest
   std::vector<bool> wanted_;        // by the root of the class
   std::vector<Effect> effects_;
-  std::vector<BufferId> always_;  // what others read
+  std::vector<BufferId> effect_buffers_, always_;  // what effects, and what others read
+  std::vector<BufferId> reads_, writes_;           // of the statement that is looked at
 };
 
 // Whether the statement names the buffer, or its metadata.
@@ -273,23 +289,21 @@ class Simplifier {
 
 }  // namespace
 
-Program simplify(const Program& program) {
-  Program result = program;
+Program simplify(Program program) {
   for (;;) {
-    const Statement body = Simplifier(result).run(result.body);
-    if (body == result.body) return result;
-    result.body = body;
-    drop_unused_locals(result);
+    const Statement body = Simplifier(program).run(program.body);
+    if (body == program.body) return program;
+    program.body = body;
+    drop_unused_locals(program);
   }
 }
 
-Program without_dead_stores(const Program& program) {
+Program without_dead_stores(Program program) {
   const Uses uses(program);
-  Program result = program;
-  if (!uses.has_dead_stores()) return result;
-  result.body = without_dead_stores(program.body, uses);
-  drop_unused_locals(result);
-  return result;
+  if (!uses.has_dead_stores()) return program;
+  program.body = without_dead_stores(program.body, uses);
+  drop_unused_locals(program);
+  return program;
 }
 
 }  // namespace tenon::program

@@ -11,11 +11,11 @@ namespace tenon::program {
 //     certainly holds
 //   - allocation or local that nothing uses, let or view whose name nothing uses, let of a constant or a symbol
 // and no expression that is simpler under what is known of the loops around. Until nothing changes.
-TENON_API Program simplify(const Program& program);
+TENON_API Program simplify(Program program);
 
 // Drops calls and copies whose results nothing needs, and locals of theirs: one look at each statement, where
 // simplify() looks at each several times. Enough for programs that are made without loops and expressions in need of
 // it, as large graphs are.
-TENON_API Program without_dead_stores(const Program& program);
+TENON_API Program without_dead_stores(Program program);
 
 }  // namespace tenon::program

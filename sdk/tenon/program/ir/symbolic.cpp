@@ -70,10 +70,16 @@ SymbolicSpread spread_of(const std::vector<SymbolicDim>& dims, ElementType eleme
   return {select(nonempty, high - low, 0), select(nonempty, -low, 0)};
 }
 
-Scope::Scope(const Program& program) : program_(program), buffers_(program.buffers.size()) {
-  ids_.reserve(program.buffers.size());
-  for (size_t id = 0; id < program.buffers.size(); ++id)
-    ids_.emplace(program.buffers[id].name, static_cast<BufferId>(id));
+Scope::Scope(const Program& program) : program_(program), buffers_(program.buffers.size()) {}
+
+const SymbolicBuffer* Scope::find(std::string_view name) const {
+  if (ids_.empty()) {
+    ids_.reserve(program_.buffers.size());
+    for (size_t id = 0; id < program_.buffers.size(); ++id)
+      ids_.emplace(program_.buffers[id].name, static_cast<BufferId>(id));
+  }
+  const auto id = ids_.find(name);
+  return id == ids_.end() ? nullptr : find(id->second);
 }
 
 void Scope::declare_unknown() {
@@ -101,9 +107,7 @@ std::optional<SymbolicBuffer> Scope::exchange(BufferId id, std::optional<Symboli
 const Expr* Scope::value_of(const std::string& symbol, Expr& scratch) const {
   if (const auto it = symbols_.find(symbol); it != symbols_.end()) return &it->second;
   const auto meta = parse_meta(symbol);
-  const auto id = meta ? ids_.find(meta->buffer) : ids_.end();
-  if (id == ids_.end()) return nullptr;
-  const SymbolicBuffer* buffer = find(id->second);
+  const SymbolicBuffer* buffer = meta ? find(meta->buffer) : nullptr;
   if (buffer == nullptr || static_cast<size_t>(meta->dim) >= buffer->dims.size()) return nullptr;
   const SymbolicDim& dim = buffer->dims[static_cast<size_t>(meta->dim)];
   switch (meta->meta) {

@@ -84,12 +84,14 @@ class Scope {
  private:
   std::optional<SymbolicBuffer>& by_id(BufferId id) { return buffers_[static_cast<size_t>(id)]; }
   const std::optional<SymbolicBuffer>& by_id(BufferId id) const { return buffers_[static_cast<size_t>(id)]; }
+  const SymbolicBuffer* find(std::string_view name) const;
   const Expr* value_of(const std::string& symbol, Expr& scratch) const;
   void narrow(SymbolicBuffer& buffer, size_t d, const Expr& min, const Expr& extent) const;
 
   const Program& program_;
   std::unordered_map<std::string, Expr> symbols_;
-  std::unordered_map<std::string_view, BufferId> ids_;  // of program_.buffers' names
+  // Of program_.buffers' names, once one is asked for: programs of graphs name none.
+  mutable std::unordered_map<std::string_view, BufferId> ids_;
   std::vector<std::optional<SymbolicBuffer>> buffers_;
   Assumptions assumptions_;
   Substitution aligned_;

@@ -119,6 +119,15 @@ Statement change(const Statement& statement, V& visitor) {
   });
 }
 
+bool has_children(const Statement& statement) {
+  struct : Ignore {
+    bool found = false;
+    void child(const Statement&) { found = true; }
+  } v;
+  read(statement, v);
+  return v.found;
+}
+
 struct Unchanged {
   bool changed = false;
   void expr(Expr&) {}
@@ -174,7 +183,7 @@ Statement with_children(const Statement& statement, const std::function<Statemen
     }
   } v;
   v.visit = &changed_child;
-  return change(statement, v);
+  return has_children(statement) ? change(statement, v) : statement;
 }
 
 Statement with_exprs(const Statement& statement, const std::function<Expr(const Expr&)>& changed_expr) {

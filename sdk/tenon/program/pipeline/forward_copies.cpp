@@ -1,6 +1,7 @@
 #include <tenon/program/pipeline/forward_copies.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include <tenon/program/ir/walk.hpp>
@@ -15,6 +16,7 @@ struct Places {
   std::vector<size_t> reads, writes;
   size_t free = kNowhere;
   bool has_views = false;
+  bool matters = false;  // others' are not written down
 };
 
 bool is_plain(const Copy& copy) {
@@ -27,24 +29,41 @@ bool names_metadata(const Expr& e) {
 
 class Forwarder {
  public:
-  explicit Forwarder(const Program& program) : program_(program), places_(program.buffers.size()) {
-    if (const Block* block = program.body.as<Block>()) statements_ = block->statements;
-    for (const Allocation& a : program.locals) local_[a.buffer] = &a;
-    for (size_t at = 0; at < statements_.size(); ++at) look_at(at);
+  explicit Forwarder(const Program& program) : program_(program), local_(program.buffers.size()) {
+    for (const Allocation& a : program.locals) local_[static_cast<size_t>(a.buffer)] = &a;
   }
 
-  Program run() {
+  // The body anew.
+  Statement run() {
+    const Block* block = program_.body.as<Block>();
+    // Most programs have no such copies.
+    if (!block || std::ranges::none_of(block->statements, [&](const Statement& s) { return fills_local(s); }))
+      return program_.body;
+    statements_ = block->statements;
+    places_.resize(program_.buffers.size());
+    for (const Statement& s : statements_) {
+      if (!fills_local(s)) continue;
+      const Copy& copy = *s.as<Copy>();
+      places(copy.destination.buffer).matters = places(copy.source.buffer).matters = true;
+    }
+    for (size_t at = 0; at < statements_.size(); ++at) look_at(at);
     for (size_t at = 0; at < statements_.size(); ++at) {
       const Copy* copy = statements_[at].as<Copy>();
-      if (copy && may_be_skipped(*copy)) forward(Copy(*copy), at);
+      if (fills_local(statements_[at]) && may_be_skipped(*copy)) forward(Copy(*copy), at);
     }
-    Program changed = program_;
-    changed.body = Block{with_later_frees()};
-    return changed;
+    return Block{with_later_frees()};
   }
 
  private:
   Places& places(BufferId id) { return places_[static_cast<size_t>(id)]; }
+  const Allocation* local(BufferId id) const { return local_[static_cast<size_t>(id)]; }
+
+  // A copy of anything to a whole local.
+  bool fills_local(const Statement& s) const {
+    const Copy* copy = s.as<Copy>();
+    return copy && local(copy->destination.buffer) && is_plain(*copy) && copy->destination.box.empty() &&
+           std::ranges::none_of(copy->map, names_metadata);
+  }
 
   void look_at(size_t at) {
     std::map<BufferId, BufferId> root;
@@ -52,31 +71,33 @@ class Forwarder {
       const auto view = root.find(id);
       return view == root.end() ? id : view->second;
     };
-    for_each_statement(statements_[at], [&](const Statement& s) {
+    const auto see_statement = [&](const Statement& s) {
       if (const Free* f = s.as<Free>()) {
         places(f->buffer).free = at;
         return;
       }
       const BufferId defined = defined_buffer(s);
-      for_each_buffer(s, [&](BufferId id, Access access) {
+      const auto see = [&](BufferId id, Access access) {
         Places& of = places(root_of(id));
         if (defined >= 0) {
           root[defined] = root_of(id);
           of.has_views = true;
           return;
         }
+        if (!of.matters) return;
         if (access != Access::out) of.reads.push_back(at);
         if (access != Access::in) of.writes.push_back(at);
-      });
-    });
+      };
+      for_each_buffer(s, std::cref(see));
+    };
+    for_each_statement(statements_[at], std::cref(see_statement));
   }
 
   // A whole local, filled by this copy alone, and read by nothing but copies of it.
   bool may_be_skipped(const Copy& copy) {
     const BufferId id = copy.destination.buffer;
     const Places& of = places(id);
-    if (!local_.contains(id) || of.has_views || of.writes.size() != 1 || of.reads.empty()) return false;
-    if (!is_plain(copy) || !copy.destination.box.empty() || std::ranges::any_of(copy.map, names_metadata)) return false;
+    if (of.has_views || of.writes.size() != 1 || of.reads.empty()) return false;
     return std::ranges::all_of(of.reads, [&](size_t at) {
       const Copy* reader = statements_[at].as<Copy>();
       return reader && is_plain(*reader) && reader->source.buffer == id && reader->destination.buffer != id &&
@@ -107,10 +128,10 @@ class Forwarder {
   bool is_not_larger(BufferId a, BufferId b) {
     const auto bytes = [&](BufferId id) {
       Expr product = program_.buffer(id).element.bits() / 8;
-      for (const Dim& d : local_.at(id)->dims) product = product * d.extent;
+      for (const Dim& d : local(id)->dims) product = product * d.extent;
       return product;
     };
-    if (!local_.contains(a)) return false;
+    if (!local(a)) return false;
     const Expr less = bytes(b) - bytes(a);
     return less.is_constant() && less.constant() >= 0;
   }
@@ -135,13 +156,16 @@ class Forwarder {
 
   const Program& program_;
   std::vector<Statement> statements_;
-  std::vector<Places> places_;  // by buffer; views count for what they are views of
-  std::map<BufferId, const Allocation*> local_;
+  std::vector<Places> places_;                     // by buffer; views count for what they are views of
+  std::vector<const Allocation*> local_;           // by buffer
   std::map<size_t, std::vector<BufferId>> later_;  // frees that have moved behind a statement
 };
 
 }  // namespace
 
-Program forward_copies(const Program& program) { return program.body.as<Block>() ? Forwarder(program).run() : program; }
+Program forward_copies(Program program) {
+  program.body = Forwarder(program).run();
+  return program;
+}
 
 }  // namespace tenon::program

@@ -11,6 +11,6 @@ namespace tenon::program {
 // Needs: a verified program. Keeps: what the program computes, and how much memory is alive at a time: what is read
 // instead of a local is not longer alive than the local was, or not larger. Looks at copies that stand in the program
 // itself, not within loops or views, and fill a whole local. Leaves the first copy as it is: simplify() drops it.
-TENON_API Program forward_copies(const Program& program);
+TENON_API Program forward_copies(Program program);
 
 }  // namespace tenon::program
