@@ -1,7 +1,7 @@
 #include <array>
 
 #include <tenon/program/exec/disassembly_internal.hpp>
-#include <tenon/program/labels.hpp>
+#include <tenon/program/ir/labels.hpp>
 #include <tenon/support/str.hpp>
 
 namespace tenon::program::detail {
