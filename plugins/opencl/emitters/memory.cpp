@@ -30,8 +30,29 @@ Result<std::string> narrowed(SourceContext& c, const std::string& value, Element
   return element == lane ? value : str("convert_", packed_name(element, lanes), "(", value, ")");
 }
 
-std::string near_vector(std::string_view type, std::string_view at, bool writes) {
-  return str("((__global", writes ? " " : " const ", "TENON_NEAR(", type, ")*)(", at, "))->v");
+std::string near_load(ElementType element, int lanes, std::string_view at) {
+  return str("TENON_LOAD(", scalar_name(element), ", ", packed_name(element, lanes), ", ", at, ")");
+}
+std::string near_store(ElementType element, int lanes, std::string_view at, std::string_view value) {
+  return str("TENON_STORE(", scalar_name(element), ", ", packed_name(element, lanes), ", ", at, ", ", value, ");");
+}
+
+std::string near_head(bool of_groups) {
+  constexpr std::string_view kNear =
+      "#define TENON_NEAR(element, vector) struct __attribute__((packed, aligned(sizeof(element)))) { vector v; }\n";
+  constexpr std::string_view kAnywhere =
+      R"(#define TENON_LOAD(element, vector, from) (((__global const TENON_NEAR(element, vector)*)(from))->v)
+#define TENON_STORE(element, vector, to, x) ((__global TENON_NEAR(element, vector)*)(to))->v = x
+)";
+  constexpr std::string_view kByPlace = R"(#define TENON_WHOLE(vector, at) (((size_t)(at) & (sizeof(vector) - 1)) == 0)
+#define TENON_LOAD(element, vector, from) (TENON_WHOLE(vector, from) ? *(__global const vector*)(from) \
+  : ((__global const TENON_NEAR(element, vector)*)(from))->v)
+#define TENON_STORE(element, vector, to, x) do { \
+  if (TENON_WHOLE(vector, to)) *(__global vector*)(to) = x; \
+  else ((__global TENON_NEAR(element, vector)*)(to))->v = x; \
+} while (0)
+)";
+  return str(kNear, of_groups ? kByPlace : kAnywhere);
 }
 
 namespace {
@@ -77,7 +98,7 @@ Result<void> emit_load(SourceContext& c, const Emission& e) {
   TENON_TRY(memory, memory_of(e, e.out[0].element));
   const ElementType element = memory->element;
   const std::string from = address(c, *memory, false);
-  std::string packed = near_vector(packed_name(element, c.lanes()), from, false);
+  std::string packed = near_load(element, c.lanes(), from);
   if (e.touched == Lanes::partial)
     packed = str(partial_load(c, element, c.lanes()), "(", from, ", ", c.own_count(c.counter(e.in[1].at)), ")");
   if (e.touched == Lanes::one)
@@ -102,7 +123,7 @@ Result<void> emit_store(SourceContext& c, const Emission& e) {
   TENON_TRY(packed, narrowed(c, c.name(e.in[0]), element, c.lanes()));
   const std::string to = address(c, *memory, true);
   if (e.touched == Lanes::full) {
-    c.line(str(near_vector(packed_name(element, c.lanes()), to, true), " = ", packed, ";"));
+    c.line(near_store(element, c.lanes(), to, packed));
     return {};
   }
   const bool one = e.touched == Lanes::one;
