@@ -6,7 +6,14 @@
 #ifdef cl_khr_subgroups
 #pragma OPENCL EXTENSION cl_khr_subgroups : enable
 #endif
-#define TENON_NEAR(type) struct __attribute__((packed)) { type v; }
+#define TENON_NEAR(element, vector) struct __attribute__((packed, aligned(sizeof(element)))) { vector v; }
+#define TENON_WHOLE(vector, at) (((size_t)(at) & (sizeof(vector) - 1)) == 0)
+#define TENON_LOAD(element, vector, from) (TENON_WHOLE(vector, from) ? *(__global const vector*)(from) \
+  : ((__global const TENON_NEAR(element, vector)*)(from))->v)
+#define TENON_STORE(element, vector, to, x) do { \
+  if (TENON_WHOLE(vector, to)) *(__global vector*)(to) = x; \
+  else ((__global TENON_NEAR(element, vector)*)(to))->v = x; \
+} while (0)
 
 float4 tenon_load_float4(__global const float* from, long count) {
   float some[4];
@@ -80,7 +87,7 @@ void tenon_snippet(__global const long* words, long first, long chunks,
     // loop 1 d1 dim 1 %4 vector step 256 limit #1 {
     for (; g5 <= w1; g5 += 256) {
       // %5:f32@v3 = Load f32 [%6 + %4]
-      f3 = ((__global const TENON_NEAR(float4)*)((__global const float*)(p0 + g5 * 4 + lane * 4)))->v;
+      f3 = TENON_LOAD(float, float4, (__global const float*)(p0 + g5 * 4 + lane * 4));
       // ReduceSum all: %1:f32@v0 = Add %1, %5
       f0 = f0 + f3;
       // ReduceMax most: %2:f32@v1 = Max %2, %5

@@ -9,7 +9,9 @@ ushort to_bfloat(float x) {
   return isnan(x) ? (ushort)((bits >> 16) | 0x40u) : (ushort)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-#define TENON_NEAR(type) struct __attribute__((packed)) { type v; }
+#define TENON_NEAR(element, vector) struct __attribute__((packed, aligned(sizeof(element)))) { vector v; }
+#define TENON_LOAD(element, vector, from) (((__global const TENON_NEAR(element, vector)*)(from))->v)
+#define TENON_STORE(element, vector, to, x) ((__global TENON_NEAR(element, vector)*)(to))->v = x
 #define LOCAL_ID 0
 #define LOCAL_SIZE 1
 #define SYNC
@@ -31,12 +33,12 @@ ushort to_bfloat(float x) {
 #define START(row) 0
 #define LINE(row) ((batch * M + (row)) * N)
 #define A(i) ((float)((__global const float*)a0)[i])
-#define AV(i) ((__global const TENON_NEAR(float4)*)(((__global const float*)a0) + (i)))->v
+#define AV(i) TENON_LOAD(float, float4, ((__global const float*)a0) + (i))
 #define A_TYPE __global const float*
 #define A_AT(i) ((__global const float*)a0 + (i))
 #define A_FROM(p, i) ((float)(p)[i])
 #define B(i) ((float)((__global const float*)a1)[i])
-#define BV(i) ((__global const TENON_NEAR(float4)*)(((__global const float*)a1) + (i)))->v
+#define BV(i) TENON_LOAD(float, float4, ((__global const float*)a1) + (i))
 #define PLACE(place, e) (void)0
 #define PLACE_BEHIND(to, place, e, j) (void)0
 #define IN_LINE(place, length) 1
@@ -54,13 +56,13 @@ void tenon_finish(__global const long* f, long e, int count, int whole, float4 x
    {
     const float4 stored = f2;
     if (whole || count == 4) {
-      ((__global TENON_NEAR(float4)*)((__global float*)r0 + e))->v = stored;
+      TENON_STORE(float, float4, (__global float*)r0 + e, stored);
     }
     else {
       float some[4];
       vstore4(stored, 0, some);
       int done = 0;
-      if (count & 2) { ((__global TENON_NEAR(float2)*)((__global float*)r0 + e + done))->v = vload2(0, some + done); done += 2; }
+      if (count & 2) { TENON_STORE(float, float2, (__global float*)r0 + e + done, vload2(0, some + done)); done += 2; }
       if (count & 1) ((__global float*)r0 + e)[done] = some[done];
     }
   }

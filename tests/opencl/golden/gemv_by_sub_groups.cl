@@ -12,7 +12,14 @@ ushort to_bfloat(float x) {
 #ifdef cl_khr_subgroups
 #pragma OPENCL EXTENSION cl_khr_subgroups : enable
 #endif
-#define TENON_NEAR(type) struct __attribute__((packed)) { type v; }
+#define TENON_NEAR(element, vector) struct __attribute__((packed, aligned(sizeof(element)))) { vector v; }
+#define TENON_WHOLE(vector, at) (((size_t)(at) & (sizeof(vector) - 1)) == 0)
+#define TENON_LOAD(element, vector, from) (TENON_WHOLE(vector, from) ? *(__global const vector*)(from) \
+  : ((__global const TENON_NEAR(element, vector)*)(from))->v)
+#define TENON_STORE(element, vector, to, x) do { \
+  if (TENON_WHOLE(vector, to)) *(__global vector*)(to) = x; \
+  else ((__global TENON_NEAR(element, vector)*)(to))->v = x; \
+} while (0)
 #define LOCAL_ID (long)get_local_id(0)
 #define LOCAL_SIZE (long)get_local_size(0)
 #define SYNC barrier(CLK_LOCAL_MEM_FENCE)
@@ -46,12 +53,12 @@ ushort to_bfloat(float x) {
 #define STEPS_OF_A(from, k) AV((from) + (k))
 #define LINE(row) ((batch * M + (row)) * N)
 #define A(i) ((float)((__global const float*)a0)[i])
-#define AV(i) ((__global const TENON_NEAR(float4)*)(((__global const float*)a0) + (i)))->v
+#define AV(i) TENON_LOAD(float, float4, ((__global const float*)a0) + (i))
 #define A_TYPE __global const float*
 #define A_AT(i) ((__global const float*)a0 + (i))
 #define A_FROM(p, i) ((float)(p)[i])
 #define B(i) ((float)((__global const float*)a1)[i])
-#define BV(i) ((__global const TENON_NEAR(float4)*)(((__global const float*)a1) + (i)))->v
+#define BV(i) TENON_LOAD(float, float4, ((__global const float*)a1) + (i))
 #define PLACE(place, e) (void)0
 #define PLACE_BEHIND(to, place, e, j) (void)0
 #define IN_LINE(place, length) 1
@@ -68,13 +75,13 @@ void tenon_finish(__global const long* f, long e, int count, int whole, float4 x
    {
     const float4 stored = f0;
     if (whole || count == 4) {
-      ((__global TENON_NEAR(float4)*)((__global float*)r0 + e))->v = stored;
+      TENON_STORE(float, float4, (__global float*)r0 + e, stored);
     }
     else {
       float some[4];
       vstore4(stored, 0, some);
       int done = 0;
-      if (count & 2) { ((__global TENON_NEAR(float2)*)((__global float*)r0 + e + done))->v = vload2(0, some + done); done += 2; }
+      if (count & 2) { TENON_STORE(float, float2, (__global float*)r0 + e + done, vload2(0, some + done)); done += 2; }
       if (count & 1) ((__global float*)r0 + e)[done] = some[done];
     }
   }
