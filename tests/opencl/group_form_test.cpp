@@ -1,5 +1,11 @@
 // The form of snippets for GPUs, on a CPU: work groups whose items share the lanes.
 #include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <regex>
 
 #include <snippet/bodies.hpp>
 
@@ -36,6 +42,25 @@ TEST(OpenclGroupForm, ShortRowsLeaveItemsToOtherChunks) {
   EXPECT_EQ(items_of_chunk(copy_of_rows(1000), 16, 1), 1) << "a CPU";
   EXPECT_EQ(items_of_chunk(sum_of_rows(7), 4, 64), 32) << "lanes are folded by a whole work group";
   EXPECT_EQ(items_of_chunk(BodyBuilder("scalar", "").take(), 4, 64), 1);
+}
+
+// What clang makes of a source for a GPU, one of the kind that has no vectors at addresses of elements; empty without a
+// clang.
+std::string ptx_of(const std::string& source) {
+  const std::filesystem::path file =
+      std::filesystem::path(::testing::TempDir()) / str("tenon_group_form_", getpid(), ".cl");
+  std::ofstream(file, std::ios::binary) << source;
+  const std::string command =
+      str("clang -x cl -cl-std=CL1.2 -w -O2 -Xclang -finclude-default-header -target nvptx64-unknown-unknown -S -o - ",
+          file.string(), " 2>/dev/null");
+  std::string text;
+  if (FILE* pipe = popen(command.c_str(), "r")) {
+    char part[4096];
+    for (size_t bytes; (bytes = fread(part, 1, sizeof part, pipe)) > 0;) text.append(part, bytes);
+    pclose(pipe);
+  }
+  std::filesystem::remove(file);
+  return text;
 }
 
 class OpenclGroups : public OpenclTest {
@@ -75,6 +100,20 @@ TEST_F(OpenclGroups, NeighboursTouchNeighbouringElements) {
   EXPECT_THAT((*one)->source, Not(HasSubstr("barrier")));
   const auto cpu = compiler(1).compile(copy_of_rows(4000));
   EXPECT_THAT((*cpu)->source, Not(HasSubstr("lane *")));
+}
+
+TEST_F(OpenclGroups, VectorsAreLoadedAndStoredWhole) {
+  const auto one = compiler(64).compile(copy_of_rows(4000));
+  ASSERT_TRUE(one.ok()) << one.error().to_string();
+  EXPECT_THAT((*one)->source, HasSubstr("TENON_WHOLE(element##lanes, from)"));
+  const auto cpu = compiler(1).compile(copy_of_rows(4000));
+  EXPECT_THAT((*cpu)->source, Not(HasSubstr("TENON_WHOLE")));
+  const std::string ptx = ptx_of((*one)->source);
+  if (ptx.empty()) GTEST_SKIP() << "no clang on this machine has a GPU as a target (Debian: clang)";
+  const auto has = [&](const char* pattern) { return std::regex_search(ptx, std::regex(pattern)); };
+  EXPECT_TRUE(has("ld\\.global[.a-z]*\\.v4\\.")) << ptx;
+  EXPECT_TRUE(has("st\\.global[.a-z]*\\.v4\\.")) << ptx;
+  EXPECT_FALSE(has("(ld|st)\\.global[.a-z]*\\.[usb]8")) << "an element of four bytes is moved byte by byte:\n" << ptx;
 }
 
 TEST_F(OpenclGroups, FoldInLocalMemory) {

@@ -10,11 +10,11 @@ ushort to_bfloat(float x) {
 }
 
 #define TENON_NEAR(element, vector) struct __attribute__((packed, aligned(sizeof(element)))) { vector v; }
-#define TENON_LOAD(element, vector, from) (((__global const TENON_NEAR(element, vector)*)(from))->v)
-#define TENON_STORE(element, vector, to, x) ((__global TENON_NEAR(element, vector)*)(to))->v = x
+#define TENON_LOAD(element, lanes, from) (((__global const TENON_NEAR(element, element##lanes)*)(from))->v)
+#define TENON_STORE(element, lanes, to, x) ((__global TENON_NEAR(element, element##lanes)*)(to))->v = x
 #define X(i) (((__global const uint*)a0)[i])
 #define INDEX(i) ((long)((__global const long*)a1)[i])
-#define INDEXV(i) TENON_LOAD(long, long16, ((__global const long*)a1) + (i))
+#define INDEXV(i) TENON_LOAD(long, 16, ((__global const long*)a1) + (i))
 #define Y(i, v) ((__global uint*)r0)[i] = (v)
 #define FAULT *fault = step
 static long place(long index, long extent, int* wrong) {  // Gather embed
