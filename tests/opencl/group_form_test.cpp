@@ -126,6 +126,25 @@ TEST_F(OpenclGroups, FoldInLocalMemory) {
   EXPECT_EQ((*short_rows)->form.group, 32) << "items that wait for one another are a work group";
 }
 
+// What an item reads again it has written itself.
+TEST_F(OpenclGroups, ItemsWaitForWhatOthersWriteOnly) {
+  BodyBuilder build("softmax", "kr");
+  const int x = build.input(3), all = build.op("Exp", {x});
+  build.output(build.op("Div", {all, build.reduce("ReduceSum", all)}));
+  snippet::Body body = build.take();
+  body.dims.back().extent = Expr(4000);
+  const auto softmax = compiler(64).compile(body);
+  ASSERT_TRUE(softmax.ok()) << softmax.error().to_string();
+  EXPECT_TRUE(exchange_of((*softmax)->kernel).folds);
+  EXPECT_FALSE(exchange_of((*softmax)->kernel).memory);
+  EXPECT_THAT((*softmax)->source, Not(HasSubstr("CLK_GLOBAL_MEM_FENCE")));
+  // Other lanes: those of an element, which all items read.
+  snippet::LinearKernel kernel = (*softmax)->kernel;
+  for (snippet::Instruction& instruction : kernel.body)
+    if (instruction.op == Name("Load")) instruction.memory->displacement_bytes += 4;
+  EXPECT_TRUE(exchange_of(kernel).memory);
+}
+
 TEST_F(OpenclGroups, ElementwiseOperatorsAreRightWithTailsAndBroadcasts) {
   constexpr const char* kText = R"(graph @g(%a: f32[N,C,W], %b: f32[C,1], %c: f32[N,1,W]) -> (%y) {
     %s = Add %a, %b
