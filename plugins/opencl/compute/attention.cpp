@@ -52,6 +52,7 @@ void fit_group(AttentionTile& tile, int64_t value_size, int bytes, const Compute
   while (!fits() && tile.depth > kLeastDepth) tile.depth /= 2;
   while (!fits() && tile.columns > tile.lanes) tile.columns /= 2;
   while (!fits() && tile.vectors > 1) tile.vectors /= 2;
+  while (!fits() && tile.lanes > 2) tile.lanes /= 2, tile.columns /= 2;
   while (!fits() && tile.depth > 1) tile.depth /= 2;
 }
 
