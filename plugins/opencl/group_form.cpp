@@ -30,6 +30,32 @@ std::unordered_map<snippet::RegisterId, int> ports_of(const LinearKernel& kernel
   return ports;
 }
 
+// Counters of the innermost dim that begin at 0 and go on by whole steps of all lanes.
+std::set<snippet::RegisterId> lane_counters(const LinearKernel& kernel) {
+  static const Name kZero("Zero");
+  std::set<snippet::RegisterId> counters;
+  for (const snippet::Loop& loop : kernel.loops)
+    if (loop.kind == snippet::Loop::Kind::vector) counters.insert(loop.counter);
+  const auto goes_otherwise = [&](const snippet::Loop& loop) {
+    return loop.kind == snippet::Loop::Kind::scalar || loop.increment % kernel.lanes != 0;
+  };
+  for (const snippet::Loop& loop : kernel.loops)
+    if (loop.kind != snippet::Loop::Kind::tail && goes_otherwise(loop)) counters.erase(loop.counter);
+  for (const Instruction& instruction : kernel.body)
+    if (instruction.op != kZero)
+      for (const snippet::RegisterId out : instruction.out) counters.erase(out);
+  return counters;
+}
+
+// Of a port: who touches its elements.
+struct Touch {
+  bool written = false, read = false;
+  bool by_others = false;              // by items that have other lanes, or a lane that all have
+  std::set<snippet::RegisterId> from;  // what lanes are counted from
+  // An element whose lane is counted from the same place belongs to one item, in each loop.
+  bool exchanges() const { return written && read && (by_others || from.size() > 1); }
+};
+
 }  // namespace
 
 int items_of_chunk(const snippet::Body& body, int lanes, int64_t group) {
@@ -46,16 +72,26 @@ int items_of_chunk(const snippet::Body& body, int lanes, int64_t group) {
 
 LaneExchange exchange_of(const LinearKernel& kernel) {
   static const Name kFoldLanes("FoldLanes"), kStore("Store");
+  static const Name kLoad("Load");
   const auto ports = ports_of(kernel);
-  std::set<int> written, read;
+  const auto counters = lane_counters(kernel);
+  std::unordered_map<int, Touch> touches;
   LaneExchange made;
   for (const Instruction& instruction : kernel.body) {
     made.folds |= instruction.op == kFoldLanes;
     if (!instruction.memory) continue;
-    const auto port = ports.find(instruction.memory->base);
-    if (port != ports.end()) (instruction.op == kStore ? written : read).insert(port->second);
+    const snippet::Memory& memory = *instruction.memory;
+    const auto port = ports.find(memory.base);
+    if (port == ports.end()) continue;
+    Touch& touch = touches[port->second];
+    (instruction.op == kStore ? touch.written : touch.read) = true;
+    touch.from.insert(memory.base);
+    const bool has_lanes = instruction.op == kLoad || instruction.op == kStore;
+    const int64_t step_bytes = int64_t{kernel.lanes} * memory.element.bits() / 8;
+    touch.by_others |= !has_lanes || instruction.touched == codegen::Lanes::one || !counters.contains(memory.index) ||
+                       memory.displacement_bytes % step_bytes != 0;
   }
-  made.memory = std::any_of(written.begin(), written.end(), [&](int port) { return read.contains(port); });
+  made.memory = std::ranges::any_of(touches, [](const auto& touch) { return touch.second.exchanges(); });
   return made;
 }
 

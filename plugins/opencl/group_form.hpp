@@ -30,8 +30,9 @@ int items_of_chunk(const snippet::Body& body, int lanes, int64_t group);
 
 // What items exchange with one another.
 struct LaneExchange {
-  bool folds = false;   // lanes
-  bool memory = false;  // elements of a port that the kernel both writes and reads
+  bool folds = false;  // lanes
+  // Elements of a port that the kernel both writes and reads, and not each by the item that has its lane.
+  bool memory = false;
   bool any() const { return folds || memory; }
 };
 LaneExchange exchange_of(const snippet::LinearKernel& kernel);

@@ -141,10 +141,11 @@ void SourceContext::define(const std::string& function) {
 }
 
 std::string SourceContext::finish(std::string_view name) {
-  std::string source = str(kSnippetHead, uses_sub_groups_ ? kSubGroupHead : "", kNearVector, "\n", prelude_,
-                           "__kernel ", uses_sub_groups_ ? sub_group_attribute(form_.sub_groups, form_.group) : "",
-                           "__attribute__((reqd_work_group_size(", form_.group, ", 1, 1)))\nvoid ", name,
-                           "(__global const long* words, long first, long chunks");
+  std::string source =
+      str(kSnippetHead, uses_sub_groups_ ? kSubGroupHead : "", near_head(form_.group > 1), "\n", prelude_, "__kernel ",
+          uses_sub_groups_ ? sub_group_attribute(form_.sub_groups, form_.group) : "",
+          "__attribute__((reqd_work_group_size(", form_.group, ", 1, 1)))\nvoid ", name,
+          "(__global const long* words, long first, long chunks");
   for (size_t port = 0; port < ports_; ++port) source += str(",\n    __global uchar* q", port);
   if (!kernel_.scratch.empty()) source += ",\n    __global uchar* scratch";
   source += ") {\n";

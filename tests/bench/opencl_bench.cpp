@@ -2,7 +2,8 @@
 // products, convolutions and pools against the best of the kernels by hand (opencl_by_hand.hpp), whose results must be
 // the same: medians of interleaved runs in one process, on buffers that lie on the device.
 //
-//   opencl_bench [--filter RE] [--rounds 15] [--json] [--device cpu|gpu|any] [--forms]
+//   opencl_bench [--filter RE] [--rounds 15] [--together 1] [--json] [--device cpu|gpu|any] [--option KEY=VALUE]...
+//                [--forms]
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -30,12 +31,12 @@
 namespace tenon::opencl {
 namespace {
 
-
 using Seconds = double;
 
 struct Options {
   std::string filter = ".*", device = "cpu";
-  int rounds = 15;
+  int rounds = 15, together = 1;
+  std::vector<std::string> settings;
   bool json = false, forms = false;
 };
 
@@ -50,6 +51,11 @@ struct Bench {
     TargetDescription target;
     target.name = "opencl-bench", target.plugin = "opencl";
     target.options.add("device_type", Setting::word(options.device));
+    for (const std::string& setting : options.settings) {
+      const size_t sign = setting.find('=');
+      if (sign == std::string::npos) return error(Code::invalid_argument, "--option ", setting, " is no KEY=VALUE");
+      target.options.add(setting.substr(0, sign), Setting::word(setting.substr(sign + 1)));
+    }
     Bench made;
     made.options = options;
     TENON_TRY(backend, create_backend(target));
@@ -80,18 +86,25 @@ struct Bench {
   }
 };
 
+// Of one run, where so many are given to the device before it is waited for. `enqueue` only enqueues.
 template <class Do>
-Result<Seconds> seconds_of(const Do& work) {
+Result<Seconds> seconds_of(Bench& bench, const Do& enqueue, int together) {
   const auto begin = std::chrono::steady_clock::now();
-  TENON_OK(work());
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  for (int i = 0; i < together; ++i) TENON_OK(enqueue());
+  TENON_OK(bench.stream->synchronize());
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / together;
+}
+
+Result<RunValue> enqueue(Bench& bench, const Executable& executable, const std::vector<RunValue>& inputs) {
+  std::vector<RunValue> outputs(executable.outputs().size());
+  TENON_TRY(event, executable.enqueue(*bench.stream, inputs, outputs, {}));
+  return std::move(outputs.front());
 }
 
 Result<RunValue> run_once(Bench& bench, const Executable& executable, const std::vector<RunValue>& inputs) {
-  std::vector<RunValue> outputs(executable.outputs().size());
-  TENON_TRY(event, executable.enqueue(*bench.stream, inputs, outputs, {}));
-  TENON_OK(event->wait());
-  return std::move(outputs.front());
+  TENON_TRY(output, enqueue(bench, executable, inputs));
+  TENON_OK(bench.stream->synchronize());
+  return output;
 }
 
 // A kernel by hand, built.
@@ -110,16 +123,15 @@ class ByHand {
   }
   const std::string& name() const { return name_; }
 
-  Result<void> run(Bench& bench, const std::vector<cl_mem>& buffers) {
+  Result<void> enqueue(Bench& bench, const std::vector<cl_mem>& buffers) {
     const Api& cl = bench.device->cl();
     for (size_t i = 0; i < buffers.size(); ++i)
       TENON_OK(
           check(cl.clSetKernelArg(kernel_.get(), static_cast<cl_uint>(i), sizeof(cl_mem), &buffers[i]), "argument"));
     const size_t one = 1;
-    TENON_OK(check(cl.clEnqueueNDRangeKernel(bench.stream->queue(), kernel_.get(), 1, nullptr, &groups_, &one, 0,
-                                             nullptr, nullptr),
-                   "clEnqueueNDRangeKernel"));
-    return check(cl.clFinish(bench.stream->queue()), "clFinish");
+    return check(cl.clEnqueueNDRangeKernel(bench.stream->queue(), kernel_.get(), 1, nullptr, &groups_, &one, 0, nullptr,
+                                           nullptr),
+                 "clEnqueueNDRangeKernel");
   }
 
  private:
@@ -132,7 +144,7 @@ class ByHand {
 // What is done in turn with the plugin's runs.
 struct Peer {
   std::string name;
-  std::function<Result<void>()> run;
+  std::function<Result<void>()> enqueue;
 };
 
 void report(Bench& bench, const Work& work, const std::vector<Seconds>& ours, const Peer* peer,
@@ -159,10 +171,14 @@ Result<void> compare_with(Bench& bench, const Work& work, const Executable& exec
                           const std::vector<RunValue>& inputs, Peer* peer) {
   std::vector<Seconds> ours, theirs;
   for (int round = 0; round < bench.options.rounds; ++round) {
-    TENON_TRY(taken, seconds_of([&] { return run_once(bench, executable, inputs); }));
+    const auto run = [&]() -> Result<void> {
+      const auto output = enqueue(bench, executable, inputs);
+      return output.ok() ? Result<void>() : Result<void>(output.error());
+    };
+    TENON_TRY(taken, seconds_of(bench, run, bench.options.together));
     ours.push_back(taken);
     if (!peer) continue;
-    TENON_TRY(other, seconds_of(peer->run));
+    TENON_TRY(other, seconds_of(bench, peer->enqueue, bench.options.together));
     theirs.push_back(other);
   }
   report(bench, work, ours, peer, theirs, executable.kernels().size());
@@ -197,12 +213,14 @@ Result<std::optional<ByHand>> best_by_hand(Bench& bench, const Work& work, const
   Seconds least = std::numeric_limits<double>::infinity();
   for (const HandKernel& kernel : work.hand) {
     TENON_TRY(made, ByHand::make(bench, kernel));
-    TENON_OK(made.run(bench, buffers));
+    TENON_OK(made.enqueue(bench, buffers));
+    TENON_OK(bench.stream->synchronize());
     TENON_TRY(got, values_of(bench, result, work.result));
     TENON_OK(same(expected, got, kernel.name));
     Seconds taken = std::numeric_limits<double>::infinity();
     for (int i = 0; i < kTries; ++i) {
-      TENON_TRY(once, seconds_of([&] { return made.run(bench, buffers); }));
+      TENON_TRY(once, seconds_of(
+                          bench, [&] { return made.enqueue(bench, buffers); }, 1));
       taken = std::min(taken, once);
     }
     if (bench.options.forms)
@@ -227,23 +245,27 @@ Result<void> arithmetic(Bench& bench, const Work& work) {
   TENON_TRY(expected, values_of(bench, *first.device.buffer, work.result));
   TENON_TRY(hand, best_by_hand(bench, work, buffers, *to.device.buffer, expected));
   if (!hand) return compare_with(bench, work, *executable, inputs, nullptr);
-  Peer peer{hand->name(), [&] { return hand->run(bench, buffers); }};
+  Peer peer{hand->name(), [&] { return hand->enqueue(bench, buffers); }};
   return compare_with(bench, work, *executable, inputs, &peer);
 }
 
-// Reads x, writes y: the bytes of a copy.
+// Reads its inputs, writes its output: the bytes of a copy.
 Result<void> chain(Bench& bench, const Work& work) {
   TENON_TRY(executable, bench.compiled(work.text));
-  TENON_TRY(x, bench.input(work.shapes.front()));
+  std::vector<RunValue> inputs;
+  for (const Dims& dims : work.shapes) {
+    TENON_TRY(value, bench.input(dims));
+    inputs.push_back(std::move(value));
+  }
   const auto bytes = static_cast<size_t>(work.amount / 2);
+  TENON_TRY(from, bench.input({static_cast<int64_t>(bytes / sizeof(float))}));
   TENON_TRY(to, bench.device->allocate_buffer(bytes));
   Peer copy{"the device's copy", [&]() -> Result<void> {
-              TENON_TRY(event, bench.stream->copy(*to, 0, *x.device.buffer, 0, bytes));
-              return event->wait();
+              TENON_TRY(event, bench.stream->copy(*to, 0, *from.device.buffer, 0, bytes));
+              return {};
             }};
-  const std::vector<RunValue> inputs{x};
   TENON_TRY(first, run_once(bench, *executable, inputs));
-  TENON_OK(copy.run());
+  TENON_OK(copy.enqueue());
   return compare_with(bench, work, *executable, inputs, &copy);
 }
 
@@ -255,7 +277,12 @@ Result<void> peak(Bench& bench) {
   const cl_mem buffer = cl_buffer(*value.device.buffer).object();
   std::vector<Seconds> times;
   for (int round = 0; round < bench.options.rounds; ++round) {
-    TENON_TRY(taken, seconds_of([&] { return hand.run(bench, {buffer, buffer, buffer}); }));
+    TENON_TRY(taken, seconds_of(
+                         bench,
+                         [&] {
+                           return hand.enqueue(bench, {buffer, buffer, buffer});
+                         },
+                         1));
     times.push_back(taken);
   }
   const Work work{.name = "multiply-adds in registers",
@@ -292,6 +319,9 @@ int main(int argc, char** argv) {
   CLI::App app{"The OpenCL plugin against the device's copy and kernels by hand"};
   app.add_option("--filter", options.filter, "Cases whose names this regular expression finds");
   app.add_option("--rounds", options.rounds, "Runs of each, in turn")->check(CLI::Range(1, 10000));
+  app.add_option("--together", options.together, "Runs that are enqueued before one is waited for")
+      ->check(CLI::Range(1, 10000));
+  app.add_option("--option", options.settings, "KEY=VALUE: an option of the target; may be repeated");
   app.add_option("--device", options.device, "cpu, gpu or any");
   app.add_flag("--json", options.json);
   app.add_flag("--forms", options.forms, "Each form of the kernels by hand as well")->excludes("--json");

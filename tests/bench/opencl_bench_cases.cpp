@@ -18,6 +18,26 @@ Work elementwise(int64_t elements) {
           .unit = "GB/s"};
 }
 
+// Rows that are folded: `text` from %x of [rows, columns] to %y, which has `written` elements.
+Work rows(std::string_view name, int64_t rows, int64_t columns, const std::string& text, int64_t written) {
+  return {.name = str(name, " of ", rows, "x", columns),
+          .text = str("graph @rows(%x: f32[", rows, ",", columns, "]) -> %y {\n ", text, "\n}"),
+          .shapes = {{rows, columns}},
+          .result = {written},
+          .amount = 4.0 * static_cast<double>(rows * columns + written),
+          .unit = "GB/s"};
+}
+
+Work layer_norm(int64_t rows, int64_t columns) {
+  return {.name = str("LayerNormalization of ", rows, "x", columns),
+          .text = str("graph @g(%x: f32[", rows, ",", columns, "], %s: f32[", columns, "], %b: f32[", columns,
+                      "]) -> %y {\n %y = LayerNormalization %x, %s, %b {axis = -1}\n}"),
+          .shapes = {{rows, columns}, {columns}, {columns}},
+          .result = {rows * columns},
+          .amount = 8.0 * static_cast<double>(rows * columns + columns),
+          .unit = "GB/s"};
+}
+
 std::string dims_text(const Dims& dims) {
   std::string text;
   for (const int64_t dim : dims) text += str(text.empty() ? "" : ",", dim);
@@ -84,6 +104,16 @@ Work max_pool(const HandConv& c) {
 std::vector<Work> elementwise_works() {
   std::vector<Work> all;
   for (const int64_t elements : {1 << 16, 1 << 20, 1000003, 1 << 24, 1 << 26}) all.push_back(elementwise(elements));
+  for (const auto& [count, columns] :
+       {std::pair<int64_t, int64_t>{4096, 1024}, {65536, 1024}, {32768, 197}, {1024, 65536}}) {
+    all.push_back(rows("Softmax", count, columns, "%y = Softmax %x {axis = -1}", count * columns));
+    all.push_back(rows("ReduceMean", count, columns,
+                       "%a = Constant {value = dense<i64[1]: 1>} : i64[1]\n %y = ReduceMean %x, %a {keepdims = 0}",
+                       count));
+    all.push_back(layer_norm(count, columns));
+  }
+  all.push_back(rows("ReduceMax of columns", 65536, 1024,
+                     "%a = Constant {value = dense<i64[1]: 0>} : i64[1]\n %y = ReduceMax %x, %a {keepdims = 0}", 1024));
   return all;
 }
 

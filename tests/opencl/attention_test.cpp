@@ -173,15 +173,18 @@ TEST_F(OpenclAttention, ScoresAreInNoMemory) {
 
 // Work groups of several items share the panels, each has rows of its own.
 TEST_F(OpenclAttention, OfWorkGroupsIsTheReference) {
-  TargetDescription target = cpu_target();
-  target.options.add("work_group", Setting::word("8"));
-  auto backend = create_backend(target);
-  ASSERT_TRUE(backend.ok()) << backend.error().to_string();
-  for (uint32_t seed = 900; seed < 904; ++seed) {
-    SCOPED_TRACE(str("seed ", seed));
-    RandomAttention attention(seed);
-    const std::string text = attention.text();
-    expect_on_device(**backend, text, attention.inputs(), tolerance_of(attention.element()));
+  for (const int64_t group : {8, 64}) {
+    TargetDescription target = cpu_target();
+    target.options.add("work_group", Setting::word(str(group)));
+    auto backend = create_backend(target);
+    ASSERT_TRUE(backend.ok()) << backend.error().to_string();
+    const uint32_t first = tenon::testing::first_seed() + 900, seeds = tenon::testing::seeds(4) / 2;
+    for (uint32_t seed = first; seed < first + seeds; ++seed) {
+      SCOPED_TRACE(str("seed ", seed, ", groups of ", group));
+      RandomAttention attention(seed);
+      const std::string text = attention.text();
+      expect_on_device(**backend, text, attention.inputs(), tolerance_of(attention.element()));
+    }
   }
 }
 

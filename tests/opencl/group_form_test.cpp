@@ -1,5 +1,11 @@
 // The form of snippets for GPUs, on a CPU: work groups whose items share the lanes.
 #include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <regex>
 
 #include <snippet/bodies.hpp>
 
@@ -36,6 +42,25 @@ TEST(OpenclGroupForm, ShortRowsLeaveItemsToOtherChunks) {
   EXPECT_EQ(items_of_chunk(copy_of_rows(1000), 16, 1), 1) << "a CPU";
   EXPECT_EQ(items_of_chunk(sum_of_rows(7), 4, 64), 32) << "lanes are folded by a whole work group";
   EXPECT_EQ(items_of_chunk(BodyBuilder("scalar", "").take(), 4, 64), 1);
+}
+
+// What clang makes of a source for a GPU, one of the kind that has no vectors at addresses of elements; empty without a
+// clang.
+std::string ptx_of(const std::string& source) {
+  const std::filesystem::path file =
+      std::filesystem::path(::testing::TempDir()) / str("tenon_group_form_", getpid(), ".cl");
+  std::ofstream(file, std::ios::binary) << source;
+  const std::string command =
+      str("clang -x cl -cl-std=CL1.2 -w -O2 -Xclang -finclude-default-header -target nvptx64-unknown-unknown -S -o - ",
+          file.string(), " 2>/dev/null");
+  std::string text;
+  if (FILE* pipe = popen(command.c_str(), "r")) {
+    char part[4096];
+    for (size_t bytes; (bytes = fread(part, 1, sizeof part, pipe)) > 0;) text.append(part, bytes);
+    pclose(pipe);
+  }
+  std::filesystem::remove(file);
+  return text;
 }
 
 class OpenclGroups : public OpenclTest {
@@ -77,6 +102,20 @@ TEST_F(OpenclGroups, NeighboursTouchNeighbouringElements) {
   EXPECT_THAT((*cpu)->source, Not(HasSubstr("lane *")));
 }
 
+TEST_F(OpenclGroups, VectorsAreLoadedAndStoredWhole) {
+  const auto one = compiler(64).compile(copy_of_rows(4000));
+  ASSERT_TRUE(one.ok()) << one.error().to_string();
+  EXPECT_THAT((*one)->source, HasSubstr("TENON_WHOLE(element##lanes, from)"));
+  const auto cpu = compiler(1).compile(copy_of_rows(4000));
+  EXPECT_THAT((*cpu)->source, Not(HasSubstr("TENON_WHOLE")));
+  const std::string ptx = ptx_of((*one)->source);
+  if (ptx.empty()) GTEST_SKIP() << "no clang on this machine has a GPU as a target (Debian: clang)";
+  const auto has = [&](const char* pattern) { return std::regex_search(ptx, std::regex(pattern)); };
+  EXPECT_TRUE(has("ld\\.global[.a-z]*\\.v4\\.")) << ptx;
+  EXPECT_TRUE(has("st\\.global[.a-z]*\\.v4\\.")) << ptx;
+  EXPECT_FALSE(has("(ld|st)\\.global[.a-z]*\\.[usb]8")) << "an element of four bytes is moved byte by byte:\n" << ptx;
+}
+
 TEST_F(OpenclGroups, FoldInLocalMemory) {
   const auto sum = compiler(64).compile(sum_of_rows(4000));
   ASSERT_TRUE(sum.ok()) << sum.error().to_string();
@@ -85,6 +124,25 @@ TEST_F(OpenclGroups, FoldInLocalMemory) {
   const auto short_rows = compiler(256).compile(sum_of_rows(100));
   EXPECT_EQ((*short_rows)->form.items, 32);
   EXPECT_EQ((*short_rows)->form.group, 32) << "items that wait for one another are a work group";
+}
+
+// What an item reads again it has written itself.
+TEST_F(OpenclGroups, ItemsWaitForWhatOthersWriteOnly) {
+  BodyBuilder build("softmax", "kr");
+  const int x = build.input(3), all = build.op("Exp", {x});
+  build.output(build.op("Div", {all, build.reduce("ReduceSum", all)}));
+  snippet::Body body = build.take();
+  body.dims.back().extent = Expr(4000);
+  const auto softmax = compiler(64).compile(body);
+  ASSERT_TRUE(softmax.ok()) << softmax.error().to_string();
+  EXPECT_TRUE(exchange_of((*softmax)->kernel).folds);
+  EXPECT_FALSE(exchange_of((*softmax)->kernel).memory);
+  EXPECT_THAT((*softmax)->source, Not(HasSubstr("CLK_GLOBAL_MEM_FENCE")));
+  // Other lanes: those of an element, which all items read.
+  snippet::LinearKernel kernel = (*softmax)->kernel;
+  for (snippet::Instruction& instruction : kernel.body)
+    if (instruction.op == Name("Load")) instruction.memory->displacement_bytes += 4;
+  EXPECT_TRUE(exchange_of(kernel).memory);
 }
 
 TEST_F(OpenclGroups, ElementwiseOperatorsAreRightWithTailsAndBroadcasts) {

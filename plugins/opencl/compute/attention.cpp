@@ -5,6 +5,10 @@
 //
 //   local memory   a block of keys, transposed, DEPTH elements of each at a time; the block's values
 //   registers      ROWS rows by KEYS scores; ROWS by COLUMNS sums, of which wider heads have several jobs
+//
+// In work groups an item has a row. Its query is in local memory as well: an item that reads it where it lies is a row
+// away from its neighbours, and does so for each block of keys. So are the weights of a block, which would be an array
+// of the item's own otherwise; scores and sums are registers, since all that counts them is unrolled.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -24,7 +28,7 @@ namespace {
 
 using irgen::KernelRequest;
 
-constexpr int kDepth = 64, kMostColumns = 128;
+constexpr int kMostColumns = 128, kVectorsOfGroup = 4, kLeastDepth = 16;
 constexpr int kMostQueryRows = 32;  // of a work item that is alone
 
 constexpr std::string_view kMask =
@@ -40,19 +44,39 @@ std::optional<int64_t> extent_of(const Type& type, size_t from_end) {
 }
 
 // Rows and columns as many as the heads have, where that is known.
+void fit_group(AttentionTile& tile, int64_t value_size, int bytes, const ComputeTarget& target) {
+  const auto fits = [&] { return tile.local_elements() * bytes <= target.local_bytes; };
+  tile.group = target.work_group, tile.vectors = kVectorsOfGroup;
+  while (2 * tile.columns <= kMostColumns && tile.columns < value_size) tile.columns *= 2;
+  // Columns last: what has no place has a job of its own, which computes the scores again.
+  while (!fits() && tile.depth > kLeastDepth) tile.depth /= 2;
+  while (!fits() && tile.columns > tile.lanes) tile.columns /= 2;
+  while (!fits() && tile.vectors > 1) tile.vectors /= 2;
+  while (!fits() && tile.lanes > 2) tile.lanes /= 2, tile.columns /= 2;
+  while (!fits() && tile.depth > 1) tile.depth /= 2;
+}
+
 AttentionTile choose_attention_tile(const KernelRequest& request, ElementType work, const ComputeTarget& target) {
   AttentionTile tile;
   const int bytes = static_cast<int>(work.bits()) / 8;
   tile.lanes = std::max(target.lanes * 4 / bytes, 2);
   const bool packed = request.operands[2].shape().rank() == 3;
-  const auto rows = extent_of(request.operands[0], 1), size = packed ? std::nullopt : extent_of(request.operands[2], 0);
-  const int most = target.work_group == 1 ? kMostQueryRows : 1;
-  while (tile.rows < most && (!rows || tile.rows < *rows)) tile.rows *= 2;
+  const auto rows = extent_of(request.operands[0], 1);
+  const int64_t value_size = packed ? kMostColumns : extent_of(request.operands[2], 0).value_or(kMostColumns);
   tile.columns = tile.lanes;
-  const auto local = [&](int columns) { return int64_t{kVectorsOfKeys} * tile.lanes * (kDepth + columns) * bytes; };
-  while (2 * tile.columns <= kMostColumns && (!size || tile.columns < *size) &&
-         local(2 * tile.columns) <= target.local_bytes)
-    tile.columns *= 2;
+  if (target.work_group > 1) {
+    fit_group(tile, value_size, bytes, target);
+    return tile;
+  }
+  while (tile.rows < kMostQueryRows && (!rows || tile.rows < *rows)) tile.rows *= 2;
+  const auto doubled = [&] {
+    AttentionTile wider = tile;
+    wider.columns *= 2;
+    return wider;
+  };
+  while (2 * tile.columns <= kMostColumns && tile.columns < value_size &&
+         doubled().local_elements() * bytes <= target.local_bytes)
+    tile = doubled();
   return tile;
 }
 
@@ -63,13 +87,13 @@ void define_attention_tile(ComputeSource& source, const AttentionTile& tile, Ele
   source.define("TV", lanes_name(work, tile.lanes));
   source.define("TI", lanes_name(wide ? kI64 : kI32, tile.lanes));
   source.define("LANES", tile.lanes);
-  source.define("VECTORS", kVectorsOfKeys);
-  source.define("KEYS", kVectorsOfKeys * tile.lanes);
+  source.define("VECTORS", tile.vectors);
+  source.define("KEYS", tile.keys());
   source.define("ROWS", tile.rows);
   source.define("MICRO", tile.micro());
   source.define("SUMS", tile.sums());
   source.define("COLUMNS", tile.columns);
-  source.define("DEPTH", kDepth);
+  source.define("DEPTH", tile.depth);
   source.define("VLOAD", str("vload", tile.lanes));
   source.define("VSTORE", str("vstore", tile.lanes));
   source.define("BITS(word)", wide ? "as_double(word)" : "as_float((uint)(word))");
@@ -78,10 +102,24 @@ void define_attention_tile(ComputeSource& source, const AttentionTile& tile, Ele
   source.define("LANE_NUMBERS", numbers + "))");
   source.functions(lanes_function("most_of", "fmax", work, tile.lanes));
   source.functions(lanes_function("sum_of", "+", work, tile.lanes));
-  source.local("  __local TV key_panel[DEPTH * VECTORS], value_panel[KEYS * SUMS];\n");
-  source.define("KEY(d, t)", "((__local T*)key_panel)[(d) * KEYS + (t)]");
+  source.local("  __local TV key_panel[DEPTH * KEY_PITCH], value_panel[KEYS * SUMS];\n");
+  source.define("KEY_PITCH", tile.key_pitch());
+  source.define("KEY(d, t)", "((__local T*)key_panel)[(d) * (KEY_PITCH * LANES) + (t)]");
   source.define("VALUE(t, c)", "((__local T*)value_panel)[(t) * COLUMNS + (c)]");
-  source.define("WEIGHT(row, t)", "(((T*)s)[(row) * KEYS + (t)])");
+  if (!tile.together()) {
+    source.define("WEIGHT(row, t)", "(((T*)s)[(row) * KEYS + (t)])");
+    source.define("KEEP(row, v, weight)", "s[(row) * VECTORS + (v)] = (weight)");
+    return;
+  }
+  source.local("  __local T query_panel[DEPTH * ROW_PITCH], weight_panel[KEYS * ROW_PITCH];\n");
+  source.define("ROW_PITCH", tile.row_pitch());
+  source.define("QUERY(row, d)", "query_panel[(d) * ROW_PITCH + (row)]");
+  source.define("WEIGHT(row, t)", "weight_panel[(t) * ROW_PITCH + (row)]");
+  // An item reads what it has kept itself.
+  std::string kept;
+  for (int lane = 0; lane < tile.lanes; ++lane)
+    kept += str(lane ? ", " : "", "WEIGHT(LOCAL_ID, (v) * LANES + ", lane, ") = (weight).s", "0123456789abcdef"[lane]);
+  source.define("KEEP(row, v, weight)", kept);
 }
 
 void define_mask(ComputeSource& source, const KernelRequest& request, ElementType work) {
@@ -197,7 +235,7 @@ Result<ComputeKernel> make_attention(const KernelRequest& request, const Compute
   define_mask(source, request, work);
   define_shown(source, request, work);
   const bool probabilities = request.results.size() > 3 && op->attr<int64_t>("qk_matmul_output_mode", 0) == 3;
-  return source.kernel(attention_body(tile, probabilities, target.work_group > 1),
+  return source.kernel(attention_body(tile, probabilities),
                        [op, tile, wide = work == kF64, group = target.work_group](const CallShapes& shapes) {
                          return launch_of(*op, shapes, tile, wide, group);
                        });

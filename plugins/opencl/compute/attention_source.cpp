@@ -24,11 +24,13 @@ constexpr std::string_view kAttentionJob = R"(
       const long bias_at = batch * n[20] + head * n[21], shown_at = (batch * heads + head) * L * keys;
       const long length = NONPAD(batch), diagonal = DIAGONAL(batch);
       const long end = SHOWS ? keys : VISIBLE(min(job_row + ROWS * LOCAL_SIZE, L) - 1);
+      const long query_row = n[10], key_row = n[13], value_row = n[16];
       const T scale = BITS(n[24]);
       T top[ROWS], total[ROWS];
       int seen[ROWS];
       TV s[ROWS * VECTORS], sums[ROWS * SUMS];
       for (int r = 0; r < ROWS; ++r) top[r] = -INFINITY, total[r] = 0, seen[r] = 0;
+UNROLL
       for (int i = 0; i < ROWS * SUMS; ++i) sums[i] = (TV)0;
 )";
 
@@ -38,7 +40,7 @@ constexpr std::string_view kPackKeys = R"(
         for (long d0 = 0; d0 < D; d0 += DEPTH) {
           const int depth = (int)min((long)DEPTH, D - d0);
           for (long t = LOCAL_ID; t < KEYS; t += LOCAL_SIZE) {
-            const long j = k0 + t, own = k_at + (j - past) * n[13] + d0, before = (past_row + j) * D + d0;
+            const long j = k0 + t, own = k_at + (j - past) * key_row + d0, before = (past_row + j) * D + d0;
             for (int d = 0; d < depth; ++d)
               KEY(d, t) = j >= keys ? (T)0 : j < past ? PAST_K(before + d) : K(own + d);
           }
@@ -48,6 +50,27 @@ constexpr std::string_view kPackKeys = R"(
 constexpr std::string_view kPackKeysEnd = R"(
           }
           SYNC;
+        }
+)";
+// Neighbouring items fetch neighbouring elements. Queries stay where they are, if they are there as a whole.
+constexpr std::string_view kPackKeysTogether = R"(
+UNROLL
+        for (int i = 0; i < VECTORS; ++i) s[i] = (TV)0;
+        for (long d0 = 0; d0 < D; d0 += DEPTH) {
+          const int depth = (int)min((long)DEPTH, D - d0);
+          if (k0 == 0 || D > DEPTH)
+            for (int i = LOCAL_ID; i < LOCAL_SIZE * DEPTH; i += LOCAL_SIZE) {
+              const int r = i / DEPTH, d = i % DEPTH;
+              QUERY(r, d) = d < depth ? Q(q_at + min(job_row + r, L - 1) * query_row + d0 + d) : (T)0;
+            }
+          for (int i = LOCAL_ID; i < KEYS * DEPTH; i += LOCAL_SIZE) {
+            const int t = i / DEPTH, d = i % DEPTH;
+            const long j = k0 + t, own = k_at + (j - past) * key_row + d0 + d, before = (past_row + j) * D + d0 + d;
+            KEY(d, t) = d >= depth || j >= keys ? (T)0 : j < past ? PAST_K(before) : K(own);
+          }
+          SYNC;
+)";
+constexpr std::string_view kPackKeysTogetherEnd = R"(          SYNC;
         }
 )";
 
@@ -70,6 +93,7 @@ constexpr std::string_view kSoften = R"(
         for (int r = 0; r < ROWS && row0 + r < L; ++r) {
           const long i = row0 + r, limit = VISIBLE(i);
           TV most = (TV)top[r];
+UNROLL
           for (int v = 0; v < VECTORS; ++v) {
 BIAS
             seen[r] |= any(bias != (TV)-INFINITY);
@@ -78,21 +102,23 @@ BIAS
           }
           const T now = most_of(most), shift = now == -INFINITY ? 0 : now, shrink = exp(top[r] - shift);
           TV sum = (TV)0;
+UNROLL
           for (int v = 0; v < VECTORS; ++v) {
             const TV weight = exp(s[r * VECTORS + v] - shift);
-            s[r * VECTORS + v] = weight;
+            KEEP(r, v, weight);
             sum += weight;
           }
           top[r] = now;
           total[r] = total[r] * shrink + sum_of(sum);
           if (shrink != 1)
+UNROLL
             for (int c = 0; c < SUMS; ++c) sums[r * SUMS + c] *= shrink;
         }
 )";
 
 constexpr std::string_view kPackValues = R"(
         for (long t = LOCAL_ID; t < KEYS; t += LOCAL_SIZE) {
-          const long j = k0 + t, own = v_at + (j - past) * n[16], before = (past_row + j) * DV + column0;
+          const long j = k0 + t, own = v_at + (j - past) * value_row, before = (past_row + j) * DV + column0;
           const long count = min((long)COLUMNS, DV - column0);
           for (int c = 0; c < COLUMNS; ++c)
             VALUE(t, c) = c >= count || j >= keys ? (T)0 : j < past ? PAST_V(before + c) : V(own + c);
@@ -102,9 +128,19 @@ constexpr std::string_view kPackValues = R"(
 constexpr std::string_view kPackValuesTogether = R"(
         for (int i = LOCAL_ID; i < KEYS * COLUMNS; i += LOCAL_SIZE) {
           const int t = i / COLUMNS, c = i % COLUMNS;
-          const long j = k0 + t, own = v_at + (j - past) * n[16] + c, before = (past_row + j) * DV + column0 + c;
+          const long j = k0 + t, own = v_at + (j - past) * value_row + c, before = (past_row + j) * DV + column0 + c;
           VALUE(t, c) = c >= DV - column0 || j >= keys ? (T)0 : j < past ? PAST_V(before) : V(own);
         }
+)";
+constexpr std::string_view kSumValuesTogether = R"(        SYNC;
+        const int steps = (int)min((long)KEYS, end - k0);
+#pragma unroll 2
+        for (int t = 0; t < steps; ++t) {
+          const TV weight = (TV)WEIGHT(LOCAL_ID, t);
+UNROLL
+          for (int c = 0; c < SUMS; ++c) sums[c] = fma(weight, value_panel[t * SUMS + c], sums[c]);
+        }
+        SYNC;
 )";
 constexpr std::string_view kSumValues = R"(        SYNC;
         const int steps = (int)min((long)KEYS, end - k0);
@@ -112,11 +148,17 @@ constexpr std::string_view kSumValues = R"(        SYNC;
           for (int c = 0; c < SUMS; ++c) {
 )";
 
+// What is not unrolled has an array of its own: an array that an index runs along is no registers.
+constexpr std::string_view kStoredTogether = R"(
+      TV stored[SUMS];
+UNROLL
+      for (int c = 0; c < SUMS; ++c) stored[c] = sums[c];
+)";
 constexpr std::string_view kStore = R"(
       for (int r = 0; r < ROWS && row0 + r < L; ++r)
         for (int c = 0; c < SUMS; ++c) {
           T some[LANES];
-          VSTORE(sums[r * SUMS + c], 0, some);
+          VSTORE(STORED[r * SUMS + c], 0, some);
           const int count = (int)min((long)LANES, DV - column0 - c * LANES);
           for (int i = 0; i < count; ++i)
             Y(y_at + (row0 + r) * n[19] + c * LANES + i, seen[r] ? some[i] / total[r] : (T)0);
@@ -127,6 +169,7 @@ constexpr std::string_view kStore = R"(
 constexpr std::string_view kShowProbabilities = R"(
         for (int r = 0; r < ROWS && row0 + r < L; ++r) {
           const long i = row0 + r, limit = VISIBLE(i);
+UNROLL
           for (int v = 0; v < VECTORS; ++v) {
 BIAS
             x = seen[r] ? exp(x - (top[r] == -INFINITY ? 0 : top[r])) / total[r] : (TV)0;
@@ -178,17 +221,29 @@ struct MicroProduct {
 };
 
 std::string scores_text(const AttentionTile& tile) {
-  const MicroProduct product{tile.micro(),
-                             kVectorsOfKeys,
-                             "            ",
-                             "for (int step = 0; step < depth; ++step)",
-                             [](int r, int v) { return str("s[(r + ", r, ") * VECTORS + ", v, "]"); },
-                             [](int v) { return str("key_panel[step * VECTORS + ", v, "]"); },
-                             [](int r) { return str("Q(q_at + min(row0 + r + ", r, ", L - 1) * n[10] + d0 + step)"); }};
+  if (tile.together()) {
+    const MicroProduct product{1,
+                               tile.vectors,
+                               "          ",
+                               "#pragma unroll 4\n          for (int step = 0; step < depth; ++step)",
+                               [](int, int v) { return str("s[", v, "]"); },
+                               [](int v) { return str("key_panel[step * KEY_PITCH + ", v, "]"); },
+                               [](int) { return std::string("QUERY(LOCAL_ID, step)"); }};
+    return str(kPackKeysTogether, product.text(), kPackKeysTogetherEnd);
+  }
+  const MicroProduct product{
+      tile.micro(),
+      tile.vectors,
+      "            ",
+      "for (int step = 0; step < depth; ++step)",
+      [](int r, int v) { return str("s[(r + ", r, ") * VECTORS + ", v, "]"); },
+      [](int v) { return str("key_panel[step * KEY_PITCH + ", v, "]"); },
+      [](int r) { return str("Q(q_at + min(row0 + r + ", r, ", L - 1) * query_row + d0 + step)"); }};
   return str(kPackKeys, product.text(), kPackKeysEnd);
 }
 
-std::string sums_text(const AttentionTile& tile, bool together) {
+std::string sums_text(const AttentionTile& tile) {
+  if (tile.together()) return str(kPackValuesTogether, kSumValuesTogether);
   const MicroProduct product{tile.micro(),
                              1,
                              "            ",
@@ -196,25 +251,33 @@ std::string sums_text(const AttentionTile& tile, bool together) {
                              [](int r, int) { return str("sums[(r + ", r, ") * SUMS + c]"); },
                              [](int) { return std::string("value_panel[step * SUMS + c]"); },
                              [](int r) { return str("WEIGHT(r + ", r, ", step)"); }};
-  return str(together ? kPackValuesTogether : kPackValues, kSumValues, product.text(), "          }\n        SYNC;\n");
+  return str(kPackValues, kSumValues, product.text(), "          }\n        SYNC;\n");
 }
 
-std::string replaced(std::string_view text, std::string_view name, std::string_view by) {
-  std::string made(text);
-  const size_t at = made.find(name);
-  return made.replace(at, name.size(), by);
+// `by` for each `name`.
+std::string replaced(std::string text, std::string_view name, std::string_view by) {
+  for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + by.size()))
+    text.replace(at, name.size(), by);
+  return text;
 }
 
 constexpr std::string_view kEachBlock = "      for (long k0 = 0; k0 < end; k0 += KEYS) {\n";
 
 }  // namespace
 
-std::string attention_body(const AttentionTile& tile, bool probabilities, bool together) {
+int64_t AttentionTile::local_elements() const {
+  const int64_t panels = int64_t{depth} * key_pitch() * lanes + int64_t{keys()} * columns;
+  return together() ? panels + (depth + keys()) * row_pitch() : panels;
+}
+
+std::string attention_body(const AttentionTile& tile, bool probabilities) {
   const std::string scores = scores_text(tile);
-  std::string text = str(kAttentionJob, kEachBlock, scores, replaced(kSoften, "BIAS\n", kBias),
-                         sums_text(tile, together), "      }\n", kStore);
-  if (probabilities) text += str(kEachBlock, scores, replaced(kShowProbabilities, "BIAS\n", kBias), "      }\n");
-  return str(text, kPresent);
+  std::string text = str(kAttentionJob, kEachBlock, scores, kSoften, sums_text(tile), "      }\n",
+                         tile.together() ? kStoredTogether : "", kStore);
+  text = replaced(std::move(text), "STORED", tile.together() ? "stored" : "sums");
+  if (probabilities) text += str(kEachBlock, scores, kShowProbabilities, "      }\n");
+  text = replaced(std::move(text), "BIAS\n", kBias);
+  return str(replaced(std::move(text), "UNROLL\n", tile.together() ? "#pragma unroll\n" : ""), kPresent);
 }
 
 }  // namespace tenon::opencl

@@ -123,8 +123,8 @@ Result<ComputeKernel> ComputeSource::kernel(std::string_view body,
               "#define SYNC barrier(CLK_LOCAL_MEM_FENCE)\n";
   std::string functions;
   for (const Function& function : functions_) functions += function.plain ? commented(function.text) : function.text;
-  made.source = str(kComputeHead, uses_sub_groups_ ? kSubGroupHead : "", kNearVector, of_group_ ? group : "", defines_,
-                    can_fail_ ? "#define FAULT *fault = step\n" : "", functions, "__kernel ",
+  made.source = str(kComputeHead, uses_sub_groups_ ? kSubGroupHead : "", near_head(!alone), of_group_ ? group : "",
+                    defines_, can_fail_ ? "#define FAULT *fault = step\n" : "", functions, "__kernel ",
                     uses_sub_groups_ ? sub_group_attribute(target_.sub_groups, target_.work_group) : "",
                     "__attribute__((reqd_work_group_size(", target_.work_group, ", 1, 1)))\nvoid ", kComputeKernel,
                     "(__global const long* words, long first", arguments, ") {\n", local_,

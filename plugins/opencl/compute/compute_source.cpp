@@ -56,14 +56,12 @@ ComputeSource::Access ComputeSource::access(std::string_view port, ElementType e
     return {str("vload_half(i, (__global const half*)", port, ")"),
             str("vload_half", lanes_, "(0, (__global const half*)", port, " + (i))")};
   const auto pointer = [&](std::string_view type) { return str("((__global const ", type, "*)", port, ")"); };
-  const auto near = [&](std::string_view type) {
-    return near_vector(str(type, lanes_), str(pointer(type), " + (i)"), false);
-  };
+  const auto near = [&](ElementType raw) { return near_load(raw, lanes_, str(pointer(scalar_name(raw)), " + (i)")); };
   if (element == kBF16)
     return {str("as_float((uint)", pointer("ushort"), "[i] << 16)"),
-            str("as_float", lanes_, "(convert_uint", lanes_, "(", near("ushort"), ") << 16)")};
+            str("as_float", lanes_, "(convert_uint", lanes_, "(", near(element), ") << 16)")};
   const std::string_view type = scalar_name(element);
-  const std::string vector = near(type);
+  const std::string vector = near(element);
   return {str("((", scalar_name(work), ")", pointer(type), "[i])"),
           element == work ? vector : str("convert_", scalar_name(work), lanes_, "(", vector, ")")};
 }

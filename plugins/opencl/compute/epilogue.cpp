@@ -102,7 +102,7 @@ class EpilogueWriter {
     loads_ += str("  ", vector, " m", i, ";\n");
     whole_ += str(
         "    m", i, " = ",
-        inner ? near_vector(vector, str(pointer, " + ", at), false) : str("(", vector, ")(", pointer, "[", at, "])"),
+        inner ? near_load(element, lanes_, str(pointer, " + ", at)) : str("(", vector, ")(", pointer, "[", at, "])"),
         ";\n");
     some_ += str("    ", scalar_name(element), " some", i, "[", lanes_, "];\n");
     each_ += str("      some", i, "[t] = ", pointer, "[", all.empty() ? "e + min(t, count - 1)" : all, "];\n");
@@ -117,15 +117,16 @@ class EpilogueWriter {
     c.open("");
     c.line(str("const ", vector, " stored = ", packed, ";"));
     c.open(str("if (whole || count == ", lanes_, ")"));
-    c.line(str(near_vector(vector, to, true), " = stored;"));
+    c.line(near_store(element, lanes_, to, "stored"));
     c.close();
     c.open("else");
     c.line(str(type, " some[", lanes_, "];"));
     c.line(str("vstore", lanes_, "(stored, 0, some);"));
     c.line("int done = 0;");
     for (int part = lanes_ / 2; part > 1; part /= 2)
-      c.line(str("if (count & ", part, ") { ", near_vector(str(type, part), str(to, " + done"), true), " = vload", part,
-                 "(0, some + done); done += ", part, "; }"));
+      c.line(str("if (count & ", part, ") { ",
+                 near_store(element, part, str(to, " + done"), str("vload", part, "(0, some + done)")),
+                 " done += ", part, "; }"));
     c.line(str("if (count & 1) (", to, ")[done] = some[done];"));
     c.close();
     c.close();

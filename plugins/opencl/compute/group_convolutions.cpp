@@ -22,7 +22,11 @@ constexpr std::string_view kConvolutionJob = R"(
 )";
 
 constexpr std::string_view kPlaces =
-    R"(    // Where the windows of this item's columns begin, which may be before the image.
+    R"(    // Compilers read the table anew behind each barrier.
+    int extents[R];
+#pragma unroll
+    for (int d = 0; d < R; ++d) extents[d] = IN(d);
+    // Where the windows of this item's columns begin, which may be before the image.
     int begins[B_PASSES * R];
     long places[B_PASSES];
 #pragma unroll
@@ -58,7 +62,7 @@ constexpr std::string_view kPrepare = R"(
 constexpr std::string_view kInside = R"(        const int window = i % B_PASSES, behind = B_K(i);
         if (inside) {
 #pragma unroll
-          for (int d = 0; d < R; ++d) inside &= (uint)(begins[window * R + d] + steps[behind * R + d]) < (uint)IN(d);
+          for (int d = 0; d < R; ++d) inside &= (uint)(begins[window * R + d] + steps[behind * R + d]) < (uint)extents[d];
         }
 )";
 

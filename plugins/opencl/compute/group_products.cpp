@@ -13,6 +13,8 @@ constexpr std::string_view kGroupProductJob = R"(
     const long column_blocks = (N + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS;
     const long row0 = item % row_blocks * BLOCK_ROWS, column0 = item / row_blocks % column_blocks * BLOCK_COLUMNS;
     const long batch = item / row_blocks / column_blocks;
+    // Compilers read the table anew behind each barrier.
+    const long a_row = n[3], a_step = n[4], b_step = n[5], b_column = n[6];
 )";
 
 constexpr GroupPanels kProductPanels{
@@ -30,9 +32,9 @@ Result<ComputeKernel> make_block_product(const irgen::KernelRequest& request, co
   ComputeSource source(request, target);
   define_terms(source, product, tile.lanes);
   define_group_tile(source, tile, product.work, !product.trans_a, product.trans_b);
-  source.define("A_ROW", product.trans_a ? "1" : "n[3]");
-  source.define("B_STEP", product.trans_b ? "1" : "n[5]");
-  source.define("B_COLUMN", product.trans_b ? "n[6]" : "1");
+  source.define("A_ROW", product.trans_a ? "1" : "a_row");
+  source.define("B_STEP", product.trans_b ? "1" : "b_step");
+  source.define("B_COLUMN", product.trans_b ? "b_column" : "1");
   source.define("START(row)", "0");
   define_operands(source, product, tile.lanes, epilogue);
   return source.kernel(

@@ -32,12 +32,13 @@ constexpr std::string_view kSliceJob = R"(
     const long column_blocks = (N + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS;
     const long row0 = item % row_blocks * ROWS, column0 = item / row_blocks % column_blocks * BLOCK_COLUMNS;
     const long batch = item / row_blocks / column_blocks;
+    const long a_row = n[3], a_step = n[4], b_step = n[5], b_column = n[6];
 )";
 
 constexpr std::string_view kSliceRows = R"(
     long rows[ROWS];
 #pragma unroll
-    for (int r = 0; r < ROWS; ++r) rows[r] = a_at + min(row0 + r, M - 1) * n[3];
+    for (int r = 0; r < ROWS; ++r) rows[r] = a_at + min(row0 + r, M - 1) * a_row;
 )";
 
 // A whole vector of columns at a time; at the end of B's rows element by element.
@@ -49,14 +50,14 @@ constexpr std::string_view kByRows = R"(
     if (slice < SLICES && first + LANES <= N) {
 #pragma unroll 4
       for (long k = slice; k < K; k += SLICES) {
-        const TV b = BV(b_at + k * n[5] + first);
+        const TV b = BV(b_at + k * b_step + first);
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) sums[r] = MULTIPLY_ADD((TV)A(rows[r] + k * A_STEP), b, sums[r]);
       }
     } else if (slice < SLICES && first < N) {
       for (long k = slice; k < K; k += SLICES) {
         T some[LANES];
-        for (int c = 0; c < LANES; ++c) some[c] = B(b_at + k * n[5] + min(first + c, N - 1));
+        for (int c = 0; c < LANES; ++c) some[c] = B(b_at + k * b_step + min(first + c, N - 1));
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) sums[r] = MULTIPLY_ADD((TV)A(rows[r] + k * A_STEP), VLOAD(0, some), sums[r]);
       }
@@ -70,7 +71,7 @@ constexpr std::string_view kByColumns = R"(
       long from[CHAINS];
       TV sums[ROWS * CHAINS];
 #pragma unroll
-      for (int i = 0; i < CHAINS; ++i) from[i] = b_at + min(column0 + across * LANES + c + i, N - 1) * n[6];
+      for (int i = 0; i < CHAINS; ++i) from[i] = b_at + min(column0 + across * LANES + c + i, N - 1) * b_column;
 #pragma unroll
       for (int i = 0; i < ROWS * CHAINS; ++i) sums[i] = (TV)0, found[i] = (T)0;
       long whole = K / LANES * LANES;

@@ -61,7 +61,7 @@ void define_window(ComputeSource& source, const PlaneWindow& w, ElementType work
   source.define("COLUMN_KERNEL", w.kernel[1]);
   source.define("COLUMN_DILATION", w.dilation[1]);
   source.define("TAPS", w.taps());
-  source.define("NEAR_LOCAL(p)", "(((__local TENON_NEAR(TV)*)(p))->v)");
+  source.define("NEAR_LOCAL(p)", "(((__local TENON_NEAR(T, TV)*)(p))->v)");
   source.vectors_of(w.lanes);
   source.load("X", 0, work);
 }

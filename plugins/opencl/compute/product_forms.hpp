@@ -41,7 +41,8 @@ inline constexpr std::string_view kOuterOffsets = R"(    long a_at = 0, b_at = 0
 
 // The job of the packed and direct forms.
 inline constexpr std::string_view kProductJob = R"(
-    const long M = n[0], N = n[1], K = n[2], a_row = n[3], b_step = n[5], b_column = n[6], job_rows = n[9];
+    const long M = n[0], N = n[1], K = n[2], job_rows = n[9];
+    const long a_row = n[3], a_step = n[4], b_step = n[5], b_column = n[6];
     const long row_blocks = (M + job_rows - 1) / job_rows, column_blocks = (N + COLUMNS - 1) / COLUMNS;
     const long row0 = item % row_blocks * job_rows, row1 = min(M, row0 + job_rows);
     // The last block of columns is moved back to be a whole one: what two of them have is the same.

@@ -12,7 +12,7 @@ namespace tenon::opencl {
 
 void define_terms(ComputeSource& source, const Product& product, int lanes) {
   source.vectors_of(lanes);
-  source.define("A_STEP", product.trans_a ? "n[4]" : "1");
+  source.define("A_STEP", product.trans_a ? "a_step" : "1");
   product.define_after(source);
 }
 

@@ -86,7 +86,7 @@ constexpr std::string_view kDone = R"(
 void define_staging(ComputeSource& source, const PlaneWindow& w, ElementType work) {
   source.of_group();
   source.define("HALF_TYPE", lanes_name(work, w.lanes / 2));
-  source.define("NEAR_LOCAL_HALF(p)", "(((__local TENON_NEAR(HALF_TYPE)*)(p))->v)");
+  source.define("NEAR_LOCAL_HALF(p)", "(((__local TENON_NEAR(T, HALF_TYPE)*)(p))->v)");
   source.vectors_of(w.lanes / 2);
   source.load("HALF", 0, work);
   source.vectors_of(w.lanes);

@@ -30,9 +30,42 @@ Result<std::string> narrowed(SourceContext& c, const std::string& value, Element
   return element == lane ? value : str("convert_", packed_name(element, lanes), "(", value, ")");
 }
 
-std::string near_vector(std::string_view type, std::string_view at, bool writes) {
-  return str("((__global", writes ? " " : " const ", "TENON_NEAR(", type, ")*)(", at, "))->v");
+std::string near_load(ElementType element, int lanes, std::string_view at) {
+  return str("TENON_LOAD(", scalar_name(element), ", ", lanes, ", ", at, ")");
 }
+std::string near_store(ElementType element, int lanes, std::string_view at, std::string_view value) {
+  return str("TENON_STORE(", scalar_name(element), ", ", lanes, ", ", at, ", ", value, ");");
+}
+
+namespace {
+
+constexpr std::string_view kNear =
+    "#define TENON_NEAR(element, vector) struct __attribute__((packed, aligned(sizeof(element)))) { vector v; }\n";
+
+constexpr std::string_view kNearAnywhere =
+    R"(#define TENON_LOAD(element, lanes, from) (((__global const TENON_NEAR(element, element##lanes)*)(from))->v)
+#define TENON_STORE(element, lanes, to, x) ((__global TENON_NEAR(element, element##lanes)*)(to))->v = x
+)";
+
+// The elements are loaded one by one: LLVM makes one load of two that differ only in what they say of the place, and
+// that one says the least.
+constexpr std::string_view kNearByPlace =
+    R"(#define TENON_WHOLE(vector, at) (((size_t)(at) & (sizeof(vector) - 1)) == 0)
+#define TENON_EACH2(from) (from)[0], (from)[1]
+#define TENON_EACH4(from) TENON_EACH2(from), TENON_EACH2((from) + 2)
+#define TENON_EACH8(from) TENON_EACH4(from), TENON_EACH4((from) + 4)
+#define TENON_EACH16(from) TENON_EACH8(from), TENON_EACH8((from) + 8)
+#define TENON_LOAD(element, lanes, from) (TENON_WHOLE(element##lanes, from) ? \
+  *(__global const element##lanes*)(from) : (element##lanes)(TENON_EACH##lanes(from)))
+#define TENON_STORE(element, lanes, to, x) do { \
+  if (TENON_WHOLE(element##lanes, to)) *(__global element##lanes*)(to) = x; \
+  else ((__global TENON_NEAR(element, element##lanes)*)(to))->v = x; \
+} while (0)
+)";
+
+}  // namespace
+
+std::string near_head(bool of_groups) { return str(kNear, of_groups ? kNearByPlace : kNearAnywhere); }
 
 namespace {
 
@@ -77,9 +110,12 @@ Result<void> emit_load(SourceContext& c, const Emission& e) {
   TENON_TRY(memory, memory_of(e, e.out[0].element));
   const ElementType element = memory->element;
   const std::string from = address(c, *memory, false);
-  std::string packed = near_vector(packed_name(element, c.lanes()), from, false);
-  if (e.touched == Lanes::partial)
-    packed = str(partial_load(c, element, c.lanes()), "(", from, ", ", c.own_count(c.counter(e.in[1].at)), ")");
+  std::string packed = near_load(element, c.lanes(), from);
+  if (e.touched == Lanes::partial) {
+    const std::string count = c.own_count(c.counter(e.in[1].at));
+    const std::string some = str(partial_load(c, element, c.lanes()), "(", from, ", ", count, ")");
+    packed = c.items() == 1 ? some : str("(", count, " >= ", c.lanes(), " ? ", packed, " : ", some, ")");
+  }
   if (e.touched == Lanes::one)
     packed = str(partial_load(c, element, c.lanes()), "(", from, ", ", c.own_count("1"), ")");
   TENON_TRY(value, widened(c, packed, element, c.lanes()));
@@ -102,14 +138,21 @@ Result<void> emit_store(SourceContext& c, const Emission& e) {
   TENON_TRY(packed, narrowed(c, c.name(e.in[0]), element, c.lanes()));
   const std::string to = address(c, *memory, true);
   if (e.touched == Lanes::full) {
-    c.line(str(near_vector(packed_name(element, c.lanes()), to, true), " = ", packed, ";"));
+    c.line(near_store(element, c.lanes(), to, packed));
     return {};
   }
   const bool one = e.touched == Lanes::one;
   const std::string count = c.own_count(one ? "1" : c.counter(e.in[2].at));
   // What other items have read may be overwritten, and is then read by them.
   if (one) c.memory_barrier();
-  c.line(str(partial_store(c, element, c.lanes()), "(", packed, ", ", to, ", ", count, ");"));
+  const std::string some = str(partial_store(c, element, c.lanes()), "(", packed, ", ", to, ", ", count, ");");
+  if (c.items() > 1 && !one) {
+    // Of a tail that several items share most have all their lanes.
+    c.line(str("if (", count, " >= ", c.lanes(), ") ", near_store(element, c.lanes(), to, packed)));
+    c.line(str("else ", some));
+  } else {
+    c.line(some);
+  }
   if (one) c.memory_barrier();
   return {};
 }

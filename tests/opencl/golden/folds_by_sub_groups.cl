@@ -6,7 +6,18 @@
 #ifdef cl_khr_subgroups
 #pragma OPENCL EXTENSION cl_khr_subgroups : enable
 #endif
-#define TENON_NEAR(type) struct __attribute__((packed)) { type v; }
+#define TENON_NEAR(element, vector) struct __attribute__((packed, aligned(sizeof(element)))) { vector v; }
+#define TENON_WHOLE(vector, at) (((size_t)(at) & (sizeof(vector) - 1)) == 0)
+#define TENON_EACH2(from) (from)[0], (from)[1]
+#define TENON_EACH4(from) TENON_EACH2(from), TENON_EACH2((from) + 2)
+#define TENON_EACH8(from) TENON_EACH4(from), TENON_EACH4((from) + 4)
+#define TENON_EACH16(from) TENON_EACH8(from), TENON_EACH8((from) + 8)
+#define TENON_LOAD(element, lanes, from) (TENON_WHOLE(element##lanes, from) ? \
+  *(__global const element##lanes*)(from) : (element##lanes)(TENON_EACH##lanes(from)))
+#define TENON_STORE(element, lanes, to, x) do { \
+  if (TENON_WHOLE(element##lanes, to)) *(__global element##lanes*)(to) = x; \
+  else ((__global TENON_NEAR(element, element##lanes)*)(to))->v = x; \
+} while (0)
 
 float4 tenon_load_float4(__global const float* from, long count) {
   float some[4];
@@ -80,7 +91,7 @@ void tenon_snippet(__global const long* words, long first, long chunks,
     // loop 1 d1 dim 1 %4 vector step 256 limit #1 {
     for (; g5 <= w1; g5 += 256) {
       // %5:f32@v3 = Load f32 [%6 + %4]
-      f3 = ((__global const TENON_NEAR(float4)*)((__global const float*)(p0 + g5 * 4 + lane * 4)))->v;
+      f3 = TENON_LOAD(float, 4, (__global const float*)(p0 + g5 * 4 + lane * 4));
       // ReduceSum all: %1:f32@v0 = Add %1, %5
       f0 = f0 + f3;
       // ReduceMax most: %2:f32@v1 = Max %2, %5
@@ -94,7 +105,7 @@ void tenon_snippet(__global const long* words, long first, long chunks,
     if (g6 > 0) {
       b0 = (int4)((int)(g6 - lane)) > (int4)(0, 1, 2, 3);
       // %9:f32@v3 = Load.partial f32 [%6 + %4], %7, %8
-      f3 = tenon_load_float4((__global const float*)(p0 + g5 * 4 + lane * 4), (g6 - lane));
+      f3 = ((g6 - lane) >= 4 ? TENON_LOAD(float, 4, (__global const float*)(p0 + g5 * 4 + lane * 4)) : tenon_load_float4((__global const float*)(p0 + g5 * 4 + lane * 4), (g6 - lane)));
       // ReduceSum all: %1:f32@v0 = Add %1, %9
       f0 = f0 + f3;
       // ReduceMax most: %10:f32@v4 = FillTail %9, %7 {bits = 0xff800000}

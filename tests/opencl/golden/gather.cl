@@ -9,10 +9,12 @@ ushort to_bfloat(float x) {
   return isnan(x) ? (ushort)((bits >> 16) | 0x40u) : (ushort)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-#define TENON_NEAR(type) struct __attribute__((packed)) { type v; }
+#define TENON_NEAR(element, vector) struct __attribute__((packed, aligned(sizeof(element)))) { vector v; }
+#define TENON_LOAD(element, lanes, from) (((__global const TENON_NEAR(element, element##lanes)*)(from))->v)
+#define TENON_STORE(element, lanes, to, x) ((__global TENON_NEAR(element, element##lanes)*)(to))->v = x
 #define X(i) (((__global const uint*)a0)[i])
 #define INDEX(i) ((long)((__global const long*)a1)[i])
-#define INDEXV(i) ((__global const TENON_NEAR(long16)*)(((__global const long*)a1) + (i)))->v
+#define INDEXV(i) TENON_LOAD(long, 16, ((__global const long*)a1) + (i))
 #define Y(i, v) ((__global uint*)r0)[i] = (v)
 #define FAULT *fault = step
 static long place(long index, long extent, int* wrong) {  // Gather embed

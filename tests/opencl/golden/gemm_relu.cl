@@ -9,7 +9,9 @@ ushort to_bfloat(float x) {
   return isnan(x) ? (ushort)((bits >> 16) | 0x40u) : (ushort)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-#define TENON_NEAR(type) struct __attribute__((packed)) { type v; }
+#define TENON_NEAR(element, vector) struct __attribute__((packed, aligned(sizeof(element)))) { vector v; }
+#define TENON_LOAD(element, lanes, from) (((__global const TENON_NEAR(element, element##lanes)*)(from))->v)
+#define TENON_STORE(element, lanes, to, x) ((__global TENON_NEAR(element, element##lanes)*)(to))->v = x
 #define LOCAL_ID 0
 #define LOCAL_SIZE 1
 #define SYNC
@@ -31,12 +33,12 @@ ushort to_bfloat(float x) {
 #define START(row) 0
 #define LINE(row) ((batch * M + (row)) * N)
 #define A(i) ((float)((__global const float*)a0)[i])
-#define AV(i) ((__global const TENON_NEAR(float4)*)(((__global const float*)a0) + (i)))->v
+#define AV(i) TENON_LOAD(float, 4, ((__global const float*)a0) + (i))
 #define A_TYPE __global const float*
 #define A_AT(i) ((__global const float*)a0 + (i))
 #define A_FROM(p, i) ((float)(p)[i])
 #define B(i) ((float)((__global const float*)a1)[i])
-#define BV(i) ((__global const TENON_NEAR(float4)*)(((__global const float*)a1) + (i)))->v
+#define BV(i) TENON_LOAD(float, 4, ((__global const float*)a1) + (i))
 #define PLACE(place, e) (void)0
 #define PLACE_BEHIND(to, place, e, j) (void)0
 #define IN_LINE(place, length) 1
@@ -54,13 +56,13 @@ void tenon_finish(__global const long* f, long e, int count, int whole, float4 x
    {
     const float4 stored = f2;
     if (whole || count == 4) {
-      ((__global TENON_NEAR(float4)*)((__global float*)r0 + e))->v = stored;
+      TENON_STORE(float, 4, (__global float*)r0 + e, stored);
     }
     else {
       float some[4];
       vstore4(stored, 0, some);
       int done = 0;
-      if (count & 2) { ((__global TENON_NEAR(float2)*)((__global float*)r0 + e + done))->v = vload2(0, some + done); done += 2; }
+      if (count & 2) { TENON_STORE(float, 2, (__global float*)r0 + e + done, vload2(0, some + done)); done += 2; }
       if (count & 1) ((__global float*)r0 + e)[done] = some[done];
     }
   }
@@ -81,7 +83,8 @@ void tenon_compute(__global const long* words, long first, __global uchar* q0, _
   const long end = items * (get_global_id(0) + 1) / workers;
   for (long item = begin; item < end; ++item) {
 
-    const long M = n[0], N = n[1], K = n[2], a_row = n[3], b_step = n[5], b_column = n[6], job_rows = n[9];  // MatMul dense
+    const long M = n[0], N = n[1], K = n[2], job_rows = n[9];  // MatMul dense
+    const long a_row = n[3], a_step = n[4], b_step = n[5], b_column = n[6];  // MatMul dense
     const long row_blocks = (M + job_rows - 1) / job_rows, column_blocks = (N + COLUMNS - 1) / COLUMNS;  // MatMul dense
     const long row0 = item % row_blocks * job_rows, row1 = min(M, row0 + job_rows);  // MatMul dense
     // The last block of columns is moved back to be a whole one: what two of them have is the same.  // MatMul dense

@@ -12,7 +12,18 @@ ushort to_bfloat(float x) {
 #ifdef cl_khr_subgroups
 #pragma OPENCL EXTENSION cl_khr_subgroups : enable
 #endif
-#define TENON_NEAR(type) struct __attribute__((packed)) { type v; }
+#define TENON_NEAR(element, vector) struct __attribute__((packed, aligned(sizeof(element)))) { vector v; }
+#define TENON_WHOLE(vector, at) (((size_t)(at) & (sizeof(vector) - 1)) == 0)
+#define TENON_EACH2(from) (from)[0], (from)[1]
+#define TENON_EACH4(from) TENON_EACH2(from), TENON_EACH2((from) + 2)
+#define TENON_EACH8(from) TENON_EACH4(from), TENON_EACH4((from) + 4)
+#define TENON_EACH16(from) TENON_EACH8(from), TENON_EACH8((from) + 8)
+#define TENON_LOAD(element, lanes, from) (TENON_WHOLE(element##lanes, from) ? \
+  *(__global const element##lanes*)(from) : (element##lanes)(TENON_EACH##lanes(from)))
+#define TENON_STORE(element, lanes, to, x) do { \
+  if (TENON_WHOLE(element##lanes, to)) *(__global element##lanes*)(to) = x; \
+  else ((__global TENON_NEAR(element, element##lanes)*)(to))->v = x; \
+} while (0)
 #define LOCAL_ID (long)get_local_id(0)
 #define LOCAL_SIZE (long)get_local_size(0)
 #define SYNC barrier(CLK_LOCAL_MEM_FENCE)
@@ -46,12 +57,12 @@ ushort to_bfloat(float x) {
 #define STEPS_OF_A(from, k) AV((from) + (k))
 #define LINE(row) ((batch * M + (row)) * N)
 #define A(i) ((float)((__global const float*)a0)[i])
-#define AV(i) ((__global const TENON_NEAR(float4)*)(((__global const float*)a0) + (i)))->v
+#define AV(i) TENON_LOAD(float, 4, ((__global const float*)a0) + (i))
 #define A_TYPE __global const float*
 #define A_AT(i) ((__global const float*)a0 + (i))
 #define A_FROM(p, i) ((float)(p)[i])
 #define B(i) ((float)((__global const float*)a1)[i])
-#define BV(i) ((__global const TENON_NEAR(float4)*)(((__global const float*)a1) + (i)))->v
+#define BV(i) TENON_LOAD(float, 4, ((__global const float*)a1) + (i))
 #define PLACE(place, e) (void)0
 #define PLACE_BEHIND(to, place, e, j) (void)0
 #define IN_LINE(place, length) 1
@@ -68,13 +79,13 @@ void tenon_finish(__global const long* f, long e, int count, int whole, float4 x
    {
     const float4 stored = f0;
     if (whole || count == 4) {
-      ((__global TENON_NEAR(float4)*)((__global float*)r0 + e))->v = stored;
+      TENON_STORE(float, 4, (__global float*)r0 + e, stored);
     }
     else {
       float some[4];
       vstore4(stored, 0, some);
       int done = 0;
-      if (count & 2) { ((__global TENON_NEAR(float2)*)((__global float*)r0 + e + done))->v = vload2(0, some + done); done += 2; }
+      if (count & 2) { TENON_STORE(float, 2, (__global float*)r0 + e + done, vload2(0, some + done)); done += 2; }
       if (count & 1) ((__global float*)r0 + e)[done] = some[done];
     }
   }
@@ -98,6 +109,7 @@ void tenon_compute(__global const long* words, long first, __global uchar* q0, _
     const long column_blocks = (N + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS;  // Gemm dense
     const long row0 = item % row_blocks * ROWS, column0 = item / row_blocks % column_blocks * BLOCK_COLUMNS;  // Gemm dense
     const long batch = item / row_blocks / column_blocks;  // Gemm dense
+    const long a_row = n[3], a_step = n[4], b_step = n[5], b_column = n[6];  // Gemm dense
     long a_at = 0, b_at = 0, outer = batch;  // Gemm dense
     for (long d = n[10] - 1; d >= 0; --d) {  // Gemm dense
       const long index = outer % n[11 + 3 * d];  // Gemm dense
@@ -108,14 +120,14 @@ void tenon_compute(__global const long* words, long first, __global uchar* q0, _
 
     long rows[ROWS];  // Gemm dense
 #pragma unroll  // Gemm dense
-    for (int r = 0; r < ROWS; ++r) rows[r] = a_at + min(row0 + r, M - 1) * n[3];  // Gemm dense
+    for (int r = 0; r < ROWS; ++r) rows[r] = a_at + min(row0 + r, M - 1) * a_row;  // Gemm dense
 
     for (int c = 0; c < LANES; c += CHAINS) {  // Gemm dense
       T found[ROWS * CHAINS];  // Gemm dense
       long from[CHAINS];  // Gemm dense
       TV sums[ROWS * CHAINS];  // Gemm dense
 #pragma unroll  // Gemm dense
-      for (int i = 0; i < CHAINS; ++i) from[i] = b_at + min(column0 + across * LANES + c + i, N - 1) * n[6];  // Gemm dense
+      for (int i = 0; i < CHAINS; ++i) from[i] = b_at + min(column0 + across * LANES + c + i, N - 1) * b_column;  // Gemm dense
 #pragma unroll  // Gemm dense
       for (int i = 0; i < ROWS * CHAINS; ++i) sums[i] = (TV)0, found[i] = (T)0;  // Gemm dense
       long whole = K / LANES * LANES;  // Gemm dense
