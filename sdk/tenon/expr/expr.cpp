@@ -150,10 +150,12 @@ Expr mod(const Expr& a, const Expr& b) { return Builder().mod(a, b); }
 Expr min(std::span<const Expr> operands) { return Builder().extremum(ExprKind::min, operands); }
 Expr max(std::span<const Expr> operands) { return Builder().extremum(ExprKind::max, operands); }
 Expr min(const Expr& a, const Expr& b) {
+  if (a.is_constant() && b.is_constant()) return std::min(a.constant(), b.constant());
   const Expr both[] = {a, b};
   return min(both);
 }
 Expr max(const Expr& a, const Expr& b) {
+  if (a.is_constant() && b.is_constant()) return std::max(a.constant(), b.constant());
   const Expr both[] = {a, b};
   return max(both);
 }

@@ -32,8 +32,10 @@ bool fits_buffer(const Type& type) { return what_does_not_fit(type).empty(); }
 GraphTypes GraphTypes::of(const Graph& graph) {
   GraphTypes types;
   const Region& body = graph.body();
+  size_t values = body.input_count();
+  for (const Op& op : body) values += op.result_count();
+  types.types_.reserve(values);  // type_of() gives references
   for (size_t i = 0; i < body.input_count(); ++i) types.types_[body.input(i)] = types.boundary(body.input(i)->type());
-  types.types_.reserve(body.input_count() + body.op_count());
   for (const Op& op : body)
     if (std::string reason = types.visit(op); !reason.empty()) types.why_not_.emplace(&op, std::move(reason));
   return types;
@@ -41,8 +43,8 @@ GraphTypes GraphTypes::of(const Graph& graph) {
 
 const Type& GraphTypes::type_of(const Value& value) const {
   static const Type unknown;
-  const auto found = types_.find(&value);
-  return found == types_.end() ? unknown : found->second;
+  const Type* const found = types_.find(&value);
+  return found ? *found : unknown;
 }
 
 const std::string& GraphTypes::why_not(const Op& op) const {

@@ -13,6 +13,7 @@
 #include <tenon/ir/infer.hpp>
 #include <tenon/irgen/name_table.hpp>
 #include <tenon/support/export.hpp>
+#include <tenon/support/pointer_map.hpp>
 
 namespace tenon::irgen {
 
@@ -36,7 +37,7 @@ class TENON_API GraphTypes final : public TypeSource {
   std::string visit(const Op& op);
   std::string infer(const Op& op, std::vector<Type>& types) const;
 
-  std::unordered_map<const Value*, Type> types_;
+  PointerMap<Value, Type> types_;
   std::unordered_map<const Op*, std::string> why_not_;
   std::unordered_map<std::string, std::string> symbols_;  // text -> name
   NameTable names_;

@@ -2,13 +2,13 @@
 #pragma once
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include <tenon/expr/expr.hpp>
 #include <tenon/ir/graph.hpp>
 #include <tenon/irgen/graph_types.hpp>
 #include <tenon/program/ir/statement.hpp>
+#include <tenon/support/pointer_map.hpp>
 
 namespace tenon::irgen::detail {
 
@@ -90,7 +90,7 @@ class Places {
 
   const GraphTypes& types_;
   mutable std::vector<Storage> storages_;  // `resolve` changes which parent is named, never where a part lies
-  std::unordered_map<const Value*, Place> places_;
+  PointerMap<Value, Place> places_;
 };
 
 // Nominal bytes alive at each position: of local roots, from their first use to their last one. Changes of a life and

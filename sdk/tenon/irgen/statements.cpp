@@ -98,8 +98,10 @@ BufferId StatementMaker::buffer_of(const Value& value) {
         {fresh_name(value.name()), type.element(), static_cast<int>(view.dims.size()), program::Role::local, "host"});
     alias->second = {view.buffer, std::move(view)};
   }
-  used_.emplace(alias->second.buffer, &alias->second);
-  return alias->second.buffer;
+  const std::pair<BufferId, const Alias*> used(alias->second.buffer, &alias->second);
+  const auto at = std::ranges::lower_bound(used_, used.first, {}, &std::pair<BufferId, const Alias*>::first);
+  if (at == used_.end() || at->first != used.first) used_.insert(at, used);
+  return used.first;
 }
 
 Statement StatementMaker::within_views(Statement inner) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/irgen/lowering_internal.hpp>
@@ -52,7 +53,7 @@ class StatementMaker final : public GroupContext {
   Lowering& lowering_;
   std::vector<std::string> indices_;  // names of copies' indices
   std::map<std::pair<const Value*, StorageId>, Alias> aliases_;
-  std::map<program::BufferId, const Alias*> used_;  // by the statement that is being made
+  std::vector<std::pair<program::BufferId, const Alias*>> used_;  // by the statement that is being made; ascending
   std::vector<program::BufferId> workspaces_;
 };
 

@@ -1,0 +1,77 @@
+// PointerMap<K, T>: values by the address of a K, for what is asked of many objects, each a little.
+//
+//   PointerMap<Value, Type> types;
+//   types[&value] = type;
+//   if (const Type* found = types.find(&value)) ...
+//
+// Values lie one behind the other in the order in which they were put, and a table of numbers finds them: two places
+// are looked at where a list of buckets has three, and there is no allocation for each. Nothing can be taken out.
+// References end when more is put than was reserved.
+#pragma once
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <tenon/support/check.hpp>
+
+namespace tenon {
+
+template <class K, class T>
+class PointerMap {
+ public:
+  size_t size() const { return entries_.size(); }
+  void reserve(size_t count) {
+    entries_.reserve(count);
+    if (2 * count > table_.size()) rebuild(count);
+  }
+
+  const T* find(const K* key) const {
+    if (table_.empty()) return nullptr;
+    const uint32_t number = table_[slot_of(key)];
+    return number == kFree ? nullptr : &entries_[number].second;
+  }
+  T* find(const K* key) { return const_cast<T*>(std::as_const(*this).find(key)); }
+  bool contains(const K* key) const { return find(key) != nullptr; }
+  const T& at(const K* key) const {
+    const T* found = find(key);
+    TENON_CHECK(found, "no value of that address");
+    return *found;
+  }
+  // Made where it is not there.
+  T& operator[](const K* key) {
+    if (2 * (entries_.size() + 1) > table_.size()) rebuild(2 * (entries_.size() + 1));
+    uint32_t& number = table_[slot_of(key)];
+    if (number == kFree) {
+      number = static_cast<uint32_t>(entries_.size());
+      entries_.emplace_back(key, T());
+    }
+    return entries_[number].second;
+  }
+
+ private:
+  static constexpr uint32_t kFree = UINT32_MAX;
+
+  // Where the key is, or where it would be. At most half of the table is taken.
+  size_t slot_of(const K* key) const {
+    // Fibonacci hashing (Knuth, volume 3, 6.4): the upper bits of a product with 2^64 by the golden ratio.
+    const auto address = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(key));
+    auto slot = static_cast<size_t>(address * 0x9e3779b97f4a7c15u >> shift_);
+    while (table_[slot] != kFree && entries_[table_[slot]].first != key) slot = (slot + 1) & (table_.size() - 1);
+    return slot;
+  }
+
+  void rebuild(size_t count) {
+    const size_t slots = std::bit_ceil(2 * count + 2);
+    shift_ = 64 - std::countr_zero(slots);
+    table_.assign(slots, kFree);
+    for (size_t i = 0; i < entries_.size(); ++i) table_[slot_of(entries_[i].first)] = static_cast<uint32_t>(i);
+  }
+
+  std::vector<std::pair<const K*, T>> entries_;
+  std::vector<uint32_t> table_;  // numbers of entries; a power of two of them
+  int shift_ = 64;
+};
+
+}  // namespace tenon
