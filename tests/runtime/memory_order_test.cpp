@@ -44,8 +44,10 @@ TEST(OrderForMemory, NothingHasAnOrder) { EXPECT_EQ(ordered({}).peak_bytes, 0u);
 
 // Two branches from two sources, each large inside and small at its end: one after the other, not side by side.
 TEST(OrderForMemory, BranchesRunOneAfterTheOther) {
-  const std::vector<OrderNode> nodes = {{.result_bytes = 1000}, {.result_bytes = 1000},
-                                        {.result_bytes = 10, .operands = {0}}, {.result_bytes = 10, .operands = {1}},
+  const std::vector<OrderNode> nodes = {{.result_bytes = 1000},
+                                        {.result_bytes = 1000},
+                                        {.result_bytes = 10, .operands = {0}},
+                                        {.result_bytes = 10, .operands = {1}},
                                         {.result_bytes = 10, .operands = {2, 3}}};
   const MemoryOrder made = ordered(nodes);
   EXPECT_EQ(made.original_peak_bytes, 2010u);
@@ -53,8 +55,10 @@ TEST(OrderForMemory, BranchesRunOneAfterTheOther) {
 }
 
 TEST(OrderForMemory, TheBranchThatNeedsMostComesFirst) {
-  const std::vector<OrderNode> nodes = {{.result_bytes = 50}, {.result_bytes = 1000},
-                                        {.result_bytes = 10, .operands = {1}}, {.result_bytes = 5, .operands = {0, 2}}};
+  const std::vector<OrderNode> nodes = {{.result_bytes = 50},
+                                        {.result_bytes = 1000},
+                                        {.result_bytes = 10, .operands = {1}},
+                                        {.result_bytes = 5, .operands = {0, 2}}};
   EXPECT_EQ(ordered(nodes).peak_bytes, 1010u);
 }
 
@@ -107,6 +111,40 @@ TEST(OrderForMemory, SmallGraphsAreNearTheBestOrder) {
     best_found += peak == best;
   }
   EXPECT_GE(best_found, kGraphs * 7 / 10);
+}
+
+// What peak_of_order counts as it goes, from the lives themselves.
+TEST(PeakOfOrder, IsWhatTheLivesSay) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(seed);
+    const auto nodes = random_graph(seed, 30);
+    std::vector<size_t> order(nodes.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    const auto lives = lifetimes_of_order(nodes, order);
+    size_t peak = 0;
+    for (size_t step = 0; step < order.size(); ++step) {
+      const OrderNode& node = nodes[step];
+      size_t alive = 0, saved = 0;
+      for (const Lifetime& life : lives) alive += life.first <= step && step <= life.last ? life.bytes : 0;
+      for (const size_t operand : node.operands) {
+        if (node.in_place && lives[operand].last == step)
+          saved = std::max(saved, std::min(lives[operand].bytes, node.result_bytes));
+      }
+      peak = std::max(peak, alive - saved + node.scratch_bytes);
+    }
+    EXPECT_EQ(peak_of_order(nodes, order), peak);
+  }
+}
+
+// Each node alone needs as much as the order given: nothing to look for.
+TEST(OrderForMemory, AnOrderThatNoneCanBeatStays) {
+  const std::vector<OrderNode> nodes = {{.result_bytes = 50},
+                                        {.result_bytes = 50},
+                                        {.result_bytes = 100, .operands = {0, 1}, .in_place = true},
+                                        {.result_bytes = 10, .operands = {2}}};
+  const MemoryOrder made = ordered(nodes);
+  EXPECT_EQ(made.order, (std::vector<size_t>{0, 1, 2, 3}));
+  EXPECT_EQ(made.peak_bytes, 150u);
 }
 
 TEST(OrderForMemory, LongAndLargeGraphsAreNoProblem) {

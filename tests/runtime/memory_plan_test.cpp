@@ -334,7 +334,7 @@ TEST(PlanMemory, TheSearchClosesWhatGreedyOrdersLeave) {
   EXPECT_EQ(planned(blocks, kOne, {.seed = 5}).offsets, planned(blocks, kOne, {.seed = 5}).offsets);
 }
 
-// Of 300 blocks each. Swift plans of four of the twelve miss it.
+// Of 300 blocks each. Swift plans of three of the twelve miss it.
 TEST(PlanMemory, ThoroughPlansOfRandomGraphsReachTheBound) {
   const std::vector<ArenaSpace> lines = {{.align_bytes = 64}};
   size_t missed = 0;
@@ -351,7 +351,7 @@ TEST(PlanMemory, ThoroughPlansOfRandomGraphsReachTheBound) {
     EXPECT_GE(swift.bytes, plan.bytes) << "seed " << seed;
     missed += swift.bytes > swift.lower_bound_bytes;
   }
-  EXPECT_EQ(missed, 4u);
+  EXPECT_EQ(missed, 3u);
 }
 
 TEST(PlanMemory, BlocksThatAllMeetArePlannedWithoutPairs) {

@@ -63,7 +63,9 @@ TEST(PointerMap, FindsWhatWasPut) {
       const uint64_t* found = map.find(key);
       const auto expected = wanted.find(key);
       ASSERT_EQ(found != nullptr, expected != wanted.end());
-      if (found) ASSERT_EQ(*found, expected->second);
+      if (found) {
+        ASSERT_EQ(*found, expected->second);
+      }
     }
   }
 }

@@ -1,11 +1,12 @@
 // Inside of the room: the statement of a node.
 #pragma once
-#include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <tenon/irgen/lowering_internal.hpp>
+#include <tenon/support/hash.hpp>
 
 namespace tenon::irgen::detail {
 
@@ -28,6 +29,11 @@ class StatementMaker final : public GroupContext {
   struct Alias {
     program::BufferId buffer;
     program::View view;
+  };
+  struct HashOfPlace {
+    size_t operator()(const std::pair<const Value*, StorageId>& place) const {
+      return static_cast<size_t>(hash_mix(reinterpret_cast<uintptr_t>(place.first), place.second));
+    }
   };
 
   program::Statement call(const Node& node);
@@ -52,7 +58,7 @@ class StatementMaker final : public GroupContext {
 
   Lowering& lowering_;
   std::vector<std::string> indices_;  // names of copies' indices
-  std::map<std::pair<const Value*, StorageId>, Alias> aliases_;
+  std::unordered_map<std::pair<const Value*, StorageId>, Alias, HashOfPlace> aliases_;
   std::vector<std::pair<program::BufferId, const Alias*>> used_;  // by the statement that is being made; ascending
   std::vector<program::BufferId> workspaces_;
 };
