@@ -27,6 +27,15 @@ TENON_HOOK void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
   tenon::test::allocations.fetch_add(1, std::memory_order_relaxed);
   return std::malloc(bytes > 0 ? bytes : 1);
 }
+// Those of arrays come here by themselves, but for AddressSanitizer's, which would not be counted.
+TENON_HOOK void* operator new[](size_t bytes) { return operator new(bytes); }
+TENON_HOOK void* operator new[](size_t bytes, std::align_val_t align) { return operator new(bytes, align); }
+TENON_HOOK void* operator new[](size_t bytes, const std::nothrow_t& t) noexcept { return operator new(bytes, t); }
+TENON_HOOK void operator delete[](void* p) noexcept { std::free(p); }
+TENON_HOOK void operator delete[](void* p, size_t) noexcept { std::free(p); }
+TENON_HOOK void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
+TENON_HOOK void operator delete[](void* p, size_t, std::align_val_t) noexcept { std::free(p); }
+TENON_HOOK void operator delete[](void* p, const std::nothrow_t&) noexcept { std::free(p); }
 TENON_HOOK void operator delete(void* p) noexcept { std::free(p); }
 TENON_HOOK void operator delete(void* p, size_t) noexcept { std::free(p); }
 TENON_HOOK void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }

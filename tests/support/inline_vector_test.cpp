@@ -73,8 +73,6 @@ TEST(InlineVector, TakesNoMemoryWhileItIsShort) {
   copy = Numbers{4};
   EXPECT_EQ(tenon::test::allocations, before);
   copy = {1, 2, 3, 4};
-  const volatile void* volatile seen = copy.data();  // or compilers leave the memory out
-  EXPECT_NE(seen, nullptr);
   EXPECT_GT(tenon::test::allocations, before);
 }
 
