@@ -82,7 +82,8 @@ ValueId Rebuild::scalar_bits(ElementType lane, uint64_t bits) {
   for (auto known = first; known != last; ++known) {
     if (this->lane(known->second) == lane) return known->second;
   }
-  const ValueId made = node_of(lane, "Scalar", {}, {{"bits", static_cast<int64_t>(bits)}});
+  body_.nodes.push_back(body_.make_scalar(lane, bits));
+  const ValueId made = body_.nodes.back().result;
   scalars_.emplace(bits, made);
   return made;
 }
