@@ -1,9 +1,11 @@
 #include <snippet/bodies.hpp>
+#include <support_lib/random_tensor.hpp>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include <tenon/codegen/register.hpp>
 #include <tenon/snippet/body/body_elements.hpp>
@@ -224,6 +226,69 @@ Body residual_softmax_body() {
   return build.take();
 }
 
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
+
+DimSet all_of(std::string_view dims) { return (DimSet{1} << dims.size()) - 1; }
+
+// The greatest x, 0 where that is infinite.
+ValueId finite_greatest(BodyBuilder& build, ValueId x) {
+  const ValueId greatest = build.reduce("ReduceMax", x);
+  const ValueId infinite = build.op("Equal", {build.op("Abs", {greatest}), build.scalar(kInfinity)}, {}, kBool);
+  return build.op("Where", {infinite, build.scalar(0), greatest});
+}
+
+}  // namespace
+
+Body softmax_and_sum_body(std::string_view dims) {
+  BodyBuilder build("softmax", dims);
+  const ValueId x = build.input(all_of(dims)), greatest = build.reduce("ReduceMax", x);
+  const ValueId e = build.op("Exp", {build.op("Sub", {x, greatest})}), sum = build.reduce("ReduceSum", e);
+  build.output(build.op("Mul", {e, build.op("Div", {build.scalar(1), sum})}));
+  if (dims.back() == 'r') build.output(sum);
+  return build.take();
+}
+
+Body log_sum_exp_body(std::string_view dims) {
+  BodyBuilder build("log_sum_exp", dims);
+  const ValueId x = build.input(all_of(dims)), offset = finite_greatest(build, x);
+  const ValueId sum = build.reduce("ReduceSum", build.op("Exp", {build.op("Sub", {x, offset})}));
+  build.output(build.op("Sub", {x, build.op("Add", {offset, build.op("Log", {sum})})}));
+  return build.take();
+}
+
+Body offset_softmax_body(std::string_view dims) {
+  BodyBuilder build("offset_softmax", dims);
+  const ValueId x = build.input(all_of(dims)), offset = finite_greatest(build, x);
+  const ValueId e = build.op("Exp", {build.op("Sub", {x, offset})});
+  build.output(build.op("Mul", {e, build.op("Div", {build.scalar(1), build.reduce("ReduceSum", e)})}));
+  return build.take();
+}
+
+Body norm_and_moments_body(std::string_view dims) {
+  BodyBuilder build("norm", dims);
+  const ValueId x = build.input(all_of(dims)), count = build.count();
+  const ValueId mean = build.op("Div", {build.reduce("ReduceSum", x), count}), centred = build.op("Sub", {x, mean});
+  const ValueId variance = build.op("Div", {build.reduce("ReduceSum", build.op("Mul", {centred, centred})), count});
+  build.output(build.op("Div", {centred, build.op("Sqrt", {build.op("Add", {variance, build.scalar(1)})})}));
+  if (dims.back() == 'r') build.output(mean), build.output(variance);
+  return build.take();
+}
+
+void fill_specials(const Tensors& tensors, std::mt19937& random) {
+  using tenon::testing::pick;
+  const float specials[] = {kNaN, kInfinity, -kInfinity, -kInfinity, -0.0f, 80, -200};
+  std::byte* const bytes = tensors.ports[0].data();
+  const auto count = static_cast<int64_t>(tensors.ports[0].bytes() / sizeof(float));
+  int left = 0, share = 1;
+  float kind = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    if (left-- == 0) left = pick(random, 0, 40), kind = specials[pick(random, 0, 6)], share = 1 << pick(random, 0, 7);
+    if (pick(random, 1, share) == 1) std::memcpy(bytes + static_cast<size_t>(i) * sizeof(float), &kind, sizeof(float));
+  }
+}
+
 Tensors random_tensors(const Body& body, const Dims& extents, std::mt19937& random, testing::GuardAt outputs) {
   Tensors tensors;
   const auto bytes = [&](const BodyPort& port) {
@@ -279,6 +344,12 @@ TestMachine test_machine(int count, bool masks, bool greedy) {
   return machine;
 }
 
+void expect_outputs(const Body& body, const Dims& extents, const Tensors& tensors,
+                    const std::vector<std::vector<std::byte>>& want, double tolerance) {
+  for (size_t i = 0; i < want.size(); ++i)
+    expect_same(body, i, extents, tensors.ports[body.inputs.size() + i].data(), want[i], tolerance);
+}
+
 void check_body(const Body& body, const Dims& extents, std::mt19937& random, const HarnessOptions& options) {
   SCOPED_TRACE(str(body.to_string(), "extents ", extents, " lanes ", options.lower.lanes, " unroll ",
                    options.lower.unroll, " parts ", options.parts));
@@ -327,8 +398,7 @@ void check_body(const Body& body, const Dims& extents, std::mt19937& random, con
     const auto ran = options.run ? options.run(*kernel, words) : run_linear(*kernel, words, buffers, needs);
     ASSERT_TRUE(ran.ok()) << ran.error().to_string();
   }
-  for (size_t i = 0; i < want.size(); ++i)
-    expect_same(body, i, extents, tensors.ports[body.inputs.size() + i].data(), want[i], options.tolerance);
+  expect_outputs(body, extents, tensors, want, options.tolerance);
 }
 
 std::vector<int64_t> widths_of(int lanes) { return {0, 1, lanes - 1, lanes, lanes + 1, 2 * lanes + 3, 9 * lanes + 1}; }

@@ -44,6 +44,13 @@ Body softmax_body();
 // softmax(x) + x of rows: of "kr".
 Body residual_softmax_body();
 
+// Sums by what x folds to, which may be moved (body/moved_sums.hpp). Of any dims that end in `r`, or in `k` with an `r`
+// before.
+Body softmax_and_sum_body(std::string_view dims);   // softmax(x); of rows, what they sum as well
+Body log_sum_exp_body(std::string_view dims);       // x - ln(sum of e^x), where what is subtracted from x is finite
+Body offset_softmax_body(std::string_view dims);    // softmax(x), where what is subtracted from x is finite
+Body norm_and_moments_body(std::string_view dims);  // (x - mean) / sqrt(variance + 1); of rows, both moments as well
+
 // Memory of all ports, inputs filled.
 struct Tensors {
   std::vector<tenon::test::GuardedBuffer> ports;
@@ -52,8 +59,17 @@ struct Tensors {
 Tensors random_tensors(const Body& body, const Dims& extents, std::mt19937& random,
                        testing::GuardAt outputs = testing::GuardAt::end);
 
+// Input 0, of f32, with NaN, infinities, -0 and large numbers: each element with a chance of one in `share`, 1 being
+// all alike. Some begin with, or end in, many of a kind.
+void fill_specials(const Tensors& tensors, std::mt19937& random);
+
 // The bytes of each output, by the operators one by one; without gaps.
 std::vector<std::vector<std::byte>> evaluate_body(const Body& body, const Dims& extents, const Tensors& tensors);
+
+// Compares outputs in `tensors` with these bytes; zeros of either sign are alike, and NaN. `tolerance`: see
+// HarnessOptions.
+void expect_outputs(const Body& body, const Dims& extents, const Tensors& tensors,
+                    const std::vector<std::vector<std::byte>>& want, double tolerance = 0);
 
 // Registers of a made-up machine.
 struct TestMachine {

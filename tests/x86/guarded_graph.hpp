@@ -17,6 +17,7 @@
 #include <tenon/reference/interpreter.hpp>
 #include <tenon/snippet/body/body_bounds.hpp>
 #include <tenon/snippet/body/body_elements.hpp>
+#include <tenon/snippet/body/fold_stages.hpp>
 #include <tenon/snippet/body/params.hpp>
 #include <tenon/snippet/canonical/canonical.hpp>
 #include <tenon/snippet/canonical/subgraph.hpp>
@@ -88,6 +89,7 @@ class GuardedGraph {
   size_t snippets = 0, past_caches = 0, whole_rows = 0, joined_rows = 0, merged = 0, any_rows = 0;
   size_t crops = 0;          // inputs that snippets read in part, where they lie
   size_t written_parts = 0;  // outputs that they wrote as parts of tensors
+  size_t in_stages = 0;      // snippets whose folds were cut
   int exceptions = 0;        // of floats, that they raised: FE_UNDERFLOW and such
   // Elements of floats that were held against bounds, those of which nothing could be told, and those whose bounds are
   // more than a thousandth apart: a check of many such would be none.
@@ -158,9 +160,10 @@ class GuardedGraph {
       std::memset(buffers.back().data(), 0xa5, bytes);
       addresses.push_back(buffers.back().data());
     }
-    call(**code, shapes, addresses, random);
+    const Dims extents = *snippet::space_extents(*body, shapes);
+    if (!call_in_stages(*body, extents, addresses, random)) call(**code, extents, addresses, random);
     for (size_t i = 0; i < results.size(); ++i)
-      gather(*body, i, *snippet::space_extents(*body, shapes), addresses[body->inputs.size() + i], results[i]);
+      gather(*body, i, extents, addresses[body->inputs.size() + i], results[i]);
     if (options_.bounds) check(*body, shapes, addresses, results, run_reference(op, values));
     return results;
   }
@@ -242,14 +245,47 @@ class GuardedGraph {
     }
   }
 
-  // In pieces, in any order, each with scratch memory of its own.
-  void call(const irgen::SnippetCode& code, const std::vector<Dims>& shapes, const std::vector<void*>& addresses,
-            std::mt19937& random) {
-    const irgen::SnippetForm& form = any_form(code, shapes, addresses, random);
-    auto plan = snippet::CallPlan::make(code.body, form.kernel, shapes);
+  // With folds cut along some dim, if they may be and it is drawn.
+  bool call_in_stages(const snippet::Body& body, const Dims& extents, const std::vector<void*>& addresses,
+                      std::mt19937& random) {
+    if (body.rank() == 0 || snippet::element_count(body.all_dims(), extents) == 0) return false;
+    const auto cut = static_cast<size_t>(pick(random, 0, static_cast<int>(body.rank()) - 1));
+    const auto stages = snippet::make_fold_stages(body, cut);
+    if (!stages || pick(random, 0, 1) == 0) return false;
+    ++in_stages;
+    const int64_t parts = pick(random, 1, 5), folded = snippet::element_count(body.reduced_dims(), extents);
+    std::deque<Guarded<std::byte>> memories;
+    for (const snippet::FoldStages::Memory& memory : stages->memories) {
+      const int64_t elements = snippet::element_count(memory.dims, extents) * (memory.by_part ? parts : 1);
+      memories.emplace_back(static_cast<size_t>(elements * memory.element.bits() / 8));
+      std::memset(memories.back().data(), 0xa5, memories.back().values().size());
+      if (!memory.counts) continue;
+      const uint64_t bits = memory.element.is_float() ? encode_float(memory.element, static_cast<double>(folded))
+                                                      : static_cast<uint64_t>(folded);
+      std::memcpy(memories.back().data(), &bits, memories.back().values().size());
+    }
+    for (const snippet::FoldStage& stage : stages->stages) {
+      const auto code = compiler_.compile(stage.body);
+      TENON_CHECK(code.ok(), code.ok() ? "" : code.error().to_string());
+      std::vector<void*> own;
+      for (const snippet::FoldStage::Port& port : stage.ports)
+        own.push_back(port.in_memory ? memories[port.index].data() : addresses[port.index]);
+      const bool in_parts = stage.kind == snippet::FoldStage::Kind::parts;
+      call(**code, stage.extents(extents, parts), own, random, in_parts ? parts : 0);
+    }
+    return true;
+  }
+
+  // In pieces, in any order, each with scratch memory of its own; of a body of which a dim is parted, that in
+  // `fold_parts`.
+  void call(const irgen::SnippetCode& code, const Dims& extents, const std::vector<void*>& addresses,
+            std::mt19937& random, int64_t fold_parts = 0) {
+    const irgen::SnippetForm& form = any_form(code, extents, addresses, fold_parts > 1, random);
+    auto plan = snippet::CallPlan::make_for_extents(code.body, form.kernel, extents);
     TENON_CHECK(plan.ok(), plan.ok() ? "" : plan.error().to_string());
     if (plan->empty()) return;
-    const snippet::Split split = plan->split(pick(random, 1, 4), 1);
+    const snippet::Split split =
+        fold_parts > 0 ? plan->split_fold(fold_parts) : plan->split(pick(random, 1, 4), /*min_elements=*/1);
     std::vector<int64_t> order(static_cast<size_t>(split.chunks()));
     for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
     std::shuffle(order.begin(), order.end(), random);
@@ -279,15 +315,25 @@ class GuardedGraph {
     return snippet::rows_to_join(extents[extents.size() - 2], extents.back(), kernel.lanes) > 1;
   }
 
-  const irgen::SnippetForm& any_form(const irgen::SnippetCode& code, const std::vector<Dims>& shapes,
-                                     const std::vector<void*>& addresses, std::mt19937& random) {
+  // Do outputs of each part of a fold begin at lines, if the first does? Single elements are stored as such.
+  static bool parts_begin_at_lines(const snippet::Body& body, const snippet::CallPlan& plan) {
+    for (size_t j = 0; j < body.outputs.size(); ++j) {
+      const bool one = body.values[static_cast<size_t>(body.outputs[j].value)].varies == 0;
+      if (!one && plan.port_bytes(body.inputs.size() + j) % kAlignBytes != 0) return false;
+    }
+    return true;
+  }
+
+  const irgen::SnippetForm& any_form(const irgen::SnippetCode& code, const Dims& extents,
+                                     const std::vector<void*>& addresses, bool in_parts, std::mt19937& random) {
     std::vector<const irgen::SnippetForm*> serving{&code.form};
     for (const auto& larger : code.larger) {
       const auto made = larger->get(code.body);
       TENON_CHECK(made.ok(), made.ok() ? "" : made.error().to_string());
-      const auto own = snippet::CallPlan::make(code.body, (*made)->kernel, shapes);
+      const auto own = snippet::CallPlan::make_for_extents(code.body, (*made)->kernel, extents);
       TENON_CHECK(own.ok(), own.ok() ? "" : own.error().to_string());
-      bool serves = true;
+      bool serves =
+          !in_parts || !(*made)->past_caches || (!(*made)->whole_items && parts_begin_at_lines(code.body, *own));
       for (size_t i = code.body.inputs.size(); (*made)->past_caches && i < addresses.size(); ++i)
         serves &= (*made)->any_rows
                       ? beyond_vector(code.body, *own, addresses, i, (*made)->kernel.lanes) ==
@@ -305,7 +351,7 @@ class GuardedGraph {
     whole_rows += form.kernel.blocks.dim >= 0;
     any_rows += form.past_caches && form.any_rows;
     merged += form.kernel.merged;
-    joined_rows += form.kernel.joined.rows >= 0 && joins(form.kernel, *snippet::space_extents(code.body, shapes));
+    joined_rows += form.kernel.joined.rows >= 0 && joins(form.kernel, extents);
     return form;
   }
 

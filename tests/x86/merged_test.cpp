@@ -17,75 +17,15 @@ namespace {
 
 using snippet::Body;
 using snippet::LinearKernel;
-using snippet::ValueId;
-using snippet::test::BodyBuilder;
+using snippet::test::fill_specials;
 using snippet::test::HarnessOptions;
+using snippet::test::log_sum_exp_body;
+using snippet::test::norm_and_moments_body;
+using snippet::test::offset_softmax_body;
+using snippet::test::softmax_and_sum_body;
 using snippet::test::Tensors;
 using tenon::testing::Guarded;
 using tenon::testing::pick;
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
-
-snippet::DimSet all_of(std::string_view dims) { return (snippet::DimSet{1} << dims.size()) - 1; }
-
-// y = softmax(x); of rows, what they sum as well.
-Body softmax_body(std::string_view dims) {
-  BodyBuilder build("softmax", dims);
-  const ValueId x = build.input(all_of(dims)), greatest = build.reduce("ReduceMax", x);
-  const ValueId e = build.op("Exp", {build.op("Sub", {x, greatest})}), sum = build.reduce("ReduceSum", e);
-  build.output(build.op("Mul", {e, build.op("Div", {build.scalar(1), sum})}));
-  if (dims.back() == 'r') build.output(sum);
-  return build.take();
-}
-
-// The greatest x, 0 where that is infinite.
-ValueId finite_greatest(BodyBuilder& build, ValueId x) {
-  const ValueId greatest = build.reduce("ReduceMax", x);
-  const ValueId infinite = build.op("Equal", {build.op("Abs", {greatest}), build.scalar(kInfinity)}, {}, kBool);
-  return build.op("Where", {infinite, build.scalar(0), greatest});
-}
-
-// x - ln(sum of e^x), where what is subtracted from x is finite.
-Body log_sum_exp_body(std::string_view dims) {
-  BodyBuilder build("log_sum_exp", dims);
-  const ValueId x = build.input(all_of(dims)), offset = finite_greatest(build, x);
-  const ValueId sum = build.reduce("ReduceSum", build.op("Exp", {build.op("Sub", {x, offset})}));
-  build.output(build.op("Sub", {x, build.op("Add", {offset, build.op("Log", {sum})})}));
-  return build.take();
-}
-
-// e^(x - offset) / (sum of e^(x - offset)), where what is subtracted is finite.
-Body offset_softmax_body(std::string_view dims) {
-  BodyBuilder build("offset_softmax", dims);
-  const ValueId x = build.input(all_of(dims)), offset = finite_greatest(build, x);
-  const ValueId e = build.op("Exp", {build.op("Sub", {x, offset})});
-  build.output(build.op("Mul", {e, build.op("Div", {build.scalar(1), build.reduce("ReduceSum", e)})}));
-  return build.take();
-}
-
-// (x - mean) / sqrt(variance + 1); of rows, mean and variance as well.
-Body norm_body(std::string_view dims) {
-  BodyBuilder build("norm", dims);
-  const ValueId x = build.input(all_of(dims)), count = build.count();
-  const ValueId mean = build.op("Div", {build.reduce("ReduceSum", x), count}), centred = build.op("Sub", {x, mean});
-  const ValueId variance = build.op("Div", {build.reduce("ReduceSum", build.op("Mul", {centred, centred})), count});
-  build.output(build.op("Div", {centred, build.op("Sqrt", {build.op("Add", {variance, build.scalar(1)})})}));
-  if (dims.back() == 'r') build.output(mean), build.output(variance);
-  return build.take();
-}
-
-// Each element special with a chance of one in `share`; 1: all alike. Some begin with, or end in, many of a kind.
-void fill_specials(const Tensors& tensors, std::mt19937& random) {
-  const float specials[] = {kNaN, kInfinity, -kInfinity, -kInfinity, -0.0f, 80, -200};
-  std::byte* const bytes = tensors.ports[0].data();
-  const auto count = static_cast<int64_t>(tensors.ports[0].bytes() / sizeof(float));
-  int left = 0, share = 1;
-  float kind = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    if (left-- == 0) left = pick(random, 0, 40), kind = specials[pick(random, 0, 6)], share = 1 << pick(random, 0, 7);
-    if (pick(random, 1, share) == 1) std::memcpy(bytes + static_cast<size_t>(i) * sizeof(float), &kind, sizeof(float));
-  }
-}
 
 class Merged : public MachineTest {
  protected:
@@ -168,9 +108,9 @@ TEST_P(Merged, RowsOfAllWidths) {
       for (const auto& [dims, extents] : {std::pair("kr", Dims{3, row}), {"krr", {2, 3, row}}, {"rkr", {3, 2, row}}}) {
         if (row < 0) continue;
         for (const bool special : {false, true}) {
-          check(softmax_body(dims), extents, false, special);
+          check(softmax_and_sum_body(dims), extents, false, special);
           check(log_sum_exp_body(dims), extents, false, special);
-          check(norm_body(dims), extents, false, special);
+          check(norm_and_moments_body(dims), extents, false, special);
           if (HasFailure()) return;
         }
       }
@@ -184,9 +124,9 @@ TEST_P(Merged, ColumnsAndJoinedRows) {
       const bool joined = columns < 64 && rows > 600;
       if (rows > 600 && !joined) continue;
       for (const bool special : {false, true}) {
-        check(softmax_body("rk"), {rows, columns}, joined, special);
+        check(softmax_and_sum_body("rk"), {rows, columns}, joined, special);
         check(log_sum_exp_body("krk"), {2, rows, columns}, joined, special);
-        check(norm_body("krk"), {2, rows, columns}, joined, special);
+        check(norm_and_moments_body("krk"), {2, rows, columns}, joined, special);
         if (HasFailure()) return;
       }
     }
@@ -200,8 +140,8 @@ TEST_P(Merged, ColumnsOneBlockBehind) {
   for (const int64_t rows : {0, 1, 3, 4, 5, 11}) {
     for (const int columns : {0, 1, lanes - 1, lanes, lanes + 1, 2 * lanes + 3, 64, 131}) {
       for (const bool special : {false, true}) {
-        check(softmax_body("rk"), {rows, columns}, false, special, true);
-        check(softmax_body("krk"), {2, rows, columns}, false, special, true);
+        check(softmax_and_sum_body("rk"), {rows, columns}, false, special, true);
+        check(softmax_and_sum_body("krk"), {2, rows, columns}, false, special, true);
         check(offset_softmax_body("krk"), {2, rows, columns}, false, special, true);
         if (HasFailure()) return;
       }
@@ -211,7 +151,7 @@ TEST_P(Merged, ColumnsOneBlockBehind) {
 
 // Of means far from 0, that stay or move: at least as exact as from a sweep for the mean and one for the variance.
 TEST_P(Merged, VariancesAreAsExactAsOfTwoSweeps) {
-  const Body body = norm_body("r");
+  const Body body = norm_and_moments_body("r");
   for (const size_t count : {1000u, 4097u, 65536u, 1000003u}) {
     for (const double drift : {0.0, 2.0, 1e4}) {
       SCOPED_TRACE(str(count, " elements, from 1e4 on by ", drift));
@@ -232,7 +172,7 @@ TEST_P(Merged, VariancesAreAsExactAsOfTwoSweeps) {
 
 // Rows whose greatest number moves with each group, or never: an exponential and a product more for each move.
 TEST_P(Merged, SumsOfPowersMove) {
-  const Body body = softmax_body("r");
+  const Body body = softmax_and_sum_body("r");
   for (const float step : {-300.0f, -1.0f, -1e-4f, 1e-4f, 1.0f, 300.0f}) {
     std::vector<float> x(5000);
     double sum = 0, greatest = -INFINITY;

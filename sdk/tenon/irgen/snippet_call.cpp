@@ -91,11 +91,25 @@ bool begin_at_lines(const snippet::Body& body, const snippet::CallPlan& plan) {
   return true;
 }
 
+std::optional<size_t> parted_dim(const snippet::Body& body) {
+  const auto found = std::ranges::find(body.dims, true, &snippet::BodyDim::parted);
+  if (found == body.dims.end()) return std::nullopt;
+  return static_cast<size_t>(found - body.dims.begin());
+}
+
+// Of a body of which a dim is parted: do outputs of all parts, if the first does? Single elements are stored as such.
+bool parts_begin_at_lines(const snippet::Body& body, const snippet::CallPlan& plan) {
+  for (size_t i = body.inputs.size(); i < ports_of(body); ++i)
+    if (varies(body, i) != 0 && plan.port_bytes(i) % kAlignBytes != 0) return false;
+  return true;
+}
+
 // Do the rows of all outputs begin as stores past the caches want it, as the form walks them, and do the blocks lie
 // near that it goes over?
 Result<bool> serves_past_caches(const snippet::Body& body, const SnippetForm& form, const Dims& extents) {
   TENON_TRY(plan, snippet::CallPlan::make_for_extents(body, form.kernel, extents));
   if (form.kernel.blocks.inside && !plan.blocks_are_near()) return false;
+  if (parted_dim(body) && (form.whole_items || !parts_begin_at_lines(body, plan))) return false;
   return form.any_rows || form.whole_items || begin_at_lines(body, plan);
 }
 
@@ -146,6 +160,35 @@ Result<Choice> choose_forms(const SnippetCode& code, const CallOptions& options,
 
 }  // namespace
 
+std::optional<FoldCut> fold_cut_for(const SnippetCode& code, const Dims& extents, int threads) {
+  // Each stage is a loop that threads share; one that stores what the folds are of makes that again.
+  constexpr double kCyclesToCut = 8 * kCyclesForThread, kCyclesToMakeAgain = 16 * kCyclesForThread;
+  constexpr int64_t kMostParts = 64, kLeastRows = 8;
+  const snippet::Body& body = code.body;
+  const snippet::DimSet folded = body.reduced_dims();
+  if (threads <= 1 || folded == 0) return std::nullopt;
+  const Cycles cycles = cycles_of(body, extents, code.cycles_per_element);
+  const auto is_last = [&](size_t d) { return d + 1 == extents.size(); };
+  snippet::DimSet of_all = ~folded, of_any = 0;
+  for (size_t j = body.inputs.size(); j < ports_of(body); ++j) of_all &= varies(body, j), of_any |= varies(body, j);
+  if (cycles.least < ((of_any & folded) == 0 ? kCyclesToCut : kCyclesToMakeAgain)) return std::nullopt;
+  double kept = 1;  // pieces that need no cut through a fold
+  for (size_t d = 0; d < extents.size(); ++d)
+    if ((of_all >> d & 1) != 0)
+      kept *= static_cast<double>(std::max<int64_t>(is_last(d) ? extents[d] / snippet::kLineElements : extents[d], 1));
+  if (3 * kept > 2 * threads) return std::nullopt;
+  FoldCut cut;
+  int64_t most = 0;
+  for (size_t d = 0; d < extents.size(); ++d) {
+    if ((folded >> d & 1) == 0 || (d > 0 && (folded >> (d - 1) & 1) != 0)) continue;
+    const int64_t parts = extents[d] / (is_last(d) ? snippet::kLineElements : kLeastRows);
+    if (parts > most) most = parts, cut.dim = d;
+  }
+  cut.parts = std::min({most, kMostParts, static_cast<int64_t>(cycles.least / (2 * kCyclesForThread))});
+  if (cut.parts < 2) return std::nullopt;
+  return cut;
+}
+
 std::optional<RowJoin> join_rows(const snippet::Body& body, const Dims& extents, int lanes) {
   const size_t rank = body.rank();
   if (rank < 2 || body.has_cuts()) return std::nullopt;
@@ -193,7 +236,8 @@ Result<SnippetCall::FormCall> SnippetCall::plan_form(const SnippetCode& code, co
   const Cycles cycles = cycles_of(code.body, extents, code.cycles_per_element);
   const int64_t pieces = plan.pieces(options.threads, pieces_of_thread(cycles.predicted / options.threads));
   const double least_elements = kCyclesForThread * cycles.elements / cycles.least;
-  const snippet::Split split = plan.split(pieces, static_cast<int64_t>(least_elements));
+  const snippet::Split split = options.fold_parts > 0 ? plan.split_fold(options.fold_parts)
+                                                      : plan.split(pieces, static_cast<int64_t>(least_elements));
   FormCall call{.run = form.run,
                 .head_lanes = form.whole_items ? 1
                               : form.any_rows  ? form.kernel.lanes
@@ -260,10 +304,9 @@ std::byte* SnippetCall::repeated(size_t port) const {
   return found == repeats_.end() ? nullptr : found->bytes.get();
 }
 
-Result<void> SnippetCall::prepare(const SnippetCode& code, std::span<const Dims> shapes, const CallOptions& options) {
+Result<void> SnippetCall::prepare(const SnippetCode& code, Dims extents, const CallOptions& options) {
   pieces_.clear();
   repeats_.clear();
-  TENON_TRY(extents, snippet::space_extents(code.body, shapes));
   if (const auto join = join_rows(code.body, extents, code.form.kernel.lanes))
     return add_joined(code, extents, *join, options);
   return add_piece(code, std::move(extents), std::vector<int64_t>(ports_of(code.body), 0), options);

@@ -29,14 +29,23 @@ std::optional<RowJoin> join_rows(const snippet::Body& body, const Dims& extents,
 struct CallOptions {
   int threads = 1;
   bool read_again = false;  // results are, by kernels that follow
+  int64_t fold_parts = 0;   // of a body of which a dim is parted
 };
+
+// Where a call of few results is cut so that threads share its folds: dim `dim`, in `parts` parts, which depend on
+// extents alone. None: what is kept is enough for all threads, nearly, or there is too little work.
+struct FoldCut {
+  size_t dim = 0;
+  int64_t parts = 0;
+};
+std::optional<FoldCut> fold_cut_for(const SnippetCode& code, const Dims& extents, int threads);
 
 // Used by one thread at a time; its pieces by several. prepare() takes heap memory, and makes forms that no call has
 // wanted before; run() does neither.
 class SnippetCall {
  public:
-  // `shapes` of inputs, then outputs. An error leaves a call of nothing.
-  Result<void> prepare(const SnippetCode& code, std::span<const Dims> shapes, const CallOptions& options);
+  // `extents` of the body's dims. An error leaves a call of nothing.
+  Result<void> prepare(const SnippetCode& code, Dims extents, const CallOptions& options);
   // `addresses` of inputs, then outputs, with the shapes that it was prepared for.
   void run(const SnippetCode& code, std::span<std::byte* const> addresses, ParallelFor& pool);
   // Adds what run() does with these addresses, until the next call of this one; false, and nothing, when there is more

@@ -5,6 +5,7 @@
 
 #include <tenon/irgen/snippet_call_internal.hpp>
 #include <tenon/irgen/snippet_check_internal.hpp>
+#include <tenon/irgen/staged_call_internal.hpp>
 #include <tenon/snippet/canonical/canonical.hpp>
 #include <tenon/snippet/canonical/specialise.hpp>
 
@@ -17,8 +18,9 @@ using program::CallContext;
 // What all calls of a kernel share.
 struct SnippetWork {
   std::shared_ptr<const SnippetCode> code;
-  std::vector<size_t> operands;  // of a call: those of inputs, then outputs
-  bool read_again = false;       // its results are
+  std::vector<size_t> operands;                              // of a call: those of inputs, then outputs
+  bool read_again = false;                                   // its results are
+  std::unique_ptr<detail::StagesOnDemand> stages = nullptr;  // null: folds are never cut
 };
 
 Dims extents_of(const BufferView& view) {
@@ -33,12 +35,15 @@ class SnippetState final : public program::KernelState, public program::Settling
 
   Result<void> run(CallContext& context) {
     TENON_OK(look_at(context));
-    call_.run(*work_->code, addresses_, context.pool());
+    if (staged_)
+      staged_->run(addresses_, context.pool());
+    else
+      call_.run(*work_->code, addresses_, context.pool());
     return {};
   }
   Result<bool> settle(const CallContext& context, std::vector<SettledCall>& calls) override {
     TENON_OK(look_at(context));
-    return call_.settle(*work_->code, addresses_, calls);
+    return !staged_ && call_.settle(*work_->code, addresses_, calls);
   }
 
  private:
@@ -65,10 +70,19 @@ class SnippetState final : public program::KernelState, public program::Settling
       shapes.push_back(extents_of(context.operands[operand]));
     }
     addresses_.resize(shapes.size());
-    TENON_OK(call_.prepare(*work_->code, shapes, {.threads = threads, .read_again = work_->read_again}), "snippet '",
-             work_->code->body.name, "'");
+    TENON_OK(plan(shapes, {.threads = threads, .read_again = work_->read_again}), "snippet '", work_->code->body.name,
+             "'");
     threads_ = threads;
     return {};
+  }
+  Result<void> plan(std::span<const Dims> shapes, const detail::CallOptions& options) {
+    const SnippetCode& code = *work_->code;
+    staged_.reset();
+    TENON_TRY(extents, snippet::space_extents(code.body, shapes));
+    const auto cut = work_->stages ? detail::fold_cut_for(code, extents, options.threads) : std::nullopt;
+    if (auto stages = cut ? work_->stages->get(cut->dim) : nullptr)
+      return staged_.emplace().prepare(std::move(stages), extents, cut->parts, options);
+    return call_.prepare(code, std::move(extents), options);
   }
 
   std::shared_ptr<const SnippetWork> work_;
@@ -76,6 +90,7 @@ class SnippetState final : public program::KernelState, public program::Settling
   std::vector<int64_t> extents_;  // of all operands, that it is prepared for; ranks never change
   std::vector<std::byte*> addresses_;
   detail::SnippetCall call_;
+  std::optional<detail::StagedCall> staged_;  // instead, where folds are cut
 };
 
 // A result may lie on an operand that it is read with, element for element. Of values that vary over less than the
@@ -114,9 +129,11 @@ bool is_read_again(const Op& op) {
 }  // namespace
 
 program::KernelHandle snippet_kernel(std::shared_ptr<const SnippetCode> code, std::vector<size_t> operands,
-                                     size_t results, bool read_again) {
+                                     size_t results, bool read_again, std::shared_ptr<SnippetCompiler> compiler) {
   for (size_t j = 0; j < code->body.outputs.size(); ++j) operands.push_back(results + j);
-  const auto work = std::make_shared<const SnippetWork>(SnippetWork{std::move(code), std::move(operands), read_again});
+  auto stages = compiler ? std::make_unique<detail::StagesOnDemand>(code->body, std::move(compiler)) : nullptr;
+  const auto work = std::make_shared<const SnippetWork>(
+      SnippetWork{std::move(code), std::move(operands), read_again, std::move(stages)});
   auto kernel = std::make_shared<program::Kernel>();
   kernel->name = "snippet";
   kernel->takes_dense_only = true;
@@ -215,7 +232,7 @@ Result<KernelChoice> SnippetKernels::kernel(const KernelRequest& request) const 
   TENON_TRY(body, snippet::make_body(request.op, cuts));
   TENON_TRY(code, compiler_->compile(body));
   SnippetPorts ports = snippet_ports(request, body);
-  auto made = snippet_kernel(code, ports.operands, ports.results, is_read_again(request.op));
+  auto made = snippet_kernel(code, ports.operands, ports.results, is_read_again(request.op), compiler_);
   KernelChoice choice{.writes_parts = compiler_->writes_parts()};
   if (!options_.self_check) {
     choice.kernel = std::move(made);

@@ -25,9 +25,13 @@ struct SnippetOptions {
 
 // The kernel that calls `code` on the operands of a call statement: those of the body's inputs at the places
 // `operands`, outputs from `results` on. Dense views; the threads of the call are used where there is work for them.
-// Runs of the same extents take nothing from the heap. `read_again`: other kernels read a result, soon.
+// Runs of the same extents take nothing from the heap. `read_again`: other kernels read a result, soon. `compiler`: of
+// `code`; with it calls on several threads whose results are few and folds long cut these, so that threads share them
+// (snippet/body/fold_stages.hpp): sums of floats then differ in their last places from those of one thread, and are the
+// same for any number of threads that are cut for.
 TENON_API program::KernelHandle snippet_kernel(std::shared_ptr<const SnippetCode> code, std::vector<size_t> operands,
-                                               size_t results, bool read_again = false);
+                                               size_t results, bool read_again = false,
+                                               std::shared_ptr<SnippetCompiler> compiler = nullptr);
 
 // How the ports of a body stand in a call of it.
 struct SnippetPorts {

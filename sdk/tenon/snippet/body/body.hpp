@@ -49,6 +49,9 @@ struct BodyDim {
   std::vector<ExtentSource> sources;
   int64_t factor = 1, divisor = 1;
   bool reduced = false;  // reductions fold it
+  // With `reduced`, of one dim at most: chunks of a call fold parts of it, each into outputs of its own, which lie one
+  // behind the other (CallPlan::split_fold). Its extent is open, and the dim before it is not reduced.
+  bool parted = false;
 };
 
 struct BodyValue {
@@ -123,6 +126,9 @@ struct TENON_API Body {
   // Text that shows all of it, for tests and dumps; one line a value, as above.
   std::string to_string() const;
 };
+
+// The bits of a lane that holds `number`; of integers the nearest end of i64 or u64 where it is beyond.
+TENON_API uint64_t lane_bits(ElementType lane, double number);
 
 // An error names the node and value that break what is said above.
 TENON_API Result<void> verify(const Body& body);

@@ -65,7 +65,8 @@ Result<CallPlan> CallPlan::make_for_extents(const Body& body, const LinearKernel
   CallPlan plan;
   plan.extents_ = std::move(extents);
   TENON_OK(plan.join_rows(kernel));
-  plan.splittable_ = body.all_dims() & ~body.reduced_dims();
+  plan.reduced_ = body.reduced_dims();
+  plan.splittable_ = body.all_dims() & ~plan.reduced_;
   for (const BodyPort& input : body.inputs) plan.add_tensor(body, input);
   for (const BodyPort& output : body.outputs) {
     plan.add_tensor(body, output);
@@ -73,11 +74,17 @@ Result<CallPlan> CallPlan::make_for_extents(const Body& body, const LinearKernel
     plan.empty_ &= plan.ports_.back().bytes == 0;
   }
   plan.splittable_ &= ~kernel.whole;
+  plan.inputs_ = body.inputs.size();
   plan.tensors_ = plan.ports_.size();
-  plan.reduced_ = body.reduced_dims();
   if (kernel.blocks.dim >= 0 && static_cast<size_t>(kernel.blocks.dim) + 1 != body.rank())
     return error(Code::internal, "the blocks of linear kernel '", kernel.name, "' are along dim ", kernel.blocks.dim,
                  ", which is not the innermost of ", body.rank());
+  for (size_t d = 0; d < body.rank(); ++d)
+    if (body.dims[d].parted) plan.parted_dim_ = static_cast<int>(d);
+  // A part of what a stretch walks is no stretch, unless it is the outermost dim of it.
+  if (plan.parted_dim_ >= 0 && kernel.stretch >= 0 && plan.parted_dim_ > kernel.stretch)
+    return error(Code::internal, "linear kernel '", kernel.name, "' walks dims from ", kernel.stretch,
+                 " on as one stretch, and dim ", plan.parted_dim_, " is parted");
   plan.stretch_ = kernel.stretch;
   plan.blocks_ = kernel.blocks;
   plan.block_ = plan.block_for(kernel.blocks);
@@ -170,7 +177,7 @@ bool CallPlan::is_same_for_chunks(const Word& word) const {
   const auto is_whole = [&](int dim) { return dim < 0 || !(splittable_ >> dim & 1); };
   const bool of_tensor = word.port < static_cast<int>(tensors_);
   switch (word.kind) {
-    case Param::Kind::count: return true;
+    case Param::Kind::count: return parted_dim_ < 0;
     case Param::Kind::limit: return word.inner_dim < 0 && is_whole(word.dim);
     case Param::Kind::rewind: return of_tensor && is_whole(word.dim);
     case Param::Kind::shift: return of_tensor && is_whole(word.inner_dim);
@@ -284,6 +291,16 @@ Split CallPlan::split(int64_t parts, int64_t min_elements) const {
     split.parts[d] = std::clamp<int64_t>(extents_[d] / split.multiple[d], 1, wanted);
     wanted /= split.parts[d];
   }
+  return split;
+}
+
+Split CallPlan::split_fold(int64_t parts) const {
+  Split split = this->split(/*parts=*/1, /*min_elements=*/1);
+  if (empty_ || parted_dim_ < 0) return split;
+  const auto d = static_cast<size_t>(parted_dim_);
+  if (parted_dim_ == joined_dim_) split.multiple[d] = each_;
+  if (d + 1 == extents_.size()) split.multiple[d] = kLineElements;
+  split.parts[d] = parts;
   return split;
 }
 

@@ -80,6 +80,10 @@ class TENON_API CallPlan {
   // has sizes of blocks (LinearKernel::Blocks), each piece is cut into these as well: chunks that follow one another
   // lie side by side.
   Split split(int64_t parts, int64_t min_elements) const;
+  // The dim that is parted (BodyDim::parted), in `parts` parts, some of which may have no elements, and blocks, but
+  // nothing else. Outputs that do not vary over it are those of the first part, then those of the second, and so on;
+  // ReducedCount is that of the part.
+  Split split_fold(int64_t parts) const;
 
   // The tensor (inputs, then outputs) that word `word` points into; none: a number, or scratch memory. Between calls of
   // a chunk these words alone change, by as much as the address that they come from.
@@ -108,7 +112,8 @@ class TENON_API CallPlan {
     int64_t times = 1;             // shift: strides of an iteration
     int64_t longest = 0;           // limit of a loop over several rows
     int streams = 0, stream_least = 0;
-    int64_t value = 0;  // of work that is not cut
+    ElementType element = {};  // of a count
+    int64_t value = 0;         // of work that is not cut
   };
   // Of the loops' dims: those of the body, and those of joined rows.
   using Walk = std::array<int64_t, kMaxDims + 3>;
@@ -125,6 +130,8 @@ class TENON_API CallPlan {
   bool is_same_for_chunks(const Word& word) const;
   void cut_blocks(Split& split, int64_t wanted) const;
   void fill_whole(std::span<int64_t> words, std::span<void* const> addresses, void* scratch) const;
+  // How many elements a fold has, of work with these extents.
+  int64_t count_of(const Word& word, const Dims& extents) const;
   int64_t value_of(const Word& word, const Walk& walk) const;
   int64_t address_of(const Word& word, std::span<void* const> addresses, void* scratch) const;
 
@@ -133,7 +140,8 @@ class TENON_API CallPlan {
   std::vector<size_t> scratch_offsets_;  // of each scratch buffer
   std::vector<Word> words_;
   DimSet splittable_ = 0, reduced_ = 0;
-  size_t tensors_ = 0, scratch_bytes_ = 0;
+  size_t inputs_ = 0, tensors_ = 0, scratch_bytes_ = 0;
+  int parted_dim_ = -1;
   int stretch_ = -1;     // LinearKernel::stretch
   int joined_dim_ = -1;  // rows of it are joined, so many each time
   int64_t each_ = 1;

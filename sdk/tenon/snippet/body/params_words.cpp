@@ -1,19 +1,13 @@
 // The words of a call: what each of them means for the extents of a plan, and for a piece of its work.
 #include <algorithm>
 #include <array>
-#include <bit>
 
+#include <tenon/snippet/body/body_elements.hpp>
 #include <tenon/snippet/body/params.hpp>
 #include <tenon/support/check.hpp>
 
 namespace tenon::snippet {
 namespace {
-
-int64_t bits_of_number(int64_t value, ElementType element) {
-  if (element == kF32) return std::bit_cast<int32_t>(static_cast<float>(value));
-  if (element == kF64) return std::bit_cast<int64_t>(static_cast<double>(value));
-  return value;
-}
 
 struct Piece {
   int64_t begin = 0, extent = 0;
@@ -62,10 +56,8 @@ Result<CallPlan::Word> CallPlan::word_of(const Body& body, const LinearKernel& k
   }
   if (param.kind == Kind::shift) word.times = kernel.loops[static_cast<size_t>(param.loop)].increment;
   if (param.kind == Param::Kind::count) {
-    int64_t count = 1;
-    for (size_t d = 0; d < body.rank(); ++d)
-      if (body.dims[d].reduced) count *= extents_[d];
-    word.value = bits_of_number(count, param.element);
+    word.element = param.element;
+    word.value = count_of(word, extents_);
   } else {
     word.value = value_of(word, walk_of(extents_));
   }
@@ -83,6 +75,10 @@ int64_t CallPlan::stride_of(const Word& word, int dim) const {
   if (stretch_ >= 0) return strides.back();
   if (blocks_.inside) return dim == blocks_.count() ? strides.back() * block_of(extents_.back()) : 0;
   return dim == LinearKernel::Joined{joined_dim_}.each() ? strides.back() * extents_.back() : 0;
+}
+
+int64_t CallPlan::count_of(const Word& word, const Dims& extents) const {
+  return static_cast<int64_t>(lane_bits(word.element, static_cast<double>(element_count(reduced_, extents))));
 }
 
 int64_t CallPlan::value_of(const Word& word, const Walk& walk) const {
@@ -138,21 +134,27 @@ void CallPlan::fill(std::span<int64_t> words, std::span<void* const> addresses, 
   fill_whole(words, addresses, scratch);
   std::array<int64_t, kMaxDims> begins{};
   Dims extents = extents_;
+  int64_t part = 0;
   for (size_t d = extents_.size(); d-- > 0;) {
     const Piece piece = piece_of(extents_[d], split.parts[d], split.multiple[d], chunk % split.parts[d]);
     begins[d] = piece.begin, extents[d] = piece.extent;
+    if (static_cast<int>(d) == parted_dim_) part = chunk % split.parts[d];
+    if (static_cast<int>(d) == joined_dim_) begins[d] /= each_;  // in joined rows, as its strides are
     chunk /= split.parts[d];
   }
   const Walk walk = walk_of(extents);
   for (size_t i = 0; i < words_.size(); ++i) {
     const Word& word = words_[i];
     if (word.kind != Param::Kind::pointer) {
-      words[i] = value_of(word, walk);
+      words[i] = word.kind == Param::Kind::count ? count_of(word, extents) : value_of(word, walk);
       continue;
     }
     if (static_cast<size_t>(word.port) >= tensors_) continue;  // each chunk begins at the begin
-    for (size_t d = 0; d < extents_.size(); ++d)
-      words[i] += begins[d] * ports_[static_cast<size_t>(word.port)].strides[d];
+    const Port& port = ports_[static_cast<size_t>(word.port)];
+    for (size_t d = 0; d < extents_.size(); ++d) words[i] += begins[d] * port.strides[d];
+    const bool folded =
+        static_cast<size_t>(word.port) >= inputs_ && part > 0 && port.strides[static_cast<size_t>(parted_dim_)] == 0;
+    if (folded) words[i] += part * port.bytes;
   }
 }
 

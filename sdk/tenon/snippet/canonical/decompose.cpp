@@ -1,6 +1,5 @@
 #include <tenon/snippet/canonical/decompose.hpp>
 
-#include <bit>
 #include <cmath>
 
 #include <tenon/ir/builder.hpp>
@@ -42,15 +41,6 @@ std::vector<const DecomposeRow*> all_decompositions() {
 }
 
 // ---- Numbers ----
-
-uint64_t lane_bits(ElementType lane, double number) {
-  if (lane == kF32) return std::bit_cast<uint32_t>(static_cast<float>(number));
-  if (lane == kF64) return std::bit_cast<uint64_t>(number);
-  // What no i64 holds is the end of a range.
-  if (number >= 0x1p63) return lane == kU64 ? ~uint64_t{0} : static_cast<uint64_t>(INT64_MAX);
-  const auto integer = static_cast<uint64_t>(static_cast<int64_t>(number));
-  return lane == kI64 || lane == kU64 ? integer : integer & 0xffffffff;
-}
 
 double least_of(ElementType element) { return element.is_signed_int() ? -std::ldexp(1.0, element.bits() - 1) : 0; }
 double greatest_of(ElementType element) {

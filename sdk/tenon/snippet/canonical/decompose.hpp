@@ -128,8 +128,6 @@ Result<Space> folding_space(const Op& op, const std::vector<size_t>& folded);
 // Adds `value`, which broadcasts to `wide`.
 Result<void> add_broadcast(Space& space, const Value& value, const ValueAxes& wide, const Shape& shape);
 
-// The bits of a lane that holds `number`.
-uint64_t lane_bits(ElementType lane, double number);
 // The ends of the range of an integer type.
 double least_of(ElementType element);
 double greatest_of(ElementType element);

@@ -6,7 +6,6 @@
 //   the greatest of all lanes;  in each lane s * e^(g - greatest), and the sum of these
 #include <algorithm>
 
-#include <tenon/snippet/canonical/decompose.hpp>
 #include <tenon/snippet/lower/lower_internal.hpp>
 
 namespace tenon::snippet {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/snippet/canonical/decompose.hpp>
+#include <tenon/snippet/body/moved_sums.hpp>
 #include <tenon/snippet/lower/lower_nests_internal.hpp>
 
 namespace tenon::snippet {
@@ -15,15 +15,7 @@ namespace tenon::snippet {
 // Are the dims of `inner` the outermost ones of `all`?
 bool is_prefix(DimSet inner, DimSet all);
 std::vector<int> dims_of(DimSet set);
-// A number of a lane, as an attribute holds it.
-inline int64_t bits_of(ElementType element, double value) { return static_cast<int64_t>(lane_bits(element, value)); }
 
-// A sum of a second sweep: of e^(x - by), or of (x - by)^2, `by` being what the first has folded x into.
-struct MovedSum {
-  const BodyNode *fold = nullptr, *term = nullptr, *difference = nullptr;
-  ValueId by = -1;
-  bool squares = false;
-};
 // Of `both` sweeps, without what `sums` take, whose nodes are in `body`; it adds to that. `lanes`: along rows, whose
 // lanes are folded in the end. lower_plan_moves.cpp
 Merging merging_of(Body& body, const Sweep& both, const std::vector<MovedSum>& sums, bool lanes);
@@ -115,12 +107,6 @@ class Planner {
 
   // --- lower_plan_merge.cpp ---
   std::vector<char> behind_folds(const Sweep& sweep) const;
-  const BodyNode* node_of(ValueId id, Name op) const;
-  bool folds_in(const Sweep& sweep, ValueId id, Name op, ValueId x, double initial) const;
-  bool is_number(ValueId id, double number) const;
-  bool is_greatest(const Sweep& sweep, ValueId id, ValueId x) const;
-  bool is_mean(const Sweep& sweep, ValueId id, ValueId x) const;
-  std::optional<MovedSum> moved_sum(const Sweep& first, const BodyNode& fold) const;
   std::vector<MovedSum> moved_sums(const Nest& nest, const Sweep& first, const Sweep& second) const;
   Sweep joined_sweep(const Sweep& first, const Sweep& second) const;
   bool may_move_kept(const Scope& scope, size_t first, const std::vector<MovedSum>& sums) const;

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include <tenon/snippet/canonical/decompose.hpp>
 #include <tenon/snippet/lower/lower_plan_internal.hpp>
 
 namespace tenon::snippet {

@@ -1,19 +1,10 @@
 // Which two sweeps are made one (LowerOptions::merge_sweeps): the second sums by what the first folds, and there is a
 // rule by which such sums are moved.
 #include <algorithm>
-#include <limits>
 
 #include <tenon/snippet/lower/lower_plan_internal.hpp>
 
 namespace tenon::snippet {
-namespace {
-
-bool has_initial(const BodyNode& fold, double value, ElementType element) {
-  return *fold.attributes.find("initial")->get_if<int64_t>() == bits_of(element, value);
-}
-
-}  // namespace
-
 bool may_merge_sweeps(const Body& body) {
   std::vector<char> behind(body.values.size(), 0);
   for (const BodyNode& node : body.nodes) {
@@ -35,57 +26,6 @@ std::vector<char> Planner::behind_folds(const Sweep& sweep) const {
   return behind;
 }
 
-const BodyNode* Planner::node_of(ValueId id, Name op) const {
-  const BodyNode* node = maker_[index(id)];
-  return node && node->op == op ? node : nullptr;
-}
-
-// Is `id` a fold of `sweep`, from `initial` on, and what it takes `x`?
-bool Planner::folds_in(const Sweep& sweep, ValueId id, Name op, ValueId x, double initial) const {
-  const BodyNode* fold = node_of(id, op);
-  return fold && std::ranges::find(sweep.folds, fold) != sweep.folds.end() && fold->operands[0] == x &&
-         has_initial(*fold, initial, body_.values[index(id)].element);
-}
-
-bool Planner::is_number(ValueId id, double number) const {
-  const BodyNode* node = node_of(id, "Scalar");
-  return node && *node->attributes.find("bits")->get_if<int64_t>() == bits_of(body_.values[index(id)].element, number);
-}
-
-// The greatest x, or that where it is finite and 0 elsewhere.
-bool Planner::is_greatest(const Sweep& sweep, ValueId id, ValueId x) const {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (folds_in(sweep, id, "ReduceMax", x, -kInfinity)) return true;
-  const BodyNode* choice = node_of(id, "Where");
-  if (!choice || !is_number(choice->operands[1], 0)) return false;
-  const BodyNode* infinite = node_of(choice->operands[0], "Equal");
-  const BodyNode* magnitude = infinite ? node_of(infinite->operands[0], "Abs") : nullptr;
-  const ValueId greatest = choice->operands[2];
-  return magnitude && magnitude->operands[0] == greatest && is_number(infinite->operands[1], kInfinity) &&
-         folds_in(sweep, greatest, "ReduceMax", x, -kInfinity);
-}
-
-bool Planner::is_mean(const Sweep& sweep, ValueId id, ValueId x) const {
-  const BodyNode* quotient = node_of(id, "Div");
-  return quotient && folds_in(sweep, quotient->operands[0], "ReduceSum", x, 0) &&
-         node_of(quotient->operands[1], "ReducedCount");
-}
-
-// How the sum of a second sweep may be moved; none: no rule is known.
-std::optional<MovedSum> Planner::moved_sum(const Sweep& first, const BodyNode& fold) const {
-  const ElementType element = body_.values[index(fold.result)].element;
-  if (fold.op != "ReduceSum" || !element.is_float() || !has_initial(fold, 0, element)) return std::nullopt;
-  const BodyNode* term = maker_[index(fold.operands[0])];
-  if (!term || (term->op != "Exp" && term->op != "Mul")) return std::nullopt;
-  const BodyNode* difference = node_of(term->operands[0], "Sub");
-  if (!difference) return std::nullopt;
-  const ValueId x = difference->operands[0], by = difference->operands[1];
-  const bool squares = term->op == "Mul" && term->operands[1] == difference->result && is_mean(first, by, x);
-  const bool powers = term->op == "Exp" && is_greatest(first, by, x);
-  if (!squares && !powers) return std::nullopt;
-  return MovedSum{.fold = &fold, .term = term, .difference = difference, .by = by, .squares = squares};
-}
-
 // The sums of `second`, if each may be moved, and nothing else of it goes by what `first` folds.
 std::vector<MovedSum> Planner::moved_sums(const Nest& nest, const Sweep& first, const Sweep& second) const {
   const std::vector<char> behind = behind_folds(first);
@@ -101,7 +41,7 @@ std::vector<MovedSum> Planner::moved_sums(const Nest& nest, const Sweep& first, 
     return {};
   std::vector<MovedSum> sums;
   for (const BodyNode* fold : second.folds) {
-    const auto sum = moved_sum(first, *fold);
+    const auto sum = moved_sum(body_, maker_, *fold, first.folds);
     if (!sum || !contains(varies(sum->difference->result), first.loops.back())) return {};
     sums.push_back(*sum);
   }

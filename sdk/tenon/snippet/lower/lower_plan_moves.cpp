@@ -1,12 +1,5 @@
 // The nodes of two sweeps as one: what is folded so far and of a group, and sums that are moved from what they went by
-// to another value.
-//
-//   greatest g: s = sum of e^(x - g)    by g':  s * e^(g - g')
-//   mean m:     q = sum of (x - m)^2    by m':  q + e * (2 * d + n * e),  e = m - m'
-//               d = sum of (x - m)              d + n * e
-//
-// with n the number of x. d is not 0 where m is rounded: the square is exact for any m, however far from 0, and digits
-// are lost only as in any sum.
+// to another value (body/moved_sums.hpp).
 // What the sum of x itself has lost on the way d shows, so it is put right: of whole rows of columns as it goes, of
 // lanes in the end, since a group that waited for what the one before has put right would wait longer than for its
 // memory.
@@ -16,58 +9,6 @@
 
 namespace tenon::snippet {
 namespace {
-
-// Appends nodes to a body, for values of one place in the nest.
-class Appender {
- public:
-  Appender(Body& body, DimSet varies, std::string label) : body_(body), varies_(varies), label_(std::move(label)) {}
-
-  ElementType of(ValueId id) const { return body_.values[static_cast<size_t>(id)].element; }
-  ValueId value(ElementType element) { return body_.add_value({element, varies_}); }
-  ValueId scalar(ElementType element, double number) {
-    body_.nodes.push_back(body_.make_scalar(element, lane_bits(element, number), label_));
-    return made_.emplace_back(body_.nodes.back().result);
-  }
-  // Of the type of its last operand, but for comparisons.
-  ValueId node(Name op, std::vector<ValueId> operands, Attributes attributes = {}) {
-    const ElementType element = op == "Equal" ? kBool : of(operands.back());
-    return made_.emplace_back(
-        body_.append({.op = op, .attributes = std::move(attributes), .operands = std::move(operands), .label = label_},
-                     {element, varies_}, body_.nodes));
-  }
-  // What has been made since.
-  std::vector<ValueId> take() { return std::exchange(made_, {}); }
-
- private:
-  Body& body_;
-  const DimSet varies_;
-  const std::string label_;
-  std::vector<ValueId> made_;
-};
-
-// e^(x - from) summed, by `to`. Infinite ones that are alike have no difference; nothing, and what vanishes beside
-// `to`, stays nothing, whatever the factor.
-ValueId move_powers(Appender& a, ValueId sum, ValueId from, ValueId to) {
-  const ValueId zero = a.scalar(a.of(sum), 0);
-  const ValueId factor = a.node("Exp", {a.node("Sub", {from, to})});
-  const ValueId product = a.node("Where", {a.node("Equal", {factor, zero}), zero, a.node("Mul", {sum, factor})});
-  const ValueId as_it_is = a.node("Or", {a.node("Equal", {from, to}), a.node("Equal", {sum, zero})});
-  return a.node("Where", {as_it_is, sum, product});
-}
-
-struct Moments {
-  ValueId count, first, second;
-};
-// Sums of differences from `from` and of their squares, by `to`. With `squares_alone`, `first` is not made (-1).
-Moments move_moments(Appender& a, const Moments& sums, ValueId from, ValueId to, bool squares_alone = false) {
-  const ValueId zero = a.scalar(a.of(from), 0), by = a.node("Sub", {from, to});
-  const ValueId more = a.node("Mul", {sums.count, by});
-  const ValueId factor = a.node("Add", {a.node("Add", {sums.first, sums.first}), more});
-  const ValueId square = a.node("Add", {sums.second, a.node("Mul", {by, factor})});
-  const ValueId as_it_is = a.node("Or", {a.node("Equal", {from, to}), a.node("Equal", {sums.count, zero})});
-  const ValueId first = squares_alone ? -1 : a.node("Where", {as_it_is, sums.first, a.node("Add", {sums.first, more})});
-  return {sums.count, first, a.node("Where", {as_it_is, sums.second, square})};
-}
 
 // Writes one Merging, and its nodes behind those of `body`, to which it adds.
 class Merger {

@@ -1,7 +1,6 @@
 // Values in registers.
 #include <algorithm>
 
-#include <tenon/snippet/canonical/decompose.hpp>
 #include <tenon/snippet/lower/lower_internal.hpp>
 #include <tenon/support/check.hpp>
 #include <tenon/support/str.hpp>

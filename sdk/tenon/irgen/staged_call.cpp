@@ -1,0 +1,82 @@
+#include <cstring>
+
+#include <tenon/irgen/staged_call_internal.hpp>
+#include <tenon/snippet/body/body_elements.hpp>
+#include <tenon/tensor/numeric.hpp>
+
+namespace tenon::irgen::detail {
+namespace {
+
+void store_count(ElementType element, int64_t count, std::byte* to) {
+  const uint64_t bits =
+      element.is_float() ? encode_float(element, static_cast<double>(count)) : static_cast<uint64_t>(count);
+  std::memcpy(to, &bits, static_cast<size_t>(element.bits()) / 8);
+}
+
+}  // namespace
+
+std::shared_ptr<const StagedCode> StagesOnDemand::get(size_t cut) {
+  const std::lock_guard lock(mutex_);
+  const auto [found, is_new] = made_.try_emplace(cut);
+  if (is_new) found->second = make(cut);
+  return found->second;
+}
+
+std::shared_ptr<const StagedCode> StagesOnDemand::make(size_t cut) const {
+  auto stages = snippet::make_fold_stages(body_, cut);
+  if (!stages) return nullptr;
+  auto made = std::make_shared<StagedCode>();
+  made->folded = body_.reduced_dims();
+  made->stages = *std::move(stages);
+  for (const snippet::FoldStage& stage : made->stages.stages) {
+    auto code = compiler_->compile(stage.body);
+    if (!code.ok()) return nullptr;
+    made->codes.push_back(*std::move(code));
+  }
+  return made;
+}
+
+Result<void> StagedCall::prepare(std::shared_ptr<const StagedCode> code, const Dims& extents, int64_t parts,
+                                 const CallOptions& options) {
+  stages_.clear();
+  code_ = std::move(code);
+  const auto& [memories, stages] = code_->stages;
+  std::vector<size_t> begins;
+  size_t bytes = 0;
+  for (const snippet::FoldStages::Memory& memory : memories) {
+    begins.push_back(bytes);
+    const int64_t elements = snippet::element_count(memory.dims, extents) * (memory.by_part ? parts : 1);
+    bytes += static_cast<size_t>(elements * memory.element.bits() / 8);
+    bytes = (bytes + kAlignBytes - 1) / kAlignBytes * kAlignBytes;
+  }
+  TENON_TRY(memory, allocate_aligned(bytes));
+  memory_ = std::move(memory);
+  const int64_t folded = snippet::element_count(code_->folded, extents);
+  for (size_t i = 0; i < memories.size(); ++i)
+    if (memories[i].counts) store_count(memories[i].element, folded, memory_.get() + begins[i]);
+  for (size_t s = 0; s < stages.size(); ++s) {
+    const snippet::FoldStage& stage = stages[s];
+    Stage& made = stages_.emplace_back();
+    for (const snippet::FoldStage::Port& port : stage.ports)
+      made.addresses.push_back(port.in_memory ? memory_.get() + begins[port.index] : nullptr);
+    // What a stage makes, the next ones read.
+    const bool of_parts = stage.kind == snippet::FoldStage::Kind::parts;
+    const CallOptions own{.threads = options.threads,
+                          .read_again = options.read_again || s + 1 < stages.size(),
+                          .fold_parts = of_parts ? parts : 0};
+    TENON_OK(made.call.prepare(*code_->codes[s], stage.extents(extents, parts), own));
+  }
+  return {};
+}
+
+void StagedCall::run(std::span<std::byte* const> addresses, ParallelFor& pool) {
+  for (size_t s = 0; s < stages_.size(); ++s) {
+    const std::vector<snippet::FoldStage::Port>& ports = code_->stages.stages[s].ports;
+    Stage& stage = stages_[s];
+    for (size_t i = 0; i < ports.size(); ++i)
+      if (!ports[i].in_memory) stage.addresses[i] = addresses[ports[i].index];
+    stage.call.run(*code_->codes[s], stage.addresses, pool);
+  }
+}
+
+}  // namespace tenon::irgen::detail
