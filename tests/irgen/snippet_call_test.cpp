@@ -2,6 +2,7 @@
 // lanes.
 #include <gtest/gtest.h>
 #include <snippet/bodies.hpp>
+#include <support_lib/shredding_parallel.hpp>
 
 #include <mutex>
 #include <numeric>
@@ -143,6 +144,78 @@ TEST(SnippetCall, TakesNothingFromTheHeapForExtentsAsBefore) {
   second.run(*kernel, state.get(), serial());
   EXPECT_EQ(test::allocations - before, 0);
   EXPECT_EQ(running.calls, 2);
+}
+
+// What calls compile when they cut folds: code that counts calls, unless told to have none.
+class CountingCompiler final : public SnippetCompiler {
+ public:
+  Result<std::shared_ptr<const SnippetCode>> compile(const snippet::Body& body) override {
+    names.push_back(body.name);
+    if (refuses) return error(Code::unsupported, "no code for '", body.name, "'");
+    auto code = compiled(body, count_calls);
+    code->cycles_per_element = 1;
+    return std::shared_ptr<const SnippetCode>(std::move(code));
+  }
+  std::vector<std::string> names;
+  bool refuses = false;
+};
+
+// y[columns] = sum of x[rows, columns] over rows; n of it.
+struct ColumnSums {
+  ColumnSums() {
+    BodyBuilder build("sums", "rk");
+    build.output(build.reduce("ReduceSum", build.input(3)));
+    snippet::Body body = build.take();
+    body.dims[0].sources = {{0, 0}};
+    body.dims[1].sources = {{0, 1}};
+    code = compiled(body, count_calls);
+    code->cycles_per_element = 1;
+    x_dims = {{0, kColumns, 4, 0}, {0, kRows, 4 * kColumns, 0}}, y_dims = {{0, kColumns, 4, 0}};
+    operands = {{Call::data(x), x_dims, kF32}, {Call::data(y), y_dims, kF32}};
+  }
+  int calls(const program::Kernel& kernel, program::KernelState& state, ParallelFor& pool) const {
+    running.calls = 0;
+    CallContext context{operands, {}, "snippet", 0, &state, &pool};
+    const auto ran = kernel.run_in_state(context);
+    EXPECT_TRUE(ran.ok()) << ran.error().to_string();
+    return running.calls;
+  }
+
+  static constexpr int64_t kRows = 20000, kColumns = 5;
+  std::vector<float> x = std::vector<float>(kRows * kColumns), y = std::vector<float>(kColumns);
+  std::vector<DimView> x_dims, y_dims;
+  std::vector<BufferView> operands;
+  std::shared_ptr<SnippetCode> code;
+};
+
+// 100,000 elements of a cycle each: 50,000 cycles, parts of 5,000.
+TEST(SnippetCall, ThreadsShareFoldsOfFewResults) {
+  const ColumnSums sums;
+  const auto compiler = std::make_shared<CountingCompiler>();
+  const auto kernel = snippet_kernel(sums.code, {0}, 1, /*read_again=*/false, compiler);
+  const auto state = kernel->make_state();
+  EXPECT_EQ(sums.calls(*kernel, *state, serial()), 1);
+  EXPECT_TRUE(compiler->names.empty()) << "one thread shares nothing";
+  testing::ShreddingParallel two(1, 2), many(1, 20);
+  EXPECT_EQ(sums.calls(*kernel, *state, two), 11) << "10 parts, and their joining";
+  EXPECT_EQ(compiler->names, (std::vector<std::string>{"sums.parts1", "sums.joins1"}));
+  EXPECT_EQ(sums.calls(*kernel, *state, many), 11) << "whoever runs them";
+  const int64_t before = test::allocations;
+  EXPECT_EQ(sums.calls(*kernel, *state, many), 11);
+  EXPECT_EQ(test::allocations - before, 0);
+  EXPECT_EQ(compiler->names.size(), 2u) << "made once";
+}
+
+TEST(SnippetCall, FoldsThatCannotBeCutRunAsTheyAre) {
+  const ColumnSums sums;
+  const auto compiler = std::make_shared<CountingCompiler>();
+  compiler->refuses = true;
+  const auto kernel = snippet_kernel(sums.code, {0}, 1, /*read_again=*/false, compiler);
+  testing::ShreddingParallel two(1, 2);
+  EXPECT_EQ(sums.calls(*kernel, *kernel->make_state(), two), 1);
+  EXPECT_EQ(compiler->names.size(), 1u);
+  const auto without = snippet_kernel(sums.code, {0}, 1);
+  EXPECT_EQ(sums.calls(*without, *without->make_state(), two), 1);
 }
 
 }  // namespace

@@ -10,14 +10,19 @@ namespace tenon::testing {
 // Ignores the grain, so that small tensors are cut too: what a range computes must not depend on where it begins.
 class ShreddingParallel final : public ParallelFor {
  public:
-  explicit ShreddingParallel(int64_t piece) : piece_(piece) {}
+  // `threads`: what it says that it has.
+  explicit ShreddingParallel(int64_t piece, int threads = 1) : piece_(piece), threads_(threads) {}
   void run(int64_t count, int64_t, const std::function<void(int64_t, int64_t)>& body) override {
+    ++loops;
     for (int64_t end = count; end > 0; end -= piece_) body(std::max<int64_t>(0, end - piece_), end);
   }
-  int threads() const override { return 1; }
+  int threads() const override { return threads_; }
+
+  int loops = 0;  // that ran
 
  private:
   int64_t piece_;
+  int threads_;
 };
 
 }  // namespace tenon::testing

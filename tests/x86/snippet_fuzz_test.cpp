@@ -58,6 +58,7 @@ TEST_P(SnippetFuzz, ExactOperatorsHaveTheBitsOfTheReference) {
     EXPECT_GT(runner.whole_rows, 0u);
     EXPECT_GT(runner.joined_rows, 0u);
     EXPECT_GT(runner.any_rows, 0u);
+    EXPECT_GT(runner.in_stages, 0u);
     EXPECT_GT(runner.crops, seeds / 20);
     EXPECT_GT(runner.written_parts, seeds / 10);
   }
@@ -88,6 +89,7 @@ TEST_P(SnippetFuzz, SmoothOperatorsKeepToTheStatedAccuracies) {
     EXPECT_GT(runner.whole_rows, 0u);
     EXPECT_GT(runner.joined_rows, 0u);
     EXPECT_GT(runner.any_rows, 0u);
+    EXPECT_GT(runner.in_stages, 0u);
     EXPECT_GT(runner.merged, 0u);
     // What the bounds say little about stays a small part. Of few other seeds one large graph may be half.
     EXPECT_LT(runner.open + runner.loose, runner.elements / 20);

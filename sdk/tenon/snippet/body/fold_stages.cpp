@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include <tenon/snippet/body/body_elements.hpp>
 #include <tenon/snippet/body/moved_sums.hpp>
 #include <tenon/support/str.hpp>
 
@@ -404,12 +405,7 @@ class Maker {
 Dims FoldStage::extents(const Dims& whole, int64_t parts) const {
   Dims own;
   if (kind == Kind::joins) own.push_back(parts);
-  for (const DimSet set : dims) {
-    int64_t extent = 1;
-    for (size_t d = 0; d < whole.size(); ++d)
-      if ((set >> d & 1) != 0) extent *= whole[d];
-    own.push_back(extent);
-  }
+  for (const DimSet set : dims) own.push_back(element_count(set, whole));
   return own;
 }
 
