@@ -151,7 +151,8 @@ class Binder {
   void set_base(const SymbolicBuffer& box, Place view);
   void limit_workers(BufferId id, int64_t slots);
   // As a kernel sees them, in the frame: dims that another one sees here already, with the same numbers, or new ones.
-  // What one stage writes, the next one mostly reads, and in a period boxes of one stage are those of another one before.
+  // What one stage writes, the next one mostly reads, and in a period boxes of one stage are those of another one
+  // before.
   Place shared_dims(const std::vector<SymbolicDim>& dims);
   Place new_dims(const std::vector<SymbolicDim>& dims);
   // Fills a BufferView in the frame.

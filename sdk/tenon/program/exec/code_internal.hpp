@@ -77,13 +77,17 @@ struct Instr {
   void (*finish)() = nullptr;
 };
 
-// A call on the plain path and the hint before it, or one of the two: Instrs of a body that has no others, in half the
-// bytes, since the kernels want the smallest cache for themselves.
+// A call on the plain path, of a body that has nothing else: its Instr in a tenth of the bytes, since the kernels want
+// the smallest cache for themselves.
 struct PlainCall {
-  Result<void> (*plain)(CallContext&) = nullptr;  // null: the hint alone
+  Result<void> (*plain)(CallContext&) = nullptr;  // null: none
   Place context = -1;
-  int32_t instr = -1;  // of the call
-  int32_t lines = 0;   // of the hint; 0: there is none
+  int32_t instr = -1;
+};
+// The same behind a hint, or one of the two.
+struct HintedCall {
+  PlainCall call;
+  int32_t lines = 0;  // of the hint; 0: there is none
   int32_t rows = 0;
   int64_t offset = 0, stride = 0;  // bytes
   Place address = -1;
@@ -125,7 +129,8 @@ struct LoopCode {
   int64_t slots = INT64_MAX;                        // fewest of a buffer that the body uses
   std::string slots_of;
   bool may_be_parallel = false;  // in the program
-  // Its body as plain calls, if it is nothing else: nothing reads the value or the counter. `hints`: there are some.
+  // Its body as plain calls, if it is nothing else: nothing reads the value or the counter. `hints`: there are some,
+  // and these are hinted calls.
   int32_t first_plain = 0, last_plain = 0;
   bool hints = false;
   int stages = 0;  // of a pipelined loop: one more than the highest
@@ -221,6 +226,7 @@ struct ByteCode {
   std::vector<Instr> instrs;
   std::vector<Term> terms;
   std::vector<PlainCall> plain_calls;
+  std::vector<HintedCall> hinted_calls;
   std::vector<Step> steps;
   std::vector<Increment> increments;
   std::vector<LoopCode> loops;

@@ -269,6 +269,7 @@ bool Machine::next_iteration(Frame& f, const ByteCode& code, const LoopCode& loo
 void Machine::step_registers(Frame& f, const ByteCode& code, const LoopCode& loop) {
   std::byte* const frame = f.data();
   const Step* const last = code.steps.data() + loop.last_step;
+#pragma GCC unroll 4  // a step is as long as what counts them
   for (const Step* s = code.steps.data() + loop.first_step; s != last; ++s) {
     auto& to = *reinterpret_cast<int64_t*>(frame + s->place);
     to = add(to, s->by);

@@ -101,6 +101,7 @@ class Machine {
   template <int kCalls, int kSteps>
   bool run_few(Worker& worker, const LoopCode& loop);
   bool run_many(Worker& worker, const LoopCode& loop);
+  bool run_hinted(Worker& worker, const LoopCode& loop);
   // `left`: iterations from the one on in which the call has failed.
   bool fail_plain(Worker& worker, const LoopCode& loop, int64_t left, const PlainCall& call, Error e);
   bool run_workers(Worker& worker, int32_t number);

@@ -36,7 +36,7 @@ struct Ready {
 }  // namespace
 
 bool Machine::run_plain(Worker& worker, const LoopCode& loop) {
-  if (loop.hints) return run_many(worker, loop);
+  if (loop.hints) return run_hinted(worker, loop);
   const int32_t calls = loop.last_plain - loop.first_plain;
   const int32_t steps = loop.first_increment == loop.last_increment ? loop.last_step - loop.first_step : -1;
   const auto with_steps = [&]<int kCalls>(std::integral_constant<int, kCalls>) {
@@ -76,10 +76,26 @@ bool Machine::run_few(Worker& worker, const LoopCode& loop) {
 bool Machine::run_many(Worker& worker, const LoopCode& loop) {
   Frame& f = worker.frame;
   std::byte* const frame = f.data();
-  const PlainCall *const first = code_.plain_calls.data() + loop.first_plain,
-                  *const last = code_.plain_calls.data() + loop.last_plain;
+  const PlainCall *const first = code_.plain_calls.data() + loop.first_plain, *const last = code_.plain_calls.data() +
+                                                                                            loop.last_plain;
   for (int64_t left = f.at(loop.left);;) {
-    for (const PlainCall* i = first; i != last; ++i) {
+    for (const PlainCall* i = first; i != last; ++i)
+      if (Result<void> result = i->plain(*reinterpret_cast<CallContext*>(frame + i->context)); !result.ok())
+          [[unlikely]]
+        return fail_plain(worker, loop, left, *i, std::move(result).error());
+    if (--left == 0) return true;
+    step_registers(f, code_, loop);
+  }
+}
+
+bool Machine::run_hinted(Worker& worker, const LoopCode& loop) {
+  Frame& f = worker.frame;
+  std::byte* const frame = f.data();
+  const HintedCall *const first = code_.hinted_calls.data() + loop.first_plain, *const last =
+                                                                                    code_.hinted_calls.data() +
+                                                                                    loop.last_plain;
+  for (int64_t left = f.at(loop.left);;) {
+    for (const HintedCall* i = first; i != last; ++i) {
       if (i->lines > 0) {
         const auto address = static_cast<uint64_t>(add(f.at(i->address), i->offset));
         if (i->writes)
@@ -87,10 +103,10 @@ bool Machine::run_many(Worker& worker, const LoopCode& loop) {
         else
           read_lines_soon(address, i->lines, i->rows, i->stride);
       }
-      if (!i->plain) continue;
-      if (Result<void> result = i->plain(*reinterpret_cast<CallContext*>(frame + i->context)); !result.ok())
+      if (!i->call.plain) continue;
+      if (Result<void> result = i->call.plain(*reinterpret_cast<CallContext*>(frame + i->call.context)); !result.ok())
           [[unlikely]]
-        return fail_plain(worker, loop, left, *i, std::move(result).error());
+        return fail_plain(worker, loop, left, i->call, std::move(result).error());
     }
     if (--left == 0) return true;
     step_registers(f, code_, loop);
