@@ -59,7 +59,9 @@ void Binder::find_targets() {
 void Binder::find_plain_calls(LoopCode& loop) {
   std::vector<HintedCall> found;
   bool takes_call = false, hints = false;  // the last one found, which has a hint and no call so far
-  for (int32_t at = loop.body; at < loop.exit - 1; ++at) {
+  loop.plain = loop.body;
+  while (computes(code().instrs[static_cast<size_t>(loop.plain)].op)) ++loop.plain;
+  for (int32_t at = loop.plain; at < loop.exit - 1; ++at) {
     const Instr& i = code().instrs[static_cast<size_t>(at)];
     if (i.op == Op::call_plain) {
       if (!takes_call) found.emplace_back();

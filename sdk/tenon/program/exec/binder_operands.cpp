@@ -61,6 +61,7 @@ Place Binder::shared_dims(const std::vector<SymbolicDim>& dims) {
 OperandCode Binder::operand(const SymbolicBuffer& box, ElementType element, Place view, Site& site,
                             const Label& label) {
   use(box.root);
+  const bool takes_rings = !site.call || site.call->kernel->takes_folded;
   SymbolicBuffer seen = box;  // as the kernel sees it
   std::vector<size_t> in_run;
   for (size_t d = 0; d < box.dims.size(); ++d) {
@@ -68,30 +69,37 @@ OperandCode Binder::operand(const SymbolicBuffer& box, ElementType element, Plac
     dim.stride = scope_.simplified(dim.stride);
     if (is_unfolded(dim)) continue;
     const Expr place = scope_.place_in_ring(dim.min, dim.fold);
-    const bool is_known = dim.fold.is_constant(), takes_rings = !site.call || site.call->kernel->takes_folded;
-    if (is_known && prove_le(place + dim.extent, dim.fold, scope_.assumptions())) {
+    if (dim.fold.is_constant() && prove_le(place + dim.extent, dim.fold, scope_.assumptions())) {
       seen.offset += place * dim.stride;  // it never wraps
-      dim.fold = 0;
-    } else if (!is_known || !takes_rings || !prove_lt(dim.fold, place + dim.extent, scope_.assumptions())) {
-      in_run.push_back(d);  // else it always does
-      dim.fold = 0;
+    } else if (dim.fold.is_constant() && takes_rings && prove_lt(dim.fold, place + dim.extent, scope_.assumptions())) {
+      continue;  // it always does
+    } else {
+      in_run.push_back(d);
     }
+    dim.fold = 0;
   }
   const Place dims = in_run.empty() ? shared_dims(seen.dims) : new_dims(seen.dims);
   code().views.push_back({view, dims, static_cast<int32_t>(box.dims.size()), element});
   if (in_run.empty()) {
     set_base(seen, view);
-    return {view, {0, view}};
+    return {view, {}, {}};
   }
-  OperandCode made{view, registers_.value(address_of(seen)), static_cast<int32_t>(site.folds.size()), 0, label()};
+  const Expr address = address_of(seen);
+  RingView rings{view, registers_.value(address), {}};
+  size_t level = registers_.level_of(address);
   for (const size_t d : in_run) {
-    const Expr& places = box.dims[d].fold;
-    site.folds.push_back({dims + static_cast<Place>(d * sizeof(DimView)),
-                          registers_.value(scope_.place_in_ring(box.dims[d].min, places)), registers_.value(places),
-                          registers_.value(seen.dims[d].stride)});
+    const Expr &places = box.dims[d].fold, first = scope_.place_in_ring(box.dims[d].min, places);
+    rings.folds.push_back({dims + static_cast<Place>(d * sizeof(DimView)), registers_.value(first),
+                           registers_.value(places), registers_.value(seen.dims[d].stride)});
+    for (const Expr& e : {first, seen.dims[d].extent, places, seen.dims[d].stride})
+      level = std::max(level, registers_.level_of(e));
   }
-  made.last_fold = static_cast<int32_t>(site.folds.size());
-  return made;
+  if (!takes_rings) return {view, std::move(rings), label()};
+  Instr instr{Op::ring};
+  instr.index = static_cast<int32_t>(code().rings.size());
+  code().rings.push_back(std::move(rings));
+  registers_.set_at_begin(std::move(instr), level);
+  return {view, {}, {}};
 }
 
 // As numbers, which most views of graphs are.
