@@ -15,9 +15,10 @@ constexpr size_t kMostOpen = 32;
 constexpr double kShortestPart = 4096;
 // Loops over a faster index are for rows of so many bytes: two parts at least.
 constexpr double kLongRow = 2 * kShortestPart;
-// Loops down columns take so many rows at most, and as many as their pieces are longer than the shortest ones.
-// Where they are fetched ahead, shorter ones stream, too.
-constexpr double kTallestPart = 16, kWidestPart = 2, kFetchedPart = 0.5;
+// Loops down columns take so many rows at most, of pieces as long as the shortest parts or longer. Where they are
+// fetched ahead, shorter ones stream, too, and longer ones were the best nowhere (docs/performance/pipelines.md, The
+// model).
+constexpr double kTallestPart = 8, kWidestPart = 2, kShortestFetched = 0.25, kWidestFetched = 1;
 // They are for windows that are more than the second memory holds: each is taken for so many rows.
 constexpr double kRowsOfWindow = 4;
 // Tiles fill so much of the smallest memory: what streams by has the rest.
@@ -129,7 +130,8 @@ void Scheduler::add_columns(int rows, int fastest, double row, std::vector<OpenG
     return;
   const double most = numbers_.extents[static_cast<size_t>(fastest)],
                height = numbers_.extents[static_cast<size_t>(rows)];
-  for (double wide = model_.fetched_part > 0 ? kFetchedPart : 1; wide <= kWidestPart; wide *= 2) {
+  const bool fetched = model_.fetched_part > 0;
+  for (double wide = fetched ? kShortestFetched : 1; wide <= (fetched ? kWidestFetched : kWidestPart); wide *= 2) {
     const double width = power_of_two(wide * kShortestPart * most / row);
     if (width >= most) return;
     for (double step = height / extent_at_end(rows); step < height && step <= kTallestPart; step *= 2)
@@ -137,15 +139,16 @@ void Scheduler::add_columns(int rows, int fastest, double row, std::vector<OpenG
   }
 }
 
-// As wide as the smallest memory holds with what their reader makes of them, two rows more for a window.
+// At most as wide as the smallest memory holds with what their reader makes of them, two rows more for a window. Narrow
+// ones leave it to what comes from afar.
 void Scheduler::add_tiles(int rows, int fastest, double row, std::vector<OpenGroups>& out) const {
   const double most = numbers_.extents[static_cast<size_t>(fastest)],
                height = numbers_.extents[static_cast<size_t>(rows)];
   const double room = kOfTiles * model_.memories.front().bytes, element = row / most;
   for (double step = 2; step <= kTallestTile && step < height; step *= 2) {
-    const double width = power_of_two_within(room / (2 * step + 2) / element);
-    if (width * element < kShortestTile || width * 2 > most) continue;
-    add_kind({{fastest, width * most / extent_at_end(fastest)}, {rows, step * height / extent_at_end(rows)}}, out);
+    for (double width = power_of_two_within(std::min(room / (2 * step + 2) / element, most / 2));
+         width * element >= kShortestTile; width /= 2)
+      add_kind({{fastest, width * most / extent_at_end(fastest)}, {rows, step * height / extent_at_end(rows)}}, out);
   }
 }
 
