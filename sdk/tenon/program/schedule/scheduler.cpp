@@ -15,10 +15,13 @@ constexpr size_t kMostOpen = 32;
 constexpr double kShortestPart = 4096;
 // Loops over a faster index are for rows of so many bytes: two parts at least.
 constexpr double kLongRow = 2 * kShortestPart;
-// Loops down columns take so many rows at most, of pieces as long as the shortest parts or longer. Where they are
-// fetched ahead, shorter ones stream, too, and longer ones were the best nowhere (docs/performance/pipelines.md, The
-// model).
-constexpr double kTallestPart = 8, kWidestPart = 2, kShortestFetched = 0.25, kWidestFetched = 1;
+// Loops down columns take so many rows at most, of pieces so many times as long as the shortest parts. Where they are
+// fetched ahead shorter ones stream, too, and taller and longer ones were the best nowhere (docs/performance/
+// pipelines.md, The model).
+struct Columns {
+  double shortest, longest, tallest;
+};
+constexpr Columns kPlainColumns{1, 2, 16}, kFetchedColumns{0.25, 1, 4};
 // They are for windows that are more than the second memory holds: each is taken for so many rows.
 constexpr double kRowsOfWindow = 4;
 // Tiles fill so much of the smallest memory: what streams by has the rest.
@@ -130,11 +133,11 @@ void Scheduler::add_columns(int rows, int fastest, double row, std::vector<OpenG
     return;
   const double most = numbers_.extents[static_cast<size_t>(fastest)],
                height = numbers_.extents[static_cast<size_t>(rows)];
-  const bool fetched = model_.fetched_part > 0;
-  for (double wide = fetched ? kShortestFetched : 1; wide <= (fetched ? kWidestFetched : kWidestPart); wide *= 2) {
-    const double width = power_of_two(wide * kShortestPart * most / row);
+  const Columns& columns = model_.fetched_part > 0 ? kFetchedColumns : kPlainColumns;
+  for (double part = columns.shortest; part <= columns.longest; part *= 2) {
+    const double width = power_of_two(part * kShortestPart * most / row);
     if (width >= most) return;
-    for (double step = height / extent_at_end(rows); step < height && step <= kTallestPart; step *= 2)
+    for (double step = height / extent_at_end(rows); step < height && step <= columns.tallest; step *= 2)
       add_kind({{rows, step}, {fastest, width * most / extent_at_end(fastest)}}, out);
   }
 }
