@@ -52,10 +52,20 @@ PredictedCost total(const std::vector<Group>& groups) {
 std::vector<Group> Scheduler::cheapest_of(std::vector<OpenGroups> open, double times_of_whole) const {
   const size_t n = numbers_.stages.size();
   Cuts cuts{std::vector<double>(n + 1), std::vector<Group>(n + 1)};
+  size_t cheapest = 0;  // kind
   for (size_t last = 0; last < n; ++last) {
     cuts.into[last + 1] = group(last, last, {});
     cuts.cost[last + 1] = cuts.cost[last] + times_of_whole * cuts.into[last + 1].cost.seconds();
-    for (OpenGroups& kind : open) extend(kind, last, cuts);
+    const auto extends = [&](OpenGroups& kind) {
+      const double cost = cuts.cost[last + 1];
+      extend(kind, last, cuts);
+      return cuts.cost[last + 1] < cost;
+    };
+    // What was the cheapest up to the stage before mostly is so here, and others are the sooner given up.
+    const size_t before = cheapest;
+    if (before < open.size()) extends(open[before]);
+    for (size_t k = 0; k < open.size(); ++k)
+      if (k != before && extends(open[k])) cheapest = k;
   }
   std::vector<Group> out;
   for (size_t end = n; end > 0; end = out.back().first) out.push_back(cuts.into[end]);
