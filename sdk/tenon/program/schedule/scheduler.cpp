@@ -147,8 +147,8 @@ void Scheduler::add_columns(int rows, int fastest, double row, std::vector<OpenG
   for (double part = columns.shortest; part <= columns.longest; part *= 2) {
     const double width = power_of_two(part * kShortestPart * most / row);
     if (width >= most) return;
-    for (double step = height / extent_at_end(rows); step < height && step <= columns.tallest; step *= 2)
-      add_kind({{rows, step}, {fastest, width * most / extent_at_end(fastest)}}, out);
+    for (double step = 1; step < extent_at_end(rows) && step <= columns.tallest; step *= 2)
+      add_kind({{rows, step * height / extent_at_end(rows)}, {fastest, width * most / extent_at_end(fastest)}}, out);
   }
 }
 
