@@ -16,12 +16,12 @@ constexpr double kShortestPart = 4096;
 // Loops over a faster index are for rows of so many bytes: two parts at least.
 constexpr double kLongRow = 2 * kShortestPart;
 // Loops down columns take so many rows at most, of pieces so many times as long as the shortest parts. Where they are
-// fetched ahead shorter ones stream, too, and taller and longer ones were the best nowhere (docs/performance/
+// fetched ahead shorter ones stream, too, and offering taller and longer ones gains nothing (docs/performance/
 // pipelines.md, The model).
 struct Columns {
   double shortest, longest, tallest;
 };
-constexpr Columns kPlainColumns{1, 2, 16}, kFetchedColumns{0.25, 1, 4};
+constexpr Columns kPlainColumns{1, 2, 16}, kFetchedColumns{0.25, 0.5, 4};
 // They are for windows that are more than the second memory holds: each is taken for so many rows.
 constexpr double kRowsOfWindow = 4;
 // Tiles fill so much of the smallest memory: what streams by has the rest.
