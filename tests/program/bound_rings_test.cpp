@@ -8,6 +8,7 @@
 
 #include <tenon/program/exec/bound_program.hpp>
 #include <tenon/program/exec/interpreter.hpp>
+#include <tenon/runtime/thread_pool.hpp>
 
 #include "program/kernels.hpp"
 
@@ -47,7 +48,8 @@ struct Ring {
 };
 
 // Each stage reads a window of the ring before it, the first one of `in`, and writes as many rows as the loop steps.
-std::string chain_text(const std::vector<Ring>& rings, int64_t rows, int64_t step) {
+// `hint`: a statement before them.
+std::string chain_text(const std::vector<Ring>& rings, int64_t rows, int64_t step, const std::string& hint = {}) {
   std::string text = "program @chain() { input %in : i32 rank 2 output %out : i32 rank 2\n", end = " } }", from = "%in",
               calls;
   int64_t window = step;
@@ -62,20 +64,21 @@ std::string chain_text(const std::vector<Ring>& rings, int64_t rows, int64_t ste
     from = to;
     end += " }";
   }
-  return str(text, "for y in [0, ", rows, ") step ", step, " {\n", calls, "call sum_rows(in ", from,
+  return str(text, "for y in [0, ", rows, ") step ", step, " {\n", hint, calls, "call sum_rows(in ", from,
              "[0 +: 3, y +: ", window, "], out %out[0 +: 3, y +: ", step, "])\n", end);
 }
 
 // Binds, runs and compares with the interpreter; returns the code.
-std::string code_of(const std::string& text, int64_t rows) {
+std::string code_of(const std::string& text, int64_t rows, int threads = 1) {
   const auto program = parse_program(text, kernels_of_rows());
   EXPECT_TRUE(program.ok()) << program.error().to_string() << "\n" << text;
   Data compiled, interpreted;
   for (Data* data : {&compiled, &interpreted}) {
-    data->add("in", {3, rows});
+    data->add("in", {3, rows + 40});
     data->add("out", {3, rows});
   }
-  auto bound = BoundProgram::bind(*program, compiled.arguments());
+  ThreadPool pool(threads);
+  auto bound = BoundProgram::bind(*program, compiled.arguments(), {.pool = &pool});
   EXPECT_TRUE(bound.ok()) << bound.error().to_string() << "\n" << text;
   if (!bound.ok()) return {};
   EXPECT_TRUE(interpret(*program, interpreted.arguments()).ok());
@@ -111,17 +114,43 @@ TEST(BoundRings, LongRingsArePlacedAtTheBeginOfAnIteration) {
       << code;
 }
 
+const char* const kHint = "prefetch in %in[0 +: 3, y + 40 +: 1]\n";
+
+TEST(BoundRings, LongRingsArePlacedBesideHints) {
+  const std::string code = code_of(chain_text({{33, 33}}, 300, 1, kHint), 300);
+  EXPECT_THAT(code, ContainsRegex("loop y [^\n]*\n[0-9]+: ring [^\n]*\n[0-9]+: read_soon [^\n]*\n[0-9]+: call_plain "))
+      << code;
+}
+
+// Bands of workers, whose rings begin at any of their places.
+TEST(BoundRings, LongRingsArePlacedWhereverABandBegins) {
+  const std::string code = code_of(R"(program @bands() { input %in : i32 rank 2 output %out : i32 rank 2
+    for b in [0, 600) step 50 parallel 4 {
+      allocate %rows : i32[0 +: 3, b +: 82 fold 33] {
+        call sum_rows(in %in[0 +: 3, b +: 1], out %rows[0 +: 3, b +: 32])
+        for y in [b, b + 50) {
+          call sum_rows(in %in[0 +: 3, y +: 1], out %rows[0 +: 3, y + 32 +: 1])
+          call sum_rows(in %rows[0 +: 3, y +: 33], out %out[0 +: 3, y +: 1])
+        }
+      }
+    } })",
+                                   600, 3);
+  EXPECT_THAT(code, ContainsRegex("loop y [^\n]*\n[0-9]+: ring [^\n]*\n[0-9]+: call_plain ")) << code;
+}
+
 TEST(BoundRings, ErrorsNameTheIterationWhereViewsArePlacedInEach) {
-  const auto program = parse_program(chain_text({{33, 33}}, 1000, 1), kernels_of_rows());
-  ASSERT_TRUE(program.ok()) << program.error().to_string();
-  Data data;
-  data.add("in", {3, 1000});
-  data.add("out", {3, 1000});
-  auto bound = BoundProgram::bind(*program, data.arguments());
-  ASSERT_TRUE(bound.ok()) << bound.error().to_string();
-  const auto ran = bound->run(data.arguments());
-  ASSERT_FALSE(ran.ok());
-  EXPECT_THAT(ran.error().to_string(), HasSubstr("loop y = 745\n")) << "row 777 is made 32 rows ahead";
+  for (const char* hint : {"", kHint}) {
+    const auto program = parse_program(chain_text({{33, 33}}, 900, 1, hint), kernels_of_rows());
+    ASSERT_TRUE(program.ok()) << program.error().to_string();
+    Data data;
+    data.add("in", {3, 1000});
+    data.add("out", {3, 900});
+    auto bound = BoundProgram::bind(*program, data.arguments());
+    ASSERT_TRUE(bound.ok()) << bound.error().to_string();
+    const auto ran = bound->run(data.arguments());
+    ASSERT_FALSE(ran.ok());
+    EXPECT_THAT(ran.error().to_string(), HasSubstr("loop y = 745\n")) << "row 777 is made 32 rows ahead";
+  }
 }
 
 TEST(BoundRings, KernelsWithoutRingsRefuseBoxesOfLongOnesThatWrapAround) {

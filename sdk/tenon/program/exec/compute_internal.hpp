@@ -23,7 +23,7 @@ inline const DimView* place_view(Frame& f, const RingView& ring) {
   for (const Fold& fold : ring.folds) {
     DimView& dim = f.as<DimView>(fold.dim);
     const int64_t places = f.get(fold.fold), first = f.get(fold.place);
-    dim.fold = places > 0 && first + dim.extent > places ? places : 0;
+    dim.fold = places > 0 && add(first, dim.extent) > places ? places : 0;
     if (places > 0 && dim.fold == 0) base = add(base, multiply(first, f.get(fold.stride)));
     if (dim.fold > 0) wraps = &dim;
   }

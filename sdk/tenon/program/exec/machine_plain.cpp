@@ -96,8 +96,8 @@ bool Machine::for_iterations(Worker& worker, const LoopCode& loop, const Run& ru
 
 bool Machine::run_many(Worker& worker, const LoopCode& loop) {
   std::byte* const frame = worker.frame.data();
-  const PlainCall *const first = code_.plain_calls.data() + loop.first_plain, *const last = code_.plain_calls.data() +
-                                                                                            loop.last_plain;
+  const PlainCall* const first = code_.plain_calls.data() + loop.first_plain;
+  const PlainCall* const last = code_.plain_calls.data() + loop.last_plain;
   return for_iterations(worker, loop, [&](int64_t left) {
     for (const PlainCall* i = first; i != last; ++i)
       if (Result<void> result = i->plain(*reinterpret_cast<CallContext*>(frame + i->context)); !result.ok())
@@ -110,9 +110,8 @@ bool Machine::run_many(Worker& worker, const LoopCode& loop) {
 bool Machine::run_hinted(Worker& worker, const LoopCode& loop) {
   Frame& f = worker.frame;
   std::byte* const frame = f.data();
-  const HintedCall *const first = code_.hinted_calls.data() + loop.first_plain, *const last =
-                                                                                    code_.hinted_calls.data() +
-                                                                                    loop.last_plain;
+  const HintedCall* const first = code_.hinted_calls.data() + loop.first_plain;
+  const HintedCall* const last = code_.hinted_calls.data() + loop.last_plain;
   return for_iterations(worker, loop, [&](int64_t left) {
     for (const HintedCall* i = first; i != last; ++i) {
       if (i->lines > 0) {
