@@ -61,9 +61,8 @@ void overhead(benchmark::State& state) {
 }
 BENCHMARK(overhead)->Arg(1)->Arg(2)->Arg(8);
 
-// The same with rings: each stage reads three rows of the one before.
-void overhead_of_rings(benchmark::State& state) {
-  const int64_t stages = state.range(0);
+// The same with rings: each of `stages` reads some rows of the one before.
+void rings(benchmark::State& state, int64_t stages, int64_t window) {
   constexpr int64_t kIterations = 10000;
   const Expr x = Expr::symbol("x"), y = Expr::symbol("y");
   Pipeline p("rings");
@@ -71,11 +70,11 @@ void overhead_of_rings(benchmark::State& state) {
   const KernelHandle kernel = make_kernel("nothing", &nothing, true);
   for (int64_t s = 0; s < stages; ++s) {
     BufferRef to = p.buffer(s + 1 == stages ? "out" : str("mid", s), kU8, 2);
-    StageRef stage = p.stage(str("stage", s), kernel).reads(from, {x, {y - 1, y + 1}}).writes(to, {x, y});
+    StageRef stage = p.stage(str("stage", s), kernel).reads(from, {x, {y - 1, y + window - 2}}).writes(to, {x, y});
     if (s + 1 == stages) stage.loops({{y, 1}});
     from = to;
   }
-  const int64_t rows = kIterations + 2 * stages;
+  const int64_t rows = kIterations + (window - 1) * stages;
   std::vector<std::byte> in(static_cast<size_t>(16 * rows)), out(16 * kIterations);
   Arguments arguments;
   arguments.buffers["in"] = BufferArgument::dense(in.data(), kU8, {16, rows}, {0, -stages});
@@ -87,7 +86,11 @@ void overhead_of_rings(benchmark::State& state) {
   for (auto _ : state) TENON_CHECK(program->run(arguments).ok(), "run");
   state.SetItemsProcessed(state.iterations() * stages * kIterations);
 }
+void overhead_of_rings(benchmark::State& state) { rings(state, state.range(0), 3); }
 BENCHMARK(overhead_of_rings)->Arg(2)->Arg(4)->Arg(8)->Arg(16);
+// Of so many rows that a period is too long for code of its own.
+void overhead_of_long_rings(benchmark::State& state) { rings(state, state.range(0), 33); }
+BENCHMARK(overhead_of_long_rings)->Arg(2)->Arg(8);
 
 // What nothing can go below: the same kernel called through a pointer in a loop.
 void indirect_calls(benchmark::State& state) {

@@ -230,6 +230,48 @@ TEST(AutoSchedule, RowsOfTwoPartsAndMoreAreCutByThemselves) {
   EXPECT_NE(group.find(", y in steps of 1,"), std::string::npos) << group;
 }
 
+// As was read of an Emerald Rapids, whose third level others use.
+CostModel model_of_xeon() {
+  CostModel model = CostModel::host();
+  model.memories = {{"L1", 48 << 10, 243.05e9, 3.58e-9, 42 << 10},
+                    {"L2", 2 << 20, 74.73e9, 9.34e-9, 1437 << 10},
+                    {"L3", 4 << 20, 44.45e9, 75.96e-9},
+                    {"memory", 0, 19.94e9, 77.36e-9}};
+  model.seconds_per_call = 5.63e-9;
+  model.seconds_per_window = 0;
+  model.seconds_per_row = 0.04e-9;
+  model.ahead_bytes = 8 << 10;
+  model.ahead_part = 0.263;
+  model.apart = 1.6;
+  model.fetched_part = 0.5463;
+  model.fetched_way = 0.91;
+  model.fetched_part_nearby = 0.5357;
+  model.fetched_way_nearby = 0.82;
+  model.past_caches_part = 0.0911;
+  model.past_caches_way = 0.67;
+  return model;
+}
+
+// Pieces of 1 KB leave the first level to what stages hand on, while their ends are fetched: down columns, and in tiles
+// where pieces down columns wait (docs/performance/pipelines.md, The model).
+TEST(AutoSchedule, NarrowPiecesAreOfferedWhereTheirEndsAreFetched) {
+  struct Wanted {
+    int stages;
+    double waits;
+    const char* pieces;
+  };
+  for (const auto& [stages, waits, pieces] : {Wanted{8, 0, "over y in steps of 2, x in steps of 256,"},
+                                              Wanted{3, 200e-9, "over x in steps of 256, y in steps of 4,"}}) {
+    CostModel model = model_of_xeon();
+    model.seconds_per_hinted_piece = waits;
+    Blurs b = blurs(stages), plain = blurs(stages);
+    const auto report = auto_schedule(b.p, {b.source}, {b.result}, sizes(2048), model);
+    ASSERT_TRUE(report.ok()) << report.error().to_string();
+    EXPECT_NE(report->to_string().find(pieces), std::string::npos) << report->to_string();
+    EXPECT_EQ(results(b), results(plain));
+  }
+}
+
 // Where that hides more, and where no other stage reads them: not in the middle, and not what a copy makes.
 TEST(AutoSchedule, ResultsThatNoStageReadsGoPastTheCaches) {
   const auto past = [](double part, int64_t extent, bool copies_at_end) {

@@ -1,5 +1,9 @@
 #include <tenon/program/exec/binder_internal.hpp>
 
+#include <algorithm>
+#include <functional>
+#include <iterator>
+
 #include <tenon/program/exec/arguments_internal.hpp>
 #include <tenon/program/exec/locals_internal.hpp>
 
@@ -53,15 +57,15 @@ void Binder::find_targets() {
 }
 
 void Binder::find_plain_calls(LoopCode& loop) {
-  std::vector<PlainCall> found;
+  std::vector<HintedCall> found;
   bool takes_call = false, hints = false;  // the last one found, which has a hint and no call so far
-  for (int32_t at = loop.body; at < loop.exit - 1; ++at) {
+  loop.plain = loop.body;
+  while (computes(code().instrs[static_cast<size_t>(loop.plain)].op)) ++loop.plain;
+  for (int32_t at = loop.plain; at < loop.exit - 1; ++at) {
     const Instr& i = code().instrs[static_cast<size_t>(at)];
     if (i.op == Op::call_plain) {
       if (!takes_call) found.emplace_back();
-      found.back().plain = i.plain;
-      found.back().context = i.to;
-      found.back().instr = at;
+      found.back().call = {i.plain, i.to, at};
       takes_call = false;
       continue;
     }
@@ -74,11 +78,16 @@ void Binder::find_plain_calls(LoopCode& loop) {
                      .writes = i.op == Op::write_soon});
     takes_call = hints = true;
   }
-  auto& all = code().plain_calls;
+  const auto keep = [&](auto& all, const auto& as_kept) {
+    loop.first_plain = static_cast<int32_t>(all.size());
+    std::ranges::transform(found, std::back_inserter(all), as_kept);
+    loop.last_plain = static_cast<int32_t>(all.size());
+  };
   loop.hints = hints;
-  loop.first_plain = static_cast<int32_t>(all.size());
-  all.insert(all.end(), found.begin(), found.end());
-  loop.last_plain = static_cast<int32_t>(all.size());
+  if (hints)
+    keep(code().hinted_calls, std::identity());
+  else
+    keep(code().plain_calls, &HintedCall::call);
 }
 
 // Numbers -------------------------------------------------------------------------------------------------------

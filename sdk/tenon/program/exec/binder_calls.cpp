@@ -12,8 +12,10 @@ namespace tenon::program::detail {
 
 void Binder::push_site(Op op, Site site, const Expr& predicate) {
   site.predicate = registers_.value(resolved(predicate));
-  site.plain_path = site.extents.empty() && site.guards.empty() && site.folds.empty() &&
-                    site.predicate == Value{1, -1} && !options_.statistics;
+  const bool looks_at_rings =
+      std::ranges::any_of(site.operands, [](const OperandCode& o) { return !o.rings.folds.empty(); });
+  site.plain_path = site.extents.empty() && site.guards.empty() && !looks_at_rings && site.predicate == Value{1, -1} &&
+                    !options_.statistics;
   if (options_.statistics) site.label = label_of(site, program_);
   site.loop = innermost();
   site.ahead = ahead_in_loop();

@@ -32,6 +32,10 @@ struct MemoryRoot {
   size_t depth = 0;    // how many loops are around
 };
 
+struct DimsHash {
+  size_t operator()(const std::vector<SymbolicDim>& dims) const;
+};
+
 class Binder {
  public:
   Binder(const Program& program, const Arguments& shapes, const BindOptions& options, int64_t threads);
@@ -125,7 +129,7 @@ class Binder {
   // Of the iterations first ... last - 1 of workers, if the loop has no others.
   Result<void> emit_members(const Loop& loop, int32_t number, int64_t first, int64_t last);
   void leave_loop(const Loop& loop, const std::string& symbol, int32_t number, int64_t workers);
-  void add_increments(const std::vector<Increment>& increments, LoopCode& loop);
+  void add_steps(const Registers::LevelCode& level, LoopCode& loop);
   static void flatten(Registers::LevelCode program, std::vector<Instr>& to);
   void find_targets();
   // The loop's body as plain calls, if it is nothing else.
@@ -146,11 +150,13 @@ class Binder {
   // Keeps it in the view. Most are known before a run, but for where arguments and arenas lie.
   void set_base(const SymbolicBuffer& box, Place view);
   void limit_workers(BufferId id, int64_t slots);
-  // Dims that a kernel sees here already, with the same numbers: what one stage writes, the next one mostly reads.
-  Place find_dims(const SymbolicBuffer& box) const;
-  // Fills a BufferView and its dims in the frame.
+  // As a kernel sees them, in the frame: dims that another one sees here already, with the same numbers, or new ones.
+  // What one stage writes, the next one mostly reads, and in a period boxes of one stage are those of another one
+  // before.
+  Place shared_dims(const std::vector<SymbolicDim>& dims);
+  Place new_dims(const std::vector<SymbolicDim>& dims);
+  // Fills a BufferView in the frame.
   OperandCode operand(const SymbolicBuffer& box, ElementType element, Place view, Site& site, const Label& label);
-  OperandCode operand_in_known_dims(const SymbolicBuffer& box, ElementType element, Place view, Place dims);
   // What has to be true of a box, as far as it is not certain. Boxes that are empty may lie anywhere.
   void guard(const Region& r, const SymbolicBuffer& box, const Label& label, Site& site);
   bool lies_within_its_root(const SymbolicBuffer& box, ElementType element);
@@ -190,8 +196,8 @@ class Binder {
   std::vector<Place> block_roots_;                  // by block: of its address
   std::vector<std::vector<BufferId>> in_transfer_;  // by token
   std::vector<OpenLoop> loops_;
-  // Unfolded dims in the frame, by the loop that they were made in: they hold in it, and in loops further in.
-  std::vector<std::vector<std::pair<std::vector<SymbolicDim>, Place>>> dims_known_{1};
+  // Dims in the frame, by the loop that they were made in: they hold in it, and in loops further in.
+  std::vector<std::unordered_map<std::vector<SymbolicDim>, Place, DimsHash>> dims_known_{1};
   std::vector<int32_t> worker_loops_;
   std::vector<size_t> region_levels_;
   std::map<BufferId, Instr> counted_;

@@ -248,7 +248,7 @@ void Binder::leave_loop(const Loop& loop, const std::string& symbol, int32_t num
   scope_.assumptions().erase(symbol);
   scope_.erase(loop.symbol);
   LoopCode& made = code().loops[static_cast<size_t>(number)];
-  add_increments(inner.increments, made);
+  add_steps(inner, made);
   Instr instr{workers > 1 ? Op::workers : Op::loop};
   instr.index = number;
   auto& out = body();
@@ -261,17 +261,23 @@ void Binder::leave_loop(const Loop& loop, const std::string& symbol, int32_t num
   for (void (*const finish)() : open.finishes) out.push_back({.op = Op::finish, .finish = finish});
 }
 
-void Binder::add_increments(const std::vector<Increment>& increments, LoopCode& loop) {
-  loop.first_step = static_cast<int32_t>(code().steps.size());
-  loop.first_increment = static_cast<int32_t>(code().increments.size());
-  for (const Increment& i : increments) {
-    if (i.by.known() && i.modulus == 0)
-      code().steps.push_back({i.place, i.by.number});
+void Binder::add_steps(const Registers::LevelCode& level, LoopCode& loop) {
+  const auto add = [](const auto& steps, auto& all, int32_t& first, int32_t& last) {
+    first = static_cast<int32_t>(all.size());
+    all.insert(all.end(), steps.begin(), steps.end());
+    last = static_cast<int32_t>(all.size());
+  };
+  std::vector<Step> known;
+  std::vector<Increment> others;
+  for (const Increment& i : level.increments)
+    if (i.by.known())
+      known.push_back({i.place, i.by.number});
     else
-      code().increments.push_back(i);
-  }
-  loop.last_step = static_cast<int32_t>(code().steps.size());
-  loop.last_increment = static_cast<int32_t>(code().increments.size());
+      others.push_back(i);
+  add(known, code().steps, loop.first_step, loop.last_step);
+  add(level.ring_steps, code().ring_steps, loop.first_ring_step, loop.last_ring_step);
+  add(level.beside_steps, code().beside_steps, loop.first_beside, loop.last_beside);
+  add(others, code().increments, loop.first_increment, loop.last_increment);
 }
 
 }  // namespace tenon::program::detail

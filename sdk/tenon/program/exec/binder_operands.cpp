@@ -1,8 +1,8 @@
 // What calls and copies see of buffers: addresses, views in the frame, and what has to hold of a box.
 #include <algorithm>
-#include <span>
 
 #include <tenon/program/exec/binder_internal.hpp>
+#include <tenon/support/hash.hpp>
 
 namespace tenon::program::detail {
 
@@ -33,70 +33,73 @@ void Binder::limit_workers(BufferId id, int64_t slots) {
   }
 }
 
-// Looks back a little only: there may be as many shapes as calls.
-constexpr size_t kMostLookedAt = 16;
-
-Place Binder::find_dims(const SymbolicBuffer& box) const {
-  for (const auto& level : dims_known_) {
-    const size_t looked_at = std::min(level.size(), kMostLookedAt);
-    for (const auto& [dims, place] : std::span(level).last(looked_at))
-      if (dims == box.dims) return place;
-  }
-  return -1;
+size_t DimsHash::operator()(const std::vector<SymbolicDim>& dims) const {
+  uint64_t hash = dims.size();
+  for (const SymbolicDim& d : dims)
+    for (const Expr* e : {&d.min, &d.extent, &d.stride, &d.fold}) hash = hash_mix(hash, e->hash());
+  return hash;
 }
 
-OperandCode Binder::operand_in_known_dims(const SymbolicBuffer& box, ElementType element, Place view, Place dims) {
-  code().views.push_back({view, dims, static_cast<int32_t>(box.dims.size()), element});
-  set_base(box, view);
-  use(box.root);
-  return {view, {0, view}};
+Place Binder::new_dims(const std::vector<SymbolicDim>& dims) {
+  const Place place = registers_.new_words(dims.size() * (sizeof(DimView) / sizeof(int64_t)));
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const Place at = place + static_cast<Place>(d * sizeof(DimView));
+    registers_.into(dims[d].min, at);
+    registers_.into(dims[d].extent, at + kWord);
+    registers_.into(dims[d].stride, at + 2 * kWord);
+    registers_.into(dims[d].fold, at + 3 * kWord);
+  }
+  return place;
+}
+
+Place Binder::shared_dims(const std::vector<SymbolicDim>& dims) {
+  for (const auto& level : dims_known_)
+    if (const auto known = level.find(dims); known != level.end()) return known->second;
+  return dims_known_.back()[dims] = new_dims(dims);
 }
 
 OperandCode Binder::operand(const SymbolicBuffer& box, ElementType element, Place view, Site& site,
                             const Label& label) {
-  const bool shares = std::ranges::all_of(box.dims, is_unfolded);
-  if (const Place known = shares ? find_dims(box) : -1; known >= 0)
-    return operand_in_known_dims(box, element, view, known);
-  const Place dims = registers_.new_words(box.dims.size() * (sizeof(DimView) / sizeof(int64_t)));
+  use(box.root);
+  const bool takes_rings = !site.call || site.call->kernel->takes_folded;
+  SymbolicBuffer seen = box;  // as the kernel sees it
+  std::vector<size_t> in_run;
   for (size_t d = 0; d < box.dims.size(); ++d) {
-    const Place at = dims + static_cast<Place>(d * sizeof(DimView));
-    registers_.into(box.dims[d].min, at);
-    registers_.into(box.dims[d].extent, at + kWord);
-    registers_.into(scope_.simplified(box.dims[d].stride), at + 2 * kWord);
-  }
-  if (shares) {
-    auto& known = dims_known_.back();
-    if (known.size() == 2 * kMostLookedAt) known.erase(known.begin(), known.begin() + kMostLookedAt);
-    known.emplace_back(box.dims, dims);
-    return operand_in_known_dims(box, element, view, dims);
-  }
-  code().views.push_back({view, dims, static_cast<int32_t>(box.dims.size()), element});
-  OperandCode made{view, {0, view}, static_cast<int32_t>(site.folds.size()), 0, label()};
-  Expr base = address_of(box);
-  for (size_t d = 0; d < box.dims.size(); ++d) {
-    const SymbolicDim& dim = box.dims[d];
+    SymbolicDim& dim = seen.dims[d];
+    dim.stride = scope_.simplified(dim.stride);
     if (is_unfolded(dim)) continue;
-    const Place at = dims + static_cast<Place>(d * sizeof(DimView));
     const Expr place = scope_.place_in_ring(dim.min, dim.fold);
     if (dim.fold.is_constant() && prove_le(place + dim.extent, dim.fold, scope_.assumptions())) {
-      base += place * dim.stride;  // it never wraps
-      continue;
+      seen.offset += place * dim.stride;  // it never wraps
+    } else if (dim.fold.is_constant() && takes_rings && prove_lt(dim.fold, place + dim.extent, scope_.assumptions())) {
+      continue;  // it always does
+    } else {
+      in_run.push_back(d);
     }
-    const bool takes_rings = !site.call || site.call->kernel->takes_folded;
-    if (takes_rings && dim.fold.is_constant() && prove_lt(dim.fold, place + dim.extent, scope_.assumptions())) {
-      registers_.into(dim.fold, at + 3 * kWord);  // it always does
-      continue;
-    }
-    site.folds.push_back(
-        {at, registers_.value(place), registers_.value(dim.fold), registers_.value(scope_.simplified(dim.stride))});
+    dim.fold = 0;
   }
-  made.last_fold = static_cast<int32_t>(site.folds.size());
-  if (made.first_fold == made.last_fold)
-    registers_.into(base, view);
-  else
-    made.base = registers_.value(base);
-  use(box.root);
-  return made;
+  const Place dims = in_run.empty() ? shared_dims(seen.dims) : new_dims(seen.dims);
+  code().views.push_back({view, dims, static_cast<int32_t>(box.dims.size()), element});
+  if (in_run.empty()) {
+    set_base(seen, view);
+    return {view, {}, {}};
+  }
+  const Expr address = address_of(seen);
+  RingView rings{view, registers_.value(address), {}};
+  size_t level = registers_.level_of(address);
+  for (const size_t d : in_run) {
+    const Expr &places = box.dims[d].fold, first = scope_.place_in_ring(box.dims[d].min, places);
+    rings.folds.push_back({dims + static_cast<Place>(d * sizeof(DimView)), registers_.value(first),
+                           registers_.value(places), registers_.value(seen.dims[d].stride)});
+    for (const Expr& e : {first, seen.dims[d].extent, places, seen.dims[d].stride})
+      level = std::max(level, registers_.level_of(e));
+  }
+  if (!takes_rings) return {view, std::move(rings), label()};
+  Instr instr{Op::ring};
+  instr.index = static_cast<int32_t>(code().rings.size());
+  code().rings.push_back(std::move(rings));
+  registers_.set_at_begin(std::move(instr), level);
+  return {view, {}, {}};
 }
 
 // As numbers, which most views of graphs are.

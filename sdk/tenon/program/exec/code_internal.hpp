@@ -43,6 +43,7 @@ enum class Op : uint8_t {
   select,         // to = a != 0 ? b : c
   at_least_0,     // to = a >= 0
   is_0,           // to = a == 0
+  ring,           // rings[index]: where its view lies
   grow,           // to = address of growing block `index`, with at least a bytes, aligned
   check,          // a != 0, or checks[index] fails
   loop,           // loops[index]: to its end when there is no iteration
@@ -66,6 +67,9 @@ enum class Op : uint8_t {
   end,
 };
 
+// Whether it computes numbers, and does no more.
+inline bool computes(Op op) { return op <= Op::ring; }
+
 struct Instr {
   Op op;
   Place to = -1;
@@ -77,13 +81,17 @@ struct Instr {
   void (*finish)() = nullptr;
 };
 
-// A call on the plain path and the hint before it, or one of the two: Instrs of a body that has no others, in half the
-// bytes, since the kernels want the smallest cache for themselves.
+// A call on the plain path, of a body that has nothing else: its Instr in a tenth of the bytes, since the kernels want
+// the smallest cache for themselves.
 struct PlainCall {
-  Result<void> (*plain)(CallContext&) = nullptr;  // null: the hint alone
+  Result<void> (*plain)(CallContext&) = nullptr;  // null: none
   Place context = -1;
-  int32_t instr = -1;  // of the call
-  int32_t lines = 0;   // of the hint; 0: there is none
+  int32_t instr = -1;
+};
+// The same behind a hint, or one of the two.
+struct HintedCall {
+  PlainCall call;
+  int32_t lines = 0;  // of the hint; 0: there is none
   int32_t rows = 0;
   int64_t offset = 0, stride = 0;  // bytes
   Place address = -1;
@@ -100,11 +108,22 @@ struct Step {
   Place place;
   int64_t by;
 };
-// place += by, for each iteration of a loop; with modulus > 0 the sum is kept in [0, modulus).
+// The same by what is known in a run.
 struct Increment {
   Place place;
   Value by;
-  int64_t modulus = 0;
+};
+// place += by, kept in [0, modulus).
+struct RingStep {
+  Place place;
+  int64_t by;
+  int64_t modulus;
+};
+// place += by beside a register that a RingStep steps before: whenever that one has begun anew, which is when it is
+// below its `by`, `back` is taken off.
+struct BesideStep {
+  Place place, ring;
+  int64_t by, ring_by, back;
 };
 
 struct LoopCode {
@@ -120,12 +139,17 @@ struct LoopCode {
   int64_t outer_ahead = 0;  // of the register of the loop around: see Site::ahead
   int32_t body = 0, exit = 0;
   int32_t first_step = 0, last_step = 0;
-  int32_t first_increment = 0, last_increment = 0;  // the others
-  int64_t workers = 1;                              // at most
-  int64_t slots = INT64_MAX;                        // fewest of a buffer that the body uses
+  int32_t first_ring_step = 0, last_ring_step = 0;
+  int32_t first_beside = 0, last_beside = 0;
+  int32_t first_increment = 0, last_increment = 0;
+  int64_t workers = 1;        // at most
+  int64_t slots = INT64_MAX;  // fewest of a buffer that the body uses
   std::string slots_of;
   bool may_be_parallel = false;  // in the program
-  // Its body as plain calls, if it is nothing else: nothing reads the value or the counter. `hints`: there are some.
+  // Its body as plain calls, if from instruction `plain` on it is nothing else: before are the numbers that an
+  // iteration begins with. Where there are none, nothing reads the value or the counter. `hints`: there are some, and
+  // these are hinted calls.
+  int32_t plain = 0;
   int32_t first_plain = 0, last_plain = 0;
   bool hints = false;
   int stages = 0;  // of a pipelined loop: one more than the highest
@@ -154,10 +178,15 @@ struct Fold {
   Value place;  // of its min
   Value fold, stride;
 };
+// A view of boxes in rings, and its base where all of them wrap around.
+struct RingView {
+  Place view = -1;
+  Value base;
+  std::vector<Fold> folds;
+};
 struct OperandCode {
   Place view = -1;
-  Value base;  // an address; folds below are not in it
-  int32_t first_fold = 0, last_fold = 0;
+  RingView rings;     // with folds: of a kernel that takes no boxes that wrap around. Else the view lies where it lies
   std::string label;  // for errors
 };
 
@@ -171,7 +200,6 @@ struct Site {
   std::vector<Value> extents;  // of boxes that are written: nothing is done when one is 0
   std::vector<Guard> guards;
   std::vector<OperandCode> operands;  // those of a copy: destination, source, padding
-  std::vector<Fold> folds;
   std::unique_ptr<const CopyPlan> plan;
   Place parameters = -1;              // of the plan, one word each
   std::vector<Value> counted;         // extents of the first box that is written, for statistics
@@ -221,8 +249,12 @@ struct ByteCode {
   std::vector<Instr> instrs;
   std::vector<Term> terms;
   std::vector<PlainCall> plain_calls;
+  std::vector<HintedCall> hinted_calls;
   std::vector<Step> steps;
+  std::vector<RingStep> ring_steps;
+  std::vector<BesideStep> beside_steps;
   std::vector<Increment> increments;
+  std::vector<RingView> rings;
   std::vector<LoopCode> loops;
   std::vector<Site> sites;
   std::vector<PrefetchCode> prefetches;

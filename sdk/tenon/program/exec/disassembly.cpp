@@ -7,11 +7,11 @@
 namespace tenon::program::detail {
 namespace {
 
-constexpr std::array<std::string_view, 31> kNames = {
-    "set",      "move",       "linear",     "product",       "floordiv", "mod",      "min",  "max",
-    "select",   "at_least_0", "is_0",       "grow",          "check",    "loop",     "next", "workers",
-    "body_end", "call",       "call_plain", "call_function", "copy",     "start",    "wait", "signal",
-    "await",    "read_soon",  "write_soon", "prefetch",      "finish",   "allocate", "free"};
+constexpr std::array<std::string_view, 32> kNames = {
+    "set",     "move",       "linear",    "product",    "floordiv",      "mod",    "min",      "max",
+    "select",  "at_least_0", "is_0",      "ring",       "grow",          "check",  "loop",     "next",
+    "workers", "body_end",   "call",      "call_plain", "call_function", "copy",   "start",    "wait",
+    "signal",  "await",      "read_soon", "write_soon", "prefetch",      "finish", "allocate", "free"};
 
 std::string text(const Value& v) { return v.known() ? str(v.number) : str("r", v.place); }
 
@@ -28,10 +28,24 @@ std::string increments(const ByteCode& code, const LoopCode& loop) {
     const Step& s = code.steps[static_cast<size_t>(n)];
     result += str(" r", s.place, " += ", s.by);
   }
+  for (int32_t n = loop.first_ring_step; n < loop.last_ring_step; ++n) {
+    const RingStep& s = code.ring_steps[static_cast<size_t>(n)];
+    result += str(" r", s.place, " += ", s.by, " mod ", s.modulus);
+  }
+  for (int32_t n = loop.first_beside; n < loop.last_beside; ++n) {
+    const BesideStep& s = code.beside_steps[static_cast<size_t>(n)];
+    result += str(" r", s.place, " += ", s.by, " - ", s.back, " where r", s.ring, " < ", s.ring_by);
+  }
   for (int32_t n = loop.first_increment; n < loop.last_increment; ++n) {
     const Increment& i = code.increments[static_cast<size_t>(n)];
-    result += str(" r", i.place, " += ", text(i.by), i.modulus > 0 ? str(" mod ", i.modulus) : "");
+    result += str(" r", i.place, " += ", text(i.by));
   }
+  return result;
+}
+
+std::string ring(const RingView& r) {
+  std::string result = str("r", r.view, " = ", text(r.base));
+  for (const Fold& f : r.folds) result += str(", place ", text(f.place), " of ", text(f.fold));
   return result;
 }
 
@@ -39,6 +53,7 @@ std::string operands(const ByteCode& code, const Program& program, const Instr& 
   switch (i.op) {
     case Op::set: return str("r", i.to, " = ", i.number);
     case Op::linear: return str("r", i.to, " = ", terms(code, i));
+    case Op::ring: return ring(code.rings[static_cast<size_t>(i.index)]);
     case Op::loop:
     case Op::workers: {
       const LoopCode& l = code.loops[static_cast<size_t>(i.index)];

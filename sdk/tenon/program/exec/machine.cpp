@@ -5,6 +5,7 @@
 
 #include <tenon/program/exec/arguments_internal.hpp>
 #include <tenon/program/exec/arithmetic_internal.hpp>
+#include <tenon/program/exec/compute_internal.hpp>
 #include <tenon/program/exec/prefetch_internal.hpp>
 
 namespace tenon::program::detail {
@@ -110,15 +111,6 @@ bool Machine::fail(Worker& worker, Error e, int32_t loop, int64_t ahead) {
 
 // Instructions --------------------------------------------------------------------------------------------------
 
-inline int64_t Machine::linear(Frame& f, const Instr& i) const {
-  int64_t sum = i.number;
-  for (int32_t t = i.first; t < i.last; ++t) {
-    const Term& term = code_.terms[static_cast<size_t>(t)];
-    sum = add(sum, multiply(term.factor, f.at(term.place)));
-  }
-  return sum;
-}
-
 inline bool Machine::call_plain(Worker& worker, const Instr& i) {
   if (observer_) [[unlikely]]
     return observed(worker, i);
@@ -175,18 +167,11 @@ bool Machine::execute(Worker& worker, int32_t from) {
   Frame& f = worker.frame;
   for (const Instr* at = code_.instrs.data() + from;; ++at) {
     const Instr& i = *at;
+    if (computes(i.op)) {
+      compute(f, code_, i);
+      continue;
+    }
     switch (i.op) {
-      case Op::set: f.at(i.to) = i.number; break;
-      case Op::move: f.at(i.to) = f.at(i.a.place); break;
-      case Op::linear: f.at(i.to) = linear(f, i); break;
-      case Op::product: f.at(i.to) = multiply(f.get(i.a), f.get(i.b)); break;
-      case Op::floordiv: f.at(i.to) = floor_divide(f.get(i.a), f.get(i.b)); break;
-      case Op::mod: f.at(i.to) = floor_modulo(f.get(i.a), f.get(i.b)); break;
-      case Op::min: f.at(i.to) = std::min(f.get(i.a), f.get(i.b)); break;
-      case Op::max: f.at(i.to) = std::max(f.get(i.a), f.get(i.b)); break;
-      case Op::select: f.at(i.to) = f.get(i.a) != 0 ? f.get(i.b) : f.get(i.c); break;
-      case Op::at_least_0: f.at(i.to) = f.get(i.a) >= 0; break;
-      case Op::is_0: f.at(i.to) = f.get(i.a) == 0; break;
       case Op::loop: {
         const LoopCode& loop = code_.loops[static_cast<size_t>(i.index)];
         const bool runs = enter_loop(worker, loop);
@@ -238,6 +223,7 @@ bool Machine::execute(Worker& worker, int32_t from) {
       case Op::free:
         if (!execute_rare(worker, i)) return false;
         break;
+      default: break;  // it computes
     }
   }
 }
@@ -269,16 +255,26 @@ bool Machine::next_iteration(Frame& f, const ByteCode& code, const LoopCode& loo
 void Machine::step_registers(Frame& f, const ByteCode& code, const LoopCode& loop) {
   std::byte* const frame = f.data();
   const Step* const last = code.steps.data() + loop.last_step;
+#pragma GCC unroll 4  // a step is as long as what counts them
   for (const Step* s = code.steps.data() + loop.first_step; s != last; ++s) {
     auto& to = *reinterpret_cast<int64_t*>(frame + s->place);
     to = add(to, s->by);
   }
-  const Increment* const end = code.increments.data() + loop.last_increment;
-  for (const Increment* i = code.increments.data() + loop.first_increment; i != end; ++i) {
-    int64_t& to = f.at(i->place);
-    to = add(to, f.get(i->by));
-    if (i->modulus > 0 && to >= i->modulus) to -= i->modulus;
+  const RingStep* const last_ring = code.ring_steps.data() + loop.last_ring_step;
+  for (const RingStep* s = code.ring_steps.data() + loop.first_ring_step; s != last_ring; ++s) {
+    auto& to = *reinterpret_cast<int64_t*>(frame + s->place);
+    const int64_t next = to + s->by, anew = next - s->modulus;
+    to = anew >= 0 ? anew : next;
   }
+  const BesideStep* const last_beside = code.beside_steps.data() + loop.last_beside;
+  for (const BesideStep* s = code.beside_steps.data() + loop.first_beside; s != last_beside; ++s) {
+    auto& to = *reinterpret_cast<int64_t*>(frame + s->place);
+    const bool anew = *reinterpret_cast<const int64_t*>(frame + s->ring) < s->ring_by;
+    to = add(to, anew ? s->by - s->back : s->by);
+  }
+  const Increment* const end = code.increments.data() + loop.last_increment;
+  for (const Increment* i = code.increments.data() + loop.first_increment; i != end; ++i)
+    f.at(i->place) = add(f.at(i->place), f.get(i->by));
 }
 
 }  // namespace tenon::program::detail

@@ -1,7 +1,7 @@
 // What a machine does at the places of calls, copies and transfers.
 #include <chrono>
 
-#include <tenon/program/exec/arithmetic_internal.hpp>
+#include <tenon/program/exec/compute_internal.hpp>
 #include <tenon/program/exec/machine_internal.hpp>
 #include <tenon/program/ir/labels.hpp>
 
@@ -63,29 +63,18 @@ bool Machine::prepare(Worker& worker, const Site& site, bool& skip) {
       return fail(worker, error(Code::invalid_argument, code_.messages[static_cast<size_t>(g.message)]), site.loop,
                   site.ahead);
   for (const OperandCode& o : site.operands)
-    if (o.first_fold != o.last_fold && !place_view(worker, site, o)) return false;
+    if (!o.rings.folds.empty() && !place_unfolded(worker, site, o)) return false;
   return true;
 }
 
-// Dims whose box does not wrap around their ring are given without the fold.
-bool Machine::place_view(Worker& worker, const Site& site, const OperandCode& operand) {
-  Frame& f = worker.frame;
-  int64_t base = f.get(operand.base);
-  for (int32_t i = operand.first_fold; i < operand.last_fold; ++i) {
-    const Fold& fold = site.folds[static_cast<size_t>(i)];
-    DimView& dim = f.as<DimView>(fold.dim);
-    const int64_t places = f.get(fold.fold), first = f.get(fold.place);
-    dim.fold = places > 0 && first + dim.extent > places ? places : 0;
-    if (places > 0 && dim.fold == 0) base = add(base, multiply(first, f.get(fold.stride)));
-    if (dim.fold > 0 && site.call && !site.call->kernel->takes_folded)
-      return fail(worker,
-                  error(Code::unsupported, "indices ", dim.min, " .. ", dim.max(), " wrap around a ring of ", dim.fold,
-                        ", and kernel '", site.call->kernel->name, "' takes no folded buffers")
-                      .with_frame(operand.label),
-                  site.loop, site.ahead);
-  }
-  f.at(operand.view) = base;
-  return true;
+bool Machine::place_unfolded(Worker& worker, const Site& site, const OperandCode& operand) {
+  const DimView* const wraps = place_view(worker.frame, operand.rings);
+  if (!wraps) return true;
+  return fail(worker,
+              error(Code::unsupported, "indices ", wraps->min, " .. ", wraps->max(), " wrap around a ring of ",
+                    wraps->fold, ", and kernel '", site.call->kernel->name, "' takes no folded buffers")
+                  .with_frame(operand.label),
+              site.loop, site.ahead);
 }
 
 void Machine::count(Worker& worker, const Site& site, bool skipped) {

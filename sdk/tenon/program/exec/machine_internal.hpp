@@ -89,7 +89,6 @@ class Machine {
   bool execute(Worker& worker, int32_t from);
   // One instruction that no iteration of a plain loop has: false as execute().
   bool execute_rare(Worker& worker, const Instr& instr);
-  int64_t linear(Frame& frame, const Instr& instr) const;
   // `ahead`: see Site.
   bool fail(Worker& worker, Error e, int32_t loop, int64_t ahead = 0);
 
@@ -100,7 +99,10 @@ class Machine {
   bool run_plain(Worker& worker, const LoopCode& loop);
   template <int kCalls, int kSteps>
   bool run_few(Worker& worker, const LoopCode& loop);
+  template <class Run>
+  bool for_iterations(Worker& worker, const LoopCode& loop, const Run& run);
   bool run_many(Worker& worker, const LoopCode& loop);
+  bool run_hinted(Worker& worker, const LoopCode& loop);
   // `left`: iterations from the one on in which the call has failed.
   bool fail_plain(Worker& worker, const LoopCode& loop, int64_t left, const PlainCall& call, Error e);
   bool run_workers(Worker& worker, int32_t number);
@@ -125,7 +127,8 @@ class Machine {
   bool copy_now(Worker& worker, const Site& site);
   // Looks at predicate, empty boxes and guards; gives views their addresses. `skip`: nothing is to be done.
   bool prepare(Worker& worker, const Site& site, bool& skip);
-  bool place_view(Worker& worker, const Site& site, const OperandCode& operand);
+  // Of a kernel that takes no boxes that wrap around.
+  bool place_unfolded(Worker& worker, const Site& site, const OperandCode& operand);
   void count(Worker& worker, const Site& site, bool skipped);
   bool grow(Worker& worker, const Instr& instr);
   // A transfer: beside the program when that is worth it.

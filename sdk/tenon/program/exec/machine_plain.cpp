@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <tenon/program/exec/arithmetic_internal.hpp>
+#include <tenon/program/exec/compute_internal.hpp>
 #include <tenon/program/exec/machine_internal.hpp>
 #include <tenon/program/exec/prefetch_internal.hpp>
 
@@ -36,9 +37,11 @@ struct Ready {
 }  // namespace
 
 bool Machine::run_plain(Worker& worker, const LoopCode& loop) {
-  if (loop.hints) return run_many(worker, loop);
+  if (loop.hints) return run_hinted(worker, loop);
+  if (loop.plain != loop.body) return run_many(worker, loop);
   const int32_t calls = loop.last_plain - loop.first_plain;
-  const int32_t steps = loop.first_increment == loop.last_increment ? loop.last_step - loop.first_step : -1;
+  const bool known = loop.first_increment == loop.last_increment && loop.first_ring_step == loop.last_ring_step;
+  const int32_t steps = known ? loop.last_step - loop.first_step : -1;
   const auto with_steps = [&]<int kCalls>(std::integral_constant<int, kCalls>) {
     switch (steps) {
       case 1: return run_few<kCalls, 1>(worker, loop);
@@ -73,13 +76,44 @@ bool Machine::run_few(Worker& worker, const LoopCode& loop) {
   }
 }
 
+// All iterations: `run(left)` is the calls of one, of which so many with this one are left.
+template <class Run>
+bool Machine::for_iterations(Worker& worker, const LoopCode& loop, const Run& run) {
+  Frame& f = worker.frame;
+  if (loop.plain == loop.body) {
+    for (int64_t left = f.at(loop.left);; step_registers(f, code_, loop)) {
+      if (!run(left)) return false;
+      if (--left == 0) return true;
+    }
+  }
+  const Instr *const begin = code_.instrs.data() + loop.body, *const end = code_.instrs.data() + loop.plain;
+  do {
+    for (const Instr* i = begin; i != end; ++i) compute(f, code_, *i);
+    if (!run(f.at(loop.left))) return false;
+  } while (next_iteration(f, code_, loop));
+  return true;
+}
+
 bool Machine::run_many(Worker& worker, const LoopCode& loop) {
+  std::byte* const frame = worker.frame.data();
+  const PlainCall* const first = code_.plain_calls.data() + loop.first_plain;
+  const PlainCall* const last = code_.plain_calls.data() + loop.last_plain;
+  return for_iterations(worker, loop, [&](int64_t left) {
+    for (const PlainCall* i = first; i != last; ++i)
+      if (Result<void> result = i->plain(*reinterpret_cast<CallContext*>(frame + i->context)); !result.ok())
+          [[unlikely]]
+        return fail_plain(worker, loop, left, *i, std::move(result).error());
+    return true;
+  });
+}
+
+bool Machine::run_hinted(Worker& worker, const LoopCode& loop) {
   Frame& f = worker.frame;
   std::byte* const frame = f.data();
-  const PlainCall *const first = code_.plain_calls.data() + loop.first_plain,
-                  *const last = code_.plain_calls.data() + loop.last_plain;
-  for (int64_t left = f.at(loop.left);;) {
-    for (const PlainCall* i = first; i != last; ++i) {
+  const HintedCall* const first = code_.hinted_calls.data() + loop.first_plain;
+  const HintedCall* const last = code_.hinted_calls.data() + loop.last_plain;
+  return for_iterations(worker, loop, [&](int64_t left) {
+    for (const HintedCall* i = first; i != last; ++i) {
       if (i->lines > 0) {
         const auto address = static_cast<uint64_t>(add(f.at(i->address), i->offset));
         if (i->writes)
@@ -87,14 +121,13 @@ bool Machine::run_many(Worker& worker, const LoopCode& loop) {
         else
           read_lines_soon(address, i->lines, i->rows, i->stride);
       }
-      if (!i->plain) continue;
-      if (Result<void> result = i->plain(*reinterpret_cast<CallContext*>(frame + i->context)); !result.ok())
+      if (!i->call.plain) continue;
+      if (Result<void> result = i->call.plain(*reinterpret_cast<CallContext*>(frame + i->call.context)); !result.ok())
           [[unlikely]]
-        return fail_plain(worker, loop, left, *i, std::move(result).error());
+        return fail_plain(worker, loop, left, i->call, std::move(result).error());
     }
-    if (--left == 0) return true;
-    step_registers(f, code_, loop);
-  }
+    return true;
+  });
 }
 
 bool Machine::fail_plain(Worker& worker, const LoopCode& loop, int64_t left, const PlainCall& call, Error e) {

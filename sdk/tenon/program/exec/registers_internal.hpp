@@ -25,6 +25,8 @@ class Registers {
   struct LevelCode {
     std::vector<Instr> entry, header, body;
     std::vector<Increment> increments;
+    std::vector<RingStep> ring_steps;
+    std::vector<BesideStep> beside_steps;
   };
   LevelCode leave();
   LevelCode leave_program();
@@ -71,6 +73,7 @@ class Registers {
   void make(const Expr& e, Place place, size_t level);
   bool step(const Expr& e, Place place, size_t level);
   bool step_modulo(const Expr& e, Place place, size_t level);
+  bool step_beside_modulo(const Expr& e, Place place, size_t level);
   void compute(const Expr& e, Place place, size_t level);
   void compute_sum(const Expr& e, Place place, size_t level);
   void compute_chain(const Expr& e, Place place, size_t level, Op op);

@@ -15,9 +15,13 @@ constexpr size_t kMostOpen = 32;
 constexpr double kShortestPart = 4096;
 // Loops over a faster index are for rows of so many bytes: two parts at least.
 constexpr double kLongRow = 2 * kShortestPart;
-// Loops down columns take so many rows at most, and as many as their pieces are longer than the shortest ones.
-// Where they are fetched ahead, shorter ones stream, too.
-constexpr double kTallestPart = 16, kWidestPart = 2, kFetchedPart = 0.5;
+// Loops down columns take so many rows at most, of pieces so many times as long as the shortest parts. Where they are
+// fetched ahead shorter ones stream, too, and offering taller and longer ones gains nothing (docs/performance/
+// pipelines.md, The model).
+struct Columns {
+  double shortest, longest, tallest;
+};
+constexpr Columns kPlainColumns{1, 2, 16}, kFetchedColumns{0.25, 0.5, 4};
 // They are for windows that are more than the second memory holds: each is taken for so many rows.
 constexpr double kRowsOfWindow = 4;
 // Tiles fill so much of the smallest memory: what streams by has the rest.
@@ -48,10 +52,20 @@ PredictedCost total(const std::vector<Group>& groups) {
 std::vector<Group> Scheduler::cheapest_of(std::vector<OpenGroups> open, double times_of_whole) const {
   const size_t n = numbers_.stages.size();
   Cuts cuts{std::vector<double>(n + 1), std::vector<Group>(n + 1)};
+  size_t cheapest = 0;  // kind
   for (size_t last = 0; last < n; ++last) {
     cuts.into[last + 1] = group(last, last, {});
     cuts.cost[last + 1] = cuts.cost[last] + times_of_whole * cuts.into[last + 1].cost.seconds();
-    for (OpenGroups& kind : open) extend(kind, last, cuts);
+    const auto extends = [&](OpenGroups& kind) {
+      const double cost = cuts.cost[last + 1];
+      extend(kind, last, cuts);
+      return cuts.cost[last + 1] < cost;
+    };
+    // What was the cheapest up to the stage before mostly is so here, and others are the sooner given up.
+    const size_t before = cheapest;
+    if (before < open.size()) extends(open[before]);
+    for (size_t k = 0; k < open.size(); ++k)
+      if (k != before && extends(open[k])) cheapest = k;
   }
   std::vector<Group> out;
   for (size_t end = n; end > 0; end = out.back().first) out.push_back(cuts.into[end]);
@@ -129,23 +143,25 @@ void Scheduler::add_columns(int rows, int fastest, double row, std::vector<OpenG
     return;
   const double most = numbers_.extents[static_cast<size_t>(fastest)],
                height = numbers_.extents[static_cast<size_t>(rows)];
-  for (double wide = model_.fetched_part > 0 ? kFetchedPart : 1; wide <= kWidestPart; wide *= 2) {
-    const double width = power_of_two(wide * kShortestPart * most / row);
+  const Columns& columns = model_.fetched_part > 0 ? kFetchedColumns : kPlainColumns;
+  for (double part = columns.shortest; part <= columns.longest; part *= 2) {
+    const double width = power_of_two(part * kShortestPart * most / row);
     if (width >= most) return;
-    for (double step = height / extent_at_end(rows); step < height && step <= kTallestPart; step *= 2)
-      add_kind({{rows, step}, {fastest, width * most / extent_at_end(fastest)}}, out);
+    for (double step = 1; step < extent_at_end(rows) && step <= columns.tallest; step *= 2)
+      add_kind({{rows, step * height / extent_at_end(rows)}, {fastest, width * most / extent_at_end(fastest)}}, out);
   }
 }
 
-// As wide as the smallest memory holds with what their reader makes of them, two rows more for a window.
+// At most as wide as the smallest memory holds with what their reader makes of them, two rows more for a window. Narrow
+// ones leave it to what comes from afar.
 void Scheduler::add_tiles(int rows, int fastest, double row, std::vector<OpenGroups>& out) const {
   const double most = numbers_.extents[static_cast<size_t>(fastest)],
                height = numbers_.extents[static_cast<size_t>(rows)];
   const double room = kOfTiles * model_.memories.front().bytes, element = row / most;
   for (double step = 2; step <= kTallestTile && step < height; step *= 2) {
-    const double width = power_of_two_within(room / (2 * step + 2) / element);
-    if (width * element < kShortestTile || width * 2 > most) continue;
-    add_kind({{fastest, width * most / extent_at_end(fastest)}, {rows, step * height / extent_at_end(rows)}}, out);
+    for (double width = power_of_two_within(std::min(room / (2 * step + 2) / element, most / 2));
+         width * element >= kShortestTile; width /= 2)
+      add_kind({{fastest, width * most / extent_at_end(fastest)}, {rows, step * height / extent_at_end(rows)}}, out);
   }
 }
 
