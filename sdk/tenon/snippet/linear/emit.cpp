@@ -1,6 +1,7 @@
 #include <tenon/snippet/linear/emit.hpp>
 
 #include <memory>
+#include <unordered_map>
 
 #include <tenon/support/str.hpp>
 
@@ -31,9 +32,25 @@ Values values_of(const LinearKernel& kernel, const RegisterIds& ids) {
   return values;
 }
 
+// Emitters of a kernel's instructions. An emitter has no state but attributes: those without are one for all
+// instructions of a row.
+class Emitters {
+ public:
+  const codegen::Emitter* of(const codegen::JitterRow& row, const Attributes& attributes) {
+    if (!attributes.empty()) return others_.emplace_back(row.make(attributes)).get();
+    std::unique_ptr<codegen::Emitter>& emitter = plain_[&row];
+    if (!emitter) emitter = row.make(attributes);
+    return emitter.get();
+  }
+
+ private:
+  std::unordered_map<const codegen::JitterRow*, std::unique_ptr<codegen::Emitter>> plain_;
+  std::vector<std::unique_ptr<codegen::Emitter>> others_;
+};
+
 // One instruction as its emitter sees it, with what the emission borrows.
 struct Prepared {
-  std::unique_ptr<codegen::Emitter> emitter;
+  const codegen::Emitter* emitter = nullptr;
   Attributes more;
   Values in, out;
   std::optional<EmitAddress> memory = std::nullopt;
@@ -59,12 +76,12 @@ Attributes more_attributes(const LinearKernel& kernel, const Instruction& instru
   return made;
 }
 
-Prepared prepare(const LinearKernel& kernel, const Instruction& instruction, const codegen::JitterRow& row) {
-  Prepared made{.emitter = nullptr,
-                .more = more_attributes(kernel, instruction),
+Prepared prepare(const LinearKernel& kernel, const Instruction& instruction, const codegen::JitterRow& row,
+                 Emitters& emitters) {
+  Prepared made{.more = more_attributes(kernel, instruction),
                 .in = values_of(kernel, instruction.in),
                 .out = values_of(kernel, instruction.out)};
-  made.emitter = row.make(made.more.empty() ? instruction.attributes : made.more);
+  made.emitter = emitters.of(row, made.more.empty() ? instruction.attributes : made.more);
   if (!instruction.memory) return made;
   const Memory& memory = *instruction.memory;
   made.memory = EmitAddress{.element = memory.element,
@@ -114,16 +131,19 @@ Result<void> emit(const LinearKernel& kernel, const codegen::JitterTable& table,
                  " code");
   if (kernel.places.size() != kernel.registers.size())
     return error(Code::internal, "linear kernel '", kernel.name, "' is emitted before its registers are allocated");
+  Emitters emitters;
   std::vector<Prepared> prepared;
   prepared.reserve(kernel.body.size());
   for (const Instruction& instruction : kernel.body) {
     TENON_TRY(row, find_row(kernel, instruction, table, target), "emitting linear kernel '", kernel.name, "'");
-    prepared.push_back(prepare(kernel, instruction, *row));
+    prepared.push_back(prepare(kernel, instruction, *row, emitters));
     prepared.back().emitter->emit_data(context.constants(), emission_of(kernel, instruction, prepared.back()));
   }
+  std::string text;
   for (size_t i = 0; i < kernel.body.size(); ++i) {
     const Instruction& instruction = kernel.body[i];
-    const std::string text = print(kernel, instruction);
+    text.clear();
+    print_into(text, kernel, instruction);
     context.mark(instruction.label < 0 ? std::string_view() : kernel.labels[static_cast<size_t>(instruction.label)],
                  text);
     TENON_OK(prepared[i].emitter->emit_code(context, emission_of(kernel, instruction, prepared[i])), "emitting '", text,
