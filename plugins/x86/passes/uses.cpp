@@ -15,9 +15,6 @@ void for_each_read(const Instruction& one, Read&& read) {
 
 Uses::Uses(const LinearKernel& kernel) : registers_(kernel.registers.size()), borders_(kernel.body.size()) {
   int borders = 0;
-  std::vector<RegisterId> read;  // by each instruction in turn, so that the body is walked once
-  std::vector<size_t> ends;
-  read.reserve(2 * kernel.body.size()), ends.reserve(kernel.body.size());
   for (size_t i = 0; i < kernel.body.size(); ++i) {
     const Instruction& one = kernel.body[i];
     borders_[i] = borders += is_border(one.op);
@@ -25,8 +22,7 @@ Uses::Uses(const LinearKernel& kernel) : registers_(kernel.registers.size()), bo
       Register& written = registers_[static_cast<size_t>(id)];
       ++written.writes, written.maker = i;
     }
-    for_each_read(one, [&](RegisterId id) { ++registers_[static_cast<size_t>(id)].readers_end, read.push_back(id); });
-    ends.push_back(read.size());
+    for_each_read(one, [&](RegisterId id) { ++registers_[static_cast<size_t>(id)].readers_end; });
   }
   size_t begin = 0;
   for (Register& one : registers_) {
@@ -35,8 +31,9 @@ Uses::Uses(const LinearKernel& kernel) : registers_(kernel.registers.size()), bo
     begin += count;
   }
   readers_.resize(begin);
-  for (size_t i = 0, at = 0; i < ends.size(); ++i)
-    for (; at < ends[i]; ++at) readers_[registers_[static_cast<size_t>(read[at])].readers_end++] = i;
+  for (size_t i = 0; i < kernel.body.size(); ++i)
+    for_each_read(kernel.body[i],
+                  [&](RegisterId id) { readers_[registers_[static_cast<size_t>(id)].readers_end++] = i; });
 }
 
 Instruction* reader_of(LinearKernel& kernel, const Uses& uses, size_t at, RegisterId id,

@@ -56,6 +56,7 @@ class LaneTypes {
   constexpr LaneTypes(std::initializer_list<ElementType> types) {
     for (const ElementType type : types) bits_ |= bit(type);
   }
+  constexpr void add(ElementType type) { bits_ |= bit(type); }
   constexpr bool contains(ElementType type) const { return (bits_ & bit(type)) != 0; }
   constexpr LaneTypes operator|(LaneTypes other) const {
     other.bits_ |= bits_;

@@ -27,7 +27,7 @@ class Scan {
     kernel_.places.assign(kernel_.registers.size(), {});
     for (size_t file = 0; file < codegen::kRegisterFiles; ++file) active_[file].resize(pool.registers[file].size());
     reserve_pinned();
-    if (full) again_ = perhaps_made_again(kernel_);
+    if (full) moved_ = perhaps_moved(kernel_);
   }
 
   Result<void> run() {
@@ -141,7 +141,7 @@ class Scan {
     }
     if (least == kNever) return exhausted(file, instruction);
     spilled_.push_back(victim == kSpilledItself ? id : holders[victim].id);
-    if (full_ && !again_[index(spilled_.back())]) return too_many_instructions(kernel_);
+    if (full_ && !moved_[index(spilled_.back())]) return too_many_instructions(kernel_);
     return victim;
   }
 
@@ -156,7 +156,7 @@ class Scan {
   LinearKernel& kernel_;
   const codegen::RegisterPool& pool_;
   const bool full_;
-  std::vector<char> again_;  // where full: registers that an instruction may make again
+  std::vector<char> moved_;  // where full: registers that may give way without a further instruction
   std::vector<Interval> intervals_;
   std::array<std::vector<Holder>, codegen::kRegisterFiles> active_;  // as in the pool's lists
   std::vector<RegisterId> starts_;                                   // by instructions
@@ -219,7 +219,7 @@ Result<void> allocate(LinearKernel& kernel, const codegen::RegisterPool& pool, c
     TENON_OK(spill(work, scan.spilled(), needs), "spilling registers of linear kernel '", kernel.name, "'");
     if (kernel.body.size() > most_instructions) return too_many_instructions(kernel);
   }
-  pack_slots(kernel);
+  if (work.next_slot > 0) pack_slots(kernel);
   return {};
 }
 

@@ -54,9 +54,9 @@ struct Work {
 // Intervals of all registers.
 std::vector<Interval> live_intervals(const Work& work);
 
-// By registers: does an instruction write it that may be repeated before each use? Where none does, whoever gives way
-// takes further instructions.
-std::vector<char> perhaps_made_again(const LinearKernel& kernel);
+// By registers: is it made by an instruction that may move to its only reader? Any other that gives way takes further
+// instructions.
+std::vector<char> perhaps_moved(const LinearKernel& kernel);
 
 // Puts `spilled` registers into memory, or makes them again before each use.
 Result<void> spill(Work& work, const std::vector<RegisterId>& spilled, const NeedsFn& needs);

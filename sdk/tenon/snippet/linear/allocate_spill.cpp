@@ -190,11 +190,20 @@ class Spiller {
 
 }  // namespace
 
-std::vector<char> perhaps_made_again(const LinearKernel& kernel) {
-  std::vector<char> again(kernel.registers.size(), 0);
-  for (const Instruction& one : kernel.body)
-    if (one.out.size() == 1 && (makes_again(one.op) || loads_again(one))) again[static_cast<size_t>(one.out[0])] = 1;
-  return again;
+std::vector<char> perhaps_moved(const LinearKernel& kernel) {
+  constexpr size_t kNobody = ~size_t{0};
+  std::vector<char> may(kernel.registers.size(), 0);
+  std::vector<size_t> readers(kernel.registers.size(), kNobody);
+  for (size_t i = 0; i < kernel.body.size(); ++i) {
+    const Instruction& one = kernel.body[i];
+    for (const RegisterId id : one.in) {
+      size_t& reader = readers[static_cast<size_t>(id)];
+      if (reader != kNobody && reader != i) may[static_cast<size_t>(id)] = 0;
+      reader = i;
+    }
+    if (one.out.size() == 1 && (makes_again(one.op) || loads_again(one))) may[static_cast<size_t>(one.out[0])] = 1;
+  }
+  return may;
 }
 
 Result<void> spill(Work& work, const std::vector<RegisterId>& spilled, const NeedsFn& needs) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
+#include <utility>
 
 #include <tenon/ir/text.hpp>
 #include <tenon/snippet/linear/linear.hpp>
@@ -22,10 +23,10 @@ char file_letter(codegen::RegisterFile file) { return codegen::register_file_nam
 // a code cache, instructions for each mark in the code, and most pieces have a few letters.
 class Writer {
  public:
-  explicit Writer(std::string& text) : text_(text), size_(text.size()) {}
+  explicit Writer(std::string& text) : text_(text), at_(text.data() + text.size()), end_(at_) {}
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
-  ~Writer() { text_.resize(size_); }
+  ~Writer() { text_.resize(size()); }
 
   template <class... Args>
   void operator()(const Args&... pieces) {
@@ -50,14 +51,20 @@ class Writer {
     const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
     put(std::string_view(digits, static_cast<size_t>(end - digits)));
   }
+  size_t size() const { return static_cast<size_t>(at_ - text_.data()); }
   char* room(size_t bytes) {
-    if (text_.size() - size_ < bytes) text_.resize(std::max(2 * size_, size_ + bytes + kLine));
-    size_ += bytes;
-    return text_.data() + size_ - bytes;
+    if (static_cast<size_t>(end_ - at_) < bytes) grow(bytes);
+    return std::exchange(at_, at_ + bytes);
+  }
+  void grow(size_t bytes) {
+    const size_t written = size();
+    text_.resize(std::max(2 * written, written + bytes + kLine));
+    at_ = text_.data() + written;
+    end_ = text_.data() + text_.size();
   }
 
   std::string& text_;
-  size_t size_;
+  char *at_, *end_;
 };
 
 // "%4:f32", after allocation "%4:f32@v3".
