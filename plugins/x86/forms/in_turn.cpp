@@ -57,23 +57,23 @@ struct Join {
 };
 
 LinearKernel joined(LinearKernel kernel, const std::vector<Join>& joins) {
-  std::vector<Instruction> body;
-  body.reserve(kernel.body.size());
-  size_t at = 0;
+  std::vector<Instruction>& body = kernel.body;
+  size_t from = 0, to = 0;
   const auto keep_until = [&](size_t end) {
-    for (; at < end; ++at) body.push_back(std::move(kernel.body[at]));
+    for (; from < end; ++from, ++to)
+      if (from != to) body[to] = std::move(body[from]);
   };
   for (const Join& join : joins) {
     keep_until(join.first + 1);
-    Instruction& all = body.back();
+    Instruction& all = body[to - 1];
     all.op = join.op;
-    for (; at < join.first + join.vectors; ++at) {
-      for (const RegisterId id : kernel.body[at].in) all.in.push_back(id);
-      all.out.push_back(kernel.body[at].out[0]);
+    for (; from < join.first + join.vectors; ++from) {
+      for (const RegisterId id : body[from].in) all.in.push_back(id);
+      all.out.push_back(body[from].out[0]);
     }
   }
-  keep_until(kernel.body.size());
-  kernel.body = std::move(body);
+  keep_until(body.size());
+  body.resize(to);
   return kernel;
 }
 

@@ -32,14 +32,14 @@ struct Added {
 void insert(LinearKernel& kernel, std::vector<Added> added) {
   if (added.empty()) return;
   std::ranges::stable_sort(added, {}, &Added::before);
-  std::vector<Instruction> body;
-  body.reserve(kernel.body.size() + added.size());
-  auto next = added.begin();
-  for (size_t i = 0; i < kernel.body.size(); ++i) {
-    for (; next != added.end() && next->before == i; ++next) body.push_back(std::move(next->one));
-    body.push_back(std::move(kernel.body[i]));
+  std::vector<Instruction>& body = kernel.body;
+  size_t from = body.size(), to = from + added.size();
+  body.reserve(to), body.resize(to);
+  // From the end, so that each instruction moves once.
+  for (; !added.empty(); added.pop_back()) {
+    while (from > added.back().before) body[--to] = std::move(body[--from]);
+    body[--to] = std::move(added.back().one);
   }
-  kernel.body = std::move(body);
 }
 
 // At the end of each innermost vector loop: `op` on the lines that its instructions of the kind `wanted` touch first;

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
-#include <utility>
 
 #include <tenon/ir/text.hpp>
 #include <tenon/snippet/linear/linear.hpp>
@@ -30,31 +29,48 @@ class Writer {
 
   template <class... Args>
   void operator()(const Args&... pieces) {
-    (put(pieces), ...);
+    reserve((most(pieces) + ...));
+    ((at_ = put(at_, pieces)), ...);
   }
-  void spaces(size_t count) { std::memset(room(count), ' ', count); }
+  void spaces(size_t count) {
+    reserve(count);
+    std::memset(at_, ' ', count);
+    at_ += count;
+  }
 
  private:
-  static constexpr size_t kLine = 128;  // about, with some room
+  static constexpr size_t kLine = 128;                       // about, with some room
+  static constexpr size_t kMostDigits = 20, kMostType = 16;  // letters
 
-  void put(char c) { *room(1) = c; }
-  void put(std::string_view piece) { std::memcpy(room(piece.size()), piece.data(), piece.size()); }
+  static size_t most(char) { return 1; }
+  static size_t most(std::string_view piece) { return piece.size(); }
+  static size_t most(ElementType) { return kMostType; }
+  static size_t most(std::integral auto) { return kMostDigits; }
   template <size_t N>
-  void put(const char (&literal)[N]) {
-    std::memcpy(room(N - 1), literal, N - 1);
+  static size_t most(const char (&)[N]) {
+    return N - 1;
   }
-  void put(ElementType element) { put(std::string_view(element.to_string())); }
-  template <std::integral T>
-  void put(T number) {
-    if (number >= 0 && number < 10) return put(static_cast<char>('0' + number));
-    char digits[24];
-    const auto end = std::to_chars(digits, digits + sizeof digits, number).ptr;
-    put(std::string_view(digits, static_cast<size_t>(end - digits)));
+  static char* put(char* at, char c) {
+    *at = c;
+    return at + 1;
+  }
+  static char* put(char* at, std::string_view piece) {
+    std::memcpy(at, piece.data(), piece.size());
+    return at + piece.size();
+  }
+  template <size_t N>
+  static char* put(char* at, const char (&literal)[N]) {
+    std::memcpy(at, literal, N - 1);
+    return at + N - 1;
+  }
+  static char* put(char* at, ElementType element) { return put(at, std::string_view(element.to_string())); }
+  static char* put(char* at, std::integral auto number) {
+    if (number >= 0 && number < 10) return put(at, static_cast<char>('0' + number));
+    return std::to_chars(at, at + kMostDigits, number).ptr;
   }
   size_t size() const { return static_cast<size_t>(at_ - text_.data()); }
-  char* room(size_t bytes) {
+  void reserve(size_t bytes) {
     if (static_cast<size_t>(end_ - at_) < bytes) grow(bytes);
-    return std::exchange(at_, at_ + bytes);
   }
   void grow(size_t bytes) {
     const size_t written = size();
