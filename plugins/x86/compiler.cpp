@@ -31,8 +31,9 @@ std::string Compiler::why_not(const snippet::Body& body) const {
 Result<std::vector<CodeObject>> Compiler::assemble_snippet(const snippet::Body& body, Forms forms) const {
   if (std::string reason = why_not(body); !reason.empty()) return error(Code::unsupported, reason);
   std::vector<CodeObject> objects;
-  for (const FormMaker::Tier& tier : forms_->tiers_of(body)) {
-    TENON_TRY(object, forms_->assemble(body, tier));
+  FormBodies bodies(body);
+  for (const FormMaker::Tier& tier : forms_->tiers_of(bodies)) {
+    TENON_TRY(object, forms_->assemble(bodies, tier));
     objects.push_back(std::move(object));
     if (forms == Forms::first) break;
   }
@@ -41,10 +42,11 @@ Result<std::vector<CodeObject>> Compiler::assemble_snippet(const snippet::Body& 
 
 Result<std::shared_ptr<const irgen::SnippetCode>> Compiler::compile(const snippet::Body& body) {
   if (std::string reason = why_not(body); !reason.empty()) return error(Code::unsupported, reason);
-  const std::vector<FormMaker::Tier> tiers = forms_->tiers_of(body);
+  FormBodies bodies(body);
+  const std::vector<FormMaker::Tier> tiers = forms_->tiers_of(bodies);
   auto made = std::make_shared<irgen::SnippetCode>();
   made->body = body;
-  TENON_TRY(first, forms_->make(body, tiers[0]));
+  TENON_TRY(first, forms_->make(bodies, tiers[0]));
   made->form = std::move(first);
   for (size_t i = 1; i < tiers.size(); ++i) {
     const auto make = [forms = forms_, tier = tiers[i]](const snippet::Body& of) { return forms->make(of, tier); };

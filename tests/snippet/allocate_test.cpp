@@ -75,6 +75,30 @@ TEST(Allocate, WhoeverWantsNoMoreInstructionsIsTold) {
   EXPECT_GT(count_of(*spills, "Spill"), 0u);
 }
 
+// Eight constants that are summed in four registers, each read by so many instructions.
+LinearKernel sum_of_constants(int readers) {
+  std::string text = "kernel @sum lanes 4 {\n  #0 = pointer 0\n  %0:g = Parameter #0\n";
+  for (int i = 1; i <= 8; ++i) text += str("  %", i, ":f32 = Scalar {bits = 0x", i, "}\n");
+  int sum = 1;
+  for (int round = 0, made = 9; round < readers; ++round)
+    for (int i = round == 0 ? 2 : 1; i <= 8; ++i, sum = made++)
+      text += str("  %", made, ":f32 = Add %", sum, ", %", i, "\n");
+  auto kernel = parse_linear(str(text, "  Store f32 [%0], %", sum, "\n}\n"));
+  TENON_CHECK(kernel.ok(), kernel.ok() ? "" : kernel.error().to_string());
+  return *std::move(kernel);
+}
+
+// What is made where its only reader stands takes no further instruction.
+TEST(Allocate, WhoeverWantsNoMoreInstructionsMayHaveThemMoved) {
+  const TestMachine machine = test_machine(4, true, false);
+  LinearKernel once = sum_of_constants(1), twice = sum_of_constants(2);
+  const size_t instructions = once.body.size();
+  ASSERT_TRUE(allocate(once, machine.pool, machine.needs, instructions).ok());
+  EXPECT_EQ(once.body.size(), instructions);
+  EXPECT_EQ(count_of(once, "Spill"), 0u);
+  EXPECT_FALSE(allocate(twice, machine.pool, machine.needs, twice.body.size()).ok());
+}
+
 TEST(Allocate, ConstantsAreMadeAgainNotSpilled) {
   BodyBuilder build("constants", "k");
   ValueId x = build.input(1);

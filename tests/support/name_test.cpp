@@ -46,7 +46,7 @@ TEST(Name, SortsByText) {
 }
 
 TEST(Name, IsInternedOnceByManyThreads) {
-  constexpr int kThreads = 8, kNames = 500;
+  constexpr int kThreads = 8, kNames = 5000;  // more than the table begins with
   std::vector<std::vector<Name>> seen(kThreads);
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "x86/assembly/vector_instruction.hpp"
 
@@ -12,27 +13,51 @@ using Xbyak::util::rsp;
 
 namespace {
 
-// Code is written to ordinary memory and moved to where it runs later (jit_memory.hpp): it need never be executable.
+// It need never be executable. Code that is aligned to lines is so by its address here: kernels begin at a line where
+// they run.
 class PlainMemory final : public Xbyak::Allocator {
  public:
+  uint8_t* alloc(size_t bytes) override { return static_cast<uint8_t*>(::operator new(bytes, kLine)); }
+  void free(uint8_t* memory) override { ::operator delete(memory, kLine); }
   bool useProtect() const override { return false; }
+
+ private:
+  static constexpr std::align_val_t kLine{64};
 };
 
-constexpr size_t kFirstBytes = 16384;  // then it grows by itself
+PlainMemory& plain_memory() {
+  static PlainMemory memory;  // has no state
+  return memory;
+}
+
 constexpr size_t kPoolAlignment = 64;
 
 }  // namespace
 
+GrowingCode::GrowingCode() : CodeGenerator(kFirstBytes, nullptr, &plain_memory()) {}
+
+void GrowingCode::grow() {
+  uint8_t* const larger = plain_memory().alloc(2 * maxSize_);
+  std::memcpy(larger, top_, size_);
+  plain_memory().free(top_);
+  top_ = larger;
+  maxSize_ *= 2;
+}
+
+void GrowingCode::append(std::span<const uint8_t> code) {
+  while (maxSize_ - size_ < code.size()) grow();
+  std::memcpy(top_ + size_, code.data(), code.size());
+  size_ += code.size();
+}
+
 X86Context::X86Context(Isa isa, codegen::ConstantPool& constants) : EmitContext(constants), isa_(isa) {
-  static PlainMemory memory;  // has no state
-  generator_ = std::make_unique<Xbyak::CodeGenerator>(kFirstBytes, Xbyak::AutoGrow, &memory);
-  generator_->setDefaultJmpNEAR(true);
+  code_.setDefaultJmpNEAR(true);
 }
 
 X86Context::~X86Context() = default;
 
 void X86Context::mark(std::string_view label, std::string_view instruction) {
-  marks_.push_back({static_cast<uint32_t>(gen().getSize()), std::string(label), std::string(instruction)});
+  marks_.add({static_cast<uint32_t>(gen().getSize()), label, instruction});
 }
 
 Xbyak::Xmm X86Context::vector(int number, int bits) {
@@ -49,9 +74,12 @@ Xbyak::Xmm X86Context::vector(const codegen::EmitValue& value, int lanes) const 
   return vector(value.at.number, value.element, lanes);
 }
 
-Xbyak::Address X86Context::constant(ElementType element, uint64_t bits) {
-  const size_t offset = constants().add(element, bits);
+Xbyak::Address X86Context::in_lanes(size_t offset) {
   return avx512() ? gen().ptr_b[in_pool(offset)] : gen().ptr[in_pool(offset)];
+}
+
+Xbyak::Address X86Context::constant(ElementType element, uint64_t bits) {
+  return in_lanes(constants().add(element, bits));
 }
 
 Xbyak::Address X86Context::constant_address(ElementType element, uint64_t bits) {
@@ -108,14 +136,15 @@ void X86Context::place_kept(std::string_view label) {
 }
 
 ConstantOperand X86Context::kept_constant(ElementType element, uint64_t value, int bits) {
-  if (const auto number = kept({constants().add(element, value), element.bits()})) return vector(*number, bits);
-  return constant(element, value);
+  const size_t offset = constants().add(element, value);
+  if (const auto number = kept({offset, element.bits()})) return vector(*number, bits);
+  return in_lanes(offset);
 }
 
 ConstantOperand X86Context::kept_table(std::span<const uint32_t> entries, size_t more_bytes) {
-  if (const auto number = kept({constants().add_table(entries) + more_bytes, 0}))
-    return vector(*number, vector_bits(isa_));
-  return table(entries, more_bytes);
+  const size_t offset = constants().add_table(entries) + more_bytes;
+  if (const auto number = kept({offset, 0})) return vector(*number, vector_bits(isa_));
+  return gen().ptr[in_pool(offset)];
 }
 
 void X86Context::broadcast_kept(const Xbyak::Xmm& out, ElementType element, uint64_t bits) {
@@ -150,7 +179,7 @@ Result<void> X86Context::move_in(Piece& piece) {
   const auto first = first_vector_instruction(code);
   if (!first) return error(Code::internal, "code that is to go in turn with other has more than vector instructions");
   const size_t begin = gen().getSize();
-  gen().db(code.data(), first->bytes);
+  code_.append(code.first(first->bytes));
   if (first->distance_at) pool_uses_.push_back({begin + *first->distance_at, gen().getSize()});
   piece.at += first->bytes;
   return {};
@@ -199,20 +228,18 @@ Xbyak::RegExp expression(const codegen::EmitAddress& memory, int64_t more_bytes)
 }  // namespace
 
 Xbyak::Address X86Context::address(const codegen::EmitAddress& memory, int64_t more_bytes) const {
-  return generator_->ptr[expression(memory, more_bytes)];
+  return code_.ptr[expression(memory, more_bytes)];
 }
 
 Xbyak::Address X86Context::address_broadcast(const codegen::EmitAddress& memory) const {
-  return generator_->ptr_b[expression(memory, 0)];
+  return code_.ptr_b[expression(memory, 0)];
 }
 
 Xbyak::Address X86Context::param(int64_t number) const {
-  return generator_->ptr[Xbyak::util::rdi + static_cast<size_t>(8 * number)];
+  return code_.ptr[Xbyak::util::rdi + static_cast<size_t>(8 * number)];
 }
 
-Xbyak::Address X86Context::slot(int64_t number) const {
-  return generator_->ptr[rsp + static_cast<size_t>(64 * number)];
-}
+Xbyak::Address X86Context::slot(int64_t number) const { return code_.ptr[rsp + static_cast<size_t>(64 * number)]; }
 
 CodeObject X86Context::finish(std::string name) {
   CodeObject object{.name = std::move(name), .isa = isa_};

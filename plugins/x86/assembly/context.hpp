@@ -51,6 +51,24 @@ class ConstantOperand {
   std::variant<Xbyak::Address, Xbyak::Xmm> at_;
 };
 
+// Code in ordinary memory, moved to where it runs later (jit_memory.hpp). Xbyak's own code that grows
+// (Xbyak::AutoGrow) keeps a list of all references to labels until it knows where it lies; ours are relative alone, and
+// so are right wherever it does.
+class GrowingCode final : public Xbyak::CodeGenerator {
+ public:
+  GrowingCode();
+  // With room for kRoom bytes more; beyond them Xbyak throws.
+  Xbyak::CodeGenerator& with_room() {
+    if (maxSize_ - size_ < kRoom) grow();
+    return *this;
+  }
+  void append(std::span<const uint8_t> code);
+
+ private:
+  static constexpr size_t kFirstBytes = 32768, kRoom = 8192;
+  void grow();
+};
+
 class X86Context final : public codegen::EmitContext {
  public:
   // The pool is borrowed.
@@ -62,7 +80,8 @@ class X86Context final : public codegen::EmitContext {
 
   Isa isa() const { return isa_; }
   bool avx512() const { return isa_ == Isa::avx512; }
-  Xbyak::CodeGenerator& gen() { return *generator_; }
+  // To be asked for anew every few hundred instructions (GrowingCode).
+  Xbyak::CodeGenerator& gen() { return code_.with_room(); }
 
   // A register of lanes * element bits: an Xmm (also for less than 128 bits), Ymm or Zmm by its kind. Booleans of avx2:
   // mask_bits(lanes) a lane.
@@ -146,6 +165,8 @@ class X86Context final : public codegen::EmitContext {
     const auto bytes = static_cast<int64_t>(offset);
     return moves_ ? Xbyak::util::rip + bytes : Xbyak::util::rip + pool_ + bytes;
   }
+  // A constant that stands there, as constant() says.
+  Xbyak::Address in_lanes(size_t offset);
   struct PoolUse {
     size_t distance_at, end;  // of the instruction
   };
@@ -158,7 +179,7 @@ class X86Context final : public codegen::EmitContext {
   void load(int number, const Kept& what);
 
   const Isa isa_;
-  std::unique_ptr<Xbyak::CodeGenerator> generator_;
+  GrowingCode code_;
   Xbyak::Label pool_;
   bool moves_ = false;
   std::vector<uint8_t> taken_;      // code on its way
@@ -169,7 +190,7 @@ class X86Context final : public codegen::EmitContext {
   int loops_ = 0;
   std::optional<size_t> entry_;  // of the jump to where they are loaded
   Xbyak::Label load_kept_, begin_;
-  std::vector<CodeMark> marks_;
+  CodeMarks marks_;
 };
 
 // The context that an emitter of the x86 table is handed.

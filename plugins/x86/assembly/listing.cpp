@@ -41,7 +41,7 @@ std::vector<ListedInstruction> disassemble(const CodeObject& object) {
   ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_INTEL);
   ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_ADDR_PADDING_ABSOLUTE, ZYDIS_PADDING_DISABLED);
   std::vector<ListedInstruction> lines;
-  auto mark = object.marks.begin();
+  size_t mark = 0;
   for (size_t at = 0; at < object.code_bytes;) {
     ZydisDecodedInstruction instruction;
     ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
@@ -55,7 +55,7 @@ std::vector<ListedInstruction> disassemble(const CodeObject& object) {
       line.text = text;
     }
     // Marks without code (a move of a register to itself) say nothing about this instruction: the last one counts.
-    for (; mark != object.marks.end() && mark->offset <= at; ++mark) line.mark = &*mark;
+    for (; mark < object.marks.size() && object.marks[mark].offset <= at; ++mark) line.mark = object.marks[mark];
     at += line.bytes;
     lines.push_back(std::move(line));
   }

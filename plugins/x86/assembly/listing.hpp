@@ -1,5 +1,6 @@
 // Generated code as text, with the operator and the instruction of the linear kernel beside it.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,8 @@ namespace tenon::x86 {
 // One machine instruction.
 struct ListedInstruction {
   size_t offset = 0, bytes = 0;
-  std::string text;                // Intel syntax; "(bad)" for bytes that are no instruction
-  const CodeMark* mark = nullptr;  // where it begins a new mark's code; borrowed from the object
+  std::string text;                             // Intel syntax; "(bad)" for bytes that are no instruction
+  std::optional<CodeMark> mark = std::nullopt;  // where it begins a new mark's code; borrowed from the object
 };
 std::vector<ListedInstruction> disassemble(const CodeObject& object);
 

@@ -110,10 +110,9 @@ Result<CodeObject> read_fields(Reader& in) {
   // Each takes three words at least.
   if (marks > in.left() / 24) return error(Code::parse, "it states ", marks, " marks in ", in.left(), " bytes");
   for (uint64_t i = 0; i < marks; ++i) {
-    CodeMark& mark = object.marks.emplace_back();
-    mark.offset = static_cast<uint32_t>(in.word());
-    mark.label = in.text();
-    mark.instruction = in.text();
+    const auto offset = static_cast<uint32_t>(in.word());
+    const std::string_view label = in.text(), instruction = in.text();
+    object.marks.add({offset, label, instruction});
   }
   if (!in.ok_to_the_end() || isa > 1 || object.code_bytes > object.bytes.size())
     return error(Code::parse, "its fields do not fit its size");
@@ -132,7 +131,8 @@ std::vector<std::byte> write_code_object(const CodeObject& object, const CodeKey
   out.word(object.code_bytes);
   out.text({reinterpret_cast<const char*>(object.bytes.data()), object.bytes.size()});
   out.word(object.marks.size());
-  for (const CodeMark& mark : object.marks) {
+  for (size_t i = 0; i < object.marks.size(); ++i) {
+    const CodeMark mark = object.marks[i];
     out.word(mark.offset);
     out.text(mark.label);
     out.text(mark.instruction);

@@ -3,25 +3,66 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "x86/isa.hpp"
 
 namespace tenon::x86 {
 
-// Code from `offset` to the next mark belongs to `instruction` of the operator `label`.
+// Code from `offset` to the next mark belongs to `instruction` of the operator `label`. Borrowed from CodeMarks.
 struct CodeMark {
   uint32_t offset = 0;
-  std::string label, instruction;
+  std::string_view label, instruction;
   bool operator==(const CodeMark&) const = default;
 };
 
+// By ascending offsets. A sentence for each instruction: all of them are one text.
+class CodeMarks {
+ public:
+  CodeMarks() = default;
+  CodeMarks(std::initializer_list<CodeMark> marks) {
+    for (const CodeMark& mark : marks) add(mark);
+  }
+  void add(const CodeMark& mark);
+
+  size_t size() const { return entries_.size(); }
+  bool empty() const { return entries_.empty(); }
+  CodeMark operator[](size_t i) const {
+    const Entry& entry = entries_[i];
+    return {entry.offset, text_of(entry.label), text_of(entry.instruction)};
+  }
+  CodeMark back() const { return (*this)[size() - 1]; }
+  // The last that begins at `offset` of the code or before.
+  std::optional<CodeMark> at(size_t offset) const;
+  bool operator==(const CodeMarks& other) const;
+  // Bytes of memory that this holds beside itself.
+  size_t footprint() const { return entries_.capacity() * sizeof(Entry) + text_.capacity(); }
+
+ private:
+  struct Piece {
+    uint32_t begin, size;
+  };
+  struct Entry {
+    uint32_t offset;
+    Piece label, instruction;
+  };
+  std::string_view text_of(const Piece& piece) const { return std::string_view(text_).substr(piece.begin, piece.size); }
+  Piece append(std::string_view piece);
+
+  std::vector<Entry> entries_;
+  std::string text_;
+};
+
 // Names of kernels and operators come from models: a line break would forge a line of a text file.
-inline std::string one_line(std::string text) {
-  for (char& c : text)
+inline std::string one_line(std::string_view text) {
+  std::string line(text);
+  for (char& c : line)
     if (static_cast<unsigned char>(c) < 0x20) c = '?';
-  return text;
+  return line;
 }
 
 struct CodeObject {
@@ -29,17 +70,13 @@ struct CodeObject {
   Isa isa = Isa::avx2;
   std::vector<std::byte> bytes;  // entry at 0; code, then its constants, aligned to 64 bytes from the start
   size_t code_bytes = 0;         // without the constants and the gap before them
-  std::vector<CodeMark> marks;   // ascending
+  CodeMarks marks;
   bool operator==(const CodeObject&) const = default;
 
   // As debuggers and profilers show the kernel.
   std::string symbol() const { return "tenon::" + one_line(name); }
-  // Bytes of memory that this holds: the marks, a sentence for each instruction, weigh many times what the code does.
-  size_t footprint() const {
-    size_t total = sizeof *this + name.capacity() + bytes.capacity() + marks.capacity() * sizeof(CodeMark);
-    for (const CodeMark& mark : marks) total += mark.label.capacity() + mark.instruction.capacity();
-    return total;
-  }
+  // Bytes of memory that this holds: the marks weigh many times what the code does.
+  size_t footprint() const { return sizeof *this + name.capacity() + bytes.capacity() + marks.footprint(); }
 };
 
 // Of every kernel: params as LinearKernel states them.

@@ -69,13 +69,6 @@ class Line {
   char* end_;
 };
 
-const CodeMark* mark_at(const CodeObject& object, size_t offset) {
-  const CodeMark* found = nullptr;
-  for (const CodeMark& mark : object.marks)
-    if (mark.offset <= offset) found = &mark;
-  return found;
-}
-
 struct Watched {
   int number;
   std::string_view name;
@@ -120,7 +113,7 @@ void describe_code_address(const void* address, char* text, size_t size) {
   if (!code) return;
   const size_t offset = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(code->address());
   line << "kernel '" << code->object().name << "' + " << offset;
-  if (const CodeMark* mark = mark_at(code->object(), offset))
+  if (const auto mark = code->object().marks.at(offset))
     line << ": " << mark->instruction << " (" << mark->label << ")";
 }
 

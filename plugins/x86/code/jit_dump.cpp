@@ -110,11 +110,12 @@ struct JitDump {
   // A line of the text file for each mark, and where it is.
   bool write_lines(const JitCode& code) {
     const auto address = reinterpret_cast<uint64_t>(code.address());
-    const std::vector<CodeMark>& marks = code.object().marks;
+    const CodeMarks& marks = code.object().marks;
     Bytes table;
     table.put(address).put(static_cast<uint64_t>(marks.size()));
     std::string text;
-    for (const CodeMark& mark : marks) {
+    for (size_t i = 0; i < marks.size(); ++i) {
+      const CodeMark mark = marks[i];
       table.put(address + mark.offset).put(next_line++).put(uint32_t{0}).text(lines_path);
       text += str(one_line(mark.label), mark.label.empty() ? "" : ": ", one_line(mark.instruction), "\n");
     }

@@ -183,7 +183,7 @@ void clamp(VectorCode& c) {
 void clamp_with_low_of_nan(VectorCode& c) { c->vmaxps(c.out(), c.in(0), c.in(1)); }
 
 // Where what comes of NaN is open (body/spared.hpp).
-bool of_numbers(const Signature& signature) { return signature.attributes.has("numbers"); }
+bool of_numbers(const Signature& signature) { return signature.attributes.has(kNumbers); }
 // Floats without a sign are in the order of their bits, NaN above all.
 bool of_magnitudes(const Signature& signature) { return signature.attributes.has(kMagnitudes); }
 void greatest_bits(VectorCode& c) { c->vpmaxsd(c.out(), c.in(0), c.in(1)); }

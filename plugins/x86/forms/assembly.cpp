@@ -1,7 +1,7 @@
 #include "x86/forms/assembly.hpp"
 
 #include <algorithm>
-#include <set>
+#include <bitset>
 
 #include <tenon/snippet/linear/emit.hpp>
 
@@ -15,6 +15,7 @@ using Xbyak::util::rax;
 using Xbyak::util::rsp;
 
 constexpr int kStackPageBytes = 4096, kSlotBytes = 64;
+constexpr size_t kMostVectors = 32;
 
 bool callee_saves(int number) {
   using Xbyak::Operand;
@@ -33,14 +34,14 @@ std::vector<int> general_registers(const snippet::LinearKernel& kernel) {
 // Vector registers that the target states and no instruction names.
 Result<std::vector<int>> unused_vectors(const snippet::LinearKernel& kernel, const TargetDescription& target) {
   TENON_TRY(pool, register_pool(target));
-  std::set<int> used;
+  std::bitset<kMostVectors> used;
   for (const codegen::PhysicalRegister& place : kernel.places)
-    if (place.file == RegisterFile::vector) used.insert(place.number);
+    if (place.file == RegisterFile::vector && place.number >= 0) used.set(static_cast<size_t>(place.number));
   for (const snippet::Instruction& instruction : kernel.body)
-    used.insert(instruction.vectors.begin(), instruction.vectors.end());
+    for (const int number : instruction.vectors) used.set(static_cast<size_t>(number));
   std::vector<int> unused;
   for (const int number : pool.of(RegisterFile::vector))
-    if (!used.contains(number)) unused.push_back(number);
+    if (!used.test(static_cast<size_t>(number))) unused.push_back(number);
   return unused;
 }
 
@@ -85,8 +86,8 @@ void Frame::enter(X86Context& c) const {
   // Page by page, so that the stack meets its guard page and does not step over it.
   int bytes = (slots_ + 1) * kSlotBytes;
   for (; bytes > kStackPageBytes; bytes -= kStackPageBytes) {
-    g.sub(rsp, kStackPageBytes);
-    g.or_(g.dword[rsp], 0);
+    c.gen().sub(rsp, kStackPageBytes);
+    c.gen().or_(g.dword[rsp], 0);
   }
   g.sub(rsp, bytes);
   g.and_(rsp, -kSlotBytes);

@@ -11,10 +11,6 @@
 #include <tenon/snippet/lower/lower.hpp>
 
 #include "x86/body/apart.hpp"
-#include "x86/body/narrow_ports.hpp"
-#include "x86/body/numbers.hpp"
-#include "x86/body/scaled_powers.hpp"
-#include "x86/body/spared.hpp"
 #include "x86/code/code_cache.hpp"
 #include "x86/forms/assembly.hpp"
 
@@ -50,9 +46,8 @@ FormMaker::FormMaker(TargetDescription target, const codegen::JitterTable& table
       in_turn_(rows_in_turn(table_)),
       registers_(registers_text(target_)) {}
 
-Result<FormMaker::Lowered> FormMaker::kernel_of(const snippet::Body& as_it_is, const Tier& tier) const {
-  snippet::Body body = with_fewer_checks(with_spared_nan(as_it_is, !tier.lower.merge_sweeps));
-  if (tier.passes.contract) body = with_scaled_powers(std::move(body));
+Result<FormMaker::Lowered> FormMaker::kernel_of(FormBodies& bodies, const Tier& tier) const {
+  const snippet::Body& body = bodies.ready(tier.lower.merge_sweeps, tier.passes.contract);
   const bool joins = !tier.passes.stream_stores && !tier.lower.whole_rows;
   // Lanes of bytes want four vectors side by side, which is for nothing where none comes of it, or spills cost more.
   if (joins && !is_of_bytes(body) && has_bytes(body)) {
@@ -77,9 +72,10 @@ Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& as_it_is, 
     return snippet::cycles_of_node(of, node, table_, target_);
   };
   const bool near = is_near(tier);
-  const snippet::Body body = near && tier.passes.contract
-                                 ? with_factors_apart(as_it_is, tier.lower.lanes, vector_units(target_), cycles)
-                                 : as_it_is;
+  std::optional<snippet::Body> apart;
+  if (near && tier.passes.contract)
+    apart = with_factors_apart(as_it_is, tier.lower.lanes, vector_units(target_), cycles);
+  const snippet::Body& body = apart ? *apart : as_it_is;
   TENON_TRY(pool, register_pool(target_));
   snippet::LowerOptions options = tier.lower;
   options.vectors = static_cast<int>(pool.of(codegen::RegisterFile::vector).size());
@@ -137,16 +133,16 @@ Result<CodeObject> FormMaker::assemble_kernel(Lowered made) const {
   return x86::assemble(ready, table_, target_);
 }
 
-Result<CodeObject> FormMaker::assemble(const snippet::Body& as_it_is, const Tier& tier) const {
-  const snippet::Body body = with_narrow_ports(as_it_is);
-  TENON_TRY(made, kernel_of(body, tier));
-  TENON_TRY(object, assemble_kernel(std::move(made)), "compiling snippet '", body.name, "' for ", target_.name);
+Result<CodeObject> FormMaker::assemble(FormBodies& bodies, const Tier& tier) const {
+  TENON_TRY(made, kernel_of(bodies, tier));
+  TENON_TRY(object, assemble_kernel(std::move(made)), "compiling snippet '", bodies.body().name, "' for ",
+            target_.name);
   return object;
 }
 
-Result<irgen::SnippetForm> FormMaker::make(const snippet::Body& as_it_is, const Tier& tier) const {
-  const snippet::Body body = with_narrow_ports(as_it_is);
-  TENON_TRY(made, kernel_of(body, tier));
+Result<irgen::SnippetForm> FormMaker::make(FormBodies& bodies, const Tier& tier) const {
+  const snippet::Body& body = bodies.body();
+  TENON_TRY(made, kernel_of(bodies, tier));
   const CodeKey key = code_key(snippet::text_without_names(made.kernel) + registers_, isa_of(target_));
   TENON_TRY(code, CodeCache::shared().get(key, [&] { return assemble_kernel(made); }), "compiling snippet '", body.name,
             "' for ", target_.name);

@@ -34,6 +34,7 @@
 #include <tenon/target/description.hpp>
 
 #include "x86/code/code_object.hpp"
+#include "x86/forms/bodies.hpp"
 #include "x86/passes/passes.hpp"
 
 namespace tenon::x86 {
@@ -84,12 +85,17 @@ class FormMaker {
     FormPasses passes = {};
   };
   // By ascending calls.least_bytes. The first serves any call. Where extents are known, only those that calls run.
-  std::vector<Tier> tiers_of(const snippet::Body& as_it_is) const;
+  std::vector<Tier> tiers_of(const FormBodies& bodies) const;
+  std::vector<Tier> tiers_of(const snippet::Body& as_it_is) const { return tiers_of(FormBodies(as_it_is)); }
   // From CodeCache::shared(), by the kernel's text without names: snippets that compute the same share it, and
   // profilers see it under the name of the first.
-  Result<irgen::SnippetForm> make(const snippet::Body& as_it_is, const Tier& tier) const;
+  Result<irgen::SnippetForm> make(FormBodies& bodies, const Tier& tier) const;
+  Result<irgen::SnippetForm> make(const snippet::Body& as_it_is, const Tier& tier) const {
+    FormBodies bodies(as_it_is);
+    return make(bodies, tier);
+  }
   // Anew, with the names of the body's own operators.
-  Result<CodeObject> assemble(const snippet::Body& as_it_is, const Tier& tier) const;
+  Result<CodeObject> assemble(FormBodies& bodies, const Tier& tier) const;
 
   // Of a call of `kernel`, which joins no rows; none where extents are not known, or loops are over dims that the body
   // has not.
@@ -146,7 +152,7 @@ class FormMaker {
     snippet::LinearKernel kernel;
     std::optional<snippet::LinearKernel> allocated = std::nullopt;
   };
-  Result<Lowered> kernel_of(const snippet::Body& as_it_is, const Tier& tier) const;
+  Result<Lowered> kernel_of(FormBodies& bodies, const Tier& tier) const;
   Result<snippet::LinearKernel> lowered(const snippet::Body& as_it_is, const Tier& tier, bool all_copies) const;
   // Functions of two or four vectors as one instruction, where no register gives way to it. forms/in_turn.cpp
   Lowered functions_in_turn(snippet::LinearKernel kernel) const;

@@ -57,23 +57,23 @@ struct Join {
 };
 
 LinearKernel joined(LinearKernel kernel, const std::vector<Join>& joins) {
-  std::vector<Instruction> body;
-  body.reserve(kernel.body.size());
-  size_t at = 0;
+  std::vector<Instruction>& body = kernel.body;
+  size_t from = 0, to = 0;
   const auto keep_until = [&](size_t end) {
-    for (; at < end; ++at) body.push_back(std::move(kernel.body[at]));
+    for (; from < end; ++from, ++to)
+      if (from != to) body[to] = std::move(body[from]);
   };
   for (const Join& join : joins) {
     keep_until(join.first + 1);
-    Instruction& all = body.back();
+    Instruction& all = body[to - 1];
     all.op = join.op;
-    for (; at < join.first + join.vectors; ++at) {
-      for (const RegisterId id : kernel.body[at].in) all.in.push_back(id);
-      all.out.push_back(kernel.body[at].out[0]);
+    for (; from < join.first + join.vectors; ++from) {
+      for (const RegisterId id : body[from].in) all.in.push_back(id);
+      all.out.push_back(body[from].out[0]);
     }
   }
-  keep_until(kernel.body.size());
-  kernel.body = std::move(body);
+  keep_until(body.size());
+  body.resize(to);
   return kernel;
 }
 
@@ -101,6 +101,11 @@ FormMaker::RowsInTurn FormMaker::rows_in_turn(const codegen::JitterTable& table)
 }
 
 FormMaker::Lowered FormMaker::functions_in_turn(LinearKernel kernel) const {
+  std::vector<std::pair<size_t, InTurn>> functions;  // that have rows for several
+  for (size_t i = 0; i < kernel.body.size(); ++i)
+    if (const auto rows = in_turn_.find(kernel.body[i].op); rows != in_turn_.end())
+      functions.emplace_back(i, rows->second);
+  if (functions.empty()) return {std::move(kernel)};
   const auto has_row = [&](const Join& join) {
     InlineVector<ElementType, 4> in, out;
     for (size_t i = join.first; i < join.first + join.vectors; ++i) {
@@ -112,14 +117,13 @@ FormMaker::Lowered FormMaker::functions_in_turn(LinearKernel kernel) const {
   // As many as `most`, or two, wherever there is a row for them.
   const auto joins_of = [&](size_t most) {
     std::vector<Join> joins;
-    for (size_t i = 0; i < kernel.body.size(); ++i) {
-      const auto rows = in_turn_.find(kernel.body[i].op);
-      if (rows == in_turn_.end()) continue;
-      for (size_t vectors = most; vectors > 1; vectors /= 2) {
-        const Join join{i, vectors, vectors == 4 ? rows->second.four : rows->second.two};
+    size_t next = 0;  // behind the last join
+    for (const auto& [i, rows] : functions) {
+      for (size_t vectors = i < next ? 0 : most; vectors > 1; vectors /= 2) {
+        const Join join{i, vectors, vectors == 4 ? rows.four : rows.two};
         if (!may_join(kernel, i, vectors) || !has_row(join)) continue;
         joins.push_back(join);
-        i += vectors - 1;
+        next = i + vectors;
         break;
       }
     }

@@ -5,7 +5,6 @@
 #include <tenon/snippet/body/params.hpp>
 #include <tenon/snippet/lower/lower.hpp>
 
-#include "x86/body/narrow_ports.hpp"
 #include "x86/forms/forms.hpp"
 
 namespace tenon::x86 {
@@ -137,8 +136,8 @@ void FormMaker::add_joined(std::vector<Tier>& tiers, bool always, bool tiles) co
   tiers = std::move(all);
 }
 
-std::vector<FormMaker::Tier> FormMaker::tiers_of(const snippet::Body& as_it_is) const {
-  const snippet::Body body = with_narrow_ports(as_it_is);
+std::vector<FormMaker::Tier> FormMaker::tiers_of(const FormBodies& bodies) const {
+  const snippet::Body& body = bodies.body();
   std::vector<Tier> tiers = tiers_by_size(body);
   const Joins joins = joins_of(body, lanes_of(isa_of(target_), body));
   const bool tiles =

@@ -61,8 +61,7 @@ void fetch_ahead(LinearKernel& kernel, const PassOptions& options) {
   if (options.streams.each > 1 && options.row_begins != RowBegins::turned) split_streams(kernel, options.streams);
   add_steps_from(kernel, near);
   if (kernel.skewed) near.merge(nearer_rows(kernel));
-  if (options.prefetch_writes.lines > 0) prefetch_writes(kernel, options.prefetch_writes, near);
-  if (options.prefetch_reads.lines > 0) prefetch_reads(kernel, options.prefetch_reads, near);
+  if (fetches) prefetch_lines(kernel, options.prefetch_writes, options.prefetch_reads, near);
 }
 
 }  // namespace tenon::x86

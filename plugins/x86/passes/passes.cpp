@@ -46,7 +46,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
       prefetch_blocks(kernel);
     // Their blocks are long rows that no cache holds.
     if (kernel.merged && !kernel.blocks.inside && options.prefetch_reads.lines > 0)
-      prefetch_reads(kernel, options.prefetch_reads);
+      prefetch_lines(kernel, {}, options.prefetch_reads);
   }
   if (options.row_begins == RowBegins::turned) store_lines(kernel);
   spread_prefetches(kernel);

@@ -229,8 +229,8 @@ void store_lines(snippet::LinearKernel& kernel);
 bool stage_items(snippet::LinearKernel& kernel, Items items);
 void split_streams(snippet::LinearKernel& kernel, Streams streams);  // passes/streams.cpp; after stream_stores
 // But through the pointers `near`.
-void prefetch_writes(snippet::LinearKernel& kernel, Ahead ahead, const std::set<snippet::RegisterId>& near = {});
-void prefetch_reads(snippet::LinearKernel& kernel, Ahead ahead, const std::set<snippet::RegisterId>& near = {});
+void prefetch_lines(snippet::LinearKernel& kernel, Ahead writes, Ahead reads,
+                    const std::set<snippet::RegisterId>& near = {});
 // passes/rows.cpp; before split_streams
 struct NextRows {
   std::set<snippet::RegisterId> fetched, standing;  // pointers to what is fetched a row ahead, and what all rows share

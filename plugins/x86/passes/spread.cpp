@@ -31,6 +31,7 @@ void spread(std::span<Instruction> body) {
 }  // namespace
 
 void spread_prefetches(LinearKernel& kernel) {
+  if (!has_streaming_stores(kernel) || std::ranges::none_of(kernel.body, is_prefetch, &Instruction::op)) return;
   for_each_stretch(kernel, [](std::span<Instruction> stretch, Name border) {
     if (border == kLoopEnd) spread(stretch);
   });

@@ -23,13 +23,30 @@ std::optional<int64_t> ahead_of_rows(const LinearKernel& kernel, const Loop* row
   return rows->increment * kJoinedBytes;
 }
 
+// Instructions that go into a body, each before the one at a place, in their order.
+struct Added {
+  size_t before;
+  Instruction one;
+};
+
+void insert(LinearKernel& kernel, std::vector<Added> added) {
+  if (added.empty()) return;
+  std::ranges::stable_sort(added, {}, &Added::before);
+  std::vector<Instruction>& body = kernel.body;
+  size_t from = body.size(), to = from + added.size();
+  body.reserve(to), body.resize(to);
+  // From the end, so that each instruction moves once.
+  for (; !added.empty(); added.pop_back()) {
+    while (from > added.back().before) body[--to] = std::move(body[--from]);
+    body[--to] = std::move(added.back().one);
+  }
+}
+
 // At the end of each innermost vector loop: `op` on the lines that its instructions of the kind `wanted` touch first;
 // of rows that no cache holds, in each walk.
 template <class Wanted>
-void prefetch(LinearKernel& kernel, Name op, Ahead ahead, Wanted wanted) {
-  if (std::ranges::none_of(kernel.body, wanted)) return;
-  std::vector<Instruction> body;
-  body.reserve(kernel.body.size() + kernel.body.size() / 4);
+void add_prefetches(const LinearKernel& kernel, Name op, Ahead ahead, Wanted wanted, std::vector<Added>& added) {
+  if (ahead.lines == 0 || std::ranges::none_of(kernel.body, wanted)) return;
   Stretches stretches;  // of the innermost loop, so far
   FirstWalks walks(kernel);
   const std::vector<int> ports = ports_of(kernel);
@@ -38,23 +55,23 @@ void prefetch(LinearKernel& kernel, Name op, Ahead ahead, Wanted wanted) {
     return (kernel.joined.rows < 0 && kernel.blocks.dim < 0) ||
            moves(walks.rows(), ports, ports[static_cast<size_t>(pointer)]);
   };
-  for (Instruction& instruction : kernel.body) {
+  std::vector<Instruction> fetches;
+  for (size_t i = 0; i < kernel.body.size(); ++i) {
+    const Instruction& instruction = kernel.body[i];
     if (instruction.op == kLoopBegin) stretches.clear();
     if (wanted(instruction) && walks.has(instruction) && comes(instruction.memory->base))
       stretches.add(kernel, instruction);
     if (instruction.op == kLoopEnd) {
       const int64_t lines = ahead.of(stretches.touched().size());
       const int64_t ahead_bytes = ahead_of_rows(kernel, walks.rows()).value_or(lines * kLineBytes);
-      const auto fetched = static_cast<std::ptrdiff_t>(body.size());
       for (const Stretches::Touched& touched : stretches.touched())
-        touched.write(op, ahead_bytes, body.empty() ? -1 : body.back().label, body);
-      if (ahead.to_second) std::for_each(body.begin() + fetched, body.end(), fetch_into_second);
-      stretches.clear();
+        touched.write(op, ahead_bytes, kernel.body[i - 1].label, fetches);
+      if (ahead.to_second) std::ranges::for_each(fetches, fetch_into_second);
+      for (Instruction& fetch : fetches) added.push_back({i, std::move(fetch)});
+      fetches.clear(), stretches.clear();
     }
     walks.follow(instruction);
-    body.push_back(std::move(instruction));
   }
-  kernel.body = std::move(body);
 }
 
 // The shortest vector that goes past the caches is 16 bytes.
@@ -70,8 +87,7 @@ bool streamable(const LinearKernel& kernel, const Instruction& store, const Pass
 }  // namespace
 
 bool is_past_caches(Name op) {
-  static const Name kLine("StoreLine"), kStaged("StageLine"), kRest("StageRest");
-  return op == kStoreStreaming || op == kLine || op == kStaged || op == kRest;
+  return op == kStoreStreaming || op == kStoreLine || op == kStageLine || op == kStageRest;
 }
 bool writes_memory(Name op) { return op == kStore || op == kStoreStreaming || op == kStoreBytes; }
 bool is_prefetch(Name op) { return op == kPrefetchWrite || op == kPrefetchRead; }
@@ -144,16 +160,16 @@ int64_t Ahead::of(size_t stretches) const {
                                          : std::clamp<int64_t>(together / static_cast<int64_t>(stretches), 1, lines);
 }
 
-void prefetch_writes(LinearKernel& kernel, Ahead ahead, const std::set<RegisterId>& near) {
-  prefetch(kernel, kPrefetchWrite, ahead, [&](const Instruction& instruction) {
-    return (instruction.op == kStore || instruction.op == kStoreBytes) && !near.contains(instruction.memory->base);
-  });
-}
-
-void prefetch_reads(LinearKernel& kernel, Ahead ahead, const std::set<RegisterId>& near) {
-  prefetch(kernel, kPrefetchRead, ahead, [&](const Instruction& instruction) {
-    return reads_memory(instruction) && !near.contains(instruction.memory->base);
-  });
+void prefetch_lines(LinearKernel& kernel, Ahead writes, Ahead reads, const std::set<RegisterId>& near) {
+  const auto is_far = [&](const Instruction& one) { return !near.contains(one.memory->base); };
+  const auto is_written = [&](const Instruction& one) {
+    return (one.op == kStore || one.op == kStoreBytes) && is_far(one);
+  };
+  const auto is_read = [&](const Instruction& one) { return reads_memory(one) && is_far(one); };
+  std::vector<Added> added;
+  add_prefetches(kernel, kPrefetchWrite, writes, is_written, added);
+  add_prefetches(kernel, kPrefetchRead, reads, is_read, added);
+  insert(kernel, std::move(added));
 }
 
 bool has_streaming_stores(const LinearKernel& kernel) {

@@ -4,14 +4,11 @@ namespace tenon::x86 {
 namespace {
 
 template <class Read>
-void for_each_read(const LinearKernel& kernel, Read&& read) {
-  for (size_t i = 0; i < kernel.body.size(); ++i) {
-    const Instruction& one = kernel.body[i];
-    for (const RegisterId id : one.in) read(id, i);
-    if (one.memory)
-      for (const RegisterId id : {one.memory->base, one.memory->index})
-        if (id >= 0) read(id, i);
-  }
+void for_each_read(const Instruction& one, Read&& read) {
+  for (const RegisterId id : one.in) read(id);
+  if (one.memory)
+    for (const RegisterId id : {one.memory->base, one.memory->index})
+      if (id >= 0) read(id);
 }
 
 }  // namespace
@@ -19,13 +16,14 @@ void for_each_read(const LinearKernel& kernel, Read&& read) {
 Uses::Uses(const LinearKernel& kernel) : registers_(kernel.registers.size()), borders_(kernel.body.size()) {
   int borders = 0;
   for (size_t i = 0; i < kernel.body.size(); ++i) {
-    borders_[i] = borders += is_border(kernel.body[i].op);
-    for (const RegisterId id : kernel.body[i].out) {
+    const Instruction& one = kernel.body[i];
+    borders_[i] = borders += is_border(one.op);
+    for (const RegisterId id : one.out) {
       Register& written = registers_[static_cast<size_t>(id)];
       ++written.writes, written.maker = i;
     }
+    for_each_read(one, [&](RegisterId id) { ++registers_[static_cast<size_t>(id)].readers_end; });
   }
-  for_each_read(kernel, [&](RegisterId id, size_t) { ++registers_[static_cast<size_t>(id)].readers_end; });
   size_t begin = 0;
   for (Register& one : registers_) {
     const size_t count = one.readers_end;
@@ -33,8 +31,9 @@ Uses::Uses(const LinearKernel& kernel) : registers_(kernel.registers.size()), bo
     begin += count;
   }
   readers_.resize(begin);
-  for_each_read(kernel,
-                [&](RegisterId id, size_t i) { readers_[registers_[static_cast<size_t>(id)].readers_end++] = i; });
+  for (size_t i = 0; i < kernel.body.size(); ++i)
+    for_each_read(kernel.body[i],
+                  [&](RegisterId id) { readers_[registers_[static_cast<size_t>(id)].readers_end++] = i; });
 }
 
 Instruction* reader_of(LinearKernel& kernel, const Uses& uses, size_t at, RegisterId id,
@@ -57,7 +56,8 @@ void erase_marked(LinearKernel& kernel, const std::vector<char>& gone) {
 
 void drop_unread(LinearKernel& kernel, const Uses& before) {
   std::vector<int> reads(kernel.registers.size(), 0);
-  for_each_read(kernel, [&](RegisterId id, size_t) { ++reads[static_cast<size_t>(id)]; });
+  for (const Instruction& one : kernel.body)
+    for_each_read(one, [&](RegisterId id) { ++reads[static_cast<size_t>(id)]; });
   const auto is_unread = [&](RegisterId id) {
     return kernel.registers[static_cast<size_t>(id)].file != codegen::RegisterFile::general &&
            reads[static_cast<size_t>(id)] == 0 && before.is_read(id);

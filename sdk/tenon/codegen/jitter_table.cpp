@@ -17,11 +17,12 @@ std::optional<LaneTypes> types_wanted(const Signature& signature) {
   bool masks = false;
   for (const std::span<const ElementType> side : {signature.in, signature.out}) {
     for (const ElementType element : side) {
-      masks |= element.is_bool();
-      if (element.is_bool()) continue;
-      const LaneTypes one{element};
-      if (one == LaneTypes{}) return std::nullopt;
-      wanted = wanted | one;
+      if (element.is_bool())
+        masks = true;
+      else if (!kNumberLanes.contains(element))
+        return std::nullopt;
+      else
+        wanted.add(element);
     }
   }
   return masks && wanted == LaneTypes{} ? kBoolLanes : wanted;

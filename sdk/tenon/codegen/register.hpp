@@ -56,6 +56,7 @@ class LaneTypes {
   constexpr LaneTypes(std::initializer_list<ElementType> types) {
     for (const ElementType type : types) bits_ |= bit(type);
   }
+  constexpr void add(ElementType type) { bits_ |= bit(type); }
   constexpr bool contains(ElementType type) const { return (bits_ & bit(type)) != 0; }
   constexpr LaneTypes operator|(LaneTypes other) const {
     other.bits_ |= bits_;
@@ -64,11 +65,17 @@ class LaneTypes {
   constexpr bool operator==(const LaneTypes&) const = default;
 
  private:
+  // Signatures are looked up for each instruction of a kernel.
   static constexpr uint8_t bit(ElementType type) {
-    constexpr std::array kOrder{kF32, kF64, kI32, kU32, kI64, kU64, kBool};
-    for (size_t i = 0; i < kOrder.size(); ++i)
-      if (kOrder[i] == type) return static_cast<uint8_t>(1u << i);
-    return 0;
+    if (type == kBool) return 0x40;
+    if (type.bits() != 32 && type.bits() != 64) return 0;
+    const bool wide = type.bits() == 64;
+    switch (type.kind()) {
+      case ElementKind::ieee: return wide ? 0x02 : 0x01;
+      case ElementKind::sint: return wide ? 0x10 : 0x04;
+      case ElementKind::uint: return wide ? 0x20 : 0x08;
+      default: return 0;
+    }
   }
   uint8_t bits_ = 0;
 };

@@ -35,10 +35,10 @@ class InlineVector {
   InlineVector(It first, It last) {
     assign(first, last);
   }
-  InlineVector(const InlineVector& other) { assign(other.begin(), other.end()); }
+  InlineVector(const InlineVector& other) { copy(other); }
   InlineVector(InlineVector&& other) noexcept { take(other); }
   InlineVector& operator=(const InlineVector& other) {
-    if (this != &other) assign(other.begin(), other.end());
+    if (this != &other) copy(other);
     return *this;
   }
   InlineVector& operator=(InlineVector&& other) noexcept {
@@ -93,6 +93,11 @@ class InlineVector {
   bool in_place() const { return capacity_ == N; }
   void release() {
     if (!in_place()) delete[] memory_.heap;
+  }
+  void copy(const InlineVector& other) {
+    if (!in_place() || !other.in_place()) return assign(other.begin(), other.end());
+    memory_ = other.memory_;
+    size_ = other.size_;
   }
   // Owns nothing before.
   void take(InlineVector& other) {

@@ -1,20 +1,60 @@
 #include <tenon/support/name.hpp>
 
+#include <atomic>
+#include <deque>
+#include <memory>
 #include <mutex>
-#include <shared_mutex>
-#include <unordered_set>
+#include <vector>
 
 namespace tenon {
 namespace {
 
-struct TextHash {
-  using is_transparent = void;
-  size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
-};
+// Texts by their hashes, each in the first free slot behind its own. Names are looked up all the time and made rarely:
+// whoever looks takes no lock.
+class Table {
+ public:
+  Table() { slots_ = all_slots_.emplace_back(std::make_unique<Slots>(kFirstSlots)).get(); }
 
-struct Table {
-  std::shared_mutex mutex;
-  std::unordered_set<std::string, TextHash, std::equal_to<>> entries;
+  const std::string* intern(std::string_view text) {
+    const size_t hash = std::hash<std::string_view>()(text);
+    if (const std::string* entry = find(*slots_.load(std::memory_order_acquire), text, hash)) return entry;
+    const std::lock_guard lock(mutex_);
+    if (const std::string* entry = find(*slots_, text, hash)) return entry;  // another thread was quicker
+    if (2 * (entries_.size() + 1) > slots_.load()->at.size()) grow();
+    const std::string* entry = &entries_.emplace_back(text);
+    put(*slots_, entry, hash);
+    return entry;
+  }
+
+ private:
+  static constexpr size_t kFirstSlots = 1024;
+  struct Slots {
+    explicit Slots(size_t size) : at(size) {}
+    std::vector<std::atomic<const std::string*>> at;  // a power of two of them, at least half of them empty
+    size_t place(size_t i) const { return i & (at.size() - 1); }
+  };
+
+  static const std::string* find(const Slots& slots, std::string_view text, size_t hash) {
+    for (;; ++hash) {
+      const std::string* entry = slots.at[slots.place(hash)].load(std::memory_order_acquire);
+      if (!entry || *entry == text) return entry;
+    }
+  }
+  static void put(Slots& slots, const std::string* entry, size_t hash) {
+    while (slots.at[slots.place(hash)].load(std::memory_order_relaxed)) ++hash;
+    slots.at[slots.place(hash)].store(entry, std::memory_order_release);
+  }
+  // Others may still look into the slots that were.
+  void grow() {
+    auto larger = std::make_unique<Slots>(2 * slots_.load()->at.size());
+    for (const std::string& entry : entries_) put(*larger, &entry, std::hash<std::string_view>()(entry));
+    slots_.store(all_slots_.emplace_back(std::move(larger)).get(), std::memory_order_release);
+  }
+
+  std::mutex mutex_;  // of whoever makes a name
+  std::deque<std::string> entries_;
+  std::vector<std::unique_ptr<Slots>> all_slots_;
+  std::atomic<Slots*> slots_;
 };
 
 // Leaked on purpose: names made by plugins are read until the very end of the process.
@@ -25,17 +65,6 @@ Table& table() {
 
 }  // namespace
 
-Name::Name(std::string_view text) {
-  Table& t = table();
-  {
-    std::shared_lock lock(t.mutex);
-    if (auto found = t.entries.find(text); found != t.entries.end()) {
-      text_ = &*found;
-      return;
-    }
-  }
-  std::unique_lock lock(t.mutex);
-  text_ = &*t.entries.emplace(text).first;
-}
+Name::Name(std::string_view text) : text_(table().intern(text)) {}
 
 }  // namespace tenon

@@ -13,14 +13,21 @@ namespace {
 
 using codegen::RegisterFile;
 
+Error too_many_instructions(const LinearKernel& kernel) {
+  return error(Code::resource_exhausted, "linear kernel '", kernel.name,
+               "' has too many instructions where registers give way");
+}
+
 // One attempt: a place for each register, or the registers that give way.
 class Scan {
  public:
-  Scan(Work& work, const codegen::RegisterPool& pool)
-      : work_(work), kernel_(work.kernel), pool_(pool), intervals_(live_intervals(work)) {
+  // `full`: it fails where anything gives way that takes further instructions.
+  Scan(Work& work, const codegen::RegisterPool& pool, bool full)
+      : work_(work), kernel_(work.kernel), pool_(pool), full_(full), intervals_(live_intervals(work)) {
     kernel_.places.assign(kernel_.registers.size(), {});
     for (size_t file = 0; file < codegen::kRegisterFiles; ++file) active_[file].resize(pool.registers[file].size());
     reserve_pinned();
+    if (full) moved_ = perhaps_moved(kernel_);
   }
 
   Result<void> run() {
@@ -93,6 +100,7 @@ class Scan {
     const codegen::ScratchNeeds& needs = work_.needs[i].scratch;
     Instruction& instruction = kernel_.body[i];
     instruction.vectors.clear(), instruction.masks.clear(), instruction.generals.clear();
+    if (needs.vectors + needs.masks + needs.generals == 0) return {};
     const int start = static_cast<int>(2 * i);
     const auto take = [&](RegisterFile file, int count, InlineVector<int, 4>& out) -> Result<void> {
       for (int n = 0; n < count; ++n) {
@@ -133,6 +141,7 @@ class Scan {
     }
     if (least == kNever) return exhausted(file, instruction);
     spilled_.push_back(victim == kSpilledItself ? id : holders[victim].id);
+    if (full_ && !moved_[index(spilled_.back())]) return too_many_instructions(kernel_);
     return victim;
   }
 
@@ -146,6 +155,8 @@ class Scan {
   Work& work_;
   LinearKernel& kernel_;
   const codegen::RegisterPool& pool_;
+  const bool full_;
+  std::vector<char> moved_;  // where full: registers that may give way without a further instruction
   std::vector<Interval> intervals_;
   std::array<std::vector<Holder>, codegen::kRegisterFiles> active_;  // as in the pool's lists
   std::vector<RegisterId> starts_;                                   // by instructions
@@ -198,18 +209,17 @@ Result<void> allocate(LinearKernel& kernel, const codegen::RegisterPool& pool, c
   kernel.frame_slots = 0;
   Work work{.kernel = kernel};
   TENON_OK(ask_needs(work, needs), "allocating registers of linear kernel '", kernel.name, "'");
+  if (kernel.body.size() > most_instructions) return too_many_instructions(kernel);
   // Each round gives way to stand-ins, which live for one instruction and never give way themselves: it ends.
   for (;;) {
-    Scan scan(work, pool);
+    Scan scan(work, pool, kernel.body.size() == most_instructions);
     TENON_OK(scan.run(), "allocating registers of linear kernel '", kernel.name, "'");
     if (scan.spilled().empty()) break;
     kernel.places.clear();
     TENON_OK(spill(work, scan.spilled(), needs), "spilling registers of linear kernel '", kernel.name, "'");
-    if (kernel.body.size() > most_instructions)
-      return error(Code::resource_exhausted, "linear kernel '", kernel.name, "' has more than ", most_instructions,
-                   " instructions where registers give way");
+    if (kernel.body.size() > most_instructions) return too_many_instructions(kernel);
   }
-  pack_slots(kernel);
+  if (work.next_slot > 0) pack_slots(kernel);
   return {};
 }
 

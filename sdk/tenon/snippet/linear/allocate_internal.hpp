@@ -54,6 +54,10 @@ struct Work {
 // Intervals of all registers.
 std::vector<Interval> live_intervals(const Work& work);
 
+// By registers: is it made by an instruction that may move to its only reader? Any other that gives way takes further
+// instructions.
+std::vector<char> perhaps_moved(const LinearKernel& kernel);
+
 // Puts `spilled` registers into memory, or makes them again before each use.
 Result<void> spill(Work& work, const std::vector<RegisterId>& spilled, const NeedsFn& needs);
 

@@ -36,11 +36,13 @@ void Intervals::add(size_t id, int position) {
   if (id >= intervals_.size()) intervals_.resize(id + 1);
   Interval& interval = intervals_[id];
   if (interval.empty()) interval.start = interval.end = position;
+  interval.uses += frequency_;
+  interval.end = std::max(interval.end, position);
+  if (open_.empty() || open_.back().begin <= interval.start) return;
   // Whoever enters a loop alive must live through all of it: the next iteration may read it.
   const auto crossed =
       std::find_if(open_.begin(), open_.end(), [&](const Open& loop) { return loop.begin > interval.start; });
-  interval.end = std::max(interval.end, crossed == open_.end() ? position : crossed->end);
-  interval.uses += frequency_;
+  interval.end = std::max(interval.end, crossed->end);
 }
 
 std::vector<Interval> live_intervals(const Work& work) {

@@ -9,6 +9,17 @@
 namespace tenon::snippet {
 namespace {
 
+bool makes_again(Name op) {
+  static const Name kScalar("Scalar"), kZero("Zero"), kParameter("Parameter"), kBroadcast("BroadcastParameter"),
+      kNumber("Number");
+  return op == kScalar || op == kZero || op == kParameter || op == kBroadcast || op == kNumber;
+}
+// Where nobody writes what it loads.
+bool loads_again(const Instruction& one) {
+  static const Name kLoad("BroadcastLoad");
+  return one.op == kLoad && one.memory->index < 0;
+}
+
 class Spiller {
  public:
   Spiller(Work& work, const std::vector<RegisterId>& spilled, const NeedsFn& needs)
@@ -32,8 +43,7 @@ class Spiller {
 
   // The instruction that makes a register again at any place, where there is one.
   void find_makers() {
-    static const Name kScalar("Scalar"), kZero("Zero"), kParameter("Parameter"), kBroadcast("BroadcastParameter"),
-        kNumber("Number"), kLoad("BroadcastLoad"), kStore("Store");
+    static const Name kParameter("Parameter"), kStore("Store");
     std::vector<int> writes(kernel_.registers.size(), 0);
     std::vector<const Instruction*> parameters(kernel_.registers.size(), nullptr);
     for (const Instruction& instruction : kernel_.body) {
@@ -55,9 +65,8 @@ class Spiller {
     }
     for (const Instruction& instruction : kernel_.body) {
       if (instruction.out.size() != 1 || writes[index(instruction.out[0])] != 1) continue;
-      const Name op = instruction.op;
-      bool again = op == kScalar || op == kZero || op == kParameter || op == kBroadcast || op == kNumber;
-      if (op == kLoad && instruction.memory->index < 0 && !stores_anywhere) {
+      bool again = makes_again(instruction.op);
+      if (loads_again(instruction) && !stores_anywhere) {
         const RegisterId base = instruction.memory->base;
         again = parameters[index(base)] && writes[index(base)] == 1 &&
                 std::find(stored.begin(), stored.end(), port_of(base)) == stored.end();
@@ -180,6 +189,22 @@ class Spiller {
 };
 
 }  // namespace
+
+std::vector<char> perhaps_moved(const LinearKernel& kernel) {
+  constexpr size_t kNobody = ~size_t{0};
+  std::vector<char> may(kernel.registers.size(), 0);
+  std::vector<size_t> readers(kernel.registers.size(), kNobody);
+  for (size_t i = 0; i < kernel.body.size(); ++i) {
+    const Instruction& one = kernel.body[i];
+    for (const RegisterId id : one.in) {
+      size_t& reader = readers[static_cast<size_t>(id)];
+      if (reader != kNobody && reader != i) may[static_cast<size_t>(id)] = 0;
+      reader = i;
+    }
+    if (one.out.size() == 1 && (makes_again(one.op) || loads_again(one))) may[static_cast<size_t>(one.out[0])] = 1;
+  }
+  return may;
+}
 
 Result<void> spill(Work& work, const std::vector<RegisterId>& spilled, const NeedsFn& needs) {
   return Spiller(work, spilled, needs).run();

@@ -1,6 +1,10 @@
 #include <tenon/snippet/linear/emit.hpp>
 
 #include <memory>
+#include <optional>
+#include <ranges>
+#include <unordered_map>
+#include <vector>
 
 #include <tenon/support/str.hpp>
 
@@ -19,24 +23,33 @@ using Types = InlineVector<ElementType, 4>;
 using Values = InlineVector<EmitValue, 4>;
 
 Types types_of(const LinearKernel& kernel, const RegisterIds& ids) {
-  Types types;
-  for (const RegisterId id : ids) types.push_back(register_of(kernel, id).element);
-  return types;
+  const auto element = [&](RegisterId id) { return register_of(kernel, id).element; };
+  const auto elements = ids | std::views::transform(element);
+  return {elements.begin(), elements.end()};
 }
 
 Values values_of(const LinearKernel& kernel, const RegisterIds& ids) {
-  Values values;
-  for (const RegisterId id : ids)
-    values.push_back({kernel.places[static_cast<size_t>(id)], register_of(kernel, id).element});
-  return values;
+  const auto value = [&](RegisterId id) {
+    return EmitValue{kernel.places[static_cast<size_t>(id)], register_of(kernel, id).element};
+  };
+  const auto values = ids | std::views::transform(value);
+  return {values.begin(), values.end()};
 }
 
-// One instruction as its emitter sees it, with what the emission borrows.
-struct Prepared {
-  std::unique_ptr<codegen::Emitter> emitter;
-  Attributes more;
-  Values in, out;
-  std::optional<EmitAddress> memory = std::nullopt;
+// Emitters of a kernel's instructions. An emitter has no state but attributes: those without are one for all
+// instructions of a row.
+class Emitters {
+ public:
+  const codegen::Emitter* of(const codegen::JitterRow& row, const Attributes& attributes) {
+    if (!attributes.empty()) return others_.emplace_back(row.make(attributes)).get();
+    std::unique_ptr<codegen::Emitter>& emitter = plain_[&row];
+    if (!emitter) emitter = row.make(attributes);
+    return emitter.get();
+  }
+
+ private:
+  std::unordered_map<const codegen::JitterRow*, std::unique_ptr<codegen::Emitter>> plain_;
+  std::vector<std::unique_ptr<codegen::Emitter>> others_;
 };
 
 // What emitters are told beside an instruction's own attributes: of its loop, and the value of its param where that is
@@ -59,35 +72,49 @@ Attributes more_attributes(const LinearKernel& kernel, const Instruction& instru
   return made;
 }
 
-Prepared prepare(const LinearKernel& kernel, const Instruction& instruction, const codegen::JitterRow& row) {
-  Prepared made{.emitter = nullptr,
-                .more = more_attributes(kernel, instruction),
-                .in = values_of(kernel, instruction.in),
-                .out = values_of(kernel, instruction.out)};
-  made.emitter = row.make(made.more.empty() ? instruction.attributes : made.more);
-  if (!instruction.memory) return made;
+std::optional<EmitAddress> address_of(const LinearKernel& kernel, const Instruction& instruction) {
+  if (!instruction.memory) return std::nullopt;
   const Memory& memory = *instruction.memory;
-  made.memory = EmitAddress{.element = memory.element,
-                            .base = kernel.places[static_cast<size_t>(memory.base)],
-                            .index = std::nullopt,
-                            .displacement_bytes = memory.displacement_bytes};
-  if (memory.index >= 0) made.memory->index = kernel.places[static_cast<size_t>(memory.index)];
+  EmitAddress made{.element = memory.element,
+                   .base = kernel.places[static_cast<size_t>(memory.base)],
+                   .index = std::nullopt,
+                   .displacement_bytes = memory.displacement_bytes};
+  if (memory.index >= 0) made.index = kernel.places[static_cast<size_t>(memory.index)];
   return made;
 }
 
-codegen::Emission emission_of(const LinearKernel& kernel, const Instruction& instruction, const Prepared& prepared) {
-  return {.op = instruction.op.view(),
-          .attributes = prepared.more.empty() ? instruction.attributes : prepared.more,
-          .in = prepared.in,
-          .out = prepared.out,
-          .vectors = instruction.vectors,
-          .masks = instruction.masks,
-          .generals = instruction.generals,
-          .lanes = kernel.lanes,
-          .memory = prepared.memory,
-          .touched = instruction.touched,
-          .number = instruction.number};
-}
+// One instruction as its emitter sees it, with what the emission borrows.
+class Prepared {
+ public:
+  Prepared(const LinearKernel& kernel, const Instruction& instruction, const codegen::JitterRow& row,
+           Emitters& emitters)
+      : more_(more_attributes(kernel, instruction)),
+        in_(values_of(kernel, instruction.in)),
+        out_(values_of(kernel, instruction.out)),
+        emission_{.op = instruction.op.view(),
+                  .attributes = more_.empty() ? instruction.attributes : more_,
+                  .in = in_,
+                  .out = out_,
+                  .vectors = instruction.vectors,
+                  .masks = instruction.masks,
+                  .generals = instruction.generals,
+                  .lanes = kernel.lanes,
+                  .memory = address_of(kernel, instruction),
+                  .touched = instruction.touched,
+                  .number = instruction.number},
+        emitter_(emitters.of(row, emission_.attributes)) {}
+  Prepared(const Prepared&) = delete;
+  Prepared& operator=(const Prepared&) = delete;
+
+  void emit_data(codegen::ConstantPool& constants) const { emitter_->emit_data(constants, emission_); }
+  Result<void> emit_code(codegen::EmitContext& context) const { return emitter_->emit_code(context, emission_); }
+
+ private:
+  const Attributes more_;
+  const Values in_, out_;
+  const codegen::Emission emission_;
+  const codegen::Emitter* const emitter_;
+};
 
 }  // namespace
 
@@ -114,20 +141,21 @@ Result<void> emit(const LinearKernel& kernel, const codegen::JitterTable& table,
                  " code");
   if (kernel.places.size() != kernel.registers.size())
     return error(Code::internal, "linear kernel '", kernel.name, "' is emitted before its registers are allocated");
-  std::vector<Prepared> prepared;
-  prepared.reserve(kernel.body.size());
-  for (const Instruction& instruction : kernel.body) {
-    TENON_TRY(row, find_row(kernel, instruction, table, target), "emitting linear kernel '", kernel.name, "'");
-    prepared.push_back(prepare(kernel, instruction, *row));
-    prepared.back().emitter->emit_data(context.constants(), emission_of(kernel, instruction, prepared.back()));
-  }
+  Emitters emitters;
+  std::vector<std::optional<Prepared>> prepared(kernel.body.size());
   for (size_t i = 0; i < kernel.body.size(); ++i) {
     const Instruction& instruction = kernel.body[i];
-    const std::string text = print(kernel, instruction);
+    TENON_TRY(row, find_row(kernel, instruction, table, target), "emitting linear kernel '", kernel.name, "'");
+    prepared[i].emplace(kernel, instruction, *row, emitters).emit_data(context.constants());
+  }
+  std::string text;
+  for (size_t i = 0; i < kernel.body.size(); ++i) {
+    const Instruction& instruction = kernel.body[i];
+    text.clear();
+    print_into(text, kernel, instruction);
     context.mark(instruction.label < 0 ? std::string_view() : kernel.labels[static_cast<size_t>(instruction.label)],
                  text);
-    TENON_OK(prepared[i].emitter->emit_code(context, emission_of(kernel, instruction, prepared[i])), "emitting '", text,
-             "' of linear kernel '", kernel.name, "'");
+    TENON_OK(prepared[i]->emit_code(context), "emitting '", text, "' of linear kernel '", kernel.name, "'");
   }
   return {};
 }

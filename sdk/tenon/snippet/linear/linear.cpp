@@ -22,23 +22,32 @@ void append_moves(std::vector<Instruction>& body, const Loop& loop, ParamId Loop
 }
 
 void insert_shifts(LinearKernel& kernel) {
-  const auto moves = [](const Loop& loop) { return !loop.shifts.empty(); };
-  if (std::none_of(kernel.loops.begin(), kernel.loops.end(), moves)) return;
-  std::vector<Instruction> body;
-  body.reserve(kernel.body.size() + kernel.loops.size() * 4);
-  for (Instruction& instruction : kernel.body) {
-    if (instruction.op != kLoopEnd) {
-      body.push_back(std::move(instruction));
-      continue;
-    }
-    Loop& loop = kernel.loops[static_cast<size_t>(instruction.number)];
-    const int label = instruction.label;
-    append_moves(body, loop, &Loop::Shift::each, label);
-    body.push_back(std::move(instruction));
-    append_moves(body, loop, &Loop::Shift::rewind, label);
-    loop.shifts.clear();
+  std::vector<Instruction>& body = kernel.body;
+  const auto loop_of = [&](const Instruction& end) -> const Loop& {
+    return kernel.loops[static_cast<size_t>(end.number)];
+  };
+  size_t more = 0;
+  for (const Instruction& one : body) {
+    if (one.op != kLoopEnd) continue;
+    for (const Loop::Shift& shift : loop_of(one).shifts) more += (shift.each >= 0) + (shift.rewind >= 0);
   }
-  kernel.body = std::move(body);
+  size_t from = body.size(), to = from + more;
+  body.reserve(to), body.resize(to);
+  std::vector<Instruction> moves;
+  const auto put_moves = [&](const Loop& loop, ParamId Loop::Shift::*which, int label) {
+    append_moves(moves, loop, which, label);
+    for (; !moves.empty(); moves.pop_back()) body[--to] = std::move(moves.back());
+  };
+  // From the end, so that each instruction moves once.
+  while (from < to) {
+    Instruction& one = body[--from];
+    const bool ends = one.op == kLoopEnd;
+    const int label = one.label;
+    if (ends) put_moves(loop_of(one), &Loop::Shift::rewind, label);
+    if (--to != from) body[to] = std::move(one);
+    if (ends) put_moves(loop_of(body[to]), &Loop::Shift::each, label);
+  }
+  for (Loop& loop : kernel.loops) loop.shifts.clear();
 }
 
 }  // namespace tenon::snippet

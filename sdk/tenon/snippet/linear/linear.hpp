@@ -260,6 +260,7 @@ struct TENON_API LinearKernel {
 // The text above; parse(print(k)) prints alike. Errors name line and column.
 TENON_API std::string print(const LinearKernel& kernel);
 TENON_API std::string print(const LinearKernel& kernel, const Instruction& instruction);
+TENON_API void print_into(std::string& text, const LinearKernel& kernel, const Instruction& instruction);  // at its end
 // The kernel's text without names of graph and operators: kernels that compute the same have the same.
 TENON_API std::string text_without_names(const LinearKernel& kernel);
 TENON_API Result<LinearKernel> parse_linear(std::string_view text);

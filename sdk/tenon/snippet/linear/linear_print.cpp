@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cstring>
 #include <span>
 
 #include <tenon/ir/text.hpp>
@@ -16,79 +18,127 @@ std::string hex(uint64_t value) {
 
 char file_letter(codegen::RegisterFile file) { return codegen::register_file_name(file)[0]; }
 
-// Kernels are printed for each key of a code cache, instructions for each mark in the code.
-template <class T>
-void append_one(std::string& text, const T& value) {
-  if constexpr (std::integral<T> && !std::same_as<T, char> && !std::same_as<T, bool>) {
-    char digits[24];
-    const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
-    text.append(digits, static_cast<size_t>(end - digits));
-  } else {
-    append_text(text, value);
+// Writes at the end of a string, which is longer than its text until this is gone: kernels are printed for each key of
+// a code cache, instructions for each mark in the code, and most pieces have a few letters.
+class Writer {
+ public:
+  explicit Writer(std::string& text) : text_(text), at_(text.data() + text.size()), end_(at_) {}
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+  ~Writer() { text_.resize(size()); }
+
+  template <class... Args>
+  void operator()(const Args&... pieces) {
+    reserve((most(pieces) + ...));
+    ((at_ = put(at_, pieces)), ...);
   }
-}
-template <class... Args>
-void append(std::string& text, const Args&... args) {
-  (append_one(text, args), ...);
-}
+  void spaces(size_t count) {
+    reserve(count);
+    std::memset(at_, ' ', count);
+    at_ += count;
+  }
+
+ private:
+  static constexpr size_t kLine = 128;                       // about, with some room
+  static constexpr size_t kMostDigits = 20, kMostType = 16;  // letters
+
+  static size_t most(char) { return 1; }
+  static size_t most(std::string_view piece) { return piece.size(); }
+  static size_t most(ElementType) { return kMostType; }
+  static size_t most(std::integral auto) { return kMostDigits; }
+  template <size_t N>
+  static size_t most(const char (&)[N]) {
+    return N - 1;
+  }
+  static char* put(char* at, char c) {
+    *at = c;
+    return at + 1;
+  }
+  static char* put(char* at, std::string_view piece) {
+    std::memcpy(at, piece.data(), piece.size());
+    return at + piece.size();
+  }
+  template <size_t N>
+  static char* put(char* at, const char (&literal)[N]) {
+    std::memcpy(at, literal, N - 1);
+    return at + N - 1;
+  }
+  static char* put(char* at, ElementType element) { return put(at, std::string_view(element.to_string())); }
+  static char* put(char* at, std::integral auto number) {
+    if (number >= 0 && number < 10) return put(at, static_cast<char>('0' + number));
+    return std::to_chars(at, at + kMostDigits, number).ptr;
+  }
+  size_t size() const { return static_cast<size_t>(at_ - text_.data()); }
+  void reserve(size_t bytes) {
+    if (static_cast<size_t>(end_ - at_) < bytes) grow(bytes);
+  }
+  void grow(size_t bytes) {
+    const size_t written = size();
+    text_.resize(std::max(2 * written, written + bytes + kLine));
+    at_ = text_.data() + written;
+    end_ = text_.data() + text_.size();
+  }
+
+  std::string& text_;
+  char *at_, *end_;
+};
 
 // "%4:f32", after allocation "%4:f32@v3".
-void append_definition(std::string& text, const LinearKernel& kernel, RegisterId id) {
+void append_definition(Writer& write, const LinearKernel& kernel, RegisterId id) {
   const Register& reg = kernel.registers[static_cast<size_t>(id)];
-  append(text, "%", id, ":");
+  write("%", id, ":");
   if (reg.file == codegen::RegisterFile::general)
-    append(text, "g");
+    write("g");
   else
-    append(text, reg.element);
+    write(reg.element);
   if (kernel.places.empty()) return;
   const codegen::PhysicalRegister& place = kernel.places[static_cast<size_t>(id)];
-  append(text, "@", file_letter(place.file), place.number);
+  write("@", file_letter(place.file), place.number);
 }
 
-void append_definitions(std::string& text, const LinearKernel& kernel, std::span<const RegisterId> ids) {
+void append_definitions(Writer& write, const LinearKernel& kernel, std::span<const RegisterId> ids) {
   for (size_t i = 0; i < ids.size(); ++i) {
-    if (i > 0) append(text, ", ");
-    append_definition(text, kernel, ids[i]);
+    if (i > 0) write(", ");
+    append_definition(write, kernel, ids[i]);
   }
 }
 
-void append_memory(std::string& text, const Memory& memory) {
-  append(text, " ", memory.element, " [%", memory.base);
-  if (memory.index >= 0) append(text, " + %", memory.index);
-  if (memory.displacement_bytes != 0) append(text, " + ", memory.displacement_bytes);
-  append(text, "]");
+void append_memory(Writer& write, const Memory& memory) {
+  write(" ", memory.element, " [%", memory.base);
+  if (memory.index >= 0) write(" + %", memory.index);
+  if (memory.displacement_bytes != 0) write(" + ", memory.displacement_bytes);
+  write("]");
 }
 
-void append_attributes(std::string& text, const Attributes& attributes) {
+void append_attributes(Writer& write, const Attributes& attributes) {
   static const Name kBits("bits");
   bool first = true;
   for (const auto& [name, value] : attributes) {
     const int64_t* number = value.get_if<int64_t>();
-    append(text, first ? " {" : ", ", name.view(), " = ");
+    write(first ? " {" : ", ", name.view(), " = ");
     if (!number)
-      append(text, print(value));
+      write(print(value));
     else if (name == kBits)
-      append(text, hex(static_cast<uint64_t>(*number)));
+      write(hex(static_cast<uint64_t>(*number)));
     else
-      append(text, *number);
+      write(*number);
     first = false;
   }
-  if (!first) append(text, "}");
+  if (!first) write("}");
 }
 
-void append_number(std::string& text, const Instruction& instruction) {
+void append_number(Writer& write, const Instruction& instruction) {
   static const Name kParameter("Parameter"), kBroadcast("BroadcastParameter");
   const Name op = instruction.op;
-  if (op == kParameter || op == kBroadcast || op == kAddParameter || op == kHeadLanes)
-    append(text, " #", instruction.number);
-  if (op == kSpill || op == kReload) append(text, " slot ", instruction.number);
+  if (op == kParameter || op == kBroadcast || op == kAddParameter || op == kHeadLanes) write(" #", instruction.number);
+  if (op == kSpill || op == kReload) write(" slot ", instruction.number);
 }
 
-void append_scratch(std::string& text, const Instruction& instruction) {
+void append_scratch(Writer& write, const Instruction& instruction) {
   if (instruction.vectors.empty() && instruction.masks.empty() && instruction.generals.empty()) return;
-  append(text, " uses");
+  write(" uses");
   const auto list = [&](char letter, std::span<const int> numbers) {
-    for (const int number : numbers) append(text, " ", letter, number);
+    for (const int number : numbers) write(" ", letter, number);
   };
   list('v', instruction.vectors);
   list('m', instruction.masks);
@@ -103,23 +153,25 @@ std::string shifts_text(const Loop& loop) {
   return text;
 }
 
-std::string region_text(const LinearKernel& kernel, const Instruction& begin) {
+void append_region(Writer& write, const LinearKernel& kernel, const Instruction& begin) {
   const Loop& loop = kernel.loops[static_cast<size_t>(begin.number)];
-  const std::string head = str(begin.number, " ", loop.name, " dim ", loop.dim, " %", begin.in[0]);
-  if (loop.kind == Loop::Kind::tail) {
-    std::string text = str("tail ", head, " limit #", loop.limit, " -> ");
-    append_definitions(text, kernel, begin.out);
-    return text + " {";
+  const bool tail = loop.kind == Loop::Kind::tail;
+  write(tail ? "tail " : "loop ", begin.number, " ", loop.name, " dim ", loop.dim, " %", begin.in[0]);
+  if (tail) {
+    write(" limit #", loop.limit, " -> ");
+    append_definitions(write, kernel, begin.out);
+  } else {
+    write(loop.kind == Loop::Kind::vector ? " vector" : "", " step ", loop.increment, " limit #", loop.limit,
+          shifts_text(loop));
   }
-  return str("loop ", head, loop.kind == Loop::Kind::vector ? " vector" : "", " step ", loop.increment, " limit #",
-             loop.limit, shifts_text(loop), " {");
+  write(" {");
 }
 
-void append_operands(std::string& text, const Instruction& instruction) {
-  if (instruction.memory) append_memory(text, *instruction.memory);
+void append_operands(Writer& write, const Instruction& instruction) {
+  if (instruction.memory) append_memory(write, *instruction.memory);
   bool first = !instruction.memory;
   for (const RegisterId id : instruction.in) {
-    append(text, first ? " %" : ", %", id);
+    write(first ? " %" : ", %", id);
     first = false;
   }
 }
@@ -155,37 +207,38 @@ std::string blocks_text(const LinearKernel::Blocks& blocks) {
   return text + "\n";
 }
 
-}  // namespace
-
-namespace {
-
-void append_instruction(std::string& text, const LinearKernel& kernel, const Instruction& instruction) {
+void append_instruction(Writer& write, const LinearKernel& kernel, const Instruction& instruction) {
   const Name op = instruction.op;
-  if (op == kLoopEnd || op == kTailEnd) return append(text, "}");
-  if (op == kLoopBegin || op == kTailBegin) return append(text, region_text(kernel, instruction));
-  append_definitions(text, kernel, instruction.out);
-  if (!instruction.out.empty()) append(text, " = ");
-  append(text, op.view());
-  if (instruction.touched == codegen::Lanes::partial) append(text, ".partial");
-  if (instruction.touched == codegen::Lanes::one) append(text, ".one");
-  append_operands(text, instruction);
-  append_number(text, instruction);
-  append_attributes(text, instruction.attributes);
-  append_scratch(text, instruction);
+  if (op == kLoopEnd || op == kTailEnd) return write("}");
+  if (op == kLoopBegin || op == kTailBegin) return append_region(write, kernel, instruction);
+  append_definitions(write, kernel, instruction.out);
+  if (!instruction.out.empty()) write(" = ");
+  write(op.view());
+  if (instruction.touched == codegen::Lanes::partial) write(".partial");
+  if (instruction.touched == codegen::Lanes::one) write(".one");
+  append_operands(write, instruction);
+  append_number(write, instruction);
+  append_attributes(write, instruction.attributes);
+  append_scratch(write, instruction);
 }
-
-}  // namespace
-
-std::string print(const LinearKernel& kernel, const Instruction& instruction) {
-  std::string text;
-  text.reserve(64);
-  append_instruction(text, kernel, instruction);
-  return text;
-}
-
-namespace {
 
 enum class Labels : uint8_t { without, with };
+
+void append_body(std::string& text, const LinearKernel& kernel, Labels labels) {
+  Writer write(text);
+  size_t depth = 1;
+  for (const Instruction& instruction : kernel.body) {
+    const Name op = instruction.op;
+    if (op == kLoopEnd || op == kTailEnd) --depth;
+    write.spaces(depth * 2);
+    append_instruction(write, kernel, instruction);
+    if (instruction.label >= 0 && labels == Labels::with)
+      write(" ; ", kernel.labels[static_cast<size_t>(instruction.label)]);
+    write("\n");
+    if (op == kLoopBegin || op == kTailBegin) ++depth;
+  }
+  write("}\n");
+}
 
 std::string kernel_text(const LinearKernel& kernel, std::string_view name, Labels labels) {
   std::string text = str("kernel @", name, " lanes ", kernel.lanes,
@@ -198,24 +251,22 @@ std::string kernel_text(const LinearKernel& kernel, std::string_view name, Label
   if (kernel.blocks.dim >= 0) text += blocks_text(kernel.blocks);
   if (kernel.stretch >= 0) text += str("  stretch from ", kernel.stretch, "\n");
   if (kernel.joined.rows >= 0) text += str("  joined rows ", kernel.joined.rows, "\n");
-  constexpr size_t kLine = 64;  // about
-  text.reserve(text.size() + kernel.body.size() * kLine);
-  size_t depth = 1;
-  for (const Instruction& instruction : kernel.body) {
-    const Name op = instruction.op;
-    if (op == kLoopEnd || op == kTailEnd) --depth;
-    text.append(depth * 2, ' ');
-    append_instruction(text, kernel, instruction);
-    if (instruction.label >= 0 && labels == Labels::with)
-      append(text, " ; ", kernel.labels[static_cast<size_t>(instruction.label)]);
-    text += '\n';
-    if (op == kLoopBegin || op == kTailBegin) ++depth;
-  }
-  text += "}\n";
+  append_body(text, kernel, labels);
   return text;
 }
 
 }  // namespace
+
+void print_into(std::string& text, const LinearKernel& kernel, const Instruction& instruction) {
+  Writer write(text);
+  append_instruction(write, kernel, instruction);
+}
+
+std::string print(const LinearKernel& kernel, const Instruction& instruction) {
+  std::string text;
+  print_into(text, kernel, instruction);
+  return text;
+}
 
 std::string print(const LinearKernel& kernel) { return kernel_text(kernel, kernel.name, Labels::with); }
 

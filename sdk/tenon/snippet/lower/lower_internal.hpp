@@ -355,6 +355,7 @@ class Lowering {
   std::pair<RegisterId, RegisterId> held_tail_{-1, -1};  // mask and count
   std::unordered_map<std::string, RegisterId> scalars_;
   std::unordered_map<std::string, int> labels_;
+  std::pair<const BodyNode*, int> labelled_{nullptr, -1};  // whose label was asked for last
   Place place_;
 };
 

@@ -16,8 +16,10 @@ Instruction& Lowering::write(Instruction instruction) {
 
 int Lowering::label_of(const BodyNode& node) {
   if (node.label.empty()) return -1;
+  if (labelled_.first == &node) return labelled_.second;  // the next unit of the same value
   const auto [at, is_new] = labels_.try_emplace(node.label, static_cast<int>(kernel_.labels.size()));
   if (is_new) kernel_.labels.push_back(node.label);
+  labelled_ = {&node, at->second};
   return at->second;
 }
 
