@@ -124,24 +124,21 @@ bool Registers::step_modulo(const Expr& e, Place place, size_t level) {
 // A sum in which one operand is stepped modulo a constant, and the others by a constant: where an index of a ring lies.
 bool Registers::step_beside_modulo(const Expr& e, Place place, size_t level) {
   if (e.kind() != ExprKind::sum) return false;
-  const Level& l = levels_[level];
-  const auto next = [&](const Expr& x) { return x.substitute({{l.symbol, Expr::symbol(l.symbol) + l.step}}); };
   const auto operands = e.operands();
-  const auto numbers = e.numbers();
-  std::optional<size_t> ring;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if (level_of(operands[i]) < level || (next(operands[i]) - operands[i]).is_constant()) continue;
-    if (ring || operands[i].kind() != ExprKind::mod || !operands[i].operands()[1].is_constant()) return false;
-    ring = i;
-  }
-  if (!ring) return false;
-  const Expr& place_in_ring = operands[*ring];
-  const Expr by = next(place_in_ring.operands()[0]) - place_in_ring.operands()[0];
-  const int64_t modulus = place_in_ring.operands()[1].constant(), factor = numbers.empty() ? 1 : numbers[*ring];
-  const Expr other = e - factor * place_in_ring, other_by = next(other) - other;
+  const auto ring = std::ranges::find_if(operands, [&](const Expr& x) {
+    return x.kind() == ExprKind::mod && x.operands()[1].is_constant() && level_of(x) == level;
+  });
+  if (ring == operands.end()) return false;
+  const Level& l = levels_[level];
+  const auto stepped_by = [&](const Expr& x) {
+    return x.substitute({{l.symbol, Expr::symbol(l.symbol) + l.step}}) - x;
+  };
+  const int64_t modulus = ring->operands()[1].constant(),
+                factor = e.numbers().empty() ? 1 : e.numbers()[static_cast<size_t>(ring - operands.begin())];
+  const Expr by = stepped_by(ring->operands()[0]), other_by = stepped_by(e - factor * *ring);
   if (modulus <= 0 || !by.is_constant() || !other_by.is_constant()) return false;
   const int64_t rest = mod(by, modulus).constant();
-  const Value beside = value(place_in_ring);
+  const Value beside = value(*ring);
   set_before(level, place, value(e.substitute({{l.symbol, l.begin}})));
   levels_[level].code.beside_steps.push_back(
       {place, beside.place, other_by.constant() + factor * rest, rest, factor * modulus});
