@@ -80,10 +80,34 @@ int LowBits::of_operand(const LinearKernel& kernel, const Instruction& one, size
   return passes && has_32_bits(kernel, one.out[0]) ? of(one.out[0]) : kAllBits;
 }
 
-void drop_wraps(LinearKernel& kernel) {
-  if (std::ranges::find(kernel.body, kWrap, &Instruction::op) == kernel.body.end()) return;
-  const Uses uses(kernel);
-  const LowBits wanted(kernel, uses);
+namespace {
+
+void convert_in_range(LinearKernel& kernel, const Uses& uses, const LowBits& wanted) {
+  const auto maker = [&](RegisterId id) {
+    const auto made = uses.maker(id);
+    return made ? &kernel.body[*made] : nullptr;
+  };
+  for (Instruction& one : kernel.body) {
+    if (one.op != kConvert || kernel.registers[static_cast<size_t>(one.in[0])].element != kF32 ||
+        !has_32_bits(kernel, one.out[0]))
+      continue;
+    const Instruction* const high = maker(one.in[0]);
+    Instruction* const low = high && high->op == kClampHigh && !high->memory ? maker(high->in[0]) : nullptr;
+    if (!low || low->op != kClampLow || low->memory) continue;
+    const Instruction *const least = maker(low->in[1]), *const most = maker(high->in[1]);
+    if (!least || !most || least->op != kScalar || most->op != kScalar) continue;
+    if (!(number_of(*least) >= -0x1p31f) || !(number_of(*most) < 0x1p31f)) continue;
+    if (wanted.of(one.out[0]) < kAllBits) {
+      one.op = kConvertInRange;
+    } else if (std::bit_cast<uint32_t>(number_of(*least)) == 0 && number_of(*most) >= 0 &&
+               uses.is_for_one(low->out[0]) && uses.is_for_one(high->out[0])) {
+      low->op = "ClampLowOfNaN";
+      one.op = kConvertInRange;
+    }
+  }
+}
+
+void drop_wraps(LinearKernel& kernel, const Uses& uses, const LowBits& wanted) {
   std::map<RegisterId, RegisterId> same;
   std::erase_if(kernel.body, [&](Instruction& one) {
     for (RegisterId& id : one.in)
@@ -96,33 +120,16 @@ void drop_wraps(LinearKernel& kernel) {
   });
 }
 
-void convert_in_range(LinearKernel& kernel) {
-  if (std::ranges::find(kernel.body, kConvert, &Instruction::op) == kernel.body.end()) return;
-  static const Name kLow("ClampLow"), kHigh("ClampHigh"), kInRange("ConvertInRange"), kLowOrNaN("ClampLowOfNaN");
+}  // namespace
+
+// Both by one look at the kernel: neither changes how many bits of what the other looks at are read.
+void use_low_bits(LinearKernel& kernel) {
+  const bool wraps = has_any(kernel, {kWrap}), converts = has_any(kernel, {kConvert});
+  if (!wraps && !converts) return;
   const Uses uses(kernel);
   const LowBits wanted(kernel, uses);
-  const auto maker = [&](RegisterId id) {
-    const auto made = uses.maker(id);
-    return made ? &kernel.body[*made] : nullptr;
-  };
-  for (Instruction& one : kernel.body) {
-    if (one.op != kConvert || kernel.registers[static_cast<size_t>(one.in[0])].element != kF32 ||
-        !has_32_bits(kernel, one.out[0]))
-      continue;
-    const Instruction* const high = maker(one.in[0]);
-    Instruction* const low = high && high->op == kHigh && !high->memory ? maker(high->in[0]) : nullptr;
-    if (!low || low->op != kLow || low->memory) continue;
-    const Instruction *const least = maker(low->in[1]), *const most = maker(high->in[1]);
-    if (!least || !most || least->op != kScalar || most->op != kScalar) continue;
-    if (!(number_of(*least) >= -0x1p31f) || !(number_of(*most) < 0x1p31f)) continue;
-    if (wanted.of(one.out[0]) < kAllBits) {
-      one.op = kInRange;
-    } else if (std::bit_cast<uint32_t>(number_of(*least)) == 0 && number_of(*most) >= 0 &&
-               uses.is_for_one(low->out[0]) && uses.is_for_one(high->out[0])) {
-      low->op = kLowOrNaN;
-      one.op = kInRange;
-    }
-  }
+  if (converts) convert_in_range(kernel, uses, wanted);
+  if (wraps) drop_wraps(kernel, uses, wanted);
 }
 
 }  // namespace tenon::x86

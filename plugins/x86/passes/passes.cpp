@@ -8,8 +8,7 @@
 namespace tenon::x86 {
 
 Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
-  drop_wraps(kernel);
-  convert_in_range(kernel);
+  use_low_bits(kernel);
   if (options.near || options.bytes) join_bytes(kernel, options.isa);
   options.isa == Isa::avx512 ? join_conditions(kernel) : turn_choices(kernel);
   if (options.contract) tabulate_functions(kernel, options.isa);

@@ -154,12 +154,11 @@ struct PassOptions : FormPasses {
 // All of them, in the order below; then the verifier.
 Result<void> optimise(snippet::LinearKernel& kernel, const PassOptions& options);
 
-// Wrap of what is only read in so many low bits, as by a store. passes/low_bits.cpp
-void drop_wraps(snippet::LinearKernel& kernel);
-// Floats that are clamped to the range of an integer, to integers: by what the machine has, which makes 0x80000000 of
-// NaN, where the highest bit is not read; else NaN is 0 by the clamp.
-void convert_in_range(snippet::LinearKernel& kernel);
-void join_bytes(snippet::LinearKernel& kernel, Isa isa);  // after those; passes/bytes.cpp
+// Without Wrap of what is only read in so many low bits, as by a store. Floats that are clamped to the range of an
+// integer become integers by what the machine has, which makes 0x80000000 of NaN, where the highest bit is not read;
+// else NaN is 0 by the clamp. passes/low_bits.cpp
+void use_low_bits(snippet::LinearKernel& kernel);
+void join_bytes(snippet::LinearKernel& kernel, Isa isa);  // after that; passes/bytes.cpp
 // Is it elementwise, of tensors of bytes alone? Then all of it may become lanes of bytes.
 bool is_of_bytes(const snippet::Body& body);
 // Is it elementwise, of lanes of 32 bits, with bytes in tensors? Then some of it may.

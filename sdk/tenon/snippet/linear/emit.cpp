@@ -36,6 +36,36 @@ Values values_of(const LinearKernel& kernel, const RegisterIds& ids) {
   return {values.begin(), values.end()};
 }
 
+// Rows of a kernel's instructions in their order: copies of a loop's body stand side by side, and have one.
+class Rows {
+ public:
+  Rows(const codegen::JitterTable& table, const TargetDescription& target) : table_(table), target_(target) {}
+
+  Result<const codegen::JitterRow*> of(const LinearKernel& kernel, const Instruction& instruction) {
+    if (last_ && instruction.op == op_ && instruction.attributes.empty() && are(in_, kernel, instruction.in) &&
+        are(out_, kernel, instruction.out))
+      return last_;
+    TENON_TRY(row, find_row(kernel, instruction, table_, target_));
+    last_ = instruction.attributes.empty() ? row : nullptr;
+    op_ = instruction.op, in_ = types_of(kernel, instruction.in), out_ = types_of(kernel, instruction.out);
+    return row;
+  }
+
+ private:
+  static bool are(const Types& types, const LinearKernel& kernel, const RegisterIds& ids) {
+    if (types.size() != ids.size()) return false;
+    for (size_t i = 0; i < types.size(); ++i)
+      if (types[i] != register_of(kernel, ids[i]).element) return false;
+    return true;
+  }
+
+  const codegen::JitterTable& table_;
+  const TargetDescription& target_;
+  const codegen::JitterRow* last_ = nullptr;  // null where it depends on attributes
+  Name op_;
+  Types in_, out_;
+};
+
 // Emitters of a kernel's instructions. An emitter has no state but attributes: those without are one for all
 // instructions of a row.
 class Emitters {
@@ -128,8 +158,9 @@ Result<const codegen::JitterRow*> find_row(const LinearKernel& kernel, const Ins
 }
 
 NeedsFn needs_of(const codegen::JitterTable& table, const TargetDescription& target) {
-  return [&](const LinearKernel& kernel, const Instruction& instruction) -> Result<InstructionNeeds> {
-    TENON_TRY(row, find_row(kernel, instruction, table, target));
+  return [rows = Rows(table, target)](const LinearKernel& kernel,
+                                      const Instruction& instruction) mutable -> Result<InstructionNeeds> {
+    TENON_TRY(row, rows.of(kernel, instruction));
     return InstructionNeeds{row->scratch, row->early_result};
   };
 }
@@ -141,11 +172,12 @@ Result<void> emit(const LinearKernel& kernel, const codegen::JitterTable& table,
                  " code");
   if (kernel.places.size() != kernel.registers.size())
     return error(Code::internal, "linear kernel '", kernel.name, "' is emitted before its registers are allocated");
+  Rows rows(table, target);
   Emitters emitters;
   std::vector<std::optional<Prepared>> prepared(kernel.body.size());
   for (size_t i = 0; i < kernel.body.size(); ++i) {
     const Instruction& instruction = kernel.body[i];
-    TENON_TRY(row, find_row(kernel, instruction, table, target), "emitting linear kernel '", kernel.name, "'");
+    TENON_TRY(row, rows.of(kernel, instruction), "emitting linear kernel '", kernel.name, "'");
     prepared[i].emplace(kernel, instruction, *row, emitters).emit_data(context.constants());
   }
   std::string text;

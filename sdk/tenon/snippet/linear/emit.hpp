@@ -18,7 +18,7 @@ TENON_API Result<const codegen::JitterRow*> find_row(const LinearKernel& kernel,
                                                      const codegen::JitterTable& table,
                                                      const TargetDescription& target);
 
-// What allocate() asks, answered by the table. Borrows both for as long as the function lives.
+// What allocate() asks, answered by the table. Borrows both for as long as the function lives; one thread.
 TENON_API NeedsFn needs_of(const codegen::JitterTable& table, const TargetDescription& target);
 
 // emit_data of each instruction, in order, then emit_code of each, after context.mark(). The table's rows must be for
