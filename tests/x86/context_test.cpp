@@ -147,6 +147,17 @@ TEST(X86Context, CodeThatKeepsNoConstantsDoesNotJump) {
   EXPECT_TRUE(object.marks.empty());
 }
 
+// By where it lies in its memory, which must begin at a line as code does where it runs.
+TEST(X86Context, CodeIsAlignedWhereverItHasGrownTo) {
+  ConstantPool pool;
+  X86Context c(Isa::avx2, pool);
+  for (int i = 0; i < 2000; ++i) {
+    for (int k = 0; k < 70; ++k) c.gen().nop();
+    c.gen().align(64);
+    ASSERT_EQ(c.gen().getSize() % 64, 0u) << i;
+  }
+}
+
 TEST(X86Context, CodeGrowsBeyondItsFirstBuffer) {
   ConstantPool pool;
   X86Context c(Isa::avx2, pool);
