@@ -25,11 +25,8 @@ std::vector<tenon::test::GuardedBuffer> memories_of(const Body& whole, const Fol
     made.emplace_back(static_cast<size_t>(elements * memory.element.bits() / 8));
     if (!memory.counts) continue;
     const int64_t count = element_count(whole.reduced_dims(), extents);
-    const float real = static_cast<float>(count);
-    if (memory.element == kF32)
-      std::memcpy(made.back().data(), &real, sizeof real);
-    else
-      std::memcpy(made.back().data(), &count, static_cast<size_t>(memory.element.bits()) / 8);
+    const uint64_t bits = lane_bits(memory.element, static_cast<double>(count));
+    std::memcpy(made.back().data(), &bits, made.back().bytes());
   }
   return made;
 }

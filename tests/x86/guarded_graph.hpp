@@ -260,8 +260,7 @@ class GuardedGraph {
       memories.emplace_back(static_cast<size_t>(elements * memory.element.bits() / 8));
       std::memset(memories.back().data(), 0xa5, memories.back().values().size());
       if (!memory.counts) continue;
-      const uint64_t bits = memory.element.is_float() ? encode_float(memory.element, static_cast<double>(folded))
-                                                      : static_cast<uint64_t>(folded);
+      const uint64_t bits = snippet::lane_bits(memory.element, static_cast<double>(folded));
       std::memcpy(memories.back().data(), &bits, memories.back().values().size());
     }
     for (const snippet::FoldStage& stage : stages->stages) {

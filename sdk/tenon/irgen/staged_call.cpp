@@ -2,14 +2,12 @@
 
 #include <tenon/irgen/staged_call_internal.hpp>
 #include <tenon/snippet/body/body_elements.hpp>
-#include <tenon/tensor/numeric.hpp>
 
 namespace tenon::irgen::detail {
 namespace {
 
 void store_count(ElementType element, int64_t count, std::byte* to) {
-  const uint64_t bits =
-      element.is_float() ? encode_float(element, static_cast<double>(count)) : static_cast<uint64_t>(count);
+  const uint64_t bits = snippet::lane_bits(element, static_cast<double>(count));
   std::memcpy(to, &bits, static_cast<size_t>(element.bits()) / 8);
 }
 

@@ -141,7 +141,7 @@ class TENON_API CallPlan {
   std::vector<Word> words_;
   DimSet splittable_ = 0, reduced_ = 0;
   size_t inputs_ = 0, tensors_ = 0, scratch_bytes_ = 0;
-  int parted_dim_ = -1;
+  int parted_dim_ = -1;  // -1: none is
   int stretch_ = -1;     // LinearKernel::stretch
   int joined_dim_ = -1;  // rows of it are joined, so many each time
   int64_t each_ = 1;
