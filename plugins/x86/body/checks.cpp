@@ -83,11 +83,12 @@ class Rewriter {
     if (!is_int || x.low != x.high || varies(node.result) == 0 || snippet::is_reduction(node.op) ||
         uniform_.contains(node.result))
       return std::nullopt;
+    const Numbers alone{.low = x.low, .high = x.high};  // before `x` moves
     BodyNode made = body_.make_scalar(body_.values[index(node.result)].element,
-                                      static_cast<uint32_t>(static_cast<int64_t>(x.low)), node.label);
+                                      static_cast<uint32_t>(static_cast<int64_t>(alone.low)), node.label);
     uniform_[node.result] = made.result;
     numbers_.resize(body_.values.size(), {.low = -kInfinity, .high = kInfinity, .only = {made.result}});
-    numbers_.back() = {.low = x.low, .high = x.high};
+    numbers_.back() = alone;
     return made;
   }
   static bool is_number(const Numbers& x) { return x.only.empty(); }
