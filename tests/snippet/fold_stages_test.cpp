@@ -21,8 +21,7 @@ std::vector<tenon::test::GuardedBuffer> memories_of(const Body& whole, const Fol
                                                     int64_t parts) {
   std::vector<tenon::test::GuardedBuffer> made;
   for (const FoldStages::Memory& memory : stages.memories) {
-    const int64_t elements = element_count(memory.dims, extents) * (memory.by_part ? parts : 1);
-    made.emplace_back(static_cast<size_t>(elements * memory.element.bits() / 8));
+    made.emplace_back(memory.bytes(extents, parts));
     if (!memory.counts) continue;
     const int64_t count = element_count(whole.reduced_dims(), extents);
     const uint64_t bits = lane_bits(memory.element, static_cast<double>(count));

@@ -3,11 +3,8 @@
 #include <gtest/gtest.h>
 #include <support_lib/shredding_parallel.hpp>
 
-#include <tenon/ir/text.hpp>
-#include <tenon/irgen/graph_runner.hpp>
-#include <tenon/irgen/snippet_kernels.hpp>
-
 #include "x86/guarded_graph.hpp"
+#include "x86/run_snippet.hpp"
 
 namespace tenon::x86 {
 namespace {
@@ -36,7 +33,8 @@ constexpr Case kCases[] = {
      "(%y, %m, %d)", ", %s: f32[100003], %b: f32[100003]"},
     {"instance norm", "1,1,800,301", "%y = InstanceNormalization %x, %s, %b {epsilon = 1e-5}", "%y",
      ", %s: f32[1], %b: f32[1]"},
-    {"less its mean, rounded", "400001", "%h = Cast %x {to = type<f16[*]>}\n%m = ReduceMean %h, %first\n%y = Sub %h, %m"},
+    {"less its mean, rounded", "400001",
+     "%h = Cast %x {to = type<f16[*]>}\n%m = ReduceMean %h, %first\n%y = Sub %h, %m"},
     {"quantised", "300007", "%y, %q, %z = DynamicQuantizeLinear %x", "(%y, %q, %z)"},
 };
 
@@ -48,18 +46,10 @@ class SharedFolds : public ::testing::TestWithParam<Isa> {
   }
 
   std::vector<Datum> run(const Case& one, const std::vector<Datum>& inputs, ParallelFor& threads) const {
-    auto graph = parse_graph(str("graph @g(%x: f32[", one.dims, "]", one.inputs, ") -> ", one.results,
-                                 " {\n%first = Constant {value = dense<i64[1]: 0>}\n",
-                                 "%second = Constant {value = dense<i64[1]: 1>}\n", one.body, "\n}"));
-    TENON_CHECK(graph.ok(), graph.ok() ? "" : graph.error().to_string());
-    snippet::TokenizeOptions options;
-    options.can_emit = [this](const codegen::Signature& s) { return compiler_->can_emit(s); };
-    const auto made = snippet::tokenize_snippets(**graph, options);
-    TENON_CHECK(made.ok() && *made == 1, one.name, " is no snippet");
-    const irgen::SnippetKernels kernels("x86", compiler_, {.self_check = true});
-    const auto runner = irgen::GraphRunner::prepare(**graph, kernels);
-    TENON_CHECK(runner.ok(), runner.ok() ? "" : runner.error().to_string());
-    auto results = (*runner)->run(inputs, {.parallel = threads});
+    auto results = testing::run_snippet(str("graph @g(%x: f32[", one.dims, "]", one.inputs, ") -> ", one.results,
+                                            " {\n%first = Constant {value = dense<i64[1]: 0>}\n",
+                                            "%second = Constant {value = dense<i64[1]: 1>}\n", one.body, "\n}"),
+                                        compiler_, inputs, {.self_check = true}, threads);
     EXPECT_TRUE(results.ok()) << results.error().to_string();
     return results.ok() ? *std::move(results) : std::vector<Datum>();
   }

@@ -256,8 +256,7 @@ class GuardedGraph {
     const int64_t parts = pick(random, 1, 5), folded = snippet::element_count(body.reduced_dims(), extents);
     std::deque<Guarded<std::byte>> memories;
     for (const snippet::FoldStages::Memory& memory : stages->memories) {
-      const int64_t elements = snippet::element_count(memory.dims, extents) * (memory.by_part ? parts : 1);
-      memories.emplace_back(static_cast<size_t>(elements * memory.element.bits() / 8));
+      memories.emplace_back(memory.bytes(extents, parts));
       std::memset(memories.back().data(), 0xa5, memories.back().values().size());
       if (!memory.counts) continue;
       const uint64_t bits = snippet::lane_bits(memory.element, static_cast<double>(folded));

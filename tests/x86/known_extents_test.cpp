@@ -3,11 +3,8 @@
 // that are known to be 1 are dropped: then what is summed down a column lies along a row, and goes into lanes.
 #include <gtest/gtest.h>
 
-#include <tenon/ir/text.hpp>
-#include <tenon/irgen/graph_runner.hpp>
-#include <tenon/irgen/snippet_kernels.hpp>
-
 #include "x86/guarded_graph.hpp"
+#include "x86/run_snippet.hpp"
 
 namespace tenon::x86 {
 namespace {
@@ -56,18 +53,11 @@ class KnownExtents : public ::testing::TestWithParam<std::tuple<Isa, bool>> {
 
   std::vector<Datum> run(const Case& one, const std::string& rows, const std::string& width,
                          const std::vector<Datum>& inputs) const {
-    auto graph = parse_graph(str("graph @g(%x: f32[", rows, ",", width, "]", with_width(std::string(one.inputs), width),
+    auto results =
+        testing::run_snippet(str("graph @g(%x: f32[", rows, ",", width, "]", with_width(std::string(one.inputs), width),
                                  ") -> ", one.results, " {\n%first = Constant {value = dense<i64[1]: 0>}\n",
-                                 "%last = Constant {value = dense<i64[1]: 1>}\n", one.body, "\n}"));
-    TENON_CHECK(graph.ok(), graph.ok() ? "" : graph.error().to_string());
-    snippet::TokenizeOptions options;
-    options.can_emit = [this](const codegen::Signature& s) { return compiler_->can_emit(s); };
-    const auto made = snippet::tokenize_snippets(**graph, options);
-    TENON_CHECK(made.ok() && *made == 1, one.name, " is no snippet");
-    const irgen::SnippetKernels kernels("x86", compiler_);
-    const auto runner = irgen::GraphRunner::prepare(**graph, kernels);
-    TENON_CHECK(runner.ok(), runner.ok() ? "" : runner.error().to_string());
-    auto results = (*runner)->run(inputs);
+                                 "%last = Constant {value = dense<i64[1]: 1>}\n", one.body, "\n}"),
+                             compiler_, inputs);
     TENON_CHECK(results.ok(), results.ok() ? "" : results.error().to_string());
     return *std::move(results);
   }

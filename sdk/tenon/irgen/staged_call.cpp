@@ -43,8 +43,7 @@ Result<void> StagedCall::prepare(std::shared_ptr<const StagedCode> code, const D
   size_t bytes = 0;
   for (const snippet::FoldStages::Memory& memory : memories) {
     begins.push_back(bytes);
-    const int64_t elements = snippet::element_count(memory.dims, extents) * (memory.by_part ? parts : 1);
-    bytes += static_cast<size_t>(elements * memory.element.bits() / 8);
+    bytes += memory.bytes(extents, parts);
     bytes = (bytes + kAlignBytes - 1) / kAlignBytes * kAlignBytes;
   }
   TENON_TRY(memory, allocate_aligned(bytes));

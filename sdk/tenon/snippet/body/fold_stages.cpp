@@ -409,6 +409,10 @@ Dims FoldStage::extents(const Dims& whole, int64_t parts) const {
   return own;
 }
 
+size_t FoldStages::Memory::bytes(const Dims& whole, int64_t parts) const {
+  return static_cast<size_t>(element_count(dims, whole) * (by_part ? parts : 1) * element.bits() / 8);
+}
+
 std::optional<FoldStages> make_fold_stages(const Body& whole, size_t cut) { return Maker(whole, cut).make(); }
 
 }  // namespace tenon::snippet

@@ -49,6 +49,9 @@ struct FoldStages {
     DimSet dims = 0;
     bool by_part = false;
     bool counts = false;  // no stage writes it: it holds how many elements a fold of the whole has (ReducedCount)
+
+    // Where the whole has `whole` and the dim is cut in `parts`.
+    TENON_API size_t bytes(const Dims& whole, int64_t parts) const;
   };
   std::vector<Memory> memories;
   std::vector<FoldStage> stages;  // in the order in which they run
