@@ -151,13 +151,13 @@ class CountingCompiler final : public SnippetCompiler {
  public:
   Result<std::shared_ptr<const SnippetCode>> compile(const snippet::Body& body) override {
     names.push_back(body.name);
-    if (refuses) return error(Code::unsupported, "no code for '", body.name, "'");
+    if (refusal) return error(*refusal, "no code for '", body.name, "'");
     auto code = compiled(body, count_calls);
     code->cycles_per_element = 1;
     return std::shared_ptr<const SnippetCode>(std::move(code));
   }
   std::vector<std::string> names;
-  bool refuses = false;
+  std::optional<Code> refusal;
 };
 
 // y[columns] = sum of x[rows, columns] over rows; n of it.
@@ -209,13 +209,31 @@ TEST(SnippetCall, ThreadsShareFoldsOfFewResults) {
 TEST(SnippetCall, FoldsThatCannotBeCutRunAsTheyAre) {
   const ColumnSums sums;
   const auto compiler = std::make_shared<CountingCompiler>();
-  compiler->refuses = true;
+  compiler->refusal = Code::unsupported;
   const auto kernel = snippet_kernel(sums.code, {0}, 1, /*read_again=*/false, compiler);
   testing::ShreddingParallel two(1, 2);
   EXPECT_EQ(sums.calls(*kernel, *kernel->make_state(), two), 1);
   EXPECT_EQ(compiler->names.size(), 1u);
+  EXPECT_EQ(sums.calls(*kernel, *kernel->make_state(), two), 1);
+  EXPECT_EQ(compiler->names.size(), 1u) << "asked once";
   const auto without = snippet_kernel(sums.code, {0}, 1);
   EXPECT_EQ(sums.calls(*without, *without->make_state(), two), 1);
+}
+
+TEST(SnippetCall, WhatACompilerOfStagesFailsByIsAnError) {
+  ColumnSums sums;
+  const auto compiler = std::make_shared<CountingCompiler>();
+  compiler->refusal = Code::internal;
+  const auto kernel = snippet_kernel(sums.code, {0}, 1, /*read_again=*/false, compiler);
+  const auto state = kernel->make_state();
+  testing::ShreddingParallel two(1, 2);
+  CallContext context{sums.operands, {}, "snippet", 0, state.get(), &two};
+  const auto ran = kernel->run_in_state(context);
+  ASSERT_FALSE(ran.ok());
+  EXPECT_EQ(ran.error().code(), Code::internal);
+  EXPECT_THAT(ran.error().to_string(), ::testing::HasSubstr("folds of 'sums' cut along dim 0"));
+  compiler->refusal.reset();
+  EXPECT_EQ(sums.calls(*kernel, *state, two), 11) << "errors are not kept";
 }
 
 }  // namespace

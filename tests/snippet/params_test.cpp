@@ -92,6 +92,24 @@ TEST(CallPlan, RowsAligned) {
   EXPECT_FALSE(aligned(part, {3, 16}, kFloats)) << "the first begins at 16 bytes";
 }
 
+TEST(CallPlan, PartsAligned) {
+  const auto aligned = [](const char* dims, DimSet varies, const Dims& extents) {
+    BodyBuilder build("sums", dims);
+    build.output(build.reduce("ReduceSum", build.input(varies)));
+    const Body body = build.take();
+    const auto kernel = lower(body, {.lanes = 4, .unroll = 2});
+    EXPECT_TRUE(kernel.ok());
+    const auto plan = CallPlan::make_for_extents(body, *kernel, extents);
+    EXPECT_TRUE(plan.ok());
+    return plan->parts_aligned(64);
+  };
+  EXPECT_TRUE(aligned("rk", 3, {100, 32})) << "128 bytes a part";
+  EXPECT_FALSE(aligned("rk", 3, {100, 20})) << "80 bytes a part";
+  EXPECT_TRUE(aligned("kr", 3, {32, 100}));
+  EXPECT_FALSE(aligned("kr", 3, {1, 100})) << "one of several rows, as far as code knows";
+  EXPECT_TRUE(aligned("r", 1, {100})) << "single elements";
+}
+
 TEST(CallPlan, OutputsThatArePartsOfTensors) {
   Body body = matrix_body();
   body.outputs[0].cuts = {{.dim = 1, .begin = 2, .box = 16, .whole = 40}};

@@ -313,15 +313,6 @@ class GuardedGraph {
     return snippet::rows_to_join(extents[extents.size() - 2], extents.back(), kernel.lanes) > 1;
   }
 
-  // Do outputs of each part of a fold begin at lines, if the first does? Single elements are stored as such.
-  static bool parts_begin_at_lines(const snippet::Body& body, const snippet::CallPlan& plan) {
-    for (size_t j = 0; j < body.outputs.size(); ++j) {
-      const bool one = body.values[static_cast<size_t>(body.outputs[j].value)].varies == 0;
-      if (!one && plan.port_bytes(body.inputs.size() + j) % kAlignBytes != 0) return false;
-    }
-    return true;
-  }
-
   const irgen::SnippetForm& any_form(const irgen::SnippetCode& code, const Dims& extents,
                                      const std::vector<void*>& addresses, bool in_parts, std::mt19937& random) {
     std::vector<const irgen::SnippetForm*> serving{&code.form};
@@ -331,7 +322,7 @@ class GuardedGraph {
       const auto own = snippet::CallPlan::make_for_extents(code.body, (*made)->kernel, extents);
       TENON_CHECK(own.ok(), own.ok() ? "" : own.error().to_string());
       bool serves =
-          !in_parts || !(*made)->past_caches || (!(*made)->whole_items && parts_begin_at_lines(code.body, *own));
+          !in_parts || !(*made)->past_caches || (!(*made)->whole_items && own->parts_aligned(kAlignBytes));
       for (size_t i = code.body.inputs.size(); (*made)->past_caches && i < addresses.size(); ++i)
         serves &= (*made)->any_rows
                       ? beyond_vector(code.body, *own, addresses, i, (*made)->kernel.lanes) ==

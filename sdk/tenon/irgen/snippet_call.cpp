@@ -91,25 +91,13 @@ bool begin_at_lines(const snippet::Body& body, const snippet::CallPlan& plan) {
   return true;
 }
 
-std::optional<size_t> parted_dim(const snippet::Body& body) {
-  const auto found = std::ranges::find(body.dims, true, &snippet::BodyDim::parted);
-  if (found == body.dims.end()) return std::nullopt;
-  return static_cast<size_t>(found - body.dims.begin());
-}
-
-// Of a body of which a dim is parted: do outputs of all parts, if the first does? Single elements are stored as such.
-bool parts_begin_at_lines(const snippet::Body& body, const snippet::CallPlan& plan) {
-  for (size_t i = body.inputs.size(); i < ports_of(body); ++i)
-    if (varies(body, i) != 0 && plan.port_bytes(i) % kAlignBytes != 0) return false;
-  return true;
-}
-
 // Do the rows of all outputs begin as stores past the caches want it, as the form walks them, and do the blocks lie
 // near that it goes over?
 Result<bool> serves_past_caches(const snippet::Body& body, const SnippetForm& form, const Dims& extents) {
   TENON_TRY(plan, snippet::CallPlan::make_for_extents(body, form.kernel, extents));
   if (form.kernel.blocks.inside && !plan.blocks_are_near()) return false;
-  if (parted_dim(body) && (form.whole_items || !parts_begin_at_lines(body, plan))) return false;
+  const bool in_parts = std::ranges::any_of(body.dims, &snippet::BodyDim::parted);
+  if (in_parts && (form.whole_items || !plan.parts_aligned(kAlignBytes))) return false;
   return form.any_rows || form.whole_items || begin_at_lines(body, plan);
 }
 

@@ -79,9 +79,10 @@ class SnippetState final : public program::KernelState, public program::Settling
     const SnippetCode& code = *work_->code;
     staged_.reset();
     TENON_TRY(extents, snippet::space_extents(code.body, shapes));
-    const auto cut = work_->stages ? detail::fold_cut_for(code, extents, options.threads) : std::nullopt;
-    if (auto stages = cut ? work_->stages->get(cut->dim) : nullptr)
-      return staged_.emplace().prepare(std::move(stages), extents, cut->parts, options);
+    if (const auto cut = work_->stages ? detail::fold_cut_for(code, extents, options.threads) : std::nullopt) {
+      TENON_TRY(stages, work_->stages->get(cut->dim));
+      if (stages) return staged_.emplace().prepare(std::move(stages), extents, cut->parts, options);
+    }
     return call_.prepare(code, std::move(extents), options);
   }
 

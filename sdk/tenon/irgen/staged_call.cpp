@@ -13,25 +13,27 @@ void store_count(ElementType element, int64_t count, std::byte* to) {
 
 }  // namespace
 
-std::shared_ptr<const StagedCode> StagesOnDemand::get(size_t cut) {
+Result<std::shared_ptr<const StagedCode>> StagesOnDemand::get(size_t cut) {
   const std::lock_guard lock(mutex_);
-  const auto [found, is_new] = made_.try_emplace(cut);
-  if (is_new) found->second = make(cut);
-  return found->second;
+  if (const auto found = made_.find(cut); found != made_.end()) return found->second;
+  TENON_TRY(made, make(cut), "folds of '", body_.name, "' cut along dim ", cut);
+  return made_.emplace(cut, std::move(made)).first->second;
 }
 
-std::shared_ptr<const StagedCode> StagesOnDemand::make(size_t cut) const {
+Result<std::shared_ptr<const StagedCode>> StagesOnDemand::make(size_t cut) const {
+  const std::shared_ptr<const StagedCode> kNone;
   auto stages = snippet::make_fold_stages(body_, cut);
-  if (!stages) return nullptr;
+  if (!stages) return kNone;
   auto made = std::make_shared<StagedCode>();
   made->folded = body_.reduced_dims();
   made->stages = *std::move(stages);
   for (const snippet::FoldStage& stage : made->stages.stages) {
     auto code = compiler_->compile(stage.body);
-    if (!code.ok()) return nullptr;
+    if (!code.ok() && code.error().code() == Code::unsupported) return kNone;
+    if (!code.ok()) return code.error();
     made->codes.push_back(*std::move(code));
   }
-  return made;
+  return std::shared_ptr<const StagedCode>(std::move(made));
 }
 
 Result<void> StagedCall::prepare(std::shared_ptr<const StagedCode> code, const Dims& extents, int64_t parts,

@@ -26,11 +26,12 @@ class StagesOnDemand {
   // `body`: of a code that outlives this.
   StagesOnDemand(const snippet::Body& body, std::shared_ptr<SnippetCompiler> compiler)
       : body_(body), compiler_(std::move(compiler)) {}
-  // Null: that body has no such stages, or the target no code for them.
-  std::shared_ptr<const StagedCode> get(size_t cut);
+  // Null: that body has no such stages, or one of them is unsupported by the target. Other errors of its compiler are
+  // errors here; they are not kept.
+  Result<std::shared_ptr<const StagedCode>> get(size_t cut);
 
  private:
-  std::shared_ptr<const StagedCode> make(size_t cut) const;
+  Result<std::shared_ptr<const StagedCode>> make(size_t cut) const;
   const snippet::Body& body_;
   const std::shared_ptr<SnippetCompiler> compiler_;
   std::mutex mutex_;

@@ -263,6 +263,14 @@ bool CallPlan::rows_aligned(size_t port, size_t align_bytes) const {
   return true;
 }
 
+bool CallPlan::parts_aligned(size_t align_bytes) const {
+  return std::all_of(ports_.begin() + static_cast<std::ptrdiff_t>(inputs_),
+                     ports_.begin() + static_cast<std::ptrdiff_t>(tensors_), [&](const Port& output) {
+                       const bool single = std::ranges::all_of(output.strides, [](int64_t s) { return s == 0; });
+                       return single || output.bytes % static_cast<int64_t>(align_bytes) == 0;
+                     });
+}
+
 int64_t CallPlan::pieces(int64_t threads, int64_t each) const {
   constexpr int64_t kBlocks = 16;
   if (threads <= 1) return 1;
