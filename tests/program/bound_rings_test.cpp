@@ -103,22 +103,37 @@ TEST(BoundRings, BoxesThatAreSeenAlikeAreSteppedOnce) {
   EXPECT_LE(steps_of_last_loop(code), 32) << code;
 }
 
-// A period is too long for code of its own: a ring's place is one register, an address in it another one beside, and
-// only where a box may wrap around is its view made at the begin of an iteration. Calls stay plain.
-TEST(BoundRings, LongRingsArePlacedAtTheBeginOfAnIteration) {
+// A period is too long for code of its own: what is added beside steps, at the turns of a cycle, is known when binding.
+// An address of the ring goes back by 33 rows of 12 bytes after the last one, and but for one iteration of a cycle the
+// box that is read wraps around. Of the places themselves nothing is left.
+const char* const kTurns =
+    R"(; first turn after 1: r[0-9]+ \+= -396 r([0-9]+) \+= 33, next after 32: r\1 \+= -33, next after 1\n)";
+
+TEST(BoundRings, LongRingsAreSteppedWithTurns) {
   const std::string code = code_of(chain_text({{33, 33}}, 300, 1), 300);
-  EXPECT_THAT(code, AllOf(ContainsRegex("loop y [^\n]*\n[0-9]+: ring [^\n]*\n[0-9]+: call_plain [^\n]*\n[0-9]+: "
-                                        "call_plain [^\n]*\n[0-9]+: next "),
-                          ContainsRegex(R"( r[0-9]+ \+= 1 mod 33 )"),
-                          ContainsRegex(R"( r[0-9]+ \+= 12 - 396 where r[0-9]+ < 1)")))
+  EXPECT_TRUE(std::regex_search(code, std::regex("loop y [^\n]*\n[0-9]+: call_plain [^\n]*\n[0-9]+: call_plain [^\n]*\n"
+                                                 "[0-9]+: next [^;]*;[^;]*" +
+                                                 std::string(kTurns))))
       << code;
+  EXPECT_THAT(code, Not(HasSubstr(" mod "))) << code;
 }
 
 const char* const kHint = "prefetch in %in[0 +: 3, y + 40 +: 1]\n";
 
-TEST(BoundRings, LongRingsArePlacedBesideHints) {
+TEST(BoundRings, LongRingsAreSteppedBesideHints) {
   const std::string code = code_of(chain_text({{33, 33}}, 300, 1, kHint), 300);
-  EXPECT_THAT(code, ContainsRegex("loop y [^\n]*\n[0-9]+: ring [^\n]*\n[0-9]+: read_soon [^\n]*\n[0-9]+: call_plain "))
+  EXPECT_THAT(code, ContainsRegex("loop y [^\n]*\n[0-9]+: read_soon [^\n]*\n[0-9]+: call_plain ")) << code;
+  EXPECT_THAT(code, HasSubstr("first turn after 1:"));
+}
+
+// Places of 16 rings do not come back within 700 iterations, which are too many to go through for each register.
+TEST(BoundRings, RingsOfLongCyclesArePlacedAtTheBeginOfAnIteration) {
+  std::vector<Ring> rings;
+  for (int64_t places = 33; places < 65; places += 2) rings.push_back({33, places});
+  const std::string code = code_of(chain_text(rings, 700, 1), 700);
+  EXPECT_THAT(code, AllOf(ContainsRegex("loop y [^\n]*\n[0-9]+: ring [^\n]*\n[0-9]+: ring "),
+                          ContainsRegex(R"( r[0-9]+ \+= 1 mod 35 )"),
+                          ContainsRegex(R"( r[0-9]+ \+= 12 - 420 where r[0-9]+ < 1)")))
       << code;
 }
 

@@ -129,7 +129,8 @@ class Binder {
   // Of the iterations first ... last - 1 of workers, if the loop has no others.
   Result<void> emit_members(const Loop& loop, int32_t number, int64_t first, int64_t last);
   void leave_loop(const Loop& loop, const std::string& symbol, int32_t number, int64_t workers);
-  void add_steps(const Registers::LevelCode& level, LoopCode& loop);
+  // Some of it is not done by instructions any more (take_ring_turns).
+  void add_steps(Registers::LevelCode& level, LoopCode& loop);
   static void flatten(Registers::LevelCode program, std::vector<Instr>& to);
   void find_targets();
   // The loop's body as plain calls, if it is nothing else.

@@ -4,6 +4,7 @@
 
 #include <tenon/program/exec/arguments_internal.hpp>
 #include <tenon/program/exec/binder_internal.hpp>
+#include <tenon/program/exec/ring_turns_internal.hpp>
 
 namespace tenon::program::detail {
 
@@ -261,13 +262,27 @@ void Binder::leave_loop(const Loop& loop, const std::string& symbol, int32_t num
   for (void (*const finish)() : open.finishes) out.push_back({.op = Op::finish, .finish = finish});
 }
 
-void Binder::add_steps(const Registers::LevelCode& level, LoopCode& loop) {
+void Binder::add_steps(Registers::LevelCode& level, LoopCode& loop) {
   const auto add = [](const auto& steps, auto& all, int32_t& first, int32_t& last) {
     first = static_cast<int32_t>(all.size());
     all.insert(all.end(), steps.begin(), steps.end());
     last = static_cast<int32_t>(all.size());
   };
   std::vector<Step> known;
+  const bool counted =
+      loop.begin.known() && loop.end.known() && loop.step.known() && loop.begin.number < loop.end.number;
+  const int64_t iterations =
+      counted ? iteration_count(loop.begin.number, loop.end.number, loop.step.number) : INT64_MAX;
+  if (std::optional<RingTurns> turns = take_ring_turns(level, iterations, registers_, code())) {
+    known = std::move(turns->steps);
+    const auto jumps_before = static_cast<int32_t>(code().jumps.size());
+    for (Turn& turn : turns->turns) turn.first += jumps_before, turn.last += jumps_before;
+    code().jumps.insert(code().jumps.end(), turns->jumps.begin(), turns->jumps.end());
+    add(turns->turns, code().turns, loop.first_turn, loop.last_turn);
+    loop.to_first_turn = turns->first;
+    loop.to_turn = registers_.new_word();
+    loop.turn = registers_.new_word();
+  }
   std::vector<Increment> others;
   for (const Increment& i : level.increments)
     if (i.by.known())

@@ -90,7 +90,8 @@ OperandCode Binder::operand(const SymbolicBuffer& box, ElementType element, Plac
   for (const size_t d : in_run) {
     const Expr &places = box.dims[d].fold, first = scope_.place_in_ring(box.dims[d].min, places);
     rings.folds.push_back({dims + static_cast<Place>(d * sizeof(DimView)), registers_.value(first),
-                           registers_.value(places), registers_.value(seen.dims[d].stride)});
+                           registers_.value(places), registers_.value(seen.dims[d].stride),
+                           registers_.value(seen.dims[d].extent)});
     for (const Expr& e : {first, seen.dims[d].extent, places, seen.dims[d].stride})
       level = std::max(level, registers_.level_of(e));
   }

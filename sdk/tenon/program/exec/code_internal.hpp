@@ -126,6 +126,12 @@ struct BesideStep {
   int64_t by, ring_by, back;
 };
 
+// What is added beside the steps of a loop, so often in a cycle of its iterations (ring_turns_internal.hpp).
+struct Turn {
+  int64_t next;         // iterations to the turn after it
+  int32_t first, last;  // of ByteCode::jumps
+};
+
 struct LoopCode {
   std::string symbol;  // empty: of no loop of the program
   LoopKind kind = LoopKind::serial;
@@ -142,8 +148,11 @@ struct LoopCode {
   int32_t first_ring_step = 0, last_ring_step = 0;
   int32_t first_beside = 0, last_beside = 0;
   int32_t first_increment = 0, last_increment = 0;
-  int64_t workers = 1;        // at most
-  int64_t slots = INT64_MAX;  // fewest of a buffer that the body uses
+  int32_t first_turn = 0, last_turn = 0;
+  int64_t to_first_turn = 0;      // iterations
+  Place to_turn = -1, turn = -1;  // of loops with turns: iterations to the next one, and which one that is
+  int64_t workers = 1;            // at most
+  int64_t slots = INT64_MAX;      // fewest of a buffer that the body uses
   std::string slots_of;
   bool may_be_parallel = false;  // in the program
   // Its body as plain calls, if from instruction `plain` on it is nothing else: before are the numbers that an
@@ -153,6 +162,12 @@ struct LoopCode {
   int32_t first_plain = 0, last_plain = 0;
   bool hints = false;
   int stages = 0;  // of a pipelined loop: one more than the highest
+
+  bool has_turns() const { return first_turn != last_turn; }
+  // Whether no other registers are stepped than by Steps and turns.
+  bool steps_by_numbers() const {
+    return first_increment == last_increment && first_ring_step == last_ring_step && first_beside == last_beside;
+  }
   // Memory of each worker, for allocations in the body: by memory space, then by allocation.
   struct Base {
     Place to;                // address of this worker's part
@@ -176,7 +191,7 @@ struct Guard {
 struct Fold {
   Place dim;    // the DimView
   Value place;  // of its min
-  Value fold, stride;
+  Value fold, stride, extent;
 };
 // A view of boxes in rings, and its base where all of them wrap around.
 struct RingView {
@@ -254,6 +269,8 @@ struct ByteCode {
   std::vector<RingStep> ring_steps;
   std::vector<BesideStep> beside_steps;
   std::vector<Increment> increments;
+  std::vector<Turn> turns;
+  std::vector<Step> jumps;
   std::vector<RingView> rings;
   std::vector<LoopCode> loops;
   std::vector<Site> sites;

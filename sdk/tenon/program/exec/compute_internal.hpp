@@ -23,7 +23,7 @@ inline const DimView* place_view(Frame& f, const RingView& ring) {
   for (const Fold& fold : ring.folds) {
     DimView& dim = f.as<DimView>(fold.dim);
     const int64_t places = f.get(fold.fold), first = f.get(fold.place);
-    dim.fold = places > 0 && add(first, dim.extent) > places ? places : 0;
+    dim.fold = places > 0 && add(first, f.get(fold.extent)) > places ? places : 0;
     if (places > 0 && dim.fold == 0) base = add(base, multiply(first, f.get(fold.stride)));
     if (dim.fold > 0) wraps = &dim;
   }
@@ -47,6 +47,23 @@ inline void compute(Frame& f, const ByteCode& code, const Instr& i) {
     case Op::is_0: f.at(i.to) = f.get(i.a) == 0; break;
     default: place_view(f, code.rings[static_cast<size_t>(i.index)]); break;
   }
+}
+
+// What loops step ----------------------------------------------------------------------------------------------
+
+inline void add_each(std::byte* frame, const Step* first, const Step* last) {
+#pragma GCC unroll 4  // a step is as long as what counts them
+  for (const Step* s = first; s != last; ++s) {
+    auto& to = *reinterpret_cast<int64_t*>(frame + s->place);
+    to = add(to, s->by);
+  }
+}
+
+// Turn `number` of the loop; which one is next.
+inline int64_t turn(std::byte* frame, const ByteCode& code, const LoopCode& loop, int64_t number) {
+  const Turn& turn = code.turns[static_cast<size_t>(number)];
+  add_each(frame, code.jumps.data() + turn.first, code.jumps.data() + turn.last);
+  return number + 1 == loop.last_turn ? loop.first_turn : number + 1;
 }
 
 }  // namespace tenon::program::detail

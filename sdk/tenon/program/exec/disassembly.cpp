@@ -36,6 +36,14 @@ std::string increments(const ByteCode& code, const LoopCode& loop) {
     const BesideStep& s = code.beside_steps[static_cast<size_t>(n)];
     result += str(" r", s.place, " += ", s.by, " - ", s.back, " where r", s.ring, " < ", s.ring_by);
   }
+  if (loop.has_turns()) result += str("; first turn after ", loop.to_first_turn);
+  for (int32_t n = loop.first_turn; n < loop.last_turn; ++n) {
+    const Turn& turn = code.turns[static_cast<size_t>(n)];
+    result += ":";
+    for (int32_t j = turn.first; j < turn.last; ++j)
+      result += str(" r", code.jumps[static_cast<size_t>(j)].place, " += ", code.jumps[static_cast<size_t>(j)].by);
+    result += str(", next after ", turn.next);
+  }
   for (int32_t n = loop.first_increment; n < loop.last_increment; ++n) {
     const Increment& i = code.increments[static_cast<size_t>(n)];
     result += str(" r", i.place, " += ", text(i.by));

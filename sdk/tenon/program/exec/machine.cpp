@@ -241,6 +241,10 @@ bool Machine::enter_loop(Worker& worker, const LoopCode& loop) {
   f.at(loop.value) = begin;
   f.at(loop.counter) = 0;
   f.at(loop.left) = iteration_count(begin, end, f.get(loop.step));
+  if (loop.has_turns()) {
+    f.at(loop.to_turn) = loop.to_first_turn;
+    f.at(loop.turn) = loop.first_turn;
+  }
   return true;
 }
 
@@ -254,11 +258,11 @@ bool Machine::next_iteration(Frame& f, const ByteCode& code, const LoopCode& loo
 
 void Machine::step_registers(Frame& f, const ByteCode& code, const LoopCode& loop) {
   std::byte* const frame = f.data();
-  const Step* const last = code.steps.data() + loop.last_step;
-#pragma GCC unroll 4  // a step is as long as what counts them
-  for (const Step* s = code.steps.data() + loop.first_step; s != last; ++s) {
-    auto& to = *reinterpret_cast<int64_t*>(frame + s->place);
-    to = add(to, s->by);
+  add_each(frame, code.steps.data() + loop.first_step, code.steps.data() + loop.last_step);
+  if (loop.has_turns() && --f.at(loop.to_turn) == 0) {
+    int64_t& number = f.at(loop.turn);
+    f.at(loop.to_turn) = code.turns[static_cast<size_t>(number)].next;
+    number = turn(frame, code, loop, number);
   }
   const RingStep* const last_ring = code.ring_steps.data() + loop.last_ring_step;
   for (const RingStep* s = code.ring_steps.data() + loop.first_ring_step; s != last_ring; ++s) {

@@ -40,8 +40,7 @@ bool Machine::run_plain(Worker& worker, const LoopCode& loop) {
   if (loop.hints) return run_hinted(worker, loop);
   if (loop.plain != loop.body) return run_many(worker, loop);
   const int32_t calls = loop.last_plain - loop.first_plain;
-  const bool known = loop.first_increment == loop.last_increment && loop.first_ring_step == loop.last_ring_step;
-  const int32_t steps = known ? loop.last_step - loop.first_step : -1;
+  const int32_t steps = loop.steps_by_numbers() && !loop.has_turns() ? loop.last_step - loop.first_step : -1;
   const auto with_steps = [&]<int kCalls>(std::integral_constant<int, kCalls>) {
     switch (steps) {
       case 1: return run_few<kCalls, 1>(worker, loop);
@@ -80,6 +79,20 @@ bool Machine::run_few(Worker& worker, const LoopCode& loop) {
 template <class Run>
 bool Machine::for_iterations(Worker& worker, const LoopCode& loop, const Run& run) {
   Frame& f = worker.frame;
+  if (loop.plain == loop.body && loop.steps_by_numbers()) {
+    std::byte* const frame = f.data();
+    const Step *const first = code_.steps.data() + loop.first_step, *const last = code_.steps.data() + loop.last_step;
+    int64_t number = loop.first_turn, to_turn = loop.to_first_turn;  // never 0 where there is none
+    for (int64_t left = f.at(loop.left);;) {
+      if (!run(left)) return false;
+      if (--left == 0) return true;
+      add_each(frame, first, last);
+      if (--to_turn == 0) {
+        to_turn = code_.turns[static_cast<size_t>(number)].next;
+        number = turn(frame, code_, loop, number);
+      }
+    }
+  }
   if (loop.plain == loop.body) {
     for (int64_t left = f.at(loop.left);; step_registers(f, code_, loop)) {
       if (!run(left)) return false;

@@ -38,6 +38,7 @@ size_t Registers::level_of(const Expr& e) const {
 Place Registers::new_words(size_t count) {
   const size_t at = code_.frame.size();
   code_.frame.resize(at + count);
+  given_.resize(at + count);
   return static_cast<Place>(at * sizeof(int64_t));
 }
 Place Registers::new_word() { return new_words(1); }
@@ -67,12 +68,17 @@ void Registers::check(const Expr& e) {
 
 Value Registers::value(const Expr& e) {
   if (e.is_constant()) return {e.constant(), -1};
-  if (const Value* known = find(e)) return *known;
+  if (const Value* known = find(e)) return give(*known);
   check(e);
   const size_t level = level_of(e);
   const Place place = new_word();
   make(e, place, level);
-  return levels_[level].known[e] = {0, place};
+  return give(levels_[level].known[e] = {0, place});
+}
+
+Value Registers::give(const Value& value) {
+  if (!value.known()) ++given_[word_of(value.place)];
+  return value;
 }
 
 void Registers::into(const Expr& e, Place place) {
@@ -115,9 +121,11 @@ bool Registers::step_modulo(const Expr& e, Place place, size_t level) {
   const int64_t modulus = e.operands()[1].constant();
   const Expr by = x.substitute({{name, Expr::symbol(name) + levels_[level].step}}) - x;
   if (modulus <= 0 || !by.is_constant()) return false;
-  set_before(level, place, value(mod(x.substitute({{name, levels_[level].begin}}), modulus)));
+  const Value begin = value(mod(x.substitute({{name, levels_[level].begin}}), modulus));
+  set_before(level, place, begin);
   const int64_t rest = mod(by, modulus).constant();
   levels_[level].code.ring_steps.push_back({place, rest, modulus});
+  levels_[level].code.ring_begins.push_back(begin);
   return true;
 }
 

@@ -26,6 +26,7 @@ class Registers {
     std::vector<Instr> entry, header, body;
     std::vector<Increment> increments;
     std::vector<RingStep> ring_steps;
+    std::vector<Value> ring_begins;  // of each, before the loop
     std::vector<BesideStep> beside_steps;
   };
   LevelCode leave();
@@ -47,6 +48,8 @@ class Registers {
   Place new_words(size_t count);
   // Where the value is, here and in all loops within the expression's level.
   Value value(const Expr& e);
+  // How often value() gave it.
+  int64_t times_given(Place place) const { return given_[word_of(place)]; }
   // Keeps the value at a place of the caller's.
   void into(const Expr& e, Place place);
   // What went wrong: an expression whose value cannot be told to exist.
@@ -68,7 +71,9 @@ class Registers {
     size_t level;
   };
 
+  static size_t word_of(Place place) { return static_cast<size_t>(place) / sizeof(int64_t); }
   const Value* find(const Expr& e) const;
+  Value give(const Value& value);
   void check(const Expr& e);
   void make(const Expr& e, Place place, size_t level);
   bool step(const Expr& e, Place place, size_t level);
@@ -84,6 +89,7 @@ class Registers {
   const Assumptions& assumptions_;
   std::vector<Level> levels_;
   std::unordered_map<std::string, Definition> definitions_;
+  std::vector<int32_t> given_;  // by word of the frame
   Result<void> status_;
 };
 
