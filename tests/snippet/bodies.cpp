@@ -50,8 +50,8 @@ int64_t tensor_elements(const BodyPort& port, DimSet set, const Dims& extents) {
 
 class Evaluator {
  public:
-  Evaluator(const Body& body, const Dims& extents, const Tensors& tensors)
-      : body_(body), extents_(extents), values_(body.values.size()) {
+  Evaluator(const Body& body, const Dims& extents, const Tensors& tensors, Sums sums)
+      : body_(body), extents_(extents), sums_(sums), values_(body.values.size()) {
     for (size_t i = 0; i < body.inputs.size(); ++i) {
       LaneBits& value = at(body.inputs[i].value);
       const int bits = body.inputs[i].element.bits();
@@ -102,16 +102,30 @@ class Evaluator {
     LaneBits made(static_cast<size_t>(element_count(to, extents_)), initial);
     const std::vector<size_t> from_at = element_places(varies(node.operands[0]), all, extents_);
     const std::vector<size_t> to_at = element_places(to, all, extents_);
+    const LaneBits& from = at(node.operands[0]);
+    if (sums_ == Sums::round_once && by == "Add" && element(node.result) == kF32)
+      return real_sums(std::move(made), from, from_at, to_at);
     const std::vector<ElementType> types(2, element(node.result));
     for (size_t i = 0; i < from_at.size(); ++i) {
-      const std::vector<LaneBits> pair{{made[to_at[i]]}, {at(node.operands[0])[from_at[i]]}};
+      const std::vector<LaneBits> pair{{made[to_at[i]]}, {from[from_at[i]]}};
       made[to_at[i]] = evaluate_lanes(by, {}, types, pair, types[0])->front();
     }
+    return made;
+  }
+  static LaneBits real_sums(LaneBits initial, const LaneBits& from, const std::vector<size_t>& from_at,
+                            const std::vector<size_t>& to_at) {
+    const auto number = [](uint64_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits)); };
+    std::vector<double> sums;
+    for (const uint64_t bits : initial) sums.push_back(number(bits));
+    for (size_t i = 0; i < from_at.size(); ++i) sums[to_at[i]] += number(from[from_at[i]]);
+    LaneBits made;
+    for (const double sum : sums) made.push_back(std::bit_cast<uint32_t>(static_cast<float>(sum)));
     return made;
   }
 
   const Body& body_;
   const Dims& extents_;
+  const Sums sums_;
   std::vector<LaneBits> values_;
 };
 
@@ -309,8 +323,9 @@ Tensors random_tensors(const Body& body, const Dims& extents, std::mt19937& rand
   return tensors;
 }
 
-std::vector<std::vector<std::byte>> evaluate_body(const Body& body, const Dims& extents, const Tensors& tensors) {
-  Evaluator evaluator(body, extents, tensors);
+std::vector<std::vector<std::byte>> evaluate_body(const Body& body, const Dims& extents, const Tensors& tensors,
+                                                  Sums sums) {
+  Evaluator evaluator(body, extents, tensors, sums);
   std::vector<std::vector<std::byte>> outputs;
   for (const BodyPort& port : body.outputs) {
     std::vector<std::byte>& bytes = outputs.emplace_back();
@@ -373,7 +388,7 @@ void check_body(const Body& body, const Dims& extents, std::mt19937& random, con
   SCOPED_TRACE(print(*kernel));
   const Tensors tensors = random_tensors(body, extents, random, options.outputs);
   if (options.fill) options.fill(tensors);
-  const auto want = evaluate_body(body, extents, tensors);
+  const auto want = evaluate_body(body, extents, tensors, options.sums);
   const auto plan = CallPlan::make_for_extents(body, *kernel, extents);
   ASSERT_TRUE(plan.ok()) << plan.error().to_string();
   std::vector<void*> addresses;

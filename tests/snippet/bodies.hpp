@@ -63,8 +63,12 @@ Tensors random_tensors(const Body& body, const Dims& extents, std::mt19937& rand
 // all alike. Some begin with, or end in, many of a kind.
 void fill_specials(const Tensors& tensors, std::mt19937& random);
 
+// How sums of f32 round: after each element, in their order, or once. Long sums want the latter: tolerances then are of
+// what a kernel rounds alone.
+enum class Sums : uint8_t { round_each, round_once };
 // The bytes of each output, by the operators one by one; without gaps.
-std::vector<std::vector<std::byte>> evaluate_body(const Body& body, const Dims& extents, const Tensors& tensors);
+std::vector<std::vector<std::byte>> evaluate_body(const Body& body, const Dims& extents, const Tensors& tensors,
+                                                  Sums sums = Sums::round_each);
 
 // Compares outputs in `tensors` with these bytes; zeros of either sign are alike, and NaN. `tolerance`: see
 // HarnessOptions.
@@ -88,6 +92,7 @@ struct HarnessOptions {
   testing::GuardAt outputs = testing::GuardAt::end;
   std::function<void(const Tensors& tensors)> fill = nullptr;  // inputs with other values
   double tolerance = 0;                                        // relative, of floats; 0: the same bits
+  Sums sums = Sums::round_each;                                // of what it is compared with
   // A target's passes, and how it runs a call of the kernel, after allocation; null: none, and emulated lanes.
   std::function<Result<void>(LinearKernel& kernel)> passes = nullptr;
   std::function<Result<void>(const LinearKernel& kernel, std::span<const int64_t> words)> run = nullptr;
