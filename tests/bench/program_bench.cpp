@@ -45,21 +45,49 @@ BoundProgram bound(const std::string& text, const Arguments& shapes) {
   return *std::move(result);
 }
 
-// `stages` calls an iteration, each with an input and an output that move with the loop.
-void overhead(benchmark::State& state) {
+// At the same place of a line as arenas are: copies between others take up to a third longer, whoever makes them.
+class LineBytes {
+ public:
+  LineBytes(size_t count, std::byte value) : bytes_(allocate_aligned(count).value()), count_(count) {
+    std::fill_n(data(), count, value);
+  }
+  explicit LineBytes(size_t count) : LineBytes(count, std::byte{}) {}
+  std::byte* data() const { return bytes_.get(); }
+  size_t size() const { return count_; }
+  bool operator==(const LineBytes& other) const { return std::equal(data(), data() + count_, other.data()); }
+
+ private:
+  AlignedBytes bytes_;
+  size_t count_;
+};
+
+// `stage`, so often in an iteration, with an input and an output that move with the loop.
+void repeated(benchmark::State& state, const char* stage) {
   const int64_t stages = state.range(0);
   constexpr int64_t kIterations = 10000;
   std::string text = "program @overhead() { input %in : u8 rank 2 output %out : u8 rank 2 for y in [0, 10000) {\n";
-  for (int64_t s = 0; s < stages; ++s) text += "call nothing(in %in[0 +: 16, y +: 1], out %out[0 +: 16, y +: 1])\n";
-  std::vector<std::byte> in(16 * kIterations), out(16 * kIterations);
+  for (int64_t s = 0; s < stages; ++s) text += stage;
+  // Half a page apart, modulo pages: loads do not wait for stores that may be to the same place.
+  LineBytes bytes(2 * 16 * kIterations + 4096 * 3 / 2);
+  std::byte *const in = bytes.data(), *const out = in + (16 * kIterations + 4095) / 4096 * 4096 + 2048;
   Arguments arguments;
-  arguments.buffers["in"] = BufferArgument::dense(in.data(), kU8, {16, kIterations});
-  arguments.buffers["out"] = BufferArgument::dense(out.data(), kU8, {16, kIterations});
+  arguments.buffers["in"] = BufferArgument::dense(in, kU8, {16, kIterations});
+  arguments.buffers["out"] = BufferArgument::dense(out, kU8, {16, kIterations});
   BoundProgram program = bound(text + "} }", arguments);
   for (auto _ : state) TENON_CHECK(program.run(arguments).ok(), "run");
   state.SetItemsProcessed(state.iterations() * stages * kIterations);  // stages times iterations a second
 }
+void overhead(benchmark::State& state) {
+  repeated(state, "call nothing(in %in[0 +: 16, y +: 1], out %out[0 +: 16, y +: 1])\n");
+}
 BENCHMARK(overhead)->Arg(1)->Arg(2)->Arg(8);
+// Copies of 16 bytes, of which two are a nanosecond by hand: one that may be any, and one that turns a row around.
+void overhead_of_copies(benchmark::State& state) { repeated(state, "copy %out[0 +: 16, y +: 1](x, z) = %in(x, z)\n"); }
+BENCHMARK(overhead_of_copies)->Arg(1)->Arg(2)->Arg(8);
+void overhead_of_flips(benchmark::State& state) {
+  repeated(state, "copy %out[0 +: 16, y +: 1](x, z) = %in(15 - x, z)\n");
+}
+BENCHMARK(overhead_of_flips)->Arg(1)->Arg(8);
 
 // The same with rings: each of `stages` reads some rows of the one before.
 void rings(benchmark::State& state, int64_t stages, int64_t window) {
@@ -117,22 +145,6 @@ std::string copies_text(int64_t total, int64_t chunk) {
                      " {\n call copy_bytes(in %in[x +: ", chunk, "], out %tmp[x +: ", chunk,
                      "])\n call copy_bytes(in %tmp[x +: ", chunk, "], out %out[x +: ", chunk, "])\n} } }");
 }
-
-// At the same place of a line as arenas are: copies between others take up to a third longer, whoever makes them.
-class LineBytes {
- public:
-  LineBytes(size_t count, std::byte value) : bytes_(allocate_aligned(count).value()), count_(count) {
-    std::fill_n(data(), count, value);
-  }
-  explicit LineBytes(size_t count) : LineBytes(count, std::byte{}) {}
-  std::byte* data() const { return bytes_.get(); }
-  size_t size() const { return count_; }
-  bool operator==(const LineBytes& other) const { return std::equal(data(), data() + count_, other.data()); }
-
- private:
-  AlignedBytes bytes_;
-  size_t count_;
-};
 
 // range(0): bytes in all, range(1): bytes of a chunk; 0: the whole at once.
 void two_copies(benchmark::State& state) {

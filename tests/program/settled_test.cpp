@@ -116,11 +116,25 @@ TEST_F(Settled, OtherMemoryIsSettledAnew) {
   EXPECT_EQ(data_["out"][15], 0);
 }
 
+TEST_F(Settled, CopiesAreMoves) {
+  for (const auto& [map, first] : {std::pair("%in(x)", 0), {"%in(15 - x)", 15}, {"%in(x + 1) pad 0x00000000", 1}}) {
+    BoundProgram program = bound(str("copy %out(x) = ", map).c_str());
+    const auto calls = settle(program);
+    ASSERT_TRUE(calls.ok()) << calls.error().to_string();
+    ASSERT_EQ(calls->size(), 1u) << map;
+    data_["out"][0] = -1;
+    (*calls)[0].run((*calls)[0].words);
+    EXPECT_EQ(data_["out"][0], data_["in"][static_cast<size_t>(first)]) << map;
+  }
+}
+
 TEST_F(Settled, MoreThanCallsIsNot) {
   EXPECT_EQ(settled("call adding(in %in, out %out; 1)"), 1u);
   EXPECT_EQ(settled("call adding(in %in, out %out; 0)"), 0u) << "the state refuses";
   EXPECT_EQ(settled("call add1(in %in, out %out)"), 0u) << "a kernel without such a state";
-  EXPECT_EQ(settled("call adding(in %in, out %out; 1) copy %out(x) = %in(x)"), 0u);
+  EXPECT_EQ(settled("call adding(in %in, out %out; 1) copy %out(x) = %in(x)"), 2u) << "a copy whose boxes are known";
+  EXPECT_EQ(settled("call adding(in %in, out %out; 1) copy %out(x) = %in(x * x mod 16)"), 0u)
+      << "one that looks at rows";
   EXPECT_EQ(settled("for i in [0, 3) { call adding(in %in, out %out; i + 1) }"), 0u);
   EXPECT_EQ(settled("call adding(in %in, out %out; 1)", {.statistics = true}), 0u);
 }

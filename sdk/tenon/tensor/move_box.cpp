@@ -18,9 +18,11 @@ void move_stepped(std::byte* to, const std::byte* from, int64_t count) {
 template <class T>
 void move_strided(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride, int64_t count) {
   constexpr int64_t kSize = sizeof(T);
-  const bool apart = to + count * kSize <= from || from + count * from_stride <= to;
+  const std::byte* const last = from + (count - 1) * from_stride;
+  const bool apart = to + count * kSize <= std::min(from, last) || std::max(from, last) + kSize <= to;
   if (to_stride == kSize && apart) {
     switch (from_stride) {
+      case -kSize: return move_stepped<T, -1>(to, from, count);
       case 0: return move_stepped<T, 0>(to, from, count);
       case 2 * kSize: return move_stepped<T, 2>(to, from, count);
       case 3 * kSize: return move_stepped<T, 3>(to, from, count);
@@ -38,21 +40,6 @@ void move_strided(std::byte* to, int64_t to_stride, const std::byte* from, int64
 struct Wide16 {
   uint64_t low, high;
 };
-
-// Without dims of one element, and with neighbours joined that both sides step through alike; how many are left.
-size_t join(std::span<BoxDim> dims) {
-  size_t rank = 0;
-  for (const BoxDim& dim : dims) {
-    if (dim.extent == 1) continue;
-    BoxDim* before = rank > 0 ? &dims[rank - 1] : nullptr;
-    if (before && dim.to_stride == before->extent * before->to_stride &&
-        dim.from_stride == before->extent * before->from_stride)
-      before->extent *= dim.extent;
-    else
-      dims[rank++] = dim;
-  }
-  return rank;
-}
 
 // inner(to, from) for each index of `dims`.
 template <class Inner>
@@ -117,9 +104,23 @@ void move_row(std::byte* to, int64_t to_stride, const std::byte* from, int64_t f
   }
 }
 
+size_t join_dims(std::span<BoxDim> dims) {
+  size_t rank = 0;
+  for (const BoxDim& dim : dims) {
+    if (dim.extent == 1) continue;
+    BoxDim* before = rank > 0 ? &dims[rank - 1] : nullptr;
+    if (before && dim.to_stride == before->extent * before->to_stride &&
+        dim.from_stride == before->extent * before->from_stride)
+      before->extent *= dim.extent;
+    else
+      dims[rank++] = dim;
+  }
+  return rank;
+}
+
 void move_box(std::byte* to, const std::byte* from, std::span<BoxDim> dims, size_t bytes) {
   if (std::ranges::find(dims, 0, &BoxDim::extent) != dims.end()) return;
-  dims = dims.first(join(dims));
+  dims = dims.first(join_dims(dims));
   if (dims.empty()) {
     if (to != from) std::memmove(to, from, bytes);
     return;

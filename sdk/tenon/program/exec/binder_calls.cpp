@@ -1,6 +1,5 @@
 // The code of calls, copies and transfers.
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <functional>
 
@@ -19,7 +18,9 @@ void Binder::push_site(Op op, Site site, const Expr& predicate) {
   if (options_.statistics) site.label = label_of(site, program_);
   site.loop = innermost();
   site.ahead = ahead_in_loop();
-  Instr instr{op == Op::call && site.plain_path ? (site.plain ? Op::call_plain : Op::call_function) : op};
+  if (site.plain_path && site.plain) op = Op::call_plain;
+  if (site.plain_path && op == Op::call) op = Op::call_function;
+  Instr instr{op};
   instr.index = static_cast<int32_t>(code().sites.size());
   instr.to = site.context;
   instr.plain = site.plain;
@@ -79,7 +80,7 @@ Result<void> Binder::emit(const Call& s) {
   for (size_t i = 0; i < s.scalars.size(); ++i)
     registers_.into(resolved(s.scalars[i]), scalars + static_cast<Place>(i) * kWord);
   code().contexts.push_back({site.context, views, scalars, static_cast<int32_t>(s.operands.size()),
-                             static_cast<int32_t>(s.scalars.size()), stage_of(s), s.kernel.get(), state_of(s)});
+                             static_cast<int32_t>(s.scalars.size()), stage_of(s), state_of(s)});
   if (!worker_loops_.empty())
     registers_.into(worker(), site.context + static_cast<Place>(offsetof(CallContext, worker)));
   push_site(Op::call, std::move(site), s.predicate);
@@ -96,42 +97,11 @@ int32_t Binder::state_of(const Call& s) {
   return number;
 }
 
-Result<Site> Binder::copy_site(const Copy& s) {
-  Site site;
-  site.copy = &s;
-  const ElementType element = program_.buffer(s.destination.buffer).element;
-  TENON_TRY(plan, CopyPlan::make(s, element), "copy '", stage_of(s), "'");
-  const std::array<std::pair<const Region*, const char*>, 3> regions = {
-      {{&s.destination, "the destination"},
-       {&s.source, "the source"},
-       {std::get_if<Region>(&s.padding), "the padding"}}};
-  for (const auto& [region, text] : regions) {
-    if (!region) continue;
-    const Label label = [text = text] { return std::string(text); };
-    SymbolicBuffer made_box;
-    const SymbolicBuffer& box = box_of(*region, made_box);
-    guard(*region, box, label, site);
-    if (region == &s.destination) written(box, site);
-    const Place view = registers_.new_words(sizeof(BufferView) / sizeof(int64_t));
-    OperandCode made = operand(box, element, view, site, label);
-    site.operands.push_back(std::move(made));
-  }
-  site.parameters = registers_.new_words(plan.parameters().size());
-  for (size_t i = 0; i < plan.parameters().size(); ++i)
-    registers_.into(resolved(Expr::symbol(plan.parameters()[i])), site.parameters + static_cast<Place>(i) * kWord);
-  site.plan = std::make_unique<const CopyPlan>(std::move(plan));
-  return site;
-}
-
-Result<void> Binder::emit(const Copy& s) {
-  if (may_be_left_out() && does_nothing(s.predicate, scope_.region(s.destination))) return {};
-  TENON_TRY(site, copy_site(s));
-  push_site(Op::copy, std::move(site), s.predicate);
-  return {};
-}
-
 Result<void> Binder::emit(const DmaStart& s) {
-  TENON_TRY(site, copy_site(s.copy));
+  Site site;
+  site.copy = &s.copy;
+  const CopiedBoxes boxes = boxes_of(s.copy, site);
+  TENON_OK(plan_copy(boxes, site));
   site.token = s.token;
   auto& roots = in_transfer_[static_cast<size_t>(s.token)];
   for_each_buffer(Statement(s.copy), [&](BufferId id, Access) { roots.push_back(scope_.find(id)->root); });

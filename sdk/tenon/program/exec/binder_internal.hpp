@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tenon/program/exec/bound_code_internal.hpp>
+#include <tenon/program/exec/box_moves_internal.hpp>
 #include <tenon/program/exec/registers_internal.hpp>
 #include <tenon/program/exec/simple_loops_internal.hpp>
 #include <tenon/program/exec/steady_internal.hpp>
@@ -176,8 +177,21 @@ class Binder {
   Result<void> emit(const Call& s);
   // One for all parts of a loop that hold the call; outside of loops each is met once.
   int32_t state_of(const Call& s);
-  Result<Site> copy_site(const Copy& s);
+  // The boxes of a copy, as many as it has: of its destination, source and padding.
+  struct CopiedBoxes {
+    struct Named {
+      const SymbolicBuffer* box;
+      const char* name;
+    };
+    std::vector<SymbolicBuffer> made;
+    std::vector<Named> boxes;
+  };
+  // With what has to hold of them, at the site.
+  CopiedBoxes boxes_of(const Copy& s, Site& site);
   Result<void> emit(const Copy& s);
+  // As a call that moves boxes; false: it is more than that.
+  bool move_copy(const CopiedBoxes& boxes, Site& site);
+  Result<void> plan_copy(const CopiedBoxes& boxes, Site& site);
   Result<void> emit(const DmaStart& s);
   Result<void> emit(const DmaWait& s);
   Result<void> emit(const Signal& s) { return emit_stage(Op::signal, s.stage); }

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include <tenon/program/exec/box_moves_internal.hpp>
 #include <tenon/program/exec/run.hpp>
 #include <tenon/program/ir/copy_region.hpp>
 #include <tenon/program/ir/program.hpp>
@@ -208,9 +209,10 @@ struct OperandCode {
 struct Site {
   const Call* call = nullptr;  // or
   const Copy* copy = nullptr;
-  Result<void> (*plain)(CallContext&) = nullptr;  // what the kernel's `run` is, when it is a plain function
-  Place context = -1;                             // CallContext of a call
-  bool plain_path = false;                        // nothing below is to be looked at
+  // What the kernel's `run` is, when it is a plain function; of a copy: that it is moves of boxes.
+  Result<void> (*plain)(CallContext&) = nullptr;
+  Place context = -1;       // CallContext of a call
+  bool plain_path = false;  // nothing below is to be looked at
   Value predicate{1, -1};
   std::vector<Value> extents;  // of boxes that are written: nothing is done when one is 0
   std::vector<Guard> guards;
@@ -254,10 +256,9 @@ struct ViewFixup {
 };
 struct ContextFixup {
   Place context, views, scalars;
-  int32_t operands, scalar_count;
+  int32_t operands = 0, scalar_count = 0;
   std::string_view stage;
-  const Kernel* kernel;
-  int32_t state;  // which of ByteCode::states
+  int32_t state = -1;  // which of ByteCode::states; -1: none
 };
 
 struct ByteCode {
@@ -274,6 +275,7 @@ struct ByteCode {
   std::vector<RingView> rings;
   std::vector<LoopCode> loops;
   std::vector<Site> sites;
+  std::vector<std::unique_ptr<const BoxMoves>> moves;
   std::vector<PrefetchCode> prefetches;
   std::vector<CheckCode> checks;
   std::vector<std::string> messages;

@@ -20,7 +20,7 @@ void Frame::fix() {
   }
   for (const ContextFixup& c : code_->contexts) {
     CallContext& context = as<CallContext>(c.context);
-    context.state = states_[static_cast<size_t>(c.state)].get();
+    context.state = c.state >= 0 ? states_[static_cast<size_t>(c.state)].get() : nullptr;
     context.operands = {&as<BufferView>(c.views), static_cast<size_t>(c.operands)};
     context.scalars = {words_.data() + c.scalars / static_cast<Place>(sizeof(int64_t)),
                        static_cast<size_t>(c.scalar_count)};

@@ -22,7 +22,7 @@ bool Machine::call(Worker& worker, const Site& site) {
 bool Machine::observed(Worker& worker, const Instr& instr) {
   const Site& site = code_.sites[static_cast<size_t>(instr.index)];
   const auto begin = std::chrono::steady_clock::now();
-  const bool ok = site.call ? call(worker, site) : copy(worker, site);
+  const bool ok = site.call || site.plain ? call(worker, site) : copy(worker, site);
   const std::chrono::duration<double, std::micro> taken = std::chrono::steady_clock::now() - begin;
   const std::lock_guard lock(counts_mutex_);
   if (ok) observer_->ran(site.call ? stage_of(*site.call) : stage_of(*site.copy), taken.count(), site.loop >= 0);

@@ -10,6 +10,10 @@ Result<std::vector<SettledCall>> Machine::settle(std::span<std::byte* const> buf
     if (instr.op == Op::end) return calls;
     if (instr.op != Op::call_plain) break;
     const CallContext& context = main_.frame.as<CallContext>(instr.to);
+    if (const auto move = settled_move(instr.plain)) {
+      calls.push_back({move, context.scalars.data()});
+      continue;
+    }
     auto* const settling = dynamic_cast<SettlingState*>(context.state);
     if (!settling) break;
     TENON_TRY(settled, settling->settle(context, calls), "program '", program_.name, "'");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <tenon/program/exec/box_moves_internal.hpp>
 #include <tenon/program/exec/simple_loops_internal.hpp>
 
 namespace tenon::program::detail {
@@ -56,6 +57,10 @@ void Numbers::visit(const Copy& s) {
   region(s.source, false);
   if (const auto* padding = std::get_if<Region>(&s.padding)) region(*padding, false);
   add(scope_.resolve(s.predicate));
+  if (std::holds_alternative<std::monostate>(s.padding)) return;
+  // Nothing is padded where all of these are not negative.
+  const SymbolicBuffer destination = scope_.region(s.destination), source = scope_.region(s.source);
+  for (const Expr& margin : source_margins(s, {destination, source}, scope_)) add(less_equal(0, margin));
 }
 
 void Numbers::visit(const Check& s) { add(scope_.resolve(s.condition)); }

@@ -1,0 +1,197 @@
+// Copies of the compiled form: those of which all but the addresses is known move boxes (exec/box_moves_internal.hpp),
+// and do what the interpreter does with each element.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <random>
+
+#include <tenon/program/exec/bound_program.hpp>
+#include <tenon/program/exec/interpreter.hpp>
+
+#include "program/kernels.hpp"
+
+namespace tenon::program {
+namespace {
+
+using namespace program::testing;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Shapes {
+  std::vector<int64_t> in, out, pad;
+};
+
+// Binds, runs twice and compares with the interpreter; returns the code.
+std::string code_of(const std::string& text, const Shapes& shapes) {
+  const auto program = parse_program(text, kernels());
+  EXPECT_TRUE(program.ok()) << program.error().to_string() << "\n" << text;
+  Data compiled, interpreted;
+  for (Data* data : {&compiled, &interpreted}) {
+    data->add("in", shapes.in);
+    if (text.find("%pad") != std::string::npos) data->add("pad", shapes.pad);
+    data->add("out", shapes.out);
+  }
+  auto bound = BoundProgram::bind(*program, compiled.arguments());
+  EXPECT_TRUE(bound.ok()) << bound.error().to_string() << "\n" << text;
+  if (!bound.ok()) return {};
+  std::ranges::fill(interpreted["out"], -1);  // some of it is never written
+  const auto want = interpret(*program, interpreted.arguments());
+  EXPECT_TRUE(want.ok()) << want.error().to_string() << "\n" << text;
+  for (int run = 0; run < 2; ++run) {
+    std::ranges::fill(compiled["out"], -1);
+    EXPECT_TRUE(bound->run(compiled.arguments()).ok());
+    EXPECT_EQ(compiled["out"], interpreted["out"]) << "run " << run << "\n" << text << "\n" << bound->disassembly();
+  }
+  return bound->disassembly();
+}
+
+std::string in_rows(const std::string& copy, const std::string& declared = {}) {
+  return str("program @rows() { input %in : i32 rank 2 ", declared, "output %out : i32 rank 2 for y in [0, 40) {\n",
+             copy, "\n} }");
+}
+
+TEST(BoxMoves, CopiesInLoopsAreCallsThatStepAddresses) {
+  const std::string code = code_of(in_rows("copy %out[0 +: 8, y +: 1](a, b) = %in(a, b)"), {{8, 40}, {8, 40}, {}});
+  EXPECT_THAT(code, ContainsRegex("loop y [^\n]*\n[0-9]+: call_plain copy->out\n[0-9]+: next [^\n]*; r[0-9]+ \\+= 32 "
+                                  "r[0-9]+ \\+= 32\n"))
+      << code;
+}
+
+TEST(BoxMoves, IndicesMayBeNamedAsLoopsAre) {
+  const std::string code = code_of(in_rows("copy %out[0 +: 8, y +: 1](y, b) = %in(7 - y, b)"), {{8, 40}, {8, 40}, {}});
+  EXPECT_THAT(code, HasSubstr(": call_plain copy->out"));
+  code_of(in_rows("let z = y + 1 { copy %out[0 +: 8, y +: 1](y, b) = %in(y + 2, z) }"), {{10, 41}, {8, 40}, {}});
+}
+
+TEST(BoxMoves, WhatIsBeyondTheSourceIsPadded) {
+  for (const char* padding : {"0x07000000", "%pad"}) {
+    const std::string declared = *padding == '%' ? "input %pad : i32 rank 2 " : "";
+    const std::string code =
+        code_of(in_rows(str("copy %out[0 +: 10, y +: 1](a, b) = %in(a - 2, b) pad ", padding), declared),
+                {{7, 40}, {10, 40}, {10, 40}});
+    EXPECT_THAT(code, HasSubstr(": call_plain copy->out")) << code;
+  }
+}
+
+// Rows that lie beyond the source are code of their own: but for these, no row is looked at.
+TEST(BoxMoves, WholeRowsBeyondTheSourceAreBesideTheLoop) {
+  const std::string code =
+      code_of(in_rows("copy %out[0 +: 8, y +: 1](a, b) = %in(a - 1, b - 2) pad 0x00000000"), {{6, 36}, {8, 40}, {}});
+  EXPECT_THAT(code, ContainsRegex("loop y [^\n]* from 2 to 38 [^\n]*\n[0-9]+: call_plain copy->out\n[0-9]+: next "))
+      << code;
+}
+
+// Where it is not told apart, each row is looked at.
+TEST(BoxMoves, WhatMayBeBeyondTheSourceIsLookedAtInTheRun) {
+  const std::string code =
+      code_of(in_rows("copy %out[0 +: 8, y +: 1](a, b) = %in(a, b * b - 5) pad 0x00000000"), {{8, 30}, {8, 40}, {}});
+  EXPECT_THAT(code, Not(HasSubstr("call_plain"))) << code;
+
+  const auto program = parse_program(in_rows("copy %out[0 +: 8, y +: 1](a, b) = %in(a + 1, b)"), kernels());
+  ASSERT_TRUE(program.ok());
+  Data data;
+  data.add("in", {8, 40});
+  data.add("out", {8, 40});
+  auto bound = BoundProgram::bind(*program, data.arguments());
+  ASSERT_TRUE(bound.ok()) << bound.error().to_string();
+  const auto ran = bound->run(data.arguments());
+  ASSERT_FALSE(ran.ok());
+  EXPECT_THAT(ran.error().to_string(), HasSubstr("reads outside of its source"));
+}
+
+TEST(BoxMoves, ObserversSeeThem) {
+  struct Observer final : StageObserver {
+    void ran(std::string_view stage, double, bool) override { stages.emplace_back(stage); }
+    std::vector<std::string> stages;
+  } observer;
+  const auto program = parse_program(
+      "program @one() { input %in : i32 rank 1 output %out : i32 rank 1 copy %out(x) = "
+      "%in(3 - x) }",
+      kernels());
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  Data data;
+  data.add("in", {4});
+  data.add("out", {4});
+  auto bound = BoundProgram::bind(*program, data.arguments());
+  ASSERT_TRUE(bound.ok());
+  const std::vector<std::byte*> buffers = {data.view("in").base, data.view("out").base};
+  ASSERT_TRUE(bound->run(buffers, {.observer = &observer}).ok());
+  EXPECT_THAT(observer.stages, ::testing::ElementsAre("copy"));
+  EXPECT_EQ(data["out"][0], data["in"][3]);
+}
+
+// Copies of any shape, steps and order of dims, within their source or padded, whole, by rows, and through a ring.
+class RandomCopy {
+ public:
+  explicit RandomCopy(uint64_t seed) : random_(static_cast<std::mt19937::result_type>(seed)) {}
+
+  std::pair<std::string, Shapes> draw() {
+    const auto rank = static_cast<size_t>(draw(1, 4));
+    const bool pads = draw(0, 1) == 1, by_rows = draw(0, 2) > 0;
+    for (size_t d = 0; d < rank; ++d) shapes_.out.push_back(draw(1, 6));
+    shapes_.pad = shapes_.out;
+    const auto source_rank = static_cast<size_t>(draw(0, 4));
+    std::string map;
+    for (size_t j = 0; j < source_rank; ++j) map += str(j ? ", " : "", index(pads));
+    std::string padding;
+    if (pads) padding = draw(0, 1) == 1 ? " pad %pad" : " pad 0x2a000000";
+    const bool through_ring = by_rows && draw(0, 1) == 1;
+    std::string box, ring_box, indices, same, extents;
+    for (size_t d = 0; d < rank; ++d) {
+      const bool row = by_rows && d + 1 == rank;
+      const std::string comma = d ? ", " : "", all = str(comma, "0 +: ", shapes_.out[d]);
+      box += row ? str(comma, "y +: 1") : all;
+      extents += row ? str(all, " fold ", draw(1, 3)) : all;
+      indices += str(comma, "i", d);
+      same += str(comma, draw(0, 4) == 0 && !row ? str(shapes_.out[d] - 1, " - i", d) : str("i", d));
+    }
+    std::string text = str("program @copies() { input %in : i32 rank ", source_rank, " ",
+                           pads ? str("input %pad : i32 rank ", rank, " ") : "", "output %out : i32 rank ", rank, "\n");
+    const std::string from = str("(", indices, ") = %in(", map, ")", padding, "\n");
+    std::string body = str("copy %out[", box, "]", from);
+    if (by_rows && draw(0, 5) == 0) body = str(body.substr(0, body.size() - 1), " if y mod 3\n");
+    if (through_ring)
+      body = str("copy %r[", box, "]", from, "copy %out[", box, "](", indices, ") = %r[", box, "](", same, ")\n");
+    if (by_rows) body = str("for y in [0, ", shapes_.out.back(), ") {\n", body, "}");
+    if (through_ring) body = str("allocate %r : i32[", extents, "] {\n", body, " }");
+    return {text + body + " }", shapes_};
+  }
+
+ private:
+  int64_t draw(int64_t low, int64_t high) { return std::uniform_int_distribution(low, high)(random_); }
+
+  // A sum of indices, and a source's dim that has it, or not all of it.
+  std::string index(bool pads) {
+    std::string e = str(draw(-3, 3));
+    int64_t low = std::stoll(e), high = low;
+    for (int64_t n = draw(0, 2); n > 0; --n) {
+      const auto d = static_cast<size_t>(draw(0, static_cast<int64_t>(shapes_.out.size()) - 1));
+      const int64_t step = draw(-2, 2);
+      e += str(" + ", step, " * i", d);
+      (step < 0 ? low : high) += step * (shapes_.out[d] - 1);
+    }
+    if (pads) {
+      shapes_.in.push_back(draw(1, 7));
+      return e;
+    }
+    shapes_.in.push_back(high - low + 1 + draw(0, 2));
+    return str(e, " + ", -low);
+  }
+
+  std::mt19937 random_;
+  Shapes shapes_;
+};
+
+TEST(BoxMoves, RandomCopiesAreThoseOfTheInterpreter) {
+  int moved = 0;
+  for (uint64_t seed = 0; seed < 2000 && !HasFailure(); ++seed) {
+    const auto [text, shapes] = RandomCopy(seed).draw();
+    SCOPED_TRACE(str("seed ", seed));
+    moved += code_of(text, shapes).find("call_plain") != std::string::npos;
+  }
+  EXPECT_GT(moved, 1000);
+}
+
+}  // namespace
+}  // namespace tenon::program
