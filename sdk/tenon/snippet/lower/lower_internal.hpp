@@ -24,6 +24,9 @@ inline Attributes said_of(const BodyNode& fold) {
 // by themselves, and would only grow the code.
 int copies_for(size_t instructions, size_t accumulators, int most, size_t most_accumulators = 8);
 
+// Of the memory's lines, which caches take stores by.
+inline constexpr int64_t kLineBits = 64 * 8;
+
 class Lowering {
  public:
   Lowering(const Body& body, const LowerOptions& options);
@@ -139,6 +142,7 @@ class Lowering {
   bool is_bound(ValueId id, Unit unit) const;
   // Values that are alike in all rows are made with the first.
   bool has_own(ValueId id, Unit unit) const { return unit.row == 0 || in_rows(id); }
+  bool stores_parts(const std::vector<Access>& stores) const;
   bool stores_late(const std::vector<Access>& reads, const std::vector<ValueId>& values,
                    const std::vector<Access>& stores) const;
   int units_together(const std::vector<Access>& reads, const std::vector<ValueId>& values,

@@ -23,7 +23,6 @@ bool Lowering::rows_have_memory(const Nest& nest, const Scope& scope) const {
 // lie apart, with other rows' between. Where that is two halves or more for each vector, rows gain nothing of one
 // another (docs/performance/snippets.md).
 bool Lowering::stores_parts_of_lines(const Nest& nest, const Scope& scope) const {
-  constexpr int64_t kLineBits = 64 * 8;
   const Expr& extent = body_.dims[index(nest.vector)].extent;
   if (!extent.is_constant()) return false;
   int64_t bits = 0;

@@ -84,8 +84,9 @@ void Lowering::make(const std::vector<Access>& reads, const std::vector<ValueId>
   const int units = place_.rows * place_.copies;
   const int together = units == 1 || place_.one_by_one ? 1 : units_together(reads, values, stores);
   // Of rows side by side, what two copies store lies in one line, which the first-level cache takes at once as long as
-  // no other line comes between (docs/performance/snippets.md).
-  if (place_.rows > 1 && place_.copies % 2 == 0 && !stores.empty()) place_.neighbours = 2;
+  // no other line comes between (docs/performance/snippets.md); of several outputs, too, where vectors are parts of
+  // lines.
+  if (place_.copies % 2 == 0 && (place_.rows > 1 ? !stores.empty() : stores_parts(stores))) place_.neighbours = 2;
   for (int first = 0; first < units; first += together) {
     const int last = std::min(first + together, units);
     make_units(reads, values, stores, true, first, last);
@@ -94,7 +95,14 @@ void Lowering::make(const std::vector<Access>& reads, const std::vector<ValueId>
   place_.neighbours = 1;
 }
 
-// What goes to several tensors is stored at the end, unit by unit, so that their lines are filled in turn: the
+// Is one of them of vectors that are shorter than a line?
+bool Lowering::stores_parts(const std::vector<Access>& stores) const {
+  return std::ranges::any_of(stores, [&](const Access& store) {
+    return in_lanes(store.value) && options_.lanes * element_of(store.port).bits() < kLineBits;
+  });
+}
+
+// What goes to several tensors is stored at the end, line by line, so that their lines are filled in turn: the
 // second-level cache takes them a tenth faster than several lines of each (docs/performance/snippets.md).
 bool Lowering::stores_late(const std::vector<Access>& reads, const std::vector<ValueId>& values,
                            const std::vector<Access>& stores) const {
@@ -124,9 +132,12 @@ void Lowering::make_units(const std::vector<Access>& reads, const std::vector<Va
   const auto store = [&](ValueId id, int number) {
     if (in_lanes(id) && has_own(id, unit_of(number))) store_if_wanted(id, unit_of(number), stores);
   };
-  for (int number = first; late && number < last; ++number) {
-    for (const Access& read : reads) store(read.value, number);
-    for (const ValueId id : values) store(id, number);
+  for (int line = first; late && line < last; line += place_.neighbours) {
+    const auto store_line = [&](ValueId id) {
+      for (int number = line; number < std::min(line + place_.neighbours, last); ++number) store(id, number);
+    };
+    for (const Access& read : reads) store_line(read.value);
+    for (const ValueId id : values) store_line(id);
   }
 }
 
