@@ -455,6 +455,40 @@ TEST_F(Lower, RowsThatEndWithinALineGoOneByOne) {
   EXPECT_GT(most_rows(300, false), 1) << "one half";
 }
 
+// Rows side by side whose vectors are parts of lines are stored one behind the other where they are known to end within
+// a line, by loops and written out; folds stay side by side.
+TEST_F(Lower, RowsThatEndWithinALineAreStoredOneByOne) {
+  const auto of_columns = [](int64_t columns) {
+    BodyBuilder build("scaled", "kr");
+    const ValueId x = build.input(3), row = build.input(2);
+    build.output(build.op("Mul", {build.op("Add", {x, row}), build.reduce("ReduceSum", x)}));
+    Body body = build.take();
+    body.dims.back().extent = Expr(columns);
+    return body;
+  };
+  // How often the pointer changes from one store to the next, up to the end of the first rows.
+  const auto changes = [&](int64_t columns) {
+    const auto kernel = lower(of_columns(columns), options_);
+    int changed = -1;
+    RegisterId last = -1;
+    for (const Instruction& one : kernel->body) {
+      if (one.op == "Store") changed += std::exchange(last, one.memory->base) != one.memory->base;
+      if (one.op == "LoopEnd" && kernel->loops[static_cast<size_t>(one.number)].kind == Loop::Kind::scalar) break;
+    }
+    check(of_columns(columns), {5, columns});
+    return changed;
+  };
+  options_.lanes = 8, options_.rows = 2;
+  EXPECT_GT(changes(304), 1);
+  EXPECT_EQ(changes(300), 1);
+  EXPECT_EQ(changes(296), 1) << "half a line";
+  options_.held_vectors = 16;
+  EXPECT_GT(changes(64), 1);
+  EXPECT_EQ(changes(60), 1);
+  EXPECT_GT(changes(20), 1) << "too short to gain by it";
+  for (const int64_t columns : {0, 1, 7, 8, 9, 19, 41, 100}) check(of_columns(columns), {5, columns});
+}
+
 // Copies that no row is long enough for are not written.
 TEST_F(Lower, KnownExtentsLimitCopies) {
   const auto vector_steps = [&](int64_t extent) {

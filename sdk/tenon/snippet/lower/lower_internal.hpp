@@ -232,6 +232,8 @@ class Lowering {
   int tile_copies(const Nest& nest) const;
   void write_phase(const Nest& nest, const Phase& phase);
   void store_folds(const Nest& nest, const Sweep& sweep);
+  bool ends_within_line(const Access& store, int dim) const;
+  bool goes_row_by_row(const Sweep& sweep) const;
   bool stores_parts_of_lines(const Nest& nest, const Scope& scope) const;
   int rows_together(const Nest& nest) const;
   int longest_row(const Scope& scope) const;

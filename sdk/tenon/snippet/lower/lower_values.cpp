@@ -80,13 +80,13 @@ void Lowering::unbind(size_t bound) {
 
 void Lowering::make(const std::vector<Access>& reads, const std::vector<ValueId>& values,
                     const std::vector<Access>& stores, SweepLoops* folds) {
-  make_units(reads, values, stores, false, 0, place_.rows);
-  const int units = place_.rows * place_.copies;
+  make_units(reads, values, stores, false, 0, unit_rows());
+  const int units = unit_rows() * place_.copies;
   const int together = units == 1 || place_.one_by_one ? 1 : units_together(reads, values, stores);
   // Of rows side by side, what two copies store lies in one line, which the first-level cache takes at once as long as
   // no other line comes between (docs/performance/snippets.md); of several outputs, too, where vectors are parts of
   // lines.
-  if (place_.copies % 2 == 0 && (place_.rows > 1 ? !stores.empty() : stores_parts(stores))) place_.neighbours = 2;
+  if (place_.copies % 2 == 0 && (unit_rows() > 1 ? !stores.empty() : stores_parts(stores))) place_.neighbours = 2;
   for (int first = 0; first < units; first += together) {
     const int last = std::min(first + together, units);
     make_units(reads, values, stores, true, first, last);
@@ -116,16 +116,18 @@ bool Lowering::stores_late(const std::vector<Access>& reads, const std::vector<V
 void Lowering::make_units(const std::vector<Access>& reads, const std::vector<ValueId>& values,
                           const std::vector<Access>& stores, bool lanes, int first, int last) {
   const bool late = lanes && stores_late(reads, values, stores);
-  const auto for_units = [&](ValueId id, auto f) {
-    for (int number = first; number < last; ++number)
-      if (has_own(id, unit_of(number))) f(unit_of(number));
+  const auto for_units = [&](auto f) {
+    for (int number = first; number < last; ++number) f(unit_of(number));
   };
   const auto add = [&](ValueId id, auto make_one) {
     if (in_lanes(id) != lanes) return;
-    for_units(id, [&](Unit unit) {
-      if (!place_.reuses || !is_bound(id, unit)) bind(id, unit, make_one(unit));
+    for_units([&](Unit unit) {
+      if (!is_bound(id, unit) || (has_own(id, unit) && !place_.reuses)) bind(id, unit, make_one(unit));
     });
-    if (!late) for_units(id, [&](Unit unit) { store_if_wanted(id, unit, stores); });
+    if (late) return;
+    for_units([&](Unit unit) {
+      if (has_own(id, unit)) store_if_wanted(id, unit, stores);
+    });
   };
   for (const Access& read : reads) add(read.value, [&](Unit unit) { return load(read.port, read.value, unit); });
   for (const ValueId id : values) add(id, [&](Unit unit) { return make_value(id, unit); });
@@ -167,7 +169,7 @@ int Lowering::units_together(const std::vector<Access>& reads, const std::vector
   for (const Access& read : reads) made(read.value);
   for (const ValueId id : values) made(id);
   const int free = options_.vectors - kBeside - static_cast<int>(place_.accumulators);
-  return std::clamp(std::min(free / most, kMasks / most_masks), 1, place_.rows * place_.copies);
+  return std::clamp(std::min(free / most, kMasks / most_masks), 1, unit_rows() * place_.copies);
 }
 
 RegisterId Lowering::make_value(ValueId id, Unit unit) {
