@@ -458,9 +458,10 @@ TEST_F(Lower, RowsThatEndWithinALineGoOneByOne) {
 // Rows side by side whose vectors are parts of lines are stored one behind the other where they are known to end within
 // a line, by loops and written out; folds stay side by side.
 TEST_F(Lower, RowsThatEndWithinALineAreStoredOneByOne) {
-  const auto of_columns = [](int64_t columns) {
+  bool makes_shared = false;
+  const auto of_columns = [&](int64_t columns) {
     BodyBuilder build("scaled", "kr");
-    const ValueId x = build.input(3), row = build.input(2);
+    const ValueId x = build.input(3), all = build.input(2), row = makes_shared ? build.op("Exp", {all}) : all;
     build.output(build.op("Mul", {build.op("Add", {x, row}), build.reduce("ReduceSum", x)}));
     Body body = build.take();
     body.dims.back().extent = Expr(columns);
@@ -482,6 +483,9 @@ TEST_F(Lower, RowsThatEndWithinALineAreStoredOneByOne) {
   EXPECT_GT(changes(304), 1);
   EXPECT_EQ(changes(300), 1);
   EXPECT_EQ(changes(296), 1) << "half a line";
+  makes_shared = true;
+  EXPECT_GT(changes(300), 1) << "what rows share is made once";
+  makes_shared = false;
   options_.held_vectors = 16;
   EXPECT_GT(changes(64), 1);
   EXPECT_EQ(changes(60), 1);

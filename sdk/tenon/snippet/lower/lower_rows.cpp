@@ -39,14 +39,22 @@ bool Lowering::stores_parts_of_lines(const Nest& nest, const Scope& scope) const
 }
 
 // Of rows side by side: are they stored one behind the other? Vectors that are parts of lines meet in these, and no
-// other row's line comes between (docs/performance/snippets.md). Folds stay side by side, as each waits for itself.
+// other row's line comes between (docs/performance/snippets.md). Folds stay side by side, as each waits for itself, and
+// so does what rows share, unless it is only loaded.
 bool Lowering::goes_row_by_row(const Sweep& sweep) const {
   if (unit_rows() == 1 || !sweep.folds.empty()) return false;
+  const int dim = sweep.loops.back();
   const auto in_scratch = [&](const Access& store) { return scratch_of(store.port) != nullptr; };
   const auto in_parts = [&](const Access& store) {
-    return ends_within_line(store, sweep.loops.back()) && options_.lanes * element_of(store.port).bits() < kLineBits;
+    return ends_within_line(store, dim) && options_.lanes * element_of(store.port).bits() < kLineBits;
   };
-  return std::ranges::none_of(sweep.stores, in_scratch) && std::ranges::any_of(sweep.stores, in_parts);
+  const auto is_shared = [&](ValueId id) {
+    const Maker& maker = makers_[index(id)];
+    return contains(varies(id), dim) && !contains(varies(id), place_.row_dim) &&
+           (maker.node || element_of(maker.port) != lane(id));
+  };
+  return std::ranges::none_of(sweep.stores, in_scratch) && std::ranges::any_of(sweep.stores, in_parts) &&
+         std::ranges::none_of(sweep.values, is_shared);
 }
 
 // As many as registers hold: accumulators of sums in half of the vectors, a pointer for each row and port.
