@@ -147,7 +147,7 @@ void Lowering::make_units(const std::vector<Access>& reads, const std::vector<Va
 // accumulators, and what an emitter needs for itself.
 int Lowering::units_together(const std::vector<Access>& reads, const std::vector<ValueId>& values,
                              const std::vector<Access>& stores) const {
-  constexpr int kBeside = 8, kMasks = 4;
+  constexpr int kMasks = 4;
   if (options_.all_copies) return place_.rows * place_.copies;
   std::unordered_map<ValueId, int> left;  // users to come
   int alive = 0, most = 1, masks = 0, most_masks = 1;
@@ -168,7 +168,7 @@ int Lowering::units_together(const std::vector<Access>& reads, const std::vector
   };
   for (const Access& read : reads) made(read.value);
   for (const ValueId id : values) made(id);
-  const int free = options_.vectors - kBeside - static_cast<int>(place_.accumulators);
+  const int free = options_.vectors - options_.beside - static_cast<int>(place_.accumulators);
   return std::clamp(std::min(free / most, kMasks / most_masks), 1, unit_rows() * place_.copies);
 }
 
