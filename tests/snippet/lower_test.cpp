@@ -458,11 +458,12 @@ TEST_F(Lower, RowsThatEndWithinALineGoOneByOne) {
 // Rows side by side whose vectors are parts of lines are stored one behind the other where they are known to end within
 // a line, by loops and written out; folds stay side by side.
 TEST_F(Lower, RowsThatEndWithinALineAreStoredOneByOne) {
-  bool makes_shared = false;
+  bool makes_shared = false, adds_shared = false;
   const auto of_columns = [&](int64_t columns) {
     BodyBuilder build("scaled", "kr");
     const ValueId x = build.input(3), all = build.input(2), row = makes_shared ? build.op("Exp", {all}) : all;
-    build.output(build.op("Mul", {build.op("Add", {x, row}), build.reduce("ReduceSum", x)}));
+    const ValueId sum = build.op("Add", {x, row}), scaled = build.op("Mul", {sum, build.reduce("ReduceSum", x)});
+    build.output(adds_shared ? build.op("Add", {scaled, build.input(2)}) : scaled);
     Body body = build.take();
     body.dims.back().extent = Expr(columns);
     return body;
@@ -490,6 +491,9 @@ TEST_F(Lower, RowsThatEndWithinALineAreStoredOneByOne) {
   EXPECT_GT(changes(64), 1);
   EXPECT_EQ(changes(60), 1);
   EXPECT_GT(changes(20), 1) << "too short to gain by it";
+  adds_shared = true;
+  EXPECT_GT(changes(60), 1) << "two rows are shared";
+  adds_shared = false;
   for (const int64_t columns : {0, 1, 7, 8, 9, 19, 41, 100}) check(of_columns(columns), {5, columns});
 }
 

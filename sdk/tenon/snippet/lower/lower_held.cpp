@@ -162,12 +162,19 @@ void Lowering::write_held_vectors(const Nest& nest, const SweepLoops& loops, int
   place_ = before;
 }
 
+// Of rows that are written out: each loads again what they share, and waits for itself.
+bool Lowering::gains_row_by_row(const Sweep& sweep) const {
+  constexpr int kLeastVectors = 6;
+  const auto is_shared = [&](ValueId id) { return rows_share(id, sweep.loops.back()); };
+  return place_.row.vectors >= kLeastVectors &&
+         std::ranges::count_if(sweep.values, is_shared) <= std::ssize(sweep.stores);
+}
+
 // Rows go side by side, vector by vector; row by row where each has several accumulators, or goes_row_by_row().
 void Lowering::write_held_sweep(const Nest& nest, const Sweep& sweep) {
-  constexpr int kLeastStoredApart = 6;  // vectors a row: fewer lose by it what they gain
   SweepLoops loops{.sweep = &sweep, .vector = nest.vector, .copies = copies_within(nest.vector, sweep_copies(sweep))};
   const Place before = place_;
-  const bool stored_apart = place_.row.vectors >= kLeastStoredApart && goes_row_by_row(sweep);
+  const bool stored_apart = gains_row_by_row(sweep) && goes_row_by_row(sweep);
   place_.unit_rows = !stored_apart && (sweep.folds.empty() || loops.copies == 1) ? place_.rows : 1;
   std::vector<std::vector<RegisterId>> folded(sweep.folds.size());
   for (; place_.first_row < place_.rows; place_.first_row += unit_rows()) {

@@ -233,7 +233,11 @@ class Lowering {
   void write_phase(const Nest& nest, const Phase& phase);
   void store_folds(const Nest& nest, const Sweep& sweep);
   bool ends_within_line(const Access& store, int dim) const;
+  bool rows_share(ValueId id, int dim) const {
+    return contains(varies(id), dim) && !contains(varies(id), place_.row_dim);
+  }
   bool goes_row_by_row(const Sweep& sweep) const;
+  bool gains_row_by_row(const Sweep& sweep) const;
   bool stores_parts_of_lines(const Nest& nest, const Scope& scope) const;
   int rows_together(const Nest& nest) const;
   int longest_row(const Scope& scope) const;

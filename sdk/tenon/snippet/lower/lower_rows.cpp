@@ -48,13 +48,12 @@ bool Lowering::goes_row_by_row(const Sweep& sweep) const {
   const auto in_parts = [&](const Access& store) {
     return ends_within_line(store, dim) && options_.lanes * element_of(store.port).bits() < kLineBits;
   };
-  const auto is_shared = [&](ValueId id) {
+  const auto is_made = [&](ValueId id) {
     const Maker& maker = makers_[index(id)];
-    return contains(varies(id), dim) && !contains(varies(id), place_.row_dim) &&
-           (maker.node || element_of(maker.port) != lane(id));
+    return rows_share(id, dim) && (maker.node || element_of(maker.port) != lane(id));
   };
   return std::ranges::none_of(sweep.stores, in_scratch) && std::ranges::any_of(sweep.stores, in_parts) &&
-         std::ranges::none_of(sweep.values, is_shared);
+         std::ranges::none_of(sweep.values, is_made);
 }
 
 // As many as registers hold: accumulators of sums in half of the vectors, a pointer for each row and port.
