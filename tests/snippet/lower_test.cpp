@@ -381,7 +381,8 @@ TEST_F(Lower, LongRowsGoAlone) {
   EXPECT_TRUE(runs_several(sum_body(), 257));
 }
 
-// What goes to several tensors is stored copy by copy, at the end of a loop of two.
+// What goes to several tensors is stored at the end of a loop of two copies: copy by copy where a vector is a line,
+// else both halves of a line of each tensor in turn.
 TEST_F(Lower, SeveralOutputsAreStoredInTurn) {
   BodyBuilder build("several", "k");
   const ValueId x = build.input(1), y = build.input(1), sum = build.op("Add", {x, y});
@@ -389,9 +390,8 @@ TEST_F(Lower, SeveralOutputsAreStoredInTurn) {
   build.output(build.op("Mul", {x, sum}));
   build.output(build.op("Neg", {y}));
   const Body body = build.take();
-  const auto kernel = lower(body, options_);
-  ASSERT_TRUE(kernel.ok());
-  const std::vector<int> ports = [&] {
+  const auto ports = [&] {
+    const auto kernel = lower(body, options_);
     std::vector<int> of_register(kernel->registers.size(), -1), stored;
     for (const Instruction& one : kernel->body) {
       if (one.op == "Parameter")
@@ -400,8 +400,12 @@ TEST_F(Lower, SeveralOutputsAreStoredInTurn) {
       if (one.op == "LoopEnd") break;
     }
     return stored;
-  }();
-  EXPECT_EQ(ports, (std::vector<int>{2, 3, 4, 2, 3, 4})) << print(*kernel);
+  };
+  options_.lanes = 16, options_.vectors = 32;
+  EXPECT_EQ(ports(), (std::vector<int>{2, 3, 4, 2, 3, 4}));
+  check_widths(body, {0});
+  options_.lanes = 8, options_.vectors = 16;
+  EXPECT_EQ(ports(), (std::vector<int>{2, 2, 3, 3, 4, 4}));
   check_widths(body, {0});
 }
 
@@ -449,6 +453,48 @@ TEST_F(Lower, RowsThatEndWithinALineGoOneByOne) {
   EXPECT_GT(most_rows(304, true), 1);
   EXPECT_EQ(most_rows(300, true), 1);
   EXPECT_GT(most_rows(300, false), 1) << "one half";
+}
+
+// Rows side by side whose vectors are parts of lines are stored one behind the other where they are known to end within
+// a line, by loops and written out; folds stay side by side.
+TEST_F(Lower, RowsThatEndWithinALineAreStoredOneByOne) {
+  bool makes_shared = false, adds_shared = false;
+  const auto of_columns = [&](int64_t columns) {
+    BodyBuilder build("scaled", "kr");
+    const ValueId x = build.input(3), all = build.input(2), row = makes_shared ? build.op("Exp", {all}) : all;
+    const ValueId sum = build.op("Add", {x, row}), scaled = build.op("Mul", {sum, build.reduce("ReduceSum", x)});
+    build.output(adds_shared ? build.op("Add", {scaled, build.input(2)}) : scaled);
+    Body body = build.take();
+    body.dims.back().extent = Expr(columns);
+    return body;
+  };
+  // How often the pointer changes from one store to the next, up to the end of the first rows.
+  const auto changes = [&](int64_t columns) {
+    const auto kernel = lower(of_columns(columns), options_);
+    int changed = -1;
+    RegisterId last = -1;
+    for (const Instruction& one : kernel->body) {
+      if (one.op == "Store") changed += std::exchange(last, one.memory->base) != one.memory->base;
+      if (one.op == "LoopEnd" && kernel->loops[static_cast<size_t>(one.number)].kind == Loop::Kind::scalar) break;
+    }
+    check(of_columns(columns), {5, columns});
+    return changed;
+  };
+  options_.lanes = 8, options_.rows = 2;
+  EXPECT_GT(changes(304), 1);
+  EXPECT_EQ(changes(300), 1);
+  EXPECT_EQ(changes(296), 1) << "half a line";
+  makes_shared = true;
+  EXPECT_GT(changes(300), 1) << "what rows share is made once";
+  makes_shared = false;
+  options_.held_vectors = 16;
+  EXPECT_GT(changes(64), 1);
+  EXPECT_EQ(changes(60), 1);
+  EXPECT_GT(changes(20), 1) << "too short to gain by it";
+  adds_shared = true;
+  EXPECT_GT(changes(60), 1) << "two rows are shared";
+  adds_shared = false;
+  for (const int64_t columns : {0, 1, 7, 8, 9, 19, 41, 100}) check(of_columns(columns), {5, columns});
 }
 
 // Copies that no row is long enough for are not written.

@@ -9,6 +9,7 @@
 #include <tenon/ir/text.hpp>
 #include <tenon/snippet/canonical/canonical.hpp>
 
+#include "x86/body_of.hpp"
 #include "x86/code/code_cache.hpp"
 #include "x86/compiler.hpp"
 #include "x86/guarded_graph.hpp"
@@ -64,6 +65,36 @@ TEST_P(Forms, CopiesComputeFunctionsInTurn) {
   const auto code = Compiler(few, **jitter_table()).compile(body_of("f32[N]", "%y = Tanh %x"));
   ASSERT_TRUE(code.ok()) << code.error().to_string();
   EXPECT_EQ(snippet::print((*code)->form.kernel).find("InTurn"), std::string::npos) << "there is no room";
+}
+
+// Conversions with one check go in turn where AVX2 keeps few registers for anything else; beside functions that take
+// more than there are, too.
+TEST_P(Forms, CopiesShareTheChecksOfConversions) {
+  const auto text = [&](const TargetDescription& target, std::string_view operators) {
+    const auto body = testing::body_of(str("graph @g(%x: f32[N]) -> %y {\n  ", operators, "\n}"));
+    const auto code = Compiler(target, **jitter_table()).compile(body);
+    EXPECT_TRUE(code.ok()) << (code.ok() ? "" : code.error().to_string());
+    EXPECT_EQ((*code)->form.kernel.frame_slots, 0);
+    return snippet::print((*code)->form.kernel);
+  };
+  const std::string squares = R"(%i = Cast %x {to = type<i32[*]>}
+  %q = Mul %i, %i
+  %s = Add %q, %i
+  %c = Constant {value = dense<i32[]: 7>}
+  %l = Less %s, %c
+  %m = Less %q, %i
+  %b = And %l, %m
+  %w = Where %b, %i, %s
+  %y = Sub %w, %q)";
+  EXPECT_NE(text(target(), squares).find("= ConvertInTurn"), std::string::npos);
+  TargetDescription few = target();
+  few.registers = {{.name = "vector", .count = 12, .width_bits = static_cast<uint64_t>(vector_bits(GetParam()))}};
+  const std::string text_of_few = text(few, R"(%t = Tanh %x
+  %i = Cast %x {to = type<i32[*]>}
+  %f = Cast %i {to = type<f32[*]>}
+  %y = Sub %t, %f)");
+  EXPECT_NE(text_of_few.find("= ConvertInTurn"), std::string::npos) << text_of_few;
+  EXPECT_EQ(text_of_few.find("= TanhInTurn"), std::string::npos) << text_of_few;
 }
 
 // By the tensor of which an output is a part, too.

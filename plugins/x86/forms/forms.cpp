@@ -13,6 +13,7 @@
 #include "x86/body/apart.hpp"
 #include "x86/code/code_cache.hpp"
 #include "x86/forms/assembly.hpp"
+#include "x86/names.hpp"
 
 namespace tenon::x86 {
 namespace {
@@ -30,6 +31,16 @@ bool is_near(const FormMaker::Tier& tier) {
                        passes.next_row != NextRow::none || passes.items;
   return !fetches && !tier.lower.whole_rows;
 }
+
+// What may be checked for several vectors at once: floats that become integers.
+bool has_checks(const snippet::Body& body) {
+  return std::ranges::any_of(body.nodes, [&](const snippet::BodyNode& node) {
+    const auto element = [&](snippet::ValueId id) { return body.values[static_cast<size_t>(id)].element; };
+    return node.op == kConvert && element(node.operands[0]) == kF32 && element(node.result) == kI32;
+  });
+}
+// Registers beside copies where what emitters need most is a check's.
+constexpr int kBesideChecks = 4;
 
 }  // namespace
 
@@ -51,23 +62,30 @@ Result<FormMaker::Lowered> FormMaker::kernel_of(FormBodies& bodies, const Tier& 
   const bool joins = !tier.passes.stream_stores && !tier.lower.whole_rows;
   // Lanes of bytes want four vectors side by side, which is for nothing where none comes of it, or spills cost more.
   if (joins && !is_of_bytes(body) && has_bytes(body)) {
-    TENON_TRY(kernel, lowered(body, tier, true));
+    TENON_TRY(kernel, lowered(body, tier, Copies::all));
     if (has_lanes_of_bytes(kernel)) {
       Lowered made = functions_in_turn(std::move(kernel));
       TENON_OK(allocate(made));
       if (made.allocated->frame_slots == 0) return made;
-      TENON_TRY(other, lowered(body, tier, false));
+      TENON_TRY(other, lowered(body, tier, Copies::some));
       Lowered without = functions_in_turn(std::move(other));
       TENON_OK(allocate(without));
       return cycles_of_loops(*made.allocated) < cycles_of_loops(*without.allocated) ? made : without;
     }
   }
-  TENON_TRY(kernel, lowered(body, tier, joins && is_of_bytes(body)));
+  const bool of_bytes = joins && is_of_bytes(body);
+  // Copies that share a check want to stand side by side, unless functions want the registers, or it spills.
+  if (!of_bytes && has_checks(body) && !computes_functions(body)) {
+    TENON_TRY(kernel, lowered(body, tier, Copies::more));
+    Lowered made = functions_in_turn(std::move(kernel));
+    TENON_OK(allocate(made));
+    if (made.allocated->frame_slots == 0) return made;
+  }
+  TENON_TRY(kernel, lowered(body, tier, of_bytes ? Copies::all : Copies::some));
   return functions_in_turn(std::move(kernel));
 }
 
-Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& as_it_is, const Tier& tier,
-                                                 bool all_copies) const {
+Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& as_it_is, const Tier& tier, Copies copies) const {
   const auto cycles = [this](const snippet::Body& of, const snippet::BodyNode& node) {
     return snippet::cycles_of_node(of, node, table_, target_);
   };
@@ -80,7 +98,8 @@ Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& as_it_is, 
   snippet::LowerOptions options = tier.lower;
   options.vectors = static_cast<int>(pool.of(codegen::RegisterFile::vector).size());
   options.cycles = cycles;
-  options.all_copies = all_copies;
+  options.all_copies = copies == Copies::all;
+  if (copies == Copies::more) options.beside = kBesideChecks;
   options.heads = tier.passes.row_begins == RowBegins::behind_heads;
   options.skew_rows = is_skewed(tier.row_order);
   options.skew_twice = tier.row_order == RowOrder::skewed_twice;
@@ -96,7 +115,7 @@ Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& as_it_is, 
   passes.near = near;
   passes.alone = alone;
   passes.far_by_halves &= alone || !computes_functions(body);
-  passes.bytes = all_copies;
+  passes.bytes = copies == Copies::all;
   passes.cycles = [this](const snippet::LinearKernel& of, const snippet::Instruction& one) {
     return cycles_of(of, one);
   };

@@ -153,7 +153,10 @@ class FormMaker {
     std::optional<snippet::LinearKernel> allocated = std::nullopt;
   };
   Result<Lowered> kernel_of(FormBodies& bodies, const Tier& tier) const;
-  Result<snippet::LinearKernel> lowered(const snippet::Body& as_it_is, const Tier& tier, bool all_copies) const;
+  // Copies of a body that go side by side: as many as registers hold beside what emitters may need; as hold beside what
+  // those need that share a check; all.
+  enum class Copies : uint8_t { some, more, all };
+  Result<snippet::LinearKernel> lowered(const snippet::Body& as_it_is, const Tier& tier, Copies copies) const;
   // Functions of two or four vectors as one instruction, where no register gives way to it. forms/in_turn.cpp
   Lowered functions_in_turn(snippet::LinearKernel kernel) const;
   Result<snippet::LinearKernel> allocated(snippet::LinearKernel kernel,
@@ -174,6 +177,7 @@ class FormMaker {
   // Of operators that have rows for several vectors in turn: those of these. forms/in_turn.cpp
   struct InTurn {
     Name two, four;
+    bool shares_scratch = false;  // two vectors need no more registers beside their own than one
   };
   using RowsInTurn = std::unordered_map<Name, InTurn>;
   static RowsInTurn rows_in_turn(const codegen::JitterTable& table);

@@ -6,7 +6,8 @@
 //   %3:f32 = Erf %1             %3:f32, %4:f32 = ErfInTurn2 %1, %2
 //   %4:f32 = Erf %2
 //
-// Where the machine has no row for several, they stay as they are.
+// Where the machine has no row for several, they stay as they are. Where registers hold no more than what one vector's
+// functions need, those that need no more for several, as what they share is a check, still go in turn.
 #include <algorithm>
 #include <utility>
 
@@ -92,10 +93,14 @@ size_t moves_of(const LinearKernel& kernel) {
 
 FormMaker::RowsInTurn FormMaker::rows_in_turn(const codegen::JitterTable& table) {
   RowsInTurn made;
-  for (const codegen::JitterRow* row : table.rows()) {
+  const std::vector<const codegen::JitterRow*> all = table.rows();
+  for (const codegen::JitterRow* row : all) {
     if (made.contains(row->op)) continue;
-    const InTurn rows{in_turn(row->op, 2), in_turn(row->op, 4)};
-    if (table.has_rows_of(rows.two)) made.emplace(row->op, rows);
+    InTurn rows{in_turn(row->op, 2), in_turn(row->op, 4)};
+    if (!table.has_rows_of(rows.two)) continue;
+    const auto of_two = std::ranges::find(all, rows.two, &codegen::JitterRow::op);
+    rows.shares_scratch = (*of_two)->scratch.vectors <= row->scratch.vectors;
+    made.emplace(row->op, rows);
   }
   return made;
 }
@@ -130,17 +135,22 @@ FormMaker::Lowered FormMaker::functions_in_turn(LinearKernel kernel) const {
     return joins;
   };
   size_t before = 0;  // instructions that the last try saved
-  for (const size_t most : {4, 2}) {
+  const auto try_joins = [&](size_t most) -> std::optional<Lowered> {
     const std::vector<Join> joins = joins_of(most);
     size_t saved = 0;
     for (const Join& join : joins) saved += join.vectors - 1;
-    if (saved == before) break;
-    before = saved;
+    if (saved == 0 || saved == std::exchange(before, saved)) return std::nullopt;
     // What gives way becomes further instructions.
     const size_t instructions = kernel.body.size() - saved + moves_of(kernel);
     auto tried = allocated(joined(kernel, joins), instructions);
-    if (tried.ok() && tried->body.size() == instructions) return {joined(std::move(kernel), joins), *std::move(tried)};
-  }
+    if (!tried.ok() || tried->body.size() != instructions) return std::nullopt;
+    return Lowered{joined(std::move(kernel), joins), *std::move(tried)};
+  };
+  for (const size_t most : {4, 2})
+    if (auto made = try_joins(most)) return *std::move(made);
+  if (std::erase_if(functions, [](const auto& one) { return !one.second.shares_scratch; }) > 0)
+    for (const size_t most : {4, 2})
+      if (auto made = try_joins(most)) return *std::move(made);
   return {std::move(kernel)};
 }
 

@@ -37,6 +37,8 @@ struct LowerOptions {
   int held_vectors = 0;
   // Vector registers that the target has: so many copies of a body as they hold go through it side by side.
   int vectors = 16;
+  // Of these: for what copies side by side share, and for what emitters need.
+  int beside = 8;
   // Copies all go side by side, however many registers they take: a pass makes one of them.
   bool all_copies = false;
   // Cycles of one vector of `node` (JitterRow::cycles); null: 1 each.

@@ -162,15 +162,25 @@ void Lowering::write_held_vectors(const Nest& nest, const SweepLoops& loops, int
   place_ = before;
 }
 
-// Rows go side by side, vector by vector; where each has several accumulators, row by row.
+// Of rows that are written out: each loads again what they share, and waits for itself.
+bool Lowering::gains_row_by_row(const Sweep& sweep) const {
+  constexpr int kLeastVectors = 6;
+  const auto is_shared = [&](ValueId id) { return rows_share(id, sweep.loops.back()); };
+  return place_.row.vectors >= kLeastVectors &&
+         std::ranges::count_if(sweep.values, is_shared) <= std::ssize(sweep.stores);
+}
+
+// Rows go side by side, vector by vector; row by row where each has several accumulators, or goes_row_by_row().
 void Lowering::write_held_sweep(const Nest& nest, const Sweep& sweep) {
   SweepLoops loops{.sweep = &sweep, .vector = nest.vector, .copies = copies_within(nest.vector, sweep_copies(sweep))};
   const Place before = place_;
-  place_.unit_rows = sweep.folds.empty() || loops.copies == 1 ? place_.rows : 1;
+  const bool stored_apart = gains_row_by_row(sweep) && goes_row_by_row(sweep);
+  place_.unit_rows = !stored_apart && (sweep.folds.empty() || loops.copies == 1) ? place_.rows : 1;
   std::vector<std::vector<RegisterId>> folded(sweep.folds.size());
   for (; place_.first_row < place_.rows; place_.first_row += unit_rows()) {
     loops.accumulators.clear();
     begin_folds(loops);
+    const size_t bound = bound_order_.size();
     const size_t others = place_.accumulators;
     for (const std::vector<RegisterId>& made : loops.accumulators) place_.accumulators += made.size();
     const int whole = place_.row.vectors - (place_.row.tail > 0);
@@ -182,6 +192,7 @@ void Lowering::write_held_sweep(const Nest& nest, const Sweep& sweep) {
     for (size_t i = 0; i < sweep.folds.size(); ++i)
       for (auto at = loops.accumulators[i].begin(); at != loops.accumulators[i].end(); at += loops.copies)
         folded[i].push_back(fold_copies(*sweep.folds[i], {at, at + loops.copies}));
+    if (stored_apart) unbind(bound);  // what rows share would wait for all of them
   }
   place_ = before;
   for (size_t i = 0; i < sweep.folds.size(); ++i) bind(sweep.folds[i]->result, fold_lanes(*sweep.folds[i], folded[i]));

@@ -24,6 +24,9 @@ inline Attributes said_of(const BodyNode& fold) {
 // by themselves, and would only grow the code.
 int copies_for(size_t instructions, size_t accumulators, int most, size_t most_accumulators = 8);
 
+// Of the memory's lines, which caches take stores by.
+inline constexpr int64_t kLineBits = 64 * 8;
+
 class Lowering {
  public:
   Lowering(const Body& body, const LowerOptions& options);
@@ -139,6 +142,7 @@ class Lowering {
   bool is_bound(ValueId id, Unit unit) const;
   // Values that are alike in all rows are made with the first.
   bool has_own(ValueId id, Unit unit) const { return unit.row == 0 || in_rows(id); }
+  bool stores_parts(const std::vector<Access>& stores) const;
   bool stores_late(const std::vector<Access>& reads, const std::vector<ValueId>& values,
                    const std::vector<Access>& stores) const;
   int units_together(const std::vector<Access>& reads, const std::vector<ValueId>& values,
@@ -228,6 +232,12 @@ class Lowering {
   int tile_copies(const Nest& nest) const;
   void write_phase(const Nest& nest, const Phase& phase);
   void store_folds(const Nest& nest, const Sweep& sweep);
+  bool ends_within_line(const Access& store, int dim) const;
+  bool rows_share(ValueId id, int dim) const {
+    return contains(varies(id), dim) && !contains(varies(id), place_.row_dim);
+  }
+  bool goes_row_by_row(const Sweep& sweep) const;
+  bool gains_row_by_row(const Sweep& sweep) const;
   bool stores_parts_of_lines(const Nest& nest, const Scope& scope) const;
   int rows_together(const Nest& nest) const;
   int longest_row(const Scope& scope) const;

@@ -19,22 +19,41 @@ bool Lowering::rows_have_memory(const Nest& nest, const Scope& scope) const {
   return true;
 }
 
+// Do the rows that it stores along `dim` begin anywhere in a line, as far as is known?
+bool Lowering::ends_within_line(const Access& store, int dim) const {
+  const Expr& extent = body_.dims[index(dim)].extent;
+  return extent.is_constant() && contains(varies(store.value), dim) &&
+         extent.constant() * element_of(store.port).bits() % kLineBits != 0;
+}
+
 // Rows that end within a line: vectors as wide as a line are stored in two, and the halves of a line by vectors that
 // lie apart, with other rows' between. Where that is two halves or more for each vector, rows gain nothing of one
 // another (docs/performance/snippets.md).
 bool Lowering::stores_parts_of_lines(const Nest& nest, const Scope& scope) const {
-  constexpr int64_t kLineBits = 64 * 8;
-  const Expr& extent = body_.dims[index(nest.vector)].extent;
-  if (!extent.is_constant()) return false;
   int64_t bits = 0;
   for (const Phase& phase : scope.phases)
     for (const Sweep& sweep : phase.sweeps)
-      for (const Access& store : sweep.stores) {
-        const int64_t element = element_of(store.port).bits();
-        if (contains(varies(store.value), nest.vector) && extent.constant() * element % kLineBits != 0)
-          bits += options_.lanes * element;
-      }
+      for (const Access& store : sweep.stores)
+        if (ends_within_line(store, nest.vector)) bits += options_.lanes * element_of(store.port).bits();
   return bits >= kLineBits;
+}
+
+// Of rows side by side: are they stored one behind the other? Vectors that are parts of lines meet in these, and no
+// other row's line comes between (docs/performance/snippets.md). Folds stay side by side, as each waits for itself, and
+// so does what rows share, unless it is only loaded.
+bool Lowering::goes_row_by_row(const Sweep& sweep) const {
+  if (unit_rows() == 1 || !sweep.folds.empty()) return false;
+  const int dim = sweep.loops.back();
+  const auto in_scratch = [&](const Access& store) { return scratch_of(store.port) != nullptr; };
+  const auto in_parts = [&](const Access& store) {
+    return ends_within_line(store, dim) && options_.lanes * element_of(store.port).bits() < kLineBits;
+  };
+  const auto is_made = [&](ValueId id) {
+    const Maker& maker = makers_[index(id)];
+    return rows_share(id, dim) && (maker.node || element_of(maker.port) != lane(id));
+  };
+  return std::ranges::none_of(sweep.stores, in_scratch) && std::ranges::any_of(sweep.stores, in_parts) &&
+         std::ranges::none_of(sweep.values, is_made);
 }
 
 // As many as registers hold: accumulators of sums in half of the vectors, a pointer for each row and port.

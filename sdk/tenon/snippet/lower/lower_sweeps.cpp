@@ -25,11 +25,19 @@ int Lowering::sweep_copies(const Sweep& sweep) const {
   };
   if (std::any_of(sweep.folds.begin(), sweep.folds.end(), ordered)) return options_.unroll;
   return copies_for(sweep.values.size() + sweep.reads.size() + sweep.stores.size(), sweep.folds.size(),
-                    options_.unroll / place_.rows);
+                    options_.unroll / unit_rows());
 }
 
 void Lowering::write_sweep(const Nest& nest, const Sweep& sweep) {
   if (place_.row.vectors > 0) return write_held_sweep(nest, sweep);
+  if (goes_row_by_row(sweep)) {
+    for (int row = 0; row < place_.rows; ++row)
+      region([&] {
+        place_.first_row = row, place_.unit_rows = 1;
+        write_sweep(nest, sweep);
+      });
+    return;
+  }
   SweepLoops loops{.sweep = &sweep, .scalar = sweep.loops.size()};
   // Only elements of the innermost dim lie side by side.
   const bool innermost = nest.kept.empty() || sweep.loops.back() > nest.kept.back();

@@ -80,12 +80,13 @@ void Lowering::unbind(size_t bound) {
 
 void Lowering::make(const std::vector<Access>& reads, const std::vector<ValueId>& values,
                     const std::vector<Access>& stores, SweepLoops* folds) {
-  make_units(reads, values, stores, false, 0, place_.rows);
-  const int units = place_.rows * place_.copies;
+  make_units(reads, values, stores, false, 0, unit_rows());
+  const int units = unit_rows() * place_.copies;
   const int together = units == 1 || place_.one_by_one ? 1 : units_together(reads, values, stores);
   // Of rows side by side, what two copies store lies in one line, which the first-level cache takes at once as long as
-  // no other line comes between (docs/performance/snippets.md).
-  if (place_.rows > 1 && place_.copies % 2 == 0 && !stores.empty()) place_.neighbours = 2;
+  // no other line comes between (docs/performance/snippets.md); of several outputs, too, where vectors are parts of
+  // lines.
+  if (place_.copies % 2 == 0 && (unit_rows() > 1 ? !stores.empty() : stores_parts(stores))) place_.neighbours = 2;
   for (int first = 0; first < units; first += together) {
     const int last = std::min(first + together, units);
     make_units(reads, values, stores, true, first, last);
@@ -94,7 +95,14 @@ void Lowering::make(const std::vector<Access>& reads, const std::vector<ValueId>
   place_.neighbours = 1;
 }
 
-// What goes to several tensors is stored at the end, unit by unit, so that their lines are filled in turn: the
+// Is one of them of vectors that are shorter than a line?
+bool Lowering::stores_parts(const std::vector<Access>& stores) const {
+  return std::ranges::any_of(stores, [&](const Access& store) {
+    return in_lanes(store.value) && options_.lanes * element_of(store.port).bits() < kLineBits;
+  });
+}
+
+// What goes to several tensors is stored at the end, line by line, so that their lines are filled in turn: the
 // second-level cache takes them a tenth faster than several lines of each (docs/performance/snippets.md).
 bool Lowering::stores_late(const std::vector<Access>& reads, const std::vector<ValueId>& values,
                            const std::vector<Access>& stores) const {
@@ -108,25 +116,30 @@ bool Lowering::stores_late(const std::vector<Access>& reads, const std::vector<V
 void Lowering::make_units(const std::vector<Access>& reads, const std::vector<ValueId>& values,
                           const std::vector<Access>& stores, bool lanes, int first, int last) {
   const bool late = lanes && stores_late(reads, values, stores);
-  const auto for_units = [&](ValueId id, auto f) {
-    for (int number = first; number < last; ++number)
-      if (has_own(id, unit_of(number))) f(unit_of(number));
+  const auto for_units = [&](auto f) {
+    for (int number = first; number < last; ++number) f(unit_of(number));
   };
   const auto add = [&](ValueId id, auto make_one) {
     if (in_lanes(id) != lanes) return;
-    for_units(id, [&](Unit unit) {
-      if (!place_.reuses || !is_bound(id, unit)) bind(id, unit, make_one(unit));
+    for_units([&](Unit unit) {
+      if (!is_bound(id, unit) || (has_own(id, unit) && !place_.reuses)) bind(id, unit, make_one(unit));
     });
-    if (!late) for_units(id, [&](Unit unit) { store_if_wanted(id, unit, stores); });
+    if (late) return;
+    for_units([&](Unit unit) {
+      if (has_own(id, unit)) store_if_wanted(id, unit, stores);
+    });
   };
   for (const Access& read : reads) add(read.value, [&](Unit unit) { return load(read.port, read.value, unit); });
   for (const ValueId id : values) add(id, [&](Unit unit) { return make_value(id, unit); });
   const auto store = [&](ValueId id, int number) {
     if (in_lanes(id) && has_own(id, unit_of(number))) store_if_wanted(id, unit_of(number), stores);
   };
-  for (int number = first; late && number < last; ++number) {
-    for (const Access& read : reads) store(read.value, number);
-    for (const ValueId id : values) store(id, number);
+  for (int line = first; late && line < last; line += place_.neighbours) {
+    const auto store_line = [&](ValueId id) {
+      for (int number = line; number < std::min(line + place_.neighbours, last); ++number) store(id, number);
+    };
+    for (const Access& read : reads) store_line(read.value);
+    for (const ValueId id : values) store_line(id);
   }
 }
 
@@ -134,7 +147,7 @@ void Lowering::make_units(const std::vector<Access>& reads, const std::vector<Va
 // accumulators, and what an emitter needs for itself.
 int Lowering::units_together(const std::vector<Access>& reads, const std::vector<ValueId>& values,
                              const std::vector<Access>& stores) const {
-  constexpr int kBeside = 8, kMasks = 4;
+  constexpr int kMasks = 4;
   if (options_.all_copies) return place_.rows * place_.copies;
   std::unordered_map<ValueId, int> left;  // users to come
   int alive = 0, most = 1, masks = 0, most_masks = 1;
@@ -155,8 +168,8 @@ int Lowering::units_together(const std::vector<Access>& reads, const std::vector
   };
   for (const Access& read : reads) made(read.value);
   for (const ValueId id : values) made(id);
-  const int free = options_.vectors - kBeside - static_cast<int>(place_.accumulators);
-  return std::clamp(std::min(free / most, kMasks / most_masks), 1, place_.rows * place_.copies);
+  const int free = options_.vectors - options_.beside - static_cast<int>(place_.accumulators);
+  return std::clamp(std::min(free / most, kMasks / most_masks), 1, unit_rows() * place_.copies);
 }
 
 RegisterId Lowering::make_value(ValueId id, Unit unit) {
