@@ -143,6 +143,34 @@ TEST_P(Forms, SweepsAreMergedOfLongStretches) {
   EXPECT_EQ(least("N,100", 1, "LpNormalization"), Least{}) << "one sweep, and another that stores";
 }
 
+// Also within the last-level cache, of rows that the second level does not hold, where lines are fetched out of that.
+TEST_P(Forms, SweepsAreMergedWhereTheLastLevelAnswersSlowly) {
+  const auto least = [&](const TargetDescription& from, std::string_view op) -> std::vector<int64_t> {
+    const FormMaker maker(from, **jitter_table(), {});
+    std::vector<int64_t> least;
+    for (const FormMaker::Tier& tier : maker.tiers_of(body_of("f32[N,M]", op)))
+      if (tier.lower.merge_sweeps && !tier.passes.stream_stores) {
+        EXPECT_EQ(tier.suffix, ".prefetching.merged");
+        EXPECT_EQ(tier.calls.least_bytes, 1e5);
+        least.push_back(tier.calls.rows.least);
+      }
+    return least;
+  };
+  constexpr std::string_view kNorm = "%y = MeanVarianceNormalization %x {axes = [1]}";
+  EXPECT_EQ(least(target(), kNorm), std::vector<int64_t>{25'001});
+  EXPECT_EQ(least(target(), "%y = Softmax %x {axis = 1}"), std::vector<int64_t>{}) << "powers would be made twice";
+  TargetDescription unfetched = target();
+  unfetched.memories[1].prefetch_reads = 0;
+  EXPECT_EQ(least(unfetched, kNorm), std::vector<int64_t>{});
+  const FormMaker maker(target(), **jitter_table(), {});
+  const snippet::Body known = body_of("f32[2,30000]", kNorm);  // 480 KB
+  const std::vector<FormMaker::Tier> tiers = maker.tiers_of(known);
+  ASSERT_EQ(tiers.back().suffix, ".prefetching.merged");
+  const auto form = maker.make(known, tiers.back());
+  ASSERT_TRUE(form.ok()) << form.error().to_string();
+  EXPECT_TRUE(form->kernel.merged);
+}
+
 // Sums down columns. Short rows are joined: at once where extents say so, else in forms of their own, which wait for a
 // call with such rows.
 TEST_P(Forms, ShortRowsAreJoined) {

@@ -117,6 +117,7 @@ class FormMaker {
   std::vector<Tier> tiers_by_size(const snippet::Body& body) const;
   void add_blocks(std::vector<Tier>& tiers) const;
   void add_merged(std::vector<Tier>& tiers) const;
+  void add_merged_rows(std::vector<Tier>& tiers, const snippet::Body& body) const;
   void add_joined(std::vector<Tier>& tiers, bool always, bool tiles) const;
   void walk_from(Tier& tier, std::string_view memory, int lane_bytes) const;
   // forms/certain.cpp
