@@ -453,7 +453,8 @@ TEST_P(Forms, RowsAreFetchedIntoTheSecondLevel) {
     for (const FormMaker::Tier& tier : maker.tiers_of(*snippet::make_body(*(*graph)->body().output(0)->producer()))) {
       EXPECT_EQ(tier.passes.prefetch_reads.to_second,
                 tier.row_order != RowOrder::as_lowered && stated.memories[2].prefetch_level == 2 &&
-                    !tier.suffix.ends_with(".far") && !(exponentials && tier.suffix.ends_with(".merged")))
+                    !tier.suffix.ends_with(".far") && !tier.suffix.ends_with(".together") &&
+                    !(exponentials && tier.suffix.ends_with(".merged")))
           << tier.suffix;
       if (tier.row_order != RowOrder::as_lowered) made = tier.suffix;  // the last one that serves a call does
     }
@@ -474,6 +475,12 @@ TEST_P(Forms, RowsAreFetchedIntoTheSecondLevel) {
   EXPECT_EQ(orders(norm, kSecond / 2 / kElement), skewed);
   const std::string merged = skewed + ".merged";
   EXPECT_EQ(orders(norm, kSecond / 2 / kElement + 16), merged);
+  // Beside what is shared the second level holds no two rows: several are stored together.
+  constexpr int64_t kTwoRows = kSecond / (kElement + 4) / 16 * 16;
+  EXPECT_EQ(orders(norm, kTwoRows), merged);
+  EXPECT_EQ(orders(norm, kTwoRows + 16), ".streaming.together");
+  EXPECT_EQ(orders(norm, kTwoRows + 1), GetParam() == Isa::avx512 ? merged + ".lines" : "") << "begins anywhere";
+  EXPECT_EQ(orders("%t = Add %x, %z\n%y = LayerNormalization %t, %w, %b {axis = -1}", kTwoRows + 16), merged);
   EXPECT_EQ(orders(once, kMost + 16), skewed) << "folded once";
   // Three rows and what is kept of one, of 4 bytes each; avx2 has no registers for three walks.
   const std::string_view softmax = "%y = Softmax %x {axis = -1}";
