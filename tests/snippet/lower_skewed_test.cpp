@@ -15,6 +15,7 @@ class LowerSkewed : public ::testing::Test {
       options.passes = [&](LinearKernel& kernel) -> Result<void> {
         EXPECT_EQ(kernel.skewed, skewed);
         EXPECT_EQ(kernel.skewed_twice, twice_);
+        EXPECT_EQ(kernel.stored_together, together_);
         return {};
       };
       check_body(body, extents, random_, options);
@@ -22,7 +23,8 @@ class LowerSkewed : public ::testing::Test {
     }
   }
 
-  bool twice_ = false;  // are they, by two rows?
+  bool twice_ = false;     // are they, by two rows?
+  bool together_ = false;  // are several stored in one walk instead?
   LowerOptions options_{.lanes = 4, .unroll = 4, .merge_sweeps = true, .skew_rows = true};
   std::mt19937 random_{1};
 };
@@ -113,6 +115,75 @@ TEST_F(LowerSkewed, RowsOfThreeWalks) {
   }
 }
 
+// With a factor and a number for each element of a row, which all rows share.
+Body shared_norm_body() {
+  BodyBuilder build("norm", "kr");
+  const ValueId x = build.input(kBoth), count = build.count();
+  const ValueId mean = build.op("Div", {build.reduce("ReduceSum", x), count}), centred = build.op("Sub", {x, mean});
+  const ValueId square = build.reduce("ReduceSum", build.op("Mul", {centred, centred}));
+  const ValueId deviation = build.op("Sqrt", {build.op("Add", {build.op("Div", {square, count}), build.scalar(1)})});
+  const ValueId scaled = build.op("Mul", {build.op("Div", {centred, deviation}), build.input(kAlongRow)});
+  build.output(build.op("Add", {scaled, build.input(kAlongRow)}));
+  return build.take();
+}
+
+// Group normalisation: channels and pixels of a group are folded, factors are a channel's.
+Body group_body() {
+  BodyBuilder build("group", "kkrr");
+  const ValueId x = build.input(0b1111), count = build.count();
+  const ValueId mean = build.op("Div", {build.reduce("ReduceSum", x), count}), centred = build.op("Sub", {x, mean});
+  const ValueId square = build.reduce("ReduceSum", build.op("Mul", {centred, centred}));
+  const ValueId deviation = build.op("Sqrt", {build.op("Add", {build.op("Div", {square, count}), build.scalar(1)})});
+  const ValueId scaled = build.op("Mul", {build.op("Div", {centred, deviation}), build.input(0b0110)});
+  build.output(build.op("Add", {scaled, build.input(0b0110)}));
+  return build.take();
+}
+
+// Instead of going along with the next row's fold, rows are stored several in one walk.
+TEST_F(LowerSkewed, RowsThatAreStoredTogether) {
+  options_.skew_rows = false;
+  for (const bool merges : {false, true}) {
+    options_.merge_sweeps = merges;
+    for (const int rows_together : {2, 4}) {
+      options_.stored_together = rows_together;
+      for (const int64_t row : {0, 1, 3, 4, 5, 33}) {
+        for (const int64_t rows : {0, 1, 3, 4, 5}) {
+          together_ = true;
+          check(shared_norm_body(), {rows, row}, false);
+          check(softmax_body(), {rows, row}, false);
+          check(share_body(), {rows, row}, false);
+          check(scaled_body(), {2, rows, row}, false);
+          check(share_body(0b111, "krr"), {rows, 2, row}, false);
+          together_ = false;
+          check(norm_body(), {rows, row}, false);  // two rows of six tensors are too many pointers
+          check(group_body(), {1, rows, 2, row}, false);
+          if (HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+// What rows share is loaded once for all of them.
+TEST_F(LowerSkewed, RowsThatAreStoredTogetherReadOnce) {
+  options_.skew_rows = false, options_.stored_together = 4, options_.vectors = 32, options_.resweep_cycles = 24;
+  const Body body = shared_norm_body();
+  const auto kernel = lower(body, options_);
+  ASSERT_TRUE(kernel.ok()) << kernel.error().to_string();
+  ASSERT_TRUE(kernel->stored_together);
+  int loads = 0, stores = 0;
+  std::vector<std::pair<int, int>> loops;  // that store: vectors that they load and store
+  for (const Instruction& one : kernel->body) {
+    if (one.op == "LoopBegin" || one.op == "TailBegin") loads = stores = 0;
+    loads += one.op == "Load";
+    stores += one.op == "Store";
+    if ((one.op == "LoopEnd" || one.op == "TailEnd") && stores > 0)
+      loops.emplace_back(std::exchange(loads, 0), std::exchange(stores, 0));
+  }
+  using Loops = std::vector<std::pair<int, int>>;
+  EXPECT_EQ(loops, (Loops{{12, 8}, {6, 4}, {6, 4}, {12, 4}, {3, 1}, {3, 1}})) << print(*kernel);
+}
+
 // Between two stores of a row stand the loads of the second: several vectors side by side would load all at once.
 TEST_F(LowerSkewed, StoresGoVectorByVector) {
   options_.merge_sweeps = false, options_.resweep_cycles = 2.5, options_.vectors = 32;
@@ -144,18 +215,6 @@ TEST_F(LowerSkewed, LoopsAroundRows) {
         check(scaled_body(), {outer, rows, row});
         if (HasFailure()) return;
       }
-}
-
-// Group normalisation: channels and pixels of a group are folded, factors are a channel's.
-Body group_body() {
-  BodyBuilder build("group", "kkrr");
-  const ValueId x = build.input(0b1111), count = build.count();
-  const ValueId mean = build.op("Div", {build.reduce("ReduceSum", x), count}), centred = build.op("Sub", {x, mean});
-  const ValueId square = build.reduce("ReduceSum", build.op("Mul", {centred, centred}));
-  const ValueId deviation = build.op("Sqrt", {build.op("Add", {build.op("Div", {square, count}), build.scalar(1)})});
-  const ValueId scaled = build.op("Mul", {build.op("Div", {centred, deviation}), build.input(0b0110)});
-  build.output(build.op("Add", {scaled, build.input(0b0110)}));
-  return build.take();
 }
 
 // The walk that stores is a loop over channels and one over pixels, and so is the fold that goes along.

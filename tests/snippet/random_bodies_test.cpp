@@ -16,12 +16,13 @@ namespace {
 
 // How many kernels had what only some options and bodies make.
 struct Forms {
-  int joined = 0, behind_blocks = 0, skewed = 0, skewed_twice = 0, scratch = 0, cut = 0, cut_outputs = 0;
+  int joined = 0, behind_blocks = 0, skewed = 0, skewed_twice = 0, together = 0, scratch = 0, cut = 0, cut_outputs = 0;
   void count(const LinearKernel& kernel) {
     joined += kernel.joined.rows >= 0;
     behind_blocks += kernel.blocks.inside;
     skewed += kernel.skewed;
     skewed_twice += kernel.skewed_twice;
+    together += kernel.stored_together;
     scratch += !kernel.scratch.empty();
   }
 };
@@ -74,6 +75,8 @@ void try_seed(uint64_t seed, Forms& forms) {
     options.lower.held_vectors = 0;
   }
   if (shape == Shape::any && options.lower.join_rows) options.lower.skew_rows = false;
+  options.lower.stored_together = 1 << random.pick(3);
+  if (options.lower.stored_together > 1 && random.pick(2) == 0) options.lower.skew_rows = false;
   const auto kernel = lower(body, options.lower);
   ASSERT_TRUE(kernel.ok()) << kernel.error().to_string();
   forms.count(*kernel);
@@ -90,10 +93,11 @@ TEST(RandomBodies, MatchTheOperatorsOneByOne) {
   const bool usual = !std::getenv("TENON_FUZZ_FIRST") && !std::getenv("TENON_FUZZ_SEEDS");
   if (!usual || HasFailure()) return;
   // Each form is drawn often enough that the comparisons say something of it.
-  for (const auto& [name, found] : {std::pair{"joined", forms.joined}, std::pair{"behind blocks", forms.behind_blocks},
-                                    std::pair{"skewed", forms.skewed}, std::pair{"skewed twice", forms.skewed_twice},
-                                    std::pair{"of parts", forms.cut}, std::pair{"that write parts", forms.cut_outputs},
-                                    std::pair{"with scratch memory", forms.scratch}})
+  for (const auto& [name, found] :
+       {std::pair{"joined", forms.joined}, std::pair{"behind blocks", forms.behind_blocks},
+        std::pair{"skewed", forms.skewed}, std::pair{"skewed twice", forms.skewed_twice},
+        std::pair{"stored together", forms.together}, std::pair{"of parts", forms.cut},
+        std::pair{"that write parts", forms.cut_outputs}, std::pair{"with scratch memory", forms.scratch}})
     EXPECT_GE(found, 5) << "kernels " << name << " of " << seeds << " seeds";
 }
 

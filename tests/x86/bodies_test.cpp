@@ -71,6 +71,7 @@ class Bodies : public MachineTest {
     if (random.pick(2) == 0) options.lower.apart_cycles = static_cast<double>(random.pick(6));
     options.lower.skew_rows = random.pick(3) == 0;
     options.lower.skew_twice = random.pick(2) == 0;
+    options.lower.stored_together = 1 << random.pick(3);
     passes.next_row = std::array{NextRow::none, NextRow::before_last, NextRow::before_last_to_second, NextRow::last,
                                  NextRow::last_to_second}[static_cast<size_t>(random.pick(5))];
     passes.next_row_lines = random.pick(2) == 0;

@@ -376,6 +376,21 @@ TEST(BodyNumbersOfGraphs, ModerateDivisors) {
   EXPECT_FALSE(moderate("%a = Sqrt %z\n%d = ReduceProd %a, %axes"));
 }
 
+// Of which products make the root: not of denormals.
+TEST(BodyNumbersOfGraphs, ModerateRoots) {
+  const auto moderate = [](const std::string& operators) {
+    const snippet::Body body = with_fewer_checks(
+        body_of("graph @g(%x: f32[N,40]) -> %y {\n%k = Constant {value = dense<f32[]: 1.0>}\n" + operators + "\n}"));
+    return std::ranges::count_if(body.nodes, [](const snippet::BodyNode& node) {
+      return node.op == Name("Sqrt") && node.attributes.has("moderate");
+    });
+  };
+  EXPECT_EQ(moderate("%y = Sqrt %x"), 0);
+  EXPECT_EQ(moderate("%r = Sqrt %x\n%y = Sqrt %r"), 1) << "roots of denormals are above 2^-75";
+  EXPECT_EQ(moderate("%s = Mul %x, %x\n%y = Sqrt %s"), 0);
+  EXPECT_EQ(moderate("%s = Mul %x, %x\n%t = Add %s, %k\n%y = Sqrt %t"), 1);
+}
+
 TEST(BodyNumbersOfGraphs, PowersByConstants) {
   const auto flags = [](const std::string& base, const std::string& exponent) {
     const snippet::Body body = with_fewer_checks(

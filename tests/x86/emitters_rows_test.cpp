@@ -147,7 +147,7 @@ const ExactCase* find_exact(std::string_view op) {
 bool of_a_pass(std::string_view op) {
   return op.ends_with("Bytes") || op.starts_with("UnpackBytes") || op == "SpreadByte" || op == "SpreadMask" ||
          op == "ConvertInRange" || op == "RoundInRange" || op == "ClampLowOfNaN" || op == "OddDivisor" ||
-         op == "DivStanding" || op == "MulByPower";
+         op == "DivStanding" || op == "MulByPower" || op == "SqrtByProducts";
 }
 // Those of several vectors: emitters_in_turn_test.cpp; tabulated_test.cpp.
 bool has_own_test(std::string_view op) {

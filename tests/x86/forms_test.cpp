@@ -174,6 +174,34 @@ TEST_P(Forms, SweepsAreMergedOfLongStretches) {
   EXPECT_EQ(least("N,100", 1, "LpNormalization"), Least{}) << "one sweep, and another that stores";
 }
 
+// Also within the last-level cache, of rows that the second level does not hold, where lines are fetched out of that.
+TEST_P(Forms, SweepsAreMergedWhereTheLastLevelAnswersSlowly) {
+  const auto least = [&](const TargetDescription& from, std::string_view op) -> std::vector<int64_t> {
+    const FormMaker maker(from, **jitter_table(), {});
+    std::vector<int64_t> least;
+    for (const FormMaker::Tier& tier : maker.tiers_of(body_of("f32[N,M]", op)))
+      if (tier.lower.merge_sweeps && !tier.passes.stream_stores) {
+        EXPECT_EQ(tier.suffix, ".prefetching.merged");
+        EXPECT_EQ(tier.calls.least_bytes, 1e5);
+        least.push_back(tier.calls.rows.least);
+      }
+    return least;
+  };
+  constexpr std::string_view kNorm = "%y = MeanVarianceNormalization %x {axes = [1]}";
+  EXPECT_EQ(least(target(), kNorm), std::vector<int64_t>{25'001});
+  EXPECT_EQ(least(target(), "%y = Softmax %x {axis = 1}"), std::vector<int64_t>{}) << "powers would be made twice";
+  TargetDescription unfetched = target();
+  unfetched.memories[1].prefetch_reads = 0;
+  EXPECT_EQ(least(unfetched, kNorm), std::vector<int64_t>{});
+  const FormMaker maker(target(), **jitter_table(), {});
+  const snippet::Body known = body_of("f32[2,30000]", kNorm);  // 480 KB
+  const std::vector<FormMaker::Tier> tiers = maker.tiers_of(known);
+  ASSERT_EQ(tiers.back().suffix, ".prefetching.merged");
+  const auto form = maker.make(known, tiers.back());
+  ASSERT_TRUE(form.ok()) << form.error().to_string();
+  EXPECT_TRUE(form->kernel.merged);
+}
+
 // Sums down columns. Short rows are joined: at once where extents say so, else in forms of their own, which wait for a
 // call with such rows.
 TEST_P(Forms, ShortRowsAreJoined) {
@@ -456,7 +484,8 @@ TEST_P(Forms, RowsAreFetchedIntoTheSecondLevel) {
     for (const FormMaker::Tier& tier : maker.tiers_of(*snippet::make_body(*(*graph)->body().output(0)->producer()))) {
       EXPECT_EQ(tier.passes.prefetch_reads.to_second,
                 tier.row_order != RowOrder::as_lowered && stated.memories[2].prefetch_level == 2 &&
-                    !tier.suffix.ends_with(".far") && !(exponentials && tier.suffix.ends_with(".merged")))
+                    !tier.suffix.ends_with(".far") && !tier.suffix.ends_with(".together") &&
+                    !(exponentials && tier.suffix.ends_with(".merged")))
           << tier.suffix;
       if (tier.row_order != RowOrder::as_lowered) made = tier.suffix;  // the last one that serves a call does
     }
@@ -477,6 +506,12 @@ TEST_P(Forms, RowsAreFetchedIntoTheSecondLevel) {
   EXPECT_EQ(orders(norm, kSecond / 2 / kElement), skewed);
   const std::string merged = skewed + ".merged";
   EXPECT_EQ(orders(norm, kSecond / 2 / kElement + 16), merged);
+  // Beside what is shared the second level holds no two rows: several are stored together.
+  constexpr int64_t kTwoRows = kSecond / (kElement + 4) / 16 * 16;
+  EXPECT_EQ(orders(norm, kTwoRows), merged);
+  EXPECT_EQ(orders(norm, kTwoRows + 16), ".streaming.together");
+  EXPECT_EQ(orders(norm, kTwoRows + 1), GetParam() == Isa::avx512 ? merged + ".lines" : "") << "begins anywhere";
+  EXPECT_EQ(orders("%t = Add %x, %z\n%y = LayerNormalization %t, %w, %b {axis = -1}", kTwoRows + 16), merged);
   EXPECT_EQ(orders(once, kMost + 16), skewed) << "folded once";
   // Three rows and what is kept of one, of 4 bytes each; avx2 has no registers for three walks.
   const std::string_view softmax = "%y = Softmax %x {axis = -1}";

@@ -176,6 +176,72 @@ TEST_P(StandingQuotients, WithLittleBesideThem) {
   EXPECT_EQ(products(15, 2), 0);
 }
 
+// The divider takes a root for ten cycles and a quotient for eight, which two units have for other things.
+class Roots : public Passes {
+ protected:
+  // x / sqrt(sqrt(w)) and such.
+  LinearKernel kernel_of(const std::string& inside, double units, std::string_view attributes) {
+    std::string text = row_kernel(GetParam().lanes, load("f32") + inside);
+    for (size_t at; (at = text.find('W')) != std::string::npos;) text.replace(at, 1, attributes);
+    LinearKernel kernel = parsed(text);
+    PassOptions options(FormPasses{.isa = GetParam().isa, .memory_operands = false});
+    options.vector_units = units;
+    options.cycles = [](const LinearKernel&, const snippet::Instruction& one) {
+      const std::string_view op = one.op.view();
+      return op == "Sqrt" ? 10. : op == "Div" ? 8. : op == "SqrtByProducts" ? 11. : 1.;
+    };
+    EXPECT_TRUE(optimise(kernel, options).ok());
+    return kernel;
+  }
+  bool has_products() const { return GetParam().isa == Isa::avx512 && GetParam().lanes == 16; }
+};
+
+TEST_P(Roots, GoBesideTheDivider) {
+  const std::string quotient = "    %11:f32 = Sqrt %10W\n    %20:f32 = Div %10, %11\n",
+                    root = "    %20:f32 = Sqrt %10W\n",
+                    two = "    %11:f32 = Sqrt %10W\n    %12:f32 = Sqrt %11W\n    %20:f32 = Div %10, %12\n";
+  const auto products = [&](const std::string& inside, double units, std::string_view attributes = " {moderate = 1}") {
+    return count(print(kernel_of(inside, units, attributes)), "SqrtByProducts ") / 2;  // of the loop and the tail
+  };
+  EXPECT_EQ(products(quotient, 2), has_products());
+  EXPECT_EQ(products(two, 2), has_products() ? 2 : 0);
+  std::string busy;
+  for (int i = 30; i < 42; ++i) busy += str("    %", i, ":f32 = Mul %", i == 30 ? 10 : i - 1, ", %10\n");
+  busy += "    %11:f32 = Sqrt %41W\n    %12:f32 = Sqrt %11W\n    %20:f32 = Div %10, %12\n";
+  EXPECT_EQ(products(busy, 2), has_products()) << "the divider keeps one, which takes it no longer than all else";
+  EXPECT_EQ(products(root, 2), has_products());
+  EXPECT_EQ(products(quotient, 1), has_products());
+  EXPECT_EQ(products(root, 1), 0) << "no less than the divider takes";
+  EXPECT_EQ(products(quotient, 2, ""), 0) << "denormals";
+}
+
+// All significands, of even and odd exponents, as the machine's root; and what is no number.
+TEST_P(Roots, ByProductsAreRoundedRight) {
+  const LinearKernel kernel = kernel_of("    %20:f32 = Sqrt %10W\n", 2, " {moderate = 1}");
+  const auto code = compiled(kernel);
+  ASSERT_NE(code, nullptr);
+  EXPECT_EQ(count(print(kernel), "SqrtByProducts ") > 0, has_products());
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::vector<float> x{0,  -0.0f,     kInfinity, -kInfinity,     std::numeric_limits<float>::quiet_NaN(),
+                       -1, -0x1p-60f, 0x1p-100f, 0x1.fffffep127f};
+  const auto check_roots = [&] {
+    const std::vector<float> y = run(*code, x, 0.0f);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const float wanted = std::sqrt(x[i]);
+      if (std::isnan(wanted) && std::isnan(y[i])) continue;
+      ASSERT_EQ(std::bit_cast<uint32_t>(y[i]), std::bit_cast<uint32_t>(wanted)) << x[i];
+    }
+  };
+  check_roots();
+  x.resize(1 << 16);
+  for (const uint32_t exponent : {0x0d800000u, 0x3f800000u, 0x40000000u, 0x7f000000u})  // from 2^-100 on
+    for (uint32_t bits = 0; bits < 1u << 23; bits += 1 << 16) {
+      for (uint32_t i = 0; i < x.size(); ++i) x[i] = std::bit_cast<float>(exponent + bits + i);
+      check_roots();
+      if (HasFailure()) return;
+    }
+}
+
 // By 2 a sum, by other powers a shift, and by what is no power a product.
 TEST_P(Passes, ProductsOfIntegersByPowersOfTwo) {
   const auto check_by = [&]<class T>(std::string_view element, uint64_t factor, std::string_view op) {
@@ -300,6 +366,7 @@ TEST_P(Passes, FoldsThatOneLaneIsWantedOfAreNotSpread) {
 
 TENON_ON_ALL_MACHINES(Passes);
 TENON_ON_ALL_MACHINES(StandingQuotients);
+TENON_ON_ALL_MACHINES(Roots);
 
 }  // namespace
 }  // namespace tenon::x86::testing

@@ -209,6 +209,30 @@ TEST_P(RowForms, AllGiveTheSameBits) {
   }
 }
 
+// Nor do merged sums depend on how rows follow one another.
+TEST_P(RowForms, AllThatMergeGiveTheSameBits) {
+  TargetDescription to_second = with_tiny_caches(GetParam(), 16);
+  to_second.memories.back().prefetch_level = 2;
+  const FormMaker maker(to_second, **jitter_table(), {});
+  const snippet::Body body = body_of(kNorm, "R", "C");
+  for (const int64_t columns : {16, 208, 1040}) {
+    for (const int64_t rows : {1, 4, 7}) {
+      std::map<std::string, std::vector<float>> made;
+      for (const FormMaker::Tier& tier : maker.tiers_of(body)) {
+        if (!tier.lower.merge_sweeps || tier.passes.row_begins != RowBegins::at_lines) continue;
+        const auto form = maker.make(body, tier);
+        ASSERT_TRUE(form.ok()) << form.error().to_string();
+        made[tier.suffix] = run(*form, body, {rows, columns}, 7);
+      }
+      ASSERT_TRUE(made.contains(".streaming.together") && made.contains(".streaming.skewed.merged"));
+      const std::vector<float>& first = made.begin()->second;
+      for (const auto& [suffix, y] : made)
+        ASSERT_EQ(std::memcmp(y.data(), first.data(), y.size() * sizeof(float)), 0)
+            << suffix << " of " << rows << " x " << columns;
+    }
+  }
+}
+
 // Columns of few rows, in the caches and past them, as those of any number (of whole rows lower_test.cpp).
 TEST_P(RowForms, OfFewRowsGiveTheSameBits) {
   for (const std::string_view op : {"ReduceSum", "ReduceMax", "ReduceMean"}) {

@@ -71,17 +71,20 @@ class Skewed : public MachineTest {
             .next_row = next_row};
   }
 
-  void check(const Body& body, const Dims& extents, bool streams, bool merges = true, bool twice = false) {
+  void check(const Body& body, const Dims& extents, bool streams, bool merges = true, bool twice = false,
+             bool together = false) {
     const TargetDescription target = target_of(GetParam().isa);
     HarnessOptions options{.tolerance = 1e-5};
     options.lower = lower_options(merges, twice);
+    if (together) options.lower.skew_rows = false, options.lower.stored_together = 4;
     options.outputs = streams ? tenon::testing::GuardAt::lines : tenon::testing::GuardAt::end;
     options.machine = {register_pool(GetParam().isa), snippet::needs_of(full_table(), target)};
     options.passes = [&](LinearKernel& kernel) {
-      return optimise(kernel, passes(streams, merges || twice ? NextRow::none : NextRow::last));
+      return optimise(kernel, passes(streams, merges || twice || together ? NextRow::none : NextRow::last));
     };
     options.run = [&](const LinearKernel& kernel, std::span<const int64_t> words) -> Result<void> {
-      EXPECT_TRUE(kernel.skewed);
+      EXPECT_EQ(kernel.skewed, !together);
+      EXPECT_EQ(kernel.stored_together, together);
       TENON_TRY(object, assemble(kernel, full_table(), target));
       TENON_TRY(code, JitMemory::shared().add(std::make_shared<CodeObject>(std::move(object))));
       code->function()(words.data());
@@ -109,6 +112,26 @@ TEST_P(Skewed, RowsOfAllWidths) {
         check(residual_softmax_body(), {rows, row}, streams, false);
         check(residual_softmax_body(), {rows, row}, streams, false, true);
         check(grouped_body(), {2, rows, row}, streams, rows % 2 == 0);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+// Instead of being skewed, several rows are stored in one walk.
+TEST_P(Skewed, RowsThatAreStoredTogether) {
+  const int lanes = GetParam().lanes;
+  for (const int vectors : {0, 1, 2, 8, 17}) {
+    for (const int more : {-1, 0, 1, 3}) {
+      const int64_t row = int64_t{vectors} * lanes + more;
+      for (const int64_t rows : {0, 1, 4, 5}) {
+        if (row < 0) continue;
+        const bool streams = row % 64 == 0;
+        for (const bool merges : {false, true}) {
+          check(norm_body(), {rows, row}, streams, merges, false, true);
+          check(softmax_body(), {rows, row}, streams, merges, false, true);
+          check(grouped_body(), {2, rows, row}, streams, merges, false, true);
+        }
         if (HasFailure()) return;
       }
     }

@@ -132,6 +132,7 @@ class Rewriter {
     if ((node.op == kMax || node.op == kMin) && is(node.result, kF32)) return order(node);
     if (node.op == kExp && is(node.result, kF32) && of(node, 0).high <= 0) node.attributes.set("below_1", 1);
     if (node.op == kDiv && is(node.result, kF32) && is_moderate(of(node, 1))) node.attributes.set("moderate", 1);
+    if (node.op == kSqrt && is(node.result, kF32) && of(node, 0).least >= 0x1p-100) node.attributes.set("moderate", 1);
     if (node.op == kPow && is(node.result, kF32)) return raise_by_constant(node);
     if (node.op != kConvert || !is(node.operands[0], kF32)) return;
     const Numbers& x = of(node, 0);

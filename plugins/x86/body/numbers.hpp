@@ -44,6 +44,7 @@ std::vector<Numbers> numbers_of(const snippet::Body& body);
 //   Pow x, c          PowBy x {exponent}, the bits of a constant that is finite and not 0, nor whole where x has a
 //   sign;
 //                     `no_sign` where x is not below 0, `normal` where it is no denormal either
+//   Sqrt x            with attribute `moderate`, where |x| is 2^-100 or more, or 0, infinite or NaN
 //   Div x, s          with attribute `moderate`, where |s| lies from 2^-126 to 2^122, or is 0, infinite or NaN
 //   Abs x, ClampLow x, c, Max x, y, Where c, x, x ...   x, where nothing else can come out
 //   And c, d; Or c, d  c, where d says no more

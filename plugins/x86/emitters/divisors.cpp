@@ -1,4 +1,4 @@
-// Quotients by what stands (passes/standing_divisors.cpp).
+// Quotients by what stands (passes/standing_divisors.cpp), and roots beside quotients (passes/roots.cpp).
 #include <algorithm>
 #include <vector>
 
@@ -63,7 +63,29 @@ class StandingQuotients final : public Emitter {
   }
 };
 
+// The nearest number to the root of x: of an inverse root within 2^-13 a step of Newton makes the root and half of its
+// inverse, and what the root's square lacks of x, by the latter, is the rest. That this rounds right is tried for all
+// significands (passes_quotients_test.cpp); below 2^-100 what is lacking would be a denormal.
+void root_by_products(VectorCode& c) {
+  if (!c.avx512()) return c->vsqrtps(c.out(), c.in(0));
+  constexpr uint32_t kTakeZeroAndInfinity = 0x00100100;  // vfixupimmps
+  const Vec x = c.in(0), root = c.temp(), half = c.temp(), rest = c.temp();
+  c->vrsqrt14ps(half, x);
+  c->vmulps(root, x, half);
+  c->vmulps(half, half, c.f32(0.5f));
+  c.move(rest, half);
+  c->vfnmadd213ps(rest, root, c.f32(0.5f));
+  c->vfmadd213ps(root, rest, root);
+  c->vfmadd213ps(half, rest, half);
+  c.move(rest, root);
+  c->vfnmadd213ps(rest, root, x);
+  c->vfmadd231ps(root, rest, half);
+  c->vfixupimmps(root, x, c.u32(kTakeZeroAndInfinity), 0);
+  c.move(c.out(), root);
+}
+
 constexpr RowPair kDivisorRows[] = {
+    {"SqrtByProducts", kF32Lanes, {.cycles = 6}, {.vectors = 3, .cycles = 11}, 0.5, algorithm<root_by_products>},
     {"OddDivisor", kF32Lanes, {.vectors = 1, .cycles = 1}, {.vectors = 1, .cycles = 2}, 0, algorithm<odd_divisor>},
     {"DivStanding", kF32Lanes, {.cycles = 2}, {.cycles = 3}, 0, make_emitter<StandingQuotients>, are_quotients, true},
     {"DivStandingInTurn2",

@@ -95,7 +95,9 @@ void FormMaker::add_heads(std::vector<Tier>& tiers, const snippet::Body& body) c
   for (const Tier& tier : tiers) {
     if (!tier.passes.stream_stores || !aligned) all.push_back(tier);
     const bool skewed = is_skewed(tier.row_order);
-    if (!tier.passes.stream_stores || (skewed && !stores_lines(body)) || tier.calls.multiple > 1) continue;
+    if (!tier.passes.stream_stores || (skewed && !stores_lines(body)) || tier.calls.multiple > 1 ||
+        tier.row_order == RowOrder::stored_together)
+      continue;
     Tier& any = all.emplace_back(tier);
     const bool lines = skewed || (tier.row_order == RowOrder::one_by_one && stores_lines(body) && !costly);
     any.suffix += lines ? ".lines" : ".heads";

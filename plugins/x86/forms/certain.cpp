@@ -50,7 +50,7 @@ void FormMaker::keep_certain(std::vector<Tier>& tiers, const snippet::Body& body
   const int64_t elements = folded_elements(body);
   const std::optional<bool> aligned = rows_aligned(body);
   std::erase_if(tiers, [&](const Tier& tier) {
-    if (is_skewed(tier.row_order) && tier.passes.row_begins != RowBegins::turned && !aligned.value_or(true))
+    if (needs_lines(tier.row_order) && tier.passes.row_begins != RowBegins::turned && !aligned.value_or(true))
       return true;
     if (!tier.calls.holds_rows(row, innermost)) return true;
     return tier.calls.least_bytes > *bytes || tier.calls.least_folded_bytes > folded ||

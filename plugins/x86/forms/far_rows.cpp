@@ -118,6 +118,9 @@ std::vector<FarOrder> fetched_into_first(const FarRows& rows) {
 // next one is fetched by the sweep that stores, but for those of one tensor, folded twice, that the first level does
 // not hold beside what all rows share, up to an eighth of the second.
 //
+// What all rows share comes again for each from the third level where the second does not hold it beside two rows: then
+// several of one tensor are stored together.
+//
 // Three walks out of the second level gain nothing from lines that are fetched there, too, and lose a twentieth: those
 // go to the first. So do those of merged rows whose powers are made twice: that costs less than keeping them where the
 // levels behind the first are slow, as here, and vectors long; not of 16 bits, of which less is read again.
@@ -136,7 +139,9 @@ std::vector<FarOrder> fetched_into_second(const FarRows& rows) {
   } else if (rows.merges && !rows.costly) {
     merged = {.least = skewed.most + 1};
   }
-  Lengths twice = kNone, far = kNone, fetching = kNone;
+  Lengths twice = kNone, far = kNone, fetching = kNone, together = kNone;
+  if (rows.merges && !rows.costly && of_one_tensor && bytes.standing > 0)
+    together = {.least = std::max(merged.least, rows.l2 / (bytes.all() + bytes.moving) + 1)};
   if (go_twice(rows)) {
     twice = {.least = skewed.least, .most = std::min(skewed.most, of_three_walks(rows, rows.l1))};
     far = {.least = of_three_walks(rows, rows.l1) + 1, .most = std::min(skewed.most, of_three_walks(rows, rows.l2))};
@@ -154,7 +159,12 @@ std::vector<FarOrder> fetched_into_second(const FarRows& rows) {
            .order = RowOrder::skewed,
            .lengths = merged,
            .merged = true,
-           .into_first = merges_costly}};
+           .into_first = merges_costly},
+          {.suffix = ".together",
+           .order = RowOrder::stored_together,
+           .lengths = together,
+           .merged = true,
+           .into_first = true}};
 }
 
 }  // namespace

@@ -18,6 +18,8 @@
 namespace tenon::x86 {
 namespace {
 
+constexpr int kRowsStoredTogether = 4;
+
 std::string registers_text(const TargetDescription& target) {
   std::string text;
   for (const RegisterClass& stated : target.registers) text += str(" ", stated.name, " ", stated.count);
@@ -103,6 +105,7 @@ Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& as_it_is, 
   options.heads = tier.passes.row_begins == RowBegins::behind_heads;
   options.skew_rows = is_skewed(tier.row_order);
   options.skew_twice = tier.row_order == RowOrder::skewed_twice;
+  if (tier.row_order == RowOrder::stored_together) options.stored_together = kRowsStoredTogether;
   const bool alone = tier.row_order == RowOrder::one_by_one;
   if (alone) options.rows = 1;
   if (near) options.apart_cycles = options.recompute_cycles;
@@ -179,6 +182,7 @@ Result<irgen::SnippetForm> FormMaker::make(FormBodies& bodies, const Tier& tier)
                                          {tier.lower.behind_blocks, kernel.blocks.inside && form.past_caches},
                                          {tier.lower.merge_sweeps, kernel.merged},
                                          {is_skewed(tier.row_order), kernel.skewed},
+                                         {tier.row_order == RowOrder::stored_together, kernel.stored_together},
                                          {tier.row_order == RowOrder::skewed_twice, kernel.skewed_twice},
                                          {form.any_rows || form.whole_items, form.past_caches}};
   if (std::ranges::any_of(wants, [](const auto& one) { return one.first && !one.second; }))

@@ -14,7 +14,7 @@
 //     .l1 to .l3       rows that several sweeps walk, by the cache that holds one with the next; .again: what sweeps
 //                      made is made again, .joined: LowerOptions::keep_joined
 //     .alone, .alone.paged, .alone.near, .alone.fetching, .skewed, .skewed.fetching, .skewed.twice,
-//                      .skewed.twice.far, .skewed.merged     by RowOrder (forms/far_rows.hpp)
+//                      .skewed.twice.far, .skewed.merged, .together     by RowOrder (forms/far_rows.hpp)
 //     .heads, .lines, .far               by RowBegins; .far: rows too short for either (forms/anywhere.cpp)
 //
 // Columns are walked in whole rows in all that are for calls beyond the caches. How far ahead, how many stretches and
@@ -64,8 +64,13 @@ enum class RowOrder : uint8_t {
   // The first sweep of the row behind the next as well, in the same loop (LowerOptions::skew_twice). Pays where a sweep
   // between them computes what is costly; needs registers for three walks, and a cache that holds three rows.
   skewed_twice,
+  // Row by row but for the last sweep, which stores several rows at once (LowerOptions::stored_together): what all rows
+  // share is read once for these. Pays where that comes from far, as it does where rows are long.
+  stored_together,
 };
 constexpr bool is_skewed(RowOrder order) { return order == RowOrder::skewed || order == RowOrder::skewed_twice; }
+// Are vectors stored past the caches only where rows begin at lines, or are turned?
+constexpr bool needs_lines(RowOrder order) { return is_skewed(order) || order == RowOrder::stored_together; }
 
 struct FarRows;
 
@@ -78,7 +83,7 @@ class FormMaker {
     std::string suffix;    // of the kernel's name
     bool certain = false;  // calls of it come: extents are known
     irgen::CallRange calls = {};
-    // By this lowered() sets skew_rows and skew_twice, rows of one_by_one, and PassOptions::alone.
+    // By this lowered() sets skew_rows, skew_twice and stored_together, rows of one_by_one, and PassOptions::alone.
     RowOrder row_order = RowOrder::as_lowered;
     // But vectors and cycles, which are the target's, and heads, which follow from FormPasses::row_begins.
     snippet::LowerOptions lower = {};
@@ -117,6 +122,7 @@ class FormMaker {
   std::vector<Tier> tiers_by_size(const snippet::Body& body) const;
   void add_blocks(std::vector<Tier>& tiers) const;
   void add_merged(std::vector<Tier>& tiers) const;
+  void add_merged_rows(std::vector<Tier>& tiers, const snippet::Body& body) const;
   void add_joined(std::vector<Tier>& tiers, bool always, bool tiles) const;
   void walk_from(Tier& tier, std::string_view memory, int lane_bytes) const;
   // forms/certain.cpp

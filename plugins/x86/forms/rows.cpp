@@ -147,7 +147,8 @@ void FormMaker::add_row_orders(std::vector<Tier>& tiers, const snippet::Body& bo
     tier.row_order = order.order;
     tier.calls.rows = order.lengths;
     tier.calls.multiple = std::max(tier.calls.multiple, order.multiple);
-    tier.calls.several_rows = is_skewed(order.order) || order.next != NextRow::none;  // a single row has no next
+    // A single row has no next.
+    tier.calls.several_rows = needs_lines(order.order) || order.next != NextRow::none;
     tier.lower.merge_sweeps = order.merged;
     tier.lower.keep_near |= order.near;
     if (order.into_first) tier.passes.prefetch_reads.to_second = false;

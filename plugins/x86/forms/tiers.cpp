@@ -5,7 +5,7 @@
 #include <tenon/snippet/body/params.hpp>
 #include <tenon/snippet/lower/lower.hpp>
 
-#include "x86/forms/forms.hpp"
+#include "x86/forms/far_rows.hpp"
 
 namespace tenon::x86 {
 namespace {
@@ -120,6 +120,19 @@ void FormMaker::add_merged(std::vector<Tier>& tiers) const {
   blocks.passes.block_columns = 0;
 }
 
+// The same of rows that lie in the last-level cache alone, where that answers so slowly that lines are fetched ahead
+// out of it: what the two sweeps walk is read from it once less. Not where powers would be made twice for that.
+void FormMaker::add_merged_rows(std::vector<Tier>& tiers, const snippet::Body& body) const {
+  const FarRows rows = far_rows_of(body);
+  if (rows.bytes.moving == 0 || !rows.merges || rows.costly || tiers[1].passes.prefetch_reads.lines == 0) return;
+  Tier merged = tiers[1];
+  merged.suffix += ".merged";
+  merged.lower.merge_sweeps = true;
+  merged.lower.resweep_cycles = kMovedVectorCycles;
+  merged.calls.rows.least = rows.l2 / rows.bytes.again() + 1;
+  tiers.insert(tiers.begin() + 2, std::move(merged));
+}
+
 // Each for calls whose short rows are joined, in its place where all of them are.
 void FormMaker::add_joined(std::vector<Tier>& tiers, bool always, bool tiles) const {
   std::vector<Tier> all;
@@ -147,6 +160,7 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const FormBodies& bodies) const
   add_row_orders(tiers, body);
   if (joins != Joins::never) add_joined(tiers, joins == Joins::always, tiles);
   add_far(tiers, body);
+  add_merged_rows(tiers, body);
   add_heads(tiers, body);
   add_lines(tiers, body);
   add_few_rows(tiers, body);

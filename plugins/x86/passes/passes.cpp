@@ -26,6 +26,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   mark_first_lanes(kernel);
   pack_fours(kernel);
   narrow_alike(kernel);
+  take_roots_by_products(kernel, options);
   leave_rounding_to_stores(kernel);
   if (options.far_by_halves)
     load_by_halves(kernel, ByHalves::first_walks);

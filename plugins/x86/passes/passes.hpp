@@ -9,6 +9,7 @@
 //   Less a, b, m and other comparisons   where m holds, else false; attribute `negated` 1: the opposite (avx512)
 //   DivAlike a, b; SqrtAlike x   Div, Sqrt of what is alike in all lanes
 //   DivStanding x, s, h, l, o; OddDivisor s   x / s, of which h + l is the inverse but where o is true
+//   SqrtByProducts x             Sqrt, of numbers from 2^-100 on, 0, infinity and NaN (avx512)
 //   MulByPower x, n              x times 2^n, of integers
 //   StoreFour [memory], a        the first four lanes
 //   MarkNaN n, a, b              n, with all bits set in lanes where a or b is NaN
@@ -207,6 +208,9 @@ void mark_first_lanes(snippet::LinearKernel& kernel);
 void pack_fours(snippet::LinearKernel& kernel);
 // Quotients and roots of values that are alike in all lanes, as those of a row's sum: 128 bits of them, spread.
 void narrow_alike(snippet::LinearKernel& kernel);
+// Roots of vectors of 512 bits as products, where quotients and other roots keep the divider from them. After
+// narrow_alike and divide_by_standing, which leave those of vectors. passes/roots.cpp
+void take_roots_by_products(snippet::LinearKernel& kernel, const PassOptions& options);
 // What is rounded to f16 or bf16 only to be stored as that: stores round alike. passes/rounding.cpp
 void leave_rounding_to_stores(snippet::LinearKernel& kernel);
 void fold_loads(snippet::LinearKernel& kernel, Isa isa);  // passes/memory_operands.cpp

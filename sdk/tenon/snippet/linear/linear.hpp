@@ -237,9 +237,10 @@ struct TENON_API LinearKernel {
   // ports that they move along have side by side; -1: no loop does. Not of kernels with blocks or joined rows.
   int stretch = -1;
   bool is_inside_row(const Loop& loop) const { return stretch >= 0 && loop.dim >= stretch; }
-  bool merged = false;        // two sweeps, of which the second sums by what the first folds, go as one
-  bool skewed = false;        // the loop over rows stores one and folds the next
-  bool skewed_twice = false;  // and the row behind that
+  bool merged = false;           // two sweeps, of which the second sums by what the first folds, go as one
+  bool skewed = false;           // the loop over rows stores one and folds the next
+  bool skewed_twice = false;     // and the row behind that
+  bool stored_together = false;  // the loop over rows folds several one by one, and stores them in one walk
   // After allocation: where each register is, and the frame's 64-byte slots.
   std::vector<codegen::PhysicalRegister> places;
   int frame_slots = 0;

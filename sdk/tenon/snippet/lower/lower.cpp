@@ -71,9 +71,12 @@ void Lowering::write_scope(const Nest& nest, size_t level, std::vector<LoopId>& 
   for (const Phase& phase : nest.scopes[level].phases) write_phase(nest, phase);
   if (level < nest.kept.size()) {
     ids.resize(std::max(ids.size(), level + 1));
-    const int rows = level + 1 == nest.kept.size() ? rows_together(nest) : 1;
-    if (plan_.skewed_with && level + 1 == nest.kept.size())
+    const bool of_rows = level + 1 == nest.kept.size();
+    const int together = of_rows ? rows_stored_together(nest) : 1, rows = of_rows ? rows_together(nest) : 1;
+    if (plan_.skewed_with && of_rows)
       plan_.skewed_behind ? write_skewed_twice(nest, ids) : write_skewed(nest, ids);
+    else if (together > 1)
+      ids[level] = write_rows_stored_together(nest, together, ids);
     else if (rows > 1)
       ids[level] = write_rows(nest, rows, ids);
     else

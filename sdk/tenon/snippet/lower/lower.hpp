@@ -84,6 +84,10 @@ struct LowerOptions {
   // at once. What the store reads of a row waits in one scratch row, which the fold of the next overwrites behind it.
   // Where the body does not allow it, as without.
   bool skew_rows = false;
+  // Rows that are folded one by one, of which so many are stored in one walk at most (LinearKernel::stored_together),
+  // so that what they share is read once for all of them: 1, 2 or 4. Where the body does not allow it, as without; not
+  // with skew_rows or heads.
+  int stored_together = 1;
   // Where three walks follow one another and the first keeps nothing, as of softmax: that of the row behind the next
   // goes along as well, in the same loop, so that no walk waits for memory alone. Takes registers for all three.
   bool skew_twice = false;

@@ -67,6 +67,7 @@ class Lowering {
     int tile_copies = 0;      // most copies of the tile that it is in
     int row_dim = -1;         // several of whose elements (rows of the body) go side by side; -1: none
     int rows = 1;             // how many
+    int least_copies = 1;     // of vectors of each, where a loop is long enough
     int ahead = 0;            // rows from that of the nest's pointers on; 1: what stands here is of the next
     size_t accumulators = 0;  // that live here
     HeldRow row = {};
@@ -242,6 +243,10 @@ class Lowering {
   int rows_together(const Nest& nest) const;
   int longest_row(const Scope& scope) const;
   bool rows_have_memory(const Nest& nest, const Scope& scope) const;
+  size_t row_pointers_of(const Nest& nest) const;
+  int rows_stored_together(const Nest& nest) const;
+  void fold_and_store_rows(const Nest& nest, int rows);
+  LoopId write_rows_stored_together(const Nest& nest, int rows, std::vector<LoopId>& ids);
   LoopId write_rows(const Nest& nest, int rows, std::vector<LoopId>& ids);
   void make_row_pointers(LoopId single);
   void move_row_pointers(int dim, const std::vector<int>& ports);

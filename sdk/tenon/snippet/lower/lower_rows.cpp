@@ -2,21 +2,35 @@
 // the rows do not wait for each other. The loop over rows stands twice, for so many at once and for single ones; long
 // rows, which would only push each other out of the cache, all go through the second (CallPlan).
 #include <algorithm>
+#include <map>
 
 #include <tenon/snippet/lower/lower_internal.hpp>
 
 namespace tenon::snippet {
+namespace {
+
+// To rows that go at once: more do not stay in registers.
+constexpr size_t kPointers = 8;
+
+}  // namespace
 
 // A value that waits in a scratch row has one row only.
 bool Lowering::rows_have_memory(const Nest& nest, const Scope& scope) const {
   const auto alone = [&](const Access& access) {
     return scratch_of(access.port) && !contains(varies_of(access.port), nest.kept.back());
   };
-  for (const Phase& phase : scope.phases) {
-    for (const Sweep& sweep : phase.sweeps)
-      if (std::any_of(sweep.stores.begin(), sweep.stores.end(), alone)) return false;
-  }
-  return true;
+  const auto has_memory = [&](const Sweep& sweep) { return std::ranges::none_of(sweep.stores, alone); };
+  return std::ranges::all_of(scope.phases, [&](const Phase& phase) {
+    return std::ranges::all_of(phase.sweeps, has_memory) &&
+           (phase.merges < 0 || has_memory(plan_.mergings[index(phase.merges)].sweep));
+  });
+}
+
+// A pointer for each port that varies over them.
+size_t Lowering::row_pointers_of(const Nest& nest) const {
+  size_t pointers = 0;
+  for (int port = 0; port < tensors(); ++port) pointers += contains(varies_of(port), nest.kept.back());
+  return pointers;
 }
 
 // Do the rows that it stores along `dim` begin anywhere in a line, as far as is known?
@@ -40,9 +54,9 @@ bool Lowering::stores_parts_of_lines(const Nest& nest, const Scope& scope) const
 
 // Of rows side by side: are they stored one behind the other? Vectors that are parts of lines meet in these, and no
 // other row's line comes between (docs/performance/snippets.md). Folds stay side by side, as each waits for itself, and
-// so does what rows share, unless it is only loaded.
+// so does what rows share, unless it is only loaded, and rows that are stored together for the sake of that.
 bool Lowering::goes_row_by_row(const Sweep& sweep) const {
-  if (unit_rows() == 1 || !sweep.folds.empty()) return false;
+  if (unit_rows() == 1 || !sweep.folds.empty() || kernel_.stored_together) return false;
   const int dim = sweep.loops.back();
   const auto in_scratch = [&](const Access& store) { return scratch_of(store.port) != nullptr; };
   const auto in_parts = [&](const Access& store) {
@@ -58,7 +72,7 @@ bool Lowering::goes_row_by_row(const Sweep& sweep) const {
 
 // As many as registers hold: accumulators of sums in half of the vectors, a pointer for each row and port.
 int Lowering::rows_together(const Nest& nest) const {
-  constexpr size_t kInstructions = 160, kPointers = 8;
+  constexpr size_t kInstructions = 160;
   if (nest.tiled || nest.kept.empty() || nest.vector < nest.kept.back() || options_.heads) return 1;
   const Scope& scope = nest.scopes.back();
   size_t instructions = 0, folds = 0, sweeps = 0;
@@ -73,8 +87,7 @@ int Lowering::rows_together(const Nest& nest) const {
   }
   if (sweeps == 0 || folds == 0 || !rows_have_memory(nest, scope)) return 1;
   if (sweeps == 1 && long_when_walked_once(nest)) return 1;
-  size_t pointers = 0;
-  for (int port = 0; port < tensors(); ++port) pointers += contains(varies_of(port), nest.kept.back());
+  const size_t pointers = row_pointers_of(nest);
   const size_t accumulators = folds * static_cast<size_t>(options_.unroll);
   int rows = options_.rows;
   const auto fits = [&] {
@@ -116,6 +129,63 @@ LoopId Lowering::write_rows(const Nest& nest, int rows, std::vector<LoopId>& ids
     limit.inner = row_loop_ + 1;
     limit.longest = longest_row(nest.scopes.back());
   }
+  const LoopId single = scalar_loop(dim, counter, 1, [&] { write_scope(nest, nest.kept.size(), ids); });
+  make_row_pointers(single);
+  return single;
+}
+
+// Walks along single dims of which the last one folds nothing, and takes nothing that waits in a scratch row.
+int Lowering::rows_stored_together(const Nest& nest) const {
+  const Scope& scope = nest.scopes.back();
+  if (options_.stored_together <= 1 || options_.heads || nest.tiled || nest.vector < nest.kept.back()) return 1;
+  const auto is_along_row = [&](const Sweep& sweep) { return sweep.loops.size() == 1; };
+  size_t folds = 0;
+  for (const Phase& phase : scope.phases) {
+    if (!std::ranges::all_of(phase.sweeps, is_along_row)) return 1;
+    if (phase.merges >= 0 && !is_along_row(plan_.mergings[index(phase.merges)].sweep)) return 1;
+    folds += phase.sweeps.size() + (phase.merges >= 0 ? 1 : 0);
+  }
+  const std::vector<Sweep>& last = scope.phases.back().sweeps;
+  if (folds < 2 || last.size() != 1 || !last.front().folds.empty() || !rows_have_memory(nest, scope)) return 1;
+  int rows = options_.stored_together;
+  while (rows > 1 && static_cast<size_t>(rows) * row_pointers_of(nest) > kPointers) rows /= 2;
+  return held_row(nest, 1).vectors > 0 ? 1 : rows;
+}
+
+// Each row's walks but the last one; then that of all of them, with what it takes of each in registers.
+void Lowering::fold_and_store_rows(const Nest& nest, int rows) {
+  const Sweep& last = nest.scopes.back().phases.back().sweeps.back();
+  std::map<ValueId, std::vector<RegisterId>> taken;
+  for (int row = 0; row < rows; ++row) {
+    region([&] {
+      place_.ahead = row;
+      place_.accumulators += taken.size() * index(row);
+      const size_t bound = bound_order_.size();
+      write_row_folds(nest);
+      for (size_t i = bound; i < bound_order_.size(); ++i)
+        if (const ValueId id = bound_order_[i]; !swept(id) && is_taken(id, last.values))
+          taken[id].push_back(register_of(id, {}));
+    });
+  }
+  // Two vectors of a row, one behind the other, are a line where vectors are half as long.
+  place_.rows = rows, place_.least_copies = std::min(options_.unroll, 2);
+  for (const auto& [id, of_rows] : taken) {
+    place_.accumulators += of_rows.size();
+    bind(id, of_rows);
+  }
+  write_sweep(nest, last);
+}
+
+// The loop stands twice, as for short rows. The id of that over single rows.
+LoopId Lowering::write_rows_stored_together(const Nest& nest, int rows, std::vector<LoopId>& ids) {
+  const int dim = nest.kept.back();
+  const RegisterId counter = zero();
+  kernel_.stored_together = true;
+  row_pointers_.clear();
+  row_loop_ = scalar_loop(dim, counter, rows, [&] {
+    place_.row_dim = dim;
+    fold_and_store_rows(nest, rows);
+  });
   const LoopId single = scalar_loop(dim, counter, 1, [&] { write_scope(nest, nest.kept.size(), ids); });
   make_row_pointers(single);
   return single;

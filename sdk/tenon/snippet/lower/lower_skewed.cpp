@@ -19,7 +19,7 @@ void Lowering::write_row_folds(const Nest& nest, const Sweep* behind) {
   std::vector<Phase> phases = nest.scopes.back().phases;
   phases.back().sweeps.pop_back();
   for (size_t i = 0; i < phases.size(); ++i) {
-    behind_ = i == *plan_.skewed_with ? behind : nullptr;
+    behind_ = plan_.skewed_with == i ? behind : nullptr;
     write_phase(nest, phases[i]);
   }
   behind_ = nullptr;

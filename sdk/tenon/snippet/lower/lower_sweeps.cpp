@@ -25,7 +25,7 @@ int Lowering::sweep_copies(const Sweep& sweep) const {
   };
   if (std::any_of(sweep.folds.begin(), sweep.folds.end(), ordered)) return options_.unroll;
   return copies_for(sweep.values.size() + sweep.reads.size() + sweep.stores.size(), sweep.folds.size(),
-                    options_.unroll / unit_rows());
+                    std::max(options_.unroll / unit_rows(), place_.least_copies));
 }
 
 void Lowering::write_sweep(const Nest& nest, const Sweep& sweep) {
