@@ -175,6 +175,14 @@ TEST(Chains, KeepWithinTheBytesThatAreAllowed) {
   EXPECT_LT(tight.loops.back().step, wide.loops.back().step);
 }
 
+// A model may state such an extent; whether a run can have it is not the planner's to find out by counting.
+TEST(Chains, EndTheirSearchForAStepWhateverTheExtent) {
+  const auto graph = graph_of(elementwise_chain(INT64_MAX));
+  const Chain chain = find_chains(*graph, {.mode = StripMode::always}).chains.at(0);
+  EXPECT_EQ(chain.ops.size(), 4u);
+  for (const ChainLoop& loop : chain.loops) EXPECT_GT(loop.step, 0);
+}
+
 TEST(Chains, TakeTheMemoriesOfATarget) {
   const auto target = parse_target(
       "tenon_target: 1\nname: t\nplugin: p\nclock: 1 GHz\nmemories:\n"

@@ -51,6 +51,7 @@ TEST(NormalizationShape, TheRest) {
   EXPECT_THAT(on_x("f32[2,3]", "MeanVarianceNormalization"), HasSubstr("axes"));
   EXPECT_EQ(on_x("f32[N,C]", "LRN", "{size = 3}"), "f32[N,C]");
   EXPECT_THAT(on_x("f32[N,C]", "LRN", "{size = 0}"), HasSubstr("size"));
+  EXPECT_THAT(on_x("f32[N,C]", "LRN", "{size = 9223372036854775807}"), HasSubstr("outside [1, 2147483647]"));
   EXPECT_EQ(inferred("(%x: f16[N]) -> (%y, %m) { %y, %m = Dropout %x }"), "f16[N] bool[N]");
 }
 

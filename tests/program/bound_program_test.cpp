@@ -526,5 +526,13 @@ TEST(BoundProgram, PlacesHaveStatesAndRunsHaveObservers) {
   EXPECT_EQ(most, 2);
 }
 
+// What is beyond 2^63 is refused where memory is taken, and beside an extent of 0 is nothing to step over.
+TEST(BufferArgument, StatesAnyExtents) {
+  const BufferArgument large = BufferArgument::dense(nullptr, kF32, {INT64_MAX, 2, 3});
+  EXPECT_EQ(large.dims[0].stride, 4);
+  EXPECT_EQ(large.dims[2].extent, 3);
+  EXPECT_EQ(BufferArgument::dense(nullptr, kF32, {INT64_MAX, INT64_MAX, 0}).dims[2].extent, 0);
+}
+
 }  // namespace
 }  // namespace tenon::program

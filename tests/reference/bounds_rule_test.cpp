@@ -14,6 +14,7 @@
 #include <tenon/ir/bounds_rule.hpp>
 #include <tenon/ir/builder.hpp>
 #include <tenon/ir/infer.hpp>
+#include <tenon/ir/text.hpp>
 #include <tenon/reference/interpreter.hpp>
 
 namespace tenon {
@@ -472,6 +473,28 @@ TEST(BoundsRule, RefusesWhatIsNoStageAndBoxesThatDoNotFit) {
   EXPECT_NE(none.error().to_string().find("RandomNormalLike"), std::string::npos);
   EXPECT_FALSE(Asker("Relu").ask({{0, 3}}).ok());
   EXPECT_FALSE(Asker("Relu").ask({{0, 3}, {0, 5}}, 1).ok());
+}
+
+// 2^32 outputs of four elements: 2^30 share each tap, and looking at one after the other would take minutes.
+TEST(BoundsRule, OfResizeIsQuickHoweverManyOutputsShareATap) {
+  const auto graph = parse_graph(
+      "graph @g(%x: f32[4]) -> %y { %s = Constant {value = dense<i64[1]: 4294967296>} %y = Resize %x, _, _, %s }");
+  ASSERT_TRUE(graph.ok()) << graph.error().to_string();
+  const Op& op = *(*graph)->body().output(0)->producer();
+  const TypeSource types;
+  const StaticInferContext context(op, types);
+  const auto reads = [&](int64_t begin, int64_t end) {
+    const auto bounds = operand_bounds(context, 0, op.result(0)->type().shape(), {{begin, end}});
+    EXPECT_TRUE(bounds.ok()) << bounds.error().to_string();
+    return bounds->operands[0].dims[0];
+  };
+  constexpr int64_t kShare = int64_t{1} << 30;
+  EXPECT_EQ(reads(0, 4 * kShare - 1), (DimBounds{Expr(0), Expr(3), false, false}));
+  EXPECT_EQ(reads(4 * kShare - 2, 4 * kShare - 1), (DimBounds{Expr(3), Expr(3)}));
+  const DimBounds second = reads(kShare, 2 * kShare - 1);
+  EXPECT_LE(second.min.constant(), 1);
+  EXPECT_GE(second.max.constant(), 1);
+  EXPECT_FALSE(second.exact);
 }
 
 TEST(BoundsRule, RunsOnTheWholeWhateverTheOperator) {

@@ -137,7 +137,7 @@ TEST(TensorBytesLimit, ComesFromTheEnvironment) {
 }
 
 TEST(TensorBytesLimit, SaysWhenTheVariableIsNoNumber) {
-  for (const char* bad : {"", "4G", "-1", " 5", "99999999999999999999999"}) {
+  for (const char* bad : {"", "4G", "-1", " 5", "0", "4095", "99999999999999999999999"}) {
     const LimitRun run = limit_in_a_process(bad);
     EXPECT_EQ(run.limit, "17179869184") << bad;
     EXPECT_THAT(run.messages, HasSubstr("is not a number of bytes")) << bad;

@@ -195,7 +195,7 @@ class Finder {
     std::vector<int64_t> steps(loops, 1);
     if (options_.step > 0) steps.back() = options_.step;
     const double whole = options_.mode == StripMode::memory ? chain.whole().seconds : 0;
-    do {
+    for (;; steps.back() *= 2) {
       double working_set = 0;
       const StripCost strips = chain.strips(steps, working_set);
       double seconds = strips.seconds;
@@ -206,9 +206,8 @@ class Finder {
       }
       if (working_set > most_bytes()) seconds += kAvoidLarge;
       if (seconds < best.second) best = {steps, seconds};
-      steps.back() *= 2;
-    } while (options_.step == 0 && static_cast<double>(steps.back()) < extent);
-    return best;
+      if (options_.step > 0 || 2 * static_cast<double>(steps.back()) >= extent) return best;  // extents go to 2^63 - 1
+    }
   }
 
   Chain make(const Choice& choice, size_t last) {

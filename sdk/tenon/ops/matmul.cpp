@@ -341,7 +341,7 @@ Result<EinsumLabels> EinsumLabels::parse(std::string_view equation, const std::v
   std::string letters;
   int64_t widest = 0;
   for (size_t i = 0; i < terms.size(); ++i) {
-    TENON_TRY(term, parse_term(terms[i]), "in the equation '", equation, "'");
+    TENON_TRY(term, parse_term(terms[i]), "the equation '", equation, "'");
     const int64_t hidden = ranks[i] - static_cast<int64_t>(term.letters.size());
     if (hidden < 0 || (hidden > 0 && !term.ellipsis)) {
       return error(Code::invalid_argument, "term '", terms[i], "' of the equation '", equation, "' labels ",
@@ -353,7 +353,7 @@ Result<EinsumLabels> EinsumLabels::parse(std::string_view equation, const std::v
   }
   Term output = implicit_output(letters);
   if (arrow != std::string::npos) {
-    TENON_TRY(stated, parse_term(std::string_view(text).substr(arrow + 2)), "in the equation '", equation, "'");
+    TENON_TRY(stated, parse_term(std::string_view(text).substr(arrow + 2)), "the equation '", equation, "'");
     output = std::move(stated);
   }
   labels.output = label_axes(output, widest);

@@ -14,18 +14,34 @@ using detail::mover;
 
 // ---- Shapes ----
 
+// Each axis once, counted from the front as in ONNX: readers of `perm` take its numbers as they stand.
+Result<void> check_permutation(std::span<const int64_t> perm) {
+  std::vector<bool> seen(perm.size());
+  for (const int64_t axis : perm) {
+    if (axis < 0 || axis >= static_cast<int64_t>(perm.size())) {
+      return error(Code::invalid_argument, "axis ", axis, " in ", perm, " is outside [0, ",
+                   static_cast<int64_t>(perm.size()) - 1, "]");
+    }
+    if (seen[static_cast<size_t>(axis)]) {
+      return error(Code::invalid_argument, "axis ", axis, " stands twice in ", perm);
+    }
+    seen[static_cast<size_t>(axis)] = true;
+  }
+  return {};
+}
+
 InferredTypes infer_transpose(const InferContext& context) {
   TENON_TRY(data, context.tensor(0));
   const auto perm = context.attr<Attribute::Integers>("perm");
+  TENON_OK(check_permutation(perm), "attribute 'perm' of Transpose");
   if (!data.shape.ranked()) return one_type(data.element, perm.empty() ? Shape() : unknown_shape(perm.size()));
   std::vector<Dim> dims(data.shape.dims().rbegin(), data.shape.dims().rend());
   if (!perm.empty()) {
-    TENON_TRY(axes, normalize_axes(perm, data.shape.rank()), "attribute 'perm' of Transpose");
-    if (axes.size() != dims.size()) {
-      return error(Code::invalid_argument, "attribute 'perm' of Transpose names ", axes.size(), " axes of ",
+    if (perm.size() != dims.size()) {
+      return error(Code::invalid_argument, "attribute 'perm' of Transpose names ", perm.size(), " axes of ",
                    context.type(0), ", it must name each once");
     }
-    for (size_t d = 0; d < axes.size(); ++d) dims[d] = data.shape[axes[d]];
+    for (size_t d = 0; d < perm.size(); ++d) dims[d] = data.shape[static_cast<size_t>(perm[d])];
   }
   return one_type(data.element, Shape(std::move(dims)));
 }
@@ -128,7 +144,7 @@ Result<Bounds> transpose_bounds(const BoundsQuery& query) {
   std::vector<int> to(query.box.size());
   for (int d = 0; d < rank; ++d) {
     const int64_t from = perm.empty() ? rank - 1 - d : perm[static_cast<size_t>(d)];
-    to[static_cast<size_t>(from < 0 ? from + rank : from)] = d;
+    to[static_cast<size_t>(from)] = d;
   }
   bounds.operands[0] = follow(query, 0, to);
   return bounds;

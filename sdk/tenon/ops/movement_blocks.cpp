@@ -34,7 +34,7 @@ InferredTypes infer_blocks(const InferContext& context) {
   const auto block = context.attr<int64_t>("blocksize");
   if (block < 1 || block > INT32_MAX) {
     return error(Code::invalid_argument, "attribute 'blocksize' of ", context.op().describe(), " is ", block,
-                 "; it must be positive");
+                 ", which is outside [1, ", INT32_MAX, "]");
   }
   Shape shape = input.shape.ranked() ? input.shape : unknown_shape(4);
   if (to_space) {

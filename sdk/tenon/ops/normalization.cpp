@@ -105,8 +105,11 @@ InferredTypes infer_along_axes(const InferContext& context) {
 InferredTypes infer_lrn(const InferContext& context) {
   TENON_OK(require_rank_at_least(context, 0, 2));
   const int64_t size = context.attr<int64_t>("size");
-  if (size < 1)
-    return error(Code::invalid_argument, "size of ", context.op().describe(), " is ", size, ", the least is 1");
+  // As of windows: sums with it must fit 64 bits.
+  if (size < 1 || size > INT32_MAX) {
+    return error(Code::invalid_argument, "size of ", context.op().describe(), " is ", size, ", which is outside [1, ",
+                 INT32_MAX, "]");
+  }
   return same_as_operand(0)(context);
 }
 

@@ -200,9 +200,19 @@ bool is_kept(const Op& op, const ScaledAxis& axis, const Dim& in, const Dim& out
   return axis.scale == 1 && in.same_extent(out) && ResizeAxis(op, 1, 1, 1).keeps_unscaled();
 }
 
+// What outputs [begin, end] read at most: their coordinates, widened by what a tap reaches and cut to the axis.
+DimBounds reach_of(const ResizeAxis& axis, int64_t in, int64_t begin, int64_t end) {
+  const auto [low, high] = std::minmax({axis.coordinate(begin), axis.coordinate(end)});
+  const auto last = static_cast<double>(in - 1), reach = static_cast<double>(axis.reach());
+  const auto index = [&](double at) { return Expr(static_cast<int64_t>(std::clamp(at, 0.0, last))); };
+  return at_most({index(std::floor(low - reach)), index(std::ceil(high + reach))});
+}
+
 // The least and the greatest index that outputs [begin, end] read; coordinates run one way, so only those near an end
-// are looked at.
-DimBounds taps_of(const ResizeAxis& axis, int64_t begin, int64_t end) {
+// are looked at. Where many outputs share their taps, or have many, all that they reach.
+DimBounds taps_of(const ResizeAxis& axis, int64_t in, int64_t begin, int64_t end) {
+  constexpr int64_t kMostTaps = 1 << 20;
+  int64_t looks = kMostTaps / (2 * axis.reach() + 1);
   const bool rises = axis.coordinate(end) >= axis.coordinate(begin);
   int64_t least = INT64_MAX, greatest = -1;
   const auto look = [&](int64_t i) {
@@ -216,11 +226,13 @@ DimBounds taps_of(const ResizeAxis& axis, int64_t begin, int64_t end) {
   const double reach = static_cast<double>(axis.reach());
   int64_t from_begin = begin, from_end = end;
   for (; from_begin <= end; ++from_begin) {
+    if (--looks < 0) return reach_of(axis, in, begin, end);
     look(from_begin);
     const double next = axis.coordinate(from_begin + 1);
     if (rises ? next - reach > static_cast<double>(least) : next + reach < static_cast<double>(greatest)) break;
   }
   for (; from_end > from_begin; --from_end) {
+    if (--looks < 0) return reach_of(axis, in, begin, end);
     look(from_end);
     const double next = axis.coordinate(from_end - 1);
     if (rises ? next + reach < static_cast<double>(greatest) : next - reach > static_cast<double>(least)) break;
@@ -261,11 +273,12 @@ DimBounds line_reads(const ResizeAxis& axis, double scale, const BoxRange& out, 
 
 DimBounds resize_reads(const Op& op, const ScaledAxis& axis, const BoxRange& box, const Dim& in, const Dim& out) {
   if (is_kept(op, axis, in, out)) return exactly(box);
-  if (!axis.scale || !(*axis.scale > 0)) return whole_dim(in, false);
+  const bool is_empty = in.is_static() && in.value() == 0;  // no output has taps
+  if (!axis.scale || !(*axis.scale > 0) || is_empty) return whole_dim(in, false);
   const bool extents = in.is_static() && out.is_static();
   const ResizeAxis resized(op, extents ? in.value() : 2, extents ? out.value() : 2, *axis.scale, axis.start, axis.end);
   if (extents && box.min.is_constant() && box.max.is_constant()) {
-    return taps_of(resized, box.min.constant(), box.max.constant());
+    return taps_of(resized, in.value(), box.min.constant(), box.max.constant());
   }
   if (!resized.by_scale_alone()) return whole_dim(in, false);
   return line_reads(resized, *axis.scale, box, in, extents && out.value() < 1 << 20);

@@ -44,7 +44,6 @@ Result<void> transpose(EvalContext& context) {
   if (perm.empty()) {
     for (int64_t axis = data.rank(); axis-- > 0;) perm.push_back(axis);
   }
-  for (int64_t& axis : perm) axis += axis < 0 ? data.rank() : 0;
   return transposed(context, data.dims(), perm);
 }
 

@@ -51,14 +51,15 @@ Result<AlignedBytes> allocate_aligned(size_t size, size_t align) {
 size_t tensor_bytes_limit() {
   static const size_t limit = [] {
     constexpr size_t kDefault = size_t{16} << 30;
+    constexpr size_t kLeast = 4096;  // the defaults of operators are tensors, too, made before anything is asked for
     const char* variable = std::getenv("TENON_TENSOR_LIMIT");
     if (!variable) return kDefault;
     const std::string_view text = variable;
     size_t value = 0;
     const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (problem == std::errc() && end == text.data() + text.size()) return value;
-    log(LogLevel::warning, "TENON_TENSOR_LIMIT=", quote(text), " is not a number of bytes; the limit stays at ",
-        kDefault);
+    if (problem == std::errc() && end == text.data() + text.size() && value >= kLeast) return value;
+    log(LogLevel::warning, "TENON_TENSOR_LIMIT=", quote(text), " is not a number of bytes from ", kLeast,
+        " on; the limit stays at ", kDefault);
     return kDefault;
   }();
   return limit;

@@ -17,13 +17,14 @@ struct Form {
   const char* rest;
   size_t max_bytes;
   bool is_element_type = false;  // also one that there is
+  bool is_layout = false;        // also a text that Layout::parse() takes for some tensor
 };
 inline constexpr Form kName{"a name", "a-z0-9", "a-z0-9._-", 64};
 inline constexpr Form kType{"an element type", "a-z", "a-z0-9_", 32, true};
 inline constexpr Form kAttribute{"an attribute", "a-z", "a-z0-9_", 64};
 inline constexpr Form kRole{"a role", "a-z", "a-z0-9_", 64};
 inline constexpr Form kOperator{"an operator", "A-Za-z_", "A-Za-z0-9_.", 128};
-inline constexpr Form kLayout{"a layout", "!-~", " -~", 256};
+inline constexpr Form kLayout{"a layout", "!-~", " -~", 256, false, true};
 inline constexpr Form kValue{"a value's name", "!-~", " -~", 256};
 inline constexpr Form kAnyText{"text", "", "", 4096};
 

@@ -10,6 +10,7 @@
 #include <tenon/support/log.hpp>
 #include <tenon/target/keys_internal.hpp>
 #include <tenon/tensor/element_type.hpp>
+#include <tenon/tensor/layout_text.hpp>
 
 namespace tenon {
 namespace {
@@ -40,6 +41,9 @@ Result<std::string> formed(const Setting& at, const std::string& word, const For
   if (is_formed && form.is_element_type && !ElementType::parse(word))
     return at.fault("there is no element type ", quote(word),
                     "; write one such as bool, i8, u4, i32, f16, bf16 or f32");
+  if (is_formed && form.is_layout) {
+    if (const auto sound = check_layout_text(word); !sound.ok()) return at.fault(sound.error().message());
+  }
   if (is_formed) return word;
   return at.fault(quote(word), " is not ", form.noun, ": it starts with one of ", form.first,
                   " and goes on with any of ", form.rest);

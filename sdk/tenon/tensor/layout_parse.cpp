@@ -1,6 +1,7 @@
 #include <charconv>
 
 #include <tenon/tensor/layout_internal.hpp>
+#include <tenon/tensor/layout_text.hpp>
 
 namespace tenon::detail {
 namespace {
@@ -341,3 +342,12 @@ class Parser {
 Result<LayoutSpec> parse_spec(std::string_view text) { return Parser(text).layout(); }
 
 }  // namespace tenon::detail
+
+namespace tenon {
+
+Result<void> check_layout_text(std::string_view text) {
+  TENON_OK(detail::parse_spec(text));
+  return {};
+}
+
+}  // namespace tenon
