@@ -180,9 +180,11 @@ class Binder {
   // The boxes of a copy, as many as it has: of its destination, source and padding.
   struct CopiedBoxes {
     struct Named {
-      const SymbolicBuffer* box;
+      const SymbolicBuffer* box;  // one of `made`, or of the scope
       const char* name;
     };
+    CopiedBoxes() = default;
+    CopiedBoxes(CopiedBoxes&&) = default;
     std::vector<SymbolicBuffer> made;
     std::vector<Named> boxes;
   };
