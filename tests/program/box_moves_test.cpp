@@ -100,6 +100,12 @@ TEST(BoxMoves, WhatMayBeBeyondTheSourceIsLookedAtInTheRun) {
   EXPECT_THAT(ran.error().to_string(), HasSubstr("reads outside of its source"));
 }
 
+TEST(BoxMoves, WhatIsDividedByNoNumberIsLookedAtInTheRun) {
+  const std::string code = code_of(
+      in_rows("copy %out[0 +: 8, y +: 1](a, b) = %in(a, min(max(9 floordiv (b - 50), 0), 9))"), {{8, 10}, {8, 40}, {}});
+  EXPECT_THAT(code, Not(HasSubstr("call_plain")));
+}
+
 TEST(BoxMoves, ObserversSeeThem) {
   struct Observer final : StageObserver {
     void ran(std::string_view stage, double, bool) override { stages.emplace_back(stage); }

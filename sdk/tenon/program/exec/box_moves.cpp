@@ -17,6 +17,13 @@ constexpr int64_t kLongestWay = int64_t{1} << 56;
 // Indices of a copy while its map is looked at. No text can name them.
 std::string index_symbol(size_t d) { return "copy.index." + std::to_string(d); }
 
+// By others it may be 0, which is a matter of the run: registers refuse it when binding.
+bool divides_by_numbers(const Expr& e) {
+  const bool divides = e.kind() == ExprKind::floordiv || e.kind() == ExprKind::mod;
+  return (!divides || (e.operands()[1].is_constant() && !e.operands()[1].is_constant(0))) &&
+         std::ranges::all_of(e.operands(), divides_by_numbers);
+}
+
 // Indices first ... last - 1 of a dim, counted from the begin of the copy's box.
 struct Span {
   int64_t first = 0, last = 0;
@@ -107,6 +114,7 @@ class MoveMaker {
   };
   std::optional<Reach> reach_of(size_t source_dim) const {
     const Expr map = mapped(copy_.map[source_dim]);
+    if (!divides_by_numbers(map)) return std::nullopt;
     Substitution begin;
     Reach reach{.at = 0, .steps = std::vector<int64_t>(rank_, 0)};
     for (size_t d = 0; d < rank_; ++d) {
