@@ -6,11 +6,9 @@
 #include <random>
 #include <regex>
 
-#include <tenon/program/exec/bound_program.hpp>
-#include <tenon/program/exec/interpreter.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 
-#include "program/kernels.hpp"
+#include "program/as_interpreted.hpp"
 
 namespace tenon::program {
 namespace {
@@ -68,26 +66,9 @@ std::string chain_text(const std::vector<Ring>& rings, int64_t rows, int64_t ste
              "[0 +: 3, y +: ", window, "], out %out[0 +: 3, y +: ", step, "])\n", end);
 }
 
-// Binds, runs and compares with the interpreter; returns the code.
 std::string code_of(const std::string& text, int64_t rows, int threads = 1) {
-  const auto program = parse_program(text, kernels_of_rows());
-  EXPECT_TRUE(program.ok()) << program.error().to_string() << "\n" << text;
-  Data compiled, interpreted;
-  for (Data* data : {&compiled, &interpreted}) {
-    data->add("in", {3, rows + 40});
-    data->add("out", {3, rows});
-  }
   ThreadPool pool(threads);
-  auto bound = BoundProgram::bind(*program, compiled.arguments(), {.pool = &pool});
-  EXPECT_TRUE(bound.ok()) << bound.error().to_string() << "\n" << text;
-  if (!bound.ok()) return {};
-  EXPECT_TRUE(interpret(*program, interpreted.arguments()).ok());
-  for (int run = 0; run < 2; ++run) {
-    std::ranges::fill(compiled["out"], -1);
-    EXPECT_TRUE(bound->run(compiled.arguments()).ok());
-    EXPECT_EQ(compiled["out"], interpreted["out"]) << "run " << run << "\n" << text << "\n" << bound->disassembly();
-  }
-  return bound->disassembly();
+  return code_as_interpreted(text, kernels_of_rows(), {{"in", {3, rows + 40}}, {"out", {3, rows}}}, {.pool = &pool});
 }
 
 int64_t steps_of_last_loop(const std::string& code) {

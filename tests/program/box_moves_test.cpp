@@ -2,13 +2,9 @@
 // and do what the interpreter does with each element.
 #include <gmock/gmock.h>
 
-#include <algorithm>
 #include <random>
 
-#include <tenon/program/exec/bound_program.hpp>
-#include <tenon/program/exec/interpreter.hpp>
-
-#include "program/kernels.hpp"
+#include "program/as_interpreted.hpp"
 
 namespace tenon::program {
 namespace {
@@ -22,28 +18,10 @@ struct Shapes {
   std::vector<int64_t> in, out, pad;
 };
 
-// Binds, runs twice and compares with the interpreter; returns the code.
 std::string code_of(const std::string& text, const Shapes& shapes) {
-  const auto program = parse_program(text, kernels());
-  EXPECT_TRUE(program.ok()) << program.error().to_string() << "\n" << text;
-  Data compiled, interpreted;
-  for (Data* data : {&compiled, &interpreted}) {
-    data->add("in", shapes.in);
-    if (text.find("%pad") != std::string::npos) data->add("pad", shapes.pad);
-    data->add("out", shapes.out);
-  }
-  auto bound = BoundProgram::bind(*program, compiled.arguments());
-  EXPECT_TRUE(bound.ok()) << bound.error().to_string() << "\n" << text;
-  if (!bound.ok()) return {};
-  std::ranges::fill(interpreted["out"], -1);  // some of it is never written
-  const auto want = interpret(*program, interpreted.arguments());
-  EXPECT_TRUE(want.ok()) << want.error().to_string() << "\n" << text;
-  for (int run = 0; run < 2; ++run) {
-    std::ranges::fill(compiled["out"], -1);
-    EXPECT_TRUE(bound->run(compiled.arguments()).ok());
-    EXPECT_EQ(compiled["out"], interpreted["out"]) << "run " << run << "\n" << text << "\n" << bound->disassembly();
-  }
-  return bound->disassembly();
+  std::vector<std::pair<std::string, std::vector<int64_t>>> buffers = {{"in", shapes.in}, {"out", shapes.out}};
+  if (text.find("%pad") != std::string::npos) buffers.emplace_back("pad", shapes.pad);
+  return code_as_interpreted(text, kernels(), buffers);
 }
 
 std::string in_rows(const std::string& copy, const std::string& declared = {}) {

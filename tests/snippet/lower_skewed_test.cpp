@@ -31,14 +31,20 @@ class LowerSkewed : public ::testing::Test {
 
 constexpr DimSet kOfRow = 1, kAlongRow = 2, kBoth = 3;  // of "kr"
 
+// x less its mean, and the root of its variance and 1.
+std::pair<ValueId, ValueId> centred_and_deviation(BodyBuilder& build, ValueId x) {
+  const ValueId count = build.count();
+  const ValueId mean = build.op("Div", {build.reduce("ReduceSum", x), count}), centred = build.op("Sub", {x, mean});
+  const ValueId square = build.reduce("ReduceSum", build.op("Mul", {centred, centred}));
+  return {centred, build.op("Sqrt", {build.op("Add", {build.op("Div", {square, count}), build.scalar(1)})})};
+}
+
 // Of a sum of two tensors, as a residual is added before; with factors that all rows share and one of each row, and one
 // that the last walk alone reads. The deviation is a result as well.
 Body norm_body() {
   BodyBuilder build("norm", "kr");
-  const ValueId x = build.op("Add", {build.input(kBoth), build.input(kBoth, kF16)}), count = build.count();
-  const ValueId mean = build.op("Div", {build.reduce("ReduceSum", x), count}), centred = build.op("Sub", {x, mean});
-  const ValueId square = build.reduce("ReduceSum", build.op("Mul", {centred, centred}));
-  const ValueId deviation = build.op("Sqrt", {build.op("Add", {build.op("Div", {square, count}), build.scalar(1)})});
+  const ValueId x = build.op("Add", {build.input(kBoth), build.input(kBoth, kF16)});
+  const auto [centred, deviation] = centred_and_deviation(build, x);
   const ValueId scaled = build.op("Mul", {build.op("Div", {centred, deviation}), build.input(kAlongRow)});
   build.output(build.op("Add", {build.op("Mul", {scaled, build.input(kOfRow)}), build.input(kBoth)}));
   build.output(deviation);
@@ -57,10 +63,8 @@ Body share_body(DimSet x_varies = kBoth, std::string_view dims = "kr") {
 // Instance normalisation: (x - mean) / deviation * factor, a factor for each element of the dim of rows.
 Body scaled_body() {
   BodyBuilder build("scaled", "kkr");
-  const ValueId x = build.input(0b111), count = build.count();
-  const ValueId mean = build.op("Div", {build.reduce("ReduceSum", x), count}), centred = build.op("Sub", {x, mean});
-  const ValueId square = build.reduce("ReduceSum", build.op("Mul", {centred, centred}));
-  const ValueId deviation = build.op("Sqrt", {build.op("Add", {build.op("Div", {square, count}), build.scalar(1)})});
+  const ValueId x = build.input(0b111);
+  const auto [centred, deviation] = centred_and_deviation(build, x);
   build.output(build.op("Mul", {build.op("Div", {centred, deviation}), build.input(0b010)}));
   return build.take();
 }
@@ -118,10 +122,8 @@ TEST_F(LowerSkewed, RowsOfThreeWalks) {
 // With a factor and a number for each element of a row, which all rows share.
 Body shared_norm_body() {
   BodyBuilder build("norm", "kr");
-  const ValueId x = build.input(kBoth), count = build.count();
-  const ValueId mean = build.op("Div", {build.reduce("ReduceSum", x), count}), centred = build.op("Sub", {x, mean});
-  const ValueId square = build.reduce("ReduceSum", build.op("Mul", {centred, centred}));
-  const ValueId deviation = build.op("Sqrt", {build.op("Add", {build.op("Div", {square, count}), build.scalar(1)})});
+  const ValueId x = build.input(kBoth);
+  const auto [centred, deviation] = centred_and_deviation(build, x);
   const ValueId scaled = build.op("Mul", {build.op("Div", {centred, deviation}), build.input(kAlongRow)});
   build.output(build.op("Add", {scaled, build.input(kAlongRow)}));
   return build.take();
@@ -130,10 +132,8 @@ Body shared_norm_body() {
 // Group normalisation: channels and pixels of a group are folded, factors are a channel's.
 Body group_body() {
   BodyBuilder build("group", "kkrr");
-  const ValueId x = build.input(0b1111), count = build.count();
-  const ValueId mean = build.op("Div", {build.reduce("ReduceSum", x), count}), centred = build.op("Sub", {x, mean});
-  const ValueId square = build.reduce("ReduceSum", build.op("Mul", {centred, centred}));
-  const ValueId deviation = build.op("Sqrt", {build.op("Add", {build.op("Div", {square, count}), build.scalar(1)})});
+  const ValueId x = build.input(0b1111);
+  const auto [centred, deviation] = centred_and_deviation(build, x);
   const ValueId scaled = build.op("Mul", {build.op("Div", {centred, deviation}), build.input(0b0110)});
   build.output(build.op("Add", {scaled, build.input(0b0110)}));
   return build.take();

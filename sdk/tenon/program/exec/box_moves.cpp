@@ -7,6 +7,7 @@
 
 #include <tenon/expr/bounds.hpp>
 #include <tenon/program/exec/arithmetic_internal.hpp>
+#include <tenon/program/ir/copy_region.hpp>
 
 namespace tenon::program::detail {
 namespace {
@@ -17,7 +18,7 @@ constexpr int64_t kLongestWay = int64_t{1} << 56;
 // Indices of a copy while its map is looked at. No text can name them.
 std::string index_symbol(size_t d) { return "copy.index." + std::to_string(d); }
 
-// By others it may be 0, which is a matter of the run: registers refuse it when binding.
+// Is all that it divides by a number, and not 0? What else is 0 shows in the run, and registers refuse it when binding.
 bool divides_by_numbers(const Expr& e) {
   const bool divides = e.kind() == ExprKind::floordiv || e.kind() == ExprKind::mod;
   return (!divides || (e.operands()[1].is_constant() && !e.operands()[1].is_constant(0))) &&
@@ -32,7 +33,9 @@ struct Span {
 class MoveMaker {
  public:
   MoveMaker(const Copy& copy, const CopyBoxes& boxes, const Scope& scope)
-      : copy_(copy), boxes_(boxes), scope_(scope), rank_(boxes.destination.dims.size()) {}
+      : copy_(copy), boxes_(boxes), scope_(scope), rank_(boxes.destination.dims.size()) {
+    for (size_t d = 0; d < rank_; ++d) indices_.push_back(index_symbol(d));
+  }
 
   std::optional<CopyMoves> make(ElementType element) {
     made_.moves.element_bytes = static_cast<size_t>(element.bits()) / 8;
@@ -100,7 +103,7 @@ class MoveMaker {
       const auto index = std::ranges::find(copy_.indices, symbol);
       names[symbol] = index == copy_.indices.end()
                           ? scope_.resolve(Expr::symbol(symbol))
-                          : Expr::symbol(index_symbol(static_cast<size_t>(index - copy_.indices.begin())));
+                          : Expr::symbol(indices_[static_cast<size_t>(index - copy_.indices.begin())]);
     }
     return map.substitute(names);
   }
@@ -118,10 +121,10 @@ class MoveMaker {
     Substitution begin;
     Reach reach{.at = 0, .steps = std::vector<int64_t>(rank_, 0)};
     for (size_t d = 0; d < rank_; ++d) {
-      begin[index_symbol(d)] = boxes_.destination.dims[d].min;
+      begin[indices_[d]] = boxes_.destination.dims[d].min;
       if (extents_[d] == 1) continue;
-      const Expr symbol = Expr::symbol(index_symbol(d));
-      const Expr step = scope_.simplified(map.substitute({{index_symbol(d), symbol + 1}}) - map);
+      const auto fixed = fixed_step(map, indices_[d], indices_);
+      const Expr step = fixed ? scope_.simplified(*fixed) : map;
       if (!step.is_constant()) return std::nullopt;
       reach.steps[d] = step.constant();
       int64_t way = 0;
@@ -217,6 +220,7 @@ class MoveMaker {
   const CopyBoxes& boxes_;
   const Scope& scope_;
   const size_t rank_;
+  std::vector<std::string> indices_;
   CopyMoves made_;
   std::vector<int64_t> extents_, to_strides_, source_strides_, padding_strides_;  // of each dim of the copy
   std::vector<Span> within_;                                                      // what the source has

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <tenon/program/exec/tracer_internal.hpp>
+#include <tenon/program/ir/copy_region.hpp>
 #include <tenon/program/ir/labels.hpp>
 #include <tenon/support/str.hpp>
 
@@ -30,10 +31,12 @@ Result<LinearIndex> linear_index(const Copy& copy, const Expr& map, const std::v
   LinearIndex made;
   for (size_t d = 0; d < dims.size(); ++d) {
     firsts.emplace(copy.indices[d], dims[d].min);
-    const Expr step = index.substitute({{copy.indices[d], Expr::symbol(copy.indices[d]) + 1}}) - index;
-    if (!step.is_constant() && dims[d].extent > 1)
+    made.steps.push_back(0);
+    if (dims[d].extent <= 1) continue;
+    const auto step = fixed_step(index, copy.indices[d], copy.indices);
+    if (!step || !step->is_constant())
       return error(Code::unsupported, "the index ", map, " of the source is not linear in ", copy.indices[d]);
-    made.steps.push_back(dims[d].extent > 1 ? step.constant() : 0);
+    made.steps.back() = step->constant();
   }
   TENON_TRY(first, index.evaluate(firsts));
   made.first = first;

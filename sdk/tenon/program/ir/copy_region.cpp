@@ -152,7 +152,8 @@ std::optional<Expr> step_of_linear(const Expr& e, const std::string& index) {
   return Expr(term == e.operands().end() ? 0 : e.numbers()[static_cast<size_t>(term - e.operands().begin())]);
 }
 
-// Nothing where it depends on an index.
+}  // namespace
+
 std::optional<Expr> fixed_step(const Expr& e, const std::string& index, const std::vector<std::string>& indices) {
   if (auto step = step_of_linear(e, index)) return step;
   Expr step = e.substitute({{index, Expr::symbol(index) + 1}}) - e;
@@ -161,8 +162,6 @@ std::optional<Expr> fixed_step(const Expr& e, const std::string& index, const st
     return std::nullopt;
   return step;
 }
-
-}  // namespace
 
 Result<CopyPlan> CopyPlan::make(const Copy& copy, ElementType element) {
   if (!element.byte_addressable()) return error(Code::unsupported, "copies of elements of ", element.bits(), " bits");
