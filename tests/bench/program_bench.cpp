@@ -81,7 +81,7 @@ void overhead(benchmark::State& state) {
   repeated(state, "call nothing(in %in[0 +: 16, y +: 1], out %out[0 +: 16, y +: 1])\n");
 }
 BENCHMARK(overhead)->Arg(1)->Arg(2)->Arg(8);
-// Copies of 16 bytes, of which two are a nanosecond by hand: one that may be any, and one that turns a row around.
+// Copies of 16 bytes, the moving included: in order, and of rows that are turned around.
 void overhead_of_copies(benchmark::State& state) { repeated(state, "copy %out[0 +: 16, y +: 1](x, z) = %in(x, z)\n"); }
 BENCHMARK(overhead_of_copies)->Arg(1)->Arg(2)->Arg(8);
 void overhead_of_flips(benchmark::State& state) {
