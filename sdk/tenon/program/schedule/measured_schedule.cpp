@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <random>
 
 #include <tenon/program/exec/arguments_internal.hpp>
@@ -24,7 +25,7 @@ constexpr std::string_view kScheduleMagic = "tenon-schedule 1";
 constexpr uint32_t kOrderSeed = 1;
 // Those that take more than so many times what the fastest does run no more: the more runs there are, the less a run
 // that was disturbed counts in their medians.
-double hopeless_after(size_t rounds) { return rounds < 2 ? 1.5 : rounds < 5 ? 1.2 : rounds < 10 ? 1.1 : 1.05; }
+double hopeless_after(int round) { return round < 1 ? 1.5 : round < 4 ? 1.2 : round < 9 ? 1.1 : 1.05; }
 
 SymbolValues sizes_of(const Arguments& arguments) {
   SymbolValues sizes = arguments.scalars;
@@ -81,8 +82,9 @@ class Memory {
 struct Contender {
   size_t candidate;
   BoundProgram program;
-  std::vector<double> seconds = {};
-  double typical() const { return median(seconds); }
+  std::optional<double> look = {};   // what it took at a first glance, when others' lines were in the caches
+  std::vector<double> seconds = {};  // of each round since
+  double typical() const { return seconds.empty() ? *look : median(seconds); }
 };
 
 class Measurement {
@@ -148,19 +150,24 @@ class Measurement {
       if (round > 0 && now() - begin >= options_.seconds) break;
       std::ranges::shuffle(left, random);
       for (Contender* c : left) TENON_OK(time(*c, memory));
-      drop_the_hopeless(left);
+      drop_the_hopeless(left, round);
     }
     for (const Contender& c : contenders_)
-      if (!c.seconds.empty()) {
+      if (c.look) {
         report_.candidates[c.candidate].seconds = c.typical();
-        report_.candidates[c.candidate].runs = static_cast<int>(c.seconds.size());
+        report_.candidates[c.candidate].runs = 1 + static_cast<int>(c.seconds.size());
       }
-    const auto before = [](const Contender* a, const Contender* b) {
-      if (a->seconds.empty() || b->seconds.empty()) return a->candidate < b->candidate;
-      return std::pair(a->typical(), a->candidate) < std::pair(b->typical(), b->candidate);
-    };
-    report_.chosen = (*std::ranges::min_element(left, before))->candidate;
+    report_.chosen = fastest_of(std::move(left))->candidate;
     return {};
+  }
+  static const Contender* fastest_of(std::vector<Contender*> left) {
+    std::ranges::sort(left, {}, &Contender::candidate);  // the cheapest predicted first, if they take the same
+    if (!left.front()->look) return left.front();
+    if (left.front()->seconds.empty()) return *std::ranges::min_element(left, {}, &Contender::typical);
+    std::vector<std::vector<double>> seconds;
+    for (const Contender* c : left) seconds.push_back(c->seconds);
+    const std::vector<double> parts = detail::parts_of_rounds(seconds);
+    return left[static_cast<size_t>(std::ranges::min_element(parts) - parts.begin())];
   }
 
   // Built, bound and run once, which brings their code and memory to where later runs find them.
@@ -203,17 +210,21 @@ class Measurement {
     return seconds_of(options_.bind.pool ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID);
   }
   Result<void> time(Contender& c, const Memory& memory) const {
-    TENON_TRY(seconds, detail::settled_seconds([&]() -> Result<double> {
-                const double begin = now();
-                TENON_OK(memory.run(c.program));
-                return now() - begin;
-              }));
-    c.seconds.push_back(seconds);
+    const auto run = [&]() -> Result<double> {
+      const double begin = now();
+      TENON_OK(memory.run(c.program));
+      return now() - begin;
+    };
+    TENON_TRY(seconds, detail::settled_seconds(run, c.look ? detail::kSettled : detail::kLook));
+    if (c.look)
+      c.seconds.push_back(seconds);
+    else
+      c.look = seconds;
     return {};
   }
-  static void drop_the_hopeless(std::vector<Contender*>& left) {
+  static void drop_the_hopeless(std::vector<Contender*>& left, int round) {
     const double least = (*std::ranges::min_element(left, {}, &Contender::typical))->typical();
-    const double most = hopeless_after(left.front()->seconds.size()) * least;
+    const double most = hopeless_after(round) * least;
     std::erase_if(left, [&](const Contender* c) { return c->typical() > most; });
   }
 
