@@ -15,6 +15,18 @@ void move_stepped(std::byte* to, const std::byte* from, int64_t count) {
   for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * sizeof(T), from + i * kStep * sizeof(T), sizeof(T));
 }
 
+// From the last byte on. Of vectors every machine turns pairs of bytes around, and not all can turn bytes.
+void move_turned_bytes(std::byte* to, const std::byte* from, int64_t count) {
+  const int64_t pairs = count / 2;
+  for (int64_t i = 0; i < pairs; ++i) {
+    uint16_t pair;
+    std::memcpy(&pair, from - 1 - 2 * i, sizeof(pair));
+    pair = static_cast<uint16_t>(pair << 8 | pair >> 8);
+    std::memcpy(to + 2 * i, &pair, sizeof(pair));
+  }
+  if (count % 2 != 0) to[count - 1] = from[1 - count];
+}
+
 template <class T>
 void move_strided(std::byte* to, int64_t to_stride, const std::byte* from, int64_t from_stride, int64_t count) {
   constexpr int64_t kSize = sizeof(T);
@@ -22,7 +34,7 @@ void move_strided(std::byte* to, int64_t to_stride, const std::byte* from, int64
   const bool apart = to + count * kSize <= std::min(from, last) || std::max(from, last) + kSize <= to;
   if (to_stride == kSize && apart) {
     switch (from_stride) {
-      case -kSize: return move_stepped<T, -1>(to, from, count);
+      case -kSize: return kSize == 1 ? move_turned_bytes(to, from, count) : move_stepped<T, -1>(to, from, count);
       case 0: return move_stepped<T, 0>(to, from, count);
       case 2 * kSize: return move_stepped<T, 2>(to, from, count);
       case 3 * kSize: return move_stepped<T, 3>(to, from, count);
