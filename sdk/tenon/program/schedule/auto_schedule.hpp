@@ -29,8 +29,8 @@
 // is hidden, and pieces of columns cost what hinted pieces do. That is the less the more bytes there are hints for
 // before a call, above all where the next piece does not follow on in memory; it is for strips that fit the second
 // memory together with what is fetched, which pushes others out of the smallest one. Hints cost 3 ns before each call.
-// Results that no stage of the pipeline reads may go past the caches: a call more in each iteration, hints for what is
-// read alone, and more of the way is hidden. They go to the largest memory, however small they are, and what is read
+// Results that no stage of the pipeline reads, and that no cache is sure to hold for who reads them next, may go past
+// the caches: a call more in each iteration, hints for what is read alone, and more of the way is hidden. They go to the largest memory, however small they are, and what is read
 // has the others to itself. Where rows are not whole lines of the caches, a line is read and written more for each
 // piece of a row, and two down columns. What an iteration makes is held by a memory that has room for it and for what
 // its reader makes of it. Where a window stays, all windows pass between two uses of a place: those of whole rows where

@@ -214,7 +214,7 @@ GroupTotal GroupCost::total(const PipelineNumbers& numbers, const CostModel& mod
   if ((w.far <= 0 && w.nearby * model.fetched_part_nearby <= 0) || iterations_ <= 1) return out;
   if (model.fetched_part > 0) offer(Far::fetched);
   const bool gains = model.past_caches_part > 0 || model.past_caches_way < 1;
-  if (gains && results.may_go_past_caches(last)) offer(Far::past_caches);
+  if (gains && results.may_go_past_caches(last) && !memories.is_held(results.bytes)) offer(Far::past_caches);
   return out;
 }
 

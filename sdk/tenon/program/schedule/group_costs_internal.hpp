@@ -31,6 +31,8 @@ class MemoryCosts {
   double part_in_largest(double bytes) const;
   // ... and that only the one before it has.
   double part_nearby(double bytes) const;
+  // Whether so many bytes are for certain found by who uses them next, before the largest memory.
+  bool is_held(double bytes) const { return levels_.size() > 1 && bytes <= levels_[levels_.size() - 2].sure; }
   double fastest_seconds_per_byte() const { return levels_.front().seconds_per_byte; }
   double slowest_seconds_per_byte() const { return levels_.back().seconds_per_byte; }
   // The part of so many bytes, used again after one another, that the smallest memory has lost.
