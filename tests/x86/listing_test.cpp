@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "x86/code/crash.hpp"
 #include "x86/code/jit_dump.hpp"
@@ -148,6 +150,39 @@ TEST(CrashTable, KnowsLiveCodeOnly) {
   code.reset();
   describe_code_address(inside, text, sizeof text);
   EXPECT_STREQ(text, "");
+}
+
+// A handler that looked into code of others would read what has been given back.
+TEST(CrashTable, OtherCodeMayGoMeanwhile) {
+  JitMemory memory;
+  const CodeObject small = copier({Isa::avx2, 8}).code()->object();
+  const auto added = [&memory](const CodeObject& object) {
+    auto code = memory.add(std::make_shared<const CodeObject>(object));
+    EXPECT_TRUE(code.ok()) << (code.ok() ? "" : code.error().to_string());
+    return code.ok() ? *code : nullptr;
+  };
+  // The code that is asked about is too large for the hole that others will come and go in, which the table has first.
+  auto hole = added(small);
+  const auto behind_it = added(small);
+  hole.reset();
+  CodeObject large = small;
+  large.bytes.resize(2 * small.bytes.size() + 64);
+  const auto code = added(large);
+  ASSERT_NE(code, nullptr);
+  std::atomic<bool> over{false};
+  std::thread others([&] {
+    while (!over) added(small);
+  });
+  const auto* inside = static_cast<const char*>(code->address()) + code->object().marks.back().offset;
+  std::string wrong;
+  for (int i = 0; i < 200000 && wrong.empty(); ++i) {
+    char text[200];
+    describe_code_address(inside, text, sizeof text);
+    if (!std::string_view(text).starts_with("kernel 'copier' + 0x")) wrong = str("'", std::string_view(text), "'");
+  }
+  over = true;
+  others.join();
+  EXPECT_EQ(wrong, "");
 }
 
 TEST(PerfMap, HasALineForEachKernel) {
