@@ -1,6 +1,7 @@
 #include "x86/assembly/listing.hpp"
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -152,7 +153,24 @@ TEST(CrashTable, KnowsLiveCodeOnly) {
   EXPECT_STREQ(text, "");
 }
 
-// A handler that looked into code of others would read what has been given back.
+// A handler that looked into code of others would read what they have given back.
+TEST(CrashTable, LooksIntoNoOtherCode) {
+  const auto code = copier({Isa::avx2, 8}).code();
+  // The object once more, where nobody may read it as soon as the table has it.
+  void* const page = mmap(nullptr, sizeof(JitCode), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(page, MAP_FAILED);
+  std::memcpy(page, static_cast<const void*>(code.get()), sizeof(JitCode));
+  const JitCode& gone = *static_cast<const JitCode*>(page);
+  crash_table_add(gone);
+  ASSERT_EQ(mprotect(page, sizeof(JitCode), PROT_NONE), 0);
+  // No code has this address, so all of the table is walked.
+  char text[200];
+  describe_code_address(text, text, sizeof text);
+  EXPECT_STREQ(text, "");
+  crash_table_remove(gone);
+  munmap(page, sizeof(JitCode));
+}
+
 TEST(CrashTable, OtherCodeMayGoMeanwhile) {
   JitMemory memory;
   const CodeObject small = copier({Isa::avx2, 8}).code()->object();
