@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <random>
+#include <thread>
 
 #include <support_lib/random_graph.hpp>
 #include <support_lib/test_ops.hpp>
@@ -202,6 +204,20 @@ TEST_F(GraphTest, PlaceAndOrder) {
     EXPECT_TRUE(a.is_before(next) && next.is_before(*last)) << i;
     last = &next;
   }
+}
+
+// ThreadSanitizer sees whether who reads a graph writes to it.
+TEST_F(GraphTest, SeveralThreadsMayAskForTheOrder) {
+  std::vector<const Op*> ops;
+  for (int i = 0; i < 100; ++i) ops.push_back(&op("A", {}, 0));
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (size_t i = 1; i < ops.size(); ++i) wrong += !ops[i - 1]->is_before(*ops[i]);
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST_F(GraphTest, MovesBetweenRegions) {

@@ -1,14 +1,17 @@
 #include "x86/assembly/listing.hpp"
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "x86/code/crash.hpp"
 #include "x86/code/jit_dump.hpp"
@@ -148,6 +151,56 @@ TEST(CrashTable, KnowsLiveCodeOnly) {
   code.reset();
   describe_code_address(inside, text, sizeof text);
   EXPECT_STREQ(text, "");
+}
+
+// A handler that looked into code of others would read what they have given back.
+TEST(CrashTable, LooksIntoNoOtherCode) {
+  const auto code = copier({Isa::avx2, 8}).code();
+  // The object once more, where nobody may read it as soon as the table has it.
+  void* const page = mmap(nullptr, sizeof(JitCode), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(page, MAP_FAILED);
+  std::memcpy(page, static_cast<const void*>(code.get()), sizeof(JitCode));
+  const JitCode& gone = *static_cast<const JitCode*>(page);
+  crash_table_add(gone);
+  ASSERT_EQ(mprotect(page, sizeof(JitCode), PROT_NONE), 0);
+  // No code has this address, so all of the table is walked.
+  char text[200];
+  describe_code_address(text, text, sizeof text);
+  EXPECT_STREQ(text, "");
+  crash_table_remove(gone);
+  munmap(page, sizeof(JitCode));
+}
+
+TEST(CrashTable, OtherCodeMayGoMeanwhile) {
+  JitMemory memory;
+  const CodeObject small = copier({Isa::avx2, 8}).code()->object();
+  const auto added = [&memory](const CodeObject& object) {
+    auto code = memory.add(std::make_shared<const CodeObject>(object));
+    EXPECT_TRUE(code.ok()) << (code.ok() ? "" : code.error().to_string());
+    return code.ok() ? *code : nullptr;
+  };
+  // The code that is asked about is too large for the hole that others will come and go in, which the table has first.
+  auto hole = added(small);
+  const auto behind_it = added(small);
+  hole.reset();
+  CodeObject large = small;
+  large.bytes.resize(2 * small.bytes.size() + 64);
+  const auto code = added(large);
+  ASSERT_NE(code, nullptr);
+  std::atomic<bool> over{false};
+  std::thread others([&] {
+    while (!over) added(small);
+  });
+  const auto* inside = static_cast<const char*>(code->address()) + code->object().marks.back().offset;
+  std::string wrong;
+  for (int i = 0; i < 200000 && wrong.empty(); ++i) {
+    char text[200];
+    describe_code_address(inside, text, sizeof text);
+    if (!std::string_view(text).starts_with("kernel 'copier' + 0x")) wrong = str("'", std::string_view(text), "'");
+  }
+  over = true;
+  others.join();
+  EXPECT_EQ(wrong, "");
 }
 
 TEST(PerfMap, HasALineForEachKernel) {

@@ -17,10 +17,39 @@ namespace tenon::x86 {
 namespace {
 
 // Entries are written by one thread at a time, read by signal handlers at any moment, and never freed, only used again.
-// A reader that meets `code` changing sees null or a whole object: nobody removes code that is running.
-struct TableEntry {
-  std::atomic<const JitCode*> code{nullptr};
-  TableEntry* next = nullptr;
+// A handler looks into no object but that of the code it asks about, which is there for as long as that code runs:
+// others may go meanwhile. So an entry has the addresses itself, and one that changes while it is read is not that
+// code's.
+class TableEntry {
+ public:
+  explicit TableEntry(TableEntry* next) : next_(next) {}
+  TableEntry* next() const { return next_; }
+
+  // Null: nobody's.
+  void set(const JitCode* code) {
+    const uint64_t changes = changes_.load(std::memory_order_relaxed);
+    changes_.store(changes + 1, std::memory_order_relaxed);
+    code_.store(code, std::memory_order_release);
+    begin_.store(code ? reinterpret_cast<uintptr_t>(code->address()) : 0, std::memory_order_release);
+    bytes_.store(code ? code->object().bytes.size() : 0, std::memory_order_release);
+    changes_.store(changes + 2, std::memory_order_release);
+  }
+  // The code that has the address; null: it is another's.
+  const JitCode* at(uintptr_t address) const {
+    const uint64_t before = changes_.load(std::memory_order_acquire);
+    const JitCode* code = code_.load(std::memory_order_acquire);
+    const uintptr_t begin = begin_.load(std::memory_order_acquire);
+    const size_t bytes = bytes_.load(std::memory_order_acquire);
+    const bool changed = before % 2 != 0 || changes_.load(std::memory_order_relaxed) != before;
+    return !changed && address >= begin && address - begin < bytes ? code : nullptr;
+  }
+
+ private:
+  std::atomic<uint64_t> changes_{0};  // odd: it is being changed
+  std::atomic<const JitCode*> code_{nullptr};
+  std::atomic<uintptr_t> begin_{0};
+  std::atomic<size_t> bytes_{0};
+  TableEntry* const next_;
 };
 std::atomic<TableEntry*> table_head{nullptr};
 
@@ -37,12 +66,8 @@ TableIndex& table_index() {
 }
 
 const JitCode* code_at(const void* address) {
-  for (TableEntry* entry = table_head.load(std::memory_order_acquire); entry; entry = entry->next) {
-    const JitCode* code = entry->code.load(std::memory_order_acquire);
-    if (!code) continue;
-    const auto begin = reinterpret_cast<uintptr_t>(code->address()), at = reinterpret_cast<uintptr_t>(address);
-    if (at >= begin && at < begin + code->object().bytes.size()) return code;
-  }
+  for (TableEntry* entry = table_head.load(std::memory_order_acquire); entry; entry = entry->next())
+    if (const JitCode* code = entry->at(reinterpret_cast<uintptr_t>(address))) return code;
   return nullptr;
 }
 
@@ -142,11 +167,10 @@ void crash_table_add(const JitCode& code) {
   if (!index.unused.empty()) {
     entry = index.unused.back();
     index.unused.pop_back();
-    return entry->code.store(&code, std::memory_order_release);
+    return entry->set(&code);
   }
-  entry = new TableEntry;
-  entry->code.store(&code);
-  entry->next = table_head.load();
+  entry = new TableEntry(table_head.load());
+  entry->set(&code);
   table_head.store(entry, std::memory_order_release);
 }
 
@@ -155,7 +179,7 @@ void crash_table_remove(const JitCode& code) {
   const std::lock_guard lock(index.mutex);
   const auto found = index.taken.find(&code);
   if (found == index.taken.end()) return;
-  found->second->code.store(nullptr, std::memory_order_release);
+  found->second->set(nullptr);
   index.unused.push_back(found->second);
   index.taken.erase(found);
 }

@@ -1,6 +1,7 @@
 #include <tenon/ir/graph.hpp>
 
 #include <algorithm>
+#include <mutex>
 #include <unordered_map>
 
 #include <tenon/ir/op_def.hpp>
@@ -144,7 +145,7 @@ Region& Op::add_region() {
 bool Op::is_before(const Op& other) const {
   TENON_CHECK(parent_ == other.parent_, "order asked of ", describe(), " and ", other.describe(),
               " in different regions");
-  if (!parent_->numbered_) parent_->renumber();
+  if (!parent_->numbered_.load(std::memory_order_acquire)) parent_->renumber();
   return order_ < other.order_;
 }
 
@@ -237,14 +238,14 @@ void Region::link_before(Op& op, Op& before) {
   (before.previous_ ? before.previous_->next_ : first_) = &op;
   before.previous_ = &op;
   ++op_count_;
-  if (!numbered_) return;
+  if (!numbered_.load(std::memory_order_relaxed)) return;
   const uint64_t low = op.previous_ ? op.previous_->order_ : 0;
   if (&before == return_op_) {
     op.order_ = low + kOrderGap;
     before.order_ = op.order_ + kOrderGap;
   } else {
     op.order_ = low + (before.order_ - low) / 2;
-    numbered_ = op.order_ != low;
+    numbered_.store(op.order_ != low, std::memory_order_relaxed);
   }
 }
 
@@ -255,10 +256,14 @@ void Region::unlink(Op& op) {
   --op_count_;
 }
 
+// By threads that only read the graph, too: one of them writes.
 void Region::renumber() const {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (numbered_.load(std::memory_order_relaxed)) return;
   uint64_t order = 0;
   for (Op* op = first_; op; op = op->next_) op->order_ = order += kOrderGap;
-  numbered_ = true;
+  numbered_.store(true, std::memory_order_release);
 }
 
 std::vector<Op*> Region::ops() const {

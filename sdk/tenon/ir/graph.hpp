@@ -258,7 +258,7 @@ class TENON_API Region {
   Op* return_op_ = nullptr;
   Op* first_ = nullptr;
   size_t op_count_ = 0;
-  mutable bool numbered_ = false;
+  mutable std::atomic<bool> numbered_ = false;  // order_ of the operators is right; threads that read find that out
 };
 
 class TENON_API Graph {
