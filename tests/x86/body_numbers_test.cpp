@@ -372,6 +372,10 @@ TEST(BodyNumbersOfGraphs, Identities) {
                   "Add"),
             1)
       << "c and what a is, which is there";
+  EXPECT_EQ(count("%u = Cast %i {to = type<u32[*]>}\n%v = Cast %j {to = type<u32[*]>}\n%a = Sub %u, %v\n%c = Sub %a, "
+                  "%u\n%y = Max %c, %v"),
+            5u)
+      << "0 - v: Neg is of numbers with signs";
   // What is known of x - x, of what never falls, and of a number and itself.
   EXPECT_EQ(nodes(of("%a = Sub %x, %x\n%c = Cast %a {to = type<i32[*]>}\n%y = Add %c, %i"), "Sub"), 0);
   EXPECT_EQ(nodes(of("%a = Sub %x, %x\n%y = Add %a, %z"), "Sub"), 1) << "of infinity it is NaN";

@@ -363,7 +363,7 @@ class Identities {
     const auto number = [&](uint64_t of) { return lane_of(node, with_sign(of, sum.bits)); };
     if (factor == 1 && sum.constant != 0) return set(node, kAdd, {x, number(sum.constant)});
     if (is_less_1(factor, sum.bits)) {
-      if (sum.constant == 0) return set(node, kNeg, {x});
+      if (sum.constant == 0 && element(x).is_signed_int()) return set(node, kNeg, {x});
       return set(node, kSub, {number(sum.constant), x});
     }
     return sum.constant == 0 && set(node, kMul, {x, number(factor)});
