@@ -193,6 +193,17 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "%n = Abs %x\n%m = Neg %n\n%a = Sigmoid %m\n%b = Cast %a {to = type<i8[*]>}\n%c = Cast %z {to = "
       "type<i8[*]>}\n%y = "
       "Max %b, %c",
+      "%a = Max %x, %z\n%c = Less %x, %a\n%y = Where %c, %a, %k",
+      "%a = Min %z, %x\n%c = LessOrEqual %x, %a\n%y = Where %c, %a, %k",
+      "%a = Max %x, %z\n%c = Greater %x, %a\n%y = Where %c, %a, %k",
+      "%a = Min %x, %z\n%c = Less %a, %z\n%d = GreaterOrEqual %x, %a\n%e = And %c, %d\n%y = Where %e, %a, %k",
+      "%i = Cast %x {to = type<i32[*]>}\n%j = Cast %z {to = type<i32[*]>}\n%a = Max %i, %j\n%b = Min %i, %j\n%c = "
+      "LessOrEqual %i, %a\n%d = LessOrEqual %i, %b\n%e = And %c, %d\n%f = Equal %a, %j\n%y = Where %e, %a, %b",
+      // Choices by conditions of one value, one within the other.
+      "%c = Less %x, %k\n%d = Less %x, %o\n%a = Where %c, %z, %x\n%y = Where %d, %a, %o",
+      "%c = Greater %x, %k\n%d = Less %x, %o\n%a = Where %c, %z, %x\n%y = Where %d, %a, %k",
+      "%c = Less %x, %o\n%d = Less %x, %k\n%a = Where %c, %z, %x\n%y = Where %d, %k, %a",
+      "%c = Less %x, %k\n%d = Less %x, %o\n%a = Where %c, %z, %x\n%y = Where %d, %k, %a",
       // Sums of integers.
       "%i = Cast %x {to = type<i32[*]>}\n%j = Cast %z {to = type<i32[*]>}\n%a = Add %i, %j\n%b = Sub %a, %i\n%c = "
       "Add "
@@ -360,6 +371,23 @@ TEST(BodyNumbersOfGraphs, Identities) {
   EXPECT_EQ(count("%c = Less %i, %j\n%d = Less %j, %i\n%f = Or %c, %d\n%a = Where %f, %j, %i\n%y = Neg %a"), 1u);
   // One condition twice.
   EXPECT_EQ(nodes(of("%c = Less %x, %k\n%a = Where %c, %x, %z\n%f = Neg %x\n%y = Where %c, %f, %a"), "Where"), 1);
+  // Conditions of one value, and of a value and the greater one.
+  const auto within = [&](const char* inner, const char* choice) {
+    return nodes(of(str("%c = ", inner, " %x, %k\n%d = Less %x, %o\n%a = Where %c, %z, %x\n%y = Where ", choice)),
+                 "Where");
+  };
+  EXPECT_EQ(within("Less", "%d, %a, %k"), 1);
+  EXPECT_EQ(within("Greater", "%d, %a, %k"), 1);
+  EXPECT_EQ(within("Greater", "%d, %k, %a"), 2);
+  EXPECT_EQ(nodes(of("%c = Less %x, %o\n%d = Less %x, %k\n%a = Where %c, %z, %x\n%y = Where %d, %k, %a"), "ClampLow"),
+            1);
+  EXPECT_EQ(nodes(of("%s = Constant {value = dense<i8[]: 4>}\n%a = Max %b, %s\n%c = LessOrEqual %a, %b\n%y = Where %c, "
+                     "%x, %z"),
+                  "Max"),
+            0);
+  EXPECT_EQ(nodes(of("%a = Max %i, %j\n%c = Greater %i, %a\n%y = Where %c, %x, %z"), "Where"), 0);
+  EXPECT_EQ(nodes(of("%a = Max %i, %j\n%c = GreaterOrEqual %i, %a\n%y = Where %c, %x, %z"), "Max"), 0);
+  EXPECT_EQ(nodes(of("%a = Max %x, %z\n%c = LessOrEqual %x, %a\n%y = Where %c, %i, %j"), "Where"), 1) << "not of NaN";
   // Signs.
   EXPECT_EQ(nodes(of("%a = Neg %x\n%f = Mul %a, %k\n%c = Neg %f\n%d = Abs %c\n%y = Sub %z, %d"), "Neg"), 0);
   // Sums.

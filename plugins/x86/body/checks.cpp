@@ -54,6 +54,7 @@ class Rewriter {
     for (BodyNode& node : body_.nodes) {
       for (ValueId& operand : node.operands) operand = same_[index(operand)];
       take_uniform(node);
+      if (node.op == kWhere) take_implied(node, all);
       const std::optional<ValueId> x = same_as(node);
       if (x && alike(*x, node.result))
         same_[index(node.result)] = *x;
@@ -66,6 +67,7 @@ class Rewriter {
       if (node.op == kConvert && is_narrow(node)) all.push_back(in_range(node));
       if (node.op == kConvertInRange) round_at_once(node);
       if (fits_i32(node)) node.attributes.set("fits_i32", 1);
+      if (node.op == kWhere) choices_[node.result] = all.size();
       all.push_back(std::move(node));
     }
     body_.nodes = std::move(all);
@@ -100,6 +102,23 @@ class Rewriter {
       all |= varies(operand);
     }
     if (all == varies(node.result)) std::ranges::copy(taken, node.operands.begin());
+  }
+  // Of what is chosen by another condition of the same value: that of its operands which is chosen wherever it is read.
+  void take_implied(BodyNode& node, const std::vector<BodyNode>& made) const {
+    for (const size_t i : {size_t{1}, size_t{2}}) {
+      const auto found = choices_.find(node.operands[i]);
+      if (found == choices_.end()) continue;
+      const BodyNode& inner = made[found->second];
+      const Numbers &outer_holds = of(node, 0), &inner_holds = of(inner, 0);
+      std::optional<bool> truth;
+      if (i == 1 && implies(outer_holds, inner_holds)) truth = true;
+      if (i == 1 && excludes(outer_holds, inner_holds)) truth = false;
+      if (i == 2 && implies(inner_holds, outer_holds)) truth = false;
+      if (!truth) continue;
+      const ValueId chosen = inner.operands[*truth ? 1 : 2];
+      if ((varies(node.operands[0]) | varies(chosen) | varies(node.operands[3 - i])) == varies(node.result))
+        node.operands[i] = chosen;
+    }
   }
   // What can be but one number, as a constant.
   std::optional<BodyNode> known_number(const BodyNode& node) {
@@ -305,6 +324,7 @@ class Rewriter {
   std::unordered_map<ValueId, ValueId> uniform_;  // what is the same, but varies over fewer dims
   std::unordered_map<ValueId, ValueId> rounded_;  // what RoundEven made, of what
   std::unordered_map<ValueId, ValueId> roots_;
+  std::unordered_map<ValueId, size_t> choices_;  // where the Where of each stands
   std::vector<char>& rounded_products_;
 };
 

@@ -93,6 +93,10 @@ bool implies(const Numbers& a, const Numbers& b) {
   return a.of >= 0 && a.of == b.of && a.low >= b.low && a.high <= b.high;
 }
 
+bool excludes(const Numbers& a, const Numbers& b) {
+  return a.of >= 0 && a.of == b.of && (a.high < b.low || a.low > b.high);
+}
+
 Numbers both(const Numbers& a, const Numbers& b) {
   if (const auto truth = truth_of(a)) return *truth ? b : a;
   if (const auto truth = truth_of(b)) return *truth ? a : b;

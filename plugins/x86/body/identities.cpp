@@ -111,6 +111,7 @@ class Identities {
   std::optional<ValueId> simplified(BodyNode& node) {
     if (node.op == kWhere) return chosen(node);
     if (node.op == kAnd || node.op == kOr) join(node);
+    compare_with_other(node);
     see_order(node);
     if (node.op == kAbs) {
       if (const BodyNode* const inner = maker(node.operands[0], kNeg)) node.operands[0] = inner->operands[0];
@@ -156,6 +157,33 @@ class Identities {
     // Of what is not a number NotEqual holds as well.
     if (node.op == kNotEqual && element(node.operands[0]).is_float()) return std::nullopt;
     return Orders{node.operands[0], node.operands[1], found->second};
+  }
+  // a and the greater or the less of a and y are in an order that a and y have, or in none.
+  void compare_with_other(BodyNode& node) {
+    const auto order = order_of(node);
+    if (!order) return;
+    for (const Orders& one : {*order, Orders{order->b, order->a, Orders::turned(order->set)}}) {
+      const BodyNode* const made = maker(one.b);
+      if (!made || (made->op != kMax && made->op != kMin)) continue;
+      const size_t i = made->operands[0] == one.a ? 0 : 1;
+      if (made->operands[i] != one.a) continue;
+      const ValueId other = made->operands[1 - i];
+      const unsigned apart = made->op == kMax ? Orders::kBelow : Orders::kAbove,
+                     set = one.set & (apart | Orders::kEqual);
+      if (set == (apart | Orders::kEqual)) {
+        if (is_int(one.a) && varies(one.a) == varies(node.result)) compare(node, kEqual, one.a, one.a);
+      } else if (set == 0) {
+        if (varies(one.a) == varies(node.result)) compare(node, kLess, one.a, one.a);
+      } else if (set == apart) {
+        compare(node, made->op == kMax ? kLess : kGreater, one.a, other);
+      } else {
+        compare(node, made->op == kMax ? kGreaterOrEqual : kLessOrEqual, one.a, other);
+      }
+      return;
+    }
+  }
+  void compare(BodyNode& node, Name op, ValueId a, ValueId b) const {
+    if (vary_as({a, b}, node.result)) set(node, op, {a, b});
   }
   void see_order(const BodyNode& node) {
     if (const auto order = order_of(node)) orders_[node.result] = *order;

@@ -12,6 +12,7 @@ namespace tenon::x86 {
 //                              and what holds of equal ones, where no two zeros meet
 //   Where c, (Where c, a, b), d    Where c, a, d
 //   Or (Less a, b), (Equal a, b) ...   of integers: the comparison that holds of both
+//   Less a, (Max a, b) ...     Less a, b; and what is always so, or never
 //   Abs (Neg x), Abs (Mul (Neg x), y), Neg (Neg x), Mul (Neg x), c ...   without the signs
 //   Sub (Add a, b), a; Add (Sub a, 3), (Sub b, a) ...   integers, also among Wrap of as many bits: sums of products by
 //                              constants, each value once

@@ -50,6 +50,7 @@ std::vector<Numbers> numbers_of(const snippet::Body& body);
 //   And c, d; Or c, d  c, where d says no more
 //   Where c, x, y     x or y, where c is known, as by bits that an integer cannot have; one that varies over fewer dims
 //                     only for operators that vary all the same
+//   Where c, (Where d, a, b), x    Where c, a, x, where d holds wherever c does; alike where it does not
 //   what can be but one number   a Scalar, likewise
 //   Less Sqrt x, c ... Less x, c', where nothing else reads the root of what is not below 0
 //
