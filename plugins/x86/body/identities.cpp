@@ -253,8 +253,8 @@ class Identities {
   Sums own(ValueId id) const { return {LinearSum::of(id, lane_bits(id)), LinearSum::of(id, lane_bits(id))}; }
   const Sums& sums_of(ValueId id) {
     if (sums_.size() < body_.values.size()) sums_.resize(body_.values.size());
-    std::optional<Sums>& sums = sums_[index(id)];
-    return sums ? *sums : sums.emplace(own(id));
+    std::optional<Sums>& found = sums_[index(id)];
+    return found ? *found : found.emplace(own(id));
   }
   bool renames(const BodyNode& node) const {
     return node.op == kConvert && is_int(node.operands[0]) && lane_bits(node.operands[0]) == lane_bits(node.result);
@@ -297,8 +297,7 @@ class Identities {
   std::optional<ValueId> as_sum(BodyNode& node) {
     if (node.op == kWrap) return as_wrapped_sum(node);
     see_sum(node);
-    static const Name kSums[] = {kAdd, kSub, kNeg, kMul, kBitwiseNot};
-    if (std::ranges::find(kSums, node.op) == std::end(kSums)) return std::nullopt;
+    if (!sums(node.op)) return std::nullopt;
     const LinearSum exact = sums_of(node.result).exact;
     if (exact == own(node.result).exact) return std::nullopt;
     if (exact.terms.empty()) return write_number(node, exact.constant), std::nullopt;
@@ -348,18 +347,25 @@ class Identities {
   }
   // Is it made by one of the operators of sums, or is it a Wrap of such?
   bool is_sum(ValueId id) const {
+    const BodyNode* const made = maker_of_sum(id);
+    return made && sums(made->op);
+  }
+  const BodyNode* maker_of_sum(ValueId id) const {
     const BodyNode* made = maker(id);
     while (made && (made->op == kWrap || renames(*made))) made = maker(made->operands[0]);
+    return made;
+  }
+  static bool sums(Name op) {
     static const Name kSums[] = {kAdd, kSub, kNeg, kMul, kBitwiseNot};
-    return made && std::ranges::find(kSums, made->op) != std::end(kSums);
+    return std::ranges::find(kSums, op) != std::end(kSums);
   }
 
   // Values that are sums, by what they are sums of.
   void remember(ValueId id, const LinearSum& sum) {
     for (const auto& term : sum.terms) {
-      std::vector<ValueId>& sums = with_term_[term.first];
-      sums.push_back(id);
-      if (sums.size() > kMostCandidates) sums.erase(sums.begin());
+      std::vector<ValueId>& found = with_term_[term.first];
+      found.push_back(id);
+      if (found.size() > kMostCandidates) found.erase(found.begin());
     }
   }
 
@@ -394,7 +400,14 @@ class Identities {
       if (sum.constant == 0 && element(x).is_signed_int()) return set(node, kNeg, {x});
       return set(node, kSub, {number(sum.constant), x});
     }
-    return sum.constant == 0 && set(node, kMul, {x, number(factor)});
+    return sum.constant == 0 && multiplies(node) && set(node, kMul, {x, number(factor)});
+  }
+  // Is there a product already?
+  bool multiplies(const BodyNode& node) const {
+    return node.op == kMul || std::ranges::any_of(node.operands, [&](ValueId id) {
+             const BodyNode* const made = maker_of_sum(id);
+             return made && made->op == kMul;
+           });
   }
   bool write_two(BodyNode& node, ValueId a, uint64_t of_a, ValueId b, uint64_t of_b, int bits) {
     if (!vary_as({a, b}, node.result) || element(a) != element(node.result) || element(b) != element(node.result))
